@@ -1,0 +1,45 @@
+"""What `import primal` costs, counted in modules."""
+
+import json
+
+HEAVY = [
+    "scipy",
+    "jaxlib",
+    "jax",
+    "llvmlite",
+    "opt_einsum",
+    "rich",
+    "matplotlib",
+    "hypothesis",
+    "pytest",
+]
+
+
+def _loaded(fresh_process, code: str) -> set[str]:
+    done = fresh_process(f"import json, sys\n{code}\nprint(json.dumps(sorted(sys.modules)))")
+    return {name.partition(".")[0] for name in json.loads(done.stdout)}
+
+
+def test_import_loads_numpy_and_little_else(fresh_process) -> None:
+    loaded = _loaded(fresh_process, "import primal")
+    assert "numpy" in loaded
+    assert loaded.isdisjoint(HEAVY), sorted(loaded.intersection(HEAVY))
+
+
+def test_import_of_numpy_side_loads_no_more(fresh_process) -> None:
+    code = "import primal as jax, primal.numpy as jnp\nfrom primal import lax"
+    loaded = _loaded(fresh_process, code)
+    assert loaded.isdisjoint(HEAVY), sorted(loaded.intersection(HEAVY))
+
+
+def test_import_starts_no_thread_and_no_process(fresh_process) -> None:
+    done = fresh_process(
+        "import os, threading\n"
+        "before = len(os.listdir('/proc/self/task'))\n"
+        "import numpy\n"
+        "numpy_s = len(os.listdir('/proc/self/task'))\n"
+        "import primal\n"
+        "assert len(os.listdir('/proc/self/task')) == numpy_s, 'a thread was started'\n"
+        "assert threading.active_count() == 1\n"
+    )
+    assert done.stderr == ""
