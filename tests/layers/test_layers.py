@@ -136,7 +136,7 @@ def test_no_ring_of_modules() -> None:
 
 
 def named(target: str, known: dict[str, str]) -> str | None:
-    """The module that the target of an import names: a.b.c itself, else the a.b it is taken from."""
+    """The module an import names: `a.b.c` where there is one, else the `a.b` it is taken from."""
     for name in (target, target.rpartition(".")[0]):
         for module in (name, f"{name}.__init__"):
             if module in known:
