@@ -1,0 +1,1 @@
+"""What knows nothing of tracing: dtypes, pytrees, errors, settings, caches, source lines."""
