@@ -1,0 +1,49 @@
+"""Each benchmark runs one call of its smallest size: the files stay true, and nothing is timed."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CASES = sorted((ROOT / "benchmarks" / "cases").glob("*.py"))
+
+
+def measure(path: Path, library: str, python: str = sys.executable) -> float:
+    command = [python, str(ROOT / "benchmarks" / "measure.py"), str(path), library, "--tiny"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["seconds"]
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_one_call(path: Path) -> None:
+    assert measure(path, "primal") > 0
+
+
+def test_the_table(tmp_path: Path) -> None:
+    code = f"""
+import sys
+sys.path.insert(0, {str(ROOT / "benchmarks")!r})
+import run, measure
+path = run.HERE / "cases" / "eager_add.py"
+row = run.Row(path, measure.load(path, tiny=False))
+row.best = {{"primal": 2e-6, "jax": 4e-6, "numpy": 5e-7}}
+row.errors = {{"torch": "no"}}
+assert row.cells()[1:] == [
+    "µs", "2", "4", "0.500", "0.417", "no", "numpy 0.5, torch failed"
+], row.cells()
+text = run.report([row], {{"jax": "0.10.2"}})
+assert "0 of 1 targets reached" in text and "| eager x + x, 8 floats | µs |" in text
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_unknown_case_is_an_error() -> None:
+    command = [sys.executable, str(ROOT / "benchmarks" / "run.py"), "no_such_case"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "there is no case 'no_such_case'; there are eager_add" in done.stderr
