@@ -4,8 +4,8 @@
     make bench ARGS="eager_add jit_call"    some
     python benchmarks/run.py --tiny         one call of each, Primal alone, no figures
 
-Each figure is the best of several processes, and the libraries take turns: absolute times drift with
-the machine and its neighbours, so the ratio within one run is what counts.
+Each figure is the best of several processes, and the libraries take turns: absolute times drift
+with the machine and its neighbours, so the ratio within one run is what counts.
 """
 
 import argparse
@@ -14,9 +14,9 @@ import os
 import platform
 import subprocess
 import sys
+import tomllib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -102,17 +102,17 @@ def peer_versions() -> dict[str, str]:
 def report(rows: list[Row], peers: dict[str, str]) -> str:
     """RESULTS.md."""
     reached = sum(row.cells()[6] == "yes" for row in rows)
+    ours = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     versions = ", ".join(f"{name} {number}" for name, number in peers.items())
     lines = [
         "# Primal beside its peers",
         "",
-        f"{datetime.now(UTC):%Y-%m-%d}, Primal {version('primal')}, {versions}, "
+        f"{datetime.now(UTC):%Y-%m-%d}, Primal {ours}, {versions}, "
         f"Python {platform.python_version()}, {os.cpu_count()} CPU cores, {platform.machine()}.",
         "",
-        f"{reached} of {len(rows)} targets reached. Written by `make bench`; how it is measured:",
-        "[docs/benchmarks.md](../docs/benchmarks.md). Absolute times drift from machine to machine; "
-        "the ratio",
-        "Primal / JAX within one run is what counts, and the target is the highest it may be.",
+        f"{reached} of {len(rows)} targets reached. Absolute times drift between machines; the",
+        "ratio Primal / JAX in one run is what counts, and the target is the highest it may be.",
+        "Written by `make bench`, which [docs/benchmarks.md](../docs/benchmarks.md) explains.",
         "",
         f"| {' | '.join(COLUMNS)} |",
         f"|{'---|' * len(COLUMNS)}",

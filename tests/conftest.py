@@ -3,11 +3,17 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Every jaxpr is checked after every transformation, in the processes that tests start as well;
+# hence the environment, and hence before the first import of the package.
+os.environ.setdefault("PRIMAL_ENABLE_CHECKS", "1")
+
+from primal.base.config import config, enable_x64
 
 ROOT = Path(__file__).resolve().parent.parent
 PEER = Path(os.environ.get("PRIMAL_PEER_PYTHON", ROOT / ".venv-peers" / "bin" / "python"))
@@ -75,3 +81,22 @@ def peer() -> Runner:
         return _run(PEER, code, check, env or {}, timeout)
 
     return run
+
+
+@pytest.fixture
+def x64() -> Iterator[None]:
+    """64-bit dtypes for one test."""
+    with enable_x64(True):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _settings_are_left_as_found() -> Iterator[None]:
+    """A test that changes a setting for the whole process must put it back."""
+    before = config.values
+    yield
+    after = config.values
+    changed = {name for name in before if before[name] != after[name]}
+    for name in changed:
+        config.update(name, before[name])
+    assert not changed, f"the test left settings changed: {sorted(changed)}"
