@@ -1,0 +1,579 @@
+"""Dtypes: names, the 64-bit switch, the hierarchy, limits, promotion of what users pass.
+
+A dtype is a `numpy.dtype` (`ml_dtypes` adds bfloat16, the floats of 4 to 8 bits and the integers
+of 1, 2 and 4 bits) or a `KeyType`. A *weak* type is that of a Python scalar: it decides the kind
+of a result (integer, float, complex) but not its width.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from primal.base import caches, source
+from primal.base.config import settings
+from primal.base.dtype_table import (
+    COMPLEX,
+    FACTS,
+    KIND,
+    MLIR,
+    NARROW,
+    REAL,
+    SHORT,
+    DType,
+    KeyType,
+    all_dtypes,
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    extended,
+    float0,
+    float4_e2m1fn,
+    float6_e2m3fn,
+    float6_e3m2fn,
+    float8_e3m4,
+    float8_e4m3,
+    float8_e4m3b11fnuz,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float8_e8m0fnu,
+    float16,
+    float32,
+    float64,
+    int1,
+    int2,
+    int4,
+    int8,
+    int16,
+    int32,
+    int64,
+    prng_key,
+    uint1,
+    uint2,
+    uint4,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    unsupported,
+)
+from primal.base.promotion import (
+    TypePromotionError,
+    bound,
+    lattice_result,
+    promote_pair,
+)
+
+__all__ = [
+    "DType",
+    "KeyType",
+    "TypePromotionError",
+    "all_dtypes",
+    "as_dtype",
+    "bfloat16",
+    "bool_",
+    "can_cast",
+    "canonicalize_dtype",
+    "check_user_dtype_supported",
+    "complex128",
+    "complex64",
+    "dtype_of",
+    "extended",
+    "finfo",
+    "float0",
+    "float16",
+    "float32",
+    "float4_e2m1fn",
+    "float64",
+    "float6_e2m3fn",
+    "float6_e3m2fn",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+    "iinfo",
+    "int1",
+    "int16",
+    "int2",
+    "int32",
+    "int4",
+    "int64",
+    "int8",
+    "is_weak",
+    "isdtype",
+    "issubdtype",
+    "itemsize_bits",
+    "kind_of",
+    "lattice_result",
+    "mlir_name",
+    "physical_dtype",
+    "prng_key",
+    "promote_pair",
+    "promote_types",
+    "python_scalar_dtype",
+    "result_type",
+    "scalar_type_of",
+    "short_name",
+    "to_complex_dtype",
+    "to_inexact_dtype",
+    "to_real_dtype",
+    "to_tangent_dtype",
+    "uint1",
+    "uint16",
+    "uint2",
+    "uint32",
+    "uint4",
+    "uint64",
+    "uint8",
+]
+
+# --- dtype-like values -> dtypes ------------------------------------------------------------------
+
+_resolved: dict[Any, DType] = {}
+caches.register(_resolved.clear)
+
+
+def as_dtype(dtype: Any) -> DType:
+    """Return the dtype that a dtype-like value names, not canonicalised: `as_dtype(int)` is int64.
+
+    Accepts dtypes, names, scalar types, Python types, None (float64), and objects with a `dtype`.
+    Raises TypeError for anything else.
+
+    >>> as_dtype("bfloat16"), as_dtype(complex)
+    (dtype(bfloat16), dtype('complex128'))
+    """
+    try:
+        return _resolved[dtype]
+    except (KeyError, TypeError):
+        pass  # a value not seen before, or an unhashable one: resolved below
+    if isinstance(dtype, KeyType):
+        return dtype
+    inner = getattr(dtype, "dtype", None)
+    if isinstance(inner, (np.dtype, KeyType)):
+        return inner
+    found = np.dtype(dtype)
+    if found.byteorder not in "=|":
+        found = found.newbyteorder("=")
+    if isinstance(dtype, (np.dtype, type, str)) or dtype is None:
+        _resolved[dtype] = found
+    return found
+
+
+# One table per setting of the switch: what a dtype-like value is under it.
+_canonical: dict[bool, dict[Any, DType]] = {True: {}, False: {}}
+for _table in _canonical.values():
+    caches.register(_table.clear)
+
+
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
+    """Return the dtype that arrays have for this one: at most 32 bits a part without the switch.
+
+    Raises ValueError for key types unless `allow_extended_dtype`, TypeError for what is no dtype.
+
+    >>> canonicalize_dtype("float64"), canonicalize_dtype(int)
+    (dtype('float32'), dtype('int32'))
+    """
+    x64 = settings().enable_x64
+    try:
+        return _canonical[x64][dtype]
+    except (KeyError, TypeError):
+        pass  # not seen before, or unhashable
+    found = as_dtype(dtype)
+    if isinstance(found, KeyType):
+        if allow_extended_dtype:
+            return found
+        raise ValueError(
+            f"[canonicalize_dtype] expected a dtype that NumPy knows, got {found}.\n"
+            "Pass allow_extended_dtype=True where typed keys are meant to go through."
+        )
+    if not x64:
+        found = NARROW.get(found, found)
+    if isinstance(dtype, (np.dtype, type, str)) or dtype is None:
+        _canonical[x64][dtype] = found
+    return found
+
+
+_SCALARS_32 = {bool: bool_, int: int32, float: float32, complex: complex64}
+_SCALARS_64 = {bool: bool_, int: int64, float: float64, complex: complex128}
+
+
+def python_scalar_dtype(scalar: Any) -> DType:
+    """Return the dtype of a Python scalar or scalar type: int32, float32, complex64, or 64-bit.
+
+    >>> python_scalar_dtype(3), python_scalar_dtype(float)
+    (dtype('int32'), dtype('float32'))
+    """
+    table = _SCALARS_64 if settings().enable_x64 else _SCALARS_32
+    kind = scalar if isinstance(scalar, type) else type(scalar)
+    found = table.get(kind)
+    if found is not None:
+        return found
+    for base in (bool, int, float, complex):  # enumerations and other subclasses
+        if issubclass(kind, base) and not issubclass(kind, np.generic):
+            return table[base]
+    raise TypeError(
+        f"[dtype] expected a Python scalar (bool, int, float, complex), got {scalar!r} "
+        f"of type {kind.__name__}."
+    )
+
+
+def scalar_type_of(x: Any) -> type:
+    """Return the Python type (bool, int, float, complex) of the elements of a value.
+
+    >>> scalar_type_of(np.int8(3))
+    <class 'int'>
+    """
+    kind = KIND.get(_raw_dtype(x))
+    try:
+        return {"b": bool, "i": int, "u": int, "f": float, "c": complex}[kind or ""]
+    except KeyError:
+        raise TypeError(f"[dtype] expected a numeric or boolean value, got {x!r}.") from None
+
+
+def _raw_dtype(x: Any) -> DType:
+    dtype = getattr(x, "dtype", None)
+    if isinstance(dtype, (np.dtype, KeyType)):
+        return dtype
+    if isinstance(x, (bool, int, float, complex)):
+        return python_scalar_dtype(x)
+    raise TypeError(
+        f"[dtype] expected an array or a scalar, got {_brief(x)} of type {type(x).__name__}.\n"
+        "Lists and tuples must be made into arrays first, with numpy.array(...)."
+    )
+
+
+def _brief(x: Any) -> str:
+    text = repr(x)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def dtype_of(x: Any) -> DType:
+    """Return the dtype that a value has, or would have as an array, under the 64-bit switch.
+
+    Raises TypeError for values that are neither arrays nor scalars.
+
+    >>> dtype_of(1.0), dtype_of(np.ones(2))
+    (dtype('float32'), dtype('float32'))
+    """
+    return canonicalize_dtype(_raw_dtype(x), allow_extended_dtype=True)
+
+
+def is_weak(x: Any) -> bool:
+    """Return whether a value's type is weak, as Python ints, floats and complex numbers are.
+
+    >>> is_weak(1), is_weak(True), is_weak(np.float32(1))
+    (True, False, False)
+    """
+    kind = type(x)
+    if kind is int or kind is float or kind is complex:
+        return True
+    weak = getattr(x, "weak_type", None)
+    if weak is not None:
+        return bool(weak)
+    return isinstance(x, (int, float, complex)) and not isinstance(x, (bool, np.generic))
+
+
+# --- facts of a dtype -----------------------------------------------------------------------------
+
+
+def kind_of(dtype: DType) -> str:
+    """Return one letter: b bool, i signed, u unsigned, f float, c complex, k key, 0 float0.
+
+    Raises TypeError for dtypes that arrays cannot have.
+    """
+    try:
+        return KIND[dtype]
+    except KeyError:
+        if isinstance(dtype, KeyType):
+            return "k"
+        raise TypeError(unsupported("dtype", dtype)) from None
+
+
+def short_name(dtype: DType) -> str:
+    """Return the name used in jaxprs: f32, i32, u8, bf16, c64, bool, f8_e4m3fn, key<fry>.
+
+    >>> short_name(float32), short_name(bool_), short_name(KeyType("threefry2x32"))
+    ('f32', 'bool', 'key<fry>')
+    """
+    return SHORT.get(dtype) or str(dtype.name)
+
+
+def mlir_name(dtype: DType) -> str:
+    """Return the element type in StableHLO; typed keys are their physical dtype.
+
+    >>> mlir_name(uint8), mlir_name(bool_), mlir_name(complex64), mlir_name(float8_e4m3fn)
+    ('ui8', 'i1', 'complex<f32>', 'f8E4M3FN')
+    """
+    if isinstance(dtype, KeyType):
+        dtype = dtype.physical
+    try:
+        return MLIR[dtype]
+    except KeyError:
+        raise TypeError(unsupported("dtype", dtype)) from None
+
+
+def physical_dtype(dtype: DType) -> np.dtype[Any]:
+    """Return the NumPy dtype in which engines hold this one."""
+    return dtype.physical if isinstance(dtype, KeyType) else dtype
+
+
+def itemsize_bits(dtype: Any) -> int:
+    """Return the number of bits of one element; packed kinds count their true width.
+
+    >>> itemsize_bits("int4"), itemsize_bits(bool)
+    (4, 8)
+    """
+    found = as_dtype(dtype)
+    if isinstance(found, KeyType):
+        return found.itemsize * 8
+    facts = FACTS.get(found)
+    return facts[1] if facts is not None else found.itemsize * 8
+
+
+def to_tangent_dtype(dtype: DType) -> DType:
+    """Return the dtype of tangents: floats and complex keep theirs, all others have float0.
+
+    >>> to_tangent_dtype(float32), to_tangent_dtype(int32) == float0
+    (dtype('float32'), True)
+    """
+    return dtype if KIND.get(dtype) in ("f", "c") else float0
+
+
+def to_real_dtype(dtype: DType) -> DType:
+    """Return the dtype of the real part: complex64 gives float32, real dtypes give themselves."""
+    return REAL.get(dtype, dtype)
+
+
+def to_complex_dtype(dtype: DType) -> DType:
+    """Return the complex dtype that holds this one: float64 and complex128 give complex128."""
+    return COMPLEX.get(dtype, complex64)
+
+
+def to_inexact_dtype(dtype: DType) -> DType:
+    """Return the dtype of floating results: inexact dtypes stay, others get the default."""
+    if KIND.get(dtype) in ("f", "c"):
+        return dtype
+    return float64 if settings().enable_x64 else float32
+
+
+def finfo(dtype: Any) -> Any:
+    """Return the machine limits of a float dtype, or of the parts of a complex one.
+
+    Raises ValueError for other dtypes.
+
+    >>> finfo("bfloat16").bits
+    16
+    """
+    found = as_dtype(dtype)
+    if KIND.get(found) not in ("f", "c"):
+        raise ValueError(f"[finfo] expected a float or complex dtype, got {found}; see iinfo.")
+    return ml_dtypes.finfo(to_real_dtype(found))
+
+
+def iinfo(dtype: Any) -> Any:
+    """Return the limits of an integer dtype; raises ValueError for others.
+
+    >>> iinfo("int4").max
+    7
+    """
+    found = as_dtype(dtype)
+    if KIND.get(found) not in ("i", "u"):
+        raise ValueError(f"[iinfo] expected an integer dtype, got {found}; see finfo.")
+    return ml_dtypes.iinfo(found)
+
+
+# --- hierarchy ------------------------------------------------------------------------------------
+
+_ABOVE = {
+    "b": (np.generic, np.bool_),
+    "i": (np.generic, np.number, np.integer, np.signedinteger),
+    "u": (np.generic, np.number, np.integer, np.unsignedinteger),
+    "f": (np.generic, np.number, np.inexact, np.floating),
+    "c": (np.generic, np.number, np.inexact, np.complexfloating),
+}
+_subtype: dict[tuple[Any, Any], bool] = {}
+caches.register(_subtype.clear)
+
+
+def issubdtype(a: Any, b: Any) -> bool:
+    """Return whether dtype `a` equals `b` or lies below it in NumPy's hierarchy of scalar types.
+
+    Small floats and integers count as `floating`, `signedinteger`, `unsignedinteger`; typed keys
+    lie below `prng_key` and `extended`.
+
+    >>> issubdtype(bfloat16, np.floating), issubdtype("int4", np.integer)
+    (True, True)
+    >>> issubdtype(KeyType("threefry2x32"), prng_key)
+    True
+    """
+    try:
+        return _subtype[a, b]
+    except (KeyError, TypeError):
+        pass  # not seen before, or unhashable
+    lower, upper = _scalar_class(a), _scalar_class(b)
+    if isinstance(b, KeyType):
+        result = a == b
+    elif issubclass(lower, upper):
+        result = True
+    else:
+        # ml_dtypes' scalar types hang directly below np.generic: place them by kind.
+        kind = KIND.get(as_dtype(a)) if not _is_abstract(lower) else None
+        result = kind is not None and upper in _ABOVE.get(kind, ())
+    if all(isinstance(v, (np.dtype, type, str, KeyType)) for v in (a, b)):
+        _subtype[a, b] = result
+    return result
+
+
+def _is_abstract(cls: type) -> bool:
+    return cls in (
+        np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger, np.inexact,
+        np.floating, np.complexfloating, np.flexible, np.character, extended, prng_key,
+    )  # fmt: skip
+
+
+def _scalar_class(value: Any) -> type:
+    if isinstance(value, type) and issubclass(value, np.generic):
+        return value
+    return as_dtype(value).type
+
+
+_KINDS: dict[str, str] = {
+    "bool": "b",
+    "signed integer": "i",
+    "unsigned integer": "u",
+    "integral": "iu",
+    "real floating": "f",
+    "complex floating": "c",
+    "numeric": "iufc",
+}
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Return whether a dtype is of a kind: an array API name, a dtype, or a tuple of these.
+
+    Raises ValueError for unknown names, TypeError for other values.
+
+    >>> isdtype("bfloat16", ("real floating", "integral"))
+    True
+    """
+    found = as_dtype(dtype)
+    for choice in kind if isinstance(kind, tuple) else (kind,):
+        if isinstance(choice, str) and choice in _KINDS:
+            if KIND.get(found, "-") in _KINDS[choice]:
+                return True
+            continue
+        if not isinstance(choice, (str, np.dtype, type, KeyType)) and not hasattr(choice, "dtype"):
+            raise TypeError(f"[isdtype] expected a dtype, string or tuple, got kind={choice!r}.")
+        try:
+            other = as_dtype(choice)
+        except TypeError:
+            raise ValueError(
+                f"[isdtype] expected one of {list(_KINDS)} or a dtype, got kind={choice!r}."
+            ) from None
+        if other == found:
+            return True
+    return False
+
+
+def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
+    """Return whether values of one dtype can be cast to another under NumPy's casting rule.
+
+    Raises TypeError for Python scalars, whose answer would depend on the value.
+
+    >>> can_cast(int32, float64), can_cast(float32, int32, casting="unsafe")
+    (True, True)
+    """
+    if isinstance(from_, (int, float, complex)) and not isinstance(from_, (bool, np.generic)):
+        raise TypeError(
+            f"[can_cast] expected a dtype or an array, got the Python scalar {from_!r}.\n"
+            "Give its type, for example can_cast('int32', to)."
+        )
+    rules = ("no", "equiv", "safe", "same_kind", "unsafe")
+    if casting not in rules:
+        raise ValueError(
+            f"[can_cast] expected casting to be one of {', '.join(map(repr, rules))}, got {casting!r}."
+        )
+    lower, upper = as_dtype(from_), as_dtype(to)
+    if isinstance(lower, KeyType) or isinstance(upper, KeyType):
+        return lower == upper
+    return bool(np.can_cast(lower, upper, casting=casting))  # type: ignore[arg-type]
+
+
+# --- dtypes that users ask for --------------------------------------------------------------------
+
+
+def check_user_dtype_supported(dtype: Any, fun_name: str) -> DType:
+    """Return the dtype that arrays get for a requested one, with a warning if it is narrower.
+
+    Python's `int`, `float` and `complex` name the default width and never warn. Raises TypeError
+    for dtypes that arrays cannot have (strings, objects, dates, long doubles).
+
+    >>> check_user_dtype_supported("float32", "zeros")
+    dtype('float32')
+    """
+    found = as_dtype(dtype)
+    if found not in KIND:
+        if isinstance(found, KeyType):
+            return found
+        raise TypeError(unsupported(fun_name, dtype))
+    if settings().enable_x64 or found not in NARROW:
+        return found
+    narrow = NARROW[found]
+    if dtype is not int and dtype is not float and dtype is not complex and dtype is not None:
+        warnings.warn(
+            f"Explicitly requested dtype {found.name} requested in {fun_name} is not available, "
+            f"and will be truncated to dtype {narrow.name}. To enable more dtypes, set the enable_x64 "
+            "option: primal.config.update('enable_x64', True), or PRIMAL_ENABLE_X64=1 in the "
+            "environment.",
+            UserWarning,
+            stacklevel=source.user_stacklevel(),
+        )
+    return narrow
+
+
+# --- promotion ------------------------------------------------------------------------------------
+
+
+def promote_types(a: Any, b: Any) -> DType:
+    """Return the least upper bound of two dtypes, regardless of the 64-bit switch.
+
+    Python's `int`, `float` and `complex` are weak. Raises TypePromotionError where there is none.
+
+    >>> promote_types("int8", "uint8"), promote_types("bfloat16", "float16")
+    (dtype('int16'), dtype('float32'))
+    """
+    pairs = tuple((as_dtype(d), d is int or d is float or d is complex) for d in (a, b))
+    return bound(pairs, True, settings().numpy_dtype_promotion == "strict")[0]
+
+
+def _operand(arg: Any) -> tuple[DType, bool]:
+    if arg is int or arg is float or arg is complex:
+        return python_scalar_dtype(arg), True
+    if arg is None or isinstance(arg, (np.dtype, KeyType, type, str)):
+        return as_dtype(arg), False
+    return _raw_dtype(arg), is_weak(arg)
+
+
+def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
+    """Return the dtype of an expression over arrays, scalars and dtypes.
+
+    The least upper bound in the promotion lattice, canonical under the 64-bit switch; with
+    `return_weak_type_flag` the pair (dtype, weak). Raises TypePromotionError where there is none.
+
+    >>> result_type(np.int32(1), 2.5, return_weak_type_flag=True)
+    (dtype('float32'), True)
+    >>> result_type("float16", 1.0)
+    dtype('float16')
+    """
+    dtype, weak = lattice_result([_operand(arg) for arg in args])
+    return (dtype, weak) if return_weak_type_flag else dtype

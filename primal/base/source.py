@@ -1,0 +1,131 @@
+"""The user's line of code, recorded as (code object, instruction offset) and formatted on demand.
+
+Every traced equation records one location, so recording must cost a fraction of a microsecond: it
+is a walk over `sys._getframe` with one dict lookup of an interned file name per frame. Code
+objects are never hashed (hashing one compares its constants and costs microseconds), line tables
+are read only to format.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import CodeType, FrameType, TracebackType
+
+__all__ = [
+    "Location",
+    "current_location",
+    "format_location",
+    "hide",
+    "is_internal",
+    "line_of",
+    "package_root",
+    "user_frame",
+    "user_stacklevel",
+]
+
+Location = tuple[CodeType, int]
+
+package_root: str = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_hidden_roots: tuple[str, ...] = (package_root,)
+
+
+class _Internal(dict[str, bool]):
+    # file name -> whether its frames are the library's own; filled on the first miss.
+    def __missing__(self, filename: str) -> bool:
+        inside = filename.startswith(_hidden_roots) or filename.startswith("<frozen ")
+        self[filename] = inside
+        return inside
+
+
+_internal = _Internal()
+
+
+def is_internal(filename: str) -> bool:
+    """Return whether a file belongs to the library, so that its frames are not the user's."""
+    return _internal[filename]
+
+
+def hide(root: str) -> None:
+    """Count the files under a further folder, or one file, as the library's own."""
+    global _hidden_roots
+    _hidden_roots = (*_hidden_roots, root)
+    _internal.clear()
+
+
+def current_location() -> Location | None:
+    """Return (code, instruction offset) of the innermost frame outside the library, or None.
+
+    >>> code, offset = current_location()
+    >>> code.co_name
+    '<module>'
+    """
+    frame: FrameType | None = sys._getframe(1)
+    internal = _internal
+    while frame is not None:
+        code = frame.f_code
+        if not internal[code.co_filename]:
+            return code, frame.f_lasti
+        frame = frame.f_back
+    return None
+
+
+def user_frame() -> FrameType | None:
+    """Return the innermost frame outside the library, or None."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _internal[frame.f_code.co_filename]:
+        frame = frame.f_back
+    return frame
+
+
+def user_stacklevel() -> int:
+    """Return the `stacklevel` with which `warnings.warn`, called here, names the user's line."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 1
+    while frame is not None and _internal[frame.f_code.co_filename]:
+        frame = frame.f_back
+        level += 1
+    return level
+
+
+def line_of(location: Location) -> int | None:
+    """Return the line number of a location."""
+    code, offset = location
+    for start, end, line in code.co_lines():
+        if start <= offset < end:
+            return line
+    return code.co_firstlineno
+
+
+def format_location(location: Location | None, *, full_path: bool = False) -> str:
+    """Return a location as `file.py:12 (function)`.
+
+    >>> format_location(None)
+    '<unknown>'
+    """
+    if location is None:
+        return "<unknown>"
+    code = location[0]
+    name = code.co_filename if full_path else os.path.basename(code.co_filename)
+    return f"{name}:{line_of(location)} ({code.co_qualname})"
+
+
+def without_internal_frames(tb: TracebackType | None) -> TracebackType | None:
+    """Return a copy of a traceback without the library's own frames.
+
+    The last frame stays if nothing else is left, so that an error always has a place.
+    """
+    kept: list[TracebackType] = []
+    last = tb
+    walk = tb
+    while walk is not None:
+        last = walk
+        if not _internal[walk.tb_frame.f_code.co_filename]:
+            kept.append(walk)
+        walk = walk.tb_next
+    if not kept:
+        return last
+    out: TracebackType | None = None
+    for entry in reversed(kept):
+        out = TracebackType(out, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return out
