@@ -32,6 +32,7 @@ _flags: dict[str, Flag] = {}
 _globals: dict[str, Any] = {}
 _keyed: tuple[str, ...] = ()
 _listeners: dict[str, list[Callable[[Any], None]]] = {}
+_derived: dict[str, Callable[[dict[str, Any]], Any]] = {}
 _absent = object()
 
 
@@ -50,6 +51,8 @@ class Settings:
         for entry in self._overrides:
             values[entry.name] = entry.value
         values["trace_key"] = tuple(map(values.__getitem__, _keyed))
+        for name, fun in _derived.items():
+            values[name] = fun(values)
         self.__dict__.update(values)
 
     def __getattr__(self, name: str) -> Any:  # only reached for names that are no flag
@@ -308,6 +311,12 @@ class Config:
     def on_update(self, name: str, listener: Callable[[Any], None]) -> None:
         """Call `listener(value)` whenever `update` sets this flag (scopes do not call it)."""
         _listeners.setdefault(_find(name).name, []).append(listener)
+
+    def derive(self, name: str, fun: Callable[[dict[str, Any]], Any]) -> None:
+        """Keep `settings().name` equal to `fun(values by flag name)`: a choice made once per change."""
+        with _lock:
+            _derived[name] = fun
+            _publish()
 
     def define(self, flag: Flag) -> Flag:
         """Add a flag at import time; a set environment variable gives its first value."""

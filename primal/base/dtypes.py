@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from primal.base import caches, source
-from primal.base.config import settings
+from primal.base.config import config, settings
 from primal.base.dtype_table import (
     COMPLEX,
     FACTS,
@@ -169,10 +169,12 @@ def as_dtype(dtype: Any) -> DType:
     return found
 
 
-# One table per setting of the switch: what a dtype-like value is under it.
+# One table per setting of the switch: what a dtype-like value is under it. The settings carry the
+# table that applies, so that a look-up chooses nothing.
 _canonical: dict[bool, dict[Any, DType]] = {True: {}, False: {}}
 for _table in _canonical.values():
     caches.register(_table.clear)
+config.derive("canonical_dtypes", lambda now: _canonical[now["enable_x64"]])
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
@@ -183,9 +185,9 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
     >>> canonicalize_dtype("float64"), canonicalize_dtype(int)
     (dtype('float32'), dtype('int32'))
     """
-    x64 = settings().enable_x64
+    now = settings()
     try:
-        return _canonical[x64][dtype]
+        return now.canonical_dtypes[dtype]
     except (KeyError, TypeError):
         pass  # not seen before, or unhashable
     found = as_dtype(dtype)
@@ -196,10 +198,10 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
             f"[canonicalize_dtype] expected a dtype that NumPy knows, got {found}.\n"
             "Pass allow_extended_dtype=True where typed keys are meant to go through."
         )
-    if not x64:
+    if not now.enable_x64:
         found = NARROW.get(found, found)
     if isinstance(dtype, (np.dtype, type, str)) or dtype is None:
-        _canonical[x64][dtype] = found
+        now.canonical_dtypes[dtype] = found
     return found
 
 
@@ -241,6 +243,8 @@ def scalar_type_of(x: Any) -> type:
 
 
 def _raw_dtype(x: Any) -> DType:
+    if type(x) in _SCALARS_32:
+        return python_scalar_dtype(x)
     dtype = getattr(x, "dtype", None)
     if isinstance(dtype, (np.dtype, KeyType)):
         return dtype
@@ -501,7 +505,8 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
     rules = ("no", "equiv", "safe", "same_kind", "unsafe")
     if casting not in rules:
         raise ValueError(
-            f"[can_cast] expected casting to be one of {', '.join(map(repr, rules))}, got {casting!r}."
+            f"[can_cast] expected casting to be one of {', '.join(map(repr, rules))}, "
+            f"got {casting!r}."
         )
     lower, upper = as_dtype(from_), as_dtype(to)
     if isinstance(lower, KeyType) or isinstance(upper, KeyType):
@@ -532,8 +537,8 @@ def check_user_dtype_supported(dtype: Any, fun_name: str) -> DType:
     if dtype is not int and dtype is not float and dtype is not complex and dtype is not None:
         warnings.warn(
             f"Explicitly requested dtype {found.name} requested in {fun_name} is not available, "
-            f"and will be truncated to dtype {narrow.name}. To enable more dtypes, set the enable_x64 "
-            "option: primal.config.update('enable_x64', True), or PRIMAL_ENABLE_X64=1 in the "
+            f"and will be truncated to dtype {narrow.name}. To enable more dtypes, set the "
+            "enable_x64 option: primal.config.update('enable_x64', True), or PRIMAL_ENABLE_X64=1 in the "
             "environment.",
             UserWarning,
             stacklevel=source.user_stacklevel(),

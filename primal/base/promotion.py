@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from primal.base import caches
-from primal.base.config import settings
+from primal.base.config import config, settings
 from primal.base.dtype_table import (
     KIND,
     NARROW,
@@ -122,8 +122,8 @@ def _no_join_message(nodes: Iterable[Any], strict: bool) -> str:
         )
     if any(node in SMALL_FLOATS for node in nodes):
         return (
-            f"{head}\nFloats of 4, 6 and 8 bits are not promoted implicitly: cast them, for example "
-            "with x.astype('float32')."
+            f"{head}\nFloats of 4, 6 and 8 bits are not promoted implicitly: cast them, for "
+            "example with x.astype('float32')."
         )
     return f"{head}\nCast the operands to one dtype with x.astype(dtype)."
 
@@ -161,11 +161,17 @@ def bound(pairs: Sequence[tuple[DType, bool]], x64: bool, strict: bool) -> tuple
     return (joined if x64 else NARROW.get(joined, joined)), is_weak_result
 
 
+# One table per setting of the switch and of strictness. It holds two forms of key: tuples of pairs,
+# and the flat (dtype, weak, dtype, weak) of `promote_pair`.
 _results: dict[tuple[bool, bool], dict[Any, tuple[DType, bool]]] = {
     (x64, strict): {} for x64 in (False, True) for strict in (False, True)
 }
 for _found in _results.values():
     caches.register(_found.clear)
+config.derive(
+    "promotions",
+    lambda now: _results[now["enable_x64"], now["numpy_dtype_promotion"] == "strict"],
+)
 
 
 def lattice_result(pairs: Iterable[tuple[DType, bool]]) -> tuple[DType, bool]:
@@ -176,22 +182,19 @@ def lattice_result(pairs: Iterable[tuple[DType, bool]]) -> tuple[DType, bool]:
     >>> lattice_result([(float16, False), (float32, True)])
     (dtype('float16'), False)
     """
-    now = settings()
-    mode = now.enable_x64, now.numpy_dtype_promotion == "strict"
     key = tuple(pairs)
-    table = _results[mode]
-    found = table.get(key)
+    now = settings()
+    found = now.promotions.get(key)
     if found is None:
-        found = table[key] = bound(key, *mode)
+        found = bound(key, now.enable_x64, now.numpy_dtype_promotion == "strict")
+        now.promotions[key] = found
     return found
 
 
 def promote_pair(a: DType, a_weak: bool, b: DType, b_weak: bool) -> tuple[DType, bool]:
     """Return (dtype, weak) of a binary expression: `lattice_result` without the lists."""
-    now = settings()
-    table = _results[now.enable_x64, now.numpy_dtype_promotion == "strict"]
+    table = settings().promotions
     found = table.get((a, a_weak, b, b_weak))
     if found is None:
-        found = lattice_result(((a, a_weak), (b, b_weak)))
-        table[a, a_weak, b, b_weak] = found
+        found = table[a, a_weak, b, b_weak] = lattice_result(((a, a_weak), (b, b_weak)))
     return found
