@@ -41,7 +41,7 @@ def in_module(module: ModuleType) -> list[doctest.DocTest]:
     doctest's finder knows functions and classes. An `Op` is neither: an object of one of our
     classes with a docstring of its own counts as defined wherever it is a global outside a facade.
     """
-    names = {**common(), **vars(module)}
+    names = vars(module)
     found = doctest.DocTestFinder(exclude_empty=True).find(module, globs=names)
     if not hasattr(module, "__path__"):
         parser = doctest.DocTestParser()
@@ -51,7 +51,10 @@ def in_module(module: ModuleType) -> list[doctest.DocTest]:
             if ours and isinstance(text, str) and ">>>" in text and text != type(value).__doc__:
                 label = f"{module.__name__}.{name}"
                 found.append(parser.get_doctest(text, names, label, module.__file__, None))
-    return [test for test in found if test.examples]
+    found = [test for test in found if test.examples]
+    for test in found:
+        test.globs = {**common(), **names}
+    return found
 
 
 def in_markdown(text: str, name: str, globs: dict[str, object]) -> doctest.DocTest:
