@@ -57,7 +57,7 @@ class Row:
         if library not in self.best:
             return ""
         value = self.best[library] * SCALE[self.case["UNIT"]] / self.case.get("PER", 1)
-        return f"{value:.3g}"
+        return f"{value:.3g}" if value < 100 else f"{value:,.0f}"
 
     def cells(self) -> list[str]:
         guests = [f"{lib} {self.figure(lib)}" for lib in self.libraries[2:] if self.figure(lib)]

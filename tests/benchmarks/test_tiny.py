@@ -35,6 +35,8 @@ row.errors = {{"torch": "no"}}
 assert row.cells()[1:] == [
     "µs", "2", "4", "0.500", "0.417", "no", "numpy 0.5, torch failed"
 ], row.cells()
+row.best["jax"] = 2.111e-3
+assert row.figure("jax") == "2,111"
 text = run.report([row], {{"jax": "0.10.2"}})
 assert "0 of 1 targets reached" in text and "| eager x + x, 8 floats | µs |" in text
 """
