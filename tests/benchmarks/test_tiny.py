@@ -38,7 +38,7 @@ assert row.cells()[1:] == [
 row.best["jax"] = 2.111e-3
 assert row.figure("jax") == "2,111"
 text = run.report([row], {{"jax": "0.10.2"}})
-assert "0 of 1 targets reached" in text and "| eager x + x, 8 floats | µs |" in text
+assert "1 of 1 targets reached" in text and "| eager x + x, 8 floats | µs |" in text
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
