@@ -67,13 +67,17 @@ class HloBuilder(Protocol):
         """An array filled with one Python or NumPy scalar."""
         ...
 
-    def like(self, x: V, value: Any) -> V:
+    def full_like(self, x: V, value: Any) -> V:
         """`full` with the shape and dtype of x."""
         ...
 
     def iota(self, shape: Ints, dtype: Any, dim: int) -> V:
         """Counts 0, 1, … along `dim`."""
         ...
+
+    # Elementwise, by name: the mnemonics below without the trailing underscore.
+    def unary(self, name: str, x: V) -> V: ...
+    def binary(self, name: str, x: V, y: V) -> V: ...
 
     # Elementwise, one operand, result of the same type.
     def abs(self, x: V) -> V:
@@ -156,10 +160,14 @@ class HloBuilder(Protocol):
     def zeta(self, x: V, q: V) -> V: ...
     def complex(self, re: V, im: V) -> V: ...
     def compare(self, x: V, y: V, direction: str, total_order: bool = False) -> V:
-        """`direction` is one of EQ NE LT LE GT GE; the comparison type follows the dtype."""
+        """`direction` is one of EQ NE LT LE GT GE, in either case; the dtype says how."""
         ...
 
     def select(self, pred: V, on_true: V, on_false: V) -> V: ...
+    def select_n(self, which: V, *cases: V) -> V:
+        """cases[which], elementwise; a bool `which` chooses between two."""
+        ...
+
     def clamp(self, low: V, x: V, high: V) -> V: ...
 
     # Shape.
@@ -171,7 +179,10 @@ class HloBuilder(Protocol):
     def reshape(self, x: V, shape: Ints) -> V: ...
     def transpose(self, x: V, permutation: Ints) -> V: ...
     def slice(self, x: V, start: Ints, limit: Ints, strides: Ints | None = None) -> V: ...
-    def pad(self, x: V, value: V, low: Ints, high: Ints, interior: Ints | None = None) -> V: ...
+    def pad(self, x: V, value: V, config: Sequence[tuple[int, int, int]]) -> V:
+        """`config` per dimension: (before, after, between neighbours); negative edges crop."""
+        ...
+
     def concatenate(self, xs: Sequence[V], dim: int) -> V: ...
     def reverse(self, x: V, dims: Ints) -> V: ...
 
@@ -180,12 +191,15 @@ class HloBuilder(Protocol):
         self,
         x: V,
         y: V,
-        contracting: tuple[Ints, Ints],
-        batch: tuple[Ints, Ints] = ((), ()),
+        *,
+        dimension_numbers: tuple[tuple[Ints, Ints], tuple[Ints, Ints]],
         precision: Any = None,
-        dtype: Any = None,
+        preferred_element_type: Any = None,
     ) -> V:
-        """`precision`: None, one of DEFAULT HIGH HIGHEST or a pair; `dtype` accumulates."""
+        """`dimension_numbers` = (contracting of x, of y), (batch of x, of y).
+
+        `precision` is None, one of DEFAULT HIGH HIGHEST, or a pair of those.
+        """
         ...
 
     def convolution(
@@ -202,25 +216,23 @@ class HloBuilder(Protocol):
         feature_group_count: int = 1,
         batch_group_count: int = 1,
         precision: Any = None,
-        dtype: Any = None,
+        preferred_element_type: Any = None,
     ) -> V:
         """`dims` = (batch, feature, *spatial), (out, in, *spatial), (batch, feature, *spatial)."""
         ...
 
-    def reduce(self, x: V, monoid: str, dims: Ints, init: V | None = None) -> V:
+    def reduce(self, monoid: str, x: V, dims: Ints, init: V | None = None) -> V:
         """`monoid` is one of add multiply maximum minimum and or xor; `init` its identity."""
         ...
 
-    def reduce_with(
-        self, xs: Sequence[V], inits: Sequence[V], dims: Ints, body: Region
-    ) -> list[V]:
+    def reduce_with(self, xs: Sequence[V], inits: Sequence[V], dims: Ints, body: Region) -> list[V]:
         """`body(b, *accumulators, *items)` on scalars."""
         ...
 
     def reduce_window(
         self,
-        x: V,
         monoid: str,
+        x: V,
         *,
         window: Ints,
         strides: Ints | None = None,

@@ -1,0 +1,105 @@
+"""The engine protocol on XLA: jaxprs in, executables out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.base.config import config
+from primal.engines.xla.client import Buffer, Client, Device, Executable
+from primal.engines.xla.lower import Lowered, lower_jaxpr
+from primal.ir.jaxpr import ClosedJaxpr
+
+
+class XlaEngine:
+    """XLA on one platform: 'cpu', 'cuda' or 'tpu'.
+
+    Nothing of XLA is loaded until a device is asked for. `num_devices`, for the CPU, defaults to
+    `config.num_cpu_devices`.
+    """
+
+    name = "xla"
+
+    def __init__(self, platform: str = "cpu", num_devices: int | None = None) -> None:
+        self.platform = "cuda" if platform == "gpu" else platform
+        self._num_devices = num_devices
+        self._client: Client | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def client(self) -> Client:
+        """The PJRT client, made on first use.
+
+        Raises RuntimeError that names the package to install where a platform's plugin is missing.
+        """
+        if self._client is None:
+            with self._lock:
+                if self._client is None:
+                    wanted = self._num_devices
+                    if wanted is None and self.platform == "cpu" and config.num_cpu_devices > 0:
+                        wanted = config.num_cpu_devices
+                    self._client = Client(self.platform, wanted)
+        return self._client
+
+    @property
+    def started(self) -> bool:
+        """Whether the client exists, after which the number of devices is settled."""
+        return self._client is not None
+
+    def devices(self) -> list[Device]:
+        """All devices, those of other processes included."""
+        return self.client.devices
+
+    def local_devices(self) -> list[Device]:
+        """The devices of this process."""
+        return self.client.local_devices
+
+    def put(self, x: Any, device: Device, immutable: bool = False) -> Buffer:
+        """A NumPy array on a device; see `Client.put`."""
+        return self.client.put(x, device, immutable)
+
+    def get(self, buffer: Buffer) -> np.ndarray[Any, Any]:
+        """The contents of a buffer, read-only, without a copy where it is on the host."""
+        return self.client.get(buffer)
+
+    def lower(
+        self,
+        closed: ClosedJaxpr,
+        *,
+        donated: Sequence[bool] = (),
+        name: str = "main",
+        locations: bool = False,
+    ) -> Lowered:
+        """The StableHLO of a program, without compiling it and without loading XLA."""
+        return lower_jaxpr(closed, name, donated, platform=self.platform, locations=locations)
+
+    def compile(
+        self,
+        closed: ClosedJaxpr | Lowered,
+        *,
+        device: Device,
+        donated: Sequence[bool] = (),
+        name: str = "main",
+        flags: Sequence[tuple[str, Any]] = (),
+    ) -> Executable:
+        """Compile a program, or what `lower` made of it, for one device.
+
+        `flags` are XLA's debug options by name. Raises JaxRuntimeError with XLA's text.
+        """
+        if isinstance(closed, Lowered):
+            lowered = closed
+        else:
+            lowered = self.lower(closed, donated=donated, name=name)
+        executable = self.client.compile(
+            lowered.text, lowered.signature, device, flags, lowered.callbacks
+        )
+        if lowered.constants:
+            executable.bind([self.put(c, device, immutable=True) for c in lowered.constants])
+        return executable
+
+    def load(self, data: bytes, *, device: Device) -> Executable:
+        """An executable out of `Executable.serialize()`; see `Client.load`."""
+        return self.client.load(data, device)

@@ -1,0 +1,225 @@
+"""From a jaxpr to the text of a StableHLO module: one walk over the equations."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.base.source import format_location, line_of
+from primal.engines.xla.builder import Builder, Value, tensor
+from primal.engines.xla.client import Signature
+from primal.ir.avals import Aval
+from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr
+from primal.ir.op import Expand
+from primal.ir.trace import Literal
+
+# Bytes above which a constant travels as an argument: as text, XLA spends 12 ms on a megabyte,
+# stores it in the executable, and compiles again when its values change.
+CONSTANT_LIMIT = 16384
+
+
+@dataclasses.dataclass(frozen=True)
+class Lowered:
+    """A module and what is needed to compile and run it.
+
+    `constants` follow the program's own inputs as arguments. `signature.inputs` includes them;
+    `signature.donated` tells which donations an output can use.
+    """
+
+    text: str
+    signature: Signature
+    constants: tuple[np.ndarray[Any, Any], ...]
+    callbacks: tuple[tuple[Callable[..., Any], tuple[Aval, ...]], ...]
+
+
+def lower_jaxpr(
+    closed: ClosedJaxpr,
+    name: str = "main",
+    donated: Sequence[bool] = (),
+    *,
+    platform: str = "cpu",
+    locations: bool = False,
+) -> Lowered:
+    """The StableHLO module of a closed program.
+
+    A donated input is aliased to the first free output of its type; without one the donation is
+    dropped. `locations` adds the user's lines, which XLA shows in profiles and errors.
+    """
+    jaxpr = closed.jaxpr
+    low = Lowering(platform, locations)
+    args = [Value(f"%arg{i}", tensor(v.aval), v.aval) for i, v in enumerate(jaxpr.invars)]
+    outs = low.inline(closed, *args)
+    types = [x.type for x in outs]
+    aliases = _aliases([a.type for a in args], types, donated)
+    low.finish(outs, types)
+    extra = [Value(f"%const{i}", tensor(a), a) for i, (_, a) in enumerate(low.hoisted)]
+    heads = [
+        f"{a.name}: {a.type} {{tf.aliasing_output = {aliases[i]} : i32}}"
+        if i in aliases
+        else f"{a.name}: {a.type}"
+        for i, a in enumerate((*args, *extra))
+    ]
+    body = "\n".join(low.lines)
+    main = f"func.func public @main({', '.join(heads)}) -> ({', '.join(types)}) {{\n{body}\n}}"
+    text = f"module @{_symbol(name)} {{\n" + "\n".join([main, *low.functions]) + "\n}\n"
+    signature = Signature(
+        tuple([a.aval for a in (*args, *extra)]),
+        tuple([v.aval for v in jaxpr.outvars]),
+        tuple([i in aliases for i in range(len(args) + len(extra))]),
+        frozenset(low.custom_targets),
+    )
+    return Lowered(text, signature, tuple([c for c, _ in low.hoisted]), tuple(low.callbacks))
+
+
+class Lowering(Builder):
+    """The builder together with the walk over jaxprs, which rules of higher-order ops call back."""
+
+    def __init__(self, platform: str = "cpu", locations: bool = False) -> None:
+        super().__init__(platform)
+        self.locations = locations
+        self.functions: list[str] = []
+        self.hoisted: list[tuple[np.ndarray[Any, Any], Aval]] = []
+        self.in_main = True
+        # Function by jaxpr; the jaxpr is held so that its id stays its own.
+        self.called: dict[int, tuple[Jaxpr, str]] = {}
+        self.named = 0
+
+    def inline(self, closed_jaxpr: ClosedJaxpr, *args: Value) -> list[Value]:
+        """The equations of the jaxpr, written here; the values of its outputs."""
+        jaxpr = closed_jaxpr.jaxpr
+        env: dict[Any, Value] = dict(zip(jaxpr.invars, args, strict=True))
+        for var, value in zip(jaxpr.constvars, closed_jaxpr.consts, strict=True):
+            env[var] = self.bound_constant(value, var.aval)
+        outer = self.outs
+        eqn: Eqn | None = None
+        lines = self.lines
+        try:
+            for eqn in jaxpr.eqns:
+                operands = [
+                    env[v] if v.__class__ is not Literal else self.literal(v) for v in eqn.invars
+                ]
+                outvars = eqn.outvars
+                self.outs = tuple([v.aval for v in outvars])
+                start = len(lines)
+                result = eqn.op.hlo(self, *operands, **eqn.params)  # type: ignore[operator]
+                results = (result,) if isinstance(result, Value) else result
+                for var, value in zip(outvars, results, strict=True):
+                    if value.type != (var.aval.mlir or tensor(var.aval)):
+                        raise self._wrong_result(eqn, var.aval, value)
+                    env[var] = value
+                if self.locations:
+                    self._locate(start, eqn)
+        except Exception as e:
+            if eqn is not None and isinstance(eqn.op.hlo, Expand):
+                raise NotImplementedError(
+                    f"[{eqn.op.name}] expected a program whose ops have StableHLO of their own, "
+                    "got one that is to be rewritten into others. Expand the jaxpr first."
+                ) from None
+            if eqn is not None:
+                _explain(e, eqn)
+            raise
+        self.outs = outer
+        return [env[v] if v.__class__ is not Literal else self.literal(v) for v in jaxpr.outvars]
+
+    def literal(self, atom: Literal) -> Value:
+        """A literal of the program as a constant."""
+        return self.scalar(atom.val, atom.aval.dtype)
+
+    def bound_constant(self, value: Any, aval: Aval) -> Value:
+        """A constant that a closed jaxpr binds: as an argument of `@main` when it is big."""
+        array = np.asarray(value)
+        # Arguments are visible in the blocks of `@main` alone, isolated regions excepted.
+        if array.nbytes > CONSTANT_LIMIT and self.in_main and None not in self.scopes:
+            for i, (known, _) in enumerate(self.hoisted):
+                if known is array:
+                    return Value(f"%const{i}", tensor(aval), aval)
+            self.hoisted.append((array, aval))
+            return Value(f"%const{len(self.hoisted) - 1}", tensor(aval), aval)
+        return self.constant(array, aval.dtype)
+
+    def call(self, closed_jaxpr: ClosedJaxpr, *args: Value, name: str = "f") -> list[Value]:
+        """The jaxpr as a function of its own, written once however often it is called."""
+        jaxpr = closed_jaxpr.jaxpr
+        # Constants bound outside the jaxpr may differ from one closed jaxpr to the next.
+        if closed_jaxpr.consts:
+            return self.inline(closed_jaxpr, *args)
+        found = self.called.get(id(jaxpr))
+        if found is None:
+            self.named += 1
+            found = jaxpr, self._function(closed_jaxpr, f"{_symbol(name)}_{self.named}")
+            self.called[id(jaxpr)] = found
+        return self.call_function(found[1], args, [v.aval for v in jaxpr.outvars])
+
+    def _function(self, closed: ClosedJaxpr, name: str) -> str:
+        kept = self.lines, self.count, self.scopes, self.in_main
+        self.lines, self.count, self.scopes, self.in_main = [], 0, [{}], False
+        args = [
+            Value(f"%arg{i}", tensor(v.aval), v.aval) for i, v in enumerate(closed.jaxpr.invars)
+        ]
+        outs = self.inline(closed, *args)
+        types = [x.type for x in outs]
+        self.finish(outs, types)
+        heads = ", ".join([f"{a.name}: {a.type}" for a in args])
+        body = "\n".join(self.lines)
+        self.functions.append(
+            f"func.func private @{name}({heads}) -> ({', '.join(types)}) {{\n{body}\n}}"
+        )
+        self.lines, self.count, self.scopes, self.in_main = kept
+        return name
+
+    def finish(self, outs: Sequence[Value], types: Sequence[str]) -> None:
+        """The end of a function."""
+        names = [x.name for x in outs]
+        self.lines.append(f"return {', '.join(names)} : {', '.join(types)}" if outs else "return")
+
+    def _locate(self, start: int, eqn: Eqn) -> None:
+        source = eqn.source
+        if source is None:
+            return
+        file, line = source[0].co_filename, line_of(source) or 0
+        mark = f" loc({json.dumps(eqn.op.name)}({json.dumps(file)}:{line}:0))"
+        lines = self.lines
+        for i in range(start, len(lines)):
+            text = lines[i]
+            if text[0] in '%"' or text.startswith(("}) :", "stablehlo.custom_call", "func.call")):
+                if not text.endswith("({") and " loc(" not in text:
+                    lines[i] = text + mark
+
+    @staticmethod
+    def _wrong_result(eqn: Eqn, aval: Aval, value: Value) -> Exception:
+        return TypeError(
+            f"[{eqn.op.name}] expected its hlo rule to give {tensor(aval)}, as its type rule says, "
+            f"got {value.type}. This is an error in the op, not in your program."
+        )
+
+
+def _explain(error: Exception, eqn: Eqn) -> None:
+    """Say which equation and line of the user's an error belongs to, unless it is said already."""
+    if any(n.startswith("While lowering") for n in getattr(error, "__notes__", ())):
+        return
+    where = f" at {format_location(eqn.source)}" if eqn.source is not None else ""
+    error.add_note(f"While lowering `{eqn.op.name}`{where}.")
+
+
+def _aliases(ins: Sequence[str], outs: Sequence[str], donated: Sequence[bool]) -> dict[int, int]:
+    """Input -> output that takes its memory, for the donated inputs that fit one."""
+    free: dict[str, list[int]] = {}
+    for i in reversed(range(len(outs))):
+        free.setdefault(outs[i], []).append(i)
+    found: dict[int, int] = {}
+    for i, (type, flag) in enumerate(zip(ins, donated, strict=False)):
+        if flag and free.get(type):
+            found[i] = free[type].pop()
+    return found
+
+
+def _symbol(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_$.]", "_", name).strip("_") or "main"
+
+
+__all__ = ["CONSTANT_LIMIT", "Lowered", "Lowering", "lower_jaxpr"]
