@@ -313,7 +313,7 @@ class Config:
         _listeners.setdefault(_find(name).name, []).append(listener)
 
     def derive(self, name: str, fun: Callable[[dict[str, Any]], Any]) -> None:
-        """Keep `settings().name` equal to `fun(values by flag name)`: a choice made once per change."""
+        """Keep `settings().name` equal to `fun(values by flag name)`, computed once per change."""
         with _lock:
             _derived[name] = fun
             _publish()

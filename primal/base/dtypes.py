@@ -538,8 +538,8 @@ def check_user_dtype_supported(dtype: Any, fun_name: str) -> DType:
         warnings.warn(
             f"Explicitly requested dtype {found.name} requested in {fun_name} is not available, "
             f"and will be truncated to dtype {narrow.name}. To enable more dtypes, set the "
-            "enable_x64 option: primal.config.update('enable_x64', True), or PRIMAL_ENABLE_X64=1 in the "
-            "environment.",
+            "enable_x64 option: primal.config.update('enable_x64', True), or "
+            "PRIMAL_ENABLE_X64=1 in the environment.",
             UserWarning,
             stacklevel=source.user_stacklevel(),
         )
@@ -582,3 +582,22 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     """
     dtype, weak = lattice_result([_operand(arg) for arg in args])
     return (dtype, weak) if return_weak_type_flag else dtype
+
+
+def is_narrow_float(dtype: DType) -> bool:
+    """Whether arithmetic in the dtype loses too much: floats of at most 16 bits."""
+    return dtype in _NARROW_FLOATS
+
+
+_NARROW_FLOATS = frozenset(t for t in KIND if KIND[t] == "f" and itemsize_bits(t) <= 16)
+
+_SCALAR_ORDER: dict[type, int] = {bool: 0, int: 1, float: 2, complex: 3}
+
+
+def scalar_fits_kind(scalar_type: type, dtype: DType) -> bool:
+    """Whether a Python scalar keeps its kind in the dtype: no float in an integer, say."""
+    if isinstance(dtype, KeyType):
+        return False
+    return _SCALAR_ORDER[scalar_type] <= "biufc".replace("u", "").find(
+        kind_of(dtype).replace("u", "i")
+    )
