@@ -1,0 +1,181 @@
+"""The record of one operation: every obligation named, none hidden in a table elsewhere."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from primal.ir.avals import Aval
+from primal.ir.state import state
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """The family an op belongs to; answers fusion, cost, printing and default batching.
+
+    `elementwise`: out[i] depends on operands at i only, with scalars and size-1 dimensions
+    broadcast. `adopts_scalars`: Python scalars take the dtype of the other operands.
+    `call`: the op runs a program it carries, so eager execution compiles it.
+    """
+
+    name: str
+    elementwise: bool = False
+    adopts_scalars: bool = False
+    call: bool = False
+    collective: bool = False
+
+
+ELEMENTWISE = Kind("elementwise", elementwise=True, adopts_scalars=True)
+MIXED = Kind("elementwise (operands of several dtypes)", elementwise=True)
+REDUCTION = Kind("reduction")
+SPREAD = Kind("broadcast")
+SHAPE = Kind("shape")
+INDEX = Kind("index")
+CONTRACT = Kind("contraction")
+WINDOW = Kind("window")
+LINALG = Kind("linear algebra")
+FFT = Kind("Fourier transform")
+BITS = Kind("random bits")
+COLLECTIVE = Kind("collective", collective=True)
+CALL = Kind("call", call=True)
+CONTROL = Kind("control flow")
+HOST = Kind("host")
+
+
+@dataclasses.dataclass(frozen=True)
+class Never:
+    """A deliberate absence: calling the rule raises the reason as the user's error."""
+
+    reason: str
+    error: type[Exception] = NotImplementedError
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        raise self.error(self.reason)
+
+
+@dataclasses.dataclass(frozen=True)
+class Word:
+    """A rule in declarative form (`linear`, `each`, …), built once its op exists."""
+
+    of: Callable[[Op], Callable[..., Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class ByKind:
+    """The default of the op's kind, kept by the transformation that reads it."""
+
+
+by_kind = ByKind()
+
+
+@dataclasses.dataclass(frozen=True)
+class Library:
+    """The CPU compiler runs the op by calling its `impl` as a step."""
+
+
+library = Library()
+
+
+@dataclasses.dataclass(frozen=True)
+class Expand:
+    """The op is rewritten into smaller ones, by calling `rule` on tracers, before any engine."""
+
+    rule: Callable[..., Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Splice:
+    """The op is replaced, before any engine, by the equations of the program in a parameter."""
+
+    param: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HigherOrder:
+    """Obligations of an op that carries jaxprs.
+
+    `linearize(trace, primals, tangents, **params)` splits one pass into what is known and what
+    is linear; it cannot be derived from `jvp`, whose result mixes both in one program.
+    `dce(used, eqn)` drops what nobody uses: returns (used inputs, smaller eqn or None).
+    """
+
+    linearize: Callable[..., Any]
+    dce: Callable[..., Any] | Never
+
+
+Effects = frozenset[Any]
+no_effects: Effects = frozenset()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Op:
+    """One operation and everything that is known about it. The record is the callable.
+
+    Data are positional, parameters keyword-only and hashable. Rules:
+
+    * `type(*avals, **params)` -> Aval, or tuple of Avals when `multiple`.
+    * `impl(*arrays, **params)`: NumPy; the meaning of the op.
+    * `jvp(primals, tangents, **params)` -> (out, tangent out); `ZERO` is the symbolic zero.
+    * `transpose(ct, *args, **params)` -> one cotangent per argument, `None` where the argument is
+      not linear; linear arguments arrive as `Undefined(aval)`.
+    * `batch(axis, args, dims, **params)` -> (out, out dim), `None` for not batched.
+    * `shard`: how the op acts on sharded operands.
+    * `hlo(b, *operands, **params)`: StableHLO through a builder.
+    * `kernel(k, *operands, **params)`: the CPU compiler through a builder, or `library`, or
+      `Expand(f)`.
+    """
+
+    name: str
+    kind: Kind
+    type: Callable[..., Any]
+    impl: Callable[..., Any]
+    jvp: Callable[..., Any] | Word
+    transpose: Callable[..., Any] | Word
+    batch: Callable[..., Any] | Word | ByKind
+    shard: Callable[..., Any] | ByKind
+    hlo: Callable[..., Any] | Expand | Splice
+    kernel: Callable[..., Any] | Library | Expand | Splice
+    higher: HigherOrder | None = None
+    multiple: bool = False
+    effects: Callable[..., Effects] | None = None
+    show: Callable[..., dict[str, Any]] | None = None
+    types: dict[Any, Any] = dataclasses.field(default_factory=dict, init=False)
+    eager: dict[Any, Any] = dataclasses.field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        for field in ("type", "impl", "jvp", "transpose", "batch", "hlo", "kernel"):
+            rule = getattr(self, field)
+            if isinstance(rule, Word):
+                object.__setattr__(self, field, rule.of(self))
+            elif not callable(rule) and not isinstance(rule, ByKind | Library | Expand | Splice):
+                raise TypeError(f"[{self.name}] expected a rule for `{field}`, got {rule!r}.")
+        if self.name in registry:
+            raise ValueError(f"[{self.name}] expected a new name, got one already registered.")
+        registry[self.name] = self
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        return state.trace.process(self, args, params)
+
+    def infer(self, avals: tuple[Aval, ...], params: dict[str, Any]) -> Any:
+        """The type rule, remembered per (avals, params)."""
+        key = (avals, *params.items()) if params else avals
+        try:
+            return self.types[key]
+        except KeyError:
+            found = self.types[key] = self.type(*avals, **params)
+            return found
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return op_named, (self.name,)
+
+
+registry: dict[str, Op] = {}
+
+
+def op_named(name: str) -> Op:
+    """The op of that name, for unpickling programs."""
+    return registry[name]

@@ -1,0 +1,135 @@
+"""The printed form of jaxprs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes
+from primal.base.source import format_location
+from primal.ir.avals import Aval
+from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, install_printer
+from primal.ir.trace import Literal
+
+_WIDTH = 80
+
+
+class Names:
+    """Names for variables in the order they are met: a … z, ba, bb, …"""
+
+    def __init__(self) -> None:
+        self.names: dict[Var, str] = {}
+
+    def of(self, var: Var) -> str:
+        if var not in self.names:
+            self.names[var] = letters(len(self.names))
+        return self.names[var]
+
+
+def letters(i: int) -> str:
+    """The i-th name: base 26 with digits a to z."""
+    text = ""
+    while True:
+        i, digit = divmod(i, 26)
+        text = chr(ord("a") + digit) + text
+        if not i:
+            return text
+
+
+def show_jaxpr(jaxpr: Jaxpr, source_info: bool = False) -> str:
+    """The text of a jaxpr, e.g. `{ lambda ; a:f32[2]. let b:f32[2] = sin a in (b,) }`."""
+    return "\n".join(_lines(jaxpr, Names(), source_info))
+
+
+def _lines(jaxpr: Jaxpr, names: Names, source_info: bool) -> list[str]:
+    used = {v for eqn in jaxpr.eqns for v in eqn.invars} | set(jaxpr.outvars)
+    consts = _binders(jaxpr.constvars, names)
+    args = _binders(jaxpr.invars, names)
+    head = f"{{ lambda {consts}; {args}. let"
+    body: list[str] = []
+    for eqn in jaxpr.eqns:
+        body.extend(_eqn(eqn, names, used, source_info))
+    outs = [_atom(v, names) for v in jaxpr.outvars]
+    result = f"in ({', '.join(outs)}{',' if len(outs) == 1 else ''}) }}"
+    line = f"{head} {'; '.join(body)} {result}"
+    if len(body) == len(jaxpr.eqns) and len(line) <= _WIDTH:
+        return [line]
+    return [head, *("    " + text for text in body), f"  {result}"]
+
+
+def _binders(variables: list[Var], names: Names) -> str:
+    return " ".join(f"{names.of(v)}:{v.aval.short()}" for v in variables)
+
+
+def _atom(atom: Any, names: Names) -> str:
+    if isinstance(atom, Literal):
+        return _scalar(atom.val, atom.aval)
+    return names.of(atom)
+
+
+def _scalar(value: Any, aval: Aval) -> str:
+    if dtypes.issubdtype(aval.dtype, np.floating):
+        return str(float(value))
+    if dtypes.issubdtype(aval.dtype, np.complexfloating):
+        return str(complex(value))
+    return str(value)
+
+
+def _eqn(eqn: Eqn, names: Names, used: set[Any], source_info: bool) -> list[str]:
+    targets = " ".join(
+        f"{names.of(v) if v in used else '_'}:{v.aval.short()}" for v in eqn.outvars
+    )
+    shown = eqn.op.show(eqn.params) if eqn.op.show else eqn.params
+    fields = sorted((k, v) for k, v in shown.items() if v is not None)
+    operands = [_atom(a, names) for a in eqn.invars]
+    tail = (" " + " ".join(operands)) if operands else ""
+    if source_info and eqn.source is not None:
+        tail += f" # {format_location(eqn.source)}"
+    head = f"{targets} = {eqn.op.name}" if targets else eqn.op.name
+    if not any(_has_jaxpr(v) for _, v in fields):
+        inside = " ".join(f"{k}={_param(v)}" for k, v in fields)
+        line = f"{head}{'[' + inside + ']' if inside else ''}{tail}"
+        if len(line) <= _WIDTH or not fields:
+            return [line]
+        return [head + "[", *(f"  {k}={_param(v)}" for k, v in fields), "]" + tail]
+    lines = [head + "["]
+    for key, value in fields:
+        lines.extend("  " + line for line in _param_lines(key, value, names, source_info))
+    return [*lines, "]" + tail]
+
+
+def _has_jaxpr(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return any(_has_jaxpr(v) for v in value)
+    return isinstance(value, ClosedJaxpr | Jaxpr)
+
+
+def _param_lines(key: str, value: Any, names: Names, source_info: bool) -> list[str]:
+    if not _has_jaxpr(value):
+        return [f"{key}={_param(value)}"]
+    if isinstance(value, tuple):
+        lines = [f"{key}=("]
+        for item in value:
+            lines.extend("  " + line for line in _sub(item, names, source_info))
+        return [*lines, ")"]
+    first, *rest = _sub(value, names, source_info)
+    return [f"{key}={first}", *rest]
+
+
+def _sub(value: Any, names: Names, source_info: bool) -> list[str]:
+    jaxpr = value.jaxpr if isinstance(value, ClosedJaxpr) else value
+    return _lines(jaxpr, names, source_info)
+
+
+def _param(value: Any) -> str:
+    if isinstance(value, np.dtype | dtypes.KeyType):
+        return value.name
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        return f"({', '.join(map(_param, value))}{',' if len(value) == 1 else ''})"
+    if callable(value) and hasattr(value, "__name__"):
+        return str(value.__name__)
+    return str(value)
+
+
+install_printer(show_jaxpr)

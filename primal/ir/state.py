@@ -1,0 +1,57 @@
+"""What is ambient in a thread: the current trace, named axes, the location being replayed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+class State(threading.local):
+    """`trace` starts as the eager trace, which the runtime installs as the class attribute."""
+
+    trace: Any = None
+    axes: tuple[tuple[Any, int], ...] = ()
+    location: Any = None
+
+
+state = State()
+
+
+def install_root(trace: Any) -> None:
+    """Make `trace` the trace of every thread that runs no transformation."""
+    State.trace = trace
+
+
+@contextmanager
+def ambient(trace: Any) -> Iterator[None]:
+    """Run the body with `trace` as the current trace."""
+    previous = state.trace
+    state.trace = trace
+    try:
+        yield
+    finally:
+        state.trace = previous
+
+
+@contextmanager
+def named_axis(name: Any, size: int) -> Iterator[None]:
+    """Make a named axis visible to collectives in the body."""
+    previous = state.axes
+    state.axes = (*previous, (name, size))
+    try:
+        yield
+    finally:
+        state.axes = previous
+
+
+def axis_size(name: Any) -> int:
+    """The size of the innermost axis of that name; NameError when there is none."""
+    for found, size in reversed(state.axes):
+        if found == name:
+            return size
+    raise NameError(
+        f"unbound axis name: {name}. Name the axis in a surrounding vmap, as in "
+        f"vmap(f, axis_name={name!r}); bound here: {[n for n, _ in state.axes] or 'none'}."
+    )

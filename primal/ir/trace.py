@@ -1,0 +1,317 @@
+"""Values that flow through programs, and the protocol between ops and transformations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes, errors
+from primal.base.source import current_location, format_location
+from primal.ir.avals import Aval
+from primal.ir.op import Op
+from primal.ir.remedies import REMEDIES
+from primal.ir.state import state
+
+
+class Array:
+    """Base of every array value: concrete arrays and tracers.
+
+    Operators and methods are installed here once, by `primal.numpy.methods`.
+    """
+
+    __slots__ = ()
+    __array_priority__ = 100
+    aval: Aval
+
+
+class Literal:
+    """A scalar known while tracing; printed inline in jaxprs."""
+
+    __slots__ = ("val", "host", "aval")
+
+    def __init__(self, val: Any, aval: Aval) -> None:
+        self.val = val
+        self.host = val  # the name under which eager execution reads every operand
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"{self.val}:{self.aval.short()}"
+
+
+class Zero:
+    """The symbolic zero of tangents and cotangents; its aval is that of its place."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "ZERO"
+
+    def __reduce__(self) -> str:
+        return "ZERO"
+
+
+ZERO = Zero()
+
+
+class Undefined:
+    """The place of a linear operand in a transpose rule: an aval and no value."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Aval) -> None:
+        self.aval = aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.aval.ndim
+
+
+class Trace:
+    """One transformation in progress. `parent` is ambient while its rules run."""
+
+    __slots__ = ("parent", "alive", "name", "__weakref__")
+
+    def __init__(self, parent: Trace | None, name: str = "") -> None:
+        self.parent = parent
+        self.alive = True
+        self.name = name
+
+    def process(self, op: Op, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Run or record one operation."""
+        raise NotImplementedError(f"[{type(self).__name__}] expected a trace that processes ops.")
+
+
+class Tracer(Array):
+    """A value standing in for an array inside a transformation."""
+
+    __slots__ = ("aval", "trace", "__weakref__")
+
+    def __init__(self, trace: Trace, aval: Aval) -> None:
+        self.trace = trace
+        self.aval = aval
+
+    def origin(self) -> str:
+        """Where the value came from, for error messages."""
+        return ""
+
+    def concrete(self) -> Any:
+        """The concrete array this tracer carries, or None."""
+        return None
+
+    def __repr__(self) -> str:
+        return f"Traced<{self.aval!r}>with<{type(self.trace).__name__}>"
+
+    def __bool__(self) -> bool:
+        return bool(concrete_or_error(self, "bool"))
+
+    def __int__(self) -> int:
+        return int(concrete_or_error(self, "int"))
+
+    def __float__(self) -> float:
+        return float(concrete_or_error(self, "float"))
+
+    def __complex__(self) -> complex:
+        return complex(concrete_or_error(self, "complex"))
+
+    def __index__(self) -> int:
+        return concrete_or_error(self, "index").__index__()
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        return concrete_or_error(self, "array").__array__(*args, **kwargs)
+
+    def tolist(self) -> Any:
+        """Nested lists of a concrete value; an error while its value is not known."""
+        return concrete_or_error(self, "array").tolist()
+
+    def item(self, *args: Any) -> Any:
+        """The Python scalar of a concrete value; an error while its value is not known."""
+        return concrete_or_error(self, "item").item(*args)
+
+    def __hash__(self) -> int:
+        raise TypeError(f"unhashable type: {type(self).__name__!r} ({self.aval!r})")
+
+    def __iter__(self) -> Any:
+        if self.aval.ndim == 0:
+            raise TypeError("iteration over a 0-d array")
+        return iter([self[i] for i in range(self.aval.shape[0])])  # type: ignore[index]
+
+    def __copy__(self) -> Tracer:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Tracer:
+        return self
+
+    def block_until_ready(self) -> Tracer:
+        """A tracer has nothing to wait for."""
+        return self
+
+
+_CONVERSIONS: dict[str, tuple[type[Exception], str]] = {
+    "bool": (errors.TracerBoolConversionError, "Attempted boolean conversion"),
+    "index": (errors.TracerIntegerConversionError, "The __index__() method was called"),
+    "array": (errors.TracerArrayConversionError, "The numpy.ndarray conversion method __array__()"
+              " was called"),
+    "int": (errors.ConcretizationTypeError, "The int function was applied"),
+    "float": (errors.ConcretizationTypeError, "The float function was applied"),
+    "complex": (errors.ConcretizationTypeError, "The complex function was applied"),
+    "item": (errors.ConcretizationTypeError, "The item method was called"),
+}
+
+
+def concrete_or_error(x: Any, use: str) -> Any:
+    """The concrete array behind x (through the values transformations carry), or an error.
+
+    `use` names the conversion asked for: bool, index, array, int, float, complex or item.
+    """
+    value = x
+    while isinstance(value, Tracer):
+        check_alive(value)
+        inner = value.concrete()
+        if inner is None:
+            raise _conversion_error(x, value, use)
+        value = inner
+    return value
+
+
+def _conversion_error(x: Tracer, value: Tracer, use: str) -> Exception:
+    cls, what = _CONVERSIONS[use]
+    text = (
+        f"{what} of traced array with shape {value.aval.short()}."
+        if use == "bool"
+        else f"{what} on traced array with shape {value.aval.short()}."
+    )
+    where = value.origin()
+    here = current_location()
+    line = f"\nThe conversion was asked for at {format_location(here)}." if here else ""
+    return cls(text + (f"\n{where}" if where else "") + line + "\n" + REMEDIES[use])
+
+
+def check_alive(tracer: Tracer) -> None:
+    """Raise UnexpectedTracerError when the transformation that made the tracer has ended."""
+    if not tracer.trace.alive:
+        where = tracer.origin()
+        raise errors.UnexpectedTracerError(
+            f"[leaked tracer] expected a value of this computation, got a traced array "
+            f"{tracer.aval.short()} of a {tracer.trace.name or 'transformed'} function that has "
+            f"already ended.{' ' + where if where else ''}\n" + REMEDIES["leak"]
+        )
+
+
+PYTHON_SCALARS = frozenset((bool, int, float, complex))
+
+
+def aval_of(x: Any) -> Aval:
+    """The aval of any operand: arrays, tracers, literals, NumPy values and Python scalars."""
+    try:
+        aval = x.aval
+        if aval.__class__ is Aval:
+            return aval
+    except AttributeError:
+        pass
+    if type(x) in PYTHON_SCALARS:
+        return Aval((), dtypes.python_scalar_dtype(type(x)), True)
+    if isinstance(x, np.ndarray | np.generic):
+        return Aval(x.shape, dtypes.canonicalize_dtype(x.dtype))
+    if isinstance(x, bool | int | float | complex):
+        return Aval((), dtypes.python_scalar_dtype(x), True)
+    converted = as_array_operand(x)
+    return converted.aval if hasattr(converted, "aval") else aval_of(converted)
+
+
+def as_array_operand(x: Any) -> Any:
+    """The array an object offers through `__jax_array__`; a TypeError for anything else."""
+    convert = getattr(x, "__jax_array__", None)
+    if convert is not None:
+        return convert()
+    raise TypeError(
+        f"[operand] expected an array, a tracer or a Python scalar, got {x!r} of type {type(x)}. "
+        "Convert lists with primal.numpy.array first."
+    )
+
+
+def literal(value: Any, dtype: Any, weak_type: bool = True) -> Literal:
+    """A scalar as a Literal of that dtype."""
+    aval = Aval((), dtype, weak_type)
+    return Literal(np.asarray(value).astype(aval.dtype)[()], aval)
+
+
+_literals: dict[Any, Literal] = {}
+
+
+def _adopted(value: Any, dtype: Any, op: Op) -> Literal:
+    """The Literal a Python scalar becomes beside operands of that dtype."""
+    # 0.0 == -0.0 and nan != nan would make the cache return the wrong scalar.
+    cacheable = value and (type(value) is not complex) and value == value
+    key = (value, type(value), dtype)
+    if cacheable:
+        found = _literals.get(key)
+        if found is not None:
+            return found
+    if not dtypes.scalar_fits_kind(type(value), dtype):
+        raise TypeError(
+            f"[{op.name}] expected operands of one dtype, got {dtype.name} and the Python "
+            f"{type(value).__name__} {value!r}. Convert first, or call the primal.numpy function, "
+            "which promotes."
+        )
+    if type(value) is int and dtype.kind in "iu" and not _in_range(value, dtype):
+        raise OverflowError(f"Python integer {value} out of bounds for {dtype.name}")
+    made = literal(value, dtype)
+    if cacheable:
+        if len(_literals) > 4096:
+            _literals.clear()
+        _literals[key] = made
+    return made
+
+
+def _in_range(value: int, dtype: Any) -> bool:
+    info = dtypes.iinfo(dtype)
+    return int(info.min) <= value <= int(info.max)
+
+
+def adopt_scalars(op: Op, args: tuple[Any, ...]) -> list[Any]:
+    """Python scalars as Literals: of the other operands' dtype where the kind says so."""
+    dtype = None
+    if op.kind.adopts_scalars:
+        for a in args:
+            if type(a) not in PYTHON_SCALARS:
+                dtype = aval_of(a).dtype
+                break
+    out = []
+    for a in args:
+        if type(a) not in PYTHON_SCALARS:
+            out.append(a)
+        elif dtype is None:
+            out.append(literal(a, dtypes.python_scalar_dtype(type(a))))
+        else:
+            out.append(_adopted(a, dtype, op))
+    return out
+
+
+def check_ancestor(trace: Trace | None, tracer: Tracer) -> None:
+    """Raise when a tracer belongs to a trace that is no ancestor of `trace`."""
+    check_alive(tracer)
+    t = trace
+    while t is not None:
+        if t is tracer.trace:
+            return
+        t = t.parent
+    raise errors.UnexpectedTracerError(
+        f"[leaked tracer] expected a value of an enclosing computation, got a traced array "
+        f"{tracer.aval.short()} of another one. {tracer.origin()}\n" + REMEDIES["leak"]
+    )
+
+
+def current_trace() -> Trace:
+    """The ambient trace of this thread."""
+    return state.trace  # type: ignore[no-any-return]
+
+

@@ -1,0 +1,186 @@
+"""dot_general: contraction of two arrays over pairs of dimensions, with batch dimensions.
+
+With batch dimensions b, contracted c and free dimensions i, j:
+out[b, i, j] = sum_c lhs[b, i, c] * rhs[b, j, c] (dimensions of the operands in any order).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes
+from primal.ir.avals import Aval
+from primal.ir.op import CONTRACT, Op, by_kind
+from primal.ir.trace import aval_of
+from primal.ops.choose import convert_element_type
+from primal.ops.shape import inverse, transpose
+from primal.ops.types import is_linear
+from primal.ops.words import each
+
+Dims = tuple[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]]
+
+
+def free_dims(ndim: int, contract: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]:
+    """The dimensions that are neither contracted nor batched, in order."""
+    return tuple([i for i in range(ndim) if i not in contract and i not in batch])
+
+
+def _dot_type(
+    lhs: Aval,
+    rhs: Aval,
+    *,
+    dimension_numbers: Dims,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Aval:
+    (lc, rc), (lb, rb) = dimension_numbers
+    for what, left, right in (("contracting", lc, rc), ("batch", lb, rb)):
+        if len(left) != len(right):
+            raise TypeError(
+                f"[dot_general] expected as many {what} dimensions on both sides, got {left} and "
+                f"{right}."
+            )
+        if not all(0 <= d < lhs.ndim for d in left) or not all(0 <= d < rhs.ndim for d in right):
+            raise TypeError(
+                f"[dot_general] expected {what} dimensions of shapes {lhs.shape} and {rhs.shape}, "
+                f"got {left} and {right}."
+            )
+        sizes = [lhs.shape[d] for d in left], [rhs.shape[d] for d in right]
+        if sizes[0] != sizes[1]:
+            raise TypeError(
+                f"[dot_general] expected {what} dimensions of equal sizes, got "
+                f"{tuple(sizes[0])} and {tuple(sizes[1])} of shapes {lhs.shape} and {rhs.shape}: "
+                f"dot_general requires {what} dimensions to have the same shape."
+            )
+    if len({*lc, *lb}) != len(lc) + len(lb) or len({*rc, *rb}) != len(rc) + len(rb):
+        raise TypeError(
+            f"[dot_general] expected each dimension at most once, got {dimension_numbers}."
+        )
+    if lhs.dtype != rhs.dtype and preferred_element_type is None:
+        raise TypeError(
+            f"[dot_general] expected operands of one dtype, got {lhs.dtype.name} and "
+            f"{rhs.dtype.name}. Convert first, or give preferred_element_type."
+        )
+    shape = (
+        *[lhs.shape[d] for d in lb],
+        *[lhs.shape[d] for d in free_dims(lhs.ndim, lc, lb)],
+        *[rhs.shape[d] for d in free_dims(rhs.ndim, rc, rb)],
+    )
+    dtype = lhs.dtype if preferred_element_type is None else preferred_element_type
+    weak = lhs.weak_type and rhs.weak_type and preferred_element_type is None
+    return Aval(shape, dtype, weak)
+
+
+def _dot_impl(
+    lhs: Any, rhs: Any, *, dimension_numbers: Dims, precision: Any, preferred_element_type: Any
+) -> Any:
+    (lc, rc), (lb, rb) = dimension_numbers
+    li, ri = free_dims(lhs.ndim, lc, lb), free_dims(rhs.ndim, rc, rb)
+    out_dtype = lhs.dtype if preferred_element_type is None else preferred_element_type
+    work = np.dtype(np.float32) if dtypes.is_narrow_float(lhs.dtype) else None
+    if work is None and preferred_element_type is not None:
+        work = np.result_type(lhs.dtype, preferred_element_type)
+    if work is not None:
+        lhs, rhs = lhs.astype(work), rhs.astype(work)
+    batch = tuple([lhs.shape[d] for d in lb])
+    left = tuple([lhs.shape[d] for d in li])
+    right = tuple([rhs.shape[d] for d in ri])
+    k = int(np.prod([lhs.shape[d] for d in lc], dtype=int))
+    m, n = int(np.prod(left, dtype=int)), int(np.prod(right, dtype=int))
+    a = np.transpose(lhs, (*lb, *li, *lc)).reshape((*batch, m, k))
+    b = np.transpose(rhs, (*rb, *rc, *ri)).reshape((*batch, k, n))
+    if lhs.dtype == np.bool_:
+        a, b = a.astype(np.int32), b.astype(np.int32)
+    return np.matmul(a, b).reshape((*batch, *left, *right)).astype(out_dtype, copy=False)
+
+
+def _dot_transpose(
+    ct: Any,
+    lhs: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: Dims,
+    precision: Any,
+    preferred_element_type: Any,
+) -> Any:
+    (lc, rc), (lb, rb) = dimension_numbers
+    n_batch = len(lb)
+    if is_linear(lhs):
+        other, x, (c, oc), (b, ob) = rhs, lhs, (lc, rc), (lb, rb)
+        n_free = aval_of_operand(lhs).ndim - len(lc) - n_batch
+        ct_dims = tuple(range(n_batch + n_free, aval_of(ct).ndim))
+    else:
+        other, x, (c, oc), (b, ob) = lhs, rhs, (rc, lc), (rb, lb)
+        first = n_batch + aval_of(lhs).ndim - len(lc) - n_batch
+        ct_dims = tuple(range(n_batch, first))
+    other_aval = aval_of(other)
+    x_aval = aval_of_operand(x)
+    other_free = free_dims(other_aval.ndim, oc, ob)
+    if ct.dtype != other_aval.dtype:
+        other = convert_element_type(other, new_dtype=ct.dtype, weak_type=False)
+    grad = dot_general(
+        ct,
+        other,
+        dimension_numbers=((ct_dims, other_free), (tuple(range(n_batch)), ob)),
+        precision=precision,
+        preferred_element_type=None,
+    )
+    # grad has the dimensions: batch, free of x, then contracted ones in the order of `other`.
+    by_other = sorted(range(len(oc)), key=lambda i: oc[i])
+    order = (*b, *free_dims(x_aval.ndim, c, b), *[c[i] for i in by_other])
+    if order != tuple(range(len(order))):
+        grad = transpose(grad, permutation=inverse(order))
+    if aval_of(grad).dtype != x_aval.dtype:
+        grad = convert_element_type(grad, new_dtype=x_aval.dtype, weak_type=False)
+    return (grad, None) if is_linear(lhs) else (None, grad)
+
+
+def aval_of_operand(x: Any) -> Aval:
+    """The aval of an operand or of the place of a linear one."""
+    return x.aval if is_linear(x) else aval_of(x)
+
+
+def _dot_batch(
+    axis: Any, args: Any, dims: Any, *, dimension_numbers: Dims, **params: Any
+) -> Any:
+    (lhs, rhs), (ld, rd) = args, dims
+    (lc, rc), (lb, rb) = dimension_numbers
+
+    def shifted(dims: tuple[int, ...], at: int | None) -> tuple[int, ...]:
+        return dims if at is None else tuple([d + (d >= at) for d in dims])
+
+    lc2, lb2, rc2, rb2 = shifted(lc, ld), shifted(lb, ld), shifted(rc, rd), shifted(rb, rd)
+    if ld is not None and rd is not None:
+        lb2, rb2, out = (ld, *lb2), (rd, *rb2), 0
+    elif ld is not None:
+        out = len(lb) + free_dims(aval_of(lhs).ndim, lc2, lb2).index(ld)
+    else:
+        free = free_dims(aval_of(rhs).ndim, rc2, rb2)
+        out = len(lb) + aval_of(lhs).ndim - len(lc) - len(lb) + free.index(rd)
+    result = dot_general(lhs, rhs, dimension_numbers=((lc2, rc2), (lb2, rb2)), **params)
+    return result, out
+
+
+def _dot_show(params: dict[str, Any]) -> dict[str, Any]:
+    (lc, rc), (lb, rb) = params["dimension_numbers"]
+    shown = f"(({list(lc)}, {list(rc)}), ({list(lb)}, {list(rb)}))"
+    return {**params, "dimension_numbers": shown}
+
+
+dot_general = Op(
+    name="dot_general",
+    kind=CONTRACT,
+    type=_dot_type,
+    impl=_dot_impl,
+    jvp=each(
+        lambda t, x, y, **p: dot_general(t, y, **p), lambda t, x, y, **p: dot_general(x, t, **p)
+    ),
+    transpose=_dot_transpose,
+    batch=_dot_batch,
+    shard=by_kind,
+    hlo=lambda b, lhs, rhs, **params: b.dot_general(lhs, rhs, **params),
+    kernel=lambda k, lhs, rhs, **params: k.dot_general(lhs, rhs, **params),
+    show=_dot_show,
+)

@@ -1,0 +1,226 @@
+"""broadcast_in_dim <-> reduce_sum, each the other's transpose, and the sum of cotangents.
+
+The ground of all derivative rules, so this room comes before the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes
+from primal.ir.avals import Aval
+from primal.ir.op import ELEMENTWISE, REDUCTION, SPREAD, Op, by_kind
+from primal.ir.trace import ZERO, Literal, literal
+from primal.ops.types import NUMERIC, canonical_axes, check_dtype, nary, shape_of
+
+# broadcast_in_dim: operand dimension i becomes dimension broadcast_dimensions[i] of the result.
+
+
+def _broadcast_type(
+    x: Aval, *, shape: tuple[int, ...], broadcast_dimensions: tuple[int, ...]
+) -> Aval:
+    if len(broadcast_dimensions) != x.ndim:
+        raise TypeError(
+            f"[broadcast_in_dim] expected one broadcast dimension per operand dimension, got "
+            f"{broadcast_dimensions} for shape {x.shape}."
+        )
+    if any(a >= b for a, b in zip(broadcast_dimensions, broadcast_dimensions[1:], strict=False)):
+        raise TypeError(
+            f"[broadcast_in_dim] expected increasing broadcast_dimensions, got "
+            f"{broadcast_dimensions}."
+        )
+    for n, d in zip(x.shape, broadcast_dimensions, strict=True):
+        if not 0 <= d < len(shape) or n not in (1, shape[d]):
+            raise TypeError(
+                f"[broadcast_in_dim] expected operand sizes to be 1 or those of the result, got "
+                f"shape {x.shape} into {shape} at {broadcast_dimensions}."
+            )
+    return Aval(shape, x.dtype, x.weak_type)
+
+
+def _broadcast_impl(
+    x: Any, *, shape: tuple[int, ...], broadcast_dimensions: tuple[int, ...]
+) -> Any:
+    placed = [1] * len(shape)
+    for n, d in zip(np.shape(x), broadcast_dimensions, strict=True):
+        placed[d] = n
+    return np.broadcast_to(np.reshape(x, placed), shape)
+
+
+def _broadcast_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    return broadcast_in_dim(*primals, **params), broadcast_in_dim(*tangents, **params)
+
+
+def _broadcast_transpose(
+    ct: Any, x: Any, *, shape: tuple[int, ...], broadcast_dimensions: tuple[int, ...]
+) -> Any:
+    new = [i for i in range(len(shape)) if i not in broadcast_dimensions]
+    grown = [d for n, d in zip(x.shape, broadcast_dimensions, strict=True) if n != shape[d]]
+    summed = reduce_sum(ct, axes=tuple(sorted(new + grown)))
+    if not grown:
+        return (summed,)
+    kept = tuple(i for i, d in enumerate(broadcast_dimensions) if d not in grown)
+    return (broadcast_in_dim(summed, shape=x.shape, broadcast_dimensions=kept),)
+
+
+def _broadcast_batch(
+    axis: Any, args: Any, dims: Any, *, shape: tuple[int, ...], broadcast_dimensions: Any
+) -> Any:
+    (x,), (d,) = args, dims
+    # The batch dimension keeps its place among the operand's, so that no transpose is needed.
+    before = 0 if d == 0 else broadcast_dimensions[d - 1] + 1
+    moved = tuple(b if b < before else b + 1 for b in broadcast_dimensions)
+    out = broadcast_in_dim(
+        x,
+        shape=(*shape[:before], axis.size, *shape[before:]),
+        broadcast_dimensions=(*moved[:d], before, *moved[d:]),
+    )
+    return out, before
+
+
+def _broadcast_hlo(b: Any, x: Any, *, shape: Any, broadcast_dimensions: Any) -> Any:
+    return b.broadcast_in_dim(x, shape, broadcast_dimensions)
+
+
+def _broadcast_kernel(k: Any, x: Any, *, shape: Any, broadcast_dimensions: Any) -> Any:
+    return k.broadcast_in_dim(x, shape, broadcast_dimensions)
+
+
+
+
+broadcast_in_dim = Op(
+    name="broadcast_in_dim",
+    kind=SPREAD,
+    type=_broadcast_type,
+    impl=_broadcast_impl,
+    jvp=_broadcast_jvp,
+    transpose=_broadcast_transpose,
+    batch=_broadcast_batch,
+    shard=by_kind,
+    hlo=_broadcast_hlo,
+    kernel=_broadcast_kernel,
+)
+
+
+# reduce_sum: the sum over axes.
+
+
+def reduction_type(name: str, *kinds: Any, dtype: Any = None) -> Any:
+    """Type rule of reductions over `axes`, for operands of the given kinds."""
+
+    def type_rule(x: Aval, *, axes: tuple[int, ...]) -> Aval:
+        check_dtype(name, x, kinds)
+        axes = canonical_axes(name, axes, x.ndim)
+        shape = tuple([n for i, n in enumerate(x.shape) if i not in axes])
+        return Aval(shape, x.dtype if dtype is None else dtype, x.weak_type and dtype is None)
+
+    return type_rule
+
+
+def reduction_batch(op_of: Any) -> Any:
+    """Batching rule of reductions over `axes`: the others shift past the batch dimension."""
+
+    def batch(axis: Any, args: Any, dims: Any, *, axes: tuple[int, ...], **params: Any) -> Any:
+        (x,), (d,) = args, dims
+        shifted = tuple([a + (a >= d) for a in axes])
+        return op_of()(x, axes=shifted, **params), d - sum(a < d for a in shifted)
+
+    return batch
+
+
+def _sum_impl(x: Any, *, axes: tuple[int, ...]) -> Any:
+    dtype = x.dtype
+    if dtype.kind == "f" and dtype.itemsize == 4 and axes != (x.ndim - 1,):
+        # NumPy adds pairwise only along the last axis; elsewhere float32 loses digits.
+        return np.sum(x, axis=axes, dtype=np.float64 if x.size > 4096 else dtype).astype(dtype)
+    if dtypes.is_narrow_float(dtype):
+        return np.sum(x, axis=axes, dtype=np.float32).astype(dtype)
+    return np.sum(x, axis=axes, dtype=dtype)
+
+
+def _sum_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    return reduce_sum(*primals, **params), reduce_sum(*tangents, **params)
+
+
+def _sum_transpose(ct: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
+    kept = tuple([i for i in range(x.ndim) if i not in axes])
+    return (broadcast_in_dim(ct, shape=x.shape, broadcast_dimensions=kept),)
+
+
+def _sum_hlo(b: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
+    return b.reduce("add", x, axes)
+
+
+def _sum_kernel(k: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
+    return k.reduce("add", x, axes)
+
+
+reduce_sum = Op(
+    name="reduce_sum",
+    kind=REDUCTION,
+    type=reduction_type("reduce_sum", *NUMERIC),
+    impl=_sum_impl,
+    jvp=_sum_jvp,
+    transpose=_sum_transpose,
+    batch=reduction_batch(lambda: reduce_sum),
+    shard=by_kind,
+    hlo=_sum_hlo,
+    kernel=_sum_kernel,
+)
+
+
+# add_any: the sum of cotangents; apart from add, as it is linear in both and checks nothing.
+
+
+def _add_any_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    t, u = tangents
+    total = u if t is ZERO else t if u is ZERO else add_any(t, u)
+    return add_any(*primals), total
+
+
+add_any = Op(
+    name="add_any",
+    kind=ELEMENTWISE,
+    type=nary("add_any", *NUMERIC),
+    impl=np.add,
+    jvp=_add_any_jvp,
+    transpose=lambda ct, x, y: (ct, ct),
+    batch=by_kind,
+    shard=by_kind,
+    hlo=lambda b, x, y: b.add(x, y),
+    kernel=lambda k, x, y: k.binary("add", x, y),
+)
+
+
+def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """x, a scalar or of equal rank with sizes equal or 1, as an array of `shape`."""
+    have = shape_of(x)
+    if have == shape:
+        return x
+    if have == ():
+        return broadcast_in_dim(x, shape=shape, broadcast_dimensions=())
+    dims = tuple(range(len(shape) - len(have), len(shape)))
+    return broadcast_in_dim(x, shape=shape, broadcast_dimensions=dims)
+
+
+def broadcast_axis(x: Any, size: int, at: int) -> Any:
+    """x repeated along a new axis."""
+    shape = shape_of(x)
+    dims = tuple(i + (i >= at) for i in range(len(shape)))
+    return broadcast_in_dim(
+        x, shape=(*shape[:at], size, *shape[at:]), broadcast_dimensions=dims
+    )
+
+
+def full_like_aval(aval: Aval, value: Any) -> Any:
+    """An array of that aval filled with a Python scalar."""
+    scalar: Literal = literal(value, aval.dtype, aval.weak_type)
+    return broadcast_in_dim(scalar, shape=aval.shape, broadcast_dimensions=())
+
+
+def zeros_like_aval(aval: Aval) -> Any:
+    """Zeros of that aval."""
+    return full_like_aval(aval, 0)

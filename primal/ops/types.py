@@ -1,0 +1,111 @@
+"""Type rules of families of ops, and checks that rooms share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes
+from primal.ir.avals import Aval
+from primal.ir.op import Never
+from primal.ir.trace import Undefined
+
+Rule = Callable[..., Any]
+
+NOT_LINEAR = Never("[transpose] expected a linear operation, got one that is not linear.")
+
+
+def broadcast_shapes(name: str, avals: Sequence[Aval]) -> tuple[int, ...]:
+    """The shape of elementwise operands: equal ranks with sizes equal or 1; scalars fit all."""
+    shape = avals[0].shape
+    for a in avals:
+        if a.shape != shape:
+            break
+    else:
+        return shape
+    shapes = [a.shape for a in avals if a.shape]
+    ranks = {len(s) for s in shapes}
+    if len(ranks) != 1:
+        raise TypeError(
+            f"[{name}] expected operands of equal rank, or scalars, got shapes "
+            f"{', '.join(str(a.shape) for a in avals)}. The function of that name in primal.numpy "
+            "broadcasts over ranks."
+        )
+    out = []
+    for sizes in zip(*shapes, strict=True):
+        distinct = {n for n in sizes if n != 1}
+        if len(distinct) > 1:
+            raise TypeError(
+                f"[{name}] expected shapes that broadcast, got "
+                f"{', '.join(str(a.shape) for a in avals)}: incompatible shapes for broadcasting."
+            )
+        out.append(distinct.pop() if distinct else 1)
+    return tuple(out)
+
+
+def check_dtype(name: str, aval: Aval, kinds: tuple[Any, ...]) -> None:
+    """TypeError unless the dtype is of one of the kinds (NumPy abstract types)."""
+    if not any(dtypes.issubdtype(aval.dtype, k) for k in kinds):
+        wanted = " or ".join(k.__name__ for k in kinds)
+        raise TypeError(f"[{name}] expected a {wanted} dtype, got {aval.dtype.name}.")
+
+
+def nary(name: str, *kinds: Any, out: Callable[[Any], Any] | None = None) -> Rule:
+    """Type rule of elementwise ops: one dtype among `kinds`, shapes that broadcast.
+
+    `out` maps the operand dtype to the result's (`None`: the same).
+    """
+
+    def type_rule(*avals: Aval) -> Aval:
+        first = avals[0]
+        weak = True
+        for a in avals:
+            if a.dtype != first.dtype:
+                raise TypeError(
+                    f"[{name}] expected operands of one dtype, got "
+                    f"{', '.join(b.dtype.name for b in avals)}. Convert first with "
+                    "convert_element_type, or call the primal.numpy function, which promotes."
+                )
+            weak = weak and a.weak_type
+        check_dtype(name, first, kinds)
+        dtype = first.dtype if out is None else out(first.dtype)
+        if out is not None and dtype != first.dtype:
+            weak = weak and dtype.kind != "b"
+        return Aval(broadcast_shapes(name, avals), dtype, weak)
+
+    return type_rule
+
+
+ANY: tuple[Any, ...] = (np.generic, dtypes.extended)
+NUMERIC = (np.number,)
+INEXACT = (np.inexact,)
+FLOATING = (np.floating,)
+INTEGRAL = (np.integer, np.bool_)
+
+
+def shape_of(x: Any) -> tuple[int, ...]:
+    """The shape of any operand, Python scalars included."""
+    aval = getattr(x, "aval", None)
+    return aval.shape if aval is not None else np.shape(x)
+
+
+def is_linear(x: Any) -> bool:
+    """Whether an operand of a transpose rule is the place of a linear value."""
+    return type(x) is Undefined
+
+
+def canonical_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
+    """Axes as distinct non-negative ints; ValueError names the one that does not fit."""
+    out = []
+    for a in axes:
+        if not -ndim <= a < ndim:
+            raise ValueError(
+                f"[{name}] expected axes in [{-ndim}, {ndim}) for a {ndim}-dimensional array, "
+                f"got {a}: axis {a} is out of bounds for array of dimension {ndim}"
+            )
+        out.append(a % ndim)
+    if len(set(out)) != len(out):
+        raise ValueError(f"[{name}] expected distinct axes, got {tuple(axes)}: duplicate value")
+    return tuple(out)

@@ -1,0 +1,87 @@
+"""Words in which derivatives are declared: `linear`, `each`, `each_out`, `zero_derivative`.
+
+A derivative is stated once, as jvp; `transpose` is stated for ops that are linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from primal.ir.op import Op, Word
+from primal.ir.trace import ZERO
+from primal.ops.spread import add_any, broadcast_in_dim, broadcast_to, reduce_sum
+from primal.ops.types import shape_of
+
+Rule = Callable[..., Any]
+
+
+def _jvp_linear(op: Op) -> Rule:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+        (t,) = tangents
+        return op(*primals, **params), op(t, **params)
+
+    return jvp
+
+
+linear = Word(_jvp_linear)
+"""jvp of a linear op with one operand: the op itself on the tangent."""
+
+
+def _jvp_zero(op: Op) -> Rule:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+        outs = op(*primals, **params)
+        return outs, ([ZERO] * len(outs) if op.multiple else ZERO)
+
+    return jvp
+
+
+zero_derivative = Word(_jvp_zero)
+"""jvp of an op whose derivative is zero wherever it exists."""
+
+
+def each(*rules: Rule | None) -> Word:
+    """jvp as a sum over operands of `rule(t, *primals, **params)`; None: no contribution.
+
+    A contribution of a smaller shape is broadcast to the result's.
+    """
+    return _sum_over(rules, with_out=False)
+
+
+def each_out(*rules: Rule | None) -> Word:
+    """`each` for rules that use the result: `rule(t, out, *primals, **params)`."""
+    return _sum_over(rules, with_out=True)
+
+
+def _sum_over(rules: Sequence[Rule | None], with_out: bool) -> Word:
+    def of(op: Op) -> Rule:
+        def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+            out = op(*primals, **params)
+            total: Any = ZERO
+            for rule, t in zip(rules, tangents, strict=True):
+                if t is ZERO or rule is None:
+                    continue
+                part = rule(t, out, *primals, **params) if with_out else rule(t, *primals, **params)
+                if part is ZERO:
+                    continue
+                if shape_of(part) != shape_of(out):
+                    part = broadcast_to(part, shape_of(out))
+                total = part if total is ZERO else add_any(total, part)
+            return out, total
+
+        return jvp
+
+    return Word(of)
+
+
+def unbroadcast(ct: Any, shape: tuple[int, ...]) -> Any:
+    """The transpose of elementwise broadcasting: ct summed to an operand's shape."""
+    ct_shape = shape_of(ct)
+    if ct_shape == shape:
+        return ct
+    if shape == ():
+        return reduce_sum(ct, axes=tuple(range(len(ct_shape))))
+    axes = tuple(i for i, (n, m) in enumerate(zip(shape, ct_shape, strict=True)) if n != m)
+    summed = reduce_sum(ct, axes=axes)
+    kept = tuple(i for i in range(len(shape)) if i not in axes)
+    return broadcast_in_dim(summed, shape=shape, broadcast_dimensions=kept)

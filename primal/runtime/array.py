@@ -1,0 +1,250 @@
+"""Concrete arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes
+from primal.engines.protocol import Device
+from primal.ir.avals import Aval
+from primal.ir.trace import Array
+from primal.runtime import devices
+
+
+class Placement:
+    """Where an array lives when that is not simply the default CPU memory."""
+
+    __slots__ = ("device", "committed")
+    _interned: dict[tuple[Device, bool], Placement] = {}
+
+    def __new__(cls, device: Device, committed: bool) -> Placement:
+        key = (device, committed)
+        found = cls._interned.get(key)
+        if found is None:
+            found = object.__new__(cls)
+            found.device = device
+            found.committed = committed
+            found = cls._interned.setdefault(key, found)
+        return found
+
+    device: Device
+    committed: bool
+
+
+class ArrayImpl(Array):
+    """An array of values in the memory of a device.
+
+    `host` is the NumPy array behind it, set whenever the array lives uncommitted in default CPU
+    memory and has been read once: eager execution needs nothing else. Otherwise `buffer` is the
+    engine's (a NumPy array for engines with host buffers), and `host` is None.
+    """
+
+    __slots__ = ("aval", "host", "buffer", "placement", "__weakref__")
+
+    aval: Aval
+    host: Any
+    buffer: Any
+    placement: Placement | None
+
+    def __init__(
+        self, aval: Aval, host: Any, buffer: Any = None, placement: Placement | None = None
+    ) -> None:
+        self.aval = aval
+        self.host = host
+        self.buffer = buffer
+        self.placement = placement
+
+    # Values.
+
+    def numpy(self) -> Any:
+        """The NumPy array behind this one, fetched on first use; not to be written to."""
+        host = self.host
+        if host is not None:
+            return host
+        buffer = self.buffer
+        if buffer is None:
+            raise self.deleted_error()
+        if type(buffer) is np.ndarray:
+            return buffer
+        if buffer.is_deleted():
+            raise self.deleted_error()
+        host = devices.to_host(buffer, self.device)
+        if self.placement is None:
+            self.host = host
+        return host
+
+    def deleted_error(self) -> RuntimeError:
+        """The error of using an array after it was deleted or donated."""
+        return RuntimeError(
+            f"Array has been deleted with shape={self.aval}. It was deleted, or donated to a "
+            "jitted function (donate_argnums); keep the function's result instead, or do not "
+            "donate."
+        )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        value = self.numpy()
+        if isinstance(self.aval.dtype, dtypes.KeyType):
+            raise TypeError(
+                "JAX array with PRNGKey dtype cannot be converted to a NumPy array. Use "
+                "primal.random.key_data(arr) if you wish to extract the underlying integer array."
+            )
+        if dtype is not None and np.dtype(dtype) != value.dtype:
+            if copy is False:
+                raise ValueError("[array] expected the array's dtype when copy=False.")
+            return value.astype(dtype)
+        if copy:
+            return np.array(value)
+        view = value.view()
+        view.flags.writeable = False
+        return view
+
+    def item(self, *args: Any) -> Any:
+        """The Python scalar of an array with one element (or of the element at an index)."""
+        return self.numpy().item(*args)
+
+    def tolist(self) -> Any:
+        """Nested Python lists of the values."""
+        return self.numpy().tolist()
+
+    def __bool__(self) -> bool:
+        return bool(self.numpy())
+
+    def __int__(self) -> int:
+        return int(_scalar(self, "int").item().real)
+
+    def __float__(self) -> float:
+        return float(_scalar(self, "float"))
+
+    def __complex__(self) -> complex:
+        return complex(_scalar(self, "complex"))
+
+    def __index__(self) -> int:
+        if not dtypes.issubdtype(self.aval.dtype, np.integer) or self.aval.ndim:
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        return int(self.numpy())
+
+    def __hash__(self) -> int:
+        raise TypeError(f"unhashable type: {type(self)}")
+
+    def __format__(self, spec: str) -> str:
+        if self.aval.ndim == 0:
+            return format(self.numpy()[()], spec)
+        return format(repr(self) if not spec else self.numpy(), spec)
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.aval.ndim == 0:
+            raise TypeError("iteration over a 0-d array")
+        rows = self.numpy()
+        aval = Aval(self.aval.shape[1:], self.aval.dtype, self.aval.weak_type)
+        if self.placement is not None:
+            place = self.placement
+            return iter([ArrayImpl(aval, None, np.asarray(row), place) for row in rows])
+        return iter([ArrayImpl(aval, np.asarray(row)) for row in rows])
+
+    # Lifetime and placement.
+
+    @property
+    def device(self) -> Any:
+        """The device the array lives on."""
+        return devices.default() if self.placement is None else self.placement.device
+
+    @property
+    def committed(self) -> bool:
+        """Whether computations with the array must run on its device."""
+        return self.placement is not None and self.placement.committed
+
+    def is_deleted(self) -> bool:
+        """Whether the array was deleted or donated."""
+        buffer = self.buffer
+        return self.host is None and (buffer is None or devices.buffer_deleted(buffer))
+
+    def delete(self) -> None:
+        """Free the memory now; any later use is an error."""
+        self.host = None
+        self.buffer = None
+
+    def is_ready(self) -> bool:
+        """Whether the value has been computed."""
+        if self.is_deleted():
+            raise self.deleted_error()
+        return devices.is_ready(self.buffer)
+
+    def block_until_ready(self) -> ArrayImpl:
+        """Wait until the value has been computed; the array itself."""
+        if self.host is None:
+            if self.is_deleted():
+                raise self.deleted_error()
+            devices.wait(self.buffer, self.device)
+        return self
+
+    def copy_to_host_async(self) -> None:
+        """Start fetching the value to host memory."""
+        self.numpy()
+
+    def __repr__(self) -> str:
+        if self.is_deleted():
+            return f"Array({self.aval}, deleted)"
+        return format_array(self)
+
+    def __str__(self) -> str:
+        if isinstance(self.aval.dtype, dtypes.KeyType):
+            return repr(self)
+        return str(self.numpy())
+
+    def __copy__(self) -> ArrayImpl:
+        return from_numpy(np.array(self.numpy()), self.aval, self.placement)
+
+    def __deepcopy__(self, memo: Any) -> ArrayImpl:
+        return self.__copy__()
+
+    def __reduce__(self) -> Any:
+        # Placement is not kept: the reader's devices need not be the writer's.
+        return _restore, (np.array(self.numpy()), self.aval)
+
+
+def _scalar(x: ArrayImpl, name: str) -> Any:
+    if x.aval.ndim != 0:
+        raise TypeError(
+            f"Only scalar arrays can be converted to Python scalars; got arr.ndim={x.aval.ndim}"
+        )
+    return x.numpy()
+
+
+def _restore(value: Any, aval: Aval) -> ArrayImpl:
+    return from_numpy(value, aval)
+
+
+def from_numpy(value: Any, aval: Aval, placement: Placement | None = None) -> ArrayImpl:
+    """An array over a NumPy array of the aval's shape and dtype, which nobody else writes to."""
+    if placement is None and devices.default_is_host():
+        return ArrayImpl(aval, value)
+    if placement is None:
+        placement = Placement(devices.default(), False)
+    buffer = devices.put_on(value, placement.device)
+    return ArrayImpl(aval, None, buffer, placement)
+
+
+def format_array(x: ArrayImpl) -> str:
+    """The printed form, as in `Array([1., 2.], dtype=float32)`."""
+    dtype = x.aval.dtype
+    if isinstance(dtype, dtypes.KeyType):
+        return f"Array({x.aval.shape}, dtype={dtype.name}) overlaying:\n{x.numpy()}"
+    weak = ", weak_type=True" if x.aval.weak_type else ""
+    tail = f"dtype={dtype.name}{weak})"
+    prefix = "Array("
+    if x.aval.size == 0:
+        return f"{prefix}[], shape={x.aval.shape}, {tail}".replace("[], shape=(0,)", "[]")
+    body = np.array2string(
+        x.numpy(), separator=", ", prefix=prefix, suffix="," if x.aval.ndim else ""
+    )
+    options = np.get_printoptions()
+    if x.aval.size > options["threshold"]:
+        tail = f"shape={x.aval.shape}, {tail}"
+    line = body.rsplit("\n", 1)[-1]
+    first = len(prefix) if "\n" not in body else 0
+    if len(line) + first + len(tail) + 2 > options["linewidth"] and x.aval.ndim:
+        return f"{prefix}{body},\n{' ' * len(prefix)}{tail}"
+    return f"{prefix}{body}, {tail}"

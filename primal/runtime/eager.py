@@ -1,0 +1,176 @@
+"""Eager execution: an op outside every transformation runs at once.
+
+On the CPU it is a call of the op's `impl` on NumPy arrays: no program is built and nothing is
+compiled. What was decided for the operand avals (checks, result aval) is remembered on the op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes, errors
+from primal.engines.protocol import Device
+from primal.ir.evaluate import quietly
+from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
+from primal.ir.op import Op
+from primal.ir.remedies import REMEDIES
+from primal.ir.state import install_root
+from primal.ir.trace import (
+    PYTHON_SCALARS,
+    Literal,
+    Trace,
+    Tracer,
+    adopt_scalars,
+    as_array_operand,
+    aval_of,
+    check_alive,
+)
+from primal.runtime import devices
+from primal.runtime.array import ArrayImpl, Placement, from_numpy
+
+class EagerTrace(Trace):
+    """The trace of a thread that runs no transformation."""
+
+    __slots__ = ()
+
+    def process(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        try:
+            avals = tuple([a.aval for a in args])
+            out_aval = op.eager.get((avals, *params.items()) if params else avals)
+            vals = [a.host for a in args]
+        except AttributeError:
+            out_aval = None
+        if out_aval is None:
+            return self.process_new(op, args, params)
+        for v in vals:
+            if v is None:
+                return run_placed(op, args, params, out_aval)
+        out = quietly(op.impl, vals, params)
+        if out_aval.__class__ is tuple:
+            return [
+                ArrayImpl(aval, np.asarray(o)) for o, aval in zip(out, out_aval, strict=True)
+            ]
+        return ArrayImpl(out_aval, out if out.__class__ is np.ndarray else np.asarray(out))
+
+    def process_new(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The first call for these avals, and operands that are not arrays yet."""
+        args = lift_operands(op, args)
+        avals = tuple([a.aval for a in args])
+        out_aval = op.infer(avals, params)
+        if op.kind.call:
+            return _run_call(op, args, params)
+        if devices.default_is_host():
+            op.eager[(avals, *params.items()) if params else avals] = out_aval
+            if all(a.host is not None for a in args):
+                return self.process(op, args, params)
+        return run_placed(op, args, params, out_aval)
+
+
+def lift_operands(op: Op, args: Sequence[Any]) -> list[Any]:
+    """Operands as arrays and literals; NumPy values are copied, tracers are errors."""
+    out: list[Any] = []
+    if any(type(a) in PYTHON_SCALARS for a in args):
+        args = adopt_scalars(op, tuple(args))
+    for a in args:
+        if isinstance(a, ArrayImpl | Literal):
+            out.append(a)
+        elif isinstance(a, Tracer):
+            check_alive(a)
+            raise errors.UnexpectedTracerError(
+                f"[{op.name}] expected concrete operands outside of transformations, got a traced "
+                f"array {a.aval.short()}. {a.origin()}\n" + REMEDIES["leak"]
+            )
+        else:
+            out.append(as_array(a))
+    return out
+
+
+def as_array(x: Any) -> ArrayImpl:
+    """A NumPy value or Python scalar as an array of its canonical dtype, copied."""
+    if isinstance(x, ArrayImpl):
+        return x
+    if not isinstance(x, np.ndarray | np.generic | bool | int | float | complex):
+        x = as_array_operand(x)
+        if isinstance(x, ArrayImpl):
+            return x
+    aval = aval_of(x)
+    return from_numpy(np.array(x, dtype=dtypes.physical_dtype(aval.dtype), order="C"), aval)
+
+
+def run_placed(op: Op, args: Sequence[Any], params: dict[str, Any], out_aval: Any) -> Any:
+    """Run where operands are on other devices than plain host memory, or not fetched yet."""
+    place = placement_of(op.name, args)
+    device = devices.default() if place is None else place.device
+    if device.platform != "cpu":
+        return _run_call_of_one(op, args, params, out_aval)
+    vals = [a.host if type(a) is Literal else a.numpy() for a in args]
+    out = quietly(op.impl, vals, params)
+    if op.multiple:
+        return [
+            from_numpy(np.asarray(o), aval, place) for o, aval in zip(out, out_aval, strict=True)
+        ]
+    return from_numpy(np.asarray(out), out_aval, place)
+
+
+def placement_of(name: str, args: Sequence[Any]) -> Placement | None:
+    """Where a computation of these operands runs; ValueError when committed ones disagree."""
+    chosen: Placement | None = None
+    for a in args:
+        place = getattr(a, "placement", None)
+        if place is None or place is chosen:
+            continue
+        if chosen is None or (place.committed and not chosen.committed):
+            chosen = place
+        elif place.committed and chosen.committed and place.device is not chosen.device:
+            raise ValueError(
+                f"[{name}] expected operands on one device, got some committed to "
+                f"{chosen.device!r} and some to {place.device!r}: Received incompatible devices "
+                "for jitted computation. Move them with primal.device_put first."
+            )
+    return chosen
+
+
+_run_program: Callable[..., list[Any]] | None = None
+
+
+def install_program_runner(run: Callable[..., list[Any]]) -> None:
+    """Set what runs whole programs; `runtime.programs` does, which is built on this module."""
+    global _run_program
+    _run_program = run
+
+
+def _run_call(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    assert _run_program is not None
+    return _run_program(params["jaxpr"], args, params.get("name", op.name))
+
+
+_single: dict[Any, ClosedJaxpr] = {}
+
+
+def _run_call_of_one(op: Op, args: Sequence[Any], params: dict[str, Any], out_aval: Any) -> Any:
+    """An op on an accelerator: a program of one equation, compiled once per avals."""
+    assert _run_program is not None
+    key = (op, tuple([a.aval for a in args]), *params.items())
+    closed = _single.get(key)
+    if closed is None:
+        invars = [Var(a.aval) for a in args]
+        outvars = [Var(a) for a in (out_aval if op.multiple else (out_aval,))]
+        jaxpr = Jaxpr([], invars, outvars, [Eqn(op, invars, outvars, params)])
+        closed = _single[key] = ClosedJaxpr(jaxpr)
+    outs = _run_program(closed, args, op.name)
+    return outs if op.multiple else outs[0]
+
+
+def device_of(args: Sequence[Any], name: str = "jit") -> Device:
+    """The device a computation of these operands runs on."""
+    place = placement_of(name, args)
+    return devices.default() if place is None else place.device
+
+
+
+
+root = EagerTrace(None, "eager")
+install_root(root)

@@ -1,0 +1,226 @@
+"""Programs and their executables: simplified, keyed by content, compiled once.
+
+Two jaxprs that are equal up to the names of their variables share one executable, whichever
+functions they came from.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.base import caches
+from primal.base.config import settings
+from primal.engines.protocol import Device
+from primal.ir.check import check_closed
+from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
+from primal.ir.trace import Literal
+from primal.runtime import devices
+from primal.runtime.array import ArrayImpl, Placement
+from primal.runtime.eager import as_array, install_program_runner, placement_of
+from primal.transforms.simplify import program_key, simplify
+
+logger = logging.getLogger("primal")
+
+
+class Counters:
+    """How often the expensive things happened; tests assert these instead of times."""
+
+    def __init__(self) -> None:
+        self.traces = 0
+        self.compilations = 0
+
+
+counters = Counters()
+
+
+class Program:
+    """An executable with the constants it is called with and the arguments it reads.
+
+    `run(args)` takes arrays of the program's input avals.
+    """
+
+    __slots__ = (
+        "executable", "host_buffers", "consts", "kept", "donated", "out_avals", "device",
+        "placement", "fixed", "keep_all", "closed",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        executable: Any,
+        host_buffers: bool,
+        consts: list[ArrayImpl],
+        kept: tuple[int, ...],
+        donated: tuple[int, ...],
+        closed: ClosedJaxpr,
+        device: Device,
+    ) -> None:
+        self.executable = executable
+        self.host_buffers = host_buffers
+        self.consts = consts
+        self.kept = kept
+        self.keep_all = kept == tuple(range(len(closed.jaxpr.invars)))
+        self.donated = donated
+        self.closed = closed
+        self.out_avals = closed.out_avals
+        self.device = device
+
+    def run(self, args: Sequence[ArrayImpl], placement: Placement | None) -> list[ArrayImpl]:
+        """Run on concrete arrays; results are placed as `placement` says."""
+        operands = [*self.consts, *args] if self.consts else args
+        if not self.keep_all:
+            kept = len(self.consts)
+            operands = [*operands[:kept], *[args[i] for i in self.kept]]
+        if self.host_buffers:
+            buffers = [a.host if a.host is not None else a.numpy() for a in operands]
+            outs = self.executable.execute(buffers)
+            if placement is None:
+                results = [
+                    ArrayImpl(aval, o) for aval, o in zip(self.out_avals, outs, strict=True)
+                ]
+            else:
+                results = [
+                    ArrayImpl(aval, None, o, placement)
+                    for aval, o in zip(self.out_avals, outs, strict=True)
+                ]
+        else:
+            device = self.device
+            outs = self.executable.execute([xla_buffer(a, device) for a in operands])
+            results = [
+                ArrayImpl(aval, None, o, placement)
+                for aval, o in zip(self.out_avals, outs, strict=True)
+            ]
+        for i in self.donated:
+            args[i].delete()
+        return results
+
+
+def xla_buffer(a: ArrayImpl, device: Device) -> Any:
+    """The array as an XLA buffer on a device; made on first use and kept beside the host's."""
+    buffer = a.buffer
+    if buffer is None or type(buffer) is np.ndarray:
+        value = a.host if buffer is None else buffer
+        if value is None:
+            raise a.deleted_error()
+        made = devices.to_xla(value, device)
+        if a.placement is None or a.placement.device is device:
+            a.buffer = made
+        return made
+    if a.placement is not None and a.placement.device is not device:
+        return devices.to_xla(a.numpy(), device)
+    if a.placement is None and device.platform != "cpu":
+        return devices.to_xla(a.numpy(), device)
+    return buffer
+
+
+_programs: dict[Any, Any] = {}
+_building: dict[Any, threading.Lock] = {}
+_lock = threading.Lock()
+_by_jaxpr: dict[Any, Program] = {}
+
+
+def _clear() -> None:
+    _programs.clear()
+    _by_jaxpr.clear()
+
+
+caches.register(_clear)
+
+RULES = {"xla": "hlo", "cpu": "kernel", "reference": "impl"}
+
+
+def executable_for(
+    simplified: ClosedJaxpr, name: str, device: Device, donated: tuple[bool, ...]
+) -> tuple[Any, Any]:
+    """(engine, executable) for a simplified program; compiled when its content is new."""
+    engine = devices.compiling_engine(device)
+    key = (
+        program_key(simplified),
+        engine.name,
+        device,
+        donated,
+        settings().trace_key,
+    )
+    found = _programs.get(key)
+    if found is not None:
+        return engine, found
+    with _lock:
+        gate = _building.setdefault(key, threading.Lock())
+    with gate:
+        found = _programs.get(key)
+        if found is None:
+            program = ClosedJaxpr(hoist_consts(simplified))
+            if settings().enable_checks:
+                check_closed(program)
+            if settings().log_compiles:
+                logger.warning("Compiling %s for %r on %s", name, device, engine.name)
+            counters.compilations += 1
+            where = device if engine.host_buffers else devices.xla_device(device)
+            found = engine.compile(program, name=name, device=where, donated=donated)
+            _programs[key] = found
+    with _lock:
+        _building.pop(key, None)
+    return engine, found
+
+
+def prepare(
+    closed: ClosedJaxpr,
+    name: str,
+    device: Device,
+    donated: tuple[bool, ...] = (),
+    keep_unused: bool = False,
+) -> Program:
+    """The program of a jaxpr on a device, ready to run."""
+    engine = devices.compiling_engine(device)
+    simplified = simplify(closed, RULES[engine.name])
+    jaxpr = simplified.jaxpr
+    if keep_unused:
+        kept = tuple(range(len(jaxpr.invars)))
+    else:
+        used = {v for eqn in jaxpr.eqns for v in eqn.invars} | set(jaxpr.outvars)
+        kept = tuple([i for i, v in enumerate(jaxpr.invars) if v in used])
+    smaller = ClosedJaxpr(
+        jaxpr.replace(invars=[jaxpr.invars[i] for i in kept]), simplified.consts
+    )
+    given = [as_array(c) for c in simplified.consts]
+    flags = donated or (False,) * len(jaxpr.invars)
+    donated_inputs = (False,) * len(given) + tuple([flags[i] for i in kept])
+    engine, executable = executable_for(smaller, name, device, donated_inputs)
+    return Program(
+        executable,
+        engine.host_buffers,
+        given,
+        kept,
+        tuple([i for i, d in enumerate(flags) if d]),
+        closed,
+        device,
+    )
+
+
+def run_closed(closed: ClosedJaxpr, args: Sequence[Any], name: str) -> list[ArrayImpl]:
+    """Run a program on concrete operands where they live."""
+    place = placement_of(name, [*args, *closed.consts])
+    device = devices.default() if place is None else place.device
+    key = (closed, device, settings().trace_key)
+    program = _by_jaxpr.get(key)
+    if program is None:
+        program = prepare(closed, name, device)
+        _by_jaxpr[key] = program
+    arrays = [
+        ArrayImpl(a.aval, np.asarray(a.val)) if type(a) is Literal else as_array(a) for a in args
+    ]
+    return program.run(arrays, place if place is not None else default_placement(device))
+
+
+def default_placement(device: Device) -> Placement | None:
+    """How results of computations on uncommitted arrays are placed."""
+    if device.platform == "cpu" and device.id == 0:
+        return None
+    return Placement(device, False)
+
+
+install_program_runner(run_closed)

@@ -1,0 +1,202 @@
+"""Vectorisation: one program over many examples."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from primal.ir.avals import Aval
+from primal.ir.effects import NamedAxis
+from primal.ir.evaluate import eval_closed
+from primal.ir.jaxpr import ClosedJaxpr
+from primal.ir.op import ByKind, Op
+from primal.ir.state import named_axis, state
+from primal.ir.trace import PYTHON_SCALARS, Trace, Tracer, adopt_scalars, aval_of
+from primal.ops.shape import moveaxis, reshape
+from primal.ops.spread import broadcast_axis
+from primal.transforms.memo import memo_on_jaxpr
+from primal.transforms.stage import stage
+
+
+@dataclasses.dataclass(frozen=True)
+class Axis:
+    """The axis being added: its size, and its name for collectives (or None)."""
+
+    name: Any
+    size: int
+
+
+class BatchTracer(Tracer):
+    """A value of the parent with one dimension hidden."""
+
+    __slots__ = ("val", "dim")
+
+    def __init__(self, trace: Trace, val: Any, dim: int) -> None:
+        full = aval_of(val)
+        self.trace = trace
+        shape = full.shape
+        self.aval = Aval(shape[:dim] + shape[dim + 1 :], full.dtype, full.weak_type)
+        self.val = val
+        self.dim = dim
+
+    def origin(self) -> str:
+        inner = self.val.origin() if isinstance(self.val, Tracer) else ""
+        return inner or "This value differs between the examples of a vmap."
+
+
+class BatchTrace(Trace):
+    """Runs each op's `batch` in the parent."""
+
+    __slots__ = ("axis", "effect")
+
+    def __init__(self, parent: Trace | None, axis: Axis) -> None:
+        super().__init__(parent, "vmap")
+        self.axis = axis
+        self.effect = NamedAxis(axis.name)
+
+    def process(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        vals: list[Any] = []
+        dims: list[int | None] = []
+        batched = False
+        for a in args:
+            if type(a) is BatchTracer and a.trace is self:
+                vals.append(a.val)
+                dims.append(a.dim)
+                batched = True
+            else:
+                vals.append(a)
+                dims.append(None)
+        parent: Any = self.parent
+        if not batched and (op.effects is None or self.effect not in op.effects(params)):
+            return parent.process(op, vals, params)
+        for v in vals:
+            if type(v) in PYTHON_SCALARS:
+                vals = adopt_scalars(op, tuple(args))
+                vals = [a.val if type(a) is BatchTracer and a.trace is self else a for a in vals]
+                break
+        previous = state.trace
+        state.trace = parent
+        try:
+            out, dim = apply_batch_rule(op, self.axis, vals, dims, params)
+        finally:
+            state.trace = previous
+        if op.multiple:
+            return [
+                o if d is None else BatchTracer(self, o, d) for o, d in zip(out, dim, strict=True)
+            ]
+        return out if dim is None else BatchTracer(self, out, dim)
+
+
+def apply_batch_rule(
+    op: Op, axis: Axis, vals: Sequence[Any], dims: Sequence[int | None], params: dict[str, Any]
+) -> tuple[Any, Any]:
+    """The op's own rule, or its kind's: elementwise ops align and broadcast."""
+    if not isinstance(op.batch, ByKind):
+        return op.batch(axis, vals, dims, **params)
+    if op.kind.elementwise:
+        return _batch_elementwise(op, vals, dims, params)
+    raise NotImplementedError(
+        f"[{op.name}] expected a batching rule of its own: its kind ({op.kind.name}) has none."
+    )
+
+
+def _batch_elementwise(
+    op: Op, vals: Sequence[Any], dims: Sequence[int | None], params: dict[str, Any]
+) -> tuple[Any, Any]:
+    if len(vals) == 1:
+        return op(vals[0], **params), dims[0]
+    shapes = [aval_of(v).shape for v in vals]
+    found = {d for d in dims if d is not None}
+    ranks = {
+        len(s) - (d is not None) for s, d in zip(shapes, dims, strict=True)
+    }
+    if len(found) == 1 and len(ranks) == 1 and None not in dims:
+        return op(*vals, **params), dims[0]
+    rank = max(ranks)
+    only = min(found)
+    if len(found) == 1 and all(
+        s == () or (d is not None and len(s) == rank + 1) for s, d in zip(shapes, dims, strict=True)
+    ):
+        return op(*vals, **params), only
+    aligned = [
+        v if s == () else _aligned(v, s, d, only, rank)
+        for v, s, d in zip(vals, shapes, dims, strict=True)
+    ]
+    return op(*aligned, **params), only
+
+
+def _aligned(x: Any, shape: tuple[int, ...], dim: int | None, to: int, rank: int) -> Any:
+    """x with its batch dimension (or a dimension of 1) at `to`, padded to the common rank."""
+    if dim is None:
+        return reshape(x, shape=(*shape[:to], 1, *shape[to:]))
+    if len(shape) - 1 < rank:
+        target = [1] * (rank + 1)
+        target[to] = shape[dim]
+        return reshape(x, shape=tuple(target))
+    return moveaxis(x, dim, to)
+
+
+def batch_flat(
+    fun: Callable[..., Sequence[Any]], axis: Axis, vals: Sequence[Any], dims: Sequence[int | None]
+) -> tuple[list[Any], list[int | None]]:
+    """Run a flat function over the examples: results with the dimension each was batched at."""
+    parent = state.trace
+    trace = BatchTrace(parent, axis)
+    args = [
+        v if d is None else BatchTracer(trace, v, d) for v, d in zip(vals, dims, strict=True)
+    ]
+    state.trace = trace
+    try:
+        with nullcontext() if axis.name is None else named_axis(axis.name, axis.size):
+            outs = list(fun(*args))
+    finally:
+        state.trace = parent
+        trace.alive = False
+    results, out_dims = [], []
+    for o in outs:
+        mine = type(o) is BatchTracer and o.trace is trace
+        results.append(o.val if mine else o)
+        out_dims.append(o.dim if mine else None)
+    return results, out_dims
+
+
+def materialize(x: Any, axis: Axis, dim: int | None, to: int) -> Any:
+    """x with its batch dimension at `to`, repeated there if it was not batched."""
+    if dim is None:
+        return broadcast_axis(x, axis.size, to)
+    return x if dim == to else moveaxis(x, dim, to)
+
+
+@memo_on_jaxpr
+def batch_jaxpr(
+    closed: ClosedJaxpr,
+    axis: Axis,
+    batched: tuple[bool, ...],
+    force: tuple[bool, ...] | None = None,
+) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
+    """The program over examples: batched inputs and outputs carry the axis in front.
+
+    `force` marks outputs that are to be batched even when every example gives the same.
+    """
+    in_avals = [
+        Aval((axis.size, *a.shape), a.dtype, a.weak_type) if b else a
+        for a, b in zip(closed.in_avals, batched, strict=True)
+    ]
+    out_batched: list[bool] = []
+
+    def over_examples(*args: Any) -> list[Any]:
+        dims = [0 if b else None for b in batched]
+        outs, out_dims = batch_flat(lambda *xs: eval_closed(closed, *xs), axis, args, dims)
+        wanted = [
+            d is not None or (force is not None and force[i]) for i, d in enumerate(out_dims)
+        ]
+        out_batched.extend(wanted)
+        return [
+            materialize(o, axis, d, 0) if w else o
+            for o, d, w in zip(outs, out_dims, wanted, strict=True)
+        ]
+
+    out = stage(over_examples, in_avals, f"vmap({closed.jaxpr.debug})")
+    return out, tuple(out_batched)

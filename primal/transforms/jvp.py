@@ -1,0 +1,131 @@
+"""Forward mode: pushing tangents along with values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from primal.ir.avals import Aval
+from primal.ir.evaluate import eval_closed
+from primal.ir.jaxpr import ClosedJaxpr
+from primal.ir.op import Op
+from primal.ir.state import state
+from primal.ir.trace import PYTHON_SCALARS, ZERO, Trace, Tracer, adopt_scalars, aval_of
+from primal.ops.spread import zeros_like_aval
+from primal.transforms.memo import memo_on_jaxpr
+from primal.transforms.stage import stage
+
+
+class JVPTracer(Tracer):
+    """A value of the parent with its tangent."""
+
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, trace: Trace, primal: Any, tangent: Any) -> None:
+        self.trace = trace
+        self.aval = aval_of(primal)
+        self.primal = primal
+        self.tangent = tangent
+
+    def concrete(self) -> Any:
+        return self.primal
+
+    def origin(self) -> str:
+        return self.primal.origin() if isinstance(self.primal, Tracer) else ""
+
+
+class JVPTrace(Trace):
+    """Runs each op's `jvp` in the parent."""
+
+    __slots__ = ()
+
+    def process(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        primals: list[Any] = []
+        tangents: list[Any] = []
+        active = False
+        for a in args:
+            if type(a) is JVPTracer and a.trace is self:
+                primals.append(a.primal)
+                tangents.append(a.tangent)
+                active = True
+            else:
+                primals.append(a)
+                tangents.append(ZERO)
+        parent: Any = self.parent
+        if not active:
+            return parent.process(op, primals, params)
+        for p in primals:
+            if type(p) in PYTHON_SCALARS:
+                primals = adopt_scalars(op, tuple(primals))
+                break
+        previous = state.trace
+        state.trace = parent
+        try:
+            out, tangent = op.jvp(primals, tangents, **params)
+        finally:
+            state.trace = previous
+        if op.multiple:
+            return [
+                o if t is ZERO else JVPTracer(self, o, t)
+                for o, t in zip(out, tangent, strict=True)
+            ]
+        return out if tangent is ZERO else JVPTracer(self, out, tangent)
+
+    def split(self, x: Any) -> tuple[Any, Any]:
+        """The value and tangent of a result."""
+        if type(x) is JVPTracer and x.trace is self:
+            return x.primal, x.tangent
+        return x, ZERO
+
+
+def push_forward(
+    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[list[Any], list[Any]]:
+    """(f(x), ∂f(x)·v) of a flat function; `ZERO` tangents in and out are symbolic."""
+    parent = state.trace
+    trace = JVPTrace(parent, "jvp")
+    args = [
+        x if t is ZERO else JVPTracer(trace, x, t) for x, t in zip(primals, tangents, strict=True)
+    ]
+    state.trace = trace
+    try:
+        outs = fun(*args)
+        pairs = [trace.split(o) for o in outs]
+    finally:
+        state.trace = parent
+        trace.alive = False
+    return [p for p, _ in pairs], [t for _, t in pairs]
+
+
+def instantiate(tangent: Any, aval: Aval) -> Any:
+    """A tangent or cotangent with the symbolic zero made an array."""
+    return zeros_like_aval(aval.tangent()) if tangent is ZERO else tangent
+
+
+@memo_on_jaxpr
+def jvp_jaxpr(
+    closed: ClosedJaxpr, nonzero: tuple[bool, ...], force: tuple[bool, ...] | None = None
+) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
+    """The program (x, v where nonzero) -> (f(x), ∂f·v where nonzero), and that mask of outputs.
+
+    `force` marks outputs whose tangent is made an array even when zero.
+    """
+    in_avals = closed.in_avals
+    tangent_avals = [a.tangent() for a, nz in zip(in_avals, nonzero, strict=True) if nz]
+    mask: list[bool] = []
+
+    def both(*args: Any) -> list[Any]:
+        primals = args[: len(in_avals)]
+        rest = iter(args[len(in_avals) :])
+        tangents = [next(rest) if nz else ZERO for nz in nonzero]
+        outs, touts = push_forward(lambda *xs: eval_closed(closed, *xs), primals, tangents)
+        if force is not None:
+            touts = [
+                instantiate(t, a) if f else t
+                for t, a, f in zip(touts, closed.out_avals, force, strict=True)
+            ]
+        mask.extend(t is not ZERO for t in touts)
+        return [*outs, *(t for t in touts if t is not ZERO)]
+
+    out = stage(both, [*in_avals, *tangent_avals], f"jvp({closed.jaxpr.debug})")
+    return out, tuple(mask)

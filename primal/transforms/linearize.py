@@ -1,0 +1,369 @@
+"""Linearisation: a value pass in the parent and a tape of linear operations.
+
+The tape is what reverse mode walks backwards; it becomes a jaxpr only where a program is needed
+(`linearize`, higher-order ops).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from primal.base.source import current_location
+from primal.ir.avals import Aval
+from primal.ir.evaluate import eval_closed
+from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
+from primal.ir.op import Op, no_effects
+from primal.ir.state import state
+from primal.ir.trace import (
+    PYTHON_SCALARS,
+    ZERO,
+    Literal,
+    Trace,
+    Tracer,
+    Undefined,
+    adopt_scalars,
+    aval_of,
+)
+from primal.ops.spread import add_any
+from primal.ops.spread import zeros_like_aval
+from primal.transforms.memo import memo_on_jaxpr
+from primal.transforms.stage import StageTrace, StageTracer
+
+
+class LinearTracer(Tracer):
+    """A tangent: a value known only by the linear operations that lead to it."""
+
+    __slots__ = ()
+
+    def origin(self) -> str:
+        return "This value is a tangent of a function that is being linearised."
+
+
+class Tape(Trace):
+    """Records operations on tangents; everything else runs in the parent."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, parent: Trace | None) -> None:
+        super().__init__(parent, "linearize")
+        self.entries: list[tuple[Op, Sequence[Any], dict[str, Any], Any, Any]] = []
+
+    def process(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        for a in args:
+            if type(a) is LinearTracer and a.trace is self:
+                break
+        else:
+            parent: Any = self.parent
+            return parent.process(op, args, params)
+        for a in args:
+            if type(a) in PYTHON_SCALARS:
+                args = adopt_scalars(op, tuple(args))
+                break
+        out = op.infer(tuple([aval_of(a) for a in args]), params)
+        source = state.location or current_location()
+        if op.multiple:
+            outs = [LinearTracer(self, aval) for aval in out]
+            self.entries.append((op, args, params, outs, source))
+            return outs
+        result = LinearTracer(self, out)
+        self.entries.append((op, args, params, result, source))
+        return result
+
+    def backward(
+        self, inputs: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any]
+    ) -> list[Any]:
+        """Cᵀ·ct for the recorded linear map C: one cotangent or ZERO per input."""
+        found: dict[int, Any] = {}
+        for out, ct in zip(outputs, cotangents, strict=True):
+            if out is not ZERO and ct is not ZERO:
+                _accumulate(found, out, ct)
+        outer = state.location
+        try:
+            for op, args, params, out, source in reversed(self.entries):
+                state.location = source
+                if op.multiple:
+                    ct: Any = [found.pop(id(o), ZERO) for o in out]
+                    if all(c is ZERO for c in ct):
+                        continue
+                else:
+                    ct = found.pop(id(out), ZERO)
+                    if ct is ZERO:
+                        continue
+                operands = [
+                    Undefined(a.aval) if type(a) is LinearTracer and a.trace is self else a
+                    for a in args
+                ]
+                results = op.transpose(ct, *operands, **params)
+                for a, o, c in zip(args, operands, results, strict=True):
+                    if type(o) is Undefined and c is not None and c is not ZERO:
+                        _accumulate(found, a, c)
+        finally:
+            state.location = outer
+        return [found.get(id(x), ZERO) for x in inputs]
+
+    def close(
+        self, inputs: Sequence[Any], outputs: Sequence[Any], residual: Callable[[Any], Var | None]
+    ) -> ClosedJaxpr:
+        """The recorded map as a program of `inputs`; what it does not use is left out.
+
+        `residual(value)` names the variable a non-linear operand becomes, or None to make it a
+        constant of the program.
+        """
+        variables: dict[int, Var] = {id(x): Var(x.aval) for x in inputs}
+        consts: dict[int, tuple[Var, Any]] = {}
+        needed = {id(o) for o in outputs}
+        kept = []
+        for entry in reversed(self.entries):
+            op, args, _, out, _ = entry
+            outs = out if op.multiple else (out,)
+            if any(id(o) in needed for o in outs):
+                kept.append(entry)
+                needed.update(id(a) for a in args)
+
+        def atom(x: Any) -> Any:
+            if type(x) is LinearTracer and x.trace is self:
+                return variables[id(x)]
+            if type(x) is Literal:
+                return x
+            var = residual(x)
+            if var is not None:
+                return var
+            return consts.setdefault(id(x), (Var(aval_of(x)), x))[0]
+
+        eqns = []
+        for op, args, params, out, source in reversed(kept):
+            invars = [atom(a) for a in args]
+            outs = out if op.multiple else (out,)
+            for o in outs:
+                variables[id(o)] = Var(o.aval)
+            effects = op.effects(params) if op.effects is not None else no_effects
+            eqns.append(Eqn(op, invars, [variables[id(o)] for o in outs], params, source, effects))
+        invars = [variables[id(x)] for x in inputs]
+        jaxpr = Jaxpr([v for v, _ in consts.values()], invars, [atom(o) for o in outputs], eqns)
+        return ClosedJaxpr(jaxpr, [x for _, x in consts.values()])
+
+
+def _accumulate(found: dict[int, Any], tracer: Any, ct: Any) -> None:
+    key = id(tracer)
+    have = found.get(key)
+    found[key] = ct if have is None else add_any(have, ct)
+
+
+class LinearizeTracer(Tracer):
+    """A value of the parent with its tangent on the tape."""
+
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, trace: Trace, primal: Any, tangent: Any) -> None:
+        self.trace = trace
+        self.aval = aval_of(primal)
+        self.primal = primal
+        self.tangent = tangent
+
+    def concrete(self) -> Any:
+        return self.primal
+
+    def origin(self) -> str:
+        return self.primal.origin() if isinstance(self.primal, Tracer) else ""
+
+
+class LinearizeTrace(Trace):
+    """Runs each op's `jvp` with values in the parent and tangents on the tape."""
+
+    __slots__ = ("tape",)
+
+    def __init__(self, parent: Trace | None) -> None:
+        super().__init__(parent, "linearize")
+        self.tape = Tape(parent)
+
+    def process(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        primals: list[Any] = []
+        tangents: list[Any] = []
+        active = scalars = False
+        for a in args:
+            if type(a) is LinearizeTracer and a.trace is self:
+                primals.append(a.primal)
+                tangents.append(a.tangent)
+                active = True
+            else:
+                if type(a) in PYTHON_SCALARS:
+                    scalars = True
+                primals.append(a)
+                tangents.append(ZERO)
+        if not active:
+            parent: Any = self.parent
+            return parent.process(op, primals, params)
+        if scalars:
+            primals = adopt_scalars(op, tuple(primals))
+        previous = state.trace
+        state.trace = self.tape
+        try:
+            if op.higher is not None:
+                out, tangent = op.higher.linearize(self, primals, tangents, **params)
+            else:
+                out, tangent = op.jvp(primals, tangents, **params)
+        finally:
+            state.trace = previous
+        if op.multiple:
+            return [
+                o if t is ZERO else LinearizeTracer(self, o, t)
+                for o, t in zip(out, tangent, strict=True)
+            ]
+        return out if tangent is ZERO else LinearizeTracer(self, out, tangent)
+
+    def split(self, x: Any) -> tuple[Any, Any]:
+        """The value and tangent of a result."""
+        if type(x) is LinearizeTracer and x.trace is self:
+            return x.primal, x.tangent
+        return x, ZERO
+
+
+class Linearization:
+    """A linear map recorded by `linearize_flat`: push tangents forward or cotangents back."""
+
+    __slots__ = ("tape", "inputs", "outputs", "out_avals", "in_avals", "_program")
+
+    def __init__(
+        self, tape: Tape, inputs: list[Any], outputs: list[Any], in_avals: Any, out_avals: Any
+    ) -> None:
+        self.tape = tape
+        self.inputs = inputs
+        self.outputs = outputs
+        self.in_avals = in_avals
+        self.out_avals = out_avals
+        self._program: ClosedJaxpr | None = None
+
+    def transposed(self, cotangents: Sequence[Any]) -> list[Any]:
+        """One cotangent or ZERO per input."""
+        live = [x for x in self.inputs if x is not ZERO]
+        results = iter(self.tape.backward(live, self.outputs, cotangents))
+        return [ZERO if x is ZERO else next(results) for x in self.inputs]
+
+    def program(self) -> ClosedJaxpr:
+        """The map of the non-ZERO inputs to the non-ZERO outputs as a jaxpr."""
+        if self._program is None:
+            self._program = self.tape.close(
+                [x for x in self.inputs if x is not ZERO],
+                [x for x in self.outputs if x is not ZERO],
+                lambda x: None,
+            )
+        return self._program
+
+    def pushed(self, tangents: Sequence[Any]) -> list[Any]:
+        """One tangent or ZERO per output; a tangent is needed for each non-ZERO input."""
+        args = [t for t, x in zip(tangents, self.inputs, strict=True) if x is not ZERO]
+        results = iter(eval_closed(self.program(), *args))
+        return [ZERO if x is ZERO else next(results) for x in self.outputs]
+
+
+def linearize_flat(
+    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], active: Sequence[bool]
+) -> tuple[list[Any], Linearization]:
+    """f(x) and the linear map ∂f(x) of a flat function, with respect to the `active` operands."""
+    parent = state.trace
+    trace = LinearizeTrace(parent)
+    inputs: list[Any] = []
+    args: list[Any] = []
+    for x, is_active in zip(primals, active, strict=True):
+        tangent = LinearTracer(trace.tape, aval_of(x).tangent()) if is_active else ZERO
+        inputs.append(tangent)
+        args.append(LinearizeTracer(trace, x, tangent) if is_active else x)
+    state.trace = trace
+    try:
+        pairs = [trace.split(o) for o in fun(*args)]
+    finally:
+        state.trace = parent
+        trace.alive = False
+        trace.tape.alive = False
+    outs = [p for p, _ in pairs]
+    tape_outs = [t for _, t in pairs]
+    in_avals = [aval_of(x) for x in primals]
+    return outs, Linearization(trace.tape, inputs, tape_outs, in_avals, [aval_of(o) for o in outs])
+
+
+@dataclasses.dataclass(frozen=True)
+class LinearizedJaxpr:
+    """A program split in two by `linearize_jaxpr`.
+
+    `known`: inputs -> (outputs, new residuals). `linear`: (forwarded inputs, new residuals,
+    tangents of the active inputs) -> tangents of the outputs marked in `out_active`.
+    """
+
+    known: ClosedJaxpr
+    linear: ClosedJaxpr
+    forwarded: tuple[int, ...]
+    num_residuals: int
+    out_active: tuple[bool, ...]
+
+
+@memo_on_jaxpr
+def linearize_jaxpr(
+    closed: ClosedJaxpr, active: tuple[bool, ...], force: tuple[bool, ...] | None = None
+) -> LinearizedJaxpr:
+    """Split a program into its values with residuals, and the linear program of its tangents.
+
+    Residuals that are inputs of the program are forwarded, not output: a scan would otherwise
+    stack one copy per step. `force` marks outputs whose tangent must be part of `linear`.
+    """
+    trace = StageTrace(state.trace, f"linearize({closed.jaxpr.debug})")
+    args = [trace.new_arg(aval) for aval in closed.in_avals]
+    previous, state.trace = state.trace, trace
+    location, state.location = state.location, None
+    try:
+        outs, lin = linearize_flat(lambda *xs: eval_closed(closed, *xs), args, active)
+    finally:
+        state.trace = previous
+        state.location = location
+        trace.alive = False
+    tape_outs = list(lin.outputs)
+    out_active = [t is not ZERO for t in tape_outs]
+    forced: dict[int, Aval] = {}
+    if force is not None:
+        for i, f in enumerate(force):
+            if f and not out_active[i]:
+                forced[i] = lin.out_avals[i].tangent()
+                out_active[i] = True
+    positions = {id(v): i for i, v in enumerate(trace.invars)}
+    used: dict[int, tuple[Var, Any]] = {}
+
+    def residual(x: Any) -> Var | None:
+        if type(x) is StageTracer and x.trace is trace:
+            return used.setdefault(id(x.var), (Var(x.aval), x))[0]
+        return None
+
+    live = [t for t in tape_outs if t is not ZERO]
+    program = lin.tape.close([x for x in lin.inputs if x is not ZERO], live, residual)
+    forwarded = [(v, positions[i]) for i, (v, _) in used.items() if i in positions]
+    fresh = [(v, x) for i, (v, x) in used.items() if i not in positions]
+    known = trace.close([*outs, *(x for _, x in fresh)], trace.name)
+    body = program.jaxpr
+    outvars = list(body.outvars)
+    eqns = list(body.eqns)
+    for i in sorted(forced):
+        eqn = _zeros_eqn(forced[i])
+        eqns.append(eqn)
+        outvars.insert(sum(out_active[:i]), eqn.outvars[0])
+    linear = body.replace(
+        invars=[*(v for v, _ in forwarded), *(v for v, _ in fresh), *body.invars],
+        outvars=outvars,
+        eqns=eqns,
+    )
+    return LinearizedJaxpr(
+        known,
+        ClosedJaxpr(linear, program.consts),
+        tuple([i for _, i in forwarded]),
+        len(fresh),
+        tuple(out_active),
+    )
+
+
+def _zeros_eqn(aval: Aval) -> Eqn:
+    zeros = StageTrace(None, "zeros")
+    previous, state.trace = state.trace, zeros
+    try:
+        zeros_like_aval(aval)
+    finally:
+        state.trace = previous
+    return zeros.eqns[-1]

@@ -1,0 +1,168 @@
+"""What happens to a program before an engine sees it.
+
+One walk inlines calls, rewrites ops the engine has no rule for (`Expand`), shares equal equations
+and folds scalars that are known; a second drops what nobody reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primal.ir.evaluate import quietly
+from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
+from primal.ir.op import Expand, Splice
+from primal.ir.trace import Literal
+from primal.transforms.dce import dce_eqns
+from primal.transforms.memo import memo_on_jaxpr
+from primal.transforms.stage import stage
+
+
+@memo_on_jaxpr
+def simplify(closed: ClosedJaxpr, rules: str) -> ClosedJaxpr:
+    """The program an engine compiles, with the constants of carried programs as its own.
+
+    `rules` names the engine's field of the op record: 'hlo', 'kernel' or 'impl'.
+    """
+    jaxpr = closed.jaxpr
+    walk = _Walk(rules)
+    env: dict[Any, Any] = {v: v for v in jaxpr.invars}
+    for v, c in zip(jaxpr.constvars, closed.consts, strict=True):
+        env[v] = walk.constant(v, c)
+    walk.splice(jaxpr, env)
+    outvars = [v if type(v) is Literal else env[v] for v in jaxpr.outvars]
+    flat = Jaxpr([], jaxpr.invars, outvars, walk.eqns, jaxpr.effects, jaxpr.debug)
+    eqns, needed = dce_eqns(flat, outvars)
+    consts = [(v, c) for v, c in walk.consts.values() if v in needed]
+    return ClosedJaxpr(
+        flat.replace(constvars=[v for v, _ in consts], eqns=eqns), [c for _, c in consts]
+    )
+
+
+class _Walk:
+    """The flattened program being written."""
+
+    def __init__(self, rules: str) -> None:
+        self.rules = rules
+        self.eqns: list[Eqn] = []
+        self.seen: dict[Any, Any] = {}
+        self.consts: dict[int, tuple[Var, Any]] = {}
+
+    def constant(self, var: Var, value: Any) -> Any:
+        """The variable of a constant; one per value."""
+        return self.consts.setdefault(id(value), (var, value))[0]
+
+    def splice(self, jaxpr: Jaxpr, env: dict[Any, Any]) -> None:
+        """Append the equations of a program whose inputs are in `env`.
+
+        Results get fresh variables: a program called twice would bind its own twice.
+        """
+        rules, seen, append = self.rules, self.seen, self.eqns.append
+        for eqn in jaxpr.eqns:
+            op = eqn.op
+            invars = [v if type(v) is Literal else env[v] for v in eqn.invars]
+            rule = op.hlo if op.kind.call else getattr(op, rules)
+            if rule.__class__ is Splice:
+                self.inline(eqn.params[rule.param], invars, eqn, env)
+                continue
+            if rule.__class__ is Expand:
+                avals = [v.aval for v in invars]
+                self.inline(stage(_listed(rule.rule, eqn), avals, op.name), invars, eqn, env)
+                continue
+            params = eqn.params
+            if not eqn.effects:
+                key = (
+                    op,
+                    *[(v.aval, v.val.tobytes()) if type(v) is Literal else v for v in invars],
+                    *params.items(),
+                )
+                found = seen.get(key)
+                if found is not None:
+                    env.update(zip(eqn.outvars, found, strict=True))
+                    continue
+                if not op.multiple and not eqn.outvars[0].aval.shape:
+                    folded = _fold(eqn, invars)
+                    if folded is not None:
+                        env[eqn.outvars[0]] = folded
+                        continue
+            else:
+                key = None
+            if op.multiple:
+                outvars: Any = [Var(v.aval) for v in eqn.outvars]
+                env.update(zip(eqn.outvars, outvars, strict=True))
+            else:
+                outvars = (Var(eqn.outvars[0].aval),)
+                env[eqn.outvars[0]] = outvars[0]
+            if key is not None:
+                seen[key] = outvars
+            append(Eqn(op, invars, outvars, params, eqn.source, eqn.effects))
+
+    def inline(self, closed: ClosedJaxpr, invars: list[Any], eqn: Eqn, env: dict[Any, Any]) -> None:
+        """Append the equations of a carried program in place of the equation that carries it."""
+        body = closed.jaxpr
+        inner: dict[Any, Any] = dict(zip(body.invars, invars, strict=True))
+        for v, c in zip(body.constvars, closed.consts, strict=True):
+            inner[v] = self.constant(v, c)
+        self.splice(body, inner)
+        for outer, v in zip(eqn.outvars, body.outvars, strict=True):
+            env[outer] = v if type(v) is Literal else inner[v]
+
+
+def _listed(rule: Callable[..., Any], eqn: Eqn) -> Callable[..., list[Any]]:
+    def run(*args: Any) -> list[Any]:
+        out = rule(*args, **eqn.params)
+        return list(out) if eqn.op.multiple else [out]
+
+    return run
+
+
+def _fold(eqn: Eqn, invars: list[Any]) -> Literal | None:
+    """A scalar equation of literals as a literal."""
+    for v in invars:
+        if type(v) is not Literal:
+            return None
+    if not invars:
+        return None
+    aval = eqn.outvars[0].aval
+    value = quietly(eqn.op.impl, [v.val for v in invars], eqn.params)
+    return Literal(np.asarray(value, aval.dtype)[()], aval)
+
+
+def program_key(closed: ClosedJaxpr) -> tuple[Any, ...]:
+    """The content of a program up to the names of its variables; equal programs, equal keys."""
+    jaxpr = closed.jaxpr
+    numbers: dict[Any, int] = {}
+    for v in jaxpr.constvars:
+        numbers[v] = len(numbers)
+    for v in jaxpr.invars:
+        numbers[v] = len(numbers)
+
+    def atom(v: Any) -> Any:
+        return (v.aval, v.val.tobytes()) if type(v) is Literal else numbers[v]
+
+    eqns = []
+    for eqn in jaxpr.eqns:
+        invars = tuple([atom(v) for v in eqn.invars])
+        params = tuple([(k, _param_key(v)) for k, v in eqn.params.items()]) if eqn.params else ()
+        for v in eqn.outvars:
+            numbers[v] = len(numbers)
+        eqns.append((eqn.op, invars, params))
+    return (
+        tuple([v.aval for v in jaxpr.constvars]),
+        tuple([v.aval for v in jaxpr.invars]),
+        tuple(eqns),
+        tuple([atom(v) for v in jaxpr.outvars]),
+    )
+
+
+def _param_key(value: Any) -> Any:
+    if isinstance(value, ClosedJaxpr):
+        return (program_key(value), tuple([id(c) for c in value.consts]))
+    if isinstance(value, tuple):
+        return tuple([_param_key(v) for v in value])
+    # 1 == 1.0 == True, and -0.0 == 0.0, but they are different programs.
+    if isinstance(value, float):
+        return (float, value.hex())
+    return (value.__class__, value)

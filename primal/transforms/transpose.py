@@ -1,0 +1,105 @@
+"""Transposing linear programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primal.ir.evaluate import eval_jaxpr
+from primal.ir.jaxpr import ClosedJaxpr, Jaxpr
+from primal.ir.state import state
+from primal.ir.trace import ZERO, Literal, Undefined
+from primal.ops.spread import add_any
+from primal.transforms.jvp import instantiate
+from primal.transforms.memo import memo_on_jaxpr
+from primal.transforms.stage import stage
+
+
+def split_linear(jaxpr: Jaxpr, linear: Sequence[bool]) -> tuple[list[Any], list[Any], set[Any]]:
+    """Equations that depend on no linear input, those that do, and the linear variables."""
+    moving = {v for v, is_linear in zip(jaxpr.invars, linear, strict=True) if is_linear}
+    still, active = [], []
+    for eqn in jaxpr.eqns:
+        if any(type(v) is not Literal and v in moving for v in eqn.invars):
+            active.append(eqn)
+            moving.update(eqn.outvars)
+        else:
+            still.append(eqn)
+    return still, active, moving
+
+
+def backward_pass(
+    closed: ClosedJaxpr, linear: Sequence[bool], args: Sequence[Any], cotangents: Sequence[Any]
+) -> list[Any]:
+    """Cᵀ·ct where C is the program as a function of its `linear` inputs.
+
+    Operands that are not linear are given in `args` (anything at linear places). Returns a
+    cotangent or ZERO for each linear input, in order.
+    """
+    jaxpr = closed.jaxpr
+    still, active, moving = split_linear(jaxpr, linear)
+    outs = sorted(
+        {v for e in active for v in e.invars if type(v) is not Literal and v not in moving},
+        key=id,
+    )
+    bound = {*jaxpr.constvars, *jaxpr.invars}
+    computed = [v for v in outs if v not in bound]
+    known: dict[Any, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
+    known.update(zip(jaxpr.invars, args, strict=True))
+    part = Jaxpr(jaxpr.constvars, jaxpr.invars, computed, still)
+    known.update(zip(computed, eval_jaxpr(part, closed.consts, args), strict=True))
+    found: dict[Any, Any] = {}
+
+    def accumulate(var: Any, ct: Any) -> None:
+        have = found.get(var)
+        found[var] = ct if have is None else add_any(have, ct)
+
+    for v, ct in zip(jaxpr.outvars, cotangents, strict=True):
+        if ct is not ZERO and type(v) is not Literal and v in moving:
+            accumulate(v, ct)
+    outer = state.location
+    try:
+        for eqn in reversed(active):
+            cts = [found.pop(v, ZERO) for v in eqn.outvars]
+            if all(c is ZERO for c in cts):
+                continue
+            state.location = eqn.source
+            operands = [
+                v
+                if type(v) is Literal
+                else Undefined(v.aval)
+                if v in moving
+                else known[v]
+                for v in eqn.invars
+            ]
+            ct = cts if eqn.op.multiple else cts[0]
+            results = eqn.op.transpose(ct, *operands, **eqn.params)
+            for v, o, c in zip(eqn.invars, operands, results, strict=True):
+                if type(o) is Undefined and c is not None and c is not ZERO:
+                    accumulate(v, c)
+    finally:
+        state.location = outer
+    return [
+        found.get(v, ZERO) for v, is_linear in zip(jaxpr.invars, linear, strict=True) if is_linear
+    ]
+
+
+@memo_on_jaxpr
+def transpose_jaxpr(
+    closed: ClosedJaxpr, linear: tuple[bool, ...], ct_given: tuple[bool, ...]
+) -> ClosedJaxpr:
+    """(non-linear inputs, cotangents where given) -> cotangents of all linear inputs."""
+    in_avals, out_avals = closed.in_avals, closed.out_avals
+    plain = [a for a, is_linear in zip(in_avals, linear, strict=True) if not is_linear]
+    ct_avals = [a.tangent() for a, given in zip(out_avals, ct_given, strict=True) if given]
+    linear_avals = [a for a, is_linear in zip(in_avals, linear, strict=True) if is_linear]
+
+    def transposed(*args: Any) -> list[Any]:
+        rest = iter(args[: len(plain)])
+        operands = [None if is_linear else next(rest) for is_linear in linear]
+        cts = iter(args[len(plain) :])
+        cotangents = [next(cts) if given else ZERO for given in ct_given]
+        results = backward_pass(closed, linear, operands, cotangents)
+        return [instantiate(c, a) for c, a in zip(results, linear_avals, strict=True)]
+
+    return stage(transposed, [*plain, *ct_avals], f"transpose({closed.jaxpr.debug})")
