@@ -22,6 +22,7 @@ __all__ = [
     "package_root",
     "user_frame",
     "user_stacklevel",
+    "without_internal_frames",
 ]
 
 Location = tuple[CodeType, int]
@@ -30,20 +31,18 @@ package_root: str = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) 
 _hidden_roots: tuple[str, ...] = (package_root,)
 
 
-class _Internal(dict[str, bool]):
-    # file name -> whether its frames are the library's own; filled on the first miss.
-    def __missing__(self, filename: str) -> bool:
-        inside = filename.startswith(_hidden_roots) or filename.startswith("<frozen ")
-        self[filename] = inside
-        return inside
-
-
-_internal = _Internal()
+# file name -> whether its frames are the library's own. A plain dict, whose subscript the interpreter
+# specialises: a subclass with __missing__ costs a third more per frame.
+_internal: dict[str, bool] = {}
 
 
 def is_internal(filename: str) -> bool:
     """Return whether a file belongs to the library, so that its frames are not the user's."""
-    return _internal[filename]
+    found = _internal.get(filename)
+    if found is None:
+        found = filename.startswith(_hidden_roots) or filename.startswith("<frozen ")
+        _internal[filename] = found
+    return found
 
 
 def hide(root: str) -> None:
@@ -53,19 +52,26 @@ def hide(root: str) -> None:
     _internal.clear()
 
 
-def current_location() -> Location | None:
+def current_location(skip: int = 1) -> Location | None:
     """Return (code, instruction offset) of the innermost frame outside the library, or None.
+
+    About 0.1 us per frame of the library; a caller that is always called through `n` of its own
+    frames passes `skip=n`, which costs nothing.
 
     >>> code, offset = current_location()
     >>> code.co_name
     '<module>'
     """
-    frame: FrameType | None = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(skip)
     internal = _internal
     while frame is not None:
         code = frame.f_code
-        if not internal[code.co_filename]:
-            return code, frame.f_lasti
+        try:
+            if not internal[code.co_filename]:
+                return code, frame.f_lasti
+        except KeyError:
+            is_internal(code.co_filename)
+            continue
         frame = frame.f_back
     return None
 
@@ -73,16 +79,16 @@ def current_location() -> Location | None:
 def user_frame() -> FrameType | None:
     """Return the innermost frame outside the library, or None."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and _internal[frame.f_code.co_filename]:
+    while frame is not None and is_internal(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
 
 
 def user_stacklevel() -> int:
-    """Return the `stacklevel` with which `warnings.warn`, called here, names the user's line."""
+    """Return the `stacklevel` with which the caller's `warnings.warn` names the user's line."""
     frame: FrameType | None = sys._getframe(1)
     level = 1
-    while frame is not None and _internal[frame.f_code.co_filename]:
+    while frame is not None and is_internal(frame.f_code.co_filename):
         frame = frame.f_back
         level += 1
     return level
@@ -111,20 +117,12 @@ def format_location(location: Location | None, *, full_path: bool = False) -> st
 
 
 def without_internal_frames(tb: TracebackType | None) -> TracebackType | None:
-    """Return a copy of a traceback without the library's own frames.
-
-    The last frame stays if nothing else is left, so that an error always has a place.
-    """
+    """Return a copy of a traceback without the library's own frames, None if it has no others."""
     kept: list[TracebackType] = []
-    last = tb
-    walk = tb
-    while walk is not None:
-        last = walk
-        if not _internal[walk.tb_frame.f_code.co_filename]:
-            kept.append(walk)
-        walk = walk.tb_next
-    if not kept:
-        return last
+    while tb is not None:
+        if not is_internal(tb.tb_frame.f_code.co_filename):
+            kept.append(tb)
+        tb = tb.tb_next
     out: TracebackType | None = None
     for entry in reversed(kept):
         out = TracebackType(out, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
