@@ -16,13 +16,9 @@ import numpy as np
 from primal.base import caches, source
 from primal.base.config import config, settings
 from primal.base.dtype_table import (
-    COMPLEX,
     FACTS,
     KIND,
-    MLIR,
     NARROW,
-    REAL,
-    SHORT,
     DType,
     KeyType,
     all_dtypes,
@@ -53,7 +49,15 @@ from primal.base.dtype_table import (
     int16,
     int32,
     int64,
+    kind_of,
+    mlir_name,
+    physical_dtype,
     prng_key,
+    short_name,
+    to_complex_dtype,
+    to_inexact_dtype,
+    to_real_dtype,
+    to_tangent_dtype,
     uint1,
     uint2,
     uint4,
@@ -290,47 +294,6 @@ def is_weak(x: Any) -> bool:
 # --- facts of a dtype -----------------------------------------------------------------------------
 
 
-def kind_of(dtype: DType) -> str:
-    """Return one letter: b bool, i signed, u unsigned, f float, c complex, k key, 0 float0.
-
-    Raises TypeError for dtypes that arrays cannot have.
-    """
-    try:
-        return KIND[dtype]
-    except KeyError:
-        if isinstance(dtype, KeyType):
-            return "k"
-        raise TypeError(unsupported("dtype", dtype)) from None
-
-
-def short_name(dtype: DType) -> str:
-    """Return the name used in jaxprs: f32, i32, u8, bf16, c64, bool, f8_e4m3fn, key<fry>.
-
-    >>> short_name(float32), short_name(bool_), short_name(KeyType("threefry2x32"))
-    ('f32', 'bool', 'key<fry>')
-    """
-    return SHORT.get(dtype) or str(dtype.name)
-
-
-def mlir_name(dtype: DType) -> str:
-    """Return the element type in StableHLO; typed keys are their physical dtype.
-
-    >>> mlir_name(uint8), mlir_name(bool_), mlir_name(complex64), mlir_name(float8_e4m3fn)
-    ('ui8', 'i1', 'complex<f32>', 'f8E4M3FN')
-    """
-    if isinstance(dtype, KeyType):
-        dtype = dtype.physical
-    try:
-        return MLIR[dtype]
-    except KeyError:
-        raise TypeError(unsupported("dtype", dtype)) from None
-
-
-def physical_dtype(dtype: DType) -> np.dtype[Any]:
-    """Return the NumPy dtype in which engines hold this one."""
-    return dtype.physical if isinstance(dtype, KeyType) else dtype
-
-
 def itemsize_bits(dtype: Any) -> int:
     """Return the number of bits of one element; packed kinds count their true width.
 
@@ -342,32 +305,6 @@ def itemsize_bits(dtype: Any) -> int:
         return found.itemsize * 8
     facts = FACTS.get(found)
     return facts[1] if facts is not None else found.itemsize * 8
-
-
-def to_tangent_dtype(dtype: DType) -> DType:
-    """Return the dtype of tangents: floats and complex keep theirs, all others have float0.
-
-    >>> to_tangent_dtype(float32), to_tangent_dtype(int32) == float0
-    (dtype('float32'), True)
-    """
-    return dtype if KIND.get(dtype) in ("f", "c") else float0
-
-
-def to_real_dtype(dtype: DType) -> DType:
-    """Return the dtype of the real part: complex64 gives float32, real dtypes give themselves."""
-    return REAL.get(dtype, dtype)
-
-
-def to_complex_dtype(dtype: DType) -> DType:
-    """Return the complex dtype that holds this one: float64 and complex128 give complex128."""
-    return COMPLEX.get(dtype, complex64)
-
-
-def to_inexact_dtype(dtype: DType) -> DType:
-    """Return the dtype of floating results: inexact dtypes stay, others get the default."""
-    if KIND.get(dtype) in ("f", "c"):
-        return dtype
-    return float64 if settings().enable_x64 else float32
 
 
 def finfo(dtype: Any) -> Any:

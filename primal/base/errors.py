@@ -111,7 +111,8 @@ MSG_MASK = """\
 {details}\
 Keep the shape and select values,
     primal.numpy.where(mask, x, 0)
-assign with x.at[...] or where, or state the number of results: primal.numpy.nonzero(mask, size=n)."""
+assign with where or x.at[...], or state the number of results:
+    primal.numpy.nonzero(mask, size=n)"""
 
 MSG_LEAK = """\
 [trace] expected a value of the running trace, got {value}, which outlived its transformation.
@@ -153,7 +154,9 @@ def explain(
 
 # Errors that users seldom cause themselves: from inside the library they are probably its bugs.
 _SURPRISES = (AssertionError, AttributeError, LookupError, NameError, RecursionError, SystemError)
-_HIDDEN_NOTE = "(Frames of the library are hidden; primal.config.update('traceback_filtering', 'off') shows them.)"
+_HIDDEN_NOTE = (
+    "(Library frames are hidden; config.update('traceback_filtering', 'off') shows them.)"
+)
 
 
 def filter_traceback(error: BaseException) -> BaseException:

@@ -31,8 +31,8 @@ package_root: str = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) 
 _hidden_roots: tuple[str, ...] = (package_root,)
 
 
-# file name -> whether its frames are the library's own. A plain dict, whose subscript the interpreter
-# specialises: a subclass with __missing__ costs a third more per frame.
+# file name -> whether its frames are the library's own. A plain dict, whose subscript the
+# interpreter specialises: a subclass with __missing__ costs a third more per frame.
 _internal: dict[str, bool] = {}
 
 

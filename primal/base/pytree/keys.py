@@ -17,7 +17,7 @@ class _Key:
     _value: Any
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._value == other._value  # type: ignore[attr-defined]
+        return type(self) is type(other) and self._value == other._value
 
     def __hash__(self) -> int:
         return hash((type(self).__name__, self._value))

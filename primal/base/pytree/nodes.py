@@ -223,7 +223,7 @@ class _Wrapped:
         return repr(self.fun)
 
 
-class Partial(functools.partial):  # type: ignore[type-arg]
+class Partial(functools.partial):
     """A `functools.partial` that is a node: bound arguments are children, the function metadata.
 
     So it can be passed to transformed functions, which then see the bound arrays.

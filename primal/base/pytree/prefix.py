@@ -203,7 +203,7 @@ def _keys_of(spec: Spec) -> list[Any]:
     if cls is list or cls is tuple:
         return [SequenceKey(i) for i in range(size)]
     if is_namedtuple_type(cls):
-        return [GetAttrKey(name) for name in cls._fields]  # type: ignore[attr-defined]
+        return [GetAttrKey(name) for name in cls._fields]
     return [FlattenedIndexKey(i) for i in range(size)]
 
 
