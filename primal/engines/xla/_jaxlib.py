@@ -339,7 +339,5 @@ def _make_tpu(num_devices: int | None, **options: Any) -> Any:
 
 
 def wrapped(error: RuntimeError) -> errors.JaxRuntimeError:
-    """XLA's error as ours, with its text and code."""
-    made = errors.JaxRuntimeError(str(error))
-    made.__cause__ = error.__cause__
-    return made
+    """XLA's error as ours."""
+    return errors.JaxRuntimeError(str(error))

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from primal.base import dtypes
+from primal.base import dtype_table, dtypes
 from primal.engines.xla import _jaxlib
-from primal.engines.xla.builder import physical
+from primal.engines.xla.builder.types import element, physical
 from primal.ir.avals import Aval
 
 Buffer = Any  # jaxlib's array: one device's memory, with an aval
@@ -312,14 +312,16 @@ class Executable:
         try:
             return self._run(buffers).consume_with_handlers(self._handlers)  # type: ignore[no-any-return]
         except self._error as e:
-            raise self._failure(e, buffers) from None
+            failure = self._failure(e, buffers)
+            raise failure from failure.__cause__
 
     def execute_unchecked(self, buffers: list[Buffer]) -> list[Buffer]:
         """`execute` for callers that have compared the signature themselves."""
         try:
             return self._run(buffers).consume_with_handlers(self._handlers)  # type: ignore[no-any-return]
         except self._error as e:
-            raise self._failure(e, buffers) from None
+            failure = self._failure(e, buffers)
+            raise failure from failure.__cause__
 
     def _misfit(self, buffers: Sequence[Buffer]) -> Exception:
         expected = self._avals
@@ -408,8 +410,10 @@ def _host_array(x: Any) -> tuple[np.ndarray[Any, Any], Aval]:
         dtype = x.dtype
     if dtype == dtypes.float0:
         x, dtype = np.zeros(x.shape, bool), np.dtype(bool)
-    elif dtype not in dtypes.KIND:
-        raise TypeError(dtypes.unsupported("put", dtype))
+    elif dtype not in dtype_table.KIND:
+        raise TypeError(dtype_table.unsupported("put", dtype))
+    else:
+        element(dtype)  # Raises for the few dtypes that XLA lacks.
     if type(x) is not np.ndarray:
         x = np.asarray(x)  # A subclass (matrix, masked array, memmap) as its data.
     return x, Aval(x.shape, dtype)
@@ -435,7 +439,7 @@ def _checked(
                         f"[callback] expected result {i} to be {aval}, got "
                         f"{array.dtype}{list(array.shape)}. Return arrays of the declared types."
                     )
-            return tuple([np.ascontiguousarray(a) for a in arrays])
+            return tuple([np.asarray(a, order="C") for a in arrays])
         except BaseException as e:
             # XLA keeps the text alone; the exception itself becomes the cause of the error.
             failures.append(e)

@@ -22,6 +22,7 @@ class XlaEngine:
     """
 
     name = "xla"
+    host_buffers = False
 
     def __init__(self, platform: str = "cpu", num_devices: int | None = None) -> None:
         self.platform = "cuda" if platform == "gpu" else platform

@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from primal.base import dtypes
+from primal.base import dtype_table, dtypes
 from primal.ir.avals import Aval
 
 BOOL = np.dtype(bool)
 
-# "i1" is bool in StableHLO, and XLA has no one-bit integers.
-_ABSENT = frozenset((dtypes.int1, dtypes.uint1))
-# Constants of these end the process inside XLA 0.10 to 0.12, as data they are fine.
-_NO_CONSTANTS = frozenset((dtypes.float6_e2m3fn, dtypes.float6_e3m2fn))
+# XLA has no one-bit integers ("i1" is bool in StableHLO). The six-bit floats have no arrays in
+# jaxlib, and their constants end the process (0.10 to 0.12).
+_ABSENT = frozenset((dtypes.int1, dtypes.uint1, dtypes.float6_e2m3fn, dtypes.float6_e3m2fn))
 
 # Digits after the point with which `%e` reads back as the same number.
 _DIGITS = {dtypes.bfloat16: 6, dtypes.float16: 6, dtypes.float32: 9, dtypes.float64: 17}
@@ -32,15 +31,15 @@ def element(dtype: Any) -> str:
     """The element type, as in `f32`; TypeError for a dtype that XLA lacks."""
     if dtype in _ABSENT:
         raise TypeError(
-            f"[xla] expected a dtype that XLA knows, got {dtype}. Convert it to bool or to a "
-            "wider integer."
+            f"[xla] expected a dtype that XLA knows, got {dtype}. Convert it to a wider one "
+            "(or to bool) first."
         )
     return dtypes.mlir_name(dtype)
 
 
 def kind_of(dtype: Any) -> str:
     """One letter: b bool, i signed, u unsigned, f real floating point, c complex."""
-    return dtypes.KIND[physical(dtype)]
+    return dtype_table.KIND[physical(dtype)]
 
 
 def tensor(aval: Aval) -> str:
@@ -59,19 +58,14 @@ def scalar_literal(value: Any, dtype: Any) -> str:
     ('1.500000e+00', '0x7FC00000')
     """
     dtype = physical(dtype)
-    if dtype in _NO_CONSTANTS:
-        raise TypeError(
-            f"[constant] expected a dtype whose constants XLA can read, got {dtype}. Pass the "
-            "array as an argument, or convert a constant of another dtype."
-        )
     item = np.asarray(value).astype(dtype)[()]
     if dtype == BOOL:
         return "true" if item else "false"
     if dtype in _DIGITS:
         return _float_literal(item, dtype)
-    kind = dtypes.KIND[dtype]
+    kind = dtype_table.KIND[dtype]
     if kind == "c":
-        part = dtypes.REAL[dtype]
+        part = dtype_table.REAL[dtype]
         return f"({_float_literal(item.real, part)}, {_float_literal(item.imag, part)})"
     if kind in "iu":
         return str(int(item))
@@ -99,9 +93,9 @@ def array_literal(value: np.ndarray[Any, Any], dtype: Any) -> str:
     if not value.size:
         return ""
     raw = value.tobytes()
-    if dtype in _NO_CONSTANTS or raw == raw[: dtype.itemsize] * value.size:
+    if raw == raw[: dtype.itemsize] * value.size:
         return scalar_literal(value.reshape(-1)[0], dtype)
-    if value.size <= 16 and dtypes.KIND[dtype] in "iu":
+    if value.size <= 16 and dtype_table.KIND[dtype] in "iu":
         return str(value.astype(object).tolist())
     # Bool and the sub-byte dtypes take one byte per element here, which is how NumPy holds them.
     return f'"0x{raw.hex().upper()}"'

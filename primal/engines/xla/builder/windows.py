@@ -97,7 +97,7 @@ class Windows(Shapes):
         )
         return self.op("stablehlo.convolution", (x, kernel), (out,), attrs)[0]
 
-    def monoid_identity(self, monoid: str, dtype: Any) -> Constant:
+    def identity(self, monoid: str, dtype: Any) -> Constant:
         """The neutral element of a monoid for that dtype."""
         return self.scalar(monoid_identity(monoid, dtype), dtype)
 
@@ -106,7 +106,7 @@ class Windows(Shapes):
         if monoid not in MONOIDS:
             raise ValueError(f"[reduce] expected one of {', '.join(MONOIDS)}, got {monoid!r}.")
         if init is None:
-            init = self.monoid_identity(monoid, x.aval.dtype)
+            init = self.identity(monoid, x.aval.dtype)
         out = Aval(_without(x.aval.shape, dims), x.aval.dtype)
         return self.write(
             f"stablehlo.reduce({x.name} init: {init.name}) applies stablehlo.{monoid} across "
@@ -143,7 +143,7 @@ class Windows(Shapes):
     ) -> Value:
         """x combined over each window by a monoid."""
         if init is None:
-            init = self.monoid_identity(monoid, x.aval.dtype)
+            init = self.identity(monoid, x.aval.dtype)
         return self.reduce_window_with(
             [x],
             [init],
