@@ -130,9 +130,9 @@ def flatten_axes(name: str, treedef: Any, axis_tree: Any) -> list[Any]:
 
     Raises a ValueError in the name of `name` that says where the trees differ.
 
-    >>> from primal.base.pytree.treedef import PyTreeDef
-    >>> flatten_axes("vmap in_axes", PyTreeDef((tuple, None, LEAF, (list, None, LEAF, LEAF))), (0,
-    None)) [0, None, None]
+    >>> from primal.base.pytree import tree_structure
+    >>> flatten_axes("vmap in_axes", tree_structure((1, [2, 3])), (0, None))
+    [0, None, None]
     """
     return broadcast_to_spec(axis_tree, treedef.spec, name, "the value", _is_none)
 
