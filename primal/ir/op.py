@@ -160,11 +160,10 @@ class Op:
     def infer(self, avals: tuple[Aval, ...], params: dict[str, Any]) -> Any:
         """The type rule, remembered per (avals, params)."""
         key = (avals, *params.items()) if params else avals
-        try:
-            return self.types[key]
-        except KeyError:
+        found = self.types.get(key)
+        if found is None:
             found = self.types[key] = self.type(*avals, **params)
-            return found
+        return found
 
     def __repr__(self) -> str:
         return self.name

@@ -1,0 +1,489 @@
+"""Derivatives of functions of trees: grad, jvp, vjp, linearize, Jacobians."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.api.operands import check_outputs, name_of, operand
+from primal.base import dtypes
+from primal.base.pytree import PyTreeDef, flatten, flatten_with_path, keystr, unflatten
+from primal.ir.avals import Aval
+from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
+from primal.ir.trace import ZERO, Literal, Tracer, aval_of, literal
+from primal.ops.spread import full_like_aval, zeros_like_aval
+from primal.transforms.jvp import push_forward
+from primal.transforms.linearize import Linearization, linearize_flat
+from primal.transforms.stage import stage
+from primal.transforms.transpose import backward_pass
+
+
+def grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[..., Any]:
+    """The gradient of a scalar-valued function with respect to the arguments `argnums`.
+
+    grad(f)(x) = ∂f/∂x, of the structure of x; for complex x the C-linear convention, so conjugate
+    it for steepest descent. With `has_aux`, f returns (value, aux) and grad(f) (gradient, aux).
+    TypeError if f(x) is not a real scalar, or x not real or complex.
+
+    >>> grad(lambda x: x**4)(2.0)
+    Array(32., dtype=float32, weak_type=True)
+    """
+    value_and = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
+
+    @_wraps(fun, "grad")
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, g = value_and(*args, **kwargs)
+        return (g, value[1]) if has_aux else g
+
+    return gradient
+
+
+def value_and_grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[..., Any]:
+    """`grad` together with the value: f(x), ∂f/∂x in one evaluation.
+
+    >>> value_and_grad(lambda x: x**2)(3.0)
+    (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
+    """
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}.")
+    numbers = _argnums(argnums)
+    single = not isinstance(argnums, Sequence)
+
+    @_wraps(fun, "value_and_grad")
+    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+        positions = _positions("grad", numbers, len(args))
+        wanted = tuple([args[i] for i in positions])
+        leaves, spec = flatten(wanted)
+        xs = [_differentiable(x, wanted, i, holomorphic, allow_int) for i, x in enumerate(leaves)]
+        found: list[Any] = []
+
+        def flat(*flat_args: Any) -> list[Any]:
+            full = list(args)
+            for i, part in zip(positions, unflatten(spec, flat_args), strict=True):
+                full[i] = part
+            result = fun(*full, **kwargs)
+            if not has_aux:
+                value, aux = result, ()
+            else:
+                try:
+                    value, aux = result
+                except (TypeError, ValueError):
+                    raise TypeError(
+                        "[grad] expected a pair (value, aux) from the function because "
+                        f"has_aux=True, got {type(result)}."
+                    ) from None
+            aux_leaves, aux_spec = flatten(aux)
+            check_outputs(name_of(fun), value, [value])
+            found.append(aux_spec)
+            return [value, *aux_leaves]
+
+        active = [dtypes.to_tangent_dtype(aval_of(x).dtype) != dtypes.float0 for x in xs]
+        outs, lin = linearize_flat(flat, xs, active)
+        value = outs[0]
+        aval = lin.out_avals[0]
+        _check_scalar(aval, holomorphic)
+        one = literal(1, aval.dtype, aval.weak_type)
+        cts = lin.transposed([one, *[ZERO] * (len(outs) - 1)])
+        grads = [
+            _cotangent_of(ct, a) for ct, a in zip(cts, lin.in_avals, strict=True)
+        ]
+        tree = unflatten(spec, grads)
+        g = tree[0] if single else tree
+        value = operand(value)
+        return ((value, unflatten(found[0], outs[1:])), g) if has_aux else (value, g)
+
+    return value_and_gradient
+
+
+def jvp(
+    fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False
+) -> Any:
+    """f(x) and its derivative in a direction: (f(x), ∂f(x)·v), by forward mode.
+
+    `tangents` has the structure, shapes and dtypes of `primals` (float0 for integers). With
+    `has_aux`, f returns (value, aux) and jvp (value, tangent, aux). TypeError where they differ.
+
+    >>> jvp(lambda x: x**2, (3.0,), (1.0,))
+    (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
+    """
+    if not isinstance(primals, list | tuple) or not isinstance(tangents, list | tuple):
+        raise TypeError(
+            "primal and tangent arguments to jvp must be tuples or lists; found "
+            f"{type(primals).__name__} and {type(tangents).__name__}."
+        )
+    leaves, spec = flatten(tuple(primals))
+    tangent_leaves, tangent_spec = flatten(tuple(tangents))
+    if spec != tangent_spec:
+        raise TypeError(
+            "primal and tangent arguments to jvp must have the same tree structure; primals have "
+            f"tree structure {PyTreeDef(spec)} whereas tangents have tree structure "
+            f"{PyTreeDef(tangent_spec)}."
+        )
+    xs = [operand(x) for x in leaves]
+    ts = [_tangent(t, aval_of(x)) for x, t in zip(xs, tangent_leaves, strict=True)]
+    found: list[Any] = []
+    flat = _flat_with_aux(fun, spec, found, has_aux, "jvp")
+    outs, touts = push_forward(flat, xs, ts)
+    out_spec, aux_spec, count = found[0]
+    value = unflatten(out_spec, [operand(o) for o in outs[:count]])
+    tangent = unflatten(
+        out_spec,
+        [_tangent_of(t, aval_of(o)) for o, t in zip(outs[:count], touts[:count], strict=True)],
+    )
+    if has_aux:
+        return value, tangent, unflatten(aux_spec, outs[count:])
+    return value, tangent
+
+
+def vjp(
+    fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Any = ()
+) -> Any:
+    """f(x) and the function of cotangents ct -> (ctᵀ·∂f(x)), one result per argument.
+
+    With `has_aux`, f returns (value, aux) and vjp (value, pullback, aux). The pullback raises
+    TypeError/ValueError for a cotangent of another structure, shape or dtype than f(x).
+
+    >>> y, pullback = vjp(lambda x, y: x * y, 2.0, 3.0)
+    >>> pullback(1.0)
+    (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
+    """
+    leaves, spec = flatten(primals)
+    xs = [operand(x) for x in leaves]
+    found: list[Any] = []
+    flat = _flat_with_aux(fun, spec, found, has_aux, "vjp")
+    outs, lin = linearize_flat(flat, xs, _active(xs))
+    out_spec, aux_spec, count = found[0]
+
+    def pullback(ct: Any) -> Any:
+        ct_leaves, ct_spec = flatten(ct)
+        if ct_spec != out_spec:
+            raise ValueError(
+                "unexpected tree structure of argument to vjp function: got "
+                f"{PyTreeDef(ct_spec)}, but expected to match {PyTreeDef(out_spec)}."
+            )
+        cts = [
+            _cotangent(c, a) for c, a in zip(ct_leaves, lin.out_avals[:count], strict=True)
+        ]
+        cts += [ZERO] * (len(lin.outputs) - count)
+        results = lin.transposed(cts)
+        return unflatten(
+            spec, [_cotangent_of(c, a) for c, a in zip(results, lin.in_avals, strict=True)]
+        )
+
+    value = unflatten(out_spec, [operand(o) for o in outs[:count]])
+    if has_aux:
+        return value, pullback, unflatten(aux_spec, outs[count:])
+    return value, pullback
+
+
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """f(x) and the linear function v -> ∂f(x)·v, evaluated without repeating f.
+
+    >>> y, push = linearize(lambda x: x**3, 2.0)
+    >>> push(1.0)
+    Array(12., dtype=float32, weak_type=True)
+    """
+    leaves, spec = flatten(primals)
+    xs = [operand(x) for x in leaves]
+    found: list[Any] = []
+    flat = _flat_with_aux(fun, spec, found, has_aux, "linearize")
+    outs, lin = linearize_flat(flat, xs, _active(xs))
+    out_spec, aux_spec, count = found[0]
+
+    def push(*tangents: Any) -> Any:
+        t_leaves, t_spec = flatten(tangents)
+        if t_spec != spec:
+            raise ValueError(
+                "linearized function expected tangents of the structure of the primals, "
+                f"{PyTreeDef(spec)}, got {PyTreeDef(t_spec)}."
+            )
+        ts = [
+            t if t is ZERO else t
+            for t in (_tangent(t, a) for t, a in zip(t_leaves, lin.in_avals, strict=True))
+        ]
+        ts = [zeros_like_aval(a) if t is ZERO and x is not ZERO else t
+              for t, a, x in zip(ts, lin.in_avals, lin.inputs, strict=True)]
+        results = lin.pushed(ts)[:count]
+        return unflatten(
+            out_spec,
+            [_tangent_of(t, a) for t, a in zip(results, lin.out_avals[:count], strict=True)],
+        )
+
+    value = unflatten(out_spec, [operand(o) for o in outs[:count]])
+    if has_aux:
+        return value, push, unflatten(aux_spec, outs[count:])
+    return value, push
+
+
+def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Any:
+    """The transpose of a linear function: ct -> fᵀ(ct), for arguments of these shapes.
+
+    `primals` may be arrays or ShapeDtypeStructs; their values do not matter. TypeError where f
+    is not linear.
+
+    >>> transposed = linear_transpose(lambda x: 3 * x, np.float32(0))
+    >>> transposed(2.0)
+    (Array(6., dtype=float32),)
+    """
+    leaves, spec = flatten(primals)
+    avals = [
+        Aval(x.shape, x.dtype) if hasattr(x, "shape") and not hasattr(x, "aval") else aval_of(x)
+        for x in leaves
+    ]
+    for a in avals:
+        if dtypes.to_tangent_dtype(a.dtype) == dtypes.float0:
+            raise TypeError(
+                "linear_transpose only supports [float or complex] -> [float or complex] "
+                f"functions, but got input dtypes {[str(a.dtype) for a in avals]}."
+            )
+    found: list[Any] = []
+    flat = _flat_with_aux(fun, spec, found, False, "linear_transpose")
+    closed = stage(flat, avals, name_of(fun))
+    out_spec = found[0][0]
+    program = ClosedJaxpr(hoist_consts(closed))
+    consts = closed.consts
+    linear = [False] * len(consts) + [True] * len(avals)
+
+    def transposed(ct: Any) -> Any:
+        ct_leaves, ct_spec = flatten(ct)
+        if ct_spec != out_spec:
+            raise TypeError(
+                "cotangent tree does not match function output, expected "
+                f"{PyTreeDef(out_spec)} but got {PyTreeDef(ct_spec)}."
+            )
+        cts = [_cotangent(c, a) for c, a in zip(ct_leaves, closed.out_avals, strict=True)]
+        results = backward_pass(program, linear, [*consts, *[None] * len(avals)], cts)
+        return unflatten(
+            spec, [_cotangent_of(c, a) for c, a in zip(results, avals, strict=True)]
+        )
+
+    return transposed
+
+
+# Checks and conversions at the boundary.
+
+
+def _wraps(fun: Callable[..., Any], what: str) -> Callable[..., Any]:
+    def decorate(wrapper: Callable[..., Any]) -> Callable[..., Any]:
+        functools.update_wrapper(wrapper, fun)
+        return wrapper
+
+    return decorate
+
+
+def _argnums(argnums: Any) -> tuple[int, ...]:
+    numbers = tuple(argnums) if isinstance(argnums, Sequence) else (argnums,)
+    for n in numbers:
+        if isinstance(n, bool) or not hasattr(n, "__index__"):
+            raise TypeError(f"[grad] expected argnums of ints, got {argnums!r}.")
+    return tuple([n.__index__() for n in numbers])
+
+
+def _positions(name: str, numbers: tuple[int, ...], count: int) -> tuple[int, ...]:
+    out = []
+    for n in numbers:
+        if not -count <= n < count:
+            needed = n + 1 if n >= 0 else -n
+            raise TypeError(
+                f"differentiating with respect to argnums={numbers if len(numbers) > 1 else n} "
+                f"requires at least {needed} positional arguments to be passed by the caller, but "
+                f"got only {count} positional arguments."
+            )
+        out.append(n % count)
+    if len(set(out)) != len(out):
+        raise ValueError(f"[{name}] expected distinct argnums, got {numbers}.")
+    return tuple(out)
+
+
+def _differentiable(x: Any, tree: Any, i: int, holomorphic: bool, allow_int: bool) -> Any:
+    try:
+        aval = aval_of(x)
+    except TypeError:
+        path = keystr(flatten_with_path(tree)[0][i][0])
+        raise TypeError(
+            f"Argument '{x}' of type {type(x)} at path {path} is not a valid array type. grad "
+            "differentiates with respect to arrays and numbers."
+        ) from None
+    dtype = aval.dtype
+    if holomorphic:
+        if not dtypes.issubdtype(dtype, np.complexfloating):
+            raise TypeError(
+                "grad with holomorphic=True requires inputs with complex dtype, but got "
+                f"{dtype.name}."
+            )
+    elif dtypes.to_tangent_dtype(dtype) == dtypes.float0 and not allow_int:
+        raise TypeError(
+            "grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
+            f"np.inexact), but got {dtype.name}. If you want to use Boolean- or integer-valued "
+            "inputs, use vjp or set allow_int to True."
+        )
+    return operand(x)
+
+
+def _check_scalar(aval: Aval, holomorphic: bool) -> None:
+    if aval.shape != ():
+        raise TypeError(
+            "Gradient only defined for scalar-output functions. Output had shape: "
+            f"{aval.shape}. Reduce it to a scalar, as with sum or mean, or use jacrev."
+        )
+    dtype = aval.dtype
+    if holomorphic:
+        if not dtypes.issubdtype(dtype, np.complexfloating):
+            raise TypeError(
+                "grad with holomorphic=True requires outputs with complex dtype, but got "
+                f"{dtype.name}."
+            )
+    elif dtypes.issubdtype(dtype, np.complexfloating):
+        raise TypeError(
+            "grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "
+            f"but got {dtype.name}. For holomorphic differentiation, pass holomorphic=True. For "
+            "differentiation of non-holomorphic functions involving complex outputs, use vjp "
+            "directly."
+        )
+    elif not dtypes.issubdtype(dtype, np.floating):
+        raise TypeError(
+            "grad requires real- or complex-valued outputs (output dtype that is a sub-dtype of "
+            f"np.inexact), but got {dtype.name}. For differentiation of functions with integer "
+            "outputs, use vjp directly."
+        )
+
+
+def _active(xs: Sequence[Any]) -> list[bool]:
+    return [dtypes.to_tangent_dtype(aval_of(x).dtype) != dtypes.float0 for x in xs]
+
+
+def _flat_with_aux(
+    fun: Callable[..., Any], spec: Any, found: list[Any], has_aux: bool, name: str
+) -> Callable[..., list[Any]]:
+    """`fun` on flat operands; (output spec, aux spec, number of outputs) goes to `found`."""
+
+    def flat(*leaves: Any) -> list[Any]:
+        result = fun(*unflatten(spec, leaves))
+        aux: Any = ()
+        if has_aux:
+            if not isinstance(result, tuple | list) or len(result) != 2:
+                raise TypeError(
+                    f"[{name}] expected a pair (value, aux) from the function because "
+                    f"has_aux=True, got {type(result)}."
+                )
+            result, aux = result
+        outs, out_spec = flatten(result)
+        check_outputs(name_of(fun), result, outs)
+        aux_leaves, aux_spec = flatten(aux)
+        found.append((out_spec, aux_spec, len(outs)))
+        return [*outs, *aux_leaves]
+
+    return flat
+
+
+def is_float0(x: Any) -> bool:
+    """Whether x is an array of float0, the tangent of integers."""
+    return isinstance(x, np.ndarray) and x.dtype == dtypes.float0
+
+
+def _tangent(t: Any, aval: Aval) -> Any:
+    """A user's tangent for a primal of that aval, checked."""
+    wanted = aval.tangent()
+    if is_float0(t) or wanted.dtype == dtypes.float0:
+        if not is_float0(t) or wanted.dtype != dtypes.float0:
+            got = dtypes.float0 if is_float0(t) else aval_of(t).dtype
+            raise TypeError(
+                "primal and tangent arguments to jvp do not match; dtypes must be equal, or in "
+                "case of int/bool primal dtype the tangent dtype must be float0. Got primal dtype "
+                f"{aval.dtype.name} and so expected tangent dtype {wanted.dtype.name or 'float0'}, "
+                f"but got tangent dtype {got} instead."
+            )
+        return ZERO
+    got_aval = aval_of(t)
+    if got_aval.dtype != wanted.dtype and not (got_aval.weak_type and got_aval.ndim == 0):
+        raise TypeError(
+            "primal and tangent arguments to jvp do not match; dtypes must be equal, or in case "
+            f"of int/bool primal dtype the tangent dtype must be float0. Got primal dtype "
+            f"{aval.dtype.name} and so expected tangent dtype {wanted.dtype.name}, but got tangent "
+            f"dtype {got_aval.dtype.name} instead."
+        )
+    if got_aval.shape != wanted.shape:
+        raise ValueError(
+            f"jvp called with different primal and tangent shapes; Got primal shape {aval.shape} "
+            f"and tangent shape as {got_aval.shape}."
+        )
+    return _as_dtype(t, wanted)
+
+
+def _cotangent(ct: Any, aval: Aval) -> Any:
+    """A user's cotangent for an output of that aval, checked."""
+    wanted = aval.tangent()
+    if wanted.dtype == dtypes.float0:
+        if not is_float0(ct):
+            raise TypeError(
+                f"[vjp] expected a float0 cotangent for an output of dtype {aval.dtype.name}, got "
+                f"{aval_of(ct)}: numpy.zeros(shape, primal.dtypes.float0) makes one."
+            )
+        return ZERO
+    got = aval_of(ct)
+    if got.shape != wanted.shape:
+        raise ValueError(
+            f"Shape of cotangent input to vjp pullback function {got.shape} must be the same as "
+            f"the shape of corresponding primal input {wanted.shape}."
+        )
+    if got.dtype != wanted.dtype and not (got.weak_type and got.ndim == 0):
+        raise TypeError(
+            f"Type of cotangent input to vjp pullback function ({got.dtype.name}) is not the "
+            f"expected tangent type ({wanted.dtype.name}) of corresponding primal output with "
+            f"dtype {aval.dtype.name}."
+        )
+    return _as_dtype(ct, wanted)
+
+
+def _as_dtype(x: Any, wanted: Aval) -> Any:
+    if isinstance(x, Tracer) or hasattr(x, "host"):
+        if aval_of(x).dtype == wanted.dtype:
+            return x
+    if isinstance(x, bool | int | float | complex):
+        return full_like_aval(wanted, x) if wanted.shape else operand(
+            np.asarray(x).astype(wanted.dtype)
+        )
+    return operand(x)
+
+
+def _tangent_of(t: Any, aval: Aval) -> Any:
+    """The tangent a user gets for an output: zeros instead of ZERO, float0 for integers."""
+    wanted = aval.tangent()
+    if wanted.dtype == dtypes.float0:
+        return np.zeros(aval.shape, dtypes.float0)
+    return zeros_like_aval(wanted) if t is ZERO else operand_of(t)
+
+
+def operand_of(x: Any) -> Any:
+    """A literal as an array; everything else as it is."""
+    return operand(x.val) if type(x) is Literal else x
+
+
+_cotangent_of = _tangent_of
+
+__all__ = [
+    "Linearization",
+    "grad",
+    "jvp",
+    "linear_transpose",
+    "linearize",
+    "value_and_grad",
+    "vjp",
+]

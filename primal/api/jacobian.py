@@ -1,0 +1,234 @@
+"""Jacobians and Hessians of functions of trees."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.api.autodiff import jvp, vjp
+from primal.api.operands import operand
+from primal.api.vectorize import vmap
+from primal.base import dtypes
+from primal.base.pytree import flatten, tree_map, unflatten
+from primal.ir.trace import aval_of
+from primal.ops.shape import reshape, slice
+from primal.runtime.eager import as_array
+
+
+def jacfwd(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[..., Any]:
+    """The Jacobian by forward mode, one column at a time: best for few inputs.
+
+    jacfwd(f)(x)[i, j] = ∂f_i/∂x_j; shape (*f(x).shape, *x.shape), a tree of trees for trees.
+
+    >>> jacfwd(lambda x: x**2)(np.array([1.0, 2.0]))
+    Array([[2., 0.],
+           [0., 4.]], dtype=float32)
+    """
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    @functools.wraps(fun)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        partial, dynamic = _partial(fun, numbers, args, kwargs)
+        xs, in_spec = flatten(dynamic)
+        xs = [operand(x) for x in xs]
+        _check_inputs("jacfwd", xs, holomorphic)
+        found: list[Any] = []
+
+        def push(*tangents: Any) -> Any:
+            result = jvp(
+                partial, tuple(unflatten(in_spec, xs)), unflatten(in_spec, tangents), has_aux
+            )
+            found.append(result[0])
+            return result[1:]
+
+        basis = standard_basis(xs)
+        axes = (-1, None) if has_aux else (-1,)
+        result = vmap(push, out_axes=axes)(*basis)
+        _check_outputs("jacfwd", flatten(found[0])[0], holomorphic)
+        jac = tree_map(
+            lambda y, j: _columns(j, aval_of(y).shape, xs, in_spec, numbers, argnums),
+            found[0],
+            result[0],
+        )
+        return (jac, result[1]) if has_aux else jac
+
+    return jacobian
+
+
+def jacrev(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
+    """The Jacobian by reverse mode, one row at a time: best for few outputs.
+
+    jacrev(f)(x)[i, j] = ∂f_i/∂x_j; shape (*f(x).shape, *x.shape), a tree of trees for trees.
+
+    >>> jacrev(lambda x: x**2)(np.array([1.0, 2.0]))
+    Array([[2., 0.],
+           [0., 4.]], dtype=float32)
+    """
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    @functools.wraps(fun)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        partial, dynamic = _partial(fun, numbers, args, kwargs)
+        xs, in_spec = flatten(dynamic)
+        if not allow_int:
+            _check_inputs("jacrev", [operand(x) for x in xs], holomorphic)
+        y, pullback, *aux = vjp(partial, *dynamic, has_aux=has_aux)
+        ys, out_spec = flatten(y)
+        _check_outputs("jacrev", ys, holomorphic)
+        basis = standard_basis(ys)
+        rows = vmap(lambda *cts: pullback(unflatten(out_spec, cts)))(*basis)
+        # rows: per argument a tree of arrays (total outputs, *x.shape); cut by output leaf.
+        shapes = [aval_of(o).shape for o in ys]
+        cuts = np.cumsum([0, *[int(np.prod(s, dtype=int)) for s in shapes]])
+
+        def part(i: int) -> Any:
+            def cut(r: Any) -> Any:
+                if isinstance(r, np.ndarray):
+                    return r[cuts[i] : cuts[i + 1]].reshape(*shapes[i], *r.shape[1:])
+                rest = aval_of(r).shape[1:]
+                rows_i = slice(
+                    r,
+                    start_indices=(int(cuts[i]), *[0] * len(rest)),
+                    limit_indices=(int(cuts[i + 1]), *rest),
+                    strides=None,
+                )
+                return reshape(rows_i, shape=(*shapes[i], *rest))
+
+            tree = tree_map(cut, rows)
+            return tree[0] if isinstance(argnums, int) else tree
+
+        jac = unflatten(out_spec, [part(i) for i in range(len(ys))])
+        return (jac, aux[0]) if has_aux else jac
+
+    return jacobian
+
+
+def hessian(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[..., Any]:
+    """The matrix of second derivatives, forward over reverse: hessian(f) = jacfwd(jacrev(f)).
+
+    >>> hessian(lambda x: x[0] * x[1])(np.array([1.0, 2.0]))
+    Array([[0., 1.],
+           [1., 0.]], dtype=float32)
+    """
+    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+
+
+def standard_basis(xs: Sequence[Any]) -> list[Any]:
+    """The unit vectors of the space of these arrays: per array, (total size, *shape)."""
+    avals = [aval_of(x) for x in xs]
+    sizes = [a.size for a in avals]
+    total = sum(sizes)
+    out = []
+    start = 0
+    for a, n in zip(avals, sizes, strict=True):
+        if dtypes.to_tangent_dtype(a.dtype) == dtypes.float0:
+            out.append(np.zeros((total, *a.shape), dtypes.float0))
+        else:
+            part = np.eye(total, n, -start, dtype=np.float32).astype(a.dtype)
+            out.append(as_array(part.reshape(total, *a.shape)))
+        start += n
+    return out
+
+
+def _columns(
+    j: Any, shape: tuple[int, ...], xs: Sequence[Any], in_spec: Any, numbers: Any, argnums: Any
+) -> Any:
+    """The tangents (*shape, total inputs) of one output as a tree like the inputs."""
+    parts = []
+    start = 0
+    last = len(shape)
+    for x in xs:
+        aval = aval_of(x)
+        piece = slice(
+            j,
+            start_indices=(*[0] * last, start),
+            limit_indices=(*shape, start + aval.size),
+            strides=None,
+        )
+        parts.append(reshape(piece, shape=(*shape, *aval.shape)))
+        start += aval.size
+    tree = unflatten(in_spec, parts)
+    return tree[0] if isinstance(argnums, int) else tree
+
+
+def _partial(
+    fun: Callable[..., Any], numbers: Sequence[int], args: Any, kwargs: Any
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    for n in numbers:
+        if not -len(args) <= n < len(args):
+            raise TypeError(
+                f"differentiating with respect to argnums={n} requires at least {n + 1} positional "
+                f"arguments to be passed by the caller, but got only {len(args)} positional "
+                "arguments."
+            )
+    positions = [n % len(args) for n in numbers]
+
+    def partial(*dynamic: Any) -> Any:
+        full = list(args)
+        for i, x in zip(positions, dynamic, strict=True):
+            full[i] = x
+        return fun(*full, **kwargs)
+
+    partial.__name__ = getattr(fun, "__name__", "function")
+    return partial, tuple([args[i] for i in positions])
+
+
+def _check_inputs(name: str, xs: Sequence[Any], holomorphic: bool) -> None:
+    for x in xs:
+        dtype = aval_of(x).dtype
+        if holomorphic and not dtypes.issubdtype(dtype, np.complexfloating):
+            raise TypeError(
+                f"{name} with holomorphic=True requires inputs with complex dtype, but got "
+                f"{dtype.name}."
+            )
+        if not holomorphic and name == "jacfwd" and not dtypes.issubdtype(dtype, np.floating):
+            raise TypeError(
+                f"{name} requires real-valued inputs (input dtype that is a sub-dtype of "
+                f"np.floating), but got {dtype.name}. For holomorphic differentiation, pass "
+                "holomorphic=True. For differentiation of non-holomorphic functions involving "
+                "complex inputs or integer inputs, use jvp directly."
+            )
+        if not holomorphic and not dtypes.issubdtype(dtype, np.inexact):
+            raise TypeError(
+                f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype "
+                f"of np.inexact), but got {dtype.name}. Use vjp, or set allow_int to True."
+            )
+
+
+def _check_outputs(name: str, ys: Sequence[Any], holomorphic: bool) -> None:
+    for y in ys:
+        dtype = aval_of(y).dtype
+        if holomorphic and not dtypes.issubdtype(dtype, np.complexfloating):
+            raise TypeError(
+                f"{name} with holomorphic=True requires outputs with complex dtype, but got "
+                f"{dtype.name}."
+            )
+        if not holomorphic and name == "jacrev" and not dtypes.issubdtype(dtype, np.floating):
+            raise TypeError(
+                f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
+                f"np.floating), but got {dtype.name}. For holomorphic differentiation, pass "
+                "holomorphic=True. For differentiation of non-holomorphic functions involving "
+                "complex outputs, use vjp directly."
+            )
+
+
+__all__ = ["hessian", "jacfwd", "jacrev"]

@@ -1,0 +1,437 @@
+"""jit: trace once per signature, compile once per program, run many times."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from primal.api.operands import (
+    ShapeDtypeStruct,
+    argument_names,
+    check_operands,
+    flat_function,
+    name_of,
+    operand,
+    struct_of,
+)
+from primal.api.stages import Lowered, Traced
+from primal.base import caches
+from primal.base.config import settings
+from primal.base.pytree import LEAF, flatten, flatten_args, unflatten
+from primal.control.call import call
+from primal.engines.protocol import Device
+from primal.ir.avals import Aval
+from primal.ir.evaluate import eval_jaxpr
+from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
+from primal.ir.state import state
+from primal.ir.trace import Tracer
+from primal.runtime import devices
+from primal.runtime.array import ArrayImpl, Placement
+from primal.runtime.eager import placement_of, root
+from primal.runtime.programs import Program, counters, default_placement, prepare
+from primal.transforms.stage import stage
+
+
+class TracedProgram:
+    """What one signature of a jitted function became: its jaxpr and the shape of its results."""
+
+    __slots__ = ("closed", "hoisted", "out_spec", "donated", "programs", "name", "keep_unused")
+
+    def __init__(
+        self,
+        closed: ClosedJaxpr,
+        out_spec: Any,
+        donated: tuple[bool, ...],
+        name: str,
+        keep_unused: bool,
+    ) -> None:
+        self.closed = closed
+        self.hoisted = ClosedJaxpr(hoist_consts(closed))
+        self.out_spec = out_spec
+        self.donated = donated
+        self.programs: dict[Any, Program] = {}
+        self.name = name
+        self.keep_unused = keep_unused
+
+    def usable(self) -> bool:
+        """Whether everything it closed over still exists."""
+        for c in self.closed.consts:
+            if isinstance(c, Tracer) and not c.trace.alive:
+                return False
+        return True
+
+    def program_on(self, device: Device) -> Program:
+        """The executable for a device; prepared on first use."""
+        found = self.programs.get(device)
+        if found is None:
+            found = prepare(self.closed, self.name, device, self.donated, self.keep_unused)
+            self.programs[device] = found
+        return found
+
+
+_by_function: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
+_live: weakref.WeakSet[JitFunction] = weakref.WeakSet()
+
+
+def _clear_all() -> None:
+    for table in list(_by_function.values()):
+        for signatures in table.values():
+            signatures.clear()
+    for f in list(_live):
+        f.clear_cache()
+
+
+caches.register(_clear_all)
+
+
+class JitFunction:
+    """A function that runs compiled; made by `jit`."""
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        static_argnums: tuple[int, ...],
+        static_argnames: tuple[str, ...],
+        donate_argnums: tuple[int, ...],
+        donate_argnames: tuple[str, ...],
+        keep_unused: bool,
+        inline: bool,
+        device: Device | None,
+    ) -> None:
+        functools.update_wrapper(self, fun)
+        self._fun = fun
+        self._static_argnums = static_argnums
+        self._static_argnames = static_argnames
+        self._donate_argnums = donate_argnums
+        self._donate_argnames = donate_argnames
+        self._keep_unused = keep_unused
+        self._inline = inline
+        self._device = device
+        self._name = name_of(fun)
+        self._plain = not static_argnums and not static_argnames and device is None
+        options = (
+            static_argnums, static_argnames, donate_argnums, donate_argnames, keep_unused, inline,
+        )  # fmt: skip
+        # jit of the same function again finds what was traced before.
+        if isinstance(fun, types.FunctionType):
+            table = _by_function.setdefault(fun, {})
+            self._signatures: dict[Any, TracedProgram] = table.setdefault(options, {})
+        else:
+            self._signatures = {}
+        self._fast: dict[Any, tuple[Program, Any]] = {}
+        _live.add(self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._plain and not kwargs and state.trace is root and not state.axes:
+            now = settings()
+            try:
+                key = (now.trace_key, *[a.aval for a in args])
+                for a in args:
+                    if a.placement is not None:
+                        return self._call_slowly(args, kwargs)
+            except AttributeError:
+                return self._call_slowly(args, kwargs)
+            found = self._fast.get(key)
+            if found is None or now.disable_jit:
+                return self._call_slowly(args, kwargs)
+            program, out_spec = found
+            results = program.run(args, None)
+            return results[0] if out_spec is LEAF else unflatten(out_spec, results)
+        return self._call_slowly(args, kwargs)
+
+    def _call_slowly(self, args: Any, kwargs: Any) -> Any:
+        if settings().disable_jit:
+            return self._fun(*args, **kwargs)
+        traced, leaves = self._traced(args, kwargs)
+        if state.trace is not root:
+            return self._call_inside(traced, leaves)
+        for x in leaves:
+            if isinstance(x, Tracer):
+                return self._call_inside(traced, leaves)
+        arrays = [operand(x) for x in leaves]
+        place = placement_of(self._name, [*arrays, *traced.closed.consts])
+        if self._device is not None:
+            place = Placement(self._device, True)
+        device = devices.default() if place is None else place.device
+        program = traced.program_on(device)
+        if place is None:
+            place = default_placement(device)
+            if place is None and self._plain and not kwargs:
+                self._remember(args, program, traced.out_spec)
+        results = program.run(arrays, place)
+        return unflatten(traced.out_spec, results)
+
+    def _remember(self, args: Any, program: Program, out_spec: Any) -> None:
+        """Let the next call with arrays of these avals skip everything but the run."""
+        if all(type(a) is ArrayImpl for a in args):
+            self._fast[(settings().trace_key, *[a.aval for a in args])] = (program, out_spec)
+
+    def _call_inside(self, traced: TracedProgram, leaves: Sequence[Any]) -> Any:
+        """Inside a transformation the call is one operation, or its equations when inlined."""
+        if self._inline:
+            results = eval_jaxpr(traced.closed.jaxpr, traced.closed.consts, leaves)
+        else:
+            results = call(*traced.closed.consts, *leaves, jaxpr=traced.hoisted, name=self._name)
+        return unflatten(traced.out_spec, results)
+
+    def _split(self, args: Any, kwargs: Any) -> tuple[Any, Any, Any, tuple[int, ...]]:
+        """(dynamic args, dynamic kwargs, key of the static ones, their positions)."""
+        numbers = tuple(
+            sorted({n if n >= 0 else n + len(args) for n in self._static_argnums})
+        )
+        numbers = tuple([n for n in numbers if n < len(args)])
+        dynamic = tuple([a for i, a in enumerate(args) if i not in numbers])
+        names = [k for k in self._static_argnames if k in kwargs]
+        free = {k: v for k, v in kwargs.items() if k not in names} if names else kwargs
+        statics = tuple([(i, type(args[i]), args[i]) for i in numbers]) + tuple(
+            [(k, type(kwargs[k]), kwargs[k]) for k in names]
+        )
+        try:
+            hash(statics)
+        except TypeError:
+            for where, kind, value in statics:
+                try:
+                    hash(value)
+                except TypeError:
+                    raise ValueError(
+                        f"Non-hashable static arguments are not supported: static argument "
+                        f"{where!r} of {self._name} is {value!r} of type {kind}, which has no "
+                        "hash. Pass a tuple instead of a list, or an object with __hash__ and "
+                        "__eq__."
+                    ) from None
+        return dynamic, free, statics, numbers
+
+    def _traced(self, args: Any, kwargs: Any) -> tuple[TracedProgram, list[Any]]:
+        if self._static_argnums or self._static_argnames:
+            dynamic, free, statics, numbers = self._split(args, kwargs)
+        else:
+            dynamic, free, statics, numbers = args, kwargs, (), ()
+        leaves, spec = flatten_args(dynamic, free)
+        avals = tuple(check_operands(self._name, (dynamic, free), leaves))
+        key = (spec, avals, statics, settings().trace_key, state.axes)
+        found = self._signatures.get(key)
+        if found is not None and found.usable():
+            return found, leaves
+        traced = self._trace(args, kwargs, dynamic, free, numbers, leaves, spec, avals)
+        self._signatures[key] = traced
+        return traced, leaves
+
+    def _trace(
+        self,
+        args: Any,
+        kwargs: Any,
+        dynamic: Any,
+        free: Any,
+        numbers: tuple[int, ...],
+        leaves: Sequence[Any],
+        spec: Any,
+        avals: tuple[Aval, ...],
+    ) -> TracedProgram:
+        counters.traces += 1
+        fixed = {k: v for k, v in kwargs.items() if k not in free}
+
+        def with_statics(*traced_args: Any, **traced_kwargs: Any) -> Any:
+            rest = iter(traced_args)
+            full = [args[i] if i in numbers else next(rest) for i in range(len(args))]
+            return self._fun(*full, **traced_kwargs, **fixed)
+
+        with_statics.__name__ = self._name
+        out: list[Any] = []
+        flat = flat_function(with_statics, spec, unflatten, out)
+        closed = stage(flat, avals, self._name, LazyNames(self._fun, args, free, numbers))
+        return TracedProgram(
+            closed,
+            out[0],
+            self._donated(args, free, numbers),
+            self._name,
+            self._keep_unused,
+        )
+
+    def _donated(self, args: Any, free: Any, numbers: tuple[int, ...]) -> tuple[bool, ...]:
+        if not self._donate_argnums and not self._donate_argnames:
+            return ()
+        donate = {n if n >= 0 else n + len(args) for n in self._donate_argnums}
+        mask: list[bool] = []
+        for i, arg in enumerate(args):
+            if i not in numbers:
+                mask.extend([i in donate] * len(flatten(arg)[0]))
+        for k in sorted(free):
+            mask.extend([k in self._donate_argnames] * len(flatten(free[k])[0]))
+        return tuple(mask)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<PjitFunction of {self._fun!r}>"
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """The function traced for these arguments (arrays or ShapeDtypeStructs)."""
+        traced, leaves = self._traced(args, kwargs)
+        spec = flatten_args(*self._split(args, kwargs)[:2])[1]
+        return Traced(traced, spec, self._device)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """The function traced and lowered for these arguments."""
+        return self.trace(*args, **kwargs).lower()
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The shapes and dtypes of the results, without running anything."""
+        traced, _ = self._traced(args, kwargs)
+        return unflatten(traced.out_spec, [struct_of(a) for a in traced.closed.out_avals])
+
+    def clear_cache(self) -> None:
+        """Forget all signatures: the next call traces again."""
+        self._signatures.clear()
+        self._fast.clear()
+
+    def _cache_size(self) -> int:
+        """How many signatures have been traced."""
+        return len(self._signatures)
+
+
+class LazyNames(Sequence[str]):
+    """Names of the flat arguments, made only if an error message asks."""
+
+    def __init__(self, *args: Any) -> None:
+        self._args = args
+        self._names: list[str] | None = None
+
+    def _get(self) -> list[str]:
+        if self._names is None:
+            self._names = argument_names(*self._args)
+        return self._names
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._get()[i]
+
+    def __len__(self) -> int:
+        return len(self._get())
+
+
+def jit(
+    fun: Callable[..., Any] | None = None,
+    /,
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+) -> Any:
+    """Compile a function of arrays (trees of them) the first time it is called with a signature.
+
+    jit(f)(x) = f(x). Traced again when tree structure, shapes, dtypes, weak types, static values
+    or placement change; side effects happen while tracing only. Static arguments must be hashable.
+    Donated arguments may be reused for results, and are deleted.
+
+    >>> jit(lambda x: x * 2)(3)
+    Array(6, dtype=int32, weak_type=True)
+    """
+    options: dict[str, Any] = {
+        "in_shardings": in_shardings,
+        "out_shardings": out_shardings,
+        "static_argnums": static_argnums,
+        "static_argnames": static_argnames,
+        "donate_argnums": donate_argnums,
+        "donate_argnames": donate_argnames,
+        "keep_unused": keep_unused,
+        "device": device,
+        "backend": backend,
+        "inline": inline,
+    }
+    if fun is None:
+        return functools.partial(jit, **options)
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}.")
+    if inspect.isgeneratorfunction(fun):
+        raise TypeError(f"Expected a function, got a generator function: {fun!r}.")
+    if in_shardings is not None or out_shardings is not None:
+        raise NotImplementedError(
+            "[jit] expected in_shardings and out_shardings to be None: sharded jit is not here "
+            "yet. Place the arguments with device_put instead."
+        )
+    static_nums, static_names = _resolve_static(
+        fun, _ints("static_argnums", static_argnums), _names("static_argnames", static_argnames)
+    )
+    donate_nums, donate_names = _resolve_static(
+        fun, _ints("donate_argnums", donate_argnums), _names("donate_argnames", donate_argnames)
+    )
+    both = set(static_nums) & set(donate_nums)
+    if both:
+        raise ValueError(
+            f"static_argnums and donate_argnums cannot intersect, got both for {sorted(both)}."
+        )
+    where = device
+    if backend is not None:
+        where = devices.devices(backend)[0]
+    return JitFunction(
+        fun, static_nums, static_names, donate_nums, donate_names, keep_unused, inline, where
+    )
+
+
+def _ints(name: str, value: Any) -> tuple[int, ...]:
+    if value is None:
+        return ()
+    items = tuple(value) if isinstance(value, Sequence | set | frozenset) else (value,)
+    try:
+        return tuple([i.__index__() for i in items])
+    except AttributeError:
+        raise TypeError(f"[jit] expected ints for {name}, got {value!r}.") from None
+
+
+def _names(name: str, value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    items = (value,) if isinstance(value, str) else tuple(value)
+    for item in items:
+        if not isinstance(item, str):
+            raise TypeError(f"[jit] expected strings for {name}, got {value!r}.")
+    return items
+
+
+def _resolve_static(
+    fun: Callable[..., Any], numbers: tuple[int, ...], names: tuple[str, ...]
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Numbers and names of the same parameters, each completed by the other."""
+    if not numbers and not names:
+        return (), ()
+    try:
+        parameters = inspect.signature(fun).parameters
+    except (ValueError, TypeError):
+        return numbers, names
+    order = list(parameters.values())
+    positional = [p.name for p in order if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    open_ended = any(p.kind == p.VAR_POSITIONAL for p in order)
+    for n in numbers:
+        if not open_ended and not -len(positional) <= n < len(positional):
+            raise ValueError(
+                f"[jit] expected argument numbers below {len(positional)} for "
+                f"{name_of(fun)}{inspect.signature(fun)}, got {n}."
+            )
+    takes_any = any(p.kind == p.VAR_KEYWORD for p in order)
+    for name in names:
+        if name not in parameters and not takes_any:
+            raise ValueError(
+                f"[jit] expected names of parameters of {name_of(fun)}{inspect.signature(fun)}, "
+                f"got {name!r}."
+            )
+    all_numbers = {*numbers, *[positional.index(n) for n in names if n in positional]}
+    all_names = {*names, *[
+        positional[n] for n in numbers
+        if -len(positional) <= n < len(positional)
+        and parameters[positional[n]].kind != inspect.Parameter.POSITIONAL_ONLY
+    ]}  # fmt: skip
+    return tuple(sorted(all_numbers)), tuple(sorted(all_names))
+
+
+__all__ = ["JitFunction", "ShapeDtypeStruct", "jit"]

@@ -1,0 +1,185 @@
+"""Where user values become operands: flattening, conversion, names of arguments."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes
+from primal.base.pytree import flatten, flatten_with_path, keystr
+from primal.ir.avals import Aval, make_aval
+from primal.ir.trace import Array, aval_of
+from primal.runtime.eager import as_array
+
+
+class ShapeDtypeStruct:
+    """Shape and dtype of an array, without values; what `eval_shape` returns.
+
+    >>> ShapeDtypeStruct((2, 3), "float32")
+    ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+    """
+
+    __slots__ = ("shape", "dtype", "weak_type", "sharding")
+
+    def __init__(
+        self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False
+    ) -> None:
+        if dtype is None:
+            raise ValueError("ShapeDtypeStruct: dtype must be specified.")
+        aval = make_aval(shape, dtype, weak_type)
+        self.shape = aval.shape
+        self.dtype = aval.dtype
+        self.weak_type = weak_type
+        self.sharding = sharding
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=int))
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def update(self, **changes: Any) -> ShapeDtypeStruct:
+        """A copy with some fields changed."""
+        fields = {name: getattr(self, name) for name in self.__slots__} | changes
+        return ShapeDtypeStruct(fields.pop("shape"), fields.pop("dtype"), **fields)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ShapeDtypeStruct):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.shape, self.dtype, self.weak_type, self.sharding)
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak})"
+
+
+def struct_of(aval: Aval) -> ShapeDtypeStruct:
+    """The ShapeDtypeStruct of an aval."""
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+
+def abstract(x: Any) -> Aval:
+    """The aval of a user's value; a TypeError for what cannot be an array."""
+    if isinstance(x, ShapeDtypeStruct):
+        return Aval(x.shape, x.dtype, x.weak_type)
+    if isinstance(x, np.ndarray) and x.dtype == dtypes.float0:
+        return Aval(x.shape, dtypes.float0)
+    try:
+        return aval_of(x)
+    except TypeError:
+        if hasattr(x, "shape") and hasattr(x, "dtype"):
+            return make_aval(x.shape, x.dtype)
+        raise
+
+
+def operand(x: Any) -> Any:
+    """Arrays and tracers as they are; NumPy values and Python scalars as arrays."""
+    return x if isinstance(x, Array) else as_array(x)
+
+
+def check_operands(name: str, tree: Any, leaves: Sequence[Any], avals: bool = False) -> list[Aval]:
+    """The avals of the leaves; a TypeError that names the path of one that is no array."""
+    try:
+        return [abstract(x) for x in leaves]
+    except TypeError:
+        paths, _ = flatten_with_path(tree)
+        for path, x in paths:
+            try:
+                abstract(x)
+            except TypeError:
+                raise TypeError(
+                    f"Error interpreting argument to {name} as an abstract array. The problematic "
+                    f"value is of type {type(x)} and was passed to the function at path "
+                    f"{argument_path(path)}.\nArrays, NumPy values and Python scalars can be "
+                    "traced. Mark anything else static, with static_argnums or static_argnames."
+                ) from None
+        raise
+
+
+def argument_path(path: Any) -> str:
+    """A key path of (args, kwargs) in the user's words, as in `args[0]['w']`."""
+    text = keystr(path)
+    if text.startswith("[0]"):
+        return "args" + text[3:]
+    if text.startswith("[1]"):
+        return "kwargs" + text[3:]
+    return text
+
+
+def check_outputs(name: str, tree: Any, leaves: Sequence[Any]) -> None:
+    """TypeError for results that are no arrays, naming their place in the output."""
+    for i, x in enumerate(leaves):
+        try:
+            aval_of(x)
+        except TypeError:
+            paths, _ = flatten_with_path(tree)
+            where = keystr(paths[i][0])
+            raise TypeError(
+                f"function {name} returned a value of type {type(x)}"
+                f"{' at output component ' + where if where else ''}, which is not a valid array "
+                "type. Return arrays, scalars, or trees of them."
+            ) from None
+
+
+def name_of(fun: Callable[..., Any]) -> str:
+    """The name of a function, for jaxprs and messages."""
+    return getattr(fun, "__name__", None) or getattr(
+        getattr(fun, "func", None), "__name__", type(fun).__name__
+    )
+
+
+def argument_names(
+    fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], skip: Sequence[int] = ()
+) -> list[str]:
+    """One name per leaf of the dynamic arguments, as in `x` or `params['w']`."""
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (ValueError, TypeError):
+        parameters = []
+    positional = [
+        p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    rest = next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), "args")
+    names: list[str] = []
+    for i, arg in enumerate(args):
+        if i in skip:
+            continue
+        base = (
+            positional[i].name if i < len(positional) else f"{rest}[{i - len(positional)}]"
+        )
+        names.extend(base + keystr(path) for path, _ in flatten_with_path(arg)[0])
+    for key in sorted(kwargs):
+        names.extend(key + keystr(path) for path, _ in flatten_with_path(kwargs[key])[0])
+    return names
+
+
+def flat_function(
+    fun: Callable[..., Any], in_spec: Any, unflatten: Callable[..., Any], out: list[Any]
+) -> Callable[..., list[Any]]:
+    """`fun` from flat operands to flat results; the output's spec is appended to `out`."""
+
+    def flat(*leaves: Any) -> list[Any]:
+        args, kwargs = unflatten(in_spec, leaves)
+        result = fun(*args, **kwargs)
+        results, spec = flatten(result)
+        check_outputs(name_of(fun), result, results)
+        out.append(spec)
+        return results
+
+    return flat

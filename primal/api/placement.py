@@ -1,0 +1,174 @@
+"""Devices and moving values: device_put, device_get, block_until_ready, what there is."""
+
+from __future__ import annotations
+
+import gc
+import platform as host_platform
+import sys
+from typing import Any
+
+import numpy as np
+
+from primal.api.operands import operand
+from primal.base.config import config
+from primal.base.pytree import tree_leaves, tree_map
+from primal.engines.protocol import Device
+from primal.ir.trace import Array, Tracer
+from primal.ops.choose import copy
+from primal.runtime import devices as runtime_devices
+from primal.runtime.array import ArrayImpl, Placement
+from primal.runtime.sharding import SingleDeviceSharding
+
+
+def devices(backend: str | None = None) -> list[Device]:
+    """All devices of a platform; by default of the default one.
+
+    >>> devices("cpu")[0]
+    CpuDevice(id=0)
+    """
+    return list(runtime_devices.devices(backend))
+
+
+def local_devices(
+    process_index: int | None = None, backend: str | None = None, host_id: int | None = None
+) -> list[Device]:
+    """The devices of this process."""
+    wanted = 0 if process_index is None else process_index
+    return [d for d in devices(backend) if d.process_index == wanted]
+
+
+def device_count(backend: str | None = None) -> int:
+    """The number of devices of all processes."""
+    return len(devices(backend))
+
+
+def local_device_count(backend: str | None = None) -> int:
+    """The number of devices of this process."""
+    return len(local_devices(backend=backend))
+
+
+def process_index(backend: str | None = None) -> int:
+    """The index of this process among those that compute together."""
+    return 0
+
+
+def process_count(backend: str | None = None) -> int:
+    """The number of processes that compute together."""
+    return 1
+
+
+def default_backend() -> str:
+    """The platform of arrays without a placement: cpu, gpu or tpu."""
+    return runtime_devices.devices()[0].platform
+
+
+def device_put(
+    x: Any,
+    device: Any = None,
+    *,
+    src: Any = None,
+    donate: bool = False,
+    may_alias: bool | None = None,
+) -> Any:
+    """Put the arrays of a tree on a device, where computations with them will then run.
+
+    `device`: a Device, a SingleDeviceSharding, or None (leave them where they are). NumPy values
+    are copied, so that writing to them later changes nothing.
+
+    >>> device_put(np.ones(2))
+    Array([1., 1.], dtype=float32)
+    """
+    target = _device_of(device)
+    return tree_map(lambda leaf: _put(leaf, target, donate), x)
+
+
+def _device_of(device: Any) -> Device | None:
+    if device is None or isinstance(device, Device):
+        return device
+    if isinstance(device, SingleDeviceSharding):
+        return device.device
+    raise TypeError(
+        f"[device_put] expected a Device, a SingleDeviceSharding or None, got {device!r} of type "
+        f"{type(device)}. primal.devices() lists the devices."
+    )
+
+
+def _put(x: Any, device: Device | None, donate: bool) -> Any:
+    if isinstance(x, Tracer):
+        return copy(x)
+    array: ArrayImpl = operand(x)
+    if device is None:
+        return array
+    here = array.device
+    if here is device:
+        buffer = array.buffer if array.buffer is not None else array.host
+        if buffer is None:
+            raise array.deleted_error()
+    else:
+        buffer = runtime_devices.put_on(array.numpy(), device)
+    moved = ArrayImpl(array.aval, None, buffer, Placement(device, True))
+    if donate and here is not device:
+        array.delete()
+    return moved
+
+
+def device_get(x: Any) -> Any:
+    """The arrays of a tree as NumPy arrays.
+
+    >>> device_get({"a": device_put(np.ones(2))})
+    {'a': array([1., 1.], dtype=float32)}
+    """
+    return tree_map(lambda leaf: np.asarray(leaf) if isinstance(leaf, Array) else leaf, x)
+
+
+def block_until_ready(x: Any) -> Any:
+    """Wait until all arrays of a tree have been computed; the tree itself."""
+    for leaf in tree_leaves(x):
+        wait = getattr(leaf, "block_until_ready", None)
+        if wait is not None:
+            wait()
+    return x
+
+
+def copy_to_host_async(x: Any) -> Any:
+    """Start fetching the arrays of a tree to host memory."""
+    for leaf in tree_leaves(x):
+        start = getattr(leaf, "copy_to_host_async", None)
+        if start is not None:
+            start()
+    return x
+
+
+def live_arrays(platform: str | None = None) -> list[Array]:
+    """The arrays that exist and have not been deleted."""
+    return [
+        x
+        for x in gc.get_objects()
+        if type(x) is ArrayImpl
+        and not x.is_deleted()
+        and (platform is None or x.device.platform == platform)
+    ]
+
+
+def print_environment_info(return_string: bool = False) -> str | None:
+    """Print versions of what matters in a bug report, and the devices."""
+    versions = []
+    for name in ("primal", "numpy", "scipy", "ml_dtypes", "jaxlib", "llvmlite"):
+        module = sys.modules.get(name)
+        version = getattr(module, "__version__", None) if module else None
+        versions.append(f"{name + ':':<11}{version or 'not loaded'}")
+    text = "\n".join(
+        [
+            *versions,
+            f"python:    {sys.version}",
+            f"device info: {devices()[0].device_kind}-{device_count()}, "
+            f"{local_device_count()} local devices",
+            f"process_count: {process_count()}",
+            f"platform: {host_platform.uname()}",
+            f"engine of jit on the CPU: {config.cpu_engine}",
+        ]
+    )
+    if return_string:
+        return text
+    print(text)
+    return None

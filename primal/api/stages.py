@@ -1,0 +1,172 @@
+"""Ahead-of-time stages of a jitted function: traced, lowered, compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primal.api.operands import check_operands, operand, struct_of
+from primal.base.pytree import PyTreeDef, flatten_args, unflatten
+from primal.engines.protocol import Device
+from primal.ir.avals import Aval
+from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
+from primal.runtime import devices
+from primal.runtime.eager import placement_of
+from primal.runtime.programs import RULES, Program, default_placement
+from primal.transforms.simplify import simplify
+
+
+class Traced:
+    """A function traced for one signature."""
+
+    def __init__(self, traced: Any, in_spec: Any, device: Device | None) -> None:
+        self._traced = traced
+        self._in_spec = in_spec
+        self._device = device
+
+    @property
+    def jaxpr(self) -> ClosedJaxpr:
+        """The program."""
+        return self._traced.closed  # type: ignore[no-any-return]
+
+    @property
+    def out_info(self) -> Any:
+        """Shapes and dtypes of the results."""
+        return unflatten(
+            self._traced.out_spec, [struct_of(a) for a in self._traced.closed.out_avals]
+        )
+
+    @property
+    def in_tree(self) -> PyTreeDef:
+        """The structure of (args, kwargs)."""
+        return PyTreeDef(self._in_spec)
+
+    @property
+    def out_tree(self) -> PyTreeDef:
+        """The structure of the result."""
+        return PyTreeDef(self._traced.out_spec)
+
+    @property
+    def fun_name(self) -> str:
+        """The name of the function."""
+        return self._traced.name  # type: ignore[no-any-return]
+
+    def lower(self) -> Lowered:
+        """The program in the language of the engine that will compile it."""
+        device = self._device if self._device is not None else devices.default()
+        return Lowered(self._traced, self._in_spec, device)
+
+
+class Lowered:
+    """A program in the language of the engine that compiles it; StableHLO for XLA."""
+
+    def __init__(self, traced: Any, in_spec: Any, device: Device) -> None:
+        self._traced = traced
+        self._in_spec = in_spec
+        self._device = device
+        self._text: Any = self._lower()
+
+    def _lower(self) -> Any:
+        engine = devices.compiling_engine(self._device)
+        simplified = simplify(self._traced.closed, RULES[engine.name])
+        donated = self._traced.donated
+        flags = (False,) * len(simplified.consts) + tuple(donated) if donated else ()
+        program = ClosedJaxpr(hoist_consts(simplified))
+        return engine.lower(program, name=self._traced.name, donated=flags)
+
+    @property
+    def in_tree(self) -> PyTreeDef:
+        """The structure of (args, kwargs)."""
+        return PyTreeDef(self._in_spec)
+
+    @property
+    def out_tree(self) -> PyTreeDef:
+        """The structure of the result."""
+        return PyTreeDef(self._traced.out_spec)
+
+    @property
+    def args_info(self) -> Any:
+        """Shapes and dtypes of the arguments."""
+        return unflatten(self._in_spec, [struct_of(a) for a in self._traced.closed.in_avals])
+
+    @property
+    def out_info(self) -> Any:
+        """Shapes and dtypes of the results."""
+        return unflatten(
+            self._traced.out_spec, [struct_of(a) for a in self._traced.closed.out_avals]
+        )
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The program as text."""
+        return str(getattr(self._text, "text", self._text))
+
+    def cost_analysis(self) -> Any:
+        """Estimated costs of the compiled program."""
+        return self.compile().cost_analysis()
+
+    def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
+        """The executable."""
+        if compiler_options:
+            raise NotImplementedError(
+                "[compile] expected no compiler options: set XLA's flags in XLA_FLAGS instead."
+            )
+        program = self._traced.program_on(self._device)
+        return Compiled(self._traced, self._in_spec, program)
+
+
+class Compiled:
+    """A compiled program; callable with arguments of the signature it was made for."""
+
+    def __init__(self, traced: Any, in_spec: Any, program: Program) -> None:
+        self._traced = traced
+        self._in_spec = in_spec
+        self._program = program
+
+    @property
+    def in_tree(self) -> PyTreeDef:
+        """The structure of (args, kwargs)."""
+        return PyTreeDef(self._in_spec)
+
+    @property
+    def out_tree(self) -> PyTreeDef:
+        """The structure of the result."""
+        return PyTreeDef(self._traced.out_spec)
+
+    def as_text(self) -> str:
+        """The compiled program as text."""
+        return str(self._program.executable.as_text())
+
+    def cost_analysis(self) -> Any:
+        """Estimated costs: flops, bytes accessed."""
+        return self._program.executable.cost_analysis()
+
+    def memory_analysis(self) -> Any:
+        """Sizes in bytes of arguments, outputs and temporaries."""
+        return self._program.executable.memory_analysis()
+
+    def runtime_executable(self) -> Any:
+        """The engine's executable."""
+        return self._program.executable
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        name = self._traced.name
+        leaves, spec = flatten_args(args, kwargs)
+        if spec != self._in_spec:
+            raise TypeError(
+                f"[{name}] expected arguments of the structure it was compiled for, "
+                f"{PyTreeDef(self._in_spec)}, got {PyTreeDef(spec)}."
+            )
+        avals = check_operands(name, (args, kwargs), leaves)
+        expected: Sequence[Aval] = self._traced.closed.in_avals
+        for i, (got, want) in enumerate(zip(avals, expected, strict=True)):
+            if got.shape != want.shape or got.dtype != want.dtype:
+                raise TypeError(
+                    f"[{name}] expected argument {i} to be {want}, for which it was compiled, got "
+                    f"{got}: Argument types differ from the types for which this computation was "
+                    "compiled."
+                )
+        arrays = [operand(x) for x in leaves]
+        place = placement_of(name, arrays)
+        if place is None:
+            place = default_placement(self._program.device)
+        return unflatten(self._traced.out_spec, self._program.run(arrays, place))

@@ -1,0 +1,73 @@
+"""Looking at programs: make_jaxpr, eval_shape; running without compiling: disable_jit."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from primal.api.jit import LazyNames
+from primal.api.operands import ShapeDtypeStruct, check_operands, flat_function, name_of, struct_of
+from primal.base.pytree import flatten_args, unflatten
+from primal.ir.jaxpr import ClosedJaxpr
+from primal.ir.state import named_axis
+from primal.transforms.stage import stage
+
+
+def make_jaxpr(
+    fun: Callable[..., Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Any, int]] | None = None,
+    return_shape: bool = False,
+    abstracted_axes: Any = None,
+) -> Callable[..., Any]:
+    """A function that returns the jaxpr of `fun` for its arguments instead of running it.
+
+    Arguments may be arrays or ShapeDtypeStructs. With `return_shape`, a pair (jaxpr, shapes of
+    the results).
+
+    >>> make_jaxpr(lambda x: x * 2)(3)
+    { lambda ; a:i32[]. let b:i32[] = mul a 2 in (b,) }
+    """
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}.")
+    numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+
+    @functools.wraps(fun)
+    def jaxpr_of(*args: Any, **kwargs: Any) -> Any:
+        fixed = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
+        dynamic = tuple([a for i, a in enumerate(args) if i not in fixed])
+        leaves, spec = flatten_args(dynamic, kwargs)
+        avals = check_operands(name_of(fun), (dynamic, kwargs), leaves)
+
+        def with_statics(*traced: Any, **traced_kwargs: Any) -> Any:
+            rest = iter(traced)
+            full = [args[i] if i in fixed else next(rest) for i in range(len(args))]
+            return fun(*full, **traced_kwargs)
+
+        with_statics.__name__ = name_of(fun)
+        out: list[Any] = []
+        flat = flat_function(with_statics, spec, unflatten, out)
+        names = LazyNames(fun, args, kwargs, tuple(fixed))
+        with contextlib.ExitStack() as stack:
+            for name, size in axis_env or ():
+                stack.enter_context(named_axis(name, size))
+            closed: ClosedJaxpr = stage(flat, avals, name_of(fun), names)
+        if return_shape:
+            return closed, unflatten(out[0], [struct_of(a) for a in closed.out_avals])
+        return closed
+
+    return jaxpr_of
+
+
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The shapes and dtypes of fun(*args, **kwargs), without computing anything.
+
+    >>> eval_shape(lambda x: x.sum(), ShapeDtypeStruct((3,), "float32"))
+    ShapeDtypeStruct(shape=(), dtype=float32)
+    """
+    return make_jaxpr(fun, return_shape=True)(*args, **kwargs)[1]
+
+
+__all__ = ["ShapeDtypeStruct", "eval_shape", "make_jaxpr"]

@@ -1,0 +1,53 @@
+"""How an array lies on devices; one device so far."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primal.engines.protocol import Device
+
+
+class Sharding:
+    """How an array is split over devices."""
+
+    device_set: set[Device]
+
+    @property
+    def num_devices(self) -> int:
+        return len(self.device_set)
+
+
+class SingleDeviceSharding(Sharding):
+    """The whole array on one device."""
+
+    def __init__(self, device: Device, *, memory_kind: str | None = None) -> None:
+        self.device = device
+        self.memory_kind = memory_kind
+
+    @property
+    def device_set(self) -> set[Device]:  # type: ignore[override]
+        """The devices that hold a part."""
+        return {self.device}
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether this process can read all parts."""
+        return True
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether every device holds the whole array."""
+        return True
+
+    def devices_indices_map(self, shape: tuple[int, ...]) -> dict[Device, Any]:
+        """The index of the part on each device."""
+        return {self.device: (slice(None),) * len(shape)}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SingleDeviceSharding) and self.device is other.device
+
+    def __hash__(self) -> int:
+        return hash(self.device)
+
+    def __repr__(self) -> str:
+        return f"SingleDeviceSharding(device={self.device!r}, memory_kind={self.memory_kind})"
