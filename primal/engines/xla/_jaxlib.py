@@ -47,10 +47,10 @@ class Bindings:
     def __init__(self) -> None:
         # Level 1 hides notices about CPU features; a user's own setting wins.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
-        from jaxlib import _jax as raw
         from jaxlib import version, xla_client
 
-        self.raw: Any = raw
+        raw: Any = importlib.import_module("jaxlib._jax")
+        self.raw = raw
         self.xc: Any = xla_client
         self.version: str = version.__version__
         self.Error: type[RuntimeError] = raw.JaxRuntimeError
@@ -65,7 +65,7 @@ class Bindings:
         # A Python traceback per array and run costs 0.3 us, and nobody reads it.
         raw.set_tracebacks_enabled(False)
 
-        class Placement(raw.GSPMDSharding):  # type: ignore[misc, name-defined]
+        class Placement(raw.GSPMDSharding):
             """A sharding as C++ asks for it; one object per device, compared by identity."""
 
             memory_kind = None

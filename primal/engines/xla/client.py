@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtype_table, dtypes
+from primal.engines import protocol
 from primal.engines.xla import _jaxlib
 from primal.engines.xla.builder.types import element, physical
 from primal.ir.avals import Aval
@@ -23,26 +24,26 @@ Buffer = Any  # jaxlib's array: one device's memory, with an aval
 _MAGIC = b"PRIMALXLA1"
 
 
-class Device:
+class Device(protocol.Device):
     """One device of a client."""
 
-    __slots__ = ("client", "id", "platform", "device_kind", "process_index", "raw", "placement")
+    __slots__ = ("client", "raw", "placement")
 
     def __init__(self, client: Client, raw: Any) -> None:
+        super().__init__(raw.platform, raw.id, raw.process_index, raw.device_kind)
         self.client = client
         self.raw = raw
-        self.id: int = raw.id
-        self.platform: str = raw.platform
-        self.device_kind: str = raw.device_kind
-        self.process_index: int = raw.process_index
         self.placement = client.bindings.placement(raw)
+
+    @property
+    def local_hardware_id(self) -> int:
+        """The device's number on its own host."""
+        found = self.raw.local_hardware_id
+        return self.id if found is None else int(found)
 
     def memory_stats(self) -> dict[str, int] | None:
         """Bytes in use and the like; None on the CPU, which does not count."""
-        return self.raw.memory_stats()  # type: ignore[no-any-return]
-
-    def __repr__(self) -> str:
-        return f"{'cuda' if self.platform == 'gpu' else self.platform}:{self.id}"
+        return self.raw.memory_stats()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,7 +89,7 @@ class Client:
         if buffer.is_deleted():
             raise deleted(buffer)
         try:
-            return buffer._single_device_array_to_np_array_did_copy()[0]  # type: ignore[no-any-return]
+            return buffer._single_device_array_to_np_array_did_copy()[0]
         except self.bindings.Error as e:
             raise _jaxlib.wrapped(e) from None
 
@@ -124,13 +125,13 @@ class Client:
         """Whether the value is there."""
         if buffer.is_deleted():
             raise deleted(buffer)
-        return buffer.is_ready()  # type: ignore[no-any-return]
+        return buffer.is_ready()
 
     def pointer(self, buffer: Buffer) -> int:
         """The address of the buffer's memory on its device."""
         if buffer.is_deleted():
             raise deleted(buffer)
-        return buffer.unsafe_buffer_pointer()  # type: ignore[no-any-return]
+        return buffer.unsafe_buffer_pointer()
 
     def to_dlpack(self, buffer: Buffer, stream: Any = None, max_version: Any = None) -> Any:
         """A DLPack capsule sharing the buffer's memory."""
@@ -310,7 +311,7 @@ class Executable:
         if [b.aval for b in buffers] != self._avals:
             raise self._misfit(buffers)
         try:
-            return self._run(buffers).consume_with_handlers(self._handlers)  # type: ignore[no-any-return]
+            return self._run(buffers).consume_with_handlers(self._handlers)
         except self._error as e:
             failure = self._failure(e, buffers)
             raise failure from failure.__cause__
@@ -318,7 +319,7 @@ class Executable:
     def execute_unchecked(self, buffers: list[Buffer]) -> list[Buffer]:
         """`execute` for callers that have compared the signature themselves."""
         try:
-            return self._run(buffers).consume_with_handlers(self._handlers)  # type: ignore[no-any-return]
+            return self._run(buffers).consume_with_handlers(self._handlers)
         except self._error as e:
             failure = self._failure(e, buffers)
             raise failure from failure.__cause__
@@ -351,7 +352,7 @@ class Executable:
 
     def as_text(self) -> str:
         """The program as XLA optimised it."""
-        return self.raw.get_hlo_text()  # type: ignore[no-any-return]
+        return self.raw.get_hlo_text()
 
     def cost_analysis(self) -> dict[str, float]:
         """XLA's estimates: flops, transcendentals, bytes accessed."""

@@ -66,39 +66,47 @@ class XlaEngine:
         """The contents of a buffer, read-only, without a copy where it is on the host."""
         return self.client.get(buffer)
 
-    def lower(
+    def memory_stats(self, device: Any) -> dict[str, int] | None:
+        """Bytes in use and limits of a device, where its platform counts them."""
+        own = device if isinstance(device, Device) else device.handle
+        return None if own is None else own.memory_stats()
+
+    def lower(self, program: ClosedJaxpr, name: str = "main", donated: Sequence[bool] = ()) -> str:
+        """The StableHLO of a program as text, without loading XLA."""
+        return self.lowered(program, name=name, donated=donated).text
+
+    def lowered(
         self,
-        closed: ClosedJaxpr,
+        program: ClosedJaxpr,
         *,
-        donated: Sequence[bool] = (),
         name: str = "main",
+        donated: Sequence[bool] = (),
         locations: bool = False,
     ) -> Lowered:
-        """The StableHLO of a program, without compiling it and without loading XLA."""
-        return lower_jaxpr(closed, name, donated, platform=self.platform, locations=locations)
+        """What `compile` compiles: text, signature, constants that travel as arguments."""
+        return lower_jaxpr(program, name, donated, platform=self.platform, locations=locations)
 
     def compile(
         self,
-        closed: ClosedJaxpr | Lowered,
+        program: ClosedJaxpr | Lowered,
         *,
         device: Device,
         donated: Sequence[bool] = (),
         name: str = "main",
         flags: Sequence[tuple[str, Any]] = (),
     ) -> Executable:
-        """Compile a program, or what `lower` made of it, for one device.
+        """Compile a program, or what `lowered` made of it, for one device.
 
-        `flags` are XLA's debug options by name. Raises JaxRuntimeError with XLA's text.
+        `flags` are XLA's debug options by name. The result's `donated` says which donations an
+        output could use; the other inputs stay alive. Raises JaxRuntimeError with XLA's text.
         """
-        if isinstance(closed, Lowered):
-            lowered = closed
-        else:
-            lowered = self.lower(closed, donated=donated, name=name)
+        if isinstance(program, ClosedJaxpr):
+            program = self.lowered(program, name=name, donated=donated)
         executable = self.client.compile(
-            lowered.text, lowered.signature, device, flags, lowered.callbacks
+            program.text, program.signature, device, flags, program.callbacks
         )
-        if lowered.constants:
-            executable.bind([self.put(c, device, immutable=True) for c in lowered.constants])
+        if program.constants:
+            executable.bind([self.put(c, device, immutable=True) for c in program.constants])
         return executable
 
     def load(self, data: bytes, *, device: Device) -> Executable:

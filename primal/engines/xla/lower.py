@@ -15,7 +15,7 @@ from primal.engines.xla.builder import Builder, Value, tensor
 from primal.engines.xla.client import Signature
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr
-from primal.ir.op import Expand
+from primal.ir.op import Expand, Splice
 from primal.ir.trace import Literal
 
 # Bytes above which a constant travels as an argument: as text, XLA spends 12 ms on a megabyte,
@@ -81,6 +81,7 @@ class Lowering(Builder):
 
     def __init__(self, platform: str = "cpu", locations: bool = False) -> None:
         super().__init__(platform)
+        self.eqn: Eqn | None = None
         self.locations = locations
         self.functions: list[str] = []
         self.hoisted: list[tuple[np.ndarray[Any, Any], Aval]] = []
@@ -95,36 +96,52 @@ class Lowering(Builder):
         env: dict[Any, Value] = dict(zip(jaxpr.invars, args, strict=True))
         for var, value in zip(jaxpr.constvars, closed_jaxpr.consts, strict=True):
             env[var] = self.bound_constant(value, var.aval)
-        outer = self.outs
-        eqn: Eqn | None = None
-        lines = self.lines
+        outer, eqn = self.eqn, None
+        lines, locations = self.lines, self.locations
+        start = 0
         try:
             for eqn in jaxpr.eqns:
+                self.eqn = eqn
+                if locations:
+                    start = len(lines)
                 operands = [
                     env[v] if v.__class__ is not Literal else self.literal(v) for v in eqn.invars
                 ]
-                outvars = eqn.outvars
-                self.outs = tuple([v.aval for v in outvars])
-                start = len(lines)
-                result = eqn.op.hlo(self, *operands, **eqn.params)  # type: ignore[operator]
-                results = (result,) if isinstance(result, Value) else result
-                for var, value in zip(outvars, results, strict=True):
-                    if value.type != (var.aval.mlir or tensor(var.aval)):
-                        raise self._wrong_result(eqn, var.aval, value)
-                    env[var] = value
-                if self.locations:
+                op = eqn.op
+                result: Any = op.hlo(self, *operands, **eqn.params)  # type: ignore[operator]
+                if op.multiple:
+                    self._bind(env, eqn, result)
+                else:
+                    var = eqn.outvars[0]
+                    if result.type != (var.aval.mlir or tensor(var.aval)):
+                        raise _wrong_result(eqn, var.aval, result)
+                    env[var] = result
+                if locations:
                     self._locate(start, eqn)
         except Exception as e:
-            if eqn is not None and isinstance(eqn.op.hlo, Expand):
+            if eqn is None:
+                raise
+            if isinstance(eqn.op.hlo, Expand | Splice):
                 raise NotImplementedError(
                     f"[{eqn.op.name}] expected a program whose ops have StableHLO of their own, "
-                    "got one that is to be rewritten into others. Expand the jaxpr first."
+                    "got one that is to be rewritten into others. Simplify the jaxpr first."
                 ) from None
-            if eqn is not None:
-                _explain(e, eqn)
+            _explain(e, eqn)
             raise
-        self.outs = outer
+        self.eqn = outer
         return [env[v] if v.__class__ is not Literal else self.literal(v) for v in jaxpr.outvars]
+
+    @property
+    def outs(self) -> tuple[Aval, ...]:
+        """The avals of the results of the equation being lowered."""
+        return () if self.eqn is None else tuple([v.aval for v in self.eqn.outvars])
+
+    @staticmethod
+    def _bind(env: dict[Any, Value], eqn: Eqn, results: Sequence[Value]) -> None:
+        for var, value in zip(eqn.outvars, results, strict=True):
+            if value.type != (var.aval.mlir or tensor(var.aval)):
+                raise _wrong_result(eqn, var.aval, value)
+            env[var] = value
 
     def literal(self, atom: Literal) -> Value:
         """A literal of the program as a constant."""
@@ -190,12 +207,12 @@ class Lowering(Builder):
                 if not text.endswith("({") and " loc(" not in text:
                     lines[i] = text + mark
 
-    @staticmethod
-    def _wrong_result(eqn: Eqn, aval: Aval, value: Value) -> Exception:
-        return TypeError(
-            f"[{eqn.op.name}] expected its hlo rule to give {tensor(aval)}, as its type rule says, "
-            f"got {value.type}. This is an error in the op, not in your program."
-        )
+
+def _wrong_result(eqn: Eqn, aval: Aval, value: Value) -> Exception:
+    return TypeError(
+        f"[{eqn.op.name}] expected its hlo rule to give {tensor(aval)}, as its type rule says, "
+        f"got {value.type}. This is an error in the op, not in your program."
+    )
 
 
 def _explain(error: Exception, eqn: Eqn) -> None:

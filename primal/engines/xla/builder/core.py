@@ -72,7 +72,6 @@ class Core:
 
     def __init__(self, platform: str = "cpu") -> None:
         self.platform = platform
-        self.outs: tuple[Aval, ...] = ()
         self.custom_targets: set[str] = set()
         self.lines: list[str] = []
         self.count = 0
@@ -187,17 +186,14 @@ class Core:
 
     def scalar(self, value: Any, dtype: Any) -> Constant:
         """A rank-0 constant."""
-        # Signs of zeros and nans are lost on ==, so what may hold them is left out of the cache.
-        cacheable = bool(value) and value == value and not isinstance(value, complex)
-        key = (value, type(value), dtype)
-        if cacheable:
-            found = self.scalars.get(key)
-            if found is not None:
-                return found
-        made = Constant(self, scalar_literal(value, dtype), Aval((), dtype))
-        if cacheable:
-            self.scalars[key] = made
-        return made
+        # By bytes or text, not by value: 0.0 == -0.0, nan != nan and True == 1.
+        text = value.tobytes() if isinstance(value, np.generic) else repr(value)
+        key = (text, value.__class__, dtype)
+        found = self.scalars.get(key)
+        if found is None:
+            found = Constant(self, scalar_literal(value, dtype), Aval((), dtype))
+            self.scalars[key] = found
+        return found
 
     def full(self, shape: Ints, value: Any, dtype: Any) -> Value:
         """An array filled with one scalar."""

@@ -146,15 +146,20 @@ class Elementwise(Core):
 
     def unary(self, name: str, x: Value) -> Value:
         """The method of that name; `not` for `not_`."""
-        return getattr(self, _METHODS.get(name, name))(x)  # type: ignore[no-any-return]
+        return getattr(self, _METHODS.get(name, name))(x)
 
     def binary(self, name: str, x: Value, y: Value) -> Value:
         """The method of that name; `and` for `and_`, `or` for `or_`."""
-        return getattr(self, _METHODS.get(name, name))(x, y)  # type: ignore[no-any-return]
+        return getattr(self, _METHODS.get(name, name))(x, y)
 
     def align(self, *xs: Value) -> builtins.list[Value]:
         """The operands broadcast to their common shape; dtypes stay."""
-        shape = np.broadcast_shapes(*[x.aval.shape for x in xs])
+        shapes = [x.aval.shape for x in xs if x.aval.shape]
+        shape = shapes[0] if shapes else ()
+        for other in shapes:
+            if other != shape:
+                shape = np.broadcast_shapes(*shapes)
+                break
         return [self.expand(x, shape) for x in xs]
 
     def expand(self, x: Value, shape: tuple[int, ...]) -> Value:
@@ -164,7 +169,7 @@ class Elementwise(Core):
             return x
         out = Aval(shape, x.aval.dtype)
         if not old and x.__class__ is Constant:
-            return Constant(self, x.literal if out.size else "", out)  # type: ignore[attr-defined]
+            return Constant(self, x.literal if out.size else "", out)
         dims = ", ".join([str(d) for d in range(len(shape) - len(old), len(shape))])
         head = f"stablehlo.broadcast_in_dim {x.name}, dims = [{dims}]"
         return self.write(f"{head} : ({x.type}) -> {tensor(out)}", out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -41,7 +42,7 @@ class Windows(Shapes):
         batching = f"batching_dims = {ints(bx)} x {ints(by)}, " if len(bx) else ""
         return self.write(
             f"stablehlo.dot_general {x.name}, {y.name}, {batching}"
-            f"contracting_dims = {ints(cx)} x {ints(cy)}, precision = [{_precision(precision)}]"
+            f"contracting_dims = {ints(cx)} x {ints(cy)}, precision = [{precision_text(precision)}]"
             f" : ({x.type}, {y.type}) -> {tensor(out)}",
             out,
         )
@@ -85,7 +86,7 @@ class Windows(Shapes):
             f"#stablehlo.conv<{_conv_dims(lhs, 'bf')}x{_conv_dims(rhs, 'oi')}"
             f"->{_conv_dims(result, 'bf')}>"
         )
-        one, other = _precision(precision).split(", ")
+        one, other = precision_text(precision).split(", ")
         attrs = (
             f"batch_group_count = {int(batch_group_count)} : i64, "
             f"dimension_numbers = {layout}, "
@@ -233,6 +234,7 @@ def windowed_size(
     return 0 if padded < covered else (padded - covered) // stride + 1
 
 
+@functools.cache
 def monoid_identity(monoid: str, dtype: Any) -> Any:
     """The neutral element of a monoid for that dtype, as a NumPy scalar.
 
@@ -272,9 +274,14 @@ def _without(shape: tuple[int, ...], dims: Ints) -> tuple[int, ...]:
     return tuple([n for i, n in enumerate(shape) if i not in gone])
 
 
+def precision_text(precision: Any) -> str:
+    """`A, B` from None, one name or member, or a pair of them."""
+    return _precision(tuple(precision) if isinstance(precision, list) else precision)
+
+
+@functools.cache
 def _precision(precision: Any) -> str:
-    """`a, b` from None, one name or member, or a pair of them."""
-    pair = precision if isinstance(precision, tuple | list) else (precision, precision)
+    pair = precision if isinstance(precision, tuple) else (precision, precision)
     names = ["DEFAULT" if p is None else str(getattr(p, "name", p)).upper() for p in pair]
     if len(names) != 2 or not _PRECISIONS.issuperset(names):
         raise ValueError(
