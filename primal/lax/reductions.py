@@ -1,0 +1,268 @@
+"""Reductions over axes, by name and by a function of the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.base.pytree import flatten, unflatten
+from primal.ir.avals import Aval
+from primal.ir.evaluate import eval_closed
+from primal.ir.jaxpr import ClosedJaxpr
+from primal.ir.op import Op
+from primal.ir.trace import Literal, aval_of
+from primal.ops import elementwise
+from primal.ops import reduce as rooms
+from primal.ops.choose import max as max_op
+from primal.ops.choose import min as min_op
+from primal.ops.reduce import fold_axes, halving
+from primal.ops.shape import reshape
+from primal.ops.spread import broadcast_to
+from primal.ops.spread import reduce_sum as sum_op
+from primal.ops.types import canonical_axes
+from primal.transforms.batch import Axis, batch_jaxpr
+from primal.transforms.stage import stage
+
+
+def _over(op: Op, operand: Any, axes: Sequence[int]) -> Any:
+    return op(operand, axes=canonical_axes(op.name, axes, aval_of(operand).ndim))
+
+
+def reduce_sum(operand: Any, axes: Sequence[int]) -> Any:
+    """The sum over `axes`: out[k] = Σ operand[k, r]; 0 of nothing.
+
+    Any number dtype, kept; the axes are removed. TypeError for bool, ValueError for a bad axis.
+
+    >>> lax.reduce_sum(jnp.ones((2, 3)), (1,))
+    Array([3., 3.], dtype=float32)
+    """
+    return _over(sum_op, operand, axes)
+
+
+def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
+    """The product over `axes`: out[k] = Π operand[k, r]; 1 of nothing.
+
+    Any number dtype, kept; the axes are removed. The derivative is right at zeros too.
+
+    >>> lax.reduce_prod(jnp.array([[1., 2.], [3., 4.]]), (1,))
+    Array([ 2., 12.], dtype=float32)
+    """
+    return _over(rooms.reduce_prod, operand, axes)
+
+
+def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
+    """The maximum over `axes`; nan if any is; of nothing -inf or the lowest integer.
+
+    Numbers (complex ones by real, then imaginary part) and bool. Elements that attain the maximum
+    share its derivative equally.
+
+    >>> lax.reduce_max(jnp.array([[1., 2.], [4., 3.]]), (0,))
+    Array([4., 3.], dtype=float32)
+    """
+    return _over(rooms.reduce_max, operand, axes)
+
+
+def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
+    """The minimum over `axes`; nan if any is; of nothing inf or the highest integer.
+
+    Numbers (complex ones by real, then imaginary part) and bool. Elements that attain the minimum
+    share its derivative equally.
+
+    >>> lax.reduce_min(jnp.array([[1., 2.], [4., 3.]]), (0,))
+    Array([1., 2.], dtype=float32)
+    """
+    return _over(rooms.reduce_min, operand, axes)
+
+
+def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
+    """The bitwise and over `axes` of integers or bools; all bits set of nothing.
+
+    >>> lax.reduce_and(jnp.array([7, 5]), (0,))
+    Array(5, dtype=int32)
+    """
+    return _over(rooms.reduce_and, operand, axes)
+
+
+def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
+    """The bitwise or over `axes` of integers or bools; 0 of nothing.
+
+    >>> lax.reduce_or(jnp.array([4, 1]), (0,))
+    Array(5, dtype=int32)
+    """
+    return _over(rooms.reduce_or, operand, axes)
+
+
+def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
+    """The bitwise exclusive or over `axes` of integers or bools; 0 of nothing.
+
+    >>> lax.reduce_xor(jnp.array([7, 2]), (0,))
+    Array(5, dtype=int32)
+    """
+    return _over(rooms.reduce_xor, operand, axes)
+
+
+# A function of two scalars that is one of these equations is known by name.
+_BY_NAME: dict[str, Op] = {
+    "add": sum_op,
+    "mul": rooms.reduce_prod,
+    "max": rooms.reduce_max,
+    "min": rooms.reduce_min,
+    "and": rooms.reduce_and,
+    "or": rooms.reduce_or,
+    "xor": rooms.reduce_xor,
+}
+COMBINE: dict[str, Op] = {
+    "add": elementwise.add,
+    "mul": elementwise.mul,
+    "max": max_op,
+    "min": min_op,
+    "and": elementwise.bitwise_and,
+    "or": elementwise.bitwise_or,
+    "xor": elementwise.bitwise_xor,
+}
+
+
+def identity_of(name: str, dtype: Any) -> Any:
+    """The identity of a monoid of `COMBINE`, as a NumPy scalar."""
+    impl = _BY_NAME[name].impl
+    return np.asarray(impl(np.zeros((0,), dtype), axes=(0,)))[()]
+
+
+def monoid_of(combine: ClosedJaxpr) -> str | None:
+    """The name in `COMBINE` of a program of two scalars that is that operation alone."""
+    jaxpr = combine.jaxpr
+    if len(jaxpr.eqns) != 1 or len(jaxpr.invars) != 2:
+        return None
+    (eqn,) = jaxpr.eqns
+    if list(jaxpr.outvars) != list(eqn.outvars) or set(eqn.invars) != set(jaxpr.invars):
+        return None
+    return eqn.op.name if eqn.op in COMBINE.values() else None
+
+
+def stage_computation(name: str, computation: Callable[..., Any], operands: Any) -> Any:
+    """(leaves, spec, program) of a function of two scalars per operand.
+
+    `computation(accumulators, items)` takes and returns trees of scalars shaped as `operands`.
+    """
+    leaves, spec = flatten(operands)
+    scalars = [Aval((), aval_of(x).dtype) for x in leaves]
+
+    def combine(*xs: Any) -> list[Any]:
+        n = len(leaves)
+        out = computation(unflatten(spec, xs[:n]), unflatten(spec, xs[n:]))
+        results, out_spec = flatten(out)
+        if out_spec != spec:
+            raise TypeError(
+                f"[{name}] expected the computation to return a tree like its operands', got "
+                f"{len(results)} results for {n} operands."
+            )
+        return list(results)
+
+    closed = stage(combine, scalars * 2, name)
+    for got, want in zip(closed.out_avals, scalars, strict=True):
+        if got.shape or got.dtype != want.dtype:
+            raise TypeError(
+                f"[{name}] expected the computation to return scalars of its operands' dtypes, got "
+                f"{got.short()} for {want.short()}."
+            )
+    return leaves, spec, closed
+
+
+def is_identity(value: Any, name: str, dtype: Any) -> bool:
+    """Whether a concrete scalar is the identity of the monoid; False when it is traced."""
+    known = value.val if type(value) is Literal else getattr(value, "host", value)
+    if not isinstance(known, np.ndarray | np.generic | bool | int | float | complex):
+        return False
+    return bool(np.asarray(known) == identity_of(name, dtype))
+
+
+def check_inits(name: str, leaves: Sequence[Any], inits: Sequence[Any]) -> None:
+    """TypeError unless there is one scalar of the right dtype per operand."""
+    if len(leaves) != len(inits):
+        raise TypeError(
+            f"[{name}] expected one init value per operand, got {len(inits)} for {len(leaves)}."
+        )
+    for x, init in zip(leaves, inits, strict=True):
+        if aval_of(init).shape or aval_of(init).dtype != aval_of(x).dtype:
+            raise TypeError(
+                f"[{name}] expected init values of the operands' dtype and shape (), got "
+                f"{aval_of(init).short()} for {aval_of(x).short()}."
+            )
+
+
+def scalar_like(init: Any, x: Any) -> Any:
+    """A Python scalar as a NumPy scalar of x's dtype; anything else as it is."""
+    if type(init) in (bool, int, float, complex):
+        return np.asarray(init).astype(aval_of(x).dtype)[()]
+    return init
+
+
+def reduce(
+    operands: Any,
+    init_values: Any,
+    computation: Callable[..., Any],
+    dimensions: Sequence[int],
+) -> Any:
+    """Elements along `dimensions` combined by an associative function with an identity.
+
+    `computation(x, y)` takes and returns scalars, or trees of scalars shaped as `operands`, whose
+    leaves are arrays of one shape. `init_values` are combined in once. A function that is `add`,
+    `mul`, `max`, `min` or a bitwise op becomes that reduction; any other is applied to halves of
+    the array, log2(n) times. TypeError when dtypes or shapes of its results differ.
+
+    >>> lax.reduce(jnp.array([1., 2., 3.]), 0., lax.add, (0,))
+    Array(6., dtype=float32)
+    """
+    leaves, spec = flatten(operands)
+    inits, _ = flatten(init_values)
+    inits = [scalar_like(i, x) for i, x in zip(inits, leaves, strict=False)] + inits[len(leaves) :]
+    check_inits("reduce", leaves, inits)
+    shape = aval_of(leaves[0]).shape
+    if any(aval_of(x).shape != shape for x in leaves):
+        raise TypeError(
+            f"[reduce] expected operands of one shape, got {[aval_of(x).shape for x in leaves]}."
+        )
+    axes = canonical_axes("reduce", dimensions, len(shape))
+    leaves, spec, combine = stage_computation("reduce", computation, operands)
+    name = monoid_of(combine)
+    if name is not None:
+        out = _BY_NAME[name](leaves[0], axes=axes)
+        if not is_identity(inits[0], name, aval_of(out).dtype):
+            out = COMBINE[name](broadcast_to(inits[0], aval_of(out).shape), out)
+        return unflatten(spec, [out])
+    kept = tuple([n for i, n in enumerate(shape) if i not in axes])
+    starts = [broadcast_to(init, kept) for init in inits]
+    if 0 in [shape[a] for a in axes]:
+        return unflatten(spec, starts)
+    if not axes:
+        return unflatten(spec, elementwise_combine(combine, starts, leaves))
+    folded = halving(
+        lambda a, b: elementwise_combine(combine, a, b), [fold_axes(x, axes) for x in leaves]
+    )
+    ends = [reshape(x, shape=kept) for x in folded]
+    return unflatten(spec, elementwise_combine(combine, starts, ends))
+
+
+def elementwise_combine(combine: ClosedJaxpr, a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+    """The program of scalars on the elements of arrays of one shape."""
+    shape = aval_of(a[0]).shape
+    closed = combine
+    for n in reversed(shape):
+        closed, _ = batch_jaxpr(
+            closed, Axis(None, n), (True,) * (2 * len(a)), (True,) * len(a)
+        )
+    return eval_closed(closed, *a, *b)
+
+
+__all__ = [
+    "reduce",
+    "reduce_and",
+    "reduce_max",
+    "reduce_min",
+    "reduce_or",
+    "reduce_prod",
+    "reduce_sum",
+    "reduce_xor",
+]

@@ -1,0 +1,232 @@
+"""Reductions over axes: product, maximum, minimum, and, or, xor. The sum is in `spread`.
+
+Each combines the elements along `axes` by a commutative monoid, so that no elements give its
+identity: -inf for the maximum of floats, the lowest integer, 1, all bits set, and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes
+from primal.ir.op import REDUCTION, Op, Word, by_kind
+from primal.ir.trace import aval_of
+from primal.ops.choose import convert_element_type
+from primal.ops.elementwise import div, eq, mul
+from primal.ops.shape import concatenate, reshape, transpose
+from primal.ops.shape import slice as slice_op
+from primal.ops.spread import (
+    add_any,
+    broadcast_in_dim,
+    reduce_sum,
+    reduction_batch,
+    reduction_type,
+)
+from primal.ops.types import INTEGRAL, NOT_LINEAR, NUMERIC
+from primal.ops.words import zero_derivative
+
+Arrays = Sequence[Any]
+
+
+def lowest(dtype: Any) -> Any:
+    """The identity of the maximum: -inf, or the smallest value where there is none."""
+    return _extreme(dtype, -1)
+
+
+def highest(dtype: Any) -> Any:
+    """The identity of the minimum: inf, or the largest value where there is none."""
+    return _extreme(dtype, 1)
+
+
+def _extreme(dtype: Any, side: int) -> Any:
+    if dtype == np.bool_:
+        return np.bool_(side > 0)
+    if dtype.kind == "c":
+        part = dtype.type(0).real.dtype.type(side * np.inf)
+        return dtype.type(complex(part, part))
+    if dtypes.issubdtype(dtype, np.integer):
+        info = dtypes.iinfo(dtype)
+        return np.asarray(int(info.min if side < 0 else info.max)).astype(dtype)[()]
+    info = dtypes.finfo(dtype)
+    value = np.asarray(side * np.inf).astype(dtype)
+    if np.isinf(value):
+        return value[()]
+    # Some 8-bit floats have no infinity and turn it into nan.
+    return np.asarray(info.min if side < 0 else info.max).astype(dtype)[()]
+
+
+def _impl(ufunc: Any, identity: Callable[[Any], Any]) -> Any:
+    def impl(x: Any, *, axes: tuple[int, ...]) -> Any:
+        dtype = x.dtype
+        if not x.size:
+            kept = [n for i, n in enumerate(x.shape) if i not in axes]
+            return np.full(kept, identity(dtype), dtype)
+        out = ufunc.reduce(x, axis=axes)
+        # 4-bit integers come back as int8.
+        return out if out.dtype == dtype else out.astype(dtype)
+
+    return impl
+
+
+def _hlo(monoid: str) -> Any:
+    def hlo(b: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
+        if x.dtype.kind == "c" and monoid in ("maximum", "minimum"):
+            identity = (lowest if monoid == "maximum" else highest)(x.dtype)
+            pick = complex_extremum("GT" if monoid == "maximum" else "LT")
+            return b.reduce_with([x], [b.constant(identity, x.dtype)], axes, pick)[0]
+        return b.reduce(monoid, x, axes)
+
+    return hlo
+
+
+def complex_extremum(direction: str) -> Any:
+    """The region that takes the larger (GT) or smaller (LT) of two complex scalars.
+
+    By real part and then by imaginary part, as NumPy orders them; nan wins.
+    """
+
+    def pick(b: Any, x: Any, y: Any) -> Any:
+        xr, yr, xi, yi = b.real(x), b.real(y), b.imag(x), b.imag(y)
+        first = b.or_(
+            b.compare(xr, yr, direction),
+            b.and_(b.compare(xr, yr, "EQ"), b.compare(xi, yi, direction)),
+        )
+        missing = b.or_(b.compare(xr, xr, "NE"), b.compare(xi, xi, "NE"))
+        return b.select(b.or_(first, missing), x, y)
+
+    return pick
+
+
+def _reduction(name: str, kinds: Any, impl: Any, monoid: str, jvp: Any) -> Op:
+    return Op(
+        name=name,
+        kind=REDUCTION,
+        type=reduction_type(name, *kinds),
+        impl=impl,
+        jvp=jvp,
+        transpose=NOT_LINEAR,
+        batch=Word(lambda op: reduction_batch(lambda: op)),
+        shard=by_kind,
+        hlo=_hlo(monoid),
+        kernel=lambda k, x, *, axes: k.reduce(monoid, x, axes),
+    )
+
+
+# max and min: the derivative is shared equally among the elements that attain the extremum.
+
+
+def _extremum_jvp(op: Op) -> Any:
+    def jvp(primals: Arrays, tangents: Arrays, *, axes: tuple[int, ...]) -> Any:
+        (x,), (t,) = primals, tangents
+        out = op(x, axes=axes)
+        shape = aval_of(x).shape
+        kept = tuple([i for i in range(len(shape)) if i not in axes])
+        spread = broadcast_in_dim(out, shape=shape, broadcast_dimensions=kept)
+        here = convert_element_type(eq(x, spread), new_dtype=aval_of(x).dtype, weak_type=False)
+        return out, div(reduce_sum(mul(t, here), axes=axes), reduce_sum(here, axes=axes))
+
+    return jvp
+
+
+_ORDERED = (*NUMERIC, np.bool_)
+reduce_max = _reduction(
+    "reduce_max", _ORDERED, _impl(np.maximum, lowest), "maximum", Word(_extremum_jvp)
+)
+reduce_min = _reduction(
+    "reduce_min", _ORDERED, _impl(np.minimum, highest), "minimum", Word(_extremum_jvp)
+)
+
+
+# prod: d(x1…xn) = Σi ti Π(j≠i) xj, by halving, so that zeros need no division.
+
+
+def part(x: Any, start: int, stop: int, axis: int = 0, step: int = 1) -> Any:
+    """x[start:stop:step] along one axis."""
+    shape = aval_of(x).shape
+    return slice_op(
+        x,
+        start_indices=tuple([start if i == axis else 0 for i in range(len(shape))]),
+        limit_indices=tuple([stop if i == axis else n for i, n in enumerate(shape)]),
+        strides=None if step == 1 else tuple([step if i == axis else 1 for i in range(len(shape))]),
+    )
+
+
+def halving(combine: Callable[[Arrays, Arrays], Arrays], xs: Arrays) -> Arrays:
+    """Arrays combined along their first axis, of equal size n >= 1, in ceil(log2 n) steps.
+
+    `combine` maps two lists of arrays to one and must be associative. The axis is left with size 1.
+    """
+    n = aval_of(xs[0]).shape[0]
+    while n > 1:
+        half, odd = divmod(n, 2)
+        joined = combine(
+            [part(x, 0, half) for x in xs], [part(x, half, 2 * half) for x in xs]
+        )
+        if odd:
+            joined = [
+                concatenate(j, part(x, 2 * half, n), dimension=0)
+                for j, x in zip(joined, xs, strict=True)
+            ]
+        xs, n = joined, half + odd
+    return xs
+
+
+def fold_axes(x: Any, axes: tuple[int, ...]) -> Any:
+    """x with `axes` made one axis in front."""
+    shape = aval_of(x).shape
+    kept = tuple([i for i in range(len(shape)) if i not in axes])
+    if axes != tuple(range(len(axes))):
+        x = transpose(x, permutation=(*axes, *kept))
+    count = 1
+    for a in axes:
+        count *= shape[a]
+    return reshape(x, shape=(count, *[shape[i] for i in kept]))
+
+
+def _prod_jvp(primals: Arrays, tangents: Arrays, *, axes: tuple[int, ...]) -> Any:
+    (x,), (t,) = primals, tangents
+    out = reduce_prod(x, axes=axes)
+    if not axes:
+        return out, t
+    if not aval_of(x).size:
+        # The product of nothing is constant, and the sum of nothing is its derivative.
+        return out, reduce_sum(t, axes=axes)
+
+    def combine(a: Arrays, b: Arrays) -> Arrays:
+        (p, dp), (q, dq) = a, b
+        return mul(p, q), add_any(mul(dp, q), mul(p, dq))
+
+    _, dout = halving(combine, (fold_axes(x, axes), fold_axes(t, axes)))
+    return out, reshape(dout, shape=aval_of(out).shape)
+
+
+def _prod_impl(x: Any, *, axes: tuple[int, ...]) -> Any:
+    dtype = x.dtype
+    work = np.dtype(np.float32) if dtypes.is_narrow_float(dtype) else dtype
+    return np.multiply.reduce(x, axis=axes, dtype=work).astype(dtype, copy=False)
+
+
+reduce_prod = _reduction("reduce_prod", NUMERIC, _prod_impl, "multiply", _prod_jvp)
+
+
+# Bitwise on integers, logical on bool.
+
+
+def _ones(dtype: Any) -> Any:
+    return np.bool_(True) if dtype == np.bool_ else np.asarray(-1).astype(dtype)[()]
+
+
+def _zero(dtype: Any) -> Any:
+    return dtype.type(0)
+
+
+reduce_and = _reduction(
+    "reduce_and", INTEGRAL, _impl(np.bitwise_and, _ones), "and", zero_derivative
+)
+reduce_or = _reduction("reduce_or", INTEGRAL, _impl(np.bitwise_or, _zero), "or", zero_derivative)
+reduce_xor = _reduction(
+    "reduce_xor", INTEGRAL, _impl(np.bitwise_xor, _zero), "xor", zero_derivative
+)
