@@ -316,8 +316,8 @@ def test_errors_name_the_key_path():
 def test_errors_of_axes_name_the_function_and_the_key_path():
     treedef = pytree.tree_structure(({"a": 1}, [2, 3]))
     with raises(
-        r"\[vmap in_axes\] expected a prefix of the structure of the value, got a tuple of length 1 "
-        "at the root, where the value has a tuple of length 2"
+        r"\[vmap in_axes\] expected a prefix of the structure of the value, got a tuple of length "
+        "1 at the root, where the value has a tuple of length 2"
     ):
         pytree.flatten_axes("vmap in_axes", treedef, (0,))
     with raises(
