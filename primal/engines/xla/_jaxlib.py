@@ -195,7 +195,13 @@ def make_client(platform: str, num_devices: int | None = None, **options: Any) -
             f"[xla] expected a platform out of {', '.join(makers)}, got {platform!r}."
         )
     with _lock:
-        return makers[platform](num_devices, **options)
+        try:
+            return makers[platform](num_devices, **options)
+        except load().Error as e:
+            raise errors.JaxRuntimeError(
+                f"[xla] expected to start platform {platform!r}, got from XLA: {e}\nChoose another "
+                "platform, as in config.update('platforms', 'cpu')."
+            ) from None
 
 
 def _make_cpu(num_devices: int | None, **options: Any) -> Any:

@@ -81,7 +81,10 @@ class Client:
         its memory if that is 64-byte aligned and contiguous. Raises TypeError for arrays of no
         numeric dtype.
         """
-        x, aval = _host_array(x)
+        if x.__class__ is np.ndarray and x.dtype in _PLAIN:
+            aval = Aval(x.shape, x.dtype)
+        else:
+            x, aval = _host_array(x)
         return self.bindings.put(x, aval, device.placement, device.raw, immutable)
 
     def get(self, buffer: Buffer) -> np.ndarray[Any, Any]:
@@ -400,6 +403,10 @@ def stored(aval: Aval) -> Aval:
 def deleted(buffer: Buffer) -> RuntimeError:
     """The error for the use of a buffer that was deleted or donated."""
     return RuntimeError(f"Array has been deleted with shape={buffer.aval}.")
+
+
+# What XLA reads as it lies. Big-endian dtypes are not equal to these.
+_PLAIN = frozenset(np.dtype(c) for c in "?bhilqBHILQefdFD")
 
 
 def _host_array(x: Any) -> tuple[np.ndarray[Any, Any], Aval]:
