@@ -1,0 +1,150 @@
+"""Primal: array programs with composable transformations.
+
+`import primal as jax, primal.numpy as jnp` runs a JAX program. Submodules that are not needed for
+arrays themselves are loaded on first use.
+"""
+
+import importlib as _importlib
+from typing import Any as _Any
+
+from primal import numpy
+from primal.api import (
+    ShapeDtypeStruct,
+    block_until_ready,
+    copy_to_host_async,
+    default_backend,
+    device_count,
+    device_get,
+    device_put,
+    devices,
+    eval_shape,
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    jit,
+    jvp,
+    linear_transpose,
+    linearize,
+    live_arrays,
+    local_device_count,
+    local_devices,
+    make_jaxpr,
+    print_environment_info,
+    process_count,
+    process_index,
+    value_and_grad,
+    vjp,
+    vmap,
+)
+from primal.api.jacobian import jacrev as jacobian
+from primal.base.caches import clear_all as clear_caches
+from primal.base.config import (
+    check_tracer_leaks,
+    config,
+    debug_infs,
+    debug_key_reuse,
+    debug_nans,
+    default_device,
+    default_matmul_precision,
+    default_prng_impl,
+    disable_jit,
+    enable_checks,
+    enable_custom_prng,
+    enable_x64,
+    explain_cache_misses,
+    log_compiles,
+    numpy_dtype_promotion,
+    numpy_rank_promotion,
+    threefry_partitionable,
+    transfer_guard,
+)
+from primal.base.config import check_tracer_leaks as checking_leaks
+from primal.base.dtypes import float0
+from primal.engines.protocol import Device
+from primal.ir.trace import Array
+from primal.ir.trace import aval_of as _aval_of
+from primal.version import __version__
+
+_SUBMODULES = frozenset({
+    "debug", "dlpack", "dtypes", "errors", "example_libraries", "experimental", "flatten_util",
+    "image", "lax", "nn", "ops", "random", "scipy", "sharding", "stages", "tree", "tree_util",
+    "typing",
+})  # fmt: skip
+
+
+def typeof(x: _Any) -> _Any:
+    """The abstract value of an array: shape, dtype, weak type.
+
+    >>> typeof(jnp.ones(3))
+    ShapedArray(float32[3])
+    """
+    return _aval_of(x)
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _SUBMODULES:
+        return _importlib.import_module(f"primal.{name}")
+    raise AttributeError(f"module 'primal' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_SUBMODULES})
+
+
+__all__ = [
+    "Array",
+    "Device",
+    "ShapeDtypeStruct",
+    "__version__",
+    "block_until_ready",
+    "check_tracer_leaks",
+    "checking_leaks",
+    "clear_caches",
+    "config",
+    "copy_to_host_async",
+    "debug_infs",
+    "debug_key_reuse",
+    "debug_nans",
+    "default_backend",
+    "default_device",
+    "default_matmul_precision",
+    "default_prng_impl",
+    "device_count",
+    "device_get",
+    "device_put",
+    "devices",
+    "disable_jit",
+    "enable_checks",
+    "enable_custom_prng",
+    "enable_x64",
+    "eval_shape",
+    "explain_cache_misses",
+    "float0",
+    "grad",
+    "hessian",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jit",
+    "jvp",
+    "linear_transpose",
+    "linearize",
+    "live_arrays",
+    "local_device_count",
+    "local_devices",
+    "log_compiles",
+    "make_jaxpr",
+    "numpy",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
+    "print_environment_info",
+    "process_count",
+    "process_index",
+    "threefry_partitionable",
+    "transfer_guard",
+    "typeof",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]

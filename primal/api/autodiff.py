@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from primal.api.operands import check_outputs, name_of, operand
+from primal.api.operands import abstract, check_outputs, name_of, operand
 from primal.base import dtypes
+from primal.base.errors import api_boundary
 from primal.base.pytree import PyTreeDef, flatten, flatten_with_path, keystr, unflatten
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
@@ -40,7 +41,7 @@ def grad(
     """
     value_and = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
-    @_wraps(fun, "grad")
+    @_wraps(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         value, g = value_and(*args, **kwargs)
         return (g, value[1]) if has_aux else g
@@ -66,7 +67,7 @@ def value_and_grad(
     numbers = _argnums(argnums)
     single = not isinstance(argnums, Sequence)
 
-    @_wraps(fun, "value_and_grad")
+    @_wraps(fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         positions = _positions("grad", numbers, len(args))
         wanted = tuple([args[i] for i in positions])
@@ -101,9 +102,7 @@ def value_and_grad(
         _check_scalar(aval, holomorphic)
         one = literal(1, aval.dtype, aval.weak_type)
         cts = lin.transposed([one, *[ZERO] * (len(outs) - 1)])
-        grads = [
-            _cotangent_of(ct, a) for ct, a in zip(cts, lin.in_avals, strict=True)
-        ]
+        grads = [_cotangent_of(ct, a) for ct, a in zip(cts, lin.in_avals, strict=True)]
         tree = unflatten(spec, grads)
         g = tree[0] if single else tree
         value = operand(value)
@@ -112,9 +111,8 @@ def value_and_grad(
     return value_and_gradient
 
 
-def jvp(
-    fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False
-) -> Any:
+@api_boundary
+def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
     """f(x) and its derivative in a direction: (f(x), ∂f(x)·v), by forward mode.
 
     `tangents` has the structure, shapes and dtypes of `primals` (float0 for integers). With
@@ -152,6 +150,7 @@ def jvp(
     return value, tangent
 
 
+@api_boundary
 def vjp(
     fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Any = ()
 ) -> Any:
@@ -171,6 +170,7 @@ def vjp(
     outs, lin = linearize_flat(flat, xs, _active(xs))
     out_spec, aux_spec, count = found[0]
 
+    @api_boundary
     def pullback(ct: Any) -> Any:
         ct_leaves, ct_spec = flatten(ct)
         if ct_spec != out_spec:
@@ -178,9 +178,7 @@ def vjp(
                 "unexpected tree structure of argument to vjp function: got "
                 f"{PyTreeDef(ct_spec)}, but expected to match {PyTreeDef(out_spec)}."
             )
-        cts = [
-            _cotangent(c, a) for c, a in zip(ct_leaves, lin.out_avals[:count], strict=True)
-        ]
+        cts = [_cotangent(c, a) for c, a in zip(ct_leaves, lin.out_avals[:count], strict=True)]
         cts += [ZERO] * (len(lin.outputs) - count)
         results = lin.transposed(cts)
         return unflatten(
@@ -193,6 +191,7 @@ def vjp(
     return value, pullback
 
 
+@api_boundary
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """f(x) and the linear function v -> ∂f(x)·v, evaluated without repeating f.
 
@@ -207,6 +206,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     outs, lin = linearize_flat(flat, xs, _active(xs))
     out_spec, aux_spec, count = found[0]
 
+    @api_boundary
     def push(*tangents: Any) -> Any:
         t_leaves, t_spec = flatten(tangents)
         if t_spec != spec:
@@ -218,8 +218,10 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
             t if t is ZERO else t
             for t in (_tangent(t, a) for t, a in zip(t_leaves, lin.in_avals, strict=True))
         ]
-        ts = [zeros_like_aval(a) if t is ZERO and x is not ZERO else t
-              for t, a, x in zip(ts, lin.in_avals, lin.inputs, strict=True)]
+        ts = [
+            zeros_like_aval(a) if t is ZERO and x is not ZERO else t
+            for t, a, x in zip(ts, lin.in_avals, lin.inputs, strict=True)
+        ]
         results = lin.pushed(ts)[:count]
         return unflatten(
             out_spec,
@@ -232,6 +234,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     return value, push
 
 
+@api_boundary
 def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Any:
     """The transpose of a linear function: ct -> fᵀ(ct), for arguments of these shapes.
 
@@ -243,10 +246,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
     (Array(6., dtype=float32),)
     """
     leaves, spec = flatten(primals)
-    avals = [
-        Aval(x.shape, x.dtype) if hasattr(x, "shape") and not hasattr(x, "aval") else aval_of(x)
-        for x in leaves
-    ]
+    avals = [abstract(x) for x in leaves]
     for a in avals:
         if dtypes.to_tangent_dtype(a.dtype) == dtypes.float0:
             raise TypeError(
@@ -261,6 +261,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
     consts = closed.consts
     linear = [False] * len(consts) + [True] * len(avals)
 
+    @api_boundary
     def transposed(ct: Any) -> Any:
         ct_leaves, ct_spec = flatten(ct)
         if ct_spec != out_spec:
@@ -270,9 +271,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
             )
         cts = [_cotangent(c, a) for c, a in zip(ct_leaves, closed.out_avals, strict=True)]
         results = backward_pass(program, linear, [*consts, *[None] * len(avals)], cts)
-        return unflatten(
-            spec, [_cotangent_of(c, a) for c, a in zip(results, avals, strict=True)]
-        )
+        return unflatten(spec, [_cotangent_of(c, a) for c, a in zip(results, avals, strict=True)])
 
     return transposed
 
@@ -280,10 +279,9 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
 # Checks and conversions at the boundary.
 
 
-def _wraps(fun: Callable[..., Any], what: str) -> Callable[..., Any]:
+def _wraps(fun: Callable[..., Any]) -> Callable[..., Any]:
     def decorate(wrapper: Callable[..., Any]) -> Callable[..., Any]:
-        functools.update_wrapper(wrapper, fun)
-        return wrapper
+        return functools.update_wrapper(api_boundary(wrapper), fun)
 
     return decorate
 
@@ -457,8 +455,10 @@ def _as_dtype(x: Any, wanted: Aval) -> Any:
         if aval_of(x).dtype == wanted.dtype:
             return x
     if isinstance(x, bool | int | float | complex):
-        return full_like_aval(wanted, x) if wanted.shape else operand(
-            np.asarray(x).astype(wanted.dtype)
+        return (
+            full_like_aval(wanted, x)
+            if wanted.shape
+            else operand(np.asarray(x).astype(wanted.dtype))
         )
     return operand(x)
 

@@ -12,6 +12,7 @@ from primal.api.autodiff import jvp, vjp
 from primal.api.operands import operand
 from primal.api.vectorize import vmap
 from primal.base import dtypes
+from primal.base.errors import api_boundary
 from primal.base.pytree import flatten, tree_map, unflatten
 from primal.ir.trace import aval_of
 from primal.ops.shape import reshape, slice
@@ -35,6 +36,7 @@ def jacfwd(
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
     @functools.wraps(fun)
+    @api_boundary
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         partial, dynamic = _partial(fun, numbers, args, kwargs)
         xs, in_spec = flatten(dynamic)
@@ -81,6 +83,7 @@ def jacrev(
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
     @functools.wraps(fun)
+    @api_boundary
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         partial, dynamic = _partial(fun, numbers, args, kwargs)
         xs, in_spec = flatten(dynamic)

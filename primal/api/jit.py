@@ -21,6 +21,7 @@ from primal.api.operands import (
 from primal.api.stages import Lowered, Traced
 from primal.base import caches
 from primal.base.config import settings
+from primal.base.errors import api_boundary
 from primal.base.pytree import LEAF, flatten, flatten_args, unflatten
 from primal.control.call import call
 from primal.engines.protocol import Device
@@ -143,6 +144,7 @@ class JitFunction:
             return results[0] if out_spec is LEAF else unflatten(out_spec, results)
         return self._call_slowly(args, kwargs)
 
+    @api_boundary
     def _call_slowly(self, args: Any, kwargs: Any) -> Any:
         if settings().disable_jit:
             return self._fun(*args, **kwargs)
@@ -180,9 +182,7 @@ class JitFunction:
 
     def _split(self, args: Any, kwargs: Any) -> tuple[Any, Any, Any, tuple[int, ...]]:
         """(dynamic args, dynamic kwargs, key of the static ones, their positions)."""
-        numbers = tuple(
-            sorted({n if n >= 0 else n + len(args) for n in self._static_argnums})
-        )
+        numbers = tuple(sorted({n if n >= 0 else n + len(args) for n in self._static_argnums}))
         numbers = tuple([n for n in numbers if n < len(args)])
         dynamic = tuple([a for i, a in enumerate(args) if i not in numbers])
         names = [k for k in self._static_argnames if k in kwargs]
@@ -269,6 +269,7 @@ class JitFunction:
     def __repr__(self) -> str:
         return f"<PjitFunction of {self._fun!r}>"
 
+    @api_boundary
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """The function traced for these arguments (arrays or ShapeDtypeStructs)."""
         traced, leaves = self._traced(args, kwargs)
@@ -279,6 +280,7 @@ class JitFunction:
         """The function traced and lowered for these arguments."""
         return self.trace(*args, **kwargs).lower()
 
+    @api_boundary
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The shapes and dtypes of the results, without running anything."""
         traced, _ = self._traced(args, kwargs)

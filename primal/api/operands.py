@@ -152,17 +152,13 @@ def argument_names(
         parameters = list(inspect.signature(fun).parameters.values())
     except (ValueError, TypeError):
         parameters = []
-    positional = [
-        p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    ]
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     rest = next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), "args")
     names: list[str] = []
     for i, arg in enumerate(args):
         if i in skip:
             continue
-        base = (
-            positional[i].name if i < len(positional) else f"{rest}[{i - len(positional)}]"
-        )
+        base = positional[i].name if i < len(positional) else f"{rest}[{i - len(positional)}]"
         names.extend(base + keystr(path) for path, _ in flatten_with_path(arg)[0])
     for key in sorted(kwargs):
         names.extend(key + keystr(path) for path, _ in flatten_with_path(kwargs[key])[0])

@@ -9,6 +9,7 @@ from typing import Any
 
 from primal.api.jit import LazyNames
 from primal.api.operands import ShapeDtypeStruct, check_operands, flat_function, name_of, struct_of
+from primal.base.errors import api_boundary
 from primal.base.pytree import flatten_args, unflatten
 from primal.ir.jaxpr import ClosedJaxpr
 from primal.ir.state import named_axis
@@ -35,6 +36,7 @@ def make_jaxpr(
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
 
     @functools.wraps(fun)
+    @api_boundary
     def jaxpr_of(*args: Any, **kwargs: Any) -> Any:
         fixed = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
         dynamic = tuple([a for i, a in enumerate(args) if i not in fixed])

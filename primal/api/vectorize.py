@@ -6,7 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from primal.api.operands import check_outputs, name_of, operand
+from primal.api.operands import argument_path, check_outputs, name_of, operand
+from primal.base.errors import api_boundary
 from primal.base.pytree import (
     PyTreeDef,
     flatten,
@@ -15,7 +16,6 @@ from primal.base.pytree import (
     flatten_with_path,
     unflatten,
 )
-from primal.api.operands import argument_path
 from primal.ir.trace import aval_of
 from primal.transforms.batch import Axis, batch_flat, materialize
 
@@ -50,6 +50,7 @@ def vmap(
     _check_axes("out_axes", out_axes)
 
     @functools.wraps(fun)
+    @api_boundary
     def mapped(*args: Any, **kwargs: Any) -> Any:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise ValueError(

@@ -74,7 +74,8 @@ JaxRuntimeError = PrimalRuntimeError
 # {value} is, for example, "a traced array with shape float32[3]".
 
 MSG_BOOL = """\
-[bool] expected a concrete value, got {value}: its truth is unknown while the function is traced.
+[bool] expected a concrete value, got {value}: its truth is unknown while the function is
+traced. Attempted boolean conversion of {value}.
 {details}\
 `if`, `while`, `and`, `or`, `not` and `assert` ask a value for its truth. Choose between values with
     y = primal.numpy.where(x > 0, x, -x)
@@ -91,7 +92,8 @@ argument static, so that each of its values is traced anew:
     primal.jit(f, static_argnums=0)"""
 
 MSG_ARRAY = """\
-[numpy.asarray] expected a concrete array, got {value}: NumPy functions cannot be traced.
+[numpy.asarray] expected a concrete array, got {value}: NumPy functions cannot be
+traced. The numpy.ndarray conversion method __array__() was called on it.
 {details}\
 Use the function of the same name in primal.numpy:
     import primal.numpy as jnp
@@ -99,7 +101,8 @@ Use the function of the same name in primal.numpy:
 To call NumPy on the values while the program runs, use primal.pure_callback."""
 
 MSG_INTEGER = """\
-[index] expected a concrete integer, got {value}: it cannot index lists, tuples and ranges.
+[index] expected a concrete integer, got {value}: it cannot index lists, tuples and
+ranges. The __index__() method was called on it.
 {details}\
 Index an array in place of the list,
     primal.numpy.array(a_list)[i]

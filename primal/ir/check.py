@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from primal.base.errors import JaxprTypeError
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, join_effects, subjaxprs
 from primal.ir.trace import Literal, aval_of
-
-
-class JaxprError(TypeError):
-    """A jaxpr broke one of the rules; the message shows the equation and its neighbours."""
 
 
 def check_jaxpr(jaxpr: Jaxpr) -> None:
@@ -37,7 +34,7 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
     for atom in jaxpr.outvars:
         _read(atom, bound, jaxpr, None)
     if jaxpr.effects != join_effects(jaxpr.eqns):
-        raise JaxprError(
+        raise JaxprTypeError(
             f"[jaxpr] expected effects {set(join_effects(jaxpr.eqns))}, got {set(jaxpr.effects)}"
         )
 
@@ -46,12 +43,14 @@ def check_closed(closed: ClosedJaxpr) -> None:
     """`check_jaxpr`, and that constants fit their variables."""
     check_jaxpr(closed.jaxpr)
     if len(closed.consts) != len(closed.jaxpr.constvars):
-        raise JaxprError(
+        raise JaxprTypeError(
             f"[jaxpr] expected {len(closed.jaxpr.constvars)} constants, got {len(closed.consts)}"
         )
     for var, const in zip(closed.jaxpr.constvars, closed.consts, strict=True):
         if aval_of(const).strong() is not var.aval.strong():
-            raise JaxprError(f"[jaxpr] expected a constant {var.aval!r}, got {aval_of(const)!r}")
+            raise JaxprTypeError(
+                f"[jaxpr] expected a constant {var.aval!r}, got {aval_of(const)!r}"
+            )
 
 
 def _bind(var: Any, bound: set[Var], jaxpr: Jaxpr, i: int | None) -> None:
@@ -72,9 +71,9 @@ def _read(atom: Any, bound: set[Var], jaxpr: Jaxpr, i: int | None) -> None:
         raise _error(jaxpr, i, f"expected a variable bound before, got {atom!r}")
 
 
-def _error(jaxpr: Jaxpr, i: int | None, what: str) -> JaxprError:
+def _error(jaxpr: Jaxpr, i: int | None, what: str) -> JaxprTypeError:
     if i is None:
-        return JaxprError(f"[jaxpr] {what}\n{jaxpr}")
+        return JaxprTypeError(f"[jaxpr] {what}\n{jaxpr}")
     near: list[Eqn] = jaxpr.eqns[max(0, i - 3) : i + 4]
     around = Jaxpr([], [], [], near)
-    return JaxprError(f"[{jaxpr.eqns[i].op.name}] {what}\nnear equation {i}:\n{around}")
+    return JaxprTypeError(f"[{jaxpr.eqns[i].op.name}] {what}\nnear equation {i}:\n{around}")

@@ -11,7 +11,6 @@ from primal.ir.jaxpr import ClosedJaxpr, Jaxpr
 from primal.ir.state import state
 from primal.ir.trace import Literal
 
-
 try:  # NumPy's own seam for the error state: `np.errstate` costs 2 µs per call, this 0.25 µs.
     from numpy._core.umath import _extobj_contextvar, _make_extobj
 

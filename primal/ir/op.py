@@ -158,7 +158,13 @@ class Op:
         return state.trace.process(self, args, params)
 
     def infer(self, avals: tuple[Aval, ...], params: dict[str, Any]) -> Any:
-        """The type rule, remembered per (avals, params)."""
+        """The type rule, remembered per (avals, params).
+
+        Programs among the parameters are new objects for every trace of a user's function: a
+        table keyed by them would only grow, and it would keep them alive.
+        """
+        if self.higher is not None:
+            return self.type(*avals, **params)
         key = (avals, *params.items()) if params else avals
         found = self.types.get(key)
         if found is None:

@@ -77,9 +77,7 @@ def _scalar(value: Any, aval: Aval) -> str:
 
 
 def _eqn(eqn: Eqn, names: Names, used: set[Any], source_info: bool) -> list[str]:
-    targets = " ".join(
-        f"{names.of(v) if v in used else '_'}:{v.aval.short()}" for v in eqn.outvars
-    )
+    targets = " ".join(f"{names.of(v) if v in used else '_'}:{v.aval.short()}" for v in eqn.outvars)
     shown = eqn.op.show(eqn.params) if eqn.op.show else eqn.params
     fields = sorted((k, v) for k, v in shown.items() if v is not None)
     operands = [_atom(a, names) for a in eqn.invars]

@@ -10,7 +10,6 @@ from primal.base import dtypes, errors
 from primal.base.source import current_location, format_location
 from primal.ir.avals import Aval
 from primal.ir.op import Op
-from primal.ir.remedies import REMEDIES
 from primal.ir.state import state
 
 
@@ -186,14 +185,9 @@ class Tracer(Array):
 
 
 _CONVERSIONS: dict[str, tuple[type[Exception], str]] = {
-    "bool": (errors.TracerBoolConversionError, "Attempted boolean conversion"),
-    "index": (errors.TracerIntegerConversionError, "The __index__() method was called"),
-    "array": (errors.TracerArrayConversionError, "The numpy.ndarray conversion method __array__()"
-              " was called"),
-    "int": (errors.ConcretizationTypeError, "The int function was applied"),
-    "float": (errors.ConcretizationTypeError, "The float function was applied"),
-    "complex": (errors.ConcretizationTypeError, "The complex function was applied"),
-    "item": (errors.ConcretizationTypeError, "The item method was called"),
+    "bool": (errors.TracerBoolConversionError, errors.MSG_BOOL),
+    "index": (errors.TracerIntegerConversionError, errors.MSG_INTEGER),
+    "array": (errors.TracerArrayConversionError, errors.MSG_ARRAY),
 }
 
 
@@ -213,27 +207,36 @@ def concrete_or_error(x: Any, use: str) -> Any:
 
 
 def _conversion_error(x: Tracer, value: Tracer, use: str) -> Exception:
-    cls, what = _CONVERSIONS[use]
-    text = (
-        f"{what} of traced array with shape {value.aval.short()}."
-        if use == "bool"
-        else f"{what} on traced array with shape {value.aval.short()}."
+    cls, text = _CONVERSIONS.get(use, (errors.ConcretizationTypeError, errors.MSG_CONCRETE))
+    return cls(
+        errors.explain(
+            text,
+            f"traced array with shape {value.aval.short()}",
+            where=format_location(current_location()),
+            origin=value.origin(),
+            function=value.trace.name,
+            what=use,
+        )
     )
-    where = value.origin()
-    here = current_location()
-    line = f"\nThe conversion was asked for at {format_location(here)}." if here else ""
-    return cls(text + (f"\n{where}" if where else "") + line + "\n" + REMEDIES[use])
+
+
+def leak_error(tracer: Tracer) -> Exception:
+    """The error of using a tracer outside of the transformation that made it."""
+    return errors.UnexpectedTracerError(
+        errors.explain(
+            errors.MSG_LEAK,
+            f"traced array with shape {tracer.aval.short()}",
+            where=format_location(current_location()),
+            origin=tracer.origin(),
+            function=tracer.trace.name,
+        )
+    )
 
 
 def check_alive(tracer: Tracer) -> None:
     """Raise UnexpectedTracerError when the transformation that made the tracer has ended."""
     if not tracer.trace.alive:
-        where = tracer.origin()
-        raise errors.UnexpectedTracerError(
-            f"[leaked tracer] expected a value of this computation, got a traced array "
-            f"{tracer.aval.short()} of a {tracer.trace.name or 'transformed'} function that has "
-            f"already ended.{' ' + where if where else ''}\n" + REMEDIES["leak"]
-        )
+        raise leak_error(tracer)
 
 
 PYTHON_SCALARS = frozenset((bool, int, float, complex))
@@ -334,14 +337,9 @@ def check_ancestor(trace: Trace | None, tracer: Tracer) -> None:
         if t is tracer.trace:
             return
         t = t.parent
-    raise errors.UnexpectedTracerError(
-        f"[leaked tracer] expected a value of an enclosing computation, got a traced array "
-        f"{tracer.aval.short()} of another one. {tracer.origin()}\n" + REMEDIES["leak"]
-    )
+    raise leak_error(tracer)
 
 
 def current_trace() -> Trace:
     """The ambient trace of this thread."""
     return state.trace  # type: ignore[no-any-return]
-
-

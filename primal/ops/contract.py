@@ -142,9 +142,7 @@ def aval_of_operand(x: Any) -> Aval:
     return x.aval if is_linear(x) else aval_of(x)
 
 
-def _dot_batch(
-    axis: Any, args: Any, dims: Any, *, dimension_numbers: Dims, **params: Any
-) -> Any:
+def _dot_batch(axis: Any, args: Any, dims: Any, *, dimension_numbers: Dims, **params: Any) -> Any:
     (lhs, rhs), (ld, rd) = args, dims
     (lc, rc), (lb, rb) = dimension_numbers
 

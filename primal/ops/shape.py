@@ -105,9 +105,7 @@ def _squeeze_type(x: Aval, *, dimensions: tuple[int, ...]) -> Aval:
                 f"[squeeze] expected dimensions of size 1, got dimension {a} of shape {x.shape}: "
                 "cannot select an axis to squeeze out which has size not equal to one"
             )
-    return Aval(
-        tuple([n for i, n in enumerate(x.shape) if i not in axes]), x.dtype, x.weak_type
-    )
+    return Aval(tuple([n for i, n in enumerate(x.shape) if i not in axes]), x.dtype, x.weak_type)
 
 
 def _squeeze_batch(axis: Any, args: Any, dims: Any, *, dimensions: tuple[int, ...]) -> Any:
@@ -137,9 +135,7 @@ squeeze = Op(
 # slice: x[start:limit:stride] along every dimension. Its transpose is pad.
 
 
-def _slice_type(
-    x: Aval, *, start_indices: Any, limit_indices: Any, strides: Any = None
-) -> Aval:
+def _slice_type(x: Aval, *, start_indices: Any, limit_indices: Any, strides: Any = None) -> Aval:
     if len(start_indices) != x.ndim or len(limit_indices) != x.ndim:
         raise TypeError(
             f"[slice] expected one start and limit per dimension of shape {x.shape}, got "
@@ -199,7 +195,7 @@ def _slice_batch(
     return out, d
 
 
-slice = Op(  # noqa: A001
+slice = Op(
     name="slice",
     kind=SHAPE,
     type=_slice_type,
@@ -245,8 +241,10 @@ def _pad_type(x: Aval, value: Aval, *, padding_config: Any) -> Aval:
 
 
 def _pad_impl(x: Any, value: Any, *, padding_config: Any) -> Any:
-    sizes = [lo + hi + n + max(n - 1, 0) * i
-             for n, (lo, hi, i) in zip(x.shape, padding_config, strict=True)]
+    sizes = [
+        lo + hi + n + max(n - 1, 0) * i
+        for n, (lo, hi, i) in zip(x.shape, padding_config, strict=True)
+    ]
     out = np.full(sizes, value, x.dtype)
     source, target = [], []
     for n, size, (lo, _, inner) in zip(x.shape, sizes, padding_config, strict=True):
@@ -431,9 +429,7 @@ def _iota_impl(*, shape: tuple[int, ...], dtype: Any, dimension: int) -> Any:
 
 def _iota_type(*, shape: tuple[int, ...], dtype: Any, dimension: int) -> Aval:
     if not 0 <= dimension < len(shape):
-        raise ValueError(
-            f"[iota] expected a dimension of shape {shape}, got {dimension}."
-        )
+        raise ValueError(f"[iota] expected a dimension of shape {shape}, got {dimension}.")
     return Aval(shape, dtype)
 
 

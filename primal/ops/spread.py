@@ -89,8 +89,6 @@ def _broadcast_kernel(k: Any, x: Any, *, shape: Any, broadcast_dimensions: Any) 
     return k.broadcast_in_dim(x, shape, broadcast_dimensions)
 
 
-
-
 broadcast_in_dim = Op(
     name="broadcast_in_dim",
     kind=SPREAD,
@@ -210,9 +208,7 @@ def broadcast_axis(x: Any, size: int, at: int) -> Any:
     """x repeated along a new axis."""
     shape = shape_of(x)
     dims = tuple(i + (i >= at) for i in range(len(shape)))
-    return broadcast_in_dim(
-        x, shape=(*shape[:at], size, *shape[at:]), broadcast_dimensions=dims
-    )
+    return broadcast_in_dim(x, shape=(*shape[:at], size, *shape[at:]), broadcast_dimensions=dims)
 
 
 def full_like_aval(aval: Aval, value: Any) -> Any:

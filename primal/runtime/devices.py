@@ -107,8 +107,14 @@ def _make_devices(platform: str) -> list[Device]:
         return [Device("cpu", i, engine=reference) for i in range(count)]
     engine = xla_engine(platform)
     return [
-        Device("gpu" if d.platform == "cuda" else d.platform, d.id, d.process_index,
-               d.device_kind, handle=d, engine=engine)
+        Device(
+            "gpu" if d.platform == "cuda" else d.platform,
+            d.id,
+            d.process_index,
+            d.device_kind,
+            handle=d,
+            engine=engine,
+        )
         for d in engine.devices()
     ]
 

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from primal.base import dtypes, errors
+from primal.base import dtypes
 from primal.engines.protocol import Device
 from primal.ir.evaluate import quietly
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
 from primal.ir.op import Op
-from primal.ir.remedies import REMEDIES
 from primal.ir.state import install_root
 from primal.ir.trace import (
     PYTHON_SCALARS,
@@ -26,10 +25,11 @@ from primal.ir.trace import (
     adopt_scalars,
     as_array_operand,
     aval_of,
-    check_alive,
+    leak_error,
 )
 from primal.runtime import devices
 from primal.runtime.array import ArrayImpl, Placement, from_numpy
+
 
 class EagerTrace(Trace):
     """The trace of a thread that runs no transformation."""
@@ -50,9 +50,7 @@ class EagerTrace(Trace):
                 return run_placed(op, args, params, out_aval)
         out = quietly(op.impl, vals, params)
         if out_aval.__class__ is tuple:
-            return [
-                ArrayImpl(aval, np.asarray(o)) for o, aval in zip(out, out_aval, strict=True)
-            ]
+            return [ArrayImpl(aval, np.asarray(o)) for o, aval in zip(out, out_aval, strict=True)]
         return ArrayImpl(out_aval, out if out.__class__ is np.ndarray else np.asarray(out))
 
     def process_new(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -63,6 +61,9 @@ class EagerTrace(Trace):
         if op.kind.call:
             return _run_call(op, args, params)
         if devices.default_is_host():
+            if op.higher is not None:
+                # Not remembered, as `Op.infer` does not: its programs would be kept for ever.
+                return run_placed(op, args, params, out_aval)
             op.eager[(avals, *params.items()) if params else avals] = out_aval
             if all(a.host is not None for a in args):
                 return self.process(op, args, params)
@@ -78,11 +79,7 @@ def lift_operands(op: Op, args: Sequence[Any]) -> list[Any]:
         if isinstance(a, ArrayImpl | Literal):
             out.append(a)
         elif isinstance(a, Tracer):
-            check_alive(a)
-            raise errors.UnexpectedTracerError(
-                f"[{op.name}] expected concrete operands outside of transformations, got a traced "
-                f"array {a.aval.short()}. {a.origin()}\n" + REMEDIES["leak"]
-            )
+            raise leak_error(a)
         else:
             out.append(as_array(a))
     return out
@@ -168,8 +165,6 @@ def device_of(args: Sequence[Any], name: str = "jit") -> Device:
     """The device a computation of these operands runs on."""
     place = placement_of(name, args)
     return devices.default() if place is None else place.device
-
-
 
 
 root = EagerTrace(None, "eager")

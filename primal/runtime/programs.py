@@ -79,9 +79,7 @@ class Program:
             buffers = [a.host if a.host is not None else a.numpy() for a in operands]
             outs = self.executable.execute(buffers)
             if placement is None:
-                results = [
-                    ArrayImpl(aval, o) for aval, o in zip(self.out_avals, outs, strict=True)
-                ]
+                results = [ArrayImpl(aval, o) for aval, o in zip(self.out_avals, outs, strict=True)]
             else:
                 results = [
                     ArrayImpl(aval, None, o, placement)
@@ -183,9 +181,7 @@ def prepare(
     else:
         used = {v for eqn in jaxpr.eqns for v in eqn.invars} | set(jaxpr.outvars)
         kept = tuple([i for i, v in enumerate(jaxpr.invars) if v in used])
-    smaller = ClosedJaxpr(
-        jaxpr.replace(invars=[jaxpr.invars[i] for i in kept]), simplified.consts
-    )
+    smaller = ClosedJaxpr(jaxpr.replace(invars=[jaxpr.invars[i] for i in kept]), simplified.consts)
     given = [as_array(c) for c in simplified.consts]
     flags = donated or (False,) * len(jaxpr.invars)
     donated_inputs = (False,) * len(given) + tuple([flags[i] for i in kept])

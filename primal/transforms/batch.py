@@ -109,9 +109,7 @@ def _batch_elementwise(
         return op(vals[0], **params), dims[0]
     shapes = [aval_of(v).shape for v in vals]
     found = {d for d in dims if d is not None}
-    ranks = {
-        len(s) - (d is not None) for s, d in zip(shapes, dims, strict=True)
-    }
+    ranks = {len(s) - (d is not None) for s, d in zip(shapes, dims, strict=True)}
     if len(found) == 1 and len(ranks) == 1 and None not in dims:
         return op(*vals, **params), dims[0]
     rank = max(ranks)
@@ -144,9 +142,7 @@ def batch_flat(
     """Run a flat function over the examples: results with the dimension each was batched at."""
     parent = state.trace
     trace = BatchTrace(parent, axis)
-    args = [
-        v if d is None else BatchTracer(trace, v, d) for v, d in zip(vals, dims, strict=True)
-    ]
+    args = [v if d is None else BatchTracer(trace, v, d) for v, d in zip(vals, dims, strict=True)]
     state.trace = trace
     try:
         with nullcontext() if axis.name is None else named_axis(axis.name, axis.size):
@@ -189,9 +185,7 @@ def batch_jaxpr(
     def over_examples(*args: Any) -> list[Any]:
         dims = [0 if b else None for b in batched]
         outs, out_dims = batch_flat(lambda *xs: eval_closed(closed, *xs), axis, args, dims)
-        wanted = [
-            d is not None or (force is not None and force[i]) for i, d in enumerate(out_dims)
-        ]
+        wanted = [d is not None or (force is not None and force[i]) for i, d in enumerate(out_dims)]
         out_batched.extend(wanted)
         return [
             materialize(o, axis, d, 0) if w else o

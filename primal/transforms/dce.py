@@ -45,9 +45,7 @@ def dce_jaxpr(
     eqns, needed = dce_eqns(jaxpr, outvars)
     used_in = tuple([v in needed for v in jaxpr.invars])
     invars = [v for v, u in zip(jaxpr.invars, used_in, strict=True) if u]
-    consts = [
-        (v, c) for v, c in zip(jaxpr.constvars, closed.consts, strict=True) if v in needed
-    ]
+    consts = [(v, c) for v, c in zip(jaxpr.constvars, closed.consts, strict=True) if v in needed]
     smaller = jaxpr.replace(
         constvars=[v for v, _ in consts], invars=invars, outvars=outvars, eqns=eqns, effects=None
     )

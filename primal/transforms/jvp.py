@@ -66,8 +66,7 @@ class JVPTrace(Trace):
             state.trace = previous
         if op.multiple:
             return [
-                o if t is ZERO else JVPTracer(self, o, t)
-                for o, t in zip(out, tangent, strict=True)
+                o if t is ZERO else JVPTracer(self, o, t) for o, t in zip(out, tangent, strict=True)
             ]
         return out if tangent is ZERO else JVPTracer(self, out, tangent)
 

@@ -26,8 +26,7 @@ from primal.ir.trace import (
     adopt_scalars,
     aval_of,
 )
-from primal.ops.spread import add_any
-from primal.ops.spread import zeros_like_aval
+from primal.ops.spread import add_any, zeros_like_aval
 from primal.transforms.memo import memo_on_jaxpr
 from primal.transforms.stage import StageTrace, StageTracer
 

@@ -72,6 +72,8 @@ class _Walk:
                 self.inline(stage(_listed(rule.rule, eqn), avals, op.name), invars, eqn, env)
                 continue
             params = eqn.params
+            if op.higher is not None:
+                params = {k: self.simplified(v) for k, v in params.items()}
             if not eqn.effects:
                 key = (
                     op,
@@ -98,6 +100,14 @@ class _Walk:
             if key is not None:
                 seen[key] = outvars
             append(Eqn(op, invars, outvars, params, eqn.source, eqn.effects))
+
+    def simplified(self, value: Any) -> Any:
+        """A parameter with the programs in it simplified: loops and branches carry some."""
+        if isinstance(value, ClosedJaxpr):
+            return simplify(value, self.rules)
+        if value.__class__ is tuple:
+            return tuple([self.simplified(v) for v in value])
+        return value
 
     def inline(self, closed: ClosedJaxpr, invars: list[Any], eqn: Eqn, env: dict[Any, Any]) -> None:
         """Append the equations of a carried program in place of the equation that carries it."""
@@ -157,9 +167,24 @@ def program_key(closed: ClosedJaxpr) -> tuple[Any, ...]:
     )
 
 
+class Same:
+    """A value as a key by its identity; the key keeps it alive, so that its id stays its own."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.value is other.value
+
+
 def _param_key(value: Any) -> Any:
     if isinstance(value, ClosedJaxpr):
-        return (program_key(value), tuple([id(c) for c in value.consts]))
+        return (program_key(value), tuple([Same(c) for c in value.consts]))
     if isinstance(value, tuple):
         return tuple([_param_key(v) for v in value])
     # 1 == 1.0 == True, and -0.0 == 0.0, but they are different programs.

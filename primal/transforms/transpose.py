@@ -65,11 +65,7 @@ def backward_pass(
                 continue
             state.location = eqn.source
             operands = [
-                v
-                if type(v) is Literal
-                else Undefined(v.aval)
-                if v in moving
-                else known[v]
+                v if type(v) is Literal else Undefined(v.aval) if v in moving else known[v]
                 for v in eqn.invars
             ]
             ct = cts if eqn.op.multiple else cts[0]

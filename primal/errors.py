@@ -1,0 +1,37 @@
+"""The errors of tracing and running, each with what to do about it."""
+
+from primal.base.errors import (
+    ConcretizationTypeError,
+    InconclusiveDimensionOperation,
+    JAXIndexError,
+    JaxprTypeError,
+    JaxRuntimeError,
+    JAXTypeError,
+    KeyReuseError,
+    NonConcreteBooleanIndexError,
+    PrimalIndexError,
+    PrimalRuntimeError,
+    PrimalTypeError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+    UnexpectedTracerError,
+)
+
+__all__ = [
+    "ConcretizationTypeError",
+    "InconclusiveDimensionOperation",
+    "JAXIndexError",
+    "JAXTypeError",
+    "JaxRuntimeError",
+    "JaxprTypeError",
+    "KeyReuseError",
+    "NonConcreteBooleanIndexError",
+    "PrimalIndexError",
+    "PrimalRuntimeError",
+    "PrimalTypeError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "UnexpectedTracerError",
+]
