@@ -1,0 +1,232 @@
+"""Sums, products, quotients, comparisons, whole powers, signs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes
+from primal.ir.avals import Aval
+from primal.ir.op import ELEMENTWISE, Op, by_kind
+from primal.ir.trace import ZERO, aval_of, literal
+from primal.ops.elementwise.make import binary, is_integer, keeps_dtype, unary
+from primal.ops.types import ANY, NOT_LINEAR, NUMERIC, is_linear
+from primal.ops.words import each, linear, unbroadcast, zero_derivative
+
+BOOL = np.dtype(np.bool_)
+ORDERED = (np.integer, np.floating, np.bool_)
+
+# Linear ops: neg, add, sub; mul and div are linear in one operand.
+
+
+def _neg_transpose(ct: Any, x: Any) -> Any:
+    return (neg(ct),)
+
+
+neg = unary("neg", NUMERIC, keeps_dtype(np.negative), linear, "negate", transpose=_neg_transpose)
+
+
+def _add_transpose(ct: Any, x: Any, y: Any) -> Any:
+    return (
+        unbroadcast(ct, x.shape) if is_linear(x) else None,
+        unbroadcast(ct, y.shape) if is_linear(y) else None,
+    )
+
+
+add = binary(
+    "add",
+    NUMERIC,
+    np.add,
+    each(lambda t, x, y: t, lambda t, x, y: t),
+    "add",
+    transpose=_add_transpose,
+)
+
+
+def _sub_transpose(ct: Any, x: Any, y: Any) -> Any:
+    return (
+        unbroadcast(ct, x.shape) if is_linear(x) else None,
+        unbroadcast(neg(ct), y.shape) if is_linear(y) else None,
+    )
+
+
+sub = binary(
+    "sub",
+    NUMERIC,
+    np.subtract,
+    each(lambda t, x, y: t, lambda t, x, y: neg(t)),
+    "subtract",
+    transpose=_sub_transpose,
+)
+
+
+def _mul_transpose(ct: Any, x: Any, y: Any) -> Any:
+    if is_linear(x):
+        return unbroadcast(mul(ct, y), x.shape), None
+    return None, unbroadcast(mul(x, ct), y.shape)
+
+
+mul = binary(
+    "mul",
+    NUMERIC,
+    np.multiply,
+    each(lambda t, x, y: mul(t, y), lambda t, x, y: mul(x, t)),
+    "multiply",
+    transpose=_mul_transpose,
+)
+
+
+# Integers: quotients are truncated toward zero; division by zero gives -1 (all bits set), and the
+# smallest integer over -1 is itself.
+
+
+def _div_impl(x: Any, y: Any) -> Any:
+    dtype = x.dtype
+    if dtype.kind in "fc" or not is_integer(dtype):
+        return np.true_divide(x, y)
+    zero = y == 0
+    y = np.where(zero, np.ones_like(y), y)
+    if dtype.kind == "u" or dtype.name[0] == "u":
+        out = np.floor_divide(x, y)
+    else:
+        # Where floor and truncation differ (signs differ, and a remainder), add one.
+        out = np.floor_divide(x, y)
+        out = out + ((out < 0) & (out * y != x)).astype(dtype)
+    return np.where(zero, ~np.zeros((), np.int8).astype(dtype), out).astype(dtype)
+
+
+def _div_transpose(ct: Any, x: Any, y: Any) -> Any:
+    return unbroadcast(div(ct, y), x.shape), None
+
+
+div = binary(
+    "div",
+    NUMERIC,
+    _div_impl,
+    each(lambda t, x, y: div(t, y), lambda t, x, y: mul(mul(neg(t), x), integer_pow(y, y=-2))),
+    "divide",
+    transpose=_div_transpose,
+)
+
+
+# Comparisons: dtype bool; any dtype for eq and ne, ordered ones for the rest.
+
+
+def _comparison(name: str, kinds: tuple[Any, ...], impl: Any, direction: str) -> Op:
+    return binary(
+        name,
+        kinds,
+        impl,
+        zero_derivative,
+        lambda b, x, y: b.compare(x, y, direction),
+        out=lambda dtype: BOOL,
+    )
+
+
+eq = _comparison("eq", ANY, np.equal, "EQ")
+ne = _comparison("ne", ANY, np.not_equal, "NE")
+lt = _comparison("lt", ORDERED, np.less, "LT")
+le = _comparison("le", ORDERED, np.less_equal, "LE")
+gt = _comparison("gt", ORDERED, np.greater, "GT")
+ge = _comparison("ge", ORDERED, np.greater_equal, "GE")
+
+
+# Powers by repeated squaring.
+
+
+def _integer_pow_type(x: Aval, *, y: int) -> Aval:
+    if not dtypes.issubdtype(x.dtype, np.number):
+        raise TypeError(f"[integer_pow] expected a number dtype, got {x.dtype.name}.")
+    if y < 0 and not dtypes.issubdtype(x.dtype, np.inexact):
+        raise TypeError(
+            f"[integer_pow] expected a non-negative power for {x.dtype.name}, got {y}: Integers "
+            "cannot be raised to negative powers. Convert to float first."
+        )
+    return x
+
+
+def _by_squaring(x: Any, power: int, multiply: Any) -> Any:
+    result, squared = None, x
+    while True:
+        if power & 1:
+            result = squared if result is None else multiply(result, squared)
+        power >>= 1
+        if not power:
+            return result
+        squared = multiply(squared, squared)
+
+
+def _integer_pow_impl(x: Any, *, y: int) -> Any:
+    if y == 2:
+        return np.multiply(x, x)
+    if y == 0:
+        return np.ones_like(x)
+    if x.dtype.itemsize <= 2 and dtypes.is_narrow_float(x.dtype):
+        return _integer_pow_impl(x.astype(np.float32), y=y).astype(x.dtype)
+    result = _by_squaring(x, y if y > 0 else -y, np.multiply)
+    return np.reciprocal(result) if y < 0 else result
+
+
+def _integer_pow_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, y: int) -> Any:
+    (x,), (t,) = primals, tangents
+    out = integer_pow(x, y=y)
+    if y == 0:
+        return out, ZERO
+    if y == 1:
+        return out, t
+    slope = x if y == 2 else integer_pow(x, y=y - 1)
+    return out, mul(t, mul(literal(y, aval_of(t).dtype), slope))
+
+
+def _integer_pow_hlo(b: Any, x: Any, *, y: int) -> Any:
+    if y == 0:
+        return b.full_like(x, 1)
+    narrow = dtypes.is_narrow_float(x.dtype) and y not in (1, 2)
+    base = b.convert(x, np.float32) if narrow else x
+    result = _by_squaring(base, y if y > 0 else -y, b.multiply)
+    if y < 0:
+        result = b.divide(b.full_like(result, 1), result)
+    return b.convert(result, x.dtype) if narrow else result
+
+
+integer_pow = Op(
+    name="integer_pow",
+    kind=ELEMENTWISE,
+    type=_integer_pow_type,
+    impl=_integer_pow_impl,
+    jvp=_integer_pow_jvp,
+    transpose=NOT_LINEAR,
+    batch=by_kind,
+    shard=by_kind,
+    hlo=_integer_pow_hlo,
+    kernel=lambda k, x, *, y: k.integer_pow(x, y),
+)
+
+square = unary(
+    "square",
+    NUMERIC,
+    keeps_dtype(np.square),
+    each(lambda t, x: mul(t, mul(literal(2, aval_of(t).dtype), x))),
+    lambda b, x: b.multiply(x, x),
+)
+
+
+# Sign: of zero zero, of NaN NaN; x/|x| for complex numbers.
+
+
+def _sign_impl(x: Any) -> Any:
+    kind = x.dtype.kind
+    if kind == "f":
+        # np.sign(-0.0) is 0.0; XLA and copysign keep the sign.
+        return np.where(x == 0, x, np.sign(x))
+    if kind != "c":
+        return _sign_exact(x)
+    size = np.abs(x)
+    unit = x / np.where(size == 0, np.ones((), size.dtype), size)
+    return np.where(size == 0, np.zeros((), x.dtype), unit)
+
+
+_sign_exact = keeps_dtype(np.sign)
+sign = unary("sign", NUMERIC, _sign_impl, zero_derivative, "sign")

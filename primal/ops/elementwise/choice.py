@@ -1,0 +1,179 @@
+"""Choosing between values element by element: select_n, clamp, max, min."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.ir.avals import Aval
+from primal.ir.op import MIXED, Op, Word, by_kind
+from primal.ir.trace import ZERO, aval_of, literal
+from primal.ops.elementwise.arithmetic import BOOL, ORDERED, div, eq, gt, lt, mul
+from primal.ops.elementwise.bitwise import bitwise_and
+from primal.ops.elementwise.make import binary, keeps_dtype2
+from primal.ops.spread import add_any, broadcast_to
+from primal.ops.types import NOT_LINEAR, broadcast_shapes, is_linear
+from primal.ops.words import each_out, unbroadcast
+
+# select_n: cases[which]; `which` is bool for two cases, int32 for more, and indices beyond the ends
+# choose the last or the first case. Every operand broadcasts, as those of all elementwise ops do,
+# so that zeros of derivatives stay scalars; `lax.select_n` asks users for equal shapes.
+
+
+def _select_type(which: Aval, *cases: Aval) -> Aval:
+    if not cases:
+        raise TypeError("[select_n] expected at least one case, got none.")
+    if which.dtype != BOOL and which.dtype != np.int32:
+        raise TypeError(f"[select_n] expected `which` of bool or int32, got {which.dtype.name}.")
+    if which.dtype == BOOL and len(cases) > 2:
+        raise TypeError(f"[select_n] expected at most 2 cases for bool, got {len(cases)}.")
+    first = cases[0]
+    for c in cases:
+        if c.dtype != first.dtype:
+            raise TypeError(
+                f"[select_n] expected cases of one dtype, got {', '.join(c.short() for c in cases)}"
+            )
+    weak = all(c.weak_type for c in cases)
+    return Aval(broadcast_shapes("select_n", (which, *cases)), first.dtype, weak)
+
+
+def _select_impl(which: Any, *cases: Any) -> Any:
+    if len(cases) == 2:
+        return np.where(which if which.dtype == BOOL else which > 0, cases[1], cases[0])
+    if len(cases) == 1:
+        return np.broadcast_arrays(which, cases[0])[1].copy()
+    index = np.clip(which, 0, len(cases) - 1)
+    # np.choose is limited to 32 cases and knows no dtype of ml_dtypes.
+    out = np.where(index == 0, cases[0], cases[1])
+    for i in range(2, len(cases)):
+        out = np.where(index == i, cases[i], out)
+    return out
+
+
+def _select_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    which, *cases = primals
+    out = select_n(which, *cases)
+    ts = tangents[1:]
+    if all(t is ZERO for t in ts):
+        return out, ZERO
+    zero = literal(0, aval_of(out).dtype, False)
+    # A scalar in every case would lose the result's shape where `which` is scalar too.
+    return out, _shaped(select_n(which, *[zero if t is ZERO else t for t in ts]), out)
+
+
+def _shaped(t: Any, out: Any) -> Any:
+    return t if aval_of(t).shape == aval_of(out).shape else broadcast_to(t, aval_of(out).shape)
+
+
+def _select_transpose(ct: Any, which: Any, *cases: Any) -> Any:
+    zero = literal(0, aval_of(ct).dtype, False)
+    results: list[Any] = [None]
+    for i, c in enumerate(cases):
+        if is_linear(c):
+            part = select_n(which, *[ct if j == i else zero for j in range(len(cases))])
+            results.append(unbroadcast(part, c.shape))
+        else:
+            results.append(None)
+    return results
+
+
+def _select_hlo(b: Any, which: Any, *cases: Any) -> Any:
+    shape = b.outs[0].shape
+    cases = tuple([b.broadcast_to(c, shape) for c in cases])
+    return b.select_n(b.broadcast_to(which, shape) if which.shape else which, *cases)
+
+
+select_n = Op(
+    name="select_n",
+    kind=MIXED,
+    type=_select_type,
+    impl=_select_impl,
+    jvp=_select_jvp,
+    transpose=_select_transpose,
+    batch=by_kind,
+    shard=by_kind,
+    hlo=_select_hlo,
+    kernel=lambda k, which, *cases: k.select_n(which, *cases),
+)
+
+
+# clamp: min(max(x, low), high). Inside the bounds x moves the result, outside the bound does, and
+# on a bound nothing.
+
+
+def _clamp_type(low: Aval, x: Aval, high: Aval) -> Aval:
+    if not low.dtype == x.dtype == high.dtype:
+        raise TypeError(
+            f"[clamp] expected operands of one dtype, got {low.dtype.name}, {x.dtype.name}, "
+            f"{high.dtype.name}."
+        )
+    weak = x.weak_type and low.weak_type and high.weak_type
+    return Aval(broadcast_shapes("clamp", (x, low, high)), x.dtype, weak)
+
+
+def _clamp_impl(low: Any, x: Any, high: Any) -> Any:
+    out = np.minimum(np.maximum(x, low), high)
+    return out if out.dtype is x.dtype else out.astype(x.dtype)
+
+
+def _clamp_jvp(primals: Any, tangents: Any) -> Any:
+    low, x, high = primals
+    out = clamp(low, x, high)
+    total: Any = ZERO
+    for i, t in enumerate(tangents):
+        if t is not ZERO:
+            mask = (
+                gt(low, x)
+                if i == 0
+                else bitwise_and(gt(x, low), lt(x, high))
+                if i == 1
+                else lt(high, x)
+            )
+            part = _shaped(select_n(mask, literal(0, aval_of(out).dtype, False), t), out)
+            total = part if total is ZERO else add_any(total, part)
+    return out, total
+
+
+def _clamp_hlo(b: Any, low: Any, x: Any, high: Any) -> Any:
+    shape = b.outs[0].shape
+    low, high = [v if v.shape == () else b.broadcast_to(v, shape) for v in (low, high)]
+    return b.clamp(low, b.broadcast_to(x, shape), high)
+
+
+clamp = Op(
+    name="clamp",
+    kind=MIXED,
+    type=_clamp_type,
+    impl=_clamp_impl,
+    jvp=_clamp_jvp,
+    transpose=NOT_LINEAR,
+    batch=by_kind,
+    shard=by_kind,
+    hlo=_clamp_hlo,
+    kernel=lambda k, low, x, high: k.clamp(low, x, high),
+)
+
+
+# max and min: NaN if an operand is; at ties the derivative is shared equally.
+
+
+def _extremum_jvp(op: Op) -> Any:
+    def share(t: Any, mine: Any, other: Any, out: Any) -> Any:
+        zero, one, two = [literal(v, aval_of(t).dtype, False) for v in (0, 1, 2)]
+        chosen = select_n(eq(mine, out), zero, one)
+        return mul(t, div(chosen, select_n(eq(other, out), one, two)))
+
+    return each_out(
+        lambda t, out, x, y: share(t, x, y, out), lambda t, out, x, y: share(t, y, x, out)
+    ).of(op)
+
+
+EXTREMA = (*ORDERED, np.complexfloating)
+max = binary(
+    "max", EXTREMA, keeps_dtype2(np.maximum), Word(_extremum_jvp), "maximum"
+)
+min = binary(
+    "min", EXTREMA, keeps_dtype2(np.minimum), Word(_extremum_jvp), "minimum"
+)

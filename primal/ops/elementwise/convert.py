@@ -1,0 +1,119 @@
+"""The same values in another dtype, in a buffer of their own, or as constants to derivatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes
+from primal.base.dtypes import KIND
+from primal.ir.avals import Aval
+from primal.ir.op import MIXED, Op, by_kind
+from primal.ir.trace import ZERO
+from primal.ops.types import ANY, NOT_LINEAR, nary
+from primal.ops.words import linear, zero_derivative
+
+BOOL = np.dtype(np.bool_)
+
+# convert_element_type: complex to real drops the imaginary part, floats to integers truncate and
+# saturate, with NaN to 0; to bool means x != 0.
+
+
+def _convert_type(x: Aval, *, new_dtype: Any, weak_type: bool) -> Aval:
+    if dtypes.issubdtype(x.dtype, dtypes.extended) or dtypes.issubdtype(new_dtype, dtypes.extended):
+        if x.dtype != new_dtype:
+            raise TypeError(
+                f"[convert_element_type] expected number dtypes, got {x.dtype.name} to "
+                f"{new_dtype.name}."
+            )
+    return Aval(x.shape, new_dtype, weak_type)
+
+
+def _convert_impl(x: Any, *, new_dtype: Any, weak_type: bool) -> Any:
+    x = np.asarray(x)
+    dtype = x.dtype
+    if dtype == new_dtype or isinstance(new_dtype, dtypes.KeyType):
+        return x
+    if new_dtype == BOOL:
+        return x != 0
+    if dtype.kind == "c" and new_dtype.kind != "c":
+        x = x.real
+        dtype = x.dtype
+    if KIND[new_dtype] in "iu" and KIND[dtype] == "f":
+        return _float_to_int(x, new_dtype)
+    return x.astype(new_dtype)
+
+
+_QUICK = frozenset((dtypes.int32, dtypes.int64))
+
+
+def _float_to_int(x: Any, dtype: Any) -> Any:
+    info = dtypes.iinfo(dtype)
+    if dtype in _QUICK and x.dtype.kind == "f":
+        # x86 answers the smallest integer to all that does not fit, ARM saturates: only where the
+        # smallest appears may something be wrong. Three times as fast as what follows.
+        out = x.astype(dtype)
+        if not (out == int(info.min)).any():
+            return out
+    low, high = float(int(info.min)), float(int(info.max))
+    # NaN becomes 0, and float(max) of 64 bits is max + 1, hence the comparison.
+    inside = np.clip(np.nan_to_num(x.astype(np.float64), nan=0.0), low, high)
+    below = inside < high
+    out = np.where(below, inside, 0).astype(np.int64 if info.bits < 64 else dtype).astype(dtype)
+    return np.where(below, out, np.array(int(info.max)).astype(dtype))
+
+
+def _convert_jvp(primals: Any, tangents: Any, *, new_dtype: Any, weak_type: bool) -> Any:
+    (x,), (t,) = primals, tangents
+    out = convert_element_type(x, new_dtype=new_dtype, weak_type=weak_type)
+    if dtypes.to_tangent_dtype(new_dtype) != new_dtype:
+        return out, ZERO
+    return out, convert_element_type(t, new_dtype=new_dtype, weak_type=False)
+
+
+def _convert_transpose(ct: Any, x: Any, *, new_dtype: Any, weak_type: bool) -> Any:
+    return (convert_element_type(ct, new_dtype=x.dtype, weak_type=False),)
+
+
+convert_element_type = Op(
+    name="convert_element_type",
+    kind=MIXED,
+    type=_convert_type,
+    impl=_convert_impl,
+    jvp=_convert_jvp,
+    transpose=_convert_transpose,
+    batch=by_kind,
+    shard=by_kind,
+    hlo=lambda b, x, *, new_dtype, weak_type: b.convert(x, new_dtype),
+    kernel=lambda k, x, *, new_dtype, weak_type: k.convert(x, new_dtype),
+)
+
+
+# Identities: copy, in a buffer of its own; stop_gradient, a constant to every derivative.
+
+copy = Op(
+    name="copy",
+    kind=MIXED,
+    type=lambda x: x,
+    impl=np.array,
+    jvp=linear,
+    transpose=lambda ct, x: (ct,),
+    batch=by_kind,
+    shard=by_kind,
+    hlo=lambda b, x: x,
+    kernel=lambda k, x: k.copy(x),
+)
+
+stop_gradient = Op(
+    name="stop_gradient",
+    kind=MIXED,
+    type=nary("stop_gradient", *ANY),
+    impl=lambda x: x,
+    jvp=zero_derivative,
+    transpose=NOT_LINEAR,
+    batch=by_kind,
+    shard=by_kind,
+    hlo=lambda b, x: x,
+    kernel=lambda k, x: x,
+)

@@ -1,0 +1,129 @@
+"""How the records of elementwise ops are made, and what their NumPy rules have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primal.base.dtypes import KIND, is_narrow_float
+from primal.ir.op import ELEMENTWISE, Op, by_kind
+from primal.ops.types import NOT_LINEAR, nary
+
+Rule = Callable[..., Any]
+
+
+def unary(
+    name: str,
+    kinds: tuple[Any, ...],
+    impl: Rule,
+    jvp: Any,
+    hlo: Any,
+    kernel: Any = None,
+    transpose: Any = NOT_LINEAR,
+    out: Callable[[Any], Any] | None = None,
+) -> Op:
+    """An elementwise op with one operand; string rules name the builder's operation."""
+    return Op(
+        name=name,
+        kind=ELEMENTWISE,
+        type=nary(name, *kinds, out=out),
+        impl=impl,
+        jvp=jvp,
+        transpose=transpose,
+        batch=by_kind,
+        shard=by_kind,
+        hlo=(lambda b, x: b.unary(hlo, x)) if isinstance(hlo, str) else hlo,
+        kernel=kernel if kernel is not None else (lambda k, x: k.unary(name, x)),
+    )
+
+
+def binary(
+    name: str,
+    kinds: tuple[Any, ...],
+    impl: Rule,
+    jvp: Any,
+    hlo: Any,
+    kernel: Any = None,
+    transpose: Any = NOT_LINEAR,
+    out: Callable[[Any], Any] | None = None,
+) -> Op:
+    """An elementwise op with two operands; string rules name the builder's operation."""
+    return Op(
+        name=name,
+        kind=ELEMENTWISE,
+        type=nary(name, *kinds, out=out),
+        impl=impl,
+        jvp=jvp,
+        transpose=transpose,
+        batch=by_kind,
+        shard=by_kind,
+        hlo=(lambda b, x, y: b.binary(hlo, x, y)) if isinstance(hlo, str) else hlo,
+        kernel=kernel if kernel is not None else (lambda k, x, y: k.binary(name, x, y)),
+    )
+
+
+# NumPy knows the integers of 4 bits and fewer only by way of int8, to which most ufuncs widen
+# them. The wrapper costs 0.1 µs, so floats' own ufuncs (sin, add, …) go without it.
+
+
+def keeps_dtype(ufunc: Rule) -> Rule:
+    """The ufunc of one operand with its result in the operand's dtype."""
+
+    def impl(x: Any) -> Any:
+        out = ufunc(x)
+        return out if out.dtype is x.dtype else out.astype(x.dtype)
+
+    return impl
+
+
+def keeps_dtype2(ufunc: Rule) -> Rule:
+    """The ufunc of two operands with its result in their dtype."""
+
+    def impl(x: Any, y: Any) -> Any:
+        out = ufunc(x, y)
+        return out if out.dtype is x.dtype else out.astype(x.dtype)
+
+    return impl
+
+
+def in_float32(fun: Rule) -> Rule:
+    """A composed function in which floats of at most 16 bits are computed in float32."""
+
+    def impl(x: Any) -> Any:
+        dtype = x.dtype
+        if dtype.itemsize <= 2 and is_narrow_float(dtype):
+            return fun(x.astype(np.float32)).astype(dtype)
+        return fun(x)
+
+    return impl
+
+
+def signed_view(x: Any) -> Any:
+    """The bits of integers as signed ones; those of 4 bits and fewer as the values in int8."""
+    return x.view(f"i{x.dtype.itemsize}") if x.dtype.kind in "iu" else _wide(x, signed=True)
+
+
+def unsigned_view(x: Any) -> Any:
+    """The bits of integers as unsigned ones; those of 4 bits and fewer as the bits in uint8."""
+    return x.view(f"u{x.dtype.itemsize}") if x.dtype.kind in "iu" else _wide(x, signed=False)
+
+
+def bits_of(dtype: Any) -> int:
+    """The number of bits of an integer dtype."""
+    return dtype.itemsize * 8 if dtype.kind in "iu" else int(dtype.name.lstrip("uint"))
+
+
+def _wide(x: Any, signed: bool) -> Any:
+    bits = bits_of(x.dtype)
+    low = (x.astype(np.int8).view(np.uint8) & np.uint8(2**bits - 1)) if bits < 8 else x
+    if not signed:
+        return low
+    up = np.uint8(8 - bits)
+    return (low << up).view(np.int8) >> up.astype(np.int8)
+
+
+def is_integer(dtype: Any) -> bool:
+    """Whether a dtype is an integer of any width."""
+    return KIND[dtype] in "iu"

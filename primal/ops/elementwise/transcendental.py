@@ -1,0 +1,214 @@
+"""Exponentials, logarithms, roots, trigonometric and hyperbolic functions and their inverses.
+
+NumPy's ufuncs are the meaning. Floats of at most 16 bits are computed in float32 and rounded once,
+by NumPy and ml_dtypes inside the ufunc, by XLA in its own expansions.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from primal.ir.avals import Aval
+from primal.ir.op import ELEMENTWISE, Op, by_kind
+from primal.ir.trace import aval_of, literal
+from primal.ops.elementwise.arithmetic import add, div, eq, integer_pow, mul, neg, square, sub
+from primal.ops.elementwise.choice import select_n
+from primal.ops.elementwise.convert import convert_element_type
+from primal.ops.elementwise.make import binary, in_float32, is_integer, unary
+from primal.ops.types import FLOATING, INEXACT, NOT_LINEAR, broadcast_shapes, check_dtype
+from primal.ops.words import each, each_out
+
+
+def _one(t: Any) -> Any:
+    return literal(1, aval_of(t).dtype)
+
+
+# Exponentials and logarithms.
+
+exp = unary("exp", INEXACT, np.exp, each_out(lambda t, out, x: mul(t, out)), "exponential")
+
+
+def _exp2_hlo(b: Any, x: Any) -> Any:
+    return b.power(b.full_like(x, 2), x)
+
+
+exp2 = unary(
+    "exp2",
+    INEXACT,
+    np.exp2,
+    each_out(lambda t, out, x: mul(literal(math.log(2), aval_of(t).dtype), mul(t, out))),
+    _exp2_hlo,
+)
+log = unary("log", INEXACT, np.log, each(lambda t, x: div(t, x)), "log")
+expm1 = unary(
+    "expm1",
+    INEXACT,
+    np.expm1,
+    each_out(lambda t, out, x: mul(t, add(out, _one(t)))),
+    "exponential_minus_one",
+)
+log1p = unary(
+    "log1p", INEXACT, np.log1p, each(lambda t, x: div(t, add(x, _one(t)))), "log_plus_one"
+)
+logistic = unary(
+    "logistic",
+    INEXACT,
+    in_float32(lambda x: np.reciprocal(np.exp(-x) + 1)),
+    each_out(lambda t, out, x: mul(t, mul(out, sub(_one(t), out)))),
+    "logistic",
+)
+
+
+# Roots.
+
+sqrt = unary(
+    "sqrt",
+    INEXACT,
+    np.sqrt,
+    each_out(lambda t, out, x: mul(t, div(literal(0.5, aval_of(t).dtype), out))),
+    "sqrt",
+)
+rsqrt = unary(
+    "rsqrt",
+    INEXACT,
+    in_float32(lambda x: np.reciprocal(np.sqrt(x))),
+    each_out(lambda t, out, x: mul(t, mul(literal(-0.5, aval_of(t).dtype), div(out, x)))),
+    "rsqrt",
+)
+cbrt = unary(
+    "cbrt",
+    FLOATING,
+    np.cbrt,
+    each_out(
+        lambda t, out, x: mul(t, mul(literal(1 / 3, aval_of(t).dtype), integer_pow(out, y=-2)))
+    ),
+    "cbrt",
+)
+
+
+# Trigonometric functions and their inverses.
+
+sin = unary("sin", INEXACT, np.sin, each(lambda t, x: mul(t, cos(x))), "sine")
+cos = unary("cos", INEXACT, np.cos, each(lambda t, x: neg(mul(t, sin(x)))), "cosine")
+tan = unary(
+    "tan",
+    INEXACT,
+    np.tan,
+    each_out(lambda t, out, x: mul(t, add(_one(t), square(out)))),
+    "tan",
+)
+asin = unary(
+    "asin", INEXACT, np.arcsin, each(lambda t, x: mul(t, rsqrt(sub(_one(t), square(x))))), "asin"
+)
+acos = unary(
+    "acos",
+    INEXACT,
+    np.arccos,
+    each(lambda t, x: mul(t, neg(rsqrt(sub(_one(t), square(x)))))),
+    "acos",
+)
+atan = unary(
+    "atan", INEXACT, np.arctan, each(lambda t, x: div(t, add(_one(t), square(x)))), "atan"
+)
+
+
+def _atan2_impl(y: Any, x: Any) -> Any:
+    if y.dtype.kind != "c":
+        return np.arctan2(y, x)
+    # The angle of x + i·y for complex parts: exp(i·angle) = (x + i·y) / sqrt(x² + y²).
+    return (-1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))).astype(y.dtype)
+
+
+def _over_size(t: Any, other: Any, y: Any, x: Any) -> Any:
+    return mul(t, div(other, add(square(y), square(x))))
+
+
+atan2 = binary(
+    "atan2",
+    INEXACT,
+    _atan2_impl,
+    each(lambda t, y, x: _over_size(t, x, y, x), lambda t, y, x: _over_size(t, neg(y), y, x)),
+    "atan2",
+)
+
+
+# Hyperbolic functions and their inverses.
+
+sinh = unary("sinh", INEXACT, np.sinh, each(lambda t, x: mul(t, cosh(x))), "sinh")
+cosh = unary("cosh", INEXACT, np.cosh, each(lambda t, x: mul(t, sinh(x))), "cosh")
+tanh = unary(
+    "tanh",
+    INEXACT,
+    np.tanh,
+    each_out(lambda t, out, x: mul(add(t, mul(t, out)), sub(_one(t), out))),
+    "tanh",
+)
+asinh = unary(
+    "asinh", INEXACT, np.arcsinh, each(lambda t, x: mul(t, rsqrt(add(square(x), _one(t))))), "asinh"
+)
+acosh = unary(
+    "acosh",
+    INEXACT,
+    np.arccosh,
+    # Both factors, not x² - 1: the branch cut on (-1, 1) and large x need them apart.
+    each(lambda t, x: mul(t, mul(rsqrt(sub(x, _one(t))), rsqrt(add(x, _one(t)))))),
+    "acosh",
+)
+atanh = unary(
+    "atanh",
+    INEXACT,
+    np.arctanh,
+    each(lambda t, x: mul(integer_pow(add(_one(t), x), y=-1), div(t, sub(_one(t), x)))),
+    "atanh",
+)
+
+
+# pow: x^y for y of x's dtype or an integer one.
+
+
+def _pow_type(x: Aval, y: Aval) -> Aval:
+    check_dtype("pow", x, INEXACT)
+    if y.dtype != x.dtype and not is_integer(y.dtype):
+        raise TypeError(
+            f"[pow] expected an exponent of the base's dtype or an integer one, got "
+            f"{x.dtype.name} to the power {y.dtype.name}."
+        )
+    weak = x.weak_type and (y.weak_type or y.dtype != x.dtype)
+    return Aval(broadcast_shapes("pow", (x, y)), x.dtype, weak)
+
+
+def _pow_impl(x: Any, y: Any) -> Any:
+    return np.power(x, y if y.dtype is x.dtype else y.astype(x.dtype))
+
+
+def _pow_base(t: Any, out: Any, x: Any, y: Any) -> Any:
+    if not is_integer(aval_of(y).dtype):
+        return mul(t, mul(y, pow(x, sub(y, literal(1, aval_of(y).dtype)))))
+    # An integer exponent 0 means the constant 1, whose slope is 0 at x = 0 too.
+    zero, one = literal(0, aval_of(y).dtype), literal(1, aval_of(y).dtype)
+    lower = pow(x, sub(select_n(eq(y, zero), y, one), one))
+    times = convert_element_type(y, new_dtype=aval_of(x).dtype, weak_type=False)
+    return mul(t, mul(times, lower))
+
+
+def _pow_exponent(t: Any, out: Any, x: Any, y: Any) -> Any:
+    # log(0)·0^y is taken as 0, its limit for y > 0.
+    safe = select_n(eq(x, literal(0, aval_of(x).dtype)), x, literal(1, aval_of(x).dtype))
+    return mul(t, mul(log(safe), out))
+
+
+pow = Op(
+    name="pow",
+    kind=ELEMENTWISE,
+    type=_pow_type,
+    impl=_pow_impl,
+    jvp=each_out(_pow_base, _pow_exponent),
+    transpose=NOT_LINEAR,
+    batch=by_kind,
+    shard=by_kind,
+    hlo=lambda b, x, y: b.power(x, b.convert(y, x.dtype)),
+    kernel=lambda k, x, y: k.binary("pow", x, k.convert(y, x.dtype)),
+)
