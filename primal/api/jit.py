@@ -21,7 +21,7 @@ from primal.api.operands import (
 from primal.api.stages import Lowered, Traced
 from primal.base import caches
 from primal.base.config import settings
-from primal.base.errors import api_boundary
+from primal.base.errors import api_boundary, filter_traceback
 from primal.base.pytree import LEAF, flatten, flatten_args, unflatten
 from primal.control.call import call
 from primal.engines.protocol import Device
@@ -127,24 +127,25 @@ class JitFunction:
         _live.add(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._plain and not kwargs and state.trace is root and not state.axes:
-            now = settings()
-            try:
-                key = (now.trace_key, *[a.aval for a in args])
+        try:
+            if self._plain and not kwargs and state.trace is root and not state.axes:
+                now = settings()
+                key = [now.trace_key]
                 for a in args:
-                    if a.placement is not None:
-                        return self._call_slowly(args, kwargs)
-            except AttributeError:
-                return self._call_slowly(args, kwargs)
-            found = self._fast.get(key)
-            if found is None or now.disable_jit:
-                return self._call_slowly(args, kwargs)
-            program, out_spec = found
-            results = program.run(args, None)
-            return results[0] if out_spec is LEAF else unflatten(out_spec, results)
-        return self._call_slowly(args, kwargs)
+                    if a.__class__ is not ArrayImpl or a.placement is not None:
+                        break
+                    key.append(a.aval)
+                else:
+                    found = self._fast.get(tuple(key))
+                    if found is not None and not now.disable_jit:
+                        program, out_spec = found
+                        results = program.run(args, None)
+                        return results[0] if out_spec is LEAF else unflatten(out_spec, results)
+            return self._call_slowly(args, kwargs)
+        except Exception as error:
+            filter_traceback(error)
+            raise
 
-    @api_boundary
     def _call_slowly(self, args: Any, kwargs: Any) -> Any:
         if settings().disable_jit:
             return self._fun(*args, **kwargs)

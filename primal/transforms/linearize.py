@@ -10,8 +10,10 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from primal.base.config import settings
 from primal.base.source import current_location
 from primal.ir.avals import Aval
+from primal.ir.check import check_closed
 from primal.ir.evaluate import eval_closed
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
 from primal.ir.op import Op, no_effects
@@ -349,9 +351,12 @@ def linearize_jaxpr(
         outvars=outvars,
         eqns=eqns,
     )
+    closed_linear = ClosedJaxpr(linear, program.consts)
+    if settings().enable_checks:
+        check_closed(closed_linear)
     return LinearizedJaxpr(
         known,
-        ClosedJaxpr(linear, program.consts),
+        closed_linear,
         tuple([i for _, i in forwarded]),
         len(fresh),
         tuple(out_active),

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.config import settings
 from primal.base.source import current_location, format_location
 from primal.ir.avals import Aval
+from primal.ir.check import check_closed
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
 from primal.ir.op import Op, no_effects
 from primal.ir.state import state
@@ -135,7 +137,10 @@ class StageTrace(Trace):
         outvars = [self.lift(x) for x in outs]
         self.alive = False
         jaxpr = Jaxpr(list(self.const_vars.values()), self.invars, outvars, self.eqns, None, debug)
-        return ClosedJaxpr(jaxpr, self.const_vals)
+        closed = ClosedJaxpr(jaxpr, self.const_vals)
+        if settings().enable_checks:
+            check_closed(closed)
+        return closed
 
 
 def stage(
