@@ -12,6 +12,7 @@ from primal.engines.protocol import Device
 from primal.ir.avals import Aval
 from primal.ir.trace import Array
 from primal.runtime import devices
+from primal.runtime.sharding import SingleDeviceSharding
 
 
 class Placement:
@@ -32,6 +33,34 @@ class Placement:
 
     device: Device
     committed: bool
+
+
+class Shard:
+    """One part of an array: its device, its index in the whole, its data."""
+
+    __slots__ = ("array", "device")
+
+    def __init__(self, array: ArrayImpl, device: Device) -> None:
+        self.array = array
+        self.device = device
+
+    @property
+    def data(self) -> ArrayImpl:
+        """The part as an array."""
+        return self.array
+
+    @property
+    def index(self) -> tuple[slice, ...]:
+        """The place of the part in the whole."""
+        return (slice(None),) * self.array.aval.ndim
+
+    @property
+    def replica_id(self) -> int:
+        """Which copy of the part this is."""
+        return 0
+
+    def __repr__(self) -> str:
+        return f"Shard(device={self.device!r}, index={self.index}, replica_id=0)"
 
 
 class ArrayImpl(Array):
@@ -155,6 +184,78 @@ class ArrayImpl(Array):
     def committed(self) -> bool:
         """Whether computations with the array must run on its device."""
         return self.placement is not None and self.placement.committed
+
+    @property
+    def sharding(self) -> SingleDeviceSharding:
+        """How the array lies on devices."""
+        return SingleDeviceSharding(self.device)
+
+    def devices(self) -> set[Device]:
+        """The devices that hold a part of the array."""
+        return {self.device}
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether this process can read all of the array."""
+        return True
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether every device of the array holds all of it."""
+        return True
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        """The parts of the array that this process can read."""
+        return [Shard(self, self.device)]
+
+    @property
+    def global_shards(self) -> list[Shard]:
+        """All parts of the array."""
+        return [Shard(self, self.device)]
+
+    def addressable_data(self, index: int) -> ArrayImpl:
+        """One of the addressable parts."""
+        return self.addressable_shards[index].data
+
+    def on_device_size_in_bytes(self) -> int:
+        """The memory the values take."""
+        return self.aval.size * self.aval.dtype.itemsize
+
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of the values; they must not be written to."""
+        if self.placement is not None and self.placement.device.platform != "cpu":
+            return self.buffer.unsafe_buffer_pointer()  # type: ignore[no-any-return]
+        return self.numpy().ctypes.data  # type: ignore[no-any-return]
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: Any = None,
+        copy: bool | None = None,
+    ) -> Any:
+        if self.placement is not None and self.placement.device.platform != "cpu":
+            return devices.export_dlpack(self.buffer, self.device, stream, max_version)
+        value = np.ascontiguousarray(self.numpy())
+        if dtypes.kind_of(self.aval.dtype) not in "biufc" or value.dtype.isbuiltin != 1:
+            buffer = devices.to_xla(value, self.device)
+            return devices.export_dlpack(buffer, self.device, stream, max_version)
+        # Arrays are immutable: a reader that cannot be told so gets values of its own.
+        shared = max_version is not None and max_version[0] >= 1 and not copy
+        view = value.view() if shared else value.copy()
+        if shared:
+            view.flags.writeable = False
+            return view.__dlpack__(stream=None, max_version=max_version)
+        return view.__dlpack__(stream=None)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        device = self.device
+        kind = {"cpu": 1, "gpu": 2, "cuda": 2}.get(device.platform)
+        if kind is None:
+            raise BufferError(f"[dlpack] expected a CPU or GPU array, got one on {device!r}.")
+        return kind, 0 if kind == 1 else device.id
 
     def is_deleted(self) -> bool:
         """Whether the array was deleted or donated."""

@@ -203,3 +203,9 @@ def wait(buffer: Any, device: Device) -> None:
     if type(buffer) is not np.ndarray:
         engine = xla_engine("cpu") if device.platform == "cpu" else device.engine
         engine.client.block_until_ready([buffer])
+
+
+def export_dlpack(buffer: Any, device: Device, stream: Any, max_version: Any) -> Any:
+    """A DLPack capsule of an XLA buffer."""
+    engine = xla_engine("cpu") if device.platform == "cpu" else device.engine
+    return engine.client.to_dlpack(buffer, stream, max_version)
