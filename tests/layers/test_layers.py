@@ -24,7 +24,10 @@ LAYERS = [
     {"engines"},
     {"runtime"},
     {"api"},
-    {"numpy", "scipy", "random", "nn", "lax", "image"},
+    {
+        "numpy", "scipy", "random", "nn", "lax", "image", "errors", "tree", "tree_util", "dtypes",
+        "typing", "stages", "sharding", "flatten_util", "dlpack", "test_util", "version",
+    },
     {"experimental", "example_libraries"},
     {"compat"},
 ]
