@@ -235,3 +235,29 @@ def test_reduce_precision() -> None:
     x = np.array([1.0 + 2**-12, np.pi], F4)
     got = one(lambda b, v: b.reduce_precision(v, 8, 7), x)
     np.testing.assert_array_equal(got, x.astype(ml_dtypes.bfloat16).astype(F4))
+
+
+def test_what_xla_lacks_for_some_dtypes() -> None:
+    u = np.array([0, 1, 200], "u1")
+    size, sign, square, conj = run(lambda b, v: (b.abs(v), b.sign(v), b.square(v), b.conj(v)), u)
+    np.testing.assert_array_equal(size, u)
+    assert sign.tolist() == [0, 1, 1]
+    np.testing.assert_array_equal(square, u * u)
+    np.testing.assert_array_equal(conj, u)
+    z = np.array([1 + 1j, complex(np.inf, 1), complex(1, np.nan), complex(0, -np.inf)])
+    finite, infinite = run(lambda b, v: (b.is_finite(v), b.is_inf(v)), z)
+    np.testing.assert_array_equal(finite, np.isfinite(z))
+    np.testing.assert_array_equal(infinite, np.isinf(z))
+
+
+def test_what_would_end_the_process_is_refused() -> None:
+    z = np.ones(2, "c8")
+    with pytest.raises(TypeError, match=r"\[remainder\] expected real operands, got complex64"):
+        one(lambda b, v: b.remainder(v, v), z)
+    for x, target in ((z, "f4"), (np.ones(2, bool), "u1"), (np.ones(2, "f4"), "c8")):
+        with pytest.raises(
+            TypeError, match=r"\[bitcast_convert\] expected dtypes that are neither"
+        ):
+            one(lambda b, v, t=target: b.bitcast_convert(v, t), x)
+    same = one(lambda b, v: b.bitcast_convert(v, "c8"), z)
+    np.testing.assert_array_equal(same, z)

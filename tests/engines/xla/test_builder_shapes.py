@@ -145,6 +145,12 @@ def test_shape_changes() -> None:
         _same(g, w)
 
 
+@pytest.mark.parametrize("dtype", [dtypes.int2, dtypes.uint2, dtypes.int4], ids=str)
+def test_concatenate_of_narrow_integers(dtype) -> None:
+    x = np.array([0, 1, 1]).astype(dtype)
+    _same(one(lambda b, v: b.concatenate((v, v), 0), x), np.concatenate([x, x]))
+
+
 def test_dynamic_slices_clamp() -> None:
     starts = [np.array(i, I4) for i in (1, 5, -3)]
     block, updated, scalar = run(

@@ -81,7 +81,7 @@ class Elementwise(Core):
     """out[i] depends on the operands at i, after scalars and size-1 dimensions are broadcast."""
 
     negate = _unary("negate")
-    sign = _unary("sign")
+    _sign = _unary("sign")
     floor = _unary("floor")
     ceil = _unary("ceil")
     round_nearest_even = _unary("round_nearest_even")
@@ -116,11 +116,10 @@ class Elementwise(Core):
     lgamma = _chlo_unary("lgamma")
     digamma = _chlo_unary("digamma")
     bessel_i1e = _chlo_unary("bessel_i1e")
-    square = _chlo_unary("square")
-    conj = _chlo_unary("conj")
+    _conj = _chlo_unary("conj")
 
-    is_finite = _predicate("stablehlo.is_finite")
-    is_inf = _predicate("chlo.is_inf")
+    _is_finite = _predicate("stablehlo.is_finite")
+    _is_inf = _predicate("chlo.is_inf")
     is_pos_inf = _predicate("chlo.is_pos_inf")
     is_neg_inf = _predicate("chlo.is_neg_inf")
 
@@ -128,7 +127,7 @@ class Elementwise(Core):
     subtract = _binary("subtract")
     multiply = _binary("multiply")
     divide = _binary("divide")
-    remainder = _binary("remainder")
+    _remainder = _binary("remainder")
     power = _binary("power")
     maximum = _binary("maximum")
     minimum = _binary("minimum")
@@ -176,11 +175,46 @@ class Elementwise(Core):
 
     def abs(self, x: Value) -> Value:
         """Absolute value; the modulus of a complex operand is real."""
+        if kind_of(x.aval.dtype) == "u":
+            return x
         part = REAL.get(x.aval.dtype)
         if part is None:
             return self.write(f"stablehlo.abs {x.name} : {x.type}", x.aval)
         out = Aval(x.aval.shape, part)
         return self.write(f"stablehlo.abs {x.name} : ({x.type}) -> {tensor(out)}", out)
+
+    def sign(self, x: Value) -> Value:
+        """-1, 0 or 1; x / |x| of a complex operand."""
+        if kind_of(x.aval.dtype) == "u":
+            return self.minimum(x, self.full_like(x, 1))
+        return self._sign(x)
+
+    def square(self, x: Value) -> Value:
+        """x * x."""
+        return self.multiply(x, x)
+
+    def conj(self, x: Value) -> Value:
+        """Complex conjugate; a real operand is its own."""
+        return self._conj(x) if x.aval.dtype in REAL else x
+
+    def is_finite(self, x: Value) -> Value:
+        """Neither infinite nor nan, in both parts."""
+        if x.aval.dtype in REAL:
+            return self.and_(self._is_finite(self.real(x)), self._is_finite(self.imag(x)))
+        return self._is_finite(x)
+
+    def is_inf(self, x: Value) -> Value:
+        """Infinite, in either part."""
+        if x.aval.dtype in REAL:
+            return self.or_(self._is_inf(self.real(x)), self._is_inf(self.imag(x)))
+        return self._is_inf(x)
+
+    def remainder(self, x: Value, y: Value) -> Value:
+        """x - y trunc(x / y), with the sign of x."""
+        if x.aval.dtype in REAL:
+            # XLA ends the process over it (0.10 to 0.12).
+            raise TypeError(f"[remainder] expected real operands, got {x.aval.dtype}.")
+        return self._remainder(x, y)
 
     def real(self, x: Value) -> Value:
         """Real part; a real operand is its own."""
@@ -276,6 +310,13 @@ class Elementwise(Core):
         """The same bits; a narrower dtype adds a last dimension, a wider one takes it away."""
         shape = x.aval.shape
         out = Aval(shape, dtype)
+        if out.dtype != x.aval.dtype and not {kind_of(out.dtype), kind_of(x.aval.dtype)} <= set(
+            "iuf"
+        ):
+            raise TypeError(
+                f"[bitcast_convert] expected dtypes that are neither bool nor complex, got "
+                f"{x.aval.dtype} to {out.dtype}."
+            )
         old, new = itemsize_bits(x.aval.dtype), itemsize_bits(out.dtype)
         if old > new:
             out = Aval((*shape, old // new), dtype)

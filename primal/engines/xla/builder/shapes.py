@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from primal.base.dtypes import int2, uint2
 from primal.engines.xla.builder.core import Ints, Region, Value, i64s, ints, kind_of
 from primal.engines.xla.builder.elementwise import Elementwise
 from primal.engines.xla.builder.types import tensor
@@ -20,6 +21,8 @@ MONOIDS = {
     "or": "or_",
     "xor": "xor",
 }
+# XLA ends the process over concatenated two-bit integers (0.10 to 0.12).
+_WIDER = {int2: np.dtype("i1"), uint2: np.dtype("u1")}
 
 
 def monoid_body(name: str) -> Region:
@@ -100,6 +103,11 @@ class Shapes(Elementwise):
 
     def concatenate(self, xs: Sequence[Value], dim: int) -> Value:
         """The operands one after the other along `dim`."""
+        dtype = xs[0].aval.dtype
+        wider = _WIDER.get(dtype)
+        if wider is not None:
+            joined = self.concatenate([self.convert(x, wider) for x in xs], dim)
+            return self.convert(joined, dtype)
         shape = list(xs[0].aval.shape)
         shape[dim] = sum([x.aval.shape[dim] for x in xs])
         out = Aval(tuple(shape), xs[0].aval.dtype)
