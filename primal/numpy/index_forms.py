@@ -1,0 +1,420 @@
+"""What an indexing expression means for an array of a given shape.
+
+`parse` turns every NumPy form (ints, slices, None, Ellipsis, masks, integer arrays, mixtures) into
+one entry per dimension and the order of the result's dimensions; reading (`indexing`) and writing
+(`at`) start from there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes, errors
+from primal.base.source import current_location, format_location
+from primal.ir.trace import Array, Tracer, literal
+from primal.numpy.creation import asarray
+from primal.numpy.promotion import broadcast_shapes, not_numeric
+from primal.ops.choose import convert_element_type, select_n
+from primal.ops.choose import min as minimum
+from primal.ops.elementwise import add, lt
+from primal.ops.shape import concatenate
+from primal.ops.spread import broadcast_in_dim
+from primal.runtime.array import ArrayImpl
+
+INT32 = np.dtype(np.int32)
+INT64 = np.dtype(np.int64)
+BOOL = np.dtype(np.bool_)
+NEW = -1
+"""In `Form.order`: a new dimension of size 1, as None asks for."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Span:
+    """What a slice names: `size` elements from `start`, `step > 0` apart, reversed if `flipped`."""
+
+    start: int
+    size: int
+    step: int
+    flipped: bool
+
+    @property
+    def extent(self) -> int:
+        """The number of elements from the first to the last named, both included."""
+        return (self.size - 1) * self.step + 1 if self.size else 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Form:
+    """An indexing expression for one shape.
+
+    `dims[i]` says what happens to dimension i: a Span, a Python int, or an integer array (NumPy's
+    when its values are known here, else an array of ours or a tracer; of no dimensions for a
+    traced scalar). `grown` are the dimensions of size 1 that boolean scalars index: the operand
+    gets them before anything else. `order` lists, as written, dimension numbers and NEW.
+    """
+
+    shape: tuple[int, ...]
+    grown: tuple[int, ...]
+    dims: tuple[Any, ...]
+    order: tuple[int, ...]
+
+    @property
+    def advanced(self) -> tuple[int, ...]:
+        """The dimensions indexed together: with a true array there, all ints and arrays."""
+        if any(np.ndim(d) for d in self.dims if is_array(d)):
+            return tuple([i for i, d in enumerate(self.dims) if type(d) is not Span])
+        return ()
+
+    @property
+    def index_shape(self) -> tuple[int, ...]:
+        """The common shape of the index arrays; ValueError when they do not broadcast."""
+        return broadcast_shapes(*[d.shape for d in self.dims if is_array(d)])
+
+    @property
+    def spans(self) -> list[int]:
+        """The dimensions that remain, in the operand's order."""
+        return [i for i, d in enumerate(self.dims) if type(d) is Span]
+
+    def layout(self) -> list[Any]:
+        """The result's dimensions: numbers of operand dimensions, NEW, and "index" once.
+
+        "index" stands for the dimensions of the index arrays: in place of the first of them where
+        all stand next to each other, in front otherwise.
+        """
+        together = self.advanced
+        if not together:
+            return [d for d in self.order if d == NEW or type(self.dims[d]) is Span]
+        places = [at for at, d in enumerate(self.order) if d in together]
+        rest: list[Any] = []
+        for at, d in enumerate(self.order):
+            if at == places[0] and places[-1] - places[0] + 1 == len(places):
+                rest.append("index")
+            if d not in together:
+                rest.append(d)
+        return rest if "index" in rest else ["index", *rest]
+
+    def result_shape(self) -> tuple[int, ...]:
+        """The shape of the indexed array."""
+        out: list[int] = []
+        for entry in self.layout():
+            if entry == "index":
+                out.extend(self.index_shape)
+            else:
+                out.append(1 if entry == NEW else self.dims[entry].size)
+        return tuple(out)
+
+
+def is_array(entry: Any) -> bool:
+    """Whether an entry of a Form is an integer array, known or traced."""
+    return type(entry) is not int and type(entry) is not Span
+
+
+# Parsing.
+
+
+def parse(index: Any, shape: tuple[int, ...]) -> Form:
+    """The meaning of `x[index]` for x of that shape; IndexError or TypeError where it has none."""
+    items = index if type(index) is tuple else _as_tuple(index)
+    entries = [_entry(item, at) for at, item in enumerate(items)]
+    used = sum([_consumed(e) for e in entries])
+    if used > len(shape):
+        raise IndexError(
+            f"[index] expected at most {len(shape)} indices, got {used}. Too many indices: array "
+            f"is {len(shape)}-dimensional, but {used} were indexed"
+        )
+    ellipses = [at for at, e in enumerate(entries) if e is Ellipsis]
+    if len(ellipses) > 1:
+        raise IndexError(
+            "[index] expected at most one Ellipsis, got "
+            f"{len(ellipses)}: an index can only have a single ellipsis ('...')"
+        )
+    place = ellipses[0] if ellipses else len(entries)
+    full = [slice(None)] * (len(shape) - used)
+    grown: list[int] = []
+    sizes: list[int] = []
+    dims: list[Any] = []
+    order: list[int] = []
+    taken = 0
+    for e in [*entries[:place], *full, *entries[place + 1 :]]:
+        if e is None:
+            order.append(NEW)
+            continue
+        if type(e) is _Mask and e.value.ndim == 0:
+            grown.append(len(sizes))
+            order.append(len(sizes))
+            sizes.append(1)
+            dims.append(np.zeros(int(e.value), INT32))
+            continue
+        if type(e) is _Mask:
+            found = e.nonzero(shape[taken : taken + e.value.ndim], taken)
+        else:
+            found = (_span(e, shape[taken]) if type(e) is slice else e,)
+        for entry in found:
+            order.append(len(sizes))
+            sizes.append(shape[taken])
+            dims.append(entry)
+            taken += 1
+    return Form(tuple(sizes), tuple(grown), tuple(dims), tuple(order))
+
+
+class _Mask:
+    """A boolean array whose values are known."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def nonzero(self, sizes: tuple[int, ...], first: int) -> tuple[Any, ...]:
+        """Per dimension, the coordinates of the true elements."""
+        if self.value.shape != sizes:
+            raise IndexError(
+                f"[index] expected a boolean index of shape {sizes} at dimension {first}, got "
+                f"{self.value.shape}: boolean index did not match shape of indexed array"
+            )
+        return tuple([c.astype(INT32) for c in np.nonzero(self.value)])
+
+
+def _consumed(entry: Any) -> int:
+    if entry is None or entry is Ellipsis:
+        return 0
+    return entry.value.ndim if type(entry) is _Mask else 1
+
+
+def _as_tuple(index: Any) -> tuple[Any, ...]:
+    if isinstance(index, tuple):
+        return tuple(index)
+    if isinstance(index, list):
+        raise TypeError(
+            f"[index] expected a tuple, an array or a scalar, got the list {index!r}. Using a "
+            "non-tuple sequence for multidimensional indexing is not allowed; use "
+            "`arr[array(seq)]` instead of `arr[seq]`."
+        )
+    return (index,)
+
+
+def _entry(item: Any, at: int) -> Any:
+    """One item of an index: None, Ellipsis, a slice of ints, an int, a mask or an array."""
+    kind = type(item)
+    if kind is int or item is None or item is Ellipsis:
+        return item
+    if kind is slice:
+        return _static_slice(item, at)
+    if kind is bool:
+        return _Mask(np.asarray(item))
+    if isinstance(item, Array):
+        return _array_entry(item, at)
+    if isinstance(item, np.ndarray | np.generic):
+        return _numpy_entry(item)
+    if isinstance(item, list | tuple):
+        array = _as_index_array(item)
+        return _array_entry(array, at) if isinstance(array, Array) else _numpy_entry(array)
+    if isinstance(item, str):
+        raise TypeError(
+            f"[index] expected integers, slices or arrays, got {item!r}: string indexing is not "
+            "supported. A structure of named arrays is a dict or a dataclass."
+        )
+    if isinstance(item, float | complex):
+        raise _not_integer(np.asarray(item).dtype)
+    convert = getattr(item, "__jax_array__", None)
+    if convert is not None:
+        return _array_entry(convert(), at)
+    try:
+        return operator.index(item)
+    except TypeError:
+        raise IndexError(
+            "[index] expected only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and "
+            f"integer or boolean arrays as indices, got {item!r} of type {kind}."
+        ) from None
+
+
+def _not_integer(dtype: Any) -> TypeError:
+    return TypeError(
+        "[index] expected an integer or boolean index, got one of dtype "
+        f"{dtype.name}. Indexer must have integer or boolean type, got indexer with type "
+        f"{dtype.name}. Convert it first with .astype(int)."
+    )
+
+
+def _numpy_entry(item: Any) -> Any:
+    dtype = item.dtype
+    if dtype == BOOL:
+        return _Mask(np.asarray(item))
+    if dtype.kind in "OUSMm":
+        raise not_numeric(item, dtype)
+    if not dtypes.issubdtype(dtype, np.integer):
+        raise _not_integer(dtype)
+    return int(item) if item.ndim == 0 else item
+
+
+def _array_entry(item: Any, at: int) -> Any:
+    dtype = item.aval.dtype
+    if dtype == BOOL:
+        return _Mask(known_mask(item))
+    if not dtypes.issubdtype(dtype, np.integer):
+        raise _not_integer(dtype)
+    # Scalars stay dynamic even when known: a loop over x[i] then repeats one program.
+    if type(item) is ArrayImpl and item.host is not None and item.aval.ndim:
+        return item.host
+    return item
+
+
+def known_mask(mask: Any) -> Any:
+    """The values of a boolean array; NonConcreteBooleanIndexError while they are not known."""
+    value = mask
+    while isinstance(value, Tracer):
+        inner = value.concrete()
+        if inner is None:
+            here = current_location()
+            raise errors.NonConcreteBooleanIndexError(
+                errors.explain(
+                    errors.MSG_MASK,
+                    f"a traced array with shape {mask.aval.short()}",
+                    where=format_location(here) if here else "",
+                    origin=value.origin(),
+                )
+            )
+        value = inner
+    return value.numpy()
+
+
+def _static_slice(item: slice, at: int) -> slice:
+    try:
+        return slice(
+            *[None if v is None else operator.index(v) for v in (item.start, item.stop, item.step)]
+        )
+    except errors.TracerIntegerConversionError:
+        raise IndexError(
+            f"[index] expected a slice of static integers, got {item} at position {at}: the shape "
+            "of the result would depend on its values. Slice entries must be static integers. For "
+            "a start known only at run time and a fixed size use\n"
+            "    primal.lax.dynamic_slice(x, (start,), (size,))\n"
+            "or select with primal.numpy.where and a mask."
+        ) from None
+
+
+def _span(s: slice, n: int) -> Span:
+    start, stop, step = s.indices(n)
+    size = len(range(start, stop, step))
+    if size <= 1:
+        return Span(min(max(start, 0), n), size, 1, False)
+    if step > 0:
+        return Span(start, size, step, False)
+    return Span(start + (size - 1) * step, size, -step, True)
+
+
+def _as_index_array(item: Any) -> Any:
+    """A nested sequence as one array: NumPy's, or ours where it holds arrays of ours."""
+    if holds_arrays(item):
+        return asarray(item)
+    array = np.asarray(item)
+    return array.astype(INT32) if array.size == 0 else array
+
+
+def holds_arrays(item: Any) -> bool:
+    """Whether a nested sequence holds arrays or tracers."""
+    if isinstance(item, list | tuple):
+        return any(holds_arrays(i) for i in item)
+    return isinstance(item, Array)
+
+
+# Index values.
+
+
+def position(i: int, n: int, wrap: bool) -> int:
+    """A static index counted from the front; out of bounds stays out of bounds."""
+    return i + n if wrap and i < 0 else i
+
+
+def positions(values: Any, n: int, wrap: bool, clip: bool) -> Any:
+    """Known indices as int32 (int64 for giants): wrapped, and clipped, or n where out of bounds."""
+    if values.dtype.kind == "u":
+        values = np.minimum(values, np.uint64(2**62)) if values.dtype.itemsize == 8 else values
+    values = values.astype(np.int64)
+    if wrap:
+        values = np.where(values < 0, values + n, values)
+    if clip:
+        values = np.clip(values, 0, max(n - 1, 0))
+    else:
+        values = np.where((values < 0) | (values >= n), n, values)
+    return values.astype(INT32 if n < 2**31 - 1 else INT64)
+
+
+def dynamic_positions(values: Any, n: int, wrap: bool) -> Any:
+    """Traced indices as int32 or int64, negative ones counted from the end.
+
+    Values that the index dtype cannot hold stay out of bounds rather than wrapping into them.
+    """
+    dtype = values.aval.dtype
+    if dtypes.issubdtype(dtype, np.unsignedinteger):
+        signed = INT64 if dtypes.itemsize_bits(dtype) == 64 else INT32
+        if dtypes.itemsize_bits(dtype) >= 32:
+            top = np.asarray(np.iinfo(signed).max, dtype)[()]
+            values = minimum(values, broadcast_in_dim(
+                top, shape=values.aval.shape, broadcast_dimensions=()))
+        return convert_element_type(values, new_dtype=signed, weak_type=False)
+    if dtypes.itemsize_bits(dtype) < 32:
+        values = convert_element_type(values, new_dtype=INT32, weak_type=False)
+    elif values.aval.weak_type:
+        values = convert_element_type(values, new_dtype=dtype, weak_type=False)
+    if not wrap:
+        return values
+    return select_n(lt(values, 0), values, add(values, n))
+
+
+def uniform_starts(starts: Sequence[Any]) -> list[Any]:
+    """Scalar starts, ints and traced ones, in one dtype."""
+    wide = any(_is_wide(s) for s in starts)
+    dtype = INT64 if wide else INT32
+    out = []
+    for s in starts:
+        if isinstance(s, int):
+            out.append(literal(s, dtype, False))
+        elif s.aval.dtype != dtype:
+            out.append(convert_element_type(s, new_dtype=dtype, weak_type=False))
+        else:
+            out.append(s)
+    return out
+
+
+def start_indices(components: Sequence[Any], batch: tuple[int, ...]) -> Any:
+    """Index components, each broadcasting to `batch`, side by side along a new last dimension.
+
+    NumPy's where all values are known.
+    """
+    if all(isinstance(c, int | np.ndarray) for c in components):
+        dtype = INT32 if all(_fits(c) for c in components) else INT64
+        out = np.empty((*batch, len(components)), dtype)
+        for k, c in enumerate(components):
+            out[..., k] = c
+        return out
+    dtype = INT64 if any(_is_wide(c) for c in components) else INT32
+    columns = []
+    for c in components:
+        if isinstance(c, int | np.ndarray):
+            c = np.broadcast_to(np.asarray(c, dtype), batch) if np.ndim(c) else np.asarray(c, dtype)
+            c = c[()] if c.ndim == 0 else c
+        elif c.aval.dtype != dtype:
+            c = convert_element_type(c, new_dtype=dtype, weak_type=False)
+        first = len(batch) - np.ndim(c)
+        columns.append(
+            broadcast_in_dim(
+                c, shape=(*batch, 1), broadcast_dimensions=tuple(range(first, len(batch)))
+            )
+        )
+    return columns[0] if len(columns) == 1 else concatenate(*columns, dimension=len(batch))
+
+
+def _fits(c: Any) -> bool:
+    return c < 2**31 if isinstance(c, int) else c.dtype == INT32
+
+
+def _is_wide(c: Any) -> bool:
+    if isinstance(c, int):
+        return c >= 2**31
+    return (c if isinstance(c, np.ndarray) else c.aval).dtype == INT64
