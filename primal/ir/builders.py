@@ -396,3 +396,16 @@ class HloBuilder(Protocol):
         matrix) is a column-major matrix. One-letter strings in `attributes` become LAPACK's chars.
         """
         ...
+
+    def host_call(
+        self,
+        callback: Callable[..., Any],
+        operands: Sequence[V],
+        outs: Sequence[Aval],
+        side_effect: bool = False,
+    ) -> list[V]:
+        """`callback(*arrays)` on the host, in Python; it returns NumPy arrays of the avals `outs`.
+
+        Nothing orders two calls with side effects but their operands.
+        """
+        ...

@@ -19,6 +19,16 @@ class XlaEngine:
 
     Nothing of XLA is loaded until a device is asked for. `num_devices`, for the CPU, defaults to
     `config.num_cpu_devices`.
+
+    >>> from primal.ir.avals import Aval
+    >>> from primal.ir.jaxpr import Jaxpr, Var
+    >>> x = Var(Aval((3,), np.dtype('float32')))
+    >>> engine = XlaEngine("cpu")
+    >>> device = engine.devices()[0]
+    >>> identity = engine.compile(ClosedJaxpr(Jaxpr([], [x], [x], [])), device=device)
+    >>> (y,) = identity.execute([engine.put(np.arange(3, dtype='float32'), device)])
+    >>> engine.get(y)
+    array([0., 1., 2.], dtype=float32)
     """
 
     name = "xla"

@@ -49,6 +49,16 @@ def lower_jaxpr(
 
     A donated input is aliased to the first free output of its type; without one the donation is
     dropped. `locations` adds the user's lines, which XLA shows in profiles and errors.
+
+    >>> from primal.ir.jaxpr import Var
+    >>> x = Var(Aval((3,), np.dtype('float32')))
+    >>> print(lower_jaxpr(ClosedJaxpr(Jaxpr([], [x], [x], [])), "identity").text)
+    module @identity {
+      func.func public @main(%arg0: tensor<3xf32>) -> (tensor<3xf32>) {
+        return %arg0 : tensor<3xf32>
+      }
+    }
+    <BLANKLINE>
     """
     jaxpr = closed.jaxpr
     low = Lowering(platform, locations)
@@ -64,9 +74,8 @@ def lower_jaxpr(
         else f"{a.name}: {a.type}"
         for i, a in enumerate((*args, *extra))
     ]
-    body = "\n".join(low.lines)
-    main = f"func.func public @main({', '.join(heads)}) -> ({', '.join(types)}) {{\n{body}\n}}"
-    text = f"module @{_symbol(name)} {{\n" + "\n".join([main, *low.functions]) + "\n}\n"
+    main = _function_text("public @main", heads, types, low.lines)
+    text = f"module @{_symbol(name)} {{\n" + "".join([main, *low.functions]) + "}\n"
     signature = Signature(
         tuple([a.aval for a in (*args, *extra)]),
         tuple([v.aval for v in jaxpr.outvars]),
@@ -181,11 +190,8 @@ class Lowering(Builder):
         outs = self.inline(closed, *args)
         types = [x.type for x in outs]
         self.finish(outs, types)
-        heads = ", ".join([f"{a.name}: {a.type}" for a in args])
-        body = "\n".join(self.lines)
-        self.functions.append(
-            f"func.func private @{name}({heads}) -> ({', '.join(types)}) {{\n{body}\n}}"
-        )
+        heads = [f"{a.name}: {a.type}" for a in args]
+        self.functions.append(_function_text(f"private @{name}", heads, types, self.lines))
         self.lines, self.count, self.scopes, self.in_main = kept
         return name
 
@@ -206,6 +212,22 @@ class Lowering(Builder):
             if text[0] in '%"' or text.startswith(("}) :", "stablehlo.custom_call", "func.call")):
                 if not text.endswith("({") and " loc(" not in text:
                     lines[i] = text + mark
+
+
+def _function_text(
+    name: str, heads: Sequence[str], types: Sequence[str], lines: Sequence[str]
+) -> str:
+    """A function with its body indented by regions."""
+    text = [f"  func.func {name}({', '.join(heads)}) -> ({', '.join(types)}) {{"]
+    indent = "    "
+    for line in lines:
+        if line[0] == "}":
+            indent = indent[2:]
+        text.append(indent + line)
+        if line[-1] == "{":
+            indent += "  "
+    text.append("  }\n")
+    return "\n".join(text)
 
 
 def _wrong_result(eqn: Eqn, aval: Aval, value: Value) -> Exception:

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -227,6 +228,44 @@ def test_errors_name_the_op_and_the_line() -> None:
                 f"While lowering `xla-test-bad` at test_lower.py:{user.__code__.co_firstlineno} "
                 f"({user.__qualname__})."
             ]
+
+
+def test_regions_are_indented() -> None:
+    step = Program(V4)
+    doubled = step.close(step.do(SIN, step.invars[0]))
+    p = Program(V4)
+    lines = lower_jaxpr(p.close(p.do(REPEAT, p.invars[0], jaxpr=doubled, n=5))).text.split("\n")
+    depth = {line.strip(): len(line) - len(line.lstrip()) for line in lines}
+    assert depth["func.func public @main(%arg0: tensor<4xf32>) -> (tensor<4xf32>) {"] == 2
+    assert next(d for t, d in depth.items() if "stablehlo.while" in t) == 4
+    assert next(d for t, d in depth.items() if "stablehlo.sine" in t) == 6
+    assert next(d for t, d in depth.items() if t.startswith("return")) == 4
+
+
+def test_threads_lower_compile_and_run_together() -> None:
+    device = ENGINE.devices()[0]
+    failures = []
+
+    def work(k: int) -> None:
+        try:
+            for n in range(3):
+                p = Program(V4)
+                y = p.invars[0]
+                for _ in range(n + 1):
+                    y = p.do(MUL, y, Literal(np.float32(k), Aval((), F4)))
+                exe = ENGINE.compile(p.close(y), device=device)
+                for _ in range(20):
+                    (out,) = exe.execute([ENGINE.put(X, device)])
+                    np.testing.assert_array_equal(ENGINE.get(out), X * np.float32(k) ** (n + 1))
+        except Exception as e:
+            failures.append(e)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert failures == []
 
 
 def test_symbols_are_legal_names() -> None:

@@ -19,7 +19,17 @@ _COMPLEX_ROUTINES = {"syevd": "heevd", "orgqr": "ungqr", "ormqr": "unmqr", "sytr
 
 
 class Control(Windows):
-    """Operations with regions that see outside, and operations XLA does not open."""
+    """Operations with regions that see outside, and operations XLA does not open.
+
+    >>> b = Control()
+    >>> x = b.fresh(Aval((2,), np.dtype('float32')))
+    >>> b.add(b.sine(x), b.constant(1.0, 'float32'))
+    Value(%3: tensor<2xf32>)
+    >>> print(*b.lines, sep="\\n")
+    %1 = stablehlo.sine %0 : tensor<2xf32>
+    %2 = stablehlo.constant dense<1.000000e+00> : tensor<2xf32>
+    %3 = stablehlo.add %1, %2 : tensor<2xf32>
+    """
 
     def while_(self, cond: Region, body: Region, inits: Sequence[Value]) -> list[Value]:
         """Repeats body while cond holds; both take the carry and may mention outer values."""
