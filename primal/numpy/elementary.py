@@ -1,0 +1,403 @@
+"""Functions of one operand, element by element: exponentials, trigonometry, rounding, parts.
+
+Integer and boolean operands become floats where the function is one of real numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes
+from primal.ir.state import state
+from primal.ir.trace import Array, literal
+from primal.numpy.promotion import (
+    BOOL,
+    ArrayLike,
+    from_literal,
+    operand,
+    promote_dtypes_inexact,
+)
+from primal.ops import elementwise as ops
+from primal.ops.spread import full_like_aval
+
+_floating: set[Any] = set()  # avals seen here that need no conversion
+
+
+def inexact(name: str, x: Any) -> Any:
+    """x as an operand of a floating or complex dtype."""
+    try:
+        if x.aval in _floating:
+            return x
+    except AttributeError:
+        pass  # a scalar or a NumPy array
+    (out,) = promote_dtypes_inexact(name, x)
+    if out is x:
+        _floating.add(x.aval)
+    return out
+
+
+# Exponentials and logarithms.
+
+
+def exp(x: ArrayLike, /) -> Array:
+    """e to the power x, element by element.
+
+    >>> jnp.exp(jnp.array([0., 1.]))
+    Array([1.       , 2.7182817], dtype=float32)
+    """
+    return state.trace.process(ops.exp, (inexact("exp", x),), {})
+
+
+def expm1(x: ArrayLike, /) -> Array:
+    """exp(x) - 1 without loss of digits near 0.
+
+    >>> jnp.expm1(1e-8)
+    Array(1.e-08, dtype=float32, weak_type=True)
+    """
+    return state.trace.process(ops.expm1, (inexact("expm1", x),), {})
+
+
+def log(x: ArrayLike, /) -> Array:
+    """The natural logarithm; nan for negative reals, -inf at 0.
+
+    >>> jnp.log(jnp.array([1., 0., -1.]))
+    Array([  0., -inf,  nan], dtype=float32)
+    """
+    return state.trace.process(ops.log, (inexact("log", x),), {})
+
+
+def log1p(x: ArrayLike, /) -> Array:
+    """log(1 + x) without loss of digits near 0.
+
+    >>> jnp.log1p(1e-8)
+    Array(1.e-08, dtype=float32, weak_type=True)
+    """
+    return state.trace.process(ops.log1p, (inexact("log1p", x),), {})
+
+
+def log2(x: ArrayLike, /) -> Array:
+    """The logarithm to base 2.
+
+    >>> jnp.log2(jnp.array([1., 8.]))
+    Array([0., 3.], dtype=float32)
+    """
+    return _log_to(inexact("log2", x), 2.0)
+
+
+def log10(x: ArrayLike, /) -> Array:
+    """The logarithm to base 10.
+
+    >>> jnp.log10(jnp.array([1., 100.]))
+    Array([0., 2.], dtype=float32)
+    """
+    return _log_to(inexact("log10", x), 10.0)
+
+
+def _log_to(x: Any, base: float) -> Array:
+    return ops.div(ops.log(x), literal(np.log(base), x.aval.dtype, x.aval.weak_type))
+
+
+def sqrt(x: ArrayLike, /) -> Array:
+    """The square root; nan for negative reals.
+
+    >>> jnp.sqrt(jnp.array([4, 9]))
+    Array([2., 3.], dtype=float32)
+    """
+    return state.trace.process(ops.sqrt, (inexact("sqrt", x),), {})
+
+
+# Trigonometry.
+
+
+def sin(x: ArrayLike, /) -> Array:
+    """The sine of x in radians.
+
+    >>> jnp.sin(jnp.array([0., jnp.pi / 2]))
+    Array([0., 1.], dtype=float32)
+    """
+    return state.trace.process(ops.sin, (inexact("sin", x),), {})
+
+
+def cos(x: ArrayLike, /) -> Array:
+    """The cosine of x in radians.
+
+    >>> jnp.cos(jnp.array([0., jnp.pi]))
+    Array([ 1., -1.], dtype=float32)
+    """
+    return state.trace.process(ops.cos, (inexact("cos", x),), {})
+
+
+def tan(x: ArrayLike, /) -> Array:
+    """The tangent of x in radians.
+
+    >>> jnp.tan(0.)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return state.trace.process(ops.tan, (inexact("tan", x),), {})
+
+
+def tanh(x: ArrayLike, /) -> Array:
+    """The hyperbolic tangent.
+
+    >>> jnp.tanh(jnp.array([0., jnp.inf]))
+    Array([0., 1.], dtype=float32)
+    """
+    return state.trace.process(ops.tanh, (inexact("tanh", x),), {})
+
+
+def deg2rad(x: ArrayLike, /) -> Array:
+    """Degrees as radians.
+
+    >>> jnp.deg2rad(180.)
+    Array(3.1415927, dtype=float32, weak_type=True)
+    """
+    x = inexact("deg2rad", x)
+    return ops.mul(x, literal(np.pi / 180, x.aval.dtype, x.aval.weak_type))
+
+
+def rad2deg(x: ArrayLike, /) -> Array:
+    """Radians as degrees.
+
+    >>> jnp.rad2deg(jnp.pi)
+    Array(180., dtype=float32, weak_type=True)
+    """
+    x = inexact("rad2deg", x)
+    return ops.mul(x, literal(180 / np.pi, x.aval.dtype, x.aval.weak_type))
+
+
+radians, degrees = deg2rad, rad2deg
+
+
+# Sign, magnitude, rounding.
+
+
+def abs(x: ArrayLike, /) -> Array:
+    """The absolute value; of complex numbers the modulus, a real number.
+
+    >>> jnp.abs(jnp.array([-1, 2]))
+    Array([1, 2], dtype=int32)
+    """
+    x = operand("abs", x)
+    dtype = x.aval.dtype
+    if dtype == BOOL or dtypes.issubdtype(dtype, np.unsignedinteger):
+        return from_literal(x)
+    return ops.abs(x)
+
+
+absolute = abs
+
+
+def fabs(x: ArrayLike, /) -> Array:
+    """The absolute value in floating point; TypeError for complex numbers.
+
+    >>> jnp.fabs(jnp.array([-1, 2]))
+    Array([1., 2.], dtype=float32)
+    """
+    x = inexact("fabs", x)
+    if x.aval.dtype.kind == "c":
+        raise TypeError(
+            "ufunc 'fabs' does not support complex dtypes. Use abs, which gives the modulus."
+        )
+    return ops.abs(x)
+
+
+def sign(x: ArrayLike, /) -> Array:
+    """-1, 0 or 1 with the sign of x; x / |x| for complex numbers.
+
+    >>> jnp.sign(jnp.array([-2., 0., 3.]))
+    Array([-1.,  0.,  1.], dtype=float32)
+    """
+    return ops.sign(operand("sign", x))
+
+
+def floor(x: ArrayLike, /) -> Array:
+    """The largest integer not above x, in x's dtype.
+
+    >>> jnp.floor(jnp.array([-1.5, 1.5]))
+    Array([-2.,  1.], dtype=float32)
+    """
+    return _rounded("floor", ops.floor, x)
+
+
+def ceil(x: ArrayLike, /) -> Array:
+    """The smallest integer not below x, in x's dtype.
+
+    >>> jnp.ceil(jnp.array([-1.5, 1.5]))
+    Array([-1.,  2.], dtype=float32)
+    """
+    return _rounded("ceil", ops.ceil, x)
+
+
+def _rounded(name: str, op: Any, x: Any) -> Array:
+    x = operand(name, x)
+    if dtypes.issubdtype(x.aval.dtype, np.integer) or x.aval.dtype == BOOL:
+        return from_literal(x)
+    return op(x)
+
+
+def trunc(x: ArrayLike) -> Array:
+    """x without its fraction, in x's dtype.
+
+    >>> jnp.trunc(jnp.array([-1.5, 1.5]))
+    Array([-1.,  1.], dtype=float32)
+    """
+    x = operand("trunc", x)
+    if dtypes.issubdtype(x.aval.dtype, np.integer) or x.aval.dtype == BOOL:
+        return from_literal(x)
+    negative = ops.lt(x, literal(0, x.aval.dtype, False))
+    return ops.select_n(negative, ops.floor(x), ops.ceil(x))
+
+
+# Classes of numbers: results are bool.
+
+
+def isfinite(x: ArrayLike, /) -> Array:
+    """Whether x is neither inf nor nan; True for integers.
+
+    >>> jnp.isfinite(jnp.array([1., jnp.inf, jnp.nan]))
+    Array([ True, False, False], dtype=bool)
+    """
+    x = operand("isfinite", x)
+    dtype = x.aval.dtype
+    if dtype.kind == "c":
+        return ops.bitwise_and(ops.is_finite(ops.real(x)), ops.is_finite(ops.imag(x)))
+    return ops.is_finite(x) if dtypes.issubdtype(dtype, np.floating) else _constant(x, True)
+
+
+def isnan(x: ArrayLike, /) -> Array:
+    """Whether x is nan; False for integers.
+
+    >>> jnp.isnan(jnp.array([1., jnp.nan]))
+    Array([False,  True], dtype=bool)
+    """
+    x = operand("isnan", x)
+    return ops.ne(x, x) if dtypes.issubdtype(x.aval.dtype, np.inexact) else _constant(x, False)
+
+
+def isinf(x: ArrayLike, /) -> Array:
+    """Whether x is inf or -inf, or has such a part; False for integers.
+
+    >>> jnp.isinf(jnp.array([1., -jnp.inf]))
+    Array([False,  True], dtype=bool)
+    """
+    x = operand("isinf", x)
+    dtype = x.aval.dtype
+    if dtype.kind == "c":
+        return ops.bitwise_or(isinf(ops.real(x)), isinf(ops.imag(x)))
+    if not dtypes.issubdtype(dtype, np.floating):
+        return _constant(x, False)
+    return ops.eq(ops.abs(x), literal(np.inf, dtype, False))
+
+
+def isposinf(x: ArrayLike, /, out: None = None) -> Array:
+    """Whether x is inf.
+
+    >>> jnp.isposinf(jnp.array([jnp.inf, -jnp.inf]))
+    Array([ True, False], dtype=bool)
+    """
+    return _is_signed_inf("isposinf", x, np.inf, out)
+
+
+def isneginf(x: ArrayLike, /, out: None = None) -> Array:
+    """Whether x is -inf.
+
+    >>> jnp.isneginf(jnp.array([jnp.inf, -jnp.inf]))
+    Array([False,  True], dtype=bool)
+    """
+    return _is_signed_inf("isneginf", x, -np.inf, out)
+
+
+def _is_signed_inf(name: str, x: Any, value: float, out: Any) -> Array:
+    if out is not None:
+        raise NotImplementedError(f"The 'out' argument to {name} is not supported.")
+    x = operand(name, x)
+    dtype = x.aval.dtype
+    if dtype.kind == "c":
+        raise ValueError(f"{name} is not well defined for complex data types: {dtype.name}")
+    if not dtypes.issubdtype(dtype, np.floating):
+        return _constant(x, False)
+    return ops.eq(x, literal(value, dtype, False))
+
+
+def _constant(x: Any, value: bool) -> Array:
+    return full_like_aval(x.aval.strong().with_dtype(BOOL), value)
+
+
+# Parts of complex numbers.
+
+
+def real(val: ArrayLike, /) -> Array:
+    """The real part.
+
+    >>> jnp.real(jnp.array([1 + 2j]))
+    Array([1.], dtype=float32)
+    """
+    x = operand("real", val)
+    return ops.real(x) if x.aval.dtype.kind == "c" else from_literal(x)
+
+
+def imag(val: ArrayLike, /) -> Array:
+    """The imaginary part; zeros for real numbers.
+
+    >>> jnp.imag(jnp.array([1 + 2j]))
+    Array([2.], dtype=float32)
+    """
+    x = operand("imag", val)
+    return ops.imag(x) if x.aval.dtype.kind == "c" else full_like_aval(x.aval, 0)
+
+
+def conjugate(x: ArrayLike, /) -> Array:
+    """The complex conjugate; real numbers are their own.
+
+    >>> jnp.conjugate(jnp.array([1 + 2j]))
+    Array([1.-2.j], dtype=complex64)
+    """
+    x = operand("conjugate", x)
+    return ops.conj(x) if x.aval.dtype.kind == "c" else from_literal(x)
+
+
+conj = conjugate
+
+
+def iscomplex(x: ArrayLike) -> Array:
+    """Whether the imaginary part is not zero.
+
+    >>> jnp.iscomplex(jnp.array([1 + 1j, 1]))
+    Array([ True, False], dtype=bool)
+    """
+    i = imag(x)
+    return ops.ne(i, literal(0, i.dtype, False))
+
+
+def isreal(x: ArrayLike) -> Array:
+    """Whether the imaginary part is zero.
+
+    >>> jnp.isreal(jnp.array([1 + 1j, 1]))
+    Array([False,  True], dtype=bool)
+    """
+    i = imag(x)
+    return ops.eq(i, literal(0, i.dtype, False))
+
+
+def iscomplexobj(x: Any) -> bool:
+    """Whether the dtype is complex.
+
+    >>> jnp.iscomplexobj(1j)
+    True
+    """
+    return x is not None and dtypes.issubdtype(_dtype_of_anything(x), np.complexfloating)
+
+
+def isrealobj(x: Any) -> bool:
+    """Whether the dtype is not complex.
+
+    >>> jnp.isrealobj(1.0)
+    True
+    """
+    return not iscomplexobj(x)
+
+
+def _dtype_of_anything(x: Any) -> Any:
+    return getattr(x, "dtype", None) or np.asarray(x).dtype

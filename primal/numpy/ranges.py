@@ -1,0 +1,327 @@
+"""Arrays by rule: ranges, identity and triangular matrices, grids."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes, errors
+from primal.ir.avals import canonical_shape
+from primal.ir.trace import Array, Tracer, literal
+from primal.numpy.creation import array, filled, placed
+from primal.numpy.promotion import (
+    BOOL,
+    ArrayLike,
+    DTypeLike,
+    array_operand,
+    convert,
+    operand,
+    promote_dtypes_inexact,
+    promoted_dtype,
+    to_shape,
+    with_rank,
+)
+from primal.ops import elementwise as ops
+from primal.ops import shape as shape_ops
+from primal.ops.spread import broadcast_in_dim
+
+
+def _static(name: str, argument: str, x: Any) -> Any:
+    """A concrete number for a range; ConcretizationTypeError for traced values."""
+    if isinstance(x, Tracer):
+        raise errors.ConcretizationTypeError(
+            f"Abstract tracer value encountered where concrete value is expected: traced array "
+            f"with shape {x.aval}. It arose in the jnp.{name} argument '{argument}': the length "
+            "of the result must be known while tracing. Mark the value static, or use NumPy for "
+            f"it. {x.origin()}"
+        )
+    value = np.asarray(x)
+    if value.ndim:
+        raise TypeError(
+            f"[{name}] expected scalars, got {argument} of shape {value.shape}: arange requires "
+            "scalar arguments."
+        )
+    return value[()]
+
+
+def arange(
+    start: Any,
+    stop: Any = None,
+    step: Any = None,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """start, start + step, … below stop; one argument is the stop.
+
+    Integers give int32, floats float32. All arguments must be concrete: the length is static.
+
+    >>> jnp.arange(3)
+    Array([0, 1, 2], dtype=int32)
+    >>> jnp.arange(1, 2, 0.25)
+    Array([1.  , 1.25, 1.5 , 1.75], dtype=float32)
+    """
+    if stop is None and step is not None:
+        start, stop = 0, start
+    given = {"stop": start} if stop is None else {"start": start, "stop": stop, "step": step}
+    values = {k: _static("arange", k, v) for k, v in given.items() if v is not None}
+    if dtype is None:
+        operands = [operand("arange", v) for v in given.values() if v is not None]
+        kind = promoted_dtype(operands)[0]
+        dtype = dtypes.python_scalar_dtype(int) if kind == BOOL else kind
+    else:
+        dtype = dtypes.check_user_dtype_supported(dtype, "arange")
+    first, last, by = values.get("start", 0), values["stop"], values.get("step", 1)
+    if by == 0:
+        raise ZeroDivisionError("[arange] expected a step other than 0, got 0: division by zero")
+    if any(np.iscomplexobj(v) for v in (first, last, by)):
+        raise TypeError("[arange] expected real arguments, got complex numbers.")
+    size = _range_size(first, last, by)
+    if dtype == BOOL:
+        return placed(array(np.arange(first, last, by).astype(bool)), device)
+    out = shape_ops.iota(shape=(size,), dtype=dtype, dimension=0)
+    if by != 1:
+        out = ops.mul(literal(by, dtype, False), out)
+    if stop is not None and (first != 0 or by != 1):
+        out = ops.add(literal(first, dtype, False), out)
+    return placed(out, device)
+
+
+def _range_size(first: Any, last: Any, by: Any) -> int:
+    values = [operator.index(v) if isinstance(v, np.integer | np.bool_ | int) else float(v)
+              for v in (first, last, by)]
+    return max(0, math.ceil((values[1] - values[0]) / values[2])) if not all(
+        isinstance(v, int) for v in values
+    ) else max(0, -((values[0] - values[1]) // values[2]))
+
+
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """`num` numbers at equal distances from start to stop, along a new axis.
+
+    With `retstep` the pair (numbers, distance). Raises ValueError for negative `num`.
+
+    >>> jnp.linspace(0, 1, 5)
+    Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    """
+    num = _count("linspace", num)
+    given = promote_dtypes_inexact("linspace", start, stop)
+    target = given[0].aval.dtype
+    if dtype is not None:
+        target = dtypes.check_user_dtype_supported(dtype, "linspace")
+    work = given[0].aval.dtype
+    lo, hi = (convert(x, work) for x in given)
+    shape = np.broadcast_shapes(lo.aval.shape, hi.aval.shape)
+    lo, hi = to_shape(lo, shape), to_shape(hi, shape)
+    div = num - 1 if endpoint else num
+    nan = literal(np.nan, work, False)
+    delta = ops.div(ops.sub(hi, lo), literal(div, work, False)) if div > 0 else to_shape(nan, shape)
+    rank = len(shape) + 1
+    if num == 0:
+        out = filled((0, *shape), 0, work)
+    elif num == 1:
+        out = to_shape(lo, (1, *shape))
+    else:
+        inner = shape_ops.iota(shape=(div,), dtype=work, dimension=0)
+        t = ops.div(inner, literal(div, work, False))
+        t = broadcast_in_dim(t, shape=(div,) + (1,) * (rank - 1), broadcast_dimensions=(0,))
+        lo, hi = with_rank(lo, rank), with_rank(hi, rank)
+        out = ops.add(ops.mul(lo, ops.sub(literal(1, work, False), t)), ops.mul(hi, t))
+        if endpoint:
+            out = shape_ops.concatenate(out, hi, dimension=0)
+    if dtypes.issubdtype(target, np.integer):
+        out = ops.floor(out)
+    out = shape_ops.moveaxis(convert(out, target), 0, axis % rank)
+    out = placed(out, device)
+    return (out, delta) if retstep else out
+
+
+def _count(name: str, num: Any) -> int:
+    try:
+        count = operator.index(num)
+    except errors.TracerIntegerConversionError:
+        raise errors.ConcretizationTypeError(
+            "Abstract tracer value encountered where concrete value is expected: It arose in the "
+            f"jnp.{name} argument 'num': the length of the result must be known while tracing."
+        ) from None
+    if count < 0:
+        raise ValueError(f"Number of samples, {count}, must be non-negative.")
+    return count
+
+
+# Matrices.
+
+
+def eye(
+    N: int,
+    M: int | None = None,
+    k: int = 0,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+) -> Array:
+    """The N × M matrix with ones on diagonal k and zeros elsewhere.
+
+    >>> jnp.eye(2, 3, k=1)
+    Array([[0., 1., 0.],
+           [0., 0., 1.]], dtype=float32)
+    """
+    dtype = dtypes.check_user_dtype_supported(float if dtype is None else dtype, "eye")
+    shape = canonical_shape((N, N if M is None else M))
+    rows, columns = _rows_columns(shape)
+    hit = ops.eq(ops.add(rows, literal(operator.index(k), rows.dtype, False)), columns)
+    return placed(convert(hit, dtype), device)
+
+
+def _rows_columns(shape: tuple[int, ...]) -> list[Any]:
+    """The row and column index of every entry of (stacks of) matrices."""
+    int32 = np.dtype(np.int32)
+    n = len(shape)
+    return [shape_ops.iota(shape=shape, dtype=int32, dimension=d) for d in (n - 2, n - 1)]
+
+
+def identity(n: int, dtype: DTypeLike | None = None) -> Array:
+    """The n × n identity matrix.
+
+    >>> jnp.identity(2)
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
+    return eye(n, dtype=dtype)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
+    """The N × M matrix with ones on and below diagonal k.
+
+    >>> jnp.tri(2, 3)
+    Array([[1., 0., 0.],
+           [1., 1., 0.]], dtype=float32)
+    """
+    dtype = dtypes.check_user_dtype_supported(float if dtype is None else dtype, "tri")
+    return convert(_lower(canonical_shape((N, N if M is None else M)), k), dtype)
+
+
+def _lower(shape: tuple[int, ...], k: int) -> Any:
+    """Whether each entry is on or below diagonal k."""
+    rows, columns = _rows_columns(shape)
+    return ops.ge(ops.add(rows, literal(operator.index(k), rows.dtype, False)), columns)
+
+
+def _triangle(name: str, m: Any, k: int, keep_lower: bool) -> Array:
+    x = array_operand(name, m)
+    if x.ndim < 2:
+        raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D")
+    zero = filled(x.shape, 0, x.dtype)
+    if keep_lower:
+        return ops.select_n(_lower(x.shape, k), zero, x)
+    return ops.select_n(_lower(x.shape, k - 1), x, zero)
+
+
+def tril(m: ArrayLike, k: int = 0) -> Array:
+    """Matrices with zeros above diagonal k; ValueError below two dimensions.
+
+    >>> jnp.tril(jnp.ones((2, 2)))
+    Array([[1., 0.],
+           [1., 1.]], dtype=float32)
+    """
+    return _triangle("tril", m, k, True)
+
+
+def triu(m: ArrayLike, k: int = 0) -> Array:
+    """Matrices with zeros below diagonal k; ValueError below two dimensions.
+
+    >>> jnp.triu(jnp.ones((2, 2)))
+    Array([[1., 1.],
+           [0., 1.]], dtype=float32)
+    """
+    return _triangle("triu", m, k, False)
+
+
+# Grids.
+
+
+def meshgrid(
+    *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> list[Array]:
+    """Coordinate arrays of the grid over one-dimensional arrays.
+
+    indexing 'xy' swaps the first two axes. Raises ValueError for other words, for copy=False and
+    for operands of more than one dimension.
+
+    >>> a, b = jnp.meshgrid(jnp.arange(2), jnp.arange(3), indexing="ij")
+    >>> b
+    Array([[0, 1, 2],
+           [0, 1, 2]], dtype=int32)
+    """
+    args = [array_operand("meshgrid", x, i) for i, x in enumerate(xi)]
+    if not copy:
+        raise ValueError("jax.numpy.meshgrid only supports copy=True")
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
+    if any(x.ndim > 1 for x in args):
+        raise ValueError(
+            f"Arguments to jax.numpy.meshgrid must be at most 1D, got shapes "
+            f"{[x.shape for x in args]}"
+        )
+    swap = indexing == "xy" and len(args) >= 2
+    sizes = [x.size for x in args]
+    places = list(range(len(args)))
+    if swap:
+        places[0], places[1] = 1, 0
+        sizes[0], sizes[1] = sizes[1], sizes[0]
+    out = []
+    for x, place in zip(args, places, strict=True):
+        shape = tuple([n if not sparse or i == place else 1 for i, n in enumerate(sizes)])
+        flat = x if x.ndim else shape_ops.reshape(x, shape=(1,))
+        out.append(broadcast_in_dim(flat, shape=shape, broadcast_dimensions=(place,)))
+    return out
+
+
+def indices(
+    dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False
+) -> Any:
+    """The index along each dimension of a grid, stacked (a tuple when `sparse`).
+
+    >>> jnp.indices((2, 2))[0]
+    Array([[0, 0],
+           [1, 1]], dtype=int32)
+    """
+    dtype = dtypes.check_user_dtype_supported(int if dtype is None else dtype, "indices")
+    shape = canonical_shape(dimensions)
+    out = []
+    for i, n in enumerate(shape):
+        target = tuple([n if j == i else 1 for j in range(len(shape))]) if sparse else shape
+        out.append(shape_ops.iota(shape=target, dtype=dtype, dimension=i))
+    if sparse:
+        return tuple(out)
+    if not out:
+        return filled((0,), 0, dtype)
+    return shape_ops.concatenate(*[with_rank(x, len(shape) + 1) for x in out], dimension=0)
+
+
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: DTypeLike = float, **kwargs: Any
+) -> Any:
+    """`function` of the index arrays of a shape.
+
+    >>> jnp.fromfunction(jnp.add, (2, 2), dtype=int)
+    Array([[0, 1],
+           [1, 2]], dtype=int32)
+    """
+    grid = indices(canonical_shape(shape), dtype=dtype, sparse=True)
+    size = canonical_shape(shape)
+    return function(*[to_shape(x, size) for x in grid], **kwargs)
