@@ -1,6 +1,24 @@
 """Operations as users call them positionally: thin functions over the op records.
 """
 
+from primal.lax.indexing import GatherDimensionNumbers as GatherDimensionNumbers
+from primal.lax.indexing import GatherScatterMode as GatherScatterMode
+from primal.lax.indexing import ScatterDimensionNumbers as ScatterDimensionNumbers
+from primal.lax.indexing import dynamic_index_in_dim as dynamic_index_in_dim
+from primal.lax.indexing import dynamic_slice as dynamic_slice
+from primal.lax.indexing import dynamic_slice_in_dim as dynamic_slice_in_dim
+from primal.lax.indexing import dynamic_update_index_in_dim as dynamic_update_index_in_dim
+from primal.lax.indexing import dynamic_update_slice as dynamic_update_slice
+from primal.lax.indexing import dynamic_update_slice_in_dim as dynamic_update_slice_in_dim
+from primal.lax.indexing import gather as gather
+from primal.lax.indexing import index_take as index_take
+from primal.lax.indexing import scatter as scatter
+from primal.lax.indexing import scatter_add as scatter_add
+from primal.lax.indexing import scatter_apply as scatter_apply
+from primal.lax.indexing import scatter_max as scatter_max
+from primal.lax.indexing import scatter_min as scatter_min
+from primal.lax.indexing import scatter_mul as scatter_mul
+from primal.lax.indexing import scatter_sub as scatter_sub
 from primal.lax.reductions import reduce as reduce
 from primal.lax.reductions import reduce_and as reduce_and
 from primal.lax.reductions import reduce_max as reduce_max

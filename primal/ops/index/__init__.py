@@ -1,0 +1,1 @@
+"""Ops that address elements by computed indices: gather <-> scatter, dynamic slices, sorting."""

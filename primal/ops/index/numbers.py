@@ -1,0 +1,195 @@
+"""How gather and scatter name dimensions, what they do out of bounds, and the checks of both."""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from primal.base import dtypes
+
+Shape = tuple[int, ...]
+
+
+class GatherDimensionNumbers(NamedTuple):
+    """Which dimensions of operand, indices and result of a gather belong together.
+
+    The last dimension of `indices` holds one start per entry of `start_index_map`; its other
+    dimensions are the batch of the result, in order.
+
+    * `offset_dims`: the result's dimensions that run over the window, increasing.
+    * `collapsed_slice_dims`: operand dimensions of window size 1 that the result lacks.
+    * `start_index_map`: the operand dimension that each entry of a start vector indexes.
+    * `operand_batching_dims`, `start_indices_batching_dims`: pairs of dimensions of operand and
+      indices that run together; the window has size 1 there and the result lacks the operand's.
+    """
+
+    offset_dims: Shape
+    collapsed_slice_dims: Shape
+    start_index_map: Shape
+    operand_batching_dims: Shape = ()
+    start_indices_batching_dims: Shape = ()
+
+
+class ScatterDimensionNumbers(NamedTuple):
+    """Which dimensions of operand, indices and updates of a scatter belong together.
+
+    The mirror image of `GatherDimensionNumbers`: `update_window_dims` are the offset dimensions,
+    `inserted_window_dims` the collapsed ones, `scatter_dims_to_operand_dims` the start index map.
+    """
+
+    update_window_dims: Shape
+    inserted_window_dims: Shape
+    scatter_dims_to_operand_dims: Shape
+    operand_batching_dims: Shape = ()
+    scatter_indices_batching_dims: Shape = ()
+
+
+class GatherScatterMode(enum.Enum):
+    """What happens to a window that does not lie inside the operand.
+
+    * `CLIP`: it is moved until it does.
+    * `FILL_OR_DROP`: gather returns a fill value for the whole window, scatter drops it.
+    * `PROMISE_IN_BOUNDS`: the caller promises that there is none; memory is safe regardless (gather
+      clips, scatter drops), and derivatives assume the promise.
+    * `ONE_HOT`: as a product with one-hot vectors: gather returns zeros, scatter drops.
+    """
+
+    CLIP = 1
+    FILL_OR_DROP = 2
+    PROMISE_IN_BOUNDS = 3
+    ONE_HOT = 4
+
+    @staticmethod
+    def from_any(s: str | GatherScatterMode | None) -> GatherScatterMode:
+        """The mode named by 'clip', 'fill', 'drop', 'promise_in_bounds' or 'one_hot'.
+
+        None is FILL_OR_DROP. A ValueError tells an unknown name.
+
+        >>> str(GatherScatterMode.from_any('clip'))
+        'GatherScatterMode.CLIP'
+        """
+        if isinstance(s, GatherScatterMode):
+            return s
+        try:
+            return _BY_NAME[s]
+        except (KeyError, TypeError):
+            raise ValueError(
+                f"[mode] expected 'clip', 'fill', 'drop', 'promise_in_bounds', 'one_hot' or None, "
+                f'got {s!r}: Unknown gather mode "{s}"'
+            ) from None
+
+
+CLIP = GatherScatterMode.CLIP
+FILL_OR_DROP = GatherScatterMode.FILL_OR_DROP
+PROMISE_IN_BOUNDS = GatherScatterMode.PROMISE_IN_BOUNDS
+ONE_HOT = GatherScatterMode.ONE_HOT
+
+_BY_NAME: dict[Any, GatherScatterMode] = {
+    "clip": CLIP,
+    "fill": FILL_OR_DROP,
+    "drop": FILL_OR_DROP,
+    "promise_in_bounds": PROMISE_IN_BOUNDS,
+    "one_hot": ONE_HOT,
+    None: FILL_OR_DROP,
+}
+
+
+def default_fill(dtype: Any) -> Any:
+    """What a gather fills in: nan, the least signed, the greatest unsigned integer, True."""
+    if dtypes.issubdtype(dtype, np.inexact):
+        return np.nan
+    if dtype == np.bool_:
+        return True
+    info = dtypes.iinfo(dtype)
+    return int(info.min) if dtypes.issubdtype(dtype, np.signedinteger) else int(info.max)
+
+
+def scatter_numbers(numbers: GatherDimensionNumbers) -> ScatterDimensionNumbers:
+    """The numbers of the scatter that is the transpose of a gather."""
+    return ScatterDimensionNumbers(*numbers)
+
+
+def gather_numbers(numbers: ScatterDimensionNumbers) -> GatherDimensionNumbers:
+    """The numbers of the gather that reads what a scatter writes."""
+    return GatherDimensionNumbers(*numbers)
+
+
+@functools.cache
+def window_dims(rank: int, numbers: Any) -> Shape:
+    """The operand dimensions that the window keeps, of numbers of either kind."""
+    _, gone, _, batching, _ = numbers
+    return tuple([d for d in range(rank) if d not in gone and d not in batching])
+
+
+def window_sizes(
+    operand: Shape, updates: Shape, numbers: ScatterDimensionNumbers
+) -> Shape:
+    """The `slice_sizes` that belong to a scatter: 1 where updates lack the dimension."""
+    sizes = [1] * len(operand)
+    kept = window_dims(len(operand), numbers)
+    for d, u in zip(kept, numbers.update_window_dims, strict=True):
+        sizes[d] = updates[u]
+    return tuple(sizes)
+
+
+def check_numbers(name: str, operand: Shape, indices: Shape, numbers: Any) -> None:
+    """TypeError unless the numbers, of either kind, fit the shapes."""
+    offset, gone, mapped, batching, index_batching = numbers
+    rank = len(operand)
+    words = type(numbers)._fields
+
+    def fail(expected: str, field: int) -> None:
+        raise TypeError(
+            f"[{name}] expected {expected}, got {words[field]}={numbers[field]} for an operand of "
+            f"shape {operand} and indices of shape {indices}."
+        )
+
+    if not indices:
+        raise TypeError(
+            f"[{name}] expected indices whose last dimension holds the start vectors, got a "
+            "scalar. Reshape them to (1,)."
+        )
+    if indices[-1] != len(mapped):
+        fail(f"{indices[-1]} entries, as many as the last dimension of indices", 2)
+    for field, dims, bound in ((1, gone, rank), (2, mapped, rank), (3, batching, rank),
+                               (4, index_batching, len(indices) - 1)):
+        if not all(0 <= d < bound for d in dims):
+            fail(f"dimensions in [0, {bound})", field)
+        if len(set(dims)) != len(dims):
+            fail("each dimension at most once", field)
+    for field, dims in ((0, offset), (1, gone), (3, batching)):
+        if any(a >= b for a, b in zip(dims, dims[1:], strict=False)):
+            fail("increasing dimensions", field)
+    if set(batching) & (set(gone) | set(mapped)):
+        fail("operand batching dimensions apart from the others", 3)
+    if len(batching) != len(index_batching):
+        fail(f"{len(batching)} dimensions, one per operand batching dimension", 4)
+    for d, i in zip(batching, index_batching, strict=True):
+        if operand[d] != indices[i]:
+            fail("batching dimensions of equal sizes", 3)
+    out_rank = len(offset) + len(indices) - 1
+    if len(offset) != rank - len(gone) - len(batching):
+        fail(f"{rank - len(gone) - len(batching)} dimensions, one per dimension of the window", 0)
+    if not all(0 <= d < out_rank for d in offset):
+        fail(f"dimensions in [0, {out_rank})", 0)
+
+
+def check_index_dtype(name: str, dtype: Any) -> None:
+    """ValueError unless the dtype is of integers."""
+    if not dtypes.issubdtype(dtype, np.integer):
+        raise ValueError(
+            f"[{name}] expected integer indices, got {dtype.name}: indices must have an integer "
+            "type."
+        )
+
+
+def batched_shape(offset: Sequence[int], windows: Sequence[int], batch: Sequence[int]) -> Shape:
+    """The shape with `windows` at the dimensions `offset` and `batch` at the others."""
+    rank = len(windows) + len(batch)
+    left, right = iter(windows), iter(batch)
+    places = set(offset)
+    return tuple([next(left) if i in places else next(right) for i in range(rank)])
