@@ -19,13 +19,10 @@ Rules that crashes taught (each holds on 0.10.2, most on later versions too):
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import importlib
-import importlib.metadata
 import importlib.util
 import os
-import pathlib
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -255,16 +252,19 @@ _NVIDIA = (
 _CUDA_KERNELS = ("_linalg", "_prng", "_rnn", "_solver", "_hybrid", "_sparse", "_triton")
 
 
-def find_cuda_plugin() -> tuple[str, pathlib.Path] | None:
+def find_cuda_plugin() -> tuple[str, str] | None:
     """('cuda13', path of the plugin's library), or None where no plugin wheel is installed."""
-    for entry in importlib.metadata.entry_points(group="jax_plugins"):
+    from importlib import metadata  # 10 ms, which `import primal` must not spend.
+
+    for entry in metadata.entry_points(group="jax_plugins"):
         if "cuda" not in entry.name:
             continue
         # The module that the entry point names imports the package jax: its folder is enough.
         spec = importlib.util.find_spec("jax_plugins")
         for root in spec.submodule_search_locations or () if spec else ():
-            library = pathlib.Path(root, entry.value.rsplit(".", 1)[-1], "xla_cuda_plugin.so")
-            if library.exists():
+            folder = entry.value.rsplit(".", 1)[-1]
+            library = os.path.join(root, folder, "xla_cuda_plugin.so")
+            if os.path.exists(library):
                 return entry.name.replace("xla_", ""), library
     return None
 
@@ -286,12 +286,12 @@ def _make_cuda(num_devices: int | None, **options: Any) -> Any:
     return xc.make_c_api_client("cuda", settings, None)
 
 
-def _load_plugin(name: str, library: Any, before: Callable[[], None] = lambda: None) -> Any:
+def _load_plugin(name: str, library: str, before: Callable[[], None] = lambda: None) -> Any:
     xc = load().xc
     api = None
     if not xc.pjrt_plugin_loaded(name):
         before()
-        api = _apis[name] = xc.load_pjrt_plugin_dynamically(name, str(library))
+        api = _apis[name] = xc.load_pjrt_plugin_dynamically(name, library)
     if not xc.pjrt_plugin_initialized(name):
         xc.initialize_pjrt_plugin(name)
     return api if api is not None else _apis.get(name)
@@ -305,15 +305,17 @@ def _preload_nvidia() -> None:
 
     A library that is not there may come from the system instead, so a failure is no error yet.
     """
+    import ctypes
+
     if importlib.util.find_spec("nvidia") is None:
         return
     for package, names in _NVIDIA:
         spec = importlib.util.find_spec(f"nvidia.{package}")
         for root in spec.submodule_search_locations or () if spec else ():
             for name in names:
-                path = pathlib.Path(root, "lib", name)
-                if path.exists():
-                    ctypes.CDLL(str(path))
+                path = os.path.join(root, "lib", name)
+                if os.path.exists(path):
+                    ctypes.CDLL(path)
 
 
 def _register_cuda(name: str, api: Any) -> None:

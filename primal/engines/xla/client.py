@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
-import json
 import os
-import platform as machine
-import struct
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,8 +41,7 @@ class Device(protocol.Device):
         return self.raw.memory_stats()
 
 
-@dataclasses.dataclass(frozen=True)
-class Signature:
+class Signature(NamedTuple):
     """What an executable takes and gives, and what must be known to load it again."""
 
     inputs: tuple[Aval, ...]
@@ -244,6 +238,8 @@ class Client:
 
     def setup(self) -> str:
         """A digest of all that compiled code depends on besides the program."""
+        import hashlib
+
         raw = self.bindings.xc
         parts = (
             self.bindings.version,
@@ -457,6 +453,10 @@ def _checked(
 
 
 def _pack(head: dict[str, Any], text: str, body: bytes) -> bytes:
+    import hashlib
+    import json
+    import struct
+
     parts = (json.dumps(head).encode(), text.encode(), body)
     digest = hashlib.sha256(b"".join(parts)).digest()
     sizes = struct.pack("<3Q", *[len(p) for p in parts])
@@ -464,6 +464,10 @@ def _pack(head: dict[str, Any], text: str, body: bytes) -> bytes:
 
 
 def _unpack(data: bytes) -> tuple[dict[str, Any], str, bytes]:
+    import hashlib
+    import json
+    import struct
+
     start = len(_MAGIC) + 32 + 24
     if data[: len(_MAGIC)] == _MAGIC and len(data) >= start:
         sizes = struct.unpack("<3Q", data[start - 24 : start])
@@ -493,5 +497,7 @@ def _cpu_features() -> str:
                 if line.startswith(("flags", "Features")):
                     return line
     except OSError:
-        return machine.processor()
-    return machine.processor()
+        pass  # Not Linux: the processor's name must do.
+    import platform
+
+    return platform.processor()

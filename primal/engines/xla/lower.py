@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,8 +21,7 @@ from primal.ir.trace import Literal
 CONSTANT_LIMIT = 16384
 
 
-@dataclasses.dataclass(frozen=True)
-class Lowered:
+class Lowered(NamedTuple):
     """A module and what is needed to compile and run it.
 
     `constants` follow the program's own inputs as arguments. `signature.inputs` includes them;
@@ -205,7 +202,7 @@ class Lowering(Builder):
         if source is None:
             return
         file, line = source[0].co_filename, line_of(source) or 0
-        mark = f" loc({json.dumps(eqn.op.name)}({json.dumps(file)}:{line}:0))"
+        mark = f" loc({_quoted(eqn.op.name)}({_quoted(file)}:{line}:0))"
         lines = self.lines
         for i in range(start, len(lines)):
             text = lines[i]
@@ -255,6 +252,11 @@ def _aliases(ins: Sequence[str], outs: Sequence[str], donated: Sequence[bool]) -
         if flag and free.get(type):
             found[i] = free[type].pop()
     return found
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _symbol(name: str) -> str:
