@@ -1,0 +1,205 @@
+"""Tracing the functions that control flow is given, and the errors where their types disagree."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.api.operands import check_operands, check_outputs, name_of
+from primal.base.promotion import promote_pair
+from primal.base.pytree import PyTreeDef, flatten, flatten_with_path, keystr, unflatten
+from primal.control.programs import same_type
+from primal.ir.avals import Aval
+from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
+from primal.ir.state import state
+from primal.ir.trace import PYTHON_SCALARS, Tracer
+from primal.ops.choose import convert_element_type
+from primal.transforms.stage import StageTrace, stage
+
+
+@dataclasses.dataclass(frozen=True)
+class Body:
+    """A traced function: its program takes (consts, flat arguments)."""
+
+    program: ClosedJaxpr
+    consts: list[Any]
+    spec: Any
+
+    @property
+    def out_avals(self) -> tuple[Aval, ...]:
+        return self.program.out_avals
+
+
+class Names(Sequence[str]):
+    """Names of flat arguments for error messages, made only if one asks."""
+
+    def __init__(self, names: Sequence[str], trees: Sequence[Any]) -> None:
+        self._names = names
+        self._trees = trees
+
+    def _all(self) -> list[str]:
+        return [
+            name + keystr(path)
+            for name, tree in zip(self._names, self._trees, strict=True)
+            for path, _ in flatten_with_path(tree)[0]
+        ]
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._all()[i]
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+
+def trace_body(
+    fun: Callable[..., Any],
+    specs: Sequence[Any],
+    avals: Sequence[Aval],
+    names: Sequence[str] | None = None,
+) -> Body:
+    """`fun`, a function of one tree per spec, as a program; what it closes over becomes operands."""
+    sizes = [PyTreeDef(s).num_leaves for s in specs]
+    found: list[Any] = []
+
+    def flat(*leaves: Any) -> list[Any]:
+        args = []
+        at = 0
+        for spec, n in zip(specs, sizes, strict=True):
+            args.append(unflatten(spec, leaves[at : at + n]))
+            at += n
+        result = fun(*args)
+        outs, spec = flatten(result)
+        check_outputs(name_of(fun), result, outs)
+        found.append(spec)
+        return outs
+
+    closed = stage(flat, avals, name_of(fun), names)
+    return Body(ClosedJaxpr(hoist_consts(closed)), closed.consts, found[0])
+
+
+def check_leaves(name: str, tree: Any, leaves: Sequence[Any]) -> list[Aval]:
+    """The avals of the leaves of an argument; a TypeError names the path of one that is none."""
+    return check_operands(name, (tree,), leaves)
+
+
+def check_callable(name: str, **functions: Any) -> None:
+    """TypeError naming what is not callable."""
+    for role, f in functions.items():
+        if not callable(f):
+            raise TypeError(f"[{name}] expected {role} to be callable, got {f!r} of {type(f)}.")
+
+
+def promoted(
+    leaves: Sequence[Any], avals: Sequence[Aval], outs: Sequence[Aval]
+) -> list[Any] | None:
+    """The carry a loop starts from, after weak types gave way to what its body returns.
+
+    Only weakly typed leaves change (`0` becomes a float where the body adds floats to it). None
+    when nothing changes.
+    """
+    changed = False
+    result = []
+    for x, a, out in zip(leaves, avals, outs, strict=True):
+        if a.weak_type and a.dtype != out.dtype and a.shape == out.shape:
+            dtype, _ = promote_pair(a.dtype, True, out.dtype, out.weak_type)
+            if dtype != a.dtype:
+                changed = True
+                if type(x) in PYTHON_SCALARS:
+                    x = np.asarray(x).astype(dtype)[()]
+                else:
+                    x = convert_element_type(x, new_dtype=dtype, weak_type=False)
+        result.append(x)
+    return result if changed else None
+
+
+def staged_in() -> bool:
+    """Whether an enclosing trace records a program, so that nothing in it is concrete."""
+    trace = state.trace
+    while trace is not None:
+        if isinstance(trace, StageTrace):
+            return True
+        trace = trace.parent
+    return False
+
+
+def concrete(x: Any) -> Any:
+    """The concrete value behind x, through the values that transformations carry, or None."""
+    while isinstance(x, Tracer):
+        x = x.concrete()
+    return x
+
+
+# Messages about types that differ.
+
+_ROWS = 40
+
+
+def _rows(name: str, spec: Any, avals: Sequence[Aval]) -> dict[str, Aval]:
+    paths, _ = flatten_with_path(unflatten(spec, list(avals)))
+    return {name + keystr(path): a for path, a in paths}
+
+
+def difference(
+    name: str,
+    left: tuple[str, Any, Sequence[Aval]],
+    right: tuple[str, Any, Sequence[Aval]],
+) -> tuple[str, str]:
+    """What differs first, in words, and both trees side by side; each is (title, spec, avals)."""
+    (l_title, l_spec, l_avals), (r_title, r_spec, r_avals) = left, right
+    l_rows, r_rows = _rows(name, l_spec, l_avals), _rows(name, r_spec, r_avals)
+    first = ""
+    lines = []
+    for key in dict.fromkeys([*l_rows, *r_rows]):
+        a, b = l_rows.get(key), r_rows.get(key)
+        if a is None or b is None:
+            why = "missing"
+            said = f"{key} is in the {l_title if b is None else r_title} only"
+        elif not same_type(a, b):
+            kind = "shapes" if a.shape != b.shape else "dtypes"
+            why = f"{kind} differ"
+            said = f"{key} is {a} in the {l_title} and {b} in the {r_title}"
+        else:
+            why = said = ""
+        first = first or said
+        lines.append((key, str(a or "-"), str(b or "-"), f"  <- {why}" if why else ""))
+    if l_spec != r_spec:
+        l_tree, r_tree = PyTreeDef(l_spec), PyTreeDef(r_spec)
+        trees = f"the {l_title} has the tree {l_tree}, the {r_title} {r_tree}"
+        first = f"{first}: {trees}" if first else trees
+    hidden = len(lines) - _ROWS
+    table = [("leaf", l_title, r_title, ""), *lines[:_ROWS]]
+    widths = [max(len(row[i]) for row in table) for i in range(3)]
+    text = [
+        "    " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=False)) + row[3]
+        for row in table
+    ]
+    if hidden > 0:
+        text.append(f"    … and {hidden} more leaves")
+    return first, "\n".join(line.rstrip() for line in text)
+
+
+def check_carry(name: str, spec: Any, avals: Sequence[Aval], out_spec: Any, outs: Any) -> None:
+    """TypeError unless the body returns a carry of the structure and types that it takes."""
+    if spec == out_spec and all(same_type(a, b) for a, b in zip(avals, outs, strict=True)):
+        return
+    first, table = difference(
+        "carry", ("carry input", spec, avals), ("carry output", out_spec, outs)
+    )
+    what = "pytree structure" if spec != out_spec else "types"
+    raise TypeError(
+        f"[{name}] expected a body whose carry input and carry output have the same {what}, got "
+        f"others: {first}.\n{table}\nReturn the carry with the shapes and dtypes it came with "
+        "(x.astype(dtype) converts), or start from an initial carry of the types that are returned."
+    )
+
+
+def described(fun: Callable[..., Any]) -> str:
+    """The name of a function and the line where it is defined."""
+    code = getattr(fun, "__code__", None)
+    if code is None:
+        return name_of(fun)
+    return f"{name_of(fun)} at {os.path.basename(code.co_filename)}:{code.co_firstlineno}"

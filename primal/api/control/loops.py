@@ -1,0 +1,398 @@
+"""Loops over trees: scan, map, while_loop, fori_loop."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.api.control.bodies import (
+    Body,
+    Names,
+    check_callable,
+    check_carry,
+    check_leaves,
+    concrete,
+    promoted,
+    trace_body,
+)
+from primal.api.operands import abstract, operand
+from primal.api.vectorize import vmap
+from primal.base import errors
+from primal.base.config import settings
+from primal.base.pytree import LEAF, PyTreeDef, flatten, flatten_with_path, keystr, unflatten
+from primal.control.scan import scan as scan_op
+from primal.control.while_ import while_ as while_op
+from primal.ir.avals import Aval
+from primal.ir.trace import aval_of, concrete_or_error
+from primal.ops.choose import convert_element_type
+from primal.ops.elementwise import add, lt
+from primal.ops.shape import concatenate, reshape
+from primal.ops.shape import slice as slice_op
+
+Tree = Any
+BOOL = np.dtype(np.bool_)
+
+
+# scan
+
+
+def scan(
+    f: Callable[[Tree, Tree], tuple[Tree, Tree]],
+    init: Tree,
+    xs: Tree = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Tree, Tree]:
+    """(carry_n, [y_0 … y_{n-1}]) of the recurrence carry_{i+1}, y_i = f(carry_i, x_i).
+
+    The x_i are slices along the leading axis of the leaves of `xs`, the y_i are stacked; with
+    `reverse`, i runs from n-1 to 0. `f` is traced once and the program holds one copy of it
+    (`unroll` copies per trip of the compiled loop; True: all). `length` is needed where `xs` has
+    no leaves. Differentiable in both modes. `_split_transpose` is accepted and changes nothing.
+
+    TypeError where the carry that f returns differs in structure, shape or dtype from the one it
+    takes, which names the leaf; ValueError where leading axes or `length` disagree.
+
+    >>> carry, ys = scan(lambda c, x: (c + x, c * x), 0.0, np.float32([1, 2, 3]))
+    >>> carry, ys
+    (Array(6., dtype=float32), Array([0., 2., 9.], dtype=float32))
+    """
+    check_callable("scan", f=f)
+    init_leaves, init_spec = flatten(init)
+    x_leaves, x_spec = flatten(xs)
+    init_avals = check_leaves("scan", init, init_leaves)
+    x_avals = check_leaves("scan", xs, x_leaves)
+    n = _scan_length(xs, x_avals, length)
+    per_trip = _unroll_of("scan", unroll, n)
+    if settings().disable_jit and n:
+        return _scan_in_python(f, init, x_leaves, x_spec, n, reverse)
+    step_avals = [Aval(a.shape[1:], a.dtype, a.weak_type) for a in x_avals]
+    names = Names(("carry", "x"), (init, xs))
+
+    def traced(carry_avals: Sequence[Aval]) -> tuple[Body, Any, Any, int]:
+        body = trace_body(f, (init_spec, x_spec), [*carry_avals, *step_avals], names)
+        carry_spec, y_spec = _pair_of(body)
+        return body, carry_spec, y_spec, PyTreeDef(carry_spec).num_leaves
+
+    body, carry_spec, y_spec, count = traced(init_avals)
+    if carry_spec == init_spec:
+        moved = promoted(init_leaves, init_avals, body.out_avals[:count])
+        if moved is not None:
+            init_leaves, init_avals = moved, [aval_of(x) for x in moved]
+            body, carry_spec, y_spec, count = traced(init_avals)
+    check_carry("scan", init_spec, init_avals, carry_spec, body.out_avals[:count])
+    results = scan_op(
+        *body.consts,
+        *init_leaves,
+        *x_leaves,
+        jaxpr=body.program,
+        length=n,
+        num_consts=len(body.consts),
+        num_carry=count,
+        reverse=bool(reverse),
+        unroll=per_trip,
+    )
+    return unflatten(carry_spec, results[:count]), unflatten(y_spec, results[count:])
+
+
+def _pair_of(body: Body) -> tuple[Any, Any]:
+    spec = body.spec
+    if spec is LEAF or spec[0] not in (tuple, list) or len(spec) != 4:
+        got = unflatten(spec, [str(a) for a in body.out_avals])
+        raise TypeError(f"[scan] expected f to return a pair (carry, y), got {got}.")
+    return spec[2], spec[3]
+
+
+def _scan_length(xs: Tree, avals: Sequence[Aval], length: Any) -> int:
+    """The number of steps, of which every leaf of xs and `length` say the same."""
+    sizes: dict[int, str] = {}
+    if avals:
+        paths = [path for path, _ in flatten_with_path(xs)[0]]
+        for path, a in zip(paths, avals, strict=True):
+            if not a.shape:
+                raise ValueError(
+                    "[scan] expected xs of arrays with a leading axis to scan over, got the "
+                    f"scalar {a} at xs{keystr(path)}. Values that are the same in every step are "
+                    "closed over, or carried."
+                )
+            sizes.setdefault(a.shape[0], f"xs{keystr(path)} has {a.shape[0]}")
+    if len(sizes) > 1:
+        raise ValueError(
+            "[scan] expected leaves of xs with one leading size, got different leading axis "
+            f"sizes: {', '.join(sizes.values())}."
+        )
+    if length is None:
+        if not sizes:
+            raise ValueError(
+                "[scan] expected xs or `length`, got no values to scan over and no length."
+            )
+        return next(iter(sizes))
+    n = _static_int("scan", "length", length)
+    if n < 0:
+        raise ValueError(f"[scan] expected a length of at least 0, got {n}.")
+    if sizes and n not in sizes:
+        raise ValueError(
+            f"[scan] expected a length that agrees with xs, got length={n} where "
+            f"{', '.join(sizes.values())}."
+        )
+    return n
+
+
+def _static_int(name: str, what: str, value: Any) -> int:
+    found = concrete(value)
+    if found is None:
+        try:
+            concrete_or_error(value, "int")
+        except errors.ConcretizationTypeError as e:
+            raise type(e)(
+                f"[{name}] expected a concrete integer as `{what}`, got a traced one: the number "
+                f"of steps of a {name} is part of the program. Use while_loop or fori_loop where "
+                f"it is computed.\n{e}"
+            ) from None
+    try:
+        return operator.index(found)
+    except TypeError:
+        raise TypeError(
+            f"[{name}] expected an integer as `{what}`, got {value!r} of {type(value)}."
+        ) from None
+
+
+def _unroll_of(name: str, unroll: Any, length: int) -> int:
+    if isinstance(unroll, bool | np.bool_):
+        return max(length, 1) if unroll else 1
+    n = _static_int(name, "unroll", unroll)
+    if n < 0:
+        raise ValueError(f"[{name}] expected `unroll` of at least 0 or a bool, got {n}.")
+    return max(n, 1)
+
+
+def _item(x: Any, i: int) -> Any:
+    """x[i] along the leading axis."""
+    shape = aval_of(x).shape
+    rest = (0,) * (len(shape) - 1)
+    row = slice_op(x, start_indices=(i, *rest), limit_indices=(i + 1, *shape[1:]), strides=None)
+    return reshape(row, shape=shape[1:])
+
+
+def _stack(xs: Sequence[Any]) -> Any:
+    rows = [reshape(x, shape=(1, *aval_of(x).shape)) for x in map(operand, xs)]
+    return concatenate(*rows, dimension=0)
+
+
+def _scan_in_python(
+    f: Any, init: Tree, x_leaves: Sequence[Any], x_spec: Any, n: int, reverse: bool
+) -> tuple[Tree, Tree]:
+    """The loop of `disable_jit`: f runs n times on values."""
+    x_leaves = [operand(x) for x in x_leaves]
+    carry, rows, spec = init, [], None
+    for i in reversed(range(n)) if reverse else range(n):
+        carry, y = f(carry, unflatten(x_spec, [_item(x, i) for x in x_leaves]))
+        leaves, spec = flatten(y)
+        rows.append(leaves)
+    if reverse:
+        rows.reverse()
+    ys = unflatten(spec, [_stack(column) for column in zip(*rows, strict=True)])
+    carry_leaves, carry_spec = flatten(carry)
+    return unflatten(carry_spec, [operand(c) for c in carry_leaves]), ys
+
+
+# map
+
+
+def map(  # noqa: A001
+    f: Callable[[Tree], Tree], xs: Tree, *, batch_size: int | None = None
+) -> Tree:
+    """[f(x_0), f(x_1), …] over the leading axis of the leaves of `xs`, one after the other.
+
+    As vmap(f)(xs), but with the memory of one step. `batch_size` runs that many steps at once, by
+    vmap, and the rest, if it does not divide the number of steps, in a smaller one.
+
+    >>> map(lambda x: x + 1, np.float32([1, 2, 3]))
+    Array([2., 3., 4.], dtype=float32)
+    """
+    check_callable("map", f=f)
+    if batch_size is None:
+        return scan(lambda _, x: ((), f(x)), (), xs)[1]
+    size = _static_int("map", "batch_size", batch_size)
+    if size < 1:
+        raise ValueError(f"[map] expected a batch_size of at least 1, got {size}.")
+    leaves, spec = flatten(xs)
+    n = _scan_length(xs, check_leaves("map", xs, leaves), None)
+    leaves = [operand(x) for x in leaves]
+    whole = n // size * size
+    parts = []
+    if whole:
+        blocks = [
+            reshape(_rows(x, 0, whole), shape=(whole // size, size, *x.shape[1:])) for x in leaves
+        ]
+        ys = scan(lambda _, x: ((), vmap(f)(x)), (), unflatten(spec, blocks))[1]
+        outs, out_spec = flatten(ys)
+        parts.append([reshape(y, shape=(whole, *y.shape[2:])) for y in outs])
+    if whole < n or not n:
+        rest = unflatten(spec, [_rows(x, whole, n) for x in leaves])
+        outs, out_spec = flatten(vmap(f)(rest) if n else scan(lambda _, x: ((), f(x)), (), xs)[1])
+        parts.append(outs)
+    columns = [p[0] if len(p) == 1 else concatenate(*p, dimension=0) for p in zip(*parts)]  # noqa: B905
+    return unflatten(out_spec, columns)
+
+
+def _rows(x: Any, start: int, stop: int) -> Any:
+    shape = x.shape
+    if start == 0 and stop == shape[0]:
+        return x
+    rest = (0,) * (len(shape) - 1)
+    return slice_op(
+        x, start_indices=(start, *rest), limit_indices=(stop, *shape[1:]), strides=None
+    )
+
+
+# while_loop
+
+
+def while_loop(
+    cond_fun: Callable[[Tree], Any], body_fun: Callable[[Tree], Tree], init_val: Tree
+) -> Tree:
+    """The first of init, body(init), body(body(init)), … for which `cond_fun` does not hold.
+
+    The value keeps its structure, shapes and dtypes; both functions are traced once. Forward mode
+    differentiates it; reverse mode raises ValueError, as it would have to store an unknown number
+    of steps: use scan, or fori_loop with bounds that are known while tracing.
+
+    TypeError where the body returns another type of carry, or the condition no boolean scalar.
+
+    >>> while_loop(lambda x: x < 10, lambda x: x * 2, 3)
+    Array(12, dtype=int32, weak_type=True)
+    """
+    check_callable("while_loop", cond_fun=cond_fun, body_fun=body_fun)
+    if settings().disable_jit:
+        try:
+            value = init_val
+            while bool(cond_fun(value)):
+                value = body_fun(value)
+            leaves, spec = flatten(value)
+            return unflatten(spec, [operand(x) for x in leaves])
+        except errors.TracerBoolConversionError:
+            pass  # The condition is known only while running (under vmap, say): trace the loop.
+    leaves, spec = flatten(init_val)
+    avals = check_leaves("while_loop", init_val, leaves)
+    names = Names(("carry",), (init_val,))
+    body = trace_body(body_fun, (spec,), avals, names)
+    if body.spec == spec:
+        moved = promoted(leaves, avals, body.out_avals)
+        if moved is not None:
+            leaves, avals = moved, [aval_of(x) for x in moved]
+            body = trace_body(body_fun, (spec,), avals, names)
+    check_carry("while_loop", spec, avals, body.spec, body.out_avals)
+    condition = trace_body(cond_fun, (spec,), avals, names)
+    _check_condition(condition)
+    results = while_op(
+        *condition.consts,
+        *body.consts,
+        *leaves,
+        cond_jaxpr=condition.program,
+        body_jaxpr=body.program,
+        cond_nconsts=len(condition.consts),
+        body_nconsts=len(body.consts),
+    )
+    return unflatten(spec, results)
+
+
+def _check_condition(condition: Body) -> None:
+    if condition.spec is not LEAF:
+        raise TypeError(
+            "[while_loop] expected cond_fun to return a boolean scalar, got a tree "
+            f"{PyTreeDef(condition.spec)}."
+        )
+    (aval,) = condition.out_avals
+    if aval.shape or aval.dtype != BOOL:
+        raise TypeError(
+            f"[while_loop] expected cond_fun to return a boolean scalar, got {aval}. Compare, as "
+            "in x > 0, or reduce with any() or all()."
+        )
+
+
+# fori_loop
+
+
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, Tree], Tree],
+    init_val: Tree,
+    *,
+    unroll: int | bool | None = None,
+) -> Tree:
+    """val after `for i in range(lower, upper): val = body_fun(i, val)`.
+
+    With bounds known while tracing it is a scan, and differentiable in both modes; otherwise a
+    while_loop, in forward mode only. `unroll` is that of scan, and needs known bounds.
+
+    TypeError for bounds of no integer dtype or of two; ValueError for `unroll` with bounds that
+    are computed.
+
+    >>> fori_loop(0, 4, lambda i, x: x + i, 10)
+    Array(16, dtype=int32)
+    """
+    check_callable("fori_loop", body_fun=body_fun)
+    low, high, dtype = _bounds(lower, upper)
+    known = [concrete(b) for b in (low, high)]
+    static = all(b is not None for b in known)
+    if unroll is not None and not static:
+        raise ValueError(
+            "[fori_loop] expected bounds known while tracing because `unroll` is given, got "
+            "computed ones. Pass Python integers, or leave `unroll` out."
+        )
+    one = np.asarray(1).astype(dtype)[()]
+    if static:
+        start, stop = (int(b) for b in known)
+        first = np.asarray(start).astype(dtype)[()]
+
+        def step(carry: Any, _: None) -> tuple[Any, None]:
+            i, value = carry
+            return (add(i, one), body_fun(i, value)), None
+
+        step.__name__ = getattr(body_fun, "__name__", "body")
+        (_, result), _ = scan(
+            step, (first, init_val), None, max(stop - start, 0),
+            unroll=1 if unroll is None else unroll,
+        )  # fmt: skip
+        return result
+
+    def go_on(carry: Any) -> Any:
+        return lt(carry[0], carry[1])
+
+    def advance(carry: Any) -> Any:
+        i, end, value = carry
+        return add(i, one), end, body_fun(i, value)
+
+    return while_loop(go_on, advance, (low, high, init_val))[2]
+
+
+def _bounds(lower: Any, upper: Any) -> tuple[Any, Any, Any]:
+    """Both bounds and their dtype; a Python integer takes the other bound's."""
+    avals = []
+    for name, bound in (("lower", lower), ("upper", upper)):
+        aval = abstract(bound)
+        if aval.shape or aval.dtype.kind not in "iu":
+            raise TypeError(f"[fori_loop] expected an integer scalar as `{name}`, got {aval}.")
+        avals.append(aval)
+    a, b = avals
+    if a.dtype != b.dtype and not (a.weak_type or b.weak_type):
+        raise TypeError(
+            "[fori_loop] expected lower and upper of one dtype, got "
+            f"{a.dtype.name} and {b.dtype.name}."
+        )
+    dtype = a.dtype if b.weak_type else b.dtype
+    out = []
+    for bound, aval in ((lower, a), (upper, b)):
+        if isinstance(bound, int | np.generic):
+            bound = np.asarray(bound).astype(dtype)[()]
+        elif aval.dtype != dtype:
+            bound = convert_element_type(bound, new_dtype=dtype, weak_type=False)
+        out.append(bound)
+    return out[0], out[1], dtype
