@@ -1,8 +1,9 @@
-"""The vocabulary that an op's `hlo` rule speaks: StableHLO as methods of a builder argument.
+"""The vocabularies that an op's `hlo` and `kernel` rules speak: methods of a builder argument.
 
-An op's room imports no engine; it receives a builder that satisfies `HloBuilder`. Names are the
-mnemonics of StableHLO (and of CHLO, its companion of composed functions). Methods that produce
-one result return an `HloValue`; those of variadic operations return a list.
+An op's room imports no engine; it receives a builder that satisfies `HloBuilder` or
+`KernelBuilder`. The names of `HloBuilder` are the mnemonics of StableHLO (and of CHLO, its
+companion of composed functions); methods that produce one result return an `HloValue`, those of
+variadic operations a list. `KernelBuilder` has few words, and may decline any of them.
 """
 
 from __future__ import annotations
@@ -409,3 +410,102 @@ class HloBuilder(Protocol):
         Nothing orders two calls with side effects but their operands.
         """
         ...
+
+
+class Unsupported(Exception):
+    """A kernel builder has no code for this word, dtype or shape.
+
+    Raised by the words of `KernelBuilder` and never seen by users: the engine drops what the rule
+    has built so far and runs the op's `impl` as a step. A rule need not catch it; one that knows
+    another way to say the same may.
+    """
+
+
+class KernelValue(Protocol):
+    """A value of the program being compiled, at no address yet: an expression to be placed."""
+
+    @property
+    def aval(self) -> Aval: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> Any: ...
+    @property
+    def ndim(self) -> int: ...
+
+
+K = KernelValue
+
+
+class KernelBuilder(Protocol):
+    """What a `kernel` rule may call: the words of the CPU compiler.
+
+    Every word either returns the value, of exactly the shape and dtype that the op's type rule
+    gives, or raises `Unsupported`. No word computes anything yet: the engine decides later what is
+    fused, what is stored, and where. A value that a rule makes and uses twice is computed once.
+
+    Elementwise words broadcast scalars and size-1 dimensions, as the IR does, and mean what the
+    `impl` of the op of that name means: integers wrap around, `div` and `rem` of integers by zero
+    are defined, NaN wins in max and min.
+    """
+
+    # Elementwise. The names are those of the ops.
+    def unary(self, name: str, x: K) -> K:
+        """neg, sin, not, is_finite, …; of a float also round_nearest_even, round_nearest_afz."""
+        ...
+
+    def binary(self, name: str, x: K, y: K) -> K:
+        """add, mul, max, lt, and, shift_left, …: operands of one dtype."""
+        ...
+
+    def select_n(self, which: K, *cases: K) -> K:
+        """cases[which]: a bool chooses between two, an int32 is clamped into range."""
+        ...
+
+    def clamp(self, low: K, x: K, high: K) -> K:
+        """min(max(x, low), high)."""
+        ...
+
+    def convert(self, x: K, dtype: Any) -> K:
+        """Floats to integers truncate and saturate, NaN to 0; to bool means x != 0."""
+        ...
+
+    def integer_pow(self, x: K, y: int) -> K:
+        """x^y by repeated squaring; a negative y takes the reciprocal at the end."""
+        ...
+
+    def copy(self, x: K) -> K:
+        """The same values in a place of their own."""
+        ...
+
+    # Index maps: nothing moves, a consumer reads through them.
+    def broadcast_in_dim(self, x: K, shape: Ints, dims: Ints) -> K: ...
+    def reshape(self, x: K, shape: Ints) -> K: ...
+    def transpose(self, x: K, permutation: Ints) -> K: ...
+    def slice(self, x: K, start: Ints, limit: Ints, strides: Ints) -> K: ...
+    def rev(self, x: K, dims: Ints) -> K: ...
+    def iota(self, shape: Ints, dtype: Any, dim: int) -> K:
+        """Counts 0, 1, … along `dim`, made where they are read."""
+        ...
+
+    # Parts of several values.
+    def pad(self, x: K, value: K, config: Sequence[tuple[int, int, int]]) -> K:
+        """`config` per dimension: (before, after, between neighbours); negative edges crop."""
+        ...
+
+    def concatenate(self, xs: Sequence[K], dim: int) -> K: ...
+
+    # Sums and products.
+    def reduce(self, monoid: str, x: K, axes: Ints) -> K:
+        """`monoid` is one of add multiply maximum minimum and or xor; none give its identity."""
+        ...
+
+    def dot_general(
+        self,
+        x: K,
+        y: K,
+        *,
+        dimension_numbers: tuple[tuple[Ints, Ints], tuple[Ints, Ints]],
+        precision: Any = None,
+        preferred_element_type: Any = None,
+    ) -> K: ...
