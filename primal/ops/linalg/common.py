@@ -1,0 +1,238 @@
+"""What the rooms of linear algebra share: checks, and words for stacks of matrices.
+
+An operand is a stack: leading dimensions count matrices, the last two are rows and columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.ir.avals import Aval
+from primal.ir.op import Op
+from primal.ir.trace import aval_of, literal
+from primal.ops.choose import convert_element_type, select_n
+from primal.ops.contract import dot_general
+from primal.ops.elementwise import add, conj, eq, ge, le
+from primal.ops.shape import iota, moveaxis, transpose
+from primal.ops.spread import broadcast_axis, broadcast_in_dim, reduce_sum
+
+INT32 = np.dtype(np.int32)
+LAPACK_DTYPES = tuple([np.dtype(t) for t in ("f4", "f8", "c8", "c16")])
+
+
+def check_dtype(name: str, x: Aval) -> None:
+    """TypeError unless LAPACK knows the dtype."""
+    if x.dtype not in LAPACK_DTYPES:
+        raise TypeError(
+            f"[{name}] expected float32, float64, complex64 or complex128, got {x.dtype.name}. "
+            "Convert first with astype: integers and 16-bit floats have no factorisations."
+        )
+
+
+def check_matrix(name: str, x: Aval) -> tuple[tuple[int, ...], int, int]:
+    """(leading dimensions, rows, columns) of a stack of matrices of a LAPACK dtype."""
+    if x.ndim < 2:
+        raise ValueError(
+            f"[{name}] expected a matrix or a stack of them (ndim >= 2), got shape {x.shape}."
+        )
+    check_dtype(name, x)
+    return x.shape[:-2], x.shape[-2], x.shape[-1]
+
+
+def check_square(name: str, x: Aval) -> tuple[tuple[int, ...], int]:
+    """(leading dimensions, n) of a stack of square matrices of a LAPACK dtype."""
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError(
+            f"[{name}] expected a square matrix or a stack of them, got shape {x.shape}."
+        )
+    check_dtype(name, x)
+    return x.shape[:-2], x.shape[-1]
+
+
+def complex_of(dtype: Any) -> Any:
+    """The complex dtype of the same precision."""
+    return np.dtype(np.complex64 if dtype in (np.float32, np.complex64) else np.complex128)
+
+
+def real_of(dtype: Any) -> Any:
+    """The real dtype of the same precision."""
+    return np.dtype(np.float32 if dtype in (np.float32, np.complex64) else np.float64)
+
+
+def as_dtype(x: Any, dtype: Any) -> Any:
+    """x converted, if it is of another dtype."""
+    if aval_of(x).dtype == dtype:
+        return x
+    return convert_element_type(x, new_dtype=dtype, weak_type=False)
+
+
+# Stacks in rules.
+
+
+def matmul(a: Any, b: Any) -> Any:
+    """Matrix products of two stacks with equal leading dimensions."""
+    rank = aval_of(a).ndim
+    lead = tuple(range(rank - 2))
+    return dot_general(
+        a,
+        b,
+        dimension_numbers=(((rank - 1,), (rank - 2,)), (lead, lead)),
+        # TPUs and GPUs would otherwise multiply factors with 10 bits of mantissa.
+        precision="HIGHEST",
+        preferred_element_type=None,
+    )
+
+
+def transposed(x: Any) -> Any:
+    """Every matrix transposed."""
+    rank = aval_of(x).ndim
+    return transpose(x, permutation=(*range(rank - 2), rank - 1, rank - 2))
+
+
+def conjugate(x: Any) -> Any:
+    """The complex conjugate; x itself when real."""
+    return conj(x) if aval_of(x).dtype.kind == "c" else x
+
+
+def adjoint(x: Any) -> Any:
+    """Every matrix transposed and conjugated."""
+    return conjugate(transposed(x))
+
+
+def zeros(shape: tuple[int, ...], dtype: Any) -> Any:
+    """Zeros."""
+    return broadcast_in_dim(literal(0, dtype, False), shape=shape, broadcast_dimensions=())
+
+
+def _positions(shape: tuple[int, ...], shift: int) -> tuple[Any, Any]:
+    """Row + shift and column of each place of a matrix."""
+    matrix = shape[-2:]
+    rows = iota(shape=matrix, dtype=INT32, dimension=0)
+    columns = iota(shape=matrix, dtype=INT32, dimension=1)
+    return (add(rows, shift) if shift else rows), columns
+
+
+def _spread(mask: Any, shape: tuple[int, ...]) -> Any:
+    """A mask of matrices for every matrix of a stack."""
+    if len(shape) == 2:
+        return mask
+    last = (len(shape) - 2, len(shape) - 1)
+    return broadcast_in_dim(mask, shape=shape, broadcast_dimensions=last)
+
+
+def lower_part(x: Any, shift: int = 0) -> Any:
+    """Zero where column > row + shift, as numpy.tril."""
+    shape = aval_of(x).shape
+    rows, columns = _positions(shape, shift)
+    return select_n(_spread(ge(rows, columns), shape), zeros(shape, aval_of(x).dtype), x)
+
+
+def upper_part(x: Any, shift: int = 0) -> Any:
+    """Zero where column < row + shift, as numpy.triu."""
+    shape = aval_of(x).shape
+    rows, columns = _positions(shape, shift)
+    return select_n(_spread(le(rows, columns), shape), zeros(shape, aval_of(x).dtype), x)
+
+
+def on_diagonal(shape: tuple[int, ...]) -> Any:
+    """True on the diagonals of a stack."""
+    return _spread(eq(*_positions(shape, 0)), shape)
+
+
+def without_diagonal(x: Any) -> Any:
+    """Zero on the diagonals."""
+    shape = aval_of(x).shape
+    return select_n(on_diagonal(shape), x, zeros(shape, aval_of(x).dtype))
+
+
+def identity(shape: tuple[int, ...], dtype: Any) -> Any:
+    """Ones on the diagonals of a stack, zeros elsewhere."""
+    return convert_element_type(on_diagonal(shape), new_dtype=np.dtype(dtype), weak_type=False)
+
+
+def diagonal(x: Any) -> Any:
+    """The diagonals of square matrices."""
+    shape = aval_of(x).shape
+    kept = select_n(on_diagonal(shape), zeros(shape, aval_of(x).dtype), x)
+    return reduce_sum(kept, axes=(len(shape) - 1,))
+
+
+def rows_of(v: Any, shape: tuple[int, ...]) -> Any:
+    """out[…, i, j] = v[…, j]: v along every row."""
+    rank = len(shape)
+    return broadcast_in_dim(
+        v, shape=shape, broadcast_dimensions=(*range(rank - 2), rank - 1)
+    )
+
+
+def columns_of(v: Any, shape: tuple[int, ...]) -> Any:
+    """out[…, i, j] = v[…, i]: v along every column."""
+    rank = len(shape)
+    return broadcast_in_dim(v, shape=shape, broadcast_dimensions=tuple(range(rank - 1)))
+
+
+def batch_stacks(op: Op) -> Callable[..., Any]:
+    """Batching of ops on stacks: the examples become the first leading dimension."""
+
+    def batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+        moved = [
+            broadcast_axis(x, axis.size, 0) if d is None else moveaxis(x, d, 0)
+            for x, d in zip(args, dims, strict=True)
+        ]
+        out = op(*moved, **params)
+        return out, ([0] * len(out) if op.multiple else 0)
+
+    return batch
+
+
+# NumPy's side.
+
+
+def each_matrix(
+    fun: Callable[..., Any], outs: Sequence[tuple[tuple[int, ...], Any]], *stacks: Any
+) -> list[Any]:
+    """`fun` on the matrices of stacks one by one, into new arrays of `outs` (shape, dtype)."""
+    results = [np.empty(shape, dtype) for shape, dtype in outs]
+    lead = stacks[0].shape[:-2]
+    for index in np.ndindex(*lead):
+        values = fun(*[x[index] for x in stacks])
+        for result, value in zip(results, values, strict=True):
+            result[index] = value
+    return results
+
+
+def finite_only(x: Any) -> tuple[Any, Any]:
+    """(x with matrices that hold nan or inf replaced by zeros, where those are), or (x, None).
+
+    LAPACK promises nothing for them, and some of its routines do not return.
+    """
+    good = np.isfinite(x).all(axis=(-2, -1))
+    if good.all():
+        return x, None
+    return np.where(good[..., None, None], x, np.zeros((), x.dtype)), ~good
+
+
+def poison(results: Sequence[Any], bad: Any) -> list[Any]:
+    """The results with nan for the matrices marked in `bad`."""
+    if bad is None:
+        return list(results)
+    out = []
+    for r in results:
+        r = np.array(r)
+        r[bad] = np.nan
+        out.append(r)
+    return out
+
+
+def finite_or_nan(b: Any, info: Any, results: Sequence[Any]) -> list[Any]:
+    """hlo: the results where LAPACK's `info` is 0, nan elsewhere."""
+    zero = b.full_like(info, 0)
+    fine = b.compare(info, zero, "EQ")
+    out = []
+    for r in results:
+        mask = b.broadcast_in_dim(fine, r.shape, tuple(range(fine.ndim)))
+        out.append(b.select(mask, r, b.full_like(r, float("nan"))))
+    return out

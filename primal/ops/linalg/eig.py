@@ -1,0 +1,195 @@
+"""eig: eigenvalues and eigenvectors of square matrices that need not be symmetric.
+
+a V = V diag(w) and Uᴴ a = diag(w) Uᴴ, complex for real a too. Vectors are LAPACK's: columns of
+norm 1 whose largest element is real.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.ir.avals import Aval
+from primal.ir.op import LINALG, Op, Word, by_kind, library
+from primal.ir.trace import aval_of
+from primal.ops.choose import select_n
+from primal.ops.elementwise import add, complex, conj, div, eq, imag, mul, neg, real, sub
+from primal.ops.linalg._lapack import lapack, workspace
+from primal.ops.linalg.common import (
+    INT32,
+    adjoint,
+    as_dtype,
+    batch_stacks,
+    check_square,
+    columns_of,
+    complex_of,
+    diagonal,
+    each_matrix,
+    finite_only,
+    finite_or_nan,
+    identity,
+    matmul,
+    on_diagonal,
+    poison,
+    real_of,
+    rows_of,
+    without_diagonal,
+    zeros,
+)
+from primal.ops.linalg.lu import solve
+from primal.ops.reduce import reduce_max
+from primal.ops.spread import reduce_sum
+from primal.ops.types import NOT_LINEAR
+
+
+def _type(
+    a: Aval, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool
+) -> tuple[Aval, ...]:
+    lead, n = check_square("eig", a)
+    dtype = complex_of(a.dtype)
+    vectors = Aval((*lead, n, n), dtype)
+    count = int(compute_left_eigenvectors) + int(compute_right_eigenvectors)
+    return (Aval((*lead, n), dtype), *[vectors] * count)
+
+
+def _impl(a: Any, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool) -> Any:
+    *lead, n, _ = a.shape
+    dtype = complex_of(a.dtype)
+    wanted = (compute_left_eigenvectors, compute_right_eigenvectors)
+    outs = [((*lead, n), dtype), *[((*lead, n, n), dtype)] * sum(wanted)]
+    if not a.size:
+        return [np.zeros(shape, dtype) for shape, dtype in outs]
+    a, bad = finite_only(a)
+    if not any(wanted):
+        try:
+            return poison([np.linalg.eigvals(a).astype(dtype, copy=False)], bad)
+        except np.linalg.LinAlgError:
+            pass  # One did not converge; the others are found one by one.
+    return poison(each_matrix(lambda x: _one(x, wanted), outs, a), bad)
+
+
+def _one(a: Any, wanted: tuple[bool, bool]) -> list[Any]:
+    """geev of scipy's LAPACK, the one XLA calls: the sign of vectors differs between versions."""
+    left, right = wanted
+    lwork = workspace("geev_lwork", a.dtype, len(a), left, right)
+    *w, vl, vr, info = lapack("geev", a.dtype)(
+        a, compute_vl=left, compute_vr=right, lwork=lwork
+    )
+    values = w[0] if len(w) == 1 else w[0] + 1j * w[1]
+    kept = [v for v, wants in ((vl, left), (vr, right)) if wants]
+    if len(w) == 2:
+        kept = [_joined(v, w[1]) for v in kept]
+    # info > 0: the iteration did not converge.
+    return [x if info == 0 else x * np.nan for x in (values, *kept)]
+
+
+def _joined(v: Any, w_imag: Any) -> Any:
+    """Vectors out of the columns in which LAPACK packs pairs: real part, then imaginary part."""
+    first = np.nonzero(w_imag > 0)[0]
+    out = v.astype(complex_of(v.dtype))
+    out[:, first] += 1j * v[:, first + 1]
+    out[:, first + 1] = out[:, first].conj()
+    return out
+
+
+def _jvp(
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    compute_left_eigenvectors: bool,
+    compute_right_eigenvectors: bool,
+) -> Any:
+    (a,), (t,) = primals, tangents
+    found = eig(
+        a,
+        compute_left_eigenvectors=compute_left_eigenvectors,
+        compute_right_eigenvectors=True,
+    )
+    w, right = found[0], found[-1]
+    t = as_dtype(t, aval_of(w).dtype)
+    mixing = solve(right, matmul(t, right), transpose_a=False)
+    outs, pushed = [w], [diagonal(mixing)]
+    if compute_left_eigenvectors:
+        left = found[1]
+        outs.append(left)
+        # The left vectors are the right ones of aᴴ, whose eigenvalues are conjugated.
+        other = solve(left, matmul(adjoint(t), left), transpose_a=False)
+        pushed.append(_vectors_tangent(left, conj(w), other))
+    if compute_right_eigenvectors:
+        outs.append(right)
+        pushed.append(_vectors_tangent(right, w, mixing))
+    return outs, pushed
+
+
+def _vectors_tangent(v: Any, w: Any, mixing: Any) -> Any:
+    """dV = V (X + diag(x)) with Xij = (V⁻¹ da V)ij / (wj - wi), and x from the normalisation.
+
+    |v| = 1 asks Re(vᴴ dv) = 0, and a real element k asks Im dv_k = 0. Where eigenvalues repeat,
+    vectors have no derivative, and the result is inf or nan.
+    """
+    shape = aval_of(v).shape
+    dtype = aval_of(v).dtype
+    axis = len(shape) - 2
+    gaps = sub(rows_of(w, shape), columns_of(w, shape))
+    gaps = select_n(on_diagonal(shape), gaps, identity(shape, dtype))
+    dv = matmul(v, without_diagonal(div(mixing, gaps)))
+    shrink = neg(real(reduce_sum(mul(conj(v), dv), axes=(axis,))))
+    # LAPACK makes the imaginary part of the largest element exactly 0; that element is k.
+    re, im = real(v), imag(v)
+    none = zeros(shape, real_of(dtype))
+    size = select_n(eq(im, none), none, mul(re, re))
+    here = eq(size, rows_of(reduce_max(size, axes=(axis,)), shape))
+    mask = as_dtype(here, real_of(dtype))
+    turns = select_n(here, none, div(imag(dv), select_n(here, identity_like(re), re)))
+    turn = neg(div(reduce_sum(turns, axes=(axis,)), reduce_sum(mask, axes=(axis,))))
+    return add(dv, mul(v, rows_of(complex(shrink, turn), shape)))
+
+
+def identity_like(x: Any) -> Any:
+    """Ones of the shape and dtype of x."""
+    return add(zeros(aval_of(x).shape, aval_of(x).dtype), 1.0)
+
+
+def _hlo(
+    b: Any, a: Any, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool
+) -> Any:
+    outs = b.outs
+    if 0 in a.shape:
+        return [b.full(o.shape, 0, o.dtype) for o in outs]
+    values, whole = outs[0], Aval(a.shape, outs[0].dtype)
+    is_complex = a.dtype.kind == "c"
+    part = Aval(values.shape, real_of(a.dtype))
+    ends = [values] if is_complex else [part, part]
+    found = b.lapack(
+        "geev",
+        [a],
+        [*ends, whole, whole, Aval(a.shape[:-2], INT32)],
+        attributes={
+            "compute_left": "V" if compute_left_eigenvectors else "N",
+            "compute_right": "V" if compute_right_eigenvectors else "N",
+        },
+    )
+    *w, left, right, info = found
+    kept = [w[0] if is_complex else b.complex(w[0], w[1])]
+    if compute_left_eigenvectors:
+        kept.append(left)
+    if compute_right_eigenvectors:
+        kept.append(right)
+    return finite_or_nan(b, info, kept)
+
+
+eig = Op(
+    name="eig",
+    kind=LINALG,
+    type=_type,
+    impl=_impl,
+    jvp=_jvp,
+    transpose=NOT_LINEAR,
+    batch=Word(batch_stacks),
+    shard=by_kind,
+    hlo=_hlo,
+    kernel=library,
+    multiple=True,
+)

@@ -1,0 +1,339 @@
+"""lu: a[permutation] = L U by rows, and what is built on it: solve, pivots as permutations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.ir.avals import Aval
+from primal.ir.op import LINALG, Never, Op, Word, by_kind, library
+from primal.ir.trace import ZERO, aval_of, literal
+from primal.ops.elementwise import eq, neg
+from primal.ops.linalg._lapack import blas, lapack
+from primal.ops.linalg.common import (
+    INT32,
+    as_dtype,
+    batch_stacks,
+    check_dtype,
+    check_matrix,
+    check_square,
+    columns_of,
+    each_matrix,
+    identity,
+    lower_part,
+    matmul,
+    transposed,
+    upper_part,
+    zeros,
+)
+from primal.ops.linalg.triangular import columns_batch, hlo_trsm, triangular_solve
+from primal.ops.reduce import part
+from primal.ops.shape import concatenate, iota, pad
+from primal.ops.spread import add_any
+from primal.ops.types import NOT_LINEAR
+from primal.ops.words import zero_derivative
+
+# lu: LAPACK's packed factors (L has a unit diagonal that is not stored), the row swaps, and the
+# permutation that they make.
+
+
+def _lu_type(a: Aval) -> tuple[Aval, Aval, Aval]:
+    lead, m, n = check_matrix("lu", a)
+    return (
+        Aval(a.shape, a.dtype),
+        Aval((*lead, min(m, n)), INT32),
+        Aval((*lead, m), INT32),
+    )
+
+
+def _lu_impl(a: Any) -> Any:
+    *lead, m, n = a.shape
+    k = min(m, n)
+    outs = [((*lead, m, n), a.dtype), ((*lead, k), INT32), ((*lead, m), INT32)]
+    if not k or not a.size:
+        factors, swaps = np.array(a), np.zeros((*lead, k), INT32)
+        return factors, swaps, np.ascontiguousarray(np.broadcast_to(np.arange(m, dtype=INT32),
+                                                                    (*lead, m)))
+    getrf = lapack("getrf", a.dtype)
+
+    def one(x: Any) -> Any:
+        factors, swaps, _ = getrf(x)
+        return factors, swaps, permutation_of(swaps, m)
+
+    return each_matrix(one, outs, a)
+
+
+def permutation_of(swaps: Any, size: int) -> Any:
+    """The permutation that swapping row i with row swaps[i], for each i in turn, makes."""
+    order = list(range(size))
+    for i, j in enumerate(swaps.tolist()):
+        order[i], order[j] = order[j], order[i]
+    return np.array(order, INT32)
+
+
+def permuted_rows(x: Any, permutation: Any) -> Any:
+    """out[…, i, :] = x[…, permutation[…, i], :], as a product with ones and zeros."""
+    shape = (*aval_of(permutation).shape, aval_of(permutation).shape[-1])
+    places = iota(shape=shape, dtype=INT32, dimension=len(shape) - 1)
+    return matmul(as_dtype(eq(columns_of(permutation, shape), places), aval_of(x).dtype), x)
+
+
+def _padded(x: Any, rows: int, columns: int) -> Any:
+    """Zeros below and to the right, up to the given size."""
+    shape = aval_of(x).shape
+    config = ((0, 0, 0),) * (len(shape) - 2) + (
+        (0, rows - shape[-2], 0),
+        (0, columns - shape[-1], 0),
+    )
+    return pad(x, literal(0, aval_of(x).dtype, False), padding_config=config)
+
+
+def _lu_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    (a,), (t,) = primals, tangents
+    factors, swaps, permutation = lu(a)
+    *lead, m, n = aval_of(a).shape
+    k, dtype, rank = min(m, n), aval_of(a).dtype, aval_of(a).ndim
+    if not k:
+        return (factors, swaps, permutation), (t, ZERO, ZERO)
+    # L and U made square by unit columns and rows; S = L⁻¹ P da U⁻¹ splits into both tangents.
+    lower = lower_part(part(factors, 0, k, rank - 1), -1)
+    lower = add_any(_padded(lower, m, m), identity((*lead, m, m), dtype))
+    upper = upper_part(part(factors, 0, k, rank - 2))
+    if m < n:
+        upper = concatenate(upper, _corner((*lead, n - m, n), m, dtype), dimension=rank - 2)
+    flags = {"transpose_a": False, "conjugate_a": False}
+    s = triangular_solve(
+        lower, permuted_rows(t, permutation), left_side=True, lower=True, unit_diagonal=True,
+        **flags,
+    )  # fmt: skip
+    s = triangular_solve(upper, s, left_side=False, lower=False, unit_diagonal=False, **flags)
+    below = matmul(lower, lower_part(part(s, 0, k, rank - 1), -1))
+    above = matmul(upper_part(part(s, 0, k, rank - 2)), upper)
+    return (
+        (factors, swaps, permutation),
+        (add_any(_padded(below, m, n), _padded(above, m, n)), ZERO, ZERO),
+    )
+
+
+def _corner(shape: tuple[int, ...], shift: int, dtype: Any) -> Any:
+    """The rows of a unit matrix from row `shift` on."""
+    lead, (rows, columns) = shape[:-2], shape[-2:]
+    if rows == 0:
+        return zeros(shape, dtype)
+    whole = identity((*lead, columns, columns), dtype)
+    return part(whole, shift, shift + rows, len(lead))
+
+
+def _lu_hlo(b: Any, a: Any) -> Any:
+    *_, m, _ = a.shape
+    factors_aval, swaps_aval, permutation_aval = b.outs
+    if 0 in a.shape:
+        permutation = b.iota(permutation_aval.shape, INT32, permutation_aval.ndim - 1)
+        return a, b.full(swaps_aval.shape, 0, INT32), permutation
+    factors, swaps = hlo_getrf(b, a)
+    return factors, swaps, hlo_permutation(b, swaps, m)
+
+
+def hlo_getrf(b: Any, a: Any) -> tuple[Any, Any]:
+    """Packed factors and swaps counted from 0."""
+    lead, k = a.shape[:-2], min(a.shape[-2:])
+    outs = [Aval(a.shape, a.dtype), Aval((*lead, k), INT32), Aval(lead, INT32)]
+    factors, swaps, _ = b.lapack("getrf", [a], outs, aliases={0: 0})
+    return factors, b.subtract(swaps, b.full_like(swaps, 1))
+
+
+def hlo_permutation(b: Any, swaps: Any, size: int) -> Any:
+    """`permutation_of` of every row of swaps, one loop for all."""
+    lead, k = swaps.shape[:-1], swaps.shape[-1]
+    shape = (*lead, size)
+    last = len(lead)
+    start = b.iota(shape, INT32, last)
+
+    def at(b: Any, places: Any, x: Any) -> Any:
+        """The elements of x where `places` is true, one per row, along the row."""
+        picked = b.reduce("add", b.select(places, x, b.full_like(x, 0)), (last,))
+        return picked
+
+    def along(b: Any, x: Any) -> Any:
+        return b.broadcast_in_dim(x, shape, tuple(range(last)))
+
+    def body(b: Any, i: Any, order: Any, swaps: Any) -> Any:
+        columns = b.iota(shape, INT32, last)
+        here = b.compare(columns, b.broadcast_in_dim(i, shape, ()), "EQ")
+        steps = b.iota(swaps.shape, INT32, last)
+        now = b.compare(steps, b.broadcast_in_dim(i, swaps.shape, ()), "EQ")
+        there = b.compare(columns, along(b, at(b, now, swaps)), "EQ")
+        x, y = along(b, at(b, here, order)), along(b, at(b, there, order))
+        swapped = b.select(there, x, b.select(here, y, order))
+        return [b.add(i, b.constant(1, INT32)), swapped, swaps]
+
+    def cond(b: Any, i: Any, order: Any, swaps: Any) -> Any:
+        return b.compare(i, b.constant(k, INT32), "LT")
+
+    return b.while_(cond, body, [b.constant(0, INT32), start, swaps])[1]
+
+
+def hlo_take_rows(b: Any, x: Any, permutation: Any) -> Any:
+    """out[…, i, :] = x[…, permutation[…, i], :]."""
+    rank = x.ndim
+    lead = tuple(range(rank - 2))
+    indices = b.reshape(permutation, (*permutation.shape, 1))
+    return b.gather(
+        x,
+        indices,
+        offset_dims=(rank - 1,),
+        collapsed_slice_dims=(rank - 2,),
+        start_index_map=(rank - 2,),
+        slice_sizes=(*[1] * (rank - 1), x.shape[-1]),
+        operand_batching_dims=lead,
+        start_indices_batching_dims=lead,
+    )
+
+
+lu = Op(
+    name="lu",
+    kind=LINALG,
+    type=_lu_type,
+    impl=_lu_impl,
+    jvp=_lu_jvp,
+    transpose=NOT_LINEAR,
+    batch=Word(batch_stacks),
+    shard=by_kind,
+    hlo=_lu_hlo,
+    kernel=library,
+    multiple=True,
+)
+
+
+# lu_pivots_to_permutation: row swaps, done in turn, as one permutation.
+
+
+def _pivots_type(swaps: Aval, *, permutation_size: int) -> Aval:
+    if swaps.ndim < 1 or swaps.dtype != INT32:
+        raise TypeError(
+            f"[lu_pivots_to_permutation] expected int32 pivots of at least one dimension, got "
+            f"{swaps.short()}."
+        )
+    if permutation_size < swaps.shape[-1]:
+        raise ValueError(
+            f"[lu_pivots_to_permutation] expected permutation_size >= the number of pivots, got "
+            f"{permutation_size} for {swaps.shape[-1]} pivots."
+        )
+    return Aval((*swaps.shape[:-1], permutation_size), INT32)
+
+
+def _pivots_impl(swaps: Any, *, permutation_size: int) -> Any:
+    out = np.empty((*swaps.shape[:-1], permutation_size), INT32)
+    for i in np.ndindex(*swaps.shape[:-1]):
+        out[i] = permutation_of(swaps[i], permutation_size)
+    return out
+
+
+lu_pivots_to_permutation = Op(
+    name="lu_pivots_to_permutation",
+    kind=LINALG,
+    type=_pivots_type,
+    impl=_pivots_impl,
+    jvp=zero_derivative,
+    transpose=Never("[lu_pivots_to_permutation] expected a linear operation, got integers."),
+    batch=Word(batch_stacks),
+    shard=by_kind,
+    hlo=lambda b, swaps, *, permutation_size: hlo_permutation(b, swaps, permutation_size),
+    kernel=library,
+)
+
+
+# solve: x with a x = b, or aᵀ x = b.
+
+
+def _solve_type(a: Aval, b: Aval, *, transpose_a: bool) -> Aval:
+    lead, n = check_square("solve", a)
+    check_dtype("solve", b)
+    if a.dtype != b.dtype:
+        raise TypeError(
+            f"[solve] expected operands of one dtype, got {a.dtype.name} and {b.dtype.name}."
+        )
+    if b.ndim != a.ndim or b.shape[:-2] != lead or b.shape[-2] != n:
+        raise ValueError(
+            f"[solve] expected b with {n} rows and the leading dimensions of a, got shapes "
+            f"{a.shape} and {b.shape}."
+        )
+    return Aval(b.shape, b.dtype)
+
+
+def _solve_impl(a: Any, b: Any, *, transpose_a: bool) -> Any:
+    if not b.size:
+        return np.zeros(b.shape, b.dtype)
+    try:
+        return np.linalg.solve(np.swapaxes(a, -1, -2) if transpose_a else a, b)
+    except np.linalg.LinAlgError:
+        # Some matrix is singular: divisions by its zero pivots give inf and nan, as compiled.
+        getrf, trsm = lapack("getrf", a.dtype), blas("trsm", a.dtype)
+
+    def one(x: Any, y: Any) -> Any:
+        factors, swaps, _ = getrf(x)
+        order = permutation_of(swaps, len(x))
+        if not transpose_a:
+            y = trsm(1.0, factors, y[order], lower=1, diag=1)
+            return [trsm(1.0, factors, y, lower=0)]
+        y = trsm(1.0, factors, y, lower=0, trans_a=1)
+        y = trsm(1.0, factors, y, lower=1, trans_a=1, diag=1)
+        out = np.empty_like(y)
+        out[order] = y
+        return [out]
+
+    return each_matrix(one, [(b.shape, b.dtype)], a, b)[0]
+
+
+def _solve_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, transpose_a: bool) -> Any:
+    (a, b), (da, db) = primals, tangents
+    x = solve(a, b, transpose_a=transpose_a)
+    change = db
+    if da is not ZERO:
+        moved = neg(matmul(transposed(da) if transpose_a else da, x))
+        change = moved if db is ZERO else add_any(db, moved)
+    # The matrix is factorised again; XLA sees the same call on the same operand and keeps one.
+    return x, solve(a, change, transpose_a=transpose_a)
+
+
+def _solve_transpose(ct: Any, a: Any, b: Any, *, transpose_a: bool) -> Any:
+    return None, solve(a, ct, transpose_a=not transpose_a)
+
+
+def _solve_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+    if dims[0] is None and aval_of(args[0]).ndim == 2:
+        return columns_batch(solve, True, axis, args, dims, params)
+    return batch_stacks(solve)(axis, args, dims, **params)
+
+
+def _solve_hlo(b: Any, a: Any, y: Any, *, transpose_a: bool) -> Any:
+    if 0 in y.shape:
+        return b.full_like(y, 0)
+    factors, swaps = hlo_getrf(b, a)
+    order = hlo_permutation(b, swaps, a.shape[-1])
+    first = {"left_side": True, "lower": True, "unit_diagonal": True}
+    second = {"left_side": True, "lower": False, "unit_diagonal": False}
+    if not transpose_a:
+        y = hlo_trsm(b, factors, hlo_take_rows(b, y, order), trans="N", **first)
+        return hlo_trsm(b, factors, y, trans="N", **second)
+    y = hlo_trsm(b, factors, y, trans="T", **second)
+    y = hlo_trsm(b, factors, y, trans="T", **first)
+    columns = b.iota(order.shape, INT32, order.ndim - 1)
+    _, inverse = b.sort([order, columns], order.ndim - 1)
+    return hlo_take_rows(b, y, inverse)
+
+
+solve = Op(
+    name="solve",
+    kind=LINALG,
+    type=_solve_type,
+    impl=_solve_impl,
+    jvp=_solve_jvp,
+    transpose=_solve_transpose,
+    batch=_solve_batch,
+    shard=by_kind,
+    hlo=_solve_hlo,
+    kernel=library,
+)
