@@ -137,7 +137,7 @@ def _fold(eqn: Eqn, invars: list[Any]) -> Literal | None:
         return None
     aval = eqn.outvars[0].aval
     value = quietly(eqn.op.impl, [v.val for v in invars], eqn.params)
-    return Literal(np.asarray(value, aval.dtype)[()], aval)
+    return Literal(np.asarray(value)[()], aval)
 
 
 def program_key(closed: ClosedJaxpr) -> tuple[Any, ...]:
