@@ -332,7 +332,7 @@ def format_array(x: ArrayImpl) -> str:
     """The printed form, as in `Array([1., 2.], dtype=float32)`."""
     dtype = x.aval.dtype
     if isinstance(dtype, dtypes.KeyType):
-        words = np.ascontiguousarray(x.numpy())[..., None].view(np.uint32)
+        words = np.array(x.numpy(), order="C")[..., None].view(np.uint32)
         return f"Array({x.aval.shape}, dtype={dtype.name}) overlaying:\n{words}"
     weak = ", weak_type=True" if x.aval.weak_type else ""
     tail = f"dtype={dtype.name}{weak})"
