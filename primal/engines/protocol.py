@@ -83,9 +83,7 @@ class Engine(Protocol):
         """The buffer as a NumPy array."""
         ...
 
-    def lower(
-        self, program: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
-    ) -> str:
+    def lower(self, program: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> str:
         """The program in the engine's language, as text."""
         ...
 

@@ -17,7 +17,7 @@ from primal.base import caches
 from primal.base.config import settings
 from primal.engines.protocol import Device
 from primal.ir.check import check_closed
-from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
+from primal.ir.jaxpr import ClosedJaxpr, Jaxpr, hoist_consts
 from primal.ir.trace import Literal
 from primal.runtime import devices
 from primal.runtime.array import ArrayImpl, Placement
@@ -184,17 +184,30 @@ def prepare(
     smaller = ClosedJaxpr(jaxpr.replace(invars=[jaxpr.invars[i] for i in kept]), simplified.consts)
     given = [as_array(c) for c in simplified.consts]
     flags = donated or (False,) * len(jaxpr.invars)
-    donated_inputs = (False,) * len(given) + tuple([flags[i] for i in kept])
+    usable = _usable_donations(jaxpr, flags)
+    donated_inputs = (False,) * len(given) + tuple([usable[i] for i in kept])
     engine, executable = executable_for(smaller, name, device, donated_inputs)
     return Program(
         executable,
         engine.host_buffers,
         given,
         kept,
-        tuple([i for i, d in enumerate(flags) if d]),
+        tuple([i for i, d in enumerate(usable) if d]),
         closed,
         device,
     )
+
+
+def _usable_donations(jaxpr: Jaxpr, flags: Sequence[bool]) -> list[bool]:
+    """The donated inputs that an output of the same type can take the memory of."""
+    free = [v.aval.strong() for v in jaxpr.outvars]
+    usable = []
+    for v, donated in zip(jaxpr.invars, flags, strict=True):
+        fits = donated and v.aval.strong() in free
+        if fits:
+            free.remove(v.aval.strong())
+        usable.append(fits)
+    return usable
 
 
 def run_closed(closed: ClosedJaxpr, args: Sequence[Any], name: str) -> list[ArrayImpl]:

@@ -58,9 +58,7 @@ class ReferenceEngine:
     def memory_stats(self, device: Device) -> None:
         return None
 
-    def lower(
-        self, program: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
-    ) -> str:
+    def lower(self, program: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> str:
         return str(program)
 
     def compile(
