@@ -56,19 +56,14 @@ class Form:
     when its values are known here, else an array of ours or a tracer; of no dimensions for a
     traced scalar). `grown` are the dimensions of size 1 that boolean scalars index: the operand
     gets them before anything else. `order` lists, as written, dimension numbers and NEW.
+    `advanced` are the dimensions indexed together: with a true array there, all ints and arrays.
     """
 
     shape: tuple[int, ...]
     grown: tuple[int, ...]
     dims: tuple[Any, ...]
     order: tuple[int, ...]
-
-    @property
-    def advanced(self) -> tuple[int, ...]:
-        """The dimensions indexed together: with a true array there, all ints and arrays."""
-        if any(np.ndim(d) for d in self.dims if is_array(d)):
-            return tuple([i for i, d in enumerate(self.dims) if type(d) is not Span])
-        return ()
+    advanced: tuple[int, ...]
 
     @property
     def index_shape(self) -> tuple[int, ...]:
@@ -159,7 +154,10 @@ def parse(index: Any, shape: tuple[int, ...]) -> Form:
             sizes.append(shape[taken])
             dims.append(entry)
             taken += 1
-    return Form(tuple(sizes), tuple(grown), tuple(dims), tuple(order))
+    advanced: list[int] = []
+    if any(is_array(d) and d.ndim for d in dims):
+        advanced = [i for i, d in enumerate(dims) if type(d) is not Span]
+    return Form(tuple(sizes), tuple(grown), tuple(dims), tuple(order), tuple(advanced))
 
 
 class _Mask:
@@ -360,8 +358,6 @@ def dynamic_positions(values: Any, n: int, wrap: bool) -> Any:
         return convert_element_type(values, new_dtype=signed, weak_type=False)
     if dtypes.itemsize_bits(dtype) < 32:
         values = convert_element_type(values, new_dtype=INT32, weak_type=False)
-    elif values.aval.weak_type:
-        values = convert_element_type(values, new_dtype=dtype, weak_type=False)
     if not wrap:
         return values
     return select_n(lt(values, 0), values, add(values, n))
@@ -385,10 +381,12 @@ def uniform_starts(starts: Sequence[Any]) -> list[Any]:
 def start_indices(components: Sequence[Any], batch: tuple[int, ...]) -> Any:
     """Index components, each broadcasting to `batch`, side by side along a new last dimension.
 
-    NumPy's where all values are known.
+    Known arrays stay NumPy's. Ints alone become literals, which a program need not carry as
+    constants and engines can see.
     """
-    if all(isinstance(c, int | np.ndarray) for c in components):
-        dtype = INT32 if all(_fits(c) for c in components) else INT64
+    arrays = [c for c in components if not isinstance(c, int)]
+    if (arrays and all(isinstance(c, np.ndarray) for c in arrays)) or not components:
+        dtype = INT64 if any(_is_wide(c) for c in components) else INT32
         out = np.empty((*batch, len(components)), dtype)
         for k, c in enumerate(components):
             out[..., k] = c
@@ -396,22 +394,20 @@ def start_indices(components: Sequence[Any], batch: tuple[int, ...]) -> Any:
     dtype = INT64 if any(_is_wide(c) for c in components) else INT32
     columns = []
     for c in components:
-        if isinstance(c, int | np.ndarray):
-            c = np.broadcast_to(np.asarray(c, dtype), batch) if np.ndim(c) else np.asarray(c, dtype)
-            c = c[()] if c.ndim == 0 else c
+        if isinstance(c, int):
+            c = literal(c, dtype, False)
+        elif isinstance(c, np.ndarray):
+            c = c.astype(dtype)
         elif c.aval.dtype != dtype:
             c = convert_element_type(c, new_dtype=dtype, weak_type=False)
-        first = len(batch) - np.ndim(c)
+        rank = c.aval.ndim if hasattr(c, "aval") else c.ndim
+        first = len(batch) - rank
         columns.append(
             broadcast_in_dim(
                 c, shape=(*batch, 1), broadcast_dimensions=tuple(range(first, len(batch)))
             )
         )
     return columns[0] if len(columns) == 1 else concatenate(*columns, dimension=len(batch))
-
-
-def _fits(c: Any) -> bool:
-    return c < 2**31 if isinstance(c, int) else c.dtype == INT32
 
 
 def _is_wide(c: Any) -> bool:

@@ -14,14 +14,25 @@ from primal.ir.evaluate import quietly
 from primal.ir.state import state
 from primal.ir.trace import PYTHON_SCALARS, Literal, Tracer, aval_of
 from primal.numpy.creation import asarray
-from primal.numpy.index_forms import NEW, Form, Span, is_array, parse, start_indices, uniform_starts
-from primal.numpy.indexing import Hints, component, grow, numpy_index, read
+from primal.numpy.index_forms import (
+    INT32,
+    INT64,
+    NEW,
+    Form,
+    Span,
+    is_array,
+    parse,
+    start_indices,
+    uniform_starts,
+)
+from primal.numpy.indexing import BASIC, Hints, component, grow, numpy_index, read
 from primal.numpy.promotion import convert, operand, scalar_literal, to_shape
 from primal.ops.choose import convert_element_type
+from primal.ops.elementwise import add, mul
 from primal.ops.index.dynamic import dynamic_update_slice
 from primal.ops.index.numbers import CLIP, PROMISE_IN_BOUNDS, ScatterDimensionNumbers
 from primal.ops.index.scatter import scatter, scatter_apply
-from primal.ops.shape import reshape, rev
+from primal.ops.shape import iota, reshape, rev
 from primal.ops.spread import full_like_aval
 from primal.runtime.array import ArrayImpl
 from primal.runtime.eager import EagerTrace
@@ -62,10 +73,15 @@ def update_numpy(x: Any, index: Any, values: Any, ufunc: Any) -> ArrayImpl | Non
         rank = values.ndim
     else:
         return None
-    if index.__class__ is not int and index.__class__ is not slice:
-        index = numpy_index(index if index.__class__ is tuple else (index,))
-        if index is None:
-            return None
+    items = index if index.__class__ is tuple else (index,)
+    basic = True
+    for item in items:
+        if item.__class__ not in BASIC:
+            basic = False
+            index = numpy_index(items)
+            if index is None:
+                return None
+            break
     out = host.copy()
     try:
         if ufunc is None:
@@ -78,12 +94,16 @@ def update_numpy(x: Any, index: Any, values: Any, ufunc: Any) -> ArrayImpl | Non
             return None
         part = out[index]
         if part.__class__ is not np.ndarray:
-            part = out[(*index, ...) if index.__class__ is tuple else (index, ...)]
-        elif part.base is None:
-            return None  # a copy: index arrays, which may repeat
+            part = out[(*items, ...)]
         if part.ndim < rank:
             return None
-        quietly(ufunc, (part, values), {"out": part})
+        if not basic:  # index arrays may repeat
+            if dtype.itemsize == 2 and dtype.kind == "f":
+                return None  # the general path sums in float32
+            values = quietly(np.asarray, (values, dtype), {})
+            quietly(ufunc.at, (out, index, values), {})
+        else:
+            quietly(ufunc, (part, values), {"out": part})
     except Exception:
         return None
     return ArrayImpl(aval, out)
@@ -157,7 +177,7 @@ def write(x: Any, form: Form, v: Any, op: Any, hints: Hints) -> Any:
         x = _scatter(x, form, v, op, hints)
     else:
         sizes = tuple([d.size if type(d) is Span else 1 for d in form.dims])
-        window = reshape_to(_in_operand_order(form, v), sizes)
+        window = reshape_to(_in_operand_order(form, v, sizes), sizes)
         x = dynamic_update_slice(x, window, *uniform_starts(corner))
     return reshape_to(x, shape)
 
@@ -191,8 +211,11 @@ def _corner(form: Form, hints: Hints) -> list[Any] | None:
     return starts
 
 
-def _in_operand_order(form: Form, v: Any) -> Any:
-    """v broadcast to the result, its flipped dimensions turned back, without the new ones."""
+def _in_operand_order(form: Form, v: Any, scalar_shape: tuple[int, ...] | None) -> Any:
+    """v broadcast to the result, its flipped dimensions turned back, without the new ones.
+
+    A scalar is broadcast to `scalar_shape` where that is given, another shape of as many elements.
+    """
     layout = form.layout()
     batch = form.index_shape
     target: list[int] = []
@@ -210,7 +233,8 @@ def _in_operand_order(form: Form, v: Any) -> Any:
                 flipped.append(len(target))
         target.append(size)
     if not v.aval.shape:
-        return to_shape(v, tuple(kept))
+        shape = tuple(kept) if scalar_shape is None else scalar_shape
+        return to_shape(v, shape) if shape else v
     v = to_shape(v, tuple(target))
     if flipped:
         v = rev(v, dimensions=tuple(flipped))
@@ -250,8 +274,7 @@ def _scatter(x: Any, form: Form, v: Any, op: Any, hints: Hints, **params: Any) -
         mapped.append(d)
         inserted.append(d)
         if type(entry) is Span:
-            along = entry.start + entry.step * np.arange(entry.size, dtype=np.int32)
-            components.append(_trailing(along, len(batch) - place[d]))
+            components.append(_trailing(_steps(entry, n), len(batch) - place[d]))
         else:
             c = component(entry, n, hints.wrap, hints.mode is CLIP)
             after = len(batch) - place.get("index", len(batch))
@@ -261,7 +284,7 @@ def _scatter(x: Any, form: Form, v: Any, op: Any, hints: Hints, **params: Any) -
     return op(
         x,
         start_indices(components, tuple(batch)),
-        _in_operand_order(form, v),
+        _in_operand_order(form, v, None),
         dimension_numbers=ScatterDimensionNumbers(
             tuple(window), tuple(inserted), tuple(mapped), (), ()
         ),
@@ -270,6 +293,14 @@ def _scatter(x: Any, form: Form, v: Any, op: Any, hints: Hints, **params: Any) -
         mode=hints.mode,
         **params,
     )
+
+
+def _steps(span: Span, n: int) -> Any:
+    """The positions that a strided slice of a dimension of size n names."""
+    dtype = INT32 if n < 2**31 else INT64
+    counted = iota(shape=(span.size,), dtype=dtype, dimension=0)
+    spread = mul(counted, span.step)
+    return add(spread, span.start) if span.start else spread
 
 
 def _trailing(c: Any, count: int) -> Any:

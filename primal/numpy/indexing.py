@@ -59,7 +59,7 @@ class Hints(NamedTuple):
 
 
 READ = Hints(False, False, CLIP, True)
-_BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
+BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
 
 
 def getitem(x: Array, index: Any) -> Any:
@@ -100,12 +100,12 @@ def _read_numpy(x: Any, index: Any) -> ArrayImpl | None:
     kind = index.__class__
     if kind is tuple:
         for item in index:
-            if item.__class__ not in _BASIC:
+            if item.__class__ not in BASIC:
                 index = numpy_index(index)
                 if index is None:
                     return None
                 break
-    elif kind not in _BASIC:
+    elif kind not in BASIC:
         index = numpy_index((index,))
         if index is None:
             return None
@@ -124,7 +124,7 @@ def numpy_index(index: Any) -> tuple[Any, ...] | None:
     items = []
     for item in index:
         kind = item.__class__
-        if kind in _BASIC:
+        if kind in BASIC:
             items.append(item)
         elif kind is ArrayImpl:
             if item.host is None or item.aval.dtype.kind not in "iub":
