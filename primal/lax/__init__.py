@@ -27,3 +27,10 @@ from primal.lax.reductions import reduce_or as reduce_or
 from primal.lax.reductions import reduce_prod as reduce_prod
 from primal.lax.reductions import reduce_sum as reduce_sum
 from primal.lax.reductions import reduce_xor as reduce_xor
+from primal.lax.sorting import approx_max_k as approx_max_k
+from primal.lax.sorting import approx_min_k as approx_min_k
+from primal.lax.sorting import argmax as argmax
+from primal.lax.sorting import argmin as argmin
+from primal.lax.sorting import sort as sort
+from primal.lax.sorting import sort_key_val as sort_key_val
+from primal.lax.sorting import top_k as top_k

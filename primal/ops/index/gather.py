@@ -438,7 +438,9 @@ scatter_add = Op(
 # Elements along one dimension.
 
 
-def take_along(x: Any, indices: Any, axis: int, mode: Any = PROMISE_IN_BOUNDS) -> Any:
+def take_along(
+    x: Any, indices: Any, axis: int, mode: Any = PROMISE_IN_BOUNDS, unique: bool = False
+) -> Any:
     """out[.., i, ..] = x[.., indices[.., i, ..], ..] along `axis`; other dimensions agree."""
     shape, have = aval_of(indices).shape, aval_of(x).shape
     others = tuple([d for d in range(len(have)) if d != axis])
@@ -449,7 +451,7 @@ def take_along(x: Any, indices: Any, axis: int, mode: Any = PROMISE_IN_BOUNDS) -
         dimension_numbers=numbers,
         slice_sizes=(1,) * len(have),
         indices_are_sorted=False,
-        unique_indices=False,
+        unique_indices=unique,
         mode=mode,
         fill_value=None,
     )
