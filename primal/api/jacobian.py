@@ -140,7 +140,7 @@ def standard_basis(xs: Sequence[Any]) -> list[Any]:
     avals = [aval_of(x) for x in xs]
     sizes = [a.size for a in avals]
     total = sum(sizes)
-    out = []
+    out: list[Any] = []
     start = 0
     for a, n in zip(avals, sizes, strict=True):
         if dtypes.to_tangent_dtype(a.dtype) == dtypes.float0:

@@ -130,7 +130,7 @@ class JitFunction:
         try:
             if self._plain and not kwargs and state.trace is root and not state.axes:
                 now = settings()
-                key = [now.trace_key]
+                key: list[Any] = [now.trace_key]
                 for a in args:
                     if a.__class__ is not ArrayImpl or a.placement is not None:
                         break

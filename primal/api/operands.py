@@ -139,9 +139,11 @@ def check_outputs(name: str, tree: Any, leaves: Sequence[Any]) -> None:
 
 def name_of(fun: Callable[..., Any]) -> str:
     """The name of a function, for jaxprs and messages."""
-    return getattr(fun, "__name__", None) or getattr(
-        getattr(fun, "func", None), "__name__", type(fun).__name__
-    )
+    for f in (fun, getattr(fun, "func", None)):
+        name = getattr(f, "__name__", None)
+        if name:
+            return str(name)
+    return type(fun).__name__
 
 
 def argument_names(

@@ -27,7 +27,7 @@ class Traced:
     @property
     def jaxpr(self) -> ClosedJaxpr:
         """The program."""
-        return self._traced.closed  # type: ignore[no-any-return]
+        return self._traced.closed
 
     @property
     def out_info(self) -> Any:
@@ -49,7 +49,7 @@ class Traced:
     @property
     def fun_name(self) -> str:
         """The name of the function."""
-        return self._traced.name  # type: ignore[no-any-return]
+        return self._traced.name
 
     def lower(self) -> Lowered:
         """The program in the language of the engine that will compile it."""

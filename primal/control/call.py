@@ -90,7 +90,7 @@ def _call_show(params: dict[str, Any]) -> dict[str, Any]:
     return {"jaxpr": params["jaxpr"], "name": params["name"]}
 
 
-call = Op(
+call: Op = Op(
     name="jit",
     kind=CALL,
     type=_call_type,

@@ -90,10 +90,10 @@ class Jaxpr:
         return Jaxpr(**{**fields, **changes})
 
     def __str__(self) -> str:
-        return _printer(self)
+        return str(_printer(self))
 
     def __repr__(self) -> str:
-        return _printer(self)
+        return str(_printer(self))
 
 
 class ClosedJaxpr:
@@ -122,10 +122,10 @@ class ClosedJaxpr:
         return tuple([v.aval for v in self.jaxpr.outvars])
 
     def __str__(self) -> str:
-        return _printer(self.jaxpr)
+        return str(_printer(self.jaxpr))
 
     def __repr__(self) -> str:
-        return _printer(self.jaxpr)
+        return str(_printer(self.jaxpr))
 
 
 def join_effects(eqns: Iterable[Eqn]) -> Effects:

@@ -130,9 +130,9 @@ class Op:
     kind: Kind
     type: Callable[..., Any]
     impl: Callable[..., Any]
-    jvp: Callable[..., Any] | Word
-    transpose: Callable[..., Any] | Word
-    batch: Callable[..., Any] | Word | ByKind
+    jvp: Any  # a function or a Word, which __post_init__ makes one
+    transpose: Any
+    batch: Any  # likewise, or by_kind
     shard: Callable[..., Any] | ByKind
     hlo: Callable[..., Any] | Expand | Splice
     kernel: Callable[..., Any] | Library | Expand | Splice

@@ -50,7 +50,7 @@ def axis_size(name: Any) -> int:
     """The size of the innermost axis of that name; NameError when there is none."""
     for found, size in reversed(state.axes):
         if found == name:
-            return size
+            return int(size)
     raise NameError(
         f"unbound axis name: {name}. Name the axis in a surrounding vmap, as in "
         f"vmap(f, axis_name={name!r}); bound here: {[n for n, _ in state.axes] or 'none'}."

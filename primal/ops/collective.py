@@ -67,7 +67,7 @@ def _psum_batch(axis: Any, args: Any, dims: Any, *, axes: tuple[Any, ...]) -> An
     return (psum(out, axes=rest) if rest else out), None
 
 
-psum = Op(
+psum: Op = Op(
     name="psum",
     kind=COLLECTIVE,
     type=_psum_type,
@@ -139,7 +139,7 @@ def _gather_batch(axis: Any, args: Any, dims: Any, *, axes: Any, dim: int, size:
     return (broadcast_axis(x, size, dim) if d is None else moveaxis(x, d, dim)), None
 
 
-all_gather = Op(
+all_gather: Op = Op(
     name="all_gather",
     kind=COLLECTIVE,
     type=_gather_type,
@@ -177,7 +177,7 @@ def _scatter_batch(axis: Any, args: Any, dims: Any, *, axes: Any, dim: int, size
     return reduce_sum(x, axes=(d,)), dim
 
 
-reduce_scatter = Op(
+reduce_scatter: Op = Op(
     name="reduce_scatter",
     kind=COLLECTIVE,
     type=_scatter_type,
@@ -239,7 +239,7 @@ def _ppermute_transpose(ct: Any, x: Any, *, axes: Any, perm: Any) -> Any:
     return (ppermute(ct, axes=axes, perm=tuple([(t, s) for s, t in perm])),)
 
 
-ppermute = Op(
+ppermute: Op = Op(
     name="ppermute",
     kind=COLLECTIVE,
     type=_ppermute_type,
@@ -285,7 +285,7 @@ def _all_to_all_batch(
     return transpose(x, permutation=(split + 1, *rest)), 0
 
 
-all_to_all = Op(
+all_to_all: Op = Op(
     name="all_to_all",
     kind=COLLECTIVE,
     type=_all_to_all_type,
@@ -314,7 +314,7 @@ def _axis_index_batch(axis: Any, args: Any, dims: Any, *, axes: tuple[Any, ...])
     return iota(shape=(axis.size,), dtype=np.dtype(np.int32), dimension=0), 0
 
 
-axis_index = Op(
+axis_index: Op = Op(
     name="axis_index",
     kind=COLLECTIVE,
     type=_axis_index_type,

@@ -167,7 +167,7 @@ def _dot_show(params: dict[str, Any]) -> dict[str, Any]:
     return {**params, "dimension_numbers": shown}
 
 
-dot_general = Op(
+dot_general: Op = Op(
     name="dot_general",
     kind=CONTRACT,
     type=_dot_type,

@@ -35,7 +35,7 @@ def _reshape_batch(axis: Any, args: Any, dims: Any, *, shape: tuple[int, ...]) -
     return reshape(moveaxis(x, d, 0), shape=(axis.size, *shape)), 0
 
 
-reshape = Op(
+reshape: Op = Op(
     name="reshape",
     kind=SHAPE,
     type=_reshape_type,
@@ -71,7 +71,7 @@ def _transpose_batch(axis: Any, args: Any, dims: Any, *, permutation: tuple[int,
     return transpose(x, permutation=moved), 0
 
 
-transpose = Op(
+transpose: Op = Op(
     name="transpose",
     kind=SHAPE,
     type=_transpose_type,
@@ -114,7 +114,7 @@ def _squeeze_batch(axis: Any, args: Any, dims: Any, *, dimensions: tuple[int, ..
     return squeeze(x, dimensions=shifted), d - sum(a < d for a in shifted)
 
 
-squeeze = Op(
+squeeze: Op = Op(
     name="squeeze",
     kind=SHAPE,
     type=_squeeze_type,
@@ -195,7 +195,7 @@ def _slice_batch(
     return out, d
 
 
-slice = Op(
+slice: Op = Op(
     name="slice",
     kind=SHAPE,
     type=_slice_type,
@@ -305,7 +305,7 @@ def _pad_batch(axis: Any, args: Any, dims: Any, *, padding_config: Any) -> Any:
     return add(padded, mul(outside, reshape(value, shape=placed))), d
 
 
-pad = Op(
+pad: Op = Op(
     name="pad",
     kind=SHAPE,
     type=_pad_type,
@@ -377,7 +377,7 @@ def _concatenate_batch(axis: Any, args: Any, dims: Any, *, dimension: int) -> An
     return concatenate(*xs, dimension=dimension + (dimension >= to)), to
 
 
-concatenate = Op(
+concatenate: Op = Op(
     name="concatenate",
     kind=SHAPE,
     type=_concatenate_type,
@@ -404,7 +404,7 @@ def _rev_batch(axis: Any, args: Any, dims: Any, *, dimensions: tuple[int, ...]) 
     return rev(x, dimensions=tuple([a + (a >= d) for a in dimensions])), d
 
 
-rev = Op(
+rev: Op = Op(
     name="rev",
     kind=SHAPE,
     type=_rev_type,
@@ -433,7 +433,7 @@ def _iota_type(*, shape: tuple[int, ...], dtype: Any, dimension: int) -> Aval:
     return Aval(shape, dtype)
 
 
-iota = Op(
+iota: Op = Op(
     name="iota",
     kind=SHAPE,
     type=_iota_type,

@@ -89,7 +89,7 @@ def _broadcast_kernel(k: Any, x: Any, *, shape: Any, broadcast_dimensions: Any) 
     return k.broadcast_in_dim(x, shape, broadcast_dimensions)
 
 
-broadcast_in_dim = Op(
+broadcast_in_dim: Op = Op(
     name="broadcast_in_dim",
     kind=SPREAD,
     type=_broadcast_type,
@@ -156,7 +156,7 @@ def _sum_kernel(k: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
     return k.reduce("add", x, axes)
 
 
-reduce_sum = Op(
+reduce_sum: Op = Op(
     name="reduce_sum",
     kind=REDUCTION,
     type=reduction_type("reduce_sum", *NUMERIC),
@@ -179,7 +179,7 @@ def _add_any_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     return add_any(*primals), total
 
 
-add_any = Op(
+add_any: Op = Op(
     name="add_any",
     kind=ELEMENTWISE,
     type=nary("add_any", *NUMERIC),

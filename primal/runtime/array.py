@@ -225,8 +225,8 @@ class ArrayImpl(Array):
     def unsafe_buffer_pointer(self) -> int:
         """The address of the values; they must not be written to."""
         if self.placement is not None and self.placement.device.platform != "cpu":
-            return self.buffer.unsafe_buffer_pointer()  # type: ignore[no-any-return]
-        return self.numpy().ctypes.data  # type: ignore[no-any-return]
+            return self.buffer.unsafe_buffer_pointer()
+        return self.numpy().ctypes.data
 
     def __dlpack__(
         self,

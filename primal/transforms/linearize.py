@@ -77,9 +77,9 @@ class Tape(Trace):
     ) -> list[Any]:
         """Cᵀ·ct for the recorded linear map C: one cotangent or ZERO per input."""
         found: dict[int, Any] = {}
-        for out, ct in zip(outputs, cotangents, strict=True):
-            if out is not ZERO and ct is not ZERO:
-                _accumulate(found, out, ct)
+        for out, given in zip(outputs, cotangents, strict=True):
+            if out is not ZERO and given is not ZERO:
+                _accumulate(found, out, given)
         outer = state.location
         try:
             for op, args, params, out, source in reversed(self.entries):

@@ -116,8 +116,8 @@ class _Walk:
         for v, c in zip(body.constvars, closed.consts, strict=True):
             inner[v] = self.constant(v, c)
         self.splice(body, inner)
-        for outer, v in zip(eqn.outvars, body.outvars, strict=True):
-            env[outer] = v if type(v) is Literal else inner[v]
+        for outer, out in zip(eqn.outvars, body.outvars, strict=True):
+            env[outer] = out if type(out) is Literal else inner[out]
 
 
 def _listed(rule: Callable[..., Any], eqn: Eqn) -> Callable[..., list[Any]]:
