@@ -1,0 +1,1 @@
+"""Small libraries that show how networks are built: `stax` and `optimizers`."""

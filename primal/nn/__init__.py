@@ -1,0 +1,45 @@
+"""What neural networks are made of: activations and initializers."""
+
+from primal.nn import initializers
+from primal.nn.functions import (
+    elu,
+    gelu,
+    hard_tanh,
+    leaky_relu,
+    log_sigmoid,
+    log_softmax,
+    logsumexp,
+    one_hot,
+    relu,
+    relu6,
+    selu,
+    sigmoid,
+    silu,
+    soft_sign,
+    softmax,
+    softplus,
+    swish,
+    tanh,
+)
+
+__all__ = [
+    "elu",
+    "gelu",
+    "hard_tanh",
+    "initializers",
+    "leaky_relu",
+    "log_sigmoid",
+    "log_softmax",
+    "logsumexp",
+    "one_hot",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "soft_sign",
+    "softmax",
+    "softplus",
+    "swish",
+    "tanh",
+]

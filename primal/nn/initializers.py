@@ -1,0 +1,207 @@
+"""Functions (key, shape, dtype) -> array that give networks their first weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import primal.numpy as jnp
+from primal import random
+from primal.base import dtypes
+
+Initializer = Callable[..., Any]
+
+
+def _dtype(dtype: Any) -> Any:
+    return dtypes.canonicalize_dtype(float if dtype is None else dtype)
+
+
+def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+    """Zeros; the key is not used."""
+    return jnp.zeros(shape, _dtype(dtype))
+
+
+def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+    """Ones; the key is not used."""
+    return jnp.ones(shape, _dtype(dtype))
+
+
+def constant(value: Any, dtype: Any = None) -> Initializer:
+    """Arrays filled with a value."""
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
+        return jnp.full(shape, value, _dtype(dtype))
+
+    return init
+
+
+def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """Uniform numbers in [0, scale)."""
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
+        found = _dtype(dtype)
+        return random.uniform(key, shape, found) * jnp.array(scale, found)
+
+    return init
+
+
+def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """Normal numbers of mean 0.
+
+    >>> nn.initializers.normal(1.0)(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
+        found = _dtype(dtype)
+        return random.normal(key, shape, found) * jnp.array(stddev, found)
+
+    return init
+
+
+def truncated_normal(
+    stddev: Any = 1e-2, dtype: Any = None, lower: float = -2.0, upper: float = 2.0
+) -> Initializer:
+    """Normal numbers cut off at lower·stddev and upper·stddev."""
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
+        found = _dtype(dtype)
+        drawn = random.truncated_normal(key, lower, upper, shape, found)
+        return drawn * jnp.array(stddev, found)
+
+    return init
+
+
+def _fans(
+    shape: Sequence[int], in_axis: Any, out_axis: Any, batch_axis: Any
+) -> tuple[float, float]:
+    def axes(axis: Any) -> list[int]:
+        return [a % len(shape) for a in (axis if isinstance(axis, Sequence) else (axis,))]
+
+    if len(shape) <= 1:
+        raise ValueError(
+            "Can't compute input and output sizes of a "
+            f"{len(shape)}-dimensional weights tensor. Must be at least 2D."
+        )
+    ins, outs, batch = axes(in_axis), axes(out_axis), axes(batch_axis)
+    n_in = math.prod(shape[a] for a in ins)
+    n_out = math.prod(shape[a] for a in outs)
+    n_batch = math.prod(shape[a] for a in batch)
+    receptive = math.prod(shape) / n_in / n_out / n_batch
+    return n_in * receptive, n_out * receptive
+
+
+def variance_scaling(
+    scale: Any,
+    mode: str,
+    distribution: str,
+    in_axis: int | Sequence[int] = -2,
+    out_axis: int | Sequence[int] = -1,
+    batch_axis: Sequence[int] = (),
+    dtype: Any = None,
+) -> Initializer:
+    """Weights of variance scale / n, n the fan in, the fan out, or their mean (`mode`).
+
+    `distribution` is normal, truncated_normal (at two standard deviations) or uniform.
+    """
+    if mode not in ("fan_in", "fan_out", "fan_avg", "fan_geo_avg"):
+        raise ValueError(f"invalid mode for variance scaling initializer: {mode}")
+    if distribution not in ("normal", "truncated_normal", "uniform"):
+        raise ValueError(f"invalid distribution for variance scaling initializer: {distribution}")
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
+        found = _dtype(dtype)
+        dims = tuple([n.__index__() for n in shape])
+        fan_in, fan_out = _fans(dims, in_axis, out_axis, batch_axis)
+        n = {
+            "fan_in": fan_in,
+            "fan_out": fan_out,
+            "fan_avg": (fan_in + fan_out) / 2,
+            "fan_geo_avg": math.sqrt(fan_in * fan_out),
+        }[mode]
+        variance = jnp.array(scale / n, found)
+        if distribution == "normal":
+            return random.normal(key, dims, found) * jnp.sqrt(variance)
+        if distribution == "uniform":
+            if dtypes.kind_of(found) == "c":
+                return _complex_uniform(key, dims, found) * jnp.sqrt(variance)
+            return random.uniform(key, dims, found, -1) * jnp.sqrt(3 * variance)
+        if dtypes.kind_of(found) == "c":
+            # The standard deviation of the modulus cut off at 2, in each part.
+            stddev = jnp.sqrt(variance) / jnp.array(0.95311164380491208, found)
+            return _complex_truncated(key, 2, dims, found) * stddev
+        # The standard deviation of a normal distribution cut off at 2.
+        stddev = jnp.sqrt(variance) / jnp.array(0.87962566103423978, found)
+        return random.truncated_normal(key, -2, 2, dims, found) * stddev
+
+    return init
+
+
+def _complex_uniform(key: Any, shape: Sequence[int], dtype: Any) -> Any:
+    part = dtypes.to_real_dtype(dtype)
+    first, second = random.split(key)
+    radius = jnp.sqrt(random.uniform(first, shape, part).astype(dtype))
+    angle = 2 * np.pi * random.uniform(second, shape, part).astype(dtype)
+    return radius * jnp.exp(1j * angle)
+
+
+def _complex_truncated(key: Any, upper: Any, shape: Sequence[int], dtype: Any) -> Any:
+    part = dtypes.to_real_dtype(dtype)
+    first, second = random.split(key)
+    t = (1 - jnp.exp(jnp.array(-(upper**2), dtype))) * random.uniform(first, shape, part).astype(
+        dtype
+    )
+    radius = jnp.sqrt(-jnp.log(1 - t))
+    angle = 2 * np.pi * random.uniform(second, shape, part).astype(dtype)
+    return radius * jnp.exp(1j * angle)
+
+
+def glorot_uniform(
+    in_axis: Any = -2, out_axis: Any = -1, batch_axis: Sequence[int] = (), dtype: Any = None
+) -> Initializer:
+    """Uniform weights of variance 2 / (fan in + fan out) (Glorot and Bengio, 2010)."""
+    return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def glorot_normal(
+    in_axis: Any = -2, out_axis: Any = -1, batch_axis: Sequence[int] = (), dtype: Any = None
+) -> Initializer:
+    """Truncated normal weights of variance 2 / (fan in + fan out) (Glorot and Bengio, 2010)."""
+    return variance_scaling(
+        1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype
+    )
+
+
+def lecun_uniform(
+    in_axis: Any = -2, out_axis: Any = -1, batch_axis: Sequence[int] = (), dtype: Any = None
+) -> Initializer:
+    """Uniform weights of variance 1 / fan in (LeCun et al., 1998)."""
+    return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def lecun_normal(
+    in_axis: Any = -2, out_axis: Any = -1, batch_axis: Sequence[int] = (), dtype: Any = None
+) -> Initializer:
+    """Truncated normal weights of variance 1 / fan in (LeCun et al., 1998)."""
+    return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+
+
+def he_uniform(
+    in_axis: Any = -2, out_axis: Any = -1, batch_axis: Sequence[int] = (), dtype: Any = None
+) -> Initializer:
+    """Uniform weights of variance 2 / fan in (He et al., 2015)."""
+    return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def he_normal(
+    in_axis: Any = -2, out_axis: Any = -1, batch_axis: Sequence[int] = (), dtype: Any = None
+) -> Initializer:
+    """Truncated normal weights of variance 2 / fan in (He et al., 2015)."""
+    return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+
+
+xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
+kaiming_uniform, kaiming_normal = he_uniform, he_normal
