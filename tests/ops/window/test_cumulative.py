@@ -1,0 +1,138 @@
+"""Cumulative ops: values against NumPy, derivatives, batching, edges."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from primal.ops.window import cumulative
+from primal.runtime.eager import as_array
+from tests.ops.laws import agree, check_batching, check_derivatives, tangents
+
+RNG = np.random.default_rng(0)
+NUMPY = {
+    "cumsum": np.add,
+    "cumprod": np.multiply,
+    "cummax": np.maximum,
+    "cummin": np.minimum,
+    "cumlogsumexp": np.logaddexp,
+}
+
+
+def op(name: str, axis: int = 0, reverse: bool = False) -> Any:
+    return functools.partial(getattr(cumulative, name), axis=axis, reverse=reverse)
+
+
+def oracle(name: str, x: Any, axis: int, reverse: bool) -> Any:
+    x = np.flip(x, axis) if reverse else x
+    out = NUMPY[name].accumulate(x, axis, dtype=x.dtype)
+    return np.flip(out, axis) if reverse else out
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("name", NUMPY)
+def test_values(name: str, axis: int, reverse: bool) -> None:
+    for shape in ((2, 3, 7), (1, 1, 1), (4, 0, 2)):
+        x = RNG.standard_normal(shape).astype(np.float32)
+        (got,) = agree(op(name, axis, reverse), x)
+        if x.size:
+            np.testing.assert_allclose(got, oracle(name, x, axis, reverse), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax", "cummin"])
+@pytest.mark.parametrize(
+    "dtype", [np.int32, np.uint8, np.complex64, np.float16, ml_dtypes.bfloat16]
+)
+def test_dtypes(name: str, dtype: Any) -> None:
+    x = RNG.integers(1, 4, (2, 6)).astype(dtype)
+    (got,) = agree(op(name, 1), x, tol=1e-2)
+    want = oracle(name, x.astype(np.complex128 if dtype is np.complex64 else np.float64), 1, False)
+    wide = got.astype(want.dtype)
+    if np.dtype(dtype).kind in "iu":
+        want = want % 2 ** (8 * np.dtype(dtype).itemsize)
+    np.testing.assert_allclose(wide, want, rtol=1e-2)
+
+
+def test_long_sums_keep_their_digits() -> None:
+    x = RNG.random((2, 100_003), np.float32)
+    for reverse in (False, True):
+        (got,) = agree(op("cumsum", 1, reverse), x, tol=2e-6)
+        want = oracle("cumsum", x.astype(np.float64), 1, reverse)
+        np.testing.assert_allclose(got, want, rtol=2e-6)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 5, 8])
+@pytest.mark.parametrize("name", NUMPY)
+def test_derivatives(name: str, n: int, reverse: bool) -> None:
+    check_derivatives(op(name, 1, reverse), RNG.standard_normal((2, n)), tol=1e-5)
+
+
+def test_product_with_zeros() -> None:
+    x = np.array([2.0, 0.0, 3.0, 0.0, 5.0])
+    check_derivatives(op("cumprod"), x)
+    check_derivatives(op("cumprod", 0, True), x)
+
+
+def test_complex_derivatives() -> None:
+    x = RNG.standard_normal(5) + 1j * RNG.standard_normal(5)
+    check_derivatives(op("cumsum"), x)
+    check_derivatives(op("cumprod"), x)
+
+
+def test_ties_share_the_gradient() -> None:
+    x = np.array([1.0, 1.0, 0.0, 1.0], np.float32)
+    t = np.array([4.0, 2.0, 9.0, 3.0], np.float32)
+    (got,) = tangents(op("cummax"), [x], [t])
+    np.testing.assert_allclose(got, [4.0, 3.0, 3.0, 3.0])
+
+
+def test_logsumexp_at_infinities() -> None:
+    x = np.array([-np.inf, -np.inf, 1.0, 2.0], np.float32)
+    (got,) = agree(op("cumlogsumexp"), x)
+    np.testing.assert_allclose(got, np.logaddexp.accumulate(x), rtol=1e-6)
+    (d,) = tangents(op("cumlogsumexp"), [x], [np.ones(4, np.float32)])
+    np.testing.assert_allclose(d, [1.0, 0.0, 1.0, 1.0], rtol=1e-6)  # out[0] is x[0]
+    big = np.array([1000.0, 1000.0, -1000.0], np.float32)
+    np.testing.assert_allclose(
+        agree(op("cumlogsumexp"), big)[0], [1000, 1000 + np.log(2), 1000 + np.log(2)], rtol=1e-6
+    )
+
+
+def test_nan_spreads() -> None:
+    for name in NUMPY:
+        (got,) = agree(op(name), np.array([1.0, np.nan, 2.0], np.float32))
+        np.testing.assert_array_equal(np.isnan(got), [False, True, True])
+
+
+@pytest.mark.parametrize("name", NUMPY)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_batching(name: str, axis: int) -> None:
+    check_batching(op(name, axis, True), RNG.standard_normal((2, 4)).astype(np.float32))
+
+
+def test_prefix_of_an_associative_function() -> None:
+    # Matrix products are associative and do not commute.
+    from primal.ops.linalg.common import matmul
+
+    a = RNG.standard_normal((6, 2, 2)).astype(np.float32)
+    got = agree(lambda x: cumulative.prefix(lambda p, q: [matmul(p[0], q[0])], [x], 0), a)[0]
+    want = [a[0]]
+    for m in a[1:]:
+        want.append(want[-1] @ m)
+    np.testing.assert_allclose(got, np.stack(want), rtol=1e-4, atol=1e-5)
+
+
+def test_errors() -> None:
+    x = as_array(np.ones((2, 3), np.float32))
+    with pytest.raises(ValueError, match=r"\[cumsum\].*axis 2 is out of bounds"):
+        cumulative.cumsum(x, axis=2, reverse=False)
+    with pytest.raises(TypeError, match=r"\[cummax\] expected a number dtype, got bool"):
+        cumulative.cummax(as_array(np.ones(3, bool)), axis=0, reverse=False)
+    with pytest.raises(TypeError, match=r"\[cumlogsumexp\] expected a floating dtype"):
+        cumulative.cumlogsumexp(as_array(np.ones(3, np.int32)), axis=0, reverse=False)
