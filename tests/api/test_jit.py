@@ -1,0 +1,441 @@
+"""jit: when it traces, when it compiles, what it keys on, what it refuses."""
+
+import functools
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import primal
+from primal import jit, make_jaxpr
+from primal.ops.elementwise import add, mul, sin
+from primal.ops.spread import reduce_sum
+from primal.runtime.programs import counters
+
+
+@pytest.fixture
+def counts():
+    """(traces, compilations) since the test began."""
+    start = counters.traces, counters.compilations
+    return lambda: (counters.traces - start[0], counters.compilations - start[1])
+
+
+def arr(*shape, dtype=np.float32, start=0):
+    size = int(np.prod(shape))
+    return primal.device_put(np.arange(start, start + size).reshape(shape).astype(dtype))
+
+
+def test_one_trace_per_signature(counts):
+    seen = []
+
+    @jit
+    def f(x, y):
+        seen.append((x.shape, x.dtype.name, x.weak_type))
+        return add(mul(x, x), y)
+
+    x = arr(3)
+    for _ in range(3):
+        f(x, x)
+    assert len(seen) == 1
+    f(arr(3, start=7), arr(3))  # other values
+    assert len(seen) == 1
+    f(arr(4), arr(4))  # other shape
+    f(arr(3, dtype=np.int32), arr(3, dtype=np.int32))  # other dtype
+    f(2.0, x)  # other weak type
+    f(np.float32(2.0), x)
+    assert len(seen) == 5
+    assert counts()[0] == 5
+
+
+def test_structure_is_part_of_the_signature():
+    seen = []
+
+    @jit
+    def f(tree):
+        seen.append(tree)
+        return tree
+
+    x = arr(2)
+    for tree in ([x, x], (x, x), {"a": x, "b": x}, [x, x], [x, [x]], [x, None]):
+        f(tree)
+    assert len(seen) == 5
+
+
+def test_static_values_are_part_of_the_signature():
+    seen = []
+
+    @functools.partial(jit, static_argnums=1, static_argnames="mode")
+    def f(x, n, mode="a"):
+        seen.append((n, mode))
+        return mul(x, float(n))
+
+    x = arr(2)
+    for n, mode in ((1, "a"), (2, "a"), (1, "a"), (1, "b"), (1.0, "a"), (True, "a")):
+        f(x, n, mode=mode)
+    assert seen == [(1, "a"), (2, "a"), (1, "b"), (1.0, "a"), (True, "a")]
+
+
+def test_static_argument_by_name_or_position():
+    @functools.partial(jit, static_argnames="n")
+    def f(x, n):
+        assert isinstance(n, int)
+        return mul(x, float(n))
+
+    x = arr(2)
+    np.testing.assert_array_equal(f(x, 3), f(x, n=3))
+
+
+def test_static_self_is_compared_by_identity():
+    class Counter:
+        count = 0
+
+        @functools.partial(jit, static_argnums=(0,))
+        def inc(self):
+            self.count += 1
+
+    a = Counter()
+    a.inc()
+    a.inc()
+    b = Counter()
+    b.inc()
+    assert (a.count, b.count) == (1, 1)
+
+
+def test_equal_programs_share_an_executable(counts):
+    x = arr(5)
+    first = jit(lambda x: add(mul(x, 3.0), 17.25))(x)
+    second = jit(lambda y: add(mul(y, 3.0), 17.25))(x)
+    np.testing.assert_array_equal(first, second)
+    assert counts() == (2, 1)
+
+
+def test_programs_that_differ_do_not(counts):
+    x = arr(5)
+    outs = [jit(lambda x, c=c: add(mul(x, c), 31.5))(x) for c in (1.5, 2.5, -0.0, 0.0)]
+    assert counts() == (4, 4)
+    assert [np.asarray(o)[1] for o in outs] == [33.0, 34.0, 31.5, 31.5]
+
+
+def test_captured_constants_are_not_part_of_the_program(counts):
+    x = arr(6)
+
+    def make(c):
+        return jit(lambda x: add(mul(x, c), 11.75))
+
+    one, two = make(arr(6)), make(arr(6, start=3))
+    np.testing.assert_array_equal(one(x), np.arange(6) ** 2 + 11.75)
+    np.testing.assert_array_equal(two(x), np.arange(6) * (np.arange(6) + 3) + 11.75)
+    assert counts() == (2, 1)
+
+
+def test_jit_of_the_same_function_traces_once():
+    seen = []
+
+    def f():
+        seen.append(1)
+        return np.float32(1)
+
+    jit(f)()
+    again = jit(f)
+    again()
+    again()
+    assert seen == [1]
+
+
+def test_two_functions_with_equal_code_are_two_functions():
+    def make(c):
+        def f(x):
+            return add(x, c)
+
+        return jit(f)
+
+    assert float(make(1.0)(0.0)) == 1.0
+    assert float(make(2.0)(0.0)) == 2.0
+
+
+def test_closure_over_a_changed_global_keeps_the_traced_value():
+    box = [arr(3)]
+    f = jit(lambda x: add(x, box[0]))
+    np.testing.assert_array_equal(f(arr(3)), [0, 2, 4])
+    box[0] = arr(3, start=10)
+    np.testing.assert_array_equal(f(arr(3)), [0, 2, 4])
+
+
+def test_clear_cache_traces_again():
+    seen = []
+    f = jit(lambda x: seen.append(1) or x)
+    f(1.0)
+    f.clear_cache()
+    f(1.0)
+    assert seen == [1, 1]
+
+
+def test_inner_jit_traces_once_inside_one_outer():
+    seen = []
+
+    def outer(x):
+        @jit
+        def inner(y):
+            seen.append(1)
+            return mul(y, x)
+
+        return add(inner(x), inner(add(x, 1.0)))
+
+    assert float(jit(outer)(3.0)) == 9.0 + 12.0
+    assert seen == [1]
+
+
+def test_inline_leaves_no_call():
+    f = jit(lambda x: mul(x, 2.0), inline=True)
+    assert [e.op.name for e in make_jaxpr(lambda x: f(x))(1.0).eqns] == ["mul"]
+    g = jit(lambda x: mul(x, 2.0))
+    assert [e.op.name for e in make_jaxpr(lambda x: g(x))(1.0).eqns] == ["jit"]
+
+
+def test_donation_deletes_and_reuse_is_an_error():
+    f = jit(lambda x, y: add(x, y), donate_argnums=1)
+    x, y = arr(4), arr(4)
+    z = f(x, y)
+    np.testing.assert_array_equal(z, [0, 2, 4, 6])
+    assert y.is_deleted() and not x.is_deleted()
+    for use in (lambda: np.asarray(y), lambda: f(x, y), lambda: mul(y, y), lambda: y + 1):
+        with pytest.raises(RuntimeError, match="deleted"):
+            use()
+
+
+def test_donation_by_name_and_of_trees():
+    f = jit(lambda x, *, state: ([add(s, x) for s in state], x), donate_argnames="state")
+    state = [arr(3), arr(3)]
+    f(arr(3), state=state)
+    assert all(s.is_deleted() for s in state)
+
+
+def test_donation_that_no_output_can_use_keeps_the_array():
+    f = jit(lambda x: reduce_sum(x, axes=(0,)), donate_argnums=0)
+    x = arr(4)
+    f(x)
+    assert not x.is_deleted()
+
+
+def test_disable_jit_runs_python():
+    seen = []
+    f = jit(lambda x: seen.append(float(x)) or x)
+    with primal.disable_jit():
+        f(np.float32(2))
+        f(np.float32(3))
+    assert seen == [2.0, 3.0]
+
+
+def test_stages():
+    f = jit(lambda x, y: {"a": sin(mul(x, y["b"]))})
+    x = primal.ShapeDtypeStruct((3,), np.float32)
+    traced = f.trace(x, {"b": x})
+    assert [e.op.name for e in traced.jaxpr.eqns] == ["mul", "sin"]
+    assert traced.out_info == {"a": primal.ShapeDtypeStruct((3,), np.float32)}
+    lowered = traced.lower()
+    assert "stablehlo.sine" in lowered.as_text() and "@main" in lowered.as_text()
+    compiled = lowered.compile()
+    out = compiled(arr(3), {"b": arr(3)})
+    np.testing.assert_allclose(out["a"], np.sin(np.arange(3.0) ** 2), rtol=1e-6)
+    assert "HloModule" in compiled.as_text()
+    assert compiled.cost_analysis()["flops"] > 0
+    assert compiled.memory_analysis() is not None
+    with pytest.raises(TypeError, match="structure"):
+        compiled(arr(3), arr(3))
+    with pytest.raises(TypeError, match="types for which"):
+        compiled(arr(4), {"b": arr(4)})
+    assert f.eval_shape(x, {"b": x}) == traced.out_info
+
+
+def test_large_constants_are_arguments_not_text():
+    big = primal.device_put(np.arange(100_000, dtype=np.float32))
+    text = jit(lambda x: add(x, big)).lower(big).as_text()
+    assert len(text) < 2000
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: jit(3), TypeError, "callable"),
+        (lambda: jit(lambda x: x)("a"), TypeError, r"path args\[0\]"),
+        (lambda: jit(lambda x: x)({"k": [1, object()]}), TypeError, r"args\[0\]\['k'\]\[1\]"),
+        (lambda: jit(lambda x: x)(x="a"), TypeError, r"kwargs\['x'\]"),
+        (lambda: jit(lambda x: "a")(1), TypeError, "not a valid array type"),
+        (lambda: jit(lambda x: {"r": [x, "a"]})(1), TypeError, r"\['r'\]\[1\]"),
+        (lambda: jit(lambda x: x, static_argnums=0)([1]), ValueError, "Non-hashable static"),
+        (lambda: jit(lambda x: x, static_argnums=2), ValueError, "argument numbers"),
+        (lambda: jit(lambda x: x, static_argnames="y"), ValueError, "names of parameters"),
+        (
+            lambda: jit(lambda x: x, static_argnums=0, donate_argnums=0),
+            ValueError,
+            "cannot intersect",
+        ),
+        (lambda: jit(lambda x: x, static_argnums="x"), TypeError, "expected ints"),
+        (lambda: jit(lambda x, y: add(x, y))(arr(2), arr(3)), TypeError, r"\[add\] expected"),
+    ],
+)
+def test_bad_input(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_errors_carry_no_library_frames():
+    with pytest.raises(TypeError) as info:
+        jit(lambda x: add(x, arr(4)))(arr(3))
+    files = [entry.path.name for entry in info.traceback]
+    assert set(files) == {"test_jit.py"}
+
+
+def test_leaked_tracer_is_named():
+    kept = []
+
+    def keeper(x):
+        kept.append(mul(x, 2.0))
+        return x
+
+    jit(keeper)(1.0)
+    with pytest.raises(primal.errors.UnexpectedTracerError) as info:
+        add(kept[0], 1.0)
+    assert "mul" in str(info.value) and "test_jit.py" in str(info.value)
+    assert "keeper" in str(info.value)
+    with pytest.raises(primal.errors.UnexpectedTracerError):
+        jit(lambda x: add(x, kept[0]))(1.0)
+
+
+def test_branching_on_a_tracer_names_argument_and_line():
+    def f(params, scale):
+        if scale:
+            return params
+        return mul(params, 2.0)
+
+    with pytest.raises(primal.errors.TracerBoolConversionError) as info:
+        jit(f)(arr(2), True)
+    text = str(info.value)
+    assert "argument scale of the function f" in text
+    assert "test_jit.py" in text and "static_argn" in text
+    assert "Attempted boolean conversion of traced array with shape bool[]" in text
+
+
+@pytest.mark.parametrize(
+    ("use", "error"),
+    [
+        (lambda x: int(x), primal.errors.ConcretizationTypeError),
+        (lambda x: float(x), primal.errors.ConcretizationTypeError),
+        (lambda x: complex(x), primal.errors.ConcretizationTypeError),
+        (lambda x: x.item(), primal.errors.ConcretizationTypeError),
+        (lambda x: [1, 2][x], primal.errors.TracerIntegerConversionError),
+        (lambda x: range(x), primal.errors.TracerIntegerConversionError),
+        (lambda x: np.sin(x), primal.errors.TracerArrayConversionError),
+        (lambda x: np.asarray(x), primal.errors.TracerArrayConversionError),
+    ],
+)
+def test_conversions_of_tracers(use, error):
+    with pytest.raises(error) as info:
+        jit(use)(1)
+    assert "test_jit.py" in str(info.value)
+
+
+def test_conversions_work_where_the_value_is_known():
+    def f(x):
+        return mul(x, float(x)) if x > 1 else x
+
+    assert float(primal.grad(f)(3.0)) == 3.0
+    assert float(primal.jvp(f, (3.0,), (1.0,))[1]) == 3.0
+
+
+def test_jitted_functions_can_be_collected():
+    class Big:
+        pass
+
+    big = Big()
+    ref = weakref.ref(big)
+
+    def f(x, big=big):
+        assert big is not None
+        return add(x, 1.0)
+
+    jitted = jit(f)
+    jitted(arr(3))
+    del f, jitted, big
+    gc.collect()
+    assert ref() is None
+
+
+def test_arrays_of_a_trace_are_not_kept():
+    x = primal.device_put(np.ones(1000))
+    ref = weakref.ref(x)
+    primal.grad(lambda x: reduce_sum(mul(x, x), axes=(0,)))(x)
+    jit(lambda x: add(x, x))(x)
+    del x
+    gc.collect()
+    assert ref() is None
+
+
+def test_eight_threads_trace_and_call(counts):
+    f = jit(lambda x, y: add(sin(x), mul(y, y)))
+    g = primal.grad(lambda x: reduce_sum(mul(sin(x), x), axes=(0,)))
+    failures = []
+    barrier = threading.Barrier(8)
+
+    def work(i):
+        try:
+            barrier.wait()
+            for n in range(1, 12):
+                x = np.arange(n, dtype=np.float32) + i
+                np.testing.assert_allclose(f(x, x), np.sin(x) + x * x, rtol=1e-5)
+                np.testing.assert_allclose(
+                    g(x),
+                    np.sin(x) + x * np.cos(x),
+                    rtol=1e-4,
+                    atol=1e-5,
+                )
+                np.testing.assert_allclose(jit(g)(x), g(x), rtol=1e-5, atol=1e-6)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failures, failures[0]
+    # Each of the 11 signatures compiles once; threads that trace the same at once may trace twice.
+    assert counts()[1] <= 22
+
+
+def test_eager_code_never_compiles(counts):
+    x = arr(3, 4)
+    y = add(mul(x, 2.0), sin(x))
+    primal.grad(lambda x: reduce_sum(mul(x, x), axes=(0, 1)))(y)
+    primal.vmap(sin)(y)
+    primal.hessian(lambda x: reduce_sum(mul(x, x), axes=(0,)))(arr(3))
+    assert counts() == (0, 0)
+
+
+def test_placement_is_part_of_the_signature(fresh_process):
+    out = fresh_process(
+        """
+import numpy as np, primal
+a, b = primal.devices()
+f = primal.jit(lambda x: x * 2)
+x = primal.device_put(np.arange(3.), b)
+y = f(x)
+assert y.devices() == {b} and y.committed, y.devices()
+assert (x + 1).devices() == {b}
+z = f(np.arange(3.))
+assert z.devices() == {a} and not z.committed
+try:
+    f_two = primal.jit(lambda x, y: x + y)(x, primal.device_put(np.arange(3.), a))
+except ValueError as e:
+    assert "incompatible devices" in str(e)
+else:
+    raise AssertionError
+with primal.default_device(b):
+    assert primal.numpy.ones(2).devices() == {b}
+print(np.asarray(y))
+""",
+        env={"PRIMAL_NUM_CPU_DEVICES": "2"},
+    )
+    assert out.stdout.strip() == "[0. 2. 4.]"
