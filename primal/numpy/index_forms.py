@@ -56,7 +56,8 @@ class Form:
     when its values are known here, else an array of ours or a tracer; of no dimensions for a
     traced scalar). `grown` are the dimensions of size 1 that boolean scalars index: the operand
     gets them before anything else. `order` lists, as written, dimension numbers and NEW.
-    `advanced` are the dimensions indexed together: with a true array there, all ints and arrays.
+    `advanced` are the dimensions indexed together: with a true array there, all ints and arrays;
+    `apart` says that something else stands between them, be it an Ellipsis for no dimensions.
     """
 
     shape: tuple[int, ...]
@@ -64,6 +65,7 @@ class Form:
     dims: tuple[Any, ...]
     order: tuple[int, ...]
     advanced: tuple[int, ...]
+    apart: bool
 
     @property
     def index_shape(self) -> tuple[int, ...]:
@@ -81,17 +83,15 @@ class Form:
         "index" stands for the dimensions of the index arrays: in place of the first of them where
         all stand next to each other, in front otherwise.
         """
-        together = self.advanced
-        if not together:
+        if not self.advanced:
             return [d for d in self.order if d == NEW or type(self.dims[d]) is Span]
-        places = [at for at, d in enumerate(self.order) if d in together]
-        rest: list[Any] = []
-        for at, d in enumerate(self.order):
-            if at == places[0] and places[-1] - places[0] + 1 == len(places):
-                rest.append("index")
-            if d not in together:
-                rest.append(d)
-        return rest if "index" in rest else ["index", *rest]
+        out: list[Any] = ["index"] if self.apart else []
+        for d in self.order:
+            if d not in self.advanced:
+                out.append(d)
+            elif "index" not in out:
+                out.append("index")
+        return out
 
     def result_shape(self) -> tuple[int, ...]:
         """The shape of the indexed array."""
@@ -128,36 +128,46 @@ def parse(index: Any, shape: tuple[int, ...]) -> Form:
             "[index] expected at most one Ellipsis, got "
             f"{len(ellipses)}: an index can only have a single ellipsis ('...')"
         )
-    place = ellipses[0] if ellipses else len(entries)
-    full = [slice(None)] * (len(shape) - used)
+    if not ellipses:
+        entries.append(Ellipsis)
     grown: list[int] = []
     sizes: list[int] = []
     dims: list[Any] = []
     order: list[int] = []
+    origin: list[int] = []
     taken = 0
-    for e in [*entries[:place], *full, *entries[place + 1 :]]:
+    for at, e in enumerate(entries):
+        found: tuple[Any, ...]
         if e is None:
             order.append(NEW)
             continue
-        if type(e) is _Mask and e.value.ndim == 0:
+        if e is Ellipsis:
+            count = len(shape) - used
+            found = tuple([Span(0, n, 1, False) for n in shape[taken : taken + count]])
+        elif type(e) is _Mask and e.value.ndim == 0:
             grown.append(len(sizes))
             order.append(len(sizes))
+            origin.append(at)
             sizes.append(1)
             dims.append(np.zeros(int(e.value), INT32))
             continue
-        if type(e) is _Mask:
+        elif type(e) is _Mask:
             found = e.nonzero(shape[taken : taken + e.value.ndim], taken)
         else:
             found = (_span(e, shape[taken]) if type(e) is slice else e,)
         for entry in found:
             order.append(len(sizes))
+            origin.append(at)
             sizes.append(shape[taken])
             dims.append(entry)
             taken += 1
     advanced: list[int] = []
+    apart = False
     if any(is_array(d) and d.ndim for d in dims):
         advanced = [i for i, d in enumerate(dims) if type(d) is not Span]
-    return Form(tuple(sizes), tuple(grown), tuple(dims), tuple(order), tuple(advanced))
+        items = {origin[i] for i in advanced}
+        apart = max(items) - min(items) + 1 != len(items)
+    return Form(tuple(sizes), tuple(grown), tuple(dims), tuple(order), tuple(advanced), apart)
 
 
 class _Mask:
