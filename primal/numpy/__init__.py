@@ -6,7 +6,29 @@ TypeError for them. A function that needs to know values (the length of its resu
 when it is traced.
 """
 
+import sys as _sys
+
 from primal.ir.trace import Array as ndarray
+from primal.numpy.choosing import around as around
+from primal.numpy.choosing import choose as choose
+from primal.numpy.choosing import clip as clip
+from primal.numpy.choosing import nan_to_num as nan_to_num
+from primal.numpy.choosing import piecewise as piecewise
+from primal.numpy.choosing import rint as rint
+from primal.numpy.choosing import round as round
+from primal.numpy.choosing import select as select
+from primal.numpy.choosing import where as where
+from primal.numpy.contraction import cross as cross
+from primal.numpy.contraction import dot as dot
+from primal.numpy.contraction import inner as inner
+from primal.numpy.contraction import kron as kron
+from primal.numpy.contraction import matmul as matmul
+from primal.numpy.contraction import matvec as matvec
+from primal.numpy.contraction import outer as outer
+from primal.numpy.contraction import tensordot as tensordot
+from primal.numpy.contraction import vdot as vdot
+from primal.numpy.contraction import vecdot as vecdot
+from primal.numpy.contraction import vecmat as vecmat
 from primal.numpy.creation import array as array
 from primal.numpy.creation import asarray as asarray
 from primal.numpy.creation import astype as astype
@@ -56,7 +78,27 @@ from primal.numpy.elementary import sqrt as sqrt
 from primal.numpy.elementary import tan as tan
 from primal.numpy.elementary import tanh as tanh
 from primal.numpy.elementary import trunc as trunc
-from primal.numpy.methods import install_methods as install_methods
+from primal.numpy.joining import append as append
+from primal.numpy.joining import array_split as array_split
+from primal.numpy.joining import block as block
+from primal.numpy.joining import column_stack as column_stack
+from primal.numpy.joining import concat as concat
+from primal.numpy.joining import concatenate as concatenate
+from primal.numpy.joining import dsplit as dsplit
+from primal.numpy.joining import dstack as dstack
+from primal.numpy.joining import hsplit as hsplit
+from primal.numpy.joining import hstack as hstack
+from primal.numpy.joining import repeat as repeat
+from primal.numpy.joining import split as split
+from primal.numpy.joining import stack as stack
+from primal.numpy.joining import tile as tile
+from primal.numpy.joining import unstack as unstack
+from primal.numpy.joining import vsplit as vsplit
+from primal.numpy.joining import vstack as vstack
+from primal.numpy.methods import install_methods as _install_methods
+from primal.numpy.nonzeros import argwhere as argwhere
+from primal.numpy.nonzeros import flatnonzero as flatnonzero
+from primal.numpy.nonzeros import nonzero as nonzero
 from primal.numpy.promotion import broadcast_shapes as broadcast_shapes
 from primal.numpy.ranges import arange as arange
 from primal.numpy.ranges import eye as eye
@@ -68,6 +110,27 @@ from primal.numpy.ranges import meshgrid as meshgrid
 from primal.numpy.ranges import tri as tri
 from primal.numpy.ranges import tril as tril
 from primal.numpy.ranges import triu as triu
+from primal.numpy.reductions import all as all
+from primal.numpy.reductions import amax as amax
+from primal.numpy.reductions import amin as amin
+from primal.numpy.reductions import any as any
+from primal.numpy.reductions import average as average
+from primal.numpy.reductions import count_nonzero as count_nonzero
+from primal.numpy.reductions import max as max
+from primal.numpy.reductions import mean as mean
+from primal.numpy.reductions import min as min
+from primal.numpy.reductions import nanmax as nanmax
+from primal.numpy.reductions import nanmean as nanmean
+from primal.numpy.reductions import nanmin as nanmin
+from primal.numpy.reductions import nanprod as nanprod
+from primal.numpy.reductions import nanstd as nanstd
+from primal.numpy.reductions import nansum as nansum
+from primal.numpy.reductions import nanvar as nanvar
+from primal.numpy.reductions import prod as prod
+from primal.numpy.reductions import ptp as ptp
+from primal.numpy.reductions import std as std
+from primal.numpy.reductions import sum as sum
+from primal.numpy.reductions import var as var
 from primal.numpy.scalars import ComplexWarning as ComplexWarning
 from primal.numpy.scalars import bfloat16 as bfloat16
 from primal.numpy.scalars import bool_ as bool_
@@ -134,6 +197,30 @@ from primal.numpy.scalars import uint16 as uint16
 from primal.numpy.scalars import uint32 as uint32
 from primal.numpy.scalars import uint64 as uint64
 from primal.numpy.scalars import unsignedinteger as unsignedinteger
+from primal.numpy.shapes import atleast_1d as atleast_1d
+from primal.numpy.shapes import atleast_2d as atleast_2d
+from primal.numpy.shapes import atleast_3d as atleast_3d
+from primal.numpy.shapes import broadcast_arrays as broadcast_arrays
+from primal.numpy.shapes import broadcast_to as broadcast_to
+from primal.numpy.shapes import expand_dims as expand_dims
+from primal.numpy.shapes import flip as flip
+from primal.numpy.shapes import fliplr as fliplr
+from primal.numpy.shapes import flipud as flipud
+from primal.numpy.shapes import iterable as iterable
+from primal.numpy.shapes import matrix_transpose as matrix_transpose
+from primal.numpy.shapes import moveaxis as moveaxis
+from primal.numpy.shapes import ndim as ndim
+from primal.numpy.shapes import permute_dims as permute_dims
+from primal.numpy.shapes import ravel as ravel
+from primal.numpy.shapes import reshape as reshape
+from primal.numpy.shapes import roll as roll
+from primal.numpy.shapes import rollaxis as rollaxis
+from primal.numpy.shapes import rot90 as rot90
+from primal.numpy.shapes import shape as shape
+from primal.numpy.shapes import size as size
+from primal.numpy.shapes import squeeze as squeeze
+from primal.numpy.shapes import swapaxes as swapaxes
+from primal.numpy.shapes import transpose as transpose
 from primal.numpy.ufuncs import add as add
 from primal.numpy.ufuncs import bitwise_and as bitwise_and
 from primal.numpy.ufuncs import bitwise_count as bitwise_count
@@ -177,4 +264,4 @@ from primal.numpy.ufuncs import square as square
 from primal.numpy.ufuncs import subtract as subtract
 from primal.numpy.ufuncs import true_divide as true_divide
 
-install_methods(ndarray)
+_install_methods(ndarray, _sys.modules[__name__])

@@ -1,12 +1,186 @@
-"""Methods and properties of arrays, installed once on the class that arrays and tracers share."""
+"""Methods and properties of arrays, installed once on the class that arrays and tracers share.
+
+Methods are the functions of the same name: `x.sum(axis=0)` is `sum(x, axis=0)`. Installing them on
+the common base keeps the classes of `ir` and `runtime` free of the layers above them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from primal.numpy import operators
+import numpy as np
+
+from primal.base import dtypes
+from primal.ir.trace import Array
+from primal.numpy import choosing, contraction, creation, elementary, operators, reductions, shapes
+from primal.numpy.at import IndexUpdateHelper
+from primal.numpy.indexing import getitem
+from primal.numpy.promotion import BOOL
+from primal.ops import elementwise as ops
+from primal.ops.choose import bitcast_convert_type
+
+# Functions that are methods as they stand, with the array as first argument.
+METHODS: dict[str, Callable[..., Any]] = {
+    "all": reductions.all,
+    "any": reductions.any,
+    "clip": choosing.clip,
+    "conj": elementary.conjugate,
+    "conjugate": elementary.conjugate,
+    "dot": contraction.dot,
+    "max": reductions.max,
+    "mean": reductions.mean,
+    "min": reductions.min,
+    "prod": reductions.prod,
+    "ptp": reductions.ptp,
+    "ravel": shapes.ravel,
+    "round": choosing.round,
+    "squeeze": shapes.squeeze,
+    "std": reductions.std,
+    "sum": reductions.sum,
+    "swapaxes": shapes.swapaxes,
+    "var": reductions.var,
+}
 
 
-def install_methods(cls: Any) -> None:
-    """Give the class of arrays its operators, methods and properties."""
+def _reshape(self: Array, *args: Any, order: str = "C", **kwargs: Any) -> Array:
+    """The elements in another shape, given as one tuple or as several sizes."""
+    shape = args[0] if len(args) == 1 else args
+    return shapes.reshape(self, shape, order, **kwargs)
+
+
+def _transpose(self: Array, *args: Any) -> Array:
+    """The axes in another order, given as one tuple or as several axes; reversed by default."""
+    if not args or args == (None,):
+        return shapes.transpose(self)
+    return shapes.transpose(self, args[0] if len(args) == 1 and _is_sequence(args[0]) else args)
+
+
+def _is_sequence(x: Any) -> bool:
+    return hasattr(x, "__iter__")
+
+
+def _astype(self: Array, dtype: Any, copy: bool = False, device: Any = None) -> Array:
+    """The elements in another dtype."""
+    return creation.astype(self, dtype, copy=copy, device=device)
+
+
+def _copy(self: Array) -> Array:
+    """The values in memory of their own."""
+    return ops.copy(self)
+
+
+def _flatten(self: Array, order: str = "C") -> Array:
+    """The elements in one dimension."""
+    return shapes.ravel(self, order)
+
+
+def _set_item(self: Array, index: Any, value: Any) -> None:
+    raise TypeError(
+        f"'{type(self)}' object does not support item assignment. Arrays are immutable. Instead of "
+        "``x[idx] = y``, use ``x = x.at[idx].set(y)`` or another .at[] method: add, multiply, min, "
+        "max and so on."
+    )
+
+
+def _del_item(self: Array, index: Any) -> None:
+    raise TypeError(
+        f"'{type(self)}' object does not support item deletion. Arrays are immutable: use "
+        "primal.numpy.delete, which returns a new array."
+    )
+
+
+def _in_place(name: str) -> property:
+    def refuse(self: Array) -> Any:
+        raise NotImplementedError(
+            f"Arrays do not implement the arr.{name} property: consider arr.flatten() instead."
+        )
+
+    return property(refuse)
+
+
+def _view(self: Array, dtype: Any = None, type: None = None) -> Array:
+    """The same bits as another dtype; a narrower or wider one changes the last axis."""
+    if type is not None:
+        raise NotImplementedError("`type` argument of array.view() is not supported.")
+    if dtype is None:
+        return self
+    target = dtypes.check_user_dtype_supported(dtype, "view")
+    old, new = dtypes.itemsize_bits(self.dtype), dtypes.itemsize_bits(target)
+    if target == BOOL or self.dtype == BOOL:
+        if old != new:
+            raise ValueError(f"[view] expected a dtype of 8 bits for bool, got {target.name}.")
+        bits = self.astype(np.uint8) if self.dtype == BOOL else _bits(self, dtypes.uint8)
+        return bits != 0 if target == BOOL else _bits(bits, target)
+    if old == new:
+        return _bits(self, target)
+    if self.ndim == 0:
+        raise ValueError("view() of a 0d array is only supported if the itemsize is unchanged.")
+    if old > new:
+        parts = _bits(self, target)
+        return shapes.reshape(parts, (*self.shape[:-1], self.shape[-1] * (old // new)))
+    if self.shape[-1] * old % new:
+        raise ValueError(
+            "When changing to a larger dtype, its size must be a divisor of the total size in "
+            f"bytes of the last axis of the array, got shape {self.shape} of {self.dtype.name}."
+        )
+    grouped = (*self.shape[:-1], self.shape[-1] * old // new, new // old)
+    return _bits(shapes.reshape(self, grouped), target)
+
+
+def _bits(x: Any, dtype: Any) -> Any:
+    if x.dtype.kind == "c" or dtype.kind == "c":
+        raise NotImplementedError(
+            f"[view] expected real dtypes, got {x.dtype.name} as {dtype.name}: take real and imag."
+        )
+    return x if x.dtype == dtype else bitcast_convert_type(x, new_dtype=dtype)
+
+
+def _to_device(self: Array, device: Any, *, stream: Any = None) -> Array:
+    """The array on another device."""
+    return creation.placed(self, device)
+
+
+PROPERTIES: dict[str, property] = {
+    "T": property(lambda self: shapes.transpose(self), doc="The axes reversed."),
+    "mT": property(lambda self: shapes.matrix_transpose(self), doc="The last two axes swapped."),
+    "real": property(lambda self: elementary.real(self), doc="The real part."),
+    "imag": property(lambda self: elementary.imag(self), doc="The imaginary part."),
+    "at": property(IndexUpdateHelper, doc="Updates of parts: `x.at[index].set(y)` and so on."),
+    "itemsize": property(lambda self: _itemsize(self), doc="The bytes of one element."),
+    "nbytes": property(lambda self: self.aval.size * _itemsize(self), doc="The bytes of all."),
+    "flat": _in_place("flat"),
+}
+
+
+def _itemsize(x: Array) -> int:
+    return dtypes.physical_dtype(x.aval.dtype).itemsize
+
+
+def install_methods(cls: Any, namespace: Any) -> None:
+    """Give the class of arrays its operators, methods and properties.
+
+    `namespace` is the module that `__array_namespace__` answers, as the array API asks.
+    """
+
+    def array_namespace(self: Any, *, api_version: str | None = None) -> Any:
+        if api_version not in (None, "2023.12", "2024.12"):
+            raise ValueError(f"api_version={api_version!r} is not available; '2024.12' is.")
+        return namespace
+
     operators.install(cls)
+    own = {
+        "__getitem__": getitem,
+        "__setitem__": _set_item,
+        "__delitem__": _del_item,
+        "__array_namespace__": array_namespace,
+        "reshape": _reshape,
+        "transpose": _transpose,
+        "astype": _astype,
+        "copy": _copy,
+        "flatten": _flatten,
+        "to_device": _to_device,
+        "view": _view,
+    }
+    for name, method in {**METHODS, **own, **PROPERTIES}.items():
+        setattr(cls, name, method)

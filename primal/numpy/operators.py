@@ -17,7 +17,7 @@ from primal.base import dtypes
 from primal.ir.op import Op
 from primal.ir.state import state
 from primal.ir.trace import PYTHON_SCALARS, Array, literal
-from primal.numpy import ufuncs
+from primal.numpy import contraction, ufuncs
 from primal.numpy.elementary import abs as absolute
 from primal.ops import elementwise as ops
 
@@ -142,6 +142,7 @@ def install(cls: Any) -> None:
         "sub": binary(ops.sub, ufuncs.subtract, NUMBERS),
         "mul": binary(ops.mul, ufuncs.multiply, NUMBERS),
         "truediv": binary(ops.div, ufuncs.true_divide, INEXACT),
+        "matmul": _plain(contraction.matmul),
         "floordiv": _plain(ufuncs.floor_divide),
         "mod": _plain(ufuncs.remainder),
         "divmod": _plain(ufuncs.divmod),

@@ -83,7 +83,7 @@ def _dot_impl(
     if work is None and preferred_element_type is not None:
         work = np.result_type(lhs.dtype, preferred_element_type)
     if work is not None:
-        lhs, rhs = lhs.astype(work), rhs.astype(work)
+        lhs, rhs = lhs.astype(work, copy=False), rhs.astype(work, copy=False)
     batch = tuple([lhs.shape[d] for d in lb])
     left = tuple([lhs.shape[d] for d in li])
     right = tuple([rhs.shape[d] for d in ri])

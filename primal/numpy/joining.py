@@ -1,0 +1,401 @@
+"""Arrays put together and taken apart: concatenate, stack, split, tile, repeat."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes
+from primal.ir.trace import Array, literal
+from primal.numpy.creation import array
+from primal.numpy.indexing import getitem
+from primal.numpy.promotion import (
+    ArrayLike,
+    DTypeLike,
+    array_operand,
+    convert,
+    is_arraylike,
+    operand,
+    promote_dtypes,
+    to_shape,
+    with_rank,
+)
+from primal.numpy.reductions import as_axis
+from primal.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, expand_dims, part, ravel
+from primal.ops import elementwise as ops
+from primal.ops import shape as shape_ops
+from primal.ops.spread import broadcast_in_dim, reduce_sum
+from primal.ops.window.cumulative import cumsum
+
+
+def _sequence(name: str, arrays: Any, verb: str) -> list[Any]:
+    """The operands of a joining function: an array counts as the sequence of its rows."""
+    if hasattr(arrays, "aval") or isinstance(arrays, np.ndarray):
+        whole = array_operand(name, arrays)
+        if whole.aval.ndim == 0:
+            raise TypeError(f"[{name}] expected a sequence of arrays, got an array without axes.")
+        rows = whole.aval.shape[0]
+        out = [shape_ops.squeeze(part(whole, 0, i, i + 1), dimensions=(0,)) for i in range(rows)]
+    else:
+        if not hasattr(arrays, "__iter__"):
+            raise TypeError(f"[{name}] expected a sequence of arrays, got {type(arrays)}.")
+        out = list(arrays)
+    if not out:
+        raise ValueError(f"Need at least one array to {verb}.")
+    return out
+
+
+def _joined_dtype(name: str, operands: list[Any], dtype: Any) -> list[Any]:
+    if dtype is None:
+        return promote_dtypes(name, *operands)
+    target = dtypes.check_user_dtype_supported(dtype, name)
+    return [convert(operand(name, x, i), target) for i, x in enumerate(operands)]
+
+
+def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
+    """Arrays one after the other along an axis; flattened first with axis=None.
+
+    Their other sizes must agree; their dtypes promote. Raises ValueError for nothing to join,
+    TypeError for different numbers of dimensions.
+
+    >>> jnp.concatenate([jnp.arange(2), jnp.ones(1)])
+    Array([0., 1., 1.], dtype=float32)
+    """
+    items = _sequence("concatenate", arrays, "concatenate")
+    if axis is None:
+        return concatenate([ravel(x) for x in items], 0, dtype)
+    operands = _joined_dtype("concatenate", items, dtype)
+    shapes = [x.aval.shape for x in operands]
+    if not shapes[0]:
+        raise ValueError("Zero-dimensional arrays cannot be concatenated.")
+    at = as_axis("concatenate", axis, len(shapes[0]))
+    for have in shapes:
+        if len(have) != len(shapes[0]):
+            raise TypeError(
+                "Cannot concatenate arrays with different numbers of dimensions: got "
+                f"{', '.join(map(str, shapes))}."
+            )
+        if have[:at] != shapes[0][:at] or have[at + 1 :] != shapes[0][at + 1 :]:
+            raise TypeError(
+                f"Cannot concatenate arrays with shapes that differ in dimensions other than the "
+                f"one being concatenated: concatenating along dimension {at} for shapes "
+                f"{', '.join(map(str, shapes))}."
+            )
+    if len(operands) == 1:
+        return operands[0]
+    return shape_ops.concatenate(*operands, dimension=at)
+
+
+def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
+    """`concatenate` under the array API's name.
+
+    >>> jnp.concat([jnp.arange(2), jnp.arange(2)])
+    Array([0, 1, 0, 1], dtype=int32)
+    """
+    return concatenate(arrays, axis)
+
+
+def stack(
+    arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None = None
+) -> Array:
+    """Arrays of one shape along a new axis; ValueError where shapes differ.
+
+    >>> jnp.stack([jnp.arange(2), jnp.ones(2)], axis=1)
+    Array([[0., 1.],
+           [1., 1.]], dtype=float32)
+    """
+    if out is not None:
+        raise NotImplementedError("The 'out' argument to jnp.stack is not supported.")
+    items = _sequence("stack", arrays, "stack")
+    operands = _joined_dtype("stack", items, dtype)
+    first = operands[0].aval.shape
+    for x in operands:
+        if x.aval.ndim != len(first):
+            raise ValueError(
+                "Cannot stack arrays with different numbers of dimensions: got "
+                f"{', '.join(str(y.aval.shape) for y in operands)}."
+            )
+        if x.aval.shape != first:
+            raise ValueError(f"All input arrays must have the same shape: {first} and "
+                             f"{x.aval.shape} differ.")
+    at = as_axis("stack", axis, len(first) + 1)
+    return shape_ops.concatenate(*[_with_axis(x, at) for x in operands], dimension=at)
+
+
+def _with_axis(x: Any, at: int) -> Any:
+    have = x.aval.shape
+    return broadcast_in_dim(
+        x,
+        shape=(*have[:at], 1, *have[at:]),
+        broadcast_dimensions=tuple([i + (i >= at) for i in range(len(have))]),
+    )
+
+
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """The slices along an axis, without it.
+
+    >>> jnp.unstack(jnp.array([[1, 2], [3, 4]]))
+    (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
+    """
+    x = array_operand("unstack", x)
+    if x.aval.ndim == 0:
+        raise ValueError("Unstack requires arrays with rank > 0, however a scalar array was passed")
+    at = as_axis("unstack", axis, x.aval.ndim)
+    return tuple([
+        shape_ops.squeeze(part(x, at, i, i + 1), dimensions=(at,))
+        for i in range(x.aval.shape[at])
+    ])  # fmt: skip
+
+
+def vstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
+    """Arrays of at least two dimensions one below the other.
+
+    >>> jnp.vstack([jnp.arange(2), jnp.arange(2)])
+    Array([[0, 1],
+           [0, 1]], dtype=int32)
+    """
+    return concatenate([atleast_2d(x) for x in _sequence("vstack", tup, "stack")], 0, dtype)
+
+
+def hstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
+    """Arrays side by side: along the second axis, or the only one.
+
+    >>> jnp.hstack([jnp.arange(2), jnp.arange(2)])
+    Array([0, 1, 0, 1], dtype=int32)
+    """
+    items = [atleast_1d(x) for x in _sequence("hstack", tup, "stack")]
+    return concatenate(items, 0 if items[0].aval.ndim == 1 else 1, dtype)
+
+
+def dstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
+    """Arrays of at least three dimensions along the third axis.
+
+    >>> jnp.dstack([jnp.arange(2), jnp.arange(2)]).shape
+    (1, 2, 2)
+    """
+    return concatenate([atleast_3d(x) for x in _sequence("dstack", tup, "stack")], 2, dtype)
+
+
+def column_stack(tup: Any) -> Array:
+    """One-dimensional arrays as the columns of a matrix; matrices side by side.
+
+    >>> jnp.column_stack([jnp.arange(2), jnp.ones(2, int)])
+    Array([[0, 1],
+           [1, 1]], dtype=int32)
+    """
+    out = []
+    for x in _sequence("column_stack", tup, "stack"):
+        x = array_operand("column_stack", x)
+        out.append(expand_dims(with_rank(x, 1), 1) if x.aval.ndim < 2 else x)
+    return concatenate(out, 1)
+
+
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
+    """Values after an array, along an axis; both flattened by default.
+
+    >>> jnp.append(jnp.arange(2), 5)
+    Array([0, 1, 5], dtype=int32)
+    """
+    x, y = operand("append", arr), operand("append", values, 1)
+    if axis is None:
+        return concatenate([ravel(x), ravel(y)], 0)
+    return concatenate([x, y], axis)
+
+
+def block(arrays: Any) -> Array:
+    """An array from nested lists of blocks: the innermost lists join along the last axis.
+
+    >>> jnp.block([[jnp.eye(1), jnp.zeros((1, 1))], [jnp.ones((1, 2))]])
+    Array([[1., 0.],
+           [1., 1.]], dtype=float32)
+    """
+    return _block(arrays)[0]
+
+
+def _block(xs: Any) -> tuple[Array, int]:
+    if isinstance(xs, tuple):
+        raise ValueError("jax.numpy.block does not allow tuples, got {xs}")
+    if isinstance(xs, list):
+        if not xs:
+            raise ValueError("jax.numpy.block does not allow empty list arguments")
+        parts, depths = zip(*[_block(x) for x in xs], strict=True)
+        if any(d != depths[0] for d in depths):
+            raise ValueError("Mismatched list depths in jax.numpy.block")
+        depth = depths[0] + 1
+        rank = max([depth, *[x.aval.ndim for x in parts]])
+        return concatenate([with_rank(x, rank) for x in parts], -depths[0] - 1), depth
+    return atleast_1d(xs), 0
+
+
+# Taking apart.
+
+
+def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+    """Equal parts along an axis, or the parts between indices.
+
+    Raises ValueError where the size is no multiple of the number of sections.
+
+    >>> jnp.split(jnp.arange(4), [1, 3])
+    [Array([0], dtype=int32), Array([1, 2], dtype=int32), Array([3], dtype=int32)]
+    """
+    return _split("split", ary, indices_or_sections, axis)
+
+
+def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+    """`split` whose parts may differ in size by one.
+
+    >>> [len(part) for part in jnp.array_split(jnp.arange(5), 2)]
+    [3, 2]
+    """
+    return _split("array_split", ary, indices_or_sections, axis)
+
+
+def _split(name: str, ary: Any, sections: Any, axis: int) -> list[Array]:
+    x = array_operand(name, ary)
+    at = as_axis(name, axis, x.aval.ndim)
+    n = x.aval.shape[at]
+    if isinstance(sections, tuple | list) or np.ndim(getattr(sections, "aval", sections)) > 0:
+        cuts = [operator.index(i) for i in sections]
+        bounds = [0, *[min(max(c + n, 0) if c < 0 else min(c, n), n) for c in cuts], n]
+        spans = [(a, max(a, b)) for a, b in zip(bounds, bounds[1:], strict=False)]
+    else:
+        count = operator.index(sections)
+        if count <= 0:
+            raise ValueError(f"number sections must be larger than 0, got {count}.")
+        each, rest = divmod(n, count)
+        if rest and name == "split":
+            raise ValueError(
+                f"array split does not result in an equal division: rest is {rest}. array_split "
+                "allows parts of different sizes."
+            )
+        sizes = [each + 1] * rest + [each] * (count - rest)
+        ends = np.cumsum([0, *sizes]).tolist()
+        spans = list(zip(ends, ends[1:], strict=False))
+    return [part(x, at, a, b) for a, b in spans]
+
+
+def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
+    """`split` along the second axis, or the only one.
+
+    >>> len(jnp.hsplit(jnp.zeros((2, 4)), 2))
+    2
+    """
+    x = array_operand("hsplit", ary)
+    return _split("split", x, indices_or_sections, 0 if x.aval.ndim == 1 else 1)
+
+
+def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
+    """`split` along the first axis.
+
+    >>> len(jnp.vsplit(jnp.zeros((2, 4)), 2))
+    2
+    """
+    return _split("split", ary, indices_or_sections, 0)
+
+
+def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
+    """`split` along the third axis.
+
+    >>> len(jnp.dsplit(jnp.zeros((2, 4, 2)), 2))
+    2
+    """
+    return _split("split", ary, indices_or_sections, 2)
+
+
+# Repetition.
+
+
+def tile(A: ArrayLike, reps: Any) -> Array:
+    """The whole array repeated along each axis.
+
+    >>> jnp.tile(jnp.arange(2), (2, 2))
+    Array([[0, 1, 0, 1],
+           [0, 1, 0, 1]], dtype=int32)
+    """
+    x = array_operand("tile", A)
+    given = tuple(reps) if hasattr(reps, "__iter__") else (reps,)
+    counts = tuple([_repetitions(r) for r in given])
+    rank = max(len(counts), x.aval.ndim)
+    counts = (1,) * (rank - len(counts)) + counts
+    x = with_rank(x, rank)
+    have = x.aval.shape
+    if all(c == 1 for c in counts):
+        return x
+    grown = broadcast_in_dim(
+        x,
+        shape=tuple([n for pair in zip(counts, have, strict=True) for n in pair]),
+        broadcast_dimensions=tuple(range(1, 2 * rank, 2)),
+    )
+    return shape_ops.reshape(
+        grown, shape=tuple([c * n for c, n in zip(counts, have, strict=True)])
+    )
+
+
+def _repetitions(value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(
+            "Shapes must be 1D sequences of concrete values of integer type, got "
+            f"{value} as a number of repetitions."
+        ) from None
+
+
+def repeat(
+    a: ArrayLike,
+    repeats: Any,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Each element (or slice along an axis) repeated, by one number or by one number each.
+
+    Several numbers must be concrete, unless `total_repeat_length` gives the size of the result: it
+    is then cut, or filled up with the last element.
+
+    >>> jnp.repeat(jnp.arange(3), jnp.array([2, 0, 1]))
+    Array([0, 0, 2], dtype=int32)
+    """
+    x = array_operand("repeat", a)
+    if axis is None:
+        x, axis = ravel(x), 0
+    at = as_axis("repeat", axis, x.aval.ndim)
+    n = x.aval.shape[at]
+    counts = repeats if is_arraylike(repeats) else array(repeats)
+    if operand("repeat", counts, 1).aval.size == 1 and total_repeat_length is None:
+        times = operator.index(np.asarray(counts).reshape(())[()])
+        return _each_repeated(x, at, times)
+    if total_repeat_length is None:
+        numbers = np.broadcast_to(np.asarray(counts), (n,))
+        return _taken(x, np.repeat(np.arange(n), numbers), at)
+    return _repeated_to(x, counts, at, operator.index(total_repeat_length))
+
+
+def _each_repeated(x: Any, at: int, times: int) -> Array:
+    if times < 0:
+        raise ValueError(f"[repeat] repeats may not contain negative values, got {times}.")
+    have = x.aval.shape
+    grown = broadcast_in_dim(
+        x,
+        shape=(*have[: at + 1], times, *have[at + 1 :]),
+        broadcast_dimensions=tuple([i + (i > at) for i in range(len(have))]),
+    )
+    return shape_ops.reshape(grown, shape=(*have[:at], have[at] * times, *have[at + 1 :]))
+
+
+def _taken(x: Any, index: Any, at: int) -> Array:
+    return getitem(x, (*(slice(None),) * at, index))
+
+
+def _repeated_to(x: Any, counts: Any, at: int, length: int) -> Array:
+    """Position t of the result holds element i, the number of ends (Σ counts up to i) at most t."""
+    n = x.aval.shape[at]
+    ends = cumsum(to_shape(operand("repeat", counts, 1), (n,)), axis=0, reverse=False)
+    t = shape_ops.iota(shape=(length, n), dtype=ends.dtype, dimension=0)
+    passed = ops.le(to_shape(ends, (length, n)), t)
+    index = reduce_sum(convert(passed, ends.dtype), axes=(1,))
+    last = literal(max(n - 1, 0), ends.dtype, False)
+    return _taken(x, ops.min(index, last), at)

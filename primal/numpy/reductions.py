@@ -1,0 +1,609 @@
+"""Reductions over axes: sums, means, extrema, logic, and their variants that skip nan.
+
+Integers narrower than the default are summed in the default integer; floats of 16 bits are
+accumulated in float32 and rounded once.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes
+from primal.ir.trace import Array, literal
+from primal.numpy.elementary import conjugate, isnan, sqrt
+from primal.numpy.promotion import (
+    BOOL,
+    ArrayLike,
+    DTypeLike,
+    array_operand,
+    broadcast_shapes,
+    convert,
+    operand,
+    promote_dtypes,
+    to_shape,
+)
+from primal.numpy.ufuncs import as_bool
+from primal.ops import elementwise as ops
+from primal.ops import reduce as rooms
+from primal.ops.spread import broadcast_in_dim, reduce_sum
+from primal.ops.types import canonical_axes
+
+Axis = Any  # None, an int, or a tuple of ints
+FLOAT32 = np.dtype(np.float32)
+
+
+def check_out(name: str, out: Any) -> None:
+    """NotImplementedError for an `out` argument: arrays are immutable."""
+    if out is not None:
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
+
+
+def as_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
+    """An axis argument (None: all, int, or tuple) as sorted non-negative axes."""
+    if axis is None:
+        return tuple(range(ndim))
+    if isinstance(axis, tuple | list):
+        axes = tuple([operator.index(a) for a in axis])
+    else:
+        axes = (operator.index(axis),)
+    return tuple(sorted(canonical_axes(name, axes, ndim)))
+
+
+def as_axis(name: str, axis: Any, ndim: int) -> int:
+    """One axis as a non-negative int; ValueError when out of bounds."""
+    return canonical_axes(name, (operator.index(axis),), ndim)[0]
+
+
+def _accumulator(dtype: Any) -> Any:
+    """The dtype in which a sum of a dtype is computed."""
+    return FLOAT32 if dtypes.is_narrow_float(dtype) else dtype
+
+
+def _summed_dtype(x: Any, widen: bool) -> Any:
+    dtype = x.aval.dtype
+    if dtype == BOOL:
+        return dtypes.python_scalar_dtype(int)
+    if widen and dtypes.issubdtype(dtype, np.integer):
+        default = dtypes.python_scalar_dtype(int)
+        if dtypes.itemsize_bits(dtype) < dtypes.itemsize_bits(default):
+            unsigned = dtypes.issubdtype(dtype, np.unsignedinteger)
+            return np.dtype(f"uint{default.itemsize * 8}") if unsigned else default
+    return dtype
+
+
+def with_axes(reduced: Any, shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> Any:
+    """A reduction's result, with the axes put back at size 1 if `keepdims`."""
+    if not keepdims:
+        return reduced
+    kept = tuple([i for i in range(len(shape)) if i not in axes])
+    target = tuple([1 if i in axes else n for i, n in enumerate(shape)])
+    return broadcast_in_dim(reduced, shape=target, broadcast_dimensions=kept)
+
+
+def masked(name: str, x: Any, where: Any, value: Any) -> Any:
+    """x with `value` where the mask is false; the mask broadcasts with x."""
+    mask = as_bool(operand(name, where))
+    shape = broadcast_shapes(x.aval.shape, mask.aval.shape)
+    fill = literal(value, x.aval.dtype, False)
+    return ops.select_n(to_shape(mask, shape), to_shape(fill, shape), to_shape(x, shape))
+
+
+def _fold(
+    name: str,
+    op: Any,
+    x: Any,
+    axis: Axis,
+    keepdims: bool,
+    initial: Any,
+    where: Any,
+    identity: Any,
+    combine: Any,
+) -> Any:
+    """One reduction of an operand of its final dtype; `identity` is None where there is none."""
+    if where is not None:
+        if identity is None:
+            if initial is None:
+                raise ValueError(
+                    f"reduction operation {name} does not have an identity, so to use a where mask "
+                    "one has to specify 'initial'"
+                )
+            extreme = rooms.lowest if op is rooms.reduce_max else rooms.highest
+            identity = extreme(x.aval.dtype)
+        x = masked(name, x, where, identity)
+    shape = x.aval.shape
+    axes = as_axes(name, axis, len(shape))
+    if identity is None and initial is None and builtins.any(shape[a] == 0 for a in axes):
+        raise ValueError(
+            f"zero-size array to reduction operation {name} which has no identity. Give an "
+            "`initial` value."
+        )
+    out = with_axes(op(x, axes=axes), shape, axes, keepdims)
+    if initial is not None:
+        start = operand(name, initial)
+        if start.aval.ndim:
+            raise ValueError(
+                f"initial value must be a scalar. Got array of shape {start.aval.shape}"
+            )
+        out = combine(convert(start, x.aval.dtype), out)
+    return out
+
+
+# Sums and products.
+
+
+def sum(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+    promote_integers: bool = True,
+) -> Array:
+    """The sum over axes: out[k] = initial + Σ a[k, r] over the r where the mask holds.
+
+    The dtype is a's, but booleans and narrow integers are summed as int32 (or uint32). Raises
+    TypeError for lists, ValueError for axes that do not exist.
+
+    >>> jnp.sum(jnp.arange(6).reshape(2, 3), axis=1)
+    Array([ 3, 12], dtype=int32)
+    """
+    check_out("sum", out)
+    x, target = _number_operand("sum", a, dtype, promote_integers)
+    return convert(
+        _fold("sum", reduce_sum, x, axis, keepdims, initial, where, 0, ops.add), target
+    )
+
+
+def prod(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+    promote_integers: bool = True,
+) -> Array:
+    """The product over axes: out[k] = initial · Π a[k, r].
+
+    >>> jnp.prod(jnp.array([[1., 2.], [3., 4.]]), axis=0)
+    Array([3., 8.], dtype=float32)
+    """
+    check_out("prod", out)
+    x, target = _number_operand("prod", a, dtype, promote_integers)
+    return convert(
+        _fold("prod", rooms.reduce_prod, x, axis, keepdims, initial, where, 1, ops.mul), target
+    )
+
+
+def _number_operand(name: str, a: Any, dtype: Any, widen: bool) -> tuple[Any, Any]:
+    """(a in the dtype its sum is computed in, the dtype of the result)."""
+    x = array_operand(name, a)
+    if dtype is None:
+        target = _summed_dtype(x, widen)
+    else:
+        target = dtypes.check_user_dtype_supported(dtype, name)
+    return convert(x, _accumulator(target)), target
+
+
+# Extrema.
+
+
+def max(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
+    """The maximum over axes; nan if any is nan.
+
+    Elements that attain it share its derivative equally. Raises ValueError where there is nothing
+    to compare and no `initial`.
+
+    >>> jnp.max(jnp.array([[1, 5], [7, 3]]), axis=0)
+    Array([7, 5], dtype=int32)
+    """
+    check_out("max", out)
+    x = _strong(array_operand("max", a))
+    return _fold("max", rooms.reduce_max, x, axis, keepdims, initial, where, None, ops.max)
+
+
+def min(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
+    """The minimum over axes; nan if any is nan.
+
+    >>> jnp.min(jnp.array([[1, 5], [7, 3]]), axis=0)
+    Array([1, 3], dtype=int32)
+    """
+    check_out("min", out)
+    x = _strong(array_operand("min", a))
+    return _fold("min", rooms.reduce_min, x, axis, keepdims, initial, where, None, ops.min)
+
+
+amax, amin = max, min
+
+
+def _strong(x: Any) -> Any:
+    return convert(x, x.aval.dtype)
+
+
+def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
+    """The maximum minus the minimum, over axes.
+
+    >>> jnp.ptp(jnp.array([3, 8, 1]))
+    Array(7, dtype=int32)
+    """
+    check_out("ptp", out)
+    x = array_operand("ptp", a)
+    return ops.sub(max(x, axis, keepdims=keepdims), min(x, axis, keepdims=keepdims))
+
+
+# Logic.
+
+
+def all(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Array:
+    """Whether all elements over axes are non-zero; True of none.
+
+    >>> jnp.all(jnp.array([[1, 0], [1, 1]]), axis=1)
+    Array([False,  True], dtype=bool)
+    """
+    check_out("all", out)
+    x = as_bool(array_operand("all", a))
+    return _fold("all", rooms.reduce_and, x, axis, keepdims, None, where, True, ops.bitwise_and)
+
+
+def any(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Array:
+    """Whether any element over axes is non-zero; False of none.
+
+    >>> jnp.any(jnp.array([[1, 0], [0, 0]]), axis=1)
+    Array([ True, False], dtype=bool)
+    """
+    check_out("any", out)
+    x = as_bool(array_operand("any", a))
+    return _fold("any", rooms.reduce_or, x, axis, keepdims, None, where, False, ops.bitwise_or)
+
+
+def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
+    """The number of non-zero elements over axes.
+
+    >>> jnp.count_nonzero(jnp.array([3, 0, 1]))
+    Array(2, dtype=int32)
+    """
+    return sum(as_bool(array_operand("count_nonzero", a)), axis, keepdims=keepdims)
+
+
+# Means and spreads.
+
+
+def _count(name: str, x: Any, axis: Axis, where: Any, keepdims: bool, dtype: Any) -> Any:
+    """How many elements are averaged: a Python int, or an array where a mask decides."""
+    shape = x.aval.shape
+    if where is None:
+        size = 1
+        for a in as_axes(name, axis, len(shape)):
+            size *= shape[a]
+        return size
+    mask = as_bool(operand(name, where))
+    shape = broadcast_shapes(shape, mask.aval.shape)
+    ones = convert(to_shape(mask, shape), dtype)
+    return sum(ones, axis, keepdims=keepdims)
+
+
+def _divided(x: Any, count: Any) -> Any:
+    return ops.div(x, literal(count, x.aval.dtype, True) if isinstance(count, int) else count)
+
+
+def mean(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Array:
+    """The arithmetic mean over axes: Σ a / n; nan of nothing. Integers give float32.
+
+    >>> jnp.mean(jnp.array([[1, 2], [3, 4]]), axis=0)
+    Array([2., 3.], dtype=float32)
+    """
+    check_out("mean", out)
+    x, work, target = _mean_operand("mean", a, dtype)
+    count = _count("mean", x, axis, where, keepdims, work)
+    return convert(_divided(sum(x, axis, keepdims=keepdims, where=where), count), target)
+
+
+def _mean_operand(name: str, a: Any, dtype: Any) -> tuple[Any, Any, Any]:
+    """(a in the dtype to compute in, that dtype, the dtype of the result)."""
+    x = array_operand(name, a)
+    own = dtypes.to_inexact_dtype(x.aval.dtype)
+    target = own if dtype is None else dtypes.check_user_dtype_supported(dtype, name)
+    work = _accumulator(target if dtypes.issubdtype(target, np.inexact) else own)
+    return convert(x, work), work, target
+
+
+def var(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: int | float | None = None,
+) -> Array:
+    """The variance over axes: Σ |a - mean|² / (n - ddof); nan where that is not positive.
+
+    Of complex numbers it is real. `correction` is another name of `ddof`.
+
+    >>> jnp.var(jnp.array([1., 3.]))
+    Array(1., dtype=float32)
+    """
+    check_out("var", out)
+    return _variance("var", a, axis, dtype, ddof, keepdims, where, mean, correction)
+
+
+def _variance(
+    name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any, given: Any,
+    correction: Any,
+) -> Array:
+    if correction is not None:
+        if not isinstance(ddof, int) or ddof != 0:
+            raise ValueError("ddof and correction can't be provided simultaneously.")
+        ddof = correction
+    if dtype is not None and dtypes.issubdtype(dtypes.as_dtype(dtype), np.complexfloating):
+        raise ValueError(f"[{name}] expected a real dtype, got {dtype}: the variance is real.")
+    x = array_operand(name, a)
+    own = dtypes.to_inexact_dtype(x.aval.dtype)
+    target = dtypes.to_real_dtype(own)
+    if dtype is not None:
+        target = dtypes.check_user_dtype_supported(dtype, name)
+        if own.kind != "c" and dtypes.issubdtype(target, np.inexact):
+            own = target
+    x = convert(x, _accumulator(own))
+    if given is None:
+        center = mean(x, axis, keepdims=True, where=where)
+    else:
+        center = convert(array_operand(name, given), x.aval.dtype)
+        if not keepdims and center.aval.ndim < x.aval.ndim and center.aval.ndim:
+            axes = as_axes(name, axis, x.aval.ndim)
+            if center.aval.ndim == x.aval.ndim - len(axes):
+                center = with_axes(center, x.aval.shape, axes, True)
+    apart = ops.sub(x, center)
+    squares = ops.real(ops.mul(apart, conjugate(apart))) if own.kind == "c" else ops.square(apart)
+    work = squares.aval.dtype
+    total = sum(squares, axis, keepdims=keepdims, where=where)
+    count = _count(name, x, axis, where, keepdims, work)
+    if isinstance(count, int) and isinstance(ddof, int | float):
+        rest = count - ddof
+        divisor = literal(rest if rest > 0 else np.nan, work, True)
+        return convert(ops.div(total, divisor), target)
+    if isinstance(count, int):
+        count = literal(count, work, True)
+    rest = ops.sub(count, convert(operand(name, ddof), work))
+    rest = to_shape(rest, total.aval.shape)
+    nan = to_shape(literal(np.nan, work, True), total.aval.shape)
+    positive = ops.gt(rest, literal(0, work, True))
+    return convert(ops.select_n(positive, nan, ops.div(total, rest)), target)
+
+
+def std(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: int | float | None = None,
+) -> Array:
+    """The standard deviation over axes: the square root of `var`.
+
+    >>> jnp.std(jnp.array([1., 3.]))
+    Array(1., dtype=float32)
+    """
+    check_out("std", out)
+    return sqrt(_variance("std", a, axis, dtype, ddof, keepdims, where, mean, correction))
+
+
+def average(
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: ArrayLike | None = None,
+    returned: bool = False,
+    keepdims: bool = False,
+) -> Any:
+    """The weighted mean over axes: Σ w·a / Σ w; with `returned` the pair (mean, Σ w).
+
+    Weights have a's shape, or one dimension along one axis. Raises ValueError otherwise.
+
+    >>> jnp.average(jnp.array([1., 2.]), weights=jnp.array([3., 1.]))
+    Array(1.25, dtype=float32)
+    """
+    if weights is None:
+        x = array_operand("average", a)
+        out = mean(x, axis, keepdims=keepdims)
+        if not returned:
+            return out
+        count = x.aval.size // builtins.max(out.size, 1)
+        return out, to_shape(literal(count, out.dtype, False), out.shape)
+    x, w = promote_dtypes("average", a, weights)
+    dtype = dtypes.to_inexact_dtype(x.aval.dtype)
+    x, w = convert(x, dtype), convert(w, dtype)
+    if x.aval.shape != w.aval.shape:
+        if axis is None:
+            raise TypeError("Axis must be specified when shapes of a and weights differ.")
+        at = as_axes("average", axis, x.aval.ndim)
+        have = w.aval.shape
+        if have != tuple([x.aval.shape[i] for i in at]):
+            raise ValueError(
+                "Length of weights not compatible with specified axis: weights have shape "
+                f"{have}, a has shape {x.aval.shape}, axis is {axis}."
+            )
+        w = broadcast_in_dim(w, shape=x.aval.shape, broadcast_dimensions=at)
+    total = sum(w, axis, keepdims=keepdims)
+    out = ops.div(sum(ops.mul(x, w), axis, keepdims=keepdims), total)
+    return (out, total) if returned else out
+
+
+# Without nan.
+
+
+def _filled_nan(name: str, a: Any, value: Any) -> tuple[Any, Any]:
+    """(a with nan replaced, where a is nan), or (a, None) for dtypes that have no nan."""
+    x = _strong(array_operand(name, a))
+    dtype = x.aval.dtype
+    if not dtypes.issubdtype(dtype, np.inexact):
+        return x, None
+    bad = isnan(x)
+    fill = value(dtype) if callable(value) else value
+    return ops.select_n(bad, x, to_shape(literal(fill, dtype, False), x.aval.shape)), bad
+
+
+def nansum(
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+    keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None,
+) -> Array:
+    """`sum` that counts nan as 0.
+
+    >>> jnp.nansum(jnp.array([1., jnp.nan]))
+    Array(1., dtype=float32)
+    """
+    check_out("nansum", out)
+    return sum(_filled_nan("nansum", a, 0)[0], axis, dtype, None, keepdims, initial, where)
+
+
+def nanprod(
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+    keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None,
+) -> Array:
+    """`prod` that counts nan as 1.
+
+    >>> jnp.nanprod(jnp.array([2., jnp.nan]))
+    Array(2., dtype=float32)
+    """
+    check_out("nanprod", out)
+    return prod(_filled_nan("nanprod", a, 1)[0], axis, dtype, None, keepdims, initial, where)
+
+
+def nanmax(
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
+    initial: ArrayLike | None = None, where: ArrayLike | None = None,
+) -> Array:
+    """`max` that skips nan; nan where there is nothing else.
+
+    >>> jnp.nanmax(jnp.array([1., jnp.nan]))
+    Array(1., dtype=float32)
+    """
+    check_out("nanmax", out)
+    return _nan_extremum("nanmax", max, rooms.lowest, a, axis, keepdims, initial, where)
+
+
+def nanmin(
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
+    initial: ArrayLike | None = None, where: ArrayLike | None = None,
+) -> Array:
+    """`min` that skips nan; nan where there is nothing else.
+
+    >>> jnp.nanmin(jnp.array([1., jnp.nan]))
+    Array(1., dtype=float32)
+    """
+    check_out("nanmin", out)
+    return _nan_extremum("nanmin", min, rooms.highest, a, axis, keepdims, initial, where)
+
+
+def _nan_extremum(
+    name: str, reduce: Any, identity: Any, a: Any, axis: Any, keepdims: bool, initial: Any,
+    where: Any,
+) -> Array:
+    x, bad = _filled_nan(name, a, identity)
+    out = reduce(x, axis, None, keepdims, initial, where)
+    if bad is None or initial is not None:
+        return out
+    empty = all(bad, axis, keepdims=keepdims, where=where)
+    return ops.select_n(empty, out, to_shape(literal(np.nan, out.dtype, False), out.shape))
+
+
+def _valid(name: str, a: Any, where: Any) -> Any:
+    """The mask of what a nan-skipping mean counts."""
+    good = ops.bitwise_not(isnan(array_operand(name, a)))
+    if where is None:
+        return good
+    mask = as_bool(operand(name, where))
+    shape = broadcast_shapes(good.aval.shape, mask.aval.shape)
+    return ops.bitwise_and(to_shape(good, shape), to_shape(mask, shape))
+
+
+def nanmean(
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+    keepdims: bool = False, where: ArrayLike | None = None,
+) -> Array:
+    """`mean` over what is not nan.
+
+    >>> jnp.nanmean(jnp.array([1., jnp.nan, 3.]))
+    Array(2., dtype=float32)
+    """
+    check_out("nanmean", out)
+    return mean(a, axis, dtype, None, keepdims, where=_valid("nanmean", a, where))
+
+
+def nanvar(
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+    ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Array:
+    """`var` over what is not nan.
+
+    >>> jnp.nanvar(jnp.array([1., jnp.nan, 3.]))
+    Array(1., dtype=float32)
+    """
+    check_out("nanvar", out)
+    valid = _valid("nanvar", a, where)
+    x = masked("nanvar", array_operand("nanvar", a), valid, 0)
+    return _variance("nanvar", x, axis, dtype, ddof, keepdims, valid, mean, None)
+
+
+def nanstd(
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+    ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Array:
+    """`std` over what is not nan.
+
+    >>> jnp.nanstd(jnp.array([1., jnp.nan, 3.]))
+    Array(1., dtype=float32)
+    """
+    check_out("nanstd", out)
+    return sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, where, mean))
