@@ -1,0 +1,208 @@
+"""grad, jvp, vjp, linearize, linear_transpose, Jacobians: results, structure, refusals."""
+
+import numpy as np
+import pytest
+
+import primal
+import primal.numpy as jnp
+from primal import (
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    jit,
+    jvp,
+    linear_transpose,
+    linearize,
+    make_jaxpr,
+    value_and_grad,
+    vjp,
+    vmap,
+)
+
+
+def f(x):
+    return jnp.sum(jnp.sin(x) * x)
+
+
+def df(x):
+    return np.sin(x) + x * np.cos(x)
+
+
+X = np.linspace(-1, 2, 5).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "transformed",
+    [
+        grad(f),
+        jit(grad(f)),
+        grad(jit(f)),
+        jit(grad(jit(f))),
+        lambda x: vmap(grad(f))(x[None])[0],
+        lambda x: vjp(f, x)[1](1.0)[0],
+        lambda x: vmap(linearize(f, x)[1])(jnp.eye(5)),
+        lambda x: vmap(lambda v: jvp(f, (x,), (v,))[1])(jnp.eye(5)),
+        jacfwd(f),
+        jacrev(f),
+        lambda x: value_and_grad(f)(x)[1],
+        lambda x: grad(lambda y: jvp(f, (y,), (jnp.ones(5),))[0])(x),
+    ],
+)
+def test_every_way_to_the_gradient(transformed):
+    np.testing.assert_allclose(transformed(X), df(X), rtol=1e-5, atol=1e-5)
+
+
+def test_derivatives_of_every_order():
+    g = lambda x: x**4 + 2 * x  # noqa: E731
+    orders = [16.0 + 4, 32.0 + 2, 48.0, 48.0, 24.0, 0.0]
+    for n, expected in enumerate(orders):
+        h = g
+        for _ in range(n):
+            h = grad(h)
+        assert float(h(2.0)) == expected
+        assert float(jit(h)(2.0)) == expected
+
+
+def test_python_control_flow_sees_values():
+    def g(x):
+        return x**2 if x > 0 else -x
+
+    assert float(grad(g)(3.0)) == 6.0
+    assert float(grad(g)(-3.0)) == -1.0
+
+
+def test_argnums_and_structure():
+    def g(p, x, scale=1.0):
+        return jnp.sum(p["w"] * x + p["b"][0]) * scale
+
+    p = {"w": jnp.ones(3), "b": (jnp.float32(2.0), None)}
+    x = jnp.arange(3.0)
+    got = grad(g, argnums=(1, 0))(p, x, scale=2.0)
+    np.testing.assert_array_equal(got[0], [2, 2, 2])
+    np.testing.assert_array_equal(got[1]["w"], [0, 2, 4])
+    assert float(got[1]["b"][0]) == 6.0 and got[1]["b"][1] is None
+    assert isinstance(grad(g, argnums=(0,))(p, x), tuple)
+    np.testing.assert_array_equal(grad(g, argnums=-1)(p, x), [1, 1, 1])
+
+
+def test_aux():
+    def g(x, y):
+        return x**4 + (y - 1) ** 2 + 3, ({"y": y}, 1337)
+
+    value, aux = grad(g, has_aux=True)(2.0, 5.0)
+    assert float(value) == 32.0 and float(aux[0]["y"]) == 5.0 and aux[1] == 1337
+    (value, aux), d = value_and_grad(g, has_aux=True)(2.0, 5.0)
+    assert (float(value), float(d)) == (35.0, 32.0)
+    y, pullback, aux = vjp(g, 2.0, 5.0, has_aux=True)
+    assert [float(c) for c in pullback(1.0)] == [32.0, 8.0]
+    y, tangent, aux = jvp(g, (2.0, 5.0), (1.0, 0.0), has_aux=True)
+    assert (float(y), float(tangent), float(aux[0]["y"])) == (35.0, 32.0, 5.0)
+    jac, aux = jacrev(lambda x: (x**2, x), has_aux=True)(jnp.arange(2.0))
+    np.testing.assert_array_equal(jac, [[0, 0], [0, 2]])
+
+
+def test_unused_and_integer_arguments():
+    assert float(grad(lambda x, y: y * 1.0)(2.0, 3.0)) == 0.0
+    np.testing.assert_array_equal(grad(lambda x: 1.0)(jnp.ones(3)), np.zeros(3))
+    g = grad(lambda x, n: x * n, argnums=(0, 1), allow_int=True)(2.0, 3)
+    assert float(g[0]) == 3.0
+    assert g[1].dtype == primal.float0 and g[1].shape == ()
+    y, pullback = vjp(lambda x, n: x * n, 2.0, 3)
+    assert pullback(1.0)[1].dtype == primal.float0
+    out = jvp(lambda x, n: (x * n, n), (2.0, 3), (1.0, np.zeros((), primal.float0)))
+    assert float(out[1][0]) == 3.0 and out[1][1].dtype == primal.float0
+
+
+def test_complex_gradients_are_not_conjugated():
+    z = 1.0 + 2.0j
+    assert complex(grad(lambda z: jnp.real(z * z))(z)) == pytest.approx(2 * z, rel=1e-6)
+    assert complex(grad(jnp.abs)(z)) == pytest.approx(np.conj(z) / abs(z), rel=1e-6)
+    assert complex(grad(lambda z: z**3, holomorphic=True)(z)) == pytest.approx(3 * z**2, rel=1e-6)
+
+
+def test_jacobians_of_trees():
+    def g(p):
+        return {"s": jnp.sin(p["a"]) * p["b"], "t": p["b"] ** 2}
+
+    p = {"a": jnp.arange(3.0), "b": jnp.float32(2.0)}
+    for jac in (jacfwd, jacrev):
+        j = jac(g)(p)
+        np.testing.assert_allclose(j["s"]["a"], np.diag(2 * np.cos(np.arange(3.0))), rtol=1e-6)
+        np.testing.assert_allclose(j["s"]["b"], np.sin(np.arange(3.0)), rtol=1e-6)
+        np.testing.assert_array_equal(j["t"]["a"], np.zeros(3))
+        assert float(j["t"]["b"]) == 4.0
+    h = hessian(lambda x, y: jnp.sum(x**2 * y), argnums=(0, 1))(jnp.ones(2), jnp.ones(2))
+    np.testing.assert_array_equal(h[0][0], np.eye(2) * 2)
+    np.testing.assert_array_equal(h[0][1], np.eye(2) * 2)
+    np.testing.assert_array_equal(h[1][1], np.zeros((2, 2)))
+
+
+def test_linear_functions():
+    y, push = linearize(lambda x, y: (x * y, jnp.sin(x)), 2.0, 3.0)
+    np.testing.assert_allclose(push(1.0, 10.0), (23.0, np.cos(2.0)), rtol=1e-6)
+    np.testing.assert_allclose(vmap(push)(jnp.ones(2), jnp.zeros(2))[0], [3.0, 3.0])
+    transposed = linear_transpose(lambda x: 3 * x + jnp.flip(x), jnp.zeros(3))
+    np.testing.assert_array_equal(transposed(jnp.arange(3.0))[0], [2, 4, 6])
+    assert float(linear_transpose(lambda x: 2 * x, primal.ShapeDtypeStruct((), "float32"))(3.0)[0]) == 6
+
+
+def test_linearize_evaluates_the_function_once():
+    calls = []
+
+    def g(x):
+        calls.append(1)
+        return jnp.sin(x) * x
+
+    _, push = linearize(g, 2.0)
+    for _ in range(3):
+        push(1.0)
+    _, pullback = vjp(g, 2.0)
+    for _ in range(3):
+        pullback(1.0)
+    assert len(calls) == 2
+
+
+def test_gradient_programs_hold_no_dead_forward_work():
+    jaxpr = make_jaxpr(grad(lambda x: jnp.sum(x * 3.0)))(X)
+    assert len(jaxpr.eqns) <= 4
+
+
+def test_jit_of_grad_of_jit_is_one_executable():
+    from primal.runtime.programs import counters
+
+    g = jit(grad(jit(lambda x: jnp.sum(jnp.tanh(x) * 1.375))))
+    before = counters.compilations
+    g(X)
+    g(X)
+    assert counters.compilations == before + 1
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: grad(3), TypeError, "callable"),
+        (lambda: grad(jnp.sin)(X), TypeError, "scalar-output functions. Output had shape: \\(5,\\)"),
+        (lambda: grad(f)(np.arange(3)), TypeError, "real- or complex-valued inputs.*int32"),
+        (lambda: grad(lambda x: x > 0)(1.0), TypeError, "real- or complex-valued outputs.*bool"),
+        (lambda: grad(lambda x: x * 1j)(1.0), TypeError, "real-valued outputs"),
+        (lambda: grad(f, argnums=1)(X), TypeError, "argnums=1 requires at least 2 positional"),
+        (lambda: grad(f, argnums=1.0)(X), TypeError, "argnums of ints"),
+        (lambda: grad(f)("a"), TypeError, "not a valid array type"),
+        (lambda: grad(f, holomorphic=True)(X), TypeError, "inputs with complex dtype"),
+        (lambda: grad(f, has_aux=True)(X), TypeError, "pair \\(value, aux\\)"),
+        (lambda: jvp(f, X, X), TypeError, "tuples or lists"),
+        (lambda: jvp(f, (X,), ()), TypeError, "same tree structure"),
+        (lambda: jvp(f, (X,), (X[:2],)), ValueError, "different primal and tangent shapes"),
+        (lambda: jvp(f, (X,), (np.arange(5),)), TypeError, "dtypes must be equal"),
+        (lambda: vjp(f, X)[1]((1.0,)), ValueError, "tree structure"),
+        (lambda: vjp(jnp.sin, X)[1](jnp.ones(2)), ValueError, "[Ss]hape of cotangent"),
+        (lambda: vjp(f, X)[1](jnp.int32(1)), TypeError, "cotangent"),
+        (lambda: linear_transpose(jnp.sin, X)(X), NotImplementedError, "\\[transpose\\]"),
+        (lambda: jacfwd(lambda x: x)(1j), TypeError, "real-valued inputs"),
+        (lambda: jacrev(lambda x: x * 1j)(1.0), TypeError, "real-valued outputs"),
+    ],
+)
+def test_refusals(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
