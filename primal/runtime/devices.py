@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.config import config, settings
+from primal.engines.cpu import CpuEngine
 from primal.engines.protocol import Device
 from primal.engines.reference import ReferenceEngine
 from primal.engines.xla import XlaEngine
@@ -39,7 +40,11 @@ def xla_engine(platform: str) -> XlaEngine:
     return engine
 
 
-_host_engines: dict[str, Callable[[], Any]] = {"reference": lambda: reference}
+_cpu = CpuEngine()
+_host_engines: dict[str, Callable[[], Any]] = {
+    "reference": lambda: reference,
+    "cpu": lambda: _cpu,
+}
 
 
 def register_host_engine(name: str, make: Callable[[], Any]) -> None:

@@ -1,0 +1,149 @@
+"""Writing LLVM IR as text: names, vector types, loops with carried values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+SCALAR = {
+    "b1": "i1", "i1": "i8", "i2": "i16", "i4": "i32", "i8": "i64",
+    "u1": "i8", "u2": "i16", "u4": "i32", "u8": "i64", "f4": "float", "f8": "double",
+}  # fmt: skip
+"""dtype name -> type of one element in a register."""
+MEMORY = {**SCALAR, "b1": "i8"}
+"""dtype name -> type of one element in memory."""
+SUFFIX = {"i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "float": "f32",
+          "double": "f64"}  # fmt: skip
+
+
+def itemsize(dtype: str) -> int:
+    """Bytes of one element."""
+    return int(dtype[1:])
+
+
+class Module:
+    """The declarations and functions of a module. `width` is in bytes, for choosing lanes."""
+
+    def __init__(self, width: int, fma: bool) -> None:
+        self.width = width
+        self.fma = fma
+        self.declarations: dict[str, str] = {}
+        self.functions: dict[str, str] = {}
+
+    def text(self) -> str:
+        """The module as text."""
+        return "\n".join([*self.declarations.values(), *self.functions.values(), ""])
+
+
+class Code:
+    """The body of one function; `lanes` is the number of elements a vector holds."""
+
+    def __init__(self, module: Module, lanes: int) -> None:
+        self.module = module
+        self.lanes = lanes
+        self.lines: list[str] = []
+        self.count = 0
+        self.block = "entry"
+
+    def new(self, text: str) -> str:
+        """An instruction with a result; its name."""
+        name = f"%v{self.count}"
+        self.count += 1
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def do(self, text: str) -> None:
+        """An instruction without a result."""
+        self.lines.append(f"  {text}")
+
+    def label(self, hint: str) -> str:
+        """A fresh label."""
+        self.count += 1
+        return f"{hint}{self.count}"
+
+    def start(self, label: str) -> None:
+        """Begin a block."""
+        self.lines.append(f"{label}:")
+        self.block = label
+
+    # Types and constants.
+
+    def vec(self, scalar: str, lanes: int = 0) -> str:
+        """The vector type of a scalar type."""
+        return f"<{lanes or self.lanes} x {scalar}>"
+
+    def const(self, scalar: str, text: str) -> str:
+        """A vector constant of equal elements."""
+        return "<" + ", ".join([f"{scalar} {text}"] * self.lanes) + ">"
+
+    def splat(self, scalar: str, value: str) -> str:
+        """A vector of equal elements."""
+        t = self.vec(scalar)
+        first = self.new(f"insertelement {t} poison, {scalar} {value}, i64 0")
+        zeros = f"<{self.lanes} x i32> zeroinitializer"
+        return self.new(f"shufflevector {t} {first}, {t} poison, {zeros}")
+
+    def iota(self, scalar: str) -> str:
+        """The constant 0, 1, 2, …"""
+        return "<" + ", ".join([f"{scalar} {i}" for i in range(self.lanes)]) + ">"
+
+    # Calls.
+
+    def call(self, name: str, result: str, *operands: tuple[str, str]) -> str:
+        """A call of an intrinsic or function, declared on first use."""
+        self._declare(name, result, operands)
+        return self.new(f"call {result} @{name}({', '.join([f'{t} {v}' for t, v in operands])})")
+
+    def call_void(self, name: str, *operands: tuple[str, str]) -> None:
+        """A call without a result."""
+        self._declare(name, "void", operands)
+        self.do(f"call void @{name}({', '.join([f'{t} {v}' for t, v in operands])})")
+
+    def _declare(self, name: str, result: str, operands: Sequence[tuple[str, str]]) -> None:
+        if name not in self.module.functions and name not in self.module.declarations:
+            types = ", ".join([t for t, _ in operands])
+            self.module.declarations[name] = f"declare {result} @{name}({types})"
+
+    def intrinsic(self, name: str, scalar: str, *values: str) -> str:
+        """`llvm.name` on vectors of one type."""
+        t = self.vec(scalar)
+        full = f"llvm.{name}.v{self.lanes}{SUFFIX[scalar]}"
+        return self.call(full, t, *[(t, v) for v in values])
+
+    # Control.
+
+    def loop(
+        self,
+        start: str,
+        stop: str,
+        step: str,
+        carried: Sequence[tuple[str, str]],
+        body: Callable[[str, list[str]], Sequence[str]],
+    ) -> list[str]:
+        """`for i in range(start, stop, step)`, tested before each turn, on i64.
+
+        `carried` lists (type, first value); `body(i, values)` returns the next values. The result
+        is the values after the last turn.
+        """
+        head, inside, after = self.label("head"), self.label("body"), self.label("done")
+        before = self.block
+        self.do(f"br label %{head}")
+        self.start(head)
+        at = len(self.lines)
+        names = [f"%p{self.count + i}" for i in range(len(carried) + 1)]
+        self.count += len(names)
+        self.lines.extend([""] * len(names))
+        more = self.new(f"icmp slt i64 {names[0]}, {stop}")
+        self.do(f"br i1 {more}, label %{inside}, label %{after}")
+        self.start(inside)
+        results = body(names[0], names[1:])
+        following = self.new(f"add nsw i64 {names[0]}, {step}")
+        back = self.block
+        self.do(f"br label %{head}")
+        types = ["i64", *[t for t, _ in carried]]
+        firsts = [start, *[v for _, v in carried]]
+        for i, (name, t, first, last) in enumerate(
+            zip(names, types, firsts, [following, *results], strict=True)
+        ):
+            self.lines[at + i] = f"  {name} = phi {t} [ {first}, %{before} ], [ {last}, %{back} ]"
+        self.start(after)
+        return names[1:]

@@ -1,0 +1,47 @@
+"""The engine protocol on the compiler: jaxprs in, executables out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primal.engines.cpu.program import CpuExecutable, Plan
+from primal.engines.protocol import Device
+from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
+
+
+class CpuEngine:
+    """Programs compiled to vector loops; one device, whose memory is NumPy's."""
+
+    name = "cpu"
+    host_buffers = True
+
+    def __init__(self) -> None:
+        self._devices = [Device("cpu", 0, engine=self)]
+
+    def devices(self) -> list[Device]:
+        return self._devices
+
+    def put(self, array: Any, device: Device) -> Any:
+        return array
+
+    def get(self, buffer: Any) -> Any:
+        return buffer
+
+    def memory_stats(self, device: Device) -> None:
+        return None
+
+    def lower(self, program: ClosedJaxpr, name: str = "main", donated: Sequence[bool] = ()) -> str:
+        """The table of steps and the LLVM IR of its kernels."""
+        return Plan(hoist_consts(program), name).text()
+
+    def compile(
+        self,
+        program: ClosedJaxpr,
+        *,
+        name: str = "main",
+        device: Device | None = None,
+        donated: Sequence[bool] = (),
+    ) -> CpuExecutable:
+        """An executable. Donated inputs are not reused yet: they are freed by who donates them."""
+        return CpuExecutable(hoist_consts(program), name)

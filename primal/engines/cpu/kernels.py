@@ -1,0 +1,402 @@
+"""Loop nests: from the structure of a kernel to LLVM IR.
+
+A kernel runs over an iteration space whose sizes, strides and addresses it reads from a record of
+64-bit words when it runs, so that its code depends on the structure alone:
+
+    void kernel(ptr slots, ptr record, i64 begin, i64 end, ptr status)
+
+`slots` are base addresses; `begin` and `end` select units of work, which any threads may take in
+any order with the same results; `status` is a word that makes the kernel return at the next unit
+when it is not zero.
+
+Words of a record: 0 code address, 1 its length, 2 units, 3 elements of the inner dimension per
+unit, 4 units per row; sizes of the loops; then per operand, store and reduction what `Spec` says.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, Module, itemsize
+from primal.engines.cpu.lanes import COMBINE, constant, emit
+
+HEADER = 5
+"""Words of a record before the sizes."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Spec:
+    """The structure of a kernel; equal specs share their code.
+
+    Loops: `kept` dimensions outside, `reduced` ones inside. The vectors run along the last kept
+    dimension when `column` or when nothing is reduced, otherwise along the last reduced one.
+
+    operands: (kind, dtype, step). Kind 'm' is memory: slot, offset, a stride per loop, in bytes.
+    'i' is a count: its first value and a stride per loop. 'l' is a scalar, whose bits are the
+    word. Step is how it moves along the vector: 'u' to the next element, 'z' not at all, 'g'
+    by the stride.
+    body: (word, dtypes of operands, dtype, operands), numbered on from the operands.
+    stores: numbers of what is stored, over all loops: slot, offset, strides.
+    reductions: (monoid, number), one result per kept index: slot, offset, kept strides.
+    """
+
+    kept: int
+    reduced: int
+    column: bool
+    operands: tuple[tuple[str, str, str], ...]
+    body: tuple[tuple[str, tuple[str, ...], str, tuple[int, ...]], ...]
+    stores: tuple[int, ...]
+    reductions: tuple[tuple[str, int], ...]
+
+    @property
+    def dtypes(self) -> list[str]:
+        """The dtypes of operands and then of the body."""
+        return [o[1] for o in self.operands] + [b[2] for b in self.body]
+
+
+def lanes_of(spec: Spec, width: int) -> int:
+    """Elements per vector: as many of the widest dtype as `width` bytes hold."""
+    widest = max([itemsize(d) for d in spec.dtypes], default=1)
+    return max(width // widest, 2)
+
+
+def accumulator(monoid: str, dtype: str) -> str:
+    """The dtype a reduction adds up in. float32 sums in float64: no blocks, no order to regret."""
+    return "f8" if (monoid, dtype) == ("add", "f4") else dtype
+
+
+def identity(monoid: str, dtype: str) -> Any:
+    """The value that changes nothing."""
+    if monoid in ("add", "or", "xor"):
+        return 0
+    if monoid == "multiply":
+        return 1
+    if monoid == "and":
+        return -1
+    low = monoid == "maximum"
+    if dtype == "b1":
+        return not low
+    if dtype[0] == "f":
+        return -np.inf if low else np.inf
+    info = np.iinfo(np.dtype(dtype))
+    return info.min if low else info.max
+
+
+def write(module: Module, name: str, spec: Spec) -> None:
+    """Add the kernel to a module."""
+    _Writer(module, spec).function(name)
+
+
+class _Writer:
+    def __init__(self, module: Module, spec: Spec) -> None:
+        self.module = module
+        self.spec = spec
+        self.c = Code(module, lanes_of(spec, module.width))
+        self.at = HEADER
+        self.dtypes = spec.dtypes
+        self.rank = spec.kept + spec.reduced
+        self.mask_type = "i32" if self.c.lanes <= 16 else "i8"
+        # Operand, then store, then reduction -> its strides by loop.
+        self.strides: list[list[str]] = []
+        self.splats: dict[int, str] = {}
+
+    # Reading the record.
+
+    def word(self) -> str:
+        """The next word of the record."""
+        p = self.c.new(f"getelementptr i64, ptr %record, i64 {self.at}")
+        self.at += 1
+        return self.c.new(f"load i64, ptr {p}")
+
+    def address(self) -> str:
+        """A slot and an offset as a pointer."""
+        slot, offset = self.word(), self.word()
+        p = self.c.new(f"getelementptr ptr, ptr %slots, i64 {slot}")
+        base = self.c.new(f"load ptr, ptr {p}")
+        return self.c.new(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+    def function(self, name: str) -> None:
+        spec, c = self.spec, self.c
+        c.start("entry")
+        self.at = 3
+        chunk, chunks = self.word(), self.word()
+        sizes = [self.word() for _ in range(self.rank)]
+        bases: list[str] = []
+        for i, (kind, dtype, _) in enumerate(spec.operands):
+            if kind == "l":
+                bases.append("")
+                self.strides.append([])
+                self.splats[i] = self.literal(dtype, self.word())
+            else:
+                bases.append(self.address() if kind == "m" else self.word())
+                self.strides.append([self.word() for _ in range(self.rank)])
+        for _ in spec.stores:
+            bases.append(self.address())
+            self.strides.append([self.word() for _ in range(self.rank)])
+        for _ in spec.reductions:
+            bases.append(self.address())
+            self.strides.append([self.word() for _ in range(spec.kept)])
+        self.sizes = sizes
+
+        def unit(u: str, _: list[str]) -> list[str]:
+            stop, go = "%leave", c.label("unit")
+            status = c.new("load atomic i32, ptr %status monotonic, align 4")
+            asked = c.new(f"icmp ne i32 {status}, 0")
+            c.do(f"br i1 {asked}, label {stop}, label %{go}")
+            c.start(go)
+            row = c.new(f"udiv i64 {u}, {chunks}")
+            outer = spec.kept if spec.reduced and not spec.column else spec.kept - 1
+            places = self.moved(bases, self.coordinates(row, outer))
+            if outer == spec.kept:
+                self.row_reduction(places)
+                return []
+            k = c.new(f"urem i64 {u}, {chunks}")
+            n = sizes[spec.kept - 1]
+            first = c.new(f"mul i64 {k}, {chunk}")
+            last = c.new(f"add i64 {first}, {chunk}")
+            last = c.call("llvm.smin.i64", "i64", ("i64", last), ("i64", n))
+            if spec.reduced:
+                self.column_reduction(places, first, last)
+            else:
+                self.scalars(places, spec.kept - 1)
+                c.loop(first, last, str(c.lanes), [], lambda i, _: self.inside(places, i, last))
+            return []
+
+        c.loop("%begin", "%end", "1", [], unit)
+        c.do("br label %leave")
+        c.start("leave")
+        c.do("ret void")
+        body = "\n".join(c.lines)
+        head = "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status"
+        self.module.functions[name] = f"define void @{name}({head}) nounwind {{\n{body}\n}}\n"
+
+    # Moving through the iteration space.
+
+    def coordinates(self, row: str, count: int) -> list[tuple[int, str]]:
+        """(loop, index) of the first `count` loops, for a row-major number."""
+        found = []
+        for d in reversed(range(1, count)):
+            found.append((d, self.c.new(f"urem i64 {row}, {self.sizes[d]}")))
+            row = self.c.new(f"udiv i64 {row}, {self.sizes[d]}")
+        if count:
+            found.append((0, row))
+        return found
+
+    def moved(self, places: list[str], by: list[tuple[int, str]]) -> list[str]:
+        """The addresses, and first values of counts, after going to indices of loops."""
+        c, out = self.c, []
+        for i, place in enumerate(places):
+            strides = self.strides[i]
+            for d, index in by if strides else ():
+                if d >= len(strides):  # a reduction's result does not move along reduced loops
+                    continue
+                step = c.new(f"mul i64 {index}, {strides[d]}")
+                if self.is_count(i):
+                    place = c.new(f"add i64 {place}, {step}")
+                else:
+                    place = c.new(f"getelementptr i8, ptr {place}, i64 {step}")
+            out.append(place)
+        return out
+
+    def is_count(self, i: int) -> bool:
+        return i < len(self.spec.operands) and self.spec.operands[i][0] == "i"
+
+    def mask(self, i: str, stop: str) -> str:
+        """The lanes before `stop` of the vector that begins at i."""
+        c, t = self.c, self.mask_type
+        left = c.new(f"sub i64 {stop}, {i}")
+        left = c.call("llvm.smin.i64", "i64", ("i64", left), ("i64", str(c.lanes)))
+        small = c.splat(t, c.new(f"trunc i64 {left} to {t}"))
+        return c.new(f"icmp ugt {c.vec(t)} {small}, {c.iota(t)}")
+
+    # Reading and writing elements.
+
+    def literal(self, dtype: str, word: str) -> str:
+        c, scalar = self.c, SCALAR[dtype]
+        bits = 1 if dtype == "b1" else 8 * itemsize(dtype)
+        value = word if bits == 64 else c.new(f"trunc i64 {word} to i{bits}")
+        if dtype[0] == "f":
+            value = c.new(f"bitcast i{bits} {value} to {scalar}")
+        return c.splat(scalar, value)
+
+    def scalars(self, places: list[str], inner: int) -> None:
+        """Read what does not move along the vectors."""
+        c = self.c
+        for i, (kind, dtype, step) in enumerate(self.spec.operands):
+            if kind == "l" or step != "z":
+                continue
+            if kind == "i":
+                value = self.counted(dtype, places[i], "i64", SCALAR[dtype])
+            else:
+                kept = MEMORY[dtype]
+                value = c.new(f"load {kept}, ptr {places[i]}, align {itemsize(dtype)}")
+                if dtype == "b1":
+                    value = c.new(f"icmp ne i8 {value}, 0")
+            self.splats[i] = c.splat(SCALAR[dtype], value)
+
+    def counted(self, dtype: str, value: str, old: str, new: str) -> str:
+        """64-bit counts in the dtype of an iota."""
+        if dtype in ("i8", "u8"):
+            return value
+        return self.c.new(f"{'sitofp' if dtype[0] == 'f' else 'trunc'} {old} {value} to {new}")
+
+    def load(self, i: int, place: str, index: str, mask: str) -> str:
+        """Operand i at the vector that begins at `index`."""
+        c = self.c
+        if i in self.splats:
+            return self.splats[i]
+        kind, dtype, step = self.spec.operands[i]
+        inner = self.rank - 1 if not self.spec.column else self.spec.kept - 1
+        stride = self.strides[i][inner]
+        if kind == "i" or step == "g":
+            wide = c.vec("i64")
+            here = c.new(f"add {wide} {c.splat('i64', index)}, {c.iota('i64')}")
+            steps = c.new(f"mul {wide} {here}, {c.splat('i64', stride)}")
+            if kind == "i":
+                values = c.new(f"add {wide} {c.splat('i64', place)}, {steps}")
+                return self.counted(dtype, values, wide, c.vec(SCALAR[dtype]))
+        kept, size = MEMORY[dtype], itemsize(dtype)
+        t, suffix = c.vec(kept), f"v{c.lanes}{SUFFIX[kept]}"
+        masked = [("i32", str(size)), (c.vec("i1"), mask), (t, "zeroinitializer")]
+        if step == "g":
+            ps = c.new(f"getelementptr i8, ptr {place}, {wide} {steps}")
+            name = f"llvm.masked.gather.{suffix}.v{c.lanes}p0"
+            out = c.call(name, t, (c.vec("ptr"), ps), *masked)
+        else:
+            p = c.new(f"getelementptr {kept}, ptr {place}, i64 {index}")
+            out = c.call(f"llvm.masked.load.{suffix}.p0", t, ("ptr", p), *masked)
+        return c.new(f"icmp ne {t} {out}, zeroinitializer") if dtype == "b1" else out
+
+    def store(self, dtype: str, value: str, place: str, index: str, mask: str) -> None:
+        """A vector at index, in the lanes of the mask."""
+        c = self.c
+        kept = MEMORY[dtype]
+        t = c.vec(kept)
+        if dtype == "b1":
+            value = c.new(f"zext {c.vec('i1')} {value} to {t}")
+        p = c.new(f"getelementptr {kept}, ptr {place}, i64 {index}")
+        c.call_void(
+            f"llvm.masked.store.v{c.lanes}{SUFFIX[kept]}.p0",
+            (t, value), ("ptr", p), ("i32", str(itemsize(dtype))), (c.vec("i1"), mask),
+        )  # fmt: skip
+
+    def computed(self, places: list[str], i: str, mask: str) -> list[str]:
+        """Loads, the body, stores; all values by number."""
+        spec, c = self.spec, self.c
+        values = [self.load(k, places[k], i, mask) for k in range(len(spec.operands))]
+        for word, ins, out, refs in spec.body:
+            values.append(emit(c, word, list(ins), out, [values[r] for r in refs]))
+        for k, ref in enumerate(spec.stores):
+            place = places[len(spec.operands) + k]
+            self.store(self.dtypes[ref], values[ref], place, i, mask)
+        return values
+
+    def inside(self, places: list[str], i: str, stop: str) -> list[str]:
+        self.computed(places, i, self.mask(i, stop))
+        return []
+
+    # Reductions.
+
+    def first_values(self) -> list[tuple[str, str]]:
+        """(type, identity) of each accumulator."""
+        out = []
+        for monoid, ref in self.spec.reductions:
+            dtype = accumulator(monoid, self.dtypes[ref])
+            t = self.c.vec(SCALAR[dtype])
+            out.append((t, constant(self.c, dtype, identity(monoid, dtype))))
+        return out
+
+    def combined(self, totals: list[str], values: list[str], mask: str | None) -> list[str]:
+        """The accumulators with one more vector each; unmasked lanes add nothing."""
+        c, out = self.c, []
+        for (monoid, ref), total in zip(self.spec.reductions, totals, strict=True):
+            dtype, value = self.dtypes[ref], values[ref]
+            wide = accumulator(monoid, dtype)
+            if mask is not None:
+                t = c.vec(SCALAR[dtype])
+                none = constant(c, dtype, identity(monoid, dtype))
+                value = c.new(f"select {c.vec('i1')} {mask}, {t} {value}, {t} {none}")
+            if wide != dtype:
+                value = emit(c, "convert", [dtype], wide, [value])
+            out.append(emit(c, COMBINE[monoid], [wide, wide], wide, [total, value]))
+        return out
+
+    def row_reduction(self, places: list[str]) -> None:
+        """Reduce along the vectors, then across the lanes; one scalar per row."""
+        c, spec = self.c, self.spec
+
+        def nest(d: int, places: list[str], totals: list[str]) -> list[str]:
+            firsts = [(t, v) for (t, _), v in zip(self.first_values(), totals, strict=True)]
+            if d < self.rank - 1:
+                return c.loop(
+                    "0", self.sizes[d], "1", firsts,
+                    lambda i, now: nest(d + 1, self.moved(places, [(d, i)]), now),
+                )  # fmt: skip
+            self.scalars(places, d)
+
+            def turn(i: str, now: list[str]) -> list[str]:
+                mask = self.mask(i, self.sizes[d])
+                return self.combined(now, self.computed(places, i, mask), mask)
+
+            return c.loop("0", self.sizes[d], str(c.lanes), firsts, turn)
+
+        totals = nest(spec.kept, places, [v for _, v in self.first_values()])
+        for k, ((monoid, ref), total) in enumerate(zip(spec.reductions, totals, strict=True)):
+            dtype = self.dtypes[ref]
+            wide = accumulator(monoid, dtype)
+            scalar = self.across(monoid, wide, total)
+            if wide != dtype:
+                scalar = c.new(f"fptrunc {SCALAR[wide]} {scalar} to {SCALAR[dtype]}")
+            elif dtype == "b1":
+                scalar = c.new(f"zext i1 {scalar} to i8")
+            place = places[len(spec.operands) + len(spec.stores) + k]
+            c.do(f"store {MEMORY[dtype]} {scalar}, ptr {place}, align {itemsize(dtype)}")
+
+    def across(self, monoid: str, dtype: str, total: str) -> str:
+        """The lanes of a vector combined, in halves."""
+        c, lanes, scalar = self.c, self.c.lanes, SCALAR[dtype]
+        while c.lanes > 1:
+            t, half = c.vec(scalar), c.lanes // 2
+            parts = []
+            for start in (0, half):
+                chosen = ", ".join([f"i32 {start + i}" for i in range(half)])
+                parts.append(
+                    c.new(f"shufflevector {t} {total}, {t} poison, <{half} x i32> <{chosen}>")
+                )
+            c.lanes = half
+            total = emit(c, COMBINE[monoid], [dtype, dtype], dtype, parts)
+        out = c.new(f"extractelement {c.vec(scalar)} {total}, i64 0")
+        c.lanes = lanes
+        return out
+
+    def column_reduction(self, places: list[str], first: str, last: str) -> None:
+        """Reduce across vectors, one result per lane."""
+        c, spec = self.c, self.spec
+
+        def nest(d: int, i: str, places: list[str], totals: list[str], mask: str) -> list[str]:
+            if d == self.rank:
+                self.scalars(places, spec.kept - 1)
+                return self.combined(totals, self.computed(places, i, mask), None)
+            firsts = [(t, v) for (t, _), v in zip(self.first_values(), totals, strict=True)]
+            return c.loop(
+                "0", self.sizes[d], "1", firsts,
+                lambda j, now: nest(d + 1, i, self.moved(places, [(d, j)]), now, mask),
+            )  # fmt: skip
+
+        def turn(i: str, _: list[str]) -> list[str]:
+            mask = self.mask(i, last)
+            start = [v for _, v in self.first_values()]
+            totals = nest(spec.kept, i, places, start, mask)
+            for k, ((monoid, ref), total) in enumerate(zip(spec.reductions, totals, strict=True)):
+                dtype = self.dtypes[ref]
+                wide = accumulator(monoid, dtype)
+                if wide != dtype:
+                    total = emit(c, "convert", [wide], dtype, [total])
+                place = places[len(spec.operands) + len(spec.stores) + k]
+                self.store(dtype, total, place, i, mask)
+            return []
+
+        c.loop(first, last, str(c.lanes), [], turn)

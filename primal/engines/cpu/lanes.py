@@ -1,0 +1,261 @@
+"""The elementwise words as vector instructions.
+
+Tables say for which kinds of dtype (b bool, i signed, u unsigned, f float) a word has code; all
+else runs as a library step. Lanes behind the end of an array hold zeros, and what is computed
+there must not trap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primal.engines.cpu import functions
+from primal.engines.cpu.code import SCALAR, SUFFIX, Code
+
+UNARY: dict[str, str] = {
+    "neg": "iuf", "abs": "if", "sign": "iuf", "square": "iuf", "reciprocal": "f",
+    "floor": "f", "ceil": "f", "round_nearest_even": "f", "round_nearest_afz": "f",
+    "sqrt": "f", "rsqrt": "f", "is_finite": "f", "not": "biu",
+    **dict.fromkeys(functions.FLOAT, "f"),
+}  # fmt: skip
+BINARY: dict[str, str] = {
+    "add": "iuf", "sub": "iuf", "mul": "iuf", "div": "iuf", "rem": "iu", "max": "biuf",
+    "min": "biuf", "and": "biu", "or": "biu", "xor": "biu", "shift_left": "iu",
+    "shift_right_logical": "iu", "shift_right_arithmetic": "iu",
+    **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), "biuf"),
+}  # fmt: skip
+MONOIDS: dict[str, str] = {
+    "add": "iuf", "multiply": "iuf", "maximum": "biuf", "minimum": "biuf",
+    "and": "biu", "or": "biu", "xor": "biu",
+}  # fmt: skip
+COMBINE = {
+    "add": "add", "multiply": "mul", "maximum": "max", "minimum": "min",
+    "and": "and", "or": "or", "xor": "xor",
+}  # fmt: skip
+_FLOAT_COMPARE = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
+
+
+def float_text(value: float, scalar: str) -> str:
+    """A float constant as LLVM reads it: the bits of the double it equals."""
+    with np.errstate(over="ignore"):
+        exact = float(np.float32(value)) if scalar == "float" else float(value)
+    return f"0x{np.float64(exact).view(np.uint64):016X}"
+
+
+def constant(c: Code, dtype: str, value: Any) -> str:
+    """A vector constant of a dtype."""
+    scalar = SCALAR[dtype]
+    if dtype[0] == "f":
+        return c.const(scalar, float_text(value, scalar))
+    if dtype == "b1":
+        return c.const(scalar, "true" if value else "false")
+    return c.const(scalar, str(int(value)))
+
+
+def emit(c: Code, word: str, ins: list[str], out: str, xs: list[str]) -> str:
+    """The vector that `word` makes of vectors `xs` of dtypes `ins`; it has dtype `out`."""
+    if word == "convert":
+        return _convert(c, ins[0], out, xs[0])
+    if word == "copy":
+        return xs[0]
+    if word == "select_n":
+        return _select(c, ins, out, xs)
+    if word in functions.FLOAT:
+        return functions.emit(c, word, ins[0], xs[0])
+    if word in _FLOAT_COMPARE:
+        return _compare(c, word, ins[0], xs[0], xs[1])
+    return _WORDS[word](c, ins[0], *xs)
+
+
+def select(c: Code, dtype: str, which: str, yes: str, no: str) -> str:
+    """which ? yes : no, per lane."""
+    t = c.vec(SCALAR[dtype])
+    return c.new(f"select {c.vec('i1')} {which}, {t} {yes}, {t} {no}")
+
+
+def _compare(c: Code, word: str, dtype: str, x: str, y: str) -> str:
+    t = c.vec(SCALAR[dtype])
+    if dtype[0] == "f":
+        return c.new(f"fcmp {_FLOAT_COMPARE[word]} {t} {x}, {y}")
+    sign = "" if word in ("eq", "ne") else ("s" if dtype[0] == "i" else "u")
+    return c.new(f"icmp {sign}{word} {t} {x}, {y}")
+
+
+def _arith(for_float: str, for_int: str) -> Callable[..., str]:
+    def write(c: Code, dtype: str, x: str, y: str) -> str:
+        op = for_float if dtype[0] == "f" else for_int
+        return c.new(f"{op} {c.vec(SCALAR[dtype])} {x}, {y}")
+
+    return write
+
+
+_add, _sub, _mul = _arith("fadd", "add"), _arith("fsub", "sub"), _arith("fmul", "mul")
+
+
+def _neg(c: Code, dtype: str, x: str) -> str:
+    if dtype[0] == "f":
+        return c.new(f"fneg {c.vec(SCALAR[dtype])} {x}")
+    return _sub(c, dtype, constant(c, dtype, 0), x)
+
+
+def _abs(c: Code, dtype: str, x: str) -> str:
+    if dtype[0] == "f":
+        return c.intrinsic("fabs", SCALAR[dtype], x)
+    negative = _compare(c, "lt", dtype, x, constant(c, dtype, 0))
+    return select(c, dtype, negative, _neg(c, dtype, x), x)
+
+
+def _sign(c: Code, dtype: str, x: str) -> str:
+    zero, one = constant(c, dtype, 0), constant(c, dtype, 1)
+    # Neither branch taken for zeros and NaN, which are their own signs.
+    out = select(c, dtype, _compare(c, "gt", dtype, x, zero), one, x)
+    if dtype[0] == "u":
+        return out
+    return select(c, dtype, _compare(c, "lt", dtype, x, zero), constant(c, dtype, -1), out)
+
+
+def _div(c: Code, dtype: str, x: str, y: str) -> str:
+    if dtype[0] == "f":
+        return c.new(f"fdiv {c.vec(SCALAR[dtype])} {x}, {y}")
+    # By zero: all bits set. The smallest integer over -1 is itself.
+    zero, all_set = _compare(c, "eq", dtype, y, constant(c, dtype, 0)), constant(c, dtype, -1)
+    safe, quotient = _divide(c, dtype, "div", x, y, zero)
+    if dtype[0] == "i":
+        minus = _compare(c, "eq", dtype, y, all_set)
+        quotient = select(c, dtype, minus, _neg(c, dtype, x), quotient)
+    return select(c, dtype, zero, all_set, quotient)
+
+
+def _rem(c: Code, dtype: str, x: str, y: str) -> str:
+    zero = _compare(c, "eq", dtype, y, constant(c, dtype, 0))
+    _, rest = _divide(c, dtype, "rem", x, y, zero)
+    return select(c, dtype, zero, x, rest)
+
+
+def _divide(c: Code, dtype: str, op: str, x: str, y: str, zero: str) -> tuple[str, str]:
+    """The quotient or remainder, where it is defined; elsewhere the divisor is taken as 1."""
+    one = constant(c, dtype, 1)
+    safe = select(c, dtype, zero, one, y)
+    if dtype[0] == "i":
+        minus = _compare(c, "eq", dtype, safe, constant(c, dtype, -1))
+        safe = select(c, dtype, minus, one, safe)
+    sign = "s" if dtype[0] == "i" else "u"
+    return safe, c.new(f"{sign}{op} {c.vec(SCALAR[dtype])} {x}, {safe}")
+
+
+def _extremum(word: str) -> Callable[..., str]:
+    def write(c: Code, dtype: str, x: str, y: str) -> str:
+        if dtype == "b1":
+            return c.new(f"{'or' if word == 'gt' else 'and'} {c.vec('i1')} {x}, {y}")
+        out = select(c, dtype, _compare(c, word, dtype, x, y), x, y)
+        if dtype[0] == "f":
+            missing = c.new(f"fcmp uno {c.vec(SCALAR[dtype])} {x}, {x}")
+            out = select(c, dtype, missing, x, out)
+        return out
+
+    return write
+
+
+def _logic(op: str) -> Callable[..., str]:
+    return lambda c, dtype, x, y: c.new(f"{op} {c.vec(SCALAR[dtype])} {x}, {y}")
+
+
+def _not(c: Code, dtype: str, x: str) -> str:
+    return c.new(f"xor {c.vec(SCALAR[dtype])} {x}, {constant(c, dtype, -1)}")
+
+
+def _shift(op: str) -> Callable[..., str]:
+    def write(c: Code, dtype: str, x: str, y: str) -> str:
+        # The distance is unsigned; by the width and more, all bits are shifted out.
+        t, bits = c.vec(SCALAR[dtype]), 8 * int(dtype[1:])
+        far = c.new(f"icmp uge {t} {y}, {constant(c, dtype, bits)}")
+        near = select(c, dtype, far, constant(c, dtype, bits - 1), y)
+        out = c.new(f"{op} {t} {x}, {near}")
+        return out if op == "ashr" else select(c, dtype, far, constant(c, dtype, 0), out)
+
+    return write
+
+
+def _is_finite(c: Code, dtype: str, x: str) -> str:
+    size = c.intrinsic("fabs", SCALAR[dtype], x)
+    return _compare(c, "lt", dtype, size, constant(c, dtype, float("inf")))
+
+
+def _select(c: Code, ins: list[str], out: str, xs: list[str]) -> str:
+    which, cases = xs[0], xs[1:]
+    if len(cases) == 1:
+        return cases[0]
+    if len(cases) == 2:
+        if ins[0] != "b1":
+            which = _compare(c, "gt", ins[0], which, constant(c, ins[0], 0))
+        return select(c, out, which, cases[1], cases[0])
+    result = cases[0]
+    for i, case in enumerate(cases[1:], 1):
+        at_least = _compare(c, "ge", ins[0], which, constant(c, ins[0], i))
+        result = select(c, out, at_least, case, result)
+    return result
+
+
+def _convert(c: Code, old: str, new: str, x: str) -> str:
+    a, b = c.vec(SCALAR[old]), c.vec(SCALAR[new])
+    if new == "b1":
+        return _compare(c, "ne", old, x, constant(c, old, 0))
+    if old == "b1":
+        return c.new(f"{'uitofp' if new[0] == 'f' else 'zext'} {a} {x} to {b}")
+    if old[0] == "f" and new[0] == "f":
+        return c.new(f"{'fpext' if new == 'f8' else 'fptrunc'} {a} {x} to {b}")
+    if old[0] == "f":
+        name = "fptosi" if new[0] == "i" else "fptoui"
+        lanes = c.lanes
+        full = f"llvm.{name}.sat.v{lanes}{SUFFIX[SCALAR[new]]}.v{lanes}{SUFFIX[SCALAR[old]]}"
+        return c.call(full, b, (a, x))
+    if new[0] == "f":
+        return c.new(f"{'sitofp' if old[0] == 'i' else 'uitofp'} {a} {x} to {b}")
+    if a == b:
+        return x
+    if int(new[1:]) < int(old[1:]):
+        return c.new(f"trunc {a} {x} to {b}")
+    return c.new(f"{'sext' if old[0] == 'i' else 'zext'} {a} {x} to {b}")
+
+
+def _one(c: Code, dtype: str) -> str:
+    return constant(c, dtype, 1)
+
+
+def _rounding(name: str) -> Callable[..., str]:
+    return lambda c, dtype, x: c.intrinsic(name, SCALAR[dtype], x)
+
+
+_WORDS: dict[str, Callable[..., str]] = {
+    "add": _add,
+    "sub": _sub,
+    "mul": _mul,
+    "div": _div,
+    "rem": _rem,
+    "neg": _neg,
+    "abs": _abs,
+    "sign": _sign,
+    "square": lambda c, dtype, x: _mul(c, dtype, x, x),
+    "reciprocal": lambda c, dtype, x: _div(c, dtype, _one(c, dtype), x),
+    "floor": _rounding("floor"),
+    "ceil": _rounding("ceil"),
+    "round_nearest_even": _rounding("rint"),
+    "round_nearest_afz": _rounding("round"),
+    "sqrt": _rounding("sqrt"),
+    "rsqrt": lambda c, dtype, x: _div(
+        c, dtype, _one(c, dtype), c.intrinsic("sqrt", SCALAR[dtype], x)
+    ),
+    "is_finite": _is_finite,
+    "not": _not,
+    "max": _extremum("gt"),
+    "min": _extremum("lt"),
+    "and": _logic("and"),
+    "or": _logic("or"),
+    "xor": _logic("xor"),
+    "shift_left": _shift("shl"),
+    "shift_right_logical": _shift("lshr"),
+    "shift_right_arithmetic": _shift("ashr"),
+}

@@ -1,0 +1,188 @@
+"""From a group to a kernel: loops merged, steps classified, and the record of this instance."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from primal.engines.cpu.graph import NATIVE, Node, Value, row_major, size_of
+from primal.engines.cpu.kernels import HEADER, Spec
+from primal.engines.cpu.schedule import Group, is_inside
+
+UNIT = 32768
+"""Elements per unit of work: some microseconds, so that a wish to stop is seen soon, and later
+threads can share what is left."""
+GRAIN = 64
+"""Units begin at multiples of this, so that no two of them share a vector."""
+Address = Callable[[Node], tuple[int, int]]
+"""node -> (slot, offset in bytes)."""
+
+
+@dataclasses.dataclass
+class Array:
+    """What a kernel reads or writes: strides over the group's dimensions, in elements."""
+
+    kind: str
+    node: Node
+    dtype: str
+    strides: tuple[int, ...]
+    offset: int
+
+
+@dataclasses.dataclass
+class Instance:
+    """A kernel with the sizes and strides of one group; `record` gives its words."""
+
+    spec: Spec
+    sizes: list[int]
+    arrays: list[Array]
+    strides: list[list[int]]
+    units: int
+    chunk: int
+    chunks: int
+
+    def record(self, code: int, address: Address) -> list[int]:
+        """The words, given where the kernel's code and every node are."""
+        words = [code, 0, self.units, self.chunk, self.chunks, *self.sizes]
+        assert len(words) == HEADER + len(self.sizes)
+        for a, strides in zip(self.arrays, self.strides, strict=True):
+            if a.kind == "l":
+                words.append(int.from_bytes(a.node.attr, "little"))
+            elif a.kind == "i":
+                words += [a.offset, *strides]
+            else:
+                slot, base = address(a.node)
+                size = int(a.dtype[1:])
+                words += [slot, base + a.offset * size, *[s * size for s in strides]]
+        words[1] = len(words)
+        return words
+
+    @property
+    def flops(self) -> int:
+        """Arithmetic done, a word per element each."""
+        return (len(self.spec.body) + len(self.spec.reductions)) * size_of(self.sizes)
+
+
+def instance(group: Group, stored: Sequence[Node]) -> Instance:
+    """The kernel of a group that stores these nodes and all its reductions."""
+    arrays: list[Array] = []
+    numbers: dict[Any, int] = {}
+
+    def operand(x: Value) -> int:
+        node = x.node
+        dtype = NATIVE[node.dtype]
+        kind = {"literal": "l", "iota": "i"}.get(node.word, "m")
+        strides = () if kind == "l" else x.steps()
+        key = (id(node), strides, x.offset)
+        if key not in numbers:
+            numbers[key] = len(arrays)
+            arrays.append(Array(kind, node, dtype, strides, x.offset))
+        return numbers[key]
+
+    # Operands first, as they are numbered before the body.
+    for node in (*group.nodes, *group.reductions):
+        for x in node.args:
+            if not is_inside(x, group):
+                operand(x)
+    count = len(arrays)
+    made = {id(node): count + i for i, node in enumerate(group.nodes)}
+
+    def ref(x: Value) -> int:
+        return made[id(x.node)] if is_inside(x, group) else operand(x)
+
+    body = tuple(
+        [
+            (
+                n.word,
+                tuple([NATIVE[x.node.dtype] for x in n.args]),
+                NATIVE[n.dtype],
+                tuple([ref(x) for x in n.args]),
+            )
+            for n in group.nodes
+        ]
+    )
+    shape, axes = group.shape, group.axes or ()
+    plain = row_major(shape)
+    for node in stored:
+        arrays.append(Array("m", node, NATIVE[node.dtype], plain, 0))
+    stores = tuple([made[id(node)] for node in stored])
+    inner = [d for d in range(len(shape)) if d in axes and shape[d] != 1]
+    outer = [d for d in range(len(shape)) if d not in axes and shape[d] != 1]
+    kept_strides = iter(row_major([n for d, n in enumerate(shape) if d not in axes]))
+    result = tuple([0 if d in axes else next(kept_strides) for d in range(len(shape))])
+    for node in group.reductions:
+        arrays.append(Array("m", node, NATIVE[node.dtype], result, 0))
+    reductions = tuple([(n.attr[0], ref(n.args[0])) for n in group.reductions])
+    if not inner:  # over dimensions of size 1: the elements themselves
+        stores, reductions = stores + tuple([r for _, r in reductions]), ()
+    column = bool(inner and outer and _across(shape, outer, inner, bool(stores)))
+    kept, reduced = _merged(shape, outer, arrays), _merged(shape, inner, arrays)
+    if not kept and not reduced:
+        kept = [(1, [])]  # a scalar: one loop of one turn, whose strides do not matter
+    sizes = [n for n, _ in (*kept, *reduced)]
+    along = len(kept) - 1 if column or not reduced else len(sizes) - 1
+    loops = [dims for _, dims in (*kept, *reduced)]
+    strides = [
+        [a.strides[dims[-1]] if dims else 1 for dims in loops] if a.kind != "l" else []
+        for a in arrays
+    ]
+    for k in range(len(reductions)):
+        strides[len(strides) - 1 - k] = strides[len(strides) - 1 - k][: len(kept)]
+    steps = [_step(a, s[along] if s else 0) for a, s in zip(arrays[:count], strides, strict=False)]
+    spec = Spec(
+        len(kept),
+        len(reduced),
+        column,
+        tuple([(a.kind, a.dtype, s) for a, s in zip(arrays, steps, strict=False)]),
+        body,
+        stores,
+        reductions,
+    )
+    return Instance(spec, sizes, arrays, strides, *_units(spec, sizes))
+
+
+def _step(a: Array, stride: int) -> str:
+    if a.kind == "l" or stride == 0:
+        return "z"
+    return "u" if stride == 1 and a.kind == "m" else "g"
+
+
+def _across(
+    shape: tuple[int, ...], outer: list[int], inner: list[int], stores: bool
+) -> bool:
+    """Whether vectors run along kept dimensions: contiguous ones, or rows too short to fill any."""
+    if outer[-1] > inner[-1]:
+        return True
+    rows = size_of([shape[d] for d in inner])
+    return not stores and rows < GRAIN // 2 and shape[outer[-1]] >= rows
+
+
+def _merged(
+    shape: tuple[int, ...], dims: list[int], arrays: list[Array]
+) -> list[tuple[int, list[int]]]:
+    """(size, dimensions) of loops: neighbours that every array crosses in one stride are one."""
+    loops: list[tuple[int, list[int]]] = []
+    for d in dims:
+        if loops:
+            size, before = loops[-1]
+            if all(
+                a.kind == "l" or a.strides[before[-1]] == a.strides[d] * shape[d] for a in arrays
+            ):
+                loops[-1] = size * shape[d], [*before, d]
+                continue
+        loops.append((shape[d], [d]))
+    return loops
+
+
+def _units(spec: Spec, sizes: list[int]) -> tuple[int, int, int]:
+    """Units of work, elements of the inner dimension in each, units per row."""
+    kept = sizes[: spec.kept]
+    if spec.reduced and not spec.column:
+        return size_of(kept), 1, 1
+    each = UNIT
+    if spec.column:
+        each = max(GRAIN, UNIT // size_of(sizes[spec.kept :]) // GRAIN * GRAIN)
+    n = kept[-1]
+    chunks = -(-n // each)
+    return size_of(kept[:-1]) * chunks, each, chunks
