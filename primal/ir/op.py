@@ -124,6 +124,8 @@ class Op:
     * `hlo(b, *operands, **params)`: StableHLO through a builder.
     * `kernel(k, *operands, **params)`: the CPU compiler through a builder, or `library`, or
       `Expand(f)`.
+    * `closed_form(*makers, **params)` -> the scalar that the result is known to be, or None;
+      makers are the equations without operands (an iota, say) that make the operands, or None.
     """
 
     name: str
@@ -140,6 +142,7 @@ class Op:
     multiple: bool = False
     effects: Callable[..., Effects] | None = None
     show: Callable[..., dict[str, Any]] | None = None
+    closed_form: Callable[..., Any] | None = None
     types: dict[Any, Any] = dataclasses.field(default_factory=dict, init=False)
     eager: dict[Any, Any] = dataclasses.field(default_factory=dict, init=False)
 

@@ -156,6 +156,23 @@ def _sum_kernel(k: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
     return k.reduce("add", x, axes)
 
 
+def _sum_closed_form(maker: Any, *, axes: tuple[int, ...]) -> Any:
+    """The sum of 0, 1, …, n-1 is n(n-1)/2, for integers, where it wraps as they do."""
+    if maker is None or maker.op.name != "iota" or maker.params["dtype"].kind not in "iu":
+        return None
+    shape, dimension = maker.params["shape"], maker.params["dimension"]
+    n = shape[dimension]
+    total = n * (n - 1) // 2
+    for i, size in enumerate(shape):
+        if i != dimension:
+            total *= size
+    bits = 8 * maker.params["dtype"].itemsize
+    total %= 1 << bits
+    if maker.params["dtype"].kind == "i" and total >= 1 << (bits - 1):
+        total -= 1 << bits
+    return total
+
+
 reduce_sum: Op = Op(
     name="reduce_sum",
     kind=REDUCTION,
@@ -167,6 +184,7 @@ reduce_sum: Op = Op(
     shard=by_kind,
     hlo=_sum_hlo,
     kernel=_sum_kernel,
+    closed_form=_sum_closed_form,
 )
 
 

@@ -49,6 +49,7 @@ class _Walk:
         self.eqns: list[Eqn] = []
         self.seen: dict[Any, Any] = {}
         self.consts: dict[int, tuple[Var, Any]] = {}
+        self.made: dict[Var, Eqn] = {}
 
     def constant(self, var: Var, value: Any) -> Any:
         """The variable of a constant; one per value."""
@@ -85,7 +86,7 @@ class _Walk:
                     env.update(zip(eqn.outvars, found, strict=True))
                     continue
                 if not op.multiple and not eqn.outvars[0].aval.shape:
-                    folded = _fold(eqn, invars)
+                    folded = _fold(eqn, invars, self.made)
                     if folded is not None:
                         env[eqn.outvars[0]] = folded
                         continue
@@ -99,7 +100,11 @@ class _Walk:
                 env[eqn.outvars[0]] = outvars[0]
             if key is not None:
                 seen[key] = outvars
-            append(Eqn(op, invars, outvars, params, eqn.source, eqn.effects))
+            flat = Eqn(op, invars, outvars, params, eqn.source, eqn.effects)
+            append(flat)
+            if not invars:
+                for v in outvars:
+                    self.made[v] = flat
 
     def simplified(self, value: Any) -> Any:
         """A parameter with the programs in it simplified: loops and branches carry some."""
@@ -128,15 +133,20 @@ def _listed(rule: Callable[..., Any], eqn: Eqn) -> Callable[..., list[Any]]:
     return run
 
 
-def _fold(eqn: Eqn, invars: list[Any]) -> Literal | None:
-    """A scalar equation of literals as a literal."""
-    for v in invars:
-        if type(v) is not Literal:
-            return None
+def _fold(eqn: Eqn, invars: list[Any], made: dict[Var, Eqn]) -> Literal | None:
+    """A scalar equation of literals, or one whose op knows a closed form, as a literal."""
     if not invars:
         return None
     aval = eqn.outvars[0].aval
-    value = quietly(eqn.op.impl, [v.val for v in invars], eqn.params)
+    if any(type(v) is not Literal for v in invars):
+        if eqn.op.closed_form is None:
+            return None
+        makers = [None if type(v) is Literal else made.get(v) for v in invars]
+        value = eqn.op.closed_form(*makers, **eqn.params)
+        if value is None:
+            return None
+    else:
+        value = quietly(eqn.op.impl, [v.val for v in invars], eqn.params)
     return Literal(np.asarray(value)[()], aval)
 
 
