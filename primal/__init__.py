@@ -12,6 +12,9 @@ from primal.api import (
     ShapeDtypeStruct,
     block_until_ready,
     copy_to_host_async,
+    custom_gradient,
+    custom_jvp,
+    custom_vjp,
     default_backend,
     device_count,
     device_get,
@@ -67,7 +70,7 @@ from primal.ir.trace import aval_of as _aval_of
 from primal.version import __version__
 
 _SUBMODULES = frozenset({
-    "debug", "dlpack", "dtypes", "errors", "example_libraries", "experimental", "flatten_util",
+    "custom_derivatives", "debug", "dlpack", "dtypes", "errors", "example_libraries", "experimental", "flatten_util",
     "image", "lax", "nn", "ops", "random", "scipy", "sharding", "stages", "tree", "tree_util",
     "typing",
 })  # fmt: skip
@@ -103,6 +106,9 @@ __all__ = [
     "clear_caches",
     "config",
     "copy_to_host_async",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
     "debug_infs",
     "debug_key_reuse",
     "debug_nans",

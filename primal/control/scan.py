@@ -94,7 +94,13 @@ def _scan_impl(
 
 
 def _scan_jvp(
-    primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int, **params: Any
+    primals: Any,
+    tangents: Any,
+    *,
+    jaxpr: ClosedJaxpr,
+    num_consts: int,
+    num_carry: int,
+    **params: Any,
 ) -> Any:
     num_ys = len(jaxpr.out_avals) - num_carry
     nz_consts, nz_init, nz_xs = split([t is not ZERO for t in tangents], num_consts, num_carry)

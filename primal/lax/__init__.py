@@ -1,6 +1,13 @@
 """Operations as users call them positionally: thin functions over the op records.
 """
 
+from primal.lax.control import associative_scan as associative_scan
+from primal.lax.control import cond as cond
+from primal.lax.control import fori_loop as fori_loop
+from primal.lax.control import map as map
+from primal.lax.control import scan as scan
+from primal.lax.control import switch as switch
+from primal.lax.control import while_loop as while_loop
 from primal.lax.indexing import GatherDimensionNumbers as GatherDimensionNumbers
 from primal.lax.indexing import GatherScatterMode as GatherScatterMode
 from primal.lax.indexing import ScatterDimensionNumbers as ScatterDimensionNumbers

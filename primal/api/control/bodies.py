@@ -61,7 +61,7 @@ def trace_body(
     avals: Sequence[Aval],
     names: Sequence[str] | None = None,
 ) -> Body:
-    """`fun`, a function of one tree per spec, as a program; what it closes over becomes operands."""
+    """`fun`, of one tree per spec, as a program; what it closes over becomes operands."""
     sizes = [PyTreeDef(s).num_leaves for s in specs]
     found: list[Any] = []
 

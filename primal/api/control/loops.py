@@ -204,7 +204,7 @@ def _scan_in_python(
 # map
 
 
-def map(  # noqa: A001
+def map(
     f: Callable[[Tree], Tree], xs: Tree, *, batch_size: int | None = None
 ) -> Tree:
     """[f(x_0), f(x_1), …] over the leading axis of the leaves of `xs`, one after the other.

@@ -1,0 +1,19 @@
+"""Control flow and custom derivatives for functions of trees."""
+
+from primal.api.control.associative import associative_scan
+from primal.api.control.branches import cond, switch
+from primal.api.control.custom import custom_gradient, custom_jvp, custom_vjp
+from primal.api.control.loops import fori_loop, map, scan, while_loop
+
+__all__ = [
+    "associative_scan",
+    "cond",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
+    "fori_loop",
+    "map",
+    "scan",
+    "switch",
+    "while_loop",
+]

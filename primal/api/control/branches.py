@@ -1,0 +1,227 @@
+"""Choices between functions of trees: cond, switch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.api.control.bodies import (
+    Body,
+    Names,
+    check_callable,
+    check_leaves,
+    concrete,
+    described,
+    difference,
+    staged_in,
+    trace_body,
+)
+from primal.api.operands import abstract, check_outputs, name_of
+from primal.api.operands import operand as as_operand
+from primal.base import dtypes
+from primal.base.pytree import flatten, unflatten
+from primal.control.cond import cond as cond_op
+from primal.control.programs import same_type
+from primal.ir.avals import Aval
+from primal.ir.jaxpr import ClosedJaxpr, Var
+from primal.ir.trace import aval_of
+from primal.ops.choose import clamp, convert_element_type
+from primal.ops.elementwise import ne
+
+Tree = Any
+INT32 = np.dtype(np.int32)
+
+
+class _NotGiven:
+    def __repr__(self) -> str:
+        return "<not given>"
+
+
+_not_given = _NotGiven()
+
+
+def cond(
+    pred: Any,
+    true_fun: Callable[..., Tree],
+    false_fun: Callable[..., Tree],
+    *operands: Any,
+    operand: Any = _not_given,
+    linear: Any = None,
+) -> Tree:
+    """true_fun(*operands) if pred else false_fun(*operands).
+
+    In a traced program both functions are traced and one runs; they must return the same tree of
+    shapes and dtypes. Where `pred` is concrete and nothing is being traced, the chosen function is
+    simply called. Under vmap with a predicate per example both run, and values are selected.
+    `operand=x` is an older spelling of a single operand; `linear` is accepted and changes nothing.
+
+    TypeError for a predicate that is no scalar number, and, naming the leaf, where the functions
+    return different types.
+
+    >>> cond(False, lambda x: x**2.0, lambda x: x**3.0, np.float32([2.0]))
+    Array([8.], dtype=float32)
+    """
+    if not (callable(true_fun) and callable(false_fun)):
+        # cond(pred, true_operand, true_fun, false_operand, false_fun), the oldest spelling.
+        if callable(false_fun) and len(operands) == 2 and callable(operands[1]):
+            of_true, of_false, true_, false_ = true_fun, operands[0], false_fun, operands[1]
+            return cond(
+                pred, lambda a, b: true_(a), lambda a, b: false_(b), of_true, of_false
+            )
+        check_callable("cond", true_fun=true_fun, false_fun=false_fun)
+    operands = _operands("cond", operands, operand)
+    aval = _scalar("cond", "predicate", pred)
+    if aval.dtype != np.bool_ and not dtypes.issubdtype(aval.dtype, np.number):
+        raise TypeError(f"[cond] expected a boolean or a number as predicate, got {aval}.")
+    value = concrete(pred)
+    if value is not None and not staged_in():
+        return _call(true_fun if bool(value) else false_fun, operands)
+    if aval.dtype != np.bool_:
+        zero = np.zeros((), aval.dtype)[()]
+        pred = ne(pred, zero) if value is None else bool(value)
+    index = convert_element_type(pred, new_dtype=INT32, weak_type=False)
+    return _staged("cond", index, ("false_fun", "true_fun"), (false_fun, true_fun), operands)
+
+
+def switch(
+    index: Any,
+    branches: Sequence[Callable[..., Tree]],
+    *operands: Any,
+    operand: Any = _not_given,
+) -> Tree:
+    """branches[index](*operands), with index clamped into 0 … len(branches)-1.
+
+    As `cond`, for any number of branches. TypeError for an index that is no integer scalar;
+    ValueError without branches.
+
+    >>> switch(7, [lambda x: x + 1, lambda x: x * 10], 3.0)
+    Array(30., dtype=float32, weak_type=True)
+    """
+    if not isinstance(branches, Sequence):
+        branches = list(branches) if hasattr(branches, "__iter__") else branches
+    if not isinstance(branches, Sequence) or not all(callable(f) for f in branches):
+        raise TypeError(f"[switch] expected a sequence of functions as branches, got {branches!r}.")
+    if not branches:
+        raise ValueError("[switch] expected at least one branch, got an empty sequence.")
+    operands = _operands("switch", operands, operand)
+    aval = _scalar("switch", "index", index)
+    if not dtypes.issubdtype(aval.dtype, np.integer):
+        raise TypeError(f"[switch] expected an integer as index, got {aval}.")
+    value = concrete(index)
+    last = len(branches) - 1
+    if last == 0:
+        return _call(branches[0], operands)
+    if value is not None and not staged_in():
+        return _call(branches[min(max(int(value), 0), last)], operands)
+    if value is not None:
+        index = np.int32(min(max(int(value), 0), last))
+    else:
+        index = convert_element_type(index, new_dtype=INT32, weak_type=False)
+        index = clamp(np.int32(0), index, np.int32(last))
+    names = [f"branch {i}" for i in range(len(branches))]
+    return _staged("switch", index, names, branches, operands)
+
+
+def _operands(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+    if operand is _not_given:
+        return operands
+    if operands:
+        raise TypeError(
+            f"[{name}] expected either operands or `operand=`, got both: {operand!r} and "
+            f"{operands!r}."
+        )
+    return (operand,)
+
+
+def _scalar(name: str, what: str, value: Any) -> Aval:
+    """The aval of a predicate or index; a TypeError unless it is a scalar."""
+    if value is None:
+        raise TypeError(f"[{name}] expected a scalar as {what}, got None.")
+    try:
+        aval = abstract(value)
+    except TypeError:
+        raise TypeError(
+            f"[{name}] expected a scalar as {what}, got {value!r} of type {type(value)}."
+        ) from None
+    if aval.shape:
+        raise TypeError(
+            f"[{name}] expected a scalar as {what}, got an array of shape {aval.shape}. Reduce it "
+            "with any() or all(), choose elementwise with primal.numpy.where, or vmap."
+        )
+    return aval
+
+
+def _call(fun: Callable[..., Tree], operands: tuple[Any, ...]) -> Tree:
+    """The function called at once, on arrays, its results as arrays."""
+    leaves, spec = flatten(operands)
+    check_leaves("cond", operands, leaves)
+    result = fun(*unflatten(spec, [as_operand(x) for x in leaves]))
+    outs, out_spec = flatten(result)
+    check_outputs(name_of(fun), result, outs)
+    return unflatten(out_spec, [as_operand(o) for o in outs])
+
+
+def _staged(
+    name: str,
+    index: Any,
+    roles: Sequence[str],
+    functions: Sequence[Callable[..., Tree]],
+    operands: tuple[Any, ...],
+) -> Tree:
+    leaves, spec = flatten(operands)
+    avals = check_leaves(name, operands, leaves)
+    names = Names(("operands",), (operands,))
+
+    def applied(f: Callable[..., Tree]) -> Callable[[Any], Tree]:
+        def on_tuple(args: Any) -> Tree:
+            return f(*args)
+
+        on_tuple.__name__ = name_of(f)
+        return on_tuple
+
+    bodies = [trace_body(applied(f), (spec,), avals, names) for f in functions]
+    _check_agreement(name, roles, functions, bodies)
+    consts, programs = _with_common_consts(bodies)
+    results = cond_op(index, *consts, *leaves, branches=programs)
+    return unflatten(bodies[0].spec, results)
+
+
+def _check_agreement(
+    name: str,
+    roles: Sequence[str],
+    functions: Sequence[Callable[..., Tree]],
+    bodies: Sequence[Body],
+) -> None:
+    first = bodies[0]
+    for role, fun, body in zip(roles[1:], functions[1:], bodies[1:], strict=True):
+        if body.spec == first.spec and all(
+            same_type(a, b) for a, b in zip(first.out_avals, body.out_avals, strict=True)
+        ):
+            continue
+        what = "pytree structure" if body.spec != first.spec else "types"
+        said, table = difference(
+            "output", (roles[0], first.spec, first.out_avals), (role, body.spec, body.out_avals)
+        )
+        raise TypeError(
+            f"[{name}] expected branches whose outputs have the same {what}, got others: {said}.\n"
+            f"{table}\n{roles[0]} is {described(functions[0])}, {role} is {described(fun)}. Let "
+            "both return the same tree of shapes and dtypes (x.astype(dtype) converts)."
+        )
+
+
+def _with_common_consts(bodies: Sequence[Body]) -> tuple[list[Any], tuple[ClosedJaxpr, ...]]:
+    """The values that the branches close over, each once, and branches that take them all."""
+    consts: dict[int, Any] = {}
+    for body in bodies:
+        for c in body.consts:
+            consts.setdefault(id(c), c)
+    programs = []
+    for body in bodies:
+        jaxpr = body.program.jaxpr
+        n = len(body.consts)
+        own = {id(c): v for c, v in zip(body.consts, jaxpr.invars[:n], strict=True)}
+        shared = [own[key] if key in own else Var(aval_of(c)) for key, c in consts.items()]
+        programs.append(ClosedJaxpr(jaxpr.replace(invars=[*shared, *jaxpr.invars[n:]])))
+    return list(consts.values()), tuple(programs)

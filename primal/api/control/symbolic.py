@@ -1,0 +1,84 @@
+"""What rules with `symbolic_zeros=True` see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primal.base.pytree import tree_map
+from primal.ir.avals import Aval
+from primal.ir.trace import aval_of
+from primal.ops.spread import zeros_like_aval
+
+
+class SymbolicZero:
+    """A tangent or cotangent known to be zero, with its shape and dtype, and no values.
+
+    >>> SymbolicZero(Aval((3,), "float32"))
+    SymbolicZero(float32[3])
+    """
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Aval) -> None:
+        self.aval = aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of the dimensions."""
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the zeros."""
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of zeros."""
+        return self.aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether the dtype gives way to others in promotion."""
+        return self.aval.weak_type
+
+    def instantiate(self) -> Any:
+        """The zeros as an array."""
+        return zeros_like_aval(self.aval)
+
+    @staticmethod
+    def from_primal_value(x: Any) -> SymbolicZero:
+        """The zero tangent of a value."""
+        return SymbolicZero(aval_of(x).tangent())
+
+    def __repr__(self) -> str:
+        return f"SymbolicZero({self.aval})"
+
+
+class CustomVJPPrimal:
+    """An argument of a fwd rule: its `value`, and whether it is `perturbed` (differentiated)."""
+
+    __slots__ = ("value", "perturbed")
+
+    def __init__(self, value: Any, perturbed: bool) -> None:
+        self.value = value
+        self.perturbed = perturbed
+
+    def __repr__(self) -> str:
+        return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed})"
+
+
+def zero_from_primal(x: Any, symbolic_zeros: bool = False) -> Any:
+    """The zero tangent of a value, as an array or, with `symbolic_zeros`, as a SymbolicZero."""
+    zero = SymbolicZero.from_primal_value(x)
+    return zero if symbolic_zeros else zero.instantiate()
+
+
+def custom_vjp_primal_tree_values(tree: Any) -> Any:
+    """The tree of values of a tree of `CustomVJPPrimal`."""
+    return tree_map(lambda x: x.value, tree)

@@ -1,0 +1,11 @@
+"""Custom derivatives: the decorators and what their rules see."""
+
+from primal.api.control.custom import custom_gradient as custom_gradient
+from primal.api.control.custom import custom_jvp as custom_jvp
+from primal.api.control.custom import custom_vjp as custom_vjp
+from primal.api.control.symbolic import CustomVJPPrimal as CustomVJPPrimal
+from primal.api.control.symbolic import SymbolicZero as SymbolicZero
+from primal.api.control.symbolic import (
+    custom_vjp_primal_tree_values as custom_vjp_primal_tree_values,
+)
+from primal.api.control.symbolic import zero_from_primal as zero_from_primal

@@ -1,0 +1,9 @@
+"""Control flow under the names of `lax`."""
+
+from primal.api.control import associative_scan as associative_scan
+from primal.api.control import cond as cond
+from primal.api.control import fori_loop as fori_loop
+from primal.api.control import map as map
+from primal.api.control import scan as scan
+from primal.api.control import switch as switch
+from primal.api.control import while_loop as while_loop
