@@ -70,9 +70,9 @@ from primal.ir.trace import aval_of as _aval_of
 from primal.version import __version__
 
 _SUBMODULES = frozenset({
-    "custom_derivatives", "debug", "dlpack", "dtypes", "errors", "example_libraries", "experimental", "flatten_util",
-    "image", "lax", "nn", "ops", "random", "scipy", "sharding", "stages", "tree", "tree_util",
-    "typing",
+    "custom_derivatives", "debug", "dlpack", "dtypes", "errors", "example_libraries",
+    "experimental", "flatten_util", "image", "lax", "nn", "ops", "random", "scipy", "sharding",
+    "stages", "tree", "tree_util", "typing",
 })  # fmt: skip
 
 
