@@ -347,12 +347,20 @@ def hlo_scatter(
         return x
     starts = hlo_starts(b, indices)
     offset, gone, mapped, batching, index_batching = dimension_numbers
+    shape = x.shape
+    if not mapped:
+        # XLA 0.10 rewrites a scatter without index dimensions: of several updates it applies one,
+        # and with a scalar operand it stops. So one dimension, of size 1, is indexed.
+        x = b.reshape(x, (1, *shape))
+        gone, batching = (0, *inserted(gone, 0)), inserted(batching, 0)
+        mapped, mode = (0,), PROMISE_IN_BOUNDS
+        starts = b.full((*starts.shape[:-1], 1), 0, starts.dtype)
     alone = all(n == 1 or i in index_batching for i, n in enumerate(indices.shape[:-1]))
     if mode is CLIP and mapped:
         sizes = window_sizes(x.shape, updates.shape, dimension_numbers)
         limits = _limits(b, starts, [x.shape[d] - sizes[d] for d in mapped])
         starts = b.clamp(b.full_like(starts, 0), starts, limits)
-    return b.scatter(
+    (out,) = b.scatter(
         [x],
         starts,
         [updates],
@@ -365,7 +373,8 @@ def hlo_scatter(
         indices_are_sorted=indices_are_sorted,
         # Windows that clamping moved may meet others, unless each operand has but one.
         unique_indices=(unique_indices and mode is not CLIP) or alone,
-    )[0]
+    )
+    return b.reshape(out, shape)
 
 
 def scatter_hlo(body: Any) -> Callable[..., Any]:

@@ -27,7 +27,7 @@ from primal.ops.index.gather import (
     scatter_type,
 )
 from primal.ops.index.numbers import PROMISE_IN_BOUNDS, GatherDimensionNumbers
-from primal.ops.shape import iota, reshape
+from primal.ops.shape import inverse, iota, reshape, transpose
 from primal.ops.spread import add_any, full_like_aval, zeros_like_aval
 from primal.ops.types import ANY, NUMERIC, is_linear
 
@@ -42,25 +42,32 @@ def _zeros(x: Any) -> Any:
 # by the greatest number that reaches an element, and make every update carry the winner's value.
 
 
+def _batch_first(ndim: int, window: tuple[int, ...]) -> tuple[int, ...]:
+    """The permutation of updates that orders their elements as they are written."""
+    return (*[d for d in range(ndim) if d not in window], *window)
+
+
 def _winners(x: Any, indices: Any, updates: Any, params: dict[str, Any]) -> tuple[Any, Any]:
     """(number of each update, number of the one that wins its place), both of their shape."""
-    shape, size = aval_of(updates).shape, aval_of(updates).size
-    dtype = np.dtype(np.int32 if size < 2**31 - 1 else np.int64)
-    counted = iota(shape=(size,), dtype=dtype, dimension=0)
-    own = reshape(counted, shape=shape)
+    aval = aval_of(updates)
+    dtype = np.dtype(np.int32 if aval.size < 2**31 - 1 else np.int64)
+    order = _batch_first(aval.ndim, params["dimension_numbers"].update_window_dims)
+    counted = iota(shape=(aval.size,), dtype=dtype, dimension=0)
+    counted = reshape(counted, shape=tuple([aval.shape[d] for d in order]))
+    own = transpose(counted, permutation=inverse(order))
     # Below every number, so that whoever comes wins.
     nobody = full_like_aval(Aval(aval_of(x).shape, dtype), -1)
     won = scatter_max(nobody, indices, own, **params)
-    return own, read_written(won, indices, shape, **params)
+    return own, read_written(won, indices, aval.shape, **params)
 
 
-def _element_at(flat_from: Any, numbers: Any) -> Any:
-    """flat_from, flattened, at those numbers."""
-    source = reshape(flat_from, shape=(aval_of(flat_from).size,))
-    shape = aval_of(numbers).shape
+def _winning_values(updates: Any, winner: Any, params: dict[str, Any]) -> Any:
+    """The update of that number, at every place of the updates."""
+    aval = aval_of(updates)
+    order = _batch_first(aval.ndim, params["dimension_numbers"].update_window_dims)
     return gather(
-        source,
-        reshape(numbers, shape=(*shape, 1)),
+        reshape(transpose(updates, permutation=order), shape=(aval.size,)),
+        reshape(winner, shape=(*aval.shape, 1)),
         dimension_numbers=GatherDimensionNumbers((), (0,), (0,)),
         slice_sizes=(1,),
         indices_are_sorted=False,
@@ -80,7 +87,7 @@ def _scatter_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         return out, scatter(t, indices, _zeros(updates), **params)
     if not params["unique_indices"] and aval_of(updates).size:
         own, winner = _winners(x, indices, updates, params)
-        updates = _element_at(updates, winner)
+        updates = _winning_values(updates, winner, params)
         out = scatter(x, indices, updates, **params)
         u = select_n(eq(own, winner), zeros_like_aval(aval_of(u)), u)
         cleared = zeros_like_aval(aval_of(out).strong())
