@@ -1,6 +1,7 @@
 """Custom derivatives: the decorators and what their rules see."""
 
-from primal.api.control.custom import custom_gradient as custom_gradient
+from primal.api.control.closures import closure_convert as closure_convert
+from primal.api.control.closures import custom_gradient as custom_gradient
 from primal.api.control.custom import custom_jvp as custom_jvp
 from primal.api.control.custom import custom_vjp as custom_vjp
 from primal.api.control.symbolic import CustomVJPPrimal as CustomVJPPrimal

@@ -27,6 +27,7 @@ LAYERS = [
     {
         "numpy", "scipy", "random", "nn", "lax", "image", "errors", "tree", "tree_util", "dtypes",
         "typing", "stages", "sharding", "flatten_util", "dlpack", "test_util", "version",
+        "custom_derivatives",
     },
     {"experimental", "example_libraries"},
     {"compat"},

@@ -2,11 +2,13 @@
 
 from primal.api.control.associative import associative_scan
 from primal.api.control.branches import cond, switch
-from primal.api.control.custom import custom_gradient, custom_jvp, custom_vjp
+from primal.api.control.closures import closure_convert, custom_gradient
+from primal.api.control.custom import custom_jvp, custom_vjp
 from primal.api.control.loops import fori_loop, map, scan, while_loop
 
 __all__ = [
     "associative_scan",
+    "closure_convert",
     "cond",
     "custom_gradient",
     "custom_jvp",
