@@ -14,7 +14,7 @@ from primal.base import dtypes
 from primal.ir.avals import Aval
 from primal.ir.op import ELEMENTWISE, REDUCTION, SPREAD, Op, by_kind
 from primal.ir.trace import ZERO, Literal, literal
-from primal.ops.types import NUMERIC, canonical_axes, check_dtype, nary, shape_of
+from primal.ops.types import NUMERIC, canonical_axes, check_dtype, is_linear, nary, shape_of
 
 # broadcast_in_dim: operand dimension i becomes dimension broadcast_dimensions[i] of the result.
 
@@ -188,13 +188,35 @@ reduce_sum: Op = Op(
 )
 
 
-# add_any: the sum of cotangents; apart from add, as it is linear in both and checks nothing.
+# add_any: the sum of cotangents; apart from add, as it is linear in both operands at once. They
+# broadcast, because under vmap one may be the same for all examples.
 
 
 def _add_any_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     t, u = tangents
+    out = add_any(*primals)
     total = u if t is ZERO else t if u is ZERO else add_any(t, u)
-    return add_any(*primals), total
+    return out, total if total is ZERO else broadcast_to(total, shape_of(out))
+
+
+def _add_any_transpose(ct: Any, x: Any, y: Any) -> Any:
+    return (
+        unbroadcast(ct, x.shape) if is_linear(x) else None,
+        unbroadcast(ct, y.shape) if is_linear(y) else None,
+    )
+
+
+def unbroadcast(ct: Any, shape: tuple[int, ...]) -> Any:
+    """The transpose of elementwise broadcasting: ct summed to an operand's shape."""
+    ct_shape = shape_of(ct)
+    if ct_shape == shape:
+        return ct
+    if shape == ():
+        return reduce_sum(ct, axes=tuple(range(len(ct_shape))))
+    axes = tuple(i for i, (n, m) in enumerate(zip(shape, ct_shape, strict=True)) if n != m)
+    summed = reduce_sum(ct, axes=axes)
+    kept = tuple(i for i in range(len(shape)) if i not in axes)
+    return broadcast_in_dim(summed, shape=shape, broadcast_dimensions=kept)
 
 
 add_any: Op = Op(
@@ -203,7 +225,7 @@ add_any: Op = Op(
     type=nary("add_any", *NUMERIC),
     impl=np.add,
     jvp=_add_any_jvp,
-    transpose=lambda ct, x, y: (ct, ct),
+    transpose=_add_any_transpose,
     batch=by_kind,
     shard=by_kind,
     hlo=lambda b, x, y: b.add(x, y),

@@ -10,7 +10,8 @@ from typing import Any
 
 from primal.ir.op import Op, Word
 from primal.ir.trace import ZERO
-from primal.ops.spread import add_any, broadcast_in_dim, broadcast_to, reduce_sum
+from primal.ops.spread import add_any, broadcast_to
+from primal.ops.spread import unbroadcast as unbroadcast
 from primal.ops.types import shape_of
 
 Rule = Callable[..., Any]
@@ -72,16 +73,3 @@ def _sum_over(rules: Sequence[Rule | None], with_out: bool) -> Word:
         return jvp
 
     return Word(of)
-
-
-def unbroadcast(ct: Any, shape: tuple[int, ...]) -> Any:
-    """The transpose of elementwise broadcasting: ct summed to an operand's shape."""
-    ct_shape = shape_of(ct)
-    if ct_shape == shape:
-        return ct
-    if shape == ():
-        return reduce_sum(ct, axes=tuple(range(len(ct_shape))))
-    axes = tuple(i for i, (n, m) in enumerate(zip(shape, ct_shape, strict=True)) if n != m)
-    summed = reduce_sum(ct, axes=axes)
-    kept = tuple(i for i in range(len(shape)) if i not in axes)
-    return broadcast_in_dim(summed, shape=shape, broadcast_dimensions=kept)

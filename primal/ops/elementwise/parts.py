@@ -14,7 +14,7 @@ import numpy as np
 from primal.base.dtype_table import COMPLEX as COMPLEX_OF
 from primal.base.dtype_table import REAL as REAL_OF
 from primal.ir.trace import ZERO, aval_of, literal
-from primal.ops.elementwise.arithmetic import ge, mul, neg, sign
+from primal.ops.elementwise.arithmetic import div, eq, ge, mul, neg
 from primal.ops.elementwise.choice import select_n
 from primal.ops.elementwise.make import binary, keeps_dtype, unary
 from primal.ops.spread import broadcast_to
@@ -123,7 +123,9 @@ def _abs_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     (x,), (t,) = primals, tangents
     out = abs(x)
     if aval_of(x).dtype in REAL_OF:
-        return out, real(mul(t, conj(sign(x))))  # d|x| = Re(dx·conj(x/|x|))
+        # d|x| = Re(dx·conj(x)/|x|); not by `sign`, whose own derivative is zero.
+        size = select_n(eq(out, _zero(out)), out, literal(1, aval_of(out).dtype))
+        return out, real(mul(t, div(conj(x), complex(size, _zero(size)))))
     return out, select_n(ge(x, literal(0, aval_of(x).dtype)), neg(t), t)
 
 

@@ -1,0 +1,18 @@
+"""The table of all ops: one row per op and variant. Every row drives every law."""
+
+import importlib
+import pkgutil
+
+import primal.control
+import primal.ops
+from tests.cases.case import Case as Case
+
+# Every room, so that the registry is whole.
+for package in (primal.ops, primal.control):
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        importlib.import_module(module.name)
+
+from tests.cases import elementwise  # noqa: E402
+
+ROOMS = (elementwise,)
+CASES: list[Case] = [row for room in ROOMS for row in room.ROWS]

@@ -1,0 +1,70 @@
+"""Every row of the table drives every law."""
+
+from __future__ import annotations
+
+import pytest
+
+from primal.ir.op import Never, registry
+from tests.cases import CASES, Case
+from tests.laws import laws
+from tests.laws.compare import ENGINES, engines
+
+ROWS = [pytest.param(c, id=c.id) for c in CASES]
+SMOOTH = [pytest.param(c, id=c.id) for c in CASES if c.order]
+NOT_SMOOTH = [pytest.param(c, id=c.id) for c in CASES if not c.order]
+
+
+def test_every_op_has_a_row() -> None:
+    have, want = {c.op for c in CASES}, set(registry)
+    assert have == want, f"without a row: {sorted(want - have)}; of no op: {sorted(have - want)}"
+
+
+def test_rows_have_names_of_their_own() -> None:
+    names = [c.id for c in CASES]
+    assert sorted(set(names)) == sorted(names)
+
+
+def test_tolerances_have_causes() -> None:
+    assert [c.id for c in CASES if c.ulps and not c.cause] == []
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_engines_are_there(engine: str) -> None:
+    if engine not in engines():
+        pytest.skip(f"the engine {engine} is not registered in this installation")
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_types(case: Case) -> None:
+    laws.law_of_types(case)
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_engines(case: Case) -> None:
+    laws.law_of_engines(case)
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=c.id) for c in CASES if c.special])
+def test_special_values(case: Case) -> None:
+    laws.law_of_special_values(case)
+
+
+@pytest.mark.parametrize("case", SMOOTH)
+def test_derivatives(case: Case) -> None:
+    laws.law_of_derivatives(case)
+
+
+@pytest.mark.parametrize("case", NOT_SMOOTH)
+def test_no_derivatives(case: Case) -> None:
+    if isinstance(case.record.jvp, Never):
+        laws.law_of_no_derivative(case)
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=c.id) for c in CASES if c.vmap])
+def test_batching(case: Case) -> None:
+    laws.law_of_batching(case)
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=c.id) for c in CASES if c.errors])
+def test_errors(case: Case) -> None:
+    laws.law_of_errors(case)
