@@ -15,13 +15,10 @@ from primal.ir.avals import canonical_shape
 from primal.ir.trace import aval_of, literal
 from primal.lax import sort_key_val, top_k
 from primal.ops import bits as random_ops
-from primal.ops.choose import clamp, convert_element_type, max
+from primal.ops.choose import bitcast_convert_type, clamp, convert_element_type, max
 from primal.ops.elementwise import (
     add,
-    bitcast_convert_type,
     bitwise_or,
-    erf,
-    erf_inv,
     log,
     log1p,
     mul,
@@ -31,6 +28,7 @@ from primal.ops.elementwise import (
     shift_right_logical,
     sub,
 )
+from primal.ops.special import erf, erf_inv
 from primal.random.keys import raw_key, split
 
 
