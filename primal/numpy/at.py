@@ -27,7 +27,7 @@ from primal.ir.trace import Array, Tracer, concrete_or_error
 from primal.numpy import ufuncs
 from primal.numpy.index_forms import parse
 from primal.numpy.index_updates import apply, update, update_numpy
-from primal.numpy.indexing import Hints, getitem, read
+from primal.numpy.indexing import Hints, getitem, is_eager_array, read, read_numpy
 from primal.ops.index.gather import scatter_add
 from primal.ops.index.numbers import CLIP, GatherScatterMode
 from primal.ops.index.scatter import scatter, scatter_max, scatter_min, scatter_mul, scatter_sub
@@ -95,6 +95,11 @@ class IndexUpdateRef:
         x = self.array
         if mode is None and wrap_negative_indices:
             return getitem(x, self.index)
+        if wrap_negative_indices and is_eager_array(x):
+            found = read_numpy(x, self.index)  # in bounds all modes read the same
+            if found is not None:
+                GatherScatterMode.from_any(mode)
+                return found
         chosen = CLIP if mode is None else GatherScatterMode.from_any(mode)
         hints = Hints(indices_are_sorted, unique_indices, chosen, wrap_negative_indices)
         form = parse(self.index, x.aval.shape)

@@ -272,23 +272,27 @@ def _array_entry(item: Any, at: int) -> Any:
     return item
 
 
+def known_values(x: Any) -> Any:
+    """The NumPy array of a value, through those that transformations carry; None if unknown."""
+    while isinstance(x, Tracer):
+        x = x.concrete()
+    return None if x is None else x.numpy()
+
+
 def known_mask(mask: Any) -> Any:
     """The values of a boolean array; NonConcreteBooleanIndexError while they are not known."""
-    value = mask
-    while isinstance(value, Tracer):
-        inner = value.concrete()
-        if inner is None:
-            here = current_location()
-            raise errors.NonConcreteBooleanIndexError(
-                errors.explain(
-                    errors.MSG_MASK,
-                    f"a traced array with shape {mask.aval.short()}",
-                    where=format_location(here) if here else "",
-                    origin=value.origin(),
-                )
+    values = known_values(mask)
+    if values is None:
+        here = current_location()
+        raise errors.NonConcreteBooleanIndexError(
+            errors.explain(
+                errors.MSG_MASK,
+                f"a traced array with shape {mask.aval.short()}",
+                where=format_location(here) if here else "",
+                origin=mask.origin(),
             )
-        value = inner
-    return value.numpy()
+        )
+    return values
 
 
 def _static_slice(item: slice, at: int) -> slice:

@@ -79,14 +79,20 @@ def getitem(x: Array, index: Any) -> Any:
     Array([[0, 2],
            [3, 5]], dtype=int32)
     """
+    # The test of `is_eager_array`, inlined: this is the path of every `x[0]`.
     if x.__class__ is ArrayImpl and state.trace.__class__ is EagerTrace:
-        found = _read_numpy(x, index)
+        found = read_numpy(x, index)
         if found is not None:
             return found
     return read(x, parse(index, x.aval.shape), READ)
 
 
-def _read_numpy(x: Any, index: Any) -> ArrayImpl | None:
+def is_eager_array(x: Any) -> bool:
+    """Whether x is a concrete array outside of transformations."""
+    return x.__class__ is ArrayImpl and state.trace.__class__ is EagerTrace
+
+
+def read_numpy(x: Any, index: Any) -> ArrayImpl | None:
     """The result by NumPy's own indexing; None for what only the general path does.
 
     In bounds both mean the same. NumPy's IndexError out of bounds, like any of its complaints,
