@@ -61,6 +61,8 @@ def size(a: Any, axis: Any = None) -> int:
 
 def completed_shape(name: str, have: tuple[int, ...], wanted: Any) -> tuple[int, ...]:
     """The target of a reshape, its one -1 filled in."""
+    if isinstance(wanted, Array) and wanted.ndim == 0:
+        wanted = (wanted,)
     if not isinstance(wanted, tuple | list):
         wanted = (wanted,) if not hasattr(wanted, "__iter__") else tuple(wanted)
     unknown = [i for i, n in enumerate(wanted) if type(n) is int and n == -1]
