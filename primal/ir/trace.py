@@ -113,6 +113,18 @@ class Literal:
         self.host = val  # the name under which eager execution reads every operand
         self.aval = aval
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.aval.ndim
+
     def __repr__(self) -> str:
         return f"{self.val}:{self.aval.short()}"
 

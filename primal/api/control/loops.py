@@ -180,7 +180,7 @@ def _item(x: Any, i: int) -> Any:
 
 
 def _stack(xs: Sequence[Any]) -> Any:
-    rows = [reshape(x, shape=(1, *aval_of(x).shape)) for x in map(operand, xs)]
+    rows = [reshape(x, shape=(1, *x.shape)) for x in [operand(x) for x in xs]]
     return concatenate(*rows, dimension=0)
 
 
@@ -189,7 +189,8 @@ def _scan_in_python(
 ) -> tuple[Tree, Tree]:
     """The loop of `disable_jit`: f runs n times on values."""
     x_leaves = [operand(x) for x in x_leaves]
-    carry, rows, spec = init, [], None
+    leaves, carry_spec = flatten(init)
+    carry, rows, spec = unflatten(carry_spec, [operand(x) for x in leaves]), [], None
     for i in reversed(range(n)) if reverse else range(n):
         carry, y = f(carry, unflatten(x_spec, [_item(x, i) for x in x_leaves]))
         leaves, spec = flatten(y)
@@ -197,8 +198,8 @@ def _scan_in_python(
     if reverse:
         rows.reverse()
     ys = unflatten(spec, [_stack(column) for column in zip(*rows, strict=True)])
-    carry_leaves, carry_spec = flatten(carry)
-    return unflatten(carry_spec, [operand(c) for c in carry_leaves]), ys
+    leaves, carry_spec = flatten(carry)
+    return unflatten(carry_spec, [operand(c) for c in leaves]), ys
 
 
 # map
@@ -269,17 +270,17 @@ def while_loop(
     Array(12, dtype=int32, weak_type=True)
     """
     check_callable("while_loop", cond_fun=cond_fun, body_fun=body_fun)
-    if settings().disable_jit:
-        try:
-            value = init_val
-            while bool(cond_fun(value)):
-                value = body_fun(value)
-            leaves, spec = flatten(value)
-            return unflatten(spec, [operand(x) for x in leaves])
-        except errors.TracerBoolConversionError:
-            pass  # The condition is known only while running (under vmap, say): trace the loop.
     leaves, spec = flatten(init_val)
     avals = check_leaves("while_loop", init_val, leaves)
+    if settings().disable_jit:
+        value = unflatten(spec, [operand(x) for x in leaves])
+        try:
+            while bool(cond_fun(value)):
+                value = body_fun(value)
+            outs, out_spec = flatten(value)
+            return unflatten(out_spec, [operand(x) for x in outs])
+        except errors.TracerBoolConversionError:
+            pass  # The condition is known only while running (under vmap, say): trace the loop.
     names = Names(("carry",), (init_val,))
     body = trace_body(body_fun, (spec,), avals, names)
     if body.spec == spec:
