@@ -43,8 +43,8 @@ def where(
     The three broadcast, x and y promote. Only the chosen branch gets a derivative; but a nan that
     the other one's derivative makes stays nan, so keep both finite.
 
-    >>> jnp.where(jnp.array([True, False]), 1., jnp.arange(2))
-    Array([1., 1.], dtype=float32)
+    >>> jnp.where(jnp.array([True, False]), 1., jnp.array([2., 3.]))
+    Array([1., 3.], dtype=float32)
     """
     if x is None and y is None:
         return nonzero(condition, size=size, fill_value=fill_value)

@@ -44,10 +44,19 @@ def inexact(name: str, x: Any) -> Any:
 def exp(x: ArrayLike, /) -> Array:
     """e to the power x, element by element.
 
-    >>> jnp.exp(jnp.array([0., 1.]))
-    Array([1.       , 2.7182817], dtype=float32)
+    >>> jnp.exp(jnp.array([0., -jnp.inf]))
+    Array([1., 0.], dtype=float32)
     """
     return state.trace.process(ops.exp, (inexact("exp", x),), {})
+
+
+def exp2(x: ArrayLike, /) -> Array:
+    """2 to the power x.
+
+    >>> jnp.exp2(jnp.array([0., 3.]))
+    Array([1., 8.], dtype=float32)
+    """
+    return state.trace.process(ops.exp2, (inexact("exp2", x),), {})
 
 
 def expm1(x: ArrayLike, /) -> Array:
@@ -108,6 +117,15 @@ def sqrt(x: ArrayLike, /) -> Array:
     return state.trace.process(ops.sqrt, (inexact("sqrt", x),), {})
 
 
+def cbrt(x: ArrayLike, /) -> Array:
+    """The cube root, also of negative reals.
+
+    >>> jnp.cbrt(jnp.array([1., -8.]))
+    Array([ 1., -2.], dtype=float32)
+    """
+    return state.trace.process(ops.cbrt, (inexact("cbrt", x),), {})
+
+
 # Trigonometry.
 
 
@@ -145,6 +163,82 @@ def tanh(x: ArrayLike, /) -> Array:
     Array([0., 1.], dtype=float32)
     """
     return state.trace.process(ops.tanh, (inexact("tanh", x),), {})
+
+
+def arcsin(x: ArrayLike, /) -> Array:
+    """The inverse sine, in [-π/2, π/2]; nan outside [-1, 1].
+
+    >>> jnp.arcsin(jnp.array([0., 2.]))
+    Array([ 0., nan], dtype=float32)
+    """
+    return state.trace.process(ops.asin, (inexact("arcsin", x),), {})
+
+
+def arccos(x: ArrayLike, /) -> Array:
+    """The inverse cosine, in [0, π]; nan outside [-1, 1].
+
+    >>> jnp.arccos(jnp.array([1., 2.]))
+    Array([ 0., nan], dtype=float32)
+    """
+    return state.trace.process(ops.acos, (inexact("arccos", x),), {})
+
+
+def arctan(x: ArrayLike, /) -> Array:
+    """The inverse tangent, in [-π/2, π/2].
+
+    >>> jnp.arctan(jnp.array([0., jnp.inf]))
+    Array([0.       , 1.5707964], dtype=float32)
+    """
+    return state.trace.process(ops.atan, (inexact("arctan", x),), {})
+
+
+def sinh(x: ArrayLike, /) -> Array:
+    """The hyperbolic sine.
+
+    >>> jnp.sinh(jnp.array([0., jnp.inf]))
+    Array([ 0., inf], dtype=float32)
+    """
+    return state.trace.process(ops.sinh, (inexact("sinh", x),), {})
+
+
+def cosh(x: ArrayLike, /) -> Array:
+    """The hyperbolic cosine.
+
+    >>> jnp.cosh(jnp.array([0., jnp.inf]))
+    Array([ 1., inf], dtype=float32)
+    """
+    return state.trace.process(ops.cosh, (inexact("cosh", x),), {})
+
+
+def arcsinh(x: ArrayLike, /) -> Array:
+    """The inverse hyperbolic sine.
+
+    >>> jnp.arcsinh(jnp.array([0., jnp.inf]))
+    Array([ 0., inf], dtype=float32)
+    """
+    return state.trace.process(ops.asinh, (inexact("arcsinh", x),), {})
+
+
+def arccosh(x: ArrayLike, /) -> Array:
+    """The inverse hyperbolic cosine; nan below 1.
+
+    >>> jnp.arccosh(jnp.array([1., 0.]))
+    Array([ 0., nan], dtype=float32)
+    """
+    return state.trace.process(ops.acosh, (inexact("arccosh", x),), {})
+
+
+def arctanh(x: ArrayLike, /) -> Array:
+    """The inverse hyperbolic tangent; nan outside [-1, 1].
+
+    >>> jnp.arctanh(jnp.array([0., 1.]))
+    Array([ 0., inf], dtype=float32)
+    """
+    return state.trace.process(ops.atanh, (inexact("arctanh", x),), {})
+
+
+asin, acos, atan = arcsin, arccos, arctan
+asinh, acosh, atanh = arcsinh, arccosh, arctanh
 
 
 def deg2rad(x: ArrayLike, /) -> Array:

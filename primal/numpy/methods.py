@@ -13,7 +13,20 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.trace import Array
-from primal.numpy import choosing, contraction, creation, elementary, operators, reductions, shapes
+from primal.numpy import (
+    choosing,
+    contraction,
+    creation,
+    cumulative,
+    diagonals,
+    elementary,
+    joining,
+    nonzeros,
+    operators,
+    reductions,
+    shapes,
+    sorting,
+)
 from primal.numpy.at import IndexUpdateHelper
 from primal.numpy.indexing import getitem
 from primal.numpy.promotion import BOOL
@@ -24,21 +37,35 @@ from primal.ops.choose import bitcast_convert_type
 METHODS: dict[str, Callable[..., Any]] = {
     "all": reductions.all,
     "any": reductions.any,
+    "argmax": sorting.argmax,
+    "argmin": sorting.argmin,
+    "argpartition": sorting.argpartition,
+    "argsort": sorting.argsort,
+    "choose": choosing.choose,
     "clip": choosing.clip,
     "conj": elementary.conjugate,
     "conjugate": elementary.conjugate,
+    "cumprod": cumulative.cumprod,
+    "cumsum": cumulative.cumsum,
+    "diagonal": diagonals.diagonal,
     "dot": contraction.dot,
     "max": reductions.max,
     "mean": reductions.mean,
     "min": reductions.min,
+    "nonzero": nonzeros.nonzero,
+    "partition": sorting.partition,
     "prod": reductions.prod,
     "ptp": reductions.ptp,
     "ravel": shapes.ravel,
+    "repeat": joining.repeat,
     "round": choosing.round,
+    "searchsorted": sorting.searchsorted,
+    "sort": sorting.sort,
     "squeeze": shapes.squeeze,
     "std": reductions.std,
     "sum": reductions.sum,
     "swapaxes": shapes.swapaxes,
+    "trace": diagonals.trace,
     "var": reductions.var,
 }
 

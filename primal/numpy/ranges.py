@@ -182,12 +182,12 @@ def eye(
     """
     dtype = dtypes.check_user_dtype_supported(float if dtype is None else dtype, "eye")
     shape = canonical_shape((N, N if M is None else M))
-    rows, columns = _rows_columns(shape)
+    rows, columns = rows_columns(shape)
     hit = ops.eq(ops.add(rows, literal(operator.index(k), rows.dtype, False)), columns)
     return placed(convert(hit, dtype), device)
 
 
-def _rows_columns(shape: tuple[int, ...]) -> list[Any]:
+def rows_columns(shape: tuple[int, ...]) -> list[Any]:
     """The row and column index of every entry of (stacks of) matrices."""
     int32 = np.dtype(np.int32)
     n = len(shape)
@@ -217,7 +217,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
 
 def _lower(shape: tuple[int, ...], k: int) -> Any:
     """Whether each entry is on or below diagonal k."""
-    rows, columns = _rows_columns(shape)
+    rows, columns = rows_columns(shape)
     return ops.ge(ops.add(rows, literal(operator.index(k), rows.dtype, False)), columns)
 
 

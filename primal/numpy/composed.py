@@ -1,0 +1,371 @@
+"""Elementwise functions built from several operations, with care for overflow, nan and derivatives.
+
+Where a formula breaks down at some values, the operands are replaced there before it is applied:
+replacing only the result would leave nan in its derivative.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes
+from primal.ir.trace import Array, literal
+from primal.numpy.elementary import inexact, isinf
+from primal.numpy.promotion import (
+    BOOL,
+    ArrayLike,
+    check_arraylike,
+    convert,
+    operand,
+    promote_args_inexact,
+    promote_dtypes,
+    promote_dtypes_inexact,
+    promote_shapes,
+    to_shape,
+)
+from primal.ops import elementwise as ops
+from primal.ops.choose import bitcast_convert_type
+from primal.ops.reduce import reduce_and
+
+
+def _together(name: str, *args: Any) -> tuple[Any, ...]:
+    """Operands of one inexact dtype and of one shape."""
+    given = promote_args_inexact(name, *args)
+    shape = np.broadcast_shapes(*[x.aval.shape for x in given])
+    return tuple([to_shape(x, shape) for x in given])
+
+
+def _const(value: float, like: Any) -> Any:
+    return literal(value, like.aval.dtype, True)
+
+
+def _full(value: float, like: Any) -> Any:
+    return to_shape(_const(value, like), like.aval.shape)
+
+
+# Two real numbers as a point or as exponents.
+
+
+def arctan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """The angle of the point (x2, x1), in [-π, π].
+
+    >>> jnp.arctan2(jnp.array([1., -1.]), 0.)
+    Array([ 1.5707964, -1.5707964], dtype=float32)
+    """
+    return ops.atan2(*promote_args_inexact("arctan2", x1, x2))
+
+
+atan2 = arctan2
+
+
+def angle(z: ArrayLike, deg: bool = False) -> Array:
+    """The angle of a complex number, in radians or degrees.
+
+    >>> jnp.angle(jnp.array([1j, -1]))
+    Array([1.5707964, 3.1415927], dtype=float32)
+    """
+    x = inexact("angle", z)
+    if x.aval.dtype.kind == "c":
+        out = ops.atan2(ops.imag(x), ops.real(x))
+    else:
+        out = ops.atan2(_full(0, x), x)
+    return ops.mul(out, _const(180 / np.pi, out)) if deg else out
+
+
+def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """√(x1² + x2²) without overflow in between; TypeError for complex numbers.
+
+    >>> jnp.hypot(3., 4.)
+    Array(5., dtype=float32, weak_type=True)
+    """
+    x, y = _together("hypot", x1, x2)
+    if x.aval.dtype.kind == "c":
+        raise ValueError("jnp.hypot is not supported for complex inputs: use abs(x) and abs(y).")
+    x, y = ops.abs(x), ops.abs(y)
+    infinite = ops.bitwise_or(isinf(x), isinf(y))
+    big, small = ops.max(x, y), ops.min(x, y)
+    plain = ops.bitwise_or(ops.eq(big, _const(0, big)), infinite)
+    ratio = ops.select_n(
+        plain, ops.div(small, ops.select_n(plain, big, _full(1, big))), _full(0, big)
+    )
+    out = ops.mul(big, ops.sqrt(ops.add(_const(1, ratio), ops.square(ratio))))
+    return ops.select_n(infinite, out, _full(np.inf, out))
+
+
+def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """log(exp(x1) + exp(x2)) without overflow.
+
+    >>> jnp.logaddexp(1000., 1000.)
+    Array(1000.6932, dtype=float32, weak_type=True)
+    """
+    x, y = _together("logaddexp", x1, x2)
+    if x.aval.dtype.kind == "c":
+        return _complex_logaddexp(x, y)
+    apart = _apart(x, y)
+    return ops.add(ops.max(x, y), ops.log1p(ops.exp(ops.neg(ops.abs(apart)))))
+
+
+def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """log2(2**x1 + 2**x2) without overflow.
+
+    >>> jnp.logaddexp2(1000., 1000.)
+    Array(1001., dtype=float32, weak_type=True)
+    """
+    x, y = _together("logaddexp2", x1, x2)
+    log2 = float(np.log(2))
+    if x.aval.dtype.kind == "c":
+        scaled = [ops.mul(v, _const(log2, v)) for v in (x, y)]
+        out = _complex_logaddexp(*scaled)
+        return ops.div(out, _const(log2, out))
+    tail = ops.log1p(ops.exp2(ops.neg(ops.abs(_apart(x, y)))))
+    return ops.add(ops.max(x, y), ops.div(tail, _const(log2, tail)))
+
+
+def _apart(x: Any, y: Any) -> Any:
+    """x - y, and 0 where both are the same infinity."""
+    apart = ops.sub(x, y)
+    return ops.select_n(ops.ne(apart, apart), apart, _full(0, apart))
+
+
+def _complex_logaddexp(x: Any, y: Any) -> Any:
+    larger = ops.ge(ops.real(x), ops.real(y))
+    big, small = ops.select_n(larger, y, x), ops.select_n(larger, x, y)
+    apart = ops.sub(small, big)
+    apart = ops.select_n(ops.ne(apart, apart), apart, _full(0, apart))
+    out = ops.add(big, ops.log1p(ops.exp(apart)))
+    # The imaginary part is an angle: brought back to [-π, π].
+    turns = ops.imag(out)
+    turns = ops.atan2(ops.sin(turns), ops.cos(turns))
+    return ops.complex(ops.real(out), turns)
+
+
+def sinc(x: ArrayLike, /) -> Array:
+    """sin(πx) / (πx), and 1 at 0.
+
+    >>> jnp.sinc(jnp.array([0., 0.5]))
+    Array([1.        , 0.63661975], dtype=float32)
+    """
+    x = inexact("sinc", x)
+    u = ops.mul(x, _const(np.pi, x))
+    zero = ops.eq(x, literal(0, x.aval.dtype, True))
+    safe = ops.select_n(zero, u, _full(1, u))
+    # At 0 the series to sixth order stands for the quotient, so that derivatives are right there.
+    square = ops.square(u)
+    series = _const(-1 / 5040, u)
+    for factor in (1 / 120, -1 / 6, 1.0):
+        series = ops.add(ops.mul(square, series), _const(factor, u))
+    return ops.select_n(zero, ops.div(ops.sin(safe), safe), series)
+
+
+def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """0 below 0, 1 above, x2 at 0, element by element; nan for nan.
+
+    >>> jnp.heaviside(jnp.array([-1., 0., 1.]), 0.5)
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    x, y = _together("heaviside", x1, x2)
+    step = ops.select_n(ops.gt(x, _const(0, x)), _full(0, x), _full(1, x))
+    step = ops.select_n(ops.eq(x, _const(0, x)), step, y)
+    return ops.select_n(ops.ne(x, x), step, x)
+
+
+# The parts of a floating-point number.
+
+
+def _float_dtype(name: str, dtype: Any) -> None:
+    if not dtypes.issubdtype(dtype, np.floating):
+        raise TypeError(f"[{name}] expected a real floating dtype, got {dtype.name}.")
+
+
+def signbit(x: ArrayLike, /) -> Array:
+    """Whether the sign bit is set: True for negative numbers and -0.
+
+    >>> jnp.signbit(jnp.array([-1., -0., 0.]))
+    Array([ True,  True, False], dtype=bool)
+    """
+    x = operand("signbit", x)
+    dtype = x.aval.dtype
+    if dtype == BOOL or dtypes.issubdtype(dtype, np.integer):
+        return ops.lt(x, literal(0, dtype, True)) if dtype != BOOL else ops.bitwise_xor(x, x)
+    _float_dtype("signbit", dtype)
+    bits = bitcast_convert_type(x, new_dtype=np.dtype(f"int{dtype.itemsize * 8}"))
+    return ops.lt(bits, literal(0, bits.aval.dtype, True))
+
+
+def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """|x1| with the sign of x2, element by element.
+
+    >>> jnp.copysign(jnp.array([1., -2.]), -1.)
+    Array([-1., -2.], dtype=float32)
+    """
+    x, y = _together("copysign", x1, x2)
+    size = ops.abs(x)
+    return ops.select_n(signbit(y), size, ops.neg(size))
+
+
+def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The next number that floats can hold, from x towards y.
+
+    >>> jnp.nextafter(1., 2.) - 1. == jnp.finfo(jnp.float32).eps
+    Array(True, dtype=bool)
+    """
+    return ops.nextafter(*promote_args_inexact("nextafter", x, y))
+
+
+def spacing(x: ArrayLike, /) -> Array:
+    """The distance from x to the next number away from 0, with x's sign.
+
+    >>> jnp.spacing(jnp.float32(1)) == jnp.finfo(jnp.float32).eps
+    Array(True, dtype=bool)
+    """
+    (x,) = promote_dtypes_inexact("spacing", x)
+    _float_dtype("spacing", x.aval.dtype)
+    away = ops.select_n(signbit(x), _full(np.inf, x), _full(-np.inf, x))
+    return ops.sub(ops.nextafter(x, away), x)
+
+
+def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
+    """(fraction, whole part), both with x's sign.
+
+    >>> jnp.modf(jnp.array([1.5, -2.25]))
+    (Array([ 0.5 , -0.25], dtype=float32), Array([ 1., -2.], dtype=float32))
+    """
+    if out is not None:
+        raise NotImplementedError("The 'out' argument to jnp.modf is not supported.")
+    (x,) = promote_dtypes_inexact("modf", x)
+    whole = ops.select_n(ops.lt(x, _const(0, x)), ops.floor(x), ops.ceil(x))
+    return copysign(ops.select_n(isinf(x), ops.sub(x, whole), _full(0, x)), x), whole
+
+
+# dtype -> (integer dtype of its bits, bits of the fraction, bias of the exponent)
+_LAYOUT = {
+    dtypes.float16: (dtypes.int16, 10, 15),
+    dtypes.bfloat16: (dtypes.int16, 7, 127),
+    dtypes.float32: (dtypes.int32, 23, 127),
+    dtypes.float64: (dtypes.int64, 52, 1023),
+}
+
+
+def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """x1 · 2**x2 exactly, element by element; x2 is integer.
+
+    >>> jnp.ldexp(jnp.array([1., 3.]), 4)
+    Array([16., 48.], dtype=float32)
+    """
+    n = operand("ldexp", x2, 1)
+    if not (dtypes.issubdtype(n.aval.dtype, np.integer) or n.aval.dtype == BOOL):
+        raise ValueError(
+            f"ldexp not supported for input types {(operand('ldexp', x1).aval.dtype, n.aval.dtype)}"
+            ": the exponents must be integers."
+        )
+    (x,) = promote_dtypes_inexact("ldexp", x1)
+    dtype, weak = x.aval.dtype, x.aval.weak_type
+    if dtype.kind == "c":
+        raise ValueError("ldexp does not support complex-valued inputs")
+    work = dtypes.float32 if dtypes.is_narrow_float(dtype) else dtype
+    x, n = promote_shapes("ldexp", [convert(x, work, weak), convert(n, dtypes.int32)])
+    # A power of two per step stays in range; four steps reach from the smallest to the largest.
+    _, _, bias = _LAYOUT[work]
+    for _ in range(4):
+        low, high = literal(1 - bias, dtypes.int32, True), literal(bias, dtypes.int32, True)
+        step = ops.min(ops.max(n, low), high)
+        x = ops.mul(x, _power_of_two(step, work))
+        n = ops.sub(n, step)
+    return convert(x, dtype, weak)
+
+
+def _power_of_two(n: Any, dtype: Any) -> Any:
+    """2**n for exponents of normal numbers, from its bits."""
+    bits, fraction, bias = _LAYOUT[dtype]
+    exponent = ops.add(convert(n, bits), literal(bias, bits, True))
+    return bitcast_convert_type(
+        ops.shift_left(exponent, literal(fraction, bits, True)), new_dtype=dtype
+    )
+
+
+def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
+    """(m, e) with x = m · 2**e and 0.5 <= |m| < 1; (x, 0) for 0, inf and nan.
+
+    >>> jnp.frexp(jnp.array([8., 0.]))
+    (Array([0.5, 0. ], dtype=float32), Array([4, 0], dtype=int32))
+    """
+    (x,) = promote_dtypes_inexact("frexp", x)
+    dtype, weak = x.aval.dtype, x.aval.weak_type
+    _float_dtype("frexp", dtype)
+    work = dtypes.float32 if dtypes.is_narrow_float(dtype) else dtype
+    x = convert(x, work, weak)
+    bits, fraction, bias = _LAYOUT[work]
+    # Subnormal numbers are scaled up first, so that their exponent is in its field.
+    tiny = ops.lt(ops.abs(x), _const(float(np.finfo(work).tiny), x))
+    up = ops.select_n(tiny, x, ops.mul(x, _const(2.0 ** (fraction + 1), x)))
+    raw = bitcast_convert_type(up, new_dtype=bits)
+    mask = literal(2 * bias + 1, bits, True)
+    field = ops.bitwise_and(ops.shift_right_arithmetic(raw, literal(fraction, bits, True)), mask)
+    exponent = ops.sub(field, literal(bias - 1, bits, True))
+    zero = to_shape(literal(0, bits, False), exponent.aval.shape)
+    lowered = ops.sub(exponent, literal(fraction + 1, bits, True))
+    exponent = ops.select_n(tiny, exponent, lowered)
+    plain = ops.bitwise_or(ops.eq(x, _const(0, x)), ops.bitwise_not(ops.is_finite(x)))
+    exponent = convert(ops.select_n(plain, exponent, zero), dtypes.int32)
+    mantissa = ops.select_n(plain, ldexp(x, ops.neg(exponent)), x)
+    return convert(mantissa, dtype, weak), exponent
+
+
+# Closeness.
+
+
+def isclose(
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = 1e-05,
+    atol: ArrayLike = 1e-08,
+    equal_nan: bool = False,
+) -> Array:
+    """Whether |a - b| <= atol + rtol·|b|, element by element; equal infinities are close.
+
+    >>> jnp.isclose(jnp.array([1., 2.]), jnp.array([1.000001, 2.1]))
+    Array([ True, False], dtype=bool)
+    """
+    x, y = promote_dtypes("isclose", a, b)
+    dtype = x.aval.dtype
+    shape = np.broadcast_shapes(x.aval.shape, y.aval.shape)
+    x, y = to_shape(x, shape), to_shape(y, shape)
+    if not dtypes.issubdtype(dtype, np.inexact):
+        work = dtypes.to_inexact_dtype(dtype)
+        far = ops.abs(ops.sub(convert(x, work), convert(y, work)))
+        return ops.le(far, _tolerance(convert(y, work), rtol, atol))
+    near = ops.le(ops.abs(ops.sub(x, y)), _tolerance(y, rtol, atol))
+    same = ops.eq(x, y)
+    infinite = ops.bitwise_or(isinf(x), isinf(y))
+    out = ops.bitwise_or(same, ops.bitwise_and(near, ops.bitwise_not(infinite)))
+    if equal_nan:
+        out = ops.bitwise_or(out, ops.bitwise_and(ops.ne(x, x), ops.ne(y, y)))
+    return out
+
+
+def _tolerance(y: Any, rtol: Any, atol: Any) -> Any:
+    size = ops.abs(y)
+    dtype = size.aval.dtype
+    shape = size.aval.shape
+    r = to_shape(convert(operand("isclose", rtol, 2), dtype), shape)
+    a = to_shape(convert(operand("isclose", atol, 3), dtype), shape)
+    return ops.add(a, ops.mul(r, size))
+
+
+def allclose(
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = 1e-05,
+    atol: ArrayLike = 1e-08,
+    equal_nan: bool = False,
+) -> Array:
+    """Whether all elements are close in the sense of `isclose`.
+
+    >>> jnp.allclose(jnp.array([1., 2.]), jnp.array([1.000001, 2.]))
+    Array(True, dtype=bool)
+    """
+    check_arraylike("allclose", a, b)
+    near = isclose(a, b, rtol, atol, equal_nan)
+    return reduce_and(near, axes=tuple(range(near.ndim)))

@@ -1,0 +1,348 @@
+"""Diagonals, triangles by index, and helpers that build indices."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes
+from primal.ir.trace import Array, literal
+from primal.numpy.creation import array, filled
+from primal.numpy.indexing import getitem
+from primal.numpy.joining import concatenate as joined
+from primal.numpy.joining import stack
+from primal.numpy.nonzeros import nonzero
+from primal.numpy.promotion import ArrayLike, DTypeLike, array_operand, operand, with_rank
+from primal.numpy.ranges import arange, linspace, rows_columns
+from primal.numpy.reductions import check_out
+from primal.numpy.reductions import sum as total
+from primal.numpy.shapes import moveaxis, ravel
+from primal.numpy.ufuncs import power
+from primal.ops import elementwise as ops
+from primal.ops import shape as shape_ops
+from primal.ops.spread import broadcast_in_dim
+from primal.ops.types import canonical_axes
+
+
+def _matrices(name: str, a: Any, axis1: int, axis2: int) -> Any:
+    x = array_operand(name, a)
+    if x.aval.ndim < 2:
+        raise ValueError(f"{name} requires an array of at least two dimensions.")
+    first, second = canonical_axes(name, (axis1, axis2), x.aval.ndim)
+    return moveaxis(x, (first, second), (-2, -1))
+
+
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+    """The elements a[i, i + offset] of two axes, as a new last axis.
+
+    >>> jnp.diagonal(jnp.array([[1, 2], [3, 4]]))
+    Array([1, 4], dtype=int32)
+    """
+    x = _matrices("diagonal", a, axis1, axis2)
+    n, m = x.aval.shape[-2:]
+    k = operator.index(offset)
+    length = max(0, min(n + min(k, 0), m - max(k, 0)))
+    i = np.arange(length)
+    return getitem(x, (..., i - min(k, 0), i + max(k, 0)))
+
+
+def diag(v: ArrayLike, k: int = 0) -> Array:
+    """The matrix with a vector on diagonal k, or the diagonal k of a matrix.
+
+    >>> jnp.diag(jnp.array([1, 2]))
+    Array([[1, 0],
+           [0, 2]], dtype=int32)
+    """
+    x = array_operand("diag", v)
+    k = operator.index(k)
+    if x.aval.ndim == 2:
+        return diagonal(x, k)
+    if x.aval.ndim != 1:
+        raise ValueError("diag input must be 1d or 2d")
+    zero = literal(0, x.aval.dtype, False)
+    rows = shape_ops.pad(x, zero, padding_config=((max(0, -k), max(0, k), 0),)) if k else x
+    n = rows.aval.shape[0]
+    i, j = rows_columns((n, n))
+    hit = ops.eq(ops.add(i, literal(k, i.dtype, False)), j)
+    column = broadcast_in_dim(rows, shape=(n, n), broadcast_dimensions=(0,))
+    return ops.select_n(hit, filled((n, n), 0, x.aval.dtype), column)
+
+
+def diagflat(v: ArrayLike, k: int = 0) -> Array:
+    """The matrix with the flattened elements on diagonal k.
+
+    >>> jnp.diagflat(jnp.array([[1], [2]]))
+    Array([[1, 0],
+           [0, 2]], dtype=int32)
+    """
+    return diag(ravel(v), k)
+
+
+def trace(
+    a: ArrayLike,
+    offset: int = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+) -> Array:
+    """The sum of a diagonal: Σ_i a[i, i + offset].
+
+    >>> jnp.trace(jnp.array([[1, 2], [3, 4]]))
+    Array(5, dtype=int32)
+    """
+    check_out("trace", out)
+    x = _matrices("trace", a, axis1, axis2)
+    i, j = rows_columns(x.aval.shape)
+    hit = ops.eq(ops.add(i, literal(operator.index(offset), i.dtype, False)), j)
+    kept = ops.select_n(hit, filled(x.aval.shape, 0, x.aval.dtype), x)
+    return total(kept, axis=(-2, -1), dtype=dtype)
+
+
+def fill_diagonal(
+    a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
+) -> Array:
+    """The array with `val`, repeated as often as needed, on its main diagonal.
+
+    Arrays are immutable, so `inplace` must be False.
+
+    >>> jnp.fill_diagonal(jnp.zeros((2, 2)), 5., inplace=False)
+    Array([[5., 0.],
+           [0., 5.]], dtype=float32)
+    """
+    if inplace:
+        raise NotImplementedError(
+            "JAX arrays are immutable, must use inplace=False: jnp.fill_diagonal returns a copy."
+        )
+    if wrap:
+        raise NotImplementedError("wrap=True is not implemented, must use wrap=False")
+    x = array_operand("fill_diagonal", a)
+    if x.aval.ndim < 2:
+        raise ValueError("array must be at least 2-d")
+    if x.aval.ndim > 2 and len(set(x.aval.shape)) > 1:
+        raise ValueError("All dimensions of input must be of equal length")
+    n = min(x.aval.shape)
+    values = operand("fill_diagonal", val, 1)
+    if values.aval.ndim:
+        flat = shape_ops.reshape(values, shape=(values.aval.size,))
+        values = getitem(flat, np.arange(n) % values.aval.size)
+    i = np.arange(n)
+    return x.at[(i,) * x.aval.ndim].set(values)
+
+
+# Indices.
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
+    """The indices of the main diagonal of an array of `ndim` dimensions of size n.
+
+    >>> jnp.diag_indices(2)
+    (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
+    """
+    n, ndim = operator.index(n), operator.index(ndim)
+    if n < 0:
+        raise ValueError(f"n argument to diag_indices must be nonnegative, got {n}")
+    if ndim < 0:
+        raise ValueError(f"ndim argument to diag_indices must be nonnegative, got {ndim}")
+    return (arange(n),) * ndim
+
+
+def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
+    """The indices of the main diagonal of an array whose sizes are all equal.
+
+    >>> jnp.diag_indices_from(jnp.zeros((2, 2)))
+    (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
+    """
+    shape = operand("diag_indices_from", arr).aval.shape
+    if len(shape) < 2:
+        raise ValueError("input array must be at least 2-d")
+    if len(set(shape)) != 1:
+        raise ValueError("All dimensions of input must be of equal length")
+    return diag_indices(shape[0], len(shape))
+
+
+def _triangle_indices(lower: bool, n: int, k: int, m: int | None) -> tuple[Array, Array]:
+    mask = np.tri(n, n if m is None else m, k if lower else k - 1, dtype=bool)
+    rows, columns = np.nonzero(mask if lower else ~mask)
+    return array(rows), array(columns)
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """The indices on and below diagonal k of an n × m matrix.
+
+    >>> jnp.tril_indices(2)
+    (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    """
+    return _triangle_indices(True, n, k, m)
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """The indices on and above diagonal k of an n × m matrix.
+
+    >>> jnp.triu_indices(2)
+    (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
+    return _triangle_indices(False, n, k, m)
+
+
+def _two_sizes(name: str, arr: Any) -> tuple[int, int]:
+    shape = operand(name, arr).aval.shape
+    if len(shape) != 2:
+        raise ValueError("Only 2-D inputs are accepted")
+    return shape[0], shape[1]
+
+
+def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
+    """`tril_indices` for the shape of a matrix.
+
+    >>> jnp.tril_indices_from(jnp.zeros((2, 2)))
+    (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    """
+    n, m = _two_sizes("tril_indices_from", arr)
+    return tril_indices(n, k, m)
+
+
+def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
+    """`triu_indices` for the shape of a matrix.
+
+    >>> jnp.triu_indices_from(jnp.zeros((2, 2)))
+    (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
+    n, m = _two_sizes("triu_indices_from", arr)
+    return triu_indices(n, k, m)
+
+
+def mask_indices(
+    n: int, mask_func: Callable[..., Any], k: int = 0, *, size: int | None = None
+) -> tuple[Array, ...]:
+    """The indices where `mask_func(ones((n, n)), k)` is non-zero.
+
+    >>> jnp.mask_indices(2, jnp.triu)
+    (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
+    return nonzero(mask_func(filled((n, n), 1, dtypes.python_scalar_dtype(int)), k), size=size)
+
+
+def ix_(*args: ArrayLike) -> tuple[Array, ...]:
+    """One-dimensional arrays shaped to index a grid; boolean ones become the indices of True.
+
+    >>> a, b = jnp.ix_(jnp.array([0, 1]), jnp.array([2]))
+    >>> a.shape, b.shape
+    ((2, 1), (1, 1))
+    """
+    out = []
+    for i, arg in enumerate(args):
+        x = array_operand("ix_", arg, i)
+        if x.aval.ndim != 1:
+            raise ValueError(
+                f"Arguments to jax.numpy.ix_ must be 1-dimensional, got shape {x.aval.shape}"
+            )
+        if x.aval.dtype == np.bool_:
+            raise NotImplementedError("Boolean arguments to jax.numpy.ix_ are not implemented")
+        shape = tuple([x.aval.size if j == i else 1 for j in range(len(args))])
+        out.append(broadcast_in_dim(x, shape=shape, broadcast_dimensions=(i,)))
+    return tuple(out)
+
+
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
+    """The matrix of powers of a vector, falling from N - 1 to 0 (rising if `increasing`).
+
+    >>> jnp.vander(jnp.array([1, 2]), 3)
+    Array([[1, 1, 1],
+           [4, 2, 1]], dtype=int32)
+    """
+    x = array_operand("vander", x)
+    if x.aval.ndim != 1:
+        raise ValueError("x must be a one-dimensional array")
+    n = x.aval.size if N is None else operator.index(N)
+    if n < 0:
+        raise ValueError("N must be nonnegative")
+    exponents = range(n) if increasing else range(n - 1, -1, -1)
+    if not n:
+        return filled((x.aval.size, 0), 0, x.aval.dtype)
+    return stack([power(x, e) for e in exponents], axis=1)
+
+
+class Grid:
+    """`mgrid[a:b:c, …]` and `ogrid`: coordinate grids from slices; a step 5j means 5 points."""
+
+    def __init__(self, name: str, sparse: bool) -> None:
+        self.name, self.sparse = name, sparse
+
+    def __getitem__(self, key: Any) -> Any:
+        single = not isinstance(key, tuple)
+        axes = [_range_of(s) for s in ((key,) if single else key)]
+        if single:
+            return axes[0]
+        rank = len(axes)
+        shape = tuple([a.shape[0] for a in axes])
+        dtype = dtypes.result_type(*[a.dtype for a in axes])
+        out = []
+        for i, a in enumerate(axes):
+            size = tuple([n if j == i else 1 for j, n in enumerate(shape)])
+            target = size if self.sparse else shape
+            out.append(broadcast_in_dim(a.astype(dtype), shape=target, broadcast_dimensions=(i,)))
+        return out if self.sparse else stack(out) if rank else array([])
+
+    def __repr__(self) -> str:
+        return f"primal.numpy.{self.name}"
+
+
+def _range_of(s: Any) -> Array:
+    start, stop, step = s.start or 0, s.stop, 1 if s.step is None else s.step
+    if isinstance(step, complex):
+        return linspace(start, stop, int(abs(step)))
+    return arange(start, stop, step)
+
+
+mgrid, ogrid = Grid("mgrid", False), Grid("ogrid", True)
+
+
+class Rows:
+    """`r_[…]` and `c_[…]`: slices, arrays and scalars joined along an axis."""
+
+    def __init__(self, name: str, columns: bool) -> None:
+        self.name, self.columns = name, columns
+
+    def __getitem__(self, key: Any) -> Array:
+        items = key if isinstance(key, tuple) else (key,)
+        axis, rank, place = (-1, 2, 0) if self.columns else (0, 1, -1)
+        if items and isinstance(items[0], str):
+            axis, rank, place = _directive(items[0], axis, rank, place)
+            items = items[1:]
+        parts = []
+        for item in items:
+            x = _range_of(item) if isinstance(item, slice) else array(item, copy=False)
+            parts.append(_placed_axes(x, rank, place))
+        return joined(parts, axis)
+
+    def __repr__(self) -> str:
+        return f"primal.numpy.{self.name}"
+
+
+def _directive(text: str, axis: int, rank: int, place: int) -> tuple[int, int, int]:
+    if text in ("r", "c"):
+        raise NotImplementedError("matrix directives 'r' and 'c' are not supported by r_ and c_.")
+    numbers = [int(v) for v in text.split(",")]
+    defaults = (axis, rank, place)
+    out = (*numbers, *defaults[len(numbers) :])
+    return out[0], out[1], out[2]
+
+
+def _placed_axes(x: Any, rank: int, place: int) -> Any:
+    missing = rank - x.ndim
+    if missing <= 0:
+        return x
+    if place == -1:
+        return with_rank(x, rank)
+    kept = tuple(range(place, place + x.ndim))
+    sizes = dict(zip(kept, x.shape, strict=True))
+    shape = tuple([sizes.get(i, 1) for i in range(rank)])
+    return broadcast_in_dim(x, shape=shape, broadcast_dimensions=kept)
+
+
+r_, c_ = Rows("r_", False), Rows("c_", True)
+s_, index_exp = np.s_, np.index_exp

@@ -1,0 +1,525 @@
+"""Statistics that sort or correlate: quantiles, medians, covariances, histograms."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes
+from primal.ir.trace import Array, literal
+from primal.numpy.choosing import where
+from primal.numpy.contraction import dot
+from primal.numpy.creation import array, asarray, filled
+from primal.numpy.cumulative import diff
+from primal.numpy.elementary import conjugate, isnan, sqrt
+from primal.numpy.joining import concatenate
+from primal.numpy.nonzeros import concrete
+from primal.numpy.promotion import (
+    ArrayLike,
+    DTypeLike,
+    array_operand,
+    convert,
+    operand,
+    promote_dtypes,
+    promote_dtypes_inexact,
+    to_shape,
+    with_rank,
+)
+from primal.numpy.ranges import linspace
+from primal.numpy.reductions import any as any_true
+from primal.numpy.reductions import as_axes, average
+from primal.numpy.reductions import max as largest
+from primal.numpy.reductions import min as smallest
+from primal.numpy.reductions import sum as total
+from primal.numpy.shapes import moveaxis, ravel
+from primal.numpy.sorting import searchsorted
+from primal.ops import elementwise as ops
+from primal.ops import shape as shape_ops
+from primal.ops.index import sort as orders
+from primal.ops.index.gather import take_along
+
+METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def quantile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: None = None,
+) -> Array:
+    """The values below which a share q of the elements over axes lies; nan if any is nan.
+
+    Between two elements `method` decides: linear, lower, higher, midpoint or nearest. The axes of
+    q come first in the result.
+
+    >>> jnp.quantile(jnp.array([1., 2., 3., 4.]), 0.5)
+    Array(2.5, dtype=float32)
+    """
+    return _checked("quantile", a, q, axis, out, overwrite_input, method, keepdims, weights, False)
+
+
+def nanquantile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: None = None,
+) -> Array:
+    """`quantile` of what is not nan.
+
+    >>> jnp.nanquantile(jnp.array([1., jnp.nan, 3.]), 0.5)
+    Array(2., dtype=float32)
+    """
+    return _checked(
+        "nanquantile", a, q, axis, out, overwrite_input, method, keepdims, weights, True
+    )
+
+
+def percentile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: None = None,
+    out_sharding: Any = None,
+) -> Array:
+    """`quantile` with q in per cent.
+
+    >>> jnp.percentile(jnp.array([1., 2., 3.]), 50)
+    Array(2., dtype=float32)
+    """
+    x, share = promote_dtypes_inexact("percentile", a, q)
+    share = ops.div(share, literal(100, share.aval.dtype, True))
+    return quantile(x, share, axis, out, overwrite_input, method, keepdims, weights=weights)
+
+
+def nanpercentile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: None = None,
+) -> Array:
+    """`percentile` of what is not nan.
+
+    >>> jnp.nanpercentile(jnp.array([1., jnp.nan, 3.]), 50)
+    Array(2., dtype=float32)
+    """
+    x, share = promote_dtypes_inexact("nanpercentile", a, q)
+    share = ops.div(share, literal(100, share.aval.dtype, True))
+    return nanquantile(x, share, axis, out, overwrite_input, method, keepdims, weights=weights)
+
+
+def median(
+    a: ArrayLike,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Array:
+    """The middle element over axes, or the mean of the middle two; nan if any is nan.
+
+    >>> jnp.median(jnp.array([3, 1, 2, 9]))
+    Array(2.5, dtype=float32)
+    """
+    return quantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
+
+
+def nanmedian(
+    a: ArrayLike,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Array:
+    """`median` of what is not nan.
+
+    >>> jnp.nanmedian(jnp.array([3., jnp.nan, 1.]))
+    Array(2., dtype=float32)
+    """
+    return nanquantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
+
+
+def _checked(
+    name: str, a: Any, q: Any, axis: Any, out: Any, overwrite: bool, method: str, keepdims: bool,
+    weights: Any, skip: bool,
+) -> Array:  # fmt: skip
+    if overwrite or out is not None:
+        raise ValueError(
+            f"jax.numpy.{name} does not support overwrite_input=True or out != None: arrays are "
+            "immutable."
+        )
+    if method not in METHODS:
+        raise ValueError(f"method can only be one of {', '.join(METHODS)}, got {method!r}.")
+    if weights is not None:
+        raise NotImplementedError(f"[{name}] expected weights=None: weights are not supported.")
+    x, share = promote_dtypes_inexact(name, a, q)
+    if x.aval.dtype.kind == "c":
+        raise ValueError(f"[{name}] expected real numbers: complex ones have no order.")
+    if share.aval.ndim > 1:
+        raise ValueError(f"q must be have rank <= 1, got shape {share.aval.shape}")
+    return _quantile(x, share, axis, method, keepdims, skip)
+
+
+def _quantile(x: Any, share: Any, axis: Any, method: str, keepdims: bool, skip: bool) -> Array:
+    have, dtype = x.aval.shape, x.aval.dtype
+    axes = as_axes("quantile", axis, len(have))
+    kept = [i for i in range(len(have)) if i not in axes]
+    lead = tuple([have[i] for i in kept])
+    x = shape_ops.transpose(x, permutation=(*kept, *axes))
+    n = int(np.prod([have[i] for i in axes], dtype=int))
+    if n == 0:
+        raise ValueError("[quantile] expected at least one element, got an empty axis.")
+    x, at = shape_ops.reshape(x, shape=(*lead, n)), len(lead)
+    bad = isnan(x)
+    (x,) = orders.sort(x, dimension=at, is_stable=True, num_keys=1)
+    q = with_rank(share, 1)
+    count = q.aval.size
+    work = dtype
+    # Positions in the sorted axis, one per (slice, q).
+    if skip:
+        there = total(convert(ops.bitwise_not(bad), work), -1, keepdims=True)
+        top = ops.sub(there, literal(1, work, True))
+        position = ops.mul(to_shape(top, (*lead, count)), to_shape(q, (*lead, count)))
+        top = to_shape(ops.max(top, literal(0, work, True)), (*lead, count))
+    else:
+        top = to_shape(literal(n - 1, work, True), (*lead, count))
+        position = ops.mul(top, to_shape(q, (*lead, count)))
+    zero = literal(0, work, True)
+    low = ops.min(ops.max(ops.floor(position), zero), top)
+    high = ops.min(ops.max(ops.ceil(position), zero), top)
+    below = take_along(x, convert(low, dtypes.int32), at)
+    above = take_along(x, convert(high, dtypes.int32), at)
+    value = _between(method, below, above, position, ops.floor(position))
+    nan = to_shape(literal(np.nan, dtype, False), value.aval.shape)
+    if skip:
+        empty = to_shape(ops.le(there, zero), value.aval.shape)
+    else:
+        empty = to_shape(any_true(bad, -1, keepdims=True), value.aval.shape)
+    value = ops.select_n(empty, value, nan)
+    value = moveaxis(value, -1, 0)
+    if keepdims:
+        shape = tuple([1 if i in axes else n for i, n in enumerate(have)])
+        value = shape_ops.reshape(value, shape=(count, *shape))
+    return value if share.aval.ndim else shape_ops.squeeze(value, dimensions=(0,))
+
+
+def _between(method: str, below: Any, above: Any, position: Any, floor: Any) -> Any:
+    if method == "lower":
+        return below
+    if method == "higher":
+        return above
+    if method == "midpoint":
+        return ops.mul(ops.add(below, above), literal(0.5, below.aval.dtype, True))
+    weight = ops.sub(position, floor)
+    if method == "nearest":
+        # Halves go to the even position, as NumPy's do.
+        half = literal(0.5, weight.aval.dtype, True)
+        two = literal(2, weight.aval.dtype, True)
+        odd = ops.ne(ops.rem(floor, two), literal(0, weight.aval.dtype, True))
+        up = ops.bitwise_or(ops.gt(weight, half), ops.bitwise_and(ops.eq(weight, half), odd))
+        return ops.select_n(up, below, above)
+    # Both products, so that inf stays inf where the weight of the other one is 0.
+    rest = ops.sub(literal(1, weight.aval.dtype, True), weight)
+    mixed = ops.add(ops.mul(below, rest), ops.mul(above, weight))
+    return ops.select_n(ops.eq(below, above), mixed, below)
+
+
+# Covariance.
+
+
+def cov(
+    m: ArrayLike,
+    y: ArrayLike | None = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: ArrayLike | None = None,
+    aweights: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
+    """The covariance matrix of variables in rows (or columns): C = Σ w (x - x̄)(x - x̄)ᴴ / norm.
+
+    `fweights` count repetitions, `aweights` weigh observations.
+
+    >>> jnp.cov(jnp.array([[0., 1., 2.], [2., 1., 0.]]))
+    Array([[ 1., -1.],
+           [-1.,  1.]], dtype=float32)
+    """
+    if y is None:
+        (x,) = promote_dtypes_inexact("cov", m)
+    else:
+        x, other = promote_dtypes_inexact("cov", m, y)
+        if other.aval.ndim > 2:
+            raise ValueError("y has more than 2 dimensions")
+    if x.aval.ndim > 2:
+        raise ValueError("m has more than 2 dimensions")
+    if dtype is not None:
+        x = convert(x, dtypes.check_user_dtype_supported(dtype, "cov"))
+    x = _as_rows(x, rowvar)
+    if y is not None:
+        x = concatenate([x, convert(_as_rows(other, rowvar), x.dtype)])
+    if ddof is None:
+        ddof = 0 if bias else 1
+    weights = None
+    if fweights is not None:
+        f = _weights("fweights", fweights, x.shape[1])
+        if not dtypes.issubdtype(f.dtype, np.integer):
+            raise TypeError("fweights must be integer.")
+        weights = f
+    if aweights is not None:
+        a = abs(_weights("aweights", aweights, x.shape[1]))
+        weights = a if weights is None else weights * a
+    mean, norm_sum = average(x, axis=1, weights=weights, returned=True)
+    norm_sum = norm_sum[0]
+    if weights is None:
+        norm: Any = array(float(x.shape[1] - ddof), x.dtype) if x.shape[1] > ddof else 0.0
+    elif ddof == 0:
+        norm = norm_sum
+    elif aweights is None:
+        norm = norm_sum - ddof
+    else:
+        norm = norm_sum - ddof * total(weights * aweights) / norm_sum
+    x = x - mean[:, None]
+    right = x if weights is None else x * convert(weights, x.dtype)
+    out = dot(x, conjugate(right).T) / norm
+    return out[0, 0] if out.shape == (1, 1) else out
+
+
+def _as_rows(x: Any, rowvar: bool) -> Any:
+    x = with_rank(x, 2)
+    return x.T if not rowvar and x.shape[0] != 1 else x
+
+
+def _weights(name: str, w: Any, n: int) -> Any:
+    x = array_operand("cov", w)
+    if x.aval.ndim != 1:
+        raise RuntimeError(f"cannot handle multidimensional {name}")
+    if x.aval.shape[0] != n:
+        raise RuntimeError(f"incompatible numbers of samples and {name}")
+    return x
+
+
+def corrcoef(
+    x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None
+) -> Array:
+    """The correlation matrix: covariances over the products of standard deviations, in [-1, 1].
+
+    >>> jnp.corrcoef(jnp.array([[0., 1., 2.], [2., 1., 0.]]))
+    Array([[ 1., -1.],
+           [-1.,  1.]], dtype=float32)
+    """
+    c = cov(x, y, rowvar, dtype=dtype)
+    if c.ndim == 0:
+        return c / c
+    deviation = sqrt(c.diagonal().real)
+    c = c / deviation[:, None] / deviation[None, :]
+    if c.dtype.kind == "c":
+        return ops.complex(c.real.clip(-1, 1), c.imag.clip(-1, 1))
+    return c.clip(-1, 1)
+
+
+# Counting.
+
+
+def bincount(
+    x: ArrayLike,
+    weights: ArrayLike | None = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+    out_sharding: Any = None,
+) -> Array:
+    """How often each non-negative integer occurs (or the sum of its weights).
+
+    The length of the result depends on values: give `length` under transformations; integers
+    beyond it are dropped, negative ones count as 0.
+
+    >>> jnp.bincount(jnp.array([1, 1, 3]))
+    Array([0, 2, 0, 1], dtype=int32)
+    """
+    v = array_operand("bincount", x)
+    if not dtypes.issubdtype(v.aval.dtype, np.integer):
+        raise TypeError(f"x argument to bincount must have an integer type; got {v.dtype.name}")
+    if v.aval.ndim != 1:
+        raise ValueError("only 1-dimensional input supported.")
+    if length is None:
+        host = concrete("bincount", v, "length")
+        n = max(operator.index(minlength), int(host.max()) + 1 if host.size else 0)
+    else:
+        n = operator.index(length)
+    if weights is None:
+        w: Any = array(1, dtypes.python_scalar_dtype(int))
+    else:
+        w = array_operand("bincount", weights, 1)
+        if w.aval.shape != v.aval.shape:
+            raise ValueError("shape of weights must match shape of x.")
+    place = ops.max(v, literal(0, v.aval.dtype, True))
+    return filled((n,), 0, w.dtype).at[place].add(w, mode="drop")
+
+
+def histogram_bin_edges(
+    a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None
+) -> Array:
+    """The edges of equal bins from the smallest to the largest element (or over a range).
+
+    >>> jnp.histogram_bin_edges(jnp.array([0., 2.]), 2)
+    Array([0., 1., 2.], dtype=float32)
+    """
+    if isinstance(bins, str):
+        raise NotImplementedError("string values for `bins` not implemented.")
+    x = ravel(array_operand("histogram_bin_edges", a))
+    dtype = dtypes.to_inexact_dtype(x.dtype)
+    given = asarray(bins)
+    if given.ndim == 1:
+        return given.astype(dtypes.to_inexact_dtype(dtypes.result_type(given.dtype, dtype)))
+    if given.ndim > 1:
+        raise ValueError("`bins` must be 1d, when an array")
+    count = operator.index(bins)
+    if range is None:
+        ends = array([smallest(x), largest(x)]) if x.size else array([0.0, 1.0])
+    else:
+        ends = asarray(range)
+    if ends.shape != (2,):
+        raise ValueError(f"`range` must be either None or a sequence of scalars, got {range}")
+    ends = ends.astype(dtype)
+    flat = ops.eq(ends[0], ends[1])
+    low = where(flat, ends[0] - 0.5, ends[0])
+    high = where(flat, ends[1] + 0.5, ends[1])
+    return linspace(low, high, count + 1, dtype=dtype)
+
+
+def histogram(
+    a: ArrayLike,
+    bins: Any = 10,
+    range: Any = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
+) -> tuple[Array, Array]:
+    """(how many elements, or how much weight, each bin holds; the edges of the bins).
+
+    The last bin includes its upper edge. With `density` the integral over the bins is 1.
+
+    >>> jnp.histogram(jnp.array([0., 1., 2.]), 2)[0]
+    Array([1., 2.], dtype=float32)
+    """
+    x = array_operand("histogram", a)
+    if weights is None:
+        w = filled(x.aval.shape, 1, dtypes.to_inexact_dtype(x.dtype))
+    else:
+        x, w = promote_dtypes("histogram", x, weights)
+        if x.aval.shape != w.aval.shape:
+            raise ValueError("weights should have the same shape as a.")
+    edges = histogram_bin_edges(x, bins, range)
+    counts = _binned(ravel(x), edges, ravel(w))
+    if density:
+        counts = counts / diff(edges).astype(counts.dtype) / total(counts)
+    return counts, edges
+
+
+def _binned(x: Any, edges: Any, w: Any) -> Array:
+    n = edges.shape[0] - 1
+    place = searchsorted(edges, convert(x, edges.dtype), "right")
+    place = where(x == edges[-1], n, place)
+    # Bin 0 collects what lies below, bin n + 1 what lies above.
+    return filled((n + 2,), 0, w.dtype).at[place].add(w)[1:-1]
+
+
+def histogramdd(
+    sample: ArrayLike,
+    bins: Any = 10,
+    range: Sequence[Any] | None = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
+) -> tuple[Array, list[Array]]:
+    """The histogram of points, one row each, over boxes; and the edges per dimension.
+
+    >>> jnp.histogramdd(jnp.array([[0., 0.], [1., 1.]]), 2)[0]
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
+    points = array_operand("histogramdd", sample)
+    if points.aval.ndim != 2:
+        points = points.T if points.aval.ndim == 1 else points
+        points = points.reshape(-1, 1) if points.aval.ndim == 1 else points
+    count, dims = points.shape
+    if range is not None and (
+        len(range) != dims or any(r is not None and len(r) != 2 for r in range)
+    ):
+        raise ValueError(
+            f"For sample.shape={points.shape}, range must be a sequence of {dims} "
+            f"pairs or Nones; got {range}"
+        )
+    per_dim = [bins] * dims if np.ndim(getattr(bins, "aval", bins)) == 0 else list(bins)
+    if len(per_dim) != dims:
+        raise ValueError("should be a bin for each dimension.")
+    edges, places, sizes = [], [], []
+    for i, b in enumerate(per_dim):
+        column = points[:, i]
+        e = histogram_bin_edges(column, b, None if range is None else range[i], weights)
+        place = searchsorted(e, convert(column, e.dtype), "right")
+        places.append(where(column == e[-1], place - 1, place))
+        edges.append(e)
+        sizes.append(e.shape[0] + 1)
+    flat: Any = 0
+    for place, size in zip(places, sizes, strict=True):
+        flat = flat * size + place
+    dtype = dtypes.to_inexact_dtype(points.dtype)
+    w = filled((count,), 1, dtype) if weights is None else array_operand("histogramdd", weights)
+    counts = filled((int(np.prod(sizes)),), 0, w.dtype).at[flat].add(w).reshape(sizes)
+    counts = counts[(slice(1, -1),) * dims]
+    if density:
+        counts = counts / total(counts)
+        for i, e in enumerate(edges):
+            widths = diff(e).astype(counts.dtype)
+            counts = counts / widths.reshape([-1 if j == i else 1 for j in _range(dims)])
+    return counts, edges
+
+
+_range = range
+
+
+def histogram2d(
+    x: ArrayLike,
+    y: ArrayLike,
+    bins: Any = 10,
+    range: Sequence[Any] | None = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
+) -> tuple[Array, Array, Array]:
+    """`histogramdd` of points given as two vectors: (counts, edges along x, edges along y).
+
+    >>> jnp.histogram2d(jnp.array([0., 1.]), jnp.array([0., 1.]), 2)[0]
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
+    a, b = operand("histogram2d", x), operand("histogram2d", y, 1)
+    if a.aval.shape != b.aval.shape or a.aval.ndim != 1:
+        raise ValueError("x and y must be one-dimensional arrays of equal size")
+    points = concatenate([a[:, None], b[:, None]], 1)
+    count = 1 if np.ndim(getattr(bins, "aval", bins)) == 0 else len(bins)
+    if count != 1 and count != 2:
+        edges = asarray(bins)
+        bins = [edges, edges]
+    counts, (ex, ey) = histogramdd(points, bins, range, weights, density)
+    return counts, ex, ey
