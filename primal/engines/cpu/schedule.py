@@ -58,7 +58,7 @@ class Library:
 
     @property
     def impl(self) -> Callable[..., Any]:
-        return self.op.impl  # type: ignore[no-any-return]
+        return self.op.impl
 
 
 class Schedule:

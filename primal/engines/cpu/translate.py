@@ -65,7 +65,7 @@ def _equation(words: Words, eqn: Eqn, env: dict[Any, Any], calls: list[Any]) -> 
                 words.literal(v.val, v.aval.dtype) if type(v) is Literal else env[v]
                 for v in eqn.invars
             ]
-            results: Any = rule(words, *operands, **eqn.params)  # type: ignore[operator]
+            results: Any = rule(words, *operands, **eqn.params)
         except Unsupported as e:
             del words.nodes[mark:]
             reason = str(e)
@@ -126,14 +126,16 @@ def _scheduled(
         for x in call.args:
             need(x)
     schedule = Schedule()
-    pending = iter([*calls, (len(nodes) + 1, None)])
-    at, call = next(pending)
-    for i in range(len(nodes) + 1):
-        while at == i and call is not None:
-            schedule.library(call)
-            at, call = next(pending)
-        if i < len(nodes) and id(nodes[i]) in needed:
-            schedule.add(nodes[i])
+    placed = 0
+    for at, call in calls:
+        for node in nodes[placed:at]:
+            if id(node) in needed:
+                schedule.add(node)
+        placed = at
+        schedule.library(call)
+    for node in nodes[placed:]:
+        if id(node) in needed:
+            schedule.add(node)
     return schedule.steps, _stored(schedule.steps, outputs)
 
 

@@ -1,0 +1,315 @@
+"""Schedules, memory, library steps, runs: what happens around the kernels."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from primal.api import jit
+from primal.base.config import cpu_engine
+from primal.engines.cpu import program as cpu_program
+from primal.engines.cpu.memory import LINE, plan
+from primal.engines.cpu.program import Cancelled
+from primal.engines.cpu.schedule import Group, Library
+from primal.engines.cpu.words import Words
+from primal.ir.op import library
+from primal.ops import elementwise as e
+from primal.ops.choose import bitcast_convert_type
+from primal.ops.shape import concatenate, reshape, transpose
+from primal.ops.spread import broadcast_in_dim, reduce_sum
+from primal.runtime.eager import as_array
+from tests.engines.cpu.lab import agree, built, engine, kernels_used, numpy_run, program
+
+X = (np.arange(24) * 5 % 17 - 8).reshape(4, 6).astype(np.float32)
+
+
+def nodes(made: Any) -> int:
+    """Elementwise nodes over all kernels."""
+    return sum(len(s.nodes) for s in made.plan.program.steps if isinstance(s, Group))
+
+
+# What is fused, and what is not.
+
+
+def test_a_chain_is_one_kernel_and_stores_its_end() -> None:
+    made = agree(lambda x: [e.sub(e.mul(e.add(x, 1.0), x), e.abs(x))], X)
+    assert kernels_used(made) == 1
+    assert [len(s) for s in made.plan.program.stored.values()] == [1]
+    assert made.plan.arena == 0
+
+
+def test_results_of_one_pass_are_one_kernel() -> None:
+    made = agree(lambda x: [e.add(x, 1.0), e.mul(x, 2.0), reduce_sum(x, axes=(1,))], X)
+    assert kernels_used(made) == 1
+
+
+def test_what_many_read_is_computed_once() -> None:
+    """Total arithmetic after fusion is that before it, whatever reads what."""
+
+    def f(x: Any) -> list[Any]:
+        shared = e.mul(e.add(x, 1), x)
+        outs = []
+        for i in range(5):
+            row = broadcast_in_dim(
+                reduce_sum(shared, axes=(1,)), shape=X.shape, broadcast_dimensions=(0,)
+            )
+            turned = reshape(transpose(shared, permutation=(1, 0)), shape=X.shape)
+            shared = e.sub(e.mul(shared, row), e.add(turned, i))
+            outs.append(shared)
+        return outs
+
+    x = X.astype(np.int32)
+    made = agree(f, x)
+    elementwise = sum(q.op.kind.elementwise for q in program(f, [x]).eqns)
+    copies = sum(n.word == "copy" for s in made.plan.program.steps for n in s.nodes)
+    assert nodes(made) - copies == elementwise
+    reductions = sum(len(s.reductions) for s in made.plan.program.steps)
+    assert reductions == 5
+
+
+def test_a_broadcast_value_is_stored_not_repeated() -> None:
+    made = agree(
+        lambda x, y: [
+            e.add(x, broadcast_in_dim(e.sqrt(y), shape=X.shape, broadcast_dimensions=(1,)))
+        ],
+        X,
+        np.arange(6, dtype=np.float32),
+    )
+    assert kernels_used(made) == 2
+
+
+def test_text_shows_steps_and_code() -> None:
+    text = engine.lower(program(lambda x: [concatenate(e.neg(x), x, dimension=0)], [X]), "shown")
+    assert "program shown: 2 steps" in text
+    assert "0: kernel0 over 24: neg" in text
+    assert "1: call concatenate (concatenate)" in text
+    assert "define void @kernel0(" in text
+
+
+# Library steps.
+
+
+def test_library_steps_between_kernels() -> None:
+    def f(x: Any) -> list[Any]:
+        y = concatenate(e.mul(x, 2.0), x, dimension=0)
+        z = e.nextafter(y, y)
+        return [reduce_sum(z, axes=(0,)), e.neg(z), transpose(z, permutation=(1, 0))]
+
+    made = agree(f, X)
+    assert sum(isinstance(s, Library) for s in made.plan.program.steps) == 2
+
+
+@pytest.mark.parametrize("dtype", ["float16", "complex64", "bfloat16", "int4", "float8_e5m2"])
+def test_other_dtypes_are_library_steps(dtype: str) -> None:
+    import ml_dtypes
+
+    x = X.astype(getattr(ml_dtypes, dtype, dtype))
+    made = built(lambda x: [e.add(transpose(x, permutation=(1, 0)), 1), e.eq(x, x)], x)
+    want = numpy_run(lambda x: [e.add(transpose(x, permutation=(1, 0)), 1), e.eq(x, x)], x)
+    for got, w in zip(made.execute([x]), want, strict=True):
+        assert got.dtype == w.dtype
+        np.testing.assert_array_equal(got, w)
+    assert kernels_used(made) == 0
+
+
+def test_library_results_stay_when_their_operands_are_gone() -> None:
+    """A view that an impl returns keeps its memory: it never lies in the arena."""
+    x = np.random.default_rng(0).standard_normal(4096).astype(np.float32)
+
+    def f(x: Any) -> list[Any]:
+        kept = bitcast_convert_type(e.mul(x, 2.0), new_dtype=np.dtype(np.int32))
+        for _ in range(6):
+            x = reshape(e.add(concatenate(x, x, dimension=0), 1.0), shape=(2, x.shape[0]))
+            x = reduce_sum(x, axes=(0,))
+        return [kept, x]
+
+    made = built(f, x)
+    first = [a.copy() for a in made.execute([x])]
+    second = made.execute([x + 1])
+    third = made.execute([x])
+    np.testing.assert_array_equal(first[0].view(np.float32), 2 * x)
+    np.testing.assert_array_equal(second[0].view(np.float32), 2 * (x + 1))
+    for a, b in zip(first, third, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_outputs_of_all_forms() -> None:
+    agree(
+        lambda x: [x, reshape(x, shape=(24,)), transpose(x, permutation=(1, 0)), 1.5, e.add(x, x),
+                   broadcast_in_dim(2.5, shape=(3, 2), broadcast_dimensions=())],
+        X,
+    )  # fmt: skip
+
+
+# Memory.
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 2000), st.integers(0, 20), st.integers(0, 8)), max_size=30
+    )
+)
+def test_no_two_living_buffers_overlap(drawn: Any) -> None:
+    buffers = [(size, born, born + life) for size, born, life in drawn]
+    offsets, total = plan(buffers)
+    check_plan(buffers, offsets, total)
+
+
+def check_plan(buffers: Any, offsets: Any, total: int) -> None:
+    for i, (size, born, died) in enumerate(buffers):
+        assert offsets[i] % LINE == 0 and offsets[i] + size <= total
+        for j in range(i):
+            other, b, d = buffers[j]
+            if born <= d and b <= died:
+                assert offsets[i] + size <= offsets[j] or offsets[j] + other <= offsets[i]
+
+
+def test_the_check_of_plans_finds_a_planted_overlap() -> None:
+    buffers = [(100, 0, 2), (100, 1, 3)]
+    with pytest.raises(AssertionError):
+        check_plan(buffers, [0, 64], 256)
+
+
+def test_a_deep_program_needs_little_memory() -> None:
+    def f(x: Any) -> list[Any]:
+        for _ in range(40):
+            total = reduce_sum(x, axes=(0,))
+            x = e.sub(x, broadcast_in_dim(total, shape=x.shape, broadcast_dimensions=(1,)))
+            x = transpose(e.mul(x, 0.5), permutation=(1, 0))
+        return [x]
+
+    made = agree(f, np.eye(64, dtype=np.float32))
+    assert made.memory_analysis()["temp_size_in_bytes"] <= 4 * 64 * 64 * 4
+
+
+# Runs.
+
+
+def test_threads_share_an_executable() -> None:
+    def f(x: Any) -> list[Any]:
+        for _ in range(5):
+            x = e.sub(x, broadcast_in_dim(reduce_sum(x, axes=(0,)), shape=(300, 40),
+                                          broadcast_dimensions=(1,)))  # fmt: skip
+        return [x]
+
+    made = built(f, np.zeros((300, 40), np.float32))
+    wrong: list[int] = []
+
+    def work(seed: int) -> None:
+        x = np.random.default_rng(seed).integers(-3, 3, (300, 40)).astype(np.float32)
+        want = made.execute([x])[0].copy()
+        for _ in range(20):
+            if not np.array_equal(made.execute([x])[0], want):
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_kernels_return_when_the_status_word_says_so() -> None:
+    made = built(lambda x: [e.add(x, 1.0)], X)
+    action = made.actions[0]
+    out = np.zeros_like(X)
+    status = cpu_program.ctypes.c_int32(7)
+    slots = made._pointers([{0: X, 1: out}[h] for h in action.needs], None)
+    place = cpu_program.ctypes.addressof(status)
+    assert made._run(slots, action.address, action.words, place) == 7
+    assert not out.any()
+
+
+def test_cancel_stops_a_run() -> None:
+    # Each of the steps gives the other thread its turn; one round would be over before it.
+    def f(x: Any) -> list[Any]:
+        for _ in range(400):
+            x = e.nextafter(e.add(x, x), 0.0)
+        return [x]
+
+    made = built(f, np.ones(4096, np.float32))
+    caught: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            while True:
+                made.execute([np.ones(4096, np.float32)])
+        except Cancelled as error:
+            caught.append(error)
+
+    t = threading.Thread(target=work)
+    t.start()
+    while t.is_alive():
+        made.cancel()
+        t.join(0.001)
+    assert len(caught) == 1
+    made.execute([np.ones(4096, np.float32)])
+
+
+def test_the_engine_runs_jit() -> None:
+    with cpu_engine("cpu"):
+        f = jit(lambda x: e.mul(e.add(x, 1.0), 2.0))
+        np.testing.assert_array_equal(np.asarray(f(as_array(X))), (X + 1) * 2)
+        assert "kernel0" in f.lower(as_array(X)).as_text()
+
+
+def test_importing_does_not_load_llvm(fresh_process: Any) -> None:
+    fresh_process(
+        "import primal, sys; import primal.engines.cpu; assert 'llvmlite' not in sys.modules"
+    )
+
+
+# Faults planted in ops are found, not run.
+
+
+def replaced(op: Any, **rules: Any) -> Any:
+    """Set rules of a record for a while; the previous ones."""
+    before = {name: getattr(op, name) for name in rules}
+    for name, rule in rules.items():
+        object.__setattr__(op, name, rule)
+    return before
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ({"kernel": lambda k, x: k.convert(x, np.dtype(np.int32))}, "expected its kernel rule"),
+        ({"kernel": lambda k, x: k.reduce("add", x, (0,))}, "expected its kernel rule"),
+        ({"kernel": library, "impl": lambda x: x.astype(np.float64)}, "expected its impl"),
+        ({"kernel": library, "impl": lambda x: x[:2]}, "expected its impl"),
+    ],
+)
+def test_rules_of_a_wrong_type_are_errors(rules: Any, message: str) -> None:
+    before = replaced(e.floor, **rules)
+    try:
+        with pytest.raises(TypeError, match=message):
+            built(lambda x: [e.add(e.floor(x), 1.0)], X).execute([X])
+    finally:
+        replaced(e.floor, **before)
+
+
+def test_a_wrong_kernel_is_found_by_comparison() -> None:
+    before = replaced(e.floor, kernel=lambda k, x: k.unary("ceil", x))
+    try:
+        with pytest.raises(AssertionError):
+            agree(lambda x: [e.floor(e.mul(x, 0.3))], X)
+    finally:
+        replaced(e.floor, **before)
+
+
+def test_an_abandoned_rule_leaves_nothing_behind() -> None:
+    def half_done(k: Words, x: Any) -> Any:
+        return k.unary("tan", k.unary("neg", x))
+
+    before = replaced(e.floor, kernel=half_done)
+    try:
+        made = agree(lambda x: [e.floor(e.mul(x, 0.3))], X)
+        assert nodes(made) == 1
+    finally:
+        replaced(e.floor, **before)
