@@ -8,6 +8,13 @@ from primal.lax.control import map as map
 from primal.lax.control import scan as scan
 from primal.lax.control import switch as switch
 from primal.lax.control import while_loop as while_loop
+from primal.lax.convolutions import ConvDimensionNumbers as ConvDimensionNumbers
+from primal.lax.convolutions import conv as conv
+from primal.lax.convolutions import conv_dimension_numbers as conv_dimension_numbers
+from primal.lax.convolutions import conv_general_dilated as conv_general_dilated
+from primal.lax.convolutions import conv_general_dilated_patches as conv_general_dilated_patches
+from primal.lax.convolutions import conv_transpose as conv_transpose
+from primal.lax.convolutions import conv_with_general_padding as conv_with_general_padding
 from primal.lax.indexing import GatherDimensionNumbers as GatherDimensionNumbers
 from primal.lax.indexing import GatherScatterMode as GatherScatterMode
 from primal.lax.indexing import ScatterDimensionNumbers as ScatterDimensionNumbers
@@ -41,3 +48,10 @@ from primal.lax.sorting import argmin as argmin
 from primal.lax.sorting import sort as sort
 from primal.lax.sorting import sort_key_val as sort_key_val
 from primal.lax.sorting import top_k as top_k
+from primal.lax.windows import cumlogsumexp as cumlogsumexp
+from primal.lax.windows import cummax as cummax
+from primal.lax.windows import cummin as cummin
+from primal.lax.windows import cumprod as cumprod
+from primal.lax.windows import cumsum as cumsum
+from primal.lax.windows import padtype_to_pads as padtype_to_pads
+from primal.lax.windows import reduce_window as reduce_window

@@ -163,7 +163,7 @@ def stage_computation(name: str, computation: Callable[..., Any], operands: Any)
     closed = stage(combine, scalars * 2, name)
     for got, want in zip(closed.out_avals, scalars, strict=True):
         if got.shape or got.dtype != want.dtype:
-            raise TypeError(
+            raise ValueError(
                 f"[{name}] expected the computation to return scalars of its operands' dtypes, got "
                 f"{got.short()} for {want.short()}."
             )
@@ -193,8 +193,8 @@ def check_inits(name: str, leaves: Sequence[Any], inits: Sequence[Any]) -> None:
 
 
 def scalar_like(init: Any, x: Any) -> Any:
-    """A Python scalar as a NumPy scalar of x's dtype; anything else as it is."""
-    if type(init) in (bool, int, float, complex):
+    """A Python or NumPy scalar in x's dtype; anything else as it is."""
+    if isinstance(init, bool | int | float | complex | np.generic):
         return np.asarray(init).astype(aval_of(x).dtype)[()]
     return init
 
@@ -210,7 +210,7 @@ def reduce(
     `computation(x, y)` takes and returns scalars, or trees of scalars shaped as `operands`, whose
     leaves are arrays of one shape. `init_values` are combined in once. A function that is `add`,
     `mul`, `max`, `min` or a bitwise op becomes that reduction; any other is applied to halves of
-    the array, log2(n) times. TypeError when dtypes or shapes of its results differ.
+    the array, log2(n) times. ValueError when dtypes or shapes of its results differ.
 
     >>> lax.reduce(jnp.array([1., 2., 3.]), 0., lax.add, (0,))
     Array(6., dtype=float32)

@@ -100,7 +100,9 @@ def check_derivatives(
     seed: int = 0,
     reverse: bool = True,
 ) -> None:
-    """jvp against finite differences in float64, vjp against jvp, both engines, both orders.
+    """jvp against finite differences in float64, vjp against jvp, in orders 1 and 2.
+
+    Order 1 on both engines.
 
     All operands and results must be floats or complex numbers.
     """
@@ -108,7 +110,7 @@ def check_derivatives(
     wide = {"f": np.float64, "c": np.complex128}
     with enable_x64(True):
         xs = tuple([np.asarray(x).astype(wide[np.asarray(x).dtype.kind]) for x in xs])
-        _check_once(f, xs, tol, step, rng, reverse)
+        _check_once(f, xs, tol, step, rng, reverse, True)
         if order > 1:
             ts = [direction(rng, x) for x in xs]
 
@@ -116,11 +118,12 @@ def check_derivatives(
                 outs, touts = push_forward(flat(f), ys, [as_array(t) for t in ts])
                 return [instantiate(t, aval_of(o)) for o, t in zip(outs, touts, strict=True)]
 
-            _check_once(derivative, xs, 10 * tol, step, rng, reverse)
+            # Compiling what is built of the same ops once more would double the time of the suite.
+            _check_once(derivative, xs, 10 * tol, step, rng, reverse, False)
 
 
 def _check_once(
-    f: Flat, xs: Sequence[Any], tol: float, step: float, rng: Any, reverse: bool
+    f: Flat, xs: Sequence[Any], tol: float, step: float, rng: Any, reverse: bool, engines: bool
 ) -> None:
     ts = [direction(rng, x) for x in xs]
     got = tangents(f, xs, ts)
@@ -136,7 +139,8 @@ def _check_once(
         outs, touts = push_forward(flat(f), args[:n], args[n:])
         return [instantiate(t, aval_of(o)) for o, t in zip(outs, touts, strict=True)]
 
-    same(compiled(pushed, *xs, *ts), got, 1e-8 * scale, "compiled jvp")
+    if engines:
+        same(compiled(pushed, *xs, *ts), got, 1e-8 * scale, "compiled jvp")
     if not reverse:
         return
     arrays = [as_array(x) for x in xs]
@@ -158,6 +162,8 @@ def _check_once(
             instantiate(g, aval_of(x)) for g, x in zip(lin.transposed(args[n:]), args, strict=False)
         ]
 
+    if not engines:
+        return
     largest = max([1.0, *[float(np.max(np.abs(g))) for g in grads if g.size]])
     same(compiled(backward, *xs, *cts), grads, 1e-8 * largest, "compiled vjp")
 

@@ -196,6 +196,6 @@ def test_reduce_of_several_operands() -> None:
 def test_reduce_refuses_what_does_not_fit() -> None:
     x = as_array(np.ones((2, 3), np.float32))
     with pytest.raises(TypeError, match=r"\[reduce\] expected init values of the operands' dtype"):
-        lax_reductions.reduce(x, np.int32(0), elementwise.add, (0,))
-    with pytest.raises(TypeError, match=r"\[reduce\] expected the computation to return"):
+        lax_reductions.reduce(x, as_array(np.int32(0)), elementwise.add, (0,))
+    with pytest.raises(ValueError, match=r"\[reduce\] expected the computation to return"):
         lax_reductions.reduce(x, np.float32(0), elementwise.lt, (0,))

@@ -24,10 +24,10 @@ def windows_in(size: int, window: int, stride: int, edges: tuple[int, int], spre
 
 
 def check_window(name: str, rank: int, **params: Sequence[Any]) -> None:
-    """ValueError unless each parameter has `rank` entries, positive where they are numbers."""
+    """TypeError unless each parameter has `rank` entries; ValueError unless they are positive."""
     for param, values in params.items():
         if len(values) != rank:
-            raise ValueError(
+            raise TypeError(
                 f"[{name}] expected {param} with {rank} entries, one per windowed dimension, got "
                 f"{tuple(values)}."
             )

@@ -1,0 +1,309 @@
+"""Convolutions as users call them: layouts by letters, padding by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.base.config import settings
+from primal.base.dtypes import canonicalize_dtype
+from primal.ir.trace import aval_of
+from primal.lax.windows import Padding, explicit_padding, ints
+from primal.numpy.contraction import canonical_precision
+from primal.ops.shape import rev, transpose
+from primal.ops.window.convolution import ConvDimensionNumbers
+from primal.ops.window.convolution import conv_general_dilated as conv_op
+
+Layouts = ConvDimensionNumbers | tuple[str, str, str] | None
+
+
+def conv_dimension_numbers(
+    lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
+) -> ConvDimensionNumbers:
+    """The places of batch, feature and spatial dimensions, from letters.
+
+    `dimension_numbers` is a triple of strings for lhs, rhs and the result: N batch, C feature,
+    O and I output and input features of rhs, any other letter a spatial dimension; None is NC…,
+    OI…, NC…. TypeError when letters and ranks do not fit.
+
+    >>> lax.conv_dimension_numbers((1, 2, 3, 4), (1, 2, 3, 4), ('NHWC', 'HWIO', 'NHWC')).rhs_spec
+    (3, 2, 0, 1)
+    """
+    if isinstance(dimension_numbers, ConvDimensionNumbers):
+        return dimension_numbers
+    rank = len(lhs_shape)
+    if rank != len(rhs_shape):
+        raise TypeError(
+            f"[convolution] expected lhs and rhs of equal rank, got {rank} and {len(rhs_shape)}: "
+            "convolution requires lhs and rhs ndim to be equal."
+        )
+    if dimension_numbers is None:
+        order = tuple(range(rank))
+        return ConvDimensionNumbers(order, order, order)
+    if not isinstance(dimension_numbers, list | tuple) or len(dimension_numbers) != 3:
+        raise TypeError(
+            "[convolution] expected dimension_numbers None, a ConvDimensionNumbers or a triple of "
+            f"strings, got {dimension_numbers!r}."
+        )
+    lhs, rhs, out = dimension_numbers
+    for i, (letters, needed) in enumerate(((lhs, "NC"), (rhs, "OI"), (out, "NC"))):
+        if len(letters) != rank:
+            raise TypeError(
+                f"[convolution] expected dimension_numbers[{i}] with {rank} letters, one per "
+                f"dimension, got {letters!r}."
+            )
+        if len(set(letters)) != rank or not set(needed) <= set(letters):
+            raise TypeError(
+                f"[convolution] expected dimension_numbers[{i}] with distinct letters, {needed[0]}"
+                f" and {needed[1]} among them, got {letters!r}."
+            )
+    if not set(lhs) - set("NC") == set(rhs) - set("OI") == set(out) - set("NC"):
+        raise TypeError(
+            "[convolution] expected the same letters for spatial dimensions everywhere, got "
+            f"{dimension_numbers}."
+        )
+    spatial = [c for c in rhs if c not in "OI"]
+
+    def places(letters: str, first: str) -> tuple[int, ...]:
+        return tuple([letters.index(c) for c in (*first, *spatial)])
+
+    return ConvDimensionNumbers(places(lhs, "NC"), places(rhs, "OI"), places(out, "NC"))
+
+
+def conv_general_dilated(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: Padding,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """Convolution (cross-correlation) of any rank, with strides, dilations and groups.
+
+    out[n, o, p] = Σ(c, k) lhs[n, c, p * stride + k * rhs_dilation - low] * rhs[o, c, k], lhs spread
+    by lhs_dilation and padded with zeros. Parameters have one entry per spatial dimension; padding
+    is 'SAME', 'SAME_LOWER', 'VALID' or pairs. Output features of group g see input features of
+    group g (or batch group g). One dtype, kept unless preferred_element_type is given. TypeError or
+    ValueError where shapes do not fit.
+
+    >>> lax.conv_general_dilated(jnp.ones((1, 1, 3)), jnp.ones((1, 1, 2)), (1,), 'SAME')
+    Array([[[2., 2., 1.]]], dtype=float32)
+    """
+    name = "conv_general_dilated"
+    left, right = aval_of(lhs), aval_of(rhs)
+    numbers = conv_dimension_numbers(left.shape, right.shape, dimension_numbers)
+    rank = left.ndim - 2
+    strides = ints(window_strides, rank)
+    spread, dilation = ints(lhs_dilation, rank), ints(rhs_dilation, rank)
+    for what, values in (("window_strides", strides), ("rhs_dilation", dilation)):
+        if len(values) != rank:
+            raise ValueError(
+                f"[{name}] expected {what} with {rank} entries, one per spatial dimension, got "
+                f"{values}: window and {what} must have the same number of dimensions."
+            )
+    by_name = isinstance(padding, str) or hasattr(padding, "name")
+    if by_name and any(s != 1 for s in spread) and str(padding).upper() != "VALID":
+        raise ValueError(
+            f"[{name}] expected padding as pairs together with lhs_dilation, got {padding!r}: "
+            "String padding is not implemented for transposed convolution using this op. Use "
+            "conv_transpose."
+        )
+    if by_name or len(padding) == rank:
+        pads = explicit_padding(
+            name,
+            padding,
+            [left.shape[d] for d in numbers.lhs_spec[2:]],
+            [right.shape[d] for d in numbers.rhs_spec[2:]],
+            strides,
+            dilation,
+        )
+    else:
+        raise TypeError(
+            f"[{name}] expected padding with {rank} pairs, got {len(padding)}: Wrong number of "
+            "explicit pads for convolution."
+        )
+    if precision is None:
+        precision = settings().default_matmul_precision
+    wanted = preferred_element_type
+    return conv_op(
+        lhs,
+        rhs,
+        window_strides=strides,
+        padding=pads,
+        lhs_dilation=spread,
+        rhs_dilation=dilation,
+        dimension_numbers=numbers,
+        feature_group_count=int(feature_group_count),
+        batch_group_count=int(batch_group_count),
+        precision=canonical_precision(precision),
+        preferred_element_type=None if wanted is None else canonicalize_dtype(wanted),
+    )
+
+
+def conv(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: Padding,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """`conv_general_dilated` of (N, C, …) by (O, I, …), without dilation.
+
+    >>> lax.conv(jnp.ones((1, 1, 3)), jnp.ones((1, 1, 2)), (1,), 'VALID')
+    Array([[[2., 2.]]], dtype=float32)
+    """
+    return conv_general_dilated(
+        lhs,
+        rhs,
+        window_strides,
+        padding,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
+
+
+def conv_with_general_padding(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: Padding,
+    lhs_dilation: Sequence[int] | None,
+    rhs_dilation: Sequence[int] | None,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """`conv_general_dilated` of (N, C, …) by (O, I, …).
+
+    >>> lax.conv_with_general_padding(
+    ...     jnp.ones((1, 1, 3)), jnp.ones((1, 1, 2)), (1,), [(0, 0)], None, (2,))
+    Array([[[2.]]], dtype=float32)
+    """
+    return conv_general_dilated(
+        lhs,
+        rhs,
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
+
+
+_CHANNELS_LAST = {3: ("NHC", "HIO", "NHC"), 4: ("NHWC", "HWIO", "NHWC"), 5: ("NHWDC", "HWDIO",
+                                                                            "NHWDC")}  # fmt: skip
+
+
+def conv_transpose(
+    lhs: Any,
+    rhs: Any,
+    strides: Sequence[int],
+    padding: Padding,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    transpose_kernel: bool = False,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """Convolution with a fractional stride: lhs spread by `strides`, then convolved.
+
+    'SAME' gives size * stride places, 'VALID' (size - 1) * stride + max(window, stride); pairs pad
+    the spread lhs. `transpose_kernel` reverses rhs and swaps its features, which makes this the
+    transpose of `conv_general_dilated`. Channels come last unless dimension_numbers say otherwise.
+
+    >>> lax.conv_transpose(jnp.ones((1, 2, 1)), jnp.ones((2, 1, 1)), (2,), 'SAME')[0, :, 0]
+    Array([1., 1., 1., 1.], dtype=float32)
+    """
+    left, right = aval_of(lhs), aval_of(rhs)
+    if dimension_numbers is None:
+        if left.ndim not in _CHANNELS_LAST:
+            raise ValueError(
+                f"[conv_transpose] expected 3 to 5 dimensions or dimension_numbers, got shape "
+                f"{left.shape}: no 4+ dimensional dimension_number defaults."
+            )
+        dimension_numbers = _CHANNELS_LAST[left.ndim]
+    numbers = conv_dimension_numbers(left.shape, right.shape, dimension_numbers)
+    rank = left.ndim - 2
+    steps, dilation = ints(strides, rank), ints(rhs_dilation, rank)
+    window = [right.shape[d] for d in numbers.rhs_spec[2:]]
+    covered = [(k - 1) * d + 1 for k, d in zip(window, dilation, strict=True)]
+    if isinstance(padding, str) and padding.upper() in ("SAME", "VALID"):
+        same = padding.upper() == "SAME"
+        padding = [_transposed_pads(k, s, same) for k, s in zip(covered, steps, strict=True)]
+    if transpose_kernel:
+        rhs = rev(rhs, dimensions=numbers.rhs_spec[2:])
+        order = list(range(left.ndim))
+        o, i = numbers.rhs_spec[:2]
+        order[o], order[i] = order[i], order[o]
+        rhs = transpose(rhs, permutation=tuple(order))
+    return conv_general_dilated(
+        lhs,
+        rhs,
+        (1,) * rank,
+        padding,
+        steps,
+        dilation,
+        numbers,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
+
+
+def _transposed_pads(window: int, stride: int, same: bool) -> tuple[int, int]:
+    if same:
+        total = window + stride - 2
+        before = window - 1 if stride > window - 1 else math.ceil(total / 2)
+    else:
+        total = window + stride - 2 + max(window - stride, 0)
+        before = window - 1
+    return before, total - before
+
+
+def conv_general_dilated_patches(
+    lhs: Any,
+    filter_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Padding,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """The windows that a convolution reads, as features: out[n, (c, k), p] = lhs[n, c, p + k].
+
+    >>> lax.conv_general_dilated_patches(jnp.arange(3.).reshape(1, 1, 3), (2,), (1,), 'VALID')
+    Array([[[0., 1.],
+            [1., 2.]]], dtype=float32)
+    """
+    left = aval_of(lhs)
+    shape = ints(filter_shape, len(filter_shape))
+    rank = len(shape)
+    numbers = conv_dimension_numbers(left.shape, (1,) * (rank + 2), dimension_numbers)
+    features = left.shape[numbers.lhs_spec[1]]
+    count = math.prod(shape)
+    # A kernel of unit vectors, the same for every feature.
+    units = np.eye(count, dtype=left.dtype).reshape((count, 1, *shape))
+    kernel = np.tile(units, (features, 1, *(1,) * rank))
+    order = [numbers.rhs_spec.index(i) for i in range(rank + 2)]
+    return conv_general_dilated(
+        lhs,
+        np.transpose(kernel, order),
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+        numbers,
+        feature_group_count=features,
+        precision="HIGHEST" if precision is None else precision,
+        preferred_element_type=preferred_element_type,
+    )

@@ -1,0 +1,256 @@
+"""Windows over arrays: cumulative ops, reduce_window, and the sizes that padding by name gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.base.pytree import flatten, unflatten
+from primal.ir.op import Op
+from primal.ir.trace import aval_of, literal
+from primal.lax.reductions import (
+    COMBINE,
+    check_inits,
+    elementwise_combine,
+    is_identity,
+    monoid_of,
+    scalar_like,
+    stage_computation,
+)
+from primal.ops.shape import pad
+from primal.ops.shape import slice as slice_op
+from primal.ops.spread import broadcast_to
+from primal.ops.types import canonical_axes
+from primal.ops.window import cumulative, pooling
+from primal.ops.window.views import check_window
+
+Padding = str | Sequence[tuple[int, int]]
+
+
+def _along(op: Op, operand: Any, axis: int, reverse: bool) -> Any:
+    (axis,) = canonical_axes(op.name, (axis,), aval_of(operand).ndim)
+    return op(operand, axis=axis, reverse=bool(reverse))
+
+
+def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """Running sums along an axis: out[k] = Σ(i <= k) x[i], or i >= k when `reverse`.
+
+    Any number dtype, kept; TypeError for bool, ValueError for an axis that is not there.
+
+    >>> lax.cumsum(jnp.array([1, 2, 3]))
+    Array([1, 3, 6], dtype=int32)
+    """
+    return _along(cumulative.cumsum, operand, axis, reverse)
+
+
+def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """Running products along an axis: out[k] = Π(i <= k) x[i], or i >= k when `reverse`.
+
+    Any number dtype, kept. The derivative is right at zeros too.
+
+    >>> lax.cumprod(jnp.array([1, 2, 3]), reverse=True)
+    Array([6, 6, 3], dtype=int32)
+    """
+    return _along(cumulative.cumprod, operand, axis, reverse)
+
+
+def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """Running maxima along an axis: out[k] = max(i <= k) x[i], or i >= k when `reverse`.
+
+    Any number dtype, kept. Elements equal to the maximum so far share its derivative equally.
+
+    >>> lax.cummax(jnp.array([1, 3, 2]))
+    Array([1, 3, 3], dtype=int32)
+    """
+    return _along(cumulative.cummax, operand, axis, reverse)
+
+
+def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """Running minima along an axis: out[k] = min(i <= k) x[i], or i >= k when `reverse`.
+
+    Any number dtype, kept. Elements equal to the minimum so far share its derivative equally.
+
+    >>> lax.cummin(jnp.array([2, 1, 3]))
+    Array([2, 1, 1], dtype=int32)
+    """
+    return _along(cumulative.cummin, operand, axis, reverse)
+
+
+def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """Running log-sums of exponentials: out[k] = log Σ(i <= k) exp x[i]; floats, no overflow.
+
+    >>> lax.cumlogsumexp(jnp.array([0., 0.]))
+    Array([0.       , 0.6931472], dtype=float32)
+    """
+    return _along(cumulative.cumlogsumexp, operand, axis, reverse)
+
+
+def padtype_to_pads(
+    in_shape: Sequence[int],
+    window_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Any,
+) -> list[tuple[int, int]]:
+    """(before, after) per dimension for 'VALID', 'SAME' or 'SAME_LOWER'.
+
+    'SAME' pads so that there are ceil(size / stride) windows, an odd place after ('SAME_LOWER':
+    before). RuntimeError for another name.
+
+    >>> lax.padtype_to_pads((5,), (2,), (1,), "SAME")
+    [(0, 1)]
+    """
+    name = str(getattr(padding, "name", padding)).upper()
+    if name == "VALID":
+        return [(0, 0)] * len(in_shape)
+    if name not in ("SAME", "SAME_LOWER"):
+        raise RuntimeError(
+            f"[padding] expected 'VALID', 'SAME', 'SAME_LOWER' or pairs of ints, got {padding!r}: "
+            "Unrecognized padding type."
+        )
+    pads = []
+    for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
+        total = max(0, (-(-size // stride) - 1) * stride + window - size)
+        less, more = total // 2, total - total // 2
+        pads.append((less, more) if name == "SAME" else (more, less))
+    return pads
+
+
+def explicit_padding(
+    name: str,
+    padding: Any,
+    sizes: Sequence[int],
+    window: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+) -> tuple[tuple[int, int], ...]:
+    """Pairs of ints from a name or from pairs; ValueError when they do not fit the dimensions."""
+    if isinstance(padding, str) or hasattr(padding, "name"):
+        covered = [max(0, (k - 1) * d + 1) for k, d in zip(window, dilation, strict=True)]
+        return tuple(padtype_to_pads(sizes, covered, strides, padding))
+    pairs = tuple([(int(lo), int(hi)) for lo, hi in padding])
+    if len(pairs) != len(sizes):
+        raise ValueError(
+            f"[{name}] expected padding with {len(sizes)} pairs, one per windowed dimension, got "
+            f"{len(pairs)}: Wrong number of explicit pads."
+        )
+    return pairs
+
+
+def ints(values: Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """A tuple of ints; ones where nothing is given."""
+    return (1,) * rank if values is None else tuple([int(v) for v in values])
+
+
+_WINDOWED: dict[str, Op] = {
+    "add": pooling.reduce_window_sum,
+    "max": pooling.reduce_window_max,
+    "min": pooling.reduce_window_min,
+}
+
+
+def reduce_window(
+    operand: Any,
+    init_value: Any,
+    computation: Callable[..., Any],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None = None,
+    padding: Padding = "VALID",
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Any:
+    """The elements of each window combined by an associative function, starting from init_value.
+
+    The window of out[p] covers x at p * stride + k * window_dilation - low, for k in the window,
+    where x is spread by base_dilation and padded with init_value. One entry per dimension in each
+    parameter; padding is 'VALID', 'SAME', 'SAME_LOWER' or pairs. `operand` and `init_value` may be
+    trees, with `computation` as in `reduce`. TypeError or ValueError where these do not fit.
+
+    >>> lax.reduce_window(jnp.arange(5.), -jnp.inf, lax.max, (2,), (2,))
+    Array([1., 3.], dtype=float32)
+    """
+    leaves, spec = flatten(operand)
+    inits, _ = flatten(init_value)
+    inits = [scalar_like(i, x) for i, x in zip(inits, leaves, strict=False)] + inits[len(leaves) :]
+    check_inits("reduce_window", leaves, inits)
+    shape = aval_of(leaves[0]).shape
+    if any(aval_of(x).shape != shape for x in leaves):
+        raise TypeError(
+            f"[reduce_window] expected operands of one shape, got "
+            f"{[aval_of(x).shape for x in leaves]}."
+        )
+    rank = len(shape)
+    sizes, strides = ints(window_dimensions, rank), ints(window_strides, rank)
+    spread, dilation = ints(base_dilation, rank), ints(window_dilation, rank)
+    check_window(
+        "reduce_window", rank, window_dimensions=sizes, window_strides=strides,
+        base_dilation=spread, window_dilation=dilation,
+    )  # fmt: skip
+    pads = explicit_padding("reduce_window", padding, shape, sizes, strides, dilation)
+    window = {
+        "window_dimensions": sizes,
+        "window_strides": strides,
+        "padding": pads,
+        "base_dilation": spread,
+        "window_dilation": dilation,
+    }
+    leaves, spec, combine = stage_computation("reduce_window", computation, operand)
+    name = monoid_of(combine)
+    op = _WINDOWED.get(name or "")
+    if name is None or op is None or not np.issubdtype(aval_of(leaves[0]).dtype, np.number):
+        return unflatten(spec, _generic(combine, leaves, inits, window))
+    if is_identity(inits[0], name, aval_of(leaves[0]).dtype):
+        return unflatten(spec, [op(leaves[0], **window)])
+    out = op(_padded(leaves[0], inits[0], window), **_without_padding(window))
+    start = broadcast_to(inits[0], aval_of(out).shape)
+    return unflatten(spec, [COMBINE[name](start, out)])
+
+
+def _padded(x: Any, init: Any, window: dict[str, Any]) -> Any:
+    config = tuple(
+        [(lo, hi, s - 1) for (lo, hi), s in zip(window["padding"], window["base_dilation"],
+                                                strict=True)]
+    )
+    value = init if hasattr(init, "aval") else literal(init, aval_of(x).dtype, False)
+    return pad(x, value, padding_config=config)
+
+
+def _without_padding(window: dict[str, Any]) -> dict[str, Any]:
+    rank = len(window["padding"])
+    return {**window, "padding": ((0, 0),) * rank, "base_dilation": (1,) * rank}
+
+
+def _generic(
+    combine: Any, leaves: Sequence[Any], inits: Sequence[Any], window: dict[str, Any]
+) -> list[Any]:
+    """Any associative function: dimension by dimension, as windows are products of intervals."""
+    counts = pooling.counts(aval_of(leaves[0]).shape, **window)
+    starts = [broadcast_to(i, counts) for i in inits]
+    xs = [_padded(x, i, window) for x, i in zip(leaves, inits, strict=True)]
+    if 0 in counts:
+        return starts
+    for axis in reversed(range(len(counts))):
+        count, size = counts[axis], window["window_dimensions"][axis]
+        stride, dilation = window["window_strides"][axis], window["window_dilation"][axis]
+        shape = aval_of(xs[0]).shape
+
+        def at(x: Any, k: int, axis: int = axis, shape: Any = shape, count: int = count,
+               stride: int = stride, dilation: int = dilation) -> Any:  # fmt: skip
+            first = k * dilation
+            lower, upper, steps = [0] * len(shape), list(shape), [1] * len(shape)
+            lower[axis], steps[axis] = first, stride
+            upper[axis] = first + (count - 1) * stride + 1
+            return slice_op(
+                x, start_indices=tuple(lower), limit_indices=tuple(upper), strides=tuple(steps)
+            )
+
+        found = [[at(x, k) for x in xs] for k in range(size)]
+        while len(found) > 1:
+            pairs = [
+                elementwise_combine(combine, found[i], found[i + 1])
+                for i in range(0, len(found) - 1, 2)
+            ]
+            found = pairs + (found[-1:] if len(found) % 2 else [])
+        xs = found[0]
+    return elementwise_combine(combine, starts, xs)

@@ -1,0 +1,453 @@
+"""reduce_window_sum, _max, _min: elements of each window combined; and what their derivatives are.
+
+The derivative of an extremum over windows reads (select_and_gather_add) or adds to
+(select_and_scatter_add) the first element that attains it; the two are each other's transpose.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes
+from primal.ir.avals import Aval
+from primal.ir.op import WINDOW, Op, Word, by_kind, library
+from primal.ir.trace import ZERO, aval_of, literal
+from primal.ops.reduce import complex_extremum, highest, lowest
+from primal.ops.shape import moveaxis, pad
+from primal.ops.spread import broadcast_axis, zeros_like_aval
+from primal.ops.types import NOT_LINEAR, NUMERIC, check_dtype
+from primal.ops.window.views import (
+    Ints,
+    Pairs,
+    adjoint_edges,
+    check_window,
+    spread_and_padded,
+    window_view,
+    windows_in,
+)
+
+Arrays = Sequence[Any]
+
+# A window of at most this many places along a dimension is combined place by place, with NumPy
+# running over whole arrays; a longer one is left to NumPy's reduction.
+_SHORT = 32
+
+
+def counts(
+    shape: tuple[int, ...],
+    window_dimensions: Ints,
+    window_strides: Ints,
+    padding: Pairs,
+    base_dilation: Ints,
+    window_dilation: Ints,
+) -> Ints:
+    """How many windows there are along each dimension."""
+    return tuple(
+        [
+            windows_in(*row)
+            for row in zip(
+                shape, window_dimensions, window_strides, padding, base_dilation, window_dilation,
+                strict=True,
+            )
+        ]
+    )  # fmt: skip
+
+
+def _checked(name: str, x: Aval, kinds: Any, window: dict[str, Any]) -> Ints:
+    check_dtype(name, x, kinds)
+    check_window(name, x.ndim, **window)
+    return counts(x.shape, **window)
+
+
+def _type(name: str, kinds: Any) -> Any:
+    def rule(x: Aval, **window: Any) -> Aval:
+        return Aval(_checked(name, x, kinds, window), x.dtype, x.weak_type)
+
+    return rule
+
+
+def _impl(ufunc: Any, identity: Callable[[Any], Any]) -> Any:
+    def impl(
+        x: Any,
+        *,
+        window_dimensions: Ints,
+        window_strides: Ints,
+        padding: Pairs,
+        base_dilation: Ints,
+        window_dilation: Ints,
+    ) -> Any:
+        dtype = x.dtype
+        work = np.dtype(np.float32) if dtypes.is_narrow_float(dtype) else dtype
+        x = x.astype(work, copy=False)
+        sizes = counts(
+            x.shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
+        )
+        if 0 in sizes:
+            return np.zeros(sizes, dtype)
+        neutral = identity(dtype).astype(work)
+        x = spread_and_padded(x, neutral, padding, base_dilation)
+        # The monoids are commutative, so that windows separate into their dimensions.
+        for axis, (size, window, stride, dilate) in enumerate(
+            zip(sizes, window_dimensions, window_strides, window_dilation, strict=True)
+        ):
+            if window > 1 or stride > 1:
+                x = _along(ufunc, x, axis, size, window, stride, dilate)
+        return np.array(x) if x.dtype == dtype else x.astype(dtype)
+
+    return impl
+
+
+def _along(
+    ufunc: Any, x: Any, axis: int, size: int, window: int, stride: int, dilate: int
+) -> Any:
+    lead = (slice(None),) * axis
+
+    def at(k: int) -> Any:
+        first = k * dilate
+        return x[(*lead, slice(first, first + (size - 1) * stride + 1, stride))]
+
+    if window <= _SHORT:
+        out = np.array(at(0))
+        for k in range(1, window):
+            ufunc(out, at(k), out=out, casting="unsafe")
+        return out
+    moved = np.moveaxis(x, axis, -1)
+    view = window_view(moved, (size,), (window,), (stride,), (dilate,), moved.ndim - 1)
+    return np.moveaxis(ufunc.reduce(view, axis=-1, dtype=x.dtype), -1, axis)
+
+
+def hlo_window(window: dict[str, Any]) -> dict[str, Any]:
+    """The parameters under the builder's names."""
+    return {
+        "window": window["window_dimensions"],
+        "strides": window["window_strides"],
+        "padding": window["padding"],
+        "base_dilation": window["base_dilation"],
+        "window_dilation": window["window_dilation"],
+    }
+
+
+def _hlo(monoid: str) -> Any:
+    def hlo(b: Any, x: Any, **window: Any) -> Any:
+        (out,) = b.outs
+        if 0 in out.shape:
+            return b.full(out.shape, 0, out.dtype)
+        if 0 in x.shape:  # windows of padding alone
+            identity = {"add": 0, "maximum": lowest(x.dtype), "minimum": highest(x.dtype)}[monoid]
+            return b.full(out.shape, identity, out.dtype)
+        if x.dtype.kind == "c" and monoid != "add":
+            identity = (lowest if monoid == "maximum" else highest)(x.dtype)
+            pick = complex_extremum("GT" if monoid == "maximum" else "LT")
+            init = b.constant(identity, x.dtype)
+            return b.reduce_window_with([x], [init], pick, **hlo_window(window))[0]
+        return b.reduce_window(monoid, x, **hlo_window(window))
+
+    return hlo
+
+
+def with_axis(window: dict[str, Any], at: int) -> dict[str, Any]:
+    """The parameters for operands with one more dimension, which windows do not span."""
+    extra = {"padding": (0, 0)}
+    return {k: (*v[:at], extra.get(k, 1), *v[at:]) for k, v in window.items()}
+
+
+def _batch(op: Op) -> Any:
+    def batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+        window = {k: v for k, v in params.items() if k != "select"}
+        rest = {k: v for k, v in params.items() if k == "select"}
+        to = next(d for d in dims if d is not None)
+        moved = [
+            broadcast_axis(x, axis.size, to) if d is None else moveaxis(x, d, to)
+            for x, d in zip(args, dims, strict=True)
+        ]
+        return op(*moved, **with_axis(window, to), **rest), to
+
+    return batch
+
+
+def _pooling(name: str, impl: Any, jvp: Any, monoid: str, transpose: Any = NOT_LINEAR) -> Op:
+    return Op(
+        name=name,
+        kind=WINDOW,
+        type=_type(name, NUMERIC),
+        impl=impl,
+        jvp=jvp,
+        transpose=transpose,
+        batch=Word(_batch),
+        shard=by_kind,
+        hlo=_hlo(monoid),
+        kernel=library,
+    )
+
+
+# The sum is linear; its transpose sums windows of the cotangent, reversed.
+
+
+def _sum_jvp(primals: Arrays, tangents: Arrays, **window: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    return reduce_window_sum(x, **window), reduce_window_sum(t, **window)
+
+
+def _sum_transpose(
+    ct: Any,
+    x: Any,
+    *,
+    window_dimensions: Ints,
+    window_strides: Ints,
+    padding: Pairs,
+    base_dilation: Ints,
+    window_dilation: Ints,
+) -> Any:
+    outs, shape = aval_of(ct).shape, x.shape
+    if 0 in outs or 0 in shape:
+        return (zeros_like_aval(x.aval.strong()),)
+    edges = [
+        adjoint_edges(n, m, window, stride, lo, spread, dilate)
+        for n, m, window, stride, (lo, _), spread, dilate in zip(
+            shape, outs, window_dimensions, window_strides, padding, base_dilation,
+            window_dilation, strict=True,
+        )
+    ]  # fmt: skip
+    ones = (1,) * len(shape)
+    # `pad` crops where edges are negative, which windows of XLA may not.
+    config = tuple([(lo, hi, s - 1) for (lo, hi), s in zip(edges, window_strides, strict=True)])
+    spread_ct = pad(ct, literal(0, aval_of(ct).dtype, False), padding_config=config)
+    out = reduce_window_sum(
+        spread_ct,
+        window_dimensions=window_dimensions,
+        window_strides=base_dilation,
+        padding=((0, 0),) * len(shape),
+        base_dilation=ones,
+        window_dilation=window_dilation,
+    )
+    return (out,)
+
+
+def _zero(dtype: Any) -> Any:
+    return np.zeros((), dtype)[()]
+
+
+reduce_window_sum = _pooling(
+    "reduce_window_sum", _impl(np.add, _zero), _sum_jvp, "add", _sum_transpose
+)
+
+
+# Extrema.
+
+
+def _extremum_jvp(select: str) -> Any:
+    def of(op: Op) -> Any:
+        def jvp(primals: Arrays, tangents: Arrays, **window: Any) -> Any:
+            (x,), (t,) = primals, tangents
+            return op(x, **window), select_and_gather_add(t, x, select=select, **window)
+
+        return jvp
+
+    return Word(of)
+
+
+reduce_window_max = _pooling(
+    "reduce_window_max", _impl(np.maximum, lowest), _extremum_jvp("ge"), "maximum"
+)
+reduce_window_min = _pooling(
+    "reduce_window_min", _impl(np.minimum, highest), _extremum_jvp("le"), "minimum"
+)
+
+
+# select_and_gather_add <-> select_and_scatter_add. `select` is 'ge' or 'le': of two elements the
+# first stays when it compares so with the second.
+
+_ORDERED = (np.integer, np.floating)
+
+def _chosen(x: Any, select: str, window: dict[str, Any]) -> tuple[Any, tuple[int, ...]]:
+    """(flat positions in padded x of the chosen elements, shape of padded x)."""
+    sizes = counts(x.shape, **window)
+    worst = lowest(x.dtype) if select == "ge" else highest(x.dtype)
+    x = spread_and_padded(x, worst, window["padding"], window["base_dilation"])
+    if dtypes.is_narrow_float(x.dtype):
+        x = x.astype(np.float32)
+    shape, dilation = window["window_dimensions"], window["window_dilation"]
+    view = window_view(
+        np.ascontiguousarray(x), sizes, shape, window["window_strides"], dilation, 0
+    ).reshape((*sizes, math.prod(shape)))
+    inside = np.unravel_index(
+        np.argmax(view, -1) if select == "ge" else np.argmin(view, -1), shape
+    )
+    grid = np.indices(sizes, sparse=True)
+    places = [
+        g * s + k * d
+        for g, s, k, d in zip(grid, window["window_strides"], inside, dilation, strict=True)
+    ]
+    return np.ravel_multi_index(tuple(places), x.shape), x.shape
+
+
+def _gather_type(t: Aval, x: Aval, *, select: str, **window: Any) -> Aval:
+    sizes = _checked("select_and_gather_add", x, _ORDERED, window)
+    if t.shape != x.shape or t.dtype != x.dtype:
+        raise TypeError(
+            f"[select_and_gather_add] expected tangents like the operand, got {t.short()} for "
+            f"{x.short()}."
+        )
+    return Aval(sizes, t.dtype)
+
+
+def _gather_impl(t: Any, x: Any, *, select: str, **window: Any) -> Any:
+    sizes = counts(x.shape, **window)
+    if 0 in sizes or 0 in x.shape:
+        return np.zeros(sizes, t.dtype)
+    at, _ = _chosen(x, select, window)
+    return spread_and_padded(t, 0, window["padding"], window["base_dilation"]).reshape(-1)[at]
+
+
+def _gather_jvp(primals: Arrays, tangents: Arrays, **params: Any) -> Any:
+    (t, x), (dt, _) = primals, tangents
+    # Which element is chosen does not change, almost everywhere.
+    out = select_and_gather_add(t, x, **params)
+    return out, (ZERO if dt is ZERO else select_and_gather_add(dt, x, **params))
+
+
+def _gather_transpose(ct: Any, t: Any, x: Any, **params: Any) -> Any:
+    return select_and_scatter_add(ct, x, **params), None
+
+
+def _hlo_pick(select: str) -> Any:
+    """The region that keeps one of two (value, companion) pairs."""
+
+    def body(b: Any, x: Any, t: Any, y: Any, u: Any) -> Any:
+        keep = b.compare(x, y, select.upper())
+        return [b.select(keep, x, y), b.select(keep, t, u)]
+
+    return body
+
+
+def _gather_hlo(b: Any, t: Any, x: Any, *, select: str, **window: Any) -> Any:
+    (out,) = b.outs
+    if 0 in out.shape or 0 in x.shape:
+        return b.full(out.shape, 0, out.dtype)
+    worst = lowest(x.dtype) if select == "ge" else highest(x.dtype)
+    inits = [b.constant(worst, x.dtype), b.constant(0, t.dtype)]
+    return b.reduce_window_with([x, t], inits, _hlo_pick(select), **hlo_window(window))[1]
+
+
+select_and_gather_add = Op(
+    name="select_and_gather_add",
+    kind=WINDOW,
+    type=_gather_type,
+    impl=_gather_impl,
+    jvp=_gather_jvp,
+    transpose=_gather_transpose,
+    batch=Word(_batch),
+    shard=by_kind,
+    hlo=_gather_hlo,
+    kernel=library,
+)
+
+
+def _scatter_type(source: Aval, x: Aval, *, select: str, **window: Any) -> Aval:
+    sizes = _checked("select_and_scatter_add", x, _ORDERED, window)
+    if source.shape != sizes or source.dtype != x.dtype:
+        raise TypeError(
+            f"[select_and_scatter_add] expected one source per window, {sizes} of "
+            f"{x.dtype.name}, got {source.short()}."
+        )
+    return Aval(x.shape, source.dtype)
+
+
+def _scatter_impl(source: Any, x: Any, *, select: str, **window: Any) -> Any:
+    if not source.size or not x.size:
+        return np.zeros(x.shape, source.dtype)
+    at, shape = _chosen(x, select, window)
+    total, weights = math.prod(shape), source.reshape(-1)
+    if source.dtype.kind == "c":
+        sums = np.bincount(at.reshape(-1), weights.real, total) + 1j * np.bincount(
+            at.reshape(-1), weights.imag, total
+        )
+    else:
+        sums = np.bincount(at.reshape(-1), weights.astype(np.float64), total)
+    padded = sums.reshape(shape)
+    inside = []
+    for n, (lo, _), step in zip(x.shape, window["padding"], window["base_dilation"], strict=True):
+        inside.append((n, lo, step))
+    return _unpadded(padded, inside).astype(source.dtype)
+
+
+def _unpadded(padded: Any, inside: Sequence[tuple[int, int, int]]) -> Any:
+    """The elements of a padded and spread array; zeros for those that padding cropped."""
+    out = np.zeros([n for n, _, _ in inside], padded.dtype)
+    source, target = [], []
+    for size, (n, lo, step) in zip(padded.shape, inside, strict=True):
+        first = -(lo // step) if lo < 0 else 0
+        last = min(n, (size - 1 - lo) // step + 1)
+        target.append(slice(first, max(first, last)))
+        start = lo + first * step
+        source.append(slice(start, start + max(0, last - first) * step, step))
+    if all(s.stop > s.start for s in target):
+        out[tuple(target)] = padded[tuple(source)]
+    return out
+
+
+def _scatter_jvp(primals: Arrays, tangents: Arrays, **params: Any) -> Any:
+    (source, x), (t, _) = primals, tangents
+    out = select_and_scatter_add(source, x, **params)
+    return out, (ZERO if t is ZERO else select_and_scatter_add(t, x, **params))
+
+
+def _scatter_transpose(ct: Any, source: Any, x: Any, **params: Any) -> Any:
+    return select_and_gather_add(ct, x, **params), None
+
+
+def _scatter_hlo(b: Any, source: Any, x: Any, *, select: str, **window: Any) -> Any:
+    if 0 in source.shape or 0 in x.shape:
+        return b.full(x.shape, 0, source.dtype)
+    edges, spread = window["padding"], window["base_dilation"]
+    plain = all(d == 1 for d in (*window["window_dilation"], *spread))
+    if plain and all(lo >= 0 and hi >= 0 for lo, hi in edges) and x.dtype.kind != "c":
+        return b.select_and_scatter(
+            x,
+            source,
+            b.constant(0, source.dtype),
+            direction=select.upper(),
+            window=window["window_dimensions"],
+            strides=window["window_strides"],
+            padding=edges,
+        )
+    return _scatter_by_index(b, source, x, select, window)
+
+
+def _scatter_by_index(b: Any, source: Any, x: Any, select: str, window: dict[str, Any]) -> Any:
+    """For dilated windows, which XLA's select_and_scatter does not know: find, then scatter."""
+    total = math.prod(x.shape)
+    index = b.reshape(b.iota((total,), np.dtype(np.int32), 0), x.shape)
+    worst = lowest(x.dtype) if select == "ge" else highest(x.dtype)
+    # A window of padding alone chooses `total`, which is out of bounds and dropped.
+    inits = [b.constant(worst, x.dtype), b.constant(total, np.dtype(np.int32))]
+    at = b.reduce_window_with([x, index], inits, _hlo_pick(select), **hlo_window(window))[1]
+    count = math.prod(source.shape)
+    out = b.scatter(
+        [b.full((total,), 0, source.dtype)],
+        b.reshape(at, (count, 1)),
+        [b.reshape(source, (count,))],
+        "add",
+        update_window_dims=(),
+        inserted_window_dims=(0,),
+        scatter_dims_to_operand_dims=(0,),
+    )[0]
+    return b.reshape(out, x.shape)
+
+
+select_and_scatter_add = Op(
+    name="select_and_scatter_add",
+    kind=WINDOW,
+    type=_scatter_type,
+    impl=_scatter_impl,
+    jvp=_scatter_jvp,
+    transpose=_scatter_transpose,
+    batch=Word(_batch),
+    shard=by_kind,
+    hlo=_scatter_hlo,
+    kernel=library,
+)

@@ -1,0 +1,60 @@
+"""The public window functions against figures recorded from JAX."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import primal
+from primal import lax
+from primal.ops import elementwise
+from tests.lax.window_cases import cases, summary
+
+RECORDED = json.loads(Path(__file__).parents[1].joinpath("data", "windows.json").read_text())
+OURS = SimpleNamespace(
+    numpy=primal.numpy, lax=SimpleNamespace(**{**vars(elementwise), **vars(lax)})
+)
+CASES = dict(cases(OURS))
+
+
+def test_the_recording_is_of_these_cases() -> None:
+    assert list(CASES) == list(RECORDED)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_as_recorded(name: str) -> None:
+    got, want = summary(CASES[name]), RECORDED[name]
+    if isinstance(want, str) or isinstance(got, str):
+        assert got == want
+        return
+    assert got[:2] == want[:2]
+    np.testing.assert_allclose(got[2], want[2], rtol=1e-4, atol=1e-3)
+
+
+def test_the_transposed_kernel_transposes() -> None:
+    # conv_transpose with transpose_kernel is the vjp of a convolution.
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((1, 6, 2)).astype(np.float32)
+    w = rng.standard_normal((3, 2, 4)).astype(np.float32)
+    numbers = ("NHC", "HIO", "NHC")
+
+    def forward(x: object) -> object:
+        return lax.conv_general_dilated(x, w, (2,), "SAME", dimension_numbers=numbers)
+
+    y, pull = primal.vjp(forward, primal.numpy.asarray(x))
+    ct = rng.standard_normal(y.shape).astype(np.float32)
+    (want,) = pull(primal.numpy.asarray(ct))
+    got = lax.conv_transpose(
+        ct, w, (2,), "SAME", dimension_numbers=numbers, transpose_kernel=True
+    )
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+def test_negative_axes_count_from_the_end() -> None:
+    x = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(lax.cumsum(x, -1), np.cumsum(x, -1))
+    np.testing.assert_array_equal(lax.reduce_max(x, (-1,)), x.max(-1))
