@@ -223,9 +223,12 @@ def _sign_impl(x: Any) -> Any:
         return np.where(x == 0, x, np.sign(x))
     if kind != "c":
         return _sign_exact(x)
+    # By parts: NumPy's complex division would make inf/|z| of a finite part NaN.
     size = np.abs(x)
-    unit = x / np.where(size == 0, np.ones((), size.dtype), size)
-    return np.where(size == 0, np.zeros((), x.dtype), unit)
+    size = np.where(size == 0, np.ones((), size.dtype), size)
+    out = np.empty(x.shape, x.dtype)
+    out.real, out.imag = x.real / size, x.imag / size
+    return out
 
 
 _sign_exact = keeps_dtype(np.sign)

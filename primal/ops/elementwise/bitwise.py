@@ -82,12 +82,21 @@ def _length(x: Any) -> Any:
     return np.frexp(x.astype(np.float64))[1]
 
 
+def _population_hlo(b: Any, x: Any) -> Any:
+    bits = bits_of(x.dtype)
+    if bits >= 8:
+        return b.popcnt(x)
+    # XLA counts the sign bits that it extends narrow integers by.
+    wide = b.and_(b.convert(x, np.uint8), b.full(x.shape, 2**bits - 1, np.uint8))
+    return b.convert(b.popcnt(wide), x.dtype)
+
+
 population_count = unary(
     "population_count",
     INTEGERS,
     lambda x: np.bitwise_count(unsigned_view(x)).astype(x.dtype),
     zero_derivative,
-    "popcnt",
+    _population_hlo,
     kernel=library,
 )
 clz = unary(

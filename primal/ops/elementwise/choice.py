@@ -170,10 +170,25 @@ def _extremum_jvp(op: Op) -> Any:
     ).of(op)
 
 
+def _extremum_hlo(name: str, direction: str) -> Any:
+    def hlo(b: Any, x: Any, y: Any) -> Any:
+        if x.dtype.kind != "c":
+            return b.binary(name, x, y)
+        # Complex numbers by real, then imaginary part, as NumPy orders them; NaN in either wins.
+        x, y = b.broadcast_to(x, b.outs[0].shape), b.broadcast_to(y, b.outs[0].shape)
+        (xr, xi), (yr, yi) = (b.real(x), b.imag(x)), (b.real(y), b.imag(y))
+        tied = b.and_(b.compare(xr, yr, "EQ"), b.compare(xi, yi, direction + "E"))
+        first = b.or_(b.compare(xr, yr, direction + "T"), tied)
+        first = b.and_(first, b.compare(y, y, "EQ"))
+        return b.select(b.or_(first, b.compare(x, x, "NE")), x, y)
+
+    return hlo
+
+
 EXTREMA = (*ORDERED, np.complexfloating)
 max = binary(
-    "max", EXTREMA, keeps_dtype2(np.maximum), Word(_extremum_jvp), "maximum"
+    "max", EXTREMA, keeps_dtype2(np.maximum), Word(_extremum_jvp), _extremum_hlo("maximum", "G")
 )
 min = binary(
-    "min", EXTREMA, keeps_dtype2(np.minimum), Word(_extremum_jvp), "minimum"
+    "min", EXTREMA, keeps_dtype2(np.minimum), Word(_extremum_jvp), _extremum_hlo("minimum", "L")
 )

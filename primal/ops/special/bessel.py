@@ -1,0 +1,93 @@
+"""Modified Bessel functions of the first kind, scaled: i0e(x) = e^-|x|·I₀(x), i1e likewise."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from primal.base.dtypes import finfo
+from primal.ir.op import library
+from primal.ir.trace import aval_of, literal
+from primal.ops.elementwise import abs, add, gt, integer_pow, mul, select_n, sign, sub
+from primal.ops.elementwise.make import unary
+from primal.ops.special.terms import by_scipy, hlo_formula, scipy_special
+from primal.ops.types import FLOATING
+from primal.ops.words import each_out
+
+# i0e for engines: Chebyshev series in |x|/4 - 1 up to 8, and beyond, for √x·i0e, in 16/|x| - 1.
+
+
+@functools.cache
+def _series(dtype: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Both series' coefficients to the precision of a dtype, from SciPy's values at Chebyshev
+    nodes; computed once, and only by who compiles the function."""
+    nodes = np.cos(np.pi * (np.arange(128) + 0.5) / 128)
+    i0e = scipy_special().i0e
+    far = 16 / (nodes + 1)
+    limit = float(np.finfo(dtype).eps) / 8
+    found = []
+    for values in (i0e(4 * (nodes + 1)), i0e(far) * np.sqrt(far)):
+        transform = np.cos(np.pi * np.outer(np.arange(40), np.arange(128) + 0.5) / 128)
+        c = transform @ values * (2 / 128)
+        c[0] /= 2
+        found.append(tuple(float(v) for v in c[: int(np.flatnonzero(np.abs(c) > limit)[-1]) + 1]))
+    return found[0], found[1]
+
+
+def _clenshaw(c: tuple[float, ...], t: Any) -> Any:
+    twice = t + t
+    after, last = t * 0.0, t * 0.0
+    for v in c[:0:-1]:
+        after, last = twice * after - last + v, after
+    return t * after - last + c[0]
+
+
+def _i0e(xp: Any, x: Any) -> Any:
+    near, far = _series(xp.dtype)
+    size = xp.abs(x)
+    inside = xp.where(size > 8.0, 8.0, size)
+    outside = xp.where(size > 8.0, size, 8.0)
+    out = xp.where(
+        size > 8.0,
+        _clenshaw(far, 16.0 / outside - 1.0) / xp.sqrt(outside),
+        _clenshaw(near, inside * 0.25 - 1.0),
+    )
+    return xp.where(xp.isnan(x), x, out)
+
+
+def _i0e_slope(t: Any, out: Any, x: Any) -> Any:
+    return mul(t, sub(bessel_i1e(x), mul(sign(x), out)))
+
+
+bessel_i0e = unary(
+    "bessel_i0e",
+    FLOATING,
+    by_scipy("i0e"),
+    each_out(_i0e_slope),
+    hlo_formula(_i0e),
+    kernel=library,
+)
+
+
+def _i1e_slope(t: Any, out: Any, x: Any) -> Any:
+    # I₁' = I₀ - I₁/x, whose quotient tends to 1/2 at 0.
+    dtype = aval_of(x).dtype
+    tiny = literal(float(finfo(dtype).eps), dtype)
+    apart = gt(abs(x), tiny)
+    safe = select_n(apart, tiny, x)
+    slope = sub(
+        bessel_i0e(safe), mul(out, add(sign(safe), integer_pow(safe, y=-1)))
+    )
+    return mul(t, select_n(apart, literal(0.5, dtype), slope))
+
+
+bessel_i1e = unary(
+    "bessel_i1e",
+    FLOATING,
+    by_scipy("i1e"),
+    each_out(_i1e_slope),
+    "bessel_i1e",
+    kernel=library,
+)

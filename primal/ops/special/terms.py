@@ -1,0 +1,246 @@
+"""Formulas written once, for NumPy arrays and for values of a StableHLO program.
+
+A formula takes `xp`, which offers `where exp log log1p sqrt abs isnan lgamma digamma loop` and the
+machine precision `eps`, and operands with Python's operators: NumPy arrays have them, `Term` gives
+them to the builder's values.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.base.dtypes import is_narrow_float
+
+Formula = Callable[..., Any]
+Step = Callable[..., tuple[Any, Sequence[Any]]]
+
+
+@functools.cache
+def scipy_special() -> Any:
+    """SciPy's special functions; loading them takes 0.2 s, so only who calls one waits."""
+    import scipy.special
+
+    return scipy.special
+
+
+def by_scipy(name: str) -> Formula:
+    """An `impl` that is SciPy's function of that name, 16-bit floats computed in float32."""
+
+    def impl(*xs: Any) -> Any:
+        dtype = xs[0].dtype
+        fun = getattr(scipy_special(), name)
+        if is_narrow_float(dtype):
+            return fun(*[x.astype(np.float32) for x in xs]).astype(dtype)
+        out = fun(*xs)
+        return out if out.dtype is dtype else out.astype(dtype)
+
+    return impl
+
+
+def by_formula(formula: Formula) -> Formula:
+    """An `impl` that is a formula on NumPy arrays, computed in float64."""
+
+    def impl(*xs: Any) -> Any:
+        dtype = xs[0].dtype
+        wide = np.broadcast_arrays(*[np.asarray(x, np.float64) for x in xs])
+        return formula(NumpyTerms, *wide).astype(dtype)
+
+    return impl
+
+
+def hlo_formula(formula: Formula) -> Formula:
+    """An `hlo` rule that is a formula, 16-bit floats computed in float32."""
+
+    def hlo(b: Any, *xs: Any) -> Any:
+        aval = b.outs[0]
+        dtype = np.dtype(np.float32) if is_narrow_float(aval.dtype) else aval.dtype
+        terms = [Term(b, b.convert(b.broadcast_to(x, aval.shape), dtype)) for x in xs]
+        return b.convert(formula(HloTerms(b, dtype, aval.shape), *terms).value, aval.dtype)
+
+    return hlo
+
+
+class NumpyTerms:
+    """The vocabulary of formulas on NumPy arrays of float64."""
+
+    eps = float(np.finfo(np.float64).eps)
+    where = staticmethod(np.where)
+    exp = staticmethod(np.exp)
+    log = staticmethod(np.log)
+    log1p = staticmethod(np.log1p)
+    sqrt = staticmethod(np.sqrt)
+    abs = staticmethod(np.abs)
+    isnan = staticmethod(np.isnan)
+
+    @staticmethod
+    def lgamma(x: Any) -> Any:
+        """log |Γ(x)|."""
+        return scipy_special().gammaln(x)
+
+    @staticmethod
+    def digamma(x: Any) -> Any:
+        """The derivative of log Γ."""
+        return scipy_special().psi(x)
+
+    @staticmethod
+    def loop(step: Step, active: Any, state: Sequence[Any], limit: int) -> list[Any]:
+        """Repeat `active, state = step(i, *state)` for each element while it is active.
+
+        i counts 1, 2, …; elements that have become inactive keep their state.
+        """
+        kept = list(state)
+        i = 0
+        while i < limit and np.any(active):
+            i += 1
+            more, new = step(float(i), *kept)
+            kept = [np.where(active, n, o) for n, o in zip(new, kept, strict=True)]
+            active = active & more
+        return kept
+
+
+class Term:
+    """A value of a StableHLO program under Python's operators."""
+
+    __slots__ = ("b", "value")
+
+    def __init__(self, b: Any, value: Any) -> None:
+        self.b = b
+        self.value = value
+
+    def of(self, other: Any) -> Any:
+        """The value of an operand; Python scalars take this term's dtype and shape."""
+        return other.value if isinstance(other, Term) else self.b.full_like(self.value, other)
+
+    def __add__(self, other: Any) -> Term:
+        return Term(self.b, self.b.add(self.value, self.of(other)))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Term:
+        return Term(self.b, self.b.subtract(self.value, self.of(other)))
+
+    def __rsub__(self, other: Any) -> Term:
+        return Term(self.b, self.b.subtract(self.of(other), self.value))
+
+    def __mul__(self, other: Any) -> Term:
+        return Term(self.b, self.b.multiply(self.value, self.of(other)))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Term:
+        return Term(self.b, self.b.divide(self.value, self.of(other)))
+
+    def __rtruediv__(self, other: Any) -> Term:
+        return Term(self.b, self.b.divide(self.of(other), self.value))
+
+    def __neg__(self) -> Term:
+        return Term(self.b, self.b.negate(self.value))
+
+    def compare(self, other: Any, direction: str) -> Term:
+        """The comparison as a term of bool."""
+        return Term(self.b, self.b.compare(self.value, self.of(other), direction))
+
+    def __lt__(self, other: Any) -> Term:
+        return self.compare(other, "LT")
+
+    def __le__(self, other: Any) -> Term:
+        return self.compare(other, "LE")
+
+    def __gt__(self, other: Any) -> Term:
+        return self.compare(other, "GT")
+
+    def __ge__(self, other: Any) -> Term:
+        return self.compare(other, "GE")
+
+    def __eq__(self, other: Any) -> Term:  # type: ignore[override]
+        return self.compare(other, "EQ")
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __and__(self, other: Term) -> Term:
+        return Term(self.b, self.b.and_(self.value, other.value))
+
+    def __or__(self, other: Term) -> Term:
+        return Term(self.b, self.b.or_(self.value, other.value))
+
+    def __invert__(self) -> Term:
+        return Term(self.b, self.b.not_(self.value))
+
+
+class HloTerms:
+    """The vocabulary of formulas on terms of one dtype and shape."""
+
+    def __init__(self, b: Any, dtype: Any, shape: tuple[int, ...]) -> None:
+        self.b = b
+        self.shape = shape
+        self.dtype = dtype
+        self.eps = float(np.finfo(dtype).eps)
+
+    def where(self, mask: Term, x: Any, y: Any) -> Term:
+        """x where the mask holds, else y."""
+        pair = [v if isinstance(v, Term) else self.full(v) for v in (x, y)]
+        return Term(self.b, self.b.select(mask.value, pair[0].value, pair[1].value))
+
+    def full(self, value: float) -> Term:
+        """A constant of the formula's dtype and shape."""
+        return Term(self.b, self.b.full(self.shape, value, self.dtype))
+
+    def exp(self, x: Term) -> Term:
+        """e^x."""
+        return Term(self.b, self.b.exponential(x.value))
+
+    def log(self, x: Term) -> Term:
+        """The natural logarithm."""
+        return Term(self.b, self.b.log(x.value))
+
+    def log1p(self, x: Term) -> Term:
+        """log(1 + x)."""
+        return Term(self.b, self.b.log_plus_one(x.value))
+
+    def sqrt(self, x: Term) -> Term:
+        """The square root."""
+        return Term(self.b, self.b.sqrt(x.value))
+
+    def abs(self, x: Term) -> Term:
+        """The absolute value."""
+        return Term(self.b, self.b.abs(x.value))
+
+    def isnan(self, x: Term) -> Term:
+        """Whether x is NaN."""
+        return x.compare(x, "NE")
+
+    def lgamma(self, x: Term) -> Term:
+        """log |Γ(x)|."""
+        return Term(self.b, self.b.lgamma(x.value))
+
+    def digamma(self, x: Term) -> Term:
+        """The derivative of log Γ."""
+        return Term(self.b, self.b.digamma(x.value))
+
+    def loop(self, step: Step, active: Term, state: Sequence[Any], limit: int) -> list[Term]:
+        """As that of NumPy: `active, state = step(i, *state)` while any element is active."""
+        b = self.b
+        kept = [s if isinstance(s, Term) else self.full(s) for s in state]
+        zero = b.full((), 0, self.dtype)
+        dims = tuple(range(len(self.shape)))
+
+        def going(b: Any, i: Any, active: Any, *state: Any) -> Any:
+            some = b.reduce("or", active, dims) if dims else active
+            return b.and_(b.compare(i, b.full((), limit, self.dtype), "LT"), some)
+
+        def body(b: Any, i: Any, active: Any, *state: Any) -> list[Any]:
+            i = b.add(i, b.full((), 1, self.dtype))
+            count = Term(b, b.broadcast_to(i, self.shape))
+            more, new = step(count, *[Term(b, s) for s in state])
+            kept = [
+                b.select(active, (n if isinstance(n, Term) else self.full(n)).value, o)
+                for n, o in zip(new, state, strict=True)
+            ]
+            return [i, b.and_(active, more.value), *kept]
+
+        out = b.while_(going, body, [zero, active.value, *[k.value for k in kept]])
+        return [Term(b, v) for v in out[2:]]
