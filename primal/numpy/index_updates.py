@@ -12,9 +12,10 @@ from primal.base import dtypes, source
 from primal.base.config import settings
 from primal.ir.evaluate import quietly
 from primal.ir.state import state
-from primal.ir.trace import PYTHON_SCALARS, Literal, Tracer, aval_of
+from primal.ir.trace import PYTHON_SCALARS, Literal, Tracer, aval_of, literal
 from primal.numpy.creation import asarray
 from primal.numpy.index_forms import (
+    BOOL,
     INT32,
     INT64,
     NEW,
@@ -27,7 +28,7 @@ from primal.numpy.index_forms import (
 )
 from primal.numpy.indexing import BASIC, Hints, component, grow, numpy_index, read
 from primal.numpy.promotion import convert, operand, scalar_literal, to_shape
-from primal.ops.choose import convert_element_type
+from primal.ops.choose import convert_element_type, select_n
 from primal.ops.elementwise import add, mul
 from primal.ops.index.dynamic import dynamic_update_slice
 from primal.ops.index.numbers import CLIP, PROMISE_IN_BOUNDS, ScatterDimensionNumbers
@@ -112,15 +113,14 @@ def update_numpy(x: Any, index: Any, values: Any, ufunc: Any) -> ArrayImpl | Non
 # The general path.
 
 
-def cast_values(x: Any, values: Any, name: str) -> Any:
-    """Values as an operand of x's dtype; FutureWarning where x's dtype cannot represent them."""
+def _operand_of(x: Any, values: Any, name: str) -> tuple[Any, Any]:
+    """(values as an operand, the common dtype of both); FutureWarning where that is not x's."""
     if isinstance(values, list | tuple) or values is None or isinstance(values, str):
         values = asarray(values)
     v = operand(f"at[].{name}", values)
-    aval = aval_of(x)
-    dtype, have = aval.dtype, v.aval
+    dtype, have = aval_of(x).dtype, v.aval
     if have.dtype == dtype:
-        return convert(v, dtype, aval.weak_type)
+        return v, dtype
     if any(isinstance(d, dtypes.KeyType) for d in (dtype, have.dtype)):
         raise TypeError(
             f"[at.{name}] expected values of dtype {dtype.name}, got {have.dtype.name}: keys and "
@@ -136,10 +136,23 @@ def cast_values(x: Any, values: Any, name: str) -> Any:
             FutureWarning,
             stacklevel=source.user_stacklevel(),
         )
-        return convert_element_type(v, new_dtype=dtype, weak_type=aval.weak_type)
-    if type(values) in PYTHON_SCALARS:
-        return scalar_literal(values, dtype, aval.weak_type)
-    return convert(v, dtype, aval.weak_type)
+    elif type(values) in PYTHON_SCALARS:
+        # From the Python value, not from its default dtype: 0.1 in float64, say.
+        v = scalar_literal(values, dtype, True)
+    return v, common
+
+
+def _converted(v: Any, dtype: Any, weak: bool) -> Any:
+    if type(v) is Literal and v.aval.dtype != dtype and not dtypes.issubdtype(dtype, np.inexact):
+        # Floats saturate, as arrays do; a Literal would follow NumPy.
+        return convert_element_type(v, new_dtype=dtype, weak_type=weak)
+    return convert(v, dtype, weak)
+
+
+def cast_values(x: Any, values: Any, name: str) -> Any:
+    """Values as an operand of x's dtype; FutureWarning where x's dtype cannot represent them."""
+    aval = aval_of(x)
+    return _converted(_operand_of(x, values, name)[0], aval.dtype, aval.weak_type)
 
 
 def _check_fits(name: str, have: tuple[int, ...], target: tuple[int, ...]) -> None:
@@ -160,12 +173,20 @@ def _check_fits(name: str, have: tuple[int, ...], target: tuple[int, ...]) -> No
 def update(x: Any, index: Any, values: Any, op: Any, name: str, hints: Hints) -> Any:
     """x with the values combined in at the index, by a scatter op or a slice update."""
     form = parse(index, x.aval.shape)
-    v = cast_values(x, values, name)
+    v, common = _operand_of(x, values, name)
     shape = form.result_shape()
     _check_fits(name, v.aval.shape, shape)
     if 0 in shape or 0 in form.shape:
         return x
-    return write(x, form, v, op, hints)
+    dtype, weak = x.aval.dtype, x.aval.weak_type
+    if common == dtype or op is scatter:
+        return write(x, form, _converted(v, dtype, weak), op, hints)
+    # Combined in the common dtype: 1 - 0.5 is 0 in an array of ints, and not 1.
+    wide = write(convert(x, common), form, _converted(v, common, False), op, hints)
+    # Elsewhere x stays exact, which a trip through the common dtype might not leave it.
+    there = full_like_aval(x.aval.with_dtype(BOOL), False)
+    there = write(there, form, literal(True, BOOL, False), scatter, hints)
+    return select_n(there, x, convert_element_type(wide, new_dtype=dtype, weak_type=weak))
 
 
 def write(x: Any, form: Form, v: Any, op: Any, hints: Hints) -> Any:

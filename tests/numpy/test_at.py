@@ -344,10 +344,27 @@ def test_values_that_do_not_broadcast(shape, run):
 
 def test_booleans_have_no_sum():
     x = as_array(np.zeros(3, bool))
-    for name in ("add", "multiply", "subtract"):
+    for name in ("add", "multiply", "subtract", "power", "divide"):
         with pytest.raises(TypeError):
             getattr(At(x)[0], name)(True)
     assert np.asarray(At(x)[0].max(True)).tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("run", [lambda f: f, jit], ids=["eager", "jit"])
+def test_unsafe_values_are_combined_in_the_common_dtype(run):
+    big = 2**24 + 1
+    x = as_array(np.array([1, 2, big]))
+    for name, value, want in [
+        ("subtract", 0.5, 0), ("multiply", 2.5, 2), ("add", 1.5, 2), ("min", 0.5, 0),
+        ("max", 1.5, 1),
+    ]:  # fmt: skip
+        for index in (0, np.array([0, 9])):
+            with pytest.warns(FutureWarning):
+                got = run(lambda a, n=name, v=value, i=index: getattr(At(a)[i], n)(v))(x)
+            # The others are not touched: big is no float32.
+            assert got.dtype == x.dtype and np.asarray(got).tolist() == [want, 2, big]
+    with pytest.warns(FutureWarning):
+        assert At(as_array(np.ones(2, bool)))[0].subtract(1).dtype == bool
 
 
 def test_keywords_and_shardings():
