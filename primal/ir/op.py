@@ -164,9 +164,10 @@ class Op:
         """The type rule, remembered per (avals, params).
 
         Programs among the parameters are new objects for every trace of a user's function: a
-        table keyed by them would only grow, and it would keep them alive.
+        table keyed by them would only grow, and it would keep them alive. Those of collectives
+        depend on the sizes of the axes that are ambient.
         """
-        if self.higher is not None:
+        if self.higher is not None or self.kind.collective:
             return self.type(*avals, **params)
         key = (avals, *params.items()) if params else avals
         found = self.types.get(key)

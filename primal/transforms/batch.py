@@ -71,6 +71,9 @@ class BatchTrace(Trace):
         parent: Any = self.parent
         if not batched and (op.effects is None or self.effect not in op.effects(params)):
             return parent.process(op, vals, params)
+        if op.kind.collective:
+            # Their rules for this axis are other ops, which do not know what users may ask of them.
+            op.type(*[aval_of(a) for a in args], **params)
         for v in vals:
             if type(v) in PYTHON_SCALARS:
                 vals = adopt_scalars(op, tuple(args))

@@ -12,7 +12,33 @@ for package in (primal.ops, primal.control):
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         importlib.import_module(module.name)
 
-from tests.cases import elementwise  # noqa: E402
+from tests.cases import (  # noqa: E402
+    bits,
+    collective,
+    contract,
+    control,
+    elementwise,
+    index,
+    linalg,
+    reduce,
+    shape,
+    special,
+    spread,
+    window,
+)
 
-ROOMS = (elementwise,)
+ROOMS = (
+    elementwise,
+    special,
+    spread,
+    shape,
+    contract,
+    reduce,
+    index,
+    window,
+    linalg,
+    bits,
+    collective,
+    control,
+)
 CASES: list[Case] = [row for room in ROOMS for row in room.ROWS]

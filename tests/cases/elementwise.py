@@ -154,8 +154,16 @@ ROWS = [
     unary("square", NUMBERS, refuses=BOOL, ulps=2, near=4.0, cause="fused multiply-add"),
     unary("sign", (*FLOATS, *INTEGERS), refuses=BOOL),
     # Its derivative is zero by definition here, as in JAX, though x/|x| turns with x.
-    unary("sign", COMPLEX, name="complex", order=1, tol=np.inf, ulps=4, cause="square roots",
-          special=False),
+    unary(
+        "sign",
+        COMPLEX,
+        name="complex",
+        order=1,
+        tol=np.inf,
+        ulps=4,
+        cause="square roots",
+        special=False,
+    ),
     *[binary(op, (*INTEGERS, BOOL, I4), refuses=F32) for op in ("and", "or", "xor")],
     unary("not", (*INTEGERS, BOOL, U4), -9, 9, refuses=F32),
     *[
@@ -319,7 +327,9 @@ ROWS = [
             dtypes=(a,),
             order=1,
             tol=np.inf,
-            errors=() if a != F32 or b != I32 else (
+            errors=()
+            if a != F32 or b != I32
+            else (
                 Wrong((X(),), TypeError, "integer or floating", dtype=C64),
                 Wrong((X((3,)),), ValueError, "last dimension", {"new_dtype": F64}),
             ),

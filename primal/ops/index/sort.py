@@ -121,9 +121,8 @@ def _counted(shape: tuple[int, ...], dimension: int) -> Any:
 
 
 def _sort_jvp(primals: Any, tangents: Any, *, dimension: int, **params: Any) -> Any:
-    if all(t is ZERO for t in tangents):
-        outs = sort(*primals, dimension=dimension, **params)
-        return outs, [ZERO] * len(outs)
+    if all(t is ZERO for t in tangents) or not aval_of(primals[0]).size:
+        return sort(*primals, dimension=dimension, **params), list(tangents)
     places = _counted(aval_of(primals[0]).shape, dimension)
     *outs, order = sort(*primals, places, dimension=dimension, **params)
     return outs, [

@@ -1,0 +1,205 @@
+"""Rows of the ops that carry programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primal.ir.avals import Aval
+from primal.ir.jaxpr import ClosedJaxpr
+from primal.ir.trace import ZERO
+from primal.ops.elementwise import add, cos, lt, mul, sin
+from primal.ops.spread import reduce_sum
+from primal.transforms.stage import stage
+from tests.cases.case import C64, F32, F64, I32, Case, Wrong, X
+
+NEAR: dict[str, Any] = {"ulps": 16, "near": 4.0, "cause": "fused multiply-add and sines"}
+DTYPES = (F32, F64)
+
+
+def program(f: Any, *shapes: Any, dtype: Any) -> ClosedJaxpr:
+    avals = [s if isinstance(s, Aval) else Aval(s, dtype) for s in shapes]
+    return stage(f, avals, "carried")
+
+
+SCALAR = Aval((), np.dtype(np.int32))
+
+
+def _jit(dtype: Any) -> dict[str, Any]:
+    def f(x: Any, y: Any) -> list[Any]:
+        return [mul(sin(x), y), reduce_sum(mul(x, x), axes=(0,)), y]
+
+    return {"jaxpr": program(f, (3,), (3,), dtype=dtype), "name": "f", "inline": False}
+
+
+def _cond(dtype: Any) -> dict[str, Any]:
+    def first(x: Any, y: Any) -> list[Any]:
+        return [mul(sin(x), y), x]
+
+    def second(x: Any, y: Any) -> list[Any]:
+        return [add(x, y), mul(y, y)]
+
+    def third(x: Any, y: Any) -> list[Any]:
+        return [y, y]
+
+    return {
+        "branches": tuple([program(f, (3,), (3,), dtype=dtype) for f in (first, second, third)])
+    }
+
+
+def _scan(reverse: bool = False, unroll: int = 1, length: int = 4) -> Any:
+    def params(dtype: Any) -> dict[str, Any]:
+        def body(w: Any, c: Any, x: Any) -> list[Any]:
+            new = add(mul(c, w), sin(x))
+            return [new, mul(new, c)]
+
+        return {
+            "jaxpr": program(body, (2,), (2,), (2,), dtype=dtype),
+            "length": length,
+            "num_consts": 1,
+            "num_carry": 1,
+            "reverse": reverse,
+            "unroll": unroll,
+        }
+
+    return params
+
+
+def _while(dtype: Any) -> dict[str, Any]:
+    def cond(limit: Any, i: Any, x: Any) -> list[Any]:
+        return [lt(i, limit)]
+
+    def body(w: Any, i: Any, x: Any) -> list[Any]:
+        return [add(i, 1), mul(w, sin(x))]
+
+    return {
+        "cond_jaxpr": program(cond, SCALAR, SCALAR, (2,), dtype=dtype),
+        "body_jaxpr": program(body, (2,), SCALAR, (2,), dtype=dtype),
+        "cond_nconsts": 1,
+        "body_nconsts": 1,
+    }
+
+
+def _custom_jvp(dtype: Any) -> dict[str, Any]:
+    def f(x: Any, y: Any) -> list[Any]:
+        return [mul(sin(x), y)]
+
+    def jvp(primals: Any, tangents: Any) -> Any:
+        (x, y), (t, u) = primals, tangents
+        total: Any = ZERO
+        for part in (
+            ZERO if t is ZERO else mul(mul(cos(x), y), t),
+            ZERO if u is ZERO else mul(sin(x), u),
+        ):
+            total = part if total is ZERO else total if part is ZERO else add(total, part)
+        return f(x, y), [total]
+
+    return {
+        "call": program(f, (3,), (3,), dtype=dtype),
+        "jvp": jvp,
+        "name": "f",
+        "num_consts": 0,
+        "symbolic_zeros": False,
+    }
+
+
+def _custom_vjp(dtype: Any) -> dict[str, Any]:
+    def f(x: Any, y: Any) -> list[Any]:
+        return [mul(sin(x), y)]
+
+    def fwd(primals: Any, active: Any) -> Any:
+        x, y = primals
+        return f(x, y), [x, y]
+
+    def bwd(residuals: Any, cts: Any) -> Any:
+        (x, y), (ct,) = residuals, cts
+        return [mul(mul(cos(x), y), ct), mul(sin(x), ct)]
+
+    return {
+        "call": program(f, (3,), (3,), dtype=dtype),
+        "fwd": fwd,
+        "bwd": bwd,
+        "name": "f",
+        "num_consts": 0,
+        "symbolic_zeros": False,
+    }
+
+
+def _custom_lin(dtype: Any) -> dict[str, Any]:
+    return {
+        "bwd": lambda residuals, cts: [mul(residuals[0], cts[0])],
+        "active": (True,),
+        "num_residuals": 1,
+        "out_avals": (Aval((3,), dtype),),
+        "differentiable": (True,),
+        "name": "f",
+    }
+
+
+THREE, TWO = X((3,)), X((2,))
+ROWS = [
+    Case(op="jit", operands=(THREE, THREE), params=_jit, dtypes=(F32, F64, C64), **NEAR),
+    *[
+        Case(
+            op="cond",
+            name=f"branch {i}",
+            operands=(X((), i, i, dtype=I32), THREE, THREE),
+            params=_cond,
+            dtypes=DTYPES,
+            errors=(
+                Wrong((X((), dtype=F32), THREE, THREE), TypeError, "int32 scalar"),
+                Wrong((X((), dtype=I32), THREE, X((4,))), TypeError, "branch 0"),
+            )
+            if not i
+            else (),
+            **NEAR,
+        )
+        for i in (0, 1, 2, 7)
+    ],
+    *[
+        Case(
+            op="scan",
+            name=name,
+            operands=(TWO, TWO, X((length, 2))),
+            params=_scan(reverse, unroll, length),
+            dtypes=DTYPES,
+            errors=(
+                Wrong((TWO, TWO, X((3, 2))), TypeError, "operand"),
+                Wrong((TWO, X((3,)), X((4, 2))), TypeError, "operand"),
+            )
+            if name == "forward"
+            else (),
+            **NEAR,
+        )
+        for name, reverse, unroll, length in (
+            ("forward", False, 1, 4),
+            ("reversed", True, 1, 4),
+            ("unrolled", False, 3, 4),
+            ("of nothing", False, 1, 0),
+            ("of one", False, 1, 1),
+        )
+    ],
+    Case(
+        op="while",
+        operands=(X((), 3, 3, dtype=I32), TWO, X((), 0, 0, dtype=I32), TWO),
+        also=((X((), 0, 0, dtype=I32), TWO, X((), 0, 0, dtype=I32), TWO),),
+        params=_while,
+        dtypes=DTYPES,
+        reverse=False,
+        order=1,
+        errors=(
+            Wrong((X((), dtype=I32), X((3,)), X((), dtype=I32), TWO), TypeError, "body's operand"),
+        ),
+        **NEAR,
+    ),
+    Case(op="custom_jvp_call", operands=(THREE, THREE), params=_custom_jvp, dtypes=DTYPES, **NEAR),
+    Case(
+        op="custom_vjp_call",
+        operands=(THREE, THREE),
+        params=_custom_vjp,
+        dtypes=DTYPES,
+        order=0,
+        **NEAR,
+    ),
+]
