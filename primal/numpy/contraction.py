@@ -43,7 +43,8 @@ def _operands(name: str, args: Sequence[Any], preferred: Any = None) -> tuple[li
     return out, wanted, (wanted, False)
 
 
-def _dot(a: Any, b: Any, numbers: Any, precision: Any, preferred: Any) -> Any:
+def product(a: Any, b: Any, numbers: Any, precision: Any, preferred: Any) -> Any:
+    """`dot_general` with the precision that the user or the settings ask for."""
     if precision is None:
         precision = settings().default_matmul_precision
     return dot_general(
@@ -104,7 +105,7 @@ def dot(
         numbers = (((n - 1,), (0,)), ((), ()))
     else:
         numbers = (((n - 1,), (m - 2,)), ((), ()))
-    return convert(_dot(x, y, numbers, precision, preferred), *result)
+    return convert(product(x, y, numbers, precision, preferred), *result)
 
 
 def matmul(
@@ -164,7 +165,7 @@ def _matmul(x: Any, y: Any, precision: Any, preferred: Any) -> Any:
     xb = tuple([a - sum(d < a for d in x_drop) for a in x_axes])
     yb = tuple([a - sum(d < a for d in y_drop) for a in y_axes])
     contract = (x.aval.ndim - 1,), (max(y.aval.ndim - 2, 0),) if m > 1 else (y.aval.ndim - 1,)
-    out = _dot(x, y, (contract, (xb, yb)), precision, preferred)
+    out = product(x, y, (contract, (xb, yb)), precision, preferred)
     # dot_general gives: shared axes, then x's own (its rows last), then y's own (columns last).
     order: list[int] = []
     place = {"both": 0, "x": len(xb), "y": len(xb) + kinds.count("x") + (n > 1)}
@@ -232,7 +233,7 @@ def vecdot(
 
 def _batched(name: str, x: Any, y: Any, numbers: Any, precision: Any, preferred: Any) -> Array:
     (x, y), wanted, result = _operands(name, (x, y), preferred)
-    return convert(_dot(x, y, numbers, precision, wanted), *result)
+    return convert(product(x, y, numbers, precision, wanted), *result)
 
 
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -361,9 +362,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     m = (1,) * (rank - y.aval.ndim) + y.aval.shape
     first, second = list(range(0, 2 * rank, 2)), list(range(1, 2 * rank, 2))
     apart = tuple([v for i in n for v in (i, 1)]), tuple([v for j in m for v in (1, j)])
-    x = broadcast_in_dim(
-        x, shape=apart[0], broadcast_dimensions=tuple(first[rank - x.aval.ndim :])
-    )
+    x = broadcast_in_dim(x, shape=apart[0], broadcast_dimensions=tuple(first[rank - x.aval.ndim :]))
     y = broadcast_in_dim(
         y, shape=apart[1], broadcast_dimensions=tuple(second[rank - y.aval.ndim :])
     )

@@ -12,11 +12,10 @@ from primal.base import dtypes
 from primal.ir.trace import Array, literal
 from primal.numpy.creation import array, filled
 from primal.numpy.indexing import getitem
-from primal.numpy.joining import concatenate as joined
 from primal.numpy.joining import stack
 from primal.numpy.nonzeros import nonzero
-from primal.numpy.promotion import ArrayLike, DTypeLike, array_operand, operand, with_rank
-from primal.numpy.ranges import arange, linspace, rows_columns
+from primal.numpy.promotion import ArrayLike, DTypeLike, array_operand, operand
+from primal.numpy.ranges import arange, rows_columns
 from primal.numpy.reductions import check_out
 from primal.numpy.reductions import sum as total
 from primal.numpy.shapes import moveaxis, ravel
@@ -226,27 +225,6 @@ def mask_indices(
     return nonzero(mask_func(filled((n, n), 1, dtypes.python_scalar_dtype(int)), k), size=size)
 
 
-def ix_(*args: ArrayLike) -> tuple[Array, ...]:
-    """One-dimensional arrays shaped to index a grid; boolean ones become the indices of True.
-
-    >>> a, b = jnp.ix_(jnp.array([0, 1]), jnp.array([2]))
-    >>> a.shape, b.shape
-    ((2, 1), (1, 1))
-    """
-    out = []
-    for i, arg in enumerate(args):
-        x = array_operand("ix_", arg, i)
-        if x.aval.ndim != 1:
-            raise ValueError(
-                f"Arguments to jax.numpy.ix_ must be 1-dimensional, got shape {x.aval.shape}"
-            )
-        if x.aval.dtype == np.bool_:
-            raise NotImplementedError("Boolean arguments to jax.numpy.ix_ are not implemented")
-        shape = tuple([x.aval.size if j == i else 1 for j in range(len(args))])
-        out.append(broadcast_in_dim(x, shape=shape, broadcast_dimensions=(i,)))
-    return tuple(out)
-
-
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """The matrix of powers of a vector, falling from N - 1 to 0 (rising if `increasing`).
 
@@ -264,85 +242,3 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     if not n:
         return filled((x.aval.size, 0), 0, x.aval.dtype)
     return stack([power(x, e) for e in exponents], axis=1)
-
-
-class Grid:
-    """`mgrid[a:b:c, …]` and `ogrid`: coordinate grids from slices; a step 5j means 5 points."""
-
-    def __init__(self, name: str, sparse: bool) -> None:
-        self.name, self.sparse = name, sparse
-
-    def __getitem__(self, key: Any) -> Any:
-        single = not isinstance(key, tuple)
-        axes = [_range_of(s) for s in ((key,) if single else key)]
-        if single:
-            return axes[0]
-        rank = len(axes)
-        shape = tuple([a.shape[0] for a in axes])
-        dtype = dtypes.result_type(*[a.dtype for a in axes])
-        out = []
-        for i, a in enumerate(axes):
-            size = tuple([n if j == i else 1 for j, n in enumerate(shape)])
-            target = size if self.sparse else shape
-            out.append(broadcast_in_dim(a.astype(dtype), shape=target, broadcast_dimensions=(i,)))
-        return out if self.sparse else stack(out) if rank else array([])
-
-    def __repr__(self) -> str:
-        return f"primal.numpy.{self.name}"
-
-
-def _range_of(s: Any) -> Array:
-    start, stop, step = s.start or 0, s.stop, 1 if s.step is None else s.step
-    if isinstance(step, complex):
-        return linspace(start, stop, int(abs(step)))
-    return arange(start, stop, step)
-
-
-mgrid, ogrid = Grid("mgrid", False), Grid("ogrid", True)
-
-
-class Rows:
-    """`r_[…]` and `c_[…]`: slices, arrays and scalars joined along an axis."""
-
-    def __init__(self, name: str, columns: bool) -> None:
-        self.name, self.columns = name, columns
-
-    def __getitem__(self, key: Any) -> Array:
-        items = key if isinstance(key, tuple) else (key,)
-        axis, rank, place = (-1, 2, 0) if self.columns else (0, 1, -1)
-        if items and isinstance(items[0], str):
-            axis, rank, place = _directive(items[0], axis, rank, place)
-            items = items[1:]
-        parts = []
-        for item in items:
-            x = _range_of(item) if isinstance(item, slice) else array(item, copy=False)
-            parts.append(_placed_axes(x, rank, place))
-        return joined(parts, axis)
-
-    def __repr__(self) -> str:
-        return f"primal.numpy.{self.name}"
-
-
-def _directive(text: str, axis: int, rank: int, place: int) -> tuple[int, int, int]:
-    if text in ("r", "c"):
-        raise NotImplementedError("matrix directives 'r' and 'c' are not supported by r_ and c_.")
-    numbers = [int(v) for v in text.split(",")]
-    defaults = (axis, rank, place)
-    out = (*numbers, *defaults[len(numbers) :])
-    return out[0], out[1], out[2]
-
-
-def _placed_axes(x: Any, rank: int, place: int) -> Any:
-    missing = rank - x.ndim
-    if missing <= 0:
-        return x
-    if place == -1:
-        return with_rank(x, rank)
-    kept = tuple(range(place, place + x.ndim))
-    sizes = dict(zip(kept, x.shape, strict=True))
-    shape = tuple([sizes.get(i, 1) for i in range(rank)])
-    return broadcast_in_dim(x, shape=shape, broadcast_dimensions=kept)
-
-
-r_, c_ = Rows("r_", False), Rows("c_", True)
-s_, index_exp = np.s_, np.index_exp

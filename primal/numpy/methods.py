@@ -26,6 +26,7 @@ from primal.numpy import (
     reductions,
     shapes,
     sorting,
+    taking,
 )
 from primal.numpy.at import IndexUpdateHelper
 from primal.numpy.indexing import getitem
@@ -43,6 +44,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "argsort": sorting.argsort,
     "choose": choosing.choose,
     "clip": choosing.clip,
+    "compress": taking.compress,
     "conj": elementary.conjugate,
     "conjugate": elementary.conjugate,
     "cumprod": cumulative.cumprod,
@@ -65,6 +67,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "std": reductions.std,
     "sum": reductions.sum,
     "swapaxes": shapes.swapaxes,
+    "take": taking.take,
     "trace": diagonals.trace,
     "var": reductions.var,
 }
