@@ -3,6 +3,8 @@
 
 from primal.lax.control import associative_scan as associative_scan
 from primal.lax.control import cond as cond
+from primal.lax.control import custom_linear_solve as custom_linear_solve
+from primal.lax.control import custom_root as custom_root
 from primal.lax.control import fori_loop as fori_loop
 from primal.lax.control import map as map
 from primal.lax.control import scan as scan

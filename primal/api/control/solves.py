@@ -1,0 +1,261 @@
+"""Solutions differentiated implicitly: custom_linear_solve, custom_root."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from primal.api.control.bodies import check_callable, check_leaves, difference
+from primal.api.control.custom import custom_jvp
+from primal.api.control.symbolic import SymbolicZero
+from primal.api.operands import name_of, operand
+from primal.base.pytree import PyTreeDef, flatten, unflatten
+from primal.control.linear_solve import custom_linear_solve as solve_op
+from primal.control.programs import same_type
+from primal.ir.avals import Aval
+from primal.ir.evaluate import eval_closed
+from primal.ir.jaxpr import ClosedJaxpr, Var, hoist_consts
+from primal.ir.trace import aval_of
+from primal.ops.elementwise import neg
+from primal.transforms.jvp import jvp_jaxpr
+from primal.transforms.stage import stage
+from primal.transforms.transpose import transpose_jaxpr
+
+Tree = Any
+Flat = Callable[..., list[Any]]
+
+
+def custom_linear_solve(
+    matvec: Callable[[Tree], Tree],
+    b: Tree,
+    solve: Callable[[Callable[[Tree], Tree], Tree], Tree],
+    transpose_solve: Callable[[Callable[[Tree], Tree], Tree], Tree] | None = None,
+    symmetric: bool = False,
+    has_aux: bool = False,
+) -> Tree:
+    """x = solve(matvec, b), differentiated as the solution of matvec(x) = b.
+
+    `matvec` is linear; `solve(matvec, b)` may be any program, an iteration included: derivatives
+    solve A·dx = db - dA·x and Aᵀ·λ = ct, and never look inside. Reverse mode needs
+    `transpose_solve(vecmat, b)`, which solves with the transposed matvec, or `symmetric=True`.
+    With `has_aux` both solvers return (x, aux), aux being not differentiated.
+
+    TypeError where matvec(b) has another type than b.
+
+    >>> a = np.float32([[2, 1], [0, 4]])
+    >>> custom_linear_solve(lambda x: a @ x, np.float32([3, 4]),
+    ...                     lambda matvec, b: jnp.linalg.solve(a, b))
+    Array([1., 1.], dtype=float32)
+    """
+    check_callable("custom_linear_solve", matvec=matvec, solve=solve)
+    if symmetric and transpose_solve is None:
+        transpose_solve = solve
+    leaves, spec = flatten(b)
+    avals = check_leaves("custom_linear_solve", b, leaves)
+    product = stage(_flat(matvec, spec, "matvec", avals), avals, name_of(matvec))
+    num_product = len(product.consts)
+    hoisted = ClosedJaxpr(hoist_consts(product))
+    found: list[Any] = []
+    forward = _stage_solver(solve, hoisted, product.consts, spec, avals, has_aux, found)
+    linear = (*[False] * num_product, *[True] * len(avals))
+    transposed = hoisted if symmetric else transpose_jaxpr(hoisted, linear, (True,) * len(avals))
+    backward = (
+        None
+        if transpose_solve is None
+        else _stage_solver(transpose_solve, transposed, product.consts, spec, avals, has_aux, [])
+    )
+    # One list of consts for all programs: matvec's, then what each solver closes over.
+    extra = [*forward.consts, *(backward.consts if backward is not None else [])]
+    middle = [aval_of(c) for c in extra]
+    first = len(forward.consts)
+    results = solve_op(
+        *product.consts,
+        *extra,
+        *leaves,
+        matvec=_with_middle(hoisted, num_product, middle),
+        vecmat=_with_middle(transposed, num_product, middle),
+        solve=_reordered(forward, num_product, middle[first:], after=True),
+        transpose_solve=(
+            None
+            if backward is None
+            else _reordered(backward, num_product, middle[:first], after=False)
+        ),
+        num_consts=num_product + len(extra),
+        num_aux=len(forward.out_avals) - len(leaves),
+    )
+    x = unflatten(spec, results[: len(leaves)])
+    return (x, unflatten(found[0], results[len(leaves) :])) if has_aux else x
+
+
+def _flat(fun: Callable[[Tree], Tree], spec: Any, role: str, avals: Sequence[Aval]) -> Flat:
+    """A function of one tree, with results of the same type, on flat lists."""
+
+    def flat(*args: Any) -> list[Any]:
+        outs, out_spec = flatten(fun(unflatten(spec, args)))
+        _check_like_b(role, spec, avals, out_spec, outs)
+        return outs
+
+    return flat
+
+
+def _check_like_b(
+    role: str, spec: Any, avals: Sequence[Aval], out_spec: Any, outs: Sequence[Any]
+) -> None:
+    out_avals = [aval_of(o) for o in outs]
+    if spec == out_spec and all(same_type(a, o) for a, o in zip(avals, out_avals, strict=True)):
+        return
+    first, table = difference("b", ("b", spec, avals), (f"{role} output", out_spec, out_avals))
+    raise TypeError(
+        f"[custom_linear_solve] expected {role} to return the structure and types of b, got "
+        f"others: {first}.\n{table}"
+    )
+
+
+def _stage_solver(
+    solve: Callable[..., Any],
+    product: ClosedJaxpr,
+    product_consts: Sequence[Any],
+    spec: Any,
+    avals: Sequence[Aval],
+    has_aux: bool,
+    found: list[Any],
+) -> ClosedJaxpr:
+    """(consts of matvec, b) -> (x, aux), its own consts still bound."""
+    count = len(product_consts)
+
+    def run(*args: Any) -> list[Any]:
+        def matvec(x: Tree) -> Tree:
+            operands, got = flatten(x)
+            if got != spec:
+                raise TypeError(
+                    "[custom_linear_solve] expected matvec to be called with the structure of b, "
+                    f"{PyTreeDef(spec)}, got {PyTreeDef(got)}."
+                )
+            operands = [operand(o) for o in operands]
+            return unflatten(spec, eval_closed(product, *args[:count], *operands))
+
+        result = solve(matvec, unflatten(spec, args[count:]))
+        aux: Any = None
+        if has_aux:
+            if not isinstance(result, tuple | list) or len(result) != 2:
+                raise TypeError(
+                    "[custom_linear_solve] expected a pair (x, aux) from the solver because "
+                    f"has_aux=True, got {type(result)}."
+                )
+            result, aux = result
+        outs, out_spec = flatten(result)
+        _check_like_b("solve", spec, avals, out_spec, outs)
+        aux_leaves, aux_spec = flatten(aux)
+        found.append(aux_spec)
+        return [*outs, *aux_leaves]
+
+    return stage(run, [*[aval_of(c) for c in product_consts], *avals], name_of(solve))
+
+
+def _with_middle(program: ClosedJaxpr, at: int, middle: Sequence[Aval]) -> ClosedJaxpr:
+    """The program with further inputs, which it does not read, after its first `at`."""
+    jaxpr = program.jaxpr
+    spare = [Var(a) for a in middle]
+    return ClosedJaxpr(
+        jaxpr.replace(invars=[*jaxpr.invars[:at], *spare, *jaxpr.invars[at:]]), program.consts
+    )
+
+
+def _reordered(
+    solver: ClosedJaxpr, at: int, others: Sequence[Aval], *, after: bool
+) -> ClosedJaxpr:
+    """A solver taking (consts of matvec, its own and the other's consts, b)."""
+    jaxpr = solver.jaxpr
+    spare = [Var(a) for a in others]
+    own = jaxpr.constvars
+    middle = [*own, *spare] if after else [*spare, *own]
+    return ClosedJaxpr(
+        jaxpr.replace(
+            constvars=[], invars=[*jaxpr.invars[:at], *middle, *jaxpr.invars[at:]]
+        )
+    )
+
+
+def custom_root(
+    f: Callable[[Tree], Tree],
+    initial_guess: Tree,
+    solve: Callable[[Callable[[Tree], Tree], Tree], Tree],
+    tangent_solve: Callable[[Callable[[Tree], Tree], Tree], Tree],
+    has_aux: bool = False,
+) -> Tree:
+    """x = solve(f, initial_guess) with f(x) = 0, differentiated by the implicit function theorem.
+
+    dx solves ∂f/∂x·dx = -∂f/∂θ·dθ for what f closes over, by `tangent_solve(g, y)`, which returns
+    x with g(x) = y for a linear g; for scalars `lambda g, y: y / g(1.0)`. With `has_aux`, solve
+    returns (x, aux), aux being not differentiated. The guess has no influence on derivatives.
+
+    >>> def newton(f, x):
+    ...     return lax.fori_loop(0, 20, lambda i, x: x - f(x) / jax.grad(f)(x), x)
+    >>> root = lambda a: custom_root(lambda x: x**2 - a, 1.0, newton, lambda g, y: y / g(1.0))
+    >>> jax.grad(root)(4.0)
+    Array(0.25, dtype=float32, weak_type=True)
+    """
+    check_callable("custom_root", f=f, solve=solve, tangent_solve=tangent_solve)
+    leaves, spec = flatten(initial_guess)
+    avals = check_leaves("custom_root", initial_guess, leaves)
+    count = len(avals)
+
+    def flat_f(*args: Any) -> list[Any]:
+        outs, out_spec = flatten(f(unflatten(spec, args)))
+        if out_spec != spec or not all(
+            same_type(aval_of(o), a) for o, a in zip(outs, avals, strict=True)
+        ):
+            first, table = difference(
+                "x",
+                ("initial guess", spec, avals),
+                ("output of f", out_spec, [aval_of(o) for o in outs]),
+            )
+            raise TypeError(
+                "[custom_root] expected f to return the structure and types of the initial "
+                f"guess, got others: {first}.\n{table}"
+            )
+        return outs
+
+    closed = stage(flat_f, avals, name_of(f))
+    program = ClosedJaxpr(hoist_consts(closed))
+    num_consts = len(closed.consts)
+
+    def value(consts: list[Any], guess: list[Any]) -> Tree:
+        def of_x(x: Tree) -> Tree:
+            operands, _ = flatten(x)
+            return unflatten(spec, eval_closed(program, *consts, *[operand(o) for o in operands]))
+
+        return solve(of_x, unflatten(spec, guess))
+
+    def rule(primals: Any, tangents: Any) -> Any:
+        (consts, guess), (t_consts, _) = primals, tangents
+        out = value(consts, guess)
+        root = out[0] if has_aux else out
+        x, root_spec = flatten(root)
+        if root_spec != spec:
+            raise TypeError(
+                "[custom_root] expected solve to return the structure of the initial guess, "
+                f"{PyTreeDef(spec)}, got {PyTreeDef(root_spec)}."
+            )
+        moving = tuple([not isinstance(t, SymbolicZero) for t in t_consts])
+        pushed, mask = jvp_jaxpr(program, (*moving, *[False] * count), (True,) * count)
+        changes = eval_closed(
+            pushed, *consts, *x, *[t for t, m in zip(t_consts, moving, strict=True) if m]
+        )[count:]
+        along, _ = jvp_jaxpr(program, (*[False] * num_consts, *[True] * count), (True,) * count)
+
+        def slope(v: Tree) -> Tree:
+            operands, _ = flatten(v)
+            args = [operand(o) for o in operands]
+            return unflatten(spec, eval_closed(along, *consts, *x, *args)[count:])
+
+        tangent = tangent_solve(slope, unflatten(spec, [neg(c) for c in changes]))
+        if not has_aux:
+            return out, tangent
+        aux, aux_spec = flatten(out[1])
+        zeros = [SymbolicZero.from_primal_value(operand(a)) for a in aux]
+        return out, (tangent, unflatten(aux_spec, zeros))
+
+    root_of = custom_jvp(value)
+    root_of.defjvp(rule, symbolic_zeros=True)
+    return root_of(closed.consts, [operand(x) for x in leaves])
