@@ -12,7 +12,7 @@ from primal.base import dtypes
 from primal.ir.avals import Aval
 from primal.ir.evaluate import eval_closed
 from primal.ir.op import Op
-from primal.ir.trace import aval_of, literal
+from primal.ir.trace import Tracer, aval_of, literal
 from primal.ops import elementwise
 from primal.ops.choose import convert_element_type, select_n
 from primal.ops.index import dynamic as _dynamic
@@ -282,6 +282,11 @@ def scatter_apply(
 
     closed = stage(scalar, [Aval((), aval.dtype)], getattr(func, "__name__", "func"))
     if not unique_indices:
+        if any(isinstance(c, Tracer) for c in closed.consts):
+            raise NotImplementedError(
+                "[scatter_apply] expected a function of its argument alone where windows may meet, "
+                "got one that also uses a traced value. Pass unique_indices=True if none meet."
+            )
         like = zeros_like_aval(Aval(shape, aval.dtype))
         return _scattered(
             _scatter.scatter_apply, operand, scatter_indices, like, dimension_numbers,

@@ -1,0 +1,365 @@
+"""Operations that move, repeat and contract elements, with positional parameters."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes
+from primal.ir.avals import canonical_shape
+from primal.ir.trace import PYTHON_SCALARS, aval_of, literal
+from primal.ops import contract as _contract
+from primal.ops import shape as _ops
+from primal.ops import spread as _spread
+from primal.ops.choose import convert_element_type as _convert
+from primal.ops.types import canonical_axes, shape_of
+from primal.runtime.eager import as_array
+
+
+class Precision(enum.Enum):
+    """How exactly a matrix product is computed on hardware that has a choice."""
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _canonical_precision(precision: Any) -> Any:
+    """One of a pair of Precisions, or None."""
+    if precision is None:
+        return None
+    names = {
+        "default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16": Precision.DEFAULT,
+        "high": Precision.HIGH, "bfloat16_3x": Precision.HIGH, "tensorfloat32": Precision.HIGH,
+        "highest": Precision.HIGHEST, "float32": Precision.HIGHEST,
+    }  # fmt: skip
+
+    def one(p: Any) -> Any:
+        if p is None or isinstance(p, Precision):
+            return p or Precision.DEFAULT
+        if p in names:
+            return names[p]
+        raise ValueError(f"[precision] expected a Precision or one of {sorted(names)}, got {p!r}.")
+
+    if isinstance(precision, tuple | list):
+        left, right = precision
+        return one(left), one(right)
+    return one(precision), one(precision)
+
+
+def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
+    """The operand repeated along new leading dimensions."""
+    shape = shape_of(operand)
+    sizes = canonical_shape(sizes, "broadcast")
+    dims = tuple(range(len(sizes), len(sizes) + len(shape)))
+    return _spread.broadcast_in_dim(operand, shape=(*sizes, *shape), broadcast_dimensions=dims)
+
+
+def broadcast_in_dim(
+    operand: Any,
+    shape: Sequence[int],
+    broadcast_dimensions: Sequence[int],
+    *,
+    out_sharding: Any = None,
+) -> Any:
+    """The operand in a larger shape: its dimension i becomes broadcast_dimensions[i].
+
+    >>> lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), (0,))
+    Array([[1, 1, 1],
+           [2, 2, 2]], dtype=int32)
+    """
+    return _spread.broadcast_in_dim(
+        operand,
+        shape=canonical_shape(shape, "broadcast_in_dim"),
+        broadcast_dimensions=tuple([int(d) for d in broadcast_dimensions]),
+    )
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape NumPy's broadcasting gives; ValueError where there is none.
+
+    >>> lax.broadcast_shapes((2, 1), (3,))
+    (2, 3)
+    """
+    try:
+        return np.broadcast_shapes(*[tuple(s) for s in shapes])
+    except ValueError:
+        raise ValueError(
+            f"Incompatible shapes for broadcasting: shapes={[tuple(s) for s in shapes]}"
+        ) from None
+
+
+def broadcast_to_rank(x: Any, rank: int) -> Any:
+    """x with leading dimensions of size 1, up to a rank."""
+    shape = shape_of(x)
+    return x if len(shape) == rank else reshape(x, (*(1,) * (rank - len(shape)), *shape))
+
+
+def reshape(
+    operand: Any, new_sizes: Any, dimensions: Any = None, *, out_sharding: Any = None
+) -> Any:
+    """The elements in row-major order in another shape."""
+    if dimensions is not None:
+        operand = transpose(operand, dimensions)
+    sizes = (new_sizes,) if isinstance(new_sizes, int | np.integer) else new_sizes
+    return _ops.reshape(operand, shape=canonical_shape(sizes, "reshape"))
+
+
+def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+    """The dimensions from start to stop as one."""
+    shape = shape_of(operand)
+    lo, hi, _ = slice_(start_dimension, stop_dimension).indices(len(shape))
+    if hi < lo:
+        raise ValueError(
+            f"Invalid dimension range passed to collapse: {shape}[{start_dimension}:"
+            f"{stop_dimension}]"
+        )
+    size = int(np.prod(shape[lo:hi], dtype=int))
+    return reshape(operand, (*shape[:lo], size, *shape[hi:]))
+
+
+def transpose(operand: Any, permutation: Sequence[int]) -> Any:
+    """Dimension i of the result is dimension permutation[i] of the operand."""
+    return _ops.transpose(operand, permutation=tuple([int(p) for p in permutation]))
+
+
+def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+    """Without the named dimensions, which have size 1."""
+    ndim = len(shape_of(array))
+    axes = canonical_axes("squeeze", dimensions, ndim)
+    return _ops.squeeze(array, dimensions=tuple(sorted(axes))) if axes else array
+
+
+def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+    """With new dimensions of size 1 at the given places of the result."""
+    shape = shape_of(array)
+    rank = len(shape) + len(tuple(dimensions))
+    axes = canonical_axes("expand_dims", dimensions, rank)
+    kept = tuple([i for i in range(rank) if i not in axes])
+    sizes = iter(shape)
+    target = tuple([1 if i in axes else next(sizes) for i in range(rank)])
+    return _spread.broadcast_in_dim(array, shape=target, broadcast_dimensions=kept)
+
+
+slice_ = slice
+
+
+def slice(
+    operand: Any,
+    start_indices: Sequence[int],
+    limit_indices: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> Any:
+    """operand[start:limit:stride] along every dimension.
+
+    >>> lax.slice(jnp.arange(5), (1,), (4,))
+    Array([1, 2, 3], dtype=int32)
+    """
+    steps = None if strides is None else tuple([int(s) for s in strides])
+    return _ops.slice(
+        operand,
+        start_indices=canonical_shape(start_indices, "slice"),
+        limit_indices=canonical_shape(limit_indices, "slice"),
+        strides=None if steps is None or all(s == 1 for s in steps) else steps,
+    )
+
+
+def slice_in_dim(
+    operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
+) -> Any:
+    """operand[start:limit:stride] along one dimension."""
+    shape = shape_of(operand)
+    (axis,) = canonical_axes("slice_in_dim", (axis,), len(shape))
+    n = shape[axis]
+    start = 0 if start_index is None else int(start_index)
+    limit = n if limit_index is None else int(limit_index)
+    start, limit = start + n * (start < 0), limit + n * (limit < 0)
+    starts, limits, steps = [0] * len(shape), list(shape), [1] * len(shape)
+    starts[axis], limits[axis], steps[axis] = start, limit, int(stride)
+    return slice(operand, starts, limits, steps)
+
+
+def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+    """operand[index] along one dimension."""
+    shape = shape_of(operand)
+    (axis,) = canonical_axes("index_in_dim", (axis,), len(shape))
+    n = shape[axis]
+    at = int(index)
+    if not -n <= at < n:
+        raise IndexError(
+            f"index {index} is out of bounds for axis {axis} with size {n} [index_in_dim]"
+        )
+    row = slice_in_dim(operand, at % n, at % n + 1, 1, axis)
+    return row if keepdims else squeeze(row, (axis,))
+
+
+def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
+    """The operand cut into parts of the given sizes along one dimension."""
+    shape = shape_of(operand)
+    (axis,) = canonical_axes("split", (axis,), len(shape))
+    parts = canonical_shape(sizes, "split")
+    if sum(parts) != shape[axis]:
+        raise ValueError(
+            f"[split] expected sizes whose sum is {shape[axis]}, got {parts} for shape {shape} "
+            f"along axis {axis}."
+        )
+    cuts = np.cumsum([0, *parts])
+    return [
+        slice_in_dim(operand, int(a), int(b), 1, axis)
+        for a, b in zip(cuts[:-1], cuts[1:], strict=True)
+    ]
+
+
+def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
+    """With (low, high, interior) elements of padding per dimension; negative ones remove.
+
+    >>> lax.pad(jnp.array([1, 2]), 0, [(1, 0, 1)])
+    Array([0, 1, 0, 2], dtype=int32)
+    """
+    config = tuple([(int(lo), int(hi), int(inner)) for lo, hi, inner in padding_config])
+    if type(padding_value) in PYTHON_SCALARS:
+        padding_value = literal(padding_value, aval_of(operand).dtype)
+    return _ops.pad(operand, padding_value, padding_config=config)
+
+
+def concatenate(operands: Sequence[Any], dimension: int) -> Any:
+    """Operands one after the other along a dimension."""
+    if len(operands) == 0:
+        raise ValueError("concatenate requires a non-empty sequences of arrays")
+    return _ops.concatenate(*operands, dimension=int(dimension))
+
+
+def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+    """Reversed along dimensions."""
+    return _ops.rev(operand, dimensions=tuple([int(d) for d in dimensions]))
+
+
+def tile(operand: Any, reps: Sequence[int]) -> Any:
+    """The operand repeated reps[i] times along each dimension."""
+    shape = shape_of(operand)
+    if len(reps) != len(shape):
+        raise ValueError(f"[tile] expected {len(shape)} repetitions, got {tuple(reps)}.")
+    pairs = [n for r, s in zip(reps, shape, strict=True) for n in (int(r), s)]
+    spread = broadcast_in_dim(operand, pairs, range(1, 2 * len(shape), 2))
+    return reshape(spread, [r * s for r, s in zip(reps, shape, strict=True)])
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
+    """An array filled with a value.
+
+    >>> lax.full((2,), 7)
+    Array([7, 7], dtype=int32, weak_type=True)
+    """
+    if shape_of(fill_value):
+        raise TypeError(
+            f"full must be called with scalar fill_value, got fill_value.shape "
+            f"{shape_of(fill_value)}."
+        )
+    sizes = canonical_shape((shape,) if isinstance(shape, int) else shape, "full")
+    aval = aval_of(fill_value)
+    if dtype is None:
+        value = fill_value
+    else:
+        wanted = dtypes.canonicalize_dtype(dtypes.check_user_dtype_supported(dtype, "full"))
+        plain = type(fill_value) in PYTHON_SCALARS
+        value = (
+            literal(fill_value, wanted, False)
+            if plain
+            else _convert(fill_value, new_dtype=wanted, weak_type=False)
+        )
+    if type(value) in PYTHON_SCALARS:
+        value = literal(value, aval.dtype)
+    return _spread.broadcast_in_dim(value, shape=sizes, broadcast_dimensions=())
+
+
+def full_like(
+    x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None
+) -> Any:
+    """An array like x, filled with a value."""
+    aval = aval_of(x)
+    return full(aval.shape if shape is None else shape, fill_value, dtype or aval.dtype)
+
+
+def iota(dtype: Any, size: int) -> Any:
+    """0, 1, …, size - 1.
+
+    >>> lax.iota(jnp.int32, 3)
+    Array([0, 1, 2], dtype=int32)
+    """
+    return broadcasted_iota(dtype, (size,), 0)
+
+
+def broadcasted_iota(
+    dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None
+) -> Any:
+    """0, 1, 2, … along a dimension, the same along the others."""
+    found = dtypes.canonicalize_dtype(dtypes.check_user_dtype_supported(dtype, "iota"))
+    if dtypes.kind_of(found) not in "iufc":
+        raise TypeError(f"iota does not accept dtype {found.name}. Accepted dtypes are numbers.")
+    sizes = canonical_shape(shape, "iota")
+    return _ops.iota(shape=sizes, dtype=found, dimension=int(dimension))
+
+
+def dot(
+    lhs: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: Any = None,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """Vector and matrix products: the last dimension of lhs with the first of rhs."""
+    if dimension_numbers is not None:
+        return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+    left, right = shape_of(lhs), shape_of(rhs)
+    if not (1 <= len(left) <= 2 and 1 <= len(right) <= 2 and left[-1] == right[0]):
+        raise TypeError(f"Incompatible shapes for dot: got {left} and {right}.")
+    dims = (((len(left) - 1,), (0,)), ((), ()))
+    return dot_general(lhs, rhs, dims, precision, preferred_element_type)
+
+
+def dot_general(
+    lhs: Any,
+    rhs: Any,
+    dimension_numbers: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
+    """out[b, i, j] = Σ_c lhs[b, i, c]·rhs[b, j, c] with ((lhs c, rhs c), (lhs b, rhs b))."""
+    (lc, rc), (lb, rb) = dimension_numbers
+    dims = (
+        (tuple(map(int, lc)), tuple(map(int, rc))), (tuple(map(int, lb)), tuple(map(int, rb)))
+    )  # fmt: skip
+    preferred = (
+        None
+        if preferred_element_type is None
+        else dtypes.canonicalize_dtype(preferred_element_type)
+    )
+    return _contract.dot_general(
+        lhs if hasattr(lhs, "aval") else as_array(lhs),
+        rhs if hasattr(rhs, "aval") else as_array(rhs),
+        dimension_numbers=dims,
+        precision=_canonical_precision(precision),
+        preferred_element_type=preferred,
+    )
+
+
+def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
+    """Matrix products of the last two dimensions, for each index of the others."""
+    n = len(shape_of(lhs))
+    if n < 2 or len(shape_of(rhs)) != n:
+        raise ValueError(
+            f"Arguments to batch_matmul must be at least 2D and of one rank, got {n}, "
+            f"{len(shape_of(rhs))}"
+        )
+    batch = tuple(range(n - 2))
+    return dot_general(lhs, rhs, (((n - 1,), (n - 2,)), (batch, batch)), precision)
