@@ -7,6 +7,7 @@ import pytest
 
 from primal.api import grad, jit, jvp, vmap
 from primal.base import dtypes, errors
+from primal.base.config import config
 from primal.control.call import call
 from primal.numpy import ufuncs
 from primal.numpy.at import IndexUpdateHelper as At
@@ -37,6 +38,14 @@ OPS = {
     "divide": (np.divide, None),
     "power": (np.power, None),
 }
+
+
+@pytest.fixture(params=["xla", "cpu"])
+def engine(request):
+    before = config.cpu_engine
+    config.update("cpu_engine", request.param)
+    yield
+    config.update("cpu_engine", before)
 
 
 class Form:
@@ -127,7 +136,7 @@ def test_every_update_is_the_ufunc_at_the_index(name, value, index):
 
 @pytest.mark.parametrize("name", ["set", "add", "min", "multiply"])
 @pytest.mark.parametrize(("value", "index"), FORMS, ids=lambda v: repr(v)[:40])
-def test_every_update_is_the_same_inside_programs(name, value, index):
+def test_every_update_is_the_same_inside_programs(engine, name, value, index):
     x, y = as_array(value), as_array(values_for(value, index))
     program = stage(lambda a, b: [getattr(At(a)[index], name)(b)], [x.aval, y.aval])
     (got,) = call(x, y, jaxpr=program, name="write")

@@ -5,6 +5,7 @@ import pytest
 
 from primal.api import grad, jit, vmap
 from primal.base import dtypes, errors
+from primal.base.config import config
 from primal.control.call import call
 from primal.numpy.index_forms import parse
 from primal.numpy.indexing import READ, getitem, read
@@ -16,6 +17,14 @@ from primal.transforms.stage import stage
 X1 = np.arange(8, dtype=np.float32)
 X2 = np.arange(12, dtype=np.float32).reshape(3, 4)
 X3 = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
+
+
+@pytest.fixture(params=["xla", "cpu"])
+def engine(request):
+    before = config.cpu_engine
+    config.update("cpu_engine", request.param)
+    yield
+    config.update("cpu_engine", before)
 
 
 class Form:
@@ -106,7 +115,7 @@ def test_every_form_is_numpys_on_both_paths(value, index):
 
 
 @pytest.mark.parametrize(("value", "index"), FORMS, ids=lambda v: repr(v)[:40])
-def test_every_form_is_the_same_inside_programs(value, index):
+def test_every_form_is_the_same_inside_programs(engine, value, index):
     x = as_array(value)
     program = stage(lambda a: [getitem(a, index)], [x.aval])
     (got,) = call(x, jaxpr=program, name="read")
