@@ -149,6 +149,10 @@ from primal.numpy.index_tricks import r_ as r_
 from primal.numpy.index_tricks import ravel_multi_index as ravel_multi_index
 from primal.numpy.index_tricks import s_ as s_
 from primal.numpy.index_tricks import unravel_index as unravel_index
+from primal.numpy.integers import gcd as gcd
+from primal.numpy.integers import lcm as lcm
+from primal.numpy.integers import packbits as packbits
+from primal.numpy.integers import unpackbits as unpackbits
 from primal.numpy.joining import append as append
 from primal.numpy.joining import array_split as array_split
 from primal.numpy.joining import block as block
@@ -170,13 +174,16 @@ from primal.numpy.methods import install_methods as _install_methods
 from primal.numpy.nonzeros import argwhere as argwhere
 from primal.numpy.nonzeros import flatnonzero as flatnonzero
 from primal.numpy.nonzeros import nonzero as nonzero
+from primal.numpy.padding import pad as pad
 from primal.numpy.promotion import broadcast_shapes as broadcast_shapes
 from primal.numpy.ranges import arange as arange
 from primal.numpy.ranges import eye as eye
 from primal.numpy.ranges import fromfunction as fromfunction
+from primal.numpy.ranges import geomspace as geomspace
 from primal.numpy.ranges import identity as identity
 from primal.numpy.ranges import indices as indices
 from primal.numpy.ranges import linspace as linspace
+from primal.numpy.ranges import logspace as logspace
 from primal.numpy.ranges import meshgrid as meshgrid
 from primal.numpy.ranges import tri as tri
 from primal.numpy.ranges import tril as tril

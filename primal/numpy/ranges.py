@@ -13,6 +13,7 @@ from primal.base import dtypes, errors
 from primal.ir.avals import canonical_shape
 from primal.ir.trace import Array, Tracer, literal
 from primal.numpy.creation import array, filled, placed
+from primal.numpy.elementary import log10
 from primal.numpy.promotion import (
     BOOL,
     ArrayLike,
@@ -25,6 +26,8 @@ from primal.numpy.promotion import (
     to_shape,
     with_rank,
 )
+from primal.numpy.shapes import part
+from primal.numpy.ufuncs import power
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.spread import broadcast_in_dim
@@ -93,11 +96,15 @@ def arange(
 
 
 def _range_size(first: Any, last: Any, by: Any) -> int:
-    values = [operator.index(v) if isinstance(v, np.integer | np.bool_ | int) else float(v)
-              for v in (first, last, by)]
-    return max(0, math.ceil((values[1] - values[0]) / values[2])) if not all(
-        isinstance(v, int) for v in values
-    ) else max(0, -((values[0] - values[1]) // values[2]))
+    values = [
+        operator.index(v) if isinstance(v, np.integer | np.bool_ | int) else float(v)
+        for v in (first, last, by)
+    ]
+    return (
+        max(0, math.ceil((values[1] - values[0]) / values[2]))
+        if not all(isinstance(v, int) for v in values)
+        else max(0, -((values[0] - values[1]) // values[2]))
+    )
 
 
 def linspace(
@@ -291,9 +298,7 @@ def meshgrid(
     return out
 
 
-def indices(
-    dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False
-) -> Any:
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
     """The index along each dimension of a grid, stacked (a tuple when `sparse`).
 
     >>> jnp.indices((2, 2))[0]
@@ -325,3 +330,61 @@ def fromfunction(
     grid = indices(canonical_shape(shape), dtype=dtype, sparse=True)
     size = canonical_shape(shape)
     return function(*[to_shape(x, size) for x in grid], **kwargs)
+
+
+def logspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    base: ArrayLike = 10.0,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Array:
+    """base ** linspace(start, stop).
+
+    >>> jnp.logspace(0, 2, 3)
+    Array([  1.,  10., 100.], dtype=float32)
+    """
+    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    out = power(base, exponents)
+    if dtype is None:
+        return convert(out, out.dtype)
+    return convert(out, dtypes.check_user_dtype_supported(dtype, "logspace"))
+
+
+def geomspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Array:
+    """`num` numbers of equal ratios from start to stop, both of one sign or complex.
+
+    >>> jnp.geomspace(1, 100, 3)
+    Array([  1.,  10., 100.], dtype=float32)
+    """
+    given = promote_dtypes_inexact("geomspace", start, stop)
+    work = given[0].aval.dtype
+    first, last = (convert(x, work) for x in given)
+    shape = np.broadcast_shapes(first.aval.shape, last.aval.shape)
+    first, last = to_shape(first, shape), to_shape(last, shape)
+    # Relative to the start, so that negative and complex sequences need no logarithm of them.
+    size = ops.abs(first)
+    unit = ops.div(first, convert(size, work))
+    ratio = ops.div(last, unit)
+    out = logspace(log10(convert(size, work)), log10(ratio), num, endpoint)
+    out = ops.mul(with_rank(unit, len(shape) + 1), convert(out, work))
+    n = out.shape[0]
+    if n > 1:
+        # The ends exactly.
+        parts = [with_rank(first, len(shape) + 1), part(out, 0, 1, n - 1 if endpoint else n)]
+        if endpoint:
+            parts.append(with_rank(last, len(shape) + 1))
+        out = shape_ops.concatenate(*parts, dimension=0)
+    out = shape_ops.moveaxis(out, 0, axis % (len(shape) + 1))
+    return convert(
+        out, work if dtype is None else dtypes.check_user_dtype_supported(dtype, "geomspace")
+    )

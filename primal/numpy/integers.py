@@ -1,0 +1,146 @@
+"""Functions of integers: common divisors and multiples, packed bits."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from primal.api.control.loops import while_loop
+from primal.base import dtypes
+from primal.ir.trace import Array, literal
+from primal.numpy.promotion import (
+    BOOL,
+    ArrayLike,
+    array_operand,
+    convert,
+    operand,
+    promote_dtypes,
+    to_shape,
+)
+from primal.numpy.reductions import any as any_true
+from primal.numpy.reductions import as_axis
+from primal.numpy.reductions import sum as total
+from primal.numpy.shapes import moveaxis, part, ravel
+from primal.ops import elementwise as ops
+from primal.ops import shape as shape_ops
+
+UINT8 = np.dtype(np.uint8)
+
+
+def _integers(name: str, x1: Any, x2: Any) -> tuple[Any, Any]:
+    for i, v in enumerate((x1, x2)):
+        dtype = operand(name, v, i).aval.dtype
+        if not (dtypes.issubdtype(dtype, np.integer) or dtype == BOOL):
+            raise ValueError(f"Arguments to jax.numpy.{name} must be integers.")
+    x, y = promote_dtypes(name, x1, x2)
+    shape = np.broadcast_shapes(x.aval.shape, y.aval.shape)
+    return to_shape(x, shape), to_shape(y, shape)
+
+
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
+    """The greatest common divisor, element by element, by Euclid's algorithm.
+
+    >>> jnp.gcd(jnp.array([12, -6]), 9)
+    Array([3, 3], dtype=int32)
+    """
+    x, y = _integers("gcd", x1, x2)
+    weak = x.aval.weak_type and y.aval.weak_type
+    dtype = x.aval.dtype
+    zero, one = literal(0, dtype, False), to_shape(literal(1, dtype, False), x.aval.shape)
+
+    def unfinished(pair: Any) -> Any:
+        return any_true(ops.ne(pair[1], zero))
+
+    def step(pair: Any) -> Any:
+        a, b = pair
+        done = ops.eq(b, zero)
+        rest = ops.rem(a, ops.select_n(done, b, one))
+        return ops.select_n(done, b, a), ops.select_n(done, rest, b)
+
+    start = convert(_magnitude(x), dtype), convert(_magnitude(y), dtype)
+    return convert(while_loop(unfinished, step, start)[0], dtype, weak)
+
+
+def _magnitude(x: Any) -> Any:
+    unsigned = dtypes.issubdtype(x.aval.dtype, np.unsignedinteger) or x.aval.dtype == BOOL
+    return x if unsigned else ops.abs(x)
+
+
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
+    """The least common multiple, element by element.
+
+    >>> jnp.lcm(jnp.array([4, 0]), 6)
+    Array([12,  0], dtype=int32)
+    """
+    x, y = _integers("lcm", x1, x2)
+    x, y = _magnitude(x), _magnitude(y)
+    dtype = x.aval.dtype
+    d = gcd(x, y)
+    zero = literal(0, dtype, True)
+    one = to_shape(literal(1, dtype, True), d.aval.shape)
+    quotient = ops.div(y, ops.select_n(ops.eq(d, zero), d, one))
+    return ops.mul(x, quotient)
+
+
+def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
+    """Groups of eight non-zero or zero elements as the bits of uint8; the last filled with zeros.
+
+    >>> jnp.packbits(jnp.array([1, 0, 1]))
+    Array([160], dtype=uint8)
+    """
+    x = array_operand("packbits", a)
+    if not (dtypes.issubdtype(x.aval.dtype, np.integer) or x.aval.dtype == BOOL):
+        raise TypeError("Expected an input array of integer or boolean data type")
+    shifts = _shifts("packbits", bitorder)
+    if axis is None:
+        x, axis = ravel(x), 0
+    at = as_axis("packbits", axis, x.aval.ndim)
+    bits = moveaxis(convert(ops.ne(x, literal(0, x.aval.dtype, False)), UINT8), at, -1)
+    n = bits.aval.shape[-1]
+    config = ((0, 0, 0),) * (bits.aval.ndim - 1) + ((0, -n % 8, 0),)
+    bits = shape_ops.pad(bits, literal(0, UINT8, False), padding_config=config)
+    bits = shape_ops.reshape(bits, shape=(*bits.aval.shape[:-1], -(-n // 8), 8))
+    placed = ops.shift_left(bits, to_shape(operand("packbits", shifts), bits.aval.shape))
+    return moveaxis(total(placed, -1, promote_integers=False), -1, at)
+
+
+def unpackbits(
+    a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big"
+) -> Array:
+    """The bits of uint8 numbers as zeros and ones, eight for each; `count` cuts or fills up.
+
+    >>> jnp.unpackbits(jnp.array([3], jnp.uint8))
+    Array([0, 0, 0, 0, 0, 0, 1, 1], dtype=uint8)
+    """
+    x = array_operand("unpackbits", a)
+    if x.aval.dtype != UINT8:
+        raise TypeError("Expected an input array of unsigned byte data type")
+    shifts = _shifts("unpackbits", bitorder)
+    if axis is None:
+        x, axis = ravel(x), 0
+    at = as_axis("unpackbits", axis, x.aval.ndim)
+    x = moveaxis(x, at, -1)
+    shape = (*x.aval.shape, 8)
+    wide = to_shape(shape_ops.reshape(x, shape=(*x.aval.shape, 1)), shape)
+    bits = ops.shift_right_logical(wide, to_shape(operand("unpackbits", shifts), shape))
+    bits = ops.bitwise_and(bits, literal(1, UINT8, False))
+    n = x.aval.shape[-1] * 8
+    bits = shape_ops.reshape(bits, shape=(*x.aval.shape[:-1], n))
+    if count is not None:
+        wanted = operator.index(count)
+        wanted = wanted if wanted >= 0 else n + wanted
+        if wanted > n:
+            config = ((0, 0, 0),) * (bits.aval.ndim - 1) + ((0, wanted - n, 0),)
+            bits = shape_ops.pad(bits, literal(0, UINT8, False), padding_config=config)
+        else:
+            bits = part(bits, bits.aval.ndim - 1, 0, wanted)
+    return moveaxis(bits, -1, at)
+
+
+def _shifts(name: str, bitorder: str) -> Any:
+    if bitorder not in ("big", "little"):
+        raise ValueError(f"'order' must be either 'little' or 'big', got {bitorder!r} in {name}.")
+    shifts = np.arange(8, dtype=np.uint8)
+    return shifts[::-1].copy() if bitorder == "big" else shifts
