@@ -123,6 +123,9 @@ def _extremum_jvp(op: Op) -> Any:
         (x,), (t,) = primals, tangents
         out = op(x, axes=axes)
         shape = aval_of(x).shape
+        if not aval_of(x).size:
+            # The extremum of nothing is constant, and the sum of nothing is its derivative.
+            return out, reduce_sum(t, axes=axes)
         kept = tuple([i for i in range(len(shape)) if i not in axes])
         spread = broadcast_in_dim(out, shape=shape, broadcast_dimensions=kept)
         here = convert_element_type(eq(x, spread), new_dtype=aval_of(x).dtype, weak_type=False)

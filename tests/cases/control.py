@@ -8,9 +8,11 @@ import numpy as np
 
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr
-from primal.ir.trace import ZERO
+from primal.ir.state import ambient, state
+from primal.ir.trace import ZERO, aval_of
 from primal.ops.elementwise import add, cos, lt, mul, sin
 from primal.ops.spread import reduce_sum
+from primal.transforms.linearize import LinearTracer, Tape
 from primal.transforms.stage import stage
 from tests.cases.case import C64, F32, F64, I32, Case, Wrong, X
 
@@ -137,6 +139,19 @@ def _custom_lin(dtype: Any) -> dict[str, Any]:
     }
 
 
+def _backwards(f: Any) -> Any:
+    """A linear map that is known by its transpose only, run backwards."""
+
+    def transposed(residual: Any, ct: Any) -> list[Any]:
+        tape = Tape(state.trace)
+        x = LinearTracer(tape, aval_of(ct))
+        with ambient(tape):
+            outs = f(residual, x)
+        return tape.backward([x], outs, [ct])
+
+    return transposed
+
+
 THREE, TWO = X((3,)), X((2,))
 ROWS = [
     Case(op="jit", operands=(THREE, THREE), params=_jit, dtypes=(F32, F64, C64), **NEAR),
@@ -200,6 +215,14 @@ ROWS = [
         params=_custom_vjp,
         dtypes=DTYPES,
         order=0,
+        **NEAR,
+    ),
+    Case(
+        op="custom_lin",
+        operands=(THREE, THREE),
+        params=_custom_lin,
+        around=_backwards,
+        dtypes=DTYPES,
         **NEAR,
     ),
 ]

@@ -14,7 +14,7 @@ NARROW = (F32, F64, C64)
 SOLVED = {"ulps": 200, "near": 4.0, "cause": "eliminations in another order", "tol": 1e-5}
 STEADY = np.array([[4.0, 1, 0.5], [0.7, 3, -1], [-0.2, 0.6, 5]])
 # Eigenvalues far apart and real, which keep their order when the matrix moves a little.
-APART = np.array([[1.0, 0.1, 0.2], [0.1, 3, 0.1], [0.0, 0.2, 6]])
+APART = np.array([[1.0, 0.1, 0.2], [0.1, 3, 0.1], [0.05, 0.2, 6]])
 TWO = np.stack([STEADY, STEADY.T + 0.3])
 
 
