@@ -1,173 +1,515 @@
-"""Elementwise operations: the records themselves where they take no parameters.
+"""Elementwise functions: out[i] depends on the operands at i only.
 
-Operands have one dtype and equal shapes (or are scalars, or of equal rank with sizes equal or 1).
-Python scalars take the dtype of the other operands.
+Operands have one dtype, which Python scalars adopt, and shapes that are equal, scalar, or of equal
+rank with sizes equal or 1. TypeError for others; the functions of primal.numpy promote.
 """
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
-from primal.base import dtypes
-from primal.base.pytree import tree_map
-from primal.ir.trace import Array, aval_of
-from primal.ops import choose as _choose
-from primal.ops import elementwise as _ops
-from primal.ops.choose import clamp as clamp
-from primal.ops.choose import max as max
-from primal.ops.choose import min as min
-from primal.ops.choose import select_n as select_n
+from primal.ir.trace import aval_of, literal
+from primal.ops import elementwise as ops
 from primal.ops.elementwise import RoundingMethod as RoundingMethod
-from primal.ops.elementwise import abs as abs
-from primal.ops.elementwise import acos as acos
-from primal.ops.elementwise import acosh as acosh
-from primal.ops.elementwise import add as add
-from primal.ops.elementwise import asin as asin
-from primal.ops.elementwise import asinh as asinh
-from primal.ops.elementwise import atan as atan
-from primal.ops.elementwise import atan2 as atan2
-from primal.ops.elementwise import atanh as atanh
-from primal.ops.elementwise import bitwise_and as bitwise_and
-from primal.ops.elementwise import bitwise_not as bitwise_not
-from primal.ops.elementwise import bitwise_or as bitwise_or
-from primal.ops.elementwise import bitwise_xor as bitwise_xor
-from primal.ops.elementwise import ceil as ceil
-from primal.ops.elementwise import clz as clz
-from primal.ops.elementwise import complex as complex
-from primal.ops.elementwise import conj as _conj
-from primal.ops.elementwise import cosh as cosh
-from primal.ops.elementwise import div as div
-from primal.ops.elementwise import eq as eq
-from primal.ops.elementwise import floor as floor
-from primal.ops.elementwise import ge as ge
-from primal.ops.elementwise import gt as gt
-from primal.ops.elementwise import imag as imag
-from primal.ops.elementwise import is_finite as is_finite
-from primal.ops.elementwise import le as le
-from primal.ops.elementwise import lt as lt
-from primal.ops.elementwise import mul as mul
-from primal.ops.elementwise import ne as ne
-from primal.ops.elementwise import neg as neg
-from primal.ops.elementwise import nextafter as nextafter
-from primal.ops.elementwise import population_count as population_count
-from primal.ops.elementwise import pow as pow
-from primal.ops.elementwise import real as real
-from primal.ops.elementwise import rem as rem
-from primal.ops.elementwise import shift_left as shift_left
-from primal.ops.elementwise import shift_right_arithmetic as shift_right_arithmetic
-from primal.ops.elementwise import shift_right_logical as shift_right_logical
-from primal.ops.elementwise import sign as sign
-from primal.ops.elementwise import sinh as sinh
-from primal.ops.elementwise import square as square
-from primal.ops.elementwise import sub as sub
-from primal.ops.special import bessel_i0e as bessel_i0e
-from primal.ops.special import bessel_i1e as bessel_i1e
-from primal.ops.special import digamma as digamma
-from primal.ops.special import erf as erf
-from primal.ops.special import erf_inv as erf_inv
-from primal.ops.special import erfc as erfc
-from primal.ops.special import igamma as igamma
-from primal.ops.special import igammac as igammac
-from primal.ops.special import lgamma as lgamma
-from primal.ops.special import polygamma as polygamma
-from primal.ops.special import zeta as zeta
 
 
-def _with_accuracy(op: Any) -> Any:
-    """The function of an op that takes an accuracy; engines here compute all at their best."""
+def neg(x: Any) -> Any:
+    """The negative, -x.
 
-    def function(x: Any, *, accuracy: Any = None) -> Any:
-        return op(x)
+    Numbers of any dtype, which is kept. Unsigned integers wrap.
 
-    function.__name__ = op.name
-    function.__doc__ = f"{op.name}(x), elementwise, for float and complex dtypes."
-    return function
-
-
-cbrt = _with_accuracy(_ops.cbrt)
-cos = _with_accuracy(_ops.cos)
-exp = _with_accuracy(_ops.exp)
-exp2 = _with_accuracy(_ops.exp2)
-expm1 = _with_accuracy(_ops.expm1)
-log = _with_accuracy(_ops.log)
-log1p = _with_accuracy(_ops.log1p)
-logistic = _with_accuracy(_ops.logistic)
-rsqrt = _with_accuracy(_ops.rsqrt)
-sin = _with_accuracy(_ops.sin)
-sqrt = _with_accuracy(_ops.sqrt)
-tan = _with_accuracy(_ops.tan)
-tanh = _with_accuracy(_ops.tanh)
-
-
-def conj(x: Any) -> Any:
-    """The complex conjugate; of a real number, that number as a complex one."""
-    if dtypes.kind_of(aval_of(x).dtype) == "f":
-        return complex(x, mul(x, 0.0))
-    return _conj(x)
-
-
-def integer_pow(x: Any, y: int) -> Any:
-    """x to an integer power, by multiplication.
-
-    >>> lax.integer_pow(jnp.array([2.0, 3.0]), 2)
-    Array([4., 9.], dtype=float32)
+    >>> lax.neg(jnp.array([1., -2.]))
+    Array([-1.,  2.], dtype=float32)
     """
-    return _ops.integer_pow(x, y=y)
+    return ops.neg(x)
+
+
+def sign(x: Any) -> Any:
+    """The sign: x/|x|, and 0 (of the same sign) at 0; NaN of NaN.
+
+    Numbers of any dtype, which is kept.
+
+    >>> lax.sign(jnp.array([-3., 0., 2.]))
+    Array([-1.,  0.,  1.], dtype=float32)
+    """
+    return ops.sign(x)
+
+
+def abs(x: Any) -> Any:
+    """The absolute value |x|; of a complex number the modulus, which is real.
+
+    Signed integers, floats, complex numbers. The derivative at 0 is 1, for complex numbers 0.
+
+    >>> lax.abs(jnp.array([-3., 2.]))
+    Array([3., 2.], dtype=float32)
+    """
+    return ops.abs(x)
+
+
+def square(x: Any) -> Any:
+    """The square, x·x.
+
+    Numbers of any dtype, which is kept.
+
+    >>> lax.square(jnp.array([3., -2.]))
+    Array([9., 4.], dtype=float32)
+    """
+    return ops.square(x)
 
 
 def reciprocal(x: Any) -> Any:
-    """1 / x."""
-    return _ops.integer_pow(x, y=-1)
+    """The reciprocal, 1/x.
+
+    Floats and complex numbers; the dtype is kept.
+
+    >>> lax.reciprocal(jnp.array([2., 4.]))
+    Array([0.5 , 0.25], dtype=float32)
+    """
+    return ops.integer_pow(x, y=-1)
 
 
-def round(x: Any, rounding_method: Any = RoundingMethod.AWAY_FROM_ZERO) -> Any:
-    """To the nearest integer; halves away from zero, or to even."""
-    return _ops.round(x, rounding_method=RoundingMethod(rounding_method))
+def add(x: Any, y: Any) -> Any:
+    """The sum, x + y.
+
+    Numbers of any dtype, which is kept. Integers wrap.
+
+    >>> lax.add(jnp.array([1., 2.]), 3.)
+    Array([4., 5.], dtype=float32)
+    """
+    return ops.add(x, y)
+
+
+def sub(x: Any, y: Any) -> Any:
+    """The difference, x - y.
+
+    Numbers of any dtype, which is kept. Integers wrap.
+
+    >>> lax.sub(jnp.array([1., 2.]), 3.)
+    Array([-2., -1.], dtype=float32)
+    """
+    return ops.sub(x, y)
+
+
+def mul(x: Any, y: Any) -> Any:
+    """The product, x·y.
+
+    Numbers of any dtype, which is kept. Integers wrap.
+
+    >>> lax.mul(jnp.array([1., 2.]), 3.)
+    Array([3., 6.], dtype=float32)
+    """
+    return ops.mul(x, y)
+
+
+def div(x: Any, y: Any) -> Any:
+    """The quotient, x/y; of integers truncated toward zero.
+
+    Numbers of any dtype, which is kept. An integer over 0 is -1 (all bits set).
+
+    >>> lax.div(jnp.array([-7, 7]), 2)
+    Array([-3,  3], dtype=int32)
+    """
+    return ops.div(x, y)
+
+
+def rem(x: Any, y: Any) -> Any:
+    """The remainder x - y·trunc(x/y), with the sign of x.
+
+    Real numbers of one dtype. An integer's remainder by 0 is itself.
+
+    >>> lax.rem(jnp.array([-7, 7]), 3)
+    Array([-1,  1], dtype=int32)
+    """
+    return ops.rem(x, y)
+
+
+def max(x: Any, y: Any) -> Any:
+    """The larger of x and y; NaN if either is.
+
+    Numbers of one dtype and bool, complex ones by real, then imaginary part. Equal operands share
+    the derivative.
+
+    >>> lax.max(jnp.array([1., 5.]), 3.)
+    Array([3., 5.], dtype=float32)
+    """
+    return ops.max(x, y)
+
+
+def min(x: Any, y: Any) -> Any:
+    """The smaller of x and y; NaN if either is.
+
+    Numbers of one dtype and bool, complex ones by real, then imaginary part. Equal operands share
+    the derivative.
+
+    >>> lax.min(jnp.array([1., 5.]), 3.)
+    Array([1., 3.], dtype=float32)
+    """
+    return ops.min(x, y)
+
+
+def eq(x: Any, y: Any) -> Any:
+    """Whether x = y; NaN equals nothing.
+
+    Operands of any one dtype; the result is bool.
+
+    >>> lax.eq(jnp.array([1, 2]), 2)
+    Array([False,  True], dtype=bool)
+    """
+    return ops.eq(x, y)
+
+
+def ne(x: Any, y: Any) -> Any:
+    """Whether x ≠ y; NaN differs from everything.
+
+    Operands of any one dtype; the result is bool.
+
+    >>> lax.ne(jnp.array([1, 2]), 2)
+    Array([ True, False], dtype=bool)
+    """
+    return ops.ne(x, y)
+
+
+def lt(x: Any, y: Any) -> Any:
+    """Whether x < y.
+
+    Real numbers and bool of one dtype; the result is bool.
+
+    >>> lax.lt(jnp.array([1, 2]), 2)
+    Array([ True, False], dtype=bool)
+    """
+    return ops.lt(x, y)
+
+
+def le(x: Any, y: Any) -> Any:
+    """Whether x ≤ y.
+
+    Real numbers and bool of one dtype; the result is bool.
+
+    >>> lax.le(jnp.array([1, 2]), 2)
+    Array([ True,  True], dtype=bool)
+    """
+    return ops.le(x, y)
+
+
+def gt(x: Any, y: Any) -> Any:
+    """Whether x > y.
+
+    Real numbers and bool of one dtype; the result is bool.
+
+    >>> lax.gt(jnp.array([1, 3]), 2)
+    Array([False,  True], dtype=bool)
+    """
+    return ops.gt(x, y)
+
+
+def ge(x: Any, y: Any) -> Any:
+    """Whether x ≥ y.
+
+    Real numbers and bool of one dtype; the result is bool.
+
+    >>> lax.ge(jnp.array([1, 2]), 2)
+    Array([False,  True], dtype=bool)
+    """
+    return ops.ge(x, y)
+
+
+def floor(x: Any) -> Any:
+    """The largest integer ≤ x.
+
+    Floats; the dtype is kept.
+
+    >>> lax.floor(jnp.array([1.5, -1.5]))
+    Array([ 1., -2.], dtype=float32)
+    """
+    return ops.floor(x)
+
+
+def ceil(x: Any) -> Any:
+    """The smallest integer ≥ x.
+
+    Floats; the dtype is kept.
+
+    >>> lax.ceil(jnp.array([1.5, -1.5]))
+    Array([ 2., -1.], dtype=float32)
+    """
+    return ops.ceil(x)
+
+
+def is_finite(x: Any) -> Any:
+    """Whether x is neither infinite nor NaN.
+
+    Floats; the result is bool.
+
+    >>> lax.is_finite(jnp.array([1., jnp.inf]))
+    Array([ True, False], dtype=bool)
+    """
+    return ops.is_finite(x)
+
+
+def nextafter(x1: Any, x2: Any) -> Any:
+    """The float next to x1 in the direction of x2.
+
+    Floats of one dtype. It has no derivative.
+
+    >>> lax.nextafter(jnp.array([1.]), 2.)
+    Array([1.0000001], dtype=float32)
+    """
+    return ops.nextafter(x1, x2)
+
+
+def real(x: Any) -> Any:
+    """The real part.
+
+    Complex numbers; the result is a float. C-linear: its transpose is not conjugated.
+
+    >>> lax.real(jnp.array([1 + 2j]))
+    Array([1.], dtype=float32)
+    """
+    return ops.real(x)
+
+
+def imag(x: Any) -> Any:
+    """The imaginary part.
+
+    Complex numbers; the result is a float.
+
+    >>> lax.imag(jnp.array([1 + 2j]))
+    Array([2.], dtype=float32)
+    """
+    return ops.imag(x)
+
+
+def complex(x: Any, y: Any) -> Any:
+    """The complex number x + i·y.
+
+    float32 or float64 parts of one dtype.
+
+    >>> lax.complex(jnp.array([1.]), jnp.array([2.]))
+    Array([1.+2.j], dtype=complex64)
+    """
+    return ops.complex(x, y)
+
+
+def conj(x: Any) -> Any:
+    """The complex conjugate; a float becomes complex.
+
+    float32, float64 and complex numbers.
+
+    >>> lax.conj(jnp.array([1 + 2j]))
+    Array([1.-2.j], dtype=complex64)
+    """
+    return ops.conj(x)
+
+
+def bitwise_not(x: Any) -> Any:
+    """Every bit inverted; of bool, not x.
+
+    Integers and bool; the dtype is kept.
+
+    >>> lax.bitwise_not(jnp.array([0, 5]))
+    Array([-1, -6], dtype=int32)
+    """
+    return ops.bitwise_not(x)
+
+
+def bitwise_and(x: Any, y: Any) -> Any:
+    """Bits set in both; of bool, x and y.
+
+    Integers and bool; the dtype is kept.
+
+    >>> lax.bitwise_and(jnp.array([6, 5]), 3)
+    Array([2, 1], dtype=int32)
+    """
+    return ops.bitwise_and(x, y)
+
+
+def bitwise_or(x: Any, y: Any) -> Any:
+    """Bits set in either; of bool, x or y.
+
+    Integers and bool; the dtype is kept.
+
+    >>> lax.bitwise_or(jnp.array([6, 5]), 3)
+    Array([7, 7], dtype=int32)
+    """
+    return ops.bitwise_or(x, y)
+
+
+def bitwise_xor(x: Any, y: Any) -> Any:
+    """Bits set in exactly one; of bool, x ≠ y.
+
+    Integers and bool; the dtype is kept.
+
+    >>> lax.bitwise_xor(jnp.array([6, 5]), 3)
+    Array([5, 6], dtype=int32)
+    """
+    return ops.bitwise_xor(x, y)
+
+
+def shift_left(x: Any, y: Any) -> Any:
+    """Bits moved y places up, x·2^y; 0 for y beyond the width.
+
+    Integers; the dtype is kept.
+
+    >>> lax.shift_left(jnp.array([1, 3]), 2)
+    Array([ 4, 12], dtype=int32)
+    """
+    return ops.shift_left(x, y)
+
+
+def shift_right_arithmetic(x: Any, y: Any) -> Any:
+    """Bits moved y places down, the sign repeated above: ⌊x/2^y⌋.
+
+    Integers; the dtype is kept.
+
+    >>> lax.shift_right_arithmetic(jnp.array([-8, 8]), 1)
+    Array([-4,  4], dtype=int32)
+    """
+    return ops.shift_right_arithmetic(x, y)
+
+
+def shift_right_logical(x: Any, y: Any) -> Any:
+    """Bits moved y places down, zeros above.
+
+    Integers; the dtype is kept.
+
+    >>> lax.shift_right_logical(jnp.array([-8, 8]), 1)
+    Array([2147483644,          4], dtype=int32)
+    """
+    return ops.shift_right_logical(x, y)
+
+
+def population_count(x: Any) -> Any:
+    """The number of bits that are 1.
+
+    Integers; the dtype is kept.
+
+    >>> lax.population_count(jnp.array([7, -1]))
+    Array([ 3, 32], dtype=int32)
+    """
+    return ops.population_count(x)
+
+
+def clz(x: Any) -> Any:
+    """The number of zero bits above the highest 1.
+
+    Integers; the dtype is kept.
+
+    >>> lax.clz(jnp.array([1, -1]))
+    Array([31,  0], dtype=int32)
+    """
+    return ops.clz(x)
+
+
+def pow(x: Any, y: Any) -> Any:
+    """The power x^y.
+
+    x of a float or complex dtype; y of the same or of an integer one. At x = 0 the derivative by y
+    is taken as its limit for y > 0, which is 0.
+
+    >>> lax.pow(jnp.array([2., 9.]), 0.5)
+    Array([1.4142135, 3.       ], dtype=float32)
+    """
+    if type(y) is int:
+        return ops.pow(x, literal(y, "int32"))
+    return ops.pow(x, y)
+
+
+def integer_pow(x: Any, y: int) -> Any:
+    """The power x^y of a fixed integer y, by repeated squaring.
+
+    Numbers of any dtype, which is kept; TypeError for negative y and integer x.
+
+    >>> lax.integer_pow(jnp.array([2., 3.]), 3)
+    Array([ 8., 27.], dtype=float32)
+    """
+    return ops.integer_pow(x, y=operator.index(y))
+
+
+def round(x: Any, rounding_method: RoundingMethod | int = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+    """The nearest integer; halves go away from zero, or to even.
+
+    Floats; the dtype is kept. ValueError for what is no `RoundingMethod`.
+
+    >>> lax.round(jnp.array([0.5, 2.5]), lax.RoundingMethod.TO_NEAREST_EVEN)
+    Array([0., 2.], dtype=float32)
+    """
+    return ops.round(x, rounding_method=RoundingMethod(rounding_method))
 
 
 def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
-    """Rounded to a float format of fewer bits, in the same dtype."""
-    return _ops.reduce_precision(operand, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
+    """The nearest float of fewer bits, ties to even, in the operand's dtype.
 
+    What is too large becomes infinite, what is below the smallest normal number zero. Floats;
+    ValueError unless exponent_bits ≥ 1 and mantissa_bits ≥ 0.
 
-def convert_element_type(operand: Any, new_dtype: Any) -> Any:
-    """Each element in another dtype; complex to real drops the imaginary part.
-
-    >>> lax.convert_element_type(jnp.array([1.5, 2.0]), jnp.int32)
-    Array([1, 2], dtype=int32)
+    >>> lax.reduce_precision(jnp.array([1.1, 70000.]), exponent_bits=5, mantissa_bits=10)
+    Array([1.0996094,       inf], dtype=float32)
     """
-    dtype = dtypes.check_user_dtype_supported(new_dtype, "convert_element_type")
-    dtype = dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True)
-    aval = aval_of(operand)
-    if isinstance(operand, Array) and aval.dtype == dtype and not aval.weak_type:
-        return operand
-    return _choose.convert_element_type(operand, new_dtype=dtype, weak_type=False)
+    return ops.reduce_precision(
+        operand,
+        exponent_bits=operator.index(exponent_bits),
+        mantissa_bits=operator.index(mantissa_bits),
+    )
 
 
-def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
-    """The same bits in another dtype; a last dimension comes or goes where widths differ."""
-    return _choose.bitcast_convert_type(operand, new_dtype=dtypes.canonicalize_dtype(new_dtype))
+def clamp(min: Any, x: Any, max: Any) -> Any:
+    """x held between bounds: min where x < min, max where x > max, else x.
+
+    Real numbers of one dtype; the bounds are scalar or of x's shape. A bound that holds takes the
+    derivative.
+
+    >>> lax.clamp(0., jnp.array([-1., 0.5, 2.]), 1.)
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    shape = aval_of(x).shape
+    for name, bound in (("min", min), ("max", max)):
+        have = aval_of(bound).shape
+        if have not in ((), shape):
+            raise TypeError(
+                f"[clamp] expected `{name}` to be scalar or of shape {shape}, got {have}: clamp "
+                f"requires {name}.shape == operand.shape or {name}.shape == ()."
+            )
+    if type(x) in (bool, int, float):
+        return ops.clamp(min, x, max)
+    dtype = aval_of(x).dtype
+    bounds = [literal(v, dtype) if type(v) in (int, float) else v for v in (min, max)]
+    return ops.clamp(bounds[0], x, bounds[1])
+
+
+def select_n(which: Any, *cases: Any) -> Any:
+    """cases[which], elementwise.
+
+    `which` is bool for up to two cases or int32 for more, scalar or of the cases' shape; indices
+    beyond the ends choose the first or last. Cases have one shape and dtype. TypeError otherwise.
+
+    >>> lax.select_n(jnp.array([0, 2]), jnp.array([1, 2]), jnp.array([3, 4]), jnp.array([5, 6]))
+    Array([1, 6], dtype=int32)
+    """
+    if not cases:
+        raise ValueError("[select_n] expected at least one case, got none.")
+    shapes = [aval_of(c).shape for c in cases]
+    if len(set(shapes)) > 1:
+        raise TypeError(
+            f"[select_n] expected cases of one shape, got {shapes}: select cases must have the "
+            "same shapes. Broadcast first, or use primal.numpy.where."
+        )
+    have = aval_of(which).shape
+    if have not in ((), shapes[0]):
+        raise TypeError(
+            f"[select_n] expected `which` to be scalar or of the cases' shape {shapes[0]}, got "
+            f"{have}."
+        )
+    return ops.select_n(which, *cases)
 
 
 def select(pred: Any, on_true: Any, on_false: Any) -> Any:
-    """on_true where pred, else on_false; no broadcasting but of a scalar pred.
+    """on_true where pred holds, else on_false.
+
+    `pred` is bool, scalar or of the cases' shape; the cases have one shape and dtype. TypeError
+    otherwise: primal.numpy.where broadcasts and promotes.
 
     >>> lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([3, 4]))
     Array([1, 4], dtype=int32)
     """
     return select_n(pred, on_false, on_true)
-
-
-def stop_gradient(x: Any) -> Any:
-    """x, as a constant for derivatives: ∂stop_gradient(x)/∂x = 0. Takes trees.
-
-    >>> primal.grad(lambda x: x * lax.stop_gradient(x))(3.0)
-    Array(3., dtype=float32, weak_type=True)
-    """
-
-    def one(leaf: Any) -> Any:
-        if dtypes.to_tangent_dtype(aval_of(leaf).dtype) == dtypes.float0:
-            return leaf
-        return _choose.stop_gradient(leaf)
-
-    return tree_map(one, x)

@@ -1,0 +1,79 @@
+"""Other dtypes for values or for bits; constants to derivatives."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes, source
+from primal.base.pytree import tree_map
+from primal.ir.trace import Array, aval_of
+from primal.ops import choose as ops
+
+
+def _wanted(new_dtype: Any, name: str) -> Any:
+    found = dtypes.check_user_dtype_supported(new_dtype, name)
+    return dtypes.canonicalize_dtype(found, allow_extended_dtype=True)
+
+
+def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+    """Each element in another dtype.
+
+    Floats become integers by truncation, saturating, NaN as 0; bool means x ≠ 0; complex numbers
+    lose their imaginary part, with a warning. TypeError for key dtypes.
+
+    >>> lax.convert_element_type(jnp.array([1.5, -2.0]), jnp.int32)
+    Array([ 1, -2], dtype=int32)
+    """
+    dtype = _wanted(new_dtype, "convert_element_type")
+    aval = aval_of(operand)
+    if aval.dtype == dtype and not aval.weak_type and isinstance(operand, Array):
+        return operand
+    if aval.dtype.kind == "c" and dtype.kind != "c" and dtype != dtypes.bool_:
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part. Take lax.real first.",
+            np.exceptions.ComplexWarning,
+            stacklevel=source.user_stacklevel(),
+        )
+    return ops.convert_element_type(operand, new_dtype=dtype, weak_type=False)
+
+
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+    """The same bits as another dtype.
+
+    A narrower dtype adds a last dimension, of the parts from the lowest to the highest; a wider one
+    takes such a dimension away. Integers and floats, TypeError for others; ValueError if the last
+    dimension does not fit.
+
+    >>> lax.bitcast_convert_type(jnp.array([1., 2.]), jnp.int32)
+    Array([1065353216, 1073741824], dtype=int32)
+    """
+    return ops.bitcast_convert_type(operand, new_dtype=_wanted(new_dtype, "bitcast_convert_type"))
+
+
+def stop_gradient(x: Any) -> Any:
+    """x, as a constant to derivatives: ∂stop_gradient(x)/∂x = 0.
+
+    Any tree of arrays; integers, bool and keys, which have no derivative, are returned as they are.
+
+    >>> primal.grad(lambda x: x * lax.stop_gradient(x))(3.0)
+    Array(3., dtype=float32, weak_type=True)
+    """
+
+    def one(leaf: Any) -> Any:
+        if dtypes.to_tangent_dtype(aval_of(leaf).dtype) == dtypes.float0:
+            return leaf
+        return ops.stop_gradient(leaf)
+
+    return tree_map(one, x)
+
+
+def dtype(x: Any) -> Any:
+    """The dtype that a value has as an array.
+
+    >>> lax.dtype(1.0)
+    dtype('float32')
+    """
+    return aval_of(x).dtype

@@ -1,0 +1,320 @@
+"""Exponentials, logarithms, roots, trigonometric and hyperbolic functions.
+
+Operands have one dtype, which Python scalars adopt, and shapes that are equal, scalar, or of equal
+rank with sizes equal or 1. TypeError for others; the functions of primal.numpy promote.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from typing import Any
+
+from primal.ops import elementwise as ops
+
+
+class AccuracyMode(enum.Enum):
+    """How accurate a function is asked to be.
+
+    >>> lax.AccuracyMode.HIGHEST.name
+    'HIGHEST'
+    """
+
+    DEFAULT = 0
+    HIGHEST = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Tolerance:
+    """The error a caller can do with: absolute, relative, in units of the last place.
+
+    >>> lax.Tolerance(rtol=1e-3)
+    Tolerance(atol=0.0, rtol=0.001, ulps=0)
+    """
+
+    atol: float = 0.0
+    rtol: float = 0.0
+    ulps: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.atol, self.rtol, self.ulps) < 0:
+            raise ValueError(f"[Tolerance] expected no negative number, got {self}.")
+
+
+Accuracy = AccuracyMode | Tolerance | None
+
+
+def check_accuracy(accuracy: Any) -> None:
+    """NotImplementedError for what is no accuracy; every function has one, its best."""
+    if not isinstance(accuracy, AccuracyMode | Tolerance):
+        raise NotImplementedError(
+            f"[accuracy] expected a lax.AccuracyMode or lax.Tolerance, got {accuracy!r}."
+        )
+
+
+def exp(x: Any, *, accuracy: Accuracy = None) -> Any:
+    """The exponential, e^x.
+
+    Floats and complex numbers; the dtype is kept.
+
+    >>> lax.exp(jnp.array([0., 1.]))
+    Array([1.      , 2.718282], dtype=float32)
+    """
+    if accuracy is not None:
+        check_accuracy(accuracy)
+    return ops.exp(x)
+
+
+def exp2(x: Any, *, accuracy: Accuracy = None) -> Any:
+    """The power of two, 2^x.
+
+    Floats and complex numbers; the dtype is kept.
+
+    >>> lax.exp2(jnp.array([0., 3.]))
+    Array([1., 8.], dtype=float32)
+    """
+    if accuracy is not None:
+        check_accuracy(accuracy)
+    return ops.exp2(x)
+
+
+def expm1(x: Any, *, accuracy: Accuracy = None) -> Any:
+    """e^x - 1, accurate near 0.
+
+    Floats and complex numbers; the dtype is kept.
+
+    >>> lax.expm1(jnp.array([0., 1e-6]))
+    Array([0.0000000e+00, 1.0000005e-06], dtype=float32)
+    """
+    if accuracy is not None:
+        check_accuracy(accuracy)
+    return ops.expm1(x)
+
+
+def log(x: Any, *, accuracy: Accuracy = None) -> Any:
+    """The natural logarithm.
+
+    Floats and complex numbers; the dtype is kept. NaN of negative floats, -inf of 0.
+
+    >>> lax.log(jnp.array([1., 2.]))
+    Array([0.       , 0.6931472], dtype=float32)
+    """
+    if accuracy is not None:
+        check_accuracy(accuracy)
+    return ops.log(x)
+
+
+def log1p(x: Any, *, accuracy: Accuracy = None) -> Any:
+    """log(1 + x), accurate near 0.
+
+    Floats and complex numbers; the dtype is kept.
+
+    >>> lax.log1p(jnp.array([0., 1e-6]))
+    Array([0.000000e+00, 9.999995e-07], dtype=float32)
+    """
+    if accuracy is not None:
+        check_accuracy(accuracy)
+    return ops.log1p(x)
+
+
+def logistic(x: Any, *, accuracy: Accuracy = None) -> Any:
+    """The logistic function, 1/(1 + e^-x).
+
+    Floats and complex numbers; the dtype is kept.
+
+    >>> lax.logistic(jnp.array([0., 2.]))
+    Array([0.5     , 0.880797], dtype=float32)
+    """
+    if accuracy is not None:
+        check_accuracy(accuracy)
+    return ops.logistic(x)
+
+
+def sqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
+    """The square root.
+
+    Floats and complex numbers; the dtype is kept. NaN of negative floats.
+
+    >>> lax.sqrt(jnp.array([4., 2.]))
+    Array([2.       , 1.4142135], dtype=float32)
+    """
+    if accuracy is not None:
+        check_accuracy(accuracy)
+    return ops.sqrt(x)
+
+
+def rsqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
+    """The reciprocal square root, 1/√x.
+
+    Floats and complex numbers; the dtype is kept.
+
+    >>> lax.rsqrt(jnp.array([4., 1.]))
+    Array([0.5, 1. ], dtype=float32)
+    """
+    if accuracy is not None:
+        check_accuracy(accuracy)
+    return ops.rsqrt(x)
+
+
+def cbrt(x: Any, *, accuracy: Accuracy = None) -> Any:
+    """The real cube root.
+
+    Floats; the dtype is kept.
+
+    >>> lax.cbrt(jnp.array([8., -27.]))
+    Array([ 2.       , -2.9999998], dtype=float32)
+    """
+    if accuracy is not None:
+        check_accuracy(accuracy)
+    return ops.cbrt(x)
+
+
+def sin(x: Any, *, accuracy: Accuracy = None) -> Any:
+    """The sine.
+
+    Floats and complex numbers; the dtype is kept.
+
+    >>> lax.sin(jnp.array([0., 1.]))
+    Array([0.      , 0.841471], dtype=float32)
+    """
+    if accuracy is not None:
+        check_accuracy(accuracy)
+    return ops.sin(x)
+
+
+def cos(x: Any, *, accuracy: Accuracy = None) -> Any:
+    """The cosine.
+
+    Floats and complex numbers; the dtype is kept.
+
+    >>> lax.cos(jnp.array([0., 1.]))
+    Array([1.       , 0.5403023], dtype=float32)
+    """
+    if accuracy is not None:
+        check_accuracy(accuracy)
+    return ops.cos(x)
+
+
+def tan(x: Any, *, accuracy: Accuracy = None) -> Any:
+    """The tangent.
+
+    Floats and complex numbers; the dtype is kept.
+
+    >>> lax.tan(jnp.array([0., 1.]))
+    Array([0.       , 1.5574077], dtype=float32)
+    """
+    if accuracy is not None:
+        check_accuracy(accuracy)
+    return ops.tan(x)
+
+
+def asin(x: Any) -> Any:
+    """The inverse sine, in [-π/2, π/2].
+
+    Floats and complex numbers; the dtype is kept. NaN of floats beyond ±1.
+
+    >>> lax.asin(jnp.array([0., 1.]))
+    Array([0.       , 1.5707964], dtype=float32)
+    """
+    return ops.asin(x)
+
+
+def acos(x: Any) -> Any:
+    """The inverse cosine, in [0, π].
+
+    Floats and complex numbers; the dtype is kept. NaN of floats beyond ±1.
+
+    >>> lax.acos(jnp.array([0., 1.]))
+    Array([1.5707964, 0.       ], dtype=float32)
+    """
+    return ops.acos(x)
+
+
+def atan(x: Any) -> Any:
+    """The inverse tangent, in (-π/2, π/2).
+
+    Floats and complex numbers; the dtype is kept.
+
+    >>> lax.atan(jnp.array([0., 1.]))
+    Array([0.       , 0.7853982], dtype=float32)
+    """
+    return ops.atan(x)
+
+
+def atan2(x: Any, y: Any) -> Any:
+    """The angle of the point (y, x), whose tangent is x/y, in [-π, π].
+
+    Floats and complex numbers; the dtype is kept.
+
+    >>> lax.atan2(jnp.array([1., 1.]), jnp.array([1., -1.]))
+    Array([0.7853981, 2.3561945], dtype=float32)
+    """
+    return ops.atan2(x, y)
+
+
+def sinh(x: Any) -> Any:
+    """The hyperbolic sine, (e^x - e^-x)/2.
+
+    Floats and complex numbers; the dtype is kept.
+
+    >>> lax.sinh(jnp.array([0., 1.]))
+    Array([0.       , 1.1752012], dtype=float32)
+    """
+    return ops.sinh(x)
+
+
+def cosh(x: Any) -> Any:
+    """The hyperbolic cosine, (e^x + e^-x)/2.
+
+    Floats and complex numbers; the dtype is kept.
+
+    >>> lax.cosh(jnp.array([0., 1.]))
+    Array([1.       , 1.5430807], dtype=float32)
+    """
+    return ops.cosh(x)
+
+
+def tanh(x: Any, *, accuracy: Accuracy = None) -> Any:
+    """The hyperbolic tangent, sinh(x)/cosh(x).
+
+    Floats and complex numbers; the dtype is kept.
+
+    >>> lax.tanh(jnp.array([0., 1.]))
+    Array([0.       , 0.7615942], dtype=float32)
+    """
+    if accuracy is not None:
+        check_accuracy(accuracy)
+    return ops.tanh(x)
+
+
+def asinh(x: Any) -> Any:
+    """The inverse hyperbolic sine.
+
+    Floats and complex numbers; the dtype is kept.
+
+    >>> lax.asinh(jnp.array([0., 1.]))
+    Array([0.       , 0.8813736], dtype=float32)
+    """
+    return ops.asinh(x)
+
+
+def acosh(x: Any) -> Any:
+    """The inverse hyperbolic cosine, not negative.
+
+    Floats and complex numbers; the dtype is kept. NaN of floats below 1.
+
+    >>> lax.acosh(jnp.array([1., 2.]))
+    Array([0.      , 1.316958], dtype=float32)
+    """
+    return ops.acosh(x)
+
+
+def atanh(x: Any) -> Any:
+    """The inverse hyperbolic tangent.
+
+    Floats and complex numbers; the dtype is kept. NaN of floats beyond ±1.
+
+    >>> lax.atanh(jnp.array([0., 0.5]))
+    Array([0.        , 0.54930615], dtype=float32)
+    """
+    return ops.atanh(x)
