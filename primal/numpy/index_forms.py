@@ -165,8 +165,8 @@ def parse(index: Any, shape: tuple[int, ...]) -> Form:
     apart = False
     if any(is_array(d) and d.ndim for d in dims):
         advanced = [i for i, d in enumerate(dims) if type(d) is not Span]
-        items = {origin[i] for i in advanced}
-        apart = max(items) - min(items) + 1 != len(items)
+        places = {origin[i] for i in advanced}
+        apart = max(places) - min(places) + 1 != len(places)
     return Form(tuple(sizes), tuple(grown), tuple(dims), tuple(order), tuple(advanced), apart)
 
 

@@ -14,7 +14,14 @@ from primal.numpy.index_forms import parse
 from primal.numpy.index_updates import cast_values
 from primal.numpy.indexing import Hints, component, getitem, is_eager_array, read, read_numpy
 from primal.numpy.nonzeros import concrete, first_true
-from primal.numpy.promotion import ArrayLike, array_operand, operand, scalar_literal, to_shape
+from primal.numpy.promotion import (
+    ArrayLike,
+    array_operand,
+    convert,
+    operand,
+    scalar_literal,
+    to_shape,
+)
 from primal.numpy.reductions import as_axis, check_out
 from primal.numpy.ufuncs import as_bool
 from primal.ops.choose import select_n
@@ -121,7 +128,9 @@ def modulo(i: Any, n: int) -> Any:
     """Indices modulo a size; 0 for an empty dimension."""
     if isinstance(i, int | np.ndarray):
         return np.asarray(i).astype(np.int64) % max(n, 1)
-    return ufuncs.remainder(i, literal(max(n, 1), i.aval.dtype, True))
+    if dtypes.itemsize_bits(i.aval.dtype) < 32:
+        i = convert(i, np.dtype(np.int32))  # n must fit, too
+    return ufuncs.remainder(i, max(n, 1))
 
 
 # Along an axis.

@@ -48,6 +48,12 @@ def test_take_out_of_bounds(run):
     same(taking.take(x, 12), np.nan)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_take_wraps_by_sizes_beyond_the_index_dtype(dtype):
+    x, i = np.arange(70000), np.array([-1, 127, 5]).astype(dtype)
+    same(jit(lambda i: taking.take(x, i, mode="wrap"))(i), np.take(x, i, mode="wrap"))
+
+
 def test_take_errors():
     x = as_array(X1)
     with pytest.raises(TypeError, match="take requires ndarray or scalar arguments"):
