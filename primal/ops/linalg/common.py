@@ -15,7 +15,7 @@ from primal.ir.op import Op
 from primal.ir.trace import aval_of, literal
 from primal.ops.choose import convert_element_type, select_n
 from primal.ops.contract import dot_general
-from primal.ops.elementwise import add, conj, eq, ge, le
+from primal.ops.elementwise import add, conj, eq, ge, le, real
 from primal.ops.shape import iota, moveaxis, transpose
 from primal.ops.spread import broadcast_axis, broadcast_in_dim, reduce_sum
 
@@ -160,6 +160,12 @@ def diagonal(x: Any) -> Any:
     return reduce_sum(kept, axes=(len(shape) - 1,))
 
 
+def diagonal_matrix(v: Any) -> Any:
+    """Square matrices with v on their diagonals, zeros elsewhere."""
+    shape = (*aval_of(v).shape, aval_of(v).shape[-1])
+    return select_n(on_diagonal(shape), zeros(shape, aval_of(v).dtype), rows_of(v, shape))
+
+
 def rows_of(v: Any, shape: tuple[int, ...]) -> Any:
     """out[…, i, j] = v[…, j]: v along every row."""
     rank = len(shape)
@@ -172,6 +178,15 @@ def columns_of(v: Any, shape: tuple[int, ...]) -> Any:
     """out[…, i, j] = v[…, i]: v along every column."""
     rank = len(shape)
     return broadcast_in_dim(v, shape=shape, broadcast_dimensions=tuple(range(rank - 1)))
+
+
+def hermitian_of_triangle(x: Any, lower: bool = True) -> Any:
+    """The Hermitian matrices whose named triangle is that of x, with real diagonals."""
+    half = lower_part(x, -1) if lower else upper_part(x, 1)
+    middle = select_n(on_diagonal(aval_of(x).shape), zeros(aval_of(x).shape, aval_of(x).dtype), x)
+    if aval_of(x).dtype.kind == "c":
+        middle = as_dtype(real(middle), aval_of(x).dtype)
+    return add(add(half, middle), adjoint(half))
 
 
 def batch_stacks(op: Op) -> Callable[..., Any]:
@@ -227,12 +242,34 @@ def poison(results: Sequence[Any], bad: Any) -> list[Any]:
     return out
 
 
-def finite_or_nan(b: Any, info: Any, results: Sequence[Any]) -> list[Any]:
-    """hlo: the results where LAPACK's `info` is 0, nan elsewhere."""
-    zero = b.full_like(info, 0)
-    fine = b.compare(info, zero, "EQ")
+# StableHLO's side.
+
+
+def hlo_finite(b: Any, x: Any) -> tuple[Any, Any]:
+    """(x with matrices that hold nan or inf replaced by zeros, where all is finite)."""
+    parts = [b.real(x), b.imag(x)] if x.dtype.kind == "c" else [x]
+    fine = b.is_finite(parts[0])
+    for p in parts[1:]:
+        fine = b.and_(fine, b.is_finite(p))
+    fine = b.reduce("and", fine, (x.ndim - 2, x.ndim - 1))
+    mask = b.broadcast_in_dim(fine, x.shape, tuple(range(fine.ndim)))
+    return b.select(mask, x, b.full_like(x, 0)), fine
+
+
+def hlo_or_nan(b: Any, info: Any, fine: Any, results: Sequence[Any]) -> list[Any]:
+    """The results where LAPACK's `info` is 0 and `fine` (or None) holds, nan elsewhere."""
+    good = b.compare(info, b.full_like(info, 0), "EQ")
+    if fine is not None:
+        good = b.and_(good, fine)
     out = []
     for r in results:
-        mask = b.broadcast_in_dim(fine, r.shape, tuple(range(fine.ndim)))
+        mask = b.broadcast_in_dim(good, r.shape, tuple(range(good.ndim)))
         out.append(b.select(mask, r, b.full_like(r, float("nan"))))
     return out
+
+
+def hlo_triangle(b: Any, x: Any, lower: bool) -> Any:
+    """x with zeros above the diagonal (`lower`) or below it."""
+    rank = x.ndim
+    rows, columns = b.iota(x.shape, INT32, rank - 2), b.iota(x.shape, INT32, rank - 1)
+    return b.select(b.compare(rows, columns, "GE" if lower else "LE"), x, b.full_like(x, 0))

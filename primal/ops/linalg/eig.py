@@ -28,7 +28,8 @@ from primal.ops.linalg.common import (
     diagonal,
     each_matrix,
     finite_only,
-    finite_or_nan,
+    hlo_finite,
+    hlo_or_nan,
     identity,
     matmul,
     on_diagonal,
@@ -162,6 +163,7 @@ def _hlo(
     is_complex = a.dtype.kind == "c"
     part = Aval(values.shape, real_of(a.dtype))
     ends = [values] if is_complex else [part, part]
+    a, fine = hlo_finite(b, a)
     found = b.lapack(
         "geev",
         [a],
@@ -177,7 +179,7 @@ def _hlo(
         kept.append(left)
     if compute_right_eigenvectors:
         kept.append(right)
-    return finite_or_nan(b, info, kept)
+    return hlo_or_nan(b, info, fine, kept)
 
 
 eig = Op(

@@ -10,16 +10,16 @@ import numpy as np
 from primal.ir.avals import Aval
 from primal.ir.op import LINALG, Never, Op, Word, by_kind, library
 from primal.ir.trace import ZERO, aval_of, literal
-from primal.ops.elementwise import eq, neg
+from primal.ops.elementwise import neg
+from primal.ops.index.gather import gather
+from primal.ops.index.numbers import PROMISE_IN_BOUNDS, GatherDimensionNumbers
 from primal.ops.linalg._lapack import blas, lapack
 from primal.ops.linalg.common import (
     INT32,
-    as_dtype,
     batch_stacks,
     check_dtype,
     check_matrix,
     check_square,
-    columns_of,
     each_matrix,
     identity,
     lower_part,
@@ -30,7 +30,7 @@ from primal.ops.linalg.common import (
 )
 from primal.ops.linalg.triangular import columns_batch, hlo_trsm, triangular_solve
 from primal.ops.reduce import part
-from primal.ops.shape import concatenate, iota, pad
+from primal.ops.shape import concatenate, pad, reshape
 from primal.ops.spread import add_any
 from primal.ops.types import NOT_LINEAR
 from primal.ops.words import zero_derivative
@@ -74,10 +74,21 @@ def permutation_of(swaps: Any, size: int) -> Any:
 
 
 def permuted_rows(x: Any, permutation: Any) -> Any:
-    """out[…, i, :] = x[…, permutation[…, i], :], as a product with ones and zeros."""
-    shape = (*aval_of(permutation).shape, aval_of(permutation).shape[-1])
-    places = iota(shape=shape, dtype=INT32, dimension=len(shape) - 1)
-    return matmul(as_dtype(eq(columns_of(permutation, shape), places), aval_of(x).dtype), x)
+    """out[…, i, :] = x[…, permutation[…, i], :]."""
+    shape = aval_of(x).shape
+    rank, lead = len(shape), tuple(range(len(shape) - 2))
+    return gather(
+        x,
+        reshape(permutation, shape=(*aval_of(permutation).shape, 1)),
+        dimension_numbers=GatherDimensionNumbers(
+            (rank - 1,), (rank - 2,), (rank - 2,), lead, lead
+        ),
+        slice_sizes=(*[1] * (rank - 1), shape[-1]),
+        indices_are_sorted=False,
+        unique_indices=True,
+        mode=PROMISE_IN_BOUNDS,
+        fill_value=None,
+    )
 
 
 def _padded(x: Any, rows: int, columns: int) -> Any:

@@ -1,0 +1,92 @@
+"""cholesky: the lower triangular L with L Lᴴ = a, of positive definite matrices; nan for others.
+
+Only the lower triangle of a is read, so that its derivative has no part above the diagonal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.ir.avals import Aval
+from primal.ir.op import LINALG, Op, Word, by_kind, library
+from primal.ir.trace import aval_of, literal
+from primal.ops.elementwise import mul, sub
+from primal.ops.linalg.common import (
+    INT32,
+    batch_stacks,
+    check_square,
+    each_matrix,
+    hermitian_of_triangle,
+    hlo_or_nan,
+    hlo_triangle,
+    identity,
+    lower_part,
+    matmul,
+)
+from primal.ops.linalg.triangular import triangular_solve
+from primal.ops.types import NOT_LINEAR
+
+
+def _type(a: Aval) -> Aval:
+    check_square("cholesky", a)
+    return Aval(a.shape, a.dtype)
+
+
+def _impl(a: Any) -> Any:
+    if not a.size:
+        return np.zeros(a.shape, a.dtype)
+    try:
+        return np.linalg.cholesky(a)
+    except np.linalg.LinAlgError:
+        return each_matrix(_one, [(a.shape, a.dtype)], a)[0]
+
+
+def _one(a: Any) -> Any:
+    try:
+        return [np.linalg.cholesky(a)]
+    except np.linalg.LinAlgError:  # not positive definite
+        return [np.tril(np.full(a.shape, np.nan, a.dtype))]
+
+
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    (a,), (t,) = primals, tangents
+    factor = cholesky(a)
+    # L⁻¹ da L⁻ᴴ = X + Xᴴ, where X = L⁻¹ dL is lower triangular: half of the diagonal is its own.
+    half = {"lower": True, "unit_diagonal": False}
+    s = triangular_solve(
+        factor, hermitian_of_triangle(t), left_side=True, transpose_a=False, conjugate_a=False,
+        **half,
+    )  # fmt: skip
+    s = triangular_solve(
+        factor, s, left_side=False, transpose_a=True, conjugate_a=True, **half
+    )
+    unit = identity(aval_of(a).shape, aval_of(a).dtype)
+    shares = sub(lower_part(s), mul(mul(unit, literal(0.5, aval_of(a).dtype)), s))
+    return factor, matmul(factor, shares)
+
+
+def _hlo(b: Any, a: Any) -> Any:
+    if 0 in a.shape:
+        return a
+    if b.platform != "cpu":
+        return hlo_triangle(b, b.cholesky(a, lower=True), lower=True)
+    outs = [a.aval, Aval(a.shape[:-2], INT32)]
+    factor, info = b.lapack("potrf", [a], outs, attributes={"uplo": "L"}, aliases={0: 0})
+    return hlo_triangle(b, hlo_or_nan(b, info, None, [factor])[0], lower=True)
+
+
+cholesky = Op(
+    name="cholesky",
+    kind=LINALG,
+    type=_type,
+    impl=_impl,
+    jvp=_jvp,
+    transpose=NOT_LINEAR,
+    batch=Word(batch_stacks),
+    shard=by_kind,
+    hlo=_hlo,
+    kernel=library,
+)

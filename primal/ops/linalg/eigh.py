@@ -1,0 +1,121 @@
+"""eigh: a V = V diag(w) for Hermitian a: real w, ascending, and unitary V.
+
+Only one triangle of a is read, so that its derivative has no part in the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.ir.avals import Aval
+from primal.ir.op import LINALG, Op, Word, by_kind, library
+from primal.ir.trace import aval_of
+from primal.ops.choose import select_n
+from primal.ops.elementwise import div, real, sub
+from primal.ops.linalg._lapack import lapack
+from primal.ops.linalg.common import (
+    INT32,
+    adjoint,
+    as_dtype,
+    batch_stacks,
+    check_square,
+    columns_of,
+    diagonal,
+    each_matrix,
+    finite_only,
+    hermitian_of_triangle,
+    hlo_finite,
+    hlo_or_nan,
+    identity,
+    matmul,
+    on_diagonal,
+    poison,
+    real_of,
+    rows_of,
+    without_diagonal,
+)
+from primal.ops.types import NOT_LINEAR
+
+
+def _type(a: Aval, *, lower: bool, compute_eigenvectors: bool) -> tuple[Aval, ...]:
+    lead, n = check_square("eigh", a)
+    w = Aval((*lead, n), real_of(a.dtype))
+    return (Aval(a.shape, a.dtype), w) if compute_eigenvectors else (w,)
+
+
+def _impl(a: Any, *, lower: bool, compute_eigenvectors: bool) -> Any:
+    values = (a.shape[:-1], real_of(a.dtype))
+    outs = [(a.shape, a.dtype), values] if compute_eigenvectors else [values]
+    if not a.size:
+        return [np.zeros(shape, dtype) for shape, dtype in outs]
+    a, bad = finite_only(a)
+    if not compute_eigenvectors:
+        try:
+            return poison([np.linalg.eigvalsh(a, "L" if lower else "U")], bad)
+        except np.linalg.LinAlgError:
+            bad = bad if bad is not None else np.zeros(a.shape[:-2], bool)
+    return poison(each_matrix(lambda x: _one(x, lower, compute_eigenvectors), outs, a), bad)
+
+
+def _one(a: Any, lower: bool, vectors: bool) -> list[Any]:
+    """evd of scipy's LAPACK, the one XLA calls: the sign of vectors differs between versions."""
+    name = "heevd" if a.dtype.kind == "c" else "syevd"
+    # lapack's own answer about workspaces covers three sizes; f2py's defaults do as well.
+    w, v, info = lapack(name, a.dtype)(a, compute_v=vectors, lower=lower)
+    results = [v, w] if vectors else [w]
+    return results if info == 0 else [x * np.nan for x in results]
+
+
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, lower: bool, compute_eigenvectors: bool
+) -> Any:
+    (a,), (t,) = primals, tangents
+    v, w = eigh(a, lower=lower, compute_eigenvectors=True)
+    shape, dtype = aval_of(a).shape, aval_of(a).dtype
+    mixed = matmul(adjoint(v), matmul(hermitian_of_triangle(t, lower), v))
+    middle = diagonal(mixed)
+    dw = real(middle) if dtype.kind == "c" else middle
+    if not compute_eigenvectors:
+        return [w], [dw]
+    # dV = V X with Xij = (Vᴴ da V)ij / (wj - wi): inf or nan where eigenvalues repeat.
+    gaps = sub(rows_of(w, shape), columns_of(w, shape))
+    gaps = select_n(on_diagonal(shape), gaps, identity(shape, real_of(dtype)))
+    turn = without_diagonal(div(mixed, as_dtype(gaps, dtype)))
+    return [v, w], [matmul(v, turn), dw]
+
+
+def _hlo(b: Any, a: Any, *, lower: bool, compute_eigenvectors: bool) -> Any:
+    outs = b.outs
+    if 0 in a.shape:
+        return [b.full(o.shape, 0, o.dtype) for o in outs]
+    a, fine = hlo_finite(b, a)
+    v, w, info = b.lapack(
+        "syevd",
+        [a],
+        [a.aval, outs[-1], Aval(a.shape[:-2], INT32)],
+        attributes={
+            "mode": "V" if compute_eigenvectors else "N",
+            "uplo": "L" if lower else "U",
+        },
+        aliases={0: 0},
+    )
+    return hlo_or_nan(b, info, fine, [v, w] if compute_eigenvectors else [w])
+
+
+eigh = Op(
+    name="eigh",
+    kind=LINALG,
+    type=_type,
+    impl=_impl,
+    jvp=_jvp,
+    transpose=NOT_LINEAR,
+    batch=Word(batch_stacks),
+    shard=by_kind,
+    hlo=_hlo,
+    kernel=library,
+    multiple=True,
+)
+

@@ -1,0 +1,263 @@
+"""qr: a = Q R with orthonormal columns of Q and upper triangular R; with pivoting a[:, p] = Q R."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.ir.avals import Aval
+from primal.ir.op import LINALG, Never, Op, Word, by_kind, library
+from primal.ir.trace import ZERO, aval_of
+from primal.ops.elementwise import add, complex, imag, sub
+from primal.ops.linalg._lapack import lapack, workspace
+from primal.ops.linalg.common import (
+    INT32,
+    adjoint,
+    batch_stacks,
+    check_dtype,
+    check_matrix,
+    diagonal,
+    diagonal_matrix,
+    each_matrix,
+    hlo_triangle,
+    lower_part,
+    matmul,
+    real_of,
+    transposed,
+    zeros,
+)
+from primal.ops.linalg.lu import permuted_rows
+from primal.ops.linalg.triangular import triangular_solve
+from primal.ops.reduce import part
+from primal.ops.types import NOT_LINEAR
+
+
+def _type(a: Aval, *, pivoting: bool, full_matrices: bool) -> tuple[Aval, ...]:
+    lead, m, n = check_matrix("qr", a)
+    k = m if full_matrices else min(m, n)
+    outs = Aval((*lead, m, k), a.dtype), Aval((*lead, k, n), a.dtype)
+    return (*outs, Aval((*lead, n), INT32)) if pivoting else outs
+
+
+def _impl(a: Any, *, pivoting: bool, full_matrices: bool) -> Any:
+    *lead, m, n = a.shape
+    k = m if full_matrices else min(m, n)
+    if not a.size:
+        # Of nothing, any orthonormal columns will do.
+        q = np.broadcast_to(np.eye(m, k, dtype=a.dtype), (*lead, m, k))
+        r = np.zeros((*lead, k, n), a.dtype)
+        order = np.broadcast_to(np.arange(n, dtype=INT32), (*lead, n))
+        return (q, r, order) if pivoting else (q, r)
+    if not pivoting:
+        return tuple(np.linalg.qr(a, mode="complete" if full_matrices else "reduced"))
+    outs = [((*lead, m, k), a.dtype), ((*lead, k, n), a.dtype), ((*lead, n), INT32)]
+    return each_matrix(lambda x: _pivoted(x, k), outs, a)
+
+
+def _pivoted(a: Any, k: int) -> Any:
+    m, n = a.shape
+    packed, order, tau, _, _ = lapack("geqp3", a.dtype)(a)
+    return householder(packed, tau, m, k), np.triu(_rows(packed, k)), order - 1
+
+
+def _rows(packed: Any, k: int) -> Any:
+    """The first k rows, with zeros for those that are not there."""
+    out = np.zeros((k, packed.shape[1]), packed.dtype)
+    rows = min(k, packed.shape[0])
+    out[:rows] = packed[:rows]
+    return out
+
+
+def householder(packed: Any, tau: Any, m: int, k: int) -> Any:
+    """The first k columns of the product of reflections, of one matrix."""
+    name = "ungqr" if packed.dtype.kind == "c" else "orgqr"
+    room = np.zeros((m, k), packed.dtype)
+    columns = min(k, packed.shape[1])
+    room[:, :columns] = packed[:, :columns]
+    # There is no query for its workspace; 64 columns at a time is more than LAPACK takes.
+    q, _, _ = lapack(name, packed.dtype)(room, tau, lwork=64 * k)
+    return q
+
+
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, pivoting: bool, full_matrices: bool
+) -> Any:
+    (a,), (t,) = primals, tangents
+    *lead, m, n = aval_of(a).shape
+    if m > n and full_matrices:
+        raise NotImplementedError(
+            f"[qr] expected full_matrices=False to differentiate a matrix with more rows than "
+            f"columns, got shape {aval_of(a).shape}: the columns of Q beyond those of a are not "
+            "determined by it. Ask for the reduced factors."
+        )
+    outs = qr(a, pivoting=pivoting, full_matrices=full_matrices)
+    q, r = outs[:2]
+    if 0 in aval_of(a).shape:
+        return outs, [ZERO] * len(outs)
+    rank, dtype = len(lead) + 2, aval_of(a).dtype
+    if pivoting:
+        # Columns of a, moved as the pivots say.
+        t = transposed(permuted_rows(transposed(t), outs[2]))
+    left, corner = (part(t, 0, m, rank - 1), part(r, 0, m, rank - 1)) if m < n else (t, r)
+    scaled = triangular_solve(
+        corner, left, left_side=False, lower=False, transpose_a=False, conjugate_a=False,
+        unit_diagonal=False,
+    )  # fmt: skip
+    # Qᴴ da R⁻¹ = Qᴴ dQ + dR R⁻¹: anti-Hermitian, and upper triangular with a real diagonal.
+    mixed = matmul(adjoint(q), scaled)
+    below = lower_part(mixed, -1)
+    turn = sub(below, adjoint(below))
+    if dtype.kind == "c":
+        angles = imag(diagonal(mixed))
+        phases = complex(zeros(aval_of(angles).shape, real_of(dtype)), angles)
+        turn = add(turn, diagonal_matrix(phases))
+    dq = sub(scaled, matmul(q, sub(mixed, turn)))
+    dr = sub(matmul(adjoint(q), t), matmul(turn, r))
+    return outs, [dq, dr, ZERO][: len(outs)]
+
+
+def _hlo(b: Any, a: Any, *, pivoting: bool, full_matrices: bool) -> Any:
+    *lead, m, n = a.shape
+    small = min(m, n)
+    k = m if full_matrices else small
+    outs = b.outs
+    if 0 in a.shape:
+        unit = b.broadcast_in_dim(
+            b.constant(np.eye(m, k, dtype=a.dtype)), outs[0].shape, (len(lead), len(lead) + 1)
+        )
+        rest = [b.full(outs[1].shape, 0, a.dtype)]
+        if pivoting:
+            rest.append(b.iota(outs[2].shape, INT32, len(lead)))
+        return [unit, *rest]
+    tau_aval = Aval((*lead, small), a.dtype)
+    if pivoting:
+        free = b.full((*lead, n), 0, INT32)
+        found = b.lapack(
+            "geqp3", [a, free], [a.aval, free.aval, tau_aval], aliases={0: 0, 1: 1}
+        )
+        packed, order, tau = found
+    else:
+        packed, tau = b.lapack("geqrf", [a], [a.aval, tau_aval], aliases={0: 0})
+    zero = b.constant(0, a.dtype)
+    none = (0, 0, 0)
+    r = b.pad(packed, zero, [none] * len(lead) + [(0, k - m, 0), none])
+    columns = b.pad(packed, zero, [none] * len(lead) + [none, (0, k - n, 0)])
+    q = b.lapack("orgqr", [columns, tau], [columns.aval], aliases={0: 0})[0]
+    results = [q, hlo_triangle(b, r, lower=False)]
+    if pivoting:
+        results.append(b.subtract(order, b.full_like(order, 1)))
+    return results
+
+
+qr = Op(
+    name="qr",
+    kind=LINALG,
+    type=_type,
+    impl=_impl,
+    jvp=_jvp,
+    transpose=NOT_LINEAR,
+    batch=Word(batch_stacks),
+    shard=by_kind,
+    hlo=_hlo,
+    kernel=library,
+    multiple=True,
+)
+
+
+# householder_product: the columns that reflections, packed as geqrf leaves them, make.
+
+
+def _product_type(a: Aval, tau: Aval) -> Aval:
+    lead, m, n = check_matrix("householder_product", a)
+    check_dtype("householder_product", tau)
+    if m < n:
+        raise ValueError(
+            f"[householder_product] expected at least as many rows as columns, got shape {a.shape}."
+        )
+    if tau.shape[:-1] != lead or tau.ndim != a.ndim - 1 or tau.shape[-1] > n:
+        raise ValueError(
+            f"[householder_product] expected taus of the leading dimensions of a and at most {n} "
+            f"of them, got shapes {a.shape} and {tau.shape}."
+        )
+    if tau.dtype != a.dtype:
+        raise TypeError(
+            f"[householder_product] expected operands of one dtype, got {a.dtype.name} and "
+            f"{tau.dtype.name}."
+        )
+    return Aval(a.shape, a.dtype)
+
+
+def _product_impl(a: Any, tau: Any) -> Any:
+    if not a.size:
+        return np.zeros(a.shape, a.dtype)
+    out = np.empty(a.shape, a.dtype)
+    for i in np.ndindex(*a.shape[:-2]):
+        out[i] = householder(a[i], tau[i], a.shape[-2], a.shape[-1])
+    return out
+
+
+def _product_hlo(b: Any, a: Any, tau: Any) -> Any:
+    if 0 in a.shape:
+        return a
+    return b.lapack("orgqr", [a, tau], [a.aval], aliases={0: 0})[0]
+
+
+householder_product = Op(
+    name="householder_product",
+    kind=LINALG,
+    type=_product_type,
+    impl=_product_impl,
+    jvp=Never(
+        "[householder_product] expected no differentiation, got tangents. Differentiate qr, whose "
+        "factors are what reflections serve for."
+    ),
+    transpose=NOT_LINEAR,
+    batch=Word(batch_stacks),
+    shard=by_kind,
+    hlo=_product_hlo,
+    kernel=library,
+)
+
+
+# geqrf: the packed form, R above and reflections below the diagonal, with their factors.
+
+
+def _geqrf_type(a: Aval) -> tuple[Aval, Aval]:
+    lead, m, n = check_matrix("geqrf", a)
+    return Aval(a.shape, a.dtype), Aval((*lead, min(m, n)), a.dtype)
+
+
+def _geqrf_impl(a: Any) -> Any:
+    *lead, m, n = a.shape
+    outs = [(a.shape, a.dtype), ((*lead, min(m, n)), a.dtype)]
+    if not a.size:
+        return [np.zeros(shape, dtype) for shape, dtype in outs]
+    lwork = workspace("geqrf_lwork", a.dtype, m, n)
+    return each_matrix(lambda x: lapack("geqrf", a.dtype)(x, lwork=lwork)[:2], outs, a)
+
+
+def _geqrf_hlo(b: Any, a: Any) -> Any:
+    packed, tau = b.outs
+    if 0 in a.shape:
+        return [a, b.full(tau.shape, 0, tau.dtype)]
+    return b.lapack("geqrf", [a], [packed, tau], aliases={0: 0})
+
+
+geqrf = Op(
+    name="geqrf",
+    kind=LINALG,
+    type=_geqrf_type,
+    impl=_geqrf_impl,
+    jvp=Never(
+        "[geqrf] expected no differentiation, got tangents. Differentiate qr instead, whose "
+        "factors are not packed."
+    ),
+    transpose=NOT_LINEAR,
+    batch=Word(batch_stacks),
+    shard=by_kind,
+    hlo=_geqrf_hlo,
+    kernel=library,
+    multiple=True,
+)

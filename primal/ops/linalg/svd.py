@@ -1,0 +1,175 @@
+"""svd: a = U diag(s) Vᴴ with orthonormal columns of U and V, and s >= 0 descending."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.ir.avals import Aval
+from primal.ir.op import LINALG, Op, Word, by_kind, library
+from primal.ir.trace import ZERO, aval_of
+from primal.ops.choose import select_n
+from primal.ops.elementwise import add, complex, div, eq, imag, mul, real, sub
+from primal.ops.linalg._lapack import lapack, workspace
+from primal.ops.linalg.common import (
+    INT32,
+    adjoint,
+    as_dtype,
+    batch_stacks,
+    check_matrix,
+    columns_of,
+    diagonal,
+    diagonal_matrix,
+    each_matrix,
+    finite_only,
+    hlo_finite,
+    hlo_or_nan,
+    identity,
+    matmul,
+    on_diagonal,
+    poison,
+    real_of,
+    rows_of,
+    without_diagonal,
+    zeros,
+)
+from primal.ops.types import NOT_LINEAR
+
+
+def _sizes(a: Any, full_matrices: bool) -> tuple[int, int, int]:
+    """(columns of U, rows of Vᴴ, singular values)."""
+    m, n = a.shape[-2:]
+    k = min(m, n)
+    return (m, n, k) if full_matrices else (k, k, k)
+
+
+def _type(a: Aval, *, full_matrices: bool, compute_uv: bool) -> tuple[Aval, ...]:
+    lead, m, n = check_matrix("svd", a)
+    left, right, k = _sizes(a, full_matrices)
+    s = Aval((*lead, k), real_of(a.dtype))
+    if not compute_uv:
+        return (s,)
+    return s, Aval((*lead, m, left), a.dtype), Aval((*lead, right, n), a.dtype)
+
+
+def _impl(a: Any, *, full_matrices: bool, compute_uv: bool) -> Any:
+    *lead, m, n = a.shape
+    left, right, k = _sizes(a, full_matrices)
+    outs = [((*lead, k), real_of(a.dtype))]
+    if compute_uv:
+        outs += [((*lead, m, left), a.dtype), ((*lead, right, n), a.dtype)]
+    if not a.size:
+        # Of nothing, any orthonormal columns will do.
+        units = [np.eye(*shape[-2:], dtype=dtype) for shape, dtype in outs[1:]]
+        filled = [np.broadcast_to(u, shape) for u, (shape, _) in zip(units, outs[1:], strict=True)]
+        return [np.zeros(*outs[0]), *filled]
+    a, bad = finite_only(a)
+    if not compute_uv:
+        try:
+            return poison([np.linalg.svd(a, compute_uv=False)], bad)
+        except np.linalg.LinAlgError:
+            bad = bad if bad is not None else np.zeros(tuple(lead), bool)
+    return poison(each_matrix(lambda x: _one(x, full_matrices, compute_uv), outs, a), bad)
+
+
+def _one(a: Any, full_matrices: bool, compute_uv: bool) -> list[Any]:
+    """gesdd of scipy's LAPACK, the one XLA calls: the sign of vectors differs between versions."""
+    flags = {"compute_uv": compute_uv, "full_matrices": full_matrices}
+    lwork = workspace("gesdd_lwork", a.dtype, *a.shape, compute_uv, full_matrices)
+    u, s, vh, info = lapack("gesdd", a.dtype)(a, lwork=lwork, **flags)
+    results = [s, u, vh] if compute_uv else [s]
+    return results if info == 0 else [x * np.nan for x in results]
+
+
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, full_matrices: bool, compute_uv: bool
+) -> Any:
+    (a,), (t,) = primals, tangents
+    *lead, m, n = aval_of(a).shape
+    if compute_uv and full_matrices and m != n:
+        raise NotImplementedError(
+            f"[svd] expected full_matrices=False to differentiate a matrix that is not square, got "
+            f"shape {aval_of(a).shape}: the vectors of its null space are not determined by it. "
+            "Ask for the reduced factors."
+        )
+    s, u, vh = svd(a, full_matrices=False, compute_uv=True)
+    if 0 in aval_of(a).shape:
+        outs = [s, u, vh] if compute_uv else [s]
+        return outs, [ZERO] * len(outs)
+    dtype, parts = aval_of(a).dtype, real_of(aval_of(a).dtype)
+    v = adjoint(vh)
+    moved = matmul(t, v)
+    mixed = matmul(adjoint(u), moved)
+    middle = diagonal(mixed)
+    ds = real(middle) if dtype.kind == "c" else middle
+    if not compute_uv:
+        return [s], [ds]
+    shape = aval_of(mixed).shape
+    # dU = U X + (1 - U Uᴴ) da V / s, and dV alike, with X and Y anti-Hermitian:
+    # X ∘ (sj² - si²) = M S + S Mᴴ and Y ∘ (sj² - si²) = S M + Mᴴ S where M = Uᴴ da V.
+    rows, columns = rows_of(s, shape), columns_of(s, shape)
+    gaps = mul(sub(rows, columns), add(rows, columns))
+    gaps = as_dtype(select_n(on_diagonal(shape), gaps, identity(shape, parts)), dtype)
+    rows, columns = as_dtype(rows, dtype), as_dtype(columns, dtype)
+    other = adjoint(mixed)
+    x = without_diagonal(div(add(mul(mixed, rows), mul(columns, other)), gaps))
+    y = without_diagonal(div(add(mul(columns, mixed), mul(other, rows)), gaps))
+    none = zeros(aval_of(s).shape, parts)
+    safe = select_n(eq(s, none), s, add(none, 1.0))
+    # The derivative of a vector of a zero singular value is taken as 0 outside of the others.
+    inverse = select_n(eq(s, none), div(add(none, 1.0), safe), none)
+    if dtype.kind == "c":
+        # Phases of U and V turn together; U takes what is determined.
+        x = add(x, diagonal_matrix(complex(none, mul(imag(middle), inverse))))
+    du, dv = matmul(u, x), matmul(v, y)
+    scale = as_dtype(inverse, dtype)
+    if m > n:
+        outside = sub(moved, matmul(u, mixed))
+        du = add(du, mul(outside, rows_of(scale, aval_of(outside).shape)))
+    if n > m:
+        back = matmul(adjoint(t), u)
+        outside = sub(back, matmul(v, matmul(vh, back)))
+        dv = add(dv, mul(outside, rows_of(scale, aval_of(outside).shape)))
+    return [s, u, vh], [ds, du, adjoint(dv)]
+
+
+def _hlo(b: Any, a: Any, *, full_matrices: bool, compute_uv: bool) -> Any:
+    outs = b.outs
+    *lead, m, n = a.shape
+    if 0 in a.shape:
+        results = [b.full(outs[0].shape, 0, outs[0].dtype)]
+        for o in outs[1:]:
+            unit = b.constant(np.eye(*o.shape[-2:], dtype=o.dtype))
+            results.append(b.broadcast_in_dim(unit, o.shape, (o.ndim - 2, o.ndim - 1)))
+        return results
+    a, fine = hlo_finite(b, a)
+    left, right, k = _sizes(a, full_matrices)
+    vectors = outs[1:] if compute_uv else (
+        Aval((*lead, m, left), a.dtype), Aval((*lead, right, n), a.dtype)
+    )  # fmt: skip
+    mode = "N" if not compute_uv else "A" if full_matrices else "S"
+    _, s, u, vh, info = b.lapack(
+        "gesdd",
+        [a],
+        [a.aval, outs[0], *vectors, Aval(tuple(lead), INT32)],
+        attributes={"mode": mode},
+        aliases={0: 0},
+    )
+    return hlo_or_nan(b, info, fine, [s, u, vh] if compute_uv else [s])
+
+
+svd = Op(
+    name="svd",
+    kind=LINALG,
+    type=_type,
+    impl=_impl,
+    jvp=_jvp,
+    transpose=NOT_LINEAR,
+    batch=Word(batch_stacks),
+    shard=by_kind,
+    hlo=_hlo,
+    kernel=library,
+    multiple=True,
+)
