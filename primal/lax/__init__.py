@@ -13,6 +13,7 @@ from primal.lax.convert import bitcast_convert_type as bitcast_convert_type
 from primal.lax.convert import convert_element_type as convert_element_type
 from primal.lax.convert import dtype as dtype
 from primal.lax.convert import stop_gradient as stop_gradient
+from primal.lax.convolutions import ConvDimensionNumbers as ConvDimensionNumbers
 from primal.lax.convolutions import conv as conv
 from primal.lax.convolutions import conv_dimension_numbers as conv_dimension_numbers
 from primal.lax.convolutions import conv_general_dilated as conv_general_dilated
@@ -62,6 +63,9 @@ from primal.lax.elementwise import shift_right_logical as shift_right_logical
 from primal.lax.elementwise import sign as sign
 from primal.lax.elementwise import square as square
 from primal.lax.elementwise import sub as sub
+from primal.lax.indexing import GatherDimensionNumbers as GatherDimensionNumbers
+from primal.lax.indexing import GatherScatterMode as GatherScatterMode
+from primal.lax.indexing import ScatterDimensionNumbers as ScatterDimensionNumbers
 from primal.lax.indexing import dynamic_index_in_dim as dynamic_index_in_dim
 from primal.lax.indexing import dynamic_slice as dynamic_slice
 from primal.lax.indexing import dynamic_slice_in_dim as dynamic_slice_in_dim

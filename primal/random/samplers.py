@@ -172,6 +172,11 @@ def randint(key: Any, shape: Sequence[int], minval: Any, maxval: Any, dtype: Any
                 f"randint only accepts integer minval and maxval, got {bound.dtype.name}"
             )
     info = dtypes.iinfo(found)
+    if dtypes.itemsize_bits(found) < 32:
+        # Narrow integers are drawn as wide ones, among which the end of the range has its place.
+        first = jnp.clip(lower.astype(np.int32), int(info.min), int(info.max))
+        last = jnp.clip(upper.astype(np.int32), int(info.min), int(info.max) + 1)
+        return randint(key, wanted, first, last, np.int32).astype(found)
     too_high = upper > int(info.max) if _holds(upper.dtype, int(info.max)) else False
     low, high = _clipped(lower, info, found), _clipped(upper, info, found)
     width = dtypes.itemsize_bits(found)
