@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 SCALAR = {
     "b1": "i1", "i1": "i8", "i2": "i16", "i4": "i32", "i8": "i64",
     "u1": "i8", "u2": "i16", "u4": "i32", "u8": "i64", "f4": "float", "f8": "double",
@@ -18,6 +20,13 @@ SUFFIX = {"i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "flo
 def itemsize(dtype: str) -> int:
     """Bytes of one element."""
     return int(dtype[1:])
+
+
+def float_text(value: float, scalar: str) -> str:
+    """A float constant as LLVM reads it: the bits of the double it equals."""
+    with np.errstate(over="ignore"):
+        exact = float(np.float32(value)) if scalar == "float" else float(value)
+    return f"0x{np.float64(exact).view(np.uint64):016X}"
 
 
 class Module:
@@ -35,7 +44,10 @@ class Module:
 
 
 class Code:
-    """The body of one function; `lanes` is the number of elements a vector holds."""
+    """The body of one function; `lanes` is the number of elements a vector holds.
+
+    `inline`: mathematical functions are written out here rather than called.
+    """
 
     def __init__(self, module: Module, lanes: int) -> None:
         self.module = module
@@ -43,6 +55,7 @@ class Code:
         self.lines: list[str] = []
         self.count = 0
         self.block = "entry"
+        self.inline = True
 
     def new(self, text: str) -> str:
         """An instruction with a result; its name."""
@@ -74,6 +87,10 @@ class Code:
     def const(self, scalar: str, text: str) -> str:
         """A vector constant of equal elements."""
         return "<" + ", ".join([f"{scalar} {text}"] * self.lanes) + ">"
+
+    def float_const(self, scalar: str, value: float) -> str:
+        """A vector constant of equal floats."""
+        return self.const(scalar, float_text(value, scalar))
 
     def splat(self, scalar: str, value: str) -> str:
         """A vector of equal elements."""

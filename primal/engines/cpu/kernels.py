@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, Module, itemsize
+from primal.engines.cpu.functions import FLOAT, INLINE
 from primal.engines.cpu.lanes import COMBINE, constant, emit
 
 HEADER = 5
@@ -95,6 +96,7 @@ class _Writer:
         self.module = module
         self.spec = spec
         self.c = Code(module, lanes_of(spec, module.width))
+        self.c.inline = sum(b[0] in FLOAT for b in spec.body) <= INLINE
         self.at = HEADER
         self.dtypes = spec.dtypes
         self.rank = spec.kept + spec.reduced

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from primal.engines.cpu import functions
 from primal.engines.cpu.code import SCALAR, SUFFIX, Code
 
@@ -38,18 +36,11 @@ COMBINE = {
 _FLOAT_COMPARE = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
 
 
-def float_text(value: float, scalar: str) -> str:
-    """A float constant as LLVM reads it: the bits of the double it equals."""
-    with np.errstate(over="ignore"):
-        exact = float(np.float32(value)) if scalar == "float" else float(value)
-    return f"0x{np.float64(exact).view(np.uint64):016X}"
-
-
 def constant(c: Code, dtype: str, value: Any) -> str:
     """A vector constant of a dtype."""
     scalar = SCALAR[dtype]
     if dtype[0] == "f":
-        return c.const(scalar, float_text(value, scalar))
+        return c.float_const(scalar, value)
     if dtype == "b1":
         return c.const(scalar, "true" if value else "false")
     return c.const(scalar, str(int(value)))

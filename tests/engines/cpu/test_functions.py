@@ -1,0 +1,125 @@
+"""Mathematical functions: errors against wider arithmetic, and every special value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from primal.engines.cpu import functions
+from primal.engines.cpu.functions import BOUNDS, FLOAT
+from primal.ops import elementwise as e
+from tests.engines.cpu.lab import built, kernels_used
+
+EXACT = {
+    "logistic": lambda x: 1 / (1 + np.exp(-x)),
+    **{name: getattr(np, name) for name in BOUNDS if name != "logistic"},
+}
+WIDER = {"float32": np.float64, "float64": np.longdouble}
+CASES = [(word, dtype) for word in FLOAT for dtype in WIDER]
+
+
+def arguments(dtype: str, n: int = 20_000) -> Any:
+    """All exponents, ordinary numbers, the neighbourhoods of 0, 1 and multiples of π/2."""
+    rng = np.random.default_rng(1)
+    word = np.dtype(f"u{np.dtype(dtype).itemsize}")
+    parts = [
+        rng.integers(0, np.iinfo(word).max, n, dtype=word).view(dtype),
+        rng.standard_normal(n) * 10.0 ** rng.integers(-10, 3, n),
+        np.linspace(-110, 110, n),
+        1 + rng.standard_normal(n) * 10.0 ** rng.uniform(-7, 0, n),
+        np.arange(n) * (np.pi / 2),
+        rng.integers(0, 2**50, n) * (np.pi / 2),
+    ]
+    return np.concatenate([p.astype(dtype) for p in parts])
+
+
+@pytest.mark.parametrize(("word", "dtype"), CASES)
+def test_errors_stay_within_the_stated_bounds(word: str, dtype: str) -> None:
+    wide = WIDER[dtype]
+    if dtype == "float64" and np.finfo(wide).nmant < 60:
+        pytest.skip("no wider float to compare with on this machine")
+    with np.errstate(all="ignore"):
+        x = arguments(dtype)
+        if word == "logistic":
+            # 1 / (1 + exp(-x)) ends where exp(-x) is infinite, a little before its results do.
+            x = x[~(x < (-88 if dtype == "float32" else -709))]
+        made = built(lambda x: [getattr(e, word)(x)], x)
+        assert kernels_used(made) == 1
+        (got,) = made.execute([x])
+        exact = EXACT[word](x.astype(wide))
+        want = exact.astype(dtype)
+        finite = np.isfinite(want)
+        step = np.spacing(np.abs(want[finite])).astype(wide)
+        # The largest float's neighbour is infinite, so that its step is none.
+        step = np.where(np.isfinite(step), step, np.inf)
+        error = np.abs(got[finite].astype(wide) - exact[finite]) / step
+    np.testing.assert_array_equal(got[~finite], want[~finite])
+    bound = BOUNDS[word][dtype == "float64"]
+    worst = int(np.argmax(np.where(np.isnan(error), np.inf, error)))
+    assert error[worst] <= bound, f"{word}({x[finite][worst]!r}) is off by {error[worst]} ulps"
+
+
+@pytest.mark.parametrize(("word", "dtype"), CASES)
+def test_special_values(word: str, dtype: str) -> None:
+    info = np.finfo(dtype)
+    x = np.array(
+        [0.0, -0.0, np.inf, -np.inf, np.nan, info.max, info.min, info.tiny, -info.tiny,
+         info.smallest_subnormal, -info.smallest_subnormal, 1, -1, -0.5, -1.5], dtype,
+    )  # fmt: skip
+    with np.errstate(all="ignore"):
+        want = EXACT[word](x.astype(WIDER[dtype])).astype(dtype)
+        (got,) = built(lambda x: [getattr(e, word)(x)], x).execute([x])
+    np.testing.assert_allclose(got, want, rtol=1e-6 if dtype == "float32" else 1e-15, atol=0)
+    zero = want == 0
+    np.testing.assert_array_equal(np.signbit(got[zero]), np.signbit(want[zero]))
+
+
+@pytest.mark.parametrize("word", ["sin", "cos"])
+def test_large_and_small_arguments_side_by_side(word: str) -> None:
+    """One lane takes the long way, its neighbours do not notice."""
+    x = np.linspace(-3, 3, 64)
+    x[5], x[33], x[34] = 1e300, 1e22, np.inf
+    with np.errstate(all="ignore"):
+        want = getattr(np, word)(x)
+        (got,) = built(lambda x: [getattr(e, word)(x)], x).execute([x])
+    np.testing.assert_allclose(got, want, rtol=1e-15, atol=1e-16)
+
+
+def test_many_calls_are_calls() -> None:
+    """The code of a function is there once, however often a kernel uses it."""
+
+    def f(x: Any) -> list[Any]:
+        for _ in range(30):
+            x = e.sin(x)
+        return [x]
+
+    made = built(f, np.ones(7, np.float32))
+    assert made.as_text().count("define internal") == 2  # the sine, and its long way
+    few = built(lambda x: [e.exp(x)], np.ones(7, np.float32))
+    assert "define internal" not in few.as_text()
+    np.testing.assert_allclose(
+        made.execute([np.ones(7, np.float32)])[0], np.full(7, iterated(30)), rtol=1e-5
+    )
+
+
+def iterated(n: int) -> float:
+    x = 1.0
+    for _ in range(n):
+        x = float(np.sin(x))
+    return x
+
+
+def test_a_planted_error_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A polynomial with a wrong digit does not pass."""
+    bad = dict(functions._EXP, f4=(0.50001, *functions._EXP["f4"][1:]))
+    monkeypatch.setattr(functions, "_EXP", bad)
+    x = arguments("float32", 200)
+    # Another structure than the tests above have compiled.
+    with np.errstate(all="ignore"):
+        (got,) = built(lambda x: [e.exp(e.max(x, x))], x).execute([x])
+        want = np.exp(x.astype(np.float64)).astype(np.float32)
+        ok = np.isfinite(want) & (want > 0)
+        off = np.abs(got[ok] - want[ok]) / np.spacing(want[ok])
+    assert off.max() > 10 * BOUNDS["exp"][0]
