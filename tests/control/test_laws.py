@@ -1,4 +1,4 @@
-"""Control flow equals the unrolled program, under every stack of transformations, on both engines."""
+"""Control flow equals the unrolled program, under stacks of transformations, on both engines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 import primal
 from primal.base.config import config
 from primal.base.pytree import tree_leaves, tree_structure
-
 from tests.control.lab import PROGRAMS, Program, check_program, stacks_for
 
 CASES = [

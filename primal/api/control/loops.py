@@ -20,7 +20,7 @@ from primal.api.control.bodies import (
 )
 from primal.api.operands import abstract, operand
 from primal.api.vectorize import vmap
-from primal.base import errors
+from primal.base import dtypes, errors
 from primal.base.config import settings
 from primal.base.pytree import LEAF, PyTreeDef, flatten, flatten_with_path, keystr, unflatten
 from primal.control.scan import scan as scan_op
@@ -340,7 +340,7 @@ def fori_loop(
     Array(16, dtype=int32)
     """
     check_callable("fori_loop", body_fun=body_fun)
-    low, high, dtype = _bounds(lower, upper)
+    low, high = _bounds(lower, upper)
     known = [concrete(b) for b in (low, high)]
     static = all(b is not None for b in known)
     if unroll is not None and not static:
@@ -348,18 +348,16 @@ def fori_loop(
             "[fori_loop] expected bounds known while tracing because `unroll` is given, got "
             "computed ones. Pass Python integers, or leave `unroll` out."
         )
-    one = np.asarray(1).astype(dtype)[()]
     if static:
         start, stop = (int(b) for b in known)
-        first = np.asarray(start).astype(dtype)[()]
 
         def step(carry: Any, _: None) -> tuple[Any, None]:
             i, value = carry
-            return (add(i, one), body_fun(i, value)), None
+            return (add(i, 1), body_fun(i, value)), None
 
         step.__name__ = getattr(body_fun, "__name__", "body")
         (_, result), _ = scan(
-            step, (first, init_val), None, max(stop - start, 0),
+            step, (low, init_val), None, max(stop - start, 0),
             unroll=1 if unroll is None else unroll,
         )  # fmt: skip
         return result
@@ -369,17 +367,17 @@ def fori_loop(
 
     def advance(carry: Any) -> Any:
         i, end, value = carry
-        return add(i, one), end, body_fun(i, value)
+        return add(i, 1), end, body_fun(i, value)
 
     return while_loop(go_on, advance, (low, high, init_val))[2]
 
 
-def _bounds(lower: Any, upper: Any) -> tuple[Any, Any, Any]:
-    """Both bounds and their dtype; a Python integer takes the other bound's."""
+def _bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
+    """Both bounds in one dtype: a Python integer takes the other bound's, or stays weak."""
     avals = []
     for name, bound in (("lower", lower), ("upper", upper)):
         aval = abstract(bound)
-        if aval.shape or aval.dtype.kind not in "iu":
+        if aval.shape or not dtypes.issubdtype(aval.dtype, np.integer):
             raise TypeError(f"[fori_loop] expected an integer scalar as `{name}`, got {aval}.")
         avals.append(aval)
     a, b = avals
@@ -389,11 +387,15 @@ def _bounds(lower: Any, upper: Any) -> tuple[Any, Any, Any]:
             f"{a.dtype.name} and {b.dtype.name}."
         )
     dtype = a.dtype if b.weak_type else b.dtype
-    out = []
-    for bound, aval in ((lower, a), (upper, b)):
-        if isinstance(bound, int | np.generic):
-            bound = np.asarray(bound).astype(dtype)[()]
-        elif aval.dtype != dtype:
-            bound = convert_element_type(bound, new_dtype=dtype, weak_type=False)
-        out.append(bound)
-    return out[0], out[1], dtype
+    return _in_dtype(lower, a, dtype), _in_dtype(upper, b, dtype)
+
+
+def _in_dtype(bound: Any, aval: Aval, dtype: Any) -> Any:
+    if isinstance(bound, int):
+        if int(np.asarray(bound).astype(dtype)) != bound:
+            raise OverflowError(f"[fori_loop] expected bounds that fit {dtype.name}, got {bound}.")
+        if aval.dtype != dtype:
+            return np.asarray(bound).astype(dtype)[()]
+    elif aval.dtype != dtype:
+        return convert_element_type(bound, new_dtype=dtype, weak_type=False)
+    return bound

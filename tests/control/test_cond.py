@@ -1,0 +1,226 @@
+"""cond and switch: which function runs, types, transformations, errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal
+import primal.numpy as jnp
+from primal import grad, jit, jvp, lax, make_jaxpr, vmap
+from primal.ir.check import check_closed
+
+X = np.float32([0.5, 2.0])
+
+
+def test_the_documents_examples() -> None:
+    out = lax.cond(False, lambda x: x**2.0, lambda x: x**3.0, jnp.array([2.0]))
+    assert repr(out) == "Array([8.], dtype=float32)"
+    out = lax.cond(True, lambda x: x**2.0, lambda x: x**3.0, jnp.array([-2.0]))
+    assert repr(out) == "Array([4.], dtype=float32)"
+
+
+def test_a_concrete_predicate_calls_one_function() -> None:
+    called = []
+
+    def note(name: str) -> Any:
+        def f(x: Any) -> Any:
+            called.append(name)
+            return x * (2.0 if name == "yes" else 3.0)
+
+        return f
+
+    lax.cond(True, note("yes"), note("no"), 1.0)
+    # Under grad and jvp of code that is not staged, predicates are concrete too.
+    assert float(grad(lambda x: lax.cond(x > 0, note("yes"), note("no"), x))(1.0)) == 2.0
+    jvp(lambda x: lax.cond(x > 0, note("yes"), note("no"), x), (1.0,), (1.0,))
+    assert called == ["yes"] * 3
+    called.clear()
+    jit(lambda p, x: lax.cond(p, note("yes"), note("no"), x))(True, 1.0)
+    assert sorted(called) == ["no", "yes"]
+
+
+def test_results_are_arrays_and_operands_too() -> None:
+    out = lax.cond(True, lambda x: (x.astype(int), 1), lambda x: x, 2.5)
+    assert [type(o).__name__ for o in out] == ["ArrayImpl", "ArrayImpl"]
+
+
+@pytest.mark.parametrize("p", [True, 1, 2.5, np.bool_(True), np.int32(3), jnp.float32(0.1)])
+def test_numbers_are_predicates(p: Any) -> None:
+    assert float(lax.cond(p, lambda: 1.0, lambda: 2.0)) == 1.0
+    assert float(jit(lambda p: lax.cond(p, lambda: 1.0, lambda: 2.0))(p)) == 1.0
+    assert float(jit(lambda p: lax.cond(p, lambda: 1.0, lambda: 2.0))(p * 0)) == 2.0
+
+
+def test_older_spellings() -> None:
+    assert float(lax.cond(True, 3.0, lambda x: x + 1, 4.0, lambda x: x)) == 4.0
+    assert float(lax.cond(False, 3.0, lambda x: x + 1, 4.0, lambda x: x)) == 4.0
+    assert float(lax.cond(True, lambda x: x + 1, lambda x: x, operand=2.0)) == 3.0
+    assert float(lax.cond(pred=True, true_fun=lambda x: 1.0, false_fun=lambda x: 2.0,
+                          operand=None)) == 1.0  # fmt: skip
+
+
+@pytest.mark.parametrize("index", [-5, 0, 1, 2, 9])
+def test_switch_clamps(index: int) -> None:
+    branches = [lambda x: x + 1, lambda x: x * 10, lambda x: x - 7]
+    wanted = [4.0, 30.0, -4.0][min(max(index, 0), 2)]
+    assert float(lax.switch(index, branches, 3.0)) == wanted
+    assert float(jit(lambda i: lax.switch(i, branches, 3.0))(index)) == wanted
+    got = vmap(lambda i: lax.switch(i, branches, 3.0))(np.array([index, 1]))
+    np.testing.assert_array_equal(got, [wanted, 30.0])
+
+
+def test_switch_of_one_is_a_call() -> None:
+    assert float(lax.switch(7, [lambda x: x + 1], 3.0)) == 4.0
+    assert "cond" not in str(make_jaxpr(lambda i: lax.switch(i, [lambda x: x + 1], 3.0))(7))
+
+
+def branches_with_residuals(p: Any, x: Any, w: Any) -> Any:
+    return lax.cond(
+        p,
+        lambda x: {"a": jnp.sin(x) * w, "b": None, "n": 1},
+        lambda x: {"a": x * x * x, "b": None, "n": 2},
+        x,
+    )
+
+
+@pytest.mark.parametrize("p", [True, False])
+@pytest.mark.parametrize("wrap", [lambda f: f, jit])
+def test_gradients_with_a_traced_predicate(p: bool, wrap: Any) -> None:
+    w = np.float32([3.0, -1.0])
+
+    def loss(p: Any, x: Any, w: Any) -> Any:
+        return branches_with_residuals(p, x, w)["a"].sum()
+
+    gx, gw = wrap(grad(jit(loss), (1, 2)))(p, X, w)
+    np.testing.assert_allclose(gx, np.cos(X) * w if p else 3 * X * X, rtol=1e-6)
+    np.testing.assert_allclose(gw, np.sin(X) if p else 0 * X, rtol=1e-6)
+    check_closed(make_jaxpr(grad(jit(loss), (1, 2)))(p, X, w))
+
+
+def test_batched_predicates_choose_per_example() -> None:
+    ps = np.array([True, False, True])
+    xs = np.float32([[1, 2], [3, 4], [5, 6]])
+    w = np.float32([3.0, -1.0])
+    for wrap in (lambda f: f, jit):
+        out = wrap(vmap(branches_with_residuals, (0, 0, None)))(ps, xs, w)
+        wanted = np.where(ps[:, None], np.sin(xs) * w, xs**3)
+        np.testing.assert_allclose(out["a"], wanted, rtol=1e-6)
+        np.testing.assert_array_equal(out["n"], [1, 2, 1])
+        g = wrap(vmap(grad(lambda p, x: branches_with_residuals(p, x, w)["a"].sum(), 1)))(ps, xs)
+        np.testing.assert_allclose(
+            g, np.where(ps[:, None], np.cos(xs) * w, 3 * xs**2), rtol=1e-6
+        )
+
+
+def test_residuals_of_branches_share_places() -> None:
+    def f(p: Any, x: Any) -> Any:
+        return lax.switch(p, [jnp.sin, jnp.exp, jnp.tanh], x).sum()
+
+    closed = make_jaxpr(grad(f, 1))(1, X)
+    known = next(e for e in closed.jaxpr.eqns if e.op.name == "cond")
+    # Each branch needs up to two arrays for its derivative; one runs.
+    assert len(known.outvars) <= 3
+
+
+def test_unused_outputs_are_not_computed() -> None:
+    def f(p: Any, x: Any) -> Any:
+        return lax.cond(p, lambda x: (x, jnp.sin(x)), lambda x: (2 * x, jnp.cos(x)), x)[0]
+
+    assert "sine" not in jit(f).lower(True, X).as_text()
+
+
+def test_a_value_closed_over_by_both_is_one_operand() -> None:
+    w = jnp.asarray(X)
+    closed = make_jaxpr(lambda p, x: lax.cond(p, lambda x: x + w, lambda x: x - w, x))(True, X)
+    assert str(closed) == """\
+{ lambda a:f32[2]; b:bool[] c:f32[2]. let
+    d:i32[] = convert_element_type[new_dtype=int32 weak_type=False] b
+    e:f32[2] = cond[
+      branches=(
+        { lambda ; f:f32[2] g:f32[2]. let h:f32[2] = sub g f in (h,) }
+        { lambda ; i:f32[2] j:f32[2]. let k:f32[2] = add j i in (k,) }
+      )
+    ] d a c
+  in (e,) }"""
+
+
+def test_weak_outputs_agree() -> None:
+    out = jit(lambda p: lax.cond(p, lambda: 1.0, lambda: jnp.float32(2)))(True)
+    assert out.dtype == np.float32 and not out.weak_type
+    out = jit(lambda p: lax.cond(p, lambda: 1.0, lambda: 2.0))(True)
+    assert out.weak_type
+
+
+def test_no_outputs() -> None:
+    assert jit(lambda p: lax.cond(p, lambda: None, lambda: None))(True) is None
+
+
+def test_branches_that_differ_are_shown_side_by_side() -> None:
+    def yes() -> Any:
+        return 1.0, {"a": 1}
+
+    def no() -> Any:
+        return 1.0, {"a": 2.0}
+
+    with pytest.raises(TypeError) as e:
+        jit(lambda p: lax.cond(p, yes, no))(True)
+    lines = str(e.value).splitlines()
+    assert lines[0] == (
+        "[cond] expected branches whose outputs have the same types, got others: output[1]['a'] "
+        "is float32[] in the false_fun and int32[] in the true_fun."
+    )
+    assert lines[1:4] == [
+        "    leaf            false_fun  true_fun",
+        "    output[0]       float32[]  float32[]",
+        "    output[1]['a']  float32[]  int32[]    <- dtypes differ",
+    ]
+    assert "no at test_cond.py:" in lines[4] and "yes at test_cond.py:" in lines[4]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: lax.cond(X, lambda: 1, lambda: 2), TypeError, r"shape \(2,\)"),
+        (lambda: lax.cond("a", lambda: 1, lambda: 2), TypeError, "scalar as predicate, got 'a'"),
+        (lambda: lax.cond(None, lambda: 1, lambda: 2), TypeError, "got None"),
+        (lambda: lax.cond(True, 1, lambda: 2), TypeError, "true_fun to be callable"),
+        (lambda: lax.cond(True, lambda: 2, 1), TypeError, "false_fun to be callable"),
+        (lambda: lax.cond(True, lambda: 1, lambda: 2, 3.0, operand=2.0), TypeError, "both"),
+        (lambda: lax.cond(True, lambda: "x", lambda: 2), TypeError, "str"),
+        (
+            lambda: jit(lambda p: lax.cond(p, lambda: (1,), lambda: {"a": 1}))(True),
+            TypeError,
+            "pytree structure",
+        ),
+        (
+            lambda: jit(lambda p: lax.cond(p, lambda: 1.0, lambda: None))(True),
+            TypeError,
+            "missing",
+        ),
+        (lambda: lax.switch(0, []), ValueError, "at least one branch"),
+        (lambda: lax.switch(0.0, [lambda: 1]), TypeError, "integer as index"),
+        (lambda: lax.switch(True, [lambda: 1]), TypeError, "integer as index"),
+        (lambda: lax.switch(X, [lambda: 1, lambda: 2]), TypeError, "scalar as index"),
+        (lambda: lax.switch(1, [lambda: 1, 3]), TypeError, "sequence of functions"),
+        (lambda: lax.switch(1, 3), TypeError, "sequence of functions"),
+        (
+            lambda: jit(lambda i: lax.switch(i, [lambda: 1, lambda: 2, lambda: True]))(0),
+            TypeError,
+            "branch 2",
+        ),
+    ],
+)
+def test_errors(call: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_recursion_in_plain_python() -> None:
+    def fact(n: Any) -> Any:
+        return lax.cond(n <= 1, lambda n: jnp.int32(1), lambda n: n * fact(n - 1), n)
+
+    assert int(fact(jnp.int32(5))) == 120
+    assert isinstance(fact(jnp.int32(5)), primal.Array)

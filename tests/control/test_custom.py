@@ -1,0 +1,372 @@
+"""custom_jvp, custom_vjp, custom_gradient, closure_convert."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal
+import primal.numpy as jnp
+from primal import custom_gradient, custom_jvp, custom_vjp, errors, grad, jit, jvp, lax, vjp, vmap
+from primal.control.custom import NO_FORWARD, custom_lin
+from primal.custom_derivatives import SymbolicZero, closure_convert, zero_from_primal
+
+XS = np.float32([1.0, 2.0, -3.0])
+WRAPS = [pytest.param(lambda f: f, id="eager"), pytest.param(jit, id="jit")]
+
+
+@custom_jvp
+def scaled(x: Any, y: Any) -> Any:
+    """x·y, whose slope in x is given as 10·y and in y as x."""
+    return x * y
+
+
+@scaled.defjvp
+def scaled_jvp(primals: Any, tangents: Any) -> Any:
+    (x, y), (tx, ty) = primals, tangents
+    return scaled(x, y), 10.0 * y * tx + x * ty
+
+
+@custom_vjp
+def pulled(x: Any, y: Any) -> Any:
+    """x·y, whose slope in x is given as 10·y and in y as x."""
+    return x * y
+
+
+pulled.defvjp(lambda x, y: (x * y, (x, y)), lambda r, ct: (10.0 * ct * r[1], ct * r[0]))
+
+
+@pytest.mark.parametrize("f", [scaled, pulled])
+@pytest.mark.parametrize("wrap", WRAPS)
+@pytest.mark.parametrize("inner", WRAPS)
+def test_the_rule_replaces_the_derivative(f: Any, wrap: Any, inner: Any) -> None:
+    f = inner(f)
+    assert float(wrap(f)(2.0, 3.0)) == 6.0
+    assert tuple(map(float, wrap(grad(f, (0, 1)))(2.0, 3.0))) == (30.0, 2.0)
+    # d/dx of 10 y + x at y = x: the rule is itself differentiated by the rules it uses.
+    second = wrap(grad(grad(lambda x: f(x, x))))(2.0)
+    assert float(second) == 11.0
+    per_example = wrap(vmap(grad(f, (0, 1)), (0, None)))(XS, 3.0)
+    np.testing.assert_allclose(per_example[0], [30, 30, 30])
+    np.testing.assert_allclose(per_example[1], XS)
+    gx, gy = wrap(grad(lambda x, y: vmap(f, (0, None))(x, y).sum(), (0, 1)))(XS, 3.0)
+    np.testing.assert_allclose(gx, [30, 30, 30])
+    np.testing.assert_allclose(gy, XS.sum())
+    nested = wrap(vmap(vmap(grad(f), (0, None)), (None, 0)))(XS, XS)
+    np.testing.assert_allclose(nested, np.broadcast_to(10 * XS[:, None], (3, 3)))
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+def test_inside_loops_and_choices(wrap: Any) -> None:
+    for f in (scaled, pulled):
+        g = wrap(grad(lambda x, f=f: lax.scan(lambda c, _: (f(c, 2.0), None), x, None, 3)[0]))
+        assert float(g(1.0)) == 20.0**3
+        # The loop's constant is differentiated through the rule as well.
+        g = wrap(grad(lambda y, f=f: lax.fori_loop(0, 2, lambda i, c: f(c, y), 1.0)))
+        assert float(g(3.0)) == 3.0 + 10 * 3.0
+        g = wrap(grad(lambda p, x, f=f: lax.cond(p, lambda x: f(x, 2.0), lambda x: x, x), 1))
+        assert float(g(True, 1.0)) == 20.0
+        assert float(g(False, 1.0)) == 1.0
+        g = wrap(vmap(grad(lambda p, x, f=f: lax.cond(p, f, lambda x, y: x, x, 2.0), 1)))
+        np.testing.assert_allclose(g(np.array([True, False]), np.ones(2, np.float32)), [20, 1])
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+def test_forward_mode(wrap: Any) -> None:
+    assert tuple(map(float, wrap(lambda x: jvp(scaled, (x, 3.0), (1.0, 1.0)))(2.0))) == (6, 32)
+    y, push = primal.linearize(wrap(scaled), 2.0, 3.0)
+    assert float(push(1.0, 0.0)) == 30.0
+    assert float(wrap(primal.jacfwd(scaled))(2.0, 3.0)) == 30.0
+    for attempt in (
+        lambda: wrap(lambda x: jvp(pulled, (x, 3.0), (1.0, 1.0)))(2.0),
+        lambda: wrap(primal.jacfwd(pulled))(2.0, 3.0),
+        lambda: primal.linearize(wrap(pulled), 2.0, 3.0)[1](1.0, 1.0),
+    ):
+        with pytest.raises(TypeError) as e:
+            attempt()
+        assert NO_FORWARD in str(e.value)
+
+
+def test_python_control_flow_on_concrete_values() -> None:
+    @custom_jvp
+    def f(x: Any) -> Any:
+        return x * 2 if x > 0 else x * 3
+
+    f.defjvp(lambda p, t: (f(*p), t[0] * (20 if p[0] > 0 else 30)))
+    assert float(f(-1.0)) == -3.0
+    assert float(grad(f)(1.0)) == 20.0
+    assert float(grad(f)(-1.0)) == 30.0
+    assert float(grad(grad(lambda x: f(x) * x))(1.0)) == 40.0
+
+    @custom_vjp
+    def g(x: Any) -> Any:
+        return x * 2 if x > 0 else x * 3
+
+    g.defvjp(lambda x: (g(x), x), lambda x, ct: (ct * (20 if x > 0 else 30),))
+    assert float(grad(g)(1.0)) == 20.0
+    assert float(grad(g)(-1.0)) == 30.0
+
+
+def test_trees_and_integers() -> None:
+    @custom_jvp
+    def f(tree: Any, n: Any) -> Any:
+        return {"out": tree["a"] * tree["b"][0], "n": n, "none": None}
+
+    seen = []
+
+    @f.defjvp
+    def rule(primals: Any, tangents: Any) -> Any:
+        (tree, n), (t, tn) = primals, tangents
+        seen.append(tn)
+        out = f(tree, n)
+        return out, {"out": 5.0 * t["a"], "n": tn, "none": None}
+
+    y, t = jvp(lambda a: f({"a": a, "b": (2.0, None)}, 3), (1.5,), (1.0,))
+    assert float(y["out"]) == 3.0 and float(t["out"]) == 5.0
+    assert seen[0].dtype == primal.float0
+    assert t["n"].dtype == primal.float0
+
+    @custom_vjp
+    def g(tree: Any, n: Any) -> Any:
+        return tree["a"] * n, n
+
+    g.defvjp(
+        lambda tree, n: (g(tree, n), (n, "b" in tree)),
+        lambda r, cts: ({"a": cts[0] * r[0] * 7, "b": None}, None),
+    )
+    out = grad(lambda tree: g(tree, 3)[0])({"a": 2.0, "b": (1.0, 1.0)})
+    assert float(out["a"]) == 21.0
+    assert tuple(map(float, out["b"])) == (0.0, 0.0)
+
+
+def test_arguments_that_are_not_differentiated() -> None:
+    @primal_partial(custom_jvp, nondiff_argnums=(0, 2))
+    def f(k: Any, x: Any, name: str) -> Any:
+        return k(x)
+
+    f.defjvp(lambda k, name, p, t: (k(p[0]), t[0] * len(name)))
+    assert float(grad(f, 1)(jnp.sin, 1.0, "four")) == 4.0
+    assert float(jit(grad(f, 1), static_argnums=(0, 2))(jnp.sin, 1.0, "four")) == 4.0
+
+    @primal_partial(custom_vjp, nondiff_argnames=("name",))
+    def g(x: Any, name: str) -> Any:
+        return x
+
+    g.defvjp(lambda x, name: (x, x), lambda name, r, ct: (ct * r * len(name),))
+    assert float(grad(g)(2.0, "four")) == 8.0
+    assert float(grad(lambda x: g(name="four", x=x))(2.0)) == 8.0
+
+    def leak(x: Any) -> Any:
+        h = custom_vjp(lambda n, x: x * n, nondiff_argnums=(0,))
+        h.defvjp(lambda n, x: (x * n, None), lambda n, r, ct: (ct * n,))
+        return h(x, x)
+
+    with pytest.raises(errors.UnexpectedTracerError, match="nondiff_argnums"):
+        grad(leak)(1.0)
+
+
+def primal_partial(decorator: Any, **options: Any) -> Any:
+    return lambda f: decorator(f, **options)
+
+
+def test_keywords_and_defaults_become_positions() -> None:
+    @custom_jvp
+    def f(x: Any, y: Any = 4.0) -> Any:
+        return x * y
+
+    f.defjvp(lambda p, t: (f(*p), 2.0 * p[1] * t[0]))
+    assert float(grad(lambda x: f(x))(1.0)) == 8.0
+    assert float(grad(lambda x: f(y=5.0, x=x))(1.0)) == 10.0
+    with pytest.raises(TypeError, match=r"fit f\(x.*missing a required"):
+        f(y=1.0)
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+def test_defjvps(wrap: Any) -> None:
+    @custom_jvp
+    def f(x: Any, y: Any, z: Any) -> Any:
+        return x * y + z, x
+
+    f.defjvps(
+        lambda t, out, x, y, z: (3.0 * t * y, t),
+        None,
+        lambda t, out, x, y, z: (t, 0.0 * t),
+    )
+    gx, gy, gz = wrap(grad(lambda *a: f(*a)[0], (0, 1, 2)))(2.0, 5.0, 1.0)
+    assert (float(gx), float(gy), float(gz)) == (15.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+def test_symbolic_zeros(wrap: Any) -> None:
+    seen: list[Any] = []
+
+    @custom_jvp
+    def f(x: Any, y: Any) -> Any:
+        return x * y, y
+
+    def rule(primals: Any, tangents: Any) -> Any:
+        (x, y), (tx, ty) = primals, tangents
+        seen.append((type(tx) is SymbolicZero, type(ty) is SymbolicZero))
+        return f(x, y), (tx * y, zero_from_primal(y, symbolic_zeros=True))
+
+    f.defjvp(rule, symbolic_zeros=True)
+    assert float(wrap(grad(lambda x: f(x, 2.0)[0]))(1.0)) == 2.0
+    assert seen[-1] == (False, True)
+
+    @custom_vjp
+    def g(x: Any, y: Any) -> Any:
+        return x * y, y
+
+    def fwd(x: Any, y: Any) -> Any:
+        seen.append((x.perturbed, y.perturbed))
+        return (x.value * y.value, y.value), y.value
+
+    def bwd(y: Any, cts: Any) -> Any:
+        seen.append(tuple(type(c) is SymbolicZero for c in cts))
+        return cts[0] * y, zero_from_primal(y, symbolic_zeros=True)
+
+    g.defvjp(fwd, bwd, symbolic_zeros=True)
+    assert float(wrap(grad(lambda x: g(x, 2.0)[0]))(1.0)) == 2.0
+    assert seen[-2:] == [(True, False), (False, True)]
+
+
+def test_closing_over_values() -> None:
+    def outer(z: Any) -> Any:
+        @custom_jvp
+        def f(x: Any) -> Any:
+            return x * z
+
+        f.defjvp(lambda p, t: (f(*p), 2.0 * t[0] * z))
+        return grad(f)(3.0)
+
+    assert float(jit(outer)(2.0)) == 4.0
+    np.testing.assert_allclose(vmap(outer)(XS), 2 * XS)
+    assert float(grad(outer)(2.0)) == 2.0
+
+    def wrong(z: Any) -> Any:
+        @custom_jvp
+        def f(x: Any) -> Any:
+            return x * z
+
+        f.defjvp(lambda p, t: (f(*p), t[0]))
+        return f(z)
+
+    with pytest.raises(TypeError, match="closes over"):
+        grad(jit(wrong))(2.0)
+    with pytest.raises(errors.UnexpectedTracerError):
+        grad(wrong)(2.0)
+
+
+def test_custom_gradient() -> None:
+    @custom_gradient
+    def f(x: Any) -> Any:
+        y = jnp.sin(x)
+        return y * x, lambda ct: ct * y
+
+    for wrap in (lambda g: g, jit):
+        assert float(wrap(f)(2.0)) == pytest.approx(2 * np.sin(2.0))
+        assert float(wrap(grad(f))(2.0)) == pytest.approx(np.sin(2.0))
+        np.testing.assert_allclose(wrap(vmap(grad(f)))(XS), np.sin(XS), rtol=1e-6)
+
+
+def test_closure_convert() -> None:
+    def outer(x: Any) -> Any:
+        g, consts = closure_convert(lambda y: jnp.sin(x) * y * 2, 1.0)
+        assert len(consts) == 1
+        return g(3.0, *consts)
+
+    assert float(grad(outer)(1.0)) == pytest.approx(6 * np.cos(1.0))
+
+
+def test_residuals_and_cotangents_with_vjp_over_examples() -> None:
+    _, pull = vjp(lambda x, y: vmap(pulled, (0, None))(x, y), XS, 2.0)
+    gx, gy = vmap(pull)(np.eye(3, dtype=np.float32))
+    np.testing.assert_allclose(gx, 20 * np.eye(3))
+    np.testing.assert_allclose(gy, XS)
+
+
+def test_nothing_is_remembered_by_rules() -> None:
+    before = len(custom_lin.types)
+    for _ in range(3):
+        grad(pulled)(1.0, 2.0)
+    assert len(custom_lin.types) == before
+
+
+def jvp_of(rule: Any) -> Any:
+    f = custom_jvp(lambda x, y: x * y)
+    f.defjvp(rule)
+    return lambda: jvp(f, (2.0, 3.0), (1.0, 1.0))
+
+
+def vjp_of(fwd: Any, bwd: Any = lambda r, ct: (ct, ct)) -> Any:
+    f = custom_vjp(lambda x, y: x * y)
+    f.defvjp(fwd, bwd)
+    return lambda: grad(f, (0, 1))(2.0, 3.0)
+
+
+def good(x: Any, y: Any) -> Any:
+    return x * y, None
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: custom_jvp(lambda x: x)(1.0), AttributeError, "No JVP defined"),
+        (lambda: custom_vjp(lambda x: x)(1.0), AttributeError, "No VJP defined"),
+        (lambda: custom_jvp(3), TypeError, "expected a function"),
+        (jvp_of(lambda p, t: 3.0), TypeError, "a pair"),
+        (jvp_of(lambda p, t: (p[0], (t[0],))), TypeError, "one structure"),
+        (jvp_of(lambda p, t: (p[0], None)), TypeError, "one structure"),
+        (jvp_of(lambda p, t: (p[0], np.ones(3))), TypeError, r"float32\[3\] where output"),
+        (jvp_of(lambda p, t: (p[0], 1)), TypeError, r"int32\[\] where output"),
+        (
+            jvp_of(lambda p, t: ({"a": p[0]}, {"a": np.ones(2)})),
+            TypeError,
+            r"output\['a'\] needs float32\[\]",
+        ),
+        (vjp_of(lambda x, y: x * y), TypeError, "a pair"),
+        (vjp_of(good, lambda r, ct: (ct,)), TypeError, "one cotangent per argument"),
+        (vjp_of(good, lambda r, ct: ct), TypeError, "one cotangent per argument"),
+        (vjp_of(good, lambda r, ct: (ct, (ct,))), TypeError, "one cotangent per argument"),
+        (vjp_of(good, lambda r, ct: (ct, np.ones(3))), ValueError, r"for args\[1\]"),
+        (
+            vjp_of(good, lambda r, ct: (ct, ct.astype("float16"))),
+            TypeError,
+            r"float16\[\] for args\[1\]",
+        ),
+        (
+            lambda: custom_jvp(lambda x: x, nondiff_argnums=(0,)).defjvps(None),
+            TypeError,
+            "expected defjvp",
+        ),
+        (
+            lambda: custom_jvp(lambda x: x, nondiff_argnames=("q",)),
+            ValueError,
+            "nondiff_argnames",
+        ),
+    ],
+)
+def test_errors(call: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_a_rule_of_another_structure_than_the_function_is_an_error() -> None:
+    f = custom_jvp(lambda x: x)
+    f.defjvp(lambda p, t: ((p[0],), (t[0],)))
+    with pytest.raises(TypeError, match="structure the function gives"):
+        jit(lambda x: jvp(f, (x,), (1.0,)))(1.0)
+
+
+def test_printed_form() -> None:
+    assert str(primal.make_jaxpr(scaled)(1.0, 2.0)) == """\
+{ lambda ; a:f32[] b:f32[]. let
+    c:f32[] = custom_jvp_call[
+      call_jaxpr={ lambda ; d:f32[] e:f32[]. let f:f32[] = mul d e in (f,) }
+      jvp=scaled_jvp
+      name=scaled
+      symbolic_zeros=False
+    ] a b
+  in (c,) }"""
