@@ -159,9 +159,8 @@ class ArrayImpl(Array):
         raise TypeError(f"unhashable type: {type(self)}")
 
     def __format__(self, spec: str) -> str:
-        if self.aval.ndim == 0:
-            return format(self.numpy()[()], spec)
-        return format(repr(self) if not spec else self.numpy(), spec)
+        value = self.numpy()
+        return format(value[()] if self.aval.ndim == 0 else value, spec)
 
     def __iter__(self) -> Iterator[Any]:
         if self.aval.ndim == 0:
@@ -337,16 +336,14 @@ def format_array(x: ArrayImpl) -> str:
     weak = ", weak_type=True" if x.aval.weak_type else ""
     tail = f"dtype={dtype.name}{weak})"
     prefix = "Array("
+    width = np.get_printoptions()["linewidth"]
     if x.aval.size == 0:
-        return f"{prefix}[], shape={x.aval.shape}, {tail}".replace("[], shape=(0,)", "[]")
-    body = np.array2string(
-        x.numpy(), separator=", ", prefix=prefix, suffix="," if x.aval.ndim else ""
-    )
-    options = np.get_printoptions()
-    if x.aval.size > options["threshold"]:
-        tail = f"shape={x.aval.shape}, {tail}"
-    line = body.rsplit("\n", 1)[-1]
-    first = len(prefix) if "\n" not in body else 0
-    if len(line) + first + len(tail) + 2 > options["linewidth"] and x.aval.ndim:
-        return f"{prefix}{body},\n{' ' * len(prefix)}{tail}"
-    return f"{prefix}{body}, {tail}"
+        body = f"[], shape={x.aval.shape}"
+    else:
+        body = np.array2string(
+            x.numpy(), separator=", ", prefix=prefix, suffix=",", max_line_width=width
+        )
+    # Where the dtype does not fit the line, the literature's form is a wide gap, and no new line.
+    last_line = len(body) - body.rfind("\n") + 1
+    separator = " " * len(prefix) if last_line + len(tail) + 1 > width else " "
+    return f"{prefix}{body},{separator}{tail}"
