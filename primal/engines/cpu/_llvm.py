@@ -77,30 +77,24 @@ def compiler() -> Compiler:
 
 
 _DRIVER = """
-define void @fetch(ptr %slots, i64 %n, i64 %field) nounwind {
+define i32 @run(ptr %slots, i64 %objects, i64 %field, ptr %table, i64 %words, ptr %status)
+    nounwind {
 entry:
-  br label %head
-head:
-  %i = phi i64 [ 0, %entry ], [ %next, %body ]
-  %more = icmp slt i64 %i, %n
-  br i1 %more, label %body, label %done
-body:
+  br label %fetch
+fetch:
+  %i = phi i64 [ 0, %entry ], [ %following, %object ]
+  %unread = icmp slt i64 %i, %objects
+  br i1 %unread, label %object, label %head
+object:
   %slot = getelementptr ptr, ptr %slots, i64 %i
-  %object = load ptr, ptr %slot
-  %place = getelementptr i8, ptr %object, i64 %field
+  %array = load ptr, ptr %slot
+  %place = getelementptr i8, ptr %array, i64 %field
   %data = load ptr, ptr %place
   store ptr %data, ptr %slot
-  %next = add nsw i64 %i, 1
-  br label %head
-done:
-  ret void
-}
-
-define i32 @run(ptr %slots, ptr %table, i64 %words, ptr %status) nounwind {
-entry:
-  br label %head
+  %following = add nsw i64 %i, 1
+  br label %fetch
 head:
-  %at = phi i64 [ 0, %entry ], [ %next, %body ]
+  %at = phi i64 [ 0, %fetch ], [ %next, %body ]
   %asked = load atomic i32, ptr %status monotonic, align 4
   %free = icmp eq i32 %asked, 0
   %left = icmp slt i64 %at, %words
@@ -123,14 +117,13 @@ done:
 
 
 @functools.cache
-def driver() -> tuple[Any, Any]:
-    """`run(slots, table, words, status) -> status` and `fetch(slots, n, field)`.
+def driver() -> Any:
+    """`run(slots, objects, field, table, words, status) -> status`: walks a table of records.
 
-    `run` walks a table of records. `fetch` replaces addresses of objects by the pointers that they
-    hold at an offset of `field` bytes.
+    The first `objects` slots hold addresses of objects, and are replaced by the pointers that
+    these hold at an offset of `field` bytes.
     """
-    found = compiler().compile(_DRIVER, ["run", "fetch"])
+    found = compiler().compile(_DRIVER, ["run"])
     pointer, size = ctypes.c_void_p, ctypes.c_int64
-    run = ctypes.CFUNCTYPE(ctypes.c_int32, pointer, pointer, size, pointer)(found["run"])
-    fetch = ctypes.CFUNCTYPE(None, pointer, size, size)(found["fetch"])
-    return run, fetch
+    types = pointer, size, size, pointer, size, pointer
+    return ctypes.CFUNCTYPE(ctypes.c_int32, *types)(found["run"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -246,11 +247,11 @@ class CpuExecutable:
     def __init__(self, jaxpr: Jaxpr, name: str) -> None:
         self.plan = Plan(jaxpr, name)
         self.actions = self.plan.actions()
-        self._run, self._pointers = _driver()
+        self._run = _llvm.driver()
+        self._field = _object_field()
         self._in_types = [(a.shape, physical_dtype(a.dtype)) for a in self.plan.in_avals]
         self._make = self.plan.array_types
         self._arenas: list[Any] = []
-        self._status = threading.local()
         self._running: set[Any] = set()
         self._outputs = [
             _result(x, aval, self.plan.homes)
@@ -264,13 +265,17 @@ class CpuExecutable:
         # Taken here and given back: page faults of fresh memory cost more than the kernels do.
         arena = None
         if self.plan.arena:
-            arena = self._arenas.pop() if self._arenas else _arena(self.plan.arena)
+            try:
+                arena = self._arenas.pop()
+            except IndexError:
+                arena = _arena(self.plan.arena)
         status = ctypes.c_int32(0)
-        self._running.add(id_of := _Running(status))
+        running = _Running(status)
+        self._running.add(running)
         try:
             return quietly(self._steps, (arrays, arena, status), {})
         finally:
-            self._running.discard(id_of)
+            self._running.discard(running)
             if arena is not None and len(self._arenas) < 4:
                 self._arenas.append(arena)
 
@@ -282,8 +287,7 @@ class CpuExecutable:
                 for home in action.makes:
                     shape, dtype = make[home]
                     arrays[home] = np.empty(shape, dtype)
-                slots = self._pointers([arrays[h] for h in action.needs], arena)
-                if self._run(slots, action.address, action.words, place):
+                if self.run_table(action, arrays, arena, place):
                     raise Cancelled("[cpu] the program was cancelled while it ran.")
             else:
                 call: Call = action  # type: ignore[assignment]
@@ -298,6 +302,17 @@ class CpuExecutable:
             for home in action.drops:
                 arrays[home] = None
         return [result(arrays) for result in self._outputs]
+
+    def run_table(self, action: Native, arrays: Sequence[Any], arena: Any, status: int) -> int:
+        """Run kernels on arrays by number; the status word at the end."""
+        needs = [arrays[h] for h in action.needs]
+        if arena is not None:
+            needs.append(arena)
+        n, field = len(needs), self._field
+        addresses = map(id, needs) if field else [a.ctypes.data for a in needs]
+        slots = (ctypes.c_int64 * n)(*addresses)
+        found = self._run(slots, n if field else 0, field, action.address, action.words, status)
+        return int(found)
 
     def cancel(self) -> None:
         """Make every run that is under way stop soon, with `Cancelled` in its thread."""
@@ -396,31 +411,15 @@ def _arena(size: int) -> Any:
     return room[-room.ctypes.data % LINE :][:size]
 
 
-def _driver() -> tuple[Any, Callable[[list[Any], Any], Any]]:
-    """What walks a table, and what makes the slots for it out of arrays.
+@functools.cache
+def _object_field() -> int:
+    """Where array objects hold the address of their data, in bytes; 0 if that is not known.
 
-    Reading an array's address in Python takes 1 µs, by `ctypes` or `__array_interface__`. An
-    array object holds it right behind its head, so native code reads it there, where a test of
-    this interpreter's arrays confirms that.
+    Reading an address in Python takes 1 µs, by `ctypes` or `__array_interface__`. An array object
+    holds it right behind its head, so native code reads it there, where a look at an array of
+    this interpreter confirms that.
     """
-    run, fetch = _llvm.driver()
     field = object.__basicsize__
     probe = np.zeros(3, np.int16)[1:]
     found = ctypes.c_void_p.from_address(id(probe) + field).value
-    if found != probe.ctypes.data:
-
-        def by_ctypes(arrays: list[Any], arena: Any) -> Any:
-            every = arrays if arena is None else [*arrays, arena]
-            return (ctypes.c_int64 * len(every))(*[a.ctypes.data for a in every])
-
-        return run, by_ctypes
-
-    def by_field(arrays: list[Any], arena: Any) -> Any:
-        if arena is not None:
-            arrays.append(arena)
-        n = len(arrays)
-        slots = (ctypes.c_int64 * n)(*map(id, arrays))
-        fetch(slots, n, field)
-        return slots
-
-    return run, by_field
+    return field if found == probe.ctypes.data else 0

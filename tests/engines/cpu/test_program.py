@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from typing import Any
 
@@ -12,9 +13,8 @@ from hypothesis import strategies as st
 
 from primal.api import jit
 from primal.base.config import cpu_engine
-from primal.engines.cpu import program as cpu_program
 from primal.engines.cpu.memory import LINE, plan
-from primal.engines.cpu.program import Cancelled
+from primal.engines.cpu.program import Cancelled, _object_field
 from primal.engines.cpu.schedule import Group, Library
 from primal.engines.cpu.words import Words
 from primal.ir.op import library
@@ -219,11 +219,16 @@ def test_kernels_return_when_the_status_word_says_so() -> None:
     made = built(lambda x: [e.add(x, 1.0)], X)
     action = made.actions[0]
     out = np.zeros_like(X)
-    status = cpu_program.ctypes.c_int32(7)
-    slots = made._pointers([{0: X, 1: out}[h] for h in action.needs], None)
-    place = cpu_program.ctypes.addressof(status)
-    assert made._run(slots, action.address, action.words, place) == 7
+    status = ctypes.c_int32(7)
+    assert made.run_table(action, [X, out], None, ctypes.addressof(status)) == 7
     assert not out.any()
+
+
+def test_addresses_by_numpy_where_objects_hide_them() -> None:
+    made = built(lambda x: [e.add(x, 1.0)], X)
+    assert made._field == _object_field() != 0
+    made._field = 0
+    np.testing.assert_array_equal(made.execute([X])[0], X + 1)
 
 
 def test_cancel_stops_a_run() -> None:
