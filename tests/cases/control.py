@@ -10,7 +10,7 @@ from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr
 from primal.ir.state import ambient, state
 from primal.ir.trace import ZERO, aval_of
-from primal.ops.elementwise import add, cos, lt, mul, sin
+from primal.ops.elementwise import add, cos, div, lt, mul, sin
 from primal.ops.spread import reduce_sum
 from primal.transforms.linearize import LinearTracer, Tape
 from primal.transforms.stage import stage
@@ -152,6 +152,20 @@ def _backwards(f: Any) -> Any:
     return transposed
 
 
+def _linear_solve(dtype: Any) -> dict[str, Any]:
+    """w·x = b by a quotient; of the matrix the programs say only what they do."""
+    times = program(lambda w, v: [mul(w, v)], (3,), (3,), dtype=dtype)
+    quotient = program(lambda w, b: [div(b, w)], (3,), (3,), dtype=dtype)
+    return {
+        "matvec": times,
+        "vecmat": times,
+        "solve": quotient,
+        "transpose_solve": quotient,
+        "num_consts": 1,
+        "num_aux": 0,
+    }
+
+
 THREE, TWO = X((3,)), X((2,))
 ROWS = [
     Case(op="jit", operands=(THREE, THREE), params=_jit, dtypes=(F32, F64, C64), **NEAR),
@@ -215,6 +229,13 @@ ROWS = [
         params=_custom_vjp,
         dtypes=DTYPES,
         order=0,
+        **NEAR,
+    ),
+    Case(
+        op="custom_linear_solve",
+        operands=(X((3,), 0.5, 2), THREE),
+        params=_linear_solve,
+        dtypes=DTYPES,
         **NEAR,
     ),
     Case(

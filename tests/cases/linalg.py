@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tests.cases.case import C64, F16, F32, F64, I32, Case, Wrong, X, shaped
+from primal.ops.elementwise import add, mul
+from primal.ops.linalg.common import adjoint, matmul
+from primal.runtime.eager import as_array
+from tests.cases.case import C64, F16, F32, F64, I32, Case, Flat, Wrong, X, shaped
 
 NARROW = (F32, F64, C64)
 # The condition of the matrices below times a few roundings.
@@ -22,7 +25,120 @@ def square(values: Any = STEADY) -> X:
     return X(np.shape(values), values=values)
 
 
+def on(base: Any, scale: float = 0.3) -> Any:
+    """The operand becomes base + scale·x: near a matrix whose factors are well apart."""
+
+    def around(f: Flat) -> Flat:
+        return lambda x: f(add(mul(x, scale), full(base, x.dtype)))
+
+    return around
+
+
+def positive(f: Flat) -> Flat:
+    """The operand becomes x xᴴ + 3."""
+    return lambda x: f(add(matmul(x, adjoint(x)), full(3 * np.eye(3), x.dtype)))
+
+
+def hermitian(f: Flat) -> Flat:
+    """The operand becomes (x + xᴴ)/10 + diag(1, 3, 6)."""
+
+    def call(x: Any) -> list[Any]:
+        part = mul(add(x, adjoint(x)), 0.1)
+        return f(add(part, full(np.diag([1.0, 3, 6]), x.dtype)))
+
+    return call
+
+
+def full(values: Any, dtype: Any) -> Any:
+    return as_array(np.asarray(values).astype(dtype))
+
+
 ROWS = [
+    Case(
+        op="cholesky", operands=shaped((3, 3)), around=positive, dtypes=NARROW, **SOLVED
+    ),
+    Case(
+        op="cholesky",
+        name="refused",
+        operands=(square(),),
+        also=((X((0, 0)),), (square(TWO),)),
+        dtypes=(F32,),
+        order=0,
+        vmap=False,
+        errors=(
+            Wrong(shaped((3, 2)), (TypeError, ValueError), "square"),  # type: ignore[arg-type]
+            Wrong(shaped((3, 3)), TypeError, "complex128", dtype=I32),
+        ),
+        **SOLVED,
+    ),
+    *[
+        Case(
+            op="qr",
+            name=f"{shape}{', full' if whole else ''}",
+            operands=shaped(shape),
+            params={"pivoting": False, "full_matrices": whole},
+            around=on(APART[: shape[0], : shape[1]]),
+            dtypes=NARROW,
+            order=2 if shape[0] >= shape[1] and not (whole and shape[0] > shape[1]) else 0,
+            **SOLVED,
+        )
+        for shape, whole in (((3, 2), False), ((3, 3), False), ((2, 3), False), ((3, 2), True))
+    ],
+    Case(
+        op="qr",
+        name="pivoting",
+        operands=shaped((3, 3)),
+        params={"pivoting": True, "full_matrices": False},
+        around=on(APART),
+        dtypes=NARROW,
+        **SOLVED,
+    ),
+    Case(op="geqrf", operands=shaped((3, 2)), dtypes=NARROW, order=0, **SOLVED),
+    Case(
+        op="householder_product",
+        operands=(X((3, 2)), X((2,), 0.1, 0.5)),
+        dtypes=NARROW,
+        order=0,
+        errors=(
+            Wrong(shaped((2, 3), (2,)), ValueError, "as many rows"),
+            Wrong(shaped((3, 2), (3,)), ValueError, "taus"),
+        ),
+        **SOLVED,
+    ),
+    *[
+        Case(
+            op="svd",
+            name=f"{shape}{', vectors' if vectors else ''}{', full' if whole else ''}",
+            operands=shaped(shape),
+            params={"full_matrices": whole, "compute_uv": vectors},
+            around=on(np.array([[3.0, 0.3, 0.1], [0.2, 1, 0.2], [0.1, 0.4, 0.3]])[
+                : shape[0], : shape[1]
+            ], 0.05),
+            # The phases of complex vectors are LAPACK's choice, which derivatives do not follow.
+            dtypes=(F32, F64) if vectors else NARROW,
+            order=0 if whole and shape[0] != shape[1] else 2,
+            **SOLVED,
+        )
+        for shape, vectors, whole in (
+            ((3, 2), False, False),
+            ((3, 2), True, False),
+            ((2, 3), True, False),
+            ((3, 3), True, True),
+            ((3, 2), True, True),
+        )
+    ],
+    *[
+        Case(
+            op="eigh",
+            name=f"{'lower' if lower else 'upper'}{', vectors' if vectors else ''}",
+            operands=shaped((3, 3)),
+            params={"lower": lower, "compute_eigenvectors": vectors},
+            around=hermitian,
+            dtypes=(F32, F64) if vectors else NARROW,
+            **SOLVED,
+        )
+        for lower, vectors in ((True, False), (True, True), (False, True))
+    ],
     *[
         Case(
             op="triangular_solve",
