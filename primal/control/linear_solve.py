@@ -112,7 +112,7 @@ def _solve_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
         if program is None:
             return None
         force: Mask = (True,) * len(program.out_avals)
-        return batch_jaxpr(program, axis, flags, force)[0]  # type: ignore[no-any-return]
+        return batch_jaxpr(program, axis, flags, force)[0]
 
     programs = {
         k: over(params[k]) for k in ("matvec", "vecmat", "solve", "transpose_solve")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,19 +19,19 @@ from primal.transforms.stage import stage
 Tree = Any
 
 
+@dataclasses.dataclass(frozen=True)
 class _Pullback:
     """A traced pullback as a residual: a tree of the values that it closes over."""
 
-    def __init__(self, program: ClosedJaxpr, spec: Any, consts: Sequence[Any]) -> None:
-        self.program = program
-        self.spec = spec
-        self.consts = consts
+    program: ClosedJaxpr
+    spec: Any
+    consts: Sequence[Any]
 
 
 register_pytree_node(
     _Pullback,
     lambda p: (tuple(p.consts), (p.program, p.spec)),
-    lambda aux, consts: _Pullback(*aux, consts),
+    lambda aux, consts: _Pullback(aux[0], aux[1], tuple(consts)),
 )
 
 
@@ -43,7 +44,7 @@ def custom_gradient(fun: Callable[..., tuple[Tree, Callable[..., Any]]]) -> cust
     >>> f = custom_gradient(lambda x: (x**2, lambda ct: 3.0 * ct))
     >>> from primal.api.autodiff import grad
     >>> grad(f)(5.0)
-    Array(3., dtype=float32)
+    Array(3., dtype=float32, weak_type=True)
     """
 
     @functools.wraps(fun)

@@ -45,7 +45,7 @@ class Custom:
     ) -> None:
         if not callable(fun):
             raise TypeError(f"[{self.kind}] expected a function, got {fun!r} of {type(fun)}.")
-        functools.update_wrapper(self, fun)
+        functools.update_wrapper(self, fun)  # type: ignore[arg-type]
         self.fun = fun
         self._name = name_of(fun)
         numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else nondiff_argnums

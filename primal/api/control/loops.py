@@ -337,7 +337,7 @@ def fori_loop(
     are computed.
 
     >>> fori_loop(0, 4, lambda i, x: x + i, 10)
-    Array(16, dtype=int32)
+    Array(16, dtype=int32, weak_type=True)
     """
     check_callable("fori_loop", body_fun=body_fun)
     low, high = _bounds(lower, upper)

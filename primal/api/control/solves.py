@@ -190,9 +190,9 @@ def custom_root(
     returns (x, aux), aux being not differentiated. The guess has no influence on derivatives.
 
     >>> def newton(f, x):
-    ...     return lax.fori_loop(0, 20, lambda i, x: x - f(x) / jax.grad(f)(x), x)
+    ...     return lax.fori_loop(0, 20, lambda i, x: x - f(x) / primal.grad(f)(x), x)
     >>> root = lambda a: custom_root(lambda x: x**2 - a, 1.0, newton, lambda g, y: y / g(1.0))
-    >>> jax.grad(root)(4.0)
+    >>> primal.grad(root)(4.0)
     Array(0.25, dtype=float32, weak_type=True)
     """
     check_callable("custom_root", f=f, solve=solve, tangent_solve=tangent_solve)
