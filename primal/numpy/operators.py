@@ -16,7 +16,7 @@ import numpy as np
 from primal.base import dtypes
 from primal.ir.op import Op
 from primal.ir.state import state
-from primal.ir.trace import PYTHON_SCALARS, Array, literal
+from primal.ir.trace import PYTHON_SCALARS, Array, Literal, literal
 from primal.numpy import contraction, ufuncs
 from primal.numpy.elementary import abs as absolute
 from primal.ops import elementwise as ops
@@ -31,7 +31,7 @@ ANY = (np.generic,)
 def _accepts(x: Any) -> bool:
     """Whether an operator takes an operand; others get their own turn, or Python's TypeError."""
     return isinstance(
-        x, Array | np.ndarray | np.generic | bool | int | float | complex
+        x, Array | np.ndarray | np.generic | bool | int | float | complex | Literal
     ) or hasattr(x, "__jax_array__")
 
 

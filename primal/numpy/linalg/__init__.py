@@ -1,0 +1,33 @@
+"""`primal.numpy.linalg`: linear algebra on (stacks of) matrices in the last two axes."""
+
+from primal.numpy.contraction import matmul as matmul
+from primal.numpy.contraction import tensordot as tensordot
+from primal.numpy.contraction import vecdot as vecdot
+from primal.numpy.linalg.factors import cholesky as cholesky
+from primal.numpy.linalg.factors import eig as eig
+from primal.numpy.linalg.factors import eigh as eigh
+from primal.numpy.linalg.factors import eigvals as eigvals
+from primal.numpy.linalg.factors import eigvalsh as eigvalsh
+from primal.numpy.linalg.factors import qr as qr
+from primal.numpy.linalg.factors import svd as svd
+from primal.numpy.linalg.factors import svdvals as svdvals
+from primal.numpy.linalg.norms import cond as cond
+from primal.numpy.linalg.norms import cross as cross
+from primal.numpy.linalg.norms import diagonal as diagonal
+from primal.numpy.linalg.norms import matrix_norm as matrix_norm
+from primal.numpy.linalg.norms import matrix_rank as matrix_rank
+from primal.numpy.linalg.norms import multi_dot as multi_dot
+from primal.numpy.linalg.norms import norm as norm
+from primal.numpy.linalg.norms import outer as outer
+from primal.numpy.linalg.norms import trace as trace
+from primal.numpy.linalg.norms import vector_norm as vector_norm
+from primal.numpy.linalg.solving import det as det
+from primal.numpy.linalg.solving import inv as inv
+from primal.numpy.linalg.solving import lstsq as lstsq
+from primal.numpy.linalg.solving import matrix_power as matrix_power
+from primal.numpy.linalg.solving import pinv as pinv
+from primal.numpy.linalg.solving import slogdet as slogdet
+from primal.numpy.linalg.solving import solve as solve
+from primal.numpy.linalg.solving import tensorinv as tensorinv
+from primal.numpy.linalg.solving import tensorsolve as tensorsolve
+from primal.numpy.shapes import matrix_transpose as matrix_transpose

@@ -1,0 +1,391 @@
+"""Determinants, inverses and linear systems."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from primal.api.control.custom import custom_jvp
+from primal.base import dtypes
+from primal.ir.trace import Array, literal
+from primal.numpy.choosing import where
+from primal.numpy.contraction import matmul
+from primal.numpy.diagonals import diagonal
+from primal.numpy.elementary import abs as absolute
+from primal.numpy.elementary import log
+from primal.numpy.indexing import getitem
+from primal.numpy.linalg.factors import adjoint, matrix, svd
+from primal.numpy.promotion import (
+    ArrayLike,
+    array_operand,
+    broadcast_shapes,
+    check_arraylike,
+    convert,
+    operand,
+    promote_dtypes_inexact,
+    to_shape,
+)
+from primal.numpy.ranges import eye
+from primal.numpy.reductions import prod
+from primal.numpy.reductions import sum as total
+from primal.numpy.shapes import moveaxis, reshape
+from primal.numpy.taking import take_along_axis
+from primal.ops import elementwise as ops
+from primal.ops import shape as shape_ops
+from primal.ops.linalg import lu as lu_room
+from primal.ops.linalg.triangular import triangular_solve
+
+
+class SlogdetResult(NamedTuple):
+    """The sign (or phase) of a determinant and the logarithm of its absolute value."""
+
+    sign: Array
+    logabsdet: Array
+
+
+# Determinants.
+
+
+def _factors(x: Any) -> tuple[Any, Any, Any]:
+    """(packed LU factors, the permutation of rows, its parity as ±1 of x's dtype)."""
+    packed, swaps, permutation = lu_room.lu(x)
+    own = shape_ops.iota(
+        shape=swaps.aval.shape, dtype=swaps.aval.dtype, dimension=swaps.aval.ndim - 1
+    )
+    odd = total(ops.ne(swaps, own), -1) % 2
+    parity = ops.sub(literal(1, x.aval.dtype, True), convert(ops.add(odd, odd), x.aval.dtype))
+    return packed, permutation, parity
+
+
+@custom_jvp
+def _det(x: Any) -> Any:
+    packed, _, parity = _factors(x)
+    return ops.mul(prod(diagonal(packed, 0, -2, -1), -1), parity)
+
+
+@_det.defjvp
+def _det_jvp(primals: Any, tangents: Any) -> Any:
+    """d det = tr(adj(a) da), with adj(a) from the factors, right also where one pivot is zero.
+
+    With P a = L U and d the last pivot, U = [[U1, u], [0, d]], adj(U) is
+    det(U1) · [[d U1⁻¹, -U1⁻¹ u], [0, 1]]: solve with U, its last pivot set to 1, after scaling all
+    rows but the last by d.
+    """
+    (x,), (t,) = primals, tangents
+    n = x.aval.shape[-1]
+    packed, permutation, parity = _factors(x)
+    pivots = diagonal(packed, 0, -2, -1)
+    last = pivots[..., n - 1 :]
+    minor = ops.mul(prod(pivots[..., : n - 1], -1), parity)
+    moved = take_along_axis(t, permutation[..., None], -2)
+    y = _triangle_solve(packed, moved, lower=True, unit=True)
+    scale = _but_last(last, n)
+    corner = np.zeros((n, n), bool)
+    corner[-1, -1] = True
+    upper = where(corner, 1, packed)
+    z = _triangle_solve(upper, scale * y, lower=False, unit=False)
+    tangent = minor * total(diagonal(z, 0, -2, -1), -1)
+    return ops.mul(prod(pivots, -1), parity), tangent.astype(x.dtype)
+
+
+def _but_last(value: Any, n: int) -> Any:
+    """A column of `value`, 1 in the last row."""
+    is_last = (np.arange(n) == n - 1)[:, None]
+    return where(is_last, 1, value[..., None])
+
+
+def _triangle_solve(a: Any, b: Any, lower: bool, unit: bool) -> Any:
+    return triangular_solve(
+        a, b, left_side=True, lower=lower, transpose_a=False, conjugate_a=False, unit_diagonal=unit
+    )
+
+
+def det(a: ArrayLike) -> Array:
+    """The determinant of square matrices.
+
+    >>> jnp.linalg.det(jnp.array([[1., 2.], [3., 4.]]))
+    Array(-2., dtype=float32)
+    """
+    x = matrix("det", a, square=True)
+    n = x.aval.shape[-1]
+
+    def at(i: int, j: int) -> Any:
+        return getitem(x, (..., i, j))
+
+    if n == 0:
+        return to_shape(literal(1, x.aval.dtype, False), x.aval.shape[:-2])
+    if n == 1:
+        return at(0, 0)
+    if n == 2:
+        return at(0, 0) * at(1, 1) - at(0, 1) * at(1, 0)
+    if n == 3:
+        return (
+            at(0, 0) * (at(1, 1) * at(2, 2) - at(1, 2) * at(2, 1))
+            - at(0, 1) * (at(1, 0) * at(2, 2) - at(1, 2) * at(2, 0))
+            + at(0, 2) * (at(1, 0) * at(2, 1) - at(1, 1) * at(2, 0))
+        )
+    dtype = x.aval.dtype
+    work = np.dtype(np.float32) if dtypes.is_narrow_float(dtype) else dtype
+    return convert(_det(convert(x, work)), dtype)
+
+
+@custom_jvp
+def _slogdet(x: Any) -> tuple[Any, Any]:
+    packed, _, parity = _factors(x)
+    pivots = diagonal(packed, 0, -2, -1)
+    size = absolute(pivots)
+    zero = ops.eq(size, literal(0, size.aval.dtype, True))
+    unit = pivots / where(zero, 1, size).astype(pivots.dtype)
+    sign = ops.mul(prod(where(zero, 0, unit), -1).astype(pivots.dtype), parity)
+    return sign, total(log(size), -1)
+
+
+@_slogdet.defjvp
+def _slogdet_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    sign, logdet = _slogdet(x)
+    change = total(diagonal(solve(x, t), 0, -2, -1), -1)
+    if x.dtype.kind != "c":
+        return (sign, logdet), (sign * 0, change)
+    turn = (change - ops.real(change).astype(x.dtype)) * sign
+    return (sign, logdet), (turn, ops.real(change))
+
+
+def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
+    """The sign and the logarithm of the absolute value of the determinant; (0, -inf) for 0.
+
+    >>> jnp.linalg.slogdet(jnp.array([[0., 1.], [1., 0.]])).sign
+    Array(-1., dtype=float32)
+    """
+    x = matrix("slogdet", a, square=True)
+    if method not in (None, "lu", "qr"):
+        raise ValueError(f"Unknown slogdet method '{method}'. Supported methods are 'lu' and 'qr'.")
+    if x.aval.shape[-1] == 0:
+        lead = x.aval.shape[:-2]
+        real = dtypes.to_real_dtype(x.aval.dtype)
+        return SlogdetResult(
+            to_shape(literal(1, x.aval.dtype, False), lead), to_shape(literal(0, real, False), lead)
+        )
+    return SlogdetResult(*_slogdet(x))
+
+
+# Systems.
+
+
+def solve(a: ArrayLike, b: ArrayLike) -> Array:
+    """x with a x = b, for a vector b or the columns of a matrix; leading axes broadcast.
+
+    Raises ValueError where the shapes do not fit. Singular matrices give inf or nan.
+
+    >>> jnp.linalg.solve(jnp.array([[2., 0.], [0., 4.]]), jnp.array([2., 4.]))
+    Array([1., 1.], dtype=float32)
+    """
+    check_arraylike("jnp.linalg.solve", a, b)
+    x, y = promote_dtypes_inexact("jnp.linalg.solve", a, b)
+    n = x.aval.shape[-1] if x.aval.ndim else 0
+    if x.aval.ndim < 2 or x.aval.shape[-2] != n:
+        raise ValueError(
+            f"last two dimensions of a must be equal: expected (..., n, n), got {x.aval.shape}."
+        )
+    if y.aval.ndim == 0:
+        raise ValueError(f"solve: b must be at least one-dimensional, got shape {y.aval.shape}.")
+    vector = y.aval.ndim == 1
+    if not vector and y.aval.ndim == x.aval.ndim - 1 and y.aval.shape[-2] != n:
+        raise ValueError(
+            f"Invalid shapes for solve: {x.aval.shape}, {y.aval.shape}. A stack of vectors is "
+            "solved by solve(a, b[..., None]).squeeze(-1)."
+        )
+    if vector:
+        y = shape_ops.reshape(y, shape=(y.aval.size, 1))
+    if y.aval.shape[-2] != n:
+        raise ValueError(
+            f"[solve] expected b with {n} rows, got shapes {x.aval.shape} and {y.aval.shape}: "
+            "inconsistent size for core dimension."
+        )
+    lead = broadcast_shapes(x.aval.shape[:-2], y.aval.shape[:-2])
+    x, y = to_shape(x, (*lead, n, n)), to_shape(y, (*lead, *y.aval.shape[-2:]))
+    out = lu_room.solve(x, y, transpose_a=False)
+    return shape_ops.squeeze(out, dimensions=(out.aval.ndim - 1,)) if vector else out
+
+
+def inv(a: ArrayLike) -> Array:
+    """The inverse of square matrices; inf or nan for singular ones.
+
+    >>> jnp.linalg.inv(jnp.array([[2., 0.], [0., 4.]]))
+    Array([[0.5 , 0.  ],
+           [0.  , 0.25]], dtype=float32)
+    """
+    x = matrix("inv", a, square=True)
+    unit = eye(x.aval.shape[-1], dtype=x.aval.dtype)
+    return solve(x, to_shape(unit, x.aval.shape))
+
+
+def matrix_power(a: ArrayLike, n: int) -> Array:
+    """The n-th power of square matrices, by repeated squaring; of the inverse for negative n.
+
+    >>> jnp.linalg.matrix_power(jnp.array([[1, 1], [0, 1]]), 3)
+    Array([[1, 3],
+           [0, 1]], dtype=int32)
+    """
+    check_arraylike("jnp.linalg.matrix_power", a)
+    x = array_operand("matrix_power", a)
+    shape = x.aval.shape
+    if len(shape) < 2:
+        raise TypeError(
+            f"{len(shape)}-dimensional array given. Array must be at least two-dimensional"
+        )
+    if shape[-1] != shape[-2]:
+        raise TypeError("Last 2 dimensions of the array must be square")
+    if not isinstance(n, int | np.integer):
+        raise TypeError(f"exponent must be an integer, got {n}")
+    if n == 0:
+        return to_shape(eye(shape[-1], dtype=x.aval.dtype), shape)
+    if n < 0:
+        x, n = inv(x), -n
+    out = None
+    while n:
+        if n & 1:
+            out = x if out is None else matmul(out, x)
+        n >>= 1
+        if n:
+            x = matmul(x, x)
+    return out
+
+
+def pinv(
+    a: ArrayLike,
+    rtol: ArrayLike | None = None,
+    hermitian: bool = False,
+    *,
+    rcond: ArrayLike | None = None,
+) -> Array:
+    """The Moore-Penrose inverse: singular values up to rtol · the largest count as 0.
+
+    >>> jnp.linalg.pinv(jnp.array([[2., 0.], [0., 0.]]))
+    Array([[0.5, 0. ],
+           [0. , 0. ]], dtype=float32)
+    """
+    x = matrix("pinv", a)
+    if rcond is not None:
+        rtol = rcond
+    m, n = x.aval.shape[-2:]
+    if rtol is None:
+        rtol = 10.0 * max(m, n) * float(dtypes.finfo(x.aval.dtype).eps)
+    cutoff = convert(operand("pinv", rtol), dtypes.to_real_dtype(x.aval.dtype))
+    return _pinv(x, cutoff, hermitian)
+
+
+def _pinv_value(x: Any, cutoff: Any, hermitian: bool) -> Any:
+    if 0 in x.shape[-2:]:
+        return reshape(x, (*x.shape[:-2], x.shape[-1], x.shape[-2]))
+    u, s, vh = svd(x, full_matrices=False, hermitian=hermitian)
+    limit = cutoff * s[..., :1]
+    inverse = where(s > limit, 1 / where(s > limit, s, 1), 0).astype(x.dtype)
+    return matmul(adjoint(vh), inverse[..., None] * adjoint(u))
+
+
+_pinv = custom_jvp(_pinv_value, nondiff_argnums=(1, 2))
+
+
+@_pinv.defjvp
+def _pinv_jvp(cutoff: Any, hermitian: bool, primals: Any, tangents: Any) -> Any:
+    """Golub and Pereyra: dp = -p da p + p pᴴ daᴴ (1 - a p) + (1 - p a) daᴴ pᴴ p."""
+    (x,), (t,) = primals, tangents
+    p = _pinv(x, cutoff, hermitian)
+    m, n = x.shape[-2:]
+    th, ph = adjoint(t), adjoint(p)
+    rows = eye(m, dtype=x.dtype) - matmul(x, p)
+    columns = eye(n, dtype=x.dtype) - matmul(p, x)
+    change = (
+        matmul(matmul(p, ph), matmul(th, rows))
+        + matmul(matmul(columns, th), matmul(ph, p))
+        - matmul(matmul(p, t), p)
+    )
+    return p, change
+
+
+def lstsq(
+    a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
+) -> tuple[Array, Array, Array, Array]:
+    """(x that minimises |a x - b|, squared residuals, the rank of a, its singular values).
+
+    >>> x, *_ = jnp.linalg.lstsq(jnp.array([[1.], [1.]]), jnp.array([1., 3.]))
+    >>> jnp.allclose(x, 2.)
+    Array(True, dtype=bool)
+    """
+    check_arraylike("jnp.linalg.lstsq", a, b)
+    x, y = promote_dtypes_inexact("jnp.linalg.lstsq", a, b)
+    if x.aval.ndim != 2:
+        raise TypeError(f"{x.aval.ndim}-dimensional array given. Array must be two-dimensional")
+    if y.aval.ndim not in (1, 2):
+        raise TypeError(
+            f"{y.aval.ndim}-dimensional array given. Array must be one or two-dimensional"
+        )
+    if x.aval.shape[0] != y.aval.shape[0]:
+        raise ValueError("Leading dimensions of input arrays must match")
+    vector = y.aval.ndim == 1
+    y = y[:, None] if vector else y
+    m, n = x.aval.shape
+    dtype = x.aval.dtype
+    if rcond is None:
+        rcond = float(dtypes.finfo(dtype).eps) * max(m, n)
+    elif rcond < 0:
+        rcond = float(dtypes.finfo(dtype).eps)
+    u, s, vh = svd(x, full_matrices=False)
+    mask = (s > 0) & (s >= rcond * s[:1])
+    rank = total(mask)
+    inverse = where(mask, 1 / where(mask, s, 1), 0).astype(dtype)
+    out = matmul(adjoint(vh), inverse[:, None] * matmul(adjoint(u), y))
+    rest = y - matmul(x, out)
+    residual = total(absolute(rest) ** 2, axis=0)
+    if numpy_resid:
+        # NumPy's are empty unless the system is overdetermined and of full rank.
+        residual = residual if m > n and int(rank) == n else residual[:0]
+    return (out[:, 0] if vector else out), residual, rank, s
+
+
+def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
+    """The inverse of a tensor as a map from its last axes to its first `ind`.
+
+    >>> jnp.linalg.tensorinv(jnp.eye(4).reshape(2, 2, 4), ind=2).shape
+    (4, 2, 2)
+    """
+    check_arraylike("jnp.linalg.tensorinv", a)
+    x = array_operand("tensorinv", a)
+    if ind <= 0:
+        raise ValueError(f"ind must be a positive integer; got ind={ind}")
+    left, right = x.aval.shape[:ind], x.aval.shape[ind:]
+    n, m = int(np.prod(left, dtype=int)), int(np.prod(right, dtype=int))
+    if n != m:
+        raise ValueError(
+            f"product of dimensions {left} must equal product of dimensions {right}; got {n}, {m}"
+        )
+    return reshape(inv(reshape(x, (n, m))), (*right, *left))
+
+
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None) -> Array:
+    """x with tensordot(a, x, x.ndim) = b.
+
+    >>> jnp.linalg.tensorsolve(jnp.eye(4).reshape(2, 2, 2, 2), jnp.ones((2, 2))).shape
+    (2, 2)
+    """
+    check_arraylike("jnp.linalg.tensorsolve", a, b)
+    x, y = array_operand("tensorsolve", a), array_operand("tensorsolve", b, 1)
+    if axes is not None:
+        x = moveaxis(x, axes, tuple(range(x.aval.ndim - len(axes), x.aval.ndim)))
+    out = x.aval.shape[y.aval.ndim :]
+    if x.aval.ndim <= y.aval.ndim:
+        raise ValueError("Input arrays to tensorsolve must satisfy a.ndim > b.ndim.")
+    if y.aval.shape != x.aval.shape[: y.aval.ndim]:
+        raise ValueError(
+            "After moving axes to end, leading shape of a must match shape of b. got "
+            f"a.shape={x.aval.shape}, b.shape={y.aval.shape}"
+        )
+    if int(np.prod(out, dtype=int)) != y.aval.size:
+        raise ValueError(
+            "Input arrays must have prod(a.shape[:b.ndim]) == prod(a.shape[b.ndim:]); "
+            f"got a.shape={x.aval.shape}, b.ndim={y.aval.ndim}."
+        )
+    flat = solve(reshape(x, (y.aval.size, y.aval.size)), reshape(y, (-1,)))
+    return reshape(flat, out)
