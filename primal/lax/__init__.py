@@ -1,5 +1,6 @@
 """Operations as users call them positionally: thin functions over the op records."""
 
+from primal.lax import linalg as linalg
 from primal.lax.control import associative_scan as associative_scan
 from primal.lax.control import cond as cond
 from primal.lax.control import custom_linear_solve as custom_linear_solve
@@ -63,6 +64,8 @@ from primal.lax.elementwise import shift_right_logical as shift_right_logical
 from primal.lax.elementwise import sign as sign
 from primal.lax.elementwise import square as square
 from primal.lax.elementwise import sub as sub
+from primal.lax.fourier import FftType as FftType
+from primal.lax.fourier import fft as fft
 from primal.lax.indexing import GatherDimensionNumbers as GatherDimensionNumbers
 from primal.lax.indexing import GatherScatterMode as GatherScatterMode
 from primal.lax.indexing import ScatterDimensionNumbers as ScatterDimensionNumbers

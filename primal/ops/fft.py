@@ -1,0 +1,125 @@
+"""fft: discrete Fourier transforms of the last one to three dimensions.
+
+FFT: y[k] = Σj x[j] exp(-2πi jk/n); IFFT its inverse (divided by n); RFFT: the first n // 2 + 1
+values of the FFT of real x; IRFFT the inverse of that, n real values.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from typing import Any
+
+import numpy as np
+
+from primal.ir.avals import Aval
+from primal.ir.op import FFT, Op, by_kind, library
+from primal.ir.trace import aval_of, literal
+from primal.ops.elementwise import conj, convert_element_type, mul, real
+from primal.ops.shape import moveaxis, pad
+from primal.ops.spread import broadcast_in_dim
+from primal.ops.words import linear
+
+
+class FftType(enum.IntEnum):
+    """Which transform."""
+
+    FFT = 0
+    IFFT = 1
+    RFFT = 2
+    IRFFT = 3
+
+
+_REAL = (np.dtype(np.float32), np.dtype(np.float64))
+_COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
+
+
+def _type(x: Aval, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Aval:
+    name, rank = fft_type.name, len(fft_lengths)
+    if not 1 <= rank <= 3 or rank > x.ndim:
+        raise ValueError(
+            f"[fft] expected 1 to 3 lengths, at most one per dimension of shape {x.shape}, got "
+            f"{fft_lengths}: must have at least as many input dimensions as fft_lengths. "
+            "Transform further dimensions by another call."
+        )
+    wanted = _REAL if fft_type is FftType.RFFT else _COMPLEX
+    if x.dtype not in wanted:
+        raise ValueError(
+            f"[fft] expected {name} input of {wanted[0].name} or {wanted[1].name}, got "
+            f"{x.dtype.name}: {name} input must be {wanted[0].name} or {wanted[1].name}."
+        )
+    half = fft_lengths[-1] // 2 + 1 if fft_lengths[-1] else 0
+    sizes = (*fft_lengths[:-1], half) if fft_type is FftType.IRFFT else fft_lengths
+    if x.shape[x.ndim - rank :] != sizes:
+        raise ValueError(
+            f"[fft] expected {name} input whose last dimensions are {sizes}, got shape {x.shape} "
+            f"with fft_lengths {fft_lengths}: minor dimensions must be equal to fft_lengths."
+        )
+    if fft_type is FftType.RFFT:
+        return Aval((*x.shape[:-1], half), _COMPLEX[_REAL.index(x.dtype)])
+    if fft_type is FftType.IRFFT:
+        return Aval((*x.shape[:-1], fft_lengths[-1]), _REAL[_COMPLEX.index(x.dtype)])
+    return Aval(x.shape, x.dtype)
+
+
+def _impl(x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:
+    axes = tuple(range(x.ndim - len(fft_lengths), x.ndim))
+    # numpy.fft computes in the precision of its operand, as of NumPy 2.
+    if not x.size:
+        out = fft.infer((Aval(x.shape, x.dtype),), {"fft_type": fft_type,
+                                                    "fft_lengths": fft_lengths})
+        return np.zeros(out.shape, out.dtype)
+    if fft_type is FftType.RFFT:
+        return np.fft.rfftn(x, axes=axes)
+    if fft_type is FftType.IRFFT:
+        return np.fft.irfftn(x, s=fft_lengths, axes=axes)
+    return (np.fft.fftn if fft_type is FftType.FFT else np.fft.ifftn)(x, axes=axes)
+
+
+def _transpose(ct: Any, x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:
+    if fft_type in (FftType.FFT, FftType.IFFT):
+        # The matrix exp(-2πi jk/n) is symmetric.
+        return (fft(ct, fft_type=fft_type, fft_lengths=fft_lengths),)
+    if fft_type is FftType.RFFT:
+        rank = aval_of(ct).ndim
+        missing = fft_lengths[-1] - aval_of(ct).shape[-1]
+        config = ((0, 0, 0),) * (rank - 1) + ((0, missing, 0),)
+        whole = pad(ct, literal(0, aval_of(ct).dtype, False), padding_config=config)
+        return (real(fft(whole, fft_type=FftType.FFT, fft_lengths=fft_lengths)),)
+    # A value of the half spectrum stands for its conjugate too, but the first and, of even n, the
+    # last: x[j] = Σk w[k]/n Re(y[k] exp(2πi jk/n)).
+    back = conj(fft(ct, fft_type=FftType.RFFT, fft_lengths=fft_lengths))
+    shape, n = aval_of(back).shape, fft_lengths[-1]
+    part = _REAL[_COMPLEX.index(aval_of(back).dtype)]
+    once = np.full(shape[-1], 2.0 / math.prod(fft_lengths), part)
+    once[0] /= 2
+    if n % 2 == 0:
+        once[-1] /= 2
+    weights = broadcast_in_dim(once, shape=shape, broadcast_dimensions=(len(shape) - 1,))
+    return (mul(back, convert_element_type(weights, new_dtype=x.dtype, weak_type=False)),)
+
+
+def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+    (x,), (d,) = args, dims
+    return fft(moveaxis(x, d, 0), **params), 0
+
+
+def _hlo(b: Any, x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:
+    (out,) = b.outs
+    if 0 in x.shape or 0 in out.shape:
+        return b.full(out.shape, 0, out.dtype)
+    return b.fft(x, fft_type.name, fft_lengths)
+
+
+fft = Op(
+    name="fft",
+    kind=FFT,
+    type=_type,
+    impl=_impl,
+    jvp=linear,
+    transpose=_transpose,
+    batch=_batch,
+    shard=by_kind,
+    hlo=_hlo,
+    kernel=library,
+)
