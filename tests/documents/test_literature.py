@@ -102,13 +102,15 @@ def test_normal():
     np.testing.assert_allclose(
         rands, [[-1.458, -2.047, -1.424], [1.168, -0.976, -1.272]], atol=5e-4
     )
+    second = key
     _, rands = randn(key, (2, 3))
     np.testing.assert_allclose(rands, [[0.932, -0.004, -0.74], [-1.427, 1.06, 0.929]], atol=5e-4)
     key, again = randn(key, (2, 3))
     np.testing.assert_array_equal(rands, again)
     key, rands = randn(key, (2, 3))
     np.testing.assert_allclose(rands, [[1.169, 0.312, -0.571], [0.137, 0.742, 0.038]], atol=5e-4)
-    key, edges = randn(key, (15, 3))
+    # The text's session drew the edges with the second key, not with the fifth.
+    _, edges = randn(second, (15, 3))
     by_loop = 0
     for edge in edges:
         by_loop += jnp.linalg.norm(edge)
@@ -171,9 +173,9 @@ def test_spectral_radius(wrap):
     assert wrap(spectral_radius)(mat).item() == pytest.approx(1.9021130800247192, rel=1e-7)
     g = wrap(grad(spectral_radius))(mat)
     expected = np.array([[0.38 - 0.616j, -0.38 - 0.235j], [0.38 + 0.235j, 0.145 - 0.235j]])
-    np.testing.assert_allclose(g, expected, atol=6e-4)
+    np.testing.assert_array_equal(np.round(g, 3), expected.astype(np.complex64))
     conj = primal.tree_util.tree_map(jnp.conj, g)
-    np.testing.assert_allclose(conj, expected.conj(), atol=6e-4)
+    np.testing.assert_array_equal(np.round(conj, 3), expected.conj().astype(np.complex64))
 
 
 def test_batched_spectral_radius():
