@@ -15,23 +15,24 @@ from primal.engines.cpu.code import Module
 
 
 class Compiler:
-    """Compiles modules for the CPU at hand and keeps their code for ever.
+    """Compiles modules for the CPU at hand, or a lesser one, and keeps their code for ever.
 
     Kernels are shared by all programs of the process and take a few kilobytes, so that unloading
     them would cost more in bookkeeping than it frees. llvmlite takes a lock of its own around
     everything, so that compiling in several threads gains nothing.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, cpu: str | None = None, features: str | None = None) -> None:
         import llvmlite.binding as llvm
 
         self._llvm = llvm
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        features = llvm.get_host_cpu_features()
         target = llvm.Target.from_default_triple()
-        self.cpu = llvm.get_host_cpu_name()
-        self.features = features.flatten()
+        self.cpu = llvm.get_host_cpu_name() if cpu is None else cpu
+        if features is None:
+            features = llvm.get_host_cpu_features().flatten()
+        self.features = features
         self.version = ".".join(map(str, llvm.llvm_version_info))
         machine = functools.partial(
             target.create_target_machine, cpu=self.cpu, features=self.features
@@ -43,7 +44,7 @@ class Compiler:
         self._jit = llvm.create_lljit_compiler(machine(opt=2, jit=True))
         self._libraries: list[Any] = []
         self._lock = threading.Lock()
-        on = {name for name, has in features.items() if has}
+        on = {name[1:] for name in features.split(",") if name.startswith("+")}
         self.width = 64 if {"avx512f", "avx512bw", "avx512vl"} <= on else 32 if "avx2" in on else 16
         self.fma = "fma" in on or "neon" in on
 

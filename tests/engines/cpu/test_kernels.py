@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import platform
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from primal.engines.cpu import layout
+from primal.engines.cpu import _llvm, layout, program
 from primal.engines.cpu.program import counters
 from primal.ops import elementwise as e
 from primal.ops import reduce
@@ -330,3 +331,36 @@ def test_inputs_of_another_type_are_refused() -> None:
     for bad in (ramp(5), ramp(4, dtype="int32"), ramp(2, 2)):
         with pytest.raises(TypeError, match=r"expected f32\[4\] as input 0"):
             made.execute([bad])
+
+
+# Other CPUs.
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names of x86 CPUs")
+@pytest.mark.parametrize(
+    ("cpu", "features", "width"),
+    [("x86-64", "+sse2", 16), ("haswell", "+avx2,+fma", 32), ("haswell", "+avx2", 32)],
+)
+def test_lesser_cpus(
+    cpu: str, features: str, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Narrower vectors, masks without instructions of their own, no fused multiplication."""
+    made = _llvm.Compiler(cpu, features)
+    assert (made.width, made.fma) == (width, "+fma" in features)
+    monkeypatch.setattr(_llvm, "compiler", lambda: made)
+    monkeypatch.setattr(program, "_kernels", {})
+    for dtype in ("float32", "float64", "int8", "bool", "uint16"):
+        x, _ = guarded(ramp(37, 5, dtype=dtype))
+        agree(
+            lambda x: [
+                e.max(x, rev(x, dimensions=(0, 1))),
+                e.copy(transpose(x, permutation=(1, 0))),
+                reduce.reduce_max(x, axes=(0,)),
+                reduce.reduce_max(x, axes=(1,)),
+                e.convert_element_type(x, new_dtype=np.dtype(np.int32), weak_type=False),
+            ],
+            x,
+        )
+    for dtype in ("float32", "float64"):
+        x = np.linspace(-20, 20, 301).astype(dtype)
+        agree(lambda x: [e.exp(x), e.sin(x), e.tanh(x), e.log1p(e.abs(x))], x, within=5)
