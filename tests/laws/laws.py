@@ -68,6 +68,31 @@ def _type_of_impl(case: Case, dtype: Any, xs: Sequence[Any]) -> None:
         np.testing.assert_array_equal(before, after, err_msg=f"{case.id}: impl wrote to an operand")
 
 
+def law_of_all_dtypes(case: Case) -> None:
+    """Of every dtype there is, an op refuses it in words or gives what its type rule says."""
+    says = case.says or case.op.replace("-", "_")
+    for dtype in dtypes.all_dtypes:
+        with enable_x64(True):
+            try:
+                f = case.function(dtype)
+                xs = case.draws(dtype, also=False)[0]
+                avals = [a.aval for a in arrays(xs)]
+                closed = stage(f, avals, case.id)
+            except (TypeError, ValueError) as e:
+                assert re.search(rf"\[{re.escape(says)}\] expected", str(e)), (
+                    f"{case.id} refuses {dtype} without words: {e!r}"
+                )
+                continue
+            check_closed(closed)
+            try:
+                outs = eager(f, xs)
+            except Exception as e:
+                raise AssertionError(f"{case.id} accepts {dtype} and fails: {e!r}") from e
+            for out, aval in zip(outs, closed.out_avals, strict=True):
+                got, want = (out.shape, out.dtype), (aval.shape, aval.dtype)
+                assert got == want, f"{case.id} of {dtype}: {got} for the type {want}"
+
+
 def law_of_engines(case: Case, names: Sequence[str] | None = None) -> None:
     """Every engine gives what eager execution gives, for each dtype and shape of the row."""
     for wide in (False, True):
@@ -447,7 +472,7 @@ def _batched_jaxpr(case: Case, f: Flat, xs: Any, size: int) -> None:
 def law_of_errors(case: Case) -> None:
     """What the row calls wrong raises its error in words: `[op] expected …, got …`."""
     rng = np.random.default_rng(3)
-    says = case.says or case.op
+    says = case.says or case.op.replace("-", "_")
     for wrong in case.errors:
         xs = [x.draw(rng, wrong.dtype) for x in wrong.operands]
         base = case.parameters(wrong.dtype)

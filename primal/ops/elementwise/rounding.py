@@ -114,6 +114,11 @@ nextafter = binary(
 
 def _reduce_precision_type(x: Aval, *, exponent_bits: int, mantissa_bits: int) -> Aval:
     check_dtype("reduce_precision", x, FLOATING)
+    if float(dtypes.finfo(x.dtype).min) > 0:
+        raise TypeError(
+            f"[reduce_precision] expected a dtype with a sign, got {x.dtype.name}: it holds powers "
+            "of two only."
+        )
     if exponent_bits < 1 or mantissa_bits < 0:
         raise ValueError(
             f"[reduce_precision] expected exponent_bits >= 1 and mantissa_bits >= 0, got "

@@ -96,6 +96,8 @@ def _impl(ufunc: Any) -> Any:
     def impl(x: Any, *, axis: int, reverse: bool) -> Any:
         dtype = x.dtype
         work = np.dtype(np.float32) if dtypes.is_narrow_float(dtype) else dtype
+        # NumPy has no loops for all integers of less than a byte; sums wrap the same way.
+        work = np.dtype(np.int8) if work.kind == "V" else work
         x = x.astype(work, copy=False)
         if reverse:
             x = np.flip(x, axis)
