@@ -99,7 +99,8 @@ def make_training(model, params):
 
 def train(steps, console):
     """Train; returns (model, parameters, losses, seconds)."""
-    key = primal.random.PRNGKey(0)
+    # The text draws once from its key before it builds the network; so its losses come out.
+    key, _ = primal.random.split(primal.random.PRNGKey(0))
     key, params, model = build_model(key)
     state, train_batch, get_params = make_training(model, params)
     losses = []
