@@ -281,11 +281,11 @@ def prefixes() -> Any:
 
 
 @primal.custom_jvp
-def doubled_slope(x: Any) -> Any:
+def own_sine(x: Any) -> Any:
     return jnp.sin(x)
 
 
-doubled_slope.defjvp(lambda p, t: (jnp.sin(p[0]), 2.0 * jnp.cos(p[0]) * t[0]))
+own_sine.defjvp(lambda p, t: (jnp.sin(p[0]), 2.0 * jnp.cos(p[0]) * t[0]))
 
 
 @program(draw(2), draw(3, 2))
@@ -293,7 +293,7 @@ def own_tangents() -> Any:
     # f with the value of sin and twice its slope, of any order: 2·sin - stopped sin has neither
     # right, so the unrolled program uses the same function outside of any loop.
     def f(c: Any, x: Any) -> Any:
-        return doubled_slope(c * x), c
+        return own_sine(c * x), c
 
     return lambda c, xs: lax.scan(f, c, xs), lambda c, xs: loop(f, c, xs, 3)
 
