@@ -9,7 +9,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.trace import Array, literal
-from primal.numpy.creation import array
+from primal.numpy.creation import array, as_shape, filled
 from primal.numpy.indexing import getitem
 from primal.numpy.promotion import (
     ArrayLike,
@@ -399,3 +399,21 @@ def _repeated_to(x: Any, counts: Any, at: int, length: int) -> Array:
     index = reduce_sum(convert(passed, ends.dtype), axes=(1,))
     last = literal(max(n - 1, 0), ends.dtype, False)
     return _taken(x, ops.min(index, last), at)
+
+
+def resize(a: ArrayLike, new_shape: Any) -> Array:
+    """The elements repeated in order as often as a new shape needs, or cut.
+
+    >>> jnp.resize(jnp.arange(3), (2, 2))
+    Array([[0, 1],
+           [2, 0]], dtype=int32)
+    """
+    x = ravel(a)
+    shape = as_shape(new_shape)
+    if any(n < 0 for n in shape):
+        raise ValueError("all elements of `new_shape` must be non-negative")
+    total = int(np.prod(shape, dtype=int))
+    if total == 0 or x.size == 0:
+        return filled(shape, 0, x.dtype)
+    whole = concatenate([x] * -(-total // x.size))
+    return shape_ops.reshape(part(whole, 0, 0, total), shape=shape)

@@ -140,3 +140,31 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -
         )
     columns = [shape_ops.reshape(i, shape=(*i.aval.shape, 1)) for i in found]
     return columns[0] if len(columns) == 1 else shape_ops.concatenate(*columns, dimension=1)
+
+
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Any = None) -> Array:
+    """The array without the zeros at the front ('f' in `trim`) and the back ('b').
+
+    Along all axes by default. Values must be concrete.
+
+    >>> jnp.trim_zeros(jnp.array([0, 1, 0, 2, 0]))
+    Array([1, 0, 2], dtype=int32)
+    """
+    x = array_operand("trim_zeros", filt)
+    if not set(trim.lower()) <= {"f", "b"}:
+        raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
+    places = np.argwhere(concrete("trim_zeros", x))
+    axes = range(x.aval.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    start, stop = [0] * x.aval.ndim, list(x.aval.shape)
+    for a in axes:
+        found = places[:, a] if len(places) else np.zeros(0, int)
+        if not len(found):
+            stop[a] = 0
+            continue
+        if "f" in trim.lower():
+            start[a] = int(found.min())
+        if "b" in trim.lower():
+            stop[a] = int(found.max()) + 1
+    return shape_ops.slice(
+        x, start_indices=tuple(start), limit_indices=tuple(stop), strides=None
+    )

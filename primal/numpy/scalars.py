@@ -71,6 +71,8 @@ bfloat16, float16 = _scalar(dtypes.bfloat16), _scalar(dtypes.float16)
 float32, float64 = _scalar(dtypes.float32), _scalar(dtypes.float64)
 complex64, complex128 = _scalar(dtypes.complex64), _scalar(dtypes.complex128)
 
+bool = bool_
+
 # NumPy's names; the widths without a number are the 64-bit ones, which the switch narrows.
 single, double, csingle, cdouble = float32, float64, complex64, complex128
 int_, uint, float_, complex_ = int64, uint64, float64, complex128

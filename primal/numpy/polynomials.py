@@ -1,0 +1,362 @@
+"""Polynomials as vectors of coefficients, the highest power first; window functions."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes
+from primal.ir.trace import Array, literal
+from primal.numpy.choosing import where
+from primal.numpy.contraction import dot
+from primal.numpy.creation import array, filled
+from primal.numpy.diagonals import vander
+from primal.numpy.joining import concatenate
+from primal.numpy.linalg import eigvals, inv, lstsq
+from primal.numpy.nonzeros import concrete
+from primal.numpy.promotion import (
+    ArrayLike,
+    array_operand,
+    check_arraylike,
+    convert,
+    operand,
+    promote_dtypes,
+    promote_dtypes_inexact,
+    with_rank,
+)
+from primal.numpy.ranges import arange
+from primal.numpy.reductions import sum as total
+from primal.numpy.shapes import atleast_1d
+from primal.numpy.signal import convolve
+from primal.numpy.ufuncs import multiply
+from primal.ops import elementwise as ops
+from primal.ops import shape as shape_ops
+from primal.ops.special.bessel import bessel_i0e
+
+
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
+    """The value of a polynomial at x: Σ p[k] x^(n - 1 - k), by Horner's rule.
+
+    >>> jnp.polyval(jnp.array([1., 2., 3.]), 2.)
+    Array(11., dtype=float32)
+    """
+    check_arraylike("polyval", p, x)
+    c, v = promote_dtypes_inexact("polyval", p, x)
+    out = ops.mul(v, literal(0, v.aval.dtype, True))
+    for i in range(c.aval.shape[0]):
+        out = ops.add(ops.mul(out, v), c[i])
+    return array_operand("polyval", out)
+
+
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
+    """The sum of two polynomials.
+
+    >>> jnp.polyadd(jnp.array([1, 2]), jnp.array([3]))
+    Array([1, 5], dtype=int32)
+    """
+    x, y = _same_length("polyadd", a1, a2)
+    return x + y
+
+
+def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
+    """The difference of two polynomials.
+
+    >>> jnp.polysub(jnp.array([1, 2]), jnp.array([3]))
+    Array([ 1, -1], dtype=int32)
+    """
+    x, y = _same_length("polysub", a1, a2)
+    return x - y
+
+
+def _same_length(name: str, a1: Any, a2: Any) -> list[Any]:
+    x, y = promote_dtypes(name, a1, a2)
+    x, y = with_rank(x, 1), with_rank(y, 1)
+    n = max(x.aval.shape[0], y.aval.shape[0])
+    zero = literal(0, x.aval.dtype, False)
+    return [shape_ops.pad(v, zero, padding_config=((n - v.aval.shape[0], 0, 0),)) for v in (x, y)]
+
+
+def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
+    """The product of two polynomials.
+
+    `trim_leading_zeros` drops zeros at the front first, for which values must be concrete.
+
+    >>> jnp.polymul(jnp.array([1., 1.]), jnp.array([1., -1.]))
+    Array([ 1.,  0., -1.], dtype=float32)
+    """
+    x, y = promote_dtypes_inexact("polymul", a1, a2)
+    x, y = with_rank(x, 1), with_rank(y, 1)
+    if trim_leading_zeros:
+        x, y = _trimmed(x), _trimmed(y)
+    if not x.aval.size:
+        x = filled((1,), 0, x.aval.dtype)
+    if not y.aval.size:
+        y = filled((1,), 0, y.aval.dtype)
+    return convolve(x, y, mode="full")
+
+
+def _trimmed(x: Any) -> Any:
+    host = concrete("polymul", x, "trim_leading_zeros")
+    first = np.flatnonzero(host)
+    return x[int(first[0]) :] if len(first) else x[-1:]
+
+
+def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
+    """(quotient, remainder) of two polynomials.
+
+    >>> jnp.polydiv(jnp.array([1., 0., -1.]), jnp.array([1., 1.]))[0]
+    Array([ 1., -1.], dtype=float32)
+    """
+    x, y = promote_dtypes_inexact("polydiv", u, v)
+    x, y = with_rank(x, 1), with_rank(y, 1)
+    m, n = x.aval.shape[0] - 1, y.aval.shape[0] - 1
+    scale = 1.0 / y[0]
+    count = max(m - n + 1, 1)
+    quotient = []
+    for k in range(m - n + 1):
+        d = scale * x[k]
+        quotient.append(d)
+        x = x.at[k : k + n + 1].add(-d * y)
+    q = array(quotient) if quotient else filled((count,), 0, x.dtype)
+    if trim_leading_zeros:
+        x = _trimmed(x)
+    return q, x
+
+
+def polyder(p: ArrayLike, m: int = 1) -> Array:
+    """The m-th derivative of a polynomial.
+
+    >>> jnp.polyder(jnp.array([1., 2., 3.]))
+    Array([2., 2.], dtype=float32)
+    """
+    m = operator.index(m)
+    if m < 0:
+        raise ValueError("Order of derivative must be positive")
+    (c,) = promote_dtypes_inexact("polyder", p)
+    if m == 0:
+        return c
+    n = c.aval.shape[0]
+    factors = np.ones(max(n - m, 0))
+    for k in range(m):
+        factors = factors * np.arange(n - 1 - k, m - 1 - k, -1)[: max(n - m, 0)]
+    return c[: max(n - m, 0)] * array(factors, c.dtype)
+
+
+def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
+    """The m-th integral of a polynomial, with constants of integration k (0 by default).
+
+    >>> jnp.polyint(jnp.array([2., 2.]))
+    Array([1., 2., 0.], dtype=float32)
+    """
+    m = operator.index(m)
+    if m < 0:
+        raise ValueError("Order of integral must be positive (see polyder)")
+    constants = atleast_1d(0 if k is None else k)
+    (c, constants) = promote_dtypes_inexact("polyint", p, constants)
+    if constants.aval.ndim > 1 or constants.aval.size not in (1, m):
+        raise ValueError("k must be a scalar or a rank-1 array of length 1 or m.")
+    for i in range(m):
+        n = c.aval.shape[0]
+        last = constants[min(i, constants.aval.size - 1)][None]
+        c = concatenate([c / array(np.arange(n, 0, -1), c.dtype), last])
+    return c
+
+
+def poly(seq_of_zeros: ArrayLike) -> Array:
+    """The polynomial with given zeros, or the characteristic polynomial of a matrix.
+
+    >>> jnp.poly(jnp.array([1., 2.]))
+    Array([ 1., -3.,  2.], dtype=float32)
+    """
+    (zeros,) = promote_dtypes_inexact("poly", seq_of_zeros)
+    zeros = with_rank(zeros, 1)
+    shape = zeros.aval.shape
+    if len(shape) == 2 and shape[0] == shape[1] and shape[0]:
+        zeros = eigvals(zeros)
+    elif len(shape) != 1:
+        raise ValueError("input must be 1d or non-empty square 2d array.")
+    out = filled((1,), 1, zeros.dtype)
+    for i in range(zeros.shape[0]):
+        step = concatenate([filled((1,), 1, zeros.dtype), -zeros[i : i + 1]])
+        out = convolve(out, step, mode="full")
+    return out
+
+
+def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
+    """The complex zeros of a polynomial, as eigenvalues of its companion matrix.
+
+    Leading and trailing zeros are stripped first, for which values must be concrete; with
+    strip_zeros=False the leading coefficient must not be zero.
+
+    >>> jnp.sort(jnp.roots(jnp.array([1., -3., 2.])).real)
+    Array([1., 2.], dtype=float32)
+    """
+    (c,) = promote_dtypes_inexact("roots", p)
+    c = with_rank(c, 1)
+    if c.aval.ndim != 1:
+        raise ValueError("Input must be a rank-1 array.")
+    trailing = 0
+    if strip_zeros:
+        hits = np.flatnonzero(concrete("roots", c, "strip_zeros"))
+        if not len(hits):
+            return filled((0,), 0, dtypes.to_complex_dtype(c.dtype))
+        trailing = c.shape[0] - 1 - int(hits[-1])
+        c = c[int(hits[0]) : int(hits[-1]) + 1]
+    n = c.shape[0] - 1
+    complex_dtype = dtypes.to_complex_dtype(c.dtype)
+    if n <= 0:
+        return filled((trailing,), 0, complex_dtype)
+    below = array(np.eye(n, k=-1), c.dtype)
+    companion = below.at[0].set(-c[1:] / c[0])
+    found = eigvals(companion)
+    if trailing:
+        found = concatenate([found, filled((trailing,), 0, complex_dtype)])
+    return found
+
+
+def polyfit(
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: float | None = None,
+    full: bool = False,
+    w: ArrayLike | None = None,
+    cov: Any = False,
+) -> Any:
+    """The polynomial of a degree that fits points best, in the sense of least squares.
+
+    `w` weighs the residuals. With `full`: (coefficients, residuals, rank, singular values, rcond);
+    with `cov`: (coefficients, their covariance matrix).
+
+    >>> p = jnp.polyfit(jnp.array([0., 1., 2.]), jnp.array([1., 3., 5.]), 1)
+    >>> jnp.allclose(p, jnp.array([2., 1.]), atol=1e-5)
+    Array(True, dtype=bool)
+    """
+    degree = operator.index(deg)
+    order = degree + 1
+    if degree < 0:
+        raise ValueError("expected deg >= 0")
+    px, py = promote_dtypes_inexact("polyfit", x, y)
+    if px.aval.ndim != 1:
+        raise TypeError("expected 1D vector for x")
+    if px.aval.size == 0:
+        raise TypeError("expected non-empty vector for x")
+    if py.aval.ndim < 1 or py.aval.ndim > 2:
+        raise TypeError("expected 1D or 2D array for y")
+    if px.aval.shape[0] != py.aval.shape[0]:
+        raise TypeError("expected x and y to have same length")
+    if rcond is None:
+        rcond = px.aval.shape[0] * float(dtypes.finfo(px.aval.dtype).eps)
+    left, right = vander(px, order), py
+    if w is not None:
+        (weights,) = promote_dtypes_inexact("polyfit", w)
+        if weights.aval.ndim != 1:
+            raise TypeError("expected a 1-d array for weights")
+        if weights.aval.shape[0] != py.aval.shape[0]:
+            raise TypeError("expected w and y to have the same length")
+        left = left * weights[:, None]
+        right = right * (weights[:, None] if right.aval.ndim == 2 else weights)
+    # Columns of norm 1 make the system as well conditioned as scaling can.
+    scale = ops.sqrt(total(left * left, axis=0))
+    left = left / scale
+    c, residuals, rank, s = lstsq(left, right, rcond)
+    c = (c.T / scale).T
+    if full:
+        return c, residuals, rank, s, array(rcond)
+    if not cov:
+        return c
+    base = inv(dot(left.T, left)) / multiply(scale[:, None], scale)
+    factor: Any = 1
+    if cov != "unscaled":
+        if len(px) <= order:
+            raise ValueError(
+                "the number of data points must exceed order to scale the covariance matrix"
+            )
+        factor = residuals / (len(px) - order)
+        factor = factor[0] if py.aval.ndim == 1 else factor
+    return c, base * factor if py.aval.ndim == 1 else base[:, :, None] * factor
+
+
+# Windows.
+
+
+def _window(M: Any) -> tuple[int, Any, Any]:
+    """(the number of points, 0 … M - 1 as floats, a window of one point or none)."""
+    count = operator.index(M)
+    dtype = dtypes.python_scalar_dtype(float)
+    if count <= 1:
+        return count, None, filled((max(count, 0),), 1, dtype)
+    return count, arange(count, dtype=dtype), None
+
+
+def bartlett(M: int) -> Array:
+    """The triangular window 1 - |2n/(M - 1) - 1|.
+
+    >>> jnp.bartlett(3)
+    Array([0., 1., 0.], dtype=float32)
+    """
+    count, n, short = _window(M)
+    return short if n is None else 1 - abs(2 * n + 1 - count) / (count - 1)
+
+
+def hanning(M: int) -> Array:
+    """The window 0.5 (1 - cos(2πn/(M - 1))).
+
+    >>> jnp.hanning(3)
+    Array([0., 1., 0.], dtype=float32)
+    """
+    count, n, short = _window(M)
+    return short if n is None else 0.5 * (1 - ops.cos(2 * np.pi * n / (count - 1)))
+
+
+def hamming(M: int) -> Array:
+    """The window 0.54 - 0.46 cos(2πn/(M - 1)).
+
+    >>> jnp.hamming(3)
+    Array([0.08000001, 1.        , 0.08000001], dtype=float32)
+    """
+    count, n, short = _window(M)
+    return short if n is None else 0.54 - 0.46 * ops.cos(2 * np.pi * n / (count - 1))
+
+
+def blackman(M: int) -> Array:
+    """The window 0.42 - 0.5 cos(2πn/(M - 1)) + 0.08 cos(4πn/(M - 1)).
+
+    >>> jnp.blackman(3).shape
+    (3,)
+    """
+    count, n, short = _window(M)
+    if n is None:
+        return short
+    turn = 2 * np.pi * n / (count - 1)
+    return 0.42 - 0.5 * ops.cos(turn) + 0.08 * ops.cos(2 * turn)
+
+
+def kaiser(M: int, beta: ArrayLike) -> Array:
+    """The window I0(β √(1 - ((2n - M + 1)/(M - 1))²)) / I0(β).
+
+    >>> jnp.kaiser(3, 0.)
+    Array([1., 1., 1.], dtype=float32)
+    """
+    count, n, short = _window(M)
+    if n is None:
+        return short
+    b = convert(operand("kaiser", beta, 1), n.dtype)
+    half = 0.5 * (count - 1)
+    inside = 1 - ((n - half) / half) ** 2
+    return i0(b * ops.sqrt(where(inside > 0, inside, 0))) / i0(array_operand("kaiser", b))
+
+
+def i0(x: ArrayLike) -> Array:
+    """The modified Bessel function of order 0; TypeError for complex numbers.
+
+    >>> jnp.i0(0.)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    (v,) = promote_dtypes_inexact("i0", x)
+    if not dtypes.issubdtype(v.aval.dtype, np.floating):
+        raise ValueError(f"Unsupported input type to jax.numpy.i0: {v.aval.dtype.name}")
+    size = ops.abs(v)
+    return ops.mul(ops.exp(size), bessel_i0e(size))

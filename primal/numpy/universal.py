@@ -1,0 +1,280 @@
+"""Functions with the methods of NumPy's ufuncs: `jnp.add.reduce(x)`, `jnp.add.at(x, i, y)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primal.api.control.loops import scan
+from primal.base.dtypes import result_type
+from primal.ir.trace import Array
+from primal.numpy import choosing, composed, cumulative, reductions, ufuncs
+from primal.numpy.creation import asarray, full
+from primal.numpy.joining import concatenate, stack
+from primal.numpy.mapping import vectorize
+from primal.numpy.promotion import array_operand, check_arraylike, with_rank
+from primal.numpy.reductions import as_axes, check_out
+from primal.numpy.shapes import broadcast_to, expand_dims, moveaxis
+from primal.numpy.ufuncs import as_bool
+from primal.ops.reduce import reduce_and, reduce_or, reduce_xor
+from primal.ops.window.cumulative import cummax, cummin
+
+
+class ufunc:
+    """An elementwise function with NumPy's methods: reduce, accumulate, at, outer, reduceat.
+
+    `func` takes `nin` scalars and returns `nout`; `identity` starts a reduction.
+
+    >>> jnp.add.reduce(jnp.arange(4)), jnp.add.outer(jnp.arange(2), jnp.arange(2)).shape
+    (Array(6, dtype=int32), (2, 2))
+    """
+
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        /,
+        nin: int,
+        nout: int,
+        *,
+        name: str | None = None,
+        nargs: int | None = None,
+        identity: Any = None,
+        call: Callable[..., Any] | None = None,
+        reduce: Callable[..., Any] | None = None,
+        accumulate: Callable[..., Any] | None = None,
+        at: Callable[..., Any] | None = None,
+        reduceat: Callable[..., Any] | None = None,
+    ) -> None:
+        self.nin, self.nout = nin, nout
+        self.nargs = nin if nargs is None else nargs
+        self.identity = identity
+        self.__name__ = name or getattr(func, "__name__", "ufunc")
+        self.__doc__ = func.__doc__
+        self.__wrapped__ = func
+        self._call = call or vectorize(func)
+        self._reduce, self._accumulate, self._at = reduce, accumulate, at
+        self._reduceat = reduceat
+
+    def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
+        if out is not None:
+            raise NotImplementedError(f"out argument of {self}")
+        if where is not None:
+            raise NotImplementedError(f"where argument of {self}")
+        if len(args) != self.nin:
+            raise TypeError(
+                f"{self.__name__}() takes {self.nin} positional arguments but "
+                f"{len(args)} were given"
+            )
+        return self._call(*args)
+
+    def __repr__(self) -> str:
+        return f"<jnp.ufunc '{self.__name__}'>"
+
+    def _check_binary(self, method: str) -> None:
+        if self.nin != 2 or self.nout != 1:
+            raise ValueError(f"ufunc.{method} only supported for binary ufuncs returning one value")
+
+    def reduce(
+        self,
+        a: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Array:
+        """The function folded over an axis: f(f(a[0], a[1]), a[2]) and so on."""
+        self._check_binary("reduce")
+        check_out(f"{self.__name__}.reduce", out)
+        check_arraylike(f"{self.__name__}.reduce", a)
+        if where is not None and self.identity is None and initial is None:
+            raise ValueError(
+                f"reduction operation {self.__name__} does not have an identity, so to use a where "
+                "mask one has to specify 'initial'"
+            )
+        if self._reduce is not None:
+            return self._reduce(
+                a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where
+            )
+        return self._fold(a, axis, dtype, keepdims, initial, where)
+
+    def _fold(
+        self, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any
+    ) -> Array:
+        x = array_operand("reduce", a)
+        x = x if dtype is None else x.astype(dtype)
+        axes = as_axes("reduce", axis, x.ndim)
+        rest = tuple([n for i, n in enumerate(x.shape) if i not in axes])
+
+        def as_items(v: Any) -> Any:
+            return moveaxis(v, axes, tuple(range(len(axes)))).reshape((-1, *rest))
+
+        items = as_items(x)
+        keep = None if where is None else as_items(broadcast_to(as_bool(asarray(where)), x.shape))
+        start = initial if initial is not None else self.identity
+        if start is None:
+            if not items.shape[0]:
+                raise ValueError(
+                    f"zero-size array to reduction operation {self.__name__} which has no identity"
+                )
+            carry, items = items[0], items[1:]
+        else:
+            carry = full(rest, start, items.dtype)
+        kind = result_type(self._call(carry, carry))
+
+        def step(c: Any, item: Any) -> Any:
+            value, kept = item
+            new = self._call(c, value).astype(kind)
+            return (new if kept is None else choosing.where(kept, new, c)), None
+
+        result = scan(step, carry.astype(kind), (items, keep))[0]
+        return expand_dims(result, axes) if keepdims else result
+
+    def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
+        """The partial results of `reduce` along an axis."""
+        self._check_binary("accumulate")
+        check_out(f"{self.__name__}.accumulate", out)
+        check_arraylike(f"{self.__name__}.accumulate", a)
+        if self._accumulate is not None:
+            return self._accumulate(a, axis=axis, dtype=dtype)
+        x = array_operand("accumulate", a)
+        x = moveaxis(x if dtype is None else x.astype(dtype), axis, 0)
+        kind = result_type(self._call(x[0], x[0]))
+        x = x.astype(kind)
+
+        def step(c: Any, item: Any) -> Any:
+            new = self._call(c, item).astype(kind)
+            return new, new
+
+        tail = scan(step, x[0], x[1:])[1]
+        return moveaxis(concatenate([x[:1], tail]), 0, axis)
+
+    def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Array:
+        """The array with elements at indices replaced by the function of them and b.
+
+        Repeated indices apply repeatedly. Arrays are immutable, so `inplace` must be False.
+        """
+        if inplace:
+            raise NotImplementedError(
+                "JAX arrays are immutable: call ufunc.at with inplace=False, which returns a copy."
+            )
+        x = array_operand("at", a)
+        indices = asarray(indices) if isinstance(indices, list) else indices
+        if b is None:
+            return x.at[indices].set(self._call(x[indices]))
+        if self._at is not None:
+            return self._at(x, indices, b)
+        places = asarray(indices)
+        values = asarray(b)
+        flat, items = places.reshape(-1), full(places.shape, values).reshape(-1)
+
+        def step(c: Any, pair: Any) -> Any:
+            i, v = pair
+            return c.at[i].set(self._call(c[i], v).astype(c.dtype)), None
+
+        return scan(step, x, (flat, items))[0]
+
+    def reduceat(
+        self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None
+    ) -> Array:
+        """Reductions of slices between indices; where they do not rise, the element itself."""
+        self._check_binary("reduceat")
+        check_out(f"{self.__name__}.reduceat", out)
+        x = array_operand("reduceat", a)
+        x = moveaxis(x if dtype is None else x.astype(dtype), axis, 0)
+        starts = [int(i) for i in asarray(indices)]
+        ends = [*starts[1:], x.shape[0]]
+        parts = [
+            self.reduce(x[i:j], axis=0) if j > i else x[i]
+            for i, j in zip(starts, ends, strict=True)
+        ]
+        return moveaxis(stack(parts), 0, axis)
+
+    def outer(self, A: Any, B: Any, /) -> Array:
+        """The function of all pairs of elements."""
+        if self.nin != 2:
+            raise ValueError("outer only supported for binary ufuncs")
+        check_arraylike(f"{self.__name__}.outer", A, B)
+        x, y = array_operand("outer", A), array_operand("outer", B, 1)
+        return self._call(x.reshape(x.shape + (1,) * y.ndim), with_rank(y, x.ndim + y.ndim))
+
+
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+    """A function of scalars as a ufunc; `func` must be traceable.
+
+    >>> jnp.frompyfunc(lambda x, y: x + 10 * y, 2, 1)(jnp.arange(2), 1)
+    Array([10, 11], dtype=int32)
+    """
+    return ufunc(func, nin, nout, identity=identity)
+
+
+# The functions of this module that are ufuncs, with what their methods do best.
+
+
+def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
+    def reduce(a: Any, **options: Any) -> Any:
+        if options.pop("dtype", None) is not None:
+            raise NotImplementedError(
+                "[reduce] expected dtype=None for this ufunc: convert first with astype."
+            )
+        return function(a, **options)
+
+    return reduce
+
+
+def _bits(op: Any, identity: int) -> Callable[..., Any]:
+    def reduce(a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+        x = array_operand("reduce", a)
+        x = x if dtype is None else x.astype(dtype)
+        if where is not None:
+            neutral = x * 0 if identity == 0 else ~(x * 0)
+            x = choosing.where(where, x, neutral)
+        axes = as_axes("reduce", axis, x.ndim)
+        out = op(x, axes=axes)
+        out = expand_dims(out, axes) if keepdims else out
+        if initial is None:
+            return out
+        pick = {reduce_and: ufuncs.bitwise_and, reduce_or: ufuncs.bitwise_or}
+        return pick.get(op, ufuncs.bitwise_xor)(out, initial)
+
+    return reduce
+
+
+def _running(op: Any) -> Callable[..., Any]:
+    def accumulate(a: Any, axis: int = 0, dtype: Any = None) -> Any:
+        x = array_operand("accumulate", a)
+        x = x if dtype is None else x.astype(dtype)
+        return op(x, axis=reductions.as_axis("accumulate", axis, x.ndim), reverse=False)
+
+    return accumulate
+
+
+def _at(method: str) -> Callable[..., Any]:
+    return lambda x, indices, b: getattr(x.at[indices], method)(b)
+
+
+def _of(function: Any, **facts: Any) -> ufunc:
+    return ufunc(function, facts.pop("nin", 2), 1, call=function, **facts)
+
+
+add = _of(ufuncs.add, identity=0, reduce=reductions.sum, accumulate=cumulative.cumsum,
+          at=_at("add"))  # fmt: skip
+subtract = _of(ufuncs.subtract, at=_at("subtract"))
+multiply = _of(ufuncs.multiply, identity=1, reduce=reductions.prod,
+               accumulate=cumulative.cumprod, at=_at("multiply"))  # fmt: skip
+maximum = _of(ufuncs.maximum, reduce=_reduction(reductions.max), accumulate=_running(cummax),
+              at=_at("max"))  # fmt: skip
+minimum = _of(ufuncs.minimum, reduce=_reduction(reductions.min), accumulate=_running(cummin),
+              at=_at("min"))  # fmt: skip
+negative = _of(ufuncs.negative, nin=1)
+logical_and = _of(ufuncs.logical_and, identity=True)
+logical_or = _of(ufuncs.logical_or, identity=False)
+logical_xor = _of(ufuncs.logical_xor, identity=False)
+bitwise_and = _of(ufuncs.bitwise_and, identity=-1, reduce=_bits(reduce_and, -1))
+bitwise_or = _of(ufuncs.bitwise_or, identity=0, reduce=_bits(reduce_or, 0))
+bitwise_xor = _of(ufuncs.bitwise_xor, identity=0, reduce=_bits(reduce_xor, 0))
+logaddexp = _of(composed.logaddexp, identity=-np.inf)
+logaddexp2 = _of(composed.logaddexp2, identity=-np.inf)
