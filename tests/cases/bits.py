@@ -29,6 +29,7 @@ KEY = X((2,), **WORD)
 ROWS = [
     Case(
         op="threefry2x32",
+        costly=True,
         operands=(X((), **WORD), X((), **WORD), X((2, 3), **WORD), X((2, 3), **WORD)),
         also=((X((1, 3), **WORD), X((1, 3), **WORD), X((2, 3), **WORD), X((), **WORD)),),
         dtypes=(U32,),

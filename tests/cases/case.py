@@ -93,6 +93,7 @@ class Case:
     * `wide`: the operands that derivatives are taken of (None: every inexact one).
     * `special`: compare engines on nan, ±inf, ±0 too.
     * `exact`: how far transposes and engines may be apart in float64, for ops that round inside.
+    * `costly`: compiling takes seconds, so batching and derivatives are run op by op alone.
     * `around` puts the call in a surrounding function, as collectives and keys need.
     """
 
@@ -115,6 +116,7 @@ class Case:
     errors: tuple[Wrong, ...] = ()
     says: str = ""
     around: Callable[[Flat], Flat] | None = None
+    costly: bool = False
     step: float = 1e-4
     tol: float = 1e-6
     exact: float = 1e-9

@@ -18,11 +18,11 @@ ROWS = [
     unary("digamma", FLOATS, 0.5, 4, **SERIES),
     *[unary(op, FLOATS, **SERIES) for op in ("bessel_i0e", "bessel_i1e")],
     *[
-        binary(op, FEW, 0.5, 4, special=False, order=1, **SERIES)
+        binary(op, FEW, 0.5, 4, special=False, order=1, costly=True, **SERIES)
         for op in ("igamma", "igammac")
     ],
     *[
-        binary(op, FEW, 0.5, 4, special=False, order=0, **SERIES)
+        binary(op, FEW, 0.5, 4, special=False, order=0, costly=True, **SERIES)
         for op in ("igamma_grad_a", "random_gamma_grad")
     ],
     Case(
@@ -30,6 +30,7 @@ ROWS = [
         operands=(X((2, 3), values=[0, 1, 2, 3, 1, 2]), X((2, 3), 0.5, 4)),
         dtypes=FEW,
         wide=(1,),
+        costly=True,
         **SERIES,
     ),
     Case(
@@ -37,6 +38,7 @@ ROWS = [
         operands=(X((2, 3), 1.5, 4), X((2, 3), 0.5, 4)),
         dtypes=FEW,
         wide=(1,),
+        costly=True,
         **SERIES,
     ),
     Case(
@@ -44,6 +46,7 @@ ROWS = [
         operands=(X((2, 3), 0.5, 3), X((2, 3), 0.5, 3), X((2, 3), 0.1, 0.9)),
         dtypes=FEW,
         wide=(2,),
+        costly=True,
         **SERIES,
     ),
 ]
