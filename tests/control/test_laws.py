@@ -1,7 +1,9 @@
-"""Control flow equals the unrolled program, under stacks of transformations, on both engines."""
+"""Control flow equals the unrolled program, under stacks of transformations, on every engine."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,16 @@ def assert_same(got: Any, wanted: Any) -> None:
         np.testing.assert_allclose(a, b, rtol=5e-4, atol=5e-5)
 
 
+@contextmanager
+def engine(name: str) -> Iterator[None]:
+    before = config.values["cpu_engine"]
+    config.update("cpu_engine", name)
+    try:
+        yield
+    finally:
+        config.update("cpu_engine", before)
+
+
 @pytest.mark.parametrize(("p", "stack"), CASES)
 def test_loop_equals_unrolled(p: Program, stack: str) -> None:
     transform = stacks_for(p)[stack]
@@ -35,18 +47,7 @@ def test_loop_equals_unrolled(p: Program, stack: str) -> None:
         wanted = transform(p.unrolled)(*p.args)
     assert_same(transform(p.looped)(*p.args), wanted)
     if "jit" in stack:
-        with config_engine("reference"):
-            assert_same(transform(p.looped)(*p.args), wanted)
+        for name in ("reference", "cpu"):
+            with engine(name):
+                assert_same(transform(p.looped)(*p.args), wanted)
     check_program(transform(p.looped), p.args)
-
-
-class config_engine:
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __enter__(self) -> None:
-        self.before = config.values["cpu_engine"]
-        config.update("cpu_engine", self.name)
-
-    def __exit__(self, *exc: Any) -> None:
-        config.update("cpu_engine", self.before)

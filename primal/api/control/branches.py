@@ -48,14 +48,13 @@ def cond(
     false_fun: Callable[..., Tree],
     *operands: Any,
     operand: Any = _not_given,
-    linear: Any = None,
 ) -> Tree:
     """true_fun(*operands) if pred else false_fun(*operands).
 
     In a traced program both functions are traced and one runs; they must return the same tree of
     shapes and dtypes. Where `pred` is concrete and nothing is being traced, the chosen function is
     simply called. Under vmap with a predicate per example both run, and values are selected.
-    `operand=x` is an older spelling of a single operand; `linear` is accepted and changes nothing.
+    `operand=x` is an older spelling of a single operand.
 
     TypeError for a predicate that is no scalar number, and, naming the leaf, where the functions
     return different types.
