@@ -1,0 +1,271 @@
+"""Special functions: values against SciPy, engines against each other, derivatives, batching."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+import scipy.special
+import scipy.stats
+
+from primal.api import grad
+from primal.ops import special as ops
+from primal.runtime.eager import as_array
+from tests.ops.laws import agree, check_batching, check_derivatives, compiled, eager
+
+BF16 = ml_dtypes.bfloat16
+NAN, INF = np.nan, np.inf
+# Relative to the value, both for SciPy and between engines: XLA's lgamma, digamma and zeta lose
+# digits near their zeros.
+TOLERANCE = {np.float64: 1e-9, np.float32: 2e-4, np.float16: 4e-3, BF16: 3e-2}
+UNARY = {
+    "erf": scipy.special.erf, "erfc": scipy.special.erfc, "erf_inv": scipy.special.erfinv,
+    "lgamma": scipy.special.gammaln, "digamma": scipy.special.psi,
+    "bessel_i0e": scipy.special.i0e, "bessel_i1e": scipy.special.i1e,
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _floating_point_silence() -> Iterator[None]:
+    with np.errstate(all="ignore"):
+        yield
+
+
+def near(got: Any, want: Any, tol: float, what: str) -> None:
+    """Relatively close, or both below what float32 holds without subnormals."""
+    assert got.shape == want.shape, what
+    g, w = got.astype(np.float64), want.astype(np.float64)
+    np.testing.assert_allclose(g, w, rtol=tol, atol=1e-37, err_msg=what)
+
+
+@pytest.mark.parametrize("dtype", list(TOLERANCE))
+@pytest.mark.parametrize("name", list(UNARY))
+def test_values(name: str, dtype: Any, x64: None) -> None:
+    rng = np.random.default_rng(0)
+    some = [rng.uniform(-1, 1, 60), rng.standard_normal(60) * 3, np.exp(rng.uniform(-8, 3, 40))]
+    special = [NAN, INF, 0.0, 1, -1, 0.5, 2, 1e-30]
+    x = np.concatenate([special, *some]).astype(dtype)
+    if name in ("lgamma", "digamma"):
+        # Away from the zeros, where the relative error of any method grows without bound.
+        x = x[(np.abs(UNARY[name](x.astype(np.float64))) > 0.05) & (x != 0)]
+    (got,) = eager(getattr(ops, name), x)
+    assert got.dtype == np.dtype(dtype)
+    near(got, UNARY[name](x.astype(np.float64)).astype(dtype), TOLERANCE[dtype], name)
+    near(compiled(getattr(ops, name), x)[0], got, TOLERANCE[dtype], f"xla {name}")
+
+
+def test_erf_of_float32_to_the_last_place() -> None:
+    x = np.concatenate([np.linspace(-4.2, 4.2, 20001), np.logspace(-10, 1, 5000)])
+    x = x.astype(np.float32)
+    (got,) = eager(ops.erf, x)
+    want = scipy.special.erf(x.astype(np.float64))
+    assert np.max(np.abs(got - want) / np.spacing(np.abs(want).astype(np.float32))) <= 2
+
+
+def test_inverse_error_function_as_xla_computes_it() -> None:
+    """Normal numbers are drawn through it: both engines must draw the same."""
+    x = np.random.default_rng(0).uniform(-1, 1, 5000).astype(np.float32)
+    (got,) = eager(ops.erf_inv, x)
+    (two,) = compiled(ops.erf_inv, x)
+    assert np.max(np.abs(got - two) / np.spacing(np.abs(two))) <= 3
+
+
+POLES = {
+    "erf_inv": ([1.0, -1.0, 1.5, -2.0], [INF, -INF, NAN, NAN]),
+    "lgamma": ([0.0, -0.0, -1.0, -2.0, -INF], [INF] * 5),
+    "digamma": ([0.0, -0.0, -1.0, -2.0, INF, -INF], [NAN, NAN, NAN, NAN, INF, NAN]),
+    "erf": ([INF, -INF, 30.0], [1, -1, 1]),
+    "erfc": ([INF, -INF, 40.0], [0, 2, 0]),
+    "bessel_i0e": ([INF, -INF], [0, 0]),
+    "bessel_i1e": ([INF, -INF], [0, 0]),
+}
+
+
+@pytest.mark.parametrize("name", list(POLES))
+def test_poles_and_ends(name: str) -> None:
+    x, want = [np.array(v, np.float32) for v in POLES[name]]
+    np.testing.assert_array_equal(agree(getattr(ops, name), x)[0], want)
+
+
+def pairs(dtype: Any) -> tuple[Any, Any]:
+    """(a, x) around, below and above x = a, from 0.05 to 400."""
+    rng = np.random.default_rng(0)
+    a = np.exp(rng.uniform(-3, 6, 120))
+    around = a[:60] * np.exp(rng.standard_normal(60) * 0.3)
+    x = np.concatenate([around, np.exp(rng.uniform(-3, 6, 60))])
+    return a.astype(dtype), x.astype(dtype)
+
+
+INCOMPLETE = {"igamma": scipy.special.gammainc, "igammac": scipy.special.gammaincc}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, BF16])
+@pytest.mark.parametrize("name", list(INCOMPLETE))
+def test_incomplete_gamma(name: str, dtype: Any, x64: None) -> None:
+    a, x = pairs(dtype)
+    (got,) = eager(getattr(ops, name), a, x)
+    want = INCOMPLETE[name](a.astype(np.float64), x.astype(np.float64)).astype(dtype)
+    near(got, want, TOLERANCE[dtype], name)
+    near(compiled(getattr(ops, name), a, x)[0], got, TOLERANCE[dtype], f"xla {name}")
+
+
+def test_incomplete_gamma_at_large_shapes(x64: None) -> None:
+    a = np.array([1e3, 1e4, 1e5, 1e5])
+    x = a + np.array([10, -100, 300, 0])
+    for name, fun in INCOMPLETE.items():
+        near(compiled(getattr(ops, name), a, x)[0], fun(a, x), 1e-9, name)
+
+
+EDGES = [
+    (NAN, 1, NAN, NAN), (1, NAN, NAN, NAN), (-1, 1, NAN, NAN), (1, -1, NAN, NAN), (0, 0, NAN, NAN),
+    (1, 0, 0, 1), (1, INF, 1, 0), (0, 1, 1, 0), (0, 0.5, 1, 0), (INF, 1, 0, 1),
+    (INF, INF, NAN, NAN),
+]  # fmt: skip
+
+
+def test_edges_of_incomplete_gamma() -> None:
+    a, x, lower, upper = np.array(EDGES, np.float32).T
+    np.testing.assert_array_equal(agree(ops.igamma, a, x)[0], lower)
+    np.testing.assert_array_equal(agree(ops.igammac, a, x)[0], upper)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_derivatives_by_the_shape(dtype: Any, x64: None) -> None:
+    a, x = pairs(np.float64)
+    (got,) = eager(ops.igamma_grad_a, a.astype(dtype), x.astype(dtype))
+    step = 1e-5 * a
+    # Differences of the smaller of P and Q, which keeps its digits.
+    lower = scipy.special.gammainc(a + step, x) - scipy.special.gammainc(a - step, x)
+    upper = scipy.special.gammaincc(a - step, x) - scipy.special.gammaincc(a + step, x)
+    want = np.where(x < a, lower, upper) / (2 * step)
+    np.testing.assert_allclose(got, want, rtol=1e-3 if dtype == np.float32 else 1e-5, atol=1e-8)
+    (two,) = compiled(ops.igamma_grad_a, a.astype(dtype), x.astype(dtype))
+    near(two, got, TOLERANCE[dtype], "xla")
+    (variate,) = eager(ops.random_gamma_grad, a.astype(dtype), x.astype(dtype))
+    density = scipy.stats.gamma.pdf(x, a)
+    sound = density > 1e-30
+    np.testing.assert_allclose(
+        variate[sound], (-got / density)[sound], rtol=1e-4 if dtype == np.float32 else 1e-9
+    )
+    (two,) = compiled(ops.random_gamma_grad, a.astype(dtype), x.astype(dtype))
+    near(two, variate, TOLERANCE[dtype], "xla variate")
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_polygamma_and_zeta(dtype: Any, x64: None) -> None:
+    rng = np.random.default_rng(0)
+    m = rng.integers(0, 8, 60)
+    x = np.exp(rng.uniform(-2, 3, 60)).astype(dtype)
+    (got,) = agree(ops.polygamma, m.astype(dtype), x, tol=1e-3 if dtype == np.float32 else 1e-9)
+    near(got, scipy.special.polygamma(m, x.astype(np.float64)), TOLERANCE[dtype], "polygamma")
+    s = (1.2 + 5 * rng.random(60)).astype(dtype)
+    (got,) = agree(ops.zeta, s, x, tol=1e-3 if dtype == np.float32 else 1e-9)
+    want = scipy.special.zeta(s.astype(np.float64), x.astype(np.float64))
+    near(got, want, TOLERANCE[dtype], "zeta")
+
+
+def test_edges_of_polygamma_and_zeta() -> None:
+    cases = [(1, 0, INF), (1, -1, INF), (2, 0, NAN), (2, -1, NAN), (3, -1, INF), (0.5, 1, NAN),
+             (-1, 1, NAN), (0, 0, NAN), (0, INF, INF), (2, INF, 0), (1, NAN, NAN)]  # fmt: skip
+    m, x, want = np.array(cases, np.float32).T
+    np.testing.assert_array_equal(agree(ops.polygamma, m, x)[0], want)
+    cases = [(2, 0, INF), (2, -1, INF), (3, 0, NAN), (0.5, 1, NAN), (0, 1, NAN), (1, 2, INF),
+             (2, INF, 0), (NAN, 1, NAN), (-1, 2, NAN)]  # fmt: skip
+    s, q, want = np.array(cases, np.float32).T
+    np.testing.assert_array_equal(agree(ops.zeta, s, q)[0], want)
+    (got,) = agree(ops.zeta, np.array([2, 3], np.float32), np.array([-0.5, -0.5], np.float32))
+    np.testing.assert_allclose(got, [8.934802, 0.41439819], rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, BF16])
+def test_incomplete_beta(dtype: Any, x64: None) -> None:
+    rng = np.random.default_rng(0)
+    a, b = np.exp(rng.uniform(-3, 3, (2, 200))).astype(dtype)
+    x = rng.uniform(0, 1, 200).astype(dtype)
+    (got,) = eager(ops.regularized_incomplete_beta, a, b, x)
+    want = scipy.special.betainc(*[v.astype(np.float64) for v in (a, b, x)]).astype(dtype)
+    near(got, want, TOLERANCE[dtype], "betainc")
+    near(compiled(ops.regularized_incomplete_beta, a, b, x)[0], got, TOLERANCE[dtype], "xla")
+
+
+def test_edges_of_incomplete_beta() -> None:
+    cases = [
+        (1, 2, 0, 0), (1, 2, 1, 1), (1, 2, -0.5, NAN), (1, 2, 1.5, NAN), (NAN, 1, 0.5, NAN),
+        (0, 0, 0.5, NAN), (0, 1, 0.25, 1), (0, 1, 0, 0), (1, 0, 0.25, 0), (1, 0, 1, 1),
+        (INF, 1, 0.5, 0), (1, INF, 0.5, 1), (INF, INF, 0.5, NAN), (-1, 1, 0.5, NAN),
+    ]  # fmt: skip
+    a, b, x, want = np.array(cases, np.float32).T
+    np.testing.assert_array_equal(agree(ops.regularized_incomplete_beta, a, b, x)[0], want)
+
+
+INSIDE = np.random.default_rng(2).uniform(-0.8, 0.8, (2, 3))
+POSITIVE = np.random.default_rng(3).uniform(0.4, 4, (2, 3))
+
+
+def test_derivatives() -> None:
+    for f, x in [(ops.erf, INSIDE * 3), (ops.erfc, INSIDE * 3), (ops.erf_inv, INSIDE),
+                 (ops.lgamma, POSITIVE), (ops.digamma, POSITIVE), (ops.bessel_i0e, INSIDE * 9),
+                 (ops.bessel_i1e, INSIDE * 9)]:  # fmt: skip
+        check_derivatives(f, x, tol=1e-5)
+
+
+def test_derivatives_of_two_operands() -> None:
+    a = POSITIVE[::-1] + 0.5
+    check_derivatives(ops.igamma, a, POSITIVE, tol=1e-5, order=1)
+    check_derivatives(ops.igammac, a, POSITIVE, tol=1e-5, order=1)
+    check_derivatives(lambda x: ops.polygamma(np.float64(2), x), POSITIVE, tol=1e-5)
+    check_derivatives(lambda q: ops.zeta(np.float64(2.5), q), POSITIVE, tol=1e-5)
+    beta = lambda x: ops.regularized_incomplete_beta(np.float64(1.5), np.float64(2.5), x)  # noqa: E731
+    check_derivatives(beta, np.abs(INSIDE) + 0.1, tol=1e-5)
+
+
+def test_derivative_at_zero_of_bessel() -> None:
+    assert float(grad(ops.bessel_i1e)(as_array(np.float32(0)))) == 0.5
+
+
+def test_derivatives_that_are_refused() -> None:
+    x = as_array(np.float32(2))
+    half = as_array(np.float32(0.5))
+    with pytest.raises(ValueError, match="polygamma gradient with respect to m"):
+        grad(ops.polygamma)(x, x)
+    with pytest.raises(ValueError, match="Betainc gradient"):
+        grad(ops.regularized_incomplete_beta)(x, x, half)
+    with pytest.raises(NotImplementedError, match="zeta"):
+        grad(ops.zeta)(x, x)
+    for op in (ops.igamma_grad_a, ops.random_gamma_grad):
+        with pytest.raises(NotImplementedError, match=op.name):
+            grad(op)(x, x)
+
+
+def test_batching() -> None:
+    x = POSITIVE.astype(np.float32)
+    check_batching(ops.erf, x)
+    check_batching(ops.igamma, x, x[::-1].copy())
+    check_batching(ops.zeta, np.float32(2.5), x)
+    check_batching(ops.regularized_incomplete_beta, np.float32(1.5), x, np.float32(0.3))
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (), (1, 1)])
+def test_shapes(shape: tuple[int, ...]) -> None:
+    x = np.full(shape, 0.5, np.float32)
+    for name in UNARY:
+        assert agree(getattr(ops, name), x)[0].shape == shape
+    for name in ("igamma", "igammac", "igamma_grad_a", "random_gamma_grad", "polygamma"):
+        f = getattr(ops, name)
+        assert agree(f, np.ones(shape, np.float32), x)[0].shape == shape
+    assert agree(ops.regularized_incomplete_beta, x, x, x)[0].shape == shape
+
+
+def test_integers_are_refused() -> None:
+    for name in [*UNARY, "igamma", "zeta"]:
+        f = getattr(ops, name)
+        with pytest.raises(TypeError, match=f"{name}.*floating"):
+            f(*[np.arange(1, 3, dtype=np.int32)] * (1 if name in UNARY else 2))
+
+
+def test_importing_loads_no_scipy(fresh_process: Any) -> None:
+    code = "import sys, primal.ops.special; print([m for m in sys.modules if 'scipy' in m])"
+    assert fresh_process(code).stdout.strip() == "[]"
