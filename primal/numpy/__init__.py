@@ -9,6 +9,7 @@ when it is traced.
 import sys as _sys
 
 from primal.ir.trace import Array as ndarray
+from primal.numpy import fft as fft
 from primal.numpy import linalg as linalg
 from primal.numpy.choosing import around as around
 from primal.numpy.choosing import choose as choose

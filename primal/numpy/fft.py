@@ -1,0 +1,364 @@
+"""`primal.numpy.fft`: discrete Fourier transforms.
+
+y[k] = Σ_j x[j] exp(-2πi jk/n) forwards, and its inverse; `norm` places the factor 1/n: 'backward'
+(the default) on the inverse, 'forward' on the transform, 'ortho' 1/√n on both. Real operands of
+`rfft` give the first n//2 + 1 values only, as the others are their conjugates. Several axes are
+transformed at most three at a time.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes
+from primal.ir.trace import Array, literal
+from primal.numpy.creation import array, placed
+from primal.numpy.elementary import conjugate
+from primal.numpy.promotion import (
+    ArrayLike,
+    DTypeLike,
+    check_arraylike,
+    convert,
+    promote_dtypes_inexact,
+)
+from primal.numpy.shapes import moveaxis, roll
+from primal.ops import elementwise as ops
+from primal.ops import fft as room
+from primal.ops import shape as shape_ops
+from primal.ops.types import canonical_axes
+
+KIND = room.FftType
+FORWARD = (KIND.FFT, KIND.RFFT)
+
+
+def _transform(
+    name: str, kind: Any, a: Any, s: Any, axes: Sequence[int] | None, norm: str | None
+) -> Array:
+    full = f"jax.numpy.fft.{name}"
+    check_arraylike(full, a)
+    (x,) = promote_dtypes_inexact(full, a)
+    dtype = x.aval.dtype
+    if dtypes.is_narrow_float(dtype):
+        x = convert(x, dtypes.float32)
+    if kind is KIND.RFFT and dtype.kind == "c":
+        raise ValueError(
+            f"only real valued inputs supported for rfft, got {dtype.name} in {full}: use fft."
+        )
+    if norm not in (None, "backward", "ortho", "forward"):
+        raise ValueError(
+            f'Invalid norm value {norm!r}; should be "backward", "ortho" or "forward".'
+        )
+    rank = x.aval.ndim
+    lengths = None if s is None else tuple([operator.index(n) for n in s])
+    if lengths is not None and any(n < 1 for n in lengths):
+        raise ValueError(f"Shape should be non-negative, got {lengths}: {full} needs n >= 1.")
+    if axes is None:
+        axes = range(rank) if lengths is None else range(rank - len(lengths), rank)
+    if lengths is not None and len(lengths) != len(axes):
+        raise ValueError(f"Shape and axes have different lengths: {lengths} and {tuple(axes)}.")
+    places = canonical_axes(full, tuple(axes), rank)
+    if not places:
+        return convert(x, dtypes.to_complex_dtype(x.aval.dtype)) if kind is KIND.FFT else x
+    if kind is not KIND.RFFT:
+        x = convert(x, dtypes.to_complex_dtype(x.aval.dtype))
+    end = tuple(range(rank - len(places), rank))
+    x = moveaxis(x, places, end)
+    if lengths is None:
+        lengths = x.aval.shape[rank - len(places) :]
+        if kind is KIND.IRFFT:
+            lengths = (*lengths[:-1], max(2 * (lengths[-1] - 1), 0))
+        if kind is KIND.IRFFT and lengths[-1] < 1 or 0 in lengths:
+            raise ValueError(f"{full}: expected at least one point along each axis, got {lengths}.")
+    x = _resized(x, lengths, kind)
+    out = _by_threes(x, lengths, kind)
+    return moveaxis(_scaled(out, lengths, kind, norm), end, places)
+
+
+def _resized(x: Any, lengths: tuple[int, ...], kind: Any) -> Any:
+    """Cut or filled up with zeros to the lengths."""
+    have = x.aval.shape
+    sizes = list(lengths)
+    if kind is KIND.IRFFT:
+        sizes[-1] = sizes[-1] // 2 + 1
+    first = len(have) - len(sizes)
+    config = [(0, 0, 0)] * first
+    config += [(0, n - m, 0) for n, m in zip(sizes, have[first:], strict=True)]
+    if not any(after for _, after, _ in config):
+        return x
+    return shape_ops.pad(x, literal(0, x.aval.dtype, False), padding_config=tuple(config))
+
+
+def _by_threes(x: Any, lengths: tuple[int, ...], kind: Any) -> Any:
+    """The op takes three axes at once: the rest goes first (last, for the inverse of rfft)."""
+    last, rest = lengths[-3:], lengths[:-3]
+    if not rest:
+        return room.fft(x, fft_type=kind, fft_lengths=last)
+    plain = KIND.FFT if kind in FORWARD else KIND.IFFT
+    rank = x.aval.ndim
+    if kind is not KIND.IRFFT:
+        x = room.fft(x, fft_type=kind, fft_lengths=last)
+    for i in range(len(rest)):
+        at = rank - len(lengths) + i
+        turned = room.fft(moveaxis(x, at, -1), fft_type=plain, fft_lengths=(rest[i],))
+        x = moveaxis(turned, -1, at)
+    return room.fft(x, fft_type=kind, fft_lengths=last) if kind is KIND.IRFFT else x
+
+
+def _scaled(x: Any, lengths: tuple[int, ...], kind: Any, norm: str | None) -> Any:
+    n = float(np.prod([float(m) for m in lengths]))
+    forward = kind in FORWARD
+    if norm == "ortho":
+        factor = n**-0.5 if forward else n**0.5
+    elif norm == "forward":
+        factor = 1 / n if forward else n
+    else:
+        return x
+    return ops.mul(x, literal(factor, x.aval.dtype, True))
+
+
+def _one(name: str, kind: Any, a: Any, n: Any, axis: Any, norm: Any) -> Array:
+    if isinstance(axis, tuple | list):
+        raise ValueError(
+            f"jax.numpy.fft.{name} does not support multiple axes. Please use "
+            f"jax.numpy.fft.{name}n. Got axis = {axis!r}."
+        )
+    return _transform(name, kind, a, None if n is None else (n,), (axis,), norm)
+
+
+def _two(name: str, kind: Any, a: Any, s: Any, axes: Any, norm: Any) -> Array:
+    if len(axes) != 2:
+        raise ValueError(f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {tuple(axes)!r}.")
+    return _transform(name, kind, a, s, axes, norm)
+
+
+def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """The discrete Fourier transform along an axis, cut or filled up with zeros to n points.
+
+    >>> jnp.fft.fft(jnp.array([1., 0., 0., 0.])).real
+    Array([1., 1., 1., 1.], dtype=float32)
+    """
+    return _one("fft", KIND.FFT, a, n, axis, norm)
+
+
+def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """The inverse of `fft`.
+
+    >>> jnp.fft.ifft(jnp.array([4., 0., 0., 0.])).real
+    Array([1., 1., 1., 1.], dtype=float32)
+    """
+    return _one("ifft", KIND.IFFT, a, n, axis, norm)
+
+
+def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """The first n//2 + 1 values of the transform of real numbers; ValueError for complex ones.
+
+    >>> jnp.fft.rfft(jnp.array([1., 0., 0., 0.])).real
+    Array([1., 1., 1.], dtype=float32)
+    """
+    return _one("rfft", KIND.RFFT, a, n, axis, norm)
+
+
+def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """The inverse of `rfft`: n real numbers (2(m - 1) of m values by default).
+
+    >>> jnp.fft.irfft(jnp.array([4., 0., 0.]))
+    Array([1., 1., 1., 1.], dtype=float32)
+    """
+    return _one("irfft", KIND.IRFFT, a, n, axis, norm)
+
+
+def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """The real transform of numbers whose second half is the conjugate of the first.
+
+    >>> jnp.fft.hfft(jnp.array([1., 0., 0.]))
+    Array([1., 1., 1., 1.], dtype=float32)
+    """
+    check_arraylike("jax.numpy.fft.hfft", a)
+    return _one("irfft", KIND.IRFFT, conjugate(a), n, axis, _turned(norm))
+
+
+def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """The inverse of `hfft`.
+
+    >>> jnp.fft.ihfft(jnp.array([4., 0., 0., 0.])).real
+    Array([1., 1., 1.], dtype=float32)
+    """
+    return conjugate(_one("rfft", KIND.RFFT, a, n, axis, _turned(norm)))
+
+
+def _turned(norm: str | None) -> str | None:
+    return {None: "forward", "backward": "forward", "forward": "backward"}.get(norm, norm)
+
+
+def fft2(
+    a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Array:
+    """The transform of two axes.
+
+    >>> jnp.fft.fft2(jnp.ones((2, 2))).real
+    Array([[4., 0.],
+           [0., 0.]], dtype=float32)
+    """
+    return _two("fft2", KIND.FFT, a, s, axes, norm)
+
+
+def ifft2(
+    a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Array:
+    """The inverse of `fft2`.
+
+    >>> jnp.fft.ifft2(jnp.ones((2, 2))).real
+    Array([[1., 0.],
+           [0., 0.]], dtype=float32)
+    """
+    return _two("ifft2", KIND.IFFT, a, s, axes, norm)
+
+
+def rfft2(
+    a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Array:
+    """The transform of two axes of real numbers; half of the last.
+
+    >>> jnp.fft.rfft2(jnp.ones((2, 4))).shape
+    (2, 3)
+    """
+    return _two("rfft2", KIND.RFFT, a, s, axes, norm)
+
+
+def irfft2(
+    a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Array:
+    """The inverse of `rfft2`.
+
+    >>> jnp.fft.irfft2(jnp.ones((2, 3))).shape
+    (2, 4)
+    """
+    return _two("irfft2", KIND.IRFFT, a, s, axes, norm)
+
+
+def fftn(
+    a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Array:
+    """The transform of several axes, all by default.
+
+    >>> jnp.fft.fftn(jnp.ones((2, 2, 2)))[0, 0, 0].real
+    Array(8., dtype=float32)
+    """
+    return _transform("fftn", KIND.FFT, a, s, axes, norm)
+
+
+def ifftn(
+    a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Array:
+    """The inverse of `fftn`.
+
+    >>> jnp.fft.ifftn(jnp.ones((2, 2, 2)))[0, 0, 0].real
+    Array(1., dtype=float32)
+    """
+    return _transform("ifftn", KIND.IFFT, a, s, axes, norm)
+
+
+def rfftn(
+    a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Array:
+    """The transform of several axes of real numbers; half of the last.
+
+    >>> jnp.fft.rfftn(jnp.ones((2, 2, 4))).shape
+    (2, 2, 3)
+    """
+    return _transform("rfftn", KIND.RFFT, a, s, axes, norm)
+
+
+def irfftn(
+    a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Array:
+    """The inverse of `rfftn`.
+
+    >>> jnp.fft.irfftn(jnp.ones((2, 2, 3))).shape
+    (2, 2, 4)
+    """
+    return _transform("irfftn", KIND.IRFFT, a, s, axes, norm)
+
+
+# Frequencies.
+
+
+def fftfreq(
+    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None
+) -> Array:
+    """The frequency of each value of `fft`, in cycles per unit of the sample distance d.
+
+    >>> jnp.fft.fftfreq(4)
+    Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
+    """
+    count = _points("fftfreq", n)
+    order = np.concatenate([np.arange((count + 1) // 2), np.arange(-(count // 2), 0)])
+    return _frequencies("fftfreq", order, count, d, dtype, device)
+
+
+def rfftfreq(
+    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None
+) -> Array:
+    """The frequency of each value of `rfft`.
+
+    >>> jnp.fft.rfftfreq(4)
+    Array([0.  , 0.25, 0.5 ], dtype=float32)
+    """
+    count = _points("rfftfreq", n)
+    return _frequencies("rfftfreq", np.arange(count // 2 + 1), count, d, dtype, device)
+
+
+def _points(name: str, n: Any) -> int:
+    if isinstance(n, list | tuple):
+        raise ValueError(
+            f"The n argument of jax.numpy.fft.{name} only takes an int. Got n = {n!r}."
+        )
+    count = operator.index(n)
+    if count < 0:
+        raise ValueError(f"[{name}] expected n >= 0, got {count}.")
+    return count
+
+
+def _frequencies(name: str, order: Any, n: int, d: Any, dtype: Any, device: Any) -> Array:
+    if isinstance(d, list | tuple):
+        raise ValueError(
+            f"The d argument of jax.numpy.fft.{name} only takes a single value. Got d = {d!r}."
+        )
+    target = dtypes.check_user_dtype_supported(float if dtype is None else dtype, name)
+    k = array(order, target)
+    return placed(k / (array(d, target) * n), device)
+
+
+def fftshift(x: ArrayLike, axes: Any = None) -> Array:
+    """The zero frequency moved to the middle of axes, all by default.
+
+    >>> jnp.fft.fftshift(jnp.arange(4))
+    Array([2, 3, 0, 1], dtype=int32)
+    """
+    check_arraylike("fftshift", x)
+    v, places = _shifted_axes(x, axes)
+    return roll(v, [v.shape[a] // 2 for a in places], list(places)) if places else v
+
+
+def ifftshift(x: ArrayLike, axes: Any = None) -> Array:
+    """The inverse of `fftshift`.
+
+    >>> jnp.fft.ifftshift(jnp.array([2, 3, 0, 1]))
+    Array([0, 1, 2, 3], dtype=int32)
+    """
+    check_arraylike("ifftshift", x)
+    v, places = _shifted_axes(x, axes)
+    return roll(v, [-(v.shape[a] // 2) for a in places], list(places)) if places else v
+
+
+def _shifted_axes(x: Any, axes: Any) -> tuple[Any, tuple[int, ...]]:
+    v = array(x, copy=False)
+    if axes is None:
+        return v, tuple(range(v.ndim))
+    return v, canonical_axes(
+        "fftshift", axes if isinstance(axes, tuple | list) else (axes,), v.ndim
+    )
