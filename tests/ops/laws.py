@@ -99,10 +99,11 @@ def check_derivatives(
     order: int = 2,
     seed: int = 0,
     reverse: bool = True,
+    engines: bool = True,
 ) -> None:
     """jvp against finite differences in float64, vjp against jvp, in orders 1 and 2.
 
-    Order 1 on both engines.
+    Order 1 on both engines, unless `engines` is False.
 
     All operands and results must be floats or complex numbers.
     """
@@ -110,7 +111,7 @@ def check_derivatives(
     wide = {"f": np.float64, "c": np.complex128}
     with enable_x64(True):
         xs = tuple([np.asarray(x).astype(wide[np.asarray(x).dtype.kind]) for x in xs])
-        _check_once(f, xs, tol, step, rng, reverse, True)
+        _check_once(f, xs, tol, step, rng, reverse, engines)
         if order > 1:
             ts = [direction(rng, x) for x in xs]
 
@@ -198,7 +199,9 @@ def check_batching(f: Flat, *xs: Any, size: int = 3, tol: float = 1e-5, seed: in
         ]
         want = [np.stack(column) for column in zip(*rows, strict=True)]
         same(eager(over, *batched), want, tol, f"batched at {dims}")
-        same(compiled(over, *batched), want, tol, f"compiled, batched at {dims}")
+        # Programs are built of ops that were compared already: two of them will do.
+        if dims in (choices[0], choices[-1]):
+            same(compiled(over, *batched), want, tol, f"compiled, batched at {dims}")
 
 
 def _varied(rng: Any, x: Any) -> Any:

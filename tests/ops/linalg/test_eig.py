@@ -114,7 +114,7 @@ def test_derivatives_of_vectors(dtype: Any, seed: int) -> None:
     a = rng.standard_normal((3, 3)) + np.diag([0.0, 3.0, 6.0])
     if dtype is np.complex128:
         a = a + 1j * rng.standard_normal((3, 3))
-    check_derivatives(lambda a: both(a), a, tol=1e-5)
+    check_derivatives(lambda a: both(a), a, tol=1e-5, engines=seed == 0)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])

@@ -70,7 +70,8 @@ def test_long_sums_keep_their_digits() -> None:
 @pytest.mark.parametrize("n", [1, 2, 5, 8])
 @pytest.mark.parametrize("name", NUMPY)
 def test_derivatives(name: str, n: int, reverse: bool) -> None:
-    check_derivatives(op(name, 1, reverse), RNG.standard_normal((2, n)), tol=1e-5)
+    x = RNG.standard_normal((2, n))
+    check_derivatives(op(name, 1, reverse), x, tol=1e-5, engines=n == 5)
 
 
 def test_product_with_zeros() -> None:
