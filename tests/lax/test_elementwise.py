@@ -1,0 +1,147 @@
+"""The public elementwise functions: signatures, arguments, errors."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal
+from primal import lax
+from primal import numpy as jnp
+
+X = np.array([1.0, 2.0], np.float32)
+I = np.array([1, 2], np.int32)  # noqa: E741
+
+# As jax.lax of 0.10.2 gives them.
+SIGNATURES = {
+    "abs": "x", "atan2": "x, y", "bitcast_convert_type": "operand, new_dtype", "betainc": "a, b, x",
+    "clamp": "min, x, max", "complex": "x, y", "convert_element_type": "operand, new_dtype",
+    "exp": "x, *, accuracy", "igamma": "a, x", "integer_pow": "x, y", "nextafter": "x1, x2",
+    "polygamma": "m, x", "pow": "x, y", "reduce_precision": "operand, exponent_bits, mantissa_bits",
+    "round": "x, rounding_method", "select": "pred, on_true, on_false", "select_n": "which, *cases",
+    "shift_left": "x, y", "stop_gradient": "x", "tanh": "x, *, accuracy", "zeta": "x, q",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(SIGNATURES))
+def test_signatures(name: str) -> None:
+    parameters = inspect.signature(getattr(lax, name)).parameters.values()
+    words: list[str] = []
+    for p in parameters:
+        if p.kind is p.KEYWORD_ONLY and "*" not in words:
+            words.append("*")
+        words.append(f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name)
+    assert ", ".join(words) == SIGNATURES[name]
+
+
+def test_every_name_of_jax(peer: Any) -> None:
+    """The rooms hold nothing but names of jax.lax, and lax offers them all."""
+    code = "from jax import lax; print([n for n in dir(lax) if n[0] != '_' and n[-2:] != '_p'])"
+    theirs = set(eval(peer(code, env={"JAX_PLATFORMS": "cpu"}).stdout))
+    ours = {
+        n for m in (lax.elementwise, lax.transcendental, lax.special, lax.convert)
+        for n, f in vars(m).items() if inspect.isfunction(f) and f.__module__ == m.__name__
+    }  # fmt: skip
+    ours = {n for n in ours if n[0] != "_" and n != "check_accuracy"}
+    assert len(ours) > 75 and ours <= theirs and ours <= set(dir(lax))
+
+
+def test_accuracy_is_accepted() -> None:
+    for accuracy in (None, lax.AccuracyMode.HIGHEST, lax.Tolerance(rtol=1e-3)):
+        np.testing.assert_array_equal(lax.exp(X, accuracy=accuracy), lax.exp(X))
+    with pytest.raises(NotImplementedError, match="accuracy"):
+        lax.exp(X, accuracy="high")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="Tolerance"):
+        lax.Tolerance(atol=-1.0)
+
+
+def test_scalars_stay_weak() -> None:
+    assert lax.sin(1.0).weak_type and lax.add(1, 2).weak_type and not lax.add(X, 1.0).weak_type
+    assert lax.integer_pow(2, 3).weak_type and lax.complex(1.0, 2.0).weak_type
+    assert lax.sign(-2).tolist() == -1
+
+
+def test_powers() -> None:
+    assert lax.pow(X, 2).tolist() == [1, 4]
+    assert lax.pow(X, jnp.array([2, 3])).tolist() == [1, 8]
+    assert lax.pow(2.0, X).tolist() == [2, 4]
+    assert "pow a 2" in str(primal.make_jaxpr(lambda x: lax.pow(x, 2))(X))
+    with pytest.raises(TypeError, match="pow"):
+        lax.pow(I, 2)
+    with pytest.raises(TypeError, match="negative powers"):
+        lax.integer_pow(I, -1)
+    with pytest.raises(TypeError):
+        lax.integer_pow(X, 2.5)  # type: ignore[arg-type]
+
+
+def test_rounding_methods() -> None:
+    halves = np.array([0.5, 1.5, 2.5], np.float32)
+    assert lax.round(halves).tolist() == [1, 2, 3]
+    assert lax.round(halves, lax.RoundingMethod.TO_NEAREST_EVEN).tolist() == [0, 2, 2]
+    assert lax.round(halves, rounding_method=1).tolist() == [0, 2, 2]
+    with pytest.raises(ValueError, match="RoundingMethod"):
+        lax.round(halves, 3)
+    assert "round[rounding_method=1]" in str(primal.make_jaxpr(lambda x: lax.round(x, 1))(X))
+
+
+def test_reduce_precision_checks_its_bits() -> None:
+    with pytest.raises(ValueError, match="exponent_bits"):
+        lax.reduce_precision(X, 0, 3)
+    with pytest.raises(ValueError, match="mantissa_bits"):
+        lax.reduce_precision(X, 5, -1)
+
+
+def test_choices_ask_for_equal_shapes() -> None:
+    mask = np.array([True, False])
+    assert lax.select(mask, X, -X).tolist() == [1, -2]
+    assert lax.select(True, X, -X).tolist() == [1, 2]
+    with pytest.raises(TypeError, match="one dtype"):
+        lax.select(mask, X, I)
+    with pytest.raises(TypeError, match="same shapes"):
+        lax.select_n(mask, X, jnp.ones(3))
+    with pytest.raises(TypeError, match="scalar or of the cases' shape"):
+        lax.select_n(np.array([[True]]), X, X)
+    with pytest.raises(TypeError, match="scalar or of the cases' shape"):
+        lax.select(mask, 1.0, 2.0)
+    with pytest.raises(TypeError, match="at most 2 cases"):
+        lax.select_n(mask, X, X, X)
+    with pytest.raises(ValueError, match="at least one case"):
+        lax.select_n(mask)
+    with pytest.raises(TypeError, match="min.shape == operand.shape"):
+        lax.clamp(jnp.zeros(3), X, 1.0)
+    with pytest.raises(TypeError, match="max.shape == operand.shape"):
+        lax.clamp(0.0, X, jnp.ones(1))
+    assert lax.clamp(0, I, 1).tolist() == [1, 1]
+
+
+def test_conversions_warn() -> None:
+    with pytest.warns(UserWarning, match="float64 requested in convert_element_type"):
+        assert lax.convert_element_type(X, np.float64).dtype == np.float32
+    with pytest.warns(np.exceptions.ComplexWarning, match="imaginary"):
+        assert lax.convert_element_type(jnp.array([1 + 2j]), np.float32).tolist() == [1]
+    x = jnp.asarray(X)
+    assert lax.convert_element_type(x, float) is x
+    assert not lax.convert_element_type(1.0, float).weak_type
+    assert lax.convert_element_type(X, int).dtype == np.int32
+    assert lax.bitcast_convert_type(X, "uint32").tolist() == [1065353216, 1073741824]
+    assert lax.dtype(1.0) == np.float32
+
+
+def test_stop_gradient_takes_trees() -> None:
+    tree = {"a": jnp.asarray(X), "b": 3, "c": jnp.asarray(I), "d": (jnp.float32(1),)}
+    out = lax.stop_gradient(tree)
+    assert out["b"] == 3 and out["c"] is tree["c"] and out["a"].tolist() == [1, 2]
+    slope = primal.grad(lambda t: t["x"] * lax.stop_gradient(t)["x"])({"x": 3.0})
+    assert float(slope["x"]) == 3
+
+
+def test_mixed_dtypes_are_refused() -> None:
+    for bad in ((X, I), (X, np.ones(2, np.float16)), (1, 2.0)):
+        with pytest.raises(TypeError, match="one dtype"):
+            lax.add(*bad)
+    for bad in ("a", [1.0, 2.0], None):
+        with pytest.raises(TypeError):
+            lax.add(bad, X)
