@@ -156,7 +156,9 @@ def _run_call_of_one(op: Op, args: Sequence[Any], params: dict[str, Any], out_av
         invars = [Var(a.aval) for a in args]
         outvars = [Var(a) for a in (out_aval if op.multiple else (out_aval,))]
         jaxpr = Jaxpr([], invars, outvars, [Eqn(op, invars, outvars, params)])
-        closed = _single[key] = ClosedJaxpr(jaxpr)
+        closed = ClosedJaxpr(jaxpr)
+        if op.higher is None:  # parameters with programs would be kept for ever
+            _single[key] = closed
     outs = _run_program(closed, args, op.name)
     return outs if op.multiple else outs[0]
 

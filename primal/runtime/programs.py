@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,7 +47,7 @@ class Program:
 
     __slots__ = (
         "executable", "host_buffers", "consts", "kept", "donated", "out_avals", "device",
-        "placement", "fixed", "keep_all", "closed",
+        "keep_all",
     )  # fmt: skip
 
     def __init__(
@@ -65,7 +66,6 @@ class Program:
         self.kept = kept
         self.keep_all = kept == tuple(range(len(closed.jaxpr.invars)))
         self.donated = donated
-        self.closed = closed
         self.out_avals = closed.out_avals
         self.device = device
 
@@ -118,7 +118,10 @@ def xla_buffer(a: ArrayImpl, device: Device) -> Any:
 _programs: dict[Any, Any] = {}
 _building: dict[Any, threading.Lock] = {}
 _lock = threading.Lock()
-_by_jaxpr: dict[Any, Program] = {}
+# Programs bound inside transformations, for as long as their jaxpr lives; a Program holds no
+# reference to it.
+_by_jaxpr: weakref.WeakKeyDictionary[ClosedJaxpr, dict[Any, Program]]
+_by_jaxpr = weakref.WeakKeyDictionary()
 
 
 def _clear() -> None:
@@ -214,11 +217,13 @@ def run_closed(closed: ClosedJaxpr, args: Sequence[Any], name: str) -> list[Arra
     """Run a program on concrete operands where they live."""
     place = placement_of(name, [*args, *closed.consts])
     device = devices.default() if place is None else place.device
-    key = (closed, device, settings().trace_key)
-    program = _by_jaxpr.get(key)
+    found = _by_jaxpr.get(closed)
+    if found is None:
+        found = _by_jaxpr[closed] = {}
+    key = (device, settings().trace_key)
+    program = found.get(key)
     if program is None:
-        program = prepare(closed, name, device)
-        _by_jaxpr[key] = program
+        program = found[key] = prepare(closed, name, device)
     arrays = [
         ArrayImpl(a.aval, np.asarray(a.val)) if type(a) is Literal else as_array(a) for a in args
     ]

@@ -291,7 +291,7 @@ def test_vmap_is_a_loop(in_axes, index_shape):
         (I[[1.0],], TypeError, "Indexer must have integer or boolean type"),
         (I[["a"],], TypeError, "not a valid JAX array type"),
         ({}, IndexError, "only integers, slices"),
-        (object(), IndexError, "only integers, slices"),
+        ({1, 2}, IndexError, "only integers, slices"),
         (I[1:2.0], TypeError, "cannot be interpreted as an integer"),
         (I[::0], ValueError, "slice step cannot be zero"),
         (np.array([True, False]), IndexError, "boolean index did not match shape"),
