@@ -161,7 +161,7 @@ def _hide_scheme(params: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in params.items() if k != "partitionable"}
 
 
-random_split = Op(
+random_split: Op = Op(
     name="random_split",
     kind=BITS,
     type=_split_type,
@@ -269,7 +269,7 @@ def _joined(high: Any, low: Any) -> Any:
     return bitwise_or(upper, _convert(low, uint64))
 
 
-random_bits = Op(
+random_bits: Op = Op(
     name="random_bits",
     kind=BITS,
     type=_bits_type,

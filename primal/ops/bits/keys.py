@@ -94,7 +94,7 @@ def _unwrap_impl(keys: Any) -> Any:
     return np.ascontiguousarray(keys).reshape(*keys.shape, 1).view("<u4")
 
 
-random_unwrap = Op(
+random_unwrap: Op = Op(
     name="random_unwrap",
     kind=BITS,
     type=_unwrap_type,
@@ -165,7 +165,7 @@ def traced_words(keys: Any, ndim: int) -> tuple[Any, Any]:
     data = random_unwrap(keys)
     shape = aval_of(data).shape
     lead = shape[:-1]
-    return tuple(  # type: ignore[return-value]
+    return tuple(
         reshape(
             slice(
                 data,

@@ -68,7 +68,7 @@ def _mul_transpose(ct: Any, x: Any, y: Any) -> Any:
     return None, unbroadcast(mul(x, ct), y.shape)
 
 
-mul = binary(
+mul: Op = binary(
     "mul",
     NUMERIC,
     np.multiply,
@@ -101,7 +101,7 @@ def _div_transpose(ct: Any, x: Any, y: Any) -> Any:
     return unbroadcast(div(ct, y), x.shape), None
 
 
-div = binary(
+div: Op = binary(
     "div",
     NUMERIC,
     _div_impl,
@@ -191,7 +191,7 @@ def _integer_pow_hlo(b: Any, x: Any, *, y: int) -> Any:
     return b.convert(result, x.dtype) if narrow else result
 
 
-integer_pow = Op(
+integer_pow: Op = Op(
     name="integer_pow",
     kind=ELEMENTWISE,
     type=_integer_pow_type,

@@ -13,6 +13,7 @@ import numpy as np
 
 from primal.base.dtype_table import COMPLEX as COMPLEX_OF
 from primal.base.dtype_table import REAL as REAL_OF
+from primal.ir.op import Op
 from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise.arithmetic import div, eq, ge, mul, neg
 from primal.ops.elementwise.choice import select_n
@@ -80,7 +81,7 @@ def _complex_transpose(ct: Any, x: Any, y: Any) -> Any:
     )
 
 
-complex = binary(
+complex: Op = binary(
     "complex",
     PARTS,
     _complex_impl,
@@ -104,7 +105,7 @@ def _conj_hlo(b: Any, x: Any) -> Any:
     return b.complex(b.real(x), b.negate(b.imag(x)))
 
 
-conj = unary(
+conj: Op = unary(
     "conj",
     (*PARTS, *COMPLEX),
     _conj_impl,

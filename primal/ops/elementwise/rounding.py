@@ -149,7 +149,7 @@ def _reduce_precision_impl(x: Any, *, exponent_bits: int, mantissa_bits: int) ->
     return np.where(np.isnan(x), x, bits.astype(word, copy=False).view(x.dtype))
 
 
-reduce_precision = Op(
+reduce_precision: Op = Op(
     name="reduce_precision",
     kind=ELEMENTWISE,
     type=_reduce_precision_type,

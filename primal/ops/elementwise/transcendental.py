@@ -92,7 +92,7 @@ cbrt = unary(
 # Trigonometric functions and their inverses.
 
 sin = unary("sin", INEXACT, np.sin, each(lambda t, x: mul(t, cos(x))), "sine")
-cos = unary("cos", INEXACT, np.cos, each(lambda t, x: neg(mul(t, sin(x)))), "cosine")
+cos: Op = unary("cos", INEXACT, np.cos, each(lambda t, x: neg(mul(t, sin(x)))), "cosine")
 tan = unary(
     "tan",
     INEXACT,
@@ -138,7 +138,7 @@ atan2 = binary(
 # Hyperbolic functions and their inverses.
 
 sinh = unary("sinh", INEXACT, np.sinh, each(lambda t, x: mul(t, cosh(x))), "sinh")
-cosh = unary("cosh", INEXACT, np.cosh, each(lambda t, x: mul(t, sinh(x))), "cosh")
+cosh: Op = unary("cosh", INEXACT, np.cosh, each(lambda t, x: mul(t, sinh(x))), "cosh")
 tanh = unary(
     "tanh",
     INEXACT,

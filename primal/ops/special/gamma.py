@@ -40,7 +40,7 @@ def _digamma_impl(x: Any) -> Any:
     return np.where(x == 0, np.array(np.nan, x.dtype), _psi(x))
 
 
-digamma = unary(
+digamma: Op = unary(
     "digamma",
     FLOATING,
     _digamma_impl,
@@ -90,7 +90,7 @@ def _polygamma_jvp(primals: Any, tangents: Any) -> Any:
     return out, broadcast_to(mul(t, slope), shape_of(out))
 
 
-polygamma = binary(
+polygamma: Op = binary(
     "polygamma", FLOATING, _polygamma_impl, _polygamma_jvp, _polygamma_hlo, kernel=library
 )
 

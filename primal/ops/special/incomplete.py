@@ -189,7 +189,7 @@ def _slope_of_variate(xp: Any, a: Any, x: Any) -> Any:
     return _gamma_slope(xp, a, x, variate=True)
 
 
-igamma_grad_a = binary(
+igamma_grad_a: Op = binary(
     "igamma_grad_a",
     FLOATING,
     by_formula(_slope_of_p),
