@@ -275,4 +275,5 @@ def choose(
     shape = broadcast_shapes(index.aval.shape, *[c.aval.shape for c in items])
     which = to_shape(convert(index, np.dtype(np.int32)), shape)
     cases = [to_shape(c, shape) for c in items]
-    return cases[0] if len(cases) == 1 else ops.select_n(which, *cases)
+    out = cases[0] if len(cases) == 1 else ops.select_n(which, *cases)
+    return convert(out, out.dtype)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from primal.api.placement import device_put
-from primal.base import dtypes
+from primal.base import dtypes, source
 from primal.ir.avals import Aval, canonical_shape
 from primal.ir.trace import PYTHON_SCALARS, Array, Literal, Tracer, literal
 from primal.numpy.promotion import (
@@ -37,14 +38,16 @@ Shape = Any  # an int or a sequence of ints
 
 
 def as_shape(shape: Any) -> tuple[int, ...]:
-    """A shape given as one integer or as a sequence; TypeError for traced values."""
-    if isinstance(shape, tuple | list):
+    """A shape given as one integer or as a sequence; TypeError for traced or negative sizes."""
+    if not isinstance(shape, tuple | list):
+        single = not hasattr(shape, "__iter__") or getattr(shape, "ndim", None) == 0
+        shape = (shape,) if single else tuple(shape)
+    try:
         return canonical_shape(shape)
-    if isinstance(shape, int | np.integer) or not hasattr(shape, "__iter__"):
-        return canonical_shape((shape,))
-    if getattr(shape, "ndim", None) == 0:
-        return canonical_shape((shape,))
-    return canonical_shape(shape)
+    except ValueError as error:
+        raise TypeError(
+            f"{error} A shape must have every element be nonnegative, got {tuple(shape)}."
+        ) from None
 
 
 def placed(x: Array, device: Any) -> Array:
@@ -138,6 +141,13 @@ def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any
     if dtype is None:
         dtype = dtypes.python_scalar_dtype(float)
     dtype = dtypes.check_user_dtype_supported(dtype, "astype")
+    if x.aval.dtype.kind == "c" and dtype.kind != "c" and dtype != BOOL:
+        warnings.warn(
+            "Casting from complex to real dtypes will discard the imaginary part. Use "
+            "primal.numpy.real or imag to take a part.",
+            UserWarning,
+            stacklevel=source.user_stacklevel(),
+        )
     out = cast(x, dtype)
     return placed(ops.copy(out) if copy and out is x else out, device)
 
@@ -179,8 +189,8 @@ def _target(value: Any, dtype: Any) -> tuple[Any, bool]:
 
 def convert_scalar(value: Any, x: Literal, dtype: Any) -> Literal:
     """A Python scalar in the dtype asked for, from its own digits."""
-    if type(value) is complex and dtype.kind != "c":
-        value = value != 0 if dtype == BOOL else value.real
+    if type(value) is complex and dtype.kind != "c" and dtype != BOOL:
+        raise _not_real(dtype)
     if dtypes.issubdtype(dtype, np.integer) and type(value) is not int:
         return convert(x, dtype)
     if type(value) is int and dtypes.issubdtype(dtype, np.integer):
@@ -241,10 +251,17 @@ def _from_python(value: Sequence[Any], dtype: Any, found: set[type]) -> Array:
         info = dtypes.iinfo(target)
         if int(host.min()) < int(info.min) or int(host.max()) > int(info.max):
             raise _int_overflow(host, target)
-    if host.dtype.kind == "c" and target.kind != "c":
-        host = host != 0 if target == BOOL else host.real
+    if host.dtype.kind == "c" and target.kind != "c" and target != BOOL:
+        raise _not_real(target)
     with np.errstate(all="ignore"):
         return from_numpy(host.astype(target), Aval(host.shape, target))
+
+
+def _not_real(dtype: Any) -> TypeError:
+    return TypeError(
+        f"[array] expected real numbers for dtype {dtype.name}, got complex ones. Take the real "
+        "part first."
+    )
 
 
 def _int_overflow(values: Any, dtype: Any) -> OverflowError:
@@ -272,6 +289,11 @@ def _from_leaves(value: Any, dtype: Any) -> Array:
     with np.errstate(all="ignore"):
         if len(shapes) == 1:
             host = np.stack([np.asarray(h).astype(target) for h in nested])
+        elif shapes:
+            raise TypeError(
+                "Cannot concatenate arrays with different shapes: got "
+                f"{', '.join(map(str, sorted(shapes)))}."
+            )
         else:
             host = np.array(nested)
             if host.dtype == object:

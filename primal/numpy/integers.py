@@ -32,7 +32,7 @@ UINT8 = np.dtype(np.uint8)
 def _integers(name: str, x1: Any, x2: Any) -> tuple[Any, Any]:
     for i, v in enumerate((x1, x2)):
         dtype = operand(name, v, i).aval.dtype
-        if not (dtypes.issubdtype(dtype, np.integer) or dtype == BOOL):
+        if not dtypes.issubdtype(dtype, np.integer):
             raise ValueError(f"Arguments to jax.numpy.{name} must be integers.")
     x, y = promote_dtypes(name, x1, x2)
     shape = np.broadcast_shapes(x.aval.shape, y.aval.shape)
@@ -64,7 +64,7 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 
 def _magnitude(x: Any) -> Any:
-    unsigned = dtypes.issubdtype(x.aval.dtype, np.unsignedinteger) or x.aval.dtype == BOOL
+    unsigned = dtypes.issubdtype(x.aval.dtype, np.unsignedinteger)
     return x if unsigned else ops.abs(x)
 
 

@@ -9,14 +9,14 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.trace import Array, literal
-from primal.numpy.creation import array, as_shape, filled
+from primal.numpy.creation import as_shape, filled
 from primal.numpy.indexing import getitem
 from primal.numpy.promotion import (
     ArrayLike,
     DTypeLike,
     array_operand,
+    check_arraylike,
     convert,
-    is_arraylike,
     operand,
     promote_dtypes,
     to_shape,
@@ -364,7 +364,8 @@ def repeat(
         x, axis = ravel(x), 0
     at = as_axis("repeat", axis, x.aval.ndim)
     n = x.aval.shape[at]
-    counts = repeats if is_arraylike(repeats) else array(repeats)
+    check_arraylike("repeat", a, repeats)
+    counts = repeats
     if operand("repeat", counts, 1).aval.size == 1 and total_repeat_length is None:
         times = operator.index(np.asarray(counts).reshape(())[()])
         return _each_repeated(x, at, times)

@@ -44,7 +44,6 @@ METHODS: dict[str, Callable[..., Any]] = {
     "argsort": sorting.argsort,
     "choose": choosing.choose,
     "clip": choosing.clip,
-    "compress": taking.compress,
     "conj": elementary.conjugate,
     "conjugate": elementary.conjugate,
     "cumprod": cumulative.cumprod,
@@ -93,6 +92,11 @@ def _is_sequence(x: Any) -> bool:
 def _astype(self: Array, dtype: Any, copy: bool = False, device: Any = None) -> Array:
     """The elements in another dtype."""
     return creation.astype(self, dtype, copy=copy, device=device)
+
+
+def _compress(self: Array, condition: Any, axis: int | None = None, **kwargs: Any) -> Array:
+    """The slices along an axis where a condition holds."""
+    return taking.compress(condition, self, axis, **kwargs)
 
 
 def _copy(self: Array) -> Array:
@@ -207,6 +211,7 @@ def install_methods(cls: Any, namespace: Any) -> None:
         "reshape": _reshape,
         "transpose": _transpose,
         "astype": _astype,
+        "compress": _compress,
         "copy": _copy,
         "flatten": _flatten,
         "to_device": _to_device,

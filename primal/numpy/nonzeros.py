@@ -68,7 +68,12 @@ def nonzero(
     >>> jnp.nonzero(jnp.array([3, 0, 5]))
     (Array([0, 2], dtype=int32),)
     """
-    x = with_rank(array_operand("nonzero", a), 1)
+    x = array_operand("nonzero", a)
+    if x.aval.ndim == 0:
+        raise ValueError(
+            "Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() "
+            "instead."
+        )
     if size is None:
         return tuple([as_index_array(i) for i in np.nonzero(concrete("nonzero", x))])
     size = static_size("nonzero", size)
@@ -131,7 +136,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -
            [1, 0]], dtype=int32)
     """
     x = array_operand("argwhere", a)
-    found = nonzero(x, size=size, fill_value=fill_value)
+    found = nonzero(with_rank(x, 1), size=size, fill_value=fill_value)
     if x.aval.ndim == 0:
         count = found[0].aval.shape[0]
         return shape_ops.reshape(

@@ -43,7 +43,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     Array(11., dtype=float32)
     """
     check_arraylike("polyval", p, x)
-    c, v = promote_dtypes_inexact("polyval", p, x)
+    c, v = promote_dtypes("polyval", p, x)
     out = ops.mul(v, literal(0, v.aval.dtype, True))
     for i in range(c.aval.shape[0]):
         out = ops.add(ops.mul(out, v), c[i])

@@ -44,7 +44,7 @@ def _static(name: str, argument: str, x: Any) -> Any:
         )
     value = np.asarray(x)
     if value.ndim:
-        raise TypeError(
+        raise ValueError(
             f"[{name}] expected scalars, got {argument} of shape {value.shape}: arange requires "
             "scalar arguments."
         )
@@ -83,7 +83,7 @@ def arange(
     if by == 0:
         raise ZeroDivisionError("[arange] expected a step other than 0, got 0: division by zero")
     if any(np.iscomplexobj(v) for v in (first, last, by)):
-        raise TypeError("[arange] expected real arguments, got complex numbers.")
+        raise ValueError("[arange] expected real arguments, got complex numbers.")
     size = _range_size(first, last, by)
     if dtype == BOOL:
         return placed(array(np.arange(first, last, by).astype(bool)), device)

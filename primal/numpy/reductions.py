@@ -381,14 +381,18 @@ def _variance(
         if not isinstance(ddof, int) or ddof != 0:
             raise ValueError("ddof and correction can't be provided simultaneously.")
         ddof = correction
-    if dtype is not None and dtypes.issubdtype(dtypes.as_dtype(dtype), np.complexfloating):
-        raise ValueError(f"[{name}] expected a real dtype, got {dtype}: the variance is real.")
     x = array_operand(name, a)
     own = dtypes.to_inexact_dtype(x.aval.dtype)
     target = dtypes.to_real_dtype(own)
     if dtype is not None:
         target = dtypes.check_user_dtype_supported(dtype, name)
-        if own.kind != "c" and dtypes.issubdtype(target, np.inexact):
+        if own.kind == "c" and target.kind != "c":
+            raise ValueError(
+                f"[{name}] expected a complex dtype for complex operands, got {target.name}: does "
+                "not yet support real dtype parameters for them. Leave dtype out: the variance is "
+                "real."
+            )
+        if dtypes.issubdtype(target, np.inexact):
             own = target
     x = convert(x, _accumulator(own))
     if given is None:
@@ -464,7 +468,7 @@ def average(
     x, w = convert(x, dtype), convert(w, dtype)
     if x.aval.shape != w.aval.shape:
         if axis is None:
-            raise TypeError("Axis must be specified when shapes of a and weights differ.")
+            raise ValueError("Axis must be specified when shapes of a and weights differ.")
         at = as_axes("average", axis, x.aval.ndim)
         have = w.aval.shape
         if have != tuple([x.aval.shape[i] for i in at]):

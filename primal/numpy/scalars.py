@@ -157,4 +157,6 @@ def isscalar(element: Any) -> bool:
     >>> jnp.isscalar(1.5), jnp.isscalar(jnp.array([1.5]))
     (True, False)
     """
+    if np.isscalar(element):
+        return True
     return is_arraylike(element) and np.ndim(getattr(element, "aval", element)) == 0

@@ -344,7 +344,7 @@ def _kept(name: str, values: Any, mask: Any, size: Any, fill_value: Any) -> tupl
     if values.shape[0] == 0:
         return filled((count,), 0, values.dtype), place, found
     out = getitem(values, place)
-    fill: Any = getitem(values, 0) if fill_value is None else operand(name, fill_value)
+    fill: Any = getitem(values, place[:1]) if fill_value is None else operand(name, fill_value)
     fill = to_shape(convert(fill, values.dtype), out.shape)
     return ops.select_n(found, fill, out), place, found
 

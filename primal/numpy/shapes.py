@@ -6,6 +6,9 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from primal.base import dtypes
 from primal.ir.avals import canonical_shape
 from primal.ir.trace import Array
 from primal.numpy.creation import as_shape
@@ -32,7 +35,7 @@ def shape(a: Any) -> tuple[int, ...]:
     >>> jnp.shape(jnp.zeros((2, 3)))
     (2, 3)
     """
-    return operand("shape", a).aval.shape
+    return np.shape(a) if isinstance(a, list | tuple) else operand("shape", a).aval.shape
 
 
 def ndim(a: Any) -> int:
@@ -41,7 +44,7 @@ def ndim(a: Any) -> int:
     >>> jnp.ndim(jnp.zeros((2, 3)))
     2
     """
-    return operand("ndim", a).aval.ndim
+    return len(shape(a))
 
 
 def size(a: Any, axis: Any = None) -> int:
@@ -50,12 +53,11 @@ def size(a: Any, axis: Any = None) -> int:
     >>> jnp.size(jnp.zeros((2, 3))), jnp.size(jnp.zeros((2, 3)), 1)
     (6, 3)
     """
-    aval = operand("size", a).aval
-    if axis is None:
-        return aval.size
+    have = shape(a)
+    axes = range(len(have)) if axis is None else axis if isinstance(axis, tuple | list) else (axis,)
     total = 1
-    for i in canonical_axes("size", axis if isinstance(axis, tuple | list) else (axis,), aval.ndim):
-        total *= aval.shape[i]
+    for i in canonical_axes("size", axes, len(have)):
+        total *= have[i]
     return total
 
 
@@ -69,7 +71,10 @@ def completed_shape(name: str, have: tuple[int, ...], wanted: Any) -> tuple[int,
     if not unknown:
         unknown = [i for i, n in enumerate(wanted) if not hasattr(n, "aval") and n == -1]
     if len(unknown) > 1:
-        raise ValueError(f"can only specify one unknown dimension, got {tuple(wanted)}.")
+        raise TypeError(
+            "can only specify one unknown axis size with a `-1` value, got "
+            f"{tuple(wanted)}."
+        )
     if not unknown:
         return canonical_shape(wanted, name)
     at = unknown[0]
@@ -144,9 +149,13 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     if axes is None:
         return _reversed_axes(x)
     order = tuple([operator.index(i) for i in axes])
-    if len(order) != n:
-        raise ValueError(f"[transpose] axes don't match array: got {order} for {n} dimensions.")
-    return shape_ops.transpose(x, permutation=canonical_axes("transpose", order, n))
+    turned = tuple([i % n if n else i for i in order])
+    if len(order) != n or sorted(turned) != list(range(n)) or any(not -n <= i < n for i in order):
+        raise TypeError(
+            f"[transpose] expected a permutation of the {n} axes of shape {x.aval.shape}, got "
+            f"{order}: transpose permutation isn't a permutation of operand dimensions."
+        )
+    return shape_ops.transpose(x, permutation=turned)
 
 
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
@@ -438,6 +447,8 @@ def _rolled(x: Any, shift: Any, axis: int) -> Any:
 def _rolled_by_array(x: Any, shift: Any, axis: int) -> Any:
     """By bits of the shift, so that a traced one needs no gather: log2(n) selections."""
     from_shift = operand("roll", shift, 1)
+    if not dtypes.issubdtype(from_shift.aval.dtype, np.integer):
+        raise TypeError(f"[roll] expected integer shifts, got {from_shift.aval.dtype.name}.")
     n = x.aval.shape[axis]
     left = ops.rem(from_shift, n)
     left = ops.select_n(ops.lt(left, 0), left, ops.add(left, n))

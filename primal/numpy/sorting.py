@@ -41,9 +41,12 @@ def _along(name: str, a: Any, axis: int | None) -> tuple[Any, int]:
 
 def _check_kind(name: str, kind: Any, order: Any) -> None:
     if order is not None:
-        raise ValueError(f"'order' argument to {name} is not supported.")
-    if kind not in (None, "quicksort", "mergesort", "heapsort", "stable"):
-        raise ValueError(f"[{name}] expected kind None or 'stable', got {kind!r}.")
+        raise TypeError(f"'order' argument to {name} is not supported.")
+    if kind is not None:
+        raise TypeError(
+            f"'kind' argument to {name} is not supported. Use stable=True or stable=False to "
+            "specify sort stability."
+        )
 
 
 def sort(
@@ -301,8 +304,9 @@ def digitize(
     n = edges.aval.size
     if n == 0:
         return to_shape(literal(0, INT32, False), v.aval.shape)
-    rising = searchsorted(edges, x, "left" if right else "right")
-    falling = searchsorted(flip(edges), x, "right" if right else "left")
+    side = "left" if right else "right"
+    rising = searchsorted(edges, x, side)
+    falling = searchsorted(flip(edges), x, side)
     up = ops.ge(edges[-1], edges[0])
     return ops.select_n(up, ops.sub(literal(n, falling.dtype, True), falling), rising)
 

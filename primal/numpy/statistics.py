@@ -455,8 +455,8 @@ def histogramdd(
     """The histogram of points, one row each, over boxes; and the edges per dimension.
 
     >>> jnp.histogramdd(jnp.array([[0., 0.], [1., 1.]]), 2)[0]
-    Array([[1., 0.],
-           [0., 1.]], dtype=float32)
+    Array([[1, 0],
+           [0, 1]], dtype=int32)
     """
     points = array_operand("histogramdd", sample)
     if points.aval.ndim != 2:
@@ -484,7 +484,7 @@ def histogramdd(
     flat: Any = 0
     for place, size in zip(places, sizes, strict=True):
         flat = flat * size + place
-    dtype = dtypes.to_inexact_dtype(points.dtype)
+    dtype = dtypes.python_scalar_dtype(int)
     w = filled((count,), 1, dtype) if weights is None else array_operand("histogramdd", weights)
     counts = filled((int(np.prod(sizes)),), 0, w.dtype).at[flat].add(w).reshape(sizes)
     counts = counts[(slice(1, -1),) * dims]
@@ -510,8 +510,8 @@ def histogram2d(
     """`histogramdd` of points given as two vectors: (counts, edges along x, edges along y).
 
     >>> jnp.histogram2d(jnp.array([0., 1.]), jnp.array([0., 1.]), 2)[0]
-    Array([[1., 0.],
-           [0., 1.]], dtype=float32)
+    Array([[1, 0],
+           [0, 1]], dtype=int32)
     """
     a, b = operand("histogram2d", x), operand("histogram2d", y, 1)
     if a.aval.shape != b.aval.shape or a.aval.ndim != 1:

@@ -372,12 +372,15 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     static = _static_int(x2)
     if static is not None:
         x, _ = promote_args_numeric("power", x1, x2)
+        if operand("power", x1).aval.dtype == BOOL:
+            x = convert(x, x.aval.dtype)
         return ops.integer_pow(x, y=static)
     if _is_integer(x2) and not _is_integer(x1):
         # Floats to integer powers: pow takes the integers as they are, and 0 ** 0 is 1.
         (x,) = promote_dtypes_inexact("power", x1)
         y = operand("power", x2, 1)
         dtype, weak = promoted_dtype([x, y])
+        weak = weak and y.aval.weak_type
         return ops.pow(*promote_shapes("power", [convert(x, dtype, weak), y]))
     x, y = promote_args_numeric("power", x1, x2)
     if dtypes.issubdtype(x.aval.dtype, np.integer):
