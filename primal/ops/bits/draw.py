@@ -171,7 +171,7 @@ random_split: Op = Op(
     batch=lambda axis, args, dims, **params: (random_split(*args, **params), dims[0]),
     shard=by_kind,
     hlo=Expand(_split_traced),
-    kernel=library,
+    kernel=Expand(_split_traced),
     show=_hide_scheme,
 )
 
@@ -279,6 +279,6 @@ random_bits: Op = Op(
     batch=lambda axis, args, dims, **params: (random_bits(*args, **params), dims[0]),
     shard=by_kind,
     hlo=Expand(_bits_traced),
-    kernel=library,
+    kernel=Expand(_bits_traced),
     show=_hide_scheme,
 )

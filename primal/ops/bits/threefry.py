@@ -12,7 +12,7 @@ import numpy as np
 
 from primal.base.dtypes import uint32
 from primal.ir.avals import Aval
-from primal.ir.op import BITS, Op, by_kind, library
+from primal.ir.op import BITS, Op, by_kind
 from primal.ir.trace import aval_of
 from primal.ops.shape import moveaxis, reshape
 from primal.ops.types import NOT_LINEAR, broadcast_shapes
@@ -159,6 +159,23 @@ def _threefry_hlo(b: Any, k1: Any, k2: Any, x: Any, y: Any) -> Any:
     return [x, y]
 
 
+def _threefry_kernel(k: Any, k1: Any, k2: Any, x: Any, y: Any) -> Any:
+    def number(value: int) -> Any:
+        return k.literal(value, uint32)
+
+    keys = (k1, k2, k.binary("xor", k.binary("xor", k1, k2), number(PARITY)))
+    x, y = k.binary("add", x, keys[0]), k.binary("add", y, keys[1])
+    for i in range(5):
+        for r in ROTATIONS[i % 2]:
+            x = k.binary("add", x, y)
+            left = k.binary("shift_left", y, number(r))
+            right = k.binary("shift_right_logical", y, number(32 - r))
+            y = k.binary("xor", k.binary("or", left, right), x)
+        step = k.binary("add", keys[(i + 2) % 3], number(i + 1))
+        x, y = k.binary("add", x, keys[(i + 1) % 3]), k.binary("add", y, step)
+    return [x, y]
+
+
 threefry2x32 = Op(
     name="threefry2x32",
     kind=BITS,
@@ -169,6 +186,6 @@ threefry2x32 = Op(
     batch=_threefry_batch,
     shard=by_kind,
     hlo=_threefry_hlo,
-    kernel=library,
+    kernel=_threefry_kernel,
     multiple=True,
 )
