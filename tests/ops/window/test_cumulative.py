@@ -105,6 +105,14 @@ def test_logsumexp_at_infinities() -> None:
     )
 
 
+@pytest.mark.parametrize(("n", "reverse"), [(20_001, False), (20_002, True)])
+def test_long_logsumexp(n: int, reverse: bool) -> None:
+    x = RNG.standard_normal((1, n, 2)).astype(np.float32)
+    x[0, 3] = -np.inf
+    (got,) = agree(op("cumlogsumexp", 1, reverse), x, tol=1e-5)
+    np.testing.assert_allclose(got, oracle("cumlogsumexp", x, 1, reverse), rtol=1e-4, atol=1e-5)
+
+
 def test_nan_spreads() -> None:
     for name in NUMPY:
         (got,) = agree(op(name), np.array([1.0, np.nan, 2.0], np.float32))
