@@ -174,6 +174,10 @@ from primal.lax.transcendental import sinh as sinh
 from primal.lax.transcendental import sqrt as sqrt
 from primal.lax.transcendental import tan as tan
 from primal.lax.transcendental import tanh as tanh
+from primal.lax.window_shapes import conv_general_shape_tuple as conv_general_shape_tuple
+from primal.lax.window_shapes import conv_shape_tuple as conv_shape_tuple
+from primal.lax.window_shapes import conv_transpose_shape_tuple as conv_transpose_shape_tuple
+from primal.lax.window_shapes import reduce_window_shape_tuple as reduce_window_shape_tuple
 from primal.lax.windows import cumlogsumexp as cumlogsumexp
 from primal.lax.windows import cummax as cummax
 from primal.lax.windows import cummin as cummin
