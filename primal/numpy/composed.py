@@ -103,8 +103,8 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     x, y = _together("logaddexp", x1, x2)
     if x.aval.dtype.kind == "c":
         return _complex_logaddexp(x, y)
-    apart = _apart(x, y)
-    return ops.add(ops.max(x, y), ops.log1p(ops.exp(ops.neg(ops.abs(apart)))))
+    big, apart = _apart(x, y)
+    return ops.add(big, ops.log1p(ops.exp(apart)))
 
 
 def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -119,14 +119,19 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         scaled = [ops.mul(v, _const(log2, v)) for v in (x, y)]
         out = _complex_logaddexp(*scaled)
         return ops.div(out, _const(log2, out))
-    tail = ops.log1p(ops.exp2(ops.neg(ops.abs(_apart(x, y)))))
-    return ops.add(ops.max(x, y), ops.div(tail, _const(log2, tail)))
+    big, apart = _apart(x, y)
+    tail = ops.log1p(ops.exp2(apart))
+    return ops.add(big, ops.div(tail, _const(log2, tail)))
 
 
-def _apart(x: Any, y: Any) -> Any:
-    """x - y, and 0 where both are the same infinity."""
-    apart = ops.sub(x, y)
-    return ops.select_n(ops.ne(apart, apart), apart, _full(0, apart))
+def _apart(x: Any, y: Any) -> tuple[Any, Any]:
+    """(the larger, the smaller minus the larger), the latter 0 for two equal infinities.
+
+    By min and max, not |x - y|: at ties these share the derivative equally.
+    """
+    big = ops.max(x, y)
+    apart = ops.sub(ops.min(x, y), big)
+    return big, ops.select_n(ops.ne(apart, apart), apart, _full(0, apart))
 
 
 def _complex_logaddexp(x: Any, y: Any) -> Any:

@@ -153,7 +153,9 @@ def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any
 
 
 def cast(x: Any, dtype: Any) -> Any:
-    """x in another dtype: complex to bool is x != 0, everything else the conversion of elements."""
+    """x in another dtype, its own if None: complex to bool is x != 0; not weak any more."""
+    if dtype is None:
+        return convert(x, x.aval.dtype)
     if dtype == BOOL and x.aval.dtype.kind == "c":
         return ops.ne(x, literal(0, x.aval.dtype, False))
     return convert(x, dtype)
@@ -229,7 +231,7 @@ def _from_sequence(value: Sequence[Any], dtype: Any) -> Array:
            for t in found):
         return _from_leaves(value, dtype)
     if any(issubclass(t, Tracer) or hasattr(t, "__jax_array__") for t in found):
-        return _stacked(value, dtype)
+        return cast(_stacked(value), dtype)
     for t in found:
         if t is type(None):
             raise ValueError("None is not a valid value for jnp.array")
@@ -283,7 +285,7 @@ def _from_leaves(value: Any, dtype: Any) -> Array:
 
     nested = hosts(value)
     if any(isinstance(x.aval.dtype, dtypes.KeyType) for x in leaves):
-        return _stacked(value, dtype)
+        return cast(_stacked(value), dtype)
     target = promoted_dtype(leaves)[0] if dtype is None else dtype
     shapes = {np.shape(h) for h in nested} if all(type(h) is np.ndarray for h in nested) else ()
     with np.errstate(all="ignore"):
@@ -302,10 +304,10 @@ def _from_leaves(value: Any, dtype: Any) -> Array:
     return from_numpy(host, Aval(host.shape, target))
 
 
-def _stacked(value: Any, dtype: Any) -> Array:
+def _stacked(value: Any) -> Array:
     """From nested sequences with traced leaves: a concatenation of each level."""
     items = [
-        _stacked(v, None) if type(v) in (list, tuple) and v else _leaf(v) for v in value
+        _stacked(v) if type(v) in (list, tuple) and v else _leaf(v) for v in value
     ]
     items = promote_dtypes("array", *items)
     first = items[0].aval.shape
@@ -316,8 +318,7 @@ def _stacked(value: Any, dtype: Any) -> Array:
                 f"inhomogeneous shape: elements have shapes {first} and {item.aval.shape}."
             )
     grown = [with_rank(x, len(first) + 1) for x in items]
-    out = shape_ops.concatenate(*grown, dimension=0)
-    return out if dtype is None else cast(out, dtype)
+    return shape_ops.concatenate(*grown, dimension=0)
 
 
 def _leaf(v: Any) -> Any:

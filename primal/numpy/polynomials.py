@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.api.control.custom import custom_jvp
 from primal.base import dtypes
 from primal.ir.trace import Array, literal
 from primal.numpy.choosing import where
@@ -33,7 +34,7 @@ from primal.numpy.signal import convolve
 from primal.numpy.ufuncs import multiply
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
-from primal.ops.special.bessel import bessel_i0e
+from primal.ops.special.bessel import bessel_i0e, bessel_i1e
 
 
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
@@ -358,5 +359,16 @@ def i0(x: ArrayLike) -> Array:
     (v,) = promote_dtypes_inexact("i0", x)
     if not dtypes.issubdtype(v.aval.dtype, np.floating):
         raise ValueError(f"Unsupported input type to jax.numpy.i0: {v.aval.dtype.name}")
-    size = ops.abs(v)
-    return ops.mul(ops.exp(size), bessel_i0e(size))
+    return _i0(v)
+
+
+@custom_jvp
+def _i0(x: Any) -> Any:
+    return ops.mul(ops.exp(ops.abs(x)), bessel_i0e(x))
+
+
+@_i0.defjvp
+def _i0_jvp(primals: Any, tangents: Any) -> Any:
+    """I0' = I1. The product above would have the wrong derivative at 0, where |x| has none."""
+    (x,), (t,) = primals, tangents
+    return _i0(x), t * ops.mul(ops.exp(ops.abs(x)), bessel_i1e(x))

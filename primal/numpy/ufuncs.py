@@ -145,7 +145,7 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     >>> jnp.fmax(jnp.array([1., jnp.nan]), 0.)
     Array([1., 0.], dtype=float32)
     """
-    return _ignoring_nan(ops.max, *promote_args("fmax", x1, x2))
+    return _ignoring_nan(ops.gt, *promote_args("fmax", x1, x2))
 
 
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
@@ -154,15 +154,15 @@ def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     >>> jnp.fmin(jnp.array([1., jnp.nan]), 0.)
     Array([0., 0.], dtype=float32)
     """
-    return _ignoring_nan(ops.min, *promote_args("fmin", x1, x2))
+    return _ignoring_nan(ops.lt, *promote_args("fmin", x1, x2))
 
 
-def _ignoring_nan(pick: Any, x: Any, y: Any) -> Array:
-    out = pick(x, y)
-    if not dtypes.issubdtype(x.aval.dtype, np.inexact):
-        return out
-    x, y = to_shape(x, out.shape), to_shape(y, out.shape)
-    return ops.select_n(ops.ne(x, x), ops.select_n(ops.ne(y, y), out, x), y)
+def _ignoring_nan(better: Any, x: Any, y: Any) -> Array:
+    first = _compare(better, x, y)
+    if dtypes.issubdtype(x.aval.dtype, np.inexact):
+        first = ops.bitwise_or(first, ops.ne(y, y))
+    shape = np.broadcast_shapes(x.aval.shape, y.aval.shape)
+    return ops.select_n(to_shape(first, shape), to_shape(y, shape), to_shape(x, shape))
 
 
 # Comparisons: results are bool. Complex numbers are ordered by real part, then imaginary part.
