@@ -16,7 +16,7 @@ import numpy as np
 
 from primal.base.dtypes import uint32, uint64
 from primal.ir.avals import Aval
-from primal.ir.op import BITS, Expand, Op, by_kind, library
+from primal.ir.op import BITS, Expand, Op, by_kind
 from primal.ir.trace import aval_of, literal
 from primal.ops.bits.keys import check_keys, random_wrap, traced_words, words_of
 from primal.ops.bits.threefry import encrypt, threefry2x32

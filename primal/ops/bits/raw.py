@@ -6,6 +6,7 @@ from typing import Any
 
 from primal.base.config import settings
 from primal.base.dtypes import uint32
+from primal.ir.trace import aval_of
 from primal.ops.bits.draw import random_bits, random_split
 from primal.ops.bits.keys import random_fold_in, random_seed, random_unwrap, random_wrap
 from primal.ops.choose import convert_element_type
@@ -47,7 +48,8 @@ def threefry_fold_in(key: Any, data: Any) -> Any:
     >>> threefry_fold_in(threefry_seed(np.int32(1)), np.uint32(5)).tolist()
     [3243370355, 1313272271]
     """
-    data = convert_element_type(data, new_dtype=uint32, weak_type=False)
+    if aval_of(data).dtype != uint32:
+        data = convert_element_type(data, new_dtype=uint32, weak_type=False)
     return random_unwrap(random_fold_in(random_wrap(key, impl="threefry2x32"), data))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.dtypes import KIND
 from primal.ir.avals import Aval
 from primal.ir.op import ELEMENTWISE, Op, by_kind
 from primal.ir.trace import ZERO, aval_of, literal
@@ -87,14 +88,16 @@ def _div_impl(x: Any, y: Any) -> Any:
     if dtype.kind in "fc" or not is_integer(dtype):
         return np.true_divide(x, y)
     zero = y == 0
-    y = np.where(zero, np.ones_like(y), y)
-    if dtype.kind == "u" or dtype.name[0] == "u":
-        out = np.floor_divide(x, y)
-    else:
-        # Where floor and truncation differ (signs differ, and a remainder), add one.
-        out = np.floor_divide(x, y)
+    some = zero.any()
+    if some:
+        y = np.where(zero, np.ones_like(y), y)
+    out = np.floor_divide(x, y)
+    if dtype.kind == "i" or (dtype.kind != "u" and KIND[dtype] == "i"):
+        # Where floor and truncation differ (a negative quotient with a remainder), add one.
         out = out + ((out < 0) & (out * y != x)).astype(dtype)
-    return np.where(zero, ~np.zeros((), np.int8).astype(dtype), out).astype(dtype)
+    if some:
+        out = np.where(zero, ~np.zeros((), np.int8).astype(dtype), out)
+    return out if out.dtype is dtype else out.astype(dtype)
 
 
 def _div_transpose(ct: Any, x: Any, y: Any) -> Any:
