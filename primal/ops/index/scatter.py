@@ -9,7 +9,7 @@ import numpy as np
 from primal.ir.avals import Aval
 from primal.ir.evaluate import run_numpy
 from primal.ir.jaxpr import ClosedJaxpr
-from primal.ir.op import INDEX, Never, Op, by_kind, library
+from primal.ir.op import INDEX, HigherOrder, Never, Op, by_kind, library
 from primal.ir.trace import ZERO, aval_of
 from primal.ops.choose import convert_element_type, select_n
 from primal.ops.choose import max as max_op
@@ -274,9 +274,16 @@ def _scatter_apply_impl(
     out = np.array(x, order="C")
     flat, left = out.reshape(-1), times.reshape(-1)
     places = np.flatnonzero(left)
+    consts = [np.asarray(c) for c in jaxpr.consts]
+    program = jaxpr.jaxpr
+    # Elementwise ops on scalars are the same ops on vectors.
+    at_once = all(eqn.op.kind.elementwise for eqn in program.eqns) and all(
+        not c.shape for c in consts
+    )
     while len(places):
-        for i in places:
-            flat[i] = run_numpy(jaxpr.jaxpr, jaxpr.consts, (flat[i],))[0]
+        for part in [places] if at_once else places[:, None]:
+            given = flat[part] if at_once else flat[part[0]]
+            flat[part] = run_numpy(program, consts, (given,))[0]
         left[places] -= 1
         places = places[left[places] > 0]
     return out
@@ -296,19 +303,24 @@ def _scatter_apply_hlo(
     )
 
 
+_TIMES_UNKNOWN = Never(
+    "[scatter_apply] expected unique_indices=True where it is differentiated, got False: the "
+    "number of applications per element is known only at run time. Pass it if no two windows "
+    "meet."
+)
+
 scatter_apply = Op(
     name="scatter-apply",
     kind=INDEX,
     type=_scatter_apply_type,
     impl=_scatter_apply_impl,
-    jvp=Never(
-        "[scatter_apply] expected unique_indices=True where it is differentiated, got False: the "
-        "number of applications per element is known only at run time. Pass it if no two windows "
-        "meet."
-    ),
+    jvp=_TIMES_UNKNOWN,
     transpose=Never("[scatter_apply] expected a linear operation, got one that is not."),
     batch=_scatter_apply_batch,
     shard=by_kind,
     hlo=_scatter_apply_hlo,
     kernel=library,
+    higher=HigherOrder(
+        linearize=_TIMES_UNKNOWN, dce=Never("[scatter_apply] expected its one result to be used.")
+    ),
 )
