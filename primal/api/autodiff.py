@@ -14,8 +14,9 @@ from primal.base.errors import api_boundary
 from primal.base.pytree import PyTreeDef, flatten, flatten_with_path, keystr, unflatten
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
-from primal.ir.trace import ZERO, Literal, Tracer, aval_of, literal
-from primal.ops.spread import full_like_aval, zeros_like_aval
+from primal.ir.trace import ZERO, Literal, aval_of, literal
+from primal.ops.spread import zeros_like_aval
+from primal.runtime.array import from_numpy
 from primal.transforms.jvp import push_forward
 from primal.transforms.linearize import Linearization, linearize_flat
 from primal.transforms.stage import stage
@@ -451,15 +452,8 @@ def _cotangent(ct: Any, aval: Aval) -> Any:
 
 
 def _as_dtype(x: Any, wanted: Aval) -> Any:
-    if isinstance(x, Tracer) or hasattr(x, "host"):
-        if aval_of(x).dtype == wanted.dtype:
-            return x
     if isinstance(x, bool | int | float | complex):
-        return (
-            full_like_aval(wanted, x)
-            if wanted.shape
-            else operand(np.asarray(x).astype(wanted.dtype))
-        )
+        return from_numpy(np.asarray(x).astype(wanted.dtype), wanted)
     return operand(x)
 
 

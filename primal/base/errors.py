@@ -74,9 +74,9 @@ JaxRuntimeError = PrimalRuntimeError
 # {value} is, for example, "a traced array with shape float32[3]".
 
 MSG_BOOL = """\
-[bool] expected a concrete value, got {value}: its truth is unknown while the function is
-traced. Attempted boolean conversion of {value}.
+[bool] expected a concrete value, got {value}: its truth is unknown while the function is traced.
 {details}\
+Attempted boolean conversion of {value}.
 `if`, `while`, `and`, `or`, `not` and `assert` ask a value for its truth. Choose between values with
     y = primal.numpy.where(x > 0, x, -x)
 between computations with primal.lax.cond, and loop with primal.lax.while_loop; for masks write
@@ -92,18 +92,18 @@ argument static, so that each of its values is traced anew:
     primal.jit(f, static_argnums=0)"""
 
 MSG_ARRAY = """\
-[numpy.asarray] expected a concrete array, got {value}: NumPy functions cannot be
-traced. The numpy.ndarray conversion method __array__() was called on it.
+[numpy.asarray] expected a concrete array, got {value}: NumPy functions cannot be traced.
 {details}\
+The numpy.ndarray conversion method __array__() was called on it.
 Use the function of the same name in primal.numpy:
     import primal.numpy as jnp
     jnp.sin(x)
 To call NumPy on the values while the program runs, use primal.pure_callback."""
 
 MSG_INTEGER = """\
-[index] expected a concrete integer, got {value}: it cannot index lists, tuples and
-ranges. The __index__() method was called on it.
+[index] expected a concrete integer, got {value}: it cannot index lists, tuples and ranges.
 {details}\
+The __index__() method was called on it.
 Index an array in place of the list,
     primal.numpy.array(a_list)[i]
 loop with primal.lax.fori_loop in place of range, or make the argument static:

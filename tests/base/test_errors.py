@@ -160,6 +160,7 @@ def test_the_text_for_truth_values():
     assert errors.explain(errors.MSG_BOOL, "a traced array with shape bool[]") == (
         "[bool] expected a concrete value, got a traced array with shape bool[]: its truth is "
         "unknown while the function is traced.\n"
+        "Attempted boolean conversion of a traced array with shape bool[].\n"
         "`if`, `while`, `and`, `or`, `not` and `assert` ask a value for its truth. Choose between "
         "values with\n"
         "    y = primal.numpy.where(x > 0, x, -x)\n"

@@ -19,6 +19,7 @@ COMMON = {
     "primal": "primal",
     "jnp": "primal.numpy",
     "lax": "primal.lax",
+    "nn": "primal.nn",
     "random": "primal.random",
 }
 FENCE = re.compile(r"^```python[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)

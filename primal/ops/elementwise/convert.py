@@ -74,7 +74,7 @@ def _convert_jvp(primals: Any, tangents: Any, *, new_dtype: Any, weak_type: bool
 
 
 def _convert_transpose(ct: Any, x: Any, *, new_dtype: Any, weak_type: bool) -> Any:
-    return (convert_element_type(ct, new_dtype=x.dtype, weak_type=False),)
+    return (convert_element_type(ct, new_dtype=x.dtype, weak_type=x.aval.weak_type),)
 
 
 convert_element_type = Op(
