@@ -46,6 +46,7 @@ from primal.lax.elementwise import lt as lt
 from primal.lax.elementwise import max as max
 from primal.lax.elementwise import min as min
 from primal.lax.elementwise import mul as mul
+from primal.lax.elementwise import mulhi as mulhi
 from primal.lax.elementwise import ne as ne
 from primal.lax.elementwise import neg as neg
 from primal.lax.elementwise import nextafter as nextafter

@@ -9,6 +9,9 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+import numpy as np
+
+from primal.base import dtypes
 from primal.ir.trace import aval_of, literal
 from primal.ops import elementwise as ops
 from primal.ops.elementwise import RoundingMethod as RoundingMethod
@@ -399,6 +402,37 @@ def clz(x: Any) -> Any:
     Array([31,  0], dtype=int32)
     """
     return ops.clz(x)
+
+
+def mulhi(x: Any, y: Any) -> Any:
+    """The upper half of the product's bits: ⌊x·y/2^w⌋ for integers of w bits.
+
+    Integers of one dtype of 8 to 64 bits, which is kept.
+
+    >>> lax.mulhi(jnp.array([2**30, -(2**30)]), 8)
+    Array([ 2, -2], dtype=int32)
+    """
+    dtype = aval_of(y if type(x) is int else x).dtype
+    bits = dtypes.itemsize_bits(dtype)
+    if dtypes.KIND.get(dtype, "") not in "iu" or bits < 8:
+        raise TypeError(f"[mulhi] expected integers of 8 to 64 bits, got {dtype.name}.")
+    x, y = [literal(v, dtype) if type(v) is int else v for v in (x, y)]
+    if bits < 64:
+        wide = np.dtype(f"{dtype.kind}{bits // 4}")
+        product = ops.mul(_as(x, wide), _as(y, wide))
+        return _as(ops.shift_right_logical(product, literal(bits, wide)), dtype)
+    # By halves: with x = a·2³² + b and y = c·2³² + d, the carries of a·d + b·c + ⌊b·d/2³²⌋.
+    half, low = literal(32, dtype), literal(2**32 - 1, dtype)
+    down = ops.shift_right_arithmetic if dtype.kind == "i" else ops.shift_right_logical
+    a, c = down(x, half), down(y, half)
+    b, d = ops.bitwise_and(x, low), ops.bitwise_and(y, low)
+    first = ops.add(ops.mul(a, d), ops.shift_right_logical(ops.mul(b, d), half))
+    second = ops.add(ops.mul(b, c), ops.bitwise_and(first, low))
+    return ops.add(ops.mul(a, c), ops.add(down(first, half), down(second, half)))
+
+
+def _as(x: Any, dtype: Any) -> Any:
+    return ops.convert_element_type(x, new_dtype=dtype, weak_type=False)
 
 
 def pow(x: Any, y: Any) -> Any:

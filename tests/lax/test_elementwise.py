@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from typing import Any
 
 import numpy as np
@@ -145,3 +146,64 @@ def test_mixed_dtypes_are_refused() -> None:
     for bad in ("a", [1.0, 2.0], None):
         with pytest.raises(TypeError):
             lax.add(bad, X)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64])
+def test_upper_halves_of_products(dtype: Any, x64: None) -> None:
+    info = np.iinfo(dtype)
+    values = [0, 1, 2, info.max, info.max // 3, info.min, info.min // 5]
+    x, y = [v.ravel() for v in np.meshgrid(*[np.array(values, dtype)] * 2)]
+    want = [int(a) * int(b) >> info.bits for a, b in zip(x, y, strict=True)]
+    for f in (lax.mulhi, primal.jit(lax.mulhi)):
+        assert [int(v) for v in f(x, y)] == want
+    with pytest.raises(TypeError, match="mulhi"):
+        lax.mulhi(X, X)
+
+
+RANGES = {
+    "all": [-2.3, -0.7, 0.4, 1.9], "inside": [-0.8, -0.1, 0.3, 0.7],
+    "positive": [0.2, 0.7, 1.5, 3.0], "large": [1.1, 1.7, 3.0, 8.0],
+}  # fmt: skip
+DIFFERENTIABLE = {
+    "all": "abs atan asinh cos cosh erf erfc exp exp2 expm1 logistic neg sin sinh square tan tanh "
+    "bessel_i0e bessel_i1e reciprocal",
+    "inside": "acos asin atanh erf_inv",
+    "positive": "cbrt digamma lgamma log log1p rsqrt sqrt",
+    "large": "acosh",
+}
+PAIRS = "add atan2 div max min mul pow rem sub igamma igammac"
+
+
+def test_values_and_derivatives_of_jax(peer: Any, x64: None) -> None:
+    """Every differentiable function and its gradient at a few points, where JAX is installed."""
+    code = f"""
+import json, sys, jax, numpy as np
+from jax import lax
+jax.config.update('jax_enable_x64', True)
+ranges, unary, pairs = {RANGES!r}, {DIFFERENTIABLE!r}, {PAIRS!r}
+out = {{}}
+for place, names in unary.items():
+    for name in names.split():
+        f = getattr(lax, name)
+        x = np.array(ranges[place])
+        out[name] = [f(x).tolist(), jax.vmap(jax.grad(f))(x).tolist()]
+x, y = np.array(ranges['positive']), np.array(ranges['large'])
+for name in pairs.split():
+    f = getattr(lax, name)
+    slopes = jax.vmap(jax.grad(f, (0, 1)))(x, y)
+    out[name] = [f(x, y).tolist(), slopes[0].tolist(), slopes[1].tolist()]
+json.dump(out, sys.stdout)
+"""
+    want = json.loads(peer(code, env={"JAX_PLATFORMS": "cpu"}).stdout)
+    got: dict[str, Any] = {}
+    for place, names in DIFFERENTIABLE.items():
+        for name in names.split():
+            f, x = getattr(lax, name), np.array(RANGES[place])
+            got[name] = [f(x), primal.vmap(primal.grad(f))(x)]
+    x, y = np.array(RANGES["positive"]), np.array(RANGES["large"])
+    for name in PAIRS.split():
+        f = getattr(lax, name)
+        got[name] = [f(x, y), *primal.vmap(primal.grad(f, (0, 1)))(x, y)]
+    for name, values in want.items():
+        for g, w in zip(got[name], values, strict=True):
+            np.testing.assert_allclose(g, w, rtol=1e-9, atol=1e-12, err_msg=name)
