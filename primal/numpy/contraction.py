@@ -136,6 +136,8 @@ def matmul(
 def _matmul(x: Any, y: Any, precision: Any, preferred: Any) -> Any:
     """The product by one `dot_general`: axes of size 1 against larger ones count as free."""
     n, m = x.aval.ndim, y.aval.ndim
+    if n <= 2 and m <= 2:
+        return product(x, y, (((n - 1,), (0,)), ((), ())), precision, preferred)
     x_batch, y_batch = x.aval.shape[: max(n - 2, 0)], y.aval.shape[: max(m - 2, 0)]
     broadcast_shapes(x_batch, y_batch)
     rank = max(len(x_batch), len(y_batch))

@@ -25,6 +25,7 @@ from primal.numpy.promotion import (
     operand,
     promote_dtypes,
     promoted_dtype,
+    scalar_literal,
     to_shape,
     with_rank,
 )
@@ -330,7 +331,8 @@ def _leaf(v: Any) -> Any:
 
 def filled(shape: tuple[int, ...], value: Any, dtype: Any) -> Array:
     """An array of one Python scalar."""
-    return broadcast_in_dim(literal(value, dtype, False), shape=shape, broadcast_dimensions=())
+    fill = scalar_literal(value, dtype, False)
+    return broadcast_in_dim(fill, shape=shape, broadcast_dimensions=())
 
 
 def zeros(

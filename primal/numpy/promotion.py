@@ -6,6 +6,7 @@ promoted dtype, so that they print inline in jaxprs and cost no conversion.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -67,9 +68,12 @@ def scalar_literal(value: Any, dtype: Any, weak: bool = True) -> Literal:
     Integers wrap into narrow dtypes; OverflowError where they fit neither int32 (int64 with the
     64-bit switch) nor the dtype.
     """
-    # 0.0 == -0.0 and nan != nan: those are made anew.
-    cacheable = (value == value and value != 0) or type(value) is int
-    key = (value, type(value), dtype, weak)
+    # 0.0 == -0.0 and nan != nan: those are made anew, but for the common 0.0.
+    kind = type(value)
+    cacheable = value == value and (
+        value != 0 or kind is int or (kind is float and math.copysign(1.0, value) > 0)
+    )
+    key = (value, kind, dtype, weak)
     if cacheable:
         found = _scalars.get(key)
         if found is not None:
@@ -199,6 +203,15 @@ def _to_dtype(args: Sequence[Any], operands: Sequence[Any], dtype: Any, weak: bo
 
 def promote_dtypes(name: str, *args: Any) -> list[Any]:
     """Operands converted to their common dtype."""
+    if len(args) == 2 and isinstance(args[0], Array):
+        x, y = args
+        kind = type(y)
+        if isinstance(y, Array):
+            if x.aval is y.aval:
+                return [x, y]
+        elif (kind is float or kind is int) and dtypes.scalar_fits_kind(kind, x.aval.dtype):
+            if x.aval.dtype != BOOL:
+                return [x, scalar_literal(y, x.aval.dtype)]
     operands = _given(name, args)
     return _to_dtype(args, operands, *promoted_dtype(operands))
 

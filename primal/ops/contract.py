@@ -6,6 +6,7 @@ out[b, i, j] = sum_c lhs[b, i, c] * rhs[b, j, c] (dimensions of the operands in 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -87,8 +88,8 @@ def _dot_impl(
     batch = tuple([lhs.shape[d] for d in lb])
     left = tuple([lhs.shape[d] for d in li])
     right = tuple([rhs.shape[d] for d in ri])
-    k = int(np.prod([lhs.shape[d] for d in lc], dtype=int))
-    m, n = int(np.prod(left, dtype=int)), int(np.prod(right, dtype=int))
+    k = math.prod([lhs.shape[d] for d in lc])
+    m, n = math.prod(left), math.prod(right)
     a = np.transpose(lhs, (*lb, *li, *lc)).reshape((*batch, m, k))
     b = np.transpose(rhs, (*rb, *rc, *ri)).reshape((*batch, k, n))
     if lhs.dtype == np.bool_:
