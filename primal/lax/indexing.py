@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator as _operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -67,13 +68,26 @@ def gather(
     return _gather.gather(
         operand,
         start_indices,
-        dimension_numbers=GatherDimensionNumbers(*map(_ints, dimension_numbers)),
+        dimension_numbers=_plain(GatherDimensionNumbers, dimension_numbers),
         slice_sizes=_ints(slice_sizes),
         indices_are_sorted=bool(indices_are_sorted),
         unique_indices=bool(unique_indices),
         mode=parsed,
         fill_value=fill_value,
     )
+
+
+def _plain(cls: Any, numbers: Any) -> Any:
+    """Dimension numbers of plain ints, whatever sequences and integers they were given as."""
+    try:
+        return _plain_known(cls, numbers)
+    except TypeError:  # lists
+        return cls(*[_ints(n) for n in numbers])
+
+
+@functools.lru_cache(maxsize=1024)
+def _plain_known(cls: Any, numbers: Any) -> Any:
+    return cls(*[_ints(n) for n in numbers])
 
 
 def _ints(values: Sequence[Any]) -> tuple[int, ...]:
@@ -95,7 +109,7 @@ def _scattered(
         operand,
         indices,
         updates,
-        dimension_numbers=ScatterDimensionNumbers(*map(_ints, dimension_numbers)),
+        dimension_numbers=_plain(ScatterDimensionNumbers, dimension_numbers),
         indices_are_sorted=bool(indices_are_sorted),
         unique_indices=bool(unique_indices),
         mode=GatherScatterMode.from_any(mode),
@@ -293,7 +307,7 @@ def scatter_apply(
             indices_are_sorted, unique_indices, mode, jaxpr=closed,
         )
     # Windows that do not meet: read them, map, write them back; every rule follows.
-    numbers = ScatterDimensionNumbers(*map(_ints, dimension_numbers))
+    numbers = _plain(ScatterDimensionNumbers, dimension_numbers)
     windows = gather(
         operand, scatter_indices, GatherDimensionNumbers(*numbers),
         window_sizes(aval.shape, shape, numbers),
@@ -401,22 +415,32 @@ def _starts(
         else list(allow_negative)
     )
     rest = iter(traced)
-    limits = dtypes.iinfo(dtype)
     out = []
     for s, k, n, wrap in zip(start_indices, known, shape, flags, strict=True):
         if k:
             value = int(s)
             value = value + n if value < 0 and wrap else value
-            # Clamping comes later anyway, so a start beyond the dtype may stop at its end.
-            out.append(literal(min(max(value, int(limits.min)), int(limits.max)), dtype, False))
+            if not 0 <= value < 2**31:
+                # Clamping comes later anyway, so a start beyond the dtype may stop at its end.
+                limits = dtypes.iinfo(dtype)
+                value = min(max(value, int(limits.min)), int(limits.max))
+            out.append(literal(value, dtype, False))
             continue
         start = next(rest)
         if aval_of(start).weak_type and aval_of(start).dtype != dtype:
             start = convert_element_type(start, new_dtype=dtype, weak_type=False)
         if wrap and dtypes.issubdtype(aval_of(start).dtype, np.signedinteger):
-            start = select_n(elementwise.lt(start, 0), start, elementwise.add(start, n))
+            start = _wrapped(start, n)
         out.append(start)
     return out
+
+
+def _wrapped(start: Any, n: int) -> Any:
+    """A start, counted from the end of n elements where it is negative."""
+    # Literals rather than Python numbers, which take eager execution's slow path.
+    dtype = aval_of(start).dtype
+    below = elementwise.lt(start, literal(0, dtype))
+    return select_n(below, start, elementwise.add(start, literal(n, dtype)))
 
 
 def dynamic_slice(
