@@ -91,7 +91,7 @@ def _columns(plan: Plan, starts: Any) -> list[Any]:
     for _, column, at in plan.moving:
         if column is not None:
             found.append(starts[:, column])
-        else:
+        elif at is not None:
             shape = [n if i == at else 1 for i, n in enumerate(plan.batch)]
             along = np.broadcast_to(np.arange(plan.batch[at]).reshape(shape), plan.batch)
             found.append(along.reshape(-1))

@@ -214,7 +214,7 @@ def _gather_hlo(
     return b.select(mask, out, b.full_like(out, np.asarray(fill).astype(x.dtype)[()]))
 
 
-gather = Op(
+gather: Op = Op(
     name="gather",
     kind=INDEX,
     type=_gather_type,
@@ -430,7 +430,7 @@ def _scatter_add_transpose(ct: Any, x: Any, indices: Any, updates: Any, **params
     return ct if is_linear(x) else None, None, ct_updates
 
 
-scatter_add = Op(
+scatter_add: Op = Op(
     name="scatter-add",
     kind=INDEX,
     type=scatter_type("scatter_add", NUMERIC),

@@ -112,7 +112,7 @@ def _scatter_transpose(ct: Any, x: Any, indices: Any, updates: Any, **params: An
     return ct_x, None, ct_updates
 
 
-scatter = Op(
+scatter: Op = Op(
     name="scatter",
     kind=INDEX,
     type=scatter_type("scatter", ANY),
@@ -145,7 +145,7 @@ def _scatter_sub_transpose(ct: Any, x: Any, indices: Any, updates: Any, **params
     return ct if is_linear(x) else None, None, ct_updates
 
 
-scatter_sub = Op(
+scatter_sub: Op = Op(
     name="scatter-sub",
     kind=INDEX,
     type=scatter_type("scatter_sub", NUMERIC),
@@ -189,7 +189,7 @@ def _scatter_mul_transpose(ct: Any, x: Any, indices: Any, updates: Any, **params
     return scatter_mul(ct, indices, updates, **params), None, None
 
 
-scatter_mul = Op(
+scatter_mul: Op = Op(
     name="scatter-mul",
     kind=INDEX,
     type=scatter_type("scatter_mul", NUMERIC),
@@ -309,7 +309,7 @@ _TIMES_UNKNOWN = Never(
     "meet."
 )
 
-scatter_apply = Op(
+scatter_apply: Op = Op(
     name="scatter-apply",
     kind=INDEX,
     type=_scatter_apply_type,
