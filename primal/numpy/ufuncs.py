@@ -17,13 +17,13 @@ from primal.numpy.promotion import (
     ArrayLike,
     array_operand,
     convert,
+    from_literal,
     operand,
     promote_args,
     promote_args_inexact,
     promote_args_numeric,
     promote_dtypes_inexact,
     promote_shapes,
-    promoted_dtype,
     to_shape,
 )
 from primal.ops import elementwise as ops
@@ -371,17 +371,17 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """
     static = _static_int(x2)
     if static is not None:
-        x, _ = promote_args_numeric("power", x1, x2)
-        if operand("power", x1).aval.dtype == BOOL:
-            x = convert(x, x.aval.dtype)
-        return ops.integer_pow(x, y=static)
+        # The exponent is a parameter, so its dtype has no say in the result's.
+        (x,) = promote_args_numeric("power", x1)
+        return ops.integer_pow(from_literal(x), y=static)
     if _is_integer(x2) and not _is_integer(x1):
         # Floats to integer powers: pow takes the integers as they are, and 0 ** 0 is 1.
         (x,) = promote_dtypes_inexact("power", x1)
         y = operand("power", x2, 1)
-        dtype, weak = promoted_dtype([x, y])
-        weak = weak and y.aval.weak_type
-        return ops.pow(*promote_shapes("power", [convert(x, dtype, weak), y]))
+        weak = x.aval.weak_type and (y.aval.weak_type or y.aval.dtype == BOOL)
+        if y.aval.dtype == BOOL:
+            y = convert(y, dtypes.int32, weak)
+        return ops.pow(*promote_shapes("power", [convert(x, x.aval.dtype, weak), y]))
     x, y = promote_args_numeric("power", x1, x2)
     if dtypes.issubdtype(x.aval.dtype, np.integer):
         return _integer_power(x, y)
@@ -413,7 +413,7 @@ def _integer_power(x: Any, y: Any) -> Array:
     """Binary powering. Six bits of the exponent suffice: beyond 63, only 0 and ±1 fit."""
     shape = np.broadcast_shapes(x.aval.shape, y.aval.shape)
     x, y = to_shape(x, shape), to_shape(y, shape)
-    one = literal(1, x.aval.dtype, False)
+    one = literal(1, x.aval.dtype, x.aval.weak_type and y.aval.weak_type)
     out = to_shape(one, shape)
     for _ in range(6):
         odd = ops.ne(ops.bitwise_and(y, one), literal(0, x.aval.dtype, False))
@@ -447,9 +447,9 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     if dtypes.issubdtype(dtype, np.integer):
         quotient = ops.div(x, y)
         rest = ops.rem(x, y)
-        zero = literal(0, dtype, False)
+        zero = literal(0, dtype, True)
         down = ops.bitwise_and(ops.ne(ops.sign(x), ops.sign(y)), ops.ne(rest, zero))
-        return ops.select_n(down, quotient, ops.sub(quotient, literal(1, dtype, False)))
+        return ops.select_n(down, quotient, ops.sub(quotient, literal(1, dtype, True)))
     if dtype.kind == "c":
         raise TypeError("floor_divide does not support complex-valued inputs")
     return _float_divmod(x, y)[0]
