@@ -4,17 +4,20 @@
 arrays themselves are loaded on first use.
 """
 
+import gc as _gc
 import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
+
+_collecting = _gc.isenabled()
+# A fifth of the time of the imports would go to collections that find nothing.
+_gc.disable()
 
 from primal import numpy
 from primal.api import (
     ShapeDtypeStruct,
     block_until_ready,
     copy_to_host_async,
-    custom_gradient,
-    custom_jvp,
-    custom_vjp,
     default_backend,
     device_count,
     device_get,
@@ -69,6 +72,14 @@ from primal.ir.trace import Array
 from primal.ir.trace import aval_of as _aval_of
 from primal.version import __version__
 
+if _collecting:
+    _gc.enable()
+
+if _TYPE_CHECKING:
+    from primal.api.control import custom_gradient, custom_jvp, custom_vjp
+
+# Loaded with the first use of one of them.
+_CONTROL = frozenset({"custom_gradient", "custom_jvp", "custom_vjp"})
 _SUBMODULES = frozenset({
     "custom_derivatives", "debug", "dlpack", "dtypes", "errors", "example_libraries",
     "experimental", "flatten_util", "image", "lax", "nn", "ops", "random", "scipy", "sharding",
@@ -86,6 +97,8 @@ def typeof(x: _Any) -> _Any:
 
 
 def __getattr__(name: str) -> _Any:
+    if name in _CONTROL:
+        return getattr(_importlib.import_module("primal.api.control"), name)
     if name in _SUBMODULES:
         return _importlib.import_module(f"primal.{name}")
     raise AttributeError(f"module 'primal' has no attribute {name!r}")

@@ -1,7 +1,6 @@
 """Function transformations on functions of trees."""
 
 from primal.api.autodiff import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
-from primal.api.control import custom_gradient, custom_jvp, custom_vjp
 from primal.api.jacobian import hessian, jacfwd, jacrev
 from primal.api.jit import jit
 from primal.api.placement import (
@@ -26,9 +25,6 @@ __all__ = [
     "ShapeDtypeStruct",
     "block_until_ready",
     "copy_to_host_async",
-    "custom_gradient",
-    "custom_jvp",
-    "custom_vjp",
     "default_backend",
     "device_count",
     "device_get",

@@ -10,7 +10,9 @@ from primal.ir.avals import Aval
 from primal.ir.state import state
 
 
-@dataclasses.dataclass(frozen=True)
+# The small words below are plain classes: a dataclass takes 0.5 ms of every `import primal`.
+
+
 class Kind:
     """The family an op belongs to; answers fusion, cost, printing and default batching.
 
@@ -19,11 +21,24 @@ class Kind:
     `call`: the op runs a program it carries, so eager execution compiles it.
     """
 
-    name: str
-    elementwise: bool = False
-    adopts_scalars: bool = False
-    call: bool = False
-    collective: bool = False
+    __slots__ = ("name", "elementwise", "adopts_scalars", "call", "collective")
+
+    def __init__(
+        self,
+        name: str,
+        elementwise: bool = False,
+        adopts_scalars: bool = False,
+        call: bool = False,
+        collective: bool = False,
+    ) -> None:
+        self.name = name
+        self.elementwise = elementwise
+        self.adopts_scalars = adopts_scalars
+        self.call = call
+        self.collective = collective
+
+    def __repr__(self) -> str:
+        return self.name
 
 
 ELEMENTWISE = Kind("elementwise", elementwise=True, adopts_scalars=True)
@@ -43,52 +58,62 @@ CONTROL = Kind("control flow")
 HOST = Kind("host")
 
 
-@dataclasses.dataclass(frozen=True)
 class Never:
     """A deliberate absence: calling the rule raises the reason as the user's error."""
 
-    reason: str
-    error: type[Exception] = NotImplementedError
+    __slots__ = ("reason", "error")
+
+    def __init__(self, reason: str, error: type[Exception] = NotImplementedError) -> None:
+        self.reason = reason
+        self.error = error
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         raise self.error(self.reason)
 
 
-@dataclasses.dataclass(frozen=True)
 class Word:
     """A rule in declarative form (`linear`, `each`, …), built once its op exists."""
 
-    of: Callable[[Op], Callable[..., Any]]
+    __slots__ = ("of",)
+
+    def __init__(self, of: Callable[[Op], Callable[..., Any]]) -> None:
+        self.of = of
 
 
-@dataclasses.dataclass(frozen=True)
 class ByKind:
     """The default of the op's kind, kept by the transformation that reads it."""
+
+    __slots__ = ()
 
 
 by_kind = ByKind()
 
 
-@dataclasses.dataclass(frozen=True)
 class Library:
     """The CPU compiler runs the op by calling its `impl` as a step."""
+
+    __slots__ = ()
 
 
 library = Library()
 
 
-@dataclasses.dataclass(frozen=True)
 class Expand:
     """The op is rewritten into smaller ones, by calling `rule` on tracers, before any engine."""
 
-    rule: Callable[..., Any]
+    __slots__ = ("rule",)
+
+    def __init__(self, rule: Callable[..., Any]) -> None:
+        self.rule = rule
 
 
-@dataclasses.dataclass(frozen=True)
 class Splice:
     """The op is replaced, before any engine, by the equations of the program in a parameter."""
 
-    param: str
+    __slots__ = ("param",)
+
+    def __init__(self, param: str) -> None:
+        self.param = param
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import primal.numpy as jnp
-from primal.api import custom_jvp
+from primal.api.control import custom_jvp
 from primal.lax import stop_gradient
 from primal.numpy import tanh
 from primal.ops.elementwise import expm1, logistic

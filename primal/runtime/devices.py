@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import re
@@ -12,14 +13,13 @@ from typing import Any
 import numpy as np
 
 from primal.base.config import config, settings
-from primal.engines.cpu import CpuEngine
+from primal.engines import cpu, xla
 from primal.engines.protocol import Device
 from primal.engines.reference import ReferenceEngine
-from primal.engines.xla import XlaEngine
 
 _lock = threading.RLock()
 _platforms: dict[str, list[Device]] = {}
-_xla: dict[str, XlaEngine] = {}
+_xla: dict[str, Any] = {}
 reference = ReferenceEngine()
 _ACCELERATORS = {
     "cuda": ("jax_plugins.xla_cuda13", "jax_plugins.xla_cuda12"),
@@ -28,7 +28,7 @@ _ACCELERATORS = {
 _ALIASES = {"gpu": "cuda", "cuda": "cuda", "cpu": "cpu", "tpu": "tpu"}
 
 
-def xla_engine(platform: str) -> XlaEngine:
+def xla_engine(platform: str) -> Any:
     """The XLA engine of a platform; its client is made on first use."""
     engine = _xla.get(platform)
     if engine is None:
@@ -36,14 +36,18 @@ def xla_engine(platform: str) -> XlaEngine:
             engine = _xla.get(platform)
             if engine is None:
                 count = len(devices("cpu")) if platform == "cpu" else None
-                engine = _xla[platform] = XlaEngine(platform, count)
+                engine = _xla[platform] = xla.XlaEngine(platform, count)
     return engine
 
 
-_cpu = CpuEngine()
+@functools.cache
+def _cpu_engine() -> Any:
+    return cpu.CpuEngine()
+
+
 _host_engines: dict[str, Callable[[], Any]] = {
     "reference": lambda: reference,
-    "cpu": lambda: _cpu,
+    "cpu": _cpu_engine,
 }
 
 

@@ -6,7 +6,6 @@ functions they came from.
 
 from __future__ import annotations
 
-import logging
 import threading
 import weakref
 from collections.abc import Sequence
@@ -24,8 +23,6 @@ from primal.runtime import devices
 from primal.runtime.array import ArrayImpl, Placement
 from primal.runtime.eager import as_array, install_program_runner, placement_of
 from primal.transforms.simplify import program_key, simplify
-
-logger = logging.getLogger("primal")
 
 
 class Counters:
@@ -158,7 +155,7 @@ def executable_for(
             if settings().enable_checks:
                 check_closed(program)
             if settings().log_compiles:
-                logger.warning("Compiling %s for %r on %s", name, device, engine.name)
+                _log_compilation(name, device, engine.name)
             counters.compilations += 1
             where = device if engine.host_buffers else devices.xla_device(device)
             found = engine.compile(program, name=name, device=where, donated=donated)
@@ -166,6 +163,12 @@ def executable_for(
     with _lock:
         _building.pop(key, None)
     return engine, found
+
+
+def _log_compilation(name: str, device: Device, engine: str) -> None:
+    import logging  # 3 ms that `import primal` need not wait for
+
+    logging.getLogger("primal").warning("Compiling %s for %r on %s", name, device, engine)
 
 
 def prepare(
