@@ -58,6 +58,17 @@ def binary(
     direct: set[Any] = set()
     scalars: dict[Any, Any] = {}
 
+    comparison = {"eq": "==", "ne": "!="}.get(op.name)
+
+    def refuse(self: Any, other: Any) -> Any:
+        """Python answers x == [1, 2] by identity, which nobody means."""
+        if isinstance(other, list | tuple):
+            raise TypeError(
+                f"unsupported operand type(s) for {comparison}: {type(self).__name__!r} and "
+                f"{type(other).__name__!r}. Convert it first: primal.numpy.array(...)."
+            )
+        return NotImplemented
+
     def meet(self: Any, other: Any) -> Any:
         """What to put beside self, remembered; None where the function must decide."""
         if type(other) in (int, float):
@@ -89,7 +100,7 @@ def binary(
                     return state.trace.process(op, (self, other), {})
             except AttributeError:
                 if not _accepts(other):
-                    return NotImplemented
+                    return refuse(self, other) if comparison else NotImplemented
         beside = meet(self, other)
         return function(self, other) if beside is None else op(self, beside)
 
@@ -132,7 +143,9 @@ def _reflected_power(self: Any, other: Any) -> Any:
 
 
 def _round(self: Any, ndigits: int | None = None) -> Any:
-    return self.round(0 if ndigits is None else operator.index(ndigits))
+    if ndigits is None:
+        return self.round().astype(int)
+    return self.round(operator.index(ndigits))
 
 
 def install(cls: Any) -> None:
