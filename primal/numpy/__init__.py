@@ -6,35 +6,11 @@ TypeError for them. A function that needs to know values (the length of its resu
 when it is traced.
 """
 
+import importlib as _importlib
 import sys as _sys
+from typing import Any as _Any
 
 from primal.ir.trace import Array as ndarray
-from primal.numpy import fft as fft
-from primal.numpy import linalg as linalg
-from primal.numpy.choosing import around as around
-from primal.numpy.choosing import choose as choose
-from primal.numpy.choosing import clip as clip
-from primal.numpy.choosing import nan_to_num as nan_to_num
-from primal.numpy.choosing import piecewise as piecewise
-from primal.numpy.choosing import rint as rint
-from primal.numpy.choosing import round as round
-from primal.numpy.choosing import select as select
-from primal.numpy.choosing import where as where
-from primal.numpy.composed import allclose as allclose
-from primal.numpy.composed import angle as angle
-from primal.numpy.composed import arctan2 as arctan2
-from primal.numpy.composed import atan2 as atan2
-from primal.numpy.composed import copysign as copysign
-from primal.numpy.composed import frexp as frexp
-from primal.numpy.composed import heaviside as heaviside
-from primal.numpy.composed import hypot as hypot
-from primal.numpy.composed import isclose as isclose
-from primal.numpy.composed import ldexp as ldexp
-from primal.numpy.composed import modf as modf
-from primal.numpy.composed import nextafter as nextafter
-from primal.numpy.composed import signbit as signbit
-from primal.numpy.composed import sinc as sinc
-from primal.numpy.composed import spacing as spacing
 from primal.numpy.contraction import cross as cross
 from primal.numpy.contraction import dot as dot
 from primal.numpy.contraction import inner as inner
@@ -60,33 +36,6 @@ from primal.numpy.creation import ones as ones
 from primal.numpy.creation import ones_like as ones_like
 from primal.numpy.creation import zeros as zeros
 from primal.numpy.creation import zeros_like as zeros_like
-from primal.numpy.cumulative import cumprod as cumprod
-from primal.numpy.cumulative import cumsum as cumsum
-from primal.numpy.cumulative import cumulative_prod as cumulative_prod
-from primal.numpy.cumulative import cumulative_sum as cumulative_sum
-from primal.numpy.cumulative import diff as diff
-from primal.numpy.cumulative import ediff1d as ediff1d
-from primal.numpy.cumulative import gradient as gradient
-from primal.numpy.cumulative import interp as interp
-from primal.numpy.cumulative import nancumprod as nancumprod
-from primal.numpy.cumulative import nancumsum as nancumsum
-from primal.numpy.cumulative import trapezoid as trapezoid
-from primal.numpy.cumulative import unwrap as unwrap
-from primal.numpy.diagonals import diag as diag
-from primal.numpy.diagonals import diag_indices as diag_indices
-from primal.numpy.diagonals import diag_indices_from as diag_indices_from
-from primal.numpy.diagonals import diagflat as diagflat
-from primal.numpy.diagonals import diagonal as diagonal
-from primal.numpy.diagonals import fill_diagonal as fill_diagonal
-from primal.numpy.diagonals import mask_indices as mask_indices
-from primal.numpy.diagonals import trace as trace
-from primal.numpy.diagonals import tril_indices as tril_indices
-from primal.numpy.diagonals import tril_indices_from as tril_indices_from
-from primal.numpy.diagonals import triu_indices as triu_indices
-from primal.numpy.diagonals import triu_indices_from as triu_indices_from
-from primal.numpy.diagonals import vander as vander
-from primal.numpy.editing import delete as delete
-from primal.numpy.editing import insert as insert
 from primal.numpy.einsum import einsum as einsum
 from primal.numpy.einsum import einsum_path as einsum_path
 from primal.numpy.elementary import abs as abs
@@ -140,19 +89,6 @@ from primal.numpy.elementary import sqrt as sqrt
 from primal.numpy.elementary import tan as tan
 from primal.numpy.elementary import tanh as tanh
 from primal.numpy.elementary import trunc as trunc
-from primal.numpy.index_tricks import c_ as c_
-from primal.numpy.index_tricks import index_exp as index_exp
-from primal.numpy.index_tricks import ix_ as ix_
-from primal.numpy.index_tricks import mgrid as mgrid
-from primal.numpy.index_tricks import ogrid as ogrid
-from primal.numpy.index_tricks import r_ as r_
-from primal.numpy.index_tricks import ravel_multi_index as ravel_multi_index
-from primal.numpy.index_tricks import s_ as s_
-from primal.numpy.index_tricks import unravel_index as unravel_index
-from primal.numpy.integers import gcd as gcd
-from primal.numpy.integers import lcm as lcm
-from primal.numpy.integers import packbits as packbits
-from primal.numpy.integers import unpackbits as unpackbits
 from primal.numpy.joining import append as append
 from primal.numpy.joining import array_split as array_split
 from primal.numpy.joining import block as block
@@ -171,42 +107,7 @@ from primal.numpy.joining import tile as tile
 from primal.numpy.joining import unstack as unstack
 from primal.numpy.joining import vsplit as vsplit
 from primal.numpy.joining import vstack as vstack
-from primal.numpy.mapping import apply_along_axis as apply_along_axis
-from primal.numpy.mapping import apply_over_axes as apply_over_axes
-from primal.numpy.mapping import vectorize as vectorize
 from primal.numpy.methods import install_methods as _install_methods
-from primal.numpy.nonzeros import argwhere as argwhere
-from primal.numpy.nonzeros import flatnonzero as flatnonzero
-from primal.numpy.nonzeros import nonzero as nonzero
-from primal.numpy.nonzeros import trim_zeros as trim_zeros
-from primal.numpy.padding import pad as pad
-from primal.numpy.polynomials import bartlett as bartlett
-from primal.numpy.polynomials import blackman as blackman
-from primal.numpy.polynomials import hamming as hamming
-from primal.numpy.polynomials import hanning as hanning
-from primal.numpy.polynomials import i0 as i0
-from primal.numpy.polynomials import kaiser as kaiser
-from primal.numpy.polynomials import poly as poly
-from primal.numpy.polynomials import polyadd as polyadd
-from primal.numpy.polynomials import polyder as polyder
-from primal.numpy.polynomials import polydiv as polydiv
-from primal.numpy.polynomials import polyfit as polyfit
-from primal.numpy.polynomials import polyint as polyint
-from primal.numpy.polynomials import polymul as polymul
-from primal.numpy.polynomials import polysub as polysub
-from primal.numpy.polynomials import polyval as polyval
-from primal.numpy.polynomials import roots as roots
-from primal.numpy.printing import array_repr as array_repr
-from primal.numpy.printing import array_str as array_str
-from primal.numpy.printing import fromfile as fromfile
-from primal.numpy.printing import fromiter as fromiter
-from primal.numpy.printing import fromstring as fromstring
-from primal.numpy.printing import get_printoptions as get_printoptions
-from primal.numpy.printing import load as load
-from primal.numpy.printing import printoptions as printoptions
-from primal.numpy.printing import save as save
-from primal.numpy.printing import savez as savez
-from primal.numpy.printing import set_printoptions as set_printoptions
 from primal.numpy.promotion import broadcast_shapes as broadcast_shapes
 from primal.numpy.ranges import arange as arange
 from primal.numpy.ranges import eye as eye
@@ -309,21 +210,6 @@ from primal.numpy.scalars import uint16 as uint16
 from primal.numpy.scalars import uint32 as uint32
 from primal.numpy.scalars import uint64 as uint64
 from primal.numpy.scalars import unsignedinteger as unsignedinteger
-from primal.numpy.sets import UniqueAll as UniqueAll
-from primal.numpy.sets import UniqueCounts as UniqueCounts
-from primal.numpy.sets import UniqueInverse as UniqueInverse
-from primal.numpy.sets import array_equal as array_equal
-from primal.numpy.sets import array_equiv as array_equiv
-from primal.numpy.sets import intersect1d as intersect1d
-from primal.numpy.sets import isin as isin
-from primal.numpy.sets import setdiff1d as setdiff1d
-from primal.numpy.sets import setxor1d as setxor1d
-from primal.numpy.sets import union1d as union1d
-from primal.numpy.sets import unique as unique
-from primal.numpy.sets import unique_all as unique_all
-from primal.numpy.sets import unique_counts as unique_counts
-from primal.numpy.sets import unique_inverse as unique_inverse
-from primal.numpy.sets import unique_values as unique_values
 from primal.numpy.shapes import atleast_1d as atleast_1d
 from primal.numpy.shapes import atleast_2d as atleast_2d
 from primal.numpy.shapes import atleast_3d as atleast_3d
@@ -348,40 +234,6 @@ from primal.numpy.shapes import size as size
 from primal.numpy.shapes import squeeze as squeeze
 from primal.numpy.shapes import swapaxes as swapaxes
 from primal.numpy.shapes import transpose as transpose
-from primal.numpy.signal import convolve as convolve
-from primal.numpy.signal import correlate as correlate
-from primal.numpy.sorting import argmax as argmax
-from primal.numpy.sorting import argmin as argmin
-from primal.numpy.sorting import argpartition as argpartition
-from primal.numpy.sorting import argsort as argsort
-from primal.numpy.sorting import digitize as digitize
-from primal.numpy.sorting import lexsort as lexsort
-from primal.numpy.sorting import nanargmax as nanargmax
-from primal.numpy.sorting import nanargmin as nanargmin
-from primal.numpy.sorting import partition as partition
-from primal.numpy.sorting import searchsorted as searchsorted
-from primal.numpy.sorting import sort as sort
-from primal.numpy.sorting import sort_complex as sort_complex
-from primal.numpy.statistics import bincount as bincount
-from primal.numpy.statistics import corrcoef as corrcoef
-from primal.numpy.statistics import cov as cov
-from primal.numpy.statistics import histogram as histogram
-from primal.numpy.statistics import histogram2d as histogram2d
-from primal.numpy.statistics import histogram_bin_edges as histogram_bin_edges
-from primal.numpy.statistics import histogramdd as histogramdd
-from primal.numpy.statistics import median as median
-from primal.numpy.statistics import nanmedian as nanmedian
-from primal.numpy.statistics import nanpercentile as nanpercentile
-from primal.numpy.statistics import nanquantile as nanquantile
-from primal.numpy.statistics import percentile as percentile
-from primal.numpy.statistics import quantile as quantile
-from primal.numpy.taking import compress as compress
-from primal.numpy.taking import extract as extract
-from primal.numpy.taking import place as place
-from primal.numpy.taking import put as put
-from primal.numpy.taking import put_along_axis as put_along_axis
-from primal.numpy.taking import take as take
-from primal.numpy.taking import take_along_axis as take_along_axis
 from primal.numpy.ufuncs import bitwise_count as bitwise_count
 from primal.numpy.ufuncs import bitwise_invert as bitwise_invert
 from primal.numpy.ufuncs import bitwise_left_shift as bitwise_left_shift
@@ -412,21 +264,74 @@ from primal.numpy.ufuncs import remainder as remainder
 from primal.numpy.ufuncs import right_shift as right_shift
 from primal.numpy.ufuncs import square as square
 from primal.numpy.ufuncs import true_divide as true_divide
-from primal.numpy.universal import add as add
-from primal.numpy.universal import bitwise_and as bitwise_and
-from primal.numpy.universal import bitwise_or as bitwise_or
-from primal.numpy.universal import bitwise_xor as bitwise_xor
-from primal.numpy.universal import frompyfunc as frompyfunc
-from primal.numpy.universal import logaddexp as logaddexp
-from primal.numpy.universal import logaddexp2 as logaddexp2
-from primal.numpy.universal import logical_and as logical_and
-from primal.numpy.universal import logical_or as logical_or
-from primal.numpy.universal import logical_xor as logical_xor
-from primal.numpy.universal import maximum as maximum
-from primal.numpy.universal import minimum as minimum
-from primal.numpy.universal import multiply as multiply
-from primal.numpy.universal import negative as negative
-from primal.numpy.universal import subtract as subtract
-from primal.numpy.universal import ufunc as ufunc
+
+# What few programs need is loaded with the first use of one of its names: module -> names.
+_LAZY = {
+    "choosing": ("around choose clip nan_to_num piecewise rint round select where"),
+    "composed": (
+        "allclose angle arctan2 atan2 copysign frexp heaviside hypot isclose ldexp modf"
+        " nextafter signbit sinc spacing"
+    ),
+    "cumulative": (
+        "cumprod cumsum cumulative_prod cumulative_sum diff ediff1d gradient interp"
+        " nancumprod nancumsum trapezoid unwrap"
+    ),
+    "diagonals": (
+        "diag diag_indices diag_indices_from diagflat diagonal fill_diagonal"
+        " mask_indices trace tril_indices tril_indices_from triu_indices"
+        " triu_indices_from vander"
+    ),
+    "editing": ("delete insert"),
+    "index_tricks": ("c_ index_exp ix_ mgrid ogrid r_ ravel_multi_index s_ unravel_index"),
+    "integers": ("gcd lcm packbits unpackbits"),
+    "mapping": ("apply_along_axis apply_over_axes vectorize"),
+    "nonzeros": ("argwhere flatnonzero nonzero trim_zeros"),
+    "padding": ("pad"),
+    "polynomials": (
+        "bartlett blackman hamming hanning i0 kaiser poly polyadd polyder polydiv"
+        " polyfit polyint polymul polysub polyval roots"
+    ),
+    "printing": (
+        "array_repr array_str fromfile fromiter fromstring get_printoptions load"
+        " printoptions save savez set_printoptions"
+    ),
+    "sets": (
+        "UniqueAll UniqueCounts UniqueInverse array_equal array_equiv intersect1d isin"
+        " setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse"
+        " unique_values"
+    ),
+    "signal": ("convolve correlate"),
+    "sorting": (
+        "argmax argmin argpartition argsort digitize lexsort nanargmax nanargmin"
+        " partition searchsorted sort sort_complex"
+    ),
+    "statistics": (
+        "bincount corrcoef cov histogram histogram2d histogram_bin_edges histogramdd"
+        " median nanmedian nanpercentile nanquantile percentile quantile"
+    ),
+    "taking": ("compress extract place put put_along_axis take take_along_axis"),
+    "universal": (
+        "add bitwise_and bitwise_or bitwise_xor frompyfunc logaddexp logaddexp2"
+        " logical_and logical_or logical_xor maximum minimum multiply negative subtract"
+        " ufunc"
+    ),
+}
+_HOME = {name: module for module, names in _LAZY.items() for name in names.split()}
+_MODULES = frozenset({"fft", "linalg"})
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _MODULES:
+        return _importlib.import_module(f"primal.numpy.{name}")
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'primal.numpy' has no attribute {name!r}")
+    value = globals()[name] = getattr(_importlib.import_module(f"primal.numpy.{home}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME, *_MODULES})
+
 
 _install_methods(ndarray, _sys.modules[__name__])
