@@ -130,13 +130,6 @@ from primal.numpy.reductions import count_nonzero as count_nonzero
 from primal.numpy.reductions import max as max
 from primal.numpy.reductions import mean as mean
 from primal.numpy.reductions import min as min
-from primal.numpy.reductions import nanmax as nanmax
-from primal.numpy.reductions import nanmean as nanmean
-from primal.numpy.reductions import nanmin as nanmin
-from primal.numpy.reductions import nanprod as nanprod
-from primal.numpy.reductions import nanstd as nanstd
-from primal.numpy.reductions import nansum as nansum
-from primal.numpy.reductions import nanvar as nanvar
 from primal.numpy.reductions import prod as prod
 from primal.numpy.reductions import ptp as ptp
 from primal.numpy.reductions import std as std
@@ -285,6 +278,7 @@ _LAZY = {
     "index_tricks": ("c_ index_exp ix_ mgrid ogrid r_ ravel_multi_index s_ unravel_index"),
     "integers": ("gcd lcm packbits unpackbits"),
     "mapping": ("apply_along_axis apply_over_axes vectorize"),
+    "nan_reductions": ("nanmax nanmean nanmin nanprod nanstd nansum nanvar"),
     "nonzeros": ("argwhere flatnonzero nonzero trim_zeros"),
     "padding": ("pad"),
     "polynomials": (
