@@ -37,7 +37,9 @@ DIFFERENT = {
 
 def close(got: list[float], want: list[float]) -> bool:
     return len(got) == len(want) and all(
-        a == b or (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=2e-5, abs_tol=3e-6)
+        a == b
+        or (math.isnan(a) and math.isnan(b))
+        or math.isclose(a, b, rel_tol=2e-5, abs_tol=3e-6)
         for a, b in zip(got, want, strict=True)
     )
 

@@ -1,0 +1,301 @@
+"""Elementwise functions against NumPy, over dtypes and shapes."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import primal.numpy as jnp
+from primal.api import grad, jit, vmap
+from primal.base import dtypes
+
+SHAPES = [(), (0,), (5,), (2, 1, 3)]
+# Relative tolerance per dtype: a few units of the last place.
+TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 3e-6, "float64": 1e-12,
+             "complex64": 5e-6}  # fmt: skip
+
+# name -> (low, high) of the operands where the function is smooth and real
+UNARY: dict[str, tuple[float, float]] = {
+    "exp": (-3, 3), "exp2": (-3, 3), "expm1": (-3, 3), "log": (0.1, 9), "log2": (0.1, 9),
+    "log10": (0.1, 9), "log1p": (-0.9, 9), "sqrt": (0.1, 9), "cbrt": (-9, 9), "sin": (-6, 6),
+    "cos": (-6, 6), "tan": (-1, 1), "arcsin": (-0.9, 0.9), "arccos": (-0.9, 0.9),
+    "arctan": (-6, 6), "sinh": (-3, 3), "cosh": (-3, 3), "tanh": (-3, 3), "arcsinh": (-6, 6),
+    "arccosh": (1.1, 9), "arctanh": (-0.9, 0.9), "sinc": (-3, 3), "deg2rad": (-90, 90),
+    "rad2deg": (-3, 3), "radians": (-90, 90), "degrees": (-3, 3), "absolute": (-9, 9),
+    "fabs": (-9, 9), "sign": (-9, 9), "negative": (-9, 9), "positive": (-9, 9),
+    "square": (-9, 9), "reciprocal": (0.5, 9), "floor": (-9, 9), "ceil": (-9, 9),
+    "trunc": (-9, 9), "rint": (-9, 9), "round": (-9, 9), "isfinite": (-9, 9), "isnan": (-9, 9),
+    "isinf": (-9, 9), "signbit": (-9, 9), "isposinf": (-9, 9), "isneginf": (-9, 9),
+    "nan_to_num": (-9, 9), "spacing": (0.5, 9), "i0": (-3, 3), "angle": (-9, 9), "real": (-9, 9),
+    "imag": (-9, 9), "conj": (-9, 9), "isreal": (-9, 9), "iscomplex": (-9, 9),
+    "logical_not": (-1, 1),
+}  # fmt: skip
+COMPLEX = (
+    "exp expm1 log log10 log2 sqrt sin cos tan sinh cosh tanh arcsin arctan absolute negative "
+    "square reciprocal isfinite isnan isinf real imag conj isreal iscomplex angle round positive"
+).split()
+INTEGERS = (
+    "negative positive absolute square sign invert bitwise_not floor ceil trunc round isnan "
+    "isinf isfinite signbit real imag conj bitwise_count logical_not"
+).split()
+
+BINARY: dict[str, tuple[float, float]] = {
+    "add": (-9, 9), "subtract": (-9, 9), "multiply": (-9, 9), "divide": (0.5, 9),
+    "true_divide": (0.5, 9), "power": (0.5, 3), "float_power": (0.5, 3), "maximum": (-9, 9),
+    "minimum": (-9, 9), "fmax": (-9, 9), "fmin": (-9, 9), "arctan2": (-9, 9), "hypot": (-9, 9),
+    "logaddexp": (-9, 9), "logaddexp2": (-9, 9), "fmod": (0.5, 9), "remainder": (0.5, 9),
+    "mod": (0.5, 9), "floor_divide": (0.5, 9), "copysign": (-9, 9), "heaviside": (-9, 9),
+    "nextafter": (-9, 9), "equal": (-9, 9), "not_equal": (-9, 9), "less": (-9, 9),
+    "less_equal": (-9, 9), "greater": (-9, 9), "greater_equal": (-9, 9), "logical_and": (-1, 1),
+    "logical_or": (-1, 1), "logical_xor": (-1, 1), "isclose": (-9, 9),
+}  # fmt: skip
+INTEGER_PAIRS = (
+    "add subtract multiply maximum minimum floor_divide remainder fmod equal less greater_equal "
+    "bitwise_and bitwise_or bitwise_xor left_shift right_shift gcd lcm logical_and power"
+).split()
+
+
+def drawn(name: str, span: tuple[float, float], shape: Any, dtype: Any, seed: int = 0) -> Any:
+    rng = np.random.default_rng([seed, len(name)])
+    low, high = span
+    value = rng.uniform(low, high, shape)
+    if np.dtype(dtype).kind == "c":
+        value = value + 1j * rng.uniform(low, high, shape)
+    if np.dtype(dtype).kind in "iu":
+        value = rng.integers(1, 7, shape)
+    return np.asarray(value).astype(dtype)
+
+
+def check(got: Any, want: Any, dtype: str) -> None:
+    for g, w in zip(got, want, strict=True) if isinstance(want, tuple) else ((got, want),):
+        assert g.shape == np.shape(w)
+        if np.asarray(w).dtype == bool:
+            assert g.dtype == bool
+        tolerance = TOLERANCE.get(dtype, 0)
+        np.testing.assert_allclose(
+            np.asarray(g).astype(np.complex128 if g.dtype.kind == "c" else np.float64),
+            np.asarray(w), rtol=tolerance, atol=tolerance,
+        )  # fmt: skip
+
+
+def numpy_of(name: str) -> Callable[..., Any]:
+    found: Callable[..., Any] = getattr(np, name)
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("name", UNARY)
+def test_unary(name: str, dtype: str) -> None:
+    for shape in SHAPES:
+        x = drawn(name, UNARY[name], shape, dtypes.as_dtype(dtype))
+        got = getattr(jnp, name)(x)
+        wide = x.astype(np.float64)
+        if name in ("nan_to_num", "positive", "spacing", "imag"):
+            if dtype != "float32":
+                continue
+            wide = x
+        check(got, numpy_of(name)(wide), dtype)
+        assert got.dtype in (x.dtype, np.bool_)
+
+
+@pytest.mark.parametrize("name", [n for n in UNARY if n not in ("spacing", "nan_to_num")])
+def test_unary_in_64_bits(name: str, x64: None) -> None:
+    x = drawn(name, UNARY[name], (4,), np.float64)
+    got = getattr(jnp, name)(x)
+    assert got.dtype in (np.float64, np.bool_)
+    want = numpy_of(name)(x)
+    np.testing.assert_allclose(got, want, rtol=5e-8 if name == "i0" else 1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_unary_of_complex_numbers(name: str) -> None:
+    for shape in SHAPES:
+        x = drawn(name, (0.2, 1.5), shape, np.complex64)
+        check(getattr(jnp, name)(x), numpy_of(name)(x.astype(np.complex128)), "complex64")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint8", "uint32"])
+@pytest.mark.parametrize("name", INTEGERS)
+def test_unary_of_integers_keeps_the_dtype(name: str, dtype: str) -> None:
+    x = np.array([0, 1, 2, 5, 7]).astype(dtype)
+    if dtype.startswith("int"):
+        x = np.concatenate([x, -x])
+    got, want = getattr(jnp, name)(x), numpy_of(name)(x)
+    np.testing.assert_array_equal(got, want)
+    assert got.dtype == np.asarray(want).dtype
+
+
+@pytest.mark.parametrize("name", ["exp", "sin", "sqrt", "arctan", "sinc", "deg2rad", "cbrt"])
+def test_integers_and_booleans_become_float32(name: str) -> None:
+    for x in (np.arange(4), np.array([True, False]), np.arange(3, dtype=np.uint8)):
+        got = getattr(jnp, name)(x)
+        assert got.dtype == np.float32
+        np.testing.assert_allclose(got, numpy_of(name)(x.astype(float)), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("name", BINARY)
+def test_binary(name: str, dtype: str) -> None:
+    kind = dtypes.as_dtype(dtype)
+    for left, right in [((3,), (3,)), ((2, 1, 3), (4, 1)), ((), (3,)), ((0, 2), (2,))]:
+        x = drawn(name, BINARY[name], left, kind, 1)
+        y = drawn(name, BINARY[name], right, kind, 2)
+        got = getattr(jnp, name)(x, y)
+        if name == "nextafter":
+            if dtype == "float32":
+                np.testing.assert_array_equal(got, np.nextafter(x, y))
+            continue
+        if name in ("fmod", "remainder", "mod", "floor_divide") and dtype != "float32":
+            continue  # a rounded operand may cross a multiple
+        check(got, numpy_of(name)(x.astype(np.float64), y.astype(np.float64)), dtype)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint8"])
+@pytest.mark.parametrize("name", INTEGER_PAIRS)
+def test_binary_of_integers(name: str, dtype: str) -> None:
+    x = np.array([0, 1, 3, 6, 7], dtype)
+    y = np.array([[1], [2], [3]], dtype)
+    if dtype.startswith("int") and name not in ("left_shift", "right_shift", "power"):
+        x = np.concatenate([x, -x])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        want = numpy_of(name)(x, y)
+    got = getattr(jnp, name)(x, y)
+    np.testing.assert_array_equal(got, want)
+    assert got.dtype in (x.dtype, np.bool_)
+
+
+def test_integer_division_by_zero() -> None:
+    x = jnp.array([5, 0, -5])
+    np.testing.assert_array_equal(jnp.remainder(x, 0), [0, 0, 0])
+    np.testing.assert_array_equal(jnp.floor_divide(jnp.uint8(7), jnp.uint8(2)), 3)
+
+
+@pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod"])
+def test_signs_of_remainders(name: str) -> None:
+    values = np.array([-7.5, -7, -2, -0.5, 0.0, 0.5, 2, 7, 7.5, np.inf, -np.inf], np.float32)
+    x, y = np.meshgrid(values, values[values != 0])
+    with np.errstate(all="ignore"):
+        want = numpy_of(name)(x, y)
+    got = np.asarray(getattr(jnp, name)(x, y))
+    finite = np.isfinite(x) & np.isfinite(y)
+    np.testing.assert_allclose(got[finite], want[finite], rtol=1e-6)
+    whole = x[finite].astype(np.int32), y[finite].astype(np.int32)
+    kept = whole[1] != 0
+    np.testing.assert_array_equal(
+        getattr(jnp, name)(whole[0][kept], whole[1][kept]),
+        numpy_of(name)(whole[0][kept], whole[1][kept]),
+    )
+
+
+def test_divmod_and_parts() -> None:
+    x = np.array([7.25, -7.25, 0.5], np.float32)
+    for got, want in zip(jnp.divmod(x, 2), np.divmod(x, np.float32(2)), strict=True):
+        np.testing.assert_array_equal(got, want)
+    for got, want in zip(jnp.modf(x), np.modf(x), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
+def test_frexp_and_ldexp_are_inverse(dtype: str, x64: None) -> None:
+    kind = dtypes.as_dtype(dtype)
+    x = np.array([1.5, -0.3, 0.0, 1e-7, 300.0]).astype(kind)
+    mantissa, exponent = jnp.frexp(x)
+    want = np.frexp(x.astype(np.float64))
+    np.testing.assert_array_equal(np.asarray(mantissa).astype(np.float64), want[0])
+    np.testing.assert_array_equal(exponent, want[1])
+    np.testing.assert_array_equal(jnp.ldexp(mantissa, exponent), jnp.asarray(x))
+
+
+def test_ldexp_reaches_from_smallest_to_largest() -> None:
+    tiny = np.float32(np.finfo(np.float32).smallest_subnormal)
+    assert jnp.ldexp(tiny, 149 + 127) == np.float32(2.0**127)
+    assert jnp.ldexp(np.float32(1), 1000) == np.inf
+    assert jnp.ldexp(np.float32(1), -1000) == 0
+
+
+def test_exceptional_values() -> None:
+    nan, inf = np.nan, np.inf
+    np.testing.assert_array_equal(jnp.hypot(np.float32([inf, nan, 0, 3e30]),
+                                            np.float32([nan, 1, 0, 4e30])),
+                                  np.float32([inf, nan, 0, 5e30]))  # fmt: skip
+    np.testing.assert_array_equal(jnp.logaddexp(np.float32([-inf, inf, nan, -inf]),
+                                                np.float32([-inf, inf, 0, 0])),
+                                  [-inf, inf, nan, 0])  # fmt: skip
+    np.testing.assert_array_equal(jnp.maximum(np.float32([nan, 1]), np.float32([1, nan])),
+                                  [nan, nan])  # fmt: skip
+    np.testing.assert_array_equal(jnp.fmax(np.float32([nan, 1, nan]), np.float32([1, nan, nan])),
+                                  [1, 1, nan])  # fmt: skip
+    np.testing.assert_array_equal(jnp.fmin(np.float32([nan, 1, nan]), np.float32([1, nan, nan])),
+                                  [1, 1, nan])  # fmt: skip
+    np.testing.assert_array_equal(jnp.sign(np.float32([nan, -0.0])), [nan, 0])
+    np.testing.assert_array_equal(jnp.nan_to_num(np.float32([nan, inf, -inf])),
+                                  np.nan_to_num(np.float32([nan, inf, -inf])))  # fmt: skip
+
+
+def test_complex_order_is_by_real_then_imaginary_part() -> None:
+    x = np.array([1 + 2j, 1 + 1j, 2, 1 + 2j], np.complex64)
+    y = np.array([1 + 1j, 1 + 2j, 1, 1 + 2j], np.complex64)
+    for name in ("less", "less_equal", "greater", "greater_equal", "maximum", "minimum"):
+        np.testing.assert_array_equal(getattr(jnp, name)(x, y), numpy_of(name)(x, y))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["hypot", "logaddexp", "logaddexp2", "sinc", "i0", "heaviside", "float_power", "copysign"],
+)
+def test_derivatives_by_differences(name: str, x64: None) -> None:
+    function = getattr(jnp, name)
+    n = 1 if name in ("sinc", "i0") else 2
+    at = [np.array([0.7, 1.3, -0.4])[: 3 - (name == "float_power")], np.array([1.1, 0.2, 0.9])]
+    args = [a[:2] for a in at[:n]]
+    step = 1e-6
+
+    def value(*xs: Any) -> Any:
+        return jnp.sum(function(*xs))
+
+    for i in range(n):
+        slope = np.asarray(grad(value, i)(*[jnp.asarray(a) for a in args]))
+        for k in range(len(slope)):
+            ends = []
+            for side in (step, -step):
+                moved = [a.copy() for a in args]
+                moved[i][k] += side
+                ends.append(float(value(*moved)))
+            assert slope[k] == pytest.approx((ends[0] - ends[1]) / (2 * step), abs=1e-6)
+
+
+def test_derivatives_at_the_awkward_points(x64: None) -> None:
+    assert grad(jnp.sinc)(0.0) == 0
+    assert float(grad(grad(jnp.sinc))(0.0)) == pytest.approx(-(np.pi**2) / 3)
+    assert grad(jnp.i0)(0.0) == 0
+    assert float(grad(grad(jnp.i0))(0.0)) == pytest.approx(0.5)
+    assert [float(v) for v in grad(jnp.logaddexp, (0, 1))(2.0, 2.0)] == [0.5, 0.5]
+    assert [float(v) for v in grad(jnp.maximum, (0, 1))(2.0, 2.0)] == [0.5, 0.5]
+    assert not np.isnan(grad(jnp.logaddexp)(-np.inf, -np.inf))
+    assert grad(lambda v: v**2)(0.0) == 0 and grad(lambda v: v**0)(0.0) == 0
+
+
+@pytest.mark.parametrize("name", ["floor_divide", "remainder", "hypot", "logaddexp", "power",
+                                  "gcd", "copysign", "isclose"])  # fmt: skip
+def test_programs_agree_with_eager(name: str) -> None:
+    kind = np.int32 if name == "gcd" else np.float32
+    x, y = drawn(name, (0.5, 3), (4, 3), kind, 1), drawn(name, (0.5, 3), (3,), kind, 2)
+    function = getattr(jnp, name)
+    want = np.asarray(function(x, y))
+    np.testing.assert_allclose(jit(function)(x, y), want, rtol=1e-5)
+    np.testing.assert_allclose(vmap(function, (0, None))(x, y), want, rtol=1e-5)
+
+
+def test_small_floats_and_integers() -> None:
+    for dtype in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2):
+        x = np.array([0.5, 1.0, 2.0]).astype(dtype)
+        assert jnp.add(x, x).dtype == x.dtype
+        np.testing.assert_array_equal(np.asarray(jnp.add(x, x), np.float32), [1, 2, 4])
+    x = np.array([1, 2, 3]).astype(ml_dtypes.int4)
+    np.testing.assert_array_equal(np.asarray(jnp.add(x, x), np.int32), [2, 4, 6])

@@ -1,0 +1,270 @@
+"""Operators, methods and properties of arrays and tracers."""
+
+import operator
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal.numpy as jnp
+from primal.api import jit, make_jaxpr
+from primal.base import dtypes
+from primal.ir.trace import Array, literal
+
+ARITHMETIC = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow"]
+COMPARISONS = ["eq", "ne", "lt", "le", "gt", "ge"]
+BITS = ["and_", "or_", "xor", "lshift", "rshift"]
+OTHERS: list[Any] = [2, 2.5, np.float32(2), np.array([1.0, 2.0, 4.0], np.float32), np.int8(3)]
+
+
+@pytest.mark.parametrize("name", ARITHMETIC + COMPARISONS)
+@pytest.mark.parametrize("other", OTHERS, ids=lambda o: type(o).__name__)
+def test_both_sides_as_numpy(name: str, other: Any) -> None:
+    apply = getattr(operator, name)
+    x = np.array([1.5, 2.0, 4.0], np.float32)
+    for _ in range(2):  # what an operator remembers changes nothing
+        for got, want in [
+            (apply(jnp.asarray(x), other), apply(x, other)),
+            (apply(other, jnp.asarray(x)), apply(other, x)),
+        ]:
+            assert isinstance(got, Array)
+            np.testing.assert_allclose(got, want, rtol=1e-6)
+            assert got.dtype in (np.float32, np.bool_)
+
+
+@pytest.mark.parametrize("name", BITS)
+def test_bits_as_numpy(name: str) -> None:
+    apply = getattr(operator, name)
+    x = np.array([1, 2, 12], np.int32)
+    for other in (1, np.int32(2), np.array([3, 1, 0], np.int32)):
+        np.testing.assert_array_equal(apply(jnp.asarray(x), other), apply(x, other))
+        np.testing.assert_array_equal(apply(other, jnp.asarray(x)), apply(other, x))
+
+
+def test_unary_operators() -> None:
+    x = jnp.array([1, -2])
+    np.testing.assert_array_equal(-x, [-1, 2])
+    assert +x is x
+    np.testing.assert_array_equal(abs(x), [1, 2])
+    np.testing.assert_array_equal(~x, [-2, 1])
+    np.testing.assert_array_equal(~jnp.array([True]), [False])
+    assert round(jnp.float32(2.6)) == 3 and round(jnp.float32(2.6)).dtype == np.int32
+    assert float(round(jnp.float32(2.66), 1)) == pytest.approx(2.7)
+    quotient, rest = divmod(jnp.array([7, -7]), 2)
+    np.testing.assert_array_equal(quotient, [3, -4])
+    np.testing.assert_array_equal(rest, [1, 1])
+    np.testing.assert_array_equal(divmod(7, jnp.array([2, 3]))[1], [1, 1])
+
+
+def test_python_scalars_take_the_dtype_of_the_array() -> None:
+    for dtype in ("bfloat16", "float16", "float32", "complex64"):
+        x = jnp.ones(2, dtype)
+        for scalar in (1, 1.5):
+            for out in (x + scalar, scalar * x, x / scalar, x - scalar):
+                assert out.dtype == x.dtype and not out.weak_type
+    for dtype in ("int8", "uint8", "int32"):
+        out = jnp.ones(2, dtype) + 1
+        assert out.dtype == dtype and not out.weak_type
+    out = jnp.ones(2, "int8") + 1.5
+    assert out.dtype == np.float32 and out.weak_type
+
+
+def test_scalars_that_compare_equal_are_kept_apart() -> None:
+    x = jnp.array([1.0, -1.0])
+    for _ in range(2):
+        np.testing.assert_array_equal(1 / (x * 0.0), [np.inf, -np.inf])
+        np.testing.assert_array_equal(1 / (x * -0.0), [-np.inf, np.inf])
+        assert np.isnan(np.asarray(x + np.nan)).all()
+        assert (x + 1).dtype == np.float32 and (x + True).dtype == np.float32
+        assert (jnp.arange(2) + 1).dtype == np.int32 and (jnp.arange(2) + 1.0).dtype == np.float32
+
+
+def test_integers_out_of_range() -> None:
+    assert int(jnp.uint8(1) + 300) == 45
+    with pytest.raises(OverflowError, match="too large to convert to int32"):
+        jnp.arange(3) + 2**40
+
+
+class Foreign:
+    """Knows arrays on the right."""
+
+    __array_priority__ = 1000
+    __array_ufunc__ = None
+
+    def __radd__(self, other: Any) -> str:
+        return "mine"
+
+    __rmatmul__ = __rpow__ = __rmod__ = __rand__ = __radd__
+
+
+class Wrapped:
+    """Offers an array."""
+
+    def __jax_array__(self) -> Array:
+        return jnp.array([1.0, 2.0])
+
+
+def test_foreign_operands_get_their_turn() -> None:
+    x = jnp.ones(2)
+    assert x + Foreign() == "mine" and x @ Foreign() == "mine" and x ** Foreign() == "mine"
+    assert x % Foreign() == "mine" and jnp.arange(2) & Foreign() == "mine"
+    np.testing.assert_array_equal(x + Wrapped(), [2, 3])
+    np.testing.assert_array_equal(Wrapped() * x, [1, 2])
+    np.testing.assert_array_equal(jnp.sum(Wrapped()), 3)
+
+
+@pytest.mark.parametrize("other", [[1.0, 2.0], (1.0, 2.0), "a", None, {}], ids=repr)
+@pytest.mark.parametrize("name", ARITHMETIC + ["matmul", "lt", "ge"])
+def test_what_is_no_array_is_refused(name: str, other: Any) -> None:
+    apply = getattr(operator, name)
+    x = jnp.ones(2)
+    with pytest.raises(TypeError):
+        apply(x, other)
+    if not (name == "mod" and other == "a"):
+        with pytest.raises(TypeError):
+            apply(other, x)
+
+
+def test_equality_with_lists_is_an_error_and_with_others_identity() -> None:
+    x = jnp.ones(2)
+    for wrong in ([1.0, 1.0], (1.0, 1.0)):
+        with pytest.raises(TypeError, match="unsupported operand type"):
+            _ = x == wrong
+        with pytest.raises(TypeError, match="unsupported operand type"):
+            _ = x != wrong
+    assert (x == None) is False and (x != "a") is True  # noqa: E711
+
+
+def test_literals_inside_rules_are_operands() -> None:
+    two = literal(2.0, dtypes.float32)
+    np.testing.assert_array_equal(two * jnp.ones(2), [2, 2])
+    np.testing.assert_array_equal(jnp.ones(2) - two, [-1, -1])
+
+
+def test_matmul_operator() -> None:
+    a, b = np.arange(6.0, dtype=np.float32).reshape(2, 3), np.ones(3, np.float32)
+    np.testing.assert_array_equal(jnp.asarray(a) @ b, a @ b)
+    np.testing.assert_array_equal(a @ jnp.asarray(b), a @ b)
+    with pytest.raises(ValueError, match="at least 1"):
+        jnp.asarray(b) @ 2
+
+
+def test_operators_record_single_equations() -> None:
+    x, i = jnp.ones(3), jnp.arange(3)
+    printed = str(make_jaxpr(lambda a, b: 2 * a**2 + b)(x, x))
+    assert printed == (
+        "{ lambda ; a:f32[3] b:f32[3]. let\n    c:f32[3] = integer_pow[y=2] a\n"
+        "    d:f32[3] = mul 2.0 c\n    e:f32[3] = add d b\n  in (e,) }"
+    )
+    for f, args, ops in [
+        (lambda a: a + 1, (x,), ["add"]),
+        (lambda a: 1 - a, (x,), ["sub"]),
+        (lambda a: a / 2, (x,), ["div"]),
+        (lambda a: a > 0, (x,), ["gt"]),
+        (lambda a: -a, (x,), ["neg"]),
+        (lambda a: a & 3, (i,), ["and"]),
+        (lambda a: a * 2.0, (i,), ["convert_element_type", "mul"]),
+        (lambda a, b: a + b, (1, i), ["convert_element_type", "add"]),
+        (lambda a, b: a + b, (x, i), ["convert_element_type", "add"]),
+        (lambda a, b: a + b, (jnp.ones((2, 3)), x), ["broadcast_in_dim", "add"]),
+        (lambda a, b: a + b, (jnp.float32(1), x), ["add"]),
+        (lambda a, b: a @ b, (x, x), ["dot_general"]),
+        (lambda a: a**0.5, (x,), ["pow"]),
+        (lambda a: +a, (x,), []),
+    ]:
+        eqns = make_jaxpr(f)(*args).jaxpr.eqns
+        assert [e.op.name for e in eqns] == ops
+
+
+def test_assignment_is_refused_with_the_remedy() -> None:
+    def assign(x: Array) -> Array:
+        x[0] = 1.0  # type: ignore[index]
+        return x
+
+    for run in (assign, jit(assign)):
+        with pytest.raises(TypeError) as caught:
+            run(jnp.ones(2))
+        text = str(caught.value)
+        assert "object does not support item assignment" in text
+        assert "immutable" in text and ".at[idx].set(y)" in text
+    with pytest.raises(TypeError, match="item deletion"):
+        del jnp.ones(2)[0]  # type: ignore[attr-defined]
+
+
+METHODS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("all", (), {}), ("any", (), {"axis": 0}), ("argmax", (), {}), ("argmin", (1,), {}),
+    ("argsort", (), {}), ("clip", (1, 3), {}), ("conj", (), {}), ("conjugate", (), {}),
+    ("cumprod", (0,), {}), ("cumsum", (), {"axis": 1}), ("diagonal", (1,), {}), ("flatten", (), {}),
+    ("flatten", ("F",), {}), ("max", (), {"axis": 0}), ("mean", (1,), {}), ("min", (), {}),
+    ("prod", (), {}), ("ravel", (), {}), ("repeat", (2, 0), {}), ("reshape", (4, 3), {}),
+    ("reshape", ((2, -1),), {}), ("round", (1,), {}), ("squeeze", (), {}),
+    ("std", (), {"ddof": 1}), ("sum", (), {"keepdims": True}), ("swapaxes", (0, 1), {}),
+    ("take", (np.array([0, 2]),), {"axis": 1}), ("trace", (), {}), ("transpose", (), {}),
+    ("transpose", (1, 0), {}), ("transpose", ((1, 0),), {}), ("var", (0,), {}), ("copy", (), {}),
+    ("nonzero", (), {}), ("astype", (np.int32,), {}),
+    ("compress", ([True, False, True],), {"axis": 0}),
+    ("view", (np.int32,), {}), ("tolist", (), {}), ("dot", (np.ones(4, np.float32),), {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "args", "kwargs"), METHODS, ids=lambda v: str(v)[:20])
+def test_methods_as_numpy(name: str, args: Any, kwargs: Any) -> None:
+    x = np.arange(12, dtype=np.float32).reshape(3, 4) / 3
+    ours = tuple(jnp.asarray(a) if isinstance(a, list | np.ndarray) else a for a in args)
+    got, want = getattr(jnp.asarray(x), name)(*ours, **kwargs), getattr(x, name)(*args, **kwargs)
+    if not isinstance(want, tuple):
+        got, want = (got,), (want,)
+    for g, w in zip(got, want, strict=True):
+        np.testing.assert_allclose(np.asarray(g), w, rtol=1e-6)
+
+
+def test_properties_and_protocol() -> None:
+    x = jnp.arange(6.0).reshape(2, 3)
+    assert x.T.shape == (3, 2) and jnp.ones((4, 2, 3)).mT.shape == (4, 3, 2)
+    assert x.itemsize == 4 and x.nbytes == 24 and x.real is x
+    np.testing.assert_array_equal(x.imag, np.zeros((2, 3)))
+    assert x.__array_namespace__() is jnp
+    with pytest.raises(ValueError, match="2024.12"):
+        x.__array_namespace__(api_version="1999")
+    with pytest.raises(NotImplementedError, match="flatten"):
+        x.flat  # noqa: B018
+    np.testing.assert_array_equal(jnp.array([2, 1]).sort(), [1, 2])
+    assert int(jnp.array([2, 5]).ptp()) == 3
+    with pytest.raises(ValueError, match="two-dimensional"):
+        jnp.ones(3).mT  # noqa: B018
+
+
+def test_views() -> None:
+    x = np.arange(8, dtype=np.int8)
+    ours = jnp.asarray(x)
+    for dtype in (np.uint8, np.int16, np.int32, np.float32, np.float16):
+        np.testing.assert_array_equal(ours.view(dtype), x.view(dtype))
+    y = np.arange(4, dtype=np.int32).reshape(2, 2)
+    np.testing.assert_array_equal(jnp.asarray(y).view(np.int16), y.view(np.int16))
+    np.testing.assert_array_equal(jnp.array([True, False]).view(np.uint8), [1, 0])
+    np.testing.assert_array_equal(jnp.array([1, 0], np.uint8).view(bool), [True, False])
+    assert ours.view() is ours
+    for wrong in (lambda: jnp.int8(1).view(np.int16), lambda: ours[:3].view(np.int16),
+                  lambda: ours.view(bool).view(np.int16)):  # fmt: skip
+        with pytest.raises(ValueError):
+            wrong()
+    with pytest.raises(NotImplementedError):
+        jnp.ones(2).view(np.complex64)
+
+
+def test_methods_work_on_tracers() -> None:
+    def f(x: Array) -> Array:
+        y = x.reshape(2, 3).T.astype(float).sum(axis=0) + x.mean()
+        return y.at[0].set(x[0]).clip(max=3.0)
+
+    x = jnp.arange(6)
+    np.testing.assert_allclose(jit(f)(x), f(x))
+
+
+def test_casting_complex_to_real_warns() -> None:
+    with pytest.warns(UserWarning, match="discard the imaginary part"):
+        jnp.array([1j]).astype(float)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert jnp.array([1j]).astype(bool)[0]

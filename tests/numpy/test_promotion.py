@@ -1,0 +1,154 @@
+"""Promotion of dtypes and ranks, and the refusal of what is no array."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal.numpy as jnp
+from primal.base import dtypes
+from primal.base.config import numpy_dtype_promotion, numpy_rank_promotion
+from primal.ir.trace import Literal
+from primal.numpy.promotion import (
+    check_arraylike,
+    operand,
+    promote_args,
+    promote_args_inexact,
+    promote_args_numeric,
+    scalar_literal,
+)
+
+NAMES = "bool uint8 uint32 int8 int16 int32 bfloat16 float16 float32 complex64".split()
+SCALARS: list[Any] = [1, 1.0, 1j]
+
+
+def value(name: Any) -> Any:
+    return jnp.ones(2, name) if isinstance(name, str) else name
+
+
+@pytest.mark.parametrize("pair", [*itertools.combinations_with_replacement(NAMES, 2)], ids=str)
+def test_arrays_promote_by_the_lattice(pair: tuple[str, str]) -> None:
+    a, b = (value(n) for n in pair)
+    want = dtypes.result_type(*pair)
+    for out in (jnp.multiply(a, b), jnp.multiply(b, a), jnp.where(True, a, b)):
+        assert out.dtype == want and not out.weak_type
+
+
+@pytest.mark.parametrize("scalar", SCALARS, ids=repr)
+@pytest.mark.parametrize("name", NAMES)
+def test_python_scalars_promote_by_the_lattice(name: str, scalar: Any) -> None:
+    x = value(name)
+    want, weak = dtypes.result_type(x, scalar, return_weak_type_flag=True)
+    for out in (jnp.multiply(x, scalar), jnp.multiply(scalar, x), x * scalar, scalar * x):
+        assert (out.dtype, out.weak_type) == (want, weak)
+
+
+def test_numpy_scalars_are_not_weak() -> None:
+    x = jnp.ones(2, "bfloat16")
+    assert (x * np.float32(2)).dtype == np.float32
+    assert (jnp.ones(2, "int8") * np.int32(2)).dtype == np.int32
+    assert (x * np.float64(2)).dtype == np.float32
+
+
+def test_weak_arrays_give_way_and_lose_their_weakness() -> None:
+    weak = jnp.asarray(2)
+    assert weak.weak_type
+    out = weak + jnp.int8(1)
+    assert out.dtype == np.int8 and not out.weak_type
+    assert (weak + 1.5).weak_type and (weak * weak).weak_type
+
+
+def test_64_bits(x64: None) -> None:
+    assert (jnp.ones(2) + 1).dtype == np.float64
+    assert (jnp.arange(2) + 1).dtype == np.int64
+    assert (jnp.ones(2, "float32") * 0.1).dtype == np.float32
+    assert float(jnp.asarray(1.0) * 0.1) == 0.1
+
+
+def test_operands_and_literals() -> None:
+    assert type(operand("f", 1.5)) is Literal and operand("f", 1.5).aval.weak_type
+    assert not operand("f", True).aval.weak_type and not operand("f", np.int8(1)).aval.weak_type
+    x = jnp.ones(2)
+    assert operand("f", x) is x
+    assert scalar_literal(0.0, dtypes.float32).val == 0
+    assert np.signbit(scalar_literal(-0.0, dtypes.float32).val)
+    assert scalar_literal(300, dtypes.uint8).val == 44
+    assert scalar_literal(2**31, dtypes.uint32).val == 2**31
+    with pytest.raises(OverflowError):
+        scalar_literal(2**40, dtypes.int32)
+
+
+def test_promotion_to_kinds() -> None:
+    (x,) = promote_args_inexact("f", np.arange(2))
+    assert x.aval.dtype == np.float32
+    (x,) = promote_args_numeric("f", np.array([True]))
+    assert x.aval.dtype == np.int32
+    x, y = promote_args("f", jnp.ones((2, 3)), jnp.ones(3, "int32"))
+    assert y.aval.shape == (1, 3) and y.aval.dtype == np.float32
+    x, y = promote_args("f", jnp.ones((2, 3)), jnp.float32(1))
+    assert y.aval.shape == ()
+
+
+def test_strict_promotion() -> None:
+    with numpy_dtype_promotion("strict"):
+        assert (jnp.ones(2) + 1.0).dtype == np.float32
+        with pytest.raises(dtypes.TypePromotionError, match="strict"):
+            jnp.ones(2) + jnp.arange(2)
+
+
+def test_rank_promotion() -> None:
+    a, b = jnp.ones((2, 3)), jnp.ones(3)
+    with numpy_rank_promotion("raise"):
+        with pytest.raises(ValueError, match="numpy_rank_promotion='raise'"):
+            a + b
+        assert (a + 1.0).shape == (2, 3) and (a + jnp.float32(1)).shape == (2, 3)
+        assert (a + jnp.ones((1, 3))).shape == (2, 3)
+    with numpy_rank_promotion("warn"), pytest.warns(UserWarning, match="rank promotion"):
+        assert (a + b).shape == (2, 3)
+
+
+def test_broadcast_shapes() -> None:
+    assert jnp.broadcast_shapes((2, 1), (3,), ()) == (2, 3)
+    assert jnp.broadcast_shapes(4, (3, 1)) == (3, 4)
+    assert jnp.broadcast_shapes((0, 1), (1, 5)) == (0, 5)
+    with pytest.raises(ValueError, match="Incompatible shapes for broadcasting"):
+        jnp.broadcast_shapes((2,), (3,))
+
+
+STRICT = (
+    "sum prod max min mean var std any all cumsum cumprod sort argsort argmax reshape ravel "
+    "transpose squeeze exp sin abs sign negative dot where round median tril diag flip roll "
+    "tile repeat unique nonzero isnan real moveaxis"
+).split()
+
+
+@pytest.mark.parametrize("wrong", [[1.0, 2.0], (1.0, 2.0), None, "ab"], ids=repr)
+@pytest.mark.parametrize("name", STRICT)
+def test_sequences_are_refused(name: str, wrong: Any) -> None:
+    rest: dict[str, tuple[Any, ...]] = {
+        "reshape": (2,), "dot": (1.0,), "where": (1.0, 2.0), "roll": (1,), "tile": (2,),
+        "repeat": (2,), "moveaxis": (0, 0),
+    }  # fmt: skip
+    with pytest.raises(TypeError):
+        getattr(jnp, name)(wrong, *rest.get(name, ()))
+
+
+def test_the_error_of_a_list() -> None:
+    with pytest.raises(
+        TypeError,
+        match="^sum requires ndarray or scalar arguments, got <class 'list'> at position 0",
+    ):
+        jnp.sum([1.0, 2.0])
+    with pytest.raises(TypeError, match="add requires .* got <class 'tuple'> at position 1"):
+        jnp.add(1.0, (1.0, 2.0))
+    check_arraylike("f", 1, 1.5, True, 1j, np.ones(2), np.float32(1), jnp.ones(2))
+
+
+@pytest.mark.parametrize("wrong", [np.array(["a"]), np.array([None]), np.datetime64("2020-01-01")],
+                         ids=repr)  # fmt: skip
+def test_arrays_without_numbers_are_refused(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="is not a valid JAX array type"):
+        jnp.sum(wrong)
+    with pytest.raises(TypeError, match="is not a valid JAX array type"):
+        jnp.array(wrong)
