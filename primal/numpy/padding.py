@@ -168,7 +168,8 @@ def _repeated(x: Any, widths: list[tuple[int, int]], mode: str, kind: str) -> An
         _check_not_empty(mode, n, width)
         if not any(width):
             continue
-        index = np.pad(np.arange(n), width, mode=mode)
+        reflected: Any = mode
+        index = np.pad(np.arange(n), width, mode=reflected)
         before = x
         x = getitem(x, (slice(None),) * axis + (index,))
         if kind == "odd" and mode in ("reflect", "symmetric"):

@@ -274,6 +274,7 @@ def promote_shapes(name: str, operands: list[Any]) -> list[Any]:
         _check_rank_promotion(name, [x.aval.shape for x in operands])
     if len(ranks) < 2:
         return operands
+    broadcast_shapes(*[x.aval.shape for x in operands])
     rank = max(ranks)
     return [with_rank(x, rank) if x.aval.shape else x for x in operands]
 

@@ -96,8 +96,8 @@ def arange(
 
 
 def _range_size(first: Any, last: Any, by: Any) -> int:
-    values = [
-        operator.index(v) if isinstance(v, np.integer | np.bool_ | int) else float(v)
+    values: list[Any] = [
+        int(v) if isinstance(v, np.integer | np.bool_ | int) else float(v)
         for v in (first, last, by)
     ]
     return (

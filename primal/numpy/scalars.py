@@ -5,6 +5,7 @@ A scalar type equals NumPy's of that name, has its `dtype`, and makes arrays whe
 
 from __future__ import annotations
 
+from builtins import bool as _bool
 from typing import Any
 
 import numpy as np
@@ -26,15 +27,15 @@ class ScalarType(type):
     def __hash__(cls) -> int:
         return hash(cls.dtype.type)
 
-    def __eq__(cls, other: object) -> bool:
+    def __eq__(cls, other: object) -> _bool:
         return cls is other or cls.dtype.type == other or (
             isinstance(other, ScalarType) and cls.dtype == other.dtype
         )
 
-    def __ne__(cls, other: object) -> bool:
+    def __ne__(cls, other: object) -> _bool:
         return not cls == other
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: Any) -> _bool:
         return isinstance(instance, cls.dtype.type)
 
     def __repr__(cls) -> str:
@@ -106,7 +107,7 @@ def iinfo(int_type: Any) -> Any:
     return dtypes.iinfo(int_type)
 
 
-def issubdtype(arg1: Any, arg2: Any) -> bool:
+def issubdtype(arg1: Any, arg2: Any) -> _bool:
     """Whether a dtype is, or lies below, another in NumPy's hierarchy.
 
     >>> jnp.issubdtype(jnp.bfloat16, jnp.floating)
@@ -115,7 +116,7 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
     return dtypes.issubdtype(arg1, arg2)
 
 
-def isdtype(dtype: Any, kind: Any) -> bool:
+def isdtype(dtype: Any, kind: Any) -> _bool:
     """Whether a dtype is of a kind of the array API, or equal to a dtype.
 
     >>> jnp.isdtype(jnp.int8, "signed integer")
@@ -124,7 +125,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     return dtypes.isdtype(dtype, kind)
 
 
-def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
+def can_cast(from_: Any, to: Any, casting: str = "safe") -> _bool:
     """Whether a dtype casts to another under NumPy's rule.
 
     >>> jnp.can_cast(jnp.int32, jnp.float64)
@@ -151,7 +152,7 @@ def result_type(*args: Any) -> Any:
     return dtypes.result_type(*args)
 
 
-def isscalar(element: Any) -> bool:
+def isscalar(element: Any) -> _bool:
     """Whether a value is a scalar, an array of no dimensions included.
 
     >>> jnp.isscalar(1.5), jnp.isscalar(jnp.array([1.5]))

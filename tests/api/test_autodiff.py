@@ -144,7 +144,10 @@ def test_linear_functions():
     np.testing.assert_allclose(vmap(push)(jnp.ones(2), jnp.zeros(2))[0], [3.0, 3.0])
     transposed = linear_transpose(lambda x: 3 * x + jnp.flip(x), jnp.zeros(3))
     np.testing.assert_array_equal(transposed(jnp.arange(3.0))[0], [2, 4, 6])
-    assert float(linear_transpose(lambda x: 2 * x, primal.ShapeDtypeStruct((), "float32"))(3.0)[0]) == 6
+    assert (
+        float(linear_transpose(lambda x: 2 * x, primal.ShapeDtypeStruct((), "float32"))(3.0)[0])
+        == 6
+    )
 
 
 def test_linearize_evaluates_the_function_once():
@@ -182,7 +185,11 @@ def test_jit_of_grad_of_jit_is_one_executable():
     ("call", "error", "text"),
     [
         (lambda: grad(3), TypeError, "callable"),
-        (lambda: grad(jnp.sin)(X), TypeError, "scalar-output functions. Output had shape: \\(5,\\)"),
+        (
+            lambda: grad(jnp.sin)(X),
+            TypeError,
+            "scalar-output functions. Output had shape: \\(5,\\)",
+        ),
         (lambda: grad(f)(np.arange(3)), TypeError, "real- or complex-valued inputs.*int32"),
         (lambda: grad(lambda x: x > 0)(1.0), TypeError, "real- or complex-valued outputs.*bool"),
         (lambda: grad(lambda x: x * 1j)(1.0), TypeError, "real-valued outputs"),

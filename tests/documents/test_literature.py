@@ -55,7 +55,9 @@ def test_every_update():
 
 def test_strict_input():
     for bad in ([1.0, 2.0], (1.0, 2.0)):
-        with pytest.raises(TypeError, match="sum requires ndarray or scalar arguments, got") as info:
+        with pytest.raises(
+            TypeError, match="sum requires ndarray or scalar arguments, got"
+        ) as info:
             jnp.sum(bad)
         assert str(type(bad)) in str(info.value)
 
@@ -148,7 +150,9 @@ def test_aux():
 
 def test_polynomial():
     f = lambda x: x**3 + 2 * x**2 - 3 * x + 8  # noqa: E731
-    assert printed(grad(f)(1.0)) == printed(jit(grad(f))(1.0)) == printed(grad(jit(f))(1.0)) == "4.0"
+    assert (
+        printed(grad(f)(1.0)) == printed(jit(grad(f))(1.0)) == printed(grad(jit(f))(1.0)) == "4.0"
+    )
     g = lambda x: 2 * x * x + 3 * x + 3  # noqa: E731
     assert g(3) == 30 and repr(jit(g)(3)) == "Array(30, dtype=int32, weak_type=True)"
     assert repr(grad(g)(3.0)) == "Array(15., dtype=float32, weak_type=True)"
@@ -380,7 +384,9 @@ def test_jaxpr_of_a_map():
     )
     assert repr(f(x)) == "Array([0, 5], dtype=int32)"
     assert repr(f(bx)) == "Array([ 0, 23], dtype=int32)"
-    expected = "Array([[ 0,  5],\n       [ 6, 11],\n       [12, 17],\n       [18, 23]], dtype=int32)"
+    expected = (
+        "Array([[ 0,  5],\n       [ 6, 11],\n       [12, 17],\n       [18, 23]], dtype=int32)"
+    )
     assert repr(vmap(f)(bx)) == repr(jit(vmap(f))(bx)) == expected
 
 

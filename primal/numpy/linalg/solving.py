@@ -243,7 +243,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
         return to_shape(eye(shape[-1], dtype=x.aval.dtype), shape)
     if n < 0:
         x, n = inv(x), -n
-    out = None
+    out: Any = None
     while n:
         if n & 1:
             out = x if out is None else matmul(out, x)
