@@ -9,7 +9,6 @@ from typing import Any
 from primal.ir.avals import Aval
 from primal.ir.state import state
 
-
 # The small words below are plain classes: a dataclass takes 0.5 ms of every `import primal`.
 
 
