@@ -118,7 +118,12 @@ def device_get(x: Any) -> Any:
     >>> device_get({"a": device_put(np.ones(2))})
     {'a': array([1., 1.], dtype=float32)}
     """
-    return tree_map(lambda leaf: np.asarray(leaf) if isinstance(leaf, Array) else leaf, x)
+    return tree_map(_get, x)
+
+
+def _get(leaf: Any) -> Any:
+    # A traced value stays one: the values come where the results do.
+    return np.asarray(leaf) if isinstance(leaf, Array) and not isinstance(leaf, Tracer) else leaf
 
 
 def block_until_ready(x: Any) -> Any:

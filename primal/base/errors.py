@@ -100,6 +100,13 @@ Use the function of the same name in primal.numpy:
     jnp.sin(x)
 To call NumPy on the values while the program runs, use primal.pure_callback."""
 
+MSG_TANGENT = """\
+[{what}] expected a value that is not being differentiated, got {value}.
+{details}\
+Converted to Python or NumPy it would be a constant, and its part of the derivative lost in silence.
+Compute with primal.numpy, or say that it is a constant:
+    float(primal.lax.stop_gradient(x))"""
+
 MSG_INTEGER = """\
 [index] expected a concrete integer, got {value}: it cannot index lists, tuples and ranges.
 {details}\

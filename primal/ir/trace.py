@@ -197,6 +197,10 @@ class Tracer(Array):
         """The concrete array this tracer carries, or None."""
         return None
 
+    def varies(self) -> bool:
+        """Whether a derivative is being taken with respect to the value."""
+        return False
+
     def __repr__(self) -> str:
         return f"Traced<{self.aval!r}>with<{type(self.trace).__name__}>"
 
@@ -220,7 +224,7 @@ class Tracer(Array):
 
     def tolist(self) -> Any:
         """Nested lists of a concrete value; an error while its value is not known."""
-        return concrete_or_error(self, "array").tolist()
+        return concrete_or_error(self, "tolist").tolist()
 
     def item(self, *args: Any) -> Any:
         """The Python scalar of a concrete value; an error while its value is not known."""
@@ -234,15 +238,48 @@ class Tracer(Array):
             raise TypeError("iteration over a 0-d array")
         return iter([self[i] for i in range(self.aval.shape[0])])
 
+    def __reduce__(self) -> Any:
+        return concrete_or_error(self, "pickle").__reduce__()
+
     def __copy__(self) -> Tracer:
         return self
 
     def __deepcopy__(self, memo: Any) -> Tracer:
         return self
 
-    def block_until_ready(self) -> Tracer:
-        """A tracer has nothing to wait for."""
-        return self
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_VALUES:
+            return getattr(concrete_or_error(self, name), name)
+        if name in _METHODS_OF_VALUES:
+            return lambda *args, **kwargs: getattr(concrete_or_error(self, name), name)(
+                *args, **kwargs
+            )
+        if name in _OF_BUFFERS:
+            hint = " primal.typeof(x) tells what is known of it." if name == "sharding" else ""
+            raise AttributeError(
+                f"The {name!r} attribute is not available on {shown(self.aval)}. Use it on the "
+                f"results of the traced function.{hint}"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+# Of values in memory. Libraries ask for the last group with `hasattr`, which is to say no.
+_OF_VALUES = frozenset((
+    "addressable_shards", "committed", "global_shards", "is_fully_addressable",
+    "is_fully_replicated",
+))  # fmt: skip
+_METHODS_OF_VALUES = frozenset((
+    "addressable_data", "delete", "devices", "is_deleted", "on_device_size_in_bytes", "tobytes",
+    "unsafe_buffer_pointer", "__dlpack__", "__dlpack_device__",
+))  # fmt: skip
+_OF_BUFFERS = frozenset((
+    "block_until_ready", "copy_to_host_async", "device", "is_ready", "sharding",
+))  # fmt: skip
+
+
+def shown(aval: Aval) -> str:
+    """An aval in the words of error messages."""
+    return f"traced array with shape {aval.dtype.name}[{','.join(map(str, aval.shape))}]"
 
 
 _CONVERSIONS: dict[str, tuple[type[Exception], str]] = {
@@ -261,18 +298,24 @@ def concrete_or_error(x: Any, use: str) -> Any:
     while isinstance(value, Tracer):
         check_alive(value)
         inner = value.concrete()
-        if inner is None:
+        if inner is None or (use in _KEEPS_DERIVATIVE and value.varies()):
             raise _conversion_error(x, value, use)
         value = inner
     return value
 
 
+# Conversions to numbers that a function could go on with; those to bool and int are steps.
+_KEEPS_DERIVATIVE = frozenset(("float", "complex", "array", "tolist"))
+
+
 def _conversion_error(x: Tracer, value: Tracer, use: str) -> Exception:
     cls, text = _CONVERSIONS.get(use, (errors.ConcretizationTypeError, errors.MSG_CONCRETE))
+    if value.concrete() is not None:
+        text = errors.MSG_TANGENT
     return cls(
         errors.explain(
             text,
-            f"traced array with shape {value.aval.short()}",
+            shown(value.aval),
             where=format_location(current_location()),
             origin=value.origin(),
             function=value.trace.name,
@@ -286,7 +329,7 @@ def leak_error(tracer: Tracer) -> Exception:
     return errors.UnexpectedTracerError(
         errors.explain(
             errors.MSG_LEAK,
-            f"traced array with shape {tracer.aval.short()}",
+            shown(tracer.aval),
             where=format_location(current_location()),
             origin=tracer.origin(),
             function=tracer.trace.name,
@@ -312,11 +355,11 @@ def aval_of(x: Any) -> Aval:
     except AttributeError:
         pass
     if type(x) in PYTHON_SCALARS:
-        return Aval((), dtypes.python_scalar_dtype(type(x)), True)
+        return Aval((), dtypes.python_scalar_dtype(type(x)), type(x) is not bool)
     if isinstance(x, np.ndarray | np.generic):
         return Aval(x.shape, dtypes.canonicalize_dtype(x.dtype))
     if isinstance(x, bool | int | float | complex):
-        return Aval((), dtypes.python_scalar_dtype(x), True)
+        return Aval((), dtypes.python_scalar_dtype(x), not isinstance(x, bool))
     converted = as_array_operand(x)
     return converted.aval if hasattr(converted, "aval") else aval_of(converted)
 

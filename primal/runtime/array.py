@@ -138,11 +138,15 @@ class ArrayImpl(Array):
         """Nested Python lists of the values."""
         return self.numpy().tolist()
 
+    def tobytes(self, order: Any = "C") -> bytes:
+        """The values as bytes."""
+        return bytes(self.numpy().tobytes(order))
+
     def __bool__(self) -> bool:
         return bool(self.numpy())
 
     def __int__(self) -> int:
-        return int(_scalar(self, "int").item().real)
+        return int(_scalar(self, "int").item())
 
     def __float__(self) -> float:
         return float(_scalar(self, "float"))
@@ -155,8 +159,7 @@ class ArrayImpl(Array):
             raise TypeError("only integer scalar arrays can be converted to a scalar index")
         return int(self.numpy())
 
-    def __hash__(self) -> int:
-        raise TypeError(f"unhashable type: {type(self)}")
+    __hash__ = None  # type: ignore[assignment]
 
     def __format__(self, spec: str) -> str:
         value = self.numpy()
@@ -237,7 +240,7 @@ class ArrayImpl(Array):
     ) -> Any:
         if self.placement is not None and self.placement.device.platform != "cpu":
             return devices.export_dlpack(self.buffer, self.device, stream, max_version)
-        value = np.ascontiguousarray(self.numpy())
+        value = np.asarray(self.numpy(), order="C")
         if dtypes.kind_of(self.aval.dtype) not in "biufc" or value.dtype.isbuiltin != 1:
             buffer = devices.to_xla(value, self.device)
             return devices.export_dlpack(buffer, self.device, stream, max_version)

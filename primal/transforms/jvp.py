@@ -30,6 +30,9 @@ class JVPTracer(Tracer):
     def concrete(self) -> Any:
         return self.primal
 
+    def varies(self) -> bool:
+        return self.tangent is not ZERO
+
     def origin(self) -> str:
         return self.primal.origin() if isinstance(self.primal, Tracer) else ""
 

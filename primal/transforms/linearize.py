@@ -166,6 +166,9 @@ class LinearizeTracer(Tracer):
     def concrete(self) -> Any:
         return self.primal
 
+    def varies(self) -> bool:
+        return self.tangent is not ZERO
+
     def origin(self) -> str:
         return self.primal.origin() if isinstance(self.primal, Tracer) else ""
 

@@ -339,10 +339,19 @@ def test_conversions_of_tracers(use, error):
 
 def test_conversions_work_where_the_value_is_known():
     def f(x):
-        return mul(x, float(x)) if x > 1 else x
+        return mul(x, int(x)) if x > 1 else x
 
     assert float(primal.grad(f)(3.0)) == 3.0
     assert float(primal.jvp(f, (3.0,), (1.0,))[1]) == 3.0
+
+
+@pytest.mark.parametrize("convert", [float, complex, np.asarray, np.sin, lambda x: x.tolist()])
+@pytest.mark.parametrize("derive", [primal.grad, lambda f: lambda x: primal.jvp(f, (x,), (1.0,))])
+def test_conversions_do_not_lose_derivatives(convert, derive):
+    with pytest.raises(primal.errors.PrimalTypeError, match="lost in silence"):
+        derive(lambda x: mul(x, convert(x)))(3.0)
+    constant = primal.lax.stop_gradient
+    derive(lambda x: mul(x, abs(np.asarray(convert(constant(x))))))(3.0)
 
 
 def test_jitted_functions_can_be_collected():
