@@ -170,8 +170,8 @@ def apply_along_axis(
         return func1d(v, *args, **kwargs)
 
     mapped = one
-    for _ in range(x.ndim - at - 1):
-        mapped = vmap(mapped, 1, -1)
+    for k in range(1, x.ndim - at):
+        mapped = vmap(mapped, k, -1)
     for _ in range(at):
         mapped = vmap(mapped, 0, 0)
     return mapped(x)

@@ -188,8 +188,7 @@ class ufunc:
         starts = [int(i) for i in asarray(indices)]
         ends = [*starts[1:], x.shape[0]]
         parts = [
-            self.reduce(x[i:j], axis=0) if j > i else x[i]
-            for i, j in zip(starts, ends, strict=True)
+            self.reduce(x[i : max(i + 1, j)], axis=0) for i, j in zip(starts, ends, strict=True)
         ]
         return moveaxis(stack(parts), 0, axis)
 

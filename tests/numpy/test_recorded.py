@@ -21,6 +21,7 @@ RECORDED = json.loads(
 DIFFERENT = {
     "jnp.swapaxes(m,0,2)": "an axis out of bounds is a ValueError everywhere",
     "jnp.argmax(m,5)": "an axis out of bounds is a ValueError everywhere",
+    "jnp.arange(True)": "a bool counts as an integer, as NumPy's",
     "jnp.roll(x,1.5)": "a shift that is no integer is an error",
     "jnp.split(m,[-1],1)": "negative indices count from the end, as NumPy's",
     "jnp.split(m,[2,1],1)": "falling indices give empty parts, as NumPy's",
