@@ -10,6 +10,7 @@ import numpy as np
 from primal.base import dtypes
 from primal.base.config import settings
 from primal.ir.trace import Array
+from primal.numpy.creation import placed
 from primal.numpy.elementary import conjugate
 from primal.numpy.promotion import (
     ArrayLike,
@@ -105,7 +106,7 @@ def dot(
         numbers = (((n - 1,), (0,)), ((), ()))
     else:
         numbers = (((n - 1,), (m - 2,)), ((), ()))
-    return convert(product(x, y, numbers, precision, preferred), *result)
+    return placed(convert(product(x, y, numbers, precision, preferred), *result), out_sharding)
 
 
 def matmul(
@@ -130,7 +131,7 @@ def matmul(
             raise ValueError(
                 f"matmul input operand {i} must have ndim at least 1, but it has ndim 0"
             )
-    return convert(_matmul(x, y, precision, preferred), *result)
+    return placed(convert(_matmul(x, y, precision, preferred), *result), out_sharding)
 
 
 def _matmul(x: Any, y: Any, precision: Any, preferred: Any) -> Any:
@@ -349,7 +350,8 @@ def tensordot(
                 f"tensordot requires axes lists to have equal length, got {left} and {right}."
             )
         pairs = canonical_axes("tensordot", left, n), canonical_axes("tensordot", right, m)
-    return _batched("tensordot", a, b, (pairs, ((), ())), precision, preferred_element_type)
+    out = _batched("tensordot", a, b, (pairs, ((), ())), precision, preferred_element_type)
+    return placed(out, out_sharding)
 
 
 def kron(a: ArrayLike, b: ArrayLike) -> Array:

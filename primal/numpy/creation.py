@@ -51,9 +51,10 @@ def as_shape(shape: Any) -> tuple[int, ...]:
         ) from None
 
 
-def placed(x: Array, device: Any) -> Array:
-    """x on the device that the user named, if any."""
-    return x if device is None else device_put(x, device)
+def placed(x: Array, device: Any, out_sharding: Any = None) -> Array:
+    """x where the user wants it; TypeError for placements that `device_put` does not know."""
+    where = device if out_sharding is None else out_sharding
+    return x if where is None else device_put(x, where)
 
 
 # From values.
@@ -87,7 +88,7 @@ def array(
     if copy and out is object:
         out = ops.copy(out)
     out = with_rank(out, ndmin)
-    return placed(out, device if out_sharding is None else out_sharding)
+    return placed(out, device, out_sharding)
 
 
 def asarray(
@@ -347,7 +348,7 @@ def zeros(
            [0., 0., 0.]], dtype=float32)
     """
     dtype = dtypes.check_user_dtype_supported(float if dtype is None else dtype, "zeros")
-    return placed(filled(as_shape(shape), 0, dtype), device)
+    return placed(filled(as_shape(shape), 0, dtype), device, out_sharding)
 
 
 def ones(
@@ -359,7 +360,7 @@ def ones(
     Array([1, 1, 1], dtype=int32)
     """
     dtype = dtypes.check_user_dtype_supported(float if dtype is None else dtype, "ones")
-    return placed(filled(as_shape(shape), 1, dtype), device)
+    return placed(filled(as_shape(shape), 1, dtype), device, out_sharding)
 
 
 def empty(
@@ -371,7 +372,7 @@ def empty(
     Array([0., 0.], dtype=float32)
     """
     dtype = dtypes.check_user_dtype_supported(float if dtype is None else dtype, "empty")
-    return placed(filled(as_shape(shape), 0, dtype), device)
+    return placed(filled(as_shape(shape), 0, dtype), device, out_sharding)
 
 
 def full(
@@ -392,7 +393,7 @@ def full(
     if dtype is not None:
         dtype = dtypes.check_user_dtype_supported(dtype, "full")
         x = _converted_fill(fill_value, x, dtype)
-    return placed(_broadcast_fill("full", x, as_shape(shape)), device)
+    return placed(_broadcast_fill("full", x, as_shape(shape)), device, out_sharding)
 
 
 def _converted_fill(value: Any, x: Any, dtype: Any) -> Any:
@@ -441,7 +442,7 @@ def zeros_like(
     >>> jnp.zeros_like(jnp.array([1, 2]))
     Array([0, 0], dtype=int32)
     """
-    return placed(_filled_like("zeros_like", a, 0, dtype, shape), device)
+    return placed(_filled_like("zeros_like", a, 0, dtype, shape), device, out_sharding)
 
 
 def ones_like(
@@ -453,7 +454,7 @@ def ones_like(
     >>> jnp.ones_like(jnp.array([1, 2]))
     Array([1, 1], dtype=int32)
     """
-    return placed(_filled_like("ones_like", a, 1, dtype, shape), device)
+    return placed(_filled_like("ones_like", a, 1, dtype, shape), device, out_sharding)
 
 
 def empty_like(
@@ -465,7 +466,7 @@ def empty_like(
     >>> jnp.empty_like(jnp.array([1, 2]))
     Array([0, 0], dtype=int32)
     """
-    return placed(_filled_like("empty_like", prototype, 0, dtype, shape), device)
+    return placed(_filled_like("empty_like", prototype, 0, dtype, shape), device, out_sharding)
 
 
 def full_like(
@@ -479,7 +480,7 @@ def full_like(
     """
     size, dtype, _ = _like("full_like", a, dtype, shape)
     x = _converted_fill(fill_value, operand("full_like", fill_value, 1), dtype)
-    return placed(_broadcast_fill("full_like", x, size), device)
+    return placed(_broadcast_fill("full_like", x, size), device, out_sharding)
 
 
 # From other memory.

@@ -14,6 +14,7 @@ from typing import Any
 from primal.base import dtypes
 from primal.ir.trace import Array
 from primal.numpy.contraction import product
+from primal.numpy.creation import placed
 from primal.numpy.diagonals import diagonal
 from primal.numpy.promotion import (
     BOOL,
@@ -80,7 +81,7 @@ def einsum(
     if names != output:
         permutation = tuple([names.index(n) for n in output])
         x = shape_ops.transpose(x, permutation=permutation)
-    return convert(array_operand("einsum", x), preferred, weak)
+    return placed(convert(array_operand("einsum", x), preferred, weak), out_sharding)
 
 
 def einsum_path(

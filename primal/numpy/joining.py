@@ -9,7 +9,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.trace import Array, literal
-from primal.numpy.creation import as_shape, filled
+from primal.numpy.creation import as_shape, filled, placed
 from primal.numpy.indexing import getitem
 from primal.numpy.promotion import (
     ArrayLike,
@@ -359,6 +359,9 @@ def repeat(
     >>> jnp.repeat(jnp.arange(3), jnp.array([2, 0, 1]))
     Array([0, 0, 2], dtype=int32)
     """
+    if out_sharding is not None:
+        out = repeat(a, repeats, axis, total_repeat_length=total_repeat_length)
+        return placed(out, out_sharding)
     x = array_operand("repeat", a)
     if axis is None:
         x, axis = ravel(x), 0

@@ -27,6 +27,7 @@ from primal.numpy import (
     shapes,
     sorting,
     taking,
+    ufuncs,
 )
 from primal.numpy.at import IndexUpdateHelper
 from primal.numpy.indexing import getitem
@@ -92,6 +93,10 @@ def _is_sequence(x: Any) -> bool:
 def _astype(self: Array, dtype: Any, copy: bool = False, device: Any = None) -> Array:
     """The elements in another dtype."""
     return creation.astype(self, dtype, copy=copy, device=device)
+
+
+def _contains(self: Array, item: Any) -> bool:
+    return bool(reductions.any(ufuncs.equal(self, item)))
 
 
 def _compress(self: Array, condition: Any, axis: int | None = None, **kwargs: Any) -> Array:
@@ -204,6 +209,7 @@ def install_methods(cls: Any, namespace: Any) -> None:
 
     operators.install(cls)
     own = {
+        "__contains__": _contains,
         "__getitem__": getitem,
         "__setitem__": _set_item,
         "__delitem__": _del_item,

@@ -86,13 +86,13 @@ def arange(
         raise ValueError("[arange] expected real arguments, got complex numbers.")
     size = _range_size(first, last, by)
     if dtype == BOOL:
-        return placed(array(np.arange(first, last, by).astype(bool)), device)
+        return placed(array(np.arange(first, last, by).astype(bool)), device, out_sharding)
     out = shape_ops.iota(shape=(size,), dtype=dtype, dimension=0)
     if by != 1:
         out = ops.mul(literal(by, dtype, False), out)
     if stop is not None and (first != 0 or by != 1):
         out = ops.add(literal(first, dtype, False), out)
-    return placed(out, device)
+    return placed(out, device, out_sharding)
 
 
 def _range_size(first: Any, last: Any, by: Any) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from primal.base import dtypes
 from primal.ir.avals import canonical_shape
 from primal.ir.trace import Array
-from primal.numpy.creation import as_shape
+from primal.numpy.creation import as_shape, placed
 from primal.numpy.promotion import (
     ArrayLike,
     array_operand,
@@ -110,6 +110,8 @@ def reshape(
     """
     if copy is False:
         raise ValueError("[reshape] expected copy to be None or True, got False: it may copy.")
+    if out_sharding is not None:
+        return placed(reshape(a, shape, order, copy=copy), out_sharding)
     x = array_operand("reshape", a)
     target = completed_shape("reshape", x.aval.shape, shape)
     if order in ("C", "K"):
@@ -135,7 +137,8 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     """
     if order == "K":
         raise NotImplementedError("Ravel not implemented for order='K'.")
-    return reshape(array_operand("ravel", a), (operand("ravel", a).aval.size,), order)
+    x = array_operand("ravel", a)
+    return placed(reshape(x, (x.aval.size,), order), out_sharding)
 
 
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
@@ -286,7 +289,7 @@ def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: Any = None) -> A
             f"Incompatible shapes for broadcasting: {have} and requested shape {target}. "
             "Dimensions are aligned from the last, and must be equal or 1."
         )
-    return to_shape(x, target)
+    return placed(to_shape(x, target), out_sharding)
 
 
 def broadcast_arrays(*args: ArrayLike) -> list[Array]:

@@ -79,6 +79,7 @@ def argsort(
     order: None = None,
     stable: bool = True,
     descending: bool = False,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """The indices that would sort along an axis; equal elements keep their order.
 
@@ -87,7 +88,13 @@ def argsort(
     """
     _check_kind("argsort", kind, order)
     x, at = _along("argsort", a, axis)
-    return sort_indices(x, at, stable, descending)
+    out = sort_indices(x, at, stable, descending)
+    if dtype is None:
+        return out
+    target = dtypes.check_user_dtype_supported(dtype, "argsort")
+    if not dtypes.issubdtype(target, np.integer):
+        raise TypeError(f"[argsort] expected an integer dtype, got {target.name}.")
+    return convert(out, target)
 
 
 def sort_indices(x: Any, at: int, stable: bool = True, descending: bool = False) -> Any:
@@ -222,7 +229,6 @@ def searchsorted(
     sorter: ArrayLike | None = None,
     *,
     method: str = "scan",
-    dtype: DTypeLike | None = None,
 ) -> Array:
     """Where to insert v into the ascending vector a: the number of elements below v.
 
@@ -246,10 +252,7 @@ def searchsorted(
         raise ValueError("a should be 1-dimensional")
     if sorter is not None:
         x = getitem(x, array_operand("searchsorted", sorter, 3))
-    target = dtypes.python_scalar_dtype(int)
-    if dtype is not None:
-        target = dtypes.check_user_dtype_supported(dtype, "searchsorted")
-    return convert(count_below(x, y, side == "right"), target)
+    return convert(count_below(x, y, side == "right"), dtypes.python_scalar_dtype(int))
 
 
 def count_below(x: Any, y: Any, equal: bool) -> Any:

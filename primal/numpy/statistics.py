@@ -12,7 +12,7 @@ from primal.base import dtypes
 from primal.ir.trace import Array, literal
 from primal.numpy.choosing import where
 from primal.numpy.contraction import dot
-from primal.numpy.creation import array, asarray, filled
+from primal.numpy.creation import array, asarray, filled, placed
 from primal.numpy.cumulative import diff
 from primal.numpy.elementary import conjugate, isnan, sqrt
 from primal.numpy.joining import concatenate
@@ -106,7 +106,8 @@ def percentile(
     """
     x, share = promote_dtypes_inexact("percentile", a, q)
     share = ops.div(share, literal(100, share.aval.dtype, True))
-    return quantile(x, share, axis, out, overwrite_input, method, keepdims, weights=weights)
+    found = quantile(x, share, axis, out, overwrite_input, method, keepdims, weights=weights)
+    return placed(found, out_sharding)
 
 
 def nanpercentile(
@@ -375,7 +376,7 @@ def bincount(
         if w.aval.shape != v.aval.shape:
             raise ValueError("shape of weights must match shape of x.")
     place = ops.max(v, literal(0, v.aval.dtype, True))
-    return filled((n,), 0, w.dtype).at[place].add(w, mode="drop")
+    return placed(filled((n,), 0, w.dtype).at[place].add(w, mode="drop"), out_sharding)
 
 
 def histogram_bin_edges(

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import primal.numpy as jnp
-from primal.api import jit, make_jaxpr
+from primal.api import devices, jit, make_jaxpr
 from primal.base import dtypes
 from primal.ir.trace import Array, literal
+from primal.runtime.sharding import SingleDeviceSharding
 
 ARITHMETIC = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow"]
 COMPARISONS = ["eq", "ne", "lt", "le", "gt", "ge"]
@@ -268,3 +269,39 @@ def test_casting_complex_to_real_warns() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert jnp.array([1j]).astype(bool)[0]
+
+
+def test_membership() -> None:
+    x = jnp.array([1.0, 2.0])
+    assert 2 in x and 3 not in x
+    with pytest.raises(TypeError):
+        _ = [1.0] in x
+
+
+PLACED: list[tuple[str, tuple[Any, ...]]] = [
+    ("zeros", (2,)), ("ones", (2,)), ("full", (2, 1.0)), ("arange", (3,)), ("array", (1.0,)),
+    ("asarray", (1.0,)), ("zeros_like", (1.0,)), ("reshape", (np.ones(2), 2)),
+    ("ravel", (np.ones(2),)), ("broadcast_to", (1.0, (2,))), ("dot", (np.ones(2), np.ones(2))),
+    ("matmul", (np.ones(2), np.ones(2))), ("einsum", ("i->", np.ones(2))),
+    ("tensordot", (np.ones(2), np.ones(2), 1)), ("repeat", (np.ones(2), 2)),
+    ("bincount", (np.arange(2),)), ("percentile", (np.ones(2), 50)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "args"), PLACED, ids=[n for n, _ in PLACED])
+def test_placement_of_results(name: str, args: Any) -> None:
+    device = devices()[0]
+    out = getattr(jnp, name)(*args, out_sharding=SingleDeviceSharding(device))
+    assert out.device is device and out.committed
+    with pytest.raises(TypeError, match="device_put"):
+        getattr(jnp, name)(*args, out_sharding="here")
+
+
+def test_devices_of_results() -> None:
+    device = devices()[0]
+    for out in (
+        jnp.zeros(2, device=device), jnp.linspace(0, 1, 3, device=device),
+        jnp.eye(2, device=device), jnp.astype(jnp.ones(2), int, device=device),
+        jnp.fft.fftfreq(4, device=device), jnp.ones(2).to_device(device),
+    ):  # fmt: skip
+        assert out.committed and out.device is device
