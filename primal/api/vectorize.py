@@ -70,11 +70,11 @@ def vmap(
             result = fun(*flat_args, **flat_kwargs)
             outs, out_spec = flatten(result)
             check_outputs(name_of(fun), result, outs)
-            found.append((out_spec, result))
+            found.append(out_spec)
             return outs
 
         outs, out_dims = batch_flat(flat, axis, vals, dims)
-        out_spec, _ = found[0]
+        out_spec = found[0]
         wanted = flatten_axes("vmap out_axes", PyTreeDef(out_spec), out_axes)
         placed = []
         for out, dim, to in zip(outs, out_dims, wanted, strict=True):

@@ -134,6 +134,12 @@ tracing and happens once. Return the value instead:
         return y, y          # not: cache.append(y)
 `with primal.checking_leaks():` raises at the place where the value leaks."""
 
+MSG_LEAKED = """\
+[checking_leaks] expected no value of a finished trace to be kept, got {value}.
+{details}\
+Leaked trace: a global, an attribute, a list or a closure still holds the value. Return it instead,
+or copy it out with primal.debug.callback."""
+
 MSG_KEY_REUSE = """\
 [random] expected a key that was not used before, got {value}, which was.
 {details}\

@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
+from primal.base.config import settings
 from primal.ir.avals import Aval
 from primal.ir.effects import NamedAxis
 from primal.ir.evaluate import eval_closed
 from primal.ir.jaxpr import ClosedJaxpr
 from primal.ir.op import ByKind, Op
 from primal.ir.state import named_axis, state
-from primal.ir.trace import PYTHON_SCALARS, Trace, Tracer, adopt_scalars, aval_of
+from primal.ir.trace import PYTHON_SCALARS, Trace, Tracer, adopt_scalars, aval_of, check_leaks
 from primal.ops.shape import moveaxis, reshape
 from primal.ops.spread import broadcast_axis
 from primal.transforms.memo import memo_on_jaxpr
@@ -91,6 +92,12 @@ class BatchTrace(Trace):
             ]
         return out if dim is None else BatchTracer(self, out, dim)
 
+    def split(self, x: Any) -> tuple[Any, int | None]:
+        """The value of a result and the dimension it was batched at."""
+        if type(x) is BatchTracer and x.trace is self:
+            return x.val, x.dim
+        return x, None
+
 
 def apply_batch_rule(
     op: Op, axis: Axis, vals: Sequence[Any], dims: Sequence[int | None], params: dict[str, Any]
@@ -149,16 +156,14 @@ def batch_flat(
     state.trace = trace
     try:
         with nullcontext() if axis.name is None else named_axis(axis.name, axis.size):
-            outs = list(fun(*args))
+            pairs = [trace.split(o) for o in fun(*args)]
     finally:
         state.trace = parent
         trace.alive = False
-    results, out_dims = [], []
-    for o in outs:
-        mine = type(o) is BatchTracer and o.trace is trace
-        results.append(o.val if mine else o)
-        out_dims.append(o.dim if mine else None)
-    return results, out_dims
+    if settings().check_tracer_leaks:
+        del args
+        check_leaks(trace)
+    return [value for value, _ in pairs], [dim for _, dim in pairs]
 
 
 def materialize(x: Any, axis: Axis, dim: int | None, to: int) -> Any:

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from primal.base.config import settings
 from primal.ir.avals import Aval
 from primal.ir.evaluate import eval_closed
 from primal.ir.jaxpr import ClosedJaxpr
 from primal.ir.op import Op
 from primal.ir.state import state
-from primal.ir.trace import PYTHON_SCALARS, ZERO, Trace, Tracer, adopt_scalars, aval_of
+from primal.ir.trace import (
+    PYTHON_SCALARS,
+    ZERO,
+    Trace,
+    Tracer,
+    adopt_scalars,
+    aval_of,
+    check_leaks,
+)
 from primal.ops.spread import zeros_like_aval
 from primal.transforms.memo import memo_on_jaxpr
 from primal.transforms.stage import stage
@@ -91,11 +100,13 @@ def push_forward(
     ]
     state.trace = trace
     try:
-        outs = fun(*args)
-        pairs = [trace.split(o) for o in outs]
+        pairs = [trace.split(o) for o in fun(*args)]
     finally:
         state.trace = parent
         trace.alive = False
+    if settings().check_tracer_leaks:
+        del args
+        check_leaks(trace)
     return [p for p, _ in pairs], [t for _, t in pairs]
 
 

@@ -27,6 +27,7 @@ from primal.ir.trace import (
     Undefined,
     adopt_scalars,
     aval_of,
+    check_leaks,
 )
 from primal.ops.spread import add_any, zeros_like_aval
 from primal.transforms.memo import memo_on_jaxpr
@@ -281,6 +282,9 @@ def linearize_flat(
         state.trace = parent
         trace.alive = False
         trace.tape.alive = False
+    if settings().check_tracer_leaks:
+        del args
+        check_leaks(trace)
     outs = [p for p, _ in pairs]
     tape_outs = [t for _, t in pairs]
     in_avals = [aval_of(x) for x in primals]

@@ -24,6 +24,7 @@ from primal.ir.trace import (
     as_array_operand,
     aval_of,
     check_ancestor,
+    check_leaks,
 )
 
 
@@ -161,9 +162,12 @@ def stage(
     location, state.location = state.location, None
     state.trace = trace
     try:
-        outs = fun(*args)
-        return trace.close(outs, trace.name)
+        closed = trace.close(fun(*args), trace.name)
     finally:
         state.trace = previous
         state.location = location
         trace.alive = False
+    if settings().check_tracer_leaks:
+        del args
+        check_leaks(trace)
+    return closed

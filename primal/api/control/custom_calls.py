@@ -194,18 +194,20 @@ class Application:
 
     def bound(self, op: Any, **params: Any) -> Tree:
         """The result, by the op or by a plain call."""
-        where = where_to_bind(self.leaves)
+        # The rules, which may live long, hold this record: it is not to hold traced values.
+        leaves, args, self.leaves, self.args = self.leaves, self.args, [], ()
+        where = where_to_bind(leaves)
         if where == "call":
-            return self.owner.fun(*whole(self.at, self.fixed, self.args))
+            return self.owner.fun(*whole(self.at, self.fixed, args))
         if where == "stage":
-            avals = [aval_of(x) for x in self.leaves]
+            avals = [aval_of(x) for x in leaves]
             closed = stage(self.flat, avals, self.owner._name)
             consts = closed.consts
             program = ClosedJaxpr(hoist_consts(closed))
-            outs = op(*consts, *self.leaves, call=program, num_consts=len(consts), **params)
+            outs = op(*consts, *leaves, call=program, num_consts=len(consts), **params)
         else:
             with ambient(where):
-                outs = op(*self.leaves, call=None, num_consts=0, **params)
+                outs = op(*leaves, call=None, num_consts=0, **params)
         return unflatten(self.out_spec, outs)
 
     def check_pair(self, what: str, result: Any, meaning: str) -> None:
