@@ -40,12 +40,22 @@ def _digamma_impl(x: Any) -> Any:
     return np.where(x == 0, np.array(np.nan, x.dtype), _psi(x))
 
 
+def _digamma_hlo(b: Any, x: Any) -> Any:
+    return _nan_at_zero(b, x, b.unary("digamma", x))
+
+
+def _nan_at_zero(b: Any, x: Any, out: Any) -> Any:
+    """NaN at the pole, where versions of XLA differ."""
+    at_zero = b.compare(x, b.full_like(x, 0), "EQ")
+    return b.select(at_zero, b.full_like(out, np.nan), out)
+
+
 digamma: Op = unary(
     "digamma",
     FLOATING,
     _digamma_impl,
     each(lambda t, x: mul(t, polygamma(literal(1, aval_of(x).dtype), x))),
-    "digamma",
+    _digamma_hlo,
     kernel=library,
 )
 
@@ -65,7 +75,14 @@ def _polygamma_impl(m: Any, x: Any) -> Any:
 
 
 def _polygamma_hlo(b: Any, m: Any, x: Any) -> Any:
-    return _at_infinity(b, m, 0, x, b.polygamma(m, x))
+    out = _at_infinity(b, m, 0, x, b.polygamma(m, x))
+    order, at = [b.broadcast_to(v, out.shape) for v in (m, x)]
+    # Of even order the sign changes at poles, of which versions of XLA give a side.
+    half = b.binary("multiply", order, b.full_like(order, 0.5))
+    even = b.compare(half, b.unary("floor", half), "EQ")
+    whole = b.compare(at, b.unary("floor", at), "EQ")
+    pole = b.and_(whole, b.compare(at, b.full_like(at, 0), "LE"))
+    return b.select(b.and_(even, pole), b.full_like(out, np.nan), out)
 
 
 def _at_infinity(b: Any, order: Any, above: float, x: Any, out: Any) -> Any:
