@@ -188,7 +188,10 @@ def to_complex_dtype(dtype: DType) -> DType:
 
 
 def to_inexact_dtype(dtype: DType) -> DType:
-    """Return the dtype of floating results: inexact dtypes stay, others get the default."""
+    """Return the dtype of floating results: inexact dtypes stay, 64-bit integers get float64.
+
+    Other integers and bool get float32, also with the 64-bit switch.
+    """
     if KIND.get(dtype) in ("f", "c"):
         return dtype
-    return float64 if settings().enable_x64 else float32
+    return float64 if dtype.itemsize == 8 and settings().enable_x64 else float32

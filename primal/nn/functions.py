@@ -8,6 +8,7 @@ import numpy as np
 
 import primal.numpy as jnp
 from primal.api.control import custom_jvp
+from primal.base.dtypes import to_inexact_dtype
 from primal.lax import stop_gradient
 from primal.numpy import tanh
 from primal.ops.elementwise import expm1, logistic
@@ -46,7 +47,7 @@ def sigmoid(x: Any) -> Any:
 
 def _inexact(x: Any) -> Any:
     array = jnp.asarray(x)
-    return array if array.dtype.kind in "fcV" else array.astype(np.result_type(np.float32))
+    return array if array.dtype.kind in "fcV" else array.astype(to_inexact_dtype(array.dtype))
 
 
 def softplus(x: Any) -> Any:

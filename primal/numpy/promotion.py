@@ -195,7 +195,7 @@ def _to_dtype(args: Sequence[Any], operands: Sequence[Any], dtype: Any, weak: bo
         if type(x) is Literal and type(given) in PYTHON_SCALARS:
             # From the Python value, not from its default dtype: 0.1 in float64, say.
             value = int(given) if type(given) is bool and dtype != BOOL else given
-            out.append(scalar_literal(value, dtype, dtype != BOOL))
+            out.append(scalar_literal(value, dtype, weak if type(given) is bool else dtype != BOOL))
         else:
             out.append(convert(x, dtype, weak))
     return out

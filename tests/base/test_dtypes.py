@@ -147,7 +147,13 @@ def test_tangent_dtypes():
     assert dtypes.short_name(dtypes.float0) == "float0"
     assert dtypes.to_real_dtype(dtypes.complex128) == np.float64
     assert dtypes.to_complex_dtype(dtypes.float32) == np.complex64
-    assert dtypes.to_inexact_dtype(dtypes.int8) == np.float32
+    for name in ("bool", "int4", "uint8", "int32"):
+        with flags.enable_x64(True):
+            assert dtypes.to_inexact_dtype(np.dtype(name)) == np.float32
+    for name in ("int64", "uint64"):
+        assert dtypes.to_inexact_dtype(np.dtype(name)) == np.float32
+        with flags.enable_x64(True):
+            assert dtypes.to_inexact_dtype(np.dtype(name)) == np.float64
 
 
 def test_limits():
