@@ -92,6 +92,10 @@ def value_and_grad(
                         f"has_aux=True, got {type(result)}."
                     ) from None
             aux_leaves, aux_spec = flatten(aux)
+            if value is None:
+                raise TypeError(
+                    f"Gradient only defined for scalar-output functions. Output was {value!r}."
+                )
             check_outputs(name_of(fun), value, [value])
             found.append(aux_spec)
             return [value, *aux_leaves]
@@ -211,7 +215,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     def push(*tangents: Any) -> Any:
         t_leaves, t_spec = flatten(tangents)
         if t_spec != spec:
-            raise ValueError(
+            raise TypeError(
                 "linearized function expected tangents of the structure of the primals, "
                 f"{PyTreeDef(spec)}, got {PyTreeDef(t_spec)}."
             )
@@ -248,15 +252,17 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
     """
     leaves, spec = flatten(primals)
     avals = [abstract(x) for x in leaves]
-    for a in avals:
-        if dtypes.to_tangent_dtype(a.dtype) == dtypes.float0:
-            raise TypeError(
-                "linear_transpose only supports [float or complex] -> [float or complex] "
-                f"functions, but got input dtypes {[str(a.dtype) for a in avals]}."
-            )
     found: list[Any] = []
     flat = _flat_with_aux(fun, spec, found, False, "linear_transpose")
     closed = stage(flat, avals, name_of(fun))
+    kinds = [{a.dtype.kind in "biu" for a in some} for some in (avals, closed.out_avals)]
+    integers = {True} in kinds
+    if {True, False} in kinds or (integers and {False} in kinds):
+        raise TypeError(
+            "linear_transpose only supports [float or complex] -> [float or complex], and integer "
+            f"-> integer functions, but got input dtypes {[str(a.dtype) for a in avals]} and "
+            f"output dtypes {[str(a.dtype) for a in closed.out_avals]}."
+        )
     out_spec = found[0][0]
     program = ClosedJaxpr(hoist_consts(closed))
     consts = closed.consts
@@ -270,8 +276,19 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
                 "cotangent tree does not match function output, expected "
                 f"{PyTreeDef(out_spec)} but got {PyTreeDef(ct_spec)}."
             )
-        cts = [_cotangent(c, a) for c, a in zip(ct_leaves, closed.out_avals, strict=True)]
+        cts = [
+            _cotangent(c, a, a if integers else None)
+            for c, a in zip(ct_leaves, closed.out_avals, strict=True)
+        ]
         results = backward_pass(program, linear, [*consts, *[None] * len(avals)], cts)
+        if integers:
+            return unflatten(
+                spec,
+                [
+                    zeros_like_aval(a) if c is ZERO else operand(c)
+                    for c, a in zip(results, avals, strict=True)
+                ],
+            )
         return unflatten(spec, [_cotangent_of(c, a) for c, a in zip(results, avals, strict=True)])
 
     return transposed
@@ -426,11 +443,12 @@ def _tangent(t: Any, aval: Aval) -> Any:
     return _as_dtype(t, wanted)
 
 
-def _cotangent(ct: Any, aval: Aval) -> Any:
+def _cotangent(ct: Any, aval: Aval, wanted: Aval | None = None) -> Any:
     """A user's cotangent for an output of that aval, checked."""
-    wanted = aval.tangent()
+    wanted = aval.tangent() if wanted is None else wanted
     if wanted.dtype == dtypes.float0:
-        if not is_float0(ct):
+        # Integers have no cotangent but 0: a cotangent of the output's own type says nothing more.
+        if not is_float0(ct) and aval_of(ct).dtype != aval.dtype:
             raise TypeError(
                 f"[vjp] expected a float0 cotangent for an output of dtype {aval.dtype.name}, got "
                 f"{aval_of(ct)}: numpy.zeros(shape, primal.dtypes.float0) makes one."

@@ -316,8 +316,11 @@ class LazyNames(Sequence[str]):
         return len(self._get())
 
 
+_LATER: Any = object()
+
+
 def jit(
-    fun: Callable[..., Any] | None = None,
+    fun: Callable[..., Any] = _LATER,
     /,
     *,
     in_shardings: Any = None,
@@ -352,7 +355,7 @@ def jit(
         "backend": backend,
         "inline": inline,
     }
-    if fun is None:
+    if fun is _LATER:
         return functools.partial(jit, **options)
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}.")

@@ -60,7 +60,7 @@ def vmap(
             )
         leaves, spec = flatten_args(args, kwargs)
         axes = flatten_axes("vmap in_axes", PyTreeDef(spec), (in_axes, 0))
-        vals = [operand(x) for x in leaves]
+        vals = [_value(x, a) for x, a in zip(leaves, axes, strict=True)]
         size, dims = _axis_size(args, kwargs, vals, axes, axis_size)
         axis = Axis(axis_name, size)
         found: list[Any] = []
@@ -97,6 +97,16 @@ def vmap(
         return unflatten(out_spec, placed)
 
     return mapped
+
+
+def _value(x: Any, axis: int | None) -> Any:
+    """An argument as an operand; what is not mapped may be anything, a function say."""
+    try:
+        return operand(x)
+    except TypeError:
+        if axis is None:
+            return x
+        raise
 
 
 def _check_axes(name: str, axes: Any) -> None:

@@ -416,6 +416,11 @@ def as_array_operand(x: Any) -> Any:
     convert = getattr(x, "__jax_array__", None)
     if convert is not None:
         return convert()
+    if type(x) is Undefined:
+        raise TypeError(
+            "[transpose] expected a linear function, got one that multiplies, or otherwise "
+            f"combines, two values that depend on its arguments (one of {shown(x.aval)})."
+        )
     raise TypeError(
         f"[operand] expected an array, a tracer or a Python scalar, got {x!r} of type {type(x)}. "
         "Convert lists with primal.numpy.array first."
