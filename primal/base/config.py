@@ -449,6 +449,9 @@ num_cpu_devices = _flag(
     int,
     "How many virtual CPU devices to make; -1 leaves it to XLA_FLAGS, else 1.",
 )
+num_threads = _flag(
+    "num_threads", -1, int, "Threads of a program on the cpu engine; -1: a thread per CPU allowed."
+)
 default_device = _flag(
     "default_device", None, None, "Where arrays without a placement go.", key=True, optional=True
 )
@@ -477,6 +480,14 @@ enable_compilation_cache = _flag(
     True,
     bool,
     "Use the persistent compilation cache, if it has a folder.",
+)
+cache_dir = _flag(
+    "cache_dir",
+    None,
+    str,
+    "Folder of compiled kernels; None: `primal` in the user's cache folder. `compilation_cache_dir`"
+    " comes first, and `enable_compilation_cache` switches both off.",
+    optional=True,
 )
 _publish()
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import platform
 import threading
 from collections.abc import Sequence
 from typing import Any
 
+from primal.engines.cpu import pool
 from primal.engines.cpu.code import Module
 
 
@@ -42,6 +44,7 @@ class Compiler:
         # three times the compilation and gain nothing.
         self._machine = machine(opt=2, reloc="pic", codemodel="small")
         self._jit = llvm.create_lljit_compiler(machine(opt=2, jit=True))
+        self._jit._owned = True  # never disposed of: other threads may run its code to the end
         self._libraries: list[Any] = []
         self._lock = threading.Lock()
         on = {name[1:] for name in features.split(",") if name.startswith("+")}
@@ -62,6 +65,7 @@ class Compiler:
             for name in names:
                 builder.export_symbol(name)
             library = builder.link(self._jit, f"primal{len(self._libraries)}")
+            library._owned = True
             self._libraries.append(library)
             return {name: library[name] for name in names}
 
@@ -103,12 +107,9 @@ head:
   br i1 %more, label %body, label %done
 body:
   %record = getelementptr i64, ptr %table, i64 %at
-  %code = load ptr, ptr %record
   %p1 = getelementptr i64, ptr %record, i64 1
   %length = load i64, ptr %p1
-  %p2 = getelementptr i64, ptr %record, i64 2
-  %units = load i64, ptr %p2
-  call void %code(ptr %slots, ptr %record, i64 0, i64 %units, ptr %status)
+  call void @step(ptr %slots, ptr %record, ptr %status)
   %next = add nsw i64 %at, %length
   br label %head
 done:
@@ -118,13 +119,30 @@ done:
 
 
 @functools.cache
+def _driver() -> dict[str, int]:
+    text = pool.text(platform.machine()) + _DRIVER
+    found = compiler().compile(text, ["run", "step", "pool", "finish"])
+    pool.attach(found["pool"], found["finish"])
+    return found
+
+
+def driver_address() -> int:
+    """Where the function of `driver` is, for callers in C: they release the GIL around it."""
+    return _driver()["run"]
+
+
+def step_address() -> int:
+    """Where `step(slots, record, status)` is, which runs one record, shared over the threads."""
+    return _driver()["step"]
+
+
+@functools.cache
 def driver() -> Any:
     """`run(slots, objects, field, table, words, status) -> status`: walks a table of records.
 
     The first `objects` slots hold addresses of objects, and are replaced by the pointers that
     these hold at an offset of `field` bytes.
     """
-    found = compiler().compile(_DRIVER, ["run"])
     pointer, size = ctypes.c_void_p, ctypes.c_int64
     types = pointer, size, size, pointer, size, pointer
-    return ctypes.CFUNCTYPE(ctypes.c_int32, *types)(found["run"])
+    return ctypes.CFUNCTYPE(ctypes.c_int32, *types)(driver_address())

@@ -1,0 +1,44 @@
+"""The one file that loads OpenBLAS: a copy of our own, that runs in one thread.
+
+Products are split by our pool, which yields to neighbours; OpenBLAS's own threads take seconds
+where others compute as well. NumPy and SciPy each bring a copy whose number of threads is theirs
+and their users' to set, so that neither would do.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib.util
+import threading
+from pathlib import Path
+
+_lock = threading.Lock()
+
+
+@functools.cache
+def _load() -> ctypes.CDLL | None:
+    found = importlib.util.find_spec("scipy_openblas32")
+    if found is None or found.origin is None:
+        return None
+    for path in sorted(Path(found.origin).parent.glob("lib/libscipy_openblas*")):
+        if path.suffix in (".so", ".dylib", ".dll"):
+            try:
+                library = ctypes.CDLL(str(path))
+                library.scipy_openblas_set_num_threads(1)
+            except (OSError, AttributeError):  # built for another machine, or something else
+                continue
+            return library
+    return None
+
+
+@functools.cache
+def address(name: str) -> int:
+    """Where a function of BLAS or LAPACK is, for instance `cblas_sgemm`; 0 where there is none.
+
+    Integers are 32 bits wide.
+    """
+    with _lock:
+        library = _load()
+    function = getattr(library, f"scipy_{name}", None)
+    return ctypes.cast(function, ctypes.c_void_p).value or 0 if function else 0

@@ -1,0 +1,428 @@
+"""Threads: the units of one step, taken in chunks by the caller and by helpers that are awake.
+
+A step that is worth it becomes a job: its fields are written, and then a word of two halves is
+published, the job's number and the next chunk. Who takes a chunk adds 1 to that word by
+compare-and-swap, so that nobody takes one of a job that is over. The caller takes whatever nobody
+else has begun, and waits for chunks that were taken: a helper that never comes costs nothing, which
+is why a process that was forked, or whose helpers the system holds back, only runs slower.
+
+Helpers look for the next job for some microseconds, then give way a few times, then sleep. One job
+is under way at a time; who finds the pool taken runs alone. Units are fixed by the problem, so that
+results do not depend on who ran them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import functools
+import os
+import signal
+import threading
+from typing import Any
+
+from primal.base.config import config
+
+THRESHOLD = 20_000
+"""Nanoseconds that a step must be estimated at to be shared: waking a helper takes a tenth."""
+PIECES = 4
+"""Chunks per thread, so that one who comes late or is interrupted delays little."""
+SHORTEST = 4_000
+"""Nanoseconds that a chunk lasts at least."""
+LIMIT = 256
+"""The most threads."""
+
+# Offsets into the state, in bytes. What several threads write has a cache line of its own.
+_CLAIM, _DONE, _BUSY, _ASLEEP, _JOB, _SETUP, _MUTEX, _CONDITION, _IDS = (
+    0, 64, 128, 192, 256, 384, 448, 576, 704,
+)  # fmt: skip
+_STATE = _IDS + 8 * LIMIT
+
+_PAUSE = {
+    "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
+    "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
+}
+_PAUSE["AMD64"], _PAUSE["arm64"] = _PAUSE["x86_64"], _PAUSE["aarch64"]
+
+
+def text(machine: str) -> str:
+    """LLVM IR of the pool for a machine as `platform.machine()` names it.
+
+    `step(slots, record, status)` runs one record; `pool` is a global, the address of a state or
+    null; `finish(state)` ends its helpers.
+    """
+    declared, pause = _PAUSE.get(machine, ("", "fence acquire"))
+    return declared + _TEXT.format(
+        pause=pause,
+        done=_DONE, busy=_BUSY, asleep=_ASLEEP, job=_JOB, setup=_SETUP, mutex=_MUTEX,
+        condition=_CONDITION, ids=_IDS, threshold=THRESHOLD, pieces=PIECES, shortest=SHORTEST,
+        setmask=int(getattr(signal, "SIG_SETMASK", 2)),
+    )  # fmt: skip
+
+
+# Fields of a job, 8 bytes each: 0 code, 1 slots, 2 record, 3 status, 4 units, 5 units per chunk,
+# 6 chunks, 7 its number. Of the setup: 0 threads, 1 whether they were started, 2 whether to end.
+_TEXT = """
+declare i32 @pthread_create(ptr, ptr, ptr, ptr)
+declare i32 @pthread_join(i64, ptr)
+declare i32 @pthread_mutex_lock(ptr)
+declare i32 @pthread_mutex_unlock(ptr)
+declare i32 @pthread_cond_wait(ptr, ptr)
+declare i32 @pthread_cond_broadcast(ptr)
+declare i32 @pthread_sigmask(i32, ptr, ptr)
+declare i32 @sigfillset(ptr)
+declare i32 @sched_yield()
+declare i32 @usleep(i32)
+declare i64 @llvm.umin.i64(i64, i64)
+declare i64 @llvm.umax.i64(i64, i64)
+
+@pool = global ptr null
+
+define void @step(ptr %slots, ptr %record, ptr %status) nounwind {{
+entry:
+  %code = load ptr, ptr %record
+  %p2 = getelementptr i64, ptr %record, i64 2
+  %units = load i64, ptr %p2
+  %pool = load atomic ptr, ptr @pool acquire, align 8
+  %alone = icmp eq ptr %pool, null
+  br i1 %alone, label %serial, label %weigh
+weigh:
+  %p3 = getelementptr i64, ptr %record, i64 3
+  %cost = load i64, ptr %p3
+  %total = mul i64 %cost, %units
+  %big = icmp ugt i64 %total, {threshold}
+  %many = icmp ugt i64 %units, 1
+  %worth = and i1 %big, %many
+  br i1 %worth, label %try, label %serial
+try:
+  %busy = getelementptr i8, ptr %pool, i64 {busy}
+  %pair = cmpxchg ptr %busy, i32 0, i32 1 acquire monotonic
+  %mine = extractvalue {{ i32, i1 }} %pair, 1
+  br i1 %mine, label %shared, label %serial
+shared:
+  call void @share(ptr %pool, ptr %code, ptr %slots, ptr %record, i64 %units, i64 %cost,
+                   ptr %status)
+  ret void
+serial:
+  call void %code(ptr %slots, ptr %record, i64 0, i64 %units, ptr %status)
+  ret void
+}}
+
+define internal void @share(ptr %pool, ptr %code, ptr %slots, ptr %record, i64 %units, i64 %cost,
+                            ptr %status) nounwind {{
+entry:
+  %setup = getelementptr i8, ptr %pool, i64 {setup}
+  %threads = load i64, ptr %setup
+  %sp1 = getelementptr i64, ptr %setup, i64 1
+  %started = load i64, ptr %sp1
+  %fresh = icmp eq i64 %started, 0
+  br i1 %fresh, label %first, label %fill
+first:
+  store i64 1, ptr %sp1
+  call void @start(ptr %pool, i64 %threads)
+  br label %fill
+fill:
+  %parts = mul i64 %threads, {pieces}
+  %up = add i64 %units, %parts
+  %up1 = sub i64 %up, 1
+  %even = udiv i64 %up1, %parts
+  %least = udiv i64 {shortest}, %cost
+  %each0 = call i64 @llvm.umax.i64(i64 %even, i64 %least)
+  %each1 = call i64 @llvm.umin.i64(i64 %each0, i64 %units)
+  %each = call i64 @llvm.umax.i64(i64 %each1, i64 1)
+  %round = add i64 %units, %each
+  %round1 = sub i64 %round, 1
+  %chunks = udiv i64 %round1, %each
+  %job = getelementptr i8, ptr %pool, i64 {job}
+  store atomic ptr %code, ptr %job monotonic, align 8
+  %j1 = getelementptr i64, ptr %job, i64 1
+  store atomic ptr %slots, ptr %j1 monotonic, align 8
+  %j2 = getelementptr i64, ptr %job, i64 2
+  store atomic ptr %record, ptr %j2 monotonic, align 8
+  %j3 = getelementptr i64, ptr %job, i64 3
+  store atomic ptr %status, ptr %j3 monotonic, align 8
+  %j4 = getelementptr i64, ptr %job, i64 4
+  store atomic i64 %units, ptr %j4 monotonic, align 8
+  %j5 = getelementptr i64, ptr %job, i64 5
+  store atomic i64 %each, ptr %j5 monotonic, align 8
+  %j6 = getelementptr i64, ptr %job, i64 6
+  store atomic i64 %chunks, ptr %j6 monotonic, align 8
+  %j7 = getelementptr i64, ptr %job, i64 7
+  %last = load i64, ptr %j7
+  %number0 = add i64 %last, 1
+  %number = and i64 %number0, 4294967295
+  store i64 %number, ptr %j7
+  %done = getelementptr i8, ptr %pool, i64 {done}
+  store atomic i64 0, ptr %done monotonic, align 8
+  %claim = shl i64 %number, 32
+  store atomic i64 %claim, ptr %pool seq_cst, align 8
+  %asleep = getelementptr i8, ptr %pool, i64 {asleep}
+  %sleepers = load atomic i64, ptr %asleep seq_cst, align 8
+  %none = icmp eq i64 %sleepers, 0
+  br i1 %none, label %run, label %wake
+wake:
+  %mutex = getelementptr i8, ptr %pool, i64 {mutex}
+  %condition = getelementptr i8, ptr %pool, i64 {condition}
+  %l = call i32 @pthread_mutex_lock(ptr %mutex)
+  %b = call i32 @pthread_cond_broadcast(ptr %condition)
+  %u = call i32 @pthread_mutex_unlock(ptr %mutex)
+  br label %run
+run:
+  call void @work(ptr %pool, i64 %number)
+  br label %wait
+wait:
+  %turn = phi i64 [ 0, %run ], [ %turn1, %pause ], [ %turn1, %yield ], [ %turn1, %nap ]
+  %turn1 = add i64 %turn, 1
+  %finished = load atomic i64, ptr %done acquire, align 8
+  %all = icmp uge i64 %finished, %chunks
+  br i1 %all, label %over, label %again
+again:
+  %short = icmp ult i64 %turn, 500
+  br i1 %short, label %pause, label %longer
+pause:
+  {pause}
+  br label %wait
+longer:
+  %some = icmp ult i64 %turn, 2000
+  br i1 %some, label %yield, label %nap
+yield:
+  %y = call i32 @sched_yield()
+  br label %wait
+nap:
+  %s = call i32 @usleep(i32 50)
+  br label %wait
+over:
+  %busy = getelementptr i8, ptr %pool, i64 {busy}
+  store atomic i32 0, ptr %busy release, align 4
+  ret void
+}}
+
+define internal void @work(ptr %pool, i64 %number) nounwind {{
+entry:
+  %job = getelementptr i8, ptr %pool, i64 {job}
+  %j1 = getelementptr i64, ptr %job, i64 1
+  %j2 = getelementptr i64, ptr %job, i64 2
+  %j3 = getelementptr i64, ptr %job, i64 3
+  %j4 = getelementptr i64, ptr %job, i64 4
+  %j5 = getelementptr i64, ptr %job, i64 5
+  %j6 = getelementptr i64, ptr %job, i64 6
+  %done = getelementptr i8, ptr %pool, i64 {done}
+  br label %look
+look:
+  %claim = load atomic i64, ptr %pool acquire, align 8
+  %now = lshr i64 %claim, 32
+  %same = icmp eq i64 %now, %number
+  br i1 %same, label %read, label %leave
+read:
+  %chunk = and i64 %claim, 4294967295
+  %code = load atomic ptr, ptr %job monotonic, align 8
+  %slots = load atomic ptr, ptr %j1 monotonic, align 8
+  %record = load atomic ptr, ptr %j2 monotonic, align 8
+  %status = load atomic ptr, ptr %j3 monotonic, align 8
+  %units = load atomic i64, ptr %j4 monotonic, align 8
+  %each = load atomic i64, ptr %j5 monotonic, align 8
+  %chunks = load atomic i64, ptr %j6 monotonic, align 8
+  %left = icmp ult i64 %chunk, %chunks
+  br i1 %left, label %take, label %leave
+take:
+  %next = add i64 %claim, 1
+  %pair = cmpxchg ptr %pool, i64 %claim, i64 %next acq_rel acquire
+  %mine = extractvalue {{ i64, i1 }} %pair, 1
+  br i1 %mine, label %do, label %look
+do:
+  %begin = mul i64 %chunk, %each
+  %stop = add i64 %begin, %each
+  %end = call i64 @llvm.umin.i64(i64 %stop, i64 %units)
+  call void %code(ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status)
+  %before = atomicrmw add ptr %done, i64 1 release
+  br label %look
+leave:
+  ret void
+}}
+
+define internal ptr @help(ptr %pool) nounwind {{
+entry:
+  %setup = getelementptr i8, ptr %pool, i64 {setup}
+  %stop = getelementptr i64, ptr %setup, i64 2
+  %asleep = getelementptr i8, ptr %pool, i64 {asleep}
+  %mutex = getelementptr i8, ptr %pool, i64 {mutex}
+  %condition = getelementptr i8, ptr %pool, i64 {condition}
+  br label %look
+look:
+  %seen = phi i64 [ 0, %entry ], [ %seen, %pause ], [ %seen, %yield ], [ %seen, %awake ],
+                  [ %now, %found ]
+  %turn = phi i64 [ 0, %entry ], [ %turn1, %pause ], [ %turn1, %yield ], [ 0, %awake ],
+                  [ 0, %found ]
+  %turn1 = add i64 %turn, 1
+  %claim = load atomic i64, ptr %pool acquire, align 8
+  %now = lshr i64 %claim, 32
+  %new = icmp ne i64 %now, %seen
+  br i1 %new, label %found, label %idle
+found:
+  call void @work(ptr %pool, i64 %now)
+  br label %look
+idle:
+  %asked = load atomic i64, ptr %stop acquire, align 8
+  %end = icmp ne i64 %asked, 0
+  br i1 %end, label %leave, label %again
+again:
+  %short = icmp ult i64 %turn, 500
+  br i1 %short, label %pause, label %longer
+pause:
+  {pause}
+  br label %look
+longer:
+  %some = icmp ult i64 %turn, 520
+  br i1 %some, label %yield, label %rest
+yield:
+  %y = call i32 @sched_yield()
+  br label %look
+rest:
+  %l = call i32 @pthread_mutex_lock(ptr %mutex)
+  %a = atomicrmw add ptr %asleep, i64 1 seq_cst
+  br label %check
+check:
+  %claim2 = load atomic i64, ptr %pool seq_cst, align 8
+  %now2 = lshr i64 %claim2, 32
+  %still = icmp eq i64 %now2, %seen
+  %asked2 = load atomic i64, ptr %stop seq_cst, align 8
+  %go = icmp eq i64 %asked2, 0
+  %sleep = and i1 %still, %go
+  br i1 %sleep, label %wait, label %awake
+wait:
+  %w = call i32 @pthread_cond_wait(ptr %condition, ptr %mutex)
+  br label %check
+awake:
+  %d = atomicrmw sub ptr %asleep, i64 1 seq_cst
+  %u = call i32 @pthread_mutex_unlock(ptr %mutex)
+  br label %look
+leave:
+  ret ptr null
+}}
+
+define internal void @start(ptr %pool, i64 %threads) nounwind {{
+entry:
+  %all = alloca [128 x i8], align 16
+  %before = alloca [128 x i8], align 16
+  %f = call i32 @sigfillset(ptr %all)
+  %m = call i32 @pthread_sigmask(i32 {setmask}, ptr %all, ptr %before)
+  %setup = getelementptr i8, ptr %pool, i64 {setup}
+  %made = getelementptr i64, ptr %setup, i64 3
+  br label %head
+head:
+  %i = phi i64 [ 1, %entry ], [ %next, %more ]
+  %left = icmp ult i64 %i, %threads
+  br i1 %left, label %body, label %leave
+body:
+  %ids = getelementptr i8, ptr %pool, i64 {ids}
+  %count = load i64, ptr %made
+  %id = getelementptr i64, ptr %ids, i64 %count
+  %failed = call i32 @pthread_create(ptr %id, ptr null, ptr @help, ptr %pool)
+  %good = icmp eq i32 %failed, 0
+  %one = zext i1 %good to i64
+  %count1 = add i64 %count, %one
+  store i64 %count1, ptr %made
+  br label %more
+more:
+  %next = add i64 %i, 1
+  br label %head
+leave:
+  %r = call i32 @pthread_sigmask(i32 {setmask}, ptr %before, ptr null)
+  ret void
+}}
+
+define void @finish(ptr %pool) nounwind {{
+entry:
+  %setup = getelementptr i8, ptr %pool, i64 {setup}
+  %stop = getelementptr i64, ptr %setup, i64 2
+  %made = getelementptr i64, ptr %setup, i64 3
+  %ids = getelementptr i8, ptr %pool, i64 {ids}
+  %mutex = getelementptr i8, ptr %pool, i64 {mutex}
+  %condition = getelementptr i8, ptr %pool, i64 {condition}
+  store atomic i64 1, ptr %stop seq_cst, align 8
+  %l = call i32 @pthread_mutex_lock(ptr %mutex)
+  %b = call i32 @pthread_cond_broadcast(ptr %condition)
+  %u = call i32 @pthread_mutex_unlock(ptr %mutex)
+  %count = load i64, ptr %made
+  br label %head
+head:
+  %i = phi i64 [ 0, %entry ], [ %next, %body ]
+  %left = icmp ult i64 %i, %count
+  br i1 %left, label %body, label %leave
+body:
+  %p = getelementptr i64, ptr %ids, i64 %i
+  %id = load i64, ptr %p
+  %j = call i32 @pthread_join(i64 %id, ptr null)
+  %next = add i64 %i, 1
+  br label %head
+leave:
+  store i64 0, ptr %made
+  ret void
+}}
+"""
+
+
+def threads() -> int:
+    """How many threads a program may use: the setting `num_threads`, or the CPUs allowed."""
+    wanted = config.num_threads
+    if wanted < 1:
+        try:
+            wanted = len(os.sched_getaffinity(0))
+        except AttributeError:  # not on every system
+            wanted = os.cpu_count() or 1
+    return min(int(wanted), LIMIT)
+
+
+class Pool:
+    """The state that the driver's global points to, and when it changes.
+
+    Helpers start with the first job. A forked child, which has none of them, gets a state of its
+    own. States that were given up stay in memory: some job may still be looking at one.
+    """
+
+    def __init__(self, place: int, finish: int) -> None:
+        self._place = ctypes.c_void_p.from_address(place)
+        self._finish = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(finish)
+        self._libc = ctypes.CDLL(None)
+        self._kept: list[Any] = []
+        self._lock = threading.Lock()
+        self._fresh()
+        os.register_at_fork(after_in_child=self._forked)
+        atexit.register(self.stop)
+        config.on_update("num_threads", self._changed)
+
+    def _fresh(self) -> None:
+        count = threads()
+        if count == 1:
+            self._place.value = None
+            return
+        room = ctypes.create_string_buffer(_STATE + 64)
+        self._kept.append(room)
+        state = -(-ctypes.addressof(room) // 64) * 64
+        self._libc.pthread_mutex_init(ctypes.c_void_p(state + _MUTEX), None)
+        self._libc.pthread_cond_init(ctypes.c_void_p(state + _CONDITION), None)
+        ctypes.c_int64.from_address(state + _SETUP).value = count
+        self._place.value = state
+
+    def _forked(self) -> None:
+        self._lock = threading.Lock()
+        self._fresh()
+
+    def _changed(self, _: int) -> None:
+        self.stop()
+        with self._lock:
+            self._fresh()
+
+    def stop(self) -> None:
+        """End the helpers; programs run in the caller's thread alone."""
+        with self._lock:
+            state = self._place.value
+            self._place.value = None
+        if state:
+            self._finish(state)
+
+
+@functools.cache
+def attach(place: int, finish: int) -> Pool:
+    """The pool of this process, for the driver with these addresses."""
+    return Pool(place, finish)

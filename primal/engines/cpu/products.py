@@ -1,0 +1,582 @@
+"""dot_general: products of matrices by OpenBLAS, small ones and vectors by kernels of our own.
+
+A product is cut into units by its own sizes, whatever the number of threads; BLAS calls of one
+thread compute them. Operands are read where they lie: transposition is a flag of the call, rows
+may be any distance apart, and dimensions that no stride of BLAS reaches become loops around it.
+Copies are made only where neither of a matrix's dimensions is contiguous.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes
+from primal.engines.cpu import _openblas
+from primal.engines.cpu.code import SCALAR, Code, Module, itemsize
+from primal.engines.cpu.graph import NATIVE, Value, native, row_major, size_of, transposed
+from primal.engines.cpu.kernels import HEADER
+from primal.ir.avals import Aval
+from primal.ir.builders import Unsupported
+
+SMALL = 8
+"""Sizes up to this are written out: a call of BLAS takes 100 ns or more."""
+TILE = 8e6
+"""Operations below which a product is one unit."""
+SPEED = {"f4": 150.0, "f8": 75.0, "c8": 150.0, "c16": 75.0}
+"""Operations per nanosecond of one core, for the estimates; of real numbers."""
+LETTER = {"f4": "s", "f8": "d", "c8": "c", "c16": "z"}
+_MOST = 2**31 - 1
+
+Loop = tuple[int, tuple[int, int, int]]
+"""A dimension: its size, and its strides in x, y and the result, in elements."""
+
+
+def dot_general(
+    k: Any,
+    x: Value,
+    y: Value,
+    *,
+    dimension_numbers: Any,
+    precision: Any,
+    preferred_element_type: Any,
+) -> Value:
+    """out[b, i, j] = Σc x[b, i, c] y[b, j, c]; in float32 for narrower floats."""
+    (xc, yc), (xb, yb) = dimension_numbers
+    out = x.dtype if preferred_element_type is None else preferred_element_type
+    work = np.dtype(np.float32) if dtypes.is_narrow_float(x.dtype) else x.dtype
+    if work == x.dtype and preferred_element_type is not None:
+        work = np.result_type(x.dtype, preferred_element_type)
+    if work == np.bool_:
+        work = np.dtype(np.int32)
+    if native(work) is None or native(out) is None:
+        raise Unsupported(f"dot_general in {work}")
+    x, y = k.convert(x, work), k.convert(y, work)
+    xi = [d for d in range(x.ndim) if d not in xc and d not in xb]
+    yi = [d for d in range(y.ndim) if d not in yc and d not in yb]
+    # Batch, free and contracted dimensions, in this order.
+    x = transposed(x, (*xb, *xi, *xc))
+    y = transposed(y, (*yb, *yi, *yc))
+    nb, ni, nj = len(xb), len(xi), len(yi)
+    return k.convert(_product(k, x, y, nb, ni, nj), out)
+
+
+def _product(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
+    """The product of operands whose dimensions are in order."""
+    m, n = size_of(x.shape[nb : nb + ni]), size_of(y.shape[nb : nb + nj])
+    depth = size_of(x.shape[nb + ni :])
+    dtype = NATIVE[x.node.dtype]
+    x, y = _held(k, x), _held(k, y)
+    if max(m, n, depth) <= SMALL and dtype in _SMALL_TYPES and m * n * depth > 1:
+        return _small(k, x, y, nb, ni, nj)
+    in_blas = dtype in LETTER and _openblas.address(f"cblas_{LETTER[dtype]}gemm")
+    if in_blas and max(m, n) > 1 and depth > 1:
+        if m == 1 or n == 1:
+            return _by_blas(k, x, y, nb, ni, nj, "gemv")
+        return _by_blas(k, x, y, nb, ni, nj, "gemm")
+    if dtype in LETTER and not in_blas and depth > 1 and m * n > 1:
+        raise Unsupported("dot_general without OpenBLAS")
+    return _by_sums(k, x, y, nb, ni, nj)
+
+
+def _held(k: Any, x: Value) -> Value:
+    """The value as a view of memory, which scalars and counts are not."""
+    return k.copy(x) if x.node.word in ("literal", "iota") else x
+
+
+def _by_sums(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
+    """A reduction of products: of integers, of two vectors, of a column and a row."""
+    shape = (*x.shape[: nb + ni], *y.shape[nb:])
+    rank = len(shape)
+    xs, ys = x.steps(), y.steps()
+    a = x.view(shape, (*xs[: nb + ni], *[0] * nj, *xs[nb + ni :]), x.offset)
+    b = y.view(shape, (*ys[:nb], *[0] * ni, *ys[nb:]), y.offset)
+    axes = tuple(range(nb + ni + nj, rank))
+    product = k.binary("mul", a, b)
+    return k.reduce("add", product, axes) if axes else product
+
+
+# Dimensions as loops.
+
+
+def _merged(loops: Sequence[Loop]) -> list[Loop]:
+    """Neighbours that all three arrays cross in one stride are one; size 1 is none."""
+    out: list[Loop] = []
+    for size, strides in loops:
+        if size == 1:
+            continue
+        if out:
+            before, far = out[-1]
+            if all(f == s * size for f, s in zip(far, strides, strict=True)):
+                out[-1] = before * size, strides
+                continue
+        out.append((size, strides))
+    return out
+
+
+def _loops(x: Value, y: Value, nb: int, ni: int, nj: int) -> list[list[Loop]]:
+    """Batch, left, right and contracted loops."""
+    xs, ys = x.steps(), y.steps()
+    batch, left, right = x.shape[:nb], x.shape[nb : nb + ni], y.shape[nb : nb + nj]
+    os = row_major((*batch, *left, *right))
+    groups = [
+        [(batch[d], (xs[d], ys[d], os[d])) for d in range(nb)],
+        [(left[d], (xs[nb + d], 0, os[nb + d])) for d in range(ni)],
+        [(right[d], (0, ys[nb + d], os[nb + ni + d])) for d in range(nj)],
+        [
+            (n, (xs[nb + ni + d], ys[nb + nj + d], 0))
+            for d, n in enumerate(x.shape[nb + ni :])
+        ],
+    ]
+    # Terms may be added in any order of the dimensions: that of the strides merges most.
+    groups[3] = min(
+        (sorted(groups[3], key=lambda g: (-g[1][side], -g[1][1 - side])) for side in (0, 1)),
+        key=lambda order: len(_merged(order)),
+    )
+    return [_merged(g) for g in groups]
+
+
+def _words(loops: Sequence[Loop], size: int) -> list[int]:
+    """The run-time words of loops: size and strides in bytes."""
+    return [w for n, strides in loops for w in (n, *[s * size for s in strides])]
+
+
+# Products by BLAS.
+
+
+def _by_blas(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int, how: str) -> Value:
+    batch, left, right, inner = _loops(x, y, nb, ni, nj)
+    depth = size_of(x.shape[nb + ni :])
+    shape = (*x.shape[: nb + ni], *y.shape[nb : nb + nj])
+    if len(inner) > 1:
+        # No one stride leads through the contracted dimensions: of one operand, or of both.
+        xs = len(_merged([(n, (s[0], 0, 0)) for n, s in inner])) > 1
+        return _product(k, *_copied(k, x, y, nb, xs, not xs or x.strides is None), nb, ni, nj)
+    if how == "gemv":
+        return _matvec(k, x, y, nb, ni, nj)
+    i, bad_x = _matrix(left, inner[0][1][0], depth, 0)
+    j, bad_y = _matrix(right, inner[0][1][1], depth, 1)
+    if bad_x or bad_y:
+        return _product(k, *_copied(k, x, y, nb, bad_x, bad_y), nb, ni, nj)
+    loops = [*batch, *[g for g in left if g is not i], *[g for g in right if g is not j]]
+    (m, (xm, _, om)), (n, (_, yn, _)) = i, j
+    xk, yk = inner[0][1][:2]
+    ta, lda = (111, max(xm, depth)) if xk == 1 else (112, max(xk, m))
+    tb, ldb = (112, max(yn, depth)) if yk == 1 else (111, max(yk, n))
+    if max(m, n, depth, lda, ldb, om) > _MOST:
+        raise Unsupported("a product of more than 2**31 rows or columns")
+    dtype = NATIVE[x.node.dtype]
+    size = itemsize(dtype)
+    name = LETTER[dtype]
+    work = 2.0 * m * n * depth * (4 if name in "cz" else 1)
+    rows, columns = tiles(m, n, work)
+    each_m, each_n = -(-m // rows), -(-n // columns)
+    rows, columns = -(-m // each_m), -(-n // each_n)
+    words = [
+        _openblas.address(f"cblas_{name}gemm"), ta, tb, m, n, depth, lda, ldb, max(om, n),
+        each_m, rows, each_n, columns,
+        each_m * xm * size, each_n * yn * size, each_m * om * size, each_n * size,
+        *_words(loops, size),
+    ]  # fmt: skip
+    units = size_of([g[0] for g in loops]) * rows * columns
+    cost = 150 + int(work / rows / columns / SPEED[dtype])
+    return k.routine(
+        Gemm(dtype, len(loops)), (x, y), (Aval(shape, x.dtype),), words,
+        units=units, cost=min(cost, _MOST), name="matmul",
+    )[0]  # fmt: skip
+
+
+def _matrix(free: Sequence[Loop], inner: int, depth: int, side: int) -> tuple[Loop, bool]:
+    """The loop that BLAS takes as rows or columns, and whether the operand must be copied."""
+    total = size_of([g[0] for g in free])
+    best = free[-1]
+    for g in free:
+        # Columns of the result must be contiguous; its rows may be anywhere.
+        if side == 0 and g[0] > best[0]:
+            best = g
+    stride = best[1][side]
+    fits = (inner == 1 and stride >= depth) or (stride == 1 and inner >= best[0])
+    return best, not fits or (best[0] < 32 and total >= 4 * best[0])
+
+
+def _copied(
+    k: Any, x: Value, y: Value, nb: int, copy_x: bool, copy_y: bool
+) -> tuple[Value, Value]:
+    """Operands with row-major copies in the place of some."""
+
+    def copied(v: Value) -> Value:
+        if v.strides is None and v.shape == v.node.shape:
+            raise Unsupported("a product that copies do not help")
+        return k.copy(v)
+
+    return copied(x) if copy_x else x, copied(y) if copy_y else y
+
+
+def tiles(m: int, n: int, work: float) -> tuple[int, int]:
+    """Parts of the rows and columns of a product of so many operations.
+
+    Few: each packs its operands anew, and a quarter of 256 x 768 x 256 takes a tenth longer.
+    """
+    if work < TILE:
+        return 1, 1
+    parts = 2 if work < 4e8 else 4 if work < 1.6e9 else 8 if work < 6.4e9 else 16
+    rows = columns = 1
+    while rows * columns < parts:
+        if m / rows >= n / columns and m / rows >= 32:
+            rows *= 2
+        elif n / columns >= 32:
+            columns *= 2
+        else:
+            break
+    return rows, columns
+
+
+def _matvec(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
+    """One of the operands is a vector, in every batch."""
+    batch, left, right, inner = _loops(x, y, nb, ni, nj)
+    depth = size_of(x.shape[nb + ni :])
+    side = 1 if left else 0
+    free = left or right
+    matrix, vector = (y, x) if side == 0 else (x, y)
+    along = [inner[0][1][1 - side], inner[0][1][side]]  # strides of the terms
+    (rows, strides) = max(free, key=lambda g: g[0])
+    step = strides[1 - side]
+    fits = (along[0] == 1 and step >= depth) or (step == 1 and along[0] >= rows)
+    if not fits or along[1] < 1:
+        bad_x, bad_y = (along[1] < 1, not fits) if side == 0 else (not fits, along[1] < 1)
+        return _product(k, *_copied(k, x, y, nb, bad_x, bad_y), nb, ni, nj)
+    loops = [*batch, *[g for g in free if g[0:2] != (rows, strides)]]
+    # Row-major: as many rows as results, or as many columns.
+    flag, ld = (111, max(step, depth)) if along[0] == 1 else (112, max(along[0], rows))
+    if max(rows, depth, ld, along[1], strides[2]) > _MOST:
+        raise Unsupported("a product of more than 2**31 rows or columns")
+    dtype = NATIVE[x.node.dtype]
+    size, name = itemsize(dtype), LETTER[dtype]
+    work = 2.0 * rows * depth * (4 if name in "cz" else 1)
+    parts = max(1, min(rows // 64, int(work / 2e5), 64))
+    each = -(-rows // parts)
+    parts = -(-rows // each)
+    words = [
+        _openblas.address(f"cblas_{name}gemv"), flag, rows, depth, ld, along[1], strides[2],
+        each, parts, each * step * size, each * strides[2] * size,
+        *_words([(n, (s[1 - side], s[side], s[2])) for n, s in loops], size),
+    ]  # fmt: skip
+    shape = (*x.shape[: nb + ni], *y.shape[nb : nb + nj])
+    cost = 100 + int(work / parts / 8)
+    return k.routine(
+        Gemv(dtype, len(loops)), (matrix, vector), (Aval(shape, x.dtype),), words,
+        units=size_of([g[0] for g in loops]) * parts, cost=min(cost, _MOST), name="matvec",
+    )[0]  # fmt: skip
+
+
+class Reader:
+    """The beginning of a routine: its operands, results and words, as values of the function."""
+
+    def __init__(self, module: Module, lanes: int = 1) -> None:
+        self.c = Code(module, lanes)
+        self.at = HEADER
+        self.c.start("entry")
+
+    def word(self) -> str:
+        """The next word."""
+        p = self.c.new(f"getelementptr i64, ptr %record, i64 {self.at}")
+        self.at += 1
+        return self.c.new(f"load i64, ptr {p}")
+
+    def int32(self) -> str:
+        """The next word as an `int`."""
+        return self.c.new(f"trunc i64 {self.word()} to i32")
+
+    def pointer(self) -> str:
+        """The next word as a pointer."""
+        return self.c.new(f"inttoptr i64 {self.word()} to ptr")
+
+    def array(self) -> str:
+        """The next slot and offset, as a pointer."""
+        slot, offset = self.word(), self.word()
+        p = self.c.new(f"getelementptr ptr, ptr %slots, i64 {slot}")
+        base = self.c.new(f"load ptr, ptr {p}")
+        return self.c.new(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+    def scratch(self) -> str:
+        """The routine's own memory."""
+        p = self.c.new("getelementptr i64, ptr %record, i64 4")
+        slot = self.c.new(f"load i64, ptr {p}")
+        p = self.c.new("getelementptr i64, ptr %record, i64 5")
+        offset = self.c.new(f"load i64, ptr {p}")
+        p = self.c.new(f"getelementptr ptr, ptr %slots, i64 {slot}")
+        base = self.c.new(f"load ptr, ptr {p}")
+        return self.c.new(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+    def loops(self, count: int, arrays: int) -> list[list[str]]:
+        """Sizes and strides of loops."""
+        return [[self.word() for _ in range(1 + arrays)] for _ in range(count)]
+
+    def split(self, u: str, size: str) -> tuple[str, str]:
+        """(u // size, u % size)."""
+        return self.c.new(f"udiv i64 {u}, {size}"), self.c.new(f"urem i64 {u}, {size}")
+
+    def moved(self, place: str, *steps: tuple[str, str]) -> str:
+        """A pointer after so many turns of strides in bytes."""
+        for index, stride in steps:
+            by = self.c.new(f"mul i64 {index}, {stride}")
+            place = self.c.new(f"getelementptr i8, ptr {place}, i64 {by}")
+        return place
+
+    def walked(self, u: str, loops: Sequence[Sequence[str]], places: list[str]) -> list[str]:
+        """The places of the loops' turn number u, which counts the last loop fastest."""
+        for size, *strides in reversed(loops):
+            u, i = self.split(u, size)
+            places = [self.moved(p, (i, s)) for p, s in zip(places, strides, strict=True)]
+        return places
+
+    def units(self, name: str, body: Any) -> None:
+        """The function: `body(unit)` for each unit asked for, until the status word is set."""
+        c = self.c
+
+        def unit(u: str, _: list[str]) -> list[str]:
+            go = c.label("unit")
+            status = c.new("load atomic i32, ptr %status monotonic, align 4")
+            asked = c.new(f"icmp ne i32 {status}, 0")
+            c.do(f"br i1 {asked}, label %leave, label %{go}")
+            c.start(go)
+            body(u)
+            return []
+
+        c.loop("%begin", "%end", "1", [], unit)
+        c.do("br label %leave")
+        c.start("leave")
+        c.do("ret void")
+        head = "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status"
+        text = "\n".join(c.lines)
+        c.module.functions[name] = f"define void @{name}({head}) nounwind {{\n{text}\n}}\n"
+
+
+def smaller(c: Code, x: str, y: str) -> str:
+    """The lesser of two i64."""
+    return c.call("llvm.smin.i64", "i64", ("i64", x), ("i64", y))
+
+
+def factors(c: Code, dtype: str) -> tuple[str, str]:
+    """1 and 0 as BLAS wants its factors: by value, complex ones by address."""
+    if dtype[0] == "f":
+        scalar = SCALAR[dtype]
+        return f"{scalar} 1.0", f"{scalar} 0.0"
+    scalar = "float" if dtype == "c8" else "double"
+    found = []
+    for value in ("1.0", "0.0"):
+        p = c.new(f"alloca [2 x {scalar}]")
+        c.do(f"store [2 x {scalar}] [{scalar} {value}, {scalar} 0.0], ptr {p}")
+        found.append(f"ptr {p}")
+    return found[0], found[1]
+
+
+@dataclasses.dataclass(frozen=True)
+class Gemm:
+    """Tiles of products of matrices, inside `loops` loops."""
+
+    dtype: str
+    loops: int
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the function; its words are those of `_by_blas`."""
+        r = Reader(module)
+        c = r.c
+        a, b, out = r.array(), r.array(), r.array()
+        code, ta, tb = r.pointer(), r.int32(), r.int32()
+        m, n, depth = r.word(), r.word(), r.int32()
+        lda, ldb, ldc = r.int32(), r.int32(), r.int32()
+        each_m, rows, each_n, columns = r.word(), r.word(), r.word(), r.word()
+        step_a, step_b, step_m, step_n = r.word(), r.word(), r.word(), r.word()
+        loops = r.loops(self.loops, 3)
+        one, zero = factors(c, self.dtype)
+
+        def unit(u: str) -> None:
+            u, j = r.split(u, columns)
+            u, i = r.split(u, rows)
+            x, y, z = r.walked(u, loops, [a, b, out])
+            x, y = r.moved(x, (i, step_a)), r.moved(y, (j, step_b))
+            z = r.moved(z, (i, step_m), (j, step_n))
+            sizes = []
+            for whole, index, each in ((m, i, each_m), (n, j, each_n)):
+                left = c.new(f"sub i64 {whole}, {c.new(f'mul i64 {index}, {each}')}")
+                sizes.append(c.new(f"trunc i64 {smaller(c, left, each)} to i32"))
+            c.do(
+                f"call void {code}(i32 101, i32 {ta}, i32 {tb}, i32 {sizes[0]}, i32 {sizes[1]}, "
+                f"i32 {depth}, {one}, ptr {x}, i32 {lda}, ptr {y}, i32 {ldb}, {zero}, "
+                f"ptr {z}, i32 {ldc})"
+            )
+
+        r.units(name, unit)
+
+
+@dataclasses.dataclass(frozen=True)
+class Gemv:
+    """Parts of products of a matrix and a vector, inside `loops` loops."""
+
+    dtype: str
+    loops: int
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the function; its words are those of `_matvec`."""
+        r = Reader(module)
+        c = r.c
+        a, v, out = r.array(), r.array(), r.array()
+        code, flag, rows, depth, ld = r.pointer(), r.int32(), r.word(), r.int32(), r.int32()
+        by, to = r.int32(), r.int32()
+        each, parts, step_a, step_out = r.word(), r.word(), r.word(), r.word()
+        loops = r.loops(self.loops, 3)
+        one, zero = factors(c, self.dtype)
+        plain = c.new(f"icmp eq i32 {flag}, 111")
+
+        def unit(u: str) -> None:
+            u, i = r.split(u, parts)
+            x, y, z = r.walked(u, loops, [a, v, out])
+            x, z = r.moved(x, (i, step_a)), r.moved(z, (i, step_out))
+            left = c.new(f"sub i64 {rows}, {c.new(f'mul i64 {i}, {each}')}")
+            count = c.new(f"trunc i64 {smaller(c, left, each)} to i32")
+            m = c.new(f"select i1 {plain}, i32 {count}, i32 {depth}")
+            n = c.new(f"select i1 {plain}, i32 {depth}, i32 {count}")
+            c.do(
+                f"call void {code}(i32 101, i32 {flag}, i32 {m}, i32 {n}, {one}, ptr {x}, "
+                f"i32 {ld}, ptr {y}, i32 {by}, {zero}, ptr {z}, i32 {to})"
+            )
+
+        r.units(name, unit)
+
+
+# Small products, written out.
+
+_SMALL_TYPES = frozenset(("f4", "f8", "i4", "i8", "u4", "u8"))
+CHUNK = 64
+"""Small products per unit."""
+
+
+def _small(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
+    left, right = x.shape[nb : nb + ni], y.shape[nb : nb + nj]
+    shape = (*x.shape[: nb + ni], *right)
+    dtype = NATIVE[x.node.dtype]
+    size = itemsize(dtype)
+    batch = _merged(
+        [
+            (n, (a, b, o))
+            for n, a, b, o in zip(
+                x.shape[:nb], x.steps()[:nb], y.steps()[:nb], row_major(shape)[:nb], strict=True
+            )
+        ]
+    )
+    if not batch:
+        batch = [(1, (0, 0, 0))]
+    strides: list[list[int]] = []
+    for v, free in ((x, ni), (y, nj)):
+        found = [
+            _flat(v.shape[nb : nb + free], v.steps()[nb : nb + free]),
+            _flat(v.shape[nb + free :], v.steps()[nb + free :]),
+        ]
+        if None in found:
+            return _small(k, *_copied(k, x, y, nb, v is x, v is y), nb, ni, nj)
+        strides.append(found)  # type: ignore[arg-type]
+    m, n, depth = math.prod(left), math.prod(right), math.prod(x.shape[nb + ni :])
+    inner = batch[-1][0]
+    chunks = -(-inner // CHUNK)
+    words = [
+        *[s * size for s in (*strides[0], *strides[1])],
+        inner, chunks, *[s * size for s in batch[-1][1]],
+        *_words(batch[:-1], size),
+    ]  # fmt: skip
+    spec = Small(dtype, m, n, depth, strides[1][0] == 1 or n == 1, len(batch) - 1)
+    units = size_of([g[0] for g in batch[:-1]]) * chunks
+    each = 2 + m * depth * -(-n * size // 32) // 3
+    return k.routine(
+        spec, (x, y), (Aval(shape, x.dtype),), words, units=units,
+        cost=each * min(inner, CHUNK), name="matmul",
+    )[0]  # fmt: skip
+
+
+def _flat(sizes: Sequence[int], strides: Sequence[int]) -> int | None:
+    """The one stride of dimensions, or None."""
+    loops = _merged([(n, (s, 0, 0)) for n, s in zip(sizes, strides, strict=True)])
+    return 0 if not loops else loops[0][1][0] if len(loops) == 1 else None
+
+
+@dataclasses.dataclass(frozen=True)
+class Small:
+    """Products of m x depth and depth x n matrices, the sums written out, in many turns.
+
+    `rows`: rows of the second operand are contiguous.
+    """
+
+    dtype: str
+    m: int
+    n: int
+    depth: int
+    rows: bool
+    loops: int
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the function; its words are those of `_small`."""
+        r = Reader(module, self.n)
+        c = r.c
+        a, b, out = r.array(), r.array(), r.array()
+        am, ak, bn, bk = r.word(), r.word(), r.word(), r.word()
+        inner, chunks, *steps = [r.word() for _ in range(5)]
+        loops = r.loops(self.loops, 3)
+        scalar = SCALAR[self.dtype]
+
+        def turn(_: str, places: list[str]) -> list[str]:
+            x, y, z = places
+            rows = [self._row(r, r.moved(y, (str(k), bk)), bn) for k in range(self.depth)]
+            size = itemsize(self.dtype)
+            for i in range(self.m):
+                at = r.moved(x, (str(i), am))
+                total = ""
+                for k, row in enumerate(rows):
+                    p = r.moved(at, (str(k), ak))
+                    one = c.new(f"load {scalar}, ptr {p}, align {size}")
+                    many = c.splat(scalar, one) if self.n > 1 else one
+                    total = self._added(c, many, row, total)
+                p = c.new(f"getelementptr {scalar}, ptr {z}, i64 {i * self.n}")
+                c.do(f"store {self._type(c)} {total}, ptr {p}, align {size}")
+            return [r.moved(p, ("1", s)) for p, s in zip(places, steps, strict=True)]
+
+        def unit(u: str) -> None:
+            u, chunk = r.split(u, chunks)
+            places = r.walked(u, loops, [a, b, out])
+            first = c.new(f"mul i64 {chunk}, {CHUNK}")
+            stop = smaller(c, c.new(f"add i64 {first}, {CHUNK}"), inner)
+            places = [r.moved(p, (first, s)) for p, s in zip(places, steps, strict=True)]
+            c.loop(first, stop, "1", [("ptr", p) for p in places], turn)
+
+        r.units(name, unit)
+
+    def _type(self, c: Code) -> str:
+        scalar = SCALAR[self.dtype]
+        return c.vec(scalar) if self.n > 1 else scalar
+
+    def _row(self, r: Reader, place: str, stride: str) -> str:
+        c, scalar, size = r.c, SCALAR[self.dtype], itemsize(self.dtype)
+        if self.rows:
+            return c.new(f"load {self._type(c)}, ptr {place}, align {size}")
+        row = "poison"
+        for j in range(self.n):
+            p = r.moved(place, (str(j), stride))
+            one = c.new(f"load {scalar}, ptr {p}, align {size}")
+            row = c.new(f"insertelement {c.vec(scalar)} {row}, {scalar} {one}, i64 {j}")
+        return row
+
+    def _added(self, c: Code, x: str, y: str, total: str) -> str:
+        t = self._type(c)
+        if self.dtype[0] != "f":
+            product = c.new(f"mul {t} {x}, {y}")
+            return c.new(f"add {t} {total}, {product}") if total else product
+        if not total:
+            return c.new(f"fmul {t} {x}, {y}")
+        if not c.module.fma:
+            return c.new(f"fadd {t} {total}, {c.new(f'fmul {t} {x}, {y}')}")
+        suffix = "f32" if self.dtype == "f4" else "f64"
+        name = f"llvm.fma.v{self.n}{suffix}" if self.n > 1 else f"llvm.fma.{suffix}"
+        return c.call(name, t, (t, x), (t, y), (t, total))
