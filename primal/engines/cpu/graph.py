@@ -16,7 +16,8 @@ Strides = tuple[int, ...]
 class Node:
     """One array of the program: an input, a scalar, a count, or the result of a word.
 
-    `word` is 'input', 'literal', 'iota', 'library', 'reduce', or the name of an elementwise word.
+    `word` is 'input', 'literal', 'iota', 'library', 'routine', 'reduce', or the name of an
+    elementwise word.
     `attr` says the rest: the index of an input, the value of a literal, (dim,) of an iota,
     (monoid, axes) of a reduction. Elementwise nodes have operands broadcast to `shape`.
     """
@@ -70,6 +71,11 @@ class Value:
     @property
     def dtype(self) -> Any:
         return self.logical
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return size_of(self.shape)
 
     @property
     def ndim(self) -> int:

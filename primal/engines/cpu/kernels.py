@@ -9,8 +9,9 @@ A kernel runs over an iteration space whose sizes, strides and addresses it read
 any order with the same results; `status` is a word that makes the kernel return at the next unit
 when it is not zero.
 
-Words of a record: 0 code address, 1 its length, 2 units, 3 elements of the inner dimension per
-unit, 4 units per row; sizes of the loops; then per operand, store and reduction what `Spec` says.
+Words of a record: 0 code address, 1 its length, 2 units, 3 what one unit costs in nanoseconds (an
+estimate), 4 elements of the inner dimension per unit, 5 units per row; sizes of the loops; then per
+operand, store and reduction what `Spec` says.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, Module, itemsi
 from primal.engines.cpu.functions import FLOAT, INLINE
 from primal.engines.cpu.lanes import COMBINE, constant, emit
 
-HEADER = 5
-"""Words of a record before the sizes."""
+HEADER = 6
+"""Words of a record before the sizes; of any record before what its kind adds."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +57,10 @@ class Spec:
     def dtypes(self) -> list[str]:
         """The dtypes of operands and then of the body."""
         return [o[1] for o in self.operands] + [b[2] for b in self.body]
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the kernel to a module."""
+        _Writer(module, self).function(name)
 
 
 def lanes_of(spec: Spec, width: int) -> int:
@@ -90,11 +95,6 @@ def identity(monoid: str, dtype: str) -> Any:
     return info.min if low else info.max
 
 
-def write(module: Module, name: str, spec: Spec) -> None:
-    """Add the kernel to a module."""
-    _Writer(module, spec).function(name)
-
-
 class _Writer:
     def __init__(self, module: Module, spec: Spec) -> None:
         self.module = module
@@ -127,7 +127,7 @@ class _Writer:
     def function(self, name: str) -> None:
         spec, c = self.spec, self.c
         c.start("entry")
-        self.at = 3
+        self.at = 4
         chunk, chunks = self.word(), self.word()
         sizes = [self.word() for _ in range(self.rank)]
         bases: list[str] = []

@@ -15,10 +15,10 @@ from primal.base import caches
 from primal.base.dtypes import physical_dtype
 from primal.engines.cpu import _llvm
 from primal.engines.cpu.graph import Node, Value, as_numpy, size_of
-from primal.engines.cpu.kernels import Spec, write
 from primal.engines.cpu.layout import Instance, instance
 from primal.engines.cpu.memory import LINE, plan
-from primal.engines.cpu.schedule import Group, Library
+from primal.engines.cpu.schedule import Group
+from primal.engines.cpu.steps import Library, Routine, RoutineSpec
 from primal.engines.cpu.translate import Translated, translate
 from primal.ir.avals import Aval
 from primal.ir.evaluate import quietly
@@ -37,13 +37,13 @@ class Counters:
 
 
 counters = Counters()
-_kernels: dict[Spec, int] = {}
+_kernels: dict[RoutineSpec, int] = {}
 _lock = threading.Lock()
 # Code stays loaded; what is forgotten is only found again by compiling it again.
 caches.register(_kernels.clear)
 
 
-def kernels_for(specs: Sequence[Spec]) -> dict[Spec, int]:
+def kernels_for(specs: Sequence[RoutineSpec]) -> dict[RoutineSpec, int]:
     """Code addresses; those not known yet are compiled, in one module."""
     found = {s: _kernels[s] for s in specs if s in _kernels}
     missing = [s for s in dict.fromkeys(specs) if s not in found]
@@ -62,12 +62,12 @@ def kernels_for(specs: Sequence[Spec]) -> dict[Spec, int]:
     return found
 
 
-def module_of(specs: Sequence[Spec]) -> tuple[str, list[str]]:
+def module_of(specs: Sequence[RoutineSpec]) -> tuple[str, list[str]]:
     """LLVM IR with one function per kernel, and their names."""
     module = _llvm.compiler().module()
     names = [f"kernel{i}" for i in range(len(specs))]
     for name, spec in zip(names, specs, strict=True):
-        write(module, name, spec)
+        spec.write(module, name)
     return module.text(), names
 
 
@@ -127,6 +127,7 @@ class Plan:
             if isinstance(step, Library):
                 own += [x.node for x in step.args if isinstance(x, Value)]
                 own += step.outs
+            if not isinstance(step, Group):
                 for x in step.args:
                     if isinstance(x, Value):
                         last[id(x.node)] = step.number
@@ -142,24 +143,33 @@ class Plan:
             self.homes[id(x.node)] for x in program.outputs if isinstance(x, Value)
         }
         self.last = last
-        inner: list[tuple[Node, int]] = []
+        inner: list[tuple[int, tuple[int, int, int]]] = []
         for step in program.steps:
-            if isinstance(step, Group):
-                for node in (*program.stored[step.number], *step.reductions):
-                    if id(node) not in self.homes:
-                        inner.append((node, step.number))
-        offsets, self.arena = plan(
-            [
-                (size_of(n.shape) * n.dtype.itemsize, born, last.get(id(n), born))
-                for n, born in inner
-            ]
-        )
-        self.offsets = {id(n): at for (n, _), at in zip(inner, offsets, strict=True)}
+            if isinstance(step, Library):
+                continue
+            for node in self._made(step):
+                if id(node) not in self.homes:
+                    size = size_of(node.shape) * node.dtype.itemsize
+                    born = step.number
+                    inner.append((id(node), (size, born, last.get(id(node), born))))
+            if isinstance(step, Routine) and step.scratch:
+                inner.append((id(step), (step.scratch, step.number, step.number)))
+        offsets, self.arena = plan([life for _, life in inner])
+        self.offsets = {name: at for (name, _), at in zip(inner, offsets, strict=True)}
+
+    def _made(self, step: Group | Routine) -> Sequence[Node]:
+        if isinstance(step, Group):
+            return (*self.program.stored[step.number], *step.reductions)
+        return step.outs
 
     @property
-    def specs(self) -> list[Spec]:
-        """The kernels, one per group."""
-        return [i.spec for i in self.instances.values()]
+    def specs(self) -> list[RoutineSpec]:
+        """The kernels and routines, one per step that has one."""
+        return [
+            step.spec if isinstance(step, Routine) else self.instances[step.number].spec
+            for step in self.program.steps
+            if not isinstance(step, Library)
+        ]
 
     def text(self) -> str:
         """The table of steps, and the LLVM IR of its kernels."""
@@ -169,6 +179,11 @@ class Plan:
         for step in self.program.steps:
             if isinstance(step, Library):
                 lines.append(f";   {step.number}: call {step.op.name} ({step.reason})")
+            elif isinstance(step, Routine):
+                results = ", ".join([n.dtype.str[1:] + str(list(n.shape)) for n in step.outs])
+                lines.append(
+                    f";   {step.number}: kernel{specs.index(step.spec)}: {step.name} -> {results}"
+                )
             else:
                 found = self.instances[step.number]
                 loops = " x ".join(map(str, found.sizes))
@@ -189,9 +204,9 @@ class Plan:
             if home >= inputs and home not in self.outputs_held and node_id in self.last:
                 dying.setdefault(self.last[node_id], []).append(home)
         actions: list[Native | Call] = []
-        run: list[Group] = []
+        run: list[Group | Routine] = []
         for step in self.program.steps:
-            if isinstance(step, Group):
+            if not isinstance(step, Library):
                 run.append(step)
                 continue
             if run:
@@ -205,18 +220,24 @@ class Plan:
         return actions
 
     def _native(
-        self, groups: list[Group], code: dict[Spec, int], dying: dict[int, list[int]]
+        self,
+        steps: list[Group | Routine],
+        code: dict[RoutineSpec, int],
+        dying: dict[int, list[int]],
     ) -> Native:
         slots: dict[int, int] = {}
         makes: list[int] = []
-        for g in groups:
-            for a in self.instances[g.number].arrays:
-                home = self.homes.get(id(a.node))
-                if a.kind == "m" and home is not None:
+        for step in steps:
+            if isinstance(step, Group):
+                arrays = self.instances[step.number].arrays
+                nodes = [a.node for a in arrays if a.kind == "m"]
+            else:
+                nodes = [*[x.node for x in step.args], *step.outs]
+            for node in nodes:
+                home = self.homes.get(id(node))
+                if home is not None:
                     slots.setdefault(home, len(slots))
-            for node in (*self.program.stored[g.number], *g.reductions):
-                if id(node) in self.homes:
-                    makes.append(self.homes[id(node)])
+            makes += [self.homes[id(n)] for n in self._made(step) if id(n) in self.homes]
         arena = len(slots)
 
         def address(node: Node) -> tuple[int, int]:
@@ -224,11 +245,15 @@ class Plan:
             return (arena, self.offsets[id(node)]) if home is None else (slots[home], 0)
 
         words: list[int] = []
-        for g in groups:
-            found = self.instances[g.number]
-            words += found.record(code[found.spec], address)
+        for step in steps:
+            if isinstance(step, Routine):
+                scratch = (arena, self.offsets[id(step)]) if step.scratch else (0, 0)
+                words += step.record(code[step.spec], address, scratch)
+            else:
+                found = self.instances[step.number]
+                words += found.record(code[found.spec], address)
         table = np.array([w & _WORD for w in words], np.uint64)
-        drops = [h for g in groups for h in dying.get(g.number, [])]
+        drops = [h for g in steps for h in dying.get(g.number, [])]
         return Native(list(slots), makes, table, table.ctypes.data, len(words), drops)
 
 

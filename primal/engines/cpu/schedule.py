@@ -9,10 +9,10 @@ that group, element for element, or by steps before it; so the order needs no ot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from primal.engines.cpu.graph import Node, Value
+from primal.engines.cpu.steps import Library, Routine
 
 MAX_NODES = 96
 """Nodes per group. Compile time grows with the length of straight-line code; and a long chain of
@@ -20,6 +20,10 @@ equal pieces falls into equal groups, which share one kernel, when a piece's len
 WINDOW = 8
 """How many of the latest steps are looked at for a group to join."""
 SOURCES = frozenset(("input", "literal", "iota"))
+APART = frozenset(("reduce", "library", "routine"))
+"""Words of nodes that no group holds in a register, element for element."""
+Step = Any
+"""Group | Library | Routine."""
 
 
 class Group:
@@ -36,39 +40,14 @@ class Group:
         self.reads: set[int] = set()
 
 
-class Library:
-    """A call of an op's `impl`: its operands are arrays, or constants by their values."""
-
-    __slots__ = ("number", "op", "params", "args", "outs", "reason")
-
-    def __init__(
-        self,
-        op: Any,
-        params: dict[str, Any],
-        args: Sequence[Any],
-        outs: Sequence[Node],
-        reason: str,
-    ) -> None:
-        self.number = -1
-        self.op = op
-        self.params = params
-        self.args = args
-        self.outs = outs
-        self.reason = reason
-
-    @property
-    def impl(self) -> Callable[..., Any]:
-        return self.op.impl
-
-
 class Schedule:
     """Steps, built by adding nodes and library calls in program order."""
 
     def __init__(self) -> None:
-        self.steps: list[Group | Library] = []
+        self.steps: list[Step] = []
 
-    def library(self, step: Library) -> None:
-        """Append a library call."""
+    def append(self, step: Library | Routine) -> None:
+        """Append what is a step by itself."""
         step.number = len(self.steps)
         for node in step.outs:
             node.step = step.number
@@ -87,7 +66,7 @@ class Schedule:
             base = x.node
             if base.word in SOURCES:
                 continue
-            if x.is_node and base.word not in ("reduce", "library") and x.shape == node.shape:
+            if x.is_node and base.word not in APART and x.shape == node.shape:
                 inside = max(inside, base.step)
             else:
                 lowest = max(lowest, base.step + 1)
@@ -102,13 +81,13 @@ class Schedule:
 
     def _joinable(self, node: Node, lowest: int, inside: int) -> Group | None:
         if inside == lowest and self._fits(inside, node):
-            return self.steps[inside]  # type: ignore[return-value]
+            return self.steps[inside]
         # Not a consumer of the group, but a reader of what it reads: one pass over memory less.
         reads = {id(x.node) for x in node.args if x.node.word != "literal"}
         for number in range(len(self.steps) - 1, max(lowest, len(self.steps) - WINDOW) - 1, -1):
             step = self.steps[number]
-            if self._fits(number, node) and not reads.isdisjoint(step.reads):  # type: ignore[union-attr]
-                return step  # type: ignore[return-value]
+            if self._fits(number, node) and not reads.isdisjoint(step.reads):
+                return step
         return None
 
     def _fits(self, number: int, node: Node) -> bool:
@@ -122,7 +101,7 @@ class Schedule:
         axes = node.attr[1]
         base = x.node
         group: Any = None
-        if x.is_node and base.word not in SOURCES and base.word not in ("reduce", "library"):
+        if x.is_node and base.word not in SOURCES and base.word not in APART:
             group = self.steps[base.step]
         else:
             lowest = 0 if base.word in SOURCES else base.step + 1
@@ -146,6 +125,6 @@ def is_inside(x: Value, group: Group) -> bool:
         x.node.step == group.number
         and x.is_node
         and x.shape == group.shape
-        and x.node.word not in ("reduce", "library")
+        and x.node.word not in APART
         and x.node.word not in SOURCES
     )

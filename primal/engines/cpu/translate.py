@@ -9,7 +9,8 @@ from typing import Any
 from primal.base.dtypes import physical_dtype
 from primal.base.source import format_location
 from primal.engines.cpu.graph import Node, Value, native
-from primal.engines.cpu.schedule import SOURCES, Group, Library, Schedule, is_inside
+from primal.engines.cpu.schedule import SOURCES, Group, Schedule, Step, is_inside
+from primal.engines.cpu.steps import Library
 from primal.engines.cpu.words import Words
 from primal.ir.builders import Unsupported
 from primal.ir.jaxpr import Eqn, Jaxpr
@@ -24,7 +25,7 @@ class Translated:
 
     inputs: list[Node]
     outputs: list[Any]
-    steps: list[Group | Library]
+    steps: list[Step]
     stored: dict[int, list[Node]]
     """Group number -> its nodes that others read."""
 
@@ -38,15 +39,14 @@ def translate(jaxpr: Jaxpr) -> Translated:
         node = Node("input", (), v.aval.shape, physical_dtype(v.aval.dtype), i)
         inputs.append(node)
         env[v] = Value(node, v.aval.shape, v.aval.dtype)
-    calls: list[tuple[int, Library]] = []
     for eqn in jaxpr.eqns:
-        _equation(words, eqn, env, calls)
+        _equation(words, eqn, env)
     outputs = [v.val if type(v) is Literal else _whole(words, env[v]) for v in jaxpr.outvars]
-    steps, stored = _scheduled(words.nodes, calls, outputs)
+    steps, stored = _scheduled(words.order, outputs)
     return Translated(inputs, outputs, steps, stored)
 
 
-def _equation(words: Words, eqn: Eqn, env: dict[Any, Any], calls: list[Any]) -> None:
+def _equation(words: Words, eqn: Eqn, env: dict[Any, Any]) -> None:
     op = eqn.op
     rule = op.kernel
     reason = "its rule is `library`"
@@ -59,7 +59,7 @@ def _equation(words: Words, eqn: Eqn, env: dict[Any, Any], calls: list[Any]) -> 
     if empty:
         reason = "no elements"
     elif not isinstance(rule, LibraryRule):
-        mark = len(words.nodes)
+        mark = len(words.order)
         try:
             operands = [
                 words.literal(v.val, v.aval.dtype) if type(v) is Literal else env[v]
@@ -67,7 +67,7 @@ def _equation(words: Words, eqn: Eqn, env: dict[Any, Any], calls: list[Any]) -> 
             ]
             results: Any = rule(words, *operands, **eqn.params)
         except Unsupported as e:
-            del words.nodes[mark:]
+            del words.order[mark:]
             reason = str(e)
         except Exception as e:
             where = f" at {format_location(eqn.source)}" if eqn.source is not None else ""
@@ -90,9 +90,7 @@ def _equation(words: Words, eqn: Eqn, env: dict[Any, Any], calls: list[Any]) -> 
         node = Node("library", (), var.aval.shape, physical_dtype(var.aval.dtype), None)
         env[var] = Value(node, var.aval.shape, var.aval.dtype)
         outs.append(node)
-    step = Library(op, eqn.params, args, outs, reason)
-    # Where the call stands among the nodes: after those that are there already.
-    calls.append((len(words.nodes), step))
+    words.order.append(Library(op, eqn.params, args, outs, reason))
 
 
 def _readable(words: Words, x: Value) -> Value:
@@ -108,8 +106,8 @@ def _whole(words: Words, x: Value) -> Value:
 
 
 def _scheduled(
-    nodes: Sequence[Node], calls: Sequence[tuple[int, Library]], outputs: Sequence[Any]
-) -> tuple[list[Group | Library], dict[int, list[Node]]]:
+    order: Sequence[Any], outputs: Sequence[Any]
+) -> tuple[list[Step], dict[int, list[Node]]]:
     needed: set[int] = set()
 
     def need(x: Any) -> None:
@@ -122,31 +120,28 @@ def _scheduled(
 
     for x in outputs:
         need(x)
-    for _, call in calls:
-        for x in call.args:
-            need(x)
+    for item in order:
+        if type(item) is Library:
+            for x in item.args:
+                need(x)
     schedule = Schedule()
-    placed = 0
-    for at, call in calls:
-        for node in nodes[placed:at]:
-            if id(node) in needed:
-                schedule.add(node)
-        placed = at
-        schedule.library(call)
-    for node in nodes[placed:]:
-        if id(node) in needed:
-            schedule.add(node)
+    for item in order:
+        if type(item) is Node:
+            if id(item) in needed:
+                schedule.add(item)
+        elif type(item) is Library or any(id(n) in needed for n in item.outs):
+            schedule.append(item)
     return schedule.steps, _stored(schedule.steps, outputs)
 
 
-def _stored(steps: Sequence[Group | Library], outputs: Sequence[Any]) -> dict[int, list[Node]]:
+def _stored(steps: Sequence[Step], outputs: Sequence[Any]) -> dict[int, list[Node]]:
     wanted: set[int] = {id(x.node) for x in outputs if isinstance(x, Value)}
     for step in steps:
-        if isinstance(step, Library):
+        if isinstance(step, Group):
+            for node in (*step.nodes, *step.reductions):
+                wanted.update([id(x.node) for x in node.args if not is_inside(x, step)])
+        else:
             wanted.update([id(x.node) for x in step.args if isinstance(x, Value)])
-            continue
-        for node in (*step.nodes, *step.reductions):
-            wanted.update([id(x.node) for x in node.args if not is_inside(x, step)])
     return {
         step.number: [n for n in step.nodes if id(n) in wanted]
         for step in steps

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.base.dtypes import physical_dtype
 from primal.engines.cpu.graph import (
     NATIVE,
     Node,
@@ -21,6 +22,8 @@ from primal.engines.cpu.graph import (
     transposed,
 )
 from primal.engines.cpu.lanes import BINARY, MONOIDS, UNARY
+from primal.engines.cpu.steps import Routine, RoutineSpec
+from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 
 Ints = Sequence[int]
@@ -29,10 +32,13 @@ _PREDICATES = frozenset(("is_finite", "eq", "ne", "lt", "le", "gt", "ge"))
 
 
 class Words:
-    """The `KernelBuilder` of this engine. `nodes` grows in an order in which they can run."""
+    """The `KernelBuilder` of this engine.
+
+    `order` grows by nodes and steps in an order in which they can run.
+    """
 
     def __init__(self) -> None:
-        self.nodes: list[Node] = []
+        self.order: list[Any] = []
         self.literals: dict[Any, Node] = {}
 
     # Leaves.
@@ -71,7 +77,7 @@ class Words:
         if known is None or any(native(x.dtype) is None for x in args):
             raise Unsupported(f"{word} of {', '.join(str(x.dtype) for x in args)}")
         node = Node(word, tuple([aligned(x, shape) for x in args]), shape, known, attr)
-        self.nodes.append(node)
+        self.order.append(node)
         return Value(node, shape, dtype)
 
     def unary(self, name: str, x: Value) -> Value:
@@ -160,8 +166,55 @@ class Words:
             raise Unsupported("reductions of a constant")
         shape = tuple([n for i, n in enumerate(x.shape) if i not in axes])
         node = Node("reduce", (x,), shape, known, (monoid, tuple(sorted(axes))))
-        self.nodes.append(node)
+        self.order.append(node)
         return Value(node, shape, x.dtype)
+
+    # Routines.
+
+    def dense(self, x: Value) -> Value:
+        """The value in row-major order, wherever it begins in its node: itself, or a copy."""
+        if x.node.word not in ("literal", "iota"):
+            plain = row_major(x.shape)
+            if all(n == 1 or s == p for n, s, p in zip(x.shape, x.steps(), plain, strict=True)):
+                return x
+        return self.copy(x)
+
+    def routine(
+        self,
+        spec: RoutineSpec,
+        args: Sequence[Value],
+        outs: Sequence[Aval],
+        words: Ints = (),
+        *,
+        units: int = 1,
+        cost: int = 0,
+        scratch: int = 0,
+        updates: Sequence[tuple[int, int]] = (),
+        reuses: Sequence[tuple[int, int]] = (),
+        name: str = "",
+    ) -> list[Value]:
+        """Results of a `Routine`, whose words are explained there; all must have elements.
+
+        Operands that `updates` names are made whole arrays of their own here.
+        """
+        avals = [*[x.aval for x in args], *outs]
+        if not units or not all(a.size for a in avals):
+            raise Unsupported("no elements")
+        if any(native(a.dtype) is None for a in avals):
+            raise Unsupported(f"a routine on {', '.join(str(a.dtype) for a in avals)}")
+        whole = {i for _, i in updates}
+        held = [
+            self.copy(x)
+            if x.node.word in ("literal", "iota") or (i in whole and not x.is_node)
+            else x
+            for i, x in enumerate(args)
+        ]
+        known = tuple(held)
+        nodes = [Node("routine", known, a.shape, physical_dtype(a.dtype), None) for a in outs]
+        self.order.append(
+            Routine(spec, known, nodes, words, units, cost, scratch, updates, reuses, name)
+        )
+        return [Value(n, a.shape, a.dtype) for n, a in zip(nodes, outs, strict=True)]
 
     # Words without a kernel yet.
 

@@ -15,7 +15,8 @@ from primal.api import jit
 from primal.base.config import cpu_engine
 from primal.engines.cpu.memory import LINE, plan
 from primal.engines.cpu.program import Cancelled, _object_field
-from primal.engines.cpu.schedule import Group, Library
+from primal.engines.cpu.schedule import Group
+from primal.engines.cpu.steps import Library
 from primal.engines.cpu.words import Words
 from primal.ir.op import library
 from primal.ops import elementwise as e
