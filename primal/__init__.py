@@ -76,14 +76,24 @@ if _collecting:
     _gc.enable()
 
 if _TYPE_CHECKING:
-    from primal.api.control import custom_gradient, custom_jvp, custom_vjp
+    from primal.api.control import (
+        checkpoint,
+        closure_convert,
+        custom_gradient,
+        custom_jvp,
+        custom_vjp,
+        remat,
+    )
 
 # Loaded with the first use of one of them.
-_CONTROL = frozenset({"custom_gradient", "custom_jvp", "custom_vjp"})
+_CONTROL = frozenset({
+    "checkpoint", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp", "remat",
+})  # fmt: skip
 _SUBMODULES = frozenset({
-    "custom_derivatives", "debug", "dlpack", "dtypes", "errors", "example_libraries",
-    "experimental", "flatten_util", "image", "lax", "nn", "ops", "random", "scipy", "sharding",
-    "stages", "tree", "tree_util", "typing",
+    "ad_checkpoint", "checkpoint_policies", "custom_batching", "custom_derivatives", "debug",
+    "dlpack", "dtypes", "errors", "example_libraries", "experimental", "flatten_util", "image",
+    "lax", "nn", "ops", "random", "ref", "scipy", "sharding", "stages", "tree", "tree_util",
+    "typing",
 })  # fmt: skip
 
 
@@ -116,7 +126,9 @@ __all__ = [
     "block_until_ready",
     "check_tracer_leaks",
     "checking_leaks",
+    "checkpoint",
     "clear_caches",
+    "closure_convert",
     "config",
     "copy_to_host_async",
     "custom_gradient",
@@ -160,6 +172,7 @@ __all__ = [
     "print_environment_info",
     "process_count",
     "process_index",
+    "remat",
     "threefry_partitionable",
     "transfer_guard",
     "typeof",

@@ -13,6 +13,7 @@ from primal.lax.control import while_loop as while_loop
 from primal.lax.convert import bitcast_convert_type as bitcast_convert_type
 from primal.lax.convert import convert_element_type as convert_element_type
 from primal.lax.convert import dtype as dtype
+from primal.lax.convert import optimization_barrier as optimization_barrier
 from primal.lax.convert import stop_gradient as stop_gradient
 from primal.lax.convolutions import ConvDimensionNumbers as ConvDimensionNumbers
 from primal.lax.convolutions import conv as conv

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes, source
-from primal.base.pytree import tree_map
+from primal.base.pytree import flatten, tree_map, unflatten
 from primal.ir.trace import Array, aval_of
 from primal.ops import choose as ops
+from primal.ops.barrier import optimization_barrier as barrier_op
 
 
 def _wanted(new_dtype: Any, name: str) -> Any:
@@ -77,3 +78,15 @@ def dtype(x: Any) -> Any:
     dtype('float32')
     """
     return aval_of(x).dtype
+
+
+def optimization_barrier(operand: Any) -> Any:
+    """The operand, a tree of arrays, over which compilers move and merge nothing.
+
+    All leaves are computed before any result is used.
+
+    >>> lax.optimization_barrier((jnp.float32(1), jnp.float32(2)))
+    (Array(1., dtype=float32), Array(2., dtype=float32))
+    """
+    leaves, spec = flatten(operand)
+    return unflatten(spec, barrier_op(*leaves))

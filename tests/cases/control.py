@@ -128,6 +128,22 @@ def _custom_vjp(dtype: Any) -> dict[str, Any]:
     }
 
 
+def _remat(differentiated: bool, policy: Any) -> Any:
+    def params(dtype: Any) -> dict[str, Any]:
+        def f(x: Any, y: Any) -> list[Any]:
+            z = sin(mul(x, y))
+            return [mul(sin(z), y), reduce_sum(mul(z, x), axes=(0,))]
+
+        return {
+            "jaxpr": program(f, (3,), (3,), dtype=dtype),
+            "prevent_cse": True,
+            "differentiated": differentiated,
+            "policy": policy,
+        }
+
+    return params
+
+
 def _custom_lin(dtype: Any) -> dict[str, Any]:
     return {
         "bwd": lambda residuals, cts: [mul(residuals[0], cts[0])],
@@ -231,6 +247,23 @@ ROWS = [
         order=0,
         **NEAR,
     ),
+    *[
+        Case(
+            op="remat2",
+            name=name,
+            operands=(THREE, THREE),
+            params=_remat(differentiated, policy),
+            dtypes=DTYPES,
+            **NEAR,
+        )
+        for name, differentiated, policy in (
+            ("plain", False, None),
+            ("differentiated", True, None),
+            ("saving", False, lambda op, *avals, **params: op.name == "sin"),
+        )
+    ],
+    Case(op="optimization_barrier", operands=(THREE, X((2, 2)))),
+    Case(op="name", params={"name": "a"}),
     Case(
         op="custom_linear_solve",
         operands=(X((3,), 0.5, 2), THREE),

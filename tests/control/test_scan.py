@@ -176,10 +176,35 @@ def test_the_body_is_traced_once_and_runs_without_compiling() -> None:
     before = counters.compilations
     lax.scan(f, jnp.float32(0), X)
     grad(lambda c: lax.scan(f, c, X)[0])(1.0)
-    assert len(calls) == 2
+    assert len(calls) == 2  # Once per type of the carry, which is weak the second time.
     assert counters.compilations == before
     jit(lambda c: lax.scan(f, c, X))(1.0)
-    assert len(calls) == 3
+    assert len(calls) == 2
+
+
+def test_a_body_that_closes_over_traced_values_is_traced_every_time() -> None:
+    seen = []
+
+    def outer(w: Any) -> Any:
+        def f(c: Any, x: Any) -> Any:
+            seen.append(w)
+            return c * w + x, None
+
+        return lax.scan(f, jnp.float32(0), X)[0]
+
+    np.testing.assert_allclose(grad(outer)(2.0), grad(outer)(2.0))
+    assert len(seen) == 2
+    held = [1.0]
+
+    def g(c: Any, x: Any) -> Any:
+        return c * held[0] + x, None
+
+    def through(w: Any) -> Any:
+        held[0] = w
+        return lax.scan(g, jnp.float32(0), X)[0]
+
+    for w in (2.0, 3.0):
+        np.testing.assert_allclose(jit(through)(jnp.float32(w)), outer(w), rtol=1e-6)
 
 
 def test_a_fresh_lambda_with_the_same_body_compiles_nothing() -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import types
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from primal.api.operands import check_operands, check_outputs, name_of
+from primal.base import caches
+from primal.base.config import settings
 from primal.base.promotion import promote_pair
 from primal.base.pytree import PyTreeDef, flatten, flatten_with_path, keystr, unflatten
 from primal.control.programs import same_type
@@ -55,13 +59,45 @@ class Names(Sequence[str]):
         return len(self._all())
 
 
+# Programs of functions, for as long as the functions live: a loop called again with the same
+# functions and types is not traced again, as jit does not.
+_bodies: weakref.WeakKeyDictionary[Any, dict[Any, Body]] = weakref.WeakKeyDictionary()
+caches.register(_bodies.clear)
+
+
 def trace_body(
     fun: Callable[..., Any],
     specs: Sequence[Any],
     avals: Sequence[Aval],
     names: Sequence[str] | None = None,
+    origin: tuple[Any, ...] | None = None,
 ) -> Body:
-    """`fun`, of one tree per spec, as a program; what it closes over becomes operands."""
+    """`fun`, of one tree per spec, as a program; what it closes over becomes operands.
+
+    Remembered, unless it closes over traced values. `origin`, where `fun` is made anew for every
+    call, is the function it is made of and whatever else tells it apart.
+    """
+    owner, *rest = origin or (fun,)
+    if type(owner) is not types.FunctionType:
+        return _trace_body(fun, specs, avals, names)
+    known = _bodies.get(owner)
+    if known is None:
+        known = _bodies[owner] = {}
+    key = (*specs, *avals, *rest, settings().trace_key, state.axes)
+    found = known.get(key)
+    if found is None:
+        found = _trace_body(fun, specs, avals, names)
+        if not any(isinstance(c, Tracer) for c in found.consts):
+            known[key] = found
+    return found
+
+
+def _trace_body(
+    fun: Callable[..., Any],
+    specs: Sequence[Any],
+    avals: Sequence[Aval],
+    names: Sequence[str] | None = None,
+) -> Body:
     sizes = [PyTreeDef(s).num_leaves for s in specs]
     found: list[Any] = []
 

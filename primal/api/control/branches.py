@@ -180,7 +180,7 @@ def _staged(
         on_tuple.__name__ = name_of(f)
         return on_tuple
 
-    bodies = [trace_body(applied(f), (spec,), avals, names) for f in functions]
+    bodies = [trace_body(applied(f), (spec,), avals, names, (f, "branch")) for f in functions]
     _check_agreement(name, roles, functions, bodies)
     consts, programs = _with_common_consts(bodies)
     results = cond_op(index, *consts, *leaves, branches=programs)
