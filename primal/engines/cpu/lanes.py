@@ -17,12 +17,14 @@ UNARY: dict[str, str] = {
     "neg": "iuf", "abs": "if", "sign": "iuf", "square": "iuf", "reciprocal": "f",
     "floor": "f", "ceil": "f", "round_nearest_even": "f", "round_nearest_afz": "f",
     "sqrt": "f", "rsqrt": "f", "is_finite": "f", "not": "biu",
-    **dict.fromkeys(functions.FLOAT, "f"),
+    "population_count": "iu", "clz": "iu",
+    **dict.fromkeys(functions.FLOAT.keys() - functions.FLOAT2.keys(), "f"),
 }  # fmt: skip
 BINARY: dict[str, str] = {
-    "add": "iuf", "sub": "iuf", "mul": "iuf", "div": "iuf", "rem": "iu", "max": "biuf",
+    "add": "iuf", "sub": "iuf", "mul": "iuf", "div": "iuf", "rem": "iuf", "max": "biuf",
     "min": "biuf", "and": "biu", "or": "biu", "xor": "biu", "shift_left": "iu",
     "shift_right_logical": "iu", "shift_right_arithmetic": "iu",
+    "nextafter": "f", **dict.fromkeys(functions.FLOAT2, "f"),
     **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), "biuf"),
 }  # fmt: skip
 MONOIDS: dict[str, str] = {
@@ -55,7 +57,7 @@ def emit(c: Code, word: str, ins: list[str], out: str, xs: list[str]) -> str:
     if word == "select_n":
         return _select(c, ins, out, xs)
     if word in functions.FLOAT:
-        return functions.emit(c, word, ins[0], xs[0])
+        return functions.emit(c, word, ins[0], *xs)
     if word in _FLOAT_COMPARE:
         return _compare(c, word, ins[0], xs[0], xs[1])
     return _WORDS[word](c, ins[0], *xs)
@@ -121,6 +123,9 @@ def _div(c: Code, dtype: str, x: str, y: str) -> str:
 
 
 def _rem(c: Code, dtype: str, x: str, y: str) -> str:
+    if dtype[0] == "f":
+        # A call of the C library per lane, exact for any two floats.
+        return c.new(f"frem {c.vec(SCALAR[dtype])} {x}, {y}")
     zero = _compare(c, "eq", dtype, y, constant(c, dtype, 0))
     _, rest = _divide(c, dtype, "rem", x, y, zero)
     return select(c, dtype, zero, x, rest)
@@ -168,6 +173,32 @@ def _shift(op: str) -> Callable[..., str]:
         return out if op == "ashr" else select(c, dtype, far, constant(c, dtype, 0), out)
 
     return write
+
+
+def _clz(c: Code, dtype: str, x: str) -> str:
+    scalar = SCALAR[dtype]
+    t, name = c.vec(scalar), f"llvm.ctlz.v{c.lanes}{SUFFIX[scalar]}"
+    return c.call(name, t, (t, x), ("i1", "false"))
+
+
+def _nextafter(c: Code, dtype: str, x: str, y: str) -> str:
+    """One step of the bits, which order the floats of one sign; through 0 to the least number."""
+    scalar = SCALAR[dtype]
+    whole = "i" + dtype[1:]
+    t, it = c.vec(scalar), c.vec(SCALAR[whole])
+    bits = c.new(f"bitcast {t} {x} to {it}")
+    zero = constant(c, dtype, 0)
+    away = _compare(c, "lt", dtype, x, y)
+    positive = _compare(c, "gt", dtype, x, zero)
+    grow = c.new(f"xor {c.vec('i1')} {away}, {positive}")
+    step = select(c, whole, grow, constant(c, whole, -1), constant(c, whole, 1))
+    moved = c.new(f"bitcast {it} {c.new(f'add {it} {bits}, {step}')} to {t}")
+    least = c.new(f"bitcast {it} {constant(c, whole, 1)} to {t}")
+    least = c.intrinsic("copysign", scalar, least, y)
+    out = select(c, dtype, _compare(c, "eq", dtype, x, zero), least, moved)
+    out = select(c, dtype, _compare(c, "eq", dtype, x, y), y, out)
+    missing = c.new(f"fcmp uno {t} {x}, {y}")
+    return select(c, dtype, missing, c.new(f"fadd {t} {x}, {y}"), out)
 
 
 def _is_finite(c: Code, dtype: str, x: str) -> str:
@@ -240,6 +271,9 @@ _WORDS: dict[str, Callable[..., str]] = {
         c, dtype, _one(c, dtype), c.intrinsic("sqrt", SCALAR[dtype], x)
     ),
     "is_finite": _is_finite,
+    "nextafter": _nextafter,
+    "population_count": lambda c, dtype, x: c.intrinsic("ctpop", SCALAR[dtype], x),
+    "clz": _clz,
     "not": _not,
     "max": _extremum("gt"),
     "min": _extremum("lt"),

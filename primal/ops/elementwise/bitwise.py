@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.ir.op import Op, library
+from primal.ir.op import Op
 from primal.ops.elementwise.make import (
     binary,
     bits_of,
@@ -97,8 +97,5 @@ population_count = unary(
     lambda x: np.bitwise_count(unsigned_view(x)).astype(x.dtype),
     zero_derivative,
     _population_hlo,
-    kernel=library,
 )
-clz = unary(
-    "clz", INTEGERS, _leading_zeros, zero_derivative, "count_leading_zeros", kernel=library
-)
+clz = unary("clz", INTEGERS, _leading_zeros, zero_derivative, "count_leading_zeros")

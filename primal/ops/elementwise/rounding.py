@@ -104,7 +104,6 @@ nextafter = binary(
     np.nextafter,
     Never("[nextafter] expected no differentiation: steps between floats have no derivative."),
     "next_after",
-    kernel=library,
 )
 
 

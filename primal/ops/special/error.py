@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import is_narrow_float
-from primal.ir.op import library
 from primal.ir.trace import aval_of, literal
 from primal.ops.elementwise import exp, mul, neg, square
 from primal.ops.elementwise.make import unary
@@ -76,7 +75,6 @@ erfc = unary(
     by_scipy("erfc"),
     each(lambda t, x: _gauss(t, x, -TWO_OVER_ROOT_PI)),
     "erfc",
-    kernel=library,
 )
 
 

@@ -22,6 +22,7 @@ from primal.ir.op import library
 from primal.ops import elementwise as e
 from primal.ops.choose import bitcast_convert_type
 from primal.ops.shape import concatenate, reshape, transpose
+from primal.ops.special import bessel_i1e
 from primal.ops.spread import broadcast_in_dim, reduce_sum
 from primal.runtime.eager import as_array
 from tests.engines.cpu.lab import agree, built, engine, kernels_used, numpy_run, program
@@ -98,10 +99,10 @@ def test_text_shows_steps_and_code() -> None:
 def test_library_steps_between_kernels() -> None:
     def f(x: Any) -> list[Any]:
         y = concatenate(e.mul(x, 2.0), x, dimension=0)
-        z = e.nextafter(y, y)
+        z = bessel_i1e(y)
         return [reduce_sum(z, axes=(0,)), e.neg(z), transpose(z, permutation=(1, 0))]
 
-    made = agree(f, X)
+    made = agree(f, X, within=4)
     assert sum(isinstance(s, Library) for s in made.plan.program.steps) == 2
 
 
@@ -311,7 +312,7 @@ def test_a_wrong_kernel_is_found_by_comparison() -> None:
 
 def test_an_abandoned_rule_leaves_nothing_behind() -> None:
     def half_done(k: Words, x: Any) -> Any:
-        return k.unary("tan", k.unary("neg", x))
+        return k.unary("unknown", k.unary("neg", x))
 
     before = replaced(e.floor, kernel=half_done)
     try:

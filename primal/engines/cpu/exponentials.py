@@ -1,0 +1,308 @@
+"""Exponentials, logarithms, powers and hyperbolic functions as vector code.
+
+The polynomials are minimax ones, or interpolate at Chebyshev's points, fitted with 200 bits.
+"""
+
+from __future__ import annotations
+
+from primal.engines.cpu.floats import FORM, Floats, wide
+
+Double = tuple[float, ...]
+# (exp(r) - 1 - r) / r² for |r| <= 0.35, in powers of r.
+_EXP: dict[str, Double] = {
+    "f4": (0.5000000082633091, 0.1666666687283369, 0.04166625401631162, 0.008333261510174115,
+           0.0013947211277902257, 0.0001991995819026599),
+    "f8": (0.5, 0.16666666666666666, 0.04166666666666672, 0.008333333333333342,
+           0.0013888888888862003, 0.0001984126984123471, 2.480158736699825e-05,
+           2.75573192926604e-06, 2.755723882128612e-07, 2.5052037711630056e-08,
+           2.0925347043686256e-09, 1.609584683381075e-10),
+}  # fmt: skip
+# (log((1+s)/(1-s))/s - 2) / s² for |s| <= 0.172, in powers of s².
+_LOG: dict[str, Double] = {
+    "f4": (0.6666666562869573, 0.4000033932353517, 0.28537026830205287, 0.23587829517012576),
+    "f8": (0.6666666666666736, 0.39999999999400176, 0.28571428745918354, 0.2222219818172467,
+           0.1818358609231008, 0.15313459259770068, 0.14802193765149999),
+}  # fmt: skip
+# (tanh(x) - x) / x³ in powers of x², for |x| <= 0.6 and 0.3.
+_TANH: dict[str, Double] = {
+    "f4": (-0.3333333321427203, 0.13333310116393715, -0.05396085443204746, 0.02178224668820004,
+           -0.008388773671784783, 0.0023449312211760243),
+    "f8": (-0.3333333333333333, 0.13333333333333233, -0.05396825396798667, 0.0218694885086458,
+           -0.008863234109555085, 0.0035920867507639193, -0.0014551268154041528,
+           0.0005829081979552937, -0.0001998039270548355),
+}  # fmt: skip
+# (2·atanh(s)/s - 2 - 2/3·z) / z² in powers of z = s², for |s| <= 0.172.
+_ATANH: Double = (
+    0.4, 0.2857142857142857, 0.2222222222222222, 0.18181818181818182, 0.15384615384615402,
+    0.1333333333332907, 0.11764705882982268, 0.10526315727309693, 0.09523813719990182,
+    0.0869545816342424, 0.08006033525438869, 0.0728720093768635, 0.08267759427756877,
+)  # fmt: skip
+# log 2 in parts; products of the first part with exponents are exact.
+_LN2 = {"f4": (0.693145751953125, 1.4286068203094173e-06),
+        "f8": (0.6931471803691238, 1.9082149292705877e-10)}  # fmt: skip
+_INV_LN2 = 1.4426950408889634
+
+
+def reduced(f: Floats, x: str) -> tuple[str, str]:
+    """n and r with x = n·log 2 + r, |r| <= log(2)/2."""
+    n, number = f.nearest(f.mul(x, _INV_LN2))
+    high, low = _LN2[f.dtype]
+    return number, f.fma(n, -low, f.fma(n, -high, x))
+
+
+def exp(f: Floats, x: str) -> str:
+    n, r = reduced(f, f.within(x, (-104.5, 89.0), (-746.0, 710.0)))
+    return f.scale(exp_of_small(f, r), n)
+
+
+def exp_of_small(f: Floats, r: str) -> str:
+    return f.add(f.fma(f.mul(r, r), f.poly(r, _EXP[f.dtype]), r), 1.0)
+
+
+def exp2(f: Floats, x: str) -> str:
+    x = f.within(x, (-151.0, 129.0), (-1076.0, 1025.0))
+    n, number = f.nearest(x)
+    return f.scale(exp_of_small(f, f.mul(f.sub(x, n), 0.6931471805599453)), number)
+
+
+def expm1(f: Floats, x: str) -> str:
+    # Below, the result is -1 to all digits; above, infinite.
+    n, r = reduced(f, f.within(x, (-18.0, 89.0), (-38.0, 710.0)))
+    q = f.fma(f.mul(r, r), f.poly(r, _EXP[f.dtype]), r)
+    # 2^n·q + (2^n - 1), with everything halved, as 2^n may be too large alone.
+    mantissa, bias, _ = FORM[f.dtype]
+    s = f.unbits(f.iop("shl", f.iop("add", n, bias - 1), mantissa))
+    out = f.mul(f.fma(s, q, f.sub(s, 0.5)), 2.0)
+    # Halving would lose the last subnormal.
+    here = f.c.new(f"icmp eq {f.it} {n}, zeroinitializer")
+    return f.signed(f.where(here, q, out), x)
+
+
+def log_parts(f: Floats, x: str) -> tuple[str, str]:
+    """e and m with x = m·2^e, sqrt(1/2) <= m < sqrt(2), for positive normal x."""
+    mantissa, bias, _ = FORM[f.dtype]
+    bits = f.bits(x)
+    # Counting from the bits of sqrt(1/2), the exponent field steps at sqrt(1/2)·2^k.
+    start = 0x3F3504F3 if f.dtype == "f4" else 0x3FE6A09E667F3BCD
+    above = f.iop("sub", bits, start)
+    e = f.iop("ashr", above, mantissa)
+    m = f.unbits(f.iop("sub", bits, f.iop("shl", e, mantissa)))
+    return f.c.new(f"sitofp {f.it} {e} to {f.t}"), m
+
+
+def log_of(f: Floats, g: str, e: str, extra: str | None) -> str:
+    """e·log 2 + log(1 + g) + extra, |g| <= 0.42."""
+    s = f.over(g, f.add(g, 2.0))
+    z = f.mul(s, s)
+    rest = f.mul(z, f.poly(z, _LOG[f.dtype]))
+    half_square = f.mul(f.mul(g, 0.5), g)
+    high, low = _LN2[f.dtype]
+    small = f.fma(s, f.add(half_square, rest), f.mul(e, low))
+    if extra is not None:
+        small = f.add(small, extra)
+    return f.fma(e, high, f.sub(g, f.sub(half_square, small)))
+
+
+def log_edges(f: Floats, x: str, at_zero: str | float, out: str) -> str:
+    """The values of log at 0, at infinity and NaN, and below 0, by the argument of log."""
+    out = f.where(f.test("oeq", x, 0.0), at_zero, out)
+    out = f.where(f.test("olt", x, 0.0), float("nan"), out)
+    return f.where(f.test("ult", x, float("inf")), out, x)
+
+
+def log(f: Floats, x: str) -> str:
+    tiny = f.test("olt", x, 1.1754943508222875e-38 if f.dtype == "f4" else 2.2250738585072014e-308)
+    mantissa = FORM[f.dtype][0]
+    e, m = log_parts(f, f.where(tiny, f.mul(x, 2.0**mantissa), x))
+    e = f.where(tiny, f.sub(e, float(mantissa)), e)
+    out = log_of(f, f.sub(m, 1.0), e, None)
+    out = log_edges(f, x, -float("inf"), out)
+    return f.where(f.test("uno", x, x), x, out)
+
+
+def log1p(f: Floats, x: str) -> str:
+    u = f.add(x, 1.0)
+    e, m = log_parts(f, u)
+    # What rounding took from u; x itself where nothing is scaled.
+    big = f.test("ogt", x, 1.0)
+    lost = f.where(big, f.sub(1.0, f.sub(u, x)), f.sub(x, f.sub(u, 1.0)))
+    near = f.test("oeq", e, 0.0)
+    extra = f.where(near, 0.0, f.div(lost, u))
+    out = log_of(f, f.where(near, x, f.sub(m, 1.0)), e, extra)
+    out = log_edges(f, u, -float("inf"), out)
+    return f.where(f.test("ueq", x, 0.0), x, out)
+
+
+def tanh(f: Floats, x: str) -> str:
+    size = f.abs(x)
+    z = f.mul(x, x)
+    inside = f.fma(f.mul(z, x), f.poly(z, _TANH[f.dtype]), x)
+    if f.dtype == "f4":
+        # 1 - 2/(exp(2|x|) + 1), which is 1 from 9.02 on; NaN stays.
+        doubled = f.where(f.test("ogt", size, 10.0), 20.0, f.mul(size, 2.0))
+        n, r = reduced(f, doubled)
+        e = f.mul(exp_of_small(f, r), f.unbits(f.iop("shl", f.iop("add", n, 127), 23)))
+        outside = f.sub(1.0, f.over(2.0, f.add(e, 1.0)))
+        return f.signed(f.where(f.test("olt", size, 0.6), inside, outside), x)
+    # -w/(w + 2) with w = exp(-2|x|) - 1 in (-1, 0].
+    w = expm1(f, f.mul(size, -2.0))
+    outside = f.div(w, f.add(w, 2.0))
+    return f.signed(f.where(f.test("olt", size, 0.3), inside, outside), x)
+
+
+def logistic(f: Floats, x: str) -> str:
+    return f.div(1.0, f.add(exp(f, f.neg(x)), 1.0))
+
+
+# Powers. x^y = exp(y·log|x|) with the logarithm in two floats, as y may multiply its error by 745.
+
+
+def _two_sum(f: Floats, big: str, small: str) -> tuple[str, str]:
+    """big + small and what rounding took, |big| >= |small| or big = 0."""
+    s = f.add(big, small)
+    return s, f.add(f.sub(big, s), small)
+
+
+def _log_in_two(f: Floats, x: str) -> tuple[str, str]:
+    """log x of positive finite float64 as high + low, to 2⁻⁶⁴ of it."""
+    mantissa = FORM[f.dtype][0]
+    tiny = f.test("olt", x, 2.2250738585072014e-308)
+    e, m = log_parts(f, f.where(tiny, f.mul(x, 2.0**mantissa), x))
+    e = f.where(tiny, f.sub(e, float(mantissa)), e)
+    g = f.sub(m, 1.0)
+    d, d_low = f.add(g, 2.0), ""
+    d_low = f.sub(g, f.sub(d, 2.0))
+    s = f.div(g, d)
+    s_low = f.div(f.sub(f.fma(f.neg(s), d, g), f.mul(s, d_low)), d)
+    z = f.mul(s, s)
+    z_low = f.add(f.fma(s, s, f.neg(z)), f.mul(f.mul(s, 2.0), s_low))
+    third, third_low = 0.6666666666666666, 3.700743415417188e-17
+    q = f.mul(z, f.poly(z, _ATANH))
+    c = f.add(q, third)
+    c_low = f.add(f.add(f.sub(third, c), q), third_low)
+    w = f.mul(z, c)
+    w_low = f.add(f.fma(z, c, f.neg(w)), f.fma(z, c_low, f.mul(z_low, c)))
+    t = f.add(w, 2.0)
+    t_low = f.add(f.add(f.sub(2.0, t), w), w_low)
+    h = f.mul(s, t)
+    h_low = f.add(f.fma(s, t, f.neg(h)), f.fma(s, t_low, f.mul(s_low, t)))
+    high, low = 0.6931471804855391, 7.440617110012397e-11
+    total, lost = _two_sum(f, f.mul(e, high), h)
+    return _two_sum(f, total, f.add(f.add(lost, h_low), f.mul(e, low)))
+
+
+def power(f: Floats, x: str, y: str) -> str:
+    """x^y with the special values of IEEE 754."""
+    if f.dtype == "f4":
+        g = f.widened()
+        a, b = g.widen(x), g.widen(y)
+        raised = exp(g, g.mul(b, log(g, g.abs(a))))
+        return f.narrowed(_power_edges(g, a, b, raised))
+    size = f.abs(x)
+    high, low = _log_in_two(f, size)
+    p = f.mul(y, high)
+    p_low = f.fma(y, low, f.fma(y, high, f.neg(p)))
+    # Far outside, where the low part is no number, only the bound counts.
+    p_low = f.where(f.test("olt", f.abs(p), 800.0), p_low, 0.0)
+    n, r = reduced(f, f.within(p, (0, 0), (-746.0, 710.0)))
+    raised = f.scale(exp_of_small(f, f.add(r, p_low)), n)
+    return _power_edges(f, x, y, raised)
+
+
+def _power_edges(f: Floats, x: str, y: str, out: str) -> str:
+    """|x|^y with its value at 0, 1 and infinities, and the sign."""
+    size, infinite = f.abs(x), float("inf")
+    down = f.test("olt", y, 0.0)
+    out = f.where(f.test("oeq", size, 0.0), f.where(down, infinite, 0.0), out)
+    out = f.where(f.test("oeq", size, infinite), f.where(down, 0.0, infinite), out)
+    out = f.where(f.test("oeq", size, 1.0), 1.0, out)
+    whole = f.test("oeq", f.rint(y), y)
+    half = f.mul(y, 0.5)
+    odd = f.both(whole, f.test("one", f.rint(half), half))
+    negative = f.test("olt", f.signed(f.k(1.0), x), 0.0)
+    out = f.where(f.both(negative, odd), f.neg(out), out)
+    broken = f.both(f.test("olt", x, 0.0), f.test("une", f.rint(y), y))
+    broken = f.both(broken, f.test("one", size, infinite))
+    out = f.where(broken, float("nan"), out)
+    out = f.where(f.test("uno", x, y), float("nan"), out)
+    out = f.where(f.test("oeq", y, 0.0), 1.0, out)
+    return f.where(f.test("oeq", x, 1.0), 1.0, out)
+
+
+@wide
+def cbrt(f: Floats, x: str) -> str:
+    """A third of the exponent bits as a first guess, then Halley's iteration, which triples digits.
+
+    Its arguments are scaled by powers of eight out of the ranges where cubes over- and underflow.
+    """
+    size = f.abs(x)
+    big, tiny = f.test("ogt", size, 1e300), f.test("olt", size, 1e-290)
+    scaled = f.where(big, f.mul(size, 2.0**-54), f.where(tiny, f.mul(size, 2.0**54), size))
+    wide_bits = f.c.new(f"uitofp {f.it} {f.bits(scaled)} to {f.t}")
+    third = f.c.new(f"fptoui {f.t} {f.mul(wide_bits, 1 / 3)} to {f.it}")
+    y = f.unbits(f.iop("add", third, 0x2A9F7893782DA1CE))
+    for _ in range(3):
+        cube = f.mul(f.mul(y, y), y)
+        step = f.div(f.sub(cube, scaled), f.fma(cube, 2.0, scaled))
+        y = f.sub(y, f.mul(y, step))
+    y = f.where(big, f.mul(y, 2.0**18), f.where(tiny, f.mul(y, 2.0**-18), y))
+    y = f.where(f.test("ueq", f.mul(x, 0.0), 0.0), f.signed(y, x), x)
+    return f.where(f.test("oeq", x, 0.0), x, f.where(f.test("oeq", size, float("inf")), x, y))
+
+
+# Hyperbolic functions by halves of exp(|x|), which do not overflow before the results do.
+
+
+def _half_exp(f: Floats, size: str) -> str:
+    n, r = reduced(f, f.within(size, (0.0, 90.0), (0.0, 711.0)))
+    return f.scale(exp_of_small(f, r), f.iop("sub", n, 1))
+
+
+@wide
+def cosh(f: Floats, x: str) -> str:
+    half = _half_exp(f, f.abs(x))
+    return f.add(half, f.div(0.25, half))
+
+
+@wide
+def sinh(f: Floats, x: str) -> str:
+    size = f.abs(x)
+    half = _half_exp(f, size)
+    far = f.sub(half, f.div(0.25, half))
+    t = expm1(f, f.where(f.test("olt", size, 1.0), size, 1.0))
+    near = f.mul(f.add(t, f.div(t, f.add(t, 1.0))), 0.5)
+    return f.signed(f.where(f.test("olt", size, 1.0), near, far), x)
+
+
+_BIG = 2.0**60
+"""Where x + sqrt(x² ± 1) is 2x to all digits, and x² does not overflow yet."""
+
+
+@wide
+def asinh(f: Floats, x: str) -> str:
+    size = f.abs(x)
+    big = f.test("oge", size, _BIG)
+    a = f.where(big, 1.0, size)
+    square = f.mul(a, a)
+    sum_ = f.add(a, f.div(square, f.add(f.sqrt(f.add(square, 1.0)), 1.0)))
+    out = log1p(f, f.where(big, size, sum_))
+    return f.signed(f.where(big, f.add(out, 0.6931471805599453), out), x)
+
+
+@wide
+def acosh(f: Floats, x: str) -> str:
+    big = f.test("oge", x, _BIG)
+    t = f.sub(f.where(big, 1.0, x), 1.0)
+    near = f.add(t, f.sqrt(f.fma(t, t, f.mul(t, 2.0))))
+    out = log1p(f, f.where(big, x, near))
+    out = f.where(big, f.add(out, 0.6931471805599453), out)
+    return f.where(f.test("olt", x, 1.0), float("nan"), out)
+
+
+@wide
+def atanh(f: Floats, x: str) -> str:
+    size = f.abs(x)
+    double = f.add(size, size)
+    out = log1p(f, f.add(double, f.div(f.mul(double, size), f.sub(1.0, size))))
+    out = f.where(f.test("ogt", size, 1.0), float("nan"), out)
+    return f.signed(f.mul(out, 0.5), x)
