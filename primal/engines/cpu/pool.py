@@ -6,8 +6,10 @@ compare-and-swap, so that nobody takes one of a job that is over. The caller tak
 else has begun, and waits for chunks that were taken: a helper that never comes costs nothing, which
 is why a process that was forked, or whose helpers the system holds back, only runs slower.
 
-Helpers look for the next job for some microseconds, then give way a few times, then sleep. One job
-is under way at a time; who finds the pool taken runs alone. Units are fixed by the problem, so that
+Helpers look for the next job for some microseconds, then give way a few times, then sleep. A kernel
+that wakes one on the caller's CPU, to save power, leaves it there for milliseconds beside idle
+CPUs: a helper that finds itself there asks for any other. One job is under way at a time; who finds
+the pool taken runs alone. Units are fixed by the problem, so that
 results do not depend on who ran them.
 """
 
@@ -18,6 +20,7 @@ import ctypes
 import functools
 import os
 import signal
+import sys
 import threading
 from typing import Any
 
@@ -52,7 +55,7 @@ def text(machine: str) -> str:
     null; `finish(state)` ends its helpers.
     """
     declared, pause = _PAUSE.get(machine, ("", "fence acquire"))
-    return declared + _TEXT.format(
+    return declared + (_LINUX if sys.platform == "linux" else _OTHER) + _TEXT.format(
         pause=pause,
         done=_DONE, busy=_BUSY, asleep=_ASLEEP, job=_JOB, setup=_SETUP, mutex=_MUTEX,
         condition=_CONDITION, ids=_IDS, threshold=THRESHOLD, pieces=PIECES, shortest=SHORTEST,
@@ -61,7 +64,57 @@ def text(machine: str) -> str:
 
 
 # Fields of a job, 8 bytes each: 0 code, 1 slots, 2 record, 3 status, 4 units, 5 units per chunk,
-# 6 chunks, 7 its number. Of the setup: 0 threads, 1 whether they were started, 2 whether to end.
+# 6 chunks, 7 its number, 8 the CPU of the caller. Of the setup: 0 threads, 1 whether they were
+# started, 2 whether to end, 3 helpers that were.
+_LINUX = """
+declare i32 @sched_getcpu()
+declare i32 @sched_getaffinity(i32, i64, ptr)
+declare i32 @sched_setaffinity(i32, i64, ptr)
+
+define internal i64 @where() nounwind {
+  %cpu = call i32 @sched_getcpu()
+  %wide = sext i32 %cpu to i64
+  ret i64 %wide
+}
+
+define internal void @leave_to(i64 %cpu) nounwind {
+entry:
+  %here = call i64 @where()
+  %same = icmp eq i64 %here, %cpu
+  %known = icmp ult i64 %cpu, 1024
+  %go = and i1 %same, %known
+  br i1 %go, label %ask, label %leave
+ask:
+  %mask = alloca [128 x i8], align 16
+  store [128 x i8] zeroinitializer, ptr %mask
+  %pid = call i32 @getpid()
+  %got = call i32 @sched_getaffinity(i32 %pid, i64 128, ptr %mask)
+  %word = lshr i64 %cpu, 6
+  %bit = and i64 %cpu, 63
+  %p = getelementptr i64, ptr %mask, i64 %word
+  %old = load i64, ptr %p
+  %one = shl i64 1, %bit
+  %others = xor i64 %one, -1
+  %new = and i64 %old, %others
+  store i64 %new, ptr %p
+  %set = call i32 @sched_setaffinity(i32 0, i64 128, ptr %mask)
+  br label %leave
+leave:
+  ret void
+}
+
+declare i32 @getpid()
+"""
+"""An empty set of CPUs is refused, which is as well: there is no other."""
+_OTHER = """
+define internal i64 @where() nounwind {
+  ret i64 -1
+}
+
+define internal void @leave_to(i64 %cpu) nounwind {
+  ret void
+}
+"""
 _TEXT = """
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_join(i64, ptr)
@@ -152,6 +205,9 @@ fill:
   %number0 = add i64 %last, 1
   %number = and i64 %number0, 4294967295
   store i64 %number, ptr %j7
+  %j8 = getelementptr i64, ptr %job, i64 8
+  %cpu = call i64 @where()
+  store atomic i64 %cpu, ptr %j8 monotonic, align 8
   %done = getelementptr i8, ptr %pool, i64 {done}
   store atomic i64 0, ptr %done monotonic, align 8
   %claim = shl i64 %number, 32
@@ -247,6 +303,8 @@ entry:
   %asleep = getelementptr i8, ptr %pool, i64 {asleep}
   %mutex = getelementptr i8, ptr %pool, i64 {mutex}
   %condition = getelementptr i8, ptr %pool, i64 {condition}
+  %job = getelementptr i8, ptr %pool, i64 {job}
+  %j8 = getelementptr i64, ptr %job, i64 8
   br label %look
 look:
   %seen = phi i64 [ 0, %entry ], [ %seen, %pause ], [ %seen, %yield ], [ %seen, %awake ],
@@ -259,6 +317,8 @@ look:
   %new = icmp ne i64 %now, %seen
   br i1 %new, label %found, label %idle
 found:
+  %caller = load atomic i64, ptr %j8 monotonic, align 8
+  call void @leave_to(i64 %caller)
   call void @work(ptr %pool, i64 %now)
   br label %look
 idle:
@@ -266,13 +326,13 @@ idle:
   %end = icmp ne i64 %asked, 0
   br i1 %end, label %leave, label %again
 again:
-  %short = icmp ult i64 %turn, 500
+  %short = icmp ult i64 %turn, 2000
   br i1 %short, label %pause, label %longer
 pause:
   {pause}
   br label %look
 longer:
-  %some = icmp ult i64 %turn, 520
+  %some = icmp ult i64 %turn, 2050
   br i1 %some, label %yield, label %rest
 yield:
   %y = call i32 @sched_yield()
@@ -391,6 +451,12 @@ class Pool:
         atexit.register(self.stop)
         config.on_update("num_threads", self._changed)
 
+    @property
+    def helpers(self) -> int:
+        """Helpers that were started."""
+        state = self._place.value
+        return ctypes.c_int64.from_address(state + _SETUP + 24).value if state else 0
+
     def _fresh(self) -> None:
         count = threads()
         if count == 1:
@@ -425,4 +491,10 @@ class Pool:
 @functools.cache
 def attach(place: int, finish: int) -> Pool:
     """The pool of this process, for the driver with these addresses."""
-    return Pool(place, finish)
+    global current
+    current = Pool(place, finish)
+    return current
+
+
+current: Pool | None = None
+"""The pool of this process, once there is a driver."""

@@ -58,9 +58,10 @@ def dot_general(
     x, y = k.convert(x, work), k.convert(y, work)
     xi = [d for d in range(x.ndim) if d not in xc and d not in xb]
     yi = [d for d in range(y.ndim) if d not in yc and d not in yb]
-    # Batch, free and contracted dimensions, in this order.
-    x = transposed(x, (*xb, *xi, *xc))
-    y = transposed(y, (*yb, *yi, *yc))
+    # Batch, free and contracted dimensions, in this order. Terms may be added in any.
+    pairs = _ordered(x, y, list(zip(xc, yc, strict=True)))
+    x = transposed(x, (*xb, *xi, *[c for c, _ in pairs]))
+    y = transposed(y, (*yb, *yi, *[c for _, c in pairs]))
     nb, ni, nj = len(xb), len(xi), len(yi)
     return k.convert(_product(k, x, y, nb, ni, nj), out)
 
@@ -81,6 +82,21 @@ def _product(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
     if dtype in LETTER and not in_blas and depth > 1 and m * n > 1:
         raise Unsupported("dot_general without OpenBLAS")
     return _by_sums(k, x, y, nb, ni, nj)
+
+
+def _ordered(x: Value, y: Value, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Pairs of contracted dimensions in the order of the strides of one operand."""
+
+    def by(side: int) -> list[tuple[int, int]]:
+        steps = (x, y)[side].steps()
+        return sorted(pairs, key=lambda pair: -steps[pair[side]])
+
+    def runs(side: int, order: list[tuple[int, int]]) -> int:
+        v = (x, y)[side]
+        steps = v.steps()
+        return len(_merged([(v.shape[p[side]], (steps[p[side]], 0, 0)) for p in order]))
+
+    return min(by(0), by(1), key=lambda order: (runs(0, order) + runs(1, order)))
 
 
 def _held(k: Any, x: Value) -> Value:
@@ -132,11 +148,6 @@ def _loops(x: Value, y: Value, nb: int, ni: int, nj: int) -> list[list[Loop]]:
             for d, n in enumerate(x.shape[nb + ni :])
         ],
     ]
-    # Terms may be added in any order of the dimensions: that of the strides merges most.
-    groups[3] = min(
-        (sorted(groups[3], key=lambda g: (-g[1][side], -g[1][1 - side])) for side in (0, 1)),
-        key=lambda order: len(_merged(order)),
-    )
     return [_merged(g) for g in groups]
 
 
@@ -154,14 +165,16 @@ def _by_blas(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int, how: str) ->
     shape = (*x.shape[: nb + ni], *y.shape[nb : nb + nj])
     if len(inner) > 1:
         # No one stride leads through the contracted dimensions: of one operand, or of both.
-        xs = len(_merged([(n, (s[0], 0, 0)) for n, s in inner])) > 1
-        return _product(k, *_copied(k, x, y, nb, xs, not xs or x.strides is None), nb, ni, nj)
+        one_x, one_y = (
+            len(_merged([(n, (s[side], 0, 0)) for n, s in inner])) == 1 for side in (0, 1)
+        )
+        return _product(k, *_copied(k, x, y, not one_x, not one_y), nb, ni, nj)
     if how == "gemv":
         return _matvec(k, x, y, nb, ni, nj)
     i, bad_x = _matrix(left, inner[0][1][0], depth, 0)
     j, bad_y = _matrix(right, inner[0][1][1], depth, 1)
     if bad_x or bad_y:
-        return _product(k, *_copied(k, x, y, nb, bad_x, bad_y), nb, ni, nj)
+        return _product(k, *_copied(k, x, y, bad_x, bad_y), nb, ni, nj)
     loops = [*batch, *[g for g in left if g is not i], *[g for g in right if g is not j]]
     (m, (xm, _, om)), (n, (_, yn, _)) = i, j
     xk, yk = inner[0][1][:2]
@@ -203,9 +216,7 @@ def _matrix(free: Sequence[Loop], inner: int, depth: int, side: int) -> tuple[Lo
     return best, not fits or (best[0] < 32 and total >= 4 * best[0])
 
 
-def _copied(
-    k: Any, x: Value, y: Value, nb: int, copy_x: bool, copy_y: bool
-) -> tuple[Value, Value]:
+def _copied(k: Any, x: Value, y: Value, copy_x: bool, copy_y: bool) -> tuple[Value, Value]:
     """Operands with row-major copies in the place of some."""
 
     def copied(v: Value) -> Value:
@@ -248,7 +259,7 @@ def _matvec(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
     fits = (along[0] == 1 and step >= depth) or (step == 1 and along[0] >= rows)
     if not fits or along[1] < 1:
         bad_x, bad_y = (along[1] < 1, not fits) if side == 0 else (not fits, along[1] < 1)
-        return _product(k, *_copied(k, x, y, nb, bad_x, bad_y), nb, ni, nj)
+        return _product(k, *_copied(k, x, y, bad_x, bad_y), nb, ni, nj)
     loops = [*batch, *[g for g in free if g[0:2] != (rows, strides)]]
     # Row-major: as many rows as results, or as many columns.
     flag, ld = (111, max(step, depth)) if along[0] == 1 else (112, max(along[0], rows))
@@ -257,7 +268,7 @@ def _matvec(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
     dtype = NATIVE[x.node.dtype]
     size, name = itemsize(dtype), LETTER[dtype]
     work = 2.0 * rows * depth * (4 if name in "cz" else 1)
-    parts = max(1, min(rows // 64, int(work / 2e5), 64))
+    parts = max(1, min(rows // 64, int(work / 1e6), 64))
     each = -(-rows // parts)
     parts = -(-rows // each)
     words = [
@@ -478,7 +489,7 @@ def _small(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
             _flat(v.shape[nb + free :], v.steps()[nb + free :]),
         ]
         if None in found:
-            return _small(k, *_copied(k, x, y, nb, v is x, v is y), nb, ni, nj)
+            return _small(k, *_copied(k, x, y, v is x, v is y), nb, ni, nj)
         strides.append(found)  # type: ignore[arg-type]
     m, n, depth = math.prod(left), math.prod(right), math.prod(x.shape[nb + ni :])
     inner = batch[-1][0]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import physical_dtype
+from primal.engines.cpu import products
 from primal.engines.cpu.graph import (
     NATIVE,
     Node,
@@ -224,8 +225,10 @@ class Words:
     def concatenate(self, xs: Sequence[Value], dim: int) -> Value:
         raise Unsupported("concatenate")
 
+    # Products.
+
     def dot_general(self, x: Value, y: Value, **params: Any) -> Value:
-        raise Unsupported("dot_general")
+        return products.dot_general(self, x, y, **params)
 
 
 __all__ = ["Words", "row_major"]

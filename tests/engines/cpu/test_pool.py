@@ -1,0 +1,142 @@
+"""Threads: results do not depend on them, and neither forks nor ends of processes hang."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from primal.base.config import config
+from primal.engines.cpu import pool
+from primal.ops.contract import dot_general
+from primal.ops.elementwise import add, sin
+from primal.ops.spread import reduce_sum
+from tests.engines.cpu import lab
+
+DOT = {"dimension_numbers": (((1,), (0,)), ((), ())), "precision": None,
+       "preferred_element_type": None}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def threads():
+    """Whatever a test sets is undone."""
+    before = config.num_threads
+    yield
+    config.update("num_threads", before)
+
+
+def mixed(x):
+    y = dot_general(x, x, **DOT)
+    return [y, reduce_sum(sin(y), axes=(1,)), reduce_sum(add(y, x), axes=(0,)), sin(x)]
+
+
+def test_results_do_not_depend_on_the_number_of_threads():
+    x = np.random.default_rng(0).standard_normal((400, 400)).astype(np.float32)
+    made = lab.built(mixed, x)
+    found = []
+    for count in (1, 2, 3, 7):
+        config.update("num_threads", count)
+        found += [made.execute([x]) for _ in range(5)]
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_many_python_threads_at_once():
+    config.update("num_threads", 3)
+    draw = np.random.default_rng(0)
+    inputs = [draw.standard_normal((200, 200)).astype(np.float32) for _ in range(8)]
+    made = lab.built(mixed, inputs[0])
+    wanted = [made.execute([x]) for x in inputs]
+    wrong = []
+
+    def run(i):
+        for _ in range(30):
+            for a, b in zip(made.execute([inputs[i]]), wanted[i], strict=True):
+                if not np.array_equal(a, b):
+                    wrong.append(i)
+
+    workers = [threading.Thread(target=run, args=(i,)) for i in range(8)]
+    for w in workers:
+        w.start()
+    for w in workers:
+        w.join()
+    assert not wrong
+
+
+def test_number_of_threads():
+    config.update("num_threads", 5)
+    assert pool.threads() == 5
+    config.update("num_threads", -1)
+    assert pool.threads() >= 1
+    config.update("num_threads", 10_000)
+    assert pool.threads() == pool.LIMIT
+
+
+CODE = """
+import os, sys
+import numpy as np
+from primal.engines.cpu import pool
+from tests.engines.cpu import lab, test_pool
+
+x = np.random.default_rng(0).standard_normal((400, 400)).astype(np.float32)
+made = lab.built(test_pool.mixed, x)
+want = made.execute([x])
+
+def same():
+    return all(np.array_equal(a, b) for a, b in zip(made.execute([x]), want, strict=True))
+
+def helpers():
+    return pool.current.helpers
+
+assert pool.threads() == 3 and same() and helpers() == 2
+"""
+
+
+def run(code):
+    done = subprocess.run(
+        [sys.executable, "-c", CODE + code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={"PRIMAL_NUM_THREADS": "3", "PYTHONPATH": ":".join(filter(None, sys.path))},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_environment_sets_the_number_and_processes_end():
+    run("")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_starts_its_own_helpers():
+    out = run(
+        """
+child = os.fork()
+if child == 0:
+    assert helpers() == 0
+    ok = same() and helpers() == 2
+    # Through the normal end of the interpreter, which waits for its helpers.
+    sys.exit(0 if ok else 3)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert same()
+print("both")
+"""
+    )
+    assert out == "both\n"
+
+
+def test_the_end_while_another_thread_runs():
+    run(
+        """
+import threading, time
+def forever():
+    while True:
+        made.execute([x])
+threading.Thread(target=forever, daemon=True).start()
+time.sleep(0.05)
+"""
+    )

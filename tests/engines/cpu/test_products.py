@@ -1,0 +1,169 @@
+"""Products of arrays: any dimensions in any order, against NumPy's of the same program."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from primal.engines.cpu import _openblas, products
+from primal.engines.cpu.steps import Library, Routine
+from primal.ops.contract import dot_general
+from primal.ops.shape import transpose
+from tests.engines.cpu import lab
+
+NONE = ((), ())
+
+
+def array(shape, dtype, seed=0):
+    draw = np.random.default_rng(seed)
+    dtype = np.dtype(dtype)
+    if dtype.kind in "iu":
+        return draw.integers(0, 100, shape).astype(dtype)
+    x = draw.standard_normal(shape)
+    return (x + 1j * draw.standard_normal(shape) if dtype.kind == "c" else x).astype(dtype)
+
+
+def dot(x, y, contract, batch=NONE, out=None):
+    return dot_general(
+        x, y, dimension_numbers=(contract, batch), precision=None, preferred_element_type=out
+    )
+
+
+def agree(f, *xs, terms=1):
+    """Run f both ways; floats differ by no more than sums of so many terms may."""
+    made = lab.built(f, *xs)
+    (got,), (want,) = made.execute(list(xs)), lab.numpy_run(f, *xs)
+    assert got.shape == want.shape and got.dtype == want.dtype
+    if got.dtype.kind in "fc":
+        scale = 8 * terms * float(np.finfo(got.dtype).eps)
+        np.testing.assert_allclose(got, want, rtol=scale, atol=20 * scale)
+    else:
+        np.testing.assert_array_equal(got, want)
+    return made
+
+
+def steps(made, kind):
+    return [s for s in made.plan.program.steps if isinstance(s, kind)]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_dimensions(seed):
+    draw = random.Random(seed)
+    sizes = draw.choice([[1, 2, 3, 4, 5, 8, 9, 17], [1, 2, 7, 33, 64]])
+    groups = {g: [draw.choice(sizes) for _ in range(draw.randint(0, 2))] for g in "bcij"}
+    while math.prod(sum(groups.values(), [])) > 2e5:
+        groups = {g: n[:1] for g, n in groups.items()}
+    orders = [[(g, i) for g in side for i in range(len(groups[g]))] for side in ("bci", "bcj")]
+    for order in orders:
+        draw.shuffle(order)
+    numbers = tuple(
+        tuple(tuple(o.index((g, i)) for i in range(len(groups[g]))) for o in orders) for g in "cb"
+    )
+    dtype = draw.choice(["float32", "float64", "int32", "int64"])
+    shapes = [tuple(groups[g][i] for g, i in order) for order in orders]
+    x, y = array(shapes[0], dtype), array(shapes[1], dtype, 1)
+    turns = [draw.sample(range(len(s)), len(s)) for s in shapes]
+    back = [tuple(t.index(i) for i in range(len(t))) for t in turns]
+
+    def f(a, b):
+        # Operands that lie in memory in another order than the program names their dimensions.
+        a, b = transpose(a, permutation=back[0]), transpose(b, permutation=back[1])
+        return [dot(a, b, *numbers)]
+
+    given = [np.array(np.transpose(v, t), order="C") for v, t in zip((x, y), turns, strict=True)]
+    made = agree(f, *given, terms=math.prod(groups["c"]))
+    assert not steps(made, Library)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_transposed_and_strided_operands_are_not_copied(dtype):
+    qkv = array((2, 16, 3 * 64), dtype)
+
+    def f(qkv):
+        from primal.ops.shape import reshape, slice
+
+        parts = [
+            reshape(
+                slice(qkv, start_indices=(0, 0, 64 * i), limit_indices=(2, 16, 64 * i + 64),
+                      strides=(1, 1, 1)),
+                shape=(2, 16, 4, 16),
+            )
+            for i in range(2)
+        ]  # fmt: skip
+        return [dot(*parts, ((3,), (3,)), ((0, 2), (0, 2)))]
+
+    made = agree(f, qkv, terms=16)
+    assert lab.kernels_used(made) == 0 and len(steps(made, Routine)) == 1
+
+    x, y = array((40, 30), dtype), array((50, 40), dtype)
+    made = agree(lambda x, y: [dot(x, y, ((0,), (1,)))], x, y, terms=40)
+    assert lab.kernels_used(made) == 0
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (1, 1, 9), (9, 1, 1), (1, 30, 9), (30, 1, 9)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_vectors_and_scalars(sizes, dtype):
+    m, n, k = sizes
+    f = lambda x, y: [dot(x, y, ((1,), (0,)))]  # noqa: E731
+    agree(f, array((m, k), dtype), array((k, n), dtype), terms=k)
+
+
+@pytest.mark.parametrize("shape", [(300, 4, 4), (65, 3, 5), (1, 2, 8)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint32"])
+def test_stacks_of_small_matrices(shape, dtype):
+    x, y = array(shape, dtype), array(shape, dtype, 1)
+    batch = ((0,), (0,))
+    made = agree(lambda x, y: [dot(x, y, ((2,), (2,)), batch)], x, y, terms=8)
+    assert len(steps(made, Routine)) == 1
+    agree(lambda x, y: [dot(x, y, ((1,), (1,)), batch)], x, y, terms=8)
+
+
+def test_nothing_but_sizes_differs_between_shapes():
+    """Programs of other sizes use the code of the first."""
+    from primal.engines.cpu.program import counters
+
+    f = lambda x, y: [dot(x, y, ((1,), (0,)))]  # noqa: E731
+    agree(f, array((40, 50), "float32"), array((50, 60), "float32"), terms=50)
+    before = counters.kernels
+    agree(f, array((41, 12), "float32"), array((12, 90), "float32"), terms=50)
+    assert counters.kernels == before
+
+
+def test_nan_and_infinity_reach_the_result():
+    x = array((20, 30), "float32")
+    x[3, 4], x[5, 6] = np.nan, np.inf
+    made = lab.built(lambda x, y: [dot(x, y, ((1,), (0,)))], x, x.T.copy())
+    (got,) = made.execute([x, x.T.copy()])
+    assert np.isnan(got[3]).all() and np.isnan(got[:, 3]).all()
+    assert np.isnan(got[5, 3]) and np.isposinf(got[5, 5])
+    assert np.isfinite(got[np.ix_([0, 1, 2], [0, 1, 2])]).all()
+
+
+def test_no_terms_give_zeros():
+    x, y = np.ones((3, 0), np.float32), np.ones((0, 4), np.float32)
+    made = lab.built(lambda x, y: [dot(x, y, ((1,), (0,)))], x, y)
+    np.testing.assert_array_equal(made.execute([x, y])[0], np.zeros((3, 4), np.float32))
+
+
+def test_preferred_element_type():
+    x, y = array((20, 30), "int8"), array((30, 10), "int8")
+    for out in (np.int32, np.float32):
+        out = np.dtype(out)
+        agree(lambda x, y: [dot(x, y, ((1,), (0,)), out=out)], x, y, terms=30)  # noqa: B023
+    x, y = array((20, 30), "float32"), array((30, 10), "float32")
+    agree(lambda x, y: [dot(x, y, ((1,), (0,)), out=np.dtype(np.float64))], x, y, terms=30)
+
+
+def test_without_openblas_numpy_multiplies(monkeypatch):
+    monkeypatch.setattr(_openblas, "address", lambda name: 0)
+    x, y = array((20, 30), "float32"), array((30, 10), "float32")
+    made = agree(lambda x, y: [dot(x, y, ((1,), (0,)))], x, y, terms=30)
+    assert len(steps(made, Library)) == 1
+
+
+def test_units_depend_on_the_problem_alone():
+    assert products.tiles(64, 64, 2 * 64.0**3) == (1, 1)
+    assert products.tiles(256, 768, 2.0 * 256 * 768 * 256) == (1, 2)
+    rows, columns = products.tiles(4096, 4096, 2 * 4096.0**3)
+    assert rows * columns == 16
