@@ -76,6 +76,7 @@ if _collecting:
     _gc.enable()
 
 if _TYPE_CHECKING:
+    from primal.api.callbacks import effects_barrier, pure_callback
     from primal.api.control import (
         checkpoint,
         closure_convert,
@@ -85,15 +86,19 @@ if _TYPE_CHECKING:
         remat,
     )
 
-# Loaded with the first use of one of them.
+# Loaded with the first use of one of them: name -> module.
+_LATER = {
+    "effects_barrier": "primal.api.callbacks",
+    "pure_callback": "primal.api.callbacks",
+}
 _CONTROL = frozenset({
     "checkpoint", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp", "remat",
 })  # fmt: skip
 _SUBMODULES = frozenset({
     "ad_checkpoint", "checkpoint_policies", "custom_batching", "custom_derivatives", "debug",
     "dlpack", "dtypes", "errors", "example_libraries", "experimental", "flatten_util", "image",
-    "lax", "nn", "ops", "random", "ref", "scipy", "sharding", "stages", "tree", "tree_util",
-    "typing",
+    "lax", "nn", "ops", "profiler", "random", "ref", "scipy", "sharding", "stages", "tree",
+    "tree_util", "typing",
 })  # fmt: skip
 
 
@@ -109,13 +114,15 @@ def typeof(x: _Any) -> _Any:
 def __getattr__(name: str) -> _Any:
     if name in _CONTROL:
         return getattr(_importlib.import_module("primal.api.control"), name)
+    if name in _LATER:
+        return getattr(_importlib.import_module(_LATER[name]), name)
     if name in _SUBMODULES:
         return _importlib.import_module(f"primal.{name}")
     raise AttributeError(f"module 'primal' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBMODULES})
+    return sorted({*globals(), *_SUBMODULES, *_LATER})
 
 
 __all__ = [
@@ -149,6 +156,7 @@ __all__ = [
     "enable_checks",
     "enable_custom_prng",
     "enable_x64",
+    "effects_barrier",
     "eval_shape",
     "explain_cache_misses",
     "float0",
@@ -172,6 +180,7 @@ __all__ = [
     "print_environment_info",
     "process_count",
     "process_index",
+    "pure_callback",
     "remat",
     "threefry_partitionable",
     "transfer_guard",

@@ -65,6 +65,10 @@ class PrimalRuntimeError(RuntimeError):
     """An engine failed while it compiled or ran a program."""
 
 
+class CallbackError(PrimalRuntimeError):
+    """A Python function that a program called raised; its exception is the `__cause__`."""
+
+
 # The names under which JAX's documentation knows them.
 JAXTypeError = PrimalTypeError
 JAXIndexError = PrimalIndexError

@@ -22,7 +22,7 @@ from primal.control.programs import (
     trim,
 )
 from primal.ir.avals import Aval
-from primal.ir.effects import Ordered
+from primal.ir.effects import is_io
 from primal.ir.evaluate import eval_closed, run_numpy
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Var
 from primal.ir.op import CONTROL, HigherOrder, Op, by_kind, library, no_effects
@@ -246,12 +246,12 @@ def _choose(which: Any, cases: Sequence[Any]) -> Any:
 
 
 def _refuse_effects(branches: Branches) -> None:
-    effects = _effects_of(branches)
-    if any(isinstance(e, Ordered) for e in effects):
+    effects = [e for e in _effects_of(branches) if is_io(e)]
+    if effects:
         raise NotImplementedError(
-            "[cond] expected branches without ordered effects under vmap with a predicate that "
-            "differs between examples, as both branches run then; got some with "
-            f"{sorted(map(str, effects))}."
+            "[cond] expected branches without IO effects under vmap with a predicate that differs "
+            "between examples, as both branches run then for all of them: IO effect not supported "
+            f"in vmap-of-cond; got {', '.join(sorted(map(repr, effects)))}."
         )
 
 

@@ -21,6 +21,7 @@ from primal.control.programs import (
 )
 from primal.control.scan import interleaved
 from primal.ir.avals import Aval
+from primal.ir.effects import is_io
 from primal.ir.evaluate import eval_closed, run_numpy
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Var
 from primal.ir.op import CONTROL, HigherOrder, Never, Op, by_kind, library
@@ -170,6 +171,12 @@ def _while_batch(
         for i, (a, d) in enumerate(zip(args, dims, strict=True))
     ]
     if each_own:
+        if any(is_io(e) for e in cond.effects | body.effects):
+            raise NotImplementedError(
+                "[while_loop] expected no IO effects under vmap with a condition that differs "
+                "between examples, as all of them run until the last one ends: IO effects not "
+                "supported in while_loop with batched predicate."
+            )
         # Examples that have ended wait, unchanged, until the last one ends.
         body = _body_where(cond, body, cond_nconsts)
         cond = _any_of(cond, axis)
@@ -256,8 +263,8 @@ def _while_hlo(
     body_nconsts: int,
 ) -> list[Any]:
     c_consts, b_consts, init = split(operands, cond_nconsts, body_nconsts)
-    if not init:
-        # A loop without a carry ends at once or never; StableHLO asks for at least one value.
+    if not init and not _while_effects({"cond_jaxpr": cond_jaxpr, "body_jaxpr": body_jaxpr}):
+        # A loop without a carry or effects ends at once or never.
         return []
     return b.while_(
         lambda b, *carry: b.inline(cond_jaxpr, *c_consts, *carry),

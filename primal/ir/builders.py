@@ -404,10 +404,12 @@ class HloBuilder(Protocol):
         operands: Sequence[V],
         outs: Sequence[Aval],
         side_effect: bool = False,
+        ordered: bool = False,
     ) -> list[V]:
         """`callback(*arrays)` on the host, in Python; it returns NumPy arrays of the avals `outs`.
 
-        Nothing orders two calls with side effects but their operands.
+        A call with `side_effect` is neither dropped nor merged with another. Only `ordered` calls
+        wait for each other.
         """
         ...
 

@@ -41,6 +41,54 @@ class Unordered(Effect):
     __slots__ = ()
 
 
+class DebugEffect(Unordered):
+    """Output for people: it may run again or for branches not taken, where a transform needs it."""
+
+    __slots__ = ()
+
+    def __init__(self, name: Any = "debug") -> None:
+        super().__init__(name)
+
+
+class OrderedDebugEffect(Ordered):
+    """Output for people, in program order."""
+
+    __slots__ = ()
+
+    def __init__(self, name: Any = "debug") -> None:
+        super().__init__(name)
+
+
+class IOEffect(Unordered):
+    """Something outside the program changes, exactly once per execution of the equation."""
+
+    __slots__ = ()
+
+    def __init__(self, name: Any = "io") -> None:
+        super().__init__(name)
+
+
+class OrderedIOEffect(Ordered):
+    """As `IOEffect`, in program order."""
+
+    __slots__ = ()
+
+    def __init__(self, name: Any = "io") -> None:
+        super().__init__(name)
+
+
+def is_io(effect: Any) -> bool:
+    """Whether an effect changes the world outside, so that running it too often is wrong."""
+    return isinstance(effect, Ordered | Unordered) and not isinstance(
+        effect, DebugEffect | OrderedDebugEffect
+    )
+
+
+def is_ordered(effects: frozenset[Any]) -> bool:
+    """Whether the order of the effects counts."""
+    return any(isinstance(e, Ordered) for e in effects)
+
+
 def keeps_alive(effects: frozenset[Any]) -> bool:
     """Whether an equation with these effects stays when nobody uses its outputs."""
     return any(not isinstance(e, NamedAxis) for e in effects)

@@ -17,10 +17,11 @@ class Kind:
 
     `elementwise`: out[i] depends on operands at i only, with scalars and size-1 dimensions
     broadcast. `adopts_scalars`: Python scalars take the dtype of the other operands.
-    `call`: the op runs a program it carries, so eager execution compiles it.
+    `call`: the op runs a program it carries, so eager execution compiles it. `host`: its
+    parameters hold Python functions, which no table may keep and no compiler may call.
     """
 
-    __slots__ = ("name", "elementwise", "adopts_scalars", "call", "collective")
+    __slots__ = ("name", "elementwise", "adopts_scalars", "call", "collective", "host")
 
     def __init__(
         self,
@@ -29,12 +30,14 @@ class Kind:
         adopts_scalars: bool = False,
         call: bool = False,
         collective: bool = False,
+        host: bool = False,
     ) -> None:
         self.name = name
         self.elementwise = elementwise
         self.adopts_scalars = adopts_scalars
         self.call = call
         self.collective = collective
+        self.host = host
 
     def __repr__(self) -> str:
         return self.name
@@ -54,7 +57,7 @@ BITS = Kind("random bits")
 COLLECTIVE = Kind("collective", collective=True)
 CALL = Kind("call", call=True)
 CONTROL = Kind("control flow")
-HOST = Kind("host")
+HOST = Kind("host", host=True)
 
 
 class Never:
@@ -187,11 +190,11 @@ class Op:
     def infer(self, avals: tuple[Aval, ...], params: dict[str, Any]) -> Any:
         """The type rule, remembered per (avals, params).
 
-        Programs among the parameters are new objects for every trace of a user's function: a
-        table keyed by them would only grow, and it would keep them alive. Those of collectives
-        depend on the sizes of the axes that are ambient.
+        Programs and functions among the parameters are new objects for every trace of a user's
+        function: a table keyed by them would only grow, and it would keep them alive. Those of
+        collectives depend on the sizes of the axes that are ambient.
         """
-        if self.higher is not None or self.kind.collective:
+        if self.higher is not None or self.kind.collective or self.kind.host:
             return self.type(*avals, **params)
         key = (avals, *params.items()) if params else avals
         found = self.types.get(key)

@@ -128,6 +128,11 @@ def _make_devices(platform: str) -> list[Device]:
     ]
 
 
+def started() -> dict[str, list[Device]]:
+    """The devices of the platforms that were used so far."""
+    return dict(_platforms)
+
+
 _default_platform: str | None = None
 
 

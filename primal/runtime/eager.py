@@ -61,7 +61,7 @@ class EagerTrace(Trace):
         if op.kind.call:
             return _run_call(op, args, params)
         if devices.default_is_host():
-            if op.higher is not None:
+            if op.higher is not None or op.kind.host:
                 # Not remembered, as `Op.infer` does not: its programs would be kept for ever.
                 return run_placed(op, args, params, out_aval)
             op.eager[(avals, *params.items()) if params else avals] = out_aval
@@ -101,7 +101,7 @@ def run_placed(op: Op, args: Sequence[Any], params: dict[str, Any], out_aval: An
     """Run where operands are on other devices than plain host memory, or not fetched yet."""
     place = placement_of(op.name, args)
     device = devices.default() if place is None else place.device
-    if device.platform != "cpu":
+    if device.platform != "cpu" and not op.kind.host:
         return _run_call_of_one(op, args, params, out_aval)
     vals = [a.host if type(a) is Literal else a.numpy() for a in args]
     out = quietly(op.impl, vals, params)

@@ -85,7 +85,7 @@ class _Walk:
                 if found is not None:
                     env.update(zip(eqn.outvars, found, strict=True))
                     continue
-                if not op.multiple and not eqn.outvars[0].aval.shape:
+                if not op.multiple and not op.kind.host and not eqn.outvars[0].aval.shape:
                     folded = _fold(eqn, invars, self.made)
                     if folded is not None:
                         env[eqn.outvars[0]] = folded

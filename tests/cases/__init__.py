@@ -19,6 +19,7 @@ from tests.cases import (  # noqa: E402
     control,
     elementwise,
     fft,
+    host,
     index,
     linalg,
     reduce,
@@ -40,6 +41,7 @@ ROOMS = (
     linalg,
     fft,
     bits,
+    host,
     collective,
     control,
 )

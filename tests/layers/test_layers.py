@@ -27,7 +27,8 @@ LAYERS = [
     {
         "numpy", "scipy", "random", "nn", "lax", "image", "errors", "tree", "tree_util", "dtypes",
         "typing", "stages", "sharding", "flatten_util", "dlpack", "test_util", "version",
-        "custom_derivatives", "ad_checkpoint", "checkpoint_policies", "custom_batching", "ref",
+        "custom_derivatives", "debug", "profiler", "ad_checkpoint",
+        "checkpoint_policies", "custom_batching", "ref",
     },
     {"experimental", "example_libraries"},
     {"compat"},

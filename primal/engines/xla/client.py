@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from primal.base import dtype_table, dtypes
+from primal.base.errors import CallbackError
 from primal.engines import protocol
 from primal.engines.xla import _jaxlib
 from primal.engines.xla.builder.types import element, physical
@@ -339,14 +340,17 @@ class Executable:
                 )
         return TypeError("[execute] expected arguments that fit.")
 
-    def _failure(self, error: RuntimeError, buffers: Sequence[Buffer]) -> Exception:
+    def _failure(self, error: RuntimeError, buffers: Sequence[Buffer]) -> BaseException:
         for buffer in buffers:
             if buffer.is_deleted():
                 return deleted(buffer)
-        made = _jaxlib.wrapped(error)
+        made: Exception = _jaxlib.wrapped(error)
         if self._failures:
-            made.__cause__ = self._failures.pop()
+            first = self._failures[0]
             self._failures.clear()
+            if isinstance(first, CallbackError) or not isinstance(first, Exception):
+                return first  # it says more than XLA's text, and is what other engines raise
+            made.__cause__ = first
         return made
 
     def as_text(self) -> str:

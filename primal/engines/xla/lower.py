@@ -12,6 +12,7 @@ from primal.base.source import format_location, line_of
 from primal.engines.xla.builder import Builder, Value, tensor
 from primal.engines.xla.client import Signature
 from primal.ir.avals import Aval
+from primal.ir.effects import is_ordered
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr
 from primal.ir.op import Expand, Splice
 from primal.ir.trace import Literal
@@ -142,6 +143,11 @@ class Lowering(Builder):
         """The avals of the results of the equation being lowered."""
         return () if self.eqn is None else tuple([v.aval for v in self.eqn.outvars])
 
+    @property
+    def in_order(self) -> bool:
+        """Whether the equation being lowered has effects whose order counts."""
+        return self.eqn is not None and bool(self.eqn.effects) and is_ordered(self.eqn.effects)
+
     @staticmethod
     def _bind(env: dict[Any, Value], eqn: Eqn, results: Sequence[Value]) -> None:
         for var, value in zip(eqn.outvars, results, strict=True):
@@ -169,7 +175,8 @@ class Lowering(Builder):
         """The jaxpr as a function of its own, written once however often it is called."""
         jaxpr = closed_jaxpr.jaxpr
         # Constants bound outside the jaxpr may differ from one closed jaxpr to the next.
-        if closed_jaxpr.consts:
+        # Nor may effects: their order goes through the caller's values.
+        if closed_jaxpr.consts or is_ordered(jaxpr.effects):
             return self.inline(closed_jaxpr, *args)
         found = self.called.get(id(jaxpr))
         if found is None:

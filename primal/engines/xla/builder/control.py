@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ _FFT = {"FFT", "IFFT", "RFFT", "IRFFT"}
 _LETTERS = {np.dtype("f4"): "s", np.dtype("f8"): "d", np.dtype("c8"): "c", np.dtype("c16"): "z"}
 # The names LAPACK gives to the complex case.
 _COMPLEX_ROUTINES = {"syevd": "heevd", "orgqr": "ungqr", "ormqr": "unmqr", "sytrd": "hetrd"}
+_ANY_DTYPE = {"tridiagonal_solve_perturbed"}
 
 
 class Control(Windows):
@@ -33,10 +35,45 @@ class Control(Windows):
 
     def while_(self, cond: Region, body: Region, inits: Sequence[Value]) -> list[Value]:
         """Repeats body while cond holds; both take the carry and may mention outer values."""
+        if not self.in_order and inits:
+            return self._while(cond, body, inits)
+
+        # What the loop did last is carried along. A condition's calls are ordered with the rest by
+        # the loop itself, which awaits the condition before each step.
+        # XLA drops a carry that nothing reads, and crashes when none is left: a loop for effects
+        # alone gets one that seems to count.
+        alone = not inits
+
+        def ordered_cond(b: Any, mark: Value, *carry: Value) -> Any:
+            self.mark = mark
+            going = as_values(cond(b, *carry))[0]
+            zero = self.constant(0, np.int32)
+            return self.and_(going, self.compare(mark, zero, "GE")) if alone else going
+
+        def ordered_body(b: Any, mark: Value, *carry: Value) -> list[Value]:
+            self.mark = mark
+            outs = as_values(body(b, *carry))
+            last = self.marked()
+            return [self.subtract(self.constant(1, np.int32), last) if alone else last, *outs]
+
+        self.mark, *outs = self._while(ordered_cond, ordered_body, [self.marked(), *inits])
+        return outs
+
+    def _while(self, cond: Region, body: Region, inits: Sequence[Value]) -> list[Value]:
         avals = [x.aval for x in inits]
         return self.op(
             "stablehlo.while", inits, avals, "", [(avals, cond), (avals, body)], isolated=False
         )
+
+    def marked(self) -> Value:
+        """The result of the last ordered call, which the next one takes as an operand.
+
+        Data order calls where StableHLO's tokens would too, and need no care outside of calls,
+        loops and branches: engines see one more scalar.
+        """
+        if self.mark is None:
+            self.mark = self.constant(0, np.int32)
+        return self.mark
 
     def case(self, index: Value, branches: Sequence[Region]) -> list[Value]:
         """The branch of that index, the last one when it is out of range."""
@@ -47,6 +84,22 @@ class Control(Windows):
         return self._branch("stablehlo.if", pred, (on_true, on_false))
 
     def _branch(self, name: str, selector: Value, branches: Sequence[Region]) -> list[Value]:
+        if not self.in_order:
+            return self._branches(name, selector, branches)
+        before = self.marked()
+
+        def ordered(body: Region) -> Region:
+            def run(b: Any) -> list[Value]:
+                self.mark = before
+                outs = as_values(body(b))
+                return [self.marked(), *outs]
+
+            return run
+
+        self.mark, *outs = self._branches(name, selector, [ordered(body) for body in branches])
+        return outs
+
+    def _branches(self, name: str, selector: Value, branches: Sequence[Region]) -> list[Value]:
         chosen = selector.name
         at = len(self.lines)
         self.lines.append("")
@@ -204,7 +257,7 @@ class Control(Windows):
             for k, v in (attributes or {}).items()
         }
         return self.custom_call(
-            f"lapack_{letter}{routine}_ffi",
+            f"lapack_{letter}{routine}_ffi" if routine not in _ANY_DTYPE else f"{routine}_ffi",
             operands,
             outs,
             attributes=chars,
@@ -219,14 +272,39 @@ class Control(Windows):
         operands: Sequence[Value],
         outs: Sequence[Aval],
         side_effect: bool = False,
+        ordered: bool = False,
     ) -> list[Value]:
-        """`callback(*arrays)` on the host; it returns NumPy arrays of the avals `outs`."""
+        """`callback(*arrays)` on the host; it returns NumPy arrays of the avals `outs`.
+
+        With `side_effect` the call is neither dropped nor merged; with `ordered` it runs after
+        all ordered calls before it.
+        """
+        if self.platform == "tpu":
+            raise NotImplementedError(
+                "[callback] expected the CPU or a GPU, got platform 'tpu', whose compiler offers "
+                "no call of Python functions here. Return the values and use them outside of jit."
+            )
         index = len(self.callbacks)
-        self.callbacks.append((callback, tuple(outs)))
+        avals = list(outs)
+        if ordered:
+            avals = [_MARK, *avals]
+            operands = [self.marked(), *operands]
+            callback = functools.partial(_after, callback)
+        self.callbacks.append((callback, tuple(avals)))
         target = f"xla_ffi_python_{'cpu' if self.platform == 'cpu' else 'gpu'}_callback"
-        return self.custom_call(
-            target, operands, outs, attributes={"index": np.uint64(index)}, side_effect=side_effect
+        results = self.custom_call(
+            target, operands, avals, attributes={"index": np.uint64(index)}, side_effect=side_effect
         )
+        if ordered:
+            self.mark, *results = results
+        return results
+
+
+_MARK = Aval((), np.dtype(np.int32))
+
+
+def _after(callback: Any, mark: Any, *arrays: Any) -> list[Any]:
+    return [mark, *callback(*arrays)]
 
 
 def _columns_first(rank: int, batch: int) -> list[int]:

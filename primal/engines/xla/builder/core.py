@@ -79,6 +79,12 @@ class Core:
         self.scopes: list[dict[tuple[str, str], str] | None] = [{}]
         self.scalars: dict[Any, Constant] = {}
         self.callbacks: list[tuple[Callable[..., Any], tuple[Aval, ...]]] = []
+        self.mark: Value | None = None  # the result of the last ordered call of the host
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the equation being lowered has effects whose order counts."""
+        return False
 
     # Naming and writing.
 
