@@ -1,0 +1,384 @@
+"""gather and scatter as routines, and what all routines that move data share.
+
+No index leaves an array: starts are clamped, or their windows left out, before anything is read
+or written. Dimensions that all arrays cross in one stride are one, so that few structures exist;
+elements move as bits, whatever their dtype. Windows of a scatter come in order, one after another,
+as one unit of work: where they meet, the result does not depend on threads.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.engines.cpu.code import Module, itemsize
+from primal.engines.cpu.graph import NATIVE, Value, native, row_major, size_of
+from primal.engines.cpu.lanes import emit
+from primal.engines.cpu.script import (
+    MEMORY_INT,
+    Int,
+    Place,
+    Script,
+    lanes_before,
+    read_vector,
+    write_vector,
+)
+from primal.ir.avals import Aval
+from primal.ir.builders import Unsupported
+
+Loop = tuple[int, tuple[int, ...]]
+"""The size of a loop, and the strides of the arrays in it, in bytes."""
+BLOCK = 16384
+"""Bytes, about, that a unit of work moves."""
+
+
+def merged(loops: Sequence[Loop]) -> list[Loop]:
+    """Loops without those of one turn; neighbours that every array crosses in one stride are one.
+
+    >>> merged([(2, (12, 12)), (3, (4, 4)), (1, (0, 7))])
+    [(6, (4, 4))]
+    """
+    out: list[Loop] = []
+    for n, strides in loops:
+        if n == 1:
+            continue
+        if out and all(a == b * n for a, b in zip(out[-1][1], strides, strict=True)):
+            out[-1] = (out[-1][0] * n, strides)
+        else:
+            out.append((n, strides))
+    return out
+
+
+def flat(loops: Sequence[Loop]) -> list[int]:
+    """Sizes, then the strides of the first array, of the second, …"""
+    words = [n for n, _ in loops]
+    for i in range(len(loops[0][1]) if loops else 0):
+        words += [s[i] for _, s in loops]
+    return words
+
+
+def name_of(x: Value) -> str:
+    """The dtype of a value's elements in kernels."""
+    return NATIVE[x.node.dtype]
+
+
+def bytes_of(x: Value) -> tuple[int, ...]:
+    """The strides of a value in bytes."""
+    size = x.node.dtype.itemsize
+    return tuple([s * size for s in x.steps()])
+
+
+def held(k: Any, x: Value) -> Value:
+    """A view of memory, which scalars and counts are not."""
+    if native(x.dtype) is None:
+        raise Unsupported(f"moving {x.dtype}")
+    return k.copy(x) if x.node.word in ("literal", "iota") else x
+
+
+def run_of(loops: list[Loop], size: int) -> int:
+    """The bytes that lie together in all arrays: of the last loop, which is taken off, or one."""
+    if loops and all(s == size for s in loops[-1][1]):
+        return size * loops.pop()[0]
+    return size
+
+
+# Gather and scatter.
+
+
+def starts_at(
+    s: Script, place: Place, at: Place, index: str, columns: Sequence[Sequence[Int]]
+) -> tuple[Place, str]:
+    """A place moved to the start vector read at `at`, clamped; whether clamping changed nothing.
+
+    Per column: the greatest start, bytes per step in the operand, bytes to its entry.
+    """
+    inside = "true"
+    for limit, stride, offset in columns:
+        start = s.integer(index, at + offset)
+        clamped = start.most(0).least(limit)
+        same = start.test("eq", clamped)
+        inside = same if inside == "true" else s.new(f"and i1 {inside}, {same}")
+        place = place + clamped * stride
+    return place, inside
+
+
+def blocks(
+    s: Script,
+    sizes: Sequence[Int],
+    strides: Sequence[Sequence[Int]],
+    places: Sequence[Place],
+    chunk: Int,
+    chunks: Int,
+    body: Any,
+) -> None:
+    """The body at every index of loops: units are pieces of `chunk` turns of the last loop."""
+
+    def unit(u: Int) -> None:
+        index = s.split(u // chunks, sizes[:-1])
+        here = [s.moved(p, index, t[:-1]) for p, t in zip(places, strides, strict=True)]
+        first = (u % chunks) * chunk
+        last = (first + chunk).least(sizes[-1])
+        s.each(
+            first, last, lambda i: body([p + i * t[-1] for p, t in zip(here, strides, strict=True)])
+        )
+
+    s.units(unit)
+
+
+@dataclasses.dataclass(frozen=True)
+class Gather:
+    """Windows at starts; elements of `item` bytes, copied one by one or by `runs`.
+
+    Words: bytes of a run; turns of the last batch loop per unit, units per row of it; batch loops
+    (out, x, indices); per column of start vectors limit, stride in x, offset in indices; window
+    loops (out, x); two words that hold the bits of the fill value.
+    """
+
+    item: int
+    runs: bool
+    index: str
+    batch: int
+    columns: int
+    window: int
+    fills: bool
+
+    def write(self, module: Module, name: str) -> None:
+        s = Script(module)
+        x, indices, out = s.address(), s.address(), s.address()
+        run, chunk, chunks = s.words(3)
+        sizes = s.words(self.batch)
+        steps = [s.words(self.batch) for _ in range(3)]
+        columns = [s.words(3) for _ in range(self.columns)]
+        widths = s.words(self.window)
+        strides = [s.words(self.window) for _ in range(2)]
+        fill = s.words(2)
+
+        def element(places: list[Place]) -> None:
+            to, source, at = places
+            source, inside = starts_at(s, source, at, self.index, columns)
+
+            def take(places: list[Place]) -> None:
+                if self.runs:
+                    s.copy_bytes(places[0], places[1], run)
+                else:
+                    t = MEMORY_INT[str(self.item)]
+                    s.write(t, s.read(t, places[1]), places[0])
+
+            def put(places: list[Place]) -> None:
+                if self.runs:
+                    s.each(
+                        0, run, lambda i: write_bits(s, self.item, fill, places[0] + i), self.item
+                    )
+                else:
+                    write_bits(s, self.item, fill, places[0])
+
+            def copy() -> None:
+                s.nest(widths, strides, [to, source], take)
+
+            if self.fills:
+                s.when(inside, copy, lambda: s.nest(widths, strides[:1], [to], put))
+            else:
+                copy()
+
+        blocks(s, sizes, steps, [out, x, indices], chunk, chunks, element)
+        s.finish(name)
+
+
+def write_bits(s: Script, size: int, bits: Sequence[Int], place: Place) -> None:
+    """Store an element of `size` bytes that two words hold."""
+    t = MEMORY_INT[str(min(size, 8))]
+    value = bits[0].name if size >= 8 else s.new(f"trunc i64 {bits[0].name} to {t}")
+    s.write(t, value, place)
+    if size == 16:
+        s.write(t, bits[1].name, place + 8)
+
+
+def bits_words(value: Any, dtype: Any) -> list[int]:
+    """A scalar as two words."""
+    raw = np.asarray(value).astype(dtype).tobytes()
+    return [
+        int.from_bytes(raw[:8], "little", signed=False),
+        int.from_bytes(raw[8:], "little", signed=False),
+    ]
+
+
+def index_name(x: Value) -> str:
+    name = name_of(x)
+    if name[0] not in "iu":
+        raise Unsupported(f"indices of {x.dtype}")
+    return name
+
+
+@dataclasses.dataclass
+class _Windows:
+    """The loops of a gather or scatter: `big` is its operand, `part` the result or the updates."""
+
+    batch: list[Loop]
+    columns: list[tuple[int, int, int]]
+    window: list[Loop]
+
+
+def _windows(
+    big: tuple[tuple[int, ...], tuple[int, ...]],
+    part: tuple[tuple[int, ...], tuple[int, ...]],
+    indices: Value,
+    numbers: Any,
+    sizes: Sequence[int],
+) -> _Windows:
+    """`big` and `part` are (shape, strides in bytes)."""
+    offset, gone, mapped, batching, index_batching = numbers
+    kept = [d for d in range(len(big[0])) if d not in gone and d not in batching]
+    own = bytes_of(indices)
+    batch_dims = [d for d in range(len(part[0])) if d not in offset]
+    by_index = dict(zip(index_batching, batching, strict=True))
+    batch = []
+    for i, d in enumerate(batch_dims):
+        in_big = big[1][by_index[i]] if i in by_index else 0
+        batch.append((part[0][d], (part[1][d], in_big, own[i])))
+    columns = [
+        (big[0][d] - sizes[d], big[1][d], own[-1] * j if indices.shape[-1] > 1 else 0)
+        for j, d in enumerate(mapped)
+    ]
+    window = [
+        (sizes[d], (part[1][o], big[1][d])) for d, o in zip(kept, offset, strict=True)
+    ]
+    return _Windows(merged(batch), columns, merged(window))
+
+
+def gather(
+    k: Any,
+    x: Value,
+    indices: Value,
+    *,
+    dimension_numbers: Any,
+    slice_sizes: Sequence[int],
+    fill: Any,
+    shape: tuple[int, ...],
+) -> Value:
+    """x's windows of `slice_sizes`; `fill` is None where starts are clamped."""
+    x, indices = held(k, x), held(k, indices)
+    item = x.node.dtype.itemsize
+    plain = tuple([n * item for n in row_major(shape)])
+    found = _windows((x.shape, bytes_of(x)), (shape, plain), indices, dimension_numbers,
+                     slice_sizes)  # fmt: skip
+    batch, window = found.batch or [(1, (0, 0, 0))], found.window
+    run = run_of(window, item)
+    each = run * size_of([n for n, _ in window])
+    chunk = max(1, BLOCK // each)
+    chunks = -(-batch[-1][0] // chunk)
+    words = [run, chunk, chunks, *flat(batch), *[w for c in found.columns for w in c]]
+    words += flat(window) + (bits_words(fill, x.node.dtype) if fill is not None else [0, 0])
+    spec = Gather(
+        item, run > item, index_name(indices), len(batch), len(found.columns), len(window),
+        fill is not None,
+    )  # fmt: skip
+    units = size_of([n for n, _ in batch[:-1]]) * chunks
+    cost = min(chunk, batch[-1][0]) * (3 + each // 16)
+    (out,) = k.routine(
+        spec, [x, indices], [Aval(shape, x.dtype)], words, units=units, cost=cost, name="gather"
+    )
+    return out
+
+
+@dataclasses.dataclass(frozen=True)
+class Scatter:
+    """Windows combined into the result by `word`, or stored ('set'), in the order of the batch.
+
+    Words: elements of a run; batch loops (updates, out, indices); columns as of `Gather`; window
+    loops (updates, out).
+    """
+
+    dtype: str
+    word: str
+    runs: bool
+    index: str
+    batch: int
+    columns: int
+    window: int
+    drops: bool
+
+    def write(self, module: Module, name: str) -> None:
+        item = itemsize(self.dtype)
+        s = Script(module, max(module.width // item, 1) if self.runs else 1)
+        _, indices, updates, out = s.address(), s.address(), s.address(), s.address()
+        run = s.word()
+        sizes = s.words(self.batch)
+        steps = [s.words(self.batch) for _ in range(3)]
+        columns = [s.words(3) for _ in range(self.columns)]
+        widths = s.words(self.window)
+        strides = [s.words(self.window) for _ in range(2)]
+
+        def element(places: list[Place]) -> None:
+            source, to, at = places
+            to, inside = starts_at(s, to, at, self.index, columns)
+
+            def combine() -> None:
+                s.nest(widths, strides, [source, to], lambda p: self._one(s, p, run, item))
+
+            if self.drops:
+                s.when(inside, combine)
+            else:
+                combine()
+
+        s.units(lambda u: s.nest(sizes, steps, [updates, out, indices], element))
+        s.finish(name)
+
+    def _one(self, s: Script, places: list[Place], run: Int, item: int) -> None:
+        source, to = places
+        if self.word == "set":
+            if self.runs:
+                s.copy_bytes(to, source, run * item)
+            else:
+                t = MEMORY_INT[str(item)]
+                s.write(t, s.read(t, source), to)
+            return
+        if not self.runs:
+            old, new = read_vector(s, self.dtype, to), read_vector(s, self.dtype, source)
+            write_vector(s, self.dtype, self._combined(s, old, new), to)
+            return
+
+        def turn(i: Int) -> None:
+            mask = lanes_before(s, run - i)
+            at = i * item
+            old = read_vector(s, self.dtype, to + at, mask)
+            new = read_vector(s, self.dtype, source + at, mask)
+            write_vector(s, self.dtype, self._combined(s, old, new), to + at, mask)
+
+        s.each(0, run, turn, s.lanes)
+
+    def _combined(self, s: Script, old: str, new: str) -> str:
+        return emit(s, self.word, [self.dtype, self.dtype], self.dtype, [old, new])
+
+
+def scatter(
+    k: Any,
+    x: Value,
+    indices: Value,
+    updates: Value,
+    word: str,
+    *,
+    dimension_numbers: Any,
+    sizes: Sequence[int],
+    drops: bool,
+) -> Value:
+    """x with windows of `sizes` combined in; `word` is 'set' or a word of two operands."""
+    x, indices, updates = held(k, x), held(k, indices), held(k, updates)
+    item = x.node.dtype.itemsize
+    dtype = name_of(x)
+    plain = tuple([n * item for n in row_major(x.shape)])
+    found = _windows((x.shape, plain), (updates.shape, bytes_of(updates)), indices,
+                     dimension_numbers, sizes)  # fmt: skip
+    batch, window = found.batch, found.window
+    run = run_of(window, item) // item
+    words = [run, *flat(batch), *[w for c in found.columns for w in c], *flat(window)]
+    spec = Scatter(
+        f"u{item}" if word == "set" and item <= 8 else dtype, word, run > 1, index_name(indices),
+        len(batch), len(found.columns), len(window), drops,
+    )  # fmt: skip
+    (out,) = k.routine(
+        spec, [x, indices, updates], [x.aval], words, updates=((0, 0),), name=f"scatter {word}"
+    )
+    return out

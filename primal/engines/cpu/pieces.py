@@ -1,0 +1,308 @@
+"""Slices at starts known at run time, concatenation and padding as routines."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.engines.cpu.code import Module
+from primal.engines.cpu.graph import Value, row_major, size_of
+from primal.engines.cpu.moves import bytes_of, flat, held, index_name, merged, run_of
+from primal.engines.cpu.script import MEMORY_INT, Int, Place, Script
+from primal.ir.avals import Aval
+from primal.ir.builders import Unsupported
+
+# One window at scalar starts.
+
+
+@dataclasses.dataclass(frozen=True)
+class Window:
+    """A window copied out of an array at clamped starts, or into it (`puts`).
+
+    Words: bytes of a run; per start its greatest value and its step; loops (part, big).
+    """
+
+    item: int
+    runs: bool
+    index: str
+    starts: int
+    rank: int
+    puts: bool
+
+    def write(self, module: Module, name: str) -> None:
+        s = Script(module)
+        big = s.address()
+        part = s.address() if self.puts else None
+        starts = [s.address() for _ in range(self.starts)]
+        out = s.address()
+        run = s.word()
+        limits = [s.words(2) for _ in range(self.starts)]
+        sizes = s.words(self.rank)
+        strides = [s.words(self.rank) for _ in range(2)]
+
+        def unit(_: Int) -> None:
+            here = out if self.puts else big
+            for start, (limit, step) in zip(starts, limits, strict=True):
+                here = here + s.integer(self.index, start).most(0).least(limit) * step
+
+            def take(places: list[Place]) -> None:
+                to, source = places if part is None else reversed(places)
+                if self.runs:
+                    s.copy_bytes(to, source, run)
+                else:
+                    t = MEMORY_INT[str(self.item)]
+                    s.write(t, s.read(t, source), to)
+
+            s.nest(sizes, strides, [out if part is None else part, here], take)
+
+        s.units(unit)
+        s.finish(name)
+
+
+def _known(x: Value) -> int | None:
+    """The value of an integer literal."""
+    if x.node.word != "literal":
+        return None
+    return int(np.frombuffer(x.node.attr, x.node.dtype)[0])
+
+
+def _moving(
+    k: Any, shape: Sequence[int], sizes: Sequence[int], starts: Sequence[Value]
+) -> tuple[list[int], list[tuple[int, Value]]]:
+    """What is known of clamped starts, and (dimension, start) of the others."""
+    fixed, moving = [0] * len(shape), []
+    for d, (n, size, start) in enumerate(zip(shape, sizes, starts, strict=True)):
+        value = _known(start)
+        if value is not None:
+            fixed[d] = min(max(value, 0), n - size)
+        elif n > size:
+            moving.append((d, held(k, start)))
+    return fixed, moving
+
+
+def dynamic_slice(k: Any, x: Value, starts: Sequence[Value], sizes: tuple[int, ...]) -> Value:
+    """x[start : start + size]; a view where all starts are known."""
+    x = held(k, x)
+    fixed, moving = _moving(k, x.shape, sizes, starts)
+    whole = [n if d in [m for m, _ in moving] else size
+             for d, (n, size) in enumerate(zip(x.shape, sizes, strict=True))]  # fmt: skip
+    if any(n != m for n, m in zip(whole, x.shape, strict=True)):
+        limit = [a + n for a, n in zip(fixed, whole, strict=True)]
+        x = k.slice(x, tuple(fixed), tuple(limit), (1,) * x.ndim)
+    if not moving:
+        return x
+    item = x.node.dtype.itemsize
+    own = bytes_of(x)
+    plain = [n * item for n in row_major(sizes)]
+    loops = merged([(n, (p, o)) for n, p, o in zip(sizes, plain, own, strict=True)])
+    run = run_of(loops, item)
+    words = [run]
+    for d, _ in moving:
+        words += [x.shape[d] - sizes[d], own[d]]
+    spec = Window(
+        item, run > item, index_name(moving[0][1]), len(moving), len(loops), False
+    )
+    given = [x, *[s for _, s in moving]]
+    (out,) = k.routine(
+        spec, given, [Aval(sizes, x.dtype)], words + flat(loops), name="dynamic_slice"
+    )
+    return out
+
+
+def dynamic_update_slice(k: Any, x: Value, part: Value, starts: Sequence[Value]) -> Value:
+    """x with `part` written at clamped starts."""
+    x, part = held(k, x), held(k, part)
+    fixed, moving = _moving(k, x.shape, part.shape, starts)
+    item = x.node.dtype.itemsize
+    plain = [n * item for n in row_major(x.shape)]
+    own = bytes_of(part)
+    loops = merged([(n, (p, o)) for n, p, o in zip(part.shape, own, plain, strict=True)])
+    run = run_of(loops, item)
+    # What is known of the starts stands as one with a step of a byte, and is at most itself.
+    known = sum([a * p for a, p in zip(fixed, plain, strict=True)])
+    words = [run]
+    given = [s for _, s in moving]
+    for d, _ in moving:
+        words += [x.shape[d] - part.shape[d], plain[d]]
+    if known:
+        index = moving[0][1].dtype if moving else np.dtype(np.int64)
+        if known > np.iinfo(index).max:
+            raise Unsupported("a start beyond the dtype of the starts")
+        words += [known, 1]
+        given.append(held(k, k.literal(known, index)))
+    name = index_name(given[0]) if given else "i8"
+    spec = Window(item, run > item, name, len(given), len(loops), True)
+    (out,) = k.routine(
+        spec, [x, part, *given], [x.aval], words + flat(loops), updates=((0, 0),),
+        name="dynamic_update_slice",
+    )  # fmt: skip
+    return out
+
+
+# Concatenation and padding.
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """Arrays copied into the result by rows; one code for any number of them.
+
+    Words per array: offset in the result, rows, bytes of a row, bytes from row to row in the
+    array, in the result. Unit u is array u.
+    """
+
+    def write(self, module: Module, name: str) -> None:
+        s = Script(module)
+        s.at = 1
+        length = s.word()
+        # 6 words of header, 2 and 5 per array, 2 of the result.
+        count = (length - 8) // 7
+        base = count * 2 + 6
+
+        def at(i: Int | int) -> Int:
+            p = s.new(f"getelementptr i64, ptr %record, i64 {i.name if isinstance(i, Int) else i}")
+            return Int(s, s.new(f"load i64, ptr {p}"))
+
+        out = s.slot(at(base), at(base + 1))
+
+        def unit(u: Int) -> None:
+            source = s.slot(at(u * 2 + 6), at(u * 2 + 7))
+            mine = base + u * 5 + 2
+            offset, rows, run, step, pace = [at(mine + j) for j in range(5)]
+            to = out + offset
+
+            def narrow(t: str) -> None:
+                s.each(
+                    0, rows, lambda i: s.write(t, s.read(t, source + i * step), to + i * pace)
+                )
+
+            def any_run() -> None:
+                s.each(0, rows, lambda i: s.copy_bytes(to + i * pace, source + i * step, run))
+
+            s.when(
+                run.test("eq", 4), lambda: narrow("i32"),
+                lambda: s.when(run.test("eq", 8), lambda: narrow("i64"), any_run),
+            )  # fmt: skip
+
+        s.units(unit)
+        s.finish(name)
+
+
+def concatenate(k: Any, xs: Sequence[Value], dim: int) -> Value:
+    """The operands one after another along a dimension."""
+    xs = [x for x in xs if x.shape[dim]]
+    if len(xs) == 1:
+        return xs[0]
+    xs = [held(k, x) for x in xs]
+    item = xs[0].node.dtype.itemsize
+    shape = list(xs[0].shape)
+    shape[dim] = sum([x.shape[dim] for x in xs])
+    plain = [n * item for n in row_major(shape)]
+    given, words, offset, most = [], [], 0, 0
+    for x in xs:
+        part = _rows(x, plain, item)
+        if part is None:
+            x = k.dense(x)
+            part = _rows(x, plain, item)
+            assert part is not None
+        rows, run, step, pace = part
+        given.append(x)
+        words += [offset, rows, run, step, pace]
+        offset += x.shape[dim] * plain[dim]
+        most = max(most, rows * (2 + run // 16))
+    (out,) = k.routine(
+        Rows(), given, [Aval(tuple(shape), xs[0].dtype)], words, units=len(xs), cost=most,
+        name="concatenate",
+    )  # fmt: skip
+    return out
+
+
+def _rows(x: Value, plain: Sequence[int], item: int) -> tuple[int, int, int, int] | None:
+    """rows, bytes of one, steps in the operand and in the result, if two loops suffice."""
+    loops = merged([(n, (a, b)) for n, a, b in zip(x.shape, bytes_of(x), plain, strict=True)])
+    run = run_of(loops, item)
+    if len(loops) > 1:
+        return None
+    rows, (step, pace) = loops[0] if loops else (1, (0, 0))
+    return rows, run, step, pace
+
+
+@dataclasses.dataclass(frozen=True)
+class Pad:
+    """The result filled with a scalar, then an array copied into it.
+
+    Words: elements of the result; offset of the array in it; bytes of a run; loops (x, out).
+    """
+
+    item: int
+    runs: bool
+    rank: int
+
+    def write(self, module: Module, name: str) -> None:
+        s = Script(module, max(module.width // self.item, 1))
+        x, value, out = s.address(), s.address(), s.address()
+        total, offset, run = s.words(3)
+        sizes = s.words(self.rank)
+        strides = [s.words(self.rank) for _ in range(2)]
+        t = MEMORY_INT[str(self.item)]
+        bits = s.read(t, value)
+
+        def unit(_: Int) -> None:
+            every = s.splat(t, bits)
+            whole = total - total % s.lanes
+
+            def fill(i: Int) -> None:
+                s.do(f"store {s.vec(t)} {every}, ptr {(out + i * self.item).name}, align 1")
+
+            s.each(0, whole, fill, s.lanes)
+            s.each(whole, total, lambda i: s.write(t, bits, out + i * self.item))
+
+            def take(places: list[Place]) -> None:
+                if self.runs:
+                    s.copy_bytes(places[1], places[0], run)
+                else:
+                    s.write(t, s.read(t, places[0]), places[1])
+
+            s.nest(sizes, strides, [x, out + offset], take)
+
+        s.units(unit)
+        s.finish(name)
+
+
+def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) -> Value:
+    """x with `value` before, after and between its elements; negative edges crop."""
+    if all(c == (0, 0, 0) for c in config):
+        return x
+    x, value = held(k, x), held(k, value)
+    item = x.node.dtype.itemsize
+    shape = tuple(
+        [
+            lo + hi + n + max(n - 1, 0) * mid
+            for n, (lo, hi, mid) in zip(x.shape, config, strict=True)
+        ]
+    )
+    plain = [n * item for n in row_major(shape)]
+    start, stop, offset, paces = [], [], 0, []
+    for n, m, p, (lo, _, mid) in zip(x.shape, shape, plain, config, strict=True):
+        step = mid + 1
+        # Elements i with 0 <= lo + i·step < m land in the result.
+        first = max(0, -(lo // step)) if lo < 0 else 0
+        last = min(n - 1, (m - 1 - lo) // step)
+        if last < first:
+            return k.broadcast_in_dim(value, shape, ())
+        start.append(first)
+        stop.append(last + 1)
+        offset += (lo + first * step) * p
+        paces.append(step * p)
+    inner = k.slice(x, tuple(start), tuple(stop), (1,) * x.ndim)
+    loops = merged(
+        [(n, (a, b)) for n, a, b in zip(inner.shape, bytes_of(inner), paces, strict=True)]
+    )
+    run = run_of(loops, item)
+    words = [size_of(shape), offset, run, *flat(loops)]
+    (out,) = k.routine(
+        Pad(item, run > item, len(loops)), [inner, value], [Aval(shape, x.dtype)], words, name="pad"
+    )
+    return out

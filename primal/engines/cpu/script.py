@@ -1,0 +1,284 @@
+"""Scalar code for routines: 64-bit integers with operators, loops and conditions as functions.
+
+A routine's code reads its record word by word, as its spec wrote it:
+
+    s = Script(module)                  # ptr slots, ptr record, i64 begin, i64 end, ptr status
+    x, out = s.address(), s.address()   # operands, results
+    n = s.word()
+    s.units(lambda u: s.copy_bytes(out + u * n, x + u * n, n))
+    s.finish(name)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from primal.engines.cpu.code import SCALAR, Code, Module
+
+Number = "Int | int"
+
+
+class Int:
+    """A 64-bit integer of the running code."""
+
+    __slots__ = ("c", "name")
+
+    def __init__(self, c: Code, name: str) -> None:
+        self.c = c
+        self.name = name
+
+    def _op(self, op: str, other: Int | int) -> Int:
+        return Int(self.c, self.c.new(f"{op} i64 {self.name}, {text(other)}"))
+
+    def __add__(self, other: Int | int) -> Int:
+        return self if other == 0 else self._op("add", other)
+
+    def __sub__(self, other: Int | int) -> Int:
+        return self._op("sub", other)
+
+    def __mul__(self, other: Int | int) -> Int:
+        return self if other == 1 else self._op("mul", other)
+
+    def __floordiv__(self, other: Int | int) -> Int:
+        """Of numbers that are not negative."""
+        return self._op("udiv", other)
+
+    def __mod__(self, other: Int | int) -> Int:
+        return self._op("urem", other)
+
+    def __neg__(self) -> Int:
+        return Int(self.c, self.c.new(f"sub i64 0, {self.name}"))
+
+    def least(self, other: Int | int) -> Int:
+        return self._call("smin", other)
+
+    def most(self, other: Int | int) -> Int:
+        return self._call("smax", other)
+
+    def _call(self, name: str, other: Int | int) -> Int:
+        found = self.c.call(f"llvm.{name}.i64", "i64", ("i64", self.name), ("i64", text(other)))
+        return Int(self.c, found)
+
+    def test(self, how: str, other: Int | int) -> str:
+        """An i1: eq, ne, slt, sle, sgt, sge."""
+        return self.c.new(f"icmp {how} i64 {self.name}, {text(other)}")
+
+
+class Place:
+    """An address, to which bytes are added."""
+
+    __slots__ = ("c", "name")
+
+    def __init__(self, c: Code, name: str) -> None:
+        self.c = c
+        self.name = name
+
+    def __add__(self, other: Int | int) -> Place:
+        if isinstance(other, int) and other == 0:
+            return self
+        return Place(self.c, self.c.new(f"getelementptr i8, ptr {self.name}, i64 {text(other)}"))
+
+
+def text(x: Int | int) -> str:
+    """How LLVM reads a number."""
+    return x.name if isinstance(x, Int) else str(x)
+
+
+class Script(Code):
+    """The code of a routine; `lanes` is for the vectors that it may use."""
+
+    def __init__(self, module: Module, lanes: int = 1, at: int = 6) -> None:
+        super().__init__(module, lanes)
+        self.at = at
+        self.start("entry")
+
+    # The record.
+
+    def word(self) -> Int:
+        """The next word of the record."""
+        p = self.new(f"getelementptr i64, ptr %record, i64 {self.at}")
+        self.at += 1
+        return Int(self, self.new(f"load i64, ptr {p}"))
+
+    def words(self, n: int) -> list[Int]:
+        """The next n words."""
+        return [self.word() for _ in range(n)]
+
+    def slot(self, number: Int | int, offset: Int | int) -> Place:
+        """A slot and an offset as an address."""
+        p = self.new(f"getelementptr ptr, ptr %slots, i64 {text(number)}")
+        return Place(self, self.new(f"load ptr, ptr {p}")) + offset
+
+    def address(self) -> Place:
+        """The next two words as an address."""
+        slot, offset = self.words(2)
+        return self.slot(slot, offset)
+
+    def scratch(self) -> Place:
+        """The routine's own memory."""
+        now, self.at = self.at, 4
+        found = self.address()
+        self.at = now
+        return found
+
+    # Control.
+
+    def units(self, body: Callable[[Int], None]) -> None:
+        """The body for each unit asked for; none any more once the program is to stop."""
+
+        def turn(u: str, _: list[str]) -> list[str]:
+            go = self.label("unit")
+            status = self.new("load atomic i32, ptr %status monotonic, align 4")
+            asked = self.new(f"icmp ne i32 {status}, 0")
+            self.do(f"br i1 {asked}, label %leave, label %{go}")
+            self.start(go)
+            body(Int(self, u))
+            return []
+
+        self.loop("%begin", "%end", "1", [], turn)
+
+    def each(
+        self, start: Int | int, stop: Int | int, body: Callable[[Int], None], step: Int | int = 1
+    ) -> None:
+        """for i in range(start, stop, step): body(i)."""
+
+        def turn(i: str, _: list[str]) -> list[str]:
+            body(Int(self, i))
+            return []
+
+        self.loop(text(start), text(stop), text(step), [], turn)
+
+    def when(
+        self, test: str, yes: Callable[[], None], no: Callable[[], None] | None = None
+    ) -> None:
+        """if test: yes() else: no()."""
+        a, b, after = self.label("yes"), self.label("no"), self.label("after")
+        self.do(f"br i1 {test}, label %{a}, label %{b if no else after}")
+        self.start(a)
+        yes()
+        self.do(f"br label %{after}")
+        if no:
+            self.start(b)
+            no()
+            self.do(f"br label %{after}")
+        self.start(after)
+
+    def nest(
+        self,
+        sizes: Sequence[Int],
+        strides: Sequence[Sequence[Int]],
+        places: list[Place],
+        body: Callable[[list[Place]], None],
+    ) -> None:
+        """Loops over all sizes; `places` move by their strides (one row per place)."""
+        if not sizes:
+            body(places)
+            return
+
+        def turn(i: Int) -> None:
+            here = [p + i * s[0] for p, s in zip(places, strides, strict=True)]
+            self.nest(sizes[1:], [s[1:] for s in strides], here, body)
+
+        self.each(0, sizes[0], turn)
+
+    def split(self, number: Int, sizes: Sequence[Int]) -> list[Int]:
+        """The index that a row-major number stands for."""
+        out: list[Int] = []
+        for n in reversed(sizes[1:]):
+            out.append(number % n)
+            number = number // n
+        return [number, *reversed(out)] if sizes else []
+
+    def moved(self, place: Place, index: Sequence[Int], strides: Sequence[Int]) -> Place:
+        """The place at an index."""
+        for i, s in zip(index, strides, strict=True):
+            place = place + i * s
+        return place
+
+    # Memory.
+
+    def read(self, scalar: str, place: Place) -> str:
+        """An element."""
+        return self.new(f"load {scalar}, ptr {place.name}, align 1")
+
+    def write(self, scalar: str, value: str, place: Place) -> None:
+        """Store an element."""
+        self.do(f"store {scalar} {value}, ptr {place.name}, align 1")
+
+    def copy_bytes(self, to: Place, source: Place, n: Int | int) -> None:
+        """memcpy."""
+        self.do(
+            f"call void @llvm.memcpy.p0.p0.i64(ptr {to.name}, ptr {source.name}, i64 {text(n)}, "
+            "i1 false)"
+        )
+        self.module.declarations["llvm.memcpy"] = (
+            "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
+        )
+
+    def integer(self, dtype: str, place: Place) -> Int:
+        """An integer element as 64 bits; unsigned ones saturate at the greatest signed one."""
+        value = self.read(MEMORY_INT[dtype[1:]], place)
+        if dtype == "u8":
+            top = str(2**63 - 1)
+            value = self.call("llvm.umin.i64", "i64", ("i64", value), ("i64", top))
+        elif dtype[1:] != "8":
+            how = "sext" if dtype[0] == "i" else "zext"
+            value = self.new(f"{how} {MEMORY_INT[dtype[1:]]} {value} to i64")
+        return Int(self, value)
+
+    def finish(self, name: str) -> None:
+        """End the function and add it to the module."""
+        self.do("br label %leave")
+        self.start("leave")
+        self.do("ret void")
+        head = "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status"
+        body = "\n".join(self.lines)
+        self.module.functions[name] = f"define void @{name}({head}) nounwind {{\n{body}\n}}\n"
+
+
+MEMORY_INT = {"1": "i8", "2": "i16", "4": "i32", "8": "i64", "16": "i128"}
+"""Bytes of an element -> the integer that holds its bits."""
+
+
+def lanes_before(s: Script, left: Int) -> str:
+    """The mask of the first `left` lanes."""
+    t = "i32" if s.lanes <= 16 else "i8"
+    few = left.least(s.lanes)
+    small = s.splat(t, s.new(f"trunc i64 {few.name} to {t}"))
+    return s.new(f"icmp ugt {s.vec(t)} {small}, {s.iota(t)}")
+
+
+def read_vector(s: Script, dtype: str, place: Place, mask: str = "") -> str:
+    """A vector of the dtype as registers hold it; of one lane unless masked."""
+    from_bool = dtype == "b1"
+    kept = "i8" if from_bool else SCALAR[dtype]
+    t = s.vec(kept)
+    if mask:
+        name = f"llvm.masked.load.v{s.lanes}{suffix(kept)}.p0"
+        out = s.call(
+            name, t, ("ptr", place.name), ("i32", "1"), (s.vec("i1"), mask),
+            (t, "zeroinitializer"),
+        )  # fmt: skip
+    else:
+        out = s.new(f"load {t}, ptr {place.name}, align 1")
+    return s.new(f"icmp ne {t} {out}, zeroinitializer") if from_bool else out
+
+
+def write_vector(s: Script, dtype: str, value: str, place: Place, mask: str = "") -> None:
+    """Store a vector of the dtype, in the lanes of the mask if there is one."""
+    kept = "i8" if dtype == "b1" else SCALAR[dtype]
+    t = s.vec(kept)
+    if dtype == "b1":
+        value = s.new(f"zext {s.vec('i1')} {value} to {t}")
+    if mask:
+        name = f"llvm.masked.store.v{s.lanes}{suffix(kept)}.p0"
+        s.call_void(
+            name, (t, value), ("ptr", place.name), ("i32", "1"), (s.vec("i1"), mask)
+        )
+    else:
+        s.do(f"store {t} {value}, ptr {place.name}, align 1")
+
+
+def suffix(kept: str) -> str:
+    """LLVM's name of a scalar type in intrinsics."""
+    return {"float": "f32", "double": "f64", "half": "f16"}.get(kept, kept)
