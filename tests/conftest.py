@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, settings
 # Every jaxpr is checked after every transformation, in the processes that tests start as well;
 # hence the environment, and hence before the first import of the package.
 os.environ.setdefault("PRIMAL_ENABLE_CHECKS", "1")
+# Tests count what is compiled, which code that earlier runs left on disk would change.
+os.environ.setdefault("PRIMAL_ENABLE_COMPILATION_CACHE", "0")
 
 from primal.base.config import config, enable_x64
 

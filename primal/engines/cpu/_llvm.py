@@ -55,19 +55,28 @@ class Compiler:
         """An empty module for this CPU."""
         return Module(self.width, self.fma)
 
-    def compile(self, text: str, names: Sequence[str]) -> dict[str, int]:
-        """The addresses of the named functions of a module."""
+    def object_of(self, text: str) -> bytes:
+        """The machine code of a module, as an object file."""
         with self._lock:
             parsed = self._llvm.parse_assembly(text)
             parsed.verify()
+            return bytes(self._machine.emit_object(parsed))
+
+    def link(self, code: bytes, names: Sequence[str]) -> list[int]:
+        """Load an object file; the addresses of the named functions in it."""
+        with self._lock:
             builder = self._llvm.JITLibraryBuilder()
-            builder.add_object_img(self._machine.emit_object(parsed)).add_current_process()
+            builder.add_object_img(code).add_current_process()
             for name in names:
                 builder.export_symbol(name)
             library = builder.link(self._jit, f"primal{len(self._libraries)}")
             library._owned = True
             self._libraries.append(library)
-            return {name: library[name] for name in names}
+            return [library[name] for name in names]
+
+    def compile(self, text: str, names: Sequence[str]) -> dict[str, int]:
+        """The addresses of the named functions of a module."""
+        return dict(zip(names, self.link(self.object_of(text), names), strict=True))
 
     def assembly(self, text: str) -> str:
         """The machine code of a module as text."""

@@ -1,0 +1,244 @@
+"""Machine code of specs: found in this process, found on disk, or compiled.
+
+A module of kernels is one file: a checksum, the names of the kernels by the digests of their specs,
+the object. Beside it lies a small file per kernel that names the module, so that programs which
+share some kernels share those. Digests cover the spec, the CPU and its features, LLVM's version and
+the text of the compiler itself; on a hit no LLVM IR is written, let alone compiled.
+
+Files are written under another name and renamed, so that readers see all of one or nothing; what
+does not match its checksum is compiled again. A folder that cannot be written is none.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import platform
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from primal.base import caches
+from primal.base.config import config
+from primal.engines.cpu import _llvm
+from primal.engines.cpu.steps import RoutineSpec
+
+LIMIT = 256 << 20
+"""Bytes of files; when a process first adds to more, the ones unused for longest go."""
+_MAGIC = b"primal object 1\n"
+_DIGEST = 20
+
+
+class Counters:
+    """What was made so far in this process; tests assert these instead of times."""
+
+    def __init__(self) -> None:
+        self.kernels = 0
+        self.modules = 0
+        self.loaded = 0
+
+
+counters = Counters()
+_known: dict[RoutineSpec, int] = {}
+_lock = threading.Lock()
+# Code stays loaded; what is forgotten is only found again by compiling it again.
+caches.register(_known.clear)
+
+
+def kernels_for(specs: Sequence[RoutineSpec]) -> dict[RoutineSpec, int]:
+    """Code addresses; those not known yet are loaded, or compiled in one module."""
+    found = {s: _known[s] for s in specs if s in _known}
+    if len(found) == len(specs):
+        return found
+    missing = [s for s in dict.fromkeys(specs) if s not in found]
+    if not missing:
+        return found
+    with _lock:
+        fresh = [s for s in missing if s not in _known]
+        store = Store.current()
+        keys = {s: key_of(s) for s in fresh} if store is not None else {}
+        if store is not None:
+            fresh = _loaded(store, fresh, keys)
+        if fresh:
+            text, names = module_of(fresh)
+            compiler = _llvm.compiler()
+            code = compiler.object_of(text)
+            for spec, address in zip(fresh, compiler.link(code, names), strict=True):
+                _known[spec] = address
+            counters.kernels += len(fresh)
+            counters.modules += 1
+            if store is not None:
+                store.add(dict(zip([keys[s] for s in fresh], names, strict=True)), code)
+        found.update({s: _known[s] for s in missing})
+    return found
+
+
+def _loaded(
+    store: Store, wanted: Sequence[RoutineSpec], keys: dict[RoutineSpec, str]
+) -> list[RoutineSpec]:
+    """Load what is on disk; the rest is returned."""
+    where = {keys[s]: s for s in wanted}
+    for spec in wanted:
+        if spec in _known:  # came with the module of another
+            continue
+        found = store.find(keys[spec])
+        if found is None:
+            continue
+        names, code = found
+        ours = {k: n for k, n in names.items() if k in where}
+        addresses = _llvm.compiler().link(code, list(ours.values()))
+        for key, address in zip(ours, addresses, strict=True):
+            _known[where[key]] = address
+        counters.loaded += len(ours)
+    return [s for s in wanted if s not in _known]
+
+
+def module_of(specs: Sequence[RoutineSpec]) -> tuple[str, list[str]]:
+    """LLVM IR with one function per kernel, and their names."""
+    module = _llvm.compiler().module()
+    names = [f"kernel{i}" for i in range(len(specs))]
+    for name, spec in zip(names, specs, strict=True):
+        spec.write(module, name)
+    return module.text(), names
+
+
+def text_code(text: str, names: Sequence[str]) -> list[int]:
+    """Addresses of the functions of a module that is given as LLVM IR."""
+    store = Store.current()
+    key = _digest(text)
+    found = store.find(key) if store is not None else None
+    if found is not None:
+        counters.loaded += 1
+        return _llvm.compiler().link(found[1], names)
+    code = _llvm.compiler().object_of(text)
+    if store is not None:
+        store.add({key: ""}, code)
+    return _llvm.compiler().link(code, names)
+
+
+def key_of(spec: RoutineSpec) -> str:
+    """The digest of all that the code of a spec depends on.
+
+    The `repr` of a spec says all of it, in a form that is the same in every process.
+    """
+    return _digest(f"{type(spec).__module__} {spec!r}")
+
+
+def _digest(text: str) -> str:
+    start: Any = _surroundings().copy()
+    start.update(text.encode())
+    return start.hexdigest()
+
+
+@functools.cache
+def _surroundings() -> Any:
+    """A digest of what code depends on besides its spec."""
+    found = hashlib.blake2b(digest_size=_DIGEST)
+    compiler = _llvm.compiler()
+    for part in (
+        platform.system(), platform.machine(), compiler.cpu, compiler.features, compiler.version
+    ):  # fmt: skip
+        found.update(part.encode() + b"\0")
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        found.update(path.read_bytes())
+    return found
+
+
+class Store:
+    """The files of one folder."""
+
+    _current: tuple[str, Store | None] = ("", None)
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._measured = False
+
+    @classmethod
+    def current(cls) -> Store | None:
+        """The store that the settings name, if any."""
+        if not config.enable_compilation_cache:
+            return None
+        named = config.compilation_cache_dir or config.cache_dir or _default()
+        if named != cls._current[0]:
+            folder = Path(named)
+            try:
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                cls._current = named, cls(folder)
+            except OSError:
+                cls._current = named, None
+        return cls._current[1]
+
+    def find(self, key: str) -> tuple[dict[str, str], bytes] | None:
+        """The module that has a kernel: names of its functions by key, and the object."""
+        try:
+            module = self.folder / (self.folder / f"{key}.in").read_text()
+            data = module.read_bytes()
+            os.utime(module)
+        except (OSError, ValueError):
+            return None
+        body = data[len(_MAGIC) + _DIGEST :]
+        if not data.startswith(_MAGIC) or _checksum(body) != data[len(_MAGIC) :][:_DIGEST]:
+            return None
+        head = int.from_bytes(body[:8], "little")
+        names: dict[str, str] = json.loads(body[8 : 8 + head])
+        return (names, body[8 + head :]) if key in names else None
+
+    def add(self, names: dict[str, str], code: bytes) -> None:
+        """Keep a module."""
+        head = json.dumps(names).encode()
+        body = len(head).to_bytes(8, "little") + head + code
+        data = _MAGIC + _checksum(body) + body
+        module = f"{hashlib.blake2b(head, digest_size=_DIGEST).hexdigest()}.o"
+        try:
+            if not self._measured:
+                self._measured = True
+                self._shrink()
+            self._write(module, data)
+            for key in names:
+                self._write(f"{key}.in", module.encode())
+        except OSError:
+            return
+
+    def _write(self, name: str, data: bytes) -> None:
+        handle, temporary = tempfile.mkstemp(dir=self.folder)
+        try:
+            with os.fdopen(handle, "wb") as f:
+                f.write(data)
+            os.replace(temporary, self.folder / name)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+
+    def _shrink(self) -> None:
+        """Remove what was not used for longest, down to three quarters of the limit."""
+        files = []
+        for entry in os.scandir(self.folder):
+            info = entry.stat()
+            files.append((info.st_mtime, info.st_size, entry.path))
+        total = sum([size for _, size, _ in files])
+        if total <= LIMIT:
+            return
+        for _, size, path in sorted(files):
+            if total <= 3 * LIMIT // 4:
+                break
+            try:
+                os.unlink(path)
+            except FileNotFoundError:  # another process shrinks as well
+                pass
+            total -= size
+
+
+def _checksum(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=_DIGEST).digest()
+
+
+def _default() -> str:
+    if platform.system() == "Darwin":
+        base = Path("~/Library/Caches")
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    return str((base / "primal").expanduser())

@@ -1,0 +1,123 @@
+"""Compiled code on disk: found by what it depends on, never trusted when damaged."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from primal.base.config import config
+from primal.engines.cpu import objects
+from primal.engines.cpu.products import Gemm, Small
+
+SPECS = [Gemm("f4", 0), Gemm("f8", 1), Small("f8", 4, 4, 4, True, 0)]
+CODE = """
+from primal.engines.cpu import objects
+from tests.engines.cpu.test_objects import SPECS
+found = objects.kernels_for(SPECS)
+assert len(set(found.values())) == 3
+c = objects.counters
+print(c.kernels, c.modules, c.loaded)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The cache of this test, and a process that remembers nothing."""
+    before = config.enable_compilation_cache, config.cache_dir
+    config.update("enable_compilation_cache", True)
+    config.update("cache_dir", str(tmp_path))
+    objects._known.clear()
+    yield tmp_path
+    config.update("enable_compilation_cache", before[0])
+    config.update("cache_dir", before[1])
+    objects._known.clear()
+
+
+def work():
+    """Kernels compiled and kernels loaded by asking for all specs anew."""
+    objects._known.clear()
+    compiled, loaded = objects.counters.kernels, objects.counters.loaded
+    found = objects.kernels_for(SPECS)
+    assert list(found) == SPECS and all(found.values())
+    return objects.counters.kernels - compiled, objects.counters.loaded - loaded
+
+
+def processes(folder, count=1):
+    env = {**os.environ, "PRIMAL_CACHE_DIR": str(folder), "PRIMAL_ENABLE_COMPILATION_CACHE": "1",
+           "PYTHONPATH": ":".join(filter(None, sys.path))}  # fmt: skip
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", CODE], env=env, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
+        )
+        for _ in range(count)
+    ]  # fmt: skip
+    outs = [p.communicate(timeout=120) for p in running]
+    assert not any(p.returncode for p in running), outs
+    return [tuple(map(int, out.split())) for out, _ in outs]
+
+
+def test_a_fresh_process_compiles_nothing(folder):
+    assert processes(folder) == [(3, 1, 0)]
+    assert processes(folder) == [(0, 0, 3)]
+
+
+def test_two_processes_write_at_once(folder):
+    processes(folder, 2)
+    assert processes(folder) == [(0, 0, 3)]
+    assert not [p for p in folder.iterdir() if p.suffix not in (".o", ".in")]
+
+
+def test_kernels_of_several_modules(folder):
+    objects.kernels_for(SPECS[:1])
+    objects._known.clear()
+    before = objects.counters.kernels
+    objects.kernels_for(SPECS)
+    assert objects.counters.kernels == before + 2
+    assert work() == (0, 3)
+
+
+@pytest.mark.parametrize("suffix", [".o", ".in"])
+@pytest.mark.parametrize("damage", ["cut", "empty", "flipped", "other"])
+def test_damage_is_compiled_again(folder, suffix, damage):
+    assert work() == (3, 0)
+    for path in folder.glob(f"*{suffix}"):
+        data = bytearray(path.read_bytes())
+        if damage == "flipped":
+            data[len(data) // 2] ^= 255
+        kept = {"cut": data[: len(data) // 2], "empty": b"", "flipped": data, "other": b"x" * 99}
+        path.write_bytes(kept[damage])
+    assert work() == (3, 0)
+    assert work() == (0, 3)
+
+
+def test_what_is_unused_for_longest_goes(folder, monkeypatch):
+    work()
+    old = [(p, p.stat().st_size) for p in folder.iterdir()]
+    for path, _ in old:
+        os.utime(path, (1, 1))
+    monkeypatch.setattr(objects, "LIMIT", 10)
+    objects.Store(Path(folder)).add({"key": "name"}, b"code")
+    assert not any(path.exists() for path, _ in old)
+    assert len(list(folder.iterdir())) == 2
+
+
+def test_off_and_unwritable(folder, tmp_path):
+    config.update("enable_compilation_cache", False)
+    assert work() == (3, 0) and work() == (3, 0)
+    assert not list(folder.iterdir())
+    config.update("enable_compilation_cache", True)
+    (tmp_path / "file").write_text("")
+    config.update("cache_dir", str(tmp_path / "file" / "below"))
+    assert work() == (3, 0) and work() == (3, 0)
+
+
+def test_the_setting_of_jax_comes_first(folder, tmp_path):
+    config.update("compilation_cache_dir", str(tmp_path / "named"))
+    try:
+        assert work() == (3, 0)
+    finally:
+        config.update("compilation_cache_dir", None)
+    assert len(list((tmp_path / "named").iterdir())) == 4
