@@ -93,14 +93,14 @@ class HostCallback:
         for i, value in self.fixed:
             whole.insert(i, value)
         args, kwargs = unflatten(self.spec, whole)
-        outer = state.trace, state.axes, state.location
-        state.trace, state.axes, state.location = root, (), None
+        outer = state.trace, state.axes, state.location, state.observer
+        state.trace, state.axes, state.location, state.observer = root, (), None, None
         try:
             # Programs run with NumPy's warnings off, which is none of the user's choosing.
             with np.errstate(divide="warn", over="warn", invalid="warn"):
                 return self.fun(*args, **kwargs)
         finally:
-            state.trace, state.axes, state.location = outer
+            state.trace, state.axes, state.location, state.observer = outer
 
     def results(self, result: Any) -> list[Any]:
         """What the function returned as arrays of the declared types; TypeError if it is not."""

@@ -62,9 +62,17 @@ def run_numpy(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]) -> list[
     """
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
+    observer = state.observer
+    if observer is not None:
+        observer.enter(jaxpr)
     for eqn, dying in zip(jaxpr.eqns, _last_uses(jaxpr), strict=True):
         vals = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
-        out = eqn.op.impl(*vals, **eqn.params)
+        if observer is None:
+            out = eqn.op.impl(*vals, **eqn.params)
+        else:
+            observer.before(eqn)
+            out = eqn.op.impl(*vals, **eqn.params)
+            observer.after(out if eqn.op.multiple else (out,))
         if eqn.op.multiple:
             for var, value in zip(eqn.outvars, out, strict=True):
                 env[var] = np.asarray(value)

@@ -14,6 +14,7 @@ class State(threading.local):
     trace: Any = None
     axes: tuple[tuple[Any, int], ...] = ()
     location: Any = None
+    observer: Any = None  # what the reference tells of every equation that it runs
 
 
 state = State()

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.config import settings
 from primal.engines.protocol import Device
 from primal.ir.evaluate import quietly
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
@@ -27,7 +28,7 @@ from primal.ir.trace import (
     aval_of,
     leak_error,
 )
-from primal.runtime import devices
+from primal.runtime import devices, watch
 from primal.runtime.array import ArrayImpl, Placement, from_numpy
 
 
@@ -49,6 +50,8 @@ class EagerTrace(Trace):
             if v is None:
                 return run_placed(op, args, params, out_aval)
         out = quietly(op.impl, vals, params)
+        if watch.ever and settings().watches:
+            watch.check_eager(op, out)
         if out_aval.__class__ is tuple:
             return [ArrayImpl(aval, np.asarray(o)) for o, aval in zip(out, out_aval, strict=True)]
         return ArrayImpl(out_aval, out if out.__class__ is np.ndarray else np.asarray(out))
@@ -104,7 +107,13 @@ def run_placed(op: Op, args: Sequence[Any], params: dict[str, Any], out_aval: An
     if device.platform != "cpu" and not op.kind.host:
         return _run_call_of_one(op, args, params, out_aval)
     vals = [a.host if type(a) is Literal else a.numpy() for a in args]
-    out = quietly(op.impl, vals, params)
+    if not settings().watches:
+        out = quietly(op.impl, vals, params)
+    elif op.higher is not None:
+        out = watch.check_loop(op, vals, params)
+    else:
+        out = quietly(op.impl, vals, params)
+        watch.check_eager(op, out)
     if op.multiple:
         return [
             from_numpy(np.asarray(o), aval, place) for o, aval in zip(out, out_aval, strict=True)

@@ -19,7 +19,7 @@ from primal.engines.protocol import Device
 from primal.ir.check import check_closed
 from primal.ir.jaxpr import ClosedJaxpr, Jaxpr, hoist_consts
 from primal.ir.trace import Literal
-from primal.runtime import devices
+from primal.runtime import devices, watch
 from primal.runtime.array import ArrayImpl, Placement
 from primal.runtime.eager import as_array, install_program_runner, placement_of
 from primal.transforms.simplify import program_key, simplify
@@ -158,7 +158,13 @@ def executable_for(
                 _log_compilation(name, device, engine.name)
             counters.compilations += 1
             where = device if engine.host_buffers else devices.xla_device(device)
-            found = engine.compile(program, name=name, device=where, donated=donated)
+            if watch.wanted(settings()):
+                # Donated arguments would be gone when a bad result asks for a second run.
+                kept = (False,) * len(donated)
+                inner = engine.compile(program, name=name, device=where, donated=kept)
+                found = watch.Watched(inner, program, name, device, engine.host_buffers)
+            else:
+                found = engine.compile(program, name=name, device=where, donated=donated)
             _programs[key] = found
     with _lock:
         _building.pop(key, None)

@@ -1,0 +1,100 @@
+"""debug_nans and debug_infs name the operation, the user's line and the iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal
+import primal.numpy as jnp
+from primal import lax
+from primal.base.config import cpu_engine
+from primal.experimental import io_callback
+
+
+@pytest.fixture(params=("reference", "cpu", "xla"), autouse=True)
+def engine(request: Any) -> Iterator[None]:
+    with cpu_engine(request.param):
+        yield
+
+
+def log(x: Any) -> Any:
+    return jnp.log(x)  # the line
+
+
+WRAPS = [lambda f: f, primal.jit, lambda f: primal.jit(primal.jit(f))]
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+def test_names_operation_and_line(wrap: Any) -> None:
+    line = log.__code__.co_firstlineno + 1
+    where = rf"\(nan\) encountered in log at test_watch.py:{line} \(log\)"
+    with primal.debug_nans(True):
+        with pytest.raises(FloatingPointError, match=where):
+            wrap(lambda x: log(x) + 1)(-1.0)
+        assert wrap(log)(1.0) == 0
+        assert wrap(lambda x: 1 / jnp.asarray(x))(0.0) == np.inf
+    with primal.debug_infs(True):
+        with pytest.raises(FloatingPointError, match=r"\(inf\) encountered in log"):
+            wrap(log)(0.0)
+        assert np.isnan(wrap(log)(-1.0))
+    assert np.isnan(wrap(log)(-1.0))
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+def test_names_the_iteration(wrap: Any) -> None:
+    def scanned(x: Any) -> Any:
+        return lax.scan(lambda c, v: (log(c - v) + 1 + v, c), x, jnp.array([0.0, 0.0, 4.0, 0.0]))
+
+    def looped(x: Any) -> Any:
+        return lax.while_loop(lambda c: c > -9, lambda c: jnp.where(c > 0, c - 1, log(c)), x)
+
+    def both(x: Any) -> Any:
+        return lax.scan(lambda c, v: (scanned(c - v)[0], None), x, jnp.array([0.0, 9.0]))
+
+    with primal.debug_nans(True):
+        with pytest.raises(FloatingPointError, match=r"in log at .*, in iteration 2 of scan at"):
+            wrap(scanned)(1.0)
+        with pytest.raises(FloatingPointError, match=r"in log at .*, in iteration 1 of while at"):
+            wrap(looped)(0.5)
+        with pytest.raises(
+            FloatingPointError, match="in log at .* iteration . of scan at .* iteration . of scan"
+        ):
+            wrap(both)(1.0)
+
+
+def test_values_that_are_not_used_are_no_errors() -> None:
+    with primal.debug_nans(True):
+        assert primal.jit(lambda x: jnp.where(x < 0, 1.0, jnp.log(x)))(-1.0) == 1
+
+
+def test_bad_arguments_and_derivatives() -> None:
+    with primal.debug_nans(True):
+        with pytest.raises(FloatingPointError, match="comes from the arguments"):
+            primal.jit(lambda x: x)(np.float32(np.nan))
+        with pytest.raises(FloatingPointError):
+            primal.jit(primal.grad(lambda x: jnp.sqrt(x) * 0.0))(0.0)
+        with pytest.raises(FloatingPointError):
+            primal.vmap(log)(jnp.array([1.0, -1.0]))
+
+
+def test_effects_happen_once() -> None:
+    seen = []
+
+    def f(x: Any) -> Any:
+        io_callback(lambda v: seen.append(float(v)), None, x)
+        return log(x)
+
+    with primal.debug_nans(True):
+        assert primal.jit(f)(1.0) == 0
+        with pytest.raises(FloatingPointError, match="in log"):
+            primal.jit(f)(-1.0)
+    assert seen == [1, -1]
+
+
+def test_donated_arguments_are_still_there_to_explain() -> None:
+    with primal.debug_nans(True), pytest.raises(FloatingPointError, match="in log"):
+        primal.jit(log, donate_argnums=0)(-jnp.ones(3))
