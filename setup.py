@@ -4,15 +4,23 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-FAST = Path(__file__).parent / "primal" / "runtime" / "_fast.c"
+FAST = Path(__file__).parent / "primal" / "base" / "_fast.c"
+
+
+def numpy_headers() -> list[str]:
+    import numpy
+
+    return [numpy.get_include()]
+
 
 # `optional` turns a failed build (no compiler, no Python headers) into a warning: the pure-Python
 # path beside it does the same work.
 extensions = (
     [
         Extension(
-            "primal.runtime._fast",
-            ["primal/runtime/_fast.c"],
+            "primal.base._fast",
+            ["primal/base/_fast.c"],
+            include_dirs=numpy_headers(),
             extra_compile_args=["-O3"],
             optional=True,
         )

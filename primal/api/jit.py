@@ -21,8 +21,8 @@ from primal.api.operands import (
 from primal.api.stages import Lowered, Traced
 from primal.base import caches
 from primal.base.config import settings
-from primal.base.errors import api_boundary, filter_traceback
-from primal.base.pytree import LEAF, flatten, flatten_args, unflatten
+from primal.base.errors import api_boundary
+from primal.base.pytree import flatten, flatten_args, unflatten
 from primal.control.call import call
 from primal.engines.protocol import Device
 from primal.ir.avals import Aval
@@ -31,7 +31,8 @@ from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
 from primal.ir.state import state
 from primal.ir.trace import Tracer
 from primal.runtime import devices
-from primal.runtime.array import ArrayImpl, Placement
+from primal.runtime.array import Placement
+from primal.runtime.dispatch import Dispatcher, remember
 from primal.runtime.eager import placement_of, root
 from primal.runtime.programs import Program, counters, default_placement, prepare
 from primal.transforms.stage import stage
@@ -89,7 +90,7 @@ def _clear_all() -> None:
 caches.register(_clear_all)
 
 
-class JitFunction:
+class JitFunction(Dispatcher):
     """A function that runs compiled; made by `jit`."""
 
     def __init__(
@@ -113,7 +114,6 @@ class JitFunction:
         self._inline = inline
         self._device = device
         self._name = name_of(fun)
-        self._plain = not static_argnums and not static_argnames and device is None
         options = (
             static_argnums, static_argnames, donate_argnums, donate_argnames, keep_unused, inline,
         )  # fmt: skip
@@ -123,33 +123,12 @@ class JitFunction:
             self._signatures: dict[Any, TracedProgram] = table.setdefault(options, {})
         else:
             self._signatures = {}
-        self._fast: dict[Any, tuple[Program, Any]] = {}
         _live.add(self)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            if self._plain and not kwargs and state.trace is root and not state.axes:
-                now = settings()
-                key: list[Any] = [now.trace_key]
-                for a in args:
-                    if a.__class__ is not ArrayImpl or a.placement is not None:
-                        break
-                    key.append(a.aval)
-                else:
-                    found = self._fast.get(tuple(key))
-                    if found is not None and not now.disable_jit:
-                        program, out_spec = found
-                        results = program.run(args, None)
-                        return results[0] if out_spec is LEAF else unflatten(out_spec, results)
-            return self._call_slowly(args, kwargs)
-        except Exception as error:
-            filter_traceback(error)
-            raise
 
     def _call_slowly(self, args: Any, kwargs: Any) -> Any:
         if settings().disable_jit:
             return self._fun(*args, **kwargs)
-        traced, leaves = self._traced(args, kwargs)
+        traced, leaves, spec = self._traced(args, kwargs)
         if state.trace is not root:
             return self._call_inside(traced, leaves)
         for x in leaves:
@@ -161,17 +140,24 @@ class JitFunction:
             place = Placement(self._device, True)
         device = devices.default() if place is None else place.device
         program = traced.program_on(device)
+        plain = place is None
         if place is None:
             place = default_placement(device)
-            if place is None and self._plain and not kwargs:
-                self._remember(args, program, traced.out_spec)
-        results = program.run(arrays, place)
-        return unflatten(traced.out_spec, results)
+        results = unflatten(traced.out_spec, program.run(arrays, place))
+        if plain and place is None and not state.axes:
+            self._learn(args, kwargs, spec, leaves, program, traced.out_spec)
+        return results
 
-    def _remember(self, args: Any, program: Program, out_spec: Any) -> None:
-        """Let the next call with arrays of these avals skip everything but the run."""
-        if all(type(a) is ArrayImpl for a in args):
-            self._fast[(settings().trace_key, *[a.aval for a in args])] = (program, out_spec)
+    def _learn(
+        self, args: Any, kwargs: Any, spec: Any, leaves: Any, program: Program, out_spec: Any
+    ) -> None:
+        """Let the next call of this signature skip everything but the run."""
+        fixed = None
+        if self._static_argnums:
+            numbers = {n if n >= 0 else n + len(args) for n in self._static_argnums}
+            fixed = tuple([(a,) if i in numbers else None for i, a in enumerate(args)])
+        if not any(name in kwargs for name in self._static_argnames):
+            remember(self, args, spec, leaves, fixed, program, out_spec)
 
     def _call_inside(self, traced: TracedProgram, leaves: Sequence[Any]) -> Any:
         """Inside a transformation the call is one operation, or its equations when inlined."""
@@ -206,7 +192,8 @@ class JitFunction:
                     ) from None
         return dynamic, free, statics, numbers
 
-    def _traced(self, args: Any, kwargs: Any) -> tuple[TracedProgram, list[Any]]:
+    def _traced(self, args: Any, kwargs: Any) -> tuple[TracedProgram, list[Any], Any]:
+        """(what the signature became, leaves of the dynamic arguments, their spec)."""
         if self._static_argnums or self._static_argnames:
             dynamic, free, statics, numbers = self._split(args, kwargs)
         else:
@@ -216,10 +203,10 @@ class JitFunction:
         key = (spec, avals, statics, settings().trace_key, state.axes)
         found = self._signatures.get(key)
         if found is not None and found.usable():
-            return found, leaves
+            return found, leaves, spec
         traced = self._trace(args, kwargs, dynamic, free, numbers, leaves, spec, avals)
         self._signatures[key] = traced
-        return traced, leaves
+        return traced, leaves, spec
 
     def _trace(
         self,
@@ -264,17 +251,13 @@ class JitFunction:
             mask.extend([k in self._donate_argnames] * len(flatten(free[k])[0]))
         return tuple(mask)
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else types.MethodType(self, instance)
-
     def __repr__(self) -> str:
         return f"<PjitFunction of {self._fun!r}>"
 
     @api_boundary
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """The function traced for these arguments (arrays or ShapeDtypeStructs)."""
-        traced, leaves = self._traced(args, kwargs)
-        spec = flatten_args(*self._split(args, kwargs)[:2])[1]
+        traced, _, spec = self._traced(args, kwargs)
         return Traced(traced, spec, self._device)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
@@ -284,13 +267,13 @@ class JitFunction:
     @api_boundary
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The shapes and dtypes of the results, without running anything."""
-        traced, _ = self._traced(args, kwargs)
+        traced, _, _ = self._traced(args, kwargs)
         return unflatten(traced.out_spec, [struct_of(a) for a in traced.closed.out_avals])
 
     def clear_cache(self) -> None:
         """Forget all signatures: the next call traces again."""
         self._signatures.clear()
-        self._fast.clear()
+        self._forget()
 
     def _cache_size(self) -> int:
         """How many signatures have been traced."""

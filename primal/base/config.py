@@ -41,6 +41,7 @@ class Settings:
 
     # Attributes, not slots: flags of higher layers are added while the package is imported.
     trace_key: tuple[Any, ...]
+    jit_key: tuple[Any, ...] | None
 
     def __init__(self, overrides: tuple[_Entry, ...] = ()) -> None:
         self.__dict__["_overrides"] = overrides
@@ -71,6 +72,7 @@ _scoped: weakref.WeakSet[Settings] = weakref.WeakSet()
 _current: contextvars.ContextVar[Settings] = contextvars.ContextVar("primal", default=_process)
 
 settings: Callable[[], Settings] = _current.get
+settings_variable = _current
 
 
 def _publish() -> None:
@@ -489,7 +491,8 @@ cache_dir = _flag(
     " comes first, and `enable_compilation_cache` switches both off.",
     optional=True,
 )
-_publish()
+# What calls of jitted functions are remembered under; None while nothing may be.
+config.derive("jit_key", lambda values: None if values["disable_jit"] else values["trace_key"])
 
 
 def shows_internal_frames() -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from primal.base.native import extension
+
 
 class State(threading.local):
     """`trace` starts as the eager trace, which the runtime installs as the class attribute."""
@@ -17,12 +19,16 @@ class State(threading.local):
     observer: Any = None  # what the reference tells of every equation that it runs
 
 
-state = State()
+# The extension's has the same attributes in C, where dispatch reads them without a look-up.
+state: Any = State() if extension is None else extension.State()
 
 
 def install_root(trace: Any) -> None:
     """Make `trace` the trace of every thread that runs no transformation."""
-    State.trace = trace
+    if extension is None:
+        State.trace = trace
+    else:
+        extension.install_root(trace)
 
 
 @contextmanager

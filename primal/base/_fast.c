@@ -1,0 +1,1397 @@
+/* The hot paths in C: ambient state, calls of jitted functions, eager operations.
+
+   Everything here exists in Python as well and means the same there; what this file does not know
+   it hands to that Python. It knows no layer of the package: classes and functions are handed over
+   by `install`. Objects of Python classes are read through the offsets of their slots, so that an
+   array is the same class with and without the extension. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_2_0_API_VERSION
+#include <numpy/arrayobject.h>
+#include <stdint.h>
+
+#define VERSION 1 /* native.py asks for the same number: a stale build is not used */
+
+/* --- what `install` hands over ---------------------------------------------------------------- */
+
+static PyTypeObject *Array_type; /* concrete arrays: slots aval, host, buffer, placement */
+static Py_ssize_t aval_at, host_at, buffer_at, placement_at;
+static PyTypeObject *Literal_type; /* scalars of programs: slots host, aval */
+static Py_ssize_t literal_host_at, literal_aval_at;
+static PyObject *settings_var;   /* the context variable of the settings */
+static PyObject *leaf_mark;      /* LEAF of tree specs */
+static PyObject *take_apart;     /* (node, type) -> (children, metadata) of registered types */
+static PyObject *unflatten_slow; /* (spec, leaves) -> tree, for registered types */
+static PyObject *has_own_rules;  /* type -> bool */
+static PyObject *error_state;    /* NumPy's context variable of the error state, or NULL */
+static PyObject *quiet;          /* its value that ignores everything */
+static PyObject *filter_error;   /* (error) -> error without frames of the library */
+
+static PyObject *s_key, *s_slowly, *s_impl, *s_eager, *s_process, *s_aval;
+
+#define SLOT(object, at) (*(PyObject **)((char *)(object) + (at)))
+
+/* --- state of the thread ---------------------------------------------------------------------- */
+
+static _Thread_local PyObject *tls_trace;    /* NULL: the root, as in a thread that does nothing */
+static _Thread_local PyObject *tls_axes;     /* NULL: () */
+static _Thread_local PyObject *tls_location; /* NULL: None */
+static _Thread_local PyObject *tls_observer; /* NULL: None */
+static PyObject *root_trace;
+static PyObject *no_axes;
+
+static PyObject *state_get(PyObject *self, void *which) {
+    PyObject *found;
+    switch ((intptr_t)which) {
+    case 0: found = tls_trace ? tls_trace : root_trace; break;
+    case 1: found = tls_axes ? tls_axes : no_axes; break;
+    case 2: found = tls_location ? tls_location : Py_None; break;
+    default: found = tls_observer ? tls_observer : Py_None;
+    }
+    return Py_NewRef(found);
+}
+
+static int state_set(PyObject *self, PyObject *value, void *which) {
+    if (value == NULL) {
+        PyErr_SetString(PyExc_AttributeError, "the state of a thread cannot be deleted");
+        return -1;
+    }
+    PyObject **place, *normal;
+    switch ((intptr_t)which) {
+    case 0: place = &tls_trace; normal = root_trace; break;
+    case 1: place = &tls_axes; normal = no_axes; break;
+    case 2: place = &tls_location; normal = Py_None; break;
+    default: place = &tls_observer; normal = Py_None;
+    }
+    /* The normal value is stored as NULL: a thread that ends normally leaves nothing behind. */
+    PyObject *old = *place;
+    int is_normal = value == normal ||
+                    ((intptr_t)which == 1 && PyTuple_CheckExact(value) && !PyTuple_GET_SIZE(value));
+    *place = is_normal ? NULL : Py_NewRef(value);
+    Py_XDECREF(old);
+    return 0;
+}
+
+static PyGetSetDef state_members[] = {
+    {"trace", state_get, state_set, "The transformation in progress.", (void *)0},
+    {"axes", state_get, state_set, "Named axes, the innermost last.", (void *)1},
+    {"location", state_get, state_set, "The source location being replayed.", (void *)2},
+    {"observer", state_get, state_set, "Told of every step that the reference runs.", (void *)3},
+    {NULL},
+};
+
+static PyObject *install_root(PyObject *self, PyObject *trace) {
+    Py_XSETREF(root_trace, Py_NewRef(trace));
+    Py_RETURN_NONE;
+}
+
+static PyTypeObject State_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "primal.base._fast.State",
+    .tp_basicsize = sizeof(PyObject),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_getset = state_members,
+    .tp_new = PyType_GenericNew,
+    .tp_doc = "What is ambient in a thread.",
+};
+
+/* --- arrays ----------------------------------------------------------------------------------- */
+
+/* A new array of the class; steals `host`. */
+static PyObject *box(PyObject *aval, PyObject *host) {
+    PyObject *made = Array_type->tp_alloc(Array_type, 0);
+    if (made == NULL) {
+        Py_DECREF(host);
+        return NULL;
+    }
+    SLOT(made, aval_at) = Py_NewRef(aval);
+    SLOT(made, host_at) = host;
+    SLOT(made, buffer_at) = Py_NewRef(Py_None);
+    SLOT(made, placement_at) = Py_NewRef(Py_None);
+    return made;
+}
+
+static inline int is_plain_array(PyObject *x) {
+    return Py_TYPE(x) == Array_type && SLOT(x, placement_at) == Py_None;
+}
+
+/* --- trees: a spec compiled to nodes in preorder ------------------------------------------------ */
+
+enum { LEAF, TUPLE, LIST, DICT, NONE, NAMED, CUSTOM };
+
+typedef struct {
+    int kind;
+    Py_ssize_t n;   /* children */
+    PyObject *type; /* of the node */
+    PyObject *aux;  /* its metadata: the keys of a dictionary */
+    PyObject *spec; /* of a node of a registered type, for unflattening */
+    Py_ssize_t end; /* the node after its last descendant */
+    Py_ssize_t leaves; /* how many are below */
+} Node;
+
+typedef struct {
+    Node *nodes;
+    Py_ssize_t n, room, leaves;
+} Tree;
+
+#define DEEPEST 100
+
+static void tree_clear(Tree *tree) {
+    Py_ssize_t n = tree->n;
+    tree->n = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        Py_CLEAR(tree->nodes[i].type);
+        Py_CLEAR(tree->nodes[i].aux);
+        Py_CLEAR(tree->nodes[i].spec);
+    }
+    PyMem_Free(tree->nodes);
+    tree->nodes = NULL;
+}
+
+static int tree_traverse(Tree *tree, visitproc visit, void *arg) {
+    for (Py_ssize_t i = 0; i < tree->n; i++) {
+        Py_VISIT(tree->nodes[i].type);
+        Py_VISIT(tree->nodes[i].aux);
+        Py_VISIT(tree->nodes[i].spec);
+    }
+    return 0;
+}
+
+static int tree_add(Tree *tree, PyObject *spec, int depth) {
+    if (depth > DEEPEST) {
+        PyErr_SetString(PyExc_ValueError, "tree too deep for the fast path");
+        return -1;
+    }
+    if (tree->n == tree->room) {
+        Py_ssize_t room = tree->room ? 2 * tree->room : 8;
+        Node *nodes = PyMem_Realloc(tree->nodes, room * sizeof(Node));
+        if (nodes == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        tree->nodes = nodes;
+        tree->room = room;
+    }
+    Py_ssize_t at = tree->n++;
+    Node node = {LEAF, 0, NULL, NULL, NULL, at + 1, 1};
+    tree->nodes[at] = node;
+    if (spec == leaf_mark) {
+        tree->leaves++;
+        return 0;
+    }
+    if (!PyTuple_CheckExact(spec) || PyTuple_GET_SIZE(spec) < 2) {
+        PyErr_SetString(PyExc_TypeError, "expected the spec of a tree");
+        return -1;
+    }
+    PyObject *type = PyTuple_GET_ITEM(spec, 0);
+    node.n = PyTuple_GET_SIZE(spec) - 2;
+    node.type = Py_NewRef(type);
+    node.aux = Py_NewRef(PyTuple_GET_ITEM(spec, 1));
+    node.spec = Py_NewRef(spec);
+    tree->nodes[at] = node;
+    if (type == (PyObject *)&PyTuple_Type)
+        node.kind = TUPLE;
+    else if (type == (PyObject *)&PyList_Type)
+        node.kind = LIST;
+    else if (type == (PyObject *)&PyDict_Type)
+        node.kind = DICT;
+    else if (type == (PyObject *)Py_TYPE(Py_None))
+        node.kind = NONE;
+    else {
+        PyObject *own = PyObject_CallOneArg(has_own_rules, type);
+        if (own == NULL)
+            return -1;
+        node.kind = own == Py_True ? CUSTOM : NAMED;
+        Py_DECREF(own);
+    }
+    Py_ssize_t before = tree->leaves;
+    for (Py_ssize_t i = 0; i < node.n; i++)
+        if (tree_add(tree, PyTuple_GET_ITEM(spec, i + 2), depth + 1) < 0)
+            return -1;
+    node.end = tree->n;
+    node.leaves = tree->leaves - before;
+    tree->nodes[at] = node;
+    return 0;
+}
+
+/* The tree of nodes[*at] around leaves[*next]...; new references. */
+static PyObject *tree_build(Tree *tree, Py_ssize_t *at, PyObject **leaves, Py_ssize_t *next) {
+    Node *node = &tree->nodes[(*at)++];
+    PyObject *made = NULL, *children, *child;
+    switch (node->kind) {
+    case LEAF: return Py_NewRef(leaves[(*next)++]);
+    case NONE: Py_RETURN_NONE;
+    case TUPLE:
+    case NAMED:
+        if ((children = PyTuple_New(node->n)) == NULL)
+            return NULL;
+        for (Py_ssize_t i = 0; i < node->n; i++) {
+            if ((child = tree_build(tree, at, leaves, next)) == NULL) {
+                Py_DECREF(children);
+                return NULL;
+            }
+            PyTuple_SET_ITEM(children, i, child);
+        }
+        if (node->kind == TUPLE)
+            return children;
+        made = PyObject_Call(node->type, children, NULL);
+        Py_DECREF(children);
+        return made;
+    case LIST:
+        if ((made = PyList_New(node->n)) == NULL)
+            return NULL;
+        for (Py_ssize_t i = 0; i < node->n; i++) {
+            if ((child = tree_build(tree, at, leaves, next)) == NULL) {
+                Py_DECREF(made);
+                return NULL;
+            }
+            PyList_SET_ITEM(made, i, child);
+        }
+        return made;
+    case DICT:
+        if ((made = PyDict_New()) == NULL)
+            return NULL;
+        for (Py_ssize_t i = 0; i < node->n; i++) {
+            child = tree_build(tree, at, leaves, next);
+            int failed = child == NULL ||
+                         PyDict_SetItem(made, PyTuple_GET_ITEM(node->aux, i), child) < 0;
+            Py_XDECREF(child);
+            if (failed) {
+                Py_DECREF(made);
+                return NULL;
+            }
+        }
+        return made;
+    }
+    if ((children = PyList_New(node->leaves)) == NULL)
+        return NULL;
+    for (Py_ssize_t i = 0; i < node->leaves; i++)
+        PyList_SET_ITEM(children, i, Py_NewRef(leaves[(*next)++]));
+    *at = node->end;
+    made = PyObject_CallFunctionObjArgs(unflatten_slow, node->spec, children, NULL);
+    Py_DECREF(children);
+    return made;
+}
+
+/* --- programs that run without Python ------------------------------------------------------------ */
+
+typedef struct {
+    int nd;
+    npy_intp dims[NPY_MAXDIMS];
+    PyArray_Descr *descr;
+} Type;
+
+enum { IN, OUT, ARENA, NEW, CONST, DONATED };
+
+typedef struct {
+    int kind;
+    int n;
+    PyObject *value; /* of a constant */
+    int nd;
+    npy_intp *dims;
+} Place;
+
+typedef struct {
+    PyObject_HEAD
+    int32_t (*run)(void **, int64_t, int64_t, void *, int64_t, void *);
+    void *table;
+    int64_t words;
+    PyObject *keep;
+    PyObject *cancelled; /* the error class of a run that was told to stop */
+    Py_ssize_t n_slots, n_in, n_new, n_out;
+    Place *slots;      /* IN n, OUT n, ARENA */
+    Place *ins;        /* IN: the n-th leaf, CONST */
+    Place *outs;       /* NEW n, IN n, CONST, DONATED n, with their shapes */
+    Type *in_types;    /* what `ins` must be */
+    Type *news;
+    char *written;     /* per input: whether its memory is written */
+    Py_ssize_t arena;
+    void *spare;       /* an arena that nobody uses */
+    char *context;
+    Py_ssize_t context_size;
+    int64_t cost;      /* an estimate in nanoseconds */
+} Native;
+
+#define LINE 64
+
+static void *arena_new(Py_ssize_t size) {
+    void *made = NULL;
+    return posix_memalign(&made, LINE, size + LINE) ? NULL : made;
+}
+
+static void places_free(Place *places, Py_ssize_t n) {
+    if (places == NULL)
+        return;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        Py_XDECREF(places[i].value);
+        PyMem_Free(places[i].dims);
+    }
+    PyMem_Free(places);
+}
+
+static void types_free(Type *types, Py_ssize_t n) {
+    if (types == NULL)
+        return;
+    for (Py_ssize_t i = 0; i < n; i++)
+        Py_XDECREF(types[i].descr);
+    PyMem_Free(types);
+}
+
+static void native_dealloc(Native *self) {
+    Py_CLEAR(self->keep);
+    Py_CLEAR(self->cancelled);
+    places_free(self->slots, self->n_slots);
+    places_free(self->ins, self->n_in);
+    places_free(self->outs, self->n_out);
+    types_free(self->in_types, self->n_in);
+    types_free(self->news, self->n_new);
+    PyMem_Free(self->written);
+    PyMem_Free(self->context);
+    free(self->spare);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static int read_shape(PyObject *shape, int *nd, npy_intp *dims) {
+    if (!PyTuple_Check(shape) || PyTuple_GET_SIZE(shape) > NPY_MAXDIMS) {
+        PyErr_SetString(PyExc_ValueError, "expected a shape that NumPy can have");
+        return -1;
+    }
+    *nd = (int)PyTuple_GET_SIZE(shape);
+    for (int i = 0; i < *nd; i++) {
+        dims[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
+        if (dims[i] == -1 && PyErr_Occurred())
+            return -1;
+    }
+    return 0;
+}
+
+/* [(shape, dtype)] */
+static Type *read_types(PyObject *list, Py_ssize_t *n) {
+    *n = 0;
+    Py_ssize_t count = PyList_Size(list);
+    if (count < 0)
+        return NULL;
+    Type *types = PyMem_Calloc(count ? count : 1, sizeof(Type));
+    if (types == NULL)
+        return (Type *)PyErr_NoMemory();
+    *n = count;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *shape, *dtype;
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(list, i), "OO!", &shape, &PyArrayDescr_Type, &dtype) ||
+            read_shape(shape, &types[i].nd, types[i].dims) < 0)
+            return types; /* with an error set; freed by the owner */
+        types[i].descr = (PyArray_Descr *)Py_NewRef(dtype);
+    }
+    return types;
+}
+
+/* [(kind, number or array[, shape])] */
+static Place *read_places(PyObject *list, Py_ssize_t *n) {
+    *n = 0;
+    Py_ssize_t count = PyList_Size(list);
+    if (count < 0)
+        return NULL;
+    Place *places = PyMem_Calloc(count ? count : 1, sizeof(Place));
+    if (places == NULL)
+        return (Place *)PyErr_NoMemory();
+    *n = count;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        const char *kind;
+        PyObject *value, *shape = NULL;
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(list, i), "sO|O", &kind, &value, &shape))
+            return places;
+        static const char *names[] = {"in", "out", "arena", "new", "const", "donated"};
+        int found = -1;
+        for (int k = 0; k < 6; k++)
+            if (strcmp(kind, names[k]) == 0)
+                found = k;
+        if (found < 0) {
+            PyErr_Format(PyExc_ValueError, "unknown kind of place %s", kind);
+            return places;
+        }
+        places[i].kind = found;
+        if (found == CONST) {
+            if (!PyArray_CheckExact(value) || !PyArray_ISCARRAY_RO((PyArrayObject *)value)) {
+                PyErr_SetString(PyExc_TypeError, "expected a row-major NumPy array as constant");
+                return places;
+            }
+            places[i].value = Py_NewRef(value);
+        } else {
+            places[i].n = (int)PyLong_AsLong(value);
+            if (PyErr_Occurred())
+                return places;
+        }
+        if (shape != NULL) {
+            npy_intp dims[NPY_MAXDIMS];
+            if (read_shape(shape, &places[i].nd, dims) < 0)
+                return places;
+            places[i].dims = PyMem_Malloc((places[i].nd + 1) * sizeof(npy_intp));
+            if (places[i].dims == NULL) {
+                PyErr_NoMemory();
+                return places;
+            }
+            memcpy(places[i].dims, dims, places[i].nd * sizeof(npy_intp));
+        }
+    }
+    return places;
+}
+
+static int check_numbers(Place *places, Py_ssize_t n, int kind, Py_ssize_t below) {
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (places[i].kind == kind && (places[i].n < 0 || places[i].n >= below)) {
+            PyErr_Format(PyExc_ValueError, "expected a number below %zd, got %d", below,
+                         places[i].n);
+            return -1;
+        }
+    return 0;
+}
+
+static PyObject *native_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"run", "table", "words", "keep", "slots", "ins", "in_types", "news",
+                            "outs", "arena", "context", "cost", "cancelled", NULL};
+    Py_ssize_t run, table, words, arena, cost;
+    PyObject *keep, *slots, *ins, *in_types, *news, *outs, *context, *cancelled;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "nnnOO!O!O!O!O!nSnO:Native", names, &run, &table,
+                                     &words, &keep, &PyList_Type, &slots, &PyList_Type, &ins,
+                                     &PyList_Type, &in_types, &PyList_Type, &news, &PyList_Type,
+                                     &outs, &arena, &context, &cost,
+                                     &cancelled))
+        return NULL;
+    Native *self = (Native *)type->tp_alloc(type, 0);
+    if (self == NULL)
+        return NULL;
+    self->run = (void *)run;
+    self->table = (void *)table;
+    self->words = words;
+    self->keep = Py_NewRef(keep);
+    self->cancelled = Py_NewRef(cancelled);
+    self->arena = arena;
+    self->cost = cost;
+    Py_ssize_t n_types = 0;
+    if ((self->slots = read_places(slots, &self->n_slots)) == NULL || PyErr_Occurred() ||
+        (self->outs = read_places(outs, &self->n_out)) == NULL || PyErr_Occurred() ||
+        (self->news = read_types(news, &self->n_new)) == NULL || PyErr_Occurred() ||
+        (self->ins = read_places(ins, &self->n_in)) == NULL || PyErr_Occurred())
+        goto failed;
+    self->in_types = read_types(in_types, &n_types);
+    if (self->in_types == NULL || n_types != self->n_in) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError, "expected one type per input");
+        types_free(self->in_types, n_types);
+        self->in_types = NULL;
+        goto failed;
+    }
+    if (PyErr_Occurred() || check_numbers(self->slots, self->n_slots, IN, self->n_in) < 0 ||
+        check_numbers(self->slots, self->n_slots, OUT, self->n_new) < 0 ||
+        check_numbers(self->outs, self->n_out, NEW, self->n_new) < 0 ||
+        check_numbers(self->outs, self->n_out, IN, self->n_in) < 0 ||
+        check_numbers(self->outs, self->n_out, DONATED, self->n_in) < 0)
+        goto failed;
+    for (Py_ssize_t i = 0; i < self->n_out; i++)
+        if (self->outs[i].dims == NULL && self->outs[i].kind != CONST) {
+            PyErr_SetString(PyExc_ValueError, "expected the shape of every output");
+            goto failed;
+        }
+    self->context_size = PyBytes_GET_SIZE(context);
+    self->context = PyMem_Malloc(self->context_size + 8);
+    self->written = PyMem_Calloc(self->n_in + 1, 1);
+    if (self->context == NULL || self->written == NULL) {
+        PyErr_NoMemory();
+        goto failed;
+    }
+    memcpy(self->context, PyBytes_AS_STRING(context), self->context_size);
+    for (Py_ssize_t i = 0; i < self->n_out; i++)
+        if (self->outs[i].kind == DONATED)
+            self->written[self->outs[i].n] = 1;
+    return (PyObject *)self;
+failed:
+    Py_DECREF(self);
+    return NULL;
+}
+
+static PyTypeObject Native_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "primal.base._fast.Native",
+    .tp_basicsize = sizeof(Native),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_new = native_new,
+    .tp_dealloc = (destructor)native_dealloc,
+    .tp_doc = "A compiled program that runs on the memory of arrays.",
+};
+
+/* Whether an array is of a type; its dtype may be another object of the same meaning. */
+static inline int is_of(PyArrayObject *x, const Type *type) {
+    if (PyArray_NDIM(x) != type->nd)
+        return 0;
+    npy_intp *dims = PyArray_DIMS(x);
+    for (int i = 0; i < type->nd; i++)
+        if (dims[i] != type->dims[i])
+            return 0;
+    return PyArray_DESCR(x) == type->descr || PyArray_EquivTypes(PyArray_DESCR(x), type->descr);
+}
+
+/* A Python scalar as an array without dimensions, or NULL (without an error: not representable). */
+static PyObject *scalar_array(PyObject *x, const Type *type) {
+    union { npy_bool b; int32_t i; int64_t l; float f; double d; float c[2]; double z[2]; } word;
+    if (type->nd)
+        return NULL;
+    PyTypeObject *kind = Py_TYPE(x);
+    int number = type->descr->type_num;
+    if (kind == &PyFloat_Type) {
+        double value = PyFloat_AS_DOUBLE(x);
+        if (number == NPY_FLOAT)
+            word.f = (float)value;
+        else if (number == NPY_DOUBLE)
+            word.d = value;
+        else
+            return NULL;
+    } else if (kind == &PyBool_Type) {
+        if (number != NPY_BOOL)
+            return NULL;
+        word.b = x == Py_True;
+    } else if (kind == &PyLong_Type) {
+        int overflow;
+        long long value = PyLong_AsLongLongAndOverflow(x, &overflow);
+        if (overflow)
+            return NULL;
+        if (PyArray_EquivTypenums(number, NPY_INT32)) {
+            if (value < INT32_MIN || value > INT32_MAX)
+                return NULL;
+            word.i = (int32_t)value;
+        } else if (PyArray_EquivTypenums(number, NPY_INT64))
+            word.l = value;
+        else
+            return NULL;
+    } else if (kind == &PyComplex_Type) {
+        Py_complex value = PyComplex_AsCComplex(x);
+        if (number == NPY_CFLOAT) {
+            word.c[0] = (float)value.real;
+            word.c[1] = (float)value.imag;
+        } else if (number == NPY_CDOUBLE) {
+            word.z[0] = value.real;
+            word.z[1] = value.imag;
+        } else
+            return NULL;
+    } else
+        return NULL;
+    Py_INCREF(type->descr);
+    PyObject *made =
+        PyArray_NewFromDescr(&PyArray_Type, type->descr, 0, NULL, NULL, NULL, 0, NULL);
+    if (made == NULL) {
+        PyErr_Clear();
+        return NULL;
+    }
+    memcpy(PyArray_DATA((PyArrayObject *)made), &word, PyArray_ITEMSIZE((PyArrayObject *)made));
+    return made;
+}
+
+/* Replace an array by a row-major copy. */
+static int own_copy(PyObject **place) {
+    PyObject *copy = PyArray_NewCopy((PyArrayObject *)*place, NPY_CORDER);
+    if (copy == NULL)
+        return -1;
+    Py_SETREF(*place, copy);
+    return 0;
+}
+
+#define FEW 16
+
+/* Run on the leaves of a call: new references to results in `outs` (arrays of NumPy).
+   1: done; 0: not for this path, and no error; -1: error. */
+static int native_run(Native *self, PyObject **leaves, PyObject **outs) {
+    PyObject *few_ins[FEW], *few_news[FEW], **ins = few_ins, **news = few_news;
+    void *few_slots[2 * FEW], **slots = few_slots;
+    char few_context[256], *context = few_context;
+    void *arena = NULL, *heap = NULL;
+    Py_ssize_t n_ins = 0, n_news = 0, n_outs = 0;
+    int done = 0;
+
+    if (self->n_in > FEW || self->n_new > FEW || self->n_slots > 2 * FEW ||
+        self->context_size > (Py_ssize_t)sizeof few_context) {
+        size_t pointers = self->n_in + self->n_new + self->n_slots + 1;
+        heap = PyMem_Malloc(pointers * sizeof(void *) + self->context_size);
+        if (heap == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        ins = heap;
+        news = ins + self->n_in;
+        slots = (void **)(news + self->n_new);
+        context = (char *)(slots + self->n_slots + 1);
+    }
+    for (; n_ins < self->n_in; n_ins++) {
+        Place *place = &self->ins[n_ins];
+        PyObject *x = place->kind == CONST ? place->value : leaves[place->n];
+        PyObject *host;
+        if (Py_TYPE(x) == Array_type) {
+            host = SLOT(x, host_at);
+            if (host == NULL || host == Py_None) {
+                host = SLOT(x, buffer_at); /* deleted, or a buffer of another engine */
+                goto ended;
+            }
+            Py_INCREF(host);
+        } else if (PyArray_CheckExact(x))
+            host = Py_NewRef(x);
+        else {
+            host = scalar_array(x, &self->in_types[n_ins]);
+            if (host == NULL)
+                goto ended;
+        }
+        if (!PyArray_CheckExact(host) || !is_of((PyArrayObject *)host, &self->in_types[n_ins])) {
+            Py_DECREF(host);
+            goto ended;
+        }
+        int copy = !PyArray_ISCARRAY_RO((PyArrayObject *)host);
+        ins[n_ins] = host;
+        if (copy && own_copy(&ins[n_ins]) < 0) {
+            n_ins++;
+            done = -1;
+            goto ended;
+        }
+    }
+    for (Py_ssize_t i = 0; i < n_ins; i++)
+        if (self->written[i]) {
+            /* Written in place only if nobody else can see the memory: it is referred to by the
+               array that is donated and by `ins`, once each. */
+            PyObject *x = self->ins[i].kind == IN ? leaves[self->ins[i].n] : Py_None;
+            int lent = Py_TYPE(x) == Array_type && SLOT(x, host_at) == ins[i];
+            int alone = Py_REFCNT(ins[i]) == (lent ? 2 : 1) &&
+                        PyArray_CHKFLAGS((PyArrayObject *)ins[i],
+                                         NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEABLE);
+            if (!alone && own_copy(&ins[i]) < 0) {
+                done = -1;
+                goto ended;
+            }
+        }
+    for (; n_news < self->n_new; n_news++) {
+        Type *type = &self->news[n_news];
+        Py_INCREF(type->descr);
+        news[n_news] = PyArray_NewFromDescr(&PyArray_Type, type->descr, type->nd, type->dims, NULL,
+                                            NULL, 0, NULL);
+        if (news[n_news] == NULL) {
+            done = -1;
+            goto ended;
+        }
+    }
+    if (self->arena) {
+        arena = self->spare;
+        self->spare = NULL;
+        if (arena == NULL && (arena = arena_new(self->arena)) == NULL) {
+            PyErr_NoMemory();
+            done = -1;
+            goto ended;
+        }
+    }
+    for (Py_ssize_t i = 0; i < self->n_slots; i++) {
+        Place *place = &self->slots[i];
+        slots[i] = place->kind == IN    ? PyArray_DATA((PyArrayObject *)ins[place->n])
+                   : place->kind == OUT ? PyArray_DATA((PyArrayObject *)news[place->n])
+                                        : arena;
+    }
+    memcpy(context, self->context, self->context_size);
+    int32_t status = 0;
+    if (self->words) {
+        if (self->cost > 5000) {
+            Py_BEGIN_ALLOW_THREADS;
+            status = self->run(slots, 0, 0, self->table, self->words, context);
+            Py_END_ALLOW_THREADS;
+        } else
+            status = self->run(slots, 0, 0, self->table, self->words, context);
+    }
+    if (status) {
+        PyErr_SetString(self->cancelled, "[cpu] the program was cancelled while it ran.");
+        done = -1;
+        goto ended;
+    }
+    for (; n_outs < self->n_out; n_outs++) {
+        Place *place = &self->outs[n_outs];
+        PyObject *x;
+        if (place->kind == CONST)
+            x = Py_NewRef(place->value);
+        else if (place->kind == NEW)
+            x = Py_NewRef(news[place->n]);
+        else {
+            x = ins[place->n];
+            Place *from = &self->ins[place->n];
+            /* Memory of the caller's own NumPy array must not become an array's. */
+            if (place->kind == IN && from->kind == IN && PyArray_CheckExact(leaves[from->n]))
+                x = PyArray_NewCopy((PyArrayObject *)x, NPY_CORDER);
+            else
+                Py_INCREF(x);
+        }
+        if (x != NULL && place->dims != NULL) {
+            int same = PyArray_NDIM((PyArrayObject *)x) == place->nd;
+            for (int k = 0; same && k < place->nd; k++)
+                same = PyArray_DIM((PyArrayObject *)x, k) == place->dims[k];
+            if (!same) {
+                PyArray_Dims wanted = {place->dims, place->nd};
+                PyObject *view = PyArray_Newshape((PyArrayObject *)x, &wanted, NPY_CORDER);
+                Py_DECREF(x);
+                x = view;
+            }
+        }
+        if (x == NULL) {
+            done = -1;
+            goto ended;
+        }
+        outs[n_outs] = x;
+    }
+    done = 1;
+ended:
+    if (done != 1)
+        while (n_outs)
+            Py_DECREF(outs[--n_outs]);
+    if (arena != NULL) {
+        if (self->spare == NULL)
+            self->spare = arena;
+        else
+            free(arena);
+    }
+    while (n_news)
+        Py_DECREF(news[--n_news]);
+    while (n_ins)
+        Py_DECREF(ins[--n_ins]);
+    PyMem_Free(heap);
+    return done;
+}
+
+/* --- what a jitted function remembers of one signature -------------------------------------------- */
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *key;        /* the settings under which it was made */
+    Tree args, kwargs, out;
+    PyObject *avals;      /* tuple: of the leaves */
+    PyObject *scalars;    /* dict: type of a Python scalar -> aval under these settings */
+    PyObject *fixed;      /* tuple: None, or (value,) of a static argument, per position; or None */
+    PyObject *run;        /* (leaves) -> list of arrays */
+    PyObject *native;     /* or None */
+    PyObject *out_avals;  /* tuple */
+    PyObject *donated;    /* tuple of numbers of leaves */
+    Py_ssize_t n_leaves, n_out;
+    Py_ssize_t *dead;     /* donated, as numbers */
+    Py_ssize_t n_dead;
+} Entry;
+
+static int entry_traverse(Entry *self, visitproc visit, void *arg) {
+    Py_VISIT(self->key);
+    Py_VISIT(self->avals);
+    Py_VISIT(self->scalars);
+    Py_VISIT(self->fixed);
+    Py_VISIT(self->run);
+    Py_VISIT(self->native);
+    Py_VISIT(self->out_avals);
+    Py_VISIT(self->donated);
+    if (tree_traverse(&self->args, visit, arg) || tree_traverse(&self->kwargs, visit, arg))
+        return -1;
+    return tree_traverse(&self->out, visit, arg);
+}
+
+/* Trees are not cleared here: a call in progress reads them, and specs refer to no entry. */
+static int entry_clear(Entry *self) {
+    Py_CLEAR(self->run);
+    return 0;
+}
+
+static void entry_dealloc(Entry *self) {
+    PyObject_GC_UnTrack(self);
+    Py_CLEAR(self->key);
+    Py_CLEAR(self->avals);
+    Py_CLEAR(self->scalars);
+    Py_CLEAR(self->fixed);
+    Py_CLEAR(self->run);
+    Py_CLEAR(self->native);
+    Py_CLEAR(self->out_avals);
+    Py_CLEAR(self->donated);
+    tree_clear(&self->args);
+    tree_clear(&self->kwargs);
+    tree_clear(&self->out);
+    PyMem_Free(self->dead);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"key", "args", "kwargs", "out", "avals", "scalars", "fixed", "run",
+                            "native", "out_avals", "donated", NULL};
+    PyObject *key, *args_spec, *kwargs_spec, *out, *avals, *scalars, *fixed, *run, *native;
+    PyObject *out_avals, *donated;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOO!O!OOOO!O!:Entry", names, &key, &args_spec,
+                                     &kwargs_spec, &out, &PyTuple_Type, &avals, &PyDict_Type,
+                                     &scalars, &fixed, &run, &native, &PyTuple_Type, &out_avals,
+                                     &PyTuple_Type, &donated))
+        return NULL;
+    if ((native != Py_None && Py_TYPE(native) != &Native_type) ||
+        (fixed != Py_None && !PyTuple_CheckExact(fixed))) {
+        PyErr_SetString(PyExc_TypeError, "expected a Native or None, and a tuple or None");
+        return NULL;
+    }
+    Entry *self = (Entry *)type->tp_alloc(type, 0);
+    if (self == NULL)
+        return NULL;
+    self->key = Py_NewRef(key);
+    self->avals = Py_NewRef(avals);
+    self->scalars = Py_NewRef(scalars);
+    self->fixed = Py_NewRef(fixed);
+    self->run = Py_NewRef(run);
+    self->native = Py_NewRef(native);
+    self->out_avals = Py_NewRef(out_avals);
+    self->donated = Py_NewRef(donated);
+    self->n_leaves = PyTuple_GET_SIZE(avals);
+    self->n_out = PyTuple_GET_SIZE(out_avals);
+    self->n_dead = PyTuple_GET_SIZE(donated);
+    self->dead = PyMem_Calloc(self->n_dead + 1, sizeof(Py_ssize_t));
+    if (self->dead == NULL) {
+        PyErr_NoMemory();
+        goto failed;
+    }
+    for (Py_ssize_t i = 0; i < self->n_dead; i++) {
+        Py_ssize_t n = PyLong_AsSsize_t(PyTuple_GET_ITEM(donated, i));
+        if (n < 0 || n >= self->n_leaves) {
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_ValueError, "expected numbers of leaves as donated");
+            goto failed;
+        }
+        self->dead[i] = n;
+    }
+    if (tree_add(&self->args, args_spec, 0) < 0 || tree_add(&self->kwargs, kwargs_spec, 0) < 0 ||
+        tree_add(&self->out, out, 0) < 0)
+        goto failed;
+    if (self->args.nodes[0].kind != TUPLE || self->kwargs.nodes[0].kind != DICT ||
+        self->args.leaves + self->kwargs.leaves != self->n_leaves ||
+        self->out.leaves != self->n_out) {
+        PyErr_SetString(PyExc_ValueError, "expected as many avals as leaves");
+        goto failed;
+    }
+    if (native != Py_None) {
+        Native *n = (Native *)native;
+        if (n->n_out != self->n_out || check_numbers(n->ins, n->n_in, IN, self->n_leaves) < 0) {
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_ValueError, "expected a program of these leaves");
+            goto failed;
+        }
+    }
+    return (PyObject *)self;
+failed:
+    Py_DECREF(self);
+    return NULL;
+}
+
+static PyTypeObject Entry_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "primal.base._fast.Entry",
+    .tp_basicsize = sizeof(Entry),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_new = entry_new,
+    .tp_dealloc = (destructor)entry_dealloc,
+    .tp_traverse = (traverseproc)entry_traverse,
+    .tp_clear = (inquiry)entry_clear,
+    .tp_doc = "How a jitted function runs for one signature.",
+};
+
+/* Is x a leaf of the aval? 1 or 0. */
+static inline int leaf_matches(Entry *entry, PyObject *x, PyObject *aval) {
+    PyTypeObject *type = Py_TYPE(x);
+    if (type == Array_type)
+        return SLOT(x, aval_at) == aval && SLOT(x, placement_at) == Py_None;
+    if (entry->native == Py_None)
+        return 0; /* whoever runs the program wants arrays */
+    if (type == &PyFloat_Type || type == &PyLong_Type || type == &PyBool_Type ||
+        type == &PyComplex_Type)
+        return PyDict_GetItemWithError(entry->scalars, (PyObject *)type) == aval;
+    if (PyArray_CheckExact(x)) {
+        /* The aval by which arrays of this type are known, where no conversion is needed. */
+        PyObject *found = PyDict_GetItemWithError(entry->scalars, (PyObject *)aval);
+        if (found == NULL)
+            return 0;
+        PyArrayObject *array = (PyArrayObject *)x;
+        if (PyArray_DESCR(array) != (PyArray_Descr *)PyTuple_GET_ITEM(found, 1))
+            return 0;
+        PyObject *shape = PyTuple_GET_ITEM(found, 0);
+        int nd = PyArray_NDIM(array);
+        if (nd != PyTuple_GET_SIZE(shape))
+            return 0;
+        for (int i = 0; i < nd; i++)
+            if (PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i)) != PyArray_DIM(array, i))
+                return 0;
+        return 1;
+    }
+    return 0;
+}
+
+typedef struct {
+    Entry *entry;
+    PyObject **leaves; /* references held */
+    Py_ssize_t n;
+} Gather;
+
+/* 1: the tree is as the nodes say, its leaves are gathered; 0: it is not; -1: error. */
+static int gather(Gather *into, Tree *tree, Py_ssize_t *at, PyObject *x) {
+    Node *node = &tree->nodes[(*at)++];
+    int good;
+    switch (node->kind) {
+    case LEAF:
+        if (!leaf_matches(into->entry, x, PyTuple_GET_ITEM(into->entry->avals, into->n)))
+            return PyErr_Occurred() ? -1 : 0;
+        into->leaves[into->n++] = Py_NewRef(x);
+        return 1;
+    case NONE: return x == Py_None;
+    case TUPLE:
+    case NAMED:
+        if ((PyObject *)Py_TYPE(x) != node->type || PyTuple_GET_SIZE(x) != node->n)
+            return 0;
+        for (Py_ssize_t i = 0; i < node->n; i++)
+            if ((good = gather(into, tree, at, PyTuple_GET_ITEM(x, i))) != 1)
+                return good;
+        return 1;
+    case LIST:
+        if (!PyList_CheckExact(x) || PyList_GET_SIZE(x) != node->n)
+            return 0;
+        for (Py_ssize_t i = 0; i < node->n; i++) {
+            if (PyList_GET_SIZE(x) != node->n) /* code of a registered type ran in between */
+                return 0;
+            PyObject *child = Py_NewRef(PyList_GET_ITEM(x, i));
+            good = gather(into, tree, at, child);
+            Py_DECREF(child);
+            if (good != 1)
+                return good;
+        }
+        return 1;
+    case DICT:
+        if (!PyDict_CheckExact(x) || PyDict_GET_SIZE(x) != node->n)
+            return 0;
+        for (Py_ssize_t i = 0; i < node->n; i++) {
+            PyObject *child = PyDict_GetItemWithError(x, PyTuple_GET_ITEM(node->aux, i));
+            if (child == NULL)
+                return PyErr_Occurred() ? -1 : 0;
+            Py_INCREF(child);
+            good = gather(into, tree, at, child);
+            Py_DECREF(child);
+            if (good != 1)
+                return good;
+        }
+        return 1;
+    }
+    if ((PyObject *)Py_TYPE(x) != node->type)
+        return 0;
+    PyObject *parts = PyObject_CallFunctionObjArgs(take_apart, x, node->type, NULL);
+    if (parts == NULL)
+        return -1;
+    PyObject *children = PyTuple_GET_ITEM(parts, 0);
+    good = PyObject_RichCompareBool(PyTuple_GET_ITEM(parts, 1), node->aux, Py_EQ);
+    if (good == 1 && PyTuple_GET_SIZE(children) != node->n)
+        good = 0;
+    for (Py_ssize_t i = 0; good == 1 && i < node->n; i++)
+        good = gather(into, tree, at, PyTuple_GET_ITEM(children, i));
+    Py_DECREF(parts);
+    return good;
+}
+
+static int gather_call(Gather *into, PyObject *args, PyObject *kwargs) {
+    Entry *entry = into->entry;
+    Tree *tree = &entry->args;
+    Py_ssize_t at = 1, given = PyTuple_GET_SIZE(args);
+    int good;
+    if (entry->fixed == Py_None) {
+        if (given != tree->nodes[0].n)
+            return 0;
+        for (Py_ssize_t i = 0; i < given; i++)
+            if ((good = gather(into, tree, &at, PyTuple_GET_ITEM(args, i))) != 1)
+                return good;
+    } else {
+        if (given != PyTuple_GET_SIZE(entry->fixed))
+            return 0;
+        for (Py_ssize_t i = 0; i < given; i++) {
+            PyObject *x = PyTuple_GET_ITEM(args, i), *fixed = PyTuple_GET_ITEM(entry->fixed, i);
+            if (fixed == Py_None)
+                good = gather(into, tree, &at, x);
+            else {
+                PyObject *value = PyTuple_GET_ITEM(fixed, 0);
+                good = Py_TYPE(x) == Py_TYPE(value);
+                if (good)
+                    good = PyObject_RichCompareBool(value, x, Py_EQ);
+            }
+            if (good != 1)
+                return good;
+        }
+    }
+    Py_ssize_t named = kwargs == NULL ? 0 : PyDict_GET_SIZE(kwargs);
+    if (named != entry->kwargs.nodes[0].n)
+        return 0;
+    at = 0;
+    return named ? gather(into, &entry->kwargs, &at, kwargs) : 1;
+}
+
+/* --- jitted functions ------------------------------------------------------------------------------ */
+
+#define MOST 64
+
+typedef struct {
+    PyObject_HEAD
+    Entry *entries[MOST];
+    int n;
+} Dispatcher;
+
+static int dispatcher_traverse(Dispatcher *self, visitproc visit, void *arg) {
+    for (int i = 0; i < self->n; i++)
+        Py_VISIT((PyObject *)self->entries[i]);
+    return 0;
+}
+
+static int dispatcher_clear(Dispatcher *self) {
+    while (self->n) {
+        PyObject *last = (PyObject *)self->entries[--self->n];
+        Py_DECREF(last);
+    }
+    return 0;
+}
+
+static void dispatcher_dealloc(Dispatcher *self) {
+    PyObject_GC_UnTrack(self);
+    dispatcher_clear(self);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static PyObject *finish(Entry *entry, PyObject **results) {
+    if (entry->out.nodes[0].kind == LEAF)
+        return Py_NewRef(results[0]);
+    Py_ssize_t at = 0, next = 0;
+    return tree_build(&entry->out, &at, results, &next);
+}
+
+/* 1: ran, *result is new; 0: not for this path; -1: error. */
+static int run_entry(Entry *entry, PyObject **leaves, PyObject **result) {
+    *result = NULL;
+    if (entry->native != Py_None) {
+        PyObject *few[FEW], **outs = few;
+        if (entry->n_out > FEW) {
+            outs = PyMem_Malloc(entry->n_out * sizeof(PyObject *));
+            if (outs == NULL) {
+                PyErr_NoMemory();
+                return -1;
+            }
+        }
+        int done = native_run((Native *)entry->native, leaves, outs);
+        if (done == 1) {
+            Py_ssize_t i = 0;
+            for (; i < entry->n_out; i++) {
+                PyObject *made = box(PyTuple_GET_ITEM(entry->out_avals, i), outs[i]);
+                if (made == NULL)
+                    break;
+                outs[i] = made;
+            }
+            if (i < entry->n_out) {
+                for (Py_ssize_t k = 0; k < entry->n_out; k++)
+                    if (k != i)
+                        Py_DECREF(outs[k]);
+                done = -1;
+            } else {
+                for (Py_ssize_t k = 0; k < entry->n_dead; k++) {
+                    PyObject *x = leaves[entry->dead[k]];
+                    if (Py_TYPE(x) == Array_type) {
+                        PyObject *host = SLOT(x, host_at), *buffer = SLOT(x, buffer_at);
+                        SLOT(x, host_at) = Py_NewRef(Py_None);
+                        SLOT(x, buffer_at) = Py_NewRef(Py_None);
+                        Py_XDECREF(host);
+                        Py_XDECREF(buffer);
+                    }
+                }
+                *result = finish(entry, outs);
+                if (*result == NULL)
+                    done = -1;
+                for (i = 0; i < entry->n_out; i++)
+                    Py_DECREF(outs[i]);
+            }
+        }
+        if (outs != few)
+            PyMem_Free(outs);
+        if (done)
+            return done;
+        for (Py_ssize_t i = 0; i < entry->n_leaves; i++)
+            if (Py_TYPE(leaves[i]) != Array_type)
+                return 0;
+    }
+    PyObject *list = PyList_New(entry->n_leaves);
+    if (list == NULL)
+        return -1;
+    for (Py_ssize_t i = 0; i < entry->n_leaves; i++)
+        PyList_SET_ITEM(list, i, Py_NewRef(leaves[i]));
+    PyObject *run = entry->run;
+    if (run == NULL) {
+        Py_DECREF(list);
+        return 0;
+    }
+    Py_INCREF(run);
+    PyObject *results = PyObject_CallFunctionObjArgs(run, list, Py_None, NULL);
+    Py_DECREF(run);
+    Py_DECREF(list);
+    if (results == NULL)
+        return -1;
+    if (!PyList_CheckExact(results) || PyList_GET_SIZE(results) != entry->n_out) {
+        PyErr_SetString(PyExc_SystemError, "a program gave another number of results");
+        Py_DECREF(results);
+        return -1;
+    }
+    *result = finish(entry, ((PyListObject *)results)->ob_item);
+    Py_DECREF(results);
+    return *result == NULL ? -1 : 1;
+}
+
+/* The key of the present settings; None where nothing may be remembered. New reference. */
+static PyObject *present_key(void) {
+    PyObject *settings = NULL;
+    if (PyContextVar_Get(settings_var, NULL, &settings) < 0)
+        return NULL;
+    if (settings == NULL) {
+        PyErr_SetString(PyExc_LookupError, "no settings");
+        return NULL;
+    }
+    PyObject *key = PyObject_GetAttr(settings, s_key);
+    Py_DECREF(settings);
+    return key;
+}
+
+/* 1: done; 0: unknown; -1: error. */
+static int call_fast(Dispatcher *self, PyObject *args, PyObject *kwargs, PyObject **result) {
+    PyObject *key = present_key();
+    if (key == NULL)
+        return -1;
+    int done = 0;
+    for (int i = 0; !done && i < self->n; i++) {
+        Entry *entry = self->entries[i];
+        if (entry->key != key) {
+            int same = PyObject_RichCompareBool(entry->key, key, Py_EQ);
+            if (same < 0) {
+                done = -1;
+                break;
+            }
+            if (!same || i >= self->n || self->entries[i] != entry)
+                continue;
+            Py_SETREF(entry->key, Py_NewRef(key)); /* found by identity next time */
+        }
+        PyObject *few[2 * FEW];
+        Gather found = {entry, few, 0};
+        if (entry->n_leaves > 2 * FEW) {
+            found.leaves = PyMem_Malloc(entry->n_leaves * sizeof(PyObject *));
+            if (found.leaves == NULL) {
+                PyErr_NoMemory();
+                done = -1;
+                break;
+            }
+        }
+        Py_INCREF(entry);
+        int good = gather_call(&found, args, kwargs);
+        if (good < 0) {
+            /* What a tree's own code raises comes again, and with its context, on the slow path. */
+            if (PyErr_ExceptionMatches(PyExc_Exception))
+                PyErr_Clear();
+            else
+                done = -1;
+        } else if (good == 1) {
+            if (i > 2 && i < self->n && self->entries[i] == entry) {
+                self->entries[i] = self->entries[0];
+                self->entries[0] = entry;
+            }
+            done = run_entry(entry, found.leaves, result);
+            good = done ? good : 2;
+        }
+        while (found.n)
+            Py_DECREF(found.leaves[--found.n]);
+        if (found.leaves != few)
+            PyMem_Free(found.leaves);
+        Py_DECREF(entry);
+        if (good == 2)
+            break;
+    }
+    Py_DECREF(key);
+    return done;
+}
+
+/* Take the library's frames out of the traceback of the error that is set. */
+static void without_frames(void) {
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    PyErr_NormalizeException(&type, &error, &traceback);
+    if (traceback != NULL)
+        PyException_SetTraceback(error, traceback);
+    Py_XDECREF(traceback);
+    if (PyErr_GivenExceptionMatches(type, PyExc_Exception)) {
+        PyObject *same = PyObject_CallOneArg(filter_error, error);
+        if (same == NULL)
+            PyErr_Clear();
+        Py_XDECREF(same);
+    }
+    traceback = PyException_GetTraceback(error);
+    PyErr_Restore(type, error, traceback);
+}
+
+static PyObject *dispatcher_call(Dispatcher *self, PyObject *args, PyObject *kwargs) {
+    int failed = 0;
+    if (self->n && tls_trace == NULL && tls_axes == NULL) {
+        PyObject *result = NULL;
+        int done = call_fast(self, args, kwargs, &result);
+        if (done == 1)
+            return result;
+        failed = done < 0;
+    }
+    if (failed) {
+        without_frames();
+        return NULL;
+    }
+    PyObject *named = kwargs == NULL ? PyDict_New() : Py_NewRef(kwargs);
+    if (named == NULL)
+        return NULL;
+    PyObject *result = PyObject_CallMethodObjArgs((PyObject *)self, s_slowly, args, named, NULL);
+    Py_DECREF(named);
+    if (result == NULL)
+        without_frames();
+    return result;
+}
+
+static PyObject *dispatcher_get(PyObject *self, PyObject *instance, PyObject *owner) {
+    if (instance == NULL || instance == Py_None)
+        return Py_NewRef(self);
+    return PyMethod_New(self, instance);
+}
+
+static PyObject *dispatcher_remember(Dispatcher *self, PyObject *entry) {
+    if (Py_TYPE(entry) != &Entry_type) {
+        PyErr_SetString(PyExc_TypeError, "expected an Entry");
+        return NULL;
+    }
+    PyObject *dropped = NULL;
+    if (self->n == MOST)
+        dropped = (PyObject *)self->entries[--self->n];
+    memmove(self->entries + 1, self->entries, self->n * sizeof(Entry *));
+    self->entries[0] = (Entry *)Py_NewRef(entry);
+    self->n++;
+    Py_XDECREF(dropped);
+    Py_RETURN_NONE;
+}
+
+static PyObject *dispatcher_forget(Dispatcher *self, PyObject *none) {
+    dispatcher_clear(self);
+    Py_RETURN_NONE;
+}
+
+static PyObject *dispatcher_remembered(Dispatcher *self, PyObject *none) {
+    return PyLong_FromLong(self->n);
+}
+
+static PyMethodDef dispatcher_methods[] = {
+    {"_remember", (PyCFunction)dispatcher_remember, METH_O, "Run an Entry's calls without Python."},
+    {"_forget", (PyCFunction)dispatcher_forget, METH_NOARGS, "Drop all entries."},
+    {"_remembered", (PyCFunction)dispatcher_remembered, METH_NOARGS, "How many entries there are."},
+    {NULL},
+};
+
+static PyTypeObject Dispatcher_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "primal.base._fast.Dispatcher",
+    .tp_basicsize = sizeof(Dispatcher),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
+    .tp_new = PyType_GenericNew,
+    .tp_dealloc = (destructor)dispatcher_dealloc,
+    .tp_traverse = (traverseproc)dispatcher_traverse,
+    .tp_clear = (inquiry)dispatcher_clear,
+    .tp_call = (ternaryfunc)dispatcher_call,
+    .tp_descr_get = dispatcher_get,
+    .tp_methods = dispatcher_methods,
+    .tp_doc = "Base of jitted functions: calls that were met before, without Python.",
+};
+/*EAGER*/
+/* --- the module -------------------------------------------------------------------------------------- */
+
+static int offset_of(PyObject *type, const char *name, Py_ssize_t *at) {
+    PyObject *member = PyObject_GetAttrString(type, name);
+    if (member == NULL)
+        return -1;
+    if (Py_TYPE(member) != &PyMemberDescr_Type) {
+        PyErr_Format(PyExc_TypeError, "expected %s to be a slot", name);
+        Py_DECREF(member);
+        return -1;
+    }
+    *at = ((PyMemberDescrObject *)member)->d_member->offset;
+    Py_DECREF(member);
+    return 0;
+}
+
+/* install(**objects): hand over what this file works with. */
+static PyObject *install(PyObject *self, PyObject *args, PyObject *kwargs) {
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    struct { const char *name; PyObject **place; } plain[] = {
+        {"settings_var", &settings_var}, {"leaf", &leaf_mark}, {"take_apart", &take_apart},
+        {"unflatten", &unflatten_slow}, {"has_own_rules", &has_own_rules},
+        {"error_state", &error_state}, {"quiet", &quiet}, {"filter_error", &filter_error},
+    };
+    while (kwargs != NULL && PyDict_Next(kwargs, &at, &key, &value)) {
+        const char *name = PyUnicode_AsUTF8(key);
+        int known = 0;
+        if (name == NULL)
+            return NULL;
+        for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+            if (strcmp(name, plain[i].name) == 0) {
+                Py_XSETREF(*plain[i].place, Py_NewRef(value));
+                known = 1;
+            }
+        if (strcmp(name, "array") == 0) {
+            if (offset_of(value, "aval", &aval_at) < 0 || offset_of(value, "host", &host_at) < 0 ||
+                offset_of(value, "buffer", &buffer_at) < 0 ||
+                offset_of(value, "placement", &placement_at) < 0)
+                return NULL;
+            Array_type = (PyTypeObject *)Py_NewRef(value);
+            known = 1;
+        } else if (strcmp(name, "literal") == 0) {
+            if (offset_of(value, "aval", &literal_aval_at) < 0 ||
+                offset_of(value, "host", &literal_host_at) < 0)
+                return NULL;
+            Literal_type = (PyTypeObject *)Py_NewRef(value);
+            known = 1;
+        }
+        if (!known)
+            return PyErr_Format(PyExc_TypeError, "install does not know %U", key);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef module_methods[] = {
+    {"install", (PyCFunction)(void (*)(void))install, METH_VARARGS | METH_KEYWORDS,
+     "Hand over classes and functions."},
+    {"install_root", install_root, METH_O, "Set the trace of threads that transform nothing."},
+    {NULL},
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "primal.base._fast",
+    .m_doc = "The hot paths in C.",
+    .m_size = -1,
+    .m_methods = module_methods,
+};
+
+PyMODINIT_FUNC PyInit__fast(void) {
+    import_array();
+    struct { PyObject **place; const char *text; } names[] = {
+        {&s_key, "jit_key"}, {&s_slowly, "_call_slowly"}, {&s_impl, "impl"},
+        {&s_eager, "eager"}, {&s_process, "process"}, {&s_aval, "aval"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if ((*names[i].place = PyUnicode_InternFromString(names[i].text)) == NULL)
+            return NULL;
+    root_trace = Py_NewRef(Py_None);
+    if ((no_axes = PyTuple_New(0)) == NULL)
+        return NULL;
+    PyObject *made = PyModule_Create(&module);
+    if (made == NULL)
+        return NULL;
+    PyTypeObject *types[] = {&State_type, &Native_type, &Entry_type, &Dispatcher_type};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (PyModule_AddType(made, types[i]) < 0) {
+            Py_DECREF(made);
+            return NULL;
+        }
+    if (PyModule_AddIntConstant(made, "VERSION", VERSION) < 0) {
+        Py_DECREF(made);
+        return NULL;
+    }
+    return made;
+}

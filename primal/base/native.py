@@ -1,0 +1,23 @@
+"""The optional C extension: found here or nowhere, None where it is absent.
+
+Everything in it exists in Python too and means the same. `PRIMAL_NO_EXTENSION=1` leaves it out,
+which is how the tests run that other half on machines that have a compiler.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+VERSION = 1
+"""What the sources beside it expect; another build is older or newer than they are."""
+
+extension: Any = None
+if os.environ.get("PRIMAL_NO_EXTENSION", "").strip().lower() in ("", "0", "false", "no"):
+    try:
+        from primal.base import _fast  # type: ignore[attr-defined, unused-ignore]
+    except ImportError:  # never built here, or for another Python or NumPy
+        pass
+    else:
+        if getattr(_fast, "VERSION", None) == VERSION:
+            extension = _fast
