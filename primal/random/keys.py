@@ -1,11 +1,11 @@
-"""Random keys: raw (`uint32[..., 2]`, as `PRNGKey` makes them) and typed (dtype `key<fry>`).
+"""Random keys: raw (`uint32[..., words]`, as `PRNGKey` makes them) and typed (`key<fry>`, …).
 
-A key is the whole state. Each is used once: split it, use one part, keep the other.
+A key is the whole state. Each is used once: split it, use one part, keep the other. A raw key
+belongs to the configured generator (`config.default_prng_impl`); inside, all keys are typed.
 """
 
 from __future__ import annotations
 
-import math
 import operator
 from typing import Any
 
@@ -16,9 +16,6 @@ from primal.base.config import settings
 from primal.ir.trace import Array, aval_of
 from primal.numpy import asarray
 from primal.ops import bits
-from primal.ops.shape import reshape
-
-IMPLS = {"threefry2x32": "threefry2x32", "fry": "threefry2x32"}
 
 
 def is_typed(key: Any) -> bool:
@@ -27,64 +24,88 @@ def is_typed(key: Any) -> bool:
 
 
 def impl_name(impl: Any) -> str:
-    """The name of a generator, checked; None means the configured one."""
-    name = settings().default_prng_impl if impl is None else getattr(impl, "name", impl)
-    found = IMPLS.get(str(name).removeprefix("key<").removesuffix(">"))
-    if found is None:
-        raise ValueError(
-            f"[random] expected a generator among {sorted(set(IMPLS.values()))}, got {impl!r}."
+    """The name of a generator, checked; None means the configured one.
+
+    A name (`'rbg'`), a key dtype or what `key_impl` returns.
+    """
+    found = settings().default_prng_impl if impl is None else impl
+    if isinstance(found, dtypes.KeyType):
+        found = found.impl
+    if not isinstance(found, str):
+        raise TypeError(
+            f"[random] expected the name of a generator, got {impl!r} of type {type(impl)}."
         )
-    return found
-
-
-def raw_key(name: str, key: Any) -> Any:
-    """The words uint32[2] of one key of either kind; errors name the function."""
-    words = raw_keys(name, key)
-    if words.ndim != 1:
+    if found not in bits.KEY_TYPES:
         raise ValueError(
-            f"{name} accepts a single key, but was given a key array of shape "
-            f"{words.shape[:-1]} != (). Use primal.vmap for batching."
+            f"[random] expected a generator among {sorted(bits.KEY_TYPES)}, got {impl!r}."
         )
-    return words
+    return str(found)
 
 
-def raw_keys(name: str, key: Any) -> Any:
-    """The words uint32[..., 2] of an array of keys of either kind."""
+def typed_key(name: str, key: Any) -> Any:
+    """One key of either kind as a typed one; errors name the function."""
+    keys = typed_keys(name, key)
+    if keys.ndim:
+        raise ValueError(
+            f"{name} accepts a single key, but was given a key array of shape {keys.shape} != (). "
+            "Use primal.vmap for batching."
+        )
+    return keys
+
+
+def typed_keys(name: str, key: Any) -> Any:
+    """An array of keys of either kind as typed ones."""
     if is_typed(key):
-        return bits.random_unwrap(key)
+        return key
     if not isinstance(key, Array | np.ndarray):
         raise TypeError(
             f"[random.{name}] expected a random key, got {key!r} of type {type(key)}: unexpected "
             "PRNG key type. primal.random.key(seed) makes one."
         )
     aval = aval_of(key)
-    if aval.dtype != np.uint32 or aval.ndim < 1 or aval.shape[-1] != 2:
+    impl = impl_name(None)
+    words = bits.word_count(impl)
+    if aval.dtype != np.uint32 or aval.ndim < 1 or aval.shape[-1] != words:
         raise TypeError(
-            f"[random.{name}] expected a key of dtype uint32 and last dimension 2, or a typed key, "
-            f"got {aval}: JAX's convention is that random keys are arrays of shape (2,) and dtype "
-            "uint32. primal.random.key(seed) makes one."
+            f"[random.{name}] expected a key of dtype uint32 and last dimension {words}, or a "
+            f"typed key, got {aval.short()}: raw keys of {impl} are arrays of shape ({words},) "
+            "and dtype uint32. primal.random.key(seed) makes one."
         )
-    return asarray(key)
+    return bits.random_wrap(asarray(key), impl=impl)
 
 
-def like(key: Any, words: Any) -> Any:
-    """Words as keys of the same kind as `key`."""
-    if is_typed(key):
-        return bits.random_wrap(words, impl=key.dtype.impl)
-    return words
+def like(key: Any, typed: Any) -> Any:
+    """Typed keys as keys of the same kind as `key`."""
+    return typed if is_typed(key) else bits.random_unwrap(typed)
 
 
-def _seed_words(name: str, seed: Any) -> Any:
+def _seed(name: str, seed: Any, impl: Any, dtype: Any = None) -> Any:
     if is_typed(seed):
         raise TypeError(f"{name} accepts a scalar seed, but was given a PRNG key.")
-    if isinstance(seed, int) and not isinstance(seed, bool):
-        # As 64-bit two's complement, whatever the width of default integers.
-        if not -(2**63) <= seed < 2**64:
-            raise OverflowError(f"[random.{name}] expected a seed of at most 64 bits, got {seed}.")
-        if not settings().enable_x64:
-            seed = np.uint32(seed & 0xFFFFFFFF) if seed >= 0 else np.int32(seed % -(2**31))
-        words = np.array([0, int(seed) & 0xFFFFFFFF], np.uint32)
-        return asarray(words)
+    if dtype is not None:
+        if impl is not None:
+            raise ValueError(f"[random.{name}] expected `impl` or `dtype`, got both.")
+        if not isinstance(dtype, dtypes.KeyType):
+            raise ValueError(f"[random.{name}] expected a key dtype, got {dtype!r}.")
+        impl = dtype
+    generator = impl_name(impl)
+    if seed is None:
+        raise ValueError(f"[random.{name}] expected an integer as seed, got None.")
+    if isinstance(seed, int):
+        if not -(2**63) <= seed < 2**63:
+            raise OverflowError(
+                f"[random.{name}] expected a seed of at most 64 bits, signed, got {seed}."
+            )
+        # Modulo 2⁶⁴ or, where integers have 32 bits, modulo 2³².
+        width = 64 if settings().enable_x64 else 32
+        number = seed % (1 << width)
+        words = np.array([number >> 32, number & 0xFFFFFFFF], np.uint32)
+        words = np.tile(words, bits.word_count(generator) // 2)
+        return bits.random_wrap(asarray(words), impl=generator)
+    if not isinstance(seed, np.generic | np.ndarray | Array):
+        raise TypeError(
+            f"PRNG key seed must be an integer; got {seed!r} of type {type(seed).__name__}."
+        )
     aval = aval_of(seed)
     if aval.ndim:
         raise TypeError(
@@ -93,29 +114,38 @@ def _seed_words(name: str, seed: Any) -> Any:
         )
     if not dtypes.issubdtype(aval.dtype, np.integer):
         raise TypeError(f"PRNG key seed must be an integer; got {aval.dtype.name}: {seed!r}")
-    return bits.threefry_seed(asarray(seed))
+    return bits.random_seed(asarray(seed), impl=generator)
 
 
 def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
-    """A raw key from an integer seed: uint32[2].
+    """A raw key from an integer seed: uint32[2], of rbg and unsafe_rbg uint32[4].
 
     >>> print(random.PRNGKey(18))
     [ 0 18]
     """
-    name = impl_name(impl)
-    words = _seed_words("PRNGKey", seed)
-    if settings().enable_custom_prng:
-        return bits.random_wrap(words, impl=name)
-    return words
+    made = _seed("PRNGKey", seed, impl)
+    return made if settings().enable_custom_prng else bits.random_unwrap(made)
 
 
 def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     """A typed key from an integer seed: a scalar array of dtype key<fry>.
 
-    >>> random.key(0).dtype.name
-    'key<fry>'
+    `impl` is `'threefry2x32'` (the default), `'rbg'` or `'unsafe_rbg'`; `dtype`, in its place, the
+    dtype of a key.
+
+    >>> random.key(0).dtype.name, random.key(0, impl="rbg").dtype.name
+    ('key<fry>', 'key<rbg>')
     """
-    return bits.random_wrap(_seed_words("key", seed), impl=impl_name(impl))
+    return _seed("key", seed, impl, dtype)
+
+
+def key_dtype(impl_spec: Any = None) -> Any:
+    """The dtype of the keys of a generator.
+
+    >>> random.key_dtype("unsafe_rbg")
+    key<urbg>
+    """
+    return bits.key_type(impl_name(impl_spec))
 
 
 def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
@@ -125,65 +155,94 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
     [[4197003906 1654466292]
      [1685972163 1654824463]]
     """
-    words = raw_key("split", key)
+    typed = typed_key("split", key)
     shape = tuple(num) if isinstance(num, tuple | list) else (operator.index(num),)
-    return like(key, bits.threefry_split(words, shape))
+    return like(key, split_typed(typed, *shape))
+
+
+def split_typed(key: Any, *shape: int) -> Any:
+    """New typed keys out of a typed one, under the configured scheme."""
+    return bits.random_split(
+        key,
+        shape=shape,
+        partitionable=bool(settings().threefry_partitionable),
+        impl=key.dtype.impl,
+    )
+
+
+def draw(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
+    """Random bits from typed keys, under the configured scheme."""
+    return bits.random_bits(
+        key,
+        bit_width=bit_width,
+        shape=shape,
+        partitionable=bool(settings().threefry_partitionable),
+    )
 
 
 def fold_in(key: Any, data: Any) -> Any:
     """A new key out of a key and a 32-bit integer.
 
+    OverflowError for Python integers that are negative or have more than 32 bits.
+
     >>> print(random.fold_in(random.PRNGKey(0), 1))
     [ 928981903 3453687069]
     """
-    words = raw_key("fold_in", key)
+    typed = typed_key("fold_in", key)
+    if isinstance(data, list | tuple):
+        raise TypeError(f"[random.fold_in] expected an integer, got {data!r}.")
     aval = aval_of(data)
     if aval.ndim:
         raise TypeError(
             f"fold_in accepts a scalar, but was given an array of shape {aval.shape} != (). Use "
             "primal.vmap for batching."
         )
-    if not dtypes.issubdtype(aval.dtype, np.integer):
-        raise TypeError(f"[random.fold_in] expected an integer, got {aval.dtype.name}.")
-    value = np.uint32(data & 0xFFFFFFFF) if isinstance(data, int) else data
-    return like(key, bits.threefry_fold_in(words, asarray(value).astype(np.uint32)))
+    if isinstance(data, int) and not 0 <= data < 2**32:
+        raise OverflowError(
+            f"[random.fold_in] expected an integer of 32 bits, unsigned, got {data}."
+        )
+    value = np.uint32(data) if isinstance(data, int) else data
+    words = asarray(value).astype(np.uint32)
+    return like(key, bits.random_fold_in(typed, words, impl=typed.dtype.impl))
 
 
 def key_data(keys: Any) -> Any:
-    """The words of keys of either kind: uint32[..., 2].
+    """The words of keys of either kind: uint32[..., 2], of rbg and unsafe_rbg uint32[..., 4].
 
     >>> print(random.key_data(random.key(18)))
     [ 0 18]
     """
-    return raw_keys("key_data", keys)
+    return bits.random_unwrap(typed_keys("key_data", keys))
 
 
-def wrap_key_data(key_bits_array: Any, *, impl: Any = None) -> Any:
-    """Words uint32[..., 2] as typed keys: the inverse of `key_data`."""
-    name = impl_name(impl)
-    words = raw_keys("wrap_key_data", key_bits_array)
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+    """Words uint32[..., 2] (or 4) as typed keys: the inverse of `key_data`.
+
+    >>> random.wrap_key_data(jnp.array([0, 18], "uint32")).dtype.name
+    'key<fry>'
+    """
+    if is_typed(key_bits_array):
+        raise TypeError("[random.wrap_key_data] expected an array of words, got typed keys.")
+    name = impl_name(impl if dtype is None else dtype)
+    words = asarray(key_bits_array)
+    count = bits.word_count(name)
+    if words.dtype != np.uint32 or not words.ndim or words.shape[-1] != count:
+        raise TypeError(
+            f"[random.wrap_key_data] expected words of dtype uint32 and last dimension {count} "
+            f"for {name}, got {aval_of(words).short()}."
+        )
     return bits.random_wrap(words, impl=name)
 
 
 def key_impl(keys: Any) -> Any:
-    """The name of the generator of typed keys."""
-    if not is_typed(keys):
-        raw_keys("key_impl", keys)
-        return "threefry2x32"
-    return keys.dtype.impl
+    """The name of the generator of keys.
+
+    >>> random.key_impl(random.key(0))
+    'threefry2x32'
+    """
+    return typed_keys("key_impl", keys).dtype.impl
 
 
 def clone(key: Any) -> Any:
     """The same key, to be used once more on purpose."""
-    raw_keys("clone", key)
-    return key
-
-
-def size_of(shape: tuple[int, ...]) -> int:
-    """The number of elements of a shape."""
-    return math.prod(shape)
-
-
-def flat(x: Any) -> Any:
-    """x as a vector."""
-    return reshape(x, shape=(aval_of(x).size,))
+    return like(key, bits.random_clone(typed_keys("clone", key)))

@@ -55,6 +55,13 @@ ROWS = [
         around=with_keys(0),
     ),
     Case(
+        op="random_clone",
+        operands=(KEY,),
+        also=((X((3, 2), **WORD),),),
+        dtypes=(U32,),
+        around=with_keys(0),
+    ),
+    Case(
         op="random_seed",
         operands=(X((3,), -9, 99),),
         also=((X(()),),),
@@ -67,6 +74,7 @@ ROWS = [
         op="random_fold_in",
         operands=(KEY, X((), 0, 99, dtype=U32)),
         also=((X((3, 2), **WORD), X((3,), 0, 99)), (KEY, X((3,), 0, 99))),
+        params={"impl": IMPL},
         dtypes=(U32,),
         around=with_keys(0),
         errors=(Wrong((X((2,), dtype=U32), X((), dtype=I32)), TypeError, "uint32"),),
@@ -77,7 +85,7 @@ ROWS = [
             name="partitionable" if new else "original",
             operands=(KEY,),
             also=((X((3, 2), **WORD),),),
-            params={"shape": (2, 3), "partitionable": new},
+            params={"shape": (2, 3), "partitionable": new, "impl": IMPL},
             dtypes=(U32,),
             around=with_keys(0),
         )

@@ -109,7 +109,8 @@ def traced_bits(state: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
         k0, k1 = _stepped(k0, STEPS[0]), _stepped(k1, STEPS[1])
     if bit_width == 64:
         pairs = [
-            bitwise_or(a, shift_left(b, literal(32, uint64, False))) for a, b in ((c0, c1), (c2, c3))
+            bitwise_or(low, shift_left(high, literal(32, uint64, False)))
+            for low, high in ((c0, c1), (c2, c3))
         ]
     else:
         pairs = [_convert(_convert(c, uint32), dtype) for c in (c0, c1, c2, c3)]

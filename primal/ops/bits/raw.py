@@ -7,8 +7,9 @@ from typing import Any
 from primal.base.config import settings
 from primal.base.dtypes import uint32
 from primal.ir.trace import aval_of
-from primal.ops.bits.draw import random_bits, random_split
-from primal.ops.bits.keys import random_fold_in, random_seed, random_unwrap, random_wrap
+from primal.ops.bits.derive import random_fold_in, random_split
+from primal.ops.bits.draw import random_bits
+from primal.ops.bits.keys import random_seed, random_unwrap, random_wrap
 from primal.ops.choose import convert_element_type
 
 
@@ -37,7 +38,9 @@ def threefry_split(key: Any, shape: tuple[int, ...] = (2,)) -> Any:
     """
     keys = random_wrap(key, impl="threefry2x32")
     return random_unwrap(
-        random_split(keys, shape=tuple(shape), partitionable=_partitionable())
+        random_split(
+            keys, shape=tuple(shape), partitionable=_partitionable(), impl="threefry2x32"
+        )
     )
 
 
@@ -50,7 +53,8 @@ def threefry_fold_in(key: Any, data: Any) -> Any:
     """
     if aval_of(data).dtype != uint32:
         data = convert_element_type(data, new_dtype=uint32, weak_type=False)
-    return random_unwrap(random_fold_in(random_wrap(key, impl="threefry2x32"), data))
+    keys = random_wrap(key, impl="threefry2x32")
+    return random_unwrap(random_fold_in(keys, data, impl="threefry2x32"))
 
 
 def threefry_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:

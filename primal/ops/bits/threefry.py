@@ -168,9 +168,7 @@ def _threefry_kernel(k: Any, k1: Any, k2: Any, x: Any, y: Any) -> Any:
     for i in range(5):
         for r in ROTATIONS[i % 2]:
             x = k.binary("add", x, y)
-            left = k.binary("shift_left", y, number(r))
-            right = k.binary("shift_right_logical", y, number(32 - r))
-            y = k.binary("xor", k.binary("or", left, right), x)
+            y = k.binary("xor", k.rotate_left(y, r), x)
         step = k.binary("add", keys[(i + 2) % 3], number(i + 1))
         x, y = k.binary("add", x, keys[(i + 1) % 3]), k.binary("add", y, step)
     return [x, y]

@@ -1,0 +1,359 @@
+"""Distributions that are functions of uniform, exponential and normal numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import primal.numpy as jnp
+from primal.base import dtypes
+from primal.ir.trace import literal
+from primal.numpy import linalg
+from primal.numpy.creation import placed
+from primal.ops.elementwise import log, log1p, neg
+from primal.random.keys import split_typed, typed_key
+from primal.random.samplers import (
+    Shape,
+    as_shape,
+    float_dtype,
+    normal_of,
+    param,
+    shape_for,
+    signs_of,
+    uniform_of,
+)
+
+ONE = np.float32(1.0)
+
+
+def gumbel(
+    key: Any,
+    shape: Shape = (),
+    dtype: Any = None,
+    mode: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
+    """Gumbel numbers: -log(-log(u)), of density exp(-x - exp(-x)).
+
+    `mode='high'` draws twice the bits, so that the tail to the right is that of the density;
+    ValueError for modes other than 'low' (the default) and 'high'.
+
+    >>> random.gumbel(random.key(0), (2,)).shape
+    (2,)
+    """
+    typed = typed_key("gumbel", key)
+    found = float_dtype("gumbel", dtype)
+    return placed(gumbel_of(typed, as_shape("gumbel", shape), found, mode), None, out_sharding)
+
+
+def gumbel_of(typed: Any, shape: tuple[int, ...], dtype: Any, mode: Any = None) -> Any:
+    """Gumbel numbers from a typed key."""
+    tiny = np.array(dtypes.finfo(dtype).tiny, dtype)
+    if mode in (None, "low"):
+        u = uniform_of(typed, shape, dtype, jnp.asarray(tiny), jnp.ones((), dtype))
+        return neg(log(neg(log(u))))
+    if mode != "high":
+        raise ValueError(f"[random.gumbel] expected mode 'low' or 'high', got {mode!r}.")
+    parts = uniform_of(typed, (2, *shape), dtype)
+    high, low = parts[0], parts[1]
+    # Where 1 - u is a small number, a second draw fills the bits below those of the first.
+    fine = high + np.array(dtypes.finfo(dtype).eps, dtype) * low + tiny
+    u = jnp.where(high >= 0.5, high, fine)
+    return neg(log(neg(log1p(neg(u)))))
+
+
+def exponential(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Exponential numbers of rate 1: -log(1 - u), of density exp(-x).
+
+    >>> bool((random.exponential(random.key(0), (9,)) >= 0).all())
+    True
+    """
+    typed = typed_key("exponential", key)
+    found = float_dtype("exponential", dtype)
+    out = exponential_of(typed, as_shape("exponential", shape), found)
+    return placed(out, None, out_sharding)
+
+
+def exponential_of(typed: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Exponential numbers [*keys.shape, *shape]."""
+    return neg(log1p(neg(uniform_of(typed, shape, dtype))))
+
+
+def cauchy(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Cauchy numbers: tan(π·(u - ½)), of density 1 / (π·(x² + 1)).
+
+    >>> random.cauchy(random.key(0), (2,)).shape
+    (2,)
+    """
+    typed = typed_key("cauchy", key)
+    found = float_dtype("cauchy", dtype)
+    eps = jnp.asarray(np.array(dtypes.finfo(found).eps, found))
+    u = uniform_of(typed, as_shape("cauchy", shape), found, eps, jnp.ones((), found))
+    out = jnp.tan(literal(np.pi, found) * (u - literal(0.5, found)))
+    return placed(out, None, out_sharding)
+
+
+def laplace(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Laplace numbers: sign(u)·log(1 - |u|), u uniform in (-1, 1), of density ½·exp(-|x|).
+
+    >>> random.laplace(random.key(0), (2,)).shape
+    (2,)
+    """
+    typed = typed_key("laplace", key)
+    found = float_dtype("laplace", dtype)
+    low = jnp.asarray(np.array(-1 + dtypes.finfo(found).epsneg, found))
+    u = uniform_of(typed, as_shape("laplace", shape), found, low, jnp.ones((), found))
+    return placed(jnp.sign(u) * log1p(neg(jnp.abs(u))), None, out_sharding)
+
+
+def logistic(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Logistic numbers: log(u / (1 - u)), of distribution function 1 / (1 + exp(-x)).
+
+    >>> random.logistic(random.key(0), (2,)).shape
+    (2,)
+    """
+    typed = typed_key("logistic", key)
+    found = float_dtype("logistic", dtype)
+    tiny = jnp.asarray(np.array(dtypes.finfo(found).tiny, found))
+    u = uniform_of(typed, as_shape("logistic", shape), found, tiny, jnp.ones((), found))
+    return placed(log(u) - log1p(neg(u)), None, out_sharding)
+
+
+def pareto(
+    key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
+    """Pareto numbers of index b: exp(e / b), e exponential, of density b·x^(-b - 1) for x ≥ 1.
+
+    >>> bool((random.pareto(random.key(0), 2.0, (9,)) >= 1).all())
+    True
+    """
+    typed = typed_key("pareto", key)
+    found = float_dtype("pareto", dtype)
+    index = param("pareto", b, found)
+    drawn = exponential_of(typed, shape_for("pareto", shape, index), found)
+    return placed(jnp.exp(drawn / index), None, out_sharding)
+
+
+def rayleigh(
+    key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
+    """Rayleigh numbers: σ·√(-2·log u), of density x/σ²·exp(-x²/2σ²).
+
+    >>> bool((random.rayleigh(random.key(0), 1.0, (9,)) >= 0).all())
+    True
+    """
+    typed = typed_key("rayleigh", key)
+    found = float_dtype("rayleigh", dtype)
+    sigma = param("rayleigh", scale, found)
+    u = uniform_of(typed, shape_for("rayleigh", shape, sigma), found)
+    return placed(sigma * jnp.sqrt(log(u) * literal(-2, found)), None, out_sharding)
+
+
+def weibull_min(
+    key: Any, scale: Any, concentration: Any, shape: Shape = (), dtype: Any = None
+) -> Any:
+    """Weibull numbers: σ·(-log(1 - u))^(1/c), of density c/σ·(x/σ)^(c-1)·exp(-(x/σ)^c).
+
+    >>> bool((random.weibull_min(random.key(0), 1.0, 2.0, (9,)) >= 0).all())
+    True
+    """
+    typed = typed_key("weibull_min", key)
+    found = float_dtype("weibull_min", dtype)
+    drawn = exponential_of(typed, as_shape("weibull_min", shape), found)
+    power = jnp.divide(1.0, param("weibull_min", concentration))
+    return jnp.power(drawn, power.astype(found)) * param("weibull_min", scale, found)
+
+
+def lognormal(
+    key: Any,
+    sigma: Any = ONE,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
+    """Numbers whose logarithm is normal of standard deviation σ: exp(σ·z).
+
+    >>> bool((random.lognormal(random.key(0), 1.0, (9,)) > 0).all())
+    True
+    """
+    typed = typed_key("lognormal", key)
+    found = float_dtype("lognormal", dtype)
+    spread = param("lognormal", sigma, found)
+    z = normal_of(typed, shape_for("lognormal", shape, spread), found)
+    return placed(jnp.exp(z * spread), None, out_sharding)
+
+
+def maxwell(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Maxwell numbers: the norm of three normal ones, of density √(2/π)·x²·exp(-x²/2).
+
+    >>> bool((random.maxwell(random.key(0), (9,)) > 0).all())
+    True
+    """
+    typed = typed_key("maxwell", key)
+    found = float_dtype("maxwell", dtype)
+    return placed(_maxwell(typed, as_shape("maxwell", shape), found), None, out_sharding)
+
+
+def _maxwell(typed: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    return linalg.norm(normal_of(typed, (*shape, 3), dtype), axis=-1)
+
+
+def double_sided_maxwell(
+    key: Any, loc: Any, scale: Any, shape: Shape = (), dtype: Any = None
+) -> Any:
+    """loc + scale·s·m, m Maxwell and s a sign: symmetric around loc.
+
+    The shape is `shape` followed by that of the parameters.
+
+    >>> random.double_sided_maxwell(random.key(0), 0.0, 1.0, (2,)).shape
+    (2,)
+    """
+    typed = typed_key("double_sided_maxwell", key)
+    found = float_dtype("double_sided_maxwell", dtype)
+    middle, spread = [param("double_sided_maxwell", x, found) for x in (loc, scale)]
+    params = np.broadcast_shapes(middle.shape, spread.shape)
+    wanted = (*(as_shape("double_sided_maxwell", shape) or params), *params)
+    parts = split_typed(typed, 2)
+    sized = _maxwell(parts[0], wanted, found)
+    return signs_of(parts[1], wanted, found) * sized * spread + middle
+
+
+def triangular(
+    key: Any,
+    left: Any,
+    mode: Any,
+    right: Any,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
+    """Numbers in [left, right) whose density rises to the mode and falls from there, linearly.
+
+    >>> x = random.triangular(random.key(0), 0.0, 0.5, 1.0, (9,))
+    >>> bool(((0 <= x) & (x < 1)).all())
+    True
+    """
+    typed = typed_key("triangular", key)
+    found = float_dtype("triangular", dtype)
+    ends = [param("triangular", x, found) for x in (left, mode, right)]
+    wanted = shape_for("triangular", shape, *ends)
+    low, top, high = [jnp.broadcast_to(x, wanted) for x in ends]
+    u = uniform_of(typed, wanted, found)
+    rising = low + jnp.sqrt(u * (high - low) * (top - low))
+    falling = high - jnp.sqrt((1 - u) * (high - low) * (high - top))
+    out = jnp.where(u < (top - low) / (high - low), rising, falling)
+    return placed(out, None, out_sharding)
+
+
+def wald(
+    key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
+    """Wald (inverse Gaussian) numbers of that mean and scale 1.
+
+    The smaller root of a quadratic in a squared normal number, or its reflection (Michael, Schucany
+    and Haas, 1976).
+
+    >>> bool((random.wald(random.key(0), 1.0, (9,)) > 0).all())
+    True
+    """
+    typed = typed_key("wald", key)
+    found = float_dtype("wald", dtype)
+    given = param("wald", mean, found)
+    wanted = shape_for("wald", shape, given)
+    mu = jnp.broadcast_to(given, wanted)
+    parts = split_typed(typed, 2)
+    v, z = normal_of(parts[0], wanted, found), uniform_of(parts[1], wanted, found)
+    y = v**2
+    y_sq, mu_sq = y**2, mu**2
+    x = mu + mu_sq * y / 2 - mu / 2 * jnp.sqrt(4 * mu * y + mu_sq * y_sq)
+    return placed(jnp.where(z <= mu / (mu + x), x, mu_sq / x), None, out_sharding)
+
+
+def multivariate_normal(
+    key: Any,
+    mean: Any,
+    cov: Any,
+    shape: Any = None,
+    dtype: Any = None,
+    method: str = "cholesky",
+    *,
+    out_sharding: Any = None,
+) -> Any:
+    """Normal vectors mean + A·z, where A·Aᵀ = cov by `method`: cholesky, eigh or svd.
+
+    mean [..., n], cov [..., n, n]; `shape` is that in front of n, the broadcast batch by default.
+    ValueError for other shapes and methods.
+
+    >>> random.multivariate_normal(random.key(0), jnp.zeros(2), jnp.eye(2), (3,)).shape
+    (3, 2)
+    """
+    typed = typed_key("multivariate_normal", key)
+    given = [param("multivariate_normal", x) for x in (mean, cov)]
+    if dtype is None:
+        dtype = dtypes.to_inexact_dtype(jnp.result_type(*given))
+    found = float_dtype("multivariate_normal", dtype)
+    if method not in ("cholesky", "eigh", "svd"):
+        raise ValueError(
+            f"[random.multivariate_normal] expected method 'cholesky', 'eigh' or 'svd', got "
+            f"{method!r}."
+        )
+    centre, spread = [x.astype(found) for x in given]
+    if not centre.ndim:
+        raise ValueError("multivariate_normal requires mean.ndim >= 1, got mean.ndim == 0.")
+    n = centre.shape[-1]
+    if spread.ndim < 2 or spread.shape[-2:] != (n, n):
+        raise ValueError(
+            f"multivariate_normal requires cov.shape == (..., n, n) for n={n}, but got cov.shape "
+            f"== {spread.shape}."
+        )
+    theirs = np.broadcast_shapes(centre.shape[:-1], spread.shape[:-2])
+    wanted = theirs if shape is None else as_shape("multivariate_normal", shape)
+    if np.broadcast_shapes(wanted, theirs) != wanted:
+        raise ValueError(
+            f"[random.multivariate_normal] expected a shape that ends in the batch shape {theirs}, "
+            f"got {wanted}."
+        )
+    if method == "svd":
+        u, s, _ = linalg.svd(spread)
+        factor = u * jnp.sqrt(s[..., None, :])
+    elif method == "eigh":
+        w, v = linalg.eigh(spread)
+        factor = v * jnp.sqrt(w[..., None, :])
+    else:
+        factor = linalg.cholesky(spread)
+    z = normal_of(typed, (*wanted, n), found)
+    return placed(centre + jnp.einsum("...ij,...j->...i", factor, z), None, out_sharding)
+
+
+def orthogonal(
+    key: Any,
+    n: int,
+    shape: Shape = (),
+    dtype: Any = None,
+    m: int | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
+    """Matrices [n, m] (m = n by default) with orthonormal columns or rows, uniform in that set.
+
+    Q of a normal matrix, its columns by the signs of R's diagonal (Mezzadri, 2007).
+
+    >>> q = random.orthogonal(random.key(0), 3)
+    >>> bool(jnp.allclose(q @ q.T, jnp.eye(3), atol=1e-5))
+    True
+    """
+    typed = typed_key("orthogonal", key)
+    found = float_dtype("normal", dtype, allow_complex=True)
+    rows = n.__index__()
+    columns = rows if m is None else m.__index__()
+    tall = (max(rows, columns), min(rows, columns))
+    z = normal_of(typed, (*as_shape("orthogonal", shape), *tall), found)
+    q, r = linalg.qr(z)
+    out = q * jnp.sign(jnp.diagonal(r, axis1=-2, axis2=-1))[..., None, :]
+    if rows < columns:
+        out = jnp.conj(jnp.swapaxes(out, -2, -1))
+    return placed(out, None, out_sharding)

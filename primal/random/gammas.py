@@ -1,0 +1,341 @@
+"""The gamma distribution, and those that are functions of gamma numbers.
+
+Marsaglia and Tsang, "A simple method for generating gamma variables" (2000): each element has a key
+of its own and repeats a cheap proposal until it is accepted. Derivatives by the shape are implicit
+ones: the number moves so that its distribution function stays.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import primal.numpy as jnp
+from primal.api.control import custom_jvp
+from primal.base import dtypes
+from primal.ir.trace import literal
+from primal.lax import map as lax_map
+from primal.lax import stop_gradient, while_loop
+from primal.numpy.creation import placed
+from primal.ops.special import random_gamma_grad
+from primal.random.continuous import exponential_of
+from primal.random.keys import split_typed, typed_key
+from primal.random.samplers import (
+    Shape,
+    as_shape,
+    float_dtype,
+    normal_of,
+    param,
+    shape_for,
+    signs_of,
+    uniform_of,
+)
+
+SQUEEZE = 0.0331
+
+
+def gamma_of(typed: Any, a: Any, shape: tuple[int, ...], log_space: bool = False) -> Any:
+    """Gamma numbers of shape parameter a, or their logarithms, from a typed key."""
+    return _drawn(jnp.broadcast_to(a, shape), typed, log_space)
+
+
+def _drawn(a: Any, typed: Any, log_space: bool) -> Any:
+    return (_log_gamma if log_space else _gamma)(a, typed)
+
+
+@custom_jvp
+def _gamma(a: Any, typed: Any) -> Any:
+    return _draw(a, typed, False)
+
+
+@_gamma.defjvp
+def _gamma_jvp(primals: Any, tangents: Any) -> Any:
+    a, typed = primals
+    out = _gamma(a, typed)
+    return out, tangents[0] * random_gamma_grad(a, out)
+
+
+@custom_jvp
+def _log_gamma(a: Any, typed: Any) -> Any:
+    return _draw(a, typed, True)
+
+
+@_log_gamma.defjvp
+def _log_gamma_jvp(primals: Any, tangents: Any) -> Any:
+    a, typed = primals
+    out = _log_gamma(a, typed)
+    # d log x = dx / x, where x itself may be too small for the dtype.
+    x = jnp.exp(out)
+    x = jnp.where(x == 0, literal(dtypes.finfo(x.dtype).tiny, x.dtype), x)
+    return out, tangents[0] * (random_gamma_grad(a, x) / x)
+
+
+def _draw(a: Any, typed: Any, log_space: bool) -> Any:
+    size = math.prod(a.shape)
+    if not size:
+        return jnp.zeros(a.shape, a.dtype)
+    keys, flat = split_typed(typed, size), a.reshape(size)
+    if typed.dtype.impl == "threefry2x32":
+        return _proposals(keys, flat, log_space).reshape(a.shape)
+
+    # Philox would draw for all keys under the first; JAX's numbers are those of one after another.
+    def one(row: Any) -> Any:
+        return _proposals(row[0].reshape(1), row[1].reshape(1), log_space)[0]
+
+    return lax_map(one, (keys, flat)).reshape(a.shape)
+
+
+def _proposals(keys: Any, alpha: Any, log_space: bool) -> Any:
+    dtype = alpha.dtype
+
+    def number(x: float) -> Any:
+        return literal(x, dtype)
+
+    # Below 1, the number for alpha + 1 times a power of a uniform one.
+    enough = alpha >= 1
+    boosted = jnp.where(enough, alpha, alpha + 1)
+    d = boosted - number(1 / 3)
+    c = number(1 / 3) / jnp.sqrt(d)
+    keys, spare = _two(keys)
+
+    def rejected(x: Any, v: Any, u: Any) -> Any:
+        # X is the normal number squared, V the cube of 1 + c·x.
+        near = u >= 1 - number(SQUEEZE) * (x * x)
+        return near & (jnp.log(u) >= x * number(0.5) + d * ((1 - v) + jnp.log(v)))
+
+    def positive(x_keys: Any) -> Any:
+        """The first normal numbers with 1 + c·x > 0, and that."""
+
+        def again(state: Any) -> Any:
+            k, x, v = state
+            waiting = v <= 0
+            k2, part = _two(k)
+            x2 = normal_of(part, (), dtype)
+            return (
+                jnp.where(waiting, k2, k),
+                jnp.where(waiting, x2, x),
+                jnp.where(waiting, 1 + x2 * c, v),
+            )
+
+        start = (x_keys, jnp.zeros_like(alpha), jnp.full_like(alpha, -1))
+        _, x, v = while_loop(lambda state: jnp.any(state[2] <= 0), again, start)
+        return x, v
+
+    def propose(state: Any) -> Any:
+        k, x, v, u = state
+        waiting = rejected(x, v, u)
+        parts = split_typed(k, 3)
+        x2, v2 = positive(parts[:, 1])
+        u2 = uniform_of(parts[:, 2], (), dtype)
+        return (
+            jnp.where(waiting, parts[:, 0], k),
+            jnp.where(waiting, x2 * x2, x),
+            jnp.where(waiting, v2 * v2 * v2, v),
+            jnp.where(waiting, u2, u),
+        )
+
+    start = (keys, jnp.zeros_like(alpha), jnp.ones_like(alpha), jnp.full_like(alpha, 2))
+    _, _, v, _ = while_loop(lambda state: jnp.any(rejected(*state[1:])), propose, start)
+    if log_space:
+        logs = -exponential_of(spare, (), dtype)
+        boost = jnp.where(enough | (logs == 0), 0, logs * (1 / alpha))
+        return (jnp.log(d) + jnp.log(v)) + boost
+    u = 1 - uniform_of(spare, (), dtype)
+    return d * v * jnp.where(enough, 1, jnp.power(u, 1 / alpha))
+
+
+def _two(keys: Any) -> tuple[Any, Any]:
+    parts = split_typed(keys, 2)
+    return parts[:, 0], parts[:, 1]
+
+
+def gamma(
+    key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
+    """Gamma numbers of shape parameter a: of density x^(a - 1)·exp(-x) / Γ(a).
+
+    Differentiable by a. For tiny a, where the numbers are too small for the dtype, see `loggamma`.
+
+    >>> bool((random.gamma(random.key(0), 2.0, (9,)) > 0).all())
+    True
+    """
+    typed = typed_key("gamma", key)
+    found = float_dtype("gamma", dtype)
+    alpha = param("gamma", a, found)
+    return placed(gamma_of(typed, alpha, shape_for("gamma", shape, alpha)), None, out_sharding)
+
+
+def loggamma(
+    key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
+    """Logarithms of gamma numbers, exact also where those would be 0.
+
+    >>> bool(jnp.isfinite(random.loggamma(random.key(0), 1e-3, (9,))).all())
+    True
+    """
+    typed = typed_key("loggamma", key)
+    found = float_dtype("loggamma", dtype)
+    alpha = param("loggamma", a, found)
+    wanted = shape_for("loggamma", shape, alpha)
+    return placed(gamma_of(typed, alpha, wanted, log_space=True), None, out_sharding)
+
+
+def beta(
+    key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
+    """Beta numbers x / (x + y), x and y gamma numbers of a and b: of density ∝ x^(a-1)·(1-x)^(b-1).
+
+    >>> x = random.beta(random.key(0), 2.0, 3.0, (9,))
+    >>> bool(((0 <= x) & (x <= 1)).all())
+    True
+    """
+    typed = typed_key("beta", key)
+    found = float_dtype("beta", dtype)
+    first, second = param("beta", a, found), param("beta", b, found)
+    wanted = shape_for("beta", shape, first, second)
+    keys = split_typed(typed, 2)
+    log_x = gamma_of(keys[0], first, wanted, log_space=True)
+    log_y = gamma_of(keys[1], second, wanted, log_space=True)
+    top = jnp.maximum(log_x, log_y)
+    x, y = jnp.exp(log_x - top), jnp.exp(log_y - top)
+    return placed(x / (x + y), None, out_sharding)
+
+
+def dirichlet(
+    key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
+    """Dirichlet vectors: gamma numbers of alpha [..., n], divided by their sum.
+
+    `shape` is that in front of n. ValueError if alpha is a scalar.
+
+    >>> x = random.dirichlet(random.key(0), jnp.ones(3), (2,))
+    >>> bool(jnp.allclose(x.sum(-1), 1.0))
+    True
+    """
+    typed = typed_key("dirichlet", key)
+    found = float_dtype("dirichlet", dtype)
+    given = param("dirichlet", alpha)
+    if not given.ndim:
+        raise ValueError("dirichlet requires alpha.ndim >= 1, got alpha.ndim == 0")
+    weights = given.astype(found)
+    batch = weights.shape[:-1]
+    wanted = batch if shape is None else shape_for("dirichlet", shape, jnp.empty(batch))
+    logs = gamma_of(typed, weights, (*wanted, weights.shape[-1]), log_space=True)
+    shifted = jnp.exp(logs - stop_gradient(logs.max(-1, keepdims=True)))
+    return placed(shifted / shifted.sum(-1, keepdims=True), None, out_sharding)
+
+
+def chisquare(
+    key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
+    """χ² numbers of df degrees of freedom: twice the gamma numbers of df / 2.
+
+    >>> bool((random.chisquare(random.key(0), 3.0, (9,)) > 0).all())
+    True
+    """
+    typed = typed_key("chisquare", key)
+    found = float_dtype("chisquare", dtype)
+    freedom = param("chisquare", df, found)
+    wanted = shape_for("chisquare", shape, freedom)
+    return placed(_chisquare(typed, freedom, wanted), None, out_sharding)
+
+
+def _chisquare(typed: Any, df: Any, shape: tuple[int, ...]) -> Any:
+    two = literal(2, df.dtype)
+    return jnp.exp(gamma_of(typed, df / two, shape, log_space=True)) * two
+
+
+def f(
+    key: Any,
+    dfnum: Any,
+    dfden: Any,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
+    """F numbers: the quotient of two χ² numbers, each divided by its degrees of freedom.
+
+    >>> bool((random.f(random.key(0), 3.0, 4.0, (9,)) > 0).all())
+    True
+    """
+    typed = typed_key("f", key)
+    found = float_dtype("f", dtype)
+    above, below = param("f", dfnum, found), param("f", dfden, found)
+    wanted = shape_for("f", shape, above, below)
+    keys = split_typed(typed, 2)
+    lower = _chisquare(keys[0], below, wanted) / below
+    upper = _chisquare(keys[1], above, wanted) / above
+    return placed(upper / lower, None, out_sharding)
+
+
+def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Student's t numbers of df degrees of freedom: z·√(df/2 / g), g a gamma number of df / 2.
+
+    >>> random.t(random.key(0), 3.0, (2,)).shape
+    (2,)
+    """
+    typed = typed_key("t", key)
+    found = float_dtype("t", dtype)
+    freedom = param("t", df, found)
+    wanted = shape_for("t", shape, freedom)
+    keys = split_typed(typed, 2)
+    half = freedom / literal(2, found)
+    z = normal_of(keys[0], wanted, found)
+    return placed(z * jnp.sqrt(half / gamma_of(keys[1], half, wanted)), None, out_sharding)
+
+
+def generalized_normal(
+    key: Any,
+    p: Any,
+    shape: Shape = (),
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
+    """Numbers of density ∝ exp(-|x|^p): signs times gamma numbers of 1/p to the power 1/p.
+
+    >>> random.generalized_normal(random.key(0), 2.0, (2,)).shape
+    (2,)
+    """
+    typed = typed_key("generalized_normal", key)
+    found = float_dtype("generalized_normal", dtype)
+    power = param("generalized_normal", p)
+    out = _generalized(typed, power, as_shape("generalized_normal", shape), found)
+    return placed(out, None, out_sharding)
+
+
+def _generalized(typed: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    keys = split_typed(typed, 2)
+    inverse = jnp.divide(1.0, p).astype(dtype)
+    sized = jnp.power(gamma_of(keys[0], inverse, shape), inverse)
+    return signs_of(keys[1], shape, dtype) * sized
+
+
+def ball(
+    key: Any,
+    d: int,
+    p: Any = 2,
+    shape: Shape = (),
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
+    """Uniform points [*shape, d] of the unit ball of the p-norm (Barthe et al., 2005).
+
+    >>> x = random.ball(random.key(0), 3, shape=(9,))
+    >>> bool((jnp.linalg.norm(x, axis=-1) <= 1).all())
+    True
+    """
+    typed = typed_key("ball", key)
+    found = float_dtype("ball", dtype)
+    power = param("ball", p)
+    wanted = as_shape("ball", shape)
+    keys = split_typed(typed, 2)
+    g = _generalized(keys[0], power, (*wanted, d.__index__()), found)
+    e = exponential_of(keys[1], wanted, found)
+    strong = power.astype(found)
+    norm = jnp.power(
+        jnp.power(jnp.abs(g), strong).sum(-1) + e, jnp.divide(1.0, power).astype(found)
+    )
+    return placed(g / norm[..., None], None, out_sharding)
