@@ -2,24 +2,68 @@
 
 from __future__ import annotations
 
+import enum
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from primal.base import dtypes
 from primal.ir.trace import aval_of
+from primal.lax.polar import qdwh as qdwh
 from primal.ops.elementwise import add, convert_element_type, mul
 from primal.ops.linalg.cholesky import cholesky as cholesky_op
-from primal.ops.linalg.common import adjoint
+from primal.ops.linalg.common import adjoint, lower_part, transposed
+from primal.ops.linalg.common import matmul as product
+from primal.ops.linalg.condense import hessenberg as hessenberg_op
+from primal.ops.linalg.condense import tridiagonal as tridiagonal_op
 from primal.ops.linalg.eig import eig as eig_op
 from primal.ops.linalg.eigh import eigh as eigh_op
 from primal.ops.linalg.lu import lu as lu_op
 from primal.ops.linalg.lu import lu_pivots_to_permutation as pivots_op
+from primal.ops.linalg.ormqr import ormqr as ormqr_op
 from primal.ops.linalg.qr import geqrf as geqrf_op
 from primal.ops.linalg.qr import householder_product as product_op
 from primal.ops.linalg.qr import qr as qr_op
+from primal.ops.linalg.schur import schur as schur_op
 from primal.ops.linalg.svd import svd as svd_op
 from primal.ops.linalg.triangular import triangular_solve as triangular_op
+from primal.ops.linalg.tridiagonal import tridiagonal_solve as tridiagonal_solve_op
+from primal.ops.linalg.update import cholesky_update as cholesky_update_op
 from primal.ops.shape import reshape
+
+
+class EigImplementation(enum.Enum):
+    """Who computes `eig`. On the CPU that is LAPACK alone."""
+
+    CUSOLVER = "cusolver"
+    MAGMA = "magma"
+    LAPACK = "lapack"
+
+
+class EighImplementation(enum.Enum):
+    """The algorithm of `eigh`. On the CPU that is QR alone, by divide and conquer."""
+
+    QR = "qr"
+    JACOBI = "jacobi"
+    QDWH = "qdwh"
+
+
+class SvdAlgorithm(enum.Enum):
+    """The algorithm of `svd`. DEFAULT is DIVIDE_AND_CONQUER; JACOBI and POLAR are not for CPUs."""
+
+    DEFAULT = "default"
+    QR = "QR"
+    JACOBI = "Jacobi"
+    POLAR = "polar"
+    DIVIDE_AND_CONQUER = "divide_and_conquer"
+
+
+_ROUTINES = {
+    SvdAlgorithm.DEFAULT: "gesdd",
+    SvdAlgorithm.DIVIDE_AND_CONQUER: "gesdd",
+    SvdAlgorithm.QR: "gesvd",
+}
 
 
 def symmetrized(x: Any, name: str) -> Any:
@@ -53,7 +97,9 @@ def eig(
     *,
     compute_left_eigenvectors: bool = True,
     compute_right_eigenvectors: bool = True,
-    enable_eigvec_derivs: bool = True,
+    enable_eigvec_derivs: bool = False,
+    implementation: EigImplementation | None = None,
+    use_magma: bool | None = None,
 ) -> list[Any]:
     """Eigenvalues w of x (..., n, n), then U with Uᴴ x = diag(w) Uᴴ, then V with x V = V diag(w).
 
@@ -64,6 +110,11 @@ def eig(
     >>> lax.linalg.eig(jnp.array([[0., 1.], [-1., 0.]]), compute_left_eigenvectors=False)[0]
     Array([0.+1.j, 0.-1.j], dtype=complex64)
     """
+    if implementation not in (None, EigImplementation.LAPACK):
+        raise ValueError(
+            f"[eig] expected implementation=None or EigImplementation.LAPACK, got "
+            f"{implementation!r}. Others are for GPUs."
+        )
     return list(
         eig_op(
             x,
@@ -80,6 +131,7 @@ def eigh(
     symmetrize_input: bool = True,
     sort_eigenvalues: bool = True,
     subset_by_index: tuple[int, int] | None = None,
+    implementation: EighImplementation | None = None,
 ) -> tuple[Any, Any]:
     """(V, w) with x V = V diag(w), unitary V and real ascending w, of Hermitian x (..., n, n).
 
@@ -90,14 +142,19 @@ def eigh(
     >>> lax.linalg.eigh(jnp.array([[2., 0.], [0., 1.]]))[1]
     Array([1., 2.], dtype=float32)
     """
-    _no_subset("eigh", subset_by_index)
+    if implementation not in (None, EighImplementation.QR):
+        raise NotImplementedError(
+            f"[eigh] expected implementation=None or EighImplementation.QR, got "
+            f"{implementation!r}. Others are for accelerators."
+        )
+    _no_subset("eigh", subset_by_index, x)
     x = symmetrized(x, "eigh") if symmetrize_input else x
     v, w = eigh_op(x, lower=bool(lower), compute_eigenvectors=True)
     return v, w
 
 
-def _no_subset(name: str, subset: Any) -> None:
-    if subset is not None:
+def _no_subset(name: str, subset: Any, x: Any) -> None:
+    if subset is not None and tuple(subset) != (0, min(aval_of(x).shape[-2:], default=0)):
         raise NotImplementedError(
             f"[{name}] expected subset_by_index=None, got {subset}. LAPACK computes all of them; "
             "slice the result."
@@ -168,6 +225,7 @@ def svd(
     full_matrices: bool = True,
     compute_uv: bool = True,
     subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | None = None,
 ) -> Any:
     """(U, s, Vᴴ) with x = U diag(s) Vᴴ and real s >= 0, descending; or s without `compute_uv`.
 
@@ -178,8 +236,22 @@ def svd(
     >>> lax.linalg.svd(jnp.array([[0., 2.], [1., 0.]]), compute_uv=False)
     Array([2., 1.], dtype=float32)
     """
-    _no_subset("svd", subset_by_index)
-    flags = {"full_matrices": bool(full_matrices), "compute_uv": bool(compute_uv)}
+    whole = subset_by_index is None or tuple(subset_by_index) == (0, min(aval_of(x).shape[-2:]))
+    if not whole and full_matrices:
+        raise ValueError(
+            "[svd] expected full_matrices=False with subset_by_index, got both. Ask for the "
+            "reduced factors."
+        )
+    _no_subset("svd", subset_by_index, x)
+    routine = _ROUTINES.get(SvdAlgorithm.DEFAULT if algorithm is None else algorithm)
+    if routine is None:
+        raise NotImplementedError(
+            f"[svd] expected an algorithm that CPUs have, got {algorithm!r}. DEFAULT, QR and "
+            "DIVIDE_AND_CONQUER are LAPACK's."
+        )
+    flags = {
+        "full_matrices": bool(full_matrices), "compute_uv": bool(compute_uv), "algorithm": routine
+    }  # fmt: skip
     if not compute_uv:
         return svd_op(x, **flags)[0]
     s, u, vh = svd_op(x, **flags)
@@ -223,15 +295,156 @@ def triangular_solve(
     return reshape(out, shape=shape) if vector else out
 
 
+def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
+    """The upper triangular S with Sᵀ S = Rᵀ R + w wᵀ and a diagonal >= 0, in O(n²).
+
+    R is r_matrix (..., n, n), of which the upper triangle is read, and w is w_vector (..., n);
+    float32 or float64, kept. TypeError or ValueError for other dtypes or shapes.
+
+    >>> lax.linalg.cholesky_update(jnp.array([[3., 0.], [0., 1.]]), jnp.array([4., 0.]))
+    Array([[5., 0.],
+           [0., 1.]], dtype=float32)
+    """
+    return cholesky_update_op(r_matrix, w_vector)
+
+
+def hessenberg(a: Any) -> tuple[Any, Any]:
+    """(packed, taus): the upper Hessenberg H = Qᴴ a Q and the reflections that make Q.
+
+    H is what packed (..., n, n) has on and above its first subdiagonal. The rest and the factors
+    taus (..., n-1) are reflections, as `householder_product` takes them.
+
+    >>> lax.linalg.hessenberg(jnp.array([[1., 2.], [3., 4.]]))[0]
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """
+    packed, taus = hessenberg_op(a)
+    return packed, taus
+
+
+def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
+    """Q c, or Qᴴ c with `transpose`, or c Q and c Qᴴ when not `left`.
+
+    Q (m, m) is the product of the reflections packed in a (..., m, n) with factors taus (..., k),
+    as `jnp.linalg.qr(mode="raw")` leaves them (its first result transposed). Differentiable in c.
+
+    >>> h, taus = jnp.linalg.qr(jnp.array([[3.], [4.]]), mode="raw")
+    >>> lax.linalg.ormqr(h.T, taus, jnp.array([[3.], [4.]]), transpose=True).round(3)
+    Array([[-5.],
+           [ 0.]], dtype=float32)
+    """
+    return ormqr_op(a, taus, c, left=bool(left), transpose=bool(transpose))
+
+
+def schur(
+    x: Any,
+    *,
+    compute_schur_vectors: bool = True,
+    sort_eig_vals: bool = False,
+    select_callable: Callable[..., Any] | None = None,
+) -> list[Any]:
+    """[T, Q] with x = Q T Qᴴ, unitary Q and upper triangular T; [T] without vectors.
+
+    For real x (..., n, n) T is real with blocks of two rows for pairs of complex eigenvalues. nan
+    for matrices that are not finite. Differentiable where eigenvalues differ. NotImplementedError
+    with `sort_eig_vals`.
+
+    >>> lax.linalg.schur(jnp.array([[1., 2.], [0., 3.]]))[0]
+    Array([[1., 2.],
+           [0., 3.]], dtype=float32)
+    """
+    if sort_eig_vals:
+        raise NotImplementedError(
+            "[schur] expected sort_eig_vals=False, got True: eigenvalues are in LAPACK's order."
+        )
+    return list(schur_op(x, compute_schur_vectors=bool(compute_schur_vectors)))
+
+
+def symmetric_product(
+    a_matrix: Any,
+    c_matrix: Any,
+    *,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    symmetrize_output: bool = False,
+) -> Any:
+    """alpha A Aᵀ + beta C, for A (..., m, n) and C (..., m, m) of one floating dtype.
+
+    With `symmetrize_output` the upper triangle is that of the lower one, transposed.
+
+    >>> lax.linalg.symmetric_product(jnp.array([[1.], [2.]]), jnp.eye(2), beta=1.)
+    Array([[2., 2.],
+           [2., 5.]], dtype=float32)
+    """
+    a, c = aval_of(a_matrix), aval_of(c_matrix)
+    for aval in (a, c):
+        if not dtypes.issubdtype(aval.dtype, np.floating) or aval.dtype != a.dtype:
+            raise TypeError(
+                "[symmetric_product] expected matrices of one floating dtype, got "
+                f"{a.dtype.name} and {c.dtype.name}."
+            )
+    if a.ndim < 2 or c.shape != (*a.shape[:-1], a.shape[-2]):
+        raise ValueError(
+            "[symmetric_product] expected shapes (..., m, n) and (..., m, m), got "
+            f"{a.shape} and {c.shape}."
+        )
+    out = add(mul(product(a_matrix, transposed(a_matrix)), float(alpha)),
+              mul(c_matrix, float(beta)))  # fmt: skip
+    if symmetrize_output:
+        out = add(lower_part(out), transposed(lower_part(out, -1)))
+    return out
+
+
+def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
+    """(packed, d, e, taus): the real tridiagonal Qᴴ a Q of Hermitian a (..., n, n), n > 0.
+
+    d (..., n) is its diagonal, e (..., n-1) the one beside it; packed and taus (..., n-1) hold the
+    reflections that make Q. Only the named triangle of a is read.
+
+    >>> lax.linalg.tridiagonal(jnp.array([[1., 2.], [2., 3.]]))[1]
+    Array([1., 3.], dtype=float32)
+    """
+    packed, d, e, taus = tridiagonal_op(a, lower=bool(lower))
+    return packed, d, e, taus
+
+
+def tridiagonal_solve(
+    dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False
+) -> Any:
+    """x with A x = b, where dl, d, du (..., n) are the diagonals of A and b is (..., n, k).
+
+    dl[i] = A[i, i-1] and du[i] = A[i, i+1]; dl[0] and du[n-1] are not read. nan for singular A,
+    or, with `perturb_singular`, the solution for pivots moved away from 0 by eps·max|U|.
+    TypeError where dtypes or shapes differ.
+
+    >>> one = jnp.ones(2)
+    >>> lax.linalg.tridiagonal_solve(one, 2 * one, one, jnp.array([[3.], [3.]]))
+    Array([[1.],
+           [1.]], dtype=float32)
+    """
+    return tridiagonal_solve_op(dl, d, du, b, perturb_singular=bool(perturb_singular))
+
+
 __all__ = [
+    "EigImplementation",
+    "EighImplementation",
+    "SvdAlgorithm",
     "cholesky",
+    "cholesky_update",
     "eig",
     "eigh",
     "geqrf",
+    "hessenberg",
     "householder_product",
     "lu",
     "lu_pivots_to_permutation",
+    "ormqr",
+    "qdwh",
     "qr",
+    "schur",
     "svd",
+    "symmetric_product",
     "triangular_solve",
+    "tridiagonal",
+    "tridiagonal_solve",
 ]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.ops.elementwise import add, mul
+from primal.ops.elementwise import add, conj, mul, real
 from primal.ops.linalg.common import adjoint, matmul
 from primal.runtime.eager import as_array
 from tests.cases.case import C64, F16, F32, F64, I32, Case, Flat, Wrong, X, shaped
@@ -18,6 +18,9 @@ SOLVED = {"ulps": 200, "near": 4.0, "cause": "eliminations in another order", "t
 STEADY = np.array([[4.0, 1, 0.5], [0.7, 3, -1], [-0.2, 0.6, 5]])
 # Eigenvalues far apart and real, which keep their order when the matrix moves a little.
 APART = np.array([[1.0, 0.1, 0.2], [0.1, 3, 0.1], [0.05, 0.2, 6]])
+# Two pairs of complex eigenvalues and a real one between them.
+PAIRS = np.array([[1.0, 2, 0.3, 0.1, 0.2], [-1, 1.5, 0.2, 0.5, 0.1], [0.2, 0.4, 4, 0.2, 0.3],
+                  [0.1, 0.3, 0.6, 8, 1], [0.5, 0.1, 0.4, -3, 9]])  # fmt: skip
 TWO = np.stack([STEADY, STEADY.T + 0.3])
 
 
@@ -32,6 +35,15 @@ def on(base: Any, scale: float = 0.3) -> Any:
         return lambda x: f(add(mul(x, scale), full(base, x.dtype)))
 
     return around
+
+
+def moduli(f: Flat) -> Flat:
+    """Squares of moduli of results: what the phases of vectors do not change."""
+
+    def call(x: Any) -> list[Any]:
+        return [real(mul(y, conj(y))) for y in f(x)]
+
+    return call
 
 
 def positive(f: Flat) -> Flat:
@@ -110,7 +122,7 @@ ROWS = [
             op="svd",
             name=f"{shape}{', vectors' if vectors else ''}{', full' if whole else ''}",
             operands=shaped(shape),
-            params={"full_matrices": whole, "compute_uv": vectors},
+            params={"full_matrices": whole, "compute_uv": vectors, "algorithm": "gesdd"},
             around=on(np.array([[3.0, 0.3, 0.1], [0.2, 1, 0.2], [0.1, 0.4, 0.3]])[
                 : shape[0], : shape[1]
             ], 0.05),
@@ -127,6 +139,15 @@ ROWS = [
             ((3, 2), True, True),
         )
     ],
+    Case(
+        op="svd",
+        name="gesvd",
+        operands=shaped((3, 2)),
+        params={"full_matrices": False, "compute_uv": False, "algorithm": "gesvd"},
+        around=on(np.array([[3.0, 0.3], [0.2, 1], [0.1, 0.4]]), 0.05),
+        dtypes=NARROW,
+        **SOLVED,
+    ),
     *[
         Case(
             op="eigh",
@@ -232,4 +253,128 @@ ROWS = [
         )
         for left, right in ((False, False), (False, True), (True, True))
     ],
+    Case(
+        op="hessenberg",
+        operands=(square(),),
+        also=((square(TWO),), (X((1, 1)),), (X((0, 0)),), (X((0, 2, 2)),)),
+        dtypes=NARROW,
+        order=0,
+        errors=(
+            Wrong(shaped((3, 2)), ValueError, "square"),
+            Wrong(shaped((3, 3)), TypeError, "complex128", dtype=I32),
+        ),
+        **SOLVED,
+    ),
+    *[
+        Case(
+            op="tridiagonal",
+            name="lower" if lower else "upper",
+            operands=(square(),),
+            also=((square(TWO),), (X((1, 1)),), (X((0, 2, 2)),)),
+            params={"lower": lower},
+            dtypes=NARROW,
+            order=0,
+            errors=(
+                Wrong(shaped((3, 2)), ValueError, "square"),
+                Wrong(shaped((0, 0)), ValueError, "at least one row"),
+                Wrong(shaped((3, 3)), TypeError, "complex128", dtype=F16),
+            ),
+            **SOLVED,
+        )
+        for lower in (True, False)
+    ],
+    Case(
+        op="ormqr",
+        operands=(X((3, 2)), X((2,), 0.1, 0.5), X((3, 4))),
+        also=(
+            (X((2, 3, 2)), X((2, 2), 0.1, 0.5), X((2, 3, 1))),
+            (X((3, 3)), X((1,), 0.1, 0.5), X((3, 2))),
+            (X((3, 2)), X((0,)), X((3, 2))),
+        ),
+        params={"left": True, "transpose": False},
+        dtypes=NARROW,
+        wide=(2,),
+        errors=(
+            Wrong(shaped((3, 2), (2,), (2, 2)), ValueError, "3 rows"),
+            Wrong(shaped((3, 2), (3,), (3, 2)), ValueError, "taus"),
+            Wrong((X((3, 2)), X((2,)), X((3, 2), dtype=F64)), TypeError, "one dtype"),
+        ),
+        **SOLVED,
+    ),
+    *[
+        Case(
+            op="ormqr",
+            name=f"{'left' if left else 'right'}{', adjoint' if trans else ''}",
+            operands=(X((3, 2)), X((2,), 0.1, 0.5), X((3, 4) if left else (4, 3))),
+            params={"left": left, "transpose": trans},
+            dtypes=NARROW,
+            wide=(2,),
+            **SOLVED,
+        )
+        for left, trans in ((True, True), (False, False), (False, True))
+    ],
+    *[
+        Case(
+            op="schur",
+            name=f"{name}{'' if vectors else ', values'}",
+            operands=shaped((len(base), len(base))),
+            params={"compute_schur_vectors": vectors},
+            around=on(base, 0.05),
+            # The phases of complex vectors are LAPACK's choice, which derivatives do not follow.
+            dtypes=(F32, F64),
+            **SOLVED,
+        )
+        for name, base, vectors in (
+            ("real eigenvalues", APART, True),
+            ("pairs", PAIRS, True),
+            ("pairs", PAIRS, False),
+        )
+    ],
+    Case(
+        op="schur",
+        name="complex",
+        operands=(square(STEADY + 1j * TWO[1]),),
+        also=((X((0, 0)),),),
+        params={"compute_schur_vectors": False},
+        around=moduli,
+        dtypes=(C64,),
+        **SOLVED,
+    ),
+    *[
+        Case(
+            op="tridiagonal_solve",
+            name="perturbed" if perturb else "",
+            operands=(*shaped((3,)), X((3,), 4.0, 6.0), *shaped((3,), (3, 2))),
+            also=(
+                (*shaped((2, 3)), X((2, 3), 4.0, 6.0), *shaped((2, 3), (2, 3, 2))),
+                (*shaped((1,)), X((1,), 4.0, 6.0), *shaped((1,), (1, 2))),
+                shaped((0,), (0,), (0,), (0, 2)),
+            ),
+            params={"perturb_singular": perturb},
+            dtypes=NARROW,
+            errors=(
+                Wrong(shaped((2,), (3,), (2,), (3, 2)), TypeError, "one shape"),
+                Wrong(shaped((3,), (3,), (3,), (3,)), TypeError, "two dimensions"),
+                Wrong(shaped((3,), (3,), (3,), (2, 2)), TypeError, "rows"),
+                Wrong(shaped((3,), (3,), (3,), (3, 2)), TypeError, "complex128", dtype=I32),
+            ),
+            **SOLVED,
+        )
+        for perturb in (False, True)
+    ],
+    Case(
+        op="cholesky_update",
+        operands=(square(STEADY), X((3,))),
+        also=(
+            (square(TWO), X((2, 3))),
+            (X((0, 0)), X((0,))),
+        ),
+        dtypes=(F32, F64),
+        errors=(
+            Wrong(shaped((3, 3), (1, 3)), TypeError, "matrix and a vector"),
+            Wrong(shaped((3, 2), (3,)), ValueError, "square"),
+            Wrong(shaped((3, 3), (3,)), TypeError, "float64", dtype=C64),
+        ),
+        **SOLVED,
+    ),
 ]

@@ -56,6 +56,73 @@ def cases(jax: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
             ]
     yield "solve unfit", lambda: [la.triangular_solve(good, jnp.ones((2, 3)), left_side=True)]
     yield "solve dtypes", lambda: [la.triangular_solve(good, mixed, left_side=True)]
+    symmetric = good + jnp.diag(jnp.arange(3.0))
+    for name, x in (("square", square), ("complex", mixed), ("wide", wide), ("vector", wide[0])):
+        yield f"hessenberg {name}", lambda x=x: la.hessenberg(x)
+        yield f"schur {name}", lambda x=x: la.schur(x)
+        yield f"schur values {name}", lambda x=x: la.schur(x, compute_schur_vectors=False)
+    yield "schur sorted", lambda: la.schur(good, sort_eig_vals=True)
+    for lower in (False, True):
+        yield f"tridiagonal {lower}", lambda lo=lower: la.tridiagonal(symmetric, lower=lo)
+        yield f"tridiagonal complex {lower}", lambda lo=lower: la.tridiagonal(mixed, lower=lo)
+    three = jnp.array(rng.randn(3, 4).astype("f"))
+    side = jnp.array(rng.randn(4, 2).astype("f"))
+    for flag in (False, True):
+        p = {"perturb_singular": flag}
+        yield f"solve diagonals {flag}", lambda p=p: [
+            la.tridiagonal_solve(three[0], three[1] + 5, three[2], side, **p)
+        ]
+        yield f"solve complex diagonals {flag}", lambda p=p: [
+            la.tridiagonal_solve(*[x.astype("F") * (1 + 1j) for x in (*three, side)], **p)
+        ]
+        singular = [jnp.array([0.0, 1, 1]), jnp.zeros(3), jnp.array([1.0, 1, 0])]
+        yield f"solve singular {flag}", lambda p=p, s=singular: [
+            la.tridiagonal_solve(*s, jnp.array([[1.0], [2], [3]]), **p)
+        ]
+    yield "solve diagonals unfit", lambda: [la.tridiagonal_solve(*three[:, :3], side)]
+    yield "solve a vector", lambda: [la.tridiagonal_solve(*three, side[:, 0])]
+    upper = jnp.triu(symmetric)
+    yield "update", lambda: [la.cholesky_update(upper, wide[:, 0])]
+    yield "update unfit", lambda: [la.cholesky_update(wide, wide[0])]
+    yield "update complex", lambda: [la.cholesky_update(mixed, mixed[0])]
+    for scale in (0.0, 2.0):
+        yield f"product {scale}", lambda c=scale: [
+            la.symmetric_product(wide, square[0], alpha=3.0, beta=c)
+        ]
+        yield f"product symmetrized {scale}", lambda c=scale: [
+            la.symmetric_product(wide, square[0], alpha=3.0, beta=c, symmetrize_output=True)
+        ]
+    yield "product unfit", lambda: [la.symmetric_product(wide.T, square[0])]
+    yield "product complex", lambda: [la.symmetric_product(mixed, mixed)]
+    factors = jnp.array([0.3, 0.7], "f")
+    for left in (False, True):
+        for adjoint in (False, True):
+            f = {"left": left, "transpose": adjoint}
+            c = wide if left else wide.T
+            yield f"reflected {f}", lambda f=f, c=c: [la.ormqr(wide[:, :2] * 0.5, factors, c, **f)]
+            yield f"reflected complex {f}", lambda f=f, c=c: [
+                la.ormqr(mixed[:, :2] * 0.5, factors.astype("F"), c.astype("F"), **f)
+            ]
+    yield "reflected unfit", lambda: [la.ormqr(wide[:, :2], factors, wide.T)]
+    for name, x in (("tall", wide.T), ("square", good), ("complex", mixed)):
+        yield f"polar {name}", lambda x=x: la.qdwh(x)[:2]
+    yield "polar wide", lambda: la.qdwh(wide)[:2]
+    yield "polar part", lambda: la.qdwh(square[0], dynamic_shape=(3, 2))[:2]
+    for kind in ("DEFAULT", "QR", "JACOBI", "POLAR", "DIVIDE_AND_CONQUER"):
+        yield f"svd by {kind}", lambda k=kind: [
+            la.svd(good, compute_uv=False, algorithm=getattr(la.SvdAlgorithm, k))
+        ]
+    for kind in ("QR", "JACOBI", "QDWH"):
+        yield f"eigh by {kind}", lambda k=kind: [
+            la.eigh(good, implementation=getattr(la.EighImplementation, k))[1]
+        ]
+    for kind in ("LAPACK", "CUSOLVER"):
+        yield f"eig by {kind}", lambda k=kind: [
+            la.eig(square, implementation=getattr(la.EigImplementation, k))[0]
+        ]
+    yield "eigh all", lambda: la.eigh(good, subset_by_index=(0, 3))
+    yield "svd all", lambda: la.svd(good, subset_by_index=(0, 3))
+    yield "svd part of full", lambda: la.svd(good, subset_by_index=(0, 2))
     row = jnp.array((rng.randn(2, 3, 5) + 1j * rng.randn(2, 3, 5)).astype("F"))
     real = jnp.array(rng.randn(2, 3, 5).astype("f"))
     for kind in KINDS:

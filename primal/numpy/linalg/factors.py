@@ -128,8 +128,12 @@ def svd(
         raise NotImplementedError("[svd] expected subset_by_index=None: subsets are not supported.")
     if not hermitian:
         if not compute_uv:
-            return svd_room.svd(x, full_matrices=full_matrices, compute_uv=False)[0]
-        s, u, vh = svd_room.svd(x, full_matrices=full_matrices, compute_uv=True)
+            return svd_room.svd(
+                x, full_matrices=full_matrices, compute_uv=False, algorithm="gesdd"
+            )[0]
+        s, u, vh = svd_room.svd(
+            x, full_matrices=full_matrices, compute_uv=True, algorithm="gesdd"
+        )
         return SVDResult(u, s, vh)
     vectors, values = eigh_room.eigh(x, lower=True, compute_eigenvectors=True)
     size = absolute(values)

@@ -35,7 +35,7 @@ def check_dtype(name: str, x: Aval) -> None:
 def check_matrix(name: str, x: Aval) -> tuple[tuple[int, ...], int, int]:
     """(leading dimensions, rows, columns) of a stack of matrices of a LAPACK dtype."""
     if x.ndim < 2:
-        raise ValueError(
+        raise TypeError(
             f"[{name}] expected a matrix or a stack of them (ndim >= 2), got shape {x.shape}."
         )
     check_dtype(name, x)
@@ -45,7 +45,7 @@ def check_matrix(name: str, x: Aval) -> tuple[tuple[int, ...], int, int]:
 def check_square(name: str, x: Aval) -> tuple[tuple[int, ...], int]:
     """(leading dimensions, n) of a stack of square matrices of a LAPACK dtype."""
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ValueError(
+        raise (TypeError if x.ndim < 2 else ValueError)(
             f"[{name}] expected a square matrix or a stack of them, got shape {x.shape}."
         )
     check_dtype(name, x)

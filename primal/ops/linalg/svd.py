@@ -45,7 +45,7 @@ def _sizes(a: Any, full_matrices: bool) -> tuple[int, int, int]:
     return (m, n, k) if full_matrices else (k, k, k)
 
 
-def _type(a: Aval, *, full_matrices: bool, compute_uv: bool) -> tuple[Aval, ...]:
+def _type(a: Aval, *, full_matrices: bool, compute_uv: bool, algorithm: str) -> tuple[Aval, ...]:
     lead, m, n = check_matrix("svd", a)
     left, right, k = _sizes(a, full_matrices)
     s = Aval((*lead, k), real_of(a.dtype))
@@ -54,7 +54,7 @@ def _type(a: Aval, *, full_matrices: bool, compute_uv: bool) -> tuple[Aval, ...]
     return s, Aval((*lead, m, left), a.dtype), Aval((*lead, right, n), a.dtype)
 
 
-def _impl(a: Any, *, full_matrices: bool, compute_uv: bool) -> Any:
+def _impl(a: Any, *, full_matrices: bool, compute_uv: bool, algorithm: str) -> Any:
     *lead, m, n = a.shape
     left, right, k = _sizes(a, full_matrices)
     outs = [((*lead, k), real_of(a.dtype))]
@@ -66,25 +66,27 @@ def _impl(a: Any, *, full_matrices: bool, compute_uv: bool) -> Any:
         filled = [np.broadcast_to(u, shape) for u, (shape, _) in zip(units, outs[1:], strict=True)]
         return [np.zeros(*outs[0]), *filled]
     a, bad = finite_only(a)
-    if not compute_uv:
+    if not compute_uv and algorithm == "gesdd":
         try:
             return poison([np.linalg.svd(a, compute_uv=False)], bad)
         except np.linalg.LinAlgError:
             bad = bad if bad is not None else np.zeros(tuple(lead), bool)
-    return poison(each_matrix(lambda x: _one(x, full_matrices, compute_uv), outs, a), bad)
+    found = each_matrix(lambda x: _one(x, full_matrices, compute_uv, algorithm), outs, a)
+    return poison(found, bad)
 
 
-def _one(a: Any, full_matrices: bool, compute_uv: bool) -> list[Any]:
+def _one(a: Any, full_matrices: bool, compute_uv: bool, algorithm: str) -> list[Any]:
     """gesdd of scipy's LAPACK, the one XLA calls: the sign of vectors differs between versions."""
     flags = {"compute_uv": compute_uv, "full_matrices": full_matrices}
-    lwork = workspace("gesdd_lwork", a.dtype, *a.shape, compute_uv, full_matrices)
-    u, s, vh, info = lapack("gesdd", a.dtype)(a, lwork=lwork, **flags)
+    lwork = workspace(f"{algorithm}_lwork", a.dtype, *a.shape, compute_uv, full_matrices)
+    u, s, vh, info = lapack(algorithm, a.dtype)(a, lwork=lwork, **flags)
     results = [s, u, vh] if compute_uv else [s]
     return results if info == 0 else [x * np.nan for x in results]
 
 
 def _jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, full_matrices: bool, compute_uv: bool
+    primals: Sequence[Any], tangents: Sequence[Any], *, full_matrices: bool, compute_uv: bool,
+    algorithm: str,
 ) -> Any:
     (a,), (t,) = primals, tangents
     *lead, m, n = aval_of(a).shape
@@ -94,7 +96,7 @@ def _jvp(
             f"shape {aval_of(a).shape}: the vectors of its null space are not determined by it. "
             "Ask for the reduced factors."
         )
-    s, u, vh = svd(a, full_matrices=False, compute_uv=True)
+    s, u, vh = svd(a, full_matrices=False, compute_uv=True, algorithm=algorithm)
     if 0 in aval_of(a).shape:
         outs = [s, u, vh] if compute_uv else [s]
         return outs, [ZERO] * len(outs)
@@ -135,7 +137,7 @@ def _jvp(
     return [s, u, vh], [ds, du, adjoint(dv)]
 
 
-def _hlo(b: Any, a: Any, *, full_matrices: bool, compute_uv: bool) -> Any:
+def _hlo(b: Any, a: Any, *, full_matrices: bool, compute_uv: bool, algorithm: str) -> Any:
     outs = b.outs
     *lead, m, n = a.shape
     if 0 in a.shape:
@@ -151,7 +153,7 @@ def _hlo(b: Any, a: Any, *, full_matrices: bool, compute_uv: bool) -> Any:
     )  # fmt: skip
     mode = "N" if not compute_uv else "A" if full_matrices else "S"
     _, s, u, vh, info = b.lapack(
-        "gesdd",
+        algorithm,
         [a],
         [a.aval, outs[0], *vectors, Aval(tuple(lead), INT32)],
         attributes={"mode": mode},

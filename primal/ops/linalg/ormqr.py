@@ -1,0 +1,101 @@
+"""ormqr: products with the unitary Q that reflections packed as by geqrf make, never made itself.
+
+Q c, Qᴴ c, c Q or c Qᴴ. Linear in c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.ir.avals import Aval
+from primal.ir.op import LINALG, Op, Word, by_kind, library
+from primal.ir.trace import ZERO
+from primal.ops.linalg._lapack import lapack
+from primal.ops.linalg.common import batch_stacks, check_dtype, check_matrix, conjugate
+
+
+def _type(a: Aval, taus: Aval, c: Aval, *, left: bool, transpose: bool) -> Aval:
+    lead, m, n = check_matrix("ormqr", a)
+    check_matrix("ormqr", c)
+    check_dtype("ormqr", taus)
+    if not a.dtype == taus.dtype == c.dtype:
+        raise TypeError(
+            f"[ormqr] expected operands of one dtype, got {a.dtype.name}, {taus.dtype.name} and "
+            f"{c.dtype.name}."
+        )
+    if taus.shape[:-1] != lead or taus.ndim != a.ndim - 1 or taus.shape[-1] > min(m, n):
+        raise ValueError(
+            f"[ormqr] expected taus of the leading dimensions of a and at most {min(m, n)} of "
+            f"them, got shapes {a.shape} and {taus.shape}."
+        )
+    if c.shape[:-2] != lead or c.shape[-2 if left else -1] != m:
+        raise ValueError(
+            f"[ormqr] expected c with {m} {'rows' if left else 'columns'} and the leading "
+            f"dimensions of a, got shapes {a.shape} and {c.shape}."
+        )
+    return Aval(c.shape, c.dtype)
+
+
+def _impl(a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> Any:
+    if not c.size or not taus.size:
+        return np.array(c)
+    wide = c.dtype.kind == "c"
+    multiply = lapack("unmqr" if wide else "ormqr", c.dtype)
+    trans = ("C" if wide else "T") if transpose else "N"
+    k = taus.shape[-1]
+    out = np.empty(c.shape, c.dtype)
+    for i in np.ndindex(*c.shape[:-2]):
+        # 64 columns at a time is more than LAPACK takes, plus its table of 65 by 64.
+        room = 64 * max(c.shape[-2:]) + 65 * 64
+        out[i], _, info = multiply("L" if left else "R", trans, a[i][:, :k], taus[i], c[i], room)
+        if info != 0:
+            out[i] = np.nan
+    return out
+
+
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    (a, taus, c), (da, dtaus, dc) = primals, tangents
+    if da is not ZERO or dtaus is not ZERO:
+        raise NotImplementedError(
+            "[ormqr] expected tangents of c alone, got some of the reflections. Differentiate qr "
+            "and a product, whose factors are what reflections serve for."
+        )
+    return ormqr(a, taus, c, **params), ormqr(a, taus, dc, **params)
+
+
+def _transpose(ct: Any, a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> Any:
+    # Cotangents are transposed, not conjugated: Qᵀ ct is the conjugate of Qᴴ applied to ct's.
+    back = ormqr(a, taus, conjugate(ct), left=left, transpose=not transpose)
+    return None, None, conjugate(back)
+
+
+def _hlo(b: Any, a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> Any:
+    if 0 in c.shape or 0 in taus.shape:
+        return c
+    k, lead = taus.shape[-1], a.shape[:-2]
+    if k < a.shape[-1]:
+        a = b.slice(a, (0,) * a.ndim, (*lead, a.shape[-2], k))
+    return b.lapack(
+        "ormqr",
+        [a, taus, c],
+        [c.aval],
+        attributes={"left": left, "transpose": transpose},
+        aliases={2: 0},
+    )[0]
+
+
+ormqr = Op(
+    name="ormqr",
+    kind=LINALG,
+    type=_type,
+    impl=_impl,
+    jvp=_jvp,
+    transpose=_transpose,
+    batch=Word(batch_stacks),
+    shard=by_kind,
+    hlo=_hlo,
+    kernel=library,
+)
