@@ -62,5 +62,9 @@ ROWS += [
     Case(op="io_callback", name="ordered", params=_flip(ordered=True), order=0, vmap=False),
     Case(op="debug_callback", params=DEBUG),
     Case(op="debug_callback", name="ordered", params={**DEBUG, "ordered": True}),
+    Case(
+        op="check", operands=(X((), dtype=np.int32, values=-1), X()), vmap=False,
+        params=lambda dtype: {"signatures": ((Aval((2, 3), dtype),),), "debug": True},
+    ),
     Case(op="debug_print", params={**DEBUG, "fmt": "{}"}),
 ]

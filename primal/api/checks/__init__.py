@@ -1,0 +1,1 @@
+"""checkify: programs that return what went wrong in them."""
