@@ -149,10 +149,32 @@ class Floats:
     def scale(self, x: str, n: str) -> str:
         """x·2^n for x near 1, through overflow and into subnormals, rounded once."""
         mantissa, bias, _ = FORM[self.dtype]
+        lanes, kind = self.c.lanes, "ps" if self.dtype == "f4" else "pd"
+        if self.c.module.width == 64 and lanes * (4 if kind == "ps" else 8) == 64:
+            # AVX-512 has an instruction for this.
+            power = self.c.new(f"sitofp {self.it} {n} to {self.t}")
+            return self.c.call(
+                f"llvm.x86.avx512.mask.scalef.{kind}.512", self.t, (self.t, x), (self.t, power),
+                (self.t, "zeroinitializer"), (f"i{lanes}", "-1"), ("i32", "4"),
+            )  # fmt: skip
         half = self.iop("ashr", n, 1)
         for part in (half, self.iop("sub", n, half)):
             x = self.mul(x, self.unbits(self.iop("shl", self.iop("add", part, bias), mantissa)))
         return x
+
+
+def branch(f: Floats, mask: str, out: str, slow: Callable[[], str]) -> str:
+    """`slow()` in the lanes of the mask, and the time for it only if there are any."""
+    c = f.c
+    some = f.any(mask)
+    on, after, before = c.label("slow"), c.label("after"), c.block
+    c.do(f"br i1 {some}, label %{on}, label %{after}")
+    c.start(on)
+    chosen = f.where(mask, slow(), out)
+    left = c.block
+    c.do(f"br label %{after}")
+    c.start(after)
+    return c.new(f"phi {f.t} [ {out}, %{before} ], [ {chosen}, %{left} ]")
 
 
 def wide(write: Callable[..., str]) -> Callable[..., str]:

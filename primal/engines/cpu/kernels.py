@@ -60,7 +60,7 @@ class Spec:
 
     def write(self, module: Module, name: str) -> None:
         """Add the kernel to a module."""
-        _Writer(module, self).function(name)
+        Writer(module, self).function(name)
 
 
 def lanes_of(spec: Spec, width: int) -> int:
@@ -95,8 +95,10 @@ def identity(monoid: str, dtype: str) -> Any:
     return info.min if low else info.max
 
 
-class _Writer:
-    def __init__(self, module: Module, spec: Spec) -> None:
+class Writer:
+    """Writes the function of a kernel."""
+
+    def __init__(self, module: Module, spec: Any) -> None:
         self.module = module
         self.spec = spec
         self.c = Code(module, lanes_of(spec, module.width))
@@ -230,18 +232,23 @@ class _Writer:
 
     def scalars(self, places: list[str], inner: int) -> None:
         """Read what does not move along the vectors."""
-        c = self.c
-        for i, (kind, dtype, step) in enumerate(self.spec.operands):
+        for i, (kind, _, step) in enumerate(self.spec.operands):
             if kind == "l" or step != "z":
                 continue
-            if kind == "i":
-                value = self.counted(dtype, places[i], "i64", SCALAR[dtype])
-            else:
-                kept = MEMORY[dtype]
-                value = c.new(f"load {kept}, ptr {places[i]}, align {itemsize(dtype)}")
-                if dtype == "b1":
-                    value = c.new(f"icmp ne i8 {value}, 0")
-            self.splats[i] = c.splat(SCALAR[dtype], value)
+            self.splats[i] = self.splat_of(i, places[i])
+
+    def splat_of(self, i: int, place: str) -> str:
+        """Operand i at its place, in all lanes."""
+        c = self.c
+        kind, dtype, _ = self.spec.operands[i]
+        if kind == "i":
+            value = self.counted(dtype, place, "i64", SCALAR[dtype])
+        else:
+            kept = MEMORY[dtype]
+            value = c.new(f"load {kept}, ptr {place}, align {itemsize(dtype)}")
+            if dtype == "b1":
+                value = c.new(f"icmp ne i8 {value}, 0")
+        return c.splat(SCALAR[dtype], value)
 
     def counted(self, dtype: str, value: str, old: str, new: str) -> str:
         """64-bit counts in the dtype of an iota."""
@@ -272,8 +279,19 @@ class _Writer:
             name = f"llvm.masked.gather.{suffix}.v{c.lanes}p0"
             out = c.call(name, t, (c.vec("ptr"), ps), *masked)
         else:
-            p = c.new(f"getelementptr {kept}, ptr {place}, i64 {index}")
-            out = c.call(f"llvm.masked.load.{suffix}.p0", t, ("ptr", p), *masked)
+            return self.contiguous(dtype, place, index, mask)
+        return c.new(f"icmp ne {t} {out}, zeroinitializer") if dtype == "b1" else out
+
+    def contiguous(self, dtype: str, place: str, index: str, mask: str) -> str:
+        """The elements from `index` on, which lie side by side."""
+        c = self.c
+        kept = MEMORY[dtype]
+        t = c.vec(kept)
+        p = c.new(f"getelementptr {kept}, ptr {place}, i64 {index}")
+        out = c.call(
+            f"llvm.masked.load.v{c.lanes}{SUFFIX[kept]}.p0", t, ("ptr", p),
+            ("i32", str(itemsize(dtype))), (c.vec("i1"), mask), (t, "zeroinitializer"),
+        )  # fmt: skip
         return c.new(f"icmp ne {t} {out}, zeroinitializer") if dtype == "b1" else out
 
     def store(self, dtype: str, value: str, place: str, index: str, mask: str) -> None:

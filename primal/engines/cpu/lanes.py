@@ -50,6 +50,11 @@ def constant(c: Code, dtype: str, value: Any) -> str:
 
 def emit(c: Code, word: str, ins: list[str], out: str, xs: list[str]) -> str:
     """The vector that `word` makes of vectors `xs` of dtypes `ins`; it has dtype `out`."""
+    if "#" in word:
+        return _by_constant(c, word, ins[0], xs[0])
+    if word == "bitcast":
+        a, b = c.vec(SCALAR[ins[0]]), c.vec(SCALAR[out])
+        return xs[0] if a == b else c.new(f"bitcast {a} {xs[0]} to {b}")
     if word == "convert":
         return _convert(c, ins[0], out, xs[0])
     if word == "copy":
@@ -59,8 +64,22 @@ def emit(c: Code, word: str, ins: list[str], out: str, xs: list[str]) -> str:
     if word in functions.FLOAT:
         return functions.emit(c, word, ins[0], *xs)
     if word in _FLOAT_COMPARE:
-        return _compare(c, word, ins[0], xs[0], xs[1])
+        return compare(c, word, ins[0], xs[0], xs[1])
     return _WORDS[word](c, ins[0], *xs)
+
+
+def _by_constant(c: Code, word: str, dtype: str, x: str) -> str:
+    """Shifts and rotations by a number that is part of the word, as in `rotate_left#13`."""
+    name, number = word.split("#")
+    n, bits, t = int(number), 8 * int(dtype[1:]), c.vec(SCALAR[dtype])
+    if name == "rotate_left":
+        distance = c.const(SCALAR[dtype], str(n % bits))
+        full = f"llvm.fshl.v{c.lanes}{SUFFIX[SCALAR[dtype]]}"
+        return c.call(full, t, (t, x), (t, x), (t, distance))
+    if n >= bits and name != "shift_right_arithmetic":
+        return constant(c, dtype, 0)
+    op = {"shift_left": "shl", "shift_right_logical": "lshr"}.get(name, "ashr")
+    return c.new(f"{op} {t} {x}, {c.const(SCALAR[dtype], str(min(n, bits - 1)))}")
 
 
 def select(c: Code, dtype: str, which: str, yes: str, no: str) -> str:
@@ -69,7 +88,7 @@ def select(c: Code, dtype: str, which: str, yes: str, no: str) -> str:
     return c.new(f"select {c.vec('i1')} {which}, {t} {yes}, {t} {no}")
 
 
-def _compare(c: Code, word: str, dtype: str, x: str, y: str) -> str:
+def compare(c: Code, word: str, dtype: str, x: str, y: str) -> str:
     t = c.vec(SCALAR[dtype])
     if dtype[0] == "f":
         return c.new(f"fcmp {_FLOAT_COMPARE[word]} {t} {x}, {y}")
@@ -97,27 +116,27 @@ def _neg(c: Code, dtype: str, x: str) -> str:
 def _abs(c: Code, dtype: str, x: str) -> str:
     if dtype[0] == "f":
         return c.intrinsic("fabs", SCALAR[dtype], x)
-    negative = _compare(c, "lt", dtype, x, constant(c, dtype, 0))
+    negative = compare(c, "lt", dtype, x, constant(c, dtype, 0))
     return select(c, dtype, negative, _neg(c, dtype, x), x)
 
 
 def _sign(c: Code, dtype: str, x: str) -> str:
     zero, one = constant(c, dtype, 0), constant(c, dtype, 1)
     # Neither branch taken for zeros and NaN, which are their own signs.
-    out = select(c, dtype, _compare(c, "gt", dtype, x, zero), one, x)
+    out = select(c, dtype, compare(c, "gt", dtype, x, zero), one, x)
     if dtype[0] == "u":
         return out
-    return select(c, dtype, _compare(c, "lt", dtype, x, zero), constant(c, dtype, -1), out)
+    return select(c, dtype, compare(c, "lt", dtype, x, zero), constant(c, dtype, -1), out)
 
 
 def _div(c: Code, dtype: str, x: str, y: str) -> str:
     if dtype[0] == "f":
         return c.new(f"fdiv {c.vec(SCALAR[dtype])} {x}, {y}")
     # By zero: all bits set. The smallest integer over -1 is itself.
-    zero, all_set = _compare(c, "eq", dtype, y, constant(c, dtype, 0)), constant(c, dtype, -1)
+    zero, all_set = compare(c, "eq", dtype, y, constant(c, dtype, 0)), constant(c, dtype, -1)
     safe, quotient = _divide(c, dtype, "div", x, y, zero)
     if dtype[0] == "i":
-        minus = _compare(c, "eq", dtype, y, all_set)
+        minus = compare(c, "eq", dtype, y, all_set)
         quotient = select(c, dtype, minus, _neg(c, dtype, x), quotient)
     return select(c, dtype, zero, all_set, quotient)
 
@@ -126,7 +145,7 @@ def _rem(c: Code, dtype: str, x: str, y: str) -> str:
     if dtype[0] == "f":
         # A call of the C library per lane, exact for any two floats.
         return c.new(f"frem {c.vec(SCALAR[dtype])} {x}, {y}")
-    zero = _compare(c, "eq", dtype, y, constant(c, dtype, 0))
+    zero = compare(c, "eq", dtype, y, constant(c, dtype, 0))
     _, rest = _divide(c, dtype, "rem", x, y, zero)
     return select(c, dtype, zero, x, rest)
 
@@ -136,7 +155,7 @@ def _divide(c: Code, dtype: str, op: str, x: str, y: str, zero: str) -> tuple[st
     one = constant(c, dtype, 1)
     safe = select(c, dtype, zero, one, y)
     if dtype[0] == "i":
-        minus = _compare(c, "eq", dtype, safe, constant(c, dtype, -1))
+        minus = compare(c, "eq", dtype, safe, constant(c, dtype, -1))
         safe = select(c, dtype, minus, one, safe)
     sign = "s" if dtype[0] == "i" else "u"
     return safe, c.new(f"{sign}{op} {c.vec(SCALAR[dtype])} {x}, {safe}")
@@ -146,7 +165,7 @@ def _extremum(word: str) -> Callable[..., str]:
     def write(c: Code, dtype: str, x: str, y: str) -> str:
         if dtype == "b1":
             return c.new(f"{'or' if word == 'gt' else 'and'} {c.vec('i1')} {x}, {y}")
-        out = select(c, dtype, _compare(c, word, dtype, x, y), x, y)
+        out = select(c, dtype, compare(c, word, dtype, x, y), x, y)
         if dtype[0] == "f":
             missing = c.new(f"fcmp uno {c.vec(SCALAR[dtype])} {x}, {x}")
             out = select(c, dtype, missing, x, out)
@@ -188,22 +207,22 @@ def _nextafter(c: Code, dtype: str, x: str, y: str) -> str:
     t, it = c.vec(scalar), c.vec(SCALAR[whole])
     bits = c.new(f"bitcast {t} {x} to {it}")
     zero = constant(c, dtype, 0)
-    away = _compare(c, "lt", dtype, x, y)
-    positive = _compare(c, "gt", dtype, x, zero)
+    away = compare(c, "lt", dtype, x, y)
+    positive = compare(c, "gt", dtype, x, zero)
     grow = c.new(f"xor {c.vec('i1')} {away}, {positive}")
     step = select(c, whole, grow, constant(c, whole, -1), constant(c, whole, 1))
     moved = c.new(f"bitcast {it} {c.new(f'add {it} {bits}, {step}')} to {t}")
     least = c.new(f"bitcast {it} {constant(c, whole, 1)} to {t}")
     least = c.intrinsic("copysign", scalar, least, y)
-    out = select(c, dtype, _compare(c, "eq", dtype, x, zero), least, moved)
-    out = select(c, dtype, _compare(c, "eq", dtype, x, y), y, out)
+    out = select(c, dtype, compare(c, "eq", dtype, x, zero), least, moved)
+    out = select(c, dtype, compare(c, "eq", dtype, x, y), y, out)
     missing = c.new(f"fcmp uno {t} {x}, {y}")
     return select(c, dtype, missing, c.new(f"fadd {t} {x}, {y}"), out)
 
 
 def _is_finite(c: Code, dtype: str, x: str) -> str:
     size = c.intrinsic("fabs", SCALAR[dtype], x)
-    return _compare(c, "lt", dtype, size, constant(c, dtype, float("inf")))
+    return compare(c, "lt", dtype, size, constant(c, dtype, float("inf")))
 
 
 def _select(c: Code, ins: list[str], out: str, xs: list[str]) -> str:
@@ -212,11 +231,11 @@ def _select(c: Code, ins: list[str], out: str, xs: list[str]) -> str:
         return cases[0]
     if len(cases) == 2:
         if ins[0] != "b1":
-            which = _compare(c, "gt", ins[0], which, constant(c, ins[0], 0))
+            which = compare(c, "gt", ins[0], which, constant(c, ins[0], 0))
         return select(c, out, which, cases[1], cases[0])
     result = cases[0]
     for i, case in enumerate(cases[1:], 1):
-        at_least = _compare(c, "ge", ins[0], which, constant(c, ins[0], i))
+        at_least = compare(c, "ge", ins[0], which, constant(c, ins[0], i))
         result = select(c, out, at_least, case, result)
     return result
 
@@ -224,7 +243,7 @@ def _select(c: Code, ins: list[str], out: str, xs: list[str]) -> str:
 def _convert(c: Code, old: str, new: str, x: str) -> str:
     a, b = c.vec(SCALAR[old]), c.vec(SCALAR[new])
     if new == "b1":
-        return _compare(c, "ne", old, x, constant(c, old, 0))
+        return compare(c, "ne", old, x, constant(c, old, 0))
     if old == "b1":
         return c.new(f"{'uitofp' if new[0] == 'f' else 'zext'} {a} {x} to {b}")
     if old[0] == "f" and new[0] == "f":

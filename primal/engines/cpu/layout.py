@@ -126,7 +126,7 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     if not inner:  # over dimensions of size 1: the elements themselves
         stores, reductions = stores + tuple([r for _, r in reductions]), ()
     column = bool(inner and outer and _across(shape, outer, inner, bool(stores)))
-    kept, reduced = _merged(shape, outer, arrays), _merged(shape, inner, arrays)
+    kept, reduced = merged_loops(shape, outer, arrays), merged_loops(shape, inner, arrays)
     if not kept and not reduced:
         kept = [(1, [])]  # a scalar: one loop of one turn, whose strides do not matter
     sizes = [n for n, _ in (*kept, *reduced)]
@@ -138,7 +138,9 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     ]
     for k in range(len(reductions)):
         strides[len(strides) - 1 - k] = strides[len(strides) - 1 - k][: len(kept)]
-    steps = [_step(a, s[along] if s else 0) for a, s in zip(arrays[:count], strides, strict=False)]
+    steps = [
+        step_of(a, s[along] if s else 0) for a, s in zip(arrays[:count], strides, strict=False)
+    ]
     spec = Spec(
         len(kept),
         len(reduced),
@@ -151,7 +153,7 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     return Instance(spec, sizes, arrays, strides, *_units(spec, sizes))
 
 
-def _step(a: Array, stride: int) -> str:
+def step_of(a: Array, stride: int) -> str:
     if a.kind == "l" or stride == 0:
         return "z"
     return "u" if stride == 1 and a.kind == "m" else "g"
@@ -167,7 +169,7 @@ def _across(
     return not stores and rows < GRAIN // 2 and shape[outer[-1]] >= rows
 
 
-def _merged(
+def merged_loops(
     shape: tuple[int, ...], dims: list[int], arrays: list[Array]
 ) -> list[tuple[int, list[int]]]:
     """(size, dimensions) of loops: neighbours that every array crosses in one stride are one."""

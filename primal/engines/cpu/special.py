@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from primal.engines.cpu.exponentials import exp, log, log1p
-from primal.engines.cpu.floats import Floats, wide
+from primal.engines.cpu.exponentials import exp, log, log_of, log_parts
+from primal.engines.cpu.floats import Floats, branch, wide
 
 Double = tuple[float, ...]
 # erf of float32 on [0, 1] as x + x·p(x²), beyond as 1 - exp(q(|x|)); 1 from 3.92 on. The numbers
@@ -114,13 +114,25 @@ def erfc(f: Floats, x: str) -> str:
     return f.where(f.test("olt", size, 0.5), inside, far)
 
 
+def _minus_log1m(f: Floats, x: str) -> str:
+    """-log(1 - x) for x in [0, 1); as log1p, but for the edges."""
+    u = f.sub(1.0, x)
+    e, m = log_parts(f, u)
+    lost = f.sub(f.sub(1.0, u), x)
+    near = f.test("oeq", e, 0.0)
+    extra = f.where(near, 0.0, f.over(lost, u))
+    return f.neg(log_of(f, f.where(near, f.neg(x), f.sub(m, 1.0)), e, extra))
+
+
 def erf_inv(f: Floats, x: str) -> str:
     size = f.abs(x)
     if f.dtype == "f4":
-        w = f.neg(log1p(f, f.neg(f.mul(x, x))))
+        w = _minus_log1m(f, f.mul(x, x))
+        far = f.test("oge", w, 5.0)
         centre = f.poly(f.sub(w, 2.5), _GILES_CENTRE)
-        tail = f.poly(f.sub(f.sqrt(w), 3.0), _GILES_TAIL)
-        out = f.where(f.test("olt", w, 5.0), centre, tail)
+        # Three of a thousand uniform numbers.
+        out = branch(f, far, centre, lambda: f.poly(f.sub(f.sqrt(w), 3.0), _GILES_TAIL))
+        out = f.where(f.test("ogt", size, 1.0), float("nan"), out)
     else:
         w = f.neg(log(f, f.mul(f.sub(1.0, size), f.add(1.0, size))))
         root = f.sqrt(w)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from primal.engines.cpu.code import Code
-from primal.engines.cpu.floats import Floats, wide
+from primal.engines.cpu.floats import Floats, branch, wide
 
 Double = tuple[float, ...]
 # (sin(r) - r) / r³ and (cos(r) - 1 + r²/2) / r⁴ for |r| <= π/4, in powers of r².
@@ -59,7 +59,7 @@ def _turned(kind: str) -> Callable[..., str]:
         if not f.c.module.fma:
             return f.c.new(f"call {f.t} @{_in_float64(f.c, kind)}({f.t} {x})")
         large = f.test("ogt", f.abs(x), _LARGE_NARROW)
-        out = _branch(
+        out = branch(
             f, large, _quick(f, x, kind),
             lambda: f.c.new(f"call {f.t} @{_in_float64(f.c, kind)}({f.t} {x})"),
         )  # fmt: skip
@@ -73,23 +73,9 @@ def _zeros(f: Floats, kind: str, x: str, out: str) -> str:
     return out if kind == "cos" else f.where(f.test("oeq", x, 0.0), x, out)
 
 
-def _branch(f: Floats, mask: str, out: str, slow: Callable[[], str]) -> str:
-    """`slow()` in the lanes of the mask, and the time for it only if there are any."""
-    c = f.c
-    some = f.any(mask)
-    on, after, before = c.label("slow"), c.label("sine"), c.block
-    c.do(f"br i1 {some}, label %{on}, label %{after}")
-    c.start(on)
-    chosen = f.where(mask, slow(), out)
-    left = c.block
-    c.do(f"br label %{after}")
-    c.start(after)
-    return c.new(f"phi {f.t} [ {out}, %{before} ], [ {chosen}, %{left} ]")
-
-
 def _with_slow(f: Floats, large: str, out: str, x: str, kind: str) -> str:
     name = by_library(f.c, kind)
-    return _branch(f, large, out, lambda: f.c.new(f"call {f.t} @{name}({f.t} {x})"))
+    return branch(f, large, out, lambda: f.c.new(f"call {f.t} @{name}({f.t} {x})"))
 
 
 def _in_float64(c: Code, kind: str) -> str:

@@ -1,0 +1,230 @@
+"""Rows that fit in the cache: softmax, layer norm and their like as one kernel of several passes.
+
+A pass runs over the row. Between passes stand the results of its reductions, and what is computed
+of them once per row. What a later pass needs of an earlier one is kept in a buffer on the stack,
+or read back from where it was stored anyway: nothing is computed twice, and rows leave the
+first-level cache only as results.
+
+The record is that of `kernels`, with these words: header, sizes of loops, bytes of the buffers;
+per operand as there; per buffer its offset and strides; per store slot, offset, strides of all
+loops; per result of a row slot, offset, strides of the kept loops.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from primal.engines.cpu.code import MEMORY, SCALAR, Module, itemsize
+from primal.engines.cpu.functions import FLOAT, INLINE
+from primal.engines.cpu.kernels import Writer, accumulator, identity
+from primal.engines.cpu.lanes import COMBINE, constant, emit
+
+Item = tuple[str, tuple[str, ...], str, tuple[int, ...], int, bool]
+"""(word, dtypes of operands, dtype, operands, pass, whether it is one per row)"""
+
+
+@dataclasses.dataclass(frozen=True)
+class RowSpec:
+    """The structure of a kernel of several passes over rows.
+
+    operands: as of `Spec`. items: numbered on from the operands. reductions: (monoid, what, pass),
+    numbered on from the items; they stand before the next pass, with the items of that pass that
+    are one per row. buffers: numbers of items kept in buffers. stores: numbers of items stored.
+    results: numbers of reductions, or of items that are one per row, that are stored.
+    """
+
+    kept: int
+    reduced: int
+    operands: tuple[tuple[str, str, str], ...]
+    items: tuple[Item, ...]
+    reductions: tuple[tuple[str, int, int], ...]
+    buffers: tuple[int, ...]
+    stores: tuple[int, ...]
+    results: tuple[int, ...]
+
+    column = False
+
+    @property
+    def body(self) -> tuple[Item, ...]:
+        return self.items
+
+    @property
+    def dtypes(self) -> list[str]:
+        """The dtypes of operands, items, reductions."""
+        out = [o[1] for o in self.operands] + [i[2] for i in self.items]
+        return out + [out[ref] for _, ref, _ in self.reductions]
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the kernel to a module."""
+        _Rows(module, self).function(name)
+
+
+class _Rows(Writer):
+    """Writes a kernel over rows; `values` are vectors that hold for the whole row."""
+
+    def __init__(self, module: Module, spec: RowSpec) -> None:
+        super().__init__(module, spec)
+        self.rows = spec
+        self.c.inline = sum(i[0] in FLOAT for i in spec.items) <= INLINE
+        self.first_item = len(spec.operands)
+        self.first_reduction = self.first_item + len(spec.items)
+        # Item -> number of its place among the places: a buffer, or where it is stored.
+        self.back: dict[int, int] = {}
+
+    def function(self, name: str) -> None:
+        spec, c = self.rows, self.c
+        c.start("entry")
+        self.at = 6
+        sizes = self.sizes = [self.word() for _ in range(self.rank)]
+        stack = c.new(f"alloca i8, i64 {self.word()}, align 64")
+        bases: list[str] = []
+        for i, (kind, dtype, _) in enumerate(spec.operands):
+            if kind == "l":
+                bases.append("")
+                self.strides.append([])
+                self.splats[i] = self.literal(dtype, self.word())
+            else:
+                bases.append(self.address() if kind == "m" else self.word())
+                self.strides.append([self.word() for _ in range(self.rank)])
+        for number in spec.buffers:
+            self.back[number] = len(bases)
+            bases.append(c.new(f"getelementptr i8, ptr {stack}, i64 {self.word()}"))
+            self.strides.append([self.word() for _ in range(self.rank)])
+        for number in spec.stores:
+            self.back.setdefault(number, len(bases))
+            bases.append(self.address())
+            self.strides.append([self.word() for _ in range(self.rank)])
+        for _ in spec.results:
+            bases.append(self.address())
+            self.strides.append([self.word() for _ in range(spec.kept)])
+        literals = dict(self.splats)
+
+        def unit(u: str, _: list[str]) -> list[str]:
+            go = c.label("unit")
+            status = c.new("load atomic i32, ptr %status monotonic, align 4")
+            asked = c.new(f"icmp ne i32 {status}, 0")
+            c.do(f"br i1 {asked}, label %leave, label %{go}")
+            c.start(go)
+            self.splats = dict(literals)
+            self.row(self.moved(bases, self.coordinates(u, spec.kept)))
+            return []
+
+        assert len(sizes) == self.rank
+        c.loop("%begin", "%end", "1", [], unit)
+        c.do("br label %leave")
+        c.start("leave")
+        c.do("ret void")
+        body = "\n".join(c.lines)
+        head = "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status"
+        self.module.functions[name] = f"define void @{name}({head}) nounwind {{\n{body}\n}}\n"
+
+    def row(self, places: list[str]) -> None:
+        """All passes over one row."""
+        spec = self.rows
+        values: dict[int, str] = {}
+        last = max([i[4] for i in spec.items] + [r[2] for r in spec.reductions], default=0)
+        for number in range(last + 1):
+            for k, (word, ins, out, refs, at, alone) in enumerate(spec.items):
+                if alone and at == number:
+                    given = [self.of_row(values, r, places) for r in refs]
+                    values[self.first_item + k] = emit(self.c, word, list(ins), out, given)
+            self.one_pass(number, places, values)
+        first = len(places) - len(spec.results)
+        for k, number in enumerate(spec.results):
+            dtype, value = self.dtypes[number], values[number]
+            c = self.c
+            scalar = c.new(f"extractelement {c.vec(SCALAR[dtype])} {value}, i64 0")
+            if dtype == "b1":
+                scalar = c.new(f"zext i1 {scalar} to i8")
+            c.do(
+                f"store {MEMORY[dtype]} {scalar}, ptr {places[first + k]}, "
+                f"align {itemsize(dtype)}"
+            )
+
+    def of_row(self, values: dict[int, str], number: int, places: list[str]) -> str:
+        """A value that is one per row, in all lanes."""
+        if number in values:
+            return values[number]
+        if number in self.splats:
+            return self.splats[number]
+        return self.splat_of(number, places[number])
+
+    def one_pass(self, number: int, places: list[str], values: dict[int, str]) -> None:
+        spec, c = self.rows, self.c
+        mine = [
+            self.first_item + k for k, i in enumerate(spec.items) if not i[5] and i[4] == number
+        ]
+        sums = [(m, r) for m, r, at in spec.reductions if at == number]
+        if not mine and not sums:
+            return
+        read = {r for n in mine for r in spec.items[n - self.first_item][3]} | {r for _, r in sums}
+        operands = sorted(r for r in read if r < self.first_item)
+        back = sorted(
+            r for r in read if self.first_item <= r < self.first_reduction
+            and r not in mine and not spec.items[r - self.first_item][5]
+        )  # fmt: skip
+        wides = [accumulator(m, self.dtypes[r]) for m, r in sums]
+        firsts = [
+            (c.vec(SCALAR[w]), constant(c, w, identity(m, w)))
+            for (m, _), w in zip(sums, wides, strict=True)
+        ]
+
+        def inner(places: list[str], i: str, stop: str, totals: list[str]) -> list[str]:
+            mask = self.mask(i, stop)
+            here = dict(values)
+            for r in operands:
+                here[r] = self.load(r, places[r], i, mask)
+            for r in back:
+                here[r] = self.reload(r, places[self.back[r]], i, mask)
+            for n in mine:
+                word, ins, out, refs, _, _ = spec.items[n - self.first_item]
+                here[n] = emit(c, word, list(ins), out, [here[r] for r in refs])
+            offset = len(spec.operands)
+            for k, n in enumerate((*spec.buffers, *spec.stores)):
+                if n in mine:
+                    self.store(self.dtypes[n], here[n], places[offset + k], i, mask)
+            results = []
+            for (monoid, r), wide, total in zip(sums, wides, totals, strict=True):
+                dtype, value = self.dtypes[r], here[r]
+                t = c.vec(SCALAR[dtype])
+                none = constant(c, dtype, identity(monoid, dtype))
+                value = c.new(f"select {c.vec('i1')} {mask}, {t} {value}, {t} {none}")
+                if wide != dtype:
+                    value = emit(c, "convert", [dtype], wide, [value])
+                results.append(emit(c, COMBINE[monoid], [wide, wide], wide, [total, value]))
+            return results
+
+        def nest(d: int, places: list[str], totals: list[str]) -> list[str]:
+            carried = [(t, v) for (t, _), v in zip(firsts, totals, strict=True)]
+            if d < self.rank - 1:
+                return c.loop(
+                    "0", self.sizes[d], "1", carried,
+                    lambda i, now: nest(d + 1, self.moved(places, [(d, i)]), now),
+                )  # fmt: skip
+            known = dict(self.splats)
+            self.scalars(places, d)
+            out = c.loop(
+                "0", self.sizes[d], str(c.lanes), carried,
+                lambda i, now: inner(places, i, self.sizes[d], now),
+            )  # fmt: skip
+            self.splats = known
+            return out
+
+        totals = nest(spec.kept, places, [v for _, v in firsts])
+        at = 0
+        for k, (monoid, r, when) in enumerate(spec.reductions):
+            if when != number:
+                continue
+            dtype, wide = self.dtypes[r], wides[at]
+            scalar = self.across(monoid, wide, totals[at])
+            if wide != dtype:
+                scalar = c.new(f"fptrunc {SCALAR[wide]} {scalar} to {SCALAR[dtype]}")
+            values[self.first_reduction + k] = c.splat(SCALAR[dtype], scalar)
+            at += 1
+
+    def reload(self, number: int, place: str, index: str, mask: str) -> str:
+        """What an earlier pass left at this vector."""
+        return self.contiguous(self.dtypes[number], place, index, mask)
+
+
+

@@ -1,0 +1,104 @@
+"""Groups whose reductions are read again over the same rows: when that is one kernel.
+
+A group may go on after a reduction: what is computed of results of rows, once per row (`alone`),
+and what reads those, over the row again, one pass later. `level` says the pass of every node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primal.engines.cpu.graph import Node, Value, row_major, size_of
+
+SHORTEST, LONGEST = 8, 32768
+"""Elements of a row below which its vectors are mostly empty; bytes above which it is no longer
+in the first-level cache when the next pass comes."""
+
+
+def plain_shape(shape: Sequence[int]) -> tuple[int, ...]:
+    """A shape without dimensions of size 1."""
+    return tuple([n for n in shape if n != 1])
+
+
+def kept_shape(group: Any) -> tuple[int, ...]:
+    """The sizes of the dimensions that a group's reductions keep."""
+    return tuple([n for d, n in enumerate(group.shape) if d not in group.axes])
+
+
+def is_by_rows(group: Any) -> bool:
+    """Whether a group reduces rows that passes over a cached row suit."""
+    if group.axes is None:
+        return False
+    inner = [d for d in range(len(group.shape)) if group.shape[d] != 1]
+    length = size_of([group.shape[d] for d in group.axes])
+    return bool(inner) and inner[-1] in group.axes and SHORTEST <= length <= LONGEST // 8
+
+
+def row_strides(x: Value, group: Any, alone: bool) -> tuple[int, ...] | None:
+    """The strides of an operand over the group's dimensions; None if a row is no unit of it.
+
+    `alone`: read once per row, in a shape of its own.
+    """
+    if not alone:
+        return x.steps() if x.shape == group.shape else None
+    if plain_shape(x.shape) != plain_shape(kept_shape(group)):
+        return None
+    own = iter([s for n, s in zip(x.shape, x.steps(), strict=True) if n != 1])
+    return tuple(
+        [
+            0 if d in group.axes or n == 1 else next(own)
+            for d, n in enumerate(group.shape)
+        ]
+    )
+
+
+def reads_row(x: Value, group: Any, alone: bool) -> bool:
+    """Whether the value is a result of the very row at which the group stands."""
+    if x.offset:
+        return False
+    strides = row_strides(x, group, alone)
+    if strides is None:
+        return False
+    want = iter(row_major(kept_shape(group)))
+    for d, (n, s) in enumerate(zip(group.shape, strides, strict=True)):
+        if d in group.axes:
+            if s and n != 1:
+                return False
+        elif next(want) != s and n != 1:
+            return False
+    return True
+
+
+def row_role(node: Node, group: Any, is_inside: Any) -> tuple[bool, int] | None:
+    """(whether once per row, pass) of a node that may join a group of rows; None if it may not.
+
+    It must read results of the rows, and else only what the group has at hand or stood before.
+    """
+    if not is_by_rows(group):
+        return None
+    if node.shape == group.shape:
+        alone = False
+    elif plain_shape(node.shape) == plain_shape(kept_shape(group)):
+        alone = True
+    else:
+        return None
+    level, of_rows = 0, False
+    for x in node.args:
+        base = x.node
+        if base.block is not node.block or base.step < group.number:
+            if base.word != "literal" and row_strides(x, group, alone) is None:
+                return None
+            continue
+        if base.step > group.number:
+            return None
+        if base in group.alone or base.word == "reduce":
+            if base not in group.level or not reads_row(x, group, alone):
+                return None
+            level = max(level, group.level[base] + (base.word == "reduce"))
+            of_rows = True
+        elif not alone and is_inside(x, group):
+            level = max(level, group.level[base])
+        else:
+            return None
+    return (alone, level) if of_rows else None

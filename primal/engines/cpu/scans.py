@@ -1,0 +1,340 @@
+"""Along one axis: cumulative sums and their like, and the places of extrema, as routines.
+
+An array is seen as [outer, n, inner]. With inner = 1 vectors lie along the axis, otherwise across.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+from primal.engines.cpu.code import SCALAR, Module, itemsize
+from primal.engines.cpu.graph import Value
+from primal.engines.cpu.kernels import accumulator, identity
+from primal.engines.cpu.lanes import compare, constant, emit, select
+from primal.engines.cpu.moves import BLOCK, name_of
+from primal.engines.cpu.script import (
+    Int,
+    Place,
+    Script,
+    lanes_before,
+    read_vector,
+    write_vector,
+)
+from primal.ir.avals import Aval
+from primal.ir.builders import Unsupported
+
+MONOID = {"add": "add", "mul": "multiply", "max": "maximum", "min": "minimum"}
+WIDEST = 1 << 31
+"""Places are counted in 32 bits."""
+
+
+def _parts(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
+    return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+
+
+@dataclasses.dataclass(frozen=True)
+class Scan:
+    """out[k] = x[0] ∘ … ∘ x[k] along an axis, or from the end.
+
+    Words: n; bytes of a row (n·inner elements); across: inner, elements of it per unit, units per
+    row of it. Across, units are blocks of columns; along, rows.
+    """
+
+    dtype: str
+    word: str
+    reverse: bool
+    across: bool
+
+    def write(self, module: Module, name: str) -> None:
+        item = itemsize(self.dtype)
+        wide = self.wide
+        in_turn = not self.across and self.word == "mul" and self.dtype[0] == "f"
+        s = Script(module, 1 if in_turn else max(module.width // itemsize(wide), 2))
+        x, out = s.address(), s.address()
+        n, row = s.words(2)
+        inner, chunk, chunks = s.words(3)
+        if self.across:
+            self._columns(s, x, out, n, row, inner, chunk, chunks, item)
+        else:
+            s.units(lambda u: self._row(s, x + u * row, out + u * row, n, item, in_turn))
+        s.finish(name)
+
+    @property
+    def wide(self) -> str:
+        """The dtype of the running result."""
+        return accumulator(MONOID.get(self.word, self.word), self.dtype)
+
+    def first(self, s: Script) -> str:
+        """The value that changes nothing."""
+        value = -math.inf if self.word == "logaddexp" else identity(MONOID[self.word], self.wide)
+        return constant(s, self.wide, value)
+
+    def combined(self, s: Script, a: str, b: str) -> str:
+        wide = self.wide
+        if self.word != "logaddexp":
+            return emit(s, self.word, [wide, wide], wide, [a, b])
+        # Equal infinities have no gap, and are their own sum.
+        gap = emit(s, "sub", [wide, wide], wide, [a, b])
+        size = emit(s, "abs", [wide], wide, [gap])
+        low = emit(s, "exp", [wide], wide, [emit(s, "neg", [wide], wide, [size])])
+        tail = emit(s, "log1p", [wide], wide, [low])
+        top = emit(s, "max", [wide, wide], wide, [a, b])
+        spread = emit(s, "add", [wide, wide], wide, [top, tail])
+        total = emit(s, "add", [wide, wide], wide, [a, b])
+        none = compare(s, "ne", wide, gap, gap)
+        return select(s, wide, none, total, spread)
+
+    def _read(self, s: Script, place: Place, mask: str) -> str:
+        value = read_vector(s, self.dtype, place, mask)
+        if self.wide != self.dtype:
+            value = emit(s, "convert", [self.dtype], self.wide, [value])
+        return value
+
+    def _write(self, s: Script, value: str, place: Place, mask: str) -> None:
+        if self.wide != self.dtype:
+            value = emit(s, "convert", [self.wide], self.dtype, [value])
+        write_vector(s, self.dtype, value, place, mask)
+
+    def _row(self, s: Script, x: Place, out: Place, n: Int, item: int, in_turn: bool) -> None:
+        t = s.vec(SCALAR[self.wide])
+        first = self.first(s)
+        lanes = s.lanes
+
+        def turn(i: str, now: list[str]) -> list[str]:
+            here = Int(s, i)
+            mask = "" if in_turn else lanes_before(s, n - here)
+            at = here * item
+            if self.reverse:
+                at = (n - here - lanes) * item
+                mask = mask and _turned(s, "i1", mask)
+            value = self._read(s, x + at, mask)
+            if self.reverse:
+                value = _turned(s, SCALAR[self.wide], value)
+            reach = 1
+            while reach < lanes:
+                # Lane k takes lane k - reach, or what changes nothing.
+                chosen = ", ".join(
+                    [f"i32 {k - reach if k >= reach else lanes + k}" for k in range(lanes)]
+                )
+                moved = s.new(f"shufflevector {t} {value}, {t} {first}, <{lanes} x i32> <{chosen}>")
+                value = self.combined(s, moved, value)
+                reach *= 2
+            value = self.combined(s, now[0], value)
+            last = ", ".join([f"i32 {lanes - 1}"] * lanes)
+            carry = s.new(f"shufflevector {t} {value}, {t} poison, <{lanes} x i32> <{last}>")
+            if self.reverse:
+                value = _turned(s, SCALAR[self.wide], value)
+            self._write(s, value, out + at, mask)
+            return [carry]
+
+        s.loop("0", n.name, str(lanes), [(t, first)], turn)
+
+    def _columns(
+        self,
+        s: Script,
+        x: Place,
+        out: Place,
+        n: Int,
+        row: Int,
+        inner: Int,
+        chunk: Int,
+        chunks: Int,
+        item: int,
+    ) -> None:
+        t = s.vec(SCALAR[self.wide])
+        pitch = inner * item
+
+        def unit(u: Int) -> None:
+            base = (u // chunks) * row
+            start = (u % chunks) * chunk
+            stop = (start + chunk).least(inner)
+
+            def column(i: Int) -> None:
+                mask = lanes_before(s, stop - i)
+                at = base + i * item
+
+                def turn(j: str, now: list[str]) -> list[str]:
+                    k = n - Int(s, j) - 1 if self.reverse else Int(s, j)
+                    here = at + k * pitch
+                    value = self.combined(s, now[0], self._read(s, x + here, mask))
+                    self._write(s, value, out + here, mask)
+                    return [value]
+
+                s.loop("0", n.name, "1", [(t, self.first(s))], turn)
+
+            s.each(start, stop, column, s.lanes)
+
+        s.units(unit)
+
+
+def _turned(s: Script, scalar: str, value: str) -> str:
+    """The lanes in the opposite order."""
+    t, lanes = s.vec(scalar), s.lanes
+    chosen = ", ".join([f"i32 {lanes - 1 - k}" for k in range(lanes)])
+    return s.new(f"shufflevector {t} {value}, {t} poison, <{lanes} x i32> <{chosen}>")
+
+
+def _blocks(inner: int, n: int, item: int) -> tuple[int, int]:
+    """Columns per unit, units: whole cache lines."""
+    chunk = max(64, BLOCK // max(n * item, 1) // 64 * 64)
+    return chunk, -(-inner // chunk)
+
+
+def cumulative(k: Any, x: Value, word: str, axis: int, reverse: bool) -> Value:
+    """Running results of a word of two operands along an axis."""
+    x = k.dense(x)
+    dtype = name_of(x)
+    if dtype[0] not in "iuf" or (word == "logaddexp" and dtype[0] != "f"):
+        raise Unsupported(f"cumulative {word} of {x.dtype}")
+    outer, n, inner = _parts(x.shape, axis)
+    item = itemsize(dtype)
+    chunk, chunks = _blocks(inner, n, item)
+    spec = Scan(dtype, word, reverse, inner > 1)
+    units = outer * chunks if inner > 1 else outer
+    (out,) = k.routine(
+        spec, [x], [x.aval], [n, n * inner * item, inner, chunk, chunks], units=units,
+        cost=n * (min(inner, chunk) if inner > 1 else 1), reuses=((0, 0),), name=f"cum{word}",
+    )  # fmt: skip
+    return out
+
+
+@dataclasses.dataclass(frozen=True)
+class Extremum:
+    """The place of the greatest (`how` 'gt') or least element along an axis; the first nan is one.
+
+    Words as of `Scan`, then bytes of a row of results.
+    """
+
+    dtype: str
+    out: str
+    how: str
+    across: bool
+
+    def write(self, module: Module, name: str) -> None:
+        item = itemsize(self.dtype)
+        s = Script(module, max(min(module.width // item, 64), 4))
+        x, out = s.address(), s.address()
+        n, row = s.words(2)
+        inner, chunk, chunks = s.words(3)
+        size = itemsize(self.out)
+        if not self.across:
+            s.units(lambda u: self._row(s, x + u * row, out + u * size, n, item))
+            s.finish(name)
+            return
+        it = s.vec("i32")
+
+        def unit(u: Int) -> None:
+            base = (u // chunks) * row
+            results = (u // chunks) * inner
+            start = (u % chunks) * chunk
+            stop = (start + chunk).least(inner)
+
+            def column(i: Int) -> None:
+                mask = lanes_before(s, stop - i)
+                at = base + i * item
+                best = read_vector(s, self.dtype, x + at, mask)
+
+                def turn(j: str, now: list[str]) -> list[str]:
+                    here = Int(s, j)
+                    value = read_vector(s, self.dtype, x + (at + here * (inner * item)), mask)
+                    better = self._better(s, value, now[0])
+                    count = s.splat("i32", s.new(f"trunc i64 {j} to i32"))
+                    return [
+                        select(s, self.dtype, better, value, now[0]),
+                        s.new(f"select {s.vec('i1')} {better}, {it} {count}, {it} {now[1]}"),
+                    ]
+
+                t = s.vec(SCALAR[self.dtype])
+                _, places = s.loop(
+                    "1", n.name, "1", [(t, best), (it, "zeroinitializer")], turn
+                )
+                found = emit(s, "convert", ["i4"], self.out, [places])
+                write_vector(s, self.out, found, out + (results + i) * size, mask)
+
+            s.each(start, stop, column, s.lanes)
+
+        s.units(unit)
+        s.finish(name)
+
+    def _better(self, s: Script, value: str, best: str) -> str:
+        """Greater or less, or the first nan."""
+        i1 = s.vec("i1")
+        if self.dtype == "b1":
+            a, b = (value, best) if self.how == "gt" else (best, value)
+            other = s.new(f"xor {i1} {b}, {s.const('i1', 'true')}")
+            return s.new(f"and {i1} {a}, {other}")
+        if self.dtype[0] != "f":
+            return compare(s, self.how, self.dtype, value, best)
+        t = s.vec(SCALAR[self.dtype])
+        far = s.new(f"fcmp u{self.how} {t} {value}, {best}")
+        known = s.new(f"fcmp ord {t} {best}, {best}")
+        return s.new(f"and {i1} {far}, {known}")
+
+    def _row(self, s: Script, x: Place, out: Place, n: Int, item: int) -> None:
+        lanes, scalar = s.lanes, SCALAR[self.dtype]
+        t, it, i1 = s.vec(scalar), s.vec("i32"), s.vec("i1")
+        s.lanes = 1
+        one = read_vector(s, self.dtype, x)
+        one = s.new(f"extractelement <1 x {scalar}> {one}, i64 0")
+        s.lanes = lanes
+        first = s.splat(scalar, one)
+
+        def turn(i: str, now: list[str]) -> list[str]:
+            here = Int(s, i)
+            mask = lanes_before(s, n - here)
+            value = read_vector(s, self.dtype, x + here * item, mask)
+            better = s.new(f"and {i1} {self._better(s, value, now[0])}, {mask}")
+            base = s.splat("i32", s.new(f"trunc i64 {i} to i32"))
+            count = s.new(f"add {it} {base}, {s.iota('i32')}")
+            return [
+                select(s, self.dtype, better, value, now[0]),
+                s.new(f"select {i1} {better}, {it} {count}, {it} {now[1]}"),
+            ]
+
+        best, places = s.loop(
+            "0", n.name, str(lanes), [(t, first), (it, "zeroinitializer")], turn
+        )
+        # Halves against each other; of equals the first place.
+        while s.lanes > 1:
+            t, it, half = s.vec(scalar), s.vec("i32"), s.lanes // 2
+            values, counts = [], []
+            for start in (0, half):
+                chosen = ", ".join([f"i32 {start + k}" for k in range(half)])
+                pick = f"<{half} x i32> <{chosen}>"
+                values.append(s.new(f"shufflevector {t} {best}, {t} poison, {pick}"))
+                counts.append(s.new(f"shufflevector {it} {places}, {it} poison, {pick}"))
+            s.lanes = half
+            i1 = s.vec("i1")
+            ahead = self._better(s, values[1], values[0])
+            behind = self._better(s, values[0], values[1])
+            apart = s.new(f"or {i1} {ahead}, {behind}")
+            level = s.new(f"xor {i1} {apart}, {s.const('i1', 'true')}")
+            sooner = compare(s, "lt", "i4", counts[1], counts[0])
+            take = s.new(f"or {i1} {ahead}, {s.new(f'and {i1} {level}, {sooner}')}")
+            best = select(s, self.dtype, take, values[1], values[0])
+            places = select(s, "i4", take, counts[1], counts[0])
+        found = emit(s, "convert", ["i4"], self.out, [places])
+        write_vector(s, self.out, found, out)
+        s.lanes = lanes
+
+
+def place_of(k: Any, x: Value, how: str, axis: int, dtype: Any) -> Value:
+    """argmax ('gt') or argmin ('lt')."""
+    x = k.dense(x)
+    outer, n, inner = _parts(x.shape, axis)
+    name = name_of(x)
+    if n >= WIDEST or name[0] not in "biuf":
+        raise Unsupported("places beyond 32 bits")
+    item = itemsize(name)
+    chunk, chunks = _blocks(inner, n, item)
+    shape = (*x.shape[:axis], *x.shape[axis + 1 :])
+    out_name = {"i": "i", "u": "u"}[dtype.kind] + str(dtype.itemsize)
+    spec = Extremum(name, out_name, how, inner > 1)
+    units = outer * chunks if inner > 1 else outer
+    (out,) = k.routine(
+        spec, [x], [Aval(shape, dtype)], [n, n * inner * item, inner, chunk, chunks], units=units,
+        cost=n * (min(inner, chunk) if inner > 1 else 1) // 8 + 5, name="argmax",
+    )  # fmt: skip
+    return out
