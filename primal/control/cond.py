@@ -25,7 +25,7 @@ from primal.ir.avals import Aval
 from primal.ir.effects import is_io
 from primal.ir.evaluate import eval_closed, run_numpy
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Var
-from primal.ir.op import CONTROL, HigherOrder, Op, by_kind, library, no_effects
+from primal.ir.op import CONTROL, HigherOrder, Op, by_kind, no_effects
 from primal.ir.state import ambient
 from primal.ir.trace import ZERO, aval_of
 from primal.ops.choose import clamp, select_n
@@ -279,6 +279,10 @@ def _cond_hlo(b: Any, index: Any, *operands: Any, branches: Branches) -> list[An
     return b.case(chosen, [_region(branch, operands) for branch in branches])
 
 
+def _cond_kernel(k: Any, index: Any, *operands: Any, branches: Branches) -> list[Any]:
+    return k.case(index, [_region(branch, operands) for branch in branches])
+
+
 def _region(branch: ClosedJaxpr, operands: Sequence[Any]) -> Any:
     return lambda b: b.inline(branch, *operands)
 
@@ -297,7 +301,7 @@ cond = Op(
     batch=_cond_batch,
     shard=by_kind,
     hlo=_cond_hlo,
-    kernel=library,
+    kernel=_cond_kernel,
     higher=HigherOrder(linearize=_cond_linearize, dce=_cond_dce),
     multiple=True,
     effects=lambda params: _effects_of(params["branches"]),

@@ -12,19 +12,21 @@ from typing import Any
 from primal.control.programs import (
     Mask,
     check_operands,
+    flip,
     pick,
     rearrange,
     same_type,
     settle,
     split,
     trim,
+    unpick,
 )
 from primal.control.scan import interleaved
 from primal.ir.avals import Aval
 from primal.ir.effects import is_io
 from primal.ir.evaluate import eval_closed, run_numpy
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Var
-from primal.ir.op import CONTROL, HigherOrder, Never, Op, by_kind, library
+from primal.ir.op import CONTROL, HigherOrder, Never, Op, by_kind
 from primal.ir.state import ambient
 from primal.ir.trace import ZERO, aval_of
 from primal.ops.choose import select_n
@@ -273,6 +275,30 @@ def _while_hlo(
     )
 
 
+def _while_kernel(
+    k: Any,
+    *operands: Any,
+    cond_jaxpr: ClosedJaxpr,
+    body_jaxpr: ClosedJaxpr,
+    cond_nconsts: int,
+    body_nconsts: int,
+) -> list[Any]:
+    c_consts, b_consts, init = split(operands, cond_nconsts, body_nconsts)
+    given = body_jaxpr.jaxpr.invars[body_nconsts:]
+    # What every step hands on is no carry: it stays where it is.
+    still = [a is b for a, b in zip(body_jaxpr.jaxpr.outvars, given, strict=True)]
+
+    def whole(carry: Sequence[Any]) -> list[Any]:
+        return unpick(still, pick(init, still), carry)
+
+    results = k.while_(
+        lambda k, *carry: k.inline(cond_jaxpr, *c_consts, *whole(carry)),
+        lambda k, *carry: pick(k.inline(body_jaxpr, *b_consts, *whole(carry)), flip(still)),
+        pick(init, flip(still)),
+    )
+    return whole(results)
+
+
 def _while_effects(params: dict[str, Any]) -> Any:
     return params["cond_jaxpr"].effects | params["body_jaxpr"].effects
 
@@ -294,7 +320,7 @@ while_ = Op(
     batch=_while_batch,
     shard=by_kind,
     hlo=_while_hlo,
-    kernel=library,
+    kernel=_while_kernel,
     higher=HigherOrder(linearize=_while_linearize, dce=_while_dce),
     multiple=True,
     effects=_while_effects,

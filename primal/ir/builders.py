@@ -511,3 +511,30 @@ class KernelBuilder(Protocol):
         precision: Any = None,
         preferred_element_type: Any = None,
     ) -> K: ...
+
+    # Control. Regions take the builder and values; they may also mention values from outside.
+    def inline(self, closed: Any, *args: K) -> list[K]:
+        """The equations of the jaxpr, here."""
+        ...
+
+    def while_(
+        self, cond: Callable[..., Sequence[K]], body: Callable[..., Sequence[K]], inits: Sequence[K]
+    ) -> list[K]:
+        """carry = body(carry) as long as cond(carry), a list of one scalar."""
+        ...
+
+    def scan(
+        self,
+        body: Callable[..., Sequence[K]],
+        inits: Sequence[K],
+        xs: Sequence[K],
+        stacked: Sequence[Aval],
+        length: int,
+        reverse: bool,
+    ) -> list[K]:
+        """(carry, y[i]) = body(carry, x[i]) for all i; `stacked` are the avals of y."""
+        ...
+
+    def case(self, index: K, branches: Sequence[Callable[..., Sequence[K]]]) -> list[K]:
+        """branches[index](), the index clamped."""
+        ...

@@ -33,7 +33,7 @@ class CpuEngine:
 
     def lower(self, program: ClosedJaxpr, name: str = "main", donated: Sequence[bool] = ()) -> str:
         """The table of steps and the LLVM IR of its kernels."""
-        return Plan(hoist_consts(program), name).text()
+        return Plan(hoist_consts(program), name, donated).text()
 
     def compile(
         self,
@@ -43,5 +43,5 @@ class CpuEngine:
         device: Device | None = None,
         donated: Sequence[bool] = (),
     ) -> CpuExecutable:
-        """An executable. Donated inputs are not reused yet: they are freed by who donates them."""
-        return CpuExecutable(hoist_consts(program), name)
+        """An executable. Outputs may be given the memory of donated inputs."""
+        return CpuExecutable(hoist_consts(program), name, donated)

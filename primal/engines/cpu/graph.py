@@ -16,13 +16,15 @@ Strides = tuple[int, ...]
 class Node:
     """One array of the program: an input, a scalar, a count, or the result of a word.
 
-    `word` is 'input', 'literal', 'iota', 'library', 'routine', 'reduce', or the name of an
+    `word` is 'input', 'constant', 'param' (a carry or slice in the body of a loop), 'empty' (no
+    elements), 'literal', 'iota', 'library', 'routine', 'control', 'reduce', or the name of an
     elementwise word.
-    `attr` says the rest: the index of an input, the value of a literal, (dim,) of an iota,
+    `attr` says the rest: the index of an input, the value of a literal or constant,
     (monoid, axes) of a reduction. Elementwise nodes have operands broadcast to `shape`.
+    `block` and `step` say who makes it: the schedule, and the number of the step there.
     """
 
-    __slots__ = ("word", "args", "shape", "dtype", "attr", "step", "home")
+    __slots__ = ("word", "args", "shape", "dtype", "attr", "block", "step", "home")
 
     def __init__(
         self, word: str, args: tuple[Value, ...], shape: tuple[int, ...], dtype: Any, attr: Any
@@ -32,8 +34,14 @@ class Node:
         self.shape = shape
         self.dtype = dtype
         self.attr = attr
+        self.block: Any = None
         self.step: int = -1
         self.home: Any = None
+
+
+def bytes_of(node: Node) -> int:
+    """The memory of a node, which is dense."""
+    return size_of(node.shape) * int(node.dtype.itemsize)
 
 
 class Value:

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import ctypes
-import dataclasses
 import functools
+import os
+import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from primal.base import caches
 from primal.base.dtypes import physical_dtype
-from primal.engines.cpu import _llvm
-from primal.engines.cpu.graph import Node, Value, as_numpy, size_of
+from primal.engines.cpu import _llvm, driver
+from primal.engines.cpu.calls import Call, Frame, data_of, object_field
+from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.layout import Instance, instance
-from primal.engines.cpu.memory import LINE, plan
+from primal.engines.cpu.places import Places
+from primal.engines.cpu.records import Tables
 from primal.engines.cpu.schedule import Group
-from primal.engines.cpu.steps import Library, Routine, RoutineSpec
+from primal.engines.cpu.steps import Branch, Library, Loop, Routine, RoutineSpec
 from primal.engines.cpu.translate import Translated, translate
 from primal.ir.avals import Aval
 from primal.ir.evaluate import quietly
 from primal.ir.jaxpr import Jaxpr
-from primal.ir.trace import Literal
-
-_WORD = (1 << 64) - 1
 
 
 class Counters:
@@ -71,278 +70,204 @@ def module_of(specs: Sequence[RoutineSpec]) -> tuple[str, list[str]]:
     return module.text(), names
 
 
-@dataclasses.dataclass
-class Native:
-    """Consecutive kernels, run by one call. `needs` are the arrays, in the order of their slots.
-
-    The slot after them is the arena.
-    """
-
-    needs: list[int]
-    makes: list[int]
-    table: Any
-    address: int
-    words: int
-    drops: list[int]
-
-
-@dataclasses.dataclass
-class Call:
-    """A library call; `reads` gives each operand from the list of arrays."""
-
-    step: Library
-    reads: list[Callable[[list[Any]], Any]]
-    makes: list[int]
-    drops: list[int]
-
-
 class Plan:
     """Everything about a program but machine code: steps, kernels, places."""
 
-    def __init__(self, jaxpr: Jaxpr, name: str) -> None:
+    def __init__(self, jaxpr: Jaxpr, name: str, donated: Sequence[bool] = ()) -> None:
         self.name = name
         self.in_avals: list[Aval] = [v.aval for v in jaxpr.invars]
         self.out_avals: list[Aval] = [v.aval for v in jaxpr.outvars]
+        self.donated = tuple(donated)
         self.program: Translated = translate(jaxpr)
-        program = self.program
-        self.instances: dict[int, Instance] = {
-            step.number: instance(step, program.stored[step.number])
-            for step in program.steps
-            if isinstance(step, Group)
+        self.instances: dict[Group, Instance] = {
+            step: instance(step, block.stored[step.number])
+            for block in blocks(self.program.block)
+            for step in block.steps
+            if type(step) is Group
         }
-        self._place()
+        self.places = Places(self.program, donated)
+        self.arena = self.places.arena
+        _check_memory(name, self.arena, self.in_avals, self.out_avals)
 
-    def _place(self) -> None:
-        """Give every node that is stored an array of its own, or a part of the arena.
-
-        What a library call reads or returns is an array of its own: calls may return views of
-        their operands and keep them, so that the memory must not be used again behind their back.
-        """
-        program = self.program
-        self.homes: dict[int, int] = {}
-        self.array_types: list[tuple[tuple[int, ...], Any]] = []
-        own: list[Node] = list(program.inputs)
-        last: dict[int, int] = {}
-        for step in program.steps:
-            if isinstance(step, Library):
-                own += [x.node for x in step.args if isinstance(x, Value)]
-                own += step.outs
-            if not isinstance(step, Group):
-                for x in step.args:
-                    if isinstance(x, Value):
-                        last[id(x.node)] = step.number
-            else:
-                for a in self.instances[step.number].arrays:
-                    last[id(a.node)] = step.number
-        own += [x.node for x in program.outputs if isinstance(x, Value)]
-        for node in own:
-            if id(node) not in self.homes:
-                self.homes[id(node)] = len(self.array_types)
-                self.array_types.append((node.shape, node.dtype))
-        self.outputs_held = {
-            self.homes[id(x.node)] for x in program.outputs if isinstance(x, Value)
-        }
-        self.last = last
-        inner: list[tuple[int, tuple[int, int, int]]] = []
-        for step in program.steps:
-            if isinstance(step, Library):
-                continue
-            for node in self._made(step):
-                if id(node) not in self.homes:
-                    size = size_of(node.shape) * node.dtype.itemsize
-                    born = step.number
-                    inner.append((id(node), (size, born, last.get(id(node), born))))
-            if isinstance(step, Routine) and step.scratch:
-                inner.append((id(step), (step.scratch, step.number, step.number)))
-        offsets, self.arena = plan([life for _, life in inner])
-        self.offsets = {name: at for (name, _), at in zip(inner, offsets, strict=True)}
-
-    def _made(self, step: Group | Routine) -> Sequence[Node]:
-        if isinstance(step, Group):
-            return (*self.program.stored[step.number], *step.reductions)
-        return step.outs
+    @property
+    def steps(self) -> list[Any]:
+        """All steps, those of loops and branches after the step that has them."""
+        return list(_all_steps(self.program.block))
 
     @property
     def specs(self) -> list[RoutineSpec]:
         """The kernels and routines, one per step that has one."""
         return [
-            step.spec if isinstance(step, Routine) else self.instances[step.number].spec
-            for step in self.program.steps
-            if not isinstance(step, Library)
+            step.spec if type(step) is Routine else self.instances[step].spec
+            for step in self.steps
+            if type(step) in (Group, Routine)
         ]
 
     def text(self) -> str:
-        """The table of steps, and the LLVM IR of its kernels."""
+        """The steps, and the LLVM IR of their kernels."""
         specs = list(dict.fromkeys(self.specs))
-        lines = [f"; program {self.name}: {len(self.program.steps)} steps, {len(specs)} kernels, "
+        number = {spec: i for i, spec in enumerate(specs)}
+        lines = [f"; program {self.name}: {len(self.steps)} steps, {len(specs)} kernels, "
                  f"{self.arena} bytes of arena"]  # fmt: skip
-        for step in self.program.steps:
-            if isinstance(step, Library):
-                lines.append(f";   {step.number}: call {step.op.name} ({step.reason})")
-            elif isinstance(step, Routine):
-                results = ", ".join([n.dtype.str[1:] + str(list(n.shape)) for n in step.outs])
-                lines.append(
-                    f";   {step.number}: kernel{specs.index(step.spec)}: {step.name} -> {results}"
-                )
-            else:
-                found = self.instances[step.number]
-                loops = " x ".join(map(str, found.sizes))
-                names = " ".join([n.word for n in step.nodes])
-                sums = " ".join([f"{n.attr[0]}{list(n.attr[1])}" for n in step.reductions])
-                lines.append(
-                    f";   {step.number}: kernel{specs.index(found.spec)} over {loops}: "
-                    f"{' '.join(filter(None, [names, sums]))}"
-                )
+        self._lines(self.program.block, number, lines, ";   ")
         return "\n".join(lines) + "\n\n" + module_of(specs)[0]
 
-    def actions(self) -> list[Native | Call]:
-        """The steps as they run; kernels between two library calls become one table."""
-        code = kernels_for(self.specs)
-        dying: dict[int, list[int]] = {}
-        inputs = len(self.in_avals)
-        for node_id, home in self.homes.items():
-            if home >= inputs and home not in self.outputs_held and node_id in self.last:
-                dying.setdefault(self.last[node_id], []).append(home)
-        actions: list[Native | Call] = []
-        run: list[Group | Routine] = []
-        for step in self.program.steps:
-            if not isinstance(step, Library):
-                run.append(step)
-                continue
-            if run:
-                actions.append(self._native(run, code, dying))
-                run = []
-            makes = [self.homes[id(n)] for n in step.outs]
-            reads = [_reader(x, self.homes) for x in step.args]
-            actions.append(Call(step, reads, makes, dying.get(step.number, [])))
-        if run:
-            actions.append(self._native(run, code, dying))
-        return actions
+    def _lines(self, block: Any, number: dict[Any, int], lines: list[str], indent: str) -> None:
+        for step in block.steps:
+            lines.append(f"{indent}{step.number}: {self._line(step, number)}")
+            if isinstance(step, Loop | Branch):
+                for i, inner in enumerate(step.blocks):
+                    if len(step.blocks) > 1:
+                        lines.append(f"{indent}  branch {i}:")
+                    self._lines(inner, number, lines, indent + "    ")
 
-    def _native(
-        self,
-        steps: list[Group | Routine],
-        code: dict[RoutineSpec, int],
-        dying: dict[int, list[int]],
-    ) -> Native:
-        slots: dict[int, int] = {}
-        makes: list[int] = []
-        for step in steps:
-            if isinstance(step, Group):
-                arrays = self.instances[step.number].arrays
-                nodes = [a.node for a in arrays if a.kind == "m"]
-            else:
-                nodes = [*[x.node for x in step.args], *step.outs]
-            for node in nodes:
-                home = self.homes.get(id(node))
-                if home is not None:
-                    slots.setdefault(home, len(slots))
-            makes += [self.homes[id(n)] for n in self._made(step) if id(n) in self.homes]
-        arena = len(slots)
-
-        def address(node: Node) -> tuple[int, int]:
-            home = self.homes.get(id(node))
-            return (arena, self.offsets[id(node)]) if home is None else (slots[home], 0)
-
-        words: list[int] = []
-        for step in steps:
-            if isinstance(step, Routine):
-                scratch = (arena, self.offsets[id(step)]) if step.scratch else (0, 0)
-                words += step.record(code[step.spec], address, scratch)
-            else:
-                found = self.instances[step.number]
-                words += found.record(code[found.spec], address)
-        table = np.array([w & _WORD for w in words], np.uint64)
-        drops = [h for g in steps for h in dying.get(g.number, [])]
-        return Native(list(slots), makes, table, table.ctypes.data, len(words), drops)
+    def _line(self, step: Any, number: dict[Any, int]) -> str:
+        if type(step) is Library:
+            return f"call {step.op.name} ({step.reason})"
+        if type(step) is Group:
+            found = self.instances[step]
+            names = [n.word for n in step.nodes]
+            sums = [f"{n.attr[0]}{list(n.attr[1])}" for n in step.reductions]
+            loops = " x ".join(map(str, found.sizes))
+            return f"kernel{number[found.spec]} over {loops}: {' '.join([*names, *sums])}"
+        results = ", ".join([n.dtype.str[1:] + str(list(n.shape)) for n in step.outs])
+        if type(step) is Routine:
+            return f"kernel{number[step.spec]}: {step.name} -> {results}"
+        if type(step) is Loop:
+            carries = self.places.carries[step]
+            still = sum([c is None for c in carries])
+            turns = "while" if step.trips is None else f"{step.trips} times"
+            return f"{turns}, {still} of {len(carries)} carries in place -> {results}"
+        if type(step) is Branch:
+            return f"one of {len(step.blocks)} -> {results}"
+        return f"copy -> {results}"
 
 
-def _reader(x: Any, homes: dict[int, int]) -> Callable[[list[Any]], Any]:
-    if isinstance(x, Literal):
-        return lambda arrays: x.val
-    home = homes[id(x.node)]
-    if x.strides is None and x.shape == x.node.shape:
-        return lambda arrays: arrays[home]
-    return lambda arrays: as_numpy(x, arrays[home])
+def blocks(block: Any) -> Iterator[Any]:
+    """A block and all blocks in it."""
+    yield block
+    for step in block.steps:
+        if isinstance(step, Loop | Branch):
+            for inner in step.blocks:
+                yield from blocks(inner)
+
+
+def _all_steps(block: Any) -> Iterator[Any]:
+    for step in block.steps:
+        yield step
+        if isinstance(step, Loop | Branch):
+            for inner in step.blocks:
+                yield from _all_steps(inner)
+
+
+def _check_memory(name: str, arena: int, ins: Sequence[Aval], outs: Sequence[Aval]) -> None:
+    """MemoryError for what cannot fit: the system would grant it, and end the process later."""
+    need = arena + sum([a.size * physical_dtype(a.dtype).itemsize for a in (*ins, *outs)])
+    have = _memory()
+    if have and need > have:
+        raise MemoryError(
+            f"[{name}] expected a program that fits into {have / 1e9:.3g} GB of memory, got one "
+            f"whose arguments, results and intermediate values take {need / 1e9:.3g} GB."
+        )
+
+
+@functools.cache
+def _memory() -> int:
+    """Bytes of memory of the machine; 0 where it does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 0
+
+
+LONG = 20_000.0
+"""Nanoseconds of work from which a run gives up the GIL and looks for signals."""
+KEPT = 1 << 30
+"""Bytes of arenas that an executable keeps for its next runs: fresh pages cost more than work."""
 
 
 class CpuExecutable:
     """A compiled program. Several threads may run it at once."""
 
-    def __init__(self, jaxpr: Jaxpr, name: str) -> None:
-        self.plan = Plan(jaxpr, name)
-        self.actions = self.plan.actions()
-        self._run = _llvm.driver()
-        self._field = _object_field()
-        self._in_types = [(a.shape, physical_dtype(a.dtype)) for a in self.plan.in_avals]
-        self._make = self.plan.array_types
-        self._arenas: list[Any] = []
-        self._running: set[Any] = set()
-        self._outputs = [
-            _result(x, aval, self.plan.homes)
-            for x, aval in zip(self.plan.program.outputs, self.plan.out_avals, strict=True)
+    def __init__(self, jaxpr: Jaxpr, name: str, donated: Sequence[bool] = ()) -> None:
+        self.plan = Plan(jaxpr, name, donated)
+        plan, places = self.plan, self.plan.places
+        self.tables = Tables(
+            places, plan.instances, kernels_for(plan.specs), driver.functions()
+        )
+        self.calls = [Call(c, places, drops) for c, drops in _with_drops(self.tables, places)]
+        self.table = self.tables.main
+        self.long = self.tables.endless or self.tables.cost > LONG
+        self._run = driver.run()
+        self._field = object_field()
+        self._in_types = [(a.shape, physical_dtype(a.dtype)) for a in plan.in_avals]
+        outs = [
+            _result(x, aval, places)
+            for x, aval in zip(plan.program.outputs, plan.out_avals, strict=True)
         ]
+        self.outputs = outs
+        shapes = {at: shape for kind, at, shape in reversed(outs) if kind == "new"}
+        self.fresh = [
+            (shapes.get(i, node.shape), node.dtype) for i, (node, _) in enumerate(places.fresh)
+        ]
+        count = len(self._in_types)
+        assert [slot for _, slot in places.fresh] == list(range(count, count + len(self.fresh)))
+        self.written = tuple(
+            [i for i, n in enumerate(plan.program.inputs) if _is_written(n, donated, i)]
+        )
+        self._first = count
+        self._frames: list[Frame] = []
+        self._running: set[Frame] = set()
 
     def execute(self, buffers: Sequence[Any]) -> list[Any]:
         """Run on arrays of the input avals. The outputs are nobody else's, or inputs themselves."""
         arrays = [self._input(i, b) for i, b in enumerate(buffers)]
-        arrays += [None] * (len(self._make) - len(arrays))
-        # Taken here and given back: page faults of fresh memory cost more than the kernels do.
-        arena = None
-        if self.plan.arena:
-            try:
-                arena = self._arenas.pop()
-            except IndexError:
-                arena = _arena(self.plan.arena)
-        status = ctypes.c_int32(0)
-        running = _Running(status)
-        self._running.add(running)
+        for i in self.written:
+            # The caller's list and its Array hold it, and `arrays` and the call below.
+            if arrays[i].base is not None or sys.getrefcount(arrays[i]) > 4:
+                arrays[i] = arrays[i].copy()
+        arrays += [np.empty(shape, dtype) for shape, dtype in self.fresh]
         try:
-            return quietly(self._steps, (arrays, arena, status), {})
-        finally:
-            self._running.discard(running)
-            if arena is not None and len(self._arenas) < 4:
-                self._arenas.append(arena)
-
-    def _steps(self, arrays: list[Any], arena: Any, status: Any) -> list[Any]:
-        make = self._make
-        place = ctypes.addressof(status)
-        for action in self.actions:
-            if action.__class__ is Native:
-                for home in action.makes:
-                    shape, dtype = make[home]
-                    arrays[home] = np.empty(shape, dtype)
-                if self.run_table(action, arrays, arena, place):
-                    raise Cancelled("[cpu] the program was cancelled while it ran.")
+            frame = self._frames.pop()
+        except IndexError:
+            frame = Frame(self.plan.places, self.calls)
+        self._running.add(frame)
+        try:
+            if self.calls:
+                quietly(self.run_table, (frame, arrays), {})
             else:
-                call: Call = action  # type: ignore[assignment]
-                step = call.step
-                if status.value:
-                    raise Cancelled("[cpu] the program was cancelled while it ran.")
-                outs = step.impl(*[read(arrays) for read in call.reads], **step.params)
-                for home, out in zip(
-                    call.makes, outs if step.op.multiple else (outs,), strict=True
-                ):
-                    arrays[home] = _checked(step, out, make[home])
-            for home in action.drops:
-                arrays[home] = None
-        return [result(arrays) for result in self._outputs]
+                self.run_table(frame, arrays)
+            return [self._output(out, arrays, frame) for out in self.outputs]
+        finally:
+            self._running.discard(frame)
+            frame.clear()
+            if len(self._frames) < 4 and (len(self._frames) + 1) * self.plan.arena < KEPT:
+                self._frames.append(frame)
 
-    def run_table(self, action: Native, arrays: Sequence[Any], arena: Any, status: int) -> int:
-        """Run kernels on arrays by number; the status word at the end."""
-        needs = [arrays[h] for h in action.needs]
-        if arena is not None:
-            needs.append(arena)
-        n, field = len(needs), self._field
-        addresses = map(id, needs) if field else [a.ctypes.data for a in needs]
-        slots = (ctypes.c_int64 * n)(*addresses)
-        found = self._run(slots, n if field else 0, field, action.address, action.words, status)
-        return int(found)
+    def run_table(self, frame: Frame, arrays: Sequence[Any], status: int = 0) -> None:
+        """Run the program on arrays by slot; a status that is not 0 stops it before it begins."""
+        n, field = len(arrays), self._field
+        frame.slots[:n] = list(map(id if field else data_of, arrays))
+        context = frame.context
+        context[0] = self.long << 32 | status
+        context[4], context[5] = 0, driver.LOOK
+        if self._run(
+            frame.slots_at, n if field else 0, field, self.table.ctypes.data, len(self.table),
+            frame.context_at,
+        ):  # fmt: skip
+            raise Cancelled("[cpu] the program was cancelled while it ran.")
+
+    def _output(self, out: tuple[str, Any, Any], arrays: list[Any], frame: Frame) -> Any:
+        kind, at, shape = out
+        if kind == "const":
+            return at
+        array = frame.held[at] if kind == "held" else arrays[at + (kind == "new") * self._first]
+        return array if array.shape == shape else array.reshape(shape)
 
     def cancel(self) -> None:
         """Make every run that is under way stop soon, with `Cancelled` in its thread."""
-        for running in tuple(self._running):
-            running.status.value = 1
+        for frame in tuple(self._running):
+            frame.status.value = driver.CANCELLED
 
     def _input(self, i: int, given: Any) -> Any:
         shape, dtype = self._in_types[i]
@@ -372,12 +297,11 @@ class CpuExecutable:
         for found in self.plan.instances.values():
             flops += found.flops
             moved += sum(size_of(a.node.shape) * int(a.dtype[1:]) for a in found.arrays)
-        calls = sum(isinstance(s, Library) for s in self.plan.program.steps)
         return {
             "flops": float(flops),
             "bytes accessed": float(moved),
             "kernels": float(len(self.plan.instances)),
-            "library calls": float(calls),
+            "library calls": float(len(self.calls)),
         }
 
     def memory_analysis(self) -> dict[str, int]:
@@ -397,54 +321,32 @@ class Cancelled(RuntimeError):
     """A run was stopped by `CpuExecutable.cancel`."""
 
 
-class _Running:
-    """A run under way; by identity, as status words compare by value."""
-
-    __slots__ = ("status",)
-
-    def __init__(self, status: Any) -> None:
-        self.status = status
+def _is_written(node: Any, donated: Sequence[bool], i: int) -> bool:
+    return bool(donated) and donated[i] and len(node.home.tenants) > 1
 
 
-def _checked(step: Library, out: Any, wanted: tuple[tuple[int, ...], Any]) -> Any:
-    """A library result as an array that kernels may read: of the type promised, contiguous."""
-    shape, dtype = wanted
-    array = out if type(out) is np.ndarray else np.asarray(out)
-    if array.shape != shape or array.dtype != dtype:
-        raise TypeError(
-            f"[{step.op.name}] expected its impl to give {dtype}{list(shape)}, as its type rule "
-            f"says, got {array.dtype}{list(array.shape)}. This is an error in the op, not in your "
-            "program."
-        )
-    flags = array.flags
-    return array if flags.c_contiguous and flags.aligned else np.array(array, order="C")
-
-
-def _result(x: Any, aval: Aval, homes: dict[int, int]) -> Callable[[list[Any]], Any]:
+def _result(x: Any, aval: Aval, places: Places) -> tuple[str, Any, Any]:
+    """(kind, index, shape): 'new' array, 'in'put, 'held' library result, or 'const' array."""
     if not isinstance(x, Value):
-        constant = np.asarray(x, physical_dtype(aval.dtype))
-        return lambda arrays: constant
-    home, shape = homes[id(x.node)], x.shape
-    if shape == x.node.shape:
-        return lambda arrays: arrays[home]
-    return lambda arrays: arrays[home].reshape(shape)
+        return "const", np.asarray(x, physical_dtype(aval.dtype)), aval.shape
+    node = x.node
+    if node.word == "constant":
+        return "const", node.attr.reshape(x.shape), x.shape
+    if node.word == "empty" or not x.size:
+        return "const", np.empty(x.shape, node.dtype), x.shape
+    if node in places.held:
+        return "held", places.held[node], x.shape
+    slot, _ = places.address(node)
+    count = len(places.program.inputs)
+    return ("in", slot, x.shape) if slot < count else ("new", slot - count, x.shape)
 
 
-def _arena(size: int) -> Any:
-    """Bytes that begin at a cache line."""
-    room = np.empty(size + LINE, np.uint8)
-    return room[-room.ctypes.data % LINE :][:size]
-
-
-@functools.cache
-def _object_field() -> int:
-    """Where array objects hold the address of their data, in bytes; 0 if that is not known.
-
-    Reading an address in Python takes 1 µs, by `ctypes` or `__array_interface__`. An array object
-    holds it right behind its head, so native code reads it there, where a look at an array of
-    this interpreter confirms that.
-    """
-    field = object.__basicsize__
-    probe = np.zeros(3, np.int16)[1:]
-    found = ctypes.c_void_p.from_address(id(probe) + field).value
-    return field if found == probe.ctypes.data else 0
+def _with_drops(tables: Tables, places: Places) -> Iterator[tuple[Library, list[int]]]:
+    """Library calls with the slots of earlier results that nobody reads any more."""
+    outer = {n for s in places.program.block.steps if type(s) is Library for n in s.outs}
+    waiting = {node: node.home.last for node in places.held if node in outer}
+    for call in tables.calls:
+        done = [n for n, last in waiting.items() if last < call.begin]
+        for node in done:
+            del waiting[node]
+        yield call, [places.held[n] for n in done]

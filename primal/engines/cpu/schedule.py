@@ -1,4 +1,4 @@
-"""What runs together: elementwise nodes and reductions in groups, library calls by themselves.
+"""What runs together: elementwise nodes and reductions in groups, other steps by themselves.
 
 Every node is computed once, in one group. One that is read elsewhere is stored there, and never
 computed again by its readers: repeating it in each is what makes XLA's programs quadratic in depth.
@@ -9,30 +9,36 @@ that group, element for element, or by steps before it; so the order needs no ot
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from primal.engines.cpu.graph import Node, Value
-from primal.engines.cpu.steps import Library, Routine
+from primal.engines.cpu.steps import Block, Branch, Library, Loop
 
 MAX_NODES = 96
 """Nodes per group. Compile time grows with the length of straight-line code; and a long chain of
 equal pieces falls into equal groups, which share one kernel, when a piece's length divides this."""
 WINDOW = 8
 """How many of the latest steps are looked at for a group to join."""
-SOURCES = frozenset(("input", "literal", "iota"))
-APART = frozenset(("reduce", "library", "routine"))
+APART = frozenset(("reduce", "library", "routine", "control"))
 """Words of nodes that no group holds in a register, element for element."""
+NOWHERE = frozenset(("literal", "iota"))
+"""Words of nodes that lie in no memory."""
 Step = Any
-"""Group | Library | Routine."""
+"""Group | Routine | Library | Move | Loop | Branch."""
 
 
 class Group:
     """Nodes over one iteration space, and reductions of them over the same axes."""
 
-    __slots__ = ("number", "shape", "nodes", "reductions", "axes", "reads")
+    __slots__ = (
+        "number", "shape", "nodes", "reductions", "axes", "reads", "block", "begin", "end",
+    )  # fmt: skip
 
-    def __init__(self, number: int, shape: tuple[int, ...]) -> None:
+    def __init__(self, block: Any, number: int, shape: tuple[int, ...]) -> None:
+        self.block = block
         self.number = number
+        self.begin = self.end = -1
         self.shape = shape
         self.nodes: list[Node] = []
         self.reductions: list[Node] = []
@@ -46,15 +52,16 @@ class Schedule:
     def __init__(self) -> None:
         self.steps: list[Step] = []
 
-    def append(self, step: Library | Routine) -> None:
+    def append(self, step: Step) -> None:
         """Append what is a step by itself."""
         step.number = len(self.steps)
         for node in step.outs:
-            node.step = step.number
+            node.block, node.step = self, step.number
         self.steps.append(step)
 
     def add(self, node: Node) -> None:
         """Place an elementwise node or a reduction."""
+        node.block = self
         if node.word == "reduce":
             self._reduction(node)
         else:
@@ -64,7 +71,7 @@ class Schedule:
         lowest, inside = 0, -1
         for x in node.args:
             base = x.node
-            if base.word in SOURCES:
+            if base.block is not self:  # it was there before
                 continue
             if x.is_node and base.word not in APART and x.shape == node.shape:
                 inside = max(inside, base.step)
@@ -73,7 +80,7 @@ class Schedule:
         lowest = max(lowest, inside)
         group = self._joinable(node, lowest, inside)
         if group is None:
-            group = Group(len(self.steps), node.shape)
+            group = Group(self, len(self.steps), node.shape)
             self.steps.append(group)
         node.step = group.number
         group.nodes.append(node)
@@ -101,17 +108,17 @@ class Schedule:
         axes = node.attr[1]
         base = x.node
         group: Any = None
-        if x.is_node and base.word not in SOURCES and base.word not in APART:
+        if x.is_node and base.block is self and base.word not in APART:
             group = self.steps[base.step]
         else:
-            lowest = 0 if base.word in SOURCES else base.step + 1
+            lowest = 0 if base.block is not self else base.step + 1
             for number in range(len(self.steps) - 1, max(lowest, len(self.steps) - WINDOW) - 1, -1):
                 step = self.steps[number]
                 if type(step) is Group and step.shape == x.shape and id(base) in step.reads:
                     group = step
                     break
         if group is None or group.axes not in (None, axes):
-            group = Group(len(self.steps), x.shape)
+            group = Group(self, len(self.steps), x.shape)
             self.steps.append(group)
         group.axes = axes
         group.reductions.append(node)
@@ -121,10 +128,89 @@ class Schedule:
 
 def is_inside(x: Value, group: Group) -> bool:
     """Whether a group reads the value in a register: it makes it, element for element."""
+    node = x.node
     return (
-        x.node.step == group.number
+        node.step == group.number
+        and node.block is group.block
         and x.is_node
         and x.shape == group.shape
-        and x.node.word not in APART
-        and x.node.word not in SOURCES
+        and node.word not in APART
     )
+
+
+def nodes_read(step: Step) -> Iterable[Node]:
+    """The nodes in memory that a step reads, those of its blocks included."""
+    if type(step) is Group:
+        return [
+            x.node
+            for node in (*step.nodes, *step.reductions)
+            for x in node.args
+            if x.node.word not in NOWHERE and not is_inside(x, step)
+        ]
+    found = [x.node for x in step.args]
+    if isinstance(step, Loop | Branch):
+        for block in step.blocks:
+            found.extend(block.reads)
+    return found
+
+
+def arranged(order: Sequence[Any], outs: Sequence[Node], given: Iterable[Node] = ()) -> Block:
+    """The block that makes `outs` of nodes and steps in program order; what nobody needs is left.
+
+    `given` are nodes that belong to the block but that no step makes, as the carries of a loop.
+    """
+    block = Block(outs)
+    needed = set(outs)
+    kept = []
+    for item in reversed(order):
+        if type(item) is Node:
+            if item not in needed:
+                continue
+            needed.update([x.node for x in item.args])
+        else:
+            if needed.isdisjoint(item.outs) and not has_effects(item):
+                continue
+            if type(item) is Loop:
+                item.body = arranged(item.body, item.wanted(), (*item.params, *item.slices))
+            elif type(item) is Branch:
+                item.blocks = [
+                    arranged(b, r) for b, r in zip(item.blocks, item.results, strict=True)
+                ]
+            needed.update(nodes_read(item))
+        kept.append(item)
+    schedule = Schedule()
+    for item in reversed(kept):
+        if type(item) is Node:
+            schedule.add(item)
+        else:
+            schedule.append(item)
+    block.steps = schedule.steps
+    for step in block.steps:
+        block.last.update([(node, step) for node in nodes_read(step)])
+    own = set(given)
+    for node in (*block.last, *outs):
+        if node.block is not schedule and node not in own:
+            block.reads[node] = None
+    wanted = {*block.last, *outs}
+    block.stored = {
+        step.number: [n for n in step.nodes if n in wanted]
+        for step in block.steps
+        if type(step) is Group
+    }
+    return block
+
+
+def has_effects(item: Any) -> bool:
+    """Whether an item of a program must run though nobody reads what it makes."""
+    if type(item) is Library:
+        return item.effects
+    if type(item) is Loop:
+        return any(has_effects(i) for i in _items(item.body))
+    if type(item) is Branch:
+        return any(has_effects(i) for block in item.blocks for i in _items(block))
+    return False
+
+
+def _items(block: Any) -> Sequence[Any]:
+    """What a block is made of, arranged or not."""
+    return block.steps if type(block) is Block else block

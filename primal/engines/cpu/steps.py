@@ -1,4 +1,8 @@
-"""Steps that are no loop nests of the compiler's own making: routines and library calls."""
+"""Steps that are no loop nests of the compiler's own making: routines, library calls, control.
+
+Every step has `args`, the values it reads itself, and `outs`, the nodes it makes in its block.
+Steps of control flow have blocks of their own, which also read nodes of the blocks around them.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +41,7 @@ class Routine:
 
     __slots__ = (
         "number", "spec", "args", "outs", "words", "units", "cost", "scratch", "updates", "reuses",
-        "name",
+        "name", "begin", "end",
     )  # fmt: skip
 
     def __init__(
@@ -64,6 +68,7 @@ class Routine:
         self.updates = tuple(updates)
         self.reuses = tuple(reuses)
         self.name = name or type(spec).__name__
+        self.begin = self.end = -1
 
     def record(
         self, code: int, address: Callable[[Node], tuple[int, int]], scratch: tuple[int, int]
@@ -84,23 +89,149 @@ class Routine:
 class Library:
     """A call of an op's `impl`: its operands are arrays, or constants by their values."""
 
-    __slots__ = ("number", "op", "params", "args", "outs", "reason")
+    __slots__ = (
+        "number", "op", "params", "given", "args", "outs", "reason", "effects", "begin", "end",
+    )  # fmt: skip
 
     def __init__(
         self,
         op: Any,
         params: dict[str, Any],
-        args: Sequence[Any],
+        given: Sequence[Any],
         outs: Sequence[Node],
         reason: str,
+        effects: bool,
     ) -> None:
         self.number = -1
         self.op = op
         self.params = params
-        self.args = args
-        self.outs = outs
+        self.given = given
+        self.args = tuple([x for x in given if isinstance(x, Value)])
+        self.outs = tuple(outs)
         self.reason = reason
+        self.effects = effects
+        self.begin = self.end = -1
 
     @property
     def impl(self) -> Callable[..., Any]:
         return self.op.impl
+
+
+class Move:
+    """The result is the operand, whole and row-major: no work where they share memory."""
+
+    __slots__ = ("number", "args", "outs", "begin", "end")
+    updates = ((0, 0),)
+    reuses = ()
+
+    def __init__(self, x: Value, out: Node) -> None:
+        self.number = -1
+        self.args = (x,)
+        self.outs = (out,)
+        self.begin = self.end = -1
+
+
+class Block:
+    """Steps in the order they run. `outs` are the nodes that must be there at the end.
+
+    `reads`: nodes of blocks around this one. `last`: node -> the last step that reads it, within
+    itself or in its blocks. `stored`: group number -> its nodes that others read.
+    """
+
+    __slots__ = ("steps", "outs", "reads", "last", "stored", "begin", "end")
+
+    def __init__(self, outs: Sequence[Node]) -> None:
+        self.steps: list[Any] = []
+        self.outs = tuple(outs)
+        self.reads: dict[Node, None] = {}
+        self.last: dict[Node, Any] = {}
+        self.stored: dict[int, list[Node]] = {}
+        self.begin = self.end = -1
+
+
+class Loop:
+    """A block that runs again and again.
+
+    Carries begin as `inits`, are `params` in the body, which gives `carried` for its next run;
+    the last ones are the first of `outs`. Body and carries have one type each.
+    A counted loop runs `trips` times: in run i, `slices` are x[i] of `xs`, and what the body gives
+    as `pieces` becomes y[i] of the rest of `outs`; backwards with `reverse`. Otherwise `trips` is
+    None, `first` says whether it begins, and the body's `again` whether it goes on.
+    """
+
+    __slots__ = (
+        "number", "inits", "params", "carried", "xs", "slices", "pieces", "outs", "trips",
+        "reverse", "first", "again", "body", "begin", "end",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        inits: Sequence[Value],
+        params: Sequence[Node],
+        carried: Sequence[Node],
+        outs: Sequence[Node],
+        body: Any,
+        *,
+        xs: Sequence[Value] = (),
+        slices: Sequence[Node] = (),
+        pieces: Sequence[Node] = (),
+        trips: int | None = None,
+        reverse: bool = False,
+        first: Value | None = None,
+        again: Value | None = None,
+    ) -> None:
+        self.number = -1
+        self.inits = tuple(inits)
+        self.params = tuple(params)
+        self.carried = tuple(carried)
+        self.outs = tuple(outs)
+        self.body: Any = body
+        self.xs = tuple(xs)
+        self.slices = tuple(slices)
+        self.pieces = tuple(pieces)
+        self.trips = trips
+        self.reverse = reverse
+        self.first = first
+        self.again = again
+        self.begin = self.end = -1
+
+    @property
+    def args(self) -> tuple[Value, ...]:
+        first = () if self.first is None else (self.first,)
+        return (*self.inits, *self.xs, *first)
+
+    @property
+    def blocks(self) -> list[Any]:
+        return [self.body]
+
+    def wanted(self) -> list[Node]:
+        """What the body must leave behind."""
+        again = () if self.again is None else (self.again.node,)
+        return [*self.carried, *self.pieces, *again]
+
+
+class Branch:
+    """One of several blocks, by an index, clamped; `results` per block become `outs`."""
+
+    __slots__ = ("number", "index", "blocks", "results", "outs", "begin", "end")
+
+    def __init__(
+        self,
+        index: Value,
+        blocks: Sequence[Any],
+        results: Sequence[Sequence[Node]],
+        outs: Sequence[Node],
+    ) -> None:
+        self.number = -1
+        self.index = index
+        self.blocks: list[Any] = list(blocks)
+        self.results = results
+        self.outs = tuple(outs)
+        self.begin = self.end = -1
+
+    @property
+    def args(self) -> tuple[Value, ...]:
+        return (self.index,)
+
+
+__all__ = ["Block", "Branch", "Library", "Loop", "Move", "Routine", "RoutineSpec"]

@@ -1,4 +1,4 @@
-"""From a jaxpr to a schedule: every equation's kernel rule speaks, or its `impl` becomes a step."""
+"""From a jaxpr to blocks of steps: every equation's kernel rule speaks, or its `impl` is a step."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from primal.base.dtypes import physical_dtype
 from primal.base.source import format_location
 from primal.engines.cpu.graph import Node, Value, native
-from primal.engines.cpu.schedule import SOURCES, Group, Schedule, Step, is_inside
-from primal.engines.cpu.steps import Library
+from primal.engines.cpu.schedule import NOWHERE, arranged
+from primal.engines.cpu.steps import Block, Library
 from primal.engines.cpu.words import Words
 from primal.ir.builders import Unsupported
-from primal.ir.jaxpr import Eqn, Jaxpr
+from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr
 from primal.ir.op import Expand, Splice
 from primal.ir.op import Library as LibraryRule
 from primal.ir.trace import Literal
@@ -21,18 +21,26 @@ from primal.ir.trace import Literal
 
 @dataclasses.dataclass
 class Translated:
-    """A program as steps. `outputs` are Values, or the values of literals."""
+    """A program as a block. `outputs` are Values, or the values of literals."""
 
     inputs: list[Node]
     outputs: list[Any]
-    steps: list[Step]
-    stored: dict[int, list[Node]]
-    """Group number -> its nodes that others read."""
+    block: Block
+
+    @property
+    def steps(self) -> list[Any]:
+        """The steps of the outermost block."""
+        return self.block.steps
+
+    @property
+    def stored(self) -> dict[int, list[Node]]:
+        """Group number -> its nodes that others read."""
+        return self.block.stored
 
 
 def translate(jaxpr: Jaxpr) -> Translated:
     """The steps of a program without constants."""
-    words = Words()
+    words = Words(_inline)
     env: dict[Any, Any] = {}
     inputs = []
     for i, v in enumerate(jaxpr.invars):
@@ -42,8 +50,27 @@ def translate(jaxpr: Jaxpr) -> Translated:
     for eqn in jaxpr.eqns:
         _equation(words, eqn, env)
     outputs = [v.val if type(v) is Literal else _whole(words, env[v]) for v in jaxpr.outvars]
-    steps, stored = _scheduled(words.order, outputs)
-    return Translated(inputs, outputs, steps, stored)
+    made = dict.fromkeys([x.node for x in outputs if isinstance(x, Value)])
+    return Translated(inputs, outputs, arranged(words.order, list(made)))
+
+
+def _inline(words: Words, closed: ClosedJaxpr, args: Sequence[Value]) -> list[Value]:
+    """The equations of a carried program, here; its results."""
+    jaxpr = closed.jaxpr
+    env: dict[Any, Any] = dict(zip(jaxpr.invars, args, strict=True))
+    for v, c in zip(jaxpr.constvars, closed.consts, strict=True):
+        env[v] = words.constant(c, v.aval)
+    for eqn in jaxpr.eqns:
+        _equation(words, eqn, env)
+    return [_atom(words, v, env) for v in jaxpr.outvars]
+
+
+def _atom(words: Words, v: Any, env: dict[Any, Any]) -> Value:
+    if type(v) is not Literal:
+        return env[v]
+    if native(v.aval.dtype) is None:
+        return words.constant(v.val, v.aval)
+    return words.literal(v.val, v.aval.dtype)
 
 
 def _equation(words: Words, eqn: Eqn, env: dict[Any, Any]) -> None:
@@ -55,12 +82,16 @@ def _equation(words: Words, eqn: Eqn, env: dict[Any, Any]) -> None:
             f"[{op.name}] expected a program whose ops have kernels of their own, got one that is "
             "to be rewritten into others. Simplify the jaxpr first."
         )
-    empty = any(not v.aval.size for v in (*eqn.invars, *eqn.outvars))
-    if empty:
-        reason = "no elements"
-    elif not isinstance(rule, LibraryRule):
+    if not eqn.effects and eqn.outvars and not any(v.aval.size for v in eqn.outvars):
+        for var in eqn.outvars:
+            env[var] = words.empty(var.aval)
+        return
+    if not isinstance(rule, LibraryRule):
         mark = len(words.order)
         try:
+            # Control flow has a use for arrays without elements, which no kernel may see.
+            if op.higher is None and not all(v.aval.size for v in (*eqn.invars, *eqn.outvars)):
+                raise Unsupported("no elements")
             operands = [
                 words.literal(v.val, v.aval.dtype) if type(v) is Literal else env[v]
                 for v in eqn.invars
@@ -84,69 +115,20 @@ def _equation(words: Words, eqn: Eqn, env: dict[Any, Any]) -> None:
                     )
                 env[var] = value
             return
-    args = [v if type(v) is Literal else _readable(words, env[v]) for v in eqn.invars]
+    given = [v if type(v) is Literal else words.held(env[v]) for v in eqn.invars]
     outs = []
     for var in eqn.outvars:
         node = Node("library", (), var.aval.shape, physical_dtype(var.aval.dtype), None)
         env[var] = Value(node, var.aval.shape, var.aval.dtype)
         outs.append(node)
-    words.order.append(Library(op, eqn.params, args, outs, reason))
-
-
-def _readable(words: Words, x: Value) -> Value:
-    """The value as a view of an array, which scalars and counts are not."""
-    return words.copy(x) if x.node.word in ("literal", "iota") else x
+    words.order.append(Library(op, eqn.params, given, outs, reason, bool(eqn.effects)))
 
 
 def _whole(words: Words, x: Value) -> Value:
     """The value as all of an array: an output pins no bigger one, and nothing repeats in it."""
-    if x.node.word in ("literal", "iota"):
+    if x.node.word in NOWHERE:
         return words.copy(x)
     return x if x.strides is None or native(x.dtype) is None else words.copy(x)
 
 
-def _scheduled(
-    order: Sequence[Any], outputs: Sequence[Any]
-) -> tuple[list[Step], dict[int, list[Node]]]:
-    needed: set[int] = set()
-
-    def need(x: Any) -> None:
-        stack = [x.node] if isinstance(x, Value) else []
-        while stack:
-            node = stack.pop()
-            if id(node) not in needed:
-                needed.add(id(node))
-                stack.extend([y.node for y in node.args])
-
-    for x in outputs:
-        need(x)
-    for item in order:
-        if type(item) is Library:
-            for x in item.args:
-                need(x)
-    schedule = Schedule()
-    for item in order:
-        if type(item) is Node:
-            if id(item) in needed:
-                schedule.add(item)
-        elif type(item) is Library or any(id(n) in needed for n in item.outs):
-            schedule.append(item)
-    return schedule.steps, _stored(schedule.steps, outputs)
-
-
-def _stored(steps: Sequence[Step], outputs: Sequence[Any]) -> dict[int, list[Node]]:
-    wanted: set[int] = {id(x.node) for x in outputs if isinstance(x, Value)}
-    for step in steps:
-        if isinstance(step, Group):
-            for node in (*step.nodes, *step.reductions):
-                wanted.update([id(x.node) for x in node.args if not is_inside(x, step)])
-        else:
-            wanted.update([id(x.node) for x in step.args if isinstance(x, Value)])
-    return {
-        step.number: [n for n in step.nodes if id(n) in wanted]
-        for step in steps
-        if isinstance(step, Group)
-    }
-
-
-__all__ = ["SOURCES", "Translated", "translate"]
+__all__ = ["Translated", "translate"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from primal.base.dtypes import physical_dtype
-from primal.engines.cpu import products
+from primal.engines.cpu import control, products
 from primal.engines.cpu.graph import (
     NATIVE,
     Node,
@@ -38,8 +38,9 @@ class Words:
     `order` grows by nodes and steps in an order in which they can run.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, inline: Callable[..., list[Value]]) -> None:
         self.order: list[Any] = []
+        self._inline = inline
         self.literals: dict[Any, Node] = {}
 
     # Leaves.
@@ -61,6 +62,20 @@ class Words:
         n = shape[dim]
         node = Node("iota", (), (n,), dtype, None)
         return broadcast(Value(node, (n,), dtype), tuple(shape), (dim,))
+
+    def constant(self, value: Any, aval: Aval) -> Value:
+        """An array that is part of the program."""
+        array = np.ascontiguousarray(value, physical_dtype(aval.dtype)).reshape(aval.shape)
+        return Value(Node("constant", (), aval.shape, array.dtype, array), aval.shape, aval.dtype)
+
+    def empty(self, aval: Aval) -> Value:
+        """An array without elements."""
+        node = Node("empty", (), aval.shape, physical_dtype(aval.dtype), None)
+        return Value(node, aval.shape, aval.dtype)
+
+    def held(self, x: Value) -> Value:
+        """The value as a view of memory, which scalars and counts are not."""
+        return self.copy(x) if x.node.word in ("literal", "iota") else x
 
     # Elementwise.
 
@@ -130,10 +145,10 @@ class Words:
     # Index maps.
 
     def broadcast_in_dim(self, x: Value, shape: Ints, dims: Ints) -> Value:
-        return broadcast(self._held(x), tuple(shape), dims)
+        return broadcast(self._mapped(x), tuple(shape), dims)
 
     def reshape(self, x: Value, shape: Ints) -> Value:
-        self._held(x)
+        self._mapped(x)
         found = reshaped(x, tuple(shape))
         if found is None:
             found = reshaped(self.copy(x), tuple(shape))
@@ -141,16 +156,16 @@ class Words:
         return found
 
     def transpose(self, x: Value, permutation: Ints) -> Value:
-        return transposed(self._held(x), permutation)
+        return transposed(self._mapped(x), permutation)
 
     def slice(self, x: Value, start: Ints, limit: Ints, strides: Ints) -> Value:
-        return sliced(self._held(x), start, limit, strides)
+        return sliced(self._mapped(x), start, limit, strides)
 
     def rev(self, x: Value, dims: Ints) -> Value:
-        return reversed_along(self._held(x), dims)
+        return reversed_along(self._mapped(x), dims)
 
     @staticmethod
-    def _held(x: Value) -> Value:
+    def _mapped(x: Value) -> Value:
         if native(x.dtype) is None:
             raise Unsupported(f"index maps of {x.dtype}")
         return x
@@ -169,6 +184,28 @@ class Words:
         node = Node("reduce", (x,), shape, known, (monoid, tuple(sorted(axes))))
         self.order.append(node)
         return Value(node, shape, x.dtype)
+
+    # Control flow.
+
+    def inline(self, closed: Any, *args: Value) -> list[Value]:
+        return self._inline(self, closed, args)
+
+    def while_(self, cond: Any, body: Any, inits: Sequence[Value]) -> list[Value]:
+        return control.while_(self, cond, body, inits)
+
+    def scan(
+        self,
+        body: Any,
+        inits: Sequence[Value],
+        xs: Sequence[Value],
+        stacked: Sequence[Aval],
+        length: int,
+        reverse: bool,
+    ) -> list[Value]:
+        return control.scan(self, body, inits, xs, stacked, length, reverse)
+
+    def case(self, index: Value, branches: Sequence[Any]) -> list[Value]:
+        return control.case(self, index, branches)
 
     # Routines.
 
@@ -206,7 +243,7 @@ class Words:
         whole = {i for _, i in updates}
         held = [
             self.copy(x)
-            if x.node.word in ("literal", "iota") or (i in whole and not x.is_node)
+            if x.node.word in ("literal", "iota") or (i in whole and x.strides is not None)
             else x
             for i, x in enumerate(args)
         ]

@@ -9,7 +9,6 @@ is stacked, what is the same in every step is handed over once.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,9 +18,7 @@ from primal.base.dtypes import physical_dtype
 from primal.control.programs import (
     Mask,
     check_operands,
-    computable,
     flip,
-    part_of,
     pick,
     rearrange,
     same_type,
@@ -30,21 +27,19 @@ from primal.control.programs import (
     trim,
     unpick,
 )
+from primal.control.scan.parts import backward_body, known_and_rest, split_body
 from primal.ir.avals import Aval
 from primal.ir.evaluate import eval_closed, run_numpy
 from primal.ir.jaxpr import ClosedJaxpr, Eqn
-from primal.ir.op import CONTROL, HigherOrder, Op, by_kind, library
+from primal.ir.op import CONTROL, HigherOrder, Op, by_kind
 from primal.ir.state import ambient
 from primal.ir.trace import ZERO, Literal, aval_of
 from primal.ops.shape import moveaxis
-from primal.ops.spread import add_any, broadcast_axis, zeros_like_aval
+from primal.ops.spread import broadcast_axis, zeros_like_aval
 from primal.ops.types import is_linear
 from primal.transforms.batch import batch_jaxpr
 from primal.transforms.jvp import instantiate, jvp_jaxpr
-from primal.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
-from primal.transforms.memo import memo_on_jaxpr
-from primal.transforms.stage import stage
-from primal.transforms.transpose import split_linear, transpose_jaxpr
+from primal.transforms.transpose import split_linear
 
 
 def _stacked(aval: Aval, length: int) -> Aval:
@@ -147,80 +142,6 @@ def interleaved(counts: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:
 # Linearisation.
 
 
-@dataclasses.dataclass(frozen=True)
-class _Plan:
-    """A body split for linearisation.
-
-    `known`: the body with residuals as further ys. `invariant`: consts -> residuals that are the
-    same in every step. `linear`: the body of the linear scan, whose consts are (forwarded consts,
-    invariant residuals, tangents of consts) and whose xs are (forwarded xs, `stacked` outputs of
-    the known scan, tangents of xs).
-    """
-
-    known: ClosedJaxpr
-    invariant: ClosedJaxpr
-    linear: ClosedJaxpr
-    forwarded_consts: tuple[int, ...]
-    forwarded_xs: tuple[int, ...]
-    stacked: tuple[int, ...]
-    carry_active: Mask
-    out_active: Mask
-
-
-@memo_on_jaxpr
-def _plan(jaxpr: ClosedJaxpr, num_consts: int, num_carry: int, active: Mask) -> _Plan:
-    num_outs = len(jaxpr.out_avals)
-    a_consts, a_init, a_xs = split(active, num_consts, num_carry)
-
-    def halves(mask: Mask) -> LinearizedJaxpr:
-        force = (*mask, *[False] * (num_outs - num_carry))
-        return linearize_jaxpr(jaxpr, (*a_consts, *mask, *a_xs), force)
-
-    a_carry = settle(a_init, lambda mask: halves(mask).out_active[:num_carry])
-    found = halves(a_carry)
-    body = found.known.jaxpr
-    outs, residuals = split(body.outvars, num_outs)
-    still = set(body.constvars) | set(body.invars[:num_consts])
-    invariant_eqns = computable(body.eqns, still)
-    fixed = [v in still for v in residuals]
-    forwarded_consts, forwarded_carry, forwarded_xs = (
-        [(k, i) for k, i in enumerate(found.forwarded) if low <= i < high]
-        for low, high in (
-            (0, num_consts),
-            (num_consts, num_consts + num_carry),
-            (num_consts + num_carry, len(active)),
-        )
-    )
-    # What the steps put out already is not stacked twice.
-    stacks = [*outs[num_carry:]]
-    wanted = [*[body.invars[i] for _, i in forwarded_carry], *pick(residuals, flip(fixed))]
-    stacks.extend(v for v in dict.fromkeys(wanted) if v not in stacks)
-    invariant_vars = pick(residuals, fixed)
-    # The linear program takes (forwarded, residuals, tangents); scan wants consts, carry, xs.
-    first = len(found.forwarded)
-    places = range(first, first + len(residuals))
-    counts = sum(a_consts), sum(a_carry), sum(a_xs)
-    t_consts, t_carry, t_xs = split(
-        range(first + len(residuals), first + len(residuals) + sum(counts)), *counts[:2]
-    )
-    order = [
-        *[k for k, _ in forwarded_consts], *pick(places, fixed), *t_consts,
-        *t_carry,
-        *[k for k, _ in forwarded_xs], *[k for k, _ in forwarded_carry],
-        *pick(places, flip(fixed)), *t_xs,
-    ]  # fmt: skip
-    return _Plan(
-        part_of(found.known, body.invars, [*outs[:num_carry], *stacks], body.eqns),
-        part_of(found.known, body.invars[:num_consts], invariant_vars, invariant_eqns),
-        rearrange(found.linear, tuple(order), tuple(range(sum(found.out_active)))),
-        tuple([i for _, i in forwarded_consts]),
-        tuple([i for _, i in forwarded_xs]),
-        tuple([num_carry + stacks.index(v) for v in wanted]),
-        a_carry,
-        found.out_active,
-    )
-
-
 def _scan_linearize(
     trace: Any,
     primals: Any,
@@ -243,7 +164,7 @@ def _scan_linearize(
             trace, primals, tangents, unchanged, jaxpr, num_consts, num_carry, params
         )
     active = tuple([t is not ZERO for t in tangents])
-    plan = _plan(jaxpr, num_consts, num_carry, active)
+    plan = split_body(jaxpr, num_consts, num_carry, active)
     num_outs = len(jaxpr.out_avals)
     with ambient(trace.parent):
         results = scan(
@@ -339,7 +260,8 @@ def _scan_transpose(
     else:
         init_linear = list(l_init)
     given = tuple([c is not ZERO for c in cts[num_carry:]])
-    body = _backward(jaxpr, num_carry, (*l_consts, *[True] * num_carry, *l_xs), given, num_consts)
+    mask = (*l_consts, *[True] * num_carry, *l_xs)
+    body = backward_body(jaxpr, num_carry, mask, given, num_consts)
     linear_consts = [a for a in consts if is_linear(a)]
     accumulators = [zeros_like_aval(a.aval.tangent()) for a in linear_consts]
     ct_carry = [
@@ -362,35 +284,6 @@ def _scan_transpose(
     return [next(found) if is_linear(a) else None for a in args]
 
 
-@memo_on_jaxpr
-def _backward(
-    jaxpr: ClosedJaxpr, num_carry: int, linear: Mask, given: Mask, num_consts: int
-) -> ClosedJaxpr:
-    """The body of the transposed scan.
-
-    Consts: those not linear. Carry: (sums of the cotangents of linear consts, cotangents of the
-    carry). xs: (those not linear, cotangents of ys). ys: cotangents of linear xs.
-    """
-    step = transpose_jaxpr(jaxpr, linear, (*[True] * num_carry, *given))
-    l_consts, _, l_xs = split(linear, num_consts, num_carry)
-    num_fixed, num_sums = num_consts - sum(l_consts), sum(l_consts)
-    num_x = len(l_xs) - sum(l_xs)
-    fixed, x_avals, ct_avals = split(step.in_avals, num_fixed, num_x)
-    ct_carry_avals, ct_y_avals = split(ct_avals, num_carry)
-    sum_avals = step.out_avals[:num_sums]
-
-    def backward(*args: Any) -> list[Any]:
-        consts, sums, cts, x, ct_ys = split(args, num_fixed, num_sums, num_carry, num_x)
-        results = eval_closed(step, *consts, *x, *cts, *ct_ys)
-        return [
-            *[add_any(a, b) for a, b in zip(sums, results[:num_sums], strict=True)],
-            *results[num_sums:],
-        ]
-
-    avals = [*fixed, *sum_avals, *ct_carry_avals, *x_avals, *ct_y_avals]
-    return stage(backward, avals, f"backward({jaxpr.jaxpr.debug})")
-
-
 def _run_known_part(
     jaxpr: ClosedJaxpr,
     num_consts: int,
@@ -403,7 +296,7 @@ def _run_known_part(
 
     Returns the linear rest of the body, with stacked residuals as leading xs, and those stacks.
     """
-    known, rest, num_ys = _known_and_rest(jaxpr, num_consts, num_carry, linear)
+    known, rest, num_ys = known_and_rest(jaxpr, num_consts, num_carry, linear)
     operands = [a for a, is_lin in zip(args, linear, strict=True) if not is_lin]
     l_consts, l_carry, _ = split(linear, num_consts, num_carry)
     results = scan(
@@ -414,35 +307,6 @@ def _run_known_part(
         **params,
     )
     return rest, results[len(results) - num_ys :]
-
-
-@memo_on_jaxpr
-def _known_and_rest(
-    closed: ClosedJaxpr, num_consts: int, num_carry: int, linear: Mask
-) -> tuple[ClosedJaxpr, ClosedJaxpr, int]:
-    jaxpr = closed.jaxpr
-    still, active, moving = split_linear(jaxpr, linear)
-    l_consts, l_carry, l_xs = split(linear, num_consts, num_carry)
-    consts, carry, xs = split(jaxpr.invars, num_consts, num_carry)
-    outer = {*jaxpr.constvars, *consts, *xs}
-    outs = [v for v in jaxpr.outvars[num_carry:] if type(v) is not Literal and v not in moving]
-    residuals = list(
-        dict.fromkeys(
-            v
-            for v in [*[v for e in active for v in e.invars], *outs]
-            if type(v) is not Literal and v not in moving and v not in outer
-        )
-    )
-    known_in = [v for v, is_lin in zip(jaxpr.invars, linear, strict=True) if not is_lin]
-    known_out = [*pick(jaxpr.outvars[:num_carry], flip(l_carry)), *residuals]
-    known = part_of(closed, known_in, known_out, still)
-    rest = part_of(
-        closed,
-        [*consts, *pick(carry, l_carry), *residuals, *xs],
-        [*pick(jaxpr.outvars[:num_carry], l_carry), *jaxpr.outvars[num_carry:]],
-        active,
-    )
-    return known, rest, len(residuals)
 
 
 # Batching, dead code, engines.
@@ -573,6 +437,32 @@ def _scan_hlo(
     return [*carry, *ys]
 
 
+def _scan_kernel(
+    k: Any,
+    *operands: Any,
+    jaxpr: ClosedJaxpr,
+    length: int,
+    num_consts: int,
+    num_carry: int,
+    reverse: bool,
+    unroll: int,
+) -> list[Any]:
+    consts, init, xs = split(operands, num_consts, num_carry)
+    invars, outvars = jaxpr.jaxpr.invars[num_consts:], jaxpr.jaxpr.outvars[:num_carry]
+    # What every step hands on is no carry: it stays where it is.
+    still = [a is b for a, b in zip(outvars, invars, strict=False)]
+
+    def body(k: Any, *args: Any) -> list[Any]:
+        carry, items = split(args, num_carry - sum(still))
+        outs = k.inline(jaxpr, *consts, *unpick(still, pick(init, still), carry), *items)
+        return [*pick(outs[:num_carry], flip(still)), *outs[num_carry:]]
+
+    stacked = [_stacked(a.strong(), length) for a in jaxpr.out_avals[num_carry:]]
+    results = k.scan(body, pick(init, flip(still)), xs, stacked, length, reverse)
+    carry, ys = split(results, num_carry - sum(still))
+    return [*unpick(still, pick(init, still), carry), *ys]
+
+
 def _scan_effects(params: dict[str, Any]) -> Any:
     return params["jaxpr"].effects
 
@@ -587,7 +477,7 @@ scan = Op(
     batch=_scan_batch,
     shard=by_kind,
     hlo=_scan_hlo,
-    kernel=library,
+    kernel=_scan_kernel,
     higher=HigherOrder(linearize=_scan_linearize, dce=_scan_dce),
     multiple=True,
     effects=_scan_effects,

@@ -1,0 +1,427 @@
+"""What walks a program's table of records: loops, branches, calls back into Python, interrupts.
+
+`run(slots, objects, field, table, words, context)` runs a table once and returns the status. The
+first `objects` slots hold addresses of objects, and are replaced by the pointers that these hold at
+an offset of `field` bytes. Kernels and routines get the context as their `status`.
+
+A library call is a step like the others, which takes the GIL and calls `Frame.call`. So a loop with
+one in its body still is one native run. An exception stays set and is the one that the caller sees,
+with its own traceback, as from any C function.
+
+Python's signal handlers run only between bytecodes of the main thread, so that a native loop there
+would be deaf to Ctrl-C. A program that may run long therefore gives up the GIL, and every few
+milliseconds takes it back to ask `PyErr_CheckSignals`. A thread that waits for the run in a worker
+was rejected: it costs two switches per call, and the worker would still have to be stopped.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import platform
+from typing import Any
+
+from primal.engines.cpu import _llvm, pool
+
+CONTEXT = 64
+"""Bytes of a context: 0 status (i32), 4 whether to give up the GIL and poll (i32), 8 the frame (an
+object), 16 the function (an object) that is called with it and a number, 24 thread state, 32 when
+signals were last looked at (ns), 40 nanoseconds of work until the next look at the clock."""
+CANCELLED, RAISED = 1, 2
+"""Values of the status: `cancel` was called; a Python exception is set."""
+LOOK = 1_000_000
+"""Nanoseconds of work, as records estimate it, between two looks at the clock."""
+
+_TEXT = """
+declare void @PyEval_RestoreThread(ptr)
+declare ptr @PyEval_SaveThread()
+declare i32 @PyErr_CheckSignals()
+declare ptr @PyLong_FromLongLong(i64)
+declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)
+declare void @Py_DecRef(ptr)
+declare i32 @clock_gettime(i32, ptr)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+
+define internal void @poll(ptr %context, i64 %cost) nounwind alwaysinline {{
+entry:
+  %p = getelementptr i8, ptr %context, i64 40
+  %before = load i64, ptr %p
+  %left = sub i64 %before, %cost
+  store i64 %left, ptr %p
+  %due = icmp slt i64 %left, 0
+  br i1 %due, label %look, label %leave
+look:
+  call void @poll_now(ptr %context)
+  br label %leave
+leave:
+  ret void
+}}
+
+define internal void @poll_now(ptr %context) nounwind noinline {{
+entry:
+  %now2 = alloca [2 x i64]
+  %p4 = getelementptr i8, ptr %context, i64 4
+  %p24 = getelementptr i8, ptr %context, i64 24
+  %p32 = getelementptr i8, ptr %context, i64 32
+  %p40 = getelementptr i8, ptr %context, i64 40
+  store i64 {look}, ptr %p40
+  %polls = load i32, ptr %p4
+  %on = icmp ne i32 %polls, 0
+  br i1 %on, label %time, label %leave
+time:
+  %r = call i32 @clock_gettime(i32 {clock}, ptr %now2)
+  %s = load i64, ptr %now2
+  %np = getelementptr i64, ptr %now2, i64 1
+  %n = load i64, ptr %np
+  %s1 = mul i64 %s, 1000000000
+  %now = add i64 %s1, %n
+  %last = load i64, ptr %p32
+  %gone = sub i64 %now, %last
+  %long = icmp ugt i64 %gone, 5000000
+  br i1 %long, label %ask, label %leave
+ask:
+  store i64 %now, ptr %p32
+  %thread = load ptr, ptr %p24
+  call void @PyEval_RestoreThread(ptr %thread)
+  %raised = call i32 @PyErr_CheckSignals()
+  %again = call ptr @PyEval_SaveThread()
+  store ptr %again, ptr %p24
+  %bad = icmp ne i32 %raised, 0
+  br i1 %bad, label %stop, label %leave
+stop:
+  store atomic i32 {raised}, ptr %context monotonic, align 4
+  br label %leave
+leave:
+  ret void
+}}
+
+define internal i32 @walk(ptr %slots, ptr %table, i64 %words, ptr %context) nounwind {{
+entry:
+  br label %head
+head:
+  %at = phi i64 [ 0, %entry ], [ %next, %body ]
+  %asked = load atomic i32, ptr %context monotonic, align 4
+  %free = icmp eq i32 %asked, 0
+  %left = icmp slt i64 %at, %words
+  %more = and i1 %free, %left
+  br i1 %more, label %body, label %done
+body:
+  %record = getelementptr i64, ptr %table, i64 %at
+  %p1 = getelementptr i64, ptr %record, i64 1
+  %length = load i64, ptr %p1
+  %p2 = getelementptr i64, ptr %record, i64 2
+  %units = load i64, ptr %p2
+  %p3 = getelementptr i64, ptr %record, i64 3
+  %each = load i64, ptr %p3
+  call void @step(ptr %slots, ptr %record, ptr %context)
+  %cost = mul i64 %units, %each
+  call void @poll(ptr %context, i64 %cost)
+  %next = add nsw i64 %at, %length
+  br label %head
+done:
+  ret i32 %asked
+}}
+
+define i32 @run(ptr %slots, i64 %objects, i64 %field, ptr %table, i64 %words, ptr %context)
+    nounwind {{
+entry:
+  br label %fetch
+fetch:
+  %i = phi i64 [ 0, %entry ], [ %following, %object ]
+  %unread = icmp slt i64 %i, %objects
+  br i1 %unread, label %object, label %ready
+object:
+  %slot = getelementptr ptr, ptr %slots, i64 %i
+  %array = load ptr, ptr %slot
+  %place = getelementptr i8, ptr %array, i64 %field
+  %data = load ptr, ptr %place
+  store ptr %data, ptr %slot
+  %following = add nsw i64 %i, 1
+  br label %fetch
+ready:
+  %p4 = getelementptr i8, ptr %context, i64 4
+  %polls = load i32, ptr %p4
+  %long = icmp ne i32 %polls, 0
+  br i1 %long, label %let, label %hold
+hold:
+  %status = call i32 @walk(ptr %slots, ptr %table, i64 %words, ptr %context)
+  ret i32 %status
+let:
+  %p24 = getelementptr i8, ptr %context, i64 24
+  %state = call ptr @PyEval_SaveThread()
+  store ptr %state, ptr %p24
+  %status2 = call i32 @walk(ptr %slots, ptr %table, i64 %words, ptr %context)
+  %last = load ptr, ptr %p24
+  call void @PyEval_RestoreThread(ptr %last)
+  ret i32 %status2
+}}
+
+define internal ptr @place(ptr %slots, ptr %pair) nounwind alwaysinline {{
+  %slot = load i64, ptr %pair
+  %po = getelementptr i64, ptr %pair, i64 1
+  %offset = load i64, ptr %po
+  %ps = getelementptr ptr, ptr %slots, i64 %slot
+  %base = load ptr, ptr %ps
+  %out = getelementptr i8, ptr %base, i64 %offset
+  ret ptr %out
+}}
+
+define internal void @move(ptr %to, ptr %from, i64 %bytes) nounwind alwaysinline {{
+entry:
+  %same = icmp eq ptr %to, %from
+  br i1 %same, label %leave, label %copy
+copy:
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %bytes, i1 false)
+  br label %leave
+leave:
+  ret void
+}}
+
+define void @copy(ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status) nounwind {{
+  %p6 = getelementptr i64, ptr %record, i64 6
+  %to = call ptr @place(ptr %slots, ptr %p6)
+  %p8 = getelementptr i64, ptr %record, i64 8
+  %from = call ptr @place(ptr %slots, ptr %p8)
+  %p10 = getelementptr i64, ptr %record, i64 10
+  %bytes = load i64, ptr %p10
+  %p4 = getelementptr i64, ptr %record, i64 4
+  %piece = load i64, ptr %p4
+  %first = mul i64 %begin, %piece
+  %last = mul i64 %end, %piece
+  %over = icmp sgt i64 %last, %bytes
+  %stop = select i1 %over, i64 %bytes, i64 %last
+  %n = sub i64 %stop, %first
+  %to1 = getelementptr i8, ptr %to, i64 %first
+  %from1 = getelementptr i8, ptr %from, i64 %first
+  call void @move(ptr %to1, ptr %from1, i64 %n)
+  ret void
+}}
+
+define void @call(ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status) nounwind {{
+entry:
+  %p6 = getelementptr i64, ptr %record, i64 6
+  %number = load i64, ptr %p6
+  %p4 = getelementptr i8, ptr %status, i64 4
+  %polls = load i32, ptr %p4
+  %free = icmp ne i32 %polls, 0
+  %p8 = getelementptr i8, ptr %status, i64 8
+  %frame = load ptr, ptr %p8
+  %p16 = getelementptr i8, ptr %status, i64 16
+  %function = load ptr, ptr %p16
+  %p24 = getelementptr i8, ptr %status, i64 24
+  br i1 %free, label %take, label %run
+take:
+  %thread = load ptr, ptr %p24
+  call void @PyEval_RestoreThread(ptr %thread)
+  br label %run
+run:
+  %index = call ptr @PyLong_FromLongLong(i64 %number)
+  %out = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(
+      ptr %function, ptr %frame, ptr %index, ptr null)
+  call void @Py_DecRef(ptr %index)
+  call void @Py_DecRef(ptr %out)
+  br i1 %free, label %give, label %look
+give:
+  %again = call ptr @PyEval_SaveThread()
+  store ptr %again, ptr %p24
+  br label %look
+look:
+  %bad = icmp eq ptr %out, null
+  br i1 %bad, label %stop, label %leave
+stop:
+  store atomic i32 {raised}, ptr %status monotonic, align 4
+  br label %leave
+leave:
+  ret void
+}}
+
+define void @branch(ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status) nounwind {{
+  %p6 = getelementptr i64, ptr %record, i64 6
+  %place = call ptr @place(ptr %slots, ptr %p6)
+  %index = load i32, ptr %place
+  %wide = sext i32 %index to i64
+  %p8 = getelementptr i64, ptr %record, i64 8
+  %count = load i64, ptr %p8
+  %last = sub i64 %count, 1
+  %low = icmp slt i64 %wide, 0
+  %positive = select i1 %low, i64 0, i64 %wide
+  %high = icmp sgt i64 %positive, %last
+  %chosen = select i1 %high, i64 %last, i64 %positive
+  %twice = shl i64 %chosen, 1
+  %at = add i64 %twice, 9
+  %pt = getelementptr i64, ptr %record, i64 %at
+  %table = load ptr, ptr %pt
+  %pw = getelementptr i64, ptr %pt, i64 1
+  %words = load i64, ptr %pw
+  %s = call i32 @walk(ptr %slots, ptr %table, i64 %words, ptr %status)
+  ret void
+}}
+
+define void @loop(ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status) nounwind {{
+entry:
+  %p6 = getelementptr i64, ptr %record, i64 6
+  %trips = load i64, ptr %p6
+  %counted = icmp sge i64 %trips, 0
+  %p7 = getelementptr i64, ptr %record, i64 7
+  %p9 = getelementptr i64, ptr %record, i64 9
+  %p11 = getelementptr i64, ptr %record, i64 11
+  %table = load ptr, ptr %p11
+  %p12 = getelementptr i64, ptr %record, i64 12
+  %words = load i64, ptr %p12
+  %p13 = getelementptr i64, ptr %record, i64 13
+  %copies = load i64, ptr %p13
+  %p14 = getelementptr i64, ptr %record, i64 14
+  %sets = load i64, ptr %p14
+  %p15 = getelementptr i64, ptr %record, i64 15
+  %swaps = load i64, ptr %p15
+  %p16 = getelementptr i64, ptr %record, i64 16
+  %steps = load i64, ptr %p16
+  %p17 = getelementptr i64, ptr %record, i64 17
+  %finals = load i64, ptr %p17
+  %list = getelementptr i64, ptr %record, i64 18
+  br label %copying
+copying:
+  %c = phi i64 [ 0, %entry ], [ %c1, %copied ]
+  %cp = phi ptr [ %list, %entry ], [ %cp1, %copied ]
+  %cleft = icmp slt i64 %c, %copies
+  br i1 %cleft, label %copied, label %setting
+copied:
+  %cto = call ptr @place(ptr %slots, ptr %cp)
+  %cp2 = getelementptr i64, ptr %cp, i64 2
+  %cfrom = call ptr @place(ptr %slots, ptr %cp2)
+  %cp4 = getelementptr i64, ptr %cp, i64 4
+  %cbytes = load i64, ptr %cp4
+  call void @move(ptr %cto, ptr %cfrom, i64 %cbytes)
+  %c1 = add i64 %c, 1
+  %cp1 = getelementptr i64, ptr %cp, i64 5
+  br label %copying
+setting:
+  %s = phi i64 [ 0, %copying ], [ %s1, %set ]
+  %sp = phi ptr [ %cp, %copying ], [ %sp1, %set ]
+  %sleft = icmp slt i64 %s, %sets
+  br i1 %sleft, label %set, label %first
+set:
+  %sslot = load i64, ptr %sp
+  %spair = getelementptr i64, ptr %sp, i64 1
+  %sbase = call ptr @place(ptr %slots, ptr %spair)
+  %splace = getelementptr ptr, ptr %slots, i64 %sslot
+  store ptr %sbase, ptr %splace
+  %s1 = add i64 %s, 1
+  %sp1 = getelementptr i64, ptr %sp, i64 3
+  br label %setting
+first:
+  br i1 %counted, label %some, label %asked
+some:
+  %any = icmp sgt i64 %trips, 0
+  br i1 %any, label %turn, label %over
+asked:
+  %fplace = call ptr @place(ptr %slots, ptr %p7)
+  %fbyte = load i8, ptr %fplace
+  %fgo = icmp ne i8 %fbyte, 0
+  br i1 %fgo, label %turn, label %over
+turn:
+  %i = phi i64 [ 0, %some ], [ 0, %asked ], [ %i1, %again ], [ %i1, %check ]
+  %state = call i32 @walk(ptr %slots, ptr %table, i64 %words, ptr %status)
+  %fine = icmp eq i32 %state, 0
+  br i1 %fine, label %predicate, label %leave
+predicate:
+  br i1 %counted, label %swapping, label %read
+read:
+  %rplace = call ptr @place(ptr %slots, ptr %p9)
+  %rbyte = load i8, ptr %rplace
+  br label %swapping
+swapping:
+  %go = phi i8 [ 1, %predicate ], [ %rbyte, %read ]
+  br label %swap_head
+swap_head:
+  %w = phi i64 [ 0, %swapping ], [ %w1, %swap ]
+  %wp = phi ptr [ %sp, %swapping ], [ %wp1, %swap ]
+  %wleft = icmp slt i64 %w, %swaps
+  br i1 %wleft, label %swap, label %step_head
+swap:
+  %wa = load i64, ptr %wp
+  %wq = getelementptr i64, ptr %wp, i64 1
+  %wb = load i64, ptr %wq
+  %wap = getelementptr ptr, ptr %slots, i64 %wa
+  %wbp = getelementptr ptr, ptr %slots, i64 %wb
+  %wav = load ptr, ptr %wap
+  %wbv = load ptr, ptr %wbp
+  store ptr %wbv, ptr %wap
+  store ptr %wav, ptr %wbp
+  %w1 = add i64 %w, 1
+  %wp1 = getelementptr i64, ptr %wp, i64 2
+  br label %swap_head
+step_head:
+  %t = phi i64 [ 0, %swap_head ], [ %t1, %stepped ]
+  %tp = phi ptr [ %wp, %swap_head ], [ %tp1, %stepped ]
+  %tleft = icmp slt i64 %t, %steps
+  br i1 %tleft, label %stepped, label %back
+stepped:
+  %tslot = load i64, ptr %tp
+  %tq = getelementptr i64, ptr %tp, i64 1
+  %tby = load i64, ptr %tq
+  %tplace = getelementptr ptr, ptr %slots, i64 %tslot
+  %told = load ptr, ptr %tplace
+  %tnew = getelementptr i8, ptr %told, i64 %tby
+  store ptr %tnew, ptr %tplace
+  %t1 = add i64 %t, 1
+  %tp1 = getelementptr i64, ptr %tp, i64 2
+  br label %step_head
+back:
+  call void @poll(ptr %status, i64 20)
+  %i1 = add nsw i64 %i, 1
+  br i1 %counted, label %again, label %check
+again:
+  %more = icmp slt i64 %i1, %trips
+  br i1 %more, label %turn, label %last
+check:
+  %goes = icmp ne i8 %go, 0
+  br i1 %goes, label %turn, label %last
+last:
+  br label %over
+over:
+  %np = phi ptr [ %sp, %some ], [ %sp, %asked ], [ %tp, %last ]
+  %none = phi i1 [ 1, %some ], [ 1, %asked ], [ 0, %last ]
+  br i1 %none, label %leave, label %final_head
+final_head:
+  %f = phi i64 [ 0, %over ], [ %f1, %final ]
+  %fp = phi ptr [ %np, %over ], [ %fp1, %final ]
+  %fleft = icmp slt i64 %f, %finals
+  br i1 %fleft, label %final, label %leave
+final:
+  %fto = call ptr @place(ptr %slots, ptr %fp)
+  %fp2 = getelementptr i64, ptr %fp, i64 2
+  %fslot = load i64, ptr %fp2
+  %fsp = getelementptr ptr, ptr %slots, i64 %fslot
+  %ffrom = load ptr, ptr %fsp
+  %fp3 = getelementptr i64, ptr %fp, i64 3
+  %fbytes = load i64, ptr %fp3
+  call void @move(ptr %fto, ptr %ffrom, i64 %fbytes)
+  %f1 = add i64 %f, 1
+  %fp1 = getelementptr i64, ptr %fp, i64 4
+  br label %final_head
+leave:
+  ret void
+}}
+"""
+
+
+@functools.cache
+def functions() -> dict[str, int]:
+    """Addresses of `run`, of what records of control flow name, and of `step`."""
+    machine = platform.machine()
+    text = pool.text(machine) + _TEXT.format(
+        clock=6 if platform.system() == "Darwin" else 1, raised=RAISED, look=LOOK
+    )
+    names = ["run", "copy", "call", "branch", "loop", "step", "pool", "finish"]
+    found = _llvm.compiler().compile(text, names)
+    pool.attach(found["pool"], found["finish"])
+    return found
+
+
+@functools.cache
+def run() -> Any:
+    """`run` for Python: called with the GIL, which it gives up by itself where the context says."""
+    pointer, size = ctypes.c_void_p, ctypes.c_int64
+    types = pointer, size, size, pointer, size, pointer
+    return ctypes.PYFUNCTYPE(ctypes.c_int32, *types)(functions()["run"])
