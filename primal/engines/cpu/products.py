@@ -94,7 +94,7 @@ def _ordered(x: Value, y: Value, pairs: list[tuple[int, int]]) -> list[tuple[int
     def runs(side: int, order: list[tuple[int, int]]) -> int:
         v = (x, y)[side]
         steps = v.steps()
-        return len(_merged([(v.shape[p[side]], (steps[p[side]], 0, 0)) for p in order]))
+        return len(merged([(v.shape[p[side]], (steps[p[side]], 0, 0)) for p in order]))
 
     return min(by(0), by(1), key=lambda order: (runs(0, order) + runs(1, order)))
 
@@ -119,9 +119,9 @@ def _by_sums(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
 # Dimensions as loops.
 
 
-def _merged(loops: Sequence[Loop]) -> list[Loop]:
-    """Neighbours that all three arrays cross in one stride are one; size 1 is none."""
-    out: list[Loop] = []
+def merged(loops: Sequence[tuple[int, tuple[int, ...]]]) -> list[Any]:
+    """Neighbours that all arrays cross in one stride are one; size 1 is none."""
+    out: list[Any] = []
     for size, strides in loops:
         if size == 1:
             continue
@@ -148,7 +148,7 @@ def _loops(x: Value, y: Value, nb: int, ni: int, nj: int) -> list[list[Loop]]:
             for d, n in enumerate(x.shape[nb + ni :])
         ],
     ]
-    return [_merged(g) for g in groups]
+    return [merged(g) for g in groups]
 
 
 def _words(loops: Sequence[Loop], size: int) -> list[int]:
@@ -166,7 +166,7 @@ def _by_blas(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int, how: str) ->
     if len(inner) > 1:
         # No one stride leads through the contracted dimensions: of one operand, or of both.
         one_x, one_y = (
-            len(_merged([(n, (s[side], 0, 0)) for n, s in inner])) == 1 for side in (0, 1)
+            len(merged([(n, (s[side], 0, 0)) for n, s in inner])) == 1 for side in (0, 1)
         )
         return _product(k, *_copied(k, x, y, not one_x, not one_y), nb, ni, nj)
     if how == "gemv":
@@ -472,7 +472,7 @@ def _small(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
     shape = (*x.shape[: nb + ni], *right)
     dtype = NATIVE[x.node.dtype]
     size = itemsize(dtype)
-    batch = _merged(
+    batch = merged(
         [
             (n, (a, b, o))
             for n, a, b, o in zip(
@@ -510,7 +510,7 @@ def _small(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
 
 def _flat(sizes: Sequence[int], strides: Sequence[int]) -> int | None:
     """The one stride of dimensions, or None."""
-    loops = _merged([(n, (s, 0, 0)) for n, s in zip(sizes, strides, strict=True)])
+    loops = merged([(n, (s, 0, 0)) for n, s in zip(sizes, strides, strict=True)])
     return 0 if not loops else loops[0][1][0] if len(loops) == 1 else None
 
 

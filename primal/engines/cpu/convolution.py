@@ -1,0 +1,203 @@
+"""conv_general_dilated as sums of products over loops: forward and both gradients are one case.
+
+The dimensions of a convolution become loops with strides in its operands, in whatever layout they
+have: batch and output places outside, features and window inside. Lanes run along output features,
+or along the last output dimension where that is contiguous in the operand as well; the other side
+of the tile is the biggest of the remaining dimensions. Only edges are made: a padded copy.
+
+Unfolding into a matrix for BLAS was rejected: 3 x 3 windows write nine times the input, and what
+BLAS then packs is written once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes
+from primal.engines.cpu import _llvm
+from primal.engines.cpu.graph import NATIVE, Value, row_major, size_of, transposed
+from primal.engines.cpu.panels import Loop, Panels, blocked, shape_of, units_of, words_of
+from primal.engines.cpu.products import SPEED, merged
+from primal.ir.avals import Aval
+from primal.ir.builders import Unsupported
+
+DEEP, BLOCK = 1024, 256
+"""Terms of a sum from which they come in blocks, and those of a block."""
+LEAST_UNITS = 6
+"""Units that are left when loops move inside the blocks."""
+MOST_TAPS = 32
+"""Windows up to this size are written out where every feature has a window of its own."""
+
+Ints = tuple[int, ...]
+
+
+def convolution(
+    k: Any,
+    x: Value,
+    w: Value,
+    *,
+    window_strides: Ints,
+    padding: Sequence[tuple[int, int]],
+    lhs_dilation: Ints,
+    rhs_dilation: Ints,
+    dimension_numbers: Any,
+    feature_group_count: int,
+    batch_group_count: int,
+    precision: Any,
+    preferred_element_type: Any,
+) -> Value:
+    """out[n, o, p] = Σ(c, k) x[n, c, p·stride + k·dilation - low] w[o, c, k]."""
+    xs, ws, os = dimension_numbers
+    out = x.dtype if preferred_element_type is None else preferred_element_type
+    work = x.dtype
+    if dtypes.is_narrow_float(work):
+        work = np.dtype(np.float32)
+    if preferred_element_type is not None:
+        work = np.result_type(work, preferred_element_type)
+    if NATIVE.get(work) not in ("f4", "f8"):
+        raise Unsupported(f"conv_general_dilated in {work}")
+    if 0 in x.shape or 0 in w.shape:
+        raise Unsupported("no elements")
+    x, w = k.held(k.convert(x, work)), k.held(k.convert(w, work))
+    edges = [(0, 0, 0)] * x.ndim
+    for d, (low, high), between in zip(xs[2:], padding, lhs_dilation, strict=True):
+        edges[d] = (low, high, between - 1)
+    if any(e != (0, 0, 0) for e in edges):
+        x = k.pad(x, k.literal(0, work), tuple(edges))
+    x, w = transposed(x, xs), transposed(w, ws)
+    counts = tuple(
+        [
+            (n - ((m - 1) * far + 1)) // step + 1
+            for n, m, step, far in zip(
+                x.shape[2:], w.shape[2:], window_strides, rhs_dilation, strict=True
+            )
+        ]
+    )
+    groups = feature_group_count * batch_group_count
+    batch = x.shape[0] // batch_group_count
+    each = w.shape[0] // groups
+    dims = (batch, w.shape[0], *counts)
+    if not size_of(dims):
+        raise Unsupported("no elements")
+    order = tuple([os.index(i) for i in range(len(os))])  # place in dims of output dimension i
+    # Strides of x for groups, batch and places, and for features and window.
+    sx, sw = x.steps(), w.steps()
+    inside = x.shape[1] // feature_group_count
+    split = batch * sx[0] if batch_group_count > 1 else inside * sx[1]
+    places = [step * s for step, s in zip(window_strides, sx[2:], strict=True)]
+    taps = [far * s for far, s in zip(rhs_dilation, sx[2:], strict=True)]
+    one_each = inside == 1 and each == 1 and batch_group_count == 1
+    if one_each and groups > 1 and size_of(w.shape[2:]) <= MOST_TAPS:
+        return k.convert(_written(k, x, w, dims, order, places, taps), out)
+    inner = [
+        (n, (a, b))
+        for n, a, b in zip((inside, *w.shape[2:]), (sx[1], *taps), sw[1:], strict=True)
+    ]
+    last = os.index(len(os) - 1)
+    width = _llvm.compiler().width
+    lanes = width // work.itemsize
+    if last >= 2 and places[last - 2] == 1 and 2 * counts[last - 2] >= lanes:
+        value = _along_places(
+            k, x, w, dims, order, groups, each, split, places, inner, last, width
+        )
+    else:
+        value = _along_features(k, x, w, dims, order, groups, each, split, places, inner, width)
+    return k.convert(value, out)
+
+
+def _along_features(
+    k: Any, x: Value, w: Value, dims: Ints, order: Ints, groups: int, each: int, split: int,
+    places: list[int], inner: list[tuple[int, tuple[int, int]]], width: int,
+) -> Value:  # fmt: skip
+    """Lanes along output features, in which w is made contiguous."""
+    if w.steps()[0] != 1:
+        turned = k.copy(transposed(w, (*range(1, w.ndim), 0)))
+        steps = turned.steps()
+        w = transposed(turned, (w.ndim - 1, *range(w.ndim - 1)))
+        inner = [(n, (a, s)) for (n, (a, _)), s in zip(inner, steps, strict=False)]
+    # The result has features last; the rest is in the order of the output.
+    kept = [d for d in order if d != 1]
+    shape = (*[dims[d] for d in kept], dims[1])
+    so = dict(zip((*kept, 1), row_major(shape), strict=True))
+    loops: dict[int, Loop] = {0: (dims[0], (x.steps()[0], 0, so[0]))}
+    for d, s in enumerate(places):
+        loops[d + 2] = (dims[d + 2], (s, 0, so[d + 2]))
+    rows = max(reversed(kept), key=lambda d: min(dims[d], 28))
+    outer = [(groups, (split, each, each)), *[loops[d] for d in kept if d != rows]]
+    m = (dims[rows], loops[rows][1][0], so[rows])
+    value = _panels(k, x, w, m, each, outer, inner, shape, width)
+    return transposed(value, [(*kept, 1).index(d) for d in order])
+
+
+def _along_places(
+    k: Any, x: Value, w: Value, dims: Ints, order: Ints, groups: int, each: int, split: int,
+    places: list[int], inner: list[tuple[int, tuple[int, int]]], last: int, width: int,
+) -> Value:  # fmt: skip
+    """Lanes along the last output dimension, rows along output features."""
+    shape = tuple([dims[d] for d in order])
+    so = dict(zip(order, row_major(shape), strict=True))
+    loops = [(dims[0], (0, x.steps()[0], so[0]))]
+    for d, s in enumerate(places):
+        if d + 2 != last:
+            loops.append((dims[d + 2], (0, s, so[d + 2])))
+    step = w.steps()[0]
+    outer = [(groups, (each * step, split, each * so[1])), *loops]
+    swapped = [(n, (b, a)) for n, (a, b) in inner]
+    return _panels(k, w, x, (each, step, so[1]), dims[last], outer, swapped, shape, width)
+
+
+def _panels(
+    k: Any, a: Value, b: Value, m: tuple[int, int, int], n: int, outer: Sequence[Loop],
+    inner: Sequence[Loop], shape: Ints, width: int,
+) -> Value:  # fmt: skip
+    """The routine for these loops."""
+    dtype = NATIVE[a.node.dtype]
+    outer = merged(outer)
+    inner = merged(sorted(inner, key=lambda g: [-abs(s) for s in g[1]]))
+    depth = size_of([g[0] for g in inner])
+    inner, blocks = blocked(inner, DEEP, BLOCK)
+    rows, vectors, lanes = shape_of(m[0], n, dtype, width)
+    # A block that leaves the cache is read again by every unit: fewer units, that do more.
+    turns = 0
+    while blocks and turns < len(outer):
+        before = outer[: len(outer) - turns - 1]
+        if outer[len(before)][1][1] or units_of(n, before, vectors, lanes) < LEAST_UNITS:
+            break
+        turns += 1
+    spec = Panels(
+        dtype, rows, vectors, lanes, n % (vectors * lanes) == 0, len(outer), len(inner), blocks,
+        turns,
+    )  # fmt: skip
+    size = a.node.dtype.itemsize
+    units = units_of(n, outer[: len(outer) - turns], vectors, lanes)
+    inside = size_of([g[0] for g in outer[len(outer) - turns :]])
+    cost = 50 + int(2.0 * m[0] * vectors * lanes * depth * inside / SPEED[dtype])
+    return k.routine(
+        spec, (a, b), (Aval(shape, a.dtype),), words_of(m, n, outer, inner, size), units=units,
+        cost=min(cost, 2**31 - 1), name="convolution",
+    )[0]  # fmt: skip
+
+
+def _written(
+    k: Any, x: Value, w: Value, dims: Ints, order: Ints, places: list[int], taps: list[int]
+) -> Value:
+    """Every feature has a window of its own: products of slices, added up."""
+    sx, sw = x.steps(), w.steps()
+    shape = tuple([dims[d] for d in order])
+    along_x = (sx[0], sx[1], *places)
+    along_w = (0, sw[0], *[0] * len(places))
+    total: Value | None = None
+    for tap in np.ndindex(*w.shape[2:]):
+        ax = x.offset + sum(t * s for t, s in zip(tap, taps, strict=True))
+        aw = w.offset + sum(t * s for t, s in zip(tap, sw[2:], strict=True))
+        part = k.binary(
+            "mul",
+            x.view(shape, tuple([along_x[d] for d in order]), ax),
+            w.view(shape, tuple([along_w[d] for d in order]), aw),
+        )
+        total = part if total is None else k.binary("add", total, part)
+    assert total is not None
+    return total
