@@ -14,6 +14,7 @@ _collecting = _gc.isenabled()
 _gc.disable()
 
 from primal import numpy
+from primal import ops as _ops
 from primal.api import (
     ShapeDtypeStruct,
     block_until_ready,
@@ -64,12 +65,17 @@ from primal.base.config import (
     numpy_rank_promotion,
     threefry_partitionable,
     transfer_guard,
+    transfer_guard_device_to_device,
+    transfer_guard_device_to_host,
+    transfer_guard_host_to_device,
 )
 from primal.base.config import check_tracer_leaks as checking_leaks
 from primal.base.dtypes import float0
 from primal.engines.protocol import Device
 from primal.ir.trace import Array
 from primal.ir.trace import aval_of as _aval_of
+from primal.runtime.refs import AbstractRef as _AbstractRef
+from primal.runtime.refs import Ref, empty_ref, free_ref, freeze, new_ref
 from primal.version import __version__
 
 if _collecting:
@@ -108,7 +114,18 @@ def typeof(x: _Any) -> _Any:
     >>> typeof(jnp.ones(3))
     ShapedArray(float32[3])
     """
-    return _aval_of(x)
+    return _AbstractRef(x._aval) if isinstance(x, Ref) else _aval_of(x)
+
+
+def _segment_reduction(name: str) -> _Any:
+    """`primal.ops.segment_sum` and its kin, which are built far above the rooms in `ops/`."""
+    found = getattr(_importlib.import_module("primal.segments"), name, None)
+    if found is None or name.startswith("_"):
+        raise AttributeError(f"module 'primal.ops' has no attribute {name!r}")
+    return found
+
+
+_ops.__getattr__ = _segment_reduction  # type: ignore[method-assign]
 
 
 def __getattr__(name: str) -> _Any:
@@ -128,6 +145,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "Array",
     "Device",
+    "Ref",
     "ShapeDtypeStruct",
     "__version__",
     "block_until_ready",
@@ -153,6 +171,7 @@ __all__ = [
     "device_put",
     "devices",
     "disable_jit",
+    "empty_ref",
     "enable_checks",
     "enable_custom_prng",
     "enable_x64",
@@ -160,6 +179,8 @@ __all__ = [
     "eval_shape",
     "explain_cache_misses",
     "float0",
+    "free_ref",
+    "freeze",
     "grad",
     "hessian",
     "jacfwd",
@@ -174,6 +195,7 @@ __all__ = [
     "local_devices",
     "log_compiles",
     "make_jaxpr",
+    "new_ref",
     "numpy",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
@@ -184,6 +206,9 @@ __all__ = [
     "remat",
     "threefry_partitionable",
     "transfer_guard",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
     "typeof",
     "value_and_grad",
     "vjp",

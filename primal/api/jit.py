@@ -22,7 +22,7 @@ from primal.api.stages import Lowered, Traced
 from primal.base import caches
 from primal.base.config import settings
 from primal.base.errors import api_boundary
-from primal.base.pytree import flatten, flatten_args, unflatten
+from primal.base.pytree import count_leaves, flatten, flatten_args, unflatten
 from primal.control.call import call
 from primal.engines.protocol import Device
 from primal.ir.avals import Aval
@@ -35,13 +35,17 @@ from primal.runtime.array import Placement
 from primal.runtime.dispatch import Dispatcher, remember
 from primal.runtime.eager import placement_of, root
 from primal.runtime.programs import Program, counters, default_placement, prepare
+from primal.runtime.refs import Ref, check_distinct, settle_refs, tracing_refs, values_of
 from primal.transforms.stage import stage
 
 
 class TracedProgram:
     """What one signature of a jitted function became: its jaxpr and the shape of its results."""
 
-    __slots__ = ("closed", "hoisted", "out_spec", "donated", "programs", "name", "keep_unused")
+    __slots__ = (
+        "closed", "hoisted", "out_spec", "donated", "programs", "name", "keep_unused", "refs",
+        "count",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -50,8 +54,14 @@ class TracedProgram:
         donated: tuple[bool, ...],
         name: str,
         keep_unused: bool,
+        refs: Sequence[tuple[Ref, bool]] = (),
+        count: int | None = None,
     ) -> None:
         self.closed = closed
+        # Mutable references from outside that the function touches; its own results are the first
+        # `count` ones (None: all).
+        self.refs = refs
+        self.count = count
         self.hoisted = ClosedJaxpr(hoist_consts(closed))
         self.out_spec = out_spec
         self.donated = donated
@@ -64,7 +74,7 @@ class TracedProgram:
         for c in self.closed.consts:
             if isinstance(c, Tracer) and not c.trace.alive:
                 return False
-        return True
+        return not any(ref.ended() for ref, _ in self.refs)
 
     def program_on(self, device: Device) -> Program:
         """The executable for a device; prepared on first use."""
@@ -129,6 +139,8 @@ class JitFunction(Dispatcher):
         if settings().disable_jit:
             return self._fun(*args, **kwargs)
         traced, leaves, spec = self._traced(args, kwargs)
+        if traced.count is not None:
+            return self._call_with_refs(traced, leaves)
         if state.trace is not root:
             return self._call_inside(traced, leaves)
         for x in leaves:
@@ -167,6 +179,16 @@ class JitFunction(Dispatcher):
             results = call(*traced.closed.consts, *leaves, jaxpr=traced.hoisted, name=self._name)
         return unflatten(traced.out_spec, results)
 
+    def _call_with_refs(self, traced: TracedProgram, leaves: Sequence[Any]) -> Any:
+        """The call of a program that takes and returns the values of mutable references."""
+        mine = [(x, True) for x in leaves if isinstance(x, Ref)]
+        check_distinct(self._name, mine, traced.refs)
+        operands = [x[...] if isinstance(x, Ref) else x for x in leaves]
+        operands += values_of(traced.refs)
+        results = call(*traced.closed.consts, *operands, jaxpr=traced.hoisted, name=self._name)
+        settle_refs([*mine, *traced.refs], results[traced.count :])
+        return unflatten(traced.out_spec, results[: traced.count])
+
     def _split(self, args: Any, kwargs: Any) -> tuple[Any, Any, Any, tuple[int, ...]]:
         """(dynamic args, dynamic kwargs, key of the static ones, their positions)."""
         numbers = tuple(sorted({n if n >= 0 else n + len(args) for n in self._static_argnums}))
@@ -199,12 +221,20 @@ class JitFunction(Dispatcher):
         else:
             dynamic, free, statics, numbers = args, kwargs, (), ()
         leaves, spec = flatten_args(dynamic, free)
-        avals = tuple(check_operands(self._name, (dynamic, free), leaves))
-        key = (spec, avals, statics, settings().trace_key, state.axes)
+        at: tuple[int, ...] = ()
+        try:
+            avals = tuple(check_operands(self._name, (dynamic, free), leaves))
+        except TypeError:
+            at = tuple([i for i, x in enumerate(leaves) if isinstance(x, Ref)])
+            if not at:
+                raise
+            values = [x[...] if isinstance(x, Ref) else x for x in leaves]
+            avals = tuple(check_operands(self._name, unflatten(spec, values), values))
+        key = (spec, avals, statics, settings().trace_key, state.axes, *at)
         found = self._signatures.get(key)
         if found is not None and found.usable():
             return found, leaves, spec
-        traced = self._trace(args, kwargs, dynamic, free, numbers, leaves, spec, avals)
+        traced = self._trace(args, kwargs, dynamic, free, numbers, leaves, spec, avals, at)
         self._signatures[key] = traced
         return traced, leaves, spec
 
@@ -218,6 +248,7 @@ class JitFunction(Dispatcher):
         leaves: Sequence[Any],
         spec: Any,
         avals: tuple[Aval, ...],
+        refs_at: tuple[int, ...] = (),
     ) -> TracedProgram:
         counters.traces += 1
         fixed = {k: v for k, v in kwargs.items() if k not in free}
@@ -230,6 +261,8 @@ class JitFunction(Dispatcher):
         with_statics.__name__ = self._name
         out: list[Any] = []
         flat = flat_function(with_statics, spec, unflatten, out)
+        refs: list[tuple[Ref, bool]] = []
+        flat = tracing_refs(flat, refs, refs_at)
         closed = stage(flat, avals, self._name, LazyNames(self._fun, args, free, numbers))
         return TracedProgram(
             closed,
@@ -237,6 +270,8 @@ class JitFunction(Dispatcher):
             self._donated(args, free, numbers),
             self._name,
             self._keep_unused,
+            refs,
+            count_leaves(out[0]) if refs or refs_at else None,
         )
 
     def _donated(self, args: Any, free: Any, numbers: tuple[int, ...]) -> tuple[bool, ...]:

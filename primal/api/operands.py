@@ -12,7 +12,9 @@ from primal.base import dtypes
 from primal.base.pytree import flatten, flatten_with_path, keystr
 from primal.ir.avals import Aval, make_aval
 from primal.ir.trace import Array, aval_of
+from primal.runtime import guards
 from primal.runtime.eager import as_array
+from primal.runtime.refs import Ref, check_no_refs
 
 
 class ShapeDtypeStruct:
@@ -83,14 +85,18 @@ def abstract(x: Any) -> Aval:
     try:
         return aval_of(x)
     except TypeError:
-        if hasattr(x, "shape") and hasattr(x, "dtype"):
+        if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, Ref):
             return make_aval(x.shape, x.dtype)
         raise
 
 
 def operand(x: Any) -> Any:
     """Arrays and tracers as they are; NumPy values and Python scalars as arrays."""
-    return x if isinstance(x, Array) else as_array(x)
+    if isinstance(x, Array):
+        return x
+    if guards.ever:
+        guards.host_to_device(x)
+    return as_array(x)
 
 
 def check_operands(name: str, tree: Any, leaves: Sequence[Any], avals: bool = False) -> list[Aval]:
@@ -128,6 +134,7 @@ def check_outputs(name: str, tree: Any, leaves: Sequence[Any]) -> None:
         try:
             aval_of(x)
         except TypeError:
+            check_no_refs(name, tree, leaves)
             paths, _ = flatten_with_path(tree)
             where = keystr(paths[i][0])
             raise TypeError(

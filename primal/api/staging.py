@@ -10,9 +10,10 @@ from typing import Any
 from primal.api.jit import LazyNames
 from primal.api.operands import ShapeDtypeStruct, check_operands, flat_function, name_of, struct_of
 from primal.base.errors import api_boundary
-from primal.base.pytree import flatten_args, unflatten
+from primal.base.pytree import count_leaves, flatten_args, unflatten
 from primal.ir.jaxpr import ClosedJaxpr
 from primal.ir.state import named_axis
+from primal.runtime.refs import Ref, tracing_refs
 from primal.transforms.stage import stage
 
 
@@ -41,6 +42,8 @@ def make_jaxpr(
         fixed = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
         dynamic = tuple([a for i, a in enumerate(args) if i not in fixed])
         leaves, spec = flatten_args(dynamic, kwargs)
+        refs_at = tuple([i for i, x in enumerate(leaves) if isinstance(x, Ref)])
+        leaves = [x[...] if isinstance(x, Ref) else x for x in leaves]
         avals = check_operands(name_of(fun), (dynamic, kwargs), leaves)
 
         def with_statics(*traced: Any, **traced_kwargs: Any) -> Any:
@@ -50,14 +53,15 @@ def make_jaxpr(
 
         with_statics.__name__ = name_of(fun)
         out: list[Any] = []
-        flat = flat_function(with_statics, spec, unflatten, out)
+        flat = tracing_refs(flat_function(with_statics, spec, unflatten, out), [], refs_at)
         names = LazyNames(fun, args, kwargs, tuple(fixed))
         with contextlib.ExitStack() as stack:
             for name, size in axis_env or ():
                 stack.enter_context(named_axis(name, size))
             closed: ClosedJaxpr = stage(flat, avals, name_of(fun), names)
         if return_shape:
-            return closed, unflatten(out[0], [struct_of(a) for a in closed.out_avals])
+            own = closed.out_avals[: count_leaves(out[0])]
+            return closed, unflatten(out[0], [struct_of(a) for a in own])
         return closed
 
     return jaxpr_of

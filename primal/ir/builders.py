@@ -512,6 +512,10 @@ class KernelBuilder(Protocol):
         preferred_element_type: Any = None,
     ) -> K: ...
 
+    def convolution(self, x: K, y: K, **params: Any) -> K:
+        """conv_general_dilated, with its parameters."""
+        ...
+
     # Control. Regions take the builder and values; they may also mention values from outside.
     def inline(self, closed: Any, *args: K) -> list[K]:
         """The equations of the jaxpr, here."""

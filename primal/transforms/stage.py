@@ -47,7 +47,7 @@ class StageTracer(Tracer):
 class StageTrace(Trace):
     """Records every operation into equations."""
 
-    __slots__ = ("eqns", "const_vars", "const_vals", "invars", "arg_names", "_kept")
+    __slots__ = ("eqns", "const_vars", "const_vals", "invars", "arg_names", "refs", "_kept")
 
     def __init__(self, parent: Trace | None, name: str = "jit") -> None:
         super().__init__(parent, name)
@@ -56,6 +56,9 @@ class StageTrace(Trace):
         self.const_vals: list[Any] = []
         self.invars: list[Var] = []
         self.arg_names: Sequence[str] | None = None
+        # What was read or written of mutable references from outside, where the op that takes the
+        # program hands their values in and out; None where it does not.
+        self.refs: dict[Any, Any] | None = None
 
     def new_arg(self, aval: Aval) -> StageTracer:
         """A new input of the program."""

@@ -15,27 +15,42 @@ from primal.api.operands import check_operands, check_outputs, name_of
 from primal.base import caches
 from primal.base.config import settings
 from primal.base.promotion import promote_pair
-from primal.base.pytree import PyTreeDef, flatten, flatten_with_path, keystr, unflatten
+from primal.base.pytree import (
+    PyTreeDef,
+    count_leaves,
+    flatten,
+    flatten_with_path,
+    keystr,
+    unflatten,
+)
 from primal.control.programs import same_type
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
 from primal.ir.state import state
 from primal.ir.trace import PYTHON_SCALARS, Tracer
 from primal.ops.choose import convert_element_type
+from primal.runtime.refs import Ref, tracing_refs
 from primal.transforms.stage import StageTrace, stage
 
 
 @dataclasses.dataclass(frozen=True)
 class Body:
-    """A traced function: its program takes (consts, flat arguments)."""
+    """A traced function: its program takes (consts, flat arguments, references).
+
+    `refs`: the mutable references from outside that it touches, and whether it writes them; it
+    returns (flat results, last values of references among its arguments, last values of those
+    written).
+    """
 
     program: ClosedJaxpr
     consts: list[Any]
     spec: Any
+    refs: tuple[tuple[Ref, bool], ...] = ()
 
     @property
     def out_avals(self) -> tuple[Aval, ...]:
-        return self.program.out_avals
+        """The types of the flat results."""
+        return self.program.out_avals[: count_leaves(self.spec)]
 
 
 class Names(Sequence[str]):
@@ -71,23 +86,25 @@ def trace_body(
     avals: Sequence[Aval],
     names: Sequence[str] | None = None,
     origin: tuple[Any, ...] | None = None,
+    ref_args: tuple[int, ...] = (),
 ) -> Body:
     """`fun`, of one tree per spec, as a program; what it closes over becomes operands.
 
     Remembered, unless it closes over traced values. `origin`, where `fun` is made anew for every
-    call, is the function it is made of and whatever else tells it apart.
+    call, is the function it is made of and whatever else tells it apart. Arguments at the flat
+    positions `ref_args` arrive as mutable references.
     """
     owner, *rest = origin or (fun,)
     if type(owner) is not types.FunctionType:
-        return _trace_body(fun, specs, avals, names)
+        return _trace_body(fun, specs, avals, names, ref_args)
     known = _bodies.get(owner)
     if known is None:
         known = _bodies[owner] = {}
-    key = (*specs, *avals, *rest, settings().trace_key, state.axes)
+    key = (*specs, *avals, *rest, ref_args, settings().trace_key, state.axes)
     found = known.get(key)
     if found is None:
-        found = _trace_body(fun, specs, avals, names)
-        if not any(isinstance(c, Tracer) for c in found.consts):
+        found = _trace_body(fun, specs, avals, names, ref_args)
+        if not found.refs and not any(isinstance(c, Tracer) for c in found.consts):
             known[key] = found
     return found
 
@@ -96,7 +113,8 @@ def _trace_body(
     fun: Callable[..., Any],
     specs: Sequence[Any],
     avals: Sequence[Aval],
-    names: Sequence[str] | None = None,
+    names: Sequence[str] | None,
+    ref_args: tuple[int, ...],
 ) -> Body:
     sizes = [PyTreeDef(s).num_leaves for s in specs]
     found: list[Any] = []
@@ -113,8 +131,9 @@ def _trace_body(
         found.append(spec)
         return outs
 
-    closed = stage(flat, avals, name_of(fun), names)
-    return Body(ClosedJaxpr(hoist_consts(closed)), closed.consts, found[0])
+    touched: list[tuple[Ref, bool]] = []
+    closed = stage(tracing_refs(flat, touched, ref_args), avals, name_of(fun), names)
+    return Body(ClosedJaxpr(hoist_consts(closed)), closed.consts, found[0], tuple(touched))
 
 
 def check_leaves(name: str, tree: Any, leaves: Sequence[Any]) -> list[Aval]:

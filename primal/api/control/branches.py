@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from primal.api.control.bodies import (
     staged_in,
     trace_body,
 )
+from primal.api.control.with_refs import taking_all, union
 from primal.api.operands import abstract, check_outputs, name_of
 from primal.api.operands import operand as as_operand
 from primal.base import dtypes
@@ -29,6 +31,7 @@ from primal.ir.jaxpr import ClosedJaxpr, Var
 from primal.ir.trace import aval_of
 from primal.ops.choose import clamp, convert_element_type
 from primal.ops.elementwise import ne
+from primal.runtime.refs import settle_refs, values_of
 
 Tree = Any
 INT32 = np.dtype(np.int32)
@@ -182,9 +185,16 @@ def _staged(
 
     bodies = [trace_body(applied(f), (spec,), avals, names, (f, "branch")) for f in functions]
     _check_agreement(name, roles, functions, bodies)
-    consts, programs = _with_common_consts(bodies)
-    results = cond_op(index, *consts, *leaves, branches=programs)
-    return unflatten(bodies[0].spec, results)
+    refs = union(bodies)
+    if refs:
+        written = [(r, w) for r, w in refs if w]
+        programs = [taking_all(b, len(leaves), refs, written) for b in bodies]
+        bodies = [dataclasses.replace(b, program=p) for b, p in zip(bodies, programs, strict=True)]
+    consts, branch_programs = _with_common_consts(bodies)
+    results = cond_op(index, *consts, *leaves, *values_of(refs), branches=branch_programs)
+    count = len(bodies[0].out_avals)
+    settle_refs(refs, results[count:])
+    return unflatten(bodies[0].spec, results[:count])
 
 
 def _check_agreement(

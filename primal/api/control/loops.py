@@ -18,6 +18,7 @@ from primal.api.control.bodies import (
     promoted,
     trace_body,
 )
+from primal.api.control.with_refs import Loop, while_with_refs
 from primal.api.operands import abstract, operand
 from primal.api.vectorize import vmap
 from primal.base import dtypes, errors
@@ -31,6 +32,7 @@ from primal.ops.choose import convert_element_type
 from primal.ops.elementwise import add, lt
 from primal.ops.shape import concatenate, reshape
 from primal.ops.shape import slice as slice_op
+from primal.runtime.refs import Ref, check_no_refs
 
 Tree = Any
 BOOL = np.dtype(np.bool_)
@@ -65,17 +67,24 @@ def scan(
     check_callable("scan", f=f)
     init_leaves, init_spec = flatten(init)
     x_leaves, x_spec = flatten(xs)
+    check_no_refs("scan", init, init_leaves)
+    x_refs = [(i, x) for i, x in enumerate(x_leaves) if isinstance(x, Ref)]
+    if x_refs:
+        x_leaves = [x[...] if isinstance(x, Ref) else x for x in x_leaves]
+        xs = unflatten(x_spec, x_leaves)
     init_avals = check_leaves("scan", init, init_leaves)
     x_avals = check_leaves("scan", xs, x_leaves)
     n = _scan_length(xs, x_avals, length)
     per_trip = _unroll_of("scan", unroll, n)
-    if settings().disable_jit and n:
+    if settings().disable_jit and n and not x_refs:
         return _scan_in_python(f, init, x_leaves, x_spec, n, reverse)
     step_avals = [Aval(a.shape[1:], a.dtype, a.weak_type) for a in x_avals]
     names = Names(("carry", "x"), (init, xs))
+    ref_args = tuple([len(init_leaves) + i for i, _ in x_refs])
 
     def traced(carry_avals: Sequence[Aval]) -> tuple[Body, Any, Any, int]:
-        body = trace_body(f, (init_spec, x_spec), [*carry_avals, *step_avals], names)
+        avals = [*carry_avals, *step_avals]
+        body = trace_body(f, (init_spec, x_spec), avals, names, None, ref_args)
         carry_spec, y_spec = _pair_of(body)
         return body, carry_spec, y_spec, PyTreeDef(carry_spec).num_leaves
 
@@ -86,18 +95,24 @@ def scan(
             init_leaves, init_avals = moved, [aval_of(x) for x in moved]
             body, carry_spec, y_spec, count = traced(init_avals)
     check_carry("scan", init_spec, init_avals, carry_spec, body.out_avals[:count])
+    loop = Loop(body.program, body.consts, init_leaves, body.refs, count, len(x_leaves))
     results = scan_op(
-        *body.consts,
-        *init_leaves,
+        *loop.consts,
+        *loop.init,
         *x_leaves,
-        jaxpr=body.program,
+        jaxpr=loop.program,
         length=n,
-        num_consts=len(body.consts),
-        num_carry=count,
+        num_consts=len(loop.consts),
+        num_carry=len(loop.init),
         reverse=bool(reverse),
         unroll=per_trip,
     )
-    return unflatten(carry_spec, results[:count]), unflatten(y_spec, results[count:])
+    if body.refs or x_refs:
+        results = loop.settled(results)
+        for (_, ref), value in zip(x_refs, results[len(results) - len(x_refs) :], strict=True):
+            ref[...] = value
+    y_leaves = results[count : len(results) - len(x_refs)]
+    return unflatten(carry_spec, results[:count]), unflatten(y_spec, y_leaves)
 
 
 def _pair_of(body: Body) -> tuple[Any, Any]:
@@ -271,6 +286,7 @@ def while_loop(
     """
     check_callable("while_loop", cond_fun=cond_fun, body_fun=body_fun)
     leaves, spec = flatten(init_val)
+    check_no_refs("while_loop", init_val, leaves)
     avals = check_leaves("while_loop", init_val, leaves)
     if settings().disable_jit:
         value = unflatten(spec, [operand(x) for x in leaves])
@@ -291,6 +307,8 @@ def while_loop(
     check_carry("while_loop", spec, avals, body.spec, body.out_avals)
     condition = trace_body(cond_fun, (spec,), avals, names)
     _check_condition(condition)
+    if body.refs or condition.refs:
+        return unflatten(spec, while_with_refs(condition, body, leaves))
     results = while_op(
         *condition.consts,
         *body.consts,
@@ -309,7 +327,7 @@ def _check_condition(condition: Body) -> None:
             "[while_loop] expected cond_fun to return a boolean scalar, got a tree "
             f"{PyTreeDef(condition.spec)}."
         )
-    (aval,) = condition.out_avals
+    aval = condition.out_avals[0]
     if aval.shape or aval.dtype != BOOL:
         raise TypeError(
             f"[while_loop] expected cond_fun to return a boolean scalar, got {aval}. Compare, as "

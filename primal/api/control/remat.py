@@ -18,6 +18,7 @@ from primal.ir.avals import Aval
 from primal.ir.jaxpr import Eqn, Var
 from primal.ir.trace import Literal, aval_of
 from primal.ops.barrier import name_op
+from primal.runtime.refs import settle_refs, values_of
 from primal.transforms.linearize import linearize_jaxpr
 from primal.transforms.stage import stage
 
@@ -92,16 +93,18 @@ def checkpoint(
         cse: Any = barred
         if isinstance(barred, tuple):
             cse = (True,) * len(body.consts) + tuple(tree_leaves(tree_broadcast(barred, given)))
-            cse += (True,) * len(tree_leaves(named))
+            cse += (True,) * (len(tree_leaves(named)) + len(body.refs))
         results = remat_op(
             *body.consts,
             *leaves,
+            *values_of(body.refs),
             jaxpr=body.program,
             prevent_cse=cse,
             differentiated=False,
             policy=policy,
         )
-        return unflatten(body.spec, results)
+        settle_refs(body.refs, results[len(body.out_avals) :])
+        return unflatten(body.spec, results[: len(body.out_avals)])
 
     return checkpointed
 

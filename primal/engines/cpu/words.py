@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import physical_dtype
-from primal.engines.cpu import control, products
+from primal.engines.cpu import control, convolution, products
 from primal.engines.cpu.graph import (
     NATIVE,
     Node,
@@ -266,6 +266,9 @@ class Words:
 
     def dot_general(self, x: Value, y: Value, **params: Any) -> Value:
         return products.dot_general(self, x, y, **params)
+
+    def convolution(self, x: Value, y: Value, **params: Any) -> Value:
+        return convolution.convolution(self, x, y, **params)
 
 
 __all__ = ["Words", "row_major"]

@@ -1,0 +1,249 @@
+"""Mutable references: what programs with them mean, in Python and under every operation."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal
+import primal.numpy as jnp
+from primal import checkpoint, freeze, grad, jit, jvp, lax, make_jaxpr, new_ref, ref, vmap
+from tests.control.lab import draw
+from tests.control.test_remat import on_engine, same
+
+X = jnp.asarray(draw(4))
+
+
+def test_reads_and_writes() -> None:
+    r = new_ref(jnp.zeros((2, 3)))
+    want = np.zeros((2, 3), np.float32)
+    for idx, value in (((0, 1), 2.0), (1, np.ones(3, np.float32)), ((slice(None), 2), X[:2])):
+        r[idx] = value
+        want[idx] = value
+        same(r[...], want)
+        r[idx] += 1.0
+        want[idx] += 1.0
+        same(r[idx], want[idx])
+    same(ref.swap(r, 0, jnp.zeros(3)), want[0])
+    ref.addupdate(r, 1, jnp.ones(3))
+    same(ref.get(r), np.stack([np.zeros(3), want[1] + 1]))
+    ref.set(r, (0, 0), 7.0)
+    assert r[0, 0] == 7.0
+    assert (r.shape, r.dtype, r.ndim, r.size, len(r)) == ((2, 3), np.float32, 2, 6, 2)
+    same(freeze(r), r[...])
+    assert repr(new_ref(jnp.arange(2))) == "Ref([0, 1], dtype=int32)"
+    assert repr(primal.typeof(r)) == "Ref{float32[2,3]}"
+    assert isinstance(r, primal.Ref) and not isinstance(r, primal.Array)
+    r = new_ref(jnp.zeros(2))
+    ref.addupdate(r, np.array([0, 0]), np.float32([1, 2]))
+    same(r[0], 3.0)
+
+
+def in_jit(x: Any) -> Any:
+    r = new_ref(x)
+    r[0] += 1.0
+
+    @jit
+    def f(y: Any) -> Any:
+        r[...] = r[...] * y
+        return r[1]
+
+    return f(2.0) + f(3.0), freeze(r)
+
+
+def in_scan(x: Any) -> Any:
+    total, fixed = new_ref(0.0 * x[0]), new_ref(x)
+
+    def body(c: Any, y: Any) -> Any:
+        total[...] += y * fixed[0]
+        return c * y, total[...]
+
+    c, ys = lax.scan(body, 1.0, x)
+    return c, ys, total[...]
+
+
+def in_scan_over_refs(x: Any) -> Any:
+    r = new_ref(x)
+
+    def body(c: Any, row: Any) -> Any:
+        c = c + row[...]
+        row[...] = c * c
+        return c, None
+
+    return lax.scan(body, 0.0, r, reverse=True)[0], r[...]
+
+
+def in_loops(x: Any) -> Any:
+    r = new_ref(jnp.zeros(4))
+
+    def body(i: Any, c: Any) -> Any:
+        r[i] = x[i] * c
+        inner = new_ref(c)
+        lax.fori_loop(0, 2, lambda j, _: inner.__setitem__(..., inner[...] * x[j]), None)
+        return inner[...]
+
+    return lax.fori_loop(0, 4, body, x[0] * 2.0), r[...]
+
+
+def in_cond(x: Any) -> Any:
+    r, other = new_ref(x), new_ref(x[0])
+
+    def yes() -> None:
+        r[0] = 5.0 * other[...]
+
+    def no() -> None:
+        r[...] *= x
+        other[...] = x[1]
+
+    for p in (x[0] > 10.0, x[0] < 10.0):
+        lax.cond(p, yes, no)
+    return r[...], other[...]
+
+
+def in_checkpoint(x: Any) -> Any:
+    r = new_ref(jnp.sin(x))
+
+    @checkpoint
+    def f(y: Any) -> Any:
+        r[...] = jnp.sin(r[...] * y)
+        return r[0]
+
+    return f(2.0) + f(x[0]), r[...]
+
+
+def nested(x: Any) -> Any:
+    r = new_ref(x)
+
+    def body(c: Any, y: Any) -> Any:
+        lax.cond(y > 0.0, lambda: r.__setitem__(0, r[1] * y), lambda: ref.addupdate(r, ..., x * y))
+        local = new_ref(c)
+        local[...] += jnp.sum(r[...])
+        return local[...] * 0.1, r[2]
+
+    return jit(lambda: lax.scan(body, 0.0, x))(), r[...]
+
+
+FUNCTIONS = [in_jit, in_scan, in_scan_over_refs, in_loops, in_cond, in_checkpoint, nested]
+
+
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
+def test_the_same_as_python_in_every_transformation(f: Any) -> None:
+    with primal.disable_jit(True):
+        want = f(X)
+    same(f(X), want)
+    for engine in ("reference", "cpu", "xla"):
+        with on_engine(engine):
+            same(jit(f)(X), want)
+
+    def total(x: Any) -> Any:
+        return sum(jnp.sum(y**2) for y in primal.tree.leaves(f(x)))
+
+    with primal.disable_jit(True):
+        slope = grad(total)(X)
+    same(grad(total)(X), slope)
+    same(jit(grad(total))(X), slope)
+    same(jvp(total, (X,), (np.ones_like(X),))[1], slope.sum())
+    xs = jnp.stack([X, X * 0.5])
+    same(vmap(f)(xs), primal.tree.map(lambda *y: jnp.stack(y), f(xs[0]), f(xs[1])))
+
+
+def test_while_loops_carry_what_both_functions_touch() -> None:
+    def f(n: Any) -> Any:
+        r, limit = new_ref(0.0), new_ref(n)
+
+        def body(i: Any) -> Any:
+            r[...] += 2.0
+            return i + 1
+
+        i = lax.while_loop(lambda i: (i < limit[...]) & (r[...] < 100.0), body, 0)
+        return i, r[...]
+
+    same(f(3), (3, 6.0))
+    same(jit(f)(3), (3, 6.0))
+    same(vmap(f)(np.array([1, 3])), (np.array([1, 3]), np.array([2.0, 6.0])))
+
+
+def test_references_as_arguments_of_jit_and_vmap() -> None:
+    calls = []
+
+    @jit
+    def f(r: Any, x: Any) -> Any:
+        calls.append(x)
+        r["a"][...] += x
+        return r["a"][0] * 2
+
+    for _ in range(2):
+        r = new_ref(jnp.arange(3.0))
+        same((f({"a": r}, 1.0), f({"a": r}, 1.0)), (2.0, 4.0))
+        same(r[...], np.arange(3.0) + 2)
+    assert len(calls) == 1
+    rows = new_ref(jnp.ones((3, 2)))
+    same(vmap(lambda r, x: f({"a": r}, x), (1, 0))(rows, np.float32([1, 2])), np.array([4.0, 6.0]))
+    same(rows[...], np.ones((3, 2)) + [1, 2])
+    assert vmap(lambda x: rows[0, 0] * x)(np.float32([1, 2])).shape == (2,)
+
+
+def test_writes_of_a_jitted_function_are_seen_outside() -> None:
+    r = new_ref(jnp.zeros(2))
+    f = jit(lambda x: r.__setitem__(0, x))
+    for x in (1.0, 2.0, 3.0):
+        f(x)
+        assert r[0] == x
+    jit(lambda x: (f(x * 2), f(x * 3)))(1.0)
+    assert r[0] == 3.0
+    same(grad(lambda x: (f(lax.stop_gradient(x)), jnp.sin(x))[1])(7.0), np.cos(7.0))
+    assert r[0] == 7.0
+
+
+def test_programs_are_pure() -> None:
+    text = str(make_jaxpr(in_scan)(X))
+    assert "ref" not in text
+    assert "num_carry=2" in text and "num_consts=1" in text  # What is only read is not carried.
+
+
+def test_errors() -> None:
+    r = new_ref(jnp.zeros((2, 3)))
+    with pytest.raises(ValueError, match="expected a value of the shape"):
+        r[0] = 1.0
+    with pytest.raises(ValueError, match="Ref dtype: float32. Value dtype: int32"):
+        r[...] = jnp.ones((2, 3), int)
+    with pytest.raises(ValueError, match="step >= 1"):
+        r[::-1]
+    with pytest.raises(ValueError, match="index below 2"):
+        r[5]
+    with pytest.raises(ValueError, match="at most 2 indices"):
+        r[0, 0, 0]
+    with pytest.raises(IndexError, match="booleans"):
+        r[np.array([True, False])]
+    with pytest.raises(TypeError, match="unsupported operand"):
+        r + 1
+    with pytest.raises(TypeError, match="requires ndarray"):
+        jnp.sin(r)
+    with pytest.raises(TypeError, match="new_ref"):
+        new_ref([1, 2])
+    with pytest.raises(TypeError, match="Read it first"):
+        new_ref(r)
+    with pytest.raises(ValueError, match="cannot be returned"):
+        jit(lambda: new_ref(1.0))()
+    with pytest.raises(ValueError, match="cannot be returned"):
+        lax.scan(lambda c, x: (c, r), 0, jnp.arange(2))
+    with pytest.raises(ValueError, match="cannot be returned"):
+        lax.scan(lambda c, x: (c, None), r, jnp.arange(2))
+    with pytest.raises(ValueError, match="only one reference"):
+        jit(lambda a, b: a[...] + b[...])(r, r)
+    with pytest.raises(ValueError, match="both closed over"):
+        jit(lambda a: a[...] + r[...])(r)
+    with pytest.raises(Exception, match="vmapped value on a unbatched|unbatched array reference"):
+        vmap(lambda x: r.__setitem__((0, 0), x))(np.float32([1, 2]))
+    with pytest.raises(Exception, match="non-differentiated array reference"):
+        grad(lambda x: (r.__setitem__((0, 0), x), x)[1])(1.0)
+    with pytest.raises(NotImplementedError, match="writes no references"):
+        lax.while_loop(lambda i: (r.__setitem__((0, 0), 1.0), i < 2)[1], lambda i: i + 1, 0)
+    with pytest.raises(NotImplementedError, match="write it back"):
+        lax.custom_root(lambda x: x - r[0, 0], 1.0, lambda f, x: f(x), lambda g, y: y / g(1.0))
+    kept = []
+    jit(lambda x: kept.append(new_ref(x)))(1.0)
+    with pytest.raises(primal.errors.UnexpectedTracerError, match="lives as long as"):
+        kept[0][...]
+    with pytest.raises(TypeError, match="expected a reference"):
+        freeze(jnp.ones(2))

@@ -1,0 +1,133 @@
+"""Convolutions of any layout as loops, against NumPy's of the same program."""
+
+import random
+
+import numpy as np
+import pytest
+
+from primal.base.config import config
+from primal.engines.cpu.panels import blocked
+from primal.engines.cpu.steps import Library, Routine
+from primal.ops.window.convolution import ConvDimensionNumbers, conv_general_dilated
+from tests.engines.cpu import lab
+
+NHWC = ConvDimensionNumbers((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
+NCHW = ConvDimensionNumbers((0, 1, 2, 3), (0, 1, 2, 3), (0, 1, 2, 3))
+
+
+def array(shape, dtype="float32", seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def params(numbers=NHWC, rank=2, **given):
+    plain = {
+        "window_strides": (1,) * rank, "padding": ((1, 1),) * rank, "lhs_dilation": (1,) * rank,
+        "rhs_dilation": (1,) * rank, "dimension_numbers": numbers, "feature_group_count": 1,
+        "batch_group_count": 1, "precision": None, "preferred_element_type": None,
+    }  # fmt: skip
+    return {**plain, **given}
+
+
+def agree(x, w, p, terms=1):
+    f = lambda x, w: [conv_general_dilated(x, w, **p)]  # noqa: E731
+    made = lab.built(f, x, w)
+    (got,), (want,) = made.execute([x, w]), lab.numpy_run(f, x, w)
+    assert got.dtype == want.dtype and got.shape == want.shape
+    scale = 8 * terms * float(np.finfo(got.dtype).eps)
+    np.testing.assert_allclose(got, want, rtol=scale, atol=20 * scale)
+    return made
+
+
+def drawn(draw):
+    """Shapes and parameters of some convolution, of any layout."""
+    rank = draw.randint(1, 3)
+    groups = draw.choice([1, 1, 1, 2, 3])
+    batches = draw.choice([1, 1, 2]) if groups == 1 else 1
+    inside, outs = draw.choice([1, 2, 3, 8]), draw.choice([1, 2, 5, 16, 33])
+    sizes = [draw.randint(3, 12 if rank < 3 else 6) for _ in range(rank)]
+    if draw.random() < 0.3:
+        sizes[-1] = 40
+
+    def laid(dims):
+        places = draw.choice([range(rank + 2), (0, rank + 1, *range(1, rank + 1)),
+                              draw.sample(range(rank + 2), rank + 2)])  # fmt: skip
+        shape = [0] * (rank + 2)
+        for n, place in zip(dims, places, strict=True):
+            shape[place] = n
+        return tuple(shape), tuple(places)
+
+    x, xs = laid([draw.choice([1, 2, 3]) * batches, inside * groups, *sizes])
+    w, ws = laid([outs * groups * batches, inside, *[draw.randint(1, 3) for _ in sizes]])
+    return x, w, params(
+        ConvDimensionNumbers(xs, ws, laid([0] * (rank + 2))[1]),
+        window_strides=tuple(draw.choice([1, 1, 2, 3]) for _ in sizes),
+        padding=tuple((draw.randint(-1, 2), draw.randint(0, 3)) for _ in sizes),
+        lhs_dilation=tuple(draw.choice([1, 1, 1, 2]) for _ in sizes),
+        rhs_dilation=tuple(draw.choice([1, 1, 2]) for _ in sizes),
+        feature_group_count=groups,
+        batch_group_count=batches,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_convolution(seed):
+    draw = random.Random(seed)
+    x, w, p = drawn(draw)
+    dtype = draw.choice(["float32", "float64"])
+    made = agree(array(x, dtype), array(w, dtype, 1), p, terms=100)
+    assert not [s for s in made.plan.program.steps if isinstance(s, Library)]
+
+
+@pytest.mark.parametrize("numbers", [NHWC, NCHW], ids=["NHWC", "NCHW"])
+def test_long_sums_in_blocks(numbers):
+    """The gradient of the window: sums over a batch and its places."""
+    ls, rs, os = numbers
+    back = ConvDimensionNumbers(
+        (ls[1], ls[0], *ls[2:]), (os[1], os[0], *os[2:]), (rs[1], rs[0], *rs[2:])
+    )
+    shape = (4, 20, 24, 17) if numbers is NHWC else (4, 17, 20, 24)
+    other = (4, 20, 24, 40) if numbers is NHWC else (4, 40, 20, 24)
+    agree(array(shape), array(other, seed=1), params(back), terms=2000)
+
+
+def test_results_do_not_depend_on_the_number_of_threads():
+    x, w, before = array((4, 33, 32, 48)), array((3, 3, 48, 40), seed=1), config.num_threads
+    made = lab.built(lambda x, w: [conv_general_dilated(x, w, **params())], x, w)
+    try:
+        found = []
+        for count in (1, 2, 3):
+            config.update("num_threads", count)
+            found.append(made.execute([x, w])[0])
+    finally:
+        config.update("num_threads", before)
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0], other)
+
+
+def test_a_window_per_feature_is_elementwise():
+    p = params(feature_group_count=24)
+    made = agree(array((2, 9, 10, 24)), array((3, 3, 1, 24), seed=1), p, terms=9)
+    assert not [s for s in made.plan.program.steps if getattr(s, "name", "") == "convolution"]
+
+
+def test_narrow_floats_and_preferred_element_type():
+    p = params(preferred_element_type=np.dtype(np.float64))
+    agree(array((2, 9, 10, 4)), array((3, 3, 4, 5), seed=1), p, terms=36)
+
+
+def test_equal_structures_share_code():
+    from primal.engines.cpu.objects import counters
+
+    agree(array((2, 9, 28, 32)), array((3, 3, 32, 32), seed=1), params(), terms=300)
+    before = counters.kernels
+    made = agree(array((3, 8, 28, 16)), array((3, 3, 16, 64), seed=1), params(), terms=150)
+    assert counters.kernels == before
+    assert [s for s in made.plan.program.steps if isinstance(s, Routine)]
+
+
+def test_blocks():
+    assert blocked([(8, (1024, 9)), (1024, (1, 1))], 1024, 256) == (
+        [(8, (1024, 9)), (4, (256, 256)), (256, (1, 1))], 2,
+    )  # fmt: skip
+    assert blocked([(500, (1, 1))], 1024, 256) == ([(500, (1, 1))], 0)
+    assert blocked([(8, (1031, 9)), (1031, (1, 1))], 1024, 256)[1] == 1
