@@ -15,36 +15,6 @@ _gc.disable()
 
 from primal import numpy
 from primal import ops as _ops
-from primal.api import (
-    ShapeDtypeStruct,
-    block_until_ready,
-    copy_to_host_async,
-    default_backend,
-    device_count,
-    device_get,
-    device_put,
-    devices,
-    eval_shape,
-    grad,
-    hessian,
-    jacfwd,
-    jacrev,
-    jit,
-    jvp,
-    linear_transpose,
-    linearize,
-    live_arrays,
-    local_device_count,
-    local_devices,
-    make_jaxpr,
-    print_environment_info,
-    process_count,
-    process_index,
-    value_and_grad,
-    vjp,
-    vmap,
-)
-from primal.api.jacobian import jacrev as jacobian
 from primal.base.caches import clear_all as clear_caches
 from primal.base.config import (
     check_tracer_leaks,
@@ -78,10 +48,47 @@ from primal.runtime.refs import AbstractRef as _AbstractRef
 from primal.runtime.refs import Ref, empty_ref, free_ref, freeze, new_ref
 from primal.version import __version__
 
+# Eager execution runs programs with it, and stands below it.
+_importlib.import_module("primal.runtime.programs")
+
 if _collecting:
+    if not _gc.get_freeze_count():
+        # Everything made so far goes to the oldest generation as it is. Switched on without this,
+        # the collector looks through all of it at once, which takes 5 ms and finds nothing.
+        _gc.freeze()
+        _gc.unfreeze()
     _gc.enable()
 
 if _TYPE_CHECKING:
+    from primal.api import (
+        ShapeDtypeStruct,
+        block_until_ready,
+        copy_to_host_async,
+        default_backend,
+        device_count,
+        device_get,
+        device_put,
+        devices,
+        eval_shape,
+        grad,
+        hessian,
+        jacfwd,
+        jacrev,
+        jit,
+        jvp,
+        linear_transpose,
+        linearize,
+        live_arrays,
+        local_device_count,
+        local_devices,
+        make_jaxpr,
+        print_environment_info,
+        process_count,
+        process_index,
+        value_and_grad,
+        vjp,
+        vmap,
+    )
     from primal.api.callbacks import effects_barrier, pure_callback
     from primal.api.control import (
         checkpoint,
@@ -91,12 +98,20 @@ if _TYPE_CHECKING:
         custom_vjp,
         remat,
     )
+    from primal.api.jacobian import jacrev as jacobian
 
 # Loaded with the first use of one of them: name -> module.
 _LATER = {
     "effects_barrier": "primal.api.callbacks",
     "pure_callback": "primal.api.callbacks",
 }
+_API = frozenset({
+    "ShapeDtypeStruct", "block_until_ready", "copy_to_host_async", "default_backend",
+    "device_count", "device_get", "device_put", "devices", "eval_shape", "grad", "hessian",
+    "jacfwd", "jacrev", "jit", "jvp", "linear_transpose", "linearize", "live_arrays",
+    "local_device_count", "local_devices", "make_jaxpr", "print_environment_info",
+    "process_count", "process_index", "value_and_grad", "vjp", "vmap",
+})  # fmt: skip
 _CONTROL = frozenset({
     "checkpoint", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp", "remat",
 })  # fmt: skip
@@ -129,17 +144,28 @@ _ops.__getattr__ = _segment_reduction  # type: ignore[method-assign]
 
 
 def __getattr__(name: str) -> _Any:
-    if name in _CONTROL:
-        return getattr(_importlib.import_module("primal.api.control"), name)
-    if name in _LATER:
-        return getattr(_importlib.import_module(_LATER[name]), name)
+    if name in _API:
+        home = "primal.api"
+    elif name in _CONTROL:
+        home = "primal.api.control"
+    elif name in _LATER:
+        home = _LATER[name]
+    elif name == "jacobian":
+        value = globals()[name] = __getattr__("jacrev")
+        return value
+    else:
+        home = ""
+    if home:
+        # Kept: asking a module's `__getattr__` takes 20 times as long as finding an attribute.
+        value = globals()[name] = getattr(_importlib.import_module(home), name)
+        return value
     if name in _SUBMODULES:
         return _importlib.import_module(f"primal.{name}")
     raise AttributeError(f"module 'primal' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBMODULES, *_LATER})
+    return sorted({*globals(), *_SUBMODULES, *_LATER, *_API, *_CONTROL, "jacobian"})
 
 
 __all__ = [

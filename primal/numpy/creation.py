@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from primal.api.placement import device_put
 from primal.base import dtypes, source
+from primal.base.later import Later
 from primal.ir.avals import Aval, canonical_shape
 from primal.ir.trace import PYTHON_SCALARS, Array, Literal, Tracer, literal
 from primal.numpy.promotion import (
@@ -51,10 +51,16 @@ def as_shape(shape: Any) -> tuple[int, ...]:
         ) from None
 
 
+# With it come the transformations, a tenth of the time of `import primal`.
+_placement = Later("primal.api.placement")
+
+
 def placed(x: Array, device: Any, out_sharding: Any = None) -> Array:
     """x where the user wants it; TypeError for placements that `device_put` does not know."""
     where = device if out_sharding is None else out_sharding
-    return x if where is None else device_put(x, where)
+    if where is None:
+        return x
+    return _placement.device_put(x, where)
 
 
 # From values.

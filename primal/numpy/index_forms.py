@@ -7,7 +7,6 @@ one entry per dimension and the order of the result's dimensions; reading (`inde
 
 from __future__ import annotations
 
-import dataclasses
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -33,14 +32,16 @@ NEW = -1
 """In `Form.order`: a new dimension of size 1, as None asks for."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
 class Span:
     """What a slice names: `size` elements from `start`, `step > 0` apart, reversed if `flipped`."""
 
-    start: int
-    size: int
-    step: int
-    flipped: bool
+    __slots__ = ("start", "size", "step", "flipped")
+
+    def __init__(self, start: int, size: int, step: int, flipped: bool) -> None:
+        self.start = start
+        self.size = size
+        self.step = step
+        self.flipped = flipped
 
     @property
     def extent(self) -> int:
@@ -48,7 +49,6 @@ class Span:
         return (self.size - 1) * self.step + 1 if self.size else 0
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
 class Form:
     """An indexing expression for one shape.
 
@@ -60,12 +60,23 @@ class Form:
     `apart` says that something else stands between them, be it an Ellipsis for no dimensions.
     """
 
-    shape: tuple[int, ...]
-    grown: tuple[int, ...]
-    dims: tuple[Any, ...]
-    order: tuple[int, ...]
-    advanced: tuple[int, ...]
-    apart: bool
+    __slots__ = ("shape", "grown", "dims", "order", "advanced", "apart")
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        grown: tuple[int, ...],
+        dims: tuple[Any, ...],
+        order: tuple[int, ...],
+        advanced: tuple[int, ...],
+        apart: bool,
+    ) -> None:
+        self.shape = shape
+        self.grown = grown
+        self.dims = dims
+        self.order = order
+        self.advanced = advanced
+        self.apart = apart
 
     @property
     def index_shape(self) -> tuple[int, ...]:

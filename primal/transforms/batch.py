@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 from primal.base.config import settings
 from primal.ir.avals import Aval
@@ -21,8 +20,7 @@ from primal.transforms.memo import memo_on_jaxpr
 from primal.transforms.stage import stage
 
 
-@dataclasses.dataclass(frozen=True)
-class Axis:
+class Axis(NamedTuple):
     """The axis being added: its size, and its name for collectives (or None)."""
 
     name: Any

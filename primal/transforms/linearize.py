@@ -6,9 +6,8 @@ The tape is what reverse mode walks backwards; it becomes a jaxpr only where a p
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from primal.base.config import settings
 from primal.base.source import current_location
@@ -291,8 +290,7 @@ def linearize_flat(
     return outs, Linearization(trace.tape, inputs, tape_outs, in_avals, [aval_of(o) for o in outs])
 
 
-@dataclasses.dataclass(frozen=True)
-class LinearizedJaxpr:
+class LinearizedJaxpr(NamedTuple):
     """A program split in two by `linearize_jaxpr`.
 
     `known`: inputs -> (outputs, new residuals). `linear`: (forwarded inputs, new residuals,

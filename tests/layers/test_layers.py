@@ -69,9 +69,9 @@ def imports(tree: ast.Module, module: str) -> Iterator[tuple[int, str, bool]]:
 
 
 def _dynamic(call: ast.Call) -> str | None:
-    """The target of `importlib.import_module("x")` and `__import__("x")`, f-strings by prefix."""
+    """The target of `import_module("x")`, `__import__("x")`, `Later("x")`, f-strings by prefix."""
     name = getattr(call.func, "attr", getattr(call.func, "id", None))
-    if name not in {"import_module", "__import__"} or not call.args:
+    if name not in {"import_module", "__import__", "Later"} or not call.args:
         return None
     target = call.args[0]
     if isinstance(target, ast.JoinedStr) and target.values:

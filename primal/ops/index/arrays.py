@@ -6,10 +6,9 @@ whatever leaves the arrays.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -39,8 +38,7 @@ def as_starts(indices: Any) -> Any:
     return indices.astype(np.int64, copy=False)
 
 
-@dataclasses.dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """What follows from shapes alone.
 
     `limits` are the greatest starts, by entry of the start vector. `moving` lists the operand
@@ -49,7 +47,7 @@ class Plan:
     """
 
     batch: Shape
-    count: int
+    windows_count: int
     sizes: Shape
     windows: Shape
     limits: Any
@@ -120,7 +118,7 @@ def gather_array(
     plan = plan_for(x.shape, indices.shape, dimension_numbers, slice_sizes)
     if 0 in plan.out:
         return np.empty(plan.out, x.dtype)
-    starts = as_starts(indices).reshape(plan.count, len(plan.limits))
+    starts = as_starts(indices).reshape(plan.windows_count, len(plan.limits))
     clamped = np.minimum(np.maximum(starts, 0), plan.limits)
     out = _windows_at(x, plan, _columns(plan, clamped)).reshape(plan.batch + plan.windows)
     if mode is FILL_OR_DROP or mode is ONE_HOT:
@@ -135,7 +133,7 @@ def gather_array(
 
 def _windows_at(x: Any, plan: Plan, columns: list[Any]) -> Any:
     """The windows one after the other, each with its dimensions in the operand's order."""
-    if plan.count == 1:
+    if plan.windows_count == 1:
         return x[_corner(plan, columns)]
     moving = [d for d, _, _ in plan.moving]
     resting = tuple([0 if n == 1 else slice(0, n) for n in plan.sizes])
@@ -143,7 +141,7 @@ def _windows_at(x: Any, plan: Plan, columns: list[Any]) -> Any:
     # Axes of y: the moving dimensions, and the others where the window is wider than 1.
     axes = [d for d, n in enumerate(plan.sizes) if d in moving or n != 1]
     if not moving:
-        return np.broadcast_to(y, (plan.count, *y.shape))
+        return np.broadcast_to(y, (plan.windows_count, *y.shape))
     front = [axes.index(d) for d in moving]
     if all(plan.sizes[d] == 1 for d in moving):
         if len(moving) == 1:
@@ -191,12 +189,12 @@ def scatter_array(
         return np.array(x)
     work = x.dtype if combine is None else _working_dtype(x.dtype)
     out = np.array(x, dtype=work, order="C")
-    starts = as_starts(indices).reshape(plan.count, len(plan.limits))
+    starts = as_starts(indices).reshape(plan.windows_count, len(plan.limits))
     clamped = np.minimum(np.maximum(starts, 0), plan.limits)
     columns = _columns(plan, clamped)
     back = None if plan.order is None else np.argsort(plan.order)
     rows = updates if back is None else np.transpose(updates, back)
-    rows = rows.reshape(plan.count, *sizes).astype(work, copy=False)
+    rows = rows.reshape(plan.windows_count, *sizes).astype(work, copy=False)
     if mode is not CLIP:
         inside = (clamped == starts).all(axis=1)
         if not inside.all():
