@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from primal.api.misses import log_miss
 from primal.api.operands import (
     ShapeDtypeStruct,
     argument_names,
@@ -34,7 +35,7 @@ from primal.runtime import devices
 from primal.runtime.array import Placement
 from primal.runtime.dispatch import Dispatcher, remember
 from primal.runtime.eager import placement_of, root
-from primal.runtime.programs import Program, counters, default_placement, prepare
+from primal.runtime.programs import Program, counters, default_placement, prepare, timed
 from primal.runtime.refs import Ref, check_distinct, settle_refs, tracing_refs, values_of
 from primal.transforms.stage import stage
 
@@ -156,7 +157,7 @@ class JitFunction(Dispatcher):
         if place is None:
             place = default_placement(device)
         results = unflatten(traced.out_spec, program.run(arrays, place))
-        if plain and place is None and not state.axes:
+        if plain and place is None and not state.axes and settings().guards is None:
             self._learn(args, kwargs, spec, leaves, program, traced.out_spec)
         return results
 
@@ -234,6 +235,9 @@ class JitFunction(Dispatcher):
         found = self._signatures.get(key)
         if found is not None and found.usable():
             return found, leaves, spec
+        if settings().explain_cache_misses:
+            names = LazyNames(self._fun, args, free, numbers)
+            log_miss(self._fun, key, self._signatures, names)
         traced = self._trace(args, kwargs, dynamic, free, numbers, leaves, spec, avals, at)
         self._signatures[key] = traced
         return traced, leaves, spec
@@ -263,7 +267,8 @@ class JitFunction(Dispatcher):
         flat = flat_function(with_statics, spec, unflatten, out)
         refs: list[tuple[Ref, bool]] = []
         flat = tracing_refs(flat, refs, refs_at)
-        closed = stage(flat, avals, self._name, LazyNames(self._fun, args, free, numbers))
+        with timed(f"tracing {self._name} for jit"):
+            closed = stage(flat, avals, self._name, LazyNames(self._fun, args, free, numbers))
         return TracedProgram(
             closed,
             out[0],

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from primal.api.operands import operand
 from primal.base.config import config
 from primal.base.pytree import tree_leaves, tree_map
 from primal.engines.protocol import Device
 from primal.ir.trace import Array, Tracer
 from primal.ops.choose import copy
 from primal.runtime import devices as runtime_devices
+from primal.runtime import guards
 from primal.runtime.array import ArrayImpl, Placement
+from primal.runtime.eager import as_array
 from primal.runtime.sharding import SingleDeviceSharding
 
 
@@ -96,7 +97,9 @@ def _device_of(device: Any) -> Device | None:
 def _put(x: Any, device: Device | None, donate: bool) -> Any:
     if isinstance(x, Tracer):
         return copy(x)
-    array: ArrayImpl = operand(x)
+    if guards.ever and not isinstance(x, Array):
+        guards.host_to_device(x, explicit=True)
+    array: ArrayImpl = x if isinstance(x, Array) else as_array(x)  # type: ignore[assignment]
     if device is None:
         return array
     here = array.device
@@ -105,7 +108,10 @@ def _put(x: Any, device: Device | None, donate: bool) -> Any:
         if buffer is None:
             raise array.deleted_error()
     else:
-        buffer = runtime_devices.put_on(array.numpy(), device)
+        if guards.ever and isinstance(x, Array):
+            guards.device_to_device(array, device)
+        with guards.reading():
+            buffer = runtime_devices.put_on(array.numpy(), device)
     moved = ArrayImpl(array.aval, None, buffer, Placement(device, True))
     if donate and here is not device:
         array.delete()
@@ -118,7 +124,8 @@ def device_get(x: Any) -> Any:
     >>> device_get({"a": device_put(np.ones(2))})
     {'a': array([1., 1.], dtype=float32)}
     """
-    return tree_map(_get, x)
+    with guards.reading():
+        return tree_map(_get, x)
 
 
 def _get(leaf: Any) -> Any:

@@ -98,22 +98,24 @@ class Scope:
     It may be entered again while active, and by several threads at once.
     """
 
-    __slots__ = ("name", "value")
+    __slots__ = ("names", "value")
 
-    def __init__(self, name: str, value: Any) -> None:
-        self.name, self.value = name, value
+    def __init__(self, name: str, value: Any, parts: tuple[str, ...] = ()) -> None:
+        self.names, self.value = (name, *parts), value
 
     def __enter__(self) -> Any:
-        _enter((*settings()._overrides, _Entry(self, self.name, self.value)))
+        entries = [_Entry(self, name, self.value) for name in self.names]
+        _enter((*settings()._overrides, *entries))
         return self.value
 
     def __exit__(self, *exc: object) -> None:
         overrides = list(settings()._overrides)
-        # The newest entry of this scope, not simply the last: generators may leave out of order.
+        # The newest entries of this scope, not simply the last: generators may leave out of order.
+        left = len(self.names)
         for i in range(len(overrides) - 1, -1, -1):
-            if overrides[i].owner is self:
+            if overrides[i].owner is self and left:
                 del overrides[i]
-                break
+                left -= 1
         _enter(tuple(overrides))
 
     def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -141,6 +143,7 @@ class Flag:
         "kind",
         "name",
         "optional",
+        "parts",
     )
 
     def __init__(
@@ -152,7 +155,9 @@ class Flag:
         *,
         key: bool = False,
         optional: bool = False,
+        parts: tuple[str, ...] = (),
     ) -> None:
+        self.parts = parts
         self.name = self.__name__ = name
         self.default, self.kind, self.doc = default, kind, doc
         self.key, self.optional = key, optional
@@ -166,7 +171,7 @@ class Flag:
         """Override the flag inside a `with` block, for the running thread only."""
         if new_val is None and self.kind is bool:
             new_val = True
-        return Scope(self.name, self.check(new_val))
+        return Scope(self.name, self.check(new_val), self.parts)
 
     def check(self, value: Any) -> Any:
         """Return the value in its stored form, or raise a ValueError that lists the legal ones."""
@@ -280,7 +285,8 @@ class Config:
         flag = _find(name)
         value = flag.check(value)
         with _lock:
-            _globals[flag.name] = value
+            for part in (flag.name, *flag.parts):
+                _globals[part] = value
             _publish()
         for listener in _listeners.get(flag.name, ()):
             listener(value)
@@ -467,12 +473,29 @@ platforms = _flag(
 platform_name = _flag(
     "platform_name", "", str, "The platform of arrays without a placement, when it is started."
 )
+GUARDED = (
+    "transfer_guard_host_to_device",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+)
+transfer_guard_host_to_device, transfer_guard_device_to_device, transfer_guard_device_to_host = [
+    _flag(
+        name,
+        None,
+        _GUARDS,
+        f"What a transfer {name[15:].replace('_', ' ')} does: 'log' and 'disallow' concern those "
+        "that nobody asked for, with '_explicit' all.",
+        optional=True,
+    )
+    for name in GUARDED
+]
 transfer_guard = _flag(
     "transfer_guard",
     None,
     _GUARDS,
-    "What an implicit transfer between host and device does.",
+    "The three directions of `transfer_guard_…` at once.",
     optional=True,
+    parts=GUARDED,
 )
 compilation_cache_dir = _flag(
     "compilation_cache_dir", None, str, "Folder of the persistent compilation cache.", optional=True

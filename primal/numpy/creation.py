@@ -32,6 +32,7 @@ from primal.numpy.promotion import (
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.spread import broadcast_in_dim
+from primal.runtime import guards
 from primal.runtime.array import ArrayImpl, from_numpy
 from primal.runtime.eager import as_array
 
@@ -90,6 +91,8 @@ def array(
         raise NotImplementedError("Only implemented for order='C' or order='K'.")
     if dtype is not None:
         dtype = dtypes.check_user_dtype_supported(dtype, "array")
+    if guards.ever:
+        guards.incoming(object)
     out = _from_anything(object, dtype)
     if copy and out is object:
         out = ops.copy(out)

@@ -20,6 +20,7 @@ from primal.ir.trace import PYTHON_SCALARS, Array, Literal, literal
 from primal.numpy import contraction, ufuncs
 from primal.numpy.elementary import abs as absolute
 from primal.ops import elementwise as ops
+from primal.runtime import guards
 
 NUMBERS = (np.number,)
 INEXACT = (np.inexact,)
@@ -87,6 +88,8 @@ def binary(
 
     def forward(self: Any, other: Any) -> Any:
         kind = other.__class__
+        if guards.ever:
+            guards.beside_operator(other)
         if kind is float or kind is int:
             beside = scalars.get((other, kind, self.aval))
             if beside is not None:
@@ -106,6 +109,8 @@ def binary(
 
     def reflected(self: Any, other: Any) -> Any:
         kind = other.__class__
+        if guards.ever:
+            guards.beside_operator(other)
         if kind is float or kind is int:
             beside = scalars.get((other, kind, self.aval))
             if beside is not None:

@@ -20,6 +20,7 @@ from primal.ir.avals import Aval
 from primal.ir.trace import PYTHON_SCALARS, Array, Literal
 from primal.ops.elementwise import convert_element_type
 from primal.ops.spread import broadcast_in_dim
+from primal.runtime import guards
 from primal.runtime.array import from_numpy
 from primal.runtime.eager import as_array
 
@@ -121,6 +122,8 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
         return x
     if isinstance(x, np.ndarray):
         number_dtype(x)
+        if guards.ever:
+            guards.incoming(x)
         return as_array(x)
     if isinstance(x, np.generic):
         return scalar_literal(x, number_dtype(x), False)

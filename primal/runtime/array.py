@@ -11,7 +11,7 @@ from primal.base import dtypes
 from primal.engines.protocol import Device
 from primal.ir.avals import Aval
 from primal.ir.trace import Array
-from primal.runtime import devices
+from primal.runtime import devices, guards
 from primal.runtime.sharding import SingleDeviceSharding
 
 
@@ -100,6 +100,8 @@ class ArrayImpl(Array):
             return buffer
         if buffer.is_deleted():
             raise self.deleted_error()
+        if guards.ever and self.device.platform != "cpu":
+            guards.device_to_host(self)
         host = devices.to_host(buffer, self.device)
         if self.placement is None:
             self.host = host

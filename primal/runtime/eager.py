@@ -28,7 +28,7 @@ from primal.ir.trace import (
     aval_of,
     leak_error,
 )
-from primal.runtime import devices, watch
+from primal.runtime import devices, guards, watch
 from primal.runtime.array import ArrayImpl, Placement, from_numpy
 
 
@@ -76,6 +76,9 @@ class EagerTrace(Trace):
 def lift_operands(op: Op, args: Sequence[Any]) -> list[Any]:
     """Operands as arrays and literals; NumPy values are copied, tracers are errors."""
     out: list[Any] = []
+    if guards.ever:
+        for a in args:
+            guards.incoming(a)
     if any(type(a) in PYTHON_SCALARS for a in args):
         args = adopt_scalars(op, tuple(args))
     for a in args:

@@ -7,8 +7,10 @@ functions they came from.
 from __future__ import annotations
 
 import threading
+import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -154,27 +156,42 @@ def executable_for(
             program = ClosedJaxpr(hoist_consts(simplified))
             if settings().enable_checks:
                 check_closed(program)
-            if settings().log_compiles:
-                _log_compilation(name, device, engine.name)
             counters.compilations += 1
             where = device if engine.host_buffers else devices.xla_device(device)
-            if watch.wanted(settings()):
-                # Donated arguments would be gone when a bad result asks for a second run.
-                kept = (False,) * len(donated)
-                inner = engine.compile(program, name=name, device=where, donated=kept)
-                found = watch.Watched(inner, program, name, device, engine.host_buffers)
-            else:
-                found = engine.compile(program, name=name, device=where, donated=donated)
+            if settings().log_compiles:
+                _log(
+                    f"Compiling jit({name}) with global shapes and types {program.in_avals} "
+                    f"for {device!r}."
+                )
+            with timed(f"{engine.name} compilation of jit({name})"):
+                if watch.wanted(settings()):
+                    # Donated arguments would be gone when a bad result asks for a second run.
+                    kept = (False,) * len(donated)
+                    inner = engine.compile(program, name=name, device=where, donated=kept)
+                    found = watch.Watched(inner, program, name, device, engine.host_buffers)
+                else:
+                    found = engine.compile(program, name=name, device=where, donated=donated)
             _programs[key] = found
     with _lock:
         _building.pop(key, None)
     return engine, found
 
 
-def _log_compilation(name: str, device: Device, engine: str) -> None:
+def _log(text: str) -> None:
     import logging  # 3 ms that `import primal` need not wait for
 
-    logging.getLogger("primal").warning("Compiling %s for %r on %s", name, device, engine)
+    logging.getLogger("primal").warning("%s", text)
+
+
+@contextmanager
+def timed(what: str) -> Iterator[None]:
+    """Log how long the block took, under log_compiles."""
+    if not settings().log_compiles:
+        yield
+        return
+    start = time.perf_counter()
+    yield
+    _log(f"Finished {what} in {time.perf_counter() - start:.9f} sec")
 
 
 def prepare(

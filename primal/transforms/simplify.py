@@ -75,7 +75,7 @@ class _Walk:
             params = eqn.params
             if op.higher is not None:
                 params = {k: self.simplified(v) for k, v in params.items()}
-            if not eqn.effects:
+            if not eqn.effects and not op.kind.host:
                 key = (
                     op,
                     *[(v.aval, v.val.tobytes()) if type(v) is Literal else v for v in invars],
@@ -85,7 +85,7 @@ class _Walk:
                 if found is not None:
                     env.update(zip(eqn.outvars, found, strict=True))
                     continue
-                if not op.multiple and not op.kind.host and not eqn.outvars[0].aval.shape:
+                if not op.multiple and not eqn.outvars[0].aval.shape:
                     folded = _fold(eqn, invars, self.made)
                     if folded is not None:
                         env[eqn.outvars[0]] = folded

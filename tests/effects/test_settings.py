@@ -1,0 +1,156 @@
+"""Settings that find mistakes: transfer guards, logs of traces and compilations, scopes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal
+import primal.numpy as jnp
+from primal.errors import JaxRuntimeError
+
+X = np.ones(3, np.float32)
+IMPLICIT: list[tuple[str, Callable[[Any], Any]]] = [
+    ("operator", lambda x: x + X),
+    ("reflected", lambda x: X[0] * x),
+    ("scalar", lambda x: x + 1),
+    ("function", lambda x: jnp.add(x, X)),
+    ("array", lambda x: jnp.array([1.0, 2.0])),
+    ("asarray", lambda x: jnp.asarray(X)),
+    ("jit", lambda x: primal.jit(lambda v: v)(X)),
+    ("jit scalar", lambda x: primal.jit(lambda v: v)(2.0)),
+]
+EXPLICIT = [("device_put", lambda x: primal.device_put(X))]
+FREE: list[tuple[str, Callable[[Any], Any]]] = [
+    ("arrays", lambda x: x + x),
+    ("jit", lambda x: primal.jit(lambda v: v * 2 + 1)(x)),
+    ("library constants", lambda x: (jnp.mean(x), jnp.linspace(0, 1, 3), jnp.sort(x))),
+    ("read", lambda x: (np.asarray(x), float(x[0]), repr(x), primal.device_get(x))),
+]
+ids: Any = lambda row: row[0] if isinstance(row, tuple) else None  # noqa: E731
+
+
+@pytest.mark.parametrize("row", [*IMPLICIT, *EXPLICIT, *FREE], ids=ids)
+@pytest.mark.parametrize("guard", ["transfer_guard", "transfer_guard_host_to_device"])
+def test_transfer_guards(row: Any, guard: str, caplog: pytest.LogCaptureFixture) -> None:
+    _, run = row
+    x = jnp.arange(3.0)
+    with getattr(primal, guard)("allow"):
+        run(x)
+    for level, stops in (
+        ("disallow", row in IMPLICIT),
+        ("disallow_explicit", row in IMPLICIT or row in EXPLICIT),
+    ):
+        with getattr(primal, guard)(level):
+            for _ in range(2):  # what was allowed once is not remembered past the guard
+                if stops:
+                    with pytest.raises(JaxRuntimeError, match="Disallowed host-to-device"):
+                        run(x)
+                else:
+                    run(x)
+    for level, logs in (
+        ("log", row in IMPLICIT),
+        ("log_explicit", row in IMPLICIT or row in EXPLICIT),
+    ):
+        caplog.clear()
+        with getattr(primal, guard)(level):
+            run(x)
+        assert ("host-to-device transfer" in caplog.text) == logs
+    for other in ("transfer_guard_device_to_host", "transfer_guard_device_to_device"):
+        with getattr(primal, other)("disallow"):
+            run(x)
+
+
+def test_guards_of_the_process() -> None:
+    x = jnp.arange(3.0)
+    primal.config.update("jax_transfer_guard", "disallow")
+    try:
+        assert primal.config.jax_transfer_guard_device_to_host == "disallow"
+        with pytest.raises(JaxRuntimeError):
+            x + X
+        with primal.transfer_guard("allow"):
+            x + X
+        with primal.transfer_guard_host_to_device("allow"):
+            x + X
+    finally:
+        primal.config.update("jax_transfer_guard", None)
+    x + X
+    with pytest.raises(ValueError, match="'disallow_explicit'"):
+        primal.transfer_guard("never")
+
+
+def misses(caplog: pytest.LogCaptureFixture, *calls: Callable[[], Any]) -> str:
+    calls[0]()
+    caplog.clear()
+    with primal.explain_cache_misses(True):
+        for call in calls[1:]:
+            call()
+    return caplog.text
+
+
+def test_cache_misses_are_explained(caplog: pytest.LogCaptureFixture) -> None:
+    @primal.jit
+    def f(x: Any, y: Any = 1.0) -> Any:
+        return x
+
+    one = jnp.ones(3)
+    assert "different type at x: now i32[] and before f32[]" in misses(
+        caplog, lambda: f(1.0), lambda: f(1)
+    )
+    assert "at y: now f32[2] and before f32[3]" in misses(
+        caplog, lambda: f(one, one), lambda: f(one, jnp.ones(2))
+    )
+    assert "weak_type=False, and before weak_type=True" in misses(
+        caplog, lambda: f(1.0), lambda: f(jnp.float32(1))
+    )
+    text = misses(caplog, lambda: f({"a": one}), lambda: f({"b": one}))
+    assert "{'b': *}" in text and "{'a': *}" in text
+    assert misses(caplog, lambda: f(one), lambda: f(one)) == ""
+    assert "default_matmul_precision is now 'float32' and was None" in misses(
+        caplog, lambda: f(one), lambda: primal.default_matmul_precision("float32")(f)(one)
+    )
+
+
+def test_static_and_new_functions(caplog: pytest.LogCaptureFixture) -> None:
+    g = primal.jit(lambda x, n, flag=True: x * n, static_argnums=1, static_argnames="flag")
+    assert "static argument 1: now 3 and before 2" in misses(
+        caplog, lambda: g(1.0, 2), lambda: g(1.0, 3)
+    )
+    assert "static argument 'flag': now False and before True" in misses(
+        caplog, lambda: g(1.0, 2, flag=True), lambda: g(1.0, 2, flag=False)
+    )
+    assert "never seen function" in misses(
+        caplog, lambda: None, lambda: primal.jit(lambda x: x + 3)(1.0)
+    )
+
+
+def test_log_compiles(caplog: pytest.LogCaptureFixture) -> None:
+    def a_name(x: Any) -> Any:
+        return jnp.cos(x) * 17.25
+
+    with primal.log_compiles(True):
+        primal.jit(a_name)(1.0)
+        first = caplog.text
+        caplog.clear()
+        primal.jit(a_name)(2.0)
+    assert "Finished tracing a_name for jit in" in first
+    assert "Compiling jit(a_name) with global shapes and types" in first
+    assert "compilation of jit(a_name) in" in first
+    assert caplog.text == ""
+
+
+def test_disable_jit_runs_python() -> None:
+    seen = []
+
+    @primal.jit
+    def f(x: Any) -> Any:
+        seen.append(x)
+        return x * 2 if x > 0 else x
+
+    with primal.disable_jit():
+        assert f(2.0) == 4
+        f(2.0)
+    assert seen == [2.0, 2.0]
