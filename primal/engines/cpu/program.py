@@ -200,7 +200,7 @@ class CpuExecutable:
         self.long = self.tables.endless or self.tables.cost > LONG
         self._run = driver.run()
         self._field = object_field()
-        self._in_types = [(a.shape, physical_dtype(a.dtype)) for a in plan.in_avals]
+        self.in_types = [(a.shape, physical_dtype(a.dtype)) for a in plan.in_avals]
         outs = [
             _result(x, aval, places)
             for x, aval in zip(plan.program.outputs, plan.out_avals, strict=True)
@@ -210,7 +210,7 @@ class CpuExecutable:
         self.fresh = [
             (shapes.get(i, node.shape), node.dtype) for i, (node, _) in enumerate(places.fresh)
         ]
-        count = len(self._in_types)
+        count = len(self.in_types)
         assert [slot for _, slot in places.fresh] == list(range(count, count + len(self.fresh)))
         self.written = tuple(
             [i for i, n in enumerate(plan.program.inputs) if _is_written(n, donated, i)]
@@ -218,6 +218,17 @@ class CpuExecutable:
         self._first = count
         self._frames: list[Frame] = []
         self._running: set[Frame] = set()
+
+    @functools.cached_property
+    def entry(self) -> Entry | None:
+        """The program for native callers; None if it needs Python, or may run long.
+
+        Those are run by `execute`, where signals and `cancel` are looked at.
+        """
+        given = {at for kind, at, _ in self.outputs if kind == "in"}
+        if self.calls or self.long or self.plan.places.constants or not given >= set(self.written):
+            return None
+        return Entry(self)
 
     def execute(self, buffers: Sequence[Any]) -> list[Any]:
         """Run on arrays of the input avals. The outputs are nobody else's, or inputs themselves."""
@@ -270,7 +281,7 @@ class CpuExecutable:
             frame.status.value = driver.CANCELLED
 
     def _input(self, i: int, given: Any) -> Any:
-        shape, dtype = self._in_types[i]
+        shape, dtype = self.in_types[i]
         array = given if type(given) is np.ndarray else np.asarray(given)
         if array.shape != shape or array.dtype != dtype:
             raise TypeError(
@@ -319,6 +330,43 @@ class CpuExecutable:
 
 class Cancelled(RuntimeError):
     """A run was stopped by `CpuExecutable.cancel`."""
+
+
+class Entry:
+    """A program as native callers run it, without this module.
+
+    They call `run(slots, 0, 0, table, words, context)`, which gives 0 when all is done.
+
+    `slots` says what address each one holds: ("in", i), ("out", j) fresh memory of the type
+    `new[j]`, ("arena", 0), also for those that the program sets itself. `outputs`: ("new", j),
+    ("in", i) the argument itself, ("donated", i) the argument, whose memory was written, or
+    ("const", array). `context` is copied for each run. `cost` in nanoseconds.
+    """
+
+    __slots__ = (
+        "run", "table", "words", "keep", "slots", "inputs", "new", "outputs", "arena", "context",
+        "cost", "cancelled",
+    )  # fmt: skip
+
+    def __init__(self, made: CpuExecutable) -> None:
+        plan, places = made.plan, made.plan.places
+        self.run = driver.functions()["run"]
+        self.table = made.table.ctypes.data
+        self.words = len(made.table)
+        self.keep = made.tables
+        kinds: dict[int, tuple[str, Any]] = {i: ("in", i) for i in range(len(plan.in_avals))}
+        kinds.update({slot: ("out", j) for j, (_, slot) in enumerate(places.fresh)})
+        self.slots = [kinds.get(slot, ("arena", 0)) for slot in range(places.slots)]
+        self.inputs = made.in_types
+        self.new = made.fresh
+        self.outputs = [
+            ("donated", at) if kind == "in" and at in made.written else (kind, at)
+            for kind, at, _ in made.outputs
+        ]
+        self.arena = plan.arena
+        self.context = bytes(driver.CONTEXT)
+        self.cost = int(made.tables.cost)
+        self.cancelled = Cancelled
 
 
 def _is_written(node: Any, donated: Sequence[bool], i: int) -> bool:
