@@ -1,6 +1,7 @@
 """Dtypes and their promotion, as values: bfloat16, float8 and int4 kinds, `float0`."""
 
 from primal.base.dtypes import (
+    TypePromotionError,
     bfloat16,
     can_cast,
     canonicalize_dtype,
@@ -9,6 +10,7 @@ from primal.base.dtypes import (
     float0,
     iinfo,
     issubdtype,
+    itemsize_bits,
     prng_key,
     promote_types,
     result_type,
@@ -16,6 +18,7 @@ from primal.base.dtypes import (
 )
 
 __all__ = [
+    "TypePromotionError",
     "bfloat16",
     "can_cast",
     "canonicalize_dtype",
@@ -24,6 +27,7 @@ __all__ = [
     "float0",
     "iinfo",
     "issubdtype",
+    "itemsize_bits",
     "prng_key",
     "promote_types",
     "result_type",

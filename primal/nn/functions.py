@@ -11,7 +11,7 @@ from primal.api.control import custom_jvp
 from primal.base.dtypes import to_inexact_dtype
 from primal.lax import stop_gradient
 from primal.numpy import tanh
-from primal.ops.elementwise import expm1, logistic
+from primal.ops.elementwise import expm1, logistic, rsqrt
 from primal.ops.special import erf
 
 
@@ -31,9 +31,20 @@ def _relu_jvp(primals: Any, tangents: Any) -> Any:
     return relu(x), jnp.where(x > 0, t, jnp.zeros_like(t))
 
 
+@custom_jvp
 def relu6(x: Any) -> Any:
-    """min(max(x, 0), 6)."""
+    """min(max(x, 0), 6); its derivative at 0 and at 6 is 0.
+
+    >>> nn.relu6(jnp.array([-1.0, 2.0, 9.0]))
+    Array([0., 2., 6.], dtype=float32)
+    """
     return jnp.minimum(jnp.maximum(x, 0), 6.0)
+
+
+@relu6.defjvp
+def _relu6_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    return relu6(x), jnp.where((x > 0) & (x < 6), t, jnp.zeros_like(t))
 
 
 def sigmoid(x: Any) -> Any:
@@ -42,7 +53,10 @@ def sigmoid(x: Any) -> Any:
     >>> nn.sigmoid(jnp.array([0.0]))
     Array([0.5], dtype=float32)
     """
-    return logistic(_inexact(x))
+    array = _number("sigmoid", x)
+    if array.dtype.kind in "iub":
+        raise TypeError(f"[nn.sigmoid] expected a float or complex array, got {array.dtype.name}.")
+    return logistic(array)
 
 
 def _inexact(x: Any) -> Any:
@@ -63,7 +77,7 @@ def soft_sign(x: Any) -> Any:
 
 def silu(x: Any) -> Any:
     """x·sigmoid(x), also called swish."""
-    array = _inexact(x)
+    array = _number("silu", x)
     return array * sigmoid(array)
 
 
@@ -83,7 +97,7 @@ def hard_tanh(x: Any) -> Any:
 
 def elu(x: Any, alpha: Any = 1.0) -> Any:
     """x where positive, else alpha·(exp(x) - 1)."""
-    array = _inexact(x)
+    array = _number("elu", x)
     # The branch that is not taken must not overflow, or its derivative is nan.
     safe = jnp.where(array > 0, 0.0, array)
     return jnp.where(array > 0, array, alpha * expm1(safe))
@@ -91,7 +105,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
 
 def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
     """x where not negative, else negative_slope·x."""
-    array = _inexact(x)
+    array = _number("leaky_relu", x)
     return jnp.where(array >= 0, array, negative_slope * array)
 
 
@@ -131,7 +145,7 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
 
 def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     """x - log(Σ exp(x)) along `axis`, without overflow."""
-    array = _inexact(x)
+    array = _inexact(_number("log_softmax", x))
     if where is not None:
         array = jnp.where(where, array, -jnp.inf)
     shifted = array - stop_gradient(jnp.max(array, axis, keepdims=True))
@@ -152,13 +166,14 @@ def logsumexp(
     >>> nn.logsumexp(jnp.array([0.0, 0.0]))
     Array(0.6931472, dtype=float32)
     """
-    array = _inexact(a)
+    array = _inexact(_number("logsumexp", a))
     if b is not None:
         weights = jnp.asarray(b)
         array = jnp.where(weights != 0, array, -jnp.inf)
     if where is not None:
         array = jnp.where(where, array, -jnp.inf)
-    top = jnp.max(array.real if array.dtype.kind == "c" else array, axis, keepdims=True)
+    real = array.real if array.dtype.kind == "c" else array
+    top = jnp.max(real, axis, keepdims=True, initial=-jnp.inf)
     top = stop_gradient(jnp.where(jnp.isfinite(top), top, 0))
     terms = jnp.exp(array - top)
     if b is not None:
@@ -189,8 +204,181 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> A
            [0., 0., 1.]], dtype=float32)
     """
     index = jnp.asarray(x)
+    if not -index.ndim - 1 <= axis <= index.ndim:
+        raise ValueError(
+            f"[nn.one_hot] expected an axis of {index.ndim + 1} dimensions, got {axis}: axis is "
+            "out of bounds."
+        )
     at = axis % (index.ndim + 1)
     shape = [1] * (index.ndim + 1)
     shape[at] = num_classes
     classes = jnp.arange(num_classes, dtype=index.dtype).reshape(shape)
     return (jnp.expand_dims(index, at) == classes).astype(float if dtype is None else dtype)
+
+
+def sparse_plus(x: Any) -> Any:
+    """0 up to -1, (x + 1)²/4 between -1 and 1, x from there: softplus that is 0 and x outside.
+
+    >>> nn.sparse_plus(jnp.array([-2.0, 0.0, 2.0]))
+    Array([0.  , 0.25, 2.  ], dtype=float32)
+    """
+    array = _number("sparse_plus", x)
+    return jnp.where(array <= -1, 0.0, jnp.where(array >= 1, array, (array + 1.0) ** 2 / 4))
+
+
+def sparse_sigmoid(x: Any) -> Any:
+    """(clip(x, -1, 1) + 1) / 2, the derivative of `sparse_plus`.
+
+    >>> nn.sparse_sigmoid(jnp.array([-2.0, 0.0, 2.0]))
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    array = _number("sparse_sigmoid", x)
+    return 0.5 * jnp.clip(array + 1, 0, 2)
+
+
+def squareplus(x: Any, b: Any = 4) -> Any:
+    """(x + √(x² + b)) / 2 (Barron, 2021).
+
+    >>> nn.squareplus(jnp.array([0.0]))
+    Array([1.], dtype=float32)
+    """
+    array = _number("squareplus", x)
+    return (array + jnp.sqrt(jnp.square(array) + jnp.asarray(b))) / 2
+
+
+def celu(x: Any, alpha: Any = 1.0) -> Any:
+    """x where positive, else alpha·(exp(x / alpha) - 1) (Barron, 2017).
+
+    >>> nn.celu(jnp.array([1.0]))
+    Array([1.], dtype=float32)
+    """
+    array = _number("celu", x)
+    return jnp.maximum(array, 0) + alpha * jnp.expm1(jnp.minimum(array, 0) / alpha)
+
+
+def mish(x: Any) -> Any:
+    """x·tanh(softplus(x)) (Misra, 2019).
+
+    >>> nn.mish(jnp.array([0.0]))
+    Array([0.], dtype=float32)
+    """
+    array = _inexact(_number("mish", x))
+    return array * tanh(softplus(array))
+
+
+def hard_sigmoid(x: Any) -> Any:
+    """relu6(x + 3) / 6.
+
+    >>> nn.hard_sigmoid(jnp.array([-3.0, 0.0, 3.0]))
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    return relu6(_number("hard_sigmoid", x) + 3.0) / 6.0
+
+
+def hard_silu(x: Any) -> Any:
+    """x·hard_sigmoid(x), also called hard swish.
+
+    >>> nn.hard_silu(jnp.array([-3.0, 3.0]))
+    Array([-0.,  3.], dtype=float32)
+    """
+    array = _number("hard_silu", x)
+    return array * hard_sigmoid(array)
+
+
+hard_swish = hard_silu
+
+
+def glu(x: Any, axis: int = -1) -> Any:
+    """The first half of x along `axis` times the sigmoid of the second (Dauphin et al., 2017).
+
+    ValueError if the axis cannot be halved.
+
+    >>> nn.glu(jnp.array([2.0, 0.0]))
+    Array([1.], dtype=float32)
+    """
+    array = _number("glu", x)
+    size = array.shape[axis]
+    if size % 2:
+        raise ValueError(f"[nn.glu] expected an axis of even size, got size {size}.")
+    first, second = jnp.split(array, 2, axis)
+    return first * sigmoid(second)
+
+
+def identity(x: Any) -> Any:
+    """x itself, as an array.
+
+    >>> nn.identity(jnp.array([2.0]))
+    Array([2.], dtype=float32)
+    """
+    return _number("identity", x)
+
+
+def log1mexp(x: Any) -> Any:
+    """log(1 - exp(-x)) for x > 0, exact near 0 and far from it; nan for negative x.
+
+    Through expm1 up to log 2 and through log1p beyond (Mächler, 2012).
+
+    >>> nn.log1mexp(jnp.array([0.6931472]))
+    Array([-0.6931472], dtype=float32)
+    """
+    array = _inexact(_number("log1mexp", x))
+    near = array < np.log(2)
+    # Each branch on numbers that are safe for it, so that derivatives of the other stay finite.
+    small, large = jnp.where(near, array, 1), jnp.where(near, 1, array)
+    return jnp.where(near, jnp.log(-jnp.expm1(-small)), jnp.log1p(-jnp.exp(-large)))
+
+
+def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Any:
+    """log(mean(exp(x))) along `axis`, without overflow.
+
+    >>> nn.logmeanexp(jnp.array([1.0, 1.0]))
+    Array(1., dtype=float32)
+    """
+    total = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
+    count: Any = jnp.ones_like(jnp.asarray(x), dtype=total.dtype)
+    count = jnp.sum(count, axis, where=where, keepdims=keepdims)
+    return total - jnp.log(count)
+
+
+def standardize(
+    x: Any,
+    axis: Any = -1,
+    mean: Any = None,
+    variance: Any = None,
+    epsilon: Any = 1e-5,
+    where: Any = None,
+    *,
+    algorithm: str = "fast",
+) -> Any:
+    """(x - mean) / √(variance + epsilon), both taken along `axis` where they are not given.
+
+    `algorithm='fast'` takes the variance as the mean square minus the squared mean, in one pass;
+    'stable' as the mean square of what is left without the mean.
+
+    >>> nn.standardize(jnp.array([1.0, 3.0])).round(3)
+    Array([-1.,  1.], dtype=float32)
+    """
+    if algorithm not in ("fast", "stable"):
+        raise ValueError(
+            f"[nn.standardize] expected algorithm 'fast' or 'stable', got {algorithm!r}."
+        )
+    array = _inexact(_number("standardize", x))
+    if mean is None:
+        mean = jnp.mean(array, axis, keepdims=True, where=where)
+    if variance is None and algorithm == "stable":
+        variance = jnp.mean(jnp.square(array - mean), axis, keepdims=True, where=where)
+    elif variance is None:
+        squares = jnp.mean(jnp.square(array), axis, keepdims=True, where=where)
+        # Rounding must not make it negative.
+        variance = jnp.maximum(squares - jnp.square(mean), 0)
+    return (array - mean) * rsqrt(variance + epsilon)
+
+
+def _number(name: str, x: Any) -> Any:
+    """x as an array; TypeError for lists, which JAX does not take for arrays."""
+    if isinstance(x, list | tuple | str) or x is None:
+        raise TypeError(
+            f"[nn.{name}] expected an array or a number, got {x!r} of type {type(x).__name__}. Use "
+            "primal.numpy.array."
+        )
+    return jnp.asarray(x)

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 import primal.numpy as jnp
 from primal import random
 from primal.base import dtypes
+from primal.numpy.creation import placed
 
-Initializer = Callable[..., Any]
+
+@runtime_checkable
+class Initializer(Protocol):
+    """What initializers are: (key, shape, dtype) -> array."""
+
+    def __call__(
+        self, key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None
+    ) -> Any: ...
 
 
 def _dtype(dtype: Any) -> Any:
@@ -205,3 +213,60 @@ def he_normal(
 
 xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
 kaiming_uniform, kaiming_normal = he_uniform, he_normal
+
+
+def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """Uniform orthogonal weights: rows or columns, whichever are fewer, are orthonormal.
+
+    All axes but `column_axis` together are the rows. ValueError for fewer than two axes.
+
+    >>> w = nn.initializers.orthogonal()(random.key(0), (3, 2))
+    >>> bool(jnp.allclose(w.T @ w, jnp.eye(2), atol=1e-5))
+    True
+    """
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
+        found = _dtype(dtype)
+        if len(shape) < 2:
+            raise ValueError(
+                "[nn.initializers.orthogonal] expected a shape of at least two dimensions, got "
+                f"{tuple(shape)}: orthogonal initializer requires at least a 2D shape."
+            )
+        columns = shape[column_axis]
+        rows = math.prod(shape) // columns
+        q = random.orthogonal(key, rows, (), found, columns)
+        rest = tuple(np.delete(np.array(shape), column_axis).tolist())
+        q = jnp.moveaxis(q.reshape((*rest, columns)), -1, column_axis)
+        return placed(jnp.array(scale, found) * q, None, out_sharding)
+
+    return init
+
+
+def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """Convolution kernels that are an orthogonal matrix in the centre and 0 elsewhere.
+
+    For 3 to 5 dimensions, the last two being input and output channels, no fewer of the latter
+    (Xiao et al., 2018). ValueError for other shapes.
+
+    >>> nn.initializers.delta_orthogonal()(random.key(0), (3, 2, 2))[0]
+    Array([[0., 0.],
+           [0., 0.]], dtype=float32)
+    """
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
+        found = _dtype(dtype)
+        if len(shape) not in (3, 4, 5):
+            raise ValueError(
+                "[nn.initializers.delta_orthogonal] expected a shape of 3 to 5 dimensions, got "
+                f"{tuple(shape)}."
+            )
+        if shape[-1] < shape[-2]:
+            raise ValueError(
+                "[nn.initializers.delta_orthogonal] expected as many output channels as input "
+                f"channels at least, got shape {tuple(shape)}: `shape[-1] < shape[-2]`."
+            )
+        matrix = orthogonal(scale, column_axis, found)(key, tuple(shape[-2:]))
+        centre = tuple([(n - 1) // 2 for n in shape[:-2]])
+        return placed(jnp.zeros(shape, found).at[centre].set(matrix), None, out_sharding)
+
+    return init

@@ -178,8 +178,8 @@ def choice(
     if replace:
         total = jnp.cumsum(weights)
         r = total[-1] * (1 - uniform_of(typed, wanted, weights.dtype))
-        index = jnp.searchsorted(total, r).astype(np.int32)
+        index = jnp.searchsorted(total, r).astype(dtypes.canonicalize_dtype(int))
     else:
         scores = gumbel_of(typed, (n,), weights.dtype, mode) + jnp.log(weights)
-        index = top_k(scores, draws)[1].reshape(wanted)
+        index = top_k(scores, draws)[1].reshape(wanted).astype(dtypes.canonicalize_dtype(int))
     return index if array.ndim == 0 else jnp.take(array, index, axis)

@@ -45,8 +45,8 @@ def poisson(
     found = int_dtype("poisson", dtype)
     given = param("poisson", lam)
     wanted = shape_for("poisson", shape, given)
-    real = np.dtype(np.float32) if dtypes.kind_of(given.dtype) != "f" else given.dtype
-    rate = jnp.broadcast_to(given, wanted).astype(real)
+    # In 32 bits whatever the rate's dtype is: those are the numbers of JAX.
+    rate = jnp.broadcast_to(given, wanted).astype(np.float32)
     few = jnp.isnan(rate) | (rate < 10)
     # Each way gets harmless rates where the other one counts.
     counted = _poisson_knuth(typed, jnp.where(few, rate, 0.0), found)

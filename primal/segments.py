@@ -1,0 +1,175 @@
+"""Reductions of rows by segment: public as `primal.ops`, under JAX's name for them.
+
+The package `primal/ops` holds the op records, far below `primal.numpy`; the facade gives it these
+names, so that neither layer moves.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import primal.numpy as jnp
+from primal.base import dtypes
+from primal.numpy.creation import placed
+
+NAMES = ("segment_max", "segment_min", "segment_prod", "segment_sum")
+
+
+def _segments(
+    name: str,
+    data: Any,
+    segment_ids: Any,
+    num_segments: Any,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    bucket_size: Any,
+    mode: Any,
+    reduce: Callable[..., Any],
+) -> Any:
+    for x in (data, segment_ids):
+        if isinstance(x, list | tuple) or x is None:
+            raise TypeError(
+                f"[ops.{name}] expected arrays, got {x!r} of type {type(x).__name__}. Use "
+                "primal.numpy.array."
+            )
+    rows, ids = jnp.asarray(data), jnp.asarray(segment_ids)
+    if num_segments is None:
+        # As many as the largest id asks for: known only outside of traces.
+        num_segments = int(jnp.max(ids)) + 1 if ids.size else 0
+    count = operator.index(num_segments)
+    if count < 0:
+        raise ValueError(f"[ops.{name}] expected num_segments of at least 0, got {count}.")
+    fill = _identity(name, rows.dtype)
+    shape = (count, *rows.shape[1:])
+    how = {
+        "indices_are_sorted": indices_are_sorted,
+        "unique_indices": unique_indices,
+        "mode": mode,
+        "wrap_negative_indices": False,
+    }
+    if bucket_size is None:
+        start = jnp.full(shape, fill, rows.dtype)
+        return getattr(start.at[ids], _METHODS[name])(rows, **how)
+    # Each bucket of rows by itself, then the buckets: shorter sums lose fewer digits.
+    buckets = max(1, math.ceil(ids.size / bucket_size))
+    start = jnp.full((buckets, *shape), fill, rows.dtype)
+    place = (np.arange(len(rows)) // bucket_size, ids)
+    parts = getattr(start.at[place], _METHODS[name])(rows, **how)
+    return reduce(parts, axis=0).astype(rows.dtype)
+
+
+_METHODS = {
+    "segment_sum": "add",
+    "segment_prod": "multiply",
+    "segment_max": "max",
+    "segment_min": "min",
+}
+
+
+def _identity(name: str, dtype: Any) -> Any:
+    if name in ("segment_sum", "segment_prod"):
+        return 0 if name == "segment_sum" else 1
+    low = name == "segment_max"
+    kind = dtypes.kind_of(dtype)
+    if kind == "b":
+        return not low
+    if kind in "iu":
+        info = dtypes.iinfo(dtype)
+        return int(info.min) if low else int(info.max)
+    return -np.inf if low else np.inf
+
+
+def segment_sum(
+    data: Any,
+    segment_ids: Any,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    bucket_size: int | None = None,
+    mode: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """out[j] = Σ data[i] over the rows i with segment_ids[i] = j: [num_segments, ...].
+
+    Ids out of range, negative ones too, are dropped. `num_segments` is the largest
+    id plus 1 by default, and has to be given while tracing.
+
+    >>> primal.ops.segment_sum(jnp.arange(4), jnp.array([0, 0, 1, 1]))
+    Array([1, 5], dtype=int32)
+    """
+    out = _segments(
+        "segment_sum", data, segment_ids, num_segments, indices_are_sorted, unique_indices,
+        bucket_size, mode, jnp.sum,
+    )  # fmt: skip
+    return placed(out, None, out_sharding)
+
+
+def segment_prod(
+    data: Any,
+    segment_ids: Any,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    bucket_size: int | None = None,
+    mode: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """out[j] = Π data[i] over the rows i with segment_ids[i] = j; 1 for segments without rows.
+
+    >>> primal.ops.segment_prod(jnp.arange(4), jnp.array([0, 0, 1, 1]))
+    Array([0, 6], dtype=int32)
+    """
+    out = _segments(
+        "segment_prod", data, segment_ids, num_segments, indices_are_sorted, unique_indices,
+        bucket_size, mode, jnp.prod,
+    )  # fmt: skip
+    return placed(out, None, out_sharding)
+
+
+def segment_max(
+    data: Any,
+    segment_ids: Any,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    bucket_size: int | None = None,
+    mode: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """out[j] = max data[i] over the rows i with segment_ids[i] = j; the lowest value without rows.
+
+    >>> primal.ops.segment_max(jnp.arange(4), jnp.array([0, 0, 1, 1]))
+    Array([1, 3], dtype=int32)
+    """
+    out = _segments(
+        "segment_max", data, segment_ids, num_segments, indices_are_sorted, unique_indices,
+        bucket_size, mode, jnp.max,
+    )  # fmt: skip
+    return placed(out, None, out_sharding)
+
+
+def segment_min(
+    data: Any,
+    segment_ids: Any,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    bucket_size: int | None = None,
+    mode: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """out[j] = min data[i] over the rows i with segment_ids[i] = j; the highest value without rows.
+
+    >>> primal.ops.segment_min(jnp.arange(4), jnp.array([0, 0, 1, 1]))
+    Array([0, 2], dtype=int32)
+    """
+    out = _segments(
+        "segment_min", data, segment_ids, num_segments, indices_are_sorted, unique_indices,
+        bucket_size, mode, jnp.min,
+    )  # fmt: skip
+    return placed(out, None, out_sharding)
