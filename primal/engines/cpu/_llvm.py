@@ -5,14 +5,11 @@ The only file that imports llvmlite, and not before the first compilation: it ta
 
 from __future__ import annotations
 
-import ctypes
 import functools
-import platform
 import threading
 from collections.abc import Sequence
 from typing import Any
 
-from primal.engines.cpu import pool
 from primal.engines.cpu.code import Module
 
 
@@ -88,70 +85,3 @@ class Compiler:
 def compiler() -> Compiler:
     """The compiler of this process."""
     return Compiler()
-
-
-_DRIVER = """
-define i32 @run(ptr %slots, i64 %objects, i64 %field, ptr %table, i64 %words, ptr %status)
-    nounwind {
-entry:
-  br label %fetch
-fetch:
-  %i = phi i64 [ 0, %entry ], [ %following, %object ]
-  %unread = icmp slt i64 %i, %objects
-  br i1 %unread, label %object, label %head
-object:
-  %slot = getelementptr ptr, ptr %slots, i64 %i
-  %array = load ptr, ptr %slot
-  %place = getelementptr i8, ptr %array, i64 %field
-  %data = load ptr, ptr %place
-  store ptr %data, ptr %slot
-  %following = add nsw i64 %i, 1
-  br label %fetch
-head:
-  %at = phi i64 [ 0, %fetch ], [ %next, %body ]
-  %asked = load atomic i32, ptr %status monotonic, align 4
-  %free = icmp eq i32 %asked, 0
-  %left = icmp slt i64 %at, %words
-  %more = and i1 %free, %left
-  br i1 %more, label %body, label %done
-body:
-  %record = getelementptr i64, ptr %table, i64 %at
-  %p1 = getelementptr i64, ptr %record, i64 1
-  %length = load i64, ptr %p1
-  call void @step(ptr %slots, ptr %record, ptr %status)
-  %next = add nsw i64 %at, %length
-  br label %head
-done:
-  ret i32 %asked
-}
-"""
-
-
-@functools.cache
-def _driver() -> dict[str, int]:
-    text = pool.text(platform.machine()) + _DRIVER
-    found = compiler().compile(text, ["run", "step", "pool", "finish"])
-    pool.attach(found["pool"], found["finish"])
-    return found
-
-
-def driver_address() -> int:
-    """Where the function of `driver` is, for callers in C: they release the GIL around it."""
-    return _driver()["run"]
-
-
-def step_address() -> int:
-    """Where `step(slots, record, status)` is, which runs one record, shared over the threads."""
-    return _driver()["step"]
-
-
-@functools.cache
-def driver() -> Any:
-    """`run(slots, objects, field, table, words, status) -> status`: walks a table of records.
-
-    The first `objects` slots hold addresses of objects, and are replaced by the pointers that
-    these hold at an offset of `field` bytes.
-    """
-    pointer, size = ctypes.c_void_p, ctypes.c_int64
-    types = pointer, size, size, pointer, size, pointer
-    return ctypes.CFUNCTYPE(ctypes.c_int32, *types)(driver_address())

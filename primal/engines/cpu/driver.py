@@ -21,7 +21,7 @@ import functools
 import platform
 from typing import Any
 
-from primal.engines.cpu import _llvm, pool
+from primal.engines.cpu import objects, pool
 
 CONTEXT = 64
 """Bytes of a context: 0 status (i32), 4 whether to give up the GIL and poll (i32), 8 the frame (an
@@ -414,7 +414,7 @@ def functions() -> dict[str, int]:
         clock=6 if platform.system() == "Darwin" else 1, raised=RAISED, look=LOOK
     )
     names = ["run", "copy", "call", "branch", "loop", "step", "pool", "finish"]
-    found = _llvm.compiler().compile(text, names)
+    found = dict(zip(names, objects.text_code(text, names), strict=True))
     pool.attach(found["pool"], found["finish"])
     return found
 

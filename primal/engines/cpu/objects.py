@@ -129,16 +129,15 @@ def key_of(spec: RoutineSpec) -> str:
 
 
 def _digest(text: str) -> str:
-    start: Any = _surroundings().copy()
+    start: Any = _surroundings(_llvm.compiler()).copy()
     start.update(text.encode())
     return start.hexdigest()
 
 
 @functools.cache
-def _surroundings() -> Any:
+def _surroundings(compiler: _llvm.Compiler) -> Any:
     """A digest of what code depends on besides its spec."""
     found = hashlib.blake2b(digest_size=_DIGEST)
-    compiler = _llvm.compiler()
     for part in (
         platform.system(), platform.machine(), compiler.cpu, compiler.features, compiler.version
     ):  # fmt: skip

@@ -5,18 +5,17 @@ from __future__ import annotations
 import functools
 import os
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from primal.base import caches
 from primal.base.dtypes import physical_dtype
 from primal.engines.cpu import _llvm, driver
 from primal.engines.cpu.calls import Call, Frame, data_of, object_field
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.layout import Instance, instance
+from primal.engines.cpu.objects import kernels_for, module_of
 from primal.engines.cpu.places import Places
 from primal.engines.cpu.records import Tables
 from primal.engines.cpu.schedule import Group
@@ -25,49 +24,6 @@ from primal.engines.cpu.translate import Translated, translate
 from primal.ir.avals import Aval
 from primal.ir.evaluate import quietly
 from primal.ir.jaxpr import Jaxpr
-
-
-class Counters:
-    """What was made so far in this process; tests assert these instead of times."""
-
-    def __init__(self) -> None:
-        self.kernels = 0
-        self.modules = 0
-
-
-counters = Counters()
-_kernels: dict[RoutineSpec, int] = {}
-_lock = threading.Lock()
-# Code stays loaded; what is forgotten is only found again by compiling it again.
-caches.register(_kernels.clear)
-
-
-def kernels_for(specs: Sequence[RoutineSpec]) -> dict[RoutineSpec, int]:
-    """Code addresses; those not known yet are compiled, in one module."""
-    found = {s: _kernels[s] for s in specs if s in _kernels}
-    missing = [s for s in dict.fromkeys(specs) if s not in found]
-    if not missing:
-        return found
-    with _lock:
-        fresh = [s for s in missing if s not in _kernels]
-        if fresh:
-            text, names = module_of(fresh)
-            addresses = _llvm.compiler().compile(text, names)
-            for spec, name in zip(fresh, names, strict=True):
-                _kernels[spec] = addresses[name]
-            counters.kernels += len(fresh)
-            counters.modules += 1
-        found.update({s: _kernels[s] for s in missing})
-    return found
-
-
-def module_of(specs: Sequence[RoutineSpec]) -> tuple[str, list[str]]:
-    """LLVM IR with one function per kernel, and their names."""
-    module = _llvm.compiler().module()
-    names = [f"kernel{i}" for i in range(len(specs))]
-    for name, spec in zip(names, specs, strict=True):
-        spec.write(module, name)
-    return module.text(), names
 
 
 class Plan:

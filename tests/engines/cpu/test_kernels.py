@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from primal.engines.cpu import _llvm, layout, program
-from primal.engines.cpu.program import counters
+from primal.engines.cpu import _llvm, layout, objects
+from primal.engines.cpu.objects import counters
 from primal.ops import elementwise as e
 from primal.ops import reduce
 from primal.ops.shape import iota, reshape, rev, transpose
@@ -348,7 +348,7 @@ def test_lesser_cpus(
     made = _llvm.Compiler(cpu, features)
     assert (made.width, made.fma) == (width, "+fma" in features)
     monkeypatch.setattr(_llvm, "compiler", lambda: made)
-    monkeypatch.setattr(program, "_kernels", {})
+    monkeypatch.setattr(objects, "_known", {})
     for dtype in ("float32", "float64", "int8", "bool", "uint16"):
         x, _ = guarded(ramp(37, 5, dtype=dtype))
         agree(

@@ -121,7 +121,7 @@ def test_stacks_of_small_matrices(shape, dtype):
 
 def test_nothing_but_sizes_differs_between_shapes():
     """Programs of other sizes use the code of the first."""
-    from primal.engines.cpu.program import counters
+    from primal.engines.cpu.objects import counters
 
     f = lambda x, y: [dot(x, y, ((1,), (0,)))]  # noqa: E731
     agree(f, array((40, 50), "float32"), array((50, 60), "float32"), terms=50)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.engines.cpu import program as cpu_program
+from primal.engines.cpu import objects
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.steps import Routine
 from primal.ir.avals import Aval
@@ -102,9 +102,9 @@ def test_operands_that_are_views_are_made_dense() -> None:
 def test_equal_routines_share_code() -> None:
     def test() -> None:
         agree(lambda x: [e.floor(x)], X)
-        before = cpu_program.counters.kernels
+        before = objects.counters.kernels
         agree(lambda x: [e.floor(x)], np.ones((5, 7), np.float32))
-        assert cpu_program.counters.kernels == before
+        assert objects.counters.kernels == before
 
     with_kernel(e.floor, doubled, lambda x: 2 * x, test)
 
