@@ -283,7 +283,7 @@ typedef struct {
     PyArray_Descr *descr;
 } Type;
 
-enum { IN, OUT, ARENA, NEW, CONST, DONATED };
+enum { IN, OUT, ARENA, NEW, CONST, DONATED, OWN };
 
 typedef struct {
     int kind;
@@ -293,15 +293,21 @@ typedef struct {
     npy_intp *dims;
 } Place;
 
+typedef struct Running {
+    char *context;
+    struct Running *next;
+} Running;
+
 typedef struct {
     PyObject_HEAD
+    Running *running;  /* runs in progress */
     int32_t (*run)(void **, int64_t, int64_t, void *, int64_t, void *);
     void *table;
     int64_t words;
     PyObject *keep;
     PyObject *cancelled; /* the error class of a run that was told to stop */
     Py_ssize_t n_slots, n_in, n_new, n_out;
-    Place *slots;      /* IN n, OUT n, ARENA */
+    Place *slots;      /* IN n, OUT n, ARENA, CONST, OWN: set by the program */
     Place *ins;        /* IN: the n-th leaf, CONST */
     Place *outs;       /* NEW n, IN n, CONST, DONATED n, with their shapes */
     Type *in_types;    /* what `ins` must be */
@@ -311,7 +317,6 @@ typedef struct {
     void *spare;       /* an arena that nobody uses */
     char *context;
     Py_ssize_t context_size;
-    int64_t cost;      /* an estimate in nanoseconds */
 } Native;
 
 #define LINE 64
@@ -402,9 +407,10 @@ static Place *read_places(PyObject *list, Py_ssize_t *n) {
         PyObject *value, *shape = NULL;
         if (!PyArg_ParseTuple(PyList_GET_ITEM(list, i), "sO|O", &kind, &value, &shape))
             return places;
-        static const char *names[] = {"in", "out", "arena", "new", "const", "donated"};
+        static const char *names[] = {"in",    "out",     "arena", "new",
+                                      "const", "donated", "own"};
         int found = -1;
-        for (int k = 0; k < 6; k++)
+        for (int k = IN; k <= OWN; k++)
             if (strcmp(kind, names[k]) == 0)
                 found = k;
         if (found < 0) {
@@ -450,13 +456,13 @@ static int check_numbers(Place *places, Py_ssize_t n, int kind, Py_ssize_t below
 
 static PyObject *native_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"run", "table", "words", "keep", "slots", "ins", "in_types", "news",
-                            "outs", "arena", "context", "cost", "cancelled", NULL};
-    Py_ssize_t run, table, words, arena, cost;
+                            "outs", "arena", "context", "cancelled", NULL};
+    Py_ssize_t run, table, words, arena;
     PyObject *keep, *slots, *ins, *in_types, *news, *outs, *context, *cancelled;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "nnnOO!O!O!O!O!nSnO:Native", names, &run, &table,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "nnnOO!O!O!O!O!nSO:Native", names, &run, &table,
                                      &words, &keep, &PyList_Type, &slots, &PyList_Type, &ins,
                                      &PyList_Type, &in_types, &PyList_Type, &news, &PyList_Type,
-                                     &outs, &arena, &context, &cost,
+                                     &outs, &arena, &context,
                                      &cancelled))
         return NULL;
     Native *self = (Native *)type->tp_alloc(type, 0);
@@ -468,7 +474,6 @@ static PyObject *native_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     self->keep = Py_NewRef(keep);
     self->cancelled = Py_NewRef(cancelled);
     self->arena = arena;
-    self->cost = cost;
     Py_ssize_t n_types = 0;
     if ((self->slots = read_places(slots, &self->n_slots)) == NULL || PyErr_Occurred() ||
         (self->outs = read_places(outs, &self->n_out)) == NULL || PyErr_Occurred() ||
@@ -511,12 +516,28 @@ failed:
     return NULL;
 }
 
+/* cancel(status): the runs in progress find the status at their next step, and stop. */
+static PyObject *native_cancel(Native *self, PyObject *status) {
+    long value = PyLong_AsLong(status);
+    if (value == -1 && PyErr_Occurred())
+        return NULL;
+    for (Running *run = self->running; run != NULL; run = run->next)
+        *(volatile int32_t *)run->context = (int32_t)value;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef native_methods[] = {
+    {"cancel", (PyCFunction)native_cancel, METH_O, "Stop the runs in progress with a status."},
+    {NULL},
+};
+
 static PyTypeObject Native_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "primal.base._fast.Native",
     .tp_basicsize = sizeof(Native),
     .tp_flags = Py_TPFLAGS_DEFAULT,
     .tp_new = native_new,
     .tp_dealloc = (destructor)native_dealloc,
+    .tp_methods = native_methods,
     .tp_doc = "A compiled program that runs on the memory of arrays.",
 };
 
@@ -602,7 +623,8 @@ static int own_copy(PyObject **place) {
 static int native_run(Native *self, PyObject **leaves, PyObject **outs) {
     PyObject *few_ins[FEW], *few_news[FEW], **ins = few_ins, **news = few_news;
     void *few_slots[2 * FEW], **slots = few_slots;
-    char few_context[256], *context = few_context;
+    _Alignas(16) char few_context[256];
+    char *context = few_context;
     void *arena = NULL, *heap = NULL;
     Py_ssize_t n_ins = 0, n_news = 0, n_outs = 0;
     int done = 0;
@@ -685,24 +707,30 @@ static int native_run(Native *self, PyObject **leaves, PyObject **outs) {
     }
     for (Py_ssize_t i = 0; i < self->n_slots; i++) {
         Place *place = &self->slots[i];
-        slots[i] = place->kind == IN    ? PyArray_DATA((PyArrayObject *)ins[place->n])
-                   : place->kind == OUT ? PyArray_DATA((PyArrayObject *)news[place->n])
-                                        : arena;
+        switch (place->kind) {
+        case IN: slots[i] = PyArray_DATA((PyArrayObject *)ins[place->n]); break;
+        case OUT: slots[i] = PyArray_DATA((PyArrayObject *)news[place->n]); break;
+        case CONST: slots[i] = PyArray_DATA((PyArrayObject *)place->value); break;
+        case ARENA: slots[i] = arena; break;
+        default: slots[i] = NULL;
+        }
     }
     memcpy(context, self->context, self->context_size);
-    int32_t status = 0;
     if (self->words) {
-        if (self->cost > 5000) {
-            Py_BEGIN_ALLOW_THREADS;
-            status = self->run(slots, 0, 0, self->table, self->words, context);
-            Py_END_ALLOW_THREADS;
-        } else
-            status = self->run(slots, 0, 0, self->table, self->words, context);
-    }
-    if (status) {
-        PyErr_SetString(self->cancelled, "[cpu] the program was cancelled while it ran.");
-        done = -1;
-        goto ended;
+        Running running = {context, self->running};
+        self->running = &running;
+        /* A program that may run long gives up the GIL and looks for signals by itself. */
+        int32_t status = self->run(slots, 0, 0, self->table, self->words, context);
+        Running **link = &self->running;
+        while (*link != &running)
+            link = &(*link)->next;
+        *link = running.next;
+        if (status) {
+            if (!PyErr_Occurred())
+                PyErr_SetString(self->cancelled, "[cpu] the program was cancelled while it ran.");
+            done = -1;
+            goto ended;
+        }
     }
     for (; n_outs < self->n_out; n_outs++) {
         Place *place = &self->outs[n_outs];

@@ -143,11 +143,11 @@ def native_of(program: Program) -> Any:
         (kind, n, aval.shape)
         for (kind, n), aval in zip(entry.outputs, program.out_avals, strict=True)
     ]
-    return extension.Native(
+    native = extension.Native(
         run=entry.run,
         table=entry.table,
         words=entry.words,
-        keep=(entry.keep, program.executable),
+        keep=entry.keep,
         slots=list(entry.slots),
         ins=ins,
         in_types=list(entry.inputs),
@@ -155,9 +155,10 @@ def native_of(program: Program) -> Any:
         outs=outs,
         arena=entry.arena,
         context=bytes(entry.context),
-        cost=int(entry.cost),
         cancelled=entry.cancelled,
     )
+    getattr(program.executable, "natives", []).append(native)
+    return native
 
 
 if extension is not None:
