@@ -4,6 +4,7 @@ from primal.api.control.closures import closure_convert as closure_convert
 from primal.api.control.closures import custom_gradient as custom_gradient
 from primal.api.control.custom import custom_jvp as custom_jvp
 from primal.api.control.custom import custom_vjp as custom_vjp
+from primal.api.control.custom_vmap import linear_call as linear_call
 from primal.api.control.symbolic import CustomVJPPrimal as CustomVJPPrimal
 from primal.api.control.symbolic import SymbolicZero as SymbolicZero
 from primal.api.control.symbolic import (

@@ -222,7 +222,7 @@ def _vjp_batch(
         *moved,
         call=program,
         fwd=_BatchedFwd(fwd, axis, batched),
-        bwd=_BatchedBwd(bwd, axis, None, batched),
+        bwd=BatchedBwd(bwd, axis, None, batched),
         num_consts=num_consts,
         **params,
     )
@@ -252,7 +252,7 @@ class _BatchedFwd:
 
 
 @dataclasses.dataclass(frozen=True)
-class _BatchedBwd:
+class BatchedBwd:
     """bwd over examples; operands that all examples share get the sum of their cotangents.
 
     `residual_dims` None: residuals and cotangents all carry the axis in front.
@@ -294,7 +294,7 @@ class _BatchedBwd:
 
 def _plain(rule: Any) -> Any:
     """The user's rule below those that vmap made of it."""
-    while isinstance(rule, _BatchedFwd | _BatchedBwd):
+    while isinstance(rule, _BatchedFwd | BatchedBwd):
         rule = rule.fwd if isinstance(rule, _BatchedFwd) else rule.bwd
     return rule
 
@@ -366,7 +366,7 @@ def _lin_batch(
     tangent_flags = iter(flags[num_residuals:])
     outs = custom_lin(
         *moved,
-        bwd=_BatchedBwd(
+        bwd=BatchedBwd(
             bwd,
             axis,
             tuple([0 if f else None for f in flags[:num_residuals]]),

@@ -11,7 +11,7 @@ from primal.ir.jaxpr import ClosedJaxpr
 from primal.ir.state import ambient, state
 from primal.ir.trace import ZERO, aval_of
 from primal.ops.elementwise import add, cos, div, lt, mul, sin
-from primal.ops.spread import reduce_sum
+from primal.ops.spread import broadcast_in_dim, reduce_sum
 from primal.transforms.linearize import LinearTracer, Tape
 from primal.transforms.stage import stage
 from tests.cases.case import C64, F32, F64, I32, Case, Wrong, X
@@ -144,6 +144,37 @@ def _remat(differentiated: bool, policy: Any) -> Any:
     return params
 
 
+def _custom_vmap(dtype: Any) -> dict[str, Any]:
+    def f(x: Any, y: Any) -> list[Any]:
+        return [mul(sin(x), y)]
+
+    def rule(axis_size: int, in_batched: Any, args: Any) -> Any:
+        x, y = [
+            a if b else broadcast_in_dim(a, shape=(axis_size, 3), broadcast_dimensions=(1,))
+            for a, b in zip(args, in_batched, strict=True)
+        ]
+        return f(x, y), [True]
+
+    return {
+        "call": program(f, (3,), (3,), dtype=dtype),
+        "rule": rule,
+        "num_consts": 0,
+        "name": "f",
+    }
+
+
+def _linear_call(dtype: Any) -> dict[str, Any]:
+    def f(r: Any, x: Any) -> list[Any]:
+        return [mul(sin(r), x)]
+
+    return {
+        "callee": program(f, (3,), (3,), dtype=dtype),
+        "transposed": lambda residuals, cts: [mul(sin(residuals[0]), cts[0])],
+        "num_consts": 0,
+        "num_res": 1,
+    }
+
+
 def _custom_lin(dtype: Any) -> dict[str, Any]:
     return {
         "bwd": lambda residuals, cts: [mul(residuals[0], cts[0])],
@@ -262,6 +293,14 @@ ROWS = [
             ("saving", False, lambda op, *avals, **params: op.name == "sin"),
         )
     ],
+    Case(
+        op="custom_vmap_call",
+        operands=(THREE, THREE),
+        params=_custom_vmap,
+        dtypes=DTYPES,
+        **NEAR,
+    ),
+    Case(op="linear_call", operands=(THREE, THREE), params=_linear_call, dtypes=DTYPES, **NEAR),
     Case(op="optimization_barrier", operands=(THREE, X((2, 2)))),
     Case(op="name", params={"name": "a"}),
     Case(
