@@ -35,7 +35,14 @@ from primal.runtime import devices
 from primal.runtime.array import Placement
 from primal.runtime.dispatch import Dispatcher, remember
 from primal.runtime.eager import placement_of, root
-from primal.runtime.programs import Program, counters, default_placement, prepare, timed
+from primal.runtime.programs import (
+    Program,
+    counters,
+    default_placement,
+    prepare,
+    run_program,
+    timed,
+)
 from primal.runtime.refs import Ref, check_distinct, settle_refs, tracing_refs, values_of
 from primal.transforms.stage import stage
 
@@ -156,8 +163,11 @@ class JitFunction(Dispatcher):
         plain = place is None
         if place is None:
             place = default_placement(device)
-        results = unflatten(traced.out_spec, program.run(arrays, place))
-        if plain and place is None and not state.axes and settings().guards is None:
+        outs = run_program(traced.closed, program, arrays, place, self._name)
+        results = unflatten(traced.out_spec, outs)
+        now = settings()
+        watched = now.guards is not None or now.debug_key_reuse
+        if plain and place is None and not state.axes and not watched:
             self._learn(args, kwargs, spec, leaves, program, traced.out_spec)
         return results
 

@@ -21,7 +21,7 @@ from primal.engines.protocol import Device
 from primal.ir.check import check_closed
 from primal.ir.jaxpr import ClosedJaxpr, Jaxpr, hoist_consts
 from primal.ir.trace import Literal
-from primal.runtime import devices, watch
+from primal.runtime import devices, reuse, watch
 from primal.runtime.array import ArrayImpl, Placement
 from primal.runtime.eager import as_array, install_program_runner, placement_of
 from primal.transforms.simplify import program_key, simplify
@@ -253,7 +253,25 @@ def run_closed(closed: ClosedJaxpr, args: Sequence[Any], name: str) -> list[Arra
     arrays = [
         ArrayImpl(a.aval, np.asarray(a.val)) if type(a) is Literal else as_array(a) for a in args
     ]
-    return program.run(arrays, place if place is not None else default_placement(device))
+    where = place if place is not None else default_placement(device)
+    return run_program(closed, program, arrays, where, name)
+
+
+def run_program(
+    closed: ClosedJaxpr,
+    program: Program,
+    arrays: Sequence[ArrayImpl],
+    place: Placement | None,
+    name: str,
+) -> list[ArrayImpl]:
+    """Run a program; under debug_key_reuse, its random keys must not have been used."""
+    if not settings().debug_key_reuse:
+        return program.run(arrays, place)
+    values = [a.numpy() for a in (*map(as_array, closed.consts), *arrays)]
+    reuse.before_program(closed, values, name)
+    outs = program.run(arrays, place)
+    reuse.after_program(closed, [x.numpy() for x in outs])
+    return outs
 
 
 def default_placement(device: Device) -> Placement | None:

@@ -18,10 +18,10 @@ from primal.base.config import Settings, config, settings
 from primal.base.source import current_location, format_location
 from primal.ir.effects import is_io
 from primal.ir.evaluate import quietly, run_numpy
-from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr
+from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
 from primal.ir.op import Op
 from primal.ir.state import state
-from primal.runtime import devices
+from primal.runtime import devices, reuse
 
 # Whether any thread ever asked for checks: eager execution reads this before the settings.
 ever = False
@@ -29,7 +29,7 @@ ever = False
 
 def _asks(values: dict[str, Any]) -> bool:
     global ever
-    asked = bool(values["debug_nans"] or values["debug_infs"])
+    asked = bool(values["debug_nans"] or values["debug_infs"] or values["debug_key_reuse"])
     ever = ever or asked
     return asked
 
@@ -38,8 +38,8 @@ config.derive("watches", _asks)
 
 
 def wanted(now: Settings) -> bool:
-    """Whether this thread wants values checked."""
-    return bool(now.watches)
+    """Whether this thread wants the results of programs checked."""
+    return bool(now.debug_nans or now.debug_infs)
 
 
 def fault(values: Sequence[Any]) -> str:
@@ -61,9 +61,15 @@ def error(kind: str, name: str, where: str) -> FloatingPointError:
     return FloatingPointError(f"invalid value ({kind}) encountered in {name}{where}")
 
 
-def check_eager(op: Op, outs: Any) -> None:
-    """FloatingPointError when an operation that ran at once gave a bad value."""
-    found = fault(outs if op.multiple else (outs,))
+def check_eager(op: Op, args: Sequence[Any], vals: Sequence[Any], outs: Any) -> None:
+    """FloatingPointError when an operation that ran at once gave a bad value.
+
+    KeyReuseError when it used a key that was used before.
+    """
+    results = outs if op.multiple else (outs,)
+    if settings().debug_key_reuse:
+        reuse.after_op(op, vals, [a.aval for a in args], results)
+    found = fault(results)
     if found:
         raise error(found, op.name, _at(state.location or current_location()))
 
@@ -118,11 +124,19 @@ def observed(run: Any, args: Sequence[Any], eqn: Eqn | None = None) -> tuple[Any
         state.observer = outer
 
 
-def check_loop(op: Op, vals: Sequence[Any], params: dict[str, Any]) -> Any:
-    """Run an op that carries programs at once; FloatingPointError when a result is bad."""
+def check_loop(
+    op: Op, args: Sequence[Any], vals: Sequence[Any], params: dict[str, Any], out_avals: Any
+) -> Any:
+    """Run an op that carries programs at once; errors as of `check_eager`."""
+    if settings().debug_key_reuse:
+        invars = [Var(a.aval) for a in args]
+        outvars = [Var(a) for a in (out_avals if op.multiple else (out_avals,))]
+        source = state.location or current_location()
+        whole = Jaxpr([], invars, outvars, [Eqn(op, invars, outvars, params, source)])
+        reuse.before_program(ClosedJaxpr(whole), vals, op.name)
     eqn = Eqn(op, (), (), params, state.location or current_location())
     outs, observer = observed(lambda *xs: op.impl(*xs, **params), vals, eqn)
-    kind = fault(outs)
+    kind = fault(outs if op.multiple else (outs,))
     if kind:
         raise error(*(observer.found or (kind, op.name, _at(eqn.source))))
     return outs
