@@ -16,6 +16,43 @@ from primal.runtime.programs import RULES, Program, default_placement
 from primal.transforms.simplify import simplify
 
 
+class ArgInfo:
+    """What a program knows of one argument: shape, dtype, and whether its memory is donated."""
+
+    __slots__ = ("_aval", "donated")
+
+    def __init__(self, _aval: Any, donated: bool) -> None:
+        self._aval = _aval
+        self.donated = donated
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The argument's shape."""
+        return tuple(self._aval.shape)
+
+    @property
+    def dtype(self) -> Any:
+        """The argument's dtype."""
+        return self._aval.dtype
+
+    def __repr__(self) -> str:
+        return f"ArgInfo(_aval={self._aval!r}, donated={self.donated})"
+
+    def __eq__(self, other: object) -> bool:
+        same = isinstance(other, ArgInfo) and self._aval == other._aval
+        return same and self.donated == getattr(other, "donated", None)
+
+    def __hash__(self) -> int:
+        return hash((self._aval, self.donated))
+
+
+def _args_info(traced: Any, in_spec: Any) -> Any:
+    avals = traced.closed.in_avals
+    donated = traced.donated or (False,) * len(avals)
+    infos = [ArgInfo(a, bool(d)) for a, d in zip(avals, donated, strict=True)]
+    return unflatten(in_spec, infos)
+
+
 class Traced:
     """A function traced for one signature."""
 
@@ -86,8 +123,8 @@ class Lowered:
 
     @property
     def args_info(self) -> Any:
-        """Shapes and dtypes of the arguments."""
-        return unflatten(self._in_spec, [struct_of(a) for a in self._traced.closed.in_avals])
+        """An `ArgInfo` for each argument."""
+        return _args_info(self._traced, self._in_spec)
 
     @property
     def out_info(self) -> Any:
@@ -131,6 +168,11 @@ class Compiled:
     def out_tree(self) -> PyTreeDef:
         """The structure of the result."""
         return PyTreeDef(self._traced.out_spec)
+
+    @property
+    def args_info(self) -> Any:
+        """An `ArgInfo` for each argument."""
+        return _args_info(self._traced, self._in_spec)
 
     def as_text(self) -> str:
         """The compiled program as text."""

@@ -14,8 +14,20 @@ from typing import Any
 import primal.numpy as jnp
 from primal import lax, random
 from primal.nn import functions
+from primal.nn.functions import elu as elu
+from primal.nn.functions import gelu as gelu
+from primal.nn.functions import leaky_relu as leaky_relu
+from primal.nn.functions import log_softmax as log_softmax
+from primal.nn.functions import relu as relu
+from primal.nn.functions import selu as selu
+from primal.nn.functions import sigmoid as sigmoid
+from primal.nn.functions import softmax as softmax
+from primal.nn.functions import softplus as softplus
+from primal.nn.functions import standardize as standardize
 from primal.nn.initializers import glorot_normal, normal, ones, zeros
 
+# The names that former versions of the library had.
+logsoftmax, randn, glorot = log_softmax, normal, glorot_normal
 Layer = tuple[Callable[..., Any], Callable[..., Any]]
 
 
