@@ -460,6 +460,14 @@ class KernelBuilder(Protocol):
         """add, mul, max, lt, and, shift_left, …: operands of one dtype."""
         ...
 
+    def rotate_left(self, x: K, distance: int) -> K:
+        """The bits of integers, turned."""
+        ...
+
+    def bitcast(self, x: K, dtype: Any) -> K:
+        """The same bits as a dtype of as many."""
+        ...
+
     def select_n(self, which: K, *cases: K) -> K:
         """cases[which]: a bool chooses between two, an int32 is clamped into range."""
         ...
@@ -497,6 +505,47 @@ class KernelBuilder(Protocol):
 
     def concatenate(self, xs: Sequence[K], dim: int) -> K: ...
 
+    def dynamic_slice(self, x: K, starts: Sequence[K], sizes: Ints) -> K:
+        """The window of `sizes` at scalar starts, clamped."""
+        ...
+
+    def dynamic_update_slice(self, x: K, update: K, starts: Sequence[K]) -> K: ...
+    def gather(
+        self,
+        x: K,
+        indices: K,
+        *,
+        dimension_numbers: Any,
+        slice_sizes: Ints,
+        fill: Any,
+        shape: tuple[int, ...],
+    ) -> K:
+        """Windows of x, of that shape all together; `fill` None clamps starts."""
+        ...
+
+    def scatter(
+        self,
+        word: str,
+        x: K,
+        indices: K,
+        updates: K,
+        *,
+        dimension_numbers: Any,
+        sizes: Ints,
+        drops: bool,
+    ) -> K:
+        """Windows combined in by 'set', 'add', …, in order; clamped or dropped where outside."""
+        ...
+
+    # Along one axis.
+    def cumulative(self, word: str, x: K, axis: int, reverse: bool) -> K:
+        """Running results of 'add', 'mul', 'max', 'min' or 'logaddexp'."""
+        ...
+
+    def place_of(self, how: str, x: K, axis: int, dtype: Any) -> K:
+        """The place of the first greatest ('gt') or least ('lt') element; the first nan is one."""
+        ...
+
     # Sums and products.
     def reduce(self, monoid: str, x: K, axes: Ints) -> K:
         """`monoid` is one of add multiply maximum minimum and or xor; none give its identity."""
@@ -514,6 +563,10 @@ class KernelBuilder(Protocol):
 
     def convolution(self, x: K, y: K, **params: Any) -> K:
         """conv_general_dilated, with its parameters."""
+        ...
+
+    def eigenvalues(self, x: K, dtype: Any) -> K:
+        """Of square matrices, in that complex dtype."""
         ...
 
     # Control. Regions take the builder and values; they may also mention values from outside.

@@ -8,7 +8,8 @@ import numpy as np
 
 from primal.base.dtypes import KIND, itemsize_bits
 from primal.ir.avals import Aval
-from primal.ir.op import MIXED, Op, by_kind, library
+from primal.ir.builders import Unsupported
+from primal.ir.op import MIXED, Op, by_kind
 from primal.ir.trace import aval_of
 from primal.ops.elementwise.choice import clamp as clamp
 from primal.ops.elementwise.choice import max as max
@@ -75,6 +76,35 @@ def _bitcast_batch(axis: Any, args: Any, dims: Any, *, new_dtype: Any) -> Any:
     return bitcast_convert_type(x, new_dtype=new_dtype), d
 
 
+def _bitcast_kernel(k: Any, x: Any, *, new_dtype: Any) -> Any:
+    if x.dtype == new_dtype:
+        return x
+    old, new = itemsize_bits(x.dtype), itemsize_bits(new_dtype)
+    if old == new:
+        return k.bitcast(x, new_dtype)
+    if min(old, new) < 8:
+        raise Unsupported("integers of less than a byte")
+    words, parts = np.dtype(f"u{old // 8}"), np.dtype(f"u{new // 8}")
+    bits = k.bitcast(x, words)
+    if old > new:
+        shape = (*x.shape, old // new)
+        distance = k.iota(shape, words, x.ndim)
+        distance = k.binary("mul", distance, k.literal(new, words))
+        wide = k.broadcast_in_dim(bits, shape, tuple(range(x.ndim)))
+        part = k.convert(k.binary("shift_right_logical", wide, distance), parts)
+        return k.bitcast(part, new_dtype)
+    whole: Any = None
+    lead = x.shape[:-1]
+    for i in range(new // old):
+        at = (*(0,) * len(lead), i)
+        piece = k.slice(bits, at, (*lead, i + 1), (1,) * x.ndim)
+        piece = k.convert(k.reshape(piece, lead), parts)
+        if i:
+            piece = k.binary("shift_left", piece, k.literal(i * old, parts))
+        whole = piece if whole is None else k.binary("or", whole, piece)
+    return k.bitcast(whole, new_dtype)
+
+
 bitcast_convert_type = Op(
     name="bitcast_convert_type",
     kind=MIXED,
@@ -85,5 +115,5 @@ bitcast_convert_type = Op(
     batch=_bitcast_batch,
     shard=by_kind,
     hlo=lambda b, x, *, new_dtype: b.bitcast_convert(x, new_dtype),
-    kernel=library,
+    kernel=_bitcast_kernel,
 )

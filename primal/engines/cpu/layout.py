@@ -35,7 +35,7 @@ class Array:
 class Instance:
     """A kernel with the sizes and strides of one group; `record` gives its words."""
 
-    spec: Spec
+    spec: Any
     sizes: list[int]
     arrays: list[Array]
     strides: list[list[int]]

@@ -340,7 +340,7 @@ class Places:
 def made_by(step: Any, block: Block) -> Sequence[Node]:
     """The nodes that a step leaves in memory."""
     if type(step) is Group:
-        return (*block.stored[step.number], *step.reductions)
+        return block.stored[step.number]
     return step.outs
 
 

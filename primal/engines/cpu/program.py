@@ -14,10 +14,11 @@ from primal.base.dtypes import physical_dtype
 from primal.engines.cpu import _llvm, driver
 from primal.engines.cpu.calls import Call, Frame, data_of, object_field
 from primal.engines.cpu.graph import Value, size_of
-from primal.engines.cpu.layout import Instance, instance
+from primal.engines.cpu.layout import Instance
 from primal.engines.cpu.objects import kernels_for, module_of
 from primal.engines.cpu.places import Places
 from primal.engines.cpu.records import Tables
+from primal.engines.cpu.row_layout import instance
 from primal.engines.cpu.schedule import Group
 from primal.engines.cpu.steps import Branch, Library, Loop, Routine, RoutineSpec
 from primal.engines.cpu.translate import Translated, translate

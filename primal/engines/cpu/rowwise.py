@@ -16,6 +16,10 @@ SHORTEST, LONGEST = 8, 32768
 in the first-level cache when the next pass comes."""
 
 
+MOST = 6
+"""Passes of a kernel. Layers without products between them would all be one, each depth another."""
+
+
 def plain_shape(shape: Sequence[int]) -> tuple[int, ...]:
     """A shape without dimensions of size 1."""
     return tuple([n for n in shape if n != 1])
@@ -101,4 +105,4 @@ def row_role(node: Node, group: Any, is_inside: Any) -> tuple[bool, int] | None:
             level = max(level, group.level[base])
         else:
             return None
-    return (alone, level) if of_rows else None
+    return (alone, level) if of_rows and level <= MOST else None

@@ -13,7 +13,7 @@ from primal.engines.cpu.code import SCALAR, Module, itemsize
 from primal.engines.cpu.graph import Value
 from primal.engines.cpu.kernels import accumulator, identity
 from primal.engines.cpu.lanes import compare, constant, emit, select
-from primal.engines.cpu.moves import BLOCK, name_of
+from primal.engines.cpu.moves import BLOCK, held, name_of
 from primal.engines.cpu.script import (
     Int,
     Place,
@@ -184,7 +184,7 @@ def _blocks(inner: int, n: int, item: int) -> tuple[int, int]:
 
 def cumulative(k: Any, x: Value, word: str, axis: int, reverse: bool) -> Value:
     """Running results of a word of two operands along an axis."""
-    x = k.dense(x)
+    x = k.dense(held(k, x))
     dtype = name_of(x)
     if dtype[0] not in "iuf" or (word == "logaddexp" and dtype[0] != "f"):
         raise Unsupported(f"cumulative {word} of {x.dtype}")
@@ -322,7 +322,7 @@ class Extremum:
 
 def place_of(k: Any, x: Value, how: str, axis: int, dtype: Any) -> Value:
     """argmax ('gt') or argmin ('lt')."""
-    x = k.dense(x)
+    x = k.dense(held(k, x))
     outer, n, inner = _parts(x.shape, axis)
     name = name_of(x)
     if n >= WIDEST or name[0] not in "biuf":

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from primal.engines.cpu.graph import Node, Value
+from primal.engines.cpu.rowwise import row_role
 from primal.engines.cpu.steps import Block, Branch, Library, Loop
 
 MAX_NODES = 96
@@ -29,10 +30,14 @@ Step = Any
 
 
 class Group:
-    """Nodes over one iteration space, and reductions of them over the same axes."""
+    """Nodes over one iteration space, and reductions of them over the same axes.
+
+    `level` and `alone`: the pass of each node, and nodes that are one per row; see `rowwise`.
+    """
 
     __slots__ = (
         "number", "shape", "nodes", "reductions", "axes", "reads", "block", "begin", "end",
+        "level", "alone",
     )  # fmt: skip
 
     def __init__(self, block: Any, number: int, shape: tuple[int, ...]) -> None:
@@ -44,6 +49,13 @@ class Group:
         self.reductions: list[Node] = []
         self.axes: tuple[int, ...] | None = None
         self.reads: set[int] = set()
+        self.level: dict[Node, int] = {}
+        self.alone: set[Node] = set()
+
+    @property
+    def passes(self) -> bool:
+        """Whether it is of several passes over rows; see `rowwise`."""
+        return bool(self.alone) or any(self.level.values())
 
 
 class Schedule:
@@ -68,12 +80,14 @@ class Schedule:
             self._element(node)
 
     def _element(self, node: Node) -> None:
+        if self._in_rows(node):
+            return
         lowest, inside = 0, -1
         for x in node.args:
             base = x.node
             if base.block is not self:  # it was there before
                 continue
-            if x.is_node and base.word not in APART and x.shape == node.shape:
+            if x.is_node and self._in_register(base) and x.shape == node.shape:
                 inside = max(inside, base.step)
             else:
                 lowest = max(lowest, base.step + 1)
@@ -82,9 +96,33 @@ class Schedule:
         if group is None:
             group = Group(self, len(self.steps), node.shape)
             self.steps.append(group)
+        level = max([group.level[x.node] for x in node.args if is_inside(x, group)], default=0)
+        self._placed(node, group, level)
+
+    def _placed(self, node: Node, group: Group, level: int) -> None:
         node.step = group.number
         group.nodes.append(node)
+        group.level[node] = level
         group.reads.update([id(x.node) for x in node.args if x.node.word != "literal"])
+
+    def _in_register(self, node: Node) -> bool:
+        """Whether a group makes the node element for element over its own shape."""
+        return node.word not in APART and node not in self.steps[node.step].alone
+
+    def _in_rows(self, node: Node) -> bool:
+        """Join the group whose results of rows the node reads, one pass later."""
+        latest = max([x.node.step for x in node.args if x.node.block is self], default=-1)
+        group = self.steps[latest] if latest >= 0 else None
+        if type(group) is not Group or len(group.nodes) >= MAX_NODES:
+            return False
+        role = row_role(node, group, is_inside)
+        if role is None:
+            return False
+        alone, level = role
+        if alone:
+            group.alone.add(node)
+        self._placed(node, group, level)
+        return True
 
     def _joinable(self, node: Node, lowest: int, inside: int) -> Group | None:
         if inside == lowest and self._fits(inside, node):
@@ -108,7 +146,7 @@ class Schedule:
         axes = node.attr[1]
         base = x.node
         group: Any = None
-        if x.is_node and base.block is self and base.word not in APART:
+        if x.is_node and base.block is self and self._in_register(base):
             group = self.steps[base.step]
         else:
             lowest = 0 if base.block is not self else base.step + 1
@@ -123,6 +161,7 @@ class Schedule:
         group.axes = axes
         group.reductions.append(node)
         group.reads.add(id(base))
+        group.level[node] = group.level[base] if is_inside(x, group) else 0
         node.step = group.number
 
 
@@ -135,7 +174,16 @@ def is_inside(x: Value, group: Group) -> bool:
         and x.is_node
         and x.shape == group.shape
         and node.word not in APART
+        and node not in group.alone
     )
+
+
+def is_held(x: Value, group: Group) -> bool:
+    """Whether a group has the value at hand, in a register or as a result of the row it is at."""
+    node = x.node
+    if group.passes and node in group.level and node.block is group.block:
+        return node in group.alone or node.word == "reduce" or is_inside(x, group)
+    return is_inside(x, group)
 
 
 def nodes_read(step: Step) -> Iterable[Node]:
@@ -145,7 +193,7 @@ def nodes_read(step: Step) -> Iterable[Node]:
             x.node
             for node in (*step.nodes, *step.reductions)
             for x in node.args
-            if x.node.word not in NOWHERE and not is_inside(x, step)
+            if x.node.word not in NOWHERE and not is_held(x, step)
         ]
     found = [x.node for x in step.args]
     if isinstance(step, Loop | Branch):
@@ -193,7 +241,7 @@ def arranged(order: Sequence[Any], outs: Sequence[Node], given: Iterable[Node] =
             block.reads[node] = None
     wanted = {*block.last, *outs}
     block.stored = {
-        step.number: [n for n in step.nodes if n in wanted]
+        step.number: [n for n in (*step.nodes, *step.reductions) if n in wanted]
         for step in block.steps
         if type(step) is Group
     }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import physical_dtype
-from primal.engines.cpu import control, convolution, products
+from primal.engines.cpu import control, convolution, factorisations, moves, pieces, products, scans
 from primal.engines.cpu.graph import (
     NATIVE,
     Node,
@@ -102,7 +102,23 @@ class Words:
 
     def binary(self, name: str, x: Value, y: Value) -> Value:
         self._known(BINARY, name, x)
+        if name.startswith("shift") and y.node.word == "literal" and y.shape in ((), x.shape):
+            # A distance that is known is part of the code: one instruction instead of five.
+            distance = int.from_bytes(y.node.attr, "little")
+            return self.element(f"{name}#{min(distance, 64)}", (x,), x.dtype)
         return self.element(name, (x, y), BOOL if name in _PREDICATES else x.dtype)
+
+    def rotate_left(self, x: Value, distance: int) -> Value:
+        """The bits of an integer, turned."""
+        self._known(BINARY, "shift_left", x)
+        return self.element(f"rotate_left#{distance}", (x,), x.dtype)
+
+    def bitcast(self, x: Value, dtype: Any) -> Value:
+        """The same bits as another dtype of as many."""
+        old, new = native(x.dtype), native(dtype)
+        if old is None or new is None or "b" in (old.kind + new.kind) or "c" in old.kind + new.kind:
+            raise Unsupported(f"bits of {x.dtype} as {dtype}")
+        return self.element("bitcast", (x,), dtype)
 
     def select_n(self, which: Value, *cases: Value) -> Value:
         # The indices of 100 cases would be 100 comparisons per element: NumPy does no worse.
@@ -180,6 +196,13 @@ class Words:
             return x
         if x.node.word == "literal":
             raise Unsupported("reductions of a constant")
+        if any(x.shape[i] == 1 for i in axes):
+            # Nothing is reduced there: the elements themselves.
+            kept = [i for i in range(x.ndim) if i not in axes or x.shape[i] != 1]
+            x = self.reshape(x, tuple([x.shape[i] for i in kept]))
+            axes = tuple([at for at, i in enumerate(kept) if i in axes])
+            if not axes:
+                return x
         shape = tuple([n for i, n in enumerate(x.shape) if i not in axes])
         node = Node("reduce", (x,), shape, known, (monoid, tuple(sorted(axes))))
         self.order.append(node)
@@ -238,7 +261,8 @@ class Words:
         avals = [*[x.aval for x in args], *outs]
         if not units or not all(a.size for a in avals):
             raise Unsupported("no elements")
-        if any(native(a.dtype) is None for a in avals):
+        # Kernels do not compute in complex dtypes; routines may.
+        if any(native(a.dtype) is None and physical_dtype(a.dtype).kind != "c" for a in avals):
             raise Unsupported(f"a routine on {', '.join(str(a.dtype) for a in avals)}")
         whole = {i for _, i in updates}
         held = [
@@ -254,13 +278,33 @@ class Words:
         )
         return [Value(n, a.shape, a.dtype) for n, a in zip(nodes, outs, strict=True)]
 
-    # Words without a kernel yet.
+    # Moving data.
 
     def pad(self, x: Value, value: Value, config: Any) -> Value:
-        raise Unsupported("pad")
+        return pieces.pad(self, x, value, config)
 
     def concatenate(self, xs: Sequence[Value], dim: int) -> Value:
-        raise Unsupported("concatenate")
+        return pieces.concatenate(self, xs, dim)
+
+    def dynamic_slice(self, x: Value, starts: Sequence[Value], sizes: Ints) -> Value:
+        return pieces.dynamic_slice(self, x, starts, tuple(sizes))
+
+    def dynamic_update_slice(self, x: Value, update: Value, starts: Sequence[Value]) -> Value:
+        return pieces.dynamic_update_slice(self, x, update, starts)
+
+    def gather(self, x: Value, indices: Value, **params: Any) -> Value:
+        return moves.gather(self, x, indices, **params)
+
+    def scatter(self, word: str, x: Value, indices: Value, updates: Value, **params: Any) -> Value:
+        if word != "set":
+            self._known(BINARY, word, x)
+        return moves.scatter(self, x, indices, updates, word, **params)
+
+    def cumulative(self, word: str, x: Value, axis: int, reverse: bool) -> Value:
+        return scans.cumulative(self, x, word, axis, reverse)
+
+    def place_of(self, how: str, x: Value, axis: int, dtype: Any) -> Value:
+        return scans.place_of(self, x, how, axis, dtype)
 
     # Products.
 
@@ -269,6 +313,9 @@ class Words:
 
     def convolution(self, x: Value, y: Value, **params: Any) -> Value:
         return convolution.convolution(self, x, y, **params)
+
+    def eigenvalues(self, x: Value, dtype: Any) -> Value:
+        return factorisations.eigenvalues(self, x, dtype)
 
 
 __all__ = ["Words", "row_major"]

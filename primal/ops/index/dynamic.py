@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from primal.ir.avals import Aval
-from primal.ir.op import INDEX, Op, by_kind, library
+from primal.ir.op import INDEX, Op, by_kind
 from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.index.gather import gather, hlo_starts
 from primal.ops.index.numbers import (
@@ -139,7 +139,7 @@ dynamic_slice = Op(
     batch=_slice_batch,
     shard=by_kind,
     hlo=_slice_hlo,
-    kernel=library,
+    kernel=lambda k, x, *starts, slice_sizes: k.dynamic_slice(x, starts, slice_sizes),
 )
 
 
@@ -227,5 +227,5 @@ dynamic_update_slice = Op(
     batch=_update_batch,
     shard=by_kind,
     hlo=_update_hlo,
-    kernel=library,
+    kernel=lambda k, x, update, *starts: k.dynamic_update_slice(x, update, starts),
 )

@@ -13,7 +13,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.avals import Aval
-from primal.ir.op import INDEX, Op, by_kind, library
+from primal.ir.op import INDEX, Op, by_kind
 from primal.ir.trace import ZERO, aval_of
 from primal.ops.index.arrays import gather_array, scatter_array
 from primal.ops.index.numbers import (
@@ -214,6 +214,35 @@ def _gather_hlo(
     return b.select(mask, out, b.full_like(out, np.asarray(fill).astype(x.dtype)[()]))
 
 
+def _gather_kernel(
+    k: Any,
+    x: Any,
+    indices: Any,
+    *,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Shape,
+    mode: Any,
+    fill_value: Any,
+    **params: Any,
+) -> Any:
+    out = _gather_type(
+        x.aval, indices.aval, dimension_numbers=dimension_numbers, slice_sizes=slice_sizes
+    )
+    fill = None
+    if mode is ONE_HOT:
+        fill = 0
+    elif mode is FILL_OR_DROP:
+        fill = default_fill(x.dtype) if fill_value is None else fill_value
+    return k.gather(
+        x,
+        indices,
+        dimension_numbers=dimension_numbers,
+        slice_sizes=slice_sizes,
+        fill=fill,
+        shape=out.shape,
+    )
+
+
 gather: Op = Op(
     name="gather",
     kind=INDEX,
@@ -224,7 +253,7 @@ gather: Op = Op(
     batch=_gather_batch,
     shard=by_kind,
     hlo=_gather_hlo,
-    kernel=library,
+    kernel=_gather_kernel,
 )
 
 
@@ -386,6 +415,32 @@ def scatter_hlo(body: Any) -> Callable[..., Any]:
     return hlo
 
 
+def scatter_kernel(word: str) -> Callable[..., Any]:
+    """The compiler's rule of a scatter that combines by a word of two operands, or 'set'."""
+
+    def kernel(
+        k: Any,
+        x: Any,
+        indices: Any,
+        updates: Any,
+        *,
+        dimension_numbers: ScatterDimensionNumbers,
+        mode: Any,
+        **params: Any,
+    ) -> Any:
+        return k.scatter(
+            word,
+            x,
+            indices,
+            updates,
+            dimension_numbers=dimension_numbers,
+            sizes=window_sizes(x.shape, updates.shape, dimension_numbers),
+            drops=mode is not CLIP,
+        )
+
+    return kernel
+
+
 def read_written(
     x: Any,
     indices: Any,
@@ -440,7 +495,7 @@ scatter_add: Op = Op(
     batch=scatter_batch(lambda: scatter_add),
     shard=by_kind,
     hlo=scatter_hlo("add"),
-    kernel=library,
+    kernel=scatter_kernel("add"),
 )
 
 

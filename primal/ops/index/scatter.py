@@ -24,6 +24,7 @@ from primal.ops.index.gather import (
     scatter_batch,
     scatter_hlo,
     scatter_impl,
+    scatter_kernel,
     scatter_type,
 )
 from primal.ops.index.numbers import PROMISE_IN_BOUNDS, GatherDimensionNumbers
@@ -122,7 +123,7 @@ scatter: Op = Op(
     batch=scatter_batch(lambda: scatter),
     shard=by_kind,
     hlo=scatter_hlo("set"),
-    kernel=library,
+    kernel=scatter_kernel("set"),
 )
 
 
@@ -155,7 +156,7 @@ scatter_sub: Op = Op(
     batch=scatter_batch(lambda: scatter_sub),
     shard=by_kind,
     hlo=scatter_hlo(lambda b, x, y: b.subtract(x, y)),
-    kernel=library,
+    kernel=scatter_kernel("sub"),
 )
 
 
@@ -199,7 +200,7 @@ scatter_mul: Op = Op(
     batch=scatter_batch(lambda: scatter_mul),
     shard=by_kind,
     hlo=scatter_hlo("multiply"),
-    kernel=library,
+    kernel=scatter_kernel("mul"),
 )
 
 
@@ -235,7 +236,7 @@ def _scatter_extremum_jvp(op: Op, primals: Any, tangents: Any, params: dict[str,
     return out, total
 
 
-def _extremum(name: str, ufunc: Any, body: str) -> Op:
+def _extremum(name: str, ufunc: Any, body: str, word: str) -> Op:
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         return _scatter_extremum_jvp(op, primals, tangents, params)
 
@@ -249,13 +250,13 @@ def _extremum(name: str, ufunc: Any, body: str) -> Op:
         batch=scatter_batch(lambda: op),
         shard=by_kind,
         hlo=scatter_hlo(body),
-        kernel=library,
+        kernel=scatter_kernel(word),
     )
     return op
 
 
-scatter_min = _extremum("scatter-min", np.minimum, "minimum")
-scatter_max = _extremum("scatter-max", np.maximum, "maximum")
+scatter_min = _extremum("scatter-min", np.minimum, "minimum", "min")
+scatter_max = _extremum("scatter-max", np.maximum, "maximum", "max")
 
 
 # scatter-apply: a function of scalars applied where windows are, once per window. `like` has the

@@ -246,6 +246,7 @@ def _arg_hlo(direction: str) -> Callable[..., Any]:
 
 
 def _arg(name: str, find: Callable[..., Any], direction: str) -> Op:
+    how = direction.lower()
     op = Op(
         name=name,
         kind=REDUCTION,
@@ -256,7 +257,7 @@ def _arg(name: str, find: Callable[..., Any], direction: str) -> Op:
         batch=_arg_batch(lambda: op),
         shard=by_kind,
         hlo=_arg_hlo(direction),
-        kernel=library,
+        kernel=lambda k, x, *, axes, index_dtype: k.place_of(how, x, axes[0], index_dtype),
     )
     return op
 

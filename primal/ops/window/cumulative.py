@@ -12,7 +12,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.avals import Aval
-from primal.ir.op import WINDOW, Op, Word, by_kind, library
+from primal.ir.op import WINDOW, Op, Word, by_kind
 from primal.ir.trace import aval_of
 from primal.ops.elementwise import (
     abs,
@@ -158,7 +158,13 @@ def _batch(op: Op) -> Any:
 
 
 def _cumulative(
-    name: str, kinds: Any, ufunc: Any, jvp: Any, hlo: Any, transpose: Any = NOT_LINEAR
+    name: str,
+    kinds: Any,
+    ufunc: Any,
+    jvp: Any,
+    hlo: Any,
+    word: str,
+    transpose: Any = NOT_LINEAR,
 ) -> Op:
     return Op(
         name=name,
@@ -170,7 +176,7 @@ def _cumulative(
         batch=Word(_batch),
         shard=by_kind,
         hlo=hlo,
-        kernel=library,
+        kernel=lambda k, x, *, axis, reverse: k.cumulative(word, x, axis, reverse),
     )
 
 
@@ -186,7 +192,7 @@ def _cumsum_transpose(ct: Any, x: Any, *, axis: int, reverse: bool) -> Any:
     return (cumsum(ct, axis=axis, reverse=not reverse),)
 
 
-cumsum = _cumulative("cumsum", NUMERIC, np.add, _cumsum_jvp, _hlo("add"), _cumsum_transpose)
+cumsum = _cumulative("cumsum", NUMERIC, np.add, _cumsum_jvp, _hlo("add"), "add", _cumsum_transpose)
 
 
 # cumprod: a scan of pairs (product, its tangent), so that zeros need no division.
@@ -203,7 +209,7 @@ def _cumprod_jvp(primals: Arrays, tangents: Arrays, *, axis: int, reverse: bool)
     return cumprod(x, axis=axis, reverse=reverse), dout
 
 
-cumprod = _cumulative("cumprod", NUMERIC, np.multiply, _cumprod_jvp, _hlo("multiply"))
+cumprod = _cumulative("cumprod", NUMERIC, np.multiply, _cumprod_jvp, _hlo("multiply"), "mul")
 
 
 # cummax and cummin: those that attain the extremum so far share its derivative equally.
@@ -234,8 +240,8 @@ def _extremum_jvp(better: Op) -> Any:
     return Word(of)
 
 
-cummax = _cumulative("cummax", NUMERIC, np.maximum, _extremum_jvp(ge), _hlo("maximum"))
-cummin = _cumulative("cummin", NUMERIC, np.minimum, _extremum_jvp(le), _hlo("minimum"))
+cummax = _cumulative("cummax", NUMERIC, np.maximum, _extremum_jvp(ge), _hlo("maximum"), "max")
+cummin = _cumulative("cummin", NUMERIC, np.minimum, _extremum_jvp(le), _hlo("minimum"), "min")
 
 
 # cumlogsumexp: log of the cumulative sum of exp, without overflow.
@@ -312,5 +318,5 @@ def _hlo_prefix(b: Any, x: Any, axis: int, combine: Any) -> Any:
 
 
 cumlogsumexp = _cumulative(
-    "cumlogsumexp", FLOATING, np.logaddexp, _cumlogsumexp_jvp, _hlo_logsumexp
+    "cumlogsumexp", FLOATING, np.logaddexp, _cumlogsumexp_jvp, _hlo_logsumexp, "logaddexp"
 )
