@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from primal.ir.avals import Aval
-from primal.ir.op import LINALG, Op, Word, by_kind, library
+from primal.ir.builders import Unsupported
+from primal.ir.op import LINALG, Op, Word, by_kind
 from primal.ir.trace import aval_of
 from primal.ops.choose import select_n
 from primal.ops.elementwise import add, complex, conj, div, eq, imag, mul, neg, real, sub
@@ -182,6 +183,14 @@ def _hlo(
     return hlo_or_nan(b, info, fine, kept)
 
 
+def _kernel(
+    k: Any, a: Any, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool
+) -> Any:
+    if compute_left_eigenvectors or compute_right_eigenvectors:
+        raise Unsupported("eigenvectors")
+    return [k.eigenvalues(a, complex_of(a.dtype))]
+
+
 eig = Op(
     name="eig",
     kind=LINALG,
@@ -192,6 +201,6 @@ eig = Op(
     batch=Word(batch_stacks),
     shard=by_kind,
     hlo=_hlo,
-    kernel=library,
+    kernel=_kernel,
     multiple=True,
 )
