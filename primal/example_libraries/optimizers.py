@@ -45,15 +45,15 @@ class Optimizer(NamedTuple):
     params_fn: Callable[..., Any]
 
 
-def optimizer(maker: Callable[..., Any]) -> Callable[..., Optimizer]:
+def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
     """Lift an optimizer of one array to trees of them.
 
-    `maker(...)` returns (init(x0), update(i, g, state), get_params(state)) for one array.
+    `opt_maker(...)` returns (init(x0), update(i, g, state), get_params(state)) for one array.
     """
 
-    @functools.wraps(maker)
+    @functools.wraps(opt_maker)
     def make(*args: Any, **kwargs: Any) -> Optimizer:
-        init, update, get_params = maker(*args, **kwargs)
+        init, update, get_params = opt_maker(*args, **kwargs)
 
         def tree_init(x0_tree: Any) -> OptimizerState:
             leaves, tree = tree_flatten(x0_tree)

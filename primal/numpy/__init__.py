@@ -278,6 +278,7 @@ _LAZY = {
     "index_tricks": ("c_ index_exp ix_ mgrid ogrid r_ ravel_multi_index s_ unravel_index"),
     "integers": ("gcd lcm packbits unpackbits"),
     "mapping": ("apply_along_axis apply_over_axes vectorize"),
+    "namespace_info": ("__array_namespace_info__"),
     "nan_reductions": ("nanmax nanmean nanmin nanprod nanstd nansum nanvar"),
     "nonzeros": ("argwhere flatnonzero nonzero trim_zeros"),
     "padding": ("pad"),
@@ -312,6 +313,9 @@ _LAZY = {
 }
 _HOME = {name: module for module, names in _LAZY.items() for name in names.split()}
 _MODULES = frozenset({"fft", "linalg"})
+
+
+__array_api_version__ = "2024.12"
 
 
 def __getattr__(name: str) -> _Any:

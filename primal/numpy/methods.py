@@ -203,7 +203,7 @@ def install_methods(cls: Any, namespace: Any) -> None:
     """
 
     def array_namespace(self: Any, *, api_version: str | None = None) -> Any:
-        if api_version not in (None, "2023.12", "2024.12"):
+        if api_version not in (None, "2024.12"):
             raise ValueError(f"api_version={api_version!r} is not available; '2024.12' is.")
         return namespace
 

@@ -1,7 +1,5 @@
 """`primal.numpy.linalg`: linear algebra on (stacks of) matrices in the last two axes."""
 
-from primal.numpy.contraction import matmul as matmul
-from primal.numpy.contraction import tensordot as tensordot
 from primal.numpy.contraction import vecdot as vecdot
 from primal.numpy.linalg.factors import cholesky as cholesky
 from primal.numpy.linalg.factors import eig as eig
@@ -21,6 +19,8 @@ from primal.numpy.linalg.norms import norm as norm
 from primal.numpy.linalg.norms import outer as outer
 from primal.numpy.linalg.norms import trace as trace
 from primal.numpy.linalg.norms import vector_norm as vector_norm
+from primal.numpy.linalg.products import matmul as matmul
+from primal.numpy.linalg.products import tensordot as tensordot
 from primal.numpy.linalg.solving import det as det
 from primal.numpy.linalg.solving import inv as inv
 from primal.numpy.linalg.solving import lstsq as lstsq
