@@ -70,6 +70,7 @@ if _TYPE_CHECKING:
         device_put,
         devices,
         eval_shape,
+        fwd_and_bwd,
         grad,
         hessian,
         jacfwd,
@@ -107,8 +108,8 @@ _LATER = {
 }
 _API = frozenset({
     "ShapeDtypeStruct", "block_until_ready", "copy_to_host_async", "default_backend",
-    "device_count", "device_get", "device_put", "devices", "eval_shape", "grad", "hessian",
-    "jacfwd", "jacrev", "jit", "jvp", "linear_transpose", "linearize", "live_arrays",
+    "device_count", "device_get", "device_put", "devices", "eval_shape", "fwd_and_bwd", "grad",
+    "hessian", "jacfwd", "jacrev", "jit", "jvp", "linear_transpose", "linearize", "live_arrays",
     "local_device_count", "local_devices", "make_jaxpr", "print_environment_info",
     "process_count", "process_index", "value_and_grad", "vjp", "vmap",
 })  # fmt: skip
@@ -207,6 +208,7 @@ __all__ = [
     "float0",
     "free_ref",
     "freeze",
+    "fwd_and_bwd",
     "grad",
     "hessian",
     "jacfwd",

@@ -1,6 +1,14 @@
 """Function transformations on functions of trees."""
 
-from primal.api.autodiff import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
+from primal.api.autodiff import (
+    fwd_and_bwd,
+    grad,
+    jvp,
+    linear_transpose,
+    linearize,
+    value_and_grad,
+    vjp,
+)
 from primal.api.jacobian import hessian, jacfwd, jacrev
 from primal.api.jit import jit
 from primal.api.placement import (
@@ -31,6 +39,7 @@ __all__ = [
     "device_put",
     "devices",
     "eval_shape",
+    "fwd_and_bwd",
     "grad",
     "hessian",
     "jacfwd",

@@ -8,16 +8,25 @@ from typing import Any
 
 import numpy as np
 
+from primal.api.jit import jit
 from primal.api.operands import abstract, check_outputs, name_of, operand
 from primal.base import dtypes
 from primal.base.errors import api_boundary
-from primal.base.pytree import PyTreeDef, flatten, flatten_with_path, keystr, unflatten
+from primal.base.pytree import (
+    PyTreeDef,
+    flatten,
+    flatten_with_path,
+    keystr,
+    register_pytree_node,
+    unflatten,
+)
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
 from primal.ir.trace import ZERO, Literal, aval_of, literal
 from primal.ops.spread import zeros_like_aval
 from primal.runtime.array import from_numpy
 from primal.transforms.jvp import push_forward
+from primal.transforms.linear_program import LinearProgram
 from primal.transforms.linearize import Linearization, linearize_flat
 from primal.transforms.stage import stage
 from primal.transforms.transpose import backward_pass
@@ -174,22 +183,7 @@ def vjp(
     flat = _flat_with_aux(fun, spec, found, has_aux, "vjp")
     outs, lin = linearize_flat(flat, xs, _active(xs))
     out_spec, aux_spec, count = found[0]
-
-    @api_boundary
-    def pullback(ct: Any) -> Any:
-        ct_leaves, ct_spec = flatten(ct)
-        if ct_spec != out_spec:
-            raise ValueError(
-                "unexpected tree structure of argument to vjp function: got "
-                f"{PyTreeDef(ct_spec)}, but expected to match {PyTreeDef(out_spec)}."
-            )
-        cts = [_cotangent(c, a) for c, a in zip(ct_leaves, lin.out_avals[:count], strict=True)]
-        cts += [ZERO] * (len(lin.outputs) - count)
-        results = lin.transposed(cts)
-        return unflatten(
-            spec, [_cotangent_of(c, a) for c, a in zip(results, lin.in_avals, strict=True)]
-        )
-
+    pullback = VJP(lin, spec, out_spec, count)
     value = unflatten(out_spec, [operand(o) for o in outs[:count]])
     if has_aux:
         return value, pullback, unflatten(aux_spec, outs[count:])
@@ -210,33 +204,113 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     flat = _flat_with_aux(fun, spec, found, has_aux, "linearize")
     outs, lin = linearize_flat(flat, xs, _active(xs))
     out_spec, aux_spec, count = found[0]
-
-    @api_boundary
-    def push(*tangents: Any) -> Any:
-        t_leaves, t_spec = flatten(tangents)
-        if t_spec != spec:
-            raise TypeError(
-                "linearized function expected tangents of the structure of the primals, "
-                f"{PyTreeDef(spec)}, got {PyTreeDef(t_spec)}."
-            )
-        ts = [
-            t if t is ZERO else t
-            for t in (_tangent(t, a) for t, a in zip(t_leaves, lin.in_avals, strict=True))
-        ]
-        ts = [
-            zeros_like_aval(a) if t is ZERO and x is not ZERO else t
-            for t, a, x in zip(ts, lin.in_avals, lin.inputs, strict=True)
-        ]
-        results = lin.pushed(ts)[:count]
-        return unflatten(
-            out_spec,
-            [_tangent_of(t, a) for t, a in zip(results, lin.out_avals[:count], strict=True)],
-        )
-
+    push = Pushforward(lin, spec, out_spec, count)
     value = unflatten(out_spec, [operand(o) for o in outs[:count]])
     if has_aux:
         return value, push, unflatten(aux_spec, outs[count:])
     return value, push
+
+
+class _LinearMap:
+    """A derivative at a point. A tree of the values it keeps, so that jit and vmap return it."""
+
+    def __init__(
+        self, lin: Linearization | LinearProgram, spec: Any, out_spec: Any, count: int
+    ) -> None:
+        self.lin = lin
+        self.spec = spec
+        self.out_spec = out_spec
+        self.count = count
+
+    def _flattened(self) -> tuple[Any, Any]:
+        lin = self.lin if isinstance(self.lin, LinearProgram) else LinearProgram.of(self.lin)
+        fixed = (lin.program, lin.ins, lin.outs, lin.in_avals, lin.out_avals)
+        return tuple(lin.consts), (fixed, self.spec, self.out_spec, self.count)
+
+    @classmethod
+    def _unflattened(cls, aux: Any, consts: Any) -> Any:
+        (program, *rest), spec, out_spec, count = aux
+        return cls(LinearProgram(program, list(consts), *rest), spec, out_spec, count)
+
+
+class VJP(_LinearMap):
+    """The function of cotangents that `vjp` returns."""
+
+    @api_boundary
+    def __call__(self, ct: Any) -> Any:
+        ct_leaves, ct_spec = flatten(ct)
+        if ct_spec != self.out_spec:
+            raise ValueError(
+                "unexpected tree structure of argument to vjp function: got "
+                f"{PyTreeDef(ct_spec)}, but expected to match {PyTreeDef(self.out_spec)}."
+            )
+        lin, count = self.lin, self.count
+        cts = [_cotangent(c, a) for c, a in zip(ct_leaves, lin.out_avals[:count], strict=True)]
+        results = lin.transposed([*cts, *[ZERO] * (len(lin.out_avals) - count)])
+        return unflatten(
+            self.spec, [_cotangent_of(c, a) for c, a in zip(results, lin.in_avals, strict=True)]
+        )
+
+
+class Pushforward(_LinearMap):
+    """The function of tangents that `linearize` returns."""
+
+    @api_boundary
+    def __call__(self, *tangents: Any) -> Any:
+        t_leaves, t_spec = flatten(tangents)
+        if t_spec != self.spec:
+            raise TypeError(
+                "linearized function expected tangents of the structure of the primals, "
+                f"{PyTreeDef(self.spec)}, got {PyTreeDef(t_spec)}."
+            )
+        lin = self.lin
+        ts = [_tangent(t, a, ValueError) for t, a in zip(t_leaves, lin.in_avals, strict=True)]
+        results = lin.pushed(ts)[: self.count]
+        return unflatten(
+            self.out_spec,
+            [_tangent_of(t, a) for t, a in zip(results, lin.out_avals[: self.count], strict=True)],
+        )
+
+
+for _kind in (VJP, Pushforward):
+    register_pytree_node(_kind, _kind._flattened, _kind._unflattened)
+
+
+def fwd_and_bwd(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool = False,
+    jitted: bool = True,
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Both passes of reverse mode as functions: fwd(*args) -> (f(*args), res), bwd(res, ct).
+
+    `bwd` gives the cotangents of the arguments `argnums` (a tuple for a sequence). With `has_aux`,
+    f returns (value, aux) and fwd (value, res, aux). `jitted` compiles both.
+
+    >>> fwd, bwd = fwd_and_bwd(lambda x, y: x * y, argnums=(0, 1))
+    >>> y, res = fwd(2.0, 3.0)
+    >>> bwd(res, 1.0)
+    (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
+    """
+    numbers = _argnums(argnums)
+    single = not isinstance(argnums, Sequence)
+
+    def fwd(*args: Any, **kwargs: Any) -> Any:
+        positions = _positions("fwd_and_bwd", numbers, len(args))
+
+        def partial(*dynamic: Any) -> Any:
+            full = list(args)
+            for i, x in zip(positions, dynamic, strict=True):
+                full[i] = x
+            return fun(*full, **kwargs)
+
+        return vjp(partial, *[args[i] for i in positions], has_aux=has_aux)
+
+    def bwd(res: VJP, ct: Any) -> Any:
+        cts = res(ct)
+        return cts[0] if single else cts
+
+    return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
 
 
 @api_boundary
@@ -277,7 +351,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
                 f"{PyTreeDef(out_spec)} but got {PyTreeDef(ct_spec)}."
             )
         cts = [
-            _cotangent(c, a, a if integers else None)
+            _cotangent(c, a, a if integers else None, TypeError)
             for c, a in zip(ct_leaves, closed.out_avals, strict=True)
         ]
         results = backward_pass(program, linear, [*consts, *[None] * len(avals)], cts)
@@ -324,7 +398,9 @@ def _positions(name: str, numbers: tuple[int, ...], count: int) -> tuple[int, ..
             )
         out.append(n % count)
     if len(set(out)) != len(out):
-        raise ValueError(f"[{name}] expected distinct argnums, got {numbers}.")
+        raise TypeError(f"[{name}] expected distinct argnums, got {numbers}.")
+    if not out:
+        raise ValueError(f"[{name}] expected at least one of argnums, got none.")
     return tuple(out)
 
 
@@ -414,13 +490,13 @@ def is_float0(x: Any) -> bool:
     return isinstance(x, np.ndarray) and x.dtype == dtypes.float0
 
 
-def _tangent(t: Any, aval: Aval) -> Any:
+def _tangent(t: Any, aval: Aval, error: type[Exception] = TypeError) -> Any:
     """A user's tangent for a primal of that aval, checked."""
     wanted = aval.tangent()
     if is_float0(t) or wanted.dtype == dtypes.float0:
         if not is_float0(t) or wanted.dtype != dtypes.float0:
             got = dtypes.float0 if is_float0(t) else aval_of(t).dtype
-            raise TypeError(
+            raise error(
                 "primal and tangent arguments to jvp do not match; dtypes must be equal, or in "
                 "case of int/bool primal dtype the tangent dtype must be float0. Got primal dtype "
                 f"{aval.dtype.name} and so expected tangent dtype {wanted.dtype.name or 'float0'}, "
@@ -428,8 +504,8 @@ def _tangent(t: Any, aval: Aval) -> Any:
             )
         return ZERO
     got_aval = aval_of(t)
-    if got_aval.dtype != wanted.dtype and not (got_aval.weak_type and got_aval.ndim == 0):
-        raise TypeError(
+    if got_aval.dtype != wanted.dtype:
+        raise error(
             "primal and tangent arguments to jvp do not match; dtypes must be equal, or in case "
             f"of int/bool primal dtype the tangent dtype must be float0. Got primal dtype "
             f"{aval.dtype.name} and so expected tangent dtype {wanted.dtype.name}, but got tangent "
@@ -443,7 +519,9 @@ def _tangent(t: Any, aval: Aval) -> Any:
     return _as_dtype(t, wanted)
 
 
-def _cotangent(ct: Any, aval: Aval, wanted: Aval | None = None) -> Any:
+def _cotangent(
+    ct: Any, aval: Aval, wanted: Aval | None = None, error: type[Exception] = ValueError
+) -> Any:
     """A user's cotangent for an output of that aval, checked."""
     wanted = aval.tangent() if wanted is None else wanted
     if wanted.dtype == dtypes.float0:
@@ -456,12 +534,12 @@ def _cotangent(ct: Any, aval: Aval, wanted: Aval | None = None) -> Any:
         return ZERO
     got = aval_of(ct)
     if got.shape != wanted.shape:
-        raise ValueError(
+        raise error(
             f"Shape of cotangent input to vjp pullback function {got.shape} must be the same as "
             f"the shape of corresponding primal input {wanted.shape}."
         )
-    if got.dtype != wanted.dtype and not (got.weak_type and got.ndim == 0):
-        raise TypeError(
+    if got.dtype != wanted.dtype:
+        raise error(
             f"Type of cotangent input to vjp pullback function ({got.dtype.name}) is not the "
             f"expected tangent type ({wanted.dtype.name}) of corresponding primal output with "
             f"dtype {aval.dtype.name}."
@@ -492,6 +570,7 @@ _cotangent_of = _tangent_of
 
 __all__ = [
     "Linearization",
+    "fwd_and_bwd",
     "grad",
     "jvp",
     "linear_transpose",

@@ -14,9 +14,10 @@ from primal.api.vectorize import vmap
 from primal.base import dtypes
 from primal.base.errors import api_boundary
 from primal.base.pytree import flatten, tree_map, unflatten
+from primal.ir.avals import Aval
 from primal.ir.trace import aval_of
 from primal.ops.shape import reshape, slice
-from primal.runtime.eager import as_array
+from primal.runtime.array import from_numpy
 
 
 def jacfwd(
@@ -33,6 +34,8 @@ def jacfwd(
     Array([[2., 0.],
            [0., 4.]], dtype=float32)
     """
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}.")
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
     @functools.wraps(fun)
@@ -80,6 +83,8 @@ def jacrev(
     Array([[2., 0.],
            [0., 4.]], dtype=float32)
     """
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}.")
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
     @functools.wraps(fun)
@@ -147,7 +152,8 @@ def standard_basis(xs: Sequence[Any]) -> list[Any]:
             out.append(np.zeros((total, *a.shape), dtypes.float0))
         else:
             part = np.eye(total, n, -start, dtype=np.float32).astype(a.dtype)
-            out.append(as_array(part.reshape(total, *a.shape)))
+            aval = Aval((total, *a.shape), a.dtype, a.weak_type)
+            out.append(from_numpy(part.reshape(total, *a.shape), aval))
         start += n
     return out
 
@@ -176,14 +182,18 @@ def _columns(
 def _partial(
     fun: Callable[..., Any], numbers: Sequence[int], args: Any, kwargs: Any
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    if not numbers:
+        raise ValueError("[jacobian] expected at least one of argnums, got none.")
     for n in numbers:
         if not -len(args) <= n < len(args):
-            raise TypeError(
+            raise ValueError(
                 f"differentiating with respect to argnums={n} requires at least {n + 1} positional "
                 f"arguments to be passed by the caller, but got only {len(args)} positional "
                 "arguments."
             )
     positions = [n % len(args) for n in numbers]
+    if len(set(positions)) != len(positions):
+        raise TypeError(f"[jacobian] expected distinct argnums, got {tuple(numbers)}.")
 
     def partial(*dynamic: Any) -> Any:
         full = list(args)
