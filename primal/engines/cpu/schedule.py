@@ -19,6 +19,8 @@ from primal.engines.cpu.steps import Block, Branch, Library, Loop
 MAX_NODES = 96
 """Nodes per group. Compile time grows with the length of straight-line code; and a long chain of
 equal pieces falls into equal groups, which share one kernel, when a piece's length divides this."""
+MAX_REDUCTIONS = 16
+"""Reductions per group, each of which holds a register."""
 WINDOW = 8
 """How many of the latest steps are looked at for a group to join."""
 APART = frozenset(("reduce", "library", "routine", "control"))
@@ -146,16 +148,22 @@ class Schedule:
         axes = node.attr[1]
         base = x.node
         group: Any = None
+        lowest = 0 if base.block is not self else base.step + 1
         if x.is_node and base.block is self and self._in_register(base):
             group = self.steps[base.step]
-        else:
-            lowest = 0 if base.block is not self else base.step + 1
+        if group is None or group.axes not in (None, axes):
+            group = None
             for number in range(len(self.steps) - 1, max(lowest, len(self.steps) - WINDOW) - 1, -1):
                 step = self.steps[number]
-                if type(step) is Group and step.shape == x.shape and id(base) in step.reads:
+                if type(step) is not Group or step.shape != x.shape:
+                    continue
+                if len(step.reductions) >= MAX_REDUCTIONS:
+                    continue
+                # A reader of the same, or a sum over the same axes of something else.
+                if step.axes == axes or (step.axes is None and id(base) in step.reads):
                     group = step
                     break
-        if group is None or group.axes not in (None, axes):
+        if group is None:
             group = Group(self, len(self.steps), x.shape)
             self.steps.append(group)
         group.axes = axes

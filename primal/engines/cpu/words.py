@@ -42,6 +42,8 @@ class Words:
         self.order: list[Any] = []
         self._inline = inline
         self.literals: dict[Any, Node] = {}
+        self.padded: dict[Node, Any] = {}
+        """Arrays that are zero but for pieces: dimension, [(start, stop, value)]."""
 
     # Leaves.
 
@@ -102,6 +104,10 @@ class Words:
 
     def binary(self, name: str, x: Value, y: Value) -> Value:
         self._known(BINARY, name, x)
+        if name == "add" and self.padded:
+            found = pieces.sum_of_padded(self, x, y)
+            if found is not None:
+                return found
         if name.startswith("shift") and y.node.word == "literal" and y.shape in ((), x.shape):
             # A distance that is known is part of the code: one instruction instead of five.
             distance = int.from_bytes(y.node.attr, "little")
