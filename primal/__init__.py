@@ -100,10 +100,13 @@ if _TYPE_CHECKING:
         remat,
     )
     from primal.api.jacobian import jacrev as jacobian
+    from primal.api.scopes import named_call, named_scope
 
 # Loaded with the first use of one of them: name -> module.
 _LATER = {
     "effects_barrier": "primal.api.callbacks",
+    "named_call": "primal.api.scopes",
+    "named_scope": "primal.api.scopes",
     "pure_callback": "primal.api.callbacks",
 }
 _API = frozenset({
@@ -224,6 +227,8 @@ __all__ = [
     "log_compiles",
     "make_jaxpr",
     "new_ref",
+    "named_call",
+    "named_scope",
     "numpy",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",

@@ -103,13 +103,16 @@ class Lowered:
         self._device = device
         self._text: Any = self._lower()
 
-    def _lower(self) -> Any:
+    def _lower(self, locations: bool = False) -> Any:
         engine = devices.compiling_engine(self._device)
         simplified = simplify(self._traced.closed, RULES[engine.name])
         donated = self._traced.donated
         flags = (False,) * len(simplified.consts) + tuple(donated) if donated else ()
         program = ClosedJaxpr(hoist_consts(simplified))
-        return engine.lower(program, name=self._traced.name, donated=flags)
+        name = self._traced.name
+        if locations:
+            return engine.lowered(program, name=name, donated=flags, locations=True)
+        return engine.lower(program, name=name, donated=flags)
 
     @property
     def in_tree(self) -> PyTreeDef:
@@ -134,7 +137,9 @@ class Lowered:
         )
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The program as text."""
+        """The program as text; with `debug_info`, StableHLO names scopes and the user's lines."""
+        if debug_info and getattr(devices.compiling_engine(self._device), "lowered", None):
+            return str(self._lower(locations=True).text)
         return str(getattr(self._text, "text", self._text))
 
     def cost_analysis(self) -> Any:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 import sys
-from types import CodeType, FrameType, TracebackType
+from types import FrameType, TracebackType
+from typing import Any
 
 __all__ = [
     "Location",
@@ -19,13 +20,16 @@ __all__ = [
     "hide",
     "is_internal",
     "line_of",
+    "names_of",
     "package_root",
+    "scoped",
     "user_frame",
     "user_stacklevel",
     "without_internal_frames",
 ]
 
-Location = tuple[CodeType, int]
+Location = tuple[Any, ...]
+"""(code object, instruction offset), then the names of the scopes around it if there are any."""
 
 package_root: str = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _hidden_roots: tuple[str, ...] = (package_root,)
@@ -96,11 +100,27 @@ def user_stacklevel() -> int:
 
 def line_of(location: Location) -> int | None:
     """Return the line number of a location."""
-    code, offset = location
+    code, offset = location[:2]
     for start, end, line in code.co_lines():
         if start <= offset < end:
             return line
     return code.co_firstlineno
+
+
+def scoped(location: Location | None, names: tuple[str, ...]) -> Location | None:
+    """The location with further scopes around those it has."""
+    if location is None or not names:
+        return location
+    return location[0], location[1], (*names, *names_of(location))
+
+
+def names_of(location: Location | None) -> tuple[str, ...]:
+    """The names of the scopes that a location is in, outermost first.
+
+    >>> names_of(None)
+    ()
+    """
+    return location[2] if location is not None and len(location) > 2 else ()
 
 
 def format_location(location: Location | None, *, full_path: bool = False) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from primal.base.source import format_location, names_of
 from primal.ir.avals import Aval
 from primal.ir.op import Effects, Op, no_effects
 from primal.ir.trace import Literal
@@ -23,6 +24,23 @@ class Var:
 
 
 Atom = Var | Literal
+
+
+class SourceInfo:
+    """Where an equation comes from: `name_stack` prints the scopes, `str` the line."""
+
+    __slots__ = ("location",)
+
+    def __init__(self, location: Any) -> None:
+        self.location = location
+
+    @property
+    def name_stack(self) -> str:
+        """The scopes, outermost first, as in `outer/inner`."""
+        return "/".join(names_of(self.location))
+
+    def __str__(self) -> str:
+        return format_location(self.location, full_path=True)
 
 
 class Eqn:
@@ -50,6 +68,11 @@ class Eqn:
         """A copy with some fields changed."""
         fields = {name: getattr(self, name) for name in Eqn.__slots__}
         return Eqn(**{**fields, **changes})
+
+    @property
+    def source_info(self) -> SourceInfo:
+        """The user's line and the scopes around it, as third-party code asks for them."""
+        return SourceInfo(self.source)
 
     @property
     def primitive(self) -> Op:
@@ -89,6 +112,21 @@ class Jaxpr:
         }
         return Jaxpr(**{**fields, **changes})
 
+    def pretty_print(
+        self,
+        *,
+        source_info: bool = False,
+        name_stack: bool = False,
+        print_shapes: bool = True,
+        use_color: bool | None = None,
+        **options: Any,
+    ) -> str:
+        """The text, with the user's line and the scopes beside each equation if asked for.
+
+        `use_color` and further options of JAX's change nothing here.
+        """
+        return str(_printer(self, source_info, name_stack, print_shapes))
+
     def __str__(self) -> str:
         return str(_printer(self))
 
@@ -120,6 +158,10 @@ class ClosedJaxpr:
     @property
     def out_avals(self) -> tuple[Aval, ...]:
         return tuple([v.aval for v in self.jaxpr.outvars])
+
+    def pretty_print(self, **options: Any) -> str:
+        """As of `Jaxpr`."""
+        return self.jaxpr.pretty_print(**options)
 
     def __str__(self) -> str:
         return str(_printer(self.jaxpr))
@@ -156,6 +198,14 @@ def subjaxprs(params: dict[str, Any]) -> list[ClosedJaxpr]:
     return found
 
 
+def has_scopes(jaxpr: Jaxpr) -> bool:
+    """Whether an equation, of carried programs too, is in a named scope."""
+    for eqn in jaxpr.eqns:
+        if names_of(eqn.source) or any(has_scopes(sub.jaxpr) for sub in subjaxprs(eqn.params)):
+            return True
+    return False
+
+
 def count_eqns(jaxpr: Jaxpr) -> int:
     """The number of equations, those of carried programs included."""
     total = len(jaxpr.eqns)
@@ -165,7 +215,7 @@ def count_eqns(jaxpr: Jaxpr) -> int:
     return total
 
 
-def _plain(jaxpr: Jaxpr) -> str:
+def _plain(jaxpr: Jaxpr, *options: bool) -> str:
     return f"Jaxpr({len(jaxpr.eqns)} equations)"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
-from primal.base.source import format_location
+from primal.base.source import format_location, names_of
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, install_printer
 from primal.ir.trace import Literal
@@ -37,35 +37,60 @@ def letters(i: int) -> str:
             return text
 
 
-def show_jaxpr(jaxpr: Jaxpr, source_info: bool = False) -> str:
+class Style:
+    """What is shown beside the equations, and the names met so far."""
+
+    __slots__ = ("names", "source", "scopes", "shapes")
+
+    def __init__(self, source: bool, scopes: bool, shapes: bool) -> None:
+        self.names = Names()
+        self.source = source
+        self.scopes = scopes
+        self.shapes = shapes
+
+    def typed(self, var: Var, used: bool = True) -> str:
+        """A variable where it is bound; one that nobody reads needs no name."""
+        name = self.names.of(var) if used else "_"
+        return f"{name}:{var.aval.short()}" if self.shapes else name
+
+    def comment(self, eqn: Eqn) -> str:
+        """What stands beside an equation."""
+        parts = []
+        if self.source and eqn.source is not None:
+            parts.append(format_location(eqn.source, full_path=True))
+        if self.scopes:
+            parts.append(f"[{'/'.join(names_of(eqn.source))}]")
+        return f" # {' '.join(parts)}" if parts else ""
+
+
+def show_jaxpr(
+    jaxpr: Jaxpr, source_info: bool = False, name_stack: bool = False, print_shapes: bool = True
+) -> str:
     """The text of a jaxpr, e.g. `{ lambda ; a:f32[2]. let b:f32[2] = sin a in (b,) }`."""
-    return "\n".join(_lines(jaxpr, Names(), source_info))
+    return "\n".join(_lines(jaxpr, Style(source_info, name_stack, print_shapes)))
 
 
-def _lines(jaxpr: Jaxpr, names: Names, source_info: bool) -> list[str]:
+def _lines(jaxpr: Jaxpr, style: Style) -> list[str]:
     used = {v for eqn in jaxpr.eqns for v in eqn.invars} | set(jaxpr.outvars)
-    consts = _binders(jaxpr.constvars, names)
-    args = _binders(jaxpr.invars, names)
+    consts = " ".join(map(style.typed, jaxpr.constvars))
+    args = " ".join(map(style.typed, jaxpr.invars))
     head = f"{{ lambda {consts}; {args}. let"
     body: list[str] = []
     for eqn in jaxpr.eqns:
-        body.extend(_eqn(eqn, names, used, source_info))
-    outs = [_atom(v, names) for v in jaxpr.outvars]
+        body.extend(_eqn(eqn, style, used))
+    outs = [_atom(v, style) for v in jaxpr.outvars]
     result = f"in ({', '.join(outs)}{',' if len(outs) == 1 else ''}) }}"
-    line = f"{head} {'; '.join(body)} {result}"
-    if len(body) == len(jaxpr.eqns) and len(line) <= _WIDTH:
-        return [line]
+    if not style.source and not style.scopes:
+        line = f"{head} {'; '.join(body)} {result}"
+        if len(body) == len(jaxpr.eqns) and len(line) <= _WIDTH:
+            return [line]
     return [head, *("    " + text for text in body), f"  {result}"]
 
 
-def _binders(variables: list[Var], names: Names) -> str:
-    return " ".join(f"{names.of(v)}:{v.aval.short()}" for v in variables)
-
-
-def _atom(atom: Any, names: Names) -> str:
+def _atom(atom: Any, style: Style) -> str:
     if isinstance(atom, Literal):
         return _scalar(atom.val, atom.aval)
-    return names.of(atom)
+    return style.names.of(atom)
 
 
 def _scalar(value: Any, aval: Aval) -> str:
@@ -76,24 +101,23 @@ def _scalar(value: Any, aval: Aval) -> str:
     return str(value)
 
 
-def _eqn(eqn: Eqn, names: Names, used: set[Any], source_info: bool) -> list[str]:
-    targets = " ".join(f"{names.of(v) if v in used else '_'}:{v.aval.short()}" for v in eqn.outvars)
+def _eqn(eqn: Eqn, style: Style, used: set[Any]) -> list[str]:
+    targets = " ".join([style.typed(v, v in used) for v in eqn.outvars])
     shown = eqn.op.show(eqn.params) if eqn.op.show else eqn.params
     fields = sorted((k, v) for k, v in shown.items() if v is not None)
-    operands = [_atom(a, names) for a in eqn.invars]
+    operands = [_atom(a, style) for a in eqn.invars]
     tail = (" " + " ".join(operands)) if operands else ""
-    if source_info and eqn.source is not None:
-        tail += f" # {format_location(eqn.source)}"
+    comment = style.comment(eqn)
     head = f"{targets} = {eqn.op.name}" if targets else eqn.op.name
     if not any(_has_jaxpr(v) for _, v in fields):
         inside = " ".join(f"{k}={_param(v)}" for k, v in fields)
         line = f"{head}{'[' + inside + ']' if inside else ''}{tail}"
         if len(line) <= _WIDTH or not fields:
-            return [line]
-        return [head + "[", *(f"  {k}={_param(v)}" for k, v in fields), "]" + tail]
-    lines = [head + "["]
+            return [line + comment]
+        return [head + "[" + comment, *(f"  {k}={_param(v)}" for k, v in fields), "]" + tail]
+    lines = [head + "[" + comment]
     for key, value in fields:
-        lines.extend("  " + line for line in _param_lines(key, value, names, source_info))
+        lines.extend("  " + line for line in _param_lines(key, value, style))
     return [*lines, "]" + tail]
 
 
@@ -103,21 +127,21 @@ def _has_jaxpr(value: Any) -> bool:
     return isinstance(value, ClosedJaxpr | Jaxpr)
 
 
-def _param_lines(key: str, value: Any, names: Names, source_info: bool) -> list[str]:
+def _param_lines(key: str, value: Any, style: Style) -> list[str]:
     if not _has_jaxpr(value):
         return [f"{key}={_param(value)}"]
     if isinstance(value, tuple):
         lines = [f"{key}=("]
         for item in value:
-            lines.extend("  " + line for line in _sub(item, names, source_info))
+            lines.extend("  " + line for line in _sub(item, style))
         return [*lines, ")"]
-    first, *rest = _sub(value, names, source_info)
+    first, *rest = _sub(value, style)
     return [f"{key}={first}", *rest]
 
 
-def _sub(value: Any, names: Names, source_info: bool) -> list[str]:
+def _sub(value: Any, style: Style) -> list[str]:
     jaxpr = value.jaxpr if isinstance(value, ClosedJaxpr) else value
-    return _lines(jaxpr, names, source_info)
+    return _lines(jaxpr, style)
 
 
 def _param(value: Any) -> str:

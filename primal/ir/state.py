@@ -23,6 +23,16 @@ class State(threading.local):
 state: Any = State() if extension is None else extension.State()
 
 
+class Scopes(threading.local):
+    """`names` of the scopes around what a thread is tracing. Apart from the state, as no fast path
+    reads it."""
+
+    names: tuple[str, ...] = ()
+
+
+scopes = Scopes()
+
+
 def install_root(trace: Any) -> None:
     """Make `trace` the trace of every thread that runs no transformation."""
     if extension is None:

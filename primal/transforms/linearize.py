@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from primal.base.config import settings
-from primal.base.source import current_location
+from primal.base.source import current_location, scoped
 from primal.ir.avals import Aval
 from primal.ir.check import check_closed
 from primal.ir.evaluate import eval_closed
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
 from primal.ir.op import Op, no_effects
-from primal.ir.state import state
+from primal.ir.state import scopes, state
 from primal.ir.trace import (
     PYTHON_SCALARS,
     ZERO,
@@ -64,6 +64,8 @@ class Tape(Trace):
                 break
         out = op.infer(tuple([aval_of(a) for a in args]), params)
         source = state.location or current_location()
+        if scopes.names:
+            source = scoped(source, scopes.names)
         if op.multiple:
             outs = [LinearTracer(self, aval) for aval in out]
             self.entries.append((op, args, params, outs, source))

@@ -9,12 +9,12 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.base.config import settings
-from primal.base.source import current_location, format_location
+from primal.base.source import current_location, format_location, scoped
 from primal.ir.avals import Aval
 from primal.ir.check import check_closed
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
 from primal.ir.op import Op, no_effects
-from primal.ir.state import state
+from primal.ir.state import scopes, state
 from primal.ir.trace import (
     PYTHON_SCALARS,
     Literal,
@@ -85,6 +85,8 @@ class StageTrace(Trace):
         out = op.infer(tuple(avals), params)
         effects = op.effects(params) if op.effects is not None else no_effects
         source = state.location or current_location()
+        if scopes.names:
+            source = scoped(source, scopes.names)
         if op.multiple:
             outvars = [Var(aval) for aval in out]
             self.eqns.append(Eqn(op, invars, outvars, params, source, effects))
@@ -163,12 +165,14 @@ def stage(
     trace.arg_names = arg_names
     args = [trace.new_arg(aval) for aval in in_avals]
     location, state.location = state.location, None
+    names, scopes.names = scopes.names, ()
     state.trace = trace
     try:
         closed = trace.close(fun(*args), trace.name)
     finally:
         state.trace = previous
         state.location = location
+        scopes.names = names
         trace.alive = False
     if settings().check_tracer_leaks:
         del args

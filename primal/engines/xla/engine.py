@@ -11,7 +11,7 @@ import numpy as np
 from primal.base.config import config
 from primal.engines.xla.client import Buffer, Client, Device, Executable
 from primal.engines.xla.lower import Lowered, lower_jaxpr
-from primal.ir.jaxpr import ClosedJaxpr
+from primal.ir.jaxpr import ClosedJaxpr, has_scopes
 
 
 class XlaEngine:
@@ -111,7 +111,9 @@ class XlaEngine:
         output could use; the other inputs stay alive. Raises JaxRuntimeError with XLA's text.
         """
         if isinstance(program, ClosedJaxpr):
-            program = self.lowered(program, name=name, donated=donated)
+            # XLA shows scopes in profiles; without any, locations would only be text to read.
+            scopes = has_scopes(program.jaxpr)
+            program = self.lowered(program, name=name, donated=donated, locations=scopes)
         executable = self.client.compile(
             program.text, program.signature, device, flags, program.callbacks
         )

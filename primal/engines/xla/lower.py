@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from primal.base.source import format_location, line_of
+from primal.base.source import format_location, line_of, names_of
 from primal.engines.xla.builder import Builder, Value, tensor
 from primal.engines.xla.client import Signature
 from primal.ir.avals import Aval
@@ -59,7 +59,7 @@ def lower_jaxpr(
     <BLANKLINE>
     """
     jaxpr = closed.jaxpr
-    low = Lowering(platform, locations)
+    low = Lowering(platform, locations, f"jit({name})")
     args = [Value(f"%arg{i}", tensor(v.aval), v.aval) for i, v in enumerate(jaxpr.invars)]
     outs = low.inline(closed, *args)
     types = [x.type for x in outs]
@@ -86,8 +86,11 @@ def lower_jaxpr(
 class Lowering(Builder):
     """The builder together with the walk over jaxprs, which rules of higher-order ops call back."""
 
-    def __init__(self, platform: str = "cpu", locations: bool = False) -> None:
+    def __init__(
+        self, platform: str = "cpu", locations: bool = False, program: str = "main"
+    ) -> None:
         super().__init__(platform)
+        self.program = program
         self.eqn: Eqn | None = None
         self.locations = locations
         self.functions: list[str] = []
@@ -209,7 +212,8 @@ class Lowering(Builder):
         if source is None:
             return
         file, line = source[0].co_filename, line_of(source) or 0
-        mark = f" loc({_quoted(eqn.op.name)}({_quoted(file)}:{line}:0))"
+        name = "/".join([self.program, *names_of(source), eqn.op.name])
+        mark = f" loc({_quoted(name)}({_quoted(file)}:{line}:0))"
         lines = self.lines
         for i in range(start, len(lines)):
             text = lines[i]

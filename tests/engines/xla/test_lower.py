@@ -191,7 +191,7 @@ def test_locations_are_written_on_request() -> None:
     assert " loc(" not in lower_jaxpr(closed).text
     low = lower_jaxpr(closed, locations=True)
     line = user.__code__.co_firstlineno
-    mark = f'loc("xla-test-sin"({json.dumps(__file__)}:{line}:0))'
+    mark = f'loc("jit(main)/xla-test-sin"({json.dumps(__file__)}:{line}:0))'
     assert low.text.count(mark) == 2
     assert f'loc("xla-test-repeat"({json.dumps(__file__)}:{line}:0))' in low.text
     device = ENGINE.devices()[0]
