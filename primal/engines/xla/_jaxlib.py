@@ -139,6 +139,16 @@ class Bindings:
         return ir.Module.parse(text, context)
 
     @functools.cached_property
+    def profiler(self) -> Any:
+        """The module that records what XLA and annotated Python do."""
+        return importlib.import_module("jaxlib._profiler")
+
+    @functools.cached_property
+    def profile_data(self) -> Any:
+        """The module that reads recordings."""
+        return importlib.import_module("jaxlib._profile_data")
+
+    @functools.cached_property
     def lapack(self) -> bool:
         """Registers the LAPACK kernels, once; reading it is asking for them."""
         from jaxlib import lapack
@@ -171,6 +181,11 @@ def load() -> Bindings:
                         f"[xla] expected the package jaxlib, got {e}. Install it with "
                         "`pip install jaxlib`, or set config.cpu_engine to another engine."
                     ) from e
+    return _bindings
+
+
+def loaded() -> Bindings | None:
+    """`jaxlib`, if somebody needed it already."""
     return _bindings
 
 

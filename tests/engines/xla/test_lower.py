@@ -193,7 +193,7 @@ def test_locations_are_written_on_request() -> None:
     line = user.__code__.co_firstlineno
     mark = f'loc("jit(main)/xla-test-sin"({json.dumps(__file__)}:{line}:0))'
     assert low.text.count(mark) == 2
-    assert f'loc("xla-test-repeat"({json.dumps(__file__)}:{line}:0))' in low.text
+    assert f'loc("jit(main)/xla-test-repeat"({json.dumps(__file__)}:{line}:0))' in low.text
     device = ENGINE.devices()[0]
     exe = ENGINE.compile(low, device=device)
     assert "xla-test-sin" in exe.as_text()

@@ -1,0 +1,210 @@
+"""Recordings of what programs do, by XLA's profiler, for TensorBoard, XProf and Perfetto.
+
+A recording holds the programs and operations that the xla engine ran, named by `named_scope`, and
+the annotated blocks of Python. Programs of the other CPU engines are in it by annotations only.
+"""
+
+from __future__ import annotations
+
+import functools
+import glob
+import gzip
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from primal.engines.xla import _jaxlib
+from primal.runtime import devices
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_lock = threading.Lock()
+_session: Any = None
+_folder: str = ""
+_perfetto = False
+_server: Any = None
+_LINK = (
+    "[profiler] expected create_perfetto_link=False: a link needs a web server that fetches the "
+    "recording. Pass create_perfetto_trace=True and open the file in ui.perfetto.dev."
+)
+
+
+def start_trace(
+    log_dir: os.PathLike[str] | str,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    profiler_options: Any = None,
+) -> None:
+    """Start to record; `stop_trace` writes `log_dir/plugins/profile/…`.
+
+    With `create_perfetto_trace`, `perfetto_trace.json.gz` is written there too. RuntimeError if a
+    recording is under way.
+    """
+    global _session, _folder, _perfetto
+    if create_perfetto_link:
+        raise NotImplementedError(_LINK)
+    with _lock:
+        if _session is not None:
+            raise RuntimeError(
+                "[profiler] expected no recording under way, got one: Profile has already been "
+                "started. Only one profile may be run at a time. Call stop_trace first."
+            )
+        profiler = _jaxlib.load().profiler
+        options = profiler.ProfileOptions() if profiler_options is None else profiler_options
+        _session = profiler.ProfilerSession(options)
+        _folder, _perfetto = os.fspath(log_dir), create_perfetto_trace
+
+
+def stop_trace() -> None:
+    """Stop the recording and write it. RuntimeError if there is none."""
+    global _session
+    with _lock:
+        if _session is None:
+            raise RuntimeError(
+                "[profiler] expected a recording under way, got none: No profile started. Call "
+                "start_trace first, or use `with trace(log_dir):`."
+            )
+        session, _session = _session, None
+        session.stop_and_export(_folder)
+        if _perfetto:
+            found = glob.glob(os.path.join(_folder, "plugins", "profile", "*", "*.trace.json.gz"))
+            newest = max(found, key=os.path.getmtime)
+            where = os.path.join(os.path.dirname(newest), "perfetto_trace.json.gz")
+            shutil.copyfile(newest, where)
+
+
+@contextmanager
+def trace(
+    log_dir: os.PathLike[str] | str,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    profiler_options: Any = None,
+) -> Iterator[None]:
+    """Record what happens in the block; as `start_trace` and `stop_trace`."""
+    start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
+    try:
+        yield
+    finally:
+        stop_trace()
+
+
+class TraceAnnotation:
+    """A block of Python with a name in recordings; further arguments are shown with it.
+
+    >>> with TraceAnnotation("load data", batch=3):
+    ...     pass
+    """
+
+    def __init__(self, name: str, **kwargs: Any) -> None:
+        self.name = name
+        self.kwargs = kwargs
+        self._entered: list[Any] = []
+
+    def __enter__(self) -> TraceAnnotation:
+        bindings = _jaxlib.loaded()  # nothing records before it is
+        found = None if bindings is None else bindings.profiler.TraceMe(self.name, **self.kwargs)
+        if found is not None:
+            found.__enter__()
+        self._entered.append(found)
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        found = self._entered.pop()
+        if found is not None:
+            found.__exit__(*exc)
+
+
+class StepTraceAnnotation(TraceAnnotation):
+    """A step of a training loop: `with StepTraceAnnotation("train", step_num=i):`.
+
+    >>> with StepTraceAnnotation("train", step_num=0):
+    ...     pass
+    """
+
+    def __init__(self, name: str, **kwargs: Any) -> None:
+        super().__init__(name, _r=1, **kwargs)
+
+
+def annotate_function(func: F, name: str | None = None, **decorator_kwargs: Any) -> F:
+    """The function with each call annotated by its name.
+
+    >>> annotate_function(abs)(-1)
+    1
+    """
+    label = name or getattr(func, "__qualname__", None) or func.__class__.__name__
+
+    @functools.wraps(func)
+    def annotated(*args: Any, **kwargs: Any) -> Any:
+        with TraceAnnotation(label, **decorator_kwargs):
+            return func(*args, **kwargs)
+
+    return annotated  # type: ignore[return-value]
+
+
+def start_server(port: int, requires_backend: bool = True) -> Any:
+    """Let TensorBoard record on demand over that port. ValueError if a server runs already."""
+    global _server
+    with _lock:
+        if _server is not None:
+            raise ValueError("Only one profiler server can be active at a time.")
+        _server = _jaxlib.load().profiler.start_server(port)
+        return _server
+
+
+def stop_server() -> None:
+    """Stop the server. ValueError if there is none."""
+    global _server
+    with _lock:
+        if _server is None:
+            raise ValueError("No active profiler server.")
+        _server = None
+
+
+def device_memory_profile(backend: str | None = None) -> bytes:
+    """What the xla engine's buffers hold, as a gzipped pprof file.
+
+    Arrays that never left host memory, as most on the CPU, are not in it.
+    """
+    platform = devices.devices(backend)[0].platform
+    engine = devices.xla_engine("cuda" if platform == "gpu" else platform)
+    raw = engine.client.raw
+    if not hasattr(raw, "heap_profile"):
+        raise NotImplementedError(
+            "[profiler] expected a jaxlib that reports its memory, got one that does not. Use "
+            "device.memory_stats() for totals."
+        )
+    return gzip.compress(bytes(raw.heap_profile()))
+
+
+def save_device_memory_profile(
+    filename: os.PathLike[str] | str, backend: str | None = None
+) -> None:
+    """Write `device_memory_profile` to a file, for `pprof -web filename`."""
+    with open(filename, "wb") as f:
+        f.write(device_memory_profile(backend))
+
+
+def __getattr__(name: str) -> Any:
+    # XLA's own records, for those who read them: loaded with it.
+    if name == "ProfileOptions":
+        return _jaxlib.load().profiler.ProfileOptions
+    if name in ("ProfileData", "ProfileEvent", "ProfilePlane"):
+        return getattr(_jaxlib.load().profile_data, name)
+    raise AttributeError(f"module 'primal.profiler' has no attribute {name!r}")
+
+
+__all__ = [
+    "StepTraceAnnotation",
+    "TraceAnnotation",
+    "annotate_function",
+    "device_memory_profile",
+    "save_device_memory_profile",
+    "start_server",
+    "start_trace",
+    "stop_server",
+    "stop_trace",
+    "trace",
+]
