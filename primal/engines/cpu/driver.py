@@ -57,7 +57,7 @@ leave:
   ret void
 }}
 
-define internal void @poll_now(ptr %context) nounwind noinline {{
+define void @poll_now(ptr %context) nounwind noinline {{
 entry:
   %now2 = alloca [2 x i64]
   %p4 = getelementptr i8, ptr %context, i64 4
@@ -95,7 +95,7 @@ leave:
   ret void
 }}
 
-define internal i32 @walk(ptr %slots, ptr %table, i64 %words, ptr %context) nounwind {{
+define i32 @walk(ptr %slots, ptr %table, i64 %words, ptr %context) nounwind {{
 entry:
   br label %head
 head:
@@ -257,28 +257,11 @@ define void @branch(ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status) 
   ret void
 }}
 
-define void @loop(ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status) nounwind {{
+define void @enter(ptr %slots, ptr %counts, ptr %list) nounwind {{
 entry:
-  %p6 = getelementptr i64, ptr %record, i64 6
-  %trips = load i64, ptr %p6
-  %counted = icmp sge i64 %trips, 0
-  %p7 = getelementptr i64, ptr %record, i64 7
-  %p9 = getelementptr i64, ptr %record, i64 9
-  %p11 = getelementptr i64, ptr %record, i64 11
-  %table = load ptr, ptr %p11
-  %p12 = getelementptr i64, ptr %record, i64 12
-  %words = load i64, ptr %p12
-  %p13 = getelementptr i64, ptr %record, i64 13
-  %copies = load i64, ptr %p13
-  %p14 = getelementptr i64, ptr %record, i64 14
-  %sets = load i64, ptr %p14
-  %p15 = getelementptr i64, ptr %record, i64 15
-  %swaps = load i64, ptr %p15
-  %p16 = getelementptr i64, ptr %record, i64 16
-  %steps = load i64, ptr %p16
-  %p17 = getelementptr i64, ptr %record, i64 17
-  %finals = load i64, ptr %p17
-  %list = getelementptr i64, ptr %record, i64 18
+  %copies = load i64, ptr %counts
+  %p1 = getelementptr i64, ptr %counts, i64 1
+  %sets = load i64, ptr %p1
   br label %copying
 copying:
   %c = phi i64 [ 0, %entry ], [ %c1, %copied ]
@@ -299,7 +282,7 @@ setting:
   %s = phi i64 [ 0, %copying ], [ %s1, %set ]
   %sp = phi ptr [ %cp, %copying ], [ %sp1, %set ]
   %sleft = icmp slt i64 %s, %sets
-  br i1 %sleft, label %set, label %first
+  br i1 %sleft, label %set, label %leave
 set:
   %sslot = load i64, ptr %sp
   %spair = getelementptr i64, ptr %sp, i64 1
@@ -309,33 +292,27 @@ set:
   %s1 = add i64 %s, 1
   %sp1 = getelementptr i64, ptr %sp, i64 3
   br label %setting
-first:
-  br i1 %counted, label %some, label %asked
-some:
-  %any = icmp sgt i64 %trips, 0
-  br i1 %any, label %turn, label %over
-asked:
-  %fplace = call ptr @place(ptr %slots, ptr %p7)
-  %fbyte = load i8, ptr %fplace
-  %fgo = icmp ne i8 %fbyte, 0
-  br i1 %fgo, label %turn, label %over
-turn:
-  %i = phi i64 [ 0, %some ], [ 0, %asked ], [ %i1, %again ], [ %i1, %check ]
-  %state = call i32 @walk(ptr %slots, ptr %table, i64 %words, ptr %status)
-  %fine = icmp eq i32 %state, 0
-  br i1 %fine, label %predicate, label %leave
-predicate:
-  br i1 %counted, label %swapping, label %read
-read:
-  %rplace = call ptr @place(ptr %slots, ptr %p9)
-  %rbyte = load i8, ptr %rplace
-  br label %swapping
-swapping:
-  %go = phi i8 [ 1, %predicate ], [ %rbyte, %read ]
+leave:
+  ret void
+}}
+
+define void @advance(ptr %slots, ptr %counts, ptr %list) nounwind {{
+entry:
+  %copies = load i64, ptr %counts
+  %p1 = getelementptr i64, ptr %counts, i64 1
+  %sets = load i64, ptr %p1
+  %p2 = getelementptr i64, ptr %counts, i64 2
+  %swaps = load i64, ptr %p2
+  %p3 = getelementptr i64, ptr %counts, i64 3
+  %steps = load i64, ptr %p3
+  %a = mul i64 %copies, 5
+  %b = mul i64 %sets, 3
+  %ab = add i64 %a, %b
+  %swap_list = getelementptr i64, ptr %list, i64 %ab
   br label %swap_head
 swap_head:
-  %w = phi i64 [ 0, %swapping ], [ %w1, %swap ]
-  %wp = phi ptr [ %sp, %swapping ], [ %wp1, %swap ]
+  %w = phi i64 [ 0, %entry ], [ %w1, %swap ]
+  %wp = phi ptr [ %swap_list, %entry ], [ %wp1, %swap ]
   %wleft = icmp slt i64 %w, %swaps
   br i1 %wleft, label %swap, label %step_head
 swap:
@@ -355,7 +332,7 @@ step_head:
   %t = phi i64 [ 0, %swap_head ], [ %t1, %stepped ]
   %tp = phi ptr [ %wp, %swap_head ], [ %tp1, %stepped ]
   %tleft = icmp slt i64 %t, %steps
-  br i1 %tleft, label %stepped, label %back
+  br i1 %tleft, label %stepped, label %leave
 stepped:
   %tslot = load i64, ptr %tp
   %tq = getelementptr i64, ptr %tp, i64 1
@@ -367,27 +344,34 @@ stepped:
   %t1 = add i64 %t, 1
   %tp1 = getelementptr i64, ptr %tp, i64 2
   br label %step_head
-back:
-  call void @poll(ptr %status, i64 20)
-  %i1 = add nsw i64 %i, 1
-  br i1 %counted, label %again, label %check
-again:
-  %more = icmp slt i64 %i1, %trips
-  br i1 %more, label %turn, label %last
-check:
-  %goes = icmp ne i8 %go, 0
-  br i1 %goes, label %turn, label %last
-last:
-  br label %over
-over:
-  %np = phi ptr [ %sp, %some ], [ %sp, %asked ], [ %tp, %last ]
-  %none = phi i1 [ 1, %some ], [ 1, %asked ], [ 0, %last ]
-  br i1 %none, label %leave, label %final_head
+leave:
+  ret void
+}}
+
+define void @leave(ptr %slots, ptr %counts, ptr %list) nounwind {{
+entry:
+  %copies = load i64, ptr %counts
+  %p1 = getelementptr i64, ptr %counts, i64 1
+  %sets = load i64, ptr %p1
+  %p2 = getelementptr i64, ptr %counts, i64 2
+  %swaps = load i64, ptr %p2
+  %p3 = getelementptr i64, ptr %counts, i64 3
+  %steps = load i64, ptr %p3
+  %p4 = getelementptr i64, ptr %counts, i64 4
+  %finals = load i64, ptr %p4
+  %a = mul i64 %copies, 5
+  %b = mul i64 %sets, 3
+  %ab = add i64 %a, %b
+  %pairs = add i64 %swaps, %steps
+  %d = mul i64 %pairs, 2
+  %at = add i64 %ab, %d
+  %final_list = getelementptr i64, ptr %list, i64 %at
+  br label %final_head
 final_head:
-  %f = phi i64 [ 0, %over ], [ %f1, %final ]
-  %fp = phi ptr [ %np, %over ], [ %fp1, %final ]
+  %f = phi i64 [ 0, %entry ], [ %f1, %final ]
+  %fp = phi ptr [ %final_list, %entry ], [ %fp1, %final ]
   %fleft = icmp slt i64 %f, %finals
-  br i1 %fleft, label %final, label %leave
+  br i1 %fleft, label %final, label %done
 final:
   %fto = call ptr @place(ptr %slots, ptr %fp)
   %fp2 = getelementptr i64, ptr %fp, i64 2
@@ -400,7 +384,60 @@ final:
   %f1 = add i64 %f, 1
   %fp1 = getelementptr i64, ptr %fp, i64 4
   br label %final_head
-leave:
+done:
+  ret void
+}}
+
+define void @loop(ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status) nounwind {{
+entry:
+  %p6 = getelementptr i64, ptr %record, i64 6
+  %trips = load i64, ptr %p6
+  %counted = icmp sge i64 %trips, 0
+  %p7 = getelementptr i64, ptr %record, i64 7
+  %p9 = getelementptr i64, ptr %record, i64 9
+  %p11 = getelementptr i64, ptr %record, i64 11
+  %table = load ptr, ptr %p11
+  %p12 = getelementptr i64, ptr %record, i64 12
+  %words = load i64, ptr %p12
+  %counts = getelementptr i64, ptr %record, i64 13
+  %list = getelementptr i64, ptr %record, i64 18
+  call void @enter(ptr %slots, ptr %counts, ptr %list)
+  br i1 %counted, label %some, label %asked
+some:
+  %any = icmp sgt i64 %trips, 0
+  br i1 %any, label %turn, label %over
+asked:
+  %fplace = call ptr @place(ptr %slots, ptr %p7)
+  %fbyte = load i8, ptr %fplace
+  %fgo = icmp ne i8 %fbyte, 0
+  br i1 %fgo, label %turn, label %over
+turn:
+  %i = phi i64 [ 0, %some ], [ 0, %asked ], [ %i1, %again ], [ %i1, %check ]
+  %state = call i32 @walk(ptr %slots, ptr %table, i64 %words, ptr %status)
+  %fine = icmp eq i32 %state, 0
+  br i1 %fine, label %predicate, label %stop
+predicate:
+  br i1 %counted, label %back, label %read
+read:
+  %rplace = call ptr @place(ptr %slots, ptr %p9)
+  %rbyte = load i8, ptr %rplace
+  br label %back
+back:
+  %go = phi i8 [ 1, %predicate ], [ %rbyte, %read ]
+  call void @advance(ptr %slots, ptr %counts, ptr %list)
+  call void @poll(ptr %status, i64 20)
+  %i1 = add nsw i64 %i, 1
+  br i1 %counted, label %again, label %check
+again:
+  %more = icmp slt i64 %i1, %trips
+  br i1 %more, label %turn, label %over
+check:
+  %goes = icmp ne i8 %go, 0
+  br i1 %goes, label %turn, label %over
+over:
+  call void @leave(ptr %slots, ptr %counts, ptr %list)
+  br label %stop
+stop:
   ret void
 }}
 """
@@ -413,7 +450,10 @@ def functions() -> dict[str, int]:
     text = pool.text(machine) + _TEXT.format(
         clock=6 if platform.system() == "Darwin" else 1, raised=RAISED, look=LOOK
     )
-    names = ["run", "copy", "call", "branch", "loop", "step", "pool", "finish"]
+    names = [
+        "run", "copy", "call", "branch", "loop", "step", "walk", "enter", "advance", "leave",
+        "poll_now", "pool", "finish",
+    ]  # fmt: skip
     found = dict(zip(names, objects.text_code(text, names), strict=True))
     pool.attach(found["pool"], found["finish"])
     return found

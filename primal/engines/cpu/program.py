@@ -13,6 +13,7 @@ import numpy as np
 from primal.base.dtypes import physical_dtype
 from primal.engines.cpu import _llvm, driver
 from primal.engines.cpu.calls import Call, Frame, data_of, object_field
+from primal.engines.cpu.fused import Fused, worth_fusing
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.layout import Instance
 from primal.engines.cpu.objects import kernels_for, module_of
@@ -44,6 +45,11 @@ class Plan:
         }
         self.places = Places(self.program, donated)
         self.arena = self.places.arena
+        self.fused = {
+            step: Fused(step, self.places)
+            for step in self.steps
+            if type(step) is Loop and worth_fusing(step)
+        }
         _check_memory(name, self.arena, self.in_avals, self.out_avals)
 
     @property
@@ -54,11 +60,24 @@ class Plan:
     @property
     def specs(self) -> list[RoutineSpec]:
         """The kernels and routines, one per step that has one."""
-        return [
-            step.spec if type(step) is Routine else self.instances[step].spec
-            for step in self.steps
-            if type(step) in (Group, Routine)
-        ]
+        found: list[RoutineSpec] = []
+        for step in self._called(self.program.block):
+            if type(step) is Routine:
+                found.append(step.spec)
+            elif type(step) is Group:
+                found.append(self.instances[step].spec)
+            elif step in self.fused:
+                found.append(self.fused[step].spec)
+        return found
+
+    def _called(self, block: Any) -> Iterator[Any]:
+        """The steps that have code of their own; those in registers of a loop have none."""
+        for step in block.steps:
+            yield step
+            if isinstance(step, Loop | Branch):
+                hidden = self.fused[step].hidden if step in self.fused else ()
+                for inner in step.blocks:
+                    yield from [s for s in self._called(inner) if s not in hidden]
 
     def text(self) -> str:
         """The steps, and the LLVM IR of their kernels."""
@@ -86,13 +105,16 @@ class Plan:
             names = [n.word for n in step.nodes]
             sums = [f"{n.attr[0]}{list(n.attr[1])}" for n in step.reductions]
             loops = " x ".join(map(str, found.sizes))
-            return f"kernel{number[found.spec]} over {loops}: {' '.join([*names, *sums])}"
+            code = f"kernel{number[found.spec]}" if found.spec in number else "registers"
+            return f"{code} over {loops}: {' '.join([*names, *sums])}"
         results = ", ".join([n.dtype.str[1:] + str(list(n.shape)) for n in step.outs])
         if type(step) is Routine:
             return f"kernel{number[step.spec]}: {step.name} -> {results}"
         if type(step) is Loop:
             carries = self.places.carries[step]
             still = sum([c is None for c in carries])
+            if step in self.fused:
+                results += f" by kernel{number[self.fused[step].spec]}"
             turns = "while" if step.trips is None else f"{step.trips} times"
             return f"{turns}, {still} of {len(carries)} carries in place -> {results}"
         if type(step) is Branch:
@@ -150,7 +172,7 @@ class CpuExecutable:
         self.plan = Plan(jaxpr, name, donated)
         plan, places = self.plan, self.plan.places
         self.tables = Tables(
-            places, plan.instances, kernels_for(plan.specs), driver.functions()
+            places, plan.instances, kernels_for(plan.specs), driver.functions(), plan.fused
         )
         self.calls = [Call(c, places, drops) for c, drops in _with_drops(self.tables, places)]
         self.table = self.tables.main

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.engines.cpu.fused import Fused
 from primal.engines.cpu.graph import Node, bytes_of
 from primal.engines.cpu.kernels import HEADER
 from primal.engines.cpu.layout import Instance
@@ -32,22 +33,33 @@ class Tables:
         instances: dict[Group, Instance],
         kernels: dict[RoutineSpec, int],
         functions: dict[str, int],
+        fused: dict[Loop, Fused],
     ) -> None:
         self.places = places
         self.instances = instances
         self.kernels = kernels
         self.functions = functions
+        self.fused = fused
         self.calls: list[Library] = []
         self.kept: list[Any] = []
         self.endless = False
-        self.cost = 0.0
+        self.walked = 0.0
         self.main, self.cost = self.table(places.program.block)
 
     def table(self, block: Block) -> tuple[Any, float]:
         """The records of a block, and what a run of them costs."""
+        return self._table(block.steps)
+
+    def some(self, steps: Sequence[Any]) -> tuple[int, int]:
+        """Address and length of a table of some steps of a block."""
+        table, cost = self._table(steps)
+        self.walked += cost
+        return table.ctypes.data, len(table)
+
+    def _table(self, steps: Sequence[Any]) -> tuple[Any, float]:
         words: list[int] = []
         cost = 0.0
-        for step in block.steps:
+        for step in steps:
             kind = type(step)
             if kind is Group:
                 found = self.instances[step]
@@ -74,7 +86,7 @@ class Tables:
                 cost += loop_cost
         table = np.array([w & _WORD for w in words], np.uint64)
         self.kept.append(table)
-        return table, cost + 10.0 * len(block.steps)
+        return table, cost + 10.0 * len(steps)
 
     def record(self, name: str, words: Sequence[int], units: int = 1, cost: int = 20) -> list[int]:
         return [self.functions[name], HEADER + len(words), units, cost, 0, 0, *words]
@@ -92,7 +104,7 @@ class Tables:
         return record
 
     def branch(self, step: Branch) -> tuple[list[int], float]:
-        words = [*self._read(step.index), len(step.blocks)]
+        words = [*self.read(step.index), len(step.blocks)]
         most = 0.0
         for block in step.blocks:
             table, cost = self.table(block)
@@ -107,11 +119,16 @@ class Tables:
         swaps: list[int] = []
         steps: list[int] = []
         finals: list[int] = []
-        for x, param, out, carry in zip(
-            step.inits, step.params, step.outs, self.places.carries[step], strict=False
+        fused = self.fused.get(step)
+        for k, (x, param, out, carry) in enumerate(
+            zip(step.inits, step.params, step.outs, self.places.carries[step], strict=False)
         ):
             home = address(param if carry is None else out)
-            source = self._read(x)
+            source = self.read(x)
+            if fused is not None and fused.carries[k]:  # in a register
+                if carry is not None:
+                    sets += [carry[1], *home, carry[2], *address(carry[3])]
+                continue
             if home != source:
                 copies += [*home, *source, bytes_of(param)]
             if carry is not None:
@@ -123,26 +140,36 @@ class Tables:
         last = (step.trips or 1) - 1
         stacks = step.outs[len(step.carried) :]
         moved = [
-            *[(s, self._read(x), x.steps()[0] * x.node.dtype.itemsize)
+            *[(s, self.read(x), x.steps()[0] * x.node.dtype.itemsize)
               for s, x in zip(slices, step.xs, strict=True)],
             *[(s, address(o), bytes_of(p))
               for s, o, p in zip(pieces, stacks, step.pieces, strict=True)],
         ]  # fmt: skip
-        for slot, (base, offset), stride in moved:
+        pointers = [] if fused is None else [*fused.slices, *fused.pieces]
+        for k, (slot, (base, offset), stride) in enumerate(moved):
+            if pointers and pointers[k]:
+                continue
             sets += [slot, base, offset + (last * stride if step.reverse else 0)]
             steps += [slot, -stride if step.reverse else stride]
-        table, cost = self.table(step.body)
         self.endless |= step.trips is None
-        first = (0, 0) if step.first is None else self._read(step.first)
-        again = (0, 0) if step.again is None else self._read(step.again)
-        words = [
-            -1 if step.trips is None else step.trips,
-            *first, *again, table.ctypes.data, len(table),
+        first = (0, 0) if step.first is None else self.read(step.first)
+        again = (0, 0) if step.again is None else self.read(step.again)
+        head = [-1 if step.trips is None else step.trips, *first, *again]
+        lists = [
             len(copies) // 5, len(sets) // 3, len(swaps) // 2, len(steps) // 2, len(finals) // 4,
-            *copies, *sets, *swaps, *steps, *finals,
         ]  # fmt: skip
-        return self.record("loop", words), 50 + (step.trips or 1) * (cost + 10)
+        rest = [*copies, *sets, *swaps, *steps, *finals]
+        if fused is None:
+            table, cost = self.table(step.body)
+            words = [*head, table.ctypes.data, len(table), *lists, *rest]
+            return self.record("loop", words), 50 + (step.trips or 1) * (cost + 10)
+        before, self.walked = self.walked, 0.0
+        words = [*head, 0, 0, *lists, *fused.words(self), *rest]
+        turn, self.walked = self.walked + 2.0 * len(fused.spec.items), before
+        record = self.record("loop", words)
+        record[0] = self.kernels[fused.spec]
+        return record, 50 + (step.trips or 1) * turn
 
-    def _read(self, x: Any) -> tuple[int, int]:
+    def read(self, x: Any) -> tuple[int, int]:
         slot, offset = self.places.address(x.node)
         return slot, offset + x.offset * x.node.dtype.itemsize
