@@ -34,6 +34,7 @@ from primal.ops import shape as shape_ops
 from primal.ops.spread import broadcast_in_dim
 from primal.runtime import guards
 from primal.runtime.array import ArrayImpl, from_numpy
+from primal.runtime.dlpack_codes import to_numpy
 from primal.runtime.eager import as_array
 
 Shape = Any  # an int or a sequence of ints
@@ -505,7 +506,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     """
     if isinstance(x, Array):
         return placed(ops.copy(x) if copy else x, device)
-    return placed(_from_host(np.from_dlpack(x), None), device)
+    return placed(_from_host(to_numpy(x), None), device)
 
 
 def frombuffer(
