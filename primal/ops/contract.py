@@ -121,16 +121,21 @@ def _dot_transpose(
     other_free = free_dims(other_aval.ndim, oc, ob)
     if ct.dtype != other_aval.dtype:
         other = convert_element_type(other, new_dtype=ct.dtype, weak_type=False)
-    grad = dot_general(
-        ct,
-        other,
-        dimension_numbers=((ct_dims, other_free), (tuple(range(n_batch)), ob)),
-        precision=precision,
-        preferred_element_type=None,
-    )
-    # grad has the dimensions: batch, free of x, then contracted ones in the order of `other`.
-    by_other = sorted(range(len(oc)), key=lambda i: oc[i])
-    order = (*b, *free_dims(x_aval.ndim, c, b), *[c[i] for i in by_other])
+    # The gradient has the batch dimensions, free ones of x, then contracted ones in the order of
+    # `other`; with the operands the other way round the last two change places. Whichever is the
+    # order of x already needs no transposition.
+    by_other = [c[i] for i in sorted(range(len(oc)), key=lambda i: oc[i])]
+    free = free_dims(x_aval.ndim, c, b)
+    order, swapped = (*b, *free, *by_other), (*b, *by_other, *free)
+    batch = tuple(range(n_batch))
+    params = {"precision": precision, "preferred_element_type": None}
+    if swapped == tuple(range(len(swapped))) != order:
+        order = swapped
+        numbers = ((other_free, ct_dims), (ob, batch))
+        grad = dot_general(other, ct, dimension_numbers=numbers, **params)
+    else:
+        numbers = ((ct_dims, other_free), (batch, ob))
+        grad = dot_general(ct, other, dimension_numbers=numbers, **params)
     if order != tuple(range(len(order))):
         grad = transpose(grad, permutation=inverse(order))
     if aval_of(grad).dtype != x_aval.dtype:
