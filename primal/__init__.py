@@ -30,7 +30,10 @@ from primal.base.config import (
     enable_custom_prng,
     enable_x64,
     explain_cache_misses,
+    legacy_prng_key,
     log_compiles,
+    no_execution,
+    no_tracing,
     numpy_dtype_promotion,
     numpy_rank_promotion,
     threefry_partitionable,
@@ -100,11 +103,12 @@ if _TYPE_CHECKING:
         remat,
     )
     from primal.api.jacobian import jacrev as jacobian
-    from primal.api.scopes import named_call, named_scope
+    from primal.api.scopes import ensure_compile_time_eval, named_call, named_scope
 
 # Loaded with the first use of one of them: name -> module.
 _LATER = {
     "effects_barrier": "primal.api.callbacks",
+    "ensure_compile_time_eval": "primal.api.scopes",
     "named_call": "primal.api.scopes",
     "named_scope": "primal.api.scopes",
     "pure_callback": "primal.api.callbacks",
@@ -206,6 +210,7 @@ __all__ = [
     "enable_custom_prng",
     "enable_x64",
     "effects_barrier",
+    "ensure_compile_time_eval",
     "eval_shape",
     "explain_cache_misses",
     "float0",
@@ -219,6 +224,7 @@ __all__ = [
     "jacrev",
     "jit",
     "jvp",
+    "legacy_prng_key",
     "linear_transpose",
     "linearize",
     "live_arrays",
@@ -229,6 +235,8 @@ __all__ = [
     "new_ref",
     "named_call",
     "named_scope",
+    "no_execution",
+    "no_tracing",
     "numpy",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",

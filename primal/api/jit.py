@@ -163,6 +163,11 @@ class JitFunction(Dispatcher):
         plain = place is None
         if place is None:
             place = default_placement(device)
+        if settings().no_execution:
+            raise RuntimeError(
+                f"[jit] expected no program to run, got one: tried to execute function "
+                f"jit({self._name}), but the no_execution config option is set."
+            )
         outs = run_program(traced.closed, program, arrays, place, self._name)
         results = unflatten(traced.out_spec, outs)
         now = settings()
@@ -264,6 +269,12 @@ class JitFunction(Dispatcher):
         avals: tuple[Aval, ...],
         refs_at: tuple[int, ...] = (),
     ) -> TracedProgram:
+        if settings().no_tracing:
+            raise RuntimeError(
+                f"[jit] expected a signature that was traced before, got a new one: re-tracing "
+                f"function {self._name} for `jit`, but 'no_tracing' is set. Under "
+                "explain_cache_misses a log tells what is new."
+            )
         counters.traces += 1
         fixed = {k: v for k, v in kwargs.items() if k not in free}
 

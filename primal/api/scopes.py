@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from primal.api.operands import name_of
-from primal.ir.state import scopes
+from primal.ir.state import ambient, scopes, state
+from primal.ir.trace import Trace, Tracer
+from primal.runtime.eager import root
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -52,6 +55,37 @@ class named_scope:
                 return fun(*args, **kwargs)
 
         return scoped  # type: ignore[return-value]
+
+
+class _Known(Trace):
+    """Runs at once what depends on no traced value, and records the rest as its parent does."""
+
+    __slots__ = ()
+
+    def process(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        traced = any(isinstance(a, Tracer) for a in args)
+        target: Any = self.parent if traced else root
+        with ambient(target):
+            return target.process(op, args, params)
+
+
+@contextmanager
+def ensure_compile_time_eval() -> Iterator[None]:
+    """Compute in the block, while tracing, all that depends on no traced value.
+
+    Its values may then steer Python. What depends on traced values is traced as ever.
+
+    >>> import primal
+    >>> def f(x):
+    ...     with ensure_compile_time_eval():
+    ...         n = primal.numpy.arange(4).sum()
+    ...     return x * int(n)
+    >>> primal.jit(f)(2.0)
+    Array(12., dtype=float32, weak_type=True)
+    """
+    outer = state.trace
+    with ambient(outer if outer is root else _Known(outer, "ensure_compile_time_eval")):
+        yield
 
 
 def named_call(fun: F, *, name: str | None = None) -> F:

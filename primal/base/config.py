@@ -413,6 +413,14 @@ enable_custom_prng = _flag(
     "enable_custom_prng", False, bool, "`PRNGKey` returns a typed key, as `key` does.", key=True
 )
 
+legacy_prng_key = _flag(
+    "legacy_prng_key",
+    "allow",
+    ("allow", "warn", "error"),
+    "What a raw `uint32` key does where a typed one would do.",
+    key=True,
+)
+
 # Debugging.
 debug_nans = _flag(
     "debug_nans", False, bool, "Raise FloatingPointError where a NaN first appears.", key=True
@@ -434,6 +442,17 @@ debug_key_reuse = _flag(
 enable_checks = _flag("enable_checks", False, bool, "Check every jaxpr after every transformation.")
 explain_cache_misses = _flag(
     "explain_cache_misses", False, bool, "Log why a jitted function is traced again."
+)
+no_tracing = _flag(
+    "no_tracing", False, bool, "Raise where a jitted function would be traced (again)."
+)
+no_execution = _flag("no_execution", False, bool, "Raise where a jitted function would run.")
+logging_level = _flag(
+    "logging_level",
+    "NOTSET",
+    ("NOTSET", "DEBUG", "INFO", "WARNING", "WARN", "ERROR", "FATAL", "CRITICAL"),
+    "The level of the logger 'primal'.",
+    optional=True,
 )
 log_compiles = _flag("log_compiles", False, bool, "Log every compilation.")
 traceback_filtering = _flag(
@@ -515,7 +534,22 @@ cache_dir = _flag(
     optional=True,
 )
 # What calls of jitted functions are remembered under; None while nothing may be.
-config.derive("jit_key", lambda values: None if values["disable_jit"] else values["trace_key"])
+# None keeps calls from what was remembered.
+config.derive(
+    "jit_key",
+    lambda values: None
+    if values["disable_jit"] or values["no_execution"]
+    else values["trace_key"],
+)
+
+
+def _set_level(level: str | None) -> None:
+    import logging
+
+    logging.getLogger("primal").setLevel(level or "NOTSET")
+
+
+config.on_update("logging_level", _set_level)
 
 
 def shows_internal_frames() -> bool:

@@ -7,12 +7,14 @@ belongs to the configured generator (`config.default_prng_impl`); inside, all ke
 from __future__ import annotations
 
 import operator
+import warnings
 from typing import Any
 
 import numpy as np
 
 from primal.base import dtypes
 from primal.base.config import settings
+from primal.base.source import user_stacklevel
 from primal.ir.trace import Array, aval_of
 from primal.numpy import asarray
 from primal.ops import bits
@@ -71,6 +73,16 @@ def typed_keys(name: str, key: Any) -> Any:
             f"typed key, got {aval.short()}: raw keys of {impl} are arrays of shape ({words},) "
             "and dtype uint32. primal.random.key(seed) makes one."
         )
+    mode = settings().legacy_prng_key
+    if mode != "allow":
+        text = (
+            f"[random.{name}] expected a typed key, got a legacy uint32 key array: Legacy uint32 "
+            "key array passed as key to primal.random function. Make keys by primal.random.key(), "
+            "or set legacy_prng_key to 'allow'."
+        )
+        if mode == "error":
+            raise ValueError(text)
+        warnings.warn(text, stacklevel=user_stacklevel())
     return bits.random_wrap(asarray(key), impl=impl)
 
 

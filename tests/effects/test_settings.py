@@ -154,3 +154,70 @@ def test_disable_jit_runs_python() -> None:
         assert f(2.0) == 4
         f(2.0)
     assert seen == [2.0, 2.0]
+
+
+def test_no_tracing_and_no_execution() -> None:
+    f = primal.jit(lambda x: x + 1)
+    f(1.0)
+    with primal.no_tracing(True):
+        assert f(2.0) == 3
+        with pytest.raises(RuntimeError, match="'no_tracing' is set"):
+            f(1)
+    with primal.no_execution(True):
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="no_execution"):
+                f(1.0)
+    assert f(1.0) == 2
+
+
+def test_raw_keys_may_be_forbidden() -> None:
+    raw, key = primal.random.PRNGKey(0), primal.random.key(0)
+    with primal.legacy_prng_key("error"):
+        with pytest.raises(ValueError, match="Legacy uint32 key"):
+            primal.random.uniform(raw)
+        primal.random.uniform(key)
+    with primal.legacy_prng_key("warn"), pytest.warns(UserWarning, match="Legacy uint32 key"):
+        primal.random.uniform(raw)
+    with pytest.raises(ValueError, match="'allow', 'warn', 'error'"):
+        primal.legacy_prng_key("never")
+
+
+def test_values_known_while_tracing() -> None:
+    @primal.jit
+    def f(x: Any) -> Any:
+        with primal.ensure_compile_time_eval():
+            n = jnp.arange(4).sum()
+            inner = primal.jit(lambda: jnp.float32(1) + 1)()
+            assert int(n) == 6 and float(inner) == 2
+            y = jnp.sin(x) * inner
+        return y + n
+
+    np.testing.assert_allclose(f(1.0), 2 * np.sin(1) + 6, rtol=1e-6)
+    with primal.ensure_compile_time_eval():
+        assert float(jnp.sin(0.0)) == 0
+
+
+def test_unknown_names_and_values() -> None:
+    for use in (
+        lambda: primal.config.update("jax_nonsense", 1),
+        lambda: primal.config.read("jax_nonsense"),
+        lambda: primal.config.jax_nonsense,
+    ):
+        with pytest.raises(AttributeError, match="expected a flag name"):
+            use()
+    with pytest.raises(ValueError, match="expected one of 'allow', 'warn', 'raise'"):
+        primal.config.update("jax_numpy_rank_promotion", "maybe")
+
+
+def test_scopes_of_settings_have_their_effect() -> None:
+    one, row = jnp.ones((2, 2)), jnp.ones(2)
+    with primal.numpy_rank_promotion("raise"), pytest.raises(ValueError, match="rank"):
+        one + row
+    with primal.numpy_dtype_promotion("strict"), pytest.raises(Exception, match="strict|promotion"):
+        row + jnp.arange(2)
+    with primal.enable_x64(True):
+        assert jnp.arange(2.0).dtype == np.float64
+        with primal.experimental.disable_x64():
+            assert jnp.arange(2.0).dtype == np.float32
+    with primal.default_matmul_precision("highest"):
+        assert "HIGHEST" in str(primal.make_jaxpr(jnp.matmul)(one, one))
