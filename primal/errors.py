@@ -1,6 +1,7 @@
 """The errors of tracing and running, each with what to do about it."""
 
 from primal.base.errors import (
+    CallbackError,
     ConcretizationTypeError,
     InconclusiveDimensionOperation,
     JAXIndexError,
@@ -19,6 +20,7 @@ from primal.base.errors import (
 )
 
 __all__ = [
+    "CallbackError",
     "ConcretizationTypeError",
     "InconclusiveDimensionOperation",
     "JAXIndexError",
