@@ -537,6 +537,19 @@ class KernelBuilder(Protocol):
         """Windows combined in by 'set', 'add', …, in order; clamped or dropped where outside."""
         ...
 
+    # Windows; `window` holds the parameters of the ops.
+    def reduce_window(
+        self, monoid: str, x: K, shape: Ints, window: Mapping[str, Any]
+    ) -> K:
+        """`monoid` is one of add maximum minimum."""
+        ...
+
+    def select_and_scatter_add(
+        self, source: K, x: K, how: str, window: Mapping[str, Any]
+    ) -> K:
+        """The source of each window added where its first extremum ('ge', 'le') is."""
+        ...
+
     # Along one axis.
     def cumulative(self, word: str, x: K, axis: int, reverse: bool) -> K:
         """Running results of 'add', 'mul', 'max', 'min' or 'logaddexp'."""

@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import physical_dtype
-from primal.engines.cpu import control, convolution, factorisations, moves, pieces, products, scans
+from primal.engines.cpu import (
+    control,
+    convolution,
+    factorisations,
+    moves,
+    pieces,
+    pooling,
+    products,
+    scans,
+)
 from primal.engines.cpu.graph import (
     NATIVE,
     Node,
@@ -311,6 +320,12 @@ class Words:
 
     def place_of(self, how: str, x: Value, axis: int, dtype: Any) -> Value:
         return scans.place_of(self, x, how, axis, dtype)
+
+    def reduce_window(self, monoid: str, x: Value, shape: Ints, window: Any) -> Value:
+        return pooling.reduce_window(self, monoid, x, tuple(shape), window)
+
+    def select_and_scatter_add(self, source: Value, x: Value, how: str, window: Any) -> Value:
+        return pooling.select_and_scatter_add(self, source, x, how, window)
 
     # Products.
 

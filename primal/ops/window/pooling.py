@@ -169,6 +169,14 @@ def _batch(op: Op) -> Any:
     return batch
 
 
+def _kernel(name: str, monoid: str) -> Any:
+    def kernel(k: Any, x: Any, **window: Any) -> Any:
+        shape = _checked(name, x.aval, NUMERIC, window)
+        return k.reduce_window(monoid, x, shape, window)
+
+    return kernel
+
+
 def _pooling(name: str, impl: Any, jvp: Any, monoid: str, transpose: Any = NOT_LINEAR) -> Op:
     return Op(
         name=name,
@@ -180,7 +188,7 @@ def _pooling(name: str, impl: Any, jvp: Any, monoid: str, transpose: Any = NOT_L
         batch=Word(_batch),
         shard=by_kind,
         hlo=_hlo(monoid),
-        kernel=library,
+        kernel=_kernel(name, monoid),
     )
 
 
@@ -449,5 +457,7 @@ select_and_scatter_add = Op(
     batch=Word(_batch),
     shard=by_kind,
     hlo=_scatter_hlo,
-    kernel=library,
+    kernel=lambda k, source, x, *, select, **window: k.select_and_scatter_add(
+        source, x, select, window
+    ),
 )

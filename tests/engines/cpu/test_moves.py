@@ -1,0 +1,135 @@
+"""gather, scatter, slices at run-time starts, concatenation, padding: any index, any layout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import primal.numpy as jnp
+from primal import lax, vmap
+from primal.engines.cpu.objects import counters
+from primal.engines.cpu.steps import Library, Routine
+from tests.engines.cpu.lab import agree, built, numpy_run
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((10, 7)).astype(np.float32)
+I = RNG.integers(-15, 15, 5).astype(np.int32)  # noqa: E741
+J = RNG.integers(-9, 9, (5, 3)).astype(np.int32)
+V = RNG.standard_normal((5, 7)).astype(np.float32)
+S = (1, -2, 9)
+
+CASES: dict[str, Any] = {
+    "rows": (lambda x, i: jnp.take(x, i, axis=0), X, I),
+    "columns": (lambda x, i: jnp.take(x, i, axis=1), X, I),
+    "clip": (lambda x, i: jnp.take(x, i, axis=0, mode="clip"), X, I),
+    "along": (lambda x, j: jnp.take_along_axis(x[:5], j, axis=1), X, J),
+    "index": (lambda x, i: x[i], X, I),
+    "elements": (lambda x, i: x[i, i], X, I),
+    "second": (lambda x, j: x[:, j], X, J),
+    "one": (lambda x, i: x[i[0]], X, I),
+    "fill": (lambda x, i: x.at[i].get(mode="fill"), X, I),
+    "fill elements": (lambda x, i: x.at[i, i].get(mode="fill", fill_value=3.0), X, I),
+    "of a transpose": (lambda x, i: x.T[i], X, I),
+    "batched": (lambda x, j: vmap(lambda a, b: a[b])(x[:5], j), X, J),
+    "promise": (lambda x, i: x.at[i].get(mode="promise_in_bounds"), X, I),
+    "add": (lambda x, i, v: x.at[i].add(v), X, I, V),
+    "set": (lambda x, i, v: x.at[i].set(v), X, I, V),
+    "multiply": (lambda x, i, v: x.at[i].mul(v), X, I, V),
+    "max": (lambda x, i, v: x.at[i].max(v), X, I, V),
+    "min columns": (lambda x, i: x.at[:, i[:3] % 7].min(0.1), X, I),
+    "add elements": (lambda x, j: x.at[:5, j[:, 0]].add(1.0), X, J),
+    "add clipped": (lambda x, i, v: x.at[i].add(v, mode="clip"), X, I, V),
+    "add to computed": (lambda x, i, v: (x * 2).at[i].add(v), X, I, V),
+    "add to zeros": (lambda i, v: jnp.zeros((9, 7), v.dtype).at[i].add(v), I, V),
+    "slice": (lambda x, i: lax.dynamic_slice(x, (i[0], i[1]), (3, 4)), X, I),
+    "slice half known": (lambda x, i: lax.dynamic_slice(x, (2, i[1]), (3, 5)), X, I),
+    "slice of a transpose": (lambda x, i: lax.dynamic_slice(x.T, (i[0], i[2]), (3, 2)), X, I),
+    "slice known": (lambda x: lax.dynamic_slice(x, (9, -5), (3, 2)), X),
+    "update": (lambda x, i, v: lax.dynamic_update_slice(x, v[:3, :2], (i[0], i[1])), X, I, V),
+    "update half known": (
+        lambda x, i, v: lax.dynamic_update_slice(x, v[:3, :2] * 2, (4, i[1])), X, I, V,
+    ),
+    "update known": (lambda x, v: lax.dynamic_update_slice(x, v[:3, :2], (4, 2)), X, V),
+    "update all": (lambda x, i, v: lax.dynamic_update_slice(x * 2, v, (i[3], 0)), X, I, V),
+    "rows joined": (lambda x, v: jnp.concatenate([x, v, x * 2]), X, V),
+    "columns joined": (lambda x, v: jnp.concatenate([x[:5], v, x[5:] + v], axis=1), X, V),
+    "stacked": (lambda x, v: jnp.stack([v, x[:5], v], axis=-1), X, V),
+    "transposes joined": (lambda x, v: jnp.concatenate([x.T, v.T], axis=1), X, V),
+    "padded": (lambda x: jnp.pad(x, ((1, 2), (3, 0))), X),
+    "spread": (lambda x: lax.pad(x, np.float32(2), ((1, 2, 1), (-1, -2, 2))), X),
+    "cropped": (lambda x, v: lax.pad(x, v[0, 0], ((-3, -4, 0), (-1, 9, 0))), X, V),
+    "transpose padded": (lambda x, v: lax.pad(x.T, v[0, 0], ((-3, 8, 1), (-1, 9, 0))), X, V),
+    "only padding": (lambda x: lax.pad(x, np.float32(2), ((-10, 3, 0), (0, 0, 0))), X),
+    "rolled": (lambda x, i: jnp.roll(x, i[0]), X, I),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "bool", "uint16"])
+def test_as_numpy(name: str, dtype: str) -> None:
+    f, x, *rest = CASES[name]
+    if dtype == "bool" and name not in ("rows", "set", "slice", "stacked", "index", "fill", "max"):
+        pytest.skip("no arithmetic of booleans")
+    cast = [a.astype(dtype) if a.dtype == np.float32 else a for a in (x, *rest)]
+    if name in ("min columns", "add elements") and dtype[0] != "f":
+        pytest.skip("its scalar is a float")
+    if name in ("spread", "cropped", "transpose padded", "only padding") and dtype != "float32":
+        pytest.skip("its scalar is of float32")
+    made = agree(lambda *xs: [f(*xs)], *cast)
+    steps = made.plan.program.block.steps
+    assert not any(isinstance(s, Library) for s in steps)
+
+
+@given(
+    rows=st.integers(1, 9),
+    width=st.integers(1, 70),
+    indices=st.lists(st.integers(-(2**31), 2**31 - 1), min_size=1, max_size=9),
+    mode=st.sampled_from(["clip", "fill", "promise_in_bounds"]),
+    wide=st.sampled_from(["int8", "int32", "uint32", "int64", "uint64"]),
+)
+def test_no_index_leaves_the_array(
+    rows: int, width: int, indices: list[int], mode: str, wide: str
+) -> None:
+    x = np.arange(rows * width, dtype=np.int32).reshape(rows, width)
+    i = np.array(indices, np.int64).astype(wide)
+    agree(lambda x, i: [x.at[i].get(mode=mode), x.at[i].add(1, mode=mode)], x, i)
+
+
+def test_updates_that_meet_come_in_order() -> None:
+    x = np.zeros(3, np.float32)
+    i = np.array([1, 1, 2, 1, 2, 7, 1])
+    v = np.arange(7, dtype=np.float32) + 1e8
+    agree(lambda x, i, v: [x.at[i].set(v), x.at[i].add(v), x.at[i].mul(v)], x, i, v)
+
+
+def test_pieces_of_a_split_are_joined_at_once() -> None:
+    def f(a: Any, b: Any, c: Any) -> list[Any]:
+        zero = np.float32(0)
+        parts = [
+            lax.pad(x, zero, ((0, 0, 0), (at, 16 - at, 0)))
+            for x, at in ((a, 0), (b, 8), (c, 16))
+        ]
+        return [parts[0] + parts[2] + parts[1]]
+
+    xs = [RNG.standard_normal((6, 8)).astype(np.float32) for _ in range(3)]
+    xs[0][0, 0] = -0.0
+    made = agree(f, *xs)
+    names = [s.name for s in made.plan.program.block.steps if isinstance(s, Routine)]
+    assert names == ["concatenate"]
+    (got,) = made.execute(xs)
+    np.testing.assert_array_equal(np.signbit(got), np.signbit(numpy_run(f, *xs)[0]))
+
+
+def test_a_new_shape_compiles_nothing() -> None:
+    def f(x: Any, i: Any) -> list[Any]:
+        return [x[i], x.at[i].add(1.0), jnp.concatenate([x, x[:2]]), jnp.pad(x, ((1, 1), (2, 0)))]
+
+    built(f, X, I)
+    before = counters.kernels
+    for n in (8, 13, 40):
+        agree(f, np.ones((n, n + 1), np.float32), I[:4])
+    assert counters.kernels == before
