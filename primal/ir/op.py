@@ -125,10 +125,13 @@ class HigherOrder:
     `linearize(trace, primals, tangents, **params)` splits one pass into what is known and what
     is linear; it cannot be derived from `jvp`, whose result mixes both in one program.
     `dce(used, eqn)` drops what nobody uses: returns (used inputs, smaller eqn or None).
+    `begin(budget, *arrays, **params)`, for loops, runs eagerly for at most about that many
+    equations: (results, None, equations run), or (None, operands to go on with, equations run).
     """
 
     linearize: Callable[..., Any]
     dce: Callable[..., Any] | Never
+    begin: Callable[..., Any] | None = None
 
 
 Effects = frozenset[Any]

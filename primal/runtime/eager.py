@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from primal.base import dtypes
+from primal.base import caches, dtypes
 from primal.base.config import settings
 from primal.engines.protocol import Device
 from primal.ir.evaluate import quietly
-from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
+from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, subjaxprs
 from primal.ir.op import Op
 from primal.ir.state import install_root
 from primal.ir.trace import (
@@ -111,6 +111,8 @@ def run_placed(op: Op, args: Sequence[Any], params: dict[str, Any], out_aval: An
         return _run_call_of_one(op, args, params, out_aval)
     vals = [a.host if type(a) is Literal else a.numpy() for a in args]
     if not settings().watches:
+        if op.higher is not None and op.higher.begin is not None and place is None:
+            return _run_loop(op, args, vals, params, out_aval)
         out = quietly(op.impl, vals, params)
     elif op.higher is not None:
         out = watch.check_loop(op, args, vals, params, out_aval)
@@ -122,6 +124,50 @@ def run_placed(op: Op, args: Sequence[Any], params: dict[str, Any], out_aval: An
             from_numpy(np.asarray(o), aval, place) for o, aval in zip(out, out_aval, strict=True)
         ]
     return from_numpy(np.asarray(out), out_aval, place)
+
+
+# Equations that loops of one kind were run for without compiling. Loops are alike when their
+# programs have the same operations and literals, whichever functions they were traced from.
+_interpreted: dict[Any, int] = {}
+caches.register(_interpreted.clear)
+# An equation on small arrays takes about 2 µs, a loop compiles in 20 to 60 ms: compile what has
+# run for as long as that.
+PATIENCE = 16_000
+
+
+def _likeness(closed: ClosedJaxpr) -> tuple[Any, ...]:
+    found: list[Any] = [*closed.in_avals]
+    for eqn in closed.eqns:
+        found.append(eqn.op)
+        found += [v.val.tobytes() for v in eqn.invars if type(v) is Literal]
+    return tuple(found)
+
+
+def _run_loop(
+    op: Op, args: Sequence[Any], vals: Sequence[Any], params: dict[str, Any], out_aval: Any
+) -> Any:
+    """A loop outside every transformation: op by op at first, compiled when it runs long."""
+    assert op.higher is not None and op.higher.begin is not None
+    programs = subjaxprs(params)
+    interpret = any(p.effects for p in programs) or settings().cpu_engine == "reference"
+    key = (op, *[_likeness(p) for p in programs])
+    spent = _interpreted.get(key, 0)
+    budget = None if interpret else max(PATIENCE - spent, 0)
+    if budget is None:
+        out, rest = quietly(op.impl, vals, params), None
+    else:
+        out, rest, work = quietly(op.higher.begin, (budget, *vals), params)
+        if len(_interpreted) > 4096:
+            _interpreted.clear()
+        _interpreted[key] = min(spent + work, PATIENCE)
+    if rest is None:
+        return [from_numpy(np.asarray(o), a) for o, a in zip(out, out_aval, strict=True)]
+    _interpreted[key] = PATIENCE
+    going_on = [
+        a if r is v else from_numpy(np.asarray(r), a.aval)
+        for a, v, r in zip(args, vals, rest, strict=True)
+    ]
+    return _run_call_of_one(op, going_on, params, out_aval)
 
 
 def placement_of(name: str, args: Sequence[Any]) -> Placement | None:
@@ -157,20 +203,24 @@ def _run_call(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
 
 
 _single: dict[Any, ClosedJaxpr] = {}
+_loops: dict[Any, ClosedJaxpr] = {}
+caches.register(_loops.clear)
 
 
 def _run_call_of_one(op: Op, args: Sequence[Any], params: dict[str, Any], out_aval: Any) -> Any:
     """An op on an accelerator: a program of one equation, compiled once per avals."""
     assert _run_program is not None
     key = (op, tuple([a.aval for a in args]), *params.items())
-    closed = _single.get(key)
+    closed = _single.get(key) or _loops.get(key)
     if closed is None:
         invars = [Var(a.aval) for a in args]
         outvars = [Var(a) for a in (out_aval if op.multiple else (out_aval,))]
         jaxpr = Jaxpr([], invars, outvars, [Eqn(op, invars, outvars, params)])
         closed = ClosedJaxpr(jaxpr)
-        if op.higher is None:  # parameters with programs would be kept for ever
-            _single[key] = closed
+        if op.higher is not None and len(_loops) >= 256:
+            _loops.clear()
+        # Parameters with programs would be kept for ever.
+        (_single if op.higher is None else _loops)[key] = closed
     outs = _run_program(closed, args, op.name)
     return outs if op.multiple else outs[0]
 

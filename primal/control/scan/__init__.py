@@ -26,6 +26,7 @@ from primal.control.programs import (
     split,
     trim,
     unpick,
+    work_of,
 )
 from primal.control.scan.parts import backward_body, known_and_rest, split_body
 from primal.ir.avals import Aval
@@ -86,6 +87,13 @@ def _scan_impl(
         for y, out in zip(ys, outs[num_carry:], strict=True):
             y[i] = out
     return [*carry, *ys]
+
+
+def _scan_begin(budget: int, *args: Any, **params: Any) -> Any:
+    work = params["length"] * work_of(params["jaxpr"])
+    if work > budget:
+        return None, args, 0
+    return scan.impl(*args, **params), None, work
 
 
 def _scan_jvp(
@@ -478,7 +486,7 @@ scan = Op(
     shard=by_kind,
     hlo=_scan_hlo,
     kernel=_scan_kernel,
-    higher=HigherOrder(linearize=_scan_linearize, dce=_scan_dce),
+    higher=HigherOrder(linearize=_scan_linearize, dce=_scan_dce, begin=_scan_begin),
     multiple=True,
     effects=_scan_effects,
 )
