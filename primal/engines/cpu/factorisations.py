@@ -14,7 +14,8 @@ import numpy as np
 from primal.engines.cpu import _openblas
 from primal.engines.cpu.code import Code, Module
 from primal.engines.cpu.graph import Value, size_of
-from primal.engines.cpu.products import LETTER, Reader
+from primal.engines.cpu.products import LETTER
+from primal.engines.cpu.reader import Reader
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 

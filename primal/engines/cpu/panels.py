@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from primal.engines.cpu.code import SCALAR, Code, Module, itemsize
 from primal.engines.cpu.graph import size_of
-from primal.engines.cpu.products import Reader, smaller
+from primal.engines.cpu.reader import Reader, smaller
 
 Loop = tuple[int, tuple[int, ...]]
 """A loop: its size, and its strides in a, b and (not those of k) the result, in elements."""
@@ -44,7 +44,7 @@ class Panels:
     def write(self, module: Module, name: str) -> None:
         """Add the function, and that of a tile."""
         tile = f"{name}_tile"
-        self._tile(module, tile)
+        self.tile(module, tile)
         r = Reader(module)
         c = r.c
         a, b, out = r.array(), r.array(), r.array()
@@ -109,7 +109,7 @@ class Panels:
 
         r.units(name, unit)
 
-    def _tile(self, module: Module, name: str) -> None:
+    def tile(self, module: Module, name: str) -> None:
         c = Code(module, self.lanes)
         scalar, size = SCALAR[self.dtype], itemsize(self.dtype)
         t = c.vec(scalar)

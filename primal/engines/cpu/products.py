@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
-from primal.engines.cpu import _openblas
+from primal.engines.cpu import _openblas, gemm
 from primal.engines.cpu.code import SCALAR, Code, Module, itemsize
-from primal.engines.cpu.graph import NATIVE, Value, native, row_major, size_of, transposed
-from primal.engines.cpu.kernels import HEADER
+from primal.engines.cpu.graph import Value, native, row_major, size_of, transposed
+from primal.engines.cpu.reader import Reader, smaller
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 
@@ -53,7 +53,8 @@ def dot_general(
         work = np.result_type(x.dtype, preferred_element_type)
     if work == np.bool_:
         work = np.dtype(np.int32)
-    if native(work) is None or native(out) is None:
+    # Kernels do not compute in complex dtypes, but BLAS does.
+    if any(native(d) is None and d.kind != "c" for d in (work, out)):
         raise Unsupported(f"dot_general in {work}")
     x, y = k.convert(x, work), k.convert(y, work)
     xi = [d for d in range(x.ndim) if d not in xc and d not in xb]
@@ -70,7 +71,7 @@ def _product(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
     """The product of operands whose dimensions are in order."""
     m, n = size_of(x.shape[nb : nb + ni]), size_of(y.shape[nb : nb + nj])
     depth = size_of(x.shape[nb + ni :])
-    dtype = NATIVE[x.node.dtype]
+    dtype = x.node.dtype.str[1:]
     x, y = _held(k, x), _held(k, y)
     if max(m, n, depth) <= SMALL and dtype in _SMALL_TYPES and m * n * depth > 1:
         return _small(k, x, y, nb, ni, nj)
@@ -182,10 +183,17 @@ def _by_blas(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int, how: str) ->
     tb, ldb = (112, max(yn, depth)) if yk == 1 else (111, max(yk, n))
     if max(m, n, depth, lda, ldb, om) > _MOST:
         raise Unsupported("a product of more than 2**31 rows or columns")
-    dtype = NATIVE[x.node.dtype]
+    dtype = x.node.dtype.str[1:]
     size = itemsize(dtype)
     name = LETTER[dtype]
     work = 2.0 * m * n * depth * (4 if name in "cz" else 1)
+    if dtype in ("f4", "f8") and gemm.fits(m, n, depth, xk, size):
+        spec, words, units = gemm.packed(dtype, (m, n, depth), (xm, xk), (yk, yn), om, loops)
+        return k.routine(
+            spec, (x, y), (Aval(shape, x.dtype),), words, units=units,
+            cost=min(int(work * size_of([g[0] for g in loops]) / units / SPEED[dtype]), _MOST),
+            name="matmul",
+        )[0]  # fmt: skip
     rows, columns = tiles(m, n, work)
     each_m, each_n = -(-m // rows), -(-n // columns)
     rows, columns = -(-m // each_m), -(-n // each_n)
@@ -265,7 +273,7 @@ def _matvec(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
     flag, ld = (111, max(step, depth)) if along[0] == 1 else (112, max(along[0], rows))
     if max(rows, depth, ld, along[1], strides[2]) > _MOST:
         raise Unsupported("a product of more than 2**31 rows or columns")
-    dtype = NATIVE[x.node.dtype]
+    dtype = x.node.dtype.str[1:]
     size, name = itemsize(dtype), LETTER[dtype]
     work = 2.0 * rows * depth * (4 if name in "cz" else 1)
     parts = max(1, min(rows // 64, int(work / 1e6), 64))
@@ -282,94 +290,6 @@ def _matvec(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
         Gemv(dtype, len(loops)), (matrix, vector), (Aval(shape, x.dtype),), words,
         units=size_of([g[0] for g in loops]) * parts, cost=min(cost, _MOST), name="matvec",
     )[0]  # fmt: skip
-
-
-class Reader:
-    """The beginning of a routine: its operands, results and words, as values of the function."""
-
-    def __init__(self, module: Module, lanes: int = 1) -> None:
-        self.c = Code(module, lanes)
-        self.at = HEADER
-        self.c.start("entry")
-
-    def word(self) -> str:
-        """The next word."""
-        p = self.c.new(f"getelementptr i64, ptr %record, i64 {self.at}")
-        self.at += 1
-        return self.c.new(f"load i64, ptr {p}")
-
-    def int32(self) -> str:
-        """The next word as an `int`."""
-        return self.c.new(f"trunc i64 {self.word()} to i32")
-
-    def pointer(self) -> str:
-        """The next word as a pointer."""
-        return self.c.new(f"inttoptr i64 {self.word()} to ptr")
-
-    def array(self) -> str:
-        """The next slot and offset, as a pointer."""
-        slot, offset = self.word(), self.word()
-        p = self.c.new(f"getelementptr ptr, ptr %slots, i64 {slot}")
-        base = self.c.new(f"load ptr, ptr {p}")
-        return self.c.new(f"getelementptr i8, ptr {base}, i64 {offset}")
-
-    def scratch(self) -> str:
-        """The routine's own memory."""
-        p = self.c.new("getelementptr i64, ptr %record, i64 4")
-        slot = self.c.new(f"load i64, ptr {p}")
-        p = self.c.new("getelementptr i64, ptr %record, i64 5")
-        offset = self.c.new(f"load i64, ptr {p}")
-        p = self.c.new(f"getelementptr ptr, ptr %slots, i64 {slot}")
-        base = self.c.new(f"load ptr, ptr {p}")
-        return self.c.new(f"getelementptr i8, ptr {base}, i64 {offset}")
-
-    def loops(self, count: int, arrays: int) -> list[list[str]]:
-        """Sizes and strides of loops."""
-        return [[self.word() for _ in range(1 + arrays)] for _ in range(count)]
-
-    def split(self, u: str, size: str) -> tuple[str, str]:
-        """(u // size, u % size)."""
-        return self.c.new(f"udiv i64 {u}, {size}"), self.c.new(f"urem i64 {u}, {size}")
-
-    def moved(self, place: str, *steps: tuple[str, str]) -> str:
-        """A pointer after so many turns of strides in bytes."""
-        for index, stride in steps:
-            by = self.c.new(f"mul i64 {index}, {stride}")
-            place = self.c.new(f"getelementptr i8, ptr {place}, i64 {by}")
-        return place
-
-    def walked(self, u: str, loops: Sequence[Sequence[str]], places: list[str]) -> list[str]:
-        """The places of the loops' turn number u, which counts the last loop fastest."""
-        for size, *strides in reversed(loops):
-            u, i = self.split(u, size)
-            places = [self.moved(p, (i, s)) for p, s in zip(places, strides, strict=True)]
-        return places
-
-    def units(self, name: str, body: Any) -> None:
-        """The function: `body(unit)` for each unit asked for, until the status word is set."""
-        c = self.c
-
-        def unit(u: str, _: list[str]) -> list[str]:
-            go = c.label("unit")
-            status = c.new("load atomic i32, ptr %status monotonic, align 4")
-            asked = c.new(f"icmp ne i32 {status}, 0")
-            c.do(f"br i1 {asked}, label %leave, label %{go}")
-            c.start(go)
-            body(u)
-            return []
-
-        c.loop("%begin", "%end", "1", [], unit)
-        c.do("br label %leave")
-        c.start("leave")
-        c.do("ret void")
-        head = "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status"
-        text = "\n".join(c.lines)
-        c.module.functions[name] = f"define void @{name}({head}) nounwind {{\n{text}\n}}\n"
-
-
-def smaller(c: Code, x: str, y: str) -> str:
-    """The lesser of two i64."""
-    return c.call("llvm.smin.i64", "i64", ("i64", x), ("i64", y))
 
 
 def factors(c: Code, dtype: str) -> tuple[str, str]:
@@ -470,7 +390,7 @@ CHUNK = 64
 def _small(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
     left, right = x.shape[nb : nb + ni], y.shape[nb : nb + nj]
     shape = (*x.shape[: nb + ni], *right)
-    dtype = NATIVE[x.node.dtype]
+    dtype = x.node.dtype.str[1:]
     size = itemsize(dtype)
     batch = merged(
         [

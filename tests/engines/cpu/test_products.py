@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 
+from primal.base.config import config
 from primal.engines.cpu import _openblas, products
 from primal.engines.cpu.steps import Library, Routine
 from primal.ops.contract import dot_general
@@ -167,3 +168,39 @@ def test_units_depend_on_the_problem_alone():
     assert products.tiles(256, 768, 2.0 * 256 * 768 * 256) == (1, 2)
     rows, columns = products.tiles(4096, 4096, 2 * 4096.0**3)
     assert rows * columns == 16
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "sizes",
+    [(16, 32, 16), (33, 64, 300), (130, 120, 70), (257, 60, 257), (256, 160, 512), (300, 128, 513)],
+)
+def test_products_in_tiles(sizes, dtype):
+    m, n, k = sizes
+    before = config.num_threads
+    for left in (0, 1):
+        for right in (0, 1):
+            x = array((k, m) if left == 0 else (m, k), dtype)
+            y = array((k, n) if right == 0 else (n, k), dtype, 1)
+            f = lambda x, y: [dot(x, y, ((left,), (right,)))]  # noqa: B023, E731
+            made = agree(f, x, y, terms=k)
+            try:
+                config.update("num_threads", 1)
+                (alone,) = made.execute([x, y])
+                config.update("num_threads", 3)
+                np.testing.assert_array_equal(made.execute([x, y])[0], alone)
+            finally:
+                config.update("num_threads", before)
+
+
+def test_tiles_of_a_stack_with_rows_far_apart():
+    x, y = array((3, 40, 512), "float32"), array((3, 64, 512), "float32", 1)
+    agree(lambda x, y: [dot(x, y, ((2,), (2,)), ((0,), (0,)))], x, y, terms=512)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_products(dtype):
+    x, y = array((20, 30), dtype), array((30, 40), dtype, 1)
+    made = lab.built(lambda x, y: [dot(x, y, ((1,), (0,)))], x, y)
+    np.testing.assert_allclose(made.execute([x, y])[0], x @ y, rtol=1e-4, atol=1e-4)
+    assert not steps(made, Library)

@@ -1,0 +1,315 @@
+"""Products of matrices in register tiles: operands packed by blocks, then summed as in `panels`.
+
+A unit is a block of rows and columns of the result. For every block of terms it packs its columns
+of y, and its rows of x where they are so far apart that they share few lines of the cache. Nothing
+is packed twice within a unit, and a unit is big enough for that to be cheap.
+
+BLAS packs both operands in each call, and calls are as small as units: 256 x 768 x 256 in four
+parts takes it a tenth longer than in one, transposed a third.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from primal.engines.cpu import _llvm
+from primal.engines.cpu.code import SCALAR, Code, Module, itemsize
+from primal.engines.cpu.graph import size_of
+from primal.engines.cpu.panels import Panels
+from primal.engines.cpu.reader import Reader, smaller
+
+DEPTH = 1024
+"""Bytes of a row in a block of terms."""
+ROWS = 112
+"""Rows of x that are packed at a time, at most: with the columns of y they stay in the second
+cache, and both in the stack of any thread."""
+COLUMNS = 128
+"""Columns of a unit."""
+MOST = 4e8
+"""Operations of the largest products made here."""
+SPLIT = 128
+"""Rows from which a unit is split in two, so that there are enough of them."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Packed:
+    """Products with tiles of `rows` rows and two vectors of lanes, inside `loops` loops.
+
+    `turned`: y has its terms contiguous, not its columns. `pack`: the rows of x lie badly. `whole`:
+    the tiles fill the columns.
+
+    Words: rows, columns and terms; strides of x (row, term), y (term, column), result (row); rows
+    of a unit, and units along the rows; sizes and strides of the loops.
+    """
+
+    dtype: str
+    rows: int
+    lanes: int
+    turned: bool
+    pack: bool
+    whole: bool
+    loops: int
+
+    @property
+    def item(self) -> int:
+        return itemsize(self.dtype)
+
+    @property
+    def scalar(self) -> str:
+        return SCALAR[self.dtype]
+
+    @property
+    def depth(self) -> int:
+        """Terms of a block."""
+        return DEPTH // self.item
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the function, and that of a tile."""
+        tile = f"{name}_tile"
+        Panels(self.dtype, self.rows, 2, self.lanes, self.whole, 0, 2, 1, 0).tile(module, tile)
+        r = Reader(module, self.lanes)
+        c = r.c
+        size, width = self.item, 2 * self.lanes
+        high = ROWS // self.rows * self.rows
+        a, b, out = r.array(), r.array(), r.array()
+        m, n, depth = r.word(), r.word(), r.word()
+        am, ak, bk, bn, om = (r.word() for _ in range(5))
+        each, parts = r.word(), r.word()
+        loops = r.loops(self.loops, 3)
+        columns = c.new(f"udiv i64 {c.new(f'add i64 {n}, {COLUMNS - 1}')}, {COLUMNS}")
+        right, left = c.new(f"alloca i8, i64 {self.depth * COLUMNS * size}, align 64"), ""
+        tall = self.rows * (self.depth + self.lanes) * size
+        if self.pack:
+            left = c.new(f"alloca i8, i64 {(high // self.rows + 1) * tall}, align 64")
+
+        def unit(u: str) -> None:
+            u, j = r.split(u, columns)
+            u, i = r.split(u, parts)
+            x, y, z = r.walked(u, loops, [a, b, out])
+            row, column = c.new(f"mul i64 {i}, {each}"), c.new(f"mul i64 {j}, {COLUMNS}")
+            x, y = r.moved(x, (row, am)), r.moved(y, (column, bn))
+            z = r.moved(z, (row, om), (column, str(size)))
+            below = smaller(c, c.new(f"sub i64 {m}, {row}"), each)
+            wide = smaller(c, c.new(f"sub i64 {n}, {column}"), str(COLUMNS))
+
+            def block(k: str, _: list[str]) -> list[str]:
+                turns = smaller(c, c.new(f"sub i64 {depth}, {k}"), str(self.depth))
+                here = r.moved(y, (k, bk))
+                self._columns(r, here, right, turns, wide, bk, bn)
+                from_x = r.moved(x, (k, ak))
+                c.loop("0", below, str(high), [], lambda i, _: rows(i, from_x, k, turns))
+                return []
+
+            def rows(i: str, x: str, k: str, turns: str) -> list[str]:
+                count = smaller(c, c.new(f"sub i64 {below}, {i}"), str(high))
+                # Tiles overlap where they do not fill the rows; so may blocks of rows.
+                short = c.new(f"icmp slt i64 {count}, {self.rows}")
+                from_row = c.new(f"sub i64 {below}, {self.rows}")
+                start = c.new(f"select i1 {short}, i64 {from_row}, i64 {i}")
+                done = c.new(f"sub i64 {i}, {start}")
+                count = c.new(f"add i64 {count}, {done}")
+                x, to = r.moved(x, (start, am)), r.moved(z, (start, om))
+                last = c.new(f"sub i64 {count}, {self.rows}")
+                if self.pack:
+                    self._rows(r, x, left, count, turns, am, last)
+
+                def panel(j: str, _: list[str]) -> list[str]:
+                    y = r.moved(right, (j, str(self.depth * size)))
+                    rest = smaller(c, c.new(f"sub i64 {wide}, {j}"), str(width))
+                    z = r.moved(to, (j, str(size)))
+                    c.loop("0", count, str(self.rows), [], lambda i, _: one(i, y, z, rest))
+                    return []
+
+                def one(i: str, y: str, z: str, rest: str) -> list[str]:
+                    at = smaller(c, i, last)
+                    skip = c.new(f"sub i64 {i}, {at}")
+                    skip = c.call("llvm.smax.i64", "i64", ("i64", skip), ("i64", done))
+                    first = c.new(f"icmp eq i64 {i}, 0")
+                    moved = c.new(f"sub i64 {i}, {at}")
+                    skip = c.new(f"select i1 {first}, i64 {skip}, i64 {moved}")
+                    p, step, by = r.moved(x, (at, am)), am, ak
+                    if self.pack:
+                        index = c.new(f"udiv i64 {i}, {self.rows}")
+                        p = r.moved(left, (index, str(tall)))
+                        step, by = str((self.depth + self.lanes) * size), str(size)
+                    given = [
+                        f"ptr {p}", f"i64 {step}", f"i64 {c.new(f'mul i64 {step}, 2')}",
+                        f"i64 {c.new(f'mul i64 {step}, 3')}", f"ptr {y}",
+                        f"ptr {r.moved(z, (at, om))}", f"i64 {om}", f"i64 {rest}", f"i64 {skip}",
+                        f"i64 {k}", f"i64 {turns}", f"i64 {by}", f"i64 {width * size}",
+                    ]  # fmt: skip
+                    c.do(f"call void @{tile}({', '.join(given)})")
+                    return []
+
+                c.loop("0", wide, str(width), [], panel)
+                return []
+
+            c.loop("0", depth, str(self.depth), [], block)
+
+        r.units(name, unit)
+
+    # Vectors of which some lanes count.
+
+    def _mask(self, c: Code, count: str) -> str:
+        """The lanes before `count`, which may be any number."""
+        t = "i32" if self.lanes <= 16 else "i8"
+        some = c.call("llvm.smax.i64", "i64", ("i64", count), ("i64", "0"))
+        some = smaller(c, some, str(self.lanes))
+        small = c.splat(t, c.new(f"trunc i64 {some} to {t}"))
+        return c.new(f"icmp ugt {c.vec(t)} {small}, {c.iota(t)}")
+
+    def _load(self, c: Code, p: str, mask: str) -> str:
+        t = c.vec(self.scalar)
+        name = f"llvm.masked.load.v{self.lanes}{'f32' if self.item == 4 else 'f64'}.p0"
+        given = [("ptr", p), ("i32", str(self.item)), (c.vec("i1"), mask), (t, "zeroinitializer")]
+        return c.call(name, t, *given)
+
+    # Packing.
+
+    def _columns(
+        self, r: Reader, y: str, to: str, turns: str, wide: str, bk: str, bn: str
+    ) -> None:
+        """Panels of two vectors of columns, one after the other; missing columns are zeros."""
+        c, size, lanes = r.c, self.item, self.lanes
+        t, width = c.vec(self.scalar), 2 * lanes
+
+        def panel(j: str, _: list[str]) -> list[str]:
+            source = r.moved(y, (j, bn))
+            target = r.moved(to, (j, str(self.depth * size)))
+            rest = c.new(f"sub i64 {wide}, {j}")
+            if self.turned:
+                for v in range(2):
+                    self._turned(r, source, target, turns, rest, bn, v)
+                return []
+            masks = [self._mask(c, c.new(f"sub i64 {rest}, {v * lanes}")) for v in range(2)]
+
+            def term(k: str, _: list[str]) -> list[str]:
+                for v in range(2):
+                    p = r.moved(source, (k, bk), (str(v * lanes), str(size)))
+                    q = r.moved(target, (k, str(width * size)), (str(v * lanes), str(size)))
+                    c.do(f"store {t} {self._load(c, p, masks[v])}, ptr {q}, align {size}")
+                return []
+
+            c.loop("0", turns, "1", [], term)
+            return []
+
+        c.loop("0", wide, str(width), [], panel)
+
+    def _turned(
+        self, r: Reader, source: str, target: str, turns: str, rest: str, bn: str, v: int
+    ) -> None:
+        """Squares of lanes x lanes elements, turned in registers."""
+        c, size, lanes = r.c, self.item, self.lanes
+        t = c.vec(self.scalar)
+        # Columns that are not there repeat the last one: what they give is not stored.
+        top = c.new(f"sub i64 {rest}, 1")
+        rows = []
+        for i in range(lanes):
+            at = smaller(c, top, str(v * lanes + i))
+            rows.append(r.moved(source, (at, bn)))
+
+        def square(k: str, _: list[str]) -> list[str]:
+            mask = self._mask(c, c.new(f"sub i64 {turns}, {k}"))
+            xs = [self._load(c, r.moved(p, (k, str(size))), mask) for p in rows]
+            half = lanes // 2
+            step = 1
+            while step < lanes:
+                out = []
+                for i in range(half):
+                    for low in (0, half):
+                        chosen = ", ".join(
+                            f"i32 {low + j}, i32 {lanes + low + j}" for j in range(half)
+                        )
+                        out.append(
+                            c.new(
+                                f"shufflevector {t} {xs[i]}, {t} {xs[i + half]}, "
+                                f"<{lanes} x i32> <{chosen}>"
+                            )
+                        )
+                xs, step = out, 2 * step
+            q = r.moved(target, (k, str(2 * lanes * size)), (str(v * lanes), str(size)))
+            for x in xs:
+                c.do(f"store {t} {x}, ptr {q}, align {size}")
+                q = r.moved(q, ("1", str(2 * lanes * size)))
+            return []
+
+        c.loop("0", turns, str(lanes), [], square)
+
+    def _rows(
+        self, r: Reader, x: str, to: str, count: str, turns: str, am: str, last: str
+    ) -> None:
+        """Tiles of rows, one after the other, their elements close together."""
+        c, size, lanes = r.c, self.item, self.lanes
+        t, suffix = c.vec(self.scalar), "f32" if self.item == 4 else "f64"
+
+        def store(value: str, q: str, mask: str) -> None:
+            given = [(t, value), ("ptr", q), ("i32", str(size)), (c.vec("i1"), mask)]
+            c.call_void(f"llvm.masked.store.v{lanes}{suffix}.p0", *given)
+
+        tall = str(self.rows * (self.depth + lanes) * size)
+
+        def tile(i: str, now: list[str]) -> list[str]:
+            source, target = r.moved(x, (smaller(c, i, last), am)), now[0]
+
+            def row(j: str, _: list[str]) -> list[str]:
+                p = r.moved(source, (j, am))
+                q = r.moved(target, (j, str((self.depth + lanes) * size)))
+
+                def some(k: str, _: list[str]) -> list[str]:
+                    mask = self._mask(c, c.new(f"sub i64 {turns}, {k}"))
+                    at = (k, str(size))
+                    store(self._load(c, r.moved(p, at), mask), r.moved(q, at), mask)
+                    return []
+
+                c.loop("0", turns, str(lanes), [], some)
+                return []
+
+            c.loop("0", str(self.rows), "1", [], row)
+            return [r.moved(target, ("1", tall))]
+
+        c.loop("0", count, str(self.rows), [("ptr", to)], tile)
+
+
+def rows_for(m: int, width: int) -> int:
+    """Rows of a tile, so that the last tile of a block overlaps little."""
+    most = 14 if width == 64 else 6
+    choices = range(min(most, m), max(min(most, m) - 3, 0), -1)
+    return min(choices, key=lambda r: -(-m // r) * r * (1 + 0.02 * (most - r)))
+
+
+def parts_of(m: int, n: int) -> int:
+    """Units along the rows: more where there are few columns."""
+    parts = 1
+    while m // (2 * parts) >= SPLIT and parts * -(-n // COLUMNS) < 8:
+        parts *= 2
+    return parts
+
+
+def fits(m: int, n: int, depth: int, xk: int, size: int) -> bool:
+    """Whether this is faster than BLAS: tiles fill enough of a product, whose operands do not leave
+    the caches, and the terms of x are contiguous. Packing transposed rows took longer than BLAS."""
+    width = 2 * _llvm.compiler().width // size
+    filled = m >= 16 and depth >= 16 and -(-n // width) * width <= 1.25 * n
+    return xk == 1 and filled and 2.0 * m * n * depth < MOST
+
+
+def packed(
+    dtype: str, sizes: tuple[int, int, int], x: tuple[int, int], y: tuple[int, int], om: int,
+    loops: Sequence[tuple[int, tuple[int, ...]]],
+) -> tuple[Packed, list[int], int]:  # fmt: skip
+    """Spec, words and number of units; strides in elements, x by row and term, y by term and
+    column, the result by row. One stride of each operand is 1."""
+    m, n, depth = sizes
+    size, width = itemsize(dtype), _llvm.compiler().width
+    lanes = width // size
+    parts = parts_of(m, n)
+    each = -(-m // parts)
+    pack = x[0] * size % 2048 == 0
+    spec = Packed(
+        dtype, rows_for(each, width), lanes, y[1] != 1, pack, n % (2 * lanes) == 0, len(loops)
+    )
+    words = [m, n, depth, *[s * size for s in (*x, *y, om)], each, parts]
+    for count, strides in loops:
+        words += [count, *[s * size for s in strides]]
+    return spec, words, parts * -(-n // COLUMNS) * size_of([g[0] for g in loops])

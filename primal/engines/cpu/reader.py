@@ -1,0 +1,97 @@
+"""What the code of routines begins with: their record as values of the function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primal.engines.cpu.code import Code, Module
+from primal.engines.cpu.kernels import HEADER
+
+
+class Reader:
+    """The beginning of a routine: its operands, results and words, as values of the function."""
+
+    def __init__(self, module: Module, lanes: int = 1) -> None:
+        self.c = Code(module, lanes)
+        self.at = HEADER
+        self.c.start("entry")
+
+    def word(self) -> str:
+        """The next word."""
+        p = self.c.new(f"getelementptr i64, ptr %record, i64 {self.at}")
+        self.at += 1
+        return self.c.new(f"load i64, ptr {p}")
+
+    def int32(self) -> str:
+        """The next word as an `int`."""
+        return self.c.new(f"trunc i64 {self.word()} to i32")
+
+    def pointer(self) -> str:
+        """The next word as a pointer."""
+        return self.c.new(f"inttoptr i64 {self.word()} to ptr")
+
+    def array(self) -> str:
+        """The next slot and offset, as a pointer."""
+        slot, offset = self.word(), self.word()
+        p = self.c.new(f"getelementptr ptr, ptr %slots, i64 {slot}")
+        base = self.c.new(f"load ptr, ptr {p}")
+        return self.c.new(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+    def scratch(self) -> str:
+        """The routine's own memory."""
+        p = self.c.new("getelementptr i64, ptr %record, i64 4")
+        slot = self.c.new(f"load i64, ptr {p}")
+        p = self.c.new("getelementptr i64, ptr %record, i64 5")
+        offset = self.c.new(f"load i64, ptr {p}")
+        p = self.c.new(f"getelementptr ptr, ptr %slots, i64 {slot}")
+        base = self.c.new(f"load ptr, ptr {p}")
+        return self.c.new(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+    def loops(self, count: int, arrays: int) -> list[list[str]]:
+        """Sizes and strides of loops."""
+        return [[self.word() for _ in range(1 + arrays)] for _ in range(count)]
+
+    def split(self, u: str, size: str) -> tuple[str, str]:
+        """(u // size, u % size)."""
+        return self.c.new(f"udiv i64 {u}, {size}"), self.c.new(f"urem i64 {u}, {size}")
+
+    def moved(self, place: str, *steps: tuple[str, str]) -> str:
+        """A pointer after so many turns of strides in bytes."""
+        for index, stride in steps:
+            by = self.c.new(f"mul i64 {index}, {stride}")
+            place = self.c.new(f"getelementptr i8, ptr {place}, i64 {by}")
+        return place
+
+    def walked(self, u: str, loops: Sequence[Sequence[str]], places: list[str]) -> list[str]:
+        """The places of the loops' turn number u, which counts the last loop fastest."""
+        for size, *strides in reversed(loops):
+            u, i = self.split(u, size)
+            places = [self.moved(p, (i, s)) for p, s in zip(places, strides, strict=True)]
+        return places
+
+    def units(self, name: str, body: Any) -> None:
+        """The function: `body(unit)` for each unit asked for, until the status word is set."""
+        c = self.c
+
+        def unit(u: str, _: list[str]) -> list[str]:
+            go = c.label("unit")
+            status = c.new("load atomic i32, ptr %status monotonic, align 4")
+            asked = c.new(f"icmp ne i32 {status}, 0")
+            c.do(f"br i1 {asked}, label %leave, label %{go}")
+            c.start(go)
+            body(u)
+            return []
+
+        c.loop("%begin", "%end", "1", [], unit)
+        c.do("br label %leave")
+        c.start("leave")
+        c.do("ret void")
+        head = "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status"
+        text = "\n".join(c.lines)
+        c.module.functions[name] = f"define void @{name}({head}) nounwind {{\n{text}\n}}\n"
+
+
+def smaller(c: Code, x: str, y: str) -> str:
+    """The lesser of two i64."""
+    return c.call("llvm.smin.i64", "i64", ("i64", x), ("i64", y))
