@@ -21,7 +21,7 @@ from primal.engines.protocol import Device
 from primal.ir.check import check_closed
 from primal.ir.jaxpr import ClosedJaxpr, Jaxpr, hoist_consts
 from primal.ir.trace import Literal
-from primal.runtime import devices, reuse, watch
+from primal.runtime import devices, watch
 from primal.runtime.array import ArrayImpl, Placement
 from primal.runtime.eager import as_array, install_program_runner, placement_of
 from primal.transforms.simplify import program_key, simplify
@@ -268,9 +268,9 @@ def run_program(
     if not settings().debug_key_reuse:
         return program.run(arrays, place)
     values = [a.numpy() for a in (*map(as_array, closed.consts), *arrays)]
-    reuse.before_program(closed, values, name)
+    watch.reuse.before_program(closed, values, name)
     outs = program.run(arrays, place)
-    reuse.after_program(closed, [x.numpy() for x in outs])
+    watch.reuse.after_program(closed, [x.numpy() for x in outs])
     return outs
 
 

@@ -196,9 +196,9 @@ def _moved(eqn: Eqn, found: list[Any]) -> Any:
     """The tokens where the operation moves them, if that is known while tracing."""
     operands = []
     for v, t in zip(eqn.invars, found, strict=True):
-        if t is None and type(v) is not Literal:
+        if t is None and not isinstance(v, Literal):
             return None  # moved to places that are computed
-        operands.append(v.val if t is None else t)
+        operands.append(v.val if isinstance(v, Literal) else t)
     for v, t in zip(eqn.invars, found, strict=True):
         if t is not None and t.shape != v.aval.shape:
             return None  # too many to be told apart

@@ -15,13 +15,16 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.base.config import Settings, config, settings
+from primal.base.later import Later
 from primal.base.source import current_location, format_location
 from primal.ir.effects import is_io
 from primal.ir.evaluate import quietly, run_numpy
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
 from primal.ir.op import Op
 from primal.ir.state import state
-from primal.runtime import devices, reuse
+from primal.runtime import devices
+
+reuse = Later("primal.runtime.reuse")
 
 # Whether any thread ever asked for checks: eager execution reads this before the settings.
 ever = False
