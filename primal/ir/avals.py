@@ -108,5 +108,5 @@ def canonical_shape(shape: Iterable[Any], context: str = "shape") -> tuple[int, 
         ) from None
     for n in dims:
         if n < 0:
-            raise ValueError(f"[{context}] expected non-negative dimensions, got {dims}.")
+            raise TypeError(f"[{context}] expected non-negative dimensions, got {dims}.")
     return dims

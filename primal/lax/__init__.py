@@ -1,6 +1,26 @@
-"""Operations as users call them positionally: thin functions over the op records."""
+"""Operations as users call them positionally: thin functions over the op records.
 
+The records themselves are attributes by their names and `_p`, as in `sin_p` and `scatter_add_p`.
+"""
+
+from typing import Any
+
+from primal.ir.op import registry as _registry
 from primal.lax import linalg as linalg
+from primal.lax.algorithms import DotAlgorithm as DotAlgorithm
+from primal.lax.algorithms import DotAlgorithmPreset as DotAlgorithmPreset
+from primal.lax.arrays import after_all as after_all
+from primal.lax.arrays import broadcast_like as broadcast_like
+from primal.lax.arrays import create_token as create_token
+from primal.lax.arrays import dce_sink as dce_sink
+from primal.lax.arrays import empty as empty
+from primal.lax.arrays import shape_as_value as shape_as_value
+from primal.lax.arrays import stack as stack
+from primal.lax.arrays import stage as stage
+from primal.lax.arrays import unstack as unstack
+from primal.lax.bits import RandomAlgorithm as RandomAlgorithm
+from primal.lax.bits import rng_bit_generator as rng_bit_generator
+from primal.lax.bits import rng_uniform as rng_uniform
 from primal.lax.control import associative_scan as associative_scan
 from primal.lax.control import cond as cond
 from primal.lax.control import custom_linear_solve as custom_linear_solve
@@ -16,10 +36,15 @@ from primal.lax.convert import dtype as dtype
 from primal.lax.convert import optimization_barrier as optimization_barrier
 from primal.lax.convert import stop_gradient as stop_gradient
 from primal.lax.convolutions import ConvDimensionNumbers as ConvDimensionNumbers
+from primal.lax.convolutions import (
+    ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
+)
 from primal.lax.convolutions import conv as conv
 from primal.lax.convolutions import conv_dimension_numbers as conv_dimension_numbers
 from primal.lax.convolutions import conv_general_dilated as conv_general_dilated
+from primal.lax.convolutions import conv_general_dilated_local as conv_general_dilated_local
 from primal.lax.convolutions import conv_general_dilated_patches as conv_general_dilated_patches
+from primal.lax.convolutions import conv_general_permutations as conv_general_permutations
 from primal.lax.convolutions import conv_transpose as conv_transpose
 from primal.lax.convolutions import conv_with_general_padding as conv_with_general_padding
 from primal.lax.elementwise import RoundingMethod as RoundingMethod
@@ -98,6 +123,10 @@ from primal.lax.parallel import ppermute as ppermute
 from primal.lax.parallel import pshuffle as pshuffle
 from primal.lax.parallel import psum as psum
 from primal.lax.parallel import psum_scatter as psum_scatter
+from primal.lax.ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
+from primal.lax.ragged import ragged_dot as ragged_dot
+from primal.lax.ragged import ragged_dot_general as ragged_dot_general
+from primal.lax.ragged import scaled_dot as scaled_dot
 from primal.lax.reductions import reduce as reduce
 from primal.lax.reductions import reduce_and as reduce_and
 from primal.lax.reductions import reduce_max as reduce_max
@@ -106,7 +135,9 @@ from primal.lax.reductions import reduce_or as reduce_or
 from primal.lax.reductions import reduce_prod as reduce_prod
 from primal.lax.reductions import reduce_sum as reduce_sum
 from primal.lax.reductions import reduce_xor as reduce_xor
+from primal.lax.shapes import DotDimensionNumbers as DotDimensionNumbers
 from primal.lax.shapes import Precision as Precision
+from primal.lax.shapes import PrecisionLike as PrecisionLike
 from primal.lax.shapes import batch_matmul as batch_matmul
 from primal.lax.shapes import broadcast as broadcast
 from primal.lax.shapes import broadcast_in_dim as broadcast_in_dim
@@ -187,3 +218,10 @@ from primal.lax.windows import cumprod as cumprod
 from primal.lax.windows import cumsum as cumsum
 from primal.lax.windows import padtype_to_pads as padtype_to_pads
 from primal.lax.windows import reduce_window as reduce_window
+
+
+def __getattr__(name: str) -> Any:
+    found = _registry.get(name[:-2]) or _registry.get(name[:-2].replace("_", "-"))
+    if name[-2:] == "_p" and found is not None:
+        return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

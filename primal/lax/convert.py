@@ -28,6 +28,10 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     >>> lax.convert_element_type(jnp.array([1.5, -2.0]), jnp.int32)
     Array([ 1, -2], dtype=int32)
     """
+    if new_dtype is None:
+        raise ValueError(
+            "[convert_element_type] expected a dtype, got None. Name the dtype that is wanted."
+        )
     dtype = _wanted(new_dtype, "convert_element_type")
     aval = aval_of(operand)
     if aval.dtype == dtype and not aval.weak_type and isinstance(operand, Array):

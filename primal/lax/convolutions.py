@@ -13,11 +13,12 @@ from primal.base.dtypes import canonicalize_dtype
 from primal.ir.trace import aval_of
 from primal.lax.windows import Padding, explicit_padding, ints
 from primal.numpy.contraction import canonical_precision
+from primal.ops.contract import dot_general
 from primal.ops.shape import rev, transpose
 from primal.ops.window.convolution import ConvDimensionNumbers
 from primal.ops.window.convolution import conv_general_dilated as conv_op
 
-Layouts = ConvDimensionNumbers | tuple[str, str, str] | None
+ConvGeneralDilatedDimensionNumbers = ConvDimensionNumbers | tuple[str, str, str] | None
 
 
 def conv_dimension_numbers(
@@ -85,6 +86,7 @@ def conv_general_dilated(
     batch_group_count: int = 1,
     precision: Any = None,
     preferred_element_type: Any = None,
+    out_sharding: Any = None,
 ) -> Any:
     """Convolution (cross-correlation) of any rank, with strides, dilations and groups.
 
@@ -109,6 +111,11 @@ def conv_general_dilated(
                 f"[{name}] expected {what} with {rank} entries, one per spatial dimension, got "
                 f"{values}: window and {what} must have the same number of dimensions."
             )
+    if any(s < 1 for s in (*strides, *spread, *dilation)):
+        raise ValueError(
+            f"[{name}] expected positive strides and dilations, got {strides}, {spread} and "
+            f"{dilation}."
+        )
     by_name = isinstance(padding, str) or hasattr(padding, "name")
     if by_name and any(s != 1 for s in spread) and str(padding).upper() != "VALID":
         raise ValueError(
@@ -213,12 +220,15 @@ def conv_transpose(
     transpose_kernel: bool = False,
     precision: Any = None,
     preferred_element_type: Any = None,
+    use_consistent_padding: bool = False,
 ) -> Any:
     """Convolution with a fractional stride: lhs spread by `strides`, then convolved.
 
     'SAME' gives size * stride places, 'VALID' (size - 1) * stride + max(window, stride); pairs pad
     the spread lhs. `transpose_kernel` reverses rhs and swaps its features, which makes this the
-    transpose of `conv_general_dilated`. Channels come last unless dimension_numbers say otherwise.
+    transpose of `conv_general_dilated`. With `use_consistent_padding` pairs are those of that
+    convolution: window - 1 - pair is padded. Channels come last unless dimension_numbers say
+    otherwise.
 
     >>> lax.conv_transpose(jnp.ones((1, 2, 1)), jnp.ones((2, 1, 1)), (2,), 'SAME')[0, :, 0]
     Array([1., 1., 1., 1.], dtype=float32)
@@ -239,6 +249,10 @@ def conv_transpose(
     if isinstance(padding, str) and padding.upper() in ("SAME", "VALID"):
         same = padding.upper() == "SAME"
         padding = [_transposed_pads(k, s, same) for k, s in zip(covered, steps, strict=True)]
+    elif use_consistent_padding and not isinstance(padding, str):
+        padding = [
+            (k - 1 - low, k - 1 - high) for k, (low, high) in zip(covered, padding, strict=True)
+        ]
     if transpose_kernel:
         rhs = rev(rhs, dimensions=numbers.rhs_spec[2:])
         order = list(range(left.ndim))
@@ -307,3 +321,55 @@ def conv_general_dilated_patches(
         precision="HIGHEST" if precision is None else precision,
         preferred_element_type=preferred_element_type,
     )
+
+
+def conv_general_dilated_local(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: Padding,
+    filter_shape: Sequence[int],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    precision: Any = None,
+) -> Any:
+    """A convolution whose kernel differs from place to place: a locally connected layer.
+
+    rhs has the layout of a kernel, with the output's places as its spatial dimensions and the
+    features and places of a window, (C, *filter_shape), in one dimension of inputs.
+
+    >>> kernels = jnp.array([[[1., 10.], [0., 1.]]])  # (O, C·2, places)
+    >>> lax.conv_general_dilated_local(jnp.array([[[1., 2., 3.]]]), kernels, (1,), 'VALID', (2,))
+    Array([[[ 1., 23.]]], dtype=float32)
+    """
+    left, right = aval_of(lhs), aval_of(rhs)
+    numbers = conv_dimension_numbers(left.shape, right.shape, dimension_numbers)
+    patches = conv_general_dilated_patches(
+        lhs, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation, numbers,
+        precision=precision,
+    )  # fmt: skip
+    n, features, *places = numbers.out_spec
+    o, inputs, *own = numbers.rhs_spec
+    product = dot_general(
+        patches,
+        rhs,
+        dimension_numbers=(((features,), (inputs,)), (tuple(places), tuple(own))),
+        precision=canonical_precision(precision),
+        preferred_element_type=None,
+    )
+    # (places…, n, o) to the layout of the output.
+    rank = len(places)
+    source = dict(zip((*places, n, features), range(rank + 2), strict=True))
+    return transpose(product, permutation=tuple([source[d] for d in range(rank + 2)]))
+
+
+def conv_general_permutations(dimension_numbers: Any) -> tuple[tuple[int, ...], ...]:
+    """For layouts by letters, the permutations of lhs, rhs and output that put features second.
+
+    >>> lax.conv_general_permutations(('NHWC', 'HWIO', 'NHWC'))
+    ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
+    """
+    rank = len(dimension_numbers[0])
+    numbers = conv_dimension_numbers((1,) * rank, (1,) * rank, tuple(dimension_numbers))
+    return numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec

@@ -13,6 +13,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.trace import aval_of, literal
+from primal.lax.alike import alike
 from primal.ops import elementwise as ops
 from primal.ops.elementwise import RoundingMethod as RoundingMethod
 
@@ -80,7 +81,7 @@ def add(x: Any, y: Any) -> Any:
     >>> lax.add(jnp.array([1., 2.]), 3.)
     Array([4., 5.], dtype=float32)
     """
-    return ops.add(x, y)
+    return ops.add(*alike("add", x, y))
 
 
 def sub(x: Any, y: Any) -> Any:
@@ -91,18 +92,22 @@ def sub(x: Any, y: Any) -> Any:
     >>> lax.sub(jnp.array([1., 2.]), 3.)
     Array([-2., -1.], dtype=float32)
     """
-    return ops.sub(x, y)
+    return ops.sub(*alike("sub", x, y))
 
 
-def mul(x: Any, y: Any) -> Any:
+def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
     """The product, x·y.
 
-    Numbers of any dtype, which is kept. Integers wrap.
+    Numbers of any dtype, which is kept, or rounded once to `out_dtype`. Integers wrap.
 
     >>> lax.mul(jnp.array([1., 2.]), 3.)
     Array([3., 6.], dtype=float32)
     """
-    return ops.mul(x, y)
+    if out_dtype is None:
+        return ops.mul(*alike("mul", x, y))
+    wanted = dtypes.canonicalize_dtype(out_dtype)
+    wide = dtypes.promote_types(aval_of(x).dtype, wanted)
+    return _as(ops.mul(_as(x, wide), _as(y, wide)), wanted)
 
 
 def div(x: Any, y: Any) -> Any:
@@ -113,7 +118,7 @@ def div(x: Any, y: Any) -> Any:
     >>> lax.div(jnp.array([-7, 7]), 2)
     Array([-3,  3], dtype=int32)
     """
-    return ops.div(x, y)
+    return ops.div(*alike("div", x, y))
 
 
 def rem(x: Any, y: Any) -> Any:
@@ -124,7 +129,7 @@ def rem(x: Any, y: Any) -> Any:
     >>> lax.rem(jnp.array([-7, 7]), 3)
     Array([-1,  1], dtype=int32)
     """
-    return ops.rem(x, y)
+    return ops.rem(*alike("rem", x, y))
 
 
 def max(x: Any, y: Any) -> Any:
@@ -136,7 +141,7 @@ def max(x: Any, y: Any) -> Any:
     >>> lax.max(jnp.array([1., 5.]), 3.)
     Array([3., 5.], dtype=float32)
     """
-    return ops.max(x, y)
+    return ops.max(*alike("max", x, y))
 
 
 def min(x: Any, y: Any) -> Any:
@@ -148,7 +153,7 @@ def min(x: Any, y: Any) -> Any:
     >>> lax.min(jnp.array([1., 5.]), 3.)
     Array([1., 3.], dtype=float32)
     """
-    return ops.min(x, y)
+    return ops.min(*alike("min", x, y))
 
 
 def eq(x: Any, y: Any) -> Any:
@@ -159,7 +164,7 @@ def eq(x: Any, y: Any) -> Any:
     >>> lax.eq(jnp.array([1, 2]), 2)
     Array([False,  True], dtype=bool)
     """
-    return ops.eq(x, y)
+    return ops.eq(*alike("eq", x, y))
 
 
 def ne(x: Any, y: Any) -> Any:
@@ -170,7 +175,7 @@ def ne(x: Any, y: Any) -> Any:
     >>> lax.ne(jnp.array([1, 2]), 2)
     Array([ True, False], dtype=bool)
     """
-    return ops.ne(x, y)
+    return ops.ne(*alike("ne", x, y))
 
 
 def lt(x: Any, y: Any) -> Any:
@@ -181,7 +186,7 @@ def lt(x: Any, y: Any) -> Any:
     >>> lax.lt(jnp.array([1, 2]), 2)
     Array([ True, False], dtype=bool)
     """
-    return ops.lt(x, y)
+    return ops.lt(*alike("lt", x, y))
 
 
 def le(x: Any, y: Any) -> Any:
@@ -192,7 +197,7 @@ def le(x: Any, y: Any) -> Any:
     >>> lax.le(jnp.array([1, 2]), 2)
     Array([ True,  True], dtype=bool)
     """
-    return ops.le(x, y)
+    return ops.le(*alike("le", x, y))
 
 
 def gt(x: Any, y: Any) -> Any:
@@ -203,7 +208,7 @@ def gt(x: Any, y: Any) -> Any:
     >>> lax.gt(jnp.array([1, 3]), 2)
     Array([False,  True], dtype=bool)
     """
-    return ops.gt(x, y)
+    return ops.gt(*alike("gt", x, y))
 
 
 def ge(x: Any, y: Any) -> Any:
@@ -214,7 +219,7 @@ def ge(x: Any, y: Any) -> Any:
     >>> lax.ge(jnp.array([1, 2]), 2)
     Array([False,  True], dtype=bool)
     """
-    return ops.ge(x, y)
+    return ops.ge(*alike("ge", x, y))
 
 
 def floor(x: Any) -> Any:
@@ -258,7 +263,7 @@ def nextafter(x1: Any, x2: Any) -> Any:
     >>> lax.nextafter(jnp.array([1.]), 2.)
     Array([1.0000001], dtype=float32)
     """
-    return ops.nextafter(x1, x2)
+    return ops.nextafter(*alike("nextafter", x1, x2))
 
 
 def real(x: Any) -> Any:
@@ -291,7 +296,7 @@ def complex(x: Any, y: Any) -> Any:
     >>> lax.complex(jnp.array([1.]), jnp.array([2.]))
     Array([1.+2.j], dtype=complex64)
     """
-    return ops.complex(x, y)
+    return ops.complex(*alike("complex", x, y))
 
 
 def conj(x: Any) -> Any:
@@ -324,7 +329,7 @@ def bitwise_and(x: Any, y: Any) -> Any:
     >>> lax.bitwise_and(jnp.array([6, 5]), 3)
     Array([2, 1], dtype=int32)
     """
-    return ops.bitwise_and(x, y)
+    return ops.bitwise_and(*alike("bitwise_and", x, y))
 
 
 def bitwise_or(x: Any, y: Any) -> Any:
@@ -335,7 +340,7 @@ def bitwise_or(x: Any, y: Any) -> Any:
     >>> lax.bitwise_or(jnp.array([6, 5]), 3)
     Array([7, 7], dtype=int32)
     """
-    return ops.bitwise_or(x, y)
+    return ops.bitwise_or(*alike("bitwise_or", x, y))
 
 
 def bitwise_xor(x: Any, y: Any) -> Any:
@@ -346,7 +351,7 @@ def bitwise_xor(x: Any, y: Any) -> Any:
     >>> lax.bitwise_xor(jnp.array([6, 5]), 3)
     Array([5, 6], dtype=int32)
     """
-    return ops.bitwise_xor(x, y)
+    return ops.bitwise_xor(*alike("bitwise_xor", x, y))
 
 
 def shift_left(x: Any, y: Any) -> Any:
@@ -357,7 +362,7 @@ def shift_left(x: Any, y: Any) -> Any:
     >>> lax.shift_left(jnp.array([1, 3]), 2)
     Array([ 4, 12], dtype=int32)
     """
-    return ops.shift_left(x, y)
+    return ops.shift_left(*alike("shift_left", x, y))
 
 
 def shift_right_arithmetic(x: Any, y: Any) -> Any:
@@ -368,7 +373,7 @@ def shift_right_arithmetic(x: Any, y: Any) -> Any:
     >>> lax.shift_right_arithmetic(jnp.array([-8, 8]), 1)
     Array([-4,  4], dtype=int32)
     """
-    return ops.shift_right_arithmetic(x, y)
+    return ops.shift_right_arithmetic(*alike("shift_right_arithmetic", x, y))
 
 
 def shift_right_logical(x: Any, y: Any) -> Any:
@@ -379,7 +384,7 @@ def shift_right_logical(x: Any, y: Any) -> Any:
     >>> lax.shift_right_logical(jnp.array([-8, 8]), 1)
     Array([2147483644,          4], dtype=int32)
     """
-    return ops.shift_right_logical(x, y)
+    return ops.shift_right_logical(*alike("shift_right_logical", x, y))
 
 
 def population_count(x: Any) -> Any:
@@ -413,6 +418,13 @@ def mulhi(x: Any, y: Any) -> Any:
     Array([ 2, -2], dtype=int32)
     """
     dtype = aval_of(y if type(x) is int else x).dtype
+    weak = type(x) is int and type(y) is int
+    for v in (x, y):
+        if type(v) is not int and aval_of(v).dtype != dtype or type(v) is bool:
+            raise TypeError(
+                f"[mulhi] expected operands of one dtype, got {aval_of(x).dtype.name} and "
+                f"{aval_of(y).dtype.name}."
+            )
     bits = dtypes.itemsize_bits(dtype)
     if dtypes.KIND.get(dtype, "") not in "iu" or bits < 8:
         raise TypeError(f"[mulhi] expected integers of 8 to 64 bits, got {dtype.name}.")
@@ -420,7 +432,8 @@ def mulhi(x: Any, y: Any) -> Any:
     if bits < 64:
         wide = np.dtype(f"{dtype.kind}{bits // 4}")
         product = ops.mul(_as(x, wide), _as(y, wide))
-        return _as(ops.shift_right_logical(product, literal(bits, wide)), dtype)
+        upper = ops.shift_right_logical(product, literal(bits, wide))
+        return ops.convert_element_type(upper, new_dtype=dtype, weak_type=weak)
     # By halves: with x = a·2³² + b and y = c·2³² + d, the carries of a·d + b·c + ⌊b·d/2³²⌋.
     half, low = literal(32, dtype), literal(2**32 - 1, dtype)
     down = ops.shift_right_arithmetic if dtype.kind == "i" else ops.shift_right_logical
@@ -446,7 +459,7 @@ def pow(x: Any, y: Any) -> Any:
     """
     if type(y) is int:
         return ops.pow(x, literal(y, "int32"))
-    return ops.pow(x, y)
+    return ops.pow(*alike("pow", x, y))
 
 
 def integer_pow(x: Any, y: int) -> Any:
@@ -504,6 +517,9 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
                 f"[clamp] expected `{name}` to be scalar or of shape {shape}, got {have}: clamp "
                 f"requires {name}.shape == operand.shape or {name}.shape == ()."
             )
+    if aval_of(x).dtype.kind == "c":
+        raise TypeError(f"[clamp] expected real numbers, got {aval_of(x).dtype.name}.")
+    alike("clamp", min, x, max)
     if type(x) in (bool, int, float):
         return ops.clamp(min, x, max)
     dtype = aval_of(x).dtype

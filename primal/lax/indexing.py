@@ -335,6 +335,10 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
     aval = aval_of(src)
     axes = tuple([a % aval.ndim for a in _ints(axes)])
     columns = []
+    if len(idxs) != len(axes):
+        raise TypeError(
+            f"[index_take] expected as many index arrays as axes, got {len(idxs)} and {len(axes)}."
+        )
     for i, a in zip(idxs, axes, strict=True):
         i_aval = aval_of(i)
         columns.append(reshape(_modulo(i, aval.shape[a]), shape=(*i_aval.shape, 1)))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.ir.op import LINALG, registry
 from primal.ir.trace import aval_of
 from primal.lax.polar import qdwh as qdwh
 from primal.ops.elementwise import add, convert_element_type, mul
@@ -423,6 +424,13 @@ def tridiagonal_solve(
            [1.]], dtype=float32)
     """
     return tridiagonal_solve_op(dl, d, du, b, perturb_singular=bool(perturb_singular))
+
+
+def __getattr__(name: str) -> Any:
+    found = registry.get(name[:-2])
+    if name[-2:] == "_p" and found is not None and found.kind is LINALG:
+        return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = [

@@ -30,7 +30,7 @@ def _over(op: Op, operand: Any, axes: Sequence[int]) -> Any:
     return op(operand, axes=canonical_axes(op.name, axes, aval_of(operand).ndim))
 
 
-def reduce_sum(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """The sum over `axes`: out[k] = Σ operand[k, r]; 0 of nothing.
 
     Any number dtype, kept; the axes are removed. TypeError for bool, ValueError for a bad axis.
@@ -204,6 +204,7 @@ def reduce(
     init_values: Any,
     computation: Callable[..., Any],
     dimensions: Sequence[int],
+    out_sharding: Any = None,
 ) -> Any:
     """Elements along `dimensions` combined by an associative function with an identity.
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +13,8 @@ import numpy as np
 from primal.base import dtypes
 from primal.ir.avals import canonical_shape
 from primal.ir.trace import PYTHON_SCALARS, aval_of, literal
+from primal.lax.algorithms import DotAlgorithm, DotAlgorithmPreset, algorithm_of, rounded
+from primal.lax.alike import alike
 from primal.ops import contract as _contract
 from primal.ops import shape as _ops
 from primal.ops import spread as _spread
@@ -28,6 +32,15 @@ class Precision(enum.Enum):
 
     def __str__(self) -> str:
         return self.name
+
+
+DotDimensionNumbers = tuple[
+    tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
+]
+PrecisionLike = (
+    None | str | Precision | tuple[str, str] | tuple[Precision, Precision] | DotAlgorithm
+    | DotAlgorithmPreset
+)  # fmt: skip
 
 
 def _canonical_precision(precision: Any) -> Any:
@@ -49,11 +62,13 @@ def _canonical_precision(precision: Any) -> Any:
 
     if isinstance(precision, tuple | list):
         left, right = precision
+        if left is None or right is None:
+            raise ValueError(f"[precision] expected a pair of Precisions, got {precision!r}.")
         return one(left), one(right)
     return one(precision), one(precision)
 
 
-def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
+def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """The operand repeated along new leading dimensions."""
     shape = shape_of(operand)
     sizes = canonical_shape(sizes, "broadcast")
@@ -108,7 +123,12 @@ def reshape(
     if dimensions is not None:
         operand = transpose(operand, dimensions)
     sizes = (new_sizes,) if isinstance(new_sizes, int | np.integer) else new_sizes
-    return _ops.reshape(operand, shape=canonical_shape(sizes, "reshape"))
+    sizes = canonical_shape(sizes, "reshape")
+    if math.prod(sizes) != math.prod(shape_of(operand)):
+        raise ValueError(
+            f"[reshape] expected a shape of as many elements as {shape_of(operand)}, got {sizes}."
+        )
+    return _ops.reshape(operand, shape=sizes)
 
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
@@ -170,16 +190,26 @@ def slice(
     )
 
 
+def _axis(name: str, axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        raise IndexError(
+            f"[{name}] expected an axis in [{-rank}, {rank}), got {axis}: out of bounds."
+        )
+    return axis % rank
+
+
 def slice_in_dim(
     operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
 ) -> Any:
     """operand[start:limit:stride] along one dimension."""
     shape = shape_of(operand)
-    (axis,) = canonical_axes("slice_in_dim", (axis,), len(shape))
+    axis = _axis("slice_in_dim", axis, len(shape))
     n = shape[axis]
     start = 0 if start_index is None else int(start_index)
     limit = n if limit_index is None else int(limit_index)
     start, limit = start + n * (start < 0), limit + n * (limit < 0)
+    if stride < 1:
+        raise ValueError(f"[slice_in_dim] expected a positive stride, got {stride}.")
     starts, limits, steps = [0] * len(shape), list(shape), [1] * len(shape)
     starts[axis], limits[axis], steps[axis] = start, limit, int(stride)
     return slice(operand, starts, limits, steps)
@@ -188,9 +218,9 @@ def slice_in_dim(
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
     """operand[index] along one dimension."""
     shape = shape_of(operand)
-    (axis,) = canonical_axes("index_in_dim", (axis,), len(shape))
+    axis = _axis("index_in_dim", axis, len(shape))
     n = shape[axis]
-    at = int(index)
+    at = operator.index(index)
     if not -n <= at < n:
         raise IndexError(
             f"index {index} is out of bounds for axis {axis} with size {n} [index_in_dim]"
@@ -224,6 +254,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
     """
     config = tuple([(int(lo), int(hi), int(inner)) for lo, hi, inner in padding_config])
     if type(padding_value) in PYTHON_SCALARS:
+        alike("pad", operand, padding_value)
         padding_value = literal(padding_value, aval_of(operand).dtype)
     return _ops.pad(operand, padding_value, padding_config=config)
 
@@ -236,8 +267,12 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
 
 
 def rev(operand: Any, dimensions: Sequence[int]) -> Any:
-    """Reversed along dimensions."""
-    return _ops.rev(operand, dimensions=tuple([int(d) for d in dimensions]))
+    """Reversed along dimensions. TypeError for dimensions that are not there, or there twice."""
+    rank = len(shape_of(operand))
+    dims = tuple([int(d) for d in dimensions])
+    if not all(0 <= d < rank for d in dims) or len(set(dims)) != len(dims):
+        raise TypeError(f"[rev] expected distinct dimensions in [0, {rank}), got {dims}.")
+    return _ops.rev(operand, dimensions=dims)
 
 
 def tile(operand: Any, reps: Sequence[int]) -> Any:
@@ -283,6 +318,9 @@ def full_like(
 ) -> Any:
     """An array like x, filled with a value."""
     aval = aval_of(x)
+    if dtype is None and aval.weak_type and not shape_of(fill_value):
+        fill_value = _convert(fill_value, new_dtype=aval.dtype, weak_type=True)
+        return full(aval.shape if shape is None else shape, fill_value)
     return full(aval.shape if shape is None else shape, fill_value, dtype or aval.dtype)
 
 
@@ -292,6 +330,8 @@ def iota(dtype: Any, size: int) -> Any:
     >>> lax.iota(jnp.int32, 3)
     Array([0, 1, 2], dtype=int32)
     """
+    if dtype is None:
+        raise ValueError("[iota] expected a dtype, got None.")
     return broadcasted_iota(dtype, (size,), 0)
 
 
@@ -315,12 +355,21 @@ def dot(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Vector and matrix products: the last dimension of lhs with the first of rhs."""
+    """Vector and matrix products: the last dimension of lhs with the first of rhs.
+
+    With dimension_numbers, `dot_general`. ValueError for other ranks without them.
+
+    >>> lax.dot(jnp.array([1., 2.]), jnp.array([3., 4.]))
+    Array(11., dtype=float32)
+    """
     if dimension_numbers is not None:
         return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
     left, right = shape_of(lhs), shape_of(rhs)
     if not (1 <= len(left) <= 2 and 1 <= len(right) <= 2 and left[-1] == right[0]):
-        raise TypeError(f"Incompatible shapes for dot: got {left} and {right}.")
+        raise ValueError(
+            f"[dot] expected vectors or matrices whose last and first sizes agree, got shapes "
+            f"{left} and {right}. Other products need dimension_numbers."
+        )
     dims = (((len(left) - 1,), (0,)), ((), ()))
     return dot_general(lhs, rhs, dims, precision, preferred_element_type)
 
@@ -334,7 +383,17 @@ def dot_general(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """out[b, i, j] = Σ_c lhs[b, i, c]·rhs[b, j, c] with ((lhs c, rhs c), (lhs b, rhs b))."""
+    """out[b, i, j] = Σ_c lhs[b, i, c]·rhs[b, j, c] with ((lhs c, rhs c), (lhs b, rhs b)).
+
+    `precision` is a Precision, a pair of them, their names, or a DotAlgorithm or preset. Sums are
+    in preferred_element_type, or the operands' dtype; operands of two dtypes are promoted.
+    TypeError where shapes or dimensions do not fit.
+
+    >>> lax.dot_general(jnp.ones((2, 3)), jnp.ones((4, 3)), (((1,), (1,)), ((), ()))).shape
+    (2, 4)
+    """
+    if not dimension_numbers:
+        return dot(lhs, rhs, precision=precision, preferred_element_type=preferred_element_type)
     (lc, rc), (lb, rb) = dimension_numbers
     dims = (
         (tuple(map(int, lc)), tuple(map(int, rc))), (tuple(map(int, lb)), tuple(map(int, rb)))
@@ -344,13 +403,43 @@ def dot_general(
         if preferred_element_type is None
         else dtypes.canonicalize_dtype(preferred_element_type)
     )
-    return _contract.dot_general(
-        lhs if hasattr(lhs, "aval") else as_array(lhs),
-        rhs if hasattr(rhs, "aval") else as_array(rhs),
+    lhs, rhs = [x if hasattr(x, "aval") else as_array(x) for x in (lhs, rhs)]
+    algorithm = algorithm_of(precision)
+    if algorithm is None:
+        if lhs.dtype != rhs.dtype:
+            lhs, rhs = _promoted(lhs, rhs)
+        return _contract.dot_general(
+            lhs,
+            rhs,
+            dimension_numbers=dims,
+            precision=_canonical_precision(precision),
+            preferred_element_type=preferred,
+        )
+    if lhs.dtype != rhs.dtype:
+        lhs, rhs = _promoted(lhs, rhs)
+    out = lhs.dtype if preferred is None else preferred
+    sums = algorithm.accumulation_type
+    if algorithm is not DotAlgorithmPreset.DEFAULT and dtypes.issubdtype(lhs.dtype, np.floating):
+        lhs, rhs = rounded(lhs, algorithm, "lhs"), rounded(rhs, algorithm, "rhs")
+        if lhs.dtype != rhs.dtype:
+            lhs, rhs = _promoted(lhs, rhs)
+    floating = dtypes.issubdtype(out, np.floating)
+    narrow = floating and sums is not None and dtypes.finfo(sums).bits < 32
+    product = _contract.dot_general(
+        lhs,
+        rhs,
         dimension_numbers=dims,
-        precision=_canonical_precision(precision),
-        preferred_element_type=preferred,
+        precision=(Precision.HIGHEST,) * 2,
+        preferred_element_type=np.dtype(sums) if narrow else out,
     )
+    return product if product.dtype == out else _convert(product, new_dtype=out, weak_type=False)
+
+
+def _promoted(lhs: Any, rhs: Any) -> list[Any]:
+    dtype = dtypes.promote_types(lhs.dtype, rhs.dtype)
+    return [
+        x if x.dtype == dtype else _convert(x, new_dtype=dtype, weak_type=False) for x in (lhs, rhs)
+    ]
 
 
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:

@@ -101,21 +101,21 @@ def approx_max_k(
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> tuple[Any, Any]:
+) -> list[Any]:
     """The k greatest elements along a dimension and their indices: here exact, so recall is 1.
 
     With `aggregate_to_topk=False` as many as an approximation of that recall would leave to
     aggregate. Floating dtypes; ValueError otherwise, and for k beyond the size.
 
     >>> lax.approx_max_k(jnp.array([1., 3., 2.]), 2)
-    (Array([3., 2.], dtype=float32), Array([1, 2], dtype=int32))
+    [Array([3., 2.], dtype=float32), Array([1, 2], dtype=int32)]
     """
     axis, kept = _approximate(
         "approx_max_k", operand, k, reduction_dimension, recall_target,
         reduction_input_size_override, aggregate_to_topk,
     )
     values, places = top_k(operand, kept, axis=axis)
-    return values, places
+    return [values, places]
 
 
 def approx_min_k(
@@ -125,20 +125,20 @@ def approx_min_k(
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> tuple[Any, Any]:
+) -> list[Any]:
     """The k least elements along a dimension, ascending, and their indices: here exact.
 
     As `approx_max_k`.
 
     >>> lax.approx_min_k(jnp.array([1., 3., 2.]), 2)
-    (Array([1., 2.], dtype=float32), Array([0, 2], dtype=int32))
+    [Array([1., 2.], dtype=float32), Array([0, 2], dtype=int32)]
     """
     axis, kept = _approximate(
         "approx_min_k", operand, k, reduction_dimension, recall_target,
         reduction_input_size_override, aggregate_to_topk,
     )
     values, places = top_k(neg(operand), kept, axis=axis)
-    return neg(values), places
+    return [neg(values), places]
 
 
 def _approximate(
@@ -153,9 +153,9 @@ def _approximate(
         )
     (axis,) = canonical_axes(name, (_operator.index(dimension),), aval.ndim)
     size, k = aval.shape[axis], _operator.index(k)
-    if not 0 <= k <= size:
+    if not 0 < k <= size:
         raise ValueError(
-            f"[{name}] expected 0 <= k <= {size}, the size of the reduction dimension, got {k}."
+            f"[{name}] expected 0 < k <= {size}, the size of the reduction dimension, got {k}."
         )
     if not 0 < recall <= 1:
         raise ValueError(f"[{name}] expected a recall_target in (0, 1], got {recall}.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from primal.lax.alike import alike
 from primal.ops import special as ops
 
 
@@ -74,7 +75,7 @@ def polygamma(m: Any, x: Any) -> Any:
     >>> lax.polygamma(1., jnp.array([1., 2.]))
     Array([1.644934  , 0.64493406], dtype=float32)
     """
-    return ops.polygamma(m, x)
+    return ops.polygamma(*alike("polygamma", m, x))
 
 
 def zeta(x: Any, q: Any) -> Any:
@@ -85,7 +86,7 @@ def zeta(x: Any, q: Any) -> Any:
     >>> lax.zeta(2., jnp.array([1., 2.]))
     Array([1.644934  , 0.64493406], dtype=float32)
     """
-    return ops.zeta(x, q)
+    return ops.zeta(*alike("zeta", x, q))
 
 
 def bessel_i0e(x: Any) -> Any:
@@ -118,7 +119,7 @@ def igamma(a: Any, x: Any) -> Any:
     >>> lax.igamma(2., jnp.array([1., 3.]))
     Array([0.26424113, 0.8008517 ], dtype=float32)
     """
-    return ops.igamma(a, x)
+    return ops.igamma(*alike("igamma", a, x))
 
 
 def igammac(a: Any, x: Any) -> Any:
@@ -129,7 +130,7 @@ def igammac(a: Any, x: Any) -> Any:
     >>> lax.igammac(2., jnp.array([1., 3.]))
     Array([0.7357589 , 0.19914827], dtype=float32)
     """
-    return ops.igammac(a, x)
+    return ops.igammac(*alike("igammac", a, x))
 
 
 def igamma_grad_a(a: Any, x: Any) -> Any:
@@ -140,7 +141,7 @@ def igamma_grad_a(a: Any, x: Any) -> Any:
     >>> lax.igamma_grad_a(2., jnp.array([1., 3.]))
     Array([-0.27619603, -0.19742543], dtype=float32)
     """
-    return ops.igamma_grad_a(a, x)
+    return ops.igamma_grad_a(*alike("igamma_grad_a", a, x))
 
 
 def random_gamma_grad(a: Any, x: Any) -> Any:
@@ -151,7 +152,7 @@ def random_gamma_grad(a: Any, x: Any) -> Any:
     >>> lax.random_gamma_grad(2., jnp.array([1., 3.]))
     Array([0.7507787, 1.3217986], dtype=float32)
     """
-    return ops.random_gamma_grad(a, x)
+    return ops.random_gamma_grad(*alike("random_gamma_grad", a, x))
 
 
 def betainc(a: Any, b: Any, x: Any) -> Any:

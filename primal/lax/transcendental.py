@@ -10,6 +10,7 @@ import dataclasses
 import enum
 from typing import Any
 
+from primal.lax.alike import alike
 from primal.ops import elementwise as ops
 
 
@@ -249,7 +250,7 @@ def atan2(x: Any, y: Any) -> Any:
     >>> lax.atan2(jnp.array([1., 1.]), jnp.array([1., -1.]))
     Array([0.7853981, 2.3561945], dtype=float32)
     """
-    return ops.atan2(x, y)
+    return ops.atan2(*alike("atan2", x, y))
 
 
 def sinh(x: Any) -> Any:

@@ -32,7 +32,7 @@ def _bitcast_type(x: Aval, *, new_dtype: Any) -> Aval:
         return Aval(x.shape, new_dtype)
     for dtype in (x.dtype, new_dtype):
         if KIND.get(dtype, "k") not in "iuf":
-            raise TypeError(
+            raise (TypeError if itemsize_bits(x.dtype) >= itemsize_bits(new_dtype) else ValueError)(
                 "[bitcast_convert_type] expected integer or floating dtypes, or equal ones, got "
                 f"{x.dtype.name} to {new_dtype.name}: bool, complex and key values do not support "
                 "it. Take real and imag apart first, or convert bool with convert_element_type."

@@ -137,7 +137,7 @@ squeeze: Op = Op(
 
 def _slice_type(x: Aval, *, start_indices: Any, limit_indices: Any, strides: Any = None) -> Aval:
     if len(start_indices) != x.ndim or len(limit_indices) != x.ndim:
-        raise TypeError(
+        raise ValueError(
             f"[slice] expected one start and limit per dimension of shape {x.shape}, got "
             f"{start_indices} and {limit_indices}."
         )
@@ -218,11 +218,11 @@ slice: Op = Op(
 
 def _pad_type(x: Aval, value: Aval, *, padding_config: Any) -> Aval:
     if x.dtype != value.dtype or value.ndim:
-        raise TypeError(
+        raise (ValueError if value.ndim else TypeError)(
             f"[pad] expected a scalar padding value of dtype {x.dtype.name}, got {value.short()}."
         )
     if len(padding_config) != x.ndim or any(i < 0 for _, _, i in padding_config):
-        raise TypeError(
+        raise ValueError(
             f"[pad] expected (low, high, interior >= 0) for each dimension of shape {x.shape}, "
             f"got {padding_config}."
         )

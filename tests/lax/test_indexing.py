@@ -232,7 +232,7 @@ def test_gradient_of_a_dynamic_slice_is_an_update() -> None:
 def test_errors_of_dynamic_slices() -> None:
     for error, match, call in [
         (ValueError, "Length of slice indices", lambda: lax.dynamic_slice(X, (1,), (2, 2))),
-        (TypeError, "one start and size", lambda: lax.dynamic_slice(X, (1, 1), (2,))),
+        (ValueError, "one start and size", lambda: lax.dynamic_slice(X, (1, 1), (2,))),
         (TypeError, "less than or equal", lambda: lax.dynamic_slice(X, (1, 1), (4, 2))),
         (TypeError, "same type", lambda: lax.dynamic_slice(X, (1.0, 1), (2, 2))),
         (TypeError, "scalar", lambda: lax.dynamic_slice(X, (np.zeros(2, int), 1), (2, 2))),

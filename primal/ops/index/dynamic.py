@@ -30,7 +30,7 @@ from primal.ops.types import is_linear
 
 def _check_starts(name: str, x: Aval, sizes: Shape, starts: Sequence[Aval]) -> None:
     if len(starts) != x.ndim or len(sizes) != x.ndim:
-        raise TypeError(
+        raise ValueError(
             f"[{name}] expected one start and size per dimension of shape {x.shape}, got "
             f"{len(starts)} starts and sizes {sizes}: Length of slice indices must match number "
             "of operand dimensions."
