@@ -14,20 +14,20 @@ from primal.ir.trace import Literal
 
 # NumPy's own seam for the error state: `np.errstate` costs 2 µs per call, this 0.25 µs.
 _umath: Any = sys.modules.get("numpy._core.umath")
-_error_state: Any = getattr(_umath, "_extobj_contextvar", None)
-_QUIET: Any = _umath._make_extobj(all="ignore") if _error_state is not None else None
+ERROR_STATE: Any = getattr(_umath, "_extobj_contextvar", None)
+QUIET: Any = _umath._make_extobj(all="ignore") if ERROR_STATE is not None else None
 
 
 def quietly(fun: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]) -> Any:
     """Call without NumPy's floating-point warnings: inf and nan are values here, not events."""
-    if _error_state is None:
+    if ERROR_STATE is None:
         with np.errstate(all="ignore"):
             return fun(*args, **params)
-    token = _error_state.set(_QUIET)
+    token = ERROR_STATE.set(QUIET)
     try:
         return fun(*args, **params)
     finally:
-        _error_state.reset(token)
+        ERROR_STATE.reset(token)
 
 
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:

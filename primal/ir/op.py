@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from primal.base.native import extension
 from primal.ir.avals import Aval
 from primal.ir.state import state
 
@@ -118,7 +118,6 @@ class Splice:
         self.param = param
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class HigherOrder:
     """Obligations of an op that carries jaxprs.
 
@@ -129,17 +128,37 @@ class HigherOrder:
     equations: (results, None, equations run), or (None, operands to go on with, equations run).
     """
 
-    linearize: Callable[..., Any]
-    dce: Callable[..., Any] | Never
-    begin: Callable[..., Any] | None = None
+    __slots__ = ("linearize", "dce", "begin")
+
+    def __init__(
+        self,
+        *,
+        linearize: Callable[..., Any],
+        dce: Callable[..., Any] | Never,
+        begin: Callable[..., Any] | None = None,
+    ) -> None:
+        self.linearize = linearize
+        self.dce = dce
+        self.begin = begin
 
 
 Effects = frozenset[Any]
 no_effects: Effects = frozenset()
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Op:
+if TYPE_CHECKING or extension is None:
+
+    class AsksTrace:
+        """Calling the record asks the ambient trace."""
+
+        def __call__(self, *args: Any, **params: Any) -> Any:
+            return state.trace.process(self, args, params)
+
+else:
+    AsksTrace = extension.Callable  # the same, and at once where no trace is running
+
+
+class Op(AsksTrace):
     """One operation and everything that is known about it. The record is the callable.
 
     Data are positional, parameters keyword-only and hashable. Rules:
@@ -158,37 +177,75 @@ class Op:
       makers are the equations without operands (an iota, say) that make the operands, or None.
     """
 
-    name: str
-    kind: Kind
-    type: Callable[..., Any]
-    impl: Callable[..., Any]
-    jvp: Any  # a function or a Word, which __post_init__ makes one
-    transpose: Any
-    batch: Any  # likewise, or by_kind
-    shard: Callable[..., Any] | ByKind
-    hlo: Callable[..., Any] | Expand | Splice
-    kernel: Callable[..., Any] | Library | Expand | Splice
-    higher: HigherOrder | None = None
-    multiple: bool = False
-    effects: Callable[..., Effects] | None = None
-    show: Callable[..., dict[str, Any]] | None = None
-    closed_form: Callable[..., Any] | None = None
-    types: dict[Any, Any] = dataclasses.field(default_factory=dict, init=False)
-    eager: dict[Any, Any] = dataclasses.field(default_factory=dict, init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        *,
+        name: str,
+        kind: Kind,
+        type: Callable[..., Any],
+        impl: Callable[..., Any],
+        jvp: Any,
+        transpose: Any,
+        batch: Any,
+        shard: Callable[..., Any] | ByKind,
+        hlo: Callable[..., Any] | Expand | Splice,
+        kernel: Callable[..., Any] | Library | Expand | Splice,
+        higher: HigherOrder | None = None,
+        multiple: bool = False,
+        effects: Callable[..., Effects] | None = None,
+        show: Callable[..., dict[str, Any]] | None = None,
+        closed_form: Callable[..., Any] | None = None,
+    ) -> None:
+        # Written out: a dataclass of so many fields takes 1 ms of every `import primal`.
+        fields = self.__dict__
+        fields["name"] = name
+        fields["kind"] = kind
+        fields["type"] = type
+        fields["impl"] = impl
+        fields["jvp"] = jvp  # a function, or a Word, which is made one below
+        fields["transpose"] = transpose
+        fields["batch"] = batch  # likewise, or by_kind
+        fields["shard"] = shard
+        fields["hlo"] = hlo
+        fields["kernel"] = kernel
+        fields["higher"] = higher
+        fields["multiple"] = multiple
+        fields["effects"] = effects
+        fields["show"] = show
+        fields["closed_form"] = closed_form
+        fields["types"] = {}
+        fields["eager"] = {}
         for field in ("type", "impl", "jvp", "transpose", "batch", "hlo", "kernel"):
-            rule = getattr(self, field)
+            rule = fields[field]
             if isinstance(rule, Word):
-                object.__setattr__(self, field, rule.of(self))
+                fields[field] = rule.of(self)
             elif not callable(rule) and not isinstance(rule, ByKind | Library | Expand | Splice):
                 raise TypeError(f"[{self.name}] expected a rule for `{field}`, got {rule!r}.")
         if self.name in registry:
             raise ValueError(f"[{self.name}] expected a new name, got one already registered.")
         registry[self.name] = self
 
-    def __call__(self, *args: Any, **params: Any) -> Any:
-        return state.trace.process(self, args, params)
+    if TYPE_CHECKING:
+        name: str
+        kind: Kind
+        type: Callable[..., Any]
+        impl: Callable[..., Any]
+        jvp: Callable[..., Any]
+        transpose: Callable[..., Any]
+        batch: Any
+        shard: Callable[..., Any] | ByKind
+        hlo: Callable[..., Any] | Expand | Splice
+        kernel: Callable[..., Any] | Library | Expand | Splice
+        higher: HigherOrder | None
+        multiple: bool
+        effects: Callable[..., Effects] | None
+        show: Callable[..., dict[str, Any]] | None
+        closed_form: Callable[..., Any] | None
+        types: dict[Any, Any]
+        eager: dict[Any, Any]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"[{self.name}] expected a record that stays as it is.")
 
     def infer(self, avals: tuple[Aval, ...], params: dict[str, Any]) -> Any:
         """The type rule, remembered per (avals, params).

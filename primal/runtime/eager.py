@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from primal.base import caches, dtypes
-from primal.base.config import settings
+from primal.base.config import config, settings
+from primal.base.native import extension
 from primal.engines.protocol import Device
-from primal.ir.evaluate import quietly
+from primal.ir.evaluate import ERROR_STATE, QUIET, quietly
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, subjaxprs
 from primal.ir.op import Op
 from primal.ir.state import install_root
@@ -233,3 +234,14 @@ def device_of(args: Sequence[Any], name: str = "jit") -> Device:
 
 root = EagerTrace(None, "eager")
 install_root(root)
+if extension is not None and ERROR_STATE is not None:
+    extension.install(
+        array=ArrayImpl,
+        literal=Literal,
+        error_state=ERROR_STATE,
+        quiet=QUIET,
+        eager_slow=root.process,
+    )
+    # The same for operands that were met before, without Python; values are checked in Python.
+    EagerTrace.process = extension.process  # type: ignore[method-assign]
+    config.derive("eager_watched", lambda values: values["watches"] and extension.set_watched(True))
