@@ -92,7 +92,7 @@ def _wrap_hlo(b: Any, data: Any, *, impl: str) -> Any:
         return b.bitcast_convert(data, dtype)
     lead = data.shape[:-1]
     parts = b.bitcast_convert(b.reshape(data, (*lead, 2, 2)), float64)
-    return b.complex(_part(b, parts, 0), _part(b, parts, 1))
+    return b.bitcast_convert(b.complex(_part(b, parts, 0), _part(b, parts, 1)), dtype)
 
 
 def _part(b: Any, x: Any, i: int) -> Any:
@@ -147,9 +147,11 @@ def _unwrap_impl(keys: Any) -> Any:
 def _unwrap_hlo(b: Any, keys: Any) -> Any:
     if keys.dtype == THREEFRY:
         return b.bitcast_convert(keys, uint32)
-    parts = [b.reshape(part, (*keys.shape, 1)) for part in (b.real(keys), b.imag(keys))]
-    words = b.bitcast_convert(b.concatenate(parts, len(keys.shape)), uint32)
-    return b.reshape(words, (*keys.shape, 4))
+    shape = keys.shape
+    number = b.bitcast_convert(keys, complex128)
+    parts = [b.reshape(part, (*shape, 1)) for part in (b.real(number), b.imag(number))]
+    words = b.bitcast_convert(b.concatenate(parts, len(shape)), uint32)
+    return b.reshape(words, (*shape, 4))
 
 
 def _unwrap_kernel(k: Any, keys: Any) -> Any:
@@ -230,7 +232,7 @@ def _seed_hlo(b: Any, seeds: Any, *, impl: str) -> Any:
     if impl == "threefry2x32":
         return b.bitcast_convert(key, key_type(impl))
     half = b.bitcast_convert(key, float64)
-    return b.complex(half, half)
+    return b.bitcast_convert(b.complex(half, half), key_type(impl))
 
 
 def _seed_kernel(k: Any, seeds: Any, *, impl: str) -> Any:

@@ -310,6 +310,9 @@ class Elementwise(Core):
         """The same bits; a narrower dtype adds a last dimension, a wider one takes it away."""
         shape = x.aval.shape
         out = Aval(shape, dtype)
+        if tensor(out) == x.type:
+            # The same bits on the device too: keys and the numbers they are held in.
+            return Value(x.name, x.type, out)
         if out.dtype != x.aval.dtype and not {kind_of(out.dtype), kind_of(x.aval.dtype)} <= set(
             "iuf"
         ):
