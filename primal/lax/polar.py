@@ -64,10 +64,9 @@ def qdwh(
     `max_iterations` (10 by default). ValueError if m < n or x is not inexact.
 
     >>> u, h, _, converged = lax.linalg.qdwh(jnp.array([[0., -2.], [3., 0.]]))
-    >>> u.round(3), h.round(3), bool(converged)
+    >>> u.round(3) + 0., bool(converged)
     (Array([[ 0., -1.],
-           [ 1.,  0.]], dtype=float32), Array([[3., 0.],
-           [0., 2.]], dtype=float32), True)
+           [ 1.,  0.]], dtype=float32), True)
     """
     aval = aval_of(x)
     if aval.ndim != 2 or aval.shape[0] < aval.shape[1]:
