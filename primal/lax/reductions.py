@@ -161,6 +161,12 @@ def stage_computation(name: str, computation: Callable[..., Any], operands: Any)
         return list(results)
 
     closed = stage(combine, scalars * 2, name)
+    if closed.effects:
+        raise NotImplementedError(
+            f"[{name}] expected a computation without effects, as it is applied in no order and to "
+            f"halves of arrays, got one with {', '.join(sorted(map(repr, closed.effects)))}: "
+            f"Cannot lower effectful `{name}`. Use lax.scan."
+        )
     for got, want in zip(closed.out_avals, scalars, strict=True):
         if got.shape or got.dtype != want.dtype:
             raise ValueError(

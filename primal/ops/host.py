@@ -24,7 +24,6 @@ from primal.ir.op import HOST, Never, Op, by_kind, library
 from primal.ir.trace import aval_of
 from primal.ops.shape import moveaxis, reshape
 from primal.ops.spread import broadcast_axis
-from primal.ops.types import NOT_LINEAR
 
 VMAP_METHODS = (
     "sequential",
@@ -149,7 +148,11 @@ pure_callback = Op(
         "callbacks do not support JVP. Define the derivative with custom_jvp or custom_vjp.",
         ValueError,
     ),
-    transpose=NOT_LINEAR,
+    transpose=Never(
+        "[pure_callback] expected no transposition of a Python function, got one: Pure callbacks do not "
+        "support transpose. Say what it is with custom_vjp.",
+        ValueError,
+    ),
     batch=_pure_batch,
     shard=by_kind,
     hlo=_pure_hlo,
@@ -214,7 +217,11 @@ io_callback = Op(
         "debug.callback, which derivatives look through.",
         ValueError,
     ),
-    transpose=NOT_LINEAR,
+    transpose=Never(
+        "[io_callback] expected no transposition of a Python function, got one: IO callbacks do not "
+        "support transpose. Say what it is with custom_vjp.",
+        ValueError,
+    ),
     batch=_io_batch,
     shard=by_kind,
     hlo=_io_hlo,
@@ -259,7 +266,11 @@ def _debug_op(name: str, show: Any) -> Op:
         type=_debug_type,
         impl=_debug_impl,
         jvp=jvp,
-        transpose=NOT_LINEAR,
+        transpose=Never(
+            f"[{name}] expected no transposition, got one: debug callbacks do not support "
+            "transpose.",
+            ValueError,
+        ),
         batch=batch,
         shard=by_kind,
         hlo=_debug_hlo,

@@ -246,6 +246,17 @@ def test_effects_where_they_are_forbidden() -> None:
         primal.vmap(lambda x: lax.while_loop(lambda x: effect(x) < 2, lambda x: x + 1, x))(x)
 
 
+def test_effects_where_values_have_no_order() -> None:
+    def noted(x: Any, y: Any) -> Any:
+        debug.callback(lambda v: None, x)
+        return x + y
+
+    with pytest.raises(NotImplementedError, match="effectful `reduce`"):
+        lax.reduce(jnp.arange(3.0), 0.0, noted, (0,))
+    with pytest.raises(ValueError, match="do not support transpose"):
+        primal.linear_transpose(lambda x: io_callback(lambda v: v, SCALAR, x), 1.0)(1.0)
+
+
 @pytest.mark.parametrize("ordered", [False, True])
 def test_vmap_calls_debug_callbacks_per_example(ordered: bool) -> None:
     log = Log()
