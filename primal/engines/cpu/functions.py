@@ -15,7 +15,7 @@ from primal.engines.cpu.floats import Floats
 
 BOUNDS: dict[str, tuple[float, float]] = {
     "exp": (1.5, 1.5), "exp2": (1.5, 1.5), "expm1": (2.0, 2.0), "log": (1.0, 1.0),
-    "log1p": (1.5, 1.5), "tanh": (2.0, 3.0), "logistic": (3.0, 3.0), "sin": (1.5, 1.0),
+    "log1p": (1.5, 1.5), "tanh": (6.0, 3.0), "logistic": (3.0, 3.0), "sin": (1.5, 1.0),
     "cos": (1.5, 1.0), "tan": (4.0, 3.0), "cbrt": (1.0, 1.5), "sinh": (1.0, 3.0),
     "cosh": (1.0, 2.0), "asinh": (1.0, 3.0), "acosh": (1.0, 3.0), "atanh": (1.0, 3.0),
     "asin": (1.0, 2.0), "acos": (1.0, 2.0), "atan": (1.0, 2.0), "erf": (3.0, 3.5),

@@ -16,6 +16,8 @@ UNIT = 32768
 threads can share what is left."""
 GRAIN = 64
 """Units begin at multiples of this, so that no two of them share a vector."""
+COLUMNS = 2048
+"""Most columns that are reduced together: their totals stay in the first-level cache."""
 Address = Callable[[Node], tuple[int, int]]
 """node -> (slot, offset in bytes)."""
 
@@ -194,6 +196,7 @@ def _units(spec: Spec, sizes: list[int]) -> tuple[int, int, int]:
     each = UNIT
     if spec.column:
         each = max(GRAIN, UNIT // size_of(sizes[spec.kept :]) // GRAIN * GRAIN)
+        each = min(each, COLUMNS)
     n = kept[-1]
     chunks = -(-n // each)
     return size_of(kept[:-1]) * chunks, each, chunks

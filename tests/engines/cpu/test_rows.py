@@ -125,3 +125,18 @@ def test_a_new_shape_compiles_nothing() -> None:
         for g in f:
             close(g, np.ones(shape, np.float32))
     assert counters.kernels == before
+
+
+@pytest.mark.parametrize("shape", [(1, 9), (3, 1), (40, 70), (5, 2049), (3, 4, 130), (300, 17)])
+def test_columns_of_long_bodies(shape: Any) -> None:
+    """Totals of a block of columns lie on the stack; sums, extrema, and what is stored beside."""
+    x = (np.arange(np.prod(shape)) * 7 % 13 - 6).reshape(shape).astype(np.float32)
+
+    def f(x: Any) -> list[Any]:
+        y = x
+        for k in range(6):
+            y = (y * 2 - x) + k
+        return [y.sum(0), y, y.max(0), (y + x).sum(0), (x > 3).any(0)]
+
+    for got, want in zip(built(f, x).execute([x]), numpy_run(f, x), strict=True):
+        np.testing.assert_array_equal(got, want)
