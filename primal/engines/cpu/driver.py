@@ -39,7 +39,6 @@ declare i32 @PyErr_CheckSignals()
 declare ptr @PyLong_FromLongLong(i64)
 declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)
 declare void @Py_DecRef(ptr)
-declare i32 @clock_gettime(i32, ptr)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
 define internal void @poll(ptr %context, i64 %cost) nounwind alwaysinline {{

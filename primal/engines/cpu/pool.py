@@ -9,8 +9,9 @@ is why a process that was forked, or whose helpers the system holds back, only r
 Helpers look for the next job for some microseconds, then give way a few times, then sleep. A kernel
 that wakes one on the caller's CPU, to save power, leaves it there for milliseconds beside idle
 CPUs: a helper that finds itself there asks for any other. One job is under way at a time; who finds
-the pool taken runs alone. Units are fixed by the problem, so that
-results do not depend on who ran them.
+the pool taken runs alone. Who waited long for a chunk, as its helper was not given a CPU, runs the
+next steps alone: where others compute as well two threads are slower than one. Units are fixed by
+the problem, so that results do not depend on who ran them.
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ PIECES = 4
 """Chunks per thread, so that one who comes late or is interrupted delays little."""
 SHORTEST = 4_000
 """Nanoseconds that a chunk lasts at least."""
+PATIENCE = 200_000
+"""Nanoseconds that waiting for chunks may take, or twice what a chunk is estimated at."""
+LONGEST = 512
+"""The most steps that are done alone after a longer wait."""
 LIMIT = 256
 """The most threads."""
 
@@ -59,13 +64,15 @@ def text(machine: str) -> str:
         pause=pause,
         done=_DONE, busy=_BUSY, asleep=_ASLEEP, job=_JOB, setup=_SETUP, mutex=_MUTEX,
         condition=_CONDITION, ids=_IDS, threshold=THRESHOLD, pieces=PIECES, shortest=SHORTEST,
-        setmask=int(getattr(signal, "SIG_SETMASK", 2)),
+        setmask=int(getattr(signal, "SIG_SETMASK", 2)), patience=PATIENCE, longest=LONGEST,
+        clock=6 if sys.platform == "darwin" else 1,
     )  # fmt: skip
 
 
 # Fields of a job, 8 bytes each: 0 code, 1 slots, 2 record, 3 status, 4 units, 5 units per chunk,
 # 6 chunks, 7 its number, 8 the CPU of the caller. Of the setup: 0 threads, 1 whether they were
-# started, 2 whether to end, 3 helpers that were.
+# started, 2 whether to end, 3 helpers that were, 4 steps to do alone after a long wait, 5 of them
+# left.
 _LINUX = """
 declare i32 @sched_getcpu()
 declare i32 @sched_getaffinity(i32, i64, ptr)
@@ -126,6 +133,7 @@ declare i32 @pthread_sigmask(i32, ptr, ptr)
 declare i32 @sigfillset(ptr)
 declare i32 @sched_yield()
 declare i32 @usleep(i32)
+declare i32 @clock_gettime(i32, ptr)
 declare i64 @llvm.umin.i64(i64, i64)
 declare i64 @llvm.umax.i64(i64, i64)
 
@@ -148,6 +156,16 @@ weigh:
   %worth = and i1 %big, %many
   br i1 %worth, label %try, label %serial
 try:
+  %setup = getelementptr i8, ptr %pool, i64 {setup}
+  %rest = getelementptr i64, ptr %setup, i64 5
+  %pause = load atomic i64, ptr %rest monotonic, align 8
+  %tired = icmp ne i64 %pause, 0
+  br i1 %tired, label %alone1, label %take
+alone1:
+  %fewer = sub i64 %pause, 1
+  store atomic i64 %fewer, ptr %rest monotonic, align 8
+  br label %serial
+take:
   %busy = getelementptr i8, ptr %pool, i64 {busy}
   %pair = cmpxchg ptr %busy, i32 0, i32 1 acquire monotonic
   %mine = extractvalue {{ i32, i1 }} %pair, 1
@@ -164,6 +182,8 @@ serial:
 define internal void @share(ptr %pool, ptr %code, ptr %slots, ptr %record, i64 %units, i64 %cost,
                             ptr %status) nounwind {{
 entry:
+  %from = alloca [2 x i64]
+  %to = alloca [2 x i64]
   %setup = getelementptr i8, ptr %pool, i64 {setup}
   %threads = load i64, ptr %setup
   %sp1 = getelementptr i64, ptr %setup, i64 1
@@ -239,6 +259,12 @@ pause:
   {pause}
   br label %wait
 longer:
+  %begins = icmp eq i64 %turn, 500
+  br i1 %begins, label %note, label %go
+note:
+  %g1 = call i32 @clock_gettime(i32 {clock}, ptr %from)
+  br label %go
+go:
   %some = icmp ult i64 %turn, 2000
   br i1 %some, label %yield, label %nap
 yield:
@@ -248,6 +274,40 @@ nap:
   %s = call i32 @usleep(i32 50)
   br label %wait
 over:
+  %slow = icmp ugt i64 %turn, 500
+  br i1 %slow, label %judge, label %leave
+judge:
+  %g2 = call i32 @clock_gettime(i32 {clock}, ptr %to)
+  %s1 = load i64, ptr %from
+  %s2 = load i64, ptr %to
+  %np1 = getelementptr i64, ptr %from, i64 1
+  %np2 = getelementptr i64, ptr %to, i64 1
+  %n1 = load i64, ptr %np1
+  %n2 = load i64, ptr %np2
+  %ds = sub i64 %s2, %s1
+  %dn = sub i64 %n2, %n1
+  %dss = mul i64 %ds, 1000000000
+  %waited = add i64 %dss, %dn
+  %chunk = mul i64 %each, %cost
+  %fair = shl i64 %chunk, 1
+  %allowed = call i64 @llvm.umax.i64(i64 %fair, i64 {patience})
+  %late = icmp ugt i64 %waited, %allowed
+  %sp4 = getelementptr i64, ptr %setup, i64 4
+  %sp5 = getelementptr i64, ptr %setup, i64 5
+  %penalty = load i64, ptr %sp4
+  br i1 %late, label %punish, label %forgive
+punish:
+  %double = shl i64 %penalty, 1
+  %more = add i64 %double, 8
+  %most = call i64 @llvm.umin.i64(i64 %more, i64 {longest})
+  store i64 %most, ptr %sp4
+  store atomic i64 %most, ptr %sp5 monotonic, align 8
+  br label %leave
+forgive:
+  %half = lshr i64 %penalty, 1
+  store i64 %half, ptr %sp4
+  br label %leave
+leave:
   %busy = getelementptr i8, ptr %pool, i64 {busy}
   store atomic i32 0, ptr %busy release, align 4
   ret void
