@@ -563,7 +563,7 @@ def _tangent_of(t: Any, aval: Aval) -> Any:
 
 def operand_of(x: Any) -> Any:
     """A literal as an array; everything else as it is."""
-    return operand(x.val) if type(x) is Literal else x
+    return from_numpy(np.asarray(x.val), x.aval) if type(x) is Literal else x
 
 
 _cotangent_of = _tangent_of

@@ -213,3 +213,31 @@ def test_jit_of_grad_of_jit_is_one_executable():
 def test_refusals(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_derivatives_at_a_point_are_trees_of_what_they_keep():
+    y, pull = jit(lambda x: vjp(jnp.sin, x))(1.0)
+    np.testing.assert_allclose((y, pull(2.0)[0]), (np.sin(1), 2 * np.cos(1)), rtol=1e-6)
+    y, push = jit(lambda x: linearize(lambda x: (jnp.sin(x), x * x), x))(1.0)
+    np.testing.assert_allclose(push(2.0), (2 * np.cos(1), 4.0), rtol=1e-6)
+    xs = jnp.arange(3.0)
+    pulls = vmap(lambda x: vjp(lambda x, y: x * x * y, x, 2.0)[1])(xs)
+    ct, of_two = vmap(lambda p: p(1.0))(pulls)
+    np.testing.assert_allclose(ct, 4 * xs)
+    np.testing.assert_allclose(of_two, xs * xs)
+    assert [x.shape for x in primal.tree.leaves(pulls)] == [(3,)] * len(primal.tree.leaves(pulls))
+    second = grad(lambda x: vjp(jnp.sin, x)[1](1.0)[0])(1.0)
+    np.testing.assert_allclose(second, -np.sin(1), rtol=1e-6)
+
+
+def test_forward_and_backward_as_functions():
+    fwd, bwd = primal.fwd_and_bwd(lambda x, y: x * y, argnums=(0, 1))
+    y, res = fwd(2.0, 3.0)
+    assert (y, *bwd(res, 1.0)) == (6.0, 3.0, 2.0)
+    fwd, bwd = primal.fwd_and_bwd(
+        lambda x, y: (x * y, {"a": x}), argnums=0, has_aux=True, jitted=False
+    )
+    y, res, aux = fwd(2.0, 3.0)
+    assert (y, aux["a"], bwd(res, 1.0)) == (6.0, 2.0, 3.0)
+    with pytest.raises(TypeError, match="argnums"):
+        primal.fwd_and_bwd(lambda x: x, 3)[0](1.0)

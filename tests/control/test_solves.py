@@ -109,9 +109,9 @@ def test_aux_of_linear_solutions() -> None:
 def test_errors() -> None:
     with pytest.raises(TypeError, match="transpose_solve"):
         grad(lambda b: lax.custom_linear_solve(lambda x: A @ x, b, richardson).sum())(B)
-    with pytest.raises(TypeError, match="matvec to return the structure and types of b"):
+    with pytest.raises(ValueError, match="matvec to return the structure and types of b"):
         lax.custom_linear_solve(lambda x: (A @ x)[0], B, richardson)
-    with pytest.raises(TypeError, match="solve to return"):
+    with pytest.raises(ValueError, match="solve to return"):
         lax.custom_linear_solve(lambda x: A @ x, B, lambda m, b: b[0])
     with pytest.raises(TypeError, match="types of the initial guess"):
         lax.custom_root(lambda x: (x, x), 1.0, newton, lambda g, y: y)

@@ -75,8 +75,9 @@ def cond(
         check_callable("cond", true_fun=true_fun, false_fun=false_fun)
     operands = _operands("cond", operands, operand)
     aval = _scalar("cond", "predicate", pred)
-    if aval.dtype != np.bool_ and not dtypes.issubdtype(aval.dtype, np.number):
-        raise TypeError(f"[cond] expected a boolean or a number as predicate, got {aval}.")
+    real = dtypes.issubdtype(aval.dtype, np.number) and aval.dtype.kind != "c"
+    if aval.dtype != np.bool_ and not real:
+        raise TypeError(f"[cond] expected a boolean or a real number as predicate, got {aval}.")
     value = concrete(pred)
     if value is not None and not staged_in():
         return _call(true_fun if bool(value) else false_fun, operands)

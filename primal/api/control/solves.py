@@ -8,7 +8,7 @@ from typing import Any
 from primal.api.control.bodies import check_callable, check_leaves, difference
 from primal.api.control.custom import custom_jvp
 from primal.api.control.symbolic import SymbolicZero
-from primal.api.operands import name_of, operand
+from primal.api.operands import check_outputs, name_of, operand
 from primal.base.pytree import PyTreeDef, flatten, unflatten
 from primal.control.linear_solve import custom_linear_solve as solve_op
 from primal.control.programs import same_type
@@ -58,7 +58,9 @@ def custom_linear_solve(
     found: list[Any] = []
     forward = _stage_solver(solve, hoisted, product.consts, spec, avals, has_aux, found)
     linear = (*[False] * num_product, *[True] * len(avals))
-    transposed = hoisted if symmetric else transpose_jaxpr(hoisted, linear, (True,) * len(avals))
+    # Without a transposed solver nobody asks for the transpose, and matvec may be anything.
+    one_way = symmetric or transpose_solve is None
+    transposed = hoisted if one_way else transpose_jaxpr(hoisted, linear, (True,) * len(avals))
     backward = (
         None
         if transpose_solve is None
@@ -105,7 +107,7 @@ def _check_like_b(
     if spec == out_spec and all(same_type(a, o) for a, o in zip(avals, out_avals, strict=True)):
         return
     first, table = difference("b", ("b", spec, avals), (f"{role} output", out_spec, out_avals))
-    raise TypeError(
+    raise (ValueError if spec == out_spec else TypeError)(
         f"[custom_linear_solve] expected {role} to return the structure and types of b, got "
         f"others: {first}.\n{table}"
     )
@@ -225,18 +227,22 @@ def custom_root(
             operands, _ = flatten(x)
             return unflatten(spec, eval_closed(program, *consts, *[operand(o) for o in operands]))
 
-        return solve(of_x, unflatten(spec, guess))
+        result = solve(of_x, unflatten(spec, guess))
+        root = result[0] if has_aux and isinstance(result, tuple | list) and result else result
+        if flatten(root)[1] != spec:
+            raise TypeError(
+                "[custom_root] expected solve to return the structure of the initial guess, "
+                f"{PyTreeDef(spec)}, got {PyTreeDef(flatten(root)[1])}."
+            )
+        leaves, out_spec = flatten(result)
+        check_outputs("custom_root", result, leaves)
+        return unflatten(out_spec, [operand(x) for x in leaves])
 
     def rule(primals: Any, tangents: Any) -> Any:
         (consts, guess), (t_consts, _) = primals, tangents
         out = value(consts, guess)
         root = out[0] if has_aux else out
-        x, root_spec = flatten(root)
-        if root_spec != spec:
-            raise TypeError(
-                "[custom_root] expected solve to return the structure of the initial guess, "
-                f"{PyTreeDef(spec)}, got {PyTreeDef(root_spec)}."
-            )
+        x, _ = flatten(root)
         moving = tuple([not isinstance(t, SymbolicZero) for t in t_consts])
         pushed, mask = jvp_jaxpr(program, (*moving, *[False] * count), (True,) * count)
         changes = eval_closed(
