@@ -6,6 +6,7 @@ out[b, i, j] = sum_c lhs[b, i, c] * rhs[b, j, c] (dimensions of the operands in 
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -74,27 +75,55 @@ def _dot_type(
     return Aval(shape, dtype, weak)
 
 
+@functools.lru_cache(maxsize=4096)
+def _as_matrices(left: tuple[int, ...], right: tuple[int, ...], dims: Dims) -> tuple[Any, ...]:
+    """How operands of those shapes become stacks of matrices: (order, shape) of each, then out.
+
+    An order or a shape that changes nothing is None.
+    """
+    (lc, rc), (lb, rb) = dims
+    li, ri = free_dims(len(left), lc, lb), free_dims(len(right), rc, rb)
+    batch = [left[d] for d in lb]
+    free = [left[d] for d in li], [right[d] for d in ri]
+    k = math.prod([left[d] for d in lc])
+    m, n = math.prod(free[0]), math.prod(free[1])
+    found: list[Any] = []
+    plans = ((left, (*lb, *li, *lc), (*batch, m, k)), (right, (*rb, *rc, *ri), (*batch, k, n)))
+    for shape, order, matrix in plans:
+        moved = tuple([shape[d] for d in order])
+        found.append(None if order == tuple(range(len(order))) else order)
+        found.append(None if moved == matrix else matrix)
+    out = (*batch, *free[0], *free[1])
+    return (*found, None if out == (*batch, m, n) else out)
+
+
 def _dot_impl(
     lhs: Any, rhs: Any, *, dimension_numbers: Dims, precision: Any, preferred_element_type: Any
 ) -> Any:
-    (lc, rc), (lb, rb) = dimension_numbers
-    li, ri = free_dims(lhs.ndim, lc, lb), free_dims(rhs.ndim, rc, rb)
     out_dtype = lhs.dtype if preferred_element_type is None else preferred_element_type
-    work = np.dtype(np.float32) if dtypes.is_narrow_float(lhs.dtype) else None
-    if work is None and preferred_element_type is not None:
-        work = np.result_type(lhs.dtype, preferred_element_type)
-    if work is not None:
-        lhs, rhs = lhs.astype(work, copy=False), rhs.astype(work, copy=False)
-    batch = tuple([lhs.shape[d] for d in lb])
-    left = tuple([lhs.shape[d] for d in li])
-    right = tuple([rhs.shape[d] for d in ri])
-    k = math.prod([lhs.shape[d] for d in lc])
-    m, n = math.prod(left), math.prod(right)
-    a = np.transpose(lhs, (*lb, *li, *lc)).reshape((*batch, m, k))
-    b = np.transpose(rhs, (*rb, *rc, *ri)).reshape((*batch, k, n))
-    if lhs.dtype == np.bool_:
-        a, b = a.astype(np.int32), b.astype(np.int32)
-    return np.matmul(a, b).reshape((*batch, *left, *right)).astype(out_dtype, copy=False)
+    if lhs.dtype.kind not in "fc" or out_dtype is not lhs.dtype or lhs.dtype.itemsize < 4:
+        work = np.dtype(np.float32) if dtypes.is_narrow_float(lhs.dtype) else None
+        if work is None and preferred_element_type is not None:
+            work = np.result_type(lhs.dtype, preferred_element_type)
+        if lhs.dtype == np.bool_ and (work is None or work == np.bool_):
+            work = np.dtype(np.int32)
+        if work is not None:
+            lhs, rhs = lhs.astype(work, copy=False), rhs.astype(work, copy=False)
+    left_order, left, right_order, right, out = _as_matrices(
+        lhs.shape, rhs.shape, dimension_numbers
+    )
+    if left_order is not None:
+        lhs = lhs.transpose(left_order)
+    if left is not None:
+        lhs = lhs.reshape(left)
+    if right_order is not None:
+        rhs = rhs.transpose(right_order)
+    if right is not None:
+        rhs = rhs.reshape(right)
+    result = np.matmul(lhs, rhs)
+    if out is not None:
+        result = result.reshape(out)
+    return result if result.dtype is out_dtype else result.astype(out_dtype, copy=False)
 
 
 def _dot_transpose(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -56,6 +57,8 @@ def _lu_impl(a: Any) -> Any:
         factors, swaps = np.array(a), np.zeros((*lead, k), INT32)
         return factors, swaps, np.ascontiguousarray(np.broadcast_to(np.arange(m, dtype=INT32),
                                                                     (*lead, m)))
+    if math.prod(lead) > 4 * m and max(m, n) <= 8 and a.dtype.kind == "f":
+        return _eliminated(a)
     getrf = lapack("getrf", a.dtype)
 
     def one(x: Any) -> Any:
@@ -63,6 +66,31 @@ def _lu_impl(a: Any) -> Any:
         return factors, swaps, permutation_of(swaps, m)
 
     return each_matrix(one, outs, a)
+
+
+def _eliminated(a: Any) -> Any:
+    """lu of many small matrices: each step of the elimination for all of them at once.
+
+    A thousand of 4 by 4 take 1 ms; LAPACK, called a thousand times, 12. It wins from 16 by 16 on.
+    """
+    *lead, m, n = a.shape
+    x = np.array(a).reshape(-1, m, n)
+    count, k = len(x), min(m, n)
+    which = np.arange(count)
+    swaps = np.empty((count, k), INT32)
+    order = np.broadcast_to(np.arange(m, dtype=INT32), (count, m)).copy()
+    for i in range(k):
+        at = i + np.argmax(np.abs(x[:, i:, i]), axis=1)
+        swaps[:, i] = at
+        x[:, i], x[which, at] = x[which, at], x[:, i].copy()
+        order[:, i], order[which, at] = order[which, at], order[:, i].copy()
+        if i + 1 < m:
+            pivot = x[:, i, i]
+            # As LAPACK: a column of zeros is left as it is.
+            scale = np.where(pivot == 0, 1, pivot)[:, None]
+            x[:, i + 1 :, i] /= scale
+            x[:, i + 1 :, i + 1 :] -= x[:, i + 1 :, i, None] * x[:, i, None, i + 1 :]
+    return x.reshape(a.shape), swaps.reshape(*lead, k), order.reshape(*lead, m)
 
 
 def permutation_of(swaps: Any, size: int) -> Any:
