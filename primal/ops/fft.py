@@ -62,18 +62,28 @@ def _type(x: Aval, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Aval:
     return Aval(x.shape, x.dtype)
 
 
+# Elements from which SciPy transforms: several rows at a time, twice to four times as fast as NumPy
+# in float32 and on stacks; but it takes 0.1 s to import.
+_LARGE = 1 << 14
+
+
 def _impl(x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:
-    axes = tuple(range(x.ndim - len(fft_lengths), x.ndim))
-    # numpy.fft computes in the precision of its operand, as of NumPy 2.
     if not x.size:
         out = fft.infer((Aval(x.shape, x.dtype),), {"fft_type": fft_type,
                                                     "fft_lengths": fft_lengths})
         return np.zeros(out.shape, out.dtype)
+    # Both compute in the precision of their operand.
+    module: Any = np.fft
+    if x.size >= _LARGE:
+        import scipy.fft
+
+        module = scipy.fft
+    axes = tuple(range(x.ndim - len(fft_lengths), x.ndim))
     if fft_type is FftType.RFFT:
-        return np.fft.rfftn(x, axes=axes)
+        return module.rfftn(x, axes=axes)
     if fft_type is FftType.IRFFT:
-        return np.fft.irfftn(x, s=fft_lengths, axes=axes)
-    return (np.fft.fftn if fft_type is FftType.FFT else np.fft.ifftn)(x, axes=axes)
+        return module.irfftn(x, s=fft_lengths, axes=axes)
+    return (module.fftn if fft_type is FftType.FFT else module.ifftn)(x, axes=axes)
 
 
 def _transpose(ct: Any, x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:
