@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-VERSION = 1
+VERSION = 2
 """What the sources beside it expect; another build is older or newer than they are."""
 
 extension: Any = None
