@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import primal.numpy as jnp
-from primal import jit, lax
+from primal import checkpoint, checkpoint_policies, jit, lax, new_ref
 from tests.control.lab import loop, own_sine, tripled_slope
 
 N = 3
@@ -26,11 +26,12 @@ def draw_block(rng: random.Random, depth: int, forward: bool) -> Block:
     for _ in range(rng.randint(1, 3)):
         kinds = ["sin", "mul", "add", "swap", "const", "literal", "keep", "jit", "own"]
         if depth:
-            kinds += ["scan", "scan", "cond", "switch", "fori", "map"] + ["while"] * forward
+            kinds += ["scan", "scan", "cond", "switch", "fori", "map", "remat", "ref"]
+            kinds += ["while"] * forward
         kind = rng.choice(kinds)
         at = rng.randrange(N), rng.randrange(N)
         inner: tuple[Block, ...] = ()
-        if kind in ("scan", "fori", "while", "jit", "map"):
+        if kind in ("scan", "fori", "while", "jit", "map", "remat", "ref"):
             inner = (draw_block(rng, depth - 1 if kind != "jit" else 0, forward),)
         elif kind in ("cond", "switch"):
             inner = tuple([draw_block(rng, depth - 1, forward) for _ in range(2)])
@@ -50,6 +51,18 @@ class Looped:
     map = staticmethod(lax.map)
     while_loop = staticmethod(lax.while_loop)
     jit = staticmethod(jit)
+    remat = staticmethod(checkpoint)
+
+    @staticmethod
+    def held(body: Any, c: Any, n: int) -> Any:
+        """n times a body of a mutable reference, which is updated in a loop."""
+        r = new_ref(c)
+
+        def step(_: Any, nothing: None) -> None:
+            r[...] = body(r[...]) * 0.5
+
+        lax.fori_loop(0, n, step, None)
+        return r[...]
 
 
 class Unrolled:
@@ -86,6 +99,13 @@ class Unrolled:
         return c
 
     jit = staticmethod(lambda f: f)
+    remat = staticmethod(lambda f, **options: f)
+
+    @staticmethod
+    def held(body: Any, c: Any, n: int) -> Any:
+        for _ in range(n):
+            c = body(c) * 0.5
+        return c
 
 
 def run(block: Block, flow: Any, carry: Sequence[Any], consts: Sequence[Any]) -> tuple[Any, ...]:
@@ -130,6 +150,11 @@ def _nested(
 
     if kind == "jit":
         return tuple(flow.jit(body)(carry))
+    if kind == "remat":
+        policy = checkpoint_policies.everything_saveable if flag else None
+        return tuple(flow.remat(body, policy=policy, prevent_cse=unroll == 1)(carry))
+    if kind == "ref":
+        return (flow.held(lambda x: body((x, *carry[1:]))[i], carry[0], n), *carry[1:])
     if kind == "scan":
         xs = jnp.stack([consts[k % N] * (k + 1) for k in range(n)]) if n else None
 
