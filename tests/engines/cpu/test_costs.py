@@ -1,0 +1,141 @@
+"""Counts instead of times: arithmetic, kernels, copies of whole programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal
+import primal.numpy as jnp
+from primal import lax
+from primal.engines.cpu.graph import size_of
+from primal.engines.cpu.objects import counters
+from primal.engines.cpu.program import CpuExecutable
+from primal.engines.cpu.schedule import Group
+from primal.ir.jaxpr import Jaxpr, hoist_consts
+from primal.transforms.simplify import simplify
+from primal.transforms.stage import stage
+
+
+def compiled(f: Any, *xs: Any) -> tuple[CpuExecutable, Jaxpr]:
+    avals = [primal.typeof(jnp.asarray(x)) for x in primal.tree.leaves(xs)]
+    tree = primal.tree.structure(xs)
+    closed = stage(
+        lambda *a: primal.tree.leaves(f(*primal.tree.unflatten(tree, a))), avals, "counted"
+    )
+    jaxpr = hoist_consts(simplify(closed, "kernel"))
+    return CpuExecutable(jaxpr, "counted"), jaxpr
+
+
+def arithmetic_before(jaxpr: Jaxpr) -> int:
+    """Elements computed by elementwise equations and read by reductions."""
+    total = 0
+    for eqn in jaxpr.eqns:
+        if eqn.op.kind.elementwise:
+            total += eqn.outvars[0].aval.size
+        elif eqn.op.name.startswith("reduce_"):
+            total += eqn.invars[0].aval.size
+    return total
+
+
+def arithmetic_after(made: CpuExecutable) -> int:
+    """The same of the groups, with the copies that they make."""
+    total = 0
+    for step in made.plan.steps:
+        if type(step) is Group:
+            total += sum(size_of(n.shape) for n in step.nodes)
+            total += sum(size_of(n.args[0].shape) for n in step.reductions)
+    return total
+
+
+def block(p: Any, x: Any) -> Any:
+    def normal(x: Any) -> Any:
+        mean = x.mean(-1, keepdims=True)
+        return (x - mean) * lax.rsqrt(((x - mean) ** 2).mean(-1, keepdims=True) + 1e-5)
+
+    q, k, v = [(normal(x) @ w).reshape(2, 8, 2, 8) for w in p["qkv"]]
+    a = jnp.einsum("bqhd,bkhd->bhqk", q, k)
+    x = x + jnp.einsum("bhqk,bkhd->bqhd", primal.nn.softmax(a), v).reshape(2, 8, 16) @ p["out"]
+    return x + jnp.tanh(normal(x) @ p["up"]) @ p["down"]
+
+
+def loss(ps: Any, x: Any) -> Any:
+    for p in ps:
+        x = block(p, x)
+    return jnp.log(jnp.sum(jnp.exp(x - x.max(-1, keepdims=True)), -1)).mean()
+
+
+def parameters() -> Any:
+    draw = np.random.default_rng(0)
+
+    def weight(*shape: int) -> Any:
+        return draw.standard_normal(shape).astype(np.float32) / 4
+
+    return [
+        {"qkv": [weight(16, 16) for _ in range(3)], "out": weight(16, 16), "up": weight(16, 32),
+         "down": weight(32, 16)}
+        for _ in range(4)
+    ]  # fmt: skip
+
+
+def reversed_chain(x: Any) -> Any:
+    for _ in range(40):
+        x = jnp.sin(x) * 1.01 + x[::-1] * 0.1
+    return x
+
+
+PROGRAMS = {
+    "transformer": (primal.value_and_grad(loss), parameters(), np.ones((2, 8, 16), np.float32)),
+    "reversed chain": (reversed_chain, np.arange(10.0, dtype=np.float32)),
+    "its gradient": (primal.grad(lambda x: reversed_chain(x).sum()), np.ones(9, np.float32)),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_arithmetic_after_fusion_is_at_most_half_more_than_before(name: str) -> None:
+    f, *xs = PROGRAMS[name]
+    made, jaxpr = compiled(f, *xs)
+    before, after = arithmetic_before(jaxpr), arithmetic_after(made)
+    assert before / 2 < after <= 1.5 * before
+
+
+def test_equal_layers_share_their_kernels() -> None:
+    ps = parameters()
+    x = np.ones((2, 8, 16), np.float32)
+    two, _ = compiled(primal.grad(loss), ps[:3], x)
+    four, _ = compiled(primal.grad(loss), ps[:4], x)
+    assert len(four.plan.steps) > len(two.plan.steps) * 1.2
+    assert len(set(four.plan.specs)) == len(set(two.plan.specs))
+
+
+def test_forty_sums_of_forty_lengths_compile_once() -> None:
+    compiled(jnp.sum, np.ones(3, np.float32))
+    before = counters.kernels, counters.modules
+    for n in range(4, 44):
+        compiled(jnp.sum, np.ones(n, np.float32))
+    assert (counters.kernels, counters.modules) == before
+
+
+def test_a_long_chain_is_few_kernels() -> None:
+    def chain(x: Any) -> Any:
+        for i in range(1600):
+            x = jnp.sin(x) * 1.01 + 0.1 * i
+        return x
+
+    made, _ = compiled(chain, np.ones(8, np.float32))
+    assert len(set(made.plan.specs)) == 1
+    assert len(made.plan.steps) == 50
+    # In place: the whole chain needs no memory but its result's.
+    assert made.plan.arena == 0
+
+
+def test_the_length_of_a_loop_is_no_part_of_its_code() -> None:
+    def f(x: Any) -> Any:
+        return lax.scan(lambda c, a: (c * 0.5 + a, c), 0.0, x)
+
+    compiled(f, np.ones(3, np.float32))
+    before = counters.kernels
+    compiled(f, np.ones(300, np.float32))
+    assert counters.kernels == before
