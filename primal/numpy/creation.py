@@ -55,6 +55,7 @@ def as_shape(shape: Any) -> tuple[int, ...]:
 
 # With it come the transformations, a tenth of the time of `import primal`.
 _placement = Later("primal.api.placement")
+_bits = Later("primal.ops.bits")
 
 
 def placed(x: Array, device: Any, out_sharding: Any = None) -> Array:
@@ -439,7 +440,9 @@ def _like(name: str, a: Any, dtype: Any, shape: Any) -> tuple[tuple[int, ...], A
 def _filled_like(name: str, a: Any, value: Any, dtype: Any, shape: Any) -> Array:
     size, dtype, weak = _like(name, a, dtype, shape)
     if isinstance(dtype, dtypes.KeyType):
-        raise ValueError(f"[{name}] expected a numeric dtype, got {dtype.name}.")
+        # Keys of which every word is the value.
+        words = filled((*size, _bits.word_count(dtype.impl)), value, dtypes.uint32)
+        return _bits.random_wrap(words, impl=dtype.impl)
     return broadcast_in_dim(literal(value, dtype, weak), shape=size, broadcast_dimensions=())
 
 

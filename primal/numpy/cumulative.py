@@ -253,7 +253,9 @@ def _slope(x: Any, at: int, spacing: Any) -> Any:
     if h.aval.ndim == 0:
         h = convert(h, x.aval.dtype)
         steps = ops.div(steps, h)
-        inner = ops.div(ops.add(part(steps, at, 0, n - 2), part(steps, at, 1, n - 1)), 2.0)
+        # Not the mean of both steps: a nan in the middle is in neither neighbour's way.
+        around = part(x, at, 2, n) - part(x, at, 0, n - 2)
+        inner = ops.div(ops.div(around, h), 2.0)
     else:
         if h.aval.shape != (n,):
             raise ValueError("Spacing arguments must be scalars or 1D arrays of the axis' size.")

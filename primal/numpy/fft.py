@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
-from primal.ir.trace import Array, literal
-from primal.numpy.creation import array, placed
+from primal.ir.trace import Array, Literal, literal
+from primal.numpy.creation import array, from_literal, placed, zeros
 from primal.numpy.elementary import conjugate
 from primal.numpy.promotion import (
     ArrayLike,
@@ -62,7 +62,10 @@ def _transform(
         raise ValueError(f"Shape and axes have different lengths: {lengths} and {tuple(axes)}.")
     places = canonical_axes(full, tuple(axes), rank)
     if not places:
-        return convert(x, dtypes.to_complex_dtype(x.aval.dtype)) if kind is KIND.FFT else x
+        # No axis to transform: the values, which a Python number is not yet.
+        same = x.aval.dtype if kind is KIND.RFFT else dtypes.to_complex_dtype(x.aval.dtype)
+        out = convert(x, same)
+        return from_literal(out) if isinstance(out, Literal) else out
     if kind is not KIND.RFFT:
         x = convert(x, dtypes.to_complex_dtype(x.aval.dtype))
     end = tuple(range(rank - len(places), rank))
@@ -72,10 +75,26 @@ def _transform(
         if kind is KIND.IRFFT:
             lengths = (*lengths[:-1], max(2 * (lengths[-1] - 1), 0))
         if kind is KIND.IRFFT and lengths[-1] < 1 or 0 in lengths:
+            if not x.aval.size:
+                return _nothing(x, lengths, kind, end, places)
             raise ValueError(f"{full}: expected at least one point along each axis, got {lengths}.")
     x = _resized(x, lengths, kind)
     out = _by_threes(x, lengths, kind)
     return moveaxis(_scaled(out, lengths, kind, norm), end, places)
+
+
+def _nothing(x: Any, lengths: tuple[int, ...], kind: Any, end: Any, places: Any) -> Any:
+    """The transform of an array without elements."""
+    sizes = list(lengths)
+    if kind is KIND.RFFT:
+        sizes[-1] = sizes[-1] // 2 + 1 if sizes[-1] else 0
+    dtype = x.aval.dtype
+    if kind is KIND.IRFFT:
+        dtype = dtypes.to_real_dtype(dtype)
+    elif kind is KIND.RFFT:
+        dtype = dtypes.to_complex_dtype(dtype)
+    lead = x.aval.shape[: x.aval.ndim - len(lengths)]
+    return moveaxis(zeros((*lead, *sizes), dtype), end, places)
 
 
 def _resized(x: Any, lengths: tuple[int, ...], kind: Any) -> Any:

@@ -296,6 +296,7 @@ def setdiff1d(
     >>> jnp.setdiff1d(jnp.array([1, 3, 2]), jnp.array([3, 5]))
     Array([1, 2], dtype=int32)
     """
+    own = operand("setdiff1d", ar1).aval.dtype
     x, y = promote_dtypes("setdiff1d", ar1, ar2)
     x = ravel(x)
     if assume_unique:
@@ -304,7 +305,7 @@ def setdiff1d(
         left = _unique(x, None if size is None else x.size, None, True)
         real = ops.gt(left.counts, literal(0, left.counts.dtype, True))
         values, only = left.values, ops.bitwise_and(isin(left.values, y, invert=True), real)
-    return _kept("setdiff1d", values, only, size, fill_value)[0]
+    return _kept("setdiff1d", convert(values, own), only, size, fill_value)[0]
 
 
 def setxor1d(

@@ -138,13 +138,22 @@ class ArrayImpl(Array):
 
     def tolist(self) -> Any:
         """Nested Python lists of the values."""
+        self._check_numeric("list")
         return self.numpy().tolist()
+
+    def _check_numeric(self, name: str) -> None:
+        if isinstance(self.aval.dtype, dtypes.KeyType):
+            raise TypeError(
+                f"[array] expected numbers to convert to {name}, got keys of dtype "
+                f"{self.aval.dtype.name}. primal.random.key_data gives their words."
+            )
 
     def tobytes(self, order: Any = "C") -> bytes:
         """The values as bytes."""
         return bytes(self.numpy().tobytes(order))
 
     def __bool__(self) -> bool:
+        self._check_numeric("bool")
         return bool(self.numpy())
 
     def __int__(self) -> int:
@@ -311,6 +320,7 @@ class ArrayImpl(Array):
 
 
 def _scalar(x: ArrayImpl, name: str) -> Any:
+    x._check_numeric(name)
     if x.aval.ndim != 0:
         raise TypeError(
             f"Only scalar arrays can be converted to Python scalars; got arr.ndim={x.aval.ndim}"

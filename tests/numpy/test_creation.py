@@ -181,7 +181,7 @@ def test_bad_shapes() -> None:
     for wrong in (2.5, "a", (2, "b"), None, (1, 2.5)):
         with pytest.raises(TypeError, match="Shapes must be 1D sequences of concrete values"):
             jnp.zeros(wrong)
-    with pytest.raises(TypeError, match="nonnegative"):
+    with pytest.raises(TypeError, match="non-?negative"):
         jnp.ones((2, -1))
     for f in (lambda n: jnp.zeros(n), lambda n: jnp.ones((n, 2)), lambda n: jnp.full((n,), 1.0)):
         with pytest.raises(TypeError, match="Shapes must be 1D sequences of concrete values"):
