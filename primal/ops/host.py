@@ -149,8 +149,8 @@ pure_callback = Op(
         ValueError,
     ),
     transpose=Never(
-        "[pure_callback] expected no transposition of a Python function, got one: Pure callbacks do not "
-        "support transpose. Say what it is with custom_vjp.",
+        "[pure_callback] expected no transposition of a Python function, got one: Pure callbacks "
+        "do not support transpose. Say what it is with custom_vjp.",
         ValueError,
     ),
     batch=_pure_batch,
@@ -218,8 +218,8 @@ io_callback = Op(
         ValueError,
     ),
     transpose=Never(
-        "[io_callback] expected no transposition of a Python function, got one: IO callbacks do not "
-        "support transpose. Say what it is with custom_vjp.",
+        "[io_callback] expected no transposition of a Python function, got one: IO callbacks "
+        "do not support transpose. Say what it is with custom_vjp.",
         ValueError,
     ),
     batch=_io_batch,
