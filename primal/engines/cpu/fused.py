@@ -76,6 +76,8 @@ class Fused:
         self._first: list[Any] = []
         body: Block = step.body
         self._outer = set(body.reads)
+        self._computed: set[Node] = set()
+        """Nodes that the code of the loop makes itself."""
         self.hidden: set[Any] = set()
         """Steps that are code of the loop, and have none of their own."""
         self.exposed: set[Node] = set()
@@ -109,7 +111,7 @@ class Fused:
         pieces, self.pieces = [], []
         stacks = step.outs[len(step.carried) :]
         for node, out in zip(step.pieces, stacks, strict=True):
-            pointer = node in regs and node not in self.exposed
+            pointer = node in self._computed and node not in self.exposed
             self.pieces.append(pointer)
             if pointer:
                 at = self._moving(Value(out, out.shape, out.dtype), node.dtype.itemsize)
@@ -243,6 +245,7 @@ class Fused:
 
     def _show(self, node: Node, regs: dict[Node, int], items: list[Any]) -> None:
         """Store what steps outside the registers read."""
+        self._computed.add(node)
         if node in self.exposed:
             items.append(("store", regs[node], NATIVE[node.dtype], self._address(node)))
 

@@ -227,6 +227,17 @@ def test_drawn_bodies(words: list[str], length: int, reverse: bool) -> None:
     agree(f, X[:3, 0], X[0][:length])
 
 
+def test_steps_of_the_table_and_registers_share_what_they_make() -> None:
+    def step(c: Any, a: Any) -> Any:
+        i = a.astype(int) % 4
+        y = lax.dynamic_index_in_dim(c, i, keepdims=False)  # made by a routine, stacked
+        c = c.at[i].set(y * a + 1)
+        return c, (y, y * a, c.sum(), c[0])
+
+    agree(lambda x: lax.scan(step, x[0, :4], x.reshape(-1)), X)
+    agree(lambda x: primal.grad(lambda x: lax.scan(step, x[0, :4], x.reshape(-1))[0].sum())(x), X)
+
+
 # Memory.
 
 
