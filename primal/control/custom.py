@@ -17,7 +17,7 @@ from primal.ir.avals import Aval
 from primal.ir.evaluate import eval_closed, run_numpy
 from primal.ir.jaxpr import ClosedJaxpr
 from primal.ir.op import CONTROL, HigherOrder, Never, Op, Splice, by_kind
-from primal.ir.state import ambient
+from primal.ir.state import ambient, state
 from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise import mul
 from primal.ops.shape import moveaxis
@@ -171,8 +171,17 @@ NO_FORWARD = (
 )
 
 
-def _vjp_linearize(
-    trace: Any,
+def _vjp_linearize(trace: Any, primals: Any, tangents: Any, **params: Any) -> Any:
+    return _vjp_push(trace.parent, primals, tangents, **params)
+
+
+def _vjp_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    # Only where the tangents are transposed later: `custom_lin` refuses to be evaluated.
+    return _vjp_push(state.trace, primals, tangents, **params)
+
+
+def _vjp_push(
+    known: Any,
     primals: Any,
     tangents: Any,
     *,
@@ -186,7 +195,7 @@ def _vjp_linearize(
     _check_consts("custom_vjp", name, tangents[:num_consts])
     tangents = tangents[num_consts:]
     active = tuple([t is not ZERO for t in tangents])
-    with ambient(trace.parent):
+    with ambient(known):
         outs, residuals = fwd(primals[num_consts:], active)
     out_avals = [aval_of(o).tangent() for o in outs]
     differentiable = [a.dtype != dtypes.float0 for a in out_avals]
@@ -314,7 +323,7 @@ custom_vjp_call = Op(
     kind=CONTROL,
     type=_call_type,
     impl=_call_impl,
-    jvp=Never(NO_FORWARD, TypeError),
+    jvp=_vjp_jvp,
     transpose=_call_transpose,
     batch=_vjp_batch,
     shard=by_kind,
