@@ -127,7 +127,7 @@ _SUBMODULES = frozenset({
     "ad_checkpoint", "checkpoint_policies", "custom_batching", "custom_derivatives", "debug",
     "dlpack", "dtypes", "errors", "example_libraries", "experimental", "flatten_util", "image",
     "lax", "nn", "ops", "profiler", "random", "ref", "scipy", "sharding", "stages", "tree",
-    "tree_util", "typing",
+    "monitoring", "tree_util", "typing",
 })  # fmt: skip
 
 

@@ -65,18 +65,30 @@ def _inexact(x: Any) -> Any:
 
 
 def softplus(x: Any) -> Any:
-    """log(1 + exp(x))."""
+    """log(1 + exp(x)).
+
+    >>> nn.softplus(jnp.array([0.0]))
+    Array([0.6931472], dtype=float32)
+    """
     return jnp.logaddexp(x, 0)
 
 
 def soft_sign(x: Any) -> Any:
-    """x / (|x| + 1)."""
+    """x / (|x| + 1).
+
+    >>> nn.soft_sign(jnp.array([1.0, -3.0]))
+    Array([ 0.5 , -0.75], dtype=float32)
+    """
     array = jnp.asarray(x)
     return array / (jnp.abs(array) + 1)
 
 
 def silu(x: Any) -> Any:
-    """x·sigmoid(x), also called swish."""
+    """x·sigmoid(x), also called swish.
+
+    >>> nn.silu(jnp.array([0.0]))
+    Array([0.], dtype=float32)
+    """
     array = _number("silu", x)
     return array * sigmoid(array)
 
@@ -85,18 +97,30 @@ swish = silu
 
 
 def log_sigmoid(x: Any) -> Any:
-    """log(sigmoid(x)) = -softplus(-x)."""
+    """log(sigmoid(x)) = -softplus(-x).
+
+    >>> nn.log_sigmoid(jnp.array([0.0]))
+    Array([-0.6931472], dtype=float32)
+    """
     return -softplus(-_inexact(x))
 
 
 def hard_tanh(x: Any) -> Any:
-    """x clipped to [-1, 1]."""
+    """x clipped to [-1, 1].
+
+    >>> nn.hard_tanh(jnp.array([-2.0, 0.5]))
+    Array([-1. ,  0.5], dtype=float32)
+    """
     array = jnp.asarray(x)
     return jnp.where(array > 1, 1, jnp.where(array < -1, -1, array))
 
 
 def elu(x: Any, alpha: Any = 1.0) -> Any:
-    """x where positive, else alpha·(exp(x) - 1)."""
+    """x where positive, else alpha·(exp(x) - 1).
+
+    >>> nn.elu(jnp.array([1.0, 0.0]))
+    Array([1., 0.], dtype=float32)
+    """
     array = _number("elu", x)
     # The branch that is not taken must not overflow, or its derivative is nan.
     safe = jnp.where(array > 0, 0.0, array)
@@ -104,13 +128,21 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
 
 
 def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
-    """x where not negative, else negative_slope·x."""
+    """x where not negative, else negative_slope·x.
+
+    >>> nn.leaky_relu(jnp.array([1.0, -1.0]))
+    Array([ 1.  , -0.01], dtype=float32)
+    """
     array = _number("leaky_relu", x)
     return jnp.where(array >= 0, array, negative_slope * array)
 
 
 def selu(x: Any) -> Any:
-    """Scaled elu whose constants keep mean 0 and variance 1 (Klambauer et al. 2017)."""
+    """Scaled elu whose constants keep mean 0 and variance 1 (Klambauer et al. 2017).
+
+    >>> nn.selu(jnp.array([1.0]))
+    Array([1.050701], dtype=float32)
+    """
     alpha, scale = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
     return scale * elu(x, alpha)
 
@@ -119,6 +151,9 @@ def gelu(x: Any, approximate: bool = True) -> Any:
     """x·Φ(x), Φ the normal distribution function; `approximate`: through tanh.
 
     Hendrycks and Gimpel, 2016.
+
+    >>> nn.gelu(jnp.array([0.0]))
+    Array([0.], dtype=float32)
     """
     array = _inexact(x)
     if approximate:
@@ -144,7 +179,11 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
 
 
 def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
-    """x - log(Σ exp(x)) along `axis`, without overflow."""
+    """x - log(Σ exp(x)) along `axis`, without overflow.
+
+    >>> nn.log_softmax(jnp.array([0.0, 0.0]))
+    Array([-0.6931472, -0.6931472], dtype=float32)
+    """
     array = _inexact(_number("log_softmax", x))
     if where is not None:
         array = jnp.where(where, array, -jnp.inf)

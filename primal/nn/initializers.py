@@ -28,17 +28,29 @@ def _dtype(dtype: Any) -> Any:
 
 
 def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
-    """Zeros; the key is not used."""
+    """Zeros; the key is not used.
+
+    >>> nn.initializers.zeros(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
     return jnp.zeros(shape, _dtype(dtype))
 
 
 def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
-    """Ones; the key is not used."""
+    """Ones; the key is not used.
+
+    >>> nn.initializers.ones(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
     return jnp.ones(shape, _dtype(dtype))
 
 
 def constant(value: Any, dtype: Any = None) -> Initializer:
-    """Arrays filled with a value."""
+    """Arrays filled with a value.
+
+    >>> nn.initializers.constant(2.0)(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
         return jnp.full(shape, value, _dtype(dtype))
@@ -47,7 +59,11 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
 
 def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """Uniform numbers in [0, scale)."""
+    """Uniform numbers in [0, scale).
+
+    >>> nn.initializers.uniform()(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
         found = _dtype(dtype)
@@ -73,7 +89,11 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 def truncated_normal(
     stddev: Any = 1e-2, dtype: Any = None, lower: float = -2.0, upper: float = 2.0
 ) -> Initializer:
-    """Normal numbers cut off at lower·stddev and upper·stddev."""
+    """Normal numbers cut off at lower·stddev and upper·stddev.
+
+    >>> nn.initializers.truncated_normal()(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
         found = _dtype(dtype)
@@ -114,6 +134,9 @@ def variance_scaling(
     """Weights of variance scale / n, n the fan in, the fan out, or their mean (`mode`).
 
     `distribution` is normal, truncated_normal (at two standard deviations) or uniform.
+
+    >>> nn.initializers.variance_scaling(1.0, "fan_in", "normal")(random.key(0), (2, 3)).shape
+    (2, 3)
     """
     if mode not in ("fan_in", "fan_out", "fan_avg", "fan_geo_avg"):
         raise ValueError(f"invalid mode for variance scaling initializer: {mode}")
@@ -170,14 +193,22 @@ def _complex_truncated(key: Any, upper: Any, shape: Sequence[int], dtype: Any) -
 def glorot_uniform(
     in_axis: Any = -2, out_axis: Any = -1, batch_axis: Sequence[int] = (), dtype: Any = None
 ) -> Initializer:
-    """Uniform weights of variance 2 / (fan in + fan out) (Glorot and Bengio, 2010)."""
+    """Uniform weights of variance 2 / (fan in + fan out) (Glorot and Bengio, 2010).
+
+    >>> nn.initializers.glorot_uniform()(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
     return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 def glorot_normal(
     in_axis: Any = -2, out_axis: Any = -1, batch_axis: Sequence[int] = (), dtype: Any = None
 ) -> Initializer:
-    """Truncated normal weights of variance 2 / (fan in + fan out) (Glorot and Bengio, 2010)."""
+    """Truncated normal weights of variance 2 / (fan in + fan out) (Glorot and Bengio, 2010).
+
+    >>> nn.initializers.glorot_normal()(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
     return variance_scaling(
         1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype
     )
@@ -186,28 +217,44 @@ def glorot_normal(
 def lecun_uniform(
     in_axis: Any = -2, out_axis: Any = -1, batch_axis: Sequence[int] = (), dtype: Any = None
 ) -> Initializer:
-    """Uniform weights of variance 1 / fan in (LeCun et al., 1998)."""
+    """Uniform weights of variance 1 / fan in (LeCun et al., 1998).
+
+    >>> nn.initializers.lecun_uniform()(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
     return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 def lecun_normal(
     in_axis: Any = -2, out_axis: Any = -1, batch_axis: Sequence[int] = (), dtype: Any = None
 ) -> Initializer:
-    """Truncated normal weights of variance 1 / fan in (LeCun et al., 1998)."""
+    """Truncated normal weights of variance 1 / fan in (LeCun et al., 1998).
+
+    >>> nn.initializers.lecun_normal()(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
     return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
 def he_uniform(
     in_axis: Any = -2, out_axis: Any = -1, batch_axis: Sequence[int] = (), dtype: Any = None
 ) -> Initializer:
-    """Uniform weights of variance 2 / fan in (He et al., 2015)."""
+    """Uniform weights of variance 2 / fan in (He et al., 2015).
+
+    >>> nn.initializers.he_uniform()(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
     return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 def he_normal(
     in_axis: Any = -2, out_axis: Any = -1, batch_axis: Sequence[int] = (), dtype: Any = None
 ) -> Initializer:
-    """Truncated normal weights of variance 2 / fan in (He et al., 2015)."""
+    """Truncated normal weights of variance 2 / fan in (He et al., 2015).
+
+    >>> nn.initializers.he_normal()(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
     return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 

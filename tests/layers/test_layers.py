@@ -27,7 +27,7 @@ LAYERS = [
     {
         "numpy", "scipy", "random", "nn", "lax", "image", "errors", "tree", "tree_util", "dtypes",
         "typing", "stages", "sharding", "flatten_util", "dlpack", "test_util", "version",
-        "segments", "custom_derivatives", "debug", "profiler", "ad_checkpoint",
+        "segments", "monitoring", "custom_derivatives", "debug", "profiler", "ad_checkpoint",
         "checkpoint_policies", "custom_batching", "ref",
     },
     {"experimental", "example_libraries"},
