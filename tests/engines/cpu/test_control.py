@@ -196,12 +196,16 @@ def test_batched_while() -> None:
     agree(primal.vmap(count), np.array([1.0, 60.0, 3.0], np.float32))
 
 
+WORDS = ["add", "mul", "roll", "sum", "cond", "swap", "set", "dot", "index", "inner", "while",
+         "switch", "stack"]  # fmt: skip
+
+
 @settings(deadline=None, max_examples=25)
-@given(st.lists(st.sampled_from(["add", "mul", "roll", "sum", "cond", "swap", "set", "dot"]),
-                min_size=1, max_size=5), st.integers(0, 4), st.booleans())  # fmt: skip
+@given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=5), st.integers(0, 4), st.booleans())
 def test_drawn_bodies(words: list[str], length: int, reverse: bool) -> None:
     def body(carry: Any, a: Any) -> Any:
         c, d, n = carry
+        stacked: list[Any] = []
         for word in words:
             if word == "add":
                 c = c + d * a
@@ -219,7 +223,21 @@ def test_drawn_bodies(words: list[str], length: int, reverse: bool) -> None:
                 c = c.at[1].set(d[0] + n)
             elif word == "dot":
                 d = d @ (jnp.eye(3) * 0.5 + c * 0.01)
-        return (c, d, n), (c, n)
+            elif word == "index":
+                n = lax.dynamic_index_in_dim(c, jnp.int32(a) % 3, keepdims=False)
+                stacked.append(n)
+            elif word == "inner":
+                (n, d), extra = lax.scan(lambda s, e: ((s[0] * 0.5 + e, s[1] + e), s[0]), (n, d), c)
+                stacked.append(extra)
+            elif word == "while":
+                n, c = lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] * 0.5), (n, c))
+            elif word == "switch":
+                i = jnp.int32(n) % 3
+                ways = [lambda c, d: (c, d), lambda c, d: (d, c + 1), lambda c, d: (d, d)]
+                d, c = lax.switch(i, ways, c, d)
+            elif word == "stack":
+                stacked.append((n, d))
+        return (c, d, n), (c, n, stacked)
 
     def f(x: Any, xs: Any) -> Any:
         return lax.scan(body, (x, x + 1, x.sum()), xs, reverse=reverse)
