@@ -38,8 +38,9 @@ def jet(
     ValueError for primals that are no arrays, for lists of several lengths, and for terms of
     another shape than their primal.
 
-    >>> jet(jnp.exp, (0.0,), ((1.0, 0.0, 0.0),))[1]
-    [Array(1., dtype=float32), Array(1., dtype=float32), Array(1., dtype=float32)]
+    >>> y, terms = jet(jnp.exp, (0.0,), ((1.0, 0.0, 0.0),))
+    >>> [float(t) for t in terms]
+    [1.0, 1.0, 1.0]
     """
     if len(primals) != len(series):
         raise TypeError(

@@ -314,7 +314,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
 def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
     """A reference of the shape and dtype of `ty`, whose value is to be written before it is read.
 
-    >>> empty_ref(jax.ShapeDtypeStruct((2,), "float32")).shape
+    >>> empty_ref(primal.ShapeDtypeStruct((2,), "float32")).shape
     (2,)
     """
     dtype = dtypes.canonicalize_dtype(ty.dtype)

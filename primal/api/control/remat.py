@@ -138,7 +138,7 @@ def saved_residuals(f: Callable[..., Tree], *args: Any, **kwargs: Any) -> list[t
     """What reverse mode of f at these arguments keeps: (type, where it comes from) of each value.
 
     >>> for aval, source in saved_residuals(lambda x: x * jnp.sin(x), 1.0):
-    ...     print(aval, source.split(" from /")[0])
+    ...     print(aval, source.split(" from <")[0])
     float32[] from the argument x
     float32[] output of sin
     float32[] output of cos
