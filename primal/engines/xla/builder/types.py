@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -42,10 +43,18 @@ def kind_of(dtype: Any) -> str:
     return dtype_table.KIND[physical(dtype)]
 
 
+_MOST = 2**60
+
+
 def tensor(aval: Aval) -> str:
     """The tensor type, as in `tensor<2x3xf32>`; remembered in the aval."""
     text = aval.mlir
     if text is None:
+        if math.prod(aval.shape) >= _MOST:
+            # XLA ends the process where the number of elements overflows.
+            raise MemoryError(
+                f"[xla] expected arrays of fewer than 2**60 elements, got shape {aval.shape}."
+            )
         dims = "".join([f"{n}x" for n in aval.shape])
         text = aval.mlir = f"tensor<{dims}{element(aval.dtype)}>"
     return text

@@ -1,0 +1,60 @@
+"""Sizes and values that end careless programs: errors in words or defined results, everywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal
+import primal.numpy as jnp
+from primal import lax
+from primal.base.config import cpu_engine
+
+ENGINES = ["reference", "xla", "cpu"]
+TOO_MUCH = (MemoryError, ValueError, RuntimeError)
+LARGE = {
+    "filled": lambda x: lax.full((10**13,), 1.0) + x[0],
+    "broadcast": lambda x: lax.broadcast(x, (10**12,)) * 2,
+    "more than 2**63": lambda x: lax.broadcast(x, (10**10, 10**10)) * 2,
+    "padded": lambda x: lax.pad(x, 0.0, ((0, 10**13, 0),)),
+    "counted": lambda x: lax.iota("int32", 10**13) * 2,
+    "tiled": lambda x: lax.tile(x, (10**13,)),
+}
+EDGES = {
+    "far starts": lambda x: lax.dynamic_slice(x, (x.astype("int32")[0] + (2**31 - 1),), (2,)),
+    "far indices": lambda x: x[jnp.array([2**31 - 1, -(2**31)])],
+    "far updates": lambda x: x.at[jnp.array([2**31 - 1, -(2**31)])].add(1.0),
+    "division by 0": lambda x: lax.div(x.astype("int32"), x.astype("int32") * 0),
+    "remainder of 0": lambda x: lax.rem(x.astype("int32"), x.astype("int32") * 0),
+    "least by -1": lambda x: lax.div(
+        jnp.full(3, -(2**31), "int32"), x.astype("int32") * 0 - 1
+    ),
+    "wide shifts": lambda x: lax.shift_left(x.astype("int32"), x.astype("int32") + 99),
+    "nan to int": lambda x: (x * jnp.nan).astype("int32"),
+    "no images": lambda x: lax.conv(jnp.zeros((0, 1, 3)), x.reshape(1, 1, 3), (1,), "SAME"),
+    "no places": lambda x: lax.conv(x[:1].reshape(1, 1, 1), x.reshape(1, 1, 3), (1,), "VALID"),
+    "no rows": lambda x: lax.argmax(x[:0].reshape(0, 3) if x.size == 0 else jnp.zeros((0, 3)), 1,
+                                    "int32"),
+    "eig of nan": lambda x: lax.linalg.eig(jnp.full((3, 3), jnp.nan) + x)[0],
+    "svd of inf": lambda x: lax.linalg.svd(jnp.full((3, 3), jnp.inf) + x)[1],
+    "schur of nan": lambda x: lax.linalg.schur(jnp.full((3, 3), jnp.nan) + x)[0],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("what", LARGE)
+def test_what_does_not_fit(what: str, engine: str) -> None:
+    with cpu_engine(engine), pytest.raises(TOO_MUCH):
+        primal.jit(LARGE[what])(jnp.arange(3.0))
+
+
+@pytest.mark.parametrize("what", EDGES)
+def test_edges(what: str) -> None:
+    results: list[Any] = []
+    for engine in ENGINES:
+        with cpu_engine(engine):
+            results.append(np.asarray(primal.jit(EDGES[what])(jnp.arange(3.0))))
+    for got in results[1:]:
+        np.testing.assert_array_equal(got, results[0])
