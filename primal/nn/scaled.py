@@ -126,26 +126,21 @@ def scaled_dot_general(
 ) -> Any:
     """`lax.dot_general` of operands that are quantised in blocks first.
 
-    `configs` holds those of lhs, rhs and the cotangent (all mxfp8 by default): the products of the
-    backward pass are quantised too. The contracted sizes must be multiples of the block size.
-    RuntimeError for the implementation 'cudnn', which only GPUs have.
+    `configs` holds those of lhs, rhs and the cotangent: the products of the backward pass are
+    quantised too. Without it, plainly `lax.dot_general`. The contracted sizes must be multiples of
+    the block size. `implementation` is ignored: JAX deprecates it.
 
     >>> x = jnp.ones((2, 32))
-    >>> nn.scaled_dot_general(x, x, (((1,), (1,)), ((), ())))[0, 0]
+    >>> configs = [nn.get_scaled_dot_general_config("mxfp8")] * 3
+    >>> nn.scaled_dot_general(x, x, (((1,), (1,)), ((), ())), configs=configs)[0, 0]
     Array(32., dtype=float32)
     """
-    if implementation not in (None, "cudnn"):
-        raise ValueError(
-            f"[nn.scaled_dot_general] expected implementation 'cudnn' or None, got "
-            f"{implementation!r}."
+    if configs is None:
+        return dot_general(
+            lhs, rhs, dimension_numbers, preferred_element_type=preferred_element_type
         )
-    if implementation == "cudnn":
-        raise RuntimeError(
-            "[nn.scaled_dot_general] expected implementation None, got 'cudnn', which this backend "
-            "does not have."
-        )
-    every = [get_scaled_dot_general_config("mxfp8")] * 3 if configs is None else list(configs)
-    if len(every) < 2:
+    every = list(configs)
+    if len(every) != 3:
         raise ValueError(f"[nn.scaled_dot_general] expected 3 configs, got {len(every)}.")
     a, b = jnp.asarray(lhs), jnp.asarray(rhs)
     (ca, cb), (ba, bb) = [[tuple(d) for d in pair] for pair in dimension_numbers]
