@@ -47,6 +47,7 @@ class Compiler:
         on = {name[1:] for name in features.split(",") if name.startswith("+")}
         self.width = 64 if {"avx512f", "avx512bw", "avx512vl"} <= on else 32 if "avx2" in on else 16
         self.fma = "fma" in on or "neon" in on
+        self.half = "f16c" in on or "neon" in on
 
     def module(self) -> Module:
         """An empty module for this CPU."""

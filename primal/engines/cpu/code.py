@@ -9,12 +9,13 @@ import numpy as np
 SCALAR = {
     "b1": "i1", "i1": "i8", "i2": "i16", "i4": "i32", "i8": "i64",
     "u1": "i8", "u2": "i16", "u4": "i32", "u8": "i64", "f4": "float", "f8": "double",
+    "f2": "half", "h2": "i16",
 }  # fmt: skip
 """dtype name -> type of one element in a register."""
 MEMORY = {**SCALAR, "b1": "i8"}
 """dtype name -> type of one element in memory."""
-SUFFIX = {"i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "float": "f32",
-          "double": "f64"}  # fmt: skip
+SUFFIX = {"i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "half": "f16",
+          "float": "f32", "double": "f64"}  # fmt: skip
 
 
 def itemsize(dtype: str) -> int:

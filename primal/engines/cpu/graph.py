@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.base.dtypes import physical_dtype
+from primal.base.dtypes import bfloat16, physical_dtype
 from primal.ir.avals import Aval
 
 Strides = tuple[int, ...]
@@ -212,7 +212,20 @@ NATIVE: dict[Any, str] = {
         "float32", "float64",
     )  # fmt: skip
 }
-"""The dtypes that kernels compute in, with the names they have there: b1, i4, u8, f4, …"""
+NATIVE.update({np.dtype(np.float16): "f2", np.dtype(bfloat16): "h2"})
+"""The dtypes that kernels compute in, with the names they have there: b1, i4, u8, f4, …; h2 is
+bfloat16. Floats of 16 bits are computed in float32 and rounded after every word."""
+NARROW = frozenset(("f2", "h2"))
+
+
+def kind_of(dtype: Any) -> str:
+    """The kind of a dtype that kernels know: b, i, u or f."""
+    return "f" if NATIVE[dtype] == "h2" else str(dtype.kind)
+
+
+def is_narrow(dtype: Any) -> bool:
+    """Whether a dtype is a float of 16 bits."""
+    return NATIVE.get(dtype) in NARROW
 
 
 def native(dtype: Any) -> Any:

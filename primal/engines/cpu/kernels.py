@@ -23,7 +23,7 @@ import numpy as np
 
 from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, Module, itemsize
 from primal.engines.cpu.functions import FLOAT, INLINE
-from primal.engines.cpu.lanes import COMBINE, constant, emit
+from primal.engines.cpu.lanes import COMBINE, NARROW, constant, emit
 
 HEADER = 6
 """Words of a record before the sizes; of any record before what its kind adds."""
@@ -84,6 +84,8 @@ def is_blocked(spec: Any) -> bool:
 
 def accumulator(monoid: str, dtype: str) -> str:
     """The dtype a reduction adds up in. float32 sums in float64: no blocks, no order to regret."""
+    if dtype in NARROW:
+        return "f8" if monoid == "add" else "f4"
     return "f8" if (monoid, dtype) == ("add", "f4") else dtype
 
 
@@ -355,12 +357,12 @@ class Writer:
         for (monoid, ref), total in zip(self.spec.reductions, totals, strict=True):
             dtype, value = self.dtypes[ref], values[ref]
             wide = accumulator(monoid, dtype)
-            if mask is not None:
-                t = c.vec(SCALAR[dtype])
-                none = constant(c, dtype, identity(monoid, dtype))
-                value = c.new(f"select {c.vec('i1')} {mask}, {t} {value}, {t} {none}")
             if wide != dtype:
                 value = emit(c, "convert", [dtype], wide, [value])
+            if mask is not None:
+                t = c.vec(SCALAR[wide])
+                none = constant(c, wide, identity(monoid, wide))
+                value = c.new(f"select {c.vec('i1')} {mask}, {t} {value}, {t} {none}")
             out.append(emit(c, COMBINE[monoid], [wide, wide], wide, [total, value]))
         return out
 
@@ -389,11 +391,20 @@ class Writer:
             wide = accumulator(monoid, dtype)
             scalar = self.across(monoid, wide, total)
             if wide != dtype:
-                scalar = c.new(f"fptrunc {SCALAR[wide]} {scalar} to {SCALAR[dtype]}")
+                scalar = self.narrowed(wide, dtype, scalar)
             elif dtype == "b1":
                 scalar = c.new(f"zext i1 {scalar} to i8")
             place = places[len(spec.operands) + len(spec.stores) + k]
             c.do(f"store {MEMORY[dtype]} {scalar}, ptr {place}, align {itemsize(dtype)}")
+
+    def narrowed(self, wide: str, dtype: str, scalar: str) -> str:
+        """A total in the dtype of its result."""
+        c = self.c
+        lanes, c.lanes = c.lanes, 1
+        one = c.new(f"bitcast {SCALAR[wide]} {scalar} to <1 x {SCALAR[wide]}>")
+        one = emit(c, "convert", [wide], dtype, [one])
+        c.lanes = lanes
+        return c.new(f"extractelement <1 x {SCALAR[dtype]}> {one}, i64 0")
 
     def across(self, monoid: str, dtype: str, total: str) -> str:
         """The lanes of a vector combined, in halves."""

@@ -50,6 +50,9 @@ def constant(c: Code, dtype: str, value: Any) -> str:
 
 def emit(c: Code, word: str, ins: list[str], out: str, xs: list[str]) -> str:
     """The vector that `word` makes of vectors `xs` of dtypes `ins`; it has dtype `out`."""
+    if (out in NARROW or any(i in NARROW for i in ins)) and word not in ("copy", "bitcast"):
+        if word != "select_n" or ins[0] in NARROW:
+            return _in_float32(c, word, ins, out, xs)
     if "#" in word:
         return _by_constant(c, word, ins[0], xs[0])
     if word == "bitcast":
@@ -80,6 +83,62 @@ def _by_constant(c: Code, word: str, dtype: str, x: str) -> str:
         return constant(c, dtype, 0)
     op = {"shift_left": "shl", "shift_right_logical": "lshr"}.get(name, "ashr")
     return c.new(f"{op} {t} {x}, {c.const(SCALAR[dtype], str(min(n, bits - 1)))}")
+
+
+NARROW = ("f2", "h2")
+
+
+def _in_float32(c: Code, word: str, ins: list[str], out: str, xs: list[str]) -> str:
+    """A word of floats of 16 bits: widened, computed, rounded once."""
+    wide = []
+    for dtype, x in zip(ins, xs, strict=True):
+        if dtype == "f2":
+            x = c.new(f"fpext {c.vec('half')} {x} to {c.vec('float')}")
+        elif dtype == "h2":
+            bits = c.new(f"zext {c.vec('i16')} {x} to {c.vec('i32')}")
+            bits = c.new(f"shl {c.vec('i32')} {bits}, {c.const('i32', '16')}")
+            x = c.new(f"bitcast {c.vec('i32')} {bits} to {c.vec('float')}")
+        wide.append(x)
+    known = ["f4" if dtype in NARROW else dtype for dtype in ins]
+    if out not in NARROW:
+        return wide[0] if (word, out) == ("convert", "f4") else emit(c, word, known, out, wide)
+    if word == "convert" and known[0] == "f8":
+        value = _to_odd(c, wide[0])
+    elif word == "convert" and known[0] == "f4":
+        value = wide[0]
+    else:
+        value = emit(c, word, known, "f4", wide)
+    t, it = c.vec("float"), c.vec("i32")
+    if out == "f2":
+        return c.new(f"fptrunc {t} {value} to {c.vec('half')}")
+    bits = c.new(f"bitcast {t} {value} to {it}")
+    last = c.new(f"lshr {it} {bits}, {c.const('i32', '16')}")
+    last = c.new(f"and {it} {last}, {c.const('i32', '1')}")
+    up = c.new(f"add {it} {last}, {c.const('i32', str(0x7FFF))}")
+    rounded = c.new(f"add {it} {bits}, {up}")
+    # A nan keeps its sign and stays one.
+    quiet = c.new(f"or {it} {bits}, {c.const('i32', str(0x400000))}")
+    missing = c.new(f"fcmp uno {t} {value}, {value}")
+    chosen = c.new(f"select {c.vec('i1')} {missing}, {it} {quiet}, {it} {rounded}")
+    high = c.new(f"lshr {it} {chosen}, {c.const('i32', '16')}")
+    return c.new(f"trunc {it} {high} to {c.vec('i16')}")
+
+
+def _to_odd(c: Code, x: str) -> str:
+    """float64 as float32 rounded to odd, which a second rounding does not make wrong."""
+    t, it, wide = c.vec("float"), c.vec("i32"), c.vec("double")
+    near = c.new(f"fptrunc {wide} {x} to {t}")
+    back = c.new(f"fpext {t} {near} to {wide}")
+    exact = c.new(f"fcmp ueq {wide} {back}, {x}")
+    over = c.new(
+        f"fcmp ogt {wide} {c.intrinsic('fabs', 'double', back)}, {c.intrinsic('fabs', 'double', x)}"
+    )
+    bits = c.new(f"bitcast {t} {near} to {it}")
+    less = c.new(f"sub {it} {bits}, {c.const('i32', '1')}")
+    down = c.new(f"select {c.vec('i1')} {over}, {it} {less}, {it} {bits}")
+    odd = c.new(f"or {it} {down}, {c.const('i32', '1')}")
+    out = c.new(f"select {c.vec('i1')} {exact}, {it} {bits}, {it} {odd}")
+    return c.new(f"bitcast {it} {out} to {t}")
 
 
 def select(c: Code, dtype: str, which: str, yes: str, no: str) -> str:

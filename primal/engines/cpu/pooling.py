@@ -14,7 +14,7 @@ from typing import Any
 from primal.engines.cpu.code import SCALAR, Module, itemsize
 from primal.engines.cpu.graph import Value, row_major, size_of
 from primal.engines.cpu.kernels import identity
-from primal.engines.cpu.lanes import COMBINE, compare, constant, emit, select
+from primal.engines.cpu.lanes import COMBINE, NARROW, compare, constant, emit, select
 from primal.engines.cpu.moves import held, name_of
 from primal.engines.cpu.script import (
     Int,
@@ -159,7 +159,7 @@ def reduce_window(
     """The monoid over every window; `shape` is the result's."""
     x = k.dense(held(k, x))
     dtype = name_of(x)
-    if dtype[0] not in "iuf" or dtype == "f2":
+    if dtype[0] not in "iuf" or dtype in NARROW:
         raise Unsupported(f"windows of {x.dtype}")
     dims = _dims(x.shape, shape, window)
     along = dims[-1][2:] != (1, 1, 1, 0)
@@ -282,7 +282,7 @@ def select_and_scatter_add(
     """Zeros of x's shape to which the source of each window is added, where its extremum is."""
     source, x = k.dense(held(k, source)), k.dense(held(k, x))
     dtype = name_of(x)
-    if dtype[0] not in "iuf" or dtype == "f2":
+    if dtype[0] not in "iuf" or dtype in NARROW:
         raise Unsupported(f"windows of {x.dtype}")
     dims = _dims(x.shape, source.shape, window)
     along = dims[-1][2:] != (1, 1, 1, 0)

@@ -186,11 +186,11 @@ class _Rows(Writer):
             results = []
             for (monoid, r), wide, total in zip(sums, wides, totals, strict=True):
                 dtype, value = self.dtypes[r], here[r]
-                t = c.vec(SCALAR[dtype])
-                none = constant(c, dtype, identity(monoid, dtype))
-                value = c.new(f"select {c.vec('i1')} {mask}, {t} {value}, {t} {none}")
                 if wide != dtype:
                     value = emit(c, "convert", [dtype], wide, [value])
+                t = c.vec(SCALAR[wide])
+                none = constant(c, wide, identity(monoid, wide))
+                value = c.new(f"select {c.vec('i1')} {mask}, {t} {value}, {t} {none}")
                 results.append(emit(c, COMBINE[monoid], [wide, wide], wide, [total, value]))
             return results
 
@@ -218,7 +218,7 @@ class _Rows(Writer):
             dtype, wide = self.dtypes[r], wides[at]
             scalar = self.across(monoid, wide, totals[at])
             if wide != dtype:
-                scalar = c.new(f"fptrunc {SCALAR[wide]} {scalar} to {SCALAR[dtype]}")
+                scalar = self.narrowed(wide, dtype, scalar)
             values[self.first_reduction + k] = c.splat(SCALAR[dtype], scalar)
             at += 1
 

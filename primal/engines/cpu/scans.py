@@ -9,10 +9,12 @@ import dataclasses
 import math
 from typing import Any
 
+import numpy as np
+
 from primal.engines.cpu.code import SCALAR, Module, itemsize
 from primal.engines.cpu.graph import Value
 from primal.engines.cpu.kernels import accumulator, identity
-from primal.engines.cpu.lanes import compare, constant, emit, select
+from primal.engines.cpu.lanes import NARROW, compare, constant, emit, select
 from primal.engines.cpu.moves import BLOCK, held, name_of
 from primal.engines.cpu.script import (
     Int,
@@ -186,7 +188,7 @@ def cumulative(k: Any, x: Value, word: str, axis: int, reverse: bool) -> Value:
     """Running results of a word of two operands along an axis."""
     x = k.dense(held(k, x))
     dtype = name_of(x)
-    if dtype[0] not in "iuf" or (word == "logaddexp" and dtype[0] != "f"):
+    if dtype[0] not in "iuf" or dtype in NARROW or (word == "logaddexp" and dtype[0] != "f"):
         raise Unsupported(f"cumulative {word} of {x.dtype}")
     outer, n, inner = _parts(x.shape, axis)
     item = itemsize(dtype)
@@ -220,7 +222,13 @@ class Extremum:
         inner, chunk, chunks = s.words(3)
         size = itemsize(self.out)
         if not self.across:
-            s.units(lambda u: self._row(s, x + u * row, out + u * size, n, item))
+
+            def part(u: Int) -> None:
+                start = (u % chunks) * chunk
+                stop = (start + chunk).least(n)
+                self._row(s, x + (u // chunks) * row, out + u * size, start, stop, item)
+
+            s.units(part)
             s.finish(name)
             return
         it = s.vec("i32")
@@ -272,18 +280,19 @@ class Extremum:
         known = s.new(f"fcmp ord {t} {best}, {best}")
         return s.new(f"and {i1} {far}, {known}")
 
-    def _row(self, s: Script, x: Place, out: Place, n: Int, item: int) -> None:
+    def _row(self, s: Script, x: Place, out: Place, start: Int, stop: Int, item: int) -> None:
         lanes, scalar = s.lanes, SCALAR[self.dtype]
         t, it, i1 = s.vec(scalar), s.vec("i32"), s.vec("i1")
         s.lanes = 1
-        one = read_vector(s, self.dtype, x)
+        one = read_vector(s, self.dtype, x + start * item)
         one = s.new(f"extractelement <1 x {scalar}> {one}, i64 0")
         s.lanes = lanes
         first = s.splat(scalar, one)
+        begin = s.splat("i32", s.new(f"trunc i64 {start.name} to i32"))
 
         def turn(i: str, now: list[str]) -> list[str]:
             here = Int(s, i)
-            mask = lanes_before(s, n - here)
+            mask = lanes_before(s, stop - here)
             value = read_vector(s, self.dtype, x + here * item, mask)
             better = s.new(f"and {i1} {self._better(s, value, now[0])}, {mask}")
             base = s.splat("i32", s.new(f"trunc i64 {i} to i32"))
@@ -294,7 +303,7 @@ class Extremum:
             ]
 
         best, places = s.loop(
-            "0", n.name, str(lanes), [(t, first), (it, "zeroinitializer")], turn
+            start.name, stop.name, str(lanes), [(t, first), (it, begin)], turn
         )
         # Halves against each other; of equals the first place.
         while s.lanes > 1:
@@ -320,18 +329,79 @@ class Extremum:
         s.lanes = lanes
 
 
+@dataclasses.dataclass(frozen=True)
+class Best:
+    """The best of places that pieces of a row have found; of equals the first.
+
+    Words: bytes of a row of x, places per row.
+    """
+
+    found: Extremum
+
+    def write(self, module: Module, name: str) -> None:
+        spec = self.found
+        item, size = itemsize(spec.dtype), itemsize(spec.out)
+        s = Script(module, 1)
+        x, places, out = s.address(), s.address(), s.address()
+        row, count = s.words(2)
+        t, it = s.vec(SCALAR[spec.dtype]), s.vec("i32")
+
+        def unit(u: Int) -> None:
+            mine = x + u * row
+
+            def candidate(k: Int) -> tuple[str, str]:
+                at = s.integer("i4", places + (u * count + k) * 4)
+                small = s.new(f"trunc i64 {at.name} to i32")
+                place = s.new(f"bitcast i32 {small} to {it}")
+                return read_vector(s, spec.dtype, mine + at * item), place
+
+            def turn(k: str, now: list[str]) -> list[str]:
+                value, place = candidate(Int(s, k))
+                better = spec._better(s, value, now[0])
+                return [
+                    select(s, spec.dtype, better, value, now[0]),
+                    select(s, "i4", better, place, now[1]),
+                ]
+
+            first = candidate(Int(s, "0"))
+            carried = [(t, first[0]), (it, first[1])]
+            _, best = s.loop("1", count.name, "1", carried, turn)
+            write_vector(s, spec.out, emit(s, "convert", ["i4"], spec.out, [best]), out + u * size)
+
+        s.units(unit)
+        s.finish(name)
+
+
+LONG = 1 << 15
+"""Elements of a row above which pieces of it are searched apart, by whoever has time."""
+
+
 def place_of(k: Any, x: Value, how: str, axis: int, dtype: Any) -> Value:
     """argmax ('gt') or argmin ('lt')."""
     x = k.dense(held(k, x))
     outer, n, inner = _parts(x.shape, axis)
     name = name_of(x)
-    if n >= WIDEST or name[0] not in "biuf":
+    if n >= WIDEST or name[0] not in "biuf" or name in NARROW:
         raise Unsupported("places beyond 32 bits")
     item = itemsize(name)
     chunk, chunks = _blocks(inner, n, item)
     shape = (*x.shape[:axis], *x.shape[axis + 1 :])
     out_name = {"i": "i", "u": "u"}[dtype.kind] + str(dtype.itemsize)
     spec = Extremum(name, out_name, how, inner > 1)
+    if inner == 1 and n > LONG:
+        pieces = -(-n // LONG)
+        part = dataclasses.replace(spec, out="i4")
+        (found,) = k.routine(
+            part, [x], [Aval((outer, pieces), np.dtype(np.int32))], [n, n * item, 1, LONG, pieces],
+            units=outer * pieces, cost=LONG // 8, name="argmax of pieces",
+        )  # fmt: skip
+        (out,) = k.routine(
+            Best(spec), [x, found], [Aval(shape, dtype)], [n * item, pieces], units=outer,
+            cost=pieces * 3, name="argmax",
+        )  # fmt: skip
+        return out
+    if inner == 1:
+        chunk, chunks = n, 1
     units = outer * chunks if inner > 1 else outer
     (out,) = k.routine(
         spec, [x], [Aval(shape, dtype)], [n, n * inner * item, inner, chunk, chunks], units=units,

@@ -9,6 +9,7 @@ import numpy as np
 
 from primal.base.dtypes import physical_dtype
 from primal.engines.cpu import (
+    _llvm,
     control,
     convolution,
     factorisations,
@@ -17,6 +18,7 @@ from primal.engines.cpu import (
     pooling,
     products,
     scans,
+    solves,
 )
 from primal.engines.cpu.graph import (
     NATIVE,
@@ -24,6 +26,8 @@ from primal.engines.cpu.graph import (
     Value,
     aligned,
     broadcast,
+    is_narrow,
+    kind_of,
     native,
     reshaped,
     reversed_along,
@@ -37,7 +41,7 @@ from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 
 Ints = Sequence[int]
-BOOL = np.dtype(bool)
+BOOL, FLOAT32 = np.dtype(bool), np.dtype(np.float32)
 _PREDICATES = frozenset(("is_finite", "eq", "ne", "lt", "le", "gt", "ge"))
 
 
@@ -68,8 +72,10 @@ class Words:
         return Value(node, (), dtype)
 
     def iota(self, shape: Ints, dtype: Any, dim: int) -> Value:
-        if dtype.kind not in "iuf" or dtype not in NATIVE:
+        if dtype not in NATIVE or kind_of(dtype) not in "iuf":
             raise Unsupported(f"iota of {dtype}")
+        if is_narrow(dtype):
+            return self.convert(self.iota(shape, np.dtype(np.int32), dim), dtype)
         n = shape[dim]
         node = Node("iota", (), (n,), dtype, None)
         return broadcast(Value(node, (n,), dtype), tuple(shape), (dim,))
@@ -103,6 +109,9 @@ class Words:
         known = native(dtype)
         if known is None or any(native(x.dtype) is None for x in args):
             raise Unsupported(f"{word} of {', '.join(str(x.dtype) for x in args)}")
+        if "f2" in [NATIVE[known], *[NATIVE[x.node.dtype] for x in args]] and word != "copy":
+            if not _llvm.compiler().half:
+                raise Unsupported("float16 on this CPU")
         node = Node(word, tuple([aligned(x, shape) for x in args]), shape, known, attr)
         self.order.append(node)
         return Value(node, shape, dtype)
@@ -113,6 +122,8 @@ class Words:
 
     def binary(self, name: str, x: Value, y: Value) -> Value:
         self._known(BINARY, name, x)
+        if name == "nextafter" and is_narrow(x.dtype):
+            raise Unsupported("steps of 16 bits")
         if name == "add" and self.padded:
             found = pieces.sum_of_padded(self, x, y)
             if found is not None:
@@ -131,7 +142,7 @@ class Words:
     def bitcast(self, x: Value, dtype: Any) -> Value:
         """The same bits as another dtype of as many."""
         old, new = native(x.dtype), native(dtype)
-        if old is None or new is None or "b" in (old.kind + new.kind) or "c" in old.kind + new.kind:
+        if old is None or new is None or BOOL in (old, new):
             raise Unsupported(f"bits of {x.dtype} as {dtype}")
         return self.element("bitcast", (x,), dtype)
 
@@ -151,6 +162,8 @@ class Words:
 
     def integer_pow(self, x: Value, y: int) -> Value:
         self._known(BINARY, "mul", x)
+        if is_narrow(x.dtype) and y not in (0, 1, 2):
+            return self.convert(self.integer_pow(self.convert(x, FLOAT32), y), x.dtype)
         if y == 0:
             return broadcast(self.literal(1, x.dtype), x.shape, ())
         power, squared, result = abs(y), x, None
@@ -170,7 +183,7 @@ class Words:
     @staticmethod
     def _known(table: dict[str, str], name: str, x: Value) -> None:
         known = native(x.dtype)
-        if known is None or known.kind not in table.get(name, ""):
+        if known is None or kind_of(known) not in table.get(name, ""):
             raise Unsupported(f"{name} of {x.dtype}")
 
     # Index maps.
@@ -205,7 +218,7 @@ class Words:
 
     def reduce(self, monoid: str, x: Value, axes: Ints) -> Value:
         known = native(x.dtype)
-        if known is None or known.kind not in MONOIDS.get(monoid, ""):
+        if known is None or kind_of(known) not in MONOIDS.get(monoid, ""):
             raise Unsupported(f"reduce {monoid} of {x.dtype}")
         if not axes:
             return x
@@ -313,15 +326,24 @@ class Words:
     def scatter(self, word: str, x: Value, indices: Value, updates: Value, **params: Any) -> Value:
         if word != "set":
             self._known(BINARY, word, x)
+            if is_narrow(x.dtype):
+                raise Unsupported("updates of 16 bits, which are summed in 32")
         return moves.scatter(self, x, indices, updates, word, **params)
 
     def cumulative(self, word: str, x: Value, axis: int, reverse: bool) -> Value:
+        if is_narrow(x.dtype):
+            wide = self.cumulative(word, self.convert(x, FLOAT32), axis, reverse)
+            return self.convert(wide, x.dtype)
         return scans.cumulative(self, x, word, axis, reverse)
 
     def place_of(self, how: str, x: Value, axis: int, dtype: Any) -> Value:
-        return scans.place_of(self, x, how, axis, dtype)
+        wide = self.convert(x, FLOAT32) if is_narrow(x.dtype) else x
+        return scans.place_of(self, wide, how, axis, dtype)
 
     def reduce_window(self, monoid: str, x: Value, shape: Ints, window: Any) -> Value:
+        if is_narrow(x.dtype):
+            wide = self.reduce_window(monoid, self.convert(x, FLOAT32), shape, window)
+            return self.convert(wide, x.dtype)
         return pooling.reduce_window(self, monoid, x, tuple(shape), window)
 
     def select_and_scatter_add(self, source: Value, x: Value, how: str, window: Any) -> Value:
@@ -337,6 +359,15 @@ class Words:
 
     def eigenvalues(self, x: Value, dtype: Any) -> Value:
         return factorisations.eigenvalues(self, x, dtype)
+
+    def cholesky(self, x: Value) -> Value:
+        return solves.cholesky(self, x)
+
+    def lu(self, x: Value) -> list[Value]:
+        return solves.lu(self, x)
+
+    def triangular_solve(self, a: Value, b: Value, **params: Any) -> Value:
+        return solves.triangular_solve(self, a, b, **params)
 
 
 __all__ = ["Words", "row_major"]

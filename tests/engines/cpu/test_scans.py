@@ -40,6 +40,16 @@ def test_places_of_extrema(shape: Any, dtype: str) -> None:
         agree(lambda x: [jnp.argmax(x.T, 0), jnp.argmin(x)], x)
 
 
+@pytest.mark.parametrize("at", [(0,), (99_999,), (32_767, 32_768), (70_000, 50_000), ()])
+@pytest.mark.parametrize("peak", [9.0, np.nan])
+def test_long_rows_are_searched_in_pieces(at: Any, peak: float) -> None:
+    x = (np.arange(200_000) % 7).astype(np.float32).reshape(2, 100_000)
+    for k in at:
+        x[0, k] = peak
+    agree(lambda x: [jnp.argmax(x, 1), jnp.argmin(-x, 1), jnp.argmax(x)], x)
+    agree(lambda x: [jnp.argmax(x, 1), jnp.argmin(x, 1)], x == 6)
+
+
 def test_of_equals_the_first() -> None:
     x = np.array([0.0, -0.0, 0.0, np.nan, np.nan] * 9, np.float32)
     agree(lambda x: [jnp.argmax(x), jnp.argmin(x), jnp.argmax(x[:3]), jnp.argmin(x[:3])], x)

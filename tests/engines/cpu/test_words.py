@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from primal.engines.cpu.functions import FLOAT
-from primal.engines.cpu.graph import NATIVE
+from primal.engines.cpu.graph import NATIVE, is_narrow
 from primal.engines.cpu.lanes import BINARY, UNARY
 from primal.engines.cpu.schedule import Group
 from primal.ops import elementwise as e
@@ -105,7 +105,9 @@ def test_whole_powers(power: int) -> None:
 
 
 def test_every_native_dtype_is_tested() -> None:
-    assert {np.dtype(n) for names in KINDS.values() for n in names} == set(NATIVE)
+    # Floats of 16 bits have tests of their own.
+    wide = {dtype for dtype in NATIVE if not is_narrow(dtype)}
+    assert {np.dtype(n) for names in KINDS.values() for n in names} == wide
 
 
 # Programs drawn: a list of (word, operand numbers), over operands that broadcast.

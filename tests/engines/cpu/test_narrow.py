@@ -1,0 +1,83 @@
+"""float16 and bfloat16: every bit pattern, rounded once per word, native throughout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import primal.numpy as jnp
+from primal import lax, nn
+from primal.engines.cpu.steps import Library
+from primal.ops import elementwise as e
+from tests.engines.cpu.lab import built, numpy_run
+
+DTYPES = [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)]
+RNG = np.random.default_rng(0)
+BITS = np.arange(65536, dtype=np.uint16)
+
+
+def same(f: Any, *xs: Any, within: float = 0) -> None:
+    made = built(f, *xs)
+    assert not any(isinstance(s, Library) for s in made.plan.program.block.steps)
+    with np.errstate(all="ignore"):
+        for got, want in zip(made.execute(list(xs)), numpy_run(f, *xs), strict=True):
+            assert got.dtype == want.dtype
+            a, b = got.astype(np.float64), want.astype(np.float64)
+            np.testing.assert_allclose(a, b, rtol=within, atol=within)
+            if not within:
+                zero = b == 0
+                np.testing.assert_array_equal(np.signbit(a[zero]), np.signbit(b[zero]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_arithmetic_of_all_patterns(dtype: Any) -> None:
+    x, y = BITS.view(dtype), RNG.permutation(BITS).view(dtype)
+    same(
+        lambda x, y: [op(x, y) for op in (e.add, e.mul, e.sub, e.div, e.max, e.min, e.lt, e.eq)]
+        + [op(x) for op in (e.neg, e.abs, e.square, e.sign, e.floor, e.is_finite)],
+        x, y,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_functions(dtype: Any) -> None:
+    words = (e.exp, e.log, e.tanh, e.sin, e.sqrt, e.rsqrt, e.logistic)
+    same(lambda x: [op(x) for op in words], BITS.view(dtype), within=1e-2)
+
+
+TYPES = ["float32", "float64", "int32", "int8", "bool"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_conversions(dtype: Any) -> None:
+    x = BITS.view(dtype)
+    same(lambda x: [lax.convert_element_type(x, t) for t in TYPES], x)
+    f = RNG.standard_normal(20000) * 10.0 ** RNG.integers(-10, 8, 20000)
+    i = RNG.integers(-70000, 70000, 1000)
+    with np.errstate(all="ignore"):
+        wide = x.astype(np.float32)
+    finite = wide[np.isfinite(wide)]
+    # Halfway between neighbours.
+    ties = finite + np.spacing(np.abs(finite)) * 2**12
+    for given in (f, f.astype(np.float32), i, i.astype(np.int32), ties):
+        same(lambda x: [lax.convert_element_type(x, dtype)], given)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_all_else(dtype: Any) -> None:
+    z = RNG.standard_normal((33, 50)).astype(dtype)
+    same(
+        lambda z: [z.sum(0), z.sum(1), z.max(0), z.min(1), z.prod(1), nn.softmax(z),
+                   jnp.cumsum(z, 0), z**3, z**-2, z @ z.T],
+        z, within=5e-2,
+    )  # fmt: skip
+    same(
+        lambda z: [z[3], z.T, z[:, ::2], jnp.concatenate([z, z]), jnp.pad(z, 1),
+                   z.at[2].set(z[0]), jnp.where(z > 0, z, 0), jnp.argmax(z, 1),
+                   jnp.arange(40, dtype=z.dtype), z[::-1], jnp.clip(z, -1, 1),
+                   lax.bitcast_convert_type(z, np.dtype(np.uint16))],
+        z,
+    )  # fmt: skip
