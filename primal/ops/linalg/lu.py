@@ -241,7 +241,7 @@ lu = Op(
     batch=Word(batch_stacks),
     shard=by_kind,
     hlo=_lu_hlo,
-    kernel=library,
+    kernel=lambda k, a: k.lu(a),
     multiple=True,
 )
 

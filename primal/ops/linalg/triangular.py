@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from primal.ir.avals import Aval
-from primal.ir.op import LINALG, Op, by_kind, library
+from primal.ir.op import LINALG, Op, by_kind
 from primal.ir.trace import ZERO, aval_of
 from primal.ops.elementwise import neg
 from primal.ops.linalg._lapack import blas
@@ -181,5 +181,5 @@ triangular_solve = Op(
     batch=_batch,
     shard=by_kind,
     hlo=_hlo,
-    kernel=library,
+    kernel=lambda k, a, b, **params: k.triangular_solve(a, b, **params),
 )

@@ -5,7 +5,10 @@ import pytest
 
 from primal.engines.cpu import _openblas
 from primal.engines.cpu.steps import Library
+from primal.ops.linalg.cholesky import cholesky
 from primal.ops.linalg.eig import eig
+from primal.ops.linalg.lu import lu
+from primal.ops.linalg.triangular import triangular_solve
 from tests.engines.cpu import lab
 
 
@@ -56,3 +59,58 @@ def test_larger_ones_and_a_missing_library_are_left_to_numpy(monkeypatch):
     monkeypatch.setattr(_openblas, "address", lambda name: 0)
     assert [s for s in agree(matrices((4, 3, 3), "float64")).plan.program.steps
             if isinstance(s, Library)]  # fmt: skip
+
+
+def same(f, *xs, within=100):
+    made = lab.built(f, *xs)
+    for got, want in zip(made.execute(list(xs)), lab.numpy_run(f, *xs), strict=True):
+        assert got.dtype == want.dtype and got.shape == want.shape
+        if got.dtype.kind == "i":
+            np.testing.assert_array_equal(got, want)
+            continue
+        np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+        size = max(1.0, float(np.nanmax(np.abs(want))))
+        near = np.abs(got - want) <= within * np.finfo(want.dtype).eps * size
+        assert np.all(near | np.isnan(want))
+    return made
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(37, 3, 3), (5, 1, 1), (2, 3, 17, 17)])
+def test_cholesky(shape, dtype):
+    x = matrices(shape, dtype)
+    a = x @ np.conj(np.swapaxes(x, -1, -2)) + 4 * np.eye(shape[-1], dtype=dtype)
+    a[0] = -a[0]  # has no factor
+    made = same(lambda a: [cholesky(a)], a)
+    assert not [s for s in made.plan.program.steps if isinstance(s, Library)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(37, 3, 3), (5, 1, 4), (2, 3, 17, 9), (6, 4, 7)])
+def test_lu(shape, dtype):
+    a = matrices(shape, dtype)
+    a[0] = 0
+    made = same(lambda a: list(lu(a)), a)
+    assert not [s for s in made.plan.program.steps if isinstance(s, Library)]
+
+
+def test_lu_of_nan_swaps_rows_of_the_matrix():
+    a = np.full((9, 5, 5), np.nan, np.float32)
+    made = lab.built(lambda a: list(lu(a)), a)
+    _, swaps, order = made.execute([a])
+    assert swaps.min() >= 0 and swaps.max() < 5
+    assert np.array_equal(np.sort(order), np.broadcast_to(np.arange(5), (9, 5)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("flags", range(8))
+def test_triangular_solve(dtype, left, flags):
+    lower, transpose, unit = bool(flags & 1), bool(flags & 2), bool(flags & 4)
+    a = matrices((13, 4, 4), dtype) + 4 * np.eye(4, dtype=dtype)
+    b = matrices((13, 4, 6) if left else (13, 6, 4), dtype, 1)
+    f = lambda a, b: [triangular_solve(  # noqa: E731
+        a, b, left_side=left, lower=lower, transpose_a=transpose, conjugate_a=transpose and lower,
+        unit_diagonal=unit)]  # fmt: skip
+    made = same(f, a, b, within=1000)
+    assert not [s for s in made.plan.program.steps if isinstance(s, Library)]

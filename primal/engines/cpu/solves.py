@@ -1,0 +1,239 @@
+"""Stacks of small factorisations and triangular systems: loops over LAPACK and BLAS."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from primal.engines.cpu import _openblas
+from primal.engines.cpu.code import Module
+from primal.engines.cpu.factorisations import CHUNK, MOST
+from primal.engines.cpu.graph import Value, size_of
+from primal.engines.cpu.products import LETTER, factors
+from primal.engines.cpu.reader import Reader, smaller
+from primal.ir.avals import Aval
+from primal.ir.builders import Unsupported
+
+_NAN = "0x7FF8000000000000"
+_INT32 = np.dtype(np.int32)
+
+
+def _routine(what: str, name: str, a: Value, sizes: tuple[int, ...]) -> tuple[str, int, int]:
+    """The dtype, the address of the library's function, and the number of matrices."""
+    dtype = a.node.dtype.str[1:]
+    if dtype not in LETTER or max(sizes) > MOST:
+        raise Unsupported(f"{what} of {a.dtype}, {sizes}")
+    address = _openblas.address(name.format(LETTER[dtype]))
+    if not address:
+        raise Unsupported(f"{what} without OpenBLAS")
+    return dtype, address, size_of(a.shape[:-2])
+
+
+def cholesky(k: Any, a: Value) -> Value:
+    """L with L Lᴴ = a, from the lower triangle; nan where there is none."""
+    n = a.shape[-1]
+    dtype, address, count = _routine("cholesky", "{}potrf_", a, (n,))
+    return k.routine(
+        Cholesky(dtype), (k.dense(a),), (a.aval,), (address, n, count), units=-(-count // CHUNK),
+        cost=CHUNK * (150 + n**3 // 3), updates=((0, 0),), name="cholesky",
+    )[0]  # fmt: skip
+
+
+def lu(k: Any, a: Value) -> list[Value]:
+    """Packed factors, swaps of rows, and the permutation they make."""
+    *lead, m, n = a.shape
+    dtype, address, count = _routine("lu", "{}getrf_", a, (m, n))
+    outs = (a.aval, Aval((*lead, min(m, n)), _INT32), Aval((*lead, m), _INT32))
+    return k.routine(
+        Lu(dtype), (k.dense(a),), outs, (address, m, n, min(m, n), count),
+        units=-(-count // CHUNK), cost=CHUNK * (200 + m * n * min(m, n)), name="lu",
+    )  # fmt: skip
+
+
+def triangular_solve(
+    k: Any, a: Value, b: Value, *, left_side: bool, lower: bool, transpose_a: bool,
+    conjugate_a: bool, unit_diagonal: bool,
+) -> Value:  # fmt: skip
+    """x with op(a) x = b or x op(a) = b."""
+    n, columns = b.shape[-2:]
+    dtype, address, count = _routine("triangular_solve", "cblas_{}trsm", a, a.shape[-2:])
+    if conjugate_a and not transpose_a and dtype[0] == "c":
+        raise Unsupported("triangular_solve with a conjugated matrix")
+    words = (
+        address, 141 if left_side else 142, 122 if lower else 121,
+        111 if not transpose_a else 113 if conjugate_a else 112, 132 if unit_diagonal else 131,
+        n, columns, a.shape[-1], count,
+    )  # fmt: skip
+    return k.routine(
+        Triangular(dtype), (k.dense(a), k.dense(b)), (b.aval,), words, units=-(-count // CHUNK),
+        cost=CHUNK * (100 + a.shape[-1] * n * columns // 4), updates=((0, 1),),
+        name="triangular_solve",
+    )[0]  # fmt: skip
+
+
+def _parts(dtype: str) -> tuple[str, int, int]:
+    """The real type, parts of an element, and bytes of an element."""
+    real = "float" if dtype in ("f4", "c8") else "double"
+    return real, 1 + (dtype[0] == "c"), int(dtype[1:])
+
+
+def _each(r: Reader, name: str, count: str, one: Any) -> None:
+    """The function: `one(i)` for every matrix of every unit."""
+    c = r.c
+
+    def unit(u: str) -> None:
+        first = c.new(f"mul i64 {u}, {CHUNK}")
+        stop = smaller(c, c.new(f"add i64 {first}, {CHUNK}"), count)
+        c.loop(first, stop, "1", [], lambda i, _: one(i) or [])
+
+    r.units(name, unit)
+
+
+def _square(r: Reader, m: str, n: str, element: Any) -> None:
+    """`element(i, j)` for all places of a matrix."""
+    c = r.c
+    c.loop("0", m, "1", [], lambda i, _: c.loop("0", n, "1", [], lambda j, _: element(i, j)))
+
+
+@dataclasses.dataclass(frozen=True)
+class Cholesky:
+    """potrf in place: the lower triangle by rows is the upper one by columns."""
+
+    dtype: str
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the function; words: the routine, n, the number of matrices."""
+        r = Reader(module)
+        c = r.c
+        r.array()
+        out = r.array()
+        potrf, n, count = r.pointer(), r.word(), r.word()
+        real, parts, size = _parts(self.dtype)
+        upper, order, info = c.new("alloca i8"), c.new("alloca i32"), c.new("alloca i32")
+        c.do(f"store i8 85, ptr {upper}")  # 'U'
+        c.do(f"store i32 {c.new(f'trunc i64 {n} to i32')}, ptr {order}")
+        whole = c.new(f"mul i64 {c.new(f'mul i64 {n}, {n}')}, {size}")
+        row = c.new(f"mul i64 {n}, {size}")
+
+        def one(i: str) -> None:
+            x = r.moved(out, (i, whole))
+            c.do(
+                f"call void {potrf}(ptr {upper}, ptr {order}, ptr {x}, ptr {order}, ptr {info}, "
+                "i64 1)"
+            )
+            failed = c.new(f"icmp ne i32 {c.new(f'load i32, ptr {info}')}, 0")
+
+            def element(i: str, j: str) -> list[str]:
+                p = r.moved(x, (i, row), (j, str(size)))
+                above = c.new(f"icmp sgt i64 {j}, {i}")
+                for part in range(parts):
+                    q = c.new(f"getelementptr {real}, ptr {p}, i64 {part}")
+                    value = c.new(f"load {real}, ptr {q}")
+                    bad = _NAN if part == 0 else "0.0"
+                    value = c.new(f"select i1 {failed}, {real} {bad}, {real} {value}")
+                    value = c.new(f"select i1 {above}, {real} 0.0, {real} {value}")
+                    c.do(f"store {real} {value}, ptr {q}")
+                return []
+
+            _square(r, n, n, element)
+
+        _each(r, name, count, one)
+
+
+@dataclasses.dataclass(frozen=True)
+class Lu:
+    """getrf of matrices copied by columns."""
+
+    dtype: str
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the function; words: the routine, rows, columns, the lesser, number of matrices."""
+        r = Reader(module)
+        c = r.c
+        a, out, swaps, order = r.array(), r.array(), r.array(), r.array()
+        getrf, m, n, least, count = r.pointer(), r.word(), r.word(), r.word(), r.word()
+        size = _parts(self.dtype)[2]
+        whole = c.new(f"mul i64 {c.new(f'mul i64 {m}, {n}')}, {size}")
+        h = c.new(f"alloca i8, i64 {whole}, align 16")
+        rows, columns, info = (c.new("alloca i32") for _ in range(3))
+        for p, value in ((rows, m), (columns, n)):
+            c.do(f"store i32 {c.new(f'trunc i64 {value} to i32')}, ptr {p}")
+        along, down = c.new(f"mul i64 {n}, {size}"), c.new(f"mul i64 {m}, {size}")
+        t = f"i{8 * size}"
+
+        def one(i: str) -> None:
+            x, z = r.moved(a, (i, whole)), r.moved(out, (i, whole))
+            s = r.moved(swaps, (i, c.new(f"mul i64 {least}, 4")))
+            o = r.moved(order, (i, c.new(f"mul i64 {m}, 4")))
+
+            def enter(i: str, j: str) -> list[str]:
+                value = c.new(f"load {t}, ptr {r.moved(x, (i, along), (j, str(size)))}, align 4")
+                c.do(f"store {t} {value}, ptr {r.moved(h, (j, down), (i, str(size)))}, align 4")
+                return []
+
+            def leave(i: str, j: str) -> list[str]:
+                value = c.new(f"load {t}, ptr {r.moved(h, (j, down), (i, str(size)))}, align 4")
+                c.do(f"store {t} {value}, ptr {r.moved(z, (i, along), (j, str(size)))}, align 4")
+                return []
+
+            _square(r, m, n, enter)
+            c.do(
+                f"call void {getrf}(ptr {rows}, ptr {columns}, ptr {h}, ptr {rows}, ptr {s}, "
+                f"ptr {info})"
+            )
+            _square(r, m, n, leave)
+
+            def count_(i: str, _: list[str]) -> list[str]:
+                c.do(f"store i32 {c.new(f'trunc i64 {i} to i32')}, ptr {r.moved(o, (i, '4'))}")
+                return []
+
+            def swap(i: str, _: list[str]) -> list[str]:
+                p = r.moved(s, (i, "4"))
+                # LAPACK counts from 1. Whatever it makes of nan, the row is one of the matrix.
+                j = c.new(f"sub i32 {c.new(f'load i32, ptr {p}')}, 1")
+                last = c.new(f"sub i32 {c.new(f'trunc i64 {m} to i32')}, 1")
+                j = c.call("llvm.smin.i32", "i32", ("i32", j), ("i32", last))
+                j = c.call("llvm.smax.i32", "i32", ("i32", j), ("i32", "0"))
+                c.do(f"store i32 {j}, ptr {p}")
+                here, there = r.moved(o, (i, "4")), r.moved(o, (c.new(f"sext i32 {j} to i64"), "4"))
+                first, second = c.new(f"load i32, ptr {here}"), c.new(f"load i32, ptr {there}")
+                c.do(f"store i32 {second}, ptr {here}")
+                c.do(f"store i32 {first}, ptr {there}")
+                return []
+
+            c.loop("0", m, "1", [], count_)
+            c.loop("0", least, "1", [], swap)
+
+        _each(r, name, count, one)
+
+
+@dataclasses.dataclass(frozen=True)
+class Triangular:
+    """trsm in place of the right-hand sides."""
+
+    dtype: str
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the function; words: the routine, its flags, rows, columns, n, number of matrices."""
+        r = Reader(module)
+        c = r.c
+        a, _, out = r.array(), r.array(), r.array()
+        trsm, flags = r.pointer(), [r.int32() for _ in range(4)]
+        rows, columns, n, count = r.word(), r.word(), r.word(), r.word()
+        size = _parts(self.dtype)[2]
+        square = c.new(f"mul i64 {c.new(f'mul i64 {n}, {n}')}, {size}")
+        whole = c.new(f"mul i64 {c.new(f'mul i64 {rows}, {columns}')}, {size}")
+        m32, c32, n32 = (c.new(f"trunc i64 {v} to i32") for v in (rows, columns, n))
+        alpha, _ = factors(c, self.dtype)
+
+        def one(i: str) -> None:
+            x, z = r.moved(a, (i, square)), r.moved(out, (i, whole))
+            given = ", ".join(f"i32 {f}" for f in flags)
+            c.do(
+                f"call void {trsm}(i32 101, {given}, i32 {m32}, i32 {c32}, {alpha}, ptr {x}, "
+                f"i32 {n32}, ptr {z}, i32 {c32})"
+            )
+
+        _each(r, name, count, one)
