@@ -22,7 +22,7 @@ ROWS = [
         for op in ("igamma", "igammac")
     ],
     *[
-        binary(op, FEW, 0.5, 4, special=False, order=0, costly=True, **SERIES)
+        binary(op, FEW, 0.5, 4, special=False, wide=(1,), costly=True, **SERIES)
         for op in ("igamma_grad_a", "random_gamma_grad")
     ],
     Case(

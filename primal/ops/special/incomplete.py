@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 
 from primal.ir.avals import Aval
-from primal.ir.op import ELEMENTWISE, Never, Op, by_kind, library
+from primal.ir.op import ELEMENTWISE, Op, by_kind, library
 from primal.ir.trace import ZERO, aval_of, literal
-from primal.ops.elementwise import add, exp, log, log1p, mul, neg, sub
+from primal.ops.elementwise import add, div, exp, log, log1p, mul, neg, sub
 from primal.ops.elementwise.make import binary
-from primal.ops.special.gamma import lgamma
+from primal.ops.special.gamma import digamma, lgamma
 from primal.ops.special.terms import NumpyTerms, by_formula, by_scipy, hlo_formula
 from primal.ops.spread import broadcast_to
 from primal.ops.types import FLOATING, NOT_LINEAR, nary, shape_of
-from primal.ops.words import each
+from primal.ops.words import each, each_out
 
 # Near x = a some 6·√a terms are needed: enough for a = 10⁶ in float32.
 LIMIT = 10000
@@ -189,11 +189,26 @@ def _slope_of_variate(xp: Any, a: Any, x: Any) -> Any:
     return _gamma_slope(xp, a, x, variate=True)
 
 
+def _no_slope_by_a(name: str) -> Any:
+    def rule(t: Any, a: Any, x: Any) -> Any:
+        raise NotImplementedError(
+            f"[{name}] expected a derivative by x alone, got one by a: second derivatives by a are "
+            "not built."
+        )
+
+    return rule
+
+
+# With p the density of the gamma distribution, ∂P/∂x = p and ∂ log p/∂a = log x - ψ(a); a variate
+# moves by r = -(∂P/∂a)/p.
 igamma_grad_a: Op = binary(
     "igamma_grad_a",
     FLOATING,
     by_formula(_slope_of_p),
-    Never("[igamma_grad_a] expected no further derivative: second ones by a are not built."),
+    each(
+        _no_slope_by_a("igamma_grad_a"),
+        lambda t, a, x: mul(t, mul(_density(a, x), sub(log(x), digamma(a)))),
+    ),
     hlo_formula(_slope_of_p),
     kernel=library,
 )
@@ -201,7 +216,16 @@ random_gamma_grad = binary(
     "random_gamma_grad",
     FLOATING,
     by_formula(_slope_of_variate),
-    Never("[random_gamma_grad] expected no further derivative: second ones by a are not built."),
+    each_out(
+        lambda t, out, a, x: _no_slope_by_a("random_gamma_grad")(t, a, x),
+        lambda t, out, a, x: mul(
+            t,
+            sub(
+                sub(digamma(a), log(x)),
+                mul(out, sub(div(sub(a, literal(1, aval_of(a).dtype)), x), 1.0)),
+            ),
+        ),
+    ),
     hlo_formula(_slope_of_variate),
     kernel=library,
 )
