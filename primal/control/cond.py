@@ -105,9 +105,9 @@ def _plan_for(first: ClosedJaxpr, rest: Branches, active: Mask) -> _Plan:
     out_active = _union([linearize_jaxpr(b, active).out_active for b in branches])
     halves = [linearize_jaxpr(b, active, out_active) for b in branches]
     forwarded = tuple(sorted({i for h in halves for i in h.forwarded}))
-    slots, placed = _slots([h.known.out_avals[len(out_active) :] for h in halves])
+    slots, placed = shared_slots([h.known.out_avals[len(out_active) :] for h in halves])
     known = [
-        _padded(h.known, len(out_active), slots, places)
+        padded(h.known, len(out_active), slots, places)
         for h, places in zip(halves, placed, strict=True)
     ]
     in_avals = first.in_avals
@@ -119,7 +119,7 @@ def _plan_for(first: ClosedJaxpr, rest: Branches, active: Mask) -> _Plan:
     return _Plan(tuple(known), tuple(linear), forwarded, out_active)
 
 
-def _slots(residuals: Sequence[Sequence[Aval]]) -> tuple[list[Aval], list[list[int]]]:
+def shared_slots(residuals: Sequence[Sequence[Aval]]) -> tuple[list[Aval], list[list[int]]]:
     """Places shared by the residuals of all branches, and each residual's place.
 
     Only one branch runs, so residuals of one type in different branches use the same place.
@@ -140,7 +140,7 @@ def _slots(residuals: Sequence[Sequence[Aval]]) -> tuple[list[Aval], list[list[i
     return slots, placed
 
 
-def _padded(
+def padded(
     known: ClosedJaxpr, num_outs: int, slots: Sequence[Aval], places: Sequence[int]
 ) -> ClosedJaxpr:
     """The known half with its residuals in the shared places and zeros in the others."""

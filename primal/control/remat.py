@@ -9,7 +9,7 @@ that it repeats what the first half did, and so that it starts when its cotangen
 A policy is asked, per equation of the known half, whether its results may be kept:
 `policy(op, *avals, **params)` -> bool, `Saveable`, `Recompute` or `Offloadable`. Programs that were
 called are asked about equation by equation; so are the bodies of scans, whose kept values are
-stacked.
+stacked, and the branches of conds, which share the places of what they keep.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from primal.control.cond import padded, shared_slots
 from primal.control.programs import Mask, check_operands, pick, split, trim
 from primal.ir.avals import Aval
 from primal.ir.evaluate import eval_closed, run_numpy
@@ -227,7 +228,42 @@ def _split_scan(
     return once, repeat, [v for v in stacks if v in repeat.invars]
 
 
-_splitters: dict[str, Callable[..., Any]] = {"scan": _split_scan}
+def _split_cond(
+    eqn: Eqn, used: Sequence[bool], policy: Policy
+) -> tuple[Eqn, Eqn, list[Var]] | None:
+    """A cond that puts out what the policy saves of the branch that ran, and one that takes it."""
+    branches = [inline_calls(b) for b in eqn.params["branches"]]
+    parts = []
+    for b in branches:
+        wanted = {v for v in pick(b.jaxpr.outvars, used) if type(v) is not Literal}
+        parts.append(_divide(b.eqns, wanted, policy))
+    if not any(saved for _, _, saved in parts):
+        return None
+    slots, placed = shared_slots([[v.aval for v in saved] for _, _, saved in parts])
+    known, rest = [], []
+    for b, (first, again, saved), places in zip(branches, parts, placed, strict=True):
+        body = b.jaxpr
+        outvars = [*body.outvars, *saved]
+        with_saved = body.replace(outvars=outvars, eqns=first, effects=None)
+        known.append(padded(ClosedJaxpr(with_saved, b.consts), len(eqn.outvars), slots, places))
+        at = dict(zip(places, saved, strict=True))
+        invars = [*body.invars, *[at.get(k) or Var(a) for k, a in enumerate(slots)]]
+        rest.append(
+            ClosedJaxpr(body.replace(invars=invars, eqns=again, effects=None), b.consts)
+        )
+    values = [Var(a) for a in slots]
+    once = eqn.replace(
+        outvars=[*eqn.outvars, *values], params={**eqn.params, "branches": tuple(known)}
+    )
+    repeat = eqn.replace(
+        invars=[*eqn.invars, *values], params={**eqn.params, "branches": tuple(rest)}
+    )
+    assert eqn.op.higher is not None
+    repeat = eqn.op.higher.dce(list(used), repeat)[1] or repeat
+    return once, repeat, [v for v in values if v in repeat.invars]
+
+
+_splitters: dict[str, Callable[..., Any]] = {"scan": _split_scan, "cond": _split_cond}
 
 
 @memo_on_jaxpr

@@ -159,6 +159,18 @@ def test_reverse_mode_of_scan_keeps_what_one_step_needs_and_no_copies() -> None:
     assert kept(rnn, W, X, xs) == W.nbytes + 3 * xs.nbytes
 
 
+def test_policies_look_into_branches() -> None:
+    names = checkpoint_policies.save_only_these_names("sine", "tanh")
+    inputs = W.nbytes + X.nbytes
+    # The branch without names leaves both places empty.
+    assert kept(checkpoint(in_cond), W, X) == inputs
+    assert kept(checkpoint(in_cond, policy=names), W, X) == inputs + X.nbytes
+    f = checkpoint(in_cond, policy=names)
+    for x in (X, -X):
+        same(grad(f, (0, 1))(W, x), grad(in_cond, (0, 1))(W, x))
+        same(jit(grad(f, (0, 1)))(W, x), grad(in_cond, (0, 1))(W, x))
+
+
 def test_recursive_halving_keeps_logarithmically_many() -> None:
     def recursive(funs: Any) -> Any:
         if len(funs) == 1:
