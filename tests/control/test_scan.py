@@ -10,7 +10,7 @@ import pytest
 import primal
 import primal.numpy as jnp
 from primal import errors, grad, jit, lax, make_jaxpr, vmap
-from primal.base.config import enable_x64
+from primal.base.config import cpu_engine, enable_x64
 from primal.control.scan import scan as scan_op
 from primal.ir.check import check_closed
 from primal.ir.jaxpr import ClosedJaxpr
@@ -271,6 +271,7 @@ def test_xs_that_are_residuals_are_not_copied() -> None:
     assert closed.jaxpr.invars[1] in backward.invars
 
 
+@cpu_engine("xla")
 def test_unused_carries_and_outputs_are_not_computed() -> None:
     def f(c: Any, x: Any) -> Any:
         a, b = c
