@@ -1,0 +1,36 @@
+"""What the functions here do with their operands first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primal.numpy.promotion import check_arraylike, from_literal, promote_dtypes_inexact
+
+
+def inexact(name: str, *args: Any) -> list[Any]:
+    """The operands as arrays of their common dtype, which is made floating where it is not."""
+    check_arraylike(name, *args)
+    return [from_literal(x) for x in promote_dtypes_inexact(name, *args)]
+
+
+def real_inexact(name: str, *args: Any) -> list[Any]:
+    """`inexact`, with TypeError for complex operands."""
+    out = inexact(name, *args)
+    if out and out[0].dtype.kind == "c":
+        raise ValueError(f"[{name}] expected real numbers, got {out[0].dtype.name}.")
+    return out
+
+
+def epsilon(x: Any) -> float:
+    """The distance from 1 to the next number of the dtype, no less than float32's or float64's.
+
+    Narrower dtypes take the number of terms of float32: they are computed in it.
+    """
+    return float(np.finfo(np.float64 if x.dtype.itemsize == 8 else np.float32).eps)
+
+
+def digits(x: Any, single: int, double: int) -> int:
+    """How many terms of a series: one number for float64, one for narrower dtypes."""
+    return double if x.dtype.itemsize == 8 else single

@@ -1,0 +1,172 @@
+"""Logarithms, entropies and power transforms, with their limits where a factor is 0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import primal.numpy as jnp
+from primal import nn
+from primal.api.control import custom_jvp
+from primal.ir.trace import Array
+from primal.numpy.promotion import ArrayLike
+from primal.ops.elementwise import logistic
+from primal.scipy.operands import inexact, real_inexact
+
+
+def expit(x: ArrayLike) -> Array:
+    """The logistic function 1 / (1 + exp(-x)).
+
+    >>> expit(jnp.array([0.0, 100.0]))
+    Array([0.5, 1. ], dtype=float32)
+    """
+    return logistic(*inexact("expit", x))
+
+
+def logit(x: ArrayLike) -> Array:
+    """log(x / (1 - x)), the inverse of `expit`; nan outside [0, 1].
+
+    >>> logit(jnp.array([0.5, 1.0]))
+    Array([ 0., inf], dtype=float32)
+    """
+    (x,) = inexact("logit", x)
+    return jnp.log(x / (1 - x))
+
+
+@custom_jvp
+def _xlogy(x: Any, y: Any) -> Any:
+    zero = x == 0
+    return jnp.where(zero, jnp.zeros_like(x * y), x * jnp.log(jnp.where(zero, jnp.ones_like(y), y)))
+
+
+@_xlogy.defjvp
+def _xlogy_jvp(primals: Any, tangents: Any) -> Any:
+    (x, y), (dx, dy) = primals, tangents
+    out = _xlogy(x, y)
+    return out, (dx * jnp.log(y) + dy * x / y).astype(out.dtype)
+
+
+def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
+    """x·log(y), and 0 where x is 0.
+
+    >>> xlogy(jnp.array([0.0, 2.0]), 0.0)
+    Array([  0., -inf], dtype=float32)
+    """
+    return _xlogy(*inexact("xlogy", x, y))
+
+
+@custom_jvp
+def _xlog1py(x: Any, y: Any) -> Any:
+    zero = x == 0
+    safe = jnp.where(zero, jnp.zeros_like(y), y)
+    return jnp.where(zero, jnp.zeros_like(x * y), x * jnp.log1p(safe))
+
+
+@_xlog1py.defjvp
+def _xlog1py_jvp(primals: Any, tangents: Any) -> Any:
+    (x, y), (dx, dy) = primals, tangents
+    out = _xlog1py(x, y)
+    return out, (dx * jnp.log1p(y) + dy * x / (1 + y)).astype(out.dtype)
+
+
+def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
+    """x·log(1 + y), and 0 where x is 0.
+
+    >>> xlog1py(jnp.array([0.0, 2.0]), -1.0)
+    Array([  0., -inf], dtype=float32)
+    """
+    return _xlog1py(*inexact("xlog1py", x, y))
+
+
+@custom_jvp
+def _xlogx(x: Any) -> Any:
+    return _xlogy(x, x)
+
+
+@_xlogx.defjvp
+def _xlogx_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (dx,) = primals, tangents
+    return _xlogx(x), dx * (jnp.log(x) + 1)
+
+
+def entr(x: ArrayLike) -> Array:
+    """-x·log(x); 0 at 0, -inf below.
+
+    >>> entr(jnp.array([0.0, 1.0, -1.0]))
+    Array([ -0.,  -0., -inf], dtype=float32)
+    """
+    (x,) = real_inexact("entr", x)
+    below = x < 0
+    safe = jnp.where(below, jnp.ones_like(x), x)
+    return jnp.where(below, jnp.full_like(x, -jnp.inf), -_xlogx(safe))
+
+
+def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
+    """p·log(p / q); 0 where p is 0 and q is not negative, inf where either is negative, or q is 0.
+
+    >>> rel_entr(jnp.array([0.0, 1.0]), jnp.array([1.0, 0.0]))
+    Array([ 0., inf], dtype=float32)
+    """
+    p, q = real_inexact("rel_entr", p, q)
+    both, none = (p > 0) & (q > 0), (p == 0) & (q >= 0)
+    safe_p, safe_q = jnp.where(both, p, 1), jnp.where(both, q, 1)
+    log = _xlogx(safe_p) - _xlogy(safe_p, safe_q)
+    return jnp.where(both, log, jnp.where(none, jnp.zeros_like(log), jnp.full_like(log, jnp.inf)))
+
+
+def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
+    """p·log(p / q) - p + q, a term of the Kullback-Leibler divergence.
+
+    >>> kl_div(jnp.array([0.0, 1.0]), jnp.array([1.0, 1.0]))
+    Array([1., 0.], dtype=float32)
+    """
+    p, q = real_inexact("kl_div", p, q)
+    return rel_entr(p, q) - p + q
+
+
+def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
+    """(x^λ - 1) / λ, and log(x) where λ is 0 (Box and Cox, 1964).
+
+    >>> boxcox(jnp.array([2.0, 2.0]), jnp.array([0.0, 2.0]))
+    Array([0.6931472, 1.5      ], dtype=float32)
+    """
+    x, lmbda = real_inexact("boxcox", x, lmbda)
+    return _power(jnp.log(x), lmbda)
+
+
+def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
+    """((1 + x)^λ - 1) / λ, and log(1 + x) where λ is 0.
+
+    >>> boxcox1p(jnp.array([1.0, 1.0]), jnp.array([0.0, 2.0]))
+    Array([0.6931472, 1.5      ], dtype=float32)
+    """
+    x, lmbda = real_inexact("boxcox1p", x, lmbda)
+    return _power(jnp.log1p(x), lmbda)
+
+
+def _power(log: Any, lmbda: Any) -> Any:
+    """(exp(λ·log) - 1) / λ. The derivative in λ at 0, log²/2, needs the second term."""
+    small = jnp.abs(lmbda * log) < 1e-10
+    safe = jnp.where(small, jnp.ones_like(lmbda), lmbda)
+    return jnp.where(small, log * (1 + lmbda * log / 2), jnp.expm1(safe * log) / safe)
+
+
+def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
+    """exp(x) / Σ exp(x) over `axis`, by default all.
+
+    >>> softmax(jnp.zeros(2))
+    Array([0.5, 0.5], dtype=float32)
+    """
+    return nn.softmax(inexact("softmax", x)[0], axis=_axes(x, axis))
+
+
+def log_softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
+    """x - log(Σ exp(x)) over `axis`, by default all.
+
+    >>> log_softmax(jnp.zeros(2))
+    Array([-0.6931472, -0.6931472], dtype=float32)
+    """
+    return nn.log_softmax(inexact("log_softmax", x)[0], axis=_axes(x, axis))
+
+
+def _axes(x: Any, axis: Any) -> Any:
+    return tuple(range(jnp.ndim(x))) if axis is None else axis

@@ -1,0 +1,140 @@
+"""The Faddeeva function w(z) = exp(-z²) erfc(-iz) and what follows from it.
+
+Weideman's expansion (SIAM J. Numer. Anal. 31, 1994): with Z = (L + iz)/(L - iz) and L = √(N/√2),
+w(z) = 2 p(Z)/(L - iz)² + 1/(√π (L - iz)), p a polynomial of degree N - 1 whose coefficients are a
+Fourier transform. Good for Im z ≥ 0; elsewhere w(z) = 2 exp(-z²) - w(-z).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+import primal.numpy as jnp
+from primal.api.control import custom_jvp
+from primal.ir.trace import Array
+from primal.numpy.promotion import ArrayLike
+from primal.scipy.operands import digits, inexact, real_inexact
+
+_ROOT_PI = math.sqrt(math.pi)
+
+
+@functools.cache
+def _weideman(n: int) -> tuple[float, tuple[float, ...]]:
+    """(L, coefficients from the highest power)."""
+    m = 2 * n
+    scale = math.sqrt(n / math.sqrt(2))
+    theta = np.pi * np.arange(1 - m, m) / m
+    t = scale * np.tan(theta / 2)
+    samples = np.concatenate([[0.0], np.exp(-t * t) * (scale**2 + t * t)])
+    c = np.real(np.fft.fft(np.fft.fftshift(samples))) / (2 * m)
+    return scale, tuple(float(v) for v in c[1 : n + 1][::-1])
+
+
+def _expansion(iz: Any, real_dtype_of: Any) -> Any:
+    """w for Im z ≥ 0, from iz. On the imaginary axis iz is real, and so is everything here."""
+    scale, c = _weideman(digits(real_dtype_of, 20, 44))
+    below = scale - iz
+    z = (scale + iz) / below
+    p = jnp.full_like(z, c[0])
+    for v in c[1:]:
+        p = p * z + v
+    return (2 * p / below + 1 / _ROOT_PI) / below
+
+
+@custom_jvp
+def _wofz(z: Any) -> Any:
+    lower = jnp.imag(z) < 0
+    upper = jnp.where(lower, -z, z)
+    finite = jnp.isfinite(z)
+    upper = jnp.where(finite, upper, 1)
+    w = _expansion(1j * upper, jnp.real(z))
+    # exp(-z²) = exp(y² - x²) exp(-2ixy), with one rounding less than squaring first.
+    x, y = jnp.real(z), jnp.imag(z)
+    safe_x, safe_y = jnp.where(lower & finite, x, 0), jnp.where(lower & finite, y, 0)
+    size = jnp.exp((safe_y - safe_x) * (safe_y + safe_x))
+    phase = -2 * safe_x * safe_y
+    gauss = size * (jnp.cos(phase) + 1j * jnp.sin(phase))
+    out = jnp.where(lower, 2 * gauss - w, w)
+    nan = jnp.isnan(x) | jnp.isnan(y)
+    limit = jnp.where(nan, jnp.full_like(out, complex(math.nan, math.nan)), jnp.zeros_like(out))
+    return jnp.where(finite, out, limit)
+
+
+@_wofz.defjvp
+def _wofz_jvp(primals: Any, tangents: Any) -> Any:
+    (z,), (dz,) = primals, tangents
+    w = _wofz(z)
+    return w, dz * (2j / _ROOT_PI - 2 * z * w)
+
+
+def wofz(z: ArrayLike) -> Array:
+    """The Faddeeva function exp(-z²) erfc(-iz), complex.
+
+    >>> wofz(1j)
+    Array(0.4275836+0.j, dtype=complex64)
+    """
+    (z,) = inexact("wofz", z)
+    return _wofz(z if z.dtype.kind == "c" else jnp.asarray(z + 0j))
+
+
+@custom_jvp
+def _erfcx(x: Any) -> Any:
+    size = jnp.where(jnp.isfinite(x), jnp.abs(x), 1)
+    # erfcx(x) = w(ix), whose iz is -x.
+    w = _expansion(-size, size)
+    out = jnp.where(x < 0, 2 * jnp.exp(jnp.where(x < 0, x * x, 0)) - w, w)
+    limit = jnp.where(x > 0, jnp.zeros_like(x), jnp.where(x < 0, jnp.full_like(x, jnp.inf), x))
+    return jnp.where(jnp.isfinite(x), out, limit)
+
+
+@_erfcx.defjvp
+def _erfcx_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (dx,) = primals, tangents
+    out = _erfcx(x)
+    return out, dx * (2 * x * out - 2 / _ROOT_PI)
+
+
+def erfcx(x: ArrayLike) -> Array:
+    """exp(x²) erfc(x), without underflow for large x.
+
+    >>> erfcx(jnp.array([0.0, 100.0]))
+    Array([1.        , 0.00564161], dtype=float32)
+    """
+    return _erfcx(*real_inexact("erfcx", x))
+
+
+@custom_jvp
+def _dawsn(x: Any) -> Any:
+    # Im w(x) √π/2 has no digits left near 0, where the series x Σ (-2x²)ᵏ / (2k + 1)!! has all.
+    near = jnp.abs(x) < 1
+    small = jnp.where(near, x, 0)
+    square, series = -2 * small * small, jnp.ones_like(x)
+    for k in range(digits(x, 14, 24), 0, -1):
+        series = 1 + series * square / (2 * k + 1)
+    far = jnp.where(near | ~jnp.isfinite(x), 1, x)
+    w = _expansion(1j * far, x)
+    out = jnp.where(near, small * series, _ROOT_PI / 2 * jnp.imag(w))
+    return jnp.where(jnp.isfinite(x), out, jnp.where(jnp.isnan(x), x, jnp.copysign(0.0, x)))
+
+
+@_dawsn.defjvp
+def _dawsn_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (dx,) = primals, tangents
+    out = _dawsn(x)
+    return out, dx * (1 - 2 * x * out)
+
+
+def dawsn(x: ArrayLike) -> Array:
+    """Dawson's integral exp(-x²) ∫₀ˣ exp(t²) dt.
+
+    >>> dawsn(jnp.array([0.0, 1.0]))
+    Array([0.       , 0.5380795], dtype=float32)
+    """
+    return _dawsn(*real_inexact("dawsn", x))
+
+
+__all__ = ["dawsn", "erfcx", "wofz"]

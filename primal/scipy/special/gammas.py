@@ -1,0 +1,262 @@
+"""The gamma function's relatives: factorials, binomials, beta functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import primal.numpy as jnp
+from primal.base.dtypes import python_scalar_dtype
+from primal.ir.trace import Array
+from primal.numpy.promotion import ArrayLike, operand
+from primal.ops import special as ops
+from primal.scipy.operands import real_inexact
+
+
+def gammaln(x: ArrayLike) -> Array:
+    """log |Γ(x)|; inf at 0, -1, -2, ….
+
+    >>> gammaln(jnp.array([1.0, 5.0]))
+    Array([0.       , 3.1780539], dtype=float32)
+    """
+    return ops.lgamma(*real_inexact("gammaln", x))
+
+
+def loggamma(x: ArrayLike) -> Array:
+    """log Γ(x) for real x ≥ 0; nan below, where the principal branch is complex.
+
+    >>> loggamma(jnp.array([5.0, -0.5]))
+    Array([3.1780539,       nan], dtype=float32)
+    """
+    (x,) = real_inexact("loggamma", x)
+    return jnp.where(x < 0, jnp.full_like(x, jnp.nan), ops.lgamma(x))
+
+
+def gammasgn(x: ArrayLike) -> Array:
+    """The sign of Γ(x); nan at -1, -2, …, the sign of x at ±0.
+
+    >>> gammasgn(jnp.array([2.0, -0.5, -1.5]))
+    Array([ 1., -1.,  1.], dtype=float32)
+    """
+    (x,) = real_inexact("gammasgn", x)
+    floor = jnp.floor(x)
+    out = jnp.where((x < 0) & (floor % 2 != 0), jnp.full_like(x, -1), jnp.ones_like(x))
+    out = jnp.where((x < 0) & (floor == x), jnp.full_like(x, jnp.nan), out)
+    out = jnp.where(x == 0, jnp.copysign(jnp.ones_like(x), x), out)
+    return jnp.where(jnp.isnan(x), x, out)
+
+
+def gamma(x: ArrayLike) -> Array:
+    """Γ(x) = ∫₀^∞ t^(x-1) e^-t dt, continued to negative numbers; nan at -1, -2, ….
+
+    >>> gamma(jnp.array([0.5, 5.0]))
+    Array([ 1.7724538, 24.       ], dtype=float32)
+    """
+    (x,) = real_inexact("gamma", x)
+    return gammasgn(x) * jnp.exp(ops.lgamma(x))
+
+
+def digamma(x: ArrayLike) -> Array:
+    """ψ(x), the derivative of log Γ(x).
+
+    >>> digamma(jnp.array([1.0]))
+    Array([-0.5772157], dtype=float32)
+    """
+    return ops.digamma(*real_inexact("digamma", x))
+
+
+def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
+    """The n-th derivative of ψ at x.
+
+    >>> polygamma(1, 1.0)
+    Array(1.644934, dtype=float32, weak_type=True)
+    """
+    if jnp.result_type(n).kind not in "iub":
+        raise ValueError(
+            "Argument `n` to polygamma must be of integer type. Got dtype "
+            f"{jnp.result_type(n).name}."
+        )
+    n, x = _together(*real_inexact("polygamma", n, x))
+    return ops.polygamma(n, x)
+
+
+def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
+    """Hurwitz's zeta function Σₖ (k + q)^-x over k ≥ 0; Riemann's where q is not given.
+
+    >>> zeta(2.0, 1.0)
+    Array(1.644934, dtype=float32, weak_type=True)
+    """
+    if q is None:
+        raise NotImplementedError(
+            "[zeta] expected q: Riemann's function of one argument is not continued to x < 1 "
+            "here. Use zeta(x, 1.0) for x > 1."
+        )
+    x, q = _together(*real_inexact("zeta", x, q))
+    return ops.zeta(x, q)
+
+
+def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
+    """The regularized lower incomplete gamma function P(a, x) = 1/Γ(a) ∫₀ˣ t^(a-1) e^-t dt.
+
+    >>> gammainc(1.0, jnp.array([0.0, 1.0]))
+    Array([0.        , 0.63212055], dtype=float32)
+    """
+    a, x = _together(*real_inexact("gammainc", a, x))
+    return ops.igamma(a, x)
+
+
+def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
+    """The regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).
+
+    >>> gammaincc(1.0, jnp.array([0.0, 1.0]))
+    Array([1.        , 0.36787945], dtype=float32)
+    """
+    a, x = _together(*real_inexact("gammaincc", a, x))
+    return ops.igammac(a, x)
+
+
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
+    """The regularized incomplete beta function 1/B(a, b) ∫₀ˣ t^(a-1) (1 - t)^(b-1) dt.
+
+    >>> betainc(1.0, 2.0, jnp.array([0.0, 0.5]))
+    Array([0.  , 0.75], dtype=float32)
+    """
+    a, b, x = _together(*real_inexact("betainc", a, b, x))
+    return ops.regularized_incomplete_beta(a, b, x)
+
+
+def _together(*args: Any) -> list[Any]:
+    return jnp.broadcast_arrays(*args)
+
+
+def factorial(n: ArrayLike, exact: bool = False) -> Array:
+    """n! = Γ(n + 1); 0 where n is negative.
+
+    NotImplementedError for `exact=True`: integers of any size have no dtype.
+
+    >>> factorial(jnp.array([0, 5]))
+    Array([  1.      , 120.000015], dtype=float32)
+    """
+    if exact:
+        raise NotImplementedError("[factorial] expected exact=False: results are floats.")
+    (n,) = real_inexact("factorial", n)
+    return jnp.where(n < 0, jnp.zeros_like(n), jnp.exp(ops.lgamma(n + 1)))
+
+
+def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
+    """The number of ways to choose k of N things; with repetition, multisets of size k.
+
+    >>> comb(5, jnp.array([2, 6]))
+    Array([10.,  0.], dtype=float32)
+    """
+    N, k = real_inexact("comb", N, k)
+    if repetition:
+        return comb(N + k - 1, k)
+    legal = (k >= 0) & (N >= k) & (N >= 0)
+    n, m = jnp.where(legal, N, 1), jnp.where(legal, k, 0)
+    ways = jnp.exp(ops.lgamma(n + 1) - ops.lgamma(m + 1) - ops.lgamma(n - m + 1))
+    whole = (jnp.floor(n) == n) & (jnp.floor(m) == m)
+    # Rounding recovers what the logarithms lose, as far as the dtype counts integers at all.
+    exact = whole & (ways < 2.0 ** np.finfo(ways.dtype).nmant)
+    return jnp.where(legal, jnp.where(exact, jnp.round(ways), ways), jnp.zeros_like(ways))
+
+
+def poch(z: ArrayLike, m: ArrayLike) -> Array:
+    """The rising factorial Γ(z + m) / Γ(z).
+
+    >>> poch(2.0, jnp.array([0.0, 3.0]))
+    Array([ 1., 24.], dtype=float32)
+    """
+    z, m = real_inexact("poch", z, m)
+    ratio = gammasgn(z + m) * gammasgn(z) * jnp.exp(ops.lgamma(z + m) - ops.lgamma(z))
+    return jnp.where(m == 0, jnp.ones_like(ratio), ratio)
+
+
+def betaln(a: ArrayLike, b: ArrayLike) -> Array:
+    """log |B(a, b)|, without cancellation for large arguments.
+
+    Stirling's remainder Δ(x) = log Γ(x) - (x - ½) log x + x - ½ log 2π makes the large terms
+    cancel by hand (Didonato and Morris, 1992).
+
+    >>> betaln(2.0, jnp.array([3.0, 1e6]))
+    Array([ -2.4849067, -27.631021 ], dtype=float32)
+    """
+    a, b = real_inexact("betaln", a, b)
+    low, high = jnp.minimum(a, b), jnp.maximum(a, b)
+    large = low >= 10
+    p, q = jnp.where(large, low, 10), jnp.where(large, high, 10)
+    h = p / q
+    both = (
+        -0.5 * jnp.log(q) + 0.5 * math.log(2 * math.pi)
+        + _stirling(p) + _stirling(q) - _stirling(p + q)
+        + (p - 0.5) * jnp.log(h / (1 + h)) - q * jnp.log1p(h)
+    )  # fmt: skip
+    one = (high >= 10) & ~large
+    u, v = jnp.where(one, low, 1), jnp.where(one, high, 10)
+    mixed = (
+        ops.lgamma(u) + _stirling(v) - _stirling(u + v)
+        + u - u * jnp.log(u + v) + (v - 0.5) * -jnp.log1p(u / v)
+    )  # fmt: skip
+    plain = ops.lgamma(low) + (ops.lgamma(high) - ops.lgamma(low + high))
+    return jnp.where(large, both, jnp.where(one & (low > 0), mixed, plain))
+
+
+# Bernoulli numbers over 2k(2k - 1): the terms of Stirling's series.
+_STIRLING = [1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156]
+
+
+def _stirling(x: Any) -> Any:
+    out, square = jnp.zeros_like(x), 1 / (x * x)
+    for c in reversed(_STIRLING):
+        out = out * square + c
+    return out / x
+
+
+def beta(a: ArrayLike, b: ArrayLike) -> Array:
+    """B(a, b) = Γ(a) Γ(b) / Γ(a + b).
+
+    >>> beta(2.0, 3.0)
+    Array(0.08333334, dtype=float32)
+    """
+    a, b = real_inexact("beta", a, b)
+    return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * jnp.exp(betaln(a, b))
+
+
+def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
+    """log of the multivariate gamma function of dimension d, Σⱼ log Γ(a - j/2) + const.
+
+    d is a concrete positive integer.
+
+    >>> multigammaln(3.0, 2)
+    Array(1.550195, dtype=float32)
+    """
+    size = operand("multigammaln", d)
+    count = int(np.asarray(size.val if hasattr(size, "val") else size))
+    if count < 1:
+        raise ValueError(f"[multigammaln] expected a positive dimension d, got {count}.")
+    (a,) = real_inexact("multigammaln", a)
+    halves = jnp.arange(count, dtype=a.dtype) / 2
+    constant = 0.25 * count * (count - 1) * math.log(math.pi)
+    return jnp.sum(ops.lgamma(jnp.expand_dims(a, -1) - halves), axis=-1) + constant
+
+
+def bernoulli(n: int) -> Array:
+    """The Bernoulli numbers B₀ … Bₙ, with B₁ = -½.
+
+    >>> bernoulli(4)
+    Array([ 1.        , -0.5       ,  0.16666667,  0.        , -0.03333334],      dtype=float32)
+    """
+    import scipy.special
+
+    if n < 0:
+        raise ValueError("n must be a non-negative integer.")
+    return jnp.asarray(scipy.special.bernoulli(n)[: n + 1], dtype=python_scalar_dtype(float))
+
+
+__all__ = [
+    "bernoulli", "beta", "betainc", "betaln", "comb", "digamma", "factorial", "gamma", "gammainc",
+    "gammaincc", "gammaln", "gammasgn", "loggamma", "multigammaln", "poch", "polygamma",
+    "zeta",
+]  # fmt: skip

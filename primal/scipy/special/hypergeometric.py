@@ -1,0 +1,166 @@
+"""The hypergeometric functions ₁F₁ and ₂F₁ of real arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import primal.numpy as jnp
+from primal.api.control import custom_jvp, while_loop
+from primal.ir.trace import Array
+from primal.numpy.promotion import ArrayLike
+from primal.ops import special as ops
+from primal.scipy.operands import epsilon, real_inexact
+from primal.scipy.special.gammas import gammasgn
+
+MAX_TERMS = 10_000
+"""Terms of a series at most; what has not converged by then is nan."""
+
+
+def _summed(ratio: Any, slopes: Any, like: Any) -> tuple[Any, ...]:
+    """Σ tₖ with t₀ = 1 and tₖ = tₖ₋₁·ratio(k), and its derivatives by parameters.
+
+    slopes(k) are d log ratio(k) / d parameter. Ends when all terms are below the last digit.
+    """
+    small = epsilon(like) / 4
+
+    def going(state: Any) -> Any:
+        k, term, total, _, _ = state
+        return (k < MAX_TERMS) & jnp.any(jnp.abs(term) > small * jnp.abs(total))
+
+    def step(state: Any) -> Any:
+        k, term, total, by, totals = state
+        r = ratio(k)
+        # The product rule, with the ratio's slope not divided by the ratio, which may be 0.
+        by = tuple([b * r + term * s for b, s in zip(by, slopes(k), strict=True)])
+        term = term * r
+        totals = tuple([t + b for t, b in zip(totals, by, strict=True)])
+        return k + 1, term, total + term, by, totals
+
+    one = jnp.ones_like(like)
+    zeros = tuple([jnp.zeros_like(like) for _ in slopes(jnp.ones((), like.dtype))])
+    k, term, total, _, totals = while_loop(
+        going, step, (jnp.ones((), like.dtype), one, one, zeros, zeros)
+    )
+    nan = jnp.abs(term) > small * jnp.abs(total)
+    return tuple([jnp.where(nan, jnp.nan, v) for v in (total, *totals)])
+
+
+def _series_1f1(a: Any, b: Any, x: Any) -> tuple[Any, ...]:
+    """Value and derivatives by a and b, for x ≥ 0."""
+    return _summed(
+        lambda k: (a + k - 1) / (b + k - 1) * x / k,
+        lambda k: (
+            x / k / (b + k - 1),
+            -(a + k - 1) / (b + k - 1) ** 2 * x / k,
+        ),
+        a + b + x,
+    )
+
+
+@custom_jvp
+def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
+    # Kummer: F(a, b, x) = eˣ F(b - a, b, -x). The series of positive x does not alternate.
+    low = x < 0
+    value = _series_1f1(jnp.where(low, b - a, a), b, jnp.abs(x))[0]
+    return jnp.where(low, jnp.exp(jnp.where(low, x, 0)) * value, value)
+
+
+@_hyp1f1.defjvp
+def _hyp1f1_jvp(primals: Any, tangents: Any) -> Any:
+    (a, b, x), (da, db, dx) = primals, tangents
+    low = x < 0
+    _, by_a, by_b = _series_1f1(jnp.where(low, b - a, a), b, jnp.abs(x))
+    scale = jnp.exp(jnp.where(low, x, 0))
+    slope_a = jnp.where(low, -scale * by_a, by_a)
+    slope_b = jnp.where(low, scale * (by_a + by_b), by_b)
+    slope_x = a / b * _hyp1f1(a + 1, b + 1, x)
+    out = _hyp1f1(a, b, x)
+    return out, (da * slope_a + db * slope_b + dx * slope_x).astype(out.dtype)
+
+
+def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
+    """Kummer's function ₁F₁(a; b; x) = Σ (a)ₖ xᵏ / ((b)ₖ k!), by its series.
+
+    Differentiable in all arguments. NIST DLMF 13.2, 13.3.
+
+    >>> hyp1f1(1.0, 1.0, jnp.array([0.0, 1.0]))
+    Array([1.      , 2.718282], dtype=float32)
+    """
+    return _hyp1f1(*jnp.broadcast_arrays(*real_inexact("hyp1f1", a, b, x)))
+
+
+def _series_2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
+    return _summed(
+        lambda k: (a + k - 1) * (b + k - 1) / (c + k - 1) * x / k, lambda k: (), a + b + c + x
+    )[0]
+
+
+def _gauss(a: Any, b: Any, c: Any) -> Any:
+    """F(a, b; c; 1) = Γ(c) Γ(c - a - b) / (Γ(c - a) Γ(c - b))."""
+    return _ratio(c, c - a - b, c - a, c - b)
+
+
+def _ratio(p: Any, q: Any, r: Any, s: Any) -> Any:
+    """Γ(p) Γ(q) / (Γ(r) Γ(s)); 0 at the poles of the denominator."""
+    pole = ((r <= 0) & (jnp.floor(r) == r)) | ((s <= 0) & (jnp.floor(s) == s))
+    r, s = jnp.where(pole, 1, r), jnp.where(pole, 1, s)
+    sign = gammasgn(p) * gammasgn(q) * gammasgn(r) * gammasgn(s)
+    log = ops.lgamma(p) + ops.lgamma(q) - ops.lgamma(r) - ops.lgamma(s)
+    return jnp.where(pole, 0, sign * jnp.exp(log))
+
+
+@custom_jvp
+def _hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
+    # Pfaff: F(a, b; c; x) = (1 - x)^-a F(a, c - b; c; x/(x - 1)) brings x < 0 into (0, 1).
+    low = x < 0
+    safe = jnp.where(low, x, 0)
+    z = jnp.where(low, safe / (safe - 1), x)
+    p, q = a, jnp.where(low, c - b, b)
+    front = jnp.where(low, (1 - safe) ** -a, 1)
+    # Near 1 by 1 - z where c - a - b is no integer; otherwise the series is summed all the way.
+    gap = c - p - q
+    steep = (z > 0.9) & (z < 1) & (jnp.abs(gap - jnp.round(gap)) > 1e-3)
+    inside = jnp.abs(z) < 1
+    near = _series_2f1(p, q, c, jnp.where(inside & ~steep, z, 0))
+    y = jnp.where(steep, 1 - z, 0)
+    g = jnp.where(steep, gap, 0.5)
+    far = _gauss(p, q, c) * _series_2f1(p, q, 1 - g, y) + (
+        jnp.where(steep, y, 1) ** g * _ratio(c, -g, p, q) * _series_2f1(c - p, c - q, 1 + g, y)
+    )
+    ends = (_ends(a) | _ends(b)) & (x > 0)
+    at_one = jnp.where(gap > 0, _gauss(p, q, c), jnp.inf)
+    out = front * jnp.where(steep, far, jnp.where(z == 1, at_one, near))
+    out = jnp.where(ends, _polynomial(a, b, c, jnp.where(ends, x, 0)), out)
+    return jnp.where((x > 1) & ~ends, jnp.inf, out)
+
+
+def _ends(a: Any) -> Any:
+    """Whether the series is a polynomial."""
+    return (a <= 0) & (jnp.floor(a) == a) & (a > -MAX_TERMS)
+
+
+def _polynomial(a: Any, b: Any, c: Any, x: Any) -> Any:
+    safe = (_ends(a) | _ends(b)) & (x != 0)
+    return _series_2f1(jnp.where(safe, a, 0), b, c, x)
+
+
+@_hyp2f1.defjvp
+def _hyp2f1_jvp(primals: Any, tangents: Any) -> Any:
+    (a, b, c, x), (_, _, _, dx) = primals, tangents
+    out = _hyp2f1(a, b, c, x)
+    return out, (dx * a * b / c * _hyp2f1(a + 1, b + 1, c + 1, x)).astype(out.dtype)
+
+
+def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
+    """Gauss's function ₂F₁(a, b; c; x) = Σ (a)ₖ (b)ₖ xᵏ / ((c)ₖ k!) for x ≤ 1, inf beyond.
+
+    By its series, Pfaff's transformation for x < 0, and 1 - x near 1. Differentiable in x only.
+    NIST DLMF 15.2, 15.4, 15.8.
+
+    >>> hyp2f1(1.0, 1.0, 2.0, jnp.array([0.0, 0.5]))
+    Array([1.       , 1.3862946], dtype=float32)
+    """
+    return _hyp2f1(*jnp.broadcast_arrays(*real_inexact("hyp2f1", a, b, c, x)))
+
+
+__all__ = ["hyp1f1", "hyp2f1"]

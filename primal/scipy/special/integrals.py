@@ -1,0 +1,295 @@
+"""Integrals without elementary form: exponential, sine, cosine, Fresnel's, the dilogarithm.
+
+Near 0 each is its power series, far away a continued fraction or asymptotic series; the number of
+terms is fixed by the dtype, so that programs have no loop whose length depends on values. Formulas:
+NIST Digital Library of Mathematical Functions, chapters 6, 7 and 25.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import primal.numpy as jnp
+from primal.api.control import custom_jvp
+from primal.ir.trace import Array
+from primal.numpy.promotion import ArrayLike
+from primal.ops import special as ops
+from primal.scipy.operands import digits, inexact, real_inexact
+from primal.scipy.special.faddeeva import wofz
+
+
+def _horner(c: list[float], x: Any) -> Any:
+    """Σ c[k] xᵏ."""
+    out = jnp.full_like(x, c[-1])
+    for v in reversed(c[:-1]):
+        out = out * x + v
+    return out
+
+
+def _over_factorials(count: int) -> list[float]:
+    """1/(k·k!) for k from 1."""
+    return [math.exp(-math.lgamma(k + 1)) / k for k in range(1, count + 1)]
+
+
+def _fraction(n: Any, x: Any, terms: int) -> Any:
+    """eˣ Eₙ(x) = 1/(x + n/(1 + 1/(x + (n + 1)/(1 + 2/(x + …))))), as its even part; |x| ≥ 1."""
+    tail = x + (n + 2 * terms)
+    for k in range(terms, 0, -1):
+        tail = x + (n + 2 * k - 2) - k * (n + (k - 1)) / tail
+    return 1 / tail
+
+
+@custom_jvp
+def _exp1(x: Any) -> Any:
+    near = x < 2
+    small = jnp.where(near & (x > 0), x, 1)
+    series = _horner(_over_factorials(digits(x, 18, 30)), -small) * small
+    far = jnp.where(near, 2, x)
+    out = jnp.where(
+        near,
+        series - jnp.log(small) - np.euler_gamma,
+        jnp.exp(-far) * _fraction(1.0, far, digits(x, 22, 60)),
+    )
+    edge = jnp.where(x == 0, jnp.full_like(x, jnp.inf), jnp.full_like(x, jnp.nan))
+    return jnp.where(x > 0, jnp.where(jnp.isinf(x), jnp.zeros_like(x), out), edge)
+
+
+@_exp1.defjvp
+def _exp1_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (dx,) = primals, tangents
+    return _exp1(x), -dx * jnp.exp(-x) / x
+
+
+def exp1(x: ArrayLike) -> Array:
+    """E₁(x) = ∫ₓ^∞ e^-t / t dt for x ≥ 0; nan below.
+
+    >>> exp1(jnp.array([0.0, 1.0]))
+    Array([       inf, 0.21938396], dtype=float32)
+    """
+    return _exp1(*real_inexact("exp1", x))
+
+
+@custom_jvp
+def _expi(x: Any) -> Any:
+    near = x < 40
+    small = jnp.where(near & (x > 0), x, 1)
+    # All terms are positive: nothing cancels but at the zero near 0.3725.
+    # Nested, since 1/120! is no float32.
+    series = jnp.ones_like(x) / 120
+    for k in range(119, 0, -1):
+        series = 1 / k + series * small / (k + 1)
+    series = series * small
+    middle = series + jnp.log(small) + np.euler_gamma
+    far = jnp.where(near, 40, x)
+    # k!/xᵏ falls until k = x; its terms are below the last digit long before.
+    tail = jnp.ones_like(x)
+    for k in range(28, 0, -1):
+        tail = 1 + tail * k / far
+    large = jnp.exp(far) / far * tail
+    large = jnp.where(jnp.isinf(x), jnp.full_like(x, jnp.inf), large)
+    above = jnp.where(near, middle, large)
+    out = jnp.where(x > 0, above, -_exp1(jnp.where(x < 0, -x, 1)))
+    out = jnp.where(x == 0, jnp.full_like(x, -jnp.inf), out)
+    return jnp.where(jnp.isnan(x), x, out)
+
+
+@_expi.defjvp
+def _expi_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (dx,) = primals, tangents
+    return _expi(x), dx * jnp.exp(x) / x
+
+
+def expi(x: ArrayLike) -> Array:
+    """Ei(x), the principal value of ∫ eᵗ / t dt from -∞ to x.
+
+    >>> expi(jnp.array([0.0, 1.0]))
+    Array([    -inf, 1.8951178], dtype=float32)
+    """
+    return _expi(*real_inexact("expi", x))
+
+
+@custom_jvp
+def _expn(n: Any, x: Any) -> Any:
+    far = x > 1
+    large = jnp.where(far, x, 2)
+    fraction = jnp.exp(-large) * _fraction(n, large, digits(x, 40, 100))
+    # (-x)ⁿ⁻¹/(n - 1)! (ψ(n) - log x) - Σ' (-x)ᵐ / ((m - n + 1) m!), without m = n - 1.
+    small = jnp.where(~far & (x > 0), x, 0.5)
+    whole = jnp.maximum(n, 1)
+    sign = jnp.where(whole % 2 == 1, 1.0, -1.0).astype(x.dtype)
+    first = sign * jnp.exp((whole - 1) * jnp.log(small) - ops.lgamma(whole))
+    total = first * (ops.digamma(whole) - jnp.log(small))
+    term = jnp.ones_like(small)
+    for m in range(digits(x, 16, 24)):
+        gap = m - whole + 1
+        total = total - jnp.where(gap == 0, 0, term / jnp.where(gap == 0, 1, gap))
+        term = term * -small / (m + 1)
+    out = jnp.where(far, fraction, total)
+    at_zero = jnp.where(n > 1, 1 / (jnp.where(n > 1, n, 2) - 1), jnp.full_like(x, jnp.inf))
+    out = jnp.where(x == 0, at_zero, out)
+    out = jnp.where(n == 0, jnp.exp(-x) / x, out)
+    out = jnp.where(jnp.isposinf(x), jnp.zeros_like(x), out)
+    return jnp.where((x < 0) | (n < 0) | jnp.isnan(x), jnp.full_like(x, jnp.nan), out)
+
+
+@_expn.defjvp
+def _expn_jvp(primals: Any, tangents: Any) -> Any:
+    (n, x), (_, dx) = primals, tangents
+    return _expn(n, x), -dx * _expn(n - 1, x)
+
+
+def expn(n: ArrayLike, x: ArrayLike) -> Array:
+    """Eₙ(x) = ∫₁^∞ e^-xt / tⁿ dt for integers n ≥ 0 and x ≥ 0; nan elsewhere.
+
+    Differentiable in x only.
+
+    >>> expn(2, jnp.array([0.0, 1.0]))
+    Array([1.        , 0.14849551], dtype=float32)
+    """
+    return _expn(*jnp.broadcast_arrays(*real_inexact("expn", n, x)))
+
+
+@custom_jvp
+def _sici(x: Any) -> Any:
+    size = jnp.abs(x)
+    near = size < 4
+    small = jnp.where(near, size, 1)
+    square = -small * small
+    count = digits(x, 12, 18)
+    odd = [math.exp(-math.lgamma(2 * k + 2)) / (2 * k + 1) for k in range(count)]
+    even = [math.exp(-math.lgamma(2 * k + 1)) / (2 * k) for k in range(1, count)]
+    si = small * _horner(odd, square)
+    ci = np.euler_gamma + jnp.log(jnp.where(small == 0, 1, small)) + square * _horner(even, square)
+    # E₁(ix) = -Ci(x) + i (Si(x) - π/2).
+    large = jnp.where(near | jnp.isinf(size), 4, size)
+    e1 = jnp.exp(-1j * large) * _fraction(1.0, 1j * large, digits(x, 24, 60))
+    si = jnp.where(near, si, jnp.imag(e1) + math.pi / 2)
+    ci = jnp.where(near, ci, -jnp.real(e1))
+    si = jnp.where(jnp.isinf(x), math.pi / 2, si)
+    ci = jnp.where(jnp.isposinf(x), 0, ci)
+    ci = jnp.where(x == 0, -jnp.inf, jnp.where(x < 0, jnp.nan, ci))
+    nan = jnp.isnan(x)
+    return (
+        jnp.where(nan, x, jnp.copysign(si, x)).astype(x.dtype),
+        jnp.where(nan, x, ci).astype(x.dtype),
+    )
+
+
+@_sici.defjvp
+def _sici_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (dx,) = primals, tangents
+    return _sici(x), (dx * jnp.sinc(x / math.pi), dx * jnp.cos(x) / x)
+
+
+def sici(x: ArrayLike) -> tuple[Array, Array]:
+    """The sine integral ∫₀ˣ sin(t)/t dt and the cosine integral γ + log x + ∫₀ˣ (cos(t) - 1)/t dt.
+
+    Ci is nan for negative x, where it is complex.
+
+    >>> sici(jnp.array([1.0]))
+    (Array([0.94608307], dtype=float32), Array([0.33740392], dtype=float32))
+    """
+    (x,) = inexact("sici", x)
+    if x.dtype.kind == "c":
+        raise ValueError("Argument `x` to sici must be real-valued.")
+    si, ci = _sici(x)
+    return si, ci
+
+
+@custom_jvp
+def _fresnel(x: Any) -> Any:
+    size = jnp.abs(x)
+    near = size < 1.5
+    small = jnp.where(near, size, 0)
+    fourth = -((math.pi / 2) ** 2) * small**4
+    count = digits(x, 12, 16)
+    cos = [math.exp(-math.lgamma(2 * k + 1)) / (4 * k + 1) for k in range(count)]
+    sin = [math.exp(-math.lgamma(2 * k + 2)) / (4 * k + 3) for k in range(count)]
+    c = small * _horner(cos, fourth)
+    s = math.pi / 2 * small**3 * _horner(sin, fourth)
+    # C + iS = (1 + i)/2 (1 - exp(iπx²/2) w((1 + i) √π/2 x)). The phase is exact in quarter turns:
+    # with x = a + b, a short, x² mod 4 comes from a² mod 4 and the small rest.
+    large = jnp.where(near | jnp.isinf(size), 2, size)
+    a = jnp.round(large * 64) / 64
+    b = large - a
+    turns = jnp.remainder(a * a, 4) + jnp.remainder(2 * a * b, 4) + b * b
+    phase = math.pi / 2 * turns
+    w = wofz((1 + 1j) * (math.sqrt(math.pi) / 2) * large)
+    both = (0.5 + 0.5j) * (1 - (jnp.cos(phase) + 1j * jnp.sin(phase)) * w)
+    s = jnp.where(near, s, jnp.imag(both))
+    c = jnp.where(near, c, jnp.real(both))
+    s, c = (jnp.where(jnp.isinf(x), 0.5, v) for v in (s, c))
+    nan = jnp.isnan(x)
+    return tuple([jnp.where(nan, x, jnp.copysign(v, x)).astype(x.dtype) for v in (s, c)])
+
+
+@_fresnel.defjvp
+def _fresnel_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (dx,) = primals, tangents
+    phase = math.pi / 2 * x * x
+    return _fresnel(x), (dx * jnp.sin(phase), dx * jnp.cos(phase))
+
+
+def fresnel(x: ArrayLike) -> tuple[Array, Array]:
+    """Fresnel's integrals (S, C): ∫₀ˣ of sin(πt²/2) and of cos(πt²/2).
+
+    >>> fresnel(jnp.array([1.0]))
+    (Array([0.43825918], dtype=float32), Array([0.7798934], dtype=float32))
+    """
+    s, c = _fresnel(*real_inexact("fresnel", x))
+    return s, c
+
+
+# Bernoulli numbers over factorials: Li₂(y) = Σ Bₖ uᵏ⁺¹/(k + 1)! with u = -log(1 - y).
+_DILOGARITHM = [
+    1 / 36, -1 / 3600, 1 / 211680, -1 / 10886400, 1 / 526901760, -691 / 16999766784000,
+    1 / 1120863744000, -3617 / 181400588328960000, 43867 / 97072790126247936000,
+    -174611 / 16860010916664115200000,
+]  # fmt: skip
+
+
+def _near_one(x: Any) -> Any:
+    """Li₂(1 - x) for ½ ≤ x ≤ 2."""
+    u = -jnp.log(x)
+    return u * (1 + u * (-0.25 + u * _horner(_DILOGARITHM, u * u)))
+
+
+@custom_jvp
+def _spence(x: Any) -> Any:
+    inverse = x > 1
+    y = jnp.where(inverse, 1 / jnp.where(inverse, x, 1), x)
+    low = y < 0.5
+    core = _near_one(jnp.where(low, 1 - y, jnp.where(y > 0, y, 1)))
+    positive = jnp.where(low & (y > 0), y, 0.25)
+    reflected = math.pi**2 / 6 - jnp.log(positive) * jnp.log1p(-positive) - core
+    out = jnp.where(low, jnp.where(y > 0, reflected, math.pi**2 / 6), core)
+    log = jnp.log(jnp.where(inverse, x, 1))
+    out = jnp.where(inverse, -out - 0.5 * log * log, out)
+    return jnp.where((x < 0) | jnp.isnan(x), jnp.full_like(x, jnp.nan), out)
+
+
+@_spence.defjvp
+def _spence_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (dx,) = primals, tangents
+    away = jnp.where(x == 1, 2, x)
+    return _spence(x), dx * jnp.where(x == 1, -1, jnp.log(away) / (1 - away)).astype(x.dtype)
+
+
+def spence(x: ArrayLike) -> Array:
+    """Spence's function ∫₁ˣ log(t)/(1 - t) dt = Li₂(1 - x); nan for negative x.
+
+    >>> spence(jnp.array([0.0, 1.0]))
+    Array([ 1.644934, -0.      ], dtype=float32)
+    """
+    (x,) = inexact("spence", x)
+    if x.dtype.kind == "c":
+        raise TypeError(
+            f"x.dtype={x.dtype.name} is not supported, see docstring for supported types."
+        )
+    return _spence(x)
+
+
+__all__ = ["exp1", "expi", "expn", "fresnel", "sici", "spence"]

@@ -1,0 +1,191 @@
+"""Special functions against SciPy in both float dtypes, their derivatives, jit and vmap."""
+
+import functools
+
+import numpy as np
+import pytest
+import scipy.special as reference
+
+import primal
+import primal.numpy as jnp
+from primal.scipy import special
+
+RNG = np.random.default_rng(0)
+LINE = np.concatenate(
+    [RNG.normal(size=60) * 3, np.geomspace(1e-5, 60, 60), -np.geomspace(1e-5, 9, 30),
+     [0.0, 1.0, -1.0, 2.0, 4.0, np.inf, -np.inf, np.nan]]
+)  # fmt: skip
+HALF = np.abs(LINE)
+UNIT = np.concatenate([RNG.uniform(size=60), 10.0 ** -RNG.uniform(1, 25, size=20), [0.0, 1.0]])
+SIDE = RNG.uniform(0.1, 8.0, LINE.size)
+OTHER = RNG.uniform(0.1, 8.0, LINE.size)
+WHOLE = RNG.integers(0, 9, LINE.size).astype(float)
+
+# name: (operands, tolerance in float32, in float64). Float32's tolerance is that of the result's
+# size where the function has zeros or the argument's rounding grows with it.
+CASES = {
+    "ndtr": ([LINE[np.abs(LINE) < 10]], 1e-5, 1e-14),
+    "log_ndtr": ([LINE], 1e-5, 1e-14),
+    "ndtri": ([UNIT], 1e-6, 1e-13),
+    "owens_t": ([LINE[np.isfinite(LINE)] / 4, SIDE[np.isfinite(LINE)] - 4], 1e-5, 1e-12),
+    "erfcx": ([LINE[LINE > -7]], 1e-5, 1e-13),
+    "dawsn": ([LINE], 1e-6, 1e-13),
+    "exp1": ([HALF], 5e-6, 1e-13),
+    "expi": ([LINE], 2e-5, 1e-12),
+    "spence": ([HALF[np.isfinite(HALF)]], 2e-5, 1e-13),
+    "fresnel": ([LINE[~np.isnan(LINE)]], 1e-5, 1e-13),
+    "gamma": ([LINE[np.abs(LINE) < 20]], 1e-5, 1e-12),
+    "gammaln": ([HALF], 1e-5, 1e-12),
+    "gammasgn": ([LINE[np.isfinite(LINE)]], 0.0, 0.0),
+    "loggamma": ([LINE[np.isfinite(LINE)]], 1e-5, 1e-12),
+    "digamma": ([HALF[np.isfinite(HALF) & (HALF > 0)]], 1e-5, 1e-12),
+    "factorial": ([HALF[HALF < 25]], 1e-5, 1e-12),
+    "beta": ([SIDE, OTHER], 1e-5, 1e-12),
+    "betaln": ([SIDE * 30, OTHER], 5e-5, 1e-11),
+    "poch": ([SIDE, OTHER], 2e-5, 1e-12),
+    "comb": ([WHOLE + 4, WHOLE[::-1].copy()], 1e-5, 1e-12),
+    "gammainc": ([SIDE, OTHER], 1e-5, 1e-12),
+    "gammaincc": ([SIDE, OTHER], 2e-5, 1e-11),
+    "betainc": ([SIDE, OTHER, RNG.uniform(size=SIDE.size)], 2e-5, 1e-11),
+    "zeta": ([SIDE + 1, OTHER], 2e-5, 1e-12),
+    "i0": ([LINE[np.abs(LINE) < 30]], 1e-5, 1e-13),
+    "i0e": ([LINE[np.isfinite(LINE)]], 1e-5, 1e-13),
+    "i1": ([LINE[np.abs(LINE) < 30]], 1e-5, 1e-13),
+    "i1e": ([LINE[np.isfinite(LINE)]], 1e-5, 1e-13),
+    "expit": ([LINE], 1e-5, 1e-13),
+    "logit": ([UNIT], 1e-4, 1e-12),
+    "entr": ([LINE], 1e-5, 1e-13),
+    "xlogy": ([LINE, HALF], 1e-5, 1e-13),
+    "xlog1py": ([LINE, HALF], 1e-5, 1e-13),
+    "rel_entr": ([SIDE, OTHER], 1e-4, 1e-12),
+    "kl_div": ([SIDE, OTHER], 1e-4, 1e-11),
+    "boxcox": ([SIDE, OTHER - 4], 1e-5, 1e-12),
+    "boxcox1p": ([SIDE, OTHER - 4], 1e-5, 1e-12),
+    "hyp1f1": ([SIDE, OTHER, LINE.clip(-20, 20)[::-1].copy()], 2e-4, 1e-10),
+    "hyp2f1": ([SIDE / 2, OTHER / 2, SIDE[::-1].copy(), RNG.uniform(-3, 0.95, SIDE.size)],
+               2e-3, 1e-8),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["float32", "float64"])
+@pytest.mark.parametrize("name", CASES)
+def test_values(name: str, wide: bool) -> None:
+    operands, single, double = CASES[name]
+    with primal.enable_x64(wide):
+        dtype = np.float64 if wide else np.float32
+        given = [np.asarray(x, dtype) for x in operands]
+        got = getattr(special, name)(*given)
+        want = getattr(reference, name)(*[x.astype(np.float64) for x in given])
+        both = zip(got, want, strict=True) if isinstance(got, tuple) else [(got, want)]
+        for g, w in both:
+            assert g.dtype == dtype
+            tolerance = double if wide else single
+            with np.errstate(over="ignore"):
+                w = w.astype(dtype)
+            near = tolerance * (1 if name in ("betaln", "kl_div", "rel_entr", "expi") else 1e-3)
+            np.testing.assert_allclose(g, w, rtol=tolerance, atol=near)
+
+
+def test_integral_sine_and_cosine() -> None:
+    with primal.enable_x64(True):
+        x = HALF[np.isfinite(HALF)]
+        si, ci = special.sici(x)
+        np.testing.assert_allclose(si, reference.sici(x)[0], rtol=1e-13)
+        np.testing.assert_allclose(ci, reference.sici(x)[1], rtol=1e-12, atol=1e-15)
+        assert np.isnan(special.sici(-1.0)[1]) and special.sici(-1.0)[0] < 0
+
+
+def test_expn() -> None:
+    n, x = WHOLE[np.isfinite(HALF)], HALF[np.isfinite(HALF)]
+    with primal.enable_x64(True):
+        got = special.expn(n, x)
+        np.testing.assert_allclose(got, reference.expn(n.astype(int), x), rtol=1e-12)
+    slope = primal.grad(special.expn, 1)(2.0, 1.5)
+    np.testing.assert_allclose(slope, -reference.expn(1, 1.5), rtol=1e-5)
+
+
+def test_faddeeva() -> None:
+    z = RNG.normal(size=100) * 3 + 1j * RNG.normal(size=100) * 2
+    with primal.enable_x64(True):
+        np.testing.assert_allclose(special.wofz(z), reference.wofz(z), rtol=1e-12)
+    assert special.wofz(1.0).dtype == np.complex64
+
+
+def test_bessel_of_integer_order() -> None:
+    x = np.linspace(0.0, 10.0, 21)
+    with primal.enable_x64(True):
+        got = special.bessel_jn(x, v=4)
+        want = [reference.jv(k, x) for k in range(5)]
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
+    with pytest.raises(ValueError, match="n_iter above v=60"):
+        special.bessel_jn(1.0, v=60)
+
+
+def test_spherical_harmonics() -> None:
+    n, m = np.array([0, 1, 1, 2, 3, 5, 5]), np.array([0, 1, -1, -2, 1, -3, 5])
+    theta, phi = RNG.uniform(0, 3, 7), RNG.uniform(0, 6, 7)
+    with primal.enable_x64(True):
+        want = reference.sph_harm_y(n, m, theta, phi)
+        np.testing.assert_allclose(special.sph_harm_y(n, m, theta, phi), want, atol=1e-14)
+        compiled = primal.jit(functools.partial(special.sph_harm_y, n_max=5))
+        np.testing.assert_allclose(compiled(n, m, theta, phi), want, atol=1e-14)
+    with pytest.raises(ValueError, match="n_max"):
+        primal.jit(special.sph_harm_y)(n, m, theta, phi)
+
+
+def test_multivariate_gamma_and_bernoulli() -> None:
+    a = np.array([3.0, 4.5])
+    np.testing.assert_allclose(special.multigammaln(a, 3), reference.multigammaln(a, 3), rtol=1e-5)
+    np.testing.assert_allclose(special.bernoulli(12), reference.bernoulli(12), rtol=1e-6)
+    np.testing.assert_allclose(special.polygamma(2, a), reference.polygamma(2, a), rtol=1e-5)
+
+
+SMOOTH = {
+    "ndtr": (0.7,), "log_ndtr": (-3.0,), "ndtri": (0.03,), "owens_t": (0.4, 1.3), "erfcx": (0.6,),
+    "dawsn": (1.7,), "exp1": (0.8,), "expi": (1.2,), "spence": (0.4,), "gamma": (2.2,),
+    "betaln": (2.0, 14.0), "beta": (2.0, 3.0), "poch": (2.0, 1.5), "i0": (1.1,), "i1": (1.1,),
+    "logit": (0.3,), "entr": (0.4,), "xlogy": (0.5, 1.4), "xlog1py": (0.5, 1.4),
+    "rel_entr": (0.5, 1.4), "kl_div": (0.5, 1.4), "boxcox": (2.0, 0.7), "boxcox1p": (2.0, 0.7),
+    "hyp1f1": (1.2, 2.3, -0.7), "hyp1f1 ": (1.2, 2.3, 0.7),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_derivatives_jit_and_vmap(name: str) -> None:
+    function, at = getattr(special, name.strip()), SMOOTH[name]
+    with primal.enable_x64(True):
+        for i in range(len(at)):
+            slope = primal.grad(function, i)(*at)
+            up, down = (
+                function(*[v + (d if j == i else 0.0) for j, v in enumerate(at)])
+                for d in (1e-5, -1e-5)
+            )
+            np.testing.assert_allclose(slope, (up - down) / 2e-5, rtol=1e-6)
+        np.testing.assert_allclose(primal.jit(function)(*at), function(*at), rtol=1e-12)
+        rows = [jnp.asarray([v, v * 1.1]) for v in at]
+        mapped = primal.vmap(function)(*rows)
+        each = [function(*[r[k] for r in rows]) for k in range(2)]
+        np.testing.assert_allclose(mapped, each, rtol=1e-12)
+
+
+@pytest.mark.parametrize("function", [special.sici, special.fresnel])
+def test_derivatives_of_pairs(function: object) -> None:
+    with primal.enable_x64(True):
+        for x in (0.7, 2.5, 6.0):
+            slopes = primal.jacobian(function)(x)
+            up, down = function(x + 1e-5), function(x - 1e-5)
+            for s, u, d in zip(slopes, up, down, strict=True):
+                np.testing.assert_allclose(s, (u - d) / 2e-5, rtol=1e-6, atol=1e-9)
+
+
+def test_refusals() -> None:
+    with pytest.raises(TypeError, match="ndarray or scalar"):
+        special.exp1([1.0])
+    with pytest.raises(ValueError, match="real"):
+        special.entr(1j)
+    with pytest.raises(ValueError, match="integer type"):
+        special.polygamma(1.5, 2.0)
+    with pytest.raises(NotImplementedError, match="exact=False"):
+        special.factorial(5, exact=True)
+    with pytest.raises(TypeError, match="series_order"):
+        special.log_ndtr(1.0, series_order=1.0)
