@@ -60,8 +60,6 @@ ABSENT: dict[str, str] = {
     "jax.lax.pswapaxes": DEVICES,
     "jax.lax.psend": DEVICES,
     "jax.lax.precv": DEVICES,
-    "jax.lax.platform_dependent": CONTROL,
-    "jax.lax.composite": CONTROL,
     "jax.lax.*_p": RECORDS,
     "jax.lax.linalg.*_p": RECORDS,
     "jax.random.random_gamma_p": RECORDS,

@@ -22,11 +22,13 @@ from primal.lax.bits import RandomAlgorithm as RandomAlgorithm
 from primal.lax.bits import rng_bit_generator as rng_bit_generator
 from primal.lax.bits import rng_uniform as rng_uniform
 from primal.lax.control import associative_scan as associative_scan
+from primal.lax.control import composite as composite
 from primal.lax.control import cond as cond
 from primal.lax.control import custom_linear_solve as custom_linear_solve
 from primal.lax.control import custom_root as custom_root
 from primal.lax.control import fori_loop as fori_loop
 from primal.lax.control import map as map
+from primal.lax.control import platform_dependent as platform_dependent
 from primal.lax.control import scan as scan
 from primal.lax.control import switch as switch
 from primal.lax.control import while_loop as while_loop

@@ -9,3 +9,5 @@ from primal.api.control import map as map
 from primal.api.control import scan as scan
 from primal.api.control import switch as switch
 from primal.api.control import while_loop as while_loop
+from primal.api.control.platforms import composite as composite
+from primal.api.control.platforms import platform_dependent as platform_dependent

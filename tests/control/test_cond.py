@@ -224,3 +224,19 @@ def test_recursion_in_plain_python() -> None:
 
     assert int(fact(jnp.int32(5))) == 120
     assert isinstance(fact(jnp.int32(5)), primal.Array)
+
+
+def test_platforms_and_composites() -> None:
+    def f(x: Any) -> Any:
+        return lax.platform_dependent(x, cpu=lambda x: x + 1, default=lambda x: x * 5)
+
+    assert f(1.0) == 2.0
+    assert jit(f)(1.0) == 2.0
+    assert grad(f)(1.0) == 1.0
+    assert lax.platform_dependent(1.0, tpu=lambda x: 3.0, default=lambda x: x * 5) == 5.0
+    with pytest.raises(NotImplementedError, match="a function for the platform cpu"):
+        lax.platform_dependent(1.0, tpu=lambda x: x)
+    scaled = lax.composite(lambda x, *, by: x * by, name="my.scaled", version=1)
+    assert jit(lambda x: scaled(x, by=3))(2.0) == 6.0
+    with pytest.raises(TypeError, match="integer version"):
+        lax.composite(lambda x: x, name="f", version="1")  # type: ignore[arg-type]
