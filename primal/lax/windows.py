@@ -19,6 +19,20 @@ from primal.lax.reductions import (
     scalar_like,
     stage_computation,
 )
+from primal.ops.elementwise import (
+    add,
+    complex,
+    eq,
+    exp,
+    floor,
+    imag,
+    log1p,
+    lt,
+    mul,
+    real,
+    select_n,
+    sub,
+)
 from primal.ops.shape import pad
 from primal.ops.shape import slice as slice_op
 from primal.ops.spread import broadcast_to
@@ -79,12 +93,30 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 
 
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    """Running log-sums of exponentials: out[k] = log Σ(i <= k) exp x[i]; floats, no overflow.
+    """Running log-sums of exponentials: out[k] = log Σ(i <= k) exp x[i], without overflow.
+
+    Floats and complex numbers, of which sums of two and more have imaginary parts in (-π, π].
 
     >>> lax.cumlogsumexp(jnp.array([0., 0.]))
     Array([0.       , 0.6931472], dtype=float32)
     """
+    if aval_of(operand).dtype.kind == "c":
+        (axis,) = canonical_axes("cumlogsumexp", (axis,), aval_of(operand).ndim)
+        return cumulative.prefix(_complex_logaddexp, [operand], axis, bool(reverse))[0]
     return _along(cumulative.cumlogsumexp, operand, axis, reverse)
+
+
+def _complex_logaddexp(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+    (p,), (q,) = a, b
+    less = lt(real(p), real(q))
+    top, low = select_n(less, p, q), select_n(less, q, p)
+    zero = broadcast_to(literal(0, aval_of(p).dtype, False), aval_of(p).shape)
+    gap = select_n(eq(real(top), -np.inf), sub(low, top), zero)
+    out = add(top, log1p(exp(gap)))
+    # Of two empty sums the logarithm is that of either.
+    out = select_n(eq(real(top), -np.inf), out, top)
+    turns = floor(add(mul(imag(out), 0.5 / np.pi), 0.5))
+    return [complex(real(out), sub(imag(out), mul(turns, 2 * np.pi)))]
 
 
 def padtype_to_pads(
