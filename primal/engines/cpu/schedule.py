@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from primal.engines.cpu.functions import FLOAT
 from primal.engines.cpu.graph import Node, Value
 from primal.engines.cpu.rowwise import row_role
 from primal.engines.cpu.steps import Block, Branch, Library, Loop
@@ -21,6 +22,10 @@ MAX_NODES = 96
 equal pieces falls into equal groups, which share one kernel, when a piece's length divides this."""
 MAX_REDUCTIONS = 16
 """Reductions per group, each of which holds a register."""
+MAX_HEAVY = 16
+"""Mathematical functions per group: with so many, passes over memory do not show any more."""
+MAX_OUTSIDE = 16
+"""Arrays that a group reads: more of them take time to compile that grows faster than they do."""
 WINDOW = 8
 """How many of the latest steps are looked at for a group to join."""
 APART = frozenset(("reduce", "library", "routine", "control"))
@@ -39,7 +44,7 @@ class Group:
 
     __slots__ = (
         "number", "shape", "nodes", "reductions", "axes", "reads", "block", "begin", "end",
-        "level", "alone",
+        "level", "alone", "heavy", "outside",
     )  # fmt: skip
 
     def __init__(self, block: Any, number: int, shape: tuple[int, ...]) -> None:
@@ -53,6 +58,8 @@ class Group:
         self.reads: set[int] = set()
         self.level: dict[Node, int] = {}
         self.alone: set[Node] = set()
+        self.heavy = 0
+        self.outside: set[Node] = set()
 
     @property
     def passes(self) -> bool:
@@ -105,6 +112,10 @@ class Schedule:
         node.step = group.number
         group.nodes.append(node)
         group.level[node] = level
+        group.heavy += node.word in FLOAT
+        group.outside.update(
+            [x.node for x in node.args if x.node.word not in NOWHERE and not is_inside(x, group)]
+        )
         group.reads.update([id(x.node) for x in node.args if x.node.word != "literal"])
 
     def _in_register(self, node: Node) -> bool:
@@ -139,8 +150,13 @@ class Schedule:
 
     def _fits(self, number: int, node: Node) -> bool:
         step = self.steps[number] if number >= 0 else None
-        return (
-            type(step) is Group and step.shape == node.shape and len(step.nodes) < MAX_NODES
+        if type(step) is not Group or step.shape != node.shape or len(step.nodes) >= MAX_NODES:
+            return False
+        if node.word in FLOAT and step.heavy >= MAX_HEAVY:
+            return False
+        return len(step.outside) < MAX_OUTSIDE or all(
+            x.node.word in NOWHERE or x.node in step.outside or is_inside(x, step)
+            for x in node.args
         )
 
     def _reduction(self, node: Node) -> None:
