@@ -5,7 +5,7 @@ The polynomials are minimax ones, or interpolate at Chebyshev's points, fitted w
 
 from __future__ import annotations
 
-from primal.engines.cpu.floats import FORM, Floats, wide
+from primal.engines.cpu.floats import FORM, Floats, by_library, wide
 
 Double = tuple[float, ...]
 # (exp(r) - 1 - r) / r² for |r| <= 0.35, in powers of r.
@@ -202,6 +202,9 @@ def power(f: Floats, x: str, y: str) -> str:
         a, b = g.widen(x), g.widen(y)
         raised = exp(g, g.mul(b, log(g, g.abs(a))))
         return f.narrowed(_power_edges(g, a, b, raised))
+    if not f.c.module.fma:
+        # Products in two floats need it.
+        return f.c.new(f"call {f.t} @{by_library(f.c, 'pow', 2)}({f.t} {x}, {f.t} {y})")
     size = f.abs(x)
     high, low = _log_in_two(f, size)
     p = f.mul(y, high)

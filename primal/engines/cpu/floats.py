@@ -177,6 +177,35 @@ def branch(f: Floats, mask: str, out: str, slow: Callable[[], str]) -> str:
     return c.new(f"phi {f.t} [ {out}, %{before} ], [ {chosen}, %{left} ]")
 
 
+def by_library(c: Code, name: str, count: int = 1) -> str:
+    """A function that calls the C library for each lane: rare, but right for every argument."""
+    t, full = c.vec("double"), f"library.{name}.v{c.lanes}"
+    if full not in c.module.functions:
+        given = ", ".join(["double"] * count)
+        c.module.declarations[name] = f"declare double @{name}({given})"
+        b = Code(c.module, c.lanes)
+        b.start("entry")
+        places = [b.new(f"alloca {t}") for _ in range(count)]
+        for k, place in enumerate(places):
+            b.do(f"store {t} %x{k}, ptr {place}")
+
+        def turn(i: str, _: list[str]) -> list[str]:
+            ps = [b.new(f"getelementptr double, ptr {place}, i64 {i}") for place in places]
+            xs = ", ".join([f"double {b.new(f'load double, ptr {p}')}" for p in ps])
+            value = b.new(f"call double @{name}({xs})")
+            b.do(f"store double {value}, ptr {ps[0]}")
+            return []
+
+        b.loop("0", str(c.lanes), "1", [], turn)
+        b.do(f"ret {t} {b.new(f'load {t}, ptr {places[0]}')}")
+        lines = "\n".join(b.lines)
+        heads = ", ".join([f"{t} %x{k}" for k in range(count)])
+        c.module.functions[full] = (
+            f"define internal {t} @{full}({heads}) noinline nounwind {{\n{lines}\n}}\n"
+        )
+    return full
+
+
 def wide(write: Callable[..., str]) -> Callable[..., str]:
     """A function whose float32 version is its float64 one, rounded once: half a unit off."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from primal.engines.cpu.code import Code
-from primal.engines.cpu.floats import Floats, branch, wide
+from primal.engines.cpu.floats import Floats, branch, by_library, wide
 
 Double = tuple[float, ...]
 # (sin(r) - r) / r³ and (cos(r) - 1 + r²/2) / r⁴ for |r| <= π/4, in powers of r².
@@ -141,31 +141,6 @@ def _both(f: Floats, r: str, low: str) -> tuple[str, str]:
     else:
         sine = f.fma(cube, f.poly(z, _SIN[f.dtype]), r)
     return sine, f.add(top, f.fma(f.mul(z, z), f.poly(z, _COS[f.dtype]), lost))
-
-
-def by_library(c: Code, name: str) -> str:
-    """A function that calls the C library for each lane: rare, but right for every argument."""
-    t, full = c.vec("double"), f"library.{name}.v{c.lanes}"
-    if full not in c.module.functions:
-        c.module.declarations[name] = f"declare double @{name}(double)"
-        b = Code(c.module, c.lanes)
-        b.start("entry")
-        place = b.new(f"alloca {t}")
-        b.do(f"store {t} %x, ptr {place}")
-
-        def turn(i: str, _: list[str]) -> list[str]:
-            p = b.new(f"getelementptr double, ptr {place}, i64 {i}")
-            value = b.new(f"call double @{name}(double {b.new(f'load double, ptr {p}')})")
-            b.do(f"store double {value}, ptr {p}")
-            return []
-
-        b.loop("0", str(c.lanes), "1", [], turn)
-        b.do(f"ret {t} {b.new(f'load {t}, ptr {place}')}")
-        lines = "\n".join(b.lines)
-        c.module.functions[full] = (
-            f"define internal {t} @{full}({t} %x) noinline nounwind {{\n{lines}\n}}\n"
-        )
-    return full
 
 
 sin, cos, tan = _turned("sin"), _turned("cos"), _turned("tan")

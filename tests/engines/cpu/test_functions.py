@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import platform
 from typing import Any
 
 import numpy as np
 import pytest
 
-from primal.engines.cpu import exponentials
+from primal.base.config import config
+from primal.engines.cpu import _llvm, exponentials, objects
 from primal.engines.cpu.functions import BOUNDS, FLOAT2
 from primal.ops import elementwise as e
 from primal.ops import special
@@ -160,3 +162,22 @@ def test_a_planted_error_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         ok = np.isfinite(want) & (want > 0)
         off = np.abs(got[ok] - want[ok]) / np.spacing(want[ok])
     assert off.max() > 10 * BOUNDS["exp"][0]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "features"),
+    [("haswell", "+sse2,+sse4.2,+avx,+avx2,+fma,+f16c"), ("nehalem", "+sse2,+sse4.2")],
+)
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="x86 only")
+def test_lesser_cpus(cpu: str, features: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same bounds with narrower vectors, and without fused multiplication."""
+    compiler = _llvm.Compiler(cpu, features)
+    monkeypatch.setattr(_llvm, "compiler", lambda: compiler)
+    monkeypatch.setattr(objects, "_known", {})
+    before = config.enable_compilation_cache
+    config.update("enable_compilation_cache", False)
+    try:
+        for word, dtype in CASES:
+            test_errors_stay_within_the_stated_bounds(word, dtype)
+    finally:
+        config.update("enable_compilation_cache", before)
