@@ -1,0 +1,32 @@
+"""`primal.scipy.stats`: distributions, each a module of functions, and statistics of samples."""
+
+from primal.scipy.stats import bernoulli as bernoulli
+from primal.scipy.stats import beta as beta
+from primal.scipy.stats import betabinom as betabinom
+from primal.scipy.stats import binom as binom
+from primal.scipy.stats import cauchy as cauchy
+from primal.scipy.stats import chi2 as chi2
+from primal.scipy.stats import dirichlet as dirichlet
+from primal.scipy.stats import expon as expon
+from primal.scipy.stats import gamma as gamma
+from primal.scipy.stats import gennorm as gennorm
+from primal.scipy.stats import geom as geom
+from primal.scipy.stats import gumbel_l as gumbel_l
+from primal.scipy.stats import gumbel_r as gumbel_r
+from primal.scipy.stats import laplace as laplace
+from primal.scipy.stats import logistic as logistic
+from primal.scipy.stats import multinomial as multinomial
+from primal.scipy.stats import multivariate_normal as multivariate_normal
+from primal.scipy.stats import nbinom as nbinom
+from primal.scipy.stats import norm as norm
+from primal.scipy.stats import pareto as pareto
+from primal.scipy.stats import poisson as poisson
+from primal.scipy.stats import t as t
+from primal.scipy.stats import truncnorm as truncnorm
+from primal.scipy.stats import uniform as uniform
+from primal.scipy.stats import vonmises as vonmises
+from primal.scipy.stats import wrapcauchy as wrapcauchy
+from primal.scipy.stats.kde import gaussian_kde as gaussian_kde
+from primal.scipy.stats.ranking import mode as mode
+from primal.scipy.stats.ranking import rankdata as rankdata
+from primal.scipy.stats.ranking import sem as sem

@@ -1,0 +1,44 @@
+"""The distribution of one trial: 1 with probability p, else 0."""
+
+from __future__ import annotations
+
+import primal.numpy as jnp
+from primal.ir.trace import Array
+from primal.numpy.promotion import ArrayLike
+from primal.scipy import special
+from primal.scipy.operands import real_inexact
+
+
+def _legal(p: Array) -> Array:
+    return (p >= 0) & (p <= 1)
+
+
+def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The logarithm of the probability of k."""
+    k, p, loc = real_inexact("bernoulli.logpmf", k, p, loc)
+    k = k - loc
+    log = special.xlogy(k, p) + special.xlog1py(1 - k, -p)
+    return jnp.where((k == 0) | (k == 1), log, -jnp.inf)
+
+
+def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The probability of k: p for k = 1, 1 - p for k = 0.
+
+    >>> pmf(jnp.array([0, 1, 2]), 0.25)
+    Array([0.75, 0.25, 0.  ], dtype=float32, weak_type=True)
+    """
+    return jnp.exp(logpmf(k, p, loc))
+
+
+def cdf(k: ArrayLike, p: ArrayLike) -> Array:
+    """The probability of values up to x."""
+    k, p = real_inexact("bernoulli.cdf", k, p)
+    out = jnp.where(k < 0, 0, jnp.where(k < 1, 1 - p, 1))
+    return jnp.where(_legal(p), out, jnp.nan)
+
+
+def ppf(q: ArrayLike, p: ArrayLike) -> Array:
+    """The quantile: the inverse of `cdf`."""
+    q, p = real_inexact("bernoulli.ppf", q, p)
+    ok = _legal(p) & (q >= 0) & (q <= 1)
+    return jnp.where(ok, jnp.where(q <= 1 - p, 0, 1), jnp.nan)

@@ -1,0 +1,63 @@
+"""The beta distribution on [loc, loc + scale]."""
+
+from __future__ import annotations
+
+import primal.numpy as jnp
+from primal.ir.trace import Array
+from primal.numpy.promotion import ArrayLike
+from primal.scipy import special
+from primal.scipy.operands import real_inexact
+
+
+def logpdf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
+    """The logarithm of the density."""
+    x, a, b, loc, scale = real_inexact("beta.logpdf", x, a, b, loc, scale)
+    z = (x - loc) / scale
+    ok = (z >= 0) & (z <= 1)
+    z = jnp.where(ok, z, 0.5)
+    log = special.xlogy(a - 1, z) + special.xlog1py(b - 1, -z)
+    log = log - special.betaln(a, b) - jnp.log(scale)
+    return jnp.where(ok, log, -jnp.inf)
+
+
+def pdf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
+    """The density: z^(a-1) (1 - z)^(b-1) / (B(a, b) scale), z = (x - loc)/scale."""
+    return jnp.exp(logpdf(x, a, b, loc, scale))
+
+
+def cdf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
+    """The probability of values up to x.
+
+    >>> cdf(jnp.array([0.5, 2.0]), 1.0, 2.0)
+    Array([0.75, 1.  ], dtype=float32)
+    """
+    x, a, b, loc, scale = real_inexact("beta.cdf", x, a, b, loc, scale)
+    return special.betainc(a, b, jnp.clip((x - loc) / scale, 0, 1))
+
+
+def logcdf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
+    """The logarithm of `cdf`."""
+    return jnp.log(cdf(x, a, b, loc, scale))
+
+
+def sf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
+    """The probability of values above x."""
+    x, a, b, loc, scale = real_inexact("beta.sf", x, a, b, loc, scale)
+    return special.betainc(b, a, jnp.clip((loc - x) / scale + 1, 0, 1))
+
+
+def logsf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
+    """The logarithm of `sf`."""
+    return jnp.log(sf(x, a, b, loc, scale))

@@ -1,0 +1,30 @@
+"""The binomial distribution whose p has a beta distribution."""
+
+from __future__ import annotations
+
+import primal.numpy as jnp
+from primal.ir.trace import Array
+from primal.numpy.promotion import ArrayLike
+from primal.scipy import special
+from primal.scipy.operands import real_inexact
+
+
+def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The logarithm of the probability of k."""
+    k, n, a, b, loc = real_inexact("betabinom.logpmf", k, n, a, b, loc)
+    y = jnp.floor(k - loc)
+    ok = (y >= 0) & (y <= n)
+    y = jnp.where(ok, y, 0)
+    ways = -special.betaln(n - y + 1, y + 1) - jnp.log1p(n)
+    log = ways + special.betaln(y + a, n - y + b) - special.betaln(a, b)
+    legal = (n >= 0) & (a > 0) & (b > 0)
+    return jnp.where(legal, jnp.where(ok, log, -jnp.inf), jnp.nan)
+
+
+def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The probability of k: C(n, k) B(k + a, n - k + b) / B(a, b).
+
+    >>> pmf(jnp.array([0, 1, 3]), 2, 1.0, 1.0)
+    Array([0.33333334, 0.33333334, 0.        ], dtype=float32, weak_type=True)
+    """
+    return jnp.exp(logpmf(k, n, a, b, loc))

@@ -1,0 +1,61 @@
+"""Cauchy's distribution."""
+
+from __future__ import annotations
+
+import math
+
+import primal.numpy as jnp
+from primal.ir.trace import Array
+from primal.numpy.promotion import ArrayLike
+from primal.scipy.operands import real_inexact
+
+
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of the density."""
+    x, loc, scale = real_inexact("cauchy.logpdf", x, loc, scale)
+    z = (x - loc) / scale
+    return -jnp.log1p(z * z) - jnp.log(scale) - math.log(math.pi)
+
+
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The density: 1/(π scale (1 + z²)), z = (x - loc)/scale."""
+    return jnp.exp(logpdf(x, loc, scale))
+
+
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of values up to x.
+
+    >>> cdf(jnp.array([0.0, 1.0]))
+    Array([0.5 , 0.75], dtype=float32)
+    """
+    x, loc, scale = real_inexact("cauchy.cdf", x, loc, scale)
+    # Unlike ½ + arctan(z)/π this keeps the digits of the lower tail.
+    return jnp.arctan2(jnp.ones_like(x * loc * scale), (loc - x) / scale) / math.pi
+
+
+def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of `cdf`."""
+    return jnp.log(cdf(x, loc, scale))
+
+
+def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of values above x."""
+    x, loc, scale = real_inexact("cauchy.sf", x, loc, scale)
+    return cdf(-x, -loc, scale)
+
+
+def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of `sf`."""
+    return jnp.log(sf(x, loc, scale))
+
+
+def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The quantile: the inverse of `cdf`."""
+    q, loc, scale = real_inexact("cauchy.ppf", q, loc, scale)
+    return loc + scale * jnp.tan(math.pi * (q - 0.5))
+
+
+def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The inverse of `sf`."""
+    q, loc, scale = real_inexact("cauchy.isf", q, loc, scale)
+    return loc + scale * jnp.tan(math.pi * (0.5 - q))

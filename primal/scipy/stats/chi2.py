@@ -1,0 +1,48 @@
+"""The χ² distribution: the sum of df squares of standard normals."""
+
+from __future__ import annotations
+
+from primal.ir.trace import Array
+from primal.numpy.promotion import ArrayLike
+from primal.scipy.operands import real_inexact
+from primal.scipy.stats import gamma
+
+
+def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of the density."""
+    df, scale = real_inexact("chi2.logpdf", df, scale)
+    return gamma.logpdf(x, df / 2, loc, 2 * scale)
+
+
+def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The density: that of gamma with a = df/2 and twice the scale."""
+    df, scale = real_inexact("chi2.pdf", df, scale)
+    return gamma.pdf(x, df / 2, loc, 2 * scale)
+
+
+def cdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of values up to x.
+
+    >>> cdf(jnp.array([-1.0, 2.0]), 2.0)
+    Array([0.        , 0.63212055], dtype=float32)
+    """
+    df, scale = real_inexact("chi2.cdf", df, scale)
+    return gamma.cdf(x, df / 2, loc, 2 * scale)
+
+
+def logcdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of `cdf`."""
+    df, scale = real_inexact("chi2.logcdf", df, scale)
+    return gamma.logcdf(x, df / 2, loc, 2 * scale)
+
+
+def sf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of values above x."""
+    df, scale = real_inexact("chi2.sf", df, scale)
+    return gamma.sf(x, df / 2, loc, 2 * scale)
+
+
+def logsf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of `sf`."""
+    df, scale = real_inexact("chi2.logsf", df, scale)
+    return gamma.logsf(x, df / 2, loc, 2 * scale)

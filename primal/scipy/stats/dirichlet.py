@@ -1,0 +1,40 @@
+"""Dirichlet's distribution on the simplex."""
+
+from __future__ import annotations
+
+import primal.numpy as jnp
+from primal.ir.trace import Array
+from primal.numpy.promotion import ArrayLike
+from primal.scipy import special
+from primal.scipy.operands import real_inexact
+
+
+def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
+    """The logarithm of the density.
+
+    x: shares along the first axis, all of them or all but the last. alpha: a vector.
+    """
+    x, alpha = real_inexact("dirichlet.logpdf", x, alpha)
+    if alpha.ndim != 1:
+        raise ValueError(f"`alpha` must be one-dimensional; got alpha.shape={alpha.shape}")
+    if x.ndim == 0 or x.shape[0] not in (alpha.shape[0], alpha.shape[0] - 1):
+        raise ValueError(
+            "`x` must have either the same number of entries as `alpha` or one entry fewer; got "
+            f"x.shape={x.shape}, alpha.shape={alpha.shape}"
+        )
+    if x.shape[0] != alpha.shape[0]:
+        x = jnp.concatenate([x, 1 - jnp.sum(x, axis=0, keepdims=True)])
+    inside = jnp.all(x > 0, axis=0) & (jnp.abs(jnp.sum(x, axis=0) - 1) < 1e-6)
+    power = alpha.reshape(alpha.shape + (1,) * (x.ndim - 1)) - 1
+    constant = special.gammaln(jnp.sum(alpha)) - jnp.sum(special.gammaln(alpha))
+    log = constant + jnp.sum(special.xlogy(power, x), axis=0)
+    return jnp.where(inside, log, -jnp.inf)
+
+
+def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
+    """The density: Γ(Σα) Π xᵢ^(αᵢ-1) / Γ(αᵢ) where Σx = 1.
+
+    >>> pdf(jnp.array([0.5, 0.5]), jnp.array([1.0, 1.0]))
+    Array(1., dtype=float32)
+    """
+    return jnp.exp(logpdf(x, alpha))

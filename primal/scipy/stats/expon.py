@@ -1,0 +1,53 @@
+"""The exponential distribution."""
+
+from __future__ import annotations
+
+import primal.numpy as jnp
+from primal import nn
+from primal.ir.trace import Array
+from primal.numpy.promotion import ArrayLike
+from primal.scipy.operands import real_inexact
+
+
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of the density."""
+    x, loc, scale = real_inexact("expon.logpdf", x, loc, scale)
+    z = (x - loc) / scale
+    return jnp.where(z < 0, -jnp.inf, -z - jnp.log(scale))
+
+
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The density: exp(-z)/scale for z = (x - loc)/scale ≥ 0."""
+    return jnp.exp(logpdf(x, loc, scale))
+
+
+def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of `sf`."""
+    x, loc, scale = real_inexact("expon.logsf", x, loc, scale)
+    return -jnp.maximum((x - loc) / scale, 0)
+
+
+def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of values above x."""
+    return jnp.exp(logsf(x, loc, scale))
+
+
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of values up to x.
+
+    >>> cdf(jnp.array([-1.0, 1.0]))
+    Array([0.        , 0.63212055], dtype=float32)
+    """
+    return -jnp.expm1(logsf(x, loc, scale))
+
+
+def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of `cdf`."""
+    return nn.log1mexp(-logsf(x, loc, scale))
+
+
+def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The quantile: the inverse of `cdf`."""
+    q, loc, scale = real_inexact("expon.ppf", q, loc, scale)
+    inside = (q >= 0) & (q <= 1)
+    return jnp.where(inside, loc - scale * jnp.log1p(-q), jnp.nan)

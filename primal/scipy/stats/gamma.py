@@ -1,0 +1,50 @@
+"""The gamma distribution of shape a."""
+
+from __future__ import annotations
+
+import primal.numpy as jnp
+from primal.ir.trace import Array
+from primal.numpy.promotion import ArrayLike
+from primal.scipy import special
+from primal.scipy.operands import real_inexact
+
+
+def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of the density."""
+    x, a, loc, scale = real_inexact("gamma.logpdf", x, a, loc, scale)
+    z = (x - loc) / scale
+    ok = z >= 0
+    z = jnp.where(ok, z, 1)
+    log = special.xlogy(a - 1, z) - z - special.gammaln(a) - jnp.log(scale)
+    return jnp.where(ok, log, -jnp.inf)
+
+
+def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The density: z^(a-1) e^-z / (Γ(a) scale), z = (x - loc)/scale ≥ 0."""
+    return jnp.exp(logpdf(x, a, loc, scale))
+
+
+def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of values up to x.
+
+    >>> cdf(jnp.array([-1.0, 1.0]), 2.0)
+    Array([0.        , 0.26424113], dtype=float32)
+    """
+    x, a, loc, scale = real_inexact("gamma.cdf", x, a, loc, scale)
+    return special.gammainc(a, jnp.maximum((x - loc) / scale, 0))
+
+
+def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of `cdf`."""
+    return jnp.log(cdf(x, a, loc, scale))
+
+
+def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of values above x."""
+    x, a, loc, scale = real_inexact("gamma.sf", x, a, loc, scale)
+    return special.gammaincc(a, jnp.maximum((x - loc) / scale, 0))
+
+
+def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of `sf`."""
+    return jnp.log(sf(x, a, loc, scale))

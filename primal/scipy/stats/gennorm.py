@@ -1,0 +1,30 @@
+"""The generalized normal distribution."""
+
+from __future__ import annotations
+
+import primal.numpy as jnp
+from primal.ir.trace import Array
+from primal.numpy.promotion import ArrayLike
+from primal.scipy import special
+from primal.scipy.operands import real_inexact
+
+
+def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
+    """The logarithm of the density."""
+    x, beta = real_inexact("gennorm.logpdf", x, beta)
+    return jnp.log(beta / 2) - special.gammaln(1 / beta) - jnp.abs(x) ** beta
+
+
+def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
+    """The density: beta exp(-|x|^beta) / (2 Γ(1/beta))."""
+    return jnp.exp(logpdf(x, beta))
+
+
+def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
+    """The probability of values up to x.
+
+    >>> cdf(0.0, 2.0)
+    Array(0.5, dtype=float32, weak_type=True)
+    """
+    x, beta = real_inexact("gennorm.cdf", x, beta)
+    return 0.5 * (1 + jnp.sign(x) * special.gammainc(1 / beta, jnp.abs(x) ** beta))

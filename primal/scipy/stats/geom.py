@@ -1,0 +1,27 @@
+"""The geometric distribution: trials up to the first success."""
+
+from __future__ import annotations
+
+import primal.numpy as jnp
+from primal.ir.trace import Array
+from primal.numpy.promotion import ArrayLike
+from primal.scipy import special
+from primal.scipy.operands import real_inexact
+
+
+def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The logarithm of the probability of k."""
+    k, p, loc = real_inexact("geom.logpmf", k, p, loc)
+    y = k - loc
+    ok = y > 0
+    log = special.xlog1py(jnp.where(ok, y, 1) - 1, -p) + jnp.log(p)
+    return jnp.where(ok, log, -jnp.inf)
+
+
+def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The probability of k: p (1 - p)^(k-1) for k ≥ 1.
+
+    >>> pmf(jnp.array([0, 1, 2]), 0.5)
+    Array([0.  , 0.5 , 0.25], dtype=float32, weak_type=True)
+    """
+    return jnp.exp(logpmf(k, p, loc))

@@ -1,0 +1,31 @@
+"""Laplace's distribution."""
+
+from __future__ import annotations
+
+import primal.numpy as jnp
+from primal.ir.trace import Array
+from primal.numpy.promotion import ArrayLike
+from primal.scipy.operands import real_inexact
+
+
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of the density."""
+    x, loc, scale = real_inexact("laplace.logpdf", x, loc, scale)
+    return -jnp.abs(x - loc) / scale - jnp.log(2 * scale)
+
+
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The density: exp(-|z|)/(2 scale), z = (x - loc)/scale."""
+    return jnp.exp(logpdf(x, loc, scale))
+
+
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of values up to x.
+
+    >>> cdf(jnp.array([0.0, 1.0]))
+    Array([0.5      , 0.8160603], dtype=float32)
+    """
+    x, loc, scale = real_inexact("laplace.cdf", x, loc, scale)
+    z = (x - loc) / scale
+    tail = 0.5 * jnp.exp(-jnp.abs(z))
+    return jnp.where(z <= 0, tail, 1 - tail)

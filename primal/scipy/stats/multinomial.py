@@ -1,0 +1,31 @@
+"""The multinomial distribution."""
+
+from __future__ import annotations
+
+import primal.numpy as jnp
+from primal.ir.trace import Array
+from primal.numpy.promotion import ArrayLike
+from primal.scipy import special
+from primal.scipy.operands import real_inexact
+
+
+def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
+    """The logarithm of the probability of the counts x, along the last axis."""
+    (p,) = real_inexact("multinomial.logpmf", p)
+    x, n = jnp.asarray(x), jnp.asarray(n)
+    if not jnp.issubdtype(x.dtype, jnp.integer):
+        raise ValueError(f"x and n must be of integer type; got x.dtype={x.dtype.name}")
+    legal = jnp.equal(jnp.sum(x, axis=-1), n) & jnp.all(x >= 0, axis=-1)
+    counts = jnp.maximum(x, 0).astype(p.dtype)
+    total = special.gammaln(n.astype(p.dtype) + 1)
+    log = total + jnp.sum(special.xlogy(counts, p) - special.gammaln(counts + 1), axis=-1)
+    return jnp.where(legal, log, -jnp.inf)
+
+
+def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
+    """The probability of the counts x: n! Π pᵢ^xᵢ / xᵢ! where Σx = n.
+
+    >>> pmf(jnp.array([1, 1]), 2, jnp.array([0.5, 0.5]))
+    Array(0.5, dtype=float32)
+    """
+    return jnp.exp(logpmf(x, n, p))

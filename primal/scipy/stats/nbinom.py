@@ -1,0 +1,29 @@
+"""The negative binomial distribution: failures before the n-th success."""
+
+from __future__ import annotations
+
+import primal.numpy as jnp
+from primal.ir.trace import Array
+from primal.numpy.promotion import ArrayLike
+from primal.scipy import special
+from primal.scipy.operands import real_inexact
+
+
+def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The logarithm of the probability of k."""
+    k, n, p, loc = real_inexact("nbinom.logpmf", k, n, p, loc)
+    y = k - loc
+    ok = y >= 0
+    y = jnp.where(ok, y, 0)
+    ways = special.gammaln(n + y) - special.gammaln(n) - special.gammaln(y + 1)
+    log = ways + special.xlogy(n, p) + special.xlog1py(y, -p)
+    return jnp.where(ok, log, -jnp.inf)
+
+
+def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The probability of k: C(k + n - 1, k) p^n (1 - p)^k.
+
+    >>> pmf(jnp.array([0, 1]), 1, 0.5)
+    Array([0.5 , 0.25], dtype=float32, weak_type=True)
+    """
+    return jnp.exp(logpmf(k, n, p, loc))

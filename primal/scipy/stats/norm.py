@@ -1,0 +1,71 @@
+"""The normal distribution."""
+
+from __future__ import annotations
+
+import math
+
+import primal.numpy as jnp
+from primal.ir.trace import Array
+from primal.numpy.promotion import ArrayLike
+from primal.scipy import special
+from primal.scipy.operands import real_inexact
+
+
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of the density."""
+    x, loc, scale = real_inexact("norm.logpdf", x, loc, scale)
+    z = (x - loc) / scale
+    return -0.5 * (z * z + math.log(2 * math.pi)) - jnp.log(scale)
+
+
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The density: exp(-z²/2) / (scale √2π), z = (x - loc)/scale.
+
+    >>> pdf(0.0)
+    Array(0.3989423, dtype=float32, weak_type=True)
+    """
+    return jnp.exp(logpdf(x, loc, scale))
+
+
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of values up to x.
+
+    >>> cdf(jnp.array([0.0, 1.0]))
+    Array([0.5      , 0.8413447], dtype=float32)
+    """
+    x, loc, scale = real_inexact("norm.cdf", x, loc, scale)
+    return special.ndtr((x - loc) / scale)
+
+
+def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of `cdf`."""
+    x, loc, scale = real_inexact("norm.logcdf", x, loc, scale)
+    return special.log_ndtr((x - loc) / scale)
+
+
+def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The quantile: the inverse of `cdf`.
+
+    >>> ppf(0.975)
+    Array(1.9599644, dtype=float32)
+    """
+    q, loc, scale = real_inexact("norm.ppf", q, loc, scale)
+    return special.ndtri(q) * scale + loc
+
+
+def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of values above x."""
+    x, loc, scale = real_inexact("norm.sf", x, loc, scale)
+    return special.ndtr((loc - x) / scale)
+
+
+def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of `sf`."""
+    x, loc, scale = real_inexact("norm.logsf", x, loc, scale)
+    return special.log_ndtr((loc - x) / scale)
+
+
+def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The inverse of `sf`."""
+    q, loc, scale = real_inexact("norm.isf", q, loc, scale)
+    return loc - special.ndtri(q) * scale

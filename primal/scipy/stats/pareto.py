@@ -1,0 +1,55 @@
+"""Pareto's distribution of exponent b."""
+
+from __future__ import annotations
+
+import primal.numpy as jnp
+from primal import nn
+from primal.ir.trace import Array
+from primal.numpy.promotion import ArrayLike
+from primal.scipy.operands import real_inexact
+
+
+def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of the density."""
+    x, b, loc, scale = real_inexact("pareto.logpdf", x, b, loc, scale)
+    z = (x - loc) / scale
+    log = jnp.log(b) - jnp.log(scale) - (b + 1) * jnp.log(jnp.maximum(z, 1))
+    return jnp.where(z < 1, -jnp.inf, log)
+
+
+def pdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The density: b / (scale z^(b+1)) for z = (x - loc)/scale ≥ 1."""
+    return jnp.exp(logpdf(x, b, loc, scale))
+
+
+def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of `sf`."""
+    x, b, loc, scale = real_inexact("pareto.logsf", x, b, loc, scale)
+    return -b * jnp.log(jnp.maximum((x - loc) / scale, 1))
+
+
+def sf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of values above x."""
+    return jnp.exp(logsf(x, b, loc, scale))
+
+
+def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of values up to x.
+
+    >>> cdf(jnp.array([0.5, 2.0]), 1.0)
+    Array([0. , 0.5], dtype=float32)
+    """
+    return -jnp.expm1(logsf(x, b, loc, scale))
+
+
+def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of `cdf`."""
+    return nn.log1mexp(-logsf(x, b, loc, scale))
+
+
+def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The quantile: the inverse of `cdf`."""
+    q, b, loc, scale = real_inexact("pareto.ppf", q, b, loc, scale)
+    inside = (q >= 0) & (q <= 1)
+    value = loc + scale * jnp.exp(-jnp.log1p(-q) / b)
+    return jnp.where(inside, value, jnp.nan)

@@ -1,0 +1,60 @@
+"""Poisson's distribution of mean mu."""
+
+from __future__ import annotations
+
+import math
+
+import primal.numpy as jnp
+from primal.ir.trace import Array
+from primal.numpy.promotion import ArrayLike
+from primal.scipy import special
+from primal.scipy.operands import real_inexact
+
+LARGE, SUMMED = 50.0, 160
+"""From which mean on the entropy is its asymptotic series, and how many terms are summed below."""
+
+
+def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The logarithm of the probability of k."""
+    k, mu, loc = real_inexact("poisson.logpmf", k, mu, loc)
+    y = k - loc
+    ok = (y >= 0) & (jnp.floor(y) == y)
+    y = jnp.where(ok, y, 0)
+    log = special.xlogy(y, mu) - special.gammaln(y + 1) - mu
+    return jnp.where(ok, log, -jnp.inf)
+
+
+def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The probability of k: mu^k e^-mu / k!.
+
+    >>> pmf(jnp.array([0, 1]), 1.0)
+    Array([0.36787942, 0.36787942], dtype=float32, weak_type=True)
+    """
+    return jnp.exp(logpmf(k, mu, loc))
+
+
+def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The probability of values up to x."""
+    k, mu, loc = real_inexact("poisson.cdf", k, mu, loc)
+    y = jnp.floor(k - loc)
+    out = special.gammaincc(jnp.maximum(y, 0) + 1, mu)
+    return jnp.where(y < 0, jnp.zeros_like(out), out)
+
+
+def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The entropy, -Σ p log p.
+
+    >>> entropy(1.0)
+    Array(1.3048421, dtype=float32)
+    """
+    mu, _ = real_inexact("poisson.entropy", mu, loc)
+    small = jnp.where(mu < LARGE, mu, 1)
+    k = jnp.arange(SUMMED, dtype=mu.dtype)
+    log = logpmf(k, jnp.expand_dims(small, -1))
+    total = -jnp.sum(jnp.exp(log) * log, axis=-1)
+    # Stirling: the terms left out are below mu^-4.
+    large = jnp.where(mu < LARGE, LARGE, mu)
+    series = 0.5 * jnp.log(2 * math.pi * math.e * large) - 1 / (12 * large)
+    series = series - 1 / (24 * large**2) - 19 / (360 * large**3)
+    out = jnp.where(mu < LARGE, total, series)
+    return jnp.where(mu < 0, jnp.nan, jnp.where(mu == 0, 0, out))

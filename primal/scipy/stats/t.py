@@ -1,0 +1,30 @@
+"""Student's t distribution of df degrees of freedom."""
+
+from __future__ import annotations
+
+import math
+
+import primal.numpy as jnp
+from primal.ir.trace import Array
+from primal.numpy.promotion import ArrayLike
+from primal.scipy import special
+from primal.scipy.operands import real_inexact
+
+
+def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of the density."""
+    x, df, loc, scale = real_inexact("t.logpdf", x, df, loc, scale)
+    z = (x - loc) / scale
+    half = df / 2
+    constant = special.gammaln(half + 0.5) - special.gammaln(half)
+    constant = constant - 0.5 * jnp.log(df * math.pi) - jnp.log(scale)
+    return constant - (half + 0.5) * jnp.log1p(z * z / df)
+
+
+def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The density: proportional to (1 + z²/df)^(-(df + 1)/2), z = (x - loc)/scale.
+
+    >>> pdf(0.0, 1.0)
+    Array(0.31830993, dtype=float32, weak_type=True)
+    """
+    return jnp.exp(logpdf(x, df, loc, scale))

@@ -1,0 +1,77 @@
+"""The normal distribution cut to [loc + a·scale, loc + b·scale]."""
+
+from __future__ import annotations
+
+import primal.numpy as jnp
+from primal import nn
+from primal.ir.trace import Array
+from primal.numpy.promotion import ArrayLike
+from primal.scipy.operands import real_inexact
+from primal.scipy.special import log_ndtr
+from primal.scipy.stats import norm
+
+
+def _log_mass(a: Array, b: Array) -> Array:
+    """log(Φ(b) - Φ(a)) from whichever tail keeps its digits."""
+    upper = a + b > 0
+    low, high = jnp.where(upper, -b, a), jnp.where(upper, -a, b)
+    big, gap = log_ndtr(high), log_ndtr(high) - log_ndtr(low)
+    empty = gap <= 0
+    return jnp.where(empty, -jnp.inf, big + nn.log1mexp(jnp.where(empty, 1, gap)))
+
+
+def _checked(out: Array, a: Array, b: Array) -> Array:
+    return jnp.where(a >= b, jnp.nan, out)
+
+
+def logpdf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
+    """The logarithm of the density."""
+    x, a, b, loc, scale = real_inexact("truncnorm.logpdf", x, a, b, loc, scale)
+    z = (x - loc) / scale
+    log = norm.logpdf(x, loc, scale) - _log_mass(a, b)
+    return _checked(jnp.where((z < a) | (z > b), -jnp.inf, log), a, b)
+
+
+def pdf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
+    """The density: that of the normal over the mass between a and b."""
+    return jnp.exp(logpdf(x, a, b, loc, scale))
+
+
+def logcdf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
+    """The logarithm of `cdf`."""
+    x, a, b, loc, scale = real_inexact("truncnorm.logcdf", x, a, b, loc, scale)
+    z = jnp.clip((x - loc) / scale, a, b)
+    return _checked(_log_mass(a, z) - _log_mass(a, b), a, b)
+
+
+def cdf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
+    """The probability of values up to x.
+
+    >>> cdf(0.0, -1.0, 1.0)
+    Array(0.5000001, dtype=float32)
+    """
+    return jnp.exp(logcdf(x, a, b, loc, scale))
+
+
+def logsf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
+    """The logarithm of `sf`."""
+    x, a, b, loc, scale = real_inexact("truncnorm.logsf", x, a, b, loc, scale)
+    z = jnp.clip((x - loc) / scale, a, b)
+    return _checked(_log_mass(z, b) - _log_mass(a, b), a, b)
+
+
+def sf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
+    """The probability of values above x."""
+    return jnp.exp(logsf(x, a, b, loc, scale))

@@ -1,0 +1,37 @@
+"""The uniform distribution on [loc, loc + scale]."""
+
+from __future__ import annotations
+
+import primal.numpy as jnp
+from primal.ir.trace import Array
+from primal.numpy.promotion import ArrayLike
+from primal.scipy.operands import real_inexact
+
+
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of the density."""
+    x, loc, scale = real_inexact("uniform.logpdf", x, loc, scale)
+    inside = (x >= loc) & (x <= loc + scale)
+    return jnp.where(inside, -jnp.log(scale), -jnp.inf)
+
+
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The density: 1/scale on [loc, loc + scale]."""
+    return jnp.exp(logpdf(x, loc, scale))
+
+
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of values up to x.
+
+    >>> cdf(jnp.array([-1.0, 0.25]))
+    Array([0.  , 0.25], dtype=float32)
+    """
+    x, loc, scale = real_inexact("uniform.cdf", x, loc, scale)
+    return jnp.clip((x - loc) / scale, 0, 1)
+
+
+def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The quantile: the inverse of `cdf`."""
+    q, loc, scale = real_inexact("uniform.ppf", q, loc, scale)
+    inside = (q >= 0) & (q <= 1)
+    return jnp.where(inside, loc + q * scale, jnp.nan)

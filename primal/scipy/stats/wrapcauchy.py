@@ -1,0 +1,28 @@
+"""Cauchy's distribution wrapped around the circle."""
+
+from __future__ import annotations
+
+import math
+
+import primal.numpy as jnp
+from primal.ir.trace import Array
+from primal.numpy.promotion import ArrayLike
+from primal.scipy.operands import real_inexact
+
+
+def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
+    """The logarithm of the density."""
+    x, c = real_inexact("wrapcauchy.logpdf", x, c)
+    log = jnp.log1p(-c * c) - jnp.log(2 * math.pi) - jnp.log1p(c * c - 2 * c * jnp.cos(x))
+    ok = (c > 0) & (c < 1)
+    inside = (x >= 0) & (x <= 2 * math.pi)
+    return jnp.where(ok, jnp.where(inside, log, -jnp.inf), jnp.nan)
+
+
+def pdf(x: ArrayLike, c: ArrayLike) -> Array:
+    """The density: (1 - c²) / (2π (1 + c² - 2c cos x)) on [0, 2π].
+
+    >>> pdf(0.0, 0.5)
+    Array(0.47746477, dtype=float32, weak_type=True)
+    """
+    return jnp.exp(logpdf(x, c))

@@ -1,0 +1,205 @@
+"""Distributions and sample statistics against SciPy; laws between their functions; derivatives."""
+
+import numpy as np
+import pytest
+import scipy.stats as reference
+
+import primal
+import primal.numpy as jnp
+from primal import random
+from primal.scipy import stats
+
+RNG = np.random.default_rng(0)
+LINE = np.concatenate([RNG.normal(size=40) * 3, [-1.0, 0.0, 1.0, 0.5, 12.0]])
+UNIT = np.concatenate([RNG.uniform(size=40), [0.0, 1.0, 0.5, -0.5, 1.5]])
+SHAPE, OTHER = RNG.uniform(0.5, 6.0, LINE.size), RNG.uniform(0.5, 6.0, LINE.size)
+LOC, SCALE = RNG.normal(size=LINE.size), RNG.uniform(0.5, 3.0, LINE.size)
+COUNT = RNG.integers(-1, 12, LINE.size).astype(float)
+TRIALS = RNG.integers(1, 12, LINE.size).astype(float)
+SHARE = RNG.uniform(0.05, 0.95, LINE.size)
+
+# distribution: (functions of x, functions of a probability, functions of k, shape parameters)
+ON_LINE = {
+    "norm": ("pdf logpdf cdf logcdf sf logsf", "ppf isf", ()),
+    "uniform": ("pdf logpdf cdf", "ppf", ()),
+    "expon": ("pdf logpdf cdf logcdf sf logsf", "ppf", ()),
+    "cauchy": ("pdf logpdf cdf logcdf sf logsf", "ppf isf", ()),
+    "laplace": ("pdf logpdf cdf", "", ()),
+    "logistic": ("pdf logpdf cdf sf", "ppf isf", ()),
+    "gumbel_r": ("pdf logpdf cdf logcdf sf logsf", "ppf", ()),
+    "gumbel_l": ("pdf logpdf cdf logcdf sf logsf", "ppf", ()),
+    "gamma": ("pdf logpdf cdf logcdf sf logsf", "", (SHAPE,)),
+    "chi2": ("pdf logpdf cdf logcdf sf logsf", "", (SHAPE,)),
+    "beta": ("pdf logpdf cdf logcdf sf logsf", "", (SHAPE, OTHER)),
+    "pareto": ("pdf logpdf cdf logcdf sf logsf", "ppf", (SHAPE,)),
+    "t": ("pdf logpdf", "", (SHAPE,)),
+    "truncnorm": ("pdf logpdf cdf logcdf sf logsf", "", (-SHAPE, OTHER)),
+}
+OF_COUNTS = {
+    "bernoulli": (SHARE,),
+    "binom": (TRIALS, SHARE),
+    "betabinom": (TRIALS, SHAPE, OTHER),
+    "nbinom": (TRIALS, SHARE),
+    "geom": (SHARE,),
+    "poisson": (SHAPE,),
+}
+
+
+def compare(got: object, want: object, name: str) -> None:
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("name", ON_LINE)
+def test_continuous(name: str) -> None:
+    of_x, of_p, parameters = ON_LINE[name]
+    ours, theirs = getattr(stats, name), getattr(reference, name)
+    with primal.enable_x64(True), np.errstate(all="ignore"):
+        for function in of_x.split():
+            for place in ((), (LOC, SCALE)):
+                want = getattr(theirs, function)(LINE, *parameters, *place)
+                got = getattr(ours, function)(LINE, *parameters, *place)
+                compare(got, want, f"{name}.{function}")
+        compiled = primal.jit(ours.logpdf)(LINE, *parameters)
+        compare(compiled, theirs.logpdf(LINE, *parameters), f"{name}.logpdf jitted")
+        for function in of_p.split():
+            want = getattr(theirs, function)(UNIT, *parameters, LOC, SCALE)
+            got = getattr(ours, function)(UNIT, *parameters, LOC, SCALE)
+            legal = np.isfinite(want)
+            compare(got[legal], want[legal], f"{name}.{function}")
+            if name != "cauchy":
+                assert np.isnan(np.asarray(got)[(UNIT < 0) | (UNIT > 1)]).all()
+
+
+@pytest.mark.parametrize("name", OF_COUNTS)
+def test_discrete(name: str) -> None:
+    parameters = OF_COUNTS[name]
+    ours, theirs = getattr(stats, name), getattr(reference, name)
+    with primal.enable_x64(True), np.errstate(all="ignore"):
+        for function in ("pmf", "logpmf"):
+            for place in ((), (2.0,)):
+                want = getattr(theirs, function)(COUNT, *parameters, *place)
+                got = getattr(ours, function)(COUNT, *parameters, *place)
+                compare(got, want, f"{name}.{function}")
+
+
+def test_cumulated_counts_and_entropy() -> None:
+    with primal.enable_x64(True):
+        compare(stats.poisson.cdf(COUNT, SHAPE), reference.poisson.cdf(COUNT, SHAPE), "poisson")
+        mu = np.array([0.01, 0.5, 3.0, 30.0, 49.0, 51.0, 400.0])
+        np.testing.assert_allclose(
+            stats.poisson.entropy(mu), reference.poisson.entropy(mu), rtol=1e-6
+        )
+        p = np.array([0.2, 0.7])
+        compare(stats.bernoulli.cdf(0.5, p), reference.bernoulli.cdf(0.5, p), "bernoulli")
+        q = np.array([0.5, 0.9])
+        compare(stats.bernoulli.ppf(q, p), reference.bernoulli.ppf(q, p), "bernoulli")
+
+
+def test_other_densities() -> None:
+    with primal.enable_x64(True), np.errstate(all="ignore"):
+        compare(stats.gennorm.pdf(LINE, SHAPE), reference.gennorm.pdf(LINE, SHAPE), "gennorm")
+        compare(stats.gennorm.cdf(LINE, SHAPE), reference.gennorm.cdf(LINE, SHAPE), "gennorm")
+        compare(
+            stats.vonmises.logpdf(LINE, SHAPE), reference.vonmises.logpdf(LINE, SHAPE), "vonmises"
+        )
+        angle = np.abs(LINE) % (2 * np.pi)
+        want = reference.wrapcauchy.logpdf(angle, SHARE)
+        compare(stats.wrapcauchy.logpdf(angle, SHARE), want, "wrapcauchy")
+        alpha = np.array([1.5, 2.0, 0.7])
+        x = RNG.dirichlet(alpha, size=5).T
+        compare(stats.dirichlet.logpdf(x, alpha), reference.dirichlet.logpdf(x, alpha), "dirichlet")
+        compare(
+            stats.dirichlet.pdf(x[:2], alpha), reference.dirichlet.pdf(x[:2], alpha), "dirichlet"
+        )
+        counts, p = np.array([[2, 1, 3], [0, 6, 0], [1, 1, 1]]), np.array([0.2, 0.3, 0.5])
+        want = reference.multinomial.logpmf(counts, 6, p)
+        compare(stats.multinomial.logpmf(counts, 6, p), want, "multinomial")
+
+
+def test_normal_vectors() -> None:
+    root = RNG.normal(size=(3, 3))
+    cov, mean, x = root @ root.T + np.eye(3), RNG.normal(size=3), RNG.normal(size=(4, 2, 3))
+    with primal.enable_x64(True):
+        want = reference.multivariate_normal.logpdf(x, mean, cov)
+        compare(stats.multivariate_normal.logpdf(x, mean, cov), want, "batch")
+        compare(stats.multivariate_normal.pdf(x, mean, cov), np.exp(want), "pdf")
+        compare(
+            stats.multivariate_normal.logpdf(0.3, 0.1, 2.0),
+            reference.norm.logpdf(0.3, 0.1, np.sqrt(2.0)), "scalar",
+        )  # fmt: skip
+        # The score is -Σ⁻¹(x - μ).
+        score = primal.grad(stats.multivariate_normal.logpdf)(x[0, 0], mean, cov)
+        compare(score, -np.linalg.solve(cov, x[0, 0] - mean), "score")
+    with pytest.raises(ValueError, match="incompatible shapes"):
+        stats.multivariate_normal.logpdf(x, mean, np.eye(2))
+
+
+@pytest.mark.parametrize("name", ["norm", "expon", "logistic", "gumbel_r", "gamma", "beta", "t"])
+def test_density_is_the_slope(name: str) -> None:
+    distribution = getattr(stats, name)
+    parameters = [2.5] * len(ON_LINE[name][2])
+    with primal.enable_x64(True):
+        x = 0.4
+        log_slope = primal.grad(distribution.logpdf)(x, *parameters)
+        up, down = (distribution.logpdf(x + d, *parameters) for d in (1e-6, -1e-6))
+        np.testing.assert_allclose(log_slope, (up - down) / 2e-6, rtol=1e-6)
+        if hasattr(distribution, "cdf"):
+            slope = primal.grad(distribution.cdf)(x, *parameters)
+            np.testing.assert_allclose(slope, distribution.pdf(x, *parameters), rtol=1e-10)
+
+
+@pytest.mark.parametrize("bw", [None, "silverman", 0.3])
+def test_kernel_density(bw: object) -> None:
+    data, points = RNG.normal(size=(2, 30)), RNG.normal(size=(2, 7))
+    weights = RNG.uniform(size=30)
+    with primal.enable_x64(True):
+        ours = stats.gaussian_kde(data, bw_method=bw, weights=weights)
+        theirs = reference.gaussian_kde(data, bw_method=bw, weights=weights)
+        compare(ours(points), theirs(points), "evaluate")
+        compare(ours.logpdf(points), theirs.logpdf(points), "logpdf")
+        compare(ours.covariance, theirs.covariance, "covariance")
+        mean, cov = np.array([0.2, 0.1]), np.eye(2) * 0.4
+        compare(ours.integrate_gaussian(mean, cov), theirs.integrate_gaussian(mean, cov), "gauss")
+        compare(ours.integrate_kde(ours), theirs.integrate_kde(theirs), "kde")
+        line, flat = stats.gaussian_kde(data[0]), reference.gaussian_kde(data[0])
+        compare(line.integrate_box_1d(-1, 0.5), flat.integrate_box_1d(-1, 0.5), "box")
+        assert ours.resample(random.key(0), (5, 3)).shape == (2, 5, 3)
+        leaves = primal.tree.leaves(ours)
+        assert len(leaves) == 5
+        again = primal.jit(lambda k: k.evaluate(points))(ours)
+        compare(again, theirs(points), "jitted")
+    with pytest.raises(ValueError, match="dimension"):
+        ours(np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize("method", ["average", "min", "max", "dense", "ordinal"])
+@pytest.mark.parametrize("axis", [None, 0, -1])
+def test_ranks(method: str, axis: int | None) -> None:
+    x = RNG.integers(0, 5, size=(4, 6))
+    got = stats.rankdata(x, method, axis=axis)
+    np.testing.assert_array_equal(got, reference.rankdata(x, method, axis=axis))
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_mode_and_standard_error(axis: int | None, keepdims: bool) -> None:
+    x = RNG.integers(0, 4, size=(5, 7))
+    got, want = stats.mode(x, axis, keepdims=keepdims), reference.mode(x, axis, keepdims=keepdims)
+    np.testing.assert_array_equal(got.mode, want.mode)
+    np.testing.assert_array_equal(got.count, want.count)
+    y = RNG.normal(size=(5, 7))
+    np.testing.assert_allclose(
+        stats.sem(y, axis, keepdims=keepdims), reference.sem(y, axis, keepdims=keepdims), rtol=1e-5
+    )
+
+
+def test_refusals() -> None:
+    with pytest.raises(ValueError, match="unknown method"):
+        stats.rankdata(jnp.ones(3), "median")
+    with pytest.raises(ValueError, match="nan_policy"):
+        stats.mode(jnp.ones(3), nan_policy="skip")
+    with pytest.raises(TypeError, match="ndarray or scalar"):
+        stats.norm.pdf([1.0])
+    with pytest.raises(ValueError, match="one-dimensional"):
+        stats.dirichlet.logpdf(jnp.ones(2), jnp.ones((2, 2)))
