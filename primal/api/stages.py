@@ -101,10 +101,10 @@ class Lowered:
         self._traced = traced
         self._in_spec = in_spec
         self._device = device
-        self._text: Any = self._lower()
+        self._engine = devices.compiling_engine(device)
+        self._text: Any = self._lower(self._engine)
 
-    def _lower(self, locations: bool = False) -> Any:
-        engine = devices.compiling_engine(self._device)
+    def _lower(self, engine: Any, locations: bool = False) -> Any:
         simplified = simplify(self._traced.closed, RULES[engine.name])
         donated = self._traced.donated
         flags = (False,) * len(simplified.consts) + tuple(donated) if donated else ()
@@ -137,10 +137,29 @@ class Lowered:
         )
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The program as text; with `debug_info`, StableHLO names scopes and the user's lines."""
-        if debug_info and getattr(devices.compiling_engine(self._device), "lowered", None):
-            return str(self._lower(locations=True).text)
-        return str(getattr(self._text, "text", self._text))
+        """The program as text: in StableHLO, or with dialect 'llvm' as our own compiler's.
+
+        StableHLO is printed whichever engine compiles; with `debug_info` it names scopes and the
+        user's lines. ValueError for other dialects.
+        """
+        if dialect == "llvm":
+            if self._engine.name != "cpu":
+                raise ValueError(
+                    f"[as_text] expected dialect 'stablehlo': this program was lowered for the "
+                    f"engine {self._engine.name!r}, which compiles no LLVM text. Set "
+                    "config.cpu_engine to 'cpu'."
+                )
+            return str(self._text)
+        if dialect not in (None, "stablehlo"):
+            raise ValueError(
+                f"[as_text] expected dialect 'stablehlo' or 'llvm', got {dialect!r}. "
+                "compile().as_text() prints XLA's HLO where XLA compiles."
+            )
+        if self._engine.name == "xla" and not debug_info:
+            return str(getattr(self._text, "text", self._text))
+        engine = self._engine if self._engine.name == "xla" else devices.xla_engine("cpu")
+        lowered = self._lower(engine, debug_info)
+        return str(getattr(lowered, "text", lowered))
 
     def cost_analysis(self) -> Any:
         """Estimated costs of the compiled program."""

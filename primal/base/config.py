@@ -468,7 +468,7 @@ pprint_use_color = _flag("pprint_use_color", True, bool, "Colour printed jaxprs 
 
 # Devices and engines.
 cpu_engine = _flag(
-    "cpu_engine", "xla", ("xla", "cpu", "reference"), "The engine of `jit` on the CPU.", key=True
+    "cpu_engine", "cpu", ("xla", "cpu", "reference"), "The engine of `jit` on the CPU.", key=True
 )
 num_cpu_devices = _flag(
     "num_cpu_devices",

@@ -6,7 +6,7 @@ import functools
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -295,17 +295,24 @@ class CpuExecutable:
             "library calls": float(len(self.calls)),
         }
 
-    def memory_analysis(self) -> dict[str, int]:
+    def memory_analysis(self) -> MemoryStats:
         """Bytes of arguments, outputs and the arena."""
 
         def total(avals: Sequence[Aval]) -> int:
             return sum([a.size * physical_dtype(a.dtype).itemsize for a in avals])
 
-        return {
-            "argument_size_in_bytes": total(self.plan.in_avals),
-            "output_size_in_bytes": total(self.plan.out_avals),
-            "temp_size_in_bytes": self.plan.arena,
-        }
+        arguments, outputs = total(self.plan.in_avals), total(self.plan.out_avals)
+        return MemoryStats(arguments, outputs, self.plan.arena)
+
+
+class MemoryStats(NamedTuple):
+    """Bytes that one run of a program takes, under the names that XLA's analysis has."""
+
+    argument_size_in_bytes: int
+    output_size_in_bytes: int
+    temp_size_in_bytes: int
+    alias_size_in_bytes: int = 0
+    generated_code_size_in_bytes: int = 0
 
 
 class Cancelled(RuntimeError):

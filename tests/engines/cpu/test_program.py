@@ -185,7 +185,7 @@ def test_a_deep_program_needs_little_memory() -> None:
         return [x]
 
     made = agree(f, np.eye(64, dtype=np.float32))
-    assert made.memory_analysis()["temp_size_in_bytes"] <= 4 * 64 * 64 * 4
+    assert made.memory_analysis().temp_size_in_bytes <= 4 * 64 * 64 * 4
 
 
 # Runs.
@@ -264,7 +264,12 @@ def test_the_engine_runs_jit() -> None:
     with cpu_engine("cpu"):
         f = jit(lambda x: e.mul(e.add(x, 1.0), 2.0))
         np.testing.assert_array_equal(np.asarray(f(as_array(X))), (X + 1) * 2)
-        assert "kernel0" in f.lower(as_array(X)).as_text()
+        lowered = f.lower(as_array(X))
+        assert "kernel0" in lowered.as_text("llvm") and "kernel0" in lowered.compile().as_text()
+        assert "stablehlo.multiply" in lowered.as_text() == lowered.as_text("stablehlo")
+        assert lowered.compile().memory_analysis().argument_size_in_bytes == X.nbytes
+        with pytest.raises(ValueError, match="expected dialect 'stablehlo' or 'llvm', got 'hlo'"):
+            lowered.as_text("hlo")
 
 
 def test_importing_does_not_load_llvm(fresh_process: Any) -> None:

@@ -131,7 +131,7 @@ def test_scratch_is_apart_from_what_lives() -> None:
 
     def test() -> None:
         made = built(lambda x: [e.add(e.floor(e.mul(x, 3.0)), x)], X)
-        assert made.memory_analysis()["temp_size_in_bytes"] >= 1000 + X.nbytes
+        assert made.memory_analysis().temp_size_in_bytes >= 1000 + X.nbytes
         np.testing.assert_array_equal(made.execute([X])[0], 7 * X)
 
     with_kernel(e.floor, scratchy, lambda x: 2 * x, test)
