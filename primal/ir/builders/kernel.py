@@ -10,15 +10,6 @@ from primal.ir.avals import Aval
 Ints = Sequence[int]
 
 
-class Unsupported(Exception):
-    """A kernel builder has no code for this word, dtype or shape.
-
-    Raised by the words of `KernelBuilder` and never seen by users: the engine drops what the rule
-    has built so far and runs the op's `impl` as a step. A rule need not catch it; one that knows
-    another way to say the same may.
-    """
-
-
 class KernelValue(Protocol):
     """A value of the program being compiled, at no address yet: an expression to be placed."""
 

@@ -10,7 +10,7 @@ import pytest
 from primal.engines.xla import XlaEngine, lower_jaxpr
 from primal.engines.xla.lower import CONSTANT_LIMIT, Lowering
 from primal.ir.avals import Aval
-from primal.ir.builders import HloBuilder
+from primal.ir.builders.hlo import HloBuilder
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
 from primal.ir.op import SHAPE, Expand, Never, Op, by_kind, library
 from primal.ir.trace import Literal
