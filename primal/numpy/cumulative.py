@@ -19,12 +19,15 @@ from primal.numpy.promotion import (
     DTypeLike,
     array_operand,
     convert,
+    from_literal,
     operand,
     promote_args_inexact,
+    promote_dtypes_inexact,
     to_shape,
 )
 from primal.numpy.reductions import as_axis, check_out
 from primal.numpy.reductions import sum as total
+from primal.numpy.remembered import remembered
 from primal.numpy.shapes import broadcast_to, moveaxis, part, ravel
 from primal.numpy.sorting import count_below
 from primal.numpy.ufuncs import multiply, not_equal, subtract
@@ -53,6 +56,7 @@ def _cumulate(
     return op(convert(x, target), axis=at, reverse=False)
 
 
+@remembered
 def cumsum(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
@@ -64,6 +68,7 @@ def cumsum(
     return _cumulate("cumsum", rooms.cumsum, a, axis, dtype, out)
 
 
+@remembered
 def cumprod(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
@@ -153,6 +158,7 @@ def cumulative_prod(
 # Differences.
 
 
+@remembered
 def diff(
     a: ArrayLike,
     n: int = 1,
@@ -209,6 +215,7 @@ def ediff1d(
     return out
 
 
+@remembered
 def gradient(
     f: ArrayLike, *varargs: ArrayLike, axis: Any = None, edge_order: int | None = None
 ) -> Any:
@@ -272,6 +279,7 @@ def _slope(x: Any, at: int, spacing: Any) -> Any:
     return shape_ops.concatenate(first, inner, last, dimension=at)
 
 
+@remembered
 def trapezoid(
     y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
 ) -> Array:
@@ -284,11 +292,11 @@ def trapezoid(
         values, step = promote_args_inexact("trapezoid", y, dx)
         values = moveaxis(values, axis, -1)
     else:
-        values, places = promote_args_inexact("trapezoid", y, x)
-        given = operand("trapezoid", x)
+        # Not broadcast against each other: places of one dimension lie along `axis`.
+        values, places = map(from_literal, promote_dtypes_inexact("trapezoid", y, x))
         values = moveaxis(values, axis, -1)
-        if given.aval.ndim == 1:
-            step = diff(convert(given, values.aval.dtype))
+        if places.aval.ndim == 1:
+            step = diff(places)
         else:
             step = moveaxis(diff(places, axis=axis), axis, -1)
     at, n = values.aval.ndim - 1, values.aval.shape[-1]
@@ -296,6 +304,7 @@ def trapezoid(
     return 0.5 * total(multiply(step, pairs), -1)
 
 
+@remembered
 def unwrap(
     p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * np.pi
 ) -> Array:
@@ -322,6 +331,7 @@ def unwrap(
     return concatenate([part(x, at, 0, min(1, n)), tail], at)
 
 
+@remembered
 def interp(
     x: ArrayLike,
     xp: ArrayLike,

@@ -1,0 +1,5 @@
+"""`primal.scipy.cluster`: clusters of points."""
+
+from primal.scipy.cluster import vq
+
+__all__ = ["vq"]
