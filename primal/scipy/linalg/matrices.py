@@ -384,7 +384,7 @@ def _lower_pascal(n: int) -> Any:
 def pascal(n: int, kind: str | None = None) -> Array:
     """Pascal's triangle: P[i, j] = C(i+j, i), kind 'lower' C(i, j), 'upper' its transpose.
 
-    (n, n); the symmetric one is lower · upper. ValueError for another kind.
+    (n, n), float32 always, as the reference; the symmetric one is lower · upper. ValueError for another kind.
 
     >>> pascal(3, "lower")
     Array([[1., 0., 0.],
@@ -397,9 +397,9 @@ def pascal(n: int, kind: str | None = None) -> Array:
         with np.errstate(over="ignore"):
             for i in range(1, n):
                 out[i] = np.cumsum(out[i - 1])
-        return _floats(out)
+        return _floats(out).astype(np.float32)
     lower = _lower_pascal(n)
-    return _floats(lower if kind == "lower" else lower.T)
+    return _floats(lower if kind == "lower" else lower.T).astype(np.float32)
 
 
 def invpascal(n: int, kind: str | None = None) -> Array:
