@@ -384,7 +384,8 @@ def _lower_pascal(n: int) -> Any:
 def pascal(n: int, kind: str | None = None) -> Array:
     """Pascal's triangle: P[i, j] = C(i+j, i), kind 'lower' C(i, j), 'upper' its transpose.
 
-    (n, n), float32 always, as the reference; the symmetric one is lower · upper. ValueError for another kind.
+    (n, n), float32 always, as the reference; the symmetric one is lower · upper. ValueError for
+    another kind.
 
     >>> pascal(3, "lower")
     Array([[1., 0., 0.],
