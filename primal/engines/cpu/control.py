@@ -105,10 +105,11 @@ def case(k: Any, index: Value, branches: Sequence[Region]) -> list[Value]:
 def _block(k: Any) -> Iterator[list[Any]]:
     """What the builder is told inside goes into a list of its own."""
     outer, k.order = k.order, []
+    k.outer.append(outer)
     try:
         yield k.order
     finally:
-        k.order = outer
+        k.order = k.outer.pop()
 
 
 def _param(aval: Aval) -> Value:
@@ -154,7 +155,7 @@ def _made(k: Any, x: Value) -> bool:
 def copied(k: Any, x: Value, moved: bool = False) -> Value:
     """The value in a new node. `moved`: by a step that needs no work where memory is shared."""
     in_memory = x.node.word not in NOWHERE and x.strides is None
-    if native(x.dtype) is not None and not (moved and in_memory):
+    if not in_memory or (native(x.dtype) is not None and not moved):
         return k.copy(x)
     node = Node("routine", (x,), x.shape, physical_dtype(x.dtype), None)
     k.order.append(Move(x, node))

@@ -8,10 +8,10 @@ from typing import Any
 
 from primal.base.dtypes import physical_dtype
 from primal.base.source import format_location
+from primal.engines.cpu.complexes import ComplexWords, is_complex
 from primal.engines.cpu.graph import Node, Value, native
 from primal.engines.cpu.schedule import NOWHERE, arranged
 from primal.engines.cpu.steps import Block, Library
-from primal.engines.cpu.words import Words
 from primal.ir.builders import Unsupported
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr
 from primal.ir.op import Expand, Splice
@@ -40,7 +40,7 @@ class Translated:
 
 def translate(jaxpr: Jaxpr) -> Translated:
     """The steps of a program without constants."""
-    words = Words(_inline)
+    words = ComplexWords(_inline)
     env: dict[Any, Any] = {}
     inputs = []
     for i, v in enumerate(jaxpr.invars):
@@ -54,7 +54,7 @@ def translate(jaxpr: Jaxpr) -> Translated:
     return Translated(inputs, outputs, arranged(words.order, list(made)))
 
 
-def _inline(words: Words, closed: ClosedJaxpr, args: Sequence[Value]) -> list[Value]:
+def _inline(words: ComplexWords, closed: ClosedJaxpr, args: Sequence[Value]) -> list[Value]:
     """The equations of a carried program, here; its results."""
     jaxpr = closed.jaxpr
     env: dict[Any, Any] = dict(zip(jaxpr.invars, args, strict=True))
@@ -65,15 +65,15 @@ def _inline(words: Words, closed: ClosedJaxpr, args: Sequence[Value]) -> list[Va
     return [_atom(words, v, env) for v in jaxpr.outvars]
 
 
-def _atom(words: Words, v: Any, env: dict[Any, Any]) -> Value:
+def _atom(words: ComplexWords, v: Any, env: dict[Any, Any]) -> Value:
     if type(v) is not Literal:
         return env[v]
-    if native(v.aval.dtype) is None:
+    if native(v.aval.dtype) is None and not is_complex(v.aval.dtype):
         return words.constant(v.val, v.aval)
     return words.literal(v.val, v.aval.dtype)
 
 
-def _equation(words: Words, eqn: Eqn, env: dict[Any, Any]) -> None:
+def _equation(words: ComplexWords, eqn: Eqn, env: dict[Any, Any]) -> None:
     op = eqn.op
     rule = op.kernel
     reason = "its rule is `library`"
@@ -124,11 +124,10 @@ def _equation(words: Words, eqn: Eqn, env: dict[Any, Any]) -> None:
     words.order.append(Library(op, eqn.params, given, outs, reason, bool(eqn.effects)))
 
 
-def _whole(words: Words, x: Value) -> Value:
+def _whole(words: ComplexWords, x: Value) -> Value:
     """The value as all of an array: an output pins no bigger one, and nothing repeats in it."""
-    if x.node.word in NOWHERE:
-        return words.copy(x)
-    return x if x.strides is None or native(x.dtype) is None else words.copy(x)
+    x = words.plain(x)
+    return x if x.strides is None and x.node.word not in NOWHERE else words.copy(x)
 
 
 __all__ = ["Translated", "translate"]

@@ -53,6 +53,8 @@ class Words:
 
     def __init__(self, inline: Callable[..., list[Value]]) -> None:
         self.order: list[Any] = []
+        self.outer: list[list[Any]] = []
+        """The orders of the blocks around the one that is being written."""
         self._inline = inline
         self.literals: dict[Any, Node] = {}
         self.padded: dict[Node, Any] = {}
@@ -161,11 +163,10 @@ class Words:
         return self.element("convert", (x,), dtype)
 
     def integer_pow(self, x: Value, y: int) -> Value:
-        self._known(BINARY, "mul", x)
         if is_narrow(x.dtype) and y not in (0, 1, 2):
             return self.convert(self.integer_pow(self.convert(x, FLOAT32), y), x.dtype)
         if y == 0:
-            return broadcast(self.literal(1, x.dtype), x.shape, ())
+            return self.broadcast_in_dim(self.literal(1, x.dtype), x.shape, ())
         power, squared, result = abs(y), x, None
         while True:
             if power & 1:

@@ -1,0 +1,499 @@
+"""Complex numbers: inside a program they are two arrays of floats, real and imaginary parts.
+
+A `Pair` holds the parts; every word on it is words on floats, which fuse as all others do. Arrays
+of complex numbers exist where somebody outside the kernels reads or writes them: inputs and
+outputs of the program, library calls, BLAS. One routine takes such an array apart, another puts
+it together. The alternative, numbers next to each other in kernels' registers, needs a shuffle in
+every product, and every routine that moves data to know elements of 16 bytes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.engines.cpu import control
+from primal.engines.cpu.code import SCALAR, Module
+from primal.engines.cpu.graph import NATIVE, Node, Value, aligned
+from primal.engines.cpu.script import Int, Script, read_vector, write_vector
+from primal.engines.cpu.words import BOOL, Words
+from primal.ir.avals import Aval
+from primal.ir.builders import Unsupported
+
+Ints = Sequence[int]
+UNIT = 16384
+"""Numbers per unit of work."""
+PARTS = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(float)}
+"""complex dtype -> the dtype of its parts."""
+
+
+def is_complex(dtype: Any) -> bool:
+    """Whether kernels hold a dtype as pairs of floats."""
+    return dtype in PARTS
+
+
+@dataclasses.dataclass(frozen=True)
+class Apart:
+    """(re, im) of a dense array of complex numbers, or (`joins`) the array of dense parts.
+
+    Words: the number of elements. Units are `UNIT` elements each.
+    """
+
+    dtype: str
+    joins: bool
+
+    def write(self, module: Module, name: str) -> None:
+        item = int(self.dtype[1:])
+        lanes = max(module.width // item, 2)
+        s = Script(module, lanes)
+        if self.joins:
+            re, im, both = s.address(), s.address(), s.address()
+        else:
+            both, re, im = s.address(), s.address(), s.address()
+        count = s.word()
+        one, two = s.vec(SCALAR[self.dtype]), s.vec(SCALAR[self.dtype], 2 * lanes)
+
+        def shuffled(order: Sequence[int], t: str, x: str, y: str) -> str:
+            chosen = ", ".join([f"i32 {i}" for i in order])
+            return s.new(f"shufflevector {t} {x}, {t} {y}, <{len(order)} x i32> <{chosen}>")
+
+        def vectors(i: Int) -> None:
+            at = i * item
+            shared = (both + at * 2).name
+            if self.joins:
+                x, y = [read_vector(s, self.dtype, p + at) for p in (re, im)]
+                order = [k // 2 + lanes * (k % 2) for k in range(2 * lanes)]
+                s.do(f"store {two} {shuffled(order, one, x, y)}, ptr {shared}, align 1")
+                return
+            whole = s.new(f"load {two}, ptr {shared}, align 1")
+            for part, place in enumerate((re, im)):
+                value = shuffled([2 * k + part for k in range(lanes)], two, whole, whole)
+                write_vector(s, self.dtype, value, place + at)
+
+        def single(i: Int) -> None:
+            at, scalar = i * item, SCALAR[self.dtype]
+            for part, place in enumerate((re, im)):
+                mine, shared = place + at, both + at * 2 + part * item
+                source, to = (mine, shared) if self.joins else (shared, mine)
+                s.write(scalar, s.read(scalar, source), to)
+
+        def unit(u: Int) -> None:
+            first = u * UNIT
+            last = (first + UNIT).least(count)
+            even = last - (last - first) % lanes
+            s.each(first, even, vectors, lanes)
+            s.each(even, last, single)
+
+        s.units(unit)
+        s.finish(name)
+
+
+class Pair(Value):
+    """A complex value as its parts, in the shape of both. Asking for `node` puts it together."""
+
+    __slots__ = ("words", "parts", "joined")
+
+    def __init__(self, words: ComplexWords, re: Value, im: Value, logical: Any) -> None:
+        shape = tuple(np.broadcast_shapes(re.shape, im.shape))
+        self.words = words
+        self.parts = aligned(re, shape), aligned(im, shape)
+        self.joined: Any = None
+        self.shape = shape
+        self.logical = logical
+        self.strides = None
+        self.offset = 0
+
+    @property
+    def node(self) -> Node:  # type: ignore[override]
+        return self.words.plain(self).node
+
+
+class ComplexWords(Words):
+    """The words, of complex values too."""
+
+    def __init__(self, inline: Any) -> None:
+        super().__init__(inline)
+        self._apart: dict[Node, Any] = {}
+
+    # From arrays to parts and back. What was made is used again where the code that makes it is
+    # still part of the program, in this block or one around it.
+
+    def _place(self) -> tuple[list[Any], int, Any]:
+        return self.order, len(self.order) - 1, self.order[-1]
+
+    def _stands(self, place: tuple[list[Any], int, Any]) -> bool:
+        order, at, step = place
+        if order is not self.order and all(order is not o for o in self.outer):
+            return False
+        return at < len(order) and order[at] is step
+
+    def parts(self, x: Value) -> tuple[Value, Value]:
+        """Re x and Im x."""
+        if isinstance(x, Pair):
+            return x.parts
+        part = PARTS[x.dtype]
+        if not x.size:
+            return (self.empty(Aval(x.shape, part)),) * 2
+        node = x.node
+        found = self._apart.get(node)
+        if found is None or not self._stands(found[0]):
+            if node.word == "constant":
+                both = [self.constant(a, Aval(node.shape, part)) for a in (node.attr.real,
+                        node.attr.imag)]  # fmt: skip
+                return self._seen(x, both[0].node), self._seen(x, both[1].node)
+            whole = Value(node, node.shape, x.dtype)
+            aval = Aval(node.shape, part)
+            re, im = self.routine(
+                Apart(NATIVE[part], False), [whole], [aval, aval], [whole.size],
+                units=-(-whole.size // UNIT), cost=UNIT // 4, name="parts",
+            )  # fmt: skip
+            found = self._apart[node] = self._place(), re.node, im.node
+        return self._seen(x, found[1]), self._seen(x, found[2])
+
+    @staticmethod
+    def _seen(x: Value, node: Node) -> Value:
+        """The elements of a part that a view of the complex array reads."""
+        return Value(node, x.shape, node.dtype, x.strides, x.offset)
+
+    def plain(self, x: Value) -> Value:
+        """The value in an array of complex numbers, if it is not one."""
+        if not isinstance(x, Pair):
+            return x
+        if x.joined is None or not self._stands(x.joined[0]):
+            if not x.size:
+                return self.empty(x.aval)
+            x.joined = self._joined(x)
+        return x.joined[1]
+
+    def _joined(self, x: Value) -> Any:
+        re, im = [self.dense(p) for p in self.parts(x)]
+        (out,) = self.routine(
+            Apart(NATIVE[re.node.dtype], True), [re, im], [x.aval], [x.size],
+            units=-(-x.size // UNIT), cost=UNIT // 4, name="complex",
+        )  # fmt: skip
+        place = self._place()
+        if re.strides is None and im.strides is None:
+            self._apart[out.node] = place, re.node, im.node
+        return place, out
+
+    def pair(self, re: Value, im: Value, dtype: Any) -> Pair:
+        """re + i·im."""
+        return Pair(self, re, im, dtype)
+
+    def _each(self, f: Any, x: Value) -> Value:
+        """What one word makes of both parts."""
+        re, im = self.parts(x)
+        return self.pair(f(re), f(im), x.dtype)
+
+    # Leaves.
+
+    def literal(self, value: Any, dtype: Any) -> Value:
+        if not is_complex(dtype):
+            return super().literal(value, dtype)
+        number, part = np.asarray(value, dtype), PARTS[dtype]
+        re, im = super().literal(number.real, part), super().literal(number.imag, part)
+        return self.pair(re, im, dtype)
+
+    def held(self, x: Value) -> Value:
+        return self.plain(x) if is_complex(x.dtype) else super().held(x)
+
+    def copy(self, x: Value) -> Value:
+        return self._joined(x)[1] if is_complex(x.dtype) else super().copy(x)
+
+    def dense(self, x: Value) -> Value:
+        return super().dense(self.plain(x))
+
+    def routine(self, spec: Any, args: Sequence[Value], *rest: Any, **options: Any) -> list[Value]:
+        return super().routine(spec, [self.plain(x) for x in args], *rest, **options)
+
+    # Elementwise.
+
+    def unary(self, name: str, x: Value) -> Value:
+        if name == "conj" and x.dtype in PARTS.values():
+            dtype = next(c for c, part in PARTS.items() if part == x.dtype)
+            return self.pair(x, self.literal(0, x.dtype), dtype)
+        if not is_complex(x.dtype):
+            return super().unary(name, x)
+        re, im = self.parts(x)
+        if name == "real":
+            return re
+        if name == "imag":
+            return im
+        if name == "conj":
+            return self.pair(re, self.unary("neg", im), x.dtype)
+        if name == "neg":
+            return self.pair(self.unary("neg", re), self.unary("neg", im), x.dtype)
+        if name == "square":
+            return self._product(x, x)
+        if name == "abs":
+            return self._modulus(re, im)
+        if name == "reciprocal":
+            return self._reciprocal(x)
+        if name == "sign":
+            size = self._modulus(re, im)
+            some = self.binary("ne", size, self.literal(0, size.dtype))
+            size = self.select_n(some, self.literal(1, size.dtype), size)
+            return self._each(lambda p: self.binary("div", p, size), x)
+        raise Unsupported(f"{name} of {x.dtype}")
+
+    def binary(self, name: str, x: Value, y: Value) -> Value:
+        if name == "complex":
+            dtype = next((c for c, part in PARTS.items() if part == x.dtype), None)
+            if dtype is not None:
+                return self.pair(x, y, dtype)
+        if not is_complex(x.dtype):
+            return super().binary(name, x, y)
+        if name == "mul":
+            return self._product(x, y)
+        if name == "div":
+            return self._quotient(x, y)
+        (a, b), (c, d) = self.parts(x), self.parts(y)
+        if name in ("add", "sub"):
+            return self.pair(self.binary(name, a, c), self.binary(name, b, d), x.dtype)
+        if name in ("eq", "ne"):
+            how = "and" if name == "eq" else "or"
+            return self.binary(how, self.binary(name, a, c), self.binary(name, b, d))
+        raise Unsupported(f"{name} of {x.dtype}")
+
+    def _product(self, x: Value, y: Value) -> Value:
+        (a, b), (c, d) = self.parts(x), self.parts(y)
+        # In this order each product reads what one before it reads, and joins its group.
+        ac, ad, bc, bd = [self.binary("mul", p, q) for p in (a, b) for q in (c, d)]
+        return self.pair(self.binary("sub", ac, bd), self.binary("add", ad, bc), x.dtype)
+
+    def _quotient(self, x: Value, y: Value) -> Value:
+        """By Smith's rule, which divides by the greater part: no square overflows."""
+        (a, b), (c, d) = self.parts(x), self.parts(y)
+        f, zero = self.binary, self.literal(0, c.dtype)
+        one = self.literal(1, c.dtype)
+        big, small = self.unary("abs", c), self.unary("abs", d)
+        wide = f("ge", big, small)
+        # With c the greater: (a + b·t, b - a·t) / (c + d·t) of t = d/c. Otherwise (a·t + b,
+        # b·t - a) / (c·t + d) of t = c/d.
+        first, second = self.select_n(wide, d, c), self.select_n(wide, c, d)
+        t = f("div", second, first)
+        scale = f("div", one, f("add", first, f("mul", second, t)))
+        p, q = self.select_n(wide, b, a), self.select_n(wide, a, b)
+        re = f("mul", f("add", p, f("mul", q, t)), scale)
+        cross = f("sub", b, f("mul", a, t))
+        other = f("sub", f("mul", b, t), a)
+        im = f("mul", self.select_n(wide, other, cross), scale)
+        none = f("and", f("eq", c, zero), f("eq", d, zero))
+        return self.pair(
+            self.select_n(none, re, f("div", a, big)),
+            self.select_n(none, im, f("div", b, big)),
+            x.dtype,
+        )
+
+    def _reciprocal(self, x: Value) -> Value:
+        re, im = self.parts(x)
+        f, one = self.binary, self.literal(1, re.dtype)
+        tall = f("le", self.unary("abs", re), self.unary("abs", im))
+        greater, less = self.select_n(tall, re, im), self.select_n(tall, im, re)
+        t = f("div", less, greater)
+        size = f("add", greater, f("mul", less, t))
+        near, far = f("div", one, size), f("div", t, size)
+        return self.pair(
+            self.select_n(tall, near, far),
+            self.unary("neg", self.select_n(tall, far, near)),
+            x.dtype,
+        )
+
+    def _modulus(self, re: Value, im: Value) -> Value:
+        """√(re² + im²): of float32 in float64, which holds every square; else scaled."""
+        f, wide = self.binary, np.dtype(np.float64)
+        a, b = self.unary("abs", re), self.unary("abs", im)
+        if re.dtype != wide:
+            x, y = self.convert(a, wide), self.convert(b, wide)
+            total = f("add", f("mul", x, x), f("mul", y, y))
+            out = self.convert(self.unary("sqrt", total), re.dtype)
+        else:
+            # A power of 2 is an exact scale: of the greater part, within what squares can bear.
+            high, low = f("max", a, b), f("min", a, b)
+            huge = f("gt", high, self.literal(2.0**500, wide))
+            tiny = f("lt", high, self.literal(2.0**-500, wide))
+            one, up, down = [self.literal(v, wide) for v in (1.0, 2.0**600, 2.0**-600)]
+            scale = self.select_n(tiny, self.select_n(huge, one, down), up)
+            back = self.select_n(tiny, self.select_n(huge, one, up), down)
+            x, y = f("mul", high, scale), f("mul", low, scale)
+            total = f("add", f("mul", x, x), f("mul", y, y))
+            out = f("mul", self.unary("sqrt", total), back)
+        # An infinite part outweighs a missing one.
+        infinity = self.literal(np.inf, re.dtype)
+        endless = f("or", f("eq", a, infinity), f("eq", b, infinity))
+        return self.select_n(endless, out, infinity)
+
+    def select_n(self, which: Value, *cases: Value) -> Value:
+        if not is_complex(cases[0].dtype):
+            return super().select_n(which, *cases)
+        re, im = zip(*[self.parts(x) for x in cases], strict=True)
+        first, second = super().select_n(which, *re), super().select_n(which, *im)
+        return self.pair(first, second, cases[0].dtype)
+
+    def convert(self, x: Value, dtype: Any) -> Value:
+        if x.dtype == dtype:
+            return x
+        if not is_complex(x.dtype):
+            if not is_complex(dtype):
+                return super().convert(x, dtype)
+            part = PARTS[dtype]
+            return self.pair(self.convert(x, part), self.literal(0, part), dtype)
+        if is_complex(dtype):
+            re, im = [self.convert(p, PARTS[dtype]) for p in self.parts(x)]
+            return self.pair(re, im, dtype)
+        if dtype == BOOL:
+            return self.binary("ne", x, self.literal(0, x.dtype))
+        return self.convert(self.parts(x)[0], dtype)
+
+    # Index maps: of an array they are views of it, of a pair views of both parts.
+
+    def broadcast_in_dim(self, x: Value, shape: Ints, dims: Ints) -> Value:
+        if not is_complex(x.dtype):
+            return super().broadcast_in_dim(x, shape, dims)
+        return self._each(lambda p: self.broadcast_in_dim(p, shape, dims), x)
+
+    def reshape(self, x: Value, shape: Ints) -> Value:
+        if not is_complex(x.dtype):
+            return super().reshape(x, shape)
+        return self._each(lambda p: self.reshape(p, shape), x)
+
+    def transpose(self, x: Value, permutation: Ints) -> Value:
+        if not is_complex(x.dtype):
+            return super().transpose(x, permutation)
+        return self._each(lambda p: self.transpose(p, permutation), x)
+
+    def slice(self, x: Value, start: Ints, limit: Ints, strides: Ints) -> Value:
+        if not is_complex(x.dtype):
+            return super().slice(x, start, limit, strides)
+        return self._each(lambda p: self.slice(p, start, limit, strides), x)
+
+    def rev(self, x: Value, dims: Ints) -> Value:
+        if not is_complex(x.dtype):
+            return super().rev(x, dims)
+        return self._each(lambda p: self.rev(p, dims), x)
+
+    # Reductions and moves.
+
+    def reduce(self, monoid: str, x: Value, axes: Ints) -> Value:
+        if not is_complex(x.dtype) or monoid != "add":
+            return super().reduce(monoid, x, axes)
+        return self._each(lambda p: self.reduce(monoid, p, axes), x)
+
+    def cumulative(self, word: str, x: Value, axis: int, reverse: bool) -> Value:
+        if not is_complex(x.dtype):
+            return super().cumulative(word, x, axis, reverse)
+        if word != "add":
+            raise Unsupported(f"cumulative {word} of {x.dtype}")
+        return self._each(lambda p: self.cumulative(word, p, axis, reverse), x)
+
+    def pad(self, x: Value, value: Value, config: Any) -> Value:
+        if not is_complex(x.dtype):
+            return super().pad(x, value, config)
+        (re, im), (a, b) = self.parts(x), self.parts(value)
+        return self.pair(self.pad(re, a, config), self.pad(im, b, config), x.dtype)
+
+    def concatenate(self, xs: Sequence[Value], dim: int) -> Value:
+        if not is_complex(xs[0].dtype):
+            return super().concatenate(xs, dim)
+        re, im = zip(*[self.parts(x) for x in xs], strict=True)
+        return self.pair(self.concatenate(re, dim), self.concatenate(im, dim), xs[0].dtype)
+
+    def dynamic_slice(self, x: Value, starts: Sequence[Value], sizes: Ints) -> Value:
+        if not is_complex(x.dtype):
+            return super().dynamic_slice(x, starts, sizes)
+        return self._each(lambda p: self.dynamic_slice(p, starts, sizes), x)
+
+    def dynamic_update_slice(self, x: Value, update: Value, starts: Sequence[Value]) -> Value:
+        if not is_complex(x.dtype):
+            return super().dynamic_update_slice(x, update, starts)
+        (re, im), (a, b) = self.parts(x), self.parts(update)
+        first = self.dynamic_update_slice(re, a, starts)
+        return self.pair(first, self.dynamic_update_slice(im, b, starts), x.dtype)
+
+    def gather(self, x: Value, indices: Value, **params: Any) -> Value:
+        if not is_complex(x.dtype):
+            return super().gather(x, indices, **params)
+        fill = params.pop("fill")
+        fills = (None, None)
+        if fill is not None:
+            number = np.asarray(fill).astype(x.dtype)
+            fills = number.real[()], number.imag[()]
+        re, im = [
+            self.gather(p, indices, fill=f, **params)
+            for p, f in zip(self.parts(x), fills, strict=True)
+        ]
+        return self.pair(re, im, x.dtype)
+
+    def scatter(self, word: str, x: Value, indices: Value, updates: Value, **params: Any) -> Value:
+        if not is_complex(x.dtype):
+            return super().scatter(word, x, indices, updates, **params)
+        if word not in ("set", "add", "sub"):
+            raise Unsupported(f"scatter {word} of {x.dtype}")
+        re, im = [
+            self.scatter(word, p, indices, u, **params)
+            for p, u in zip(self.parts(x), self.parts(updates), strict=True)
+        ]
+        return self.pair(re, im, x.dtype)
+
+    # Control flow: carries and slices are parts.
+
+    def _flat(self, values: Sequence[Value]) -> list[Value]:
+        return [p for x in values for p in (self.parts(x) if is_complex(x.dtype) else (x,))]
+
+    def _packed(self, values: Sequence[Value], dtypes: Sequence[Any]) -> list[Value]:
+        rest = iter(values)
+        return [
+            self.pair(next(rest), next(rest), d) if is_complex(d) else next(rest) for d in dtypes
+        ]
+
+    def _region(self, region: Any, dtypes: Sequence[Any]) -> Any:
+        return lambda k, *flat: self._flat(region(k, *self._packed(flat, dtypes)))
+
+    def while_(self, cond: Any, body: Any, inits: Sequence[Value]) -> list[Value]:
+        dtypes = [x.dtype for x in inits]
+        outs = control.while_(
+            self, self._region(cond, dtypes), self._region(body, dtypes), self._flat(inits)
+        )
+        return self._packed(outs, dtypes)
+
+    def scan(
+        self,
+        body: Any,
+        inits: Sequence[Value],
+        xs: Sequence[Value],
+        stacked: Sequence[Aval],
+        length: int,
+        reverse: bool,
+    ) -> list[Value]:
+        dtypes = [x.dtype for x in inits]
+        given = [*dtypes, *[x.dtype for x in xs]]
+        flat = [
+            Aval(a.shape, d)
+            for a in stacked
+            for d in ([PARTS[a.dtype]] * 2 if is_complex(a.dtype) else [a.dtype])
+        ]
+        outs = control.scan(
+            self, self._region(body, given), self._flat(inits), self._flat(xs), flat, length,
+            reverse,
+        )  # fmt: skip
+        return self._packed(outs, [*dtypes, *[a.dtype for a in stacked]])
+
+    def case(self, index: Value, branches: Sequence[Any]) -> list[Value]:
+        dtypes: list[Any] = []
+
+        def flattened(branch: Any) -> Any:
+            def region(k: Any) -> list[Value]:
+                values = branch(k)
+                dtypes[:] = [x.dtype for x in values]
+                return self._flat(values)
+
+            return region
+
+        outs = control.case(self, index, [flattened(b) for b in branches])
+        return self._packed(outs, dtypes)
+
+
+__all__ = ["Apart", "ComplexWords", "Pair", "is_complex"]

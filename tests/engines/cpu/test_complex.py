@@ -1,0 +1,191 @@
+"""Complex numbers in kernels: parts as arrays of floats, beside NumPy's run of the program."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal
+import primal.numpy as jnp
+from primal import lax
+from primal.base.config import cpu_engine, enable_x64
+from primal.engines.cpu.steps import Library
+from primal.ops import elementwise as e
+from primal.ops.shape import transpose
+from tests.engines.cpu.lab import built, numpy_run
+
+DTYPES = ("complex64", "complex128")
+SPECIAL = [0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan, 1e-30]
+
+
+def drawn(dtype: str, *shape: int, seed: int = 0) -> Any:
+    rng = np.random.default_rng(seed)
+    return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(dtype)
+
+
+def specials(dtype: str) -> tuple[Any, Any]:
+    """All pairs of numbers whose parts are special."""
+    numbers = [complex(a, b) for a, b in itertools.product(SPECIAL, SPECIAL)]
+    pairs = list(itertools.product(numbers, numbers))
+    return tuple(np.array([p[i] for p in pairs], dtype) for i in (0, 1))
+
+
+def native(f: Any, *xs: Any) -> list[Any]:
+    """The results of f as compiled; no step is a call of NumPy."""
+    made = built(f, *xs)
+    assert not [s for s in made.plan.steps if type(s) is Library]
+    return made.execute(list(xs))
+
+
+def agree(f: Any, *xs: Any, signs: bool = False) -> None:
+    for got, want in zip(native(f, *xs), numpy_run(f, *xs), strict=True):
+        assert got.dtype == want.dtype and got.shape == want.shape
+        tolerance = 1e-12 if want.dtype in (np.float64, np.complex128) else 3e-6
+        views = [(got, want)]
+        if want.dtype.kind == "c":
+            views = [(got.real, want.real), (got.imag, want.imag)]
+        for g, w in views:
+            np.testing.assert_allclose(g, w, rtol=tolerance, atol=tolerance)
+            if signs:
+                some = ~np.isnan(w)
+                np.testing.assert_array_equal(np.signbit(g[some]), np.signbit(w[some]))
+
+
+UNARY = ("neg", "conj", "real", "imag", "abs", "square", "sign")
+BINARY = ("add", "sub", "mul", "div")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", UNARY)
+@pytest.mark.parametrize("shape", [(), (1,), (3, 5), (40001,)])
+def test_unary(name: str, dtype: str, shape: tuple[int, ...]) -> None:
+    agree(lambda x: [getattr(e, name)(x)], drawn(dtype, *shape))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", BINARY)
+def test_binary(name: str, dtype: str) -> None:
+    x, y = drawn(dtype, 7, 33), drawn(dtype, 7, 33, seed=1)
+    agree(lambda x, y: [getattr(e, name)(x, y)], x, y)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ("neg", "conj", "real", "imag", "abs"))
+def test_unary_at_special_numbers(name: str, dtype: str) -> None:
+    agree(lambda x: [getattr(e, name)(x)], specials(dtype)[0], signs=True)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ("add", "sub"))
+def test_sums_at_special_numbers(name: str, dtype: str) -> None:
+    agree(lambda x, y: [getattr(e, name)(x, y)], *specials(dtype), signs=True)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ("mul", "div"))
+def test_products_at_special_numbers(name: str, dtype: str) -> None:
+    agree(lambda x, y: [getattr(e, name)(x, y)], *specials(dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_modulus_neither_overflows_nor_vanishes(dtype: str) -> None:
+    big, small = (3e38, 1e-44) if dtype == "complex64" else (1e308, 5e-323)
+    x = np.array([complex(big, big / 3), complex(small, 0), complex(small, small), 0j], dtype)
+    x = np.concatenate([x, x.conj() * 1j, x / 1e5])
+    agree(lambda x: [e.abs(x)], x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_comparisons(dtype: str) -> None:
+    x, y = specials(dtype)
+    got = native(lambda x, y: [e.eq(x, y), e.ne(x, y)], x, y)
+    np.testing.assert_array_equal(got, [x == y, x != y])
+
+
+def moved(x: Any, y: Any, i: Any) -> list[Any]:
+    """Data movement of many kinds."""
+    n = x.shape[0]
+    return [
+        x.T[1:, ::2] + 1,
+        jnp.reshape(x[:, ::-1], (-1,)),
+        jnp.concatenate([x, y * 2], axis=1),
+        jnp.pad(x, ((1, 2), (0, 1)), constant_values=2 + 3j),
+        jnp.broadcast_to(x[0], (3, *x[0].shape)),
+        x[i],
+        x.at[i].set(y[i]),
+        x.at[i].add(1j),
+        lax.dynamic_slice(x, (i[0], 0), (2, 3)),
+        lax.dynamic_update_slice(x, y[:2, :2], (i[1], 1)),
+        jnp.where(x.real > 0, x, y),
+        jnp.cumsum(x, axis=1),
+        jnp.sum(x), jnp.mean(x * y, axis=0), jnp.sum(abs(x) ** 2, axis=1),
+        x**3, x**-2, x**0,
+        x != 0, x.real.astype(x.dtype), jnp.conj(x.real),
+        x @ y.T, jnp.vdot(x, y), jnp.einsum("ij,kj->ik", x[:, :2], y[:, :2].conj()),
+        x[:0], jnp.full((n,), 2 - 1j, x.dtype), jnp.zeros((n, 0), x.dtype) + 1j,
+        jnp.fft.fft(x * 2).conj(), jnp.take(x, 99, axis=0, mode="fill"),
+    ]  # fmt: skip
+
+
+def looped(x: Any, y: Any, i: Any) -> list[Any]:
+    """Complex carries, slices, stacks, constants and branches."""
+
+    def step(carry: Any, row: Any) -> Any:
+        z, count = carry
+        z = z * y[0] * 0.5 + row
+        return (z, count + 1), (z.conj(), abs(z))
+
+    carry, stacks = lax.scan(step, (x[0], 0), x, reverse=True)
+    turned = lax.fori_loop(0, 5, lambda k, z: z * (0.6 + 0.8j) + y * k, x)
+    grown = lax.while_loop(lambda z: jnp.max(abs(z)) < 50, lambda z: z * (1 + 1j) + x, x)
+    spectral = lax.fori_loop(0, 3, lambda k, z: jnp.fft.ifft(jnp.fft.fft(z) * y), x)
+    chosen = [
+        lax.cond(i[0] > n, lambda z: z * y, lambda z: z + jnp.fft.fft(y), x) for n in (0, 3)
+    ]
+    again = lax.cond(i[0] > 0, lambda: x, lambda: y) + y
+    return [*carry, *stacks, turned, grown, spectral, *chosen, again]
+
+
+@pytest.mark.parametrize("f", [moved, looped], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_programs(f: Any, dtype: str) -> None:
+    x, y = drawn(dtype, 6, 5), drawn(dtype, 6, 5, seed=1)
+    i = np.array([2, 4, 0])
+    with enable_x64(dtype == "complex128"):
+        results = []
+        for engine in ("cpu", "reference"):
+            with cpu_engine(engine):
+                results.append(primal.jit(f)(x, y, i))
+        for got, want in zip(*results, strict=True):
+            assert got.dtype == want.dtype and got.shape == want.shape
+            tight = 1e-12 if dtype == "complex128" else 3e-5
+            np.testing.assert_allclose(got, want, rtol=tight, atol=tight)
+
+
+def test_products_and_sums_are_one_kernel_of_parts() -> None:
+    x, y = drawn("complex64", 50, 60), drawn("complex64", 50, 60, seed=1)
+    made = built(lambda x, y: [e.abs(e.add(e.mul(x, y), e.conj(x)))], x, y)
+    assert len(made.plan.instances) == 1
+    assert len(made.plan.steps) == 3  # both operands taken apart, and the kernel
+
+
+def test_an_array_is_taken_apart_once() -> None:
+    x = drawn("complex64", 50, 60)
+    made = built(lambda x: [e.real(x), e.imag(x), e.abs(transpose(x, permutation=(1, 0)))], x)
+    assert len([s for s in made.plan.steps if getattr(s, "name", "") == "parts"]) == 1
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex values")
+def test_real_parts_are_converted() -> None:
+    x = drawn("complex64", 20) * 9
+    integer, truth, wide = [np.dtype(d) for d in ("int32", "bool", "complex128")]
+    agree(
+        lambda x: [
+            e.convert_element_type(x, new_dtype=d, weak_type=False)
+            for d in (integer, truth, wide)
+        ],
+        x,
+    )
