@@ -25,10 +25,12 @@ from primal.numpy.promotion import (
     to_shape,
 )
 from primal.numpy.reductions import check_out
+from primal.numpy.remembered import remembered
 from primal.numpy.ufuncs import as_bool
 from primal.ops import elementwise as ops
 
 
+@remembered
 def where(
     condition: ArrayLike,
     x: ArrayLike | None = None,
@@ -118,6 +120,7 @@ def piecewise(
     return out
 
 
+@remembered
 def clip(
     arr: ArrayLike | None = None,
     /,
@@ -147,6 +150,7 @@ def clip(
     return from_literal(x)
 
 
+@remembered
 def round(
     a: ArrayLike, decimals: int = 0, out: None = None
 ) -> Array:
@@ -205,6 +209,7 @@ def rint(x: ArrayLike, /) -> Array:
     return round(x)
 
 
+@remembered
 def nan_to_num(
     x: ArrayLike,
     copy: bool = True,

@@ -25,6 +25,7 @@ from primal.numpy.promotion import (
     promote_shapes,
     to_shape,
 )
+from primal.numpy.remembered import remembered
 from primal.ops import elementwise as ops
 from primal.ops.choose import bitcast_convert_type
 from primal.ops.reduce import reduce_and
@@ -48,6 +49,7 @@ def _full(value: float, like: Any) -> Any:
 # Two real numbers as a point or as exponents.
 
 
+@remembered
 def arctan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The angle of the point (x2, x1), in [-π, π].
 
@@ -60,6 +62,7 @@ def arctan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 atan2 = arctan2
 
 
+@remembered
 def angle(z: ArrayLike, deg: bool = False) -> Array:
     """The angle of a complex number, in radians or degrees.
 
@@ -74,6 +77,7 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     return ops.mul(out, _const(180 / np.pi, out)) if deg else out
 
 
+@remembered
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """√(x1² + x2²) without overflow in between; TypeError for complex numbers.
 
@@ -94,6 +98,7 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return ops.select_n(infinite, out, _full(np.inf, out))
 
 
+@remembered
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log(exp(x1) + exp(x2)) without overflow.
 
@@ -107,6 +112,7 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return ops.add(big, ops.log1p(ops.exp(apart)))
 
 
+@remembered
 def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log2(2**x1 + 2**x2) without overflow.
 
@@ -146,6 +152,7 @@ def _complex_logaddexp(x: Any, y: Any) -> Any:
     return ops.complex(ops.real(out), turns)
 
 
+@remembered
 def sinc(x: ArrayLike, /) -> Array:
     """sin(πx) / (πx), and 1 at 0.
 
@@ -164,6 +171,7 @@ def sinc(x: ArrayLike, /) -> Array:
     return ops.select_n(zero, ops.div(ops.sin(safe), safe), series)
 
 
+@remembered
 def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """0 below 0, 1 above, x2 at 0, element by element; nan for nan.
 
@@ -184,6 +192,7 @@ def _float_dtype(name: str, dtype: Any) -> None:
         raise TypeError(f"[{name}] expected a real floating dtype, got {dtype.name}.")
 
 
+@remembered
 def signbit(x: ArrayLike, /) -> Array:
     """Whether the sign bit is set: True for negative numbers and -0.
 
@@ -199,6 +208,7 @@ def signbit(x: ArrayLike, /) -> Array:
     return ops.lt(bits, literal(0, bits.aval.dtype, True))
 
 
+@remembered
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """|x1| with the sign of x2, element by element.
 
@@ -210,6 +220,7 @@ def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return ops.select_n(signbit(y), size, ops.neg(size))
 
 
+@remembered
 def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The next number that floats can hold, from x towards y.
 
@@ -219,6 +230,7 @@ def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.nextafter(*promote_args_inexact("nextafter", x, y))
 
 
+@remembered
 def spacing(x: ArrayLike, /) -> Array:
     """The distance from x to the next number away from 0, with x's sign.
 
@@ -231,6 +243,7 @@ def spacing(x: ArrayLike, /) -> Array:
     return ops.sub(ops.nextafter(x, away), x)
 
 
+@remembered
 def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     """(fraction, whole part), both with x's sign.
 
@@ -253,6 +266,7 @@ _LAYOUT = {
 }
 
 
+@remembered
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 · 2**x2 exactly, element by element; x2 is integer.
 
@@ -290,6 +304,7 @@ def _power_of_two(n: Any, dtype: Any) -> Any:
     )
 
 
+@remembered
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """(m, e) with x = m · 2**e and 0.5 <= |m| < 1; (x, 0) for 0, inf and nan.
 
@@ -321,6 +336,7 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
 # Closeness.
 
 
+@remembered
 def isclose(
     a: ArrayLike,
     b: ArrayLike,

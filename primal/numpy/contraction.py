@@ -23,6 +23,7 @@ from primal.numpy.promotion import (
     to_shape,
 )
 from primal.numpy.reductions import check_out
+from primal.numpy.remembered import remembered
 from primal.numpy.shapes import moveaxis, part
 from primal.numpy.ufuncs import multiply
 from primal.ops import elementwise as ops
@@ -82,6 +83,7 @@ def canonical_precision(precision: Any) -> Any:
     return found
 
 
+@remembered
 def dot(
     a: ArrayLike,
     b: ArrayLike,
@@ -109,6 +111,7 @@ def dot(
     return placed(convert(product(x, y, numbers, precision, preferred), *result), out_sharding)
 
 
+@remembered
 def matmul(
     a: ArrayLike,
     b: ArrayLike,
@@ -184,6 +187,7 @@ def _matmul(x: Any, y: Any, precision: Any, preferred: Any) -> Any:
     return shape_ops.transpose(out, permutation=tuple(order))
 
 
+@remembered
 def vdot(
     a: ArrayLike,
     b: ArrayLike,
@@ -201,6 +205,7 @@ def vdot(
     return dot(*flat, precision=precision, preferred_element_type=preferred_element_type)
 
 
+@remembered
 def vecdot(
     x1: ArrayLike,
     x2: ArrayLike,
@@ -239,6 +244,7 @@ def _batched(name: str, x: Any, y: Any, numbers: Any, precision: Any, preferred:
     return convert(product(x, y, numbers, precision, wanted), *result)
 
 
+@remembered
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """out[…, i] = Σ_j x1[…, i, j] · x2[…, j]; leading axes broadcast.
 
@@ -257,6 +263,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return shape_ops.squeeze(out, dimensions=(out.ndim - 1,))
 
 
+@remembered
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """out[…, j] = Σ_i conj(x1[…, i]) · x2[…, i, j]; leading axes broadcast.
 
@@ -278,6 +285,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return shape_ops.squeeze(out, dimensions=(out.ndim - 2,))
 
 
+@remembered
 def inner(
     a: ArrayLike,
     b: ArrayLike,
@@ -297,6 +305,7 @@ def inner(
     return _batched("inner", a, b, numbers, precision, preferred_element_type)
 
 
+@remembered
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """out[i, j] = a[i] · b[j] of the flattened operands.
 
@@ -316,6 +325,7 @@ def _flat(x: Any) -> Any:
     return x if x.aval.ndim == 1 else shape_ops.reshape(x, shape=(x.aval.size,))
 
 
+@remembered
 def tensordot(
     a: ArrayLike,
     b: ArrayLike,
@@ -354,6 +364,7 @@ def tensordot(
     return placed(out, out_sharding)
 
 
+@remembered
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """The Kronecker product: blocks a[i, j] · b.
 
@@ -374,6 +385,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     return shape_ops.reshape(multiply(x, y), shape=shape)
 
 
+@remembered
 def cross(
     a: ArrayLike,
     b: ArrayLike,

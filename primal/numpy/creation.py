@@ -29,6 +29,7 @@ from primal.numpy.promotion import (
     to_shape,
     with_rank,
 )
+from primal.numpy.remembered import remembered
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.spread import broadcast_in_dim
@@ -142,6 +143,7 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
     return array(a, copy=True, order=order or "K")
 
 
+@remembered
 def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None) -> Array:
     """x in another dtype; the imaginary part of complex numbers is dropped.
 
@@ -347,6 +349,7 @@ def filled(shape: tuple[int, ...], value: Any, dtype: Any) -> Array:
     return broadcast_in_dim(fill, shape=shape, broadcast_dimensions=())
 
 
+@remembered
 def zeros(
     shape: Shape, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
@@ -362,6 +365,7 @@ def zeros(
     return placed(filled(as_shape(shape), 0, dtype), device, out_sharding)
 
 
+@remembered
 def ones(
     shape: Shape, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
@@ -374,6 +378,7 @@ def ones(
     return placed(filled(as_shape(shape), 1, dtype), device, out_sharding)
 
 
+@remembered
 def empty(
     shape: Shape, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
@@ -386,6 +391,7 @@ def empty(
     return placed(filled(as_shape(shape), 0, dtype), device, out_sharding)
 
 
+@remembered
 def full(
     shape: Shape,
     fill_value: ArrayLike,
@@ -446,6 +452,7 @@ def _filled_like(name: str, a: Any, value: Any, dtype: Any, shape: Any) -> Array
     return broadcast_in_dim(literal(value, dtype, weak), shape=size, broadcast_dimensions=())
 
 
+@remembered
 def zeros_like(
     a: Any, dtype: DTypeLike | None = None, shape: Any = None, *, device: Any = None,
     out_sharding: Any = None,
@@ -458,6 +465,7 @@ def zeros_like(
     return placed(_filled_like("zeros_like", a, 0, dtype, shape), device, out_sharding)
 
 
+@remembered
 def ones_like(
     a: Any, dtype: DTypeLike | None = None, shape: Any = None, *, device: Any = None,
     out_sharding: Any = None,
@@ -470,6 +478,7 @@ def ones_like(
     return placed(_filled_like("ones_like", a, 1, dtype, shape), device, out_sharding)
 
 
+@remembered
 def empty_like(
     prototype: Any, dtype: DTypeLike | None = None, shape: Any = None, *, device: Any = None,
     out_sharding: Any = None,
@@ -482,6 +491,7 @@ def empty_like(
     return placed(_filled_like("empty_like", prototype, 0, dtype, shape), device, out_sharding)
 
 
+@remembered
 def full_like(
     a: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: Any = None, *,
     device: Any = None, out_sharding: Any = None,

@@ -18,6 +18,7 @@ from primal.numpy.promotion import ArrayLike, DTypeLike, array_operand, operand
 from primal.numpy.ranges import arange, rows_columns
 from primal.numpy.reductions import check_out
 from primal.numpy.reductions import sum as total
+from primal.numpy.remembered import remembered
 from primal.numpy.shapes import moveaxis, ravel
 from primal.numpy.ufuncs import power
 from primal.ops import elementwise as ops
@@ -34,6 +35,7 @@ def _matrices(name: str, a: Any, axis1: int, axis2: int) -> Any:
     return moveaxis(x, (first, second), (-2, -1))
 
 
+@remembered
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The elements a[i, i + offset] of two axes, as a new last axis.
 
@@ -48,6 +50,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     return getitem(x, (..., i - min(k, 0), i + max(k, 0)))
 
 
+@remembered
 def diag(v: ArrayLike, k: int = 0) -> Array:
     """The matrix with a vector on diagonal k, or the diagonal k of a matrix.
 
@@ -70,6 +73,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     return ops.select_n(hit, filled((n, n), 0, x.aval.dtype), column)
 
 
+@remembered
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """The matrix with the flattened elements on diagonal k.
 
@@ -80,6 +84,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
     return diag(ravel(v), k)
 
 
+@remembered
 def trace(
     a: ArrayLike,
     offset: int = 0,
@@ -169,6 +174,7 @@ def _triangle_indices(lower: bool, n: int, k: int, m: int | None) -> tuple[Array
     return array(rows), array(columns)
 
 
+@remembered
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The indices on and below diagonal k of an n × m matrix.
 
@@ -178,6 +184,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     return _triangle_indices(True, n, k, m)
 
 
+@remembered
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The indices on and above diagonal k of an n × m matrix.
 
@@ -225,6 +232,7 @@ def mask_indices(
     return nonzero(mask_func(filled((n, n), 1, dtypes.python_scalar_dtype(int)), k), size=size)
 
 
+@remembered
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """The matrix of powers of a vector, falling from N - 1 to 0 (rising if `increasing`).
 

@@ -26,6 +26,7 @@ from primal.numpy.promotion import (
     promoted_dtype,
 )
 from primal.numpy.reductions import sum as total
+from primal.numpy.remembered import remembered
 from primal.numpy.ufuncs import multiply
 from primal.ops import shape as shape_ops
 from primal.ops.reduce import reduce_or
@@ -34,6 +35,7 @@ from primal.ops.spread import broadcast_in_dim
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
+@remembered
 def einsum(
     subscripts: Any,
     /,

@@ -19,6 +19,7 @@ from primal.numpy.promotion import (
     operand,
     promote_dtypes_inexact,
 )
+from primal.numpy.remembered import remembered
 from primal.ops import elementwise as ops
 from primal.ops.spread import full_like_aval
 
@@ -86,6 +87,7 @@ def log1p(x: ArrayLike, /) -> Array:
     return state.trace.process(ops.log1p, (inexact("log1p", x),), {})
 
 
+@remembered
 def log2(x: ArrayLike, /) -> Array:
     """The logarithm to base 2.
 
@@ -95,6 +97,7 @@ def log2(x: ArrayLike, /) -> Array:
     return _log_to(inexact("log2", x), 2.0)
 
 
+@remembered
 def log10(x: ArrayLike, /) -> Array:
     """The logarithm to base 10.
 
@@ -241,6 +244,7 @@ asin, acos, atan = arcsin, arccos, arctan
 asinh, acosh, atanh = arcsinh, arccosh, arctanh
 
 
+@remembered
 def deg2rad(x: ArrayLike, /) -> Array:
     """Degrees as radians.
 
@@ -251,6 +255,7 @@ def deg2rad(x: ArrayLike, /) -> Array:
     return ops.mul(x, literal(np.pi / 180, x.aval.dtype, x.aval.weak_type))
 
 
+@remembered
 def rad2deg(x: ArrayLike, /) -> Array:
     """Radians as degrees.
 
@@ -283,6 +288,7 @@ def abs(x: ArrayLike, /) -> Array:
 absolute = abs
 
 
+@remembered
 def fabs(x: ArrayLike, /) -> Array:
     """The absolute value in floating point; TypeError for complex numbers.
 
@@ -297,6 +303,7 @@ def fabs(x: ArrayLike, /) -> Array:
     return ops.abs(x)
 
 
+@remembered
 def sign(x: ArrayLike, /) -> Array:
     """-1, 0 or 1 with the sign of x; x / |x| for complex numbers.
 
@@ -331,6 +338,7 @@ def _rounded(name: str, op: Any, x: Any) -> Array:
     return op(x)
 
 
+@remembered
 def trunc(x: ArrayLike) -> Array:
     """x without its fraction, in x's dtype.
 

@@ -23,6 +23,7 @@ from primal.numpy.promotion import (
     with_rank,
 )
 from primal.numpy.reductions import as_axis
+from primal.numpy.remembered import remembered
 from primal.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, expand_dims, part, ravel
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
@@ -54,6 +55,7 @@ def _joined_dtype(name: str, operands: list[Any], dtype: Any) -> list[Any]:
     return [convert(operand(name, x, i), target) for i, x in enumerate(operands)]
 
 
+@remembered
 def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
     """Arrays one after the other along an axis; flattened first with axis=None.
 
@@ -97,6 +99,7 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
     return concatenate(arrays, axis)
 
 
+@remembered
 def stack(
     arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None = None
 ) -> Array:
@@ -149,6 +152,7 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     ])  # fmt: skip
 
 
+@remembered
 def vstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     """Arrays of at least two dimensions one below the other.
 
@@ -159,6 +163,7 @@ def vstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     return concatenate([atleast_2d(x) for x in _sequence("vstack", tup, "stack")], 0, dtype)
 
 
+@remembered
 def hstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     """Arrays side by side: along the second axis, or the only one.
 
@@ -169,6 +174,7 @@ def hstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     return concatenate(items, 0 if items[0].aval.ndim == 1 else 1, dtype)
 
 
+@remembered
 def dstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     """Arrays of at least three dimensions along the third axis.
 
@@ -178,6 +184,7 @@ def dstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     return concatenate([atleast_3d(x) for x in _sequence("dstack", tup, "stack")], 2, dtype)
 
 
+@remembered
 def column_stack(tup: Any) -> Array:
     """One-dimensional arrays as the columns of a matrix; matrices side by side.
 
@@ -192,6 +199,7 @@ def column_stack(tup: Any) -> Array:
     return concatenate(out, 1)
 
 
+@remembered
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """Values after an array, along an axis; both flattened by default.
 
@@ -232,6 +240,7 @@ def _block(xs: Any) -> tuple[Array, int]:
 # Taking apart.
 
 
+@remembered
 def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """Equal parts along an axis, or the parts between indices.
 
@@ -243,6 +252,7 @@ def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array
     return _split("split", ary, indices_or_sections, axis)
 
 
+@remembered
 def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """`split` whose parts may differ in size by one.
 
@@ -307,6 +317,7 @@ def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
 # Repetition.
 
 
+@remembered
 def tile(A: ArrayLike, reps: Any) -> Array:
     """The whole array repeated along each axis.
 
@@ -343,6 +354,7 @@ def _repetitions(value: Any) -> int:
         ) from None
 
 
+@remembered
 def repeat(
     a: ArrayLike,
     repeats: Any,

@@ -26,6 +26,7 @@ from primal.numpy.promotion import (
     to_shape,
     with_rank,
 )
+from primal.numpy.remembered import remembered
 from primal.numpy.shapes import part
 from primal.numpy.ufuncs import power
 from primal.ops import elementwise as ops
@@ -51,6 +52,7 @@ def _static(name: str, argument: str, x: Any) -> Any:
     return value[()]
 
 
+@remembered
 def arange(
     start: Any,
     stop: Any = None,
@@ -107,6 +109,7 @@ def _range_size(first: Any, last: Any, by: Any) -> int:
     )
 
 
+@remembered
 def linspace(
     start: ArrayLike,
     stop: ArrayLike,
@@ -173,6 +176,7 @@ def _count(name: str, num: Any) -> int:
 # Matrices.
 
 
+@remembered
 def eye(
     N: int,
     M: int | None = None,
@@ -201,6 +205,7 @@ def rows_columns(shape: tuple[int, ...]) -> list[Any]:
     return [shape_ops.iota(shape=shape, dtype=int32, dimension=d) for d in (n - 2, n - 1)]
 
 
+@remembered
 def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     """The n × n identity matrix.
 
@@ -211,6 +216,7 @@ def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     return eye(n, dtype=dtype)
 
 
+@remembered
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The N × M matrix with ones on and below diagonal k.
 
@@ -238,6 +244,7 @@ def _triangle(name: str, m: Any, k: int, keep_lower: bool) -> Array:
     return ops.select_n(_lower(x.shape, k - 1), x, zero)
 
 
+@remembered
 def tril(m: ArrayLike, k: int = 0) -> Array:
     """Matrices with zeros above diagonal k; ValueError below two dimensions.
 
@@ -248,6 +255,7 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
     return _triangle("tril", m, k, True)
 
 
+@remembered
 def triu(m: ArrayLike, k: int = 0) -> Array:
     """Matrices with zeros below diagonal k; ValueError below two dimensions.
 
@@ -261,6 +269,7 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
 # Grids.
 
 
+@remembered
 def meshgrid(
     *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> list[Array]:
@@ -332,6 +341,7 @@ def fromfunction(
     return function(*[to_shape(x, size) for x in grid], **kwargs)
 
 
+@remembered
 def logspace(
     start: ArrayLike,
     stop: ArrayLike,
@@ -353,6 +363,7 @@ def logspace(
     return convert(out, dtypes.check_user_dtype_supported(dtype, "logspace"))
 
 
+@remembered
 def geomspace(
     start: ArrayLike,
     stop: ArrayLike,

@@ -26,6 +26,7 @@ from primal.numpy.promotion import (
     promote_dtypes,
     to_shape,
 )
+from primal.numpy.remembered import remembered
 from primal.numpy.ufuncs import as_bool
 from primal.ops import elementwise as ops
 from primal.ops import reduce as rooms
@@ -135,6 +136,7 @@ def _fold(
 # Sums and products.
 
 
+@remembered
 def sum(
     a: ArrayLike,
     axis: Axis = None,
@@ -158,6 +160,7 @@ def sum(
     return convert(_fold("sum", reduce_sum, x, axis, keepdims, initial, where, 0, ops.add), target)
 
 
+@remembered
 def prod(
     a: ArrayLike,
     axis: Axis = None,
@@ -193,6 +196,7 @@ def _number_operand(name: str, a: Any, dtype: Any, widen: bool) -> tuple[Any, An
 # Extrema.
 
 
+@remembered
 def max(
     a: ArrayLike,
     axis: Axis = None,
@@ -214,6 +218,7 @@ def max(
     return _fold("max", rooms.reduce_max, x, axis, keepdims, initial, where, None, ops.max)
 
 
+@remembered
 def min(
     a: ArrayLike,
     axis: Axis = None,
@@ -239,6 +244,7 @@ def strong(x: Any) -> Any:
     return convert(x, x.aval.dtype)
 
 
+@remembered
 def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """The maximum minus the minimum, over axes.
 
@@ -253,6 +259,7 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 # Logic.
 
 
+@remembered
 def all(
     a: ArrayLike,
     axis: Axis = None,
@@ -271,6 +278,7 @@ def all(
     return _fold("all", rooms.reduce_and, x, axis, keepdims, None, where, True, ops.bitwise_and)
 
 
+@remembered
 def any(
     a: ArrayLike,
     axis: Axis = None,
@@ -289,6 +297,7 @@ def any(
     return _fold("any", rooms.reduce_or, x, axis, keepdims, None, where, False, ops.bitwise_or)
 
 
+@remembered
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
     """The number of non-zero elements over axes.
 
@@ -319,6 +328,7 @@ def _divided(x: Any, count: Any) -> Any:
     return ops.div(x, literal(count, x.aval.dtype, True) if isinstance(count, int) else count)
 
 
+@remembered
 def mean(
     a: ArrayLike,
     axis: Axis = None,
@@ -348,6 +358,7 @@ def _mean_operand(name: str, a: Any, dtype: Any) -> tuple[Any, Any, Any]:
     return convert(x, work), work, target
 
 
+@remembered
 def var(
     a: ArrayLike,
     axis: Axis = None,
@@ -426,6 +437,7 @@ def variance(
     return convert(ops.select_n(positive, nan, ops.div(total, rest)), target)
 
 
+@remembered
 def std(
     a: ArrayLike,
     axis: Axis = None,
@@ -447,6 +459,7 @@ def std(
     return sqrt(variance("std", a, axis, dtype, ddof, keepdims, where, mean, correction))
 
 
+@remembered
 def average(
     a: ArrayLike,
     axis: Axis = None,

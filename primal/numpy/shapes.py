@@ -23,6 +23,7 @@ from primal.numpy.promotion import (
     with_rank,
 )
 from primal.numpy.reductions import as_axis
+from primal.numpy.remembered import remembered
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.spread import broadcast_in_dim
@@ -92,6 +93,7 @@ def completed_shape(name: str, have: tuple[int, ...], wanted: Any) -> tuple[int,
     return (*rest[:at], total // known, *rest[at:])
 
 
+@remembered
 def reshape(
     a: ArrayLike,
     shape: Any,
@@ -129,6 +131,7 @@ def _reversed_axes(x: Any) -> Any:
     return x if n < 2 else shape_ops.transpose(x, permutation=tuple(range(n))[::-1])
 
 
+@remembered
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     """The elements in one dimension.
 
@@ -183,6 +186,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     return shape_ops.transpose(x, permutation=(*range(n - 2), n - 1, n - 2))
 
 
+@remembered
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """Two axes swapped.
 
@@ -197,6 +201,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     return x if i == j else shape_ops.transpose(x, permutation=tuple(order))
 
 
+@remembered
 def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
     """Axes moved to new places; the others keep their order.
 
@@ -238,6 +243,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     return moveaxis(x, at, start - (start > at))
 
 
+@remembered
 def squeeze(a: ArrayLike, axis: Any = None) -> Array:
     """Without axes of size 1: all of them, or those named (ValueError where one is larger).
 
@@ -254,6 +260,7 @@ def squeeze(a: ArrayLike, axis: Any = None) -> Array:
     return shape_ops.squeeze(x, dimensions=tuple(sorted(axes))) if axes else x
 
 
+@remembered
 def expand_dims(a: ArrayLike, axis: Any) -> Array:
     """New axes of size 1 at places of the result.
 
@@ -270,6 +277,7 @@ def expand_dims(a: ArrayLike, axis: Any) -> Array:
     return broadcast_in_dim(x, shape=target, broadcast_dimensions=kept)
 
 
+@remembered
 def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: Any = None) -> Array:
     """The array repeated along new leading axes and axes of size 1.
 
@@ -345,6 +353,7 @@ def _at_least(name: str, arys: Sequence[Any], grow: Any) -> Any:
 # Order of elements along axes.
 
 
+@remembered
 def flip(m: ArrayLike, axis: Any = None) -> Array:
     """The elements in reverse order along axes (all by default).
 
@@ -381,6 +390,7 @@ def flipud(m: ArrayLike) -> Array:
     return flip(array_operand("flipud", m), 0)
 
 
+@remembered
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """The plane of two axes turned by k quarters, from the first axis to the second.
 
@@ -405,6 +415,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     return flip(swapaxes(x, first, second), second)
 
 
+@remembered
 def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Array:
     """The elements moved by `shift` places along axes, around the end; flattened without axes.
 

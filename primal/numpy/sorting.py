@@ -23,6 +23,7 @@ from primal.numpy.promotion import (
 )
 from primal.numpy.reductions import all as all_true
 from primal.numpy.reductions import as_axis, check_out
+from primal.numpy.remembered import remembered
 from primal.numpy.shapes import expand_dims, flip, ravel
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
@@ -49,6 +50,7 @@ def _check_kind(name: str, kind: Any, order: Any) -> None:
         )
 
 
+@remembered
 def sort(
     a: ArrayLike,
     axis: int | None = -1,
@@ -71,6 +73,7 @@ def sort(
     return flip(out, at) if descending else out
 
 
+@remembered
 def argsort(
     a: ArrayLike,
     axis: int | None = -1,
@@ -108,6 +111,7 @@ def sort_indices(x: Any, at: int, stable: bool = True, descending: bool = False)
     return flip(out, at) if descending else out
 
 
+@remembered
 def lexsort(keys: Sequence[ArrayLike] | Array, axis: int = -1) -> Array:
     """The indices that sort by several keys, the last being the first to decide.
 
@@ -161,6 +165,7 @@ def _arg(name: str, op: Any, a: Any, axis: int | None, out: Any, keepdims: Any) 
     return expand_dims(found, at if axis is not None else tuple(range(rank)))
 
 
+@remembered
 def argmax(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
@@ -174,6 +179,7 @@ def argmax(
     return _arg("argmax", rooms.argmax, a, axis, out, keepdims)
 
 
+@remembered
 def argmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
@@ -222,6 +228,7 @@ def nanargmin(
 # Binary search.
 
 
+@remembered
 def searchsorted(
     a: ArrayLike,
     v: ArrayLike,
@@ -290,6 +297,7 @@ def _before(x: Any, y: Any) -> Any:
     return ops.bitwise_or(less, ops.bitwise_and(ops.ne(y, y), ops.eq(x, x)))
 
 
+@remembered
 def digitize(
     x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None
 ) -> Array:

@@ -34,6 +34,7 @@ from primal.numpy.reductions import as_axes, average
 from primal.numpy.reductions import max as largest
 from primal.numpy.reductions import min as smallest
 from primal.numpy.reductions import sum as total
+from primal.numpy.remembered import remembered
 from primal.numpy.shapes import moveaxis, ravel
 from primal.numpy.sorting import searchsorted
 from primal.ops import elementwise as ops
@@ -44,6 +45,7 @@ from primal.ops.index.gather import take_along
 METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
+@remembered
 def quantile(
     a: ArrayLike,
     q: ArrayLike,
@@ -66,6 +68,7 @@ def quantile(
     return _checked("quantile", a, q, axis, out, overwrite_input, method, keepdims, weights, False)
 
 
+@remembered
 def nanquantile(
     a: ArrayLike,
     q: ArrayLike,
@@ -87,6 +90,7 @@ def nanquantile(
     )
 
 
+@remembered
 def percentile(
     a: ArrayLike,
     q: ArrayLike,
@@ -110,6 +114,7 @@ def percentile(
     return placed(found, out_sharding)
 
 
+@remembered
 def nanpercentile(
     a: ArrayLike,
     q: ArrayLike,
@@ -131,6 +136,7 @@ def nanpercentile(
     return nanquantile(x, share, axis, out, overwrite_input, method, keepdims, weights=weights)
 
 
+@remembered
 def median(
     a: ArrayLike,
     axis: Any = None,
@@ -146,6 +152,7 @@ def median(
     return quantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
 
 
+@remembered
 def nanmedian(
     a: ArrayLike,
     axis: Any = None,
@@ -249,6 +256,7 @@ def _between(method: str, below: Any, above: Any, position: Any, floor: Any) -> 
 # Covariance.
 
 
+@remembered
 def cov(
     m: ArrayLike,
     y: ArrayLike | None = None,
@@ -321,6 +329,7 @@ def _weights(name: str, w: Any, n: int) -> Any:
     return x
 
 
+@remembered
 def corrcoef(
     x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None
 ) -> Array:

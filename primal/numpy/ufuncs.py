@@ -26,12 +26,14 @@ from primal.numpy.promotion import (
     promote_shapes,
     to_shape,
 )
+from primal.numpy.remembered import remembered
 from primal.ops import elementwise as ops
 from primal.runtime.array import ArrayImpl
 
 # Sums and products. Booleans add by `or` and multiply by `and`, as in NumPy.
 
 
+@remembered
 def add(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x + y, element by element; `or` for booleans.
 
@@ -44,6 +46,7 @@ def add(x: ArrayLike, y: ArrayLike, /) -> Array:
     return (ops.bitwise_or if x.dtype == BOOL else ops.add)(x, y)
 
 
+@remembered
 def subtract(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x - y, element by element; TypeError for booleans.
 
@@ -53,6 +56,7 @@ def subtract(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.sub(*promote_args("subtract", x, y))
 
 
+@remembered
 def multiply(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x · y, element by element; `and` for booleans.
 
@@ -64,6 +68,7 @@ def multiply(x: ArrayLike, y: ArrayLike, /) -> Array:
     return (ops.bitwise_and if x.dtype == BOOL else ops.mul)(x, y)
 
 
+@remembered
 def true_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 / x2, element by element, in floating point; integers and booleans become floats.
 
@@ -96,6 +101,7 @@ def positive(x: ArrayLike, /) -> Array:
     return array_operand("positive", x)
 
 
+@remembered
 def reciprocal(x: ArrayLike, /) -> Array:
     """1 / x, element by element, in floating point.
 
@@ -106,6 +112,7 @@ def reciprocal(x: ArrayLike, /) -> Array:
     return ops.integer_pow(x, y=-1)
 
 
+@remembered
 def square(x: ArrayLike, /) -> Array:
     """x · x, element by element; booleans become integers.
 
@@ -119,6 +126,7 @@ def square(x: ArrayLike, /) -> Array:
 # Extrema.
 
 
+@remembered
 def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The larger of x and y, element by element; nan where either is nan.
 
@@ -130,6 +138,7 @@ def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.max(*promote_args("maximum", x, y))
 
 
+@remembered
 def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The smaller of x and y, element by element; nan where either is nan.
 
@@ -139,6 +148,7 @@ def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.min(*promote_args("minimum", x, y))
 
 
+@remembered
 def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The larger of x1 and x2, element by element; nan only where both are nan.
 
@@ -148,6 +158,7 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     return _ignoring_nan(ops.gt, *promote_args("fmax", x1, x2))
 
 
+@remembered
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The smaller of x1 and x2, element by element; nan only where both are nan.
 
@@ -168,6 +179,7 @@ def _ignoring_nan(better: Any, x: Any, y: Any) -> Array:
 # Comparisons: results are bool. Complex numbers are ordered by real part, then imaginary part.
 
 
+@remembered
 def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x == y, element by element.
 
@@ -177,6 +189,7 @@ def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.eq(*promote_args("equal", x, y))
 
 
+@remembered
 def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x != y, element by element.
 
@@ -186,6 +199,7 @@ def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.ne(*promote_args("not_equal", x, y))
 
 
+@remembered
 def less(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x < y, element by element.
 
@@ -195,6 +209,7 @@ def less(x: ArrayLike, y: ArrayLike, /) -> Array:
     return _compare(ops.lt, *promote_args("less", x, y))
 
 
+@remembered
 def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x <= y, element by element.
 
@@ -204,6 +219,7 @@ def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     return _compare(ops.le, *promote_args("less_equal", x, y))
 
 
+@remembered
 def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x > y, element by element.
 
@@ -213,6 +229,7 @@ def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
     return _compare(ops.gt, *promote_args("greater", x, y))
 
 
+@remembered
 def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x >= y, element by element.
 
@@ -244,6 +261,7 @@ def as_bool(x: Any) -> Any:
     return x if x.aval.dtype == BOOL else ops.ne(x, literal(0, x.aval.dtype, False))
 
 
+@remembered
 def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether both x and y are non-zero, element by element.
 
@@ -253,6 +271,7 @@ def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.bitwise_and(*_truth("logical_and", x, y))
 
 
+@remembered
 def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x or y is non-zero, element by element.
 
@@ -262,6 +281,7 @@ def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.bitwise_or(*_truth("logical_or", x, y))
 
 
+@remembered
 def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether exactly one of x and y is non-zero, element by element.
 
@@ -271,6 +291,7 @@ def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.bitwise_xor(*_truth("logical_xor", x, y))
 
 
+@remembered
 def logical_not(x: ArrayLike, /) -> Array:
     """Whether x is zero, element by element.
 
@@ -322,6 +343,7 @@ def invert(x: ArrayLike, /) -> Array:
 bitwise_not = bitwise_invert = invert
 
 
+@remembered
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The bits of x moved up by y places; TypeError for floats.
 
@@ -331,6 +353,7 @@ def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.shift_left(*promote_args_numeric("left_shift", x, y))
 
 
+@remembered
 def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The bits of x1 moved down by x2 places; the sign of signed integers stays.
 
@@ -360,6 +383,7 @@ def bitwise_count(x: ArrayLike, /) -> Array:
 # Powers.
 
 
+@remembered
 def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 to the power x2, element by element.
 
@@ -422,6 +446,7 @@ def _integer_power(x: Any, y: Any) -> Array:
     return out
 
 
+@remembered
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x to the power y in floating point.
 
@@ -434,6 +459,7 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
 # Quotients and remainders.
 
 
+@remembered
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The largest integer not above x1 / x2, element by element; TypeError for complex numbers.
 
@@ -469,6 +495,7 @@ def _float_divmod(x: Any, y: Any) -> tuple[Array, Array]:
     return ops.round(quotient, rounding_method=ops.RoundingMethod.AWAY_FROM_ZERO), rest
 
 
+@remembered
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 - floor(x1 / x2) · x2, element by element: the remainder with the sign of x2.
 
@@ -496,6 +523,7 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 mod = remainder
 
 
+@remembered
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The remainder of x1 / x2 with the sign of x1.
 
@@ -509,6 +537,7 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return ops.rem(x, y)
 
 
+@remembered
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """(floor_divide(x1, x2), remainder(x1, x2)).
 

@@ -48,7 +48,9 @@ def _broadcast_impl(
     placed = [1] * len(shape)
     for n, d in zip(np.shape(x), broadcast_dimensions, strict=True):
         placed[d] = n
-    return np.broadcast_to(np.reshape(x, placed), shape)
+    x = np.reshape(x, placed)
+    # Most calls only add dimensions; broadcast_to takes 2.5 µs.
+    return x if x.shape == shape else np.broadcast_to(x, shape)
 
 
 def _broadcast_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:

@@ -30,6 +30,7 @@ from primal.numpy.reductions import as_axes, as_axis
 from primal.numpy.reductions import max as largest
 from primal.numpy.reductions import min as smallest
 from primal.numpy.reductions import sum as total
+from primal.numpy.remembered import remembered
 from primal.numpy.shapes import expand_dims, moveaxis, ravel, reshape
 from primal.numpy.ufuncs import power
 from primal.ops import elementwise as ops
@@ -37,6 +38,7 @@ from primal.ops import elementwise as ops
 Ord = Any
 
 
+@remembered
 def norm(x: ArrayLike, ord: Ord = None, axis: Any = None, keepdims: bool = False) -> Array:
     """The norm of vectors (one axis) or matrices (two axes); by default √Σ|x|² over all axes.
 

@@ -223,6 +223,8 @@ def _sign_impl(x: Any) -> Any:
     kind = x.dtype.kind
     if kind == "f":
         # np.sign(-0.0) is 0.0; XLA and copysign keep the sign.
+        if x.dtype.char in "fde":
+            return np.copysign(np.sign(x), x)
         return np.where(x == 0, x, np.sign(x))
     if kind != "c":
         return _sign_exact(x)

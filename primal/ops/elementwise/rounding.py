@@ -65,9 +65,15 @@ def _round_type(x: Aval, *, rounding_method: RoundingMethod) -> Aval:
     return x
 
 
+# The float below a half: added, it rounds up exactly what is at or above a half.
+HALVES = {np.dtype(t): np.nextafter(t(0.5), t(0)) for t in (np.float32, np.float64)}
+
+
 def _round_impl(x: Any, *, rounding_method: RoundingMethod) -> Any:
     if rounding_method == RoundingMethod.TO_NEAREST_EVEN:
         return np.rint(x)
+    if x.dtype in HALVES:
+        return np.trunc(x + np.copysign(HALVES[x.dtype], x))
     # Not floor(|x| + 0.5), which rounds the float below 0.5 up; x - trunc(x) is exact.
     whole = np.trunc(x)
     half = np.abs(x - whole) >= 0.5

@@ -1,0 +1,133 @@
+"""Calls of jnp functions that skip their decisions give what the functions give."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import primal
+import primal.numpy as jnp
+from primal.numpy import remembered
+
+A = jnp.array([1.5, -2.0, 0.25, 7.0, -0.0, np.inf, np.nan, -3.5])
+B = jnp.array([0.5, 3.0, -2.0, 0.0, 1.0, 2.0, 1.0, -1.5])
+K = jnp.array([4, -7, 0, 9], dtype=jnp.int32)
+J = jnp.array([3, 2, 0, -4], dtype=jnp.int32)
+M = jnp.arange(12.0).reshape(3, 4)
+
+CASES = {
+    "linspace": lambda: jnp.linspace(0.0, 1.0, 8),
+    "linspace_retstep": lambda: jnp.linspace(0, 3, 4, retstep=True),
+    "arange": lambda: jnp.arange(2, 9, 3),
+    "zeros": lambda: jnp.zeros((2, 3), jnp.int8),
+    "full_weak": lambda: jnp.full(3, 2),
+    "ones_like": lambda: jnp.ones_like(M, dtype="bool"),
+    "eye": lambda: jnp.eye(3, 4, k=1),
+    "tril": lambda: jnp.tril(M, -1),
+    "floor_divide": lambda: A // B,
+    "floor_divide_ints": lambda: K // J,
+    "floor_divide_scalar": lambda: K // 3,
+    "remainder": lambda: A % B,
+    "divmod": lambda: jnp.divmod(A, B),
+    "logaddexp": lambda: jnp.logaddexp(A, B),
+    "var": lambda: jnp.var(M, axis=1, ddof=1),
+    "std": lambda: jnp.std(K),
+    "median": lambda: jnp.median(M, axis=0, keepdims=True),
+    "einsum": lambda: jnp.einsum("ij,kj->ik", M, M),
+    "outer": lambda: jnp.outer(K, B),
+    "stack": lambda: jnp.stack([A, B], axis=1),
+    "concatenate": lambda: jnp.concatenate((K, B)),
+    "split": lambda: jnp.split(M, 2, axis=1),
+    "meshgrid": lambda: jnp.meshgrid(K, B),
+    "where": lambda: jnp.where(A > 0, A, 0),
+    "clip": lambda: jnp.clip(A, -1, 1),
+    "argsort": lambda: jnp.argsort(A),
+    "matmul": lambda: M @ M.T,
+    "norm": lambda: jnp.linalg.norm(M, axis=0),
+    "tile": lambda: jnp.tile(K, (2, 2)),
+    "ranks": lambda: M * M[0],
+    "weak": lambda: jnp.add(jnp.asarray(2.0), 3),
+    "slogdet": lambda: jnp.modf(A),
+}
+
+
+def parts(out):
+    """Container, avals and bytes of a result."""
+    if isinstance(out, tuple | list):
+        return type(out), [parts(x) for x in out]
+    return out.shape, out.dtype, out.weak_type, np.asarray(out).tobytes()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_again_is_the_same(name):
+    """The first call decides, the second stages, the third and fourth run what was staged."""
+    primal.clear_caches()
+    first, *others = [parts(CASES[name]()) for _ in range(4)]
+    assert all(other == first for other in others)
+
+
+def test_the_program_runs(monkeypatch):
+    calls = []
+
+    @remembered.remembered
+    def f(x, scale, *, shift=0):
+        calls.append(x)
+        return (x + shift) * scale
+
+    for _ in range(5):
+        assert f(K, 2, shift=1).tolist() == [10, -12, 2, 20]
+    assert len(calls) == 3  # decided, decided again, staged
+    assert f(K, 2.0, shift=1).dtype == jnp.float32
+    assert f(K, True, shift=1).tolist() == [5, -6, 1, 10]
+    assert len(calls) == 5
+
+
+def test_statics_are_told_apart_by_type_and_sign():
+    for _ in range(3):
+        assert jnp.full(2, 1).dtype == jnp.int32
+        assert jnp.full(2, 1.0).dtype == jnp.float32
+        assert jnp.full(2, True).dtype == jnp.bool_
+        assert np.signbit(np.asarray(jnp.full(2, -0.0))).all()
+        assert not np.signbit(np.asarray(jnp.full(2, 0.0))).any()
+
+
+def test_settings_are_part_of_the_signature():
+    for _ in range(3):
+        assert jnp.zeros(2).dtype == jnp.float32
+        with primal.enable_x64(True):
+            assert jnp.zeros(2).dtype == jnp.float64
+        with primal.numpy_rank_promotion("raise"), pytest.raises(ValueError, match="rank"):
+            jnp.multiply(M, M[0])
+        assert jnp.multiply(M, M[0]).shape == (3, 4)
+        with primal.debug_nans(True), pytest.raises(FloatingPointError):
+            jnp.logaddexp(A, B)
+
+
+def test_warnings_and_errors_come_every_time():
+    for _ in range(4):
+        with pytest.warns(UserWarning, match="float64"):
+            jnp.ones(2, dtype="float64")
+        with pytest.raises(TypeError, match="requires ndarray"):
+            jnp.sum([1, 2])
+        with pytest.raises(ValueError):
+            jnp.stack([A, K])
+
+
+def test_results_are_apart():
+    """Donating one result leaves the others as they are."""
+    outs = [jnp.zeros(4) for _ in range(4)]
+    step = primal.jit(lambda x: x + 1, donate_argnums=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert step(outs[3]).tolist() == [1.0] * 4
+    assert outs[2].tolist() == [0.0] * 4 and jnp.zeros(4).tolist() == [0.0] * 4
+
+
+def test_traces_see_the_function():
+    for _ in range(3):
+        jnp.linspace(0.0, 1.0, 3)
+    assert len(primal.make_jaxpr(lambda: jnp.linspace(0.0, 1.0, 3))().eqns) > 1
+    grad = primal.grad(lambda x: jnp.logaddexp(x, x).sum())(jnp.ones(2))
+    assert grad.tolist() == [1.0, 1.0]
