@@ -27,7 +27,6 @@ PALLAS = "later: kernels"
 FFI = "later: foreign functions"
 SPARSE = "later: sparse arrays"
 PROFILE = "later: profiling"
-SCIPY = "later: scipy"
 CONTROL = "later: control flow and effects"
 RECORDS = (
     "an operation is one callable record here, without rules kept in tables beside it; see "
@@ -37,7 +36,6 @@ INTERNAL = "an implementation detail of JAX, not of its documented interface"
 
 # Pattern of "module.name" -> why it is absent. The first that fits counts.
 ABSENT: dict[str, str] = {
-    "jax.scipy.*": SCIPY,
     "jax.sharding.*": DEVICES,
     "jax.P": DEVICES,
     "jax.NamedSharding": DEVICES,

@@ -77,7 +77,7 @@ class RegularGridInterpolator:
         self.grid = grid
         self.values = values
         self.method = method
-        self.bounds_error = bounds_error
+        self.bounds_error: bool = bounds_error
         self.fill_value = fill_value
 
     def __call__(self, xi: Any, method: str | None = None) -> Array:

@@ -234,7 +234,7 @@ def minimize_lbfgs(
         memory,
         direction,
         learn,
-        jnp.iinfo(jnp.int32).max if infinite else maxiter,
+        jnp.iinfo(jnp.int32).max if infinite else int(maxiter or 0),
         norm,
         gtol,
         ftol,

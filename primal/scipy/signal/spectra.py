@@ -117,9 +117,10 @@ def _spectral(
     x, y = _extended(x, boundary, n // 2), None if y is None else _extended(y, boundary, n // 2)
     if padded:
         more = (-(x.shape[-1] - n) % step) % n
-        x, y = (
+        longer: list[Any] = [
             z if z is None else jnp.pad(z, [(0, 0)] * (z.ndim - 1) + [(0, more)]) for z in (x, y)
-        )
+        ]
+        x, y = longer
     if onesided and any(z is not None and z.dtype.kind == "c" for z in (x, y)):
         onesided = False
         warnings.warn(

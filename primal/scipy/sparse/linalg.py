@@ -35,7 +35,7 @@ def _plus(a: Any, scale: Any, b: Any) -> Any:
 
 def _operator(name: str, a: Any) -> Product:
     if callable(a):
-        return a  # type: ignore[no-any-return]
+        return a
     if not hasattr(a, "ndim") or not hasattr(a, "shape"):
         raise TypeError(f"[{name}] expected a function or an array as linear operator, got {a!r}.")
     if a.ndim != 2 or a.shape[0] != a.shape[1]:

@@ -112,7 +112,7 @@ class Rotation(NamedTuple):
         """Rotations drawn uniformly."""
         return cls(_unit(random.normal(random_key, (4,) if num is None else (num, 4))))
 
-    def __getitem__(self, indexer: Any) -> Rotation:  # type: ignore[override]
+    def __getitem__(self, indexer: Any) -> Rotation:
         if self.single:
             raise TypeError("[Rotation] expected several rotations to index, got a single one.")
         return Rotation(self.quat[indexer])
@@ -248,7 +248,7 @@ class Slerp(NamedTuple):
                 f"[Slerp] expected a time for each of {len(rotations)} rotations, got shape "
                 f"{times.shape}."
             )
-        start = rotations[:-1]
+        start: Any = rotations[:-1]
         return cls(times, jnp.diff(times), start, (start.inv() * rotations[1:]).as_rotvec())
 
     def __call__(self, times: Any) -> Rotation:
