@@ -20,7 +20,7 @@ from primal.ir.trace import literal
 from primal.lax import cond, stop_gradient, while_loop
 from primal.lax import map as lax_map
 from primal.numpy.creation import placed
-from primal.ops.bits import random_fold_in
+from primal.ops.bits import random_clone, random_fold_in
 from primal.ops.special import random_gamma_grad
 from primal.random.continuous import exponential_of
 from primal.random.keys import split_typed, typed_key
@@ -127,7 +127,8 @@ def _accepted(keys: Any, d: Any) -> Any:
     def rest(state: Any) -> Any:
         v, settled = state
         (places,) = jnp.nonzero(~settled, size=room, fill_value=n)
-        found = _looped(keys.at[places].get(mode="clip"), d.at[places].get(mode="clip"))
+        again = random_clone(keys)
+        found = _looped(again.at[places].get(mode="clip"), d.at[places].get(mode="clip"))
         return v.at[places].set(found, mode="drop"), settled.at[places].set(True, mode="drop")
 
     v, _ = while_loop(lambda state: ~jnp.all(state[1]), rest, (first, settled))
@@ -193,7 +194,11 @@ def _looped(keys: Any, d: Any) -> Any:
 
 
 def _part(keys: Any, i: int, n: int) -> Any:
-    """The i-th of the n keys that each one splits into, the others not made where they need not."""
+    """The i-th of the n keys that each one splits into, the others not made where they need not.
+
+    Each part is taken of the same keys: on purpose, which a clone tells those who count uses.
+    """
+    keys = random_clone(keys)
     if keys.dtype.impl == "threefry2x32" and settings().threefry_partitionable:
         # There a split is the hashes of 0, 1, ...: what folding in makes of them.
         return random_fold_in(keys, literal(i, np.dtype(np.uint32), False), impl="threefry2x32")
