@@ -132,7 +132,8 @@ normal(k,(2,0,3))
 FEW = tuple([
     text
     for text in EXPRESSIONS
-    if text.startswith(("bits", "uniform", "normal(k,(7", "randint", "gamma(k,jnp.array([.1", "key"))
+    if text.startswith(("bits", "uniform", "normal(k,(7", "randint", "key"))
+    or text.startswith("gamma(k,jnp.array([.1")
     or text.startswith(("binomial(k,100", "poisson(k,2", "multinomial(k,20,jnp.array([.2,.3,.5]))"))
 ])  # fmt: skip
 
