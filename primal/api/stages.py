@@ -102,17 +102,19 @@ class Lowered:
         self._in_spec = in_spec
         self._device = device
         self._engine = devices.compiling_engine(device)
-        self._text: Any = self._lower(self._engine)
+        # What XLA has no operation for is refused here; our own engines refuse nothing, and their
+        # text, which has every kernel in it, is made for who reads it.
+        self._stablehlo = self._lower(self._engine) if self._engine.name == "xla" else None
 
-    def _lower(self, engine: Any, locations: bool = False) -> Any:
+    def _lower(self, engine: Any, locations: bool = False) -> str:
         simplified = simplify(self._traced.closed, RULES[engine.name])
         donated = self._traced.donated
         flags = (False,) * len(simplified.consts) + tuple(donated) if donated else ()
         program = ClosedJaxpr(hoist_consts(simplified))
         name = self._traced.name
         if locations:
-            return engine.lowered(program, name=name, donated=flags, locations=True)
-        return engine.lower(program, name=name, donated=flags)
+            return str(engine.lowered(program, name=name, donated=flags, locations=True).text)
+        return str(engine.lower(program, name=name, donated=flags))
 
     @property
     def in_tree(self) -> PyTreeDef:
@@ -149,17 +151,16 @@ class Lowered:
                     f"engine {self._engine.name!r}, which compiles no LLVM text. Set "
                     "config.cpu_engine to 'cpu'."
                 )
-            return str(self._text)
+            return self._lower(self._engine)
         if dialect not in (None, "stablehlo"):
             raise ValueError(
                 f"[as_text] expected dialect 'stablehlo' or 'llvm', got {dialect!r}. "
                 "compile().as_text() prints XLA's HLO where XLA compiles."
             )
-        if self._engine.name == "xla" and not debug_info:
-            return str(getattr(self._text, "text", self._text))
+        if self._stablehlo is not None and not debug_info:
+            return self._stablehlo
         engine = self._engine if self._engine.name == "xla" else devices.xla_engine("cpu")
-        lowered = self._lower(engine, debug_info)
-        return str(getattr(lowered, "text", lowered))
+        return self._lower(engine, debug_info)
 
     def cost_analysis(self) -> Any:
         """Estimated costs of the compiled program."""
