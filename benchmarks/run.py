@@ -1,7 +1,8 @@
 """Measure Primal beside its peers, print the ratios and write RESULTS.md.
 
     make bench                              every case
-    make bench ARGS="eager_add jit_call"    some
+    make bench ARGS="eager_add jit_call"    some: their rows are renewed, the others stay
+    make bench ARGS="import --rounds 9"     with more processes, where the machine is busy
     python benchmarks/run.py --tiny         one call of each, Primal alone, no figures
 
 Each figure is the best of several processes, and the libraries take turns: absolute times drift
@@ -70,10 +71,11 @@ class Row:
             f"{self.case['TARGET']:.3f}",
             "" if self.ratio is None else "yes" if self.ratio <= self.case["TARGET"] else "no",
             ", ".join(guests),
+            f"{datetime.now(UTC):%Y-%m-%d}",
         ]
 
 
-COLUMNS = ["what", "unit", "Primal", "JAX", "ratio", "target", "reached", "others"]
+COLUMNS = ["what", "unit", "Primal", "JAX", "ratio", "target", "reached", "others", "measured"]
 
 
 def run(row: Row, library: str, tiny: bool) -> None:
@@ -99,16 +101,29 @@ def peer_versions() -> dict[str, str]:
     return json.loads(done.stdout)
 
 
-def report(rows: list[Row], peers: dict[str, str]) -> str:
+def written(report: Path) -> dict[str, list[str]]:
+    """The cells of the rows of an earlier report, by what they measure."""
+    lines = report.read_text().splitlines() if report.exists() else []
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line[:2] == "| "]
+    return {row[0]: row for row in rows if len(row) == len(COLUMNS) and row != COLUMNS}
+
+
+def merged(rows: list[Row], earlier: dict[str, list[str]], names: list[str]) -> list[list[str]]:
+    """The cells of all rows in the order of `names`: those of this run, else the earlier ones."""
+    cells = earlier | {row.case["NAME"]: row.cells() for row in rows}
+    return [cells[name] for name in names if name in cells]
+
+
+def report(rows: list[list[str]], peers: dict[str, str]) -> str:
     """RESULTS.md."""
-    reached = sum(row.cells()[6] == "yes" for row in rows)
+    reached = sum(row[6] == "yes" for row in rows)
     ours = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     versions = ", ".join(f"{name} {number}" for name, number in peers.items())
     lines = [
         "# Primal beside its peers",
         "",
-        f"{datetime.now(UTC):%Y-%m-%d}, Primal {ours}, {versions}, "
-        f"Python {platform.python_version()}, {os.cpu_count()} CPU cores, {platform.machine()}.",
+        f"Primal {ours}, {versions}, Python {platform.python_version()}, "
+        f"{os.cpu_count()} CPU cores, {platform.machine()}.",
         "",
         f"{reached} of {len(rows)} targets reached. Absolute times drift between machines; the",
         "ratio Primal / JAX in one run is what counts, and the target is the highest it may be.",
@@ -116,7 +131,7 @@ def report(rows: list[Row], peers: dict[str, str]) -> str:
         "",
         f"| {' | '.join(COLUMNS)} |",
         f"|{'---|' * len(COLUMNS)}",
-        *(f"| {' | '.join(row.cells())} |" for row in rows),
+        *(f"| {' | '.join(row)} |" for row in rows),
         "",
     ]
     return "\n".join(lines)
@@ -139,6 +154,7 @@ def parse() -> argparse.Namespace:
         parser.error(f"--rounds expected at least 1, got {args.rounds}")
     if not args.tiny and not PEER.exists():
         parser.error(f"{PEER.relative_to(ROOT)} is missing: `make peers` makes it")
+    args.known = list(known.values())
     args.paths = [known[name] for name in args.cases or known]
     return args
 
@@ -170,10 +186,11 @@ def main() -> int:
         for row in rows:
             table.add_row(*row.cells())
         console.print(table)
-        # A part of the cases is a look, not the record.
-        if len(args.cases) == 0:
-            args.out.write_text(report(rows, peers))
-            console.print(f"Written: {args.out}", soft_wrap=True)
+        # A case that failed keeps the figures that it had.
+        names = [measure.load(path, tiny=True)["NAME"] for path in args.known]
+        done = [row for row in rows if not row.errors]
+        args.out.write_text(report(merged(done, written(args.out), names), peers))
+        console.print(f"Written: {args.out}", soft_wrap=True)
     failed = [(row, lib, text) for row in rows for lib, text in row.errors.items()]
     for row, library, text in failed:
         console.print(f"[red]{row.case['NAME']}: {library} failed[/red]")

@@ -25,20 +25,28 @@ def test_one_call(path: Path) -> None:
 
 def test_the_table(tmp_path: Path) -> None:
     code = f"""
-import sys
+import pathlib, sys
 sys.path.insert(0, {str(ROOT / "benchmarks")!r})
 import run, measure
 path = run.HERE / "cases" / "eager_add.py"
 row = run.Row(path, measure.load(path, tiny=False))
 row.best = {{"primal": 2e-6, "jax": 4e-6, "numpy": 5e-7}}
 row.errors = {{"torch": "no"}}
-assert row.cells()[1:] == [
+assert row.cells()[1:-1] == [
     "µs", "2", "4", "0.500", "0.417", "no", "numpy 0.5, torch failed"
 ], row.cells()
 row.best["jax"] = 2.111e-3
 assert row.figure("jax") == "2,111"
-text = run.report([row], {{"jax": "0.10.2"}})
+text = run.report([row.cells()], {{"jax": "0.10.2"}})
 assert "1 of 1 targets reached" in text and "| eager x + x, 8 floats | µs |" in text
+path = pathlib.Path({str(tmp_path / "RESULTS.md")!r})
+path.write_text(text)
+kept = run.written(path)
+assert kept == {{row.case["NAME"]: row.cells()}}, kept
+other = run.Row(path, {{**row.case, "NAME": "another"}}, best={{"primal": 1e-6, "jax": 3e-6}})
+assert run.merged([other], kept, ["another", row.case["NAME"], "gone"]) == [
+    other.cells(), row.cells()
+]
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
