@@ -65,9 +65,10 @@ class Packed:
         return DEPTH // self.item
 
     def write(self, module: Module, name: str) -> None:
-        """Add the function, and that of a tile."""
-        tile = f"{name}_tile"
-        Panels(self.dtype, self.rows, 2, self.lanes, self.whole, 0, 2, 1, 0).tile(module, tile)
+        """Add the function, and those of a tile and of packing, which kernels of a module share."""
+        tile, columns_of, rows_of = self._tile(module), self._columns(module), ""
+        if self.pack:
+            rows_of = self._rows(module)
         r = Reader(module, self.lanes)
         c = r.c
         size, width = self.item, 2 * self.lanes
@@ -96,7 +97,10 @@ class Packed:
             def block(k: str, _: list[str]) -> list[str]:
                 turns = smaller(c, c.new(f"sub i64 {depth}, {k}"), str(self.depth))
                 here = r.moved(y, (k, bk))
-                self._columns(r, here, right, turns, wide, bk, bn)
+                c.do(
+                    f"call void @{columns_of}(ptr {here}, ptr {right}, i64 {turns}, i64 {wide}, "
+                    f"i64 {bk}, i64 {bn})"
+                )
                 from_x = r.moved(x, (k, ak))
                 c.loop("0", below, str(high), [], lambda i, _: rows(i, from_x, k, turns))
                 return []
@@ -112,7 +116,10 @@ class Packed:
                 x, to = r.moved(x, (start, am)), r.moved(z, (start, om))
                 last = c.new(f"sub i64 {count}, {self.rows}")
                 if self.pack:
-                    self._rows(r, x, left, count, turns, am, last)
+                    c.do(
+                        f"call void @{rows_of}(ptr {x}, ptr {left}, i64 {count}, i64 {turns}, "
+                        f"i64 {am}, i64 {last})"
+                    )
 
                 def panel(j: str, _: list[str]) -> list[str]:
                     y = r.moved(right, (j, str(self.depth * size)))
@@ -165,52 +172,61 @@ class Packed:
         given = [("ptr", p), ("i32", str(self.item)), (c.vec("i1"), mask), (t, "zeroinitializer")]
         return c.call(name, t, *given)
 
-    # Packing.
+    # What kernels of a module share: each is as long as the rest of a kernel together.
 
-    def _columns(
-        self, r: Reader, y: str, to: str, turns: str, wide: str, bk: str, bn: str
-    ) -> None:
+    def _tile(self, module: Module) -> str:
+        name = f"tile_{self.dtype}_{self.rows}_{self.lanes}{'_whole' * self.whole}"
+        if name not in module.functions:
+            panels = Panels(self.dtype, self.rows, 2, self.lanes, self.whole, 0, 2, 1, 0)
+            panels.tile(module, name)
+        return name
+
+    def _columns(self, module: Module) -> str:
         """Panels of two vectors of columns, one after the other; missing columns are zeros."""
+        name = f"columns_{self.dtype}_{self.lanes}{'_turned' * self.turned}"
+        if name in module.functions:
+            return name
+        r = Reader(module, self.lanes)
         c, size, lanes = r.c, self.item, self.lanes
         t, width = c.vec(self.scalar), 2 * lanes
 
         def panel(j: str, _: list[str]) -> list[str]:
-            source = r.moved(y, (j, bn))
-            target = r.moved(to, (j, str(self.depth * size)))
-            rest = c.new(f"sub i64 {wide}, {j}")
+            source = r.moved("%y", (j, "%bn"))
+            target = r.moved("%to", (j, str(self.depth * size)))
+            rest = c.new(f"sub i64 %wide, {j}")
             if self.turned:
-                for v in range(2):
-                    self._turned(r, source, target, turns, rest, bn, v)
+                c.loop("0", "2", "1", [], lambda v, _: self._turned(r, source, target, rest, v))
                 return []
             masks = [self._mask(c, c.new(f"sub i64 {rest}, {v * lanes}")) for v in range(2)]
 
             def term(k: str, _: list[str]) -> list[str]:
                 for v in range(2):
-                    p = r.moved(source, (k, bk), (str(v * lanes), str(size)))
+                    p = r.moved(source, (k, "%bk"), (str(v * lanes), str(size)))
                     q = r.moved(target, (k, str(width * size)), (str(v * lanes), str(size)))
                     c.do(f"store {t} {self._load(c, p, masks[v])}, ptr {q}, align {size}")
                 return []
 
-            c.loop("0", turns, "1", [], term)
+            c.loop("0", "%turns", "1", [], term)
             return []
 
-        c.loop("0", wide, str(width), [], panel)
+        c.loop("0", "%wide", str(width), [], panel)
+        r.helper(name, "ptr %y, ptr %to, i64 %turns, i64 %wide, i64 %bk, i64 %bn")
+        return name
 
-    def _turned(
-        self, r: Reader, source: str, target: str, turns: str, rest: str, bn: str, v: int
-    ) -> None:
-        """Squares of lanes x lanes elements, turned in registers."""
+    def _turned(self, r: Reader, source: str, target: str, rest: str, v: str) -> list[str]:
+        """Vector v of a panel: squares of lanes x lanes elements, turned in registers."""
         c, size, lanes = r.c, self.item, self.lanes
         t = c.vec(self.scalar)
         # Columns that are not there repeat the last one: what they give is not stored.
         top = c.new(f"sub i64 {rest}, 1")
+        first = c.new(f"mul i64 {v}, {lanes}")
         rows = []
         for i in range(lanes):
-            at = smaller(c, top, str(v * lanes + i))
-            rows.append(r.moved(source, (at, bn)))
+            at = smaller(c, top, c.new(f"add i64 {first}, {i}"))
+            rows.append(r.moved(source, (at, "%bn")))
 
         def square(k: str, _: list[str]) -> list[str]:
-            mask = self._mask(c, c.new(f"sub i64 {turns}, {k}"))
+            mask = self._mask(c, c.new(f"sub i64 %turns, {k}"))
             xs = [self._load(c, r.moved(p, (k, str(size))), mask) for p in rows]
             half = lanes // 2
             step = 1
@@ -228,18 +244,21 @@ class Packed:
                             )
                         )
                 xs, step = out, 2 * step
-            q = r.moved(target, (k, str(2 * lanes * size)), (str(v * lanes), str(size)))
+            q = r.moved(target, (k, str(2 * lanes * size)), (first, str(size)))
             for x in xs:
                 c.do(f"store {t} {x}, ptr {q}, align {size}")
                 q = r.moved(q, ("1", str(2 * lanes * size)))
             return []
 
-        c.loop("0", turns, str(lanes), [], square)
+        c.loop("0", "%turns", str(lanes), [], square)
+        return []
 
-    def _rows(
-        self, r: Reader, x: str, to: str, count: str, turns: str, am: str, last: str
-    ) -> None:
+    def _rows(self, module: Module) -> str:
         """Tiles of rows, one after the other, their elements close together."""
+        name = f"rows_{self.dtype}_{self.rows}_{self.lanes}"
+        if name in module.functions:
+            return name
+        r = Reader(module, self.lanes)
         c, size, lanes = r.c, self.item, self.lanes
         t, suffix = c.vec(self.scalar), "f32" if self.item == 4 else "f64"
 
@@ -250,25 +269,27 @@ class Packed:
         tall = str(self.rows * (self.depth + lanes) * size)
 
         def tile(i: str, now: list[str]) -> list[str]:
-            source, target = r.moved(x, (smaller(c, i, last), am)), now[0]
+            source, target = r.moved("%x", (smaller(c, i, "%last"), "%am")), now[0]
 
             def row(j: str, _: list[str]) -> list[str]:
-                p = r.moved(source, (j, am))
+                p = r.moved(source, (j, "%am"))
                 q = r.moved(target, (j, str((self.depth + lanes) * size)))
 
                 def some(k: str, _: list[str]) -> list[str]:
-                    mask = self._mask(c, c.new(f"sub i64 {turns}, {k}"))
+                    mask = self._mask(c, c.new(f"sub i64 %turns, {k}"))
                     at = (k, str(size))
                     store(self._load(c, r.moved(p, at), mask), r.moved(q, at), mask)
                     return []
 
-                c.loop("0", turns, str(lanes), [], some)
+                c.loop("0", "%turns", str(lanes), [], some)
                 return []
 
             c.loop("0", str(self.rows), "1", [], row)
             return [r.moved(target, ("1", tall))]
 
-        c.loop("0", count, str(self.rows), [("ptr", to)], tile)
+        c.loop("0", "%count", str(self.rows), [("ptr", "%to")], tile)
+        r.helper(name, "ptr %x, ptr %to, i64 %count, i64 %turns, i64 %am, i64 %last")
+        return name
 
 
 def rows_for(m: int, width: int) -> int:

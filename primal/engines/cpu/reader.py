@@ -91,6 +91,12 @@ class Reader:
         text = "\n".join(c.lines)
         c.module.functions[name] = f"define void @{name}({head}) nounwind {{\n{text}\n}}\n"
 
+    def helper(self, name: str, parameters: str) -> None:
+        """The code so far as a function of the module's own, which gives nothing back."""
+        text = "\n".join([*self.c.lines, "  ret void"])
+        head = f"define internal void @{name}({parameters}) nounwind"
+        self.c.module.functions[name] = f"{head} {{\n{text}\n}}\n"
+
 
 def smaller(c: Code, x: str, y: str) -> str:
     """The lesser of two i64."""
