@@ -38,7 +38,13 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> No
 
 
 def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
-    """Print where the parts of a one- or two-dimensional array lie; see `visualize_sharding`."""
+    """Print where the parts of a one- or two-dimensional array lie; see `visualize_sharding`.
+
+    >>> primal.debug.visualize_array_sharding(jnp.arange(4.0))
+    ┌───────────────────────┐
+    │         CPU 0         │
+    └───────────────────────┘
+    """
     inspect_array_sharding(
         arr, callback=lambda sharding: visualize_sharding(arr.shape, sharding, **kwargs)
     )

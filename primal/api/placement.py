@@ -33,33 +33,57 @@ def devices(backend: str | None = None) -> list[Device]:
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
 ) -> list[Device]:
-    """The devices of this process."""
+    """The devices of this process.
+
+    >>> set(primal.local_devices()) <= set(primal.devices())
+    True
+    """
     wanted = 0 if process_index is None else process_index
     return [d for d in devices(backend) if d.process_index == wanted]
 
 
 def device_count(backend: str | None = None) -> int:
-    """The number of devices of all processes."""
+    """The number of devices of all processes.
+
+    >>> primal.device_count() == len(primal.devices())
+    True
+    """
     return len(devices(backend))
 
 
 def local_device_count(backend: str | None = None) -> int:
-    """The number of devices of this process."""
+    """The number of devices of this process.
+
+    >>> primal.local_device_count() == len(primal.local_devices())
+    True
+    """
     return len(local_devices(backend=backend))
 
 
 def process_index(backend: str | None = None) -> int:
-    """The index of this process among those that compute together."""
+    """The index of this process among those that compute together.
+
+    >>> primal.process_index()
+    0
+    """
     return 0
 
 
 def process_count(backend: str | None = None) -> int:
-    """The number of processes that compute together."""
+    """The number of processes that compute together.
+
+    >>> primal.process_count()
+    1
+    """
     return 1
 
 
 def default_backend() -> str:
-    """The platform of arrays without a placement: cpu, gpu or tpu."""
+    """The platform of arrays without a placement: cpu, gpu or tpu.
+
+    >>> primal.default_backend() in ("cpu", "gpu", "tpu")
+    True
+    """
     return runtime_devices.devices()[0].platform
 
 
@@ -134,7 +158,11 @@ def _get(leaf: Any) -> Any:
 
 
 def block_until_ready(x: Any) -> Any:
-    """Wait until all arrays of a tree have been computed; the tree itself."""
+    """Wait until all arrays of a tree have been computed; the tree itself.
+
+    >>> primal.block_until_ready({"a": jnp.arange(2)})
+    {'a': Array([0, 1], dtype=int32)}
+    """
     for leaf in tree_leaves(x):
         wait = getattr(leaf, "block_until_ready", None)
         if wait is not None:
@@ -143,7 +171,11 @@ def block_until_ready(x: Any) -> Any:
 
 
 def copy_to_host_async(x: Any) -> Any:
-    """Start fetching the arrays of a tree to host memory."""
+    """Start fetching the arrays of a tree to host memory.
+
+    >>> primal.copy_to_host_async(jnp.arange(2))
+    Array([0, 1], dtype=int32)
+    """
     for leaf in tree_leaves(x):
         start = getattr(leaf, "copy_to_host_async", None)
         if start is not None:
@@ -152,7 +184,12 @@ def copy_to_host_async(x: Any) -> Any:
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:
-    """The arrays that exist and have not been deleted."""
+    """The arrays that exist and have not been deleted.
+
+    >>> x = jnp.arange(3.0) + 1
+    >>> any(y is x for y in primal.live_arrays())
+    True
+    """
     return [
         x
         for x in gc.get_objects()
@@ -163,7 +200,11 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Print versions of what matters in a bug report, and the devices."""
+    """Print versions of what matters in a bug report, and the devices.
+
+    >>> "numpy" in primal.print_environment_info(return_string=True)
+    True
+    """
     versions = []
     for name in ("primal", "numpy", "scipy", "ml_dtypes", "jaxlib", "llvmlite"):
         module = sys.modules.get(name)

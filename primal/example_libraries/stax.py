@@ -64,7 +64,12 @@ def GeneralConv(
     W_init: Any = None,
     b_init: Any = None,
 ) -> Layer:
-    """A convolution, with the layout of (inputs, filters, outputs) given in letters."""
+    """A convolution, with the layout of (inputs, filters, outputs) given in letters.
+
+    >>> init, apply = GeneralConv(("NHWC", "HWIO", "NHWC"), 8, (3, 3), padding="SAME")
+    >>> init(random.key(0), (1, 5, 5, 3))[0]
+    (1, 5, 5, 8)
+    """
     lhs, rhs, out = dimension_numbers
     steps = strides or (1,) * len(filter_shape)
     w_init = W_init or glorot_normal(rhs.index("I"), rhs.index("O"))
@@ -108,7 +113,12 @@ def GeneralConvTranspose(
     W_init: Any = None,
     b_init: Any = None,
 ) -> Layer:
-    """A transposed convolution, with the layout of (inputs, filters, outputs) given in letters."""
+    """A transposed convolution, with the layout of (inputs, filters, outputs) given in letters.
+
+    >>> init, apply = GeneralConvTranspose(("NHWC", "HWIO", "NHWC"), 8, (2, 2), (2, 2))
+    >>> init(random.key(0), (1, 5, 5, 3))[0]
+    (1, 10, 10, 8)
+    """
     lhs, rhs, out = dimension_numbers
     steps = strides or (1,) * len(filter_shape)
     w_init = W_init or glorot_normal(rhs.index("I"), rhs.index("O"))
@@ -149,7 +159,13 @@ def BatchNorm(
     beta_init: Any = zeros,
     gamma_init: Any = ones,
 ) -> Layer:
-    """Normalised to mean 0 and variance 1 over `axis`, then scaled and shifted by parameters."""
+    """Normalised to mean 0 and variance 1 over `axis`, then scaled and shifted by parameters.
+
+    >>> init, apply = BatchNorm(axis=0)
+    >>> shape, params = init(random.key(0), (4, 2))
+    >>> apply(params, jnp.arange(8.0).reshape(4, 2)).mean(0).round(3)
+    Array([0., 0.], dtype=float32)
+    """
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
 
     def init(rng: Any, input_shape: Sequence[int]) -> Any:
@@ -173,7 +189,12 @@ def BatchNorm(
 
 
 def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
-    """A layer without parameters that applies a function to its inputs."""
+    """A layer without parameters that applies a function to its inputs.
+
+    >>> init, apply = elementwise(jnp.tanh)
+    >>> apply((), jnp.array([0.0, 1.0]))
+    Array([0.       , 0.7615942], dtype=float32)
+    """
 
     def init(rng: Any, input_shape: Sequence[int]) -> Any:
         return input_shape, ()
@@ -270,7 +291,12 @@ Identity = elementwise(lambda x: x)
 
 
 def FanOut(num: int) -> Layer:
-    """The input `num` times."""
+    """The input `num` times.
+
+    >>> init, apply = FanOut(2)
+    >>> apply((), jnp.ones(2))
+    [Array([1., 1.], dtype=float32), Array([1., 1.], dtype=float32)]
+    """
 
     def init(rng: Any, input_shape: Any) -> Any:
         return [input_shape] * num, ()
@@ -295,7 +321,12 @@ FanInSum = _fan_in_sum()
 
 
 def FanInConcat(axis: int = -1) -> Layer:
-    """The inputs one after the other along an axis."""
+    """The inputs one after the other along an axis.
+
+    >>> init, apply = FanInConcat()
+    >>> apply((), [jnp.ones((1, 2)), jnp.zeros((1, 1))])
+    Array([[1., 1., 0.]], dtype=float32)
+    """
 
     def init(rng: Any, input_shape: Any) -> Any:
         first = input_shape[0]
@@ -310,7 +341,12 @@ def FanInConcat(axis: int = -1) -> Layer:
 
 
 def Dropout(rate: float, mode: str = "train") -> Layer:
-    """In training, keeps an input with probability `rate`, divided by it; else the inputs."""
+    """In training, keeps an input with probability `rate`, divided by it; else the inputs.
+
+    >>> init, apply = Dropout(0.5)
+    >>> apply((), jnp.ones(6), rng=random.key(0))
+    Array([0., 2., 0., 0., 0., 2.], dtype=float32)
+    """
 
     def init(rng: Any, input_shape: Any) -> Any:
         return input_shape, ()
@@ -360,7 +396,12 @@ def serial(*layers: Layer) -> Layer:
 
 
 def parallel(*layers: Layer) -> Layer:
-    """Layers side by side, each fed with its own input; used with FanOut and FanIn layers."""
+    """Layers side by side, each fed with its own input; used with FanOut and FanIn layers.
+
+    >>> init, apply = parallel(Dense(2), Relu)
+    >>> init(random.key(0), [(1, 3), (1, 4)])[0]
+    [(1, 2), (1, 4)]
+    """
     inits, applies = zip(*layers, strict=True) if layers else ((), ())
 
     def init(rng: Any, input_shape: Any) -> Any:
@@ -380,7 +421,12 @@ def parallel(*layers: Layer) -> Layer:
 
 
 def shape_dependent(make_layer: Callable[..., Layer]) -> Layer:
-    """A layer that is made once its input shape is known."""
+    """A layer that is made once its input shape is known.
+
+    >>> init, apply = shape_dependent(lambda shape: Dense(shape[-1]))
+    >>> init(random.key(0), (1, 3))[0]
+    (1, 3)
+    """
 
     def init(rng: Any, input_shape: Any) -> Any:
         return make_layer(input_shape)[0](rng, input_shape)

@@ -20,7 +20,11 @@ from primal.numpy.creation import as_shape
 
 
 class ResizeMethod(enum.Enum):
-    """Kernels: NEAREST, LINEAR (triangle), LANCZOS3, LANCZOS5, CUBIC (Keys, a = -½)."""
+    """Kernels: NEAREST, LINEAR (triangle), LANCZOS3, LANCZOS5, CUBIC (Keys, a = -½).
+
+    >>> ResizeMethod.from_string("bicubic")
+    <ResizeMethod.CUBIC: 4>
+    """
 
     NEAREST = 0
     LINEAR = 1

@@ -105,7 +105,10 @@ def shape_as_value(shape: Sequence[int]) -> Any:
 
 
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
-    """Nothing: values that nobody reads are dropped by every engine, this use included."""
+    """Nothing: values that nobody reads are dropped by every engine, this use included.
+
+    >>> dce_sink(jnp.arange(3))
+    """
     del val
 
 

@@ -22,7 +22,13 @@ from primal.ops.shape import slice as slice_
 
 
 class RandomAlgorithm(enum.Enum):
-    """Generators of bits. The default is Philox, on every engine."""
+    """Generators of bits. The default is Philox, on every engine.
+
+    >>> start, philox = jnp.zeros(4, "uint32"), RandomAlgorithm.RNG_PHILOX
+    >>> state, bits = lax.rng_bit_generator(start, (2,), algorithm=philox)
+    >>> bits.dtype
+    dtype('uint32')
+    """
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1

@@ -35,7 +35,11 @@ from primal.ops.shape import reshape
 
 
 class EigImplementation(enum.Enum):
-    """Who computes `eig`. On the CPU that is LAPACK alone."""
+    """Who computes `eig`. On the CPU that is LAPACK alone.
+
+    >>> EigImplementation.LAPACK
+    <EigImplementation.LAPACK: 'lapack'>
+    """
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"
@@ -43,7 +47,11 @@ class EigImplementation(enum.Enum):
 
 
 class EighImplementation(enum.Enum):
-    """The algorithm of `eigh`. On the CPU that is QR alone, by divide and conquer."""
+    """The algorithm of `eigh`. On the CPU that is QR alone, by divide and conquer.
+
+    >>> EighImplementation.QR
+    <EighImplementation.QR: 'qr'>
+    """
 
     QR = "qr"
     JACOBI = "jacobi"
@@ -51,7 +59,11 @@ class EighImplementation(enum.Enum):
 
 
 class SvdAlgorithm(enum.Enum):
-    """The algorithm of `svd`. DEFAULT is DIVIDE_AND_CONQUER; JACOBI and POLAR are not for CPUs."""
+    """The algorithm of `svd`. DEFAULT is DIVIDE_AND_CONQUER; JACOBI and POLAR are not for CPUs.
+
+    >>> SvdAlgorithm.DEFAULT
+    <SvdAlgorithm.DEFAULT: 'default'>
+    """
 
     DEFAULT = "default"
     QR = "QR"

@@ -24,7 +24,11 @@ from primal.runtime.eager import as_array
 
 
 class Precision(enum.Enum):
-    """How exactly a matrix product is computed on hardware that has a choice."""
+    """How exactly a matrix product is computed on hardware that has a choice.
+
+    >>> lax.dot(jnp.ones(3), jnp.ones(3), precision=Precision.HIGHEST)
+    Array(3., dtype=float32)
+    """
 
     DEFAULT = 0
     HIGH = 1
@@ -69,7 +73,11 @@ def _canonical_precision(precision: Any) -> Any:
 
 
 def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
-    """The operand repeated along new leading dimensions."""
+    """The operand repeated along new leading dimensions.
+
+    >>> broadcast(jnp.arange(2), (3,)).tolist()
+    [[0, 1], [0, 1], [0, 1]]
+    """
     shape = shape_of(operand)
     sizes = canonical_shape(sizes, "broadcast")
     dims = tuple(range(len(sizes), len(sizes) + len(shape)))
@@ -111,7 +119,11 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 
 def broadcast_to_rank(x: Any, rank: int) -> Any:
-    """x with leading dimensions of size 1, up to a rank."""
+    """x with leading dimensions of size 1, up to a rank.
+
+    >>> broadcast_to_rank(jnp.arange(3), 2)
+    Array([[0, 1, 2]], dtype=int32)
+    """
     shape = shape_of(x)
     return x if len(shape) == rank else reshape(x, (*(1,) * (rank - len(shape)), *shape))
 
@@ -119,7 +131,11 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
 def reshape(
     operand: Any, new_sizes: Any, dimensions: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """The elements in row-major order in another shape."""
+    """The elements in row-major order in another shape.
+
+    >>> reshape(jnp.arange(4), (2, 2)).tolist()
+    [[0, 1], [2, 3]]
+    """
     if dimensions is not None:
         operand = transpose(operand, dimensions)
     sizes = (new_sizes,) if isinstance(new_sizes, int | np.integer) else new_sizes
@@ -132,7 +148,11 @@ def reshape(
 
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
-    """The dimensions from start to stop as one."""
+    """The dimensions from start to stop as one.
+
+    >>> collapse(jnp.zeros((2, 3, 4)), 0, 2).shape
+    (6, 4)
+    """
     shape = shape_of(operand)
     lo, hi, _ = slice_(start_dimension, stop_dimension).indices(len(shape))
     if hi < lo:
@@ -145,19 +165,31 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
 
 
 def transpose(operand: Any, permutation: Sequence[int]) -> Any:
-    """Dimension i of the result is dimension permutation[i] of the operand."""
+    """Dimension i of the result is dimension permutation[i] of the operand.
+
+    >>> transpose(jnp.zeros((2, 3)), (1, 0)).shape
+    (3, 2)
+    """
     return _ops.transpose(operand, permutation=tuple([int(p) for p in permutation]))
 
 
 def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
-    """Without the named dimensions, which have size 1."""
+    """Without the named dimensions, which have size 1.
+
+    >>> squeeze(jnp.zeros((1, 3, 1)), (0,)).shape
+    (3, 1)
+    """
     ndim = len(shape_of(array))
     axes = canonical_axes("squeeze", dimensions, ndim)
     return _ops.squeeze(array, dimensions=tuple(sorted(axes))) if axes else array
 
 
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
-    """With new dimensions of size 1 at the given places of the result."""
+    """With new dimensions of size 1 at the given places of the result.
+
+    >>> expand_dims(jnp.arange(3), (0, -1)).shape
+    (1, 3, 1)
+    """
     shape = shape_of(array)
     rank = len(shape) + len(tuple(dimensions))
     axes = canonical_axes("expand_dims", dimensions, rank)
@@ -201,7 +233,11 @@ def _axis(name: str, axis: int, rank: int) -> int:
 def slice_in_dim(
     operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
 ) -> Any:
-    """operand[start:limit:stride] along one dimension."""
+    """operand[start:limit:stride] along one dimension.
+
+    >>> slice_in_dim(jnp.arange(5), 1, None, stride=2)
+    Array([1, 3], dtype=int32)
+    """
     shape = shape_of(operand)
     axis = _axis("slice_in_dim", axis, len(shape))
     n = shape[axis]
@@ -216,7 +252,11 @@ def slice_in_dim(
 
 
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
-    """operand[index] along one dimension."""
+    """operand[index] along one dimension.
+
+    >>> index_in_dim(jnp.arange(6).reshape(2, 3), -1, axis=1, keepdims=False)
+    Array([2, 5], dtype=int32)
+    """
     shape = shape_of(operand)
     axis = _axis("index_in_dim", axis, len(shape))
     n = shape[axis]
@@ -230,7 +270,11 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
 
 
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
-    """The operand cut into parts of the given sizes along one dimension."""
+    """The operand cut into parts of the given sizes along one dimension.
+
+    >>> [part.tolist() for part in split(jnp.arange(5), (2, 3))]
+    [[0, 1], [2, 3, 4]]
+    """
     shape = shape_of(operand)
     (axis,) = canonical_axes("split", (axis,), len(shape))
     parts = canonical_shape(sizes, "split")
@@ -260,14 +304,22 @@ def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
 
 
 def concatenate(operands: Sequence[Any], dimension: int) -> Any:
-    """Operands one after the other along a dimension."""
+    """Operands one after the other along a dimension.
+
+    >>> concatenate([jnp.arange(2), jnp.arange(3)], 0)
+    Array([0, 1, 0, 1, 2], dtype=int32)
+    """
     if len(operands) == 0:
         raise ValueError("concatenate requires a non-empty sequences of arrays")
     return _ops.concatenate(*operands, dimension=int(dimension))
 
 
 def rev(operand: Any, dimensions: Sequence[int]) -> Any:
-    """Reversed along dimensions. TypeError for dimensions that are not there, or there twice."""
+    """Reversed along dimensions. TypeError for dimensions that are not there, or there twice.
+
+    >>> rev(jnp.arange(3), (0,))
+    Array([2, 1, 0], dtype=int32)
+    """
     rank = len(shape_of(operand))
     dims = tuple([int(d) for d in dimensions])
     if not all(0 <= d < rank for d in dims) or len(set(dims)) != len(dims):
@@ -276,7 +328,11 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
 
 
 def tile(operand: Any, reps: Sequence[int]) -> Any:
-    """The operand repeated reps[i] times along each dimension."""
+    """The operand repeated reps[i] times along each dimension.
+
+    >>> tile(jnp.arange(2), (2,))
+    Array([0, 1, 0, 1], dtype=int32)
+    """
     shape = shape_of(operand)
     if len(reps) != len(shape):
         raise ValueError(f"[tile] expected {len(shape)} repetitions, got {tuple(reps)}.")
@@ -316,7 +372,11 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
 def full_like(
     x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None
 ) -> Any:
-    """An array like x, filled with a value."""
+    """An array like x, filled with a value.
+
+    >>> full_like(jnp.arange(3), 7)
+    Array([7, 7, 7], dtype=int32)
+    """
     aval = aval_of(x)
     if dtype is None and aval.weak_type and not shape_of(fill_value):
         fill_value = _convert(fill_value, new_dtype=aval.dtype, weak_type=True)
@@ -338,7 +398,12 @@ def iota(dtype: Any, size: int) -> Any:
 def broadcasted_iota(
     dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None
 ) -> Any:
-    """0, 1, 2, … along a dimension, the same along the others."""
+    """0, 1, 2, … along a dimension, the same along the others.
+
+    >>> broadcasted_iota("int32", (2, 3), 1)
+    Array([[0, 1, 2],
+           [0, 1, 2]], dtype=int32)
+    """
     found = dtypes.canonicalize_dtype(dtypes.check_user_dtype_supported(dtype, "iota"))
     if dtypes.kind_of(found) not in "iufc":
         raise TypeError(f"iota does not accept dtype {found.name}. Accepted dtypes are numbers.")
@@ -443,7 +508,11 @@ def _promoted(lhs: Any, rhs: Any) -> list[Any]:
 
 
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
-    """Matrix products of the last two dimensions, for each index of the others."""
+    """Matrix products of the last two dimensions, for each index of the others.
+
+    >>> batch_matmul(jnp.ones((2, 1, 3)), jnp.ones((2, 3, 1))).tolist()
+    [[[3.0]], [[3.0]]]
+    """
     n = len(shape_of(lhs))
     if n < 2 or len(shape_of(rhs)) != n:
         raise ValueError(

@@ -57,7 +57,12 @@ def conv_general_shape_tuple(
     padding: Pads | str,
     dimension_numbers: Any,
 ) -> tuple[int, ...]:
-    """`conv_shape_tuple` for any layout of the dimensions."""
+    """`conv_shape_tuple` for any layout of the dimensions.
+
+    >>> layout = ("NCHW", "OIHW", "NCHW")
+    >>> conv_general_shape_tuple((1, 3, 8, 8), (4, 3, 3, 3), (1, 1), "VALID", layout)
+    (1, 4, 6, 6)
+    """
     spec = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
     lhs = [lhs_shape[i] for i in spec.lhs_spec]
     rhs = [rhs_shape[i] for i in spec.rhs_spec]
@@ -72,7 +77,12 @@ def conv_transpose_shape_tuple(
     padding: Pads | str,
     dimension_numbers: Any,
 ) -> tuple[int, ...]:
-    """The shape of a transposed convolution."""
+    """The shape of a transposed convolution.
+
+    >>> layout = ("NCHW", "OIHW", "NCHW")
+    >>> conv_transpose_shape_tuple((1, 3, 8, 8), (4, 3, 3, 3), (2, 2), "SAME", layout)
+    (1, 4, 16, 16)
+    """
     spec = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
     lhs = [lhs_shape[i] for i in spec.lhs_spec]
     rhs = [rhs_shape[i] for i in spec.rhs_spec]
@@ -96,7 +106,11 @@ def reduce_window_shape_tuple(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
-    """The shape of `reduce_window` with explicit padding."""
+    """The shape of `reduce_window` with explicit padding.
+
+    >>> reduce_window_shape_tuple((6, 6), (2, 2), (2, 2), [(0, 0), (0, 0)])
+    (3, 3)
+    """
     base = base_dilation or (1,) * len(operand_shape)
     inner = window_dilation or (1,) * len(operand_shape)
     sizes = [

@@ -16,7 +16,11 @@ from primal.numpy.creation import placed
 
 @runtime_checkable
 class Initializer(Protocol):
-    """What initializers are: (key, shape, dtype) -> array."""
+    """What initializers are: (key, shape, dtype) -> array.
+
+    >>> isinstance(nn.initializers.zeros, nn.initializers.Initializer)
+    True
+    """
 
     def __call__(
         self, key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None

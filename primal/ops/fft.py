@@ -22,7 +22,11 @@ from primal.ops.words import linear
 
 
 class FftType(enum.IntEnum):
-    """Which transform."""
+    """Which transform.
+
+    >>> lax.fft(jnp.ones(4), FftType.RFFT, (4,))
+    Array([4.+0.j, 0.+0.j, 0.+0.j], dtype=complex64)
+    """
 
     FFT = 0
     IFFT = 1

@@ -256,5 +256,10 @@ def key_impl(keys: Any) -> Any:
 
 
 def clone(key: Any) -> Any:
-    """The same key, to be used once more on purpose."""
+    """The same key, to be used once more on purpose.
+
+    >>> clone(random.key(0))
+    Array((), dtype=key<fry>) overlaying:
+    [0 0]
+    """
     return like(key, bits.random_clone(typed_keys("clone", key)))

@@ -322,12 +322,22 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
 
 
 def freeze(ref: Ref) -> Any:
-    """The value of a reference, which is not to be used after."""
+    """The value of a reference, which is not to be used after.
+
+    >>> r = primal.new_ref(jnp.zeros(3))
+    >>> r[0] = 1.0
+    >>> primal.freeze(r)
+    Array([1., 0., 0.], dtype=float32)
+    """
     return _a_ref("freeze", ref)._current()
 
 
 def free_ref(ref: Ref) -> None:
-    """Let go of a reference, which is not to be used after."""
+    """Let go of a reference, which is not to be used after.
+
+    >>> r = primal.new_ref(jnp.zeros(3))
+    >>> primal.free_ref(r)
+    """
     _a_ref("free_ref", ref)
 
 
@@ -353,7 +363,13 @@ def swap(ref: Ref, idx: Any, value: Any) -> Any:
 
 
 def set(ref: Ref, idx: Any, value: Any) -> None:
-    """Write ref[idx] = value."""
+    """Write ref[idx] = value.
+
+    >>> r = primal.new_ref(jnp.zeros(3))
+    >>> primal.ref.set(r, 0, 1.0)
+    >>> r[...]
+    Array([1., 0., 0.], dtype=float32)
+    """
     _a_ref("set", ref)[Ellipsis if _is_whole(idx) else idx] = value
 
 

@@ -18,7 +18,11 @@ class Sharding:
 
 
 class SingleDeviceSharding(Sharding):
-    """The whole array on one device."""
+    """The whole array on one device.
+
+    >>> SingleDeviceSharding(primal.devices()[0]).is_fully_replicated
+    True
+    """
 
     def __init__(self, device: Device, *, memory_kind: str | None = None) -> None:
         self.device = device

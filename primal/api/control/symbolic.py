@@ -74,7 +74,11 @@ class CustomVJPPrimal:
 
 
 def zero_from_primal(x: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero tangent of a value, as an array or, with `symbolic_zeros`, as a SymbolicZero."""
+    """The zero tangent of a value, as an array or, with `symbolic_zeros`, as a SymbolicZero.
+
+    >>> primal.custom_derivatives.zero_from_primal(jnp.ones(2))
+    Array([0., 0.], dtype=float32)
+    """
     zero = SymbolicZero.from_primal_value(x)
     return zero if symbolic_zeros else zero.instantiate()
 

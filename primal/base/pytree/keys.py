@@ -30,7 +30,11 @@ class _Key:
 
 
 class SequenceKey(_Key):
-    """The position of a child in a list or tuple; prints as `[3]`."""
+    """The position of a child in a list or tuple; prints as `[3]`.
+
+    >>> str(SequenceKey(0))
+    '[0]'
+    """
 
     __slots__ = ()
     __match_args__ = ("idx",)
@@ -50,7 +54,11 @@ class SequenceKey(_Key):
 
 
 class DictKey(_Key):
-    """The key of a child in a dictionary; prints as `['w']`."""
+    """The key of a child in a dictionary; prints as `['w']`.
+
+    >>> str(DictKey("a"))
+    "['a']"
+    """
 
     __slots__ = ()
     __match_args__ = ("key",)
@@ -68,7 +76,11 @@ class DictKey(_Key):
 
 
 class GetAttrKey(_Key):
-    """The attribute that holds a child; prints as `.weight`."""
+    """The attribute that holds a child; prints as `.weight`.
+
+    >>> str(GetAttrKey("x"))
+    '.x'
+    """
 
     __slots__ = ()
     __match_args__ = ("name",)
@@ -88,7 +100,11 @@ class GetAttrKey(_Key):
 
 
 class FlattenedIndexKey(_Key):
-    """The position of a child in a custom node without keys; prints as `[<flat index 0>]`."""
+    """The position of a child in a custom node without keys; prints as `[<flat index 0>]`.
+
+    >>> str(FlattenedIndexKey(1))
+    '[<flat index 1>]'
+    """
 
     __slots__ = ()
     __match_args__ = ("key",)

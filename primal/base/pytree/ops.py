@@ -248,12 +248,22 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """Return the structures of the root's children."""
+    """Return the structures of the root's children.
+
+    >>> from primal import tree
+    >>> treedef_children(tree.structure((1, [2, 3])))
+    [PyTreeDef(*), PyTreeDef([*, *])]
+    """
     return as_treedef(treedef, "treedef_children").children()
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Return whether a structure has no parts: a leaf, None, or an empty container."""
+    """Return whether a structure has no parts: a leaf, None, or an empty container.
+
+    >>> from primal import tree
+    >>> treedef_is_leaf(tree.structure(1)), treedef_is_leaf(tree.structure([1]))
+    (True, False)
+    """
     return as_treedef(treedef, "treedef_is_leaf").num_nodes == 1
 
 

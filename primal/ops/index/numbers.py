@@ -56,6 +56,9 @@ class GatherScatterMode(enum.Enum):
     * `PROMISE_IN_BOUNDS`: the caller promises that there is none; memory is safe regardless (gather
       clips, scatter drops), and derivatives assume the promise.
     * `ONE_HOT`: as a product with one-hot vectors: gather returns zeros, scatter drops.
+
+    >>> lax.GatherScatterMode.from_any("clip")
+    <GatherScatterMode.CLIP: 1>
     """
 
     CLIP = 1

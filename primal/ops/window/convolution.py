@@ -32,7 +32,11 @@ from primal.ops.words import each
 
 
 class ConvDimensionNumbers(NamedTuple):
-    """Places of dimensions: (batch, feature, *spatial); of rhs (out, in, *spatial)."""
+    """Places of dimensions: (batch, feature, *spatial); of rhs (out, in, *spatial).
+
+    >>> lax.conv_dimension_numbers((1, 3, 8, 8), (4, 3, 3, 3), None).lhs_spec
+    (0, 1, 2, 3)
+    """
 
     lhs_spec: Ints
     rhs_spec: Ints

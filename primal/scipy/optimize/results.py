@@ -15,6 +15,11 @@ class OptimizeResults(NamedTuple):
     `maxiter` iterations, 3 for a line search that found no lower point, 5 for one that found no
     end of the descent. Limited memory has 2 and 3 for `maxfun` and `maxgrad` evaluations and 5
     for any failed line search.
+
+    >>> from primal.scipy.optimize import minimize
+    >>> out = minimize(lambda x: jnp.sum((x - 1) ** 2), jnp.zeros(2), method="BFGS")
+    >>> out.x, bool(out.success)
+    (Array([1., 1.], dtype=float32), True)
     """
 
     x: Any

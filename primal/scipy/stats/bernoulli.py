@@ -14,7 +14,11 @@ def _legal(p: Array) -> Array:
 
 
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of k."""
+    """The logarithm of the probability of k.
+
+    >>> logpmf(jnp.array([0, 1]), 0.3)
+    Array([-0.35667497, -1.2039728 ], dtype=float32, weak_type=True)
+    """
     k, p, loc = real_inexact("bernoulli.logpmf", k, p, loc)
     k = k - loc
     log = special.xlogy(k, p) + special.xlog1py(1 - k, -p)
@@ -31,14 +35,22 @@ def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
 
 
 def cdf(k: ArrayLike, p: ArrayLike) -> Array:
-    """The probability of values up to x."""
+    """The probability of values up to x.
+
+    >>> cdf(jnp.array([0, 1]), 0.3)
+    Array([0.7, 1. ], dtype=float32, weak_type=True)
+    """
     k, p = real_inexact("bernoulli.cdf", k, p)
     out = jnp.where(k < 0, 0, jnp.where(k < 1, 1 - p, 1))
     return jnp.where(_legal(p), out, jnp.nan)
 
 
 def ppf(q: ArrayLike, p: ArrayLike) -> Array:
-    """The quantile: the inverse of `cdf`."""
+    """The quantile: the inverse of `cdf`.
+
+    >>> ppf(jnp.array([0.5, 0.9]), 0.3)
+    Array([0., 1.], dtype=float32, weak_type=True)
+    """
     q, p = real_inexact("bernoulli.ppf", q, p)
     ok = _legal(p) & (q >= 0) & (q <= 1)
     return jnp.where(ok, jnp.where(q <= 1 - p, 0, 1), jnp.nan)

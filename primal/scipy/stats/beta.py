@@ -12,7 +12,11 @@ from primal.scipy.operands import real_inexact
 def logpdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
-    """The logarithm of the density."""
+    """The logarithm of the density.
+
+    >>> logpdf(jnp.array([0.25, 0.5]), 2.0, 3.0)
+    Array([0.5232482 , 0.40546513], dtype=float32)
+    """
     x, a, b, loc, scale = real_inexact("beta.logpdf", x, a, b, loc, scale)
     z = (x - loc) / scale
     ok = (z >= 0) & (z <= 1)
@@ -25,7 +29,11 @@ def logpdf(
 def pdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
-    """The density: z^(a-1) (1 - z)^(b-1) / (B(a, b) scale), z = (x - loc)/scale."""
+    """The density: z^(a-1) (1 - z)^(b-1) / (B(a, b) scale), z = (x - loc)/scale.
+
+    >>> pdf(jnp.array([0.25, 0.5]), 2.0, 3.0)
+    Array([1.6875001, 1.5      ], dtype=float32)
+    """
     return jnp.exp(logpdf(x, a, b, loc, scale))
 
 
@@ -44,14 +52,22 @@ def cdf(
 def logcdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
-    """The logarithm of `cdf`."""
+    """The logarithm of `cdf`.
+
+    >>> logcdf(jnp.array([0.25, 0.5]), 2.0, 3.0)
+    Array([-1.3404849 , -0.37469345], dtype=float32)
+    """
     return jnp.log(cdf(x, a, b, loc, scale))
 
 
 def sf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
-    """The probability of values above x."""
+    """The probability of values above x.
+
+    >>> sf(jnp.array([0.25, 0.5]), 2.0, 3.0)
+    Array([0.73828125, 0.3125    ], dtype=float32)
+    """
     x, a, b, loc, scale = real_inexact("beta.sf", x, a, b, loc, scale)
     return special.betainc(b, a, jnp.clip((loc - x) / scale + 1, 0, 1))
 
@@ -59,5 +75,9 @@ def sf(
 def logsf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
-    """The logarithm of `sf`."""
+    """The logarithm of `sf`.
+
+    >>> logsf(jnp.array([0.25, 0.5]), 2.0, 3.0)
+    Array([-0.30343047, -1.1631508 ], dtype=float32)
+    """
     return jnp.log(sf(x, a, b, loc, scale))

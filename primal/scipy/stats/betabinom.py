@@ -10,7 +10,11 @@ from primal.scipy.operands import real_inexact
 
 
 def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of k."""
+    """The logarithm of the probability of k.
+
+    >>> logpmf(jnp.array([0, 2]), 5, 2.0, 3.0)
+    Array([-1.791759 , -1.4350843], dtype=float32, weak_type=True)
+    """
     k, n, a, b, loc = real_inexact("betabinom.logpmf", k, n, a, b, loc)
     y = jnp.floor(k - loc)
     ok = (y >= 0) & (y <= n)

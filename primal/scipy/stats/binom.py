@@ -10,7 +10,11 @@ from primal.scipy.operands import real_inexact
 
 
 def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of k."""
+    """The logarithm of the probability of k.
+
+    >>> logpmf(jnp.array([0, 2]), 5, 0.25)
+    Array([-1.4384103, -1.3330498], dtype=float32, weak_type=True)
+    """
     k, n, p, loc = real_inexact("binom.logpmf", k, n, p, loc)
     y = k - loc
     ok = (y >= 0) & (y <= n)

@@ -13,6 +13,9 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """The logarithm of the density.
 
     x: shares along the first axis, all of them or all but the last. alpha: a vector.
+
+    >>> logpdf(jnp.array([0.2, 0.3, 0.5]), jnp.array([1.0, 2.0, 3.0]))
+    Array(1.5040774, dtype=float32)
     """
     x, alpha = real_inexact("dirichlet.logpdf", x, alpha)
     if alpha.ndim != 1:

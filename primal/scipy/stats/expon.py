@@ -10,25 +10,41 @@ from primal.scipy.operands import real_inexact
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density."""
+    """The logarithm of the density.
+
+    >>> logpdf(jnp.array([0.5, 2.0]))
+    Array([-0.5, -2. ], dtype=float32)
+    """
     x, loc, scale = real_inexact("expon.logpdf", x, loc, scale)
     z = (x - loc) / scale
     return jnp.where(z < 0, -jnp.inf, -z - jnp.log(scale))
 
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density: exp(-z)/scale for z = (x - loc)/scale ≥ 0."""
+    """The density: exp(-z)/scale for z = (x - loc)/scale ≥ 0.
+
+    >>> pdf(jnp.array([0.5, 2.0]))
+    Array([0.60653067, 0.13533528], dtype=float32)
+    """
     return jnp.exp(logpdf(x, loc, scale))
 
 
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `sf`."""
+    """The logarithm of `sf`.
+
+    >>> logsf(jnp.array([0.5, 2.0]))
+    Array([-0.5, -2. ], dtype=float32)
+    """
     x, loc, scale = real_inexact("expon.logsf", x, loc, scale)
     return -jnp.maximum((x - loc) / scale, 0)
 
 
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of values above x."""
+    """The probability of values above x.
+
+    >>> sf(jnp.array([0.5, 2.0]))
+    Array([0.60653067, 0.13533528], dtype=float32)
+    """
     return jnp.exp(logsf(x, loc, scale))
 
 
@@ -42,12 +58,20 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `cdf`."""
+    """The logarithm of `cdf`.
+
+    >>> logcdf(jnp.array([0.5, 2.0]))
+    Array([-0.93275213, -0.14541346], dtype=float32)
+    """
     return nn.log1mexp(-logsf(x, loc, scale))
 
 
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The quantile: the inverse of `cdf`."""
+    """The quantile: the inverse of `cdf`.
+
+    >>> ppf(jnp.array([0.25, 0.5]))
+    Array([0.28768206, 0.6931472 ], dtype=float32)
+    """
     q, loc, scale = real_inexact("expon.ppf", q, loc, scale)
     inside = (q >= 0) & (q <= 1)
     return jnp.where(inside, loc - scale * jnp.log1p(-q), jnp.nan)

@@ -10,7 +10,11 @@ from primal.scipy.operands import real_inexact
 
 
 def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density."""
+    """The logarithm of the density.
+
+    >>> logpdf(jnp.array([0.5, 2.0]), 2.0)
+    Array([-1.1931472, -1.3068528], dtype=float32)
+    """
     x, a, loc, scale = real_inexact("gamma.logpdf", x, a, loc, scale)
     z = (x - loc) / scale
     ok = z >= 0
@@ -20,7 +24,11 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
 
 
 def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density: z^(a-1) e^-z / (Γ(a) scale), z = (x - loc)/scale ≥ 0."""
+    """The density: z^(a-1) e^-z / (Γ(a) scale), z = (x - loc)/scale ≥ 0.
+
+    >>> pdf(jnp.array([0.5, 2.0]), 2.0)
+    Array([0.30326533, 0.27067056], dtype=float32)
+    """
     return jnp.exp(logpdf(x, a, loc, scale))
 
 
@@ -35,16 +43,28 @@ def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
 
 
 def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `cdf`."""
+    """The logarithm of `cdf`.
+
+    >>> logcdf(jnp.array([0.5, 2.0]), 2.0)
+    Array([-2.4056814, -0.5208858], dtype=float32)
+    """
     return jnp.log(cdf(x, a, loc, scale))
 
 
 def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of values above x."""
+    """The probability of values above x.
+
+    >>> sf(jnp.array([0.5, 2.0]), 2.0)
+    Array([0.909796  , 0.40600586], dtype=float32)
+    """
     x, a, loc, scale = real_inexact("gamma.sf", x, a, loc, scale)
     return special.gammaincc(a, jnp.maximum((x - loc) / scale, 0))
 
 
 def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `sf`."""
+    """The logarithm of `sf`.
+
+    >>> logsf(jnp.array([0.5, 2.0]), 2.0)
+    Array([-0.09453488, -0.9013877 ], dtype=float32)
+    """
     return jnp.log(sf(x, a, loc, scale))

@@ -10,13 +10,21 @@ from primal.scipy.operands import real_inexact
 
 
 def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
-    """The logarithm of the density."""
+    """The logarithm of the density.
+
+    >>> logpdf(jnp.array([0.5, 2.0]), 1.5)
+    Array([-0.94438577, -3.4192595 ], dtype=float32)
+    """
     x, beta = real_inexact("gennorm.logpdf", x, beta)
     return jnp.log(beta / 2) - special.gammaln(1 / beta) - jnp.abs(x) ** beta
 
 
 def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
-    """The density: beta exp(-|x|^beta) / (2 Γ(1/beta))."""
+    """The density: beta exp(-|x|^beta) / (2 Γ(1/beta)).
+
+    >>> pdf(jnp.array([0.5, 2.0]), 1.5)
+    Array([0.3889184 , 0.03273666], dtype=float32)
+    """
     return jnp.exp(logpdf(x, beta))
 
 

@@ -10,7 +10,11 @@ from primal.scipy.operands import real_inexact
 
 
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of k."""
+    """The logarithm of the probability of k.
+
+    >>> logpmf(jnp.array([1, 3]), 0.25)
+    Array([-1.3862944, -1.9616585], dtype=float32, weak_type=True)
+    """
     k, p, loc = real_inexact("geom.logpmf", k, p, loc)
     y = k - loc
     ok = y > 0

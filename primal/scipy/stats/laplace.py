@@ -9,13 +9,21 @@ from primal.scipy.operands import real_inexact
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density."""
+    """The logarithm of the density.
+
+    >>> logpdf(jnp.array([0.5, 2.0]))
+    Array([-1.1931472, -2.6931472], dtype=float32)
+    """
     x, loc, scale = real_inexact("laplace.logpdf", x, loc, scale)
     return -jnp.abs(x - loc) / scale - jnp.log(2 * scale)
 
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density: exp(-|z|)/(2 scale), z = (x - loc)/scale."""
+    """The density: exp(-|z|)/(2 scale), z = (x - loc)/scale.
+
+    >>> pdf(jnp.array([0.5, 2.0]))
+    Array([0.30326533, 0.06766764], dtype=float32)
+    """
     return jnp.exp(logpdf(x, loc, scale))
 
 

@@ -10,7 +10,11 @@ from primal.scipy.operands import real_inexact
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density."""
+    """The logarithm of the density.
+
+    >>> logpdf(jnp.array([0.5, 2.0]))
+    Array([-1.448154, -2.253856], dtype=float32)
+    """
     x, loc, scale = real_inexact("logistic.logpdf", x, loc, scale)
     z = (x - loc) / scale
     half = jnp.abs(z) / 2
@@ -18,24 +22,40 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density: exp(-z)/(scale (1 + exp(-z))²), z = (x - loc)/scale."""
+    """The density: exp(-z)/(scale (1 + exp(-z))²), z = (x - loc)/scale.
+
+    >>> pdf(jnp.array([0.5, 2.0]))
+    Array([0.23500371, 0.10499359], dtype=float32)
+    """
     return jnp.exp(logpdf(x, loc, scale))
 
 
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The quantile: the inverse of `cdf`."""
+    """The quantile: the inverse of `cdf`.
+
+    >>> ppf(jnp.array([0.25, 0.5]))
+    Array([-1.0986123,  0.       ], dtype=float32)
+    """
     q, loc, scale = real_inexact("logistic.ppf", q, loc, scale)
     return special.logit(q) * scale + loc
 
 
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of values above x."""
+    """The probability of values above x.
+
+    >>> sf(jnp.array([0.5, 2.0]))
+    Array([0.37754068, 0.11920293], dtype=float32)
+    """
     x, loc, scale = real_inexact("logistic.sf", x, loc, scale)
     return special.expit((loc - x) / scale)
 
 
 def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The inverse of `sf`."""
+    """The inverse of `sf`.
+
+    >>> isf(jnp.array([0.25, 0.5]))
+    Array([1.0986123, 0.       ], dtype=float32)
+    """
     q, loc, scale = real_inexact("logistic.isf", q, loc, scale)
     return loc - special.logit(q) * scale
 

@@ -10,7 +10,11 @@ from primal.scipy.operands import real_inexact
 
 
 def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
-    """The logarithm of the probability of the counts x, along the last axis."""
+    """The logarithm of the probability of the counts x, along the last axis.
+
+    >>> logpmf(jnp.array([1, 0, 2]), 3, jnp.array([0.2, 0.3, 0.5]))
+    Array(-1.89712, dtype=float32)
+    """
     (p,) = real_inexact("multinomial.logpmf", p)
     x, n = jnp.asarray(x), jnp.asarray(n)
     if not jnp.issubdtype(x.dtype, jnp.integer):

@@ -17,6 +17,9 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: Any = 
 
     x, mean: vectors along the last axis, or scalars. cov: matrices, or a scalar variance. nan where
     cov is not positive definite; NotImplementedError for `allow_singular`.
+
+    >>> logpdf(jnp.array([0.5, 2.0]), jnp.zeros(2), jnp.eye(2))
+    Array(-3.962877, dtype=float32)
     """
     if allow_singular is not None:
         raise NotImplementedError(

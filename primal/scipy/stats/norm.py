@@ -12,7 +12,11 @@ from primal.scipy.operands import real_inexact
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density."""
+    """The logarithm of the density.
+
+    >>> logpdf(jnp.array([0.5, 2.0]))
+    Array([-1.0439385, -2.9189386], dtype=float32)
+    """
     x, loc, scale = real_inexact("norm.logpdf", x, loc, scale)
     z = (x - loc) / scale
     return -0.5 * (z * z + math.log(2 * math.pi)) - jnp.log(scale)
@@ -38,7 +42,11 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `cdf`."""
+    """The logarithm of `cdf`.
+
+    >>> logcdf(jnp.array([0.5, 2.0]))
+    Array([-0.36894643, -0.02301291], dtype=float32)
+    """
     x, loc, scale = real_inexact("norm.logcdf", x, loc, scale)
     return special.log_ndtr((x - loc) / scale)
 
@@ -54,18 +62,30 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of values above x."""
+    """The probability of values above x.
+
+    >>> sf(jnp.array([0.5, 2.0]))
+    Array([0.30853754, 0.02275013], dtype=float32)
+    """
     x, loc, scale = real_inexact("norm.sf", x, loc, scale)
     return special.ndtr((loc - x) / scale)
 
 
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `sf`."""
+    """The logarithm of `sf`.
+
+    >>> logsf(jnp.array([0.5, 2.0]))
+    Array([-1.1759118, -3.783184 ], dtype=float32)
+    """
     x, loc, scale = real_inexact("norm.logsf", x, loc, scale)
     return special.log_ndtr((loc - x) / scale)
 
 
 def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The inverse of `sf`."""
+    """The inverse of `sf`.
+
+    >>> isf(jnp.array([0.25, 0.5]))
+    Array([0.67448974, 0.        ], dtype=float32)
+    """
     q, loc, scale = real_inexact("norm.isf", q, loc, scale)
     return loc - special.ndtri(q) * scale

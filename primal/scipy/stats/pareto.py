@@ -10,7 +10,11 @@ from primal.scipy.operands import real_inexact
 
 
 def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density."""
+    """The logarithm of the density.
+
+    >>> logpdf(jnp.array([1.5, 2.0]), 3.0)
+    Array([-0.5232481, -1.6739764], dtype=float32)
+    """
     x, b, loc, scale = real_inexact("pareto.logpdf", x, b, loc, scale)
     z = (x - loc) / scale
     log = jnp.log(b) - jnp.log(scale) - (b + 1) * jnp.log(jnp.maximum(z, 1))
@@ -18,18 +22,30 @@ def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
 
 
 def pdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density: b / (scale z^(b+1)) for z = (x - loc)/scale ≥ 1."""
+    """The density: b / (scale z^(b+1)) for z = (x - loc)/scale ≥ 1.
+
+    >>> pdf(jnp.array([1.5, 2.0]), 3.0)
+    Array([0.59259266, 0.1875    ], dtype=float32)
+    """
     return jnp.exp(logpdf(x, b, loc, scale))
 
 
 def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `sf`."""
+    """The logarithm of `sf`.
+
+    >>> logsf(jnp.array([1.5, 2.0]), 3.0)
+    Array([-1.2163953, -2.0794415], dtype=float32)
+    """
     x, b, loc, scale = real_inexact("pareto.logsf", x, b, loc, scale)
     return -b * jnp.log(jnp.maximum((x - loc) / scale, 1))
 
 
 def sf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of values above x."""
+    """The probability of values above x.
+
+    >>> sf(jnp.array([1.5, 2.0]), 3.0)
+    Array([0.29629633, 0.125     ], dtype=float32)
+    """
     return jnp.exp(logsf(x, b, loc, scale))
 
 
@@ -43,12 +59,20 @@ def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
 
 
 def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `cdf`."""
+    """The logarithm of `cdf`.
+
+    >>> logcdf(jnp.array([1.5, 2.0]), 3.0)
+    Array([-0.35139793, -0.13353139], dtype=float32)
+    """
     return nn.log1mexp(-logsf(x, b, loc, scale))
 
 
 def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The quantile: the inverse of `cdf`."""
+    """The quantile: the inverse of `cdf`.
+
+    >>> ppf(jnp.array([0.25, 0.5]), 3.0)
+    Array([1.1006423, 1.2599211], dtype=float32)
+    """
     q, b, loc, scale = real_inexact("pareto.ppf", q, b, loc, scale)
     inside = (q >= 0) & (q <= 1)
     value = loc + scale * jnp.exp(-jnp.log1p(-q) / b)

@@ -15,7 +15,11 @@ LARGE, SUMMED = 50.0, 160
 
 
 def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of k."""
+    """The logarithm of the probability of k.
+
+    >>> logpmf(jnp.array([0, 3]), 2.5)
+    Array([-2.5      , -1.5428872], dtype=float32, weak_type=True)
+    """
     k, mu, loc = real_inexact("poisson.logpmf", k, mu, loc)
     y = k - loc
     ok = (y >= 0) & (jnp.floor(y) == y)
@@ -34,7 +38,11 @@ def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
 
 
 def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The probability of values up to x."""
+    """The probability of values up to x.
+
+    >>> cdf(jnp.array([0, 3]), 2.5)
+    Array([0.082085 , 0.7575761], dtype=float32, weak_type=True)
+    """
     k, mu, loc = real_inexact("poisson.cdf", k, mu, loc)
     y = jnp.floor(k - loc)
     out = special.gammaincc(jnp.maximum(y, 0) + 1, mu)

@@ -12,7 +12,11 @@ from primal.scipy.operands import real_inexact
 
 
 def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density."""
+    """The logarithm of the density.
+
+    >>> logpdf(jnp.array([0.5, 2.0]), 3.0)
+    Array([-1.1609743, -2.6954846], dtype=float32)
+    """
     x, df, loc, scale = real_inexact("t.logpdf", x, df, loc, scale)
     z = (x - loc) / scale
     half = df / 2

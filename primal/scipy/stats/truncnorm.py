@@ -27,7 +27,11 @@ def _checked(out: Array, a: Array, b: Array) -> Array:
 def logpdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
-    """The logarithm of the density."""
+    """The logarithm of the density.
+
+    >>> logpdf(jnp.array([0.0, 0.5]), -1.0, 1.0)
+    Array([-0.53722334, -0.66222334], dtype=float32)
+    """
     x, a, b, loc, scale = real_inexact("truncnorm.logpdf", x, a, b, loc, scale)
     z = (x - loc) / scale
     log = norm.logpdf(x, loc, scale) - _log_mass(a, b)
@@ -37,14 +41,22 @@ def logpdf(
 def pdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
-    """The density: that of the normal over the mass between a and b."""
+    """The density: that of the normal over the mass between a and b.
+
+    >>> pdf(jnp.array([0.0, 0.5]), -1.0, 1.0)
+    Array([0.58436865, 0.5157035 ], dtype=float32)
+    """
     return jnp.exp(logpdf(x, a, b, loc, scale))
 
 
 def logcdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
-    """The logarithm of `cdf`."""
+    """The logarithm of `cdf`.
+
+    >>> logcdf(jnp.array([0.0, 0.5]), -1.0, 1.0)
+    Array([-0.69314706, -0.24788046], dtype=float32)
+    """
     x, a, b, loc, scale = real_inexact("truncnorm.logcdf", x, a, b, loc, scale)
     z = jnp.clip((x - loc) / scale, a, b)
     return _checked(_log_mass(a, z) - _log_mass(a, b), a, b)
@@ -64,7 +76,11 @@ def cdf(
 def logsf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
-    """The logarithm of `sf`."""
+    """The logarithm of `sf`.
+
+    >>> logsf(jnp.array([0.0, 0.5]), -1.0, 1.0)
+    Array([-0.69314706, -1.5161899 ], dtype=float32)
+    """
     x, a, b, loc, scale = real_inexact("truncnorm.logsf", x, a, b, loc, scale)
     z = jnp.clip((x - loc) / scale, a, b)
     return _checked(_log_mass(z, b) - _log_mass(a, b), a, b)
@@ -73,5 +89,9 @@ def logsf(
 def sf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
-    """The probability of values above x."""
+    """The probability of values above x.
+
+    >>> sf(jnp.array([0.0, 0.5]), -1.0, 1.0)
+    Array([0.5000001, 0.2195468], dtype=float32)
+    """
     return jnp.exp(logsf(x, a, b, loc, scale))

@@ -9,14 +9,22 @@ from primal.scipy.operands import real_inexact
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density."""
+    """The logarithm of the density.
+
+    >>> logpdf(jnp.array([0.5, 2.0]), 0.0, 4.0)
+    Array([-1.3862944, -1.3862944], dtype=float32, weak_type=True)
+    """
     x, loc, scale = real_inexact("uniform.logpdf", x, loc, scale)
     inside = (x >= loc) & (x <= loc + scale)
     return jnp.where(inside, -jnp.log(scale), -jnp.inf)
 
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density: 1/scale on [loc, loc + scale]."""
+    """The density: 1/scale on [loc, loc + scale].
+
+    >>> pdf(jnp.array([0.5, 2.0]), 0.0, 4.0)
+    Array([0.25, 0.25], dtype=float32, weak_type=True)
+    """
     return jnp.exp(logpdf(x, loc, scale))
 
 
@@ -31,7 +39,11 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The quantile: the inverse of `cdf`."""
+    """The quantile: the inverse of `cdf`.
+
+    >>> ppf(jnp.array([0.25, 0.5]), 0.0, 4.0)
+    Array([1., 2.], dtype=float32)
+    """
     q, loc, scale = real_inexact("uniform.ppf", q, loc, scale)
     inside = (q >= 0) & (q <= 1)
     return jnp.where(inside, loc + q * scale, jnp.nan)

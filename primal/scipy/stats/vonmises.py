@@ -12,7 +12,11 @@ from primal.scipy.operands import real_inexact
 
 
 def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
-    """The logarithm of the density."""
+    """The logarithm of the density.
+
+    >>> logpdf(jnp.array([0.5, 2.0]), 2.0)
+    Array([-0.90670556, -3.4941647 ], dtype=float32)
+    """
     x, kappa = real_inexact("vonmises.logpdf", x, kappa)
     # cos(x) - 1 = -2 sin²(x/2) beside the scaled Bessel function: nothing overflows or cancels.
     log = -2 * kappa * jnp.sin(x / 2) ** 2 - jnp.log(2 * math.pi * special.i0e(kappa))

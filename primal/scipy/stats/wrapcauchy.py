@@ -11,7 +11,11 @@ from primal.scipy.operands import real_inexact
 
 
 def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
-    """The logarithm of the density."""
+    """The logarithm of the density.
+
+    >>> logpdf(jnp.array([0.5, 2.0]), 0.5)
+    Array([-1.1378195, -2.636073 ], dtype=float32)
+    """
     x, c = real_inexact("wrapcauchy.logpdf", x, c)
     log = jnp.log1p(-c * c) - jnp.log(2 * math.pi) - jnp.log1p(c * c - 2 * c * jnp.cos(x))
     ok = (c > 0) & (c < 1)
