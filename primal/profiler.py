@@ -42,6 +42,14 @@ def start_trace(
 
     With `create_perfetto_trace`, `perfetto_trace.json.gz` is written there too. RuntimeError if a
     recording is under way.
+
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     start_trace(folder)
+    ...     x = jnp.arange(3.0) + 1
+    ...     stop_trace()
+    ...     os.listdir(folder)
+    ['plugins']
     """
     global _session, _folder, _perfetto
     if create_perfetto_link:
@@ -59,7 +67,14 @@ def start_trace(
 
 
 def stop_trace() -> None:
-    """Stop the recording and write it. RuntimeError if there is none."""
+    """Stop the recording and write it. RuntimeError if there is none.
+
+    >>> try:
+    ...     stop_trace()
+    ... except RuntimeError:
+    ...     print("nothing was being recorded")
+    nothing was being recorded
+    """
     global _session
     with _lock:
         if _session is None:
@@ -83,7 +98,15 @@ def trace(
     create_perfetto_trace: bool = False,
     profiler_options: Any = None,
 ) -> Iterator[None]:
-    """Record what happens in the block; as `start_trace` and `stop_trace`."""
+    """Record what happens in the block; as `start_trace` and `stop_trace`.
+
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with trace(folder):
+    ...         x = jnp.arange(3.0) + 1
+    ...     os.listdir(folder)
+    ['plugins']
+    """
     start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
     try:
         yield
@@ -145,7 +168,15 @@ def annotate_function(func: F, name: str | None = None, **decorator_kwargs: Any)
 
 
 def start_server(port: int, requires_backend: bool = True) -> Any:
-    """Let TensorBoard record on demand over that port. ValueError if a server runs already."""
+    """Let TensorBoard record on demand over that port. ValueError if a server runs already.
+
+    >>> import socket
+    >>> with socket.socket() as free:
+    ...     free.bind(("", 0))
+    ...     port = free.getsockname()[1]
+    >>> server = start_server(port)
+    >>> stop_server()
+    """
     global _server
     with _lock:
         if _server is not None:
@@ -155,7 +186,14 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
 
 
 def stop_server() -> None:
-    """Stop the server. ValueError if there is none."""
+    """Stop the server. ValueError if there is none.
+
+    >>> try:
+    ...     stop_server()
+    ... except ValueError as error:
+    ...     print(error)
+    No active profiler server.
+    """
     global _server
     with _lock:
         if _server is None:
@@ -167,6 +205,9 @@ def device_memory_profile(backend: str | None = None) -> bytes:
     """What the xla engine's buffers hold, as a gzipped pprof file.
 
     Arrays that never left host memory, as most on the CPU, are not in it.
+
+    >>> device_memory_profile()[:2] == bytes([31, 139])
+    True
     """
     platform = devices.devices(backend)[0].platform
     engine = devices.xla_engine("cuda" if platform == "gpu" else platform)
@@ -182,7 +223,14 @@ def device_memory_profile(backend: str | None = None) -> bytes:
 def save_device_memory_profile(
     filename: os.PathLike[str] | str, backend: str | None = None
 ) -> None:
-    """Write `device_memory_profile` to a file, for `pprof -web filename`."""
+    """Write `device_memory_profile` to a file, for `pprof -web filename`.
+
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_device_memory_profile(os.path.join(folder, "memory.prof"))
+    ...     os.listdir(folder)
+    ['memory.prof']
+    """
     with open(filename, "wb") as f:
         f.write(device_memory_profile(backend))
 

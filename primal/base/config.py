@@ -135,7 +135,9 @@ class Flag:
     value there.
     """
 
+    # A record's own `__doc__`, which `help` shows, needs the dictionary.
     __slots__ = (
+        "__dict__",
         "__name__",
         "default",
         "doc",
@@ -161,6 +163,8 @@ class Flag:
         self.name = self.__name__ = name
         self.default, self.kind, self.doc = default, kind, doc
         self.key, self.optional = key, optional
+        use = f">>> with {name}({default!r}):\n...     {name}.value"
+        self.__doc__ = f"{doc}\n\n{use}" + ("" if default is None else f"\n{default!r}")
 
     @property
     def value(self) -> Any:

@@ -16,11 +16,19 @@ DType: TypeAlias = (
 
 
 class extended(np.generic):
-    """Scalar type above all dtypes that NumPy does not know."""
+    """Scalar type above all dtypes that NumPy does not know.
+
+    >>> jnp.issubdtype(random.key(0).dtype, primal.dtypes.extended)
+    True
+    """
 
 
 class prng_key(extended):
-    """Scalar type of typed random keys: `issubdtype(key.dtype, prng_key)`."""
+    """Scalar type of typed random keys: `issubdtype(key.dtype, prng_key)`.
+
+    >>> jnp.issubdtype(random.key(0).dtype, primal.dtypes.prng_key)
+    True
+    """
 
 
 _KEY_TAGS = {"threefry2x32": "fry", "rbg": "rbg", "unsafe_rbg": "urbg"}

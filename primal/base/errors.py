@@ -18,51 +18,125 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class PrimalTypeError(TypeError):
-    """A value of the wrong kind, or a use that a traced value cannot serve."""
+    """A value of the wrong kind, or a use that a traced value cannot serve.
+
+    >>> issubclass(TracerArrayConversionError, PrimalTypeError)
+    True
+    """
 
 
 class PrimalIndexError(IndexError):
-    """An index that cannot be used."""
+    """An index that cannot be used.
+
+    >>> issubclass(NonConcreteBooleanIndexError, PrimalIndexError)
+    True
+    """
 
 
 class ConcretizationTypeError(PrimalTypeError):
-    """A traced value where Python needs a concrete one: `float(x)`, a shape, a static argument."""
+    """A traced value where Python needs a concrete one: `float(x)`, a shape, a static argument.
+
+    >>> try:
+    ...     primal.jit(lambda n: jnp.zeros(n))(3)
+    ... except TypeError:
+    ...     print("n must be static")
+    n must be static
+    """
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
-    """`if`, `while`, `and`, `or`, `not` or `assert` on a traced value."""
+    """`if`, `while`, `and`, `or`, `not` or `assert` on a traced value.
+
+    >>> try:
+    ...     primal.jit(lambda x: 1 if x > 0 else 2)(1.0)
+    ... except TracerBoolConversionError:
+    ...     print("lax.cond or jnp.where chooses")
+    lax.cond or jnp.where chooses
+    """
 
 
 class TracerArrayConversionError(PrimalTypeError):
-    """NumPy called on a traced value."""
+    """NumPy called on a traced value.
+
+    >>> try:
+    ...     primal.jit(np.sin)(1.0)
+    ... except TracerArrayConversionError:
+    ...     print("jnp.sin takes traced values")
+    jnp.sin takes traced values
+    """
 
 
 class TracerIntegerConversionError(PrimalTypeError):
-    """A traced value as a Python index: `a_list[i]`, `range(n)`."""
+    """A traced value as a Python index: `a_list[i]`, `range(n)`.
+
+    >>> try:
+    ...     primal.jit(lambda i: [1, 2, 3][i])(0)
+    ... except TracerIntegerConversionError:
+    ...     print("jnp.array([1, 2, 3])[i] takes traced indices")
+    jnp.array([1, 2, 3])[i] takes traced indices
+    """
 
 
 class NonConcreteBooleanIndexError(PrimalIndexError):
-    """A traced boolean mask as an index: the shape of `x[mask]` depends on its values."""
+    """A traced boolean mask as an index: the shape of `x[mask]` depends on its values.
+
+    >>> try:
+    ...     primal.jit(lambda x: x[x > 0])(jnp.arange(3))
+    ... except NonConcreteBooleanIndexError:
+    ...     print("jnp.where(x > 0, x, 0) keeps the shape")
+    jnp.where(x > 0, x, 0) keeps the shape
+    """
 
 
 class UnexpectedTracerError(PrimalTypeError):
-    """A traced value used after its transformation ended: it leaked through a side effect."""
+    """A traced value used after its transformation ended: it leaked through a side effect.
+
+    >>> kept = []
+    >>> _ = primal.jit(lambda x: kept.append(x))(1.0)
+    >>> try:
+    ...     kept[0] + 1
+    ... except UnexpectedTracerError:
+    ...     print("return the value instead")
+    return the value instead
+    """
 
 
 class KeyReuseError(PrimalTypeError):
-    """A random key consumed twice."""
+    """A random key consumed twice.
+
+    >>> with primal.debug_key_reuse(True):
+    ...     key = primal.random.key(0)
+    ...     x = primal.random.normal(key)
+    ...     try:
+    ...         primal.random.normal(key)
+    ...     except KeyReuseError:
+    ...         print("split the key first")
+    split the key first
+    """
 
 
 class InconclusiveDimensionOperation(Exception):
-    """A comparison of symbolic dimensions whose answer depends on their values."""
+    """A comparison of symbolic dimensions whose answer depends on their values.
+
+    >>> issubclass(InconclusiveDimensionOperation, Exception)
+    True
+    """
 
 
 class JaxprTypeError(TypeError):
-    """A jaxpr that breaks a rule of the language: the checker's verdict."""
+    """A jaxpr that breaks a rule of the language: the checker's verdict.
+
+    >>> issubclass(JaxprTypeError, TypeError)
+    True
+    """
 
 
 class PrimalRuntimeError(RuntimeError):
-    """An engine failed while it compiled or ran a program."""
+    """An engine failed while it compiled or ran a program.
+
+    >>> issubclass(PrimalRuntimeError, RuntimeError)
+    True
+    """
 
 
 class CallbackError(PrimalRuntimeError):

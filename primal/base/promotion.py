@@ -49,7 +49,15 @@ from primal.base.dtype_table import (
 
 
 class TypePromotionError(ValueError):
-    """The operands' dtypes have no common type in the promotion lattice."""
+    """The operands' dtypes have no common type in the promotion lattice.
+
+    >>> try:
+    ...     with primal.numpy_dtype_promotion("strict"):
+    ...         jnp.arange(2) + jnp.ones(2)
+    ... except TypePromotionError:
+    ...     print("one of them needs astype")
+    one of them needs astype
+    """
 
 
 _WEAK_INT, _WEAK_FLOAT, _WEAK_COMPLEX = "i*", "f*", "c*"

@@ -9,7 +9,11 @@ from primal.ir.jaxpr import ClosedJaxpr
 
 
 class Device:
-    """One device of an engine's client: platform, id and process."""
+    """One device of an engine's client: platform, id and process.
+
+    >>> primal.devices("cpu")[0].platform
+    'cpu'
+    """
 
     __slots__ = ("platform", "id", "process_index", "device_kind", "handle", "engine")
 

@@ -225,7 +225,12 @@ def _pooling(reducer: Any, init_value: Any, rescaler: Any = None) -> Callable[..
         padding: str = "VALID",
         spec: str | None = None,
     ) -> Layer:
-        """A layer that reduces windows of its inputs."""
+        """A layer that reduces windows of its inputs.
+
+        >>> init, apply = MaxPool((2, 2), (2, 2))
+        >>> init(random.key(0), (1, 4, 4, 3))[0]
+        (1, 2, 2, 3)
+        """
         sizes = list(window_shape)
         steps = list(strides or (1,) * len(sizes))
         rescale = rescaler(tuple(sizes), tuple(steps), padding) if rescaler else None

@@ -42,7 +42,11 @@ class Unordered(Effect):
 
 
 class DebugEffect(Unordered):
-    """Output for people: it may run again or for branches not taken, where a transform needs it."""
+    """Output for people: it may run again or for branches not taken, where a transform needs it.
+
+    >>> primal.make_jaxpr(lambda x: primal.debug.print("{}", x))(1.0).effects
+    frozenset({DebugEffect('debug')})
+    """
 
     __slots__ = ()
 

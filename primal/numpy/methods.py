@@ -135,7 +135,7 @@ def _in_place(name: str) -> property:
             f"Arrays do not implement the arr.{name} property: consider arr.flatten() instead."
         )
 
-    return property(refuse)
+    return property(refuse, doc=f"Not offered: `{name}` of NumPy gives a writable view.")
 
 
 def _view(self: Array, dtype: Any = None, type: None = None) -> Array:

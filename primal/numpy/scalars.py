@@ -45,10 +45,20 @@ class ScalarType(type):
         return cls.__name__
 
 
+_WIDE = frozenset({"int64", "uint64", "float64", "complex128"})
+
+
 def _scalar(dtype: Any, name: str | None = None) -> Any:
-    doc = f"The dtype {dtype.name} as a type: calling it converts to an array of that dtype."
+    name = name or dtype.name
+    use = f"{name}(0).dtype == {name}"
+    if dtype.name in _WIDE:
+        use = f"with primal.enable_x64():\n...     {use}"
+    doc = (
+        f"The dtype {dtype.name} as a type: calling it converts to an array of that dtype.\n\n"
+        f">>> {use}\nTrue"
+    )
     body = {"dtype": dtype, "__doc__": doc, "__module__": __name__}
-    return ScalarType(name or dtype.name, (), body)
+    return ScalarType(name, (), body)
 
 
 bool_ = _scalar(dtypes.bool_, "bool_")

@@ -80,6 +80,11 @@ class Ref:
 
     Indices are those of arrays, with steps of at least 1. What is written has exactly the shape
     and dtype of what is replaced. Equal and hashed by identity.
+
+    >>> r = primal.new_ref(jnp.zeros(2))
+    >>> r[0] = 1.0
+    >>> r[...]
+    Array([1., 0.], dtype=float32)
     """
 
     __slots__ = ("_value", "_home", "_trace", "_aval", "_made", "__weakref__")

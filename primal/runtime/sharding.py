@@ -8,7 +8,11 @@ from primal.engines.protocol import Device
 
 
 class Sharding:
-    """How an array is split over devices."""
+    """How an array is split over devices.
+
+    >>> isinstance(jnp.zeros(2).sharding, Sharding)
+    True
+    """
 
     device_set: set[Device]
 

@@ -51,10 +51,12 @@ def in_module(module: ModuleType) -> list[doctest.DocTest]:
             ours = type(value).__module__.startswith("primal.")
             if ours and isinstance(text, str) and ">>>" in text and text != type(value).__doc__:
                 label = f"{module.__name__}.{name}"
-                found.append(parser.get_doctest(text, names, label, module.__file__, None))
+                # Its examples call it by its own name, whatever it is called here.
+                here = {**names, getattr(value, "__name__", name): value}
+                found.append(parser.get_doctest(text, here, label, module.__file__, None))
     found = [test for test in found if test.examples]
     for test in found:
-        test.globs = {**common(), **names}
+        test.globs = {**common(), **test.globs}
     return found
 
 

@@ -41,6 +41,18 @@ def register_pytree_node_class(cls: Typ) -> Typ:
     """Register a class by its methods `tree_flatten(self)`, `tree_unflatten(cls, aux, children)`.
 
     A decorator. Subclasses are not registered with it.
+
+    >>> @register_pytree_node_class
+    ... class Box:
+    ...     def __init__(self, x):
+    ...         self.x = x
+    ...     def tree_flatten(self):
+    ...         return (self.x,), None
+    ...     @classmethod
+    ...     def tree_unflatten(cls, aux, children):
+    ...         return cls(*children)
+    >>> core.flatten(Box(1))[0]
+    [1]
     """
     for name in ("tree_flatten", "tree_unflatten"):
         if not hasattr(cls, name):
@@ -59,7 +71,17 @@ def register_pytree_with_keys(
     flatten_func: Callable[[T], tuple[Iterable[Any], Hashable]] | None = None,
 ) -> None:
     """Make values of a class nodes whose children have keys: `flatten_with_keys(x)` returns
-    ([(key, child), ...], metadata). `flatten_func`, without the keys, makes flattening faster."""
+    ([(key, child), ...], metadata). `flatten_func`, without the keys, makes flattening faster.
+
+    >>> class Named:
+    ...     def __init__(self, x):
+    ...         self.x = x
+    >>> register_pytree_with_keys(
+    ...     Named, lambda n: (((GetAttrKey("x"), n.x),), None), lambda _, c: Named(*c)
+    ... )
+    >>> core.flatten(Named(1))[0]
+    [1]
+    """
     if flatten_func is None:
 
         def without_keys(x: T) -> tuple[list[Any], Any]:
@@ -72,7 +94,20 @@ def register_pytree_with_keys(
 
 def register_pytree_with_keys_class(cls: Typ) -> Typ:
     """Register a class by its methods `tree_flatten_with_keys(self)`, `tree_unflatten(cls, aux,
-    children)` and, if it has one, `tree_flatten(self)`. A decorator."""
+    children)` and, if it has one, `tree_flatten(self)`. A decorator.
+
+    >>> @register_pytree_with_keys_class
+    ... class Held:
+    ...     def __init__(self, x):
+    ...         self.x = x
+    ...     def tree_flatten_with_keys(self):
+    ...         return ((GetAttrKey("x"), self.x),), None
+    ...     @classmethod
+    ...     def tree_unflatten(cls, aux, children):
+    ...         return cls(*children)
+    >>> core.flatten(Held(1))[0]
+    [1]
+    """
     for name in ("tree_flatten_with_keys", "tree_unflatten"):
         if not hasattr(cls, name):
             raise TypeError(
@@ -195,6 +230,9 @@ def static(**kwargs: Any) -> Any:
     """Return a dataclass field that `register_dataclass` treats as metadata.
 
     Takes the keywords of `dataclasses.field`.
+
+    >>> static(default=3).metadata["static"]
+    True
     """
     import dataclasses  # as in register_dataclass
 

@@ -284,7 +284,11 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
 
 
 def is_tree_node(typ: type) -> bool:
-    """Return whether values of a type are containers, as opposed to leaves."""
+    """Return whether values of a type are containers, as opposed to leaves.
+
+    >>> is_tree_node(tuple), is_tree_node(int)
+    (True, False)
+    """
     return core.is_node_type(typ)
 
 
@@ -301,7 +305,11 @@ def flatten_one_level(tree: Any) -> tuple[tuple[Any, ...], Any]:
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[tuple[tuple[Any, Any], ...], Any]:
-    """Return ((key, child) pairs, metadata) of the root; ValueError for a leaf."""
+    """Return ((key, child) pairs, metadata) of the root; ValueError for a leaf.
+
+    >>> flatten_one_level_with_keys({"b": 1, "a": [2]})
+    (((DictKey(key='a'), [2]), (DictKey(key='b'), 1)), ('a', 'b'))
+    """
     found = core.one_level_with_keys(tree)
     if found is None:
         raise ValueError(_no_node("flatten_one_level_with_keys", tree))

@@ -25,6 +25,10 @@ class GatherDimensionNumbers(NamedTuple):
     * `start_index_map`: the operand dimension that each entry of a start vector indexes.
     * `operand_batching_dims`, `start_indices_batching_dims`: pairs of dimensions of operand and
       indices that run together; the window has size 1 there and the result lacks the operand's.
+
+    >>> numbers = GatherDimensionNumbers((1,), (0,), (0,))
+    >>> lax.gather(jnp.arange(6).reshape(2, 3), jnp.array([[1]]), numbers, (1, 3))
+    Array([[3, 4, 5]], dtype=int32)
     """
 
     offset_dims: Shape
@@ -39,6 +43,10 @@ class ScatterDimensionNumbers(NamedTuple):
 
     The mirror image of `GatherDimensionNumbers`: `update_window_dims` are the offset dimensions,
     `inserted_window_dims` the collapsed ones, `scatter_dims_to_operand_dims` the start index map.
+
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> lax.scatter_add(jnp.zeros(3), jnp.array([[1]]), jnp.ones(1), numbers)
+    Array([0., 1., 0.], dtype=float32)
     """
 
     update_window_dims: Shape

@@ -29,7 +29,12 @@ class Rotation(NamedTuple):
 
     @classmethod
     def concatenate(cls, rotations: Sequence[Any]) -> Rotation:
-        """All the rotations in one object."""
+        """All the rotations in one object.
+
+        >>> one = Rotation.identity()
+        >>> len(Rotation.concatenate([one, one]))
+        2
+        """
         return cls(jnp.concatenate([r.quat.reshape(-1, 4) for r in rotations]))
 
     @classmethod
@@ -37,9 +42,17 @@ class Rotation(NamedTuple):
         """Turns about the axes `seq` one after another: fixed axes 'xyz', or moving ones 'XYZ'.
 
         `angles` has shape (…, len(seq)), for one axis also (). ValueError for other axes.
+
+        >>> Rotation.from_euler("ZX", jnp.array([90.0, 45.0]), degrees=True).as_quat().round(3)
+        Array([0.271, 0.271, 0.653, 0.653], dtype=float32)
         """
         if not 1 <= len(seq) <= 3 or not (set(seq) <= set("xyz") or set(seq) <= set("XYZ")):
             raise ValueError(f"[from_euler] expected one to three axes of xyz or XYZ, got {seq!r}.")
+        if any(a == b for a, b in zip(seq, seq[1:], strict=False)):
+            raise ValueError(
+                f"[from_euler] expected neighbouring axes to differ, got {seq!r}: add the angles "
+                "of turns about one axis."
+            )
         angles = _inexact(angles)
         angles = angles[None] if angles.ndim == 0 else angles
         if angles.shape[-1] != len(seq):
@@ -61,8 +74,14 @@ class Rotation(NamedTuple):
 
     @classmethod
     def from_matrix(cls, matrix: Any) -> Rotation:
-        """The rotation with this orthogonal matrix, (…, 3, 3)."""
+        """The rotation with this orthogonal matrix, (…, 3, 3).
+
+        >>> Rotation.from_matrix(jnp.eye(3)).as_quat()
+        Array([0., 0., 0., 1.], dtype=float32)
+        """
         m = _inexact(matrix)
+        if m.ndim < 2 or m.shape[-2:] != (3, 3):
+            raise ValueError(f"[from_matrix] expected matrices of shape (…, 3, 3), got {m.shape}.")
         x, y, z = m[..., 0, 0], m[..., 1, 1], m[..., 2, 2]
         yz, zy, xz, zx = m[..., 1, 2], m[..., 2, 1], m[..., 0, 2], m[..., 2, 0]
         xy, yx = m[..., 0, 1], m[..., 1, 0]
@@ -79,19 +98,31 @@ class Rotation(NamedTuple):
 
     @classmethod
     def from_mrp(cls, mrp: Any) -> Rotation:
-        """The rotation with modified Rodrigues parameters axis·tan(angle/4), (…, 3)."""
+        """The rotation with modified Rodrigues parameters axis·tan(angle/4), (…, 3).
+
+        >>> Rotation.from_mrp(jnp.array([0.0, 0.0, 1.0])).as_rotvec().round(3)
+        Array([0.   , 0.   , 3.142], dtype=float32)
+        """
         p = _inexact(mrp)
         square = jnp.sum(p * p, -1, keepdims=True)
         return cls(jnp.concatenate([2 * p, 1 - square], -1) / (1 + square))
 
     @classmethod
     def from_quat(cls, quat: Any) -> Rotation:
-        """The rotation of a quaternion (x, y, z, w) of any length but 0."""
+        """The rotation of a quaternion (x, y, z, w) of any length but 0.
+
+        >>> Rotation.from_quat(jnp.array([0.0, 0.0, 3.0, 4.0])).as_quat()
+        Array([0. , 0. , 0.6, 0.8], dtype=float32)
+        """
         return cls(_unit(_inexact(quat)))
 
     @classmethod
     def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> Rotation:
-        """The rotation about an axis by the angle that is its length, (…, 3)."""
+        """The rotation about an axis by the angle that is its length, (…, 3).
+
+        >>> Rotation.from_rotvec(jnp.array([0.0, 0.0, 90.0]), degrees=True).as_quat().round(4)
+        Array([0.    , 0.    , 0.7071, 0.7071], dtype=float32)
+        """
         v = _inexact(rotvec)
         v = jnp.deg2rad(v) if degrees else v
         square = jnp.sum(v * v, -1, keepdims=True)
@@ -103,13 +134,22 @@ class Rotation(NamedTuple):
 
     @classmethod
     def identity(cls, num: int | None = None, dtype: Any = float) -> Rotation:
-        """The rotation by nothing, or `num` of them."""
+        """The rotation by nothing, or `num` of them.
+
+        >>> Rotation.identity(2).as_quat()
+        Array([[0., 0., 0., 1.],
+               [0., 0., 0., 1.]], dtype=float32)
+        """
         one = jnp.array([0, 0, 0, 1], dtype=jnp.result_type(dtype))
         return cls(one if num is None else jnp.tile(one, (num, 1)))
 
     @classmethod
     def random(cls, random_key: Any, num: int | None = None) -> Rotation:
-        """Rotations drawn uniformly."""
+        """Rotations drawn uniformly.
+
+        >>> Rotation.random(random.key(0), 3).as_quat().shape
+        (3, 4)
+        """
         return cls(_unit(random.normal(random_key, (4,) if num is None else (num, 4))))
 
     def __getitem__(self, indexer: Any) -> Rotation:
@@ -127,11 +167,20 @@ class Rotation(NamedTuple):
 
     @property
     def single(self) -> bool:
-        """Whether this is one rotation and not an array of them."""
+        """Whether this is one rotation and not an array of them.
+
+        >>> Rotation.identity().single, Rotation.identity(2).single
+        (True, False)
+        """
         return bool(self.quat.ndim == 1)
 
     def apply(self, vectors: Any, inverse: bool = False) -> Any:
-        """The vectors (…, 3) rotated, or rotated back."""
+        """The vectors (…, 3) rotated, or rotated back.
+
+        >>> turn = Rotation.from_rotvec(jnp.array([0.0, 0.0, 90.0]), degrees=True)
+        >>> turn.apply(jnp.array([0.0, 2.0, 1.0])).round(3)
+        Array([-2.,  0.,  1.], dtype=float32)
+        """
         v = _inexact(vectors)
         if v.ndim == 0 or v.shape[-1] != 3:
             raise ValueError(f"[apply] expected vectors of shape (…, 3), got {v.shape}.")
@@ -140,7 +189,12 @@ class Rotation(NamedTuple):
         return jnp.sum(matrix * v[..., None, :], -1)
 
     def as_euler(self, seq: str, degrees: bool = False) -> Any:
-        """Angles (…, 3) of turns about `seq`; the third is 0 where only their sum is known."""
+        """Angles (…, 3) of turns about `seq`; the third is 0 where only their sum is known.
+
+        >>> turn = Rotation.from_rotvec(jnp.array([0.0, 0.0, 90.0]), degrees=True)
+        >>> turn.as_euler("zyx", degrees=True)[0].round(3)
+        Array(90., dtype=float32)
+        """
         outer = seq.islower()
         if len(seq) != 3:
             raise ValueError(f"[as_euler] expected 3 axes, got {seq!r}.")
@@ -174,7 +228,13 @@ class Rotation(NamedTuple):
         return jnp.rad2deg(angles) if degrees else angles
 
     def as_matrix(self) -> Any:
-        """The orthogonal matrices, (…, 3, 3)."""
+        """The orthogonal matrices, (…, 3, 3).
+
+        >>> Rotation.from_quat(jnp.array([1.0, 0.0, 0.0, 0.0])).as_matrix()
+        Array([[ 1.,  0.,  0.],
+               [ 0., -1.,  0.],
+               [ 0.,  0., -1.]], dtype=float32)
+        """
         x, y, z, w = (self.quat[..., n] for n in range(4))
         rows = [
             [x * x - y * y - z * z + w * w, 2 * (x * y - z * w), 2 * (x * z + y * w)],
@@ -184,17 +244,29 @@ class Rotation(NamedTuple):
         return jnp.stack([jnp.stack(row, -1) for row in rows], -2)
 
     def as_mrp(self) -> Any:
-        """The modified Rodrigues parameters of the rotation by at most half a turn, (…, 3)."""
+        """The modified Rodrigues parameters of the rotation by at most half a turn, (…, 3).
+
+        >>> Rotation.from_quat(jnp.array([1.0, 0.0, 0.0, 0.0])).as_mrp()
+        Array([1., 0., 0.], dtype=float32)
+        """
         q = _canonical(self.quat)
         return q[..., :3] / (1 + q[..., 3:])
 
     def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Any:
-        """The unit quaternions, (…, 4); of q and -q that with w ≥ 0 where `canonical`."""
+        """The unit quaternions, (…, 4); of q and -q that with w ≥ 0 where `canonical`.
+
+        >>> Rotation.identity().as_quat(scalar_first=True)
+        Array([1., 0., 0., 0.], dtype=float32)
+        """
         q = _canonical(self.quat) if canonical else self.quat
         return jnp.roll(q, 1, -1) if scalar_first else q
 
     def as_rotvec(self, degrees: bool = False) -> Any:
-        """The axes with the angles, at most π, as lengths, (…, 3)."""
+        """The axes with the angles, at most π, as lengths, (…, 3).
+
+        >>> Rotation.from_euler("x", jnp.array(90.0), degrees=True).as_rotvec(degrees=True).round(3)
+        Array([90.,  0.,  0.], dtype=float32)
+        """
         q = _canonical(self.quat)
         v, w = q[..., :3], q[..., 3:]
         square = jnp.sum(v * v, -1, keepdims=True)
@@ -204,15 +276,28 @@ class Rotation(NamedTuple):
         return jnp.rad2deg(out) if degrees else out
 
     def inv(self) -> Rotation:
-        """The rotations back."""
+        """The rotations back.
+
+        >>> Rotation.from_quat(jnp.array([1.0, 2.0, 2.0, 4.0])).inv().as_quat()
+        Array([-0.2, -0.4, -0.4,  0.8], dtype=float32)
+        """
         return Rotation(self.quat * np.array([-1, -1, -1, 1], self.quat.dtype))
 
     def magnitude(self) -> Any:
-        """The angles of the rotations, from 0 to π."""
+        """The angles of the rotations, from 0 to π.
+
+        >>> Rotation.from_rotvec(jnp.array([0.0, 3.0, 0.0])).magnitude().round(3)
+        Array(3., dtype=float32)
+        """
         return 2 * jnp.arctan2(jnp.linalg.norm(self.quat[..., :3], axis=-1), abs(self.quat[..., 3]))
 
     def mean(self, weights: Any = None) -> Rotation:
-        """The rotation with the least weighted sum of squared distances of the matrices."""
+        """The rotation with the least weighted sum of squared distances of the matrices.
+
+        >>> turns = Rotation.from_euler("z", jnp.array([[0.0], [90.0]]), degrees=True)
+        >>> jnp.rad2deg(turns.mean().magnitude()).round(3)
+        Array(45., dtype=float32)
+        """
         w = jnp.ones(len(self), self.quat.dtype) if weights is None else _inexact(weights)
         if w.shape != (len(self),):
             raise ValueError(f"[mean] expected {len(self)} weights, got shape {w.shape}.")
@@ -239,7 +324,12 @@ class Slerp(NamedTuple):
 
     @classmethod
     def init(cls, times: Any, rotations: Rotation) -> Slerp:
-        """An interpolator between `rotations` at `times`, which increase."""
+        """An interpolator between `rotations` at `times`, which increase.
+
+        >>> turns = Rotation.from_euler("z", jnp.array([[0.0], [90.0]]), degrees=True)
+        >>> Slerp.init(jnp.array([0.0, 1.0]), turns)(jnp.array([0.25, 0.5])).magnitude().round(3)
+        Array([0.393, 0.785], dtype=float32)
+        """
         if rotations.single or len(rotations) < 2:
             raise ValueError("[Slerp] expected at least 2 rotations, got a single one.")
         times = _inexact(times)
