@@ -15,6 +15,7 @@ from primal.api.operands import (
     argument_names,
     check_operands,
     flat_function,
+    look_like,
     name_of,
     operand,
     struct_of,
@@ -122,7 +123,7 @@ class JitFunction(Dispatcher):
         inline: bool,
         device: Device | None,
     ) -> None:
-        functools.update_wrapper(self, fun)
+        look_like(self, fun)
         self._fun = fun
         self._static_argnums = static_argnums
         self._static_argnames = static_argnames

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -151,6 +152,17 @@ def name_of(fun: Callable[..., Any]) -> str:
         if name:
             return str(name)
     return type(fun).__name__
+
+
+def look_like(wrapper: Any, fun: Callable[..., Any]) -> None:
+    """`functools.update_wrapper` for an object: attributes of `fun` never hide the object's own.
+
+    A callable object may well have attributes named as methods of ours: `trace`, `lower`, `jvp`.
+    """
+    functools.update_wrapper(wrapper, fun, updated=())
+    for name, value in getattr(fun, "__dict__", {}).items():
+        if not hasattr(type(wrapper), name):
+            wrapper.__dict__.setdefault(name, value)
 
 
 def argument_names(

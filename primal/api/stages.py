@@ -10,6 +10,7 @@ from primal.base.pytree import PyTreeDef, flatten_args, unflatten
 from primal.engines.protocol import Device
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
+from primal.ir.trace import Tracer
 from primal.runtime import devices
 from primal.runtime.eager import placement_of
 from primal.runtime.programs import RULES, Program, default_placement
@@ -224,6 +225,13 @@ class Compiled:
                 f"{PyTreeDef(self._in_spec)}, got {PyTreeDef(spec)}."
             )
         avals = check_operands(name, (args, kwargs), leaves)
+        traced = next((x for x in leaves if isinstance(x, Tracer)), None)
+        if traced is not None:
+            raise TypeError(
+                f"[{name}] expected arrays, got {traced}: no transformation applies to a function "
+                "lowered and compiled for a particular signature. Transform the function that was "
+                "jitted, then lower and compile."
+            )
         expected: Sequence[Aval] = self._traced.closed.in_avals
         for i, (got, want) in enumerate(zip(avals, expected, strict=True)):
             if got.shape != want.shape or got.dtype != want.dtype:

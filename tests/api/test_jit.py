@@ -248,7 +248,27 @@ def test_stages():
         compiled(arr(3), arr(3))
     with pytest.raises(TypeError, match="types for which"):
         compiled(arr(4), {"b": arr(4)})
+    for transformed in (jit(compiled), primal.vmap(compiled), primal.grad(compiled)):
+        with pytest.raises(TypeError, match="lowered and compiled for a particular signature"):
+            transformed(arr(3), {"b": arr(3)})
     assert f.eval_shape(x, {"b": x}) == traced.out_info
+
+
+def test_attributes_of_a_callable_hide_no_method():
+    class Model:
+        lower = _traced = trace = eval_shape = "an attribute"
+
+        def __init__(self):
+            self.lower = self._traced = self.trace = self.eval_shape = "an attribute"
+            self.units = 3
+
+        def __call__(self, x):
+            return mul(x, x)
+
+    f = jit(Model())
+    assert f(arr(3)).shape == f.eval_shape(arr(3)).shape == (3,)
+    assert "multiply" in f.lower(arr(3)).as_text()
+    assert f.units == 3 and f.__wrapped__.lower == "an attribute"
 
 
 @pytest.mark.parametrize("engine", ["xla", "cpu"])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from primal.api.control.symbolic import SymbolicZero
-from primal.api.operands import check_outputs, name_of, operand
+from primal.api.operands import check_outputs, look_like, name_of, operand
 from primal.base import dtypes
 from primal.base.pytree import (
     PyTreeDef,
@@ -45,7 +45,7 @@ class Custom:
     ) -> None:
         if not callable(fun):
             raise TypeError(f"[{self.kind}] expected a function, got {fun!r} of {type(fun)}.")
-        functools.update_wrapper(self, fun)  # type: ignore[arg-type]
+        look_like(self, fun)
         self.fun = fun
         self._name = name_of(fun)
         numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else nondiff_argnums
