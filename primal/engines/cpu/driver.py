@@ -17,11 +17,13 @@ was rejected: it costs two switches per call, and the worker would still have to
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import functools
 import platform
 from typing import Any
 
 from primal.engines.cpu import objects, pool
+from primal.engines.cpu.code import Module
 
 CONTEXT = 64
 """Bytes of a context: 0 status (i32), 4 whether to give up the GIL and poll (i32), 8 the frame (an
@@ -442,18 +444,45 @@ stop:
 """
 
 
+_NAMES = (
+    "run", "copy", "call", "branch", "loop", "step", "walk", "enter", "advance", "leave",
+    "poll_now", "pool", "finish",
+)  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Driver:
+    """The driver as a spec: its code is a table of the addresses of what it has."""
+
+    machine: str
+
+    def write(self, module: Module, name: str) -> None:
+        """Add all functions, and the table."""
+        text = pool.text(self.machine) + _TEXT.format(
+            clock=6 if platform.system() == "Darwin" else 1, raised=RAISED, look=LOOK
+        )
+        rest = []
+        for line in text.splitlines():
+            if line.startswith("declare "):  # kernels of the module may declare the same
+                module.declarations[line[line.index("@") + 1 : line.index("(")]] = line
+            else:
+                rest.append(line)
+        table = ", ".join([f"ptr @{n}" for n in _NAMES])
+        rest.append(f"@{name} = constant [{len(_NAMES)} x ptr] [{table}]")
+        module.functions[name] = "\n".join(rest)
+
+
+def ahead() -> None:
+    """Begin to compile the driver, which every program needs."""
+    objects.ahead(Driver(platform.machine()))
+
+
 @functools.cache
 def functions() -> dict[str, int]:
     """Addresses of `run`, of what records of control flow name, and of `step`."""
-    machine = platform.machine()
-    text = pool.text(machine) + _TEXT.format(
-        clock=6 if platform.system() == "Darwin" else 1, raised=RAISED, look=LOOK
-    )
-    names = [
-        "run", "copy", "call", "branch", "loop", "step", "walk", "enter", "advance", "leave",
-        "poll_now", "pool", "finish",
-    ]  # fmt: skip
-    found = dict(zip(names, objects.text_code(text, names), strict=True))
+    spec = Driver(platform.machine())
+    table = (ctypes.c_int64 * len(_NAMES)).from_address(objects.kernels_for([spec])[spec])
+    found = dict(zip(_NAMES, table, strict=True))
     pool.attach(found["pool"], found["finish"])
     return found
 

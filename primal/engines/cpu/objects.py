@@ -25,6 +25,8 @@ from typing import Any
 from primal.base import caches
 from primal.base.config import config
 from primal.engines.cpu import _llvm
+from primal.engines.cpu.foundry import Casting, foundry
+from primal.engines.cpu.pool import threads
 from primal.engines.cpu.steps import RoutineSpec
 
 LIMIT = 256 << 20
@@ -45,6 +47,14 @@ class Counters:
 counters = Counters()
 _known: dict[RoutineSpec, int] = {}
 _lock = threading.Lock()
+
+
+def _forked() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forked)
 # Code stays loaded; what is forgotten is only found again by compiling it again.
 caches.register(_known.clear)
 
@@ -60,30 +70,43 @@ def kernels_for(specs: Sequence[RoutineSpec]) -> dict[RoutineSpec, int]:
     with _lock:
         fresh = [s for s in missing if s not in _known]
         store = Store.current()
-        keys = {s: key_of(s) for s in fresh} if store is not None else {}
         if store is not None:
-            fresh = _loaded(store, fresh, keys)
+            fresh = _loaded(store, fresh)
         if fresh:
-            text, names = module_of(fresh)
-            compiler = _llvm.compiler()
-            code = compiler.object_of(text)
-            for spec, address in zip(fresh, compiler.link(code, names), strict=True):
-                _known[spec] = address
-            counters.kernels += len(fresh)
-            counters.modules += 1
-            if store is not None:
-                store.add(dict(zip([keys[s] for s in fresh], names, strict=True)), code)
+            for casting in foundry.finish(fresh):
+                _kept(casting, store)
         found.update({s: _known[s] for s in missing})
     return found
 
 
-def _loaded(
-    store: Store, wanted: Sequence[RoutineSpec], keys: dict[RoutineSpec, str]
-) -> list[RoutineSpec]:
+def ahead(spec: RoutineSpec) -> None:
+    """Begin to compile what a program under way is going to ask for."""
+    if spec in _known or spec in foundry or threads() == 1 or not _lock.acquire(blocking=False):
+        return
+    try:
+        store = Store.current()
+        if store is None or _loaded(store, [spec]):
+            foundry.order([spec])
+    finally:
+        _lock.release()
+
+
+def _kept(casting: Casting, store: Store | None) -> None:
+    addresses = _llvm.compiler().link(casting.code, casting.names)
+    _known.update(zip(casting.specs, addresses, strict=True))
+    counters.kernels += len(casting.specs)
+    counters.modules += 1
+    if store is not None:
+        keys = [key_of(s) for s in casting.specs]
+        store.add(dict(zip(keys, casting.names, strict=True)), casting.code)
+
+
+def _loaded(store: Store, wanted: Sequence[RoutineSpec]) -> list[RoutineSpec]:
     """Load what is on disk; the rest is returned."""
-    where = {keys[s]: s for s in wanted}
+    keys = {s: key_of(s) for s in wanted if s not in foundry}
+    where = {k: s for s, k in keys.items()}
     for spec in wanted:
-        if spec in _known:  # came with the module of another
+        if spec in _known or spec in foundry:  # it came with the module of another, or is coming
             continue
         found = store.find(keys[spec])
         if found is None:
@@ -95,29 +118,6 @@ def _loaded(
             _known[where[key]] = address
         counters.loaded += len(ours)
     return [s for s in wanted if s not in _known]
-
-
-def module_of(specs: Sequence[RoutineSpec]) -> tuple[str, list[str]]:
-    """LLVM IR with one function per kernel, and their names."""
-    module = _llvm.compiler().module()
-    names = [f"kernel{i}" for i in range(len(specs))]
-    for name, spec in zip(names, specs, strict=True):
-        spec.write(module, name)
-    return module.text(), names
-
-
-def text_code(text: str, names: Sequence[str]) -> list[int]:
-    """Addresses of the functions of a module that is given as LLVM IR."""
-    store = Store.current()
-    key = _digest(text)
-    found = store.find(key) if store is not None else None
-    if found is not None:
-        counters.loaded += 1
-        return _llvm.compiler().link(found[1], names)
-    code = _llvm.compiler().object_of(text)
-    if store is not None:
-        store.add({key: ""}, code)
-    return _llvm.compiler().link(code, names)
 
 
 def key_of(spec: RoutineSpec) -> str:

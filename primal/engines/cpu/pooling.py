@@ -235,7 +235,7 @@ class Winners:
         s.finish(name)
 
     def _clear(self, s: Script, out: Place, size: Int) -> None:
-        s.module.declarations["llvm.memset"] = (
+        s.module.declarations["llvm.memset.p0.i64"] = (
             "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
         )
         s.do(f"call void @llvm.memset.p0.i64(ptr {out.name}, i8 0, i64 {size.name}, i1 false)")

@@ -13,10 +13,11 @@ import numpy as np
 from primal.base.dtypes import physical_dtype
 from primal.engines.cpu import _llvm, driver
 from primal.engines.cpu.calls import Call, Frame, data_of, object_field
+from primal.engines.cpu.foundry import Casting
 from primal.engines.cpu.fused import Fused, worth_fusing
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.layout import Instance
-from primal.engines.cpu.objects import kernels_for, module_of
+from primal.engines.cpu.objects import kernels_for
 from primal.engines.cpu.places import Places
 from primal.engines.cpu.records import Tables
 from primal.engines.cpu.row_layout import instance
@@ -86,7 +87,7 @@ class Plan:
         lines = [f"; program {self.name}: {len(self.steps)} steps, {len(specs)} kernels, "
                  f"{self.arena} bytes of arena"]  # fmt: skip
         self._lines(self.program.block, number, lines, ";   ")
-        return "\n".join(lines) + "\n\n" + module_of(specs)[0]
+        return "\n".join(lines) + "\n\n" + Casting(specs).text()
 
     def _lines(self, block: Any, number: dict[Any, int], lines: list[str], indent: str) -> None:
         for step in block.steps:
@@ -169,6 +170,7 @@ class CpuExecutable:
     """A compiled program. Several threads may run it at once."""
 
     def __init__(self, jaxpr: Jaxpr, name: str, donated: Sequence[bool] = ()) -> None:
+        driver.ahead()
         self.plan = Plan(jaxpr, name, donated)
         plan, places = self.plan, self.plan.places
         self.tables = Tables(
@@ -280,7 +282,7 @@ class CpuExecutable:
     def assembly(self) -> str:
         """The machine code of the kernels."""
         specs = list(dict.fromkeys(self.plan.specs))
-        return _llvm.compiler().assembly(module_of(specs)[0])
+        return _llvm.compiler().assembly(Casting(specs).text())
 
     def cost_analysis(self) -> dict[str, float]:
         """Counts: elementwise operations and bytes of the kernels, steps of either kind."""

@@ -211,7 +211,7 @@ class Script(Code):
             f"call void @llvm.memcpy.p0.p0.i64(ptr {to.name}, ptr {source.name}, i64 {text(n)}, "
             "i1 false)"
         )
-        self.module.declarations["llvm.memcpy"] = (
+        self.module.declarations["llvm.memcpy.p0.p0.i64"] = (
             "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
         )
 

@@ -14,6 +14,7 @@ from primal.engines.cpu import (
     convolution,
     factorisations,
     moves,
+    objects,
     pieces,
     pooling,
     products,
@@ -305,6 +306,7 @@ class Words:
         self.order.append(
             Routine(spec, known, nodes, words, units, cost, scratch, updates, reuses, name)
         )
+        objects.ahead(spec)
         return [Value(n, a.shape, a.dtype) for n, a in zip(nodes, outs, strict=True)]
 
     # Moving data.

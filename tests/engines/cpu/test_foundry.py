@@ -1,0 +1,132 @@
+"""Code compiled ahead, by several threads: complete, once each, with errors for who asks."""
+
+import dataclasses
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from primal.engines.cpu import _llvm, objects, pool
+from primal.engines.cpu.foundry import Casting, Foundry
+from primal.engines.cpu.products import Gemm, Small
+
+SPECS = [Small("f8", m, n, 2, True, 0) for m in (2, 3, 4) for n in (2, 3, 4)]
+
+needs_threads = pytest.mark.skipif(pool.threads() < 2, reason="one CPU: nothing is done ahead")
+
+
+@dataclasses.dataclass(frozen=True)
+class Wrong:
+    """A spec without code."""
+
+    text: str
+
+    def write(self, module, name):
+        if not self.text:
+            raise ValueError("no text")
+        module.functions[name] = self.text
+
+
+def test_each_spec_is_made_once():
+    foundry = Foundry()
+    foundry.order(SPECS[:4])
+    assert all(s in foundry for s in SPECS[:4])
+    made = foundry.finish(SPECS)
+    assert sorted(map(repr, (s for c in made for s in c.specs))) == sorted(map(repr, SPECS))
+    assert not any(s in foundry for s in SPECS)
+    assert foundry.finish([]) == []
+    for casting in made:
+        assert all(_llvm.compiler().link(casting.code, casting.names))
+
+
+@needs_threads
+def test_orders_need_nobody_who_asks():
+    foundry = Foundry()
+    foundry.order(SPECS[:2])
+    for thread in threading.enumerate():
+        if thread.name == "primal compiler":
+            thread.join()
+    assert not foundry._waiting
+    (casting, *_) = foundry.finish(SPECS[:1])
+    assert SPECS[0] in casting.specs
+
+
+def test_one_thread_makes_one_module(monkeypatch):
+    monkeypatch.setattr("primal.engines.cpu.foundry.threads", lambda: 1)
+    foundry = Foundry()
+    (casting,) = foundry.finish(SPECS)
+    assert casting.specs == SPECS
+
+
+def test_without_threads_the_caller_makes_all(monkeypatch):
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    foundry = Foundry()
+    assert {s for c in foundry.finish(SPECS) for s in c.specs} == set(SPECS)
+
+
+@pytest.mark.parametrize(
+    ("spec", "error", "said"),
+    [
+        (Wrong(""), ValueError, "no text"),
+        (Wrong("define"), RuntimeError, "could not read"),
+        (Wrong("define i32 @kernel0() {\n  ret void\n}"), RuntimeError, "LLVM could not read"),
+        (
+            Wrong("define void @kernel0() {\na:\n  br label %b\nb:\n  %x = add i8 %y, 1\n"
+                  "  %y = add i8 0, 0\n  ret void\n}"), RuntimeError, "rejected",
+        ),
+    ],
+)  # fmt: skip
+def test_errors_reach_who_asks_and_are_not_kept(spec, error, said):
+    foundry = Foundry()
+    for _ in range(2):
+        with pytest.raises(error, match=said):
+            foundry.finish([spec])
+        assert spec not in foundry
+    assert foundry.finish(SPECS[:1])[0].code
+
+
+def test_kernels_of_a_module_share_functions():
+    from primal.engines.cpu.gemm import Packed
+
+    alone, other = (Packed("f4", 4, 4, False, pack, True, 0) for pack in (False, True))
+    both = Casting([alone, other]).text()
+    assert both.count("define internal void @tile_") == 1
+    assert len(both) < len(Casting([alone]).text()) + len(Casting([other]).text())
+
+
+@needs_threads
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_forked_meanwhile_compiles_for_itself():
+    code = """
+import os, sys
+from primal.engines.cpu import objects
+from tests.engines.cpu.test_foundry import SPECS
+for spec in SPECS:
+    objects.ahead(spec)
+child = os.fork()
+found = objects.kernels_for(SPECS)
+assert len(set(found.values())) == len(SPECS)
+if child:
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    print("done")
+"""
+    env = {**os.environ, "PRIMAL_ENABLE_COMPILATION_CACHE": "0",
+           "PYTHONPATH": ":".join(filter(None, sys.path))}  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "done\n", done.stderr
+
+
+def test_ahead_asks_for_nothing_that_is_known():
+    spec = Gemm("f8", 0)
+    address = objects.kernels_for([spec])[spec]
+    before = objects.counters.kernels
+    objects.ahead(spec)
+    assert objects.kernels_for([spec])[spec] == address
+    assert objects.counters.kernels == before
