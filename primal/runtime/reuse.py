@@ -1,10 +1,10 @@
 """debug_key_reuse: random keys that are used twice.
 
-A key is used up by drawing numbers from it or splitting it; `fold_in` and reading its data leave
-it as it is; `clone` and every new key start afresh. Outside of programs the keys that are used up
-are known by their values. Programs are judged as they are traced: each key of an array is a token,
-which the operations that only move keys move along; what tokens a program uses up is then charged
-to its arguments at every call.
+A key is used up by drawing numbers from it or splitting it; `fold_in` and reading its data leave it
+as it is; `clone` and every new key start afresh. Outside of programs the keys that are used up are
+known by their values, from when the watch is set until it is set anew. Programs are judged as they
+are traced: each key of an array is a token, which the operations that only move keys move along;
+what tokens a program uses up is then charged to its arguments at every call.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
-from primal.base.config import settings
+from primal.base.config import config, settings
 from primal.base.errors import MSG_KEY_REUSE, KeyReuseError, explain
 from primal.base.source import current_location, format_location
 from primal.ir.avals import Aval
@@ -33,6 +33,15 @@ _CALLS = {"jit": "jaxpr", "custom_jvp_call": "call", "custom_vjp_call": "call", 
 _MANY = 4096
 
 _used: set[bytes] = set()
+
+
+def _forget(values: dict[str, Any]) -> None:
+    # Keys made while nobody watched start afresh too, and nothing noted that they did.
+    if values["debug_key_reuse"] and not settings().debug_key_reuse:
+        _used.clear()
+
+
+config.derive("_key_reuse", _forget)
 
 
 def is_key(aval: Any) -> bool:

@@ -131,3 +131,13 @@ def test_samplers_use_their_key_once(draw: Any) -> None:
     with pytest.raises(KeyReuseError):
         draw(k)
     primal.make_jaxpr(draw)(k)
+
+
+def test_a_key_made_while_nobody_watched_is_fresh() -> None:
+    with primal.debug_key_reuse(True):
+        primal.random.normal(primal.random.key(0))
+    key = primal.random.key(0)
+    with primal.debug_key_reuse(True):
+        primal.random.normal(key)
+        with primal.enable_x64(True), pytest.raises(KeyReuseError):
+            primal.random.normal(key)
