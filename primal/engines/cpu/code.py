@@ -165,3 +165,23 @@ class Code:
             self.lines[at + i] = f"  {name} = phi {t} [ {first}, %{before} ], [ {last}, %{back} ]"
         self.start(after)
         return names[1:]
+
+    def when(
+        self,
+        condition: str,
+        given: Sequence[tuple[str, str]],
+        body: Callable[[], Sequence[str]],
+    ) -> list[str]:
+        """The values of `body` where `condition` holds; else those `given`, as (type, value)."""
+        inside, after = self.label("then"), self.label("after")
+        before = self.block
+        self.do(f"br i1 {condition}, label %{inside}, label %{after}")
+        self.start(inside)
+        results = body()
+        end = self.block
+        self.do(f"br label %{after}")
+        self.start(after)
+        return [
+            self.new(f"phi {t} [ {value}, %{before} ], [ {result}, %{end} ]")
+            for (t, value), result in zip(given, results, strict=True)
+        ]

@@ -24,6 +24,7 @@ import numpy as np
 from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, Module, itemsize
 from primal.engines.cpu.functions import FLOAT, INLINE
 from primal.engines.cpu.lanes import COMBINE, NARROW, constant, emit
+from primal.engines.cpu.whole import Whole, is_whole
 
 HEADER = 6
 """Words of a record before the sizes; of any record before what its kind adds."""
@@ -122,6 +123,7 @@ class Writer:
         self.strides: list[list[str]] = []
         self.splats: dict[int, str] = {}
         self.stack = self.chunk = ""
+        self.whole: Whole | None = None
 
     # Reading the record.
 
@@ -147,6 +149,8 @@ class Writer:
             room = c.new(f"mul i64 {chunk}, {8 * len(spec.reductions)}")
             self.stack = c.new(f"alloca i8, i64 {room}, align 64")
             self.chunk = chunk
+        if is_whole(spec):
+            self.whole = Whole(self)
         sizes = [self.word() for _ in range(self.rank)]
         bases: list[str] = []
         for i, (kind, dtype, _) in enumerate(spec.operands):
@@ -188,7 +192,7 @@ class Writer:
                 self.column_reduction(places, first, last)
             else:
                 self.scalars(places, spec.kept - 1)
-                c.loop(first, last, str(c.lanes), [], lambda i, _: self.inside(places, i, last))
+                self.elementwise(places, first, last)
             return []
 
         c.loop("%begin", "%end", "1", [], unit)
@@ -274,8 +278,8 @@ class Writer:
             return value
         return self.c.new(f"{'sitofp' if dtype[0] == 'f' else 'trunc'} {old} {value} to {new}")
 
-    def load(self, i: int, place: str, index: str, mask: str) -> str:
-        """Operand i at the vector that begins at `index`."""
+    def load(self, i: int, place: str, index: str, mask: str | None) -> str:
+        """Operand i at the vector that begins at `index`, in the lanes of the mask or in all."""
         c = self.c
         if i in self.splats:
             return self.splats[i]
@@ -291,8 +295,9 @@ class Writer:
                 return self.counted(dtype, values, wide, c.vec(SCALAR[dtype]))
         kept, size = MEMORY[dtype], itemsize(dtype)
         t, suffix = c.vec(kept), f"v{c.lanes}{SUFFIX[kept]}"
-        masked = [("i32", str(size)), (c.vec("i1"), mask), (t, "zeroinitializer")]
         if step == "g":
+            lanes = mask or c.const("i1", "true")
+            masked = [("i32", str(size)), (c.vec("i1"), lanes), (t, "zeroinitializer")]
             ps = c.new(f"getelementptr i8, ptr {place}, {wide} {steps}")
             name = f"llvm.masked.gather.{suffix}.v{c.lanes}p0"
             out = c.call(name, t, (c.vec("ptr"), ps), *masked)
@@ -300,19 +305,22 @@ class Writer:
             return self.contiguous(dtype, place, index, mask)
         return c.new(f"icmp ne {t} {out}, zeroinitializer") if dtype == "b1" else out
 
-    def contiguous(self, dtype: str, place: str, index: str, mask: str) -> str:
+    def contiguous(self, dtype: str, place: str, index: str, mask: str | None) -> str:
         """The elements from `index` on, which lie side by side."""
         c = self.c
         kept = MEMORY[dtype]
         t = c.vec(kept)
         p = c.new(f"getelementptr {kept}, ptr {place}, i64 {index}")
-        out = c.call(
-            f"llvm.masked.load.v{c.lanes}{SUFFIX[kept]}.p0", t, ("ptr", p),
-            ("i32", str(itemsize(dtype))), (c.vec("i1"), mask), (t, "zeroinitializer"),
-        )  # fmt: skip
+        if mask is None:
+            out = c.new(f"load {t}, ptr {p}, align {itemsize(dtype)}")
+        else:
+            out = c.call(
+                f"llvm.masked.load.v{c.lanes}{SUFFIX[kept]}.p0", t, ("ptr", p),
+                ("i32", str(itemsize(dtype))), (c.vec("i1"), mask), (t, "zeroinitializer"),
+            )  # fmt: skip
         return c.new(f"icmp ne {t} {out}, zeroinitializer") if dtype == "b1" else out
 
-    def store(self, dtype: str, value: str, place: str, index: str, mask: str) -> None:
+    def store(self, dtype: str, value: str, place: str, index: str, mask: str | None) -> None:
         """A vector at index, in the lanes of the mask."""
         c = self.c
         kept = MEMORY[dtype]
@@ -320,12 +328,15 @@ class Writer:
         if dtype == "b1":
             value = c.new(f"zext {c.vec('i1')} {value} to {t}")
         p = c.new(f"getelementptr {kept}, ptr {place}, i64 {index}")
+        if mask is None:
+            c.do(f"store {t} {value}, ptr {p}, align {itemsize(dtype)}")
+            return
         c.call_void(
             f"llvm.masked.store.v{c.lanes}{SUFFIX[kept]}.p0",
             (t, value), ("ptr", p), ("i32", str(itemsize(dtype))), (c.vec("i1"), mask),
         )  # fmt: skip
 
-    def computed(self, places: list[str], i: str, mask: str) -> list[str]:
+    def computed(self, places: list[str], i: str, mask: str | None) -> list[str]:
         """Loads, the body, stores; all values by number."""
         spec, c = self.spec, self.c
         values = [self.load(k, places[k], i, mask) for k in range(len(spec.operands))]
@@ -336,9 +347,17 @@ class Writer:
             self.store(self.dtypes[ref], values[ref], place, i, mask)
         return values
 
-    def inside(self, places: list[str], i: str, stop: str) -> list[str]:
-        self.computed(places, i, self.mask(i, stop))
-        return []
+    def elementwise(self, places: list[str], first: str, last: str) -> None:
+        """The body over [first, last)."""
+        if self.whole is not None:
+            self.whole.write(places, first, last)
+            return
+
+        def turn(i: str, _: list[str]) -> list[str]:
+            self.computed(places, i, self.mask(i, last))
+            return []
+
+        self.c.loop(first, last, str(self.c.lanes), [], turn)
 
     # Reductions.
 
