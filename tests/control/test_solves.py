@@ -16,16 +16,23 @@ A = np.float32([[2.0, 1.0], [0.5, 4.0]])
 B = np.float32([3.0, 4.0])
 
 
+def newton_until(f: Any, x: Any) -> Any:
+    def far(x: Any) -> Any:
+        return abs(f(x)) > 1e-5
+
+    return lax.while_loop(far, lambda x: x - f(x) / grad(f)(x), x)
+
+
 def newton(f: Any, x: Any) -> Any:
     return lax.fori_loop(0, 20, lambda i, x: x - f(x) / grad(f)(x), x)
 
 
-def root(a: Any) -> Any:
-    return lax.custom_root(lambda x: x * x - a, 1.0, newton, lambda g, y: y / g(1.0))
-
-
+@pytest.mark.parametrize("solve", [newton, newton_until])
 @pytest.mark.parametrize("wrap", [lambda f: f, jit])
-def test_roots(wrap: Any) -> None:
+def test_roots(wrap: Any, solve: Any) -> None:
+    def root(a: Any) -> Any:
+        return lax.custom_root(lambda x: x * x - a, 1.0, solve, lambda g, y: y / g(1.0))
+
     assert float(wrap(root)(4.0)) == pytest.approx(2.0)
     assert float(wrap(grad(root))(4.0)) == pytest.approx(0.25)
     assert float(wrap(grad(grad(root)))(4.0)) == pytest.approx(-1 / 32)

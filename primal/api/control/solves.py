@@ -17,6 +17,7 @@ from primal.ir.evaluate import eval_closed
 from primal.ir.jaxpr import ClosedJaxpr, Var, hoist_consts
 from primal.ir.trace import aval_of
 from primal.ops.elementwise import neg
+from primal.runtime.refs import only_reading
 from primal.transforms.jvp import jvp_jaxpr
 from primal.transforms.stage import stage
 from primal.transforms.transpose import transpose_jaxpr
@@ -52,7 +53,8 @@ def custom_linear_solve(
         transpose_solve = solve
     leaves, spec = flatten(b)
     avals = check_leaves("custom_linear_solve", b, leaves)
-    product = stage(_flat(matvec, spec, "matvec", avals), avals, name_of(matvec))
+    matrix = only_reading(_flat(matvec, spec, "matvec", avals))
+    product = stage(matrix, avals, name_of(matvec))
     num_product = len(product.consts)
     hoisted = ClosedJaxpr(hoist_consts(product))
     found: list[Any] = []
@@ -151,7 +153,8 @@ def _stage_solver(
         found.append(aux_spec)
         return [*outs, *aux_leaves]
 
-    return stage(run, [*[aval_of(c) for c in product_consts], *avals], name_of(solve))
+    in_avals = [*[aval_of(c) for c in product_consts], *avals]
+    return stage(only_reading(run), in_avals, name_of(solve))
 
 
 def _with_middle(program: ClosedJaxpr, at: int, middle: Sequence[Aval]) -> ClosedJaxpr:
@@ -218,7 +221,7 @@ def custom_root(
             )
         return outs
 
-    closed = stage(flat_f, avals, name_of(f))
+    closed = stage(only_reading(flat_f), avals, name_of(f))
     program = ClosedJaxpr(hoist_consts(closed))
     num_consts = len(closed.consts)
 
@@ -240,7 +243,8 @@ def custom_root(
 
     def rule(primals: Any, tangents: Any) -> Any:
         (consts, guess), (t_consts, _) = primals, tangents
-        out = value(consts, guess)
+        # Through the rule again, so that higher derivatives do not look into the solver either.
+        out = root_of(consts, guess)
         root = out[0] if has_aux else out
         x, _ = flatten(root)
         moving = tuple([not isinstance(t, SymbolicZero) for t in t_consts])
