@@ -9,6 +9,7 @@ is stacked, what is the same in every step is handed over once.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,7 +37,7 @@ from primal.ir.op import CONTROL, HigherOrder, Op, by_kind
 from primal.ir.state import ambient
 from primal.ir.trace import ZERO, Literal, aval_of
 from primal.ops.shape import moveaxis
-from primal.ops.spread import broadcast_axis, zeros_like_aval
+from primal.ops.spread import add_any, broadcast_axis, zeros_like_aval
 from primal.ops.types import is_linear
 from primal.transforms.batch import batch_jaxpr
 from primal.transforms.jvp import instantiate, jvp_jaxpr
@@ -269,25 +270,37 @@ def _scan_transpose(
         init_linear = list(l_init)
     given = tuple([c is not ZERO for c in cts[num_carry:]])
     mask = (*l_consts, *[True] * num_carry, *l_xs)
-    body = backward_body(jaxpr, num_carry, mask, given, num_consts)
+    late = backward_body(jaxpr, num_carry, mask, given, num_consts)
     linear_consts = [a for a in consts if is_linear(a)]
-    accumulators = [zeros_like_aval(a.aval.tangent()) for a in linear_consts]
+    accumulators = [
+        zeros_like_aval(a.aval.tangent())
+        for a, terms in zip(linear_consts, late.terms, strict=True)
+        if terms is None
+    ]
     ct_carry = [
         instantiate(c, a) for c, a in zip(cts[:num_carry], jaxpr.out_avals, strict=False)
     ]
     params = {**params, "reverse": not params["reverse"]}
+    stacks = [*pick(xs, flip(l_xs)), *pick(cts[num_carry:], given)]
     results = scan(
         *pick(consts, flip(l_consts)),
         *accumulators,
         *ct_carry,
-        *pick(xs, flip(l_xs)),
-        *pick(cts[num_carry:], given),
-        jaxpr=body,
+        *stacks,
+        jaxpr=late.body,
         num_consts=num_consts - len(linear_consts),
         num_carry=len(accumulators) + num_carry,
         **params,
     )
-    ct_consts, ct_init, ct_xs = split(results, len(accumulators), num_carry)
+    summed, ct_init, ys = split(results, len(accumulators), num_carry)
+    sums = iter(summed)
+    ct_consts = [
+        next(sums)
+        if terms is None
+        else functools.reduce(add_any, [term.value(stacks, ys) for term in terms])
+        for terms in late.terms
+    ]
+    ct_xs = ys[: sum(l_xs)]
     found = iter([*ct_consts, *pick(ct_init, init_linear), *ct_xs])
     return [next(found) if is_linear(a) else None for a in args]
 

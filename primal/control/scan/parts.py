@@ -15,6 +15,7 @@ from primal.control.programs import (
     settle,
     split,
 )
+from primal.control.scan.sums import Late, later
 from primal.ir.evaluate import eval_closed
 from primal.ir.jaxpr import ClosedJaxpr
 from primal.ir.trace import Literal
@@ -102,11 +103,12 @@ def split_body(jaxpr: ClosedJaxpr, num_consts: int, num_carry: int, active: Mask
 @memo_on_jaxpr
 def backward_body(
     jaxpr: ClosedJaxpr, num_carry: int, linear: Mask, given: Mask, num_consts: int
-) -> ClosedJaxpr:
-    """The body of the transposed scan.
+) -> Late:
+    """The body of the transposed scan, and what is left for afterwards.
 
     Consts: those not linear. Carry: (sums of the cotangents of linear consts, cotangents of the
-    carry). xs: (those not linear, cotangents of ys). ys: cotangents of linear xs.
+    carry). xs: (those not linear, cotangents of ys). ys: cotangents of linear xs, then what the
+    late sums need.
     """
     step = transpose_jaxpr(jaxpr, linear, (*[True] * num_carry, *given))
     l_consts, _, l_xs = split(linear, num_consts, num_carry)
@@ -114,6 +116,8 @@ def backward_body(
     num_x = len(l_xs) - sum(l_xs)
     fixed, x_avals, ct_avals = split(step.in_avals, num_fixed, num_x)
     ct_carry_avals, ct_y_avals = split(ct_avals, num_carry)
+    late = later(step, num_sums, num_carry, num_fixed, len(ct_y_avals))
+    step, num_sums = late.body, late.terms.count(None)
     sum_avals = step.out_avals[:num_sums]
 
     def backward(*args: Any) -> list[Any]:
@@ -125,7 +129,7 @@ def backward_body(
         ]
 
     avals = [*fixed, *sum_avals, *ct_carry_avals, *x_avals, *ct_y_avals]
-    return stage(backward, avals, f"backward({jaxpr.jaxpr.debug})")
+    return Late(stage(backward, avals, f"backward({jaxpr.jaxpr.debug})"), late.terms)
 
 
 @memo_on_jaxpr
