@@ -124,7 +124,7 @@ _CONTROL = frozenset({
     "checkpoint", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp", "remat",
 })  # fmt: skip
 _SUBMODULES = frozenset({
-    "ad_checkpoint", "checkpoint_policies", "custom_batching", "custom_derivatives", "debug",
+    "ad", "ad_checkpoint", "checkpoint_policies", "custom_batching", "custom_derivatives", "debug",
     "dlpack", "dtypes", "errors", "example_libraries", "experimental", "flatten_util", "image",
     "lax", "nn", "ops", "profiler", "random", "ref", "scipy", "sharding", "stages", "tree",
     "monitoring", "tree_util", "typing",

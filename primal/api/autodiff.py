@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from primal.api.jit import jit
+from primal.api.linear_maps import VJP, Pushforward
 from primal.api.operands import abstract, check_outputs, name_of, operand
+from primal.api.tangents import (
+    active,
+    cotangent_of,
+    cotangent_operand,
+    tangent_of,
+    tangent_operand,
+)
 from primal.base import dtypes
 from primal.base.errors import api_boundary
 from primal.base.pytree import (
@@ -17,16 +25,14 @@ from primal.base.pytree import (
     flatten,
     flatten_with_path,
     keystr,
-    register_pytree_node,
     unflatten,
 )
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
-from primal.ir.trace import ZERO, Literal, aval_of, literal
+from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.spread import zeros_like_aval
-from primal.runtime.array import from_numpy
+from primal.runtime.refs import Ref, check_distinct, given_refs, only_reading, settle_refs
 from primal.transforms.jvp import push_forward
-from primal.transforms.linear_program import LinearProgram
 from primal.transforms.linearize import Linearization, linearize_flat
 from primal.transforms.stage import stage
 from primal.transforms.transpose import backward_pass
@@ -116,7 +122,7 @@ def value_and_grad(
         _check_scalar(aval, holomorphic)
         one = literal(1, aval.dtype, aval.weak_type)
         cts = lin.transposed([one, *[ZERO] * (len(outs) - 1)])
-        grads = [_cotangent_of(ct, a) for ct, a in zip(cts, lin.in_avals, strict=True)]
+        grads = [cotangent_of(ct, a) for ct, a in zip(cts, lin.in_avals, strict=True)]
         tree = unflatten(spec, grads)
         g = tree[0] if single else tree
         value = operand(value)
@@ -149,7 +155,7 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
             f"{PyTreeDef(tangent_spec)}."
         )
     xs = [operand(x) for x in leaves]
-    ts = [_tangent(t, aval_of(x)) for x, t in zip(xs, tangent_leaves, strict=True)]
+    ts = [tangent_operand(t, aval_of(x)) for x, t in zip(xs, tangent_leaves, strict=True)]
     found: list[Any] = []
     flat = _flat_with_aux(fun, spec, found, has_aux, "jvp")
     outs, touts = push_forward(flat, xs, ts)
@@ -157,7 +163,7 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     value = unflatten(out_spec, [operand(o) for o in outs[:count]])
     tangent = unflatten(
         out_spec,
-        [_tangent_of(t, aval_of(o)) for o, t in zip(outs[:count], touts[:count], strict=True)],
+        [tangent_of(t, aval_of(o)) for o, t in zip(outs[:count], touts[:count], strict=True)],
     )
     if has_aux:
         return value, tangent, unflatten(aux_spec, outs[count:])
@@ -171,22 +177,31 @@ def vjp(
     """f(x) and the function of cotangents ct -> (ctᵀ·∂f(x)), one result per argument.
 
     With `has_aux`, f returns (value, aux) and vjp (value, pullback, aux). The pullback raises
-    TypeError/ValueError for a cotangent of another structure, shape or dtype than f(x).
+    TypeError/ValueError for a cotangent of another structure, shape or dtype than f(x). An
+    argument may be a mutable reference; its gradient, with respect to what it held at first, goes
+    to a reference that `pullback.with_refs` names.
 
     >>> y, pullback = vjp(lambda x, y: x * y, 2.0, 3.0)
     >>> pullback(1.0)
     (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
     leaves, spec = flatten(primals)
-    xs = [operand(x) for x in leaves]
+    refs = [(i, x) for i, x in enumerate(leaves) if isinstance(x, Ref)]
+    xs = [operand(x[...] if isinstance(x, Ref) else x) for x in leaves]
     found: list[Any] = []
     flat = _flat_with_aux(fun, spec, found, has_aux, "vjp")
-    outs, lin = linearize_flat(flat, xs, _active(xs))
+    if refs:
+        check_distinct("vjp", [(x, True) for _, x in refs], ())
+        flat = given_refs(flat, [i for i, _ in refs])
+    outs, lin = linearize_flat(flat, xs, active(xs))
     out_spec, aux_spec, count = found[0]
     pullback = VJP(lin, spec, out_spec, count)
+    if refs:
+        pullback.ref_args = tuple([i for i, _ in refs])
+        settle_refs([(x, True) for _, x in refs], outs[-len(refs) :])
     value = unflatten(out_spec, [operand(o) for o in outs[:count]])
     if has_aux:
-        return value, pullback, unflatten(aux_spec, outs[count:])
+        return value, pullback, unflatten(aux_spec, outs[count : len(outs) - len(refs)])
     return value, pullback
 
 
@@ -202,78 +217,13 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     xs = [operand(x) for x in leaves]
     found: list[Any] = []
     flat = _flat_with_aux(fun, spec, found, has_aux, "linearize")
-    outs, lin = linearize_flat(flat, xs, _active(xs))
+    outs, lin = linearize_flat(flat, xs, active(xs))
     out_spec, aux_spec, count = found[0]
     push = Pushforward(lin, spec, out_spec, count)
     value = unflatten(out_spec, [operand(o) for o in outs[:count]])
     if has_aux:
         return value, push, unflatten(aux_spec, outs[count:])
     return value, push
-
-
-class _LinearMap:
-    """A derivative at a point. A tree of the values it keeps, so that jit and vmap return it."""
-
-    def __init__(
-        self, lin: Linearization | LinearProgram, spec: Any, out_spec: Any, count: int
-    ) -> None:
-        self.lin = lin
-        self.spec = spec
-        self.out_spec = out_spec
-        self.count = count
-
-    def _flattened(self) -> tuple[Any, Any]:
-        lin = self.lin if isinstance(self.lin, LinearProgram) else LinearProgram.of(self.lin)
-        fixed = (lin.program, lin.ins, lin.outs, lin.in_avals, lin.out_avals)
-        return tuple(lin.consts), (fixed, self.spec, self.out_spec, self.count)
-
-    @classmethod
-    def _unflattened(cls, aux: Any, consts: Any) -> Any:
-        (program, *rest), spec, out_spec, count = aux
-        return cls(LinearProgram(program, list(consts), *rest), spec, out_spec, count)
-
-
-class VJP(_LinearMap):
-    """The function of cotangents that `vjp` returns."""
-
-    @api_boundary
-    def __call__(self, ct: Any) -> Any:
-        ct_leaves, ct_spec = flatten(ct)
-        if ct_spec != self.out_spec:
-            raise ValueError(
-                "unexpected tree structure of argument to vjp function: got "
-                f"{PyTreeDef(ct_spec)}, but expected to match {PyTreeDef(self.out_spec)}."
-            )
-        lin, count = self.lin, self.count
-        cts = [_cotangent(c, a) for c, a in zip(ct_leaves, lin.out_avals[:count], strict=True)]
-        results = lin.transposed([*cts, *[ZERO] * (len(lin.out_avals) - count)])
-        return unflatten(
-            self.spec, [_cotangent_of(c, a) for c, a in zip(results, lin.in_avals, strict=True)]
-        )
-
-
-class Pushforward(_LinearMap):
-    """The function of tangents that `linearize` returns."""
-
-    @api_boundary
-    def __call__(self, *tangents: Any) -> Any:
-        t_leaves, t_spec = flatten(tangents)
-        if t_spec != self.spec:
-            raise TypeError(
-                "linearized function expected tangents of the structure of the primals, "
-                f"{PyTreeDef(self.spec)}, got {PyTreeDef(t_spec)}."
-            )
-        lin = self.lin
-        ts = [_tangent(t, a, ValueError) for t, a in zip(t_leaves, lin.in_avals, strict=True)]
-        results = lin.pushed(ts)[: self.count]
-        return unflatten(
-            self.out_spec,
-            [_tangent_of(t, a) for t, a in zip(results, lin.out_avals[: self.count], strict=True)],
-        )
-
-
-for _kind in (VJP, Pushforward):
-    register_pytree_node(_kind, _kind._flattened, _kind._unflattened)
 
 
 def fwd_and_bwd(
@@ -328,7 +278,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
     avals = [abstract(x) for x in leaves]
     found: list[Any] = []
     flat = _flat_with_aux(fun, spec, found, False, "linear_transpose")
-    closed = stage(flat, avals, name_of(fun))
+    closed = stage(only_reading(flat), avals, name_of(fun))
     kinds = [{a.dtype.kind in "biu" for a in some} for some in (avals, closed.out_avals)]
     integers = {True} in kinds
     if {True, False} in kinds or (integers and {False} in kinds):
@@ -351,7 +301,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
                 f"{PyTreeDef(out_spec)} but got {PyTreeDef(ct_spec)}."
             )
         cts = [
-            _cotangent(c, a, a if integers else None, TypeError)
+            cotangent_operand(c, a, a if integers else None, TypeError)
             for c, a in zip(ct_leaves, closed.out_avals, strict=True)
         ]
         results = backward_pass(program, linear, [*consts, *[None] * len(avals)], cts)
@@ -363,7 +313,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
                     for c, a in zip(results, avals, strict=True)
                 ],
             )
-        return unflatten(spec, [_cotangent_of(c, a) for c, a in zip(results, avals, strict=True)])
+        return unflatten(spec, [cotangent_of(c, a) for c, a in zip(results, avals, strict=True)])
 
     return transposed
 
@@ -405,6 +355,11 @@ def _positions(name: str, numbers: tuple[int, ...], count: int) -> tuple[int, ..
 
 
 def _differentiable(x: Any, tree: Any, i: int, holomorphic: bool, allow_int: bool) -> Any:
+    if isinstance(x, Ref):
+        raise ValueError(
+            f"[grad] expected arrays to differentiate with respect to, got {x!r}: the gradient for "
+            "a reference must be accumulated into one. Use vjp and bind it with `with_refs`."
+        )
     try:
         aval = aval_of(x)
     except TypeError:
@@ -457,10 +412,6 @@ def _check_scalar(aval: Aval, holomorphic: bool) -> None:
         )
 
 
-def _active(xs: Sequence[Any]) -> list[bool]:
-    return [dtypes.to_tangent_dtype(aval_of(x).dtype) != dtypes.float0 for x in xs]
-
-
 def _flat_with_aux(
     fun: Callable[..., Any], spec: Any, found: list[Any], has_aux: bool, name: str
 ) -> Callable[..., list[Any]]:
@@ -484,89 +435,6 @@ def _flat_with_aux(
 
     return flat
 
-
-def is_float0(x: Any) -> bool:
-    """Whether x is an array of float0, the tangent of integers."""
-    return isinstance(x, np.ndarray) and x.dtype == dtypes.float0
-
-
-def _tangent(t: Any, aval: Aval, error: type[Exception] = TypeError) -> Any:
-    """A user's tangent for a primal of that aval, checked."""
-    wanted = aval.tangent()
-    if is_float0(t) or wanted.dtype == dtypes.float0:
-        if not is_float0(t) or wanted.dtype != dtypes.float0:
-            got = dtypes.float0 if is_float0(t) else aval_of(t).dtype
-            raise error(
-                "primal and tangent arguments to jvp do not match; dtypes must be equal, or in "
-                "case of int/bool primal dtype the tangent dtype must be float0. Got primal dtype "
-                f"{aval.dtype.name} and so expected tangent dtype {wanted.dtype.name or 'float0'}, "
-                f"but got tangent dtype {got} instead."
-            )
-        return ZERO
-    got_aval = aval_of(t)
-    if got_aval.dtype != wanted.dtype:
-        raise error(
-            "primal and tangent arguments to jvp do not match; dtypes must be equal, or in case "
-            f"of int/bool primal dtype the tangent dtype must be float0. Got primal dtype "
-            f"{aval.dtype.name} and so expected tangent dtype {wanted.dtype.name}, but got tangent "
-            f"dtype {got_aval.dtype.name} instead."
-        )
-    if got_aval.shape != wanted.shape:
-        raise ValueError(
-            f"jvp called with different primal and tangent shapes; Got primal shape {aval.shape} "
-            f"and tangent shape as {got_aval.shape}."
-        )
-    return _as_dtype(t, wanted)
-
-
-def _cotangent(
-    ct: Any, aval: Aval, wanted: Aval | None = None, error: type[Exception] = ValueError
-) -> Any:
-    """A user's cotangent for an output of that aval, checked."""
-    wanted = aval.tangent() if wanted is None else wanted
-    if wanted.dtype == dtypes.float0:
-        # Integers have no cotangent but 0: a cotangent of the output's own type says nothing more.
-        if not is_float0(ct) and aval_of(ct).dtype != aval.dtype:
-            raise TypeError(
-                f"[vjp] expected a float0 cotangent for an output of dtype {aval.dtype.name}, got "
-                f"{aval_of(ct)}: numpy.zeros(shape, primal.dtypes.float0) makes one."
-            )
-        return ZERO
-    got = aval_of(ct)
-    if got.shape != wanted.shape:
-        raise error(
-            f"Shape of cotangent input to vjp pullback function {got.shape} must be the same as "
-            f"the shape of corresponding primal input {wanted.shape}."
-        )
-    if got.dtype != wanted.dtype:
-        raise error(
-            f"Type of cotangent input to vjp pullback function ({got.dtype.name}) is not the "
-            f"expected tangent type ({wanted.dtype.name}) of corresponding primal output with "
-            f"dtype {aval.dtype.name}."
-        )
-    return _as_dtype(ct, wanted)
-
-
-def _as_dtype(x: Any, wanted: Aval) -> Any:
-    if isinstance(x, bool | int | float | complex):
-        return from_numpy(np.asarray(x).astype(wanted.dtype), wanted)
-    return operand(x)
-
-
-def _tangent_of(t: Any, aval: Aval) -> Any:
-    """The tangent a user gets for an output: zeros instead of ZERO, float0 for integers."""
-    wanted = aval.tangent()
-    if wanted.dtype == dtypes.float0:
-        return np.zeros(aval.shape, dtypes.float0)
-    return zeros_like_aval(wanted) if t is ZERO else operand_of(t)
-
-
-def operand_of(x: Any) -> Any:
-    """A literal as an array; everything else as it is."""
-    return from_numpy(np.asarray(x.val), x.aval) if type(x) is Literal else x
-
-
-_cotangent_of = _tangent_of
 
 __all__ = [
     "Linearization",

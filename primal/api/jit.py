@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from primal.api.control.custom_calls import differentiated
 from primal.api.misses import log_miss
 from primal.api.operands import (
     ShapeDtypeStruct,
@@ -26,6 +27,7 @@ from primal.base.config import settings
 from primal.base.errors import api_boundary
 from primal.base.pytree import count_leaves, flatten, flatten_args, unflatten
 from primal.control.call import call
+from primal.control.custom import TOUCHES_REFS
 from primal.engines.protocol import Device
 from primal.ir.avals import Aval
 from primal.ir.evaluate import eval_jaxpr
@@ -148,6 +150,8 @@ class JitFunction(Dispatcher):
         if settings().disable_jit:
             return self._fun(*args, **kwargs)
         traced, leaves, spec = self._traced(args, kwargs)
+        if TOUCHES_REFS in traced.closed.effects and differentiated():
+            return self._fun(*args, **kwargs)
         if traced.count is not None:
             return self._call_with_refs(traced, leaves)
         if state.trace is not root:

@@ -14,6 +14,7 @@ from typing import Any
 from primal.base import dtypes
 from primal.control.programs import Mask, check_operands, pick, unpick
 from primal.ir.avals import Aval
+from primal.ir.effects import RuleEffect
 from primal.ir.evaluate import eval_closed, run_numpy
 from primal.ir.jaxpr import ClosedJaxpr
 from primal.ir.op import CONTROL, HigherOrder, Never, Op, Splice, by_kind
@@ -59,8 +60,14 @@ def _call_transpose(cts: Any, *args: Any, call: ClosedJaxpr, **params: Any) -> l
     return unpick(linear, results, [None] * (len(args) - sum(linear)))
 
 
+# Of calls whose rules use mutable references, which only a derivative outside of programs can do.
+TOUCHES_REFS = RuleEffect("references")
+
+
 def _call_effects(params: dict[str, Any]) -> Any:
-    return params["call"].effects
+    rule = _plain(params["fwd"] if "fwd" in params else params["jvp"])
+    effects = params["call"].effects
+    return effects | {TOUCHES_REFS} if getattr(rule, "touches_refs", False) else effects
 
 
 def _over_examples(call: ClosedJaxpr, axis: Axis, args: Any, dims: Any) -> tuple[Any, list[Any]]:
@@ -131,12 +138,9 @@ class _BatchedJvp:
 
 
 def _jvp_show(params: dict[str, Any]) -> dict[str, Any]:
-    rule = params["jvp"]
-    while isinstance(rule, _BatchedJvp):
-        rule = rule.jvp
     return {
         "call_jaxpr": params["call"],
-        "jvp": rule,
+        "jvp": _plain(params["jvp"]),
         "name": params["name"],
         "symbolic_zeros": params["symbolic_zeros"],
     }
@@ -303,9 +307,15 @@ class BatchedBwd:
 
 def _plain(rule: Any) -> Any:
     """The user's rule below those that vmap made of it."""
-    while isinstance(rule, _BatchedFwd | BatchedBwd):
-        rule = rule.fwd if isinstance(rule, _BatchedFwd) else rule.bwd
-    return rule
+    while True:
+        if isinstance(rule, _BatchedJvp):
+            rule = rule.jvp
+        elif isinstance(rule, _BatchedFwd):
+            rule = rule.fwd
+        elif isinstance(rule, BatchedBwd):
+            rule = rule.bwd
+        else:
+            return rule
 
 
 def _vjp_show(params: dict[str, Any]) -> dict[str, Any]:

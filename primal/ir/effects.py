@@ -41,6 +41,12 @@ class Unordered(Effect):
     __slots__ = ()
 
 
+class RuleEffect(Effect):
+    """Not the equation, but its derivative rule does something outside the program."""
+
+    __slots__ = ()
+
+
 class DebugEffect(Unordered):
     """Output for people: it may run again or for branches not taken, where a transform needs it.
 
@@ -95,4 +101,4 @@ def is_ordered(effects: frozenset[Any]) -> bool:
 
 def keeps_alive(effects: frozenset[Any]) -> bool:
     """Whether an equation with these effects stays when nobody uses its outputs."""
-    return any(not isinstance(e, NamedAxis) for e in effects)
+    return any(not isinstance(e, NamedAxis | RuleEffect) for e in effects)

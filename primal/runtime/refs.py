@@ -65,9 +65,13 @@ class Slot:
         self.written = False
 
 
-def innermost_program() -> StageTrace | None:
+# In place of the slots of a program whose function may only read references.
+READ_ONLY: dict[Any, Any] = {}
+
+
+def innermost_program(trace: Any = None) -> StageTrace | None:
     """The program being traced, below transformations that trace none."""
-    trace = state.trace
+    trace = state.trace if trace is None else trace
     while trace is not None:
         if isinstance(trace, StageTrace):
             return trace
@@ -149,9 +153,17 @@ class Ref:
 
     # The value, where the reference is used now.
 
-    def _slot(self) -> Slot | None:
+    def _slot(self, writing: bool) -> Slot | None:
         """Its place in the program being traced; None in the one it belongs to."""
         program = innermost_program()
+        while program is not self._home and program is not None and program.refs is READ_ONLY:
+            if writing:
+                raise NotImplementedError(
+                    f"[ref] expected {program.name} to write no references from outside, got a "
+                    f"write of {self!r}: it is part of an operation that computes values only. "
+                    "Return the new value instead."
+                )
+            program = innermost_program(program.parent) if program.parent is not None else None
         if program is self._home:
             return None
         t: Any = program
@@ -178,11 +190,11 @@ class Ref:
         return slot
 
     def _current(self) -> Any:
-        slot = self._slot()
+        slot = self._slot(writing=False)
         return self._value if slot is None else slot.value
 
     def _replace(self, value: Any) -> None:
-        slot = self._slot()
+        slot = self._slot(writing=True)
         if isinstance(value, Tracer):
             _check_owner(self, value, self._trace if slot is None else innermost_program())
         if slot is None:
@@ -190,6 +202,25 @@ class Ref:
         else:
             slot.value = value
             slot.written = True
+
+
+class RowRef(Ref):
+    """A row of a reference, along the leading axis: what is written there is seen in the whole."""
+
+    __slots__ = ("_whole", "_row")
+
+    def __init__(self, whole: Ref, row: int) -> None:
+        super().__init__(whole[row])
+        self._whole, self._row = whole, row
+
+    def _current(self) -> Any:
+        return self._whole[self._row]
+
+    def _replace(self, value: Any) -> None:
+        self._whole[self._row] = value
+
+    def __repr__(self) -> str:
+        return repr(AbstractRef(self._aval))
 
 
 def _check_owner(ref: Ref, value: Tracer, trace: Any) -> None:
@@ -400,6 +431,36 @@ def _a_ref(name: str, ref: Any) -> Ref:
 # References of programs.
 
 
+def given_refs(flat: Callable[..., list[Any]], args: Sequence[int]) -> Callable[..., list[Any]]:
+    """A flat function that gets references to its arguments at the positions `args`.
+
+    It returns their last values after its own results.
+    """
+
+    def run(*leaves: Any) -> list[Any]:
+        given = list(leaves)
+        for i in args:
+            given[i] = Ref(leaves[i])
+        outs = flat(*given)
+        return [*outs, *[given[i]._value for i in args]]
+
+    return run
+
+
+def only_reading(flat: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    """A flat function, to be staged, that may read references from outside, but not write them.
+
+    What it reads is a constant of its program, so the program is for one use.
+    """
+
+    def run(*leaves: Any) -> list[Any]:
+        program: Any = state.trace
+        program.refs = READ_ONLY
+        return flat(*leaves)
+
+    return run
+
+
 def tracing_refs(
     flat: Callable[..., list[Any]],
     touched: list[tuple[Ref, bool]],
@@ -415,14 +476,10 @@ def tracing_refs(
     def run(*leaves: Any) -> list[Any]:
         program: Any = state.trace
         program.refs = {}
-        given = list(leaves)
-        for i in args:
-            given[i] = Ref(leaves[i])
-        outs = list(flat(*given))
-        last = [given[i]._value for i in args]
+        outs = given_refs(flat, args)(*leaves) if args else flat(*leaves)
         slots = list(program.refs.items())
         touched.extend((ref, slot.written) for ref, slot in slots)
-        return [*outs, *last, *[slot.value for _, slot in slots if slot.written]]
+        return [*outs, *[slot.value for _, slot in slots if slot.written]]
 
     return run
 

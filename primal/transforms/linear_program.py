@@ -46,15 +46,21 @@ class LinearProgram:
         program = ClosedJaxpr(hoist_consts(closed))
         return cls(program, closed.consts, ins, outs, tuple(lin.in_avals), tuple(lin.out_avals))
 
-    def transposed(self, cotangents: Sequence[Any]) -> list[Any]:
-        """One cotangent or ZERO per input."""
-        count = len(self.program.in_avals) - len(self.consts)
+    def transposed(
+        self, cotangents: Sequence[Any], wanted: Sequence[bool] | None = None
+    ) -> list[Any]:
+        """One cotangent or ZERO per input; of inputs that are not `wanted` it means nothing."""
+        fixed = len(self.consts)
+        count = len(self.program.in_avals) - fixed
+        if wanted is not None:
+            wanted = [w for w, is_in in zip(wanted, self.ins, strict=True) if is_in]
         results = iter(
             backward_pass(
                 self.program,
-                [False] * len(self.consts) + [True] * count,
+                [False] * fixed + [True] * count,
                 [*self.consts, *[None] * count],
                 [c for c, is_out in zip(cotangents, self.outs, strict=True) if is_out],
+                None if wanted is None else [False] * fixed + list(wanted),
             )
         )
         return [next(results) if is_in else ZERO for is_in in self.ins]

@@ -33,7 +33,7 @@ def simplify(closed: ClosedJaxpr, rules: str) -> ClosedJaxpr:
         env[v] = walk.constant(v, c)
     walk.splice(jaxpr, env)
     outvars = [v if type(v) is Literal else env[v] for v in jaxpr.outvars]
-    flat = Jaxpr([], jaxpr.invars, outvars, walk.eqns, jaxpr.effects, jaxpr.debug)
+    flat = Jaxpr([], jaxpr.invars, outvars, walk.eqns, None, jaxpr.debug)
     eqns, needed = dce_eqns(flat, outvars)
     consts = [(v, c) for v, c in walk.consts.values() if v in needed]
     return ClosedJaxpr(
@@ -100,7 +100,9 @@ class _Walk:
                 env[eqn.outvars[0]] = outvars[0]
             if key is not None:
                 seen[key] = outvars
-            flat = Eqn(op, invars, outvars, params, eqn.source, eqn.effects)
+            # Less than before where a call was spliced whose rule alone has an effect.
+            effects = op.effects(params) if eqn.effects and op.effects else eqn.effects
+            flat = Eqn(op, invars, outvars, params, eqn.source, effects)
             append(flat)
             if not invars:
                 for v in outvars:

@@ -29,15 +29,22 @@ def split_linear(jaxpr: Jaxpr, linear: Sequence[bool]) -> tuple[list[Any], list[
 
 
 def backward_pass(
-    closed: ClosedJaxpr, linear: Sequence[bool], args: Sequence[Any], cotangents: Sequence[Any]
+    closed: ClosedJaxpr,
+    linear: Sequence[bool],
+    args: Sequence[Any],
+    cotangents: Sequence[Any],
+    wanted: Sequence[bool] | None = None,
 ) -> list[Any]:
     """Cᵀ·ct where C is the program as a function of its `linear` inputs.
 
     Operands that are not linear are given in `args` (anything at linear places). Returns a
-    cotangent or ZERO for each linear input, in order.
+    cotangent or ZERO for each linear input, in order. Equations that lead to none of the `wanted`
+    inputs are not transposed; what is returned for the others means nothing.
     """
     jaxpr = closed.jaxpr
     still, active, moving = split_linear(jaxpr, linear)
+    if wanted is not None:
+        active = split_linear(jaxpr, wanted)[1]
     outs = sorted(
         {v for e in active for v in e.invars if type(v) is not Literal and v not in moving},
         key=id,

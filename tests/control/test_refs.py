@@ -239,11 +239,189 @@ def test_errors() -> None:
         grad(lambda x: (r.__setitem__((0, 0), x), x)[1])(1.0)
     with pytest.raises(NotImplementedError, match="writes no references"):
         lax.while_loop(lambda i: (r.__setitem__((0, 0), 1.0), i < 2)[1], lambda i: i + 1, 0)
-    with pytest.raises(NotImplementedError, match="write it back"):
-        lax.custom_root(lambda x: x - r[0, 0], 1.0, lambda f, x: f(x), lambda g, y: y / g(1.0))
+    with pytest.raises(NotImplementedError, match="write no references"):
+        lax.custom_linear_solve(
+            lambda x: (r.__setitem__((0, 0), 1.0), x)[1], 1.0, lambda mv, b: mv(b)
+        )
     kept = []
     jit(lambda x: kept.append(new_ref(x)))(1.0)
     with pytest.raises(primal.errors.UnexpectedTracerError, match="lives as long as"):
         kept[0][...]
     with pytest.raises(TypeError, match="expected a reference"):
         freeze(jnp.ones(2))
+
+
+# Rules of custom_vjp and custom_jvp.
+
+
+@primal.custom_vjp
+def stash(r: Any, x: Any) -> Any:
+    """x, whose cotangent is written to a reference."""
+    return x
+
+
+def stash_back(r: Any, g: Any) -> Any:
+    r[...] = g
+    return None, g
+
+
+stash.defvjp(lambda r, x: (x, r), stash_back)
+
+
+def test_cotangents_written_from_a_rule() -> None:
+    want = (np.cos(np.sin(X)) * np.cos(X), np.cos(np.sin(X)))
+    r = new_ref(jnp.zeros(4))
+
+    def f(r: Any, x: Any) -> Any:
+        return jnp.sum(jnp.sin(stash(r, jnp.sin(x))))
+
+    inner = jit(f)
+    for slope in (
+        lambda: grad(f, 1)(r, X),
+        lambda: jit(grad(f, 1))(r, X),
+        lambda: grad(inner, 1)(r, X),
+        lambda: grad(lambda x: jit(lambda x: f(r, x))(x))(X),
+        lambda: grad(lambda x: checkpoint(lambda x: f(r, x))(x))(X),
+        lambda: jit(lambda r, x: grad(lambda x: checkpoint(lambda x: f(r, x))(x))(x))(r, X),
+        lambda: vmap(grad(lambda r, x: jnp.sin(stash(r, jnp.sin(x))), 1))(r, X),
+    ):
+        r[...] = jnp.zeros(4)
+        same((slope(), r[...]), want)
+    r[...] = jnp.zeros(4)
+    same(inner(r, X), jnp.sum(jnp.sin(jnp.sin(X))))
+    same(r[...], np.zeros(4))  # Nothing was differentiated.
+
+    def made_inside(x: Any) -> Any:
+        r = new_ref(jnp.zeros(4))
+        return grad(lambda x: f(r, x))(x), r[...]
+
+    same(jit(made_inside)(X), want)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_cotangents_written_from_a_rule_in_a_scan(reverse: bool) -> None:
+    r, kept = new_ref(jnp.zeros((3, 4))), new_ref(jnp.zeros(4))
+
+    def f(x: Any) -> Any:
+        def body(c: Any, row: Any) -> Any:
+            return jnp.sin(stash(row, stash(kept, c))), None
+
+        return jnp.sum(lax.scan(body, x, r, reverse=reverse)[0])
+
+    rows, c = [], X
+    for _ in range(3):
+        rows.append(c)
+        c = jnp.sin(c)
+    g, want = jnp.ones(4), []
+    for c in reversed(rows):
+        g = g * jnp.cos(c)
+        want.append(g)
+    want = want if reverse else want[::-1]
+    for slope in (grad(f), jit(grad(f)), grad(jit(f))):
+        r[...] = jnp.zeros((3, 4))
+        same((slope(X), r[...], kept[...]), (g, jnp.stack(want), g))
+
+
+def test_rules_that_read_references() -> None:
+    r = new_ref(jnp.float32(2.0))
+
+    @primal.custom_vjp
+    def f(x: Any) -> Any:
+        return jnp.sin(x) * r[...]
+
+    f.defvjp(lambda x: (f(x), x), lambda x, g: (r[...] * g,))
+
+    @primal.custom_jvp
+    def h(x: Any) -> Any:
+        return jnp.sin(x) * r[...]
+
+    h.defjvp(lambda p, t: (h(*p), r[...] * t[0]))
+    for fun in (f, h):
+        compiled = jit(fun)
+        slopes = grad(fun), jit(grad(fun)), grad(compiled), vmap(grad(fun))
+        for value in (2.0, 5.0):
+            r[...] = value
+            same(compiled(1.0), np.sin(1.0) * value)
+            for slope in slopes[:3]:
+                same(slope(1.0), value)
+            same(slopes[3](X), np.full(4, value))
+
+
+def test_what_is_only_read_may_be_outside_of_solvers_and_linear_functions() -> None:
+    r = new_ref(jnp.float32(2.0))
+    for value in (2.0, 8.0):
+        r[...] = value
+        found = lax.custom_linear_solve(lambda x: x * r[...], 1.0, lambda mv, b: b / mv(1.0))
+        same(found, 1 / value)
+        root = lax.custom_root(
+            lambda x: x * x - r[...], 1.0, lambda f, x: jnp.sqrt(-f(0.0)), lambda g, y: y / g(1.0)
+        )
+        same(root, np.sqrt(value))
+        same(primal.linear_transpose(lambda x: x * r[...], 1.0)(1.0)[0], value)
+
+
+# Derivatives with respect to references, and into them.
+
+
+def test_vjp_of_references() -> None:
+    def f(r: Any, x: Any) -> Any:
+        r[...] = jnp.sin(r[...]) * x
+        return jnp.sum(r[...] ** 2)
+
+    total, r = new_ref(jnp.ones(4)), new_ref(X)
+    y, pullback = primal.vjp(f, r, 2.0)
+    same(y, np.sum((2 * np.sin(X)) ** 2))
+    same(r[...], 2 * np.sin(X))  # f ran
+    found = pullback.with_refs(total, primal.ad.GradValue())(1.0)
+    assert found[0] == primal.ad.GradRef() != primal.ad.DidntWant()
+    same(found[1], np.sum(4 * np.sin(X) ** 2))
+    same(total[...], 1 + 8 * np.sin(X) * np.cos(X))
+    with pytest.raises(ValueError, match="with_refs"):
+        pullback(1.0)
+    with pytest.raises(ValueError, match="with_refs"):
+        grad(f)(r, 2.0)
+    with pytest.raises(TypeError, match="one entry per argument"):
+        pullback.with_refs(total)
+    with pytest.raises(TypeError, match="expected a reference, ad.GradValue"):
+        pullback.with_refs(total, 1.0)
+
+
+def test_pullbacks_add_to_references() -> None:
+    x, total = jnp.arange(10.0), new_ref(jnp.zeros(10))
+    take = jit(lambda x, i: x[i])
+
+    def run(i: int) -> Any:
+        return primal.vjp(take, x, i)[1].with_refs(total, primal.ad.GradValue())(1.0)
+
+    for i in (3, 5, 3):
+        run(i)
+    same(total[...], np.float32([0, 0, 0, 2, 0, 1, 0, 0, 0, 0]))
+    assert jit(lambda: run(3))()[0] == primal.ad.GradRef()
+    assert total[3] == 3.0
+
+    def batches(ws: Any, xs: Any) -> Any:
+        total = new_ref(jnp.zeros_like(ws))
+
+        def step(_: Any, x: Any) -> Any:
+            y, pullback = primal.vjp(lambda w: jnp.sum(jnp.sin(w * x)), ws)
+            pullback.with_refs(total)(jnp.ones_like(y))
+            return (), y
+
+        return lax.scan(step, (), xs)[1], freeze(total)
+
+    xs = jnp.stack([X, X * 0.5, -X])
+    slopes = primal.jacrev(lambda w: jnp.sum(jnp.sin(w * xs), 1))(X)
+    for fun in (batches, jit(batches)):
+        same(fun(X, xs), (jnp.sum(jnp.sin(X * xs), 1), slopes.sum(0)))
+
+
+def test_gradients_nobody_wants_are_not_computed() -> None:
+    w, x, ad = jnp.ones((4, 4)), jnp.ones(4), primal.ad
+    _, pullback = primal.vjp(lambda w, d: w @ d["x"] + d["y"], w, {"x": x, "y": x})
+    only = pullback.with_refs(ad.GradValue(), ad.DontWant())
+    same(only(x)[0], np.ones((4, 4)))
+    assert only(x)[1] == {"x": ad.DidntWant(), "y": ad.DidntWant()}
+    for p, count in ((pullback, 2), (only, 1)):
+        assert str(make_jaxpr(p)(x)).count("dot_general") == count
+    bound = primal.tree.map(lambda leaf: leaf, only)
+    same(bound(x)[0], np.ones((4, 4)))

@@ -11,6 +11,8 @@ from primal.api.control.custom_calls import (
     Custom,
     Tree,
     as_operand,
+    holds_refs,
+    interleaved,
     is_zero,
     path_of,
     whole,
@@ -26,6 +28,7 @@ from primal.ir.avals import Aval
 from primal.ir.trace import ZERO, Tracer, aval_of
 from primal.ops.choose import convert_element_type
 from primal.ops.spread import add_any
+from primal.runtime.refs import Ref
 
 # custom_jvp
 
@@ -145,6 +148,7 @@ class _JvpApplication(Application):
         def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
             return self._run(primals, tangents)
 
+        jvp.touches_refs = bool(self.refs) or holds_refs(self.owner.jvp)  # type: ignore[attr-defined]
         jvp.__name__ = name_of(self.owner.jvp) if self.owner.jvp else "jvp"
         return jvp
 
@@ -156,7 +160,7 @@ class _JvpApplication(Application):
         xs = [as_operand(p) for p in primals]
         fill = SymbolicZero.from_primal_value if owner.symbolic_zeros else zero_tangent
         ts = [fill(x) if t is ZERO else as_operand(t) for x, t in zip(xs, tangents, strict=True)]
-        result = owner.jvp(*self.fixed, unflatten(self.spec, xs), unflatten(self.spec, ts))
+        result = owner.jvp(*self.fixed, self.tree(xs), self.tree(ts))
         self.check_pair("rule", result, "(primal outputs, tangent outputs)")
         outs, spec = flatten(result[0])
         touts, t_spec = flatten_until(result[1], lambda x: isinstance(x, SymbolicZero))
@@ -265,6 +269,7 @@ class custom_vjp(Custom):
 class _VjpApplication(Application):
     owner: custom_vjp
     residual_spec: Any
+    residual_refs: dict[int, Ref]
     in_avals: list[Aval]
     out_avals: list[Aval]
 
@@ -275,6 +280,7 @@ class _VjpApplication(Application):
         def fwd(primals: Sequence[Any], active: Sequence[bool]) -> tuple[list[Any], list[Any]]:
             return self._forward(primals, active)
 
+        fwd.touches_refs = bool(self.refs) or holds_refs(self.owner.fwd, self.owner.bwd)  # type: ignore[attr-defined]
         fwd.__name__ = name_of(self.owner.fwd) if self.owner.fwd else "fwd"
         return fwd
 
@@ -298,13 +304,16 @@ class _VjpApplication(Application):
             if owner.symbolic_zeros
             else xs
         )
-        result = owner.fwd(*whole(self.at, self.fixed, unflatten(self.spec, given)))
+        result = owner.fwd(*whole(self.at, self.fixed, self.tree(given)))
         self.check_pair("fwd rule", result, "(primal outputs, residuals)")
         outs, spec = flatten(result[0])
         self.settle(spec, "fwd rule")
         check_outputs(owner._name, result[0], outs)
         residuals, self.residual_spec = flatten(result[1])
-        check_outputs(name_of(owner.fwd), result[1], residuals)
+        self.residual_refs = {i: x for i, x in enumerate(residuals) if isinstance(x, Ref)}
+        if self.residual_refs:
+            residuals = [x for x in residuals if not isinstance(x, Ref)]
+        check_outputs(name_of(owner.fwd), residuals, residuals)
         outs = [operand(o) for o in outs]
         self.out_avals = [aval_of(o) for o in outs]
         return outs, [operand(r) for r in residuals]
@@ -320,9 +329,10 @@ class _VjpApplication(Application):
             else zeros_of(a)
             for c, a in zip(cts, self.out_avals, strict=True)
         ]
+        kept = [as_operand(r) for r in residuals]
         result = owner.bwd(
             *self.fixed,
-            unflatten(self.residual_spec, [as_operand(r) for r in residuals]),
+            unflatten(self.residual_spec, interleaved(kept, self.residual_refs)),
             unflatten(self.out_spec, full),
         )
         if isinstance(result, list):
@@ -335,6 +345,7 @@ class _VjpApplication(Application):
                 f"cotangent per argument, of the arguments' structure {PyTreeDef(self.spec)} "
                 f"(None for zeros), got {PyTreeDef(spec)}."
             )
+        found = [c for i, c in enumerate(found) if i not in self.refs]
         return [self._cotangent(i, c) for i, c in enumerate(found)]
 
     def _cotangent(self, i: int, ct: Any) -> Any:
@@ -347,7 +358,7 @@ class _VjpApplication(Application):
         if got.shape != wanted.shape:
             raise ValueError(
                 f"[custom_vjp] expected cotangents of the shapes of the arguments from the bwd "
-                f"rule of {self.owner._name}, got {got} for args{path_of(self.spec, i)}, which is "
+                f"rule of {self.owner._name}, got {got} for args{self.path(i)}, which is "
                 f"{self.in_avals[i]}."
             )
         if got.dtype != wanted.dtype:
@@ -355,7 +366,7 @@ class _VjpApplication(Application):
                 return convert_element_type(operand(ct), new_dtype=wanted.dtype, weak_type=False)
             raise TypeError(
                 f"[custom_vjp] expected cotangents of the dtypes of the arguments from the bwd "
-                f"rule of {self.owner._name}, got {got} for args{path_of(self.spec, i)}, which is "
+                f"rule of {self.owner._name}, got {got} for args{self.path(i)}, which is "
                 f"{self.in_avals[i]}. Convert it with .astype."
             )
         return operand(ct)

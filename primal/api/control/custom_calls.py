@@ -25,9 +25,10 @@ from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
 from primal.ir.state import ambient, state
 from primal.ir.trace import ZERO, Literal, Tracer, aval_of
 from primal.ops.spread import zeros_like_aval
+from primal.runtime.refs import Ref, only_reading
 from primal.transforms.jvp import JVPTrace
 from primal.transforms.linearize import LinearizeTrace, Tape
-from primal.transforms.stage import stage
+from primal.transforms.stage import StageTrace, stage
 
 Tree = Any
 
@@ -149,6 +150,16 @@ def where_to_bind(leaves: Sequence[Any]) -> Any:
 _DIFFERENTIATING = (JVPTrace, LinearizeTrace, Tape)
 
 
+def differentiated() -> bool:
+    """Whether derivatives are being taken of what runs now, other than of a whole program."""
+    trace = state.trace
+    while trace is not None and not isinstance(trace, StageTrace):
+        if type(trace) in _DIFFERENTIATING:
+            return True
+        trace = trace.parent
+    return False
+
+
 def as_operand(x: Any) -> Any:
     """An operand as the user's rule may use it."""
     if type(x) is Literal:
@@ -176,18 +187,55 @@ def is_zero(x: Any) -> bool:
     )
 
 
+def interleaved(leaves: Sequence[Any], refs: dict[int, Ref]) -> Sequence[Any]:
+    """The leaves with references at their places among them."""
+    if not refs:
+        return leaves
+    rest = iter(leaves)
+    return [refs[i] if i in refs else next(rest) for i in range(len(leaves) + len(refs))]
+
+
+def holds_refs(*rules: Any) -> bool:
+    """Whether functions name mutable references from outside."""
+    for rule in rules:
+        code = getattr(rule, "__code__", None)
+        if code is None:
+            continue
+        named = [rule.__globals__.get(n) for n in code.co_names]
+        for cell in rule.__closure__ or ():
+            try:
+                named.append(cell.cell_contents)
+            except ValueError:  # not set yet
+                continue
+        if any(isinstance(x, Ref) for x in named):
+            return True
+    return False
+
+
 class Application:
     """One call of a custom function: its flat functions, and what they learn of the trees."""
 
     def __init__(self, owner: Custom, args: tuple[Any, ...]) -> None:
         self.owner = owner
         self.at, self.fixed, self.args = owner._divided(args)
-        self.leaves, self.spec = flatten(self.args)
+        leaves, self.spec = flatten(self.args)
+        # References are no operands: function and rules use those that the caller passed.
+        self.refs = {i: x for i, x in enumerate(leaves) if isinstance(x, Ref)}
+        self.leaves = [x for x in leaves if not isinstance(x, Ref)] if self.refs else leaves
         self.out_spec: Any = None
+
+    def tree(self, leaves: Sequence[Any]) -> Any:
+        """The arguments, or what there is one of per argument, as a tree."""
+        return unflatten(self.spec, interleaved(leaves, self.refs))
+
+    def path(self, i: int) -> str:
+        """Where the i-th operand is among the arguments."""
+        among = [k for k in range(i + len(self.refs) + 1) if k not in self.refs][i]
+        return path_of(self.spec, among)
 
     def flat(self, *leaves: Any) -> list[Any]:
         """The function itself."""
-        result = self.owner.fun(*whole(self.at, self.fixed, unflatten(self.spec, leaves)))
+        result = self.owner.fun(*whole(self.at, self.fixed, self.tree(leaves)))
         outs, self.out_spec = flatten(result)
         check_outputs(self.owner._name, result, outs)
         return outs
@@ -201,7 +249,7 @@ class Application:
             return self.owner.fun(*whole(self.at, self.fixed, args))
         if where == "stage":
             avals = [aval_of(x) for x in leaves]
-            closed = stage(self.flat, avals, self.owner._name)
+            closed = stage(only_reading(self.flat), avals, self.owner._name)
             consts = closed.consts
             program = ClosedJaxpr(hoist_consts(closed))
             outs = op(*consts, *leaves, call=program, num_consts=len(consts), **params)

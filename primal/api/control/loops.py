@@ -18,12 +18,14 @@ from primal.api.control.bodies import (
     promoted,
     trace_body,
 )
+from primal.api.control.custom_calls import differentiated
 from primal.api.control.with_refs import Loop, while_with_refs
 from primal.api.operands import abstract, operand
 from primal.api.vectorize import vmap
 from primal.base import dtypes, errors
 from primal.base.config import settings
 from primal.base.pytree import LEAF, PyTreeDef, flatten, flatten_with_path, keystr, unflatten
+from primal.control.custom import TOUCHES_REFS
 from primal.control.scan import scan as scan_op
 from primal.control.while_ import while_ as while_op
 from primal.ir.avals import Aval
@@ -32,7 +34,7 @@ from primal.ops.choose import convert_element_type
 from primal.ops.elementwise import add, lt
 from primal.ops.shape import concatenate, reshape
 from primal.ops.shape import slice as slice_op
-from primal.runtime.refs import Ref, check_no_refs
+from primal.runtime.refs import Ref, RowRef, check_no_refs
 
 Tree = Any
 BOOL = np.dtype(np.bool_)
@@ -68,6 +70,7 @@ def scan(
     init_leaves, init_spec = flatten(init)
     x_leaves, x_spec = flatten(xs)
     check_no_refs("scan", init, init_leaves)
+    given = x_leaves
     x_refs = [(i, x) for i, x in enumerate(x_leaves) if isinstance(x, Ref)]
     if x_refs:
         x_leaves = [x[...] if isinstance(x, Ref) else x for x in x_leaves]
@@ -76,8 +79,8 @@ def scan(
     x_avals = check_leaves("scan", xs, x_leaves)
     n = _scan_length(xs, x_avals, length)
     per_trip = _unroll_of("scan", unroll, n)
-    if settings().disable_jit and n and not x_refs:
-        return _scan_in_python(f, init, x_leaves, x_spec, n, reverse)
+    if settings().disable_jit and n:
+        return _scan_in_python(f, init, given, x_spec, n, reverse)
     step_avals = [Aval(a.shape[1:], a.dtype, a.weak_type) for a in x_avals]
     names = Names(("carry", "x"), (init, xs))
     ref_args = tuple([len(init_leaves) + i for i, _ in x_refs])
@@ -95,6 +98,10 @@ def scan(
             init_leaves, init_avals = moved, [aval_of(x) for x in moved]
             body, carry_spec, y_spec, count = traced(init_avals)
     check_carry("scan", init_spec, init_avals, carry_spec, body.out_avals[:count])
+    if n and TOUCHES_REFS in body.program.effects and differentiated():
+        # What such a rule writes, and where, is known step by step only.
+        init = unflatten(init_spec, init_leaves)
+        return _scan_in_python(f, init, given, x_spec, n, reverse)
     loop = Loop(body.program, body.consts, init_leaves, body.refs, count, len(x_leaves))
     results = scan_op(
         *loop.consts,
@@ -188,6 +195,8 @@ def _unroll_of(name: str, unroll: Any, length: int) -> int:
 
 def _item(x: Any, i: int) -> Any:
     """x[i] along the leading axis."""
+    if isinstance(x, Ref):
+        return RowRef(x, i)
     shape = aval_of(x).shape
     rest = (0,) * (len(shape) - 1)
     row = slice_op(x, start_indices=(i, *rest), limit_indices=(i + 1, *shape[1:]), strides=None)
@@ -202,8 +211,8 @@ def _stack(xs: Sequence[Any]) -> Any:
 def _scan_in_python(
     f: Any, init: Tree, x_leaves: Sequence[Any], x_spec: Any, n: int, reverse: bool
 ) -> tuple[Tree, Tree]:
-    """The loop of `disable_jit`: f runs n times on values."""
-    x_leaves = [operand(x) for x in x_leaves]
+    """The loop in Python, as of `disable_jit`: f runs n times on values."""
+    x_leaves = [x if isinstance(x, Ref) else operand(x) for x in x_leaves]
     leaves, carry_spec = flatten(init)
     carry, rows, spec = unflatten(carry_spec, [operand(x) for x in leaves]), [], None
     for i in reversed(range(n)) if reverse else range(n):

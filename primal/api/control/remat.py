@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primal.api.control.bodies import check_callable, trace_body
+from primal.api.control.custom_calls import differentiated
 from primal.api.operands import argument_names, check_operands, name_of, operand
 from primal.base import dtypes
 from primal.base.errors import api_boundary
 from primal.base.pytree import flatten, flatten_args, tree_broadcast, tree_leaves, unflatten
 from primal.base.source import format_location
+from primal.control.custom import TOUCHES_REFS
 from primal.control.remat import Policy, inline_calls
 from primal.control.remat import remat as remat_op
 from primal.ir.avals import Aval
@@ -42,7 +44,8 @@ def checkpoint(
     which is not needed inside scan; a tree of flags says it per argument. Arguments at
     `static_argnums` are Python values; all others are traced.
 
-    ValueError for static_argnums out of range.
+    ValueError for static_argnums out of range. A function with a custom rule that writes mutable
+    references keeps its inner values: computed twice, it would write twice.
 
     >>> f = checkpoint(lambda x: jnp.sin(jnp.sin(x)))
     >>> primal.grad(f)(2.0)
@@ -90,6 +93,8 @@ def checkpoint(
         statics = (*[(i, args[i]) for i in sorted(fixed)], *sorted(fixed_named.items()))
         origin = (fun, "checkpoint", statics) if _hashable(statics) else (applied,)
         body = trace_body(applied, (spec,), avals, names, origin)
+        if TOUCHES_REFS in body.program.effects and differentiated():
+            return applied((given, named))
         cse: Any = barred
         if isinstance(barred, tuple):
             cse = (True,) * len(body.consts) + tuple(tree_leaves(tree_broadcast(barred, given)))
