@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
-from primal.engines.cpu import _openblas, gemm
+from primal.engines.cpu import _openblas, gemm, matvec
 from primal.engines.cpu.code import SCALAR, Code, Module, itemsize
 from primal.engines.cpu.graph import Value, native, row_major, size_of, transposed
 from primal.engines.cpu.reader import Reader, smaller
@@ -87,6 +87,8 @@ def _product(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
 
 def _ordered(x: Value, y: Value, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Pairs of contracted dimensions in the order of the strides of one operand."""
+    if len(pairs) < 2:
+        return pairs
 
     def by(side: int) -> list[tuple[int, int]]:
         steps = (x, y)[side].steps()
@@ -276,15 +278,22 @@ def _matvec(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
     dtype = x.node.dtype.str[1:]
     size, name = itemsize(dtype), LETTER[dtype]
     work = 2.0 * rows * depth * (4 if name in "cz" else 1)
+    shape = (*x.shape[: nb + ni], *y.shape[nb : nb + nj])
+    turns = [(n, (s[1 - side], s[side], s[2])) for n, s in loops]
+    own = matvec.matvec(dtype, rows, depth, (step, along[0]), along[1], strides[2], turns)
+    if own is not None:
+        return k.routine(
+            own[0], (matrix, vector), (Aval(shape, x.dtype),), own[1],
+            units=size_of([g[0] for g in loops]), cost=10 + int(work / 30), name="matvec",
+        )[0]  # fmt: skip
     parts = max(1, min(rows // 64, int(work / 1e6), 64))
     each = -(-rows // parts)
     parts = -(-rows // each)
     words = [
         _openblas.address(f"cblas_{name}gemv"), flag, rows, depth, ld, along[1], strides[2],
         each, parts, each * step * size, each * strides[2] * size,
-        *_words([(n, (s[1 - side], s[side], s[2])) for n, s in loops], size),
+        *_words(turns, size),
     ]  # fmt: skip
-    shape = (*x.shape[: nb + ni], *y.shape[nb : nb + nj])
     cost = 100 + int(work / parts / 8)
     return k.routine(
         Gemv(dtype, len(loops)), (matrix, vector), (Aval(shape, x.dtype),), words,

@@ -110,6 +110,29 @@ def test_vectors_and_scalars(sizes, dtype):
     agree(f, array((m, k), dtype), array((k, n), dtype), terms=k)
 
 
+def product(*dims):
+    return lambda x, y: [dot(x, y, *dims)]
+
+
+@pytest.mark.parametrize("rows,depth", [(64, 64), (9, 40), (40, 9), (33, 130), (16, 17), (101, 8)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_matrices_and_vectors_of_any_size_and_order(rows, depth, dtype):
+    w, x = array((3, rows, depth), dtype), array((3, depth), dtype, 1)
+    agree(product(((2,), (1,)), ((0,), (0,))), w, x, terms=depth)
+    agree(product(((2,), (1,))), w, x, terms=depth)
+    one, two = w[0], np.ascontiguousarray(w[0].T)
+    agree(product(((1,), (0,))), one, x[0], terms=depth)
+    agree(product(((0,), (0,))), two, x[0], terms=depth)
+    agree(product(((0,), (0,))), x[0], two, terms=depth)
+
+
+@pytest.mark.parametrize("side,kind", [(1, "Along"), (0, "Across")])
+def test_small_products_with_vectors_call_no_library(side, kind):
+    w, x = array((64, 64), "float32"), array(64, "float32")
+    made = agree(product(((side,), (0,))), w, x, terms=64)
+    assert [type(s.spec).__name__ for s in steps(made, Routine)] == [kind]
+
+
 @pytest.mark.parametrize("shape", [(300, 4, 4), (65, 3, 5), (1, 2, 8)])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint32"])
 def test_stacks_of_small_matrices(shape, dtype):

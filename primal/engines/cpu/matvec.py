@@ -1,0 +1,236 @@
+"""Products of a matrix and a vector in registers: what a step of a loop multiplies by is small.
+
+A call of BLAS takes as long as 64 x 64 products do. `Across` has its lanes along the results, one
+term of the vector at a time; `Along` has them along the terms, and adds the lanes of as many rows
+as there are in one go, where the terms of a row are contiguous.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from primal.engines.cpu import _llvm
+from primal.engines.cpu.code import SCALAR, Module, itemsize
+from primal.engines.cpu.reader import Reader, smaller
+
+MOST = 1 << 18
+"""Bytes of a matrix up to which this is faster than BLAS: what stays in the second cache."""
+SUMS = 8
+"""Vectors of sums side by side: one alone would wait four cycles for each of its additions."""
+
+
+class _Vectors:
+    """What both forms need: vectors, masked where lanes are missing."""
+
+    def __init__(self, module: Module, dtype: str, lanes: int) -> None:
+        self.r = Reader(module, lanes)
+        self.c = self.r.c
+        self.lanes, self.size, self.scalar = lanes, itemsize(dtype), SCALAR[dtype]
+        self.type = self.c.vec(self.scalar)
+        self.suffix = f"v{lanes}{'f32' if self.size == 4 else 'f64'}"
+
+    def mask(self, count: str) -> str:
+        """The lanes before `count`, which may be any number."""
+        c, t = self.c, "i32" if self.lanes <= 16 else "i8"
+        some = c.call("llvm.smax.i64", "i64", ("i64", count), ("i64", "0"))
+        some = smaller(c, some, str(self.lanes))
+        small = c.splat(t, c.new(f"trunc i64 {some} to {t}"))
+        return c.new(f"icmp ugt {c.vec(t)} {small}, {c.iota(t)}")
+
+    def load(self, p: str, mask: str = "") -> str:
+        c = self.c
+        if not mask:
+            return c.new(f"load {self.type}, ptr {p}, align {self.size}")
+        return c.call(
+            f"llvm.masked.load.{self.suffix}.p0", self.type, ("ptr", p), ("i32", str(self.size)),
+            (c.vec("i1"), mask), (self.type, "zeroinitializer"),
+        )  # fmt: skip
+
+    def store(self, value: str, p: str, mask: str = "") -> None:
+        c = self.c
+        if not mask:
+            c.do(f"store {self.type} {value}, ptr {p}, align {self.size}")
+            return
+        c.call_void(
+            f"llvm.masked.store.{self.suffix}.p0", (self.type, value), ("ptr", p),
+            ("i32", str(self.size)), (c.vec("i1"), mask),
+        )  # fmt: skip
+
+    def added(self, x: str, y: str, total: str) -> str:
+        """x·y + total."""
+        c, t = self.c, self.type
+        if not c.module.fma:
+            return c.new(f"fadd {t} {total}, {c.new(f'fmul {t} {x}, {y}')}")
+        return c.call(f"llvm.fma.{self.suffix}", t, (t, x), (t, y), (t, total))
+
+    def sum(self, x: str, y: str) -> str:
+        return self.c.new(f"fadd {self.type} {x}, {y}")
+
+    def shuffled(self, x: str, y: str, order: Sequence[int]) -> str:
+        chosen = ", ".join([f"i32 {i}" for i in order])
+        return self.c.new(
+            f"shufflevector {self.type} {x}, {self.type} {y}, <{self.lanes} x i32> <{chosen}>"
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Across:
+    """Lanes along the results, in which the matrix is contiguous; `vectors` of them at a time.
+
+    `whole`: they fill the results. Words: results, terms; bytes from term to term of the matrix
+    and of the vector; sizes and strides of the loops.
+    """
+
+    dtype: str
+    vectors: int
+    lanes: int
+    whole: bool
+    loops: int
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the function to a module."""
+        v = _Vectors(module, self.dtype, self.lanes)
+        r, c, size = v.r, v.c, v.size
+        a, x, out = r.array(), r.array(), r.array()
+        n, depth, step, by = r.word(), r.word(), r.word(), r.word()
+        loops = r.loops(self.loops, 3)
+        width = self.vectors * self.lanes
+        turns = max(SUMS // self.vectors, 1)
+        even = c.new(f"sub i64 {depth}, {c.new(f'urem i64 {depth}, {turns}')}")
+
+        def unit(u: str) -> None:
+            matrix, vector, to = r.walked(u, loops, [a, x, out])
+
+            def tile(j: str, _: list[str]) -> list[str]:
+                p, q = r.moved(matrix, (j, str(size))), r.moved(to, (j, str(size)))
+                rest = c.new(f"sub i64 {n}, {j}")
+                masks = [
+                    "" if self.whole else v.mask(c.new(f"sub i64 {rest}, {i * self.lanes}"))
+                    for i in range(self.vectors)
+                ]
+
+                def terms(count: int, now: Sequence[str]) -> list[str]:
+                    p, q, *sums = now
+                    for k in range(count):
+                        one = c.new(f"load {v.scalar}, ptr {q}, align {size}")
+                        many = c.splat(v.scalar, one)
+                        for i in range(self.vectors):
+                            place = c.new(
+                                f"getelementptr {v.scalar}, ptr {p}, i64 {i * self.lanes}"
+                            )
+                            at = k * self.vectors + i
+                            sums[at] = v.added(v.load(place, masks[i]), many, sums[at])
+                        p, q = r.moved(p, ("1", step)), r.moved(q, ("1", by))
+                    return [p, q, *sums]
+
+                sums = ["zeroinitializer"] * (turns * self.vectors)
+                carried = [("ptr", p), ("ptr", vector), *[(v.type, s) for s in sums]]
+                now = c.loop("0", even, str(turns), carried, lambda _, now: terms(turns, now))
+                if turns > 1:
+                    kept = now[2 + self.vectors :]
+                    types = ["ptr", "ptr", *[v.type] * self.vectors]
+                    carried = list(zip(types, now[: 2 + self.vectors], strict=True))
+                    now = c.loop(even, depth, "1", carried, lambda _, now: terms(1, now))
+                    now = [*now, *kept]
+                sums = list(now[2:])
+                while len(sums) > self.vectors:
+                    half = len(sums) // 2
+                    sums = [v.sum(s, t) for s, t in zip(sums[:half], sums[half:], strict=True)]
+                for i, total in enumerate(sums):
+                    place = c.new(f"getelementptr {v.scalar}, ptr {q}, i64 {i * self.lanes}")
+                    v.store(total, place, masks[i])
+                return []
+
+            c.loop("0", n, str(width), [], tile)
+
+        r.units(name, unit)
+
+
+@dataclasses.dataclass(frozen=True)
+class Along:
+    """Lanes along the terms, contiguous in matrix and vector; as many rows at a time as lanes.
+
+    `whole`: lanes fill the terms. Words: rows, at least as many as lanes, terms; bytes from row to
+    row; sizes and strides of the loops.
+    """
+
+    dtype: str
+    lanes: int
+    whole: bool
+    loops: int
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the function to a module."""
+        v = _Vectors(module, self.dtype, self.lanes)
+        r, c, size, lanes = v.r, v.c, v.size, self.lanes
+        a, x, out = r.array(), r.array(), r.array()
+        m, depth, step = r.word(), r.word(), r.word()
+        loops = r.loops(self.loops, 3)
+        last = c.new(f"sub i64 {m}, {lanes}")
+        even = c.new(f"sub i64 {depth}, {c.new(f'urem i64 {depth}, {lanes}')}")
+        thrice = c.new(f"mul i64 {step}, 3")
+
+        def unit(u: str) -> None:
+            matrix, vector, to = r.walked(u, loops, [a, x, out])
+
+            def tile(i: str, _: list[str]) -> list[str]:
+                i = smaller(c, i, last)  # the last tile may overlap the one before
+                top = r.moved(matrix, (i, step))
+
+                def terms(k: str, sums: Sequence[str], mask: str = "") -> list[str]:
+                    at = (k, str(size))
+                    many, p = v.load(r.moved(vector, at), mask), r.moved(top, at)
+                    found = []
+                    for row, total in enumerate(sums):
+                        # Three rows per pointer, as the addressing of the CPU reaches.
+                        if row and row % 3 == 0:
+                            p = c.new(f"getelementptr i8, ptr {p}, i64 {thrice}")
+                        place = r.moved(p, (str(row % 3), step)) if row % 3 else p
+                        found.append(v.added(v.load(place, mask), many, total))
+                    return found
+
+                sums = c.loop(
+                    "0", even, str(lanes), [(v.type, "zeroinitializer")] * lanes, terms
+                )
+                if not self.whole:
+                    sums = terms(even, sums, v.mask(c.new(f"sub i64 {depth}, {even}")))
+                # Neighbours are added in pairs, then pairs of pairs: lane i becomes row i's sum.
+                pairs = range(0, 2 * lanes, 2)
+                odd = range(1, 2 * lanes, 2)
+                while len(sums) > 1:
+                    sums = [
+                        v.sum(v.shuffled(s, t, pairs), v.shuffled(s, t, odd))
+                        for s, t in zip(sums[::2], sums[1::2], strict=True)
+                    ]
+                v.store(sums[0], r.moved(to, (i, str(size))))
+                return []
+
+            c.loop("0", m, str(lanes), [], tile)
+
+        r.units(name, unit)
+
+
+def matvec(
+    dtype: str, rows: int, depth: int, matrix: tuple[int, int], vector: int, result: int,
+    loops: Sequence[tuple[int, tuple[int, ...]]],
+) -> tuple[Across | Along, list[int]] | None:  # fmt: skip
+    """Spec and words of a product with so many results and terms; None where BLAS is better.
+
+    Strides in elements: of the matrix from result to result and from term to term, of the vector
+    and of the results.
+    """
+    size = itemsize(dtype)
+    lanes = _llvm.compiler().width // size
+    if dtype not in ("f4", "f8") or rows * depth * size > MOST or result != 1 or rows < lanes // 2:
+        return None
+    to_row, to_term = matrix
+    tail = [w for n, strides in loops for w in (n, *[s * size for s in strides])]
+    if to_row == 1:
+        vectors = 4 if rows > 2 * lanes else 2 if rows > lanes else 1
+        spec = Across(dtype, vectors, lanes, rows % (vectors * lanes) == 0, len(loops))
+        return spec, [rows, depth, to_term * size, vector * size, *tail]
+    if to_term == vector == 1 and rows >= lanes and depth >= lanes // 2:
+        along = Along(dtype, lanes, depth % lanes == 0, len(loops))
+        return along, [rows, depth, to_row * size, *tail]
+    return None
