@@ -10,17 +10,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 import primal.numpy as jnp
 from primal.api.control import custom_jvp
 from primal.base import dtypes
-from primal.base.config import settings
 from primal.ir.trace import literal
 from primal.lax import cond, stop_gradient, while_loop
 from primal.lax import map as lax_map
 from primal.numpy.creation import placed
-from primal.ops.bits import random_clone, random_fold_in
+from primal.ops.bits import random_clone
 from primal.ops.special import random_gamma_grad
 from primal.random.continuous import exponential_of
 from primal.random.keys import split_typed, typed_key
@@ -34,6 +31,7 @@ from primal.random.samplers import (
     signs_of,
     uniform_of,
 )
+from primal.random.word_keys import WordKeys, split_words
 
 SQUEEZE = 0.0331
 # As many numbers are drawn in one loop over all of them.
@@ -80,9 +78,10 @@ def _draw(a: Any, typed: Any, log_space: bool) -> Any:
     size = math.prod(a.shape)
     if not size:
         return jnp.zeros(a.shape, a.dtype)
-    keys, flat = split_typed(typed, size), a.reshape(size)
+    flat = a.reshape(size)
     if typed.dtype.impl == "threefry2x32":
-        return _proposals(keys, flat, log_space).reshape(a.shape)
+        return _proposals(split_words(typed, size), flat, log_space).reshape(a.shape)
+    keys = split_typed(typed, size)
 
     # Philox would draw for all keys under the first; JAX's numbers are those of one after another.
     def one(row: Any) -> Any:
@@ -96,10 +95,10 @@ def _proposals(keys: Any, alpha: Any, log_space: bool) -> Any:
     # Below 1, the number for alpha + 1 times a power of a uniform one.
     enough = alpha >= 1
     d = jnp.where(enough, alpha, alpha + 1) - literal(1 / 3, dtype)
-    v = _accepted(_part(keys, 0, 2), d)
+    own, spare = _parts(keys, 2)
+    v = _accepted(own, d)
 
     def boosted() -> Any:
-        spare = _part(keys, 1, 2)
         if log_space:
             logs = -exponential_of(spare, (), dtype)
             return jnp.where(enough | (logs == 0), 0, logs * (1 / alpha))
@@ -121,14 +120,14 @@ def _accepted(keys: Any, d: Any) -> Any:
     n = d.shape[0]
     if n < FEW:
         return _looped(keys, d)
-    room = n // 8
+    room = n // 16
     first, settled = _first(keys, d)
 
     def rest(state: Any) -> Any:
         v, settled = state
         (places,) = jnp.nonzero(~settled, size=room, fill_value=n)
-        again = random_clone(keys)
-        found = _looped(again.at[places].get(mode="clip"), d.at[places].get(mode="clip"))
+        few = [x.at[places].get(mode="clip") for x in (*keys, d)]
+        found = _looped(WordKeys(*few[:2]), few[2])
         return v.at[places].set(found, mode="drop"), settled.at[places].set(True, mode="drop")
 
     v, _ = while_loop(lambda state: ~jnp.all(state[1]), rest, (first, settled))
@@ -148,9 +147,10 @@ def _spread(d: Any) -> Any:
 
 def _first(keys: Any, d: Any) -> tuple[Any, Any]:
     """The first proposals, and whether they are accepted."""
-    x = normal_of(_part(_part(keys, 1, 3), 1, 2), (), d.dtype)
+    _, x_keys, u_keys = _parts(keys, 3)
+    x = normal_of(_parts(x_keys, 2)[1], (), d.dtype)
     base = 1 + x * _spread(d)
-    u = uniform_of(_part(keys, 2, 3), (), d.dtype)
+    u = uniform_of(u_keys, (), d.dtype)
     v = base * base * base
     return v, (base > 0) & ~_rejected(d, x * x, v, u)
 
@@ -165,9 +165,10 @@ def _looped(keys: Any, d: Any) -> Any:
         def again(state: Any) -> Any:
             k, x, v = state
             waiting = v <= 0
-            x2 = normal_of(_part(k, 1, 2), (), dtype)
+            next_k, own = _parts(k, 2)
+            x2 = normal_of(own, (), dtype)
             return (
-                jnp.where(waiting, _part(k, 0, 2), k),
+                _chosen(waiting, next_k, k),
                 jnp.where(waiting, x2, x),
                 jnp.where(waiting, 1 + x2 * c, v),
             )
@@ -179,10 +180,11 @@ def _looped(keys: Any, d: Any) -> Any:
     def propose(state: Any) -> Any:
         k, x, v, u = state
         waiting = _rejected(d, x, v, u)
-        x2, v2 = positive(_part(k, 1, 3))
-        u2 = uniform_of(_part(k, 2, 3), (), dtype)
+        next_k, x_keys, u_keys = _parts(k, 3)
+        x2, v2 = positive(x_keys)
+        u2 = uniform_of(u_keys, (), dtype)
         return (
-            jnp.where(waiting, _part(k, 0, 3), k),
+            _chosen(waiting, next_k, k),
             jnp.where(waiting, x2 * x2, x),
             jnp.where(waiting, v2 * v2 * v2, v),
             jnp.where(waiting, u2, u),
@@ -193,16 +195,22 @@ def _looped(keys: Any, d: Any) -> Any:
     return v
 
 
-def _part(keys: Any, i: int, n: int) -> Any:
-    """The i-th of the n keys that each one splits into, the others not made where they need not.
+def _parts(keys: Any, n: int) -> list[Any]:
+    """The n keys that each one splits into.
 
-    Each part is taken of the same keys: on purpose, which a clone tells those who count uses.
+    The same keys may be split again, on purpose, which a clone tells those who count uses.
     """
-    keys = random_clone(keys)
-    if keys.dtype.impl == "threefry2x32" and settings().threefry_partitionable:
-        # There a split is the hashes of 0, 1, ...: what folding in makes of them.
-        return random_fold_in(keys, literal(i, np.dtype(np.uint32), False), impl="threefry2x32")
-    return split_typed(keys, n)[:, i]
+    if type(keys) is WordKeys:
+        return keys.parts(n)
+    split = split_typed(random_clone(keys), n)
+    return [split[:, i] for i in range(n)]
+
+
+def _chosen(which: Any, x: Any, y: Any) -> Any:
+    """x where `which` holds, else y, keys."""
+    if type(x) is WordKeys:
+        return WordKeys(*[jnp.where(which, a, b) for a, b in zip(x, y, strict=True)])
+    return jnp.where(which, x, y)
 
 
 def gamma(

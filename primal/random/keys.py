@@ -18,6 +18,7 @@ from primal.base.source import user_stacklevel
 from primal.ir.trace import Array, aval_of
 from primal.numpy import asarray
 from primal.ops import bits
+from primal.random.word_keys import WordKeys
 
 
 def is_typed(key: Any) -> bool:
@@ -183,7 +184,10 @@ def split_typed(key: Any, *shape: int) -> Any:
 
 
 def draw(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
-    """Random bits from typed keys, under the configured scheme."""
+    """Random bits from typed keys, under the configured scheme; from `WordKeys` of shape ()."""
+    if type(key) is WordKeys:
+        assert shape == ()
+        return key.bits(bit_width)
     return bits.random_bits(
         key,
         bit_width=bit_width,
