@@ -44,6 +44,7 @@ class Spec:
     body: (word, dtypes of operands, dtype, operands), numbered on from the operands.
     stores: numbers of what is stored, over all loops: slot, offset, strides.
     reductions: (monoid, number), one result per kept index: slot, offset, kept strides.
+    strided: what is stored does not lie side by side along the vectors.
     """
 
     kept: int
@@ -53,6 +54,7 @@ class Spec:
     body: tuple[tuple[str, tuple[str, ...], str, tuple[int, ...]], ...]
     stores: tuple[int, ...]
     reductions: tuple[tuple[str, int], ...]
+    strided: bool = False
 
     @property
     def dtypes(self) -> list[str]:
@@ -284,26 +286,29 @@ class Writer:
         if i in self.splats:
             return self.splats[i]
         kind, dtype, step = self.spec.operands[i]
-        inner = self.rank - 1 if not self.spec.column else self.spec.kept - 1
-        stride = self.strides[i][inner]
-        if kind == "i" or step == "g":
+        if kind == "i":
             wide = c.vec("i64")
-            here = c.new(f"add {wide} {c.splat('i64', index)}, {c.iota('i64')}")
-            steps = c.new(f"mul {wide} {here}, {c.splat('i64', stride)}")
-            if kind == "i":
-                values = c.new(f"add {wide} {c.splat('i64', place)}, {steps}")
-                return self.counted(dtype, values, wide, c.vec(SCALAR[dtype]))
+            values = c.new(f"add {wide} {c.splat('i64', place)}, {self.along(i, index)}")
+            return self.counted(dtype, values, wide, c.vec(SCALAR[dtype]))
         kept, size = MEMORY[dtype], itemsize(dtype)
         t, suffix = c.vec(kept), f"v{c.lanes}{SUFFIX[kept]}"
         if step == "g":
             lanes = mask or c.const("i1", "true")
             masked = [("i32", str(size)), (c.vec("i1"), lanes), (t, "zeroinitializer")]
-            ps = c.new(f"getelementptr i8, ptr {place}, {wide} {steps}")
+            steps = f"{c.vec('i64')} {self.along(i, index)}"
+            ps = c.new(f"getelementptr i8, ptr {place}, {steps}")
             name = f"llvm.masked.gather.{suffix}.v{c.lanes}p0"
             out = c.call(name, t, (c.vec("ptr"), ps), *masked)
         else:
             return self.contiguous(dtype, place, index, mask)
         return c.new(f"icmp ne {t} {out}, zeroinitializer") if dtype == "b1" else out
+
+    def along(self, i: int, index: str) -> str:
+        """How far the vector at `index` is from the place of operand or store i, lane by lane."""
+        c, wide = self.c, self.c.vec("i64")
+        inner = self.rank - 1 if not self.spec.column else self.spec.kept - 1
+        here = c.new(f"add {wide} {c.splat('i64', index)}, {c.iota('i64')}")
+        return c.new(f"mul {wide} {here}, {c.splat('i64', self.strides[i][inner])}")
 
     def contiguous(self, dtype: str, place: str, index: str, mask: str | None) -> str:
         """The elements from `index` on, which lie side by side."""
@@ -336,6 +341,17 @@ class Writer:
             (t, value), ("ptr", p), ("i32", str(itemsize(dtype))), (c.vec("i1"), mask),
         )  # fmt: skip
 
+    def scatter(self, dtype: str, value: str, place: str, steps: str, mask: str | None) -> None:
+        """The lanes of the mask, each to its own distance from the place."""
+        c, kept = self.c, MEMORY[dtype]
+        t = c.vec(kept)
+        ps = c.new(f"getelementptr i8, ptr {place}, {c.vec('i64')} {steps}")
+        c.call_void(
+            f"llvm.masked.scatter.v{c.lanes}{SUFFIX[kept]}.v{c.lanes}p0",
+            (t, value), (c.vec("ptr"), ps), ("i32", str(itemsize(dtype))),
+            (c.vec("i1"), mask or c.const("i1", "true")),
+        )  # fmt: skip
+
     def computed(self, places: list[str], i: str, mask: str | None) -> list[str]:
         """Loads, the body, stores; all values by number."""
         spec, c = self.spec, self.c
@@ -343,8 +359,11 @@ class Writer:
         for word, ins, out, refs in spec.body:
             values.append(emit(c, word, list(ins), out, [values[r] for r in refs]))
         for k, ref in enumerate(spec.stores):
-            place = places[len(spec.operands) + k]
-            self.store(self.dtypes[ref], values[ref], place, i, mask)
+            at = len(spec.operands) + k
+            if spec.strided:
+                self.scatter(self.dtypes[ref], values[ref], places[at], self.along(at, i), mask)
+            else:
+                self.store(self.dtypes[ref], values[ref], places[at], i, mask)
         return values
 
     def elementwise(self, places: list[str], first: str, last: str) -> None:

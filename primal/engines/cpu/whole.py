@@ -23,6 +23,7 @@ def is_whole(spec: Any) -> bool:
     return bool(
         not spec.reduced
         and spec.stores
+        and not spec.strided
         and all((kind, step) != ("m", "g") for kind, _, step in spec.operands)
     )
 

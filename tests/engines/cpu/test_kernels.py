@@ -48,6 +48,28 @@ def test_units_meet_without_gap_or_overlap(extra: int) -> None:
     agree(lambda x: [reduce_sum(x, axes=(0,)), e.neg(x)], x.reshape(1, -1).repeat(3, 0))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int8"])
+@pytest.mark.parametrize("shape", [(64, 2), (67, 3), (3, 200, 4), (70, 5, 2), (2, 65, 1, 6)])
+def test_short_rows(shape: tuple[int, ...], dtype: str) -> None:
+    """Vectors run across rows of a few elements, but for narrow numbers."""
+    x = ramp(*shape, dtype=dtype)
+    y = ramp(*shape[:-1], 1, dtype=dtype)
+    agree(lambda x, y: [e.add(e.mul(x, y), x), e.max(x, y), iota(shape=shape, dtype=np.dtype(
+        np.int32), dimension=len(shape) - 2)], x, y)  # fmt: skip
+
+
+@pytest.mark.parametrize("start", range(17))
+def test_vectors_begin_anywhere_within_a_line(start: int) -> None:
+    """Inputs at any distance from a cache line; operands and results of several widths."""
+    whole = ramp(200)
+    x = whole[start : start + 90]
+    made = built(lambda x: [e.mul(x, x), e.gt(x, 0.0), e.add(e.exp(x), x)], whole[:90].copy())
+    got = made.execute([x])
+    np.testing.assert_array_equal(got[0], x * x)
+    np.testing.assert_array_equal(got[1], x > 0)
+    np.testing.assert_allclose(got[2], np.exp(x) + x, rtol=1e-6)
+
+
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (2, 0, 5)])
 def test_no_elements(shape: tuple[int, ...]) -> None:
     x = np.zeros(shape, np.float32)
