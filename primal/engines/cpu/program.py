@@ -208,6 +208,7 @@ class CpuExecutable:
         given = {at for kind, at, _ in self.outputs if kind == "in"}
         if self.calls or self.plan.places.constants or not given >= set(self.written):
             return None
+        self._frames.clear()  # native callers have arenas of their own
         return Entry(self)
 
     def execute(self, buffers: Sequence[Any]) -> list[Any]:
