@@ -152,10 +152,21 @@ def _choose_platform() -> str:
         try:
             if devices(name):
                 return name
-        except RuntimeError:
+        except RuntimeError as error:
             if config.platforms:
                 raise
+            _warn_unused(name, names[-1], error)
     return names[-1]
+
+
+def _warn_unused(name: str, instead: str, error: RuntimeError) -> None:
+    import logging  # 4 ms, which nobody with a working accelerator needs to spend.
+
+    logging.getLogger("primal").warning(
+        "[devices] the packages for %s are installed, but it did not start; using %s. Set "
+        "config.platforms (PRIMAL_PLATFORMS=%s) to choose without asking. %s",
+        name, instead, instead, error,
+    )  # fmt: skip
 
 
 def default() -> Device:
