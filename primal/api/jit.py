@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import types
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,6 +24,7 @@ from primal.api.stages import Lowered, Traced
 from primal.base import caches
 from primal.base.config import settings
 from primal.base.errors import api_boundary
+from primal.base.native import FUNCTIONS
 from primal.base.pytree import count_leaves, flatten, flatten_args, unflatten
 from primal.control.call import call
 from primal.control.custom import TOUCHES_REFS
@@ -83,7 +83,7 @@ class TracedProgram:
     def usable(self) -> bool:
         """Whether everything it closed over still exists."""
         for c in self.closed.consts:
-            if isinstance(c, Tracer) and not c.trace.alive:
+            if isinstance(c, Tracer) and not c._trace.alive:
                 return False
         return not any(ref.ended() for ref, _ in self.refs)
 
@@ -139,7 +139,7 @@ class JitFunction(Dispatcher):
             static_argnums, static_argnames, donate_argnums, donate_argnames, keep_unused, inline,
         )  # fmt: skip
         # jit of the same function again finds what was traced before.
-        if isinstance(fun, types.FunctionType):
+        if isinstance(fun, FUNCTIONS):
             table = _by_function.setdefault(fun, {})
             self._signatures: dict[Any, TracedProgram] = table.setdefault(options, {})
         else:

@@ -13,7 +13,7 @@
 #include <numpy/arrayobject.h>
 #include <stdint.h>
 
-#define VERSION 2 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 3 /* native.py asks for the same number: a stale build is not used */
 
 /* --- what `install` hands over ---------------------------------------------------------------- */
 
@@ -30,7 +30,7 @@ static PyObject *error_state;    /* NumPy's context variable of the error state,
 static PyObject *quiet;          /* its value that ignores everything */
 static PyObject *filter_error;   /* (error) -> error without frames of the library */
 
-static PyObject *s_key, *s_slowly, *s_impl, *s_eager, *s_process, *s_aval;
+static PyObject *s_key, *s_slowly, *s_impl, *s_eager, *s_process, *s_kind, *s_memory, *s_qualname;
 
 #define SLOT(object, at) (*(PyObject **)((char *)(object) + (at)))
 
@@ -1167,23 +1167,23 @@ static int run_entry(Entry *entry, PyObject **leaves, PyObject **result) {
     return *result == NULL ? -1 : 1;
 }
 
-/* The key of the present settings; None where nothing may be remembered. New reference. */
-static PyObject *present_key(void) {
+/* One of the keys of the present settings; None where nothing may be remembered. New reference. */
+static PyObject *present(PyObject *which) {
     PyObject *settings = NULL;
-    if (PyContextVar_Get(settings_var, NULL, &settings) < 0)
+    if (settings_var != NULL && PyContextVar_Get(settings_var, NULL, &settings) < 0)
         return NULL;
     if (settings == NULL) {
         PyErr_SetString(PyExc_LookupError, "no settings");
         return NULL;
     }
-    PyObject *key = PyObject_GetAttr(settings, s_key);
+    PyObject *key = PyObject_GetAttr(settings, which);
     Py_DECREF(settings);
     return key;
 }
 
 /* 1: done; 0: unknown; -1: error. */
 static int call_fast(Dispatcher *self, PyObject *args, PyObject *kwargs, PyObject **result) {
-    PyObject *key = present_key();
+    PyObject *key = present(s_key);
     if (key == NULL)
         return -1;
     int done = 0;
@@ -1519,6 +1519,304 @@ static PyTypeObject Callable_type = {
     .tp_doc = "Base of operations: called, they ask the ambient trace.",
 };
 
+/* --- functions of several operations ------------------------------------------------------------------ */
+
+/* A function that skips its decisions where it was called with the same avals and static arguments:
+   `memo` has what runs then, on the memory of the arrays, or None; `meet` is asked about the rest. */
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *fun, *memo, *meet, *dict, *weak;
+} Remembered;
+
+typedef struct {
+    PyObject *few_items[24], *few_hosts[8];
+    PyObject **items, **hosts; /* references held */
+    Py_ssize_t n, room, n_hosts, room_hosts;
+} Signature;
+
+static int push(PyObject ***items, PyObject **few, Py_ssize_t *n, Py_ssize_t *room, PyObject *x) {
+    if (*n == *room) {
+        PyObject **more = PyMem_Malloc(2 * *room * sizeof(PyObject *));
+        if (more == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        memcpy(more, *items, *n * sizeof(PyObject *));
+        if (*items != few)
+            PyMem_Free(*items);
+        *items = more;
+        *room *= 2;
+    }
+    (*items)[(*n)++] = Py_NewRef(x);
+    return 0;
+}
+
+static inline int push_item(Signature *to, PyObject *x) {
+    return push(&to->items, to->few_items, &to->n, &to->room, x);
+}
+
+static void signature_clear(Signature *of) {
+    while (of->n)
+        Py_DECREF(of->items[--of->n]);
+    while (of->n_hosts)
+        Py_DECREF(of->hosts[--of->n_hosts]);
+    if (of->items != of->few_items)
+        PyMem_Free(of->items);
+    if (of->hosts != of->few_hosts)
+        PyMem_Free(of->hosts);
+}
+
+/* 1: what x is was added; 0: calls with it are not remembered; -1: error. */
+static int describe(Signature *to, PyObject *x, int depth) {
+    PyTypeObject *type = Py_TYPE(x);
+    if (type == Array_type) {
+        PyObject *host = SLOT(x, host_at);
+        if (host == NULL || host == Py_None)
+            return 0;
+        if (push_item(to, SLOT(x, aval_at)) < 0 ||
+            push(&to->hosts, to->few_hosts, &to->n_hosts, &to->room_hosts, host) < 0)
+            return -1;
+        return 1;
+    }
+    if (push_item(to, (PyObject *)type) < 0)
+        return -1;
+    if (type == &PyLong_Type || type == &PyUnicode_Type || type == &PyBool_Type || x == Py_None)
+        return push_item(to, x) < 0 ? -1 : 1;
+    if (type == &PyFloat_Type) {
+        double value = PyFloat_AS_DOUBLE(x);
+        /* 0.0 == -0.0, and no number equals None. */
+        return push_item(to, value == 0.0 && signbit(value) ? Py_None : x) < 0 ? -1 : 1;
+    }
+    if (type == &PyTuple_Type || type == &PyList_Type) {
+        Py_ssize_t n = PySequence_Fast_GET_SIZE(x);
+        PyObject *count = PyLong_FromSsize_t(n);
+        int bad = count == NULL || push_item(to, count) < 0;
+        Py_XDECREF(count);
+        if (bad)
+            return -1;
+        if (depth > DEEPEST)
+            return 0;
+        for (Py_ssize_t i = 0; i < n; i++) {
+            int good = describe(to, PySequence_Fast_GET_ITEM(x, i), depth + 1);
+            if (good != 1)
+                return good;
+        }
+        return 1;
+    }
+    if (PyType_Check(x) || PyArray_DescrCheck(x))
+        return push_item(to, x) < 0 ? -1 : 1;
+    return 0;
+}
+
+static int describe_call(Signature *to, PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    int good = 1;
+    for (Py_ssize_t i = 0; i < n && good == 1; i++)
+        good = describe(to, args[i], 0);
+    Py_ssize_t named = names == NULL ? 0 : PyTuple_GET_SIZE(names);
+    for (Py_ssize_t i = 0; i < named && good == 1; i++) {
+        if (push_item(to, PyTuple_GET_ITEM(names, i)) < 0)
+            return -1;
+        good = describe(to, args[n + i], 0);
+    }
+    return good;
+}
+
+/* meet(key, args, kwargs): a call that has no program yet. */
+static PyObject *remembered_meet(Remembered *self, PyObject *key, PyObject *const *args,
+                                 Py_ssize_t n, PyObject *names) {
+    PyObject *made = NULL, *kwargs = PyDict_New(), *given = PyTuple_New(n);
+    Py_ssize_t named = names == NULL ? 0 : PyTuple_GET_SIZE(names);
+    if (kwargs == NULL || given == NULL)
+        goto ended;
+    for (Py_ssize_t i = 0; i < n; i++)
+        PyTuple_SET_ITEM(given, i, Py_NewRef(args[i]));
+    for (Py_ssize_t i = 0; i < named; i++)
+        if (PyDict_SetItem(kwargs, PyTuple_GET_ITEM(names, i), args[n + i]) < 0)
+            goto ended;
+    made = PyObject_CallFunctionObjArgs(self->meet, key, given, kwargs, NULL);
+ended:
+    Py_XDECREF(kwargs);
+    Py_XDECREF(given);
+    return made;
+}
+
+/* A call without NumPy's floating-point warnings. */
+static PyObject *call_quietly(PyObject *program, PyObject *const *args, Py_ssize_t n) {
+    if (error_state == NULL)
+        return PyObject_Vectorcall(program, args, n, NULL);
+    PyObject *token = PyContextVar_Set(error_state, quiet);
+    if (token == NULL)
+        return NULL;
+    PyObject *out = PyObject_Vectorcall(program, args, n, NULL);
+    PyObject *type = NULL, *error = NULL, *traceback = NULL;
+    if (out == NULL)
+        PyErr_Fetch(&type, &error, &traceback);
+    int reset = PyContextVar_Reset(error_state, token);
+    Py_DECREF(token);
+    if (out == NULL) {
+        PyErr_Clear();
+        PyErr_Restore(type, error, traceback);
+    } else if (reset < 0)
+        Py_CLEAR(out);
+    return out;
+}
+
+static PyObject *remembered_call(Remembered *self, PyObject *const *args, size_t nargsf,
+                                 PyObject *names) {
+    if (tls_trace != NULL)
+        return PyObject_Vectorcall(self->fun, args, nargsf, names);
+    PyObject *kind = present(s_kind);
+    if (kind == NULL)
+        return NULL;
+    if (kind == Py_None) {
+        Py_DECREF(kind);
+        return PyObject_Vectorcall(self->fun, args, nargsf, names);
+    }
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    Signature found;
+    found.items = found.few_items;
+    found.hosts = found.few_hosts;
+    found.n = found.n_hosts = 0;
+    found.room = sizeof found.few_items / sizeof(PyObject *);
+    found.room_hosts = sizeof found.few_hosts / sizeof(PyObject *);
+    found.items[found.n++] = kind;
+    PyObject *out = NULL;
+    int good = describe_call(&found, args, n, names);
+    if (good == 1) {
+        PyObject *key = PyTuple_New(found.n);
+        if (key == NULL)
+            good = -1;
+        else {
+            for (Py_ssize_t i = 0; i < found.n; i++)
+                PyTuple_SET_ITEM(key, i, found.items[i]);
+            found.n = 0;
+            PyObject *program = PyDict_GetItemWithError(self->memo, key);
+            if (program == NULL)
+                out = PyErr_Occurred() ? NULL : remembered_meet(self, key, args, n, names);
+            else if (program == Py_None)
+                good = 0;
+            else {
+                Py_INCREF(program);
+                out = call_quietly(program, found.hosts, found.n_hosts);
+                Py_DECREF(program);
+            }
+            Py_DECREF(key);
+        }
+    }
+    signature_clear(&found);
+    return good ? out : PyObject_Vectorcall(self->fun, args, nargsf, names);
+}
+
+static PyObject *remembered_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    PyObject *fun, *memo, *meet;
+    if (!PyArg_ParseTuple(args, "OO!O:Remembered", &fun, &PyDict_Type, &memo, &meet))
+        return NULL;
+    Remembered *self = (Remembered *)type->tp_alloc(type, 0);
+    if (self == NULL)
+        return NULL;
+    self->vectorcall = (vectorcallfunc)remembered_call;
+    self->fun = Py_NewRef(fun);
+    self->memo = Py_NewRef(memo);
+    self->meet = Py_NewRef(meet);
+    return (PyObject *)self;
+}
+
+static int remembered_traverse(Remembered *self, visitproc visit, void *arg) {
+    Py_VISIT(self->fun);
+    Py_VISIT(self->memo);
+    Py_VISIT(self->meet);
+    Py_VISIT(self->dict);
+    return 0;
+}
+
+/* Cycles lead through the dictionary: the rest may be in use by a call. */
+static int remembered_clear(Remembered *self) {
+    Py_CLEAR(self->dict);
+    return 0;
+}
+
+static void remembered_dealloc(Remembered *self) {
+    PyObject_GC_UnTrack(self);
+    if (self->weak != NULL)
+        PyObject_ClearWeakRefs((PyObject *)self);
+    Py_CLEAR(self->fun);
+    Py_CLEAR(self->memo);
+    Py_CLEAR(self->meet);
+    Py_CLEAR(self->dict);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static PyObject *remembered_repr(Remembered *self) { return PyObject_Repr(self->fun); }
+
+/* Pickled and copied as functions are: by name. */
+static PyObject *remembered_reduce(PyObject *self, PyObject *none) {
+    return PyObject_GetAttr(self, s_qualname);
+}
+
+static PyMethodDef remembered_methods[] = {
+    {"__reduce__", remembered_reduce, METH_NOARGS, "The name under which it is found."},
+    {NULL},
+};
+
+static PyGetSetDef remembered_members[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {NULL},
+};
+
+static PyTypeObject Remembered_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "primal.base._fast.Remembered",
+    .tp_basicsize = sizeof(Remembered),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .tp_new = remembered_new,
+    .tp_dealloc = (destructor)remembered_dealloc,
+    .tp_traverse = (traverseproc)remembered_traverse,
+    .tp_clear = (inquiry)remembered_clear,
+    .tp_call = PyVectorcall_Call,
+    .tp_vectorcall_offset = offsetof(Remembered, vectorcall),
+    .tp_dictoffset = offsetof(Remembered, dict),
+    .tp_weaklistoffset = offsetof(Remembered, weak),
+    .tp_descr_get = dispatcher_get,
+    .tp_repr = (reprfunc)remembered_repr,
+    .tp_methods = remembered_methods,
+    .tp_getset = remembered_members,
+    .tp_doc = "Remembered(fun, memo, meet): a function that skips its decisions.",
+};
+
+/* boxed(aval, out): the result of an `impl` as an array. */
+static PyObject *boxed(PyObject *self, PyObject *const *given, Py_ssize_t n) {
+    if (n != 2) {
+        PyErr_SetString(PyExc_TypeError, "expected an aval and a value");
+        return NULL;
+    }
+    return box_result(given[0], Py_NewRef(given[1]));
+}
+
+/* --- the buffer protocol, which classes in Python cannot have before 3.12 -------------------------------- */
+
+static int memory_of(PyObject *self, Py_buffer *view, int flags) {
+    view->obj = NULL;
+    PyObject *memory = PyObject_CallMethodNoArgs(self, s_memory);
+    if (memory == NULL)
+        return -1;
+    /* The NumPy array becomes the owner of the view, and keeps the memory. */
+    int done = PyObject_GetBuffer(memory, view, flags);
+    Py_DECREF(memory);
+    return done;
+}
+
+static PyBufferProcs memory_procs = {memory_of, NULL};
+
+static PyTypeObject Memory_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "primal.base._fast.Memory",
+    .tp_basicsize = sizeof(PyObject),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .tp_new = PyType_GenericNew,
+    .tp_as_buffer = &memory_procs,
+    .tp_doc = "Base of arrays: others read the NumPy array that `_memory` gives.",
+};
+
 static PyObject *set_watched(PyObject *self, PyObject *on) {
     if ((watched = PyObject_IsTrue(on)) < 0)
         return NULL;
@@ -1586,6 +1884,8 @@ static PyMethodDef module_methods[] = {
      "Hand over classes and functions."},
     {"process", (PyCFunction)(void (*)(void))process, METH_FASTCALL,
      "process(op, args, params): run an operation at once."},
+    {"boxed", (PyCFunction)(void (*)(void))boxed, METH_FASTCALL,
+     "boxed(aval, value): an array of the value."},
     {"set_watched", set_watched, METH_O, "Whether eager results are to be checked, in Python."},
     {"install_root", install_root, METH_O, "Set the trace of threads that transform nothing."},
     {NULL},
@@ -1603,7 +1903,8 @@ PyMODINIT_FUNC PyInit__fast(void) {
     import_array();
     struct { PyObject **place; const char *text; } names[] = {
         {&s_key, "jit_key"}, {&s_slowly, "_call_slowly"}, {&s_impl, "impl"},
-        {&s_eager, "eager"}, {&s_process, "process"}, {&s_aval, "aval"},
+        {&s_eager, "eager"}, {&s_process, "process"}, {&s_kind, "remembered"},
+        {&s_memory, "_memory"}, {&s_qualname, "__qualname__"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if ((*names[i].place = PyUnicode_InternFromString(names[i].text)) == NULL)
@@ -1615,7 +1916,7 @@ PyMODINIT_FUNC PyInit__fast(void) {
     if (made == NULL)
         return NULL;
     PyTypeObject *types[] = {&State_type, &Native_type, &Entry_type, &Dispatcher_type,
-                             &Callable_type};
+                             &Callable_type, &Remembered_type, &Memory_type};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (PyModule_AddType(made, types[i]) < 0) {
             Py_DECREF(made);

@@ -7,9 +7,10 @@ which is how the tests run that other half on machines that have a compiler.
 from __future__ import annotations
 
 import os
+import types
 from typing import Any
 
-VERSION = 2
+VERSION = 3
 """What the sources beside it expect; another build is older or newer than they are."""
 
 extension: Any = None
@@ -21,3 +22,8 @@ if os.environ.get("PRIMAL_NO_EXTENSION", "").strip().lower() in ("", "0", "false
     else:
         if getattr(_fast, "VERSION", None) == VERSION:
             extension = _fast
+
+FUNCTIONS: tuple[type, ...] = (types.FunctionType,)
+"""The classes of functions that are what they are for good: traces of them may be kept."""
+if extension is not None:
+    FUNCTIONS = (*FUNCTIONS, extension.Remembered)

@@ -21,7 +21,8 @@ import numpy as np
 from primal.base import caches
 from primal.base.config import config, settings
 from primal.base.later import Later
-from primal.ir.evaluate import ERROR_STATE, QUIET, quietly
+from primal.base.native import extension
+from primal.ir.evaluate import ERROR_STATE, quietly
 from primal.ir.jaxpr import ClosedJaxpr, Eqn
 from primal.ir.state import state
 from primal.ir.trace import Array, Literal
@@ -38,6 +39,8 @@ LARGEST = 1 << 20
 # A constant is kept for as long as the program: masks and grids of small arrays, no more.
 LARGEST_CONSTANT = 1 << 12
 ENTRIES = 512
+
+boxed = ArrayImpl if extension is None else extension.boxed
 
 _kinds: dict[Any, object] = {}
 
@@ -97,36 +100,6 @@ def remembered(fun: F) -> F:
     memo: dict[Any, Any] = {}
     caches.register(memo.clear)
 
-    @functools.wraps(fun)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if state.trace is not root:
-            return fun(*args, **kwargs)
-        kind = settings().remembered
-        if kind is None:
-            return fun(*args, **kwargs)
-        key: list[Any] = [kind]
-        hosts: list[Any] = []
-        for x in args:
-            if x.__class__ is ArrayImpl:
-                host = x.host
-                if host is None:
-                    return fun(*args, **kwargs)
-                key.append(x.aval)
-                hosts.append(host)
-            elif not _describe(x, key, hosts):
-                return fun(*args, **kwargs)
-        if kwargs:
-            for name, x in kwargs.items():
-                key.append(name)
-                if not _describe(x, key, hosts):
-                    return fun(*args, **kwargs)
-        found = memo.get(tuple(key), memo)
-        if found is not None and found is not memo:
-            return found(*hosts)
-        if found is None:
-            return fun(*args, **kwargs)
-        return meet(tuple(key), args, kwargs)
-
     def meet(key: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call without a program: the second of its kind makes one."""
         out = fun(*args, **kwargs)
@@ -139,7 +112,36 @@ def remembered(fun: F) -> F:
             memo[again] = None
         return out
 
-    return call  # type: ignore[return-value]
+    make = _python_call if extension is None else extension.Remembered
+    return functools.update_wrapper(make(fun, memo, meet), fun)  # type: ignore[no-any-return]
+
+
+def _python_call(
+    fun: Callable[..., Any], memo: dict[Any, Any], meet: Callable[..., Any]
+) -> Callable[..., Any]:
+    """What the extension's Remembered does."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if state.trace is not root:
+            return fun(*args, **kwargs)
+        kind = settings().remembered
+        if kind is None:
+            return fun(*args, **kwargs)
+        key: list[Any] = [kind]
+        hosts: list[Any] = []
+        for x in args:
+            if not _describe(x, key, hosts):
+                return fun(*args, **kwargs)
+        for name, x in kwargs.items():
+            key.append(name)
+            if not _describe(x, key, hosts):
+                return fun(*args, **kwargs)
+        found = memo.get(tuple(key), memo)
+        if found is memo:
+            return meet(tuple(key), args, kwargs)
+        return fun(*args, **kwargs) if found is None else quietly(found, hosts, {})
+
+    return call
 
 
 def _with_arrays(x: Any, arrays: Iterator[Any]) -> Any:
@@ -218,10 +220,7 @@ def _as_python(closed: ClosedJaxpr, out: Any) -> Callable[..., Any] | None:
         if known[var] is None:
             return None
     names = {v: f"a{i}" for i, v in enumerate(jaxpr.invars)}
-    scope: dict[str, Any] = {
-        "array": np.asarray, "Array": ArrayImpl, "quiet": QUIET,
-        "enter": ERROR_STATE.set, "leave": ERROR_STATE.reset,
-    }  # fmt: skip
+    scope: dict[str, Any] = {"array": np.asarray, "boxed": boxed}
 
     def bound(value: Any) -> str:
         name = f"c{len(scope)}"
@@ -236,7 +235,9 @@ def _as_python(closed: ClosedJaxpr, out: Any) -> Callable[..., Any] | None:
         return names[v]
 
     lines: list[str] = []
-    for eqn in _alive(closed):
+    alive = _alive(closed)
+    read = {v for eqn in alive for v in eqn.invars if type(v) is not Literal}
+    for eqn in alive:
         size = sum([v.aval.size * v.aval.dtype.itemsize for v in eqn.outvars])
         if size <= LARGEST_CONSTANT and all(type(v) is Literal or v in known for v in eqn.invars):
             _fold(eqn, known)
@@ -252,7 +253,7 @@ def _as_python(closed: ClosedJaxpr, out: Any) -> Callable[..., Any] | None:
         lines += [
             f"{t} = array({t})"
             for v, t in zip(eqn.outvars, targets, strict=True)
-            if not v.aval.shape
+            if not v.aval.shape and (v in read or extension is None)
         ]
     results = []
     for v in jaxpr.outvars:
@@ -260,7 +261,7 @@ def _as_python(closed: ClosedJaxpr, out: Any) -> Callable[..., Any] | None:
             value = f"{bound(np.asarray(v.host))}.copy()"
         else:
             value = f"{operand(v)}.copy()" if v in known else operand(v)
-        results.append(f"Array({bound(v.aval)}, {value})")
+        results.append(f"boxed({bound(v.aval)}, {value})")
     return _compiled(len(jaxpr.invars), lines, _structure(results, out, bound), scope)
 
 
@@ -282,10 +283,7 @@ def _structure(results: Sequence[str], out: Any, bound: Callable[[Any], str]) ->
 
 
 def _compiled(arity: int, lines: list[str], result: str, scope: dict[str, Any]) -> Any:
-    head = f"def program({', '.join(f'a{i}' for i in range(arity))}):\n"
-    if lines:
-        body = "".join(f"        {line}\n" for line in lines)
-        head += f"    token = enter(quiet)\n    try:\n{body}    finally:\n        leave(token)\n"
+    source = [f"def program({', '.join(f'a{i}' for i in range(arity))}):", *lines]
     # Constants as default values would be found faster, but could be passed by mistake.
-    exec(compile(f"{head}    return {result}\n", "<remembered>", "exec"), scope)
+    exec(compile("\n    ".join([*source, f"return {result}"]), "<remembered>", "exec"), scope)
     return scope["program"]

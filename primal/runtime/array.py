@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.native import extension
 from primal.engines.protocol import Device
 from primal.ir.avals import Aval
 from primal.ir.trace import Array
@@ -63,7 +64,11 @@ class Shard:
         return f"Shard(device={self.device!r}, index={self.index}, replica_id=0)"
 
 
-class ArrayImpl(Array):
+# The buffer protocol: before Python 3.12 it takes C to have it.
+_Memory: Any = object if extension is None else extension.Memory
+
+
+class ArrayImpl(Array, _Memory):  # type: ignore[misc]
     """An array of values in the memory of a device.
 
     `host` is the NumPy array behind it, set whenever the array lives uncommitted in default CPU
@@ -131,6 +136,25 @@ class ArrayImpl(Array):
         view = value.view()
         view.flags.writeable = False
         return view
+
+    def _memory(self) -> Any:
+        """What `memoryview` shows: the values row by row, not to be written to."""
+        if self.is_deleted():
+            raise BufferError(str(self.deleted_error()))
+        dtype = self.aval.dtype
+        if isinstance(dtype, dtypes.KeyType):
+            raise TypeError("memoryview: a bytes-like object is required, not an array of keys")
+        value = self.numpy()
+        if value.dtype.isbuiltin != 1:
+            raise BufferError(
+                f"Buffers of type {dtype.name} are not supported by the Python buffer protocol."
+            )
+        view = value.view() if value.flags.c_contiguous else value.copy()
+        view.flags.writeable = False
+        return view
+
+    def __buffer__(self, flags: int, /) -> memoryview:
+        return memoryview(self._memory())
 
     def item(self, *args: Any) -> Any:
         """The Python scalar of an array with one element (or of the element at an index)."""

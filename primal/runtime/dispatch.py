@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
-from primal.base.config import settings, settings_variable
+from primal.base.config import settings
 from primal.base.errors import filter_traceback
 from primal.base.native import extension
 from primal.base.pytree import LEAF, unflatten
 from primal.base.pytree.core import has_own_rules, take_apart
 from primal.ir.avals import Aval
 from primal.ir.state import state
-from primal.ir.trace import Literal, aval_of
+from primal.ir.trace import aval_of
 from primal.runtime.array import ArrayImpl
 from primal.runtime.eager import root
 from primal.runtime.programs import Program
@@ -163,9 +163,6 @@ def native_of(program: Program) -> Any:
 
 if extension is not None:
     extension.install(
-        array=ArrayImpl,
-        literal=Literal,
-        settings_var=settings_variable,
         leaf=LEAF,
         take_apart=take_apart,
         unflatten=unflatten,

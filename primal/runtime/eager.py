@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import caches, dtypes
-from primal.base.config import config, settings
+from primal.base.config import config, settings, settings_variable
 from primal.base.native import extension
 from primal.engines.protocol import Device
 from primal.ir.evaluate import ERROR_STATE, QUIET, quietly
@@ -238,6 +238,7 @@ if extension is not None and ERROR_STATE is not None:
     extension.install(
         array=ArrayImpl,
         literal=Literal,
+        settings_var=settings_variable,
         error_state=ERROR_STATE,
         quiet=QUIET,
         eager_slow=root.process,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import types
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 from primal.api.operands import check_operands, check_outputs, name_of
 from primal.base import caches
 from primal.base.config import settings
+from primal.base.native import FUNCTIONS
 from primal.base.promotion import promote_pair
 from primal.base.pytree import (
     PyTreeDef,
@@ -95,7 +95,7 @@ def trace_body(
     positions `ref_args` arrive as mutable references.
     """
     owner, *rest = origin or (fun,)
-    if type(owner) is not types.FunctionType:
+    if type(owner) not in FUNCTIONS:
         return _trace_body(fun, specs, avals, names, ref_args)
     known = _bodies.get(owner)
     if known is None:

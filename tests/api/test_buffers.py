@@ -1,0 +1,42 @@
+"""The buffer protocol: what `memoryview`, `bytes` and `np.frombuffer` see of an array."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import primal
+import primal.numpy as jnp
+from primal.base.native import extension
+
+pytestmark = pytest.mark.skipif(
+    extension is None and sys.version_info < (3, 12),
+    reason="before Python 3.12 only the extension can offer the buffer protocol",
+)
+X = jnp.arange(6.0).reshape(2, 3)
+
+
+@pytest.mark.parametrize("x", [X, X.T, X[:, ::2], X[0, 0], jnp.zeros((0, 2)), X + 1j, X > 2])
+def test_a_view_has_shape_and_values(x):
+    view = memoryview(x)
+    assert view.shape == x.shape and view.readonly and view.c_contiguous
+    assert view.tobytes() == np.ascontiguousarray(np.asarray(x)).tobytes() == bytes(x)
+    assert np.array_equal(np.frombuffer(x, x.dtype), np.asarray(x).ravel())
+
+
+def test_rows_are_shown_without_a_copy():
+    address = np.asarray(memoryview(X)).ctypes.data
+    assert address == X.unsafe_buffer_pointer() == np.asarray(X).ctypes.data
+
+
+def test_what_cannot_be_shown():
+    with pytest.raises(BufferError, match="bfloat16"):
+        memoryview(jnp.ones(2, jnp.bfloat16))
+    with pytest.raises(TypeError, match="keys"):
+        memoryview(primal.random.key(0))
+    with pytest.raises((BufferError, ValueError)):
+        np.frombuffer(X, np.float32).setflags(write=True)
+    gone = jnp.ones(2) + 1
+    gone.delete()
+    with pytest.raises(BufferError, match="deleted"):
+        memoryview(gone)
