@@ -17,7 +17,7 @@ import numpy as np
 
 from primal.engines.cpu import control
 from primal.engines.cpu.code import SCALAR, Module
-from primal.engines.cpu.graph import NATIVE, Node, Value, aligned
+from primal.engines.cpu.graph import NATIVE, Node, Value, aligned, size_of
 from primal.engines.cpu.script import Int, Script, read_vector, write_vector
 from primal.engines.cpu.words import BOOL, Words
 from primal.ir.avals import Aval
@@ -26,6 +26,8 @@ from primal.ir.builders import Unsupported
 Ints = Sequence[int]
 UNIT = 16384
 """Numbers per unit of work."""
+WORK = 1 << 24
+"""Products of numbers below which a matrix product is one of parts."""
 PARTS = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(float)}
 """complex dtype -> the dtype of its parts."""
 
@@ -256,6 +258,8 @@ class ComplexWords(Words):
         if name in ("eq", "ne"):
             how = "and" if name == "eq" else "or"
             return self.binary(how, self.binary(name, a, c), self.binary(name, b, d))
+        if name in ("max", "min"):
+            return self._extremum(name, x, y)
         raise Unsupported(f"{name} of {x.dtype}")
 
     def _product(self, x: Value, y: Value) -> Value:
@@ -287,6 +291,15 @@ class ComplexWords(Words):
             self.select_n(none, im, f("div", b, big)),
             x.dtype,
         )
+
+    def _extremum(self, name: str, x: Value, y: Value) -> Value:
+        """By real, then imaginary part; NaN in either part wins, that of x first."""
+        (a, b), (c, d) = self.parts(x), self.parts(y)
+        f, how = self.binary, "g" if name == "max" else "l"
+        first = f("or", f(f"{how}t", a, c), f("and", f("eq", a, c), f(f"{how}e", b, d)))
+        if not all(_is_number(p) for p in (c, d)):
+            first = f("and", first, self.binary("eq", y, y))
+        return self.select_n(f("or", first, self.binary("ne", x, x)), y, x)
 
     def _reciprocal(self, x: Value) -> Value:
         re, im = self.parts(x)
@@ -329,9 +342,12 @@ class ComplexWords(Words):
     def select_n(self, which: Value, *cases: Value) -> Value:
         if not is_complex(cases[0].dtype):
             return super().select_n(which, *cases)
-        re, im = zip(*[self.parts(x) for x in cases], strict=True)
-        first, second = super().select_n(which, *re), super().select_n(which, *im)
-        return self.pair(first, second, cases[0].dtype)
+        parts = []
+        for same in zip(*[self.parts(x) for x in cases], strict=True):
+            alike = same[0].node.word == "literal" and all(p.node is same[0].node for p in same)
+            shape = np.broadcast_shapes(which.shape, *[p.shape for p in same])
+            parts.append(aligned(same[0], shape) if alike else super().select_n(which, *same))
+        return self.pair(parts[0], parts[1], cases[0].dtype)
 
     def convert(self, x: Value, dtype: Any) -> Value:
         if x.dtype == dtype:
@@ -347,6 +363,32 @@ class ComplexWords(Words):
         if dtype == BOOL:
             return self.binary("ne", x, self.literal(0, x.dtype))
         return self.convert(self.parts(x)[0], dtype)
+
+    # Products.
+
+    def dot_general(self, x: Value, y: Value, **params: Any) -> Value:
+        """Products of parts: of a real operand half of them, and none of what nobody reads.
+
+        Where BLAS takes longer than taking operands apart and adding, it multiplies the numbers.
+        """
+        if not (is_complex(x.dtype) and is_complex(y.dtype)):
+            return super().dot_general(x, y, **params)
+        (a, b), (c, d) = self.parts(x), self.parts(y)
+        dtype = params["preferred_element_type"] or x.dtype
+        contracted = size_of([x.shape[i] for i in params["dimension_numbers"][0][0]])
+        batch = size_of([x.shape[i] for i in params["dimension_numbers"][1][0]])
+        work = x.size * y.size // contracted // batch
+        if not (is_complex(dtype) and (work < WORK or _is_zero(b) or _is_zero(d))):
+            return super().dot_general(self.plain(x), self.plain(y), **params)
+        params = {**params, "preferred_element_type": PARTS[dtype]}
+        dot = super().dot_general
+        re, im = dot(a, c, **params), self.literal(0, PARTS[dtype])
+        if not (_is_zero(b) or _is_zero(d)):
+            re = self.binary("sub", re, dot(b, d, **params))
+            im = self.binary("add", dot(a, d, **params), dot(b, c, **params))
+        elif not (_is_zero(b) and _is_zero(d)):
+            im = dot(b, c, **params) if _is_zero(d) else dot(a, d, **params)
+        return self.pair(re, im, dtype)
 
     # Index maps: of an array they are views of it, of a pair views of both parts.
 
@@ -497,3 +539,13 @@ class ComplexWords(Words):
 
 
 __all__ = ["Apart", "ComplexWords", "Pair", "is_complex"]
+
+
+def _is_zero(x: Value) -> bool:
+    """Whether the value is known to be 0, not -0, everywhere."""
+    return x.node.word == "literal" and not any(x.node.attr)
+
+
+def _is_number(x: Value) -> bool:
+    """Whether the value is known not to be NaN."""
+    return x.node.word == "literal" and not np.isnan(np.frombuffer(x.node.attr, x.node.dtype)[0])

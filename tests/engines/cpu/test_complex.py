@@ -12,8 +12,10 @@ import primal
 import primal.numpy as jnp
 from primal import lax
 from primal.base.config import cpu_engine, enable_x64
-from primal.engines.cpu.steps import Library
+from primal.engines.cpu.steps import Library, Routine
 from primal.ops import elementwise as e
+from primal.ops.choose import convert_element_type
+from primal.ops.contract import dot_general
 from primal.ops.shape import transpose
 from tests.engines.cpu.lab import built, numpy_run
 
@@ -189,3 +191,41 @@ def test_real_parts_are_converted() -> None:
         ],
         x,
     )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_extrema_at_special_numbers(name: str, dtype: str) -> None:
+    x, y = specials(dtype)
+    for args in ((x, y), (drawn(dtype, 1000), np.repeat(drawn(dtype, 500), 2))):
+        agree(lambda x, y: [getattr(e, name)(x, y)], *args)
+    agree(lambda x: [getattr(e, name)(x, np.zeros((), dtype)[()])], x, signs=True)
+
+
+def products(f: Any, *xs: Any) -> list[Any]:
+    """The routines of a program that agrees with NumPy's run of it."""
+    agree(f, *xs)
+    return [s for s in built(f, *xs).plan.steps if type(s) is Routine]
+
+
+def dot(x: Any, y: Any) -> Any:
+    return dot_general(
+        x, y, dimension_numbers=(((1,), (0,)), ((), ())), precision=None,
+        preferred_element_type=None,
+    )  # fmt: skip
+
+
+def by_real(x: Any, y: Any) -> list[Any]:
+    return [dot(x, convert_element_type(e.real(y), new_dtype=x.dtype, weak_type=False))]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(20, 30, 40), (1, 30, 40), (3, 2, 3)])
+@pytest.mark.parametrize(
+    "f,count",
+    [(lambda x, y: [dot(x, y)], 4), (lambda x, y: [e.real(dot(x, y))], 2), (by_real, 2)],
+)
+def test_matrix_products_are_products_of_parts(f: Any, count: int, shape: Any, dtype: str) -> None:
+    m, n, depth = shape
+    steps = products(f, drawn(dtype, m, depth), drawn(dtype, depth, n, seed=1))
+    assert sum(s.name in ("matmul", "matvec") for s in steps) == count
