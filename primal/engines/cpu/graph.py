@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -109,6 +110,11 @@ class Value:
 
 def row_major(shape: Sequence[int]) -> Strides:
     """The strides of an array in row-major order, in elements."""
+    return _row_major(tuple(shape))
+
+
+@functools.lru_cache(4096)
+def _row_major(shape: tuple[int, ...]) -> Strides:
     strides, n = [], 1
     for size in reversed(shape):
         strides.append(n)
@@ -228,6 +234,7 @@ def is_narrow(dtype: Any) -> bool:
     return NATIVE.get(dtype) in NARROW
 
 
+@functools.lru_cache(256)
 def native(dtype: Any) -> Any:
     """The NumPy dtype in which kernels hold a dtype, or None; typed keys are their integers."""
     physical = physical_dtype(dtype)

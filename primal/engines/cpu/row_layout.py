@@ -101,12 +101,15 @@ def row_instance(group: Group, stored: Sequence[Node]) -> RowInstance:
     across = iter(row_major(kept_shape(group)))
     result_strides = tuple([0 if d in axes else next(across) for d in range(len(shape))])
     length = size_of([shape[d] for d in inner])
+    latest: dict[Node, int] = {}
+    for n, _ in every:
+        for x in n.args:
+            latest[x.node] = max(latest.get(x.node, 0), group.level[n])
     buffers, stack = [], 0
     for node in group.nodes:
         if node in group.alone or node in wide:
             continue
-        readers = [n for n, _ in every if any(x.node is node for x in n.args)]
-        if any(group.level[n] > group.level[node] for n in readers):
+        if latest.get(node, 0) > group.level[node]:
             dtype = NATIVE[node.dtype]
             buffers.append(made[node])
             arrays.append(Array("r", node, dtype, buffer_strides, stack))
