@@ -186,10 +186,10 @@ class Trace:
 class Tracer(Array):
     """A value standing in for an array inside a transformation."""
 
-    __slots__ = ("aval", "trace", "__weakref__")
+    __slots__ = ("aval", "_trace", "__weakref__")
 
     def __init__(self, trace: Trace, aval: Aval) -> None:
-        self.trace = trace
+        self._trace = trace
         self.aval = aval
 
     def origin(self) -> str:
@@ -205,7 +205,7 @@ class Tracer(Array):
         return False
 
     def __repr__(self) -> str:
-        return f"Traced<{self.aval!r}>with<{type(self.trace).__name__}>"
+        return f"Traced<{self.aval!r}>with<{type(self._trace).__name__}>"
 
     def __bool__(self) -> bool:
         return bool(concrete_or_error(self, "bool"))
@@ -321,7 +321,7 @@ def _conversion_error(x: Tracer, value: Tracer, use: str) -> Exception:
             shown(value.aval),
             where=format_location(current_location()),
             origin=value.origin(),
-            function=value.trace.name,
+            function=value._trace.name,
             what=use,
         )
     )
@@ -335,14 +335,14 @@ def leak_error(tracer: Tracer) -> Exception:
             shown(tracer.aval),
             where=format_location(current_location()),
             origin=tracer.origin(),
-            function=tracer.trace.name,
+            function=tracer._trace.name,
         )
     )
 
 
 def check_alive(tracer: Tracer) -> None:
     """Raise UnexpectedTracerError when the transformation that made the tracer has ended."""
-    if not tracer.trace.alive:
+    if not tracer._trace.alive:
         raise leak_error(tracer)
 
 
@@ -360,7 +360,7 @@ _looking = threading.Lock()
 
 def _values_of(trace: Trace) -> list[Tracer]:
     with _looking:  # the list of all objects would keep another thread's values alive
-        return [x for x in gc.get_objects() if issubclass(type(x), Tracer) and x.trace is trace]
+        return [x for x in gc.get_objects() if issubclass(type(x), Tracer) and x._trace is trace]
 
 
 def check_leaks(trace: Trace) -> None:
@@ -500,7 +500,7 @@ def check_ancestor(trace: Trace | None, tracer: Tracer) -> None:
     check_alive(tracer)
     t = trace
     while t is not None:
-        if t is tracer.trace:
+        if t is tracer._trace:
             return
         t = t.parent
     raise leak_error(tracer)

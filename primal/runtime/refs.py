@@ -226,7 +226,7 @@ class RowRef(Ref):
 def _check_owner(ref: Ref, value: Tracer, trace: Any) -> None:
     """A reference outlives transformations that it was made outside of: their values must not."""
     while trace is not None:
-        if trace is value.trace:
+        if trace is value._trace:
             return
         trace = trace.parent
     kind = "vmapped" if type(value) is BatchTracer else "differentiated"

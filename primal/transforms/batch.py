@@ -34,7 +34,7 @@ class BatchTracer(Tracer):
 
     def __init__(self, trace: Trace, val: Any, dim: int) -> None:
         full = aval_of(val)
-        self.trace = trace
+        self._trace = trace
         shape = full.shape
         self.aval = Aval(shape[:dim] + shape[dim + 1 :], full.dtype, full.weak_type)
         self.val = val
@@ -60,7 +60,7 @@ class BatchTrace(Trace):
         dims: list[int | None] = []
         batched = False
         for a in args:
-            if type(a) is BatchTracer and a.trace is self:
+            if type(a) is BatchTracer and a._trace is self:
                 vals.append(a.val)
                 dims.append(a.dim)
                 batched = True
@@ -76,7 +76,7 @@ class BatchTrace(Trace):
         for v in vals:
             if type(v) in PYTHON_SCALARS:
                 vals = adopt_scalars(op, tuple(args))
-                vals = [a.val if type(a) is BatchTracer and a.trace is self else a for a in vals]
+                vals = [a.val if type(a) is BatchTracer and a._trace is self else a for a in vals]
                 break
         previous = state.trace
         state.trace = parent
@@ -92,7 +92,7 @@ class BatchTrace(Trace):
 
     def split(self, x: Any) -> tuple[Any, int | None]:
         """The value of a result and the dimension it was batched at."""
-        if type(x) is BatchTracer and x.trace is self:
+        if type(x) is BatchTracer and x._trace is self:
             return x.val, x.dim
         return x, None
 

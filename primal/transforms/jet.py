@@ -38,7 +38,7 @@ class JetTracer(Tracer):
     __slots__ = ("primal", "terms")
 
     def __init__(self, trace: Trace, primal: Any, terms: Terms) -> None:
-        self.trace = trace
+        self._trace = trace
         self.aval = aval_of(primal)
         self.primal = primal
         self.terms = terms
@@ -62,9 +62,9 @@ class JetTrace(Trace):
 
     def split(self, x: Any) -> tuple[Any, Terms | None]:
         """A value and its derivatives, None where all are zero."""
-        if type(x) is JetTracer and x.trace is self and any(t is not ZERO for t in x.terms):
+        if type(x) is JetTracer and x._trace is self and any(t is not ZERO for t in x.terms):
             return x.primal, x.terms
-        return (x.primal if type(x) is JetTracer and x.trace is self else x), None
+        return (x.primal if type(x) is JetTracer and x._trace is self else x), None
 
     def join(self, primal: Any, terms: Terms | None) -> Any:
         """The inverse of `split`."""

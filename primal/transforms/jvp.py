@@ -31,7 +31,7 @@ class JVPTracer(Tracer):
     __slots__ = ("primal", "tangent")
 
     def __init__(self, trace: Trace, primal: Any, tangent: Any) -> None:
-        self.trace = trace
+        self._trace = trace
         self.aval = aval_of(primal)
         self.primal = primal
         self.tangent = tangent
@@ -56,7 +56,7 @@ class JVPTrace(Trace):
         tangents: list[Any] = []
         active = False
         for a in args:
-            if type(a) is JVPTracer and a.trace is self:
+            if type(a) is JVPTracer and a._trace is self:
                 primals.append(a.primal)
                 tangents.append(a.tangent)
                 active = True
@@ -84,7 +84,7 @@ class JVPTrace(Trace):
 
     def split(self, x: Any) -> tuple[Any, Any]:
         """The value and tangent of a result."""
-        if type(x) is JVPTracer and x.trace is self:
+        if type(x) is JVPTracer and x._trace is self:
             return x.primal, x.tangent
         return x, ZERO
 

@@ -53,7 +53,7 @@ class Tape(Trace):
 
     def process(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         for a in args:
-            if type(a) is LinearTracer and a.trace is self:
+            if type(a) is LinearTracer and a._trace is self:
                 break
         else:
             parent: Any = self.parent
@@ -95,7 +95,7 @@ class Tape(Trace):
                     if ct is ZERO:
                         continue
                 operands = [
-                    Undefined(a.aval) if type(a) is LinearTracer and a.trace is self else a
+                    Undefined(a.aval) if type(a) is LinearTracer and a._trace is self else a
                     for a in args
                 ]
                 results = op.transpose(ct, *operands, **params)
@@ -126,7 +126,7 @@ class Tape(Trace):
                 needed.update(id(a) for a in args)
 
         def atom(x: Any) -> Any:
-            if type(x) is LinearTracer and x.trace is self:
+            if type(x) is LinearTracer and x._trace is self:
                 return variables[id(x)]
             if type(x) is Literal:
                 return x
@@ -160,7 +160,7 @@ class LinearizeTracer(Tracer):
     __slots__ = ("primal", "tangent")
 
     def __init__(self, trace: Trace, primal: Any, tangent: Any) -> None:
-        self.trace = trace
+        self._trace = trace
         self.aval = aval_of(primal)
         self.primal = primal
         self.tangent = tangent
@@ -189,7 +189,7 @@ class LinearizeTrace(Trace):
         tangents: list[Any] = []
         active = scalars = False
         for a in args:
-            if type(a) is LinearizeTracer and a.trace is self:
+            if type(a) is LinearizeTracer and a._trace is self:
                 primals.append(a.primal)
                 tangents.append(a.tangent)
                 active = True
@@ -221,7 +221,7 @@ class LinearizeTrace(Trace):
 
     def split(self, x: Any) -> tuple[Any, Any]:
         """The value and tangent of a result."""
-        if type(x) is LinearizeTracer and x.trace is self:
+        if type(x) is LinearizeTracer and x._trace is self:
             return x.primal, x.tangent
         return x, ZERO
 
@@ -337,8 +337,8 @@ def linearize_jaxpr(
     used: dict[int, tuple[Var, Any]] = {}
 
     def residual(x: Any) -> Var | None:
-        if type(x) is StageTracer and x.trace is trace:
-            return used.setdefault(id(x.var), (Var(x.aval), x))[0]
+        if type(x) is StageTracer and x._trace is trace:
+            return used.setdefault(id(x._var), (Var(x.aval), x))[0]
         return None
 
     live = [t for t in tape_outs if t is not ZERO]

@@ -31,17 +31,17 @@ from primal.ir.trace import (
 class StageTracer(Tracer):
     """A value known by its variable only."""
 
-    __slots__ = ("var",)
+    __slots__ = ("_var",)
 
     def __init__(self, trace: StageTrace, aval: Aval, var: Var) -> None:
-        self.trace = trace
+        self._trace = trace
         self.aval = aval
-        self.var = var
+        self._var = var
 
     def origin(self) -> str:
         """The argument it is, or the operation and line it came from."""
-        trace: StageTrace = self.trace  # type: ignore[assignment]
-        return trace.origin_of(self.var)
+        trace: StageTrace = self._trace  # type: ignore[assignment]
+        return trace.origin_of(self._var)
 
 
 class StageTrace(Trace):
@@ -70,8 +70,8 @@ class StageTrace(Trace):
         invars: list[Any] = []
         avals: list[Aval] = []
         for a in args:
-            if type(a) is StageTracer and a.trace is self:
-                invars.append(a.var)
+            if type(a) is StageTracer and a._trace is self:
+                invars.append(a._var)
                 avals.append(a.aval)
             elif type(a) is Literal:
                 invars.append(a)
@@ -97,8 +97,8 @@ class StageTrace(Trace):
 
     def lift(self, x: Any) -> Any:
         """The atom of a value: its variable, a literal for scalars, a constant for the rest."""
-        if type(x) is StageTracer and x.trace is self:
-            return x.var
+        if type(x) is StageTracer and x._trace is self:
+            return x._var
         if type(x) is Literal:
             return x
         if type(x) in PYTHON_SCALARS:

@@ -133,7 +133,7 @@ def where_to_bind(leaves: Sequence[Any]) -> Any:
     called on concrete values, and may branch on them. Under vmap and inside programs the function
     is traced, which makes operands of what it closes over.
     """
-    tracers = [x.trace for x in leaves if isinstance(x, Tracer)]
+    tracers = [x._trace for x in leaves if isinstance(x, Tracer)]
     if not tracers:
         return "call"
     trace = state.trace
