@@ -68,7 +68,7 @@ class _Word:
 class GradValue(_Word):
     """To `VJP.with_refs`: return this argument's gradient, as without.
 
-    >>> y, pullback = vjp(lambda x: x * x, 3.0)
+    >>> y, pullback = primal.vjp(lambda x: x * x, 3.0)
     >>> pullback.with_refs(primal.ad.GradValue())(1.0)
     (Array(6., dtype=float32, weak_type=True),)
     """
@@ -79,7 +79,7 @@ class GradValue(_Word):
 class DontWant(_Word):
     """To `VJP.with_refs`: do not compute this argument's gradient.
 
-    >>> y, pullback = vjp(lambda x: x * x, 3.0)
+    >>> y, pullback = primal.vjp(lambda x: x * x, 3.0)
     >>> pullback.with_refs(primal.ad.DontWant())(1.0)
     (DidntWant(),)
     """
@@ -101,7 +101,7 @@ class GradRef(_Word):
     """From a pullback: a gradient that was added to a reference. A tree without leaves.
 
     >>> ref = primal.new_ref(1.0)
-    >>> vjp(lambda x: x * x, 3.0)[1].with_refs(ref)(1.0), ref[...]
+    >>> primal.vjp(lambda x: x * x, 3.0)[1].with_refs(ref)(1.0), ref[...]
     ((GradRef(),), Array(7., dtype=float32, weak_type=True))
     """
 
@@ -132,7 +132,7 @@ class VJP(_LinearMap):
         may stand for a whole tree of GradValue or DontWant. TypeError for anything else.
 
         >>> total = primal.new_ref(100.0)
-        >>> y, pullback = vjp(lambda r: r[...] ** 2, primal.new_ref(2.0))
+        >>> y, pullback = primal.vjp(lambda r: r[...] ** 2, primal.new_ref(2.0))
         >>> pullback.with_refs(total)(1.0), total[...]
         ((GradRef(),), Array(104., dtype=float32, weak_type=True))
         """

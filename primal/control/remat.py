@@ -15,8 +15,11 @@ stacked, and the branches of conds, which share the places of what they keep.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from primal.control.cond import padded, shared_slots
 from primal.control.programs import Mask, check_operands, pick, split, trim
@@ -67,13 +70,23 @@ class Offloadable:
     dst: str
 
 
-def _saves(policy: Policy, eqn: Eqn) -> bool:
-    answer = policy(eqn.op, *[v.aval for v in eqn.invars], **eqn.params)
+def keeps(answer: Any) -> bool:
+    """Whether what a policy answered means that results may be kept; TypeError for no answer."""
     if answer is Saveable or isinstance(answer, Saveable | Offloadable):
         return True
     if answer is Recompute or isinstance(answer, Recompute):
         return False
+    if not isinstance(answer, bool | np.bool_):
+        raise TypeError(
+            "[checkpoint] expected a policy to return a bool, Saveable, Recompute or "
+            f"Offloadable(src, dst), got {answer!r} of {type(answer)}."
+        )
     return bool(answer)
+
+
+def asked(policy: Policy, eqn: Eqn) -> Any:
+    """What a policy answers for an equation."""
+    return policy(eqn.op, *[v.aval for v in eqn.invars], **eqn.params)
 
 
 # Rules.
@@ -172,7 +185,7 @@ def _divide(
     saved: list[Var] = []
     for eqn in reversed(eqns):
         mine = [v for v in eqn.outvars if v in wanted]
-        if mine and _saves(policy, eqn):
+        if mine and keeps(asked(policy, eqn)):
             saved = [*mine, *saved]
         elif mine or eqn.effects:
             # An effect that nobody needs happens again too, as it would without a policy.
@@ -370,7 +383,7 @@ def _remat_dce(used: list[bool], eqn: Eqn) -> tuple[list[bool], Eqn | None]:
     if not any(used) and not smaller.jaxpr.effects:
         return [False] * len(eqn.invars), None
     params = {**eqn.params, "jaxpr": smaller}
-    if isinstance(params["prevent_cse"], tuple):
+    if isinstance(params.get("prevent_cse"), tuple):
         params["prevent_cse"] = tuple(pick(params["prevent_cse"], used_in))
     new = eqn.replace(
         invars=pick(eqn.invars, used_in),
@@ -379,6 +392,20 @@ def _remat_dce(used: list[bool], eqn: Eqn) -> tuple[list[bool], Eqn | None]:
         effects=smaller.jaxpr.effects,
     )
     return list(used_in), new
+
+
+Barrier = Callable[[Sequence[Any]], Sequence[Any]]
+
+
+def _barred(
+    args: Sequence[Any], prevent_cse: bool | Mask, differentiated: bool, barrier: Barrier
+) -> Sequence[Any]:
+    """The operands, behind a barrier where merging is to be prevented."""
+    if not (differentiated and prevent_cse and args):
+        return args
+    mask = prevent_cse if isinstance(prevent_cse, tuple) else (True,) * len(args)
+    behind = iter(barrier(pick(args, mask)) if any(mask) else ())
+    return [next(behind) if m else a for a, m in zip(args, mask, strict=True)]
 
 
 def _remat_expand(
@@ -391,7 +418,11 @@ def _remat_expand(
     return eval_closed(jaxpr, *args)
 
 
-_expand = Expand(_remat_expand)
+def _remat_expand_hlo(*args: Any, **params: Any) -> list[Any]:
+    if params["differentiated"] and params["prevent_cse"] is True and args:
+        return list(recomputed(*args, jaxpr=params["jaxpr"]))
+    return _remat_expand(*args, **params)
+
 
 remat: Op = Op(
     name="remat2",
@@ -402,9 +433,50 @@ remat: Op = Op(
     transpose=_remat_transpose,
     batch=_remat_batch,
     shard=by_kind,
-    hlo=_expand,
-    kernel=_expand,
+    hlo=Expand(_remat_expand_hlo),
+    kernel=Expand(_remat_expand),
     higher=HigherOrder(linearize=_remat_linearize, dce=_remat_dce),
+    multiple=True,
+    effects=lambda params: params["jaxpr"].effects,
+)
+
+
+# recomputed: the half that computes again, as XLA gets it. Everything but its code is remat's.
+
+
+def _recomputed_hlo(b: Any, *args: Any, jaxpr: ClosedJaxpr) -> list[Any]:
+    barred = b.optimization_barrier(args)
+    known = next((x for x in barred if x.dtype.kind == "f" and x.aval.size), None)
+    if b.platform != "cpu" or known is None:
+        return list(b.inline(jaxpr, *barred))
+    # XLA's pipeline for CPUs drops barriers before it merges equal expressions. It does not merge
+    # what is in a branch with what is not, and does not see that no number is less than itself.
+    # Rejected: a loop of one turn, out of which everything is moved.
+    first = b.reshape(b.slice(known, (0,) * known.ndim, (1,) * known.ndim), ())
+    outs = b.if_(
+        b.compare(first, first, "LT"),
+        lambda b: [b.full(a.shape, 0, a.dtype) for a in jaxpr.out_avals],
+        lambda b: b.inline(jaxpr, *barred),
+    )
+    return list(outs)
+
+
+_as_remat: dict[str, Any] = {"prevent_cse": True, "differentiated": True, "policy": None}
+
+recomputed: Op = Op(
+    name="recomputed",
+    kind=CONTROL,
+    type=_remat_type,
+    impl=_remat_impl,
+    jvp=functools.partial(_remat_jvp, **_as_remat),
+    transpose=functools.partial(_remat_transpose, **_as_remat),
+    batch=functools.partial(_remat_batch, **_as_remat),
+    shard=by_kind,
+    hlo=_recomputed_hlo,
+    kernel=Expand(functools.partial(_remat_expand, **_as_remat)),
+    higher=HigherOrder(
+        linearize=functools.partial(_remat_linearize, **_as_remat), dce=_remat_dce
+    ),
     multiple=True,
     effects=lambda params: params["jaxpr"].effects,
 )

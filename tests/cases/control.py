@@ -144,6 +144,10 @@ def _remat(differentiated: bool, policy: Any) -> Any:
     return params
 
 
+def _recomputed(dtype: Any) -> dict[str, Any]:
+    return {"jaxpr": _remat(True, None)(dtype)["jaxpr"]}
+
+
 def _custom_vmap(dtype: Any) -> dict[str, Any]:
     def f(x: Any, y: Any) -> list[Any]:
         return [mul(sin(x), y)]
@@ -293,6 +297,7 @@ ROWS = [
             ("saving", False, lambda op, *avals, **params: op.name == "sin"),
         )
     ],
+    Case(op="recomputed", operands=(THREE, THREE), params=_recomputed, dtypes=DTYPES, **NEAR),
     Case(
         op="custom_vmap_call",
         operands=(THREE, THREE),

@@ -134,6 +134,49 @@ def test_residual_bytes_of_policies() -> None:
     assert sizes["everything"] == kept(network, W, X)
 
 
+def test_what_policies_offload_is_marked(capsys: Any) -> None:
+    for name, rows in (("offload names", 4), ("offload dots", 2)):
+        ad_checkpoint.print_saved_residuals(checkpoint(network, policy=POLICIES[name]), W, X)
+        text = capsys.readouterr().out
+        assert text.count("<host>[3] output of device_put") == 2
+        assert text.count("\n") == 2 + rows
+
+    def chain(x: Any) -> Any:
+        step = checkpoint(lambda c: jnp.sin(W @ c), policy=POLICIES["offload dots"])
+        return jnp.sum(lax.scan(lambda c, _: (step(c), None), x, None, length=5)[0])
+
+    ad_checkpoint.print_saved_residuals(chain, X)
+    assert "f32<host>[5,3] output of scan" in capsys.readouterr().out
+    ad_checkpoint.print_saved_residuals(jit(jnp.sin), X)
+    assert "f32[3] output of jitted function 'sin' from" in capsys.readouterr().out
+    with pytest.raises(TypeError, match="expected a policy to return a bool"):
+        grad(checkpoint(lambda x: jnp.sin(jnp.sin(x)), policy=lambda *a, **k: 3))(1.0)
+
+
+@pytest.mark.parametrize("engine", ["cpu", "xla"])
+def test_memory_that_compiled_programs_need(engine: str) -> None:
+    w = jnp.asarray(draw(64, 64))
+
+    def deep(x: Any) -> Any:
+        for _ in range(4):
+            x = jnp.sin(x @ w)
+        return x
+
+    def arrays(f: Any) -> float:
+        def network(x: Any) -> Any:
+            for _ in range(8):
+                x = f(x)
+            return jnp.sum(x)
+
+        lowered = jit(grad(network)).lower(w)
+        return lowered.compile().memory_analysis().temp_size_in_bytes / w.nbytes  # type: ignore[no-any-return]
+
+    with on_engine(engine):
+        # The inputs of eight layers and what one of them needs, instead of what all do.
+        assert arrays(deep) > 30
+        assert arrays(checkpoint(deep)) < 13
+
+
 def test_residual_bytes_of_scan_grow_with_what_is_kept_per_step() -> None:
     def chain(f: Any, n: int) -> Any:
         return lambda w, x: jnp.sum(lax.scan(lambda c, _: (f(w, c), None), x, None, length=n)[0])

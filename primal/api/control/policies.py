@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from primal.control.remat import Offloadable, Recompute, Saveable
+from primal.control.remat import Offloadable, Recompute, Saveable, keeps
 
 Policy = Callable[..., Any]
 
@@ -87,7 +87,7 @@ def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
     """Keep what either policy keeps."""
 
     def policy(prim: Any, *args: Any, **params: Any) -> bool:
-        return any(_keeps(p(prim, *args, **params)) for p in (policy_1, policy_2))
+        return any(keeps(p(prim, *args, **params)) for p in (policy_1, policy_2))
 
     return policy
 
@@ -123,9 +123,3 @@ def save_and_offload_only_these_names(
 
 def _names(names: Sequence[str]) -> frozenset[str]:
     return frozenset(names)
-
-
-def _keeps(answer: Any) -> bool:
-    if answer is Recompute or isinstance(answer, Recompute):
-        return False
-    return bool(answer)

@@ -13,11 +13,12 @@ from primal.base import dtypes
 from primal.base.errors import api_boundary
 from primal.base.pytree import flatten, flatten_args, tree_broadcast, tree_leaves, unflatten
 from primal.base.source import format_location
+from primal.control.call import call
 from primal.control.custom import TOUCHES_REFS
-from primal.control.remat import Policy, inline_calls
+from primal.control.remat import Offloadable, Policy, asked, inline_calls
 from primal.control.remat import remat as remat_op
 from primal.ir.avals import Aval
-from primal.ir.jaxpr import Eqn, Var
+from primal.ir.jaxpr import ClosedJaxpr, Eqn, Var
 from primal.ir.trace import Literal, aval_of
 from primal.ops.barrier import name_op
 from primal.runtime.refs import settle_refs, values_of
@@ -148,6 +149,13 @@ def saved_residuals(f: Callable[..., Tree], *args: Any, **kwargs: Any) -> list[t
     float32[] output of sin
     float32[] output of cos
     """
+    return [(aval, source) for aval, _, source in _residuals(f, args, kwargs)]
+
+
+def _residuals(
+    f: Callable[..., Tree], args: Any, kwargs: Any
+) -> list[tuple[Aval, str, str]]:
+    """(type, type as printed, where it comes from) of each value that is kept."""
     leaves, spec = flatten((args, kwargs))
     avals = check_operands(name_of(f), (args, kwargs), leaves)
 
@@ -158,7 +166,7 @@ def saved_residuals(f: Callable[..., Tree], *args: Any, **kwargs: Any) -> list[t
     closed = stage(flat, avals, name_of(f))
     active = tuple([dtypes.to_tangent_dtype(a.dtype) != dtypes.float0 for a in avals])
     halves = linearize_jaxpr(closed, active)
-    known = inline_calls(halves.known)
+    known = halves.known
     names = argument_names(f, args, kwargs)
     count = len(halves.out_active)
     made = {v: e for e in known.eqns for v in e.outvars}
@@ -171,33 +179,60 @@ def saved_residuals(f: Callable[..., Tree], *args: Any, **kwargs: Any) -> list[t
     fixed = [v for v in kept if v not in at and v not in made]
     consts = [v.aval for v in fixed] + [aval_of(c) for c in halves.linear.consts]
     return [
-        *[(v.aval, f"from the argument {names[at[v]]}") for v in inputs],
-        *[(a, "from a constant") for a in consts],
-        *[(v.aval, _origin(made[v], v)) for v in inner],
+        *[(a, a.short(), "from a constant") for a in consts],
+        *[(v.aval, v.aval.short(), f"from the argument {names[at[v]]}") for v in inputs],
+        *[(v.aval, *_origin(made[v], v)) for v in inner],
     ]
 
 
-def _origin(eqn: Eqn, var: Var) -> str:
-    if eqn.op is remat_op:
-        inner = inline_calls(eqn.params["jaxpr"]).jaxpr
-        out = inner.outvars[list(eqn.outvars).index(var)]
-        for e in inner.eqns:
-            if out in e.outvars and type(out) is Var:
-                return _origin(e, out)
+def _origin(eqn: Eqn, var: Var, policy: Policy | None = None) -> tuple[str, str]:
+    """The type of a value that is kept, as it is printed, and where it comes from."""
+    short = var.aval.short()
     where = format_location(eqn.source, full_path=True)
+    made = _maker(eqn, var)
+    if eqn.op is remat_op and made is not None:
+        return _origin(*made, eqn.params["policy"])
+    if policy is not None and isinstance(asked(policy, eqn), Offloadable):
+        return _on_host(short), f"output of device_put from {where}"
+    if eqn.op is call:
+        return short, f"output of jitted function '{eqn.params['name']}' from {where}"
+    while made is not None:  # stacked by a scan, say
+        inner, out = made
+        policy = inner.params.get("policy", policy)
+        made = _maker(inner, out)
+        if made is None and policy is not None and isinstance(asked(policy, inner), Offloadable):
+            short = _on_host(short)
     if eqn.op.name == "name":
-        return f"named '{eqn.params['name']}' from {where}"
-    return f"output of {eqn.op.name} from {where}"
+        return short, f"named '{eqn.params['name']}' from {where}"
+    return short, f"output of {eqn.op.name} from {where}"
+
+
+def _maker(eqn: Eqn, var: Var) -> tuple[Eqn, Var] | None:
+    """The equation in the program an equation carries whose result becomes `var`."""
+    program = eqn.params.get("jaxpr")
+    if not isinstance(program, ClosedJaxpr):
+        return None
+    inner = inline_calls(program).jaxpr
+    out = inner.outvars[list(eqn.outvars).index(var)]
+    for e in inner.eqns:
+        if out in e.outvars:
+            return e, out
+    return None
+
+
+def _on_host(short: str) -> str:
+    dtype, bracket, shape = short.partition("[")
+    return f"{dtype}<host>{bracket}{shape}"
 
 
 def print_saved_residuals(f: Callable[..., Tree], *args: Any, **kwargs: Any) -> None:
-    """Print `saved_residuals`, one value per line.
+    """Print `saved_residuals`, one value per line; `<host>` marks what a policy offloads.
 
     >>> print_saved_residuals(checkpoint(lambda x: jnp.sin(jnp.sin(x))), np.ones(3, "float32"))
     f32[3] from the argument x
     """
-    for aval, source in saved_residuals(f, *args, **kwargs):
-        print(f"{aval.short()} {source}")
+    for _, short, source in _residuals(f, args, kwargs):
+        print(f"{short} {source}")
 
 
 __all__ = ["checkpoint", "checkpoint_name", "print_saved_residuals", "remat", "saved_residuals"]
