@@ -33,6 +33,8 @@ PIECES = 4
 """Chunks per thread, so that one who comes late or is interrupted delays little."""
 SHORTEST = 4_000
 """Nanoseconds that a chunk lasts at least."""
+PATIENT = 2_000_000
+"""Nanoseconds of work, as estimated, after which the caller's thread looks for signals again."""
 PATIENCE = 200_000
 """Nanoseconds that waiting for chunks may take, or twice what a chunk is estimated at."""
 LONGEST = 512
@@ -56,15 +58,16 @@ _PAUSE["AMD64"], _PAUSE["arm64"] = _PAUSE["x86_64"], _PAUSE["aarch64"]
 def text(machine: str) -> str:
     """LLVM IR of the pool for a machine as `platform.machine()` names it.
 
-    `step(slots, record, status)` runs one record; `pool` is a global, the address of a state or
-    null; `finish(state)` ends its helpers.
+    `step(slots, record, status)` runs one record, and calls the driver's `poll` between parts of
+    it; `pool` is a global, the address of a state or null; `finish(state)` ends its helpers.
     """
     declared, pause = _PAUSE.get(machine, ("", "fence acquire"))
     return declared + (_LINUX if sys.platform == "linux" else _OTHER) + _TEXT.format(
         pause=pause,
         done=_DONE, busy=_BUSY, asleep=_ASLEEP, job=_JOB, setup=_SETUP, mutex=_MUTEX,
         condition=_CONDITION, ids=_IDS, threshold=THRESHOLD, pieces=PIECES, shortest=SHORTEST,
-        setmask=int(getattr(signal, "SIG_SETMASK", 2)), patience=PATIENCE, longest=LONGEST,
+        setmask=int(getattr(signal, "SIG_SETMASK", 2)), patient=PATIENT, patience=PATIENCE,
+        longest=LONGEST,
         clock=6 if sys.platform == "darwin" else 1,
     )  # fmt: skip
 
@@ -144,13 +147,13 @@ entry:
   %code = load ptr, ptr %record
   %p2 = getelementptr i64, ptr %record, i64 2
   %units = load i64, ptr %p2
+  %p3 = getelementptr i64, ptr %record, i64 3
+  %cost = load i64, ptr %p3
+  %total = mul i64 %cost, %units
   %pool = load atomic ptr, ptr @pool acquire, align 8
   %alone = icmp eq ptr %pool, null
   br i1 %alone, label %serial, label %weigh
 weigh:
-  %p3 = getelementptr i64, ptr %record, i64 3
-  %cost = load i64, ptr %p3
-  %total = mul i64 %cost, %units
   %big = icmp ugt i64 %total, {threshold}
   %many = icmp ugt i64 %units, 1
   %worth = and i1 %big, %many
@@ -175,7 +178,27 @@ shared:
                    ptr %status)
   ret void
 serial:
+  %long = icmp ugt i64 %total, {patient}
+  br i1 %long, label %pieces, label %once
+once:
   call void %code(ptr %slots, ptr %record, i64 0, i64 %units, ptr %status)
+  ret void
+pieces:
+  %each0 = udiv i64 {patient}, %cost
+  %each = call i64 @llvm.umax.i64(i64 %each0, i64 1)
+  br label %piece
+piece:
+  %begin = phi i64 [ 0, %pieces ], [ %stop, %piece ]
+  %next = add i64 %begin, %each
+  %stop = call i64 @llvm.umin.i64(i64 %next, i64 %units)
+  call void %code(ptr %slots, ptr %record, i64 %begin, i64 %stop, ptr %status)
+  call void @poll(ptr %status, i64 {patient})
+  %asked = load atomic i32, ptr %status monotonic, align 4
+  %free = icmp eq i32 %asked, 0
+  %left = icmp ult i64 %stop, %units
+  %more = and i1 %free, %left
+  br i1 %more, label %piece, label %leave
+leave:
   ret void
 }}
 
@@ -200,7 +223,9 @@ fill:
   %up1 = sub i64 %up, 1
   %even = udiv i64 %up1, %parts
   %least = udiv i64 {shortest}, %cost
-  %each0 = call i64 @llvm.umax.i64(i64 %even, i64 %least)
+  %soon = udiv i64 {patient}, %cost
+  %bounded = call i64 @llvm.umin.i64(i64 %even, i64 %soon)
+  %each0 = call i64 @llvm.umax.i64(i64 %bounded, i64 %least)
   %each1 = call i64 @llvm.umin.i64(i64 %each0, i64 %units)
   %each = call i64 @llvm.umax.i64(i64 %each1, i64 1)
   %round = add i64 %units, %each
@@ -244,7 +269,8 @@ wake:
   %u = call i32 @pthread_mutex_unlock(ptr %mutex)
   br label %run
 run:
-  call void @work(ptr %pool, i64 %number)
+  %chunk_cost = mul i64 %each, %cost
+  call void @work(ptr %pool, i64 %number, i64 %chunk_cost)
   br label %wait
 wait:
   %turn = phi i64 [ 0, %run ], [ %turn1, %pause ], [ %turn1, %yield ], [ %turn1, %nap ]
@@ -288,8 +314,7 @@ judge:
   %dn = sub i64 %n2, %n1
   %dss = mul i64 %ds, 1000000000
   %waited = add i64 %dss, %dn
-  %chunk = mul i64 %each, %cost
-  %fair = shl i64 %chunk, 1
+  %fair = shl i64 %chunk_cost, 1
   %allowed = call i64 @llvm.umax.i64(i64 %fair, i64 {patience})
   %late = icmp ugt i64 %waited, %allowed
   %sp4 = getelementptr i64, ptr %setup, i64 4
@@ -313,7 +338,7 @@ leave:
   ret void
 }}
 
-define internal void @work(ptr %pool, i64 %number) nounwind {{
+define internal void @work(ptr %pool, i64 %number, i64 %looks) nounwind {{
 entry:
   %job = getelementptr i8, ptr %pool, i64 {job}
   %j1 = getelementptr i64, ptr %job, i64 1
@@ -351,6 +376,10 @@ do:
   %end = call i64 @llvm.umin.i64(i64 %stop, i64 %units)
   call void %code(ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status)
   %before = atomicrmw add ptr %done, i64 1 release
+  %caller = icmp ne i64 %looks, 0
+  br i1 %caller, label %ask, label %look
+ask:
+  call void @poll(ptr %status, i64 %looks)
   br label %look
 leave:
   ret void
@@ -379,7 +408,7 @@ look:
 found:
   %caller = load atomic i64, ptr %j8 monotonic, align 8
   call void @leave_to(i64 %caller)
-  call void @work(ptr %pool, i64 %now)
+  call void @work(ptr %pool, i64 %now, i64 0)
   br label %look
 idle:
   %asked = load atomic i64, ptr %stop acquire, align 8

@@ -244,7 +244,9 @@ def tiles(m: int, n: int, work: float) -> tuple[int, int]:
     """
     if work < TILE:
         return 1, 1
-    parts = 2 if work < 4e8 else 4 if work < 1.6e9 else 8 if work < 6.4e9 else 16
+    parts = 2
+    while work >= 1e8 * parts * parts:
+        parts *= 2
     rows = columns = 1
     while rows * columns < parts:
         if m / rows >= n / columns and m / rows >= 32:

@@ -425,8 +425,29 @@ def test_interrupts_stop_endless_loops(body: str) -> None:
         except KeyboardInterrupt:
             print("stopped", flush=True)
     """)
+    _is_interrupted(code)
+
+
+@pytest.mark.parametrize("threads", ["1", "4"])
+def test_interrupts_stop_a_single_kernel(threads: str) -> None:
+    """Hours of work in one step: signals are looked for between its units."""
+    code = textwrap.dedent("""
+        import primal, primal.numpy as jnp
+        f = primal.jit(lambda x: jnp.sin(x[:, None] * x).sum(1))
+        f(jnp.ones(10)).block_until_ready()
+        print("ready", flush=True)
+        try:
+            f(jnp.ones(10_000_000)).block_until_ready()
+        except KeyboardInterrupt:
+            print("stopped", flush=True)
+    """)
+    _is_interrupted(code, PRIMAL_NUM_THREADS=threads, PRIMAL_CPU_ENGINE="cpu")
+
+
+def _is_interrupted(code: str, **env: str) -> None:
+    """Whether Ctrl-C ends what a process does after it said that it is ready."""
     process = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env={**os.environ}
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env={**os.environ, **env}
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
