@@ -18,12 +18,20 @@ ROWS = [
     unary("digamma", FLOATS, 0.5, 4, **SERIES),
     *[unary(op, FLOATS, **SERIES) for op in ("bessel_i0e", "bessel_i1e")],
     *[
-        binary(op, FEW, 0.5, 4, special=False, order=1, costly=True, **SERIES)
-        for op in ("igamma", "igammac")
+        binary(op, FEW, 0.5, 4, special=False, costly=True, **SERIES)
+        for op in ("igamma", "igammac", "igamma_grad_a", "random_gamma_grad")
     ],
     *[
-        binary(op, FEW, 0.5, 4, special=False, wide=(1,), costly=True, **SERIES)
-        for op in ("igamma_grad_a", "random_gamma_grad")
+        Case(
+            op="igamma_derivative",
+            name="variate" if variate else "",
+            operands=(X((2, 3), 0.5, 4), X((2, 3), 0.5, 4)),
+            params={"order": 2, "variate": variate},
+            dtypes=(F64,),
+            costly=True,
+            **SERIES,
+        )
+        for variate in (False, True)
     ],
     Case(
         op="polygamma",
@@ -33,20 +41,29 @@ ROWS = [
         costly=True,
         **SERIES,
     ),
-    Case(
-        op="zeta",
-        operands=(X((2, 3), 1.5, 4), X((2, 3), 0.5, 4)),
-        dtypes=FEW,
-        wide=(1,),
-        costly=True,
-        **SERIES,
-    ),
-    Case(
-        op="regularized_incomplete_beta",
-        operands=(X((2, 3), 0.5, 3), X((2, 3), 0.5, 3), X((2, 3), 0.1, 0.9)),
-        dtypes=FEW,
-        wide=(2,),
-        costly=True,
-        **SERIES,
-    ),
+    *[
+        Case(
+            op=op,
+            operands=(X((2, 3), 1.5, 4), X((2, 3), 0.5, 4)),
+            params=params,
+            dtypes=(F64,) if params else FEW,
+            costly=True,
+            **SERIES,
+        )
+        for op, params in (("zeta", {}), ("zeta_derivative", {"order": 1}))
+    ],
+    *[
+        Case(
+            op=op,
+            operands=(X((2, 3), 0.5, 3), X((2, 3), 0.5, 3), X((2, 3), 0.1, 0.9)),
+            params=params,
+            dtypes=(F64,) if params else FEW,
+            costly=True,
+            **SERIES,
+        )
+        for op, params in (
+            ("regularized_incomplete_beta", {}),
+            ("betainc_derivative", {"orders": (1, 1)}),
+        )
+    ],
 ]

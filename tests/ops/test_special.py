@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -228,16 +229,73 @@ def test_derivative_at_zero_of_bessel() -> None:
 
 def test_derivatives_that_are_refused() -> None:
     x = as_array(np.float32(2))
-    half = as_array(np.float32(0.5))
     with pytest.raises(ValueError, match="polygamma gradient with respect to m"):
         grad(ops.polygamma)(x, x)
-    with pytest.raises(ValueError, match="Betainc gradient"):
-        grad(ops.regularized_incomplete_beta)(x, x, half)
-    with pytest.raises(NotImplementedError, match="zeta"):
-        grad(ops.zeta)(x, x)
-    for op in (ops.igamma_grad_a, ops.random_gamma_grad):
-        with pytest.raises(NotImplementedError, match=op.name):
-            grad(op)(x, x)
+
+
+# From mpmath with 40 digits: (a, x, ∂²P/∂a², ∂³P/∂a³); (a, b, x, ∂I/∂a, ∂I/∂b, ∂²I/∂a∂b, ∂²I/∂a²);
+# (s, q, ∂ζ/∂s, ∂²ζ/∂s²).
+GAMMA = [
+    (0.5, 0.1, 1.6586313062993034, -2.2629213871187894),
+    (0.5, 3.0, -0.08598986897368568, -0.06251605647052302),
+    (2.5, 2.0, 0.06707717180911078, 0.09333374672837003),
+    (2.5, 9.0, -0.006217598371257099, -0.006158161590717486),
+    (7.0, 5.0, 0.04310542910031174, 0.0033184479150309507),
+    (30.0, 28.0, 0.004883618603839374, 0.0020170861132289093),
+    (30.0, 45.0, -0.0014122483428958034, -0.00045784440155628936),
+    (0.001, 0.5, -0.5848512398697082, 1.9078634572533417),
+    (200.0, 190.0, 0.0011470748278582699, 5.294370652713802e-05),
+    (200.0, 260.0, -3.486922537365641e-06, -8.487582419822455e-07),
+]
+BETA = [
+    (*(0.5, 0.5, 0.1), *(-0.5926200221433794, 0.2768155243583513),
+     *(-0.47342123086420335, 1.8537435126871828)),
+    (*(1.5, 2.5, 0.3), *(-0.3075569951305262, 0.15116264414909963),
+     *(-0.019342609201049174, 0.1687280807210776)),
+    (*(1.5, 2.5, 0.9), *(-0.007110692129340406, 0.013370699475754897),
+     *(0.01360916426640364, -0.004107788961197683)),
+    (*(20.0, 3.0, 0.8), *(-0.02271397850889235, 0.1222944440085913),
+     *(-0.012707936791504441, 0.002905523041761777)),
+    (*(5.0, 60.0, 0.1), *(-0.1245697595619299, 0.011654428663571397),
+     *(0.00408200822896515, -0.03081200862785689)),
+]  # fmt: skip
+ZETA = [
+    (1.1, 0.3, -95.50731492058073, 2005.4464690748339),
+    (2.0, 1.0, -0.9375482543158438, 1.989280234298901),
+    (2.5, 7.0, -0.10190250680147186, 0.2768103711460185),
+    (8.0, 0.5, 177.42918955805217, 123.00302495584833),
+    (30.0, 2.0, -6.45548953880003e-10, 4.4746260164732365e-10),
+    (4.0, 100.0, -1.6693388563966024e-06, 8.273310809981502e-06),
+]
+
+
+@pytest.mark.parametrize(
+    "op, rows, params",
+    [
+        (ops.igamma_derivative, GAMMA, [{"order": n, "variate": False} for n in (2, 3)]),
+        (
+            ops.betainc_derivative,
+            BETA,
+            [{"orders": n} for n in ((1, 0), (0, 1), (1, 1), (2, 0))],
+        ),
+        (ops.zeta_derivative, ZETA, [{"order": n} for n in (1, 2)]),
+    ],
+    ids=lambda v: getattr(v, "name", ""),
+)
+def test_derivatives_to_the_last_digits(op: Any, rows: Any, params: Any, x64: None) -> None:
+    table = np.array(rows).T
+    count = len(table) - len(params)
+    for p, want in zip(params, table[count:], strict=True):
+        (got,) = eager(functools.partial(op, **p), *table[:count])
+        np.testing.assert_allclose(got, want, rtol=2e-14, err_msg=str(p))
+
+
+def test_third_derivatives_by_shapes(x64: None) -> None:
+    a, x = np.float64(2.5), np.float64(2.0)
+    third = grad(grad(grad(ops.igamma)))(as_array(a), as_array(x))
+    np.testing.assert_allclose(float(third), GAMMA[2][3], rtol=1e-12)
+    # A variate moves by -(∂P/∂a)/p.
+    check_derivatives(ops.random_gamma_grad, POSITIVE[::-1].copy(), POSITIVE, tol=1e-5)
 
 
 def test_batching() -> None:

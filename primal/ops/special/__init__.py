@@ -13,7 +13,10 @@ from primal.ops.special.gamma import digamma as digamma
 from primal.ops.special.gamma import lgamma as lgamma
 from primal.ops.special.gamma import polygamma as polygamma
 from primal.ops.special.gamma import zeta as zeta
+from primal.ops.special.gamma import zeta_derivative as zeta_derivative
+from primal.ops.special.incomplete import betainc_derivative as betainc_derivative
 from primal.ops.special.incomplete import igamma as igamma
+from primal.ops.special.incomplete import igamma_derivative as igamma_derivative
 from primal.ops.special.incomplete import igamma_grad_a as igamma_grad_a
 from primal.ops.special.incomplete import igammac as igammac
 from primal.ops.special.incomplete import random_gamma_grad as random_gamma_grad

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import fractions
+import math
 from typing import Any
 
 import numpy as np
 
-from primal.ir.op import Op, library
+from primal.ir.avals import Aval
+from primal.ir.op import ELEMENTWISE, Op, by_kind, library
 from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise import add, mul, neg
 from primal.ops.elementwise.make import binary, unary
-from primal.ops.special.terms import by_scipy, scipy_special
+from primal.ops.special.jets import JetTerms
+from primal.ops.special.terms import by_formula, by_scipy, hlo_formula, scipy_special
 from primal.ops.spread import broadcast_to
-from primal.ops.types import FLOATING, shape_of
+from primal.ops.types import FLOATING, NOT_LINEAR, nary, shape_of
 from primal.ops.words import each
 
 _gammaln = by_scipy("gammaln")
@@ -142,21 +146,57 @@ def _zeta_impl(x: Any, q: Any) -> Any:
     return _hurwitz(x.astype(np.float64), q.astype(np.float64)).astype(dtype)
 
 
-def _zeta_slope(t: Any, x: Any, q: Any) -> Any:
-    return mul(t, neg(mul(x, zeta(add(x, literal(1, aval_of(x).dtype)), q))))
+# Derivatives by x are those of Euler and Maclaurin's formula: with w = q + N,
+# ζ = Σ_{n<N} (q + n)^-x + w^(1-x)/(x - 1) + w^-x/2 + Σ B₂ₖ/(2k)!·x(x + 1)…(x + 2k - 2)·w^(1-x-2k).
+_TERMS = 10
+# B₂ₖ/(2k)! for k = 1, 2, …, of which the last counts 1e-17 at w = 10 and x = 1.
+_BERNOULLI = [
+    fractions.Fraction(n, d * math.factorial(2 * k))
+    for k, (n, d) in enumerate(
+        [(1, 6), (-1, 30), (1, 42), (-1, 30), (5, 66), (-691, 2730), (7, 6), (-3617, 510)], 1
+    )
+]
 
 
-def _zeta_jvp(primals: Any, tangents: Any) -> Any:
-    if tangents[0] is not ZERO:
-        raise NotImplementedError(
-            "[zeta] expected a derivative by q only: that by the exponent x is no function of this "
-            "library. Stop it with lax.stop_gradient(x)."
-        )
-    return _by_q(primals, tangents)
+def _euler_maclaurin(xp: Any, x: Any, q: Any) -> Any:
+    total: Any = 0.0
+    for n in range(_TERMS):
+        total = total + xp.exp(-(x * xp.log(q + float(n))))
+    w = q + float(_TERMS)
+    last = xp.exp(-(x * xp.log(w)))
+    total = total + last * w / (x - 1.0) + last * 0.5
+    # Each term from the one before: two more factors above, w² below.
+    rising, power = x, last / w
+    for k, b in enumerate(_BERNOULLI, 1):
+        total = total + rising * power * float(b)
+        rising = rising * (x + (2.0 * k - 1.0)) * (x + 2.0 * k)
+        power = power / (w * w)
+    return total
 
 
-def _of_q(op: Op) -> Any:
-    return each(None, _zeta_slope).of(op)
+def _zeta_slope_formula(under: Any, x: Any, q: Any, order: int) -> Any:
+    inside = (x > 1.0) & (q > 0.0) & (x < np.inf) & (q < np.inf)
+    sx, sq = under.where(inside, x, 2.0), under.where(inside, q, 1.0)
+    xp = JetTerms(under, order)
+    out = xp.derivative(_euler_maclaurin(xp, xp.variable(sx), sq))
+    return under.where(inside, out, np.nan)
+
+
+def _slope_of_zeta(x: Any, q: Any, order: int) -> Any:
+    return zeta_derivative(x, q, order=order) if order else zeta(x, q)
+
+
+def _zeta_by_x(t: Any, x: Any, q: Any, *, order: int = 0) -> Any:
+    return mul(t, zeta_derivative(x, q, order=order + 1))
+
+
+def _zeta_by_q(t: Any, x: Any, q: Any, *, order: int = 0) -> Any:
+    # ∂ζ(x, q)/∂q = -x·ζ(x + 1, q).
+    above = add(x, literal(1, aval_of(x).dtype))
+    slope = mul(x, _slope_of_zeta(above, q, order))
+    if order:
+        slope = add(slope, mul(_slope_of_zeta(above, q, order - 1), float(order)))
+    return neg(mul(t, slope))
 
 
 def _zeta_hlo(b: Any, x: Any, q: Any) -> Any:
@@ -166,5 +206,24 @@ def _zeta_hlo(b: Any, x: Any, q: Any) -> Any:
     return b.select(unknown, b.full_like(out, np.nan), out)
 
 
-zeta = binary("zeta", FLOATING, _zeta_impl, _zeta_jvp, _zeta_hlo, kernel=library)
-_by_q = _of_q(zeta)
+_ZETA_JVP = each(_zeta_by_x, _zeta_by_q)
+
+zeta: Op = binary("zeta", FLOATING, _zeta_impl, _ZETA_JVP, _zeta_hlo, kernel=library)
+
+
+def _zeta_derivative_type(x: Aval, q: Aval, *, order: int) -> Aval:
+    return nary("zeta_derivative", *FLOATING)(x, q)  # type: ignore[no-any-return]
+
+
+zeta_derivative = Op(
+    name="zeta_derivative",
+    kind=ELEMENTWISE,
+    type=_zeta_derivative_type,
+    impl=by_formula(_zeta_slope_formula),
+    jvp=_ZETA_JVP,
+    transpose=NOT_LINEAR,
+    batch=by_kind,
+    shard=by_kind,
+    hlo=hlo_formula(_zeta_slope_formula),
+    kernel=library,
+)

@@ -1,15 +1,17 @@
 """Incomplete gamma and beta functions.
 
 P(a, x) = γ(a, x)/Γ(a) (igamma), Q = 1 - P (igammac), ∂P/∂a (igamma_grad_a), the derivative of a
-gamma variate by its shape (random_gamma_grad), and I_x(a, b) (regularized_incomplete_beta).
+gamma variate by its shape (random_gamma_grad), I_x(a, b) (regularized_incomplete_beta), and their
+derivatives of any order by a and b.
 
 With D = x^a·e^-x/Γ(a + 1), the power series P = D·Σ cₙ, cₙ = x·cₙ₋₁/(a + n), serves up to
 x = max(a, 1); beyond, the continued fraction Q = D·a·K by Lentz's method in Thompson and Barnett's
-form. Both are differentiated by a along with their recurrences.
+form. Derivatives by a are these formulas on jets.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -17,13 +19,13 @@ import numpy as np
 
 from primal.ir.avals import Aval
 from primal.ir.op import ELEMENTWISE, Op, by_kind, library
-from primal.ir.trace import ZERO, aval_of, literal
+from primal.ir.trace import aval_of, literal
 from primal.ops.elementwise import add, div, exp, log, log1p, mul, neg, sub
 from primal.ops.elementwise.make import binary
-from primal.ops.special.gamma import digamma, lgamma
+from primal.ops.special.gamma import digamma, lgamma, polygamma
+from primal.ops.special.jets import JetTerms
 from primal.ops.special.terms import NumpyTerms, by_formula, by_scipy, hlo_formula
-from primal.ops.spread import broadcast_to
-from primal.ops.types import FLOATING, NOT_LINEAR, nary, shape_of
+from primal.ops.types import FLOATING, NOT_LINEAR, nary
 from primal.ops.words import each, each_out
 
 # Near x = a some 6·√a terms are needed: enough for a = 10⁶ in float32.
@@ -45,45 +47,37 @@ def _log_density(xp: Any, a: Any, x: Any) -> Any:
     return xp.where(large, by_stirling, small * xp.log(x) - x - xp.lgamma(small + 1.0))
 
 
-def _series(xp: Any, a: Any, x: Any, active: Any) -> tuple[Any, Any]:
-    """Σ cₙ and Σ cₙ·hₙ, where hₙ = Σ 1/(a + k) up to n: the series and minus its derivative."""
-    zero = x * 0.0
-    one = zero + 1.0
+def _series(xp: Any, a: Any, x: Any, active: Any) -> Any:
+    """Σ cₙ."""
+    one = x * 0.0 + 1.0
 
-    def step(i: Any, c: Any, h: Any, total: Any, weighted: Any) -> Any:
-        shift = a + i
-        c, h = c * x / shift, h + 1.0 / shift
-        total, weighted = total + c, weighted + c * h
-        more = (c > total * (xp.eps / 4)) | (c * h > weighted * (xp.eps / 4))
-        return more, (c, h, total, weighted)
+    def step(i: Any, fixed: Any, c: Any, total: Any) -> Any:
+        a, x = fixed
+        c = c * x / (a + i)
+        return xp.moves(c, total), (c, total + c)
 
-    _, _, total, weighted = xp.loop(step, active, (one, zero, one, zero), LIMIT)
-    return total, weighted
+    return xp.loop(step, active, (a, x), (one, one), LIMIT)[1]
 
 
-def _fraction(xp: Any, a: Any, x: Any, active: Any) -> tuple[Any, Any]:
-    """K = 1/(x+1-a - 1(1-a)/(x+3-a - 2(2-a)/(x+5-a - …))) and ∂(log K)/∂a."""
-    tiny = 1e-30
-    zero = x * 0.0
-    b0 = x + 1.0 - a
-    b0 = xp.where(xp.abs(b0) < tiny, tiny, b0)
+def _guard(xp: Any, v: Any) -> Any:
+    """v, away from 0, as a divisor in Lentz's method."""
+    return xp.where(xp.abs(v) < 1e-30, 1e-30, v)
 
-    # K is the product of c·d over the steps, c kept as its inverse r; dots are derivatives by a.
-    def step(i: Any, r: Any, rdot: Any, d: Any, ddot: Any, k: Any, slope: Any) -> Any:
-        num, b = i * (a - i), x + 1.0 - a + 2.0 * i
-        down, downdot = b + num * d, i * d + num * ddot - 1.0
-        c, cdot = b + num * r, i * r + num * rdot - 1.0
-        down = xp.where(xp.abs(down) < tiny, tiny, down)
-        c = xp.where(xp.abs(c) < tiny, tiny, c)
-        d, r = 1.0 / down, 1.0 / c
-        factor, change = c * d, cdot * r - downdot * d
-        k, slope = k * factor, slope + change
-        more = (xp.abs(factor - 1.0) > xp.eps) | (xp.abs(change) > xp.eps * xp.abs(slope))
-        return more, (r, -cdot * r * r, d, -downdot * d * d, k, slope)
 
-    d = 1.0 / b0
-    _, _, _, _, k, slope = xp.loop(step, active, (zero, zero, d, d * d, d, d), LIMIT)
-    return k, slope
+def _fraction(xp: Any, a: Any, x: Any, active: Any) -> Any:
+    """K = 1/(x+1-a - 1(1-a)/(x+3-a - 2(2-a)/(x+5-a - …)))."""
+
+    # K is the product of c·d over the steps, c kept as its inverse r.
+    def step(i: Any, fixed: Any, r: Any, d: Any, k: Any) -> Any:
+        a, x = fixed
+        num, b = (a - i) * i, x + 1.0 - a + 2.0 * i
+        d = 1.0 / _guard(xp, b + num * d)
+        c = _guard(xp, b + num * r)
+        new = k * (c * d)
+        return xp.moves((new - k) * 0.25, new), (1.0 / c, d, new)
+
+    d = 1.0 / _guard(xp, x + 1.0 - a)
+    return xp.loop(step, active, (a, x), (x * 0.0, d, d), LIMIT)[2]
 
 
 def _regions(xp: Any, a: Any, x: Any) -> tuple[Any, Any, Any, Any]:
@@ -96,9 +90,8 @@ def _regions(xp: Any, a: Any, x: Any) -> tuple[Any, Any, Any, Any]:
 def _incomplete(xp: Any, a: Any, x: Any, lower: bool) -> Any:
     inside, beyond, sa, sx = _regions(xp, a, x)
     density = xp.exp(_log_density(xp, sa, sx))
-    total, _ = _series(xp, sa, sx, inside & ~beyond)
-    k, _ = _fraction(xp, sa, sx, beyond)
-    small, large = density * total, density * sa * k
+    small = density * _series(xp, sa, sx, inside & ~beyond)
+    large = density * sa * _fraction(xp, sa, sx, beyond)
     if lower:
         out = xp.where(beyond, 1.0 - large, small)
         none, all_ = 0.0, 1.0
@@ -113,23 +106,22 @@ def _incomplete(xp: Any, a: Any, x: Any, lower: bool) -> Any:
     return xp.where(bad, math.nan, out)
 
 
-def _gamma_slope(xp: Any, a: Any, x: Any, variate: bool) -> Any:
-    """∂P/∂a, or divided by -∂P/∂x = -D·a/x: how a variate moves with its shape."""
-    inside, beyond, sa, sx = _regions(xp, a, x)
-    total, weighted = _series(xp, sa, sx, inside & ~beyond)
-    k, slope = _fraction(xp, sa, sx, beyond)
-    digamma = xp.digamma(sa)
-    # Of the series: D·(Σ cₙ·(log x - ψ(a + 1)) - Σ cₙ·hₙ), where ψ(a + 1) = ψ(a) + 1/a.
-    series = (xp.log(sx) - digamma - 1.0 / sa) * total - weighted
-    # Of the fraction: -∂Q/∂a, where Q = D·a·K and ∂log(D·a)/∂a = log x - ψ(a).
-    fraction = -(xp.log(sx) - digamma + slope) * k * sa
-    ratio = xp.where(beyond, fraction, series)
-    factor = -sx / sa if variate else xp.exp(_log_density(xp, sa, sx))
-    out = ratio * factor
-    edge = xp.where((x == 0.0) & (a > 0.0), 0.0, math.nan)
+def _gamma_slope(under: Any, a: Any, x: Any, order: int, variate: bool) -> Any:
+    """∂ⁿP/∂aⁿ, or that over -∂P/∂x = -D·a/x, for n = 1 how a variate moves with its shape."""
+    inside, beyond, sa, sx = _regions(under, a, x)
+    xp = JetTerms(under, order)
+    moved = xp.variable(sa)
+    # D is kept apart from how it changes: it underflows where the quotient does not.
+    level = _log_density(xp, moved, sx)
+    change = xp.exp(level - xp.start(level))
+    small = change * _series(xp, moved, sx, inside & ~beyond)
+    large = -(change * moved * _fraction(xp, moved, sx, beyond))
+    ratio = under.where(beyond, xp.derivative(large), xp.derivative(small))
+    out = ratio * (-sx / sa if variate else under.exp(xp.start(level)))
+    edge = under.where((x == 0.0) & (a > 0.0), 0.0, math.nan)
     if not variate:
-        edge = xp.where((x == math.inf) & (a > 0.0) & (a < math.inf), 0.0, edge)
-    return xp.where(inside, out, edge)
+        edge = under.where((x == math.inf) & (a > 0.0) & (a < math.inf), 0.0, edge)
+    return under.where(inside, out, edge)
 
 
 def _lower(xp: Any, a: Any, x: Any) -> Any:
@@ -181,52 +173,80 @@ igammac = binary(
 )
 
 
-def _slope_of_p(xp: Any, a: Any, x: Any) -> Any:
-    return _gamma_slope(xp, a, x, variate=False)
+# With p the density of the gamma distribution, ∂P/∂x = p, ∂p/∂a = p·u with u = log x - ψ(a), and so
+# ∂ⁿp/∂aⁿ = p·Bₙ. With Rₙ = -(∂ⁿP/∂aⁿ)/p, R₁ is how a variate moves with its shape.
 
 
-def _slope_of_variate(xp: Any, a: Any, x: Any) -> Any:
-    return _gamma_slope(xp, a, x, variate=True)
+def _by_density(a: Any, x: Any, order: int) -> Any:
+    """Bₙ: B₀ = 1, Bₙ = Σ C(n-1, k)·u⁽ᵏ⁾·Bₙ₋₁₋ₖ."""
+    dtype = aval_of(a).dtype
+    slopes = [sub(log(x), digamma(a))]
+    slopes += [neg(polygamma(literal(k, dtype), a)) for k in range(1, order)]
+    found: list[Any] = [1.0]
+    for n in range(1, order + 1):
+        parts = [
+            mul(mul(slopes[k], found[n - 1 - k]), float(math.comb(n - 1, k))) for k in range(n)
+        ]
+        found.append(functools.reduce(add, parts))
+    return found[order]
 
 
-def _no_slope_by_a(name: str) -> Any:
-    def rule(t: Any, a: Any, x: Any) -> Any:
-        raise NotImplementedError(
-            f"[{name}] expected a derivative by x alone, got one by a: second derivatives by a are "
-            "not built."
-        )
-
-    return rule
+def _slope(a: Any, x: Any, order: int, variate: bool) -> Any:
+    """∂ⁿP/∂aⁿ, or Rₙ."""
+    if order > 1:
+        return igamma_derivative(a, x, order=order, variate=variate)
+    return random_gamma_grad(a, x) if variate else igamma_grad_a(a, x)
 
 
-# With p the density of the gamma distribution, ∂P/∂x = p and ∂ log p/∂a = log x - ψ(a); a variate
-# moves by r = -(∂P/∂a)/p.
-igamma_grad_a: Op = binary(
-    "igamma_grad_a",
-    FLOATING,
-    by_formula(_slope_of_p),
-    each(
-        _no_slope_by_a("igamma_grad_a"),
-        lambda t, a, x: mul(t, mul(_density(a, x), sub(log(x), digamma(a)))),
-    ),
-    hlo_formula(_slope_of_p),
-    kernel=library,
-)
-random_gamma_grad = binary(
-    "random_gamma_grad",
-    FLOATING,
-    by_formula(_slope_of_variate),
-    each_out(
-        lambda t, out, a, x: _no_slope_by_a("random_gamma_grad")(t, a, x),
-        lambda t, out, a, x: mul(
-            t,
-            sub(
-                sub(digamma(a), log(x)),
-                mul(out, sub(div(sub(a, literal(1, aval_of(a).dtype)), x), 1.0)),
-            ),
+def _slope_by_a(t: Any, out: Any, a: Any, x: Any, *, order: int, variate: bool) -> Any:
+    more = _slope(a, x, order + 1, variate)
+    if variate:
+        more = sub(more, mul(out, sub(log(x), digamma(a))))
+    return mul(t, more)
+
+
+def _slope_by_x(t: Any, out: Any, a: Any, x: Any, *, order: int, variate: bool) -> Any:
+    density = _by_density(a, x, order)
+    if not variate:
+        return mul(t, mul(_density(a, x), density))
+    bend = sub(div(sub(a, literal(1, aval_of(a).dtype)), x), 1.0)
+    return neg(mul(t, add(density, mul(out, bend))))
+
+
+def _slope_op(name: str, order: int, variate: bool) -> Op:
+    """The record of the first derivative, under a name of its own."""
+    formula = functools.partial(_gamma_slope, order=order, variate=variate)
+    return binary(
+        name,
+        FLOATING,
+        by_formula(formula),
+        each_out(
+            functools.partial(_slope_by_a, order=order, variate=variate),
+            functools.partial(_slope_by_x, order=order, variate=variate),
         ),
-    ),
-    hlo_formula(_slope_of_variate),
+        hlo_formula(formula),
+        kernel=library,
+    )
+
+
+igamma_grad_a: Op = _slope_op("igamma_grad_a", 1, variate=False)
+random_gamma_grad = _slope_op("random_gamma_grad", 1, variate=True)
+
+
+def _derivative_type(a: Aval, x: Aval, *, order: int, variate: bool) -> Aval:
+    return nary("igamma_derivative", *FLOATING)(a, x)  # type: ignore[no-any-return]
+
+
+igamma_derivative = Op(
+    name="igamma_derivative",
+    kind=ELEMENTWISE,
+    type=_derivative_type,
+    impl=by_formula(_gamma_slope),
+    jvp=each_out(_slope_by_a, _slope_by_x),
+    transpose=NOT_LINEAR,
+    batch=by_kind,
+    shard=by_kind,
+    hlo=hlo_formula(_gamma_slope),
     kernel=library,
 )
 
@@ -236,37 +256,40 @@ random_gamma_grad = binary(
 
 
 def _beta_fraction(xp: Any, a: Any, b: Any, x: Any, active: Any) -> Any:
-    tiny = 1e-30
-
-    def guard(v: Any) -> Any:
-        return xp.where(xp.abs(v) < tiny, tiny, v)
-
-    def step(m: Any, c: Any, d: Any, f: Any) -> Any:
+    def step(m: Any, fixed: Any, c: Any, d: Any, f: Any) -> Any:
+        a, b, x = fixed
         twice = m + m
-        even = m * (b - m) * x / ((a + twice - 1.0) * (a + twice))
-        d, c = 1.0 / guard(1.0 + even * d), guard(1.0 + even / c)
-        f = f * c * d
-        odd = -(a + m) * (a + b + m) * x / ((a + twice) * (a + twice + 1.0))
-        d, c = 1.0 / guard(1.0 + odd * d), guard(1.0 + odd / c)
-        factor = c * d
-        return xp.abs(factor - 1.0) > xp.eps, (c, d, f * factor)
+        even = (b - m) * m * x / ((a + (twice - 1.0)) * (a + twice))
+        d, c = 1.0 / _guard(xp, 1.0 + even * d), _guard(xp, 1.0 + even / c)
+        f = f * (c * d)
+        odd = -((a + m) * (a + b + m)) * x / ((a + twice) * (a + (twice + 1.0)))
+        d, c = 1.0 / _guard(xp, 1.0 + odd * d), _guard(xp, 1.0 + odd / c)
+        new = f * (c * d)
+        return xp.moves((new - f) * 0.25, new), (c, d, new)
 
-    one = x * 0.0 + 1.0
-    d = 1.0 / guard(1.0 - (a + b) * x / (a + 1.0))
-    _, _, f = xp.loop(step, active, (one, d, d), 2000)
-    return f
+    d = 1.0 / _guard(xp, 1.0 - (a + b) * x / (a + 1.0))
+    return xp.loop(step, active, (a, b, x), (x * 0.0 + 1.0, d, d), 2000)[2]
+
+
+def _beta_regions(xp: Any, a: Any, b: Any, x: Any) -> tuple[Any, ...]:
+    """Where the formula applies, and operands that are safe elsewhere."""
+    inside = (a > 0.0) & (b > 0.0) & (a < math.inf) & (b < math.inf) & (x > 0.0) & (x < 1.0)
+    return inside, xp.where(inside, a, 1.0), xp.where(inside, b, 1.0), xp.where(inside, x, 0.5)
+
+
+def _beta_inside(xp: Any, a: Any, b: Any, x: Any, swapped: Any, z: Any, active: Any) -> Any:
+    p, q = xp.where(swapped, b, a), xp.where(swapped, a, b)
+    f = _beta_fraction(xp, p, q, z, active)
+    log_beta = xp.lgamma(a) + xp.lgamma(b) - xp.lgamma(a + b)
+    part = xp.exp(a * xp.log(x) + b * xp.log1p(-x) - log_beta) / p * f
+    return xp.where(swapped, 1.0 - part, part)
 
 
 def _betainc(xp: Any, a: Any, b: Any, x: Any) -> Any:
-    inside = (a > 0.0) & (b > 0.0) & (a < math.inf) & (b < math.inf) & (x > 0.0) & (x < 1.0)
-    sa, sb, sx = xp.where(inside, a, 1.0), xp.where(inside, b, 1.0), xp.where(inside, x, 0.5)
+    inside, sa, sb, sx = _beta_regions(xp, a, b, x)
     swapped = sx > (sa + 1.0) / (sa + sb + 2.0)
-    p, q = xp.where(swapped, sb, sa), xp.where(swapped, sa, sb)
     z = xp.where(swapped, 1.0 - sx, sx)
-    f = _beta_fraction(xp, p, q, z, inside)
-    log_beta = xp.lgamma(sa) + xp.lgamma(sb) - xp.lgamma(sa + sb)
-    head = xp.exp(sa * xp.log(sx) + sb * xp.log1p(-sx) - log_beta) / p
-    out = xp.where(swapped, 1.0 - head * f, head * f)
+    out = _beta_inside(xp, sa, sb, sx, swapped, z, inside)
     # Edges: the ends of [0, 1]; all mass at 1 for a = ∞ or b = 0, at 0 for b = ∞ or a = 0.
     low = ((a == 0.0) | (b == math.inf)) & (x > 0.0)
     edge = xp.where(low | (x == 1.0), 1.0, 0.0)
@@ -276,21 +299,64 @@ def _betainc(xp: Any, a: Any, b: Any, x: Any) -> Any:
     return xp.where(bad, math.nan, out)
 
 
-def _betainc_jvp(primals: Any, tangents: Any) -> Any:
-    a, b, x = primals
-    if tangents[0] is not ZERO or tangents[1] is not ZERO:
-        raise ValueError(
-            "[regularized_incomplete_beta] expected a derivative by x only: Betainc gradient with "
-            "respect to a and b not supported. Stop them with lax.stop_gradient."
-        )
-    out = regularized_incomplete_beta(a, b, x)
-    t = tangents[2]
-    if t is ZERO:
-        return out, ZERO
-    one = literal(1, aval_of(x).dtype)
-    log_beta = sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))
-    log_density = add(mul(sub(b, one), log1p(neg(x))), mul(sub(a, one), log(x)))
-    return out, broadcast_to(mul(exp(sub(log_density, log_beta)), t), shape_of(out))
+def _beta_slope(under: Any, a: Any, b: Any, x: Any, orders: tuple[int, int]) -> Any:
+    """∂ⁱ⁺ʲI_x/∂aⁱ∂bʲ: jets along a whose coefficients are jets along b."""
+    inside, sa, sb, sx = _beta_regions(under, a, b, x)
+    swapped = sx > (sa + 1.0) / (sa + sb + 2.0)
+    z = under.where(swapped, 1.0 - sx, sx)
+    inner = JetTerms(under, orders[1])
+    outer = JetTerms(inner, orders[0])
+    moved = outer.variable(sa), outer.constant(inner.variable(sb))
+    found = _beta_inside(outer, *moved, sx, swapped, z, inside)
+    out = inner.derivative(outer.derivative(found))
+    edge = under.where((a > 0.0) & (b > 0.0) & ((x == 0.0) | (x == 1.0)), 0.0, math.nan)
+    return under.where(inside, out, edge)
+
+
+def _beta_density(a: Any, b: Any, x: Any, orders: tuple[int, int]) -> Any:
+    """∂ⁱ⁺ʲ/∂aⁱ∂bʲ of ∂I_x/∂x = x^(a-1)·(1-x)^(b-1)/B(a, b)."""
+    one, dtype = literal(1, aval_of(x).dtype), aval_of(x).dtype
+    total = add(a, b)
+    log_beta = sub(add(lgamma(a), lgamma(b)), lgamma(total))
+    density = add(mul(sub(b, one), log1p(neg(x))), mul(sub(a, one), log(x)))
+
+    @functools.cache
+    def slope(i: int, j: int) -> Any:
+        """Of the logarithm of the density."""
+        order = literal(i + j - 1, dtype)
+        both = polygamma(order, total)
+        if i and j:
+            return both
+        own = sub(both, polygamma(order, a if i else b))
+        return own if i + j > 1 else add(own, log(x) if i else log1p(neg(x)))
+
+    @functools.cache
+    def bell(i: int, j: int) -> Any:
+        """Of the density, over the density."""
+        if i + j == 0:
+            return 1.0
+        # One differentiation is that of the exponent, the others are shared out.
+        first, (m, n) = (1, 0) if i else (0, 1), (i - 1, j) if i else (i, j - 1)
+        parts = [
+            mul(mul(slope(first[0] + p, first[1] + q), bell(m - p, n - q)),
+                float(math.comb(m, p) * math.comb(n, q)))
+            for p in range(m + 1) for q in range(n + 1)
+        ]  # fmt: skip
+        return functools.reduce(add, parts)
+
+    return mul(exp(sub(density, log_beta)), bell(*orders))
+
+
+def _more(index: int) -> Any:
+    def rule(t: Any, a: Any, b: Any, x: Any, *, orders: tuple[int, int] = (0, 0)) -> Any:
+        more = (orders[0] + 1, orders[1]) if index == 0 else (orders[0], orders[1] + 1)
+        return mul(t, betainc_derivative(a, b, x, orders=more))
+
+    return rule
+
+
+def _beta_by_x(t: Any, a: Any, b: Any, x: Any, *, orders: tuple[int, int] = (0, 0)) -> Any:
+    return mul(_beta_density(a, b, x, orders), t)
 
 
 _scipy_beta = by_scipy("betainc")
@@ -317,10 +383,28 @@ regularized_incomplete_beta = Op(
     kind=ELEMENTWISE,
     type=_beta_type,
     impl=_beta_impl,
-    jvp=_betainc_jvp,
+    jvp=each(_more(0), _more(1), _beta_by_x),
     transpose=NOT_LINEAR,
     batch=by_kind,
     shard=by_kind,
     hlo=hlo_formula(_betainc),
+    kernel=library,
+)
+
+
+def _beta_derivative_type(a: Aval, b: Aval, x: Aval, *, orders: tuple[int, int]) -> Aval:
+    return nary("betainc_derivative", *FLOATING)(a, b, x)  # type: ignore[no-any-return]
+
+
+betainc_derivative = Op(
+    name="betainc_derivative",
+    kind=ELEMENTWISE,
+    type=_beta_derivative_type,
+    impl=by_formula(_beta_slope),
+    jvp=each(_more(0), _more(1), _beta_by_x),
+    transpose=NOT_LINEAR,
+    batch=by_kind,
+    shard=by_kind,
+    hlo=hlo_formula(_beta_slope),
     kernel=library,
 )

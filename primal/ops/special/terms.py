@@ -1,13 +1,14 @@
 """Formulas written once, for NumPy arrays and for values of a StableHLO program.
 
-A formula takes `xp`, which offers `where exp log log1p sqrt abs isnan lgamma digamma loop` and the
-machine precision `eps`, and operands with Python's operators: NumPy arrays have them, `Term` gives
-them to the builder's values.
+A formula takes `xp`, which offers `where exp log log1p sqrt abs isnan lgamma polygamma moves
+loop` and the machine precision `eps`, and operands with Python's operators: NumPy arrays have them,
+`Term` gives them to the builder's values.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -44,10 +45,10 @@ def by_scipy(name: str) -> Formula:
 def by_formula(formula: Formula) -> Formula:
     """An `impl` that is a formula on NumPy arrays, computed in float64."""
 
-    def impl(*xs: Any) -> Any:
+    def impl(*xs: Any, **params: Any) -> Any:
         dtype = xs[0].dtype
         wide = np.broadcast_arrays(*[np.asarray(x, np.float64) for x in xs])
-        return formula(NumpyTerms, *wide).astype(dtype)
+        return formula(NumpyTerms, *wide, **params).astype(dtype)
 
     return impl
 
@@ -55,11 +56,12 @@ def by_formula(formula: Formula) -> Formula:
 def hlo_formula(formula: Formula) -> Formula:
     """An `hlo` rule that is a formula, 16-bit floats computed in float32."""
 
-    def hlo(b: Any, *xs: Any) -> Any:
+    def hlo(b: Any, *xs: Any, **params: Any) -> Any:
         aval = b.outs[0]
         dtype = np.dtype(np.float32) if is_narrow_float(aval.dtype) else aval.dtype
         terms = [Term(b, b.convert(b.broadcast_to(x, aval.shape), dtype)) for x in xs]
-        return b.convert(formula(HloTerms(b, dtype, aval.shape), *terms).value, aval.dtype)
+        out = formula(HloTerms(b, dtype, aval.shape), *terms, **params)
+        return b.convert(out.value, aval.dtype)
 
     return hlo
 
@@ -82,24 +84,43 @@ class NumpyTerms:
         return scipy_special().gammaln(x)
 
     @staticmethod
-    def digamma(x: Any) -> Any:
-        """The derivative of log Γ."""
-        return scipy_special().psi(x)
+    def polygamma(m: int, x: Any) -> Any:
+        """ψ⁽ᵐ⁾(x), ψ being the derivative of log Γ."""
+        special = scipy_special()
+        if m == 0:
+            return special.psi(x)
+        return (-1.0) ** (m + 1) * math.factorial(m) * special.zeta(m + 1.0, x)
 
     @staticmethod
-    def loop(step: Step, active: Any, state: Sequence[Any], limit: int) -> list[Any]:
-        """Repeat `active, state = step(i, *state)` for each element while it is active.
+    def moves(part: Any, total: Any) -> Any:
+        """Whether a part counts beside a total."""
+        return np.abs(part) > np.abs(total) * (NumpyTerms.eps / 4)
+
+    @staticmethod
+    def loop(
+        step: Step, active: Any, fixed: Sequence[Any], state: Sequence[Any], limit: int
+    ) -> list[Any]:
+        """Repeat `active, state = step(i, fixed, *state)` for each element while it is active.
 
         i counts 1, 2, …; elements that have become inactive keep their state.
         """
-        kept = list(state)
+        out = [np.array(s) for s in state]
+        # Few elements take many steps: those that are done are left out, not masked.
+        places = np.flatnonzero(active)
+        inputs, kept = [[np.ravel(v)[places] for v in group] for group in (fixed, out)]
         i = 0
-        while i < limit and np.any(active):
+        while i < limit and places.size:
             i += 1
-            more, new = step(float(i), *kept)
-            kept = [np.where(active, n, o) for n, o in zip(new, kept, strict=True)]
-            active = active & more
-        return kept
+            more, kept = step(float(i), inputs, *kept)
+            if not more.all():
+                done = ~more
+                for whole, part in zip(out, kept, strict=True):
+                    np.put(whole, places[done], part[done])
+                places = places[more]
+                inputs, kept = [[v[more] for v in group] for group in (inputs, kept)]
+        for whole, part in zip(out, kept, strict=True):
+            np.put(whole, places, part)
+        return out
 
 
 class Term:
@@ -115,27 +136,33 @@ class Term:
         """The value of an operand; Python scalars take this term's dtype and shape."""
         return other.value if isinstance(other, Term) else self.b.full_like(self.value, other)
 
-    def __add__(self, other: Any) -> Term:
-        return Term(self.b, self.b.add(self.value, self.of(other)))
+    def _join(self, word: str, other: Any, swapped: bool = False) -> Any:
+        if not isinstance(other, Term | float | int):
+            return NotImplemented
+        pair = (self.value, self.of(other))
+        return Term(self.b, getattr(self.b, word)(*(reversed(pair) if swapped else pair)))
+
+    def __add__(self, other: Any) -> Any:
+        return self._join("add", other)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Term:
-        return Term(self.b, self.b.subtract(self.value, self.of(other)))
+    def __sub__(self, other: Any) -> Any:
+        return self._join("subtract", other)
 
-    def __rsub__(self, other: Any) -> Term:
-        return Term(self.b, self.b.subtract(self.of(other), self.value))
+    def __rsub__(self, other: Any) -> Any:
+        return self._join("subtract", other, swapped=True)
 
-    def __mul__(self, other: Any) -> Term:
-        return Term(self.b, self.b.multiply(self.value, self.of(other)))
+    def __mul__(self, other: Any) -> Any:
+        return self._join("multiply", other)
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: Any) -> Term:
-        return Term(self.b, self.b.divide(self.value, self.of(other)))
+    def __truediv__(self, other: Any) -> Any:
+        return self._join("divide", other)
 
-    def __rtruediv__(self, other: Any) -> Term:
-        return Term(self.b, self.b.divide(self.of(other), self.value))
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._join("divide", other, swapped=True)
 
     def __neg__(self) -> Term:
         return Term(self.b, self.b.negate(self.value))
@@ -217,12 +244,20 @@ class HloTerms:
         """log |Γ(x)|."""
         return Term(self.b, self.b.lgamma(x.value))
 
-    def digamma(self, x: Term) -> Term:
-        """The derivative of log Γ."""
-        return Term(self.b, self.b.digamma(x.value))
+    def polygamma(self, m: int, x: Term) -> Term:
+        """ψ⁽ᵐ⁾(x), ψ being the derivative of log Γ."""
+        if m == 0:
+            return Term(self.b, self.b.digamma(x.value))
+        return Term(self.b, self.b.polygamma(self.full(m).value, x.value))
 
-    def loop(self, step: Step, active: Term, state: Sequence[Any], limit: int) -> list[Term]:
-        """As that of NumPy: `active, state = step(i, *state)` while any element is active."""
+    def moves(self, part: Any, total: Term) -> Term:
+        """Whether a part counts beside a total."""
+        return self.abs(part).compare(self.abs(total) * (self.eps / 4), "GT")
+
+    def loop(
+        self, step: Step, active: Term, fixed: Sequence[Any], state: Sequence[Any], limit: int
+    ) -> list[Term]:
+        """As that of NumPy: `active, state = step(i, fixed, *state)` while any is active."""
         b = self.b
         kept = [s if isinstance(s, Term) else self.full(s) for s in state]
         zero = b.full((), 0, self.dtype)
@@ -235,7 +270,7 @@ class HloTerms:
         def body(b: Any, i: Any, active: Any, *state: Any) -> list[Any]:
             i = b.add(i, b.full((), 1, self.dtype))
             count = Term(b, b.broadcast_to(i, self.shape))
-            more, new = step(count, *[Term(b, s) for s in state])
+            more, new = step(count, fixed, *[Term(b, s) for s in state])
             kept = [
                 b.select(active, (n if isinstance(n, Term) else self.full(n)).value, o)
                 for n, o in zip(new, state, strict=True)
