@@ -149,6 +149,8 @@ class JitFunction(Dispatcher):
     def _call_slowly(self, args: Any, kwargs: Any) -> Any:
         if settings().disable_jit:
             return self._fun(*args, **kwargs)
+        if state.trace is root:
+            devices.get_ready(self._device)
         traced, leaves, spec = self._traced(args, kwargs)
         if TOUCHES_REFS in traced.closed.effects and differentiated():
             return self._fun(*args, **kwargs)

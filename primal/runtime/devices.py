@@ -65,6 +65,14 @@ def compiling_engine(device: Device) -> Any:
     return xla_engine("cpu") if make is None else make()
 
 
+def get_ready(device: Device | None) -> None:
+    """Let the CPU's compiler begin with what every program needs, while one is being traced."""
+    if settings().cpu_engine == "cpu":
+        where = default() if device is None else device
+        if where.platform == "cpu":
+            _cpu_engine().get_ready()
+
+
 def has_plugin(platform: str) -> bool:
     """Whether the packages that drive an accelerator are installed."""
     for module in _ACCELERATORS[platform]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from primal.engines.cpu import driver
 from primal.engines.cpu.program import CpuExecutable, Plan
 from primal.engines.protocol import Device
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
@@ -18,6 +19,10 @@ class CpuEngine:
 
     def __init__(self) -> None:
         self._devices = [Device("cpu", 0, engine=self)]
+
+    def get_ready(self) -> None:
+        """Begin with the code that every program needs, in another thread."""
+        driver.ahead()
 
     def devices(self) -> list[Device]:
         return self._devices
