@@ -124,3 +124,15 @@ def test_errors() -> None:
         lax.custom_root(lambda x: (x, x), 1.0, newton, lambda g, y: y)
     with pytest.raises(TypeError, match="callable"):
         lax.custom_root(lambda x: x, 1.0, 3, lambda g, y: y)
+
+
+def test_root_by_a_solver_that_closes_over_what_is_differentiated() -> None:
+    def root(a: Any) -> Any:
+        return lax.custom_root(
+            lambda x: x * x - a, 1.0, lambda f, x: jnp.sqrt(a), lambda g, y: y / g(1.0)
+        )
+
+    for f in (root, primal.jit(root), lambda a: primal.vmap(root)(jnp.stack([a, a]))[0]):
+        np.testing.assert_allclose(primal.grad(f)(2.0), 0.5 / np.sqrt(2), rtol=1e-6)
+        np.testing.assert_allclose(primal.jvp(f, (2.0,), (1.0,))[1], 0.5 / np.sqrt(2), rtol=1e-6)
+        np.testing.assert_allclose(primal.grad(primal.grad(f))(2.0), -0.25 / 2**1.5, rtol=1e-6)

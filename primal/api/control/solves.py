@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from primal.api.control.bodies import check_callable, check_leaves, difference
 from primal.api.control.custom import custom_jvp
+from primal.api.control.custom_calls import where_to_bind
 from primal.api.control.symbolic import SymbolicZero
 from primal.api.operands import check_outputs, name_of, operand
+from primal.base import errors
 from primal.base.pytree import PyTreeDef, flatten, unflatten
 from primal.control.linear_solve import custom_linear_solve as solve_op
 from primal.control.programs import same_type
@@ -225,7 +228,13 @@ def custom_root(
     program = ClosedJaxpr(hoist_consts(closed))
     num_consts = len(closed.consts)
 
-    def value(consts: list[Any], guess: list[Any]) -> Tree:
+    solver: list[tuple[ClosedJaxpr, Any]] = []
+
+    def value(consts: list[Any], guess: list[Any], closed_over: list[Any]) -> Tree:
+        if solver:
+            solving, out_spec = solver[0]
+            return unflatten(out_spec, eval_closed(solving, *closed_over, *consts, *guess))
+
         def of_x(x: Tree) -> Tree:
             operands, _ = flatten(x)
             return unflatten(spec, eval_closed(program, *consts, *[operand(o) for o in operands]))
@@ -242,9 +251,9 @@ def custom_root(
         return unflatten(out_spec, [operand(x) for x in leaves])
 
     def rule(primals: Any, tangents: Any) -> Any:
-        (consts, guess), (t_consts, _) = primals, tangents
+        (consts, guess, closed_over), (t_consts, _, _) = primals, tangents
         # Through the rule again, so that higher derivatives do not look into the solver either.
-        out = root_of(consts, guess)
+        out = root_of(consts, guess, closed_over)
         root = out[0] if has_aux else out
         x, _ = flatten(root)
         moving = tuple([not isinstance(t, SymbolicZero) for t in t_consts])
@@ -268,4 +277,20 @@ def custom_root(
 
     root_of = custom_jvp(value)
     root_of.defjvp(rule, symbolic_zeros=True)
-    return root_of(closed.consts, [operand(x) for x in leaves])
+    given = [operand(x) for x in leaves]
+    if where_to_bind([*closed.consts, *given]) != "stage":
+        with contextlib.suppress(errors.UnexpectedTracerError):
+            return root_of(closed.consts, given, [])
+
+    # In programs, and where the solver closes over what is being differentiated: such values are
+    # operands of the whole, whose derivatives do not count, and reach it without their tangents.
+    def run(*args: Any) -> list[Any]:
+        outs, out_spec = flatten(value(list(args[:num_consts]), list(args[num_consts:]), []))
+        found.append(out_spec)
+        return outs
+
+    found: list[Any] = []
+    in_avals = [*[aval_of(c) for c in closed.consts], *avals]
+    staged = stage(only_reading(run), in_avals, name_of(solve))
+    solver.append((ClosedJaxpr(hoist_consts(staged)), found[0]))
+    return root_of(closed.consts, given, staged.consts)
