@@ -216,3 +216,26 @@ def wide(write: Callable[..., str]) -> Callable[..., str]:
         return f.narrowed(write(g, *[g.widen(x) for x in xs]))
 
     return written
+
+
+def remainder(f: Floats, x: str, y: str) -> str:
+    """x - y·trunc(x/y), exact for any two floats."""
+    if f.dtype == "f4":
+        g = f.widened()
+        return g.narrowed(remainder(g, g.widen(x), g.widen(y)))
+    name = by_library(f.c, "fmod", 2)
+
+    def slow() -> str:
+        return f.c.new(f"call {f.t} @{name}({f.t} {x}, {f.t} {y})")
+
+    if not f.c.module.fma:
+        return slow()
+    # The quotient is rounded, upwards to a whole number perhaps: then one less. The products are
+    # exact where it has 52 bits.
+    whole = f.c.intrinsic("trunc", f.scalar, f.div(x, y))
+    rest = f.fma(f.neg(whole), y, x)
+    down = f.test("olt", f.mul(rest, f.signed(f.k(1.0), x)), 0.0)
+    rest = f.where(down, f.add(rest, f.signed(y, x)), rest)
+    near = f.both(f.test("olt", f.abs(whole), 2.0**52), f.test("olt", f.abs(y), float("inf")))
+    far = f.c.new(f"xor {f.c.vec('i1')} {near}, {f.c.const('i1', 'true')}")
+    return branch(f, far, f.signed(rest, x), slow)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from primal.engines.cpu import functions
+from primal.engines.cpu import floats, functions
 from primal.engines.cpu.code import SCALAR, SUFFIX, Code
 
 UNARY: dict[str, str] = {
@@ -202,8 +202,7 @@ def _div(c: Code, dtype: str, x: str, y: str) -> str:
 
 def _rem(c: Code, dtype: str, x: str, y: str) -> str:
     if dtype[0] == "f":
-        # A call of the C library per lane, exact for any two floats.
-        return c.new(f"frem {c.vec(SCALAR[dtype])} {x}, {y}")
+        return floats.remainder(floats.Floats(c, dtype), x, y)
     zero = compare(c, "eq", dtype, y, constant(c, dtype, 0))
     _, rest = _divide(c, dtype, "rem", x, y, zero)
     return select(c, dtype, zero, x, rest)
@@ -216,8 +215,19 @@ def _divide(c: Code, dtype: str, op: str, x: str, y: str, zero: str) -> tuple[st
     if dtype[0] == "i":
         minus = compare(c, "eq", dtype, safe, constant(c, dtype, -1))
         safe = select(c, dtype, minus, one, safe)
-    sign = "s" if dtype[0] == "i" else "u"
-    return safe, c.new(f"{sign}{op} {c.vec(SCALAR[dtype])} {x}, {safe}")
+    sign, t = "s" if dtype[0] == "i" else "u", c.vec(SCALAR[dtype])
+    size = int(dtype[1:])
+    if size == 8:
+        return safe, c.new(f"{sign}{op} {t} {x}, {safe}")
+    # CPUs divide vectors of floats alone. With half as many bits again the quotient is never
+    # rounded to a whole number that it does not reach.
+    wide = c.vec("double" if size == 4 else "float")
+    over, under = [c.new(f"{sign}itofp {t} {v} to {wide}") for v in (x, safe)]
+    quotient = c.new(f"fdiv {wide} {over}, {under}")
+    quotient = c.new(f"fpto{sign}i {wide} {quotient} to {t}")
+    if op == "div":
+        return safe, quotient
+    return safe, c.new(f"sub {t} {x}, {c.new(f'mul {t} {quotient}, {safe}')}")
 
 
 def _extremum(word: str) -> Callable[..., str]:
@@ -307,6 +317,8 @@ def _convert(c: Code, old: str, new: str, x: str) -> str:
         return c.new(f"{'uitofp' if new[0] == 'f' else 'zext'} {a} {x} to {b}")
     if old[0] == "f" and new[0] == "f":
         return c.new(f"{'fpext' if new == 'f8' else 'fptrunc'} {a} {x} to {b}")
+    if old[0] == "f" and new in ("i4", "i8"):
+        return _to_integer(c, old, new, x)
     if old[0] == "f":
         name = "fptosi" if new[0] == "i" else "fptoui"
         lanes = c.lanes
@@ -319,6 +331,21 @@ def _convert(c: Code, old: str, new: str, x: str) -> str:
     if int(new[1:]) < int(old[1:]):
         return c.new(f"trunc {a} {x} to {b}")
     return c.new(f"{'sext' if old[0] == 'i' else 'zext'} {a} {x} to {b}")
+
+
+def _to_integer(c: Code, old: str, new: str, x: str) -> str:
+    """Towards zero; NaN as 0, what is beyond the range as its ends."""
+    # The intrinsic that saturates is several times as many instructions.
+    a, b, bits = c.vec(SCALAR[old]), c.vec(SCALAR[new]), 8 * int(new[1:])
+    end, mask = 2.0 ** (bits - 1), c.vec("i1")
+    low = compare(c, "lt", old, x, constant(c, old, -end))
+    high = compare(c, "ge", old, x, constant(c, old, end))
+    missing = c.new(f"fcmp uno {a} {x}, {x}")
+    beyond = c.new(f"or {mask} {c.new(f'or {mask} {low}, {high}')}, {missing}")
+    inside = select(c, old, beyond, constant(c, old, 0), x)
+    out = c.new(f"fptosi {a} {inside} to {b}")
+    out = select(c, new, high, constant(c, new, 2 ** (bits - 1) - 1), out)
+    return select(c, new, low, constant(c, new, -(2 ** (bits - 1))), out)
 
 
 def _one(c: Code, dtype: str) -> str:

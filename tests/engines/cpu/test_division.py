@@ -1,0 +1,71 @@
+"""Quotients, remainders, conversions to integers and known powers, to the last bit and edge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from primal.ops import elementwise as e
+from primal.ops.choose import convert_element_type
+from tests.engines.cpu.lab import agree, built
+
+RNG = np.random.default_rng(0)
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+
+
+def any_integers(dtype: str, n: int = 4000) -> tuple[Any, Any]:
+    """Dividends and divisors: of all sizes, small ones, zeros, the ends of the range."""
+    ends = np.iinfo(dtype)
+    x, y = [RNG.integers(ends.min, ends.max, n, dtype=dtype, endpoint=True) for _ in range(2)]
+    y[::2] = RNG.integers(max(-4, int(ends.min)), 5, n // 2)
+    x[:40], y[:40:3] = ends.min, ends.max
+    return x, y
+
+
+def any_floats(dtype: str) -> tuple[Any, Any]:
+    """Pairs of edges, of arbitrary bits, and of multiples of a tenth."""
+    big = np.finfo(dtype)
+    edges = np.array(
+        [0.0, -0.0, 1, -1, 3, 0.5, 7, 0.1, np.inf, -np.inf, np.nan, 1e30, big.max, -big.max,
+         big.tiny, big.smallest_subnormal], dtype,
+    )  # fmt: skip
+    pairs = [a.ravel() for a in np.meshgrid(edges, edges)]
+    bits = RNG.integers(0, 2 ** (8 * big.dtype.itemsize), (2, 4000), f"u{big.dtype.itemsize}")
+    tenths = (RNG.integers(-500, 500, (2, 4000)) / 10).astype(dtype)
+    x, y = [np.concatenate([pairs[i], bits[i].view(dtype), tenths[i]]) for i in (0, 1)]
+    return x, y
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integers_divide_exactly(dtype: str) -> None:
+    agree(lambda x, y: [e.div(x, y), e.rem(x, y)], *any_integers(dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_remainders_of_floats_are_exact(dtype: str) -> None:
+    x, y = any_floats(dtype)
+    (got,) = built(lambda x, y: [e.rem(x, y)], x, y).execute([x, y])
+    with np.errstate(all="ignore"):
+        want = np.fmod(x, y)
+    np.testing.assert_array_equal(got, want)
+    some = ~np.isnan(want)
+    np.testing.assert_array_equal(np.signbit(got[some]), np.signbit(want[some]))
+
+
+@pytest.mark.parametrize("new", ["int32", "int64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_integers_of_floats_end_at_the_range(dtype: str, new: str) -> None:
+    ends = np.array([2.0**31, -(2.0**31), 2.0**63, -(2.0**63), 2.5, -2.5], dtype)
+    near = [np.nextafter(ends, np.array(to, dtype)) for to in (-np.inf, np.inf)]
+    x = np.concatenate([any_floats(dtype)[0], ends, *near])
+    as_new = {"new_dtype": np.dtype(new), "weak_type": False}
+    agree(lambda x: [convert_element_type(x, **as_new)], x)
+
+
+@pytest.mark.parametrize("exponent", [-1.0, 1.0, 2.0, 3.0])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_known_powers(dtype: str, exponent: float) -> None:
+    x = np.concatenate([any_floats(dtype)[0][:256], RNG.standard_normal(500).astype(dtype)])
+    agree(lambda x: [e.pow(x, exponent)], x, within=2)
