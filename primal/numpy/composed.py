@@ -46,6 +46,11 @@ def _full(value: float, like: Any) -> Any:
     return to_shape(_const(value, like), like.aval.shape)
 
 
+def _strong(x: Any) -> Any:
+    """The same with a dtype of its own: such functions answer scalars with an array of theirs."""
+    return convert(x, x.aval.dtype)
+
+
 # Two real numbers as a point or as exponents.
 
 
@@ -74,7 +79,8 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
         out = ops.atan2(ops.imag(x), ops.real(x))
     else:
         out = ops.atan2(_full(0, x), x)
-    return ops.mul(out, _const(180 / np.pi, out)) if deg else out
+    out = ops.mul(out, _const(180 / np.pi, out)) if deg else out
+    return out if x.aval.dtype.kind == "c" else _strong(out)
 
 
 @remembered
@@ -107,7 +113,7 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """
     x, y = _together("logaddexp", x1, x2)
     if x.aval.dtype.kind == "c":
-        return _complex_logaddexp(x, y)
+        return _strong(_complex_logaddexp(x, y))
     big, apart = _apart(x, y)
     return ops.add(big, ops.log1p(ops.exp(apart)))
 
@@ -117,17 +123,17 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log2(2**x1 + 2**x2) without overflow.
 
     >>> jnp.logaddexp2(1000., 1000.)
-    Array(1001., dtype=float32, weak_type=True)
+    Array(1001., dtype=float32)
     """
     x, y = _together("logaddexp2", x1, x2)
     log2 = float(np.log(2))
     if x.aval.dtype.kind == "c":
         scaled = [ops.mul(v, _const(log2, v)) for v in (x, y)]
         out = _complex_logaddexp(*scaled)
-        return ops.div(out, _const(log2, out))
+        return _strong(ops.div(out, _const(log2, out)))
     big, apart = _apart(x, y)
     tail = ops.log1p(ops.exp2(apart))
-    return ops.add(big, ops.div(tail, _const(log2, tail)))
+    return _strong(ops.add(big, ops.div(tail, _const(log2, tail))))
 
 
 def _apart(x: Any, y: Any) -> tuple[Any, Any]:
@@ -188,6 +194,8 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def _float_dtype(name: str, dtype: Any) -> None:
+    if dtype.kind == "c":
+        raise ValueError(f"jnp.{name} is not defined for complex inputs.")
     if not dtypes.issubdtype(dtype, np.floating):
         raise TypeError(f"[{name}] expected a real floating dtype, got {dtype.name}.")
 
@@ -216,6 +224,8 @@ def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Array([-1., -2.], dtype=float32)
     """
     x, y = _together("copysign", x1, x2)
+    if x.aval.dtype.kind == "c":
+        raise TypeError("copysign does not support complex-valued inputs")
     size = ops.abs(x)
     return ops.select_n(signbit(y), size, ops.neg(size))
 
@@ -240,7 +250,7 @@ def spacing(x: ArrayLike, /) -> Array:
     (x,) = promote_dtypes_inexact("spacing", x)
     _float_dtype("spacing", x.aval.dtype)
     away = ops.select_n(signbit(x), _full(np.inf, x), _full(-np.inf, x))
-    return ops.sub(ops.nextafter(x, away), x)
+    return _strong(ops.sub(ops.nextafter(x, away), x))
 
 
 @remembered
@@ -280,11 +290,11 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
             ": the exponents must be integers."
         )
     (x,) = promote_dtypes_inexact("ldexp", x1)
-    dtype, weak = x.aval.dtype, x.aval.weak_type
+    dtype = x.aval.dtype
     if dtype.kind == "c":
         raise ValueError("ldexp does not support complex-valued inputs")
     work = dtypes.float32 if dtypes.is_narrow_float(dtype) else dtype
-    x, n = promote_shapes("ldexp", [convert(x, work, weak), convert(n, dtypes.int32)])
+    x, n = promote_shapes("ldexp", [convert(x, work), convert(n, dtypes.int32)])
     # A power of two per step stays in range; four steps reach from the smallest to the largest.
     _, _, bias = _LAYOUT[work]
     for _ in range(4):
@@ -292,7 +302,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         step = ops.min(ops.max(n, low), high)
         x = ops.mul(x, _power_of_two(step, work))
         n = ops.sub(n, step)
-    return convert(x, dtype, weak)
+    return convert(x, dtype)
 
 
 def _power_of_two(n: Any, dtype: Any) -> Any:
@@ -312,10 +322,10 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     (Array([0.5, 0. ], dtype=float32), Array([4, 0], dtype=int32))
     """
     (x,) = promote_dtypes_inexact("frexp", x)
-    dtype, weak = x.aval.dtype, x.aval.weak_type
+    dtype = x.aval.dtype
     _float_dtype("frexp", dtype)
     work = dtypes.float32 if dtypes.is_narrow_float(dtype) else dtype
-    x = convert(x, work, weak)
+    x = convert(x, work)
     bits, fraction, bias = _LAYOUT[work]
     # Subnormal numbers are scaled up first, so that their exponent is in its field.
     tiny = ops.lt(ops.abs(x), _const(float(np.finfo(work).tiny), x))
@@ -330,7 +340,7 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     plain = ops.bitwise_or(ops.eq(x, _const(0, x)), ops.bitwise_not(ops.is_finite(x)))
     exponent = convert(ops.select_n(plain, exponent, zero), dtypes.int32)
     mantissa = ops.select_n(plain, ldexp(x, ops.neg(exponent)), x)
-    return convert(mantissa, dtype, weak), exponent
+    return convert(mantissa, dtype), exponent
 
 
 # Closeness.

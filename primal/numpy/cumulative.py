@@ -23,6 +23,7 @@ from primal.numpy.promotion import (
     operand,
     promote_args_inexact,
     promote_dtypes_inexact,
+    promoted_dtype,
     to_shape,
 )
 from primal.numpy.reductions import as_axis, check_out
@@ -314,6 +315,8 @@ def unwrap(
     Array([0, 1, 0, 1], dtype=int32)
     """
     x = array_operand("unwrap", p)
+    if x.aval.dtype.kind == "c":
+        raise ValueError("jnp.unwrap does not support complex inputs.")
     at = as_axis("unwrap", axis, x.aval.ndim)
     n = x.aval.shape[at]
     turn = array_operand("unwrap", period)
@@ -322,6 +325,8 @@ def unwrap(
         even = rest == 0
     else:
         half, even = turn / 2, True
+        # Differences of unsigned integers would wrap around.
+        x = convert(x, promoted_dtype([x, turn])[0])
     steps = diff(x, axis=at)
     near = (steps + half) % turn - half
     near = where((near == -half) & (steps > 0) & even, half, near)

@@ -108,7 +108,8 @@ def log10(x: ArrayLike, /) -> Array:
 
 
 def _log_to(x: Any, base: float) -> Array:
-    return ops.div(ops.log(x), literal(np.log(base), x.aval.dtype, x.aval.weak_type))
+    # As a logarithm of one dtype, not a scalar's: the result is never weak.
+    return ops.div(ops.log(x), literal(np.log(base), x.aval.dtype, False))
 
 
 def sqrt(x: ArrayLike, /) -> Array:

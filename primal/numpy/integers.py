@@ -30,11 +30,9 @@ UINT8 = np.dtype(np.uint8)
 
 
 def _integers(name: str, x1: Any, x2: Any) -> tuple[Any, Any]:
-    for i, v in enumerate((x1, x2)):
-        dtype = operand(name, v, i).aval.dtype
-        if not dtypes.issubdtype(dtype, np.integer):
-            raise ValueError(f"Arguments to jax.numpy.{name} must be integers.")
     x, y = promote_dtypes(name, x1, x2)
+    if not dtypes.issubdtype(x.aval.dtype, np.integer):
+        raise ValueError(f"Arguments to jax.numpy.{name} must be integers.")
     shape = np.broadcast_shapes(x.aval.shape, y.aval.shape)
     return to_shape(x, shape), to_shape(y, shape)
 

@@ -143,7 +143,7 @@ def sort_complex(a: ArrayLike) -> Array:
     >>> jnp.sort_complex(jnp.array([2., 1.]))
     Array([1.+0.j, 2.+0.j], dtype=complex64)
     """
-    out = sort(a, axis=0)
+    out = sort(a)
     return convert(out, dtypes.to_complex_dtype(out.dtype))
 
 
