@@ -26,7 +26,7 @@ from primal.numpy.promotion import (
     promoted_dtype,
     to_shape,
 )
-from primal.numpy.reductions import as_axis, check_out
+from primal.numpy.reductions import as_axis, check_out, summed_dtype
 from primal.numpy.reductions import sum as total
 from primal.numpy.remembered import remembered
 from primal.numpy.shapes import broadcast_to, moveaxis, part, ravel
@@ -46,7 +46,7 @@ def _cumulate(
     if fill is not None and dtypes.issubdtype(x.aval.dtype, np.inexact):
         other = to_shape(literal(fill, x.aval.dtype, False), x.aval.shape)
         x = ops.select_n(isnan(x), x, other)
-    if axis is None:
+    if axis is None or (not x.aval.ndim and operator.index(axis) in (0, -1)):
         x, axis = ravel(x), 0
     target = x.aval.dtype
     if dtype is not None:
@@ -116,6 +116,8 @@ def _array_api(
                 "value. The axis argument is only optional for one-dimensional arrays."
             )
         axis = 0
+    if dtype is None:
+        dtype = summed_dtype(x, True)
     out = _cumulate(name, op, x, axis, dtype, None)
     if include_initial:
         at = as_axis(name, axis, x.aval.ndim)

@@ -64,7 +64,7 @@ def _accumulator(dtype: Any) -> Any:
     return FLOAT32 if dtypes.is_narrow_float(dtype) else dtype
 
 
-def _summed_dtype(x: Any, widen: bool) -> Any:
+def summed_dtype(x: Any, widen: bool) -> Any:
     dtype = x.aval.dtype
     if dtype == BOOL:
         return dtypes.python_scalar_dtype(int)
@@ -187,7 +187,7 @@ def _number_operand(name: str, a: Any, dtype: Any, widen: bool) -> tuple[Any, An
     """(a in the dtype its sum is computed in, the dtype of the result)."""
     x = array_operand(name, a)
     if dtype is None:
-        target = _summed_dtype(x, widen)
+        target = summed_dtype(x, widen)
     else:
         target = dtypes.check_user_dtype_supported(dtype, name)
     return convert(x, _accumulator(target)), target
@@ -456,6 +456,8 @@ def std(
     Array(1., dtype=float32)
     """
     check_out("std", out)
+    if dtype is not None and not dtypes.issubdtype(dtype, np.inexact):
+        raise ValueError(f"dtype argument to jnp.std must be inexact; got {np.dtype(dtype).name}")
     return sqrt(variance("std", a, axis, dtype, ddof, keepdims, where, mean, correction))
 
 

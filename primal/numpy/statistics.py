@@ -13,7 +13,7 @@ from primal.ir.trace import Array, literal
 from primal.numpy.choosing import where
 from primal.numpy.contraction import dot
 from primal.numpy.creation import array, asarray, filled, placed
-from primal.numpy.cumulative import diff
+from primal.numpy.cumulative import cumsum, diff
 from primal.numpy.elementary import conjugate, isnan, sqrt
 from primal.numpy.joining import concatenate
 from primal.numpy.nonzeros import concrete
@@ -42,7 +42,7 @@ from primal.ops import shape as shape_ops
 from primal.ops.index import sort as orders
 from primal.ops.index.gather import take_along
 
-METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
 @remembered
@@ -55,12 +55,13 @@ def quantile(
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: None = None,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """The values below which a share q of the elements over axes lies; nan if any is nan.
 
-    Between two elements `method` decides: linear, lower, higher, midpoint or nearest. The axes of
-    q come first in the result.
+    Between two elements `method` decides: linear, lower, higher, midpoint, nearest; inverted_cdf is
+    the first element up to which a share of at least q lies, and takes `weights`, of a's shape or
+    of the length of the axis. The axes of q come first in the result, whose dtype is a's.
 
     >>> jnp.quantile(jnp.array([1., 2., 3., 4.]), 0.5)
     Array(2.5, dtype=float32)
@@ -78,7 +79,7 @@ def nanquantile(
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: None = None,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """`quantile` of what is not nan.
 
@@ -100,7 +101,7 @@ def percentile(
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: None = None,
+    weights: ArrayLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
     """`quantile` with q in per cent.
@@ -108,9 +109,9 @@ def percentile(
     >>> jnp.percentile(jnp.array([1., 2., 3.]), 50)
     Array(2., dtype=float32)
     """
-    x, share = promote_dtypes_inexact("percentile", a, q)
+    (share,) = promote_dtypes_inexact("percentile", q)
     share = ops.div(share, literal(100, share.aval.dtype, True))
-    found = quantile(x, share, axis, out, overwrite_input, method, keepdims, weights=weights)
+    found = quantile(a, share, axis, out, overwrite_input, method, keepdims, weights=weights)
     return placed(found, out_sharding)
 
 
@@ -124,16 +125,16 @@ def nanpercentile(
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: None = None,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """`percentile` of what is not nan.
 
     >>> jnp.nanpercentile(jnp.array([1., jnp.nan, 3.]), 50)
     Array(2., dtype=float32)
     """
-    x, share = promote_dtypes_inexact("nanpercentile", a, q)
+    (share,) = promote_dtypes_inexact("nanpercentile", q)
     share = ops.div(share, literal(100, share.aval.dtype, True))
-    return nanquantile(x, share, axis, out, overwrite_input, method, keepdims, weights=weights)
+    return nanquantile(a, share, axis, out, overwrite_input, method, keepdims, weights=weights)
 
 
 @remembered
@@ -179,17 +180,24 @@ def _checked(
         )
     if method not in METHODS:
         raise ValueError(f"method can only be one of {', '.join(METHODS)}, got {method!r}.")
-    if weights is not None:
-        raise NotImplementedError(f"[{name}] expected weights=None: weights are not supported.")
-    x, share = promote_dtypes_inexact(name, a, q)
+    if weights is not None and method != "inverted_cdf":
+        raise NotImplementedError(
+            f"[{name}] expected method 'inverted_cdf' with weights, got {method!r}: {method} "
+            "doesn't support weights."
+        )
+    (own,) = promote_dtypes_inexact(name, a)
+    x, share = promote_dtypes_inexact(name, own, q)
     if x.aval.dtype.kind == "c":
         raise ValueError(f"[{name}] expected real numbers: complex ones have no order.")
     if share.aval.ndim > 1:
         raise ValueError(f"q must be have rank <= 1, got shape {share.aval.shape}")
-    return _quantile(x, share, axis, method, keepdims, skip)
+    found = _quantile(x, share, axis, method, keepdims, skip, weights)
+    return convert(found, own.aval.dtype, found.aval.weak_type)
 
 
-def _quantile(x: Any, share: Any, axis: Any, method: str, keepdims: bool, skip: bool) -> Array:
+def _quantile(
+    x: Any, share: Any, axis: Any, method: str, keepdims: bool, skip: bool, weights: Any
+) -> Array:
     have, dtype = x.aval.shape, x.aval.dtype
     axes = as_axes("quantile", axis, len(have))
     kept = [i for i in range(len(have)) if i not in axes]
@@ -200,7 +208,15 @@ def _quantile(x: Any, share: Any, axis: Any, method: str, keepdims: bool, skip: 
         raise ValueError("[quantile] expected at least one element, got an empty axis.")
     x, at = shape_ops.reshape(x, shape=(*lead, n)), len(lead)
     bad = isnan(x)
-    (x,) = orders.sort(x, dimension=at, is_stable=True, num_keys=1)
+    w = None
+    if weights is not None:
+        w = _weights_along(weights, have, axes, (*kept, *axes), x.aval.dtype)
+        w = shape_ops.reshape(w, shape=x.aval.shape)
+        if skip:
+            w = ops.select_n(bad, w, to_shape(literal(0, w.aval.dtype, False), w.aval.shape))
+        x, w = orders.sort(x, w, dimension=at, is_stable=True, num_keys=1)
+    else:
+        (x,) = orders.sort(x, dimension=at, is_stable=True, num_keys=1)
     q = with_rank(share, 1)
     count = q.aval.size
     work = dtype
@@ -216,6 +232,10 @@ def _quantile(x: Any, share: Any, axis: Any, method: str, keepdims: bool, skip: 
     zero = literal(0, work, True)
     low = ops.min(ops.max(ops.floor(position), zero), top)
     high = ops.min(ops.max(ops.ceil(position), zero), top)
+    if method == "inverted_cdf":
+        found = _first_of_share(position, w, q)
+        low = ops.min(ops.max(found, zero), top)
+        method = "lower"
     below = take_along(x, convert(low, dtypes.int32), at)
     above = take_along(x, convert(high, dtypes.int32), at)
     value = _between(method, below, above, position, ops.floor(position))
@@ -224,12 +244,51 @@ def _quantile(x: Any, share: Any, axis: Any, method: str, keepdims: bool, skip: 
         empty = to_shape(ops.le(there, zero), value.aval.shape)
     else:
         empty = to_shape(any_true(bad, -1, keepdims=True), value.aval.shape)
+    if w is not None:
+        wrong = any_true(ops.lt(w, literal(0, w.aval.dtype, True)), -1, keepdims=True)
+        empty = ops.bitwise_or(empty, to_shape(wrong, value.aval.shape))
     value = ops.select_n(empty, value, nan)
     value = moveaxis(value, -1, 0)
     if keepdims:
         shape = tuple([1 if i in axes else n for i, n in enumerate(have)])
         value = shape_ops.reshape(value, shape=(count, *shape))
     return value if share.aval.ndim else shape_ops.squeeze(value, dimensions=(0,))
+
+
+def _weights_along(
+    weights: Any, have: tuple[int, ...], axes: Any, order: tuple[int, ...], dtype: Any
+) -> Any:
+    """Weights in the shape of the operand, its axes in this order."""
+    w = convert(array_operand("quantile", weights), dtype)
+    if w.aval.shape != have:
+        (length,) = [have[i] for i in axes] if len(axes) == 1 else (None,)
+        if w.aval.shape != (length,):
+            raise ValueError(
+                f"Weights shape {w.aval.shape} must match reduction axes "
+                f"{tuple([have[i] for i in axes])} or the shape {have} of the operand."
+            )
+        lined = tuple([n if i == axes[0] else 1 for i, n in enumerate(have)])
+        w = to_shape(shape_ops.reshape(w, shape=lined), have)
+    return shape_ops.transpose(w, permutation=order)
+
+
+def _first_of_share(position: Any, w: Any, q: Any) -> Any:
+    """Indices of the first elements with a share of at least q up to and with them."""
+    dtype = position.aval.dtype
+    if w is None:
+        # Of n elements ⌈q·n⌉ - 1; the position is q·(n - 1).
+        upto = ops.add(position, to_shape(q, position.aval.shape))
+        return ops.sub(ops.ceil(upto), literal(1, dtype, True))
+    sums = cumsum(w, -1)
+    whole = total(w, -1, keepdims=True)
+    wide = (*sums.aval.shape, q.aval.size)
+    wanted = ops.mul(to_shape(whole, position.aval.shape), to_shape(q, position.aval.shape))
+    sums = to_shape(shape_ops.reshape(sums, shape=(*sums.aval.shape, 1)), wide)
+    wanted = shape_ops.reshape(wanted, shape=(*wide[:-2], 1, wide[-1]))
+    # An element without weight is never the answer.
+    none = ops.le(sums, to_shape(literal(0, dtype, True), wide))
+    short = ops.bitwise_or(ops.lt(sums, to_shape(wanted, wide)), none)
+    return total(convert(short, dtype), -2)
 
 
 def _between(method: str, below: Any, above: Any, position: Any, floor: Any) -> Any:

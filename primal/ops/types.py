@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.exceptions import AxisError
 
 from primal.base import dtypes
 from primal.ir.avals import Aval
@@ -97,11 +98,11 @@ def is_linear(x: Any) -> bool:
 
 
 def canonical_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
-    """Axes as distinct non-negative ints; ValueError names the one that does not fit."""
+    """Axes as distinct non-negative ints; AxisError (ValueError, IndexError) names a wrong one."""
     out = []
     for a in axes:
         if not -ndim <= a < ndim:
-            raise ValueError(
+            raise AxisError(
                 f"[{name}] expected axes in [{-ndim}, {ndim}) for a {ndim}-dimensional array, "
                 f"got {a}: axis {a} is out of bounds for array of dimension {ndim}"
             )

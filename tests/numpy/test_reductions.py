@@ -9,6 +9,7 @@ import pytest
 import primal.numpy as jnp
 from primal.api import grad, jit, make_jaxpr, vmap
 from primal.base import dtypes
+from primal.base.config import enable_x64
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(3, 4, 5)).astype(np.float32)
@@ -346,3 +347,57 @@ def test_derivatives_and_batches() -> None:
         for k in range(len(slope)):
             ends = [float(f(x[0] + s * 1e-2 * np.eye(5, dtype=np.float32)[k])) for s in (1, -1)]
             assert slope[k] == pytest.approx((ends[0] - ends[1]) / 2e-2, abs=3e-3)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_inverted_cdf_is_numpys(axis, weighted) -> None:
+    r = np.random.default_rng(0)
+    x, w = r.normal(size=(4, 6)), r.integers(1, 5, size=(4, 6)).astype(float)
+    shares = np.array([0.01, 0.2, 0.55, 0.99, 1.0])
+    weights = w if weighted else None
+    want = np.quantile(x, shares, axis=axis, method="inverted_cdf", weights=weights)
+    with enable_x64(True):
+        for f, q in ((jnp.quantile, shares), (jnp.percentile, 100 * shares)):
+            got = f(x, q, axis=axis, method="inverted_cdf", weights=weights)
+            np.testing.assert_array_equal(got, want)
+            jitted = jit(f, static_argnames=("axis", "method"))
+            got = jitted(x, q, axis=axis, method="inverted_cdf", weights=weights)
+            np.testing.assert_array_equal(got, want)
+
+
+def test_weights_of_quantiles() -> None:
+    x = jnp.array([[3.0, 1.0, jnp.nan, 2.0]])
+    w = jnp.array([1.0, 1.0, 5.0, 2.0])
+    assert jnp.nanquantile(x, 0.5, axis=1, method="inverted_cdf", weights=w).tolist() == [2.0]
+    assert np.isnan(jnp.quantile(x, 0.5, axis=1, method="inverted_cdf", weights=w)).all()
+    assert np.isnan(jnp.nanquantile(x, 0.5, axis=1, method="inverted_cdf", weights=-w)).all()
+    with pytest.raises(NotImplementedError, match="doesn't support weights"):
+        jnp.quantile(x, 0.5, weights=w)
+    with pytest.raises(ValueError, match="must match reduction axes"):
+        jnp.quantile(x, 0.5, axis=1, method="inverted_cdf", weights=w[1:])
+
+
+def test_quantiles_keep_the_dtype_of_the_values() -> None:
+    x = jnp.arange(4, dtype=jnp.bfloat16)
+    assert jnp.quantile(x, jnp.array([0.5])).dtype == jnp.bfloat16
+    assert jnp.percentile(x, np.float64(50)).dtype == jnp.bfloat16
+    assert jnp.quantile(jnp.arange(4), jnp.array(0.5, jnp.float16)).dtype == jnp.float32
+
+
+def test_running_sums_of_narrow_integers_and_of_scalars() -> None:
+    assert jnp.cumulative_sum(jnp.ones(3, jnp.int8)).dtype == jnp.int32
+    assert jnp.cumulative_prod(jnp.ones(3, jnp.uint8)).dtype == jnp.uint32
+    assert jnp.cumsum(jnp.ones(3, jnp.int8)).dtype == jnp.int8
+    assert jnp.cumsum(3, axis=0).tolist() == np.cumsum(3, axis=0).tolist() == [3]
+
+
+@pytest.mark.parametrize("error", [ValueError, IndexError, np.exceptions.AxisError])
+def test_a_wrong_axis_is_numpys_error(error) -> None:
+    with pytest.raises(error, match="axis 2 is out of bounds for array of dimension 2"):
+        jnp.argmin(jnp.zeros((2, 3)), axis=2)
+
+
+def test_std_wants_an_inexact_dtype() -> None:
+    with pytest.raises(ValueError, match="must be inexact; got int32"):
+        jnp.std(jnp.arange(3), dtype=jnp.int32)
