@@ -38,8 +38,11 @@ class Tolerance:
     ulps: int = 0
 
     def __post_init__(self) -> None:
-        if min(self.atol, self.rtol, self.ulps) < 0:
-            raise ValueError(f"[Tolerance] expected no negative number, got {self}.")
+        numbers = (self.atol, self.rtol, self.ulps)
+        if min(numbers) < 0 or not any(numbers):
+            raise ValueError(
+                f"[Tolerance] expected no negative number and one that is positive, got {self}."
+            )
 
 
 Accuracy = AccuracyMode | Tolerance | None
