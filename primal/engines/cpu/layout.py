@@ -93,40 +93,34 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
             arrays.append(Array(kind, node, dtype, strides, x.offset))
         return numbers[key]
 
-    # Operands first, as they are numbered before the body.
-    for node in (*group.nodes, *group.reductions):
-        for x in node.args:
-            if not is_inside(x, group):
-                operand(x)
+    # Operands are numbered before the body: until they are all known, its nodes count from below 0.
+    nodes = {node: i for i, node in enumerate(group.nodes)}
+    refs = [
+        [nodes[x.node] + ~len(nodes) if is_inside(x, group) else operand(x) for x in node.args]
+        for node in (*group.nodes, *group.reductions)
+    ]
     count = len(arrays)
-    made = {id(node): count + i for i, node in enumerate(group.nodes)}
-
-    def ref(x: Value) -> int:
-        return made[id(x.node)] if is_inside(x, group) else operand(x)
-
+    refs = [[r if r >= 0 else count + len(nodes) + 1 + r for r in found] for found in refs]
     body = tuple(
         [
-            (
-                n.word,
-                tuple([NATIVE[x.node.dtype] for x in n.args]),
-                NATIVE[n.dtype],
-                tuple([ref(x) for x in n.args]),
-            )
-            for n in group.nodes
+            (n.word, tuple([NATIVE[x.node.dtype] for x in n.args]), NATIVE[n.dtype], tuple(found))
+            for n, found in zip(group.nodes, refs, strict=False)
         ]
     )
     shape, axes = group.shape, group.axes or ()
     plain = row_major(shape)
     for node in stored:
         arrays.append(Array("m", node, NATIVE[node.dtype], plain, 0))
-    stores = tuple([made[id(node)] for node in stored])
+    stores = tuple([count + nodes[node] for node in stored])
     inner = [d for d in range(len(shape)) if d in axes and shape[d] != 1]
     outer = [d for d in range(len(shape)) if d not in axes and shape[d] != 1]
     kept_strides = iter(row_major([n for d, n in enumerate(shape) if d not in axes]))
     result = tuple([0 if d in axes else next(kept_strides) for d in range(len(shape))])
     for node in group.reductions:
         arrays.append(Array("m", node, NATIVE[node.dtype], result, 0))
-    reductions = tuple([(n.attr[0], ref(n.args[0])) for n in group.reductions])
+    reductions = tuple(
+        [(n.attr[0], r) for n, (r,) in zip(group.reductions, refs[len(nodes) :], strict=True)]
+    )
     if not inner:  # over dimensions of size 1: the elements themselves
         stores, reductions = stores + tuple([r for _, r in reductions]), ()
     column = bool(inner and outer and _across(shape, outer, inner, bool(stores)))

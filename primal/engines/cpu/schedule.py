@@ -105,18 +105,24 @@ class Schedule:
         if group is None:
             group = Group(self, len(self.steps), node.shape)
             self.steps.append(group)
-        level = max([group.level[x.node] for x in node.args if is_inside(x, group)], default=0)
-        self._placed(node, group, level)
+        self._placed(node, group, None)
 
-    def _placed(self, node: Node, group: Group, level: int) -> None:
+    def _placed(self, node: Node, group: Group, level: int | None) -> None:
+        """`level` None: the pass of what the node reads in registers."""
+        latest = 0
+        for x in node.args:
+            base = x.node
+            if base.word == "literal":
+                continue
+            group.reads.add(id(base))
+            if is_inside(x, group):
+                latest = max(latest, group.level[base])
+            elif base.word != "iota":
+                group.outside.add(base)
         node.step = group.number
         group.nodes.append(node)
-        group.level[node] = level
+        group.level[node] = latest if level is None else level
         group.heavy += node.word in FLOAT
-        group.outside.update(
-            [x.node for x in node.args if x.node.word not in NOWHERE and not is_inside(x, group)]
-        )
-        group.reads.update([id(x.node) for x in node.args if x.node.word != "literal"])
 
     def _in_register(self, node: Node) -> bool:
         """Whether a group makes the node element for element over its own shape."""
@@ -195,8 +201,8 @@ def is_inside(x: Value, group: Group) -> bool:
     return (
         node.step == group.number
         and node.block is group.block
-        and x.is_node
-        and x.shape == group.shape
+        and x.strides is None
+        and x.shape == group.shape == node.shape
         and node.word not in APART
         and node not in group.alone
     )

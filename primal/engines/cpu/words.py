@@ -42,7 +42,7 @@ from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 
 Ints = Sequence[int]
-BOOL, FLOAT32 = np.dtype(bool), np.dtype(np.float32)
+BOOL, HALF, FLOAT32 = np.dtype(bool), np.dtype(np.float16), np.dtype(np.float32)
 _PREDICATES = frozenset(("is_finite", "eq", "ne", "lt", "le", "gt", "ge"))
 
 
@@ -110,11 +110,11 @@ class Words:
                     else x.shape
                 )
         known = native(dtype)
-        if known is None or any(native(x.dtype) is None for x in args):
+        names = [NATIVE.get(x.node.dtype) for x in args]
+        if known is None or None in names:
             raise Unsupported(f"{word} of {', '.join(str(x.dtype) for x in args)}")
-        if "f2" in [NATIVE[known], *[NATIVE[x.node.dtype] for x in args]] and word != "copy":
-            if not _llvm.compiler().half:
-                raise Unsupported("float16 on this CPU")
+        if (known == HALF or "f2" in names) and word != "copy" and not _llvm.compiler().half:
+            raise Unsupported("float16 on this CPU")
         node = Node(word, tuple([aligned(x, shape) for x in args]), shape, known, attr)
         self.order.append(node)
         return Value(node, shape, dtype)

@@ -8,8 +8,11 @@ import threading
 
 import pytest
 
+import primal
+import primal.numpy as jnp
+from primal.base.config import cpu_engine
 from primal.engines.cpu import _llvm, objects, pool
-from primal.engines.cpu.foundry import Casting, Foundry
+from primal.engines.cpu.foundry import Foundry
 from primal.engines.cpu.products import Gemm, Small
 
 SPECS = [Small("f8", m, n, 2, True, 0) for m in (2, 3, 4) for n in (2, 3, 4)]
@@ -91,12 +94,13 @@ def test_errors_reach_who_asks_and_are_not_kept(spec, error, said):
 
 
 def test_kernels_of_a_module_share_functions():
-    from primal.engines.cpu.gemm import Packed
-
-    alone, other = (Packed("f4", 4, 4, False, pack, True, 0) for pack in (False, True))
-    both = Casting([alone, other]).text()
-    assert both.count("define internal void @tile_") == 1
-    assert len(both) < len(Casting([alone]).text()) + len(Casting([other]).text())
+    with cpu_engine("cpu"):
+        short, long = jnp.ones((64, 256)), jnp.ones((64, 512))
+        f = primal.jit(lambda x, y: (x @ x.T, y @ y.T))
+        text = f.lower(short, long).compile().as_text()
+    if "tile_" not in text:
+        pytest.skip("BLAS multiplies on this CPU")
+    assert text.count("call void @tile_") > text.count("define internal void @tile_")
 
 
 @needs_threads
