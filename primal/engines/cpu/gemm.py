@@ -36,8 +36,8 @@ SPLIT = 128
 class Packed:
     """Products with tiles of `rows` rows and two vectors of lanes, inside `loops` loops.
 
-    `turned`: y has its terms contiguous, not its columns. `pack`: the rows of x lie badly. `whole`:
-    the tiles fill the columns.
+    `turned`: y has its terms contiguous, not its columns. `across`: x has its rows contiguous, not
+    its terms. `pack`: the rows of x lie badly. `whole`: the tiles fill the columns.
 
     Words: rows, columns and terms; strides of x (row, term), y (term, column), result (row); rows
     of a unit, and units along the rows; sizes and strides of the loops.
@@ -47,6 +47,7 @@ class Packed:
     rows: int
     lanes: int
     turned: bool
+    across: bool
     pack: bool
     whole: bool
     loops: int
@@ -64,11 +65,23 @@ class Packed:
         """Terms of a block."""
         return DEPTH // self.item
 
+    @property
+    def side(self) -> int:
+        """Elements from term to term of a tile of x that was packed across its rows."""
+        return -(-self.rows // self.lanes) * self.lanes
+
+    @property
+    def tall(self) -> int:
+        """Bytes of a packed tile of x, no power of 2."""
+        if self.across:
+            return (self.depth + 1) * self.side * self.item
+        return self.rows * (self.depth + self.lanes) * self.item
+
     def write(self, module: Module, name: str) -> None:
         """Add the function, and those of a tile and of packing, which kernels of a module share."""
         tile, columns_of, rows_of = self._tile(module), self._columns(module), ""
         if self.pack:
-            rows_of = self._rows(module)
+            rows_of = self._across(module) if self.across else self._rows(module)
         r = Reader(module, self.lanes)
         c = r.c
         size, width = self.item, 2 * self.lanes
@@ -80,7 +93,7 @@ class Packed:
         loops = r.loops(self.loops, 3)
         columns = c.new(f"udiv i64 {c.new(f'add i64 {n}, {COLUMNS - 1}')}, {COLUMNS}")
         right, left = c.new(f"alloca i8, i64 {self.depth * COLUMNS * size}, align 64"), ""
-        tall = self.rows * (self.depth + self.lanes) * size
+        tall = self.tall
         if self.pack:
             left = c.new(f"alloca i8, i64 {(high // self.rows + 1) * tall}, align 64")
 
@@ -118,7 +131,7 @@ class Packed:
                 if self.pack:
                     c.do(
                         f"call void @{rows_of}(ptr {x}, ptr {left}, i64 {count}, i64 {turns}, "
-                        f"i64 {am}, i64 {last})"
+                        f"i64 {ak if self.across else am}, i64 {last})"
                     )
 
                 def panel(j: str, _: list[str]) -> list[str]:
@@ -140,6 +153,8 @@ class Packed:
                         index = c.new(f"udiv i64 {i}, {self.rows}")
                         p = r.moved(left, (index, str(tall)))
                         step, by = str((self.depth + self.lanes) * size), str(size)
+                        if self.across:
+                            step, by = by, str(self.side * size)
                     given = [
                         f"ptr {p}", f"i64 {step}", f"i64 {c.new(f'mul i64 {step}, 2')}",
                         f"i64 {c.new(f'mul i64 {step}, 3')}", f"ptr {y}",
@@ -271,7 +286,7 @@ class Packed:
             given = [(t, value), ("ptr", q), ("i32", str(size)), (c.vec("i1"), mask)]
             c.call_void(f"llvm.masked.store.v{lanes}{suffix}.p0", *given)
 
-        tall = str(self.rows * (self.depth + lanes) * size)
+        tall = str(self.tall)
 
         def tile(i: str, now: list[str]) -> list[str]:
             source, target = r.moved("%x", (smaller(c, i, "%last"), "%am")), now[0]
@@ -297,6 +312,39 @@ class Packed:
         return name
 
 
+    def _across(self, module: Module) -> str:
+        """Tiles of rows, one after the other, each with the rows of a term side by side."""
+        name = f"across_{self.dtype}_{self.rows}_{self.lanes}"
+        if name in module.functions:
+            return name
+        r = Reader(module, self.lanes)
+        c, size, lanes = r.c, self.item, self.lanes
+        t = c.vec(self.scalar)
+        counts = [min(lanes, self.rows - first) for first in range(0, self.rows, lanes)]
+        masks = [
+            "<" + ", ".join([f"i1 {int(i < count)}" for i in range(lanes)]) + ">"
+            for count in counts
+        ]
+
+        def term(k: str, _: list[str]) -> list[str]:
+            source, target = r.moved("%x", (k, "%ak")), r.moved("%to", (k, str(self.side * size)))
+
+            def tile(i: str, now: list[str]) -> list[str]:
+                p = r.moved(source, (smaller(c, i, "%last"), str(size)))
+                for v, mask in enumerate(masks):
+                    at = (str(v * lanes), str(size))
+                    value = self._load(c, r.moved(p, at), mask)
+                    c.do(f"store {t} {value}, ptr {r.moved(now[0], at)}, align {size}")
+                return [r.moved(now[0], ("1", str(self.tall)))]
+
+            c.loop("0", "%count", str(self.rows), [("ptr", target)], tile)
+            return []
+
+        c.loop("0", "%turns", "1", [], term)
+        r.helper(name, "ptr %x, ptr %to, i64 %count, i64 %turns, i64 %ak, i64 %last")
+        return name
+
+
 def rows_for(m: int, width: int) -> int:
     """Rows of a tile, so that the last tile of a block overlaps little."""
     most = 14 if width == 64 else 6
@@ -312,12 +360,12 @@ def parts_of(m: int, n: int) -> int:
     return parts
 
 
-def fits(m: int, n: int, depth: int, xk: int, size: int) -> bool:
+def fits(m: int, n: int, depth: int, size: int) -> bool:
     """Whether this is faster than BLAS: tiles fill enough of a product, whose operands do not leave
-    the caches, and the terms of x are contiguous. Packing transposed rows took longer than BLAS."""
+    the caches."""
     width = 2 * _llvm.compiler().width // size
     filled = m >= 16 and depth >= 16 and -(-n // width) * width <= 1.25 * n
-    return xk == 1 and filled and 2.0 * m * n * depth < MOST
+    return filled and 2.0 * m * n * depth < MOST
 
 
 def packed(
@@ -331,10 +379,12 @@ def packed(
     lanes = width // size
     parts = parts_of(m, n)
     each = -(-m // parts)
-    pack = x[0] * size % 2048 == 0
+    across = x[1] != 1
+    pack = across or x[0] * size % 2048 == 0
     spec = Packed(
-        dtype, rows_for(each, width), lanes, y[1] != 1, pack, n % (2 * lanes) == 0, len(loops)
-    )
+        dtype, rows_for(each, width), lanes, y[1] != 1, across, pack, n % (2 * lanes) == 0,
+        len(loops),
+    )  # fmt: skip
     words = [m, n, depth, *[s * size for s in (*x, *y, om)], each, parts]
     for count, strides in loops:
         words += [count, *[s * size for s in strides]]

@@ -123,6 +123,15 @@ class Panels:
                 some = smaller(c, some, str(self.lanes))
                 small = c.splat(mask_type, c.new(f"trunc i64 {some} to {mask_type}"))
                 masks[v] = c.new(f"icmp ugt {c.vec(mask_type)} {small}, {c.iota(mask_type)}")
+        # The results come from memory while the sums are made, rather than at the end.
+        place = "%c"
+        for i in range(self.rows):
+            for v in range(self.vectors):
+                p = c.new(f"getelementptr {scalar}, ptr {place}, i64 {v * self.lanes}")
+                c.call_void("llvm.prefetch.p0", ("ptr", p), ("i32", "1"), ("i32", "3"), ("i32", "1"))
+            if i + 1 < self.rows:
+                place = c.new(f"getelementptr i8, ptr {place}, i64 %step_c")
+
         def load(place: str, v: int) -> str:
             p = c.new(f"getelementptr {scalar}, ptr {place}, i64 {v * self.lanes}")
             if self.whole:

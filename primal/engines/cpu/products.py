@@ -189,7 +189,7 @@ def _by_blas(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int, how: str) ->
     size = itemsize(dtype)
     name = LETTER[dtype]
     work = 2.0 * m * n * depth * (4 if name in "cz" else 1)
-    if dtype in ("f4", "f8") and gemm.fits(m, n, depth, xk, size):
+    if dtype in ("f4", "f8") and gemm.fits(m, n, depth, size):
         spec, words, units = gemm.packed(dtype, (m, n, depth), (xm, xk), (yk, yn), om, loops)
         return k.routine(
             spec, (x, y), (Aval(shape, x.dtype),), words, units=units,
