@@ -29,7 +29,8 @@ def test_the_recording_is_of_these_cases() -> None:
 def test_as_recorded(name: str) -> None:
     got, want = summary(CASES[name]), RECORDED[name]
     if isinstance(want, str) or isinstance(got, str):
-        assert got == want
+        # NumPy's error for axes is a ValueError.
+        assert ("ValueError" if got == "AxisError" else got) == want
         return
     assert got[:2] == want[:2]
     np.testing.assert_allclose(got[2], want[2], rtol=1e-4, atol=1e-3)
