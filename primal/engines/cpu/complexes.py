@@ -17,6 +17,7 @@ import numpy as np
 
 from primal.engines.cpu import control
 from primal.engines.cpu.code import SCALAR, Module
+from primal.engines.cpu.complex_functions import FUNCTIONS, Terms, power
 from primal.engines.cpu.graph import NATIVE, Node, Value, aligned, size_of
 from primal.engines.cpu.script import Int, Script, read_vector, write_vector
 from primal.engines.cpu.words import BOOL, Words
@@ -239,6 +240,13 @@ class ComplexWords(Words):
             some = self.binary("ne", size, self.literal(0, size.dtype))
             size = self.select_n(some, self.literal(1, size.dtype), size)
             return self._each(lambda p: self.binary("div", p, size), x)
+        if name in FUNCTIONS:
+            return self.pair(*FUNCTIONS[name](Terms(self, re.dtype), re, im), x.dtype)
+        if name == "rsqrt":
+            return self._reciprocal(self.unary("sqrt", x))
+        if name == "logistic":
+            grown = self.unary("exp", self.unary("neg", x))
+            return self._reciprocal(self.binary("add", grown, self.literal(1, x.dtype)))
         raise Unsupported(f"{name} of {x.dtype}")
 
     def binary(self, name: str, x: Value, y: Value) -> Value:
@@ -260,6 +268,8 @@ class ComplexWords(Words):
             return self.binary(how, self.binary(name, a, c), self.binary(name, b, d))
         if name in ("max", "min"):
             return self._extremum(name, x, y)
+        if name == "pow":
+            return self.pair(*power(Terms(self, a.dtype), a, b, c, d), x.dtype)
         raise Unsupported(f"{name} of {x.dtype}")
 
     def _product(self, x: Value, y: Value) -> Value:

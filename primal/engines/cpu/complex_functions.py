@@ -1,0 +1,230 @@
+"""Functions of complex numbers by words on their parts, with the special values of C99.
+
+Each takes the words, the parts and what makes of two parts a complex value. Errors are a few units
+of the last place of the modulus; of each part by itself where no digits cancel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primal.engines.cpu.graph import Value
+
+Parts = tuple[Value, Value]
+WIDE = np.dtype(np.float64)
+# float dtype -> from where exponentials are taken of less, and how much less.
+_SHIFT = {np.dtype(np.float32): (80.0, 40.0), WIDE: (700.0, 300.0)}
+
+
+class Terms:
+    """Words on floats of one dtype, in short; numbers stand for literals."""
+
+    def __init__(self, words: Any, dtype: Any) -> None:
+        self.words = words
+        self.dtype = dtype
+
+    def __call__(self, name: str, *xs: Value | float) -> Value:
+        values = [x if isinstance(x, Value) else self.words.literal(x, self.dtype) for x in xs]
+        call = self.words.unary if len(values) == 1 else self.words.binary
+        out: Value = call(name, *values)
+        return out
+
+    def where(self, mask: Value, yes: Value | float, no: Value | float) -> Value:
+        """`yes` where the mask holds, else `no`."""
+        both = [x if isinstance(x, Value) else self.words.literal(x, self.dtype) for x in (no, yes)]
+        out: Value = self.words.select_n(mask, *both)
+        return out
+
+    def signed(self, size: Value, like: Value) -> Value:
+        """|size| with the sign of another, that of zeros too."""
+        f = self
+        size = f("abs", size)
+        # The quotient tells 0 from -0; a NaN counts as positive.
+        below = f("or", f("lt", like, 0.0), f("lt", f("div", 1.0, like), 0.0))
+        return f.where(below, f("neg", size), size)
+
+    def endless(self, x: Value) -> Value:
+        """Whether x is infinite or NaN."""
+        return self.words.unary("not", self("is_finite", x))
+
+
+def exp(f: Terms, a: Value, b: Value) -> Parts:
+    limit, less = _SHIFT[f.dtype]
+    far = f("gt", a, limit)
+    size = f("exp", f.where(far, f("sub", a, less), a))
+    scale = f.where(far, float(np.exp(np.array(less, f.dtype))), 1.0)
+    re = f("mul", f("mul", size, f("cos", b)), scale)
+    im = f.where(f("eq", b, 0.0), b, f("mul", f("mul", size, f("sin", b)), scale))
+    lost = f.endless(b)
+    nothing = f("and", f("eq", a, -np.inf), lost)
+    re = f.where(f("and", f("eq", a, np.inf), lost), np.inf, re)
+    return f.where(nothing, 0.0, re), f.where(nothing, 0.0, im)
+
+
+def log(f: Terms, a: Value, b: Value) -> Parts:
+    return _log_modulus(f, a, b), f("atan2", b, a)
+
+
+def _log_modulus(f: Terms, a: Value, b: Value) -> Value:
+    """log √(a² + b²)."""
+    words = f.words
+    if f.dtype != WIDE:
+        g = Terms(words, WIDE)
+        x, y = words.convert(a, WIDE), words.convert(b, WIDE)
+        total = g("add", g("mul", x, x), g("mul", y, y))
+        out = words.convert(g("mul", g("log", total), 0.5), f.dtype)
+    else:
+        x, y = f("abs", a), f("abs", b)
+        high, low = f("max", x, y), f("min", x, y)
+        near = f("and", f("gt", high, 0.7), f("lt", high, 1.5))
+        close = f("add", f("mul", f("sub", high, 1.0), f("add", high, 1.0)), f("mul", low, low))
+        close = f("mul", f("log1p", close), 0.5)
+        ratio = f("div", low, high)
+        apart = f("add", f("log", high), f("mul", f("log1p", f("mul", ratio, ratio)), 0.5))
+        out = f.where(near, close, f.where(f("eq", high, 0.0), -np.inf, apart))
+    infinite = f("or", f("eq", f("abs", a), np.inf), f("eq", f("abs", b), np.inf))
+    return f.where(infinite, np.inf, out)
+
+
+def log1p(f: Terms, a: Value, b: Value) -> Parts:
+    up = f("add", a, 1.0)
+    size = f("max", f("abs", a), f("abs", b))
+    close = f("add", f("mul", a, f("add", a, 2.0)), f("mul", b, b))
+    small = f("lt", size, 0.5)
+    close = f("mul", f("log1p", f.where(small, close, 0.0)), 0.5)
+    return f.where(small, close, _log_modulus(f, up, b)), f("atan2", b, up)
+
+
+def expm1(f: Terms, a: Value, b: Value) -> Parts:
+    re, im = exp(f, a, b)
+    half = f("sin", f("mul", b, 0.5))
+    small = f("mul", f("expm1", a), f("cos", b))
+    small = f("sub", small, f("mul", f("mul", half, half), 2.0))
+    return f.where(f("lt", f("abs", a), 1.0), small, f("sub", re, 1.0)), im
+
+
+def sqrt(f: Terms, a: Value, b: Value) -> Parts:
+    words = f.words
+    if f.dtype != WIDE:
+        g = Terms(words, WIDE)
+        wide = sqrt(g, words.convert(a, WIDE), words.convert(b, WIDE))
+        return words.convert(wide[0], f.dtype), words.convert(wide[1], f.dtype)
+    x, y = f("abs", a), f("abs", b)
+    high = f("max", x, y)
+    big, tiny = f("gt", high, 2.0**1000), f("lt", high, 2.0**-900)
+    scale = f.where(big, 2.0**-4, f.where(tiny, 2.0**100, 1.0))
+    back = f.where(big, 2.0**2, f.where(tiny, 2.0**-50, 1.0))
+    x, y = f("mul", x, scale), f("mul", y, scale)
+    size = words.binary("add", x, words._modulus(x, y))
+    root = f("sqrt", f("mul", size, 0.5))
+    other = f.where(f("eq", root, 0.0), 0.0, f("div", y, f("mul", root, 2.0)))
+    # An infinite real part and a finite other one: no part of infinity.
+    other = f.where(f("and", f("eq", x, np.inf), f("is_finite", b)), 0.0, other)
+    root, other = f("mul", root, back), f("mul", other, back)
+    right = f("ge", a, 0.0)
+    left = f("lt", a, 0.0)
+    re, im = f.where(left, other, root), f.where(right, other, root)
+    infinite = f("eq", f("abs", b), np.inf)
+    re = f.where(infinite, np.inf, re)
+    im = f.where(infinite, np.inf, im)
+    return re, f.signed(im, b)
+
+
+def sinh(f: Terms, a: Value, b: Value) -> Parts:
+    s, c, scale, endless = _hyperbolic(f, a)
+    re = _times(f, s, f("cos", b), scale, endless)
+    return re, _times(f, c, f("sin", b), scale, None)
+
+
+def cosh(f: Terms, a: Value, b: Value) -> Parts:
+    s, c, scale, endless = _hyperbolic(f, a)
+    re = _times(f, c, f("cos", b), scale, endless)
+    return re, _times(f, s, f("sin", b), scale, None)
+
+
+def _hyperbolic(f: Terms, a: Value) -> tuple[Value, Value, Value, Value]:
+    """sinh a and cosh a, each divided by the third, and whether a is infinite."""
+    limit, less = _SHIFT[f.dtype]
+    far = f("gt", f("abs", a), limit)
+    nearer = f("sub", a, f.where(f("lt", a, 0.0), -less, less))
+    x = f.where(far, nearer, a)
+    scale = f.where(far, float(np.exp(np.array(less, f.dtype))), 1.0)
+    return f("sinh", x), f("cosh", x), scale, f("eq", f("abs", a), np.inf)
+
+
+def _times(f: Terms, size: Value, trig: Value, scale: Value, endless: Value | None) -> Value:
+    """size·trig·scale, where zeros, and sizes that are endless, outweigh the other one."""
+    out = f("mul", f("mul", size, trig), scale)
+    nothing = f("and", f("eq", trig, 0.0), f.endless(size))
+    out = f.where(nothing, f.where(f("lt", size, 0.0), f("neg", trig), trig), out)
+    lost = f("ne", trig, trig)
+    keeps = f("eq", size, 0.0)
+    if endless is not None:
+        keeps = f("or", keeps, endless)
+    return f.where(f("and", lost, keeps), size, out)
+
+
+def tanh(f: Terms, a: Value, b: Value) -> Parts:
+    """By Kahan's formula ("Much ado about nothing's sign bit", 1987), in which nothing cancels."""
+    far_from = 9.0 if f.dtype != WIDE else 20.0
+    far = f("gt", f("abs", a), far_from)
+    x = f.where(far, 0.0, a)
+    s, c, t = f("sinh", x), f("cosh", x), f("tan", b)
+    beta = f("add", f("mul", t, t), 1.0)
+    under = f("add", f("mul", beta, f("mul", s, s)), 1.0)
+    re = f("div", f("mul", beta, f("mul", c, s)), under)
+    im = f("div", t, under)
+    # 4·sin b·cos b·exp(-2|a|)
+    tail = f("exp", f("mul", f("abs", a), -2.0))
+    rest = f("mul", f("mul", f("mul", f("sin", b), f("cos", b)), tail), 4.0)
+    infinite, lost = f("eq", f("abs", a), np.inf), f.endless(b)
+    rest = f.where(f("and", infinite, lost), 0.0, rest)
+    im = f.where(f("and", f("ne", a, a), f("eq", b, 0.0)), b, f.where(far, rest, im))
+    one = f.where(f("lt", a, 0.0), -1.0, 1.0)
+    one = f.where(f("and", lost, f("lt", f("abs", a), np.inf)), np.nan, one)
+    re = f.where(far, one, re)
+    return f.where(f("eq", a, 0.0), a, re), im
+
+
+def turned(function: Callable[..., Parts], back: bool) -> Callable[..., Parts]:
+    """z -> function(i·z), times -i if it turns `back`."""
+
+    def write(f: Terms, a: Value, b: Value) -> Parts:
+        re, im = function(f, f("neg", b), a)
+        return (im, f("neg", re)) if back else (re, im)
+
+    return write
+
+
+def power(f: Terms, a: Value, b: Value, c: Value, d: Value) -> Parts:
+    """exp(w·log z) of z = a + ib, w = c + id; of 0 to the power 0 it is 1, to others 0 or NaN."""
+    size, angle = log(f, a, b)
+    zero = f("and", f("eq", a, 0.0), f("eq", b, 0.0))
+    size = f.where(zero, 0.0, size)
+    re = f("sub", f("mul", c, size), f("mul", d, angle))
+    im = f("add", f("mul", d, size), f("mul", c, angle))
+    re, im = exp(f, re, im)
+    one = f("and", f("eq", c, 0.0), f("eq", d, 0.0))
+    of_zero = f.where(f("gt", c, 0.0), 0.0, np.nan)
+    re = f.where(zero, of_zero, re)
+    im = f.where(zero, of_zero, im)
+    return f.where(one, 1.0, re), f.where(one, 0.0, im)
+
+
+FUNCTIONS: dict[str, Callable[..., Parts]] = {
+    "exp": exp,
+    "log": log,
+    "log1p": log1p,
+    "expm1": expm1,
+    "sqrt": sqrt,
+    "sinh": sinh,
+    "cosh": cosh,
+    "tanh": tanh,
+    "sin": turned(sinh, True),
+    "cos": turned(cosh, False),
+    "tan": turned(tanh, True),
+}
+"""word of one operand -> what makes its parts."""

@@ -1,0 +1,81 @@
+"""Functions of complex numbers in kernels: errors, branch cuts, infinities and NaN."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from primal.engines.cpu.complex_functions import FUNCTIONS
+from primal.ops import elementwise as e
+from tests.engines.cpu.test_complex import DTYPES, native
+
+EDGES = [0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan, 1e-30, 100.0, -800.0]
+UNITS = {"tan": 4.0, "tanh": 4.0, "log1p": 3.0}
+
+
+def numbers(dtype: str) -> Any:
+    """Of all sizes in all directions, next to the unit circle, on the axes."""
+    rng = np.random.default_rng(0)
+    z = (rng.normal(size=6000) + 1j * rng.normal(size=6000)) * 10.0 ** rng.integers(-6, 3, 6000)
+    circle = np.exp(1j * rng.uniform(-4, 4, 2000))
+    axes = [z[:500].real, 1j * z[:500].real]
+    return np.concatenate([z, circle, circle * 1.001, *axes]).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_errors(name: str, dtype: str) -> None:
+    """A few units of the last place of the modulus, overflow where the result does."""
+    x = numbers(dtype)
+    if name in ("log1p", "expm1"):
+        x = x[abs(x) > 1e-3]  # NumPy's lose digits there
+    (got,) = native(lambda x: [getattr(e, name)(x)], x)
+    with np.errstate(all="ignore"):
+        want = getattr(np, name)(x.astype("D" if dtype == "complex64" else "G"))
+    limits = np.finfo(dtype)
+    some = np.isfinite(want) & (abs(want) < limits.max / 2) & (abs(want) > limits.tiny)
+    error = abs(got - want)[some] / abs(want)[some] / float(limits.eps)
+    assert error.max() < UNITS.get(name, 2.5)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - {"expm1", "log1p"}))
+def test_edges(name: str, dtype: str) -> None:
+    """NumPy's values at zeros, infinities and NaN, with the signs of zeros on branch cuts."""
+    x = np.array([complex(a, b) for a, b in itertools.product(EDGES, EDGES)], dtype)
+    (got,) = native(lambda x: [getattr(e, name)(x)], x)
+    with np.errstate(all="ignore"):
+        want = getattr(np, name)(x)
+    for g, w, other in ((got.real, want.real, want.imag), (got.imag, want.imag, want.real)):
+        # The sign of an infinity or zero beside NaN is left open by the standard, and at corners.
+        signs = np.isnan(w) | np.isnan(other) | (np.signbit(g) == np.signbit(w))
+        signs |= np.isinf(x.real) & np.isinf(x.imag)
+        assert signs.all()
+        g, w = np.where(np.isnan(other), abs(g), g), np.where(np.isnan(other), abs(w), w)
+        np.testing.assert_allclose(g, w, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_powers(dtype: str) -> None:
+    x = numbers(dtype)
+    x = x[(abs(x) > 0.1) & (abs(x) < 10)]
+    y = np.resize(np.array([2, 0.5, -1, 1.5 + 1j, 2.5 - 2j, 0, -0.3j], dtype), x.shape)
+    (got,) = native(lambda x, y: [e.pow(x, y)], x, y)
+    want = x.astype("G") ** y.astype("G")
+    assert (abs(got - want) / abs(want)).max() < 30 * np.finfo(dtype).eps
+    zero = np.zeros(4, dtype)
+    (got,) = native(lambda x, y: [e.pow(x, y)], zero, np.array([0, 1, 2 + 1j, -1], dtype))
+    np.testing.assert_array_equal(got[:3], [1, 0, 0])
+    assert np.isnan(got[3])
+
+
+@pytest.mark.parametrize("name", ["rsqrt", "logistic"])
+def test_quotients(name: str) -> None:
+    x = numbers("complex128")
+    x = x[abs(x.real) < 300]
+    (got,) = native(lambda x: [getattr(e, name)(x)], x)
+    want = 1 / np.sqrt(x) if name == "rsqrt" else 1 / (1 + np.exp(-x))
+    np.testing.assert_allclose(got, want, rtol=1e-13)
