@@ -45,7 +45,7 @@ class Program:
     """
 
     __slots__ = (
-        "executable", "host_buffers", "consts", "kept", "donated", "out_avals", "device",
+        "executable", "host_buffers", "dense", "consts", "kept", "donated", "out_avals", "device",
         "keep_all",
     )  # fmt: skip
 
@@ -61,6 +61,7 @@ class Program:
     ) -> None:
         self.executable = executable
         self.host_buffers = host_buffers
+        self.dense = getattr(executable, "dense", False)
         self.consts = consts
         self.kept = kept
         self.keep_all = kept == tuple(range(len(closed.jaxpr.invars)))
@@ -75,8 +76,7 @@ class Program:
             kept = len(self.consts)
             operands = [*operands[:kept], *[args[i] for i in self.kept]]
         if self.host_buffers:
-            buffers = [a.host if a.host is not None else a.numpy() for a in operands]
-            outs = self.executable.execute(buffers)
+            outs = self.executable.execute([_host(a, self.dense) for a in operands])
             if placement is None:
                 results = [ArrayImpl(aval, o) for aval, o in zip(self.out_avals, outs, strict=True)]
             else:
@@ -94,6 +94,16 @@ class Program:
         for i in self.donated:
             args[i].delete()
         return results
+
+
+def _host(a: ArrayImpl, dense: bool) -> Any:
+    """The array in host memory; `dense`: in row-major order, and a copy made for that is kept."""
+    host = a.host
+    if host is None:
+        return a.numpy()
+    if dense and not host.flags.c_contiguous:
+        host = a.host = np.array(host, order="C")
+    return host
 
 
 def xla_buffer(a: ArrayImpl, device: Device) -> Any:

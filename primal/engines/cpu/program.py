@@ -169,6 +169,9 @@ KEPT = 1 << 30
 class CpuExecutable:
     """A compiled program. Several threads may run it at once."""
 
+    dense = True
+    """It reads arrays in row-major order, and copies others."""
+
     def __init__(self, jaxpr: Jaxpr, name: str, donated: Sequence[bool] = ()) -> None:
         driver.ahead()
         self.plan = Plan(jaxpr, name, donated)

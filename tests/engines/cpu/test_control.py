@@ -459,3 +459,10 @@ def _is_interrupted(code: str, **env: str) -> None:
         process.kill()
     assert out == "stopped\n"
     assert process.returncode == 0
+
+
+def test_a_loop_that_nobody_reads_does_not_run() -> None:
+    """As under XLA: what a loop does besides its results, here nothing for ever, is no effect."""
+    with cpu_engine("cpu"):
+        f = primal.jit(lambda x: (lax.while_loop(lambda c: c > 0, lambda c: c + 1.0, x), x + 1)[1])
+        assert f(1.0) == 2

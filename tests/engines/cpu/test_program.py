@@ -326,3 +326,15 @@ def test_an_abandoned_rule_leaves_nothing_behind() -> None:
         assert nodes(made) == 1
     finally:
         replaced(e.floor, **before)
+
+
+def test_a_copy_in_row_major_order_is_made_once() -> None:
+    """Arrays of one value repeat it on the host; programs of Python steps read arrays as others."""
+    x = as_array(np.broadcast_to(np.float32(2), (1000,)))
+    with cpu_engine("cpu"):
+        f = jit(lambda x: e.add(bessel_i1e(x), 1.0))
+        f(x)
+        kept = x.host
+        f(x)
+    assert kept.flags.c_contiguous and x.host is kept
+    np.testing.assert_array_equal(kept, np.full(1000, 2, np.float32))
