@@ -160,7 +160,7 @@ def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any
         warnings.warn(
             "Casting from complex to real dtypes will discard the imaginary part. Use "
             "primal.numpy.real or imag to take a part.",
-            UserWarning,
+            DeprecationWarning,
             stacklevel=source.user_stacklevel(),
         )
     out = cast(x, dtype)

@@ -361,10 +361,8 @@ def interp(
 
 
 def _interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any) -> Array:
-    v, places = promote_args_inexact("interp", x, xp)
-    (values,) = promote_args_inexact("interp", fp)
-    if places.aval.ndim != 1:
-        places = shape_ops.reshape(places, shape=(places.aval.size,))
+    v, places = promote_dtypes_inexact("interp", x, xp)
+    (values,) = promote_dtypes_inexact("interp", fp)
     if period is not None:
         v, places, values = _periodic(v, places, values, period)
     n = places.aval.size

@@ -121,6 +121,11 @@ def _unique(rows: Any, size: int | None, fill_value: Any, equal_nan: bool) -> Un
         count = int(np.count_nonzero(concrete("unique", first)))
     else:
         count = static_size("unique", size)
+        if count and not n and fill_value is None:
+            raise ValueError(
+                f"jnp.unique: for zero-sized input with nonzero size argument, fill_value must be "
+                f"specified, got size={size}."
+            )
     place, found = first_true(first, count)
     rank = ops.sub(cumsum(convert(first, index), axis=0, reverse=False), literal(1, index, True))
     inverse = filled((n,), 0, index).at[order].set(rank) if n else order

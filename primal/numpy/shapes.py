@@ -104,14 +104,13 @@ def reshape(
 ) -> Array:
     """The elements in row-major order (column-major for order 'F') in another shape.
 
-    One size may be -1. Raises TypeError where the number of elements differs.
+    One size may be -1; arrays do not change, so `copy` says nothing. Raises TypeError where the
+    number of elements differs.
 
     >>> jnp.reshape(jnp.arange(6), (2, -1))
     Array([[0, 1, 2],
            [3, 4, 5]], dtype=int32)
     """
-    if copy is False:
-        raise ValueError("[reshape] expected copy to be None or True, got False: it may copy.")
     if out_sharding is not None:
         return placed(reshape(a, shape, order, copy=copy), out_sharding)
     x = array_operand("reshape", a)
@@ -155,8 +154,8 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     if axes is None:
         return _reversed_axes(x)
     order = tuple([operator.index(i) for i in axes])
-    turned = tuple([i % n if n else i for i in order])
-    if len(order) != n or sorted(turned) != list(range(n)) or any(not -n <= i < n for i in order):
+    turned = tuple([as_axis("transpose", i, n) for i in order])
+    if sorted(turned) != list(range(n)):
         raise TypeError(
             f"[transpose] expected a permutation of the {n} axes of shape {x.aval.shape}, got "
             f"{order}: transpose permutation isn't a permutation of operand dimensions."

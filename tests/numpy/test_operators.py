@@ -264,7 +264,7 @@ def test_methods_work_on_tracers() -> None:
 
 
 def test_casting_complex_to_real_warns() -> None:
-    with pytest.warns(UserWarning, match="discard the imaginary part"):
+    with pytest.warns(DeprecationWarning, match="discard the imaginary part"):
         jnp.array([1j]).astype(float)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -401,3 +401,10 @@ def test_a_wrong_axis_is_numpys_error(error) -> None:
 def test_std_wants_an_inexact_dtype() -> None:
     with pytest.raises(ValueError, match="must be inexact; got int32"):
         jnp.std(jnp.arange(3), dtype=jnp.int32)
+
+
+def test_interp_of_a_matrix() -> None:
+    at = np.linspace(-1, 4, 12).reshape(3, 4)
+    xp, fp = np.arange(3.0), np.array([1.0, 5.0, 2.0])
+    same(jnp.interp(at, xp, fp), np.interp(at, xp, fp))
+    same(jnp.interp(at, xp, fp, period=3), np.interp(at, xp, fp, period=3))

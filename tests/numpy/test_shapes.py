@@ -322,3 +322,21 @@ def test_pad_of_integers_and_others() -> None:
     ]:  # fmt: skip
         with pytest.raises(error, match=text):
             call()  # type: ignore[no-untyped-call]
+
+
+def test_transpose_names_an_axis_out_of_bounds() -> None:
+    with pytest.raises(ValueError, match="axis 1 is out of bounds for array of dimension 1"):
+        jnp.transpose(jnp.arange(4), (1, 0))
+    with pytest.raises(TypeError, match="expected a permutation"):
+        jnp.transpose(jnp.zeros((2, 3)), (0, 0))
+
+
+def test_reshape_takes_any_copy() -> None:
+    for copy in (None, True, False):
+        assert jnp.reshape(jnp.arange(4), (2, 2), copy=copy).tolist() == [[0, 1], [2, 3]]
+
+
+def test_unique_of_nothing_needs_what_to_fill_with() -> None:
+    with pytest.raises(ValueError, match="fill_value must be specified"):
+        jnp.unique(jnp.zeros(0), size=2)
+    assert jnp.unique(jnp.zeros(0), size=2, fill_value=7).tolist() == [7.0, 7.0]
