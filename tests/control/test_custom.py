@@ -332,9 +332,9 @@ def good(x: Any, y: Any) -> Any:
         (vjp_of(good, lambda r, ct: (ct, (ct,))), TypeError, "one cotangent per argument"),
         (vjp_of(good, lambda r, ct: (ct, np.ones(3))), ValueError, r"for args\[1\]"),
         (
-            vjp_of(good, lambda r, ct: (ct, ct.astype("float16"))),
+            vjp_of(good, lambda r, ct: (ct, ct.astype("int32"))),
             TypeError,
-            r"float16\[\] for args\[1\]",
+            r"int32\[\] for args\[1\]",
         ),
         (
             lambda: custom_jvp(lambda x: x, nondiff_argnums=(0,)).defjvps(None),
@@ -370,3 +370,18 @@ def test_printed_form() -> None:
       symbolic_zeros=False
     ] a b
   in (c,) }"""
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_cotangents_of_another_float_become_the_arguments(dtype: str) -> None:
+    f = primal.custom_vjp(lambda x: jnp.sin(x))
+    f.defvjp(lambda x: (jnp.sin(x), x), lambda x, g: (jnp.float32(2) * g.astype("float32"),))
+    x = jnp.ones(3, dtype)
+
+    def total(x: Any) -> Any:
+        return jnp.sum(f(x * 1).astype("float32"))
+
+    for slope in (grad(total), jit(grad(total)), vmap(grad(total))):
+        got = slope(x)
+        assert got.dtype == dtype
+        np.testing.assert_array_equal(np.asarray(got, "float32"), np.full(3, 2.0))

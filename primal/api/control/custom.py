@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from primal.api.control.custom_calls import (
     Application,
     Custom,
@@ -236,7 +238,8 @@ class custom_vjp(Custom):
     ) -> None:
         """Set fwd(*args) -> (result, residuals) and bwd(residuals, ct) -> cotangents.
 
-        With `symbolic_zeros`, fwd gets its leaves as `CustomVJPPrimal(value, perturbed)` and bwd
+        Cotangents of another floating dtype than the argument's are converted to it. With
+        `symbolic_zeros`, fwd gets its leaves as `CustomVJPPrimal(value, perturbed)` and bwd
         gets cotangents that are zero as `SymbolicZero`. `optimize_remat` is accepted and changes
         nothing.
         """
@@ -362,7 +365,8 @@ class _VjpApplication(Application):
                 f"{self.in_avals[i]}."
             )
         if got.dtype != wanted.dtype:
-            if got.weak_type:
+            floats = [dtypes.issubdtype(d, np.floating) for d in (got.dtype, wanted.dtype)]
+            if got.weak_type or all(floats):
                 return convert_element_type(operand(ct), new_dtype=wanted.dtype, weak_type=False)
             raise TypeError(
                 f"[custom_vjp] expected cotangents of the dtypes of the arguments from the bwd "
