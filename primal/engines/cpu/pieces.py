@@ -15,6 +15,9 @@ from primal.engines.cpu.script import MEMORY_INT, Int, Place, Script
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 
+SLAB = 1 << 12
+"""Bytes from which a part of a padded array is a unit of its own."""
+
 # One window at scalar starts.
 
 
@@ -231,9 +234,10 @@ def _rows(x: Value, plain: Sequence[int], item: int) -> tuple[int, int, int, int
 
 @dataclasses.dataclass(frozen=True)
 class Pad:
-    """The result filled with a scalar, then an array copied into it.
+    """The result filled with a scalar, then an array copied into it, slab after slab.
 
-    Words: elements of the result; offset of the array in it; bytes of a run; loops (x, out).
+    Words: elements of a slab of the result; bytes from slab to slab of x and of the result; offset
+    of the array in a slab; bytes of a run; loops (x, out).
     """
 
     item: int
@@ -243,21 +247,22 @@ class Pad:
     def write(self, module: Module, name: str) -> None:
         s = Script(module, max(module.width // self.item, 1))
         x, value, out = s.address(), s.address(), s.address()
-        total, offset, run = s.words(3)
+        total, from_slab, to_slab, offset, run = s.words(5)
         sizes = s.words(self.rank)
         strides = [s.words(self.rank) for _ in range(2)]
         t = MEMORY_INT[str(self.item)]
         bits = s.read(t, value)
 
-        def unit(_: Int) -> None:
+        def unit(u: Int) -> None:
+            source, to = x + u * from_slab, out + u * to_slab
             every = s.splat(t, bits)
             whole = total - total % s.lanes
 
             def fill(i: Int) -> None:
-                s.do(f"store {s.vec(t)} {every}, ptr {(out + i * self.item).name}, align 1")
+                s.do(f"store {s.vec(t)} {every}, ptr {(to + i * self.item).name}, align 1")
 
             s.each(0, whole, fill, s.lanes)
-            s.each(whole, total, lambda i: s.write(t, bits, out + i * self.item))
+            s.each(whole, total, lambda i: s.write(t, bits, to + i * self.item))
 
             def take(places: list[Place]) -> None:
                 if self.runs:
@@ -265,7 +270,7 @@ class Pad:
                 else:
                     s.write(t, s.read(t, places[0]), places[1])
 
-            s.nest(sizes, strides, [x, out + offset], take)
+            s.nest(sizes, strides, [source, to + offset], take)
 
         s.units(unit)
         s.finish(name)
@@ -298,14 +303,18 @@ def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) 
         offset += (lo + first * step) * p
         paces.append(step * p)
     inner = k.slice(x, tuple(start), tuple(stop), (1,) * x.ndim)
-    loops = merged(
-        [(n, (a, b)) for n, a, b in zip(inner.shape, bytes_of(inner), paces, strict=True)]
-    )
+    dims = list(zip(inner.shape, bytes_of(inner), paces, strict=True))
+    # Where the first dimension has no edges, it counts slabs, which are units of their own.
+    apart = config[0] == (0, 0, 0) and plain[0] >= SLAB
+    slabs, from_slab, to_slab = dims.pop(0) if apart else (1, 0, 0)
+    loops = merged([(n, (a, b)) for n, a, b in dims])
     run = run_of(loops, item)
-    words = [size_of(shape), offset, run, *flat(loops)]
+    total = size_of(shape) // slabs
     (out,) = k.routine(
-        Pad(item, run > item, len(loops)), [inner, value], [Aval(shape, x.dtype)], words, name="pad"
-    )
+        Pad(item, run > item, len(loops)), [inner, value], [Aval(shape, x.dtype)],
+        [total, from_slab, to_slab, offset, run, *flat(loops)],
+        units=slabs, cost=20 + total * item // 8, name="pad",
+    )  # fmt: skip
     padded = [d for d, c in enumerate(config) if c != (0, 0, 0)]
     if len(padded) == 1 and zero and min(config[padded[0]]) >= 0 and not config[padded[0]][2]:
         low = config[padded[0]][0]
