@@ -17,15 +17,17 @@ operand, store and reduction what `Spec` says.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, Module, itemsize
 from primal.engines.cpu.functions import FLOAT, INLINE
-from primal.engines.cpu.lanes import COMBINE, NARROW, constant, emit
+from primal.engines.cpu.lanes import COMBINE, constant, emit
+from primal.engines.cpu.monoids import accumulator, identity
 from primal.engines.cpu.whole import Whole, is_whole
 
+ACCUMULATORS = 2
+"""Of each reduction along rows."""
 HEADER = 6
 """Words of a record before the sizes; of any record before what its kind adds."""
 
@@ -83,30 +85,6 @@ def is_blocked(spec: Any) -> bool:
         and (len(spec.body) > 8 or any(b[0] in FLOAT for b in spec.body))
         and all(spec.dtypes[ref] != "b1" for _, ref in spec.reductions)
     )
-
-
-def accumulator(monoid: str, dtype: str) -> str:
-    """The dtype a reduction adds up in. float32 sums in float64: no blocks, no order to regret."""
-    if dtype in NARROW:
-        return "f8" if monoid == "add" else "f4"
-    return "f8" if (monoid, dtype) == ("add", "f4") else dtype
-
-
-def identity(monoid: str, dtype: str) -> Any:
-    """The value that changes nothing."""
-    if monoid in ("add", "or", "xor"):
-        return 0
-    if monoid == "multiply":
-        return 1
-    if monoid == "and":
-        return -1
-    low = monoid == "maximum"
-    if dtype == "b1":
-        return not low
-    if dtype[0] == "f":
-        return -np.inf if low else np.inf
-    info = np.iinfo(np.dtype(dtype))
-    return info.min if low else info.max
 
 
 class Writer:
@@ -404,6 +382,51 @@ class Writer:
             out.append(emit(c, COMBINE[monoid], [wide, wide], wide, [total, value]))
         return out
 
+    def monoids(self) -> list[tuple[str, str]]:
+        """(monoid, dtype) of each accumulator."""
+        return [(m, accumulator(m, self.dtypes[ref])) for m, ref in self.spec.reductions]
+
+    def along_row(
+        self,
+        n: str,
+        monoids: list[tuple[str, str]],
+        firsts: list[tuple[str, str]],
+        turn: Callable[[str, str, list[str]], list[str]],
+    ) -> list[str]:
+        """`turn(i, mask, totals)` over vectors of [0, n), the last one masked; the totals.
+
+        Whole vectors and the rest are turns of one loop around, so that masks are known outside of
+        the inner one. Accumulators take turns, for the next sum not to wait for this one.
+        """
+        c, count = self.c, len(firsts)
+        whole = c.new(f"and i64 {n}, {-c.lanes}")
+        spare = [
+            (c.vec(SCALAR[dtype]), constant(c, dtype, identity(monoid, dtype)))
+            for monoid, dtype in monoids
+        ]
+        types = [t for t, _ in firsts] * ACCUMULATORS
+
+        def part(_: str, now: list[str]) -> list[str]:
+            begin, stop, *totals = now
+            mask = self.mask(begin, stop)
+            carried = list(zip(types, totals, strict=True))
+            out = c.loop(
+                begin, stop, str(c.lanes), carried,
+                lambda i, now: [*now[count:], *turn(i, mask, now[:count])],
+            )  # fmt: skip
+            return [stop, n, *out]
+
+        given = [("i64", "0"), ("i64", whole), *firsts, *spare * (ACCUMULATORS - 1)]
+        totals = c.loop("0", "2", "1", given, part)[2:]
+        for _ in range(1, ACCUMULATORS):
+            split = len(totals) - count
+            totals, more = totals[:split], totals[split:]
+            totals[:count] = [
+                emit(c, COMBINE[m], [dtype, dtype], dtype, [x, y])
+                for (m, dtype), x, y in zip(monoids, totals, more, strict=False)
+            ]
+        return totals
+
     def row_reduction(self, places: list[str]) -> None:
         """Reduce along the vectors, then across the lanes; one scalar per row."""
         c, spec = self.c, self.spec
@@ -416,12 +439,10 @@ class Writer:
                     lambda i, now: nest(d + 1, self.moved(places, [(d, i)]), now),
                 )  # fmt: skip
             self.scalars(places, d)
-
-            def turn(i: str, now: list[str]) -> list[str]:
-                mask = self.mask(i, self.sizes[d])
-                return self.combined(now, self.computed(places, i, mask), mask)
-
-            return c.loop("0", self.sizes[d], str(c.lanes), firsts, turn)
+            return self.along_row(
+                self.sizes[d], self.monoids(), firsts,
+                lambda i, mask, now: self.combined(now, self.computed(places, i, mask), mask),
+            )  # fmt: skip
 
         totals = nest(spec.kept, places, [v for _, v in self.first_values()])
         for k, ((monoid, ref), total) in enumerate(zip(spec.reductions, totals, strict=True)):

@@ -13,8 +13,8 @@ from typing import Any
 
 from primal.engines.cpu.code import SCALAR, Module, itemsize
 from primal.engines.cpu.graph import Value, row_major, size_of
-from primal.engines.cpu.kernels import identity
 from primal.engines.cpu.lanes import COMBINE, NARROW, compare, constant, emit, select
+from primal.engines.cpu.monoids import identity
 from primal.engines.cpu.moves import held, name_of
 from primal.engines.cpu.script import (
     Int,

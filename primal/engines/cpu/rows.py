@@ -16,8 +16,9 @@ import dataclasses
 
 from primal.engines.cpu.code import MEMORY, SCALAR, Module, itemsize
 from primal.engines.cpu.functions import FLOAT, INLINE
-from primal.engines.cpu.kernels import Writer, accumulator, identity
+from primal.engines.cpu.kernels import Writer
 from primal.engines.cpu.lanes import COMBINE, constant, emit
+from primal.engines.cpu.monoids import accumulator, identity
 
 Item = tuple[str, tuple[str, ...], str, tuple[int, ...], int, bool]
 """(word, dtypes of operands, dtype, operands, pass, whether it is one per row)"""
@@ -164,13 +165,10 @@ class _Rows(Writer):
             and r not in mine and not spec.items[r - self.first_item][5]
         )  # fmt: skip
         wides = [accumulator(m, self.dtypes[r]) for m, r in sums]
-        firsts = [
-            (c.vec(SCALAR[w]), constant(c, w, identity(m, w)))
-            for (m, _), w in zip(sums, wides, strict=True)
-        ]
+        monoids = [(m, w) for (m, _), w in zip(sums, wides, strict=True)]
+        firsts = [(c.vec(SCALAR[w]), constant(c, w, identity(m, w))) for m, w in monoids]
 
-        def inner(places: list[str], i: str, stop: str, totals: list[str]) -> list[str]:
-            mask = self.mask(i, stop)
+        def inner(places: list[str], i: str, mask: str, totals: list[str]) -> list[str]:
             here = dict(values)
             for r in operands:
                 here[r] = self.load(r, places[r], i, mask)
@@ -203,9 +201,9 @@ class _Rows(Writer):
                 )  # fmt: skip
             known = dict(self.splats)
             self.scalars(places, d)
-            out = c.loop(
-                "0", self.sizes[d], str(c.lanes), carried,
-                lambda i, now: inner(places, i, self.sizes[d], now),
+            out = self.along_row(
+                self.sizes[d], monoids, carried,
+                lambda i, mask, now: inner(places, i, mask, now),
             )  # fmt: skip
             self.splats = known
             return out

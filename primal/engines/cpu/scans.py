@@ -13,8 +13,8 @@ import numpy as np
 
 from primal.engines.cpu.code import SCALAR, Module, itemsize
 from primal.engines.cpu.graph import Value
-from primal.engines.cpu.kernels import accumulator, identity
 from primal.engines.cpu.lanes import NARROW, compare, constant, emit, select
+from primal.engines.cpu.monoids import accumulator, identity
 from primal.engines.cpu.moves import BLOCK, held, name_of
 from primal.engines.cpu.script import (
     Int,
