@@ -11,6 +11,7 @@ from primal.api.control import custom_jvp
 from primal.base.dtypes import to_inexact_dtype
 from primal.lax import stop_gradient
 from primal.numpy import tanh
+from primal.numpy.remembered import remembered
 from primal.ops.elementwise import expm1, logistic, rsqrt
 from primal.ops.special import erf
 
@@ -47,6 +48,7 @@ def _relu6_jvp(primals: Any, tangents: Any) -> Any:
     return relu6(x), jnp.where((x > 0) & (x < 6), t, jnp.zeros_like(t))
 
 
+@remembered
 def sigmoid(x: Any) -> Any:
     """1 / (1 + exp(-x)).
 
@@ -64,6 +66,7 @@ def _inexact(x: Any) -> Any:
     return array if array.dtype.kind in "fcV" else array.astype(to_inexact_dtype(array.dtype))
 
 
+@remembered
 def softplus(x: Any) -> Any:
     """log(1 + exp(x)).
 
@@ -73,6 +76,7 @@ def softplus(x: Any) -> Any:
     return jnp.logaddexp(x, 0)
 
 
+@remembered
 def soft_sign(x: Any) -> Any:
     """x / (|x| + 1).
 
@@ -83,6 +87,7 @@ def soft_sign(x: Any) -> Any:
     return array / (jnp.abs(array) + 1)
 
 
+@remembered
 def silu(x: Any) -> Any:
     """x·sigmoid(x), also called swish.
 
@@ -96,6 +101,7 @@ def silu(x: Any) -> Any:
 swish = silu
 
 
+@remembered
 def log_sigmoid(x: Any) -> Any:
     """log(sigmoid(x)) = -softplus(-x).
 
@@ -105,6 +111,7 @@ def log_sigmoid(x: Any) -> Any:
     return -softplus(-_inexact(x))
 
 
+@remembered
 def hard_tanh(x: Any) -> Any:
     """x clipped to [-1, 1].
 
@@ -115,6 +122,7 @@ def hard_tanh(x: Any) -> Any:
     return jnp.where(array > 1, 1, jnp.where(array < -1, -1, array))
 
 
+@remembered
 def elu(x: Any, alpha: Any = 1.0) -> Any:
     """x where positive, else alpha·(exp(x) - 1).
 
@@ -127,6 +135,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
     return jnp.where(array > 0, array, alpha * expm1(safe))
 
 
+@remembered
 def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
     """x where not negative, else negative_slope·x.
 
@@ -137,6 +146,7 @@ def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
     return jnp.where(array >= 0, array, negative_slope * array)
 
 
+@remembered
 def selu(x: Any) -> Any:
     """Scaled elu whose constants keep mean 0 and variance 1 (Klambauer et al. 2017).
 
@@ -147,6 +157,7 @@ def selu(x: Any) -> Any:
     return scale * elu(x, alpha)
 
 
+@remembered
 def gelu(x: Any, approximate: bool = True) -> Any:
     """x·Φ(x), Φ the normal distribution function; `approximate`: through tanh.
 
@@ -163,6 +174,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
     return 0.5 * array * (1.0 + erf(array * root))
 
 
+@remembered
 def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     """exp(x) / Σ exp(x) along `axis`, without overflow.
 
@@ -178,6 +190,7 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     return out if where is None else jnp.where(where, out, 0)
 
 
+@remembered
 def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     """x - log(Σ exp(x)) along `axis`, without overflow.
 
@@ -192,6 +205,7 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     return out if where is None else jnp.where(where, out, -jnp.inf)
 
 
+@remembered
 def logsumexp(
     a: Any,
     axis: Any = None,
@@ -235,6 +249,7 @@ def _squeezed(x: Any, axis: Any) -> Any:
     return x.reshape(()) if axis is None else jnp.squeeze(x, axis)
 
 
+@remembered
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> Any:
     """Vectors with a one at the index x, zeros where x is out of range.
 
@@ -275,6 +290,7 @@ def sparse_sigmoid(x: Any) -> Any:
     return 0.5 * jnp.clip(array + 1, 0, 2)
 
 
+@remembered
 def squareplus(x: Any, b: Any = 4) -> Any:
     """(x + √(x² + b)) / 2 (Barron, 2021).
 
@@ -285,6 +301,7 @@ def squareplus(x: Any, b: Any = 4) -> Any:
     return (array + jnp.sqrt(jnp.square(array) + jnp.asarray(b))) / 2
 
 
+@remembered
 def celu(x: Any, alpha: Any = 1.0) -> Any:
     """x where positive, else alpha·(exp(x / alpha) - 1) (Barron, 2017).
 
@@ -295,6 +312,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
     return jnp.maximum(array, 0) + alpha * jnp.expm1(jnp.minimum(array, 0) / alpha)
 
 
+@remembered
 def mish(x: Any) -> Any:
     """x·tanh(softplus(x)) (Misra, 2019).
 
@@ -305,6 +323,7 @@ def mish(x: Any) -> Any:
     return array * tanh(softplus(array))
 
 
+@remembered
 def hard_sigmoid(x: Any) -> Any:
     """relu6(x + 3) / 6.
 
@@ -314,6 +333,7 @@ def hard_sigmoid(x: Any) -> Any:
     return relu6(_number("hard_sigmoid", x) + 3.0) / 6.0
 
 
+@remembered
 def hard_silu(x: Any) -> Any:
     """x·hard_sigmoid(x), also called hard swish.
 
@@ -327,6 +347,7 @@ def hard_silu(x: Any) -> Any:
 hard_swish = hard_silu
 
 
+@remembered
 def glu(x: Any, axis: int = -1) -> Any:
     """The first half of x along `axis` times the sigmoid of the second (Dauphin et al., 2017).
 
@@ -367,6 +388,7 @@ def log1mexp(x: Any) -> Any:
     return jnp.where(near, jnp.log(-jnp.expm1(-small)), jnp.log1p(-jnp.exp(-large)))
 
 
+@remembered
 def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Any:
     """log(mean(exp(x))) along `axis`, without overflow.
 
@@ -379,6 +401,7 @@ def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = Fal
     return total - jnp.log(count)
 
 
+@remembered
 def standardize(
     x: Any,
     axis: Any = -1,

@@ -61,6 +61,7 @@ def where(
     return ops.select_n(to_shape(mask, shape), to_shape(b, shape), to_shape(a, shape))
 
 
+@remembered
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLike = 0) -> Array:
     """The choice of the first condition that holds, else the default.
 

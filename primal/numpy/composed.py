@@ -12,6 +12,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.trace import Array, literal
+from primal.numpy import direct
 from primal.numpy.elementary import inexact, isinf
 from primal.numpy.promotion import (
     BOOL,
@@ -25,7 +26,7 @@ from primal.numpy.promotion import (
     promote_shapes,
     to_shape,
 )
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_as
 from primal.ops import elementwise as ops
 from primal.ops.choose import bitcast_convert_type
 from primal.ops.reduce import reduce_and
@@ -177,7 +178,7 @@ def sinc(x: ArrayLike, /) -> Array:
     return ops.select_n(zero, ops.div(ops.sin(safe), safe), series)
 
 
-@remembered
+@remembered_as(direct.heaviside)
 def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """0 below 0, 1 above, x2 at 0, element by element; nan for nan.
 
@@ -216,7 +217,7 @@ def signbit(x: ArrayLike, /) -> Array:
     return ops.lt(bits, literal(0, bits.aval.dtype, True))
 
 
-@remembered
+@remembered_as(direct.copysign)
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """|x1| with the sign of x2, element by element.
 
@@ -253,7 +254,7 @@ def spacing(x: ArrayLike, /) -> Array:
     return _strong(ops.sub(ops.nextafter(x, away), x))
 
 
-@remembered
+@remembered_as(direct.modf)
 def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     """(fraction, whole part), both with x's sign.
 
@@ -276,7 +277,7 @@ _LAYOUT = {
 }
 
 
-@remembered
+@remembered_as(direct.ldexp)
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 · 2**x2 exactly, element by element; x2 is integer.
 
@@ -314,7 +315,7 @@ def _power_of_two(n: Any, dtype: Any) -> Any:
     )
 
 
-@remembered
+@remembered_as(direct.frexp)
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """(m, e) with x = m · 2**e and 0.5 <= |m| < 1; (x, 0) for 0, inf and nan.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.trace import Array, literal
+from primal.numpy import direct
 from primal.numpy.creation import array, filled
 from primal.numpy.indexing import getitem
 from primal.numpy.joining import stack
@@ -18,7 +19,7 @@ from primal.numpy.promotion import ArrayLike, DTypeLike, array_operand, operand
 from primal.numpy.ranges import arange, rows_columns
 from primal.numpy.reductions import check_out
 from primal.numpy.reductions import sum as total
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.shapes import moveaxis, ravel
 from primal.numpy.ufuncs import power
 from primal.ops import elementwise as ops
@@ -35,7 +36,7 @@ def _matrices(name: str, a: Any, axis1: int, axis2: int) -> Any:
     return moveaxis(x, (first, second), (-2, -1))
 
 
-@remembered
+@remembered_as(direct.diagonal)
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The elements a[i, i + offset] of two axes, as a new last axis.
 
@@ -50,7 +51,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     return getitem(x, (..., i - min(k, 0), i + max(k, 0)))
 
 
-@remembered
+@remembered_as(direct.diag)
 def diag(v: ArrayLike, k: int = 0) -> Array:
     """The matrix with a vector on diagonal k, or the diagonal k of a matrix.
 

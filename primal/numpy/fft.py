@@ -25,6 +25,7 @@ from primal.numpy.promotion import (
     convert,
     promote_dtypes_inexact,
 )
+from primal.numpy.remembered import remembered
 from primal.numpy.shapes import moveaxis, roll
 from primal.ops import elementwise as ops
 from primal.ops import fft as room
@@ -154,6 +155,7 @@ def _two(name: str, kind: Any, a: Any, s: Any, axes: Any, norm: Any) -> Array:
     return _transform(name, kind, a, s, axes, norm)
 
 
+@remembered
 def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The discrete Fourier transform along an axis, cut or filled up with zeros to n points.
 
@@ -163,6 +165,7 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
     return _one("fft", KIND.FFT, a, n, axis, norm)
 
 
+@remembered
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `fft`.
 
@@ -172,6 +175,7 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     return _one("ifft", KIND.IFFT, a, n, axis, norm)
 
 
+@remembered
 def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The first n//2 + 1 values of the transform of real numbers; ValueError for complex ones.
 
@@ -181,6 +185,7 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     return _one("rfft", KIND.RFFT, a, n, axis, norm)
 
 
+@remembered
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `rfft`: n real numbers (2(m - 1) of m values by default).
 
@@ -190,6 +195,7 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
     return _one("irfft", KIND.IRFFT, a, n, axis, norm)
 
 
+@remembered
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The real transform of numbers whose second half is the conjugate of the first.
 
@@ -200,6 +206,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     return _one("irfft", KIND.IRFFT, conjugate(a), n, axis, _turned(norm))
 
 
+@remembered
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`.
 
@@ -213,6 +220,7 @@ def _turned(norm: str | None) -> str | None:
     return {None: "forward", "backward": "forward", "forward": "backward"}.get(norm, norm)
 
 
+@remembered
 def fft2(
     a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Array:
@@ -225,6 +233,7 @@ def fft2(
     return _two("fft2", KIND.FFT, a, s, axes, norm)
 
 
+@remembered
 def ifft2(
     a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Array:
@@ -237,6 +246,7 @@ def ifft2(
     return _two("ifft2", KIND.IFFT, a, s, axes, norm)
 
 
+@remembered
 def rfft2(
     a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Array:
@@ -248,6 +258,7 @@ def rfft2(
     return _two("rfft2", KIND.RFFT, a, s, axes, norm)
 
 
+@remembered
 def irfft2(
     a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Array:
@@ -259,6 +270,7 @@ def irfft2(
     return _two("irfft2", KIND.IRFFT, a, s, axes, norm)
 
 
+@remembered
 def fftn(
     a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
@@ -270,6 +282,7 @@ def fftn(
     return _transform("fftn", KIND.FFT, a, s, axes, norm)
 
 
+@remembered
 def ifftn(
     a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
@@ -281,6 +294,7 @@ def ifftn(
     return _transform("ifftn", KIND.IFFT, a, s, axes, norm)
 
 
+@remembered
 def rfftn(
     a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
@@ -292,6 +306,7 @@ def rfftn(
     return _transform("rfftn", KIND.RFFT, a, s, axes, norm)
 
 
+@remembered
 def irfftn(
     a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
@@ -306,6 +321,7 @@ def irfftn(
 # Frequencies.
 
 
+@remembered
 def fftfreq(
     n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None
 ) -> Array:
@@ -319,6 +335,7 @@ def fftfreq(
     return _frequencies("fftfreq", order, count, d, dtype, device)
 
 
+@remembered
 def rfftfreq(
     n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None
 ) -> Array:
@@ -352,6 +369,7 @@ def _frequencies(name: str, order: Any, n: int, d: Any, dtype: Any, device: Any)
     return placed(k / (array(d, target) * n), device)
 
 
+@remembered
 def fftshift(x: ArrayLike, axes: Any = None) -> Array:
     """The zero frequency moved to the middle of axes, all by default.
 
@@ -363,6 +381,7 @@ def fftshift(x: ArrayLike, axes: Any = None) -> Array:
     return roll(v, [v.shape[a] // 2 for a in places], list(places)) if places else v
 
 
+@remembered
 def ifftshift(x: ArrayLike, axes: Any = None) -> Array:
     """The inverse of `fftshift`.
 

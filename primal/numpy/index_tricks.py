@@ -25,6 +25,7 @@ from primal.numpy.promotion import (
     with_rank,
 )
 from primal.numpy.ranges import arange, linspace, meshgrid
+from primal.numpy.remembered import remembered
 from primal.numpy.shapes import broadcast_arrays, swapaxes
 from primal.numpy.taking import modulo
 from primal.ops.choose import clamp
@@ -202,6 +203,7 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     return tuple(out)
 
 
+@remembered
 def unravel_index(indices: ArrayLike, shape: int | Sequence[int]) -> tuple[Array, ...]:
     """Per dimension, the coordinates of positions in the flattened array of a shape.
 

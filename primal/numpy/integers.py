@@ -10,6 +10,7 @@ import numpy as np
 from primal.api.control.loops import while_loop
 from primal.base import dtypes
 from primal.ir.trace import Array, literal
+from primal.numpy import direct
 from primal.numpy.promotion import (
     BOOL,
     ArrayLike,
@@ -22,6 +23,7 @@ from primal.numpy.promotion import (
 from primal.numpy.reductions import any as any_true
 from primal.numpy.reductions import as_axis
 from primal.numpy.reductions import sum as total
+from primal.numpy.remembered import remembered_as
 from primal.numpy.shapes import moveaxis, part, ravel
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
@@ -37,6 +39,7 @@ def _integers(name: str, x1: Any, x2: Any) -> tuple[Any, Any]:
     return to_shape(x, shape), to_shape(y, shape)
 
 
+@remembered_as(direct.gcd)
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The greatest common divisor, element by element, by Euclid's algorithm.
 
@@ -66,6 +69,7 @@ def _magnitude(x: Any) -> Any:
     return x if unsigned else ops.abs(x)
 
 
+@remembered_as(direct.lcm)
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The least common multiple, element by element.
 
@@ -82,6 +86,7 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     return ops.mul(x, quotient)
 
 
+@remembered_as(direct.packbits)
 def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
     """Groups of eight non-zero or zero elements as the bits of uint8; the last filled with zeros.
 

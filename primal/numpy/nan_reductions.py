@@ -30,6 +30,7 @@ from primal.numpy.reductions import (
     sum,
     variance,
 )
+from primal.numpy.remembered import remembered
 from primal.numpy.ufuncs import as_bool
 from primal.ops import elementwise as ops
 from primal.ops import reduce as rooms
@@ -46,6 +47,7 @@ def _filled_nan(name: str, a: Any, value: Any) -> tuple[Any, Any]:
     return ops.select_n(bad, x, to_shape(literal(fill, dtype, False), x.aval.shape)), bad
 
 
+@remembered
 def nansum(
     a: ArrayLike,
     axis: Axis = None,
@@ -64,6 +66,7 @@ def nansum(
     return sum(_filled_nan("nansum", a, 0)[0], axis, dtype, None, keepdims, initial, where)
 
 
+@remembered
 def nanprod(
     a: ArrayLike,
     axis: Axis = None,
@@ -82,6 +85,7 @@ def nanprod(
     return prod(_filled_nan("nanprod", a, 1)[0], axis, dtype, None, keepdims, initial, where)
 
 
+@remembered
 def nanmax(
     a: ArrayLike,
     axis: Axis = None,
@@ -99,6 +103,7 @@ def nanmax(
     return _nan_extremum("nanmax", max, rooms.lowest, a, axis, keepdims, initial, where)
 
 
+@remembered
 def nanmin(
     a: ArrayLike,
     axis: Axis = None,
@@ -144,6 +149,7 @@ def _valid(name: str, a: Any, where: Any) -> Any:
     return ops.bitwise_and(to_shape(good, shape), to_shape(mask, shape))
 
 
+@remembered
 def nanmean(
     a: ArrayLike,
     axis: Axis = None,
@@ -161,6 +167,7 @@ def nanmean(
     return mean(a, axis, dtype, None, keepdims, where=_valid("nanmean", a, where))
 
 
+@remembered
 def nanvar(
     a: ArrayLike,
     axis: Axis = None,
@@ -182,6 +189,7 @@ def nanvar(
     return variance("nanvar", x, axis, dtype, ddof, keepdims, valid, mean, None)
 
 
+@remembered
 def nanstd(
     a: ArrayLike,
     axis: Axis = None,

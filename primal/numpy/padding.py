@@ -22,6 +22,7 @@ from primal.numpy.promotion import (
 from primal.numpy.ranges import linspace
 from primal.numpy.reductions import max as largest
 from primal.numpy.reductions import mean, min
+from primal.numpy.remembered import remembered
 from primal.numpy.shapes import moveaxis, part
 from primal.numpy.statistics import median
 from primal.ops import elementwise as ops
@@ -45,6 +46,7 @@ MODES: dict[str, tuple[str, ...]] = {
 STATISTICS = {"maximum": largest, "minimum": min, "mean": mean, "median": median}
 
 
+@remembered
 def pad(
     array: ArrayLike,
     pad_width: Any,

@@ -29,6 +29,7 @@ from primal.numpy.promotion import (
 )
 from primal.numpy.ranges import arange
 from primal.numpy.reductions import sum as total
+from primal.numpy.remembered import remembered
 from primal.numpy.shapes import atleast_1d
 from primal.numpy.signal import convolve
 from primal.numpy.ufuncs import multiply
@@ -37,6 +38,7 @@ from primal.ops import shape as shape_ops
 from primal.ops.special.bessel import bessel_i0e, bessel_i1e
 
 
+@remembered
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """The value of a polynomial at x: Σ p[k] x^(n - 1 - k), by Horner's rule.
 
@@ -51,6 +53,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     return array_operand("polyval", out)
 
 
+@remembered
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The sum of two polynomials.
 
@@ -61,6 +64,7 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     return x + y
 
 
+@remembered
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The difference of two polynomials.
 
@@ -126,6 +130,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
     return q, x
 
 
+@remembered
 def polyder(p: ArrayLike, m: int = 1) -> Array:
     """The m-th derivative of a polynomial.
 
@@ -145,6 +150,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     return c[: max(n - m, 0)] * array(factors, c.dtype)
 
 
+@remembered
 def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     """The m-th integral of a polynomial, with constants of integration k (0 by default).
 
@@ -292,6 +298,7 @@ def _window(M: Any) -> tuple[int, Any, Any]:
     return count, arange(count, dtype=dtype), None
 
 
+@remembered
 def bartlett(M: int) -> Array:
     """The triangular window 1 - |2n/(M - 1) - 1|.
 
@@ -302,6 +309,7 @@ def bartlett(M: int) -> Array:
     return short if n is None else 1 - abs(2 * n + 1 - count) / (count - 1)
 
 
+@remembered
 def hanning(M: int) -> Array:
     """The window 0.5 (1 - cos(2πn/(M - 1))).
 
@@ -312,6 +320,7 @@ def hanning(M: int) -> Array:
     return short if n is None else 0.5 * (1 - ops.cos(2 * np.pi * n / (count - 1)))
 
 
+@remembered
 def hamming(M: int) -> Array:
     """The window 0.54 - 0.46 cos(2πn/(M - 1)).
 
@@ -322,6 +331,7 @@ def hamming(M: int) -> Array:
     return short if n is None else 0.54 - 0.46 * ops.cos(2 * np.pi * n / (count - 1))
 
 
+@remembered
 def blackman(M: int) -> Array:
     """The window 0.42 - 0.5 cos(2πn/(M - 1)) + 0.08 cos(4πn/(M - 1)).
 
@@ -335,6 +345,7 @@ def blackman(M: int) -> Array:
     return 0.42 - 0.5 * ops.cos(turn) + 0.08 * ops.cos(2 * turn)
 
 
+@remembered
 def kaiser(M: int, beta: ArrayLike) -> Array:
     """The window I0(β √(1 - ((2n - M + 1)/(M - 1))²)) / I0(β).
 
@@ -350,6 +361,7 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     return i0(b * ops.sqrt(where(inside > 0, inside, 0))) / i0(array_operand("kaiser", b))
 
 
+@remembered
 def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of order 0; TypeError for complex numbers.
 

@@ -32,6 +32,7 @@ from primal.runtime.eager import root
 
 F = TypeVar("F", bound=Callable[..., Any])
 _staging = Later("primal.transforms.stage")
+_simplifying = Later("primal.transforms.simplify")
 
 PLAIN = frozenset({int, bool, str, type(None)})
 # Where arrays are this large, the work is longer than the decisions, and memory matters.
@@ -84,10 +85,11 @@ def _describe(x: Any, key: list[Any], hosts: list[Any]) -> bool:
     return isinstance(x, type | np.dtype)
 
 
-def remembered(fun: F) -> F:
+def remembered(fun: F, direct: Callable[..., Any] | None = None) -> F:
     """The function, which skips its decisions when called again with the same avals.
 
     For functions of arrays and static arguments whose course does not depend on the arrays' values.
+    `direct` is of those in `primal.numpy.direct`: of the arguments, what NumPy has for them.
 
     >>> @remembered
     ... def mean_of_two(x, y):
@@ -105,15 +107,16 @@ def remembered(fun: F) -> F:
         out = fun(*args, **kwargs)
         again = ("once", key)
         if memo.pop(again, memo) is None:
-            memo[key] = _program(fun, args, kwargs)
+            memo[key] = _program(fun, args, kwargs, direct, out)
         else:
             if len(memo) >= ENTRIES:
                 memo.clear()
             memo[again] = None
         return out
 
-    make = _python_call if extension is None else extension.Remembered
-    return functools.update_wrapper(make(fun, memo, meet), fun)  # type: ignore[no-any-return]
+    make: Any = _python_call if extension is None else extension.Remembered
+    made: Any = functools.update_wrapper(make(fun, memo, meet), fun)
+    return made
 
 
 def _python_call(
@@ -144,6 +147,44 @@ def _python_call(
     return call
 
 
+def remembered_as(direct: Callable[..., Any]) -> Callable[[F], F]:
+    """`remembered` as a decorator of a function that NumPy has too."""
+    return lambda fun: remembered(fun, direct)
+
+
+def _with_direct(direct: Callable[..., Any], program: Any, out: Any, args: Any, kwargs: Any) -> Any:
+    """What NumPy has for these arguments, if anything, with the program for what that leaves."""
+    try:
+        run = direct(*args, **kwargs)
+        hosts = [x.host for x in _arrays((*args, *kwargs.values()))]
+        tried = None if run is None else quietly(run, hosts, {})
+    except Exception:
+        return program  # arguments that it does not take
+    single = isinstance(out, ArrayImpl)
+    if run is None or not (tried is None or _are(out, (tried,) if single else tried)):
+        return program
+    if not single:
+        avals = [x.aval for x in out]
+        return lambda *hosts: (
+            program(*hosts)
+            if (found := run(*hosts)) is None
+            else tuple([boxed(aval, np.asarray(x)) for aval, x in zip(avals, found, strict=True)])
+        )
+    aval = out.aval
+    return lambda *hosts: (
+        program(*hosts) if (found := run(*hosts)) is None else boxed(aval, np.asarray(found))
+    )
+
+
+def _are(out: Any, found: Sequence[Any]) -> bool:
+    """Whether NumPy's results have the types that they must have."""
+    given = (out,) if isinstance(out, ArrayImpl) else out
+    return len(given) == len(found) and all(
+        x.aval.shape == np.shape(y) and x.aval.dtype == y.dtype
+        for x, y in zip(given, found, strict=True)
+    )
+
+
 def _with_arrays(x: Any, arrays: Iterator[Any]) -> Any:
     if x.__class__ is ArrayImpl:
         return next(arrays)
@@ -161,9 +202,16 @@ def _arrays(x: Any) -> list[Any]:
 
 
 def _program(
-    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    fun: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    direct: Callable[..., Any] | None,
+    result: Any,
 ) -> Callable[..., Any] | None:
-    """The function for these avals and static arguments; None where it has to run as it is."""
+    """The function for these avals and static arguments; None where it has to run as it is.
+
+    `result` is what it gave for them.
+    """
     if not devices.default_is_host():
         return None
     given = (*args, *kwargs.values())
@@ -188,23 +236,22 @@ def _program(
     out = made[0]
     if isinstance(out, tuple | list) and not all(isinstance(x, Array) for x in out):
         return None
-    return _as_python(closed, out)
+    program = _as_python(_simplifying.simplify(closed, "impl"), out)
+    if direct is None:
+        return program
+
+    def itself(*hosts: Any) -> Any:
+        arrays = iter([ArrayImpl(x.aval, h) for x, h in zip(_arrays(given), hosts, strict=True)])
+        values = [_with_arrays(x, arrays) for x in given]
+        return fun(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=True)))
+
+    return _with_direct(direct, program or itself, result, args, kwargs)
 
 
 def _simple(eqn: Eqn) -> bool:
     kind = eqn.op.kind
     small = all(v.aval.size * v.aval.dtype.itemsize <= LARGEST for v in eqn.outvars)
     return small and not (kind.call or kind.host or eqn.op.higher is not None)
-
-
-def _alive(closed: ClosedJaxpr) -> list[Eqn]:
-    used = {v for v in closed.jaxpr.outvars if type(v) is not Literal}
-    kept = []
-    for eqn in reversed(closed.eqns):
-        if any(v in used for v in eqn.outvars):
-            used.update(v for v in eqn.invars if type(v) is not Literal)
-            kept.append(eqn)
-    return kept[::-1]
 
 
 def _as_python(closed: ClosedJaxpr, out: Any) -> Callable[..., Any] | None:
@@ -216,7 +263,7 @@ def _as_python(closed: ClosedJaxpr, out: Any) -> Callable[..., Any] | None:
         return None  # what a function returns as it came is the same object
     known: dict[Any, Any] = {}
     for var, value in zip(jaxpr.constvars, closed.consts, strict=True):
-        known[var] = getattr(value, "host", None)
+        known[var] = value if type(value) is np.ndarray else getattr(value, "host", None)
         if known[var] is None:
             return None
     names = {v: f"a{i}" for i, v in enumerate(jaxpr.invars)}
@@ -235,9 +282,8 @@ def _as_python(closed: ClosedJaxpr, out: Any) -> Callable[..., Any] | None:
         return names[v]
 
     lines: list[str] = []
-    alive = _alive(closed)
-    read = {v for eqn in alive for v in eqn.invars if type(v) is not Literal}
-    for eqn in alive:
+    read = {v for eqn in closed.eqns for v in eqn.invars if type(v) is not Literal}
+    for eqn in closed.eqns:
         size = sum([v.aval.size * v.aval.dtype.itemsize for v in eqn.outvars])
         if size <= LARGEST_CONSTANT and all(type(v) is Literal or v in known for v in eqn.invars):
             _fold(eqn, known)

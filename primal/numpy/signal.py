@@ -16,6 +16,7 @@ from primal.numpy.promotion import (
     convert,
     promote_dtypes_inexact,
 )
+from primal.numpy.remembered import remembered
 from primal.numpy.shapes import flip
 from primal.ops import shape as shape_ops
 from primal.ops.window.convolution import ConvDimensionNumbers, conv_general_dilated
@@ -23,6 +24,7 @@ from primal.ops.window.convolution import ConvDimensionNumbers, conv_general_dil
 PLAIN = ConvDimensionNumbers((0, 1, 2), (0, 1, 2), (0, 1, 2))
 
 
+@remembered
 def convolve(
     a: ArrayLike,
     v: ArrayLike,
@@ -44,6 +46,7 @@ def convolve(
     return _convolved("convolve", x, y, mode, precision, preferred_element_type)
 
 
+@remembered
 def correlate(
     a: ArrayLike,
     v: ArrayLike,

@@ -10,6 +10,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.trace import Array, literal
+from primal.numpy import direct
 from primal.numpy.elementary import isnan
 from primal.numpy.indexing import getitem
 from primal.numpy.promotion import (
@@ -23,7 +24,7 @@ from primal.numpy.promotion import (
 )
 from primal.numpy.reductions import all as all_true
 from primal.numpy.reductions import as_axis, check_out
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.shapes import expand_dims, flip, ravel
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
@@ -50,7 +51,7 @@ def _check_kind(name: str, kind: Any, order: Any) -> None:
         )
 
 
-@remembered
+@remembered_as(direct.sort)
 def sort(
     a: ArrayLike,
     axis: int | None = -1,
@@ -73,7 +74,7 @@ def sort(
     return flip(out, at) if descending else out
 
 
-@remembered
+@remembered_as(direct.argsort)
 def argsort(
     a: ArrayLike,
     axis: int | None = -1,
@@ -228,7 +229,7 @@ def nanargmin(
 # Binary search.
 
 
-@remembered
+@remembered_as(direct.searchsorted)
 def searchsorted(
     a: ArrayLike,
     v: ArrayLike,

@@ -8,7 +8,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.trace import Array, literal
-from primal.numpy import ufuncs
+from primal.numpy import direct, ufuncs
 from primal.numpy.at import IndexUpdateHelper
 from primal.numpy.index_forms import parse
 from primal.numpy.index_updates import cast_values
@@ -23,6 +23,7 @@ from primal.numpy.promotion import (
     to_shape,
 )
 from primal.numpy.reductions import as_axis, check_out
+from primal.numpy.remembered import remembered_as
 from primal.numpy.ufuncs import as_bool
 from primal.ops.choose import select_n
 from primal.ops.elementwise import sub
@@ -136,6 +137,7 @@ def modulo(i: Any, n: int) -> Any:
 # Along an axis.
 
 
+@remembered_as(direct.take_along_axis)
 def take_along_axis(
     arr: ArrayLike,
     indices: ArrayLike,

@@ -12,6 +12,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.trace import Array, literal
+from primal.numpy import direct
 from primal.numpy.promotion import (
     BOOL,
     ArrayLike,
@@ -26,7 +27,7 @@ from primal.numpy.promotion import (
     promote_shapes,
     to_shape,
 )
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_as
 from primal.ops import elementwise as ops
 from primal.runtime.array import ArrayImpl
 
@@ -383,7 +384,7 @@ def bitwise_count(x: ArrayLike, /) -> Array:
 # Powers.
 
 
-@remembered
+@remembered_as(direct.power)
 def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 to the power x2, element by element.
 
@@ -459,7 +460,7 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
 # Quotients and remainders.
 
 
-@remembered
+@remembered_as(direct.floor_divide)
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The largest integer not above x1 / x2, element by element; TypeError for complex numbers.
 
@@ -495,7 +496,7 @@ def _float_divmod(x: Any, y: Any) -> tuple[Array, Array]:
     return ops.round(quotient, rounding_method=ops.RoundingMethod.AWAY_FROM_ZERO), rest
 
 
-@remembered
+@remembered_as(direct.remainder)
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 - floor(x1 / x2) · x2, element by element: the remainder with the sign of x2.
 
@@ -537,7 +538,7 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return ops.rem(x, y)
 
 
-@remembered
+@remembered_as(direct.divmod)
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """(floor_divide(x1, x2), remainder(x1, x2)).
 

@@ -64,7 +64,9 @@ class _Walk:
         for eqn in jaxpr.eqns:
             op = eqn.op
             invars = [v if type(v) is Literal else env[v] for v in eqn.invars]
-            rule = op.hlo if op.kind.call else getattr(op, rules)
+            # What XLA splices, the reference splices too: its rule would only call the program.
+            spliced = op.kind.call or (rules == "impl" and op.higher is not None)
+            rule = op.hlo if spliced else getattr(op, rules)
             if rule.__class__ is Splice:
                 self.inline(eqn.params[rule.param], invars, eqn, env)
                 continue

@@ -9,6 +9,7 @@ from primal.numpy.elementary import abs as absolute
 from primal.numpy.elementary import conjugate, sign
 from primal.numpy.promotion import ArrayLike, check_arraylike, promote_dtypes_inexact
 from primal.numpy.ranges import tril
+from primal.numpy.remembered import remembered
 from primal.numpy.shapes import matrix_transpose
 from primal.numpy.sorting import sort_indices
 from primal.numpy.taking import take_along_axis
@@ -70,6 +71,7 @@ def symmetrized(x: Any) -> Any:
     return ops.div(ops.add(x, adjoint(x)), 2.0)
 
 
+@remembered
 def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The triangle L with a = L Lᴴ (or U with a = Uᴴ U); nan where a is not positive definite.
 
@@ -88,6 +90,7 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
     return adjoint(low) if upper else low
 
 
+@remembered
 def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """a = Q R with orthonormal columns in Q and an upper triangle R.
 
@@ -109,6 +112,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     return r if mode == "r" else QRResult(q, r)
 
 
+@remembered
 def svd(
     a: ArrayLike,
     full_matrices: bool = True,
@@ -146,6 +150,7 @@ def svd(
     return SVDResult(u, s, adjoint(u * signs.astype(u.dtype)))
 
 
+@remembered
 def svdvals(x: ArrayLike, /) -> Array:
     """The singular values, falling.
 
@@ -155,6 +160,7 @@ def svdvals(x: ArrayLike, /) -> Array:
     return svd(x, compute_uv=False)
 
 
+@remembered
 def eig(a: ArrayLike) -> EigResult:
     """Complex eigenvalues w and eigenvectors V of square matrices: a V = V diag(w).
 
@@ -167,6 +173,7 @@ def eig(a: ArrayLike) -> EigResult:
     return EigResult(w, v)
 
 
+@remembered
 def eigvals(a: ArrayLike) -> Array:
     """The complex eigenvalues of square matrices.
 
@@ -177,6 +184,7 @@ def eigvals(a: ArrayLike) -> Array:
     return eig_room.eig(x, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
 
 
+@remembered
 def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Ascending real eigenvalues w and orthonormal eigenvectors V of a = aᴴ: a V = V diag(w).
 
@@ -191,6 +199,7 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
     return EighResult(values, vectors)
 
 
+@remembered
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """The ascending real eigenvalues of a = aᴴ.
 

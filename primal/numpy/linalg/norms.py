@@ -121,6 +121,7 @@ def _dropped(x: Any, axes: tuple[int, ...]) -> Any:
     return reshape(x, tuple([n for i, n in enumerate(x.shape) if i not in axes]))
 
 
+@remembered
 def vector_norm(
     x: ArrayLike, /, *, axis: Any = None, keepdims: bool = False, ord: Ord = 2
 ) -> Array:
@@ -144,6 +145,7 @@ def vector_norm(
     return reshape(out, tuple([1 if i in axes else n for i, n in enumerate(v.aval.shape)]))
 
 
+@remembered
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Ord = "fro") -> Array:
     """The norm of matrices in the last two axes.
 
@@ -154,6 +156,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Ord = "fro") ->
     return norm(x, ord, (-2, -1), keepdims)
 
 
+@remembered
 def cond(x: ArrayLike, p: Ord = None) -> Array:
     """The condition number ‖x‖·‖x⁻¹‖ in a norm; by default the ratio of singular values.
 
@@ -178,6 +181,7 @@ def cond(x: ArrayLike, p: Ord = None) -> Array:
     return where(ops.ne(out, out) & ~bad, np.inf, out)
 
 
+@remembered
 def matrix_rank(
     M: ArrayLike,
     rtol: ArrayLike | None = None,
@@ -203,6 +207,7 @@ def matrix_rank(
     return total(s > limit, axis=-1)
 
 
+@remembered
 def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None) -> Array:
     """The product of several matrices in the order that costs least; vectors only at the ends.
 
@@ -255,6 +260,7 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
     return diagonals.trace(x, offset, -2, -1, dtype)
 
 
+@remembered
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """The cross product of vectors of 3 components.
 

@@ -29,6 +29,7 @@ from primal.numpy.promotion import (
 from primal.numpy.ranges import eye
 from primal.numpy.reductions import prod
 from primal.numpy.reductions import sum as total
+from primal.numpy.remembered import remembered
 from primal.numpy.shapes import moveaxis, reshape
 from primal.numpy.taking import take_along_axis
 from primal.ops import elementwise as ops
@@ -101,6 +102,7 @@ def _triangle_solve(a: Any, b: Any, lower: bool, unit: bool) -> Any:
     )
 
 
+@remembered
 def det(a: ArrayLike) -> Array:
     """The determinant of square matrices.
 
@@ -152,6 +154,7 @@ def _slogdet_jvp(primals: Any, tangents: Any) -> Any:
     return (sign, logdet), (turn, ops.real(change))
 
 
+@remembered
 def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """The sign and the logarithm of the absolute value of the determinant; (0, -inf) for 0.
 
@@ -173,6 +176,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
 # Systems.
 
 
+@remembered
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """x with a x = b, for a vector b or the columns of a matrix; leading axes broadcast.
 
@@ -209,6 +213,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     return shape_ops.squeeze(out, dimensions=(out.aval.ndim - 1,)) if vector else out
 
 
+@remembered
 def inv(a: ArrayLike) -> Array:
     """The inverse of square matrices; inf or nan for singular ones.
 
@@ -221,6 +226,7 @@ def inv(a: ArrayLike) -> Array:
     return solve(x, to_shape(unit, x.aval.shape))
 
 
+@remembered
 def matrix_power(a: ArrayLike, n: int) -> Array:
     """The n-th power of square matrices, by repeated squaring; of the inverse for negative n.
 
@@ -253,6 +259,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     return out
 
 
+@remembered
 def pinv(
     a: ArrayLike,
     rtol: ArrayLike | None = None,
@@ -305,6 +312,7 @@ def _pinv_jvp(cutoff: Any, hermitian: bool, primals: Any, tangents: Any) -> Any:
     return p, change
 
 
+@remembered
 def lstsq(
     a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
