@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -45,6 +46,7 @@ class Compiler:
         self._jit = llvm.create_lljit_compiler(machine(opt=2, jit=True))
         self._jit._owned = True  # never disposed of: other threads may run its code to the end
         self._libraries: list[Any] = []
+        self._numbers = itertools.count()  # a name is taken also where Ctrl-C came in between
         self._lock = threading.Lock()
         on = {name[1:] for name in features.split(",") if name.startswith("+")}
         self.width = 64 if {"avx512f", "avx512bw", "avx512vl"} <= on else 32 if "avx2" in on else 16
@@ -73,7 +75,7 @@ class Compiler:
             builder.add_object_img(code).add_current_process()
             for name in names:
                 builder.export_symbol(name)
-            library = builder.link(self._jit, f"primal{len(self._libraries)}")
+            library = builder.link(self._jit, f"primal{next(self._numbers)}")
             library._owned = True
             self._libraries.append(library)
             return [library[name] for name in names]

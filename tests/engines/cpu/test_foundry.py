@@ -134,3 +134,34 @@ def test_ahead_asks_for_nothing_that_is_known():
     objects.ahead(spec)
     assert objects.kernels_for([spec])[spec] == address
     assert objects.counters.kernels == before
+
+
+def test_ctrl_c_while_compiling_leaves_everything_usable():
+    code = """
+import os, signal, threading
+import primal
+import primal.numpy as jnp
+
+def f(x):
+    for i in range(100):
+        x = jnp.sin(x) * 1.01 + x[::-1] * 0.1
+    return x
+
+for k in range(8):
+    primal.clear_caches()
+    timer = threading.Timer(0.02 * k, os.kill, (os.getpid(), signal.SIGINT))
+    try:
+        timer.start()
+        primal.jit(f)(jnp.arange(10.0 + k))
+        timer.join()
+    except KeyboardInterrupt:
+        pass
+primal.jit(f)(jnp.arange(10.0))
+print("done")
+"""
+    env = {**os.environ, "PRIMAL_ENABLE_COMPILATION_CACHE": "0", "PRIMAL_CPU_ENGINE": "cpu",
+           "PYTHONPATH": ":".join(filter(None, sys.path))}  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "done\n", done.stderr
