@@ -21,6 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, Module, itemsize
+from primal.engines.cpu.floats import FORM, Floats, inverse_of, over_known
 from primal.engines.cpu.functions import FLOAT, INLINE
 from primal.engines.cpu.lanes import COMBINE, constant, emit
 from primal.engines.cpu.monoids import accumulator, identity
@@ -102,6 +103,9 @@ class Writer:
         # Operand, then store, then reduction -> its strides by loop.
         self.strides: list[list[str]] = []
         self.splats: dict[int, str] = {}
+        # Of those in all lanes alike that something is divided by.
+        self.inverses: dict[int, str] = {}
+        self.divisors = {b[3][1] for b in spec.body if b[0] == "div" and b[2] in FORM}
         self.stack = self.chunk = ""
         self.whole: Whole | None = None
 
@@ -138,6 +142,7 @@ class Writer:
                 bases.append("")
                 self.strides.append([])
                 self.splats[i] = self.literal(dtype, self.word())
+                self.invert(i, self.splats[i])
             else:
                 bases.append(self.address() if kind == "m" else self.word())
                 self.strides.append([self.word() for _ in range(self.rank)])
@@ -238,6 +243,20 @@ class Writer:
             if kind == "l" or step != "z":
                 continue
             self.splats[i] = self.splat_of(i, places[i])
+            self.invert(i, self.splats[i])
+
+    def made(
+        self, word: str, ins: tuple[str, ...], out: str, refs: tuple[int, ...], xs: list[str]
+    ) -> str:
+        """What a word of the body makes of vectors."""
+        if word == "div" and refs[1] in self.inverses:
+            return over_known(Floats(self.c, out), xs[0], xs[1], self.inverses[refs[1]])
+        return emit(self.c, word, list(ins), out, xs)
+
+    def invert(self, number: int, value: str) -> None:
+        """Take the inverse of a value that is the same in all lanes, if it divides."""
+        if number in self.divisors:
+            self.inverses[number] = inverse_of(Floats(self.c, self.dtypes[number]), value)
 
     def splat_of(self, i: int, place: str) -> str:
         """Operand i at its place, in all lanes."""
@@ -332,10 +351,10 @@ class Writer:
 
     def computed(self, places: list[str], i: str, mask: str | None) -> list[str]:
         """Loads, the body, stores; all values by number."""
-        spec, c = self.spec, self.c
+        spec = self.spec
         values = [self.load(k, places[k], i, mask) for k in range(len(spec.operands))]
         for word, ins, out, refs in spec.body:
-            values.append(emit(c, word, list(ins), out, [values[r] for r in refs]))
+            values.append(self.made(word, ins, out, refs, [values[r] for r in refs]))
         for k, ref in enumerate(spec.stores):
             at = len(spec.operands) + k
             if spec.strided:

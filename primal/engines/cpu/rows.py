@@ -84,6 +84,7 @@ class _Rows(Writer):
                 bases.append("")
                 self.strides.append([])
                 self.splats[i] = self.literal(dtype, self.word())
+                self.invert(i, self.splats[i])
             else:
                 bases.append(self.address() if kind == "m" else self.word())
                 self.strides.append([self.word() for _ in range(self.rank)])
@@ -165,6 +166,8 @@ class _Rows(Writer):
             and r not in mine and not spec.items[r - self.first_item][5]
         )  # fmt: skip
         wides = [accumulator(m, self.dtypes[r]) for m, r in sums]
+        for r in sorted(read & values.keys()):
+            self.invert(r, values[r])
         monoids = [(m, w) for (m, _), w in zip(sums, wides, strict=True)]
         firsts = [(c.vec(SCALAR[w]), constant(c, w, identity(m, w))) for m, w in monoids]
 
@@ -176,7 +179,7 @@ class _Rows(Writer):
                 here[r] = self.reload(r, places[self.back[r]], i, mask)
             for n in mine:
                 word, ins, out, refs, _, _ = spec.items[n - self.first_item]
-                here[n] = emit(c, word, list(ins), out, [here[r] for r in refs])
+                here[n] = self.made(word, ins, out, refs, [here[r] for r in refs])
             offset = len(spec.operands)
             for k, n in enumerate((*spec.buffers, *spec.stores)):
                 if n in mine:

@@ -69,3 +69,21 @@ def test_integers_of_floats_end_at_the_range(dtype: str, new: str) -> None:
 def test_known_powers(dtype: str, exponent: float) -> None:
     x = np.concatenate([any_floats(dtype)[0][:256], RNG.standard_normal(500).astype(dtype)])
     agree(lambda x: [e.pow(x, exponent)], x, within=2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("divisor", [3.0, 0.1, -1e-3, 2.0**-61, 1e38, 0.0, np.inf, np.nan])
+def test_quotients_by_one_number_for_all(divisor: float, dtype: str) -> None:
+    """The nearest float; of those below 2⁻¹⁰⁰, or its neighbour."""
+    x, _ = any_floats(dtype)
+    y = np.array(divisor, dtype)
+    results = [built(lambda x: [e.div(x, divisor)], x).execute([x])[0]]
+    results += built(lambda x, y: [e.div(x, y)], x, y[None]).execute([x, y[None]])
+    with np.errstate(all="ignore"):
+        want = x / y
+    for got in results:
+        small = abs(want) < 2.0**-100
+        np.testing.assert_array_equal(got[~small], want[~small])
+        step = np.nextafter(abs(want[small]), np.inf) - abs(want[small])
+        assert (abs(got[small] - want[small]) <= step).all()
+        np.testing.assert_array_equal(np.signbit(got[small]), np.signbit(want[small]))
