@@ -101,6 +101,71 @@ _OPERANDS: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
+_ORDER = (
+    "bool", "uint2", "int2", "uint4", "int4", "uint8", "int8", "uint16", "int16", "uint32", "int32",
+    "uint64", "int64", "float8_", "float16", "bfloat16", "float32", "float64", "complex64",
+    "complex128",
+)  # fmt: skip
+
+
+def _rank(dtype: Any) -> int:
+    """The place among dtypes from narrow to wide; floats of 8 bits share one, others follow."""
+    name = "float8_" if dtype.name.startswith("float8_") else dtype.name
+    return _ORDER.index(name) if name in _ORDER else len(_ORDER)
+
+
+def one_dtype(lhs: Any, rhs: Any) -> list[Any]:
+    """Operands of a product in one dtype: the later one from bool over integers to complex.
+
+    So nothing is wider than the operands; jax.numpy's promotion would make float32 of bfloat16
+    and float16. TypeError for two floats of 8 bits.
+    """
+    one, two = aval_of(lhs).dtype, aval_of(rhs).dtype
+    if one == two:
+        return [lhs, rhs]
+    if _rank(one) == _rank(two) or len(_ORDER) in (_rank(one), _rank(two)):
+        dtype = dtypes.promote_types(one, two)
+    else:
+        dtype = one if _rank(one) > _rank(two) else two
+    return [
+        x if aval_of(x).dtype == dtype
+        else convert_element_type(x, new_dtype=dtype, weak_type=False)
+        for x in (lhs, rhs)
+    ]  # fmt: skip
+
+
+def check_preferred(name: str, dtype: Any, preferred: Any, kinds: bool) -> None:
+    """TypeError where sums of products of a dtype cannot be given in `preferred`.
+
+    It must not be narrower, unless both are floats and not `kinds`. With `kinds`, integers may have
+    sums that are integers or floats, other numbers sums of their own kind, signed ones signed sums.
+    """
+    if preferred is None or preferred == dtype:
+        return
+    is_ = dtypes.issubdtype
+    kind = next((k for k in (np.integer, np.floating, np.complexfloating) if is_(dtype, k)), None)
+    fits = is_(preferred, kind) or (kind is np.integer and is_(preferred, np.floating))
+    if kinds and kind is not None:
+        if not fits:
+            raise TypeError(
+                f"[{name}] expected a preferred_element_type of the kind of {dtype.name}, got "
+                f"{preferred.name}. Convert the result instead."
+            )
+        if is_(dtype, np.signedinteger) and is_(preferred, np.unsignedinteger):
+            raise TypeError(
+                f"[{name}] expected a preferred_element_type of the signedness of {dtype.name}, "
+                f"got {preferred.name}. Convert the result instead."
+            )
+    parts = 2 if kind is np.complexfloating and not is_(preferred, kind) else 1
+    given = 1 if preferred == np.bool_ else dtypes.itemsize_bits(preferred)
+    narrower = given * parts < dtypes.itemsize_bits(dtype)
+    if narrower and kind is not None and (kinds or kind is not np.floating):
+        raise TypeError(
+            f"[{name}] expected preferred_element_type to be no narrower than {dtype.name}, got "
+            f"{preferred.name}. Convert the result instead."
+        )
+
+
 def algorithm_of(precision: Any) -> DotAlgorithm | DotAlgorithmPreset | None:
     """The algorithm that a `precision` names; None if it names a Precision."""
     if isinstance(precision, DotAlgorithm | DotAlgorithmPreset):

@@ -11,6 +11,7 @@ import numpy as np
 from primal.base.config import settings
 from primal.base.dtypes import canonicalize_dtype
 from primal.ir.trace import aval_of
+from primal.lax.algorithms import check_preferred
 from primal.lax.windows import Padding, explicit_padding, ints
 from primal.numpy.contraction import canonical_precision
 from primal.ops.contract import dot_general
@@ -139,7 +140,8 @@ def conv_general_dilated(
         )
     if precision is None:
         precision = settings().default_matmul_precision
-    wanted = preferred_element_type
+    wanted = None if preferred_element_type is None else canonicalize_dtype(preferred_element_type)
+    check_preferred(name, left.dtype, wanted, kinds=True)
     return conv_op(
         lhs,
         rhs,
@@ -151,7 +153,7 @@ def conv_general_dilated(
         feature_group_count=int(feature_group_count),
         batch_group_count=int(batch_group_count),
         precision=canonical_precision(precision),
-        preferred_element_type=None if wanted is None else canonicalize_dtype(wanted),
+        preferred_element_type=wanted,
     )
 
 

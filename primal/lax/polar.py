@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.api.control.custom import custom_jvp
 from primal.base import dtypes
 from primal.ir.trace import aval_of
 from primal.lax.control import while_loop
@@ -16,6 +17,7 @@ from primal.ops.elementwise import (
     bitwise_or,
     convert_element_type,
     div,
+    eq,
     gt,
     lt,
     max,
@@ -26,7 +28,17 @@ from primal.ops.elementwise import (
     square,
     sub,
 )
-from primal.ops.linalg.common import adjoint, check_dtype, identity, matmul, real_of
+from primal.ops.linalg.common import (
+    adjoint,
+    as_dtype,
+    check_dtype,
+    columns_of,
+    identity,
+    matmul,
+    real_of,
+    rows_of,
+)
+from primal.ops.linalg.eigh import eigh
 from primal.ops.linalg.qr import qr
 from primal.ops.linalg.triangular import triangular_solve
 from primal.ops.reduce import part
@@ -86,9 +98,14 @@ def qdwh(
         )
         none = broadcast_in_dim(np.zeros((), dtype), shape=(m, n), broadcast_dimensions=())
         x = select_n(inside, none, x)
-    parts = real_of(dtype)
-    small = float(np.finfo(parts).eps) if eps is None else float(eps)
+    small = float(np.finfo(real_of(dtype)).eps) if eps is None else float(eps)
     most = 10 if max_iterations is None else int(max_iterations)
+    return tuple(_iterated(x, small, most))
+
+
+def _iterated_of(x: Any, small: float, most: int) -> tuple[Any, Any, Any, Any]:
+    (m, n), dtype = aval_of(x).shape, aval_of(x).dtype
+    parts = real_of(dtype)
     near, unit = (4 * small) ** (1 / 3), identity((n, n), dtype)
 
     def wide(v: Any) -> Any:
@@ -133,3 +150,39 @@ def qdwh(
     h = matmul(adjoint(u), x)
     h = mul(add(h, adjoint(h)), 0.5)
     return u, h, count, select_n(moving, np.True_, np.False_)
+
+
+_iterated = custom_jvp(_iterated_of, nondiff_argnums=(1, 2))
+
+
+@_iterated.defjvp
+def _iterated_jvp(small: float, most: int, primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """du = u W + (1 - u uᴴ) dx h⁻¹ where W h + h W = uᴴ dx - dxᴴ u, W being anti-Hermitian.
+
+    So derivatives of every order exist, in reverse too, whatever the iteration did.
+    """
+    (x,), (t,) = primals, tangents
+    u, h, count, converged = _iterated(x, small, most)
+    shape, dtype = aval_of(h).shape, aval_of(h).dtype
+    v, w = eigh(h, lower=True, compute_eigenvectors=True)
+    back = adjoint(v)
+    along = matmul(adjoint(u), t)
+    sums = add(rows_of(w, shape), columns_of(w, shape))
+    turn = _over(matmul(back, matmul(sub(along, adjoint(along)), v)), sums, dtype)
+    turn = matmul(v, matmul(turn, back))
+    outside = matmul(sub(t, matmul(u, along)), v)
+    outside = matmul(_over(outside, rows_of(w, aval_of(outside).shape), dtype), back)
+    du = add(matmul(u, turn), outside)
+    dh = add(matmul(adjoint(du), x), along)
+    dh = mul(add(dh, adjoint(dh)), 0.5)
+    nothing = [np.zeros((), dtypes.float0)] * 2
+    return (u, h, count, converged), (du, dh, *nothing)
+
+
+def _over(x: Any, y: Any, dtype: Any) -> Any:
+    """x / y; 0 where y is, as for the rows and columns that do not count."""
+    none = eq(y, 0.0)
+    one = broadcast_in_dim(np.ones((), aval_of(y).dtype), shape=aval_of(y).shape,
+                           broadcast_dimensions=())  # fmt: skip
+    quotient = div(x, as_dtype(select_n(none, y, one), dtype))
+    return select_n(none, quotient, mul(quotient, 0.0))

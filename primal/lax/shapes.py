@@ -13,7 +13,14 @@ import numpy as np
 from primal.base import dtypes
 from primal.ir.avals import canonical_shape
 from primal.ir.trace import PYTHON_SCALARS, aval_of, literal
-from primal.lax.algorithms import DotAlgorithm, DotAlgorithmPreset, algorithm_of, rounded
+from primal.lax.algorithms import (
+    DotAlgorithm,
+    DotAlgorithmPreset,
+    algorithm_of,
+    check_preferred,
+    one_dtype,
+    rounded,
+)
 from primal.lax.alike import alike
 from primal.ops import contract as _contract
 from primal.ops import shape as _ops
@@ -451,7 +458,7 @@ def dot_general(
     """out[b, i, j] = Σ_c lhs[b, i, c]·rhs[b, j, c] with ((lhs c, rhs c), (lhs b, rhs b)).
 
     `precision` is a Precision, a pair of them, their names, or a DotAlgorithm or preset. Sums are
-    in preferred_element_type, or the operands' dtype; operands of two dtypes are promoted.
+    in preferred_element_type, or the operands' dtype; operands of two dtypes take the wider.
     TypeError where shapes or dimensions do not fit.
 
     >>> lax.dot_general(jnp.ones((2, 3)), jnp.ones((4, 3)), (((1,), (1,)), ((), ()))).shape
@@ -470,9 +477,9 @@ def dot_general(
     )
     lhs, rhs = [x if hasattr(x, "aval") else as_array(x) for x in (lhs, rhs)]
     algorithm = algorithm_of(precision)
+    lhs, rhs = one_dtype(lhs, rhs)
+    check_preferred("dot_general", lhs.dtype, preferred, kinds=False)
     if algorithm is None:
-        if lhs.dtype != rhs.dtype:
-            lhs, rhs = _promoted(lhs, rhs)
         return _contract.dot_general(
             lhs,
             rhs,
@@ -480,14 +487,11 @@ def dot_general(
             precision=_canonical_precision(precision),
             preferred_element_type=preferred,
         )
-    if lhs.dtype != rhs.dtype:
-        lhs, rhs = _promoted(lhs, rhs)
     out = lhs.dtype if preferred is None else preferred
     sums = algorithm.accumulation_type
     if algorithm is not DotAlgorithmPreset.DEFAULT and dtypes.issubdtype(lhs.dtype, np.floating):
         lhs, rhs = rounded(lhs, algorithm, "lhs"), rounded(rhs, algorithm, "rhs")
-        if lhs.dtype != rhs.dtype:
-            lhs, rhs = _promoted(lhs, rhs)
+        lhs, rhs = one_dtype(lhs, rhs)
     floating = dtypes.issubdtype(out, np.floating)
     narrow = floating and sums is not None and dtypes.finfo(sums).bits < 32
     product = _contract.dot_general(
@@ -498,13 +502,6 @@ def dot_general(
         preferred_element_type=np.dtype(sums) if narrow else out,
     )
     return product if product.dtype == out else _convert(product, new_dtype=out, weak_type=False)
-
-
-def _promoted(lhs: Any, rhs: Any) -> list[Any]:
-    dtype = dtypes.promote_types(lhs.dtype, rhs.dtype)
-    return [
-        x if x.dtype == dtype else _convert(x, new_dtype=dtype, weak_type=False) for x in (lhs, rhs)
-    ]
 
 
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:

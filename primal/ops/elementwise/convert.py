@@ -42,6 +42,9 @@ def _convert_impl(x: Any, *, new_dtype: Any, weak_type: bool) -> Any:
         dtype = x.dtype
     if KIND[new_dtype] in "iu" and KIND[dtype] == "f":
         return _float_to_int(x, new_dtype)
+    if dtype.kind == "V" and KIND[dtype] in "iu" and KIND[new_dtype] in "iu":
+        # NumPy knows no cast from one integer of 4 bits or fewer to another.
+        x = x.astype(np.int8)
     return x.astype(new_dtype)
 
 

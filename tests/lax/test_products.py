@@ -1,0 +1,56 @@
+"""Dtypes of products: operands of two dtypes, and `preferred_element_type`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import primal.numpy as jnp
+from primal import lax
+
+MIXED = [
+    ("float16", "bfloat16", "bfloat16"), ("int8", "uint8", "int8"), ("uint32", "int32", "int32"),
+    ("uint32", "int8", "uint32"), ("float8_e4m3fn", "float16", "float16"),
+    ("int4", "float32", "float32"), ("uint4", "int4", "int4"),
+    ("complex64", "float8_e4m3fn", "complex64"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("left, right, out", MIXED)
+def test_operands_of_two_dtypes_take_the_wider(left: str, right: str, out: str) -> None:
+    x, y = jnp.array([1, 2]).astype(left), jnp.array([3, 1]).astype(right)
+    for a, b in ((x, y), (y, x)):
+        product = lax.dot(a, b)
+        assert product.dtype == out
+        assert complex(product.astype("complex64")) == 5
+
+
+@pytest.mark.parametrize(
+    "dtype, preferred",
+    [
+        ("float32", "int32"), ("float32", "bfloat16"), ("int32", "int16"), ("int32", "uint32"),
+        ("int8", "complex64"), ("complex64", "float32"), ("float16", "bool"),
+    ],
+)  # fmt: skip
+def test_sums_of_convolutions_that_are_refused(dtype: str, preferred: str) -> None:
+    x = jnp.ones((1, 1, 3)).astype(dtype)
+    with pytest.raises(TypeError, match="preferred_element_type"):
+        lax.conv_general_dilated(x, x, (1,), "VALID", preferred_element_type=np.dtype(preferred))
+
+
+@pytest.mark.parametrize(
+    "dtype, preferred",
+    [("int32", "int16"), ("int32", "float16"), ("complex64", "float16"), ("int8", "bool")],
+)
+def test_sums_of_products_that_are_refused(dtype: str, preferred: str) -> None:
+    x = jnp.ones(3).astype(dtype)
+    with pytest.raises(TypeError, match="narrower"):
+        lax.dot(x, x, preferred_element_type=np.dtype(preferred))
+
+
+def test_sums_that_are_wide_or_narrow_floats() -> None:
+    x = jnp.array([1, 2, 3])
+    assert lax.dot(x.astype("int16"), x.astype("int16"), preferred_element_type="bfloat16") == 14
+    assert lax.dot(x.astype("int8"), x.astype("int8"), preferred_element_type="float32") == 14
+    y = x.astype("float32")
+    assert lax.dot(y, y, preferred_element_type="float16").dtype == "float16"
