@@ -1797,12 +1797,24 @@ static PyObject *boxed(PyObject *self, PyObject *const *given, Py_ssize_t n) {
 
 static int memory_of(PyObject *self, Py_buffer *view, int flags) {
     view->obj = NULL;
-    PyObject *memory = PyObject_CallMethodNoArgs(self, s_memory);
-    if (memory == NULL)
+    if (flags & PyBUF_WRITABLE) {
+        PyErr_SetString(PyExc_BufferError, "arrays are immutable: their memory is read only");
         return -1;
+    }
+    /* Some ask again with the error of a first attempt still set. */
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    PyObject *memory = PyObject_CallMethodNoArgs(self, s_memory);
     /* The NumPy array becomes the owner of the view, and keeps the memory. */
-    int done = PyObject_GetBuffer(memory, view, flags);
-    Py_DECREF(memory);
+    int done = memory == NULL ? -1 : PyObject_GetBuffer(memory, view, flags);
+    Py_XDECREF(memory);
+    if (done == 0)
+        PyErr_Restore(type, error, traceback);
+    else {
+        Py_XDECREF(type);
+        Py_XDECREF(error);
+        Py_XDECREF(traceback);
+    }
     return done;
 }
 

@@ -1,5 +1,6 @@
 """The buffer protocol: what `memoryview`, `bytes` and `np.frombuffer` see of an array."""
 
+import io
 import sys
 
 import numpy as np
@@ -34,8 +35,8 @@ def test_what_cannot_be_shown():
         memoryview(jnp.ones(2, jnp.bfloat16))
     with pytest.raises(TypeError, match="keys"):
         memoryview(primal.random.key(0))
-    with pytest.raises((BufferError, ValueError)):
-        np.frombuffer(X, np.float32).setflags(write=True)
+    with pytest.raises((BufferError, TypeError), match="immutable|read-write"):
+        io.BytesIO(b"1234").readinto(X)
     gone = jnp.ones(2) + 1
     gone.delete()
     with pytest.raises(BufferError, match="deleted"):
