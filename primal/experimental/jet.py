@@ -43,7 +43,7 @@ def jet(
     [1.0, 1.0, 1.0]
     """
     if len(primals) != len(series):
-        raise TypeError(
+        raise ValueError(
             f"[jet] expected a series per primal, got {len(primals)} primals and {len(series)} "
             "series."
         )

@@ -29,7 +29,7 @@ from primal.numpy.index_forms import parse
 from primal.numpy.index_updates import apply, update, update_numpy
 from primal.numpy.indexing import Hints, getitem, is_eager_array, read, read_numpy
 from primal.ops.index.gather import scatter_add
-from primal.ops.index.numbers import CLIP, GatherScatterMode
+from primal.ops.index.numbers import PROMISE_IN_BOUNDS, GatherScatterMode
 from primal.ops.index.scatter import scatter, scatter_max, scatter_min, scatter_mul, scatter_sub
 from primal.ops.spread import full_like_aval
 
@@ -100,7 +100,7 @@ class IndexUpdateRef:
             if found is not None:
                 GatherScatterMode.from_any(mode)
                 return found
-        chosen = CLIP if mode is None else GatherScatterMode.from_any(mode)
+        chosen = PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
         hints = Hints(indices_are_sorted, unique_indices, chosen, wrap_negative_indices)
         form = parse(self.index, x.aval.shape)
         return read(x, form, hints, _static_fill(fill_value) if hints.fills else None)

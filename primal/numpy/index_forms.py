@@ -349,23 +349,24 @@ def holds_arrays(item: Any) -> bool:
 # Index values.
 
 
+# Indices farther out than this are as far out.
+FAR = 2**31
+
+
 def position(i: int, n: int, wrap: bool) -> int:
     """A static index counted from the front; out of bounds stays out of bounds."""
-    return i + n if wrap and i < 0 else i
+    return min(max(i + n if wrap and i < 0 else i, -FAR), max(n, FAR - 1))
 
 
-def positions(values: Any, n: int, wrap: bool, clip: bool) -> Any:
-    """Known indices as int32 (int64 for giants): wrapped, and clipped, or n where out of bounds."""
+def positions(values: Any, n: int, wrap: bool) -> Any:
+    """Known indices as int32 (int64 for giants), counted from the front."""
     if values.dtype.kind == "u":
         values = np.minimum(values, np.uint64(2**62)) if values.dtype.itemsize == 8 else values
     values = values.astype(np.int64)
     if wrap:
         values = np.where(values < 0, values + n, values)
-    if clip:
-        values = np.clip(values, 0, max(n - 1, 0))
-    else:
-        values = np.where((values < 0) | (values >= n), n, values)
-    return values.astype(INT32 if n < 2**31 - 1 else INT64)
+    last = max(n, FAR - 1)
+    return np.clip(values, -FAR, last).astype(INT32 if last < FAR else INT64)
 
 
 def dynamic_positions(values: Any, n: int, wrap: bool) -> Any:

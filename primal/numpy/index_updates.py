@@ -225,7 +225,7 @@ def _corner(form: Form, hints: Hints) -> list[Any] | None:
             continue
         if is_array(entry) and (np.ndim(entry) or not clips):
             return None
-        at = component(entry, n, hints.wrap, hints.mode is CLIP)
+        at = component(entry, n, hints.wrap)
         if type(at) is int and not 0 <= at < n:
             return None
         starts.append(at)
@@ -297,7 +297,7 @@ def _scatter(x: Any, form: Form, v: Any, op: Any, hints: Hints, **params: Any) -
         if type(entry) is Span:
             components.append(_trailing(_steps(entry, n), len(batch) - place[d]))
         else:
-            c = component(entry, n, hints.wrap, hints.mode is CLIP)
+            c = component(entry, n, hints.wrap)
             after = len(batch) - place.get("index", len(batch))
             components.append(_trailing(c, after) if np.ndim(c) else c)
     alone = "index" not in place

@@ -58,7 +58,8 @@ class Hints(NamedTuple):
         return self.mode is FILL_OR_DROP or self.mode is ONE_HOT
 
 
-READ = Hints(False, False, CLIP, True)
+# Out of bounds the nearest element is read, and no gradient arrives.
+READ = Hints(False, False, PROMISE_IN_BOUNDS, True)
 BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
 
 
@@ -147,7 +148,7 @@ def read(x: Any, form: Form, hints: Hints, fill_value: Any = None) -> Any:
     """The part of x that a parsed index names."""
     x = grow(x, form)
     if not form.advanced and not (hints.fills and _may_leave(form, hints.wrap)):
-        return _read_basic(x, form, hints.wrap)
+        return _read_basic(x, form, hints)
     shape = form.result_shape()
     if 0 in shape:
         return _nothing(x, shape)
@@ -201,7 +202,7 @@ def _nothing(x: Any, shape: tuple[int, ...]) -> Any:
 # Ints, slices and traced scalars.
 
 
-def _read_basic(x: Any, form: Form, wrap: bool) -> Any:
+def _read_basic(x: Any, form: Form, hints: Hints) -> Any:
     starts: list[Any] = []
     sizes: list[int] = []
     steps: list[int] = []
@@ -222,10 +223,14 @@ def _read_basic(x: Any, form: Form, wrap: bool) -> Any:
         sizes.append(1)
         steps.append(1)
         if type(entry) is int:
-            starts.append(min(max(position(entry, n, wrap), 0), n - 1))
+            at = position(entry, n, hints.wrap)
+            if hints.mode is CLIP:
+                at = min(max(at, 0), n - 1)
+            dynamic = dynamic or not 0 <= at < n  # which clamps, and which `checkify` sees
+            starts.append(at)
         else:
             dynamic = True
-            starts.append(dynamic_positions(entry, n, wrap))
+            starts.append(dynamic_positions(entry, n, hints.wrap))
     strides = None if all(s == 1 for s in steps) else tuple(steps)
     if dynamic:
         x = dynamic_slice(x, *uniform_starts(starts), slice_sizes=tuple(sizes))
@@ -270,7 +275,7 @@ def _read_gather(x: Any, form: Form, hints: Hints, fill_value: Any) -> Any:
         sizes.append(1)
         collapsed.append(d)
         mapped.append(d)
-        components.append(component(entry, n, hints.wrap, not hints.fills))
+        components.append(component(entry, n, hints.wrap))
     layout = form.layout()
     rank = len(batch)
     offset: list[int] = []
@@ -281,7 +286,6 @@ def _read_gather(x: Any, form: Form, hints: Hints, fill_value: Any) -> Any:
         elif entry != NEW:
             offset.append(at)
             at += 1
-    known = all(isinstance(c, int | np.ndarray) for c in components)
     alone = not form.advanced
     out = gather(
         x,
@@ -290,7 +294,7 @@ def _read_gather(x: Any, form: Form, hints: Hints, fill_value: Any) -> Any:
             tuple(offset), tuple(collapsed), tuple(mapped), (), ()
         ),
         slice_sizes=tuple(sizes),
-        mode=PROMISE_IN_BOUNDS if known and not hints.fills else hints.mode,
+        mode=hints.mode,
         fill_value=fill_value,
         indices_are_sorted=hints.sorted or alone,
         unique_indices=hints.unique or alone,
@@ -313,13 +317,13 @@ def _read_gather(x: Any, form: Form, hints: Hints, fill_value: Any) -> Any:
     return _with_new(out, expanded)
 
 
-def component(entry: Any, n: int, wrap: bool, clip: bool) -> Any:
-    """One column of start indices: an int, NumPy's array where known, or a traced array."""
+def component(entry: Any, n: int, wrap: bool) -> Any:
+    """One column of start indices: an int, NumPy's array where known, or a traced array.
+
+    What is out of bounds stays so: gather and scatter know what to do, and `checkify` sees it.
+    """
     if type(entry) is int:
-        at = position(entry, n, wrap)
-        if clip:
-            return min(max(at, 0), n - 1)
-        return at if 0 <= at < n else n
+        return position(entry, n, wrap)
     if isinstance(entry, np.ndarray):
-        return positions(entry, n, wrap, clip)
+        return positions(entry, n, wrap)
     return dynamic_positions(entry, n, wrap)

@@ -212,7 +212,6 @@ def _along(x: Any, i: Any, axis: int, mode: GatherScatterMode, wrap: bool, fill:
                 f"[take_along_axis] expected shapes that broadcast but for axis {axis}, got "
                 f"{x.shape} and {i.shape}: Incompatible shapes for broadcasting."
             )
-    fills = mode is FILL_OR_DROP
     n = x.shape[axis]
     if 0 in shape:
         # Of x's dtype, and nothing to read.
@@ -223,7 +222,7 @@ def _along(x: Any, i: Any, axis: int, mode: GatherScatterMode, wrap: bool, fill:
             f"bounds for axis {axis} with size 0"
         )
     known = type(i) is ArrayImpl and i.host is not None
-    start = component(i.host if known else i, n, wrap, not fills)
+    start = component(i.host if known else i, n, wrap)
     columns = start.reshape if known else lambda s: reshape(start, shape=s)
     batch = tuple([i.shape[d] for d in kept])
     return gather(
@@ -234,7 +233,7 @@ def _along(x: Any, i: Any, axis: int, mode: GatherScatterMode, wrap: bool, fill:
             tuple([kept.index(d) for d in together]),
         ),
         slice_sizes=tuple(sizes),
-        mode=PROMISE_IN_BOUNDS if known and not fills else mode,
+        mode=mode,
         fill_value=fill,
         indices_are_sorted=False,
         unique_indices=False,

@@ -33,12 +33,15 @@ _CALLS = {"jit": "jaxpr", "custom_jvp_call": "call", "custom_vjp_call": "call", 
 _MANY = 4096
 
 _used: set[bytes] = set()
+# How often values that were used may be used again: once for each clone.
+_clones: dict[bytes, int] = {}
 
 
 def _forget(values: dict[str, Any]) -> None:
     # Keys made while nobody watched start afresh too, and nothing noted that they did.
     if values["debug_key_reuse"] and not settings().debug_key_reuse:
         _used.clear()
+        _clones.clear()
 
 
 config.derive("_key_reuse", _forget)
@@ -70,15 +73,33 @@ def _line(source: Any) -> str:
 
 def after_op(op: Op, args: Sequence[Any], avals: Sequence[Aval], outs: Sequence[Any]) -> None:
     """Note what an operation that ran at once did; KeyReuseError for a key used before."""
-    if op.name in USES:
-        values = _values(args[0])
-        if not _used.isdisjoint(values):
-            source = state.location or current_location()
-            raise _error(avals[0], source, f"the operand of {op.name}")
-        _used.update(values)
-    if op.name in FRESH:
+    if op.name in USES and not _charge(_values(args[0])):
+        source = state.location or current_location()
+        raise _error(avals[0], source, f"the operand of {op.name}")
+    if op.name == "random_clone":
+        for value in _values(outs[0]):
+            _clones[value] = _clones.get(value, 0) + 1
+    elif op.name in FRESH:
         for x in outs:
-            _used.difference_update(_values(x))
+            _renew(_values(x))
+
+
+def _charge(values: Sequence[bytes]) -> bool:
+    """Note that keys are used up; False, and nothing noted, if one was before."""
+    again = [v for v in values if v in _used]
+    if any(not _clones.get(v) for v in again):
+        return False
+    for v in again:
+        _clones[v] -= 1
+    _used.update(values)
+    return True
+
+
+def _renew(values: Sequence[bytes]) -> None:
+    """Keys that were made anew."""
+    _used.difference_update(values)
+    for v in values:
+        _clones.pop(v, None)
 
 
 def before_program(closed: ClosedJaxpr, args: Sequence[Any], name: str) -> None:
@@ -94,11 +115,11 @@ def before_program(closed: ClosedJaxpr, args: Sequence[Any], name: str) -> None:
             continue
         values = np.asarray(_values(x), object)
         values = values if mask.size == 1 and values.size != 1 else values[mask.ravel()]
-        if not _used.isdisjoint(values.tolist()):
+        if any(v in _used and not _clones.get(v) for v in values.tolist()):
             at = i - len(closed.jaxpr.constvars)
             raise _error(v.aval, current_location(), f"argument {at} of {name}")
         charged += values.tolist()
-    _used.update(charged)
+    _charge(charged)
 
 
 def after_program(closed: ClosedJaxpr, outs: Sequence[Any]) -> None:
@@ -107,7 +128,7 @@ def after_program(closed: ClosedJaxpr, outs: Sequence[Any]) -> None:
     given = {*jaxpr.constvars, *jaxpr.invars}
     for v, x in zip(jaxpr.outvars, outs, strict=True):
         if is_key(v.aval) and v not in given:
-            _used.difference_update(_values(x))
+            _renew(_values(x))
 
 
 # Programs.

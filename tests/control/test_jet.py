@@ -119,5 +119,5 @@ def test_errors() -> None:
         jet(lambda x, y: x * y, (1.0, 2.0), ((1.0, 2.0), (1.0,)))
     with pytest.raises(ValueError, match="shape of their primal"):
         jet(jnp.sin, (1.0,), ((X,),))
-    with pytest.raises(TypeError, match="a series per primal"):
+    with pytest.raises(ValueError, match="a series per primal"):
         jet(jnp.sin, (1.0, 2.0), ((1.0,),))

@@ -260,3 +260,25 @@ def test_the_first_error_is_that_of_a_python_loop(steps: list[str], start: float
     assert (err.get() or "").split(" ")[0] == (expected or "").split(" ")[0]
     assert (err.get() is None) == (expected is None)
     assert user_checks <= all_checks
+
+
+@pytest.mark.parametrize(
+    ("name", "read", "index"),
+    [
+        ("int", lambda x: x[7], 7),
+        ("negative int", lambda x: x[-7], -4),
+        ("array", lambda x: x[np.array([0, 8])], 8),
+        ("array in jit", lambda x: primal.jit(lambda x: x[np.array([0, 8])])(x), 8),
+        ("take", lambda x: jnp.take(x, 9), 9),
+        ("set", lambda x: x.at[5].set(1.0), 5),
+        ("add", lambda x: x.at[np.array([1, 6])].add(1.0), 6),
+        ("gradient", lambda x: primal.grad(lambda x: x[np.array([0, 7])].sum())(x), 7),
+    ],
+)
+def test_indices_known_while_tracing(name: str, read: Any, index: int) -> None:
+    error, _ = checkify.checkify(read, errors=checkify.index_checks)(jnp.arange(3.0))
+    assert (error.get() or "").startswith(OOB.format(index))
+    inside, _ = checkify.checkify(lambda x: x.at[2].set(x[-3]), errors=checkify.index_checks)(
+        jnp.arange(3.0)
+    )
+    assert inside.get() is None

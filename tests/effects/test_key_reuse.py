@@ -58,6 +58,7 @@ WRONG = {
         lambda k, p: (lax.cond(p, R.uniform, lambda k: 1.0, k), R.uniform(k))
     )(k, False),
     "closure": lambda k: primal.jit(lambda: twice(k))(),
+    "clone twice": lambda k: [R.uniform(x) for x in [R.clone(k)] * 2 + [k]],
     "drawn and passed": lambda k: (R.uniform(k), primal.jit(R.uniform)(k)),
     "grad": lambda k: primal.grad(lambda x: x * R.uniform(k) + R.uniform(k))(1.0),
     "reshaped": lambda k: (R.uniform(k.reshape(1)[0]), R.uniform(k)),
@@ -68,6 +69,7 @@ RIGHT = {
     "split in jit": primal.jit(lambda k: [R.uniform(x) for x in R.split(k)]),
     "fold_in": lambda k: (R.fold_in(k, 0), R.fold_in(k, 1), R.uniform(k)),
     "clone": lambda k: (R.uniform(k), R.uniform(R.clone(k))),
+    "cloned first": lambda k: [R.uniform(x) for x in (R.clone(k), k, R.clone(k))],
     "data": lambda k: (R.uniform(k), R.key_data(k)),
     "new": lambda k: (R.uniform(k), R.uniform(R.key(0))),
     "raw": lambda k: twice(R.PRNGKey(0)),
