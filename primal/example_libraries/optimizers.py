@@ -328,8 +328,9 @@ def inverse_time_decay(
     """
 
     def schedule(i: Any) -> Any:
-        time = jnp.floor(i / decay_steps) if staircase else i / decay_steps
-        return step_size / (1 + decay_rate * time)
+        if staircase:
+            return step_size / (1 + decay_rate * jnp.floor(i / decay_steps))
+        return step_size / (1 + decay_rate * i / decay_steps)
 
     return schedule
 
