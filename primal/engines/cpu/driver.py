@@ -20,6 +20,7 @@ import ctypes
 import dataclasses
 import functools
 import platform
+import re
 from typing import Any
 
 from primal.engines.cpu import objects, pool
@@ -258,137 +259,6 @@ define void @branch(ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status) 
   ret void
 }}
 
-define void @enter(ptr %slots, ptr %counts, ptr %list) nounwind {{
-entry:
-  %copies = load i64, ptr %counts
-  %p1 = getelementptr i64, ptr %counts, i64 1
-  %sets = load i64, ptr %p1
-  br label %copying
-copying:
-  %c = phi i64 [ 0, %entry ], [ %c1, %copied ]
-  %cp = phi ptr [ %list, %entry ], [ %cp1, %copied ]
-  %cleft = icmp slt i64 %c, %copies
-  br i1 %cleft, label %copied, label %setting
-copied:
-  %cto = call ptr @place(ptr %slots, ptr %cp)
-  %cp2 = getelementptr i64, ptr %cp, i64 2
-  %cfrom = call ptr @place(ptr %slots, ptr %cp2)
-  %cp4 = getelementptr i64, ptr %cp, i64 4
-  %cbytes = load i64, ptr %cp4
-  call void @move(ptr %cto, ptr %cfrom, i64 %cbytes)
-  %c1 = add i64 %c, 1
-  %cp1 = getelementptr i64, ptr %cp, i64 5
-  br label %copying
-setting:
-  %s = phi i64 [ 0, %copying ], [ %s1, %set ]
-  %sp = phi ptr [ %cp, %copying ], [ %sp1, %set ]
-  %sleft = icmp slt i64 %s, %sets
-  br i1 %sleft, label %set, label %leave
-set:
-  %sslot = load i64, ptr %sp
-  %spair = getelementptr i64, ptr %sp, i64 1
-  %sbase = call ptr @place(ptr %slots, ptr %spair)
-  %splace = getelementptr ptr, ptr %slots, i64 %sslot
-  store ptr %sbase, ptr %splace
-  %s1 = add i64 %s, 1
-  %sp1 = getelementptr i64, ptr %sp, i64 3
-  br label %setting
-leave:
-  ret void
-}}
-
-define void @advance(ptr %slots, ptr %counts, ptr %list) nounwind {{
-entry:
-  %copies = load i64, ptr %counts
-  %p1 = getelementptr i64, ptr %counts, i64 1
-  %sets = load i64, ptr %p1
-  %p2 = getelementptr i64, ptr %counts, i64 2
-  %swaps = load i64, ptr %p2
-  %p3 = getelementptr i64, ptr %counts, i64 3
-  %steps = load i64, ptr %p3
-  %a = mul i64 %copies, 5
-  %b = mul i64 %sets, 3
-  %ab = add i64 %a, %b
-  %swap_list = getelementptr i64, ptr %list, i64 %ab
-  br label %swap_head
-swap_head:
-  %w = phi i64 [ 0, %entry ], [ %w1, %swap ]
-  %wp = phi ptr [ %swap_list, %entry ], [ %wp1, %swap ]
-  %wleft = icmp slt i64 %w, %swaps
-  br i1 %wleft, label %swap, label %step_head
-swap:
-  %wa = load i64, ptr %wp
-  %wq = getelementptr i64, ptr %wp, i64 1
-  %wb = load i64, ptr %wq
-  %wap = getelementptr ptr, ptr %slots, i64 %wa
-  %wbp = getelementptr ptr, ptr %slots, i64 %wb
-  %wav = load ptr, ptr %wap
-  %wbv = load ptr, ptr %wbp
-  store ptr %wbv, ptr %wap
-  store ptr %wav, ptr %wbp
-  %w1 = add i64 %w, 1
-  %wp1 = getelementptr i64, ptr %wp, i64 2
-  br label %swap_head
-step_head:
-  %t = phi i64 [ 0, %swap_head ], [ %t1, %stepped ]
-  %tp = phi ptr [ %wp, %swap_head ], [ %tp1, %stepped ]
-  %tleft = icmp slt i64 %t, %steps
-  br i1 %tleft, label %stepped, label %leave
-stepped:
-  %tslot = load i64, ptr %tp
-  %tq = getelementptr i64, ptr %tp, i64 1
-  %tby = load i64, ptr %tq
-  %tplace = getelementptr ptr, ptr %slots, i64 %tslot
-  %told = load ptr, ptr %tplace
-  %tnew = getelementptr i8, ptr %told, i64 %tby
-  store ptr %tnew, ptr %tplace
-  %t1 = add i64 %t, 1
-  %tp1 = getelementptr i64, ptr %tp, i64 2
-  br label %step_head
-leave:
-  ret void
-}}
-
-define void @leave(ptr %slots, ptr %counts, ptr %list) nounwind {{
-entry:
-  %copies = load i64, ptr %counts
-  %p1 = getelementptr i64, ptr %counts, i64 1
-  %sets = load i64, ptr %p1
-  %p2 = getelementptr i64, ptr %counts, i64 2
-  %swaps = load i64, ptr %p2
-  %p3 = getelementptr i64, ptr %counts, i64 3
-  %steps = load i64, ptr %p3
-  %p4 = getelementptr i64, ptr %counts, i64 4
-  %finals = load i64, ptr %p4
-  %a = mul i64 %copies, 5
-  %b = mul i64 %sets, 3
-  %ab = add i64 %a, %b
-  %pairs = add i64 %swaps, %steps
-  %d = mul i64 %pairs, 2
-  %at = add i64 %ab, %d
-  %final_list = getelementptr i64, ptr %list, i64 %at
-  br label %final_head
-final_head:
-  %f = phi i64 [ 0, %entry ], [ %f1, %final ]
-  %fp = phi ptr [ %final_list, %entry ], [ %fp1, %final ]
-  %fleft = icmp slt i64 %f, %finals
-  br i1 %fleft, label %final, label %done
-final:
-  %fto = call ptr @place(ptr %slots, ptr %fp)
-  %fp2 = getelementptr i64, ptr %fp, i64 2
-  %fslot = load i64, ptr %fp2
-  %fsp = getelementptr ptr, ptr %slots, i64 %fslot
-  %ffrom = load ptr, ptr %fsp
-  %fp3 = getelementptr i64, ptr %fp, i64 3
-  %fbytes = load i64, ptr %fp3
-  call void @move(ptr %fto, ptr %ffrom, i64 %fbytes)
-  %f1 = add i64 %f, 1
-  %fp1 = getelementptr i64, ptr %fp, i64 4
-  br label %final_head
-done:
-  ret void
-}}
-
 define void @loop(ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status) nounwind {{
 entry:
   %p6 = getelementptr i64, ptr %record, i64 6
@@ -400,9 +270,9 @@ entry:
   %table = load ptr, ptr %p11
   %p12 = getelementptr i64, ptr %record, i64 12
   %words = load i64, ptr %p12
-  %counts = getelementptr i64, ptr %record, i64 13
+  %ends = getelementptr i64, ptr %record, i64 13
   %list = getelementptr i64, ptr %record, i64 18
-  call void @enter(ptr %slots, ptr %counts, ptr %list)
+  call void @enter(ptr %slots, ptr %ends, ptr %list)
   br i1 %counted, label %some, label %asked
 some:
   %any = icmp sgt i64 %trips, 0
@@ -425,7 +295,7 @@ read:
   br label %back
 back:
   %go = phi i8 [ 1, %predicate ], [ %rbyte, %read ]
-  call void @advance(ptr %slots, ptr %counts, ptr %list)
+  call void @advance(ptr %slots, ptr %ends, ptr %list)
   call void @poll(ptr %status, i64 20)
   %i1 = add nsw i64 %i, 1
   br i1 %counted, label %again, label %check
@@ -436,12 +306,91 @@ check:
   %goes = icmp ne i8 %go, 0
   br i1 %goes, label %turn, label %over
 over:
-  call void @leave(ptr %slots, ptr %counts, ptr %list)
+  call void @leave(ptr %slots, ptr %ends, ptr %list)
   br label %stop
 stop:
   ret void
 }}
 """
+
+
+_LISTS = {
+    "enter": {
+        0: (5, """
+  %to = call ptr @place(ptr %slots, ptr %item)
+  %item2 = getelementptr i64, ptr %item, i64 2
+  %from = call ptr @place(ptr %slots, ptr %item2)
+  %item4 = getelementptr i64, ptr %item, i64 4
+  %bytes = load i64, ptr %item4
+  call void @move(ptr %to, ptr %from, i64 %bytes)"""),
+        1: (3, """
+  %slot = load i64, ptr %item
+  %pair = getelementptr i64, ptr %item, i64 1
+  %base = call ptr @place(ptr %slots, ptr %pair)
+  %held = getelementptr ptr, ptr %slots, i64 %slot
+  store ptr %base, ptr %held"""),
+    },
+    "advance": {
+        2: (2, """
+  %a = load i64, ptr %item
+  %item1 = getelementptr i64, ptr %item, i64 1
+  %b = load i64, ptr %item1
+  %pa = getelementptr ptr, ptr %slots, i64 %a
+  %pb = getelementptr ptr, ptr %slots, i64 %b
+  %old = load ptr, ptr %pa
+  %new = load ptr, ptr %pb
+  store ptr %new, ptr %pa
+  store ptr %old, ptr %pb"""),
+        3: (2, """
+  %slot = load i64, ptr %item
+  %item1 = getelementptr i64, ptr %item, i64 1
+  %by = load i64, ptr %item1
+  %held = getelementptr ptr, ptr %slots, i64 %slot
+  %old = load ptr, ptr %held
+  %new = getelementptr i8, ptr %old, i64 %by
+  store ptr %new, ptr %held"""),
+    },
+    "leave": {
+        4: (4, """
+  %to = call ptr @place(ptr %slots, ptr %item)
+  %item2 = getelementptr i64, ptr %item, i64 2
+  %slot = load i64, ptr %item2
+  %held = getelementptr ptr, ptr %slots, i64 %slot
+  %from = load ptr, ptr %held
+  %item3 = getelementptr i64, ptr %item, i64 3
+  %bytes = load i64, ptr %item3
+  call void @move(ptr %to, ptr %from, i64 %bytes)"""),
+    },
+}  # fmt: skip
+"""What a loop does before, between and after its turns: for each item of some of the lists in its
+record, which has (words of an item, code). The lists are copies, slots to set, slots to exchange,
+slots to advance, and last copies; `records` writes where each ends."""
+
+
+def _listed(name: str, lists: dict[int, tuple[int, str]]) -> str:
+    lines = [f"define void @{name}(ptr %slots, ptr %ends, ptr %list) nounwind {{", "entry:"]
+    for k, (words, code) in lists.items():
+        begin = "0"
+        if k:
+            begin = f"%begin{k}"
+            lines += [f"  %q{k} = getelementptr i64, ptr %ends, i64 {k - 1}",
+                      f"  {begin} = load i64, ptr %q{k}"]  # fmt: skip
+        here = re.sub(r"%(?!slots)(\w+)", rf"%\1_{k}", code)
+        lines.append(f"""  %r{k} = getelementptr i64, ptr %ends, i64 {k}
+  %end{k} = load i64, ptr %r{k}
+  br label %from{k}
+from{k}:
+  br label %head{k}
+head{k}:
+  %at{k} = phi i64 [ {begin}, %from{k} ], [ %next{k}, %turn{k} ]
+  %left{k} = icmp slt i64 %at{k}, %end{k}
+  br i1 %left{k}, label %turn{k}, label %over{k}
+turn{k}:
+  %item_{k} = getelementptr i64, ptr %list, i64 %at{k}{here}
+  %next{k} = add i64 %at{k}, {words}
+  br label %head{k}
+over{k}:""")
+    return "\n".join([*lines, "  ret void", "}", ""])
 
 
 _NAMES = (
@@ -461,6 +410,7 @@ class Driver:
         text = pool.text(self.machine) + _TEXT.format(
             clock=6 if platform.system() == "Darwin" else 1, raised=RAISED, look=LOOK
         )
+        text += "".join([_listed(n, lists) for n, lists in _LISTS.items()])
         rest = []
         for line in text.splitlines():
             if line.startswith("declare "):  # kernels of the module may declare the same

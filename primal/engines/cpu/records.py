@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -155,16 +156,15 @@ class Tables:
         first = (0, 0) if step.first is None else self.read(step.first)
         again = (0, 0) if step.again is None else self.read(step.again)
         head = [-1 if step.trips is None else step.trips, *first, *again]
-        lists = [
-            len(copies) // 5, len(sets) // 3, len(swaps) // 2, len(steps) // 2, len(finals) // 4,
-        ]  # fmt: skip
-        rest = [*copies, *sets, *swaps, *steps, *finals]
+        lists = copies, sets, swaps, steps, finals
+        ends = list(itertools.accumulate([len(words) for words in lists]))
+        rest = [word for words in lists for word in words]
         if fused is None:
             table, cost = self.table(step.body)
-            words = [*head, table.ctypes.data, len(table), *lists, *rest]
+            words = [*head, table.ctypes.data, len(table), *ends, *rest]
             return self.record("loop", words), 50 + (step.trips or 1) * (cost + 10)
         before, self.walked = self.walked, 0.0
-        words = [*head, 0, 0, *lists, *fused.words(self), *rest]
+        words = [*head, 0, 0, *ends, *fused.words(self), *rest]
         turn, self.walked = self.walked + 2.0 * len(fused.spec.items), before
         record = self.record("loop", words)
         record[0] = self.kernels[fused.spec]
