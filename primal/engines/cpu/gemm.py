@@ -1,8 +1,9 @@
 """Products of matrices in register tiles: operands packed by blocks, then summed as in `panels`.
 
 A unit is a block of rows and columns of the result. For every block of terms it packs its columns
-of y, and its rows of x where they are so far apart that they share few lines of the cache. Nothing
-is packed twice within a unit, and a unit is big enough for that to be cheap.
+of y, and its rows of x where they are so far apart that they share few lines of the cache, or where
+not its terms but its rows are contiguous. Nothing is packed twice within a unit, and a unit is big
+enough for that to be cheap.
 
 BLAS packs both operands in each call, and calls are as small as units: 256 x 768 x 256 in four
 parts takes it a tenth longer than in one, transposed a third.
