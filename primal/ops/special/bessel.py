@@ -8,27 +8,28 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import finfo
-from primal.ir.op import library
 from primal.ir.trace import aval_of, literal
 from primal.ops.elementwise import abs, add, gt, integer_pow, mul, select_n, sign, sub
 from primal.ops.elementwise.make import unary
+from primal.ops.special.native import kernel_formula
 from primal.ops.special.terms import by_scipy, hlo_formula, scipy_special
 from primal.ops.types import FLOATING
 from primal.ops.words import each_out
 
-# i0e for engines: Chebyshev series in |x|/4 - 1 up to 8, and beyond, for √x·i0e, in 16/|x| - 1.
+# For engines: Chebyshev series in |x|/4 - 1 up to 8, of i1e over x; beyond, of √x·i0e and √x·i1e,
+# in 16/|x| - 1.
 
 
 @functools.cache
-def _series(dtype: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _series(order: int, dtype: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Both series' coefficients to the precision of a dtype, from SciPy's values at Chebyshev
     nodes; computed once, and only by who compiles the function."""
     nodes = np.cos(np.pi * (np.arange(128) + 0.5) / 128)
-    i0e = scipy_special().i0e
-    far = 16 / (nodes + 1)
+    fun = (scipy_special().i0e, scipy_special().i1e)[order]
+    near, far = 4 * (nodes + 1), 16 / (nodes + 1)
     limit = float(np.finfo(dtype).eps) / 8
     found = []
-    for values in (i0e(4 * (nodes + 1)), i0e(far) * np.sqrt(far)):
+    for values in (fun(near) / near**order, fun(far) * np.sqrt(far)):
         transform = np.cos(np.pi * np.outer(np.arange(40), np.arange(128) + 0.5) / 128)
         c = transform @ values * (2 / 128)
         c[0] /= 2
@@ -44,17 +45,19 @@ def _clenshaw(c: tuple[float, ...], t: Any) -> Any:
     return t * after - last + c[0]
 
 
-def _i0e(xp: Any, x: Any) -> Any:
-    near, far = _series(xp.dtype)
+def _scaled(order: int, xp: Any, x: Any) -> Any:
+    near, far = _series(order, xp.dtype)
     size = xp.abs(x)
     inside = xp.where(size > 8.0, 8.0, size)
     outside = xp.where(size > 8.0, size, 8.0)
-    out = xp.where(
-        size > 8.0,
-        _clenshaw(far, 16.0 / outside - 1.0) / xp.sqrt(outside),
-        _clenshaw(near, inside * 0.25 - 1.0),
-    )
-    return xp.where(xp.isnan(x), x, out)
+    tail = _clenshaw(far, 16.0 / outside - 1.0) / xp.sqrt(outside)
+    centre = _clenshaw(near, inside * 0.25 - 1.0)
+    if order:
+        tail, centre = xp.where(x < 0.0, -tail, tail), centre * x
+    return xp.where(xp.isnan(x), x, xp.where(size > 8.0, tail, centre))
+
+
+_i0e, _i1e = functools.partial(_scaled, 0), functools.partial(_scaled, 1)
 
 
 def _i0e_slope(t: Any, out: Any, x: Any) -> Any:
@@ -67,7 +70,7 @@ bessel_i0e = unary(
     by_scipy("i0e"),
     each_out(_i0e_slope),
     hlo_formula(_i0e),
-    kernel=library,
+    kernel=kernel_formula(_i0e),
 )
 
 
@@ -89,5 +92,5 @@ bessel_i1e = unary(
     by_scipy("i1e"),
     each_out(_i1e_slope),
     "bessel_i1e",
-    kernel=library,
+    kernel=kernel_formula(_i1e),
 )

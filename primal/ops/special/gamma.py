@@ -14,6 +14,7 @@ from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise import add, mul, neg
 from primal.ops.elementwise.make import binary, unary
 from primal.ops.special.jets import JetTerms
+from primal.ops.special.native import kernel_formula, log_gamma, psi
 from primal.ops.special.terms import by_formula, by_scipy, hlo_formula, scipy_special
 from primal.ops.spread import broadcast_to
 from primal.ops.types import FLOATING, NOT_LINEAR, nary, shape_of
@@ -33,7 +34,7 @@ lgamma = unary(
     _lgamma_impl,
     each(lambda t, x: mul(t, digamma(x))),
     "lgamma",
-    kernel=library,
+    kernel=kernel_formula(log_gamma),
 )
 
 _psi = by_scipy("psi")
@@ -60,7 +61,7 @@ digamma: Op = unary(
     _digamma_impl,
     each(lambda t, x: mul(t, polygamma(literal(1, aval_of(x).dtype), x))),
     _digamma_hlo,
-    kernel=library,
+    kernel=kernel_formula(psi),
 )
 
 

@@ -1,0 +1,139 @@
+"""Formulas for the CPU's kernels, of 16- and 32-bit floats: elementwise words that fuse.
+
+The arithmetic is float64, so that all digits of float32 stay, next to zeros too; of float64 itself
+SciPy has the better formulas, and takes longer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primal.base.dtypes import is_narrow_float
+from primal.ir.builders import Unsupported
+from primal.ops.special.terms import HloTerms, Term
+
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+_UNARY = {"negate": "neg", "exponential": "exp", "log": "log", "log_plus_one": "log1p",
+          "sqrt": "sqrt", "abs": "abs", "not_": "not"}  # fmt: skip
+_BINARY = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "and_": "and",
+           "or_": "or"}  # fmt: skip
+
+
+class _Words:
+    """The words of kernels under the names that `Term` and `HloTerms` use."""
+
+    def __init__(self, k: Any) -> None:
+        self.k = k
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name in _UNARY:
+            return lambda x: self.k.unary(_UNARY[name], x)
+        if name in _BINARY:
+            return lambda x, y: self.k.binary(_BINARY[name], x, y)
+        raise AttributeError(name)
+
+    def compare(self, x: Any, y: Any, direction: str) -> Any:
+        return self.k.binary(direction.lower(), x, y)
+
+    def select(self, mask: Any, x: Any, y: Any) -> Any:
+        return self.k.select_n(mask, y, x)
+
+    def full_like(self, x: Any, value: float) -> Any:
+        return self.k.literal(value, x.dtype)
+
+
+class KernelTerms(HloTerms):
+    """The vocabulary of formulas in kernels: in float64, series as long as float32 needs."""
+
+    def __init__(self, k: Any, shape: tuple[int, ...]) -> None:
+        super().__init__(_Words(k), FLOAT32, shape)
+
+    def full(self, value: float) -> Term:
+        """A constant."""
+        return Term(self.b, self.b.k.literal(value, FLOAT64))
+
+    def sine(self, x: Term) -> Term:
+        """sin x."""
+        return Term(self.b, self.b.k.unary("sin", x.value))
+
+    def cosine(self, x: Term) -> Term:
+        """cos x."""
+        return Term(self.b, self.b.k.unary("cos", x.value))
+
+    def nearest(self, x: Term) -> Term:
+        """The nearest whole number."""
+        return Term(self.b, self.b.k.unary("round_nearest_even", x.value))
+
+
+def kernel_formula(formula: Callable[..., Term]) -> Callable[..., Any]:
+    """A `kernel` rule that is a formula; float64 is left to the library."""
+
+    def kernel(k: Any, x: Any) -> Any:
+        if x.dtype != FLOAT32 and not is_narrow_float(x.dtype):
+            raise Unsupported(f"a formula for {x.dtype}")
+        xp = KernelTerms(k, x.shape)
+        out = formula(xp, Term(xp.b, k.convert(x, FLOAT64)))
+        return k.convert(out.value, x.dtype)
+
+    return kernel
+
+
+# Stirling's series from 8 on, to 1e-16; below, by the product of x, x + 1, …, x + 7.
+_LOG_GAMMA = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156,
+              -3617 / 122400, 43867 / 244188)  # fmt: skip
+_PSI = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160,
+        43867 / 14364)  # fmt: skip
+FROM = 8
+
+
+def _horner(coefficients: tuple[float, ...], z: Any) -> Any:
+    out: Any = coefficients[-1]
+    for c in coefficients[-2::-1]:
+        out = z * out + c
+    return out
+
+
+def log_gamma(xp: KernelTerms, x: Term) -> Term:
+    """log |Γ(x)|."""
+    left = x < 0.0
+    y = xp.where(left, 1.0 - x, x)
+    small = y < float(FROM)
+    product = z = xp.where(small, y, 1.0)
+    for i in range(1, FROM):
+        product = product * (z + float(i))
+    far = xp.where(small, y + float(FROM), y)
+    inverse = 1.0 / far
+    out = (far - 0.5) * xp.log(far) - far + 0.5 * math.log(2 * math.pi)
+    out = out + inverse * _horner(_LOG_GAMMA, inverse * inverse)
+    out = xp.where(small, out - xp.log(product), out)
+    size = xp.abs(xp.sine((x - xp.nearest(x)) * math.pi))
+    out = xp.where(left, math.log(math.pi) - xp.log(size) - out, out)
+    # The zeros have no digits to lose, but signs of rounding errors to show.
+    out = xp.where((x == 1.0) | (x == 2.0), 0.0, out)
+    return xp.where(xp.abs(x) == math.inf, math.inf, out)
+
+
+def psi(xp: KernelTerms, x: Term) -> Term:
+    """ψ(x), the derivative of log Γ; NaN at its poles."""
+    left = x < 0.0
+    y = xp.where(left, 1.0 - x, x)
+    small = y < float(FROM)
+    z = xp.where(small, y, 1.0)
+    # The logarithmic derivative of the product, by one quotient.
+    product, slope = z, xp.full(1.0)
+    for i in range(1, FROM):
+        factor = z + float(i)
+        product, slope = product * factor, slope * factor + product
+    far = xp.where(small, y + float(FROM), y)
+    inverse = 1.0 / far
+    square = inverse * inverse
+    out = xp.log(far) - 0.5 * inverse - square * _horner(_PSI, square)
+    out = xp.where(small, out - slope / product, out)
+    part = x - xp.nearest(x)
+    angle = part * math.pi
+    out = xp.where(left, out - math.pi * xp.cosine(angle) / xp.sine(angle), out)
+    return xp.where((x <= 0.0) & (part == 0.0), math.nan, out)
