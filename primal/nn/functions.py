@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 import primal.numpy as jnp
 from primal.api.control import custom_jvp
 from primal.base.dtypes import to_inexact_dtype
+from primal.base.source import user_stacklevel
 from primal.lax import stop_gradient
 from primal.numpy import tanh
 from primal.numpy.remembered import remembered
@@ -184,6 +186,8 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     array = _inexact(x)
     if where is not None:
         array = jnp.where(where, array, -jnp.inf)
+    if not array.size:
+        return array
     top = stop_gradient(jnp.max(array, axis, keepdims=True))
     powers = jnp.exp(array - top)
     out = powers / jnp.sum(powers, axis, keepdims=True)
@@ -200,6 +204,8 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     array = _inexact(_number("log_softmax", x))
     if where is not None:
         array = jnp.where(where, array, -jnp.inf)
+    if not array.size:
+        return array
     shifted = array - stop_gradient(jnp.max(array, axis, keepdims=True))
     out = shifted - jnp.log(jnp.sum(jnp.exp(shifted), axis, keepdims=True))
     return out if where is None else jnp.where(where, out, -jnp.inf)
@@ -258,6 +264,13 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> A
            [0., 0., 1.]], dtype=float32)
     """
     index = jnp.asarray(x)
+    if jnp.issubdtype(index.dtype, np.floating):
+        warnings.warn(
+            f"[nn.one_hot] expected integers, got dtype {index.dtype.name}: input should be "
+            "integer-typed. Convert it with astype(int).",
+            DeprecationWarning,
+            stacklevel=user_stacklevel(),
+        )
     if not -index.ndim - 1 <= axis <= index.ndim:
         raise ValueError(
             f"[nn.one_hot] expected an axis of {index.ndim + 1} dimensions, got {axis}: axis is "

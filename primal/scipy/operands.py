@@ -16,11 +16,19 @@ def inexact(name: str, *args: Any) -> list[Any]:
 
 
 def real_inexact(name: str, *args: Any) -> list[Any]:
-    """`inexact`, with TypeError for complex operands."""
+    """`inexact`, with TypeError for complex operands of operations, ValueError for other ones."""
     out = inexact(name, *args)
     if out and out[0].dtype.kind == "c":
-        raise ValueError(f"[{name}] expected real numbers, got {out[0].dtype.name}.")
+        error = TypeError if name in _OPERATIONS else ValueError
+        raise error(f"[{name}] expected real numbers, got {out[0].dtype.name}.")
     return out
+
+
+# These are one operation each, or made of one that knows no complex numbers.
+_OPERATIONS = frozenset(
+    ("betainc", "digamma", "erf", "erfc", "erfinv", "factorial", "gammainc", "gammaincc",
+     "gammaln", "i0", "i0e", "i1", "i1e", "log_ndtr", "ndtr", "ndtri", "polygamma", "zeta")
+)  # fmt: skip
 
 
 def epsilon(x: Any) -> float:

@@ -8,6 +8,7 @@ import scipy.special as reference
 
 import primal
 import primal.numpy as jnp
+from primal.base.config import enable_x64
 from primal.scipy import special
 
 RNG = np.random.default_rng(0)
@@ -189,3 +190,74 @@ def test_refusals() -> None:
         special.factorial(5, exact=True)
     with pytest.raises(TypeError, match="series_order"):
         special.log_ndtr(1.0, series_order=1.0)
+
+
+HYP2F1 = [
+    (1.5, 2.5, 3.2, 0.4),
+    (1.5, 2.5, 3.2, -0.4),
+    (1.5, 2.5, 3.2, -20.0),
+    (1.5, 2.5, 3.2, 0.95),
+    (-2.0, 2.5, 3.2, 0.4),
+    (0.5, -3.0, 3.2, 0.7),
+    (0.3, 0.2, 1.5, 0.99),
+    (1.0, 1.0, 2.0, 0.5),
+    (-2.0, 1.5, 0.7, -20.0),
+    (0.3, 0.2, 3.2, 0.0),
+]
+
+
+@pytest.mark.parametrize("point", HYP2F1, ids=str)
+def test_hyp2f1_by_all_arguments(point) -> None:
+    with enable_x64(True):
+        slopes = primal.grad(special.hyp2f1, argnums=(0, 1, 2, 3))(*point)
+        again = primal.jit(primal.grad(special.hyp2f1, argnums=(0, 3)))(*point)
+    for i, slope in enumerate(slopes):
+        up, down = list(point), list(point)
+        up[i], down[i] = point[i] + 1e-5, point[i] - 1e-5
+        want = (reference.hyp2f1(*up) - reference.hyp2f1(*down)) / 2e-5
+        np.testing.assert_allclose(slope, want, rtol=2e-6, atol=1e-7)
+    np.testing.assert_allclose(again, [slopes[0], slopes[3]], rtol=1e-12)
+
+
+def test_hyp2f1_by_its_parameters_at_one() -> None:
+    with enable_x64(True):
+        slopes = primal.grad(special.hyp2f1, argnums=(0, 1, 2))(0.3, 0.2, 3.2, 1.0)
+    for i, slope in enumerate(slopes):
+        up, down = [0.3, 0.2, 3.2], [0.3, 0.2, 3.2]
+        up[i], down[i] = up[i] + 1e-5, down[i] - 1e-5
+        want = (reference.hyp2f1(*up, 1.0) - reference.hyp2f1(*down, 1.0)) / 2e-5
+        np.testing.assert_allclose(slope, want, rtol=1e-6)
+
+
+def test_hyp1f1_by_a_where_it_is_a_polynomial() -> None:
+    with enable_x64(True):
+        slope = primal.grad(special.hyp1f1)(-2.0, 2.5, 0.4)
+    want = (reference.hyp1f1(-2 + 1e-6, 2.5, 0.4) - reference.hyp1f1(-2 - 1e-6, 2.5, 0.4)) / 2e-6
+    np.testing.assert_allclose(slope, want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["loggamma", "gamma", "erfcx"])
+def test_of_complex_numbers(name) -> None:
+    r = np.random.default_rng(1)
+    z = (r.normal(size=300) + 1j * r.normal(size=300)) * np.repeat([1.0, 3.0, 8.0], 100)
+    if name == "loggamma":
+        z = np.append(z, np.linspace(-9.7, 9.3, 40) + 0j)
+    want = getattr(reference, name)(z)
+    keep = np.isfinite(want) & (np.abs(want) < 1e30)
+    close = functools.partial(np.testing.assert_allclose, desired=want[keep])
+    close(getattr(special, name)(z.astype(np.complex64))[keep], rtol=1e-4, atol=3e-6)
+    with enable_x64(True):
+        close(primal.jit(getattr(special, name))(z)[keep], rtol=1e-12, atol=1e-13)
+
+
+def test_loggamma_of_complex_numbers_has_the_derivative_digamma() -> None:
+    with enable_x64(True):
+        for w in (-2.3 + 0.7j, 3.1 - 4j, 0.2 + 0.1j):
+            got = primal.grad(special.loggamma, holomorphic=True)(w)
+            np.testing.assert_allclose(got, reference.digamma(w), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["gammaln", "erf", "i0", "digamma", "ndtri"])
+def test_operations_of_real_numbers_refuse_complex_ones(name) -> None:
+    with pytest.raises(TypeError, match="expected real numbers, got complex64"):
+        getattr(special, name)(jnp.ones(2, jnp.complex64))

@@ -99,12 +99,13 @@ def _erfcx_jvp(primals: Any, tangents: Any) -> Any:
 
 
 def erfcx(x: ArrayLike) -> Array:
-    """exp(x²) erfc(x), without underflow for large x.
+    """exp(x²) erfc(x), without underflow for large x; w(ix) for complex numbers.
 
     >>> erfcx(jnp.array([0.0, 100.0]))
     Array([1.        , 0.00564161], dtype=float32)
     """
-    return _erfcx(*real_inexact("erfcx", x))
+    (x,) = inexact("erfcx", x)
+    return _wofz(1j * x) if x.dtype.kind == "c" else _erfcx(x)
 
 
 @custom_jvp

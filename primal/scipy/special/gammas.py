@@ -12,7 +12,7 @@ from primal.base.dtypes import python_scalar_dtype
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike, operand
 from primal.ops import special as ops
-from primal.scipy.operands import real_inexact
+from primal.scipy.operands import inexact, real_inexact
 
 
 def gammaln(x: ArrayLike) -> Array:
@@ -25,13 +25,41 @@ def gammaln(x: ArrayLike) -> Array:
 
 
 def loggamma(x: ArrayLike) -> Array:
-    """log Γ(x) for real x ≥ 0; nan below, where the principal branch is complex.
+    """log Γ(x); of real x nan below 0, of complex ones the branch that is real on x > 0.
+
+    That one is continuous but for x < 0: not always the principal logarithm of Γ. Stirling's
+    series and the reflection formula, DLMF 5.11.1, 5.5.3.
 
     >>> loggamma(jnp.array([5.0, -0.5]))
     Array([3.1780539,       nan], dtype=float32)
     """
-    (x,) = real_inexact("loggamma", x)
+    (x,) = inexact("loggamma", x)
+    if x.dtype.kind == "c":
+        return _complex_loggamma(x)
     return jnp.where(x < 0, jnp.full_like(x, jnp.nan), ops.lgamma(x))
+
+
+def _complex_loggamma(z: Any) -> Any:
+    # In the upper half plane; the lower one is its mirror image.
+    below = jnp.imag(z) < 0
+    z = jnp.where(below, jnp.conj(z), z)
+    left = jnp.real(z) < 0.5
+    right = _on_the_right(jnp.where(left, 1 - z, z))
+    # log sin πz = log(1 - e^2πiz) - iπz + iπ/2 - log 2, with whole periods left out.
+    inner = jnp.where(left, z, 0.25)
+    period = 2j * np.pi * (inner - jnp.round(jnp.real(inner)))
+    log_sine = jnp.log(-jnp.expm1(period)) - 1j * np.pi * (inner - 0.5) - math.log(2)
+    out = jnp.where(left, math.log(np.pi) - log_sine - right, right)
+    return jnp.where(below, jnp.conj(out), out)
+
+
+def _on_the_right(z: Any) -> Any:
+    """log Γ for real parts of at least a half."""
+    steps = 10 if z.dtype.itemsize == 16 else 5
+    w = z + steps
+    out = (w - 0.5) * jnp.log(w) - w + 0.5 * math.log(2 * np.pi)
+    # Not the logarithm of the product, which turns past π.
+    return out + _stirling(w) - sum([jnp.log(z + k) for k in range(steps)])
 
 
 def gammasgn(x: ArrayLike) -> Array:
@@ -49,12 +77,14 @@ def gammasgn(x: ArrayLike) -> Array:
 
 
 def gamma(x: ArrayLike) -> Array:
-    """Γ(x) = ∫₀^∞ t^(x-1) e^-t dt, continued to negative numbers; nan at -1, -2, ….
+    """Γ(x) = ∫₀^∞ t^(x-1) e^-t dt, continued to all numbers, also complex; nan at -1, -2, ….
 
     >>> gamma(jnp.array([0.5, 5.0]))
     Array([ 1.7724538, 24.       ], dtype=float32)
     """
-    (x,) = real_inexact("gamma", x)
+    (x,) = inexact("gamma", x)
+    if x.dtype.kind == "c":
+        return jnp.exp(_complex_loggamma(x))
     return gammasgn(x) * jnp.exp(ops.lgamma(x))
 
 

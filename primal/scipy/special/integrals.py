@@ -144,7 +144,7 @@ def _expn_jvp(primals: Any, tangents: Any) -> Any:
 def expn(n: ArrayLike, x: ArrayLike) -> Array:
     """Eₙ(x) = ∫₁^∞ e^-xt / tⁿ dt for integers n ≥ 0 and x ≥ 0; nan elsewhere.
 
-    Differentiable in x only.
+    The derivative by n, which is an integer, is 0.
 
     >>> expn(2, jnp.array([0.0, 1.0]))
     Array([1.        , 0.14849551], dtype=float32)
