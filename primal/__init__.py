@@ -44,15 +44,12 @@ from primal.base.config import (
 )
 from primal.base.config import check_tracer_leaks as checking_leaks
 from primal.base.dtypes import float0
+from primal.base.later import Later as _Later
 from primal.engines.protocol import Device
 from primal.ir.trace import Array
 from primal.ir.trace import aval_of as _aval_of
-from primal.runtime.refs import AbstractRef as _AbstractRef
-from primal.runtime.refs import Ref, empty_ref, free_ref, freeze, new_ref
+from primal.runtime.eager import install_program_runner as _install_program_runner
 from primal.version import __version__
-
-# Eager execution runs programs with it, and stands below it.
-_importlib.import_module("primal.runtime.programs")
 
 if _collecting:
     if not _gc.get_freeze_count():
@@ -104,13 +101,23 @@ if _TYPE_CHECKING:
     )
     from primal.api.jacobian import jacrev as jacobian
     from primal.api.scopes import ensure_compile_time_eval, named_call, named_scope
+    from primal.runtime.refs import Ref, empty_ref, free_ref, freeze, new_ref
 
+_refs = _Later("primal.runtime.refs")
+_programs = _Later("primal.runtime.programs")
+# Loaded with the first program, it stands above eager execution, which runs programs with it.
+_install_program_runner(lambda *call: _programs.run_closed(*call))
 # Loaded with the first use of one of them: name -> module.
 _LATER = {
+    "Ref": "primal.runtime.refs",
     "effects_barrier": "primal.api.callbacks",
+    "empty_ref": "primal.runtime.refs",
     "ensure_compile_time_eval": "primal.api.scopes",
+    "free_ref": "primal.runtime.refs",
+    "freeze": "primal.runtime.refs",
     "named_call": "primal.api.scopes",
     "named_scope": "primal.api.scopes",
+    "new_ref": "primal.runtime.refs",
     "pure_callback": "primal.api.callbacks",
 }
 _API = frozenset({
@@ -137,7 +144,9 @@ def typeof(x: _Any) -> _Any:
     >>> typeof(jnp.ones(3))
     ShapedArray(float32[3])
     """
-    return _AbstractRef(x._aval) if isinstance(x, Ref) else _aval_of(x)
+    if isinstance(x, Array):
+        return x.aval
+    return _refs.AbstractRef(x._aval) if isinstance(x, _refs.Ref) else _aval_of(x)
 
 
 def _segment_reduction(name: str) -> _Any:

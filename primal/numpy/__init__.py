@@ -36,8 +36,6 @@ from primal.numpy.creation import ones as ones
 from primal.numpy.creation import ones_like as ones_like
 from primal.numpy.creation import zeros as zeros
 from primal.numpy.creation import zeros_like as zeros_like
-from primal.numpy.einsum import einsum as einsum
-from primal.numpy.einsum import einsum_path as einsum_path
 from primal.numpy.elementary import abs as abs
 from primal.numpy.elementary import absolute as absolute
 from primal.numpy.elementary import acos as acos
@@ -89,38 +87,8 @@ from primal.numpy.elementary import sqrt as sqrt
 from primal.numpy.elementary import tan as tan
 from primal.numpy.elementary import tanh as tanh
 from primal.numpy.elementary import trunc as trunc
-from primal.numpy.joining import append as append
-from primal.numpy.joining import array_split as array_split
-from primal.numpy.joining import block as block
-from primal.numpy.joining import column_stack as column_stack
-from primal.numpy.joining import concat as concat
-from primal.numpy.joining import concatenate as concatenate
-from primal.numpy.joining import dsplit as dsplit
-from primal.numpy.joining import dstack as dstack
-from primal.numpy.joining import hsplit as hsplit
-from primal.numpy.joining import hstack as hstack
-from primal.numpy.joining import repeat as repeat
-from primal.numpy.joining import resize as resize
-from primal.numpy.joining import split as split
-from primal.numpy.joining import stack as stack
-from primal.numpy.joining import tile as tile
-from primal.numpy.joining import unstack as unstack
-from primal.numpy.joining import vsplit as vsplit
-from primal.numpy.joining import vstack as vstack
 from primal.numpy.methods import install_methods as _install_methods
 from primal.numpy.promotion import broadcast_shapes as broadcast_shapes
-from primal.numpy.ranges import arange as arange
-from primal.numpy.ranges import eye as eye
-from primal.numpy.ranges import fromfunction as fromfunction
-from primal.numpy.ranges import geomspace as geomspace
-from primal.numpy.ranges import identity as identity
-from primal.numpy.ranges import indices as indices
-from primal.numpy.ranges import linspace as linspace
-from primal.numpy.ranges import logspace as logspace
-from primal.numpy.ranges import meshgrid as meshgrid
-from primal.numpy.ranges import tri as tri
-from primal.numpy.ranges import tril as tril
-from primal.numpy.ranges import triu as triu
 from primal.numpy.reductions import all as all
 from primal.numpy.reductions import amax as amax
 from primal.numpy.reductions import amin as amin
@@ -275,8 +243,13 @@ _LAZY = {
         " triu_indices_from vander"
     ),
     "editing": ("delete insert"),
+    "einsums": ("einsum einsum_path"),
     "index_tricks": ("c_ index_exp ix_ mgrid ogrid r_ ravel_multi_index s_ unravel_index"),
     "integers": ("gcd lcm packbits unpackbits"),
+    "joining": (
+        "append array_split block column_stack concat concatenate dsplit dstack"
+        " hsplit hstack repeat resize split stack tile unstack vsplit vstack"
+    ),
     "mapping": ("apply_along_axis apply_over_axes vectorize"),
     "namespace_info": ("__array_namespace_info__"),
     "nan_reductions": ("nanmax nanmean nanmin nanprod nanstd nansum nanvar"),
@@ -289,6 +262,10 @@ _LAZY = {
     "printing": (
         "array_repr array_str fromfile fromiter fromstring get_printoptions load"
         " printoptions save savez set_printoptions"
+    ),
+    "ranges": (
+        "arange eye fromfunction geomspace identity indices linspace logspace"
+        " meshgrid tri tril triu"
     ),
     "sets": (
         "UniqueAll UniqueCounts UniqueInverse array_equal array_equiv intersect1d isin"

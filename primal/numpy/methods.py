@@ -1,7 +1,8 @@
 """Methods and properties of arrays, installed once on the class that arrays and tracers share.
 
 Methods are the functions of the same name: `x.sum(axis=0)` is `sum(x, axis=0)`. Installing them on
-the common base keeps the classes of `ir` and `runtime` free of the layers above them.
+the common base keeps the classes of `ir` and `runtime` free of the layers above them. Those whose
+modules few programs need are found with their first use.
 """
 
 from __future__ import annotations
@@ -12,63 +13,72 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.later import Later
 from primal.ir.trace import Array
-from primal.numpy import (
-    choosing,
-    contraction,
-    creation,
-    cumulative,
-    diagonals,
-    elementary,
-    joining,
-    nonzeros,
-    operators,
-    reductions,
-    shapes,
-    sorting,
-    taking,
-    ufuncs,
-)
-from primal.numpy.at import IndexUpdateHelper
+from primal.numpy import contraction, creation, elementary, operators, reductions, shapes, ufuncs
 from primal.numpy.indexing import getitem
 from primal.numpy.promotion import BOOL
 from primal.ops import elementwise as ops
 from primal.ops.choose import bitcast_convert_type
 
+choosing = Later("primal.numpy.choosing")
+cumulative = Later("primal.numpy.cumulative")
+diagonals = Later("primal.numpy.diagonals")
+joining = Later("primal.numpy.joining")
+nonzeros = Later("primal.numpy.nonzeros")
+sorting = Later("primal.numpy.sorting")
+taking = Later("primal.numpy.taking")
+updates = Later("primal.numpy.at")
+
+
+class First:
+    """An attribute of a class that is made with its first use, and then takes this one's place."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
+
+    def __set_name__(self, cls: Any, name: str) -> None:
+        self.cls, self.name = cls, name
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        setattr(self.cls, self.name, self.make())
+        return getattr(owner if instance is None else instance, self.name)
+
+
 # Functions that are methods as they stand, with the array as first argument.
-METHODS: dict[str, Callable[..., Any]] = {
+METHODS: dict[str, Any] = {
     "all": reductions.all,
     "any": reductions.any,
-    "argmax": sorting.argmax,
-    "argmin": sorting.argmin,
-    "argpartition": sorting.argpartition,
-    "argsort": sorting.argsort,
-    "choose": choosing.choose,
-    "clip": choosing.clip,
+    "argmax": First(lambda: sorting.argmax),
+    "argmin": First(lambda: sorting.argmin),
+    "argpartition": First(lambda: sorting.argpartition),
+    "argsort": First(lambda: sorting.argsort),
+    "choose": First(lambda: choosing.choose),
+    "clip": First(lambda: choosing.clip),
     "conj": elementary.conjugate,
     "conjugate": elementary.conjugate,
-    "cumprod": cumulative.cumprod,
-    "cumsum": cumulative.cumsum,
-    "diagonal": diagonals.diagonal,
+    "cumprod": First(lambda: cumulative.cumprod),
+    "cumsum": First(lambda: cumulative.cumsum),
+    "diagonal": First(lambda: diagonals.diagonal),
     "dot": contraction.dot,
     "max": reductions.max,
     "mean": reductions.mean,
     "min": reductions.min,
-    "nonzero": nonzeros.nonzero,
-    "partition": sorting.partition,
+    "nonzero": First(lambda: nonzeros.nonzero),
+    "partition": First(lambda: sorting.partition),
     "prod": reductions.prod,
     "ptp": reductions.ptp,
     "ravel": shapes.ravel,
-    "repeat": joining.repeat,
-    "round": choosing.round,
-    "searchsorted": sorting.searchsorted,
-    "sort": sorting.sort,
+    "repeat": First(lambda: joining.repeat),
+    "round": First(lambda: choosing.round),
+    "searchsorted": First(lambda: sorting.searchsorted),
+    "sort": First(lambda: sorting.sort),
     "squeeze": shapes.squeeze,
     "std": reductions.std,
     "sum": reductions.sum,
     "swapaxes": shapes.swapaxes,
-    "take": taking.take,
-    "trace": diagonals.trace,
+    "take": First(lambda: taking.take),
+    "trace": First(lambda: diagonals.trace),
     "var": reductions.var,
 }
 
@@ -180,12 +190,16 @@ def _to_device(self: Array, device: Any, *, stream: Any = None) -> Array:
     return creation.placed(self, device)
 
 
-PROPERTIES: dict[str, property] = {
+PROPERTIES: dict[str, Any] = {
     "T": property(lambda self: shapes.transpose(self), doc="The axes reversed."),
     "mT": property(lambda self: shapes.matrix_transpose(self), doc="The last two axes swapped."),
     "real": property(lambda self: elementary.real(self), doc="The real part."),
     "imag": property(lambda self: elementary.imag(self), doc="The imaginary part."),
-    "at": property(IndexUpdateHelper, doc="Updates of parts: `x.at[index].set(y)` and so on."),
+    "at": First(
+        lambda: property(
+            updates.IndexUpdateHelper, doc="Updates of parts: `x.at[index].set(y)` and so on."
+        )
+    ),
     "itemsize": property(lambda self: _itemsize(self), doc="The bytes of one element."),
     "nbytes": property(lambda self: self.aval.size * _itemsize(self), doc="The bytes of all."),
     "flat": _in_place("flat"),
@@ -225,3 +239,5 @@ def install_methods(cls: Any, namespace: Any) -> None:
     }
     for name, method in {**METHODS, **own, **PROPERTIES}.items():
         setattr(cls, name, method)
+        if type(method) is First:
+            method.__set_name__(cls, name)

@@ -12,7 +12,7 @@ from primal.base import dtypes
 from primal.ir.trace import Array
 from primal.numpy import contraction, diagonals
 from primal.numpy.choosing import where
-from primal.numpy.einsum import einsum
+from primal.numpy.einsums import einsum
 from primal.numpy.elementary import abs as absolute
 from primal.numpy.elementary import conjugate, sqrt
 from primal.numpy.linalg.factors import svd
