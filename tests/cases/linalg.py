@@ -105,18 +105,33 @@ ROWS = [
         dtypes=NARROW,
         **SOLVED,
     ),
-    Case(op="geqrf", operands=shaped((3, 2)), dtypes=NARROW, order=0, **SOLVED),
-    Case(
-        op="householder_product",
-        operands=(X((3, 2)), X((2,), 0.1, 0.5)),
-        dtypes=NARROW,
-        order=0,
-        errors=(
-            Wrong(shaped((2, 3), (2,)), ValueError, "as many rows"),
-            Wrong(shaped((3, 2), (3,)), ValueError, "taus"),
-        ),
-        **SOLVED,
-    ),
+    *[
+        Case(
+            op="geqrf",
+            name=f"{shape}",
+            operands=shaped(shape),
+            around=on(APART[: shape[0], : shape[1]]),
+            dtypes=NARROW,
+            **SOLVED,
+        )
+        for shape in ((3, 2), (3, 3), (2, 3))
+    ],
+    *[
+        Case(
+            op="householder_product",
+            name=name,
+            operands=(X(shape), X((count,), 0.1, 0.5)),
+            dtypes=NARROW,
+            errors=(
+                Wrong(shaped((2, 3), (2,)), ValueError, "as many rows"),
+                Wrong(shaped((3, 2), (3,)), ValueError, "taus"),
+            )
+            if not name
+            else (),
+            **SOLVED,
+        )
+        for name, shape, count in (("", (3, 2), 2), ("square", (3, 3), 3), ("fewer", (4, 3), 1))
+    ],
     *[
         Case(
             op="svd",

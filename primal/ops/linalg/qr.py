@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from primal.ir.avals import Aval
-from primal.ir.op import LINALG, Never, Op, Word, by_kind, library
-from primal.ir.trace import ZERO, aval_of
-from primal.ops.elementwise import add, complex, imag, sub
+from primal.ir.op import LINALG, Op, Word, by_kind, library
+from primal.ir.trace import ZERO, aval_of, literal
+from primal.ops.elementwise import add, complex, imag, neg, sub
 from primal.ops.linalg._lapack import lapack, workspace
 from primal.ops.linalg.common import (
     INT32,
@@ -22,15 +22,18 @@ from primal.ops.linalg.common import (
     diagonal_matrix,
     each_matrix,
     hlo_triangle,
+    identity,
     lower_part,
     matmul,
     real_of,
     transposed,
+    upper_part,
     zeros,
 )
 from primal.ops.linalg.lu import permuted_rows
 from primal.ops.linalg.triangular import triangular_solve
 from primal.ops.reduce import part
+from primal.ops.shape import pad
 from primal.ops.types import NOT_LINEAR
 
 
@@ -204,15 +207,68 @@ def _product_hlo(b: Any, a: Any, tau: Any) -> Any:
     return b.lapack("orgqr", [a, tau], [a.aval], aliases={0: 0})[0]
 
 
+def _reflections(a: Any, k: int) -> Any:
+    """V: the vectors of k packed reflections, ones on the diagonal and zeros above."""
+    rank = aval_of(a).ndim
+    below = lower_part(part(a, 0, k, rank - 1), -1)
+    return add(below, _unit(aval_of(below).shape, aval_of(a).dtype))
+
+
+def _unit(shape: tuple[int, ...], dtype: Any) -> Any:
+    """The first columns of the identity."""
+    rows, columns = shape[-2:]
+    square = identity((*shape[:-2], rows, rows), dtype)
+    return part(square, 0, columns, len(shape) - 1)
+
+
+def _divided(x: Any, upper: Any, unit: bool) -> Any:
+    """x U⁻¹."""
+    return triangular_solve(
+        upper, x, left_side=False, lower=False, transpose_a=False, conjugate_a=False,
+        unit_diagonal=unit,
+    )  # fmt: skip
+
+
+def _product_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    (a, tau), (ta, ttau) = primals, tangents
+    out = householder_product(a, tau)
+    n, k = aval_of(a).shape[-1], aval_of(tau).shape[-1]
+    if 0 in aval_of(a).shape or k == 0:
+        return out, ZERO
+    # The product is E - V W with W = T V₁ᴴ, E the unit columns, V₁ the first n rows of V and
+    # T = D M⁻¹, M = 1 + G D, D = diag(tau), G what is above the diagonal of VᴴV.
+    rank, dtype = aval_of(a).ndim, aval_of(a).dtype
+    v, d = _reflections(a, k), diagonal_matrix(tau)
+    first = adjoint(part(v, 0, n, rank - 2))
+    g = upper_part(matmul(adjoint(v), v), 1)
+    m = add(identity(aval_of(d).shape, dtype), matmul(g, d))
+    t = _divided(d, m, unit=True)
+    move: Any = None
+    dm: Any = None
+    dd = None if ttau is ZERO else diagonal_matrix(ttau)
+    if ta is not ZERO:
+        dv = lower_part(part(ta, 0, k, rank - 1), -1)
+        half = matmul(adjoint(dv), v)
+        dm = matmul(upper_part(add(half, adjoint(half)), 1), d)
+        move = matmul(t, adjoint(part(dv, 0, n, rank - 2)))
+    if dd is not None:
+        dm = matmul(g, dd) if dm is None else add(dm, matmul(g, dd))
+    change = neg(matmul(t, dm))
+    dt = _divided(change if dd is None else add(dd, change), m, unit=True)
+    dw = matmul(dt, first)
+    dw = dw if move is None else add(dw, move)
+    dq = matmul(v, dw)
+    if ta is not ZERO:
+        dq = add(dq, matmul(dv, matmul(t, first)))
+    return out, neg(dq)
+
+
 householder_product = Op(
     name="householder_product",
     kind=LINALG,
     type=_product_type,
     impl=_product_impl,
-    jvp=Never(
-        "[householder_product] expected no differentiation, got tangents. Differentiate qr, whose "
-        "factors are what reflections serve for."
-    ),
+    jvp=_product_jvp,
     transpose=NOT_LINEAR,
     batch=Word(batch_stacks),
     shard=by_kind,
@@ -245,15 +301,59 @@ def _geqrf_hlo(b: Any, a: Any) -> Any:
     return b.lapack("geqrf", [a], [packed, tau], aliases={0: 0})
 
 
+def _geqrf_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    (a,), (ta,) = primals, tangents
+    packed, tau = outs = geqrf(a)
+    *lead, m, n = aval_of(a).shape
+    if 0 in aval_of(a).shape:
+        return outs, [ZERO, ZERO]
+    dtype, rank = aval_of(a).dtype, len(lead) + 2
+    (q, _), (dq, dr) = qr.jvp((a,), (ta,), pivoting=False, full_matrices=False)
+    # E - Q = V W, and W is upper triangular: the factors of lu without pivoting. The last
+    # reflection of a real square matrix is none, and stays so.
+    k = min(m, n) - (m <= n and dtype.kind != "c")
+    dtau = zeros(aval_of(tau).shape, dtype)
+    below = zeros(aval_of(a).shape, dtype)
+    if k:
+        v = _reflections(packed, k)
+        top = part(v, 0, k, rank - 2)
+        b = part(sub(_unit(aval_of(q).shape, dtype), q), 0, k, rank - 1)
+        db = neg(part(dq, 0, k, rank - 1))
+        w = _solved(top, part(b, 0, k, rank - 2))
+        mixed = _divided(_solved(top, part(db, 0, k, rank - 2)), w, unit=False)
+        dw = matmul(upper_part(mixed), w)
+        dv = lower_part(_divided(sub(db, matmul(v, dw)), w, unit=False), -1)
+        # T = W V₁⁻ᴴ has the factors on its diagonal.
+        dtop = adjoint(part(dv, 0, k, rank - 2))
+        t = _divided(w, adjoint(top), unit=True)
+        dt = _divided(sub(dw, matmul(t, dtop)), adjoint(top), unit=True)
+        last, right = [0] * len(lead), min(m, n) - k
+        dtau = _padded(diagonal(dt), [*last, right])
+        below = _padded(dv, [*last, 0, n - k])
+    above = _padded(dr, [0] * len(lead) + [m - min(m, n), 0])
+    return outs, [add(above, below), dtau]
+
+
+def _solved(lower: Any, x: Any) -> Any:
+    """L⁻¹ x with a unit diagonal."""
+    return triangular_solve(
+        lower, x, left_side=True, lower=True, transpose_a=False, conjugate_a=False,
+        unit_diagonal=True,
+    )  # fmt: skip
+
+
+def _padded(x: Any, high: Sequence[int]) -> Any:
+    """x with zeros behind it."""
+    none = literal(0, aval_of(x).dtype, False)
+    return pad(x, none, padding_config=tuple([(0, h, 0) for h in high]))
+
+
 geqrf = Op(
     name="geqrf",
     kind=LINALG,
     type=_geqrf_type,
     impl=_geqrf_impl,
-    jvp=Never(
-        "[geqrf] expected no differentiation, got tangents. Differentiate qr instead, whose "
-        "factors are not packed."
-    ),
+    jvp=_geqrf_jvp,
     transpose=NOT_LINEAR,
     batch=Word(batch_stacks),
     shard=by_kind,
