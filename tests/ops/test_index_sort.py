@@ -270,3 +270,26 @@ def test_batching() -> None:
 def test_errors(error: Any, match: str, f: Any, xs: list[Any]) -> None:
     with pytest.raises(error, match=match):
         eager(f, *xs)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8", "float16"])
+@pytest.mark.parametrize("how", ["any", "sorted", "few values", "nan and zeros"])
+def test_top_k_of_long_rows_is_that_of_all(
+    dtype: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Candidates found by a sample lose nothing."""
+    rng = np.random.default_rng(0)
+    x = (rng.standard_normal((2, 20_000)) * 50).astype(dtype)
+    if how == "sorted":
+        x = np.sort(x, -1)
+    elif how == "few values":
+        x = (x // 20).astype(dtype)
+    elif how == "nan and zeros" and np.dtype(dtype).kind == "f":
+        x[:, ::7], x[:, 3::11], x[:, 4::11] = np.nan, -0.0, 0.0
+    cases = [(a, axis, k) for a, axis in ((x, 1), (x.T.copy(), 0)) for k in (1, 7, 300)]
+    found = [top_k.impl(a, k=k, axis=axis) for a, axis, k in cases]
+    monkeypatch.setitem(top_k.impl.__globals__, "LONG", 10**9)
+    for (a, axis, k), (values, places) in zip(cases, found, strict=True):
+        whole = top_k.impl(a, k=k, axis=axis)
+        np.testing.assert_array_equal(places, whole[1])
+        assert values.tobytes() == whole[0].tobytes()
