@@ -203,3 +203,18 @@ def test_refusals() -> None:
         stats.norm.pdf([1.0])
     with pytest.raises(ValueError, match="one-dimensional"):
         stats.dirichlet.logpdf(jnp.ones(2), jnp.ones((2, 2)))
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [("geom", (0.3,)), ("nbinom", (4, 0.4)), ("binom", (5, 0.3)), ("betabinom", (5, 2.0, 3.0)),
+     ("bernoulli", (0.3,))],
+)  # fmt: skip
+def test_the_probability_of_nan_is_nan(name, parameters) -> None:
+    got = getattr(stats, name).pmf(jnp.array([jnp.nan, 1.0]), *parameters)
+    assert np.isnan(got).tolist() == [True, False]
+
+
+def test_densities_of_uniform_numbers_are_of_their_dtype() -> None:
+    assert not stats.uniform.pdf(jnp.ones(2), 0.0, 4.0).weak_type
+    assert not stats.bernoulli.cdf(jnp.ones(2), 0.3).weak_type

@@ -222,7 +222,7 @@ def _hyp2f1_jvp(primals: Any, tangents: Any) -> Any:
         out, slope = _hyp2f1(*primals), jnp.zeros_like(x)
     else:
         moved = [jnp.zeros_like(x) if isinstance(t, SymbolicZero) else t for t in parameters]
-        out, slope = jvp(lambda *at: _by_cases(*at, x), (a, b, c), tuple(moved))
+        out, slope = jvp(lambda p, q, r: _by_cases(p, q, r, x), (a, b, c), tuple(moved))
     if not isinstance(dx, SymbolicZero):
         slope = slope + dx * a * b / c * _hyp2f1(a + 1, b + 1, c + 1, x)
     return out, slope.astype(out.dtype)

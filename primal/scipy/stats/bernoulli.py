@@ -22,7 +22,7 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     k, p, loc = real_inexact("bernoulli.logpmf", k, p, loc)
     k = k - loc
     log = special.xlogy(k, p) + special.xlog1py(1 - k, -p)
-    return jnp.where((k == 0) | (k == 1), log, -jnp.inf)
+    return jnp.where((k == 0) | (k == 1) | jnp.isnan(k), log, -jnp.inf)
 
 
 def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
@@ -41,7 +41,8 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Array:
     Array([0.7, 1. ], dtype=float32, weak_type=True)
     """
     k, p = real_inexact("bernoulli.cdf", k, p)
-    out = jnp.where(k < 0, 0, jnp.where(k < 1, 1 - p, 1))
+    out = jnp.where(k < 1, 1 - p, jnp.ones_like(k))
+    out = jnp.where(jnp.isnan(k), k, jnp.where(k < 0, jnp.zeros_like(k), out))
     return jnp.where(_legal(p), out, jnp.nan)
 
 
@@ -49,8 +50,8 @@ def ppf(q: ArrayLike, p: ArrayLike) -> Array:
     """The quantile: the inverse of `cdf`.
 
     >>> ppf(jnp.array([0.5, 0.9]), 0.3)
-    Array([0., 1.], dtype=float32, weak_type=True)
+    Array([0., 1.], dtype=float32)
     """
     q, p = real_inexact("bernoulli.ppf", q, p)
     ok = _legal(p) & (q >= 0) & (q <= 1)
-    return jnp.where(ok, jnp.where(q <= 1 - p, 0, 1), jnp.nan)
+    return jnp.where(ok, jnp.where(q <= 1 - p, jnp.zeros_like(q), jnp.ones_like(q)), jnp.nan)

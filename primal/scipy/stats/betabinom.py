@@ -17,7 +17,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
     """
     k, n, a, b, loc = real_inexact("betabinom.logpmf", k, n, a, b, loc)
     y = jnp.floor(k - loc)
-    ok = (y >= 0) & (y <= n)
+    ok = ~((y < 0) | (y > n))  # so that nan stays nan
     y = jnp.where(ok, y, 0)
     ways = -special.betaln(n - y + 1, y + 1) - jnp.log1p(n)
     log = ways + special.betaln(y + a, n - y + b) - special.betaln(a, b)

@@ -17,7 +17,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
     """
     k, n, p, loc = real_inexact("binom.logpmf", k, n, p, loc)
     y = k - loc
-    ok = (y >= 0) & (y <= n)
+    ok = ~((y < 0) | (y > n))  # so that nan stays nan
     y = jnp.where(ok, y, 0)
     ways = -special.betaln(n - y + 1, y + 1) - jnp.log1p(n)
     log = ways + special.xlogy(y, p) + special.xlog1py(n - y, -p)

@@ -17,7 +17,7 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """
     k, p, loc = real_inexact("geom.logpmf", k, p, loc)
     y = k - loc
-    ok = y > 0
+    ok = ~(y <= 0)  # so that nan stays nan
     log = special.xlog1py(jnp.where(ok, y, 1) - 1, -p) + jnp.log(p)
     return jnp.where(ok, log, -jnp.inf)
 

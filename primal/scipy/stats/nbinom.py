@@ -17,7 +17,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
     """
     k, n, p, loc = real_inexact("nbinom.logpmf", k, n, p, loc)
     y = k - loc
-    ok = y >= 0
+    ok = ~(y < 0)  # so that nan stays nan
     y = jnp.where(ok, y, 0)
     ways = special.gammaln(n + y) - special.gammaln(n) - special.gammaln(y + 1)
     log = ways + special.xlogy(n, p) + special.xlog1py(y, -p)

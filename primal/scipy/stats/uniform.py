@@ -12,18 +12,18 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density.
 
     >>> logpdf(jnp.array([0.5, 2.0]), 0.0, 4.0)
-    Array([-1.3862944, -1.3862944], dtype=float32, weak_type=True)
+    Array([-1.3862944, -1.3862944], dtype=float32)
     """
     x, loc, scale = real_inexact("uniform.logpdf", x, loc, scale)
     inside = (x >= loc) & (x <= loc + scale)
-    return jnp.where(inside, -jnp.log(scale), -jnp.inf)
+    return jnp.where(inside, -jnp.log(scale), -jnp.inf).astype(x.dtype)
 
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density: 1/scale on [loc, loc + scale].
 
     >>> pdf(jnp.array([0.5, 2.0]), 0.0, 4.0)
-    Array([0.25, 0.25], dtype=float32, weak_type=True)
+    Array([0.25, 0.25], dtype=float32)
     """
     return jnp.exp(logpdf(x, loc, scale))
 
