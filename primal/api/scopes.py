@@ -11,6 +11,10 @@ from primal.api.operands import name_of
 from primal.ir.state import ambient, scopes, state
 from primal.ir.trace import Trace, Tracer
 from primal.runtime.eager import root
+from primal.transforms.batch import BatchTrace
+from primal.transforms.jvp import JVPTrace
+from primal.transforms.linearize import LinearizeTrace
+from primal.transforms.stage import StageTrace
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -18,6 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 class named_scope:
     """Name the operations in a block; also a decorator. Scopes nest: `outer/inner`.
 
+    Transformations show as `vmap(outer)`, `jvp(outer)` and, going back, `transpose(jvp(outer))`.
     TypeError for a name that is no string.
 
     >>> import primal
@@ -39,14 +44,16 @@ class named_scope:
                 "a string."
             )
         self.name = name
-        self._outer: list[tuple[str, ...]] = []
+        self._outer: list[tuple[tuple[str, ...], Any]] = []
 
-    def __enter__(self) -> None:
-        self._outer.append(scopes.names)
-        scopes.names = (*scopes.names, self.name)
+    def __enter__(self) -> str:
+        self._outer.append((scopes.names, scopes.at))
+        scopes.names = (*scopes.names, _transformed(self.name))
+        scopes.at = state.trace
+        return self.name
 
     def __exit__(self, *exc: object) -> None:
-        scopes.names = self._outer.pop()
+        scopes.names, scopes.at = self._outer.pop()
 
     def __call__(self, fun: F) -> F:
         @functools.wraps(fun)
@@ -55,6 +62,24 @@ class named_scope:
                 return fun(*args, **kwargs)
 
         return scoped  # type: ignore[return-value]
+
+
+_WRAPPERS: dict[type[Trace], str] = {
+    JVPTrace: "jvp",
+    LinearizeTrace: "jvp",
+    BatchTrace: "vmap",
+}
+
+
+def _transformed(name: str) -> str:
+    """The name of a scope inside of the transformations that began since the scope around it."""
+    trace: Trace | None = state.trace
+    while trace is not None and trace is not scopes.at and not isinstance(trace, StageTrace):
+        wrapper = _WRAPPERS.get(type(trace))
+        if wrapper is not None:
+            name = f"{wrapper}({name})"
+        trace = trace.parent
+    return name
 
 
 class _Known(Trace):

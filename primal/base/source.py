@@ -23,6 +23,7 @@ __all__ = [
     "names_of",
     "package_root",
     "scoped",
+    "transposed",
     "user_frame",
     "user_stacklevel",
     "without_internal_frames",
@@ -112,6 +113,26 @@ def scoped(location: Location | None, names: tuple[str, ...]) -> Location | None
     if location is None or not names:
         return location
     return location[0], location[1], (*names, *names_of(location))
+
+
+def transposed(location: Location | None) -> Location | None:
+    """The location of what transposes an operation: scopes `jvp(s)` are `transpose(jvp(s))` there.
+
+    >>> names_of(transposed(("code", 0, ("vmap(jvp(s))", "t"))))
+    ('vmap(transpose(jvp(s)))', 't')
+    """
+    if location is None or len(location) < 3:
+        return location
+    names = names_of(location)
+    found = [(i, n.find("jvp(")) for i, n in enumerate(names) if "jvp(" in n]
+    i, at = found[0] if found else (0, 0)
+    name = names[i] if found else f"jvp({names[0]})"
+    depth, end = 0, at
+    while end < len(name) and (end < at + 4 or depth):
+        depth += (name[end] == "(") - (name[end] == ")")
+        end += 1
+    new = f"{name[:at]}transpose({name[at:end]}){name[end:]}"
+    return location[0], location[1], (*names[:i], new, *names[i + 1 :])
 
 
 def names_of(location: Location | None) -> tuple[str, ...]:

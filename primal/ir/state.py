@@ -24,10 +24,13 @@ state: Any = State() if extension is None else extension.State()
 
 
 class Scopes(threading.local):
-    """`names` of the scopes around what a thread is tracing. Apart from the state, as no fast path
-    reads it."""
+    """`names` of the scopes around what a thread is tracing, and the trace `at` the innermost.
+
+    Apart from the state, as no fast path reads it.
+    """
 
     names: tuple[str, ...] = ()
+    at: Any = None
 
 
 scopes = Scopes()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from primal.base.config import settings
-from primal.base.source import current_location, scoped
+from primal.base.source import current_location, scoped, transposed
 from primal.ir.avals import Aval
 from primal.ir.check import check_closed
 from primal.ir.evaluate import eval_closed
@@ -85,7 +85,8 @@ class Tape(Trace):
         outer = state.location
         try:
             for op, args, params, out, source in reversed(self.entries):
-                state.location = source
+                scoped_here = source is not None and len(source) > 2
+                state.location = transposed(source) if scoped_here else source
                 if op.multiple:
                     ct: Any = [found.pop(id(o), ZERO) for o in out]
                     if all(c is ZERO for c in ct):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from primal.base.source import transposed
 from primal.ir.evaluate import eval_jaxpr
 from primal.ir.jaxpr import ClosedJaxpr, Jaxpr
 from primal.ir.state import state
@@ -70,7 +71,7 @@ def backward_pass(
             cts = [found.pop(v, ZERO) for v in eqn.outvars]
             if all(c is ZERO for c in cts):
                 continue
-            state.location = eqn.source
+            state.location = transposed(eqn.source)
             operands = [
                 v if type(v) is Literal else Undefined(v.aval) if v in moving else known[v]
                 for v in eqn.invars

@@ -26,7 +26,7 @@ def scopes(g: Any, *args: Any) -> list[str]:
 
 def test_scopes_nest_and_end() -> None:
     assert scopes(f, 1.0) == ["outer", "outer/inner", ""]
-    assert scopes(primal.vmap(f), jnp.ones(2)) == ["outer", "outer/inner", ""]
+    assert scopes(primal.vmap(f), jnp.ones(2)) == ["vmap(outer)", "vmap(outer)/inner", ""]
     assert scopes(primal.named_call(lambda x: x * 2, name="part"), 1.0) == ["part"]
     assert scopes(primal.named_call(f), 1.0) == ["f/outer", "f/outer/inner", "f"]
     assert scopes(primal.named_scope("deco")(lambda x: x + 1), 1.0) == ["deco"]
@@ -36,7 +36,15 @@ def test_scopes_nest_and_end() -> None:
 
 
 def test_scopes_of_derivatives_and_carried_programs() -> None:
-    assert set(scopes(primal.grad(f), 1.0)) == {"outer", "outer/inner", ""}
+    forward, back = {"jvp(outer)", "jvp(outer)/inner", ""}, "transpose(jvp(outer))"
+    assert set(scopes(lambda x: primal.jvp(f, (x,), (x,)), 1.0)) == forward
+    assert set(scopes(primal.grad(f), 1.0)) == {*forward, back, f"{back}/inner"}
+    both = primal.vmap(primal.grad(lambda x: jnp.sum(f(x) * x)))
+    assert f"vmap({back})/inner" in scopes(both, jnp.ones((2, 3)))
+    with primal.named_scope("around") as name:
+        assert scopes(primal.vmap(f), jnp.ones(2))[0] == "vmap(outer)" and name == "around"
+    backwards = primal.make_jaxpr(primal.grad(primal.jit(lambda x: f(x) * x)))(1.0)
+    assert f"# [{back}/inner]" in backwards.pretty_print(name_stack=True)
     loop = primal.make_jaxpr(
         lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)
     )(1.0)
