@@ -135,6 +135,9 @@ class Gather:
     Words: bytes of a run; turns of the last batch loop per unit, units per row of it; batch loops
     (out, x, indices); per column of start vectors limit, stride in x, offset in indices; window
     loops (out, x); two words that hold the bits of the fill value.
+
+    vectors: windows are single numbers of 4 or 8 bytes, next to each other in the result and their
+    starts in the indices.
     """
 
     item: int
@@ -144,9 +147,10 @@ class Gather:
     columns: int
     window: int
     fills: bool
+    vectors: bool = False
 
     def write(self, module: Module, name: str) -> None:
-        s = Script(module)
+        s = Script(module, module.width // 8)
         x, indices, out = s.address(), s.address(), s.address()
         run, chunk, chunks = s.words(3)
         sizes = s.words(self.batch)
@@ -155,6 +159,11 @@ class Gather:
         widths = s.words(self.window)
         strides = [s.words(self.window) for _ in range(2)]
         fill = s.words(2)
+
+        if self.vectors and module.width >= 32:
+            self._by_vectors(s, [out, x, indices], sizes, steps, chunk, chunks, columns[0], fill[0])
+            s.finish(name)
+            return
 
         def element(places: list[Place]) -> None:
             to, source, at = places
@@ -185,6 +194,58 @@ class Gather:
 
         blocks(s, sizes, steps, [out, x, indices], chunk, chunks, element)
         s.finish(name)
+
+    def _by_vectors(
+        self,
+        s: Script,
+        places: list[Place],
+        sizes: list[Int],
+        steps: list[list[Int]],
+        chunk: Int,
+        chunks: Int,
+        column: list[Int],
+        fill: Int,
+    ) -> None:
+        limit, stride, offset = column
+        wide, t = s.vec("i64"), f"i{8 * self.item}"
+        name = f"llvm.masked.gather.v{s.lanes}{t}.v{s.lanes}p0"
+
+        def unit(u: Int) -> None:
+            index = s.split(u // chunks, sizes[:-1])
+            to, source, at = [
+                s.moved(p, index, n[:-1]) for p, n in zip(places, steps, strict=True)
+            ]
+            along = s.new(f"mul {wide} {s.iota('i64')}, {s.splat('i64', steps[1][-1].name)}")
+            first = (u % chunks) * chunk
+            last = (first + chunk).least(sizes[-1])
+
+            def vectors(i: Int) -> None:
+                mask = lanes_before(s, last - i)
+                start = read_vector(s, self.index, at + offset + i * itemsize(self.index), mask)
+                start = emit(s, "convert", [self.index], "i8", [start])
+                low = s.intrinsic("smax", "i64", start, s.const("i64", "0"))
+                clamped = s.intrinsic("smin", "i64", low, s.splat("i64", limit.name))
+                some, other = mask, "zeroinitializer"
+                if self.fills:
+                    inside = s.new(f"icmp eq {wide} {start}, {clamped}")
+                    some = s.new(f"and {s.vec('i1')} {mask}, {inside}")
+                    value = fill.name
+                    if self.item == 4:
+                        value = s.new(f"trunc i64 {value} to i32")
+                    other = s.splat(t, value)
+                moved = s.new(f"mul {wide} {clamped}, {s.splat('i64', stride.name)}")
+                moved = s.new(f"add {wide} {moved}, {along}")
+                base = source + i * steps[1][-1]
+                ps = s.new(f"getelementptr i8, ptr {base.name}, {wide} {moved}")
+                found = s.call(
+                    name, s.vec(t), (s.vec("ptr"), ps), ("i32", str(self.item)),
+                    (s.vec("i1"), some), (s.vec(t), other),
+                )  # fmt: skip
+                write_vector(s, f"i{self.item}", found, to + i * self.item, mask)
+
+            s.each(first, last, vectors, s.lanes)
+
+        s.units(unit)
 
 
 def write_bits(s: Script, size: int, bits: Sequence[Int], place: Place) -> None:
@@ -273,7 +334,9 @@ def gather(
     words += flat(window) + (bits_words(fill, x.node.dtype) if fill is not None else [0, 0])
     spec = Gather(
         item, run > item, index_name(indices), len(batch), len(found.columns), len(window),
-        fill is not None,
+        fill is not None, run == item and not window and len(found.columns) == 1
+        and item in (4, 8) and index_name(indices) != "u8" and batch[-1][1][0] == item
+        and batch[-1][1][2] == indices.node.dtype.itemsize,
     )  # fmt: skip
     units = size_of([n for n, _ in batch[:-1]]) * chunks
     cost = min(chunk, batch[-1][0]) * (3 + each // 16)
