@@ -100,12 +100,52 @@ class Schedule:
                 inside = max(inside, base.step)
             else:
                 lowest = max(lowest, base.step + 1)
+        if inside >= lowest:
+            self._gather(node, inside)
         lowest = max(lowest, inside)
         group = self._joinable(node, lowest, inside)
         if group is None:
             group = Group(self, len(self.steps), node.shape)
             self.steps.append(group)
         self._placed(node, group, None)
+
+    def _gather(self, node: Node, inside: int) -> None:
+        """Move groups that the node reads into the last of them, which it is going to join.
+
+        In a·x + b·y the two products have nothing in common, so they are groups of their own until
+        their sum comes. A group may move past steps that read nothing of it.
+        """
+        last = self.steps[inside]
+        if not self._fits(inside, node) or last.passes:
+            return
+        for x in node.args:
+            step = x.node.step
+            if x.node.block is not self or not max(0, inside - WINDOW) <= step < inside:
+                continue
+            group = self.steps[step]
+            if not (x.is_node and self._in_register(x.node) and group.shape == last.shape):
+                continue
+            if group.reductions or group.passes or not self._may_take(last, group):
+                continue
+            made = set(group.nodes)
+            if any(not made.isdisjoint(nodes_read(s)) for s in self.steps[step + 1 : inside + 1]):
+                continue
+            for moved in made:
+                moved.step = inside
+            last.nodes[:0] = group.nodes
+            last.level.update(group.level)
+            last.reads |= group.reads
+            last.outside |= group.outside
+            last.heavy += group.heavy
+            self.steps[step] = Group(self, step, group.shape)
+
+    def _may_take(self, group: Group, other: Group) -> bool:
+        """Whether a group stays within its bounds with the nodes of another one, and one more."""
+        return (
+            len(group.nodes) + len(other.nodes) < MAX_NODES
+            and group.heavy + other.heavy < MAX_HEAVY
+            and len(group.outside | other.outside) < MAX_OUTSIDE
+        )
 
     def _placed(self, node: Node, group: Group, level: int | None) -> None:
         """`level` None: the pass of what the node reads in registers."""
@@ -262,7 +302,8 @@ def arranged(order: Sequence[Any], outs: Sequence[Node], given: Iterable[Node] =
             schedule.add(item)
         else:
             schedule.append(item)
-    block.steps = schedule.steps
+    # What moved into a later group left an empty one behind.
+    block.steps = [s for s in schedule.steps if type(s) is not Group or s.nodes or s.reductions]
     for step in block.steps:
         block.last.update([(node, step) for node in nodes_read(step)])
     own = set(given)

@@ -85,6 +85,19 @@ def test_a_broadcast_value_is_stored_not_repeated() -> None:
     assert kernels_used(made) == 2
 
 
+def test_terms_with_nothing_in_common_join_where_their_sum_comes() -> None:
+    y = X[::-1].copy()
+    made = agree(lambda x, y: [e.add(e.mul(x, 2.0), e.mul(y, 3.0))], X, y, within=1)
+    assert kernels_used(made) == 1
+
+    def f(x: Any, y: Any) -> list[Any]:
+        a = e.mul(x, 2.0)
+        turned = reduce_sum(transpose(a, permutation=(1, 0)), axes=(0,))  # reads a before
+        return [e.add(a, e.mul(y, 3.0)), turned]
+
+    assert kernels_used(agree(f, X, y, within=2)) == 3
+
+
 def test_text_shows_steps_and_code() -> None:
     text = engine.lower(program(lambda x: [bessel_i1e(e.neg(x))], [X]), "shown")
     assert "program shown: 2 steps" in text
