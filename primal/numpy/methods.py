@@ -10,12 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from primal.base import dtypes
 from primal.base.later import Later
 from primal.ir.trace import Array
-from primal.numpy import contraction, creation, elementary, operators, reductions, shapes, ufuncs
+from primal.numpy import (
+    contraction,
+    creation,
+    elementary,
+    operators,
+    promotion,
+    reductions,
+    shapes,
+    ufuncs,
+)
 from primal.numpy.indexing import getitem
 from primal.numpy.promotion import BOOL
 from primal.ops import elementwise as ops
@@ -106,6 +113,17 @@ def _astype(self: Array, dtype: Any, copy: bool = False, device: Any = None) -> 
 
 
 def _contains(self: Array, item: Any) -> bool:
+    value = promotion.operand("Array.__contains__", item)
+    if self.ndim != 1:
+        raise ValueError(
+            "Array.__contains__: search array must be one-dimensional, got "
+            f"arr.shape={self.shape}: (x == value).any() asks all elements."
+        )
+    if value.aval.ndim:
+        raise ValueError(
+            "Array.__contains__: query value must be a scalar, got "
+            f"query.shape={value.aval.shape}."
+        )
     return bool(reductions.any(ufuncs.equal(self, item)))
 
 
@@ -155,34 +173,61 @@ def _view(self: Array, dtype: Any = None, type: None = None) -> Array:
     if dtype is None:
         return self
     target = dtypes.check_user_dtype_supported(dtype, "view")
-    old, new = dtypes.itemsize_bits(self.dtype), dtypes.itemsize_bits(target)
-    if target == BOOL or self.dtype == BOOL:
-        if old != new:
-            raise ValueError(f"[view] expected a dtype of 8 bits for bool, got {target.name}.")
-        bits = self.astype(np.uint8) if self.dtype == BOOL else _bits(self, dtypes.uint8)
-        return bits != 0 if target == BOOL else _bits(bits, target)
-    if old == new:
-        return _bits(self, target)
-    if self.ndim == 0:
+    old, new = _bit_count(self.dtype), _bit_count(target)
+    if self.ndim == 0 and old != new:
         raise ValueError("view() of a 0d array is only supported if the itemsize is unchanged.")
-    if old > new:
-        parts = _bits(self, target)
-        return shapes.reshape(parts, (*self.shape[:-1], self.shape[-1] * (old // new)))
-    if self.shape[-1] * old % new:
+    if self.ndim and self.shape[-1] * old % new:
         raise ValueError(
             "When changing to a larger dtype, its size must be a divisor of the total size in "
             f"bytes of the last axis of the array, got shape {self.shape} of {self.dtype.name}."
         )
-    grouped = (*self.shape[:-1], self.shape[-1] * old // new, new // old)
-    return _bits(shapes.reshape(self, grouped), target)
+    row = shapes.reshape(self, (1,)) if self.ndim == 0 else self
+    out = _as_dtype(_regrouped(_as_numbers(row), _number_dtype(target)), target)
+    return shapes.reshape(out, ()) if self.ndim == 0 else out
 
 
-def _bits(x: Any, dtype: Any) -> Any:
-    if x.dtype.kind == "c" or dtype.kind == "c":
-        raise NotImplementedError(
-            f"[view] expected real dtypes, got {x.dtype.name} as {dtype.name}: take real and imag."
-        )
-    return x if x.dtype == dtype else bitcast_convert_type(x, new_dtype=dtype)
+def _bit_count(dtype: Any) -> int:
+    return 8 if dtype == BOOL else dtypes.itemsize_bits(dtype)
+
+
+def _number_dtype(dtype: Any) -> Any:
+    """The dtype of real numbers in which `_as_numbers` writes a dtype."""
+    return dtypes.uint8 if dtype == BOOL else dtypes.to_real_dtype(dtype)
+
+
+def _as_numbers(x: Array) -> Array:
+    """Booleans as bytes, complex numbers as twice as many real ones along the last axis."""
+    if x.dtype == BOOL:
+        return x.astype(dtypes.uint8)
+    if x.dtype.kind != "c":
+        return x
+    pairs = joining.stack([elementary.real(x), elementary.imag(x)], -1)
+    return shapes.reshape(pairs, (*x.shape[:-1], 2 * x.shape[-1]))
+
+
+def _as_dtype(x: Array, dtype: Any) -> Array:
+    """`_as_numbers` undone."""
+    if dtype == BOOL:
+        return x != 0
+    return ops.complex(x[..., ::2], x[..., 1::2]) if dtype.kind == "c" else x
+
+
+def _regrouped(x: Array, target: Any) -> Array:
+    old, new = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(target)
+    if old < new:
+        x = shapes.reshape(x, (*x.shape[:-1], x.shape[-1] * old // new, new // old))
+    out = x if x.dtype == target else bitcast_convert_type(x, new_dtype=target)
+    return shapes.reshape(out, (*x.shape[:-1], x.shape[-1] * (old // new))) if old > new else out
+
+
+def _byteswap(self: Array) -> Array:
+    """The numbers with their bytes in the opposite order; of complex ones each part."""
+    if self.dtype.kind == "c":
+        return ops.complex(_byteswap(elementary.real(self)), _byteswap(elementary.imag(self)))
+    if _bit_count(self.dtype) <= 8:
+        return self
+    parts = bitcast_convert_type(self, new_dtype=dtypes.uint8)
+    return bitcast_convert_type(shapes.flip(parts, -1), new_dtype=self.dtype)
 
 
 def _to_device(self: Array, device: Any, *, stream: Any = None) -> Array:
@@ -231,6 +276,7 @@ def install_methods(cls: Any, namespace: Any) -> None:
         "reshape": _reshape,
         "transpose": _transpose,
         "astype": _astype,
+        "byteswap": _byteswap,
         "compress": _compress,
         "copy": _copy,
         "flatten": _flatten,
