@@ -530,7 +530,7 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
 def select_n(which: Any, *cases: Any) -> Any:
     """cases[which], elementwise.
 
-    `which` is bool for up to two cases or int32 for more, scalar or of the cases' shape; indices
+    `which` is bool for up to two cases or an integer, scalar or of the cases' shape; indices
     beyond the ends choose the first or last. Cases have one shape and dtype. TypeError otherwise.
 
     >>> lax.select_n(jnp.array([0, 2]), jnp.array([1, 2]), jnp.array([3, 4]), jnp.array([5, 6]))
@@ -550,6 +550,13 @@ def select_n(which: Any, *cases: Any) -> Any:
             f"[select_n] expected `which` to be scalar or of the cases' shape {shapes[0]}, got "
             f"{have}."
         )
+    dtype = aval_of(which).dtype
+    if dtype.kind in "iu" and dtype != np.int32:
+        # Indices beyond the cases choose the last one, in any dtype.
+        top = literal(len(cases) - 1, dtype)
+        which = _as(ops.clamp(literal(0, dtype), which, top), np.dtype(np.int32))
+    if len(cases) == 2 and dtype.kind in "iu":
+        which = ops.ne(which, 0)
     return ops.select_n(which, *cases)
 
 

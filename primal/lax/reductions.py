@@ -21,13 +21,13 @@ from primal.ops.reduce import fold_axes, halving
 from primal.ops.shape import reshape
 from primal.ops.spread import broadcast_to
 from primal.ops.spread import reduce_sum as sum_op
-from primal.ops.types import canonical_axes
+from primal.ops.types import counted_axes
 from primal.transforms.batch import Axis, batch_jaxpr
 from primal.transforms.stage import stage
 
 
 def _over(op: Op, operand: Any, axes: Sequence[int]) -> Any:
-    return op(operand, axes=canonical_axes(op.name, axes, aval_of(operand).ndim))
+    return op(operand, axes=counted_axes(op.name, axes, aval_of(operand).ndim))
 
 
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
@@ -185,16 +185,17 @@ def is_identity(value: Any, name: str, dtype: Any) -> bool:
 
 
 def check_inits(name: str, leaves: Sequence[Any], inits: Sequence[Any]) -> None:
-    """TypeError unless there is one scalar of the right dtype per operand."""
+    """TypeError unless there is one value of the right dtype per operand, ValueError for arrays."""
     if len(leaves) != len(inits):
         raise TypeError(
             f"[{name}] expected one init value per operand, got {len(inits)} for {len(leaves)}."
         )
     for x, init in zip(leaves, inits, strict=True):
-        if aval_of(init).shape or aval_of(init).dtype != aval_of(x).dtype:
-            raise TypeError(
+        have = aval_of(init)
+        if have.shape or have.dtype != aval_of(x).dtype:
+            raise (ValueError if have.shape else TypeError)(
                 f"[{name}] expected init values of the operands' dtype and shape (), got "
-                f"{aval_of(init).short()} for {aval_of(x).short()}."
+                f"{have.short()} for {aval_of(x).short()}."
             )
 
 
@@ -231,7 +232,7 @@ def reduce(
         raise TypeError(
             f"[reduce] expected operands of one shape, got {[aval_of(x).shape for x in leaves]}."
         )
-    axes = canonical_axes("reduce", dimensions, len(shape))
+    axes = counted_axes("reduce", dimensions, len(shape))
     leaves, spec, combine = stage_computation("reduce", computation, operands)
     name = monoid_of(combine)
     if name is not None:

@@ -342,7 +342,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Any:
     """
     shape = shape_of(operand)
     if len(reps) != len(shape):
-        raise ValueError(f"[tile] expected {len(shape)} repetitions, got {tuple(reps)}.")
+        raise TypeError(f"[tile] expected {len(shape)} repetitions, got {tuple(reps)}.")
     pairs = [n for r, s in zip(reps, shape, strict=True) for n in (int(r), s)]
     spread = broadcast_in_dim(operand, pairs, range(1, 2 * len(shape), 2))
     return reshape(spread, [r * s for r, s in zip(reps, shape, strict=True)])

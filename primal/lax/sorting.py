@@ -12,7 +12,7 @@ from primal.base import dtypes
 from primal.ir.trace import aval_of
 from primal.ops.elementwise import neg
 from primal.ops.index import sort as _sort
-from primal.ops.types import canonical_axes
+from primal.ops.types import canonical_axes, counted_axes
 
 
 def sort(
@@ -90,7 +90,7 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
 
 
 def _arg(op: Any, operand: Any, axis: int, index_dtype: Any) -> Any:
-    axes = canonical_axes(op.name, (_operator.index(axis),), aval_of(operand).ndim)
+    axes = counted_axes(op.name, (_operator.index(axis),), aval_of(operand).ndim)
     return op(operand, axes=axes, index_dtype=dtypes.canonicalize_dtype(index_dtype))
 
 

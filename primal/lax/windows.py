@@ -36,7 +36,7 @@ from primal.ops.elementwise import (
 from primal.ops.shape import pad
 from primal.ops.shape import slice as slice_op
 from primal.ops.spread import broadcast_to
-from primal.ops.types import canonical_axes
+from primal.ops.types import counted_axes
 from primal.ops.window import cumulative, pooling
 from primal.ops.window.views import check_window
 
@@ -44,7 +44,7 @@ Padding = str | Sequence[tuple[int, int]]
 
 
 def _along(op: Op, operand: Any, axis: int, reverse: bool) -> Any:
-    (axis,) = canonical_axes(op.name, (axis,), aval_of(operand).ndim)
+    (axis,) = counted_axes(op.name, (axis,), aval_of(operand).ndim)
     return op(operand, axis=axis, reverse=bool(reverse))
 
 
@@ -101,7 +101,7 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     Array([0.       , 0.6931472], dtype=float32)
     """
     if aval_of(operand).dtype.kind == "c":
-        (axis,) = canonical_axes("cumlogsumexp", (axis,), aval_of(operand).ndim)
+        (axis,) = counted_axes("cumlogsumexp", (axis,), aval_of(operand).ndim)
         return cumulative.prefix(_complex_logaddexp, [operand], axis, bool(reverse))[0]
     return _along(cumulative.cumlogsumexp, operand, axis, reverse)
 

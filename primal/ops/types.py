@@ -110,3 +110,14 @@ def canonical_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
     if len(set(out)) != len(out):
         raise ValueError(f"[{name}] expected distinct axes, got {tuple(axes)}: duplicate value")
     return tuple(out)
+
+
+def counted_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
+    """Axes counted from 0, as those of XLA's operations; ValueError for negative ones too."""
+    for a in axes:
+        if a < 0:
+            raise ValueError(
+                f"[{name}] expected axes in [0, {ndim}), got {a}: XLA operations do not allow "
+                "negative axes. Count from 0, or use the function of primal.numpy."
+            )
+    return canonical_axes(name, axes, ndim)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -55,7 +56,22 @@ def test_the_transposed_kernel_transposes() -> None:
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
-def test_negative_axes_count_from_the_end() -> None:
-    x = np.arange(6.0, dtype=np.float32).reshape(2, 3)
-    np.testing.assert_array_equal(lax.cumsum(x, -1), np.cumsum(x, -1))
-    np.testing.assert_array_equal(lax.reduce_max(x, (-1,)), x.max(-1))
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: lax.cumsum(x, -1), lambda x: lax.reduce_max(x, (-1,)),
+        lambda x: lax.argmax(x, -1, np.int32), lambda x: lax.reduce(x, 0.0, lax.add, (-1,)),
+    ],
+)  # fmt: skip
+def test_negative_axes_are_refused(call: Callable[[np.ndarray], object]) -> None:
+    with pytest.raises(ValueError, match="negative axes"):
+        call(np.ones((2, 3), np.float32))
+
+
+def test_choices_by_any_integer() -> None:
+    x = np.arange(3.0, dtype=np.float32)
+    for dtype in (np.int8, np.uint8, np.int16, np.uint32):
+        np.testing.assert_array_equal(lax.select_n(dtype(1), x, x + 1, x + 2), x + 1)
+        np.testing.assert_array_equal(lax.select_n(dtype(7), x, x + 1, x + 2), x + 2)
+        chosen = lax.select_n(np.array([1, 0, 1], dtype), x, -x)
+        np.testing.assert_array_equal(chosen, [0, 1, -2])
