@@ -18,7 +18,7 @@ INSTALL := -m pip install --quiet --disable-pip-version-check
 SOURCES := pyproject.toml setup.py $(wildcard primal/base/_fast.c)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types layers bench peers clean
+.PHONY: help demo test lint types layers bench bench-eager peers clean
 
 help:
 	@echo 'make demo     train the spectral-radius network      ARGS="--steps 100 --out DIR"'
@@ -27,6 +27,7 @@ help:
 	@echo 'make types    mypy, strict on primal/ir and primal/ops'
 	@echo 'make layers   the direction of imports'
 	@echo 'make bench    measure beside JAX                     ARGS="import eager_add"'
+	@echo 'make bench-eager  eager calls beside NumPy and JAX   ARGS="floor sort"'
 	@echo 'make peers    the environment of the libraries that bench compares with'
 	@echo 'make clean    remove the environments and caches'
 	@echo 'PYTHON=python3.12 picks the interpreter (3.11 or newer), read when .venv is made.'
@@ -49,6 +50,9 @@ layers: $(DEV)
 
 bench: $(DEMO) $(PEERED)
 	@$(BIN)/python benchmarks/run.py $(ARGS)
+
+bench-eager: $(DEMO) $(PEERED)
+	@$(BIN)/python benchmarks/eager_table.py $(ARGS)
 
 peers: $(PEERED)
 

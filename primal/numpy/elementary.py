@@ -441,6 +441,7 @@ def real(val: ArrayLike, /) -> Array:
     return ops.real(x) if x.aval.dtype.kind == "c" else from_literal(x)
 
 
+@remembered
 def imag(val: ArrayLike, /) -> Array:
     """The imaginary part; zeros for real numbers.
 
@@ -464,6 +465,7 @@ def conjugate(x: ArrayLike, /) -> Array:
 conj = conjugate
 
 
+@remembered
 def iscomplex(x: ArrayLike) -> Array:
     """Whether the imaginary part is not zero.
 
@@ -474,6 +476,7 @@ def iscomplex(x: ArrayLike) -> Array:
     return ops.ne(i, literal(0, i.dtype, False))
 
 
+@remembered
 def isreal(x: ArrayLike) -> Array:
     """Whether the imaginary part is zero.
 

@@ -58,3 +58,27 @@ def test_an_unknown_case_is_an_error() -> None:
     assert done.returncode == 2
     assert "there is no case 'no_such_case'; there are " in done.stderr
     assert " eager_add," in done.stderr
+
+
+def test_eager_rows() -> None:
+    """The expressions mean the same to both libraries: equal shapes, values close."""
+    code = f"""
+import sys, warnings
+sys.path.insert(0, {str(ROOT / "benchmarks")!r})
+import numpy, eager_table as table
+warnings.simplefilter("ignore")
+ours, theirs = table.scope("primal"), table.scope("numpy")
+for text, other in dict(table.ROWS).items():
+    if ";" in text + (other or ""):
+        table.compiled(text, ours)(1)
+        continue
+    one = eval(text, ours)
+    if other == text and isinstance(one, ours["jax"].Array) and "empty" not in text:
+        two = numpy.asarray(eval(other, theirs))
+        assert one.shape == two.shape, text
+        # Factors have signs, and places in a vector that does not ascend are nobody's promise.
+        if not any(word in text for word in ("linalg", "sorted", "digitize", "interp")):
+            assert numpy.allclose(one, two, 1e-3, 1e-3, equal_nan=True), text
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
