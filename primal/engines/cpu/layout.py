@@ -124,6 +124,10 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     if not inner:  # over dimensions of size 1: the elements themselves
         stores, reductions = stores + tuple([r for _, r in reductions]), ()
     column = bool(inner and outer and _across(shape, outer, inner, bool(stores)))
+    if column and not stores and not has_narrow(arrays):
+        behind = size_of([shape[d] for d in outer if d > inner[-1]])
+        # The mean of 100,000 points: 3 lanes of a vector for each, or vectors of each coordinate.
+        column = not (1 < behind <= NARROWEST and size_of([shape[d] for d in inner]) >= 4 * GRAIN)
     kept, reduced = merged_loops(shape, outer, arrays), merged_loops(shape, inner, arrays)
     strided = not reduced and is_narrow(kept, arrays)
     if strided:
@@ -163,9 +167,14 @@ def is_narrow(loops: list[tuple[int, list[int]]], arrays: list[Array]) -> bool:
     """
     if len(loops) < 2 or loops[-1][0] > NARROWEST:
         return False
-    if any(a.kind == "m" and int(a.dtype[1:]) < 4 for a in arrays):
+    if has_narrow(arrays):
         return False
     return max([n for n, _ in loops]) >= GRAIN
+
+
+def has_narrow(arrays: list[Array]) -> bool:
+    """Whether elements of less than 4 bytes are among what is read and written."""
+    return any(a.kind == "m" and int(a.dtype[1:]) < 4 for a in arrays)
 
 
 def step_of(a: Array, stride: int) -> str:

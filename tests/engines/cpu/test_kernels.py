@@ -58,6 +58,19 @@ def test_short_rows(shape: tuple[int, ...], dtype: str) -> None:
         np.int32), dimension=len(shape) - 2)], x, y)  # fmt: skip
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int8"])
+@pytest.mark.parametrize("shape", [(300, 3), (1000, 2), (4, 500, 6), (3, 700, 2, 2), (300, 7)])
+def test_few_long_columns(shape: tuple[int, ...], dtype: str) -> None:
+    """Vectors run along columns of few to a row."""
+    x = ramp(*shape, dtype=dtype)
+    axis = len(shape) - 2 if len(shape) < 4 else 1
+    agree(
+        lambda x: [reduce_sum(x, axes=(axis,)), reduce.reduce_max(x, axes=(axis,)),
+                   reduce.reduce_min(e.add(x, x), axes=(axis,))],
+        x,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("start", range(17))
 def test_vectors_begin_anywhere_within_a_line(start: int) -> None:
     """Inputs at any distance from a cache line; operands and results of several widths."""
