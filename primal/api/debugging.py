@@ -9,10 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primal.api.callbacks import HostCallback, make_callback
+from primal.base.dtypes import KeyType
 from primal.base.errors import api_boundary
+from primal.base.pytree import tree_map
 from primal.ir.state import state
 from primal.ir.trace import Tracer
 from primal.ops import host
+from primal.ops.bits import random_unwrap
 from primal.runtime.eager import root
 
 LOGGER = "primal.debug"
@@ -114,6 +117,12 @@ class _Fields(string.Formatter):
 _fields = _Fields()
 
 
+def _words(x: Any) -> Any:
+    """A random key as the numbers that it is."""
+    aval = getattr(x, "aval", None)
+    return random_unwrap(x) if isinstance(getattr(aval, "dtype", None), KeyType) else x
+
+
 class _Print:
     """What `debug.print` calls: equal for equal formats, so that programs are found again."""
 
@@ -135,6 +144,7 @@ class _Print:
         return f"print({self.fmt!r})"
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
+        args, kwargs = tree_map(_words, (args, kwargs))
         text = self.fmt.format(*args, **kwargs)
         if self.logs:
             import logging

@@ -354,3 +354,13 @@ def test_jaxpr() -> None:
     assert "debug_print[fmt=v {}] a" in text
     assert "io_callback[callback=sin ordered=True result_avals=(float32[],)] a" in text
     assert "pure_callback[callback=sin result_avals=(float32[],)] a" in text
+
+
+def test_keys_are_printed_as_words(capsys: Any) -> None:
+    def f(key: Any) -> None:
+        primal.debug.print("{} {k}", key, k=[key])
+
+    for run in (f, primal.jit(f)):
+        run(primal.random.key(7))
+        primal.effects_barrier()
+        assert capsys.readouterr().out.startswith("[0 7] [Array([0, 7]")
