@@ -21,18 +21,12 @@ from primal.engines.cpu.words import Words
 from primal.ir.op import library
 from primal.ops import elementwise as e
 from primal.ops.choose import bitcast_convert_type
-from primal.ops.elementwise.rounding import reduce_precision
 from primal.ops.shape import concatenate, reshape, transpose
 from primal.ops.spread import broadcast_in_dim, reduce_sum
 from primal.runtime.eager import as_array
 from tests.engines.cpu.lab import agree, built, engine, kernels_used, numpy_run, program
 
 X = (np.arange(24) * 5 % 17 - 8).reshape(4, 6).astype(np.float32)
-
-
-def rounded(x: Any) -> Any:
-    """A step of Python: its op has no kernel."""
-    return reduce_precision(x, exponent_bits=8, mantissa_bits=10)
 
 
 def nodes(made: Any) -> int:
