@@ -528,6 +528,24 @@ def is_narrow_float(dtype: DType) -> bool:
 
 _NARROW_FLOATS = frozenset(t for t in KIND if KIND[t] == "f" and itemsize_bits(t) <= 16)
 
+
+
+def sums_dtype(*given: DType) -> DType:
+    """The dtype of NumPy that holds sums of products of those dtypes.
+
+    >>> sums_dtype(np.dtype("int16"), bfloat16), sums_dtype(int4, uint4)
+    (dtype('float32'), dtype('int32'))
+    """
+    return np.result_type(
+        *[
+            np.float32 if is_narrow_float(d)
+            else np.int32 if d.kind == "V" and KIND[d] in "iu"
+            else d
+            for d in given
+        ]
+    )  # fmt: skip
+
+
 _SCALAR_ORDER: dict[type, int] = {bool: 0, int: 1, float: 2, complex: 3}
 
 

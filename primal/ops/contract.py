@@ -97,18 +97,6 @@ def _as_matrices(left: tuple[int, ...], right: tuple[int, ...], dims: Dims) -> t
     return (*found, None if out == (*batch, m, n) else out)
 
 
-def sums_dtype(*ds: Any) -> Any:
-    """The dtype of NumPy that holds sums of products of those dtypes."""
-    return np.result_type(
-        *[
-            np.float32 if dtypes.is_narrow_float(d)
-            else np.int32 if d.kind == "V" and dtypes.KIND[d] in "iu"
-            else d
-            for d in ds
-        ]
-    )  # fmt: skip
-
-
 def _dot_impl(
     lhs: Any, rhs: Any, *, dimension_numbers: Dims, precision: Any, preferred_element_type: Any
 ) -> Any:
@@ -116,7 +104,7 @@ def _dot_impl(
     if lhs.dtype.kind not in "fc" or out_dtype is not lhs.dtype or lhs.dtype.itemsize < 4:
         work = np.dtype(np.float32) if dtypes.is_narrow_float(lhs.dtype) else None
         if preferred_element_type is not None:
-            work = sums_dtype(lhs.dtype, preferred_element_type)
+            work = dtypes.sums_dtype(lhs.dtype, preferred_element_type)
         if lhs.dtype == np.bool_ and (work is None or work == np.bool_):
             work = np.dtype(np.int32)
         if work is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import primal
 import primal.numpy as jnp
 from primal import lax
 
@@ -46,6 +47,15 @@ def test_sums_of_products_that_are_refused(dtype: str, preferred: str) -> None:
     x = jnp.ones(3).astype(dtype)
     with pytest.raises(TypeError, match="narrower"):
         lax.dot(x, x, preferred_element_type=np.dtype(preferred))
+
+
+@pytest.mark.parametrize("dtype, preferred", [("int16", "bfloat16"), ("int4", "uint4")])
+def test_sums_of_dtypes_that_numpy_does_not_join(dtype: str, preferred: str) -> None:
+    x = jnp.array([1, 2, 3]).astype(dtype)
+    for run in (lambda f: f, primal.jit):
+        out = run(lambda y: lax.dot(y, y, preferred_element_type=np.dtype(preferred)))(x)
+        assert out.dtype == preferred
+        assert int(out.astype("int32")) == 14
 
 
 def test_sums_that_are_wide_or_narrow_floats() -> None:

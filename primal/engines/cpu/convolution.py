@@ -56,7 +56,7 @@ def convolution(
     if dtypes.is_narrow_float(work):
         work = np.dtype(np.float32)
     if preferred_element_type is not None:
-        work = np.result_type(work, preferred_element_type)
+        work = dtypes.sums_dtype(work, preferred_element_type)
     if NATIVE.get(work) not in ("f4", "f8"):
         raise Unsupported(f"conv_general_dilated in {work}")
     if 0 in x.shape or 0 in w.shape:

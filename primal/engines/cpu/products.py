@@ -49,8 +49,8 @@ def dot_general(
     (xc, yc), (xb, yb) = dimension_numbers
     out = x.dtype if preferred_element_type is None else preferred_element_type
     work = np.dtype(np.float32) if dtypes.is_narrow_float(x.dtype) else x.dtype
-    if work == x.dtype and preferred_element_type is not None:
-        work = np.result_type(x.dtype, preferred_element_type)
+    if preferred_element_type is not None:
+        work = dtypes.sums_dtype(x.dtype, preferred_element_type)
     if work == np.bool_:
         work = np.dtype(np.int32)
     # Kernels do not compute in complex dtypes, but BLAS does.

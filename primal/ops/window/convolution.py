@@ -16,7 +16,6 @@ from primal.ir.avals import Aval
 from primal.ir.op import WINDOW, Op, by_kind
 from primal.ir.trace import aval_of
 from primal.ops.choose import convert_element_type
-from primal.ops.contract import sums_dtype
 from primal.ops.shape import moveaxis, reshape, rev
 from primal.ops.spread import zeros_like_aval
 from primal.ops.types import NUMERIC, check_dtype, is_linear
@@ -180,8 +179,8 @@ def _impl(
 def _work_dtype(left: Any, right: Any, preferred: Any) -> Any:
     """The dtype products are summed in."""
     if dtypes.is_narrow_float(left):
-        return np.dtype(np.float32) if preferred is None else sums_dtype(left, preferred)
-    return left if preferred is None else sums_dtype(left, right, preferred)
+        return np.dtype(np.float32) if preferred is None else dtypes.sums_dtype(left, preferred)
+    return left if preferred is None else dtypes.sums_dtype(left, right, preferred)
 
 
 # Words for groups.
