@@ -11,7 +11,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.base.pytree import flatten, flatten_with_path, keystr
-from primal.ir.avals import Aval, make_aval
+from primal.ir.avals import Aval, canonical_shape, make_aval
 from primal.ir.trace import Array, aval_of
 from primal.runtime import guards
 from primal.runtime.eager import as_array
@@ -20,6 +20,8 @@ from primal.runtime.refs import Ref, check_no_refs
 
 class ShapeDtypeStruct:
     """Shape and dtype of an array, without values; what `eval_shape` returns.
+
+    Where it stands for an argument, 64-bit dtypes are what they are for arrays.
 
     >>> ShapeDtypeStruct((2, 3), "float32")
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
@@ -32,9 +34,8 @@ class ShapeDtypeStruct:
     ) -> None:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
-        aval = make_aval(shape, dtype, weak_type)
-        self.shape = aval.shape
-        self.dtype = aval.dtype
+        self.shape = canonical_shape(shape)
+        self.dtype = dtypes.as_dtype(dtype)
         self.weak_type = weak_type
         self.sharding = sharding
 
@@ -80,7 +81,7 @@ def struct_of(aval: Aval) -> ShapeDtypeStruct:
 def abstract(x: Any) -> Aval:
     """The aval of a user's value; a TypeError for what cannot be an array."""
     if isinstance(x, ShapeDtypeStruct):
-        return Aval(x.shape, x.dtype, x.weak_type)
+        return make_aval(x.shape, x.dtype, x.weak_type)
     if isinstance(x, np.ndarray) and x.dtype == dtypes.float0:
         return Aval(x.shape, dtypes.float0)
     try:

@@ -472,3 +472,10 @@ print(np.asarray(y))
         env={"PRIMAL_NUM_CPU_DEVICES": "2"},
     )
     assert out.stdout.strip() == "[0. 2. 4.]"
+
+
+def test_structs_say_what_they_were_told():
+    wide = primal.ShapeDtypeStruct((2,), np.float64)
+    assert wide.dtype == np.float64 and wide != primal.ShapeDtypeStruct((2,), np.float32)
+    assert primal.eval_shape(lambda x: x, wide).dtype == np.float32
+    assert primal.jit(lambda x: x + 1).lower(wide).compile()(np.ones(2)).dtype == np.float32
