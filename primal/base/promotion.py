@@ -60,6 +60,10 @@ class TypePromotionError(ValueError):
     """
 
 
+class KeyPromotionError(TypePromotionError, TypeError):
+    """A random key met a number: a TypeError of arithmetic, too."""
+
+
 _WEAK_INT, _WEAK_FLOAT, _WEAK_COMPLEX = "i*", "f*", "c*"
 _STARS = {"i": _WEAK_INT, "u": _WEAK_INT, "f": _WEAK_FLOAT, "c": _WEAK_COMPLEX}
 _TINY_INTS = (int1, int2, int4, uint1, uint2, uint4)
@@ -144,7 +148,12 @@ def bound(pairs: Sequence[tuple[DType, bool]], x64: bool, strict: bool) -> tuple
         if isinstance(dtype, KeyType):
             if all(other == dtype for other, _ in pairs):
                 return dtype, False
-            raise TypePromotionError(_no_join_message((d for d, _ in pairs), False))
+            raise KeyPromotionError(
+                "[promotion] expected dtypes with a common type, got "
+                f"{', '.join(sorted(str(getattr(d, 'name', d)) for d, _ in pairs))}.\nRandom keys "
+                "are no numbers and do not mix with them: primal.random.key_data(key) is an array "
+                "of integers."
+            )
         if dtype not in KIND or dtype == float0:
             raise TypeError(unsupported("result_type", dtype))
         if not x64:

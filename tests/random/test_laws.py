@@ -183,3 +183,19 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
 def test_what_is_refused(call: Callable[[], Any], kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=text):
         call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda key: key + 1,
+        lambda key: 1.0 * key,
+        lambda key: key == 1,
+        lambda key: jnp.where(True, key, 1),
+        lambda key: jnp.concatenate([key[None], jnp.ones(2)]),
+    ],
+)
+def test_keys_do_not_mix_with_numbers(call: Callable[[Any], Any]) -> None:
+    with pytest.raises(TypeError, match=r"key<fry>.*\n.*key_data") as caught:
+        call(random.key(0))
+    assert isinstance(caught.value, ValueError)
