@@ -544,13 +544,27 @@ class Writer:
             known = dict(self.splats)
             self.scalars(places, spec.kept - 1)
 
-            def turn(i: str, _: list[str]) -> list[str]:
-                at = totals_at(i)
-                values = self.computed(places, i, self.mask(i, last))
-                put(self.combined(get(at), values, None), at)
-                return []
+            def part(_: str, now: list[str]) -> list[str]:
+                begin, stop = now
+                mask = self.mask(begin, stop)
 
-            c.loop(first, last, str(c.lanes), [], turn)
+                def turn(i: str, _: list[str]) -> list[str]:
+                    for k, following in ahead:
+                        self.fetch(k, following, i)
+                    at = totals_at(i)
+                    values = self.computed(places, i, mask)
+                    put(self.combined(get(at), values, None), at)
+                    return []
+
+                c.loop(begin, stop, str(c.lanes), [], turn)
+                return [stop, last]
+
+            ahead = [
+                (k, self.moved(places, [(d - 1, "1")])[k])
+                for k, o in enumerate(spec.operands)
+                if (o[0], o[2]) == ("m", "u")
+            ]
+            c.loop("0", "2", "1", [("i64", first), ("i64", whole)], part)
             self.splats = known
 
         def end(i: str, _: list[str]) -> list[str]:
@@ -558,8 +572,16 @@ class Writer:
             return []
 
         c.loop(first, last, str(c.lanes), [], begin)
+        count = c.new(f"and i64 {c.new(f'sub i64 {last}, {first}')}, {-c.lanes}")
+        whole = c.new(f"add i64 {first}, {count}")
         row(spec.kept, places)
         c.loop(first, last, str(c.lanes), [], end)
+
+    def fetch(self, k: int, place: str, index: str) -> None:
+        """Ask for what operand k will be at a place."""
+        c = self.c
+        p = c.new(f"getelementptr {MEMORY[self.dtypes[k]]}, ptr {place}, i64 {index}")
+        c.call_void("llvm.prefetch.p0", ("ptr", p), ("i32", "0"), ("i32", "3"), ("i32", "1"))
 
     def column_results(self, places: list[str], i: str, mask: str, totals: list[str]) -> None:
         """Store the results of a vector of columns."""
