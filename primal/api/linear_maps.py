@@ -237,5 +237,5 @@ class Pushforward(_LinearMap):
         )
 
 
-for _kind in (VJP, Pushforward):
-    register_pytree_node(_kind, _kind._flattened, _kind._unflattened)
+register_pytree_node(VJP, VJP._flattened, VJP._unflattened)
+register_pytree_node(Pushforward, Pushforward._flattened, Pushforward._unflattened)

@@ -68,7 +68,7 @@ class Shard:
 _Memory: Any = object if extension is None else extension.Memory
 
 
-class ArrayImpl(Array, _Memory):  # type: ignore[misc]
+class ArrayImpl(Array, _Memory):
     """An array of values in the memory of a device.
 
     `host` is the NumPy array behind it, set whenever the array lives uncommitted in default CPU

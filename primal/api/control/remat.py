@@ -207,7 +207,7 @@ def _origin(eqn: Eqn, var: Var, policy: Policy | None = None) -> tuple[str, str]
     return short, f"output of {eqn.op.name} from {where}"
 
 
-def _maker(eqn: Eqn, var: Var) -> tuple[Eqn, Var] | None:
+def _maker(eqn: Eqn, var: Any) -> tuple[Eqn, Any] | None:
     """The equation in the program an equation carries whose result becomes `var`."""
     program = eqn.params.get("jaxpr")
     if not isinstance(program, ClosedJaxpr):

@@ -174,7 +174,7 @@ class Code:
         self.start(after)
         return names[1:]
 
-    def when(
+    def guarded(
         self,
         condition: str,
         given: Sequence[tuple[str, str]],

@@ -128,7 +128,8 @@ class Panels:
         for i in range(self.rows):
             for v in range(self.vectors):
                 p = c.new(f"getelementptr {scalar}, ptr {place}, i64 {v * self.lanes}")
-                c.call_void("llvm.prefetch.p0", ("ptr", p), ("i32", "1"), ("i32", "3"), ("i32", "1"))
+                how = (("i32", "1"), ("i32", "3"), ("i32", "1"))  # to write, to stay, data
+                c.call_void("llvm.prefetch.p0", ("ptr", p), *how)
             if i + 1 < self.rows:
                 place = c.new(f"getelementptr i8, ptr {place}, i64 %step_c")
 

@@ -70,7 +70,7 @@ class Whole:
                 return []
 
             there = list(places)
-            found = c.when(apart, [("ptr", places[k]) for k in self.rooms], copy_in)
+            found = c.guarded(apart, [("ptr", places[k]) for k in self.rooms], copy_in)
             for k, place in zip(self.rooms, found, strict=True):
                 there[k] = place
 
@@ -81,7 +81,7 @@ class Whole:
                 return []
 
             c.loop(begin, stop, str(c.lanes), [], turn)
-            c.when(apart, [], copy_out)
+            c.guarded(apart, [], copy_out)
             before = c.new(f"icmp eq i64 {number}, 0")
             return [stop, c.new(f"select i1 {before}, i64 {end}, i64 {last}")]
 
