@@ -15,6 +15,7 @@ import numpy as np
 
 import primal.numpy as jnp
 from primal.base import dtypes
+from primal.base.monoids import identity
 from primal.numpy.creation import placed
 
 NAMES = ("segment_max", "segment_min", "segment_prod", "segment_sum")
@@ -44,7 +45,7 @@ def _segments(
     count = operator.index(num_segments)
     if count < 0:
         raise ValueError(f"[ops.{name}] expected num_segments of at least 0, got {count}.")
-    fill = _identity(name, rows.dtype)
+    fill = _fill(name, rows.dtype)
     shape = (count, *rows.shape[1:])
     how = {
         "indices_are_sorted": indices_are_sorted,
@@ -69,19 +70,15 @@ _METHODS = {
     "segment_max": "max",
     "segment_min": "min",
 }
+_MONOIDS = {**_METHODS, "segment_max": "maximum", "segment_min": "minimum"}
 
 
-def _identity(name: str, dtype: Any) -> Any:
-    if name in ("segment_sum", "segment_prod"):
-        return 0 if name == "segment_sum" else 1
-    low = name == "segment_max"
-    kind = dtypes.kind_of(dtype)
-    if kind == "b":
-        return not low
-    if kind in "iu":
-        info = dtypes.iinfo(dtype)
-        return int(info.min) if low else int(info.max)
-    return -np.inf if low else np.inf
+def _fill(name: str, dtype: Any) -> Any:
+    """The identity, but inf as JAX has it where the dtype knows none or is complex."""
+    monoid = _MONOIDS[name]
+    if monoid in ("maximum", "minimum") and dtypes.issubdtype(dtype, np.inexact):
+        return -np.inf if monoid == "maximum" else np.inf
+    return identity(monoid, dtype)
 
 
 def segment_sum(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.monoids import highest, lowest
 from primal.ir.trace import Array, literal
 from primal.numpy.elementary import isnan, sqrt
 from primal.numpy.promotion import (
@@ -33,7 +34,6 @@ from primal.numpy.reductions import (
 from primal.numpy.remembered import remembered
 from primal.numpy.ufuncs import as_bool
 from primal.ops import elementwise as ops
-from primal.ops import reduce as rooms
 
 
 def _filled_nan(name: str, a: Any, value: Any) -> tuple[Any, Any]:
@@ -100,7 +100,7 @@ def nanmax(
     Array(1., dtype=float32)
     """
     check_out("nanmax", out)
-    return _nan_extremum("nanmax", max, rooms.lowest, a, axis, keepdims, initial, where)
+    return _nan_extremum("nanmax", max, lowest, a, axis, keepdims, initial, where)
 
 
 @remembered
@@ -118,7 +118,7 @@ def nanmin(
     Array(1., dtype=float32)
     """
     check_out("nanmin", out)
-    return _nan_extremum("nanmin", min, rooms.highest, a, axis, keepdims, initial, where)
+    return _nan_extremum("nanmin", min, highest, a, axis, keepdims, initial, where)
 
 
 def _nan_extremum(

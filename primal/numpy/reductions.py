@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.monoids import highest, lowest
 from primal.ir.trace import Array, literal
 from primal.numpy.elementary import conjugate, sqrt
 from primal.numpy.promotion import (
@@ -112,7 +113,7 @@ def _fold(
                     f"reduction operation {name} does not have an identity, so to use a where mask "
                     "one has to specify 'initial'"
                 )
-            extreme = rooms.lowest if op is rooms.reduce_max else rooms.highest
+            extreme = lowest if op is rooms.reduce_max else highest
             identity = extreme(x.aval.dtype)
         x = masked(name, x, where, identity)
     shape = x.aval.shape

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.monoids import identity
 from primal.ir.op import REDUCTION, Op, Word, by_kind
 from primal.ir.trace import aval_of
 from primal.ops.choose import convert_element_type
@@ -29,41 +30,21 @@ from primal.ops.types import INTEGRAL, NOT_LINEAR, NUMERIC
 from primal.ops.words import zero_derivative
 
 Arrays = Sequence[Any]
+_UFUNCS = {
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
 
 
-def lowest(dtype: Any) -> Any:
-    """The identity of the maximum: -inf, or the smallest value where there is none."""
-    return _extreme(dtype, -1)
-
-
-def highest(dtype: Any) -> Any:
-    """The identity of the minimum: inf, or the largest value where there is none."""
-    return _extreme(dtype, 1)
-
-
-def _extreme(dtype: Any, side: int) -> Any:
-    if dtype == np.bool_:
-        return np.bool_(side > 0)
-    if dtype.kind == "c":
-        part = dtype.type(0).real.dtype.type(side * np.inf)
-        return dtype.type(complex(part, part))
-    if dtypes.issubdtype(dtype, np.integer):
-        info = dtypes.iinfo(dtype)
-        return np.asarray(int(info.min if side < 0 else info.max)).astype(dtype)[()]
-    info = dtypes.finfo(dtype)
-    value = np.asarray(side * np.inf).astype(dtype)
-    if np.isinf(value):
-        return value[()]
-    # Some 8-bit floats have no infinity and turn it into nan.
-    return np.asarray(info.min if side < 0 else info.max).astype(dtype)[()]
-
-
-def _impl(ufunc: Any, identity: Callable[[Any], Any]) -> Any:
+def _impl(ufunc: Any, monoid: str) -> Any:
     def impl(x: Any, *, axes: tuple[int, ...]) -> Any:
         dtype = x.dtype
         if not x.size:
             kept = [n for i, n in enumerate(x.shape) if i not in axes]
-            return np.full(kept, identity(dtype), dtype)
+            return np.full(kept, identity(monoid, dtype), dtype)
         out = ufunc.reduce(x, axis=axes)
         # 4-bit integers come back as int8.
         return out if out.dtype == dtype else out.astype(dtype)
@@ -74,19 +55,20 @@ def _impl(ufunc: Any, identity: Callable[[Any], Any]) -> Any:
 def _hlo(monoid: str) -> Any:
     def hlo(b: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
         if x.dtype.kind == "c" and monoid in ("maximum", "minimum"):
-            identity = (lowest if monoid == "maximum" else highest)(x.dtype)
-            pick = complex_extremum("GT" if monoid == "maximum" else "LT")
-            return b.reduce_with([x], [b.constant(identity, x.dtype)], axes, pick)[0]
+            init = b.constant(identity(monoid, x.dtype), x.dtype)
+            return b.reduce_with([x], [init], axes, complex_extremum(monoid))[0]
         return b.reduce(monoid, x, axes)
 
     return hlo
 
 
-def complex_extremum(direction: str) -> Any:
-    """The region that takes the larger (GT) or smaller (LT) of two complex scalars.
+def complex_extremum(monoid: str) -> Any:
+    """The region that takes the maximum or the minimum of two complex scalars.
 
     By real part and then by imaginary part, as NumPy orders them; nan wins.
     """
+
+    direction = "GT" if monoid == "maximum" else "LT"
 
     def pick(b: Any, x: Any, y: Any) -> Any:
         xr, yr, xi, yi = b.real(x), b.real(y), b.imag(x), b.imag(y)
@@ -100,12 +82,12 @@ def complex_extremum(direction: str) -> Any:
     return pick
 
 
-def _reduction(name: str, kinds: Any, impl: Any, monoid: str, jvp: Any) -> Op:
+def _reduction(name: str, kinds: Any, monoid: str, jvp: Any, impl: Any = None) -> Op:
     return Op(
         name=name,
         kind=REDUCTION,
         type=reduction_type(name, *kinds),
-        impl=impl,
+        impl=impl or _impl(_UFUNCS[monoid], monoid),
         jvp=jvp,
         transpose=NOT_LINEAR,
         batch=Word(lambda op: reduction_batch(lambda: op)),
@@ -135,12 +117,8 @@ def _extremum_jvp(op: Op) -> Any:
 
 
 _ORDERED = (*NUMERIC, np.bool_)
-reduce_max = _reduction(
-    "reduce_max", _ORDERED, _impl(np.maximum, lowest), "maximum", Word(_extremum_jvp)
-)
-reduce_min = _reduction(
-    "reduce_min", _ORDERED, _impl(np.minimum, highest), "minimum", Word(_extremum_jvp)
-)
+reduce_max = _reduction("reduce_max", _ORDERED, "maximum", Word(_extremum_jvp))
+reduce_min = _reduction("reduce_min", _ORDERED, "minimum", Word(_extremum_jvp))
 
 
 # prod: d(x1…xn) = Σi ti Π(j≠i) xj, by halving, so that zeros need no division.
@@ -212,24 +190,12 @@ def _prod_impl(x: Any, *, axes: tuple[int, ...]) -> Any:
     return np.multiply.reduce(x, axis=axes, dtype=work).astype(dtype, copy=False)
 
 
-reduce_prod = _reduction("reduce_prod", NUMERIC, _prod_impl, "multiply", _prod_jvp)
+reduce_prod = _reduction("reduce_prod", NUMERIC, "multiply", _prod_jvp, _prod_impl)
 
 
 # Bitwise on integers, logical on bool.
 
 
-def _ones(dtype: Any) -> Any:
-    return np.bool_(True) if dtype == np.bool_ else np.asarray(-1).astype(dtype)[()]
-
-
-def _zero(dtype: Any) -> Any:
-    return dtype.type(0)
-
-
-reduce_and = _reduction(
-    "reduce_and", INTEGRAL, _impl(np.bitwise_and, _ones), "and", zero_derivative
-)
-reduce_or = _reduction("reduce_or", INTEGRAL, _impl(np.bitwise_or, _zero), "or", zero_derivative)
-reduce_xor = _reduction(
-    "reduce_xor", INTEGRAL, _impl(np.bitwise_xor, _zero), "xor", zero_derivative
-)
+reduce_and = _reduction("reduce_and", INTEGRAL, "and", zero_derivative)
+reduce_or = _reduction("reduce_or", INTEGRAL, "or", zero_derivative)
+reduce_xor = _reduction("reduce_xor", INTEGRAL, "xor", zero_derivative)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.monoids import identity
 from primal.ir.avals import Aval
 from primal.ir.op import INDEX, REDUCTION, Never, Op, by_kind, library
 from primal.ir.trace import ZERO, aval_of
@@ -218,20 +219,6 @@ def _arg_batch(op_of: Callable[[], Op]) -> Callable[..., Any]:
     return batch
 
 
-def _worst(dtype: Any, greatest: bool) -> Any:
-    """The element that every other one beats or ties."""
-    if dtype == np.bool_:
-        return not greatest
-    if not dtypes.issubdtype(dtype, np.floating):
-        info = dtypes.iinfo(dtype)
-        return int(info.min if greatest else info.max)
-    infinite = np.asarray(-np.inf if greatest else np.inf).astype(dtype)
-    if np.isinf(infinite.astype(np.float32)):
-        return infinite[()]
-    info = dtypes.finfo(dtype)
-    return info.min if greatest else info.max
-
-
 def _arg_hlo(direction: str) -> Callable[..., Any]:
     def body(b: Any, best: Any, at: Any, x: Any, i: Any) -> Any:
         better, tied = b.compare(best, x, direction), b.compare(best, x, "EQ")
@@ -249,7 +236,9 @@ def _arg_hlo(direction: str) -> Callable[..., Any]:
         # Counted in a dtype that can: the asked one may be too narrow, and wraps at the end.
         count = INT64 if dtypes.itemsize_bits(index_dtype) == 64 else INT32
         places = b.iota(x.shape, count, axes[0])
-        inits = [b.constant(_worst(x.dtype, direction == "GT"), x.dtype), b.constant(0, count)]
+        # The element that every other one beats or ties.
+        worst = identity("maximum" if direction == "GT" else "minimum", x.dtype)
+        inits = [b.constant(worst, x.dtype), b.constant(0, count)]
         _, at = b.reduce_with([x, places], inits, axes, body)
         return b.convert(at, index_dtype)
 

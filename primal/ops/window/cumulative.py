@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.monoids import identity
 from primal.ir.avals import Aval
 from primal.ir.op import WINDOW, Op, Word, by_kind
 from primal.ir.trace import aval_of
@@ -30,7 +31,7 @@ from primal.ops.elementwise import (
     select_n,
     sub,
 )
-from primal.ops.reduce import complex_extremum, highest, lowest, part
+from primal.ops.reduce import complex_extremum, part
 from primal.ops.shape import concatenate, reshape, rev
 from primal.ops.spread import add_any, full_like_aval, zeros_like_aval
 from primal.ops.types import FLOATING, NOT_LINEAR, NUMERIC, check_dtype
@@ -141,9 +142,8 @@ def _hlo(monoid: str) -> Any:
             return x
         window = _window(x, axis, reverse)
         if x.dtype.kind == "c" and monoid in ("maximum", "minimum"):
-            identity = (lowest if monoid == "maximum" else highest)(x.dtype)
-            pick = complex_extremum("GT" if monoid == "maximum" else "LT")
-            return b.reduce_window_with([x], [b.constant(identity, x.dtype)], pick, **window)[0]
+            init, pick = b.constant(identity(monoid, x.dtype), x.dtype), complex_extremum(monoid)
+            return b.reduce_window_with([x], [init], pick, **window)[0]
         return b.reduce_window(monoid, x, **window)
 
     return hlo
@@ -285,7 +285,7 @@ def _hlo_logsumexp(b: Any, x: Any, *, axis: int, reverse: bool) -> Any:
         return b.select(b.compare(gap, gap, "NE"), b.add(p, q), out)
 
     if x.shape[axis] <= _LONG:
-        init = b.constant(lowest(x.dtype), x.dtype)
+        init = b.constant(identity("maximum", x.dtype), x.dtype)
         return b.reduce_window_with([x], [init], body, **_window(x, axis, reverse))[0]
     x = b.reverse(x, (axis,)) if reverse else x
     out = _hlo_prefix(b, x, axis, body)

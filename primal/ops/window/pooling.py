@@ -7,16 +7,17 @@ The derivative of an extremum over windows reads (select_and_gather_add) or adds
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.monoids import identity
 from primal.ir.avals import Aval
 from primal.ir.op import WINDOW, Op, Word, by_kind, library
 from primal.ir.trace import ZERO, aval_of, literal
-from primal.ops.reduce import complex_extremum, highest, lowest
+from primal.ops.reduce import complex_extremum
 from primal.ops.shape import moveaxis, pad
 from primal.ops.spread import broadcast_axis, zeros_like_aval
 from primal.ops.types import NOT_LINEAR, NUMERIC, check_dtype
@@ -70,7 +71,7 @@ def _type(name: str, kinds: Any) -> Any:
     return rule
 
 
-def _impl(ufunc: Any, identity: Callable[[Any], Any]) -> Any:
+def _impl(ufunc: Any, monoid: str) -> Any:
     def impl(
         x: Any,
         *,
@@ -88,7 +89,7 @@ def _impl(ufunc: Any, identity: Callable[[Any], Any]) -> Any:
         )
         if 0 in sizes:
             return np.zeros(sizes, dtype)
-        neutral = identity(dtype).astype(work)
+        neutral = identity(monoid, dtype).astype(work)
         x = spread_and_padded(x, neutral, padding, base_dilation)
         # The monoids are commutative, so that windows separate into their dimensions.
         for axis, (size, window, stride, dilate) in enumerate(
@@ -137,12 +138,9 @@ def _hlo(monoid: str) -> Any:
         if 0 in out.shape:
             return b.full(out.shape, 0, out.dtype)
         if 0 in x.shape:  # windows of padding alone
-            identity = {"add": 0, "maximum": lowest(x.dtype), "minimum": highest(x.dtype)}[monoid]
-            return b.full(out.shape, identity, out.dtype)
+            return b.full(out.shape, identity(monoid, x.dtype), out.dtype)
         if x.dtype.kind == "c" and monoid != "add":
-            identity = (lowest if monoid == "maximum" else highest)(x.dtype)
-            pick = complex_extremum("GT" if monoid == "maximum" else "LT")
-            init = b.constant(identity, x.dtype)
+            init, pick = b.constant(identity(monoid, x.dtype), x.dtype), complex_extremum(monoid)
             return b.reduce_window_with([x], [init], pick, **hlo_window(window))[0]
         return b.reduce_window(monoid, x, **hlo_window(window))
 
@@ -177,12 +175,12 @@ def _kernel(name: str, monoid: str) -> Any:
     return kernel
 
 
-def _pooling(name: str, impl: Any, jvp: Any, monoid: str, transpose: Any = NOT_LINEAR) -> Op:
+def _pooling(name: str, ufunc: Any, jvp: Any, monoid: str, transpose: Any = NOT_LINEAR) -> Op:
     return Op(
         name=name,
         kind=WINDOW,
         type=_type(name, NUMERIC),
-        impl=impl,
+        impl=_impl(ufunc, monoid),
         jvp=jvp,
         transpose=transpose,
         batch=Word(_batch),
@@ -235,13 +233,7 @@ def _sum_transpose(
     return (out,)
 
 
-def _zero(dtype: Any) -> Any:
-    return np.zeros((), dtype)[()]
-
-
-reduce_window_sum = _pooling(
-    "reduce_window_sum", _impl(np.add, _zero), _sum_jvp, "add", _sum_transpose
-)
+reduce_window_sum = _pooling("reduce_window_sum", np.add, _sum_jvp, "add", _sum_transpose)
 
 
 # Extrema.
@@ -258,23 +250,20 @@ def _extremum_jvp(select: str) -> Any:
     return Word(of)
 
 
-reduce_window_max = _pooling(
-    "reduce_window_max", _impl(np.maximum, lowest), _extremum_jvp("ge"), "maximum"
-)
-reduce_window_min = _pooling(
-    "reduce_window_min", _impl(np.minimum, highest), _extremum_jvp("le"), "minimum"
-)
+reduce_window_max = _pooling("reduce_window_max", np.maximum, _extremum_jvp("ge"), "maximum")
+reduce_window_min = _pooling("reduce_window_min", np.minimum, _extremum_jvp("le"), "minimum")
 
 
 # select_and_gather_add <-> select_and_scatter_add. `select` is 'ge' or 'le': of two elements the
 # first stays when it compares so with the second.
 
 _ORDERED = (np.integer, np.floating)
+_MONOID = {"ge": "maximum", "le": "minimum"}
 
 def _chosen(x: Any, select: str, window: dict[str, Any]) -> tuple[Any, tuple[int, ...]]:
     """(flat positions in padded x of the chosen elements, shape of padded x)."""
     sizes = counts(x.shape, **window)
-    worst = lowest(x.dtype) if select == "ge" else highest(x.dtype)
+    worst = identity(_MONOID[select], x.dtype)
     x = spread_and_padded(x, worst, window["padding"], window["base_dilation"])
     if dtypes.is_narrow_float(x.dtype):
         x = x.astype(np.float32)
@@ -336,7 +325,7 @@ def _gather_hlo(b: Any, t: Any, x: Any, *, select: str, **window: Any) -> Any:
     (out,) = b.outs
     if 0 in out.shape or 0 in x.shape:
         return b.full(out.shape, 0, out.dtype)
-    worst = lowest(x.dtype) if select == "ge" else highest(x.dtype)
+    worst = identity(_MONOID[select], x.dtype)
     inits = [b.constant(worst, x.dtype), b.constant(0, t.dtype)]
     return b.reduce_window_with([x, t], inits, _hlo_pick(select), **hlo_window(window))[1]
 
@@ -430,7 +419,7 @@ def _scatter_by_index(b: Any, source: Any, x: Any, select: str, window: dict[str
     """For dilated windows, which XLA's select_and_scatter does not know: find, then scatter."""
     total = math.prod(x.shape)
     index = b.reshape(b.iota((total,), np.dtype(np.int32), 0), x.shape)
-    worst = lowest(x.dtype) if select == "ge" else highest(x.dtype)
+    worst = identity(_MONOID[select], x.dtype)
     # A window of padding alone chooses `total`, which is out of bounds and dropped.
     inits = [b.constant(worst, x.dtype), b.constant(total, np.dtype(np.int32))]
     at = b.reduce_window_with([x, index], inits, _hlo_pick(select), **hlo_window(window))[1]

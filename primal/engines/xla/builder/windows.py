@@ -6,9 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from primal.base.dtypes import finfo, itemsize_bits
+from primal.base.monoids import identity
 from primal.engines.xla.builder.core import Constant, Ints, Region, Value, i64s, ints, kind_of
 from primal.engines.xla.builder.shapes import MONOIDS, Shapes, monoid_body
 from primal.engines.xla.builder.types import physical, tensor
@@ -243,30 +241,11 @@ def monoid_identity(monoid: str, dtype: Any) -> Any:
     """
     dtype = physical(dtype)
     kind = kind_of(dtype)
-    if monoid in ("add", "or", "xor"):
-        return dtype.type(0)
-    if monoid == "multiply":
-        return dtype.type(1)
-    if kind == "c" or (kind == "f" and monoid == "and"):
+    if (kind == "f" and monoid == "and") or (
+        kind == "c" and monoid in ("maximum", "minimum", "and")
+    ):
         raise TypeError(f"[{monoid}] expected a dtype it is defined for, got {dtype}.")
-    if kind == "f":
-        lowest = monoid == "maximum"
-        if _has_inf(dtype):
-            return dtype.type(-np.inf if lowest else np.inf)
-        limits = finfo(dtype)
-        return limits.min if lowest else limits.max
-    width = 1 if kind == "b" else itemsize_bits(dtype)
-    signed = kind == "i"
-    if monoid == "maximum":
-        return dtype.type(-(2 ** (width - 1)) if signed else 0)
-    if monoid == "minimum":
-        return dtype.type(2 ** (width - signed) - 1)
-    return dtype.type(-1 if signed else 2**width - 1)
-
-
-def _has_inf(dtype: np.dtype[Any]) -> bool:
-    with np.errstate(all="ignore"):
-        return bool(np.isinf(np.asarray(np.inf).astype(dtype)))
+    return identity(monoid, dtype)
 
 
 def _without(shape: tuple[int, ...], dims: Ints) -> tuple[int, ...]:
