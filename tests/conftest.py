@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -102,3 +103,16 @@ def _settings_are_left_as_found() -> Iterator[None]:
     for name in changed:
         config.update(name, before[name])
     assert not changed, f"the test left settings changed: {sorted(changed)}"
+
+
+_DRAWN: dict[str, Any] = {}
+
+
+@pytest.fixture(autouse=True)
+def _numbers_are_the_tests_own(request: pytest.FixtureRequest) -> None:
+    """What a test draws from its module's RNG does not depend on the tests that ran before."""
+    rng = getattr(getattr(request, "module", None), "RNG", None)
+    if rng is None:
+        return
+    source = getattr(rng, "bit_generator", None) or rng._bit_generator
+    source.state = _DRAWN.setdefault(request.module.__name__, source.state)
