@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import os
 import types
+from collections.abc import Callable
 from typing import Any
 
-VERSION = 3
+import numpy as np
+
+from primal.base.caches import register
+
+VERSION = 4
 """What the sources beside it expect; another build is older or newer than they are."""
 
 extension: Any = None
@@ -27,3 +32,9 @@ FUNCTIONS: tuple[type, ...] = (types.FunctionType,)
 """The classes of functions that are what they are for good: traces of them may be kept."""
 if extension is not None:
     FUNCTIONS = (*FUNCTIONS, extension.Remembered)
+
+empty: Callable[[tuple[int, ...], Any], Any] = np.empty
+"""An array of a shape and dtype; big ones in memory of dead ones, whose pages are there."""
+if extension is not None:
+    empty = extension.empty
+    register(extension.drop_memory)

@@ -156,6 +156,7 @@ def native_of(program: Program) -> Any:
         arena=entry.arena,
         context=bytes(entry.context),
         cancelled=entry.cancelled,
+        lent=entry.take(),
     )
     getattr(program.executable, "natives", []).append(native)
     return native

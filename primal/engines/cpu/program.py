@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from primal.base.dtypes import physical_dtype
+from primal.base.native import empty
 from primal.engines.cpu import _llvm, driver
 from primal.engines.cpu.calls import Call, Frame, data_of, object_field
 from primal.engines.cpu.foundry import Casting
@@ -211,8 +212,8 @@ class CpuExecutable:
         given = {at for kind, at, _ in self.outputs if kind == "in"}
         if self.calls or self.plan.places.constants or not given >= set(self.written):
             return None
-        self._frames.clear()  # native callers have arenas of their own
-        return Entry(self)
+        frames, self._frames = self._frames, []  # native callers have frames of their own
+        return Entry(self, frames[0].arena if frames else None)
 
     def execute(self, buffers: Sequence[Any]) -> list[Any]:
         """Run on arrays of the input avals. The outputs are nobody else's, or inputs themselves."""
@@ -221,7 +222,7 @@ class CpuExecutable:
             # The caller's list and its Array hold it, and `arrays` and the call below.
             if arrays[i].base is not None or sys.getrefcount(arrays[i]) > 4:
                 arrays[i] = arrays[i].copy()
-        arrays += [np.empty(shape, dtype) for shape, dtype in self.fresh]
+        arrays += [empty(shape, dtype) for shape, dtype in self.fresh]
         try:
             frame = self._frames.pop()
         except IndexError:
@@ -334,15 +335,16 @@ class Entry:
     `slots` says what address each one holds: ("in", i), ("out", j) fresh memory of the type
     `new[j]`, ("arena", 0), also for those that the program sets itself. `outputs`: ("new", j),
     ("in", i) the argument itself, ("donated", i) the argument, whose memory was written, or
-    ("const", array). `context` is copied for each run. `cost` in nanoseconds.
+    ("const", array). `context` is copied for each run. `cost` in nanoseconds. The first caller may
+    `take` the arena of the runs before: its pages are there.
     """
 
     __slots__ = (
         "run", "table", "words", "keep", "slots", "inputs", "new", "outputs", "arena", "context",
-        "cost", "cancelled",
+        "cost", "cancelled", "_used",
     )  # fmt: skip
 
-    def __init__(self, made: CpuExecutable) -> None:
+    def __init__(self, made: CpuExecutable, used: Any = None) -> None:
         plan, places = made.plan, made.plan.places
         self.run = driver.functions()["run"]
         self.table = made.table.ctypes.data
@@ -362,6 +364,12 @@ class Entry:
         self.context = np.array(words, np.int64).tobytes().ljust(driver.CONTEXT, b"\0")
         self.cost = int(made.tables.cost)
         self.cancelled = Cancelled
+        self._used = used
+
+    def take(self) -> Any:
+        """An arena that nobody uses any more, or None; the taker's alone."""
+        used, self._used = self._used, None
+        return used
 
 
 def _is_written(node: Any, donated: Sequence[bool], i: int) -> bool:
