@@ -79,8 +79,13 @@ class Eqn:
         """The op, under the name third-party code reads it by."""
         return self.op
 
+    @property
+    def title(self) -> str:
+        """The operation by the name people know it by."""
+        return self.op.title_of(self.params)
+
     def __repr__(self) -> str:
-        return f"Eqn({self.op.name})"
+        return f"Eqn({self.title})"
 
 
 class Jaxpr:

@@ -173,6 +173,7 @@ class Op(AsksTrace):
     * `hlo(b, *operands, **params)`: StableHLO through a builder.
     * `kernel(k, *operands, **params)`: the CPU compiler through a builder, or `library`, or
       `Expand(f)`.
+    * `show(params)` -> the parameters that are printed, `title(params)` -> the name.
     * `closed_form(*makers, **params)` -> the scalar that the result is known to be, or None;
       makers are the equations without operands (an iota, say) that make the operands, or None.
     """
@@ -194,6 +195,7 @@ class Op(AsksTrace):
         multiple: bool = False,
         effects: Callable[..., Effects] | None = None,
         show: Callable[..., dict[str, Any]] | None = None,
+        title: Callable[..., str] | None = None,
         closed_form: Callable[..., Any] | None = None,
     ) -> None:
         # Written out: a dataclass of so many fields takes 1 ms of every `import primal`.
@@ -212,6 +214,7 @@ class Op(AsksTrace):
         fields["multiple"] = multiple
         fields["effects"] = effects
         fields["show"] = show
+        fields["title"] = title
         fields["closed_form"] = closed_form
         fields["types"] = {}
         fields["eager"] = {}
@@ -240,6 +243,7 @@ class Op(AsksTrace):
         multiple: bool
         effects: Callable[..., Effects] | None
         show: Callable[..., dict[str, Any]] | None
+        title: Callable[..., str] | None
         closed_form: Callable[..., Any] | None
         types: dict[Any, Any]
         eager: dict[Any, Any]
@@ -261,6 +265,10 @@ class Op(AsksTrace):
         if found is None:
             found = self.types[key] = self.type(*avals, **params)
         return found
+
+    def title_of(self, params: dict[str, Any]) -> str:
+        """The name that people are shown for a call with these parameters."""
+        return self.title(params) if self.title is not None else self.name
 
     def __repr__(self) -> str:
         return self.name

@@ -108,7 +108,7 @@ def _eqn(eqn: Eqn, style: Style, used: set[Any]) -> list[str]:
     operands = [_atom(a, style) for a in eqn.invars]
     tail = (" " + " ".join(operands)) if operands else ""
     comment = style.comment(eqn)
-    head = f"{targets} = {eqn.op.name}" if targets else eqn.op.name
+    head = f"{targets} = {eqn.title}" if targets else eqn.title
     if not any(_has_jaxpr(v) for _, v in fields):
         inside = " ".join(f"{k}={_param(v)}" for k, v in fields)
         line = f"{head}{'[' + inside + ']' if inside else ''}{tail}"

@@ -2,58 +2,31 @@
 
 Operands have one dtype, which Python scalars adopt, and shapes that are equal, scalar, or of equal
 rank with sizes equal or 1. TypeError for others; the functions of primal.numpy promote.
+
+`accuracy`, where a function takes it, asks for more or less of it (`AccuracyMode`, `Tolerance`). It
+reaches the program, and StableHLO as `result_accuracy`; CPUs have one implementation of each
+function, and compute with that whatever is asked.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import enum
 from typing import Any
 
 from primal.lax.alike import alike
 from primal.ops import elementwise as ops
-
-
-class AccuracyMode(enum.Enum):
-    """How accurate a function is asked to be.
-
-    >>> lax.AccuracyMode.HIGHEST.name
-    'HIGHEST'
-    """
-
-    DEFAULT = 0
-    HIGHEST = 1
-
-
-@dataclasses.dataclass(frozen=True)
-class Tolerance:
-    """The error a caller can do with: absolute, relative, in units of the last place.
-
-    >>> lax.Tolerance(rtol=1e-3)
-    Tolerance(atol=0.0, rtol=0.001, ulps=0)
-    """
-
-    atol: float = 0.0
-    rtol: float = 0.0
-    ulps: int = 0
-
-    def __post_init__(self) -> None:
-        numbers = (self.atol, self.rtol, self.ulps)
-        if min(numbers) < 0 or not any(numbers):
-            raise ValueError(
-                f"[Tolerance] expected no negative number and one that is positive, got {self}."
-            )
-
+from primal.ops.elementwise.accuracy import AccuracyMode as AccuracyMode
+from primal.ops.elementwise.accuracy import Tolerance as Tolerance
+from primal.ops.elementwise.accuracy import accurate
 
 Accuracy = AccuracyMode | Tolerance | None
 
 
-def check_accuracy(accuracy: Any) -> None:
-    """NotImplementedError for what is no accuracy; every function has one, its best."""
+def _accurate(fun: Any, x: Any, accuracy: Any) -> Any:
     if not isinstance(accuracy, AccuracyMode | Tolerance):
         raise NotImplementedError(
             f"[accuracy] expected a lax.AccuracyMode or lax.Tolerance, got {accuracy!r}."
         )
+    return accurate(x, fun=fun, accuracy=accuracy)
 
 
 def exp(x: Any, *, accuracy: Accuracy = None) -> Any:
@@ -64,9 +37,7 @@ def exp(x: Any, *, accuracy: Accuracy = None) -> Any:
     >>> lax.exp(jnp.array([0., 1.]))
     Array([1.      , 2.718282], dtype=float32)
     """
-    if accuracy is not None:
-        check_accuracy(accuracy)
-    return ops.exp(x)
+    return ops.exp(x) if accuracy is None else _accurate(ops.exp, x, accuracy)
 
 
 def exp2(x: Any, *, accuracy: Accuracy = None) -> Any:
@@ -77,9 +48,7 @@ def exp2(x: Any, *, accuracy: Accuracy = None) -> Any:
     >>> lax.exp2(jnp.array([0., 3.]))
     Array([1., 8.], dtype=float32)
     """
-    if accuracy is not None:
-        check_accuracy(accuracy)
-    return ops.exp2(x)
+    return ops.exp2(x) if accuracy is None else _accurate(ops.exp2, x, accuracy)
 
 
 def expm1(x: Any, *, accuracy: Accuracy = None) -> Any:
@@ -90,9 +59,7 @@ def expm1(x: Any, *, accuracy: Accuracy = None) -> Any:
     >>> lax.expm1(jnp.array([0., 1e-6]))
     Array([0.0000000e+00, 1.0000005e-06], dtype=float32)
     """
-    if accuracy is not None:
-        check_accuracy(accuracy)
-    return ops.expm1(x)
+    return ops.expm1(x) if accuracy is None else _accurate(ops.expm1, x, accuracy)
 
 
 def log(x: Any, *, accuracy: Accuracy = None) -> Any:
@@ -103,9 +70,7 @@ def log(x: Any, *, accuracy: Accuracy = None) -> Any:
     >>> lax.log(jnp.array([1., 2.]))
     Array([0.       , 0.6931472], dtype=float32)
     """
-    if accuracy is not None:
-        check_accuracy(accuracy)
-    return ops.log(x)
+    return ops.log(x) if accuracy is None else _accurate(ops.log, x, accuracy)
 
 
 def log1p(x: Any, *, accuracy: Accuracy = None) -> Any:
@@ -116,9 +81,7 @@ def log1p(x: Any, *, accuracy: Accuracy = None) -> Any:
     >>> lax.log1p(jnp.array([0., 1e-6]))
     Array([0.000000e+00, 9.999995e-07], dtype=float32)
     """
-    if accuracy is not None:
-        check_accuracy(accuracy)
-    return ops.log1p(x)
+    return ops.log1p(x) if accuracy is None else _accurate(ops.log1p, x, accuracy)
 
 
 def logistic(x: Any, *, accuracy: Accuracy = None) -> Any:
@@ -129,9 +92,7 @@ def logistic(x: Any, *, accuracy: Accuracy = None) -> Any:
     >>> lax.logistic(jnp.array([0., 2.]))
     Array([0.5     , 0.880797], dtype=float32)
     """
-    if accuracy is not None:
-        check_accuracy(accuracy)
-    return ops.logistic(x)
+    return ops.logistic(x) if accuracy is None else _accurate(ops.logistic, x, accuracy)
 
 
 def sqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
@@ -142,9 +103,7 @@ def sqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
     >>> lax.sqrt(jnp.array([4., 2.]))
     Array([2.       , 1.4142135], dtype=float32)
     """
-    if accuracy is not None:
-        check_accuracy(accuracy)
-    return ops.sqrt(x)
+    return ops.sqrt(x) if accuracy is None else _accurate(ops.sqrt, x, accuracy)
 
 
 def rsqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
@@ -155,9 +114,7 @@ def rsqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
     >>> lax.rsqrt(jnp.array([4., 1.]))
     Array([0.5, 1. ], dtype=float32)
     """
-    if accuracy is not None:
-        check_accuracy(accuracy)
-    return ops.rsqrt(x)
+    return ops.rsqrt(x) if accuracy is None else _accurate(ops.rsqrt, x, accuracy)
 
 
 def cbrt(x: Any, *, accuracy: Accuracy = None) -> Any:
@@ -168,9 +125,7 @@ def cbrt(x: Any, *, accuracy: Accuracy = None) -> Any:
     >>> lax.cbrt(jnp.array([8., -27.]))
     Array([ 2.       , -2.9999998], dtype=float32)
     """
-    if accuracy is not None:
-        check_accuracy(accuracy)
-    return ops.cbrt(x)
+    return ops.cbrt(x) if accuracy is None else _accurate(ops.cbrt, x, accuracy)
 
 
 def sin(x: Any, *, accuracy: Accuracy = None) -> Any:
@@ -181,9 +136,7 @@ def sin(x: Any, *, accuracy: Accuracy = None) -> Any:
     >>> lax.sin(jnp.array([0., 1.]))
     Array([0.      , 0.841471], dtype=float32)
     """
-    if accuracy is not None:
-        check_accuracy(accuracy)
-    return ops.sin(x)
+    return ops.sin(x) if accuracy is None else _accurate(ops.sin, x, accuracy)
 
 
 def cos(x: Any, *, accuracy: Accuracy = None) -> Any:
@@ -194,9 +147,7 @@ def cos(x: Any, *, accuracy: Accuracy = None) -> Any:
     >>> lax.cos(jnp.array([0., 1.]))
     Array([1.       , 0.5403023], dtype=float32)
     """
-    if accuracy is not None:
-        check_accuracy(accuracy)
-    return ops.cos(x)
+    return ops.cos(x) if accuracy is None else _accurate(ops.cos, x, accuracy)
 
 
 def tan(x: Any, *, accuracy: Accuracy = None) -> Any:
@@ -207,9 +158,7 @@ def tan(x: Any, *, accuracy: Accuracy = None) -> Any:
     >>> lax.tan(jnp.array([0., 1.]))
     Array([0.       , 1.5574077], dtype=float32)
     """
-    if accuracy is not None:
-        check_accuracy(accuracy)
-    return ops.tan(x)
+    return ops.tan(x) if accuracy is None else _accurate(ops.tan, x, accuracy)
 
 
 def asin(x: Any) -> Any:
@@ -286,9 +235,7 @@ def tanh(x: Any, *, accuracy: Accuracy = None) -> Any:
     >>> lax.tanh(jnp.array([0., 1.]))
     Array([0.       , 0.7615942], dtype=float32)
     """
-    if accuracy is not None:
-        check_accuracy(accuracy)
-    return ops.tanh(x)
+    return ops.tanh(x) if accuracy is None else _accurate(ops.tanh, x, accuracy)
 
 
 def asinh(x: Any) -> Any:

@@ -56,8 +56,11 @@ def each_out(*rules: Rule | None) -> Word:
 
 def _sum_over(rules: Sequence[Rule | None], with_out: bool) -> Word:
     def of(op: Op) -> Rule:
-        def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
-            out = op(*primals, **params)
+        # `apply` is the op itself, or a way of calling it that `accurate` puts in its place.
+        def jvp(
+            primals: Sequence[Any], tangents: Sequence[Any], apply: Rule = op, **params: Any
+        ) -> tuple[Any, Any]:
+            out = apply(*primals, **params)
             total: Any = ZERO
             for rule, t in zip(rules, tangents, strict=True):
                 if t is ZERO or rule is None:

@@ -52,7 +52,7 @@ class EagerTrace(Trace):
                 return run_placed(op, args, params, out_aval)
         out = quietly(op.impl, vals, params)
         if watch.ever and settings().watches:
-            watch.check_eager(op, args, vals, out)
+            watch.check_eager(op, params, args, vals, out)
         if out_aval.__class__ is tuple:
             return [ArrayImpl(aval, np.asarray(o)) for o, aval in zip(out, out_aval, strict=True)]
         return ArrayImpl(out_aval, out if out.__class__ is np.ndarray else np.asarray(out))
@@ -119,7 +119,7 @@ def run_placed(op: Op, args: Sequence[Any], params: dict[str, Any], out_aval: An
         out = watch.check_loop(op, args, vals, params, out_aval)
     else:
         out = quietly(op.impl, vals, params)
-        watch.check_eager(op, args, vals, out)
+        watch.check_eager(op, params, args, vals, out)
     if op.multiple:
         return [
             from_numpy(np.asarray(o), aval, place) for o, aval in zip(out, out_aval, strict=True)

@@ -64,7 +64,9 @@ def error(kind: str, name: str, where: str) -> FloatingPointError:
     return FloatingPointError(f"invalid value ({kind}) encountered in {name}{where}")
 
 
-def check_eager(op: Op, args: Sequence[Any], vals: Sequence[Any], outs: Any) -> None:
+def check_eager(
+    op: Op, params: dict[str, Any], args: Sequence[Any], vals: Sequence[Any], outs: Any
+) -> None:
     """FloatingPointError when an operation that ran at once gave a bad value.
 
     KeyReuseError when it used a key that was used before.
@@ -74,7 +76,7 @@ def check_eager(op: Op, args: Sequence[Any], vals: Sequence[Any], outs: Any) -> 
         reuse.after_op(op, vals, [a.aval for a in args], results)
     found = fault(results)
     if found:
-        raise error(found, op.name, _at(state.location or current_location()))
+        raise error(found, op.title_of(params), _at(state.location or current_location()))
 
 
 def _at(source: Any) -> str:
@@ -104,7 +106,7 @@ class Observer:
         if self.found is None:
             kind = fault(outs)
             if kind:
-                self.found = kind, eqn.op.name, _at(eqn.source) + self._loops()
+                self.found = kind, eqn.title, _at(eqn.source) + self._loops()
 
     def _loops(self) -> str:
         text = ""

@@ -135,7 +135,7 @@ class StageTrace(Trace):
         for eqn in self.eqns:
             if var in eqn.outvars:
                 line = f" at {format_location(eqn.source)}" if eqn.source else ""
-                return f"This value was computed by {eqn.op.name}{line}, in {self.name}."
+                return f"This value was computed by {eqn.title}{line}, in {self.name}."
         return ""
 
     def close(self, outs: Sequence[Any], debug: Any = None) -> ClosedJaxpr:

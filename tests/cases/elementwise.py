@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import itemsize_bits
+from primal.ir.op import registry
 from primal.ops.elementwise import RoundingMethod
+from primal.ops.elementwise.accuracy import AccuracyMode, Tolerance
 from tests.cases.case import (
     ALL,
     BF16,
@@ -231,6 +233,25 @@ ROWS = [
     unary("cbrt", FLOATS, 0.1, 3, refuses=C64, **APPROX),
     *[unary(op, INEXACT, refuses=I32, **CROSSING) for op in ("sin", "cos")],
     unary("tan", INEXACT, -1, 1, refuses=I32, **CROSSING),
+    *[
+        unary(
+            "accurate",
+            FLOATS,
+            0.1,
+            1,
+            refuses=I32,
+            name=fun,
+            says=fun,
+            params={"fun": registry[fun], "accuracy": accuracy},
+            **CROSSING,
+        )
+        for fun, accuracy in (
+            *[(f, AccuracyMode.HIGHEST) for f in ("exp", "exp2", "log", "tan", "logistic", "tanh")],
+            *[(f, Tolerance(rtol=1e-6)) for f in ("expm1", "log1p", "sqrt", "rsqrt", "cbrt")],
+            ("sin", Tolerance(atol=1e-3, rtol=1e-5, ulps=2)),
+            ("cos", AccuracyMode.DEFAULT),
+        )
+    ],
     *[unary(op, INEXACT, -0.9, 0.9, refuses=I32, **CROSSING) for op in ("asin", "acos", "atanh")],
     unary("atan", INEXACT, -0.9, 0.9, refuses=I32, **CROSSING),
     binary("atan2", FLOATS, 0.2, 2, refuses=I32, **CROSSING),

@@ -46,17 +46,8 @@ def test_every_name_of_jax(peer: Any) -> None:
         n for m in (lax.elementwise, lax.transcendental, lax.special, lax.convert)
         for n, f in vars(m).items() if inspect.isfunction(f) and f.__module__ == m.__name__
     }  # fmt: skip
-    ours = {n for n in ours if n[0] != "_" and n != "check_accuracy"}
+    ours = {n for n in ours if n[0] != "_"}
     assert len(ours) > 75 and ours <= theirs and ours <= set(dir(lax))
-
-
-def test_accuracy_is_accepted() -> None:
-    for accuracy in (None, lax.AccuracyMode.HIGHEST, lax.Tolerance(rtol=1e-3)):
-        np.testing.assert_array_equal(lax.exp(X, accuracy=accuracy), lax.exp(X))
-    with pytest.raises(NotImplementedError, match="accuracy"):
-        lax.exp(X, accuracy="high")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="Tolerance"):
-        lax.Tolerance(atol=-1.0)
 
 
 def test_scalars_stay_weak() -> None:

@@ -91,7 +91,7 @@ def _equation(eqn: Eqn, vals: Sequence[Any], found: State, wanted: Categories) -
     results = out if eqn.op.multiple else [out]
     if "nan" in wanted and eqn.op.kind not in _MOVING and eqn.op.name not in _CHOOSING:
         if eqn.op.higher is None or eqn.op.name == "custom_linear_solve":
-            _check_nan(eqn.op.name, results, found)
+            _check_nan(eqn.title, results, found)
     return results
 
 

@@ -204,7 +204,7 @@ def _origin(eqn: Eqn, var: Var, policy: Policy | None = None) -> tuple[str, str]
             short = _on_host(short)
     if eqn.op.name == "name":
         return short, f"named '{eqn.params['name']}' from {where}"
-    return short, f"output of {eqn.op.name} from {where}"
+    return short, f"output of {eqn.title} from {where}"
 
 
 def _maker(eqn: Eqn, var: Any) -> tuple[Eqn, Any] | None:

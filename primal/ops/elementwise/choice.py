@@ -58,9 +58,15 @@ def _select_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     ts = tangents[1:]
     if all(t is ZERO for t in ts):
         return out, ZERO
-    zero = literal(0, aval_of(out).dtype, False)
+    ts = [_zero_like(c) if t is ZERO else t for c, t in zip(cases, ts, strict=True)]
     # A scalar in every case would lose the result's shape where `which` is scalar too.
-    return out, _shaped(select_n(which, *[zero if t is ZERO else t for t in ts]), out)
+    return out, _shaped(select_n(which, *ts), out)
+
+
+def _zero_like(x: Any) -> Any:
+    """A zero as strong as x."""
+    aval = aval_of(x)
+    return literal(0, aval.dtype, aval.weak_type)
 
 
 def _shaped(t: Any, out: Any) -> Any:
@@ -68,7 +74,7 @@ def _shaped(t: Any, out: Any) -> Any:
 
 
 def _select_transpose(ct: Any, which: Any, *cases: Any) -> Any:
-    zero = literal(0, aval_of(ct).dtype, False)
+    zero = _zero_like(ct)
     results: list[Any] = [None]
     for i, c in enumerate(cases):
         if is_linear(c):
@@ -131,7 +137,7 @@ def _clamp_jvp(primals: Any, tangents: Any) -> Any:
                 if i == 1
                 else lt(high, x)
             )
-            part = _shaped(select_n(mask, literal(0, aval_of(out).dtype, False), t), out)
+            part = _shaped(select_n(mask, _zero_like(out), t), out)
             total = part if total is ZERO else add_any(total, part)
     return out, total
 
@@ -161,7 +167,8 @@ clamp = Op(
 
 def _extremum_jvp(op: Op) -> Any:
     def share(t: Any, mine: Any, other: Any, out: Any) -> Any:
-        zero, one, half = [literal(v, aval_of(t).dtype, False) for v in (0, 1, 0.5)]
+        aval = aval_of(out)
+        zero, one, half = [literal(v, aval.dtype, aval.weak_type) for v in (0, 1, 0.5)]
         # No quotient of 1 and the number of winners: complex ones take thirty operations.
         weight = select_n(eq(other, out), one, half)
         return mul(t, select_n(eq(mine, out), zero, weight))

@@ -34,9 +34,14 @@ def unary(
         transpose=transpose,
         batch=by_kind,
         shard=by_kind,
-        hlo=(lambda b, x: b.unary(hlo, x)) if isinstance(hlo, str) else hlo,
+        hlo=_by_name(hlo) if isinstance(hlo, str) else hlo,
         kernel=kernel if kernel is not None else (lambda k, x: k.unary(name, x)),
     )
+
+
+def _by_name(name: str) -> Rule:
+    # An accuracy is what the op `accurate` passes on.
+    return lambda b, x, accuracy=None: b.unary(name, x, accuracy)
 
 
 def binary(

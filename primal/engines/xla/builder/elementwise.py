@@ -11,10 +11,11 @@ import numpy as np
 from primal.base.dtype_table import COMPLEX, REAL
 from primal.base.dtypes import itemsize_bits
 from primal.engines.xla.builder.core import Constant, Core, Value, kind_of
-from primal.engines.xla.builder.types import tensor
+from primal.engines.xla.builder.types import scalar_literal, tensor
 from primal.ir.avals import Aval
 
 _BOOL = np.dtype(bool)
+_F64 = np.dtype(np.float64)
 _COMPARISON = {"b": "UNSIGNED", "i": "SIGNED", "u": "UNSIGNED", "f": "FLOAT", "c": "FLOAT"}
 _DIRECTIONS = frozenset(("EQ", "NE", "LT", "LE", "GT", "GE"))
 _METHODS = {"not": "not_", "and": "and_", "or": "or_"}
@@ -28,6 +29,16 @@ def _unary(mnemonic: str) -> Callable[[Any, Value], Value]:
         self.count = n + 1
         self.lines.append(f"%{n} = {head} {x.name} : {x.type}")
         return Value(f"%{n}", x.type, x.aval)
+
+    return method
+
+
+def _function(mnemonic: str) -> Callable[..., Value]:
+    head = f"stablehlo.{mnemonic}"
+
+    def method(self: Core, x: Value, accuracy: Any = None) -> Value:
+        how = "" if accuracy is None else result_accuracy(accuracy)
+        return self.write(f"{head} {x.name}{how} : {x.type}", x.aval)
 
     return method
 
@@ -86,18 +97,18 @@ class Elementwise(Core):
     ceil = _unary("ceil")
     round_nearest_even = _unary("round_nearest_even")
     round_nearest_afz = _unary("round_nearest_afz")
-    exponential = _unary("exponential")
-    exponential_minus_one = _unary("exponential_minus_one")
-    log = _unary("log")
-    log_plus_one = _unary("log_plus_one")
-    logistic = _unary("logistic")
-    tanh = _unary("tanh")
-    sine = _unary("sine")
-    cosine = _unary("cosine")
-    tan = _unary("tan")
-    sqrt = _unary("sqrt")
-    rsqrt = _unary("rsqrt")
-    cbrt = _unary("cbrt")
+    exponential = _function("exponential")
+    exponential_minus_one = _function("exponential_minus_one")
+    log = _function("log")
+    log_plus_one = _function("log_plus_one")
+    logistic = _function("logistic")
+    tanh = _function("tanh")
+    sine = _function("sine")
+    cosine = _function("cosine")
+    tan = _function("tan")
+    sqrt = _function("sqrt")
+    rsqrt = _function("rsqrt")
+    cbrt = _function("cbrt")
     not_ = _unary("not")
     popcnt = _unary("popcnt")
     count_leading_zeros = _unary("count_leading_zeros")
@@ -128,7 +139,6 @@ class Elementwise(Core):
     multiply = _binary("multiply")
     divide = _binary("divide")
     _remainder = _binary("remainder")
-    power = _binary("power")
     maximum = _binary("maximum")
     minimum = _binary("minimum")
     and_ = _binary("and")
@@ -143,13 +153,22 @@ class Elementwise(Core):
     polygamma = _chlo_binary("polygamma")
     zeta = _chlo_binary("zeta")
 
-    def unary(self, name: str, x: Value) -> Value:
+    def unary(self, name: str, x: Value, accuracy: Any = None) -> Value:
         """The method of that name; `not` for `not_`."""
-        return getattr(self, _METHODS.get(name, name))(x)
+        method = getattr(self, _METHODS.get(name, name))
+        return method(x) if accuracy is None else method(x, accuracy)
 
     def binary(self, name: str, x: Value, y: Value) -> Value:
         """The method of that name; `and` for `and_`, `or` for `or_`."""
         return getattr(self, _METHODS.get(name, name))(x, y)
+
+    def power(self, x: Value, y: Value, accuracy: Any = None) -> Value:
+        """x^y."""
+        if x.type != y.type:
+            x, y = self.align(x, y)
+        # The specification gives power no such attribute; XLA takes it with any operation.
+        how = "" if accuracy is None else result_accuracy(accuracy)
+        return self.write(f"stablehlo.power {x.name}, {y.name}{how} : {x.type}", x.aval)
 
     def align(self, *xs: Value) -> builtins.list[Value]:
         """The operands broadcast to their common shape; dtypes stay."""
@@ -333,3 +352,15 @@ class Elementwise(Core):
         """x rounded to a float of that many exponent and mantissa bits."""
         how = f"format = e{int(exponent_bits)}m{int(mantissa_bits)}"
         return self.write(f"stablehlo.reduce_precision {x.name}, {how} : {x.type}", x.aval)
+
+
+def result_accuracy(accuracy: Any) -> str:
+    """The attribute that asks for an accuracy: a mode by its name, or three tolerances."""
+    mode = getattr(accuracy, "name", "TOLERANCE")
+    if mode == "DEFAULT":
+        return ""
+    fields = [f"mode = #stablehlo.result_accuracy_mode<{mode}>"]
+    if mode == "TOLERANCE":
+        atol, rtol = (scalar_literal(v, _F64) for v in (accuracy.atol, accuracy.rtol))
+        fields = [f"atol = {atol}, rtol = {rtol}, ulps = {int(accuracy.ulps)}", *fields]
+    return f" {{result_accuracy = #stablehlo.result_accuracy<{', '.join(fields)}>}}"
