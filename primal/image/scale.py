@@ -17,6 +17,7 @@ import primal.numpy as jnp
 from primal.base import dtypes
 from primal.lax import Precision
 from primal.numpy.creation import as_shape
+from primal.numpy.promotion import floating
 
 
 class ResizeMethod(enum.Enum):
@@ -137,10 +138,6 @@ def _image(name: str, image: Any) -> Any:
     return jnp.asarray(image)
 
 
-def _inexact(x: Any) -> Any:
-    return x if x.dtype.kind in "fcV" else x.astype(dtypes.to_inexact_dtype(x.dtype))
-
-
 def resize(
     image: Any,
     shape: Sequence[int],
@@ -167,7 +164,7 @@ def resize(
                 centres = (np.arange(new, dtype=np.float32) + 0.5) * np.float32(old) / new
                 x = jnp.take(x, np.floor(centres).astype(np.int32), axis=d)
         return x
-    x = _inexact(x)
+    x = floating(x)
     if 0 in wanted:
         return jnp.zeros(wanted, x.dtype)
     dims = [d for d in range(x.ndim) if x.shape[d] != wanted[d]]
@@ -212,7 +209,7 @@ def scale_and_translate(
         if not -x.ndim <= d < x.ndim:
             raise ValueError(f"axis {d} is out of bounds for array of dimension {x.ndim}")
     dims = [d % x.ndim for d in dims]
-    x = _inexact(x)
+    x = floating(x)
     scales, shifts = jnp.asarray(scale), jnp.asarray(translation)
     return _resampled(
         x,

@@ -9,10 +9,10 @@ import numpy as np
 
 import primal.numpy as jnp
 from primal.api.control import custom_jvp
-from primal.base.dtypes import to_inexact_dtype
 from primal.base.source import user_stacklevel
 from primal.lax import stop_gradient
 from primal.numpy import tanh
+from primal.numpy.promotion import floating
 from primal.numpy.remembered import remembered
 from primal.ops.elementwise import expm1, logistic, rsqrt
 from primal.ops.special import erf
@@ -63,11 +63,6 @@ def sigmoid(x: Any) -> Any:
     return logistic(array)
 
 
-def _inexact(x: Any) -> Any:
-    array = jnp.asarray(x)
-    return array if array.dtype.kind in "fcV" else array.astype(to_inexact_dtype(array.dtype))
-
-
 @remembered
 def softplus(x: Any) -> Any:
     """log(1 + exp(x)).
@@ -110,7 +105,7 @@ def log_sigmoid(x: Any) -> Any:
     >>> nn.log_sigmoid(jnp.array([0.0]))
     Array([-0.6931472], dtype=float32)
     """
-    return -softplus(-_inexact(x))
+    return -softplus(-floating(jnp.asarray(x)))
 
 
 @remembered
@@ -168,7 +163,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
     >>> nn.gelu(jnp.array([0.0]))
     Array([0.], dtype=float32)
     """
-    array = _inexact(x)
+    array = floating(jnp.asarray(x))
     if approximate:
         inner = np.sqrt(2 / np.pi).astype(array.dtype) * (array + 0.044715 * (array**3))
         return array * (0.5 * (1.0 + tanh(inner)))
@@ -183,7 +178,7 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     >>> nn.softmax(jnp.array([0.0, 0.0]))
     Array([0.5, 0.5], dtype=float32)
     """
-    array = _inexact(x)
+    array = floating(jnp.asarray(x))
     if where is not None:
         array = jnp.where(where, array, -jnp.inf)
     if not array.size:
@@ -201,7 +196,7 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     >>> nn.log_softmax(jnp.array([0.0, 0.0]))
     Array([-0.6931472, -0.6931472], dtype=float32)
     """
-    array = _inexact(_number("log_softmax", x))
+    array = floating(_number("log_softmax", x))
     if where is not None:
         array = jnp.where(where, array, -jnp.inf)
     if not array.size:
@@ -225,7 +220,7 @@ def logsumexp(
     >>> nn.logsumexp(jnp.array([0.0, 0.0]))
     Array(0.6931472, dtype=float32)
     """
-    array = _inexact(_number("logsumexp", a))
+    array = floating(_number("logsumexp", a))
     if b is not None:
         weights = jnp.asarray(b)
         array = jnp.where(weights != 0, array, -jnp.inf)
@@ -332,7 +327,7 @@ def mish(x: Any) -> Any:
     >>> nn.mish(jnp.array([0.0]))
     Array([0.], dtype=float32)
     """
-    array = _inexact(_number("mish", x))
+    array = floating(_number("mish", x))
     return array * tanh(softplus(array))
 
 
@@ -394,7 +389,7 @@ def log1mexp(x: Any) -> Any:
     >>> nn.log1mexp(jnp.array([0.6931472]))
     Array([-0.6931472], dtype=float32)
     """
-    array = _inexact(_number("log1mexp", x))
+    array = floating(_number("log1mexp", x))
     near = array < np.log(2)
     # Each branch on numbers that are safe for it, so that derivatives of the other stay finite.
     small, large = jnp.where(near, array, 1), jnp.where(near, 1, array)
@@ -437,7 +432,7 @@ def standardize(
         raise ValueError(
             f"[nn.standardize] expected algorithm 'fast' or 'stable', got {algorithm!r}."
         )
-    array = _inexact(_number("standardize", x))
+    array = floating(_number("standardize", x))
     if mean is None:
         mean = jnp.mean(array, axis, keepdims=True, where=where)
     if variance is None and algorithm == "stable":

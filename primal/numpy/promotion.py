@@ -235,6 +235,12 @@ def promote_dtypes_numeric(name: str, *args: Any) -> list[Any]:
     return _to_dtype(args, operands, dtype, weak)
 
 
+def floating(x: Any) -> Any:
+    """An array as it is, but in the dtype of floating results where it is of integers or bools."""
+    dtype = dtypes.to_inexact_dtype(x.dtype)
+    return x if x.dtype == dtype else convert_element_type(x, new_dtype=dtype, weak_type=False)
+
+
 # Shapes.
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike, check_arraylike
+from primal.scipy.operands import in_floats
 from primal.tree_util import register_pytree_node
 
 __all__ = ["RegularGridInterpolator"]
@@ -50,14 +51,12 @@ class RegularGridInterpolator:
                 "known under jit. Compare the points with the ends of the grid."
             )
         check_arraylike("RegularGridInterpolator", values, *points)
-        values = jnp.asarray(values)
+        values = in_floats(values)
         if len(points) > values.ndim:
             raise ValueError(
                 f"[RegularGridInterpolator] expected values of at least {len(points)} dimensions, "
                 f"one for each axis of the grid, got shape {values.shape}."
             )
-        if not jnp.issubdtype(values.dtype, jnp.inexact):
-            values = values.astype(jnp.result_type(float))
         grid = tuple(jnp.asarray(axis) for axis in points)
         for axis, size in zip(grid, values.shape, strict=False):
             if axis.shape != (size,):

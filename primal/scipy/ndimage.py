@@ -10,6 +10,7 @@ from typing import Any
 import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
+from primal.scipy.operands import in_floats
 
 __all__ = ["map_coordinates"]
 
@@ -122,8 +123,7 @@ def _nearest(place: Any) -> list[tuple[Any, Any]]:
 
 def _around(place: Any) -> list[tuple[Any, Any]]:
     """The indices below and above each place, with their weights."""
-    if not jnp.issubdtype(place.dtype, jnp.inexact):
-        place = place.astype(jnp.result_type(float))
+    place = in_floats(place)
     below = jnp.floor(place)
     part = place - below
     low = below.astype(jnp.int32)

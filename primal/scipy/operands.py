@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+import primal.numpy as jnp
+from primal.base import dtypes
 from primal.numpy.promotion import check_arraylike, from_literal, promote_dtypes_inexact
 
 
@@ -22,6 +24,12 @@ def real_inexact(name: str, *args: Any) -> list[Any]:
         error = TypeError if name in _OPERATIONS else ValueError
         raise error(f"[{name}] expected real numbers, got {out[0].dtype.name}.")
     return out
+
+
+def in_floats(x: Any) -> Any:
+    """An operand as an array: of the default dtype of floats where it is of integers or bools."""
+    x = jnp.asarray(x)
+    return x if dtypes.issubdtype(x.dtype, np.inexact) else x.astype(jnp.result_type(float))
 
 
 # These are one operation each, or made of one that knows no complex numbers.

@@ -14,6 +14,7 @@ import primal.numpy as jnp
 from primal.api.control import custom_linear_solve, fori_loop, while_loop
 from primal.flatten_util import ravel_pytree
 from primal.lax import linalg as factors
+from primal.scipy.operands import in_floats
 from primal.tree_util import tree_leaves, tree_map, tree_structure
 
 __all__ = ["bicgstab", "cg", "gmres"]
@@ -43,11 +44,6 @@ def _operator(name: str, a: Any) -> Product:
     return lambda x: jnp.matmul(a, x)
 
 
-def _floating(x: Any) -> Any:
-    x = jnp.asarray(x)
-    return x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(jnp.result_type(float))
-
-
 def _solved(
     name: str, a: Any, b: Any, x0: Any, m: Any, method: Callable[..., Any], symmetric: bool
 ) -> Any:
@@ -65,8 +61,8 @@ def _solved(
         raise ValueError(
             f"[{name}] expected x0 and b of the same shapes, got {shapes[0]} and {shapes[1]}."
         )
-    b = tree_map(_floating, b)
-    x0 = tree_map(lambda x, like: _floating(x).astype(jnp.result_type(x, like)), x0, b)
+    b = tree_map(in_floats, b)
+    x0 = tree_map(lambda x, like: in_floats(x).astype(jnp.result_type(x, like)), x0, b)
     b = tree_map(lambda like, x: like.astype(x.dtype), b, x0)
 
     def checked(x: Any) -> Any:

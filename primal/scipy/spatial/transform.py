@@ -12,6 +12,7 @@ import numpy as np
 
 import primal.numpy as jnp
 from primal import random
+from primal.scipy.operands import in_floats
 from primal.tree_util import register_pytree_node
 
 __all__ = ["Rotation", "Slerp"]
@@ -53,7 +54,7 @@ class Rotation(NamedTuple):
                 f"[from_euler] expected neighbouring axes to differ, got {seq!r}: add the angles "
                 "of turns about one axis."
             )
-        angles = _inexact(angles)
+        angles = in_floats(angles)
         angles = angles[None] if angles.ndim == 0 else angles
         if angles.shape[-1] != len(seq):
             raise ValueError(
@@ -79,7 +80,7 @@ class Rotation(NamedTuple):
         >>> Rotation.from_matrix(jnp.eye(3)).as_quat()
         Array([0., 0., 0., 1.], dtype=float32)
         """
-        m = _inexact(matrix)
+        m = in_floats(matrix)
         if m.ndim < 2 or m.shape[-2:] != (3, 3):
             raise ValueError(f"[from_matrix] expected matrices of shape (…, 3, 3), got {m.shape}.")
         x, y, z = m[..., 0, 0], m[..., 1, 1], m[..., 2, 2]
@@ -103,7 +104,7 @@ class Rotation(NamedTuple):
         >>> Rotation.from_mrp(jnp.array([0.0, 0.0, 1.0])).as_rotvec().round(3)
         Array([0.   , 0.   , 3.142], dtype=float32)
         """
-        p = _inexact(mrp)
+        p = in_floats(mrp)
         square = jnp.sum(p * p, -1, keepdims=True)
         return cls(jnp.concatenate([2 * p, 1 - square], -1) / (1 + square))
 
@@ -114,7 +115,7 @@ class Rotation(NamedTuple):
         >>> Rotation.from_quat(jnp.array([0.0, 0.0, 3.0, 4.0])).as_quat()
         Array([0. , 0. , 0.6, 0.8], dtype=float32)
         """
-        return cls(_unit(_inexact(quat)))
+        return cls(_unit(in_floats(quat)))
 
     @classmethod
     def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> Rotation:
@@ -123,7 +124,7 @@ class Rotation(NamedTuple):
         >>> Rotation.from_rotvec(jnp.array([0.0, 0.0, 90.0]), degrees=True).as_quat().round(4)
         Array([0.    , 0.    , 0.7071, 0.7071], dtype=float32)
         """
-        v = _inexact(rotvec)
+        v = in_floats(rotvec)
         v = jnp.deg2rad(v) if degrees else v
         square = jnp.sum(v * v, -1, keepdims=True)
         small = square < 1e-6
@@ -181,7 +182,7 @@ class Rotation(NamedTuple):
         >>> turn.apply(jnp.array([0.0, 2.0, 1.0])).round(3)
         Array([-2.,  0.,  1.], dtype=float32)
         """
-        v = _inexact(vectors)
+        v = in_floats(vectors)
         if v.ndim == 0 or v.shape[-1] != 3:
             raise ValueError(f"[apply] expected vectors of shape (…, 3), got {v.shape}.")
         matrix = self.as_matrix()
@@ -298,7 +299,7 @@ class Rotation(NamedTuple):
         >>> jnp.rad2deg(turns.mean().magnitude()).round(3)
         Array(45., dtype=float32)
         """
-        w = jnp.ones(len(self), self.quat.dtype) if weights is None else _inexact(weights)
+        w = jnp.ones(len(self), self.quat.dtype) if weights is None else in_floats(weights)
         if w.shape != (len(self),):
             raise ValueError(f"[mean] expected {len(self)} weights, got shape {w.shape}.")
         _, vectors = jnp.linalg.eigh((w[:, None] * self.quat).T @ self.quat)
@@ -332,7 +333,7 @@ class Slerp(NamedTuple):
         """
         if rotations.single or len(rotations) < 2:
             raise ValueError("[Slerp] expected at least 2 rotations, got a single one.")
-        times = _inexact(times)
+        times = in_floats(times)
         if times.shape != (len(rotations),):
             raise ValueError(
                 f"[Slerp] expected a time for each of {len(rotations)} rotations, got shape "
@@ -343,16 +344,11 @@ class Slerp(NamedTuple):
 
     def __call__(self, times: Any) -> Rotation:
         """The rotations at `times`; beyond the ends the motion goes on."""
-        at = _inexact(times)
+        at = in_floats(times)
         last = self.timedelta.shape[0] - 1
         i = jnp.clip(jnp.searchsorted(self.times, at, side="right") - 1, 0, last)
         part = (at - self.times[i]) / self.timedelta[i]
         return self.rotations[i] * Rotation.from_rotvec(self.rotvecs[i] * part[..., None])
-
-
-def _inexact(x: Any) -> Any:
-    x = jnp.asarray(x)
-    return x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(jnp.result_type(float))
 
 
 def _unit(q: Any) -> Any:
