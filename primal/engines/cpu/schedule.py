@@ -1,7 +1,8 @@
 """What runs together: elementwise nodes and reductions in groups, other steps by themselves.
 
-Every node is computed once, in one group. One that is read elsewhere is stored there, and never
+Every node is computed once, in one group. One that is read elsewhere is stored there, and not
 computed again by its readers: repeating it in each is what makes XLA's programs quadratic in depth.
+The exception are single words of what a reader has at hand anyway; see `Remaking`.
 
 Steps are numbered in the order they run. A node may join a group when all that it reads is made by
 that group, element for element, or by steps before it; so the order needs no other proof.
@@ -13,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from primal.engines.cpu.functions import FLOAT
-from primal.engines.cpu.graph import Node, Value
+from primal.engines.cpu.graph import Node, Value, size_of
 from primal.engines.cpu.rowwise import row_role
 from primal.engines.cpu.steps import Block, Branch, Library, Loop
 
@@ -30,6 +31,13 @@ WINDOW = 8
 """How many of the latest steps are looked at for a group to join."""
 APART = frozenset(("reduce", "library", "routine", "control"))
 """Words of nodes that no group holds in a register, element for element."""
+LIGHT = frozenset(
+    ("add", "sub", "mul", "neg", "abs", "square", "max", "min", "not", "and", "or", "xor",
+     "eq", "ne", "lt", "le", "gt", "ge", "select_n")
+)  # fmt: skip
+"""Words that take less time than reading an array does."""
+LARGE = 1 << 14
+"""Elements from which arrays are worth being made again: smaller ones stay in the first cache."""
 NOWHERE = frozenset(("literal", "iota"))
 """Words of nodes that lie in no memory."""
 Step = Any
@@ -272,6 +280,86 @@ def nodes_read(step: Step) -> Iterable[Node]:
     return found
 
 
+class Remaking:
+    """What readers compute again, as it is one word of what they read anyway.
+
+    The derivative of gelu reads y, 0.5·y, c·y, c·y², tanh u, 1 - tanh u and 1 + tanh u: two arrays
+    say it all, and the five others need not be written either. A node is made again only if all
+    its readers can: else it lies in memory in any case. No group gets more of them than it had
+    operands, and nothing lives longer, so that no chain of them grows.
+    """
+
+    def __init__(self, schedule: Schedule, outs: Iterable[Node]) -> None:
+        self.schedule = schedule
+        kept = set(outs)
+        found: dict[Group, list[Node]] = {}
+        for step in schedule.steps:
+            mine = self._candidates(step) if type(step) is Group else []
+            kept.update(set(nodes_read(step)).difference(mine))
+            if mine:
+                found[step] = mine
+        self.touched: set[Group] = set()
+        for group, nodes in found.items():
+            again = [n for n in nodes if n not in kept]
+            if again and len(group.nodes) + len(again) <= MAX_NODES:
+                self._remake(group, again)
+        self._sweep(set(outs))
+
+    def _candidates(self, group: Group) -> list[Node]:
+        """Nodes that the group reads, in an order in which they can be made of its other reads."""
+        if group.passes or size_of(group.shape) < LARGE:
+            return []
+        steps = self.schedule.steps
+        reads = [
+            x
+            for node in (*group.nodes, *group.reductions)
+            for x in node.args
+            if x.node.word != "literal" and not is_inside(x, group)
+        ]
+        keys = {x.key() for x in reads}
+        askew = {x.node for x in reads if not (x.is_node and x.shape == group.shape)}
+        return [
+            node
+            for node in dict.fromkeys([x.node for x in reads])
+            if node.word in LIGHT
+            and node.block is self.schedule
+            and node not in askew
+            and node not in steps[node.step].alone
+            and all(v.node.word == "literal" or v.key() in keys for v in node.args)
+        ]
+
+    def _remake(self, group: Group, nodes: list[Node]) -> None:
+        steps = self.schedule.steps
+        place = {n: (n.step, steps[n.step].nodes.index(n)) for n in nodes}
+        made: dict[Node, Node] = {}
+
+        def here(x: Value) -> Value:
+            return Value(made[x.node], x.shape, x.logical) if x.node in made else x
+
+        for old in sorted(nodes, key=place.__getitem__):
+            new = Node(old.word, tuple(map(here, old.args)), old.shape, old.dtype, old.attr)
+            new.block, new.step = group.block, group.number
+            group.level[new] = 0
+            made[old] = new
+            self.touched.add(steps[old.step])
+        for node in (*group.nodes, *group.reductions):
+            node.args = tuple(map(here, node.args))
+        group.nodes[:0] = made.values()
+
+    def _sweep(self, wanted: set[Node]) -> None:
+        """Nodes that nobody reads any more are left."""
+        if not self.touched:
+            return
+        for step in self.schedule.steps:
+            wanted.update(nodes_read(step))
+        for group in self.touched:
+            wanted.update([x.node for node in group.reductions for x in node.args])
+            for node in reversed(group.nodes):
+                if node in wanted:
+                    wanted.update([x.node for x in node.args])
+            group.nodes = [n for n in group.nodes if n in wanted]
+
+
 def arranged(order: Sequence[Any], outs: Sequence[Node], given: Iterable[Node] = ()) -> Block:
     """The block that makes `outs` of nodes and steps in program order; what nobody needs is left.
 
@@ -302,6 +390,7 @@ def arranged(order: Sequence[Any], outs: Sequence[Node], given: Iterable[Node] =
             schedule.add(item)
         else:
             schedule.append(item)
+    Remaking(schedule, outs)
     # What moved into a later group left an empty one behind.
     block.steps = [s for s in schedule.steps if type(s) is not Group or s.nodes or s.reductions]
     for step in block.steps:

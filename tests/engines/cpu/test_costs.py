@@ -139,3 +139,41 @@ def test_the_length_of_a_loop_is_no_part_of_its_code() -> None:
     before = counters.kernels
     compiled(f, np.ones(300, np.float32))
     assert counters.kernels == before
+
+
+def stored(made: CpuExecutable) -> int:
+    """Arrays that groups write."""
+    return sum(len(nodes) for nodes in made.plan.program.block.stored.values())
+
+
+def test_one_word_of_what_is_read_anyway_is_made_again_and_not_stored() -> None:
+    def between(x: Any, y: Any) -> Any:
+        """1 - t, 1 + t and t·t are read on the other side of a product of matrices, as t is,
+        and so is a sum whose operands are not."""
+        t, s = jnp.tanh(x), x + y
+        a, b, c = 1 - t, 1 + t, t * t
+        z = x @ (s * (a * b * c))
+        return z * a + z * b * c + z * t + s
+
+    x = np.random.default_rng(0).standard_normal((128, 128)).astype(np.float32)
+    made, jaxpr = compiled(between, x, x)
+    # t, s, what is multiplied, the result.
+    assert stored(made) == 4
+    assert arithmetic_after(made) <= 1.5 * arithmetic_before(jaxpr)
+    (got,) = made.execute([x, x])
+    t, s = np.tanh(x), x + x
+    a, b, c = 1 - t, 1 + t, t * t
+    z = x @ (s * (a * b * c))
+    np.testing.assert_allclose(got, z * a + z * b * c + z * t + s, rtol=1e-3, atol=1e-3)
+    few, _ = compiled(between, x[:8, :8], x[:8, :8])
+    assert stored(few) > 4
+
+
+def test_what_others_need_in_memory_is_read_and_not_made_again() -> None:
+    def f(x: Any) -> Any:
+        t = jnp.tanh(x)
+        a = 1 - t
+        return (x @ x) * a * t, a
+
+    made, jaxpr = compiled(f, np.ones((128, 128), np.float32))
+    assert arithmetic_after(made) == arithmetic_before(jaxpr)
