@@ -79,10 +79,34 @@ class Packed:
         return self.rows * (self.depth + self.lanes) * self.item
 
     def write(self, module: Module, name: str) -> None:
-        """Add the function, and those of a tile and of packing, which kernels of a module share."""
-        tile, columns_of, rows_of = self._tile(module), self._columns(module), ""
+        """Add the function: the one that kernels of a module share, with helpers of its own.
+
+        The shared one, the tiles and the packing are each longer than what is left. None of them
+        is called so often that a call through a pointer would show.
+        """
+        rows_of, size = "ptr null", self.item
         if self.pack:
-            rows_of = self._across(module) if self.across else self._rows(module)
+            rows_of = f"ptr @{self._across(module) if self.across else self._rows(module)}"
+        step, by = (self.depth + self.lanes) * size, size
+        if self.across:
+            step, by = size, self.side * size
+        given = (
+            "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status, "
+            f"ptr @{self._tile(module)}, ptr @{self._columns(module)}, {rows_of}, "
+            f"i1 {int(self.across)}, i64 {self.tall}, i64 {step}, i64 {by}"
+        )
+        head = "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status"
+        module.functions[name] = (
+            f"define void @{name}({head}) nounwind {{\n"
+            f"  call void @{self._units(module)}({given})\n  ret void\n}}\n"
+        )
+
+    def _units(self, module: Module) -> str:
+        """Units, given the functions of a tile, of packing columns and rows (null: as they lie)
+        and how packed rows lie: bytes of a tile, from row to row and from term to term."""
+        name = f"units_{self.dtype}_{self.rows}_{self.lanes}_{self.loops}"
+        if name in module.functions:
+            return name
         r = Reader(module, self.lanes)
         c = r.c
         size, width = self.item, 2 * self.lanes
@@ -93,10 +117,14 @@ class Packed:
         each, parts = r.word(), r.word()
         loops = r.loops(self.loops, 3)
         columns = c.new(f"udiv i64 {c.new(f'add i64 {n}, {COLUMNS - 1}')}, {COLUMNS}")
-        right, left = c.new(f"alloca i8, i64 {self.depth * COLUMNS * size}, align 64"), ""
-        tall = self.tall
-        if self.pack:
-            left = c.new(f"alloca i8, i64 {(high // self.rows + 1) * tall}, align 64")
+        right = c.new(f"alloca i8, i64 {self.depth * COLUMNS * size}, align 64")
+        most = max(dataclasses.replace(self, across=b).tall for b in (False, True))
+        left = c.new(f"alloca i8, i64 {(high // self.rows + 1) * most}, align 64")
+        lies = c.new("icmp eq ptr %rows_of, null")
+        apart = c.new(f"select i1 %across, i64 {ak}, i64 {am}")
+        step = c.new(f"select i1 {lies}, i64 {am}, i64 %step")
+        twice, thrice = c.new(f"mul i64 {step}, 2"), c.new(f"mul i64 {step}, 3")
+        by = c.new(f"select i1 {lies}, i64 {ak}, i64 %by")
 
         def unit(u: str) -> None:
             u, j = r.split(u, columns)
@@ -112,7 +140,7 @@ class Packed:
                 turns = smaller(c, c.new(f"sub i64 {depth}, {k}"), str(self.depth))
                 here = r.moved(y, (k, bk))
                 c.do(
-                    f"call void @{columns_of}(ptr {here}, ptr {right}, i64 {turns}, i64 {wide}, "
+                    f"call void %columns_of(ptr {here}, ptr {right}, i64 {turns}, i64 {wide}, "
                     f"i64 {bk}, i64 {bn})"
                 )
                 from_x = r.moved(x, (k, ak))
@@ -129,11 +157,15 @@ class Packed:
                 count = c.new(f"add i64 {count}, {done}")
                 x, to = r.moved(x, (start, am)), r.moved(z, (start, om))
                 last = c.new(f"sub i64 {count}, {self.rows}")
-                if self.pack:
-                    c.do(
-                        f"call void @{rows_of}(ptr {x}, ptr {left}, i64 {count}, i64 {turns}, "
-                        f"i64 {ak if self.across else am}, i64 {last})"
-                    )
+                pack, ready = c.label("pack"), c.label("ready")
+                c.do(f"br i1 {lies}, label %{ready}, label %{pack}")
+                c.start(pack)
+                c.do(
+                    f"call void %rows_of(ptr {x}, ptr {left}, i64 {count}, i64 {turns}, "
+                    f"i64 {apart}, i64 {last})"
+                )
+                c.do(f"br label %{ready}")
+                c.start(ready)
 
                 def panel(j: str, _: list[str]) -> list[str]:
                     y = r.moved(right, (j, str(self.depth * size)))
@@ -149,20 +181,15 @@ class Packed:
                     first = c.new(f"icmp eq i64 {i}, 0")
                     moved = c.new(f"sub i64 {i}, {at}")
                     skip = c.new(f"select i1 {first}, i64 {skip}, i64 {moved}")
-                    p, step, by = r.moved(x, (at, am)), am, ak
-                    if self.pack:
-                        index = c.new(f"udiv i64 {i}, {self.rows}")
-                        p = r.moved(left, (index, str(tall)))
-                        step, by = str((self.depth + self.lanes) * size), str(size)
-                        if self.across:
-                            step, by = by, str(self.side * size)
+                    index = c.new(f"udiv i64 {i}, {self.rows}")
+                    packed = r.moved(left, (index, "%tall"))
+                    p = c.new(f"select i1 {lies}, ptr {r.moved(x, (at, am))}, ptr {packed}")
                     given = [
-                        f"ptr {p}", f"i64 {step}", f"i64 {c.new(f'mul i64 {step}, 2')}",
-                        f"i64 {c.new(f'mul i64 {step}, 3')}", f"ptr {y}",
+                        f"ptr {p}", f"i64 {step}", f"i64 {twice}", f"i64 {thrice}", f"ptr {y}",
                         f"ptr {r.moved(z, (at, om))}", f"i64 {om}", f"i64 {rest}", f"i64 {skip}",
                         f"i64 {k}", f"i64 {turns}", f"i64 {by}", f"i64 {width * size}",
                     ]  # fmt: skip
-                    c.do(f"call void @{tile}({', '.join(given)})")
+                    c.do(f"call void %tile({', '.join(given)})")
                     return []
 
                 c.loop("0", wide, str(width), [], panel)
@@ -170,7 +197,9 @@ class Packed:
 
             c.loop("0", depth, str(self.depth), [], block)
 
-        r.units(name, unit)
+        more = "ptr %tile, ptr %columns_of, ptr %rows_of, i1 %across, "
+        r.units(name, unit, more + "i64 %tall, i64 %step, i64 %by")
+        return name
 
     # Vectors of which some lanes count.
 

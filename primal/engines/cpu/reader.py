@@ -70,8 +70,11 @@ class Reader:
             places = [self.moved(p, (i, s)) for p, s in zip(places, strides, strict=True)]
         return places
 
-    def units(self, name: str, body: Any) -> None:
-        """The function: `body(unit)` for each unit asked for, until the status word is set."""
+    def units(self, name: str, body: Any, more: str | None = None) -> None:
+        """The function: `body(unit)` for each unit asked for, until the status word is set.
+
+        With `more` parameters it is one of the module's own, for other functions to call.
+        """
         c = self.c
 
         def unit(u: str, _: list[str]) -> list[str]:
@@ -89,7 +92,10 @@ class Reader:
         c.do("ret void")
         head = "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status"
         text = "\n".join(c.lines)
-        c.module.functions[name] = f"define void @{name}({head}) nounwind {{\n{text}\n}}\n"
+        how = "define void"
+        if more is not None:
+            how, head = "define internal void", f"{head}, {more}"
+        c.module.functions[name] = f"{how} @{name}({head}) nounwind {{\n{text}\n}}\n"
 
     def helper(self, name: str, parameters: str) -> None:
         """The code so far as a function of the module's own, which gives nothing back."""

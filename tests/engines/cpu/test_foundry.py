@@ -100,7 +100,8 @@ def test_kernels_of_a_module_share_functions():
         text = f.lower(short, long).compile().as_text()
     if "tile_" not in text:
         pytest.skip("BLAS multiplies on this CPU")
-    assert text.count("call void @tile_") > text.count("define internal void @tile_")
+    assert text.count("ptr @tile_") > text.count("define internal void @tile_")
+    assert text.count("call void @units_") > text.count("define internal void @units_") == 1
 
 
 @needs_threads
