@@ -554,9 +554,3 @@ def _set_level(level: str | None) -> None:
 
 
 config.on_update("logging_level", _set_level)
-
-
-def shows_internal_frames() -> bool:
-    """Return whether tracebacks keep this library's frames."""
-    current = settings()
-    return current.traceback_filtering == "off" or current.show_internal_frames

@@ -394,20 +394,6 @@ def _remat_dce(used: list[bool], eqn: Eqn) -> tuple[list[bool], Eqn | None]:
     return list(used_in), new
 
 
-Barrier = Callable[[Sequence[Any]], Sequence[Any]]
-
-
-def _barred(
-    args: Sequence[Any], prevent_cse: bool | Mask, differentiated: bool, barrier: Barrier
-) -> Sequence[Any]:
-    """The operands, behind a barrier where merging is to be prevented."""
-    if not (differentiated and prevent_cse and args):
-        return args
-    mask = prevent_cse if isinstance(prevent_cse, tuple) else (True,) * len(args)
-    behind = iter(barrier(pick(args, mask)) if any(mask) else ())
-    return [next(behind) if m else a for a, m in zip(args, mask, strict=True)]
-
-
 def _remat_expand(
     *args: Any, jaxpr: ClosedJaxpr, prevent_cse: bool | Mask, differentiated: bool, policy: Any
 ) -> list[Any]:

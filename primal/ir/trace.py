@@ -13,7 +13,6 @@ from primal.base import dtypes, errors
 from primal.base.source import current_location, format_location
 from primal.ir.avals import Aval
 from primal.ir.op import Op
-from primal.ir.state import state
 
 
 class Array:
@@ -504,8 +503,3 @@ def check_ancestor(trace: Trace | None, tracer: Tracer) -> None:
             return
         t = t.parent
     raise leak_error(tracer)
-
-
-def current_trace() -> Trace:
-    """The ambient trace of this thread."""
-    return state.trace  # type: ignore[no-any-return]

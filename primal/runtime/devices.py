@@ -51,11 +51,6 @@ _host_engines: dict[str, Callable[[], Any]] = {
 }
 
 
-def register_host_engine(name: str, make: Callable[[], Any]) -> None:
-    """Add an engine with host buffers that `config.cpu_engine` can name."""
-    _host_engines[name] = make
-
-
 def compiling_engine(device: Device) -> Any:
     """The engine that runs jitted programs on a device."""
     if device.platform != "cpu":

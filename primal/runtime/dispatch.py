@@ -25,8 +25,6 @@ from primal.runtime.array import ArrayImpl
 from primal.runtime.eager import root
 from primal.runtime.programs import Program
 
-NO_KWARGS = (dict, ())
-
 
 class PythonDispatcher:
     """What the extension's Dispatcher does, for arrays as positional arguments."""
@@ -65,9 +63,6 @@ class PythonDispatcher:
 
     def _forget(self) -> None:
         self._entries.clear()
-
-    def _remembered(self) -> int:
-        return len(self._entries)
 
 
 _method: Any = type(PythonDispatcher()._forget)

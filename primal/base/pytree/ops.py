@@ -12,8 +12,6 @@ from primal.base.pytree.nodes import register_dataclass, register_pytree_node
 from primal.base.pytree.prefix import broadcast_prefix, subtrees
 from primal.base.pytree.treedef import PyTreeDef, as_treedef, specs_of
 
-Leaf = Any
-
 
 class Unspecified:
     """Stands for an argument that was not given, where None is a legal value."""

@@ -316,14 +316,6 @@ class Executable:
             failure = self._failure(e, buffers)
             raise failure from failure.__cause__
 
-    def execute_unchecked(self, buffers: list[Buffer]) -> list[Buffer]:
-        """`execute` for callers that have compared the signature themselves."""
-        try:
-            return self._run(buffers).consume_with_handlers(self._handlers)
-        except self._error as e:
-            failure = self._failure(e, buffers)
-            raise failure from failure.__cause__
-
     def _misfit(self, buffers: Sequence[Buffer]) -> Exception:
         expected = self._avals
         if len(buffers) != len(expected):

@@ -110,7 +110,7 @@ def test_execute() -> None:
     np.testing.assert_array_equal(get(total), 2 * x)
     np.testing.assert_array_equal(get(product), x * x)
     assert total.aval is V8
-    again = exe.execute_unchecked([total, product])[0]
+    again = exe.execute([total, product])[0]
     np.testing.assert_array_equal(get(again), 2 * x + x * x)
 
 
@@ -172,7 +172,7 @@ def test_a_deleted_buffer_raises_everywhere() -> None:
     uses = [
         lambda: c.get(x), lambda: c.copy(x, c.devices[0]), lambda: c.block_until_ready([x]),
         lambda: c.is_ready(x), lambda: c.pointer(x), lambda: c.to_dlpack(x),
-        lambda: exe.execute([x]), lambda: exe.execute_unchecked([x]),
+        lambda: exe.execute([x]),
     ]  # fmt: skip
     for use in uses:
         with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[8\]"):
