@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -50,3 +51,11 @@ def epsilon(x: Any) -> float:
 def digits(x: Any, single: int, double: int) -> int:
     """How many terms of a series: one number for float64, one for narrower dtypes."""
     return double if x.dtype.itemsize == 8 else single
+
+
+def horner(c: Sequence[float], x: Any) -> Any:
+    """Σ c[k] xᵏ."""
+    out = jnp.full_like(x, c[-1])
+    for v in reversed(c[:-1]):
+        out = out * x + v
+    return out

@@ -17,16 +17,8 @@ from primal.api.control import custom_jvp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.ops import special as ops
-from primal.scipy.operands import digits, inexact, real_inexact
+from primal.scipy.operands import digits, horner, inexact, real_inexact
 from primal.scipy.special.faddeeva import wofz
-
-
-def _horner(c: list[float], x: Any) -> Any:
-    """Σ c[k] xᵏ."""
-    out = jnp.full_like(x, c[-1])
-    for v in reversed(c[:-1]):
-        out = out * x + v
-    return out
 
 
 def _over_factorials(count: int) -> list[float]:
@@ -46,7 +38,7 @@ def _fraction(n: Any, x: Any, terms: int) -> Any:
 def _exp1(x: Any) -> Any:
     near = x < 2
     small = jnp.where(near & (x > 0), x, 1)
-    series = _horner(_over_factorials(digits(x, 18, 30)), -small) * small
+    series = horner(_over_factorials(digits(x, 18, 30)), -small) * small
     far = jnp.where(near, 2, x)
     out = jnp.where(
         near,
@@ -161,8 +153,8 @@ def _sici(x: Any) -> Any:
     count = digits(x, 12, 18)
     odd = [math.exp(-math.lgamma(2 * k + 2)) / (2 * k + 1) for k in range(count)]
     even = [math.exp(-math.lgamma(2 * k + 1)) / (2 * k) for k in range(1, count)]
-    si = small * _horner(odd, square)
-    ci = np.euler_gamma + jnp.log(jnp.where(small == 0, 1, small)) + square * _horner(even, square)
+    si = small * horner(odd, square)
+    ci = np.euler_gamma + jnp.log(jnp.where(small == 0, 1, small)) + square * horner(even, square)
     # E₁(ix) = -Ci(x) + i (Si(x) - π/2).
     large = jnp.where(near | jnp.isinf(size), 4, size)
     e1 = jnp.exp(-1j * large) * _fraction(1.0, 1j * large, digits(x, 24, 60))
@@ -208,8 +200,8 @@ def _fresnel(x: Any) -> Any:
     count = digits(x, 12, 16)
     cos = [math.exp(-math.lgamma(2 * k + 1)) / (4 * k + 1) for k in range(count)]
     sin = [math.exp(-math.lgamma(2 * k + 2)) / (4 * k + 3) for k in range(count)]
-    c = small * _horner(cos, fourth)
-    s = math.pi / 2 * small**3 * _horner(sin, fourth)
+    c = small * horner(cos, fourth)
+    s = math.pi / 2 * small**3 * horner(sin, fourth)
     # C + iS = (1 + i)/2 (1 - exp(iπx²/2) w((1 + i) √π/2 x)). The phase is exact in quarter turns:
     # with x = a + b, a short, x² mod 4 comes from a² mod 4 and the small rest.
     large = jnp.where(near | jnp.isinf(size), 2, size)
@@ -254,7 +246,7 @@ _DILOGARITHM = [
 def _near_one(x: Any) -> Any:
     """Li₂(1 - x) for ½ ≤ x ≤ 2."""
     u = -jnp.log(x)
-    return u * (1 + u * (-0.25 + u * _horner(_DILOGARITHM, u * u)))
+    return u * (1 + u * (-0.25 + u * horner(_DILOGARITHM, u * u)))
 
 
 @custom_jvp
