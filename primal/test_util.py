@@ -46,7 +46,7 @@ def numerical_jvp(f: Callable[..., Any], primals: Any, tangents: Any, eps: float
     return tree_map(lambda a, b: (_wide(a) - _wide(b)) / eps, above, below)
 
 
-def _tolerance(given: Any, dtype: Any, name: str) -> float:
+def _tolerance(given: Any, dtype: Any) -> float:
     if given is None:
         return TOLERANCE.get(dtype.name, 0.0)
     if isinstance(given, dict):
@@ -63,8 +63,8 @@ def _check_close(found: Any, expected: Any, atol: Any, rtol: Any, err_msg: str) 
         np.testing.assert_allclose(
             _wide(host),
             _wide(b),
-            atol=_tolerance(atol, host.dtype, "atol"),
-            rtol=_tolerance(rtol, host.dtype, "rtol"),
+            atol=_tolerance(atol, host.dtype),
+            rtol=_tolerance(rtol, host.dtype),
             err_msg=err_msg,
         )
 
@@ -123,8 +123,8 @@ def check_vjp(
     np.testing.assert_allclose(
         left,
         right,
-        atol=_tolerance(atol, dtype, "atol"),
-        rtol=_tolerance(rtol, dtype, "rtol"),
+        atol=_tolerance(atol, dtype),
+        rtol=_tolerance(rtol, dtype),
         err_msg=f"{err_msg} cotangent",
     )
 

@@ -247,13 +247,7 @@ def fwd_and_bwd(
 
     def fwd(*args: Any, **kwargs: Any) -> Any:
         positions = _positions("fwd_and_bwd", numbers, len(args))
-
-        def partial(*dynamic: Any) -> Any:
-            full = list(args)
-            for i, x in zip(positions, dynamic, strict=True):
-                full[i] = x
-            return fun(*full, **kwargs)
-
+        partial = with_arguments(fun, positions, args, kwargs)
         return vjp(partial, *[args[i] for i in positions], has_aux=has_aux)
 
     def bwd(res: VJP, ct: Any) -> Any:
@@ -334,6 +328,20 @@ def _argnums(argnums: Any) -> tuple[int, ...]:
         if isinstance(n, bool) or not hasattr(n, "__index__"):
             raise TypeError(f"[grad] expected argnums of ints, got {argnums!r}.")
     return tuple([n.__index__() for n in numbers])
+
+
+def with_arguments(
+    fun: Callable[..., Any], positions: Sequence[int], args: Any, kwargs: Any
+) -> Callable[..., Any]:
+    """The function of the arguments at `positions`; the others are those given here."""
+
+    def partial(*dynamic: Any) -> Any:
+        full = list(args)
+        for i, x in zip(positions, dynamic, strict=True):
+            full[i] = x
+        return fun(*full, **kwargs)
+
+    return partial
 
 
 def _positions(name: str, numbers: tuple[int, ...], count: int) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.api.autodiff import jvp, vjp
+from primal.api.autodiff import jvp, vjp, with_arguments
 from primal.api.operands import operand
 from primal.api.vectorize import vmap
 from primal.base import dtypes
@@ -59,7 +59,7 @@ def jacfwd(
         result = vmap(push, out_axes=axes)(*basis)
         _check_outputs("jacfwd", flatten(found[0])[0], holomorphic)
         jac = tree_map(
-            lambda y, j: _columns(j, aval_of(y).shape, xs, in_spec, numbers, argnums),
+            lambda y, j: _columns(j, aval_of(y).shape, xs, in_spec, argnums),
             found[0],
             result[0],
         )
@@ -159,7 +159,7 @@ def standard_basis(xs: Sequence[Any]) -> list[Any]:
 
 
 def _columns(
-    j: Any, shape: tuple[int, ...], xs: Sequence[Any], in_spec: Any, numbers: Any, argnums: Any
+    j: Any, shape: tuple[int, ...], xs: Sequence[Any], in_spec: Any, argnums: Any
 ) -> Any:
     """The tangents (*shape, total inputs) of one output as a tree like the inputs."""
     parts = []
@@ -195,12 +195,7 @@ def _partial(
     if len(set(positions)) != len(positions):
         raise TypeError(f"[jacobian] expected distinct argnums, got {tuple(numbers)}.")
 
-    def partial(*dynamic: Any) -> Any:
-        full = list(args)
-        for i, x in zip(positions, dynamic, strict=True):
-            full[i] = x
-        return fun(*full, **kwargs)
-
+    partial = with_arguments(fun, positions, args, kwargs)
     partial.__name__ = getattr(fun, "__name__", "function")
     return partial, tuple([args[i] for i in positions])
 

@@ -260,7 +260,7 @@ class JitFunction(Dispatcher):
         if settings().explain_cache_misses:
             names = LazyNames(self._fun, args, free, numbers)
             log_miss(self._fun, key, self._signatures, names)
-        traced = self._trace(args, kwargs, dynamic, free, numbers, leaves, spec, avals, at)
+        traced = self._trace(args, kwargs, free, numbers, spec, avals, at)
         self._signatures[key] = traced
         return traced, leaves, spec
 
@@ -268,10 +268,8 @@ class JitFunction(Dispatcher):
         self,
         args: Any,
         kwargs: Any,
-        dynamic: Any,
         free: Any,
         numbers: tuple[int, ...],
-        leaves: Sequence[Any],
         spec: Any,
         avals: tuple[Aval, ...],
         refs_at: tuple[int, ...] = (),

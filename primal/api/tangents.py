@@ -10,9 +10,9 @@ import numpy as np
 from primal.api.operands import operand
 from primal.base import dtypes
 from primal.ir.avals import Aval
-from primal.ir.trace import ZERO, Literal, aval_of
+from primal.ir.trace import ZERO, aval_of
 from primal.ops.spread import zeros_like_aval
-from primal.runtime.array import from_numpy
+from primal.runtime.array import from_literal, from_numpy
 
 
 def active(xs: Sequence[Any]) -> list[bool]:
@@ -93,12 +93,7 @@ def tangent_of(t: Any, aval: Aval) -> Any:
     wanted = aval.tangent()
     if wanted.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
-    return zeros_like_aval(wanted) if t is ZERO else operand_of(t)
-
-
-def operand_of(x: Any) -> Any:
-    """A literal as an array; everything else as it is."""
-    return from_numpy(np.asarray(x.val), x.aval) if type(x) is Literal else x
+    return zeros_like_aval(wanted) if t is ZERO else from_literal(t)
 
 
 cotangent_of = tangent_of

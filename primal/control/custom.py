@@ -51,7 +51,7 @@ def _call_impl(*args: Any, call: ClosedJaxpr, **params: Any) -> list[Any]:
     return run_numpy(call.jaxpr, call.consts, args)
 
 
-def _call_transpose(cts: Any, *args: Any, call: ClosedJaxpr, **params: Any) -> list[Any]:
+def transpose_of_call(cts: Any, *args: Any, call: ClosedJaxpr, **params: Any) -> list[Any]:
     """The function itself is linear in these operands, and transposes as its program does."""
     linear = tuple([is_linear(a) for a in args])
     given = tuple([c is not ZERO for c in cts])
@@ -152,7 +152,7 @@ custom_jvp_call = Op(
     type=_call_type,
     impl=_call_impl,
     jvp=_jvp_jvp,
-    transpose=_call_transpose,
+    transpose=transpose_of_call,
     batch=_jvp_batch,
     shard=by_kind,
     hlo=Splice("call"),
@@ -334,7 +334,7 @@ custom_vjp_call = Op(
     type=_call_type,
     impl=_call_impl,
     jvp=_vjp_jvp,
-    transpose=_call_transpose,
+    transpose=transpose_of_call,
     batch=_vjp_batch,
     shard=by_kind,
     hlo=Splice("call"),

@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from primal.control.custom import KEPT
+from primal.control.custom import KEPT, transpose_of_call
 from primal.control.programs import Mask, check_operands, pick, rearrange, split, unpick
 from primal.control.scan import interleaved
 from primal.ir.avals import Aval
@@ -23,10 +23,8 @@ from primal.ir.state import ambient
 from primal.ir.trace import ZERO, aval_of
 from primal.ops.shape import moveaxis
 from primal.ops.spread import broadcast_axis
-from primal.ops.types import is_linear
 from primal.transforms.jvp import instantiate, jvp_jaxpr, push_forward
 from primal.transforms.linearize import linearize_jaxpr
-from primal.transforms.transpose import transpose_jaxpr
 
 Rule = Callable[[int, Sequence[bool], Sequence[Any]], tuple[Sequence[Any], Sequence[bool]]]
 
@@ -112,14 +110,6 @@ def _linearize(
     return outs, [next(moving) if a else ZERO for a in halves.out_active]
 
 
-def _transpose(cts: Any, *args: Any, call: ClosedJaxpr, **params: Any) -> list[Any]:
-    linear = tuple([is_linear(a) for a in args])
-    given = tuple([c is not ZERO for c in cts])
-    backward = transpose_jaxpr(call, linear, given)
-    results = eval_closed(backward, *[a for a in args if not is_linear(a)], *pick(cts, given))
-    return unpick(linear, results, [None] * (len(args) - sum(linear)))
-
-
 def _batch(
     axis: Any, args: Any, dims: Any, *, call: ClosedJaxpr, rule: Rule, num_consts: int, name: str
 ) -> Any:
@@ -142,7 +132,7 @@ custom_vmap_call: Op = Op(
     type=_type,
     impl=_impl,
     jvp=_jvp,
-    transpose=_transpose,
+    transpose=transpose_of_call,
     batch=_batch,
     shard=by_kind,
     hlo=Splice("call"),

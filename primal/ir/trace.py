@@ -301,7 +301,7 @@ def concrete_or_error(x: Any, use: str) -> Any:
         check_alive(value)
         inner = value.concrete()
         if inner is None or (use in _KEEPS_DERIVATIVE and value.varies()):
-            raise _conversion_error(x, value, use)
+            raise _conversion_error(value, use)
         value = inner
     return value
 
@@ -310,7 +310,7 @@ def concrete_or_error(x: Any, use: str) -> Any:
 _KEEPS_DERIVATIVE = frozenset(("float", "complex", "array", "tolist"))
 
 
-def _conversion_error(x: Tracer, value: Tracer, use: str) -> Exception:
+def _conversion_error(value: Tracer, use: str) -> Exception:
     cls, text = _CONVERSIONS.get(use, (errors.ConcretizationTypeError, errors.MSG_CONCRETE))
     if value.concrete() is not None:
         text = errors.MSG_TANGENT

@@ -21,7 +21,7 @@ from primal.ir.trace import PYTHON_SCALARS, Array, Literal
 from primal.ops.elementwise import convert_element_type
 from primal.ops.spread import broadcast_in_dim
 from primal.runtime import guards
-from primal.runtime.array import from_numpy
+from primal.runtime.array import from_literal as from_literal
 from primal.runtime.eager import as_array
 
 ArrayLike: TypeAlias = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
@@ -142,11 +142,6 @@ def array_operand(name: str, x: Any, position: int = 0) -> Any:
         return x
     x = operand(name, x, position)
     return from_literal(x) if type(x) is Literal else x
-
-
-def from_literal(x: Any) -> Any:
-    """A Literal as an array; any other operand as it is."""
-    return from_numpy(np.asarray(x.val), x.aval) if type(x) is Literal else x
 
 
 def number_dtype(x: Any) -> Any:

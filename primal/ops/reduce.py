@@ -167,6 +167,12 @@ def fold_axes(x: Any, axes: tuple[int, ...]) -> Any:
     return reshape(x, shape=(count, *[shape[i] for i in kept]))
 
 
+def product_rule(a: Arrays, b: Arrays) -> Arrays:
+    """(p·q, its tangent) of (p, dp) and (q, dq)."""
+    (p, dp), (q, dq) = a, b
+    return mul(p, q), add_any(mul(dp, q), mul(p, dq))
+
+
 def _prod_jvp(primals: Arrays, tangents: Arrays, *, axes: tuple[int, ...]) -> Any:
     (x,), (t,) = primals, tangents
     out = reduce_prod(x, axes=axes)
@@ -176,11 +182,7 @@ def _prod_jvp(primals: Arrays, tangents: Arrays, *, axes: tuple[int, ...]) -> An
         # The product of nothing is constant, and the sum of nothing is its derivative.
         return out, reduce_sum(t, axes=axes)
 
-    def combine(a: Arrays, b: Arrays) -> Arrays:
-        (p, dp), (q, dq) = a, b
-        return mul(p, q), add_any(mul(dp, q), mul(p, dq))
-
-    _, dout = halving(combine, (fold_axes(x, axes), fold_axes(t, axes)))
+    _, dout = halving(product_rule, (fold_axes(x, axes), fold_axes(t, axes)))
     return out, reshape(dout, shape=aval_of(out).shape)
 
 

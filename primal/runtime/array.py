@@ -11,7 +11,7 @@ from primal.base import dtypes
 from primal.base.native import extension
 from primal.engines.protocol import Device
 from primal.ir.avals import Aval
-from primal.ir.trace import Array
+from primal.ir.trace import Array, Literal
 from primal.runtime import devices, guards
 from primal.runtime.sharding import SingleDeviceSharding
 
@@ -364,6 +364,11 @@ def from_numpy(value: Any, aval: Aval, placement: Placement | None = None) -> Ar
         placement = Placement(devices.default(), False)
     buffer = devices.put_on(value, placement.device)
     return ArrayImpl(aval, None, buffer, placement)
+
+
+def from_literal(x: Any) -> Any:
+    """A Literal as an array; everything else as it is."""
+    return from_numpy(np.asarray(x.val), x.aval) if type(x) is Literal else x
 
 
 def format_array(x: ArrayImpl) -> str:

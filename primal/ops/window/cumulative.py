@@ -31,7 +31,7 @@ from primal.ops.elementwise import (
     select_n,
     sub,
 )
-from primal.ops.reduce import complex_extremum, part
+from primal.ops.reduce import complex_extremum, part, product_rule
 from primal.ops.shape import concatenate, reshape, rev
 from primal.ops.spread import add_any, full_like_aval, zeros_like_aval
 from primal.ops.types import FLOATING, NOT_LINEAR, NUMERIC, check_dtype
@@ -200,12 +200,7 @@ cumsum = _cumulative("cumsum", NUMERIC, np.add, _cumsum_jvp, _hlo("add"), "add",
 
 def _cumprod_jvp(primals: Arrays, tangents: Arrays, *, axis: int, reverse: bool) -> Any:
     (x,), (t,) = primals, tangents
-
-    def combine(a: Arrays, b: Arrays) -> Arrays:
-        (p, dp), (q, dq) = a, b
-        return mul(p, q), add_any(mul(dp, q), mul(p, dq))
-
-    _, dout = prefix(combine, (x, t), axis, reverse)
+    _, dout = prefix(product_rule, (x, t), axis, reverse)
     return cumprod(x, axis=axis, reverse=reverse), dout
 
 

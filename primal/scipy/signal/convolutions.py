@@ -103,7 +103,7 @@ def correlate(
     return _convolved("correlate", in1, in2, mode, method, precision)
 
 
-def _of_matrices(name: str, in1: Any, in2: Any, mode: str, boundary: str, fill: Any) -> None:
+def _of_matrices(name: str, in1: Any, in2: Any, boundary: str, fill: Any) -> None:
     if boundary != "fill" or fill != 0:
         raise NotImplementedError(f"{name}() only supports boundary='fill', fillvalue=0")
     if np.ndim(in1) != 2 or np.ndim(in2) != 2:
@@ -126,7 +126,7 @@ def convolve2d(
     Array([[1., 2., 1.],
            [1., 2., 1.]], dtype=float32)
     """
-    _of_matrices("convolve2d", in1, in2, mode, boundary, fillvalue)
+    _of_matrices("convolve2d", in1, in2, boundary, fillvalue)
     return _convolved("convolve2d", in1, in2, mode, "direct", precision)
 
 
@@ -146,7 +146,7 @@ def correlate2d(
     Array([[0., 1., 1.],
            [0., 1., 1.]], dtype=float32)
     """
-    _of_matrices("correlate2d", in1, in2, mode, boundary, fillvalue)
+    _of_matrices("correlate2d", in1, in2, boundary, fillvalue)
     x, y = inexact("correlate2d", in1, in2)
     _check_mode(mode)
     if mode == "same":
