@@ -49,7 +49,7 @@ from primal.engines.protocol import Device
 from primal.ir.trace import Array
 from primal.ir.trace import aval_of as _aval_of
 from primal.runtime.eager import install_program_runner as _install_program_runner
-from primal.version import __version__
+from primal.version import __version__, __version_info__
 
 if _collecting:
     if not _gc.get_freeze_count():
@@ -191,6 +191,7 @@ __all__ = [
     "Ref",
     "ShapeDtypeStruct",
     "__version__",
+    "__version_info__",
     "block_until_ready",
     "check_tracer_leaks",
     "checking_leaks",
