@@ -362,6 +362,8 @@ class Scatter:
     columns: int
     window: int
     drops: bool
+    dense: bool
+    """Single elements from a vector to a vector, by a vector: strides are no words."""
 
     def write(self, module: Module, name: str) -> None:
         item = itemsize(self.dtype)
@@ -386,7 +388,18 @@ class Scatter:
             else:
                 combine()
 
-        s.units(lambda u: s.nest(sizes, steps, [updates, out, indices], element))
+        def one(i: Int) -> None:
+            start = s.integer(self.index, indices + i * itemsize(self.index))
+            # A start below 0 is a big number without a sign.
+            s.when(
+                start.test("ule", columns[0][0]),
+                lambda: self._one(s, [updates + i * item, out + start * item], run, item),
+            )
+
+        if self.dense:
+            s.units(lambda u: s.each(0, sizes[0], one))
+        else:
+            s.units(lambda u: s.nest(sizes, steps, [updates, out, indices], element))
         s.finish(name)
 
     def _one(self, s: Script, places: list[Place], run: Int, item: int) -> None:
@@ -440,6 +453,9 @@ def scatter(
     spec = Scatter(
         f"u{item}" if word == "set" and item <= 8 else dtype, word, run > 1, index_name(indices),
         len(batch), len(found.columns), len(window), drops,
+        drops and run == 1 and not window
+        and batch[1:] == [] and [s for _, s in batch] == [(item, 0, indices.node.dtype.itemsize)]
+        and [c[1:] for c in found.columns] == [(item, 0)],
     )  # fmt: skip
     (out,) = k.routine(
         spec, [x, indices, updates], [x.aval], words, updates=((0, 0),), name=f"scatter {word}"

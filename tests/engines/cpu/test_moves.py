@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import primal
 import primal.numpy as jnp
 from primal import lax, vmap
 from primal.engines.cpu.objects import counters
@@ -143,3 +144,29 @@ def test_big_slabs_without_edges_are_padded_side_by_side() -> None:
             made = built(f, x)
             np.testing.assert_array_equal(made.execute([x])[0], numpy_run(f, x)[0])
             assert [s.units for s in made.plan.program.steps if type(s) is Routine] == [3]
+
+
+@pytest.mark.parametrize("index", ["int8", "int32", "int64", "uint8", "uint32", "uint64"])
+@pytest.mark.parametrize("method", ["add", "set", "max", "multiply"])
+@pytest.mark.parametrize("dtype", ["float32", "int32", "float64"])
+def test_a_vector_is_scattered_into_a_vector(index: str, method: str, dtype: str) -> None:
+    draw = np.random.default_rng(7)
+    info = np.iinfo(index)
+    at = draw.integers(max(info.min, -9), 25, 300).astype(index)
+    at[::17], at[5::17] = info.max, info.min
+    start, rows = draw.integers(1, 9, 20).astype(dtype), draw.choice([1, 2], 300).astype(dtype)
+    want = start.copy()
+    for i, row in zip(at.tolist(), rows, strict=True):
+        if 0 <= i < 20:
+            old = want[i]
+            want[i] = {"add": old + row, "set": row, "max": max(old, row), "multiply": old * row}[
+                method
+            ]
+
+    def run(x: Any, i: Any, v: Any) -> Any:
+        how = {"mode": "drop", "wrap_negative_indices": False}
+        return getattr(x.at[i], method)(v, **how)
+
+    with primal.enable_x64(True):
+        got = primal.jit(run)(start, at, rows)
+    assert got.dtype == dtype and np.array_equal(got, want)
