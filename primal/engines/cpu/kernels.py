@@ -20,6 +20,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from primal.engines.cpu.blocks import reduce_blocks
 from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, Module, itemsize
 from primal.engines.cpu.floats import FORM, Floats, inverse_of, over_known
 from primal.engines.cpu.functions import FLOAT, INLINE
@@ -172,7 +173,7 @@ class Writer:
             last = c.new(f"add i64 {first}, {chunk}")
             last = c.call("llvm.smin.i64", "i64", ("i64", last), ("i64", n))
             if spec.reduced and self.stack:
-                self.blocked_reduction(places, first, last)
+                reduce_blocks(self, places, first, last)
             elif spec.reduced:
                 self.column_reduction(places, first, last)
             else:
@@ -500,88 +501,6 @@ class Writer:
         out = c.new(f"extractelement {c.vec(scalar)} {total}, i64 0")
         c.lanes = lanes
         return out
-
-    def blocked_reduction(self, places: list[str], first: str, last: str) -> None:
-        """Reduce across vectors, a block of columns at a time, whose totals lie on the stack.
-
-        Rows are read in order: a vector at a time down a long column, six operands 4 KB apart took
-        four times as long.
-        """
-        c, spec = self.c, self.spec
-        firsts = self.first_values()
-
-        def totals_at(i: str) -> list[str]:
-            at = c.new(f"sub i64 {i}, {first}")
-            out = []
-            for k in range(len(firsts)):
-                base = c.new(f"mul i64 {self.chunk}, {k}")
-                place = c.new(f"add i64 {base}, {at}")
-                out.append(c.new(f"getelementptr i64, ptr {self.stack}, i64 {place}"))
-            return out
-
-        def put(values: list[str], at: list[str]) -> None:
-            for (t, _), value, p in zip(firsts, values, at, strict=True):
-                c.do(f"store {t} {value}, ptr {p}, align 8")
-
-        def get(at: list[str]) -> list[str]:
-            return [
-                c.new(f"load {t}, ptr {p}, align 8") for (t, _), p in zip(firsts, at, strict=True)
-            ]
-
-        def begin(i: str, _: list[str]) -> list[str]:
-            put([v for _, v in firsts], totals_at(i))
-            return []
-
-        def row(d: int, places: list[str]) -> None:
-            if d < self.rank:
-
-                def down(j: str, _: list[str]) -> list[str]:
-                    row(d + 1, self.moved(places, [(d, j)]))
-                    return []
-
-                c.loop("0", self.sizes[d], "1", [], down)
-                return
-            known = dict(self.splats)
-            self.scalars(places, spec.kept - 1)
-
-            def part(_: str, now: list[str]) -> list[str]:
-                begin, stop = now
-                mask = self.mask(begin, stop)
-
-                def turn(i: str, _: list[str]) -> list[str]:
-                    for k, following in ahead:
-                        self.fetch(k, following, i)
-                    at = totals_at(i)
-                    values = self.computed(places, i, mask)
-                    put(self.combined(get(at), values, None), at)
-                    return []
-
-                c.loop(begin, stop, str(c.lanes), [], turn)
-                return [stop, last]
-
-            ahead = [
-                (k, self.moved(places, [(d - 1, "1")])[k])
-                for k, o in enumerate(spec.operands)
-                if (o[0], o[2]) == ("m", "u")
-            ]
-            c.loop("0", "2", "1", [("i64", first), ("i64", whole)], part)
-            self.splats = known
-
-        def end(i: str, _: list[str]) -> list[str]:
-            self.column_results(places, i, self.mask(i, last), get(totals_at(i)))
-            return []
-
-        c.loop(first, last, str(c.lanes), [], begin)
-        count = c.new(f"and i64 {c.new(f'sub i64 {last}, {first}')}, {-c.lanes}")
-        whole = c.new(f"add i64 {first}, {count}")
-        row(spec.kept, places)
-        c.loop(first, last, str(c.lanes), [], end)
-
-    def fetch(self, k: int, place: str, index: str) -> None:
-        """Ask for what operand k will be at a place."""
-        c = self.c
-        p = c.new(f"getelementptr {MEMORY[self.dtypes[k]]}, ptr {place}, i64 {index}")
-        c.call_void("llvm.prefetch.p0", ("ptr", p), ("i32", "0"), ("i32", "3"), ("i32", "1"))
 
     def column_results(self, places: list[str], i: str, mask: str, totals: list[str]) -> None:
         """Store the results of a vector of columns."""
