@@ -21,6 +21,10 @@ _F8 = (
 )  # fmt: skip
 
 
+Numbers = tuple[str, str, str, int, int, int, bool]
+"""Dtypes of lhs, rhs and sums, parts of lhs and rhs, products; whether sums may be imprecise."""
+
+
 class DotAlgorithm(NamedTuple):
     """A way to compute products: dtypes operands are rounded to, dtype of sums, and parts.
 
@@ -37,6 +41,12 @@ class DotAlgorithm(NamedTuple):
     rhs_component_count: int = 1
     num_primitive_operations: int = 1
     allow_imprecise_accumulation: bool = False
+
+    @property
+    def numbers(self) -> Numbers:
+        """The algorithm as compilers name it: short names of dtypes, counts."""
+        lhs, rhs, total = [dtypes.short_name(np.dtype(d)) for d in self[:3]]
+        return (lhs, rhs, total, *self[3:6], bool(self[6]))
 
 
 class DotAlgorithmPreset(enum.Enum):
@@ -84,6 +94,15 @@ class DotAlgorithmPreset(enum.Enum):
         parts = self.name.split("_")
         return _SUMS.get(parts[4 if parts[0] == "ANY" else 2]) if len(parts) > 2 else None
 
+    @property
+    def numbers(self) -> Numbers | None:
+        """The algorithm as compilers name it; None where it depends on the operands."""
+        lhs, *rest = self.name.lower().split("_")
+        if len(rest) < 2 or lhs == "any":
+            return None
+        products = int(rest[2][1:]) if len(rest) > 2 else 1
+        return lhs, rest[0], rest[1], 1, 1, products, False
+
     def supported_output_types(self, lhs_dtype: Any, rhs_dtype: Any) -> tuple[Any, ...] | None:
         """Dtypes that the result may have; None where any."""
         if self.name.startswith("ANY_F8_ANY_F8_F32"):
@@ -99,6 +118,14 @@ _OPERANDS: dict[str, tuple[Any, ...]] = {
     "BF16_BF16_F32_X9": (F32,), "TF32_TF32_F32": (F32,), "TF32_TF32_F32_X3": (F32,),
     "F32_F32_F32": (F32,), "F64_F64_F64": (F64,),
 }  # fmt: skip
+
+
+_NAMED = frozenset([p.numbers for p in DotAlgorithmPreset])
+
+
+def is_named(algorithm: DotAlgorithm | DotAlgorithmPreset) -> bool:
+    """Whether it is one that compilers know; others they refuse."""
+    return algorithm.numbers is not None and algorithm.numbers in _NAMED
 
 
 _ORDER = (

@@ -18,6 +18,7 @@ from primal.lax.algorithms import (
     DotAlgorithmPreset,
     algorithm_of,
     check_preferred,
+    is_named,
     one_dtype,
     rounded,
 )
@@ -493,13 +494,14 @@ def dot_general(
         lhs, rhs = rounded(lhs, algorithm, "lhs"), rounded(rhs, algorithm, "rhs")
         lhs, rhs = one_dtype(lhs, rhs)
     floating = dtypes.issubdtype(out, np.floating)
-    narrow = floating and sums is not None and dtypes.finfo(sums).bits < 32
+    bits = 0 if sums is None or not floating else dtypes.finfo(sums).bits
+    given = 0 < bits <= max(32, dtypes.finfo(out).bits)
     product = _contract.dot_general(
         lhs,
         rhs,
         dimension_numbers=dims,
-        precision=(Precision.HIGHEST,) * 2,
-        preferred_element_type=np.dtype(sums) if narrow else out,
+        precision=algorithm if is_named(algorithm) else (Precision.HIGHEST,) * 2,
+        preferred_element_type=np.dtype(sums) if given else out,
     )
     return product if product.dtype == out else _convert(product, new_dtype=out, weak_type=False)
 

@@ -135,6 +135,35 @@ def test_algorithms_of_products(preset: lax.DotAlgorithmPreset) -> None:
         assert (np.asarray(got) != x @ y).any()
 
 
+BFLOATS = (primal.numpy.bfloat16, primal.numpy.bfloat16, primal.numpy.float32)
+
+
+@pytest.mark.parametrize("algorithm", [
+    *lax.DotAlgorithmPreset, lax.DotAlgorithm(*BFLOATS), lax.DotAlgorithm(*BFLOATS, 3, 3, 6),
+], ids=str)  # fmt: skip
+def test_algorithms_reach_the_program_where_compilers_know_them(algorithm: Any) -> None:
+    x = np.ones((2, 2), np.float32)
+    product = primal.jit(lambda x: lax.dot(x, x, precision=algorithm))
+    text = product.lower(x).as_text()
+    name = str(algorithm)
+    # float8, float64 and sums of parts that no hardware knows are computed as ever.
+    in_parts = getattr(algorithm, "lhs_component_count", 1) > 1
+    plain = name.startswith(("ANY", "DEFAULT", "F64")) or in_parts
+    assert ("algorithm = <lhs_precision_type" in text) != plain
+    if name == "BF16_BF16_F32_X3":
+        assert (
+            "algorithm = <lhs_precision_type = bf16, rhs_precision_type = bf16, accumulation_type "
+            "= f32, lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = "
+            "3, allow_imprecise_accumulation = false>"
+        ) in text
+        assert f"precision={name}" in str(primal.make_jaxpr(product)(x))
+    slope = primal.grad(lambda x: product(x).sum())
+    for engine in ("reference", "xla"):
+        with cpu_engine(engine):
+            np.testing.assert_array_equal(product(x), np.full((2, 2), 2))
+            np.testing.assert_array_equal(primal.jit(primal.vmap(slope))(x[None]), [2 * x + 2])
+
+
 def test_ragged_products_have_derivatives_and_batches() -> None:
     rng = np.random.default_rng(0)
     x = rng.standard_normal((6, 2)).astype(np.float32)

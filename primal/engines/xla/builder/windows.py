@@ -9,10 +9,15 @@ from typing import Any
 from primal.base.monoids import identity
 from primal.engines.xla.builder.core import Constant, Ints, Region, Value, i64s, ints, kind_of
 from primal.engines.xla.builder.shapes import MONOIDS, Shapes, monoid_body
-from primal.engines.xla.builder.types import physical, tensor
+from primal.engines.xla.builder.types import element, physical, tensor
 from primal.ir.avals import Aval
 
 Padding = Sequence[tuple[int, int]]
+_ALGORITHM = (
+    "lhs_precision_type", "rhs_precision_type", "accumulation_type", "lhs_component_count",
+    "rhs_component_count", "num_primitive_operations", "allow_imprecise_accumulation",
+)  # fmt: skip
+_ROUNDS = {"bf16": "f32", "tf32": "f32"}  # what an algorithm reads in fewer bits, if need be
 _PRECISIONS = frozenset(("DEFAULT", "HIGH", "HIGHEST"))
 
 
@@ -40,7 +45,7 @@ class Windows(Shapes):
         batching = f"batching_dims = {ints(bx)} x {ints(by)}, " if len(bx) else ""
         return self.write(
             f"stablehlo.dot_general {x.name}, {y.name}, {batching}"
-            f"contracting_dims = {ints(cx)} x {ints(cy)}, precision = [{precision_text(precision)}]"
+            f"contracting_dims = {ints(cx)} x {ints(cy)}, {_how(precision, x, y, out)}"
             f" : ({x.type}, {y.type}) -> {tensor(out)}",
             out,
         )
@@ -251,6 +256,25 @@ def monoid_identity(monoid: str, dtype: Any) -> Any:
 def _without(shape: tuple[int, ...], dims: Ints) -> tuple[int, ...]:
     gone = set(dims)
     return tuple([n for i, n in enumerate(shape) if i not in gone])
+
+
+def _how(precision: Any, x: Value, y: Value, out: Aval) -> str:
+    """The precision of a product, and the algorithm where it fits the operands as they are.
+
+    Where it does not, as in derivatives, whose operands are sums, no precision is lost.
+    """
+    numbers = getattr(precision, "numbers", None)
+    if numbers is None:
+        return f"precision = [{precision_text(precision)}]"
+    lhs, rhs, total, *counts, imprecise = numbers
+    fits = element(out.dtype) == total and all(
+        element(v.dtype) in (wanted, _ROUNDS.get(wanted)) for v, wanted in ((x, lhs), (y, rhs))
+    )
+    if not fits:
+        return "precision = [HIGHEST, HIGHEST]"
+    fields = dict(zip(_ALGORITHM, (lhs, rhs, total, *counts, str(imprecise).lower()), strict=True))
+    text = ", ".join([f"{name} = {value}" for name, value in fields.items()])
+    return f"precision = [DEFAULT, DEFAULT], algorithm = <{text}>"
 
 
 def precision_text(precision: Any) -> str:
