@@ -3,8 +3,9 @@
 A walk of the table costs 10 to 20 ns per step, and a kernel on one element as much again, which is
 what `scan` of a few scalar operations would consist of. So where a body has scalar groups, its loop
 is written out: they become code on registers, carries too, what a scan reads and writes moves by
-pointers, branches are jumps. Steps that are no scalars are walked where they stand, so that a body
-need not be all of one kind; only what they read or make goes through memory.
+pointers, branches are jumps, and an element that is read or written at an index is a load or a
+store. Steps that are no scalars are walked where they stand, so that a body need not be all of one
+kind; only what they read or make goes through memory.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from primal.engines.cpu.accesses import Access, access_of
 from primal.engines.cpu.code import MEMORY, SCALAR, Code, Module, itemsize
 from primal.engines.cpu.functions import FLOAT, FLOAT2, INLINE
 from primal.engines.cpu.graph import NATIVE, Node, Value, size_of
 from primal.engines.cpu.lanes import emit
 from primal.engines.cpu.places import Places
 from primal.engines.cpu.schedule import Group, nodes_read
-from primal.engines.cpu.steps import Block, Branch, Loop, Move
+from primal.engines.cpu.steps import Block, Branch, Loop, Move, Routine
 
 AT = 18
 """Words of the record before those of the fused loop; its lists come last."""
@@ -178,7 +180,7 @@ class Fused:
 
     def _expose(self, block: Block) -> None:
         for step in block.steps:
-            if is_scalar(step) or _is_alias(step):
+            if is_scalar(step) or _is_alias(step) or self._access(step):
                 continue
             if self._is_inline(step):
                 for inner in step.blocks:
@@ -222,9 +224,45 @@ class Fused:
                 walked()
                 self.hidden.add(step)
                 self._branch(step, regs, items)
+            elif (access := self._access(step)) is not None:
+                walked()
+                self.hidden.add(step)
+                self._element(access, regs, items)
             else:
                 waiting.append(step)
         walked()
+
+    def _access(self, step: Any) -> Access | None:
+        """What a routine reads or writes, if that is one element, in place."""
+        found = access_of(step) if type(step) is Routine else None
+        if found is None or found.out is not None:
+            return found
+        slot, base = self.places.address(found.array.node)
+        here = slot, base + found.array.offset * found.array.node.dtype.itemsize
+        return found if self.places.address(step.outs[0]) == here else None
+
+    def _element(self, access: Access, regs: dict[Node, int], items: list[Any]) -> None:
+        node = access.array.node
+        dtype = NATIVE[node.dtype]
+        starts = tuple(
+            [
+                (self._ref(x, regs, items), NATIVE[x.node.dtype], self._numbers(*numbers))
+                for x, numbers in access.starts
+            ]
+        )
+        at = self._address(node, access.array.offset * node.dtype.itemsize)
+        if access.out is None:
+            assert access.value is not None
+            value = self._ref(access.value, regs, items)
+            items.append(("put", value, dtype, at, starts, access.word, access.checks))
+            return
+        fill = self._numbers(access.fill) if access.checks else 0
+        regs[access.out] = self._number()
+        items.append(("take", regs[access.out], dtype, at, starts, fill))
+        self._show(access.out, regs, items)
+
+    def _numbers(self, *numbers: int) -> int:
+        return self._words(lambda _: numbers, len(numbers))
 
     def _branch(self, step: Branch, regs: dict[Node, int], items: list[Any]) -> None:
         index = self._ref(step.index, regs, items)
@@ -468,8 +506,56 @@ class _Writer:
                 go = c.label("walked")
                 c.do(f"br i1 {fine}, label %{go}, label %stop")
                 c.start(go)
+            elif kind == "take":
+                self.take(*item[1:])
+            elif kind == "put":
+                self.put(*item[1:])
             elif kind == "branch":
                 self.branch(*item[1:])
+
+    def element_at(self, at: int, starts: Items) -> tuple[str, str]:
+        """The address of an element at clamped starts, and whether clamping changed nothing."""
+        c, place, inside = self.c, self.place(at), "true"
+        for number, dtype, words in starts:
+            start = self.element(dtype, self.values[number])
+            if dtype == "u8":
+                top = ("i64", str(2**63 - 1))
+                start = c.call("llvm.umin.i64", "i64", ("i64", start), top)
+            elif dtype[1:] != "8":
+                how = "sext" if dtype[0] == "i" else "zext"
+                start = c.new(f"{how} {SCALAR[dtype]} {start} to i64")
+            clamped = c.call("llvm.smax.i64", "i64", ("i64", start), ("i64", "0"))
+            limit = ("i64", self.word(words))
+            clamped = c.call("llvm.smin.i64", "i64", ("i64", clamped), limit)
+            same = c.new(f"icmp eq i64 {start}, {clamped}")
+            inside = c.new(f"and i1 {inside}, {same}")
+            moved = c.new(f"mul i64 {clamped}, {self.word(words + 1)}")
+            place = c.new(f"getelementptr i8, ptr {place}, i64 {moved}")
+        return place, inside
+
+    def take(self, number: int, dtype: str, at: int, starts: Items, fill: int) -> None:
+        place, inside = self.element_at(at, starts)
+        value = self.load(dtype, place)
+        if fill:
+            t, other = self.c.vec(SCALAR[dtype]), self.literal(dtype, self.word(fill))
+            value = self.c.new(f"select i1 {inside}, {t} {value}, {t} {other}")
+        self.values[number] = value
+
+    def put(
+        self, number: int, dtype: str, at: int, starts: Items, word: str, drops: bool
+    ) -> None:
+        c = self.c
+        place, inside = self.element_at(at, starts)
+        value = self.values[number]
+        if word != "set" or drops:
+            old = self.load(dtype, place)
+            if word != "set":
+                value = emit(c, word, [dtype, dtype], dtype, [old, value])
+            if drops:
+                # Nobody else writes there, so that the old element may be written as the new one.
+                t = c.vec(SCALAR[dtype])
+                value = c.new(f"select i1 {inside}, {t} {value}, {t} {old}")
+        self.store(dtype, value, place)
 
     def branch(self, index: int, blocks: Items, outs: Items) -> None:
         c = self.c

@@ -111,7 +111,8 @@ class Plan:
             return f"{code} over {loops}: {' '.join([*names, *sums])}"
         results = ", ".join([n.dtype.str[1:] + str(list(n.shape)) for n in step.outs])
         if type(step) is Routine:
-            return f"kernel{number[step.spec]}: {step.name} -> {results}"
+            code = f"kernel{number[step.spec]}" if step.spec in number else "registers"
+            return f"{code}: {step.name} -> {results}"
         if type(step) is Loop:
             carries = self.places.carries[step]
             still = sum([c is None for c in carries])
