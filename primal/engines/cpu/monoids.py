@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.base import monoids
 from primal.engines.cpu.lanes import NARROW
 
 
@@ -17,17 +18,5 @@ def accumulator(monoid: str, dtype: str) -> str:
 
 
 def identity(monoid: str, dtype: str) -> Any:
-    """The value that changes nothing."""
-    if monoid in ("add", "or", "xor"):
-        return 0
-    if monoid == "multiply":
-        return 1
-    if monoid == "and":
-        return -1
-    low = monoid == "maximum"
-    if dtype == "b1":
-        return not low
-    if dtype[0] == "f":
-        return -np.inf if low else np.inf
-    info = np.iinfo(np.dtype(dtype))
-    return info.min if low else info.max
+    """The value that changes nothing, as a Python number."""
+    return monoids.identity(monoid, np.dtype(dtype)).item()
