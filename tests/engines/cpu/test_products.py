@@ -126,6 +126,18 @@ def test_matrices_and_vectors_of_any_size_and_order(rows, depth, dtype):
     agree(product(((0,), (0,))), x[0], two, terms=depth)
 
 
+@pytest.mark.parametrize("before", [0, 1, 5, 15])
+@pytest.mark.parametrize("rows,depth", [(300, 64), (130, 272), (150, 144)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_that_begin_beside_a_cache_line(before, rows, depth, dtype):
+    """Wherever the matrix lies, with numbers around it that are no part of it."""
+    room = np.full(rows * depth + 64, np.nan, dtype)
+    start = -room.ctypes.data % 64 // room.itemsize + before
+    w = room[start : start + rows * depth].reshape(rows, depth)
+    w[:] = array((rows, depth), dtype)
+    agree(product(((1,), (0,))), w, array(depth, dtype, 1), terms=depth)
+
+
 @pytest.mark.parametrize("side,kind", [(1, "Along"), (0, "Across")])
 def test_small_products_with_vectors_call_no_library(side, kind):
     w, x = array((64, 64), "float32"), array(64, "float32")
