@@ -15,6 +15,7 @@ import primal.numpy as jnp
 from primal.base import dtypes
 from primal.lax import lgamma, scan, while_loop
 from primal.numpy.creation import placed
+from primal.numpy.large import compiled_when_large
 from primal.random.keys import split_typed, typed_key
 from primal.random.samplers import float_dtype, int_dtype, param, shape_for, uniform_of
 
@@ -47,12 +48,17 @@ def poisson(
     wanted = shape_for("poisson", shape, given)
     # In 32 bits whatever the rate's dtype is: those are the numbers of JAX.
     rate = jnp.broadcast_to(given, wanted).astype(np.float32)
+    return placed(_poisson_of(typed, rate, found), None, out_sharding)
+
+
+# Loops of many small steps: compiled for few numbers already.
+@compiled_when_large(static=(2,), least=256)
+def _poisson_of(typed: Any, rate: Any, found: Any) -> Any:
     few = jnp.isnan(rate) | (rate < 10)
     # Each way gets harmless rates where the other one counts.
     counted = _poisson_knuth(typed, jnp.where(few, rate, 0.0), found)
     rejected = _poisson_rejection(typed, jnp.where(few, 1e5, rate), found)
-    out = jnp.where(rate == 0, 0, jnp.where(few, counted, rejected)).astype(found)
-    return placed(out, None, out_sharding)
+    return jnp.where(rate == 0, 0, jnp.where(few, counted, rejected)).astype(found)
 
 
 def _poisson_knuth(typed: Any, rate: Any, dtype: Any) -> Any:
