@@ -12,7 +12,7 @@ from primal.ir.trace import aval_of, literal
 from primal.lax.shapes import dot_general
 from primal.ops.choose import convert_element_type
 from primal.ops.elementwise import bitwise_and, ge, lt, mul, select_n, sub
-from primal.ops.shape import iota, moveaxis, reshape
+from primal.ops.shape import iota, moveaxis, reshape, transpose
 from primal.ops.spread import broadcast_in_dim
 from primal.ops.window.cumulative import cumsum
 
@@ -76,8 +76,9 @@ def ragged_dot_general(
 
     Where it is free, each group meets a slice of rhs's group dimension; where it is contracted,
     each group gives one product, along a new first dimension; a batch dimension leaves
-    `dot_general`. group_sizes is (g,), or (batch…, outer dimensions…, g). Groups beyond the
-    dimension's end are cut. TypeError where shapes, dtypes or dimensions do not fit.
+    `dot_general`. group_sizes is (g,), or has leading dimensions: the batched ones, then those
+    before the ragged one, in the order of dimension_numbers. Groups beyond the end are cut.
+    TypeError where shapes, dtypes or dimensions do not fit.
 
     >>> by_rows = lax.RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), (0,), ())
     >>> lax.ragged_dot_general(jnp.ones((3, 1)), jnp.ones((3, 1)), jnp.array([1, 2]), by_rows)
@@ -114,6 +115,11 @@ def ragged_dot_general(
             f"where the ragged dimension is {'free' if free else 'contracted or batched'}, got "
             f"{numbers.rhs_group_dimensions}."
         )
+    if free and not 0 <= numbers.rhs_group_dimensions[0] < right.ndim:
+        raise TypeError(
+            f"[{name}] expected a group dimension of rhs in [0, {right.ndim}), got "
+            f"{numbers.rhs_group_dimensions[0]}."
+        )
     if free and right.shape[numbers.rhs_group_dimensions[0]] != groups:
         raise TypeError(
             f"[{name}] expected rhs group dimension size to be {groups}, got "
@@ -121,12 +127,20 @@ def ragged_dot_general(
         )
     options = (precision, preferred_element_type)
     if ragged in lb:
-        return dot_general(lhs, rhs, numbers.dot_dimension_numbers, *options)
-    if free:
-        outer = [d for d in range(ragged) if d not in lc and d not in lb]
+        outer = [*lb[: list(lb).index(ragged)]]
+    elif free:
+        outer = [*lb, *[d for d in range(ragged) if d not in lc and d not in lb]]
     else:
-        outer = [d for d in lc if d < ragged]
-    mask = _members(group_sizes, (*lb, *outer), ragged, left.shape, name)
+        outer = [*lb, *lc[: list(lc).index(ragged)]]
+    given, wanted = sizes.shape[:-1], tuple([left.shape[d] for d in outer])
+    if given not in ((), wanted):
+        raise TypeError(
+            f"[{name}] expected group sizes of shape (g,) or with leading dimensions {wanted}, "
+            f"got {sizes.shape}."
+        )
+    if ragged in lb:
+        return dot_general(lhs, rhs, numbers.dot_dimension_numbers, *options)
+    mask = _members(group_sizes, tuple(outer) if given else (), ragged, left.shape)
     whole = (groups, *left.shape)
     spread = broadcast_in_dim(lhs, shape=whole, broadcast_dimensions=tuple(range(1, len(whole))))
     none = broadcast_in_dim(literal(0, left.dtype, False), shape=whole, broadcast_dimensions=())
@@ -139,24 +153,15 @@ def ragged_dot_general(
     return moveaxis(out, len(lb), 0)
 
 
-def _members(
-    sizes: Any, dims: tuple[int, ...], ragged: int, shape: tuple[int, ...], name: str
-) -> Any:
-    """Which elements of lhs are in which group, (g, *shape of lhs)."""
+def _members(sizes: Any, dims: tuple[int, ...], ragged: int, shape: tuple[int, ...]) -> Any:
+    """Which elements of lhs are in which group, (g, *shape of lhs); dims are those of sizes."""
     aval = aval_of(sizes)
-    if aval.ndim == 1:
-        dims = ()
-    if aval.shape[:-1] != tuple([shape[d] for d in dims]):
-        raise TypeError(
-            f"[{name}] expected group sizes of shape (g,) or with leading dimensions "
-            f"{tuple([shape[d] for d in dims])}, got {aval.shape}."
-        )
     last = aval.ndim - 1
     ends = cumsum(sizes, axis=last, reverse=False)
-    starts, places = sub(ends, sizes), tuple([d + 1 for d in dims])
-    whole = (aval.shape[-1], *shape)
+    starts, places = sub(ends, sizes), (0, *[d + 1 for d in sorted(dims)])
+    whole, order = (aval.shape[-1], *shape), (last, *sorted(range(last), key=dims.__getitem__))
     starts, ends = [
-        broadcast_in_dim(moveaxis(x, last, 0), shape=whole, broadcast_dimensions=(0, *places))
+        broadcast_in_dim(transpose(x, permutation=order), shape=whole, broadcast_dimensions=places)
         for x in (starts, ends)
     ]
     index = iota(shape=whole, dtype=aval.dtype, dimension=ragged + 1)
