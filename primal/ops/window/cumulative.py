@@ -40,31 +40,38 @@ Arrays = Sequence[Any]
 
 
 def prefix(
-    combine: Callable[[Arrays, Arrays], Arrays], xs: Arrays, axis: int, reverse: bool = False
+    combine: Callable[[Arrays, Arrays], Arrays],
+    xs: Arrays,
+    axes: int | Sequence[int],
+    reverse: bool = False,
 ) -> list[Any]:
     """Results of combining the first k + 1 elements along an axis, for every k.
 
-    `combine` maps two lists of arrays to one, elementwise along the axis, and is associative.
-    log2(n) levels: pairs are combined, the half as many results scanned, and the gaps filled.
+    `combine` maps two lists of arrays to one, elementwise along the axis, and is associative;
+    `axes` may name one axis for each array. log2(n) levels: pairs are combined, the half as many
+    results scanned, and the gaps filled.
     """
-    if reverse:
-        turned = prefix(combine, [rev(x, dimensions=(axis,)) for x in xs], axis)
-        return [rev(x, dimensions=(axis,)) for x in turned]
-    n = aval_of(xs[0]).shape[axis]
-    if n < 2:
-        return list(xs)
-    half = n // 2
-    pairs = combine(
-        [part(x, 0, n - 1, axis, 2) for x in xs], [part(x, 1, n, axis, 2) for x in xs]
-    )
-    odd = prefix(combine, pairs, axis)
-    even = [part(x, 0, 1, axis) for x in xs]
-    if n > 2:
-        rest = combine(
-            [part(o, 0, (n - 1) // 2, axis) for o in odd], [part(x, 2, n, axis, 2) for x in xs]
-        )
-        even = [concatenate(e, r, dimension=axis) for e, r in zip(even, rest, strict=True)]
-    return [_interleaved(e, o, axis, n, half) for e, o in zip(even, odd, strict=True)]
+    at = (axes,) * len(xs) if isinstance(axes, int) else tuple(axes)
+
+    def turned(xs: Arrays) -> list[Any]:
+        return [rev(x, dimensions=(d,)) for x, d in zip(xs, at, strict=True)] if reverse else [*xs]
+
+    def parts(xs: Arrays, start: int, stop: int, step: int = 1) -> list[Any]:
+        return [part(x, start, stop, d, step) for x, d in zip(xs, at, strict=True)]
+
+    def scanned(xs: Arrays, n: int) -> list[Any]:
+        if n < 2:
+            return list(xs)
+        half = n // 2
+        odd = scanned(combine(parts(xs, 0, n - 1, 2), parts(xs, 1, n, 2)), half)
+        even = parts(xs, 0, 1)
+        if n > 2:
+            before = odd if n % 2 else parts(odd, 0, half - 1)
+            rest = combine(before, parts(xs, 2, n, 2))
+            even = [concatenate(*p, dimension=d) for *p, d in zip(even, rest, at, strict=True)]
+        return [_interleaved(e, o, d, n, half) for e, o, d in zip(even, odd, at, strict=True)]
+
+    return turned(scanned(turned(xs), aval_of(xs[0]).shape[at[0]]))
 
 
 def _interleaved(even: Any, odd: Any, axis: int, n: int, half: int) -> Any:
