@@ -10,6 +10,7 @@ from primal.api.control.custom import custom_jvp
 from primal.base import dtypes
 from primal.ir.trace import aval_of
 from primal.lax.control import while_loop
+from primal.ops.choose import as_dtype
 from primal.ops.elementwise import (
     abs,
     add,
@@ -30,7 +31,6 @@ from primal.ops.elementwise import (
 )
 from primal.ops.linalg.common import (
     adjoint,
-    as_dtype,
     check_dtype,
     columns_of,
     identity,

@@ -23,6 +23,14 @@ from primal.ops.shape import moveaxis
 from primal.ops.types import NOT_LINEAR
 from primal.ops.words import zero_derivative
 
+
+def as_dtype(x: Any, dtype: Any) -> Any:
+    """x converted, if it is of another dtype."""
+    if aval_of(x).dtype == dtype:
+        return x
+    return convert_element_type(x, new_dtype=dtype, weak_type=False)
+
+
 # bitcast_convert_type: the same bits. A narrower dtype adds a last dimension, of the parts from the
 # lowest to the highest; a wider one takes such a dimension away.
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from primal.base.dtypes import uint32, uint64
 from primal.ir.trace import aval_of, literal
-from primal.ops.choose import convert_element_type
+from primal.ops.bits.counts import convert
 from primal.ops.elementwise import (
     add,
     bitwise_or,
@@ -88,7 +88,7 @@ def traced_bits(state: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
         return broadcast_to(literal(0, dtype, False), shape)
     blocks = _blocks(n, bit_width)
     k0, k1, s0, s1 = [
-        _convert(
+        convert(
             reshape(
                 slice(state, start_indices=(i,), limit_indices=(i + 1,), strides=None), shape=()
             ),
@@ -99,7 +99,7 @@ def traced_bits(state: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
     first = bitwise_or(s0, shift_left(s1, literal(32, uint64, False)))
     low = add(first, iota(shape=(blocks,), dtype=uint64, dimension=0))
     c1, c0 = _halves(low)
-    carry = _convert(lt(low, broadcast_to(first, (blocks,))), uint64)
+    carry = convert(lt(low, broadcast_to(first, (blocks,))), uint64)
     c3, c2 = _halves(add(bitwise_or(k0, shift_left(k1, literal(32, uint64, False))), carry))
     for _ in range(ROUNDS):
         h0, l0 = _halves(mul(c0, literal(PRODUCTS[0], uint64, False)))
@@ -113,7 +113,7 @@ def traced_bits(state: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
             for low, high in ((c0, c1), (c2, c3))
         ]
     else:
-        pairs = [_convert(_convert(c, uint32), dtype) for c in (c0, c1, c2, c3)]
+        pairs = [convert(convert(c, uint32), dtype) for c in (c0, c1, c2, c3)]
     rows = [reshape(p, shape=(blocks, 1)) for p in pairs]
     flat = reshape(concatenate(*rows, dimension=1), shape=(blocks * len(rows),))
     if aval_of(flat).shape[0] != n:
@@ -121,16 +121,12 @@ def traced_bits(state: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
     return reshape(flat, shape=shape)
 
 
-def _convert(x: Any, dtype: Any) -> Any:
-    return convert_element_type(x, new_dtype=dtype, weak_type=False)
-
-
 def _halves(x: Any) -> tuple[Any, Any]:
     return shift_right_logical(x, literal(32, uint64, False)), _lower(x)
 
 
 def _lower(x: Any) -> Any:
-    return _convert(_convert(x, uint32), uint64)
+    return convert(convert(x, uint32), uint64)
 
 
 def _stepped(k: Any, step: int) -> Any:

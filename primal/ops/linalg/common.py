@@ -13,7 +13,7 @@ import numpy as np
 from primal.ir.avals import Aval
 from primal.ir.op import Op
 from primal.ir.trace import aval_of, literal
-from primal.ops.choose import convert_element_type, select_n
+from primal.ops.choose import as_dtype, convert_element_type, select_n
 from primal.ops.contract import dot_general
 from primal.ops.elementwise import add, conj, eq, ge, le, real
 from primal.ops.shape import iota, moveaxis, transpose
@@ -60,13 +60,6 @@ def complex_of(dtype: Any) -> Any:
 def real_of(dtype: Any) -> Any:
     """The real dtype of the same precision."""
     return np.dtype(np.float32 if dtype in (np.float32, np.complex64) else np.float64)
-
-
-def as_dtype(x: Any, dtype: Any) -> Any:
-    """x converted, if it is of another dtype."""
-    if aval_of(x).dtype == dtype:
-        return x
-    return convert_element_type(x, new_dtype=dtype, weak_type=False)
 
 
 # Stacks in rules.

@@ -15,13 +15,12 @@ from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 from primal.ir.op import LINALG, Op, Word, by_kind
 from primal.ir.trace import aval_of
-from primal.ops.choose import select_n
+from primal.ops.choose import as_dtype, select_n
 from primal.ops.elementwise import add, complex, conj, div, eq, imag, mul, neg, real, sub
 from primal.ops.linalg._lapack import lapack, workspace
 from primal.ops.linalg.common import (
     INT32,
     adjoint,
-    as_dtype,
     batch_stacks,
     check_square,
     columns_of,

@@ -13,13 +13,12 @@ import numpy as np
 from primal.ir.avals import Aval
 from primal.ir.op import LINALG, Op, Word, by_kind, library
 from primal.ir.trace import aval_of
-from primal.ops.choose import select_n
+from primal.ops.choose import as_dtype, select_n
 from primal.ops.elementwise import div, real, sub
 from primal.ops.linalg._lapack import lapack
 from primal.ops.linalg.common import (
     INT32,
     adjoint,
-    as_dtype,
     batch_stacks,
     check_square,
     columns_of,

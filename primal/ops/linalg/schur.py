@@ -14,13 +14,12 @@ import numpy as np
 from primal.ir.avals import Aval
 from primal.ir.op import LINALG, Op, Word, by_kind, library
 from primal.ir.trace import ZERO, aval_of
-from primal.ops.choose import select_n
+from primal.ops.choose import as_dtype, select_n
 from primal.ops.elementwise import add, complex, div, eq, mul, ne, neg, real, sqrt, sub
 from primal.ops.linalg._lapack import lapack
 from primal.ops.linalg.common import (
     INT32,
     adjoint,
-    as_dtype,
     batch_stacks,
     check_square,
     columns_of,

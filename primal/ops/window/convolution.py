@@ -15,7 +15,7 @@ from primal.base import dtypes
 from primal.ir.avals import Aval
 from primal.ir.op import WINDOW, Op, by_kind
 from primal.ir.trace import aval_of
-from primal.ops.choose import convert_element_type
+from primal.ops.choose import as_dtype
 from primal.ops.shape import moveaxis, reshape, rev
 from primal.ops.spread import zeros_like_aval
 from primal.ops.types import NUMERIC, check_dtype, is_linear
@@ -304,17 +304,11 @@ def _transpose(ct: Any, lhs: Any, rhs: Any, **params: Any) -> Any:
     if 0 in aval_of(ct).shape or 0 in aval.shape:
         grad = zeros_like_aval(aval.strong())
     elif linear is lhs:
-        grad = _transpose_lhs(ct, aval, _converted(rhs, aval_of(ct).dtype), **params)
+        grad = _transpose_lhs(ct, aval, as_dtype(rhs, aval_of(ct).dtype), **params)
     else:
-        grad = _transpose_rhs(ct, _converted(lhs, aval_of(ct).dtype), aval, **params)
-    grad = _converted(grad, aval.dtype)
+        grad = _transpose_rhs(ct, as_dtype(lhs, aval_of(ct).dtype), aval, **params)
+    grad = as_dtype(grad, aval.dtype)
     return (grad, None) if linear is lhs else (None, grad)
-
-
-def _converted(x: Any, dtype: Any) -> Any:
-    if aval_of(x).dtype == dtype:
-        return x
-    return convert_element_type(x, new_dtype=dtype, weak_type=False)
 
 
 def _batch(
