@@ -55,6 +55,33 @@ def Dense(out_dim: int, W_init: Any = None, b_init: Any = None) -> Layer:
     return init, apply
 
 
+def _conv_init(
+    dimension_numbers: Any,
+    out_chan: int,
+    filter_shape: Sequence[int],
+    output_shape: Callable[[Any, Any], Any],
+    w_init: Any,
+    b_init: Any,
+) -> Callable[[Any, Sequence[int]], Any]:
+    """`init` of a layer of filters and a bias for each channel."""
+    lhs, rhs, out = dimension_numbers
+    w_init = w_init or glorot_normal(rhs.index("I"), rhs.index("O"))
+    b_init = b_init or normal(1e-6)
+
+    def init(rng: Any, input_shape: Sequence[int]) -> Any:
+        sizes = iter(filter_shape)
+        kernel = tuple([
+            out_chan if c == "O" else input_shape[lhs.index("C")] if c == "I" else next(sizes)
+            for c in rhs
+        ])
+        bias = tuple([out_chan if c == "C" else 1 for c in out])
+        first, second = random.split(rng)
+        shape = output_shape(tuple(input_shape), kernel)
+        return shape, (w_init(first, kernel), b_init(second, bias))
+
+    return init
+
+
 def GeneralConv(
     dimension_numbers: Any,
     out_chan: int,
@@ -70,23 +97,12 @@ def GeneralConv(
     >>> init(random.key(0), (1, 5, 5, 3))[0]
     (1, 5, 5, 8)
     """
-    lhs, rhs, out = dimension_numbers
     steps = strides or (1,) * len(filter_shape)
-    w_init = W_init or glorot_normal(rhs.index("I"), rhs.index("O"))
-    b_init = b_init or normal(1e-6)
 
-    def init(rng: Any, input_shape: Sequence[int]) -> Any:
-        sizes = iter(filter_shape)
-        kernel = [
-            out_chan if c == "O" else input_shape[lhs.index("C")] if c == "I" else next(sizes)
-            for c in rhs
-        ]
-        output_shape = lax.conv_general_shape_tuple(
-            tuple(input_shape), tuple(kernel), steps, padding, dimension_numbers
-        )
-        bias_shape = tuple([out_chan if c == "C" else 1 for c in out])
-        first, second = random.split(rng)
-        return output_shape, (w_init(first, kernel), b_init(second, bias_shape))
+    def output_shape(inputs: Any, kernel: Any) -> Any:
+        return lax.conv_general_shape_tuple(inputs, kernel, steps, padding, dimension_numbers)
+
+    init = _conv_init(dimension_numbers, out_chan, filter_shape, output_shape, W_init, b_init)
 
     def apply(params: Any, inputs: Any, **kwargs: Any) -> Any:
         weights, bias = params
@@ -119,23 +135,12 @@ def GeneralConvTranspose(
     >>> init(random.key(0), (1, 5, 5, 3))[0]
     (1, 10, 10, 8)
     """
-    lhs, rhs, out = dimension_numbers
     steps = strides or (1,) * len(filter_shape)
-    w_init = W_init or glorot_normal(rhs.index("I"), rhs.index("O"))
-    b_init = b_init or normal(1e-6)
 
-    def init(rng: Any, input_shape: Sequence[int]) -> Any:
-        sizes = iter(filter_shape)
-        kernel = [
-            out_chan if c == "O" else input_shape[lhs.index("C")] if c == "I" else next(sizes)
-            for c in rhs
-        ]
-        output_shape = lax.conv_transpose_shape_tuple(
-            tuple(input_shape), tuple(kernel), steps, padding, dimension_numbers
-        )
-        bias_shape = tuple([out_chan if c == "C" else 1 for c in out])
-        first, second = random.split(rng)
-        return output_shape, (w_init(first, kernel), b_init(second, bias_shape))
+    def output_shape(inputs: Any, kernel: Any) -> Any:
+        return lax.conv_transpose_shape_tuple(inputs, kernel, steps, padding, dimension_numbers)
+
+    init = _conv_init(dimension_numbers, out_chan, filter_shape, output_shape, W_init, b_init)
 
     def apply(params: Any, inputs: Any, **kwargs: Any) -> Any:
         weights, bias = params
