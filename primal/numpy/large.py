@@ -7,6 +7,7 @@ took five times as long, one by NumPy three times. Small arrays do not wait for 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -24,8 +25,12 @@ LARGE = 1 << 18
 """Elements of the largest operand from which a function is compiled."""
 
 
-def compiled_when_large(static: tuple[int, ...] = (), least: int = LARGE) -> Callable[[F], F]:
+def compiled_when_large(
+    static: tuple[int, ...] = (), least: int = LARGE, shape: int | None = None
+) -> Callable[[F], F]:
     """The function of arrays and, at the positions `static`, of what can be hashed.
+
+    Its size is that of the largest array, or of the argument `shape`.
 
     >>> @compiled_when_large(static=(1,))
     ... def power(x, n):
@@ -39,9 +44,14 @@ def compiled_when_large(static: tuple[int, ...] = (), least: int = LARGE) -> Cal
 
         @functools.wraps(fun)
         def call(*args: Any) -> Any:
+            if shape is None:
+                size = max([x.aval.size for x in args if type(x) is ArrayImpl], default=0)
+            else:
+                size = math.prod(args[shape])
             if (
-                state.trace is root
-                and any(type(x) is ArrayImpl and x.aval.size >= least for x in args)
+                size >= least
+                and state.trace is root
+                and not any(type(x) is ArrayImpl and x.placement is not None for x in args)
                 and settings().remembered is not None
                 and devices.default_is_host()
             ):

@@ -122,6 +122,7 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
     return binomial_of(typed, count, jnp.broadcast_to(prob, wanted).astype(found))
 
 
+@compiled_when_large(least=256)
 def binomial_of(typed: Any, count: Any, prob: Any) -> Any:
     """Binomial numbers of one shape and dtype from a typed key."""
     small = prob < 0.5

@@ -48,12 +48,30 @@ def test_large_arrays_give_what_op_by_op_gives(name):
         np.testing.assert_array_equal(a, b)
 
 
-def test_poisson_numbers_are_those_of_few_ones():
-    rate = jnp.linspace(0.5, 40.0, 300)
-    got = random.poisson(random.key(4), rate)
+@pytest.mark.parametrize(
+    "sample",
+    [
+        lambda key: random.poisson(key, jnp.linspace(0.5, 40.0, 300)),
+        lambda key: random.binomial(key, jnp.arange(600) % 60, 0.3),
+        lambda key: random.bits(key, (N,)),
+        lambda key: random.bits(key, (N,), "uint8"),
+        lambda key: random.normal(key, (N,)),
+    ],
+)
+def test_random_numbers_are_those_of_op_by_op(sample):
+    got = sample(random.key(4))
     with primal.disable_jit():
-        want = random.poisson(random.key(4), rate)
+        want = sample(random.key(4))
+    assert got.dtype == want.dtype
     np.testing.assert_array_equal(got, want)
+
+
+def test_gamma_numbers_are_those_of_op_by_op_to_the_last_digits():
+    shapes = jnp.linspace(0.1, 9.0, 5000)
+    got = random.gamma(random.key(4), shapes)
+    with primal.disable_jit():
+        want = random.gamma(random.key(4), shapes)
+    np.testing.assert_allclose(got, want, rtol=2e-6)
 
 
 def test_derivatives_and_errors_are_those_of_small_arrays():
