@@ -5,7 +5,7 @@ The polynomials are minimax ones, or interpolate at Chebyshev's points, fitted w
 
 from __future__ import annotations
 
-from primal.engines.cpu.floats import FORM, Floats, by_library, wide
+from primal.engines.cpu.floats import FORM, Floats, by_library, wide, wider
 
 Double = tuple[float, ...]
 # (exp(r) - 1 - r) / r² for |r| <= 0.35, in powers of r.
@@ -285,7 +285,26 @@ _BIG = 2.0**60
 """Where x + sqrt(x² ± 1) is 2x to all digits, and x² does not overflow yet."""
 
 
-@wide
+def _log_above(f: Floats, x: str, like: str) -> str:
+    """log x for x >= 1, or `like` where that is infinite or no number."""
+    e, m = log_parts(f, x)
+    out = log_of(f, f.sub(m, 1.0), e, None)
+    return f.where(f.test("olt", like, float("inf")), out, like)
+
+
+# In float64 nothing overflows that float32 holds, and what a logarithm near 1 loses is still there:
+# formulas of one root or quotient serve, where those of float64 need three.
+
+
+def asinh_in_float64(f: Floats, x: str) -> str:
+    size = f.abs(x)
+    square = f.mul(size, size)
+    out = _log_above(f, f.add(size, f.sqrt(f.add(square, 1.0))), size)
+    small = f.fma(f.mul(square, size), -1 / 6, size)
+    return f.signed(f.where(f.test("olt", size, 1e-3), small, out), x)
+
+
+@wider(asinh_in_float64)
 def asinh(f: Floats, x: str) -> str:
     size = f.abs(x)
     big = f.test("oge", size, _BIG)
@@ -296,7 +315,13 @@ def asinh(f: Floats, x: str) -> str:
     return f.signed(f.where(big, f.add(out, 0.6931471805599453), out), x)
 
 
-@wide
+def acosh_in_float64(f: Floats, x: str) -> str:
+    # The square of a float32 is exact.
+    out = _log_above(f, f.add(x, f.sqrt(f.sub(f.mul(x, x), 1.0))), x)
+    return f.where(f.test("olt", x, 1.0), float("nan"), out)
+
+
+@wider(acosh_in_float64)
 def acosh(f: Floats, x: str) -> str:
     big = f.test("oge", x, _BIG)
     t = f.sub(f.where(big, 1.0, x), 1.0)
@@ -306,7 +331,17 @@ def acosh(f: Floats, x: str) -> str:
     return f.where(f.test("olt", x, 1.0), float("nan"), out)
 
 
-@wide
+def atanh_in_float64(f: Floats, x: str) -> str:
+    size = f.abs(x)
+    square = f.mul(size, size)
+    ratio = f.div(f.add(size, 1.0), f.sub(1.0, size))
+    out = f.mul(_log_above(f, ratio, ratio), 0.5)
+    out = f.where(f.test("ule", size, 1.0), out, float("nan"))
+    small = f.fma(f.mul(square, size), 1 / 3, size)
+    return f.signed(f.where(f.test("olt", size, 1e-3), small, out), x)
+
+
+@wider(atanh_in_float64)
 def atanh(f: Floats, x: str) -> str:
     size = f.abs(x)
     double = f.add(size, size)

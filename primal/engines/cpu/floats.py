@@ -218,6 +218,16 @@ def wide(write: Callable[..., str]) -> Callable[..., str]:
     return written
 
 
+def wider(narrow: Callable[..., str]) -> Callable[..., Callable[..., str]]:
+    """A function whose float32 version is `narrow` in float64, rounded once."""
+
+    def made(write: Callable[..., str]) -> Callable[..., str]:
+        rounded = wide(narrow)
+        return lambda f, *xs: write(f, *xs) if f.dtype == "f8" else rounded(f, *xs)
+
+    return made
+
+
 def inverse_of(f: Floats, y: str) -> str:
     """1/y for `over_known`; NaN where that would lose digits."""
     if not f.c.module.fma:
