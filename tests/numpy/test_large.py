@@ -56,6 +56,8 @@ def test_large_arrays_give_what_op_by_op_gives(name):
         lambda key: random.bits(key, (N,)),
         lambda key: random.bits(key, (N,), "uint8"),
         lambda key: random.normal(key, (N,)),
+        lambda key: random.randint(key, (N,), -5, 1000),
+        lambda key: random.randint(key, (N,), jnp.int32(7), jnp.int32(3), "int8"),
     ],
 )
 def test_random_numbers_are_those_of_op_by_op(sample):
