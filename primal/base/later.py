@@ -20,6 +20,8 @@ class Later:
         self.__dict__["__name__"] = name
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # such as `__wrapped__`, for which tools ask everything
+            raise AttributeError(name)
         value = getattr(importlib.import_module(self.__dict__["__name__"]), name)
         self.__dict__[name] = value
         return value
