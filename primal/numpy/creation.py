@@ -501,8 +501,10 @@ def full_like(
     >>> jnp.full_like(jnp.array([1, 2]), 7)
     Array([7, 7], dtype=int32)
     """
-    size, dtype, _ = _like("full_like", a, dtype, shape)
+    size, dtype, weak = _like("full_like", a, dtype, shape)
     x = _converted_fill(fill_value, operand("full_like", fill_value, 1), dtype)
+    if not x.aval.shape:
+        x = convert(x, dtype, weak)
     return placed(_broadcast_fill("full_like", x, size), device, out_sharding)
 
 

@@ -50,7 +50,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     out = ops.mul(v, literal(0, v.aval.dtype, True))
     for i in range(c.aval.shape[0]):
         out = ops.add(ops.mul(out, v), c[i])
-    return array_operand("polyval", out)
+    return convert(array_operand("polyval", out), v.aval.dtype)
 
 
 @remembered

@@ -1,11 +1,14 @@
 """Promotion of dtypes and ranks, and the refusal of what is no array."""
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+import primal
+import primal.nn
 import primal.numpy as jnp
 from primal.base import dtypes
 from primal.base.config import numpy_dtype_promotion, numpy_rank_promotion
@@ -152,3 +155,34 @@ def test_arrays_without_numbers_are_refused(wrong: Any) -> None:
         jnp.sum(wrong)
     with pytest.raises(TypeError, match="is not a valid JAX array type"):
         jnp.array(wrong)
+
+
+WEAK_SLOPES: list[Callable[[Any], Any]] = [
+    jnp.abs,
+    lambda x: jnp.maximum(x, 0.0),
+    lambda x: jnp.minimum(2.0, x),
+    lambda x: jnp.where(x > 0, x, 0),
+    lambda x: jnp.clip(x, 0, 2),
+    lambda x: jnp.logaddexp(x, 0.0),
+    lambda x: primal.lax.clamp(0.0, x, 2.0),
+    primal.nn.relu,
+    primal.nn.softplus,
+    primal.nn.elu,
+]
+
+
+@pytest.mark.parametrize("fun", WEAK_SLOPES)
+def test_slopes_of_weak_numbers_are_weak(fun: Callable[[Any], Any]) -> None:
+    for derivative in (primal.grad(fun), primal.jit(primal.grad(fun))):
+        assert derivative(1.0).weak_type
+        assert not derivative(jnp.float32(1.0)).weak_type
+        assert derivative(jnp.bfloat16(1.0)).dtype == jnp.bfloat16
+
+
+def test_full_like_is_as_weak_as_its_array() -> None:
+    weak = jnp.asarray(1.0)
+    assert jnp.full_like(weak, jnp.float32(2)).weak_type
+    assert not jnp.full_like(weak, 2, dtype="float32").weak_type
+    assert not jnp.full_like(weak, jnp.ones(1), shape=(1,)).weak_type
+    assert not jnp.full_like(jnp.float32(1), weak).weak_type
+    assert not jnp.polyval(jnp.ones(2, int), 2.0).weak_type

@@ -261,3 +261,15 @@ def test_loggamma_of_complex_numbers_has_the_derivative_digamma() -> None:
 def test_operations_of_real_numbers_refuse_complex_ones(name) -> None:
     with pytest.raises(TypeError, match="expected real numbers, got complex64"):
         getattr(special, name)(jnp.ones(2, jnp.complex64))
+
+
+@pytest.mark.parametrize("name", ["xlogy", "xlog1py", "boxcox", "boxcox1p", "spence"])
+def test_values_at_the_edges(name: str) -> None:
+    edges = np.array([0.0, -0.0, 0.5, 1.0, 2.5, np.inf, np.nan])
+    grid = [g.ravel() for g in np.meshgrid(edges, edges)][: 1 if name == "spence" else 2]
+    if name == "boxcox1p":
+        grid[0] = grid[0] - 1
+    with primal.enable_x64(True), np.errstate(all="ignore"):
+        want = getattr(reference, name)(*grid)
+        for fun in (getattr(special, name), primal.jit(getattr(special, name))):
+            np.testing.assert_allclose(fun(*grid), want, rtol=1e-12, atol=1e-15)

@@ -73,7 +73,7 @@ def _convert_jvp(primals: Any, tangents: Any, *, new_dtype: Any, weak_type: bool
     out = convert_element_type(x, new_dtype=new_dtype, weak_type=weak_type)
     if dtypes.to_tangent_dtype(new_dtype) != new_dtype:
         return out, ZERO
-    return out, convert_element_type(t, new_dtype=new_dtype, weak_type=False)
+    return out, convert_element_type(t, new_dtype=new_dtype, weak_type=weak_type)
 
 
 def _convert_transpose(ct: Any, x: Any, *, new_dtype: Any, weak_type: bool) -> Any:

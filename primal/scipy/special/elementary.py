@@ -34,7 +34,7 @@ def logit(x: ArrayLike) -> Array:
 
 @custom_jvp
 def _xlogy(x: Any, y: Any) -> Any:
-    zero = x == 0
+    zero = (x == 0) & (y == y)
     return jnp.where(zero, jnp.zeros_like(x * y), x * jnp.log(jnp.where(zero, jnp.ones_like(y), y)))
 
 
@@ -46,7 +46,7 @@ def _xlogy_jvp(primals: Any, tangents: Any) -> Any:
 
 
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
-    """x·log(y), and 0 where x is 0.
+    """x·log(y), and 0 where x is 0; nan where either is.
 
     >>> xlogy(jnp.array([0.0, 2.0]), 0.0)
     Array([  0., -inf], dtype=float32)
@@ -56,7 +56,7 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
 
 @custom_jvp
 def _xlog1py(x: Any, y: Any) -> Any:
-    zero = x == 0
+    zero = (x == 0) & (y == y)
     safe = jnp.where(zero, jnp.zeros_like(y), y)
     return jnp.where(zero, jnp.zeros_like(x * y), x * jnp.log1p(safe))
 
@@ -69,7 +69,7 @@ def _xlog1py_jvp(primals: Any, tangents: Any) -> Any:
 
 
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
-    """x·log(1 + y), and 0 where x is 0.
+    """x·log(1 + y), and 0 where x is 0; nan where either is.
 
     >>> xlog1py(jnp.array([0.0, 2.0]), -1.0)
     Array([  0., -inf], dtype=float32)
@@ -96,8 +96,8 @@ def entr(x: ArrayLike) -> Array:
     """
     (x,) = real_inexact("entr", x)
     below = x < 0
-    safe = jnp.where(below, jnp.ones_like(x), x)
-    return jnp.where(below, jnp.full_like(x, -jnp.inf), -_xlogx(safe))
+    safe = jnp.where(below, 1.0, x)
+    return jnp.where(below, -jnp.inf, -_xlogx(safe))
 
 
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
@@ -145,9 +145,11 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
 
 def _power(log: Any, lmbda: Any) -> Any:
     """(exp(λ·log) - 1) / λ. The derivative in λ at 0, log²/2, needs the second term."""
-    small = jnp.abs(lmbda * log) < 1e-10
+    pole = (lmbda == 0) & jnp.isinf(log)
+    product = jnp.where(pole, 0.0, lmbda * log)
+    small = jnp.abs(product) < 1e-10
     safe = jnp.where(small, jnp.ones_like(lmbda), lmbda)
-    return jnp.where(small, log * (1 + lmbda * log / 2), jnp.expm1(safe * log) / safe)
+    return jnp.where(small, log * (1 + product / 2), jnp.expm1(safe * log) / safe)
 
 
 def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:

@@ -260,7 +260,7 @@ def _spence(x: Any) -> Any:
     out = jnp.where(low, jnp.where(y > 0, reflected, math.pi**2 / 6), core)
     log = jnp.log(jnp.where(inverse, x, 1))
     out = jnp.where(inverse, -out - 0.5 * log * log, out)
-    return jnp.where((x < 0) | jnp.isnan(x), jnp.full_like(x, jnp.nan), out)
+    return jnp.where((x >= 0) & (x < jnp.inf), out, jnp.nan)
 
 
 @_spence.defjvp
@@ -271,7 +271,7 @@ def _spence_jvp(primals: Any, tangents: Any) -> Any:
 
 
 def spence(x: ArrayLike) -> Array:
-    """Spence's function ∫₁ˣ log(t)/(1 - t) dt = Li₂(1 - x); nan for negative x.
+    """Spence's function ∫₁ˣ log(t)/(1 - t) dt = Li₂(1 - x); nan for negative x and inf.
 
     >>> spence(jnp.array([0.0, 1.0]))
     Array([ 1.644934, -0.      ], dtype=float32)
