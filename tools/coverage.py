@@ -68,7 +68,6 @@ ABSENT: dict[str, str] = {
     "jax.make_user_context": INTERNAL,
     "jax.softmax_custom_jvp": INTERNAL,
     "jax.thread_guard": INTERNAL,
-    "jax.ad": INTERNAL,
     "jax.ds": PALLAS,
     "jax.profiler.*": PROFILE,
     "jax.distributed.*": HOSTS,
@@ -101,8 +100,9 @@ def present(module: str, names: list[str]) -> set[str]:
     try:
         found = importlib.import_module(ours)
     except ModuleNotFoundError as error:
-        # Only a module that is not there; one that fails to import is a fault.
-        if error.name and ours.startswith(error.name):
+        # Only a module that is not there: one that fails to import is a fault, and so is a
+        # package that is not found at all, of which the table would say that it has nothing.
+        if error.name and error.name != "primal" and ours.startswith(error.name):
             return set()
         raise
     return {name for name in names if hasattr(found, name)}
@@ -150,6 +150,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="The table of JAX's names.")
     parser.add_argument("--check", action="store_true", help="fail instead of writing")
     check = parser.parse_args().check
+    sys.path.insert(0, str(ROOT))
     text, faults, idle = page()
     if check and (not PAGE.exists() or PAGE.read_text() != text):
         faults.append("docs/coverage.md is not current: run python tools/coverage.py")
