@@ -176,10 +176,23 @@ def cast(x: Any, dtype: Any) -> Any:
     return convert(x, dtype)
 
 
+def warn_of_parts(have: Any, dtype: Any) -> None:
+    """ComplexWarning where numbers of dtype `have` lose their imaginary parts."""
+    if dtype is not None and have.kind == "c" and dtype.kind != "c":
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part",
+            np.exceptions.ComplexWarning,
+            stacklevel=source.user_stacklevel(),
+        )
+
+
 def _from_anything(value: Any, dtype: Any) -> Array:
     """The array of a value; the value itself where it is an array of that dtype already."""
     if isinstance(value, Array):
-        return value if dtype is None else cast(value, dtype)
+        if dtype is None:
+            return value
+        warn_of_parts(value.aval.dtype, dtype)
+        return cast(value, dtype)
     kind = type(value)
     if kind in PYTHON_SCALARS or kind is Literal:
         x = operand("array", value)
@@ -222,6 +235,7 @@ def _from_host(value: Any, dtype: Any) -> Array:
     if dtype is None or dtype == canonical:
         return as_array(value)
     if canonical.kind == "c" and dtype.kind != "c":
+        warn_of_parts(canonical, dtype)
         value = value != 0 if dtype == BOOL else value.real
     with np.errstate(all="ignore"):
         return from_numpy(np.array(value).astype(dtype, order="C"), Aval(value.shape, dtype))
@@ -417,6 +431,7 @@ def _converted_fill(value: Any, x: Any, dtype: Any) -> Any:
     if type(x) is Literal:
         return literal(np.asarray(x.val).astype(dtype)[()] if type(value) is not float else value,
                        dtype, False) if x.aval.dtype.kind != "c" else convert(x, dtype)
+    warn_of_parts(x.aval.dtype, dtype)
     return cast(x, dtype)
 
 

@@ -357,3 +357,17 @@ def test_files_and_texts() -> None:
     for name in ("fromfile", "fromiter"):
         with pytest.raises(NotImplementedError, match="non-pure"):
             getattr(jnp, name)("x")
+
+
+def test_imaginary_parts_are_not_dropped_in_silence() -> None:
+    z = np.array([1 + 2j, 3])
+    for make in (
+        lambda: jnp.asarray(z, "float32"),
+        lambda: jnp.array(jnp.array(z), "float32"),
+        lambda: jnp.asarray(np.complex64(1j), int),
+        lambda: jnp.full(2, jnp.array(1j), "float32"),
+        lambda: jnp.full_like(jnp.zeros(2), jnp.array(1j)),
+    ):
+        for _ in range(3):
+            with pytest.warns(jnp.ComplexWarning, match="discards the imaginary part"):
+                assert make().dtype.kind in "fi"
