@@ -154,9 +154,12 @@ def ndtri(p: ArrayLike) -> Array:
     """Φ⁻¹(p), the standard normal quantile; ∓inf at 0 and 1, nan outside.
 
     >>> ndtri(jnp.array([0.5, 0.975]))
-    Array([0.       , 1.9599644], dtype=float32)
+    Array([0.       , 1.9599646], dtype=float32)
     """
-    return _ndtri(*real_inexact("ndtri", jnp.asarray(p)))
+    (x,) = real_inexact("ndtri", jnp.asarray(p))
+    # Halves would lose their digits, and the coefficients are beyond float16.
+    wide = np.float32 if x.dtype.itemsize < 4 else x.dtype
+    return _ndtri(x.astype(wide)).astype(x.dtype)
 
 
 @custom_jvp

@@ -55,7 +55,7 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The quantile: the inverse of `cdf`.
 
     >>> ppf(0.975)
-    Array(1.9599644, dtype=float32)
+    Array(1.9599646, dtype=float32)
     """
     q, loc, scale = real_inexact("norm.ppf", q, loc, scale)
     return special.ndtri(q) * scale + loc
