@@ -124,7 +124,7 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log2(2**x1 + 2**x2) without overflow.
 
     >>> jnp.logaddexp2(1000., 1000.)
-    Array(1001., dtype=float32)
+    Array(1001., dtype=float32, weak_type=True)
     """
     x, y = _together("logaddexp2", x1, x2)
     log2 = float(np.log(2))
