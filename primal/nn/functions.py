@@ -34,6 +34,9 @@ def _relu_jvp(primals: Any, tangents: Any) -> Any:
     return relu(x), jnp.where(x > 0, t, jnp.zeros_like(t))
 
 
+relu = remembered(relu)
+
+
 @custom_jvp
 def relu6(x: Any) -> Any:
     """min(max(x, 0), 6); its derivative at 0 and at 6 is 0.
@@ -48,6 +51,9 @@ def relu6(x: Any) -> Any:
 def _relu6_jvp(primals: Any, tangents: Any) -> Any:
     (x,), (t,) = primals, tangents
     return relu6(x), jnp.where((x > 0) & (x < 6), t, jnp.zeros_like(t))
+
+
+relu6 = remembered(relu6)
 
 
 @remembered

@@ -13,7 +13,7 @@ from primal.base.config import settings
 from primal.ir.evaluate import quietly
 from primal.ir.state import state
 from primal.ir.trace import PYTHON_SCALARS, Literal, Tracer, aval_of, literal
-from primal.numpy.creation import asarray
+from primal.numpy.creation import asarray, warn_of_parts
 from primal.numpy.index_forms import (
     BOOL,
     INT32,
@@ -136,6 +136,7 @@ def _operand_of(x: Any, values: Any, name: str) -> tuple[Any, Any]:
             FutureWarning,
             stacklevel=source.user_stacklevel(),
         )
+        warn_of_parts(have.dtype, dtype)
     elif type(values) in PYTHON_SCALARS:
         # From the Python value, not from its default dtype: 0.1 in float64, say.
         v = scalar_literal(values, dtype, True)

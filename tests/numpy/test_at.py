@@ -262,6 +262,7 @@ def test_unknown_modes():
 # Casts and shapes of values.
 
 
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 @pytest.mark.parametrize(
     ("dtype", "value", "want"),
     [
@@ -533,3 +534,10 @@ def test_concrete_updates_are_quiet():
 def test_clip_hint_is_the_default_of_get():
     x = as_array(X1)
     np.testing.assert_array_equal(At(x)[OUTSIDE].get(), At(x)[OUTSIDE].get(mode=CLIP))
+
+
+def test_imaginary_parts_of_updates_are_not_dropped_in_silence():
+    x, z = as_array(np.ones(3, np.float32)), as_array(np.ones(3, np.complex64))
+    for use in (lambda: At(x)[0].set(1j), lambda: At(x)[:].add(z), lambda: At(x)[0].mul(1j)):
+        with pytest.warns(FutureWarning), pytest.warns(np.exceptions.ComplexWarning):
+            assert use().dtype == np.float32
