@@ -143,6 +143,43 @@ def searchsorted(
     return lambda a: a.searchsorted(v, side).astype(np.int32)
 
 
+def digitize(
+    x: Any, bins: Any, right: bool = False, *, method: Any = None
+) -> Callable[..., Any] | None:
+    """Places among edges that rise or fall."""
+    if type(x) is not ArrayImpl or type(bins) is not ArrayImpl or _dtype_of((x, bins)) is None:
+        return None
+    n = bins.aval.size
+    if bins.aval.ndim != 1 or not n:
+        return None
+    side: Any = "left" if right else "right"
+
+    def run(x: Any, bins: Any) -> Any:
+        if bins[-1] >= bins[0]:
+            return bins.searchsorted(x, side).astype(np.int32)
+        return (n - bins[::-1].searchsorted(x, side)).astype(np.int32)
+
+    return run
+
+
+def isin(
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, **_: Any
+) -> Callable[..., Any] | None:
+    """Each of a few elements beside each of a few others."""
+    if type(element) is not ArrayImpl or type(test_elements) is not ArrayImpl:
+        return None
+    if _dtype_of((element, test_elements)) is None:
+        return None
+    if element.aval.size * test_elements.aval.size > 4096 or not test_elements.aval.size:
+        return None
+
+    def run(x: Any, tests: Any) -> Any:
+        found = np.equal(x[..., None], tests.reshape(-1)).any(-1)
+        return ~found if invert else found
+
+    return run
+
+
 def take_along_axis(
     arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, **options: Any
 ) -> Callable[..., Any] | None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.trace import Array, literal
+from primal.numpy import direct
 from primal.numpy.creation import array, filled
 from primal.numpy.indexing import getitem
 from primal.numpy.joining import concatenate
@@ -26,6 +27,7 @@ from primal.numpy.promotion import (
     to_shape,
 )
 from primal.numpy.reductions import as_axis
+from primal.numpy.remembered import remembered_as
 from primal.numpy.shapes import moveaxis, part, ravel
 from primal.numpy.sorting import count_below
 from primal.ops import elementwise as ops
@@ -220,6 +222,7 @@ def union1d(
     return unique(both, size=size, fill_value=fill_value)
 
 
+@remembered_as(direct.isin)
 def isin(
     element: ArrayLike,
     test_elements: ArrayLike,

@@ -300,7 +300,7 @@ def _before(x: Any, y: Any) -> Any:
     return ops.bitwise_or(less, ops.bitwise_and(ops.ne(y, y), ops.eq(x, x)))
 
 
-@remembered
+@remembered_as(direct.digitize)
 def digitize(
     x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None
 ) -> Array:

@@ -110,3 +110,21 @@ def test_what_numpy_means_otherwise_is_left():
         assert (i // jnp.array([0, 0])).tolist() == [-1, -2]
         assert jnp.gcd(jnp.array([12, -6]), 9).tolist() == [3, 3]
         assert jnp.divmod(jnp.array([1.0, -0.0]), 0.0)[1].tolist()[0] != 0
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_digitize(right):
+    x = jnp.asarray(np.array(SPECIAL, np.float32))
+    for edges in ([-1.0, 0.0, 1.0], [3.0, 0.5, -2.5], [1.0], [0.0, 0.0], [2.0, 1.0, 1.0, -np.inf]):
+        for values in (x, x[3]):
+            assert compare("digitize", values, jnp.asarray(edges, jnp.float32), right)
+    assert compare("digitize", jnp.arange(9), jnp.asarray([2, 5]), right=right)
+
+
+@pytest.mark.parametrize("invert", [False, True])
+def test_isin(invert):
+    x = jnp.asarray(np.array(SPECIAL, np.float32))
+    for tests in (x[::2], x[:1], x.reshape(1, -1)):
+        for values in (x, x[0], x.reshape(-1, 1)):
+            assert compare("isin", values, tests, False, invert)
+    assert compare("isin", jnp.arange(9), jnp.asarray([2, 5]), invert=invert)
