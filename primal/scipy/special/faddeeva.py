@@ -78,7 +78,8 @@ def wofz(z: ArrayLike) -> Array:
     Array(0.4275836+0.j, dtype=complex64)
     """
     (z,) = inexact("wofz", z)
-    return _wofz(z if z.dtype.kind == "c" else jnp.asarray(z + 0j))
+    z = z if z.dtype.kind == "c" else z + 0j
+    return _wofz(jnp.asarray(z, z.dtype))
 
 
 @custom_jvp

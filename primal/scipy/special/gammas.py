@@ -251,7 +251,8 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
     Array(0.08333334, dtype=float32)
     """
     a, b = real_inexact("beta", a, b)
-    return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * jnp.exp(betaln(a, b))
+    sign = gammasgn(a) * gammasgn(b) * gammasgn(a + b)
+    return jnp.asarray(sign * jnp.exp(betaln(a, b)), a.dtype)
 
 
 def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
