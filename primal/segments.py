@@ -17,7 +17,6 @@ import primal.numpy as jnp
 from primal.base import dtypes
 from primal.base.monoids import identity
 from primal.numpy.creation import placed
-from primal.numpy.large import compiled_when_large
 
 NAMES = ("segment_max", "segment_min", "segment_prod", "segment_sum")
 
@@ -55,19 +54,14 @@ def _segments(
         "wrap_negative_indices": False,
     }
     if bucket_size is None:
-        return _written(ids, rows, name, shape, fill, tuple(how.items()))
+        start = jnp.full(shape, fill, rows.dtype)
+        return getattr(start.at[ids], _METHODS[name])(rows, **how)
     # Each bucket of rows by itself, then the buckets: shorter sums lose fewer digits.
     buckets = max(1, math.ceil(ids.size / bucket_size))
     start = jnp.full((buckets, *shape), fill, rows.dtype)
     place = (np.arange(len(rows)) // bucket_size, ids)
     parts = getattr(start.at[place], _METHODS[name])(rows, **how)
     return reduce(parts, axis=0).astype(rows.dtype)
-
-
-@compiled_when_large(static=(2, 3, 4, 5))
-def _written(ids: Any, rows: Any, name: str, shape: Any, fill: Any, how: Any) -> Any:
-    start = jnp.full(shape, fill, rows.dtype)
-    return getattr(start.at[ids], _METHODS[name])(rows, **dict(how))
 
 
 _METHODS = {

@@ -13,7 +13,6 @@ from primal.numpy.choosing import where
 from primal.numpy.creation import array, filled
 from primal.numpy.elementary import isnan
 from primal.numpy.joining import concatenate
-from primal.numpy.large import compiled_when_large
 from primal.numpy.promotion import (
     BOOL,
     ArrayLike,
@@ -358,13 +357,6 @@ def interp(
     from_points = operand("interp", xp, 1)
     if from_points.aval.ndim != 1 or operand("interp", fp, 2).aval.shape != from_points.aval.shape:
         raise ValueError("xp and fp must be one-dimensional arrays of equal size")
-    if left is None and right is None and period is None:
-        return _interpolated_by_default(x, xp, fp, left, right, period)
-    return _interpolated(x, xp, fp, left, right, period)
-
-
-@compiled_when_large(static=(3, 4, 5))
-def _interpolated_by_default(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any) -> Array:
     return _interpolated(x, xp, fp, left, right, period)
 
 

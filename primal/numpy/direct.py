@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from primal.base.config import settings
-from primal.numpy.large import LARGE
 from primal.runtime.array import ArrayImpl
 
 Direct = Callable[..., Callable[..., Any] | None]
@@ -136,8 +135,6 @@ def searchsorted(
     if dtype is None or type(a) is not ArrayImpl or sorter is not None or a.aval.ndim != 1:
         return None
     if type(v) is ArrayImpl:
-        if v.aval.size >= LARGE:
-            return None
         return lambda a, v: a.searchsorted(v, side).astype(np.int32)
     v = np.asarray(v, dtype)
     return lambda a: a.searchsorted(v, side).astype(np.int32)

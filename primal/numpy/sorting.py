@@ -13,7 +13,6 @@ from primal.ir.trace import Array, literal
 from primal.numpy import direct
 from primal.numpy.elementary import isnan
 from primal.numpy.indexing import getitem
-from primal.numpy.large import compiled_when_large
 from primal.numpy.promotion import (
     ArrayLike,
     DTypeLike,
@@ -264,7 +263,6 @@ def searchsorted(
     return convert(count_below(x, y, side == "right"), dtypes.python_scalar_dtype(int))
 
 
-@compiled_when_large(static=(2,))
 def count_below(x: Any, y: Any, equal: bool) -> Any:
     """For each y the number of elements of the ascending vector x below (or equal to) it.
 

@@ -16,7 +16,6 @@ from primal.numpy.creation import array, asarray, filled, placed
 from primal.numpy.cumulative import cumsum, diff
 from primal.numpy.elementary import conjugate, isnan, sqrt
 from primal.numpy.joining import concatenate
-from primal.numpy.large import compiled_when_large
 from primal.numpy.nonzeros import concrete
 from primal.numpy.promotion import (
     ArrayLike,
@@ -435,20 +434,17 @@ def bincount(
         raise ValueError("only 1-dimensional input supported.")
     if length is None:
         host = concrete("bincount", v, "length")
-        length = max(operator.index(minlength), int(host.max()) + 1 if host.size else 0)
+        n = max(operator.index(minlength), int(host.max()) + 1 if host.size else 0)
+    else:
+        n = operator.index(length)
     if weights is None:
         w: Any = array(1, dtypes.python_scalar_dtype(int))
     else:
         w = array_operand("bincount", weights, 1)
         if w.aval.shape != v.aval.shape:
             raise ValueError("shape of weights must match shape of x.")
-    return placed(_counted(v, w, operator.index(length)), out_sharding)
-
-
-@compiled_when_large(static=(2,))
-def _counted(v: Any, w: Any, n: int) -> Array:
     place = ops.max(v, literal(0, v.aval.dtype, True))
-    return filled((n,), 0, w.dtype).at[place].add(w, mode="drop")
+    return placed(filled((n,), 0, w.dtype).at[place].add(w, mode="drop"), out_sharding)
 
 
 def histogram_bin_edges(
@@ -510,7 +506,6 @@ def histogram(
     return counts, edges
 
 
-@compiled_when_large()
 def _binned(x: Any, edges: Any, w: Any) -> Array:
     n = edges.shape[0] - 1
     place = searchsorted(edges, convert(x, edges.dtype), "right")

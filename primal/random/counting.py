@@ -15,7 +15,6 @@ import primal.numpy as jnp
 from primal.base import dtypes
 from primal.lax import lgamma, scan, while_loop
 from primal.numpy.creation import placed
-from primal.numpy.large import compiled_when_large
 from primal.random.keys import split_typed, typed_key
 from primal.random.samplers import float_dtype, int_dtype, param, shape_for, uniform_of
 
@@ -48,17 +47,12 @@ def poisson(
     wanted = shape_for("poisson", shape, given)
     # In 32 bits whatever the rate's dtype is: those are the numbers of JAX.
     rate = jnp.broadcast_to(given, wanted).astype(np.float32)
-    return placed(_poisson_of(typed, rate, found), None, out_sharding)
-
-
-# Loops of many small steps: compiled for few numbers already.
-@compiled_when_large(static=(2,), least=256)
-def _poisson_of(typed: Any, rate: Any, found: Any) -> Any:
     few = jnp.isnan(rate) | (rate < 10)
     # Each way gets harmless rates where the other one counts.
     counted = _poisson_knuth(typed, jnp.where(few, rate, 0.0), found)
     rejected = _poisson_rejection(typed, jnp.where(few, 1e5, rate), found)
-    return jnp.where(rate == 0, 0, jnp.where(few, counted, rejected)).astype(found)
+    out = jnp.where(rate == 0, 0, jnp.where(few, counted, rejected)).astype(found)
+    return placed(out, None, out_sharding)
 
 
 def _poisson_knuth(typed: Any, rate: Any, dtype: Any) -> Any:
@@ -122,7 +116,6 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
     return binomial_of(typed, count, jnp.broadcast_to(prob, wanted).astype(found))
 
 
-@compiled_when_large(least=256)
 def binomial_of(typed: Any, count: Any, prob: Any) -> Any:
     """Binomial numbers of one shape and dtype from a typed key."""
     small = prob < 0.5

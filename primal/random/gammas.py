@@ -17,7 +17,6 @@ from primal.ir.trace import literal
 from primal.lax import cond, stop_gradient, while_loop
 from primal.lax import map as lax_map
 from primal.numpy.creation import placed
-from primal.numpy.large import compiled_when_large
 from primal.ops.bits import random_clone
 from primal.ops.special import random_gamma_grad
 from primal.random.continuous import exponential_of
@@ -75,7 +74,6 @@ def _log_gamma_jvp(primals: Any, tangents: Any) -> Any:
     return out, tangents[0] * (random_gamma_grad(a, x) / x)
 
 
-@compiled_when_large(static=(2,), least=1 << 12)
 def _draw(a: Any, typed: Any, log_space: bool) -> Any:
     size = math.prod(a.shape)
     if not size:

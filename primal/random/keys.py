@@ -17,7 +17,6 @@ from primal.base.config import settings
 from primal.base.source import user_stacklevel
 from primal.ir.trace import Array, aval_of
 from primal.numpy import asarray
-from primal.numpy.large import compiled_when_large
 from primal.ops import bits
 from primal.random.word_keys import WordKeys
 
@@ -189,12 +188,12 @@ def draw(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
     if type(key) is WordKeys:
         assert shape == ()
         return key.bits(bit_width)
-    return _drawn(key, bit_width, shape, bool(settings().threefry_partitionable))
-
-
-@compiled_when_large(static=(1, 2, 3), shape=2)
-def _drawn(key: Any, bit_width: int, shape: tuple[int, ...], partitionable: bool) -> Any:
-    return bits.random_bits(key, bit_width=bit_width, shape=shape, partitionable=partitionable)
+    return bits.random_bits(
+        key,
+        bit_width=bit_width,
+        shape=shape,
+        partitionable=bool(settings().threefry_partitionable),
+    )
 
 
 def fold_in(key: Any, data: Any) -> Any:

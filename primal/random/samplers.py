@@ -14,7 +14,6 @@ from primal.ir.avals import canonical_shape
 from primal.ir.trace import Array, aval_of, literal
 from primal.lax import stop_gradient
 from primal.numpy.creation import placed
-from primal.numpy.large import compiled_when_large
 from primal.ops.choose import bitcast_convert_type, convert_element_type, max
 from primal.ops.elementwise import (
     add,
@@ -242,7 +241,6 @@ def randint(
     return placed(_randint(typed, wanted, lower, upper, found), None, out_sharding)
 
 
-@compiled_when_large(static=(1, 4), least=1 << 15, shape=1)
 def _randint(typed: Any, wanted: tuple[int, ...], lower: Any, upper: Any, found: Any) -> Any:
     info = dtypes.iinfo(found)
     width = dtypes.itemsize_bits(found)
