@@ -27,6 +27,11 @@ def real_inexact(name: str, *args: Any) -> list[Any]:
     return out
 
 
+def strong(*operands: Any) -> list[Any]:
+    """The operands, none of them weak: for results whose dtype JAX gives them for good."""
+    return [x.astype(x.dtype) for x in operands]
+
+
 def in_floats(x: Any) -> Any:
     """An operand as an array: of the default dtype of floats where it is of integers or bools."""
     x = jnp.asarray(x)

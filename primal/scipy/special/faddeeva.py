@@ -17,7 +17,7 @@ import primal.numpy as jnp
 from primal.api.control import custom_jvp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
-from primal.scipy.operands import digits, inexact, real_inexact
+from primal.scipy.operands import digits, inexact, real_inexact, strong
 
 _ROOT_PI = math.sqrt(math.pi)
 
@@ -106,7 +106,7 @@ def erfcx(x: ArrayLike) -> Array:
     Array([1.        , 0.00564161], dtype=float32)
     """
     (x,) = inexact("erfcx", x)
-    return _wofz(1j * x) if x.dtype.kind == "c" else _erfcx(x)
+    return _wofz(1j * x) if x.dtype.kind == "c" else _erfcx(*strong(x))
 
 
 @custom_jvp

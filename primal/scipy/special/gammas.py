@@ -12,7 +12,7 @@ from primal.base.dtypes import python_scalar_dtype
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike, operand
 from primal.ops import special as ops
-from primal.scipy.operands import inexact, real_inexact
+from primal.scipy.operands import inexact, real_inexact, strong
 
 
 def gammaln(x: ArrayLike) -> Array:
@@ -68,7 +68,7 @@ def gammasgn(x: ArrayLike) -> Array:
     >>> gammasgn(jnp.array([2.0, -0.5, -1.5]))
     Array([ 1., -1.,  1.], dtype=float32)
     """
-    (x,) = real_inexact("gammasgn", x)
+    (x,) = strong(*real_inexact("gammasgn", x))
     floor = jnp.floor(x)
     out = jnp.where((x < 0) & (floor % 2 != 0), jnp.full_like(x, -1), jnp.ones_like(x))
     out = jnp.where((x < 0) & (floor == x), jnp.full_like(x, jnp.nan), out)

@@ -17,7 +17,7 @@ from primal.api.control import custom_jvp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.ops import special as ops
-from primal.scipy.operands import digits, horner, inexact, real_inexact
+from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
 from primal.scipy.special.faddeeva import wofz
 
 
@@ -61,7 +61,7 @@ def exp1(x: ArrayLike) -> Array:
     >>> exp1(jnp.array([0.0, 1.0]))
     Array([       inf, 0.21938396], dtype=float32)
     """
-    return _exp1(*real_inexact("exp1", x))
+    return _exp1(*strong(*real_inexact("exp1", x)))
 
 
 @custom_jvp
@@ -100,7 +100,7 @@ def expi(x: ArrayLike) -> Array:
     >>> expi(jnp.array([0.0, 1.0]))
     Array([    -inf, 1.8951178], dtype=float32)
     """
-    return _expi(*real_inexact("expi", x))
+    return _expi(*strong(*real_inexact("expi", x)))
 
 
 @custom_jvp
@@ -281,7 +281,7 @@ def spence(x: ArrayLike) -> Array:
         raise TypeError(
             f"x.dtype={x.dtype.name} is not supported, see docstring for supported types."
         )
-    return _spence(x)
+    return _spence(*strong(x))
 
 
 __all__ = ["exp1", "expi", "expn", "fresnel", "sici", "spence"]

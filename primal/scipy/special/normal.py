@@ -12,7 +12,7 @@ from primal.api.control import custom_jvp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.ops import special as ops
-from primal.scipy.operands import digits, horner, inexact, real_inexact
+from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
 from primal.scipy.special.faddeeva import erfcx
 
 _ROOT_HALF = math.sqrt(0.5)
@@ -52,7 +52,7 @@ def ndtr(x: ArrayLike) -> Array:
     >>> ndtr(jnp.array([0.0, 1.0]))
     Array([0.5      , 0.8413447], dtype=float32)
     """
-    (x,) = real_inexact("ndtr", jnp.asarray(x))
+    (x,) = strong(*real_inexact("ndtr", jnp.asarray(x)))
     z = x * _ROOT_HALF
     # Each branch keeps its digits where the other cancels.
     center = 0.5 + 0.5 * ops.erf(jnp.where(jnp.abs(z) < _ROOT_HALF, z, 0))
@@ -91,7 +91,7 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
         raise TypeError("series_order must be a Python integer.")
     if not 0 <= series_order <= 30:
         raise ValueError(f"series_order must be from 0 to 30, got {series_order}.")
-    (x,) = real_inexact("log_ndtr", jnp.asarray(x))
+    (x,) = strong(*real_inexact("log_ndtr", jnp.asarray(x)))
     return _log_ndtr(x)
 
 

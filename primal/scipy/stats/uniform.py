@@ -35,7 +35,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Array([0.  , 0.25], dtype=float32)
     """
     x, loc, scale = real_inexact("uniform.cdf", x, loc, scale)
-    return jnp.clip((x - loc) / scale, 0, 1)
+    return jnp.clip((x - loc) / scale, 0, 1).astype(x.dtype)
 
 
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
