@@ -1491,14 +1491,9 @@ static PyObject *dispatcher_forget(Dispatcher *self, PyObject *none) {
     Py_RETURN_NONE;
 }
 
-static PyObject *dispatcher_remembered(Dispatcher *self, PyObject *none) {
-    return PyLong_FromLong(self->n);
-}
-
 static PyMethodDef dispatcher_methods[] = {
     {"_remember", (PyCFunction)dispatcher_remember, METH_O, "Run an Entry's calls without Python."},
     {"_forget", (PyCFunction)dispatcher_forget, METH_NOARGS, "Drop all entries."},
-    {"_remembered", (PyCFunction)dispatcher_remembered, METH_NOARGS, "How many entries there are."},
     {NULL},
 };
 

@@ -8,6 +8,7 @@ reading them moves nothing; what users hand in counts as moving to the device, a
 from __future__ import annotations
 
 import sys
+import threading
 from types import FrameType
 from typing import Any
 
@@ -74,22 +75,24 @@ def device_to_device(x: Any, device: Any) -> None:
 def device_to_host(x: Any, explicit: bool = False) -> None:
     """An array of an accelerator is read."""
     if settings().guards is not None:
-        _moves(2, f"aval={x.aval}, src_device={x.device!r}", explicit or _explicit > 0)
+        _moves(2, f"aval={x.aval}, src_device={x.device!r}", explicit or _reading.depth > 0)
 
 
-_explicit = 0
+class _Reading(threading.local):
+    depth = 0
+
+
+_reading = _Reading()
 
 
 class reading:
-    """The block reads arrays explicitly."""
+    """The block reads arrays explicitly, in this thread."""
 
     def __enter__(self) -> None:
-        global _explicit
-        _explicit += 1
+        _reading.depth += 1
 
     def __exit__(self, *exc: object) -> None:
-        global _explicit
-        _explicit -= 1
+        _reading.depth -= 1
 
 
 def beside_operator(x: Any) -> None:

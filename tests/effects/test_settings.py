@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import primal
 import primal.numpy as jnp
 from primal.errors import JaxRuntimeError
+from primal.runtime import guards
 
 X = np.ones(3, np.float32)
 IMPLICIT: list[tuple[str, Callable[[Any], Any]]] = [
@@ -62,6 +64,22 @@ def test_transfer_guards(row: Any, guard: str, caplog: pytest.LogCaptureFixture)
     for other in ("transfer_guard_device_to_host", "transfer_guard_device_to_device"):
         with getattr(primal, other)("disallow"):
             run(x)
+
+
+def test_reading_in_one_thread_explains_nothing_in_another() -> None:
+    class OnAnAccelerator:
+        aval, device = "f32[3]", "gpu:0"
+
+    def read() -> None:
+        with primal.transfer_guard_device_to_host("disallow"):
+            guards.device_to_host(OnAnAccelerator())
+
+    with guards.reading():
+        read()
+        with ThreadPoolExecutor(1) as pool, pytest.raises(JaxRuntimeError, match="device-to-host"):
+            pool.submit(read).result()
+    with pytest.raises(JaxRuntimeError, match="device-to-host"):
+        read()
 
 
 def test_guards_of_the_process() -> None:

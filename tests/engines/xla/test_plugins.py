@@ -55,6 +55,19 @@ def test_an_installed_plugin_is_found_and_one_that_fails_is_named(tmp_path: Path
     assert done.stderr.count("the packages for cuda are installed, but it did not start") == 1
 
 
+def test_libtpu_is_found_and_one_that_fails_is_named(tmp_path: Path) -> None:
+    package = tmp_path / "libtpu"
+    package.mkdir()
+    library = package / "libtpu.so"
+    library.write_text("no library")
+    (package / "__init__.py").write_text(f"get_library_path = lambda: {str(library)!r}")
+    done = run(tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("2.0 cpu ['cpu']")
+    assert "the packages for tpu are installed, but it did not start" in done.stderr
+    assert str(library) in done.stderr
+
+
 def test_asking_for_the_cpu_asks_no_plugin(tmp_path: Path) -> None:
     write_plugin(tmp_path, "xla_cuda12")
     done = run(tmp_path, PRIMAL_PLATFORMS="cpu")
