@@ -176,10 +176,14 @@ def positive_int(text):
 
 
 def picture_path(text):
-    """An argument that is a path a picture can be written to."""
+    """An argument that is a path a picture can be written to; a folder gets one of our name."""
     path = Path(text)
+    if path.is_dir() or not path.suffix:
+        path = path / "spectral_radius.png"
     if path.suffix.lower() not in (".png", ".pdf", ".svg"):
-        raise argparse.ArgumentTypeError(f"expected a .png, .pdf or .svg file, got {text!r}")
+        raise argparse.ArgumentTypeError(
+            f"expected a folder or a .png, .pdf or .svg file, got {text!r}"
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab"):
@@ -196,7 +200,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=positive_int, default=10_000, help="training steps")
     parser.add_argument(
-        "--out", type=picture_path, default="out/spectral_radius.png", help="the picture's file"
+        "--out", type=picture_path, default="out", help="the picture's file, or a folder for it"
     )
     parser.add_argument(
         "--paired", action="store_true", help="compare each prediction with its own target only"

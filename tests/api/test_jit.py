@@ -254,6 +254,15 @@ def test_stages():
     assert f.eval_shape(x, {"b": x}) == traced.out_info
 
 
+@cpu_engine("xla")
+@pytest.mark.parametrize("keep", [False, True])
+def test_unused_arguments_stay_only_if_asked(keep):
+    compiled = jit(lambda x, y: sin(x), keep_unused=keep).lower(arr(3), arr(4)).compile()
+    inputs = compiled.as_text().split("entry_computation_layout={(")[1].split(")->")[0]
+    assert ("f32[3]" in inputs, "f32[4]" in inputs) == (True, keep)
+    np.testing.assert_allclose(compiled(arr(3), arr(4)), np.sin(np.arange(3.0)), rtol=1e-6)
+
+
 def test_attributes_of_a_callable_hide_no_method():
     class Model:
         lower = _traced = trace = eval_shape = "an attribute"
