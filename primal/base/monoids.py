@@ -6,6 +6,7 @@ or, xor.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,18 +17,12 @@ from primal.base import dtypes
 def identity(monoid: str, dtype: Any) -> Any:
     """The value e with e ∘ x = x for all x of the dtype, as a NumPy scalar.
 
-    The dtype is one the monoid is defined for.
+    The dtype is one the monoid is defined for. KeyError for other names.
 
     >>> identity("maximum", np.dtype("i1")), identity("and", np.dtype("u1"))
     (np.int8(-128), np.uint8(255))
     """
-    if monoid == "maximum":
-        return lowest(dtype)
-    if monoid == "minimum":
-        return highest(dtype)
-    if monoid == "and":
-        return dtype.type(-1) if dtypes.kind_of(dtype) == "i" else highest(dtype)
-    return dtype.type(1 if monoid == "multiply" else 0)
+    return _IDENTITIES[monoid](dtype)
 
 
 def lowest(dtype: Any) -> Any:
@@ -56,3 +51,18 @@ def _extreme(dtype: Any, side: int) -> Any:
         return value[()]
     # Some 8-bit floats have no infinity and turn it into nan.
     return np.asarray(info.min if side < 0 else info.max).astype(dtype)[()]
+
+
+def _all_bits(dtype: Any) -> Any:
+    return dtype.type(-1) if dtypes.kind_of(dtype) == "i" else highest(dtype)
+
+
+_IDENTITIES: dict[str, Callable[[Any], Any]] = {
+    "add": lambda dtype: dtype.type(0),
+    "multiply": lambda dtype: dtype.type(1),
+    "maximum": lowest,
+    "minimum": highest,
+    "and": _all_bits,
+    "or": lambda dtype: dtype.type(0),
+    "xor": lambda dtype: dtype.type(0),
+}

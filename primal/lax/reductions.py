@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.base.monoids import identity
 from primal.base.pytree import flatten, unflatten
 from primal.ir.avals import Aval
 from primal.ir.evaluate import eval_closed
@@ -103,31 +104,25 @@ def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
     return _over(rooms.reduce_xor, operand, axes)
 
 
-# A function of two scalars that is one of these equations is known by name.
-_BY_NAME: dict[str, Op] = {
+# A function of two scalars that is one of these equations is known by the monoid's name.
+_REDUCE: dict[str, Op] = {
     "add": sum_op,
-    "mul": rooms.reduce_prod,
-    "max": rooms.reduce_max,
-    "min": rooms.reduce_min,
+    "multiply": rooms.reduce_prod,
+    "maximum": rooms.reduce_max,
+    "minimum": rooms.reduce_min,
     "and": rooms.reduce_and,
     "or": rooms.reduce_or,
     "xor": rooms.reduce_xor,
 }
 COMBINE: dict[str, Op] = {
     "add": elementwise.add,
-    "mul": elementwise.mul,
-    "max": max_op,
-    "min": min_op,
+    "multiply": elementwise.mul,
+    "maximum": max_op,
+    "minimum": min_op,
     "and": elementwise.bitwise_and,
     "or": elementwise.bitwise_or,
     "xor": elementwise.bitwise_xor,
 }
-
-
-def identity_of(name: str, dtype: Any) -> Any:
-    """The identity of a monoid of `COMBINE`, as a NumPy scalar."""
-    impl = _BY_NAME[name].impl
-    return np.asarray(impl(np.zeros((0,), dtype), axes=(0,)))[()]
 
 
 def monoid_of(combine: ClosedJaxpr) -> str | None:
@@ -138,7 +133,7 @@ def monoid_of(combine: ClosedJaxpr) -> str | None:
     (eqn,) = jaxpr.eqns
     if list(jaxpr.outvars) != list(eqn.outvars) or set(eqn.invars) != set(jaxpr.invars):
         return None
-    return eqn.op.name if eqn.op in COMBINE.values() else None
+    return next((name for name, op in COMBINE.items() if eqn.op is op), None)
 
 
 def stage_computation(name: str, computation: Callable[..., Any], operands: Any) -> Any:
@@ -181,7 +176,7 @@ def is_identity(value: Any, name: str, dtype: Any) -> bool:
     known = value.val if type(value) is Literal else getattr(value, "host", value)
     if not isinstance(known, np.ndarray | np.generic | bool | int | float | complex):
         return False
-    return bool(np.asarray(known) == identity_of(name, dtype))
+    return bool(np.asarray(known) == identity(name, dtype))
 
 
 def check_inits(name: str, leaves: Sequence[Any], inits: Sequence[Any]) -> None:
@@ -236,7 +231,7 @@ def reduce(
     leaves, spec, combine = stage_computation("reduce", computation, operands)
     name = monoid_of(combine)
     if name is not None:
-        out = _BY_NAME[name](leaves[0], axes=axes)
+        out = _REDUCE[name](leaves[0], axes=axes)
         if not is_identity(inits[0], name, aval_of(out).dtype):
             out = COMBINE[name](broadcast_to(inits[0], aval_of(out).shape), out)
         return unflatten(spec, [out])

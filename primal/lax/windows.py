@@ -177,8 +177,8 @@ def ints(values: Sequence[int] | None, rank: int) -> tuple[int, ...]:
 
 _WINDOWED: dict[str, Op] = {
     "add": pooling.reduce_window_sum,
-    "max": pooling.reduce_window_max,
-    "min": pooling.reduce_window_min,
+    "maximum": pooling.reduce_window_max,
+    "minimum": pooling.reduce_window_min,
 }
 
 

@@ -224,7 +224,8 @@ def _add_any_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     return out, total if total is ZERO else broadcast_to(total, shape_of(out))
 
 
-def _add_any_transpose(ct: Any, x: Any, y: Any) -> Any:
+def add_transpose(ct: Any, x: Any, y: Any) -> Any:
+    """The transpose of addition by broadcasting, of add and add_any."""
     return (
         unbroadcast(ct, x.shape) if is_linear(x) else None,
         unbroadcast(ct, y.shape) if is_linear(y) else None,
@@ -250,7 +251,7 @@ add_any: Op = Op(
     type=nary("add_any", *NUMERIC),
     impl=np.add,
     jvp=_add_any_jvp,
-    transpose=_add_any_transpose,
+    transpose=add_transpose,
     batch=by_kind,
     shard=by_kind,
     hlo=lambda b, x, y: b.add(x, y),

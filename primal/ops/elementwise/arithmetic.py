@@ -13,6 +13,7 @@ from primal.ir.avals import Aval
 from primal.ir.op import ELEMENTWISE, Op, by_kind
 from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise.make import binary, is_integer, keeps_dtype, unary
+from primal.ops.spread import add_transpose
 from primal.ops.types import ANY, NOT_LINEAR, NUMERIC, is_linear
 from primal.ops.words import each, linear, unbroadcast, zero_derivative
 
@@ -29,20 +30,13 @@ def _neg_transpose(ct: Any, x: Any) -> Any:
 neg = unary("neg", NUMERIC, keeps_dtype(np.negative), linear, "negate", transpose=_neg_transpose)
 
 
-def _add_transpose(ct: Any, x: Any, y: Any) -> Any:
-    return (
-        unbroadcast(ct, x.shape) if is_linear(x) else None,
-        unbroadcast(ct, y.shape) if is_linear(y) else None,
-    )
-
-
 add = binary(
     "add",
     NUMERIC,
     np.add,
     each(lambda t, x, y: t, lambda t, x, y: t),
     "add",
-    transpose=_add_transpose,
+    transpose=add_transpose,
 )
 
 

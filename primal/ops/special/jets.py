@@ -31,16 +31,12 @@ class Jet:
         """The coefficient of ε^k."""
         return self.coefficients[k] if k < len(self.coefficients) else 0.0
 
-    def of(self, other: Any) -> Jet:
-        """An operand as a jet."""
-        return other if isinstance(other, Jet) else Jet((other,), self.order)
-
     def each(self, fun: Callable[[Any], Any]) -> Jet:
         """The jet of `fun`, which is linear, at every coefficient."""
         return Jet([fun(c) for c in self.coefficients], self.order)
 
     def __add__(self, other: Any) -> Jet:
-        x, y = self.coefficients, self.of(other).coefficients
+        x, y = self.coefficients, _jet(other, self.order).coefficients
         low = [a + b for a, b in zip(x, y, strict=False)]
         return Jet([*low, *x[len(low) :], *y[len(low) :]], self.order)
 
@@ -56,7 +52,7 @@ class Jet:
         return -self + other
 
     def __mul__(self, other: Any) -> Jet:
-        x, y = self.coefficients, self.of(other).coefficients
+        x, y = self.coefficients, _jet(other, self.order).coefficients
         size = min(len(x) + len(y) - 1, self.order + 1)
         return Jet([_convolved(x, y, k) for k in range(size)], self.order)
 
@@ -77,13 +73,17 @@ class Jet:
         return Jet(out, self.order)
 
     def __rtruediv__(self, other: Any) -> Jet:
-        return self.of(other) / self
+        return _jet(other, self.order) / self
 
     def __lt__(self, other: Any) -> Any:
-        return self.coefficients[0] < self.of(other).coefficients[0]
+        return self.coefficients[0] < _jet(other, self.order).coefficients[0]
 
     def __gt__(self, other: Any) -> Any:
-        return self.coefficients[0] > self.of(other).coefficients[0]
+        return self.coefficients[0] > _jet(other, self.order).coefficients[0]
+
+
+def _jet(x: Any, order: int) -> Jet:
+    return x if isinstance(x, Jet) else Jet((x,), order)
 
 
 def _convolved(x: Sequence[Any], y: Sequence[Any], k: int) -> Any:
@@ -110,18 +110,15 @@ class JetTerms:
 
     def derivative(self, x: Any) -> Any:
         """The derivative of the vocabulary's order of a result."""
-        return self._of(x).at(self.order) * float(math.factorial(self.order))
+        return _jet(x, self.order).at(self.order) * float(math.factorial(self.order))
 
     def start(self, x: Any) -> Any:
         """The result itself, without ε."""
-        return self._of(x).at(0)
-
-    def _of(self, x: Any) -> Jet:
-        return x if isinstance(x, Jet) else Jet((x,), self.order)
+        return _jet(x, self.order).at(0)
 
     def where(self, mask: Any, x: Any, y: Any) -> Jet:
         """x where the mask holds, else y."""
-        x, y = self._of(x), self._of(y)
+        x, y = _jet(x, self.order), _jet(y, self.order)
         size = max(len(x.coefficients), len(y.coefficients))
         return Jet([self.under.where(mask, x.at(k), y.at(k)) for k in range(size)], self.order)
 
@@ -137,7 +134,7 @@ class JetTerms:
 
     def exp(self, x: Any) -> Any:
         """e^x: k·eₖ = Σ j·xⱼ·eₖ₋ⱼ."""
-        x = self._of(x)
+        x = _jet(x, self.order)
         out = [self.under.exp(x.at(0))]
         for k in range(1, self.order + 1 if len(x.coefficients) > 1 else 1):
             steps = range(1, min(k, len(x.coefficients) - 1) + 1)
@@ -147,12 +144,12 @@ class JetTerms:
 
     def log(self, x: Any) -> Any:
         """log x."""
-        x = self._of(x)
+        x = _jet(x, self.order)
         return self._log(x, self.under.log(x.at(0)))
 
     def log1p(self, x: Any) -> Any:
         """log(1 + x)."""
-        x = self._of(x)
+        x = _jet(x, self.order)
         return self._log(x + 1.0, self.under.log1p(x.at(0)))
 
     def _log(self, x: Jet, first: Any) -> Jet:
@@ -168,7 +165,7 @@ class JetTerms:
 
     def lgamma(self, x: Any) -> Jet:
         """log |Γ(x)|."""
-        x = self._of(x)
+        x = _jet(x, self.order)
         slopes = [self.under.polygamma(k, x.at(0)) for k in range(self._terms(x))]
         return self._compose(x, [self.under.lgamma(x.at(0)), *slopes])
 
@@ -178,7 +175,7 @@ class JetTerms:
 
     def polygamma(self, m: int, x: Any) -> Jet:
         """ψ⁽ᵐ⁾(x)."""
-        x = self._of(x)
+        x = _jet(x, self.order)
         slopes = [self.under.polygamma(m + k, x.at(0)) for k in range(self._terms(x) + 1)]
         return self._compose(x, slopes)
 
@@ -197,7 +194,7 @@ class JetTerms:
 
     def moves(self, part: Any, total: Any) -> Any:
         """Whether adding the part to the total changes any coefficient of it."""
-        part, total = self._of(part), self._of(total)
+        part, total = _jet(part, self.order), _jet(total, self.order)
         pairs = [(part.at(k), total.at(k)) for k in range(len(part.coefficients))]
         return functools.reduce(
             lambda a, b: a | b, [self.under.moves(p, t) for p, t in pairs]
@@ -208,7 +205,7 @@ class JetTerms:
     ) -> list[Any]:
         """As that beneath, over all coefficients."""
         size = self.order + 1
-        inputs, kept = [[self._of(s) for s in values] for values in (fixed, state)]
+        inputs, kept = [[_jet(s, self.order) for s in values] for values in (fixed, state)]
         zero = kept[0].at(0) * 0.0
         # What is fixed keeps its coefficients that are numbers: they are known to be 0 or 1.
         places = [
@@ -217,7 +214,7 @@ class JetTerms:
         ]  # fmt: skip
 
         def packed(jets: Sequence[Any]) -> list[Any]:
-            parts = [self._of(j) for j in jets]
+            parts = [_jet(j, self.order) for j in jets]
             return [
                 p.coefficients[k] if k < len(p.coefficients) else zero
                 for p in parts
