@@ -46,7 +46,7 @@ def each(*rules: Rule | None) -> Word:
 
     A contribution of a smaller shape is broadcast to the result's.
     """
-    return _sum_over(rules, with_out=False)
+    return _sum_over(rules)
 
 
 def each_out(*rules: Rule | None) -> Word:
@@ -54,18 +54,33 @@ def each_out(*rules: Rule | None) -> Word:
     return _sum_over(rules, with_out=True)
 
 
-def _sum_over(rules: Sequence[Rule | None], with_out: bool) -> Word:
+def each_alike(*rules: Rule | None) -> Word:
+    """`each` for rules that call functions as accurately as the op itself was asked to be.
+
+    `rule(t, call, *primals)`, where `call(op, x)` is `op(x)` of the accuracy asked for.
+    """
+    return _sum_over(rules, with_call=True)
+
+
+def _called(op: Op, *primals: Any, **params: Any) -> Any:
+    return op(*primals, **params)
+
+
+def _sum_over(
+    rules: Sequence[Rule | None], with_out: bool = False, with_call: bool = False
+) -> Word:
     def of(op: Op) -> Rule:
-        # `apply` is the op itself, or a way of calling it that `accurate` puts in its place.
+        # `call` is a plain call, or one with an accuracy, which the op `accurate` hands on.
         def jvp(
-            primals: Sequence[Any], tangents: Sequence[Any], apply: Rule = op, **params: Any
+            primals: Sequence[Any], tangents: Sequence[Any], call: Rule = _called, **params: Any
         ) -> tuple[Any, Any]:
-            out = apply(*primals, **params)
+            out = call(op, *primals, **params)
+            more = (out,) if with_out else (call,) if with_call else ()
             total: Any = ZERO
             for rule, t in zip(rules, tangents, strict=True):
                 if t is ZERO or rule is None:
                     continue
-                part = rule(t, out, *primals, **params) if with_out else rule(t, *primals, **params)
+                part = rule(t, *more, *primals, **params)
                 if part is ZERO:
                     continue
                 if shape_of(part) != shape_of(out):

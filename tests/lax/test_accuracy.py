@@ -77,6 +77,14 @@ def test_the_derivative_reads_the_accurate_result() -> None:
     assert text.count("exp") == 1
 
 
+def test_the_derivative_calls_functions_as_accurately() -> None:
+    for name, other in (("sin", "cos"), ("cos", "sin")):
+        twice = primal.grad(primal.grad(asked(name, HIGHEST)))
+        text = str(primal.make_jaxpr(twice)(1.0))
+        assert f"{other}[accuracy=AccuracyMode.HIGHEST]" in text
+        assert text.count("accuracy") == text.count("sin") + text.count("cos")
+
+
 def test_complex_numbers_and_narrow_floats() -> None:
     for dtype in (jnp.complex64, jnp.bfloat16):
         x = X.astype(dtype)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -54,8 +53,10 @@ class Tolerance:
 def _accurate_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, fun: Op, accuracy: Any
 ) -> Any:
-    apply = functools.partial(accurate, fun=fun, accuracy=accuracy)
-    return fun.jvp(primals, tangents, apply=apply)
+    def call(op: Op, x: Any) -> Any:
+        return accurate(x, fun=op, accuracy=accuracy)
+
+    return fun.jvp(primals, tangents, call=call)
 
 
 accurate = Op(

@@ -19,7 +19,7 @@ from primal.ops.elementwise.choice import select_n
 from primal.ops.elementwise.convert import convert_element_type
 from primal.ops.elementwise.make import binary, in_float32, is_integer, unary
 from primal.ops.types import FLOATING, INEXACT, NOT_LINEAR, broadcast_shapes, check_dtype
-from primal.ops.words import each, each_out
+from primal.ops.words import each, each_alike, each_out
 
 
 def _one(t: Any) -> Any:
@@ -92,8 +92,10 @@ cbrt = unary(
 
 # Trigonometric functions and their inverses.
 
-sin = unary("sin", INEXACT, np.sin, each(lambda t, x: mul(t, cos(x))), "sine")
-cos: Op = unary("cos", INEXACT, np.cos, each(lambda t, x: neg(mul(t, sin(x)))), "cosine")
+sin = unary("sin", INEXACT, np.sin, each_alike(lambda t, call, x: mul(t, call(cos, x))), "sine")
+cos: Op = unary(
+    "cos", INEXACT, np.cos, each_alike(lambda t, call, x: neg(mul(t, call(sin, x)))), "cosine"
+)
 tan = unary(
     "tan",
     INEXACT,
