@@ -27,24 +27,61 @@ def test_a_concrete_predicate_calls_one_function() -> None:
 
     def note(name: str) -> Any:
         def f(x: Any) -> Any:
-            called.append(name)
+            try:
+                called.append((name, bool(x)))
+            except primal.errors.ConcretizationTypeError:
+                traced.append(name)
             return x * (2.0 if name == "yes" else 3.0)
 
         return f
 
-    lax.cond(True, note("yes"), note("no"), 1.0)
+    traced: list[str] = []
+    yes, no = note("yes"), note("no")
+    lax.cond(True, yes, no, 1.0)
     # Under grad and jvp of code that is not staged, predicates are concrete too.
-    assert float(grad(lambda x: lax.cond(x > 0, note("yes"), note("no"), x))(1.0)) == 2.0
-    jvp(lambda x: lax.cond(x > 0, note("yes"), note("no"), x), (1.0,), (1.0,))
-    assert called == ["yes"] * 3
-    called.clear()
-    jit(lambda p, x: lax.cond(p, note("yes"), note("no"), x))(True, 1.0)
-    assert sorted(called) == ["no", "yes"]
+    assert float(grad(lambda x: lax.cond(x > 0, yes, no, x))(1.0)) == 2.0
+    jvp(lambda x: lax.cond(x > 0, yes, no, x), (1.0,), (1.0,))
+    assert called == [("yes", True)] * 3
+    assert traced == ["no"]
+    jit(lambda p, x: lax.cond(p, yes, no, x))(True, 1.0)
+    assert len(called) == 3
+
+
+def test_the_other_function_is_traced_once_for_its_types() -> None:
+    traced = []
+
+    def other(x: Any) -> Any:
+        traced.append(type(x).__name__)
+        return x
+
+    for _ in range(3):
+        assert float(lax.cond(True, lambda x: x * 2, other, 1.0)) == 2.0
+        assert float(lax.switch(1, [other, lambda x: x * 3], 1.0)) == 3.0
+    assert traced == ["StageTracer"]
+
+
+def test_functions_that_read_values_are_plain_python() -> None:
+    # Neither could be traced; the one that does not run is taken at its word.
+    def f(x: Any) -> float:
+        return float(x) + 1 if x > 0 else 0.0
+
+    def g(x: Any) -> float:
+        return float(np.sin(x))
+
+    assert float(lax.cond(True, f, g, 1.0)) == 2.0
+    assert float(lax.switch(1, [f, g, f], 0.0)) == 0.0
 
 
 def test_results_are_arrays_and_operands_too() -> None:
-    out = lax.cond(True, lambda x: (x.astype(int), 1), lambda x: x, 2.5)
+    out = lax.cond(True, lambda x: (x.astype(int), 1), lambda x: (2, 3), 2.5)
     assert [type(o).__name__ for o in out] == ["ArrayImpl", "ArrayImpl"]
+
+
+def test_results_are_weak_where_those_of_all_functions_are() -> None:
+    for p in (True, False):
+        assert lax.cond(p, lambda: 1.0, lambda: 2.0).weak_type
+        assert not lax.cond(p, lambda: 1.0, lambda: np.float32(2.0)).weak_type
+        assert jit(lambda p: lax.cond(p, lambda: 1.0, lambda: 2.0))(p).weak_type
 
 
 @pytest.mark.parametrize("p", [True, 1, 2.5, np.bool_(True), np.int32(3), jnp.float32(0.1)])
@@ -178,6 +215,35 @@ def test_branches_that_differ_are_shown_side_by_side() -> None:
         "    output[1]['a']  float32[]  int32[]    <- dtypes differ",
     ]
     assert "no at test_cond.py:" in lines[4] and "yes at test_cond.py:" in lines[4]
+
+
+OTHERS = [
+    (lambda x: x.astype(int), "dtypes differ"),
+    (lambda x: jnp.ones(3), "shapes differ"),
+    (lambda x: (x,), "pytree structure"),
+    (lambda x: None, "pytree structure"),
+    (lambda x: "a", "valid array type"),
+    (lambda x, y: x, "missing 1 required positional argument"),
+]
+
+
+@pytest.mark.parametrize(("other", "text"), OTHERS)
+def test_the_function_that_does_not_run_is_checked(other: Any, text: str) -> None:
+    def same(x: Any) -> Any:
+        return x * 2
+
+    for f in (lambda x: x, jit(lambda x: x)):
+        for call in (
+            lambda f=f: lax.cond(True, f, other, X),
+            lambda f=f: lax.cond(False, other, f, X),
+            lambda f=f: lax.switch(0, [f, same, other], X),
+            lambda: grad(lambda x: lax.cond(x.sum() > 0, same, other, x).sum())(X),
+            lambda: jit(lambda p: lax.cond(p, same, other, X))(True),
+        ):
+            with pytest.raises(TypeError, match=text):
+                call()
+    with primal.disable_jit():  # Plain Python, and nothing else.
+        np.testing.assert_array_equal(lax.cond(True, same, other, X), X * 2)
 
 
 @pytest.mark.parametrize(

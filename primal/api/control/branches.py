@@ -22,7 +22,8 @@ from primal.api.control.bodies import (
 from primal.api.control.with_refs import taking_all, union
 from primal.api.operands import abstract, check_outputs, name_of
 from primal.api.operands import operand as as_operand
-from primal.base import dtypes
+from primal.base import dtypes, errors
+from primal.base.config import settings
 from primal.base.pytree import flatten, unflatten
 from primal.control.cond import cond as cond_op
 from primal.control.programs import same_type
@@ -35,6 +36,16 @@ from primal.runtime.refs import settle_refs, values_of
 
 Tree = Any
 INT32 = np.dtype(np.int32)
+# The role of a branch, the function, and the tree and types of its results.
+Side = tuple[str, Callable[..., Tree], Any, Sequence[Aval]]
+# What a function raises that works on values, but not on all values of a type at once.
+_UNTRACEABLE = (
+    errors.ConcretizationTypeError,
+    errors.TracerArrayConversionError,
+    errors.TracerIntegerConversionError,
+    errors.NonConcreteBooleanIndexError,
+    RecursionError,
+)
 
 
 class _NotGiven:
@@ -54,9 +65,10 @@ def cond(
 ) -> Tree:
     """true_fun(*operands) if pred else false_fun(*operands).
 
-    In a traced program both functions are traced and one runs; they must return the same tree of
-    shapes and dtypes. Where `pred` is concrete and nothing is being traced, the chosen function is
-    simply called. Under vmap with a predicate per example both run, and values are selected.
+    Both functions must return the same tree of shapes and dtypes. In a traced program both are
+    traced and one runs. Where `pred` is concrete and nothing is being traced, the chosen function
+    is simply called, and the other traced once to compare the types of its results. Under vmap
+    with a predicate per example both run, and values are selected.
     `operand=x` is an older spelling of a single operand.
 
     TypeError for a predicate that is no scalar number, and, naming the leaf, where the functions
@@ -79,13 +91,14 @@ def cond(
     if aval.dtype != np.bool_ and not real:
         raise TypeError(f"[cond] expected a boolean or a real number as predicate, got {aval}.")
     value = concrete(pred)
+    names, functions = ("false_fun", "true_fun"), (false_fun, true_fun)
     if value is not None and not staged_in():
-        return _call(true_fun if bool(value) else false_fun, operands)
+        return _chosen("cond", int(bool(value)), names, functions, operands)
     if aval.dtype != np.bool_:
         zero = np.zeros((), aval.dtype)[()]
         pred = ne(pred, zero) if value is None else bool(value)
     index = convert_element_type(pred, new_dtype=INT32, weak_type=False)
-    return _staged("cond", index, ("false_fun", "true_fun"), (false_fun, true_fun), operands)
+    return _staged("cond", index, names, functions, operands)
 
 
 def switch(
@@ -114,16 +127,16 @@ def switch(
         raise TypeError(f"[switch] expected an integer as index, got {aval}.")
     value = concrete(index)
     last = len(branches) - 1
+    names = [f"branch {i}" for i in range(len(branches))]
     if last == 0:
-        return _call(branches[0], operands)
-    if value is not None and not staged_in():
-        return _call(branches[min(max(int(value), 0), last)], operands)
+        return _chosen("switch", 0, names, branches, operands)
     if value is not None:
         index = np.int32(min(max(int(value), 0), last))
+        if not staged_in():
+            return _chosen("switch", int(index), names, branches, operands)
     else:
         index = convert_element_type(index, new_dtype=INT32, weak_type=False)
         index = clamp(np.int32(0), index, np.int32(last))
-    names = [f"branch {i}" for i in range(len(branches))]
     return _staged("switch", index, names, branches, operands)
 
 
@@ -156,14 +169,53 @@ def _scalar(name: str, what: str, value: Any) -> Aval:
     return aval
 
 
-def _call(fun: Callable[..., Tree], operands: tuple[Any, ...]) -> Tree:
-    """The function called at once, on arrays, its results as arrays."""
+def _chosen(
+    name: str,
+    which: int,
+    roles: Sequence[str],
+    functions: Sequence[Callable[..., Tree]],
+    operands: tuple[Any, ...],
+) -> Tree:
+    """functions[which] called at once on arrays, its results as arrays.
+
+    The others are traced, once per types, for the types of their results alone: a program must not
+    become wrong where its predicate changes. One that cannot be traced (it reads values, or calls
+    itself) is taken at its word, and so are all under `disable_jit`.
+    """
     leaves, spec = flatten(operands)
-    check_leaves("cond", operands, leaves)
+    avals = check_leaves(name, operands, leaves)
+    fun = functions[which]
     result = fun(*unflatten(spec, [as_operand(x) for x in leaves]))
     outs, out_spec = flatten(result)
     check_outputs(name_of(fun), result, outs)
-    return unflatten(out_spec, [as_operand(o) for o in outs])
+    outs = [as_operand(o) for o in outs]
+    if len(functions) > 1 and not settings().disable_jit:
+        sides: list[Side] = []
+        for role, f in zip(roles, functions, strict=True):
+            if f is fun:
+                sides.append((role, f, out_spec, [aval_of(o) for o in outs]))
+                continue
+            try:
+                body = _traced(f, operands, spec, avals)
+            except _UNTRACEABLE:
+                continue
+            sides.append((role, f, body.spec, body.out_avals))
+        _check_agreement(name, sides)
+        for i, column in enumerate(zip(*[avals for *_, avals in sides], strict=True)):
+            if aval_of(outs[i]).weak_type and not all(a.weak_type for a in column):
+                dtype = aval_of(outs[i]).dtype
+                outs[i] = convert_element_type(outs[i], new_dtype=dtype, weak_type=False)
+    return unflatten(out_spec, outs)
+
+
+def _traced(
+    f: Callable[..., Tree], operands: tuple[Any, ...], spec: Any, avals: Sequence[Aval]
+) -> Body:
+    def on_tuple(args: Any) -> Tree:
+        return f(*args)
+
+    on_tuple.__name__ = name_of(f)
+    return trace_body(on_tuple, (spec,), avals, Names(("operands",), (operands,)), (f, "branch"))
 
 
 def _staged(
@@ -175,17 +227,11 @@ def _staged(
 ) -> Tree:
     leaves, spec = flatten(operands)
     avals = check_leaves(name, operands, leaves)
-    names = Names(("operands",), (operands,))
-
-    def applied(f: Callable[..., Tree]) -> Callable[[Any], Tree]:
-        def on_tuple(args: Any) -> Tree:
-            return f(*args)
-
-        on_tuple.__name__ = name_of(f)
-        return on_tuple
-
-    bodies = [trace_body(applied(f), (spec,), avals, names, (f, "branch")) for f in functions]
-    _check_agreement(name, roles, functions, bodies)
+    bodies = [_traced(f, operands, spec, avals) for f in functions]
+    _check_agreement(
+        name,
+        [(r, f, b.spec, b.out_avals) for r, f, b in zip(roles, functions, bodies, strict=True)],
+    )
     refs = union(bodies)
     if refs:
         written = [(r, w) for r, w in refs if w]
@@ -198,25 +244,20 @@ def _staged(
     return unflatten(bodies[0].spec, results[:count])
 
 
-def _check_agreement(
-    name: str,
-    roles: Sequence[str],
-    functions: Sequence[Callable[..., Tree]],
-    bodies: Sequence[Body],
-) -> None:
-    first = bodies[0]
-    for role, fun, body in zip(roles[1:], functions[1:], bodies[1:], strict=True):
-        if body.spec == first.spec and all(
-            same_type(a, b) for a, b in zip(first.out_avals, body.out_avals, strict=True)
+def _check_agreement(name: str, sides: Sequence[Side]) -> None:
+    first_role, first_fun, first_spec, first_avals = sides[0]
+    for role, fun, spec, avals in sides[1:]:
+        if spec == first_spec and all(
+            same_type(a, b) for a, b in zip(first_avals, avals, strict=True)
         ):
             continue
-        what = "pytree structure" if body.spec != first.spec else "types"
+        what = "pytree structure" if spec != first_spec else "types"
         said, table = difference(
-            "output", (roles[0], first.spec, first.out_avals), (role, body.spec, body.out_avals)
+            "output", (first_role, first_spec, first_avals), (role, spec, avals)
         )
         raise TypeError(
             f"[{name}] expected branches whose outputs have the same {what}, got others: {said}.\n"
-            f"{table}\n{roles[0]} is {described(functions[0])}, {role} is {described(fun)}. Let "
+            f"{table}\n{first_role} is {described(first_fun)}, {role} is {described(fun)}. Let "
             "both return the same tree of shapes and dtypes (x.astype(dtype) converts)."
         )
 
