@@ -54,6 +54,10 @@ def _args_info(traced: Any, in_spec: Any) -> Any:
     return unflatten(in_spec, infos)
 
 
+def _out_info(traced: Any) -> Any:
+    return unflatten(traced.out_spec, [struct_of(a) for a in traced.closed.out_avals])
+
+
 class Traced:
     """A function traced for one signature."""
 
@@ -70,9 +74,7 @@ class Traced:
     @property
     def out_info(self) -> Any:
         """Shapes and dtypes of the results."""
-        return unflatten(
-            self._traced.out_spec, [struct_of(a) for a in self._traced.closed.out_avals]
-        )
+        return _out_info(self._traced)
 
     @property
     def in_tree(self) -> PyTreeDef:
@@ -135,9 +137,7 @@ class Lowered:
     @property
     def out_info(self) -> Any:
         """Shapes and dtypes of the results."""
-        return unflatten(
-            self._traced.out_spec, [struct_of(a) for a in self._traced.closed.out_avals]
-        )
+        return _out_info(self._traced)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: in StableHLO, or with dialect 'llvm' as our own compiler's.

@@ -167,10 +167,6 @@ class Client:
             return self.put(x, device)
         return buffer._rewrap_with_aval_and_sharding(Aval(x.shape, x.dtype), device.placement)
 
-    def live_buffers(self) -> list[Buffer]:
-        """All buffers that are neither deleted nor collected."""
-        return list(self.raw.live_arrays())
-
     # Programs.
 
     def compile(

@@ -1,6 +1,5 @@
 """Buffers and executables: what goes in comes out, and misuse raises instead of crashing."""
 
-import gc
 
 import numpy as np
 import pytest
@@ -179,15 +178,11 @@ def test_a_deleted_buffer_raises_everywhere() -> None:
             use()
 
 
-def test_readiness_and_live_buffers() -> None:
+def test_readiness() -> None:
     x = put(np.zeros(8, "f4"))
     client().block_until_ready([x, x])
     client().block_until_ready([])
     assert client().is_ready(x)
-    assert any(b is x for b in client().live_buffers())
-    x.delete()
-    gc.collect()
-    assert not any(b is x for b in client().live_buffers())
 
 
 def test_compile_errors_carry_xlas_text() -> None:
