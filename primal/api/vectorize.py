@@ -17,7 +17,7 @@ from primal.base.pytree import (
     unflatten,
 )
 from primal.ir.trace import aval_of
-from primal.runtime.refs import Ref
+from primal.runtime.refs import MappedRef, Ref
 from primal.transforms.batch import Axis, batch_flat, materialize
 
 
@@ -67,27 +67,20 @@ def vmap(
         found: list[Any] = []
 
         refs = {i: x for i, x in enumerate(leaves) if isinstance(x, Ref) and axes[i] is not None}
-        inner: dict[int, Ref] = {}
 
         def flat(*xs: Any) -> list[Any]:
             if refs:
-                inner.update({i: Ref(xs[i]) for i in refs})
-                xs = tuple([inner.get(i, x) for i, x in enumerate(xs)])
+                xs = tuple(
+                    [MappedRef(refs[i], x, axis) if i in refs else x for i, x in enumerate(xs)]
+                )
             flat_args, flat_kwargs = unflatten(spec, xs)
             result = fun(*flat_args, **flat_kwargs)
             outs, out_spec = flatten(result)
             check_outputs(name_of(fun), result, outs)
             found.append(out_spec)
-            return [*outs, *[ref[...] for ref in inner.values()]] if refs else outs
+            return outs
 
         outs, out_dims = batch_flat(flat, axis, vals, dims)
-        for (i, ref), value, dim in zip(
-            refs.items(), outs[len(outs) - len(refs) :], out_dims[len(outs) - len(refs) :],
-            strict=True,
-        ):  # fmt: skip
-            ref[...] = materialize(operand(value), axis, dim, dims[i] or 0)
-        if refs:
-            outs, out_dims = outs[: -len(refs)], out_dims[: -len(refs)]
         out_spec = found[0]
         wanted = flatten_axes("vmap out_axes", PyTreeDef(out_spec), out_axes)
         placed = []

@@ -20,10 +20,10 @@ import numpy as np
 from primal.base import dtypes, errors
 from primal.base.source import current_location, format_location
 from primal.ir.avals import Aval
-from primal.ir.state import state
+from primal.ir.state import ambient, state
 from primal.ir.trace import PYTHON_SCALARS, Array, Tracer, aval_of
 from primal.runtime.eager import as_array
-from primal.transforms.batch import BatchTracer
+from primal.transforms.batch import Axis, BatchTrace, BatchTracer, materialize
 from primal.transforms.stage import StageTrace
 
 
@@ -204,14 +204,28 @@ class Ref:
             slot.written = True
 
 
-class RowRef(Ref):
+class _View(Ref):
+    """A reference to a part of another one, which holds the value."""
+
+    __slots__ = ("_whole",)
+
+    def __init__(self, whole: Ref, part: Any) -> None:
+        super().__init__(part)
+        self._whole = whole
+        self._value = None
+
+    def __repr__(self) -> str:
+        return repr(AbstractRef(self._aval))
+
+
+class RowRef(_View):
     """A row of a reference, along the leading axis: what is written there is seen in the whole."""
 
-    __slots__ = ("_whole", "_row")
+    __slots__ = ("_row",)
 
     def __init__(self, whole: Ref, row: int) -> None:
-        super().__init__(whole[row])
-        self._whole, self._row = whole, row
+        super().__init__(whole, whole[row])
+        self._row = row
 
     def _current(self) -> Any:
         return self._whole[self._row]
@@ -219,8 +233,51 @@ class RowRef(Ref):
     def _replace(self, value: Any) -> None:
         self._whole[self._row] = value
 
-    def __repr__(self) -> str:
-        return repr(AbstractRef(self._aval))
+
+class MappedRef(_View):
+    """What one example of a vmap sees of a reference that is mapped along a dimension.
+
+    It serves the function and, later, the rules of `custom_vjp` in it, which run over the same
+    axis again: the trace is looked up where the reference is used.
+    """
+
+    __slots__ = ("_axis", "_dim")
+
+    def __init__(self, whole: Ref, example: BatchTracer, axis: Axis) -> None:
+        super().__init__(whole, example)
+        self._axis, self._dim = axis, example.dim
+
+    def _mapping(self) -> BatchTrace:
+        trace = state.trace
+        while trace is not None:
+            if isinstance(trace, BatchTrace) and trace.axis is self._axis:
+                return trace
+            trace = trace.parent
+        raise errors.UnexpectedTracerError(
+            f"[ref] expected a reference of a function being mapped, got {self!r}, made at "
+            f"{format_location(self._made)} for the examples of a vmap that has ended. Use the "
+            "reference that vmap was given."
+        )
+
+    def _current(self) -> Any:
+        slot = self._slot(writing=False)
+        if slot is not None:
+            return slot.value
+        trace = self._mapping()
+        with ambient(trace.parent):
+            return BatchTracer(trace, self._whole._current(), self._dim)
+
+    def _replace(self, value: Any) -> None:
+        slot = self._slot(writing=True)
+        if slot is not None:
+            super()._replace(value)
+            return
+        trace = self._mapping()
+        if isinstance(value, Tracer):
+            _check_owner(self, value, trace)
+        value, dim = trace.split(value)
+        with ambient(trace.parent):
+            self._whole._replace(materialize(value, self._axis, dim, self._dim))
 
 
 def _check_owner(ref: Ref, value: Tracer, trace: Any) -> None:
@@ -259,7 +316,8 @@ def _checked_index(ref: Ref, idx: Any) -> Any:
         elif isinstance(i, bool | np.bool_) or _is_mask(i):
             raise IndexError("[ref] expected integer indices, got booleans. Use where on ref[...].")
         elif i is not None:
-            if isinstance(i, int | np.integer) and not -ref.shape[at] <= i < ref.shape[at]:
+            known = not isinstance(i, Tracer) and np.ndim(i) == 0
+            if known and not -ref.shape[at] <= i < ref.shape[at]:
                 raise ValueError(
                     f"[ref] expected an index below {ref.shape[at]} in dimension {at}, got "
                     f"{i}: Out of bound indexer: idx={i}, dim={ref.shape[at]}."

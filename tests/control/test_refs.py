@@ -14,6 +14,16 @@ from tests.control.test_remat import on_engine, same
 X = jnp.asarray(draw(4))
 
 
+def test_known_indices_are_checked() -> None:
+    r = new_ref(jnp.zeros(3))
+    for i in (3, -4, np.int32(3), np.array(3), jnp.asarray(3)):
+        with pytest.raises(ValueError, match="Out of bound indexer: idx=-?[34], dim=3"):
+            r[i]
+        with pytest.raises(ValueError, match="Out of bound indexer"):
+            r[i] = 1.0
+    assert r[jnp.asarray(-3)] == 0.0
+
+
 def test_reads_and_writes() -> None:
     r = new_ref(jnp.zeros((2, 3)))
     want = np.zeros((2, 3), np.float32)
@@ -163,6 +173,74 @@ def test_while_loops_carry_what_both_functions_touch() -> None:
     same(vmap(f)(np.array([1, 3])), (np.array([1, 3]), np.array([2.0, 6.0])))
 
 
+def test_references_as_operands() -> None:
+    def put(i: int) -> Any:
+        def f(tree: Any, x: Any) -> Any:
+            tree["r"][i] = x
+            return tree["r"][0] + x
+
+        return f
+
+    def runs(r: Any) -> Any:
+        tree = {"r": r}
+        yield lambda x: lax.cond(True, put(0), put(1), tree, x)
+        yield lambda x: jit(lambda p: lax.cond(p, put(0), put(1), tree, x))(True)
+        yield lambda x: lax.switch(0, [put(0), put(1), put(2)], tree, x)
+        yield lambda x: jit(lambda i, r: lax.switch(i, [put(0), put(1)], {"r": r}, x))(-1, r)
+        yield lambda x: checkpoint(put(0))(tree, x)
+        yield lambda x: checkpoint(put(0), prevent_cse=False)(tree, x=x)
+        yield lambda x: jit(checkpoint(put(0)))(tree, x)
+        yield lambda x: lax.platform_dependent(tree, x, cpu=put(0))
+        yield lambda x: lax.platform_dependent(tree, x, default=put(0))
+
+    for k in range(9):
+        r = new_ref(jnp.zeros(3))
+        same([*runs(r)][k](2.0), 4.0)
+        same(r[...], np.float32([2, 0, 0]))
+    read = checkpoint(lambda r, x: r[0] * x**2)
+    same(grad(read, 1)(new_ref(X), 3.0), 6.0 * X[0])
+    with pytest.raises(ValueError, match="only one reference"):
+        lax.cond(True, lambda a, b: a[...], lambda a, b: b[...], r, r)
+
+
+def test_a_condition_may_write() -> None:
+    # It runs once more than the body, and what it writes then counts too, as in Python.
+    def f(n: Any) -> Any:
+        r, seen = new_ref(0.0), new_ref(jnp.zeros(4))
+
+        def go_on(c: Any) -> Any:
+            r[...] += c[1]
+            return (c[0] < n) & (r[...] < 100.0)
+
+        def body(c: Any) -> Any:
+            seen[c[0]] = r[...]
+            return c[0] + 1, c[1] * 2.0
+
+        return lax.while_loop(go_on, body, (0, 1.0)), r[...], seen[...]
+
+    want = [
+        ((n, 2.0**n), 2.0 ** (n + 1) - 1, np.where(np.arange(4) < n, 2.0 ** np.arange(1, 5) - 1, 0))
+        for n in range(4)
+    ]
+    for n in range(4):
+        same(f(n), want[n])
+        same(jit(f)(n), want[n])
+        with primal.disable_jit():
+            same(f(n), want[n])
+    same(vmap(f)(np.arange(4)), primal.tree.map(lambda *ys: np.stack(ys), *want))
+    start, moved = jvp(lambda x: lax.while_loop(_counting(new_ref(x)), lambda i: i + 1, 0) + 0 * x,
+                       (1.0,), (1.0,))  # fmt: skip
+    same((start, moved), (3.0, 0.0))
+
+
+def _counting(r: Any) -> Any:
+    def go_on(i: Any) -> Any:
+        r[...] = r[...] * 2.0
+        return r[...] < 16.0
+
+    return go_on
+
+
 def test_references_as_arguments_of_jit_and_vmap() -> None:
     calls = []
 
@@ -237,8 +315,6 @@ def test_errors() -> None:
         vmap(lambda x: r.__setitem__((0, 0), x))(np.float32([1, 2]))
     with pytest.raises(Exception, match="non-differentiated array reference"):
         grad(lambda x: (r.__setitem__((0, 0), x), x)[1])(1.0)
-    with pytest.raises(NotImplementedError, match="writes no references"):
-        lax.while_loop(lambda i: (r.__setitem__((0, 0), 1.0), i < 2)[1], lambda i: i + 1, 0)
     with pytest.raises(NotImplementedError, match="write no references"):
         lax.custom_linear_solve(
             lambda x: (r.__setitem__((0, 0), 1.0), x)[1], 1.0, lambda mv, b: mv(b)
@@ -296,6 +372,45 @@ def test_cotangents_written_from_a_rule() -> None:
         return grad(lambda x: f(r, x))(x), r[...]
 
     same(jit(made_inside)(X), want)
+
+
+def test_cotangents_written_from_a_rule_under_vmap() -> None:
+    xs = jnp.stack([X, X * 0.5, -X])
+
+    def one(r: Any, x: Any) -> Any:
+        return jnp.sin(stash(r, jnp.sin(x)))
+
+    def looped(r: Any, x: Any) -> Any:
+        return lax.scan(lambda c, _: (jnp.sin(stash(r, c)), None), jnp.sin(x), length=1)[0]
+
+    want = (np.cos(np.sin(xs)) * np.cos(xs), np.cos(np.sin(xs)))
+    for fun in (one, jit(one), checkpoint(one), looped):
+        for mapped, shape in (
+            (vmap(fun), (3, 4)),
+            (vmap(vmap(fun)), (3, 4)),
+            (vmap(vmap(fun, (0, 0)), (1, 0)), (4, 3)),
+        ):
+            r = new_ref(jnp.zeros(shape))
+
+            def slope(r: Any, x: Any, mapped: Any = mapped) -> Any:
+                return grad(lambda x: mapped(r, x).sum())(x)
+
+            for run in (slope, jit(slope)):
+                r[...] = jnp.zeros(shape)
+                got = run(r, xs)
+                same((got, r[...] if shape == (3, 4) else r[...].T), want)
+    shared = new_ref(jnp.zeros(4))
+    with pytest.raises(Exception, match="unbatched array reference"):
+        grad(lambda x: vmap(lambda x: one(shared, x))(x).sum())(xs)
+
+
+def test_a_mapped_reference_ends_with_the_map() -> None:
+    kept: list[Any] = []
+    r = new_ref(jnp.zeros(3))
+    vmap(lambda r, x: (kept.append(r), r.__setitem__(..., x))[1])(r, jnp.arange(3.0))
+    same(r[...], np.arange(3.0))
+    with pytest.raises(primal.errors.UnexpectedTracerError, match="a vmap that has ended"):
+        kept[0][...]
 
 
 @pytest.mark.parametrize("reverse", [False, True])

@@ -19,7 +19,7 @@ from primal.api.control.bodies import (
     staged_in,
     trace_body,
 )
-from primal.api.control.with_refs import taking_all, union
+from primal.api.control.with_refs import closing_over_refs, taking_all, union
 from primal.api.operands import abstract, check_outputs, name_of
 from primal.api.operands import operand as as_operand
 from primal.base import dtypes, errors
@@ -91,7 +91,8 @@ def cond(
     if aval.dtype != np.bool_ and not real:
         raise TypeError(f"[cond] expected a boolean or a real number as predicate, got {aval}.")
     value = concrete(pred)
-    names, functions = ("false_fun", "true_fun"), (false_fun, true_fun)
+    names = ("false_fun", "true_fun")
+    functions, operands = closing_over_refs("cond", (false_fun, true_fun), operands)
     if value is not None and not staged_in():
         return _chosen("cond", int(bool(value)), names, functions, operands)
     if aval.dtype != np.bool_:
@@ -121,7 +122,9 @@ def switch(
         raise TypeError(f"[switch] expected a sequence of functions as branches, got {branches!r}.")
     if not branches:
         raise ValueError("[switch] expected at least one branch, got an empty sequence.")
-    operands = _operands("switch", operands, operand)
+    branches, operands = closing_over_refs(
+        "switch", branches, _operands("switch", operands, operand)
+    )
     aval = _scalar("switch", "index", index)
     if not dtypes.issubdtype(aval.dtype, np.integer):
         raise TypeError(f"[switch] expected an integer as index, got {aval}.")

@@ -14,7 +14,6 @@ from primal.api.control.custom_calls import (
     Tree,
     as_operand,
     holds_refs,
-    interleaved,
     is_zero,
     path_of,
     whole,
@@ -22,6 +21,7 @@ from primal.api.control.custom_calls import (
     zeros_of,
 )
 from primal.api.control.symbolic import CustomVJPPrimal, SymbolicZero
+from primal.api.control.with_refs import interleaved
 from primal.api.operands import check_outputs, name_of, operand
 from primal.base import dtypes, errors
 from primal.base.pytree import LEAF, PyTreeDef, count_leaves, flatten, flatten_until, unflatten

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from primal.api.control.symbolic import SymbolicZero
+from primal.api.control.with_refs import interleaved
 from primal.api.operands import check_outputs, look_like, name_of, operand
 from primal.base import dtypes
 from primal.base.pytree import (
@@ -51,6 +52,12 @@ class Custom:
         self._name = name_of(fun)
         numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else nondiff_argnums
         self.nondiff_argnums = (*numbers, *self._positions(nondiff_argnames))
+
+    def __getattr__(self, name: str) -> Any:
+        # What the function underneath offers, `def_vmap` of a custom_vmap say, is still there.
+        if name == "fun" or name.startswith("__"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.fun, name)
 
     def _positions(self, names: Sequence[str]) -> list[int]:
         names = (names,) if isinstance(names, str) else names
@@ -185,14 +192,6 @@ def is_zero(x: Any) -> bool:
         or isinstance(x, SymbolicZero)
         or (isinstance(x, np.ndarray) and x.dtype == dtypes.float0)
     )
-
-
-def interleaved(leaves: Sequence[Any], refs: dict[int, Ref]) -> Sequence[Any]:
-    """The leaves with references at their places among them."""
-    if not refs:
-        return leaves
-    rest = iter(leaves)
-    return [refs[i] if i in refs else next(rest) for i in range(len(leaves) + len(refs))]
 
 
 def holds_refs(*rules: Any) -> bool:

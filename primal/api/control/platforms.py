@@ -11,6 +11,7 @@ from primal.api.operands import operand
 from primal.base.errors import api_boundary
 from primal.base.pytree import tree_map
 from primal.runtime import devices
+from primal.runtime.refs import Ref
 
 Tree = Any
 
@@ -36,14 +37,18 @@ def platform_dependent(
     platform = devices.default().platform
     for name in _NAMES.get(platform, (platform,)):
         if name in per_platform:
-            return per_platform[name](*tree_map(operand, args))
+            return per_platform[name](*tree_map(_operand, args))
     if default is None:
         raise NotImplementedError(
             f"[platform_dependent] expected a function for the platform {platform} or a default, "
             f"got functions for {sorted(per_platform) or 'none'}."
         )
     check_callable("platform_dependent", default=default)
-    return default(*tree_map(operand, args))
+    return default(*tree_map(_operand, args))
+
+
+def _operand(x: Any) -> Any:
+    return x if isinstance(x, Ref) else operand(x)
 
 
 def composite(

@@ -8,6 +8,7 @@ from typing import Any
 
 from primal.api.control.bodies import check_callable, trace_body
 from primal.api.control.custom_calls import differentiated
+from primal.api.control.with_refs import closing_over_refs
 from primal.api.operands import argument_names, check_operands, name_of, operand
 from primal.base import dtypes
 from primal.base.errors import api_boundary
@@ -21,7 +22,7 @@ from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Var
 from primal.ir.trace import Literal, aval_of
 from primal.ops.barrier import name_op
-from primal.runtime.refs import settle_refs, values_of
+from primal.runtime.refs import Ref, settle_refs, values_of
 from primal.transforms.linearize import linearize_jaxpr
 from primal.transforms.stage import stage
 
@@ -81,8 +82,6 @@ def checkpoint(
         given = tuple([a for i, a in enumerate(args) if i not in fixed])
         named = {k: v for k, v in kwargs.items() if k not in fixed_named}
         leaves, spec = flatten_args(given, named)
-        avals = check_operands(name_of(fun), (given, named), leaves)
-        names = argument_names(fun, args, named, tuple(fixed))
 
         def applied(both: Any) -> Tree:
             traced, traced_named = both
@@ -91,6 +90,11 @@ def checkpoint(
             return fun(*full, **traced_named, **fixed_named)
 
         applied.__name__ = name_of(fun)
+        if any(isinstance(x, Ref) for x in leaves):
+            (closed,), arrays = closing_over_refs(applied.__name__, (applied,), ((given, named),))
+            return checkpoint(closed, prevent_cse=barred is not False, policy=policy)(*arrays)
+        avals = check_operands(name_of(fun), (given, named), leaves)
+        names = argument_names(fun, args, named, tuple(fixed))
         statics = (*[(i, args[i]) for i in sorted(fixed)], *sorted(fixed_named.items()))
         origin = (fun, "checkpoint", statics) if _hashable(statics) else (applied,)
         body = trace_body(applied, (spec,), avals, names, origin)

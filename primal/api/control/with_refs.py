@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from primal.api.control.bodies import Body
+from primal.api.operands import name_of
+from primal.base.pytree import flatten, unflatten
 from primal.control.programs import rearrange
 from primal.control.while_ import while_ as while_op
+from primal.ir.evaluate import eval_closed
 from primal.ir.jaxpr import ClosedJaxpr, Var
-from primal.runtime.refs import Ref, settle_refs, values_of
+from primal.runtime.refs import Ref, check_distinct, settle_refs, values_of
+from primal.transforms.stage import stage
 
 Touched = Sequence[tuple[Ref, bool]]
 
@@ -59,6 +63,34 @@ class Loop:
         return [*results[:start], *results[stop:]]
 
 
+def interleaved(leaves: Sequence[Any], refs: dict[int, Ref]) -> Sequence[Any]:
+    """The leaves with references at their places among them."""
+    if not refs:
+        return leaves
+    rest = iter(leaves)
+    return [refs[i] if i in refs else next(rest) for i in range(len(leaves) + len(refs))]
+
+
+def closing_over_refs(
+    name: str, functions: Sequence[Callable[..., Any]], args: tuple[Any, ...]
+) -> tuple[Sequence[Callable[..., Any]], tuple[Any, ...]]:
+    """(functions of the arrays among `args` which close over the references, those arrays)."""
+    leaves, spec = flatten(args)
+    refs = {i: x for i, x in enumerate(leaves) if isinstance(x, Ref)}
+    if not refs:
+        return functions, args
+    check_distinct(name, [(ref, True) for ref in refs.values()], ())
+
+    def closed(f: Callable[..., Any]) -> Callable[..., Any]:
+        def of_arrays(*xs: Any) -> Any:
+            return f(*unflatten(spec, interleaved(xs, refs)))
+
+        of_arrays.__name__ = name_of(f)
+        return of_arrays
+
+    return [closed(f) for f in functions], tuple([x for x in leaves if not isinstance(x, Ref)])
+
+
 def union(bodies: Sequence[Body]) -> list[tuple[Ref, bool]]:
     """The references that any of the functions touches, and whether any writes them."""
     found: dict[Ref, bool] = {}
@@ -90,26 +122,53 @@ def taking_all(body: Body, num_args: int, refs: Touched, returning: Touched) -> 
 
 
 def while_with_refs(condition: Body, body: Body, leaves: Sequence[Any]) -> list[Any]:
-    """A while loop that carries the references its functions touch."""
-    for ref, written in condition.refs:
-        if written:
-            raise NotImplementedError(
-                f"[while_loop] expected a condition that writes no references, got one that "
-                f"writes {ref!r}. Write it in the body."
-            )
+    """A while loop that carries the references its functions touch.
+
+    Where the condition writes some, it runs once before the loop and then at the end of every
+    step, and what it said is carried too.
+    """
     refs = union([condition, body])
     count = len(leaves)
+    asks = any(written for _, written in condition.refs)
+    test = taking_all(condition, count, refs, refs if asks else ())
+    step = taking_all(body, count, refs, refs)
+    n, m = len(condition.consts), len(body.consts)
+    carry = [*leaves, *values_of(refs)]
+    if asks:
+        go_on, *values = eval_closed(test, *condition.consts, *carry)
+        carry = [*leaves, *values, go_on]
+        n, m = 0, n + m
+        test, step = _asking_last(test, step, len(condition.consts), count)
     results = while_op(
         *condition.consts,
         *body.consts,
-        *leaves,
-        *values_of(refs),
-        cond_jaxpr=taking_all(condition, count, refs, ()),
-        body_jaxpr=taking_all(body, count, refs, refs),
-        cond_nconsts=len(condition.consts),
-        body_nconsts=len(body.consts),
+        *carry,
+        cond_jaxpr=test,
+        body_jaxpr=step,
+        cond_nconsts=n,
+        body_nconsts=m,
     )
-    for (ref, written), value in zip(refs, results[count:], strict=True):
+    for (ref, written), value in zip(refs, results[count:], strict=False):
         if written:
             ref._replace(value)
     return results[:count]
+
+
+def _asking_last(
+    test: ClosedJaxpr, step: ClosedJaxpr, num_test_consts: int, count: int
+) -> tuple[ClosedJaxpr, ClosedJaxpr]:
+    """(the condition, the body) of the loop whose carry ends with what `test` said."""
+    consts = test.in_avals[:num_test_consts]
+    answer = test.out_avals[0]
+
+    def advance(*args: Any) -> list[Any]:
+        mine, rest = args[:num_test_consts], args[num_test_consts:-1]
+        state = eval_closed(step, *rest)
+        go_on, *refs = eval_closed(test, *mine, *state)
+        return [*state[:count], *refs, go_on]
+
+    carry = test.in_avals[num_test_consts:]
+    return (
+        stage(lambda *args: [args[-1]], [*carry, answer], test.jaxpr.debug),
+        stage(advance, [*consts, *step.in_avals, answer], step.jaxpr.debug),
+    )
