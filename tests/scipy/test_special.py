@@ -179,6 +179,55 @@ def test_derivatives_of_pairs(function: object) -> None:
                 np.testing.assert_allclose(s, (u - d) / 2e-5, rtol=1e-6, atol=1e-9)
 
 
+# Where the formula of the value is not that of the derivative: limits, integers, poles.
+SLOPES = [
+    ("logit", (0.0,), 0, np.inf), ("logit", (1.0,), 0, np.inf), ("logit", (0.25,), 0, 16 / 3),
+    ("poch", (7.0, 0.0), 1, reference.digamma(7.0)), ("poch", (7.0, 0.0), 0, 0.0),
+    ("comb", (5.0, 2.0), 0, 10 * (reference.digamma(6.0) - reference.digamma(4.0))),
+    ("comb", (5.0, 2.0), 1, 10 * (reference.digamma(4.0) - reference.digamma(3.0))),
+    ("comb", (7.0, 0.0), 1, reference.digamma(8.0) - reference.digamma(1.0)),
+    ("boxcox", (7.0, 0.0), 1, np.log(7.0) ** 2 / 2), ("i0", (0.0,), 0, 0.0),
+    ("spence", (1.0,), 0, -1.0), ("spence", (0.0,), 0, -np.inf), ("ndtri", (0.0,), 0, np.inf),
+    ("xlogy", (0.0, 2.0), 1, 0.0), ("entr", (0.0,), 0, np.inf), ("expi", (0.0,), 0, np.inf),
+    ("expn", (0.0, 1.5), 1, -np.exp(-1.5) * (1 / 1.5 + 1 / 1.5**2)),
+    ("expn", (1.0, 0.0), 1, -np.inf), ("digamma", (np.inf,), 0, 0.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "at", "by", "want"), SLOPES)
+def test_derivatives_at_the_edges(name: str, at: tuple[float, ...], by: int, want: float) -> None:
+    for wide in (False, True):
+        with primal.enable_x64(wide):
+            got = primal.grad(getattr(special, name), by)(*at)
+            np.testing.assert_allclose(got, want, rtol=1e-12 if wide else 1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name in SMOOTH if name != "owens_t"])
+def test_second_derivatives(name: str) -> None:
+    function, at = getattr(special, name.strip()), SMOOTH[name]
+    with primal.enable_x64(True):
+        for i in range(len(at)):
+            for k in range(len(at)):
+                slope = primal.grad(function, i)
+                up, down = (
+                    slope(*[v + (d if j == k else 0.0) for j, v in enumerate(at)])
+                    for d in (1e-5, -1e-5)
+                )
+                got = primal.grad(slope, k)(*at)
+                np.testing.assert_allclose(got, (up - down) / 2e-5, rtol=1e-5, atol=1e-8)
+
+
+def test_second_derivatives_of_expn_and_fresnel() -> None:
+    with primal.enable_x64(True):
+        for n in (0.0, 1.0, 3.0):
+            slope = primal.grad(special.expn, 1)
+            want = (slope(n, 1.5 + 1e-5) - slope(n, 1.5 - 1e-5)) / 2e-5
+            np.testing.assert_allclose(primal.grad(slope, 1)(n, 1.5), want, rtol=1e-8)
+        curve = primal.vmap(primal.grad(primal.grad(lambda x: special.fresnel(x)[1])))
+        x = np.array([-3.0, 1.0, 7.0, 0.3])  # S, C: C'' = -πx sin(πx²/2)
+        np.testing.assert_allclose(curve(x), -np.pi * x * np.sin(np.pi / 2 * x * x), atol=1e-12)
+
+
 def test_refusals() -> None:
     with pytest.raises(TypeError, match="ndarray or scalar"):
         special.exp1([1.0])
@@ -217,6 +266,18 @@ def test_hyp2f1_by_all_arguments(point) -> None:
         want = (reference.hyp2f1(*up) - reference.hyp2f1(*down)) / 2e-5
         np.testing.assert_allclose(slope, want, rtol=2e-6, atol=1e-7)
     np.testing.assert_allclose(again, [slopes[0], slopes[3]], rtol=1e-12)
+
+
+def test_hyp2f1_by_all_arguments_twice() -> None:
+    at = (0.6, 0.4, 1.7, 0.3)
+    with enable_x64(True):
+        twice = primal.jacobian(primal.grad(special.hyp2f1, argnums=(0, 2)), argnums=(1, 2))(*at)
+        for i, row in zip((0, 2), twice, strict=True):
+            for k, got in zip((1, 2), row, strict=True):
+                up, down = list(at), list(at)
+                up[k], down[k] = at[k] + 1e-5, at[k] - 1e-5
+                slope = primal.grad(special.hyp2f1, i)
+                np.testing.assert_allclose(got, (slope(*up) - slope(*down)) / 2e-5, rtol=1e-6)
 
 
 def test_hyp2f1_by_its_parameters_at_one() -> None:

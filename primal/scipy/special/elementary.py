@@ -22,6 +22,17 @@ def expit(x: ArrayLike) -> Array:
     return logistic(*inexact("expit", x))
 
 
+@custom_jvp
+def _logit(x: Any) -> Any:
+    return jnp.log(x / (1 - x))
+
+
+@_logit.defjvp
+def _logit_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (dx,) = primals, tangents
+    return _logit(x), dx / (x * (1 - x))  # the chain rule has ∞·0 at 0 and 1
+
+
 def logit(x: ArrayLike) -> Array:
     """log(x / (1 - x)), the inverse of `expit`; nan outside [0, 1].
 
@@ -29,7 +40,7 @@ def logit(x: ArrayLike) -> Array:
     Array([ 0., inf], dtype=float32)
     """
     (x,) = inexact("logit", x)
-    return jnp.log(x / (1 - x))
+    return _logit(x)
 
 
 @custom_jvp

@@ -10,6 +10,7 @@ import numpy as np
 import primal.numpy as jnp
 from primal.base.dtypes import python_scalar_dtype
 from primal.ir.trace import Array
+from primal.lax import stop_gradient
 from primal.numpy.promotion import ArrayLike, operand
 from primal.ops import special as ops
 from primal.scipy.operands import inexact, real_inexact, strong
@@ -190,7 +191,8 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     whole = (jnp.floor(n) == n) & (jnp.floor(m) == m)
     # Rounding recovers what the logarithms lose, as far as the dtype counts integers at all.
     exact = whole & (ways < 2.0 ** np.finfo(ways.dtype).nmant)
-    return jnp.where(legal, jnp.where(exact, jnp.round(ways), ways), jnp.zeros_like(ways))
+    lost = jnp.where(exact, jnp.round(ways) - ways, jnp.zeros_like(ways))
+    return jnp.where(legal, ways + stop_gradient(lost), jnp.zeros_like(ways))
 
 
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
@@ -200,8 +202,9 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     Array([ 1., 24.], dtype=float32)
     """
     z, m = real_inexact("poch", z, m)
-    ratio = gammasgn(z + m) * gammasgn(z) * jnp.exp(ops.lgamma(z + m) - ops.lgamma(z))
-    return jnp.where(m == 0, jnp.ones_like(ratio), ratio)
+    below = ops.lgamma(z)
+    ratio = gammasgn(z + m) * gammasgn(z) * jnp.exp(ops.lgamma(z + m) - below)
+    return jnp.where((m == 0) & jnp.isposinf(below), jnp.ones_like(ratio), ratio)
 
 
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import primal.numpy as jnp
@@ -54,6 +55,35 @@ def _summed(ratio: Any, slopes: Any, like: Any) -> tuple[Any, ...]:
     return tuple([jnp.where(nan, jnp.nan, v) for v in (total, *totals)])
 
 
+def _forwards(fun: Any) -> Any:
+    """An elementwise function with a loop inside, for derivatives of any order and both modes.
+
+    Its slopes by each argument are taken in forward mode and are functions of the same kind.
+    """
+    function = custom_jvp(fun)
+
+    @function.defjvp
+    def rule(primals: Any, tangents: Any) -> Any:
+        out = function(*primals)
+        moved = [jnp.zeros_like(v) for v in out]
+        for i, tangent in enumerate(tangents):
+            slopes = _slopes(fun, i)(*primals)
+            moved = [m + s * tangent for m, s in zip(moved, slopes, strict=True)]
+        return out, tuple(moved)
+
+    return function
+
+
+@functools.cache
+def _slopes(fun: Any, by: int) -> Any:
+    def slopes(*xs: Any) -> Any:
+        units = [jnp.full_like(x, i == by) for i, x in enumerate(xs)]
+        return jvp(fun, xs, tuple(units))[1]
+
+    return _forwards(slopes)
+
+
+@_forwards
 def _series_1f1(a: Any, b: Any, x: Any) -> tuple[Any, ...]:
     """Value and derivatives by a and b, for x ≥ 0."""
     return _summed(
@@ -90,7 +120,7 @@ def _hyp1f1_jvp(primals: Any, tangents: Any) -> Any:
 def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Kummer's function ₁F₁(a; b; x) = Σ (a)ₖ xᵏ / ((b)ₖ k!), by its series.
 
-    Differentiable in all arguments, in x any number of times. NIST DLMF 13.2, 13.3.
+    Differentiable in all arguments, any number of times. NIST DLMF 13.2, 13.3.
 
     >>> hyp1f1(1.0, 1.0, jnp.array([0.0, 1.0]))
     Array([1.      , 2.718282], dtype=float32)
@@ -105,17 +135,20 @@ def _series_2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
     )[0]
 
 
-@_series_2f1.defjvp
-def _series_2f1_jvp(primals: Any, tangents: Any) -> Any:
-    a, b, c, x = primals
-
+@_forwards
+def _series_2f1_with_slopes(a: Any, b: Any, c: Any, x: Any) -> Any:
     def slopes(k: Any) -> tuple[Any, ...]:
         p, q, r = a + k - 1, b + k - 1, c + k - 1
         return q / r * x / k, p / r * x / k, -p * q / r**2 * x / k, p * q / r / k
 
-    out, *slope = _summed(
+    return _summed(
         lambda k: (a + k - 1) * (b + k - 1) / (c + k - 1) * x / k, slopes, a + b + c + x
     )
+
+
+@_series_2f1.defjvp
+def _series_2f1_jvp(primals: Any, tangents: Any) -> Any:
+    out, *slope = _series_2f1_with_slopes(*primals)
     return out, sum([d * v for d, v in zip(slope, tangents, strict=True)])
 
 
@@ -235,7 +268,7 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     """Gauss's function ₂F₁(a, b; c; x) = Σ (a)ₖ (b)ₖ xᵏ / ((c)ₖ k!) for x ≤ 1, inf beyond.
 
     By its series, Pfaff's transformation for x < 0, and 1 - x near 1. Differentiable in all
-    arguments, in x any number of times. NIST DLMF 15.2, 15.4, 15.8.
+    arguments, any number of times. NIST DLMF 15.2, 15.4, 15.8.
 
     >>> hyp2f1(1.0, 1.0, 2.0, jnp.array([0.0, 0.5]))
     Array([1.       , 1.3862946], dtype=float32)

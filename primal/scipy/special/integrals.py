@@ -130,7 +130,10 @@ def _expn(n: Any, x: Any) -> Any:
 @_expn.defjvp
 def _expn_jvp(primals: Any, tangents: Any) -> Any:
     (n, x), (_, dx) = primals, tangents
-    return _expn(n, x), -dx * _expn(n - 1, x)
+    out = _expn(n, x)
+    # E₋₁ is no value of this function: (n - 1) Eₙ = e^-x - x Eₙ₋₁ gives it.
+    less = jnp.where(n > 0, _expn(jnp.maximum(n - 1, 0), x), (jnp.exp(-x) + out) / x)
+    return out, -dx * less
 
 
 def expn(n: ArrayLike, x: ArrayLike) -> Array:
@@ -191,6 +194,16 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
     return si, ci
 
 
+def _fresnel_phase(x: Any) -> Any:
+    """πx²/2 but for whole turns, from exact quarters of a turn.
+
+    With x = a + b, a short, x² mod 4 comes from a² mod 4 and the small rest.
+    """
+    a = jnp.round(x * 64) / 64
+    b = x - a
+    return math.pi / 2 * (jnp.remainder(a * a, 4) + jnp.remainder(2 * a * b, 4) + b * b)
+
+
 @custom_jvp
 def _fresnel(x: Any) -> Any:
     size = jnp.abs(x)
@@ -202,13 +215,9 @@ def _fresnel(x: Any) -> Any:
     sin = [math.exp(-math.lgamma(2 * k + 2)) / (4 * k + 3) for k in range(count)]
     c = small * horner(cos, fourth)
     s = math.pi / 2 * small**3 * horner(sin, fourth)
-    # C + iS = (1 + i)/2 (1 - exp(iπx²/2) w((1 + i) √π/2 x)). The phase is exact in quarter turns:
-    # with x = a + b, a short, x² mod 4 comes from a² mod 4 and the small rest.
+    # C + iS = (1 + i)/2 (1 - exp(iπx²/2) w((1 + i) √π/2 x)).
     large = jnp.where(near | jnp.isinf(size), 2, size)
-    a = jnp.round(large * 64) / 64
-    b = large - a
-    turns = jnp.remainder(a * a, 4) + jnp.remainder(2 * a * b, 4) + b * b
-    phase = math.pi / 2 * turns
+    phase = _fresnel_phase(large)
     w = wofz((1 + 1j) * (math.sqrt(math.pi) / 2) * large)
     both = (0.5 + 0.5j) * (1 - (jnp.cos(phase) + 1j * jnp.sin(phase)) * w)
     s = jnp.where(near, s, jnp.imag(both))
@@ -221,7 +230,7 @@ def _fresnel(x: Any) -> Any:
 @_fresnel.defjvp
 def _fresnel_jvp(primals: Any, tangents: Any) -> Any:
     (x,), (dx,) = primals, tangents
-    phase = math.pi / 2 * x * x
+    phase = _fresnel_phase(x)
     return _fresnel(x), (dx * jnp.sin(phase), dx * jnp.cos(phase))
 
 
