@@ -101,14 +101,22 @@ def broadcast_in_dim(
 ) -> Any:
     """The operand in a larger shape: its dimension i becomes broadcast_dimensions[i].
 
+    Sizes are those of the result there, or 1. Raises TypeError for other sizes and for dimensions
+    named twice.
+
     >>> lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), (0,))
     Array([[1, 1, 1],
            [2, 2, 2]], dtype=int32)
     """
+    dims = tuple([int(d) for d in broadcast_dimensions])
+    order = tuple(sorted(range(len(dims)), key=dims.__getitem__))
+    # The op keeps the order of dimensions; lists of another length are its to refuse.
+    if order != tuple(range(len(dims))) and len(order) == len(shape_of(operand)):
+        operand, dims = _ops.transpose(operand, permutation=order), tuple(sorted(dims))
     return _spread.broadcast_in_dim(
         operand,
         shape=canonical_shape(shape, "broadcast_in_dim"),
-        broadcast_dimensions=tuple([int(d) for d in broadcast_dimensions]),
+        broadcast_dimensions=dims,
     )
 
 

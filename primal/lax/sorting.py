@@ -12,7 +12,7 @@ from primal.base import dtypes
 from primal.ir.trace import aval_of
 from primal.ops.elementwise import neg
 from primal.ops.index import sort as _sort
-from primal.ops.types import canonical_axes, counted_axes
+from primal.ops.types import canonical_axes, counted_axes, static_int
 
 
 def sort(
@@ -34,7 +34,7 @@ def sort(
     operands = list(operand) if several else [operand]
     if not operands:
         raise TypeError("[sort] expected at least one operand, got none.")
-    (axis,) = canonical_axes("sort", (_operator.index(dimension),), aval_of(operands[0]).ndim)
+    (axis,) = canonical_axes("sort", (dimension,), aval_of(operands[0]).ndim)
     outs = _sort.sort(
         *operands, dimension=axis, is_stable=bool(is_stable), num_keys=_operator.index(num_keys)
     )
@@ -62,8 +62,8 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
     >>> lax.top_k(jnp.array([1, 3, 2]), 2)
     [Array([3, 2], dtype=int32), Array([1, 2], dtype=int32)]
     """
-    (axis,) = canonical_axes("top_k", (_operator.index(axis),), aval_of(operand).ndim)
-    return list(_sort.top_k(operand, k=_operator.index(k), axis=axis))
+    (axis,) = canonical_axes("top_k", (axis,), aval_of(operand).ndim)
+    return list(_sort.top_k(operand, k=static_int("k", k), axis=axis))
 
 
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
@@ -90,7 +90,7 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
 
 
 def _arg(op: Any, operand: Any, axis: int, index_dtype: Any) -> Any:
-    axes = counted_axes(op.name, (_operator.index(axis),), aval_of(operand).ndim)
+    axes = counted_axes(op.name, (axis,), aval_of(operand).ndim)
     return op(operand, axes=axes, index_dtype=dtypes.canonicalize_dtype(index_dtype))
 
 
@@ -151,8 +151,8 @@ def _approximate(
             f"[{name}] expected a floating dtype, got {aval.dtype.name}: operand must be a "
             "floating type."
         )
-    (axis,) = canonical_axes(name, (_operator.index(dimension),), aval.ndim)
-    size, k = aval.shape[axis], _operator.index(k)
+    (axis,) = canonical_axes(name, (dimension,), aval.ndim)
+    size, k = aval.shape[axis], static_int("k", k)
     if not 0 < k <= size:
         raise ValueError(
             f"[{name}] expected 0 < k <= {size}, the size of the reduction dimension, got {k}."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from primal.numpy.promotion import (
 from primal.numpy.ufuncs import as_bool
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
+from primal.ops.types import static_int
 from primal.ops.window.cumulative import cumsum
 from primal.runtime.array import from_numpy
 
@@ -45,7 +45,7 @@ def concrete(name: str, x: Any, what: str = "size") -> Any:
 
 def static_size(name: str, size: Any) -> int:
     """A `size` argument as a non-negative int."""
-    count = operator.index(size)
+    count = static_int(f"{name} size", size)
     if count < 0:
         raise ValueError(f"[{name}] expected a non-negative size, got {count}.")
     return count

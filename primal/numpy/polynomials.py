@@ -30,12 +30,14 @@ from primal.numpy.promotion import (
 from primal.numpy.ranges import arange
 from primal.numpy.reductions import sum as total
 from primal.numpy.remembered import remembered
-from primal.numpy.shapes import atleast_1d
+from primal.numpy.shapes import atleast_1d, roll
 from primal.numpy.signal import convolve
+from primal.numpy.sorting import argmin, argsort
 from primal.numpy.ufuncs import multiply
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.special.bessel import bessel_i0e, bessel_i1e
+from primal.ops.types import static_int
 
 
 @remembered
@@ -55,7 +57,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
 
 @remembered
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """The sum of two polynomials.
+    """The sum of two polynomials, whose coefficients run along the first axis.
 
     >>> jnp.polyadd(jnp.array([1, 2]), jnp.array([3]))
     Array([1, 5], dtype=int32)
@@ -66,7 +68,7 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
 
 @remembered
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """The difference of two polynomials.
+    """The difference of two polynomials, whose coefficients run along the first axis.
 
     >>> jnp.polysub(jnp.array([1, 2]), jnp.array([3]))
     Array([ 1, -1], dtype=int32)
@@ -78,9 +80,18 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
 def _same_length(name: str, a1: Any, a2: Any) -> list[Any]:
     x, y = promote_dtypes(name, a1, a2)
     x, y = with_rank(x, 1), with_rank(y, 1)
+    if x.aval.shape[1:] != y.aval.shape[1:]:
+        raise ValueError(
+            f"[{name}] expected coefficients of one shape beside their first axis, got "
+            f"{x.aval.shape} and {y.aval.shape}."
+        )
     n = max(x.aval.shape[0], y.aval.shape[0])
     zero = literal(0, x.aval.dtype, False)
-    return [shape_ops.pad(v, zero, padding_config=((n - v.aval.shape[0], 0, 0),)) for v in (x, y)]
+    others = ((0, 0, 0),) * (x.aval.ndim - 1)
+    return [
+        shape_ops.pad(v, zero, padding_config=((n - v.aval.shape[0], 0, 0), *others))
+        for v in (x, y)
+    ]
 
 
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
@@ -137,7 +148,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     >>> jnp.polyder(jnp.array([1., 2., 3.]))
     Array([2., 2.], dtype=float32)
     """
-    m = operator.index(m)
+    m = static_int("polynomial order m", m)
     if m < 0:
         raise ValueError("Order of derivative must be positive")
     (c,) = promote_dtypes_inexact("polyder", p)
@@ -157,7 +168,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     >>> jnp.polyint(jnp.array([2., 2.]))
     Array([1., 2., 0.], dtype=float32)
     """
-    m = operator.index(m)
+    m = static_int("polynomial order m", m)
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
     constants = atleast_1d(0 if k is None else k)
@@ -195,7 +206,8 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """The complex zeros of a polynomial, as eigenvalues of its companion matrix.
 
     Leading and trailing zeros are stripped first, for which values must be concrete; with
-    strip_zeros=False the leading coefficient must not be zero.
+    strip_zeros=False there are always len(p) - 1 roots, and those that leading zeros take away are
+    nan, at the end.
 
     >>> jnp.sort(jnp.roots(jnp.array([1., -3., 2.])).real)
     Array([1., 2.], dtype=float32)
@@ -216,8 +228,16 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     if n <= 0:
         return filled((trailing,), 0, complex_dtype)
     below = array(np.eye(n, k=-1), c.dtype)
-    companion = below.at[0].set(-c[1:] / c[0])
-    found = eigvals(companion)
+    if strip_zeros:
+        found = eigvals(below.at[0].set(-c[1:] / c[0]))
+    else:
+        # Zeros moved to the end are roots 0 in place of the ones that are missing.
+        zeros = argmin(c == 0)
+        c = roll(c, -zeros)
+        found = eigvals(below.at[0].set(-c[1:] / where(c[0] == 0, 1, c[0])))
+        found = found[argsort(found == 0, stable=True)]
+        missing = where(c[0] == 0, n, zeros)
+        found = where(arange(n) < n - missing, found, complex(np.nan, np.nan))
     if trailing:
         found = concatenate([found, filled((trailing,), 0, complex_dtype)])
     return found
@@ -241,7 +261,7 @@ def polyfit(
     >>> jnp.allclose(p, jnp.array([2., 1.]), atol=1e-5)
     Array(True, dtype=bool)
     """
-    degree = operator.index(deg)
+    degree = static_int("polyfit deg", deg)
     order = degree + 1
     if degree < 0:
         raise ValueError("expected deg >= 0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.api.vectorize import vmap
 from primal.base import dtypes, errors
 from primal.ir.avals import canonical_shape
 from primal.ir.trace import Array, Tracer, literal
@@ -32,6 +34,7 @@ from primal.numpy.ufuncs import power
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.spread import broadcast_in_dim
+from primal.ops.types import static_int
 
 
 def _static(name: str, argument: str, x: Any) -> Any:
@@ -161,13 +164,7 @@ def linspace(
 
 
 def _count(name: str, num: Any) -> int:
-    try:
-        count = operator.index(num)
-    except errors.TracerIntegerConversionError:
-        raise errors.ConcretizationTypeError(
-            "Abstract tracer value encountered where concrete value is expected: It arose in the "
-            f"jnp.{name} argument 'num': the length of the result must be known while tracing."
-        ) from None
+    count = static_int(f"{name} num", num)
     if count < 0:
         raise ValueError(f"Number of samples, {count}, must be non-negative.")
     return count
@@ -307,6 +304,7 @@ def meshgrid(
     return out
 
 
+@remembered
 def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
     """The index along each dimension of a grid, stacked (a tuple when `sparse`).
 
@@ -330,15 +328,19 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: b
 def fromfunction(
     function: Callable[..., Any], shape: Any, *, dtype: DTypeLike = float, **kwargs: Any
 ) -> Any:
-    """`function` of the index arrays of a shape.
+    """`function` at every index of a shape: out[i, j, …] = function(i, j, …).
+
+    The function sees scalars, as under `vmap`; its results' axes come after those of the shape.
 
     >>> jnp.fromfunction(jnp.add, (2, 2), dtype=int)
     Array([[0, 1],
            [1, 2]], dtype=int32)
     """
-    grid = indices(canonical_shape(shape), dtype=dtype, sparse=True)
-    size = canonical_shape(shape)
-    return function(*[to_shape(x, size) for x in grid], **kwargs)
+    sizes = canonical_shape(shape)
+    at = functools.partial(function, **kwargs)
+    for i in reversed(range(len(sizes))):
+        at = vmap(at, in_axes=tuple([0 if i == k else None for k in range(len(sizes))]))
+    return at(*[arange(n, dtype=dtype) for n in sizes])
 
 
 @remembered

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.exceptions import AxisError
 from primal.base import dtypes
 from primal.ir.avals import Aval
 from primal.ir.op import Never
-from primal.ir.trace import Undefined
+from primal.ir.trace import Tracer, Undefined, concrete_or_error
 
 Rule = Callable[..., Any]
 
@@ -97,10 +98,20 @@ def is_linear(x: Any) -> bool:
     return type(x) is Undefined
 
 
+def static_int(use: str, value: Any) -> int:
+    """A count or an axis known while tracing; ConcretizationTypeError names `use` if it is not."""
+    if type(value) is int:
+        return value
+    if isinstance(value, Tracer):
+        value = concrete_or_error(value, use)
+    return operator.index(value)
+
+
 def canonical_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
     """Axes as distinct non-negative ints; AxisError (ValueError, IndexError) names a wrong one."""
     out = []
-    for a in axes:
+    for given in axes:
+        a = static_int(f"{name} axis", given)
         if not -ndim <= a < ndim:
             raise AxisError(
                 f"[{name}] expected axes in [{-ndim}, {ndim}) for a {ndim}-dimensional array, "
@@ -114,7 +125,8 @@ def canonical_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
 
 def counted_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
     """Axes counted from 0, as those of XLA's operations; ValueError for negative ones too."""
-    for a in axes:
+    for given in axes:
+        a = static_int(f"{name} axis", given)
         if a < 0:
             raise ValueError(
                 f"[{name}] expected axes in [0, {ndim}), got {a}: XLA operations do not allow "

@@ -217,7 +217,7 @@ def test_arange_is_a_rule_not_a_constant() -> None:
 def test_arange_needs_concrete_scalars() -> None:
     with pytest.raises(errors.ConcretizationTypeError, match="jnp.arange argument 'stop'"):
         jit(lambda n: jnp.arange(n))(3)
-    with pytest.raises(errors.ConcretizationTypeError, match="jnp.linspace argument 'num'"):
+    with pytest.raises(errors.ConcretizationTypeError, match="linspace num"):
         jit(lambda n: jnp.linspace(0, 1, n))(3)
     with pytest.raises(ValueError, match="scalar"):
         jnp.arange(jnp.ones(2))
