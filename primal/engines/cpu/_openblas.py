@@ -10,9 +10,11 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib.util
+import os
 import threading
 from pathlib import Path
 
+_THREADS = "OPENBLAS_NUM_THREADS"
 _lock = threading.Lock()
 
 
@@ -23,11 +25,20 @@ def _load() -> ctypes.CDLL | None:
         return None
     for path in sorted(Path(found.origin).parent.glob("lib/libscipy_openblas*")):
         if path.suffix in (".so", ".dylib", ".dll"):
+            # It would begin threads while it is loaded, which look for work for 0.1 s before they
+            # sleep: a CPU less for the compiler.
+            users = os.environ.get(_THREADS)
+            os.environ[_THREADS] = "1"
             try:
                 library = ctypes.CDLL(str(path))
                 library.scipy_openblas_set_num_threads(1)
             except (OSError, AttributeError):  # built for another machine, or something else
                 continue
+            finally:
+                if users is None:
+                    del os.environ[_THREADS]
+                else:
+                    os.environ[_THREADS] = users
             return library
     return None
 

@@ -174,11 +174,13 @@ def arena(size: int) -> Any:
     """Bytes that begin at a cache line.
 
     Much memory is mapped here rather than by NumPy, which asks for pages of 2 MB: making these
-    ready took 0.6 s for 142 MB, small ones 0.1 s, and runs are no faster for it.
+    ready took 0.6 s for 142 MB, small ones 0.1 s, and runs are no faster for it. It is private: a
+    forked child has its own, and pages that could be shared took three times as long to get ready.
     """
     if size >= MAPPED:
         try:
-            return np.frombuffer(mmap.mmap(-1, size), np.uint8)
+            private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+            return np.frombuffer(mmap.mmap(-1, size, flags=private), np.uint8)
         except OSError as e:
             raise MemoryError(f"[cpu] expected {size} bytes of memory, got none: {e}.") from None
     room = np.empty(size + LINE, np.uint8)

@@ -184,7 +184,13 @@ class Panels:
             return c.loop("0", f"%n{d}", "1", carried, turn)[2:]
 
         sums = nest(0, "%a", "%b", ["zeroinitializer"] * (self.rows * self.vectors))
-        fresh = c.new("icmp eq i64 %add, 0")
+        if self.blocks:
+            # The first block adds to zeros: memory that nobody wrote yet is not read, as its pages
+            # would be made ready twice, for reading and then for writing.
+            zeros = f"@zeros_{self.vectors * self.lanes * size}"
+            room = f"[{self.vectors * self.lanes * size} x i8] zeroinitializer, align 64"
+            module.declarations[zeros] = f"{zeros} = internal constant {room}"
+            fresh = c.new("icmp eq i64 %add, 0")
         place = "%c"
         for i in range(self.rows):
             if i:
@@ -193,12 +199,11 @@ class Panels:
             kept = c.new(f"icmp ule i64 %skip, {i}")
             c.do(f"br i1 {kept}, label %{write}, label %{after}")
             c.start(write)
+            before = c.new(f"select i1 {fresh}, ptr {zeros}, ptr {place}") if self.blocks else ""
             for v in range(self.vectors):
                 value = sums[i * self.vectors + v]
                 if self.blocks:
-                    old = load(place, v)
-                    old = c.new(f"select i1 {fresh}, {t} zeroinitializer, {t} {old}")
-                    value = c.new(f"fadd {t} {value}, {old}")
+                    value = c.new(f"fadd {t} {value}, {load(before, v)}")
                 p = c.new(f"getelementptr {scalar}, ptr {place}, i64 {v * self.lanes}")
                 if self.whole:
                     c.do(f"store {t} {value}, ptr {p}, align {size}")

@@ -1,7 +1,10 @@
 """Products of arrays: any dimensions in any order, against NumPy's of the same program."""
 
 import math
+import os
 import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -239,3 +242,30 @@ def test_complex_products(dtype):
     made = lab.built(lambda x, y: [dot(x, y, ((1,), (0,)))], x, y)
     np.testing.assert_allclose(made.execute([x, y])[0], x @ y, rtol=1e-4, atol=1e-4)
     assert not steps(made, Library)
+
+
+def test_openblas_begins_no_threads_and_leaves_the_environment_alone():
+    code = """
+import os, threading
+os.environ["OPENBLAS_NUM_THREADS"] = "3"
+from primal.engines.cpu import _openblas
+threads = lambda: len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self") else 0
+before = threads()
+assert _openblas.address("cblas_sgemm")
+assert threads() == before
+assert os.environ["OPENBLAS_NUM_THREADS"] == "3"
+"""
+    env = {**os.environ, "PYTHONPATH": ":".join(filter(None, sys.path))}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stderr
+
+
+def test_results_in_memory_that_held_nan():
+    """The first block of terms adds to zeros, not to what lay there."""
+    x, y = array((40, 700), "f4"), array((700, 50), "f4")
+    made = lab.built(lambda x, y: [dot(x, y, ((1,), (0,)))], x, y)
+    first = made.execute([x, y])[0]
+    want = first.copy()
+    first[:] = np.nan
+    del first
+    np.testing.assert_array_equal(made.execute([x, y])[0], want)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from primal.api import jit
 from primal.base.config import cpu_engine
-from primal.engines.cpu.calls import Frame, object_field
+from primal.engines.cpu.calls import MAPPED, Frame, arena, object_field
 from primal.engines.cpu.memory import LINE, plan
 from primal.engines.cpu.program import Cancelled
 from primal.engines.cpu.schedule import Group
@@ -249,6 +250,18 @@ def test_addresses_by_numpy_where_objects_hide_them() -> None:
     assert made._field == object_field() != 0
     made._field = 0
     np.testing.assert_array_equal(made.execute([X])[0], X + 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_has_memory_of_its_own() -> None:
+    room = arena(MAPPED)
+    room[0] = 1
+    child = os.fork()
+    if child == 0:
+        room[0] = 2
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert room[0] == 1
 
 
 def test_cancel_stops_a_run() -> None:
