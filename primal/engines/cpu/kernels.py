@@ -10,8 +10,9 @@ any order with the same results; `status` is a word that makes the kernel return
 when it is not zero.
 
 Words of a record: 0 code address, 1 its length, 2 units, 3 what one unit costs in nanoseconds (an
-estimate), 4 elements of the inner dimension per unit, 5 units per row; sizes of the loops; then per
-operand, store and reduction what `Spec` says.
+estimate), 4 elements of the inner dimension per unit, 5 units per row; of a split reduction the
+turns per part and the number of parts; sizes of the loops; then per operand, store and reduction
+what `Spec` says.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from primal.engines.cpu.blocks import reduce_blocks
 from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, Module, itemsize
+from primal.engines.cpu.columns import reduce_columns
 from primal.engines.cpu.floats import FORM, Floats, inverse_of, over_known
 from primal.engines.cpu.functions import FLOAT, INLINE
 from primal.engines.cpu.lanes import COMBINE, constant, emit
@@ -47,8 +48,12 @@ class Spec:
     by the stride.
     body: (word, dtypes of operands, dtype, operands), numbered on from the operands.
     stores: numbers of what is stored, over all loops: slot, offset, strides.
-    reductions: (monoid, number), one result per kept index: slot, offset, kept strides.
+    reductions: (monoid, number, dtype of the result), one result per kept index: slot, offset,
+    kept strides, and if split the stride from part to part.
     strided: what is stored does not lie side by side along the vectors.
+    strip: several vectors of columns are taken at a time.
+    blocked: totals of columns lie on the stack, and rows are read in order.
+    split: the loop whose range is divided into parts that are reduced apart, or -1.
     """
 
     kept: int
@@ -57,8 +62,11 @@ class Spec:
     operands: tuple[tuple[str, str, str], ...]
     body: tuple[tuple[str, tuple[str, ...], str, tuple[int, ...]], ...]
     stores: tuple[int, ...]
-    reductions: tuple[tuple[str, int], ...]
+    reductions: tuple[tuple[str, int, str], ...]
     strided: bool = False
+    strip: bool = False
+    blocked: bool = False
+    split: int = -1
 
     @property
     def dtypes(self) -> list[str]:
@@ -74,19 +82,13 @@ def lanes_of(spec: Spec, width: int) -> int:
     """Elements per vector: as many of the widest dtype as `width` bytes hold."""
     widest = max([itemsize(d) for d in spec.dtypes], default=1)
     lanes = max(width // widest, 2)
-    if spec.column and len(spec.body) <= 8 and not any(b[0] in FLOAT for b in spec.body):
-        # A few cache lines of each row at a time: one takes a fifth longer over 2000 x 2000.
-        return min(4 * lanes, 64)
-    return lanes
+    # A few cache lines of each row at a time: one takes a fifth longer over 2000 x 2000.
+    return min(4 * lanes, 64) if spec.column and spec.strip else lanes
 
 
-def is_blocked(spec: Any) -> bool:
-    """Whether columns are reduced in blocks: where enough is read and done for each element."""
-    return bool(
-        spec.column
-        and (len(spec.body) > 8 or any(b[0] in FLOAT for b in spec.body))
-        and all(spec.dtypes[ref] != "b1" for _, ref in spec.reductions)
-    )
+def is_light(spec: Any) -> bool:
+    """Whether the body is so short that masks, and a second copy without them, show."""
+    return len(spec.body) <= 8 and not any(b[0] in FLOAT for b in spec.body)
 
 
 class Writer:
@@ -97,6 +99,7 @@ class Writer:
         self.spec = spec
         self.c = Code(module, lanes_of(spec, module.width))
         self.c.inline = sum(b[0] in FLOAT for b in spec.body) <= INLINE
+        self.light = is_light(spec)
         self.at = HEADER
         self.dtypes = spec.dtypes
         self.rank = spec.kept + spec.reduced
@@ -108,6 +111,7 @@ class Writer:
         self.inverses: dict[int, str] = {}
         self.divisors = {b[3][1] for b in spec.body if b[0] == "div" and b[2] in FORM}
         self.stack = self.chunk = ""
+        self.range = ("", "")
         self.whole: Whole | None = None
 
     # Reading the record.
@@ -130,7 +134,8 @@ class Writer:
         c.start("entry")
         self.at = 4
         chunk, chunks = self.word(), self.word()
-        if is_blocked(spec):
+        turns, parts = (self.word(), self.word()) if spec.split >= 0 else ("", "")
+        if spec.blocked:
             room = c.new(f"mul i64 {chunk}, {8 * len(spec.reductions)}")
             self.stack = c.new(f"alloca i8, i64 {room}, align 64")
             self.chunk = chunk
@@ -138,6 +143,7 @@ class Writer:
             self.whole = Whole(self)
         sizes = [self.word() for _ in range(self.rank)]
         bases: list[str] = []
+        apart: list[str] = []
         for i, (kind, dtype, _) in enumerate(spec.operands):
             if kind == "l":
                 bases.append("")
@@ -153,6 +159,7 @@ class Writer:
         for _ in spec.reductions:
             bases.append(self.address())
             self.strides.append([self.word() for _ in range(spec.kept)])
+            apart.append(self.word() if spec.split >= 0 else "")
         self.sizes = sizes
 
         def unit(u: str, _: list[str]) -> list[str]:
@@ -161,9 +168,12 @@ class Writer:
             asked = c.new(f"icmp ne i32 {status}, 0")
             c.do(f"br i1 {asked}, label {stop}, label %{go}")
             c.start(go)
+            starts = list(bases)
+            if spec.split >= 0:
+                u = self.part(u, turns, parts, starts, apart)
             row = c.new(f"udiv i64 {u}, {chunks}")
             outer = spec.kept if spec.reduced and not spec.column else spec.kept - 1
-            places = self.moved(bases, self.coordinates(row, outer))
+            places = self.moved(starts, self.coordinates(row, outer))
             if outer == spec.kept:
                 self.row_reduction(places)
                 return []
@@ -172,10 +182,8 @@ class Writer:
             first = c.new(f"mul i64 {k}, {chunk}")
             last = c.new(f"add i64 {first}, {chunk}")
             last = c.call("llvm.smin.i64", "i64", ("i64", last), ("i64", n))
-            if spec.reduced and self.stack:
-                reduce_blocks(self, places, first, last)
-            elif spec.reduced:
-                self.column_reduction(places, first, last)
+            if spec.reduced:
+                reduce_columns(self, places, first, last)
             else:
                 self.scalars(places, spec.kept - 1)
                 self.elementwise(places, first, last)
@@ -188,6 +196,27 @@ class Writer:
         body = "\n".join(c.lines)
         head = "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status"
         self.module.functions[name] = f"define void @{name}({head}) nounwind {{\n{body}\n}}\n"
+
+    def part(
+        self, u: str, turns: str, parts: str, places: list[str], apart: list[str]
+    ) -> str:
+        """Restrict the split loop to the part of unit u, move its results; u within the part."""
+        c, spec = self.c, self.spec
+        number, u = c.new(f"urem i64 {u}, {parts}"), c.new(f"udiv i64 {u}, {parts}")
+        n = self.sizes[spec.split]
+        begin = c.new(f"mul i64 {number}, {turns}")
+        begin = c.call("llvm.smin.i64", "i64", ("i64", begin), ("i64", n))
+        stop = c.new(f"add i64 {begin}, {turns}")
+        stop = c.call("llvm.smin.i64", "i64", ("i64", stop), ("i64", n))
+        self.range = begin, stop
+        for k, stride in enumerate(apart, len(places) - len(apart)):
+            step = c.new(f"mul i64 {number}, {stride}")
+            places[k] = c.new(f"getelementptr i8, ptr {places[k]}, i64 {step}")
+        return u
+
+    def bounds(self, d: int) -> tuple[str, str]:
+        """Where a reduced loop begins and stops."""
+        return self.range if d == self.spec.split else ("0", self.sizes[d])
 
     # Moving through the iteration space.
 
@@ -381,7 +410,7 @@ class Writer:
     def first_values(self) -> list[tuple[str, str]]:
         """(type, identity) of each accumulator."""
         out = []
-        for monoid, ref in self.spec.reductions:
+        for monoid, ref, _ in self.spec.reductions:
             dtype = accumulator(monoid, self.dtypes[ref])
             t = self.c.vec(SCALAR[dtype])
             out.append((t, constant(self.c, dtype, identity(monoid, dtype))))
@@ -390,7 +419,7 @@ class Writer:
     def combined(self, totals: list[str], values: list[str], mask: str | None) -> list[str]:
         """The accumulators with one more vector each; unmasked lanes add nothing."""
         c, out = self.c, []
-        for (monoid, ref), total in zip(self.spec.reductions, totals, strict=True):
+        for (monoid, ref, _), total in zip(self.spec.reductions, totals, strict=True):
             dtype, value = self.dtypes[ref], values[ref]
             wide = accumulator(monoid, dtype)
             if wide != dtype:
@@ -404,48 +433,65 @@ class Writer:
 
     def monoids(self) -> list[tuple[str, str]]:
         """(monoid, dtype) of each accumulator."""
-        return [(m, accumulator(m, self.dtypes[ref])) for m, ref in self.spec.reductions]
+        return [(m, accumulator(m, self.dtypes[ref])) for m, ref, _ in self.spec.reductions]
 
     def along_row(
         self,
+        start: str,
         n: str,
         monoids: list[tuple[str, str]],
         firsts: list[tuple[str, str]],
-        turn: Callable[[str, str, list[str]], list[str]],
+        turn: Callable[[str, str | None, list[str]], list[str]],
     ) -> list[str]:
-        """`turn(i, mask, totals)` over vectors of [0, n), the last one masked; the totals.
+        """`turn(i, mask, totals)` over vectors of [start, n), the last one masked; the totals.
 
-        Whole vectors and the rest are turns of one loop around, so that masks are known outside of
-        the inner one. Accumulators take turns, for the next sum not to wait for this one.
+        Accumulators take turns, for the next sum not to wait for this one.
         """
-        c, count = self.c, len(firsts)
-        whole = c.new(f"and i64 {n}, {-c.lanes}")
+        count = len(firsts)
         spare = [
-            (c.vec(SCALAR[dtype]), constant(c, dtype, identity(monoid, dtype)))
+            (self.c.vec(SCALAR[dtype]), constant(self.c, dtype, identity(monoid, dtype)))
             for monoid, dtype in monoids
         ]
-        types = [t for t, _ in firsts] * ACCUMULATORS
-
-        def part(_: str, now: list[str]) -> list[str]:
-            begin, stop, *totals = now
-            mask = self.mask(begin, stop)
-            carried = list(zip(types, totals, strict=True))
-            out = c.loop(
-                begin, stop, str(c.lanes), carried,
-                lambda i, now: [*now[count:], *turn(i, mask, now[:count])],
-            )  # fmt: skip
-            return [stop, n, *out]
-
-        given = [("i64", "0"), ("i64", whole), *firsts, *spare * (ACCUMULATORS - 1)]
-        totals = c.loop("0", "2", "1", given, part)[2:]
+        totals = self.strips(
+            start, n, [*firsts, *spare * (ACCUMULATORS - 1)],
+            lambda i, mask, now: [*now[count:], *turn(i, mask, now[:count])],
+        )  # fmt: skip
         for _ in range(1, ACCUMULATORS):
             split = len(totals) - count
             totals, more = totals[:split], totals[split:]
             totals[:count] = [
-                emit(c, COMBINE[m], [dtype, dtype], dtype, [x, y])
+                emit(self.c, COMBINE[m], [dtype, dtype], dtype, [x, y])
                 for (m, dtype), x, y in zip(monoids, totals, more, strict=False)
             ]
         return totals
+
+    def strips(
+        self,
+        start: str,
+        stop: str,
+        carried: list[tuple[str, str]],
+        turn: Callable[[str, str | None, list[str]], list[str]],
+    ) -> list[str]:
+        """`turn(i, mask, values)` over vectors of [start, stop): whole ones, then the rest."""
+        c = self.c
+        count = c.new(f"and i64 {c.new(f'sub i64 {stop}, {start}')}, {-c.lanes}")
+        whole, step = c.new(f"add i64 {start}, {count}"), str(c.lanes)
+        types = [t for t, _ in carried]
+        if self.light:
+            now = c.loop(start, whole, step, carried, lambda i, now: turn(i, None, now))
+            given = list(zip(types, now, strict=True))
+            mask = self.mask(whole, stop)
+            return c.loop(whole, stop, step, given, lambda i, now: turn(i, mask, now))
+
+        # The body once: both are turns of one loop around, outside of which masks are known.
+        def part(_: str, now: list[str]) -> list[str]:
+            begin, end, *values = now
+            mask = self.mask(begin, end)
+            given = list(zip(types, values, strict=True))
+            out = c.loop(begin, end, step, given, lambda i, now: turn(i, mask, now))
+            return [end, stop, *out]
+
+        return c.loop("0", "2", "1", [("i64", start), ("i64", whole), *carried], part)[2:]
 
     def row_reduction(self, places: list[str]) -> None:
         """Reduce along the vectors, then across the lanes; one scalar per row."""
@@ -455,26 +501,25 @@ class Writer:
             firsts = [(t, v) for (t, _), v in zip(self.first_values(), totals, strict=True)]
             if d < self.rank - 1:
                 return c.loop(
-                    "0", self.sizes[d], "1", firsts,
+                    *self.bounds(d), "1", firsts,
                     lambda i, now: nest(d + 1, self.moved(places, [(d, i)]), now),
                 )  # fmt: skip
             self.scalars(places, d)
             return self.along_row(
-                self.sizes[d], self.monoids(), firsts,
+                *self.bounds(d), self.monoids(), firsts,
                 lambda i, mask, now: self.combined(now, self.computed(places, i, mask), mask),
             )  # fmt: skip
 
         totals = nest(spec.kept, places, [v for _, v in self.first_values()])
-        for k, ((monoid, ref), total) in enumerate(zip(spec.reductions, totals, strict=True)):
-            dtype = self.dtypes[ref]
-            wide = accumulator(monoid, dtype)
+        for k, ((monoid, ref, out), total) in enumerate(zip(spec.reductions, totals, strict=True)):
+            wide = accumulator(monoid, self.dtypes[ref])
             scalar = self.across(monoid, wide, total)
-            if wide != dtype:
-                scalar = self.narrowed(wide, dtype, scalar)
-            elif dtype == "b1":
+            if wide != out:
+                scalar = self.narrowed(wide, out, scalar)
+            elif out == "b1":
                 scalar = c.new(f"zext i1 {scalar} to i8")
             place = places[len(spec.operands) + len(spec.stores) + k]
-            c.do(f"store {MEMORY[dtype]} {scalar}, ptr {place}, align {itemsize(dtype)}")
+            c.do(f"store {MEMORY[out]} {scalar}, ptr {place}, align {itemsize(out)}")
 
     def narrowed(self, wide: str, dtype: str, scalar: str) -> str:
         """A total in the dtype of its result."""
@@ -501,37 +546,3 @@ class Writer:
         out = c.new(f"extractelement {c.vec(scalar)} {total}, i64 0")
         c.lanes = lanes
         return out
-
-    def column_results(self, places: list[str], i: str, mask: str, totals: list[str]) -> None:
-        """Store the results of a vector of columns."""
-        spec = self.spec
-        for k, ((monoid, ref), total) in enumerate(zip(spec.reductions, totals, strict=True)):
-            dtype = self.dtypes[ref]
-            wide = accumulator(monoid, dtype)
-            if wide != dtype:
-                total = emit(self.c, "convert", [wide], dtype, [total])
-            place = places[len(spec.operands) + len(spec.stores) + k]
-            self.store(dtype, total, place, i, mask)
-
-    def column_reduction(self, places: list[str], first: str, last: str) -> None:
-        """Reduce across vectors, one result per lane."""
-        c, spec = self.c, self.spec
-
-        def nest(d: int, i: str, places: list[str], totals: list[str], mask: str) -> list[str]:
-            if d == self.rank:
-                self.scalars(places, spec.kept - 1)
-                return self.combined(totals, self.computed(places, i, mask), None)
-            firsts = [(t, v) for (t, _), v in zip(self.first_values(), totals, strict=True)]
-            return c.loop(
-                "0", self.sizes[d], "1", firsts,
-                lambda j, now: nest(d + 1, i, self.moved(places, [(d, j)]), now, mask),
-            )  # fmt: skip
-
-        def turn(i: str, _: list[str]) -> list[str]:
-            mask = self.mask(i, last)
-            start = [v for _, v in self.first_values()]
-            totals = nest(spec.kept, i, places, start, mask)
-            self.column_results(places, i, mask, totals)
-            return []
-
-        c.loop(first, last, str(c.lanes), [], turn)

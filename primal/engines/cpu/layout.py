@@ -8,7 +8,7 @@ from typing import Any
 
 from primal.engines.cpu.functions import FLOAT
 from primal.engines.cpu.graph import NATIVE, Node, Value, row_major, size_of
-from primal.engines.cpu.kernels import HEADER, Spec
+from primal.engines.cpu.kernels import HEADER, Spec, is_light
 from primal.engines.cpu.schedule import Group, is_inside
 
 UNIT = 32768
@@ -18,6 +18,10 @@ GRAIN = 64
 """Units begin at multiples of this, so that no two of them share a vector."""
 NARROWEST = 6
 """Elements of rows up to which vectors run across the rows."""
+WIDE = 256
+"""Least columns of a block, so that what is read of a row is long."""
+TALL = 64
+"""Rows from which the totals of columns lie on the stack."""
 COLUMNS = 2048
 """Most columns that are reduced together: their totals stay in the first-level cache."""
 Address = Callable[[Node], tuple[int, int]]
@@ -46,6 +50,8 @@ class Instance:
     units: int
     chunk: int
     chunks: int
+    split: tuple[int, ...] = ()
+    """Turns per part of the split loop, and parts."""
 
     @property
     def cost(self) -> int:
@@ -57,8 +63,9 @@ class Instance:
 
     def record(self, code: int, address: Address) -> list[int]:
         """The words, given where the kernel's code and every node are."""
-        words = [code, 0, self.units, self.cost, self.chunk, self.chunks, *self.sizes]
-        assert len(words) == HEADER + len(self.sizes)
+        words = [code, 0, self.units, self.cost, self.chunk, self.chunks]
+        assert len(words) == HEADER
+        words += [*self.split, *self.sizes]
         for a, strides in zip(self.arrays, self.strides, strict=True):
             if a.kind == "l":
                 words.append(int.from_bytes(a.node.attr, "little"))
@@ -119,10 +126,13 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     for node in group.reductions:
         arrays.append(Array("m", node, NATIVE[node.dtype], result, 0))
     reductions = tuple(
-        [(n.attr[0], r) for n, (r,) in zip(group.reductions, refs[len(nodes) :], strict=True)]
+        [
+            (n.attr[0], r, NATIVE[n.dtype])
+            for n, (r,) in zip(group.reductions, refs[len(nodes) :], strict=True)
+        ]
     )
     if not inner:  # over dimensions of size 1: the elements themselves
-        stores, reductions = stores + tuple([r for _, r in reductions]), ()
+        stores, reductions = stores + tuple([r for _, r, _ in reductions]), ()
     column = bool(inner and outer and _across(shape, outer, inner, bool(stores)))
     if column and not stores and not has_narrow(arrays):
         behind = size_of([shape[d] for d in outer if d > inner[-1]])
@@ -141,8 +151,9 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
         [a.strides[dims[-1]] if dims else 1 for dims in loops] if a.kind != "l" else []
         for a in arrays
     ]
+    apart = [size_of([n for n, _ in kept])] if group.parts > 1 else []
     for k in range(len(reductions)):
-        strides[len(strides) - 1 - k] = strides[len(strides) - 1 - k][: len(kept)]
+        strides[len(strides) - 1 - k] = strides[len(strides) - 1 - k][: len(kept)] + apart
     steps = [
         step_of(a, s[along] if s else 0) for a, s in zip(arrays[:count], strides, strict=False)
     ]
@@ -156,7 +167,8 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
         reductions,
         strided,
     )
-    return Instance(spec, sizes, arrays, strides, *_units(spec, sizes))
+    spec = with_size_classes(spec, sizes, group.parts)
+    return Instance(spec, sizes, arrays, strides, *_units(spec, sizes, group.parts))
 
 
 def is_narrow(loops: list[tuple[int, list[int]]], arrays: list[Array]) -> bool:
@@ -210,15 +222,40 @@ def merged_loops(
     return loops
 
 
-def _units(spec: Spec, sizes: list[int]) -> tuple[int, int, int]:
-    """Units of work, elements of the inner dimension in each, units per row."""
+def with_size_classes(spec: Spec, sizes: list[int], parts: int) -> Spec:
+    """What sizes decide about the code of a reduction."""
+    if not spec.reduced:
+        return spec
+    light, rows = is_light(spec), size_of(sizes[spec.kept :])
+    longest = max(sizes[spec.kept :])
+    return dataclasses.replace(
+        spec,
+        strip=spec.column and light and sizes[spec.kept - 1] >= GRAIN // 2,
+        blocked=spec.column
+        and (not light or rows >= TALL)
+        and all(spec.dtypes[ref] != "b1" for _, ref, _ in spec.reductions),
+        split=sizes.index(longest, spec.kept) if parts > 1 else -1,
+    )
+
+
+def _units(
+    spec: Spec, sizes: list[int], parts: int
+) -> tuple[int, int, int, tuple[int, ...]]:
+    """Units of work, elements of the inner dimension in each, units per row; how it is split."""
     kept = sizes[: spec.kept]
+    split: tuple[int, ...] = ()
+    if spec.split >= 0:
+        turns = -(-sizes[spec.split] // parts)
+        if spec.split == len(sizes) - 1 and not spec.column:
+            turns = -(-turns // GRAIN) * GRAIN
+        split = turns, parts
     if spec.reduced and not spec.column:
-        return size_of(kept), 1, 1
+        return size_of(kept) * parts, 1, 1, split
     each = UNIT
     if spec.column:
-        each = max(GRAIN, UNIT // size_of(sizes[spec.kept :]) // GRAIN * GRAIN)
+        least = WIDE if spec.blocked else GRAIN
+        each = max(least, UNIT // size_of(sizes[spec.kept :]) * parts // GRAIN * GRAIN)
         each = min(each, COLUMNS)
     n = kept[-1]
     chunks = -(-n // each)
-    return size_of(kept[:-1]) * chunks, each, chunks
+    return size_of(kept[:-1]) * chunks * parts, each, chunks, split

@@ -145,4 +145,4 @@ def row_instance(group: Group, stored: Sequence[Node]) -> RowInstance:
         tuple([made[n] for n in single]),
     )
     units = size_of([n for n, _ in kept])
-    return RowInstance(spec, sizes, arrays, strides, units, 0, 0, stack)
+    return RowInstance(spec, sizes, arrays, strides, units, 0, 0, stack=stack)

@@ -171,7 +171,7 @@ class _Rows(Writer):
         monoids = [(m, w) for (m, _), w in zip(sums, wides, strict=True)]
         firsts = [(c.vec(SCALAR[w]), constant(c, w, identity(m, w))) for m, w in monoids]
 
-        def inner(places: list[str], i: str, mask: str, totals: list[str]) -> list[str]:
+        def inner(places: list[str], i: str, mask: str | None, totals: list[str]) -> list[str]:
             here = dict(values)
             for r in operands:
                 here[r] = self.load(r, places[r], i, mask)
@@ -189,9 +189,10 @@ class _Rows(Writer):
                 dtype, value = self.dtypes[r], here[r]
                 if wide != dtype:
                     value = emit(c, "convert", [dtype], wide, [value])
-                t = c.vec(SCALAR[wide])
-                none = constant(c, wide, identity(monoid, wide))
-                value = c.new(f"select {c.vec('i1')} {mask}, {t} {value}, {t} {none}")
+                if mask is not None:
+                    t = c.vec(SCALAR[wide])
+                    none = constant(c, wide, identity(monoid, wide))
+                    value = c.new(f"select {c.vec('i1')} {mask}, {t} {value}, {t} {none}")
                 results.append(emit(c, COMBINE[monoid], [wide, wide], wide, [total, value]))
             return results
 
@@ -205,7 +206,7 @@ class _Rows(Writer):
             known = dict(self.splats)
             self.scalars(places, d)
             out = self.along_row(
-                self.sizes[d], monoids, carried,
+                "0", self.sizes[d], monoids, carried,
                 lambda i, mask, now: inner(places, i, mask, now),
             )  # fmt: skip
             self.splats = known
@@ -223,7 +224,7 @@ class _Rows(Writer):
             values[self.first_reduction + k] = c.splat(SCALAR[dtype], scalar)
             at += 1
 
-    def reload(self, number: int, place: str, index: str, mask: str) -> str:
+    def reload(self, number: int, place: str, index: str, mask: str | None) -> str:
         """What an earlier pass left at this vector."""
         return self.contiguous(self.dtypes[number], place, index, mask)
 

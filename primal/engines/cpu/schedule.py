@@ -13,8 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from primal.engines.cpu.functions import FLOAT
-from primal.engines.cpu.graph import Node, Value, size_of
+from primal.engines.cpu.graph import NATIVE, Node, Value, is_narrow, size_of
+from primal.engines.cpu.monoids import accumulator
 from primal.engines.cpu.rowwise import row_role
 from primal.engines.cpu.steps import Block, Branch, Library, Loop
 
@@ -29,6 +32,11 @@ MAX_OUTSIDE = 16
 """Arrays that a group reads: more of them take time to compile that grows faster than they do."""
 WINDOW = 8
 """How many of the latest steps are looked at for a group to join."""
+PART = 1 << 15
+"""Elements from which on what is reduced to few results is reduced in parts."""
+MAX_PARTS = 256
+MAX_RESULTS = 256
+"""Parts of one reduction, and results; where there are more, units of work are results."""
 APART = frozenset(("reduce", "library", "routine", "control"))
 """Words of nodes that no group holds in a register, element for element."""
 LIGHT = frozenset(
@@ -48,11 +56,12 @@ class Group:
     """Nodes over one iteration space, and reductions of them over the same axes.
 
     `level` and `alone`: the pass of each node, and nodes that are one per row; see `rowwise`.
+    `parts`: in how many pieces its reductions are made, so that threads share them; see `split`.
     """
 
     __slots__ = (
         "number", "shape", "nodes", "reductions", "axes", "reads", "block", "begin", "end",
-        "level", "alone", "heavy", "outside",
+        "level", "alone", "heavy", "outside", "parts",
     )  # fmt: skip
 
     def __init__(self, block: Any, number: int, shape: tuple[int, ...]) -> None:
@@ -68,6 +77,7 @@ class Group:
         self.alone: set[Node] = set()
         self.heavy = 0
         self.outside: set[Node] = set()
+        self.parts = 1
 
     @property
     def passes(self) -> bool:
@@ -242,6 +252,36 @@ class Schedule:
         group.level[node] = group.level[base] if is_inside(x, group) else 0
         node.step = group.number
 
+    def split(self) -> None:
+        """Groups that reduce much to little do so in parts, whose results are reduced after them.
+
+        A sum of a million numbers is one unit of work otherwise, and one thread's.
+        """
+        steps, number = [], len(self.steps)
+        for step in self.steps:
+            steps.append(step)
+            if type(step) is Group and (parts := parts_of(step)) > 1:
+                steps.append(self._parted(step, parts, number))
+                number += 1
+        self.steps = steps
+
+    def _parted(self, group: Group, parts: int, number: int) -> Group:
+        last = Group(self, number, (parts, *group.reductions[0].shape))
+        last.axes = (0,)
+        last.reductions, group.reductions, group.parts = group.reductions, [], parts
+        for node in last.reductions:
+            monoid = node.attr[0]
+            dtype = np.dtype(accumulator(monoid, NATIVE[node.dtype]))
+            part = Node("reduce", node.args, last.shape, dtype, node.attr)
+            part.block, part.step = self, group.number
+            group.reductions.append(part)
+            group.level[part] = last.level[node] = 0
+            node.args = (Value(part, last.shape, dtype),)
+            node.attr = monoid, last.axes
+            node.step = number
+            last.reads.add(id(part))
+        return last
+
 
 def is_inside(x: Value, group: Group) -> bool:
     """Whether a group reads the value in a register: it makes it, element for element."""
@@ -391,6 +431,7 @@ def arranged(order: Sequence[Any], outs: Sequence[Node], given: Iterable[Node] =
         else:
             schedule.append(item)
     Remaking(schedule, outs)
+    schedule.split()
     # What moved into a later group left an empty one behind.
     block.steps = [s for s in schedule.steps if type(s) is not Group or s.nodes or s.reductions]
     for step in block.steps:
@@ -406,6 +447,16 @@ def arranged(order: Sequence[Any], outs: Sequence[Node], given: Iterable[Node] =
         if type(step) is Group
     }
     return block
+
+
+def parts_of(group: Group) -> int:
+    """In how many parts a group's reductions are made: several if much becomes little."""
+    if group.axes is None or group.passes or any(is_narrow(n.dtype) for n in group.reductions):
+        return 1
+    if size_of(group.reductions[0].shape) > MAX_RESULTS:
+        return 1
+    most = max([group.shape[d] for d in group.axes])
+    return max(1, min(size_of(group.shape) // PART, most, MAX_PARTS))
 
 
 def has_effects(item: Any) -> bool:
