@@ -56,7 +56,7 @@ def reduced(f: Floats, x: str) -> tuple[str, str]:
 
 def exp(f: Floats, x: str) -> str:
     n, r = reduced(f, f.within(x, (-104.5, 89.0), (-746.0, 710.0)))
-    return f.scale(exp_of_small(f, r), n)
+    return f.scale(exp_of_small(f, r), n, f.above(x, -104.5, -746.0))
 
 
 def exp_of_small(f: Floats, r: str) -> str:
@@ -64,9 +64,10 @@ def exp_of_small(f: Floats, r: str) -> str:
 
 
 def exp2(f: Floats, x: str) -> str:
+    some = f.above(x, -151.0, -1076.0)
     x = f.within(x, (-151.0, 129.0), (-1076.0, 1025.0))
     n, number = f.nearest(x)
-    return f.scale(exp_of_small(f, f.mul(f.sub(x, n), 0.6931471805599453)), number)
+    return f.scale(exp_of_small(f, f.mul(f.sub(x, n), 0.6931471805599453)), number, some)
 
 
 def expm1(f: Floats, x: str) -> str:
@@ -212,7 +213,8 @@ def power(f: Floats, x: str, y: str) -> str:
     # Far outside, where the low part is no number, only the bound counts.
     p_low = f.where(f.test("olt", f.abs(p), 800.0), p_low, 0.0)
     n, r = reduced(f, f.within(p, (0, 0), (-746.0, 710.0)))
-    raised = f.scale(exp_of_small(f, f.add(r, p_low)), n)
+    some = f.above(p, 0.0, -746.0)
+    raised = f.scale(exp_of_small(f, f.add(r, p_low)), n, some)
     return _power_edges(f, x, y, raised)
 
 

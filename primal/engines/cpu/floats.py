@@ -69,6 +69,10 @@ class Floats:
         x = self.where(self.test("olt", x, low), low, x)
         return self.where(self.test("ogt", x, high), high, x)
 
+    def above(self, x: str, narrow: float, wide: float) -> str:
+        """The lanes above a bound, one for float32 and one for float64, or NaN."""
+        return self.test("ugt", x, narrow if self.dtype == "f4" else wide)
+
     def poly(self, x: str, coefficients: Sequence[float]) -> str:
         """Horner's rule, from the constant coefficient up."""
         out: str | float = coefficients[-1]
@@ -146,17 +150,26 @@ class Floats:
         number = self.iop("sub", self.bits(shifted), self.bits(self.k(magic)))
         return self.sub(shifted, magic), number
 
-    def scale(self, x: str, n: str) -> str:
-        """x·2^n for x near 1, through overflow and into subnormals, rounded once."""
+    def scale(self, x: str, n: str, some: str | None = None) -> str:
+        """x·2^n for x near 1, through overflow and into subnormals, rounded once.
+
+        `some`: the lanes where it is more than half of the least subnormal; the others give 0. A
+        product that underflows takes the CPU 200 cycles, and masked scores underflow by intent.
+        """
         mantissa, bias, _ = FORM[self.dtype]
         lanes, kind = self.c.lanes, "ps" if self.dtype == "f4" else "pd"
         if self.c.module.width == 64 and lanes * (4 if kind == "ps" else 8) == 64:
             # AVX-512 has an instruction for this.
             power = self.c.new(f"sitofp {self.it} {n} to {self.t}")
+            mask = "-1"
+            if some is not None:
+                mask = self.c.new(f"bitcast <{lanes} x i1> {some} to i{lanes}")
             return self.c.call(
                 f"llvm.x86.avx512.mask.scalef.{kind}.512", self.t, (self.t, x), (self.t, power),
-                (self.t, "zeroinitializer"), (f"i{lanes}", "-1"), ("i32", "4"),
+                (self.t, "zeroinitializer"), (f"i{lanes}", mask), ("i32", "4"),
             )  # fmt: skip
+        if some is not None:
+            x = self.where(some, x, 0.0)
         half = self.iop("ashr", n, 1)
         for part in (half, self.iop("sub", n, half)):
             x = self.mul(x, self.unbits(self.iop("shl", self.iop("add", part, bias), mantissa)))
