@@ -92,7 +92,7 @@ def vmap(
                         "the examples, so it needs an axis. Give out_axes an int there, or reduce "
                         f"over the axis with a collective (axis_name is {axis_name!r})."
                     )
-                placed.append(operand(out))
+                placed.append(out)
                 continue
             ndim = aval_of(out).ndim + (dim is None)
             if not -ndim <= to < ndim:
@@ -107,15 +107,10 @@ def vmap(
 
 
 def _value(x: Any, axis: int | None) -> Any:
-    """An argument as an operand; what is not mapped may be anything, a function say."""
-    if isinstance(x, Ref) and axis is not None:
-        return x[...]
-    try:
-        return operand(x)
-    except TypeError:
-        if axis is None:
-            return x
-        raise
+    """An argument as an operand. What is not mapped stays as it is, a function or a number say."""
+    if axis is None:
+        return x
+    return x[...] if isinstance(x, Ref) else operand(x)
 
 
 def _check_axes(name: str, axes: Any) -> None:

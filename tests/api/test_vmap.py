@@ -5,7 +5,7 @@ import pytest
 
 import primal
 import primal.numpy as jnp
-from primal import grad, jit, make_jaxpr, vmap
+from primal import grad, jit, make_jaxpr, tree, vmap
 from primal.lax import parallel as lax
 
 
@@ -170,3 +170,17 @@ def test_random_keys_are_mapped():
     many = vmap(lambda k: primal.random.normal(k, (2,)))(keys)
     one = [primal.random.normal(keys[i], (2,)) for i in range(3)]
     np.testing.assert_array_equal(many, np.stack(one))
+
+
+def test_what_is_not_mapped_stays_as_it_is():
+    seen = []
+
+    def f(x, other):
+        seen.append(other)
+        return x + other[0], other[1]
+
+    given = (2, np.ones(3), {"mode": len}, "name")
+    outs = vmap(f, in_axes=(0, None), out_axes=(0, None))(jnp.arange(2.0), given)
+    assert all(a is b for a, b in zip(tree.leaves(seen[0]), tree.leaves(given), strict=True))
+    assert outs[1] is given[1]
+    np.testing.assert_array_equal(outs[0], [2, 3])
