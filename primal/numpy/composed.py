@@ -140,11 +140,12 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def _apart(x: Any, y: Any) -> tuple[Any, Any]:
     """(the larger, the smaller minus the larger), the latter 0 for two equal infinities.
 
-    By min and max, not |x - y|: at ties these share the derivative equally.
+    Chosen by one comparison: the second derivatives of min and max would be lost at ties.
     """
-    big = ops.max(x, y)
-    apart = ops.sub(ops.min(x, y), big)
-    return big, ops.select_n(ops.ne(apart, apart), apart, _full(0, apart))
+    less = ops.lt(x, y)
+    big, small = ops.select_n(less, x, y), ops.select_n(less, y, x)
+    same = ops.bitwise_and(ops.eq(x, y), isinf(x))
+    return big, ops.select_n(same, ops.sub(small, big), _full(0, big))
 
 
 def _complex_logaddexp(x: Any, y: Any) -> Any:

@@ -9,7 +9,12 @@ import numpy as np
 
 import primal.numpy as jnp
 from primal.base import dtypes
-from primal.numpy.promotion import check_arraylike, from_literal, promote_dtypes_inexact
+from primal.numpy.promotion import (
+    check_arraylike,
+    from_literal,
+    operand,
+    promote_dtypes_inexact,
+)
 
 
 def inexact(name: str, *args: Any) -> list[Any]:
@@ -19,12 +24,18 @@ def inexact(name: str, *args: Any) -> list[Any]:
 
 
 def real_inexact(name: str, *args: Any) -> list[Any]:
-    """`inexact`, with TypeError for complex operands of operations, ValueError for other ones."""
+    """`inexact`; complex operands: TypeError of operations and distributions, else ValueError."""
     out = inexact(name, *args)
     if out and out[0].dtype.kind == "c":
-        error = TypeError if name in _OPERATIONS else ValueError
+        error = TypeError if name in _OPERATIONS or "." in name else ValueError
         raise error(f"[{name}] expected real numbers, got {out[0].dtype.name}.")
     return out
+
+
+def settled(name: str, *args: Any) -> list[Any]:
+    """`real_inexact`, but weak only if all were given so: one array of integers is enough."""
+    out = real_inexact(name, *args)
+    return out if all(operand(name, x).aval.weak_type for x in args) else strong(*out)
 
 
 def strong(*operands: Any) -> list[Any]:

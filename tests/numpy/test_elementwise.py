@@ -276,6 +276,9 @@ def test_derivatives_at_the_awkward_points(x64: None) -> None:
     assert grad(jnp.i0)(0.0) == 0
     assert float(grad(grad(jnp.i0))(0.0)) == pytest.approx(0.5)
     assert [float(v) for v in grad(jnp.logaddexp, (0, 1))(2.0, 2.0)] == [0.5, 0.5]
+    for base, fun in ((np.e, jnp.logaddexp), (2, jnp.logaddexp2)):
+        twice = float(grad(grad(lambda v, f=fun: f(v, -v)))(0.0))
+        assert twice == pytest.approx(np.log(base))
     assert [float(v) for v in grad(jnp.maximum, (0, 1))(2.0, 2.0)] == [0.5, 0.5]
     assert not np.isnan(grad(jnp.logaddexp)(-np.inf, -np.inf))
     assert grad(lambda v: v**2)(0.0) == 0 and grad(lambda v: v**0)(0.0) == 0

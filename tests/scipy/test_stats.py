@@ -218,3 +218,57 @@ def test_the_probability_of_nan_is_nan(name, parameters) -> None:
 def test_densities_of_uniform_numbers_are_of_their_dtype() -> None:
     assert not stats.uniform.pdf(jnp.ones(2), 0.0, 4.0).weak_type
     assert not stats.bernoulli.cdf(jnp.ones(2), 0.3).weak_type
+
+
+# The parameters, points outside the support, points inside and at its ends.
+WITH_SUPPORT = {
+    "expon": ((), (-1.0,), (0.0, 0.7)), "uniform": ((), (-1.0, 2.0), (0.0, 0.3, 1.0)),
+    "gamma": ((2.5,), (-1.0,), (0.0, 0.7)), "chi2": ((3.0,), (-1.0,), (0.0, 0.7)),
+    "beta": ((2.0, 3.5), (-1.0, 2.0), (0.0, 0.3, 1.0)), "pareto": ((2.5,), (0.5,), (1.0, 1.5)),
+    "truncnorm": ((-1.0, 2.0), (-3.0, 3.0), (0.3,)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WITH_SUPPORT)
+def test_derivatives_at_and_beyond_the_ends_of_the_support(name: str) -> None:
+    parameters, outside, inside = WITH_SUPPORT[name]
+    given = getattr(stats, name)
+    functions = [n for n in ("pdf", "logpdf", "cdf", "logcdf", "sf", "logsf") if hasattr(given, n)]
+    with primal.enable_x64(True):
+        for f in [getattr(given, n) for n in functions]:
+            for by in range(len(parameters) + 1):
+                slope = primal.grad(f, by)
+                for x in outside:
+                    assert slope(x, *parameters) == 0, (f, by, x)
+                    assert primal.grad(slope, by)(x, *parameters) == 0, (f, by, x)
+        for x in inside:
+            density = given.pdf(x, *parameters)
+            np.testing.assert_allclose(primal.grad(given.cdf)(x, *parameters), density, rtol=1e-9)
+            if hasattr(given, "sf"):
+                fall = primal.grad(given.sf)(x, *parameters)
+                np.testing.assert_allclose(fall, -density, rtol=1e-9)
+
+
+def test_derivatives_at_the_middle() -> None:
+    assert primal.grad(stats.laplace.cdf)(0.0) == 0.5
+    twice = primal.grad(primal.grad(stats.logistic.logpdf))
+    np.testing.assert_allclose([twice(0.0), twice(1e-3)], -0.5, rtol=1e-5)
+
+
+def test_results_are_weak_only_where_all_operands_are() -> None:
+    whole = jnp.arange(1, 4)
+    for f, parameters in (
+        (stats.norm.pdf, ()), (stats.gamma.logpdf, (2.5,)), (stats.beta.cdf, (2.0, 3.0)),
+        (stats.t.pdf, (3.0,)), (stats.bernoulli.pmf, (0.3,)), (stats.cauchy.sf, (0.5, 2.0)),
+        (stats.chi2.sf, (3.0,)), (stats.pareto.ppf, (2.0,)), (stats.uniform.pdf, ()),
+    ):  # fmt: skip
+        assert not f(whole, *parameters).weak_type and f(0.5, *parameters).weak_type
+
+
+@pytest.mark.parametrize("name", [*ON_LINE, *OF_COUNTS])
+def test_distributions_refuse_complex_numbers(name: str) -> None:
+    distribution, parameters = getattr(stats, name), {**ON_LINE}.get(name, (0, 0, ()))[-1]
+    density = distribution.logpdf if name in ON_LINE else distribution.logpmf
+    parameters = OF_COUNTS.get(name, parameters)
+    with pytest.raises(TypeError, match="expected real numbers, got complex64"):
+        density(jnp.ones(45, "complex64"), *parameters)

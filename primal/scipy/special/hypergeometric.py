@@ -141,9 +141,7 @@ def _series_2f1_with_slopes(a: Any, b: Any, c: Any, x: Any) -> Any:
         p, q, r = a + k - 1, b + k - 1, c + k - 1
         return q / r * x / k, p / r * x / k, -p * q / r**2 * x / k, p * q / r / k
 
-    return _summed(
-        lambda k: (a + k - 1) * (b + k - 1) / (c + k - 1) * x / k, slopes, a + b + c + x
-    )
+    return _summed(lambda k: (a + k - 1) * (b + k - 1) / (c + k - 1) * x / k, slopes, a + b + c + x)
 
 
 @_series_2f1.defjvp

@@ -6,7 +6,7 @@ import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.scipy import special
-from primal.scipy.operands import real_inexact
+from primal.scipy.operands import settled
 
 
 def _legal(p: Array) -> Array:
@@ -17,9 +17,9 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k.
 
     >>> logpmf(jnp.array([0, 1]), 0.3)
-    Array([-0.35667497, -1.2039728 ], dtype=float32, weak_type=True)
+    Array([-0.35667497, -1.2039728 ], dtype=float32)
     """
-    k, p, loc = real_inexact("bernoulli.logpmf", k, p, loc)
+    k, p, loc = settled("bernoulli.logpmf", k, p, loc)
     k = k - loc
     log = special.xlogy(k, p) + special.xlog1py(1 - k, -p)
     return jnp.where((k == 0) | (k == 1) | jnp.isnan(k), log, -jnp.inf)
@@ -29,7 +29,7 @@ def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of k: p for k = 1, 1 - p for k = 0.
 
     >>> pmf(jnp.array([0, 1, 2]), 0.25)
-    Array([0.75, 0.25, 0.  ], dtype=float32, weak_type=True)
+    Array([0.75, 0.25, 0.  ], dtype=float32)
     """
     return jnp.exp(logpmf(k, p, loc))
 
@@ -38,9 +38,9 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Array:
     """The probability of values up to x.
 
     >>> cdf(jnp.array([0, 1]), 0.3)
-    Array([0.7, 1. ], dtype=float32, weak_type=True)
+    Array([0.7, 1. ], dtype=float32)
     """
-    k, p = real_inexact("bernoulli.cdf", k, p)
+    k, p = settled("bernoulli.cdf", k, p)
     out = jnp.where(k < 1, 1 - p, jnp.ones_like(k))
     out = jnp.where(jnp.isnan(k), k, jnp.where(k < 0, jnp.zeros_like(k), out))
     return jnp.where(_legal(p), out, jnp.nan)
@@ -52,6 +52,6 @@ def ppf(q: ArrayLike, p: ArrayLike) -> Array:
     >>> ppf(jnp.array([0.5, 0.9]), 0.3)
     Array([0., 1.], dtype=float32)
     """
-    q, p = real_inexact("bernoulli.ppf", q, p)
+    q, p = settled("bernoulli.ppf", q, p)
     ok = _legal(p) & (q >= 0) & (q <= 1)
     return jnp.where(ok, jnp.where(q <= 1 - p, jnp.zeros_like(q), jnp.ones_like(q)), jnp.nan)

@@ -6,7 +6,8 @@ import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.scipy import special
-from primal.scipy.operands import real_inexact
+from primal.scipy.operands import settled
+from primal.scipy.stats.supports import log_probability, within
 
 
 def logpdf(
@@ -17,7 +18,7 @@ def logpdf(
     >>> logpdf(jnp.array([0.25, 0.5]), 2.0, 3.0)
     Array([0.5232482 , 0.40546513], dtype=float32)
     """
-    x, a, b, loc, scale = real_inexact("beta.logpdf", x, a, b, loc, scale)
+    x, a, b, loc, scale = settled("beta.logpdf", x, a, b, loc, scale)
     z = (x - loc) / scale
     ok = (z >= 0) & (z <= 1)
     z = jnp.where(ok, z, 0.5)
@@ -45,8 +46,9 @@ def cdf(
     >>> cdf(jnp.array([0.5, 2.0]), 1.0, 2.0)
     Array([0.75, 1.  ], dtype=float32)
     """
-    x, a, b, loc, scale = real_inexact("beta.cdf", x, a, b, loc, scale)
-    return special.betainc(a, b, jnp.clip((x - loc) / scale, 0, 1))
+    x, a, b, loc, scale = settled("beta.cdf", x, a, b, loc, scale)
+    z = (x - loc) / scale
+    return within(z, 0, 1, lambda z: special.betainc(a, b, z), 0, 1)
 
 
 def logcdf(
@@ -57,19 +59,18 @@ def logcdf(
     >>> logcdf(jnp.array([0.25, 0.5]), 2.0, 3.0)
     Array([-1.3404849 , -0.37469345], dtype=float32)
     """
-    return jnp.log(cdf(x, a, b, loc, scale))
+    return log_probability(cdf(x, a, b, loc, scale))
 
 
-def sf(
-    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
-) -> Array:
+def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of values above x.
 
     >>> sf(jnp.array([0.25, 0.5]), 2.0, 3.0)
     Array([0.73828125, 0.3125    ], dtype=float32)
     """
-    x, a, b, loc, scale = real_inexact("beta.sf", x, a, b, loc, scale)
-    return special.betainc(b, a, jnp.clip((loc - x) / scale + 1, 0, 1))
+    x, a, b, loc, scale = settled("beta.sf", x, a, b, loc, scale)
+    z = (loc - x) / scale + 1
+    return within(z, 0, 1, lambda z: special.betainc(b, a, z), 0, 1)
 
 
 def logsf(
@@ -80,4 +81,4 @@ def logsf(
     >>> logsf(jnp.array([0.25, 0.5]), 2.0, 3.0)
     Array([-0.30343047, -1.1631508 ], dtype=float32)
     """
-    return jnp.log(sf(x, a, b, loc, scale))
+    return log_probability(sf(x, a, b, loc, scale))

@@ -6,17 +6,17 @@ import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.scipy import special
-from primal.scipy.operands import real_inexact
+from primal.scipy.operands import settled
 
 
 def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k.
 
     >>> logpmf(jnp.array([0, 2]), 5, 2.0, 3.0)
-    Array([-1.791759 , -1.4350843], dtype=float32, weak_type=True)
+    Array([-1.791759 , -1.4350843], dtype=float32)
     """
-    k, n, a, b, loc = real_inexact("betabinom.logpmf", k, n, a, b, loc)
-    y = jnp.floor(k - loc)
+    k, n, a, b, loc = settled("betabinom.logpmf", k, n, a, b, loc)
+    y = jnp.floor(k) - loc
     ok = ~((y < 0) | (y > n))  # so that nan stays nan
     y = jnp.where(ok, y, 0)
     ways = -special.betaln(n - y + 1, y + 1) - jnp.log1p(n)
@@ -29,6 +29,6 @@ def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike =
     """The probability of k: C(n, k) B(k + a, n - k + b) / B(a, b).
 
     >>> pmf(jnp.array([0, 1, 3]), 2, 1.0, 1.0)
-    Array([0.33333334, 0.33333334, 0.        ], dtype=float32, weak_type=True)
+    Array([0.33333334, 0.33333334, 0.        ], dtype=float32)
     """
     return jnp.exp(logpmf(k, n, a, b, loc))

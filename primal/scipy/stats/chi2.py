@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
-from primal.scipy.operands import real_inexact
+from primal.scipy.operands import settled
 from primal.scipy.stats import gamma
 
 
@@ -14,7 +14,7 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     >>> logpdf(jnp.array([0.5, 2.0]), 3.0)
     Array([-1.5155121, -1.5723649], dtype=float32)
     """
-    df, scale = real_inexact("chi2.logpdf", df, scale)
+    x, df, loc, scale = settled("chi2.logpdf", x, df, loc, scale)
     return gamma.logpdf(x, df / 2, loc, 2 * scale)
 
 
@@ -24,7 +24,7 @@ def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
     >>> pdf(jnp.array([0.5, 2.0]), 3.0)
     Array([0.21969566, 0.20755374], dtype=float32)
     """
-    df, scale = real_inexact("chi2.pdf", df, scale)
+    x, df, loc, scale = settled("chi2.pdf", x, df, loc, scale)
     return gamma.pdf(x, df / 2, loc, 2 * scale)
 
 
@@ -34,7 +34,7 @@ def cdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
     >>> cdf(jnp.array([-1.0, 2.0]), 2.0)
     Array([0.        , 0.63212055], dtype=float32)
     """
-    df, scale = real_inexact("chi2.cdf", df, scale)
+    x, df, loc, scale = settled("chi2.cdf", x, df, loc, scale)
     return gamma.cdf(x, df / 2, loc, 2 * scale)
 
 
@@ -44,7 +44,7 @@ def logcdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     >>> logcdf(jnp.array([0.5, 2.0]), 3.0)
     Array([-2.5119665, -0.8495828], dtype=float32)
     """
-    df, scale = real_inexact("chi2.logcdf", df, scale)
+    x, df, loc, scale = settled("chi2.logcdf", x, df, loc, scale)
     return gamma.logcdf(x, df / 2, loc, 2 * scale)
 
 
@@ -54,7 +54,7 @@ def sf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     >>> sf(jnp.array([0.5, 2.0]), 3.0)
     Array([0.91889143, 0.5724067 ], dtype=float32)
     """
-    df, scale = real_inexact("chi2.sf", df, scale)
+    x, df, loc, scale = settled("chi2.sf", x, df, loc, scale)
     return gamma.sf(x, df / 2, loc, 2 * scale)
 
 
@@ -64,5 +64,5 @@ def logsf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     >>> logsf(jnp.array([0.5, 2.0]), 3.0)
     Array([-0.08458731, -0.5579055 ], dtype=float32)
     """
-    df, scale = real_inexact("chi2.logsf", df, scale)
+    x, df, loc, scale = settled("chi2.logsf", x, df, loc, scale)
     return gamma.logsf(x, df / 2, loc, 2 * scale)

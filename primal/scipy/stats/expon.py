@@ -7,6 +7,7 @@ from primal import nn
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.scipy.operands import real_inexact
+from primal.scipy.stats.supports import within
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -36,7 +37,8 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Array([-0.5, -2. ], dtype=float32)
     """
     x, loc, scale = real_inexact("expon.logsf", x, loc, scale)
-    return -jnp.maximum((x - loc) / scale, 0)
+    z = (x - loc) / scale
+    return -jnp.where(z < 0, 0, z)
 
 
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -63,7 +65,8 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> logcdf(jnp.array([0.5, 2.0]))
     Array([-0.93275213, -0.14541346], dtype=float32)
     """
-    return nn.log1mexp(-logsf(x, loc, scale))
+    x, loc, scale = real_inexact("expon.logcdf", x, loc, scale)
+    return within((x - loc) / scale, 0, None, nn.log1mexp, -jnp.inf, 0)
 
 
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

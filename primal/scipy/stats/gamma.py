@@ -6,7 +6,8 @@ import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.scipy import special
-from primal.scipy.operands import real_inexact
+from primal.scipy.operands import real_inexact, settled
+from primal.scipy.stats.supports import log_probability, within
 
 
 def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -15,7 +16,7 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     >>> logpdf(jnp.array([0.5, 2.0]), 2.0)
     Array([-1.1931472, -1.3068528], dtype=float32)
     """
-    x, a, loc, scale = real_inexact("gamma.logpdf", x, a, loc, scale)
+    x, a, loc, scale = settled("gamma.logpdf", x, a, loc, scale)
     z = (x - loc) / scale
     ok = z >= 0
     z = jnp.where(ok, z, 1)
@@ -38,8 +39,9 @@ def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     >>> cdf(jnp.array([-1.0, 1.0]), 2.0)
     Array([0.        , 0.26424113], dtype=float32)
     """
-    x, a, loc, scale = real_inexact("gamma.cdf", x, a, loc, scale)
-    return special.gammainc(a, jnp.maximum((x - loc) / scale, 0))
+    x, a, loc, scale = settled("gamma.cdf", x, a, loc, scale)
+    z = (x - loc) / scale
+    return within(z, 0, None, lambda z: special.gammainc(a, z), 0, 1)
 
 
 def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -48,7 +50,7 @@ def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     >>> logcdf(jnp.array([0.5, 2.0]), 2.0)
     Array([-2.4056814, -0.5208858], dtype=float32)
     """
-    return jnp.log(cdf(x, a, loc, scale))
+    return log_probability(cdf(x, a, loc, scale))
 
 
 def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -58,7 +60,8 @@ def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> 
     Array([0.909796  , 0.40600586], dtype=float32)
     """
     x, a, loc, scale = real_inexact("gamma.sf", x, a, loc, scale)
-    return special.gammaincc(a, jnp.maximum((x - loc) / scale, 0))
+    z = (x - loc) / scale
+    return within(z, 0, None, lambda z: special.gammaincc(a, z), 1, 0)
 
 
 def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -67,4 +70,4 @@ def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
     >>> logsf(jnp.array([0.5, 2.0]), 2.0)
     Array([-0.09453488, -0.9013877 ], dtype=float32)
     """
-    return jnp.log(sf(x, a, loc, scale))
+    return log_probability(sf(x, a, loc, scale))

@@ -75,9 +75,7 @@ class gaussian_kde:
         if isinstance(method, str):
             if method == "silverman":
                 return jnp.power(self.neff * (self.d + 2) / 4.0, -1.0 / (self.d + 4))
-            raise ValueError(
-                "`bw_method` should be 'scott', 'silverman', a scalar, or a callable."
-            )
+            raise ValueError("`bw_method` should be 'scott', 'silverman', a scalar, or a callable.")
         return method(self) if callable(method) else method
 
     def tree_flatten(self) -> tuple[Any, None]:
@@ -159,9 +157,7 @@ class gaussian_kde:
         if self.d != 1:
             raise ValueError("integrate_box_1d() only handles 1D pdfs")
         if jnp.ndim(low) != 0 or jnp.ndim(high) != 0:
-            raise ValueError(
-                "the limits of integration in integrate_box_1d must be scalars"
-            )
+            raise ValueError("the limits of integration in integrate_box_1d must be scalars")
         sigma = jnp.squeeze(jnp.sqrt(self.covariance))
         lower = jnp.squeeze((low - self.dataset) / sigma)
         upper = jnp.squeeze((high - self.dataset) / sigma)
@@ -188,9 +184,7 @@ class gaussian_kde:
 
     def integrate_box(self, low_bounds: Any, high_bounds: Any, maxpts: Any = None) -> Array:
         """Not here: SciPy integrates numerically in compiled code."""
-        raise NotImplementedError(
-            "only 1D box integrations are supported; use `integrate_box_1d`"
-        )
+        raise NotImplementedError("only 1D box integrations are supported; use `integrate_box_1d`")
 
     def set_bandwidth(self, bw_method: Any = None) -> None:
         """Not here: estimates do not change; make another one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
-from primal.scipy.operands import real_inexact
+from primal.scipy.operands import settled
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -14,7 +14,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> logpdf(jnp.array([0.5, 2.0]))
     Array([-1.1931472, -2.6931472], dtype=float32)
     """
-    x, loc, scale = real_inexact("laplace.logpdf", x, loc, scale)
+    x, loc, scale = settled("laplace.logpdf", x, loc, scale)
     return -jnp.abs(x - loc) / scale - jnp.log(2 * scale)
 
 
@@ -33,7 +33,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> cdf(jnp.array([0.0, 1.0]))
     Array([0.5      , 0.8160603], dtype=float32)
     """
-    x, loc, scale = real_inexact("laplace.cdf", x, loc, scale)
+    x, loc, scale = settled("laplace.cdf", x, loc, scale)
     z = (x - loc) / scale
     tail = 0.5 * jnp.exp(-jnp.abs(z))
-    return jnp.where(z <= 0, tail, 1 - tail)
+    return jnp.where(z < 0, tail, 1 - tail)

@@ -6,7 +6,7 @@ import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.scipy import special
-from primal.scipy.operands import real_inexact
+from primal.scipy.operands import real_inexact, settled
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -15,9 +15,9 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> logpdf(jnp.array([0.5, 2.0]))
     Array([-1.448154, -2.253856], dtype=float32)
     """
-    x, loc, scale = real_inexact("logistic.logpdf", x, loc, scale)
+    x, loc, scale = settled("logistic.logpdf", x, loc, scale)
     z = (x - loc) / scale
-    half = jnp.abs(z) / 2
+    half = z / 2
     return -2 * jnp.logaddexp(half, -half) - jnp.log(scale)
 
 
@@ -36,7 +36,7 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> ppf(jnp.array([0.25, 0.5]))
     Array([-1.0986123,  0.       ], dtype=float32)
     """
-    q, loc, scale = real_inexact("logistic.ppf", q, loc, scale)
+    q, loc, scale = settled("logistic.ppf", q, loc, scale)
     return special.logit(q) * scale + loc
 
 
@@ -56,7 +56,7 @@ def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> isf(jnp.array([0.25, 0.5]))
     Array([1.0986123, 0.       ], dtype=float32)
     """
-    q, loc, scale = real_inexact("logistic.isf", q, loc, scale)
+    q, loc, scale = settled("logistic.isf", q, loc, scale)
     return loc - special.logit(q) * scale
 
 

@@ -29,9 +29,7 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: Any = 
     x, mean, cov = real_inexact("multivariate_normal.logpdf", x, mean, cov)
     if not mean.shape:
         variance = cov
-        return -0.5 * (
-            jnp.square(x - mean) / variance + math.log(2 * math.pi) + jnp.log(variance)
-        )
+        return -0.5 * (jnp.square(x - mean) / variance + math.log(2 * math.pi) + jnp.log(variance))
     n = mean.shape[-1]
     if not cov.shape:
         square = jnp.sum(jnp.square(x - mean) / cov, axis=-1)

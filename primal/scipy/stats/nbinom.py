@@ -6,16 +6,16 @@ import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.scipy import special
-from primal.scipy.operands import real_inexact
+from primal.scipy.operands import settled
 
 
 def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k.
 
     >>> logpmf(jnp.array([0, 2]), 3, 0.5)
-    Array([-2.0794415, -1.6739764], dtype=float32, weak_type=True)
+    Array([-2.0794415, -1.6739764], dtype=float32)
     """
-    k, n, p, loc = real_inexact("nbinom.logpmf", k, n, p, loc)
+    k, n, p, loc = settled("nbinom.logpmf", k, n, p, loc)
     y = k - loc
     ok = ~(y < 0)  # so that nan stays nan
     y = jnp.where(ok, y, 0)
@@ -28,6 +28,6 @@ def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of k: C(k + n - 1, k) p^n (1 - p)^k.
 
     >>> pmf(jnp.array([0, 1]), 1, 0.5)
-    Array([0.5 , 0.25], dtype=float32, weak_type=True)
+    Array([0.5 , 0.25], dtype=float32)
     """
     return jnp.exp(logpmf(k, n, p, loc))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 import primal.numpy as jnp
 from primal import nn
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
-from primal.scipy.operands import real_inexact
+from primal.scipy.operands import settled
+from primal.scipy.stats.supports import within
 
 
 def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -15,9 +18,9 @@ def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     >>> logpdf(jnp.array([1.5, 2.0]), 3.0)
     Array([-0.5232481, -1.6739764], dtype=float32)
     """
-    x, b, loc, scale = real_inexact("pareto.logpdf", x, b, loc, scale)
+    x, b, loc, scale = settled("pareto.logpdf", x, b, loc, scale)
     z = (x - loc) / scale
-    log = jnp.log(b) - jnp.log(scale) - (b + 1) * jnp.log(jnp.maximum(z, 1))
+    log = jnp.log(b) - jnp.log(scale) - (b + 1) * jnp.log(jnp.where(z < 1, 1, z))
     return jnp.where(z < 1, -jnp.inf, log)
 
 
@@ -36,8 +39,9 @@ def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
     >>> logsf(jnp.array([1.5, 2.0]), 3.0)
     Array([-1.2163953, -2.0794415], dtype=float32)
     """
-    x, b, loc, scale = real_inexact("pareto.logsf", x, b, loc, scale)
-    return -b * jnp.log(jnp.maximum((x - loc) / scale, 1))
+    x, b, loc, scale = settled("pareto.logsf", x, b, loc, scale)
+    z = (x - loc) / scale
+    return -b * jnp.log(jnp.where(z < 1, 1, z))
 
 
 def sf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -64,7 +68,8 @@ def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     >>> logcdf(jnp.array([1.5, 2.0]), 3.0)
     Array([-0.35139793, -0.13353139], dtype=float32)
     """
-    return nn.log1mexp(-logsf(x, b, loc, scale))
+    below = -logsf(x, b, loc, scale)
+    return within(below, np.finfo(below.dtype).tiny, None, nn.log1mexp, -jnp.inf, 0)
 
 
 def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -73,7 +78,7 @@ def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     >>> ppf(jnp.array([0.25, 0.5]), 3.0)
     Array([1.1006423, 1.2599211], dtype=float32)
     """
-    q, b, loc, scale = real_inexact("pareto.ppf", q, b, loc, scale)
+    q, b, loc, scale = settled("pareto.ppf", q, b, loc, scale)
     inside = (q >= 0) & (q <= 1)
     value = loc + scale * jnp.exp(-jnp.log1p(-q) / b)
     return jnp.where(inside, value, jnp.nan)

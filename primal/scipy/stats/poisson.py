@@ -8,7 +8,7 @@ import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.scipy import special
-from primal.scipy.operands import real_inexact
+from primal.scipy.operands import real_inexact, settled
 
 LARGE, SUMMED = 50.0, 160
 """From which mean on the entropy is its asymptotic series, and how many terms are summed below."""
@@ -41,9 +41,9 @@ def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of values up to x.
 
     >>> cdf(jnp.array([0, 3]), 2.5)
-    Array([0.082085 , 0.7575761], dtype=float32, weak_type=True)
+    Array([0.082085 , 0.7575761], dtype=float32)
     """
-    k, mu, loc = real_inexact("poisson.cdf", k, mu, loc)
+    k, mu, loc = settled("poisson.cdf", k, mu, loc)
     y = jnp.floor(k - loc)
     out = special.gammaincc(jnp.maximum(y, 0) + 1, mu)
     return jnp.where(y < 0, jnp.zeros_like(out), out)

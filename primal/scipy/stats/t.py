@@ -8,7 +8,7 @@ import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.scipy import special
-from primal.scipy.operands import real_inexact
+from primal.scipy.operands import settled
 
 
 def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -17,7 +17,7 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     >>> logpdf(jnp.array([0.5, 2.0]), 3.0)
     Array([-1.1609743, -2.6954846], dtype=float32)
     """
-    x, df, loc, scale = real_inexact("t.logpdf", x, df, loc, scale)
+    x, df, loc, scale = settled("t.logpdf", x, df, loc, scale)
     z = (x - loc) / scale
     half = df / 2
     constant = special.gammaln(half + 0.5) - special.gammaln(half)

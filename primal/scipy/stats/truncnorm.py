@@ -9,6 +9,7 @@ from primal.numpy.promotion import ArrayLike
 from primal.scipy.operands import real_inexact
 from primal.scipy.special import log_ndtr
 from primal.scipy.stats import norm
+from primal.scipy.stats.supports import within
 
 
 def _log_mass(a: Array, b: Array) -> Array:
@@ -58,8 +59,9 @@ def logcdf(
     Array([-0.69314706, -0.24788046], dtype=float32)
     """
     x, a, b, loc, scale = real_inexact("truncnorm.logcdf", x, a, b, loc, scale)
-    z = jnp.clip((x - loc) / scale, a, b)
-    return _checked(_log_mass(a, z) - _log_mass(a, b), a, b)
+    z = (x - loc) / scale
+    log = within(z, a, b, lambda z: _log_mass(a, z) - _log_mass(a, b), -jnp.inf, 0)
+    return _checked(log, a, b)
 
 
 def cdf(
@@ -82,13 +84,12 @@ def logsf(
     Array([-0.69314706, -1.5161899 ], dtype=float32)
     """
     x, a, b, loc, scale = real_inexact("truncnorm.logsf", x, a, b, loc, scale)
-    z = jnp.clip((x - loc) / scale, a, b)
-    return _checked(_log_mass(z, b) - _log_mass(a, b), a, b)
+    z = (x - loc) / scale
+    log = within(z, a, b, lambda z: _log_mass(z, b) - _log_mass(a, b), 0, -jnp.inf)
+    return _checked(log, a, b)
 
 
-def sf(
-    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
-) -> Array:
+def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of values above x.
 
     >>> sf(jnp.array([0.0, 0.5]), -1.0, 1.0)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import primal.numpy as jnp
 from primal.ir.trace import Array
-from primal.numpy.promotion import ArrayLike
-from primal.scipy.operands import real_inexact
+from primal.numpy.promotion import ArrayLike, convert
+from primal.scipy.operands import real_inexact, strong
+from primal.scipy.stats.supports import within
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -15,8 +16,8 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Array([-1.3862944, -1.3862944], dtype=float32)
     """
     x, loc, scale = real_inexact("uniform.logpdf", x, loc, scale)
-    inside = (x >= loc) & (x <= loc + scale)
-    return jnp.where(inside, -jnp.log(scale), -jnp.inf).astype(x.dtype)
+    outside = (x < loc) | (x > loc + scale)
+    return convert(jnp.where(outside, -jnp.inf, -jnp.log(scale)), x.dtype, x.weak_type)
 
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -35,7 +36,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Array([0.  , 0.25], dtype=float32)
     """
     x, loc, scale = real_inexact("uniform.cdf", x, loc, scale)
-    return jnp.clip((x - loc) / scale, 0, 1).astype(x.dtype)
+    return strong(within((x - loc) / scale, 0, 1, lambda z: z, 0, 1))[0]
 
 
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
