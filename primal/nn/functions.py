@@ -11,9 +11,9 @@ import primal.numpy as jnp
 from primal.api.control import custom_jvp
 from primal.base.source import user_stacklevel
 from primal.lax import stop_gradient
-from primal.numpy import tanh
+from primal.numpy import direct, tanh
 from primal.numpy.promotion import floating
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_as
 from primal.ops.elementwise import expm1, logistic, rsqrt
 from primal.ops.special import erf
 
@@ -177,7 +177,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
     return 0.5 * array * (1.0 + erf(array * root))
 
 
-@remembered
+@remembered_as(direct.softmax)
 def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     """exp(x) / Σ exp(x) along `axis`, without overflow.
 
@@ -195,7 +195,7 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     return out if where is None else jnp.where(where, out, 0)
 
 
-@remembered
+@remembered_as(direct.log_softmax)
 def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     """x - log(Σ exp(x)) along `axis`, without overflow.
 
@@ -212,7 +212,7 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     return out if where is None else jnp.where(where, out, -jnp.inf)
 
 
-@remembered
+@remembered_as(direct.logsumexp)
 def logsumexp(
     a: Any,
     axis: Any = None,

@@ -10,6 +10,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.trace import Array, literal
+from primal.numpy import direct
 from primal.numpy.nonzeros import nonzero
 from primal.numpy.promotion import (
     BOOL,
@@ -25,7 +26,7 @@ from primal.numpy.promotion import (
     to_shape,
 )
 from primal.numpy.reductions import check_out
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.ufuncs import as_bool
 from primal.ops import elementwise as ops
 
@@ -246,6 +247,7 @@ def nan_to_num(
 
 
 def choose(
+@remembered_as(direct.choose)
     a: ArrayLike, choices: Any, out: None = None, mode: str = "raise"
 ) -> Array:
     """choices[a], element by element.

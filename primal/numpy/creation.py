@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from primal.base import dtypes, source
 from primal.base.later import Later
 from primal.ir.avals import Aval, canonical_shape
+from primal.ir.evaluate import quietly
 from primal.ir.trace import PYTHON_SCALARS, Array, Literal, Tracer, literal
 from primal.numpy.promotion import (
     BOOL,
@@ -241,8 +243,16 @@ def _from_host(value: Any, dtype: Any) -> Array:
         return from_numpy(np.array(value).astype(dtype, order="C"), Aval(value.shape, dtype))
 
 
+_SEQUENCES = {list, tuple}
+
+
 def _leaf_types(value: Any, found: set[type]) -> None:
     kinds = set(map(type, value))
+    for _ in range(64):  # NumPy's most dimensions
+        if not kinds or not kinds <= _SEQUENCES:
+            break
+        value = list(itertools.chain.from_iterable(value))
+        kinds = set(map(type, value))
     if not kinds <= PYTHON_SCALARS:
         for item in value:
             if type(item) in (list, tuple):
@@ -268,6 +278,15 @@ def _from_sequence(value: Sequence[Any], dtype: Any) -> Array:
 
 
 def _from_python(value: Sequence[Any], dtype: Any, found: set[type]) -> Array:
+    if dtype is None and len(found) == 1:
+        (kind,) = found
+        target = dtypes.python_scalar_dtype(kind)
+        try:
+            host = quietly(np.array, (value, target), {})
+        except (OverflowError, ValueError):
+            pass  # what is wrong is said below
+        else:
+            return from_numpy(host, Aval(host.shape, target))
     host = np.array(value)
     if not found:
         host = host.astype(np.float32)

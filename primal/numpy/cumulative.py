@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.numpy import direct
 from primal.ir.trace import Array, literal
 from primal.numpy.choosing import where
 from primal.numpy.creation import array, filled
@@ -28,7 +29,7 @@ from primal.numpy.promotion import (
 )
 from primal.numpy.reductions import as_axis, check_out, summed_dtype
 from primal.numpy.reductions import sum as total
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.shapes import broadcast_to, moveaxis, part, ravel
 from primal.numpy.sorting import count_below
 from primal.numpy.ufuncs import multiply, not_equal, subtract
@@ -81,6 +82,7 @@ def cumprod(
     return _cumulate("cumprod", rooms.cumprod, a, axis, dtype, out)
 
 
+@remembered_as(direct.nancumsum)
 def nancumsum(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
@@ -92,6 +94,7 @@ def nancumsum(
     return _cumulate("nancumsum", rooms.cumsum, a, axis, dtype, out, 0)
 
 
+@remembered
 def nancumprod(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
@@ -338,7 +341,7 @@ def unwrap(
     return concatenate([part(x, at, 0, min(1, n)), tail], at)
 
 
-@remembered
+@remembered_as(direct.interp)
 def interp(
     x: ArrayLike,
     xp: ArrayLike,

@@ -85,7 +85,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
     return diag(ravel(v), k)
 
 
-@remembered
+@remembered_as(direct.trace)
 def trace(
     a: ArrayLike,
     offset: int = 0,
@@ -233,7 +233,7 @@ def mask_indices(
     return nonzero(mask_func(filled((n, n), 1, dtypes.python_scalar_dtype(int)), k), size=size)
 
 
-@remembered
+@remembered_as(direct.vander)
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """The matrix of powers of a vector, falling from N - 1 to 0 (rising if `increasing`).
 

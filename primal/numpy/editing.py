@@ -8,6 +8,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.trace import Array, aval_of, literal
+from primal.numpy import direct
 from primal.numpy.at import IndexUpdateHelper
 from primal.numpy.index_forms import dynamic_positions
 from primal.numpy.indexing import getitem
@@ -21,6 +22,7 @@ from primal.numpy.promotion import (
     with_rank,
 )
 from primal.numpy.reductions import as_axis
+from primal.numpy.remembered import remembered_as
 from primal.numpy.taking import flattened, index_operand, take
 from primal.ops.choose import max as max_op
 from primal.ops.choose import min as min_op
@@ -43,6 +45,7 @@ def _along(name: str, a: Any, axis: int | None) -> tuple[Any, int]:
 # delete.
 
 
+@remembered_as(direct.delete)
 def delete(
     arr: ArrayLike,
     obj: ArrayLike | slice,
@@ -101,6 +104,7 @@ def _delete_distinct(x: Any, i: Any, axis: int) -> Any:
 # insert.
 
 
+@remembered_as(direct.insert)
 def insert(
     arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int | None = None
 ) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 
 from primal.base import dtypes, errors
 from primal.ir.trace import Array, concrete_or_error, literal
-from primal.numpy import ufuncs
+from primal.numpy import direct, ufuncs
 from primal.numpy.creation import asarray, filled
 from primal.numpy.index_forms import known_mask, known_values
 from primal.numpy.joining import concatenate, stack
@@ -25,7 +25,7 @@ from primal.numpy.promotion import (
     with_rank,
 )
 from primal.numpy.ranges import arange, linspace, meshgrid
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered_as
 from primal.numpy.shapes import broadcast_arrays, swapaxes
 from primal.numpy.taking import modulo
 from primal.ops.choose import clamp
@@ -203,7 +203,7 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     return tuple(out)
 
 
-@remembered
+@remembered_as(direct.unravel_index)
 def unravel_index(indices: ArrayLike, shape: int | Sequence[int]) -> tuple[Array, ...]:
     """Per dimension, the coordinates of positions in the flattened array of a shape.
 
@@ -234,6 +234,7 @@ def unravel_index(indices: ArrayLike, shape: int | Sequence[int]) -> tuple[Array
     return tuple(reversed(out))
 
 
+@remembered_as(direct.ravel_multi_index)
 def ravel_multi_index(
     multi_index: Sequence[ArrayLike],
     dims: Sequence[int],

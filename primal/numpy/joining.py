@@ -9,6 +9,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.trace import Array, literal
+from primal.numpy import direct
 from primal.numpy.creation import as_shape, filled, placed
 from primal.numpy.indexing import getitem
 from primal.numpy.promotion import (
@@ -23,7 +24,7 @@ from primal.numpy.promotion import (
     with_rank,
 )
 from primal.numpy.reductions import as_axis
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, expand_dims, part, ravel
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
@@ -287,6 +288,7 @@ def _split(name: str, ary: Any, sections: Any, axis: int) -> list[Array]:
 
 
 def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
+@remembered
     """`split` along the second axis, or the only one.
 
     >>> len(jnp.hsplit(jnp.zeros((2, 4)), 2))
@@ -297,6 +299,7 @@ def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
 
 
 def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
+@remembered
     """`split` along the first axis.
 
     >>> len(jnp.vsplit(jnp.zeros((2, 4)), 2))
@@ -306,6 +309,7 @@ def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
 
 
 def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
+@remembered
     """`split` along the third axis.
 
     >>> len(jnp.dsplit(jnp.zeros((2, 4, 2)), 2))
@@ -354,7 +358,7 @@ def _repetitions(value: Any) -> int:
         ) from None
 
 
-@remembered
+@remembered_as(direct.repeat)
 def repeat(
     a: ArrayLike,
     repeats: Any,

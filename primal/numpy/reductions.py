@@ -14,6 +14,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.base.monoids import highest, lowest
+from primal.numpy import direct
 from primal.ir.trace import Array, literal
 from primal.numpy.elementary import conjugate, sqrt
 from primal.numpy.promotion import (
@@ -27,7 +28,7 @@ from primal.numpy.promotion import (
     promote_dtypes,
     to_shape,
 )
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.ufuncs import as_bool
 from primal.ops import elementwise as ops
 from primal.ops import reduce as rooms
@@ -298,7 +299,7 @@ def any(
     return _fold("any", rooms.reduce_or, x, axis, keepdims, None, where, False, ops.bitwise_or)
 
 
-@remembered
+@remembered_as(direct.count_nonzero)
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
     """The number of non-zero elements over axes.
 

@@ -7,6 +7,10 @@ with constants computed once. Results are those of the function itself, as the o
 
 A memo per function of hand-written short cuts was rejected: each would state the function's meaning
 again. Compiled programs were rejected too, since they may differ in the last bit from op by op.
+
+Where NumPy has the function itself, a function is given what to call (`remembered_as`, with the
+functions of `primal.numpy.direct`). That is what runs from the first call on, so that the same call
+gives the same numbers always; the function runs once, for the types of its results.
 """
 
 from __future__ import annotations
@@ -22,10 +26,12 @@ from primal.base import caches
 from primal.base.config import config, settings
 from primal.base.later import Later
 from primal.base.native import extension
+from primal.ir.avals import Aval
 from primal.ir.evaluate import ERROR_STATE, quietly
 from primal.ir.jaxpr import ClosedJaxpr, Eqn
 from primal.ir.state import state
 from primal.ir.trace import Array, Literal
+from primal.numpy import phrases
 from primal.runtime import devices
 from primal.runtime.array import ArrayImpl
 from primal.runtime.eager import root
@@ -41,7 +47,11 @@ LARGEST = 1 << 20
 LARGEST_CONSTANT = 1 << 12
 ENTRIES = 512
 
-boxed = ArrayImpl if extension is None else extension.boxed
+boxed: Callable[[Any, Any], ArrayImpl] = (
+    (lambda aval, value: ArrayImpl(aval, np.asarray(value)))
+    if extension is None
+    else extension.boxed
+)
 
 _kinds: dict[Any, object] = {}
 
@@ -101,18 +111,30 @@ def remembered(fun: F, direct: Callable[..., Any] | None = None) -> F:
         return fun
     memo: dict[Any, Any] = {}
     caches.register(memo.clear)
+    otherwise = fun if direct is None else remembered(fun)
 
     def meet(key: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call without a program: the second of its kind makes one."""
+        """A call without a program: the second of its kind makes one, or NumPy has one."""
         out = fun(*args, **kwargs)
+        if len(memo) >= ENTRIES:
+            memo.clear()
         again = ("once", key)
         if memo.pop(again, memo) is None:
-            memo[key] = _program(fun, args, kwargs, direct, out)
-        else:
-            if len(memo) >= ENTRIES:
-                memo.clear()
-            memo[again] = None
-        return out
+            memo[key] = _program(fun, args, kwargs)
+            return out
+        memo[again] = None
+        if direct is None:
+            return out
+        try:
+            run = _directly(otherwise, direct, args, kwargs, out)
+            if run is None:
+                return out
+            found = quietly(run, [x.host for x in _arrays((*args, *kwargs.values()))], {})
+        except Exception:
+            return out  # arguments that it does not take
+        del memo[again]
+        memo[key] = run
+        return found
 
     make: Any = _python_call if extension is None else extension.Remembered
     made: Any = functools.update_wrapper(make(fun, memo, meet), fun)
@@ -152,37 +174,56 @@ def remembered_as(direct: Callable[..., Any]) -> Callable[[F], F]:
     return lambda fun: remembered(fun, direct)
 
 
-def _with_direct(direct: Callable[..., Any], program: Any, out: Any, args: Any, kwargs: Any) -> Any:
-    """What NumPy has for these arguments, if anything, with the program for what that leaves."""
-    try:
-        run = direct(*args, **kwargs)
-        hosts = [x.host for x in _arrays((*args, *kwargs.values()))]
-        tried = None if run is None else quietly(run, hosts, {})
-    except Exception:
-        return program  # arguments that it does not take
-    single = isinstance(out, ArrayImpl)
-    if run is None or not (tried is None or _are(out, (tried,) if single else tried)):
-        return program
-    if not single:
-        avals = [x.aval for x in out]
-        return lambda *hosts: (
-            program(*hosts)
-            if (found := run(*hosts)) is None
-            else tuple([boxed(aval, np.asarray(x)) for aval, x in zip(avals, found, strict=True)])
-        )
-    aval = out.aval
+def _directly(
+    fun: Callable[..., Any],
+    direct: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    out: Any,
+) -> Callable[..., Any] | None:
+    """What NumPy has for these arguments, as arrays of the types of `out`, the function's result.
+
+    None where it has nothing. `fun` is for the values that it leaves.
+    """
+    given = (*args, *kwargs.values())
+    results = [out] if isinstance(out, ArrayImpl) else out
+    if not devices.default_is_host() or not all(isinstance(x, ArrayImpl) for x in results):
+        return None
+    run = direct(*args, **kwargs)
+    if run is None:
+        return None
+    avals = [x.aval for x in _arrays(given)]
+    names = list(kwargs)
+
+    def itself(hosts: Sequence[Any]) -> Any:
+        arrays = iter([ArrayImpl(aval, host) for aval, host in zip(avals, hosts, strict=True)])
+        values = [_with_arrays(x, arrays) for x in given]
+        return fun(*values[: len(args)], **dict(zip(names, values[len(args) :], strict=True)))
+
+    made = [_of_type(x.aval) for x in results]
+    if isinstance(out, ArrayImpl):
+        (one,) = made
+        return lambda *hosts: itself(hosts) if (x := run(*hosts)) is None else one(x)
+    kind = type(out)
+    whole = kind if kind in (tuple, list) else kind._make
     return lambda *hosts: (
-        program(*hosts) if (found := run(*hosts)) is None else boxed(aval, np.asarray(found))
+        itself(hosts)
+        if (found := run(*hosts)) is None
+        else whole([of(x) for of, x in zip(made, found, strict=True)])
     )
 
 
-def _are(out: Any, found: Sequence[Any]) -> bool:
-    """Whether NumPy's results have the types that they must have."""
-    given = (out,) if isinstance(out, ArrayImpl) else out
-    return len(given) == len(found) and all(
-        x.aval.shape == np.shape(y) and x.aval.dtype == y.dtype
-        for x, y in zip(given, found, strict=True)
-    )
+def _of_type(aval: Aval) -> Callable[[Any], ArrayImpl]:
+    """NumPy's result as an array of a type; of another shape if its shape depends on values."""
+    shape, dtype = aval.shape, aval.dtype
+
+    def made(x: Any) -> ArrayImpl:
+        x = np.asarray(x)
+        if x.dtype != dtype:
+            x = x.astype(dtype)
+        return boxed(aval if x.shape == shape else aval.with_shape(x.shape), x)
+
+    return made
 
 
 def _with_arrays(x: Any, arrays: Iterator[Any]) -> Any:
@@ -202,16 +243,9 @@ def _arrays(x: Any) -> list[Any]:
 
 
 def _program(
-    fun: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    direct: Callable[..., Any] | None,
-    result: Any,
+    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Callable[..., Any] | None:
-    """The function for these avals and static arguments; None where it has to run as it is.
-
-    `result` is what it gave for them.
-    """
+    """The function for these avals and static arguments; None where it has to run as it is."""
     if not devices.default_is_host():
         return None
     given = (*args, *kwargs.values())
@@ -236,16 +270,7 @@ def _program(
     out = made[0]
     if isinstance(out, tuple | list) and not all(isinstance(x, Array) for x in out):
         return None
-    program = _as_python(_simplifying.simplify(closed, "impl"), out)
-    if direct is None:
-        return program
-
-    def itself(*hosts: Any) -> Any:
-        arrays = iter([ArrayImpl(x.aval, h) for x, h in zip(_arrays(given), hosts, strict=True)])
-        values = [_with_arrays(x, arrays) for x in given]
-        return fun(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=True)))
-
-    return _with_direct(direct, program or itself, result, args, kwargs)
+    return _as_python(_simplifying.simplify(closed, "impl"), out)
 
 
 def _simple(eqn: Eqn) -> bool:
@@ -281,6 +306,7 @@ def _as_python(closed: ClosedJaxpr, out: Any) -> Callable[..., Any] | None:
             names[v] = bound(known[v])
         return names[v]
 
+    lazy = phrases.lazily(closed.eqns, jaxpr.outvars)
     lines: list[str] = []
     read = {v for eqn in closed.eqns for v in eqn.invars if type(v) is not Literal}
     for eqn in closed.eqns:
@@ -289,17 +315,19 @@ def _as_python(closed: ClosedJaxpr, out: Any) -> Callable[..., Any] | None:
             _fold(eqn, known)
             continue
         data = [operand(v) for v in eqn.invars]
-        data += [f"{name}={bound(value)}" for name, value in eqn.params.items()]
         targets = [f"v{len(names) + i}" for i in range(len(eqn.outvars))]
         names.update(zip(eqn.outvars, targets, strict=True))
-        lines.append(
-            f"{', '.join(targets)}{',' if eqn.op.multiple else ''} = "
-            f"{bound(eqn.op.impl)}({', '.join(data)})"
-        )
+        if eqn.op.multiple or (value := phrases.phrase(eqn, data, bound)) is None:
+            if eqn.outvars[0] in lazy:
+                value = f"{data[0]}.reshape({phrases.placed(eqn)})"
+            else:
+                data += [f"{name}={bound(given)}" for name, given in eqn.params.items()]
+                value = f"{bound(eqn.op.impl)}({', '.join(data)})"
+        lines.append(f"{', '.join(targets)}{',' if eqn.op.multiple else ''} = {value}")
         lines += [
             f"{t} = array({t})"
             for v, t in zip(eqn.outvars, targets, strict=True)
-            if not v.aval.shape and (v in read or extension is None)
+            if not v.aval.shape and v in read
         ]
     results = []
     for v in jaxpr.outvars:

@@ -60,6 +60,7 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Array
 
 
+@remembered_as(direct.unique)
 def unique(
     ar: ArrayLike,
     return_index: bool = False,
@@ -205,6 +206,7 @@ def unique_values(
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
+@remembered_as(direct.union1d)
 def union1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -291,6 +293,7 @@ def intersect1d(
     )
 
 
+@remembered_as(direct.setdiff1d)
 def setdiff1d(
     ar1: ArrayLike,
     ar2: ArrayLike,

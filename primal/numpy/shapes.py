@@ -298,6 +298,7 @@ def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: Any = None) -> A
         )
     return placed(to_shape(x, target), out_sharding)
 
+@remembered
 
 def broadcast_arrays(*args: ArrayLike) -> list[Array]:
     """Arrays broadcast against each other, to one shape.

@@ -8,6 +8,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.trace import Array
+from primal.numpy import direct
 from primal.numpy.contraction import canonical_precision
 from primal.numpy.elementary import conjugate
 from primal.numpy.promotion import (
@@ -16,7 +17,7 @@ from primal.numpy.promotion import (
     convert,
     promote_dtypes_inexact,
 )
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered_as
 from primal.numpy.shapes import flip
 from primal.ops import shape as shape_ops
 from primal.ops.window.convolution import ConvDimensionNumbers, conv_general_dilated
@@ -24,7 +25,7 @@ from primal.ops.window.convolution import ConvDimensionNumbers, conv_general_dil
 PLAIN = ConvDimensionNumbers((0, 1, 2), (0, 1, 2), (0, 1, 2))
 
 
-@remembered
+@remembered_as(direct.convolve)
 def convolve(
     a: ArrayLike,
     v: ArrayLike,
@@ -46,7 +47,7 @@ def convolve(
     return _convolved("convolve", x, y, mode, precision, preferred_element_type)
 
 
-@remembered
+@remembered_as(direct.correlate)
 def correlate(
     a: ArrayLike,
     v: ArrayLike,

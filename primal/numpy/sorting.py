@@ -204,6 +204,7 @@ def _nan_arg(name: str, op: Any, fill: float, a: Any, axis: Any, out: Any, keepd
     return ops.select_n(empty, found, to_shape(literal(-1, found.dtype, False), found.shape))
 
 
+@remembered_as(direct.nanargmax)
 def nanargmax(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
@@ -215,6 +216,7 @@ def nanargmax(
     return _nan_arg("nanargmax", rooms.argmax, -np.inf, a, axis, out, keepdims)
 
 
+@remembered_as(direct.nanargmin)
 def nanargmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:

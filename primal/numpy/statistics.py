@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.numpy import direct
 from primal.ir.trace import Array, literal
 from primal.numpy.choosing import where
 from primal.numpy.contraction import dot
@@ -34,7 +35,7 @@ from primal.numpy.reductions import as_axes, average
 from primal.numpy.reductions import max as largest
 from primal.numpy.reductions import min as smallest
 from primal.numpy.reductions import sum as total
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.shapes import moveaxis, ravel
 from primal.numpy.sorting import searchsorted
 from primal.ops import elementwise as ops
@@ -137,7 +138,7 @@ def nanpercentile(
     return nanquantile(a, share, axis, out, overwrite_input, method, keepdims, weights=weights)
 
 
-@remembered
+@remembered_as(direct.median)
 def median(
     a: ArrayLike,
     axis: Any = None,
@@ -153,7 +154,7 @@ def median(
     return quantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
 
 
-@remembered
+@remembered_as(direct.nanmedian)
 def nanmedian(
     a: ArrayLike,
     axis: Any = None,
@@ -408,6 +409,7 @@ def corrcoef(
     return c.clip(-1, 1)
 
 
+@remembered_as(direct.bincount)
 # Counting.
 
 
@@ -445,6 +447,7 @@ def bincount(
             raise ValueError("shape of weights must match shape of x.")
     place = ops.max(v, literal(0, v.aval.dtype, True))
     return placed(filled((n,), 0, w.dtype).at[place].add(w, mode="drop"), out_sharding)
+@remembered
 
 
 def histogram_bin_edges(
@@ -476,6 +479,7 @@ def histogram_bin_edges(
     low = where(flat, ends[0] - 0.5, ends[0])
     high = where(flat, ends[1] + 0.5, ends[1])
     return linspace(low, high, count + 1, dtype=dtype)
+@remembered_as(direct.histogram)
 
 
 def histogram(

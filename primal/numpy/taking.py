@@ -72,6 +72,7 @@ def flattened(x: Any) -> Any:
 # take.
 
 
+@remembered_as(direct.take)
 def take(
     a: ArrayLike,
     indices: ArrayLike,

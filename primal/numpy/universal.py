@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ from primal.numpy.joining import concatenate, stack
 from primal.numpy.mapping import vectorize
 from primal.numpy.promotion import array_operand, check_arraylike, with_rank
 from primal.numpy.reductions import as_axes, check_out
+from primal.numpy.remembered import remembered
 from primal.numpy.shapes import broadcast_to, expand_dims, moveaxis
 from primal.numpy.ufuncs import as_bool
 from primal.ops.reduce import reduce_and, reduce_or, reduce_xor
@@ -197,8 +199,15 @@ class ufunc:
         if self.nin != 2:
             raise ValueError("outer only supported for binary ufuncs")
         check_arraylike(f"{self.__name__}.outer", A, B)
-        x, y = array_operand("outer", A), array_operand("outer", B, 1)
-        return self._call(x.reshape(x.shape + (1,) * y.ndim), with_rank(y, x.ndim + y.ndim))
+        return self._outer(A, B)
+
+    @functools.cached_property
+    def _outer(self) -> Callable[..., Any]:
+        def outer(A: Any, B: Any) -> Any:
+            x, y = array_operand("outer", A), array_operand("outer", B, 1)
+            return self._call(x.reshape(x.shape + (1,) * y.ndim), with_rank(y, x.ndim + y.ndim))
+
+        return remembered(outer)
 
 
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:

@@ -76,7 +76,7 @@ def _dot_type(
 
 
 @functools.lru_cache(maxsize=4096)
-def _as_matrices(left: tuple[int, ...], right: tuple[int, ...], dims: Dims) -> tuple[Any, ...]:
+def as_matrices(left: tuple[int, ...], right: tuple[int, ...], dims: Dims) -> tuple[Any, ...]:
     """How operands of those shapes become stacks of matrices: (order, shape) of each, then out.
 
     An order or a shape that changes nothing is None.
@@ -109,7 +109,7 @@ def _dot_impl(
             work = np.dtype(np.int32)
         if work is not None:
             lhs, rhs = lhs.astype(work, copy=False), rhs.astype(work, copy=False)
-    left_order, left, right_order, right, out = _as_matrices(
+    left_order, left, right_order, right, out = as_matrices(
         lhs.shape, rhs.shape, dimension_numbers
     )
     if left_order is not None:

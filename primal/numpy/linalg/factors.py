@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from primal.ir.trace import Array
+from primal.numpy import direct
 from primal.numpy.elementary import abs as absolute
 from primal.numpy.elementary import conjugate, sign
 from primal.numpy.promotion import ArrayLike, check_arraylike, promote_dtypes_inexact
 from primal.numpy.ranges import tril
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.shapes import matrix_transpose
 from primal.numpy.sorting import sort_indices
 from primal.numpy.taking import take_along_axis
@@ -71,7 +72,7 @@ def symmetrized(x: Any) -> Any:
     return ops.div(ops.add(x, adjoint(x)), 2.0)
 
 
-@remembered
+@remembered_as(direct.cholesky)
 def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The triangle L with a = L Lᴴ (or U with a = Uᴴ U); nan where a is not positive definite.
 

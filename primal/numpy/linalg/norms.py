@@ -10,7 +10,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.trace import Array
-from primal.numpy import contraction, diagonals
+from primal.numpy import contraction, diagonals, direct
 from primal.numpy.choosing import where
 from primal.numpy.einsums import einsum
 from primal.numpy.elementary import abs as absolute
@@ -30,7 +30,7 @@ from primal.numpy.reductions import as_axes, as_axis
 from primal.numpy.reductions import max as largest
 from primal.numpy.reductions import min as smallest
 from primal.numpy.reductions import sum as total
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.shapes import expand_dims, moveaxis, ravel, reshape
 from primal.numpy.ufuncs import power
 from primal.ops import elementwise as ops
@@ -156,7 +156,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Ord = "fro") ->
     return norm(x, ord, (-2, -1), keepdims)
 
 
-@remembered
+@remembered_as(direct.cond)
 def cond(x: ArrayLike, p: Ord = None) -> Array:
     """The condition number ‖x‖·‖x⁻¹‖ in a norm; by default the ratio of singular values.
 
@@ -181,7 +181,7 @@ def cond(x: ArrayLike, p: Ord = None) -> Array:
     return where(ops.ne(out, out) & ~bad, np.inf, out)
 
 
-@remembered
+@remembered_as(direct.matrix_rank)
 def matrix_rank(
     M: ArrayLike,
     rtol: ArrayLike | None = None,

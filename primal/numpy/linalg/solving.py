@@ -9,6 +9,7 @@ import numpy as np
 from primal.api.control.custom import custom_jvp
 from primal.base import dtypes
 from primal.ir.trace import Array, literal
+from primal.numpy import direct
 from primal.numpy.choosing import where
 from primal.numpy.contraction import matmul
 from primal.numpy.diagonals import diagonal
@@ -29,7 +30,7 @@ from primal.numpy.promotion import (
 from primal.numpy.ranges import eye
 from primal.numpy.reductions import prod
 from primal.numpy.reductions import sum as total
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.shapes import moveaxis, reshape
 from primal.numpy.taking import take_along_axis
 from primal.ops import elementwise as ops
@@ -102,7 +103,7 @@ def _triangle_solve(a: Any, b: Any, lower: bool, unit: bool) -> Any:
     )
 
 
-@remembered
+@remembered_as(direct.det)
 def det(a: ArrayLike) -> Array:
     """The determinant of square matrices.
 
@@ -154,7 +155,7 @@ def _slogdet_jvp(primals: Any, tangents: Any) -> Any:
     return (sign, logdet), (turn, ops.real(change))
 
 
-@remembered
+@remembered_as(direct.slogdet)
 def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """The sign and the logarithm of the absolute value of the determinant; (0, -inf) for 0.
 

@@ -57,7 +57,7 @@ def _float_to_int(x: Any, dtype: Any) -> Any:
         # x86 answers the smallest integer to all that does not fit, ARM saturates: only where the
         # smallest appears may something be wrong. Five times as fast as what follows.
         out = x.astype(dtype)
-        if not (out == lowest).any():
+        if not np.count_nonzero(out == lowest):
             return out
     info = dtypes.iinfo(dtype)
     low, high = float(int(info.min)), float(int(info.max))

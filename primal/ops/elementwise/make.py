@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -73,6 +74,11 @@ def binary(
 # them. The wrapper costs 0.1 µs, so floats' own ufuncs (sin, add, …) go without it.
 
 
+def _instead_of(ufunc: Rule, impl: Rule) -> Rule:
+    # Where the dtype is known to be one that the ufunc keeps, the ufunc itself may run.
+    return functools.update_wrapper(impl, ufunc, assigned=(), updated=())
+
+
 def keeps_dtype(ufunc: Rule) -> Rule:
     """The ufunc of one operand with its result in the operand's dtype."""
 
@@ -80,7 +86,7 @@ def keeps_dtype(ufunc: Rule) -> Rule:
         out = ufunc(x)
         return out if out.dtype is x.dtype else out.astype(x.dtype)
 
-    return impl
+    return _instead_of(ufunc, impl)
 
 
 def keeps_dtype2(ufunc: Rule) -> Rule:
@@ -90,7 +96,7 @@ def keeps_dtype2(ufunc: Rule) -> Rule:
         out = ufunc(x, y)
         return out if out.dtype is x.dtype else out.astype(x.dtype)
 
-    return impl
+    return _instead_of(ufunc, impl)
 
 
 def in_float32(fun: Rule) -> Rule:

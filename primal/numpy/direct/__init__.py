@@ -1,0 +1,69 @@
+"""Eager calls that NumPy answers in one piece.
+
+A function of a dozen operations takes a dozen calls of NumPy where NumPy has a function of its own
+(`floor_divide`, `gcd`, `unique`). `remembered_as` is given a function of the call's arguments that
+returns what to run on their memory, or None where the meanings differ: other dtypes, mixed
+operands, options. What is run may itself return None, for values where they differ, and then the
+operations run after all. Results have the types of the operations' results: dtypes are converted,
+shapes may depend on values.
+
+Whole numbers, orders and exact functions agree to the last bit; sums and products of floats, which
+NumPy forms in another order, to a few units. Tests hold both against each other for every function
+here, on the values that are special.
+"""
+
+from primal.numpy.direct.elements import copysign as copysign
+from primal.numpy.direct.elements import divmod as divmod
+from primal.numpy.direct.elements import floor_divide as floor_divide
+from primal.numpy.direct.elements import frexp as frexp
+from primal.numpy.direct.elements import gcd as gcd
+from primal.numpy.direct.elements import heaviside as heaviside
+from primal.numpy.direct.elements import hypot as hypot
+from primal.numpy.direct.elements import lcm as lcm
+from primal.numpy.direct.elements import ldexp as ldexp
+from primal.numpy.direct.elements import logaddexp as logaddexp
+from primal.numpy.direct.elements import logaddexp2 as logaddexp2
+from primal.numpy.direct.elements import modf as modf
+from primal.numpy.direct.elements import power as power
+from primal.numpy.direct.elements import remainder as remainder
+from primal.numpy.direct.elements import spacing as spacing
+from primal.numpy.direct.matrices import cholesky as cholesky
+from primal.numpy.direct.matrices import cond as cond
+from primal.numpy.direct.matrices import det as det
+from primal.numpy.direct.matrices import diag as diag
+from primal.numpy.direct.matrices import diagonal as diagonal
+from primal.numpy.direct.matrices import matrix_rank as matrix_rank
+from primal.numpy.direct.matrices import slogdet as slogdet
+from primal.numpy.direct.matrices import trace as trace
+from primal.numpy.direct.matrices import vander as vander
+from primal.numpy.direct.orders import argsort as argsort
+from primal.numpy.direct.orders import bincount as bincount
+from primal.numpy.direct.orders import digitize as digitize
+from primal.numpy.direct.orders import histogram as histogram
+from primal.numpy.direct.orders import isin as isin
+from primal.numpy.direct.orders import median as median
+from primal.numpy.direct.orders import nanargmax as nanargmax
+from primal.numpy.direct.orders import nanargmin as nanargmin
+from primal.numpy.direct.orders import nanmedian as nanmedian
+from primal.numpy.direct.orders import searchsorted as searchsorted
+from primal.numpy.direct.orders import setdiff1d as setdiff1d
+from primal.numpy.direct.orders import sort as sort
+from primal.numpy.direct.orders import union1d as union1d
+from primal.numpy.direct.orders import unique as unique
+from primal.numpy.direct.places import choose as choose
+from primal.numpy.direct.places import convolve as convolve
+from primal.numpy.direct.places import correlate as correlate
+from primal.numpy.direct.places import count_nonzero as count_nonzero
+from primal.numpy.direct.places import delete as delete
+from primal.numpy.direct.places import insert as insert
+from primal.numpy.direct.places import interp as interp
+from primal.numpy.direct.places import nancumsum as nancumsum
+from primal.numpy.direct.places import packbits as packbits
+from primal.numpy.direct.places import ravel_multi_index as ravel_multi_index
+from primal.numpy.direct.places import repeat as repeat
+from primal.numpy.direct.places import take as take
+from primal.numpy.direct.places import take_along_axis as take_along_axis
+from primal.numpy.direct.places import unravel_index as unravel_index
+from primal.numpy.direct.rows import log_softmax as log_softmax
+from primal.numpy.direct.rows import logsumexp as logsumexp
+from primal.numpy.direct.rows import softmax as softmax

@@ -1,0 +1,82 @@
+"""Element by element: divisions, integers, parts of floats, functions of two numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primal.numpy.direct.operands import count, dtype_of, elementwise, is_finite
+from primal.runtime.array import ArrayImpl
+
+
+def _unless_zero(function: Any) -> Callable[..., Any]:
+    """An integer division where no divisor is 0: what that gives is not what NumPy says."""
+    return lambda x, y: function(x, y) if count(y) == y.size else None
+
+
+def _floor_divide(x: Any, y: Any) -> Any:
+    out = np.floor_divide(x, y)
+    # Zeros and what is not finite have signs and cases of their own.
+    return out if count(out) == out.size and is_finite(out) else None
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    return _zeros_as(x, np.remainder(x, y))
+
+
+def _zeros_as(x: Any, out: Any) -> Any:
+    """NumPy gives a remainder of 0 the sign of the divisor, the language that of the dividend."""
+    out = np.asarray(out)
+    return out if count(out) == out.size else np.copysign(out, x, where=out == 0, out=out)
+
+
+def _divmod(x: Any, y: Any) -> Any:
+    out, rest = np.divmod(x, y)
+    return (out, _zeros_as(x, rest)) if count(out) == out.size and is_finite(out) else None
+
+
+def _integer_divmod(x: Any, y: Any) -> Any:
+    return np.divmod(x, y) if count(y) == y.size else None
+
+
+def _integer_power(x: Any, y: Any) -> Any:
+    # Of other exponents the language takes six bits.
+    return None if count(y >> 6) else np.power(x, y)
+
+
+def _modf(x: Any) -> Any:
+    return np.modf(x) if is_finite(x) else None
+
+
+def _frexp(x: Any) -> Any:
+    return np.frexp(x) if is_finite(x) else None
+
+
+floor_divide = elementwise(
+    f=_floor_divide, i=_unless_zero(np.floor_divide), u=_unless_zero(np.floor_divide)
+)
+remainder = elementwise(f=_remainder, i=_unless_zero(np.remainder), u=_unless_zero(np.remainder))
+divmod = elementwise(f=_divmod, i=_integer_divmod, u=_integer_divmod)
+power = elementwise(i=_integer_power, u=_integer_power)
+gcd = elementwise(i=np.gcd, u=np.gcd)
+lcm = elementwise(i=np.lcm, u=np.lcm)
+copysign = elementwise(f=np.copysign)
+heaviside = elementwise(f=np.heaviside)
+modf = elementwise(f=_modf)
+frexp = elementwise(f=_frexp)
+
+
+def ldexp(x: Any, n: Any, /) -> Callable[..., Any] | None:
+    """x · 2**n for float32 or float64 and int32."""
+    if type(x) is not ArrayImpl or type(n) is not ArrayImpl or n.aval.dtype != np.int32:
+        return None
+    return np.ldexp if dtype_of((x,)) in (np.float32, np.float64) else None
+
+
+# Of numbers of one dtype; mixed ones are promoted by the operations.
+hypot = elementwise(f=np.hypot)
+logaddexp = elementwise(f=np.logaddexp)
+logaddexp2 = elementwise(f=np.logaddexp2)
+spacing = elementwise(f=lambda x: np.nextafter(x, np.copysign(np.inf, x, dtype=x.dtype)) - x)

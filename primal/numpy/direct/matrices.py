@@ -1,0 +1,115 @@
+"""Matrices: diagonals, factors, determinants, systems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primal.numpy.direct.operands import dtype_of, is_array, is_finite
+from primal.runtime.array import ArrayImpl
+
+# Up to here formulas of the elements are exact where elimination is not.
+_SMALL = 3
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Callable[..., Any] | None:
+    """A diagonal of a matrix, or of each of several."""
+    if type(a) is not ArrayImpl or dtype_of((a,)) is None:
+        return None
+    return lambda x: x.diagonal(offset, axis1, axis2)
+
+
+def diag(v: Any, k: int = 0) -> Callable[..., Any] | None:
+    """A matrix with a diagonal, or a matrix's diagonal."""
+    return (lambda x: np.diag(x, k)) if type(v) is ArrayImpl and dtype_of((v,)) else None
+
+
+def trace(
+    a: Any,
+    offset: int = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: Any = None,
+    out: None = None,
+) -> Callable[..., Any] | None:
+    """The sum of a diagonal."""
+    if not is_array(a) or dtype is not None:
+        return None
+    return lambda x: x.trace(offset, axis1, axis2)
+
+
+def vander(x: Any, N: Any = None, increasing: bool = False) -> Callable[..., Any] | None:
+    """The powers of a vector's elements."""
+    return (lambda x: np.vander(x, N, increasing)) if is_array(x, "f") else None
+
+
+def _is_matrix(x: Any, kinds: str = "fc") -> bool:
+    return is_array(x, kinds) and x.aval.ndim >= 2 and x.aval.size > 0
+
+
+def _unless_singular(function: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy raises where the language says nan or inf."""
+
+    def run(*args: Any) -> Any:
+        try:
+            return function(*args)
+        except np.linalg.LinAlgError:
+            return None
+
+    return run
+
+
+def det(a: Any) -> Callable[..., Any] | None:
+    """The determinant."""
+    return np.linalg.det if _is_matrix(a) and a.aval.shape[-1] > _SMALL else None
+
+
+def slogdet(a: Any, *, method: Any = None) -> Callable[..., Any] | None:
+    """The determinant's sign and logarithm."""
+    if not _is_matrix(a):
+        return None
+    return lambda x: np.linalg.slogdet(x) if is_finite(x) else None
+
+
+def cholesky(
+    a: Any, *, upper: bool = False, symmetrize_input: bool = True
+) -> Callable[..., Any] | None:
+    """The lower triangle of a real matrix."""
+    if not _is_matrix(a, "f") or upper:
+        return None
+    if not symmetrize_input:
+        return _unless_singular(np.linalg.cholesky)
+    half = a.aval.dtype.type(0.5)
+    return _unless_singular(lambda x: np.linalg.cholesky((x + x.swapaxes(-1, -2)) * half))
+
+
+def cond(x: Any, p: Any = None) -> Callable[..., Any] | None:
+    """The ratio of the greatest to the least singular value of finite matrices."""
+    if not _is_matrix(x) or p is not None:
+        return None
+
+    def run(x: Any) -> Any:
+        s = np.linalg.svd(x, compute_uv=False)
+        least = s[..., -1]
+        return s[..., 0] / least if np.count_nonzero(least) == least.size else None
+
+    return _unless_singular(run)
+
+
+def matrix_rank(
+    M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None
+) -> Callable[..., Any] | None:
+    """How many singular values stand out."""
+    if not _is_matrix(M) or rtol is not None or tol is not None or hermitian:
+        return None
+    share = np.finfo(M.aval.dtype).eps * max(M.aval.shape[-2:])
+
+    def run(x: Any) -> Any:
+        s = np.linalg.svd(x, compute_uv=False)
+        found = np.greater(s, s[..., :1] * share)
+        return np.count_nonzero(found) if found.ndim == 1 else np.add.reduce(found, -1)
+
+    return _unless_singular(run)
+

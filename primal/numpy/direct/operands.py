@@ -1,0 +1,85 @@
+"""What the operands must be for NumPy to mean the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primal.base.config import settings
+from primal.runtime.array import ArrayImpl
+
+Direct = Callable[..., Callable[..., Any] | None]
+count = np.count_nonzero
+
+
+def is_array(x: Any, kinds: str = "biufc") -> bool:
+    """Whether x is an array of a dtype of these kinds that NumPy computes in."""
+    if type(x) is not ArrayImpl:
+        return False
+    dtype = x.aval.dtype
+    return (
+        isinstance(dtype, np.dtype)
+        and dtype.isbuiltin == 1
+        and dtype.kind in kinds
+        and dtype != np.float16
+    )
+
+
+def dtype_of(args: tuple[Any, ...]) -> Any:
+    """The one dtype of the arrays among the arguments if NumPy has it and scalars adopt it."""
+    found = {x.aval.dtype for x in args if type(x) is ArrayImpl}
+    if len(found) != 1 or not all(is_array(x) for x in args if type(x) is ArrayImpl):
+        return None
+    (dtype,) = found
+    for x in args:
+        if type(x) is int and dtype.kind in "iu":
+            if not np.iinfo(dtype).min <= x <= np.iinfo(dtype).max:
+                return None
+        elif type(x) is not ArrayImpl and (type(x) not in (int, float) or dtype.kind != "f"):
+            return None
+    return dtype
+
+
+def elementwise(**by_kind: Callable[..., Any]) -> Direct:
+    """A function of arrays and scalars of one dtype, named per kind of dtype: `f=np.floor`."""
+
+    def direct(*args: Any) -> Callable[..., Any] | None:
+        dtype = dtype_of(args)
+        run = None if dtype is None else by_kind.get(dtype.kind)
+        if run is None or settings().numpy_rank_promotion != "allow":
+            return None
+        if len(args) == 1 or all(type(x) is ArrayImpl for x in args):
+            return run
+        x, y = args
+        if type(x) is ArrayImpl:
+            y = np.asarray(y, dtype)
+            return lambda a: run(a, y)
+        x = np.asarray(x, dtype)
+        return lambda a: run(x, a)
+
+    return direct
+
+
+def is_finite(x: Any) -> bool:
+    """Whether all elements of a float array are finite."""
+    # Half the time of np.isfinite(x).all(), and nan counts as other than 0.
+    return not count(np.subtract(x, x))
+
+
+def common_dtype(arrays: tuple[Any, ...]) -> Any:
+    """What arrays promote to where that is the dtype of one of them: all have it, or it is the
+    one dtype of floats among them.
+    """
+    if not all(is_array(x, "biuf") for x in arrays):
+        return None
+    found = {x.aval.dtype for x in arrays}
+    floats = {dtype for dtype in found if dtype.kind == "f"}
+    wanted = found if len(found) == 1 else floats
+    return next(iter(wanted)) if len(wanted) == 1 else None
+
+
+def as_dtype(x: Any, dtype: Any) -> Any:
+    """x itself where it has the dtype."""
+    return x if x.dtype is dtype else x.astype(dtype)

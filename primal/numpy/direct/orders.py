@@ -1,0 +1,304 @@
+"""Order and search: sorting, sets, counting, middle values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primal.numpy.direct.operands import (
+    as_dtype,
+    common_dtype,
+    count,
+    dtype_of,
+    is_array,
+    is_finite,
+)
+from primal.runtime.array import ArrayImpl
+
+_least, _greatest = np.minimum.reduce, np.maximum.reduce
+
+
+def searchsorted(
+    a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
+) -> Callable[..., Any] | None:
+    """Places in a vector that ascends; in one that does not, both are free to say anything."""
+    dtype = dtype_of((a, v))
+    if dtype is None or type(a) is not ArrayImpl or sorter is not None or a.aval.ndim != 1:
+        return None
+    if type(v) is ArrayImpl:
+        return lambda a, v: a.searchsorted(v, side)
+    v = np.asarray(v, dtype)
+    return lambda a: a.searchsorted(v, side)
+
+
+def digitize(
+    x: Any, bins: Any, right: bool = False, *, method: Any = None
+) -> Callable[..., Any] | None:
+    """Places among edges that rise or fall."""
+    dtype = common_dtype((x, bins))
+    if dtype is None or bins.aval.ndim != 1 or not bins.aval.size:
+        return None
+    n = bins.aval.size
+    side: Any = "left" if right else "right"
+
+    def run(x: Any, bins: Any) -> Any:
+        x, bins = as_dtype(x, dtype), as_dtype(bins, dtype)
+        if bins[-1] >= bins[0]:
+            return bins.searchsorted(x, side)
+        return n - bins[::-1].searchsorted(x, side)
+
+    return run
+
+
+def isin(
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, **_: Any
+) -> Callable[..., Any] | None:
+    """Each of a few elements beside each of a few others."""
+    if type(element) is not ArrayImpl or type(test_elements) is not ArrayImpl:
+        return None
+    if dtype_of((element, test_elements)) is None:
+        return None
+    if element.aval.size * test_elements.aval.size > 4096 or not test_elements.aval.size:
+        return None
+
+    def run(x: Any, tests: Any) -> Any:
+        found = np.equal(x[..., None], tests.reshape(-1)).any(-1)
+        return ~found if invert else found
+
+    return run
+
+
+def argsort(
+    a: Any,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+    dtype: Any = None,
+) -> Callable[..., Any] | None:
+    """Stable order; of large arrays, the operation's own passes are faster."""
+    if type(a) is not ArrayImpl or dtype_of((a,)) is None or a.aval.dtype.kind not in "biuf":
+        return None
+    if kind is not None or order is not None or descending or dtype is not None:
+        return None
+    if a.aval.size > 4096 or not a.aval.ndim:
+        return None
+    return lambda x: x.argsort(axis, "stable")
+
+
+def sort(a: Any, axis: int = -1, **options: Any) -> Callable[..., Any] | None:
+    """Elements in order; equal elements that can be told apart are zeros of two signs."""
+    if type(a) is not ArrayImpl or dtype_of((a,)) is None or a.aval.dtype.kind not in "biuf":
+        return None
+    if options.get("kind") is not None or options.get("descending") or axis is None:
+        return None
+    if options.get("order") is not None or a.aval.size > 4096 or not a.aval.ndim:
+        return None
+
+    def run(x: Any) -> Any:
+        out = x.copy()
+        out.sort(axis, "stable")
+        return out
+
+    return run
+
+
+
+
+def _firsts(ordered: Any) -> Any:
+    """Which of the ordered elements differ from the one before; None if there is a nan."""
+    if ordered[-1] != ordered[-1]:
+        return None
+    first = np.empty(ordered.size, bool)
+    first[0] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return first
+
+
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: Any = None,
+    sorted: bool = True,
+) -> Callable[..., Any] | None:
+    """The different elements, and what else is asked for; of equal ones the first."""
+    if not is_array(ar, "biuf") or axis is not None or size is not None or not ar.aval.size:
+        return None
+    shape = ar.aval.shape
+    if not (return_index or return_inverse or return_counts):
+
+        def values(x: Any) -> Any:
+            ordered = x.flatten()
+            ordered.sort(kind="stable")
+            first = _firsts(ordered)
+            return None if first is None else ordered[first]
+
+        return values
+
+    def run(x: Any) -> Any:
+        x = x.ravel()
+        order = x.argsort(kind="stable")
+        ordered = x[order]
+        first = _firsts(ordered)
+        if first is None:
+            return None
+        out = [ordered[first]]
+        if return_index:
+            out.append(order[first])
+        if return_inverse:
+            inverse = np.empty(x.size, np.intp)
+            inverse[order] = first.cumsum() - 1
+            out.append(inverse.reshape(shape))
+        if return_counts:
+            starts = first.nonzero()[0]
+            out.append(np.append(starts[1:], x.size) - starts)
+        return out
+
+    return run
+
+
+def union1d(ar1: Any, ar2: Any, *, size: Any = None, fill_value: Any = None) -> Any:
+    """The elements of either of two vectors of one dtype."""
+    if dtype_of((ar1, ar2)) is None or not is_array(ar1) or not is_array(ar2):
+        return None
+    run = unique(ar1 if ar1.aval.size else ar2, size=size)
+    return None if run is None else lambda x, y: run(np.concatenate((x, y), axis=None))
+
+
+def setdiff1d(
+    ar1: Any, ar2: Any, assume_unique: bool = False, *, size: Any = None, fill_value: Any = None
+) -> Callable[..., Any] | None:
+    """The different elements of one vector that another has not."""
+    if dtype_of((ar1, ar2)) is None or not is_array(ar1, "biu") or not is_array(ar2):
+        return None
+    if assume_unique or size is not None:
+        return None
+    return lambda x, y: np.setdiff1d(x, y)
+
+
+def bincount(
+    x: Any,
+    weights: Any = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+    out_sharding: Any = None,
+) -> Callable[..., Any] | None:
+    """How often each number occurs, or the sum of its weights; negative ones are left."""
+    if not is_array(x, "i") or not (weights is None or is_array(weights, "f")):
+        return None
+    if length is not None or out_sharding is not None or type(minlength) is not int:
+        return None
+
+    def run(x: Any, w: Any = None) -> Any:
+        try:
+            return np.bincount(x, w, minlength)
+        except ValueError:
+            return None
+
+    return run
+
+
+def histogram(
+    a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: Any = None
+) -> Callable[..., Any] | None:
+    """How many elements lie in each of equal bins from the smallest element to the largest."""
+    if not is_array(a, "f") or not a.aval.size or type(bins) is not int or bins < 1:
+        return None
+    if range is not None or weights is not None or density:
+        return None
+    dtype = a.aval.dtype
+    high_share = np.arange(bins, dtype=dtype) / dtype.type(bins)
+    low_share = 1 - high_share
+
+    def run(x: Any) -> Any:
+        low, high = _least(x, None), _greatest(x, None)
+        if not low < high:
+            return None
+        edges = np.empty(bins + 1, dtype)
+        np.add(low * low_share, high * high_share, edges[:-1])
+        edges[-1] = high
+        counts = np.bincount(edges.searchsorted(x.ravel(), "right"), minlength=bins + 2)
+        # The last bin has its upper edge, beyond which nothing is.
+        counts[bins] += counts[bins + 1]
+        return counts[1:-1], edges
+
+    return run
+
+
+def _middle(ordered: Any, n: int) -> Any:
+    """The middle of n ordered rows, or the mean of two."""
+    high = ordered[n // 2]
+    return high if n % 2 else ordered[n // 2 - 1] * 0.5 + high * 0.5
+
+
+def median(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Callable[..., Any] | None:
+    """The middle element along an axis, or of all."""
+    if not is_array(a, "f") or not (axis is None or type(axis) is int) or not a.aval.size:
+        return None
+    if keepdims or out is not None:
+        return None
+    n = a.aval.size if axis is None else a.aval.shape[axis]
+
+    def run(x: Any) -> Any:
+        ordered = x.flatten() if axis is None else np.moveaxis(x, axis, 0).copy()
+        ordered.sort(0)
+        # nan comes last.
+        return None if count(ordered[-1] != ordered[-1]) else _middle(ordered, n)
+
+    return run
+
+
+def nanmedian(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Callable[..., Any] | None:
+    """The middle of the elements that are numbers."""
+    if not is_array(a, "f") or axis is not None or keepdims or out is not None:
+        return None
+
+    def run(x: Any) -> Any:
+        ordered = x.flatten()
+        ordered.sort()
+        n = int(count(ordered == ordered))
+        return _middle(ordered, n) if n else None
+
+    return run
+
+
+def _nan_extreme(name: str) -> Callable[..., Any]:
+    def direct(
+        a: Any, axis: Any = None, out: None = None, keepdims: bool | None = None
+    ) -> Callable[..., Any] | None:
+        if not is_array(a, "f") or not (axis is None or type(axis) is int) or keepdims:
+            return None
+
+        def run(x: Any) -> Any:
+            return getattr(x, name)(axis) if is_finite(x) else None
+
+        return run
+
+    return direct
+
+
+nanargmax = _nan_extreme("argmax")
+nanargmin = _nan_extreme("argmin")

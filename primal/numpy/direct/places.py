@@ -1,0 +1,196 @@
+"""Elements by their places: taking, joining, splitting, coordinates, windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primal.numpy.direct.operands import (
+    as_dtype,
+    common_dtype,
+    count,
+    dtype_of,
+    is_array,
+    is_finite,
+)
+from primal.runtime.array import ArrayImpl
+
+
+def take(
+    a: Any, indices: Any, axis: Any = None, out: None = None, mode: Any = None, **options: Any
+) -> Callable[..., Any] | None:
+    """Elements at places within bounds."""
+    if not is_array(a) or not is_array(indices, "i") or options or out is not None:
+        return None
+    if mode not in (None, "fill", "clip") or not (axis is None or type(axis) is int):
+        return None
+    n = a.aval.size if axis is None else a.aval.shape[axis]
+    # "raise" makes a copy of what it may write to.
+    return lambda x, i: None if _outside(i, n) else x.take(i, axis, mode="clip")
+
+
+def take_along_axis(
+    arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, **options: Any
+) -> Callable[..., Any] | None:
+    """Elements along an axis, where every index is within bounds."""
+    if type(arr) is not ArrayImpl or type(indices) is not ArrayImpl or options:
+        return None
+    if dtype_of((arr,)) is None or indices.aval.dtype != np.int32 or type(axis) is not int:
+        return None
+    if mode not in (None, "fill", "clip") or arr.aval.ndim != indices.aval.ndim:
+        return None
+    n = arr.aval.shape[axis]
+
+    def run(x: Any, i: Any) -> Any:
+        if not i.size or i.min() < 0 or i.max() >= n:
+            return None
+        return np.take_along_axis(x, i, axis)
+
+    return run
+
+
+def packbits(a: Any, axis: int | None = None, bitorder: Any = "big") -> Callable[..., Any] | None:
+    """Eight bits each."""
+    if type(a) is not ArrayImpl or a.aval.dtype != np.bool_ or not a.aval.ndim:
+        return None
+    return lambda x: np.packbits(x, axis, bitorder)
+
+
+
+
+def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Callable[..., Any] | None:
+    """How many elements are not 0."""
+    if not is_array(a) or axis is not None or keepdims:
+        return None
+    return count
+
+
+def repeat(a: Any, repeats: Any, axis: Any = None, **options: Any) -> Callable[..., Any] | None:
+    """Each element as often as one number says."""
+    if not is_array(a) or type(repeats) is not int or not (axis is None or type(axis) is int):
+        return None
+    return None if options else lambda x: x.repeat(repeats, axis)
+
+
+def delete(arr: Any, obj: Any, axis: Any = None, **options: Any) -> Callable[..., Any] | None:
+    """All but one element of a vector."""
+    if not is_array(arr) or type(obj) is not int or arr.aval.ndim != 1 or options:
+        return None
+    at = obj % arr.aval.size
+    return lambda x: np.concatenate((x[:at], x[at + 1 :]))
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Callable[..., Any] | None:
+    """A number before an element of a vector."""
+    if not is_array(arr) or type(obj) is not int or arr.aval.ndim != 1:
+        return None
+    dtype = dtype_of((arr, values))
+    n = arr.aval.size
+    if dtype is None or type(values) is ArrayImpl:
+        return None
+    at = max(0, min(n, obj + n if obj < 0 else obj))
+    one = np.full(1, values, dtype)
+    return lambda x: np.concatenate((x[:at], one, x[at:]))
+
+
+def choose(
+    a: Any, choices: Any, out: None = None, mode: str = "raise"
+) -> Callable[..., Any] | None:
+    """Elements of one of a few arrays, where the places are within bounds."""
+    if not is_array(a, "i") or type(choices) not in (tuple, list) or len(choices) > 31:
+        return None
+    if not all(is_array(x) for x in choices) or dtype_of(tuple(choices)) is None:
+        return None
+    # "raise" makes a copy of what it may write to.
+    return lambda a, *choices: None if _outside(a, len(choices)) else a.choose(choices, mode="clip")
+
+
+def _outside(i: Any, n: int) -> Any:
+    """Whether some place is not in [0, n)."""
+    return count(i.view(f"u{i.dtype.itemsize}") >= n)
+
+
+def unravel_index(indices: Any, shape: Any) -> Callable[..., Any] | None:
+    """Coordinates of places within bounds."""
+    if not is_array(indices, "i"):
+        return None
+
+    def run(i: Any) -> Any:
+        try:
+            return np.unravel_index(i, shape)
+        except ValueError:
+            return None
+
+    return run
+
+
+def ravel_multi_index(
+    multi_index: Any, dims: Any, mode: str = "raise", order: Any = "C", *, dtype: Any = None
+) -> Callable[..., Any] | None:
+    """The place of coordinates within bounds."""
+    if type(multi_index) not in (tuple, list) or not all(is_array(i, "i") for i in multi_index):
+        return None
+    if dtype is not None or type(dims) is not tuple:
+        return None
+
+    def run(*coordinates: Any) -> Any:
+        try:
+            return np.ravel_multi_index(coordinates, dims, order=order)
+        except ValueError:
+            return None
+
+    return run
+
+
+# A product of two long vectors is faster as a convolution of its own.
+LONGEST = 1 << 16
+
+
+def _sliding(function: Callable[..., Any], default: str) -> Callable[..., Any]:
+    def direct(a: Any, v: Any, mode: Any = default, **options: Any) -> Callable[..., Any] | None:
+        if any(x is not None for x in options.values()):
+            return None
+        if type(a) is not ArrayImpl or type(v) is not ArrayImpl or dtype_of((a, v)) is None:
+            return None
+        if a.aval.dtype.kind not in "fc" or a.aval.size * v.aval.size > LONGEST:
+            return None
+        # What is beyond the ends counts as 0, and 0 times inf is nan.
+        return lambda a, v: function(a, v, mode) if is_finite(a) and is_finite(v) else None
+
+    return direct
+
+
+convolve = _sliding(np.convolve, "full")
+correlate = _sliding(np.correlate, "valid")
+
+
+def nancumsum(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None
+) -> Callable[..., Any] | None:
+    """Running sums in which nan counts as 0."""
+    if not is_array(a, "f") or dtype is not None:
+        return None
+    return lambda x: np.where(x == x, x, x.dtype.type(0)).cumsum(axis)
+
+
+def interp(
+    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+) -> Callable[..., Any] | None:
+    """Between points that rise, with finite values."""
+    dtype = common_dtype((x, xp, fp))
+    if dtype is None or dtype.kind != "f" or xp.aval.size < 2:
+        return None
+    if left is not None or right is not None or period is not None:
+        return None
+    least = np.spacing(np.finfo(dtype).eps)
+
+    def run(x: Any, xp: Any, fp: Any) -> Any:
+        xp = as_dtype(xp, dtype)
+        rising = np.subtract(xp[1:], xp[:-1]) > least
+        if count(rising) < rising.size or not is_finite(fp):
+            return None
+        return np.interp(x, xp, fp)
+
+    return run

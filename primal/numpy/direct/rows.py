@@ -1,0 +1,59 @@
+"""Several passes over a row: softmax and its kin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primal.numpy.direct.operands import is_array, is_finite
+
+_largest, _sum = np.maximum.reduce, np.add.reduce
+
+
+def softmax(x: Any, axis: Any = -1, where: Any = None) -> Callable[..., Any] | None:
+    """exp(x) / Σ exp(x)."""
+    if not is_array(x, "f") or where is not None or not x.aval.size:
+        return None
+
+    def run(x: Any) -> Any:
+        out = np.subtract(x, _largest(x, axis=axis, keepdims=True))
+        np.exp(out, out)
+        return np.divide(out, _sum(out, axis=axis, keepdims=True), out)
+
+    return run
+
+
+def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Callable[..., Any] | None:
+    """x - log(Σ exp(x))."""
+    if not is_array(x, "f") or where is not None or not x.aval.size:
+        return None
+
+    def run(x: Any) -> Any:
+        out = np.subtract(x, _largest(x, axis=axis, keepdims=True))
+        return np.subtract(out, np.log(_sum(np.exp(out), axis=axis, keepdims=True)), out)
+
+    return run
+
+
+def logsumexp(
+    a: Any,
+    axis: Any = None,
+    b: Any = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: Any = None,
+) -> Callable[..., Any] | None:
+    """log(Σ exp(a))."""
+    if not is_array(a, "f") or b is not None or where is not None or return_sign:
+        return None
+
+    def run(x: Any) -> Any:
+        top = _largest(x, axis=axis, keepdims=True, initial=-np.inf)
+        if not is_finite(top):
+            top = np.where(np.isfinite(top), top, top.dtype.type(0))
+        out = np.log(_sum(np.exp(x - top), axis=axis, keepdims=True)) + top
+        return out if keepdims else out.reshape(()) if axis is None else out.squeeze(axis)
+
+    return run
