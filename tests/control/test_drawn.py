@@ -1,55 +1,148 @@
-"""Random programs with control flow equal unrolled ones; the comparison catches faults."""
+"""Programs that hypothesis draws equal unrolled ones; the comparison catches faults."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import hypothesis.strategies as st
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 import primal
 import primal.numpy as jnp
-from primal import grad, lax, vmap
+from primal import grad, jit, lax, vmap
 from primal.control.cond import cond as cond_op
 from primal.control.scan import scan as scan_op
 from primal.control.while_ import while_ as while_op
 from primal.ir.op import Op
-from tests.control.drawn import Looped, Unrolled, depends_on_forward, draw_block, program_of
+from tests.control.drawn import (
+    NESTED,
+    ONLY_FORWARD,
+    ONLY_REVERSE,
+    Block,
+    Looped,
+    N,
+    Step,
+    Unrolled,
+    program_of,
+    programs,
+    run,
+    tree_of,
+)
 from tests.control.lab import FORWARD, MIXED, REVERSE, Fun, check_program
+from tests.control.test_remat import on_engine
+
+ENGINES = ("reference", "cpu", "xla")
 
 
-def drawn(seed: int) -> tuple[Fun, Fun, str, Fun]:
-    """(looped, unrolled, name of a stack of transformations, the stack) of a seed."""
-    rng = random.Random(seed)
-    with_while = rng.random() < 0.25
-    block = draw_block(rng, rng.randint(1, 2), with_while)
-    stacks: dict[str, Callable[[Fun], Fun]] = dict(FORWARD)
-    if depends_on_forward(block):
-        stacks = {name: f for name, f in stacks.items() if "jvp" not in name}
-    if "while" not in str(block):
-        stacks.update(REVERSE)
-        if not depends_on_forward(block):
-            stacks.update(MIXED)
-    name = rng.choice(sorted(stacks))
-    return program_of(block, Looped), program_of(block, Unrolled), name, stacks[name]
+def stacks_for(rest: tuple[str, ...]) -> dict[str, Callable[[Fun], Fun]]:
+    """The transformations that programs with these kinds of steps admit."""
+    if rest == ONLY_FORWARD:
+        return dict(FORWARD)
+    if rest == ONLY_REVERSE:
+        return {**{name: f for name, f in FORWARD.items() if "jvp" not in name}, **REVERSE}
+    return {**FORWARD, **REVERSE, **MIXED}
 
 
-@pytest.mark.parametrize("seed", range(1000, 1060))
-def test_drawn_programs(seed: int) -> None:
-    looped, unrolled, _, transform = drawn(seed)
+def inputs(seed: int) -> tuple[Any, Any]:
     r = np.random.RandomState(seed)
-    args = tuple([r.uniform(-1, 1, (3, 2)).astype(np.float32) for _ in range(2)])
-    with primal.disable_jit(True):
-        wanted = primal.tree.leaves(transform(unrolled)(*args))
-    got = primal.tree.leaves(transform(looped)(*args))
-    check_program(transform(looped), args)
-    for x, y in zip(got, wanted, strict=True):
+    return tuple([r.uniform(-1, 1, (N, 2)).astype(np.float32) for _ in range(2)])  # type: ignore[return-value]
+
+
+def assert_alike(got: Any, wanted: Any) -> None:
+    for x, y in zip(primal.tree.leaves(got), primal.tree.leaves(wanted), strict=True):
         assert (x.shape, x.dtype) == (y.shape, y.dtype)
-        # Derivatives of a dozen nested sines and products reach thousands in float32.
+        # Derivatives of a dozen nested sines and products reach hundreds in float32.
         np.testing.assert_allclose(x, y, rtol=2e-3, atol=1e-3)
+
+
+def check(block: Block, transform: Callable[[Fun], Fun], aliased: bool, seed: int) -> None:
+    """The program is what it is unrolled, on all engines."""
+    args = inputs(seed)
+    looped = transform(program_of(block, Looped, aliased))
+    with primal.disable_jit(True):
+        wanted = transform(program_of(block, Unrolled, aliased))(*args)
+    check_program(looped, args)
+    for engine in ENGINES:
+        with on_engine(engine):
+            assert_alike(looped(*args), wanted)
+
+
+@pytest.mark.parametrize("outer", [*NESTED, *ONLY_FORWARD])
+@settings(max_examples=4)
+@given(data=st.data())
+def test_drawn_programs(outer: str, data: st.DataObject) -> None:
+    rest, block = data.draw(programs(outer))
+    stacks = stacks_for(rest)
+    transform = stacks[data.draw(st.sampled_from(sorted(stacks)))]
+    check(block, transform, data.draw(st.booleans()), data.draw(st.integers(0, 9)))
+
+
+def corner(kind: str, *inner: Step, **options: Any) -> Step:
+    return Step(kind, 0, 1, (inner,), **options)
+
+
+SWAPPED = Step("swap", 0, 2), Step("count", 0, 0, count=3), Step("by count", 1, 0)
+CORNERS = {
+    "scan of no rows in a scan": corner("scan", corner("scan", *SWAPPED), count=2, flag=True),
+    "scan of rows in a scan of none": corner("scan", corner("scan", *SWAPPED, count=2), flag=True),
+    "loop of no trips in a scan": corner("scan", corner("fori", *SWAPPED, low=2), count=3),
+    "loop of negative length": corner("map", corner("fori", *SWAPPED, low=2, count=1)),
+    "carries become one input": corner(
+        "scan", Step("input", 0, 2), Step("input", 1, 2), Step("alias", 2, 0), count=3
+    ),
+    "carries are kept": corner(
+        "fori", Step("cond", 0, 1, ((Step("alias", 1, 1),), (SWAPPED[0],)), flag=True), count=3
+    ),
+    "nothing but counting": corner("scan", corner("remat", Step("count", 0, 0, count=1)), count=3),
+}
+LOOPS_OF_NONE = {
+    "while without trips": corner("while", corner("scan", *SWAPPED, count=1), count=3),
+    "computed loop without trips": corner("scan", corner("computed fori", *SWAPPED), count=2),
+}
+
+
+@pytest.mark.parametrize("aliased", [False, True])
+@pytest.mark.parametrize("name", [*CORNERS, *LOOPS_OF_NONE])
+def test_corners(name: str, aliased: bool) -> None:
+    block = ((CORNERS | LOOPS_OF_NONE)[name],)
+    stacks = stacks_for(ONLY_FORWARD if name in LOOPS_OF_NONE else ())
+    for stack in ("jit vmap jvp", "jit grad vmap"):
+        if stack in stacks:
+            check(block, stacks[stack], aliased, 0)
+
+
+@pytest.mark.parametrize("outer", ["scan", "fori", "while", "computed fori", "cond", "jit"])
+@settings(max_examples=2)
+@given(data=st.data())
+def test_drawn_programs_with_donated_carries(outer: str, data: st.DataObject) -> None:
+    _, block = data.draw(programs(outer))
+    carry, consts = inputs(data.draw(st.integers(0, 9)))
+
+    def start() -> Any:
+        return tree_of([*[jnp.array(carry[k]) for k in range(N)], jnp.int32(2)])
+
+    def unrolled(tree: Any) -> Any:
+        return run(block, Unrolled, tree, list(consts))
+
+    donating = jit(
+        lambda tree, consts: run(block, Looped, tree, [consts[k] for k in range(N)]),
+        donate_argnums=0,
+    )
+    with primal.disable_jit(True):
+        wanted = unrolled(unrolled(start()))
+    for engine in ENGINES:
+        with on_engine(engine):
+            fixed = jnp.array(consts)
+            first = start()
+            tree = donating(first, fixed)
+            assert all(x.is_deleted() for x in primal.tree.leaves(first))
+            # The loop around the program: what came back is given away again.
+            assert_alike(donating(tree, fixed), wanted)
+            np.testing.assert_array_equal(fixed, consts)
 
 
 # Planted faults: each must be seen by what the laws compare.
