@@ -1,4 +1,4 @@
-"""Stacks of small factorisations and triangular systems: loops over LAPACK and BLAS."""
+"""Stacks of factorisations and triangular systems: loops over LAPACK and BLAS."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.engines.cpu import _openblas
+from primal.engines.cpu import _openblas, small
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.factorisations import CHUNK, MOST
 from primal.engines.cpu.graph import Value, size_of
@@ -33,6 +33,8 @@ def _routine(what: str, name: str, a: Value, sizes: tuple[int, ...]) -> tuple[st
 
 def cholesky(k: Any, a: Value) -> Value:
     """L with L Lᴴ = a, from the lower triangle; nan where there is none."""
+    if small.is_small(a):
+        return small.cholesky(k, a)
     n = a.shape[-1]
     dtype, address, count = _routine("cholesky", "{}potrf_", a, (n,))
     return k.routine(
@@ -43,6 +45,8 @@ def cholesky(k: Any, a: Value) -> Value:
 
 def lu(k: Any, a: Value) -> list[Value]:
     """Packed factors, swaps of rows, and the permutation they make."""
+    if small.is_small(a):
+        return small.lu(k, a)
     *lead, m, n = a.shape
     dtype, address, count = _routine("lu", "{}getrf_", a, (m, n))
     outs = (a.aval, Aval((*lead, min(m, n)), _INT32), Aval((*lead, m), _INT32))
@@ -52,11 +56,21 @@ def lu(k: Any, a: Value) -> list[Value]:
     )  # fmt: skip
 
 
+def solve(k: Any, a: Value, b: Value, transpose_a: bool) -> Value:
+    """x with op(a) x = b."""
+    if not small.is_small(a):
+        # NumPy's loop over LAPACK is as fast where one system takes microseconds.
+        raise Unsupported(f"solve of {a.dtype}, {a.shape}")
+    return small.solve(k, a, b, transpose_a)
+
+
 def triangular_solve(
     k: Any, a: Value, b: Value, *, left_side: bool, lower: bool, transpose_a: bool,
     conjugate_a: bool, unit_diagonal: bool,
 ) -> Value:  # fmt: skip
     """x with op(a) x = b or x op(a) = b."""
+    if small.is_small(a):
+        return small.triangular_solve(k, a, b, left_side, lower, transpose_a, unit_diagonal)
     n, columns = b.shape[-2:]
     dtype, address, count = _routine("triangular_solve", "cblas_{}trsm", a, a.shape[-2:])
     if conjugate_a and not transpose_a and dtype[0] == "c":

@@ -387,6 +387,9 @@ class Words:
     def lu(self, x: Value) -> list[Value]:
         return solves.lu(self, x)
 
+    def solve(self, a: Value, b: Value, transpose_a: bool) -> Value:
+        return solves.solve(self, a, b, transpose_a)
+
     def triangular_solve(self, a: Value, b: Value, **params: Any) -> Value:
         return solves.triangular_solve(self, a, b, **params)
 

@@ -374,5 +374,5 @@ solve = Op(
     batch=_solve_batch,
     shard=by_kind,
     hlo=_solve_hlo,
-    kernel=library,
+    kernel=lambda k, a, b, *, transpose_a: k.solve(a, b, transpose_a),
 )

@@ -1,0 +1,358 @@
+"""Stacks of small matrices, one in each lane: factorisations and systems written out.
+
+A step of an elimination is the same instruction for sixteen matrices, and a row is swapped by
+selecting. A thousand systems of 4 x 4 take 10 µs; loops over LAPACK, which asks what it was called
+for in every call, took 150.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primal.engines.cpu.code import SCALAR, SUFFIX, Module
+from primal.engines.cpu.floats import Floats
+from primal.engines.cpu.graph import NATIVE, Value, size_of
+from primal.engines.cpu.reader import Reader, smaller
+from primal.ir.avals import Aval
+
+LARGEST = 8
+"""Rows of matrices up to which code is written out."""
+UNIT = 64
+"""Matrices per unit."""
+_INT32 = np.dtype(np.int32)
+Matrix = list[list[str]]
+
+
+def is_small(a: Value) -> bool:
+    """Whether matrices are square, small and of floats that vectors hold."""
+    m, n = a.shape[-2:]
+    return m == n <= LARGEST and NATIVE.get(a.node.dtype) in ("f4", "f8")
+
+
+def _spread(k: Any, spec: Any, args: Any, outs: Any, words: tuple[int, ...], **more: Any) -> Any:
+    a = args[0]
+    count, n = size_of(a.shape[:-2]), a.shape[-1]
+    return k.routine(
+        spec, [k.dense(x) for x in args], outs, (count, *words), units=-(-count // UNIT),
+        cost=min(count, UNIT) * (10 + n**3 // 2), **more,
+    )  # fmt: skip
+
+
+def cholesky(k: Any, a: Value) -> Value:
+    """L with L Lᵀ = a, from the lower triangle; nan where there is none."""
+    spec = Cholesky(NATIVE[a.node.dtype], a.shape[-1])
+    found: list[Value] = _spread(k, spec, (a,), (a.aval,), (), reuses=((0, 0),), name="cholesky")
+    return found[0]
+
+
+def lu(k: Any, a: Value) -> list[Value]:
+    """Packed factors, swaps of rows, and the permutation they make."""
+    order = Aval(a.shape[:-1], _INT32)
+    spec = Lu(NATIVE[a.node.dtype], a.shape[-1])
+    found: list[Value] = _spread(k, spec, (a,), (a.aval, order, order), (), name="lu")
+    return found
+
+
+def solve(k: Any, a: Value, b: Value, transpose_a: bool) -> Value:
+    """x with op(a) x = b."""
+    spec = Solve(NATIVE[a.node.dtype], a.shape[-1], transpose_a)
+    found: list[Value] = _spread(
+        k, spec, (a, b), (b.aval,), (b.shape[-1],), reuses=((0, 1),), name="solve"
+    )
+    return found[0]
+
+
+def triangular_solve(
+    k: Any, a: Value, b: Value, left_side: bool, lower: bool, transpose_a: bool, unit: bool
+) -> Value:
+    """x with op(a) x = b or x op(a) = b."""
+    n = a.shape[-1]
+    # Systems of columns lie `step` elements apart, their elements `stride`; on the right side they
+    # are the rows of b, and the matrix is transposed.
+    many = b.shape[-1] if left_side else b.shape[-2]
+    step, stride = (1, many) if left_side else (n, 1)
+    spec = Triangular(NATIVE[a.node.dtype], n, lower, transpose_a != left_side, unit)
+    found: list[Value] = _spread(
+        k, spec, (a, b), (b.aval,), (many, step, stride), reuses=((0, 1),),
+        name="triangular_solve",
+    )  # fmt: skip
+    return found[0]
+
+
+class Lanes(Reader):
+    """Code in which every lane has a matrix of its own."""
+
+    def __init__(self, module: Module, dtype: str, n: int) -> None:
+        super().__init__(module, module.width // int(dtype[1:]))
+        self.f = Floats(self.c, dtype)
+        self.dtype, self.n, self.size = dtype, n, int(dtype[1:])
+        self.mask = ""
+
+    def each(self, name: str, count: str, one: Callable[[str], None]) -> None:
+        """The function: `one(i)` for a vector of matrices from number i on."""
+        c = self.c
+        lanes = str(c.lanes)
+
+        def group(i: str, stop: str) -> list[str]:
+            left = c.new(f"trunc i64 {c.new(f'sub i64 {stop}, {i}')} to i32")
+            self.mask = c.new(f"icmp sgt {c.vec('i32')} {c.splat('i32', left)}, {c.iota('i32')}")
+            one(i)
+            return []
+
+        def unit(u: str) -> None:
+            first = c.new(f"mul i64 {u}, {UNIT}")
+            stop = smaller(c, c.new(f"add i64 {first}, {UNIT}"), count)
+            c.loop(first, stop, lanes, [], lambda i, _: group(i, stop))
+
+        self.units(name, unit)
+
+    def apart(self, bytes_: str | int) -> str:
+        """Distances of the lanes, for matrices of so many bytes."""
+        if isinstance(bytes_, int):
+            return "<" + ", ".join(f"i64 {bytes_ * i}" for i in range(self.c.lanes)) + ">"
+        wide = self.c.vec("i64")
+        return self.c.new(f"mul {wide} {self.c.splat('i64', bytes_)}, {self.c.iota('i64')}")
+
+    def _places(self, place: str, apart: str) -> tuple[str, str]:
+        ps = self.c.new(f"getelementptr i8, ptr {place}, {self.c.vec('i64')} {apart}")
+        return self.c.vec("ptr"), ps
+
+    def read(self, place: str, apart: str) -> str:
+        """An element of every matrix."""
+        c, scalar = self.c, SCALAR[self.dtype]
+        t, name = c.vec(scalar), f"llvm.masked.gather.v{c.lanes}{SUFFIX[scalar]}.v{c.lanes}p0"
+        masked = (("i32", str(self.size)), (c.vec("i1"), self.mask), (t, "zeroinitializer"))
+        return c.call(name, t, self._places(place, apart), *masked)
+
+    def write(self, value: str, place: str, apart: str, dtype: str = "") -> None:
+        """Store an element of every matrix."""
+        c, scalar = self.c, SCALAR[dtype or self.dtype]
+        name = f"llvm.masked.scatter.v{c.lanes}{SUFFIX[scalar]}.v{c.lanes}p0"
+        masked = (("i32", (dtype or self.dtype)[1:]), (c.vec("i1"), self.mask))
+        c.call_void(name, (c.vec(scalar), value), self._places(place, apart), *masked)
+
+    def matrix(self, place: str, wanted: Callable[[int, int], bool]) -> Matrix:
+        """The elements that are wanted of the matrices from a place on."""
+        n, size = self.n, self.size
+        apart = self.apart(n * n * size)
+        at = [[self.c.new(f"getelementptr i8, ptr {place}, i64 {(i * n + j) * size}")
+               if wanted(i, j) else "" for j in range(n)] for i in range(n)]  # fmt: skip
+        return [[p and self.read(p, apart) for p in row] for row in at]
+
+    def where(self, mask: str, t: str, yes: str, no: str) -> str:
+        """Lane by lane."""
+        return self.c.new(f"select {self.c.vec('i1')} {mask}, {t} {yes}, {t} {no}")
+
+    def swapped(self, mask: str, x: str, y: str, t: str = "") -> tuple[str, str]:
+        """(y, x) in the lanes of the mask, (x, y) in others."""
+        t = t or self.f.t
+        return self.where(mask, t, y, x), self.where(mask, t, x, y)
+
+    def eliminate(self, x: Matrix) -> tuple[list[str], list[list[tuple[int, str]]]]:
+        """LU in place, by partial pivoting: the pivots' rows, and what is swapped at each step."""
+        f, c, n, whole = self.f, self.c, self.n, self.c.vec("i32")
+        rows, swaps = [], []
+        for i in range(n):
+            best, at = f.abs(x[i][i]), c.const("i32", str(i))
+            for r in range(i + 1, n):
+                size = f.abs(x[r][i])
+                more = f.test("ogt", size, best)
+                best = f.where(more, size, best)
+                at = self.where(more, whole, c.const("i32", str(r)), at)
+            rows.append(at)
+            here = []
+            for r in range(i + 1, n):
+                mask = c.new(f"icmp eq {whole} {at}, {c.const('i32', str(r))}")
+                here.append((r, mask))
+                for j in range(n):
+                    x[i][j], x[r][j] = self.swapped(mask, x[i][j], x[r][j])
+            swaps.append(here)
+            # As LAPACK: a column of zeros is left as it is.
+            pivot = f.where(f.test("oeq", x[i][i], 0.0), 1.0, x[i][i])
+            for r in range(i + 1, n):
+                x[r][i] = f.div(x[r][i], pivot)
+                down = f.neg(x[r][i])
+                for j in range(i + 1, n):
+                    x[r][j] = f.fma(down, x[i][j], x[r][j])
+        return rows, swaps
+
+    def substituted(self, x: Matrix, y: list[str], lower: bool, unit: bool) -> list[str]:
+        """The solution of a triangular system: from the first row on if lower."""
+        f, out = self.f, list(y)
+        order = range(self.n) if lower else range(self.n - 1, -1, -1)
+        done: list[int] = []
+        for i in order:
+            for j in done:
+                out[i] = f.fma(f.neg(x[i][j]), out[j], out[i])
+            if not unit:
+                out[i] = f.div(out[i], x[i][i])
+            done.append(i)
+        return out
+
+    def columns(
+        self, b: str, out: str, i: str, sizes: tuple[str, str, str],
+        solved: Callable[[list[str]], list[str]],
+    ) -> None:  # fmt: skip
+        """`solved` for every right-hand side of the matrices from number i on.
+
+        Sizes: how many there are, elements from one to the next, and between their own elements.
+        """
+        c, size, many = self.c, self.size, sizes[0]
+        bytes_ = c.new(f"mul i64 {many}, {self.n * size}")
+        apart = self.apart(bytes_)
+        step, stride = (c.new(f"mul i64 {v}, {size}") for v in sizes[1:])
+        source, to = self.moved(b, (i, bytes_)), self.moved(out, (i, bytes_))
+
+        def column(k: str, _: list[str]) -> list[str]:
+            rows = range(self.n)
+            here = [self.moved(source, (k, step), (str(r), stride)) for r in rows]
+            values = solved([self.read(p, apart) for p in here])
+            for r, value in zip(rows, values, strict=True):
+                self.write(value, self.moved(to, (k, step), (str(r), stride)), apart)
+            return []
+
+        c.loop("0", many, "1", [], column)
+
+
+def _transposed(x: Matrix) -> Matrix:
+    return [list(row) for row in zip(*x, strict=True)]
+
+
+def _every(i: int, j: int) -> bool:
+    return True
+
+
+@dataclasses.dataclass(frozen=True)
+class Lu:
+    """Factors, pivots and permutations. Word: the number of matrices."""
+
+    dtype: str
+    n: int
+
+    def write(self, module: Module, name: str) -> None:
+        s = Lanes(module, self.dtype, self.n)
+        c, n, size = s.c, s.n, s.size
+        a, out, swaps, order = (s.array() for _ in range(4))
+        count = s.word()
+
+        def one(i: str) -> None:
+            x = s.matrix(s.moved(a, (i, str(n * n * size))), _every)
+            rows, changes = s.eliminate(x)
+            places = [c.const("i32", str(r)) for r in range(n)]
+            for k, here in enumerate(changes):
+                for r, mask in here:
+                    places[k], places[r] = s.swapped(mask, places[k], places[r], c.vec("i32"))
+            to, apart = s.moved(out, (i, str(n * n * size))), s.apart(n * n * size)
+            for k, value in enumerate([v for row in x for v in row]):
+                s.write(value, s.moved(to, (str(k), str(size))), apart)
+            for array, values in ((swaps, rows), (order, places)):
+                to = s.moved(array, (i, str(4 * n)))
+                for k, value in enumerate(values):
+                    s.write(value, s.moved(to, (str(k), "4")), s.apart(4 * n), "i4")
+
+        s.each(name, count, one)
+
+
+@dataclasses.dataclass(frozen=True)
+class Solve:
+    """Systems of equations. Words: the number of matrices, columns of each right side."""
+
+    dtype: str
+    n: int
+    transposed: bool
+
+    def write(self, module: Module, name: str) -> None:
+        s = Lanes(module, self.dtype, self.n)
+        a, b, out = (s.array() for _ in range(3))
+        count, many = s.word(), s.word()
+
+        def one(i: str) -> None:
+            x = s.matrix(s.moved(a, (i, str(s.n * s.n * s.size))), _every)
+            _, changes = s.eliminate(x)
+            steps = [(k, r, mask) for k, here in enumerate(changes) for r, mask in here]
+
+            def solved(y: list[str]) -> list[str]:
+                if self.transposed:
+                    across = _transposed(x)
+                    y = s.substituted(across, y, True, False)
+                    y = s.substituted(across, y, False, True)
+                for k, r, mask in reversed(steps) if self.transposed else steps:
+                    y[k], y[r] = s.swapped(mask, y[k], y[r])
+                if not self.transposed:
+                    y = s.substituted(x, y, True, True)
+                    y = s.substituted(x, y, False, False)
+                return y
+
+            s.columns(b, out, i, (many, "1", many), solved)
+
+        s.each(name, count, one)
+
+
+@dataclasses.dataclass(frozen=True)
+class Triangular:
+    """Triangular systems. Words: the number of matrices, right sides, and how those lie."""
+
+    dtype: str
+    n: int
+    lower: bool
+    plain: bool
+    unit: bool
+
+    def write(self, module: Module, name: str) -> None:
+        s = Lanes(module, self.dtype, self.n)
+        a, b, out = (s.array() for _ in range(3))
+        count, many, step, stride = (s.word() for _ in range(4))
+
+        def wanted(i: int, j: int) -> bool:
+            return i == j and not self.unit or (i > j if self.lower else i < j)
+
+        def one(i: str) -> None:
+            x = s.matrix(s.moved(a, (i, str(s.n * s.n * s.size))), wanted)
+            if not self.plain:
+                x = _transposed(x)
+            lower = self.lower == self.plain
+            s.columns(
+                b, out, i, (many, step, stride),
+                lambda y: s.substituted(x, y, lower, self.unit),
+            )  # fmt: skip
+
+        s.each(name, count, one)
+
+
+@dataclasses.dataclass(frozen=True)
+class Cholesky:
+    """Lower factors. Word: the number of matrices."""
+
+    dtype: str
+    n: int
+
+    def write(self, module: Module, name: str) -> None:
+        s = Lanes(module, self.dtype, self.n)
+        f, n = s.f, s.n
+        a, out = s.array(), s.array()
+        count = s.word()
+
+        def one(i: str) -> None:
+            bytes_ = str(n * n * s.size)
+            x = s.matrix(s.moved(a, (i, bytes_)), lambda i, j: i >= j)
+            good = ""
+            for j in range(n):
+                for k in range(j):
+                    for r in range(j, n):
+                        x[r][j] = f.fma(f.neg(x[r][k]), x[j][k], x[r][j])
+                positive = f.test("ogt", x[j][j], 0.0)
+                good = f.both(good, positive) if good else positive
+                x[j][j] = f.sqrt(x[j][j])
+                for r in range(j + 1, n):
+                    x[r][j] = f.div(x[r][j], x[j][j])
+            to, apart = s.moved(out, (i, bytes_)), s.apart(n * n * s.size)
+            for k in range(n * n):
+                r, j = divmod(k, n)
+                value = f.where(good, x[r][j], float("nan")) if r >= j else f.k(0.0)
+                s.write(value, s.moved(to, (str(k), str(s.size))), apart)
+
+        s.each(name, count, one)

@@ -1,0 +1,105 @@
+"""Small matrices, one per lane: factorisations and systems by their laws, beside NumPy's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from primal.engines.cpu.small import LARGEST
+from primal.engines.cpu.steps import Library
+from primal.ops.linalg.cholesky import cholesky
+from primal.ops.linalg.lu import lu, solve
+from primal.ops.linalg.triangular import triangular_solve
+from tests.engines.cpu.lab import agree, built, numpy_run
+
+SIZES = [(1, 1), (3, 2), (16, 3), (17, 4), (129, 5), (5, LARGEST)]
+DTYPES = ["float32", "float64"]
+
+
+def matrices(count: int, n: int, dtype: str, columns: int = 0) -> Any:
+    draw = np.random.default_rng(count + n)
+    return draw.standard_normal((count, n, columns or n)).astype(dtype)
+
+
+def run(f: Any, *xs: Any) -> list[Any]:
+    made = built(f, *xs)
+    assert not [s for s in made.plan.steps if isinstance(s, Library)]
+    return made.execute(list(xs))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("count", "n"), SIZES)
+@pytest.mark.parametrize("transpose_a", [False, True])
+def test_systems(count: int, n: int, dtype: str, transpose_a: bool) -> None:
+    a, b = matrices(count, n, dtype), matrices(count, n, dtype, 3)
+    (x,) = run(lambda a, b: [solve(a, b, transpose_a=transpose_a)], a, b)
+    wide = a.astype(float)
+    rest = (np.swapaxes(wide, -1, -2) if transpose_a else wide) @ x - b
+    size = np.abs(wide).max((1, 2)) * np.abs(x).max((1, 2)) + np.abs(b).max((1, 2))
+    # Backward stable: the residual is a few units of the greatest terms.
+    assert np.all(np.abs(rest).max((1, 2)) <= 4 * n * n * np.finfo(dtype).eps * size)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("count", "n"), SIZES)
+def test_factors(count: int, n: int, dtype: str) -> None:
+    a = matrices(count, n, dtype)
+    factors, swaps, order = run(lambda a: list(lu(a)), a)
+    wanted = numpy_run(lambda a: list(lu(a)), a)
+    np.testing.assert_array_equal(swaps, wanted[1])
+    np.testing.assert_array_equal(order, wanted[2])
+    tolerance = 40 * np.finfo(dtype).eps
+    lower, upper = np.tril(factors.astype(float), -1) + np.eye(n), np.triu(factors.astype(float))
+    rows = np.take_along_axis(a, order[..., None], 1)
+    np.testing.assert_allclose(lower @ upper, rows, atol=tolerance)
+    assert np.all(np.abs(lower) <= 1)
+    positive = a @ np.swapaxes(a, 1, 2) + np.eye(n, dtype=dtype)
+    (root,) = run(lambda a: [cholesky(a)], positive)
+    np.testing.assert_array_equal(root, np.tril(root))
+    np.testing.assert_allclose(
+        root.astype(float) @ np.swapaxes(root, 1, 2), positive, rtol=tolerance, atol=tolerance
+    )
+
+
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("left_side", [False, True])
+@pytest.mark.parametrize("transpose_a", [False, True])
+@pytest.mark.parametrize("unit_diagonal", [False, True])
+def test_triangular_systems(
+    lower: bool, left_side: bool, transpose_a: bool, unit_diagonal: bool
+) -> None:
+    for n in (1, 4, 7):
+        a = matrices(20, n, "float64") + 4 * np.eye(n)
+        b = matrices(20, n, "float64", 3)
+        if not left_side:
+            b = np.ascontiguousarray(np.swapaxes(b, 1, 2))
+        params = {"left_side": left_side, "lower": lower, "transpose_a": transpose_a,
+                  "conjugate_a": False, "unit_diagonal": unit_diagonal}  # fmt: skip
+        (x,) = run(lambda a, b, p=params: [triangular_solve(a, b, **p)], a, b)
+        t = np.tril(a) if lower else np.triu(a)
+        if unit_diagonal:
+            t[:, range(n), range(n)] = 1
+        t = np.swapaxes(t, 1, 2) if transpose_a else t
+        back = t @ x if left_side else x @ t
+        np.testing.assert_allclose(back, b, atol=1e-11 * np.abs(x).max())
+
+
+def test_special_matrices_spoil_no_other() -> None:
+    a, b = matrices(20, 4, "float32"), matrices(20, 4, "float32", 1)
+    plain = run(lambda a, b: [solve(a, b, transpose_a=False), cholesky(a)], a, b)
+    a[3], a[7, 2, 1], a[9, 0, 0] = 0, np.nan, np.inf
+    x, root = run(lambda a, b: [solve(a, b, transpose_a=False), cholesky(a)], a, b)
+    others = [i for i in range(20) if i not in (3, 7, 9)]
+    np.testing.assert_array_equal(x[others], plain[0][others])
+    np.testing.assert_array_equal(root[others], plain[1][others])
+    assert not np.isfinite(x[3]).any()
+    assert np.isnan(x[7]).all()
+    # No matrix here is positive: nan in the lower triangle.
+    assert np.isnan(root[3][np.tril_indices(4)]).all()
+    assert not root[3][np.triu_indices(4, 1)].any()
+
+
+def test_zeros_are_factorised_as_they_are() -> None:
+    agree(lambda a: list(lu(a)), np.zeros((3, 4, 4), np.float32))
