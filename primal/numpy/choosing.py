@@ -246,8 +246,8 @@ def nan_to_num(
     return where(ops.eq(out, ops.neg(big)), fill(low), out)
 
 
-def choose(
 @remembered_as(direct.choose)
+def choose(
     a: ArrayLike, choices: Any, out: None = None, mode: str = "raise"
 ) -> Array:
     """choices[a], element by element.

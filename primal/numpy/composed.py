@@ -84,7 +84,7 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     return out if x.aval.dtype.kind == "c" else _strong(out)
 
 
-@remembered
+@remembered_as(direct.hypot)
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """√(x1² + x2²) without overflow in between; TypeError for complex numbers.
 
@@ -105,7 +105,7 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return ops.select_n(infinite, out, _full(np.inf, out))
 
 
-@remembered
+@remembered_as(direct.logaddexp)
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log(exp(x1) + exp(x2)) without overflow.
 
@@ -119,7 +119,7 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return ops.add(big, ops.log1p(ops.exp(apart)))
 
 
-@remembered
+@remembered_as(direct.logaddexp2)
 def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log2(2**x1 + 2**x2) without overflow.
 
@@ -242,7 +242,7 @@ def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.nextafter(*promote_args_inexact("nextafter", x, y))
 
 
-@remembered
+@remembered_as(direct.spacing)
 def spacing(x: ArrayLike, /) -> Array:
     """The distance from x to the next number away from 0, with x's sign.
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
-from primal.numpy import direct
 from primal.ir.trace import Array, literal
+from primal.numpy import direct
 from primal.numpy.choosing import where
 from primal.numpy.creation import array, filled
 from primal.numpy.elementary import isnan

@@ -287,8 +287,8 @@ def _split(name: str, ary: Any, sections: Any, axis: int) -> list[Array]:
     return [part(x, at, a, b) for a, b in spans]
 
 
-def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
 @remembered
+def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
     """`split` along the second axis, or the only one.
 
     >>> len(jnp.hsplit(jnp.zeros((2, 4)), 2))
@@ -298,8 +298,8 @@ def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
     return _split("split", x, indices_or_sections, 0 if x.aval.ndim == 1 else 1)
 
 
-def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
 @remembered
+def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
     """`split` along the first axis.
 
     >>> len(jnp.vsplit(jnp.zeros((2, 4)), 2))
@@ -308,8 +308,8 @@ def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
     return _split("split", ary, indices_or_sections, 0)
 
 
-def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
 @remembered
+def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
     """`split` along the third axis.
 
     >>> len(jnp.dsplit(jnp.zeros((2, 4, 2)), 2))

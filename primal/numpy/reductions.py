@@ -14,8 +14,8 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.base.monoids import highest, lowest
-from primal.numpy import direct
 from primal.ir.trace import Array, literal
+from primal.numpy import direct
 from primal.numpy.elementary import conjugate, sqrt
 from primal.numpy.promotion import (
     BOOL,

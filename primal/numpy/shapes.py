@@ -298,8 +298,8 @@ def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: Any = None) -> A
         )
     return placed(to_shape(x, target), out_sharding)
 
-@remembered
 
+@remembered
 def broadcast_arrays(*args: ArrayLike) -> list[Array]:
     """Arrays broadcast against each other, to one shape.
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
-from primal.numpy import direct
 from primal.ir.trace import Array, literal
+from primal.numpy import direct
 from primal.numpy.choosing import where
 from primal.numpy.contraction import dot
 from primal.numpy.creation import array, asarray, filled, placed
@@ -409,10 +409,10 @@ def corrcoef(
     return c.clip(-1, 1)
 
 
-@remembered_as(direct.bincount)
 # Counting.
 
 
+@remembered_as(direct.bincount)
 def bincount(
     x: ArrayLike,
     weights: ArrayLike | None = None,
@@ -447,9 +447,9 @@ def bincount(
             raise ValueError("shape of weights must match shape of x.")
     place = ops.max(v, literal(0, v.aval.dtype, True))
     return placed(filled((n,), 0, w.dtype).at[place].add(w, mode="drop"), out_sharding)
+
+
 @remembered
-
-
 def histogram_bin_edges(
     a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None
 ) -> Array:
@@ -479,9 +479,9 @@ def histogram_bin_edges(
     low = where(flat, ends[0] - 0.5, ends[0])
     high = where(flat, ends[1] + 0.5, ends[1])
     return linspace(low, high, count + 1, dtype=dtype)
+
+
 @remembered_as(direct.histogram)
-
-
 def histogram(
     a: ArrayLike,
     bins: Any = 10,
