@@ -276,15 +276,18 @@ def _cond_hlo(b: Any, index: Any, *operands: Any, branches: Branches) -> list[An
     # StableHLO takes the last branch for any index out of range, the lower side included.
     last = b.constant(len(branches) - 1, INT32)
     chosen = b.clamp(b.constant(0, INT32), index, last)
-    return b.case(chosen, [_region(branch, operands) for branch in branches])
+
+    def region(i: int) -> Any:
+        return lambda b: b.inline(branches[i], *operands, part=f"cond/branch_{i}_fun")
+
+    return b.case(chosen, [region(i) for i in range(len(branches))])
 
 
 def _cond_kernel(k: Any, index: Any, *operands: Any, branches: Branches) -> list[Any]:
-    return k.case(index, [_region(branch, operands) for branch in branches])
+    def region(branch: ClosedJaxpr) -> Any:
+        return lambda k: k.inline(branch, *operands)
 
-
-def _region(branch: ClosedJaxpr, operands: Sequence[Any]) -> Any:
-    return lambda b: b.inline(branch, *operands)
+    return k.case(index, [region(branch) for branch in branches])
 
 
 def _effects_of(branches: Branches) -> Any:

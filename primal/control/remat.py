@@ -432,9 +432,10 @@ remat: Op = Op(
 
 def _recomputed_hlo(b: Any, *args: Any, jaxpr: ClosedJaxpr) -> list[Any]:
     barred = b.optimization_barrier(args)
+    part = "checkpoint/rematted_computation"
     known = next((x for x in barred if x.dtype.kind == "f" and x.aval.size), None)
     if b.platform != "cpu" or known is None:
-        return list(b.inline(jaxpr, *barred))
+        return list(b.inline(jaxpr, *barred, part=part))
     # XLA's pipeline for CPUs drops barriers before it merges equal expressions. It does not merge
     # what is in a branch with what is not, and does not see that no number is less than itself.
     # Rejected: a loop of one turn, out of which everything is moved.
@@ -442,7 +443,7 @@ def _recomputed_hlo(b: Any, *args: Any, jaxpr: ClosedJaxpr) -> list[Any]:
     outs = b.if_(
         b.compare(first, first, "LT"),
         lambda b: [b.full(a.shape, 0, a.dtype) for a in jaxpr.out_avals],
-        lambda b: b.inline(jaxpr, *barred),
+        lambda b: b.inline(jaxpr, *barred, part=part),
     )
     return list(outs)
 

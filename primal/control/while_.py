@@ -294,8 +294,8 @@ def _while_hlo(
         # A loop without a carry or effects ends at once or never.
         return []
     return b.while_(
-        lambda b, *carry: b.inline(cond_jaxpr, *c_consts, *carry),
-        lambda b, *carry: b.inline(body_jaxpr, *b_consts, *carry),
+        lambda b, *carry: b.inline(cond_jaxpr, *c_consts, *carry, part="while/cond"),
+        lambda b, *carry: b.inline(body_jaxpr, *b_consts, *carry, part="while/body"),
         init,
     )
 

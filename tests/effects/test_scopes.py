@@ -78,6 +78,34 @@ def test_stablehlo_and_profiles() -> None:
         assert 'op_name="jit(f)/outer/inner/mul"' in lowered.compile().as_text()
 
 
+def test_parts_of_control_flow_have_names_in_stablehlo_and_profiles() -> None:
+    def g(x: Any) -> Any:
+        with primal.named_scope("around"):
+            x = lax.while_loop(lambda x: x.sum() < 1, f, x)
+            return lax.switch(x.sum().astype(int), [jnp.exp, jnp.tan], x)
+
+    def h(x: Any) -> Any:
+        return lax.scan(lambda c, _: (primal.checkpoint(jnp.cos)(c), None), x, length=3)[0].sum()
+
+    expected = {
+        g: [
+            "around/while/cond/lt", "around/while/body/outer/sin",
+            "around/while/body/outer/inner/mul", "around/cond/branch_0_fun/exp",
+            "around/cond/branch_1_fun/tan",
+        ],
+        primal.grad(h): ["while/body/cos", "while/body/checkpoint/rematted_computation/sin"],
+    }  # fmt: skip
+    for fun, names in expected.items():
+        with cpu_engine("xla"):
+            lowered = primal.jit(fun).lower(jnp.ones(3))
+            text = lowered.as_text(debug_info=True)
+            for name in names:
+                assert f'/{name}"(' in text, name
+            if fun is g:
+                profile = lowered.compile().as_text()
+                assert f'op_name="jit(g)/{names[2]}' in profile
+
+
 def test_breakpoints(monkeypatch: Any, capsys: Any) -> None:
     import io
 

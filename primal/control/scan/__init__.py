@@ -419,7 +419,7 @@ def _scan_hlo(
             )
             for x in xs
         ]
-        outs = b.inline(jaxpr, *consts, *carry, *items)
+        outs = b.inline(jaxpr, *consts, *carry, *items, part="while/body")
         written = [
             b.dynamic_update_slice(y, b.reshape(o, (1, *o.shape)), [at, *[zero] * o.ndim])
             for y, o in zip(ys, outs[num_carry:], strict=True)

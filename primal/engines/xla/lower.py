@@ -93,6 +93,7 @@ class Lowering(Builder):
         self.program = program
         self.eqn: Eqn | None = None
         self.locations = locations
+        self.path: tuple[str, ...] = ()
         self.functions: list[str] = []
         self.hoisted: list[tuple[np.ndarray[Any, Any], Aval]] = []
         self.in_main = True
@@ -100,14 +101,19 @@ class Lowering(Builder):
         self.called: dict[int, tuple[Jaxpr, str]] = {}
         self.named = 0
 
-    def inline(self, closed_jaxpr: ClosedJaxpr, *args: Value) -> list[Value]:
-        """The equations of the jaxpr, written here; the values of its outputs."""
+    def inline(self, closed_jaxpr: ClosedJaxpr, *args: Value, part: str = "") -> list[Value]:
+        """The equations of the jaxpr, written here; the values of its outputs.
+
+        `part`: which part of the equation being lowered that is, for the names in profiles.
+        """
         jaxpr = closed_jaxpr.jaxpr
         env: dict[Any, Value] = dict(zip(jaxpr.invars, args, strict=True))
         for var, value in zip(jaxpr.constvars, closed_jaxpr.consts, strict=True):
             env[var] = self.bound_constant(value, var.aval)
         outer, eqn = self.eqn, None
-        lines, locations = self.lines, self.locations
+        lines, locations, path = self.lines, self.locations, self.path
+        if part and outer is not None:
+            self.path = (*path, *names_of(outer.source), part)
         start = 0
         try:
             for eqn in jaxpr.eqns:
@@ -138,7 +144,7 @@ class Lowering(Builder):
                 ) from None
             _explain(e, eqn)
             raise
-        self.eqn = outer
+        self.eqn, self.path = outer, path
         return [env[v] if v.__class__ is not Literal else self.literal(v) for v in jaxpr.outvars]
 
     @property
@@ -189,8 +195,8 @@ class Lowering(Builder):
         return self.call_function(found[1], args, [v.aval for v in jaxpr.outvars])
 
     def _function(self, closed: ClosedJaxpr, name: str) -> str:
-        kept = self.lines, self.count, self.scopes, self.in_main
-        self.lines, self.count, self.scopes, self.in_main = [], 0, [{}], False
+        kept = self.lines, self.count, self.scopes, self.in_main, self.path
+        self.lines, self.count, self.scopes, self.in_main, self.path = [], 0, [{}], False, ()
         args = [
             Value(f"%arg{i}", tensor(v.aval), v.aval) for i, v in enumerate(closed.jaxpr.invars)
         ]
@@ -199,7 +205,7 @@ class Lowering(Builder):
         self.finish(outs, types)
         heads = [f"{a.name}: {a.type}" for a in args]
         self.functions.append(_function_text(f"private @{name}", heads, types, self.lines))
-        self.lines, self.count, self.scopes, self.in_main = kept
+        self.lines, self.count, self.scopes, self.in_main, self.path = kept
         return name
 
     def finish(self, outs: Sequence[Value], types: Sequence[str]) -> None:
@@ -212,7 +218,7 @@ class Lowering(Builder):
         if source is None:
             return
         file, line = source[0].co_filename, line_of(source) or 0
-        name = "/".join([self.program, *names_of(source), eqn.op.name])
+        name = "/".join([self.program, *self.path, *names_of(source), eqn.op.name])
         mark = f" loc({_quoted(name)}({_quoted(file)}:{line}:0))"
         lines = self.lines
         for i in range(start, len(lines)):
