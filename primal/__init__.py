@@ -131,10 +131,10 @@ _CONTROL = frozenset({
     "checkpoint", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp", "remat",
 })  # fmt: skip
 _SUBMODULES = frozenset({
-    "ad", "ad_checkpoint", "checkpoint_policies", "custom_batching", "custom_derivatives", "debug",
-    "dlpack", "dtypes", "errors", "example_libraries", "experimental", "flatten_util", "image",
-    "lax", "nn", "ops", "profiler", "random", "ref", "scipy", "sharding", "stages", "tree",
-    "monitoring", "tree_util", "typing",
+    "ad", "ad_checkpoint", "checkpoint_policies", "core", "custom_batching", "custom_derivatives",
+    "debug", "dlpack", "dtypes", "errors", "example_libraries", "experimental", "flatten_util",
+    "image", "lax", "monitoring", "nn", "ops", "profiler", "random", "ref", "scipy", "sharding",
+    "stages", "tree", "tree_util", "typing",
 })  # fmt: skip
 
 

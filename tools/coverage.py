@@ -27,7 +27,6 @@ PALLAS = "later: kernels"
 FFI = "later: foreign functions"
 SPARSE = "later: sparse arrays"
 PROFILE = "later: profiling"
-CONTROL = "later: control flow and effects"
 RECORDS = (
     "an operation is one callable record here, without rules kept in tables beside it; see "
     "docs/architecture.md"
@@ -80,7 +79,6 @@ ABSENT: dict[str, str] = {
     "jax.experimental.custom_partitioning.*": DEVICES,
     "jax.experimental.serialize_executable.*": EXPORT,
     "jax.experimental.pallas.*": PALLAS,
-    "jax.experimental.ode.odeint": CONTROL,
     "jax.experimental.ode.*": INTERNAL,
     "jax.experimental.jet.*": INTERNAL,
     "jax.experimental.EArray": INTERNAL,

@@ -1,0 +1,59 @@
+"""primal.core: looking at programs from outside."""
+
+import numpy as np
+import pytest
+
+import primal
+import primal.numpy as jnp
+from primal import core
+
+
+def test_traced_values_are_tracers_and_arrays_are_not():
+    seen = []
+
+    def f(x):
+        seen.append(isinstance(x, core.Tracer) and isinstance(x, primal.Array))
+        return x
+
+    for transformed in (primal.jit(f), primal.grad(f), primal.vmap(f, axis_size=2, in_axes=None)):
+        transformed(1.0)
+    assert seen == [True, True, False]
+    assert not isinstance(jnp.ones(2), core.Tracer)
+
+
+def test_avals_are_shaped_arrays():
+    aval = primal.typeof(jnp.ones((2, 3)))
+    assert isinstance(aval, core.ShapedArray) and isinstance(aval, core.AbstractValue)
+    assert aval == core.ShapedArray((2, 3), "float32") != core.ShapedArray((2, 3), jnp.int32)
+
+
+def test_programs_run_again_under_transformations():
+    closed = primal.make_jaxpr(lambda x, y: (jnp.sin(x) * y, x))(1.0, jnp.arange(2.0))
+
+    def again(x, y):
+        return core.eval_jaxpr(closed.jaxpr, closed.consts, x, y)
+
+    x, y = jnp.float32(0.5), jnp.arange(2.0)
+    for f in (again, primal.jit(again)):
+        out = f(x, y)
+        np.testing.assert_allclose(out[0], np.sin(0.5) * np.arange(2), rtol=1e-6)
+        assert out[1] == 0.5
+    assert primal.grad(lambda x: again(x, y)[0].sum())(x) == pytest.approx(np.cos(0.5), rel=1e-6)
+    with pytest.raises(ValueError, match="expected 2 inputs, got 1"):
+        core.eval_jaxpr(closed.jaxpr, closed.consts, x)
+
+
+def test_an_interpreter_of_programs():
+    """A jaxpr tells all that a user's own interpreter needs: here, one that inverts functions."""
+    inverses = {primal.lax.exp_p: jnp.log, primal.lax.tanh_p: jnp.arctanh}
+    closed = primal.make_jaxpr(lambda x: jnp.exp(jnp.tanh(x)))(1.0)
+
+    def inverse(value):
+        known = {closed.jaxpr.outvars[0]: value}
+        for eqn in reversed(closed.jaxpr.eqns):
+            known[eqn.invars[0]] = inverses[eqn.primitive](known[eqn.outvars[0]])
+        return known[closed.jaxpr.invars[0]]
+
+    x = jnp.float32(0.3)
+    np.testing.assert_allclose(inverse(jnp.exp(jnp.tanh(x))), x, rtol=1e-5)
+    assert primal.jit(primal.grad(inverse))(jnp.float32(1.5)) > 0
