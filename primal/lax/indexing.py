@@ -14,6 +14,7 @@ from primal.ir.avals import Aval
 from primal.ir.evaluate import eval_closed
 from primal.ir.op import Op
 from primal.ir.trace import Tracer, aval_of, literal
+from primal.numpy.remembered import remembered
 from primal.ops import elementwise
 from primal.ops.choose import convert_element_type, select_n
 from primal.ops.index import dynamic as _dynamic
@@ -447,6 +448,7 @@ def _wrapped(start: Any, n: int) -> Any:
     return select_n(below, start, elementwise.add(start, literal(n, dtype)))
 
 
+@remembered
 def dynamic_slice(
     operand: Any,
     start_indices: Any,

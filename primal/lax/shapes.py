@@ -23,6 +23,7 @@ from primal.lax.algorithms import (
     rounded,
 )
 from primal.lax.alike import alike
+from primal.numpy.remembered import remembered
 from primal.ops import contract as _contract
 from primal.ops import shape as _ops
 from primal.ops import spread as _spread
@@ -246,6 +247,7 @@ def _axis(name: str, axis: int, rank: int) -> int:
     return axis % rank
 
 
+@remembered
 def slice_in_dim(
     operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
 ) -> Any:

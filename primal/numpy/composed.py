@@ -160,7 +160,7 @@ def _complex_logaddexp(x: Any, y: Any) -> Any:
     return ops.complex(ops.real(out), turns)
 
 
-@remembered
+@remembered_as(direct.sinc)
 def sinc(x: ArrayLike, /) -> Array:
     """sin(πx) / (πx), and 1 at 0.
 

@@ -132,6 +132,9 @@ def asarray(
                 "[asarray] expected an array of the dtype asked for with copy=False, got "
                 f"{type(a)}: a copy is needed. Leave copy out, or pass copy=None."
             )
+    if type(a) is ArrayImpl and dtype is not None and a.aval.dtype.kind != "c":
+        if copy is order is device is out_sharding is None:
+            return astype(a, dtype)
     return array(a, dtype, bool(copy), order or "K", 0, device=device, out_sharding=out_sharding)
 
 

@@ -213,6 +213,7 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     return concatenate([x, y], axis)
 
 
+@remembered
 def block(arrays: Any) -> Array:
     """An array from nested lists of blocks: the innermost lists join along the last axis.
 

@@ -33,7 +33,7 @@ from primal.ir.state import state
 from primal.ir.trace import Array, Literal
 from primal.numpy import phrases
 from primal.runtime import devices
-from primal.runtime.array import ArrayImpl
+from primal.runtime.array import ArrayImpl, boxed
 from primal.runtime.eager import root
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -46,12 +46,6 @@ LARGEST = 1 << 20
 # A constant is kept for as long as the program: masks and grids of small arrays, no more.
 LARGEST_CONSTANT = 1 << 12
 ENTRIES = 512
-
-boxed: Callable[[Any, Any], ArrayImpl] = (
-    (lambda aval, value: ArrayImpl(aval, np.asarray(value)))
-    if extension is None
-    else extension.boxed
-)
 
 _kinds: dict[Any, object] = {}
 

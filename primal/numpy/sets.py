@@ -27,7 +27,7 @@ from primal.numpy.promotion import (
     to_shape,
 )
 from primal.numpy.reductions import as_axis
-from primal.numpy.remembered import remembered_as
+from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.shapes import moveaxis, part, ravel
 from primal.numpy.sorting import count_below
 from primal.ops import elementwise as ops
@@ -377,6 +377,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     return reduce_and(same, axes=tuple(range(same.ndim)))
 
 
+@remembered
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Whether two arrays broadcast to one shape with equal elements.
 

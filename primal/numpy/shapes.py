@@ -143,6 +143,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     return placed(reshape(x, (x.aval.size,), order), out_sharding)
 
 
+@remembered
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """The axes in another order, reversed by default: out[i, j, …] = a[…, j, i].
 

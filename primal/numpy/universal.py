@@ -257,7 +257,7 @@ def _running(op: Any) -> Callable[..., Any]:
         x = x if dtype is None else x.astype(dtype)
         return op(x, axis=reductions.as_axis("accumulate", axis, x.ndim), reverse=False)
 
-    return accumulate
+    return remembered(accumulate)
 
 
 def _at(method: str) -> Callable[..., Any]:

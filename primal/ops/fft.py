@@ -82,6 +82,8 @@ def _impl(x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:
         import scipy.fft
 
         module = scipy.fft
+    if len(fft_lengths) == 1:
+        return getattr(module, fft_type.name.lower())(x, fft_lengths[0])
     axes = tuple(range(x.ndim - len(fft_lengths), x.ndim))
     if fft_type is FftType.RFFT:
         return module.rfftn(x, axes=axes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -208,7 +208,7 @@ class ArrayImpl(Array, _Memory):
         if self.placement is not None:
             place = self.placement
             return iter([ArrayImpl(aval, None, np.asarray(row), place) for row in rows])
-        return iter([ArrayImpl(aval, np.asarray(row)) for row in rows])
+        return iter([boxed(aval, row) for row in rows])
 
     # Lifetime and placement.
 
@@ -354,6 +354,14 @@ def _scalar(x: ArrayImpl, name: str) -> Any:
 
 def _restore(value: Any, aval: Aval) -> ArrayImpl:
     return from_numpy(value, aval)
+
+
+boxed: Callable[[Any, Any], ArrayImpl] = (
+    (lambda aval, value: ArrayImpl(aval, np.asarray(value)))
+    if extension is None
+    else extension.boxed
+)
+"""boxed(aval, value): NumPy's result as an array of the default CPU memory."""
 
 
 def from_numpy(value: Any, aval: Aval, placement: Placement | None = None) -> ArrayImpl:

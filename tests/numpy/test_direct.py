@@ -177,6 +177,7 @@ LAWS = {
     "hypot": (False, both()),
     "logaddexp": (False, both()),
     "logaddexp2": (False, both()),
+    "sinc": (False, over(VECTOR, SPECIALS, GRID, WHOLE, VECTOR.astype(np.float16))),
     "spacing": (True, over(VECTOR, SPECIALS, GRID, VECTOR.astype(np.float16))),
     "take": (True, [
         ((VECTOR, WHOLE), {}), ((VECTOR, WHOLE - 1), {}), ((VECTOR, WHOLE + 5), {}),
@@ -240,6 +241,12 @@ LAWS = {
     "vander": (False, [*over(VECTOR, WHOLE, SPECIALS, EMPTY), *over(VECTOR, N=3, increasing=True)]),
     "linalg.det": (False, over(*MATRICES)),
     "linalg.slogdet": (False, over(*MATRICES)),
+    "linalg.eigvalsh": (False, [*over(*MATRICES), *over(MATRIX, symmetrize_input=False)]),
+    "linalg.lstsq": (False, [
+        ((MATRIX, VECTOR[:5]), {}), ((MATRIX[:, :3], VECTOR[:5]), {}), ((MATRIX, POSITIVE), {}),
+        ((MATRIX[:2], VECTOR[:2]), {}), ((SINGULAR, VECTOR[:4]), {}), ((MATRIX, NANS), {}),
+        ((MATRIX[:, :3], VECTOR[:5]), {"numpy_resid": True}),
+    ]),
     "linalg.cholesky": (False, [*over(*MATRICES), *over(POSITIVE, symmetrize_input=False),
                                 *over(POSITIVE, upper=True)]),
     "linalg.cond": (False, [*over(*MATRICES[:-2]), *over(POSITIVE, p=1)]),

@@ -26,12 +26,15 @@ from primal.numpy.direct.elements import logaddexp2 as logaddexp2
 from primal.numpy.direct.elements import modf as modf
 from primal.numpy.direct.elements import power as power
 from primal.numpy.direct.elements import remainder as remainder
+from primal.numpy.direct.elements import sinc as sinc
 from primal.numpy.direct.elements import spacing as spacing
 from primal.numpy.direct.matrices import cholesky as cholesky
 from primal.numpy.direct.matrices import cond as cond
 from primal.numpy.direct.matrices import det as det
 from primal.numpy.direct.matrices import diag as diag
 from primal.numpy.direct.matrices import diagonal as diagonal
+from primal.numpy.direct.matrices import eigvalsh as eigvalsh
+from primal.numpy.direct.matrices import lstsq as lstsq
 from primal.numpy.direct.matrices import matrix_rank as matrix_rank
 from primal.numpy.direct.matrices import slogdet as slogdet
 from primal.numpy.direct.matrices import trace as trace

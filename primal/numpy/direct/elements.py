@@ -18,8 +18,7 @@ def _unless_zero(function: Any) -> Callable[..., Any]:
 
 def _floor_divide(x: Any, y: Any) -> Any:
     out = np.floor_divide(x, y)
-    # Zeros and what is not finite have signs and cases of their own.
-    return out if count(out) == out.size and is_finite(out) else None
+    return _zeros_as(y, out) if is_finite(out) else None
 
 
 def _remainder(x: Any, y: Any) -> Any:
@@ -27,14 +26,18 @@ def _remainder(x: Any, y: Any) -> Any:
 
 
 def _zeros_as(x: Any, out: Any) -> Any:
-    """NumPy gives a remainder of 0 the sign of the divisor, the language that of the dividend."""
+    """Zeros with the signs of x.
+
+    In the language a remainder of 0 has the sign of the dividend and a quotient of 0 that of the
+    divisor; in NumPy, that of the divisor and that of both.
+    """
     out = np.asarray(out)
     return out if count(out) == out.size else np.copysign(out, x, where=out == 0, out=out)
 
 
 def _divmod(x: Any, y: Any) -> Any:
     out, rest = np.divmod(x, y)
-    return (out, _zeros_as(x, rest)) if count(out) == out.size and is_finite(out) else None
+    return (_zeros_as(y, out), _zeros_as(x, rest)) if is_finite(out) else None
 
 
 def _integer_divmod(x: Any, y: Any) -> Any:
@@ -79,4 +82,15 @@ def ldexp(x: Any, n: Any, /) -> Callable[..., Any] | None:
 hypot = elementwise(f=np.hypot)
 logaddexp = elementwise(f=np.logaddexp)
 logaddexp2 = elementwise(f=np.logaddexp2)
+
+
+def _sinc(x: Any) -> Any:
+    u = np.multiply(x, x.dtype.type(np.pi))
+    zero = u == 0
+    if count(zero):
+        u = np.where(zero, x.dtype.type(1e-20), u)
+    return np.divide(np.sin(u), u)
+
+
+sinc = elementwise(f=_sinc)
 spacing = elementwise(f=lambda x: np.nextafter(x, np.copysign(np.inf, x, dtype=x.dtype)) - x)

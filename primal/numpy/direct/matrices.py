@@ -73,6 +73,40 @@ def slogdet(a: Any, *, method: Any = None) -> Callable[..., Any] | None:
     return lambda x: np.linalg.slogdet(x) if is_finite(x) else None
 
 
+def _symmetrized(x: Any) -> Any:
+    return (x + x.swapaxes(-1, -2)) * x.dtype.type(0.5)
+
+
+def eigvalsh(
+    a: Any, UPLO: Any = "L", *, symmetrize_input: bool = True
+) -> Callable[..., Any] | None:
+    """The eigenvalues of finite symmetric matrices."""
+    if not _is_matrix(a, "f") or not symmetrize_input:
+        return None
+
+    def run(x: Any) -> Any:
+        return np.linalg.eigvalsh(_symmetrized(x)) if is_finite(x) else None
+
+    return _unless_singular(run)
+
+
+def lstsq(
+    a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False
+) -> Callable[..., Any] | None:
+    """The best solution with its squared residuals, the rank and the singular values."""
+    if dtype_of((a, b)) is None or not _is_matrix(a, "f") or rcond is not None or numpy_resid:
+        return None
+    columns = b.aval.ndim == 2
+
+    def run(a: Any, b: Any) -> Any:
+        x, _, rank, s = np.linalg.lstsq(a, b)
+        rest = b - a @ x
+        rest = np.add.reduce(rest * rest, 0)
+        return x, rest if columns else rest.reshape(1), rank, s
+
+    return _unless_singular(lambda a, b: run(a, b) if is_finite(a) and is_finite(b) else None)
+
+
 def cholesky(
     a: Any, *, upper: bool = False, symmetrize_input: bool = True
 ) -> Callable[..., Any] | None:
@@ -81,8 +115,7 @@ def cholesky(
         return None
     if not symmetrize_input:
         return _unless_singular(np.linalg.cholesky)
-    half = a.aval.dtype.type(0.5)
-    return _unless_singular(lambda x: np.linalg.cholesky((x + x.swapaxes(-1, -2)) * half))
+    return _unless_singular(lambda x: np.linalg.cholesky(_symmetrized(x)))
 
 
 def cond(x: Any, p: Any = None) -> Callable[..., Any] | None:

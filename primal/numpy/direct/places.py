@@ -42,13 +42,7 @@ def take_along_axis(
     if mode not in (None, "fill", "clip") or arr.aval.ndim != indices.aval.ndim:
         return None
     n = arr.aval.shape[axis]
-
-    def run(x: Any, i: Any) -> Any:
-        if not i.size or i.min() < 0 or i.max() >= n:
-            return None
-        return np.take_along_axis(x, i, axis)
-
-    return run
+    return lambda x, i: None if _outside(i, n) else np.take_along_axis(x, i, axis)
 
 
 def packbits(a: Any, axis: int | None = None, bitorder: Any = "big") -> Callable[..., Any] | None:

@@ -200,7 +200,7 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
     return EighResult(values, vectors)
 
 
-@remembered
+@remembered_as(direct.eigvalsh)
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """The ascending real eigenvalues of a = aᴴ.
 

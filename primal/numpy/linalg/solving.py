@@ -313,7 +313,7 @@ def _pinv_jvp(cutoff: Any, hermitian: bool, primals: Any, tangents: Any) -> Any:
     return p, change
 
 
-@remembered
+@remembered_as(direct.lstsq)
 def lstsq(
     a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
