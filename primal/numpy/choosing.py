@@ -89,20 +89,21 @@ def piecewise(
     """Functions of x where their conditions hold; the last condition that holds decides.
 
     One function more than conditions is the default, 0 without it. Values count as constant
-    functions. All functions are evaluated everywhere.
+    functions. All functions are evaluated everywhere. Conditions are a list, or an array with one
+    condition along its first axis; scalars hold everywhere or nowhere.
 
     >>> x = jnp.array([-2., 0., 3.])
     >>> jnp.piecewise(x, [x < 0, x > 0], [lambda v: -v, lambda v: 10 * v])
     Array([ 2.,  0., 30.], dtype=float32)
     """
     x = array_operand("piecewise", x)
-    if hasattr(condlist, "aval") or isinstance(condlist, np.ndarray):
-        given = array_operand("piecewise", condlist)
-        conditions = [given] if given.ndim == x.ndim else [given[i] for i in range(given.shape[0])]
-    elif len(condlist) and np.ndim(getattr(condlist[0], "aval", condlist[0])) == 0 and x.ndim:
-        conditions = [operand("piecewise", np.asarray(condlist, bool))]
+    if isinstance(condlist, tuple | list):
+        conditions = [
+            operand("piecewise", np.asarray(c) if isinstance(c, list) else c) for c in condlist
+        ]
     else:
-        conditions = [operand("piecewise", c) for c in condlist]
+        given = array_operand("piecewise", condlist)
+        conditions = [given[i] for i in range(given.shape[0])] if given.ndim else [given]
     functions = list(funclist)
     if len(functions) == len(conditions):
         functions.append(0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -36,6 +35,7 @@ from primal.numpy.ufuncs import multiply, not_equal, subtract
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.index import sort as orders
+from primal.ops.types import static_int
 from primal.ops.window import cumulative as rooms
 
 
@@ -47,7 +47,7 @@ def _cumulate(
     if fill is not None and dtypes.issubdtype(x.aval.dtype, np.inexact):
         other = to_shape(literal(fill, x.aval.dtype, False), x.aval.shape)
         x = ops.select_n(isnan(x), x, other)
-    if axis is None or (not x.aval.ndim and operator.index(axis) in (0, -1)):
+    if axis is None or (not x.aval.ndim and static_int("cumsum axis", axis) in (0, -1)):
         x, axis = ravel(x), 0
     target = x.aval.dtype
     if dtype is not None:
@@ -180,7 +180,7 @@ def diff(
     Array([3, 5], dtype=int32)
     """
     x = array_operand("diff", a)
-    n = operator.index(n)
+    n = static_int("diff n", n)
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n}")
     if x.aval.ndim == 0:
@@ -264,7 +264,7 @@ def _slope(x: Any, at: int, spacing: Any) -> Any:
     h = operand("gradient", spacing)
     steps = part(x, at, 1, n) - part(x, at, 0, n - 1)
     if h.aval.ndim == 0:
-        h = convert(h, x.aval.dtype)
+        h = convert(h, x.aval.dtype, x.aval.weak_type)
         steps = ops.div(steps, h)
         # Not the mean of both steps: a nan in the middle is in neither neighbour's way.
         around = part(x, at, 2, n) - part(x, at, 0, n - 2)
@@ -360,6 +360,8 @@ def interp(
     from_points = operand("interp", xp, 1)
     if from_points.aval.ndim != 1 or operand("interp", fp, 2).aval.shape != from_points.aval.shape:
         raise ValueError("xp and fp must be one-dimensional arrays of equal size")
+    if "c" in (from_points.aval.dtype.kind, operand("interp", x).aval.dtype.kind):
+        raise ValueError("jnp.interp: complex x values not supported.")
     return _interpolated(x, xp, fp, left, right, period)
 
 

@@ -15,7 +15,14 @@ from primal.numpy.creation import array, filled
 from primal.numpy.indexing import getitem
 from primal.numpy.joining import stack
 from primal.numpy.nonzeros import nonzero
-from primal.numpy.promotion import ArrayLike, DTypeLike, array_operand, operand
+from primal.numpy.promotion import (
+    ArrayLike,
+    DTypeLike,
+    array_operand,
+    convert,
+    operand,
+    to_shape,
+)
 from primal.numpy.ranges import arange, rows_columns
 from primal.numpy.reductions import check_out
 from primal.numpy.reductions import sum as total
@@ -25,7 +32,7 @@ from primal.numpy.ufuncs import power
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.spread import broadcast_in_dim
-from primal.ops.types import canonical_axes
+from primal.ops.types import canonical_axes, static_int
 
 
 def _matrices(name: str, a: Any, axis1: int, axis2: int) -> Any:
@@ -65,13 +72,13 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
         return diagonal(x, k)
     if x.aval.ndim != 1:
         raise ValueError("diag input must be 1d or 2d")
-    zero = literal(0, x.aval.dtype, False)
+    zero = literal(0, x.aval.dtype, x.aval.weak_type)
     rows = shape_ops.pad(x, zero, padding_config=((max(0, -k), max(0, k), 0),)) if k else x
     n = rows.aval.shape[0]
     i, j = rows_columns((n, n))
     hit = ops.eq(ops.add(i, literal(k, i.dtype, False)), j)
     column = broadcast_in_dim(rows, shape=(n, n), broadcast_dimensions=(0,))
-    return ops.select_n(hit, filled((n, n), 0, x.aval.dtype), column)
+    return ops.select_n(hit, to_shape(zero, (n, n)), column)
 
 
 @remembered
@@ -244,10 +251,11 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     x = array_operand("vander", x)
     if x.aval.ndim != 1:
         raise ValueError("x must be a one-dimensional array")
-    n = x.aval.size if N is None else operator.index(N)
+    n = x.aval.size if N is None else static_int("vander N", N)
     if n < 0:
         raise ValueError("N must be nonnegative")
     exponents = range(n) if increasing else range(n - 1, -1, -1)
     if not n:
         return filled((x.aval.size, 0), 0, x.aval.dtype)
-    return stack([power(x, e) for e in exponents], axis=1)
+    out = stack([power(x, e) for e in exponents], axis=1)
+    return convert(out, out.aval.dtype)

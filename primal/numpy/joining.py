@@ -29,6 +29,7 @@ from primal.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, expand_dims,
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.spread import broadcast_in_dim, reduce_sum
+from primal.ops.types import static_int
 from primal.ops.window.cumulative import cumsum
 
 
@@ -269,11 +270,11 @@ def _split(name: str, ary: Any, sections: Any, axis: int) -> list[Array]:
     at = as_axis(name, axis, x.aval.ndim)
     n = x.aval.shape[at]
     if isinstance(sections, tuple | list) or np.ndim(getattr(sections, "aval", sections)) > 0:
-        cuts = [operator.index(i) for i in sections]
+        cuts = [static_int(f"{name} indices", i) for i in sections]
         bounds = [0, *[min(max(c + n, 0) if c < 0 else min(c, n), n) for c in cuts], n]
         spans = [(a, max(a, b)) for a, b in zip(bounds, bounds[1:], strict=False)]
     else:
-        count = operator.index(sections)
+        count = static_int(f"{name} sections", sections)
         if count <= 0:
             raise ValueError(f"number sections must be larger than 0, got {count}.")
         each, rest = divmod(n, count)
@@ -392,7 +393,7 @@ def repeat(
     if total_repeat_length is None:
         numbers = np.broadcast_to(np.asarray(counts), (n,))
         return _taken(x, np.repeat(np.arange(n), numbers), at)
-    return _repeated_to(x, counts, at, operator.index(total_repeat_length))
+    return _repeated_to(x, counts, at, static_int("repeat total_repeat_length", total_repeat_length))
 
 
 def _each_repeated(x: Any, at: int, times: int) -> Array:

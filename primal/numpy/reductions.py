@@ -7,7 +7,6 @@ accumulated in float32 and rounded once.
 from __future__ import annotations
 
 import builtins
-import operator
 from typing import Any
 
 import numpy as np
@@ -50,15 +49,13 @@ def as_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     if isinstance(axis, tuple | list):
-        axes = tuple([operator.index(a) for a in axis])
-    else:
-        axes = (operator.index(axis),)
-    return tuple(sorted(canonical_axes(name, axes, ndim)))
+        return tuple(sorted(canonical_axes(name, axis, ndim)))
+    return canonical_axes(name, (axis,), ndim)
 
 
 def as_axis(name: str, axis: Any, ndim: int) -> int:
     """One axis as a non-negative int; ValueError when out of bounds."""
-    return canonical_axes(name, (operator.index(axis),), ndim)[0]
+    return canonical_axes(name, (axis,), ndim)[0]
 
 
 def _accumulator(dtype: Any) -> Any:

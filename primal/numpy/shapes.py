@@ -154,12 +154,11 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     n = x.aval.ndim
     if axes is None:
         return _reversed_axes(x)
-    order = tuple([operator.index(i) for i in axes])
-    turned = tuple([as_axis("transpose", i, n) for i in order])
+    turned = tuple([as_axis("transpose", i, n) for i in axes])
     if sorted(turned) != list(range(n)):
         raise TypeError(
             f"[transpose] expected a permutation of the {n} axes of shape {x.aval.shape}, got "
-            f"{order}: transpose permutation isn't a permutation of operand dimensions."
+            f"{tuple(axes)}: transpose permutation isn't a permutation of operand dimensions."
         )
     return shape_ops.transpose(x, permutation=turned)
 
@@ -256,7 +255,7 @@ def squeeze(a: ArrayLike, axis: Any = None) -> Array:
         axes = tuple([i for i, n in enumerate(have) if n == 1])
     else:
         given = axis if isinstance(axis, tuple | list) else (axis,)
-        axes = canonical_axes("squeeze", [operator.index(i) for i in given], len(have))
+        axes = canonical_axes("squeeze", given, len(have))
     return shape_ops.squeeze(x, dimensions=tuple(sorted(axes))) if axes else x
 
 
@@ -270,7 +269,7 @@ def expand_dims(a: ArrayLike, axis: Any) -> Array:
     x = array_operand("expand_dims", a)
     given = axis if isinstance(axis, tuple | list) else (axis,)
     rank = x.aval.ndim + len(given)
-    new = canonical_axes("expand_dims", [operator.index(i) for i in given], rank)
+    new = canonical_axes("expand_dims", given, rank)
     kept = tuple([i for i in range(rank) if i not in new])
     sizes = iter(x.aval.shape)
     target = tuple([1 if i in new else next(sizes) for i in range(rank)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -42,6 +41,7 @@ from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.index import sort as orders
 from primal.ops.index.gather import take_along
+from primal.ops.types import static_int
 
 METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
@@ -301,11 +301,8 @@ def _between(method: str, below: Any, above: Any, position: Any, floor: Any) -> 
         return ops.mul(ops.add(below, above), literal(0.5, below.aval.dtype, True))
     weight = ops.sub(position, floor)
     if method == "nearest":
-        # Halves go to the even position, as NumPy's do.
-        half = literal(0.5, weight.aval.dtype, True)
-        two = literal(2, weight.aval.dtype, True)
-        odd = ops.ne(ops.rem(floor, two), literal(0, weight.aval.dtype, True))
-        up = ops.bitwise_or(ops.gt(weight, half), ops.bitwise_and(ops.eq(weight, half), odd))
+        # Halves go down, as JAX's do; NumPy's go to the even position.
+        up = ops.gt(weight, literal(0.5, weight.aval.dtype, True))
         return ops.select_n(up, below, above)
     # Both products, so that inf stays inf where the weight of the other one is 0.
     rest = ops.sub(literal(1, weight.aval.dtype, True), weight)
@@ -348,6 +345,8 @@ def cov(
     x = _as_rows(x, rowvar)
     if y is not None:
         x = concatenate([x, convert(_as_rows(other, rowvar), x.dtype)])
+    if not x.shape[0]:
+        return filled((0, 0), 0, x.dtype)
     if ddof is None:
         ddof = 0 if bias else 1
     weights = None
@@ -430,15 +429,16 @@ def bincount(
     Array([0, 2, 0, 1], dtype=int32)
     """
     v = array_operand("bincount", x)
-    if not dtypes.issubdtype(v.aval.dtype, np.integer):
+    if v.aval.dtype.kind != "b" and not dtypes.issubdtype(v.aval.dtype, np.integer):
         raise TypeError(f"x argument to bincount must have an integer type; got {v.dtype.name}")
     if v.aval.ndim != 1:
         raise ValueError("only 1-dimensional input supported.")
     if length is None:
         host = concrete("bincount", v, "length")
-        n = max(operator.index(minlength), int(host.max()) + 1 if host.size else 0)
+        most = int(host.max()) + 1 if host.size else 0
+        n = max(static_int("bincount minlength", minlength), most)
     else:
-        n = operator.index(length)
+        n = static_int("bincount length", length)
     if weights is None:
         w: Any = array(1, dtypes.python_scalar_dtype(int))
     else:
@@ -464,10 +464,10 @@ def histogram_bin_edges(
     dtype = dtypes.to_inexact_dtype(x.dtype)
     given = asarray(bins)
     if given.ndim == 1:
-        return given.astype(dtypes.to_inexact_dtype(dtypes.result_type(given.dtype, dtype)))
+        return given.astype(dtype)
     if given.ndim > 1:
         raise ValueError("`bins` must be 1d, when an array")
-    count = operator.index(bins)
+    count = static_int("histogram bins", bins)
     if range is None:
         ends = array([smallest(x), largest(x)]) if x.size else array([0.0, 1.0])
     else:

@@ -272,7 +272,9 @@ def test_interp() -> None:
 @pytest.mark.parametrize("axis", [None, 0, 1, (0, 2), -1], ids=repr)
 def test_quantiles(axis: Any, method: str) -> None:
     wide = X.astype(np.float64)
-    for q in (0.0, 0.37, 1.0, np.array([0.1, 0.5, 0.93])):
+    # Halves between two positions are another rule than NumPy's: test_documented_forms.py.
+    middle = 0.47 if method == "nearest" else 0.5
+    for q in (0.0, 0.37, 1.0, np.array([0.1, middle, 0.93])):
         for keepdims in (False, True):
             want = np.quantile(wide, q, axis=axis, method=method, keepdims=keepdims)
             same(jnp.quantile(X, q, axis=axis, method=method, keepdims=keepdims), want)

@@ -264,7 +264,7 @@ def test_piecewise() -> None:
     same(jnp.piecewise(x, [x < -1, x > 1], pieces), np.piecewise(x, [x < -1, x > 1], pieces))
     same(jnp.piecewise(x, [x < 0], [1.0]), np.piecewise(x, [x < 0], [1.0]))
     shifted = [lambda v, k: v + k, lambda v, k: v - k]
-    same(jnp.piecewise(x, x > 0, shifted, 5.0), np.piecewise(x, [x > 0], shifted, 5.0))
+    same(jnp.piecewise(x, [x > 0], shifted, 5.0), np.piecewise(x, [x > 0], shifted, 5.0))
 
 
 def test_derivatives_through_choice() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -58,7 +57,7 @@ def norm(x: ArrayLike, ord: Ord = None, axis: Any = None, keepdims: bool = False
         axes = tuple(range(rank))
     else:
         given = axis if isinstance(axis, tuple | list) else (axis,)
-        axes = tuple([as_axis("norm", operator.index(a), rank) for a in given])
+        axes = tuple([as_axis("norm", a, rank) for a in given])
     if len(axes) == 1:
         return _vector_norm(v, ord, axes[0], keepdims)
     if len(axes) == 2:
@@ -104,7 +103,7 @@ def _matrix_norm(x: Any, order: Any, axes: tuple[int, ...], keepdims: bool) -> A
     if order in (1, -1, np.inf, -np.inf):
         first, second = (row, column) if order in (1, -1) else (column, row)
         sums = total(absolute(x), axis=first, keepdims=True)
-        pick = largest if order > 0 else smallest
+        pick = _largest if order > 0 else smallest
         out = pick(sums, axis=second, keepdims=True)
         return out if keepdims else _dropped(out, axes)
     if order in ("nuc", 2, -2):
@@ -112,13 +111,18 @@ def _matrix_norm(x: Any, order: Any, axes: tuple[int, ...], keepdims: bool) -> A
         if order == "nuc":
             out = total(values, axis=-1)
         else:
-            out = (largest if order == 2 else smallest)(values, axis=-1)
+            out = (_largest if order == 2 else smallest)(values, axis=-1)
         return expand_dims(out, axes) if keepdims else out
     raise ValueError(f"Invalid order '{order}' for matrix norm.")
 
 
 def _dropped(x: Any, axes: tuple[int, ...]) -> Any:
     return reshape(x, tuple([n for i, n in enumerate(x.shape) if i not in axes]))
+
+
+def _largest(x: Any, axis: int, keepdims: bool = False) -> Any:
+    """The largest of numbers that are not negative: 0 where there are none."""
+    return largest(x, axis=axis, keepdims=keepdims, initial=None if x.size else 0)
 
 
 @remembered
@@ -169,6 +173,8 @@ def cond(x: ArrayLike, p: Ord = None) -> Array:
         raise ValueError(
             f"jnp.linalg.cond: input array must be at least 2D, got shape {v.aval.shape}."
         )
+    if not v.aval.size:
+        raise ValueError(f"[cond] expected a matrix with elements, got shape {v.aval.shape}.")
     if p in (None, 2, -2):
         s = svd(v, compute_uv=False)
         out = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
@@ -203,7 +209,7 @@ def matrix_rank(
         rtol = tol
     if rtol is None:
         rtol = float(dtypes.finfo(s.dtype).eps) * max(v.aval.shape[-2:])
-    limit = largest(s, axis=-1, keepdims=True) * rtol
+    limit = _largest(s, axis=-1, keepdims=True) * rtol
     return total(s > limit, axis=-1)
 
 
