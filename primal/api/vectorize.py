@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from primal.api.operands import argument_path, check_outputs, name_of, operand
 from primal.base.errors import api_boundary
 from primal.base.pytree import (
@@ -107,8 +109,11 @@ def vmap(
 
 
 def _value(x: Any, axis: int | None) -> Any:
-    """An argument as an operand. What is not mapped stays as it is, a function or a number say."""
-    if axis is None:
+    """An argument as an operand. What is not mapped stays as it is, a function or a number say.
+
+    NumPy's arrays become ours all the same: the function may use `.at` and indices out of bounds.
+    """
+    if axis is None and not isinstance(x, np.ndarray | np.generic):
         return x
     return x[...] if isinstance(x, Ref) else operand(x)
 

@@ -179,8 +179,10 @@ def test_what_is_not_mapped_stays_as_it_is():
         seen.append(other)
         return x + other[0], other[1]
 
-    given = (2, np.ones(3), {"mode": len}, "name")
+    given = (2, jnp.ones(3), {"mode": len}, "name")
     outs = vmap(f, in_axes=(0, None), out_axes=(0, None))(jnp.arange(2.0), given)
     assert all(a is b for a, b in zip(tree.leaves(seen[0]), tree.leaves(given), strict=True))
     assert outs[1] is given[1]
     np.testing.assert_array_equal(outs[0], [2, 3])
+    rows = vmap(lambda i, x: x.at[i].set(7), in_axes=(0, None))(jnp.arange(2), np.zeros(3))
+    np.testing.assert_array_equal(rows, [[7, 0, 0], [0, 7, 0]])
