@@ -47,6 +47,11 @@ def _full(value: float, like: Any) -> Any:
     return to_shape(_const(value, like), like.aval.shape)
 
 
+def _scalars_weak(x: Any) -> Any:
+    """The same, weak only if it is a scalar."""
+    return _strong(x) if x.aval.ndim else x
+
+
 def _strong(x: Any) -> Any:
     """The same with a dtype of its own: such functions answer scalars with an array of theirs."""
     return convert(x, x.aval.dtype)
@@ -102,7 +107,7 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         plain, ops.div(small, ops.select_n(plain, big, _full(1, big))), _full(0, big)
     )
     out = ops.mul(big, ops.sqrt(ops.add(_const(1, ratio), ops.square(ratio))))
-    return ops.select_n(infinite, out, _full(np.inf, out))
+    return _scalars_weak(ops.select_n(infinite, out, _full(np.inf, out)))
 
 
 @remembered_as(direct.logaddexp)
@@ -114,7 +119,7 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """
     x, y = _together("logaddexp", x1, x2)
     if x.aval.dtype.kind == "c":
-        return _complex_logaddexp(x, y)
+        return _scalars_weak(_complex_logaddexp(x, y))
     big, apart = _apart(x, y)
     return ops.add(big, ops.log1p(ops.exp(apart)))
 
@@ -176,7 +181,7 @@ def sinc(x: ArrayLike, /) -> Array:
     series = _const(-1 / 5040, u)
     for factor in (1 / 120, -1 / 6, 1.0):
         series = ops.add(ops.mul(square, series), _const(factor, u))
-    return ops.select_n(zero, ops.div(ops.sin(safe), safe), series)
+    return _scalars_weak(ops.select_n(zero, ops.div(ops.sin(safe), safe), series))
 
 
 @remembered_as(direct.heaviside)
@@ -189,7 +194,7 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     x, y = _together("heaviside", x1, x2)
     step = ops.select_n(ops.gt(x, _const(0, x)), _full(0, x), _full(1, x))
     step = ops.select_n(ops.eq(x, _const(0, x)), step, y)
-    return ops.select_n(ops.ne(x, x), step, x)
+    return _scalars_weak(ops.select_n(ops.ne(x, x), step, x))
 
 
 # The parts of a floating-point number.
@@ -212,7 +217,7 @@ def signbit(x: ArrayLike, /) -> Array:
     x = operand("signbit", x)
     dtype = x.aval.dtype
     if dtype == BOOL or dtypes.issubdtype(dtype, np.integer):
-        return ops.lt(x, literal(0, dtype, True)) if dtype != BOOL else ops.bitwise_xor(x, x)
+        return ops.lt(x, literal(0, dtype, False)) if dtype != BOOL else ops.bitwise_xor(x, x)
     _float_dtype("signbit", dtype)
     bits = bitcast_convert_type(x, new_dtype=np.dtype(f"int{dtype.itemsize * 8}"))
     return ops.lt(bits, literal(0, bits.aval.dtype, True))
@@ -325,7 +330,8 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """
     (x,) = promote_dtypes_inexact("frexp", x)
     dtype = x.aval.dtype
-    _float_dtype("frexp", dtype)
+    if dtype.kind == "c":
+        raise TypeError("[frexp] expected real numbers, got complex ones.")
     work = dtypes.float32 if dtypes.is_narrow_float(dtype) else dtype
     x = convert(x, work)
     bits, fraction, bias = _LAYOUT[work]

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
-from primal.base.config import settings
 from primal.ir.trace import Array
 from primal.numpy.creation import placed
 from primal.numpy.elementary import conjugate
@@ -425,7 +424,8 @@ def cross(
         broadcast_in_dim(p, shape=(*shape, 1), broadcast_dimensions=tuple(range(len(shape))))
         for p in parts
     ]
-    return moveaxis(shape_ops.concatenate(*grown, dimension=len(shape)), -1, axisc)
+    out = shape_ops.concatenate(*grown, dimension=len(shape))
+    return moveaxis(convert(out, out.aval.dtype), -1, axisc)
 
 
 def _last(x: Any, i: int) -> Any:

@@ -253,7 +253,7 @@ def deg2rad(x: ArrayLike, /) -> Array:
     Array(3.1415927, dtype=float32, weak_type=True)
     """
     x = inexact("deg2rad", x)
-    return ops.mul(x, literal(np.pi / 180, x.aval.dtype, x.aval.weak_type))
+    return ops.mul(x, literal(np.pi / 180, x.aval.dtype, x.aval.weak_type and not x.aval.ndim))
 
 
 @remembered
@@ -473,7 +473,7 @@ def iscomplex(x: ArrayLike) -> Array:
     Array([ True, False], dtype=bool)
     """
     i = imag(x)
-    return ops.ne(i, literal(0, i.dtype, False))
+    return ops.ne(i, literal(0, i.dtype, True))
 
 
 @remembered
@@ -484,7 +484,7 @@ def isreal(x: ArrayLike) -> Array:
     Array([False,  True], dtype=bool)
     """
     i = imag(x)
-    return ops.eq(i, literal(0, i.dtype, False))
+    return ops.eq(i, literal(0, i.dtype, True))
 
 
 def iscomplexobj(x: Any) -> bool:

@@ -141,7 +141,8 @@ def _constant(x: Any, widths: list[tuple[int, int]], values: Any) -> Any:
     first = pairs[0][0]
     if all(v is first or _same(v, first) for pair in pairs for v in pair):
         config = tuple([(a, b, 0) for a, b in widths])
-        return shape_ops.pad(x, first, padding_config=config)
+        out = shape_ops.pad(x, first, padding_config=config)
+        return convert(out, x.aval.dtype, x.aval.weak_type)
     for axis, ((before, after), (low, high)) in enumerate(zip(widths, pairs, strict=True)):
         for width, value, left in ((before, low, True), (after, high, False)):
             config = tuple([

@@ -86,7 +86,7 @@ def _same_length(name: str, a1: Any, a2: Any) -> list[Any]:
             f"{x.aval.shape} and {y.aval.shape}."
         )
     n = max(x.aval.shape[0], y.aval.shape[0])
-    zero = literal(0, x.aval.dtype, False)
+    zero = literal(0, x.aval.dtype, x.aval.weak_type)
     others = ((0, 0, 0),) * (x.aval.ndim - 1)
     return [
         shape_ops.pad(v, zero, padding_config=((n - v.aval.shape[0], 0, 0), *others))

@@ -235,7 +235,7 @@ def _triangle(name: str, m: Any, k: int, keep_lower: bool) -> Array:
     x = array_operand(name, m)
     if x.ndim < 2:
         raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D")
-    zero = filled(x.shape, 0, x.dtype)
+    zero = to_shape(literal(0, x.dtype, x.aval.weak_type), x.shape)
     if keep_lower:
         return ops.select_n(_lower(x.shape, k), zero, x)
     return ops.select_n(_lower(x.shape, k - 1), x, zero)

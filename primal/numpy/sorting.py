@@ -25,7 +25,7 @@ from primal.numpy.promotion import (
 from primal.numpy.reductions import all as all_true
 from primal.numpy.reductions import as_axis, check_out
 from primal.numpy.remembered import remembered, remembered_as
-from primal.numpy.shapes import expand_dims, flip, ravel
+from primal.numpy.shapes import expand_dims, flip, part, ravel
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.index import sort as rooms
@@ -71,6 +71,7 @@ def sort(
     _check_kind("sort", kind, order)
     x, at = _along("sort", a, axis)
     (out,) = rooms.sort(x, dimension=at, is_stable=stable, num_keys=1)
+    out = convert(out, x.aval.dtype, x.aval.weak_type)
     return flip(out, at) if descending else out
 
 
@@ -329,30 +330,36 @@ def digitize(
 
 
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """The elements along an axis such that the k smallest come first, then the kth.
+    """The elements along an axis: the kth in its place, smaller ones before, larger ones after it.
 
-    All are sorted: that is one order that a partition allows.
+    Those before it ascend and those after it descend, one order that a partition allows.
 
-    >>> jnp.partition(jnp.array([3, 1, 2]), 1)
-    Array([1, 2, 3], dtype=int32)
+    >>> jnp.partition(jnp.array([3, 1, 4, 2]), 1)
+    Array([1, 2, 4, 3], dtype=int32)
     """
     x, at = _along("partition", a, axis)
-    _check_kth("partition", kth, x.aval.shape[at])
-    return sort(x, at)
+    n = x.aval.shape[at]
+    k = _kth("partition", kth, n)
+    out = sort(x, at)
+    larger = flip(part(out, at, k + 1, n), at)
+    return shape_ops.concatenate(part(out, at, 0, k + 1), larger, dimension=at)
 
 
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """The indices of `partition`.
+    """Indices that partition: of the smaller elements in their order, then of the kth, then others.
 
-    >>> jnp.argpartition(jnp.array([3, 1, 2]), 1)
-    Array([1, 2, 0], dtype=int32)
+    >>> jnp.argpartition(jnp.array([3, 1, 4, 2]), 1)
+    Array([1, 3, 0, 2], dtype=int32)
     """
     x, at = _along("argpartition", a, axis)
-    _check_kth("argpartition", kth, x.aval.shape[at])
-    return sort_indices(x, at)
+    n = x.aval.shape[at]
+    k = _kth("argpartition", kth, n)
+    out = sort_indices(x, at)
+    larger = sort(part(out, at, k + 1, n), at)
+    return shape_ops.concatenate(part(out, at, 0, k + 1), larger, dimension=at)
 
 
-def _check_kth(name: str, kth: int, n: int) -> None:
+def _kth(name: str, kth: int, n: int) -> int:
     if dtypes.issubdtype(operand(name, kth).aval.dtype, np.complexfloating):
         raise NotImplementedError(f"{name} for complex dtype is not implemented.")
-    as_axis(name, kth, n)
+    return as_axis(name, kth, n)

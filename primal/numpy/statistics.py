@@ -429,7 +429,8 @@ def bincount(
     Array([0, 2, 0, 1], dtype=int32)
     """
     v = array_operand("bincount", x)
-    if v.aval.dtype.kind != "b" and not dtypes.issubdtype(v.aval.dtype, np.integer):
+    v = convert(v, np.dtype(np.int32)) if v.aval.dtype.kind == "b" else v
+    if not dtypes.issubdtype(v.aval.dtype, np.integer):
         raise TypeError(f"x argument to bincount must have an integer type; got {v.dtype.name}")
     if v.aval.ndim != 1:
         raise ValueError("only 1-dimensional input supported.")

@@ -259,7 +259,7 @@ def _truth(name: str, *args: Any) -> list[Any]:
 
 def as_bool(x: Any) -> Any:
     """x != 0 of an operand; booleans are themselves."""
-    return x if x.aval.dtype == BOOL else ops.ne(x, literal(0, x.aval.dtype, False))
+    return x if x.aval.dtype == BOOL else ops.ne(x, literal(0, x.aval.dtype, True))
 
 
 @remembered
@@ -445,7 +445,7 @@ def _integer_power(x: Any, y: Any) -> Array:
         odd = ops.ne(ops.bitwise_and(y, one), literal(0, x.aval.dtype, False))
         out = ops.select_n(odd, out, ops.mul(out, x))
         x, y = ops.mul(x, x), ops.shift_right_logical(y, one)
-    return out
+    return convert(out, out.aval.dtype, out.aval.weak_type and not shape)
 
 
 @remembered

@@ -494,7 +494,7 @@ def test_vmap_is_a_loop(name, in_axes):
     def f(a, j, b):
         return getattr(At(a)[slice(1, None), j], name)(b)
 
-    got = vmap(f, in_axes)(x, i, y)
+    got = vmap(f, in_axes)(as_array(x), as_array(i), as_array(y))
     rows = [
         f(*[as_array(v if a is None else v[k]) for v, a in zip((x, i, y), in_axes, strict=True)])
         for k in range(3)

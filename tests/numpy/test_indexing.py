@@ -270,7 +270,7 @@ def test_vmap_is_a_loop(in_axes, index_shape):
     if in_axes[0] == 1:
         x = x.transpose(1, 0, 2)
     i = rng.integers(-6, 6, index_shape if in_axes[1] is None else (3, *index_shape))
-    got = vmap(lambda a, j: getitem(a, (slice(1, None), j)), in_axes)(x, i)
+    got = vmap(lambda a, j: getitem(a, (slice(1, None), j)), in_axes)(as_array(x), as_array(i))
     rows = [
         getitem(
             as_array(x if in_axes[0] is None else np.take(x, k, in_axes[0])),

@@ -52,13 +52,20 @@ class SVDResult(NamedTuple):
 
 
 def matrix(name: str, a: Any, square: bool = False) -> Any:
-    """A (stack of) matrices as an operand of an inexact dtype; ValueError for other shapes."""
+    """A (stack of) matrices as an operand of an inexact dtype.
+
+    TypeError for what is no matrix (ValueError where determinants and inverses are asked for), and
+    for what cannot be added to its adjoint; ValueError for other shapes.
+    """
     check_arraylike(f"jnp.linalg.{name}", a)
     (x,) = promote_dtypes_inexact(f"jnp.linalg.{name}", a)
     shape = x.aval.shape
     if len(shape) < 2 or (square and shape[-1] != shape[-2]):
         want = "n, n" if square else "m, n"
-        raise ValueError(f"Argument to {name}() must have shape [..., {want}], got {shape}.")
+        of_type = len(shape) < 2 and name not in ("inv", "pinv", "det", "slogdet")
+        raise (TypeError if of_type or name in ("cholesky", "eigh", "eigvalsh") else ValueError)(
+            f"Argument to {name}() must have shape [..., {want}], got {shape}."
+        )
     return x
 
 

@@ -26,12 +26,17 @@ def listed(name: str, *args: Any) -> list[Any]:
 
 
 def matrices(name: str, a: ArrayLike, square: bool = False) -> Any:
-    """A stack of matrices of an inexact dtype, from lists too; ValueError for other shapes."""
+    """A stack of matrices of an inexact dtype, from lists too.
+
+    TypeError for what is no matrix, ValueError where a square one is asked for.
+    """
     (x,) = listed(name, a)
     shape = x.shape
     if len(shape) < 2 or (square and shape[-1] != shape[-2]):
         want = "n, n" if square else "m, n"
-        raise ValueError(f"Argument to {name} must have shape [..., {want}], got shape {shape}.")
+        raise (ValueError if square else TypeError)(
+            f"Argument to {name} must have shape [..., {want}], got shape {shape}."
+        )
     return x
 
 

@@ -1,0 +1,83 @@
+"""Weak types, orders, empty arrays and kinds of errors that are as JAX's and easily are not."""
+
+import numpy as np
+import pytest
+
+import primal.numpy as jnp
+
+WEAK = jnp.full((3, 3), 2.0)
+ROW = jnp.full(3, 2.0)
+WHOLE = jnp.arange(1, 4)
+
+KEEPING = {
+    "tril": lambda: jnp.tril(WEAK), "triu": lambda: jnp.triu(WEAK, 1),
+    "diag": lambda: jnp.diag(ROW), "pad": lambda: jnp.pad(ROW, 1), "sort": lambda: jnp.sort(ROW),
+    "sort descending": lambda: jnp.sort(ROW, descending=True),
+    "polyadd": lambda: jnp.polyadd(ROW, jnp.ones(2, int)),
+    "gradient": lambda: jnp.gradient(ROW), "hypot": lambda: jnp.hypot(2.0, 3.0),
+    "heaviside": lambda: jnp.heaviside(2.0, 0.5), "deg2rad": lambda: jnp.deg2rad(2.0),
+}  # fmt: skip
+SETTLING = {
+    "hypot": lambda: jnp.hypot(2.5, WHOLE), "heaviside": lambda: jnp.heaviside(WHOLE, 0.5),
+    "sinc": lambda: jnp.sinc(ROW), "deg2rad": lambda: jnp.deg2rad(ROW),
+    "logaddexp": lambda: jnp.logaddexp(1j, WHOLE), "vander": lambda: jnp.vander(ROW),
+    "cross": lambda: jnp.cross(WHOLE, ROW), "power": lambda: jnp.power(jnp.full(3, 2), WHOLE > 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KEEPING)
+def test_weak(name: str) -> None:
+    assert KEEPING[name]().weak_type
+
+
+@pytest.mark.parametrize("name", SETTLING)
+def test_not_weak(name: str) -> None:
+    assert not SETTLING[name]().weak_type
+
+
+def test_a_causal_mask_leaves_bfloat16_alone() -> None:
+    mask = jnp.triu(jnp.full((4, 4), -jnp.inf), 1)
+    assert (jnp.ones((4, 4), "bfloat16") + mask).dtype == jnp.bfloat16
+
+
+def test_partitions_are_written_as_in_the_documentation() -> None:
+    x = jnp.array([6, 8, 4, 3, 1, 9, 7, 5, 2, 3])
+    assert jnp.partition(x, 4).tolist() == [1, 2, 3, 3, 4, 9, 8, 7, 6, 5]
+    assert jnp.argpartition(x, 4).tolist() == [4, 8, 3, 9, 2, 0, 1, 5, 6, 7]
+    rows = np.random.default_rng(0).normal(size=(4, 7)).astype(np.float32)
+    for k, axis in ((0, 0), (3, 0), (6, 1), (-2, -1)):
+        got = np.asarray(jnp.partition(rows, k, axis))
+        want = np.sort(rows, axis)
+        at = k % rows.shape[axis]
+        np.testing.assert_array_equal(np.sort(got, axis), want)
+        np.testing.assert_array_equal(np.take(got, at, axis), np.take(want, at, axis))
+        places = np.asarray(jnp.argpartition(rows, k, axis))
+        taken = np.take_along_axis(rows, places, axis)
+        np.testing.assert_array_equal(np.sort(taken, axis), want)
+        np.testing.assert_array_equal(np.take(taken, at, axis), np.take(want, at, axis))
+
+
+def test_of_matrices_without_elements() -> None:
+    empty = jnp.zeros((0, 3))
+    for order in (1, 2, np.inf, "fro", "nuc"):
+        assert jnp.linalg.norm(empty, order) == 0
+    assert jnp.linalg.matrix_rank(empty) == 0 and jnp.linalg.matrix_rank(empty, 0.5) == 0
+    assert jnp.cov(empty).shape == (0, 0)
+    with pytest.raises(ValueError, match=r"expected a matrix with elements, got shape \(0, 3\)"):
+        jnp.linalg.cond(empty)
+
+
+@pytest.mark.parametrize("name", ["svd", "svdvals", "qr", "eig", "eigvals", "cholesky", "eigh"])
+def test_vectors_are_no_matrices_to_factorise(name: str) -> None:
+    with pytest.raises(TypeError, match=r"got \(3,\)"):
+        getattr(jnp.linalg, name)(jnp.ones(3))
+    with pytest.raises(ValueError, match=r"got \(3,\)"):
+        jnp.linalg.inv(jnp.ones(3))
+
+
+def test_refusals() -> None:
+    with pytest.raises(TypeError, match="frexp"):
+        jnp.frexp(1j)
+    with pytest.raises(ValueError, match="complex"):
+        jnp.interp(1j, jnp.arange(3.0), jnp.arange(3.0))
+    assert jnp.bincount(jnp.array([True, False, True])).tolist() == [1, 2]
