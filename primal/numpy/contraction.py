@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.config import settings
 from primal.ir.trace import Array
 from primal.numpy.creation import placed
 from primal.numpy.elementary import conjugate
