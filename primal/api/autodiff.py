@@ -55,7 +55,7 @@ def grad(
     >>> grad(lambda x: x**4)(2.0)
     Array(32., dtype=float32, weak_type=True)
     """
-    value_and = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
+    value_and = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
     @_wraps(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -80,6 +80,7 @@ def value_and_grad(
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}.")
+    _check_reduce_axes("grad", reduce_axes)
     numbers = _argnums(argnums)
     single = not isinstance(argnums, Sequence)
 
@@ -185,6 +186,7 @@ def vjp(
     >>> pullback(1.0)
     (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
+    _check_reduce_axes("vjp", reduce_axes)
     leaves, spec = flatten(primals)
     refs = [(i, x) for i, x in enumerate(leaves) if isinstance(x, Ref)]
     xs = [operand(x[...] if isinstance(x, Ref) else x) for x in leaves]
@@ -196,6 +198,7 @@ def vjp(
     outs, lin = linearize_flat(flat, xs, active(xs))
     out_spec, aux_spec, count = found[0]
     pullback = VJP(lin, spec, out_spec, count)
+    pullback.given = tuple(map(id, xs))
     if refs:
         pullback.ref_args = tuple([i for i, _ in refs])
         settle_refs([(x, True) for _, x in refs], outs[-len(refs) :])
@@ -268,6 +271,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
     >>> transposed(2.0)
     (Array(6., dtype=float32),)
     """
+    _check_reduce_axes("linear_transpose", reduce_axes)
     leaves, spec = flatten(primals)
     avals = [abstract(x) for x in leaves]
     found: list[Any] = []
@@ -344,14 +348,26 @@ def with_arguments(
     return partial
 
 
+def _check_reduce_axes(name: str, reduce_axes: Any) -> None:
+    if reduce_axes:
+        raise NotImplementedError(
+            f"[{name}] expected no reduce_axes, which is deprecated, got {reduce_axes!r}. Use psum "
+            "in the function."
+        )
+
+
 def _positions(name: str, numbers: tuple[int, ...], count: int) -> tuple[int, ...]:
     out = []
     for n in numbers:
-        if not -count <= n < count:
-            needed = n + 1 if n >= 0 else -n
+        if n < -count:
+            raise ValueError(
+                f"[{name}] expected argnums of at least {-count} for {count} positional arguments, "
+                f"got {n}."
+            )
+        if n >= count:
             raise TypeError(
                 f"differentiating with respect to argnums={numbers if len(numbers) > 1 else n} "
-                f"requires at least {needed} positional arguments to be passed by the caller, but "
+                f"requires at least {n + 1} positional arguments to be passed by the caller, but "
                 f"got only {count} positional arguments."
             )
         out.append(n % count)

@@ -15,6 +15,7 @@ from primal.base.pytree import (
     tree_leaves,
     unflatten,
 )
+from primal.ir.jaxpr import Jaxpr
 from primal.ir.trace import ZERO
 from primal.runtime.refs import Ref, addupdate
 from primal.transforms.linear_program import LinearProgram
@@ -33,8 +34,9 @@ class _LinearMap:
         self.count = count
 
     def _program(self) -> LinearProgram:
-        lin = self.lin
-        return lin if isinstance(lin, LinearProgram) else LinearProgram.of(lin)
+        if not isinstance(self.lin, LinearProgram):
+            self.lin = LinearProgram.of(self.lin)
+        return self.lin
 
     def _flattened(self) -> tuple[Any, Any]:
         lin = self._program()
@@ -108,7 +110,13 @@ class GradRef(_Word):
     __slots__ = ()
 
 
-for _word in (DidntWant, GradRef):
+class NotNeeded(_Word):
+    """In `VJP.args_res`: an argument whose value the pullback does not need. Without leaves."""
+
+    __slots__ = ()
+
+
+for _word in (DidntWant, GradRef, NotNeeded):
     register_pytree_node(_word, lambda x: ((), None), lambda aux, _, kind=_word: kind())  # type: ignore[misc]
 
 _VALUE, _NOTHING = GradValue(), DontWant()
@@ -118,11 +126,86 @@ class VJP(_LinearMap):
     """The function of cotangents that `vjp` returns.
 
     `wishes` says per flat argument what becomes of its gradient: GradValue, DontWant, or a
-    reference to add it to. Arguments that were references (`ref_args`) need one.
+    reference to add it to. Arguments that were references (`ref_args`) need one. `given` are the
+    identities of the flat arguments, by which what is kept of them is told from the rest.
     """
 
     ref_args: tuple[int, ...] = ()
     wishes: Sequence[Any] | None = None
+    given: tuple[int, ...] = ()
+    _places: tuple[tuple[int, int], ...] | None = None
+    _kept: tuple[list[Any], list[Any]] | None = None
+
+    @property
+    def in_tree(self) -> PyTreeDef:
+        """The structure of the arguments."""
+        return PyTreeDef(self.spec)
+
+    @property
+    def out_tree(self) -> PyTreeDef:
+        """The structure of the cotangent."""
+        return PyTreeDef(self.out_spec)
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        """The linear program, of what is kept and the tangents."""
+        return self._program().program.jaxpr
+
+    @property
+    def args_res(self) -> list[Any]:
+        """Per argument, the values of it that are kept, and `NotNeeded()` for the others.
+
+        The list may be written: what stands there when the pullback is called is what it uses.
+
+        >>> y, pullback = primal.vjp(lambda x, y: x @ y, jnp.ones(2), jnp.ones(2))
+        >>> pullback.args_res[1] = jnp.zeros(2)
+        >>> pullback(1.0)[0]
+        Array([0., 0.], dtype=float32)
+        """
+        return self._residuals()[0]
+
+    @property
+    def opaque_residuals(self) -> list[Any]:
+        """The kept values that are no arguments."""
+        return self._residuals()[1]
+
+    def _at(self, lin: LinearProgram) -> tuple[tuple[int, int], ...]:
+        """(flat argument, its place among the kept values), for the arguments that are kept."""
+        if self._places is None:
+            known = {id(c): j for j, c in enumerate(lin.consts)}
+            self._places = tuple([(k, known[i]) for k, i in enumerate(self.given) if i in known])
+        return self._places
+
+    def _residuals(self) -> tuple[list[Any], list[Any]]:
+        if self._kept is None:
+            lin = super()._program()
+            at = dict(self._at(lin))
+            leaves = [
+                lin.consts[at[k]] if k in at else NotNeeded() for k in range(len(lin.in_avals))
+            ]
+            rest = set(range(len(lin.consts))) - {*at.values()}
+            args = list(unflatten(self.spec, leaves))
+            self._kept = args, [lin.consts[j] for j in sorted(rest)]
+        return self._kept
+
+    def _program(self) -> LinearProgram:
+        lin = super()._program()
+        if self._kept is None:
+            return lin
+        args, opaque = self._kept
+        at = [j for _, j in self._at(lin)]
+        leaves, others = tree_leaves(args), iter(opaque)
+        if len(leaves) != len(at) or len(opaque) != len(lin.consts) - len({*at}):
+            raise ValueError(
+                f"[vjp] expected {len(at)} values of arguments in args_res and "
+                f"{len(lin.consts) - len({*at})} in opaque_residuals, got {len(leaves)} and "
+                f"{len(opaque)}. Put back what was there before calling the pullback."
+            )
+        mine = dict(zip(at, leaves, strict=True))
+        consts = [mine[j] if j in mine else next(others) for j in range(len(lin.consts))]
+        return LinearProgram(
+            lin.program, consts, lin.ins, lin.outs, lin.in_avals, lin.out_avals
+        )
 
     def with_refs(self, *wishes: Any) -> VJP:
         """The same pullback, told per argument what becomes of its gradient.
@@ -150,6 +233,7 @@ class VJP(_LinearMap):
                     f"argument, got {w!r}."
                 )
         bound = VJP(self.lin, self.spec, self.out_spec, self.count)
+        bound.given, bound._places, bound._kept = self.given, self._places, self._kept
         bound.ref_args, bound.wishes = self.ref_args, leaves
         return bound
 
@@ -161,7 +245,7 @@ class VJP(_LinearMap):
                 "unexpected tree structure of argument to vjp function: got "
                 f"{PyTreeDef(ct_spec)}, but expected to match {PyTreeDef(self.out_spec)}."
             )
-        lin, count = self.lin, self.count
+        lin, count = self.lin if self._kept is None else self._program(), self.count
         avals = lin.out_avals[:count]
         cts = [cotangent_operand(c, a) for c, a in zip(ct_leaves, avals, strict=True)]
         cts += [ZERO] * (len(lin.out_avals) - count)
@@ -189,6 +273,7 @@ class VJP(_LinearMap):
 
     def _flattened(self) -> tuple[Any, Any]:
         consts, aux = super()._flattened()
+        aux = aux, self._at(self._program())
         at = tuple([i for i, w in enumerate(self.wishes or ()) if isinstance(w, Ref)])
         wishes = None if self.wishes is None else tuple(self.wishes)
         others = wishes and tuple([None if i in at else w for i, w in enumerate(wishes)])
@@ -197,10 +282,10 @@ class VJP(_LinearMap):
 
     @classmethod
     def _unflattened(cls, aux: Any, children: Any) -> Any:
-        inner, ref_args, wishes, at = aux
+        (inner, places), ref_args, wishes, at = aux
         end = len(children) - len(at)
         self = super()._unflattened(inner, children[:end])
-        self.ref_args = ref_args
+        self.ref_args, self._places = ref_args, places
         if wishes is not None:
             self.wishes = list(wishes)
             for i, ref in zip(at, children[end:], strict=True):

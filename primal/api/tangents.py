@@ -60,11 +60,11 @@ def cotangent_operand(
     """A user's cotangent for an output of that aval, checked."""
     wanted = aval.tangent() if wanted is None else wanted
     if wanted.dtype == dtypes.float0:
-        # Integers have no cotangent but 0: a cotangent of the output's own type says nothing more.
-        if not is_float0(ct) and aval_of(ct).dtype != aval.dtype:
-            raise TypeError(
-                f"[vjp] expected a float0 cotangent for an output of dtype {aval.dtype.name}, got "
-                f"{aval_of(ct)}: numpy.zeros(shape, primal.dtypes.float0) makes one."
+        # Integers have no cotangent but 0: a cotangent of another type says nothing more.
+        if np.shape(ct) != aval.shape:
+            raise error(
+                f"[vjp] expected a cotangent of the shape of its output, {aval}, got one of shape "
+                f"{np.shape(ct)}: numpy.zeros({aval.shape}, primal.dtypes.float0) makes one."
             )
         return ZERO
     got = aval_of(ct)

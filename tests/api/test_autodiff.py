@@ -241,3 +241,26 @@ def test_forward_and_backward_as_functions():
     assert (y, aux["a"], bwd(res, 1.0)) == (6.0, 2.0, 3.0)
     with pytest.raises(TypeError, match="argnums"):
         primal.fwd_and_bwd(lambda x: x, 3)[0](1.0)
+
+
+def test_cotangents_of_integers_are_zeros_of_their_shape() -> None:
+    _, pullback = primal.vjp(lambda x: x.astype(int), np.float32([1, 2]))
+    for ct in (np.ones(2), np.ones(2, np.int8), np.zeros(2, primal.dtypes.float0)):
+        np.testing.assert_array_equal(pullback(ct)[0], [0, 0])
+    with pytest.raises(ValueError, match="of the shape of its output"):
+        pullback(np.ones(3))
+
+
+def test_arguments_that_are_refused() -> None:
+    for call in (
+        lambda: primal.grad(lambda x: x, reduce_axes=("i",)),
+        lambda: primal.value_and_grad(lambda x: x, reduce_axes=("i",)),
+        lambda: primal.vjp(lambda x: x, 1.0, reduce_axes=("i",)),
+        lambda: primal.linear_transpose(lambda x: x, 1.0, reduce_axes=("i",)),
+    ):
+        with pytest.raises(NotImplementedError, match="reduce_axes"):
+            call()
+    with pytest.raises(ValueError, match="argnums of at least -2"):
+        primal.grad(lambda x, y: x, argnums=-3)(1.0, 2.0)
+    with pytest.raises(TypeError, match="requires at least 3 positional"):
+        primal.grad(lambda x, y: x, argnums=(0, 2))(1.0, 2.0)

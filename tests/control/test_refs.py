@@ -501,6 +501,34 @@ def test_vjp_of_references() -> None:
         pullback.with_refs(total, 1.0)
 
 
+def test_what_a_pullback_keeps_can_be_seen_and_replaced() -> None:
+    ad, weights = primal.ad, {"w": X * 1.0, "b": 2.0}
+
+    def f(d: Any, y: Any) -> Any:
+        return jnp.sin(d["w"]) @ y * d["b"]
+
+    def check(pullback: Any) -> None:
+        assert pullback.in_tree == primal.tree.structure((weights, X))
+        assert pullback.out_tree == primal.tree.structure(1.0)
+        first, second = pullback.args_res
+        assert first == {"w": ad.NotNeeded(), "b": ad.NotNeeded()}
+        same(second, X)
+        assert len(primal.tree.leaves(pullback)) == 1 + len(pullback.opaque_residuals)
+        assert len(pullback.jaxpr.outvars) == 1
+        want = grad(f)(weights, X * 3.0)
+        pullback.args_res[1] = None
+        with pytest.raises(ValueError, match="expected 1 values of arguments in args_res"):
+            pullback(1.0)
+        pullback.args_res[1] = X * 3.0
+        same(pullback(1.0)[0]["w"], want["w"])
+        same(pullback.with_refs(ad.GradValue(), ad.DontWant())(1.0)[0]["w"], want["w"])
+        same(jit(lambda p: p(1.0))(pullback)[0]["w"], want["w"])
+
+    check(primal.vjp(f, weights, X)[1])
+    check(jit(lambda d, y: primal.vjp(f, d, y)[1])(weights, X))
+    assert primal.vjp(lambda x: x, 1.0)[1].args_res == [ad.NotNeeded()]
+
+
 def test_pullbacks_add_to_references() -> None:
     x, total = jnp.arange(10.0), new_ref(jnp.zeros(10))
     take = jit(lambda x, i: x[i])
