@@ -7,8 +7,6 @@ from typing import Any
 
 from primal.ir.op import registry as _registry
 from primal.lax import linalg as linalg
-from primal.lax.algorithms import DotAlgorithm as DotAlgorithm
-from primal.lax.algorithms import DotAlgorithmPreset as DotAlgorithmPreset
 from primal.lax.arrays import after_all as after_all
 from primal.lax.arrays import broadcast_like as broadcast_like
 from primal.lax.arrays import create_token as create_token
@@ -138,7 +136,6 @@ from primal.lax.reductions import reduce_prod as reduce_prod
 from primal.lax.reductions import reduce_sum as reduce_sum
 from primal.lax.reductions import reduce_xor as reduce_xor
 from primal.lax.shapes import DotDimensionNumbers as DotDimensionNumbers
-from primal.lax.shapes import Precision as Precision
 from primal.lax.shapes import PrecisionLike as PrecisionLike
 from primal.lax.shapes import batch_matmul as batch_matmul
 from primal.lax.shapes import broadcast as broadcast
@@ -220,6 +217,9 @@ from primal.lax.windows import cumprod as cumprod
 from primal.lax.windows import cumsum as cumsum
 from primal.lax.windows import padtype_to_pads as padtype_to_pads
 from primal.lax.windows import reduce_window as reduce_window
+from primal.ops.precision import DotAlgorithm as DotAlgorithm
+from primal.ops.precision import DotAlgorithmPreset as DotAlgorithmPreset
+from primal.ops.precision import Precision as Precision
 
 
 def __getattr__(name: str) -> Any:

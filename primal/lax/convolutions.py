@@ -8,13 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from primal.base.config import settings
 from primal.base.dtypes import canonicalize_dtype
 from primal.ir.trace import aval_of
-from primal.lax.algorithms import check_preferred
 from primal.lax.windows import Padding, explicit_padding, ints
-from primal.numpy.contraction import canonical_precision
-from primal.ops.contract import dot_general
+from primal.ops.precision import Precision, check_preferred, plain_precision, product
 from primal.ops.shape import rev, transpose
 from primal.ops.window.convolution import ConvDimensionNumbers
 from primal.ops.window.convolution import conv_general_dilated as conv_op
@@ -138,8 +135,6 @@ def conv_general_dilated(
             f"[{name}] expected padding with {rank} pairs, got {len(padding)}: Wrong number of "
             "explicit pads for convolution."
         )
-    if precision is None:
-        precision = settings().default_matmul_precision
     wanted = None if preferred_element_type is None else canonicalize_dtype(preferred_element_type)
     check_preferred(name, left.dtype, wanted, kinds=True)
     return conv_op(
@@ -152,7 +147,7 @@ def conv_general_dilated(
         dimension_numbers=numbers,
         feature_group_count=int(feature_group_count),
         batch_group_count=int(batch_group_count),
-        precision=canonical_precision(precision),
+        precision=plain_precision(precision),
         preferred_element_type=wanted,
     )
 
@@ -320,7 +315,7 @@ def conv_general_dilated_patches(
         rhs_dilation,
         numbers,
         feature_group_count=features,
-        precision="HIGHEST" if precision is None else precision,
+        precision=Precision.HIGHEST if precision is None else precision,
         preferred_element_type=preferred_element_type,
     )
 
@@ -353,17 +348,12 @@ def conv_general_dilated_local(
     )  # fmt: skip
     n, features, *places = numbers.out_spec
     o, inputs, *own = numbers.rhs_spec
-    product = dot_general(
-        patches,
-        rhs,
-        dimension_numbers=(((features,), (inputs,)), (tuple(places), tuple(own))),
-        precision=canonical_precision(precision),
-        preferred_element_type=None,
-    )
+    numbered = (((features,), (inputs,)), (tuple(places), tuple(own)))
+    found = product(patches, rhs, numbered, precision, None)
     # (places…, n, o) to the layout of the output.
     rank = len(places)
     source = dict(zip((*places, n, features), range(rank + 2), strict=True))
-    return transpose(product, permutation=tuple([source[d] for d in range(rank + 2)]))
+    return transpose(found, permutation=tuple([source[d] for d in range(rank + 2)]))
 
 
 def conv_general_permutations(dimension_numbers: Any) -> tuple[tuple[int, ...], ...]:

@@ -6,6 +6,7 @@ rank with sizes equal or 1. TypeError for others; the functions of primal.numpy 
 
 from __future__ import annotations
 
+import builtins
 import operator
 from typing import Any
 
@@ -412,7 +413,7 @@ def clz(x: Any) -> Any:
 def mulhi(x: Any, y: Any) -> Any:
     """The upper half of the product's bits: ⌊x·y/2^w⌋ for integers of w bits.
 
-    Integers of one dtype of 8 to 64 bits, which is kept.
+    Integers of one dtype, which is kept.
 
     >>> lax.mulhi(jnp.array([2**30, -(2**30)]), 8)
     Array([ 2, -2], dtype=int32)
@@ -426,17 +427,18 @@ def mulhi(x: Any, y: Any) -> Any:
                 f"{aval_of(y).dtype.name}."
             )
     bits = dtypes.itemsize_bits(dtype)
-    if dtypes.KIND.get(dtype, "") not in "iu" or bits < 8:
-        raise TypeError(f"[mulhi] expected integers of 8 to 64 bits, got {dtype.name}.")
+    kind = dtypes.KIND.get(dtype, "")
+    if kind not in ("i", "u"):
+        raise TypeError(f"[mulhi] expected integers, got {dtype.name}.")
     x, y = [literal(v, dtype) if type(v) is int else v for v in (x, y)]
     if bits < 64:
-        wide = np.dtype(f"{dtype.kind}{bits // 4}")
+        wide = np.dtype(f"{kind}{bits // 4 or 1}")
         product = ops.mul(_as(x, wide), _as(y, wide))
         upper = ops.shift_right_logical(product, literal(bits, wide))
         return ops.convert_element_type(upper, new_dtype=dtype, weak_type=weak)
     # By halves: with x = a·2³² + b and y = c·2³² + d, the carries of a·d + b·c + ⌊b·d/2³²⌋.
     half, low = literal(32, dtype), literal(2**32 - 1, dtype)
-    down = ops.shift_right_arithmetic if dtype.kind == "i" else ops.shift_right_logical
+    down = ops.shift_right_arithmetic if kind == "i" else ops.shift_right_logical
     a, c = down(x, half), down(y, half)
     b, d = ops.bitwise_and(x, low), ops.bitwise_and(y, low)
     first = ops.add(ops.mul(a, d), ops.shift_right_logical(ops.mul(b, d), half))
@@ -458,7 +460,10 @@ def pow(x: Any, y: Any) -> Any:
     Array([1.4142135, 3.       ], dtype=float32)
     """
     if type(y) is int:
-        return ops.pow(x, literal(y, "int32"))
+        y = literal(y, "int32")
+    exponent = aval_of(y)
+    if type(x) in (float, builtins.complex) and dtypes.issubdtype(exponent.dtype, np.integer):
+        x = literal(x, aval_of(x).dtype, exponent.weak_type)
     return ops.pow(*alike("pow", x, y))
 
 

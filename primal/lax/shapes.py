@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import math
 import operator
 from collections.abc import Sequence
@@ -13,39 +12,21 @@ import numpy as np
 from primal.base import dtypes
 from primal.ir.avals import canonical_shape
 from primal.ir.trace import PYTHON_SCALARS, aval_of, literal
-from primal.lax.algorithms import (
-    DotAlgorithm,
-    DotAlgorithmPreset,
-    algorithm_of,
-    check_preferred,
-    is_named,
-    one_dtype,
-    rounded,
-)
 from primal.lax.alike import alike
 from primal.numpy.remembered import remembered
-from primal.ops import contract as _contract
 from primal.ops import shape as _ops
 from primal.ops import spread as _spread
 from primal.ops.choose import convert_element_type as _convert
+from primal.ops.precision import (
+    DotAlgorithm,
+    DotAlgorithmPreset,
+    Precision,
+    check_preferred,
+    one_dtype,
+    product,
+)
 from primal.ops.types import canonical_axes, shape_of
 from primal.runtime.eager import as_array
-
-
-class Precision(enum.Enum):
-    """How exactly a matrix product is computed on hardware that has a choice.
-
-    >>> lax.dot(jnp.ones(3), jnp.ones(3), precision=Precision.HIGHEST)
-    Array(3., dtype=float32)
-    """
-
-    DEFAULT = 0
-    HIGH = 1
-    HIGHEST = 2
-
-    def __str__(self) -> str:
-        return self.name
-
 
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
@@ -54,31 +35,6 @@ PrecisionLike = (
     None | str | Precision | tuple[str, str] | tuple[Precision, Precision] | DotAlgorithm
     | DotAlgorithmPreset
 )  # fmt: skip
-
-
-def _canonical_precision(precision: Any) -> Any:
-    """One of a pair of Precisions, or None."""
-    if precision is None:
-        return None
-    names = {
-        "default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16": Precision.DEFAULT,
-        "high": Precision.HIGH, "bfloat16_3x": Precision.HIGH, "tensorfloat32": Precision.HIGH,
-        "highest": Precision.HIGHEST, "float32": Precision.HIGHEST,
-    }  # fmt: skip
-
-    def one(p: Any) -> Any:
-        if p is None or isinstance(p, Precision):
-            return p or Precision.DEFAULT
-        if p in names:
-            return names[p]
-        raise ValueError(f"[precision] expected a Precision or one of {sorted(names)}, got {p!r}.")
-
-    if isinstance(precision, tuple | list):
-        left, right = precision
-        if left is None or right is None:
-            raise ValueError(f"[precision] expected a pair of Precisions, got {precision!r}.")
-        return one(left), one(right)
-    return one(precision), one(precision)
 
 
 def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
@@ -478,42 +434,20 @@ def dot_general(
     if not dimension_numbers:
         return dot(lhs, rhs, precision=precision, preferred_element_type=preferred_element_type)
     (lc, rc), (lb, rb) = dimension_numbers
+    whole = operator.index
     dims = (
-        (tuple(map(int, lc)), tuple(map(int, rc))), (tuple(map(int, lb)), tuple(map(int, rb)))
-    )  # fmt: skip
+        (tuple(map(whole, lc)), tuple(map(whole, rc))),
+        (tuple(map(whole, lb)), tuple(map(whole, rb))),
+    )
     preferred = (
         None
         if preferred_element_type is None
         else dtypes.canonicalize_dtype(preferred_element_type)
     )
     lhs, rhs = [x if hasattr(x, "aval") else as_array(x) for x in (lhs, rhs)]
-    algorithm = algorithm_of(precision)
-    lhs, rhs = one_dtype(lhs, rhs)
+    lhs, rhs = one_dtype(lhs, rhs, preferred)
     check_preferred("dot_general", lhs.dtype, preferred, kinds=False)
-    if algorithm is None:
-        return _contract.dot_general(
-            lhs,
-            rhs,
-            dimension_numbers=dims,
-            precision=_canonical_precision(precision),
-            preferred_element_type=preferred,
-        )
-    out = lhs.dtype if preferred is None else preferred
-    sums = algorithm.accumulation_type
-    if algorithm is not DotAlgorithmPreset.DEFAULT and dtypes.issubdtype(lhs.dtype, np.floating):
-        lhs, rhs = rounded(lhs, algorithm, "lhs"), rounded(rhs, algorithm, "rhs")
-        lhs, rhs = one_dtype(lhs, rhs)
-    floating = dtypes.issubdtype(out, np.floating)
-    bits = 0 if sums is None or not floating else dtypes.finfo(sums).bits
-    given = 0 < bits <= max(32, dtypes.finfo(out).bits)
-    product = _contract.dot_general(
-        lhs,
-        rhs,
-        dimension_numbers=dims,
-        precision=algorithm if is_named(algorithm) else (Precision.HIGHEST,) * 2,
-        preferred_element_type=np.dtype(sums) if given else out,
-    )
-    return product if product.dtype == out else _convert(product, new_dtype=out, weak_type=False)
+    return product(lhs, rhs, dims, precision, preferred)
 
 
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:

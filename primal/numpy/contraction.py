@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
-from primal.base.config import settings
 from primal.ir.trace import Array
 from primal.numpy.creation import placed
 from primal.numpy.elementary import conjugate
@@ -28,7 +27,7 @@ from primal.numpy.shapes import moveaxis, part
 from primal.numpy.ufuncs import multiply
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
-from primal.ops.contract import dot_general
+from primal.ops.precision import product
 from primal.ops.spread import broadcast_in_dim
 from primal.ops.types import canonical_axes
 
@@ -43,44 +42,6 @@ def _operands(name: str, args: Sequence[Any], preferred: Any = None) -> tuple[li
         return out, dtype, (dtype, weak)
     wanted = dtypes.check_user_dtype_supported(preferred, name)
     return out, wanted, (wanted, False)
-
-
-def product(a: Any, b: Any, numbers: Any, precision: Any, preferred: Any) -> Any:
-    """`dot_general` with the precision that the user or the settings ask for."""
-    if precision is None:
-        precision = settings().default_matmul_precision
-    return dot_general(
-        a,
-        b,
-        dimension_numbers=numbers,
-        precision=canonical_precision(precision),
-        preferred_element_type=preferred,
-    )
-
-
-_WORDS = {
-    "default": "DEFAULT", "fastest": "DEFAULT", "bfloat16": "DEFAULT", "high": "HIGH",
-    "bfloat16_3x": "HIGH", "tensorfloat32": "HIGH", "highest": "HIGHEST", "float32": "HIGHEST",
-}  # fmt: skip
-
-
-def canonical_precision(precision: Any) -> Any:
-    """None, one of DEFAULT, HIGH, HIGHEST, or a pair; ValueError for other words."""
-    if precision is None:
-        return None
-    if isinstance(precision, tuple | list):
-        if len(precision) != 2:
-            raise ValueError(f"[precision] expected one value or a pair, got {precision}.")
-        left, right = (canonical_precision(p) or "DEFAULT" for p in precision)
-        return (left, right)
-    name = getattr(precision, "name", precision)
-    found = _WORDS.get(name.lower()) if isinstance(name, str) else None
-    if found is None:
-        raise ValueError(
-            f"[precision] expected None, one of {', '.join(_WORDS)}, or a pair of these, got "
-            f"{precision!r}."
-        )
-    return found
 
 
 @remembered

@@ -9,7 +9,6 @@ import numpy as np
 from primal.base import dtypes
 from primal.ir.trace import Array
 from primal.numpy import direct
-from primal.numpy.contraction import canonical_precision
 from primal.numpy.elementary import conjugate
 from primal.numpy.promotion import (
     ArrayLike,
@@ -20,6 +19,7 @@ from primal.numpy.promotion import (
 from primal.numpy.remembered import remembered_as
 from primal.numpy.shapes import flip
 from primal.ops import shape as shape_ops
+from primal.ops.precision import plain_precision
 from primal.ops.window.convolution import ConvDimensionNumbers, conv_general_dilated
 
 PLAIN = ConvDimensionNumbers((0, 1, 2), (0, 1, 2), (0, 1, 2))
@@ -105,7 +105,7 @@ def _convolved(name: str, x: Any, y: Any, mode: str, precision: Any, preferred: 
         dimension_numbers=PLAIN,
         feature_group_count=1,
         batch_group_count=1,
-        precision=canonical_precision(precision),
+        precision=plain_precision(precision),
         preferred_element_type=None if preferred is None else np.dtype(dtype),
     )
     return convert(shape_ops.reshape(out, shape=(out.shape[2],)), dtype, weak)

@@ -198,3 +198,23 @@ json.dump(out, sys.stdout)
     for name, values in want.items():
         for g, w in zip(got[name], values, strict=True):
             np.testing.assert_allclose(g, w, rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+def test_powers_of_python_numbers_by_arrays_of_integers() -> None:
+    n = jnp.array([2, 3])
+    for x, dtype in ((1.5, "float32"), (2j, "complex64")):
+        out = lax.pow(x, n)
+        assert out.dtype == dtype and not out.weak_type
+        np.testing.assert_allclose(out, [x**2, x**3], rtol=1e-5, atol=1e-5)
+    assert lax.pow(2.0, 3).weak_type
+    with pytest.raises(TypeError, match="pow"):
+        lax.pow(2, n.astype("float32"))
+
+
+def test_upper_halves_of_narrow_products() -> None:
+    for dtype, values in (("int4", range(-8, 8)), ("uint4", range(16))):
+        x = jnp.array(list(values)).astype(dtype)
+        for y in values:
+            want = [(a * y) >> 4 for a in values]
+            assert lax.mulhi(x, y).astype("int32").tolist() == want
+            assert primal.jit(lax.mulhi)(x, x)[3] == (values[3] ** 2) >> 4

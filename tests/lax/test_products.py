@@ -64,3 +64,41 @@ def test_sums_that_are_wide_or_narrow_floats() -> None:
     assert lax.dot(x.astype("int8"), x.astype("int8"), preferred_element_type="float32") == 14
     y = x.astype("float32")
     assert lax.dot(y, y, preferred_element_type="float16").dtype == "float16"
+
+
+def test_operands_of_two_dtypes_are_not_rounded_where_sums_are_wider() -> None:
+    x = jnp.array([1.0 + 2**-7, 256.0], "bfloat16")
+    y = jnp.array([1.0 + 2**-10, 0.0], "float16")
+    exact = (1 + 2**-7) * (1 + 2**-10)
+    assert float(lax.dot(x, y, preferred_element_type="float32")) == exact
+    assert float(lax.dot(y, x, preferred_element_type="float32")) == exact
+
+
+def test_every_product_takes_an_algorithm() -> None:
+    x = jnp.array([[1.0 + 2**-10, 2.0], [0.5, 1.0]])
+    rounds, exact = lax.DotAlgorithmPreset.BF16_BF16_F32, lax.DotAlgorithmPreset.F32_F32_F32
+    for product in (lax.dot, jnp.dot, jnp.matmul, jnp.inner):
+        for given in (rounds, "BF16_BF16_F32"):
+            assert float(product(x, jnp.eye(2), precision=given)[0, 0]) == 1.0
+        assert float(product(x, jnp.eye(2), precision=exact)[0, 0]) == 1.0 + 2**-10
+    assert float(jnp.einsum("ij,jk", x, jnp.eye(2), precision=rounds)[0, 0]) == 1.0
+    with primal.default_matmul_precision("BF16_BF16_F32"):
+        assert float((x @ jnp.eye(2))[0, 0]) == float(lax.dot(x, jnp.eye(2))[0, 0]) == 1.0
+    kernel = jnp.ones((1, 1, 1))
+    out = lax.conv(x[None, :1], kernel, (1,), "SAME", precision=rounds)
+    assert float(out[0, 0, 0]) == 1.0 + 2**-10
+
+
+def test_a_precision_is_asked_for_by_the_settings() -> None:
+    with primal.default_matmul_precision("high"):
+        text = str(primal.make_jaxpr(lambda a: lax.dot(a, a))(jnp.eye(2)))
+    assert "precision=(HIGH, HIGH)" in text
+    for wrong in ("low", 3, ("high",), ("high", None), (lax.Precision.HIGH,) * 3):
+        for product in (lax.dot, jnp.dot):
+            with pytest.raises(ValueError, match="precision"):
+                product(jnp.eye(2), jnp.eye(2), precision=wrong)
+
+
+def test_dimension_numbers_are_whole() -> None:
+    with pytest.raises(TypeError):
+        lax.dot_general(jnp.eye(2), jnp.eye(2), (((1.0,), (0,)), ((), ())))

@@ -1,4 +1,4 @@
-"""How a product is computed: named algorithms, which stand for the dtypes of operands and sums."""
+"""How a product is computed: precisions, and algorithms, which name the dtypes of its sums."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import ml_dtypes
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.config import settings
 from primal.ir.trace import aval_of
 from primal.ops.choose import convert_element_type
+from primal.ops.contract import dot_general
 from primal.ops.elementwise import reduce_precision
 
 F16, F32, F64 = np.float16, np.float32, np.float64
@@ -23,6 +25,31 @@ _F8 = (
 
 Numbers = tuple[str, str, str, int, int, int, bool]
 """Dtypes of lhs, rhs and sums, parts of lhs and rhs, products; whether sums may be imprecise."""
+
+
+class Precision(enum.Enum):
+    """How exactly a matrix product is computed on hardware that has a choice.
+
+    >>> lax.dot(jnp.ones(3), jnp.ones(3), precision=Precision.HIGHEST)
+    Array(3., dtype=float32)
+    """
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"Precision.{self.name}"
+
+
+_WORDS = {
+    "default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16": Precision.DEFAULT,
+    "high": Precision.HIGH, "bfloat16_3x": Precision.HIGH, "tensorfloat32": Precision.HIGH,
+    "highest": Precision.HIGHEST, "float32": Precision.HIGHEST,
+}  # fmt: skip
 
 
 class DotAlgorithm(NamedTuple):
@@ -77,6 +104,9 @@ class DotAlgorithmPreset(enum.Enum):
 
     def __str__(self) -> str:
         return self.name
+
+    def __repr__(self) -> str:
+        return f"DotAlgorithmPreset.{self.name}"
 
     @property
     def supported_lhs_types(self) -> tuple[Any, ...] | None:
@@ -141,16 +171,19 @@ def _rank(dtype: Any) -> int:
     return _ORDER.index(name) if name in _ORDER else len(_ORDER)
 
 
-def one_dtype(lhs: Any, rhs: Any) -> list[Any]:
+def one_dtype(lhs: Any, rhs: Any, preferred: Any = None) -> list[Any]:
     """Operands of a product in one dtype: the later one from bool over integers to complex.
 
-    So nothing is wider than the operands; jax.numpy's promotion would make float32 of bfloat16
-    and float16. TypeError for two floats of 8 bits.
+    Where both differ and sums are in a dtype later than both, in that of the sums: neither
+    is rounded to the other's. Else nothing is wider than the operands; jax.numpy's promotion would
+    make float32 of bfloat16 and float16. TypeError for two floats of 8 bits.
     """
     one, two = aval_of(lhs).dtype, aval_of(rhs).dtype
     if one == two:
         return [lhs, rhs]
-    if _rank(one) == _rank(two) or len(_ORDER) in (_rank(one), _rank(two)):
+    if preferred is not None and _rank(preferred) > max(_rank(one), _rank(two)):
+        dtype = preferred
+    elif _rank(one) == _rank(two) or len(_ORDER) in (_rank(one), _rank(two)):
         dtype = dtypes.promote_types(one, two)
     else:
         dtype = one if _rank(one) > _rank(two) else two
@@ -193,16 +226,69 @@ def check_preferred(name: str, dtype: Any, preferred: Any, kinds: bool) -> None:
         )
 
 
-def algorithm_of(precision: Any) -> DotAlgorithm | DotAlgorithmPreset | None:
-    """The algorithm that a `precision` names; None if it names a Precision."""
-    if isinstance(precision, DotAlgorithm | DotAlgorithmPreset):
+def canonical_precision(precision: Any) -> Any:
+    """An algorithm, a pair of Precisions, or None; for None what the settings ask for.
+
+    ValueError for what is neither an algorithm, a Precision nor the name of one.
+    """
+    if precision is None:
+        precision = settings().default_matmul_precision
+    if precision is None or isinstance(precision, DotAlgorithm | DotAlgorithmPreset):
         return precision
     if isinstance(precision, str) and precision in DotAlgorithmPreset.__members__:
         return DotAlgorithmPreset[precision]
-    return None
+    if not isinstance(precision, tuple | list):
+        return (_precision(precision),) * 2
+    if len(precision) != 2 or None in precision:
+        raise ValueError(f"[precision] expected a pair of Precisions, got {precision!r}.")
+    return _precision(precision[0]), _precision(precision[1])
 
 
-def rounded(x: Any, algorithm: Any, side: str) -> Any:
+def plain_precision(precision: Any) -> Any:
+    """`canonical_precision` of what knows no algorithms: convolutions lose nothing for them."""
+    found = canonical_precision(precision)
+    if isinstance(found, DotAlgorithm | DotAlgorithmPreset):
+        return (Precision.HIGHEST,) * 2
+    return found
+
+
+def _precision(precision: Any) -> Precision:
+    found = precision if isinstance(precision, Precision) else _WORDS.get(precision)
+    if found is None:
+        raise ValueError(
+            f"[precision] expected a Precision, one of {', '.join(_WORDS)}, a pair of these, or "
+            f"a DotAlgorithm, got {precision!r}."
+        )
+    return found
+
+
+def product(lhs: Any, rhs: Any, dims: Any, precision: Any, preferred: Any) -> Any:
+    """`dot_general` of operands of one dtype by what the user says of its precision."""
+    how = canonical_precision(precision)
+    if not isinstance(how, DotAlgorithm | DotAlgorithmPreset):
+        return dot_general(
+            lhs, rhs, dimension_numbers=dims, precision=how, preferred_element_type=preferred
+        )
+    out = lhs.dtype if preferred is None else preferred
+    sums = how.accumulation_type
+    if how is not DotAlgorithmPreset.DEFAULT and dtypes.issubdtype(lhs.dtype, np.floating):
+        lhs, rhs = one_dtype(_rounded(lhs, how, "lhs"), _rounded(rhs, how, "rhs"))
+    floating = dtypes.issubdtype(out, np.floating)
+    bits = 0 if sums is None or not floating else dtypes.finfo(sums).bits
+    given = 0 < bits <= max(32, dtypes.finfo(out).bits)
+    total = dot_general(
+        lhs,
+        rhs,
+        dimension_numbers=dims,
+        precision=how if is_named(how) else (Precision.HIGHEST,) * 2,
+        preferred_element_type=np.dtype(sums) if given else out,
+    )
+    if total.dtype == out:
+        return total
+    return convert_element_type(total, new_dtype=out, weak_type=False)
+
+
+def _rounded(x: Any, algorithm: Any, side: str) -> Any:
     """The operand as the algorithm reads it, and in the dtype that hardware multiplies fast."""
     if isinstance(algorithm, DotAlgorithm):
         parts = getattr(algorithm, f"{side}_component_count")
