@@ -183,6 +183,30 @@ def test_keywords_and_defaults_become_positions() -> None:
         f(y=1.0)
 
 
+def test_keywords_that_are_not_given_and_results_that_are_no_arrays() -> None:
+    @custom_vjp
+    def f(x: Any, *, k: float = 3.0) -> Any:
+        return x * k
+
+    f.defvjp(lambda x: (f(x), None), lambda r, ct: (ct * 7.0,))
+    assert float(f(2.0)) == 6.0 and float(grad(f)(2.0)) == 7.0
+    with pytest.raises(TypeError, match=r"keyword-only \['k'\]"):
+        f(2.0, k=1.0)
+    with pytest.raises(TypeError, match="valid array type"):
+        _with_rule("text")(1.0)
+
+
+def _with_rule(value: Any) -> Any:
+    f = custom_vjp(lambda x: value)
+    f.defvjp(lambda x: (value, x), lambda r, ct: (jnp.array(0),))
+    return f
+
+
+def test_cotangents_that_are_integers_become_floats() -> None:
+    slope = grad(_with_rule(1.0))(2.0)
+    assert slope.dtype == np.float32 and slope == 0.0
+
+
 @pytest.mark.parametrize("wrap", WRAPS)
 def test_defjvps(wrap: Any) -> None:
     @custom_jvp
@@ -332,9 +356,9 @@ def good(x: Any, y: Any) -> Any:
         (vjp_of(good, lambda r, ct: (ct, (ct,))), TypeError, "one cotangent per argument"),
         (vjp_of(good, lambda r, ct: (ct, np.ones(3))), ValueError, r"for args\[1\]"),
         (
-            vjp_of(good, lambda r, ct: (ct, ct.astype("int32"))),
+            vjp_of(good, lambda r, ct: (ct, ct.astype("complex64"))),
             TypeError,
-            r"int32\[\] for args\[1\]",
+            r"complex64\[\] for args\[1\]",
         ),
         (
             lambda: custom_jvp(lambda x: x, nondiff_argnums=(0,)).defjvps(None),

@@ -77,6 +77,17 @@ def test_the_rule_learns_what_is_mapped() -> None:
     np.testing.assert_array_equal(got["o"], ONES + 3)
 
 
+def test_rules_get_scalars_of_python_as_arrays() -> None:
+    @custom_vmap
+    def f(x: Any, y: Any) -> Any:
+        return x + y
+
+    f.def_vmap(lambda size, batched, x, y: (x * y.astype("float32"), batched[0]))
+    np.testing.assert_array_equal(vmap(f, (0, None))(np.arange(3.0), 2.0), [0.0, 2.0, 4.0])
+    g = sequential_vmap(lambda x, y: x * y)
+    np.testing.assert_array_equal(vmap(g, (0, None))(np.arange(3.0), 2.0), [0.0, 2.0, 4.0])
+
+
 def test_sequential_vmap_loops() -> None:
     g = sequential_vmap(lambda x, y: jnp.sin(x) * y)
     np.testing.assert_allclose(vmap(g, (0, None))(ROW, 2.0), 2 * np.sin(ROW), rtol=1e-6)

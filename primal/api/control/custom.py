@@ -365,8 +365,7 @@ class _VjpApplication(Application):
                 f"{self.in_avals[i]}."
             )
         if got.dtype != wanted.dtype:
-            floats = [dtypes.issubdtype(d, np.floating) for d in (got.dtype, wanted.dtype)]
-            if got.weak_type or all(floats):
+            if got.weak_type or not dtypes.issubdtype(got.dtype, np.complexfloating):
                 return convert_element_type(operand(ct), new_dtype=wanted.dtype, weak_type=False)
             raise TypeError(
                 f"[custom_vjp] expected cotangents of the dtypes of the arguments from the bwd "

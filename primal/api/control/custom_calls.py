@@ -93,12 +93,12 @@ class Custom:
             raise TypeError(
                 f"[{self.kind}] expected arguments that fit {self._name}{signature}: {e}."
             ) from None
-        bound.apply_defaults()
         if bound.kwargs:
             raise TypeError(
                 f"[{self.kind}] expected arguments of {self._name} that can be passed by position, "
                 f"got keyword-only {sorted(bound.kwargs)}: rules receive arguments by position."
             )
+        bound.apply_defaults()
         return bound.args
 
     def _divided(self, args: tuple[Any, ...]) -> tuple[tuple[int, ...], list[Any], tuple[Any, ...]]:
@@ -245,7 +245,9 @@ class Application:
         leaves, args, self.leaves, self.args = self.leaves, self.args, [], ()
         where = where_to_bind(leaves)
         if where == "call":
-            return self.owner.fun(*whole(self.at, self.fixed, args))
+            result = self.owner.fun(*whole(self.at, self.fixed, args))
+            check_outputs(self.owner._name, result, flatten(result)[0])
+            return result
         if where == "stage":
             avals = [aval_of(x) for x in leaves]
             closed = stage(only_reading(self.flat), avals, self.owner._name)

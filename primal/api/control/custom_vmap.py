@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primal.api.control.bodies import check_leaves, trace_body
-from primal.api.control.custom_calls import Custom
+from primal.api.control.custom_calls import Custom, as_operand
 from primal.api.control.loops import map
 from primal.api.operands import check_outputs, name_of, operand
 from primal.base.pytree import PyTreeDef, flatten, unflatten
@@ -81,7 +81,7 @@ class custom_vmap(Custom):
 
         def flat(axis_size: int, in_batched: Sequence[bool], args: Sequence[Any]) -> Any:
             flags = list(unflatten(spec, list(in_batched)))
-            result = rule(axis_size, flags, *unflatten(spec, [operand(a) for a in args]))
+            result = rule(axis_size, flags, *unflatten(spec, [as_operand(a) for a in args]))
             if not isinstance(result, tuple | list) or len(result) != 2:
                 raise TypeError(
                     f"[custom_vmap] expected the rule of {self._name} to return a pair (result, "
