@@ -29,6 +29,7 @@ from primal.numpy.promotion import (
     promoted_dtype,
     scalar_literal,
     to_shape,
+    warn_of_parts,
     with_rank,
 )
 from primal.numpy.remembered import remembered
@@ -179,16 +180,6 @@ def cast(x: Any, dtype: Any) -> Any:
     if dtype == BOOL and x.aval.dtype.kind == "c":
         return ops.ne(x, literal(0, x.aval.dtype, False))
     return convert(x, dtype)
-
-
-def warn_of_parts(have: Any, dtype: Any) -> None:
-    """ComplexWarning where numbers of dtype `have` lose their imaginary parts."""
-    if dtype is not None and have.kind == "c" and dtype.kind != "c":
-        warnings.warn(
-            "Casting complex values to real discards the imaginary part",
-            np.exceptions.ComplexWarning,
-            stacklevel=source.user_stacklevel(),
-        )
 
 
 def _from_anything(value: Any, dtype: Any) -> Array:

@@ -18,6 +18,7 @@ from primal.numpy.promotion import (
     ArrayLike,
     DTypeLike,
     array_operand,
+    asked_dtype,
     convert,
     from_literal,
     operand,
@@ -31,7 +32,7 @@ from primal.numpy.reductions import sum as total
 from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.shapes import broadcast_to, moveaxis, part, ravel
 from primal.numpy.sorting import count_below
-from primal.numpy.ufuncs import multiply, not_equal, subtract
+from primal.numpy.ufuncs import as_bool, multiply, not_equal, subtract
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.index import sort as orders
@@ -49,13 +50,13 @@ def _cumulate(
         x = ops.select_n(isnan(x), x, other)
     if axis is None or (not x.aval.ndim and static_int("cumsum axis", axis) in (0, -1)):
         x, axis = ravel(x), 0
-    target = x.aval.dtype
-    if dtype is not None:
-        target = dtypes.check_user_dtype_supported(dtype, name)
-    if target == BOOL:
-        target = dtypes.python_scalar_dtype(int)
+    target = x.aval.dtype if dtype is None else asked_dtype(name, x.aval.dtype, dtype)
     at = as_axis(name, axis, x.aval.ndim)
-    return op(convert(x, target), axis=at, reverse=False)
+    if target != BOOL:
+        return op(convert(x, target), axis=at, reverse=False)
+    # Of booleans, how many; asked for booleans, whether any or all were so far.
+    counts = op(convert(as_bool(x), dtypes.python_scalar_dtype(int)), axis=at, reverse=False)
+    return counts if dtype is None else as_bool(counts)
 
 
 @remembered
@@ -367,7 +368,7 @@ def interp(
 
 def _interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any) -> Array:
     v, places = promote_dtypes_inexact("interp", x, xp)
-    (values,) = promote_dtypes_inexact("interp", fp)
+    values, _ = promote_dtypes_inexact("interp", fp, v)
     if period is not None:
         v, places, values = _periodic(v, places, values, period)
     n = places.aval.size

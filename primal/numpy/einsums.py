@@ -11,7 +11,6 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from primal.base import dtypes
 from primal.ir.trace import Array
 from primal.numpy.contraction import product
 from primal.numpy.creation import placed
@@ -20,6 +19,7 @@ from primal.numpy.promotion import (
     BOOL,
     DTypeLike,
     array_operand,
+    asked_dtype,
     convert,
     operand,
     promote_dtypes,
@@ -68,7 +68,7 @@ def einsum(
     items = promote_dtypes("einsum", *operands)
     preferred = dtype
     if preferred_element_type is not None:
-        preferred = dtypes.check_user_dtype_supported(preferred_element_type, "einsum")
+        preferred = asked_dtype("einsum", dtype, preferred_element_type)
         weak = False
     pairs = [(x, t) for x, t in zip(items, _sized(terms, shapes), strict=True)]
     work = [_squeezed(x, names, kept) for x, (names, kept) in pairs]

@@ -13,7 +13,7 @@ from primal.base.config import settings
 from primal.ir.evaluate import quietly
 from primal.ir.state import state
 from primal.ir.trace import PYTHON_SCALARS, Literal, Tracer, aval_of, literal
-from primal.numpy.creation import asarray, warn_of_parts
+from primal.numpy.creation import asarray
 from primal.numpy.index_forms import (
     BOOL,
     INT32,
@@ -27,7 +27,7 @@ from primal.numpy.index_forms import (
     uniform_starts,
 )
 from primal.numpy.indexing import BASIC, Hints, component, grow, numpy_index, read
-from primal.numpy.promotion import convert, operand, scalar_literal, to_shape
+from primal.numpy.promotion import convert, operand, scalar_literal, to_shape, warn_of_parts
 from primal.ops.choose import convert_element_type, select_n
 from primal.ops.elementwise import add, mul
 from primal.ops.index.dynamic import dynamic_update_slice

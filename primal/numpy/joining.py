@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from primal.base import dtypes
 from primal.ir.trace import Array, literal
 from primal.numpy import direct
 from primal.numpy.creation import as_shape, filled, placed
@@ -16,10 +15,12 @@ from primal.numpy.promotion import (
     ArrayLike,
     DTypeLike,
     array_operand,
+    asked_dtype,
     check_arraylike,
     convert,
     operand,
     promote_dtypes,
+    promoted_dtype,
     to_shape,
     with_rank,
 )
@@ -53,8 +54,9 @@ def _sequence(name: str, arrays: Any, verb: str) -> list[Any]:
 def _joined_dtype(name: str, operands: list[Any], dtype: Any) -> list[Any]:
     if dtype is None:
         return promote_dtypes(name, *operands)
-    target = dtypes.check_user_dtype_supported(dtype, name)
-    return [convert(operand(name, x, i), target) for i, x in enumerate(operands)]
+    given = [operand(name, x, i) for i, x in enumerate(operands)]
+    target = asked_dtype(name, promoted_dtype(given)[0], dtype)
+    return [convert(x, target) for x in given]
 
 
 @remembered
@@ -393,7 +395,8 @@ def repeat(
     if total_repeat_length is None:
         numbers = np.broadcast_to(np.asarray(counts), (n,))
         return _taken(x, np.repeat(np.arange(n), numbers), at)
-    return _repeated_to(x, counts, at, static_int("repeat total_repeat_length", total_repeat_length))
+    length = static_int("repeat total_repeat_length", total_repeat_length)
+    return _repeated_to(x, counts, at, length)
 
 
 def _each_repeated(x: Any, at: int, times: int) -> Array:

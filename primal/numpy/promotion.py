@@ -230,6 +230,23 @@ def promote_dtypes_numeric(name: str, *args: Any) -> list[Any]:
     return _to_dtype(args, operands, dtype, weak)
 
 
+def warn_of_parts(have: Any, dtype: Any) -> None:
+    """ComplexWarning where numbers of dtype `have` lose their imaginary parts."""
+    if dtype is not None and have.kind == "c" and dtype.kind != "c":
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part",
+            np.exceptions.ComplexWarning,
+            stacklevel=source.user_stacklevel(),
+        )
+
+
+def asked_dtype(name: str, have: Any, dtype: Any) -> Any:
+    """The dtype that a caller asks for, for numbers of dtype `have`; warns of what is lost."""
+    target = dtypes.check_user_dtype_supported(dtype, name)
+    warn_of_parts(have, target)
+    return target
+
+
 def floating(x: Any) -> Any:
     """An array as it is, but in the dtype of floating results where it is of integers or bools."""
     dtype = dtypes.to_inexact_dtype(x.dtype)

@@ -21,6 +21,7 @@ from primal.numpy.promotion import (
     ArrayLike,
     DTypeLike,
     array_operand,
+    asked_dtype,
     convert,
     operand,
     promote_dtypes_inexact,
@@ -135,7 +136,7 @@ def linspace(
     given = promote_dtypes_inexact("linspace", start, stop)
     target = given[0].aval.dtype
     if dtype is not None:
-        target = dtypes.check_user_dtype_supported(dtype, "linspace")
+        target = asked_dtype("linspace", target, dtype)
     work = given[0].aval.dtype
     lo, hi = (convert(x, work) for x in given)
     shape = np.broadcast_shapes(lo.aval.shape, hi.aval.shape)

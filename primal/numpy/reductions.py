@@ -21,6 +21,7 @@ from primal.numpy.promotion import (
     ArrayLike,
     DTypeLike,
     array_operand,
+    asked_dtype,
     broadcast_shapes,
     convert,
     operand,
@@ -156,7 +157,8 @@ def sum(
     """
     check_out("sum", out)
     x, target = _number_operand("sum", a, dtype, promote_integers)
-    return convert(_fold("sum", reduce_sum, x, axis, keepdims, initial, where, 0, ops.add), target)
+    op, add = (rooms.reduce_or, ops.bitwise_or) if target == BOOL else (reduce_sum, ops.add)
+    return convert(_fold("sum", op, x, axis, keepdims, initial, where, 0, add), target)
 
 
 @remembered
@@ -177,9 +179,9 @@ def prod(
     """
     check_out("prod", out)
     x, target = _number_operand("prod", a, dtype, promote_integers)
-    return convert(
-        _fold("prod", rooms.reduce_prod, x, axis, keepdims, initial, where, 1, ops.mul), target
-    )
+    logical = target == BOOL
+    op, mul = (rooms.reduce_and, ops.bitwise_and) if logical else (rooms.reduce_prod, ops.mul)
+    return convert(_fold("prod", op, x, axis, keepdims, initial, where, 1, mul), target)
 
 
 def _number_operand(name: str, a: Any, dtype: Any, widen: bool) -> tuple[Any, Any]:
@@ -188,8 +190,8 @@ def _number_operand(name: str, a: Any, dtype: Any, widen: bool) -> tuple[Any, An
     if dtype is None:
         target = summed_dtype(x, widen)
     else:
-        target = dtypes.check_user_dtype_supported(dtype, name)
-    return convert(x, _accumulator(target)), target
+        target = asked_dtype(name, x.aval.dtype, dtype)
+    return as_bool(x) if target == BOOL else convert(x, _accumulator(target)), target
 
 
 # Extrema.
@@ -352,7 +354,7 @@ def _mean_operand(name: str, a: Any, dtype: Any) -> tuple[Any, Any, Any]:
     """(a in the dtype to compute in, that dtype, the dtype of the result)."""
     x = array_operand(name, a)
     own = dtypes.to_inexact_dtype(x.aval.dtype)
-    target = own if dtype is None else dtypes.check_user_dtype_supported(dtype, name)
+    target = own if dtype is None else asked_dtype(name, own, dtype)
     work = _accumulator(target if dtypes.issubdtype(target, np.inexact) else own)
     return convert(x, work), work, target
 

@@ -81,3 +81,34 @@ def test_refusals() -> None:
     with pytest.raises(ValueError, match="complex"):
         jnp.interp(1j, jnp.arange(3.0), jnp.arange(3.0))
     assert jnp.bincount(jnp.array([True, False, True])).tolist() == [1, 2]
+
+
+def test_sums_asked_for_booleans() -> None:
+    x = jnp.array([[0.0, 2.0], [0.0, 0.0]])
+    assert jnp.sum(x, axis=1, dtype=bool).tolist() == [True, False]
+    assert jnp.prod(x, axis=0, dtype=bool).tolist() == [False, False]
+    assert jnp.cumsum(x[0], dtype=bool).tolist() == [False, True]
+    assert jnp.cumprod(jnp.array([3, 0, 1]), dtype=bool).tolist() == [True, False, False]
+    assert jnp.sum(x, dtype=bool, initial=True).dtype == jnp.trace(x, dtype=bool).dtype == bool
+
+
+@pytest.mark.parametrize(
+    "function",
+    [jnp.sum, jnp.prod, jnp.mean, jnp.cumsum, jnp.nansum, jnp.add.reduce,
+     lambda z, dtype: jnp.stack([z], dtype=dtype), lambda z, dtype: jnp.hstack([z], dtype=dtype),
+     lambda z, dtype: jnp.concatenate([z, z], dtype=dtype),
+     lambda z, dtype: jnp.linspace(0, z, 3, dtype=dtype),
+     lambda z, dtype: jnp.trace(jnp.diag(z), dtype=dtype),
+     lambda z, dtype: jnp.einsum("i->", z, preferred_element_type=dtype)],
+)  # fmt: skip
+def test_imaginary_parts_are_not_lost_silently(function) -> None:
+    z = jnp.array([1j, 2.0])
+    for _ in range(3):
+        with pytest.warns(jnp.ComplexWarning, match="discards the imaginary part"):
+            assert function(z, dtype="float32").dtype == jnp.float32
+
+
+def test_interpolated_values_have_the_wider_dtype() -> None:
+    low = jnp.array([0.0, 1.0, 4.0], "bfloat16")
+    assert jnp.interp(jnp.float32(1.5), jnp.arange(3.0), low).dtype == jnp.float32
+    assert jnp.interp(low, low, low).dtype == jnp.bfloat16
