@@ -115,13 +115,13 @@ def conv_general_dilated(
             f"{dilation}."
         )
     by_name = isinstance(padding, str) or hasattr(padding, "name")
-    if by_name and any(s != 1 for s in spread) and str(padding).upper() != "VALID":
+    if by_name and any(s != 1 for s in spread):
         raise ValueError(
             f"[{name}] expected padding as pairs together with lhs_dilation, got {padding!r}: "
             "String padding is not implemented for transposed convolution using this op. Use "
             "conv_transpose."
         )
-    if by_name or len(padding) == rank:
+    if by_name or not hasattr(padding, "__len__") or len(padding) == rank:
         pads = explicit_padding(
             name,
             padding,

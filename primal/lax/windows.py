@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from primal.lax.reductions import (
     scalar_like,
     stage_computation,
 )
+from primal.numpy.remembered import remembered
 from primal.ops.elementwise import (
     add,
     complex,
@@ -70,6 +72,7 @@ def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return _along(cumulative.cumprod, operand, axis, reverse)
 
 
+@remembered
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     """Running maxima along an axis: out[k] = max(i <= k) x[i], or i >= k when `reverse`.
 
@@ -161,7 +164,13 @@ def explicit_padding(
     if isinstance(padding, str) or hasattr(padding, "name"):
         covered = [max(0, (k - 1) * d + 1) for k, d in zip(window, dilation, strict=True)]
         return tuple(padtype_to_pads(sizes, covered, strides, padding))
-    pairs = tuple([(int(lo), int(hi)) for lo, hi in padding])
+    try:
+        pairs = tuple([(operator.index(lo), operator.index(hi)) for lo, hi in padding])
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"[{name}] expected padding as a name or {len(sizes)} pairs of whole numbers (low, "
+            f"high), got {padding!r}."
+        ) from None
     if len(pairs) != len(sizes):
         raise ValueError(
             f"[{name}] expected padding with {len(sizes)} pairs, one per windowed dimension, got "
@@ -172,7 +181,7 @@ def explicit_padding(
 
 def ints(values: Sequence[int] | None, rank: int) -> tuple[int, ...]:
     """A tuple of ints; ones where nothing is given."""
-    return (1,) * rank if values is None else tuple([int(v) for v in values])
+    return (1,) * rank if values is None else tuple(map(operator.index, values))
 
 
 _WINDOWED: dict[str, Op] = {
@@ -230,7 +239,8 @@ def reduce_window(
     leaves, spec, combine = stage_computation("reduce_window", computation, operand)
     name = monoid_of(combine)
     op = _WINDOWED.get(name or "")
-    if name is None or op is None or not np.issubdtype(aval_of(leaves[0]).dtype, np.number):
+    number = np.issubdtype(aval_of(leaves[0]).dtype, np.number)
+    if name is None or op is None or rank == 0 or not number:
         return unflatten(spec, _generic(combine, leaves, inits, window))
     if is_identity(inits[0], name, aval_of(leaves[0]).dtype):
         return unflatten(spec, [op(leaves[0], **window)])

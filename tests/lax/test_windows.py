@@ -6,11 +6,13 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import primal
+import primal.numpy as jnp
 from primal import lax
 from primal.ops import elementwise
 from tests.lax.window_cases import cases, summary
@@ -75,3 +77,23 @@ def test_choices_by_any_integer() -> None:
         np.testing.assert_array_equal(lax.select_n(dtype(7), x, x + 1, x + 2), x + 2)
         chosen = lax.select_n(np.array([1, 0, 1], dtype), x, -x)
         np.testing.assert_array_equal(chosen, [0, 1, -2])
+
+
+def test_windows_of_a_scalar() -> None:
+    def windows(x: Any) -> Any:
+        return lax.reduce_window(x, 0.0, lax.add, (), (), "VALID")
+
+    assert float(windows(jnp.float32(3.0))) == float(primal.jit(windows)(jnp.float32(3.0))) == 3.0
+
+
+def test_numbers_of_windows_are_whole() -> None:
+    x = jnp.ones((1, 1, 6))
+    with pytest.raises(TypeError):
+        lax.conv(x, x, (1.0,), "SAME")  # type: ignore[arg-type]
+    for padding in (1, [1], [(1.0, 1)], [(1, 1, 1)]):
+        with pytest.raises(ValueError, match=r"\[conv_general_dilated\] expected padding"):
+            lax.conv_general_dilated(x, x, (1,), padding)  # type: ignore[arg-type]
+    for name in ("VALID", "SAME"):
+        with pytest.raises(ValueError, match="transposed convolution"):
+            lax.conv_general_dilated(x, x, (1,), name, lhs_dilation=(2,))
+    assert lax.conv_general_dilated(x, x, (1,), np.array([(1, 1)])).shape == (1, 1, 3)
