@@ -12,8 +12,8 @@ SCALAR = {
     "f2": "half", "h2": "i16",
 }  # fmt: skip
 """dtype name -> type of one element in a register."""
-MEMORY = {**SCALAR, "b1": "i8"}
-"""dtype name -> type of one element in memory."""
+MEMORY = {**SCALAR, "b1": "i8", "c8": "i64", "c16": "i128"}
+"""dtype name -> type of one element in memory, of complex numbers one of their size."""
 SUFFIX = {"i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "half": "f16",
           "float": "f32", "double": "f64"}  # fmt: skip
 

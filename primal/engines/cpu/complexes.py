@@ -2,31 +2,37 @@
 
 A `Pair` holds the parts; every word on it is words on floats, which fuse as all others do. Arrays
 of complex numbers exist where somebody outside the kernels reads or writes them: inputs and
-outputs of the program, library calls, BLAS. One routine takes such an array apart, another puts
-it together. The alternative, numbers next to each other in kernels' registers, needs a shuffle in
-every product, and every routine that moves data to know elements of 16 bytes.
+outputs of the program, library calls, BLAS. The kernel that first needs the parts of such an array
+takes them apart as it reads, the one that makes the last part puts them together as it writes
+(`interleaved`); an index map of an array is a view of it. The alternative, numbers next to each
+other in all registers, needs a shuffle in every product.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from primal.engines.cpu import control
-from primal.engines.cpu.code import SCALAR, Module
 from primal.engines.cpu.complex_functions import FUNCTIONS, Terms, power
-from primal.engines.cpu.graph import NATIVE, Node, Value, aligned, size_of
-from primal.engines.cpu.script import Int, Script, read_vector, write_vector
+from primal.engines.cpu.graph import (
+    Node,
+    Value,
+    aligned,
+    broadcast,
+    reshaped,
+    reversed_along,
+    size_of,
+    sliced,
+    transposed,
+)
 from primal.engines.cpu.words import BOOL, Words
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 
 Ints = Sequence[int]
-UNIT = 16384
-"""Numbers per unit of work."""
 WORK = 1 << 24
 """Products of numbers below which a matrix product is one of parts."""
 PARTS = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(float)}
@@ -36,62 +42,6 @@ PARTS = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): 
 def is_complex(dtype: Any) -> bool:
     """Whether kernels hold a dtype as pairs of floats."""
     return dtype in PARTS
-
-
-@dataclasses.dataclass(frozen=True)
-class Apart:
-    """(re, im) of a dense array of complex numbers, or (`joins`) the array of dense parts.
-
-    Words: the number of elements. Units are `UNIT` elements each.
-    """
-
-    dtype: str
-    joins: bool
-
-    def write(self, module: Module, name: str) -> None:
-        item = int(self.dtype[1:])
-        lanes = max(module.width // item, 2)
-        s = Script(module, lanes)
-        if self.joins:
-            re, im, both = s.address(), s.address(), s.address()
-        else:
-            both, re, im = s.address(), s.address(), s.address()
-        count = s.word()
-        one, two = s.vec(SCALAR[self.dtype]), s.vec(SCALAR[self.dtype], 2 * lanes)
-
-        def shuffled(order: Sequence[int], t: str, x: str, y: str) -> str:
-            chosen = ", ".join([f"i32 {i}" for i in order])
-            return s.new(f"shufflevector {t} {x}, {t} {y}, <{len(order)} x i32> <{chosen}>")
-
-        def vectors(i: Int) -> None:
-            at = i * item
-            shared = (both + at * 2).name
-            if self.joins:
-                x, y = [read_vector(s, self.dtype, p + at) for p in (re, im)]
-                order = [k // 2 + lanes * (k % 2) for k in range(2 * lanes)]
-                s.do(f"store {two} {shuffled(order, one, x, y)}, ptr {shared}, align 1")
-                return
-            whole = s.new(f"load {two}, ptr {shared}, align 1")
-            for part, place in enumerate((re, im)):
-                value = shuffled([2 * k + part for k in range(lanes)], two, whole, whole)
-                write_vector(s, self.dtype, value, place + at)
-
-        def single(i: Int) -> None:
-            at, scalar = i * item, SCALAR[self.dtype]
-            for part, place in enumerate((re, im)):
-                mine, shared = place + at, both + at * 2 + part * item
-                source, to = (mine, shared) if self.joins else (shared, mine)
-                s.write(scalar, s.read(scalar, source), to)
-
-        def unit(u: Int) -> None:
-            first = u * UNIT
-            last = (first + UNIT).least(count)
-            even = last - (last - first) % lanes
-            s.each(first, even, vectors, lanes)
-            s.each(even, last, single)
-
-        s.units(unit)
-        s.finish(name)
 
 
 class Pair(Value):
@@ -119,7 +69,7 @@ class ComplexWords(Words):
 
     def __init__(self, inline: Any) -> None:
         super().__init__(inline)
-        self._apart: dict[Node, Any] = {}
+        self._apart: dict[Any, Any] = {}
 
     # From arrays to parts and back. What was made is used again where the code that makes it is
     # still part of the program, in this block or one around it.
@@ -140,26 +90,19 @@ class ComplexWords(Words):
         part = PARTS[x.dtype]
         if not x.size:
             return (self.empty(Aval(x.shape, part)),) * 2
-        node = x.node
-        found = self._apart.get(node)
+        found = self._apart.get(x.key())
         if found is None or not self._stands(found[0]):
-            if node.word == "constant":
-                both = [self.constant(a, Aval(node.shape, part)) for a in (node.attr.real,
-                        node.attr.imag)]  # fmt: skip
-                return self._seen(x, both[0].node), self._seen(x, both[1].node)
-            whole = Value(node, node.shape, x.dtype)
-            aval = Aval(node.shape, part)
-            re, im = self.routine(
-                Apart(NATIVE[part], False), [whole], [aval, aval], [whole.size],
-                units=-(-whole.size // UNIT), cost=UNIT // 4, name="parts",
-            )  # fmt: skip
-            found = self._apart[node] = self._place(), re.node, im.node
-        return self._seen(x, found[1]), self._seen(x, found[2])
-
-    @staticmethod
-    def _seen(x: Value, node: Node) -> Value:
-        """The elements of a part that a view of the complex array reads."""
-        return Value(node, x.shape, node.dtype, x.strides, x.offset)
+            if x.node.word == "constant":
+                aval = Aval(x.node.shape, part)
+                nodes = [
+                    self.constant(a, aval).node for a in (x.node.attr.real, x.node.attr.imag)
+                ]
+                re, im = [Value(n, x.shape, part, x.strides, x.offset) for n in nodes]
+                return re, im
+            re, im = [self.element(word, (x,), part) for word in ("real", "imag")]
+            # Keys hold for as long as their node does.
+            found = self._apart[x.key()] = self._place(), re, im, x
+        return found[1], found[2]
 
     def plain(self, x: Value) -> Value:
         """The value in an array of complex numbers, if it is not one."""
@@ -172,14 +115,10 @@ class ComplexWords(Words):
         return x.joined[1]
 
     def _joined(self, x: Value) -> Any:
-        re, im = [self.dense(p) for p in self.parts(x)]
-        (out,) = self.routine(
-            Apart(NATIVE[re.node.dtype], True), [re, im], [x.aval], [x.size],
-            units=-(-x.size // UNIT), cost=UNIT // 4, name="complex",
-        )  # fmt: skip
+        re, im = self.parts(x)
+        out = self.element("complex", (re, im), x.dtype)
         place = self._place()
-        if re.strides is None and im.strides is None:
-            self._apart[out.node] = place, re.node, im.node
+        self._apart[out.key()] = place, re, im, out
         return place, out
 
     def pair(self, re: Value, im: Value, dtype: Any) -> Pair:
@@ -403,29 +342,41 @@ class ComplexWords(Words):
     # Index maps: of an array they are views of it, of a pair views of both parts.
 
     def broadcast_in_dim(self, x: Value, shape: Ints, dims: Ints) -> Value:
-        if not is_complex(x.dtype):
-            return super().broadcast_in_dim(x, shape, dims)
-        return self._each(lambda p: self.broadcast_in_dim(p, shape, dims), x)
+        if type(x) is Pair:
+            return self._each(lambda p: self.broadcast_in_dim(p, shape, dims), x)
+        if is_complex(x.dtype):
+            return broadcast(x, tuple(shape), dims)
+        return super().broadcast_in_dim(x, shape, dims)
 
     def reshape(self, x: Value, shape: Ints) -> Value:
-        if not is_complex(x.dtype):
-            return super().reshape(x, shape)
-        return self._each(lambda p: self.reshape(p, shape), x)
+        if is_complex(x.dtype) and type(x) is not Pair:
+            found = reshaped(x, tuple(shape))
+            if found is not None:
+                return found
+        if is_complex(x.dtype):
+            return self._each(lambda p: self.reshape(p, shape), x)
+        return super().reshape(x, shape)
 
     def transpose(self, x: Value, permutation: Ints) -> Value:
-        if not is_complex(x.dtype):
-            return super().transpose(x, permutation)
-        return self._each(lambda p: self.transpose(p, permutation), x)
+        if type(x) is Pair:
+            return self._each(lambda p: self.transpose(p, permutation), x)
+        if is_complex(x.dtype):
+            return transposed(x, permutation)
+        return super().transpose(x, permutation)
 
     def slice(self, x: Value, start: Ints, limit: Ints, strides: Ints) -> Value:
-        if not is_complex(x.dtype):
-            return super().slice(x, start, limit, strides)
-        return self._each(lambda p: self.slice(p, start, limit, strides), x)
+        if type(x) is Pair:
+            return self._each(lambda p: self.slice(p, start, limit, strides), x)
+        if is_complex(x.dtype):
+            return sliced(x, start, limit, strides)
+        return super().slice(x, start, limit, strides)
 
     def rev(self, x: Value, dims: Ints) -> Value:
-        if not is_complex(x.dtype):
-            return super().rev(x, dims)
-        return self._each(lambda p: self.rev(p, dims), x)
+        if type(x) is Pair:
+            return self._each(lambda p: self.rev(p, dims), x)
+        if is_complex(x.dtype):
+            return reversed_along(x, dims)
+        return super().rev(x, dims)
 
     # Reductions and moves.
 
@@ -548,7 +499,7 @@ class ComplexWords(Words):
         return self._packed(outs, dtypes)
 
 
-__all__ = ["Apart", "ComplexWords", "Pair", "is_complex"]
+__all__ = ["ComplexWords", "Pair", "is_complex"]
 
 
 def _is_zero(x: Value) -> bool:

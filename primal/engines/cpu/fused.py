@@ -20,6 +20,7 @@ from primal.engines.cpu.accesses import Access, access_of
 from primal.engines.cpu.code import MEMORY, SCALAR, Code, Module, itemsize
 from primal.engines.cpu.functions import FLOAT, FLOAT2, INLINE
 from primal.engines.cpu.graph import NATIVE, Node, Value, size_of
+from primal.engines.cpu.interleaved import WORDS
 from primal.engines.cpu.lanes import emit
 from primal.engines.cpu.places import Places
 from primal.engines.cpu.schedule import Group, nodes_read
@@ -62,7 +63,12 @@ class FusedSpec:
 
 def is_scalar(step: Any) -> bool:
     """Whether a group computes single elements, in one pass."""
-    return type(step) is Group and size_of(step.shape) == 1 and not step.passes
+    return (
+        type(step) is Group
+        and size_of(step.shape) == 1
+        and not step.passes
+        and all(node.word not in WORDS for node in step.nodes)
+    )
 
 
 class Fused:

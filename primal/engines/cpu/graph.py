@@ -221,6 +221,8 @@ NATIVE: dict[Any, str] = {
 NATIVE.update({np.dtype(np.float16): "f2", np.dtype(bfloat16): "h2"})
 """The dtypes that kernels compute in, with the names they have there: b1, i4, u8, f4, …; h2 is
 bfloat16. Floats of 16 bits are computed in float32 and rounded after every word."""
+NAMES = {**NATIVE, np.dtype(np.complex64): "c8", np.dtype(np.complex128): "c16"}
+"""With the dtypes that kernels read and write, but compute in parts."""
 NARROW = frozenset(("f2", "h2"))
 
 

@@ -21,6 +21,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from primal.engines.cpu import interleaved
 from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, Module, itemsize
 from primal.engines.cpu.columns import reduce_columns
 from primal.engines.cpu.floats import FORM, Floats, inverse_of, over_known
@@ -80,7 +81,7 @@ class Spec:
 
 def lanes_of(spec: Spec, width: int) -> int:
     """Elements per vector: as many of the widest dtype as `width` bytes hold."""
-    widest = max([itemsize(d) for d in spec.dtypes], default=1)
+    widest = max([itemsize(interleaved.PART.get(d, d)) for d in spec.dtypes], default=1)
     lanes = max(width // widest, 2)
     # A few cache lines of each row at a time: one takes a fifth longer over 2000 x 2000.
     return min(4 * lanes, 64) if spec.column and spec.strip else lanes
@@ -292,6 +293,8 @@ class Writer:
         """Operand i at its place, in all lanes."""
         c = self.c
         kind, dtype, _ = self.spec.operands[i]
+        if dtype in interleaved.PART:
+            return interleaved.splat(c, dtype, place)
         if kind == "i":
             value = self.counted(dtype, place, "i64", SCALAR[dtype])
         else:
@@ -317,17 +320,22 @@ class Writer:
             wide = c.vec("i64")
             values = c.new(f"add {wide} {c.splat('i64', place)}, {self.along(i, index)}")
             return self.counted(dtype, values, wide, c.vec(SCALAR[dtype]))
-        kept, size = MEMORY[dtype], itemsize(dtype)
-        t, suffix = c.vec(kept), f"v{c.lanes}{SUFFIX[kept]}"
-        if step == "g":
-            lanes = mask or c.const("i1", "true")
-            masked = [("i32", str(size)), (c.vec("i1"), lanes), (t, "zeroinitializer")]
-            steps = f"{c.vec('i64')} {self.along(i, index)}"
-            ps = c.new(f"getelementptr i8, ptr {place}, {steps}")
-            name = f"llvm.masked.gather.{suffix}.v{c.lanes}p0"
-            out = c.call(name, t, (c.vec("ptr"), ps), *masked)
-        else:
+        if step != "g":
             return self.contiguous(dtype, place, index, mask)
+        if dtype in interleaved.PART:
+            return interleaved.gather(self, dtype, place, self.along(i, index), mask)
+        return self.gather(dtype, place, self.along(i, index), mask)
+
+    def gather(self, dtype: str, place: str, steps: str, mask: str | None) -> str:
+        """The elements at so many bytes from the place."""
+        c, kept = self.c, MEMORY[dtype]
+        t = c.vec(kept)
+        ps = c.new(f"getelementptr i8, ptr {place}, {c.vec('i64')} {steps}")
+        out = c.call(
+            f"llvm.masked.gather.v{c.lanes}{SUFFIX[kept]}.v{c.lanes}p0", t, (c.vec("ptr"), ps),
+            ("i32", str(itemsize(dtype))), (c.vec("i1"), mask or c.const("i1", "true")),
+            (t, "zeroinitializer"),
+        )  # fmt: skip
         return c.new(f"icmp ne {t} {out}, zeroinitializer") if dtype == "b1" else out
 
     def along(self, i: int, index: str) -> str:
@@ -340,6 +348,8 @@ class Writer:
     def contiguous(self, dtype: str, place: str, index: str, mask: str | None) -> str:
         """The elements from `index` on, which lie side by side."""
         c = self.c
+        if dtype in interleaved.PART:
+            return interleaved.contiguous(c, dtype, place, index, mask)
         kept = MEMORY[dtype]
         t = c.vec(kept)
         p = c.new(f"getelementptr {kept}, ptr {place}, i64 {index}")
@@ -355,6 +365,9 @@ class Writer:
     def store(self, dtype: str, value: str, place: str, index: str, mask: str | None) -> None:
         """A vector at index, in the lanes of the mask."""
         c = self.c
+        if dtype in interleaved.PART:
+            interleaved.store(c, dtype, value, place, index, mask)
+            return
         kept = MEMORY[dtype]
         t = c.vec(kept)
         if dtype == "b1":
@@ -370,6 +383,9 @@ class Writer:
 
     def scatter(self, dtype: str, value: str, place: str, steps: str, mask: str | None) -> None:
         """The lanes of the mask, each to its own distance from the place."""
+        if dtype in interleaved.PART:
+            interleaved.scatter(self, dtype, value, place, steps, mask)
+            return
         c, kept = self.c, MEMORY[dtype]
         t = c.vec(kept)
         ps = c.new(f"getelementptr i8, ptr {place}, {c.vec('i64')} {steps}")

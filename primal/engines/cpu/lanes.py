@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from primal.engines.cpu import floats, functions
+from primal.engines.cpu import floats, functions, interleaved
 from primal.engines.cpu.code import SCALAR, SUFFIX, Code
 
 UNARY: dict[str, str] = {
@@ -50,6 +50,8 @@ def constant(c: Code, dtype: str, value: Any) -> str:
 
 def emit(c: Code, word: str, ins: list[str], out: str, xs: list[str]) -> str:
     """The vector that `word` makes of vectors `xs` of dtypes `ins`; it has dtype `out`."""
+    if word in interleaved.WORDS:
+        return interleaved.emit(c, word, out, xs, out if word == "complex" else ins[0])
     if (out in NARROW or any(i in NARROW for i in ins)) and word not in ("copy", "bitcast"):
         if word != "select_n" or ins[0] in NARROW:
             return _in_float32(c, word, ins, out, xs)

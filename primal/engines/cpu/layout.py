@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primal.engines.cpu.functions import FLOAT
-from primal.engines.cpu.graph import NATIVE, Node, Value, row_major, size_of
+from primal.engines.cpu.graph import NAMES, Node, Value, row_major, size_of
 from primal.engines.cpu.kernels import HEADER, Spec, is_light
 from primal.engines.cpu.schedule import Group, is_inside
 
@@ -91,7 +91,7 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
 
     def operand(x: Value) -> int:
         node = x.node
-        dtype = NATIVE[node.dtype]
+        dtype = NAMES[node.dtype]
         kind = {"literal": "l", "iota": "i"}.get(node.word, "m")
         strides = () if kind == "l" else x.steps()
         key = (id(node), strides, x.offset)
@@ -110,24 +110,24 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     refs = [[r if r >= 0 else count + len(nodes) + 1 + r for r in found] for found in refs]
     body = tuple(
         [
-            (n.word, tuple([NATIVE[x.node.dtype] for x in n.args]), NATIVE[n.dtype], tuple(found))
+            (n.word, tuple([NAMES[x.node.dtype] for x in n.args]), NAMES[n.dtype], tuple(found))
             for n, found in zip(group.nodes, refs, strict=False)
         ]
     )
     shape, axes = group.shape, group.axes or ()
     plain = row_major(shape)
     for node in stored:
-        arrays.append(Array("m", node, NATIVE[node.dtype], plain, 0))
+        arrays.append(Array("m", node, NAMES[node.dtype], plain, 0))
     stores = tuple([count + nodes[node] for node in stored])
     inner = [d for d in range(len(shape)) if d in axes and shape[d] != 1]
     outer = [d for d in range(len(shape)) if d not in axes and shape[d] != 1]
     kept_strides = iter(row_major([n for d, n in enumerate(shape) if d not in axes]))
     result = tuple([0 if d in axes else next(kept_strides) for d in range(len(shape))])
     for node in group.reductions:
-        arrays.append(Array("m", node, NATIVE[node.dtype], result, 0))
+        arrays.append(Array("m", node, NAMES[node.dtype], result, 0))
     reductions = tuple(
         [
-            (n.attr[0], r, NATIVE[n.dtype])
+            (n.attr[0], r, NAMES[n.dtype])
             for n, (r,) in zip(group.reductions, refs[len(nodes) :], strict=True)
         ]
     )

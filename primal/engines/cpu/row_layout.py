@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from primal.engines.cpu import layout
-from primal.engines.cpu.graph import NATIVE, Node, Value, row_major, size_of
+from primal.engines.cpu.graph import NAMES, Node, Value, row_major, size_of
 from primal.engines.cpu.kernels import HEADER
 from primal.engines.cpu.layout import Address, Array, Instance, merged_loops, step_of
 from primal.engines.cpu.rows import RowSpec
@@ -59,7 +59,7 @@ def row_instance(group: Group, stored: Sequence[Node]) -> RowInstance:
         key = (id(node), strides, x.offset)
         if key not in numbers:
             numbers[key] = len(arrays)
-            arrays.append(Array(kind, node, NATIVE[node.dtype], strides, x.offset))
+            arrays.append(Array(kind, node, NAMES[node.dtype], strides, x.offset))
         return numbers[key]
 
     every = [(node, node in group.alone) for node in group.nodes]
@@ -79,8 +79,8 @@ def row_instance(group: Group, stored: Sequence[Node]) -> RowInstance:
         [
             (
                 n.word,
-                tuple([NATIVE[x.node.dtype] for x in n.args]),
-                NATIVE[n.dtype],
+                tuple([NAMES[x.node.dtype] for x in n.args]),
+                NAMES[n.dtype],
                 tuple([ref(x, n in group.alone) for x in n.args]),
                 group.level[n],
                 n in group.alone,
@@ -110,14 +110,14 @@ def row_instance(group: Group, stored: Sequence[Node]) -> RowInstance:
         if node in group.alone or node in wide:
             continue
         if latest.get(node, 0) > group.level[node]:
-            dtype = NATIVE[node.dtype]
+            dtype = NAMES[node.dtype]
             buffers.append(made[node])
             arrays.append(Array("r", node, dtype, buffer_strides, stack))
             stack += -(-(length * int(dtype[1:])) // 64) * 64
     for node in wide:
-        arrays.append(Array("m", node, NATIVE[node.dtype], row_major(shape), 0))
+        arrays.append(Array("m", node, NAMES[node.dtype], row_major(shape), 0))
     for node in single:
-        arrays.append(Array("m", node, NATIVE[node.dtype], result_strides, 0))
+        arrays.append(Array("m", node, NAMES[node.dtype], result_strides, 0))
     kept, reduced = merged_loops(shape, outer, arrays), merged_loops(shape, inner, arrays)
     if not kept:
         kept = [(1, [])]

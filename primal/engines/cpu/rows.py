@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from primal.engines.cpu import interleaved
 from primal.engines.cpu.code import MEMORY, SCALAR, Module, itemsize
 from primal.engines.cpu.functions import FLOAT, INLINE
 from primal.engines.cpu.kernels import Writer
@@ -135,6 +136,9 @@ class _Rows(Writer):
         for k, number in enumerate(spec.results):
             dtype, value = self.dtypes[number], values[number]
             c = self.c
+            if dtype in interleaved.PART:
+                interleaved.store_first(c, dtype, value, places[first + k])
+                continue
             scalar = c.new(f"extractelement {c.vec(SCALAR[dtype])} {value}, i64 0")
             if dtype == "b1":
                 scalar = c.new(f"zext i1 {scalar} to i8")

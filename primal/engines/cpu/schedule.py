@@ -41,7 +41,7 @@ APART = frozenset(("reduce", "library", "routine", "control"))
 """Words of nodes that no group holds in a register, element for element."""
 LIGHT = frozenset(
     ("add", "sub", "mul", "neg", "abs", "square", "max", "min", "not", "and", "or", "xor",
-     "eq", "ne", "lt", "le", "gt", "ge", "select_n")
+     "eq", "ne", "lt", "le", "gt", "ge", "select_n", "real", "imag")
 )  # fmt: skip
 """Words that take less time than reading an array does."""
 LARGE = 1 << 14

@@ -22,6 +22,7 @@ from primal.engines.cpu import (
     solves,
 )
 from primal.engines.cpu.graph import (
+    NAMES,
     NATIVE,
     Node,
     Value,
@@ -109,9 +110,9 @@ class Words:
                     if shape
                     else x.shape
                 )
-        known = native(dtype)
-        names = [NATIVE.get(x.node.dtype) for x in args]
-        if known is None or None in names:
+        known = physical_dtype(dtype)
+        names = [NAMES.get(x.node.dtype) for x in args]
+        if known not in NAMES or None in names:
             raise Unsupported(f"{word} of {', '.join(str(x.dtype) for x in args)}")
         if (known == HALF or "f2" in names) and word != "copy" and not _llvm.compiler().half:
             raise Unsupported("float16 on this CPU")

@@ -1,0 +1,97 @@
+"""Complex numbers as kernels meet them in memory: parts side by side, taken apart in registers.
+
+A vector of a complex dtype holds twice as many floats as there are lanes. Only three words know
+it: `real` and `imag` pick every other float, `complex` puts two vectors of parts together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, itemsize
+
+PART = {"c8": "f4", "c16": "f8"}
+"""Name of a complex dtype -> name of the dtype of its parts."""
+WORDS = frozenset(("real", "imag", "complex"))
+
+
+def emit(c: Code, word: str, out: str, xs: Sequence[str], dtype: str) -> str:
+    """One of the words; `dtype` is the complex one."""
+    scalar, n = SCALAR[PART[dtype]], c.lanes
+    if word == "complex":
+        t, order = c.vec(scalar), [i // 2 + n * (i % 2) for i in range(2 * n)]
+        return _shuffled(c, t, xs[0], xs[1], order)
+    t = c.vec(scalar, 2 * n)
+    return _shuffled(c, t, xs[0], "poison", [2 * i + (word == "imag") for i in range(n)])
+
+
+def _shuffled(c: Code, t: str, x: str, y: str, order: Sequence[int]) -> str:
+    chosen = ", ".join([f"i32 {i}" for i in order])
+    return c.new(f"shufflevector {t} {x}, {t} {y}, <{len(order)} x i32> <{chosen}>")
+
+
+def _access(c: Code, dtype: str, mask: str | None) -> tuple[str, str, list[tuple[str, str]]]:
+    """The type of a vector, its name in intrinsics, and alignment and mask as operands."""
+    scalar, n = SCALAR[PART[dtype]], 2 * c.lanes
+    doubled = ""
+    if mask is not None:
+        doubled = _shuffled(c, c.vec("i1"), mask, mask, [i // 2 for i in range(n)])
+    given = [("i32", str(itemsize(dtype) // 2)), (c.vec("i1", n), doubled)]
+    return c.vec(scalar, n), f"v{n}{SUFFIX[scalar]}.p0", given
+
+
+def contiguous(c: Code, dtype: str, place: str, index: str, mask: str | None) -> str:
+    """The numbers from `index` on."""
+    t, name, given = _access(c, dtype, mask)
+    p = c.new(f"getelementptr {MEMORY[dtype]}, ptr {place}, i64 {index}")
+    if mask is None:
+        return c.new(f"load {t}, ptr {p}, align {itemsize(dtype) // 2}")
+    return c.call(f"llvm.masked.load.{name}", t, ("ptr", p), *given, (t, "zeroinitializer"))
+
+
+def store(c: Code, dtype: str, value: str, place: str, index: str, mask: str | None) -> None:
+    """A vector at index."""
+    t, name, given = _access(c, dtype, mask)
+    p = c.new(f"getelementptr {MEMORY[dtype]}, ptr {place}, i64 {index}")
+    if mask is None:
+        c.do(f"store {t} {value}, ptr {p}, align {itemsize(dtype) // 2}")
+    else:
+        c.call_void(f"llvm.masked.store.{name}", (t, value), ("ptr", p), *given)
+
+
+def _both(c: Code, dtype: str, place: str) -> list[str]:
+    """The places of both parts of a number."""
+    return [place, c.new(f"getelementptr i8, ptr {place}, i64 {itemsize(dtype) // 2}")]
+
+
+def store_first(c: Code, dtype: str, value: str, place: str) -> None:
+    """The number in the first lane."""
+    scalar = SCALAR[PART[dtype]]
+    for k, p in enumerate(_both(c, dtype, place)):
+        part = c.new(f"extractelement {c.vec(scalar, 2 * c.lanes)} {value}, i64 {k}")
+        c.do(f"store {scalar} {part}, ptr {p}, align {itemsize(dtype) // 2}")
+
+
+def splat(c: Code, dtype: str, place: str) -> str:
+    """The number at a place, in all lanes."""
+    scalar, size = SCALAR[PART[dtype]], itemsize(dtype) // 2
+    parts = [
+        c.splat(scalar, c.new(f"load {scalar}, ptr {p}, align {size}"))
+        for p in _both(c, dtype, place)
+    ]
+    return emit(c, "complex", dtype, parts, dtype)
+
+
+def gather(w: Any, dtype: str, place: str, steps: str, mask: str | None) -> str:
+    """Numbers at distances from a place."""
+    part = PART[dtype]
+    parts = [w.gather(part, p, steps, mask) for p in _both(w.c, dtype, place)]
+    return emit(w.c, "complex", dtype, parts, dtype)
+
+
+def scatter(w: Any, dtype: str, value: str, place: str, steps: str, mask: str | None) -> None:
+    """Each lane to its own distance from the place."""
+    for word, p in zip(("real", "imag"), _both(w.c, dtype, place), strict=True):
+        part = emit(w.c, word, PART[dtype], [value], dtype)
+        w.scatter(PART[dtype], part, p, steps, mask)
