@@ -26,6 +26,7 @@ from primal.base.config import settings
 from primal.base.errors import api_boundary
 from primal.base.native import FUNCTIONS
 from primal.base.pytree import count_leaves, flatten, flatten_args, unflatten
+from primal.base.turns import turn
 from primal.control.call import call
 from primal.control.custom import TOUCHES_REFS
 from primal.engines.protocol import Device
@@ -257,12 +258,15 @@ class JitFunction(Dispatcher):
         found = self._signatures.get(key)
         if found is not None and found.usable():
             return found, leaves, spec
-        if settings().explain_cache_misses:
-            names = LazyNames(self._fun, args, free, numbers)
-            log_miss(self._fun, key, self._signatures, names)
-        traced = self._trace(args, kwargs, free, numbers, spec, avals, at)
-        self._signatures[key] = traced
-        return traced, leaves, spec
+        with turn((id(self._signatures), key)):
+            found = self._signatures.get(key)
+            if found is None or not found.usable():
+                if settings().explain_cache_misses:
+                    names = LazyNames(self._fun, args, free, numbers)
+                    log_miss(self._fun, key, self._signatures, names)
+                found = self._trace(args, kwargs, free, numbers, spec, avals, at)
+                self._signatures[key] = found
+        return found, leaves, spec
 
     def _trace(
         self,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 
 from primal.base import caches
 from primal.base.config import settings
+from primal.base.turns import turn
 from primal.engines.protocol import Device
 from primal.ir.check import check_closed
 from primal.ir.jaxpr import ClosedJaxpr, Jaxpr, hoist_consts
@@ -124,8 +126,12 @@ def xla_buffer(a: ArrayImpl, device: Device) -> Any:
     return buffer
 
 
-_programs: dict[Any, Any] = {}
-_building: dict[Any, threading.Lock] = {}
+# Executables in use are found for as long as they live; these hold on to the last that were asked
+# for, so that a program whose function is gone is not compiled again, and code of thousands of
+# functions that are gone does not pile up.
+MOST_UNUSED = 512
+_programs: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
+_recent: OrderedDict[Any, Any] = OrderedDict()
 _lock = threading.Lock()
 # Programs bound inside transformations, for as long as their jaxpr lives; a Program holds no
 # reference to it.
@@ -135,6 +141,7 @@ _by_jaxpr = weakref.WeakKeyDictionary()
 
 def _clear() -> None:
     _programs.clear()
+    _recent.clear()
     _by_jaxpr.clear()
 
 
@@ -157,10 +164,9 @@ def executable_for(
     )
     found = _programs.get(key)
     if found is not None:
+        _hold(key, found)
         return engine, found
-    with _lock:
-        gate = _building.setdefault(key, threading.Lock())
-    with gate:
+    with turn(key):
         found = _programs.get(key)
         if found is None:
             program = ClosedJaxpr(hoist_consts(simplified))
@@ -182,9 +188,19 @@ def executable_for(
                 else:
                     found = engine.compile(program, name=name, device=where, donated=donated)
             _programs[key] = found
-    with _lock:
-        _building.pop(key, None)
+    _hold(key, found)
     return engine, found
+
+
+def _hold(key: Any, executable: Any) -> None:
+    """Note that an executable was asked for, and let go of the one for which that was long ago."""
+    oldest = None
+    with _lock:
+        _recent[key] = executable
+        _recent.move_to_end(key)
+        if len(_recent) > MOST_UNUSED:
+            oldest = _recent.popitem(last=False)
+    del oldest  # outside of the lock, as memory is given back here
 
 
 def _log(text: str) -> None:

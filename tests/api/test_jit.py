@@ -1,8 +1,11 @@
 """jit: when it traces, when it compiles, what it keys on, what it refuses."""
 
+import collections
+import concurrent.futures
 import functools
 import gc
 import threading
+import time
 import weakref
 
 import numpy as np
@@ -13,6 +16,7 @@ from primal import jit, make_jaxpr
 from primal.base.config import cpu_engine
 from primal.ops.elementwise import add, mul, sin
 from primal.ops.spread import reduce_sum
+from primal.runtime import programs
 from primal.runtime.programs import counters
 
 
@@ -443,8 +447,65 @@ def test_eight_threads_trace_and_call(counts):
     for t in threads:
         t.join()
     assert not failures, failures[0]
-    # Each of the 11 signatures compiles once; threads that trace the same at once may trace twice.
-    assert counts()[1] <= 22
+    # Each of the 11 signatures of two functions is traced once and compiled once, whoever asks.
+    assert counts() == (22, 22)
+
+
+def test_a_trace_that_fails_leaves_the_next_thread_its_turn():
+    calls = []
+
+    @jit
+    def f(x):
+        calls.append(1)
+        time.sleep(0.01)  # so that all threads come before the first is through
+        if len(calls) == 1:
+            raise ValueError("the first time")
+        return add(x, x)
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        found = [pool.submit(f, 1.0) for _ in range(8)]
+    assert sorted(type(r.exception()).__name__ for r in found)[0] == "NoneType"
+    assert sum(r.exception() is not None for r in found) == 1
+    assert len(calls) == 2
+
+
+def test_threads_that_trace_functions_of_each_other():
+    """f calls g and g calls f, which ends because the flag falls: nobody waits for ever."""
+    met = threading.Barrier(2)
+    deep = threading.local()
+
+    def other(of, x):
+        if getattr(deep, "inside", False):
+            return x
+        deep.inside = True
+        met.wait()
+        return of(x)
+
+    f = jit(lambda x: add(other(g, x), x))
+    g = jit(lambda x: mul(other(f, x), 3.0))
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        results = [r.result(timeout=60) for r in [pool.submit(f, 1.0), pool.submit(g, 1.0)]]
+    assert all(np.isfinite(r) for r in results)
+
+
+def test_executables_of_functions_that_are_gone_are_let_go(monkeypatch, counts):
+    monkeypatch.setattr(programs, "MOST_UNUSED", 5)
+    monkeypatch.setattr(programs, "_recent", collections.OrderedDict())
+    x = arr(3)
+    kept = jit(lambda x: mul(x, 0.53125))
+    kept(x)
+    before = len(programs._programs)
+    for i in range(2, 20):
+        jit(lambda x, i=i: mul(x, i + 0.03125))(x)
+    gc.collect()
+    assert len(programs._programs) <= before + 5
+    # One that is in use is found, however many came after it; so is one asked for a moment ago.
+    assert counts()[1] == 19
+    jit(lambda x: mul(x, 0.53125))(x)
+    jit(lambda x: mul(x, 19.03125))(x)
+    assert counts()[1] == 19
+    jit(lambda x: mul(x, 2.03125))(x)
+    assert counts()[1] == 20
 
 
 def test_eager_code_never_compiles(counts):

@@ -258,7 +258,7 @@ class Executable:
 
     __slots__ = (
         "client", "raw", "signature", "device", "stablehlo",
-        "_run", "_avals", "_handlers", "_error", "_failures", "_constants",
+        "_run", "_avals", "_handlers", "_error", "_failures", "_constants", "__weakref__",
     )  # fmt: skip
 
     def __init__(
