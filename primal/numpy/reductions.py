@@ -275,7 +275,7 @@ def all(
     Array([False,  True], dtype=bool)
     """
     check_out("all", out)
-    x = as_bool(array_operand("all", a))
+    x = convert(as_bool(array_operand("all", a)), BOOL)
     return _fold("all", rooms.reduce_and, x, axis, keepdims, None, where, True, ops.bitwise_and)
 
 
@@ -294,7 +294,7 @@ def any(
     Array([ True, False], dtype=bool)
     """
     check_out("any", out)
-    x = as_bool(array_operand("any", a))
+    x = convert(as_bool(array_operand("any", a)), BOOL)
     return _fold("any", rooms.reduce_or, x, axis, keepdims, None, where, False, ops.bitwise_or)
 
 

@@ -25,6 +25,7 @@ from primal.numpy.promotion import (
     promote_args_numeric,
     promote_dtypes_inexact,
     promote_shapes,
+    promoted_dtype,
     to_shape,
 )
 from primal.numpy.remembered import remembered, remembered_as
@@ -254,7 +255,8 @@ def _compare(op: Any, x: Any, y: Any) -> Array:
 
 def _truth(name: str, *args: Any) -> list[Any]:
     operands = [operand(name, x, i) for i, x in enumerate(args)]
-    return promote_shapes(name, [as_bool(x) for x in operands])
+    weak = promoted_dtype(operands)[1]
+    return promote_shapes(name, [convert(as_bool(x), BOOL, weak) for x in operands])
 
 
 def as_bool(x: Any) -> Any:
@@ -445,7 +447,7 @@ def _integer_power(x: Any, y: Any) -> Array:
         odd = ops.ne(ops.bitwise_and(y, one), literal(0, x.aval.dtype, False))
         out = ops.select_n(odd, out, ops.mul(out, x))
         x, y = ops.mul(x, x), ops.shift_right_logical(y, one)
-    return convert(out, out.aval.dtype, out.aval.weak_type and not shape)
+    return convert(out, out.aval.dtype)
 
 
 @remembered

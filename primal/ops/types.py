@@ -73,8 +73,6 @@ def nary(name: str, *kinds: Any, out: Callable[[Any], Any] | None = None) -> Rul
             weak = weak and a.weak_type
         check_dtype(name, first, kinds)
         dtype = first.dtype if out is None else out(first.dtype)
-        if out is not None and dtype != first.dtype:
-            weak = weak and dtype.kind != "b"
         return Aval(broadcast_shapes(name, avals), dtype, weak)
 
     return type_rule

@@ -124,3 +124,14 @@ def test_a_rule_on_top_leaves_the_rule_below_in_reach():
     assert primal.grad(f)(0.0, 1.0) == 7
     with pytest.raises(AttributeError):
         f.nothing_of_this_name
+
+
+def test_comparisons_of_weak_numbers_are_weak():
+    weak, strong = jnp.asarray(3.0), jnp.float32(2)
+    for f in (jnp.equal, jnp.less, jnp.greater_equal, jnp.logical_and, jnp.logical_xor):
+        assert f(weak, 2).weak_type and f(2, weak).weak_type and f(weak, np.int8(1)).weak_type
+        assert not f(weak, strong).weak_type and not f(strong, strong).weak_type
+        assert f(weak, 2).dtype == bool
+    assert repr(jnp.equal(1, 1.0)) == "Array(True, dtype=bool, weak_type=True)"
+    assert jnp.isnan(2).weak_type and jnp.logical_not(weak).weak_type
+    assert not (jnp.any(weak < 2).weak_type or jnp.all(weak < 2).weak_type)
