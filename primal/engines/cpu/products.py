@@ -64,10 +64,27 @@ def dot_general(
     x = transposed(x, (*xb, *xi, *[c for c, _ in pairs]))
     y = transposed(y, (*yb, *yi, *[c for _, c in pairs]))
     nb, ni, nj = len(xb), len(xi), len(yi)
-    return k.convert(_product(k, x, y, nb, ni, nj), out)
+    return k.convert(_laid_out(k, x, y, nb, ni, nj, k.layout if work == out else None), out)
 
 
-def _product(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
+def _laid_out(
+    k: Any, x: Value, y: Value, nb: int, ni: int, nj: int, layout: Sequence[int] | None
+) -> Value:
+    """The product, whose dimensions lie in memory in the order of `layout`, if that can be had."""
+    rank = nb + ni + nj
+    if layout is None or layout[-1] < nb:
+        return _product(k, x, y, nb, ni, nj)
+    if layout[-1] < nb + ni:
+        # Rows of the result are to be contiguous: those of the product the other way around.
+        order = [*range(nb), *range(nb + ni, rank), *range(nb, nb + ni)]
+        found = _laid_out(k, y, x, nb, nj, ni, [order.index(d) for d in layout])
+        return transposed(found, [order.index(d) for d in range(rank)])
+    return _product(k, x, y, nb, ni, nj, layout if layout[-1] == rank - 1 else None)
+
+
+def _product(
+    k: Any, x: Value, y: Value, nb: int, ni: int, nj: int, layout: Sequence[int] | None = None
+) -> Value:
     """The product of operands whose dimensions are in order."""
     m, n = size_of(x.shape[nb : nb + ni]), size_of(y.shape[nb : nb + nj])
     depth = size_of(x.shape[nb + ni :])
@@ -79,7 +96,7 @@ def _product(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
     if in_blas and max(m, n) > 1 and depth > 1:
         if m == 1 or n == 1:
             return _by_blas(k, x, y, nb, ni, nj, "gemv")
-        return _by_blas(k, x, y, nb, ni, nj, "gemm")
+        return _by_blas(k, x, y, nb, ni, nj, "gemm", layout)
     if dtype in LETTER and not in_blas and depth > 1 and m * n > 1:
         raise Unsupported("dot_general without OpenBLAS")
     return _by_sums(k, x, y, nb, ni, nj)
@@ -137,11 +154,17 @@ def merged(loops: Sequence[tuple[int, tuple[int, ...]]]) -> list[Any]:
     return out
 
 
-def _loops(x: Value, y: Value, nb: int, ni: int, nj: int) -> list[list[Loop]]:
-    """Batch, left, right and contracted loops."""
+def _loops(
+    x: Value, y: Value, nb: int, ni: int, nj: int, layout: Sequence[int] | None = None
+) -> list[list[Loop]]:
+    """Batch, left, right and contracted loops; `layout`: the order of the result's dimensions."""
     xs, ys = x.steps(), y.steps()
     batch, left, right = x.shape[:nb], x.shape[nb : nb + ni], y.shape[nb : nb + nj]
     os = row_major((*batch, *left, *right))
+    if layout is not None:
+        shape = (*batch, *left, *right)
+        strides = row_major([shape[d] for d in layout])
+        os = tuple([strides[layout.index(d)] for d in range(len(shape))])
     groups = [
         [(batch[d], (xs[d], ys[d], os[d])) for d in range(nb)],
         [(left[d], (xs[nb + d], 0, os[nb + d])) for d in range(ni)],
@@ -162,22 +185,35 @@ def _words(loops: Sequence[Loop], size: int) -> list[int]:
 # Products by BLAS.
 
 
-def _by_blas(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int, how: str) -> Value:
-    batch, left, right, inner = _loops(x, y, nb, ni, nj)
-    depth = size_of(x.shape[nb + ni :])
+def _by_blas(
+    k: Any, x: Value, y: Value, nb: int, ni: int, nj: int, how: str,
+    layout: Sequence[int] | None = None,
+) -> Value:  # fmt: skip
     shape = (*x.shape[: nb + ni], *y.shape[nb : nb + nj])
+    loops = _loops(x, y, nb, ni, nj)
+    if layout is not None:
+        laid = _loops(x, y, nb, ni, nj, layout)
+        # Rather a copy of the result than many products of few rows or columns.
+        if [len(g) for g in laid[1:3]] == [len(g) for g in loops[1:3]]:
+            loops = laid
+        else:
+            layout = None
+    batch, left, right, inner = loops
+    order = range(len(shape)) if layout is None else layout
+    there, lies = tuple([shape[d] for d in order]), [order.index(d) for d in range(len(shape))]
+    depth = size_of(x.shape[nb + ni :])
     if len(inner) > 1:
         # No one stride leads through the contracted dimensions: of one operand, or of both.
         one_x, one_y = (
             len(merged([(n, (s[side], 0, 0)) for n, s in inner])) == 1 for side in (0, 1)
         )
-        return _product(k, *_copied(k, x, y, not one_x, not one_y), nb, ni, nj)
+        return _product(k, *_copied(k, x, y, not one_x, not one_y), nb, ni, nj, layout)
     if how == "gemv":
         return _matvec(k, x, y, nb, ni, nj)
     i, bad_x = _matrix(left, inner[0][1][0], depth, 0)
     j, bad_y = _matrix(right, inner[0][1][1], depth, 1)
     if bad_x or bad_y:
-        return _product(k, *_copied(k, x, y, bad_x, bad_y), nb, ni, nj)
+        return _product(k, *_copied(k, x, y, bad_x, bad_y), nb, ni, nj, layout)
     loops = [*batch, *[g for g in left if g is not i], *[g for g in right if g is not j]]
     (m, (xm, _, om)), (n, (_, yn, _)) = i, j
     xk, yk = inner[0][1][:2]
@@ -191,11 +227,12 @@ def _by_blas(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int, how: str) ->
     work = 2.0 * m * n * depth * (4 if name in "cz" else 1)
     if dtype in ("f4", "f8") and gemm.fits(m, n, depth, size):
         spec, words, units = gemm.packed(dtype, (m, n, depth), (xm, xk), (yk, yn), om, loops)
-        return k.routine(
-            spec, (x, y), (Aval(shape, x.dtype),), words, units=units,
+        made = k.routine(
+            spec, (x, y), (Aval(there, x.dtype),), words, units=units,
             cost=min(int(work * size_of([g[0] for g in loops]) / units / SPEED[dtype]), _MOST),
             name="matmul",
         )[0]  # fmt: skip
+        return transposed(made, lies)
     rows, columns = tiles(m, n, work)
     each_m, each_n = -(-m // rows), -(-n // columns)
     rows, columns = -(-m // each_m), -(-n // each_n)
@@ -207,10 +244,11 @@ def _by_blas(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int, how: str) ->
     ]  # fmt: skip
     units = size_of([g[0] for g in loops]) * rows * columns
     cost = 150 + int(work / rows / columns / SPEED[dtype])
-    return k.routine(
-        Gemm(dtype, len(loops)), (x, y), (Aval(shape, x.dtype),), words,
+    made = k.routine(
+        Gemm(dtype, len(loops)), (x, y), (Aval(there, x.dtype),), words,
         units=units, cost=min(cost, _MOST), name="matmul",
     )[0]  # fmt: skip
+    return transposed(made, lies)
 
 
 def _matrix(free: Sequence[Loop], inner: int, depth: int, side: int) -> tuple[Loop, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,8 +48,7 @@ def translate(jaxpr: Jaxpr) -> Translated:
         node = Node("input", (), v.aval.shape, physical_dtype(v.aval.dtype), i)
         inputs.append(node)
         env[v] = Value(node, v.aval.shape, v.aval.dtype)
-    for eqn in jaxpr.eqns:
-        _equation(words, eqn, env)
+    _equations(words, jaxpr, env)
     outputs = [v.val if type(v) is Literal else _whole(words, env[v]) for v in jaxpr.outvars]
     made = dict.fromkeys([x.node for x in outputs if isinstance(x, Value)])
     return Translated(inputs, outputs, arranged(words.order, list(made)))
@@ -60,8 +60,7 @@ def _inline(words: ComplexWords, closed: ClosedJaxpr, args: Sequence[Value]) -> 
     env: dict[Any, Any] = dict(zip(jaxpr.invars, args, strict=True))
     for v, c in zip(jaxpr.constvars, closed.consts, strict=True):
         env[v] = words.constant(c, v.aval)
-    for eqn in jaxpr.eqns:
-        _equation(words, eqn, env)
+    _equations(words, jaxpr, env)
     return [_atom(words, v, env) for v in jaxpr.outvars]
 
 
@@ -71,6 +70,27 @@ def _atom(words: ComplexWords, v: Any, env: dict[Any, Any]) -> Value:
     if native(v.aval.dtype) is None and not is_complex(v.aval.dtype):
         return words.constant(v.val, v.aval)
     return words.literal(v.val, v.aval.dtype)
+
+
+def _equations(words: ComplexWords, jaxpr: Jaxpr, env: dict[Any, Any]) -> None:
+    layouts = _layouts(jaxpr)
+    for eqn in jaxpr.eqns:
+        words.layout = layouts.get(eqn.outvars[0]) if eqn.op.name == "dot_general" else None
+        _equation(words, eqn, env)
+
+
+def _layouts(jaxpr: Jaxpr) -> dict[Any, Sequence[int]]:
+    """Permutations of variables that a transposition reads and nobody else."""
+    found = {
+        eqn.invars[0]: eqn.params["permutation"]
+        for eqn in jaxpr.eqns
+        if eqn.op.name == "transpose"
+    }
+    if found:
+        read = Counter([v for eqn in jaxpr.eqns for v in eqn.invars if v in found])
+        read.update([v for v in jaxpr.outvars if v in found])
+        found = {v: order for v, order in found.items() if read[v] == 1}
+    return found
 
 
 def _equation(words: ComplexWords, eqn: Eqn, env: dict[Any, Any]) -> None:

@@ -61,6 +61,8 @@ class Words:
         self.literals: dict[Any, Node] = {}
         self.padded: dict[Node, Any] = {}
         """Arrays that are zero but for pieces: dimension, [(start, stop, value)]."""
+        self.layout: Ints | None = None
+        """The order in which the only reader of the next product wants its dimensions."""
 
     # Leaves.
 

@@ -1,5 +1,6 @@
 """Products of arrays: any dimensions in any order, against NumPy's of the same program."""
 
+import itertools
 import math
 import os
 import random
@@ -242,6 +243,50 @@ def test_complex_products(dtype):
     made = lab.built(lambda x, y: [dot(x, y, ((1,), (0,)))], x, y)
     np.testing.assert_allclose(made.execute([x, y])[0], x @ y, rtol=1e-4, atol=1e-4)
     assert not steps(made, Library)
+
+
+ORDERS = [
+    *itertools.permutations(range(4)),
+    *random.Random(0).sample([*itertools.permutations(range(6))], 24),
+]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_transposed_product(order):
+    """Only its transpose is read, so that the product may lie in memory in that order."""
+    batch = (2, 3)[: len(order) - 4]
+    x, y = array((*batch, 5, 20, 24), "f4"), array((*batch, 6, 24, 18), "f4", 1)
+    n = len(batch)
+    pairs = tuple(range(n)), tuple(range(n))
+    agree(
+        lambda x, y: [transpose(dot(x, y, ((n + 2,), (n + 1,)), pairs), permutation=order)],
+        x, y, terms=24,
+    )  # fmt: skip
+
+
+def test_heads_are_brought_together_without_a_copy():
+    x, y = array((2, 3, 16, 20), "f4"), array((2, 3, 20, 32), "f4", 1)
+    for order in ((0, 2, 1, 3), (0, 3, 1, 2)):
+        made = agree(
+            lambda x, y, order=order: [
+                transpose(dot(x, y, ((3,), (2,)), ((0, 1), (0, 1))), permutation=order)
+            ],
+            x, y, terms=20,
+        )  # fmt: skip
+        assert len(made.plan.steps) == 1
+
+
+def test_a_product_that_others_read_lies_as_it_is():
+    x, y = array((40, 64), "f4"), array((64, 48), "f4", 1)
+
+    def f(x, y):
+        z = dot(x, y, ((1,), (0,)))
+        return [transpose(z, permutation=(1, 0)), z]
+
+    made = lab.built(f, x, y)
+    turned, plain = made.execute([x, y])
+    np.testing.assert_array_equal(turned, plain.T)
+    np.testing.assert_allclose(plain, x @ y, rtol=1e-4, atol=1e-4)
 
 
 def test_openblas_begins_no_threads_and_leaves_the_environment_alone():
