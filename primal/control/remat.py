@@ -24,6 +24,7 @@ import numpy as np
 from primal.control.cond import padded, shared_slots
 from primal.control.programs import Mask, check_operands, pick, split, trim
 from primal.ir.avals import Aval
+from primal.ir.effects import is_io
 from primal.ir.evaluate import eval_closed, run_numpy
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
 from primal.ir.op import CONTROL, Expand, HigherOrder, Op, by_kind
@@ -327,6 +328,13 @@ def _remat_linearize(
     differentiated: bool,
     policy: Policy | None,
 ) -> Any:
+    if any(is_io(e) for e in jaxpr.effects):
+        raise NotImplementedError(
+            "[checkpoint] expected a function without IO effects to differentiate, as what it does "
+            "would be done again with what it computes: Effects not supported in partial-eval of "
+            f"`checkpoint`/`remat`; got {', '.join(sorted(map(repr, jaxpr.effects)))}. Do the IO "
+            "outside of the function."
+        )
     active = tuple([t is not ZERO for t in tangents])
     plan = _plan(jaxpr, active, policy)
     count = len(plan.out_active)

@@ -246,6 +246,21 @@ def test_effects_where_they_are_forbidden() -> None:
         primal.vmap(lambda x: lax.while_loop(lambda x: effect(x) < 2, lambda x: x + 1, x))(x)
 
 
+@pytest.mark.parametrize("ordered", [False, True])
+def test_nothing_is_done_again_by_checkpoint(ordered: bool) -> None:
+    log = Log()
+
+    @primal.checkpoint
+    def f(x: Any) -> Any:
+        return jnp.sin(x * io_callback(log, SCALAR, x, ordered=ordered))
+
+    assert f(0.0) == 0.0 and len(log.seen) == 1
+    for g in (primal.grad(f), primal.jit(primal.grad(f)), primal.grad(primal.jit(f))):
+        with pytest.raises(NotImplementedError, match="IO effects to differentiate"):
+            g(1.0)
+    assert len(log.seen) == 1
+
+
 def test_effects_where_values_have_no_order() -> None:
     def noted(x: Any, y: Any) -> Any:
         debug.callback(lambda v: None, x)
