@@ -393,31 +393,33 @@ class ComplexWords(Words):
         return self._each(lambda p: self.cumulative(word, p, axis, reverse), x)
 
     def pad(self, x: Value, value: Value, config: Any) -> Value:
-        if not is_complex(x.dtype):
-            return super().pad(x, value, config)
+        if type(x) is not Pair:
+            return super().pad(x, self.plain(value), config)
         (re, im), (a, b) = self.parts(x), self.parts(value)
         return self.pair(self.pad(re, a, config), self.pad(im, b, config), x.dtype)
 
+    # Numbers of arrays move as they are; those of pairs, part by part.
+
     def concatenate(self, xs: Sequence[Value], dim: int) -> Value:
-        if not is_complex(xs[0].dtype):
-            return super().concatenate(xs, dim)
+        if not is_complex(xs[0].dtype) or any(type(x) is not Pair for x in xs):
+            return super().concatenate([self.plain(x) for x in xs], dim)
         re, im = zip(*[self.parts(x) for x in xs], strict=True)
         return self.pair(self.concatenate(re, dim), self.concatenate(im, dim), xs[0].dtype)
 
     def dynamic_slice(self, x: Value, starts: Sequence[Value], sizes: Ints) -> Value:
-        if not is_complex(x.dtype):
+        if type(x) is not Pair:
             return super().dynamic_slice(x, starts, sizes)
         return self._each(lambda p: self.dynamic_slice(p, starts, sizes), x)
 
     def dynamic_update_slice(self, x: Value, update: Value, starts: Sequence[Value]) -> Value:
-        if not is_complex(x.dtype):
-            return super().dynamic_update_slice(x, update, starts)
+        if type(x) is not Pair:
+            return super().dynamic_update_slice(x, self.plain(update), starts)
         (re, im), (a, b) = self.parts(x), self.parts(update)
         first = self.dynamic_update_slice(re, a, starts)
         return self.pair(first, self.dynamic_update_slice(im, b, starts), x.dtype)
 
     def gather(self, x: Value, indices: Value, **params: Any) -> Value:
-        if not is_complex(x.dtype):
+        if type(x) is not Pair:
             return super().gather(x, indices, **params)
         fill = params.pop("fill")
         fills = (None, None)
@@ -431,8 +433,8 @@ class ComplexWords(Words):
         return self.pair(re, im, x.dtype)
 
     def scatter(self, word: str, x: Value, indices: Value, updates: Value, **params: Any) -> Value:
-        if not is_complex(x.dtype):
-            return super().scatter(word, x, indices, updates, **params)
+        if not is_complex(x.dtype) or (word == "set" and type(x) is not Pair):
+            return super().scatter(word, x, indices, self.plain(updates), **params)
         if word not in ("set", "add", "sub"):
             raise Unsupported(f"scatter {word} of {x.dtype}")
         re, im = [

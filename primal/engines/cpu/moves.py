@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from primal.engines.cpu.code import Module, itemsize
-from primal.engines.cpu.graph import NATIVE, Value, native, row_major, size_of
+from primal.engines.cpu.graph import NAMES, Value, native, row_major, size_of
 from primal.engines.cpu.lanes import emit
 from primal.engines.cpu.script import (
     MEMORY_INT,
@@ -62,7 +62,7 @@ def flat(loops: Sequence[Loop]) -> list[int]:
 
 def name_of(x: Value) -> str:
     """The dtype of a value's elements in kernels."""
-    return NATIVE[x.node.dtype]
+    return NAMES[x.node.dtype]
 
 
 def bytes_of(x: Value) -> tuple[int, ...]:
@@ -73,7 +73,7 @@ def bytes_of(x: Value) -> tuple[int, ...]:
 
 def held(k: Any, x: Value) -> Value:
     """A view of memory, which scalars and counts are not."""
-    if native(x.dtype) is None:
+    if native(x.dtype) is None and x.dtype not in NAMES:
         raise Unsupported(f"moving {x.dtype}")
     return k.copy(x) if x.node.word in ("literal", "iota") else x
 

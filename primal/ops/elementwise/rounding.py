@@ -9,7 +9,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.avals import Aval
-from primal.ir.op import ELEMENTWISE, Never, Op, by_kind, library
+from primal.ir.op import ELEMENTWISE, Never, Op, by_kind
 from primal.ops.elementwise.arithmetic import BOOL, div, mul, neg, sign
 from primal.ops.elementwise.make import binary, is_integer, unary
 from primal.ops.elementwise.parts import abs
@@ -154,6 +154,33 @@ def _reduce_precision_impl(x: Any, *, exponent_bits: int, mantissa_bits: int) ->
     return np.where(np.isnan(x), x, bits.astype(word, copy=False).view(x.dtype))
 
 
+def _reduce_precision_kernel(k: Any, x: Any, *, exponent_bits: int, mantissa_bits: int) -> Any:
+    """The steps of the `impl`."""
+    info = dtypes.finfo(x.dtype)
+    have, unsigned = info.nmant, np.dtype(f"u{x.dtype.itemsize}")
+    bits = k.bitcast(x, unsigned)
+
+    def word(value: int) -> Any:
+        return k.literal(value, unsigned)
+
+    if mantissa_bits < have:
+        dropped = have - mantissa_bits
+        odd = k.binary("and", k.binary("shift_right_logical", bits, word(dropped)), word(1))
+        up = k.binary("add", odd, word((1 << (dropped - 1)) - 1))
+        kept = ((1 << (8 * x.dtype.itemsize)) - 1) ^ ((1 << dropped) - 1)
+        bits = k.binary("and", k.binary("add", bits, up), word(kept))
+    if exponent_bits < info.nexp:
+        bias, new_bias = (1 << (info.nexp - 1)) - 1, (1 << (exponent_bits - 1)) - 1
+        field = word(((1 << info.nexp) - 1) << have)
+        exponent = k.binary("and", bits, field)
+        signs = k.binary("and", bits, word(1 << (info.nexp + have)))
+        over = k.binary("gt", exponent, word((bias + new_bias) << have))
+        bits = k.select_n(over, bits, k.binary("or", signs, field))
+        under = k.binary("le", exponent, word((bias - new_bias) << have))
+        bits = k.select_n(under, bits, signs)
+    return k.select_n(k.binary("ne", x, x), k.bitcast(bits, x.dtype), x)
+
+
 reduce_precision: Op = Op(
     name="reduce_precision",
     kind=ELEMENTWISE,
@@ -166,5 +193,5 @@ reduce_precision: Op = Op(
     hlo=lambda b, x, *, exponent_bits, mantissa_bits: b.reduce_precision(
         x, exponent_bits, mantissa_bits
     ),
-    kernel=library,
+    kernel=_reduce_precision_kernel,
 )
