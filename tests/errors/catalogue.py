@@ -377,6 +377,99 @@ ROWS = [
         """,
         "unbound axis name",
     ),
+    _row(
+        "NotImplementedError", "builtins", "IO that derivatives would do a second time",
+        """`checkpoint` computes inner values again when cotangents arrive; IO among them would
+        happen twice. The same holds for branches that `vmap` runs for all examples.""",
+        """
+        from primal.experimental import io_callback
+
+        def noted(x):
+            io_callback(print, None, x)
+            return jnp.sin(x)
+
+        primal.grad(primal.checkpoint(noted))(1.0)
+        """,
+        """
+        from primal.experimental import io_callback
+
+        def noted(x):
+            io_callback(print, None, x)
+            return primal.checkpoint(jnp.sin)(x)
+
+        primal.grad(noted)
+        """,
+        "IO effects",
+    ),
+    _row(
+        "TypeError", "builtins", "A function that returns something else than arrays",
+        """What is traced returns arrays, scalars, or trees of them (None is an empty tree).""",
+        """
+        primal.jit(lambda x: {"value": x, "unit": "m"})(1.0)
+        """,
+        """
+        primal.jit(lambda x: {"value": x, "unit": None})(1.0)
+        """,
+        "which is not a valid array type",
+    ),
+    _row(
+        "ValueError", "builtins", "A cotangent of another shape than the result",
+        """A pullback takes a cotangent of the structure, shapes and dtypes of the function's
+        result.""",
+        """
+        y, pullback = primal.vjp(jnp.sin, jnp.ones(3))
+        pullback(1.0)
+        """,
+        """
+        y, pullback = primal.vjp(jnp.sin, jnp.ones(3))
+        pullback(jnp.ones_like(y))
+        """,
+        "must be the same as the shape",
+    ),
+    _row(
+        "TypeError", "builtins", "A rule for cotangents that answers for too few arguments",
+        """The backward rule of `custom_vjp` returns a tuple with one cotangent per argument, None
+        for those that need none.""",
+        """
+        @primal.custom_vjp
+        def scaled(x, by):
+            return x * by
+
+        scaled.defvjp(lambda x, by: (x * by, by), lambda by, ct: (ct * by,))
+        primal.grad(scaled)(1.0, 2.0)
+        """,
+        """
+        @primal.custom_vjp
+        def scaled(x, by):
+            return x * by
+
+        scaled.defvjp(lambda x, by: (x * by, by), lambda by, ct: (ct * by, None))
+        primal.grad(scaled)(1.0, 2.0)
+        """,
+        "one cotangent per argument",
+    ),
+    _row(
+        "Exception", "builtins", "A reference from outside, written with a value per example",
+        """A reference that `vmap` does not map holds one value. Give it to the mapped function as
+        an argument, with an axis for the examples.""",
+        """
+        ref = primal.new_ref(jnp.zeros(()))
+
+        def keep(x):
+            ref[...] = x
+
+        primal.vmap(keep)(jnp.arange(3.0))
+        """,
+        """
+        ref = primal.new_ref(jnp.zeros(3))
+
+        def keep(ref, x):
+            ref[...] = x
+
+        primal.vmap(keep)(ref, jnp.arange(3.0))
+        """,
+        "unbatched array reference",
+    ),
 ]  # fmt: skip
 
 # Classes that need no program of their own.
