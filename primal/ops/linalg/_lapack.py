@@ -2,13 +2,17 @@
 
 XLA calls scipy's LAPACK as well, so that eager and compiled factorisations choose the same signs of
 vectors, which NumPy's build of LAPACK does not. numpy.linalg, faster on stacks of small matrices,
-serves where the result has no such freedom. scipy.linalg takes 0.2 s to import, so it waits for the
-first factorisation that needs it.
+serves where the result has no such freedom.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
+import importlib.machinery
+import importlib.util
+import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -16,17 +20,13 @@ from typing import Any
 @functools.cache
 def lapack(name: str, dtype: Any) -> Callable[..., Any]:
     """LAPACK's routine for that dtype, named without its type letter."""
-    from scipy.linalg import get_lapack_funcs
-
-    return get_lapack_funcs((name,), dtype=dtype)[0]  # type: ignore[no-any-return]
+    return _routine("_flapack", name, dtype)
 
 
 @functools.cache
 def blas(name: str, dtype: Any) -> Callable[..., Any]:
     """BLAS's routine for that dtype, named without its type letter."""
-    from scipy.linalg import get_blas_funcs
-
-    return get_blas_funcs((name,), dtype=dtype)[0]  # type: ignore[no-any-return]
+    return _routine("_fblas", name, dtype)
 
 
 @functools.cache
@@ -36,3 +36,37 @@ def workspace(query: str, dtype: Any, *args: Any) -> int:
     value = first[0] if isinstance(first, tuple) else first
     # float32 cannot say every integer, so one more than it says is safe.
     return int(value.real * (1 + 1e-6)) + 1
+
+
+def _routine(library: str, name: str, dtype: Any) -> Callable[..., Any]:
+    letter = {"f4": "s", "f8": "d", "c8": "c", "c16": "z"}[dtype.str[1:]]
+    if dtype.kind == "c" and name.startswith("or"):
+        name = "un" + name[2:]  # orthogonal matrices are the real unitary ones
+    return getattr(_module(library), letter + name)  # type: ignore[no-any-return]
+
+
+_loading = threading.Lock()
+
+
+@functools.cache
+def _module(library: str) -> Any:
+    """SciPy's extension module of that name, without the package around it.
+
+    scipy.linalg takes 0.35 s to import, its extension 10 ms: an `eigh` should not wait for the
+    rest. Under its own name in `sys.modules`, it is what the package finds when that is imported.
+    """
+    full = f"scipy.linalg.{library}"
+    with _loading:
+        return sys.modules.get(full) or _loaded(full)
+
+
+def _loaded(full: str) -> Any:
+    package = importlib.util.find_spec("scipy.linalg")
+    if package is None or "scipy.linalg" in sys.modules:
+        return importlib.import_module(full)
+    found = importlib.machinery.PathFinder.find_spec(full, package.submodule_search_locations)
+    if found is None or found.loader is None:
+        raise ModuleNotFoundError(f"No module named {full!r}", name=full)
+    module = sys.modules[full] = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module

@@ -1,0 +1,41 @@
+"""What the first factorisation loads, in processes of their own."""
+
+import subprocess
+import sys
+
+ALONE = """
+import sys, threading
+import numpy as np
+import primal.numpy as jnp
+
+x = jnp.array([[2.0, 1.0], [1.0, 3.0]])
+results = []
+threads = [threading.Thread(target=lambda: results.append(jnp.linalg.eigh(x)[0])) for _ in range(8)]
+for t in threads:
+    t.start()
+for t in threads:
+    t.join()
+assert len(results) == 8
+assert "scipy.linalg._flapack" in sys.modules
+assert "scipy.linalg" not in sys.modules, "the package takes 0.35 s to import"
+
+import scipy.linalg.lapack
+from scipy.linalg import _flapack
+
+assert scipy.linalg.lapack._flapack is _flapack is sys.modules["scipy.linalg._flapack"]
+np.testing.assert_allclose(scipy.linalg.eigh(np.asarray(x))[0], results[0], rtol=1e-6)
+np.testing.assert_allclose(jnp.linalg.qr(x + 1j * x)[0] @ jnp.linalg.qr(x + 1j * x)[1], x + 1j * x,
+                           rtol=1e-5)
+"""
+
+AFTER = """
+import scipy.linalg
+import primal.numpy as jnp
+assert jnp.linalg.svd(jnp.eye(2))[1].tolist() == [1.0, 1.0]
+"""
+
+
+def test_lapack_is_loaded_without_the_package_around_it():
+    for program in (ALONE, AFTER):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
