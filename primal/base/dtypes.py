@@ -236,6 +236,8 @@ def python_scalar_dtype(scalar: Any) -> DType:
 def scalar_type_of(x: Any) -> type:
     """Return the Python type (bool, int, float, complex) of the elements of a value.
 
+    Raises TypeError for other values.
+
     >>> scalar_type_of(np.int8(3))
     <class 'int'>
     """

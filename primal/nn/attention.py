@@ -32,8 +32,9 @@ def dot_product_attention(
     of keys serves n/k of queries). bias and mask broadcast to [b, n, t, s]; `scale` is 1/√h by
     default. `is_causal` hides later positions, the lengths int32[b] those behind the end,
     `local_window_size` those further than (left, right) away. Logits and softmax have 32 bits at
-    least. `return_residual` adds log Σ exp of the logits, [b, t, n]. ValueError for shapes
-    that do not fit, masks that are not bool, and for 'cudnn', which only GPUs have.
+    least. `return_residual` adds log Σ exp of the logits, [b, t, n]. ValueError for shapes that do
+    not fit, masks that are not bool, and for 'cudnn', which only GPUs have. Raises RuntimeError for
+    implementation 'cudnn'.
 
     >>> q = jnp.ones((1, 2, 1, 4))
     >>> nn.dot_product_attention(q, q, 3 * q, is_causal=True).shape

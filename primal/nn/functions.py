@@ -22,6 +22,8 @@ from primal.ops.special import erf
 def relu(x: Any) -> Any:
     """max(x, 0), elementwise; its derivative at 0 is 0.
 
+    Element by element, of the shape of x.
+
     >>> nn.relu(jnp.array([-1.0, 2.0]))
     Array([0., 2.], dtype=float32)
     """
@@ -40,6 +42,8 @@ relu = remembered(relu)
 @custom_jvp
 def relu6(x: Any) -> Any:
     """min(max(x, 0), 6); its derivative at 0 and at 6 is 0.
+
+    Element by element, of the shape of x.
 
     >>> nn.relu6(jnp.array([-1.0, 2.0, 9.0]))
     Array([0., 2., 6.], dtype=float32)
@@ -60,6 +64,8 @@ relu6 = remembered(relu6)
 def sigmoid(x: Any) -> Any:
     """1 / (1 + exp(-x)).
 
+    Raises TypeError for integers.
+
     >>> nn.sigmoid(jnp.array([0.0]))
     Array([0.5], dtype=float32)
     """
@@ -73,6 +79,8 @@ def sigmoid(x: Any) -> Any:
 def softplus(x: Any) -> Any:
     """log(1 + exp(x)).
 
+    Element by element, of the shape of x.
+
     >>> nn.softplus(jnp.array([0.0]))
     Array([0.6931472], dtype=float32)
     """
@@ -82,6 +90,8 @@ def softplus(x: Any) -> Any:
 @remembered
 def soft_sign(x: Any) -> Any:
     """x / (|x| + 1).
+
+    Element by element, of the shape of x.
 
     >>> nn.soft_sign(jnp.array([1.0, -3.0]))
     Array([ 0.5 , -0.75], dtype=float32)
@@ -93,6 +103,8 @@ def soft_sign(x: Any) -> Any:
 @remembered
 def silu(x: Any) -> Any:
     """x·sigmoid(x), also called swish.
+
+    Element by element, of the shape of x.
 
     >>> nn.silu(jnp.array([0.0]))
     Array([0.], dtype=float32)
@@ -108,6 +120,8 @@ swish = silu
 def log_sigmoid(x: Any) -> Any:
     """log(sigmoid(x)) = -softplus(-x).
 
+    Element by element, of the shape of x.
+
     >>> nn.log_sigmoid(jnp.array([0.0]))
     Array([-0.6931472], dtype=float32)
     """
@@ -117,6 +131,8 @@ def log_sigmoid(x: Any) -> Any:
 @remembered
 def hard_tanh(x: Any) -> Any:
     """x clipped to [-1, 1].
+
+    Element by element, of the shape of x. min(max(x, -1), 1) = out.
 
     >>> nn.hard_tanh(jnp.array([-2.0, 0.5]))
     Array([-1. ,  0.5], dtype=float32)
@@ -128,6 +144,8 @@ def hard_tanh(x: Any) -> Any:
 @remembered
 def elu(x: Any, alpha: Any = 1.0) -> Any:
     """x where positive, else alpha·(exp(x) - 1).
+
+    Element by element, of the shape of x.
 
     >>> nn.elu(jnp.array([1.0, 0.0]))
     Array([1., 0.], dtype=float32)
@@ -142,6 +160,8 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
 def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
     """x where not negative, else negative_slope·x.
 
+    Element by element, of the shape of x.
+
     >>> nn.leaky_relu(jnp.array([1.0, -1.0]))
     Array([ 1.  , -0.01], dtype=float32)
     """
@@ -152,6 +172,8 @@ def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
 @remembered
 def selu(x: Any) -> Any:
     """Scaled elu whose constants keep mean 0 and variance 1 (Klambauer et al. 2017).
+
+    Element by element, of the shape of x. 1.0507·x where x > 0, else 1.0507·1.6733·(exp(x) - 1).
 
     >>> nn.selu(jnp.array([1.0]))
     Array([1.050701], dtype=float32)
@@ -164,7 +186,7 @@ def selu(x: Any) -> Any:
 def gelu(x: Any, approximate: bool = True) -> Any:
     """x·Φ(x), Φ the normal distribution function; `approximate`: through tanh.
 
-    Hendrycks and Gimpel, 2016.
+    Hendrycks and Gimpel, 2016. Element by element, of the shape of x.
 
     >>> nn.gelu(jnp.array([0.0]))
     Array([0.], dtype=float32)
@@ -260,6 +282,8 @@ def _squeezed(x: Any, axis: Any) -> Any:
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> Any:
     """Vectors with a one at the index x, zeros where x is out of range.
 
+    Raises ValueError for an axis beyond the result's. out[..., k] = 1 where x = k, else 0.
+
     >>> nn.one_hot(jnp.array([0, 2]), 3)
     Array([[1., 0., 0.],
            [0., 0., 1.]], dtype=float32)
@@ -287,6 +311,8 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> A
 def sparse_plus(x: Any) -> Any:
     """0 up to -1, (x + 1)²/4 between -1 and 1, x from there: softplus that is 0 and x outside.
 
+    Element by element, of the shape of x.
+
     >>> nn.sparse_plus(jnp.array([-2.0, 0.0, 2.0]))
     Array([0.  , 0.25, 2.  ], dtype=float32)
     """
@@ -296,6 +322,8 @@ def sparse_plus(x: Any) -> Any:
 
 def sparse_sigmoid(x: Any) -> Any:
     """(clip(x, -1, 1) + 1) / 2, the derivative of `sparse_plus`.
+
+    Element by element, of the shape of x.
 
     >>> nn.sparse_sigmoid(jnp.array([-2.0, 0.0, 2.0]))
     Array([0. , 0.5, 1. ], dtype=float32)
@@ -308,6 +336,8 @@ def sparse_sigmoid(x: Any) -> Any:
 def squareplus(x: Any, b: Any = 4) -> Any:
     """(x + √(x² + b)) / 2 (Barron, 2021).
 
+    Element by element, of the shape of x.
+
     >>> nn.squareplus(jnp.array([0.0]))
     Array([1.], dtype=float32)
     """
@@ -318,6 +348,8 @@ def squareplus(x: Any, b: Any = 4) -> Any:
 @remembered
 def celu(x: Any, alpha: Any = 1.0) -> Any:
     """x where positive, else alpha·(exp(x / alpha) - 1) (Barron, 2017).
+
+    Element by element, of the shape of x.
 
     >>> nn.celu(jnp.array([1.0]))
     Array([1.], dtype=float32)
@@ -330,6 +362,8 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
 def mish(x: Any) -> Any:
     """x·tanh(softplus(x)) (Misra, 2019).
 
+    Element by element, of the shape of x.
+
     >>> nn.mish(jnp.array([0.0]))
     Array([0.], dtype=float32)
     """
@@ -341,6 +375,8 @@ def mish(x: Any) -> Any:
 def hard_sigmoid(x: Any) -> Any:
     """relu6(x + 3) / 6.
 
+    Element by element, of the shape of x.
+
     >>> nn.hard_sigmoid(jnp.array([-3.0, 0.0, 3.0]))
     Array([0. , 0.5, 1. ], dtype=float32)
     """
@@ -350,6 +386,8 @@ def hard_sigmoid(x: Any) -> Any:
 @remembered
 def hard_silu(x: Any) -> Any:
     """x·hard_sigmoid(x), also called hard swish.
+
+    Element by element, of the shape of x.
 
     >>> nn.hard_silu(jnp.array([-3.0, 3.0]))
     Array([-0.,  3.], dtype=float32)
@@ -365,7 +403,7 @@ hard_swish = hard_silu
 def glu(x: Any, axis: int = -1) -> Any:
     """The first half of x along `axis` times the sigmoid of the second (Dauphin et al., 2017).
 
-    ValueError if the axis cannot be halved.
+    ValueError if the axis cannot be halved. out = a·sigmoid(b) of the halves a and b.
 
     >>> nn.glu(jnp.array([2.0, 0.0]))
     Array([1.], dtype=float32)
@@ -390,7 +428,8 @@ def identity(x: Any) -> Any:
 def log1mexp(x: Any) -> Any:
     """log(1 - exp(-x)) for x > 0, exact near 0 and far from it; nan for negative x.
 
-    Through expm1 up to log 2 and through log1p beyond (Mächler, 2012).
+    Through expm1 up to log 2 and through log1p beyond (Mächler, 2012). Element by element, of the
+    shape of x.
 
     >>> nn.log1mexp(jnp.array([0.6931472]))
     Array([-0.6931472], dtype=float32)
@@ -429,7 +468,8 @@ def standardize(
     """(x - mean) / √(variance + epsilon), both taken along `axis` where they are not given.
 
     `algorithm='fast'` takes the variance as the mean square minus the squared mean, in one pass;
-    'stable' as the mean square of what is left without the mean.
+    'stable' as the mean square of what is left without the mean. Raises ValueError for unknown
+    algorithms.
 
     >>> nn.standardize(jnp.array([1.0, 3.0])).round(3)
     Array([-1.,  1.], dtype=float32)

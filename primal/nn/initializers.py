@@ -63,7 +63,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
 
 def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """Uniform numbers in [0, scale).
+    """Uniform numbers in [0, scale), of mean scale / 2.
 
     >>> nn.initializers.uniform()(random.key(0), (2, 3)).shape
     (2, 3)
@@ -77,7 +77,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 
 def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """Normal numbers of mean 0.
+    """Normal numbers of mean 0: density exp(-x²/(2 stddev²)) / (stddev √2π).
 
     >>> nn.initializers.normal(1.0)(random.key(0), (2, 3)).shape
     (2, 3)
@@ -137,7 +137,9 @@ def variance_scaling(
 ) -> Initializer:
     """Weights of variance scale / n, n the fan in, the fan out, or their mean (`mode`).
 
-    `distribution` is normal, truncated_normal (at two standard deviations) or uniform.
+    `distribution` is normal, truncated_normal (at two standard deviations) or uniform. Raises
+    ValueError for unknown modes and distributions. The initializer takes a key, a shape whose axes
+    in and out are named, and a dtype.
 
     >>> nn.initializers.variance_scaling(1.0, "fan_in", "normal")(random.key(0), (2, 3)).shape
     (2, 3)
@@ -199,6 +201,8 @@ def glorot_uniform(
 ) -> Initializer:
     """Uniform weights of variance 2 / (fan in + fan out) (Glorot and Bengio, 2010).
 
+    The initializer takes a key, a shape whose axes in and out are named, and a dtype.
+
     >>> nn.initializers.glorot_uniform()(random.key(0), (2, 3)).shape
     (2, 3)
     """
@@ -209,6 +213,8 @@ def glorot_normal(
     in_axis: Any = -2, out_axis: Any = -1, batch_axis: Sequence[int] = (), dtype: Any = None
 ) -> Initializer:
     """Truncated normal weights of variance 2 / (fan in + fan out) (Glorot and Bengio, 2010).
+
+    The initializer takes a key, a shape whose axes in and out are named, and a dtype.
 
     >>> nn.initializers.glorot_normal()(random.key(0), (2, 3)).shape
     (2, 3)
@@ -223,6 +229,8 @@ def lecun_uniform(
 ) -> Initializer:
     """Uniform weights of variance 1 / fan in (LeCun et al., 1998).
 
+    The initializer takes a key, a shape whose axes in and out are named, and a dtype.
+
     >>> nn.initializers.lecun_uniform()(random.key(0), (2, 3)).shape
     (2, 3)
     """
@@ -233,6 +241,8 @@ def lecun_normal(
     in_axis: Any = -2, out_axis: Any = -1, batch_axis: Sequence[int] = (), dtype: Any = None
 ) -> Initializer:
     """Truncated normal weights of variance 1 / fan in (LeCun et al., 1998).
+
+    The initializer takes a key, a shape whose axes in and out are named, and a dtype.
 
     >>> nn.initializers.lecun_normal()(random.key(0), (2, 3)).shape
     (2, 3)
@@ -245,6 +255,8 @@ def he_uniform(
 ) -> Initializer:
     """Uniform weights of variance 2 / fan in (He et al., 2015).
 
+    The initializer takes a key, a shape whose axes in and out are named, and a dtype.
+
     >>> nn.initializers.he_uniform()(random.key(0), (2, 3)).shape
     (2, 3)
     """
@@ -255,6 +267,8 @@ def he_normal(
     in_axis: Any = -2, out_axis: Any = -1, batch_axis: Sequence[int] = (), dtype: Any = None
 ) -> Initializer:
     """Truncated normal weights of variance 2 / fan in (He et al., 2015).
+
+    The initializer takes a key, a shape whose axes in and out are named, and a dtype.
 
     >>> nn.initializers.he_normal()(random.key(0), (2, 3)).shape
     (2, 3)
@@ -269,7 +283,8 @@ kaiming_uniform, kaiming_normal = he_uniform, he_normal
 def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
     """Uniform orthogonal weights: rows or columns, whichever are fewer, are orthonormal.
 
-    All axes but `column_axis` together are the rows. ValueError for fewer than two axes.
+    All axes but `column_axis` together are the rows. ValueError for fewer than two axes. W·Wᵀ =
+    scale² or Wᵀ·W = scale².
 
     >>> w = nn.initializers.orthogonal()(random.key(0), (3, 2))
     >>> bool(jnp.allclose(w.T @ w, jnp.eye(2), atol=1e-5))
@@ -297,7 +312,7 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
     """Convolution kernels that are an orthogonal matrix in the centre and 0 elsewhere.
 
     For 3 to 5 dimensions, the last two being input and output channels, no fewer of the latter
-    (Xiao et al., 2018). ValueError for other shapes.
+    (Xiao et al., 2018). ValueError for other shapes. W·Wᵀ = scale² in the centre.
 
     >>> nn.initializers.delta_orthogonal()(random.key(0), (3, 2, 2))[0]
     Array([[0., 0.],

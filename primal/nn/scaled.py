@@ -128,7 +128,8 @@ def scaled_dot_general(
 
     `configs` holds those of lhs, rhs and the cotangent: the products of the backward pass are
     quantised too. Without it, plainly `lax.dot_general`. The contracted sizes must be multiples of
-    the block size. `implementation` is ignored: JAX deprecates it.
+    the block size. `implementation` is ignored: JAX deprecates it. Raises ValueError for a number
+    of configurations other than 3 and for contracted sizes that blocks do not divide.
 
     >>> x = jnp.ones((2, 32))
     >>> configs = [nn.get_scaled_dot_general_config("mxfp8")] * 3

@@ -244,6 +244,7 @@ _LAZY = {
     ),
     "editing": ("delete insert"),
     "einsums": ("einsum einsum_path"),
+    "histograms": ("bincount histogram histogram2d histogram_bin_edges histogramdd"),
     "index_tricks": ("c_ index_exp ix_ mgrid ogrid r_ ravel_multi_index s_ unravel_index"),
     "integers": ("gcd lcm packbits unpackbits"),
     "joining": (
@@ -278,8 +279,7 @@ _LAZY = {
         " partition searchsorted sort sort_complex"
     ),
     "statistics": (
-        "bincount corrcoef cov histogram histogram2d histogram_bin_edges histogramdd"
-        " median nanmedian nanpercentile nanquantile percentile quantile"
+        "corrcoef cov median nanmedian nanpercentile nanquantile percentile quantile"
     ),
     "taking": ("compress extract place put put_along_axis take take_along_axis"),
     "universal": (

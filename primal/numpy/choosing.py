@@ -44,7 +44,8 @@ def where(
     """x where the condition is non-zero, else y; with the condition alone, `nonzero`.
 
     The three broadcast, x and y promote. Only the chosen branch gets a derivative; but a nan that
-    the other one's derivative makes stays nan, so keep both finite.
+    the other one's derivative makes stays nan, so keep both finite. Raises ValueError for `size` or
+    `fill_value` beside three operands.
 
     >>> jnp.where(jnp.array([True, False]), 1., jnp.array([2., 3.]))
     Array([1., 3.], dtype=float32)
@@ -65,6 +66,9 @@ def where(
 @remembered
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLike = 0) -> Array:
     """The choice of the first condition that holds, else the default.
+
+    Raises ValueError without conditions, or unless there are as many choices. Conditions are arrays
+    of booleans; choices broadcast with them and promote.
 
     >>> x = jnp.arange(4)
     >>> jnp.select([x < 1, x < 3], [x, 10 * x], -1)
@@ -90,7 +94,8 @@ def piecewise(
 
     One function more than conditions is the default, 0 without it. Values count as constant
     functions. All functions are evaluated everywhere. Conditions are a list, or an array with one
-    condition along its first axis; scalars hold everywhere or nowhere.
+    condition along its first axis; scalars hold everywhere or nowhere. Raises ValueError unless
+    there are as many functions as conditions, or one more.
 
     >>> x = jnp.array([-2., 0., 3.])
     >>> jnp.piecewise(x, [x < 0, x > 0], [lambda v: -v, lambda v: 10 * v])
@@ -193,6 +198,8 @@ def _round_real(x: Any, places: int) -> Any:
 
 def around(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """`round` under NumPy's older name.
+
+    Shape and dtype stay.
 
     >>> jnp.around(jnp.array([1.5]))
     Array([2.], dtype=float32)

@@ -64,6 +64,9 @@ def _strong(x: Any) -> Any:
 def arctan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The angle of the point (x2, x1), in [-π, π].
 
+    Element by element; integers and booleans count as floats of the default dtype, x1 and x2
+    broadcast.
+
     >>> jnp.arctan2(jnp.array([1., -1.]), 0.)
     Array([ 1.5707964, -1.5707964], dtype=float32)
     """
@@ -93,6 +96,8 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """√(x1² + x2²) without overflow in between; TypeError for complex numbers.
 
+    Raises ValueError for complex numbers.
+
     >>> jnp.hypot(3., 4.)
     Array(5., dtype=float32, weak_type=True)
     """
@@ -114,6 +119,8 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log(exp(x1) + exp(x2)) without overflow.
 
+    Element by element; integers and booleans count as floats of the default dtype.
+
     >>> jnp.logaddexp(1000., 1000.)
     Array(1000.6932, dtype=float32, weak_type=True)
     """
@@ -127,6 +134,8 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 @remembered_as(direct.logaddexp2)
 def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log2(2**x1 + 2**x2) without overflow.
+
+    Element by element; integers and booleans count as floats of the default dtype.
 
     >>> jnp.logaddexp2(1000., 1000.)
     Array(1001., dtype=float32, weak_type=True)
@@ -168,6 +177,8 @@ def _complex_logaddexp(x: Any, y: Any) -> Any:
 @remembered_as(direct.sinc)
 def sinc(x: ArrayLike, /) -> Array:
     """sin(πx) / (πx), and 1 at 0.
+
+    Element by element; integers and booleans count as floats of the default dtype.
 
     >>> jnp.sinc(jnp.array([0., 0.5]))
     Array([1.        , 0.63661975], dtype=float32)
@@ -227,6 +238,8 @@ def signbit(x: ArrayLike, /) -> Array:
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """|x1| with the sign of x2, element by element.
 
+    Raises TypeError for complex numbers.
+
     >>> jnp.copysign(jnp.array([1., -2.]), -1.)
     Array([-1., -2.], dtype=float32)
     """
@@ -264,6 +277,8 @@ def spacing(x: ArrayLike, /) -> Array:
 def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     """(fraction, whole part), both with x's sign.
 
+    Raises NotImplementedError for `out`. Two arrays of x's shape and dtype, floats for integers.
+
     >>> jnp.modf(jnp.array([1.5, -2.25]))
     (Array([ 0.5 , -0.25], dtype=float32), Array([ 1., -2.], dtype=float32))
     """
@@ -286,6 +301,8 @@ _LAYOUT = {
 @remembered_as(direct.ldexp)
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 · 2**x2 exactly, element by element; x2 is integer.
+
+    Raises ValueError for complex numbers and for exponents that are no integers.
 
     >>> jnp.ldexp(jnp.array([1., 3.]), 4)
     Array([16., 48.], dtype=float32)
@@ -324,6 +341,8 @@ def _power_of_two(n: Any, dtype: Any) -> Any:
 @remembered_as(direct.frexp)
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """(m, e) with x = m · 2**e and 0.5 <= |m| < 1; (x, 0) for 0, inf and nan.
+
+    Raises TypeError for complex numbers.
 
     >>> jnp.frexp(jnp.array([8., 0.]))
     (Array([0.5, 0. ], dtype=float32), Array([4, 0], dtype=int32))

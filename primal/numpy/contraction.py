@@ -178,6 +178,8 @@ def vecdot(
 ) -> Array:
     """Σ conj(x1) · x2 along an axis; the others broadcast.
 
+    Raises ValueError for scalars and for axes of different sizes.
+
     >>> jnp.vecdot(jnp.ones((2, 3)), jnp.arange(3.))
     Array([3., 3.], dtype=float32)
     """
@@ -209,6 +211,8 @@ def _batched(name: str, x: Any, y: Any, numbers: Any, precision: Any, preferred:
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """out[…, i] = Σ_j x1[…, i, j] · x2[…, j]; leading axes broadcast.
 
+    Raises ValueError unless there are a matrix and a vector whose sizes agree.
+
     >>> jnp.matvec(jnp.ones((2, 3)), jnp.arange(3.))
     Array([3., 3.], dtype=float32)
     """
@@ -227,6 +231,8 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 @remembered
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """out[…, j] = Σ_i conj(x1[…, i]) · x2[…, i, j]; leading axes broadcast.
+
+    Raises ValueError unless there are a vector and a matrix whose sizes agree.
 
     >>> jnp.vecmat(jnp.arange(2.), jnp.ones((2, 3)))
     Array([1., 1., 1.], dtype=float32)
@@ -329,6 +335,8 @@ def tensordot(
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """The Kronecker product: blocks a[i, j] · b.
 
+    The numbers of dimensions are made equal; sizes multiply.
+
     >>> jnp.kron(jnp.array([1, 2]), jnp.array([1, 10]))
     Array([ 1, 10,  2, 20], dtype=int32)
     """
@@ -356,6 +364,8 @@ def cross(
     axis: int | None = None,
 ) -> Array:
     """The cross product of vectors of 2 or 3 components; of two of 2 components, a scalar.
+
+    Raises ValueError for vectors of another size.
 
     >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
     Array([0, 0, 1], dtype=int32)

@@ -87,7 +87,8 @@ def array(
 
     Without `dtype` it is that of the promoted elements, at most 32 bits a part unless the 64-bit
     switch is on. Raises TypeError for what holds no numbers, ValueError for ragged sequences,
-    OverflowError for Python integers that do not fit.
+    OverflowError for Python integers that do not fit. Raises NotImplementedError for an order other
+    than 'K' and 'C'.
 
     >>> jnp.array([[1, 2], [3, 4.5]])
     Array([[1. , 2. ],
@@ -411,6 +412,8 @@ def empty(
 ) -> Array:
     """The same as `zeros`: there is no uninitialised memory here.
 
+    The same shape and dtype, too.
+
     >>> jnp.empty(2)
     Array([0., 0.], dtype=float32)
     """
@@ -512,6 +515,8 @@ def empty_like(
     out_sharding: Any = None,
 ) -> Array:
     """The same as `zeros_like`.
+
+    The same shape and dtype, too.
 
     >>> jnp.empty_like(jnp.array([1, 2]))
     Array([0, 0], dtype=int32)

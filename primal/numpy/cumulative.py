@@ -89,6 +89,8 @@ def nancumsum(
 ) -> Array:
     """`cumsum` that counts nan as 0.
 
+    Axes and dtypes as there.
+
     >>> jnp.nancumsum(jnp.array([1., jnp.nan, 3.]))
     Array([1., 1., 4.], dtype=float32)
     """
@@ -100,6 +102,8 @@ def nancumprod(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
     """`cumprod` that counts nan as 1.
+
+    Axes and dtypes as there.
 
     >>> jnp.nancumprod(jnp.array([2., jnp.nan, 3.]))
     Array([2., 2., 6.], dtype=float32)
@@ -175,7 +179,7 @@ def diff(
 ) -> Array:
     """Differences of neighbours along an axis, n times: out[k] = a[k + 1] - a[k].
 
-    Of booleans, whether they differ.
+    Of booleans, whether they differ. Raises ValueError for a negative n and for scalars.
 
     >>> jnp.diff(jnp.array([1, 4, 9]))
     Array([3, 5], dtype=int32)
@@ -229,7 +233,8 @@ def gradient(
     """Derivatives of samples along axes: central differences, one-sided at the ends.
 
     Distances are 1 by default; a scalar, one scalar per axis, or coordinates per axis. One axis
-    gives an array, several a list.
+    gives an array, several a list. Raises NotImplementedError for an edge_order other than 1,
+    ValueError for axes of fewer than two elements, TypeError for a wrong number of distances.
 
     >>> jnp.gradient(jnp.array([1., 4., 9.]))
     Array([3., 4., 5.], dtype=float32)
@@ -317,6 +322,8 @@ def unwrap(
 ) -> Array:
     """Angles along an axis without jumps of more than half a period.
 
+    Raises ValueError for complex numbers.
+
     >>> jnp.unwrap(jnp.array([0, 1, 6, 7]), period=6)
     Array([0, 1, 0, 1], dtype=int32)
     """
@@ -354,6 +361,7 @@ def interp(
     """Piecewise linear interpolation of the points (xp, fp), xp ascending, at x.
 
     Outside, the values at the ends, or `left` and `right` ('extrapolate' continues the line).
+    Raises ValueError for complex x or xp, or unless xp and fp are vectors of one length.
 
     >>> jnp.interp(jnp.array([0.5, 3.]), jnp.array([0., 1.]), jnp.array([10., 20.]))
     Array([15., 20.], dtype=float32)

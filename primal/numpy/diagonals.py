@@ -62,6 +62,8 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 def diag(v: ArrayLike, k: int = 0) -> Array:
     """The matrix with a vector on diagonal k, or the diagonal k of a matrix.
 
+    Raises ValueError for other numbers of dimensions.
+
     >>> jnp.diag(jnp.array([1, 2]))
     Array([[1, 0],
            [0, 2]], dtype=int32)
@@ -103,6 +105,8 @@ def trace(
 ) -> Array:
     """The sum of a diagonal: Σ_i a[i, i + offset].
 
+    Of arrays with more dimensions, one sum for each matrix in axis1 and axis2.
+
     >>> jnp.trace(jnp.array([[1, 2], [3, 4]]))
     Array(5, dtype=int32)
     """
@@ -119,7 +123,8 @@ def fill_diagonal(
 ) -> Array:
     """The array with `val`, repeated as often as needed, on its main diagonal.
 
-    Arrays are immutable, so `inplace` must be False.
+    Arrays are immutable, so `inplace` must be False. Raises NotImplementedError for inplace or
+    wrap, ValueError below two dimensions and where sizes differ.
 
     >>> jnp.fill_diagonal(jnp.zeros((2, 2)), 5., inplace=False)
     Array([[5., 0.],
@@ -151,6 +156,8 @@ def fill_diagonal(
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """The indices of the main diagonal of an array of `ndim` dimensions of size n.
 
+    Raises ValueError for negative n or ndim.
+
     >>> jnp.diag_indices(2)
     (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
     """
@@ -164,6 +171,8 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """The indices of the main diagonal of an array whose sizes are all equal.
+
+    Raises ValueError below two dimensions and where sizes differ.
 
     >>> jnp.diag_indices_from(jnp.zeros((2, 2)))
     (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
@@ -234,6 +243,8 @@ def mask_indices(
 ) -> tuple[Array, ...]:
     """The indices where `mask_func(ones((n, n)), k)` is non-zero.
 
+    Two vectors of integers.
+
     >>> jnp.mask_indices(2, jnp.triu)
     (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
@@ -243,6 +254,8 @@ def mask_indices(
 @remembered_as(direct.vander)
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """The matrix of powers of a vector, falling from N - 1 to 0 (rising if `increasing`).
+
+    Raises ValueError unless x is a vector, and for a negative N.
 
     >>> jnp.vander(jnp.array([1, 2]), 3)
     Array([[1, 1, 1],

@@ -57,7 +57,8 @@ def delete(
 
     `obj` is an int, a slice, an array of ints or a mask of the axis' length. Its values must be
     known, as the length of the result depends on them; with assume_unique_indices=True an int array
-    may be traced, and must name distinct elements. Raises IndexError out of bounds.
+    may be traced, and must name distinct elements. Raises IndexError out of bounds. Raises
+    ValueError for a mask of another length and for indices that are no integers.
 
     >>> jnp.delete(jnp.arange(5), jnp.array([1, -1]))
     Array([0, 2, 3], dtype=int32)

@@ -52,7 +52,7 @@ def einsum(
     out[o…] = Σ over labels not in the output of Π operands. Labels twice in one operand take its
     diagonal; `...` stands for axes that broadcast; without `->` the output has the labels that
     occur once, in order. `optimize` is passed to opt_einsum for three operands and more. Raises
-    ValueError for subscripts that do not fit the operands.
+    ValueError for subscripts that do not fit the operands. Raises NotImplementedError for `out`.
 
     >>> jnp.einsum("ij,j->i", jnp.ones((2, 3)), jnp.arange(3.))
     Array([3., 3.], dtype=float32)

@@ -54,6 +54,8 @@ def exp(x: ArrayLike, /) -> Array:
 def exp2(x: ArrayLike, /) -> Array:
     """2 to the power x.
 
+    Element by element; integers and booleans count as floats of the default dtype.
+
     >>> jnp.exp2(jnp.array([0., 3.]))
     Array([1., 8.], dtype=float32)
     """
@@ -62,6 +64,8 @@ def exp2(x: ArrayLike, /) -> Array:
 
 def expm1(x: ArrayLike, /) -> Array:
     """exp(x) - 1 without loss of digits near 0.
+
+    Element by element; integers and booleans count as floats of the default dtype.
 
     >>> jnp.expm1(1e-8)
     Array(1.e-08, dtype=float32, weak_type=True)
@@ -72,6 +76,8 @@ def expm1(x: ArrayLike, /) -> Array:
 def log(x: ArrayLike, /) -> Array:
     """The natural logarithm; nan for negative reals, -inf at 0.
 
+    Element by element; integers and booleans count as floats of the default dtype.
+
     >>> jnp.log(jnp.array([1., 0., -1.]))
     Array([  0., -inf,  nan], dtype=float32)
     """
@@ -80,6 +86,8 @@ def log(x: ArrayLike, /) -> Array:
 
 def log1p(x: ArrayLike, /) -> Array:
     """log(1 + x) without loss of digits near 0.
+
+    Element by element; integers and booleans count as floats of the default dtype.
 
     >>> jnp.log1p(1e-8)
     Array(1.e-08, dtype=float32, weak_type=True)
@@ -91,6 +99,8 @@ def log1p(x: ArrayLike, /) -> Array:
 def log2(x: ArrayLike, /) -> Array:
     """The logarithm to base 2.
 
+    Element by element; integers and booleans count as floats of the default dtype.
+
     >>> jnp.log2(jnp.array([1., 8.]))
     Array([0., 3.], dtype=float32)
     """
@@ -100,6 +110,8 @@ def log2(x: ArrayLike, /) -> Array:
 @remembered
 def log10(x: ArrayLike, /) -> Array:
     """The logarithm to base 10.
+
+    Element by element; integers and booleans count as floats of the default dtype.
 
     >>> jnp.log10(jnp.array([1., 100.]))
     Array([0., 2.], dtype=float32)
@@ -115,6 +127,8 @@ def _log_to(x: Any, base: float) -> Array:
 def sqrt(x: ArrayLike, /) -> Array:
     """The square root; nan for negative reals.
 
+    Element by element; integers and booleans count as floats of the default dtype.
+
     >>> jnp.sqrt(jnp.array([4, 9]))
     Array([2., 3.], dtype=float32)
     """
@@ -123,6 +137,8 @@ def sqrt(x: ArrayLike, /) -> Array:
 
 def cbrt(x: ArrayLike, /) -> Array:
     """The cube root, also of negative reals.
+
+    Element by element; integers and booleans count as floats of the default dtype.
 
     >>> jnp.cbrt(jnp.array([1., -8.]))
     Array([ 1., -2.], dtype=float32)
@@ -136,6 +152,8 @@ def cbrt(x: ArrayLike, /) -> Array:
 def sin(x: ArrayLike, /) -> Array:
     """The sine of x in radians.
 
+    Element by element; integers and booleans count as floats of the default dtype.
+
     >>> jnp.sin(jnp.array([0., jnp.pi / 2]))
     Array([0., 1.], dtype=float32)
     """
@@ -144,6 +162,8 @@ def sin(x: ArrayLike, /) -> Array:
 
 def cos(x: ArrayLike, /) -> Array:
     """The cosine of x in radians.
+
+    Element by element; integers and booleans count as floats of the default dtype.
 
     >>> jnp.cos(jnp.array([0., jnp.pi]))
     Array([ 1., -1.], dtype=float32)
@@ -154,6 +174,8 @@ def cos(x: ArrayLike, /) -> Array:
 def tan(x: ArrayLike, /) -> Array:
     """The tangent of x in radians.
 
+    Element by element; integers and booleans count as floats of the default dtype.
+
     >>> jnp.tan(0.)
     Array(0., dtype=float32, weak_type=True)
     """
@@ -162,6 +184,8 @@ def tan(x: ArrayLike, /) -> Array:
 
 def tanh(x: ArrayLike, /) -> Array:
     """The hyperbolic tangent.
+
+    Element by element; integers and booleans count as floats of the default dtype.
 
     >>> jnp.tanh(jnp.array([0., jnp.inf]))
     Array([0., 1.], dtype=float32)
@@ -172,6 +196,8 @@ def tanh(x: ArrayLike, /) -> Array:
 def arcsin(x: ArrayLike, /) -> Array:
     """The inverse sine, in [-π/2, π/2]; nan outside [-1, 1].
 
+    Element by element; integers and booleans count as floats of the default dtype.
+
     >>> jnp.arcsin(jnp.array([0., 2.]))
     Array([ 0., nan], dtype=float32)
     """
@@ -180,6 +206,8 @@ def arcsin(x: ArrayLike, /) -> Array:
 
 def arccos(x: ArrayLike, /) -> Array:
     """The inverse cosine, in [0, π]; nan outside [-1, 1].
+
+    Element by element; integers and booleans count as floats of the default dtype.
 
     >>> jnp.arccos(jnp.array([1., 2.]))
     Array([ 0., nan], dtype=float32)
@@ -190,6 +218,8 @@ def arccos(x: ArrayLike, /) -> Array:
 def arctan(x: ArrayLike, /) -> Array:
     """The inverse tangent, in [-π/2, π/2].
 
+    Element by element; integers and booleans count as floats of the default dtype.
+
     >>> jnp.arctan(jnp.array([0., jnp.inf]))
     Array([0.       , 1.5707964], dtype=float32)
     """
@@ -198,6 +228,8 @@ def arctan(x: ArrayLike, /) -> Array:
 
 def sinh(x: ArrayLike, /) -> Array:
     """The hyperbolic sine.
+
+    Element by element; integers and booleans count as floats of the default dtype.
 
     >>> jnp.sinh(jnp.array([0., jnp.inf]))
     Array([ 0., inf], dtype=float32)
@@ -208,6 +240,8 @@ def sinh(x: ArrayLike, /) -> Array:
 def cosh(x: ArrayLike, /) -> Array:
     """The hyperbolic cosine.
 
+    Element by element; integers and booleans count as floats of the default dtype.
+
     >>> jnp.cosh(jnp.array([0., jnp.inf]))
     Array([ 1., inf], dtype=float32)
     """
@@ -216,6 +250,8 @@ def cosh(x: ArrayLike, /) -> Array:
 
 def arcsinh(x: ArrayLike, /) -> Array:
     """The inverse hyperbolic sine.
+
+    Element by element; integers and booleans count as floats of the default dtype.
 
     >>> jnp.arcsinh(jnp.array([0., jnp.inf]))
     Array([ 0., inf], dtype=float32)
@@ -226,6 +262,8 @@ def arcsinh(x: ArrayLike, /) -> Array:
 def arccosh(x: ArrayLike, /) -> Array:
     """The inverse hyperbolic cosine; nan below 1.
 
+    Element by element; integers and booleans count as floats of the default dtype.
+
     >>> jnp.arccosh(jnp.array([1., 0.]))
     Array([ 0., nan], dtype=float32)
     """
@@ -234,6 +272,8 @@ def arccosh(x: ArrayLike, /) -> Array:
 
 def arctanh(x: ArrayLike, /) -> Array:
     """The inverse hyperbolic tangent; nan outside [-1, 1].
+
+    Element by element; integers and booleans count as floats of the default dtype.
 
     >>> jnp.arctanh(jnp.array([0., 1.]))
     Array([ 0., inf], dtype=float32)
@@ -249,6 +289,8 @@ asinh, acosh, atanh = arcsinh, arccosh, arctanh
 def deg2rad(x: ArrayLike, /) -> Array:
     """Degrees as radians.
 
+    Element by element; integers and booleans count as floats of the default dtype.
+
     >>> jnp.deg2rad(180.)
     Array(3.1415927, dtype=float32, weak_type=True)
     """
@@ -259,6 +301,8 @@ def deg2rad(x: ArrayLike, /) -> Array:
 @remembered
 def rad2deg(x: ArrayLike, /) -> Array:
     """Radians as degrees.
+
+    Element by element; integers and booleans count as floats of the default dtype.
 
     >>> jnp.rad2deg(jnp.pi)
     Array(180., dtype=float32, weak_type=True)
@@ -397,6 +441,8 @@ def isinf(x: ArrayLike, /) -> Array:
 def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether x is inf.
 
+    Element by element; booleans of x's shape.
+
     >>> jnp.isposinf(jnp.array([jnp.inf, -jnp.inf]))
     Array([ True, False], dtype=bool)
     """
@@ -405,6 +451,8 @@ def isposinf(x: ArrayLike, /, out: None = None) -> Array:
 
 def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether x is -inf.
+
+    Element by element; booleans of x's shape.
 
     >>> jnp.isneginf(jnp.array([jnp.inf, -jnp.inf]))
     Array([False,  True], dtype=bool)
@@ -433,6 +481,8 @@ def _constant(x: Any, value: bool) -> Array:
 
 def real(val: ArrayLike, /) -> Array:
     """The real part.
+
+    Element by element; of x's shape and dtype, real for complex numbers.
 
     >>> jnp.real(jnp.array([1 + 2j]))
     Array([1.], dtype=float32)
@@ -469,6 +519,8 @@ conj = conjugate
 def iscomplex(x: ArrayLike) -> Array:
     """Whether the imaginary part is not zero.
 
+    Element by element; booleans of x's shape.
+
     >>> jnp.iscomplex(jnp.array([1 + 1j, 1]))
     Array([ True, False], dtype=bool)
     """
@@ -479,6 +531,8 @@ def iscomplex(x: ArrayLike) -> Array:
 @remembered
 def isreal(x: ArrayLike) -> Array:
     """Whether the imaginary part is zero.
+
+    Element by element; booleans of x's shape.
 
     >>> jnp.isreal(jnp.array([1 + 1j, 1]))
     Array([False,  True], dtype=bool)

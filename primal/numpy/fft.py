@@ -159,6 +159,8 @@ def _two(name: str, kind: Any, a: Any, s: Any, axes: Any, norm: Any) -> Array:
 def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The discrete Fourier transform along an axis, cut or filled up with zeros to n points.
 
+    X[k] = Σ x[j] exp(-2πi·jk/n), divided by what `norm` says.
+
     >>> jnp.fft.fft(jnp.array([1., 0., 0., 0.])).real
     Array([1., 1., 1., 1.], dtype=float32)
     """
@@ -168,6 +170,9 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
 @remembered
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `fft`.
+
+    Complex numbers of the operand's precision; sizes other than n or s stay. x[j] = 1/n Σ X[k]
+    exp(2πi·jk/n), or divided as `norm` says.
 
     >>> jnp.fft.ifft(jnp.array([4., 0., 0., 0.])).real
     Array([1., 1., 1., 1.], dtype=float32)
@@ -189,6 +194,9 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `rfft`: n real numbers (2(m - 1) of m values by default).
 
+    Real numbers of the operand's precision; the last axis has 2(n - 1) elements unless told.
+    irfft(rfft(x), n) = x.
+
     >>> jnp.fft.irfft(jnp.array([4., 0., 0.]))
     Array([1., 1., 1., 1.], dtype=float32)
     """
@@ -198,6 +206,8 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
 @remembered
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The real transform of numbers whose second half is the conjugate of the first.
+
+    hfft(x, n) = n · irfft(conj(x), n).
 
     >>> jnp.fft.hfft(jnp.array([1., 0., 0.]))
     Array([1., 1., 1., 1.], dtype=float32)
@@ -209,6 +219,8 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 @remembered
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`.
+
+    Complex numbers of the operand's precision, n // 2 + 1 of them.
 
     >>> jnp.fft.ihfft(jnp.array([4., 0., 0., 0.])).real
     Array([1., 1., 1.], dtype=float32)
@@ -226,6 +238,8 @@ def fft2(
 ) -> Array:
     """The transform of two axes.
 
+    X[k, l] = Σ x[j, m] exp(-2πi·(jk/n + ml/p)).
+
     >>> jnp.fft.fft2(jnp.ones((2, 2))).real
     Array([[4., 0.],
            [0., 0.]], dtype=float32)
@@ -238,6 +252,8 @@ def ifft2(
     a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Array:
     """The inverse of `fft2`.
+
+    Complex numbers of the operand's precision; sizes other than n or s stay. ifft2(fft2(x)) = x.
 
     >>> jnp.fft.ifft2(jnp.ones((2, 2))).real
     Array([[1., 0.],
@@ -252,6 +268,8 @@ def rfft2(
 ) -> Array:
     """The transform of two axes of real numbers; half of the last.
 
+    X[k, l] = Σ x[j, m] exp(-2πi·(jk/n + ml/p)) for 0 ≤ l ≤ p/2.
+
     >>> jnp.fft.rfft2(jnp.ones((2, 4))).shape
     (2, 3)
     """
@@ -263,6 +281,9 @@ def irfft2(
     a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Array:
     """The inverse of `rfft2`.
+
+    Real numbers of the operand's precision; the last axis has 2(n - 1) elements unless told.
+    irfft2(rfft2(x), x.shape) = x.
 
     >>> jnp.fft.irfft2(jnp.ones((2, 3))).shape
     (2, 4)
@@ -276,6 +297,8 @@ def fftn(
 ) -> Array:
     """The transform of several axes, all by default.
 
+    X[k, l, …] = Σ x[j, m, …] exp(-2πi·(jk/n + ml/p + …)).
+
     >>> jnp.fft.fftn(jnp.ones((2, 2, 2)))[0, 0, 0].real
     Array(8., dtype=float32)
     """
@@ -287,6 +310,8 @@ def ifftn(
     a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
     """The inverse of `fftn`.
+
+    Complex numbers of the operand's precision; sizes other than n or s stay. ifftn(fftn(x)) = x.
 
     >>> jnp.fft.ifftn(jnp.ones((2, 2, 2)))[0, 0, 0].real
     Array(1., dtype=float32)
@@ -300,6 +325,8 @@ def rfftn(
 ) -> Array:
     """The transform of several axes of real numbers; half of the last.
 
+    `fftn` at 0 ≤ k ≤ n/2 along the last axis.
+
     >>> jnp.fft.rfftn(jnp.ones((2, 2, 4))).shape
     (2, 2, 3)
     """
@@ -311,6 +338,9 @@ def irfftn(
     a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
     """The inverse of `rfftn`.
+
+    Real numbers of the operand's precision; the last axis has 2(n - 1) elements unless told.
+    irfftn(rfftn(x), x.shape) = x.
 
     >>> jnp.fft.irfftn(jnp.ones((2, 2, 3))).shape
     (2, 2, 4)
@@ -327,6 +357,8 @@ def fftfreq(
 ) -> Array:
     """The frequency of each value of `fft`, in cycles per unit of the sample distance d.
 
+    A vector of floats of the default dtype. [0, 1, …, -2, -1] / (d·n).
+
     >>> jnp.fft.fftfreq(4)
     Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
     """
@@ -340,6 +372,8 @@ def rfftfreq(
     n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None
 ) -> Array:
     """The frequency of each value of `rfft`.
+
+    A vector of floats of the default dtype. [0, 1, …, n // 2] / (d·n).
 
     >>> jnp.fft.rfftfreq(4)
     Array([0.  , 0.25, 0.5 ], dtype=float32)
@@ -373,6 +407,8 @@ def _frequencies(name: str, order: Any, n: int, d: Any, dtype: Any, device: Any)
 def fftshift(x: ArrayLike, axes: Any = None) -> Array:
     """The zero frequency moved to the middle of axes, all by default.
 
+    out[(k + n // 2) mod n] = x[k].
+
     >>> jnp.fft.fftshift(jnp.arange(4))
     Array([2, 3, 0, 1], dtype=int32)
     """
@@ -384,6 +420,8 @@ def fftshift(x: ArrayLike, axes: Any = None) -> Array:
 @remembered
 def ifftshift(x: ArrayLike, axes: Any = None) -> Array:
     """The inverse of `fftshift`.
+
+    Shape and dtype stay. ifftshift(fftshift(x)) = x.
 
     >>> jnp.fft.ifftshift(jnp.array([2, 3, 0, 1]))
     Array([0, 1, 2, 3], dtype=int32)

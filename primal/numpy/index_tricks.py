@@ -207,7 +207,8 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
 def unravel_index(indices: ArrayLike, shape: int | Sequence[int]) -> tuple[Array, ...]:
     """Per dimension, the coordinates of positions in the flattened array of a shape.
 
-    Negative positions count from the end; those out of bounds mean the nearest element.
+    Negative positions count from the end; those out of bounds mean the nearest element. Raises
+    TypeError for indices that are no integers, ValueError for negative sizes.
 
     >>> jnp.unravel_index(jnp.array([3, 11]), (3, 4))
     (Array([0, 2], dtype=int32), Array([3, 3], dtype=int32))

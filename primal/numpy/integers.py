@@ -90,6 +90,8 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
 def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
     """Groups of eight non-zero or zero elements as the bits of uint8; the last filled with zeros.
 
+    Raises TypeError unless the elements are integers or booleans.
+
     >>> jnp.packbits(jnp.array([1, 0, 1]))
     Array([160], dtype=uint8)
     """
@@ -113,6 +115,8 @@ def unpackbits(
     a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big"
 ) -> Array:
     """The bits of uint8 numbers as zeros and ones, eight for each; `count` cuts or fills up.
+
+    Raises TypeError for other dtypes than uint8.
 
     >>> jnp.unpackbits(jnp.array([3], jnp.uint8))
     Array([0, 0, 0, 0, 0, 0, 1, 1], dtype=uint8)

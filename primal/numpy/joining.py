@@ -109,6 +109,8 @@ def stack(
 ) -> Array:
     """Arrays of one shape along a new axis; ValueError where shapes differ.
 
+    Raises NotImplementedError for `out`.
+
     >>> jnp.stack([jnp.arange(2), jnp.ones(2)], axis=1)
     Array([[0., 1.],
            [1., 1.]], dtype=float32)
@@ -142,6 +144,8 @@ def _with_axis(x: Any, at: int) -> Any:
 
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The slices along an axis, without it.
+
+    Raises ValueError for scalars.
 
     >>> jnp.unstack(jnp.array([[1, 2], [3, 4]]))
     (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
@@ -260,6 +264,8 @@ def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array
 @remembered
 def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """`split` whose parts may differ in size by one.
+
+    The parts are arrays of the dtype of `ary`.
 
     >>> [len(part) for part in jnp.array_split(jnp.arange(5), 2)]
     [3, 2]
@@ -428,6 +434,8 @@ def _repeated_to(x: Any, counts: Any, at: int, length: int) -> Array:
 
 def resize(a: ArrayLike, new_shape: Any) -> Array:
     """The elements repeated in order as often as a new shape needs, or cut.
+
+    Raises ValueError for negative sizes.
 
     >>> jnp.resize(jnp.arange(3), (2, 2))
     Array([[0, 1],

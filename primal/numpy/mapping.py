@@ -46,7 +46,8 @@ def vectorize(
 
     The signature '(n),(n)->()' says that the function takes two vectors of one length and returns a
     scalar; without it, scalars. Arguments in `excluded` (positions and names) are passed whole.
-    Raises ValueError for a bad signature and for shapes that do not fit it.
+    Raises ValueError for a bad signature and for shapes that do not fit it. Raises TypeError where
+    `excluded` holds other than positions and names.
 
     >>> jnp.vectorize(jnp.dot, signature="(n),(n)->()")(jnp.ones((2, 3)), jnp.arange(3.))
     Array([3., 3.], dtype=float32)
@@ -179,6 +180,8 @@ def apply_along_axis(
 
 def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array:
     """A reduction applied along one axis after the other, each kept at size 1.
+
+    Raises ValueError where a result has neither kept nor lost the one axis.
 
     >>> jnp.apply_over_axes(jnp.sum, jnp.ones((2, 3)), (0, 1))
     Array([[6.]], dtype=float32)

@@ -59,6 +59,8 @@ def nansum(
 ) -> Array:
     """`sum` that counts nan as 0.
 
+    Axes, masks and dtypes as there.
+
     >>> jnp.nansum(jnp.array([1., jnp.nan]))
     Array(1., dtype=float32)
     """
@@ -78,6 +80,8 @@ def nanprod(
 ) -> Array:
     """`prod` that counts nan as 1.
 
+    Axes, masks and dtypes as there.
+
     >>> jnp.nanprod(jnp.array([2., jnp.nan]))
     Array(2., dtype=float32)
     """
@@ -96,6 +100,8 @@ def nanmax(
 ) -> Array:
     """`max` that skips nan; nan where there is nothing else.
 
+    Axes, masks and dtypes as there.
+
     >>> jnp.nanmax(jnp.array([1., jnp.nan]))
     Array(1., dtype=float32)
     """
@@ -113,6 +119,8 @@ def nanmin(
     where: ArrayLike | None = None,
 ) -> Array:
     """`min` that skips nan; nan where there is nothing else.
+
+    Axes, masks and dtypes as there.
 
     >>> jnp.nanmin(jnp.array([1., jnp.nan]))
     Array(1., dtype=float32)
@@ -160,6 +168,8 @@ def nanmean(
 ) -> Array:
     """`mean` over what is not nan.
 
+    Axes, masks and dtypes as there.
+
     >>> jnp.nanmean(jnp.array([1., jnp.nan, 3.]))
     Array(2., dtype=float32)
     """
@@ -179,6 +189,8 @@ def nanvar(
     mean: ArrayLike | None = None,
 ) -> Array:
     """`var` over what is not nan.
+
+    Axes, masks and dtypes as there.
 
     >>> jnp.nanvar(jnp.array([1., jnp.nan, 3.]))
     Array(1., dtype=float32)
@@ -201,6 +213,8 @@ def nanstd(
     mean: ArrayLike | None = None,
 ) -> Array:
     """`std` over what is not nan.
+
+    Axes, masks and dtypes as there.
 
     >>> jnp.nanstd(jnp.array([1., jnp.nan, 3.]))
     Array(1., dtype=float32)

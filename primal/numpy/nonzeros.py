@@ -63,7 +63,8 @@ def nonzero(
     """The indices of the non-zero elements, one array per dimension.
 
     Their number depends on values: under transformations give `size`; the result is cut to it, or
-    filled up with `fill_value` (0 by default; a tuple gives one per dimension).
+    filled up with `fill_value` (0 by default; a tuple gives one per dimension). Raises ValueError
+    for scalars and for a `fill_value` of another length.
 
     >>> jnp.nonzero(jnp.array([3, 0, 5]))
     (Array([0, 2], dtype=int32),)
@@ -150,7 +151,8 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Any = None) -> Array:
     """The array without the zeros at the front ('f' in `trim`) and the back ('b').
 
-    Along all axes by default. Values must be concrete.
+    Along all axes by default. Values must be concrete. Raises ValueError for other letters than f
+    and b.
 
     >>> jnp.trim_zeros(jnp.array([0, 1, 0, 2, 0]))
     Array([1, 0, 2], dtype=int32)

@@ -145,6 +145,8 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 def polyder(p: ArrayLike, m: int = 1) -> Array:
     """The m-th derivative of a polynomial.
 
+    Raises ValueError for a negative m.
+
     >>> jnp.polyder(jnp.array([1., 2., 3.]))
     Array([2., 2.], dtype=float32)
     """
@@ -165,6 +167,8 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
 def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     """The m-th integral of a polynomial, with constants of integration k (0 by default).
 
+    Raises ValueError for a negative m, or unless there is one constant, or m.
+
     >>> jnp.polyint(jnp.array([2., 2.]))
     Array([1., 2., 0.], dtype=float32)
     """
@@ -184,6 +188,8 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
 
 def poly(seq_of_zeros: ArrayLike) -> Array:
     """The polynomial with given zeros, or the characteristic polynomial of a matrix.
+
+    Raises ValueError unless the operand is a vector or a square matrix.
 
     >>> jnp.poly(jnp.array([1., 2.]))
     Array([ 1., -3.,  2.], dtype=float32)
@@ -207,7 +213,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
 
     Leading and trailing zeros are stripped first, for which values must be concrete; with
     strip_zeros=False there are always len(p) - 1 roots, and those that leading zeros take away are
-    nan, at the end.
+    nan, at the end. Raises ValueError unless the coefficients are a vector.
 
     >>> jnp.sort(jnp.roots(jnp.array([1., -3., 2.])).real)
     Array([1., 2.], dtype=float32)
@@ -255,7 +261,8 @@ def polyfit(
     """The polynomial of a degree that fits points best, in the sense of least squares.
 
     `w` weighs the residuals. With `full`: (coefficients, residuals, rank, singular values, rcond);
-    with `cov`: (coefficients, their covariance matrix).
+    with `cov`: (coefficients, their covariance matrix). Raises ValueError for a negative degree,
+    TypeError for operands of other shapes or different lengths.
 
     >>> p = jnp.polyfit(jnp.array([0., 1., 2.]), jnp.array([1., 3., 5.]), 1)
     >>> jnp.allclose(p, jnp.array([2., 1.]), atol=1e-5)
@@ -322,6 +329,8 @@ def _window(M: Any) -> tuple[int, Any, Any]:
 def bartlett(M: int) -> Array:
     """The triangular window 1 - |2n/(M - 1) - 1|.
 
+    A vector of M floats of the default dtype; n counts from 0.
+
     >>> jnp.bartlett(3)
     Array([0., 1., 0.], dtype=float32)
     """
@@ -332,6 +341,8 @@ def bartlett(M: int) -> Array:
 @remembered
 def hanning(M: int) -> Array:
     """The window 0.5 (1 - cos(2πn/(M - 1))).
+
+    A vector of M floats of the default dtype; n counts from 0.
 
     >>> jnp.hanning(3)
     Array([0., 1., 0.], dtype=float32)
@@ -344,6 +355,8 @@ def hanning(M: int) -> Array:
 def hamming(M: int) -> Array:
     """The window 0.54 - 0.46 cos(2πn/(M - 1)).
 
+    A vector of M floats of the default dtype; n counts from 0.
+
     >>> jnp.hamming(3)
     Array([0.08000001, 1.        , 0.08000001], dtype=float32)
     """
@@ -354,6 +367,8 @@ def hamming(M: int) -> Array:
 @remembered
 def blackman(M: int) -> Array:
     """The window 0.42 - 0.5 cos(2πn/(M - 1)) + 0.08 cos(4πn/(M - 1)).
+
+    A vector of M floats of the default dtype; n counts from 0.
 
     >>> jnp.blackman(3).shape
     (3,)
@@ -368,6 +383,8 @@ def blackman(M: int) -> Array:
 @remembered
 def kaiser(M: int, beta: ArrayLike) -> Array:
     """The window I0(β √(1 - ((2n - M + 1)/(M - 1))²)) / I0(β).
+
+    A vector of M floats of the default dtype; n counts from 0.
 
     >>> jnp.kaiser(3, 0.)
     Array([1., 1., 1.], dtype=float32)
@@ -384,6 +401,8 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
 @remembered
 def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of order 0; TypeError for complex numbers.
+
+    Raises ValueError for complex numbers.
 
     >>> jnp.i0(0.)
     Array(1., dtype=float32, weak_type=True)

@@ -69,6 +69,7 @@ def arange(
     """start, start + step, … below stop; one argument is the stop.
 
     Integers give int32, floats float32. All arguments must be concrete: the length is static.
+    Raises ZeroDivisionError for a step of 0, ValueError for complex arguments.
 
     >>> jnp.arange(3)
     Array([0, 1, 2], dtype=int32)
@@ -355,6 +356,8 @@ def logspace(
     axis: int = 0,
 ) -> Array:
     """base ** linspace(start, stop).
+
+    The result is an array of floats with `num` elements along `axis`.
 
     >>> jnp.logspace(0, 2, 3)
     Array([  1.,  10., 100.], dtype=float32)

@@ -453,6 +453,8 @@ def std(
 ) -> Array:
     """The standard deviation over axes: the square root of `var`.
 
+    Raises ValueError for a dtype of integers.
+
     >>> jnp.std(jnp.array([1., 3.]))
     Array(1., dtype=float32)
     """

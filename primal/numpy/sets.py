@@ -163,6 +163,8 @@ def unique_all(
 ) -> UniqueAll:
     """`unique` with indices, inverse indices and counts; nan differs from nan.
 
+    Arrays in one dimension, sorted; of the static length `size` where given.
+
     >>> jnp.unique_all(jnp.array([3, 1, 3])).counts
     Array([1, 2], dtype=int32)
     """
@@ -176,6 +178,8 @@ def unique_counts(
 ) -> UniqueCounts:
     """`unique` with counts; nan differs from nan.
 
+    Arrays in one dimension, sorted; of the static length `size` where given.
+
     >>> jnp.unique_counts(jnp.array([3, 1, 3])).values
     Array([1, 3], dtype=int32)
     """
@@ -188,6 +192,8 @@ def unique_inverse(
 ) -> UniqueInverse:
     """`unique` with inverse indices; nan differs from nan.
 
+    Arrays in one dimension, sorted; of the static length `size` where given.
+
     >>> jnp.unique_inverse(jnp.array([3, 1, 3])).inverse_indices
     Array([1, 0, 1], dtype=int32)
     """
@@ -199,6 +205,8 @@ def unique_values(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
     """`unique` alone; nan differs from nan.
+
+    Arrays in one dimension, sorted; of the static length `size` where given.
 
     >>> jnp.unique_values(jnp.array([3, 1, 3]))
     Array([1, 3], dtype=int32)
@@ -236,7 +244,7 @@ def isin(
     """Whether each element is among the test elements; nan is among none.
 
     `method` and `assume_unique` are accepted for other libraries' sake: the test elements are
-    sorted, then searched.
+    sorted, then searched. Raises ValueError for unknown methods.
 
     >>> jnp.isin(jnp.array([1, 2, 3]), jnp.array([3, 1]))
     Array([ True, False,  True], dtype=bool)

@@ -105,7 +105,7 @@ def reshape(
     """The elements in row-major order (column-major for order 'F') in another shape.
 
     One size may be -1; arrays do not change, so `copy` says nothing. Raises TypeError where the
-    number of elements differs.
+    number of elements differs, NotImplementedError for order 'A', ValueError for unknown orders.
 
     >>> jnp.reshape(jnp.arange(6), (2, -1))
     Array([[0, 1, 2],
@@ -134,6 +134,8 @@ def _reversed_axes(x: Any) -> Any:
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     """The elements in one dimension.
 
+    Raises NotImplementedError for order 'K'.
+
     >>> jnp.ravel(jnp.array([[1, 2], [3, 4]]))
     Array([1, 2, 3, 4], dtype=int32)
     """
@@ -146,6 +148,8 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
 @remembered
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """The axes in another order, reversed by default: out[i, j, …] = a[…, j, i].
+
+    Raises TypeError where axes are no permutation.
 
     >>> jnp.transpose(jnp.zeros((2, 3, 4)), (1, 0, 2)).shape
     (3, 2, 4)
@@ -165,6 +169,8 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
 
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     """`transpose` with the order given.
+
+    The result is the array with its axes in that order.
 
     >>> jnp.permute_dims(jnp.zeros((2, 3)), (1, 0)).shape
     (3, 2)
@@ -204,6 +210,8 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
     """Axes moved to new places; the others keep their order.
 
+    Raises ValueError unless there are as many sources as destinations.
+
     >>> jnp.moveaxis(jnp.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
@@ -229,6 +237,8 @@ def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
 
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """An axis moved before another.
+
+    Raises ValueError for a start beyond the axes.
 
     >>> jnp.rollaxis(jnp.zeros((2, 3, 4)), 2).shape
     (4, 2, 3)
@@ -394,6 +404,8 @@ def flipud(m: ArrayLike) -> Array:
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """The plane of two axes turned by k quarters, from the first axis to the second.
 
+    Raises ValueError below two dimensions and for equal axes.
+
     >>> jnp.rot90(jnp.array([[1, 2], [3, 4]]))
     Array([[2, 4],
            [1, 3]], dtype=int32)
@@ -419,7 +431,8 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Array:
     """The elements moved by `shift` places along axes, around the end; flattened without axes.
 
-    Several shifts go with several axes. A traced shift is taken modulo the size as well.
+    Several shifts go with several axes. A traced shift is taken modulo the size as well. Raises
+    ValueError unless there are as many shifts as axes.
 
     >>> jnp.roll(jnp.arange(5), 2)
     Array([3, 4, 0, 1, 2], dtype=int32)

@@ -88,6 +88,8 @@ def argsort(
 ) -> Array:
     """The indices that would sort along an axis; equal elements keep their order.
 
+    Raises TypeError for a dtype that is not of integers.
+
     >>> jnp.argsort(jnp.array([3, 1, 2]))
     Array([1, 2, 0], dtype=int32)
     """
@@ -116,6 +118,8 @@ def sort_indices(x: Any, at: int, stable: bool = True, descending: bool = False)
 @remembered
 def lexsort(keys: Sequence[ArrayLike] | Array, axis: int = -1) -> Array:
     """The indices that sort by several keys, the last being the first to decide.
+
+    Raises TypeError without keys, ValueError for keys of different shapes.
 
     >>> jnp.lexsort((jnp.array([1, 0, 2]), jnp.array([5, 5, 4])))
     Array([2, 1, 0], dtype=int32)
@@ -211,6 +215,8 @@ def nanargmax(
 ) -> Array:
     """`argmax` that skips nan; -1 where there is nothing else.
 
+    Axes and dtypes as there.
+
     >>> jnp.nanargmax(jnp.array([jnp.nan, 1., 3.]))
     Array(2, dtype=int32)
     """
@@ -222,6 +228,8 @@ def nanargmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
     """`argmin` that skips nan; -1 where there is nothing else.
+
+    Axes and dtypes as there.
 
     >>> jnp.nanargmin(jnp.array([jnp.nan, 1., 3.]))
     Array(1, dtype=int32)
@@ -243,8 +251,9 @@ def searchsorted(
 ) -> Array:
     """Where to insert v into the ascending vector a: the number of elements below v.
 
-    With side 'right', the number of those not above v. nan counts as greatest. `method` is
-    accepted for other libraries' sake: the search halves, in log2(n) steps.
+    With side 'right', the number of those not above v. nan counts as greatest. `method` is accepted
+    for other libraries' sake: the search halves, in log2(n) steps. Raises ValueError unless a is a
+    vector, and for unknown sides and methods.
 
     >>> jnp.searchsorted(jnp.array([1, 3, 3, 5]), jnp.array([3, 6]))
     Array([1, 4], dtype=int32)
@@ -307,7 +316,8 @@ def digitize(
 ) -> Array:
     """The index of the bin of each x: i with bins[i-1] <= x < bins[i].
 
-    With `right`, bins[i-1] < x <= bins[i]. Bins may fall as well as rise.
+    With `right`, bins[i-1] < x <= bins[i]. Bins may fall as well as rise. Raises ValueError unless
+    bins is a vector.
 
     >>> jnp.digitize(jnp.array([0.5, 2.5]), jnp.array([0., 1., 2.]))
     Array([1, 3], dtype=int32)

@@ -88,7 +88,8 @@ def take(
     out[.., *k, ..] = a[.., indices[k], ..]. Negative indices count from the end, and those out of
     bounds give `fill_value` (nan, the least signed or greatest unsigned integer, True). mode='clip'
     takes the nearest element instead (the first for negative ones), 'wrap' the index modulo the
-    size. Raises TypeError for lists, IndexError for an empty axis.
+    size. Raises TypeError for lists, IndexError for an empty axis. Raises NotImplementedError for
+    `out` and mode 'raise', ValueError for unknown modes.
 
     >>> jnp.take(jnp.array([1., 2., 3.]), jnp.array([0, -1, 5]))
     Array([ 1.,  3., nan], dtype=float32)
@@ -257,7 +258,7 @@ def put_along_axis(
     """A copy of arr with out[.., indices[.., i, ..], ..] = values[.., i, ..] along an axis.
 
     Needs inplace=False. Indices out of bounds are dropped, or as `mode` says. axis=None puts into
-    the flattened array.
+    the flattened array. Raises ValueError where the numbers of dimensions differ.
 
     >>> x = jnp.zeros((2, 3))
     >>> jnp.put_along_axis(x, jnp.array([[1], [2]]), 7, axis=1, inplace=False)
@@ -302,7 +303,8 @@ def put(
     """A copy of a whose flattened elements at `ind` are the values v, repeated as needed.
 
     Needs inplace=False. Indices out of bounds go to the nearest element (mode None or 'clip'; under
-    'clip' negative ones to the first) or modulo the size ('wrap').
+    'clip' negative ones to the first) or modulo the size ('wrap'). Raises NotImplementedError for
+    mode 'raise', ValueError for unknown modes.
 
     >>> jnp.put(jnp.zeros(4), jnp.array([0, 3]), jnp.array([1, 2]), inplace=False)
     Array([1., 0., 0., 2.], dtype=float32)
@@ -377,7 +379,8 @@ def compress(
 
     The condition is one-dimensional and may be shorter than the axis. Their number depends on
     values: under transformations give `size`; the result is cut to it, or filled up with
-    `fill_value`.
+    `fill_value`. Raises ValueError unless the condition is a vector that is true within the axis
+    only.
 
     >>> jnp.compress(jnp.array([True, False, True]), jnp.arange(6).reshape(3, 2), axis=0)
     Array([[0, 1],

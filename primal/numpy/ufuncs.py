@@ -97,6 +97,8 @@ def negative(x: ArrayLike, /) -> Array:
 def positive(x: ArrayLike, /) -> Array:
     """x itself.
 
+    Element by element; of x's shape and dtype.
+
     >>> jnp.positive(jnp.array([1, -2]))
     Array([ 1, -2], dtype=int32)
     """
@@ -454,6 +456,8 @@ def _integer_power(x: Any, y: Any) -> Array:
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x to the power y in floating point.
 
+    Element by element; integers and booleans count as floats of the default dtype.
+
     >>> jnp.float_power(jnp.array([2, 3]), -1)
     Array([0.5       , 0.33333334], dtype=float32)
     """
@@ -503,7 +507,7 @@ def _float_divmod(x: Any, y: Any) -> tuple[Array, Array]:
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 - floor(x1 / x2) · x2, element by element: the remainder with the sign of x2.
 
-    Integers modulo 0 are 0, floats nan.
+    Integers modulo 0 are 0, floats nan. Raises TypeError for complex numbers.
 
     >>> jnp.remainder(jnp.array([7, -7]), 4)
     Array([3, 1], dtype=int32)
@@ -531,6 +535,8 @@ mod = remainder
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The remainder of x1 / x2 with the sign of x1.
 
+    Element by element; x1 and x2 broadcast and promote.
+
     >>> jnp.fmod(jnp.array([7, -7]), 4)
     Array([ 3, -3], dtype=int32)
     """
@@ -544,6 +550,8 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 @remembered_as(direct.divmod)
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """(floor_divide(x1, x2), remainder(x1, x2)).
+
+    Raises TypeError for complex numbers.
 
     >>> jnp.divmod(jnp.array([7, -7]), 4)
     (Array([ 1, -2], dtype=int32), Array([3, 1], dtype=int32))

@@ -31,7 +31,10 @@ def categorical(
     """Indices drawn with probability softmax(logits), by adding Gumbel numbers and argmax.
 
     `shape` ends in the shape of logits without `axis`, which is the default. Without `replace`, the
-    draws of one distribution are distinct: the largest of one set of perturbed logits.
+    draws of one distribution are distinct: the largest of one set of perturbed logits. Raises
+    IndexError for an axis that does not exist, ValueError for a shape that does not end in the
+    batch's and for more draws without replacement than categories. k has the probability
+    exp(logits[k]) / Σ exp(logits).
 
     >>> int(random.categorical(random.key(0), jnp.array([-jnp.inf, 0.0])))
     1
@@ -80,6 +83,8 @@ def permutation(
 ) -> Any:
     """x (or arange(x)) in random order along an axis; `independent`: each line on its own.
 
+    Each of the n! orders has the probability 1/n!.
+
     >>> sorted(random.permutation(random.PRNGKey(0), 4).tolist())
     [0, 1, 2, 3]
     """
@@ -124,7 +129,9 @@ def choice(
     """Elements of a (or of arange(a)) drawn at random, with probabilities p if given.
 
     `mode` is that of `gumbel`, which draws without replacement go by. ValueError for more draws
-    without replacement than elements, and for p of another length.
+    without replacement than elements, and for p of another length. Raises TypeError for a shape
+    that is no sequence, ValueError for probabilities of another shape or too few elements without
+    replacement. a[i] has the probability p[i], 1/n by default.
 
     >>> random.choice(random.PRNGKey(0), jnp.arange(5), (3,), replace=False).shape
     (3,)

@@ -231,7 +231,7 @@ def triangular(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """Numbers in [left, right) whose density rises to the mode and falls from there, linearly.
+    """Numbers in [left, right): the density rises to 2 / (right - left) at the mode, then falls.
 
     >>> x = random.triangular(random.key(0), 0.0, 0.5, 1.0, (9,))
     >>> bool(((0 <= x) & (x < 1)).all())
@@ -252,7 +252,7 @@ def triangular(
 def wald(
     key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """Wald (inverse Gaussian) numbers of that mean and scale 1.
+    """Wald (inverse Gaussian) numbers: density √(1/(2πx³)) exp(-(x - mean)² / (2 mean² x)).
 
     The smaller root of a quadratic in a squared normal number, or its reflection (Michael, Schucany
     and Haas, 1976).

@@ -209,6 +209,7 @@ def multinomial(
     """Counts [..., k] of n draws from k categories of probabilities p [..., k].
 
     A binomial number per category, of what the former ones have left. `shape` is that of the whole.
+    Counts x have the probability n! Π pᵢ^xᵢ / xᵢ!.
 
     >>> random.multinomial(random.key(0), 10, jnp.array([0.5, 0.5])).sum()
     Array(10., dtype=float32)
@@ -238,6 +239,8 @@ def geometric(
     key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
     """Trials until the first success: k with probability p·(1 - p)^(k - 1), k ≥ 1.
+
+    Integers of the shape and dtype asked for.
 
     >>> bool((random.geometric(random.key(0), 0.3, (9,)) >= 1).all())
     True

@@ -234,6 +234,8 @@ def loggamma(
 ) -> Any:
     """Logarithms of gamma numbers, exact also where those would be 0.
 
+    log x, where x has the density x^(a-1) exp(-x) / Γ(a).
+
     >>> bool(jnp.isfinite(random.loggamma(random.key(0), 1e-3, (9,))).all())
     True
     """
@@ -270,7 +272,8 @@ def dirichlet(
 ) -> Any:
     """Dirichlet vectors: gamma numbers of alpha [..., n], divided by their sum.
 
-    `shape` is that in front of n. ValueError if alpha is a scalar.
+    `shape` is that in front of n. ValueError if alpha is a scalar. Density Γ(Σα) Π xᵢ^(αᵢ-1) /
+    Γ(αᵢ).
 
     >>> x = random.dirichlet(random.key(0), jnp.ones(3), (2,))
     >>> bool(jnp.allclose(x.sum(-1), 1.0))

@@ -199,7 +199,8 @@ def draw(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
 def fold_in(key: Any, data: Any) -> Any:
     """A new key out of a key and a 32-bit integer.
 
-    OverflowError for Python integers that are negative or have more than 32 bits.
+    OverflowError for Python integers that are negative or have more than 32 bits. Raises TypeError
+    for data that are no single integer.
 
     >>> print(random.fold_in(random.PRNGKey(0), 1))
     [ 928981903 3453687069]
@@ -233,6 +234,8 @@ def key_data(keys: Any) -> Any:
 
 def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     """Words uint32[..., 2] (or 4) as typed keys: the inverse of `key_data`.
+
+    Raises TypeError for typed keys and for words of another dtype or number.
 
     >>> random.wrap_key_data(jnp.array([0, 18], "uint32")).dtype.name
     'key<fry>'

@@ -94,7 +94,7 @@ def bits(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = 
     """Uniform random bits as unsigned integers: all values of the dtype are equally likely.
 
     `dtype` is uint32 by default, with 64-bit types enabled uint64; ValueError if it is not
-    unsigned.
+    unsigned. Each of b bits has the value 1 with probability 1/2.
 
     >>> random.bits(random.key(0), (2,))
     Array([ 928981903, 3453687069], dtype=uint32)
@@ -119,7 +119,7 @@ def uniform(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """Uniform floats in [minval, maxval).
+    """Uniform floats in [minval, maxval), of density 1 / (maxval - minval).
 
     The mantissa is filled with random bits to a number in [1, 2), from which 1 is subtracted.
     ValueError for a dtype that is no float.
@@ -189,7 +189,7 @@ def truncated_normal(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """Standard normal numbers given that they lie in (lower, upper).
+    """Standard normal numbers given that lower < x < upper.
 
     The inverse of the distribution function, of uniform numbers between its values at the ends.
 
@@ -223,6 +223,8 @@ def randint(
     """Uniform integers in [minval, maxval); minval where that is empty.
 
     Twice the width of random bits is reduced modulo the span, so that the bias is negligible.
+    Raises TypeError for a dtype that is not of integers. Each has the probability 1 / (maxval -
+    minval).
 
     >>> random.randint(random.PRNGKey(0), (3,), 0, 10).shape
     (3,)
@@ -324,6 +326,8 @@ def bernoulli_of(typed: Any, p: Any, shape: tuple[int, ...], mode: str = "low") 
 
 def rademacher(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Signs: -1 or 1 with equal probability.
+
+    Integers of the shape and dtype asked for. P(-1) = P(1) = ½.
 
     >>> sorted(set(random.rademacher(random.key(0), (20,)).tolist()))
     [-1, 1]

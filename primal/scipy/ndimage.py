@@ -55,6 +55,7 @@ def map_coordinates(
     its mirror image about the centre ('mirror') or the edge ('reflect') of the last element.
 
     ValueError for another number of coordinates, NotImplementedError for other orders and modes.
+    Raises TypeError for a scalar.
 
     >>> map_coordinates(jnp.array([0.0, 10.0, 20.0]), [jnp.array([0.5, 1.75, 3.0])], order=1)
     Array([ 5. , 17.5,  0. ], dtype=float32)

@@ -40,7 +40,7 @@ def register_pytree_node(
 def register_pytree_node_class(cls: Typ) -> Typ:
     """Register a class by its methods `tree_flatten(self)`, `tree_unflatten(cls, aux, children)`.
 
-    A decorator. Subclasses are not registered with it.
+    A decorator. Subclasses are not registered with it. Raises TypeError where a method is missing.
 
     >>> @register_pytree_node_class
     ... class Box:
@@ -95,6 +95,8 @@ def register_pytree_with_keys(
 def register_pytree_with_keys_class(cls: Typ) -> Typ:
     """Register a class by its methods `tree_flatten_with_keys(self)`, `tree_unflatten(cls, aux,
     children)` and, if it has one, `tree_flatten(self)`. A decorator.
+
+    Raises TypeError where a method is missing.
 
     >>> @register_pytree_with_keys_class
     ... class Held:

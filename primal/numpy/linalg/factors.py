@@ -83,7 +83,8 @@ def symmetrized(x: Any) -> Any:
 def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The triangle L with a = L Lᴴ (or U with a = Uᴴ U); nan where a is not positive definite.
 
-    With `symmetrize_input`, of (a + aᴴ) / 2; otherwise of the lower (upper) triangle of a.
+    With `symmetrize_input`, of (a + aᴴ) / 2; otherwise of the lower (upper) triangle of a. Stacks
+    of matrices are taken one by one: leading dimensions stay.
 
     >>> jnp.linalg.cholesky(jnp.array([[4., 2.], [2., 5.]]))
     Array([[2., 0.],
@@ -130,7 +131,8 @@ def svd(
 ) -> Any:
     """a = U diag(S) Vh, S falling; S alone without `compute_uv`.
 
-    `hermitian` says that a = aᴴ, and uses its eigenvectors.
+    `hermitian` says that a = aᴴ, and uses its eigenvectors. Raises NotImplementedError for
+    `subset_by_index`. Stacks of matrices are taken one by one: leading dimensions stay.
 
     >>> jnp.linalg.svd(jnp.array([[3., 0.], [0., 4.]]), compute_uv=False)
     Array([4., 3.], dtype=float32)
@@ -162,6 +164,9 @@ def svd(
 def svdvals(x: ArrayLike, /) -> Array:
     """The singular values, falling.
 
+    Stacks of matrices are taken one by one: leading dimensions stay. Their squares are the
+    eigenvalues of aᴴ·a.
+
     >>> jnp.linalg.svdvals(jnp.array([[3., 0.], [0., 4.]]))
     Array([4., 3.], dtype=float32)
     """
@@ -185,6 +190,8 @@ def eig(a: ArrayLike) -> EigResult:
 def eigvals(a: ArrayLike) -> Array:
     """The complex eigenvalues of square matrices.
 
+    Those w for which a v = w v has a solution v other than 0.
+
     >>> jnp.abs(jnp.linalg.eigvals(jnp.array([[0., 4.], [-1., 0.]])))
     Array([2., 2.], dtype=float32)
     """
@@ -197,7 +204,8 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
     """Ascending real eigenvalues w and orthonormal eigenvectors V of a = aᴴ: a V = V diag(w).
 
     With `symmetrize_input`, of (a + aᴴ) / 2; otherwise of the triangle that UPLO ('L' or 'U')
-    names. Raises ValueError for another UPLO.
+    names. Raises ValueError for another UPLO. Stacks of matrices are taken one by one: leading
+    dimensions stay.
 
     >>> jnp.linalg.eigh(jnp.array([[2., 0.], [0., 1.]])).eigenvalues
     Array([1., 2.], dtype=float32)
@@ -210,6 +218,8 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 @remembered_as(direct.eigvalsh)
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """The ascending real eigenvalues of a = aᴴ.
+
+    Stacks of matrices are taken one by one: leading dimensions stay.
 
     >>> jnp.linalg.eigvalsh(jnp.array([[2., 0.], [0., 1.]]))
     Array([1., 2.], dtype=float32)

@@ -131,6 +131,8 @@ def vector_norm(
 ) -> Array:
     """The norm of vectors along an axis (several count as one vector, None is all).
 
+    ‖x‖ = (Σ |xᵢ|^p)^(1/p) with p = ord.
+
     >>> jnp.linalg.vector_norm(jnp.array([[3., 4.]]))
     Array(5., dtype=float32)
     """
@@ -153,6 +155,8 @@ def vector_norm(
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Ord = "fro") -> Array:
     """The norm of matrices in the last two axes.
 
+    As `norm` over the axes (-2, -1): √Σ|x|² by default.
+
     >>> jnp.linalg.matrix_norm(jnp.array([[3., 4.]]))
     Array(5., dtype=float32)
     """
@@ -163,6 +167,8 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Ord = "fro") ->
 @remembered_as(direct.cond)
 def cond(x: ArrayLike, p: Ord = None) -> Array:
     """The condition number ‖x‖·‖x⁻¹‖ in a norm; by default the ratio of singular values.
+
+    Raises ValueError for what is no matrix, has no elements, or is not square where p needs it.
 
     >>> jnp.linalg.cond(jnp.array([[2., 0.], [0., 1.]]))
     Array(2., dtype=float32)
@@ -197,6 +203,8 @@ def matrix_rank(
 ) -> Array:
     """How many singular values exceed rtol · the largest (eps · max(m, n) by default).
 
+    Stacks of matrices are taken one by one: leading dimensions stay.
+
     >>> jnp.linalg.matrix_rank(jnp.array([[1., 2.], [2., 4.]]))
     Array(1, dtype=int32)
     """
@@ -216,6 +224,9 @@ def matrix_rank(
 @remembered
 def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None) -> Array:
     """The product of several matrices in the order that costs least; vectors only at the ends.
+
+    Raises ValueError for fewer than two arrays and for shapes that do not fit. out = a₁ · a₂ · … ·
+    aₙ.
 
     >>> jnp.linalg.multi_dot([jnp.ones((2, 3)), jnp.ones((3, 4)), jnp.ones(4)])
     Array([12., 12.], dtype=float32)
@@ -249,6 +260,8 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None) -> Array:
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """The diagonal of the last two axes.
 
+    out[..., i] = x[..., i, i + offset].
+
     >>> jnp.linalg.diagonal(jnp.array([[1, 2], [3, 4]]))
     Array([1, 4], dtype=int32)
     """
@@ -258,6 +271,8 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
 
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The sum of the diagonal of the last two axes.
+
+    Σᵢ x[..., i, i + offset].
 
     >>> jnp.linalg.trace(jnp.array([[1, 2], [3, 4]]))
     Array(5, dtype=int32)
@@ -269,6 +284,9 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
 @remembered
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """The cross product of vectors of 3 components.
+
+    Raises ValueError for vectors of another size than 3. (a₂b₃ - a₃b₂, a₃b₁ - a₁b₃, a₁b₂ - a₂b₁) =
+    out.
 
     >>> jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
     Array([0, 0, 1], dtype=int32)
@@ -285,6 +303,8 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The outer product of two vectors.
+
+    Raises ValueError unless both are vectors. out[i, j] = x1[i] · x2[j].
 
     >>> jnp.linalg.outer(jnp.array([1, 2]), jnp.array([10, 20]))
     Array([[10, 20],

@@ -12,6 +12,8 @@ def matmul(
 ) -> Any:
     """The matrix product of the last two axes: `primal.numpy.matmul`.
 
+    out[..., i, k] = Σⱼ x1[..., i, j] x2[..., j, k].
+
     >>> jnp.linalg.matmul(jnp.eye(2), jnp.array([1.0, 2.0]))
     Array([1., 2.], dtype=float32)
     """

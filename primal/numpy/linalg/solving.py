@@ -107,6 +107,8 @@ def _triangle_solve(a: Any, b: Any, lower: bool, unit: bool) -> Any:
 def det(a: ArrayLike) -> Array:
     """The determinant of square matrices.
 
+    det a = Σ sign(σ) Π a[i, σ(i)] over permutations σ, by LU decomposition.
+
     >>> jnp.linalg.det(jnp.array([[1., 2.], [3., 4.]]))
     Array(-2., dtype=float32)
     """
@@ -158,6 +160,9 @@ def _slogdet_jvp(primals: Any, tangents: Any) -> Any:
 @remembered_as(direct.slogdet)
 def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """The sign and the logarithm of the absolute value of the determinant; (0, -inf) for 0.
+
+    Raises ValueError for unknown methods. Stacks of matrices are taken one by one: leading
+    dimensions stay. det a = sign · exp(logabsdet).
 
     >>> jnp.linalg.slogdet(jnp.array([[0., 1.], [1., 0.]])).sign
     Array(-1., dtype=float32)
@@ -218,6 +223,8 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 def inv(a: ArrayLike) -> Array:
     """The inverse of square matrices; inf or nan for singular ones.
 
+    a · inv(a) = 1, solved by LU decomposition.
+
     >>> jnp.linalg.inv(jnp.array([[2., 0.], [0., 4.]]))
     Array([[0.5 , 0.  ],
            [0.  , 0.25]], dtype=float32)
@@ -230,6 +237,9 @@ def inv(a: ArrayLike) -> Array:
 @remembered
 def matrix_power(a: ArrayLike, n: int) -> Array:
     """The n-th power of square matrices, by repeated squaring; of the inverse for negative n.
+
+    Raises TypeError unless the matrices are square and the exponent an integer. out = aⁿ = a ·
+    aⁿ⁻¹, and a⁰ = 1.
 
     >>> jnp.linalg.matrix_power(jnp.array([[1, 1], [0, 1]]), 3)
     Array([[1, 3],
@@ -269,6 +279,8 @@ def pinv(
     rcond: ArrayLike | None = None,
 ) -> Array:
     """The Moore-Penrose inverse: singular values up to rtol · the largest count as 0.
+
+    Stacks of matrices are taken one by one: leading dimensions stay.
 
     >>> jnp.linalg.pinv(jnp.array([[2., 0.], [0., 0.]]))
     Array([[0.5, 0. ],
@@ -319,6 +331,8 @@ def lstsq(
 ) -> tuple[Array, Array, Array, Array]:
     """(x that minimises |a x - b|, squared residuals, the rank of a, its singular values).
 
+    Raises TypeError for other numbers of dimensions, ValueError where the rows differ in number.
+
     >>> x, *_ = jnp.linalg.lstsq(jnp.array([[1.], [1.]]), jnp.array([1., 3.]))
     >>> jnp.allclose(x, 2.)
     Array(True, dtype=bool)
@@ -357,6 +371,9 @@ def lstsq(
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """The inverse of a tensor as a map from its last axes to its first `ind`.
 
+    Raises ValueError for an ind below 1, or unless both products of dimensions agree.
+    tensordot(tensorinv(a, ind), a, ind) = identity.
+
     >>> jnp.linalg.tensorinv(jnp.eye(4).reshape(2, 2, 4), ind=2).shape
     (4, 2, 2)
     """
@@ -375,6 +392,8 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
 
 def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None) -> Array:
     """x with tensordot(a, x, x.ndim) = b.
+
+    Raises ValueError where the shapes do not make a square system.
 
     >>> jnp.linalg.tensorsolve(jnp.eye(4).reshape(2, 2, 2, 2), jnp.ones((2, 2))).shape
     (2, 2)

@@ -14,8 +14,9 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
     """For each observation the nearest code's index, and the distance to it.
 
     index_i = argmin_k ‖obs_i - code_k‖ (the first, where several are), of int32. `obs` has shape
-    (n, d) and `code_book` (k, d), or (n,) and (k,). `check_finite` is ignored: values are not
-    known under `jit`. ValueError for other ranks, or where the two differ in rank.
+    (n, d) and `code_book` (k, d), or (n,) and (k,). `check_finite` is ignored: values are not known
+    under `jit`. ValueError for other ranks, or where the two differ in rank. Raises TypeError where
+    the numbers of features differ.
 
     >>> vq(jnp.array([[1.0, 1.0], [5.0, 5.0]]), jnp.array([[1.0, 1.0], [5.0, 4.0]]))
     (Array([0, 1], dtype=int32), Array([0., 1.], dtype=float32))

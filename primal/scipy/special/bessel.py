@@ -12,7 +12,9 @@ from primal.scipy.operands import inexact, real_inexact
 
 
 def i0(x: ArrayLike) -> Array:
-    """I₀(x), the modified Bessel function of the first kind.
+    """I₀(x) = 1/π ∫₀^π exp(x cos t) dt, the modified Bessel function of the first kind.
+
+    Element by element; operands broadcast, and integers count as floats.
 
     >>> i0(jnp.array([0.0, 1.0]))
     Array([1.      , 1.266066], dtype=float32)
@@ -23,6 +25,8 @@ def i0(x: ArrayLike) -> Array:
 def i0e(x: ArrayLike) -> Array:
     """e^-|x| I₀(x).
 
+    Element by element; operands broadcast, and integers count as floats.
+
     >>> i0e(jnp.array([0.0, 100.0]))
     Array([1.        , 0.03994438], dtype=float32)
     """
@@ -30,7 +34,9 @@ def i0e(x: ArrayLike) -> Array:
 
 
 def i1(x: ArrayLike) -> Array:
-    """I₁(x), the derivative of I₀.
+    """I₁(x) = 1/π ∫₀^π exp(x cos t) cos t dt, the derivative of I₀.
+
+    Element by element; operands broadcast, and integers count as floats.
 
     >>> i1(jnp.array([0.0, 1.0]))
     Array([0.        , 0.56515914], dtype=float32)
@@ -42,6 +48,8 @@ def i1(x: ArrayLike) -> Array:
 def i1e(x: ArrayLike) -> Array:
     """e^-|x| I₁(x).
 
+    Element by element; operands broadcast, and integers count as floats.
+
     >>> i1e(jnp.array([0.0, 100.0]))
     Array([0.        , 0.03974415], dtype=float32)
     """
@@ -52,7 +60,8 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """J₀(z) … J_v(z), stacked along a new first axis, by Miller's backward recurrence.
 
     Jₖ₋₁ = (2k/z) Jₖ - Jₖ₊₁ from k = n_iter down, scaled so that J₀ + 2 Σ J₂ₖ = 1; so n_iter has to
-    be well above both v and |z|.
+    be well above both v and |z|. Raises ValueError for a negative order, or unless n_iter exceeds
+    it.
 
     >>> bessel_jn(1.0, v=1)
     Array([0.76519763, 0.44005054], dtype=float32)

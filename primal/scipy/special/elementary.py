@@ -16,6 +16,8 @@ from primal.scipy.operands import inexact, real_inexact
 def expit(x: ArrayLike) -> Array:
     """The logistic function 1 / (1 + exp(-x)).
 
+    Element by element; operands broadcast, and integers count as floats.
+
     >>> expit(jnp.array([0.0, 100.0]))
     Array([0.5, 1. ], dtype=float32)
     """
@@ -35,6 +37,8 @@ def _logit_jvp(primals: Any, tangents: Any) -> Any:
 
 def logit(x: ArrayLike) -> Array:
     """log(x / (1 - x)), the inverse of `expit`; nan outside [0, 1].
+
+    Element by element; operands broadcast, and integers count as floats.
 
     >>> logit(jnp.array([0.5, 1.0]))
     Array([ 0., inf], dtype=float32)
@@ -59,6 +63,8 @@ def _xlogy_jvp(primals: Any, tangents: Any) -> Any:
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """x·log(y), and 0 where x is 0; nan where either is.
 
+    Element by element; operands broadcast, and integers count as floats.
+
     >>> xlogy(jnp.array([0.0, 2.0]), 0.0)
     Array([  0., -inf], dtype=float32)
     """
@@ -82,6 +88,8 @@ def _xlog1py_jvp(primals: Any, tangents: Any) -> Any:
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """x·log(1 + y), and 0 where x is 0; nan where either is.
 
+    Element by element; operands broadcast, and integers count as floats.
+
     >>> xlog1py(jnp.array([0.0, 2.0]), -1.0)
     Array([  0., -inf], dtype=float32)
     """
@@ -102,6 +110,8 @@ def _xlogx_jvp(primals: Any, tangents: Any) -> Any:
 def entr(x: ArrayLike) -> Array:
     """-x·log(x); 0 at 0, -inf below.
 
+    Element by element; operands broadcast, and integers count as floats.
+
     >>> entr(jnp.array([0.0, 1.0, -1.0]))
     Array([ -0.,  -0., -inf], dtype=float32)
     """
@@ -113,6 +123,8 @@ def entr(x: ArrayLike) -> Array:
 
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """p·log(p / q); 0 where p is 0 and q is not negative, inf where either is negative, or q is 0.
+
+    Element by element; operands broadcast, and integers count as floats.
 
     >>> rel_entr(jnp.array([0.0, 1.0]), jnp.array([1.0, 0.0]))
     Array([ 0., inf], dtype=float32)
@@ -127,6 +139,8 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """p·log(p / q) - p + q, a term of the Kullback-Leibler divergence.
 
+    Element by element; operands broadcast, and integers count as floats.
+
     >>> kl_div(jnp.array([0.0, 1.0]), jnp.array([1.0, 1.0]))
     Array([1., 0.], dtype=float32)
     """
@@ -137,6 +151,8 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
 def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """(x^λ - 1) / λ, and log(x) where λ is 0 (Box and Cox, 1964).
 
+    Element by element; operands broadcast, and integers count as floats.
+
     >>> boxcox(jnp.array([2.0, 2.0]), jnp.array([0.0, 2.0]))
     Array([0.6931472, 1.5      ], dtype=float32)
     """
@@ -146,6 +162,8 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
 
 def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """((1 + x)^λ - 1) / λ, and log(1 + x) where λ is 0.
+
+    Element by element; operands broadcast, and integers count as floats.
 
     >>> boxcox1p(jnp.array([1.0, 1.0]), jnp.array([0.0, 2.0]))
     Array([0.6931472, 1.5      ], dtype=float32)

@@ -133,6 +133,8 @@ def _dawsn_jvp(primals: Any, tangents: Any) -> Any:
 def dawsn(x: ArrayLike) -> Array:
     """Dawson's integral exp(-x²) ∫₀ˣ exp(t²) dt.
 
+    Element by element; operands broadcast, and integers count as floats.
+
     >>> dawsn(jnp.array([0.0, 1.0]))
     Array([0.       , 0.5380795], dtype=float32)
     """

@@ -19,6 +19,8 @@ from primal.scipy.operands import inexact, real_inexact, strong
 def gammaln(x: ArrayLike) -> Array:
     """log |Γ(x)|; inf at 0, -1, -2, ….
 
+    Element by element; operands broadcast, and integers count as floats.
+
     >>> gammaln(jnp.array([1.0, 5.0]))
     Array([0.       , 3.1780539], dtype=float32)
     """
@@ -66,6 +68,8 @@ def _on_the_right(z: Any) -> Any:
 def gammasgn(x: ArrayLike) -> Array:
     """The sign of Γ(x); nan at -1, -2, …, the sign of x at ±0.
 
+    Element by element; operands broadcast, and integers count as floats.
+
     >>> gammasgn(jnp.array([2.0, -0.5, -1.5]))
     Array([ 1., -1.,  1.], dtype=float32)
     """
@@ -92,6 +96,8 @@ def gamma(x: ArrayLike) -> Array:
 def digamma(x: ArrayLike) -> Array:
     """ψ(x), the derivative of log Γ(x).
 
+    Element by element; operands broadcast, and integers count as floats.
+
     >>> digamma(jnp.array([1.0]))
     Array([-0.5772157], dtype=float32)
     """
@@ -100,6 +106,8 @@ def digamma(x: ArrayLike) -> Array:
 
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """The n-th derivative of ψ at x.
+
+    Raises ValueError for orders that are no integers.
 
     >>> polygamma(1, 1.0)
     Array(1.644934, dtype=float32, weak_type=True)
@@ -116,6 +124,9 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
 def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     """Hurwitz's zeta function Σₖ (k + q)^-x over k ≥ 0; Riemann's where q is not given.
 
+    Raises NotImplementedError without q. Element by element; operands broadcast, and integers count
+    as floats.
+
     >>> zeta(2.0, 1.0)
     Array(1.644934, dtype=float32, weak_type=True)
     """
@@ -131,6 +142,8 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
 def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized lower incomplete gamma function P(a, x) = 1/Γ(a) ∫₀ˣ t^(a-1) e^-t dt.
 
+    Element by element; operands broadcast, and integers count as floats.
+
     >>> gammainc(1.0, jnp.array([0.0, 1.0]))
     Array([0.        , 0.63212055], dtype=float32)
     """
@@ -141,6 +154,8 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
 def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).
 
+    Element by element; operands broadcast, and integers count as floats.
+
     >>> gammaincc(1.0, jnp.array([0.0, 1.0]))
     Array([1.        , 0.36787945], dtype=float32)
     """
@@ -150,6 +165,8 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function 1/B(a, b) ∫₀ˣ t^(a-1) (1 - t)^(b-1) dt.
+
+    Element by element; operands broadcast, and integers count as floats.
 
     >>> betainc(1.0, 2.0, jnp.array([0.0, 0.5]))
     Array([0.  , 0.75], dtype=float32)
@@ -177,7 +194,7 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
 
 
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
-    """The number of ways to choose k of N things; with repetition, multisets of size k.
+    """N! / (k! (N - k)!), the ways to choose k of N things; with repetition, multisets of size k.
 
     >>> comb(5, jnp.array([2, 6]))
     Array([10.,  0.], dtype=float32)
@@ -198,6 +215,8 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """The rising factorial Γ(z + m) / Γ(z).
 
+    Element by element; operands broadcast, and integers count as floats.
+
     >>> poch(2.0, jnp.array([0.0, 3.0]))
     Array([ 1., 24.], dtype=float32)
     """
@@ -210,8 +229,9 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """log |B(a, b)|, without cancellation for large arguments.
 
-    Stirling's remainder Δ(x) = log Γ(x) - (x - ½) log x + x - ½ log 2π makes the large terms
-    cancel by hand (Didonato and Morris, 1992).
+    Stirling's remainder Δ(x) = log Γ(x) - (x - ½) log x + x - ½ log 2π makes the large terms cancel
+    by hand (Didonato and Morris, 1992). Element by element; operands broadcast, and integers count
+    as floats.
 
     >>> betaln(2.0, jnp.array([3.0, 1e6]))
     Array([ -2.4849067, -27.631021 ], dtype=float32)
@@ -250,6 +270,8 @@ def _stirling(x: Any) -> Any:
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """B(a, b) = Γ(a) Γ(b) / Γ(a + b).
 
+    Element by element; operands broadcast, and integers count as floats.
+
     >>> beta(2.0, 3.0)
     Array(0.08333334, dtype=float32)
     """
@@ -261,7 +283,7 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
 def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     """log of the multivariate gamma function of dimension d, Σⱼ log Γ(a - j/2) + const.
 
-    d is a concrete positive integer.
+    d is a concrete positive integer. Raises ValueError for a dimension below 1.
 
     >>> multigammaln(3.0, 2)
     Array(1.550195, dtype=float32)
@@ -278,6 +300,8 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
 
 def bernoulli(n: int) -> Array:
     """The Bernoulli numbers B₀ … Bₙ, with B₁ = -½.
+
+    Raises ValueError for a negative n.
 
     >>> bernoulli(4)
     Array([ 1.        , -0.5       ,  0.16666667,  0.        , -0.03333334],      dtype=float32)

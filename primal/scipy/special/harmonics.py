@@ -50,7 +50,8 @@ def sph_harm_y(
     """The spherical harmonic Yₙᵐ(θ, φ) = P̄ₙᵐ(cos θ) e^imφ, orthonormal, with phase (-1)ᵐ.
 
     n, m: vectors of degrees n ≥ 0 and orders |m| ≤ n. theta: the polar angle, phi: the azimuth, in
-    radians. n_max: the largest degree, a number; needed where n is traced. Complex results.
+    radians. n_max: the largest degree, a number; needed where n is traced. Complex results. Raises
+    ValueError for a traced n without `n_max`, NotImplementedError for `diff_n`.
 
     >>> sph_harm_y(jnp.array([1]), jnp.array([0]), jnp.array([0.0]), jnp.array([0.0]))
     Array([0.48860252+0.j], dtype=complex64)

@@ -58,6 +58,8 @@ def _exp1_jvp(primals: Any, tangents: Any) -> Any:
 def exp1(x: ArrayLike) -> Array:
     """E₁(x) = ∫ₓ^∞ e^-t / t dt for x ≥ 0; nan below.
 
+    Element by element; operands broadcast, and integers count as floats.
+
     >>> exp1(jnp.array([0.0, 1.0]))
     Array([       inf, 0.21938396], dtype=float32)
     """
@@ -96,6 +98,8 @@ def _expi_jvp(primals: Any, tangents: Any) -> Any:
 
 def expi(x: ArrayLike) -> Array:
     """Ei(x), the principal value of ∫ eᵗ / t dt from -∞ to x.
+
+    Element by element; operands broadcast, and integers count as floats.
 
     >>> expi(jnp.array([0.0, 1.0]))
     Array([    -inf, 1.8951178], dtype=float32)
@@ -182,7 +186,7 @@ def _sici_jvp(primals: Any, tangents: Any) -> Any:
 def sici(x: ArrayLike) -> tuple[Array, Array]:
     """The sine integral ∫₀ˣ sin(t)/t dt and the cosine integral γ + log x + ∫₀ˣ (cos(t) - 1)/t dt.
 
-    Ci is nan for negative x, where it is complex.
+    Ci is nan for negative x, where it is complex. Raises ValueError for complex numbers.
 
     >>> sici(jnp.array([1.0]))
     (Array([0.94608307], dtype=float32), Array([0.33740392], dtype=float32))
@@ -237,6 +241,8 @@ def _fresnel_jvp(primals: Any, tangents: Any) -> Any:
 def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     """Fresnel's integrals (S, C): ∫₀ˣ of sin(πt²/2) and of cos(πt²/2).
 
+    Element by element; operands broadcast, and integers count as floats.
+
     >>> fresnel(jnp.array([1.0]))
     (Array([0.43825918], dtype=float32), Array([0.7798934], dtype=float32))
     """
@@ -281,6 +287,8 @@ def _spence_jvp(primals: Any, tangents: Any) -> Any:
 
 def spence(x: ArrayLike) -> Array:
     """Spence's function ∫₁ˣ log(t)/(1 - t) dt = Li₂(1 - x); nan for negative x and inf.
+
+    Raises TypeError for complex numbers.
 
     >>> spence(jnp.array([0.0, 1.0]))
     Array([ 1.644934, -0.      ], dtype=float32)

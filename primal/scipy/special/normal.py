@@ -22,6 +22,8 @@ _LOG_ROOT_TAU = 0.5 * math.log(2 * math.pi)
 def erf(x: ArrayLike) -> Array:
     """The error function 2/√π ∫₀ˣ exp(-t²) dt.
 
+    Element by element; operands broadcast, and integers count as floats.
+
     >>> erf(jnp.array([0.0, 1.0]))
     Array([0.       , 0.8427008], dtype=float32)
     """
@@ -29,7 +31,9 @@ def erf(x: ArrayLike) -> Array:
 
 
 def erfc(x: ArrayLike) -> Array:
-    """1 - erf(x), accurate for large x.
+    """1 - erf(x) = 2/√π ∫ₓ^∞ exp(-t²) dt, accurate for large x.
+
+    Element by element; operands broadcast, and integers count as floats.
 
     >>> erfc(jnp.array([0.0, 1.0]))
     Array([1.       , 0.1572992], dtype=float32)
@@ -38,7 +42,9 @@ def erfc(x: ArrayLike) -> Array:
 
 
 def erfinv(x: ArrayLike) -> Array:
-    """The inverse of erf, from [-1, 1].
+    """The inverse of erf, from [-1, 1]: erf(erfinv(x)) = x.
+
+    Element by element; operands broadcast, and integers count as floats.
 
     >>> erfinv(jnp.array([0.0, 0.5]))
     Array([0.        , 0.47693628], dtype=float32)
@@ -47,7 +53,9 @@ def erfinv(x: ArrayLike) -> Array:
 
 
 def ndtr(x: ArrayLike) -> Array:
-    """Φ(x), the probability that a standard normal variable is below x.
+    """Φ(x) = 1/√2π ∫ e^(-t²/2) dt up to x: a standard normal variable's probability to be below x.
+
+    Element by element; operands broadcast, and integers count as floats.
 
     >>> ndtr(jnp.array([0.0, 1.0]))
     Array([0.5      , 0.8413447], dtype=float32)
@@ -82,7 +90,8 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     """log Φ(x), accurate in both tails.
 
     Computed through the scaled complementary error function, to full precision everywhere, so
-    `series_order` has no effect but for being checked: int from 1 to 30.
+    `series_order` has no effect but for being checked: int from 1 to 30. Raises TypeError or
+    ValueError unless `series_order` is an integer from 0 to 30.
 
     >>> log_ndtr(jnp.array([-20.0, 0.0]))
     Array([-203.91716  ,   -0.6931472], dtype=float32)
@@ -153,6 +162,8 @@ def _ndtri_jvp(primals: Any, tangents: Any) -> Any:
 def ndtri(p: ArrayLike) -> Array:
     """Φ⁻¹(p), the standard normal quantile; ∓inf at 0 and 1, nan outside.
 
+    Element by element; operands broadcast, and integers count as floats.
+
     >>> ndtri(jnp.array([0.5, 0.975]))
     Array([0.       , 1.9599646], dtype=float32)
     """
@@ -202,7 +213,8 @@ def _owens_t_jvp(primals: Any, tangents: Any) -> Any:
 def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """Owen's T: 1/2π ∫₀ᵃ exp(-h²(1 + t²)/2) / (1 + t²) dt.
 
-    The probability that X > h and 0 < Y < aX for independent standard normals (Owen, 1956).
+    The probability that X > h and 0 < Y < aX for independent standard normals (Owen, 1956). Element
+    by element; operands broadcast, and integers count as floats.
 
     >>> owens_t(0.0, jnp.array([1.0]))
     Array([0.125], dtype=float32)

@@ -14,7 +14,9 @@ def _legal(p: Array) -> Array:
 
 
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of k.
+    """The logarithm of the probability of k: k log p + (1 - k) log(1 - p).
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logpmf(jnp.array([0, 1]), 0.3)
     Array([-0.35667497, -1.2039728 ], dtype=float32)
@@ -28,6 +30,8 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
 def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of k: p for k = 1, 1 - p for k = 0.
 
+    Operands broadcast; lists and complex numbers are TypeErrors.
+
     >>> pmf(jnp.array([0, 1, 2]), 0.25)
     Array([0.75, 0.25, 0.  ], dtype=float32)
     """
@@ -35,7 +39,9 @@ def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
 
 
 def cdf(k: ArrayLike, p: ArrayLike) -> Array:
-    """The probability of values up to x.
+    """P(X ≤ x), the probability of values up to x.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> cdf(jnp.array([0, 1]), 0.3)
     Array([0.7, 1. ], dtype=float32)
@@ -47,7 +53,9 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Array:
 
 
 def ppf(q: ArrayLike, p: ArrayLike) -> Array:
-    """The quantile: the inverse of `cdf`.
+    """The quantile, the inverse of `cdf`: P(X ≤ ppf(q)) = q; nan beyond [0, 1].
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> ppf(jnp.array([0.5, 0.9]), 0.3)
     Array([0., 1.], dtype=float32)

@@ -13,7 +13,10 @@ from primal.scipy.stats.supports import log_probability, within
 def logpdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
-    """The logarithm of the density.
+    """The logarithm of the density: (a - 1) log z + (b - 1) log(1 - z) - log B(a, b) - log
+    scale, z = (x - loc)/scale.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logpdf(jnp.array([0.25, 0.5]), 2.0, 3.0)
     Array([0.5232482 , 0.40546513], dtype=float32)
@@ -32,6 +35,8 @@ def pdf(
 ) -> Array:
     """The density: z^(a-1) (1 - z)^(b-1) / (B(a, b) scale), z = (x - loc)/scale.
 
+    Operands broadcast; lists and complex numbers are TypeErrors.
+
     >>> pdf(jnp.array([0.25, 0.5]), 2.0, 3.0)
     Array([1.6875001, 1.5      ], dtype=float32)
     """
@@ -41,7 +46,9 @@ def pdf(
 def cdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
-    """The probability of values up to x.
+    """P(X ≤ x), the probability of values up to x.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> cdf(jnp.array([0.5, 2.0]), 1.0, 2.0)
     Array([0.75, 1.  ], dtype=float32)
@@ -54,7 +61,9 @@ def cdf(
 def logcdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
-    """The logarithm of `cdf`.
+    """log P(X ≤ x), the logarithm of `cdf`.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logcdf(jnp.array([0.25, 0.5]), 2.0, 3.0)
     Array([-1.3404849 , -0.37469345], dtype=float32)
@@ -63,7 +72,9 @@ def logcdf(
 
 
 def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of values above x.
+    """P(X > x) = 1 - P(X ≤ x), the probability of values above x.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> sf(jnp.array([0.25, 0.5]), 2.0, 3.0)
     Array([0.73828125, 0.3125    ], dtype=float32)
@@ -76,7 +87,9 @@ def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arra
 def logsf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
-    """The logarithm of `sf`.
+    """log P(X > x), the logarithm of `sf`.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logsf(jnp.array([0.25, 0.5]), 2.0, 3.0)
     Array([-0.30343047, -1.1631508 ], dtype=float32)

@@ -10,7 +10,9 @@ from primal.scipy.operands import settled
 
 
 def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of k.
+    """The logarithm of the probability of k: log C(n, k) + log B(k + a, n - k + b) - log B(a, b).
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logpmf(jnp.array([0, 2]), 5, 2.0, 3.0)
     Array([-1.791759 , -1.4350843], dtype=float32)
@@ -27,6 +29,8 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
 
 def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of k: C(n, k) B(k + a, n - k + b) / B(a, b).
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> pmf(jnp.array([0, 1, 3]), 2, 1.0, 1.0)
     Array([0.33333334, 0.33333334, 0.        ], dtype=float32)

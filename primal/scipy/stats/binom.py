@@ -10,7 +10,9 @@ from primal.scipy.operands import real_inexact
 
 
 def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of k.
+    """The logarithm of the probability of k: log C(n, k) + k log p + (n - k) log(1 - p).
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logpmf(jnp.array([0, 2]), 5, 0.25)
     Array([-1.4384103, -1.3330498], dtype=float32, weak_type=True)
@@ -26,6 +28,8 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
 
 def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of k: C(n, k) p^k (1 - p)^(n-k).
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> pmf(jnp.array([0, 1, 3]), 2, 0.5)
     Array([0.25, 0.5 , 0.  ], dtype=float32, weak_type=True)

@@ -11,7 +11,9 @@ from primal.scipy.operands import settled
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density.
+    """The logarithm of the density: -log(π scale (1 + z²)), z = (x - loc)/scale.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logpdf(jnp.array([0.5, 2.0]))
     Array([-1.3678734, -2.7541678], dtype=float32)
@@ -24,6 +26,8 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density: 1/(π scale (1 + z²)), z = (x - loc)/scale.
 
+    Operands broadcast; lists and complex numbers are TypeErrors.
+
     >>> pdf(jnp.array([0.5, 2.0]))
     Array([0.2546479 , 0.06366198], dtype=float32)
     """
@@ -31,7 +35,9 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of values up to x.
+    """P(X ≤ x), the probability of values up to x.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> cdf(jnp.array([0.0, 1.0]))
     Array([0.5 , 0.75], dtype=float32)
@@ -42,7 +48,9 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `cdf`.
+    """log P(X ≤ x), the logarithm of `cdf`.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logcdf(jnp.array([0.5, 2.0]))
     Array([-0.4345075 , -0.15968014], dtype=float32)
@@ -51,7 +59,9 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of values above x.
+    """P(X > x) = 1 - P(X ≤ x), the probability of values above x.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> sf(jnp.array([0.5, 2.0]))
     Array([0.3524164 , 0.14758362], dtype=float32)
@@ -61,7 +71,9 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `sf`.
+    """log P(X > x), the logarithm of `sf`.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logsf(jnp.array([0.5, 2.0]))
     Array([-1.0429418, -1.9133604], dtype=float32)
@@ -70,7 +82,9 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The quantile: the inverse of `cdf`.
+    """The quantile, the inverse of `cdf`: P(X ≤ ppf(q)) = q.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> ppf(jnp.array([0.25, 0.5]))
     Array([-1.,  0.], dtype=float32)
@@ -80,7 +94,9 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The inverse of `sf`.
+    """The inverse of `sf`: P(X > isf(q)) = q.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> isf(jnp.array([0.25, 0.5]))
     Array([1., 0.], dtype=float32)

@@ -9,7 +9,9 @@ from primal.scipy.stats import gamma
 
 
 def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density.
+    """The logarithm of the density: that of gamma with a = df/2 and twice the scale.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logpdf(jnp.array([0.5, 2.0]), 3.0)
     Array([-1.5155121, -1.5723649], dtype=float32)
@@ -21,6 +23,8 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density: that of gamma with a = df/2 and twice the scale.
 
+    Operands broadcast; lists and complex numbers are TypeErrors.
+
     >>> pdf(jnp.array([0.5, 2.0]), 3.0)
     Array([0.21969566, 0.20755374], dtype=float32)
     """
@@ -29,7 +33,9 @@ def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
 
 
 def cdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of values up to x.
+    """P(X ≤ x), the probability of values up to x.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> cdf(jnp.array([-1.0, 2.0]), 2.0)
     Array([0.        , 0.63212055], dtype=float32)
@@ -39,7 +45,9 @@ def cdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
 
 
 def logcdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `cdf`.
+    """log P(X ≤ x), the logarithm of `cdf`.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logcdf(jnp.array([0.5, 2.0]), 3.0)
     Array([-2.5119665, -0.8495828], dtype=float32)
@@ -49,7 +57,9 @@ def logcdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 
 
 def sf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of values above x.
+    """P(X > x) = 1 - P(X ≤ x), the probability of values above x.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> sf(jnp.array([0.5, 2.0]), 3.0)
     Array([0.91889143, 0.5724067 ], dtype=float32)
@@ -59,7 +69,9 @@ def sf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
 
 
 def logsf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `sf`.
+    """log P(X > x), the logarithm of `sf`.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logsf(jnp.array([0.5, 2.0]), 3.0)
     Array([-0.08458731, -0.5579055 ], dtype=float32)

@@ -10,9 +10,10 @@ from primal.scipy.operands import real_inexact
 
 
 def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
-    """The logarithm of the density.
+    """The logarithm of the density: log Γ(Σα) + Σ (αᵢ - 1) log xᵢ - log Γ(αᵢ).
 
-    x: shares along the first axis, all of them or all but the last. alpha: a vector.
+    x: shares along the first axis, all of them or all but the last. alpha: a vector. Raises
+    ValueError unless alpha is a vector and x has as many entries, or one fewer.
 
     >>> logpdf(jnp.array([0.2, 0.3, 0.5]), jnp.array([1.0, 2.0, 3.0]))
     Array(1.5040774, dtype=float32)
@@ -36,6 +37,8 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
 
 def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """The density: Γ(Σα) Π xᵢ^(αᵢ-1) / Γ(αᵢ) where Σx = 1.
+
+    Shares lie along the first axis of x, alpha is a vector.
 
     >>> pdf(jnp.array([0.5, 0.5]), jnp.array([1.0, 1.0]))
     Array(1., dtype=float32)

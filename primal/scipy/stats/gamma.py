@@ -11,7 +11,10 @@ from primal.scipy.stats.supports import log_probability, within
 
 
 def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density.
+    """The logarithm of the density: (a - 1) log z - z - log Γ(a) - log scale, z = (x -
+    loc)/scale ≥ 0.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logpdf(jnp.array([0.5, 2.0]), 2.0)
     Array([-1.1931472, -1.3068528], dtype=float32)
@@ -27,6 +30,8 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
 def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density: z^(a-1) e^-z / (Γ(a) scale), z = (x - loc)/scale ≥ 0.
 
+    Operands broadcast; lists and complex numbers are TypeErrors.
+
     >>> pdf(jnp.array([0.5, 2.0]), 2.0)
     Array([0.30326533, 0.27067056], dtype=float32)
     """
@@ -34,7 +39,9 @@ def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
 
 
 def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of values up to x.
+    """P(X ≤ x), the probability of values up to x.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> cdf(jnp.array([-1.0, 1.0]), 2.0)
     Array([0.        , 0.26424113], dtype=float32)
@@ -45,7 +52,9 @@ def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
 
 
 def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `cdf`.
+    """log P(X ≤ x), the logarithm of `cdf`.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logcdf(jnp.array([0.5, 2.0]), 2.0)
     Array([-2.4056814, -0.5208858], dtype=float32)
@@ -54,7 +63,9 @@ def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
 
 
 def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of values above x.
+    """P(X > x) = 1 - P(X ≤ x), the probability of values above x.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> sf(jnp.array([0.5, 2.0]), 2.0)
     Array([0.909796  , 0.40600586], dtype=float32)
@@ -65,7 +76,9 @@ def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> 
 
 
 def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `sf`.
+    """log P(X > x), the logarithm of `sf`.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logsf(jnp.array([0.5, 2.0]), 2.0)
     Array([-0.09453488, -0.9013877 ], dtype=float32)

@@ -10,7 +10,9 @@ from primal.scipy.operands import real_inexact
 
 
 def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
-    """The logarithm of the density.
+    """The logarithm of the density: log beta - log(2 Γ(1/beta)) - |x|^beta.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logpdf(jnp.array([0.5, 2.0]), 1.5)
     Array([-0.94438577, -3.4192595 ], dtype=float32)
@@ -22,6 +24,8 @@ def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
 def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """The density: beta exp(-|x|^beta) / (2 Γ(1/beta)).
 
+    Operands broadcast; lists and complex numbers are TypeErrors.
+
     >>> pdf(jnp.array([0.5, 2.0]), 1.5)
     Array([0.3889184 , 0.03273666], dtype=float32)
     """
@@ -29,7 +33,9 @@ def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
 
 
 def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
-    """The probability of values up to x.
+    """P(X ≤ x), the probability of values up to x.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> cdf(0.0, 2.0)
     Array(0.5, dtype=float32, weak_type=True)

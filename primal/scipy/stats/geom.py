@@ -10,7 +10,9 @@ from primal.scipy.operands import settled
 
 
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of k.
+    """The logarithm of the probability of k: log p + (k - 1) log(1 - p).
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logpmf(jnp.array([1, 3]), 0.25)
     Array([-1.3862944, -1.9616585], dtype=float32)
@@ -24,6 +26,8 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
 
 def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of k: p (1 - p)^(k-1) for k ≥ 1.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> pmf(jnp.array([0, 1, 2]), 0.5)
     Array([0.  , 0.5 , 0.25], dtype=float32)

@@ -10,7 +10,9 @@ from primal.scipy.operands import real_inexact
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density.
+    """The logarithm of the density: -z - e^-z - log scale, z = (loc - x)/scale.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logpdf(jnp.array([0.5, 2.0]))
     Array([-1.1487212, -5.3890557], dtype=float32)
@@ -23,6 +25,8 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density: exp(-z - exp(-z))/scale, z = (loc - x) /scale.
 
+    Operands broadcast; lists and complex numbers are TypeErrors.
+
     >>> pdf(jnp.array([0.5, 2.0]))
     Array([0.31704196, 0.00456628], dtype=float32)
     """
@@ -30,7 +34,9 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `sf`.
+    """log P(X > x), the logarithm of `sf`.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logsf(jnp.array([0.5, 2.0]))
     Array([-1.6487212, -7.3890557], dtype=float32)
@@ -40,7 +46,9 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of values above x.
+    """P(X > x) = 1 - P(X ≤ x), the probability of values above x.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> sf(jnp.array([0.5, 2.0]))
     Array([0.19229566, 0.00061798], dtype=float32)
@@ -49,7 +57,9 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of values up to x.
+    """P(X ≤ x), the probability of values up to x.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> cdf(jnp.array([0.0, 1.0]))
     Array([0.63212055, 0.934012  ], dtype=float32)
@@ -58,7 +68,9 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `cdf`.
+    """log P(X ≤ x), the logarithm of `cdf`.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logcdf(jnp.array([0.5, 2.0]))
     Array([-0.2135592 , -0.00061817], dtype=float32)
@@ -67,7 +79,9 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The quantile: the inverse of `cdf`.
+    """The quantile, the inverse of `cdf`: P(X ≤ ppf(q)) = q; nan beyond [0, 1].
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> ppf(jnp.array([0.25, 0.5]))
     Array([-1.2458994 , -0.36651292], dtype=float32)

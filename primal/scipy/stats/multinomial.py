@@ -10,7 +10,10 @@ from primal.scipy.operands import real_inexact
 
 
 def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
-    """The logarithm of the probability of the counts x, along the last axis.
+    """log n! + Σ xᵢ log pᵢ - log xᵢ!, the logarithm of the probability of the counts x along the
+    last axis.
+
+    Raises ValueError for counts that are no integers.
 
     >>> logpmf(jnp.array([1, 0, 2]), 3, jnp.array([0.2, 0.3, 0.5]))
     Array(-1.89712, dtype=float32)
@@ -28,6 +31,8 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
 
 def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """The probability of the counts x: n! Π pᵢ^xᵢ / xᵢ! where Σx = n.
+
+    Counts lie along the last axis of x, p is a vector.
 
     >>> pmf(jnp.array([1, 1]), 2, jnp.array([0.5, 0.5]))
     Array(0.5, dtype=float32)

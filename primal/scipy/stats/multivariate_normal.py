@@ -13,10 +13,11 @@ from primal.scipy.operands import real_inexact
 
 
 def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: Any = None) -> Array:
-    """The logarithm of the density.
+    """The logarithm of the density: -½ (x - μ)ᵀ Σ⁻¹ (x - μ) - ½ log det(2πΣ).
 
     x, mean: vectors along the last axis, or scalars. cov: matrices, or a scalar variance. nan where
-    cov is not positive definite; NotImplementedError for `allow_singular`.
+    cov is not positive definite; NotImplementedError for `allow_singular`. Raises ValueError where
+    the shapes of mean and covariance do not fit.
 
     >>> logpdf(jnp.array([0.5, 2.0]), jnp.zeros(2), jnp.eye(2))
     Array(-3.962877, dtype=float32)
@@ -53,6 +54,8 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: Any = 
 
 def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
     """The density: exp(-½ (x - μ)ᵀ Σ⁻¹ (x - μ)) / √det(2πΣ).
+
+    Vectors lie along the last axis of x and mean; cov holds matrices.
 
     >>> pdf(jnp.zeros(2), jnp.zeros(2), jnp.eye(2))
     Array(0.15915497, dtype=float32)

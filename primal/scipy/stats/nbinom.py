@@ -10,7 +10,9 @@ from primal.scipy.operands import settled
 
 
 def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of k.
+    """The logarithm of the probability of k: log C(k + n - 1, k) + n log p + k log(1 - p).
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logpmf(jnp.array([0, 2]), 3, 0.5)
     Array([-2.0794415, -1.6739764], dtype=float32)
@@ -26,6 +28,8 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
 
 def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of k: C(k + n - 1, k) p^n (1 - p)^k.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> pmf(jnp.array([0, 1]), 1, 0.5)
     Array([0.5 , 0.25], dtype=float32)

@@ -12,7 +12,9 @@ from primal.scipy.operands import real_inexact, settled
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density.
+    """The logarithm of the density: -z²/2 - log(scale √2π), z = (x - loc)/scale.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logpdf(jnp.array([0.5, 2.0]))
     Array([-1.0439385, -2.9189386], dtype=float32)
@@ -25,6 +27,8 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density: exp(-z²/2) / (scale √2π), z = (x - loc)/scale.
 
+    Operands broadcast; lists and complex numbers are TypeErrors.
+
     >>> pdf(0.0)
     Array(0.3989423, dtype=float32, weak_type=True)
     """
@@ -32,7 +36,9 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of values up to x.
+    """P(X ≤ x), the probability of values up to x.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> cdf(jnp.array([0.0, 1.0]))
     Array([0.5      , 0.8413447], dtype=float32)
@@ -42,7 +48,9 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `cdf`.
+    """log P(X ≤ x), the logarithm of `cdf`.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logcdf(jnp.array([0.5, 2.0]))
     Array([-0.36894643, -0.02301291], dtype=float32)
@@ -52,7 +60,9 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The quantile: the inverse of `cdf`.
+    """The quantile, the inverse of `cdf`: P(X ≤ ppf(q)) = q; nan beyond [0, 1].
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> ppf(0.975)
     Array(1.9599646, dtype=float32)
@@ -62,7 +72,9 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of values above x.
+    """P(X > x) = 1 - P(X ≤ x), the probability of values above x.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> sf(jnp.array([0.5, 2.0]))
     Array([0.30853754, 0.02275013], dtype=float32)
@@ -72,7 +84,9 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `sf`.
+    """log P(X > x), the logarithm of `sf`.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logsf(jnp.array([0.5, 2.0]))
     Array([-1.1759118, -3.783184 ], dtype=float32)
@@ -82,7 +96,9 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The inverse of `sf`.
+    """The inverse of `sf`: P(X > isf(q)) = q; nan beyond [0, 1].
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> isf(jnp.array([0.25, 0.5]))
     Array([0.67448974, 0.        ], dtype=float32)

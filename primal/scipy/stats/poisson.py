@@ -15,7 +15,9 @@ LARGE, SUMMED = 50.0, 160
 
 
 def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of k.
+    """The logarithm of the probability of k: k log mu - mu - log k!.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logpmf(jnp.array([0, 3]), 2.5)
     Array([-2.5      , -1.5428872], dtype=float32, weak_type=True)
@@ -31,6 +33,8 @@ def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
 def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of k: mu^k e^-mu / k!.
 
+    Operands broadcast; lists and complex numbers are TypeErrors.
+
     >>> pmf(jnp.array([0, 1]), 1.0)
     Array([0.36787942, 0.36787942], dtype=float32, weak_type=True)
     """
@@ -38,7 +42,9 @@ def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
 
 
 def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The probability of values up to x.
+    """P(X ≤ x), the probability of values up to x.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> cdf(jnp.array([0, 3]), 2.5)
     Array([0.082085 , 0.7575761], dtype=float32)
@@ -51,6 +57,8 @@ def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
 
 def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The entropy, -Σ p log p.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> entropy(1.0)
     Array(1.3048421, dtype=float32)

@@ -38,7 +38,9 @@ def mode(
 ) -> ModeResult:
     """The most frequent value along an axis, the least of them where several tie, and its count.
 
-    axis: None counts the flattened array. ValueError for an unknown `nan_policy`.
+    axis: None counts the flattened array. ValueError for an unknown `nan_policy`. Raises
+    NotImplementedError for nan_policy 'omit'. The count is the largest |{i: x[i] = v}| over values
+    v.
 
     >>> mode(jnp.array([2, 4, 1, 1, 3, 4, 4, 2, 3]))
     ModeResult(mode=Array(4, dtype=int32), count=Array(3, dtype=int32))
@@ -88,7 +90,9 @@ def rankdata(
     """The ranks of values from 1, those of equal values by `method`.
 
     method: 'average', 'min', 'max' of the ranks they share, 'dense' without gaps, or 'ordinal' in
-    order of appearance. axis: None ranks the flattened array.
+    order of appearance. axis: None ranks the flattened array. Raises NotImplementedError for a
+    `nan_policy` other than 'propagate', ValueError for unknown methods. By 'min' the rank of v is 1
+    + |{i: x[i] < v}|.
 
     >>> rankdata(jnp.array([10.0, 20.0, 10.0]))
     Array([1.5, 3. , 1.5], dtype=float32)

@@ -12,7 +12,10 @@ from primal.scipy.operands import settled
 
 
 def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density.
+    """The logarithm of the density: log Γ((df + 1)/2) - log Γ(df/2) - ½ log(π df) - log scale -
+    (df + 1)/2 log(1 + z²/df), z = (x - loc)/scale.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logpdf(jnp.array([0.5, 2.0]), 3.0)
     Array([-1.1609743, -2.6954846], dtype=float32)
@@ -27,6 +30,8 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 
 def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density: proportional to (1 + z²/df)^(-(df + 1)/2), z = (x - loc)/scale.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> pdf(0.0, 1.0)
     Array(0.31830993, dtype=float32, weak_type=True)

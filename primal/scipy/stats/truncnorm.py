@@ -28,7 +28,10 @@ def _checked(out: Array, a: Array, b: Array) -> Array:
 def logpdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
-    """The logarithm of the density.
+    """The logarithm of the density: log φ(z) - log scale - log(Φ(b) - Φ(a)), z = (x -
+    loc)/scale in [a, b].
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logpdf(jnp.array([0.0, 0.5]), -1.0, 1.0)
     Array([-0.53722334, -0.66222334], dtype=float32)
@@ -44,6 +47,9 @@ def pdf(
 ) -> Array:
     """The density: that of the normal over the mass between a and b.
 
+    Operands broadcast; lists and complex numbers are TypeErrors. φ(z) / (scale (Φ(b) - Φ(a))) for a
+    ≤ z = (x - loc)/scale ≤ b.
+
     >>> pdf(jnp.array([0.0, 0.5]), -1.0, 1.0)
     Array([0.58436865, 0.5157035 ], dtype=float32)
     """
@@ -53,7 +59,9 @@ def pdf(
 def logcdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
-    """The logarithm of `cdf`.
+    """log P(X ≤ x), the logarithm of `cdf`.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logcdf(jnp.array([0.0, 0.5]), -1.0, 1.0)
     Array([-0.69314706, -0.24788046], dtype=float32)
@@ -67,7 +75,9 @@ def logcdf(
 def cdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
-    """The probability of values up to x.
+    """P(X ≤ x), the probability of values up to x.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> cdf(0.0, -1.0, 1.0)
     Array(0.5000001, dtype=float32)
@@ -78,7 +88,9 @@ def cdf(
 def logsf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
-    """The logarithm of `sf`.
+    """log P(X > x), the logarithm of `sf`.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logsf(jnp.array([0.0, 0.5]), -1.0, 1.0)
     Array([-0.69314706, -1.5161899 ], dtype=float32)
@@ -90,7 +102,9 @@ def logsf(
 
 
 def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of values above x.
+    """P(X > x) = 1 - P(X ≤ x), the probability of values above x.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> sf(jnp.array([0.0, 0.5]), -1.0, 1.0)
     Array([0.5000001, 0.2195468], dtype=float32)

@@ -10,7 +10,9 @@ from primal.scipy.stats.supports import within
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density.
+    """The logarithm of the density: -log scale on [loc, loc + scale], -inf elsewhere.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logpdf(jnp.array([0.5, 2.0]), 0.0, 4.0)
     Array([-1.3862944, -1.3862944], dtype=float32)
@@ -23,6 +25,8 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density: 1/scale on [loc, loc + scale].
 
+    Operands broadcast; lists and complex numbers are TypeErrors.
+
     >>> pdf(jnp.array([0.5, 2.0]), 0.0, 4.0)
     Array([0.25, 0.25], dtype=float32)
     """
@@ -30,7 +34,9 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of values up to x.
+    """P(X ≤ x), the probability of values up to x.
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> cdf(jnp.array([-1.0, 0.25]))
     Array([0.  , 0.25], dtype=float32)
@@ -40,7 +46,9 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The quantile: the inverse of `cdf`.
+    """The quantile, the inverse of `cdf`: P(X ≤ ppf(q)) = q; nan beyond [0, 1].
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> ppf(jnp.array([0.25, 0.5]), 0.0, 4.0)
     Array([1., 2.], dtype=float32)

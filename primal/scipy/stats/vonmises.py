@@ -12,7 +12,9 @@ from primal.scipy.operands import real_inexact
 
 
 def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
-    """The logarithm of the density.
+    """The logarithm of the density: kappa cos x - log(2π I₀(kappa)).
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logpdf(jnp.array([0.5, 2.0]), 2.0)
     Array([-0.90670556, -3.4941647 ], dtype=float32)
@@ -25,6 +27,8 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
 
 def pdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """The density: exp(kappa cos x) / (2π I₀(kappa)).
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> pdf(0.0, 1.0)
     Array(0.34171048, dtype=float32, weak_type=True)

@@ -11,7 +11,9 @@ from primal.scipy.operands import real_inexact
 
 
 def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
-    """The logarithm of the density.
+    """The logarithm of the density: log(1 - c²) - log(2π (1 + c² - 2c cos x)) on [0, 2π].
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logpdf(jnp.array([0.5, 2.0]), 0.5)
     Array([-1.1378195, -2.636073 ], dtype=float32)
@@ -25,6 +27,8 @@ def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
 
 def pdf(x: ArrayLike, c: ArrayLike) -> Array:
     """The density: (1 - c²) / (2π (1 + c² - 2c cos x)) on [0, 2π].
+
+    Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> pdf(0.0, 0.5)
     Array(0.47746477, dtype=float32, weak_type=True)
