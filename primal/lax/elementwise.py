@@ -561,7 +561,7 @@ def select_n(which: Any, *cases: Any) -> Any:
         top = literal(len(cases) - 1, dtype)
         which = _as(ops.clamp(literal(0, dtype), which, top), np.dtype(np.int32))
     if len(cases) == 2 and dtype.kind in "iu":
-        which = ops.ne(which, 0)
+        which = ops.gt(which, 0)
     return ops.select_n(which, *cases)
 
 

@@ -424,7 +424,12 @@ def _starts(
     for s, k, n, wrap in zip(start_indices, known, shape, flags, strict=True):
         if k:
             value = int(s)
-            value = value + n if value < 0 and wrap else value
+            if value < 0 and not wrap:
+                raise ValueError(
+                    f"[{name}] expected a start from 0 on, got {value}: Index {value} is out of "
+                    f"bounds for dimension {n} if allow_negative_indices=False."
+                )
+            value = value + n if value < 0 else value
             if not 0 <= value < 2**31:
                 # Clamping comes later anyway, so a start beyond the dtype may stop at its end.
                 limits = dtypes.iinfo(dtype)

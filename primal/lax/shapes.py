@@ -65,7 +65,7 @@ def broadcast_in_dim(
     Array([[1, 1, 1],
            [2, 2, 2]], dtype=int32)
     """
-    dims = tuple([int(d) for d in broadcast_dimensions])
+    dims = tuple(map(operator.index, broadcast_dimensions))
     order = tuple(sorted(range(len(dims)), key=dims.__getitem__))
     # The op keeps the order of dimensions; lists of another length are its to refuse.
     if order != tuple(range(len(dims))) and len(order) == len(shape_of(operand)):
@@ -143,7 +143,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Any:
     >>> transpose(jnp.zeros((2, 3)), (1, 0)).shape
     (3, 2)
     """
-    return _ops.transpose(operand, permutation=tuple([int(p) for p in permutation]))
+    return _ops.transpose(operand, permutation=tuple(map(operator.index, permutation)))
 
 
 def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
@@ -186,7 +186,7 @@ def slice(
     >>> lax.slice(jnp.arange(5), (1,), (4,))
     Array([1, 2, 3], dtype=int32)
     """
-    steps = None if strides is None else tuple([int(s) for s in strides])
+    steps = None if strides is None else tuple(map(operator.index, strides))
     return _ops.slice(
         operand,
         start_indices=canonical_shape(start_indices, "slice"),
@@ -285,7 +285,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     """
     if len(operands) == 0:
         raise ValueError("concatenate requires a non-empty sequences of arrays")
-    return _ops.concatenate(*operands, dimension=int(dimension))
+    return _ops.concatenate(*operands, dimension=operator.index(dimension))
 
 
 def rev(operand: Any, dimensions: Sequence[int]) -> Any:
@@ -295,7 +295,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
     Array([2, 1, 0], dtype=int32)
     """
     rank = len(shape_of(operand))
-    dims = tuple([int(d) for d in dimensions])
+    dims = tuple(map(operator.index, dimensions))
     if not all(0 <= d < rank for d in dims) or len(set(dims)) != len(dims):
         raise TypeError(f"[rev] expected distinct dimensions in [0, {rank}), got {dims}.")
     return _ops.rev(operand, dimensions=dims)
@@ -382,7 +382,7 @@ def broadcasted_iota(
     if dtypes.kind_of(found) not in "iufc":
         raise TypeError(f"iota does not accept dtype {found.name}. Accepted dtypes are numbers.")
     sizes = canonical_shape(shape, "iota")
-    return _ops.iota(shape=sizes, dtype=found, dimension=int(dimension))
+    return _ops.iota(shape=sizes, dtype=found, dimension=operator.index(dimension))
 
 
 def dot(

@@ -218,3 +218,20 @@ def test_upper_halves_of_narrow_products() -> None:
             want = [(a * y) >> 4 for a in values]
             assert lax.mulhi(x, y).astype("int32").tolist() == want
             assert primal.jit(lax.mulhi)(x, x)[3] == (values[3] ** 2) >> 4
+
+
+def test_indices_before_the_first_case_choose_it() -> None:
+    which, cases = jnp.array([-1, 0, 1, 5]), [jnp.full(4, i) for i in range(3)]
+    for f in (lax.select_n, primal.jit(lax.select_n)):
+        assert f(which, *cases[:2]).tolist() == [0, 0, 1, 1]
+        assert f(which, *cases).tolist() == [0, 0, 1, 2]
+
+
+def test_dimensions_are_whole() -> None:
+    x = jnp.ones((2, 3))
+    for call in (
+        lambda: lax.transpose(x, (1.0, 0)), lambda: lax.rev(x, (0.0,)),
+        lambda: lax.broadcast_in_dim(x, (2, 3), (0.0, 1)), lambda: lax.concatenate([x], 0.0),
+    ):  # fmt: skip
+        with pytest.raises(TypeError):
+            call()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from primal import lax
+from primal import numpy as jnp
 from primal.api import grad, jit, jvp, make_jaxpr, vmap
 from primal.base.config import enable_x64
 from primal.ops import elementwise
@@ -353,3 +354,17 @@ def test_figures_agree_with_jax(peer: Any, fresh_process: Any) -> None:
     for name in want:
         for a, b in zip(want[name], got[name], strict=True):
             np.testing.assert_allclose(b, a, rtol=1e-6, err_msg=name)
+
+
+def test_negative_starts_that_are_not_allowed() -> None:
+    x = jnp.arange(5)
+    assert lax.dynamic_slice(x, (jnp.int32(-2),), (2,), allow_negative_indices=False).tolist() == [
+        0, 1,
+    ]  # fmt: skip
+    for call in (
+        lambda: lax.dynamic_slice(x, (-2,), (2,), allow_negative_indices=False),
+        lambda: lax.dynamic_update_slice(x, x[:2], (-2,), allow_negative_indices=[False]),
+        lambda: lax.dynamic_slice_in_dim(x, -1, 1, allow_negative_indices=False),
+    ):
+        with pytest.raises(ValueError, match=r"\[dynamic_\w+\] expected a start from 0 on"):
+            call()
