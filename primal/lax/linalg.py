@@ -12,6 +12,7 @@ from primal.base import dtypes
 from primal.ir.op import LINALG, registry
 from primal.ir.trace import aval_of
 from primal.lax.polar import qdwh as qdwh
+from primal.numpy.remembered import remembered
 from primal.ops.elementwise import add, convert_element_type, mul
 from primal.ops.linalg.cholesky import cholesky as cholesky_op
 from primal.ops.linalg.common import adjoint, lower_part, transposed
@@ -92,6 +93,7 @@ def symmetrized(x: Any, name: str) -> Any:
     return mul(add(x, adjoint(x)), 0.5)
 
 
+@remembered
 def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
     """The lower triangular L with L Lᴴ = x, for positive definite x (..., n, n); nan for others.
 

@@ -10,11 +10,13 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.trace import aval_of
+from primal.numpy.remembered import remembered
 from primal.ops.elementwise import neg
 from primal.ops.index import sort as _sort
 from primal.ops.types import canonical_axes, counted_axes, static_int
 
 
+@remembered
 def sort(
     operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
 ) -> Any:
@@ -53,6 +55,7 @@ def sort_key_val(
     return k, v
 
 
+@remembered
 def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
     """The k greatest elements along an axis, descending, and their int32 indices.
 

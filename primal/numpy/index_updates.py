@@ -46,6 +46,14 @@ _NATIVE = frozenset(np.dtype(k) for k in "f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8".spli
 _FITS: dict[tuple[type, Any], bool] = {}
 
 
+def _rank_of(x: Any, index: Any) -> int:
+    """The dimensions of x[index], without reading it where one array of integers is the index."""
+    if index.__class__ is tuple and len(index) == 1 and index[0].__class__ is np.ndarray:
+        if index[0].dtype.kind in "iu" and x.ndim:
+            return index[0].ndim + x.ndim - 1
+    return x[index].ndim
+
+
 def update_numpy(x: Any, index: Any, values: Any, ufunc: Any) -> ArrayImpl | None:
     """The update by NumPy; None for what only the general path does, errors included."""
     if x.__class__ is not ArrayImpl or state.trace.__class__ is not EagerTrace:
@@ -87,23 +95,25 @@ def update_numpy(x: Any, index: Any, values: Any, ufunc: Any) -> ArrayImpl | Non
     try:
         if ufunc is None:
             # NumPy also drops leading dimensions of size 1 from the values; we do not.
-            if rank and out[index].ndim < rank:
+            if rank and _rank_of(out, index) < rank:
                 return None
             quietly(out.__setitem__, (index, values), {})
             return ArrayImpl(aval, out)
         if dtype not in _NATIVE:
             return None
-        part = out[index]
-        if part.__class__ is not np.ndarray:
-            part = out[(*items, ...)]
-        if part.ndim < rank:
-            return None
         if not basic:  # index arrays may repeat
+            if rank and _rank_of(out, index) < rank:
+                return None
             if dtype.itemsize == 2 and dtype.kind == "f":
                 return None  # the general path sums in float32
             values = quietly(np.asarray, (values, dtype), {})
             quietly(ufunc.at, (out, index, values), {})
         else:
+            part = out[index]
+            if part.__class__ is not np.ndarray:
+                part = out[(*items, ...)]
+            if part.ndim < rank:
+                return None
             quietly(ufunc, (part, values), {"out": part})
     except Exception:
         return None

@@ -245,7 +245,6 @@ def _pad_impl(x: Any, value: Any, *, padding_config: Any) -> Any:
         lo + hi + n + max(n - 1, 0) * i
         for n, (lo, hi, i) in zip(x.shape, padding_config, strict=True)
     ]
-    out = np.full(sizes, value, x.dtype)
     source, target = [], []
     for n, size, (lo, _, inner) in zip(x.shape, sizes, padding_config, strict=True):
         step = inner + 1
@@ -254,8 +253,21 @@ def _pad_impl(x: Any, value: Any, *, padding_config: Any) -> Any:
         source.append(slice_(first, max(first, last)))
         start = lo + first * step
         target.append(slice_(start, start + max(0, last - first) * step, step))
-    if all(s.stop > s.start for s in source):
-        out[tuple(target)] = x[tuple(source)]
+    if not all(s.stop > s.start for s in source):
+        return np.full(sizes, value, x.dtype)
+    if any(inner for *_, inner in padding_config):
+        out = np.full(sizes, value, x.dtype)
+    else:
+        # Around the elements alone: half the time of filling all.
+        out = np.empty(sizes, x.dtype)
+        before: tuple[Any, ...] = ()
+        for place, size in zip(target, sizes, strict=True):
+            if place.start:
+                out[(*before, slice_(0, place.start))] = value
+            if place.stop < size:
+                out[(*before, slice_(place.stop, size))] = value
+            before = (*before, place)
+    out[tuple(target)] = x[tuple(source)]
     return out
 
 
@@ -408,7 +420,9 @@ rev: Op = Op(
     name="rev",
     kind=SHAPE,
     type=_rev_type,
-    impl=lambda x, *, dimensions: np.flip(x, dimensions),
+    impl=lambda x, *, dimensions: x[
+        tuple([slice_(None, None, -1 if d in dimensions else None) for d in range(x.ndim)])
+    ],
     jvp=linear,
     transpose=lambda ct, x, *, dimensions: (rev(ct, dimensions=dimensions),),
     batch=_rev_batch,

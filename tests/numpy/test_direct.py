@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import primal.numpy as jnp
-from primal import nn
+from primal import lax, nn
 from primal.numpy import direct
 from primal.runtime.array import ArrayImpl
 
@@ -200,6 +200,8 @@ LAWS = {
         *over(VECTOR, GRID, WHOLE, SPECIALS, EMPTY, SINGULAR), *over(VECTOR, bins=3),
         *over(VECTOR, range=(0.0, 1.0)), *over(VECTOR, density=True), ((VECTOR, EDGES), {}),
         *over(RNG.normal(size=300).astype(np.float32), bins=37),
+        *over(RNG.normal(size=40000).astype(np.float32), bins=37),
+        *over((np.arange(5000) % 11).astype(np.float32)), *over(np.repeat(SPECIALS, 300)),
     ]),
     "digitize": (True, [((x, EDGES), {}) for x in SETS] + [((VECTOR, WHOLE[[3, 1, 4]]), {})]),
     "median": (False, [*over(VECTOR, NANS, GRID, SPECIALS, WHOLE), *over(GRID, axis=1),
@@ -304,3 +306,17 @@ def test_law(name):
             else:
                 np.testing.assert_allclose(got[0], want, rtol=2e-5, atol=2e-6)
     assert used
+
+
+def test_many_elements():
+    """Where operations choose another way for many elements, it leads to the same."""
+    x = np.tile(np.array(SPECIAL, np.float32), 200)
+    few = [jnp.sign(jnp.asarray(part)) for part in np.split(x, 200)]
+    same_bits(jnp.sign(jnp.asarray(x)), np.concatenate(few))
+    for y in (x, np.where(x == 0, 1, x)):
+        same_bits(jnp.sort(jnp.asarray(y)), np.sort(y, kind="stable"))
+        same_bits(lax.clamp(-2.0, jnp.asarray(y), 3.0), np.minimum(np.maximum(y, -2), 3))
+        places = jnp.asarray(np.where(np.isfinite(y), y, 0)).astype("int32")
+        assert places[2] == 1 and places.dtype == jnp.int32
+    grid, widths = np.ones((2, 3)), ((1, 2), (0, 3))
+    same_bits(jnp.pad(jnp.asarray(grid), widths), np.pad(grid, widths).astype(np.float32))

@@ -17,6 +17,7 @@ from primal.numpy.direct.operands import (
 )
 from primal.runtime.array import ArrayImpl
 
+LONG, BLOCK = 2048, 32768
 _least, _greatest = np.minimum.reduce, np.maximum.reduce
 
 
@@ -96,12 +97,16 @@ def sort(a: Any, axis: int = -1, **options: Any) -> Callable[..., Any] | None:
         return None
     if options.get("kind") is not None or options.get("descending") or axis is None:
         return None
-    if options.get("order") is not None or a.aval.size > 4096 or not a.aval.ndim:
+    if options.get("order") is not None or not a.aval.ndim:
         return None
 
     def run(x: Any) -> Any:
+        # Zeros of two signs are equal and keep their order; without any, vector code sorts.
+        stable = x.dtype.kind == "f" and count(x) < x.size
+        if stable and x.size > 4096:
+            return None
         out = x.copy()
-        out.sort(axis, "stable")
+        out.sort(axis, "stable" if stable else None)
         return out
 
     return run
@@ -137,9 +142,12 @@ def unique(
     shape = ar.aval.shape
     if not (return_index or return_inverse or return_counts):
 
+        if ar.aval.dtype.kind != "f":
+            return np.unique
+
         def values(x: Any) -> Any:
             ordered = x.flatten()
-            ordered.sort(kind="stable")
+            ordered.sort(kind="stable" if count(x) < x.size else None)
             first = _firsts(ordered)
             return None if first is None else ordered[first]
 
@@ -209,6 +217,25 @@ def bincount(
     return run
 
 
+def _counted(x: Any, edges: Any) -> Any:
+    """How many elements lie between edges at equal distances, which contain them all.
+
+    Places by division, and those that rounding moved are moved back; in blocks that stay in the
+    cache. A search per element takes ten times as long.
+    """
+    bins = edges.size - 1
+    share = bins / (edges[-1] - edges[0])
+    counts = np.zeros(bins, np.intp)
+    for start in range(0, x.size, BLOCK):
+        part = x[start : start + BLOCK]
+        place = ((part - edges[0]) * share).astype(np.int32)
+        np.minimum(place, bins - 1, out=place)
+        place -= part < edges[place]
+        place += (part >= edges[place + 1]) & (place < bins - 1)
+        counts += np.bincount(place, minlength=bins)
+    return counts
+
+
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: Any = None
 ) -> Callable[..., Any] | None:
@@ -228,6 +255,8 @@ def histogram(
         edges = np.empty(bins + 1, dtype)
         np.add(low * low_share, high * high_share, edges[:-1])
         edges[-1] = high
+        if x.size > LONG and bins < LONG and np.isfinite(high - low):
+            return _counted(x.ravel(), edges), edges
         counts = np.bincount(edges.searchsorted(x.ravel(), "right"), minlength=bins + 2)
         # The last bin has its upper edge, beyond which nothing is.
         counts[bins] += counts[bins + 1]

@@ -182,8 +182,11 @@ def interp(
 
     def run(x: Any, xp: Any, fp: Any) -> Any:
         xp = as_dtype(xp, dtype)
-        rising = np.subtract(xp[1:], xp[:-1]) > least
-        if count(rising) < rising.size or not is_finite(fp):
+        gaps = np.subtract(xp[1:], xp[:-1])
+        wide = gaps > least
+        if count(wide) < wide.size and (not wide[-1] or count(gaps[~wide])):
+            return None  # where points are close, but not where they repeat
+        if not is_finite(fp):
             return None
         return np.interp(x, xp, fp)
 

@@ -218,7 +218,13 @@ def _sign_impl(x: Any) -> Any:
     if kind == "f":
         # np.sign(-0.0) is 0.0; XLA and copysign keep the sign.
         if x.dtype.char in "fde":
-            return np.copysign(np.sign(x), x)
+            out = np.sign(x)
+            if x.size > 1024:
+                # copysign has no vector code; a search for what needs it has.
+                bits = x.view(f"u{x.itemsize}")
+                if not np.count_nonzero(bits == 1 << 8 * x.itemsize - 1):
+                    return out
+            return np.copysign(out, x)
         return np.where(x == 0, x, np.sign(x))
     if kind != "c":
         return _sign_exact(x)

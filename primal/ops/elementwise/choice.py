@@ -120,6 +120,8 @@ def _clamp_type(low: Aval, x: Aval, high: Aval) -> Aval:
 
 
 def _clamp_impl(low: Any, x: Any, high: Any) -> Any:
+    if x.size > 1024 and x.dtype.isbuiltin == 1:
+        return np.clip(x, low, high)
     out = np.minimum(np.maximum(x, low), high)
     return out if out.dtype is x.dtype else out.astype(x.dtype)
 

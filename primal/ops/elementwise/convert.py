@@ -57,7 +57,8 @@ def _float_to_int(x: Any, dtype: Any) -> Any:
         # x86 answers the smallest integer to all that does not fit, ARM saturates: only where the
         # smallest appears may something be wrong. Five times as fast as what follows.
         out = x.astype(dtype)
-        if not np.count_nonzero(out == lowest):
+        small = out.size < 1024
+        if not (np.count_nonzero(out == lowest) if small else out.min() == lowest):
             return out
     info = dtypes.iinfo(dtype)
     low, high = float(int(info.min)), float(int(info.max))
