@@ -410,7 +410,9 @@ def packed(
     size, width = itemsize(dtype), _llvm.compiler().width
     lanes = width // size
     parts = parts_of(m, n)
-    each = -(-m // parts)
+    # Round numbers of rows have tiles in common: 250 would take a kernel that 256 does not.
+    each = m if parts == 1 else -(-m // (32 * parts)) * 32
+    parts = -(-m // each)
     across = x[1] != 1
     pack = across or x[0] * size % 2048 == 0
     spec = Packed(
