@@ -1711,6 +1711,8 @@ typedef struct {
     PyObject *fun, *memo, *meet, *dict, *weak;
 } Remembered;
 
+static PyTypeObject Remembered_type;
+
 typedef struct {
     PyObject *few_items[24], *few_hosts[8];
     PyObject **items, **hosts; /* references held */
@@ -1786,7 +1788,7 @@ static int describe(Signature *to, PyObject *x, int depth) {
         }
         return 1;
     }
-    if (PyType_Check(x) || PyArray_DescrCheck(x))
+    if (PyType_Check(x) || PyArray_DescrCheck(x) || type == &Remembered_type)
         return push_item(to, x) < 0 ? -1 : 1;
     return 0;
 }

@@ -75,7 +75,7 @@ def sigmoid(x: Any) -> Any:
     return logistic(array)
 
 
-@remembered
+@remembered_as(direct.softplus)
 def softplus(x: Any) -> Any:
     """log(1 + exp(x)).
 

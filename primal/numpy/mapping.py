@@ -12,6 +12,7 @@ from primal.ir.trace import Array
 from primal.numpy.creation import array, asarray
 from primal.numpy.promotion import array_operand, broadcast_shapes, check_arraylike
 from primal.numpy.reductions import as_axis
+from primal.numpy.remembered import remembered
 from primal.numpy.shapes import expand_dims, squeeze
 
 # vectorize
@@ -153,6 +154,7 @@ def _check_sizes(sizes: dict[str, int], core: Core, shape: Sequence[int], text: 
 # Along axes.
 
 
+@remembered
 def apply_along_axis(
     func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
 ) -> Array:

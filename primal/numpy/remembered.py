@@ -86,7 +86,8 @@ def _describe(x: Any, key: list[Any], hosts: list[Any]) -> bool:
                 return False
         return True
     key.append(x)
-    return isinstance(x, type | np.dtype)
+    # Functions are static arguments if they are known to do the same always.
+    return isinstance(x, type | np.dtype) or getattr(x, "__code__", None) is _CODE
 
 
 def remembered(fun: F, direct: Callable[..., Any] | None = None) -> F:
@@ -161,6 +162,9 @@ def _python_call(
         return fun(*args, **kwargs) if found is None else quietly(found, hosts, {})
 
     return call
+
+
+_CODE = _python_call(len, {}, len).__code__
 
 
 def remembered_as(direct: Callable[..., Any]) -> Callable[[F], F]:

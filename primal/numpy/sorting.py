@@ -339,6 +339,7 @@ def digitize(
 # Partitions.
 
 
+@remembered
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """The elements along an axis: the kth in its place, smaller ones before, larger ones after it.
 
@@ -355,6 +356,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     return shape_ops.concatenate(part(out, at, 0, k + 1), larger, dimension=at)
 
 
+@remembered
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Indices that partition: of the smaller elements in their order, then of the kth, then others.
 

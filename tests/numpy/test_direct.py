@@ -253,6 +253,7 @@ LAWS = {
                                 *over(POSITIVE, upper=True)]),
     "linalg.cond": (False, [*over(*MATRICES[:-2]), *over(POSITIVE, p=1)]),
     "linalg.matrix_rank": (True, over(*MATRICES, GRID, np.zeros((3, 4), np.float32))),
+    "nn.softplus": (False, over(VECTOR, SPECIALS, GRID, WHOLE, EMPTY)),
     "nn.softmax": (False, [((x,), o) for x in ROWS for o in [{}, *AXES]] + over(GRID, axis=(0, 2))),
     "nn.log_softmax": (False, [((x,), o) for x in ROWS for o in [{}, *AXES]]),
     "nn.logsumexp": (False, [((x,), o) for x in (*ROWS, EMPTY) for o in [{}, *AXES]]

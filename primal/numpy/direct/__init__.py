@@ -27,6 +27,7 @@ from primal.numpy.direct.elements import modf as modf
 from primal.numpy.direct.elements import power as power
 from primal.numpy.direct.elements import remainder as remainder
 from primal.numpy.direct.elements import sinc as sinc
+from primal.numpy.direct.elements import softplus as softplus
 from primal.numpy.direct.elements import spacing as spacing
 from primal.numpy.direct.matrices import cholesky as cholesky
 from primal.numpy.direct.matrices import cond as cond

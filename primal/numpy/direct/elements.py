@@ -84,6 +84,9 @@ logaddexp = elementwise(f=np.logaddexp)
 logaddexp2 = elementwise(f=np.logaddexp2)
 
 
+softplus = elementwise(f=lambda x: np.logaddexp(x, x.dtype.type(0)))
+
+
 def _sinc(x: Any) -> Any:
     u = np.multiply(x, x.dtype.type(np.pi))
     zero = u == 0

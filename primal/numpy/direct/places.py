@@ -41,8 +41,16 @@ def take_along_axis(
         return None
     if mode not in (None, "fill", "clip") or arr.aval.ndim != indices.aval.ndim:
         return None
-    n = arr.aval.shape[axis]
-    return lambda x, i: None if _outside(i, n) else np.take_along_axis(x, i, axis)
+    shape, n = list(arr.aval.shape), arr.aval.shape[axis]
+    axis %= len(shape)
+    if 0 in shape or [*shape[:axis], *shape[axis + 1 :]] != [
+        k for d, k in enumerate(indices.aval.shape) if d != axis
+    ]:
+        return None
+    shape[axis] = 1
+    grid = np.ogrid[tuple(map(slice, shape))]
+    before, after = tuple(grid[:axis]), tuple(grid[axis + 1 :])
+    return lambda x, i: None if _outside(i, n) else x[(*before, i, *after)]
 
 
 def packbits(a: Any, axis: int | None = None, bitorder: Any = "big") -> Callable[..., Any] | None:
