@@ -287,15 +287,19 @@ def triangular_solve(
 
     op transposes and conjugates as asked. Only the named triangle of a is read, and not its
     diagonal when `unit_diagonal`. b is (..., n, k), (..., k, n) on the right side, or (..., n).
-    Divisions by zeros on the diagonal give inf and nan. TypeError or ValueError where dtypes or
-    shapes differ.
+    Divisions by zeros on the diagonal give inf and nan. Floats of 16 bits are solved in float32.
+    TypeError or ValueError where dtypes or shapes differ.
 
     >>> lax.linalg.triangular_solve(
     ...     jnp.array([[2., 0.], [1., 1.]]), jnp.array([2., 3.]), left_side=True, lower=True)
     Array([1., 2.], dtype=float32)
     """
-    shape = aval_of(b).shape
+    shape, dtype = aval_of(b).shape, aval_of(b).dtype
     vector = len(shape) == aval_of(a).ndim - 1
+    narrow = dtype == aval_of(a).dtype and dtypes.is_narrow_float(dtype)
+    if narrow:
+        wide = np.dtype(np.float32)
+        a, b = [convert_element_type(x, new_dtype=wide, weak_type=False) for x in (a, b)]
     if vector:
         b = reshape(b, shape=(*shape, 1) if left_side else (*shape[:-1], 1, shape[-1]))
     out = triangular_op(
@@ -307,6 +311,8 @@ def triangular_solve(
         conjugate_a=bool(conjugate_a),
         unit_diagonal=bool(unit_diagonal),
     )
+    if narrow:
+        out = convert_element_type(out, new_dtype=dtype, weak_type=False)
     return reshape(out, shape=shape) if vector else out
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import primal
+from primal import jit
+from primal import numpy as jnp
+from primal.lax import linalg
 from tests.lax.linalg_cases import cases, summary
 
 RECORDED = json.loads(Path(__file__).parents[1].joinpath("data", "linalg.json").read_text())
@@ -28,3 +32,16 @@ def test_as_recorded(name: str) -> None:
     assert [g[:2] for g in got] == [w[:2] for w in want]
     for g, w in zip(got, want, strict=True):
         np.testing.assert_allclose(g[2:], w[2:], rtol=1e-4, atol=1e-4)
+
+
+def test_triangular_systems_of_narrow_floats() -> None:
+    def solve(a: Any, b: Any) -> Any:
+        return linalg.triangular_solve(a, b, left_side=True, lower=True)
+
+    a, b = jnp.array([[2.0, 0.0], [1.0, 3.0]]), jnp.array([[2.0, 4.0], [3.0, 1.0]])
+    for dtype in ("bfloat16", "float16"):
+        for right in (b, b[:, 0]):
+            for f in (solve, jit(solve)):
+                out = f(a.astype(dtype), right.astype(dtype))
+                assert out.dtype == dtype
+                np.testing.assert_array_equal(out, solve(a, right).astype(dtype))
