@@ -255,7 +255,13 @@ class JitFunction(Dispatcher):
             values = [x[...] if isinstance(x, Ref) else x for x in leaves]
             avals = tuple(check_operands(self._name, unflatten(spec, values), values))
         key = (spec, avals, statics, settings().trace_key, state.axes, *at)
-        found = self._signatures.get(key)
+        try:
+            found = self._signatures.get(key)
+        except Exception as error:
+            raise ValueError(
+                f"[jit] expected static arguments of {self._name} that compare by __eq__, and "
+                f"comparing raised {type(error).__name__}: {error}"
+            ) from error
         if found is not None and found.usable():
             return found, leaves, spec
         with turn((id(self._signatures), key)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,7 @@ import numpy as np
 
 from primal.base import caches
 from primal.base.config import settings
+from primal.base.source import user_stacklevel
 from primal.base.turns import turn
 from primal.engines.protocol import Device
 from primal.ir.check import check_closed
@@ -239,7 +241,7 @@ def prepare(
     smaller = ClosedJaxpr(jaxpr.replace(invars=[jaxpr.invars[i] for i in kept]), simplified.consts)
     given = [as_array(c) for c in simplified.consts]
     flags = donated or (False,) * len(jaxpr.invars)
-    usable = _usable_donations(jaxpr, flags)
+    usable = _usable_donations(jaxpr, flags, kept)
     donated_inputs = (False,) * len(given) + tuple([usable[i] for i in kept])
     engine, executable = executable_for(smaller, name, device, donated_inputs)
     return Program(
@@ -253,15 +255,28 @@ def prepare(
     )
 
 
-def _usable_donations(jaxpr: Jaxpr, flags: Sequence[bool]) -> list[bool]:
-    """The donated inputs that an output of the same type can take the memory of."""
+def _usable_donations(jaxpr: Jaxpr, flags: Sequence[bool], kept: Sequence[int]) -> list[bool]:
+    """The donated inputs that an output of the same type can take the memory of.
+
+    Warns of those for which there is none; what the program does not read stays the caller's.
+    """
     free = [v.aval.strong() for v in jaxpr.outvars]
-    usable = []
-    for v, donated in zip(jaxpr.invars, flags, strict=True):
-        fits = donated and v.aval.strong() in free
-        if fits:
-            free.remove(v.aval.strong())
-        usable.append(fits)
+    usable = [False] * len(flags)
+    useless = []
+    for i in kept:
+        if flags[i]:
+            aval = jaxpr.invars[i].aval.strong()
+            usable[i] = aval in free
+            if usable[i]:
+                free.remove(aval)
+            else:
+                useless.append(str(aval))
+    if useless:
+        warnings.warn(
+            f"Some donated buffers were not usable: {', '.join(useless)}. No result that is free "
+            "has their shape and dtype, so they were not donated: donate what a result replaces.",
+            stacklevel=user_stacklevel(),
+        )
     return usable
 
 

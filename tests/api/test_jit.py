@@ -217,11 +217,20 @@ def test_donation_by_name_and_of_trees():
     assert all(s.is_deleted() for s in state)
 
 
-def test_donation_that_no_output_can_use_keeps_the_array():
+def test_donation_that_no_output_can_use_warns_once_and_keeps_the_array():
     f = jit(lambda x: reduce_sum(x, axes=(0,)), donate_argnums=0)
     x = arr(4)
+    with pytest.warns(UserWarning, match=r"donated buffers were not usable: float32\[4\]") as seen:
+        f(x)
+    assert [w.filename for w in seen] == [__file__]
     f(x)
     assert not x.is_deleted()
+
+
+def test_donation_of_what_is_not_read_keeps_the_array():
+    x, y = arr(4), arr(4)
+    jit(lambda x, y: add(y, 1.0), donate_argnums=0)(x, y)
+    assert not x.is_deleted() and not y.is_deleted()
 
 
 def test_disable_jit_runs_python():
