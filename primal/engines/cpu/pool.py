@@ -1,7 +1,7 @@
 """Threads: the units of one step, taken in chunks by the caller and by helpers that are awake.
 
 A step that is worth it becomes a job: its fields are written, and then a word is published, the
-job's number and how many chunks were taken from either end, of 65,535 at most. Who takes one adds
+job's number and how many chunks were taken from either end, of 2^20 at most. Who takes one adds
 to it by compare-and-swap, so that nobody takes one of a job that is over. The caller takes whatever
 nobody else has begun, and waits for chunks that were taken: a helper that never comes costs
 nothing, which is why a process that was forked only runs slower. It begins at the first chunk,
@@ -226,7 +226,7 @@ fill:
   %even = udiv i64 %up1, %parts
   %least = udiv i64 {shortest}, %cost
   %soon = udiv i64 {patient}, %cost
-  %few = udiv i64 %units, 65535
+  %few = udiv i64 %units, 1048575
   %fits = add i64 %few, 1
   %bounded0 = call i64 @llvm.umin.i64(i64 %even, i64 %soon)
   %bounded = call i64 @llvm.umax.i64(i64 %bounded0, i64 %fits)
@@ -252,14 +252,14 @@ fill:
   %j7 = getelementptr i64, ptr %job, i64 7
   %last = load i64, ptr %j7
   %number0 = add i64 %last, 1
-  %number = and i64 %number0, 4294967295
+  %number = and i64 %number0, 16777215
   store i64 %number, ptr %j7
   %j8 = getelementptr i64, ptr %job, i64 8
   %cpu = call i64 @where()
   store atomic i64 %cpu, ptr %j8 monotonic, align 8
   %done = getelementptr i8, ptr %pool, i64 {done}
   store atomic i64 0, ptr %done monotonic, align 8
-  %claim = shl i64 %number, 32
+  %claim = shl i64 %number, 40
   store atomic i64 %claim, ptr %pool seq_cst, align 8
   %asleep = getelementptr i8, ptr %pool, i64 {asleep}
   %sleepers = load atomic i64, ptr %asleep seq_cst, align 8
@@ -355,13 +355,13 @@ entry:
   br label %look
 look:
   %claim = load atomic i64, ptr %pool acquire, align 8
-  %now = lshr i64 %claim, 32
+  %now = lshr i64 %claim, 40
   %same = icmp eq i64 %now, %number
   br i1 %same, label %read, label %leave
 read:
-  %front = and i64 %claim, 65535
-  %upper = lshr i64 %claim, 16
-  %back = and i64 %upper, 65535
+  %front = and i64 %claim, 1048575
+  %upper = lshr i64 %claim, 20
+  %back = and i64 %upper, 1048575
   %begun = add i64 %front, %back
   %code = load atomic ptr, ptr %job monotonic, align 8
   %slots = load atomic ptr, ptr %j1 monotonic, align 8
@@ -377,7 +377,7 @@ take:
   %after = add i64 %back, 1
   %behind = sub i64 %chunks, %after
   %chunk = select i1 %caller, i64 %front, i64 %behind
-  %more = select i1 %caller, i64 1, i64 65536
+  %more = select i1 %caller, i64 1, i64 1048576
   %next = add i64 %claim, %more
   %pair = cmpxchg ptr %pool, i64 %claim, i64 %next acq_rel acquire
   %mine = extractvalue {{ i64, i1 }} %pair, 1
@@ -413,7 +413,7 @@ look:
                   [ 0, %found ]
   %turn1 = add i64 %turn, 1
   %claim = load atomic i64, ptr %pool acquire, align 8
-  %now = lshr i64 %claim, 32
+  %now = lshr i64 %claim, 40
   %new = icmp ne i64 %now, %seen
   br i1 %new, label %found, label %idle
 found:
@@ -443,7 +443,7 @@ rest:
   br label %check
 check:
   %claim2 = load atomic i64, ptr %pool seq_cst, align 8
-  %now2 = lshr i64 %claim2, 32
+  %now2 = lshr i64 %claim2, 40
   %still = icmp eq i64 %now2, %seen
   %asked2 = load atomic i64, ptr %stop seq_cst, align 8
   %go = icmp eq i64 %asked2, 0
