@@ -134,6 +134,16 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     if not inner:  # over dimensions of size 1: the elements themselves
         stores, reductions = stores + tuple([r for _, r, _ in reductions]), ()
     column = bool(inner and outer and _across(shape, outer, inner, bool(stores)))
+    if inner and outer and not column and not stores:
+        # As of a transposed array: elements lie side by side along what is kept.
+        read = [a.strides for a in arrays[:count] if a.kind == "m"]
+        column = all(s[outer[-1]] in (0, 1) for s in read) and any(
+            s[inner[-1]] not in (0, 1) for s in read
+        )
+    if inner and outer and not column and stores and not has_narrow(arrays):
+        # Rows too short to fill a vector, of which elements are stored: as `is_narrow`.
+        rows = size_of([shape[d] for d in inner])
+        column = shape[outer[-1]] >= GRAIN and rows <= NARROWEST
     if column and not stores and not has_narrow(arrays):
         behind = size_of([shape[d] for d in outer if d > inner[-1]])
         # The mean of 100,000 points: 3 lanes of a vector for each, or vectors of each coordinate.
@@ -142,6 +152,9 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     strided = not reduced and is_narrow(kept, arrays)
     if strided:
         kept.sort(key=lambda loop: loop[0])
+    if column and stores:
+        along_columns = kept[-1][1][-1]
+        strided = any(arrays[count + k].strides[along_columns] != 1 for k in range(len(stores)))
     if not kept and not reduced:
         kept = [(1, [])]  # a scalar: one loop of one turn, whose strides do not matter
     sizes = [n for n, _ in (*kept, *reduced)]

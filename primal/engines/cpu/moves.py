@@ -327,6 +327,10 @@ def gather(
                      slice_sizes)  # fmt: skip
     batch, window = found.batch or [(1, (0, 0, 0))], found.window
     run = run_of(window, item)
+    if run == item and window and batch[-1][1][0] == item:
+        # x[:, i]: the indices lie along the result's rows, so rows are the loops outside.
+        batch = [*[(n, (part, big, 0)) for n, (part, big) in window], *batch]
+        window = []
     each = run * size_of([n for n, _ in window])
     chunk = max(1, BLOCK // each)
     chunks = -(-batch[-1][0] // chunk)

@@ -148,20 +148,26 @@ def dynamic_update_slice(k: Any, x: Value, part: Value, starts: Sequence[Value])
 # Concatenation and padding.
 
 
+SHORT = 64
+"""Bytes of rows that are copied word by word."""
+PART = 20_000
+"""Nanoseconds of work from which an array is copied in parts."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Rows:
     """Arrays copied into the result by rows; one code for any number of them.
 
     Words per array: offset in the result, rows, bytes of a row, bytes from row to row in the
-    array, in the result. Unit u is array u.
+    array, in the result. Last word: parts of an array, each of which is a unit.
     """
 
     def write(self, module: Module, name: str) -> None:
         s = Script(module)
         s.at = 1
         length = s.word()
-        # 6 words of header, 2 and 5 per array, 2 of the result.
-        count = (length - 8) // 7
+        # 6 words of header, 2 and 5 per array, 2 of the result, the last one.
+        count = (length - 9) // 7
         base = count * 2 + 6
 
         def at(i: Int | int) -> Int:
@@ -169,25 +175,44 @@ class Rows:
             return Int(s, s.new(f"load i64, ptr {p}"))
 
         out = s.slot(at(base), at(base + 1))
+        parts = at(length - 1)
 
-        def unit(u: Int) -> None:
+        def unit(number: Int) -> None:
+            u, part = number // parts, number % parts
             source = s.slot(at(u * 2 + 6), at(u * 2 + 7))
             mine = base + u * 5 + 2
             offset, rows, run, step, pace = [at(mine + j) for j in range(5)]
             to = out + offset
+            each = (rows + parts - 1) // parts
+            first = (part * each).least(rows)
+            last = (first + each).least(rows)
 
-            def narrow(t: str) -> None:
-                s.each(
-                    0, rows, lambda i: s.write(t, s.read(t, source + i * step), to + i * pace)
-                )
+            def by_word(t: str) -> None:
+                """Rows of at most `SHORT` bytes, which is less than a call of memcpy takes."""
+                size = int(t[1:]) // 8
+
+                def one(i: Int) -> None:
+                    s.write(t, s.read(t, source + i * step), to + i * pace)
+
+                def row(i: Int) -> None:
+                    a, b = source + i * step, to + i * pace
+                    s.each(0, run, lambda j: s.write(t, s.read(t, a + j), b + j), size)
+
+                s.when(
+                    run.test("eq", size), lambda: s.each(first, last, one),
+                    lambda: s.each(first, last, row),
+                )  # fmt: skip
 
             def any_run() -> None:
-                s.each(0, rows, lambda i: s.copy_bytes(to + i * pace, source + i * step, run))
+                s.each(first, last, lambda i: s.copy_bytes(to + i * pace, source + i * step, run))
 
-            s.when(
-                run.test("eq", 4), lambda: narrow("i32"),
-                lambda: s.when(run.test("eq", 8), lambda: narrow("i64"), any_run),
-            )  # fmt: skip
+            def short() -> None:
+                s.when(
+                    (run % 8).test("eq", 0), lambda: by_word("i64"),
+                    lambda: s.when((run % 4).test("eq", 0), lambda: by_word("i32"), any_run),
+                )  # fmt: skip
+
+            s.when(run.test("sle", SHORT), short, any_run)
 
         s.units(unit)
         s.finish(name)
@@ -215,9 +240,10 @@ def concatenate(k: Any, xs: Sequence[Value], dim: int) -> Value:
         words += [offset, rows, run, step, pace]
         offset += x.shape[dim] * plain[dim]
         most = max(most, rows * (2 + run // 16))
+    parts = max(1, min(8, most // PART))
     (out,) = k.routine(
-        Rows(), given, [Aval(tuple(shape), xs[0].dtype)], words, units=len(xs), cost=most,
-        name="concatenate",
+        Rows(), given, [Aval(tuple(shape), xs[0].dtype)], [*words, parts],
+        units=len(xs) * parts, cost=most // parts, name="concatenate",
     )  # fmt: skip
     return out
 

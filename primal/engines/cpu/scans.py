@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from primal.engines.cpu.code import SCALAR, Module, itemsize
-from primal.engines.cpu.graph import Value
+from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.lanes import NARROW, compare, constant, emit, select
 from primal.engines.cpu.monoids import accumulator, identity
 from primal.engines.cpu.moves import BLOCK, held, name_of
@@ -376,8 +376,14 @@ LONG = 1 << 15
 """Elements of a row above which pieces of it are searched apart, by whoever has time."""
 
 
+FEW, SOME = 6, 4096
+"""Places among which the words of kernels find the best, and elements from which that pays."""
+
+
 def place_of(k: Any, x: Value, how: str, axis: int, dtype: Any) -> Value:
     """argmax ('gt') or argmin ('lt')."""
+    if x.shape[axis] <= FEW and size_of(x.shape) >= SOME:
+        return _place_of_few(k, x, how, axis, dtype)
     x = k.dense(held(k, x))
     outer, n, inner = _parts(x.shape, axis)
     name = name_of(x)
@@ -407,4 +413,28 @@ def place_of(k: Any, x: Value, how: str, axis: int, dtype: Any) -> Value:
         spec, [x], [Aval(shape, dtype)], [n, n * inner * item, inner, chunk, chunks], units=units,
         cost=n * (min(inner, chunk) if inner > 1 else 1) // 8 + 5, name="argmax",
     )  # fmt: skip
+    return out
+
+
+def _place_of_few(k: Any, x: Value, how: str, axis: int, dtype: Any) -> Value:
+    """By comparing what lies at each place with the best before it, for all rows at once."""
+
+    def at(i: int) -> Value:
+        start = [i if d == axis else 0 for d in range(x.ndim)]
+        limit = [i + 1 if d == axis else n for d, n in enumerate(x.shape)]
+        found: Value = k.slice(x, start, limit, [1] * x.ndim)
+        return found
+
+    best, place = at(0), k.literal(0, dtype)
+    for i in range(1, x.shape[axis]):
+        value = at(i)
+        more = k.binary(how, value, best)
+        if x.dtype.kind == "f":
+            # The first NaN wins.
+            missing = k.binary("and", k.binary("ne", value, value), k.binary("eq", best, best))
+            more = k.binary("or", missing, k.binary("and", more, k.binary("eq", best, best)))
+        best = k.select_n(more, best, value)
+        place = k.select_n(more, place, k.literal(i, dtype))
+    shape = (*x.shape[:axis], *x.shape[axis + 1 :])
+    out: Value = k.reshape(place if place.shape else k.broadcast_in_dim(place, shape, ()), shape)
     return out

@@ -18,6 +18,7 @@ from primal.engines.cpu.floats import Floats
 from primal.engines.cpu.graph import NATIVE, Value, size_of
 from primal.engines.cpu.reader import Reader, smaller
 from primal.ir.avals import Aval
+from primal.ir.builders import Unsupported
 
 LARGEST = 8
 """Rows of matrices up to which code is written out."""
@@ -54,6 +55,18 @@ def lu(k: Any, a: Value) -> list[Value]:
     order = Aval(a.shape[:-1], _INT32)
     spec = Lu(NATIVE[a.node.dtype], a.shape[-1])
     found: list[Value] = _spread(k, spec, (a,), (a.aval, order, order), (), name="lu")
+    return found
+
+
+def qr(k: Any, a: Value, full: bool) -> list[Value]:
+    """Q and R, as LAPACK reflects."""
+    *lead, m, n = a.shape
+    if max(m, n) > LARGEST or NATIVE.get(a.node.dtype) not in ("f4", "f8"):
+        raise Unsupported(f"qr of {a.dtype}, {a.shape}")
+    columns = m if full else min(m, n)
+    outs = Aval((*lead, m, columns), a.dtype), Aval((*lead, columns, n), a.dtype)
+    spec = Qr(NATIVE[a.node.dtype], m, n, columns)
+    found: list[Value] = _spread(k, spec, (a,), outs, (), name="qr")
     return found
 
 
@@ -135,13 +148,22 @@ class Lanes(Reader):
         masked = (("i32", (dtype or self.dtype)[1:]), (c.vec("i1"), self.mask))
         c.call_void(name, (c.vec(scalar), value), self._places(place, apart), *masked)
 
-    def matrix(self, place: str, wanted: Callable[[int, int], bool]) -> Matrix:
-        """The elements that are wanted of the matrices from a place on."""
+    def matrix(self, place: str, wanted: Callable[[int, int], bool], rows: int = 0) -> Matrix:
+        """The elements that are wanted of the matrices from a place on, n x n or rows x n."""
         n, size = self.n, self.size
-        apart = self.apart(n * n * size)
+        rows = rows or n
+        apart = self.apart(rows * n * size)
         at = [[self.c.new(f"getelementptr i8, ptr {place}, i64 {(i * n + j) * size}")
-               if wanted(i, j) else "" for j in range(n)] for i in range(n)]  # fmt: skip
+               if wanted(i, j) else "" for j in range(n)] for i in range(rows)]  # fmt: skip
         return [[p and self.read(p, apart) for p in row] for row in at]
+
+    def put(self, x: Matrix, array: str, i: str) -> None:
+        """Store whole matrices, from number i on."""
+        values = [v for row in x for v in row]
+        bytes_ = len(values) * self.size
+        to = self.moved(array, (i, str(bytes_)))
+        for k, value in enumerate(values):
+            self.write(value, self.moved(to, (str(k), str(self.size))), self.apart(bytes_))
 
     def where(self, mask: str, t: str, yes: str, no: str) -> str:
         """Lane by lane."""
@@ -246,9 +268,7 @@ class Lu:
             for k, here in enumerate(changes):
                 for r, mask in here:
                     places[k], places[r] = s.swapped(mask, places[k], places[r], c.vec("i32"))
-            to, apart = s.moved(out, (i, str(n * n * size))), s.apart(n * n * size)
-            for k, value in enumerate([v for row in x for v in row]):
-                s.write(value, s.moved(to, (str(k), str(size))), apart)
+            s.put(x, out, i)
             for array, values in ((swaps, rows), (order, places)):
                 to = s.moved(array, (i, str(4 * n)))
                 for k, value in enumerate(values):
@@ -349,10 +369,87 @@ class Cholesky:
                 x[j][j] = f.sqrt(x[j][j])
                 for r in range(j + 1, n):
                     x[r][j] = f.div(x[r][j], x[j][j])
-            to, apart = s.moved(out, (i, bytes_)), s.apart(n * n * s.size)
-            for k in range(n * n):
-                r, j = divmod(k, n)
-                value = f.where(good, x[r][j], float("nan")) if r >= j else f.k(0.0)
-                s.write(value, s.moved(to, (str(k), str(s.size))), apart)
+            nan = float("nan")
+            s.put(
+                [[f.where(good, x[r][j], nan) if r >= j else f.k(0.0) for j in range(n)]
+                 for r in range(n)], out, i,
+            )  # fmt: skip
 
         s.each(name, count, one)
+
+
+@dataclasses.dataclass(frozen=True)
+class Qr:
+    """Q of so many columns and R, by Householder's reflections. Word: the number of matrices."""
+
+    dtype: str
+    m: int
+    n: int
+    columns: int
+
+    def write(self, module: Module, name: str) -> None:
+        s = Lanes(module, self.dtype, self.n)
+        f, m, n = s.f, self.m, self.n
+        a, q_out, r_out = (s.array() for _ in range(3))
+        count = s.word()
+
+        def reflect(x: Matrix, j: int, i: int, v: list[str], scale: str) -> None:
+            """Column j of x, less v (1 at row i, then as given) times its product with it."""
+            total = x[i][j]
+            for r in range(i + 1, m):
+                total = f.fma(v[r], x[r][j], total)
+            total = f.neg(f.mul(total, scale))
+            x[i][j] = f.add(x[i][j], total)
+            for r in range(i + 1, m):
+                x[r][j] = f.fma(v[r], total, x[r][j])
+
+        def one(i: str) -> None:
+            x = s.matrix(s.moved(a, (i, str(m * n * s.size))), _every, m)
+            steps = []
+            for d in range(min(m - 1, n)):
+                column = [x[r][d] for r in range(m)]
+                size = _length(f, column[d:])
+                some = column[d + 1]
+                for value in column[d + 2 :]:
+                    some = f.unbits(f.iop("or", f.bits(some), f.bits(value)))
+                # Nothing to reflect where all below is 0; NaN goes on.
+                idle = f.test("oeq", some, 0.0)
+                top = f.neg(f.signed(size, column[d]))
+                apart = f.sub(column[d], top)
+                v = [f.where(idle, 0.0, f.div(value, apart)) for value in column]
+                scale = f.where(idle, 0.0, f.div(f.sub(top, column[d]), top))
+                x[d][d] = f.where(idle, column[d], top)
+                for j in range(d + 1, n):
+                    reflect(x, j, d, v, scale)
+                steps.append((d, v, scale))
+            zero, unit = f.k(0.0), f.k(1.0)
+            q = [[unit if r == j else zero for j in range(self.columns)] for r in range(m)]
+            for d, v, scale in reversed(steps):
+                for j in range(d, self.columns):
+                    reflect(q, j, d, v, scale)
+            rows = range(self.columns)
+            s.put(q, q_out, i)
+            s.put([[x[r][j] if r <= j else zero for j in range(n)] for r in rows], r_out, i)
+
+        s.each(name, count, one)
+
+
+def _length(f: Floats, values: list[str]) -> str:
+    """√Σx², of float32 in float64, else scaled by the greatest: no square overflows."""
+    if f.dtype == "f4":
+        g = f.widened()
+        wide = [g.widen(x) for x in values]
+        total = g.mul(wide[0], wide[0])
+        for x in wide[1:]:
+            total = g.fma(x, x, total)
+        return g.narrowed(g.sqrt(total))
+    most = f.abs(values[0])
+    for x in values[1:]:
+        size = f.abs(x)
+        most = f.where(f.test("ugt", size, most), size, most)
+    scale = f.where(f.test("oeq", most, 0.0), 1.0, most)
+    total = f.k(0.0)
+    for x in values:
+        part = f.div(x, scale)
+        total = f.fma(part, part, total)
+    return f.mul(f.sqrt(total), scale)

@@ -19,6 +19,7 @@ from primal.engines.cpu import (
     pooling,
     products,
     scans,
+    small,
     solves,
 )
 from primal.engines.cpu.graph import (
@@ -389,6 +390,9 @@ class Words:
 
     def lu(self, x: Value) -> list[Value]:
         return solves.lu(self, x)
+
+    def qr(self, a: Value, full: bool) -> list[Value]:
+        return small.qr(self, a, full)
 
     def solve(self, a: Value, b: Value, transpose_a: bool) -> Value:
         return solves.solve(self, a, b, transpose_a)

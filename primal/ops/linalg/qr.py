@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primal.ir.avals import Aval
+from primal.ir.builders import Unsupported
 from primal.ir.op import LINALG, Op, Word, by_kind, library
 from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise import add, complex, imag, neg, sub
@@ -154,6 +155,12 @@ def _hlo(b: Any, a: Any, *, pivoting: bool, full_matrices: bool) -> Any:
     return results
 
 
+def _kernel(k: Any, a: Any, *, pivoting: bool, full_matrices: bool) -> Any:
+    if pivoting:
+        raise Unsupported("qr with pivoting")
+    return k.qr(a, full_matrices)
+
+
 qr = Op(
     name="qr",
     kind=LINALG,
@@ -164,7 +171,7 @@ qr = Op(
     batch=Word(batch_stacks),
     shard=by_kind,
     hlo=_hlo,
-    kernel=library,
+    kernel=_kernel,
     multiple=True,
 )
 

@@ -11,6 +11,7 @@ from primal.engines.cpu.small import LARGEST
 from primal.engines.cpu.steps import Library
 from primal.ops.linalg.cholesky import cholesky
 from primal.ops.linalg.lu import lu, solve
+from primal.ops.linalg.qr import qr
 from primal.ops.linalg.triangular import triangular_solve
 from tests.engines.cpu.lab import agree, built, numpy_run
 
@@ -103,3 +104,26 @@ def test_special_matrices_spoil_no_other() -> None:
 
 def test_zeros_are_factorised_as_they_are() -> None:
     agree(lambda a: list(lu(a)), np.zeros((3, 4, 4), np.float32))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("full_matrices", [False, True])
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (4, 4), (8, 3), (3, 7), (2, 1), (8, 8)])
+def test_orthonormal_factors(m: int, n: int, full_matrices: bool, dtype: str) -> None:
+    a = np.random.default_rng(m + n).standard_normal((35, m, n)).astype(dtype)
+    a[3], a[4], a[5], a[6] = 0, np.triu(a[4]), a[5] * 1e-30, a[6] * 1e30
+    if dtype == "float64":
+        a[7], a[8] = a[7] * 1e-200, a[8] * 1e200
+    q, r = run(lambda a: list(qr(a, pivoting=False, full_matrices=full_matrices)), a)
+    wanted = numpy_run(lambda a: list(qr(a, pivoting=False, full_matrices=full_matrices)), a)
+    tolerance = 60 * np.finfo(dtype).eps
+    size = np.abs(a).max((1, 2), keepdims=True) + np.finfo(dtype).tiny
+    np.testing.assert_allclose(q, wanted[0], atol=100 * tolerance)
+    np.testing.assert_allclose(r / size, wanted[1] / size, atol=100 * tolerance)
+    unit = np.broadcast_to(np.eye(q.shape[-1]), (35, q.shape[-1], q.shape[-1]))
+    np.testing.assert_allclose(np.swapaxes(q, 1, 2) @ q, unit, atol=tolerance)
+    np.testing.assert_allclose(q @ (r / size), a / size, atol=tolerance)
+    assert not np.tril(r, -1).any()
+    a[9, 0, 0] = np.nan
+    spoiled = run(lambda a: list(qr(a, pivoting=False, full_matrices=full_matrices)), a)[1]
+    np.testing.assert_array_equal(np.isnan(spoiled).any((1, 2)), np.arange(35) == 9)

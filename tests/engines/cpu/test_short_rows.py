@@ -1,0 +1,93 @@
+"""Rows shorter than a vector: reductions with stores, places of extrema, pieces, gathers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal.numpy as jnp
+from primal.engines.cpu.steps import Library, Routine
+from primal.ops import elementwise as e
+from primal.ops.index.sort import argmax, argmin
+from primal.ops.reduce import reduce_max
+from primal.ops.shape import concatenate, transpose
+from primal.ops.spread import broadcast_in_dim, reduce_sum
+from tests.engines.cpu.lab import agree, built
+
+ROWS = [1, 2, 3, 5, 6, 7]
+
+
+def drawn(*shape: int, dtype: Any = np.float32) -> Any:
+    return (np.random.default_rng(sum(shape)).standard_normal(shape) * 9).astype(dtype)
+
+
+@pytest.mark.parametrize("n", ROWS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int8"])
+def test_what_short_rows_store_and_add_up(n: int, dtype: str) -> None:
+    x = drawn(1000, n, dtype=dtype)
+    made = agree(lambda x: [(y := e.abs(x)), reduce_max(y, axes=(1,))], x)
+    assert len(made.plan.instances) == 1
+    if dtype[0] == "i":
+        agree(lambda x: [(y := e.mul(x, x)), reduce_sum(y, axes=(1,))], x)
+        z = drawn(4, 500, 3, dtype=dtype)
+        agree(lambda x: [(y := e.neg(x)), reduce_sum(y, axes=(0, 2))], z)
+
+
+@pytest.mark.parametrize("n", ROWS)
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8", "bool", "float16"])
+def test_places_in_short_rows(n: int, axis: int, dtype: str) -> None:
+    shape = (5000, n) if axis else (n, 5000)
+    x = np.random.default_rng(n).integers(0, 4, shape).astype(dtype)
+    if x.dtype.kind == "f":
+        x.flat[::7] = np.nan
+        x.flat[3::11] = -0.0
+    int32 = np.dtype(np.int32)
+    agree(lambda x: [f(x, axes=(axis,), index_dtype=int32) for f in (argmax, argmin)], x)
+
+
+def test_sums_down_a_transposed_array_read_its_rows() -> None:
+    x = np.random.default_rng(0).integers(-9, 9, (300, 200)).astype(np.int32)
+
+    def f(x: Any) -> list[Any]:
+        y = transpose(x, permutation=(1, 0))
+        return [reduce_sum(e.mul(y, y), axes=(1,))]
+
+    made = agree(f, x)
+    assert all(i.spec.column for i in made.plan.instances.values())
+
+
+@pytest.mark.parametrize("widths", [(1, 1, 1), (3, 3), (2, 5, 16), (17, 1), (40, 9)])
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float32", "float64", "complex128"])
+def test_pieces_of_many_short_rows(widths: Any, dtype: str) -> None:
+    xs = [drawn(20_001, n, dtype=dtype) for n in widths]
+    made = built(lambda *xs: [concatenate(*xs, dimension=1)], *xs)
+    np.testing.assert_array_equal(made.execute(xs)[0], np.concatenate(xs, 1))
+    (step,) = made.plan.steps
+    assert type(step) is Routine and step.units > len(xs)
+
+
+@pytest.mark.parametrize("mode", ["clip", "fill"])
+@pytest.mark.parametrize("shape", [(7, 9), (3, 50, 20), (1, 9), (9, 1)])
+def test_columns_are_taken(shape: tuple[int, ...], mode: str) -> None:
+    x = drawn(*shape)
+    at = np.array([0, shape[-1] - 1, 99, 0, -1], np.int32)
+    want = np.asarray(jnp.take(x, at, axis=-1, mode=mode))
+    made = built(lambda x, i: [jnp.take(x, i, axis=-1, mode=mode)], x, at)
+    assert not [s for s in made.plan.steps if type(s) is Library]
+    np.testing.assert_array_equal(made.execute([x, at])[0], want)
+
+
+def test_a_row_less_its_maximum() -> None:
+    x = drawn(4000, 3)
+
+    def f(x: Any) -> list[Any]:
+        top = broadcast_in_dim(
+            reduce_max(x, axes=(1,)), shape=x.aval.shape, broadcast_dimensions=(0,)
+        )
+        y = e.sub(x, top)
+        return [y, reduce_max(e.neg(y), axes=(1,))]
+
+    agree(f, x)
