@@ -1,18 +1,26 @@
-"""LLVM through llvmlite: from the text of a module to addresses of functions.
+"""LLVM through llvmlite's library: from the text of a module to addresses of functions.
 
-The only file that imports llvmlite, and not before the first compilation: it takes 50 ms.
+The only file that knows it. The library is loaded with the first compilation, without the package
+around it: to import that takes 20 ms, most of them for classes that nobody here needs.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import importlib.util
 import itertools
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from primal.engines.cpu.code import Module
+
+_pointer, _size, _text = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p
+_message = ctypes.POINTER(_pointer)
+_OBJECT, _ASSEMBLY = 1, 0
+"""Forms of machine code."""
 
 
 class Compiler:
@@ -23,32 +31,22 @@ class Compiler:
     """
 
     def __init__(self, cpu: str | None = None, features: str | None = None) -> None:
-        import llvmlite.binding as llvm
-
-        self._llvm = llvm
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        target = llvm.Target.from_default_triple()
-        self.cpu = llvm.get_host_cpu_name() if cpu is None else cpu
-        if features is None:
-            features = llvm.get_host_cpu_features().flatten()
-        self.features = features
-        self.version = ".".join(map(str, llvm.llvm_version_info))
-        machine = functools.partial(
-            target.create_target_machine, cpu=self.cpu, features=self.features
-        )
+        self._calls = calls = _Calls()
+        self.cpu = calls.said("GetHostCPUName") if cpu is None else cpu
+        self.features = calls.said("GetHostCPUFeatures") if features is None else features
+        number = calls.version()
+        self.version = f"{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
         # `emit_object` and one LLJIT: 3 ms per kernel and 50 kB, where an MCJIT engine each takes
         # 5 ms and 770 kB. The optimiser's passes are not run: on vector code they cost two to
         # three times the compilation and gain nothing.
-        self._new_machine = functools.partial(machine, opt=2, reloc="pic", codemodel="small")
+        self._new_machine = functools.partial(calls.machine, self.cpu, self.features)
         self._machines = [self._new_machine()]
-        self._calls = _Calls(llvm)
-        self._jit = llvm.create_lljit_compiler(machine(opt=2, jit=True))
-        self._jit._owned = True  # never disposed of: other threads may run its code to the end
-        self._libraries: list[Any] = []
+        self._jit = calls.checked(
+            "open a linker", calls.linker, self._new_machine(jit=True), False, False
+        )
         self._numbers = itertools.count()  # a name is taken also where Ctrl-C came in between
         self._lock = threading.Lock()
-        on = {name[1:] for name in features.split(",") if name.startswith("+")}
+        on = {name[1:] for name in self.features.split(",") if name.startswith("+")}
         self.width = 64 if {"avx512f", "avx512bw", "avx512vl"} <= on else 32 if "avx2" in on else 16
         self.fma = "fma" in on or "neon" in on
         self.half = "f16c" in on or "neon" in on
@@ -59,84 +57,142 @@ class Compiler:
 
     def object_of(self, text: str) -> bytes:
         """The machine code of a module, as an object file. Several threads may ask at once."""
+        return self._code(text, _OBJECT)
+
+    def assembly(self, text: str) -> str:
+        """The machine code of a module as text."""
+        return self._code(text, _ASSEMBLY).decode()
+
+    def _code(self, text: str, form: int) -> bytes:
         try:
             machine = self._machines.pop()
         except IndexError:
             machine = self._new_machine()
         try:
-            return self._calls.object_of(text, machine)
+            return self._calls.code_of(text, machine, form)
         finally:
             self._machines.append(machine)
 
     def link(self, code: bytes, names: Sequence[str]) -> list[int]:
         """Load an object file; the addresses of the named functions in it."""
+        found = (_Symbol * len(names))(*[_Symbol(name.encode()) for name in names])
+        # The object, and the symbols of this process.
+        elements = (_Element * 2)(_Element(2, code, len(code)), _Element(3, b"", 0))
         with self._lock:
-            builder = self._llvm.JITLibraryBuilder()
-            builder.add_object_img(code).add_current_process()
-            for name in names:
-                builder.export_symbol(name)
-            library = builder.link(self._jit, f"primal{next(self._numbers)}")
-            library._owned = True
-            self._libraries.append(library)
-            return [library[name] for name in names]
+            name = f"primal{next(self._numbers)}".encode()
+            # What it gives is there to unload the code: never.
+            self._calls.checked(
+                "link a module", self._calls.link, self._jit, name, elements, 2, None, 0, found,
+                len(names),
+            )  # fmt: skip
+        return [symbol.address for symbol in found]
 
     def compile(self, text: str, names: Sequence[str]) -> dict[str, int]:
         """The addresses of the named functions of a module."""
         return dict(zip(names, self.link(self.object_of(text), names), strict=True))
 
-    def assembly(self, text: str) -> str:
-        """The machine code of a module as text."""
-        with self._lock:
-            return str(self._machines[0].emit_assembly(self._llvm.parse_assembly(text)))
+
+class _Element(ctypes.Structure):
+    """Part of a library: 2 an object file, 3 symbols of another library."""
+
+    _fields_ = (("kind", ctypes.c_uint8), ("value", _text), ("size", _size))
+
+
+class _Symbol(ctypes.Structure):
+    """A name, and the address that linking finds for it."""
+
+    _fields_ = (("name", _text), ("address", ctypes.c_uint64))
 
 
 class _Calls:
-    """LLVM's functions without the lock that llvmlite takes around each of them.
+    """LLVM's functions, without the lock that llvmlite takes around each of them.
 
     Modules in contexts of their own may be compiled at the same time, each by its own target
     machine. Only what takes long gives up the GIL: to get it back costs 5 ms beside a busy thread.
     """
 
-    def __init__(self, llvm: Any) -> None:
-        library = llvm.ffi.lib
-        free = ctypes.CDLL(library._name, handle=library._handle)
-        held = ctypes.PyDLL(library._name, handle=library._handle)
+    def __init__(self) -> None:
+        free = ctypes.CDLL(_library())
+        held = ctypes.PyDLL(_library(), handle=free._handle)
 
         def call(home: Any, name: str, result: Any, *types: Any) -> Any:
             found = home[f"LLVMPY_{name}"]
             found.restype, found.argtypes = result, types
             return found
 
-        pointer, message = ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)
-        self._context = call(held, "ContextCreate", pointer)
-        self._parse = call(free, "ParseAssembly", pointer, pointer, ctypes.c_char_p, message)
-        self._verify = call(held, "VerifyModule", ctypes.c_bool, pointer, message)
-        self._emit = call(
-            free, "TargetMachineEmitToMemory", pointer, pointer, pointer, ctypes.c_int, message
+        call(held, "InitializeNativeTarget", None)()
+        call(held, "InitializeNativeAsmPrinter", None)()
+        self.version = call(held, "GetVersionInfo", ctypes.c_uint)
+        self._says = held
+        self._drop_message = call(held, "DisposeString", None, _pointer)
+        target = call(held, "GetTargetFromTriple", _pointer, _text, _message)
+        self._triple = self.said("GetDefaultTargetTriple").encode()
+        self._target = self.checked("compile for this machine", target, self._triple)
+        number = ctypes.c_int
+        self._machine = call(
+            held, "CreateTargetMachine", _pointer, _pointer, _text, _text, _text, number, _text,
+            _text, number, number, _text,
+        )  # fmt: skip
+        self.linker = call(
+            held, "CreateLLJITCompiler", _pointer, _pointer, ctypes.c_bool, ctypes.c_bool, _message
         )
-        self._start = call(held, "GetBufferStart", pointer, pointer)
-        self._size = call(held, "GetBufferSize", ctypes.c_size_t, pointer)
-        self._drop_buffer = call(held, "DisposeMemoryBuffer", None, pointer)
-        self._drop_module = call(held, "DisposeModule", None, pointer)
-        self._drop_context = call(held, "ContextDispose", None, pointer)
-        self._drop_message = call(held, "DisposeString", None, pointer)
+        symbols = ctypes.POINTER(_Symbol)
+        self.link = call(
+            free, "LLJIT_Link", _pointer, _pointer, _text, ctypes.POINTER(_Element), _size,
+            symbols, _size, symbols, _size, _message,
+        )  # fmt: skip
+        self._context = call(held, "ContextCreate", _pointer)
+        self._parse = call(free, "ParseAssembly", _pointer, _pointer, _text, _message)
+        self._verify = call(held, "VerifyModule", ctypes.c_bool, _pointer, _message)
+        self._emit = call(
+            free, "TargetMachineEmitToMemory", _pointer, _pointer, _pointer, number, _message
+        )
+        self._start = call(held, "GetBufferStart", _pointer, _pointer)
+        self._size = call(held, "GetBufferSize", _size, _pointer)
+        self._drop_buffer = call(held, "DisposeMemoryBuffer", None, _pointer)
+        self._drop_module = call(held, "DisposeModule", None, _pointer)
+        self._drop_context = call(held, "ContextDispose", None, _pointer)
 
-    def object_of(self, text: str, machine: Any) -> bytes:
-        """The object of a module given as text."""
-        error = ctypes.c_void_p()
+    def said(self, name: str) -> str:
+        """What a function without arguments tells."""
+        function = self._says[f"LLVMPY_{name}"]
+        function.restype, function.argtypes = None, (_message,)
+        text = _pointer()
+        function(ctypes.byref(text))
+        return self._told(text)
+
+    def checked(self, what: str, function: Callable[..., Any], *args: Any) -> Any:
+        """What a function gives that takes a place for a message last, and no null."""
+        error = _pointer()
+        found = function(*args, ctypes.byref(error))
+        said = self._told(error)
+        if not found:
+            raise RuntimeError(f"LLVM could not {what}: {said}")
+        return found
+
+    def machine(self, cpu: str, features: str, jit: bool = False) -> Any:
+        """A compiler for a CPU, for use by one thread at a time."""
+        reloc, model = (b"default", b"jitdefault") if jit else (b"pic", b"small")
+        found = self._machine(
+            self._target, self._triple, cpu.encode(), features.encode(), 2, reloc, model, 0, jit,
+            b"",
+        )  # fmt: skip
+        if not found:
+            raise RuntimeError(f"LLVM has no compiler for {cpu!r} with {features!r}.")
+        return found
+
+    def code_of(self, text: str, machine: Any, form: int) -> bytes:
+        """The machine code of a module given as text."""
         context = self._context()
         try:
-            module = self._parse(context, text.encode(), ctypes.byref(error))
-            if not module:
-                raise RuntimeError(f"LLVM could not read a module: {self._message(error)}")
+            module = self.checked("read a module", self._parse, context, text.encode())
             try:
+                error = _pointer()
                 wrong = self._verify(module, ctypes.byref(error))
-                said = self._message(error)
+                said = self._told(error)
                 if wrong:
                     raise RuntimeError(f"LLVM rejected a module: {said}")
-                buffer = self._emit(machine, module, 1, ctypes.byref(error))
-                if not buffer:
-                    raise RuntimeError(f"LLVM could not compile: {self._message(error)}")
+                buffer = self.checked("compile", self._emit, machine, module, form)
                 try:
                     return ctypes.string_at(self._start(buffer), self._size(buffer))
                 finally:
@@ -146,13 +202,22 @@ class _Calls:
         finally:
             self._drop_context(context)
 
-    def _message(self, error: ctypes.c_void_p) -> str:
-        if not error.value:
+    def _told(self, message: ctypes.c_void_p) -> str:
+        if not message.value:
             return ""
-        text = ctypes.string_at(error.value).decode(errors="replace")
-        self._drop_message(error)
-        error.value = None
+        text = ctypes.string_at(message.value).decode(errors="replace")
+        self._drop_message(message)
         return text
+
+
+def _library() -> str:
+    """Where llvmlite's library is."""
+    found = importlib.util.find_spec("llvmlite")
+    folders = found.submodule_search_locations if found is not None else None
+    for path in Path(folders[0], "binding").glob("*llvmlite.*") if folders else ():
+        if path.suffix in (".so", ".dylib", ".dll"):
+            return str(path)
+    raise ModuleNotFoundError("No module named 'llvmlite'", name="llvmlite")
 
 
 @functools.cache
