@@ -273,6 +273,11 @@ class ArrayImpl(Array, _Memory):
         dl_device: Any = None,
         copy: bool | None = None,
     ) -> Any:
+        if isinstance(self.aval.dtype, dtypes.KeyType):
+            raise BufferError(
+                f"[dlpack] expected an array of numbers, got random keys ({self.aval}): pass what "
+                "random.key_data makes of them."
+            )
         if self.placement is not None and self.placement.device.platform != "cpu":
             return devices.export_dlpack(self.buffer, self.device, stream, max_version)
         value = np.asarray(self.numpy(), order="C")

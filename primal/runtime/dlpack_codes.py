@@ -68,6 +68,12 @@ def to_numpy(producer: Any) -> np.ndarray[Any, Any]:
     >>> to_numpy(np.arange(2)).tolist()
     [0, 1]
     """
+    if not hasattr(producer, "__dlpack__") or not hasattr(producer, "__dlpack_device__"):
+        raise TypeError(
+            f"[from_dlpack] expected an object with __dlpack__ and __dlpack_device__, got a "
+            f"{type(producer).__name__}. A capsule does not say where its memory is: pass the "
+            "array that made it."
+        )
     try:
         return np.from_dlpack(producer)
     except RuntimeError:
