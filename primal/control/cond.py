@@ -54,8 +54,7 @@ def _cond_type(index: Aval, *avals: Aval, branches: Branches) -> tuple[Aval, ...
                     f"[cond] expected outputs of the same types from all branches, got "
                     f"{a.short()} from branch 0 and {b.short()} from branch {i} as output {k}."
                 )
-    columns = zip(*[b.out_avals for b in branches], strict=True)
-    return tuple([c[0] if all(a.weak_type for a in c) else c[0].strong() for c in columns])
+    return branches[0].out_avals
 
 
 def _cond_impl(index: Any, *args: Any, branches: Branches) -> list[Any]:

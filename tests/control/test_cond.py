@@ -77,11 +77,15 @@ def test_results_are_arrays_and_operands_too() -> None:
     assert [type(o).__name__ for o in out] == ["ArrayImpl", "ArrayImpl"]
 
 
-def test_results_are_weak_where_those_of_all_functions_are() -> None:
+@pytest.mark.parametrize("wrap", [lambda f: f, jit])
+def test_results_are_weak_where_those_of_the_first_function_are(wrap: Any) -> None:
+    weak, strong = lambda: 1.0, lambda: np.float32(2.0)
     for p in (True, False):
-        assert lax.cond(p, lambda: 1.0, lambda: 2.0).weak_type
-        assert not lax.cond(p, lambda: 1.0, lambda: np.float32(2.0)).weak_type
-        assert jit(lambda p: lax.cond(p, lambda: 1.0, lambda: 2.0))(p).weak_type
+        assert wrap(lambda p: lax.cond(p, weak, weak))(p).weak_type
+        assert not wrap(lambda p: lax.cond(p, weak, strong))(p).weak_type
+        assert wrap(lambda p: lax.cond(p, strong, weak))(p).weak_type
+        assert wrap(lambda i: lax.switch(i, [weak, strong]))(int(p)).weak_type
+        assert not wrap(lambda i: lax.switch(i, [strong, weak]))(int(p)).weak_type
 
 
 @pytest.mark.parametrize("p", [True, 1, 2.5, np.bool_(True), np.int32(3), jnp.float32(0.1)])

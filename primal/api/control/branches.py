@@ -204,10 +204,12 @@ def _chosen(
                 continue
             sides.append((role, f, body.spec, body.out_avals))
         _check_agreement(name, sides)
-        for i, column in enumerate(zip(*[avals for *_, avals in sides], strict=True)):
-            if aval_of(outs[i]).weak_type and not all(a.weak_type for a in column):
-                dtype = aval_of(outs[i]).dtype
-                outs[i] = convert_element_type(outs[i], new_dtype=dtype, weak_type=False)
+        # As in programs, the first decides whether results are weakly typed.
+        for i, aval in enumerate(sides[0][3]):
+            if aval_of(outs[i]).weak_type != aval.weak_type:
+                outs[i] = convert_element_type(
+                    outs[i], new_dtype=aval.dtype, weak_type=aval.weak_type
+                )
     return unflatten(out_spec, outs)
 
 
