@@ -10,8 +10,7 @@ Plain Python, by measurement (2 CPUs, Python 3.11; microseconds for flatten, has
     1.3, 11 ((x, y), {})                    | 1.2, .1, 1.7              | 2.0, .3, .4        | .7,
     .15, .4
 
-optree would also cost 25 ms at import, treats `deque` and `struct_time` as nodes, lets OrderedDict
-match dict, and gives dictionaries back in the order of whichever equal spec was seen first.
+optree also differs where programs notice (docs/architecture.md, "Where the design was changed").
 `flatten` and `unflatten` below are the seam at which a C extension could replace the loops.
 """
 
