@@ -223,7 +223,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
     Array([[1., 0., 0.],
            [1., 1., 0.]], dtype=float32)
     """
-    dtype = dtypes.check_user_dtype_supported(float if dtype is None else dtype, "tri")
+    dtype = dtypes.check_user_dtype_supported(np.float32 if dtype is None else dtype, "tri")
     return convert(_lower(canonical_shape((N, N if M is None else M)), k), dtype)
 
 

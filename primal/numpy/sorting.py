@@ -272,7 +272,7 @@ def searchsorted(
         raise ValueError("a should be 1-dimensional")
     if sorter is not None:
         x = getitem(x, array_operand("searchsorted", sorter, 3))
-    return convert(count_below(x, y, side == "right"), dtypes.python_scalar_dtype(int))
+    return count_below(x, y, side == "right")
 
 
 def count_below(x: Any, y: Any, equal: bool) -> Any:
@@ -368,7 +368,8 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     k = _kth("argpartition", kth, n)
     out = sort_indices(x, at)
     larger = sort(part(out, at, k + 1, n), at)
-    return shape_ops.concatenate(part(out, at, 0, k + 1), larger, dimension=at)
+    out = shape_ops.concatenate(part(out, at, 0, k + 1), larger, dimension=at)
+    return convert(out, INT32)
 
 
 def _kth(name: str, kth: int, n: int) -> int:

@@ -224,11 +224,8 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: An
 
 def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
     def reduce(a: Any, **options: Any) -> Any:
-        if options.pop("dtype", None) is not None:
-            raise NotImplementedError(
-                "[reduce] expected dtype=None for this ufunc: convert first with astype."
-            )
-        return function(a, **options)
+        dtype = options.pop("dtype", None)
+        return function(a if dtype is None else asarray(a, dtype), **options)
 
     return reduce
 

@@ -112,3 +112,15 @@ def test_interpolated_values_have_the_wider_dtype() -> None:
     low = jnp.array([0.0, 1.0, 4.0], "bfloat16")
     assert jnp.interp(jnp.float32(1.5), jnp.arange(3.0), low).dtype == jnp.float32
     assert jnp.interp(low, low, low).dtype == jnp.bfloat16
+
+
+def test_places_are_int32_in_64_bits_too(x64: None) -> None:
+    x = jnp.arange(5)
+    assert x.dtype == jnp.argsort(x).dtype == jnp.int64
+    assert jnp.searchsorted(x, 2).dtype == jnp.digitize(x, x).dtype == jnp.int32
+    assert jnp.argpartition(x, 2).dtype == jnp.int32
+    assert jnp.tri(2).dtype == jnp.float32
+
+
+def test_extrema_in_another_dtype() -> None:
+    assert jnp.minimum.reduce(jnp.ones((2, 3)), dtype="float16").dtype == jnp.float16

@@ -22,7 +22,7 @@ def test_nearest_codes_are_scipys(shape, codes, dtype) -> None:
     with enable_x64(True):
         index, distance = vq(points, book)
         compiled = primal.jit(vq)(points, book)
-    assert index.dtype == np.int32
+    assert index.dtype == np.int64
     if points.size:
         wanted = reference.vq(points.astype(float), book.astype(float))
         np.testing.assert_array_equal(index, wanted[0])

@@ -40,4 +40,4 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
             f"{obs.shape} and {code_book.shape}."
         )
     distances = jnp.linalg.norm(obs[:, None] - code_book[None], axis=-1)
-    return jnp.argmin(distances, axis=-1).astype(jnp.int32), jnp.min(distances, axis=-1)
+    return jnp.argmin(distances, axis=-1), jnp.min(distances, axis=-1)
