@@ -118,7 +118,7 @@ def sqrt(f: Terms, a: Value, b: Value) -> Parts:
     scale = f.where(big, 2.0**-4, f.where(tiny, 2.0**100, 1.0))
     back = f.where(big, 2.0**2, f.where(tiny, 2.0**-50, 1.0))
     x, y = f("mul", x, scale), f("mul", y, scale)
-    size = words.binary("add", x, words._modulus(x, y))
+    size = words.binary("add", x, words.binary("modulus", x, y))
     root = f("sqrt", f("mul", size, 0.5))
     other = f.where(f("eq", root, 0.0), 0.0, f("div", y, f("mul", root, 2.0)))
     # An infinite real part and a finite other one: no part of infinity.

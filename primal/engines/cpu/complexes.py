@@ -171,11 +171,11 @@ class ComplexWords(Words):
         if name == "square":
             return self._product(x, x)
         if name == "abs":
-            return self._modulus(re, im)
+            return self.binary("modulus", re, im)
         if name == "reciprocal":
             return self._reciprocal(x)
         if name == "sign":
-            size = self._modulus(re, im)
+            size = self.binary("modulus", re, im)
             some = self.binary("ne", size, self.literal(0, size.dtype))
             size = self.select_n(some, self.literal(1, size.dtype), size)
             return self._each(lambda p: self.binary("div", p, size), x)
@@ -264,30 +264,6 @@ class ComplexWords(Words):
             x.dtype,
         )
 
-    def _modulus(self, re: Value, im: Value) -> Value:
-        """√(re² + im²): of float32 in float64, which holds every square; else scaled."""
-        f, wide = self.binary, np.dtype(np.float64)
-        a, b = self.unary("abs", re), self.unary("abs", im)
-        if re.dtype != wide:
-            x, y = self.convert(a, wide), self.convert(b, wide)
-            total = f("add", f("mul", x, x), f("mul", y, y))
-            out = self.convert(self.unary("sqrt", total), re.dtype)
-        else:
-            # A power of 2 is an exact scale: of the greater part, within what squares can bear.
-            high, low = f("max", a, b), f("min", a, b)
-            huge = f("gt", high, self.literal(2.0**500, wide))
-            tiny = f("lt", high, self.literal(2.0**-500, wide))
-            one, up, down = [self.literal(v, wide) for v in (1.0, 2.0**600, 2.0**-600)]
-            scale = self.select_n(tiny, self.select_n(huge, one, down), up)
-            back = self.select_n(tiny, self.select_n(huge, one, up), down)
-            x, y = f("mul", high, scale), f("mul", low, scale)
-            total = f("add", f("mul", x, x), f("mul", y, y))
-            out = f("mul", self.unary("sqrt", total), back)
-        # An infinite part outweighs a missing one.
-        infinity = self.literal(np.inf, re.dtype)
-        endless = f("or", f("eq", a, infinity), f("eq", b, infinity))
-        return self.select_n(endless, out, infinity)
-
     def select_n(self, which: Value, *cases: Value) -> Value:
         if not is_complex(cases[0].dtype):
             return super().select_n(which, *cases)
@@ -350,9 +326,9 @@ class ComplexWords(Words):
 
     def reshape(self, x: Value, shape: Ints) -> Value:
         if is_complex(x.dtype) and type(x) is not Pair:
-            found = reshaped(x, tuple(shape))
-            if found is not None:
-                return found
+            found = reshaped(x, tuple(shape)) or reshaped(self.copy(x), tuple(shape))
+            assert found is not None
+            return found
         if is_complex(x.dtype):
             return self._each(lambda p: self.reshape(p, shape), x)
         return super().reshape(x, shape)

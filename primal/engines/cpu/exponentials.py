@@ -44,6 +44,8 @@ _ATANH: Double = (
 # log 2 in parts; products of the first part with exponents are exact.
 _LN2 = {"f4": (0.693145751953125, 1.4286068203094173e-06),
         "f8": (0.6931471803691238, 1.9082149292705877e-10)}  # fmt: skip
+# (sinh(x) - x) / x³ in powers of x², for |x| <= 1.
+_SINH: Double = (1 / 6, 1 / 120, 1 / 5040, 1 / 362880, 1 / 39916800)
 _INV_LN2 = 1.4426950408889634
 
 
@@ -267,17 +269,25 @@ def _half_exp(f: Floats, size: str) -> str:
     return f.scale(exp_of_small(f, r), f.iop("sub", n, 1))
 
 
-@wide
+def _halves(f: Floats, size: str) -> tuple[str, str]:
+    """exp(size)/2 and exp(-size)/2, the latter where it shows beside the former."""
+    half = _half_exp(f, size)
+    if f.dtype == "f8":
+        return half, f.div(0.25, half)
+    return half, f.over(0.25, f.where(f.test("ogt", half, 2.0**59), 2.0**59, half))
+
+
 def cosh(f: Floats, x: str) -> str:
-    half = _half_exp(f, f.abs(x))
-    return f.add(half, f.div(0.25, half))
+    return f.add(*_halves(f, f.abs(x)))
 
 
-@wide
 def sinh(f: Floats, x: str) -> str:
     size = f.abs(x)
-    half = _half_exp(f, size)
-    far = f.sub(half, f.div(0.25, half))
+    far = f.sub(*_halves(f, size))
+    if f.dtype == "f4":
+        z = f.mul(x, x)
+        near = f.fma(f.mul(size, z), f.poly(z, _SINH), size)
+        return f.signed(f.where(f.test("olt", size, 1.0), near, far), x)
     t = expm1(f, f.where(f.test("olt", size, 1.0), size, 1.0))
     near = f.mul(f.add(t, f.div(t, f.add(t, 1.0))), 0.5)
     return f.signed(f.where(f.test("olt", size, 1.0), near, far), x)

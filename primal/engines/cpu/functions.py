@@ -16,8 +16,8 @@ from primal.engines.cpu.floats import Floats
 BOUNDS: dict[str, tuple[float, float]] = {
     "exp": (1.5, 1.5), "exp2": (1.5, 1.5), "expm1": (2.0, 2.0), "log": (1.0, 1.0),
     "log1p": (1.5, 1.5), "tanh": (6.0, 3.0), "logistic": (3.0, 3.0), "sin": (1.5, 1.0),
-    "cos": (1.5, 1.0), "tan": (4.0, 3.0), "cbrt": (1.0, 1.5), "sinh": (1.0, 3.0),
-    "cosh": (1.0, 2.0), "asinh": (1.0, 3.0), "acosh": (1.0, 3.0), "atanh": (1.0, 3.0),
+    "cos": (1.5, 1.0), "tan": (4.0, 3.0), "cbrt": (1.0, 1.5), "sinh": (3.0, 3.0),
+    "cosh": (3.0, 2.0), "asinh": (1.0, 3.0), "acosh": (1.0, 3.0), "atanh": (1.0, 3.0),
     "asin": (1.0, 2.0), "acos": (1.0, 2.0), "atan": (1.0, 2.0), "erf": (3.0, 3.5),
     "erfc": (5.0, 4.0), "atan2": (1.0, 2.0), "pow": (1.0, 2.0),
 }  # fmt: skip
@@ -77,6 +77,7 @@ FLOAT: dict[str, Callable[..., str]] = {
 FLOAT2: dict[str, Callable[..., str]] = {
     "pow": exponentials.power,
     "atan2": trigonometry.atan2,
+    "modulus": special.modulus,
 }
 """word of two operands -> what writes it."""
 FLOAT.update(FLOAT2)

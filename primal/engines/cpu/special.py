@@ -202,3 +202,32 @@ def erf_inv(f: Floats, x: str) -> str:
         out = f.where(f.test("olt", w, 6.25), f.poly(f.sub(w, 3.125), _CENTRE), out)
     out = f.mul(out, x)
     return f.where(f.test("oeq", size, 1.0), f.signed(f.k(float("inf")), x), out)
+
+
+def modulus(f: Floats, x: str, y: str) -> str:
+    """√(x² + y²), to one unit; infinite where a part is, whatever the other."""
+    total = f.fma(x, x, f.mul(y, y))
+    least, most = (2.0**-100, 2.0**120) if f.dtype == "f4" else (2.0**-900, 2.0**1000)
+    near = f.both(f.test("ogt", total, least), f.test("olt", total, most))
+    # Zeros are no reason to go the longer way.
+    none = f.test("oeq", f.add(f.abs(x), f.abs(y)), 0.0)
+    ordinary = f.c.new(f"or {f.c.vec('i1')} {near}, {none}")
+    far = f.c.new(f"xor {f.c.vec('i1')} {ordinary}, {f.c.const('i1', 'true')}")
+    return branch(f, far, f.sqrt(total), lambda: _scaled_modulus(f, f.abs(x), f.abs(y)))
+
+
+def _scaled_modulus(f: Floats, a: str, b: str) -> str:
+    """Of float32 in float64, which holds every square; else by a power of 2, which is exact."""
+    if f.dtype == "f4":
+        g = f.widened()
+        x, y = g.widen(a), g.widen(b)
+        out = g.narrowed(g.sqrt(g.fma(x, x, g.mul(y, y))))
+    else:
+        high = f.where(f.test("ogt", a, b), a, b)
+        huge = f.test("ogt", high, 1.0)
+        scale = f.where(huge, 2.0**-600, 2.0**600)
+        x, y = f.mul(a, scale), f.mul(b, scale)
+        out = f.mul(f.sqrt(f.fma(x, x, f.mul(y, y))), f.where(huge, 2.0**600, 2.0**-600))
+    infinity = float("inf")
+    endless = f.where(f.test("oeq", a, infinity), a, b)
+    return f.where(f.test("oeq", endless, infinity), infinity, out)

@@ -103,6 +103,25 @@ def test_modulus_neither_overflows_nor_vanishes(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+def test_moduli_of_all_sizes(dtype: str) -> None:
+    part = np.dtype(dtype).type(0).real.dtype
+    rng = np.random.default_rng(0)
+    span = np.log(np.finfo(part).max) / 1.01
+    x = np.empty(20_000, dtype)
+    x.real, x.imag = np.exp(rng.uniform(-span, span, (2, len(x))))
+    x[::3] = drawn(dtype, len(x[::3]))
+    x[5], x[6], x[7], x[8] = 0, -0.0, np.finfo(part).smallest_subnormal, np.finfo(part).max / 2
+    x[9], x[10], x[11] = complex(np.nan, -np.inf), complex(np.inf, np.nan), complex(1, np.nan)
+    wide = np.longdouble if dtype == "complex128" else np.float64
+    want = np.hypot(x.real.astype(wide), x.imag.astype(wide))
+    (got,) = native(lambda x: [e.abs(x)], x)
+    np.testing.assert_array_equal(got[9:12], [np.inf, np.inf, np.nan])
+    known = np.isfinite(want)
+    far = np.abs(got[known] - want[known]) / np.spacing(want[known].astype(part))
+    assert far.max() <= 1.5
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_comparisons(dtype: str) -> None:
     x, y = specials(dtype)
     got = native(lambda x, y: [e.eq(x, y), e.ne(x, y)], x, y)
