@@ -46,6 +46,11 @@ def _bitcast_type(x: Aval, *, new_dtype: Any) -> Aval:
                 "it. Take real and imag apart first, or convert bool with convert_element_type."
             )
     old, new = itemsize_bits(x.dtype), itemsize_bits(new_dtype)
+    if old % new and new % old:
+        raise TypeError(
+            f"[bitcast_convert_type] expected dtypes whose sizes divide one another, got "
+            f"{x.dtype.name} to {new_dtype.name}. Convert with convert_element_type."
+        )
     if old >= new:
         return Aval(x.shape if old == new else (*x.shape, old // new), new_dtype)
     if not x.shape or x.shape[-1] * old != new:
@@ -67,13 +72,15 @@ def _bitcast_impl(x: Any, *, new_dtype: Any) -> Any:
         return np.ascontiguousarray(x).view(new_dtype).reshape(x.shape[:-1])
     # NumPy holds the narrowest integers in a byte each; here they are packed as on a device.
     if old > new:
-        parts = np.arange(0, 8, new, dtype=np.uint8)
+        parts = np.arange(0, old if old < 8 else 8, new, dtype=np.uint8)
         octets = np.ascontiguousarray(x).reshape(*x.shape, 1).view(np.uint8)[..., None]
         out = (octets >> parts) & np.uint8(2**new - 1)
         return out.reshape(*x.shape, -1).astype(new_dtype)
-    parts = np.arange(0, 8, old, dtype=np.uint8)
-    pieces = unsigned_view(x).reshape(*x.shape[:-1], -1, 8 // old) << parts
-    octets = np.bitwise_or.reduce(pieces, axis=-1)
+    parts = np.arange(0, new if new < 8 else 8, old, dtype=np.uint8)
+    pieces = (unsigned_view(x) & np.uint8(2**old - 1)).reshape(*x.shape[:-1], -1, parts.size)
+    octets = np.bitwise_or.reduce(pieces << parts, axis=-1)
+    if new < 8:
+        return octets.astype(new_dtype).reshape(x.shape[:-1])
     return np.ascontiguousarray(octets).view(new_dtype).reshape(x.shape[:-1])
 
 
@@ -90,7 +97,7 @@ def _bitcast_kernel(k: Any, x: Any, *, new_dtype: Any) -> Any:
     old, new = itemsize_bits(x.dtype), itemsize_bits(new_dtype)
     if old == new:
         return k.bitcast(x, new_dtype)
-    if min(old, new) < 8:
+    if old < 8 or new < 8:
         raise Unsupported("integers of less than a byte")
     words, parts = np.dtype(f"u{old // 8}"), np.dtype(f"u{new // 8}")
     bits = k.bitcast(x, words)

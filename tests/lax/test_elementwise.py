@@ -6,6 +6,7 @@ import inspect
 import json
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -235,3 +236,18 @@ def test_dimensions_are_whole() -> None:
     ):  # fmt: skip
         with pytest.raises(TypeError):
             call()
+
+
+def test_bits_of_the_narrowest_integers() -> None:
+    i2, i4, u4 = [np.dtype(getattr(ml_dtypes, n)) for n in ("int2", "int4", "uint4")]
+    x = jnp.array([-8, -3, 0, 5, 7], dtype="int8").astype(i4)
+    pairs = lax.bitcast_convert_type(x, i2)
+    assert pairs.shape == (5, 2)
+    bits = np.array([-8, -3, 0, 5, 7]) & 15
+    want = np.stack([bits & 3, bits >> 2], axis=-1)
+    np.testing.assert_array_equal(pairs.astype("int32") & 3, want)
+    for f in (lax.bitcast_convert_type, primal.jit(lax.bitcast_convert_type, static_argnums=1)):
+        np.testing.assert_array_equal(f(pairs, u4).astype("int32"), bits)
+        np.testing.assert_array_equal(f(pairs, i4).astype("int32"), x.astype("int32"))
+    with pytest.raises(TypeError, match=r"\[bitcast_convert_type\] expected dtypes whose sizes"):
+        lax.bitcast_convert_type(x, np.dtype(ml_dtypes.float6_e2m3fn))

@@ -12,7 +12,8 @@ import pytest
 import scipy.special
 import scipy.stats
 
-from primal.api import grad
+from primal.api import grad, jit
+from primal.base.config import cpu_engine
 from primal.ops import special as ops
 from primal.runtime.eager import as_array
 from tests.ops.laws import agree, check_batching, check_derivatives, compiled, eager
@@ -327,3 +328,18 @@ def test_integers_are_refused() -> None:
 def test_importing_loads_no_scipy(fresh_process: Any) -> None:
     code = "import sys, primal.ops.special; print([m for m in sys.modules if 'scipy' in m])"
     assert fresh_process(code).stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("engine", ("cpu", "xla"))
+def test_functions_of_floats_of_8_bits(engine: str) -> None:
+    names = ("erf", "erfc", "bessel_i0e", "bessel_i1e", "lgamma", "digamma")
+    for dtype in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2):
+        x = np.array([-1.5, 0.25, 2.0], dtype)
+        with cpu_engine(engine):
+            outs = jit(lambda x: [getattr(ops, name)(x) for name in names])(x)
+        for name, out in zip(names, outs, strict=True):
+            assert out.dtype == dtype
+            want = getattr(ops, name).impl(x.astype(np.float32))
+            np.testing.assert_allclose(
+                np.asarray(out).astype(np.float32), want, rtol=0.13, atol=0.02, err_msg=name
+            )

@@ -12,7 +12,7 @@ from primal.ir.trace import aval_of, literal
 from primal.ops.elementwise import abs, add, gt, integer_pow, mul, select_n, sign, sub
 from primal.ops.elementwise.make import unary
 from primal.ops.special.native import kernel_formula
-from primal.ops.special.terms import by_scipy, hlo_formula, scipy_special
+from primal.ops.special.terms import by_scipy, hlo_formula, hlo_without_octets, scipy_special
 from primal.ops.types import FLOATING
 from primal.ops.words import each_out
 
@@ -91,6 +91,6 @@ bessel_i1e = unary(
     FLOATING,
     by_scipy("i1e"),
     each_out(_i1e_slope),
-    "bessel_i1e",
+    hlo_without_octets("bessel_i1e"),
     kernel=kernel_formula(_i1e),
 )

@@ -14,7 +14,7 @@ from primal.base.dtypes import is_narrow_float
 from primal.ir.trace import aval_of, literal
 from primal.ops.elementwise import exp, mul, neg, square
 from primal.ops.elementwise.make import unary
-from primal.ops.special.terms import by_scipy
+from primal.ops.special.terms import by_scipy, hlo_without_octets
 from primal.ops.types import FLOATING
 from primal.ops.words import each, each_out
 
@@ -88,7 +88,7 @@ erfc = unary(
     FLOATING,
     by_scipy("erfc"),
     each(lambda t, x: _gauss(t, x, -TWO_OVER_ROOT_PI)),
-    "erfc",
+    hlo_without_octets("erfc"),
 )
 
 

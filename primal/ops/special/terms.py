@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.base.dtypes import is_narrow_float
+from primal.base.dtypes import is_narrow_float, itemsize_bits
 
 Formula = Callable[..., Any]
 Step = Callable[..., tuple[Any, Sequence[Any]]]
@@ -26,6 +26,17 @@ def scipy_special() -> Any:
     import scipy.special
 
     return scipy.special
+
+
+def hlo_without_octets(name: str) -> Formula:
+    """The builder's operation of that name; XLA expands it for no float of 8 bits or less."""
+
+    def hlo(b: Any, x: Any) -> Any:
+        if itemsize_bits(x.dtype) > 8:
+            return b.unary(name, x)
+        return b.convert(b.unary(name, b.convert(x, np.dtype(np.float32))), x.dtype)
+
+    return hlo
 
 
 def by_scipy(name: str) -> Formula:
