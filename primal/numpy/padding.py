@@ -10,6 +10,7 @@ import numpy as np
 from primal.api.vectorize import vmap
 from primal.base import dtypes
 from primal.ir.trace import Array, Tracer, literal
+from primal.numpy import direct
 from primal.numpy.indexing import getitem
 from primal.numpy.promotion import (
     ArrayLike,
@@ -22,7 +23,7 @@ from primal.numpy.promotion import (
 from primal.numpy.ranges import linspace
 from primal.numpy.reductions import max as largest
 from primal.numpy.reductions import mean, min
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered_as
 from primal.numpy.shapes import moveaxis, part
 from primal.numpy.statistics import median
 from primal.ops import elementwise as ops
@@ -46,7 +47,7 @@ MODES: dict[str, tuple[str, ...]] = {
 STATISTICS = {"maximum": largest, "minimum": min, "mean": mean, "median": median}
 
 
-@remembered
+@remembered_as(direct.pad)
 def pad(
     array: ArrayLike,
     pad_width: Any,

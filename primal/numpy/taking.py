@@ -366,6 +366,7 @@ def _as_int(mask: Any, dtype: Any) -> Any:
 # By a condition.
 
 
+@remembered_as(direct.compress)
 def compress(
     condition: ArrayLike,
     a: ArrayLike,

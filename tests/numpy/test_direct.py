@@ -213,6 +213,14 @@ LAWS = {
     "nanargmin": (True, [*over(VECTOR, NANS, GRID, SPECIALS, WHOLE, NANS[[1, 3]]),
                          *over(GRID, axis=1)]),
     "nancumsum": (True, [*over(VECTOR, NANS, GRID, WHOLE, EMPTY), *over(GRID, axis=1)]),
+    "compress": (True, [
+        ((WHOLE > 1, VECTOR), {}), ((WHOLE[:3] > 1, VECTOR), {}), ((WHOLE > 9, VECTOR), {}),
+        ((np.array([True, False, True]), GRID), {"axis": 1}), ((WHOLE, VECTOR), {}),
+        ((WHOLE > 1, GRID), {}), ((WHOLE > 1, VECTOR), {"size": 3}),
+    ]),
+    "pad": (True, [((x, w), {"mode": m}) for x in (VECTOR, GRID, WHOLE) for w in (2, (1, 3))
+                   for m in ("edge", "constant", "wrap")] + [((GRID, ((0, 1),) * 3, "edge"), {}),
+                   ((EMPTY, 2, "edge"), {}), ((EMPTY, 0, "edge"), {})]),
     "count_nonzero": (True, [*over(*SETS), *over(GRID, axis=1), *over(GRID, keepdims=True)]),
     "repeat": (True, [((x, 2), {}) for x in SETS] + [((GRID, 3), {"axis": 1}), ((VECTOR, 0), {}),
                ((VECTOR, 2), {"total_repeat_length": 5})]),

@@ -55,6 +55,7 @@ from primal.numpy.direct.orders import sort as sort
 from primal.numpy.direct.orders import union1d as union1d
 from primal.numpy.direct.orders import unique as unique
 from primal.numpy.direct.places import choose as choose
+from primal.numpy.direct.places import compress as compress
 from primal.numpy.direct.places import convolve as convolve
 from primal.numpy.direct.places import correlate as correlate
 from primal.numpy.direct.places import count_nonzero as count_nonzero
@@ -63,6 +64,7 @@ from primal.numpy.direct.places import insert as insert
 from primal.numpy.direct.places import interp as interp
 from primal.numpy.direct.places import nancumsum as nancumsum
 from primal.numpy.direct.places import packbits as packbits
+from primal.numpy.direct.places import pad as pad
 from primal.numpy.direct.places import ravel_multi_index as ravel_multi_index
 from primal.numpy.direct.places import repeat as repeat
 from primal.numpy.direct.places import take as take

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -70,11 +71,20 @@ def slogdet(a: Any, *, method: Any = None) -> Callable[..., Any] | None:
     """The determinant's sign and logarithm."""
     if not _is_matrix(a):
         return None
-    return lambda x: np.linalg.slogdet(x) if is_finite(x) else None
+
+    finite = is_finite if a.aval.ndim > 2 else math.isfinite
+
+    def run(x: Any) -> Any:
+        found = np.linalg.slogdet(x)
+        # Not of singular matrices, nor of those with nan or inf.
+        return found if finite(found[1]) else None
+
+    return run
 
 
-def _symmetrized(x: Any) -> Any:
-    return (x + x.swapaxes(-1, -2)) * x.dtype.type(0.5)
+def _symmetrized(x: Any, half: Any) -> Any:
+    out = x + x.swapaxes(-1, -2)
+    return np.multiply(out, half, out)
 
 
 def eigvalsh(
@@ -84,8 +94,10 @@ def eigvalsh(
     if not _is_matrix(a, "f") or not symmetrize_input:
         return None
 
+    half = np.array(0.5, a.aval.dtype)
+
     def run(x: Any) -> Any:
-        return np.linalg.eigvalsh(_symmetrized(x)) if is_finite(x) else None
+        return np.linalg.eigvalsh(_symmetrized(x, half)) if is_finite(x) else None
 
     return _unless_singular(run)
 
@@ -115,7 +127,8 @@ def cholesky(
         return None
     if not symmetrize_input:
         return _unless_singular(np.linalg.cholesky)
-    return _unless_singular(lambda x: np.linalg.cholesky(_symmetrized(x)))
+    half = np.array(0.5, a.aval.dtype)
+    return _unless_singular(lambda x: np.linalg.cholesky(_symmetrized(x, half)))
 
 
 def cond(x: Any, p: Any = None) -> Callable[..., Any] | None:

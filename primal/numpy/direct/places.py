@@ -62,6 +62,28 @@ def packbits(a: Any, axis: int | None = None, bitorder: Any = "big") -> Callable
 
 
 
+def compress(
+    condition: Any, a: Any, axis: Any = None, *, size: Any = None, **options: Any
+) -> Callable[..., Any] | None:
+    """What a mask of the axis' length names."""
+    if not is_array(condition, "b") or not is_array(a) or size is not None or options:
+        return None
+    if condition.aval.ndim != 1 or not (axis is None or type(axis) is int):
+        return None
+    if condition.aval.size != (a.aval.size if axis is None else a.aval.shape[axis]):
+        return None
+    return lambda mask, x: x.compress(mask, axis)
+
+
+def pad(
+    array: Any, pad_width: Any, mode: Any = "constant", **options: Any
+) -> Callable[..., Any] | None:
+    """The elements at the ends repeated."""
+    if not is_array(array) or mode != "edge" or options:
+        return None
+    return lambda x: np.pad(x, pad_width, mode)
+
+
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Callable[..., Any] | None:
     """How many elements are not 0."""
     if not is_array(a) or axis is not None or keepdims:
@@ -186,7 +208,7 @@ def interp(
         return None
     if left is not None or right is not None or period is not None:
         return None
-    least = np.spacing(np.finfo(dtype).eps)
+    least = np.asarray(np.spacing(np.finfo(dtype).eps))
 
     def run(x: Any, xp: Any, fp: Any) -> Any:
         xp = as_dtype(xp, dtype)
