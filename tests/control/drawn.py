@@ -17,7 +17,7 @@ import numpy as np
 
 import primal
 import primal.numpy as jnp
-from primal import checkpoint, checkpoint_policies, jit, lax, new_ref
+from primal import checkpoint, checkpoint_policies, grad, jit, jvp, lax, new_ref, vmap
 from tests.control.lab import loop, own_sine, tripled_slope
 
 N = 3  # vectors that are carried, and vectors that are not
@@ -44,21 +44,26 @@ SIMPLE = (
     "tangent rule",
 )  # fmt: skip
 BLOCKS = {"cond": 2, "switch": 3}  # and one for all others
-NESTED = ("scan", "fori", "map", "cond", "switch", "remat", "ref", "jit")
-ONLY_FORWARD = ("while", "computed fori")
-ONLY_REVERSE = ("cotangent rule",)
+NESTED = ("scan", "fori", "map", "vmap", "cond", "switch", "remat", "ref", "jit")
+# What else there may be, by the derivatives that the program has.
+MODES = {
+    "both": ("tangent", "grad"),
+    "forward": ("tangent", "while", "computed fori"),
+    "reverse": ("grad", "cotangent rule"),
+}
+OUTER = sorted({*NESTED, *[k for kinds in MODES.values() for k in kinds]} - {"cotangent rule"})
 WHERE = st.integers(0, N - 1)
 
 
-def steps(kind: str, depth: int, rest: tuple[str, ...]) -> st.SearchStrategy[Step]:
-    """One step of a kind; `rest`: what else may be in blocks inside it."""
-    count = BLOCKS.get(kind, 1) if kind in NESTED + ONLY_FORWARD else 0
+def steps(kind: str, depth: int, mode: str) -> st.SearchStrategy[Step]:
+    """One step of a kind."""
+    count = BLOCKS.get(kind, 1) if kind in OUTER else 0
     return st.builds(
         Step,
         st.just(kind),
         WHERE,
         WHERE,
-        st.tuples(*[blocks(depth - 1, rest) for _ in range(count)]),
+        st.tuples(*[blocks(depth - 1, mode) for _ in range(count)]),
         st.integers(0, 3),
         st.integers(-1, 2),
         st.booleans(),
@@ -66,26 +71,28 @@ def steps(kind: str, depth: int, rest: tuple[str, ...]) -> st.SearchStrategy[Ste
     )
 
 
-def blocks(depth: int, rest: tuple[str, ...]) -> st.SearchStrategy[Block]:
+def simple(mode: str) -> st.SearchStrategy[Step]:
+    """A step without blocks."""
+    kinds = [*SIMPLE, *[k for k in MODES[mode] if k not in OUTER]]
+    return st.sampled_from(kinds).flatmap(lambda kind: steps(kind, 0, mode))
+
+
+def blocks(depth: int, mode: str) -> st.SearchStrategy[Block]:
     """One to three steps, one of which, as long as there is depth, contains blocks."""
-    simple = st.sampled_from(SIMPLE + tuple([k for k in rest if k in ONLY_REVERSE]))
-    small = simple.flatmap(lambda kind: steps(kind, 0, rest))
     if not depth:
-        return st.lists(small, min_size=1, max_size=2).map(tuple)
-    kinds = st.sampled_from([*NESTED, *[k for k in rest if k in ONLY_FORWARD]])
-    large = kinds.flatmap(lambda kind: steps(kind, depth, rest))
-    before = st.lists(small, max_size=1)
-    return st.tuples(before, large, before).map(lambda parts: (*parts[0], parts[1], *parts[2]))
+        return st.lists(simple(mode), min_size=1, max_size=2).map(tuple)
+    kinds = st.sampled_from([*NESTED, *[k for k in MODES[mode] if k in OUTER]])
+    large = kinds.flatmap(lambda kind: steps(kind, depth, mode))
+    around = st.lists(simple(mode), max_size=1)
+    return st.tuples(around, large, around).map(lambda parts: (*parts[0], parts[1], *parts[2]))
 
 
-def programs(outer: str) -> st.SearchStrategy[tuple[tuple[str, ...], Block]]:
-    """(the kinds that exclude a mode of derivatives, a program whose outermost block is `outer`)"""
-    modes = [ONLY_FORWARD] if outer in ONLY_FORWARD else [(), ONLY_FORWARD, ONLY_REVERSE]
+def programs(outer: str) -> st.SearchStrategy[tuple[str, Block]]:
+    """(the mode, a program whose outermost block is `outer`)"""
+    modes = [mode for mode, kinds in MODES.items() if outer in (*NESTED, *kinds)]
 
-    def of_mode(rest: tuple[str, ...]) -> Any:
-        last = st.sampled_from((*SIMPLE, *[k for k in rest if k in ONLY_REVERSE]))
-        parts = st.tuples(steps(outer, 2, rest), last.flatmap(lambda k: steps(k, 0, rest)))
-        return st.tuples(st.just(rest), parts)
+    def of_mode(mode: str) -> Any:
+        return st.tuples(st.just(mode), st.tuples(steps(outer, 2, mode), simple(mode)))
 
     return st.sampled_from(modes).flatmap(of_mode)
 
@@ -113,6 +120,7 @@ class Looped:
     switch = staticmethod(lax.switch)
     fori = staticmethod(lax.fori_loop)
     map = staticmethod(lax.map)
+    vmap = staticmethod(lambda f, xs: vmap(f)(xs))
     while_loop = staticmethod(lax.while_loop)
     remat = staticmethod(checkpoint)
 
@@ -168,6 +176,8 @@ class Unrolled:
     @staticmethod
     def map(f: Any, xs: Any) -> Any:
         return jnp.stack([f(x) for x in xs])
+
+    vmap = map
 
     @staticmethod
     def while_loop(go_on: Any, body: Any, c: Any) -> Any:
@@ -245,8 +255,14 @@ def _nested(step: Step, flow: Any, tree: Any, consts: Sequence[Any]) -> Any:
             return flow.remat(body, policy=policy, prevent_cse=step.unroll == 1)(tree)
         case "ref":
             return tree_of([flow.held(of_first, values[0], n), *values[1:]])
-        case "map":
-            rows = flow.map(of_first, jnp.stack(values[:N]))
+        case "tangent":
+            values[i] = jnp.tanh(jvp(of_first, (values[0],), (values[1],))[1])
+            return tree_of(values)
+        case "grad":
+            values[i] = jnp.tanh(grad(lambda x: of_first(x).sum())(values[0]))
+            return tree_of(values)
+        case "map" | "vmap":
+            rows = getattr(flow, step.kind)(of_first, jnp.stack(values[:N]))
             return tree_of([*[rows[k] for k in range(N)], values[-1]])
         case "scan":
             return _scanned(step, flow, tree, consts, body)

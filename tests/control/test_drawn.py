@@ -19,9 +19,7 @@ from primal.control.scan import scan as scan_op
 from primal.control.while_ import while_ as while_op
 from primal.ir.op import Op
 from tests.control.drawn import (
-    NESTED,
-    ONLY_FORWARD,
-    ONLY_REVERSE,
+    OUTER,
     Block,
     Looped,
     N,
@@ -38,11 +36,11 @@ from tests.control.test_remat import on_engine
 ENGINES = ("reference", "cpu", "xla")
 
 
-def stacks_for(rest: tuple[str, ...]) -> dict[str, Callable[[Fun], Fun]]:
-    """The transformations that programs with these kinds of steps admit."""
-    if rest == ONLY_FORWARD:
+def stacks_for(mode: str) -> dict[str, Callable[[Fun], Fun]]:
+    """The transformations that programs of a mode admit."""
+    if mode == "forward":
         return dict(FORWARD)
-    if rest == ONLY_REVERSE:
+    if mode == "reverse":
         return {**{name: f for name, f in FORWARD.items() if "jvp" not in name}, **REVERSE}
     return {**FORWARD, **REVERSE, **MIXED}
 
@@ -71,12 +69,12 @@ def check(block: Block, transform: Callable[[Fun], Fun], aliased: bool, seed: in
             assert_alike(looped(*args), wanted)
 
 
-@pytest.mark.parametrize("outer", [*NESTED, *ONLY_FORWARD])
+@pytest.mark.parametrize("outer", OUTER)
 @settings(max_examples=4)
 @given(data=st.data())
 def test_drawn_programs(outer: str, data: st.DataObject) -> None:
-    rest, block = data.draw(programs(outer))
-    stacks = stacks_for(rest)
+    mode, block = data.draw(programs(outer))
+    stacks = stacks_for(mode)
     transform = stacks[data.draw(st.sampled_from(sorted(stacks)))]
     check(block, transform, data.draw(st.booleans()), data.draw(st.integers(0, 9)))
 
@@ -109,7 +107,7 @@ LOOPS_OF_NONE = {
 @pytest.mark.parametrize("name", [*CORNERS, *LOOPS_OF_NONE])
 def test_corners(name: str, aliased: bool) -> None:
     block = ((CORNERS | LOOPS_OF_NONE)[name],)
-    stacks = stacks_for(ONLY_FORWARD if name in LOOPS_OF_NONE else ())
+    stacks = stacks_for("forward" if name in LOOPS_OF_NONE else "both")
     for stack in ("jit vmap jvp", "jit grad vmap"):
         if stack in stacks:
             check(block, stacks[stack], aliased, 0)
