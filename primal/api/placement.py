@@ -154,7 +154,9 @@ def device_get(x: Any) -> Any:
 
 def _get(leaf: Any) -> Any:
     # A traced value stays one: the values come where the results do.
-    return np.asarray(leaf) if isinstance(leaf, Array) and not isinstance(leaf, Tracer) else leaf
+    if isinstance(leaf, Array | np.generic) and not isinstance(leaf, Tracer):
+        return np.asarray(leaf)
+    return leaf
 
 
 def block_until_ready(x: Any) -> Any:
