@@ -438,7 +438,8 @@ def literal(value: Any, dtype: Any, weak_type: bool = True) -> Literal:
                 _integers[key] = found
         return found
     aval = Aval((), dtype, weak_type)
-    if abs(value) > 65504:  # what fits float16 fits all; np.errstate takes 2 µs
+    # What fits float16 fits all, and np.errstate takes 2 µs; abs of the least integer overflows.
+    if not isinstance(value, float) or abs(value) > 65504:
         with np.errstate(over="ignore"):
             return Literal(np.asarray(value).astype(aval.dtype)[()], aval)
     return Literal(np.asarray(value).astype(aval.dtype)[()], aval)
