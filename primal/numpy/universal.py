@@ -157,14 +157,19 @@ class ufunc:
     def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Array:
         """The array with elements at indices replaced by the function of them and b.
 
-        Repeated indices apply repeatedly. Arrays are immutable, so `inplace` must be False.
+        Repeated indices apply repeatedly. Arrays are immutable, so `inplace` must be False. Raises
+        TypeError for a list of indices.
         """
         if inplace:
             raise NotImplementedError(
                 "JAX arrays are immutable: call ufunc.at with inplace=False, which returns a copy."
             )
         x = array_operand("at", a)
-        indices = asarray(indices) if isinstance(indices, list) else indices
+        if isinstance(indices, list):
+            raise TypeError(
+                f"[{self.__name__}.at] expected an array or a tuple of indices, got a list: "
+                "convert it with primal.numpy.array."
+            )
         if b is None:
             return x.at[indices].set(self._call(x[indices]))
         if self._at is not None:
@@ -185,6 +190,7 @@ class ufunc:
         """Reductions of slices between indices; where they do not rise, the element itself."""
         self._check_binary("reduceat")
         check_out(f"{self.__name__}.reduceat", out)
+        check_arraylike(f"{self.__name__}.reduceat", a, indices)
         x = array_operand("reduceat", a)
         x = moveaxis(x if dtype is None else x.astype(dtype), axis, 0)
         starts = [int(i) for i in asarray(indices)]

@@ -124,3 +124,10 @@ def test_places_are_int32_in_64_bits_too(x64: None) -> None:
 
 def test_extrema_in_another_dtype() -> None:
     assert jnp.minimum.reduce(jnp.ones((2, 3)), dtype="float16").dtype == jnp.float16
+
+
+def test_lists_are_no_indices_of_ufuncs() -> None:
+    with pytest.raises(TypeError, match=r"\[add.at\] expected an array or a tuple"):
+        jnp.add.at(jnp.zeros(3), [0, 1], 1.0, inplace=False)
+    with pytest.raises(TypeError, match="add.reduceat requires ndarray or scalar"):
+        jnp.add.reduceat(jnp.ones(5), [0, 2])
