@@ -15,7 +15,7 @@ from primal.ir.trace import literal
 def test_extremes_are_converted_in_silence(value, dtype):
     if np.iscomplexobj(value) and dtype != "complex64":
         pytest.skip("not a number of that dtype")
-    if isinstance(value, np.integer | float) and abs(float(value)) > 2**31 and dtype == "int32":
+    if dtype == "int32" and abs(complex(value).real) > 2**31:
         pytest.skip("no such integer")
     found = literal(value, np.dtype(dtype))
     with np.errstate(all="ignore"):
