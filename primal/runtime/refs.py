@@ -102,6 +102,11 @@ class Ref:
         self._made = current_location()
 
     @property
+    def aval(self) -> AbstractRef:
+        """The type: that of a reference to such an array."""
+        return AbstractRef(self._aval)
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """The sizes of the dimensions."""
         return self._aval.shape

@@ -42,7 +42,7 @@ def test_reads_and_writes() -> None:
     assert (r.shape, r.dtype, r.ndim, r.size, len(r)) == ((2, 3), np.float32, 2, 6, 2)
     same(freeze(r), r[...])
     assert repr(new_ref(jnp.arange(2))) == "Ref([0, 1], dtype=int32)"
-    assert repr(primal.typeof(r)) == "Ref{float32[2,3]}"
+    assert repr(primal.typeof(r)) == repr(r.aval) == "Ref{float32[2,3]}"
     assert isinstance(r, primal.Ref) and not isinstance(r, primal.Array)
     r = new_ref(jnp.zeros(2))
     ref.addupdate(r, np.array([0, 0]), np.float32([1, 2]))
