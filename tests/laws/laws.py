@@ -356,7 +356,10 @@ def _parts_back(
 
 
 def _second_order(case: Case, f: Flat, xs: Any, active: Any, rng: Any, what: str) -> None:
-    """jvp of vjp is the limit of differences of the gradient."""
+    """jvp of vjp is the limit of differences of the gradient; vjp of vjp and of jvp agree with it.
+
+    With the second derivative D²f as a form: <ct, D²f(s, t)> in each order of the two modes.
+    """
     n = len(xs)
     cts = [direction(rng, o) for o in eager(f, xs) if inexact(o)]
     gradient = pulled(f, n, active)
@@ -373,6 +376,22 @@ def _second_order(case: Case, f: Flat, xs: Any, active: Any, rng: Any, what: str
         scale = max(1.0, float(np.max(np.abs(w)))) if w.size else 1.0
         near_values(g, w, 10 * case.tol, scale, f"{what}: second order")
     staged(jvp, [*args, *given])
+    ss = [direction(rng, x) for x, a in zip(xs, active, strict=True) if a]
+    form = pairing(ss, got)
+    size = sum(float(np.sum(np.abs(g) * np.abs(s))) for g, s in zip(got, ss, strict=True))
+    back = eager(pulled(gradient, len(args), still), [*args, *ss])
+    tangents = len(cts)
+
+    def along(*args: Any) -> list[Any]:
+        return pushed(f, n, active)(*args)[-tangents:]
+
+    args, still = [*xs, *given], [*active, *[False] * len(given)]
+    forth = eager(pulled(along, len(args), still), [*args, *cts])
+    for way, value in (("vjp", pairing(back, given)), ("jvp", pairing(forth, ss))):
+        off = abs(value - form)
+        assert off <= 100 * case.exact * max(1.0, size), (
+            f"{what}: vjp of {way} gives {value}, jvp of vjp {form}"
+        )
 
 
 def law_of_no_derivative(case: Case) -> None:
