@@ -172,13 +172,19 @@ class Writer:
             starts = list(bases)
             if spec.split >= 0:
                 u = self.part(u, turns, parts, starts, apart)
-            row = c.new(f"udiv i64 {u}, {chunks}")
             outer = spec.kept if spec.reduced and not spec.column else spec.kept - 1
+            if spec.strided:
+                # Rows of one chunk lie between each other: they are taken while it is in the cache.
+                count = "1"
+                for size in sizes[:outer]:
+                    count = c.new(f"mul i64 {count}, {size}")
+                row, k = c.new(f"urem i64 {u}, {count}"), c.new(f"udiv i64 {u}, {count}")
+            else:
+                row, k = c.new(f"udiv i64 {u}, {chunks}"), c.new(f"urem i64 {u}, {chunks}")
             places = self.moved(starts, self.coordinates(row, outer))
             if outer == spec.kept:
                 self.row_reduction(places)
                 return []
-            k = c.new(f"urem i64 {u}, {chunks}")
             n = sizes[spec.kept - 1]
             first = c.new(f"mul i64 {k}, {chunk}")
             last = c.new(f"add i64 {first}, {chunk}")

@@ -22,6 +22,8 @@ WIDE = 256
 """Least columns of a block, so that what is read of a row is long."""
 TALL = 64
 """Rows from which the totals of columns lie on the stack."""
+STRIDED = 512
+"""Elements of a unit whose vectors run across rows: they share cache lines with the rows beside."""
 COLUMNS = 2048
 """Most columns that are reduced together: their totals stay in the first-level cache."""
 Address = Callable[[Node], tuple[int, int]]
@@ -264,7 +266,7 @@ def _units(
         split = turns, parts
     if spec.reduced and not spec.column:
         return size_of(kept) * parts, 1, 1, split
-    each = UNIT
+    each = STRIDED if spec.strided else UNIT
     if spec.column:
         least = WIDE if spec.blocked else GRAIN
         each = max(least, UNIT // size_of(sizes[spec.kept :]) * parts // GRAIN * GRAIN)
