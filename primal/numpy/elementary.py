@@ -423,6 +423,7 @@ def isnan(x: ArrayLike, /) -> Array:
     return ops.ne(x, x)
 
 
+@remembered
 def isinf(x: ArrayLike, /) -> Array:
     """Whether x is inf or -inf, or has such a part; False for integers.
 

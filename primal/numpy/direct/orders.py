@@ -17,6 +17,8 @@ from primal.numpy.direct.operands import (
 )
 from primal.runtime.array import ArrayImpl
 
+# Up to so many elements a stable sort of NumPy's is faster than what the operations do.
+FEW = 4096
 LONG, BLOCK = 2048, 32768
 _least, _greatest = np.minimum.reduce, np.maximum.reduce
 
@@ -86,7 +88,7 @@ def argsort(
         return None
     if kind is not None or order is not None or descending or dtype is not None:
         return None
-    if a.aval.size > 4096 or not a.aval.ndim:
+    if a.aval.size > FEW or not a.aval.ndim:
         return None
     return lambda x: x.argsort(axis, "stable")
 
@@ -103,7 +105,7 @@ def sort(a: Any, axis: int = -1, **options: Any) -> Callable[..., Any] | None:
     def run(x: Any) -> Any:
         # Zeros of two signs are equal and keep their order; without any, vector code sorts.
         stable = x.dtype.kind == "f" and count(x) < x.size
-        if stable and x.size > 4096:
+        if stable and x.size > FEW:
             return None
         out = x.copy()
         out.sort(axis, "stable" if stable else None)
@@ -155,7 +157,8 @@ def unique(
 
     def run(x: Any) -> Any:
         x = x.ravel()
-        order = x.argsort(kind="stable")
+        zeros = x.dtype.kind == "f" and count(x) < x.size
+        order = x.argsort(kind="stable" if return_index or zeros else None)
         ordered = x[order]
         first = _firsts(ordered)
         if first is None:
@@ -265,10 +268,10 @@ def histogram(
     return run
 
 
-def _middle(ordered: Any, n: int) -> Any:
-    """The middle of n ordered rows, or the mean of two."""
-    high = ordered[n // 2]
-    return high if n % 2 else ordered[n // 2 - 1] * 0.5 + high * 0.5
+def _middle(ordered: Any, n: int, before: tuple[Any, ...] = ()) -> Any:
+    """The middle of n ordered rows, or the mean of two; `before` is the index of what stays."""
+    high = ordered[(*before, n // 2)]
+    return high if n % 2 else ordered[(*before, n // 2 - 1)] * 0.5 + high * 0.5
 
 
 def median(
@@ -283,13 +286,14 @@ def median(
         return None
     if keepdims or out is not None:
         return None
-    n = a.aval.size if axis is None else a.aval.shape[axis]
+    at = 0 if axis is None else axis % a.aval.ndim
+    n, before = (a.aval.shape[at] if axis is not None else a.aval.size), (slice(None),) * at
 
     def run(x: Any) -> Any:
-        ordered = x.flatten() if axis is None else np.moveaxis(x, axis, 0).copy()
-        ordered.sort(0)
-        # nan comes last.
-        return None if count(ordered[-1] != ordered[-1]) else _middle(ordered, n)
+        ordered = x.flatten() if axis is None else x.copy()
+        ordered.sort(at)
+        last = ordered[(*before, -1)]  # where nan is, if there is any
+        return None if count(last != last) else _middle(ordered, n, before)
 
     return run
 
