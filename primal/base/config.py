@@ -542,7 +542,9 @@ cache_dir = _flag(
 config.derive(
     "jit_key",
     lambda values: None
-    if values["disable_jit"] or values["no_execution"]
+    if values["disable_jit"]
+    or values["no_execution"]
+    or any((values[name] or "allow") != "allow" for name in GUARDED)
     else values["trace_key"],
 )
 

@@ -120,6 +120,6 @@ def incoming(x: Any) -> None:
     if entry is None:
         return
     for value in list(entry.f_locals.values()):
-        if value is x or (type(value) is tuple and any(v is x for v in value)):
+        if value is x or (type(value) in (tuple, list) and any(v is x for v in value)):
             host_to_device(x)
             return

@@ -24,7 +24,10 @@ IMPLICIT: list[tuple[str, Callable[[Any], Any]]] = [
     ("asarray", lambda x: jnp.asarray(X)),
     ("jit", lambda x: primal.jit(lambda v: v)(X)),
     ("jit scalar", lambda x: primal.jit(lambda v: v)(2.0)),
+    ("jit scalar, remembered", lambda x: added(x, 2.0)),
+    ("in a list", lambda x: jnp.stack([x, X])),
 ]
+added = primal.jit(lambda x, y: x + y)
 EXPLICIT = [("device_put", lambda x: primal.device_put(X))]
 FREE: list[tuple[str, Callable[[Any], Any]]] = [
     ("arrays", lambda x: x + x),
