@@ -357,9 +357,30 @@ class ComplexWords(Words):
     # Reductions and moves.
 
     def reduce(self, monoid: str, x: Value, axes: Ints) -> Value:
-        if not is_complex(x.dtype) or monoid != "add":
+        if not is_complex(x.dtype) or monoid not in ("add", "multiply"):
             return super().reduce(monoid, x, axes)
+        if monoid == "multiply":
+            return self._multiplied(x, axes)
         return self._each(lambda p: self.reduce(monoid, p, axes), x)
+
+    def _multiplied(self, x: Value, axes: Ints) -> Value:
+        """The first half by the second, until one is left: no kernel has an accumulator for it."""
+        kept = [i for i in range(x.ndim) if i not in axes]
+        shape = tuple([x.shape[i] for i in kept])
+        x = self.transpose(x, (*axes, *kept))
+        x = self.reshape(x, (x.size // max(size_of(shape), 1), *shape))
+        rest = None
+        while (n := x.shape[0]) > 1:
+            if n % 2:
+                odd = self._rows(x, n - 1, n)
+                rest = odd if rest is None else self._product(rest, odd)
+            x = self._product(self._rows(x, 0, n // 2), self._rows(x, n // 2, n // 2 * 2))
+        return self.reshape(x if rest is None else self._product(rest, x), shape)
+
+    def _rows(self, x: Value, start: int, stop: int) -> Value:
+        first, last = [0] * x.ndim, list(x.shape)
+        first[0], last[0] = start, stop
+        return self.slice(x, first, last, [1] * x.ndim)
 
     def cumulative(self, word: str, x: Value, axis: int, reverse: bool) -> Value:
         if not is_complex(x.dtype):

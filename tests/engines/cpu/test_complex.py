@@ -16,6 +16,7 @@ from primal.engines.cpu.steps import Library, Routine
 from primal.ops import elementwise as e
 from primal.ops.choose import convert_element_type
 from primal.ops.contract import dot_general
+from primal.ops.reduce import reduce_prod
 from primal.ops.shape import reshape, rev, transpose
 from primal.ops.shape import slice as slice_op
 from primal.ops.spread import broadcast_in_dim, reduce_sum
@@ -100,6 +101,16 @@ def test_modulus_neither_overflows_nor_vanishes(dtype: str) -> None:
     x = np.array([complex(big, big / 3), complex(small, 0), complex(small, small), 0j], dtype)
     x = np.concatenate([x, x.conj() * 1j, x / 1e5])
     agree(lambda x: [e.abs(x)], x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(1,), (7,), (64,), (3, 5), (1000, 2), (2, 3, 4)])
+def test_products_of_all(dtype: str, shape: tuple[int, ...]) -> None:
+    x = drawn(dtype, *shape)
+    x /= np.abs(x)
+    every = tuple(range(len(shape)))
+    for axes in {every, every[:1], every[-1:], every[::2]}:
+        agree(lambda x, a=axes: [reduce_prod(x, axes=a)], x)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
