@@ -372,7 +372,10 @@ def _leaf(v: Any) -> Any:
 
 
 def filled(shape: tuple[int, ...], value: Any, dtype: Any) -> Array:
-    """An array of one Python scalar."""
+    """An array of one Python scalar; of keys, whose words all are it."""
+    if isinstance(dtype, dtypes.KeyType):
+        words = filled((*shape, _bits.word_count(dtype.impl)), value, dtypes.uint32)
+        return _bits.random_wrap(words, impl=dtype.impl)
     fill = scalar_literal(value, dtype, False)
     return broadcast_in_dim(fill, shape=shape, broadcast_dimensions=())
 
@@ -410,9 +413,7 @@ def ones(
 def empty(
     shape: Shape, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
-    """The same as `zeros`: there is no uninitialised memory here.
-
-    The same shape and dtype, too.
+    """The same as `zeros`, of the same shape and dtype: there is no uninitialised memory here.
 
     >>> jnp.empty(2)
     Array([0., 0.], dtype=float32)
@@ -477,9 +478,7 @@ def _like(name: str, a: Any, dtype: Any, shape: Any) -> tuple[tuple[int, ...], A
 def _filled_like(name: str, a: Any, value: Any, dtype: Any, shape: Any) -> Array:
     size, dtype, weak = _like(name, a, dtype, shape)
     if isinstance(dtype, dtypes.KeyType):
-        # Keys of which every word is the value.
-        words = filled((*size, _bits.word_count(dtype.impl)), value, dtypes.uint32)
-        return _bits.random_wrap(words, impl=dtype.impl)
+        return filled(size, value, dtype)
     return broadcast_in_dim(literal(value, dtype, weak), shape=size, broadcast_dimensions=())
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import primal
 import primal.numpy as jnp
 
 WEAK = jnp.full((3, 3), 2.0)
@@ -131,3 +132,10 @@ def test_lists_are_no_indices_of_ufuncs() -> None:
         jnp.add.at(jnp.zeros(3), [0, 1], 1.0, inplace=False)
     with pytest.raises(TypeError, match="add.reduceat requires ndarray or scalar"):
         jnp.add.reduceat(jnp.ones(5), [0, 2])
+
+
+def test_arrays_of_keys() -> None:
+    keys = primal.random.split(primal.random.key(0))
+    for function in (jnp.zeros, jnp.empty, jnp.ones):
+        assert function(2, keys.dtype).dtype == keys.dtype
+    assert primal.random.key_data(jnp.ones(2, keys.dtype)).tolist() == [[1, 1], [1, 1]]

@@ -150,7 +150,7 @@ def test_errors_of_products() -> None:
 
 def test_precision_and_preferred_dtype() -> None:
     a = normal(2, 3)
-    for precision in (None, "default", "high", "HIGHEST", ("default", "float32")):
+    for precision in (None, "default", "high", "highest", ("default", "float32")):
         same(jit(lambda x, p=precision: jnp.matmul(x, x.T, precision=p))(a), a @ a.T, 1e-3)
     half = a.astype(np.float16)
     assert jnp.dot(half, half.T).dtype == np.float16
