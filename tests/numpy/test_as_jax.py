@@ -139,3 +139,14 @@ def test_arrays_of_keys() -> None:
     for function in (jnp.zeros, jnp.empty, jnp.ones):
         assert function(2, keys.dtype).dtype == keys.dtype
     assert primal.random.key_data(jnp.ones(2, keys.dtype)).tolist() == [[1, 1], [1, 1]]
+
+
+def test_printing_options() -> None:
+    x = jnp.array([1.23456])
+    with jnp.printoptions(precision=2):
+        assert str(x) == "[1.23]" and repr(x) == "Array([1.23], dtype=float32)"
+    before = jnp.get_printoptions()["precision"]
+    jnp.set_printoptions(precision=3)
+    assert str(x) == "[1.235]"
+    jnp.set_printoptions(precision=before)
+    assert str(x) == "[1.23456]"
