@@ -28,17 +28,18 @@ def turn(key: Hashable) -> Iterator[None]:
     ...         made["answer"] = 42
     """
     me = threading.get_ident()
-    with _changed:
-        try:
-            while key in _owners and not _ends_at(_owners[key], me):
-                _waiting[me] = key
-                _changed.wait()
-        finally:
-            _waiting.pop(me, None)
-        mine = key not in _owners
-        if mine:
-            _owners[key] = me
+    mine = False
     try:
+        with _changed:
+            try:
+                while key in _owners and not _ends_at(_owners[key], me):
+                    _waiting[me] = key
+                    _changed.wait()
+            finally:
+                _waiting.pop(me, None)
+            mine = key not in _owners
+            if mine:
+                _owners[key] = me
         yield
     finally:
         if mine:
