@@ -13,6 +13,7 @@ from primal.ir.trace import aval_of
 from primal.lax.windows import Padding, explicit_padding, ints
 from primal.ops.precision import Precision, check_preferred, plain_precision, product
 from primal.ops.shape import rev, transpose
+from primal.ops.types import static_ints
 from primal.ops.window.convolution import ConvDimensionNumbers
 from primal.ops.window.convolution import conv_general_dilated as conv_op
 
@@ -101,8 +102,9 @@ def conv_general_dilated(
     left, right = aval_of(lhs), aval_of(rhs)
     numbers = conv_dimension_numbers(left.shape, right.shape, dimension_numbers)
     rank = left.ndim - 2
-    strides = ints(window_strides, rank)
-    spread, dilation = ints(lhs_dilation, rank), ints(rhs_dilation, rank)
+    strides = ints(f"{name} window_strides", window_strides, rank)
+    spread = ints(f"{name} lhs_dilation", lhs_dilation, rank)
+    dilation = ints(f"{name} rhs_dilation", rhs_dilation, rank)
     for what, values in (("window_strides", strides), ("rhs_dilation", dilation)):
         if len(values) != rank:
             raise ValueError(
@@ -240,7 +242,8 @@ def conv_transpose(
         dimension_numbers = _CHANNELS_LAST[left.ndim]
     numbers = conv_dimension_numbers(left.shape, right.shape, dimension_numbers)
     rank = left.ndim - 2
-    steps, dilation = ints(strides, rank), ints(rhs_dilation, rank)
+    steps = ints("conv_transpose strides", strides, rank)
+    dilation = ints("conv_transpose rhs_dilation", rhs_dilation, rank)
     window = [right.shape[d] for d in numbers.rhs_spec[2:]]
     covered = [(k - 1) * d + 1 for k, d in zip(window, dilation, strict=True)]
     if isinstance(padding, str) and padding.upper() in ("SAME", "VALID"):
@@ -297,7 +300,7 @@ def conv_general_dilated_patches(
             [1., 2.]]], dtype=float32)
     """
     left = aval_of(lhs)
-    shape = ints(filter_shape, len(filter_shape))
+    shape = static_ints("conv_general_dilated_patches filter_shape", filter_shape)
     rank = len(shape)
     numbers = conv_dimension_numbers(left.shape, (1,) * (rank + 2), dimension_numbers)
     features = left.shape[numbers.lhs_spec[1]]

@@ -7,7 +7,6 @@ rank with sizes equal or 1. TypeError for others; the functions of primal.numpy 
 from __future__ import annotations
 
 import builtins
-import operator
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from primal.ir.trace import aval_of, literal
 from primal.lax.alike import alike
 from primal.ops import elementwise as ops
 from primal.ops.elementwise import RoundingMethod as RoundingMethod
+from primal.ops.types import static_int
 
 
 def neg(x: Any) -> Any:
@@ -475,7 +475,7 @@ def integer_pow(x: Any, y: int) -> Any:
     >>> lax.integer_pow(jnp.array([2., 3.]), 3)
     Array([ 8., 27.], dtype=float32)
     """
-    return ops.integer_pow(x, y=operator.index(y))
+    return ops.integer_pow(x, y=static_int("integer_pow y", y))
 
 
 def round(x: Any, rounding_method: RoundingMethod | int = RoundingMethod.AWAY_FROM_ZERO) -> Any:
@@ -500,8 +500,8 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
     """
     return ops.reduce_precision(
         operand,
-        exponent_bits=operator.index(exponent_bits),
-        mantissa_bits=operator.index(mantissa_bits),
+        exponent_bits=static_int("reduce_precision exponent_bits", exponent_bits),
+        mantissa_bits=static_int("reduce_precision mantissa_bits", mantissa_bits),
     )
 
 

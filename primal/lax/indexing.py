@@ -32,6 +32,7 @@ from primal.ops.index.numbers import (
 from primal.ops.shape import concatenate, reshape, squeeze
 from primal.ops.shape import slice as slice_op
 from primal.ops.spread import full_like_aval, zeros_like_aval
+from primal.ops.types import static_ints
 from primal.transforms.batch import Axis, batch_jaxpr
 from primal.transforms.stage import stage
 
@@ -70,7 +71,7 @@ def gather(
         operand,
         start_indices,
         dimension_numbers=_plain(GatherDimensionNumbers, dimension_numbers),
-        slice_sizes=_ints(slice_sizes),
+        slice_sizes=static_ints("gather slice_sizes", slice_sizes),
         indices_are_sorted=bool(indices_are_sorted),
         unique_indices=bool(unique_indices),
         mode=parsed,
@@ -473,7 +474,8 @@ def dynamic_slice(
     """
     shape = aval_of(operand).shape
     starts = _starts("dynamic_slice", shape, start_indices, allow_negative_indices)
-    return _dynamic.dynamic_slice(operand, *starts, slice_sizes=_ints(slice_sizes))
+    sizes = static_ints("dynamic_slice slice_sizes", slice_sizes)
+    return _dynamic.dynamic_slice(operand, *starts, slice_sizes=sizes)
 
 
 def dynamic_update_slice(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,7 +24,7 @@ from primal.ops.precision import (
     one_dtype,
     product,
 )
-from primal.ops.types import canonical_axes, shape_of
+from primal.ops.types import canonical_axes, shape_of, static_int, static_ints
 from primal.runtime.eager import as_array
 
 DotDimensionNumbers = tuple[
@@ -65,7 +64,7 @@ def broadcast_in_dim(
     Array([[1, 1, 1],
            [2, 2, 2]], dtype=int32)
     """
-    dims = tuple(map(operator.index, broadcast_dimensions))
+    dims = static_ints("broadcast_in_dim broadcast_dimensions", broadcast_dimensions)
     order = tuple(sorted(range(len(dims)), key=dims.__getitem__))
     # The op keeps the order of dimensions; lists of another length are its to refuse.
     if order != tuple(range(len(dims))) and len(order) == len(shape_of(operand)):
@@ -143,7 +142,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Any:
     >>> transpose(jnp.zeros((2, 3)), (1, 0)).shape
     (3, 2)
     """
-    return _ops.transpose(operand, permutation=tuple(map(operator.index, permutation)))
+    return _ops.transpose(operand, permutation=static_ints("transpose permutation", permutation))
 
 
 def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
@@ -164,8 +163,9 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     (1, 3, 1)
     """
     shape = shape_of(array)
-    rank = len(shape) + len(tuple(dimensions))
-    axes = canonical_axes("expand_dims", dimensions, rank)
+    places = static_ints("expand_dims dimensions", dimensions)
+    rank = len(shape) + len(places)
+    axes = canonical_axes("expand_dims", places, rank)
     kept = tuple([i for i in range(rank) if i not in axes])
     sizes = iter(shape)
     target = tuple([1 if i in axes else next(sizes) for i in range(rank)])
@@ -186,7 +186,7 @@ def slice(
     >>> lax.slice(jnp.arange(5), (1,), (4,))
     Array([1, 2, 3], dtype=int32)
     """
-    steps = None if strides is None else tuple(map(operator.index, strides))
+    steps = None if strides is None else static_ints("slice strides", strides)
     return _ops.slice(
         operand,
         start_indices=canonical_shape(start_indices, "slice"),
@@ -196,6 +196,7 @@ def slice(
 
 
 def _axis(name: str, axis: int, rank: int) -> int:
+    axis = static_int(f"{name} axis", axis)
     if not -rank <= axis < rank:
         raise IndexError(
             f"[{name}] expected an axis in [{-rank}, {rank}), got {axis}: out of bounds."
@@ -234,7 +235,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     shape = shape_of(operand)
     axis = _axis("index_in_dim", axis, len(shape))
     n = shape[axis]
-    at = operator.index(index)
+    at = static_int("index_in_dim index", index)
     if not -n <= at < n:
         raise IndexError(
             f"index {index} is out of bounds for axis {axis} with size {n} [index_in_dim]"
@@ -270,7 +271,13 @@ def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
     >>> lax.pad(jnp.array([1, 2]), 0, [(1, 0, 1)])
     Array([0, 1, 0, 2], dtype=int32)
     """
-    config = tuple([(int(lo), int(hi), int(inner)) for lo, hi, inner in padding_config])
+    try:
+        config = tuple([(int(lo), int(hi), int(inner)) for lo, hi, inner in padding_config])
+    except (TypeError, ValueError) as e:
+        raise type(e)(
+            "[pad] expected padding_config as triples (low, high, interior) of whole numbers, got "
+            f"{padding_config!r}."
+        ) from None
     if type(padding_value) in PYTHON_SCALARS:
         alike("pad", operand, padding_value)
         padding_value = literal(padding_value, aval_of(operand).dtype)
@@ -285,7 +292,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     """
     if len(operands) == 0:
         raise ValueError("concatenate requires a non-empty sequences of arrays")
-    return _ops.concatenate(*operands, dimension=operator.index(dimension))
+    return _ops.concatenate(*operands, dimension=static_int("concatenate dimension", dimension))
 
 
 def rev(operand: Any, dimensions: Sequence[int]) -> Any:
@@ -295,7 +302,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
     Array([2, 1, 0], dtype=int32)
     """
     rank = len(shape_of(operand))
-    dims = tuple(map(operator.index, dimensions))
+    dims = static_ints("rev dimensions", dimensions)
     if not all(0 <= d < rank for d in dims) or len(set(dims)) != len(dims):
         raise TypeError(f"[rev] expected distinct dimensions in [0, {rank}), got {dims}.")
     return _ops.rev(operand, dimensions=dims)
@@ -339,7 +346,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
             else _convert(fill_value, new_dtype=wanted, weak_type=False)
         )
     if type(value) in PYTHON_SCALARS:
-        value = literal(value, aval.dtype)
+        value = literal(value, aval.dtype, type(value) is not bool)
     return _spread.broadcast_in_dim(value, shape=sizes, broadcast_dimensions=())
 
 
@@ -381,8 +388,8 @@ def broadcasted_iota(
     found = dtypes.canonicalize_dtype(dtypes.check_user_dtype_supported(dtype, "iota"))
     if dtypes.kind_of(found) not in "iufc":
         raise TypeError(f"iota does not accept dtype {found.name}. Accepted dtypes are numbers.")
-    sizes = canonical_shape(shape, "iota")
-    return _ops.iota(shape=sizes, dtype=found, dimension=operator.index(dimension))
+    sizes = canonical_shape((shape,) if isinstance(shape, int) else shape, "iota")
+    return _ops.iota(shape=sizes, dtype=found, dimension=static_int("iota dimension", dimension))
 
 
 def dot(
@@ -434,11 +441,9 @@ def dot_general(
     if not dimension_numbers:
         return dot(lhs, rhs, precision=precision, preferred_element_type=preferred_element_type)
     (lc, rc), (lb, rb) = dimension_numbers
-    whole = operator.index
-    dims = (
-        (tuple(map(whole, lc)), tuple(map(whole, rc))),
-        (tuple(map(whole, lb)), tuple(map(whole, rb))),
-    )
+    contracted = [static_ints("dot_general contracting dimensions", d) for d in (lc, rc)]
+    batch = [static_ints("dot_general batch dimensions", d) for d in (lb, rb)]
+    dims = tuple(contracted), tuple(batch)
     preferred = (
         None
         if preferred_element_type is None

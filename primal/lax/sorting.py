@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator as _operator
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,10 @@ def sort(
         raise TypeError("[sort] expected at least one operand, got none.")
     (axis,) = canonical_axes("sort", (dimension,), aval_of(operands[0]).ndim)
     outs = _sort.sort(
-        *operands, dimension=axis, is_stable=bool(is_stable), num_keys=_operator.index(num_keys)
+        *operands,
+        dimension=axis,
+        is_stable=bool(is_stable),
+        num_keys=static_int("sort num_keys", num_keys),
     )
     return tuple(outs) if several else outs[0]
 

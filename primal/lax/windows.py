@@ -38,7 +38,7 @@ from primal.ops.elementwise import (
 from primal.ops.shape import pad
 from primal.ops.shape import slice as slice_op
 from primal.ops.spread import broadcast_to
-from primal.ops.types import counted_axes
+from primal.ops.types import counted_axes, static_ints
 from primal.ops.window import cumulative, pooling
 from primal.ops.window.views import check_window
 
@@ -179,9 +179,9 @@ def explicit_padding(
     return pairs
 
 
-def ints(values: Sequence[int] | None, rank: int) -> tuple[int, ...]:
-    """A tuple of ints; ones where nothing is given."""
-    return (1,) * rank if values is None else tuple(map(operator.index, values))
+def ints(use: str, values: Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """A tuple of ints; ones where nothing is given. Errors name `use` as in `static_ints`."""
+    return (1,) * rank if values is None else static_ints(use, values)
 
 
 _WINDOWED: dict[str, Op] = {
@@ -222,8 +222,10 @@ def reduce_window(
             f"{[aval_of(x).shape for x in leaves]}."
         )
     rank = len(shape)
-    sizes, strides = ints(window_dimensions, rank), ints(window_strides, rank)
-    spread, dilation = ints(base_dilation, rank), ints(window_dilation, rank)
+    sizes = ints("reduce_window window_dimensions", window_dimensions, rank)
+    strides = ints("reduce_window window_strides", window_strides, rank)
+    spread = ints("reduce_window base_dilation", base_dilation, rank)
+    dilation = ints("reduce_window window_dilation", window_dilation, rank)
     check_window(
         "reduce_window", rank, window_dimensions=sizes, window_strides=strides,
         base_dilation=spread, window_dilation=dilation,

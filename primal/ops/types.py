@@ -97,19 +97,37 @@ def is_linear(x: Any) -> bool:
 
 
 def static_int(use: str, value: Any) -> int:
-    """A count or an axis known while tracing; ConcretizationTypeError names `use` if it is not."""
+    """A count or an axis known while tracing; ConcretizationTypeError names `use` if it is not.
+
+    `use` is an op's name and what the number is for it. TypeError for what is no whole number.
+    """
     if type(value) is int:
         return value
     if isinstance(value, Tracer):
         value = concrete_or_error(value, use)
-    return operator.index(value)
+    try:
+        return operator.index(value)
+    except TypeError as e:
+        name, _, what = use.partition(" ")
+        text = f"[{name}] expected a whole number as {what}, got {value!r}: {e}."
+        raise TypeError(text) from None
+
+
+def static_ints(use: str, values: Any) -> tuple[int, ...]:
+    """`static_int` of each of a sequence; TypeError for what is none."""
+    if not hasattr(values, "__iter__"):
+        name, _, what = use.partition(" ")
+        raise TypeError(
+            f"[{name}] expected a sequence of whole numbers as {what}, got {values!r}: "
+            f"{type(values).__name__!r} object is not iterable."
+        )
+    return tuple([static_int(use, v) for v in values])
 
 
 def canonical_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
     """Axes as distinct non-negative ints; AxisError (ValueError, IndexError) names a wrong one."""
     out = []
-    for given in axes:
-        a = static_int(f"{name} axis", given)
+    for a in static_ints(f"{name} axis", axes):
         if not -ndim <= a < ndim:
             raise AxisError(
                 f"[{name}] expected axes in [{-ndim}, {ndim}) for a {ndim}-dimensional array, "
@@ -123,8 +141,7 @@ def canonical_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
 
 def counted_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
     """Axes counted from 0, as those of XLA's operations; ValueError for negative ones too."""
-    for given in axes:
-        a = static_int(f"{name} axis", given)
+    for a in static_ints(f"{name} axis", axes):
         if a < 0:
             raise ValueError(
                 f"[{name}] expected axes in [0, {ndim}), got {a}: XLA operations do not allow "

@@ -58,3 +58,36 @@ def test_edges(what: str) -> None:
             results.append(np.asarray(primal.jit(EDGES[what])(jnp.arange(3.0))))
     for got in results[1:]:
         np.testing.assert_array_equal(got, results[0])
+
+
+X = jnp.ones((3, 4))
+CALLS = {
+    "broadcast_in_dim": lambda bad: lax.broadcast_in_dim(X, (3, 4), bad),
+    "transpose": lambda bad: lax.transpose(X, bad),
+    "pad": lambda bad: lax.pad(X, 0.0, bad),
+    "index_in_dim": lambda bad: lax.index_in_dim(X, bad),
+    "integer_pow": lambda bad: lax.integer_pow(X, bad),
+    "reduce_precision": lambda bad: lax.reduce_precision(X, 5, bad),
+    "rev": lambda bad: lax.rev(X, bad),
+    "squeeze": lambda bad: lax.squeeze(X, bad),
+    "expand_dims": lambda bad: lax.expand_dims(X, bad),
+    "slice": lambda bad: lax.slice(X, (0, 0), (1, 1), bad or "a"),
+    "dynamic_slice": lambda bad: lax.dynamic_slice(X, (0, 0), bad),
+    "reduce_sum": lambda bad: lax.reduce_sum(X, bad),
+    "reduce": lambda bad: lax.reduce(X, 0.0, lax.add, bad),
+    "reduce_window": lambda bad: lax.reduce_window(X, 0.0, lax.add, bad or "a"),
+    "conv_general_dilated": lambda bad: lax.conv(X[None], X[None], bad or "a", "SAME"),
+    "concatenate": lambda bad: lax.concatenate([X, X], bad),
+    "iota": lambda bad: lax.broadcasted_iota("int32", (2,), bad),
+    "cumsum": lambda bad: lax.cumsum(X, bad),
+    "sort": lambda bad: lax.sort(X, bad),
+    "argmax": lambda bad: lax.argmax(X, bad, "int32"),
+    "dot_general": lambda bad: lax.dot_general(X, X, (((0,), bad), ((), ()))),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("bad", [None, "a", 1.5, object()], ids=["None", "text", "1.5", "object"])
+def test_what_is_no_number(name: str, bad: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match=rf"(?s)\[{name}\] expected .*got"):
+        CALLS[name](bad)
