@@ -87,13 +87,13 @@ def triangular_solve(
     )[0]  # fmt: skip
 
 
-def _parts(dtype: str) -> tuple[str, int, int]:
+def parts_of(dtype: str) -> tuple[str, int, int]:
     """The real type, parts of an element, and bytes of an element."""
     real = "float" if dtype in ("f4", "c8") else "double"
     return real, 1 + (dtype[0] == "c"), int(dtype[1:])
 
 
-def _each(r: Reader, name: str, count: str, one: Any) -> None:
+def each_matrix(r: Reader, name: str, count: str, one: Any) -> None:
     """The function: `one(i)` for every matrix of every unit."""
     c = r.c
 
@@ -105,7 +105,7 @@ def _each(r: Reader, name: str, count: str, one: Any) -> None:
     r.units(name, unit)
 
 
-def _square(r: Reader, m: str, n: str, element: Any) -> None:
+def square(r: Reader, m: str, n: str, element: Any) -> None:
     """`element(i, j)` for all places of a matrix."""
     c = r.c
     c.loop("0", m, "1", [], lambda i, _: c.loop("0", n, "1", [], lambda j, _: element(i, j)))
@@ -124,7 +124,7 @@ class Cholesky:
         r.array()
         out = r.array()
         potrf, n, count = r.pointer(), r.word(), r.word()
-        real, parts, size = _parts(self.dtype)
+        real, parts, size = parts_of(self.dtype)
         upper, order, info = c.new("alloca i8"), c.new("alloca i32"), c.new("alloca i32")
         c.do(f"store i8 85, ptr {upper}")  # 'U'
         c.do(f"store i32 {c.new(f'trunc i64 {n} to i32')}, ptr {order}")
@@ -151,9 +151,9 @@ class Cholesky:
                     c.do(f"store {real} {value}, ptr {q}")
                 return []
 
-            _square(r, n, n, element)
+            square(r, n, n, element)
 
-        _each(r, name, count, one)
+        each_matrix(r, name, count, one)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,7 +168,7 @@ class Lu:
         c = r.c
         a, out, swaps, order = r.array(), r.array(), r.array(), r.array()
         getrf, m, n, least, count = r.pointer(), r.word(), r.word(), r.word(), r.word()
-        size = _parts(self.dtype)[2]
+        size = parts_of(self.dtype)[2]
         whole = c.new(f"mul i64 {c.new(f'mul i64 {m}, {n}')}, {size}")
         h = c.new(f"alloca i8, i64 {whole}, align 16")
         rows, columns, info = (c.new("alloca i32") for _ in range(3))
@@ -192,12 +192,12 @@ class Lu:
                 c.do(f"store {t} {value}, ptr {r.moved(z, (i, along), (j, str(size)))}, align 4")
                 return []
 
-            _square(r, m, n, enter)
+            square(r, m, n, enter)
             c.do(
                 f"call void {getrf}(ptr {rows}, ptr {columns}, ptr {h}, ptr {rows}, ptr {s}, "
                 f"ptr {info})"
             )
-            _square(r, m, n, leave)
+            square(r, m, n, leave)
 
             def count_(i: str, _: list[str]) -> list[str]:
                 c.do(f"store i32 {c.new(f'trunc i64 {i} to i32')}, ptr {r.moved(o, (i, '4'))}")
@@ -220,7 +220,7 @@ class Lu:
             c.loop("0", m, "1", [], count_)
             c.loop("0", least, "1", [], swap)
 
-        _each(r, name, count, one)
+        each_matrix(r, name, count, one)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -236,7 +236,7 @@ class Triangular:
         a, _, out = r.array(), r.array(), r.array()
         trsm, flags = r.pointer(), [r.int32() for _ in range(4)]
         rows, columns, n, count = r.word(), r.word(), r.word(), r.word()
-        size = _parts(self.dtype)[2]
+        size = parts_of(self.dtype)[2]
         square = c.new(f"mul i64 {c.new(f'mul i64 {n}, {n}')}, {size}")
         whole = c.new(f"mul i64 {c.new(f'mul i64 {rows}, {columns}')}, {size}")
         m32, c32, n32 = (c.new(f"trunc i64 {v} to i32") for v in (rows, columns, n))
@@ -250,4 +250,4 @@ class Triangular:
                 f"i32 {n32}, ptr {z}, i32 {c32})"
             )
 
-        _each(r, name, count, one)
+        each_matrix(r, name, count, one)

@@ -21,6 +21,7 @@ from primal.engines.cpu import (
     scans,
     small,
     solves,
+    spectra,
 )
 from primal.engines.cpu.graph import (
     NAMES,
@@ -395,6 +396,12 @@ class Words:
 
     def qr(self, a: Value, full: bool) -> list[Value]:
         return small.qr(self, a, full)
+
+    def eigh(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
+        return spectra.eigh(self, a, outs, **params)
+
+    def svd(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
+        return spectra.svd(self, a, outs, **params)
 
     def solve(self, a: Value, b: Value, transpose_a: bool) -> Value:
         return solves.solve(self, a, b, transpose_a)

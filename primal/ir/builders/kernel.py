@@ -171,6 +171,18 @@ class KernelBuilder(Protocol):
 
     def cholesky(self, x: K) -> K: ...
     def lu(self, x: K) -> list[K]: ...
+    def eigh(
+        self, x: K, outs: Sequence[Aval], *, lower: bool, address: int
+    ) -> list[K]:
+        """Vectors, if `outs` has them, and values, by LAPACK's syevd or heevd at an address."""
+        ...
+
+    def svd(
+        self, x: K, outs: Sequence[Aval], *, full: bool, address: int, room: int
+    ) -> list[K]:
+        """Values and, if `outs` has them, vectors, by LAPACK's gesdd in so much workspace."""
+        ...
+
     def triangular_solve(self, a: K, b: K, **params: Any) -> K: ...
 
     # Control. Regions take the builder and values; they may also mention values from outside.

@@ -7,6 +7,7 @@ serves where the result has no such freedom.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import importlib
 import importlib.machinery
@@ -36,6 +37,20 @@ def workspace(query: str, dtype: Any, *args: Any) -> int:
     value = first[0] if isinstance(first, tuple) else first
     # float32 cannot say every integer, so one more than it says is safe.
     return int(value.real * (1 + 1e-6)) + 1
+
+
+@functools.cache
+def address(name: str, dtype: Any) -> int:
+    """Where the routine itself is, for code that calls it without Python; 0 where scipy hides it.
+
+    Its integers are 32 bits wide.
+    """
+    capsule = getattr(lapack(name, dtype), "_cpointer", None)
+    if capsule is None:
+        return 0
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return int(pointer(capsule, None))
 
 
 def _routine(library: str, name: str, dtype: Any) -> Callable[..., Any]:

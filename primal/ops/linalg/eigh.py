@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from primal.ir.avals import Aval
-from primal.ir.op import LINALG, Op, Word, by_kind, library
+from primal.ir.op import LINALG, Op, Word, by_kind
 from primal.ir.trace import aval_of
 from primal.ops.choose import as_dtype, select_n
 from primal.ops.elementwise import div, real, sub
-from primal.ops.linalg._lapack import lapack
+from primal.ops.linalg._lapack import address, lapack
 from primal.ops.linalg.common import (
     INT32,
     adjoint,
@@ -61,11 +61,15 @@ def _impl(a: Any, *, lower: bool, compute_eigenvectors: bool) -> Any:
 
 def _one(a: Any, lower: bool, vectors: bool) -> list[Any]:
     """evd of scipy's LAPACK, the one XLA calls: the sign of vectors differs between versions."""
-    name = "heevd" if a.dtype.kind == "c" else "syevd"
+    name = _name(a.dtype)
     # lapack's own answer about workspaces covers three sizes; f2py's defaults do as well.
     w, v, info = lapack(name, a.dtype)(a, compute_v=vectors, lower=lower)
     results = [v, w] if vectors else [w]
     return results if info == 0 else [x * np.nan for x in results]
+
+
+def _name(dtype: Any) -> str:
+    return "heevd" if dtype.kind == "c" else "syevd"
 
 
 def _jvp(
@@ -104,6 +108,11 @@ def _hlo(b: Any, a: Any, *, lower: bool, compute_eigenvectors: bool) -> Any:
     return hlo_or_nan(b, info, fine, [v, w] if compute_eigenvectors else [w])
 
 
+def _kernel(k: Any, a: Any, *, lower: bool, compute_eigenvectors: bool) -> Any:
+    outs = _type(a.aval, lower=lower, compute_eigenvectors=compute_eigenvectors)
+    return k.eigh(a, outs, lower=lower, address=address(_name(a.dtype), a.dtype))
+
+
 eigh = Op(
     name="eigh",
     kind=LINALG,
@@ -114,7 +123,7 @@ eigh = Op(
     batch=Word(batch_stacks),
     shard=by_kind,
     hlo=_hlo,
-    kernel=library,
+    kernel=_kernel,
     multiple=True,
 )
 

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from primal.ir.avals import Aval
-from primal.ir.op import LINALG, Op, Word, by_kind, library
+from primal.ir.builders import Unsupported
+from primal.ir.op import LINALG, Op, Word, by_kind
 from primal.ir.trace import ZERO, aval_of
 from primal.ops.choose import as_dtype, select_n
 from primal.ops.elementwise import add, complex, div, eq, imag, mul, real, sub
-from primal.ops.linalg._lapack import lapack, workspace
+from primal.ops.linalg._lapack import address, lapack, workspace
 from primal.ops.linalg.common import (
     INT32,
     adjoint,
@@ -77,10 +78,14 @@ def _impl(a: Any, *, full_matrices: bool, compute_uv: bool, algorithm: str) -> A
 def _one(a: Any, full_matrices: bool, compute_uv: bool, algorithm: str) -> list[Any]:
     """gesdd of scipy's LAPACK, the one XLA calls: the sign of vectors differs between versions."""
     flags = {"compute_uv": compute_uv, "full_matrices": full_matrices}
-    lwork = workspace(f"{algorithm}_lwork", a.dtype, *a.shape, compute_uv, full_matrices)
+    lwork = _room(a, full_matrices, compute_uv, algorithm)
     u, s, vh, info = lapack(algorithm, a.dtype)(a, lwork=lwork, **flags)
     results = [s, u, vh] if compute_uv else [s]
     return results if info == 0 else [x * np.nan for x in results]
+
+
+def _room(a: Any, full_matrices: bool, compute_uv: bool, algorithm: str) -> int:
+    return workspace(f"{algorithm}_lwork", a.dtype, *a.shape[-2:], compute_uv, full_matrices)
 
 
 def _jvp(
@@ -161,6 +166,16 @@ def _hlo(b: Any, a: Any, *, full_matrices: bool, compute_uv: bool, algorithm: st
     return hlo_or_nan(b, info, fine, [s, u, vh] if compute_uv else [s])
 
 
+def _kernel(k: Any, a: Any, *, full_matrices: bool, compute_uv: bool, algorithm: str) -> Any:
+    if algorithm != "gesdd" or not a.aval.size:
+        raise Unsupported(f"svd by {algorithm} of {a.shape}")
+    outs = _type(
+        a.aval, full_matrices=full_matrices, compute_uv=compute_uv, algorithm=algorithm
+    )
+    room = _room(a, full_matrices, compute_uv, algorithm)
+    return k.svd(a, outs, full=full_matrices, address=address("gesdd", a.dtype), room=room)
+
+
 svd = Op(
     name="svd",
     kind=LINALG,
@@ -171,6 +186,6 @@ svd = Op(
     batch=Word(batch_stacks),
     shard=by_kind,
     hlo=_hlo,
-    kernel=library,
+    kernel=_kernel,
     multiple=True,
 )

@@ -1,0 +1,241 @@
+"""Spectra of stacks of matrices: LAPACK's eigenvectors and singular vectors, without Python.
+
+The signs of vectors follow from the course of the iteration, so that a method of our own would give
+others than eager evaluation; the routine called here is the same.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from primal.engines.cpu.code import Module
+from primal.engines.cpu.factorisations import CHUNK
+from primal.engines.cpu.graph import Value, size_of
+from primal.engines.cpu.products import LETTER
+from primal.engines.cpu.reader import Reader
+from primal.engines.cpu.solves import each_matrix, parts_of, square
+from primal.ir.avals import Aval
+from primal.ir.builders import Unsupported
+
+LARGEST = 32
+"""Rows and columns: above, LAPACK takes far longer than what is around it, and much of a stack."""
+
+
+def _stack(what: str, k: Any, spec: Any, a: Value, outs: Any, words: Any, cost: int) -> list[Value]:
+    count = size_of(a.shape[:-2])
+    found: list[Value] = k.routine(
+        spec, (k.dense(a),), outs, (*words, count), units=-(-count // CHUNK), cost=CHUNK * cost,
+        name=what,
+    )  # fmt: skip
+    return found
+
+
+def _dtype(what: str, a: Value, address: int) -> str:
+    dtype = str(a.node.dtype.str[1:])
+    if dtype not in LETTER or max(a.shape[-2:]) > LARGEST or not address:
+        raise Unsupported(f"{what} of {a.dtype}, {a.shape}")
+    return dtype
+
+
+def eigh(k: Any, a: Value, outs: Sequence[Aval], lower: bool, address: int) -> list[Value]:
+    """By syevd or heevd, at that address: vectors, if they are wanted, and values."""
+    spec = Eigh(_dtype("eigh", a, address), lower, len(outs) == 2)
+    n = a.shape[-1]
+    return _stack("eigh", k, spec, a, outs, (address, n), 500 + 300 * n + 10 * n**3)
+
+
+def svd(
+    k: Any, a: Value, outs: Sequence[Aval], full: bool, address: int, room: int
+) -> list[Value]:
+    """By gesdd, at that address, in so much workspace: values and, if wanted, vectors."""
+    dtype = _dtype("svd", a, address)
+    m, n = a.shape[-2:]
+    least = min(m, n)
+    left, right = (m, n) if full else (least, least)
+    spec = Svd(dtype, full, len(outs) == 3)
+    words = (address, m, n, least, left, right, room)
+    return _stack("svd", k, spec, a, outs, words, 1500 + 500 * least + 20 * m * n * least)
+
+
+class Caller(Reader):
+    """A loop over matrices that calls a routine of Fortran's for each."""
+
+    def __init__(self, module: Module, dtype: str) -> None:
+        super().__init__(module)
+        self.real, self.parts, self.size = parts_of(dtype)
+
+    def times(self, *xs: str | int) -> str:
+        """A product of whole numbers."""
+        out = str(xs[0])
+        for x in xs[1:]:
+            out = self.c.new(f"mul i64 {out}, {x}")
+        return out
+
+    def plus(self, *xs: str | int) -> str:
+        """A sum of whole numbers."""
+        out = str(xs[0])
+        for x in xs[1:]:
+            out = self.c.new(f"add i64 {out}, {x}")
+        return out
+
+    def room(self, bytes_: str) -> str:
+        """Memory for the whole call; at least a word of it."""
+        return self.c.new(f"alloca i8, i64 {self.plus(bytes_, 16)}, align 16")
+
+    def integer(self, value: str) -> str:
+        """Where a routine finds an integer."""
+        p = self.c.new("alloca i32")
+        self.c.do(f"store i32 {self.c.new(f'trunc i64 {value} to i32')}, ptr {p}")
+        return p
+
+    def letter(self, text: str) -> str:
+        """Where a routine finds a letter."""
+        p = self.c.new("alloca i8")
+        self.c.do(f"store i8 {ord(text)}, ptr {p}")
+        return p
+
+    def entered(self, x: str, to: str, rows: str, columns: str) -> str:
+        """Copy a matrix by columns; whether it is finite."""
+        c = self.c
+        along, down = self.times(columns, self.size), self.times(rows, self.size)
+        single = self.size // self.parts
+
+        def element(i: str, j: str, fine: str) -> str:
+            source = self.moved(x, (i, along), (j, str(self.size)))
+            target = self.moved(to, (j, down), (i, str(self.size)))
+            for part in range(self.parts):
+                p, q = (c.new(f"getelementptr {self.real}, ptr {v}, i64 {part}")
+                        for v in (source, target))  # fmt: skip
+                value = c.new(f"load {self.real}, ptr {p}")
+                c.do(f"store {self.real} {value}, ptr {q}")
+                size = c.call(f"llvm.fabs.f{8 * single}", self.real, (self.real, value))
+                less = c.new(f"fcmp olt {self.real} {size}, 0x7FF0000000000000")
+                fine = c.new(f"and i1 {fine}, {less}")
+            return fine
+
+        def row(i: str, now: list[str]) -> list[str]:
+            return c.loop("0", columns, "1", [("i1", now[0])], lambda j, v: [element(i, j, v[0])])
+
+        return c.loop("0", rows, "1", [("i1", "true")], row)[0]
+
+    def called(self, fine: str, address: str, given: Sequence[str], letters: int) -> str:
+        """Call the routine, if all is fine; whether it has succeeded."""
+        c = self.c
+        info = c.new("alloca i32")
+        pointers = ", ".join([f"ptr {p}" for p in (*given, info)])
+
+        def body() -> list[str]:
+            # Behind them come the lengths of the letters.
+            c.do(f"call void {address}({pointers}{', i64 1' * letters})")
+            return [c.new(f"icmp eq i32 {c.new(f'load i32, ptr {info}')}, 0")]
+
+        return c.guarded(fine, [("i1", "false")], body)[0]
+
+    def left(self, x: str, to: str, rows: str, columns: str, good: str, parts: int) -> None:
+        """Copy a matrix that lies by columns; nan unless it is good."""
+        c = self.c
+        size = self.size // self.parts * parts
+        along, down = self.times(columns, size), self.times(rows, size)
+
+        def element(i: str, j: str) -> list[str]:
+            source = self.moved(x, (j, down), (i, str(size)))
+            target = self.moved(to, (i, along), (j, str(size)))
+            for part in range(parts):
+                p, q = (c.new(f"getelementptr {self.real}, ptr {v}, i64 {part}")
+                        for v in (source, target))  # fmt: skip
+                value = c.new(f"load {self.real}, ptr {p}")
+                bad = "0.0" if part else "0x7FF8000000000000"
+                value = c.new(f"select i1 {good}, {self.real} {value}, {self.real} {bad}")
+                c.do(f"store {self.real} {value}, ptr {q}")
+            return []
+
+        square(self, rows, columns, element)
+
+
+@dataclasses.dataclass(frozen=True)
+class Eigh:
+    """syevd or heevd. Words: its address, n, the number of matrices."""
+
+    dtype: str
+    lower: bool
+    vectors: bool
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the function."""
+        r = Caller(module, self.dtype)
+        a = r.array()
+        v = r.array() if self.vectors else ""
+        w = r.array()
+        address, n, count = r.pointer(), r.word(), r.word()
+        single = r.size // r.parts
+        squared = r.times(n, n)
+        # As much as the routines' documentation asks for.
+        if r.parts == 1:
+            work = r.plus(r.times(2, squared), r.times(6, n), 1)
+        else:
+            work = r.plus(squared, r.times(2, n), 1)
+        more = r.plus(r.times(2, squared), r.times(5, n), 1)
+        whole = r.plus(r.times(5, n), 3)
+        bytes_ = r.times(squared, r.size)
+        h, values = r.room(bytes_), r.room(r.times(n, single))
+        order = r.integer(n)
+        given = [
+            r.letter("V" if self.vectors else "N"), r.letter("L" if self.lower else "U"),
+            order, h, order, values, r.room(r.times(work, r.size)), r.integer(work),
+        ]  # fmt: skip
+        if r.parts == 2:
+            given += [r.room(r.times(more, single)), r.integer(more)]
+        given += [r.room(r.times(whole, 4)), r.integer(whole)]
+
+        def one(i: str) -> None:
+            fine = r.entered(r.moved(a, (i, bytes_)), h, n, n)
+            good = r.called(fine, address, given, 2)
+            if self.vectors:
+                r.left(h, r.moved(v, (i, bytes_)), n, n, good, r.parts)
+            r.left(values, r.moved(w, (i, r.times(n, single))), n, "1", good, 1)
+
+        each_matrix(r, name, count, one)
+
+
+@dataclasses.dataclass(frozen=True)
+class Svd:
+    """gesdd. Words: its address, sizes of a, of s, of U and Vᴴ, workspace, number of matrices."""
+
+    dtype: str
+    full: bool
+    vectors: bool
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the function."""
+        r = Caller(module, self.dtype)
+        a, s, *uv = (r.array() for _ in range(4 if self.vectors else 2))
+        address, m, n, least, left, right, work, count = (
+            r.pointer(), *[r.word() for _ in range(7)],
+        )  # fmt: skip
+        single = r.size // r.parts
+        bytes_ = r.times(m, n, r.size)
+        into = [r.times(m, left, r.size), r.times(right, n, r.size)]
+        h, values = r.room(bytes_), r.room(r.times(least, single))
+        u, vh = (r.room(b if self.vectors else "0") for b in into)
+        rows, columns = r.integer(m), r.integer(n)
+        mode = "N" if not self.vectors else "A" if self.full else "S"
+        given = [r.letter(mode), rows, columns, h, rows, values, u, rows, vh, r.integer(right),
+                 r.room(r.times(work, r.size)), r.integer(work)]  # fmt: skip
+        if r.parts == 2:
+            # 5 mn² + 5 mn, or 2 max mn + 2 mn² + mn, of the least and the greatest size.
+            both = r.times(r.plus(m, n), least)
+            more = r.plus(r.times(7, least, least), r.times(7, least), r.times(2, both))
+            given.append(r.room(r.times(more, single)))
+        given.append(r.room(r.times(8, least, 4)))
+
+        def one(i: str) -> None:
+            fine = r.entered(r.moved(a, (i, bytes_)), h, m, n)
+            good = r.called(fine, address, given, 1)
+            r.left(values, r.moved(s, (i, r.times(least, single))), least, "1", good, 1)
+            if self.vectors:
+                r.left(u, r.moved(uv[0], (i, into[0])), m, left, good, r.parts)
+                r.left(vh, r.moved(uv[1], (i, into[1])), right, n, good, r.parts)
+
+        each_matrix(r, name, count, one)

@@ -1,0 +1,76 @@
+"""Eigenvectors and singular vectors by native loops over LAPACK, beside the ops' own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from primal.engines.cpu.spectra import LARGEST
+from primal.engines.cpu.steps import Library
+from primal.ops.linalg import _lapack
+from primal.ops.linalg import eigh as eigh_room
+from primal.ops.linalg.eigh import eigh
+from primal.ops.linalg.svd import svd
+from tests.engines.cpu.lab import built, numpy_run
+
+DTYPES = ["float32", "float64", "complex64", "complex128"]
+SQUARE = [(4, 4), (1, 1), (9, 3, 3), (2, 3, LARGEST, LARGEST)]
+
+
+def stack(shape: tuple[int, ...], dtype: str) -> Any:
+    draw = np.random.default_rng(sum(shape))
+    x = draw.standard_normal(shape)
+    return (x + 1j * draw.standard_normal(shape) if dtype[0] == "c" else x).astype(dtype)
+
+
+def agree(f: Any, a: Any) -> None:
+    made = built(f, a)
+    assert not [s for s in made.plan.steps if isinstance(s, Library)]
+    # The signs of vectors are the same as well: nothing else is asked of whoever mixes them.
+    tolerance = 500 * np.finfo(a.dtype).eps
+    for got, want in zip(made.execute([a]), numpy_run(f, a), strict=True):
+        assert got.dtype == want.dtype and got.shape == want.shape
+        np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SQUARE)
+@pytest.mark.parametrize("lower", [False, True])
+def test_eigenvectors(shape: tuple[int, ...], lower: bool, dtype: str) -> None:
+    for vectors in (False, True):
+        agree(lambda a, v=vectors: list(eigh(a, lower=lower, compute_eigenvectors=v)),
+              stack(shape, dtype))  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [*SQUARE, (7, 2, 5), (3, LARGEST, 3), (1, 9), (9, 1)])
+@pytest.mark.parametrize("full", [False, True])
+def test_singular_vectors(shape: tuple[int, ...], full: bool, dtype: str) -> None:
+    for vectors in (False, True):
+        agree(lambda a, v=vectors: list(svd(a, full_matrices=full, compute_uv=v,
+                                            algorithm="gesdd")), stack(shape, dtype))  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_special_matrices_spoil_no_other(dtype: str) -> None:
+    a = stack((9, 3, 3), dtype)
+    a[0], a[1], a[2, 1, 2], a[3, 0, 0] = 0, np.eye(3), np.nan, np.inf
+    a[4, 2, 0] = complex(0, np.nan) if dtype[0] == "c" else -np.inf
+    agree(lambda a: list(eigh(a, lower=True, compute_eigenvectors=True)), a)
+    agree(lambda a: list(svd(a, full_matrices=True, compute_uv=True, algorithm="gesdd")), a)
+
+
+def test_larger_ones_and_hidden_routines_are_left_to_the_op(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def steps(a: Any) -> list[Any]:
+        made = built(lambda a: list(eigh(a, lower=True, compute_eigenvectors=True)), a)
+        return [s for s in made.plan.steps if isinstance(s, Library)]
+
+    assert steps(stack((LARGEST + 1, LARGEST + 1), "float32"))
+    monkeypatch.setattr(_lapack, "lapack", lambda name, dtype: object())
+    assert not _lapack.address.__wrapped__("syevd", np.dtype("f4"))
+    monkeypatch.setattr(eigh_room, "address", lambda name, dtype: 0)
+    assert steps(stack((3, 3), "float32"))
