@@ -268,10 +268,9 @@ def gradient(
 def _slope(x: Any, at: int, spacing: Any) -> Any:
     n = x.aval.shape[at]
     h = operand("gradient", spacing)
-    steps = part(x, at, 1, n) - part(x, at, 0, n - 1)
     if h.aval.ndim == 0:
         h = convert(h, x.aval.dtype, x.aval.weak_type)
-        steps = ops.div(steps, h)
+        first, last = [ops.div(_step(x, at, i), h) for i in (0, n - 2)]
         # Not the mean of both steps: a nan in the middle is in neither neighbour's way.
         around = part(x, at, 2, n) - part(x, at, 0, n - 2)
         inner = ops.div(ops.div(around, h), 2.0)
@@ -281,14 +280,19 @@ def _slope(x: Any, at: int, spacing: Any) -> Any:
         gaps = diff(convert(h, x.aval.dtype))
         shape = tuple([n - 1 if i == at else 1 for i in range(x.aval.ndim)])
         gaps = shape_ops.reshape(gaps, shape=shape)
-        steps = ops.div(steps, gaps)
+        steps = ops.div(part(x, at, 1, n) - part(x, at, 0, n - 1), gaps)
         left, right = part(gaps, at, 0, n - 2), part(gaps, at, 1, n - 1)
         weighted = ops.add(
             ops.mul(part(steps, at, 0, n - 2), right), ops.mul(part(steps, at, 1, n - 1), left)
         )
         inner = ops.div(weighted, ops.add(left, right))
-    first, last = part(steps, at, 0, 1), part(steps, at, n - 2, n - 1)
+        first, last = part(steps, at, 0, 1), part(steps, at, n - 2, n - 1)
     return shape_ops.concatenate(first, inner, last, dimension=at)
+
+
+def _step(x: Any, at: int, i: int) -> Any:
+    """x[i + 1] - x[i] along an axis."""
+    return part(x, at, i + 1, i + 2) - part(x, at, i, i + 1)
 
 
 @remembered
