@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -224,9 +225,10 @@ class Op(AsksTrace):
                 fields[field] = rule.of(self)
             elif not callable(rule) and not isinstance(rule, ByKind | Library | Expand | Splice):
                 raise TypeError(f"[{self.name}] expected a rule for `{field}`, got {rule!r}.")
-        if self.name in registry:
+        module = _module_below(sys._getframe(1))
+        if self.name in registry and _is_loaded(_modules[self.name]):
             raise ValueError(f"[{self.name}] expected a new name, got one already registered.")
-        registry[self.name] = self
+        registry[self.name], _modules[self.name] = self, module
 
     if TYPE_CHECKING:
         name: str
@@ -278,6 +280,20 @@ class Op(AsksTrace):
 
 
 registry: dict[str, Op] = {}
+_modules: dict[str, dict[str, Any]] = {}
+"""The variables of the module that was being loaded when an op was made, by the op's name."""
+
+
+def _module_below(frame: Any) -> dict[str, Any]:
+    while frame.f_back is not None and frame.f_code.co_name != "<module>":
+        frame = frame.f_back
+    return frame.f_globals
+
+
+def _is_loaded(variables: dict[str, Any]) -> bool:
+    """False for a module whose loading was interrupted: it is loaded again, its ops with it."""
+    module = sys.modules.get(variables.get("__name__", ""))
+    return module is not None and vars(module) is variables
 
 
 def op_named(name: str) -> Op:
