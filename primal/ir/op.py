@@ -287,7 +287,8 @@ _modules: dict[str, dict[str, Any]] = {}
 def _module_below(frame: Any) -> dict[str, Any]:
     while frame.f_back is not None and frame.f_code.co_name != "<module>":
         frame = frame.f_back
-    return frame.f_globals
+    variables: dict[str, Any] = frame.f_globals
+    return variables
 
 
 def _is_loaded(variables: dict[str, Any]) -> bool:
