@@ -32,6 +32,7 @@ from primal.ir.jaxpr import ClosedJaxpr, Eqn
 from primal.ir.state import state
 from primal.ir.trace import Array, Literal
 from primal.numpy import phrases
+from primal.ops.spread import placed
 from primal.runtime import devices
 from primal.runtime.array import ArrayImpl, boxed
 from primal.runtime.eager import root
@@ -318,7 +319,7 @@ def _as_python(closed: ClosedJaxpr, out: Any) -> Callable[..., Any] | None:
         names.update(zip(eqn.outvars, targets, strict=True))
         if eqn.op.multiple or (value := phrases.phrase(eqn, data, bound)) is None:
             if eqn.outvars[0] in lazy:
-                value = f"{data[0]}.reshape({phrases.placed(eqn)})"
+                value = f"{data[0]}.reshape({placed(eqn)})"
             else:
                 data += [f"{name}={bound(given)}" for name, given in eqn.params.items()]
                 value = f"{bound(eqn.op.impl)}({', '.join(data)})"

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from primal.base import dtypes
 from primal.ir.avals import Aval
-from primal.ir.op import CONTRACT, Op, by_kind
+from primal.ir.op import CONTRACT, Bound, Op, by_kind
 from primal.ir.trace import aval_of
 from primal.ops.choose import convert_element_type
 from primal.ops.shape import inverse, transpose
@@ -202,6 +203,23 @@ def _dot_show(params: dict[str, Any]) -> dict[str, Any]:
     return {**params, "dimension_numbers": shown}
 
 
+def _dot_written(eqn: Any, names: Sequence[str], bound: Bound) -> str | None:
+    (left, right), out = [v.aval for v in eqn.invars], eqn.outvars[0].aval
+    if left.dtype.kind not in "fc" or left.dtype.itemsize < 4 or not left.dtype == out.dtype:
+        return None
+    orders = as_matrices(left.shape, right.shape, eqn.params["dimension_numbers"])
+    (first, second), (one, other, back) = names, (orders[0:2], orders[2:4], orders[4])
+    return (
+        f"{bound(np.matmul)}({_moved(first, *one)}, {_moved(second, *other)})"
+        + ("" if back is None else f".reshape({back})")
+    )
+
+
+def _moved(name: str, order: Any, shape: Any) -> str:
+    moved = name if order is None else f"{name}.transpose({order})"
+    return moved if shape is None else f"{moved}.reshape({shape})"
+
+
 dot_general: Op = Op(
     name="dot_general",
     kind=CONTRACT,
@@ -216,4 +234,5 @@ dot_general: Op = Op(
     hlo=lambda b, lhs, rhs, **params: b.dot_general(lhs, rhs, **params),
     kernel=lambda k, lhs, rhs, **params: k.dot_general(lhs, rhs, **params),
     show=_dot_show,
+    written=_dot_written,
 )

@@ -13,7 +13,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.base.monoids import identity
-from primal.ir.op import REDUCTION, Op, Word, by_kind
+from primal.ir.op import REDUCTION, Bound, Op, Word, by_kind
 from primal.ir.trace import aval_of
 from primal.ops.choose import convert_element_type
 from primal.ops.elementwise import div, eq, mul
@@ -82,7 +82,9 @@ def complex_extremum(monoid: str) -> Any:
     return pick
 
 
-def _reduction(name: str, kinds: Any, monoid: str, jvp: Any, impl: Any = None) -> Op:
+def _reduction(
+    name: str, kinds: Any, monoid: str, jvp: Any, impl: Any = None, written: Any = None
+) -> Op:
     return Op(
         name=name,
         kind=REDUCTION,
@@ -94,6 +96,7 @@ def _reduction(name: str, kinds: Any, monoid: str, jvp: Any, impl: Any = None) -
         shard=by_kind,
         hlo=_hlo(monoid),
         kernel=lambda k, x, *, axes: k.reduce(monoid, x, axes),
+        written=written,
     )
 
 
@@ -116,9 +119,20 @@ def _extremum_jvp(op: Op) -> Any:
     return jvp
 
 
+def _extremum_written(eqn: Any, names: Sequence[str], bound: Bound) -> str | None:
+    if not eqn.invars[0].aval.size:
+        return None
+    ufunc = np.maximum if eqn.op is reduce_max else np.minimum
+    return f"{bound(ufunc.reduce)}({names[0]}, {eqn.params['axes']})"
+
+
 _ORDERED = (*NUMERIC, np.bool_)
-reduce_max = _reduction("reduce_max", _ORDERED, "maximum", Word(_extremum_jvp))
-reduce_min = _reduction("reduce_min", _ORDERED, "minimum", Word(_extremum_jvp))
+reduce_max = _reduction(
+    "reduce_max", _ORDERED, "maximum", Word(_extremum_jvp), written=_extremum_written
+)
+reduce_min = _reduction(
+    "reduce_min", _ORDERED, "minimum", Word(_extremum_jvp), written=_extremum_written
+)
 
 
 # prod: d(x1…xn) = Σi ti Π(j≠i) xj, by halving, so that zeros need no division.

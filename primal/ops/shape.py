@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primal.ir.avals import Aval
-from primal.ir.op import SHAPE, Never, Op, by_kind
+from primal.ir.op import SHAPE, Bound, Never, Op, by_kind
 from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise import add, mul, sub
 from primal.ops.spread import broadcast_axis, full_like_aval, reduce_sum, zeros_like_aval
@@ -35,6 +35,10 @@ def _reshape_batch(axis: Any, args: Any, dims: Any, *, shape: tuple[int, ...]) -
     return reshape(moveaxis(x, d, 0), shape=(axis.size, *shape)), 0
 
 
+def _reshape_written(eqn: Any, names: Sequence[str], bound: Bound) -> str:
+    return f"{names[0]}.reshape({eqn.outvars[0].aval.shape})"
+
+
 reshape: Op = Op(
     name="reshape",
     kind=SHAPE,
@@ -46,6 +50,7 @@ reshape: Op = Op(
     shard=by_kind,
     hlo=lambda b, x, *, shape: b.reshape(x, shape),
     kernel=lambda k, x, *, shape: k.reshape(x, shape),
+    written=_reshape_written,
 )
 
 
@@ -82,6 +87,7 @@ transpose: Op = Op(
     shard=by_kind,
     hlo=lambda b, x, *, permutation: b.transpose(x, permutation),
     kernel=lambda k, x, *, permutation: k.transpose(x, permutation),
+    written=lambda eqn, names, bound: f"{names[0]}.transpose({eqn.params['permutation']})",
 )
 
 
@@ -129,6 +135,7 @@ squeeze: Op = Op(
     kernel=lambda k, x, *, dimensions: k.reshape(
         x, tuple(n for i, n in enumerate(x.aval.shape) if i not in dimensions)
     ),
+    written=_reshape_written,
 )
 
 
@@ -195,6 +202,12 @@ def _slice_batch(
     return out, d
 
 
+def _slice_written(eqn: Any, names: Sequence[str], bound: Bound) -> str:
+    starts, stops = eqn.params["start_indices"], eqn.params["limit_indices"]
+    steps = eqn.params["strides"] or (1,) * len(starts)
+    return f"{names[0]}[{bound(tuple(map(slice_, starts, stops, steps)))}]"
+
+
 slice: Op = Op(
     name="slice",
     kind=SHAPE,
@@ -210,6 +223,7 @@ slice: Op = Op(
     kernel=lambda k, x, *, start_indices, limit_indices, strides: k.slice(
         x, start_indices, limit_indices, strides or (1,) * len(start_indices)
     ),
+    written=_slice_written,
 )
 
 
@@ -400,6 +414,9 @@ concatenate: Op = Op(
     shard=by_kind,
     hlo=lambda b, *xs, dimension: b.concatenate(xs, dimension),
     kernel=lambda k, *xs, dimension: k.concatenate(xs, dimension),
+    written=lambda eqn, names, bound: (
+        f"{bound(np.concatenate)}(({', '.join(names)},), {eqn.params['dimension']})"
+    ),
 )
 
 

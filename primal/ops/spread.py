@@ -13,7 +13,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.avals import Aval
-from primal.ir.op import ELEMENTWISE, REDUCTION, SPREAD, Op, by_kind
+from primal.ir.op import ELEMENTWISE, REDUCTION, SPREAD, Bound, Op, by_kind
 from primal.ir.trace import ZERO, Literal, literal
 from primal.ops.types import NUMERIC, canonical_axes, check_dtype, is_linear, nary, shape_of
 
@@ -92,6 +92,19 @@ def _broadcast_kernel(k: Any, x: Any, *, shape: Any, broadcast_dimensions: Any) 
     return k.broadcast_in_dim(x, shape, broadcast_dimensions)
 
 
+def placed(eqn: Any) -> tuple[int, ...]:
+    """The shape of a broadcast's operand with all dimensions of the result, most of them 1."""
+    out = [1] * len(eqn.outvars[0].aval.shape)
+    for n, d in zip(eqn.invars[0].aval.shape, eqn.params["broadcast_dimensions"], strict=True):
+        out[d] = n
+    return tuple(out)
+
+
+def _broadcast_written(eqn: Any, names: Sequence[str], bound: Bound) -> str | None:
+    have = placed(eqn)
+    return f"{names[0]}.reshape({have})" if have == eqn.outvars[0].aval.shape else None
+
+
 broadcast_in_dim: Op = Op(
     name="broadcast_in_dim",
     kind=SPREAD,
@@ -103,6 +116,7 @@ broadcast_in_dim: Op = Op(
     shard=by_kind,
     hlo=_broadcast_hlo,
     kernel=_broadcast_kernel,
+    written=_broadcast_written,
 )
 
 
@@ -200,6 +214,16 @@ def _sum_closed_form(maker: Any, *, axes: tuple[int, ...]) -> Any:
     return total
 
 
+def _sum_written(eqn: Any, names: Sequence[str], bound: Bound) -> str | None:
+    """Where `impl` adds in the order of NumPy; of long sums of float32 it takes more care."""
+    aval, axes = eqn.invars[0].aval, eqn.params["axes"]
+    if aval.dtype.itemsize < 4 or (
+        aval.dtype == np.float32 and aval.size > 128 and axes != (aval.ndim - 1,)
+    ):
+        return None
+    return f"{bound(np.add.reduce)}({names[0]}, {axes}, {bound(aval.dtype)})"
+
+
 reduce_sum: Op = Op(
     name="reduce_sum",
     kind=REDUCTION,
@@ -211,6 +235,7 @@ reduce_sum: Op = Op(
     shard=by_kind,
     hlo=_sum_hlo,
     kernel=_sum_kernel,
+    written=_sum_written,
     closed_form=_sum_closed_form,
 )
 

@@ -10,7 +10,7 @@ import numpy as np
 from primal.base import dtypes
 from primal.base.dtypes import KIND
 from primal.ir.avals import Aval
-from primal.ir.op import ELEMENTWISE, Op, by_kind
+from primal.ir.op import ELEMENTWISE, Bound, Op, by_kind
 from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise.make import binary, is_integer, keeps_dtype, unary
 from primal.ops.spread import add_transpose
@@ -98,6 +98,12 @@ def _div_transpose(ct: Any, x: Any, y: Any) -> Any:
     return unbroadcast(div(ct, y), x.shape), None
 
 
+def _div_written(eqn: Any, names: Sequence[str], bound: Bound) -> str | None:
+    if eqn.invars[0].aval.dtype.kind not in "fc":
+        return None
+    return f"{bound(np.true_divide)}({', '.join(names)})"
+
+
 div: Op = binary(
     "div",
     NUMERIC,
@@ -105,6 +111,7 @@ div: Op = binary(
     each(lambda t, x, y: div(t, y), lambda t, x, y: mul(mul(neg(t), x), integer_pow(y, y=-2))),
     "divide",
     transpose=_div_transpose,
+    written=_div_written,
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primal.ir.avals import Aval
-from primal.ir.op import MIXED, Op, Word, by_kind
+from primal.ir.op import MIXED, Bound, Op, Word, by_kind
 from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise.arithmetic import BOOL, ORDERED, eq, gt, lt, mul
 from primal.ops.elementwise.bitwise import bitwise_and
@@ -91,6 +91,12 @@ def _select_hlo(b: Any, which: Any, *cases: Any) -> Any:
     return b.select_n(b.broadcast_to(which, shape) if which.shape else which, *cases)
 
 
+def _select_written(eqn: Any, names: Sequence[str], bound: Bound) -> str | None:
+    if len(names) != 3 or eqn.invars[0].aval.dtype != BOOL:
+        return None
+    return f"{bound(np.where)}({names[0]}, {names[2]}, {names[1]})"
+
+
 select_n = Op(
     name="select_n",
     kind=MIXED,
@@ -102,6 +108,7 @@ select_n = Op(
     shard=by_kind,
     hlo=_select_hlo,
     kernel=lambda k, which, *cases: k.select_n(which, *cases),
+    written=_select_written,
 )
 
 

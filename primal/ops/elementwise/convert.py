@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from primal.base import dtypes
 from primal.base.dtypes import KIND
 from primal.ir.avals import Aval
-from primal.ir.op import MIXED, Op, by_kind
+from primal.ir.op import MIXED, Bound, Op, by_kind
 from primal.ir.trace import ZERO
 from primal.ops.types import ANY, NOT_LINEAR, nary
 from primal.ops.words import linear, zero_derivative
@@ -81,6 +82,15 @@ def _convert_transpose(ct: Any, x: Any, *, new_dtype: Any, weak_type: bool) -> A
     return (convert_element_type(ct, new_dtype=x.dtype, weak_type=x.aval.weak_type),)
 
 
+def _convert_written(eqn: Any, names: Sequence[str], bound: Bound) -> str | None:
+    old, new = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
+    if old == new:
+        return names[0]
+    if new == BOOL or old.kind == "c" or (old.kind == "f" and new.kind in "iu"):
+        return None
+    return f"{names[0]}.astype({bound(new)})"
+
+
 convert_element_type = Op(
     name="convert_element_type",
     kind=MIXED,
@@ -92,6 +102,7 @@ convert_element_type = Op(
     shard=by_kind,
     hlo=lambda b, x, *, new_dtype, weak_type: b.convert(x, new_dtype),
     kernel=lambda k, x, *, new_dtype, weak_type: k.convert(x, new_dtype),
+    written=_convert_written,
 )
 
 
@@ -121,4 +132,5 @@ stop_gradient = Op(
     shard=by_kind,
     hlo=lambda b, x: x,
     kernel=lambda k, x: x,
+    written=lambda eqn, names, bound: names[0],
 )

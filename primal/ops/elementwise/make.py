@@ -54,6 +54,7 @@ def binary(
     kernel: Any = None,
     transpose: Any = NOT_LINEAR,
     out: Callable[[Any], Any] | None = None,
+    written: Rule | None = None,
 ) -> Op:
     """An elementwise op with two operands; string rules name the builder's operation."""
     return Op(
@@ -67,6 +68,7 @@ def binary(
         shard=by_kind,
         hlo=(lambda b, x, y: b.binary(hlo, x, y)) if isinstance(hlo, str) else hlo,
         kernel=kernel if kernel is not None else (lambda k, x, y: k.binary(name, x, y)),
+        written=written,
     )
 
 
