@@ -15,6 +15,7 @@ from primal.engines.cpu.graph import Value
 
 Parts = tuple[Value, Value]
 WIDE = np.dtype(np.float64)
+_LOG2 = float(np.log(2))
 # float dtype -> from where exponentials are taken of less, and how much less.
 _SHIFT = {np.dtype(np.float32): (80.0, 40.0), WIDE: (700.0, 300.0)}
 
@@ -106,12 +107,22 @@ def expm1(f: Terms, a: Value, b: Value) -> Parts:
     return f.where(f("lt", f("abs", a), 1.0), small, f("sub", re, 1.0)), im
 
 
+def wide(function: Callable[..., Parts]) -> Callable[..., Parts]:
+    """The function of float32 by that of float64."""
+
+    def write(f: Terms, a: Value, b: Value) -> Parts:
+        if f.dtype == WIDE:
+            return function(f, a, b)
+        convert = f.words.convert
+        re, im = function(Terms(f.words, WIDE), convert(a, WIDE), convert(b, WIDE))
+        return convert(re, f.dtype), convert(im, f.dtype)
+
+    return write
+
+
+@wide
 def sqrt(f: Terms, a: Value, b: Value) -> Parts:
     words = f.words
-    if f.dtype != WIDE:
-        g = Terms(words, WIDE)
-        wide = sqrt(g, words.convert(a, WIDE), words.convert(b, WIDE))
-        return words.convert(wide[0], f.dtype), words.convert(wide[1], f.dtype)
     x, y = f("abs", a), f("abs", b)
     high = f("max", x, y)
     big, tiny = f("gt", high, 2.0**1000), f("lt", high, 2.0**-900)
@@ -189,6 +200,82 @@ def tanh(f: Terms, a: Value, b: Value) -> Parts:
     return f.where(f("eq", a, 0.0), a, re), im
 
 
+# Inverse functions, by Kahan's formulas ("Branch cuts for complex elementary functions", 1987).
+
+
+def _corner(f: Terms, x: Value) -> Value:
+    """±1 where x is infinite, ±0 where it is finite, else NaN: a direction, seen from afar."""
+    far = f("eq", f("abs", x), np.inf)
+    size = f.where(far, 1.0, f.where(f("is_finite", x), 0.0, np.nan))
+    return f.signed(size, x)
+
+
+def _endless(f: Terms, a: Value, b: Value) -> Value:
+    """Whether a part is infinite, whatever the other."""
+    return f("or", f("eq", f("abs", a), np.inf), f("eq", f("abs", b), np.inf))
+
+
+def _size(f: Terms, size: Value, p: Value, q: Value, r: Value, s: Value) -> Value:
+    """asinh |p·q - r·s|; of a quarter, and more by log 4, where that may be no number."""
+    big = f("gt", size, 2.0**1000)
+    part = f.where(big, 0.25, 1.0)
+    total = f("sub", f("mul", f("mul", p, part), q), f("mul", f("mul", r, part), s))
+    return f("add", f("asinh", f("abs", total)), f.where(big, 2 * _LOG2, 0.0))
+
+
+@wide
+def asin(f: Terms, a: Value, b: Value) -> Parts:
+    p, q = sqrt(f, f("sub", 1.0, a), f("neg", b))
+    r, s = sqrt(f, f("add", a, 1.0), b)
+    re = f("atan2", a, f("sub", f("mul", p, r), f("mul", q, s)))
+    im = _size(f, f("max", f("abs", a), f("abs", b)), p, s, q, r)
+    far = _endless(f, a, b)
+    re = f.where(far, f("atan2", _corner(f, a), f("abs", _corner(f, b))), re)
+    im = f.where(far, np.inf, im)
+    return f.where(f("eq", a, 0.0), a, re), f.signed(im, b)
+
+
+@wide
+def acos(f: Terms, a: Value, b: Value) -> Parts:
+    p, q = sqrt(f, f("sub", 1.0, a), f("neg", b))
+    r, s = sqrt(f, f("add", a, 1.0), b)
+    re = f("mul", f("atan2", p, r), 2.0)
+    im = _size(f, f("max", f("abs", a), f("abs", b)), r, q, s, p)
+    far = _endless(f, a, b)
+    re = f.where(far, f("atan2", f("abs", _corner(f, b)), _corner(f, a)), re)
+    im = f.where(far, np.inf, im)
+    return f.where(f("eq", a, 0.0), np.pi / 2, re), f.signed(im, f("neg", b))
+
+
+def acosh(f: Terms, a: Value, b: Value) -> Parts:
+    re, im = acos(f, a, b)
+    lost = f("and", f("ne", im, im), f("ne", a, 0.0))
+    return f("abs", im), f.where(lost, np.nan, f.signed(re, b))
+
+
+@wide
+def atanh(f: Terms, a: Value, b: Value) -> Parts:
+    x, y = f("abs", a), f("abs", b)
+    apart, square = f("sub", 1.0, x), f("mul", y, y)
+    size = f("div", f("mul", x, 4.0), f("add", f("mul", apart, apart), square))
+    re = f("mul", f("log1p", size), 0.25)
+    # Next to 1 the square of y may be no number, and far away none is.
+    close = f("and", f("eq", x, 1.0), f("lt", y, 2.0**-60))
+    re = f.where(close, f("mul", f("sub", _LOG2, f("log", y)), 0.5), re)
+    high, low = f("max", x, y), f("min", x, y)
+    far = f("gt", high, 2.0**500)
+    ratio = f("div", low, high)
+    down = f("mul", high, f("add", f("mul", ratio, ratio), 1.0))
+    re = f.where(far, f("div", f("div", x, high), down), re)
+    down = f("sub", f("mul", apart, f("add", x, 1.0)), square)
+    im = f("mul", f("atan2", f("mul", y, 2.0), down), 0.5)
+    endless = _endless(f, a, b)
+    im = f.where(f("or", far, endless), np.pi / 2, im)
+    im = f.where(f("ne", b, b), np.nan, im)
+    nothing = f("or", endless, f("eq", a, 0.0))
+    return f.signed(f.where(nothing, 0.0, re), a), f.signed(im, b)
+
+
 def turned(function: Callable[..., Parts], back: bool) -> Callable[..., Parts]:
     """z -> function(i·z), times -i if it turns `back`."""
 
@@ -226,5 +313,11 @@ FUNCTIONS: dict[str, Callable[..., Parts]] = {
     "sin": turned(sinh, True),
     "cos": turned(cosh, False),
     "tan": turned(tanh, True),
+    "asin": asin,
+    "acos": acos,
+    "atan": turned(atanh, True),
+    "asinh": turned(asin, True),
+    "acosh": acosh,
+    "atanh": atanh,
 }
 """word of one operand -> what makes its parts."""
