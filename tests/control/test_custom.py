@@ -171,6 +171,25 @@ def primal_partial(decorator: Any, **options: Any) -> Any:
     return lambda f: decorator(f, **options)
 
 
+@pytest.mark.parametrize("given", [
+    {"nondiff_argnums": (2, 0)},
+    {"nondiff_argnums": (-1, 0)},
+    {"nondiff_argnums": (2,), "nondiff_argnames": ("g",)},
+    {"nondiff_argnames": ("n", "g")},
+])  # fmt: skip
+def test_rules_get_fixed_arguments_in_the_order_of_the_parameters(given: Any) -> None:
+    def f(g: Any, x: Any, n: int) -> Any:
+        return g(x) * n
+
+    forward = custom_jvp(f, **given)
+    forward.defjvp(lambda g, n, p, t: (f(g, *p, n), 100 * n * t[0]))
+    reverse = custom_vjp(f, **given)
+    reverse.defvjp(lambda g, x, n: (f(g, x, n), x), lambda g, n, x, ct: (100 * n * ct,))
+    for h in (forward, reverse):
+        assert float(grad(h, 1)(jnp.sin, 1.0, 3)) == 300
+        assert float(jit(grad(lambda x, h=h: h(x=x, n=2, g=jnp.cos)))(1.0)) == 200
+
+
 def test_keywords_and_defaults_become_positions() -> None:
     @custom_jvp
     def f(x: Any, y: Any = 4.0) -> Any:

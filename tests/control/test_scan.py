@@ -333,9 +333,23 @@ def test_fori_loop(low: int, high: int, static: bool) -> None:
     assert tuple(map(int, got)) == wanted
 
 
-def test_fori_loop_bounds_share_a_dtype() -> None:
-    out = lax.fori_loop(np.int8(1), 4, lambda i, c: i, np.int8(0))
-    assert out.dtype == np.int8 and int(out) == 3
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "uint8", "uint16", "uint32"])
+def test_dtypes_of_the_index_of_fori_loop(dtype: str) -> None:
+    def run(low: Any, high: Any) -> tuple[Any, Any]:
+        seen = []
+        start = np.zeros((), dtype)
+        out = lax.fori_loop(low, high, lambda i, c: (seen.append(i.aval), c + i)[1], start)
+        return out, seen[0]
+
+    bounds = np.array([1, 5], dtype)
+    # Known bounds are Python integers, so the index gives way to the carry.
+    for low, high in ((bounds[0], bounds[1]), (1, bounds[1]), (jnp.asarray(bounds[0]), 5)):
+        out, index = run(low, high)
+        assert (out.dtype, int(out)) == (np.dtype(dtype), 10)
+        assert (index.dtype, index.weak_type) == (np.int32, True)
+    seen: list[Any] = []
+    out = jit(lambda low, high: (r := run(low, high), seen.append(r[1]))[0][0])(*bounds)
+    assert (out.dtype, int(out), seen[0].dtype) == (np.dtype(dtype), 10, np.dtype(dtype))
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5, 8, 13])

@@ -15,7 +15,7 @@ from primal.api.checks.state import State, avals_of, in_order
 from primal.base import dtypes
 from primal.control.check import BITS, CATEGORIES, FINE, Signature, Site, at_index
 from primal.control.cond import cond
-from primal.control.programs import split
+from primal.control.programs import split, trim
 from primal.control.scan import scan
 from primal.control.while_ import while_
 from primal.ir.avals import Aval
@@ -322,8 +322,8 @@ def _while(eqn: Eqn, vals: Sequence[Any], found: State, wanted: Categories) -> A
         signatures = rewritten(test, wanted, signatures)[1]
     c_consts, b_consts, init = split(vals, params["cond_nconsts"], params["body_nconsts"])
     checked_body = rewritten(body, wanted, signatures, signatures)[0]
+    checked_test = rewritten(test, wanted, signatures, signatures)[0]
     if tests:
-        checked_test = rewritten(test, wanted, signatures, signatures)[0]
         flat = eval_closed(checked_test, *found.flatten(signatures), *c_consts, *init)
         found.update(signatures, flat[:-1])
         checked_body = _with_test(checked_body, checked_test, len(c_consts), len(b_consts))
@@ -334,7 +334,7 @@ def _while(eqn: Eqn, vals: Sequence[Any], found: State, wanted: Categories) -> A
         *b_consts,
         *error,
         *init,
-        cond_jaxpr=_skipping(test, tuple([aval_of(e) for e in error]), len(c_consts)),
+        cond_jaxpr=_answer(checked_test, len(error), len(c_consts)),
         body_jaxpr=_behind(checked_body, len(error), len(b_consts)),
         cond_nconsts=len(c_consts),
         body_nconsts=len(b_consts),
@@ -358,16 +358,14 @@ def _with_test(body: ClosedJaxpr, test: ClosedJaxpr, c_count: int, b_count: int)
     return stage(both, avals, str(body.jaxpr.debug))
 
 
-@memo_on_jaxpr
-def _skipping(test: ClosedJaxpr, avals: tuple[Aval, ...], consts: int) -> ClosedJaxpr:
-    """The condition with inputs for the error behind its constants, which it does not read."""
+def _answer(test: ClosedJaxpr, count: int, consts: int) -> ClosedJaxpr:
+    """The condition's answer alone, with the inputs for the error behind its constants.
 
-    def plain(*args: Any) -> list[Any]:
-        own, _, carry = split(args, consts, len(avals))
-        return eval_closed(test, *own, *carry)
-
-    ins = test.in_avals
-    return stage(plain, [*ins[:consts], *avals, *ins[consts:]], str(test.jaxpr.debug))
+    What it checks is computed in the body, and what it finds is not read here.
+    """
+    wanted = (False,) * (len(test.out_avals) - 1) + (True,)
+    answer, _ = trim(test, wanted, (True,) * len(test.in_avals))
+    return _behind(answer, count, consts)
 
 
 _RULES: dict[str, Callable[..., Any]] = {

@@ -102,7 +102,7 @@ class Custom:
         return bound.args
 
     def _divided(self, args: tuple[Any, ...]) -> tuple[tuple[int, ...], list[Any], tuple[Any, ...]]:
-        """(positions of the non-differentiable arguments, these, the others)."""
+        """(positions of the non-differentiable arguments in ascending order, these, the others)."""
         if not self.nondiff_argnums:
             return (), [], args
         count = len(args)
@@ -112,7 +112,7 @@ class Custom:
                     f"[{self.kind}] expected nondiff_argnums within the {count} arguments of "
                     f"{self._name}, got {n}."
                 )
-        at = tuple([n % count for n in self.nondiff_argnums])
+        at = tuple(sorted({n % count for n in self.nondiff_argnums}))
         fixed = [args[n] for n in at]
         return at, fixed, tuple([a for i, a in enumerate(args) if i not in at])
 

@@ -357,8 +357,9 @@ def fori_loop(
 ) -> Tree:
     """val after `for i in range(lower, upper): val = body_fun(i, val)`.
 
-    With bounds known while tracing it is a scan, and differentiable in both modes; otherwise a
-    while_loop, in forward mode only. `unroll` is that of scan, and needs known bounds.
+    With bounds known while tracing it is a scan whose i is a weak int32 (int64 with x64), as a
+    Python integer, and differentiable in both modes; otherwise a while_loop, in forward mode
+    only, whose i has the bounds' dtype. `unroll` is that of scan, and needs known bounds.
 
     TypeError for bounds of no integer dtype or of two; ValueError for `unroll` with bounds that
     are computed.
@@ -384,7 +385,7 @@ def fori_loop(
 
         step.__name__ = getattr(body_fun, "__name__", "body")
         (_, result), _ = scan(
-            step, (low, init_val), None, max(stop - start, 0),
+            step, (start, init_val), None, max(stop - start, 0),
             unroll=1 if unroll is None else unroll,
         )  # fmt: skip
         return result
