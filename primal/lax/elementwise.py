@@ -14,6 +14,7 @@ import numpy as np
 from primal.base import dtypes
 from primal.ir.trace import aval_of, literal
 from primal.lax.alike import alike
+from primal.numpy.remembered import remembered
 from primal.ops import elementwise as ops
 from primal.ops.elementwise import RoundingMethod as RoundingMethod
 from primal.ops.types import static_int
@@ -505,6 +506,7 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
     )
 
 
+@remembered
 def clamp(min: Any, x: Any, max: Any) -> Any:
     """x held between bounds: min where x < min, max where x > max, else x.
 

@@ -295,6 +295,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     return _ops.concatenate(*operands, dimension=static_int("concatenate dimension", dimension))
 
 
+@remembered
 def rev(operand: Any, dimensions: Sequence[int]) -> Any:
     """Reversed along dimensions. TypeError for dimensions that are not there, or there twice.
 
