@@ -15,6 +15,7 @@ from primal.engines.cpu import (
     factorisations,
     moves,
     objects,
+    orders,
     pieces,
     pooling,
     products,
@@ -367,6 +368,12 @@ class Words:
     def place_of(self, how: str, x: Value, axis: int, dtype: Any) -> Value:
         wide = self.convert(x, FLOAT32) if is_narrow(x.dtype) else x
         return scans.place_of(self, wide, how, axis, dtype)
+
+    def sort(self, xs: Sequence[Value], axis: int, num_keys: int) -> list[Value]:
+        return orders.sort(self, xs, axis, num_keys)
+
+    def top_k(self, x: Value, count: int, axis: int) -> list[Value]:
+        return orders.top_k(self, x, count, axis)
 
     def reduce_window(self, monoid: str, x: Value, shape: Ints, window: Any) -> Value:
         if is_narrow(x.dtype):

@@ -146,6 +146,14 @@ class KernelBuilder(Protocol):
         """The place of the first greatest ('gt') or least ('lt') element; the first nan is one."""
         ...
 
+    def sort(self, xs: Sequence[K], axis: int, num_keys: int) -> Sequence[K]:
+        """All operands reordered alike, stably, by the first `num_keys` of them; nan last."""
+        ...
+
+    def top_k(self, x: K, count: int, axis: int) -> Sequence[K]:
+        """The greatest, descending, and their places; nan counts as greatest, 0 above -0."""
+        ...
+
     # Sums and products.
     def reduce(self, monoid: str, x: K, axes: Ints) -> K:
         """`monoid` is one of add multiply maximum minimum and or xor; none give its identity."""

@@ -14,7 +14,7 @@ import numpy as np
 from primal.base import dtypes
 from primal.base.monoids import identity
 from primal.ir.avals import Aval
-from primal.ir.op import INDEX, REDUCTION, Never, Op, by_kind, library
+from primal.ir.op import INDEX, REDUCTION, Never, Op, by_kind
 from primal.ir.trace import ZERO, aval_of
 from primal.ops.index.gather import take_along
 from primal.ops.shape import iota, moveaxis
@@ -191,7 +191,7 @@ sort = Op(
     batch=_sort_batch,
     shard=by_kind,
     hlo=_sort_hlo,
-    kernel=library,
+    kernel=lambda k, *xs, dimension, is_stable, num_keys: k.sort(xs, dimension, num_keys),
     multiple=True,
 )
 
@@ -403,6 +403,6 @@ top_k = Op(
     batch=_top_k_batch,
     shard=by_kind,
     hlo=_top_k_hlo,
-    kernel=library,
+    kernel=lambda b, x, *, k, axis: b.top_k(x, k, axis),
     multiple=True,
 )

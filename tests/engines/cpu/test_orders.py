@@ -1,0 +1,84 @@
+"""Sorts and top_k of short rows by native code, beside NumPy's run of the same program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from primal.engines.cpu.orders import MANY, MOST
+from primal.engines.cpu.steps import Library
+from primal.ops.index.sort import sort, top_k
+from tests.engines.cpu.lab import built, numpy_run
+
+DTYPES = [
+    "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16",
+    ml_dtypes.bfloat16, "float32", "float64",
+]  # fmt: skip
+SHAPES = [((1,), 0), ((3,), 0), ((50,), 0), ((MOST,), 0), ((3, 17), 1), ((17, 3), 0),
+          ((2, 33, 5), 1), ((300, 4), 1)]  # fmt: skip
+
+
+def drawn(shape: tuple[int, ...], dtype: Any) -> Any:
+    """Many equal elements, and what is extreme."""
+    draw = np.random.default_rng(sum(shape))
+    known = np.dtype(dtype)
+    if known.kind in "iub":
+        x = draw.integers(0, 40, shape).astype(dtype)
+        if known.kind != "b" and x.size > 3:
+            x.flat[1], x.flat[2] = np.iinfo(dtype).min, np.iinfo(dtype).max
+        return x
+    x = (draw.integers(-20, 20, shape) / 4).astype(dtype)
+    if x.size > 8:
+        special = [np.nan, -np.nan, np.inf, -np.inf, -0.0, 0.0, np.nan, -0.0]
+        x.flat[[4, 1, 7, 2, 0, 3, 6, 5]] = np.array(special).astype(dtype)
+    return x
+
+
+def same(f: Any, *xs: Any, native: bool = True) -> None:
+    made = built(f, *xs)
+    assert native != any(isinstance(s, Library) for s in made.plan.steps)
+    for got, want in zip(made.execute(list(xs)), numpy_run(f, *xs), strict=True):
+        assert got.dtype == want.dtype and got.shape == want.shape
+        a, b = (v.astype(np.float64) if v.dtype.kind in "fV" else v for v in (got, want))
+        np.testing.assert_array_equal(a, b)
+        if a.dtype.kind == "f":
+            np.testing.assert_array_equal(np.signbit(a) & (a == 0), np.signbit(b) & (b == 0))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("shape", "axis"), SHAPES)
+def test_orders(dtype: Any, shape: tuple[int, ...], axis: int) -> None:
+    x = drawn(shape, dtype)
+    places = np.broadcast_to(np.arange(x.size, dtype=np.int32).reshape(shape), shape).copy()
+    few = (places % 3).astype(np.int8)
+
+    def f(x: Any, places: Any, few: Any) -> list[Any]:
+        def by(*xs: Any, keys: int = 1) -> list[Any]:
+            return list(sort(*xs, dimension=axis, is_stable=True, num_keys=keys))
+
+        k = min(4, shape[axis])
+        return [
+            *by(x), *by(x, places), *by(few, x, places, keys=2), *top_k(x, k=k, axis=axis),
+            *top_k(x, k=shape[axis], axis=axis),
+        ]  # fmt: skip
+
+    same(f, x, places, few, native=True)
+
+
+def test_what_numpy_sorts_faster() -> None:
+    for shape in ((MOST + 1,), (MOST, MANY + 1)):
+        x = drawn(shape, "float32")
+        same(lambda x: list(sort(x, dimension=len(x.shape) - 1, is_stable=True, num_keys=1)), x,
+             native=False)  # fmt: skip
+
+
+def test_complex_operands_follow() -> None:
+    x = drawn((2, 9), "int32")
+    for dtype in ("complex64", "complex128"):
+        z = (x + 1j * x).astype(dtype)
+        same(lambda x, z: list(sort(x, z, dimension=1, is_stable=True, num_keys=1)), x, z)
+        # Complex keys are NumPy's.
+        same(lambda z: list(sort(z, dimension=1, is_stable=True, num_keys=1)), z, native=False)
