@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -168,6 +169,41 @@ def test_programs_called_from_callbacks() -> None:
 
     x = jnp.arange(4096.0).reshape(64, 64)
     np.testing.assert_allclose(outer(x), 2 * (np.sin(x) + 1) + np.asarray(x), rtol=1e-5)
+
+
+def test_callbacks_of_many_threads() -> None:
+    @primal.jit
+    def inner(x: Any) -> Any:
+        return jnp.sin(x) @ x
+
+    def host(v: Any) -> Any:
+        if np.isnan(np.asarray(v)[0, 0]):
+            raise Boom(f"of {threading.get_ident()}")
+        return np.asarray(inner(v)) + np.asarray(v) @ np.asarray(v)
+
+    @primal.jit
+    def f(x: Any) -> Any:
+        return lax.scan(
+            lambda c, _: (primal.pure_callback(host, c, c) / 64, None), x, None, length=3
+        )[0]
+
+    x, good, bad = jnp.ones((32, 32)), [], []
+
+    def work() -> None:
+        good.append(np.asarray(f(x)))
+        try:
+            f(x * np.nan)
+        except JaxRuntimeError as e:
+            bad.append(type(e.__cause__))
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert bad == [Boom] * 8
+    for out in good:
+        np.testing.assert_array_equal(out, good[0])
 
 
 def test_keys_and_things_that_are_no_arrays() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -183,7 +185,8 @@ class Client:
         """
         self._prepare(signature)
         options = self.bindings.compile_options(device.raw, flags)
-        failures: list[BaseException] = []
+        # Of calls in many threads; what nobody asked for is forgotten.
+        failures: deque[BaseException] = deque(maxlen=16)
         module: Any = text
         args: tuple[Any, ...] = ()
         if callbacks:
@@ -268,7 +271,7 @@ class Executable:
         signature: Signature,
         device: Device,
         stablehlo: str,
-        failures: list[BaseException],
+        failures: deque[BaseException],
     ) -> None:
         self.client = client
         self.raw = raw
@@ -333,9 +336,13 @@ class Executable:
             if buffer.is_deleted():
                 return deleted(buffer)
         made: Exception = _jaxlib.wrapped(error)
-        if self._failures:
-            first = self._failures[0]
-            self._failures.clear()
+        failures = list(self._failures)
+        if failures:
+            # XLA's text tells this call's failure from those of other threads.
+            text = str(error)
+            first = next((f for f in failures if str(f) in text), failures[-1])
+            with contextlib.suppress(ValueError):  # two of one text, and another took this one
+                self._failures.remove(first)
             if isinstance(first, CallbackError) or not isinstance(first, Exception):
                 return first  # it says more than XLA's text, and is what other engines raise
             made.__cause__ = first
@@ -416,7 +423,7 @@ def _host_array(x: Any) -> tuple[np.ndarray[Any, Any], Aval]:
 
 
 def _checked(
-    callback: Callable[..., Any], outs: Sequence[Aval], failures: list[BaseException]
+    callback: Callable[..., Any], outs: Sequence[Aval], failures: deque[BaseException]
 ) -> Callable[..., tuple[Any, ...]]:
     """The callback with its results made what XLA will read: it checks neither shape nor dtype."""
     wanted = [stored(a) for a in outs]
