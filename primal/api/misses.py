@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -14,6 +15,15 @@ from primal.ir.avals import Aval
 LOGGER = "primal.jit"
 
 Key = tuple[Any, ...]  # (spec, avals, statics, configuration, axes, ...)
+
+
+AGAIN = (
+    "\n  but a function defined there was traced before. It was made anew, or is jitted anew, "
+    "maybe\n  with other options, and a new function remembers nothing: define and jit it once, "
+    "outside of\n  the loop."
+)
+# Of functions whose first call was explained; code is held by nobody else here.
+_explained: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def log_miss(fun: Callable[..., Any], key: Key, seen: Iterable[Key], names: Sequence[str]) -> None:
@@ -38,7 +48,10 @@ def explanation(
     # Of equally close ones, the latest.
     before = min(reversed(list(seen)), key=lambda k: _distance(key, k), default=None)
     if before is None:
-        return f"{head}never seen function: {name_of(fun)}{defined}"
+        again = AGAIN if code in _explained else ""
+        if code is not None:
+            _explained.add(code)
+        return f"{head}never seen function: {name_of(fun)}{defined}{again}"
     return (
         f"{head}for {name_of(fun)}{defined}\n"
         "  all previously seen signatures differ. From the closest one:\n"
@@ -51,7 +64,10 @@ def _distance(a: Key, b: Key) -> tuple[int, ...]:
     pairs = list(zip(a[1], b[1], strict=False))
     avals = sum((x is not y) + (x.strong() is not y.strong()) for x, y in pairs)
     return (
-        int(a[0] != b[0]) + int(a[2] != b[2]) + int(a[3] != b[3]) + int(a[4:] != b[4:]),
+        int(a[0] != b[0])
+        + int(a[2] != b[2])
+        + sum(x != y for x, y in zip(a[3], b[3], strict=False))
+        + int(a[4:] != b[4:]),
         2 * abs(len(a[1]) - len(b[1])) + avals,
     )
 

@@ -147,6 +147,18 @@ def test_static_and_new_functions(caplog: pytest.LogCaptureFixture) -> None:
         caplog, lambda: None, lambda: primal.jit(lambda x: x + 3)(1.0)
     )
 
+    def made_anew() -> None:
+        primal.jit(lambda x: x + 4)(1.0)
+
+    def h(x: Any) -> Any:
+        return x
+
+    again = "a function defined there was traced before"
+    assert again not in misses(caplog, lambda: None, made_anew)
+    assert again in misses(caplog, lambda: None, made_anew)
+    assert again not in misses(caplog, lambda: None, lambda: primal.jit(h)(1.0))
+    assert again in misses(caplog, lambda: None, lambda: primal.jit(h, donate_argnums=0)(1.0))
+
 
 def test_log_compiles(caplog: pytest.LogCaptureFixture) -> None:
     def a_name(x: Any) -> Any:
