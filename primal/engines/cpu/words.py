@@ -23,6 +23,7 @@ from primal.engines.cpu import (
     small,
     solves,
     spectra,
+    tridiagonals,
 )
 from primal.engines.cpu.graph import (
     NAMES,
@@ -415,6 +416,9 @@ class Words:
 
     def triangular_solve(self, a: Value, b: Value, **params: Any) -> Value:
         return solves.triangular_solve(self, a, b, **params)
+
+    def tridiagonal_solve(self, dl: Value, d: Value, du: Value, b: Value) -> Value:
+        return tridiagonals.tridiagonal_solve(self, dl, d, du, b)
 
 
 __all__ = ["Words", "row_major"]

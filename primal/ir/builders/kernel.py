@@ -193,6 +193,8 @@ class KernelBuilder(Protocol):
 
     def triangular_solve(self, a: K, b: K, **params: Any) -> K: ...
 
+    def tridiagonal_solve(self, dl: K, d: K, du: K, b: K) -> K: ...
+
     # Control. Regions take the builder and values; they may also mention values from outside.
     def inline(self, closed: Any, *args: K) -> list[K]:
         """The equations of the jaxpr, here."""

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from primal.ir.avals import Aval
-from primal.ir.op import LINALG, Op, Word, by_kind, library
+from primal.ir.builders import Unsupported
+from primal.ir.op import LINALG, Op, Word, by_kind
 from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise import mul, neg
 from primal.ops.linalg._lapack import lapack
@@ -152,6 +153,12 @@ def _hlo(h: Any, dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool) ->
     return hlo_or_nan(h, info, None, [x])[0]
 
 
+def _kernel(k: Any, *operands: Any, perturb_singular: bool) -> Any:
+    if perturb_singular:
+        raise Unsupported("tridiagonal_solve that mends small pivots")
+    return k.tridiagonal_solve(*operands)
+
+
 tridiagonal_solve = Op(
     name="tridiagonal_solve",
     kind=LINALG,
@@ -162,5 +169,5 @@ tridiagonal_solve = Op(
     batch=Word(batch_stacks),
     shard=by_kind,
     hlo=_hlo,
-    kernel=library,
+    kernel=_kernel,
 )
