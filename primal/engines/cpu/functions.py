@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from primal.engines.cpu import exponentials, special, trigonometry
+from primal.engines.cpu import exponentials, gammas, special, trigonometry
 from primal.engines.cpu.code import SCALAR, SUFFIX, Code
 from primal.engines.cpu.floats import Floats
 
@@ -78,6 +78,9 @@ FLOAT2: dict[str, Callable[..., str]] = {
     "pow": exponentials.power,
     "atan2": trigonometry.atan2,
     "modulus": special.modulus,
+    "igamma": gammas.igamma,
+    "igammac": gammas.igammac,
+    "zeta": gammas.zeta,
 }
 """word of two operands -> what writes it."""
 FLOAT.update(FLOAT2)

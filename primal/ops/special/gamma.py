@@ -14,7 +14,7 @@ from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise import add, mul, neg
 from primal.ops.elementwise.make import binary, unary
 from primal.ops.special.jets import JetTerms
-from primal.ops.special.native import kernel_formula, log_gamma, psi
+from primal.ops.special.native import kernel_formula, kernel_word, log_gamma, psi
 from primal.ops.special.terms import by_formula, by_scipy, hlo_formula, scipy_special
 from primal.ops.spread import broadcast_to
 from primal.ops.types import FLOATING, NOT_LINEAR, nary, shape_of
@@ -124,7 +124,9 @@ def _hurwitz(x: Any, q: Any) -> Any:
     special = scipy_special()
     # At poles the sign is known for even x only; SciPy says inf for all.
     pole = (q <= 0) & (q == np.floor(q)) & (x > 1) & (np.fmod(x, 2) != 0)
-    out = np.where((x < 1) | np.isnan(x + q) | pole, np.nan, special.zeta(x, q))
+    # Where all terms underflow SciPy divides 0 by 0.
+    known = np.where((x > 1) & (q > 1), np.nan_to_num(special.zeta(x, q)), special.zeta(x, q))
+    out = np.where((x < 1) | np.isnan(x + q) | pole, np.nan, known)
     # SciPy knows no q < 0 but integers (poles): the terms up to a positive q are added one by one.
     low = np.flatnonzero(np.ravel((q < 0) & (q != np.floor(q)) & (x > 1) & (x == np.floor(x))))
     if low.size:
@@ -209,7 +211,9 @@ def _zeta_hlo(b: Any, x: Any, q: Any) -> Any:
 
 _ZETA_JVP = each(_zeta_by_x, _zeta_by_q)
 
-zeta: Op = binary("zeta", FLOATING, _zeta_impl, _ZETA_JVP, _zeta_hlo, kernel=library)
+zeta: Op = binary(
+    "zeta", FLOATING, _zeta_impl, _ZETA_JVP, _zeta_hlo, kernel=kernel_word("zeta")
+)
 
 
 def _zeta_derivative_type(x: Aval, q: Aval, *, order: int) -> Aval:

@@ -24,6 +24,7 @@ from primal.ops.elementwise import add, div, exp, log, log1p, mul, neg, sub
 from primal.ops.elementwise.make import binary
 from primal.ops.special.gamma import digamma, lgamma, polygamma
 from primal.ops.special.jets import JetTerms
+from primal.ops.special.native import kernel_word
 from primal.ops.special.terms import NumpyTerms, by_formula, by_scipy, hlo_formula
 from primal.ops.types import FLOATING, NOT_LINEAR, nary
 from primal.ops.words import each, each_out
@@ -158,7 +159,7 @@ igamma = binary(
         lambda t, a, x: mul(t, _density(a, x)),
     ),
     hlo_formula(_lower),
-    kernel=library,
+    kernel=kernel_word("igamma"),
 )
 igammac = binary(
     "igammac",
@@ -169,7 +170,7 @@ igammac = binary(
         lambda t, a, x: neg(mul(t, _density(a, x))),
     ),
     hlo_formula(_upper),
-    kernel=library,
+    kernel=kernel_word("igammac"),
 )
 
 

@@ -82,6 +82,19 @@ def kernel_formula(formula: Callable[..., Term]) -> Callable[..., Any]:
     return kernel
 
 
+def kernel_word(name: str) -> Callable[..., Any]:
+    """A `kernel` rule that is a word of two operands; float64 is left to the library."""
+
+    def kernel(k: Any, x: Any, y: Any) -> Any:
+        if x.dtype == FLOAT32:
+            return k.binary(name, x, y)
+        if not is_narrow_float(x.dtype):
+            raise Unsupported(f"{name} of {x.dtype}")
+        return k.convert(k.binary(name, k.convert(x, FLOAT32), k.convert(y, FLOAT32)), x.dtype)
+
+    return kernel
+
+
 # Stirling's series from 8 on, to 1e-16; below, by the product of x, x + 1, …, x + 7.
 _LOG_GAMMA = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156,
               -3617 / 122400, 43867 / 244188)  # fmt: skip

@@ -1,0 +1,254 @@
+"""The incomplete gamma functions and Hurwitz's zeta of float32, computed in float64.
+
+Series and fractions run until every lane of a vector has its digits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from primal.engines.cpu.exponentials import exp, expm1, log, log1p
+from primal.engines.cpu.floats import Floats, branch, wide
+from primal.engines.cpu.special import erfc
+
+_INF, _NAN = float("inf"), float("nan")
+_LOG_TWO_PI = math.log(2 * math.pi)
+DIGITS = 2.0**-33
+"""What does not count beside a float32, a hundred times over: so slowly do terms fall."""
+LARGE = 1e6
+"""Shapes from which the normal distribution and its first correction give a float32."""
+LIMIT = 10_000
+"""Terms: for shapes up to `LARGE`, some 6·√a are needed next to x = a."""
+# log Γ(y) less Stirling's formula, in powers of 1/y², times 1/y.
+_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
+# log Γ(1 + a) / a in powers of a, for a < 0.01: -γ, then ζ(k)·(-1)^k / k.
+_LOG_GAMMA_OF_ONE = (
+    -0.5772156649015329, 0.8224670334241132, -0.40068563438653143, 0.27058080842778454,
+    -0.20738555102867398, 0.1695571769974082,
+)  # fmt: skip
+# Temme's first coefficient in powers of η.
+_TEMME = (-1 / 3, 1 / 12, -2 / 135, 1 / 864)
+# B₂ₖ/(2k)!, and the terms added before Euler's and Maclaurin's formula is good to 4e-12.
+_BERNOULLI = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)
+TERMS = 6
+
+
+def _repeated(
+    f: Floats, active: str, state: Sequence[str],
+    step: Callable[[str, Sequence[str]], tuple[str, Sequence[str]]], limit: int,
+) -> list[str]:  # fmt: skip
+    """`active, state = step(i, state)` for i = 1, 2, … in the lanes that are active."""
+    c = f.c
+    head, inside, after = c.label("head"), c.label("inside"), c.label("after")
+    before = c.block
+    c.do(f"br label %{head}")
+    c.start(head)
+    at = len(c.lines)
+    types = ["i64", c.vec("i1"), *[f.t] * len(state)]
+    names = [f"%p{c.count + i}" for i in range(len(types))]
+    c.count += len(names)
+    c.lines.extend([""] * len(names))
+    count, mask, *now = names
+    some = f.any(mask)
+    below = c.new(f"icmp slt i64 {count}, {limit}")
+    c.do(f"br i1 {c.new(f'and i1 {some}, {below}')}, label %{inside}, label %{after}")
+    c.start(inside)
+    following = c.new(f"add i64 {count}, 1")
+    i = c.splat(f.scalar, c.new(f"sitofp i64 {following} to {f.scalar}"))
+    more, new = step(i, now)
+    kept = [f.where(mask, n, o) for n, o in zip(new, now, strict=True)]
+    more = f.both(mask, more)
+    back = c.block
+    c.do(f"br label %{head}")
+    for k, (name, t, first, last) in enumerate(
+        zip(names, types, ["0", active, *state], [following, more, *kept], strict=True)
+    ):
+        c.lines[at + k] = f"  {name} = phi {t} [ {first}, %{before} ], [ {last}, %{back} ]"
+    c.start(after)
+    return now
+
+
+def _without(f: Floats, mask: str, other: str) -> str:
+    """The lanes of a mask that another has not."""
+    every = f.c.const("i1", "true")
+    return f.both(mask, f.c.new(f"xor {f.c.vec('i1')} {other}, {every}"))
+
+
+def _either(f: Floats, a: str, b: str) -> str:
+    return f.c.new(f"or {f.c.vec('i1')} {a}, {b}")
+
+
+def _log_density(f: Floats, a: str, x: str) -> str:
+    """log(x^a·e^-x/Γ(a + 1)), without a·log(x) and log Γ cancelling each other for large a."""
+    large = f.test("ogt", a, 20.0)
+    y = f.where(large, a, f.add(a, 9.0))
+    inverse = f.div(1.0, y)
+    stirling = f.mul(inverse, f.poly(f.mul(inverse, inverse), _STIRLING))
+    log_y = log(f, y)
+    ratio = f.div(f.sub(x, a), a)
+    near = f.mul(a, f.sub(log1p(f, f.where(large, ratio, 0.0)), ratio))
+    near = f.sub(near, f.fma(f.add(log_y, _LOG_TWO_PI), 0.5, stirling))
+    # Γ(a + 9) is Γ(a + 1) times this.
+    product = f.add(a, 1.0)
+    for k in range(2, 9):
+        product = f.mul(product, f.add(a, float(k)))
+    gamma = f.fma(f.sub(y, 0.5), log_y, f.sub(0.5 * _LOG_TWO_PI, y))
+    gamma = f.sub(f.add(gamma, stirling), log(f, f.where(large, 1.0, product)))
+    small = f.sub(f.fma(f.where(large, 1.0, a), log(f, x), f.neg(x)), gamma)
+    return f.where(large, near, small)
+
+
+def _series(f: Floats, a: str, x: str, active: str) -> str:
+    """1 + x/(a + 1) + x²/((a + 1)(a + 2)) + …"""
+
+    def step(i: str, state: Sequence[str]) -> tuple[str, Sequence[str]]:
+        term = f.div(f.mul(state[0], x), f.add(a, i))
+        total = f.add(state[1], term)
+        return f.test("ogt", term, f.mul(total, DIGITS)), (term, total)
+
+    return _repeated(f, active, [f.k(1.0)] * 2, step, LIMIT)[1]
+
+
+def _fraction(f: Floats, a: str, x: str, active: str) -> str:
+    """1/(x+1-a - 1(1-a)/(x+3-a - 2(2-a)/(x+5-a - …))), by numerators and denominators."""
+    from_a = f.sub(f.add(x, 1.0), a)
+
+    def step(i: str, state: Sequence[str]) -> tuple[str, Sequence[str]]:
+        p0, q0, p1, q1 = state
+        down, by = f.mul(i, f.sub(a, i)), f.fma(i, 2.0, from_a)
+        p, q = f.fma(p1, by, f.mul(p0, down)), f.fma(q1, by, f.mul(q0, down))
+        # |p/q - p1/q1| counts beside p/q.
+        change = f.abs(f.sub(f.mul(p, q1), f.mul(p1, q)))
+        more = f.test("ogt", change, f.mul(f.abs(f.mul(p, q1)), DIGITS))
+        scale = f.where(f.test("ogt", f.abs(q), 2.0**250), 2.0**-300, 1.0)
+        return more, [f.mul(v, scale) for v in (p1, q1, p, q)]
+
+    state = [f.k(0.0), f.k(1.0), f.k(1.0), from_a]
+    _, _, p, q = _repeated(f, active, state, step, LIMIT)
+    return f.div(p, q)
+
+
+def _by_normal(f: Floats, a: str, x: str, lower: bool) -> str:
+    """P or Q of large shapes: Temme's uniform expansion (1979), of which one term is enough."""
+    ratio = f.div(f.sub(x, a), a)
+    half_square = f.sub(ratio, log1p(f, ratio))
+    half_square = f.where(f.test("olt", half_square, 0.0), 0.0, half_square)
+    eta = f.signed(f.sqrt(f.mul(half_square, 2.0)), ratio)
+    power = f.mul(half_square, a)
+    far = f.signed(f.sqrt(power), ratio)
+    rest = f.div(exp(f, f.neg(power)), f.sqrt(f.mul(a, 2 * math.pi)))
+    rest = f.mul(rest, f.poly(f.where(f.test("olt", f.abs(eta), 0.1), eta, 0.0), _TEMME))
+    # P has the mirrored normal distribution and loses what Q gains.
+    tail = erfc(f, f.neg(far) if lower else far)
+    return f.fma(tail, 0.5, f.neg(rest) if lower else rest)
+
+
+def _upper_of_little(f: Floats, a: str, x: str) -> str:
+    """Q for a < 0.01, x <= 1, where P is 1 but for a: 1 - x^a/Γ(1 + a)·(1 + a·Σ…)."""
+    level = f.mul(a, f.sub(log(f, x), f.poly(a, _LOG_GAMMA_OF_ONE)))
+    out = f.neg(expm1(f, level))
+    term, total = f.k(1.0), f.k(0.0)
+    for n in range(1, 13):
+        term = f.mul(term, f.mul(x, -1.0 / n))
+        total = f.add(total, f.div(term, f.add(a, float(n))))
+    return f.sub(out, f.mul(f.mul(a, exp(f, level)), total))
+
+
+def _incomplete(f: Floats, a: str, x: str, lower: bool) -> str:
+    inside = f.both(f.test("ogt", x, 0.0), f.test("ogt", a, 0.0))
+    inside = f.both(inside, f.both(f.test("olt", x, _INF), f.test("olt", a, _INF)))
+    given = a, x
+    a, x = f.where(inside, a, 1.0), f.where(inside, x, 0.5)
+    beyond = f.both(f.test("ogt", x, 1.0), f.test("ogt", x, a))
+    large = f.test("ogt", a, LARGE)
+    usual = _without(f, inside, large)
+    density = exp(f, _log_density(f, a, x))
+    below = f.mul(density, _series(f, a, x, _without(f, usual, beyond)))
+    above = f.mul(f.mul(density, a), _fraction(f, a, x, f.both(usual, beyond)))
+    if lower:
+        out = f.where(beyond, f.sub(1.0, above), below)
+    else:
+        out = f.where(beyond, above, f.sub(1.0, below))
+        little = _without(f, f.both(usual, f.test("olt", a, 0.01)), beyond)
+        out = branch(f, little, out, lambda: _upper_of_little(f, a, x))
+    out = branch(f, large, out, lambda: _by_normal(f, a, x, lower))
+    # P(a, 0) = 0, P(a, ∞) = 1, P(0, x) = 1, P(∞, x) = 0; 0 and 0, or ∞ and ∞, say nothing.
+    a, x = given
+    none, whole = (0.0, 1.0) if lower else (1.0, 0.0)
+    out = f.where(inside, out, none)
+    out = f.where(_either(f, f.test("oeq", a, 0.0), f.test("oeq", x, _INF)), whole, out)
+    bad = _either(f, f.test("ult", x, 0.0), f.test("ult", a, 0.0))
+    for v in (0.0, _INF):
+        bad = _either(f, bad, f.both(f.test("oeq", a, v), f.test("oeq", x, v)))
+    return f.where(bad, _NAN, out)
+
+
+@wide
+def igamma(f: Floats, a: str, x: str) -> str:
+    return _incomplete(f, a, x, True)
+
+
+@wide
+def igammac(f: Floats, a: str, x: str) -> str:
+    return _incomplete(f, a, x, False)
+
+
+def _zeta(f: Floats, x: str, q: str) -> str:
+    """By Euler and Maclaurin, for x > 1 and q > 0."""
+
+    def step(i: str, state: Sequence[str]) -> tuple[str, Sequence[str]]:
+        at = f.add(q, f.sub(i, 1.0))
+        term = exp(f, f.neg(f.mul(x, log(f, at))))
+        return f.c.const("i1", "true"), (f.add(state[0], term), term)
+
+    start = [f.k(0.0)] * 2
+    total, _ = _repeated(f, f.c.const("i1", "true"), start, step, TERMS)
+    w = f.add(q, float(TERMS))
+    last = exp(f, f.neg(f.mul(x, log(f, w))))
+    total = f.add(total, f.mul(last, f.add(f.div(w, f.sub(x, 1.0)), 0.5)))
+    # Each term from the one before: two more factors above, w² below.
+    inverse = f.div(1.0, w)
+    square, term = f.mul(inverse, inverse), f.mul(f.mul(x, last), inverse)
+    for k, b in enumerate(_BERNOULLI, 1):
+        total = f.fma(term, b, total)
+        factors = f.mul(f.add(x, 2.0 * k - 1), f.add(x, 2.0 * k))
+        term = f.mul(term, f.mul(factors, square))
+    return total
+
+
+@wide
+def zeta(f: Floats, x: str, q: str) -> str:
+    every = f.both(f.test("ogt", x, 1.0), f.test("olt", x, _INF))
+    ordinary = f.both(every, f.both(f.test("ogt", q, 0.0), f.test("olt", q, _INF)))
+    whole_x, whole_q = (f.test("oeq", v, f.rint(v)) for v in (x, q))
+    negative = f.both(every, f.both(whole_x, f.test("olt", q, 0.0)))
+    negative = _without(f, negative, whole_q)
+    # The terms of q < 0 are added one by one, up to a positive one.
+    steps = f.c.intrinsic("ceil", f.scalar, f.neg(q))
+    start = f.where(negative, f.add(q, steps), f.where(ordinary, q, 1.0))
+    sx = f.where(f.both(every, f.test("oeq", x, x)), x, 2.0)
+    out = _zeta(f, sx, start)
+    half = f.mul(x, 0.5)
+    even = f.both(whole_x, f.test("oeq", half, f.rint(half)))
+
+    def more() -> str:
+        def step(i: str, state: Sequence[str]) -> tuple[str, Sequence[str]]:
+            at = f.add(q, f.sub(i, 1.0))
+            term = exp(f, f.neg(f.mul(sx, log(f, f.abs(at)))))
+            term = f.where(even, term, f.neg(term))
+            return f.test("olt", i, steps), (f.add(state[0], term),)
+
+        return _repeated(f, negative, [out], step, 1_000_000)[0]
+
+    out = branch(f, negative, out, more)
+    out = f.where(_either(f, ordinary, negative), out, _NAN)
+    # x = 1 diverges, ∞ leaves one term; q = ∞ leaves none. Poles have a sign for even x.
+    ends = f.where(f.test("olt", q, 1.0), _INF, f.where(f.test("oeq", q, 1.0), 1.0, 0.0))
+    out = f.where(f.test("oeq", x, _INF), ends, out)
+    out = f.where(f.both(f.test("ogt", x, 1.0), f.test("oeq", q, _INF)), 0.0, out)
+    pole = f.both(f.both(f.test("ogt", x, 1.0), f.test("ole", q, 0.0)), whole_q)
+    even = f.both(even, f.test("olt", x, _INF))
+    out = f.where(pole, f.where(even, _INF, _NAN), out)
+    out = f.where(f.test("oeq", x, 1.0), _INF, out)
+    return f.where(f.test("uno", x, q), _NAN, out)

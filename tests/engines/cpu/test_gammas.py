@@ -1,0 +1,112 @@
+"""Incomplete gamma functions and Hurwitz's zeta in kernels: errors of float32, edges, extremes."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from primal.engines.cpu.gammas import LARGE
+from primal.ops import special
+from tests.engines.cpu.lab import built, kernels_used, numpy_run
+
+ENDS = [0.0, -0.0, 1.0, 2.0, 3.0, -1.0, -2.0, 0.5, -0.5, -2.5, np.inf, -np.inf, np.nan, 1e-40, 3e38,
+        1e-20, 20.0, 100.0, -100.5]  # fmt: skip
+# Units of the last place.
+BOUNDS = {"igamma": 1.5, "igammac": 1.5, "zeta": 1.0}
+
+
+def run(name: str, a: Any, x: Any) -> Any:
+    a, x = np.asarray(a, np.float32), np.asarray(x, np.float32)
+    made = built(lambda a, x: [getattr(special, name)(a, x)], a, x)
+    assert kernels_used(made) == 1
+    return made.execute([a, x])[0]
+
+
+def exact(name: str, a: Any, x: Any) -> Any:
+    wide = [np.asarray(v, np.float32).astype(np.float64) for v in (a, x)]
+    return numpy_run(lambda a, x: [getattr(special, name)(a, x)], *wide)[0]
+
+
+def errors(got: Any, want: Any) -> Any:
+    limits = np.finfo(np.float32)
+    some = abs(want) < limits.max
+    np.testing.assert_array_equal(np.isinf(got), ~some)
+    got, want = got[some], want[some]
+    return abs(got - want) / np.spacing(np.maximum(abs(want), limits.tiny).astype(np.float32))
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_edges(name: str) -> None:
+    a, x = np.array(list(itertools.product(ENDS, ENDS))).T
+    got, want = run(name, a, x), exact(name, a, x)
+    with np.errstate(all="ignore"):
+        want = want.astype(np.float32)
+    np.testing.assert_array_equal(np.isfinite(got), np.isfinite(want))
+    np.testing.assert_allclose(got, want, rtol=4e-7, atol=1e-38)
+
+
+@pytest.mark.parametrize("name", ["igamma", "igammac"])
+def test_incomplete_gamma_functions(name: str) -> None:
+    draw = np.random.default_rng(0)
+    a = 10 ** draw.uniform(-4, 6, 20_000)
+    near = abs(a * (1 + draw.normal(size=a.size) / np.sqrt(a)))
+    apart = 10 ** draw.uniform(-8, 8, a.size)
+    little = 10 ** draw.uniform(-30, -1, a.size)
+    for shape, x in ((a, near), (a, apart), (little, apart)):
+        shape, x = shape.astype(np.float32), x.astype(np.float32)
+        # SciPy's series end too early in the tails of large shapes.
+        some = (shape < 1e3) | (abs(x - shape) < 4 * np.sqrt(shape))
+        shape, x = shape[some], x[some]
+        assert errors(run(name, shape, x), exact(name, shape, x)).max() < BOUNDS[name]
+
+
+def test_large_shapes_are_normal() -> None:
+    normal = pytest.importorskip("scipy.special").ndtr
+    draw = np.random.default_rng(0)
+    a = (10 ** draw.uniform(np.log10(LARGE), 30, 3000)).astype(np.float32)
+    x = (a * (1 + draw.uniform(-8, 8, a.size) / np.sqrt(a.astype(float)))).astype(np.float32)
+    wide_a, wide_x = a.astype(float), x.astype(float)
+    z = (wide_x - wide_a) / np.sqrt(wide_a)
+    # Wilson's and Hilferty's cube root takes the skewness out.
+    root = np.expm1(np.log1p((wide_x - wide_a) / wide_a) / 3) + 1 / (9 * wide_a)
+    z = np.where(wide_a < 1e9, root * 3 * np.sqrt(wide_a), z)
+    for name, sign in (("igamma", 1), ("igammac", -1)):
+        got = run(name, a, x)
+        np.testing.assert_allclose(got, normal(sign * z), rtol=1e-2, atol=1e-36)
+        near = abs(z) < 4
+        assert errors(got[near], exact(name, a[near], x[near])).max() < BOUNDS[name]
+
+
+def test_zeta() -> None:
+    draw = np.random.default_rng(0)
+    x, q = 1 + 10 ** draw.uniform(-6, 2.5, 20_000), 10 ** draw.uniform(-6, 6, 20_000)
+    x, q = x.astype(np.float32), q.astype(np.float32)
+    assert errors(run("zeta", x, q), exact("zeta", x, q)).max() < BOUNDS["zeta"]
+    # Of q < 0, in which terms of both signs cancel.
+    x, q = draw.integers(2, 12, 2000), -(10 ** draw.uniform(-3, 3, 2000))
+    x, q = x.astype(np.float32), q.astype(np.float32)
+    np.testing.assert_allclose(run("zeta", x, q), exact("zeta", x, q), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_a_lane_does_not_depend_on_others(name: str) -> None:
+    a = np.full(33, 1.5, np.float32)
+    x = np.linspace(0.1, 9, 33).astype(np.float32)
+    whole = run(name, a, x)
+    a[7], x[7] = 5e5, 4.99e5
+    a[20], x[20] = np.nan, 1e9
+    others = [i for i in range(33) if i not in (7, 20)]
+    np.testing.assert_array_equal(run(name, a, x)[others], whole[others])
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+def test_other_floats(name: str, dtype: str) -> None:
+    a, x = np.linspace(1.5, 9.7, 40).astype(dtype), np.linspace(9.7, 0.3, 40).astype(dtype)
+    f = lambda a, x: [getattr(special, name)(a, x)]  # noqa: E731
+    (got,), (want,) = built(f, a, x).execute([a, x]), numpy_run(f, a, x)
+    assert got.dtype == want.dtype
+    np.testing.assert_allclose(got, want, rtol=2 * float(np.finfo(dtype).eps))
