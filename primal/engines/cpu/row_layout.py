@@ -10,6 +10,7 @@ from primal.engines.cpu import layout
 from primal.engines.cpu.graph import NAMES, Node, Value, row_major, size_of
 from primal.engines.cpu.kernels import HEADER
 from primal.engines.cpu.layout import Address, Array, Instance, merged_loops, step_of
+from primal.engines.cpu.point_layout import over_points
 from primal.engines.cpu.rows import RowSpec
 from primal.engines.cpu.rowwise import kept_shape, row_strides
 from primal.engines.cpu.schedule import Group, is_held
@@ -19,7 +20,8 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     """The kernel of a group that stores these nodes and reductions."""
     if group.passes:
         return row_instance(group, stored)
-    return layout.instance(group, [n for n in stored if n.word != "reduce"])
+    made = layout.instance(group, [n for n in stored if n.word != "reduce"])
+    return over_points(made) or made
 
 
 @dataclasses.dataclass

@@ -11,7 +11,7 @@ from typing import Any
 
 from primal.engines.cpu.graph import Node, Value, row_major, size_of
 
-SHORTEST, LONGEST = 8, 32768
+SHORTEST, LONGEST = 9, 32768
 """Elements of a row below which its vectors are mostly empty; bytes above which it is no longer
 in the first-level cache when the next pass comes."""
 

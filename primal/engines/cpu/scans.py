@@ -376,7 +376,7 @@ LONG = 1 << 15
 """Elements of a row above which pieces of it are searched apart, by whoever has time."""
 
 
-FEW, SOME = 6, 4096
+FEW, SOME = 8, 64
 """Places among which the words of kernels find the best, and elements from which that pays."""
 
 

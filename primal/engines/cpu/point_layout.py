@@ -1,0 +1,134 @@
+"""When a kernel runs over points of few coordinates, and its record then."""
+
+from __future__ import annotations
+
+import itertools
+
+from primal.engines.cpu.graph import size_of
+from primal.engines.cpu.interleaved import PART
+from primal.engines.cpu.layout import GRAIN, UNIT, Array, Instance, has_narrow
+from primal.engines.cpu.points import Pack, PointSpec
+
+COORDINATES = 8
+"""Most of a point, kept or reduced, and most elements from one point to the next."""
+COMBINATIONS = 16
+"""Most copies of the body."""
+WORDS = 160
+"""Most words of all copies."""
+WINDOWS = 3
+"""Points, from one on, whose elements one pack holds."""
+
+
+def over_points(given: Instance) -> Instance | None:
+    """The same kernel over points, a point per lane; None if that is not what it runs over."""
+    spec, arrays = given.spec, given.arrays
+    if spec.split >= 0 or has_narrow(arrays) or any(a.dtype in PART for a in arrays):
+        return None
+    # What is stored last lies row by row over the kept loops.
+    last = given.strides[-1]
+    kept = sorted(range(spec.kept), key=lambda d: -last[d])
+    reduced = list(range(spec.kept, len(given.sizes)))
+    sizes = given.sizes
+    behind: list[int] = []
+    while kept and sizes[kept[-1]] * size_of([sizes[d] for d in behind]) <= COORDINATES:
+        behind.insert(0, kept.pop())
+    summed = False
+    if size_of([sizes[d] for d in reduced]) > COORDINATES:
+        if len(reduced) > 1 or not behind:
+            return None
+        points, short, summed = reduced[0], behind, True
+    elif kept:
+        points, short = kept.pop(), [*behind, *reduced]
+    else:
+        return None
+    shape = [sizes[d] for d in short]
+    if size_of(shape) > COMBINATIONS or len(spec.body) * size_of(shape) > WORDS:
+        return None
+    steps = [s[points] if len(s) > points else 0 for s in given.strides]
+    count = len(spec.operands)
+    # What is stored must be all coordinates of a point, side by side.
+    for s in given.strides[count:]:
+        mine = [d for d in short if d < len(s)]
+        if [s[d] for d in mine] != _plain([sizes[d] for d in mine]):
+            return None
+        if points < len(s) and s[points] != size_of([sizes[d] for d in mine]):
+            return None
+    packs = _packs(given, count, kept, points, short, steps)
+    if packs is None:
+        return None
+    wide = any(s > 1 for s in steps)
+    if not wide:
+        return None
+    of_pack = {n for pack in packs for n, _ in pack.members}
+    kinds = {0: "z", 1: "u"}
+    operands = tuple(
+        [
+            (kind, dtype, "p" if n in of_pack else "g" if kind == "i" and steps[n] else
+             kinds[min(steps[n], 1)])
+            for n, (kind, dtype, _) in enumerate(spec.operands)
+        ]
+    )  # fmt: skip
+    strides = []
+    for n, (a, s) in enumerate(zip(arrays, given.strides, strict=True)):
+        loops = kept
+        if n < count and n not in of_pack:
+            loops = [*kept, points, *short] if a.kind == "i" else [*kept, *short]
+        strides.append([s[d] for d in loops] if a.kind != "l" else [])
+    made = PointSpec(
+        len(kept), tuple([(sizes[d], d >= spec.kept) for d in short]), summed, operands, packs,
+        spec.body, spec.stores, spec.reductions,
+    )  # fmt: skip
+    each = max(UNIT // size_of(shape) // GRAIN * GRAIN, GRAIN)
+    chunks = -(-sizes[points] // each)
+    if summed:
+        each, chunks = sizes[points], 1
+    order = [*kept, points, *short]
+    units = size_of([sizes[d] for d in kept]) * chunks
+    return Instance(made, [sizes[d] for d in order], arrays, strides, units, each, chunks)
+
+
+def _plain(shape: list[int]) -> list[int]:
+    """Strides of an array whose elements lie row by row."""
+    return [size_of(shape[k + 1 :]) for k in range(len(shape))]
+
+
+def _packs(
+    given: Instance, count: int, kept: list[int], points: int, short: list[int], steps: list[int]
+) -> tuple[Pack, ...] | None:
+    """Operands that are read in packs; None if points of one lie too far apart, or backwards."""
+    found: list[tuple[tuple[object, ...], list[tuple[int, list[int]]]]] = []
+    combinations = list(itertools.product(*[range(given.sizes[d]) for d in short]))
+    arrays: list[Array] = given.arrays
+    for n in range(count):
+        a, step = arrays[n], steps[n]
+        if a.kind != "m" or step in (0, 1):
+            continue
+        if not 1 < step <= COORDINATES:
+            return None
+        strides = [given.strides[n][d] for d in short]
+        elements = [
+            a.offset + sum([i * s for i, s in zip(at, strides, strict=True)])
+            for at in combinations
+        ]
+        key = (id(a.node), step, tuple([given.strides[n][d] for d in kept]))
+        for other, members in found:
+            every = [e for _, es in members for e in es] + elements
+            if other == key and max(every) - min(every) < WINDOWS * step:
+                members.append((n, elements))
+                break
+        else:
+            if max(elements) - min(elements) >= WINDOWS * step:
+                return None
+            found.append((key, [(n, elements)]))
+    packs = []
+    for _, members in found:
+        base = members[0][0]
+        start = arrays[base].offset
+        least = min([e for _, es in members for e in es]) - start
+        packs.append(
+            Pack(
+                base, steps[base], least,
+                tuple([(n, tuple([e - start for e in es])) for n, es in members]),
+            )
+        )  # fmt: skip
+    return tuple(packs)

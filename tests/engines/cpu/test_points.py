@@ -1,0 +1,112 @@
+"""Points of few coordinates: a point in each lane, whatever runs over them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal.numpy as jnp
+from primal import lax
+from primal.engines.cpu.points import PointSpec
+from tests.engines.cpu.lab import agree, built
+
+COORDINATES = [1, 2, 3, 4, 5, 6, 7, 8, 9]
+COUNTS = [0, 1, 7, 8, 16, 17, 35, 700]
+DTYPES = ["float32", "float64", "int32", "uint32"]
+
+
+def drawn(*shape: int, dtype: str = "float32") -> Any:
+    """Whole numbers, of which sums in any order are the same."""
+    return np.random.default_rng(sum(shape)).integers(0, 9, shape).astype(dtype)
+
+
+def by_points(made: Any) -> int:
+    return sum(type(i.spec) is PointSpec for i in made.plan.instances.values())
+
+
+@pytest.mark.parametrize("k", COORDINATES)
+@pytest.mark.parametrize("n", COUNTS)
+def test_sums_of_coordinates(n: int, k: int) -> None:
+    made = agree(lambda x: [jnp.sum(x * x, axis=1), jnp.max(x, axis=1)], drawn(n, k))
+    assert by_points(made) == (n > 8 and 2 <= k <= 8)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5, 8])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dtypes(k: int, dtype: str) -> None:
+    x, y = drawn(77, k, dtype=dtype), drawn(77, dtype=dtype)
+    made = agree(lambda x, y: [x * 2 + y[:, None], jnp.min(x, axis=1), jnp.sum(x, axis=1)], x, y)
+    assert by_points(made)
+
+
+@pytest.mark.parametrize("k", COORDINATES)
+@pytest.mark.parametrize("n", COUNTS)
+def test_sums_of_points(n: int, k: int) -> None:
+    x = drawn(5, n, k)
+    made = agree(lambda x: [(y := x + 1), jnp.sum(y, axis=1)], x)
+    assert by_points(made) == (n > 8 and 2 <= k <= 8)
+    agree(lambda x: [jnp.sum(x, axis=0), jnp.sum(x, axis=(0, 1))], x)
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 7])
+@pytest.mark.parametrize("n", [9, 16, 50])
+def test_numbers_beside_points(n: int, k: int) -> None:
+    x, mean, scale = drawn(6, n, k), drawn(6, k), drawn(6, n)
+    made = agree(lambda x, m, s: [(x - m[:, None]) * s[..., None]], x, mean, scale)
+    assert by_points(made) == 1
+
+
+def test_pairs() -> None:
+    x, y = drawn(500, 3), drawn(4, 3)
+
+    def f(x: Any, y: Any) -> list[Any]:
+        d = jnp.sum((x[:, None] - y) ** 2, axis=-1)
+        return [d, jnp.sum(d, axis=1)]
+
+    assert by_points(agree(f, x, y)) == 2
+    agree(lambda x: [jnp.sum((x[:, None] - x) ** 2, axis=1)], x[:60])
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 5, 8])
+def test_coordinates_by_name(k: int) -> None:
+    x = drawn(90, k)
+    made = agree(lambda x: [x[:, 0] * x[:, k - 1] - x[:, 1], x[1:, 1] + x[:-1, 0]], x)
+    assert by_points(made) == 2
+    agree(lambda x: [x[::-1, 0] + x[:, 1], jnp.sum(x[:, ::-1] * x, axis=1)], x)
+    agree(lambda x: [x[5:, 1:] * x[:-5, :-1] + jnp.arange(k - 1, dtype=np.float32)], x)
+
+
+@pytest.mark.parametrize("n", [16, 19])
+def test_nan_and_signs_of_zero(n: int) -> None:
+    x = drawn(n, 3) - 4
+    x[::5, 1], x[3] = np.nan, -0.0
+    agree(lambda x: [jnp.max(x, axis=1), jnp.min(x, axis=1), jnp.prod(x, axis=1)], x)
+    agree(lambda x: [jnp.max(x, axis=1), jnp.min(x, axis=1)], np.stack([x, x]))
+    agree(lambda x: [jnp.where(jnp.isnan(x), x[:, :1], x)], x)
+
+
+def test_functions_of_points() -> None:
+    x = drawn(70, 3) / 8
+    agree(lambda x: [jnp.sqrt(jnp.sum(x * x, axis=1)), jnp.exp(x) * x[:, :1]], x, within=2)
+
+
+@pytest.mark.parametrize("n", [17, 64])
+def test_points_in_loops_change_in_place(n: int) -> None:
+    x = drawn(n, 3) / 16
+
+    def step(_: Any, x: Any) -> Any:
+        return x * 0.5 + jnp.sum(x, axis=1)[:, None] * 0.25
+
+    made = built(lambda x: [lax.fori_loop(0, 9, step, x)], x)
+    want = x
+    for _ in range(9):
+        want = step(0, want)
+    np.testing.assert_allclose(made.execute([x])[0], want, rtol=1e-6)
+
+
+def test_many_units() -> None:
+    x = drawn(40_000, 3)
+    made = agree(lambda x: [x * 2 + jnp.sum(x, axis=1)[:, None], jnp.sum(x, axis=1)], x)
+    assert all(i.units > 1 for i in made.plan.instances.values())
