@@ -13,6 +13,7 @@ from primal.engines.cpu import (
     control,
     convolution,
     factorisations,
+    fourier,
     moves,
     objects,
     orders,
@@ -392,6 +393,9 @@ class Words:
 
     def convolution(self, x: Value, y: Value, **params: Any) -> Value:
         return convolution.convolution(self, x, y, **params)
+
+    def fft(self, x: Value, kind: str, lengths: Ints) -> Value:
+        return fourier.fft(self, x, kind, lengths)
 
     def eigenvalues(self, x: Value, dtype: Any) -> Value:
         return factorisations.eigenvalues(self, x, dtype)

@@ -1,0 +1,60 @@
+"""Fourier transforms by NumPy's loops without Python, beside the op's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from primal.engines.cpu.steps import Library
+from primal.ops.fft import FftType, fft
+from primal.ops.shape import rev, transpose
+from tests.engines.cpu.lab import built, numpy_run
+
+SHAPES = [((1,), 1), ((2,), 1), ((7,), 1), ((128,), 1), ((211,), 1), ((3, 5, 12), 1),
+          ((5, 6), 2), ((9, 7), 2), ((2, 64, 9), 2), ((3, 4, 5, 6), 3), ((700, 3), 1),
+          ((128, 160), 2)]  # fmt: skip
+
+
+def agree(f: Any, x: Any) -> None:
+    made = built(f, x)
+    assert not any(isinstance(s, Library) for s in made.plan.steps)
+    before = x.copy()
+    for _ in range(2):
+        for got, want in zip(made.execute([x]), numpy_run(f, x), strict=True):
+            assert got.dtype == want.dtype and got.shape == want.shape
+            error = 20 * np.finfo(x.dtype).eps
+            np.testing.assert_allclose(got, want, rtol=error, atol=error * np.abs(want).max())
+    np.testing.assert_array_equal(x, before)
+
+
+def drawn(shape: tuple[int, ...], dtype: str) -> Any:
+    draw = np.random.default_rng(sum(shape))
+    x = draw.standard_normal(shape)
+    return (x + 1j * draw.standard_normal(shape) if dtype[0] == "c" else x).astype(dtype)
+
+
+@pytest.mark.parametrize("double", [False, True])
+@pytest.mark.parametrize(("shape", "rank"), SHAPES)
+def test_transforms(shape: tuple[int, ...], rank: int, double: bool) -> None:
+    whole, real = ("complex128", "float64") if double else ("complex64", "float32")
+    lengths = shape[len(shape) - rank :]
+    half = (*shape[:-1], shape[-1] // 2 + 1)
+
+    def by(kind: FftType) -> Any:
+        return lambda x: [fft(x, fft_type=kind, fft_lengths=lengths)]
+
+    agree(by(FftType.FFT), drawn(shape, whole))
+    agree(by(FftType.IFFT), drawn(shape, whole))
+    agree(by(FftType.RFFT), drawn(shape, real))
+    agree(by(FftType.IRFFT), drawn(half, whole))
+
+
+def test_views_and_chains() -> None:
+    def f(x: Any) -> list[Any]:
+        y = fft(transpose(x, permutation=(1, 0)), fft_type=FftType.RFFT, fft_lengths=(6,))
+        z = fft(rev(y, dimensions=(0,)), fft_type=FftType.IFFT, fft_lengths=(5, 4))
+        return [y, z, fft(z, fft_type=FftType.IRFFT, fft_lengths=(5, 7))]
+
+    agree(f, drawn((6, 5), "float32"))
