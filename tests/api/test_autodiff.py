@@ -100,6 +100,41 @@ def test_aux():
     assert (float(y), float(tangent), float(aux[0]["y"])) == (35.0, 32.0, 5.0)
     jac, aux = jacrev(lambda x: (x**2, x), has_aux=True)(jnp.arange(2.0))
     np.testing.assert_array_equal(jac, [[0, 0], [0, 2]])
+    jac, aux = jacfwd(lambda d: (d["a"] * X, {"n": d["b"]}), has_aux=True)({"a": 2.0, "b": 3.0})
+    np.testing.assert_array_equal(jac["a"], X)
+    np.testing.assert_array_equal(jac["b"], X * 0)
+    assert float(aux["n"]) == 3.0
+    h, aux = hessian(lambda d: (d["a"] * d["b"] ** 2, d["a"]), has_aux=True)({"a": 2.0, "b": 3.0})
+    assert primal.tree.map(float, h) == {"a": {"a": 0, "b": 6}, "b": {"a": 6, "b": 4}}
+    assert float(aux) == 2.0
+    y, push, aux = linearize(lambda x: (x * x, {"k": x}), 3.0, has_aux=True)
+    assert (float(y), float(push(2.0)), float(aux["k"])) == (9.0, 12.0, 3.0)
+
+
+def test_from_real_to_complex_and_back():
+    t = 0.7
+
+    def turn(x):
+        return x * jnp.exp(1j * x)
+
+    slope = (1 + 1j * t) * np.exp(1j * t)
+    y, tangent = jvp(turn, (t,), (1.0,))
+    np.testing.assert_allclose([y, tangent], [t * np.exp(1j * t), slope], rtol=1e-6)
+    np.testing.assert_allclose(jacfwd(turn)(t), slope, rtol=1e-6)
+    # No conjugation: a cotangent c of R -> C gives Re(c f'), which is real.
+    for ct in (1.0 + 0j, 1j, 2.0 - 3j):
+        (got,) = vjp(turn, t)[1](np.complex64(ct))
+        assert got.dtype == np.float32
+        np.testing.assert_allclose(got, np.real(ct * slope), rtol=1e-5)
+    # C -> R: the tangent is Re(g dz) where g is the gradient.
+    z, dz = np.complex64(1 - 2j), np.complex64(0.3 + 0.4j)
+    value, push = linearize(lambda z: jnp.abs(z) ** 2 + z.imag, z)
+    g = grad(lambda z: jnp.abs(z) ** 2 + z.imag)(z)
+    np.testing.assert_allclose([value, push(dz)], [3.0, np.real(g * dz)], rtol=1e-6)
+    np.testing.assert_allclose(g, 2 * np.conj(z) - 1j, rtol=1e-6)
+    for jac in (jacfwd, jacrev):
+        got = jac(lambda z: z * z, holomorphic=True)(jnp.array([z, dz]))
+        np.testing.assert_allclose(got, np.diag([2 * z, 2 * dz]), rtol=1e-6)
 
 
 def test_unused_and_integer_arguments():

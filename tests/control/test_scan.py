@@ -414,6 +414,13 @@ from an initial carry of the types that are returned."""
         (lambda: lax.scan(lambda c, x: (c, x), 0.0, X, unroll=-1), ValueError, "unroll"),
         (lambda: lax.scan(lambda c, x: (c, x), "abc", X), TypeError, "str"),
         (lambda: lax.scan(lambda c, x: (c, "y"), 0.0, X), TypeError, "str"),
+        (lambda: lax.scan(lambda c: (c, c), 0.0, X), TypeError, "takes 1 positional argument"),
+        (lambda: lax.map(lambda x, y: x, X), TypeError, "missing 1 required positional"),
+        (lambda: lax.map(lambda x: "a", X), TypeError, "str"),
+        (lambda: lax.fori_loop(0, 2, lambda i: i, 0), TypeError, "takes 1 positional argument"),
+        (lambda: lax.fori_loop(0, 2, lambda i, c: "a", 0), TypeError, "str"),
+        (lambda: lax.fori_loop(0, 2, lambda i, c: None, 0), TypeError, "pytree structure"),
+        (lambda: lax.associative_scan(lambda a: a, X), TypeError, "takes 1 positional argument"),
         (
             lambda: jit(lambda n: lax.scan(lambda c, x: (c, x), 0.0, None, length=n))(3),
             errors.ConcretizationTypeError,

@@ -158,6 +158,10 @@ def test_printed_form() -> None:
         (lambda: lax.while_loop(3, lambda c: c, 0), "cond_fun to be callable"),
         (lambda: lax.while_loop(lambda c: True, 3, 0), "body_fun to be callable"),
         (lambda: lax.while_loop(lambda c: True, lambda c: c, "x"), "str"),
+        (lambda: lax.while_loop(lambda c: True, lambda c: "x", 0), "str"),
+        (lambda: lax.while_loop(lambda c: True, lambda c: None, 0), "pytree structure"),
+        (lambda: lax.while_loop(lambda: True, lambda c: c, 0), "takes 0 positional arguments"),
+        (lambda: lax.while_loop(lambda c: True, lambda c, d: c, 0), "missing 1 required"),
     ],
 )
 def test_errors(call: Any, text: str) -> None:

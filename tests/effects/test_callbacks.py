@@ -135,6 +135,37 @@ def test_what_a_callback_raises_reaches_the_caller() -> None:
     assert primal.jit(lambda x: primal.pure_callback(np.sin, SCALAR, x))(0.0) == 0
 
 
+CARRIERS = {
+    "scan": lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0],
+    "while": lambda f: lambda x: lax.while_loop(lambda c: c < 9, lambda c: f(c) + 1, x),
+    "while test": lambda f: lambda x: lax.while_loop(lambda c: f(c) < 9, lambda c: c + 9, x),
+    "cond": lambda f: lambda x: lax.cond(x > 0, f, lambda x: x, x),
+    "vmap": lambda f: lambda x: primal.vmap(f)(jnp.stack([x, x])),
+    "derivative": lambda f: primal.grad(lambda x: x * f(lax.stop_gradient(x))),
+    "remat": lambda f: primal.checkpoint(lambda x: jnp.sin(f(x))),
+}
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+def test_what_a_callback_raises_inside_of_programs(carrier: str) -> None:
+    fails = [True]
+
+    def maybe(v: Any) -> Any:
+        return boom() if fails[0] else np.asarray(v)
+
+    def call(x: Any) -> Any:
+        return primal.pure_callback(maybe, SCALAR, x, vmap_method="sequential")
+
+    f = CARRIERS[carrier](call)
+    for g in (f, primal.jit(f)):
+        fails[0] = True
+        with pytest.raises(JaxRuntimeError, match="in boom") as caught:
+            g(1.0)
+        assert isinstance(caught.value.__cause__, Boom)
+        fails[0] = False
+        assert np.isfinite(np.asarray(g(1.0))).all()
+
+
 @pytest.mark.parametrize(
     ("result", "message"),
     [
@@ -319,6 +350,14 @@ def test_vmap_calls_debug_callbacks_per_example(ordered: bool) -> None:
     for wrap in (lambda f: f, primal.jit):
         wrap(primal.vmap(f, (0, None)))(jnp.arange(3.0), 1.0)
         assert log.take() == [1, 2, 3]
+
+
+def test_vmap_calls_io_callbacks_per_example() -> None:
+    log = Log()
+    f = primal.vmap(lambda x, y: io_callback(log, SCALAR, x + y), (0, None))
+    for wrap in (lambda f: f, primal.jit):
+        np.testing.assert_array_equal(wrap(f)(jnp.arange(3.0), 1.0), [1, 2, 3])
+        assert sorted(log.take()) == [1, 2, 3]
 
 
 def test_loops_without_a_carry() -> None:

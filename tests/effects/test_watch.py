@@ -55,8 +55,20 @@ def test_names_the_iteration(wrap: Any) -> None:
     def both(x: Any) -> Any:
         return lax.scan(lambda c, v: (scanned(c - v)[0], None), x, jnp.array([0.0, 9.0]))
 
+    def grows(x: Any) -> Any:
+        return lax.fori_loop(0, 9, lambda i, c: c * 1e20, x)
+
+    line = log.__code__.co_firstlineno + 1
+    loop = scanned.__code__.co_firstlineno + 1
+    with primal.debug_infs(True), pytest.raises(FloatingPointError) as caught:
+        wrap(grows)(1.0)
+    assert "(inf) encountered in mul" in str(caught.value)
+    assert "in iteration 1 of scan" in str(caught.value)
     with primal.debug_nans(True):
-        with pytest.raises(FloatingPointError, match=r"in log at .*, in iteration 2 of scan at"):
+        with pytest.raises(FloatingPointError, match=(
+            rf"in log at test_watch.py:{line} \(log\), in iteration 2 of scan at "
+            rf"test_watch.py:{loop} "
+        )):  # fmt: skip
             wrap(scanned)(1.0)
         with pytest.raises(FloatingPointError, match=r"in log at .*, in iteration 1 of while at"):
             wrap(looped)(0.5)
