@@ -80,6 +80,8 @@ FLOAT2: dict[str, Callable[..., str]] = {
     "modulus": special.modulus,
     "igamma": gammas.igamma,
     "igammac": gammas.igammac,
+    "igamma_grad_a": gammas.igamma_grad_a,
+    "random_gamma_grad": gammas.random_gamma_grad,
     "zeta": gammas.zeta,
 }
 """word of two operands -> what writes it."""

@@ -14,7 +14,13 @@ from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise import add, mul, neg
 from primal.ops.elementwise.make import binary, unary
 from primal.ops.special.jets import JetTerms
-from primal.ops.special.native import kernel_formula, kernel_word, log_gamma, psi
+from primal.ops.special.native import (
+    kernel_formula,
+    kernel_word,
+    log_gamma,
+    polygamma_kernel,
+    psi,
+)
 from primal.ops.special.terms import by_formula, by_scipy, hlo_formula, scipy_special
 from primal.ops.spread import broadcast_to
 from primal.ops.types import FLOATING, NOT_LINEAR, nary, shape_of
@@ -113,7 +119,7 @@ def _polygamma_jvp(primals: Any, tangents: Any) -> Any:
 
 
 polygamma: Op = binary(
-    "polygamma", FLOATING, _polygamma_impl, _polygamma_jvp, _polygamma_hlo, kernel=library
+    "polygamma", FLOATING, _polygamma_impl, _polygamma_jvp, _polygamma_hlo, kernel=polygamma_kernel
 )
 
 

@@ -42,8 +42,9 @@ def _log_density(xp: Any, a: Any, x: Any) -> Any:
     inverse = 1.0 / safe
     square = inverse * inverse
     stirling = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680)))
-    # log1p(-1) at x = 0 is -inf, as it should be.
-    by_stirling = safe * (xp.log1p(ratio) - ratio) - 0.5 * (LOG_TWO_PI + xp.log(safe)) - stirling
+    # A small quotient x/a is lost in its difference from 1.
+    log_ratio = xp.where(ratio < -0.5, xp.log(x) - xp.log(safe), xp.log1p(ratio))
+    by_stirling = safe * (log_ratio - ratio) - 0.5 * (LOG_TWO_PI + xp.log(safe)) - stirling
     small = xp.where(large, 1.0, a)
     return xp.where(large, by_stirling, small * xp.log(x) - x - xp.lgamma(small + 1.0))
 
@@ -226,7 +227,7 @@ def _slope_op(name: str, order: int, variate: bool) -> Op:
             functools.partial(_slope_by_x, order=order, variate=variate),
         ),
         hlo_formula(formula),
-        kernel=library,
+        kernel=kernel_word(name),
     )
 
 

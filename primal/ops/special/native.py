@@ -95,6 +95,23 @@ def kernel_word(name: str) -> Callable[..., Any]:
     return kernel
 
 
+def polygamma_kernel(k: Any, m: Any, x: Any) -> Any:
+    """(-1)^(m+1)·m!·ζ(m + 1, x) for whole m > 0, ψ for m = 0; float64 is left to the library."""
+    if x.dtype != FLOAT32 and not is_narrow_float(x.dtype):
+        raise Unsupported(f"polygamma of {x.dtype}")
+    xp = KernelTerms(k, x.shape)
+    order, at = [Term(xp.b, k.convert(v, FLOAT64)) for v in (m, x)]
+    above = order + 1.0
+    zeta = Term(xp.b, k.binary("zeta", above.value, at.value))
+    half = order * 0.5
+    even = half == xp.nearest(half)
+    size = xp.exp(log_gamma(xp, above)) * zeta
+    out = xp.where(order == 0.0, psi(xp, at), xp.where(even, -size, size))
+    pole = even & (at <= 0.0) & (at == xp.nearest(at))
+    unknown = (order < 0.0) | ~(order == xp.nearest(order)) | pole
+    return k.convert(xp.where(unknown, math.nan, out).value, x.dtype)
+
+
 # Stirling's series from 8 on, to 1e-16; below, by the product of x, x + 1, …, x + 7.
 _LOG_GAMMA = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156,
               -3617 / 122400, 43867 / 244188)  # fmt: skip
