@@ -41,7 +41,7 @@ def start_trace(
     """Start to record; `stop_trace` writes `log_dir/plugins/profile/…`.
 
     With `create_perfetto_trace`, `perfetto_trace.json.gz` is written there too. RuntimeError if a
-    recording is under way.
+    recording is under way. NotImplementedError for create_perfetto_link, which needs a server.
 
     >>> import os, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -204,7 +204,8 @@ def stop_server() -> None:
 def device_memory_profile(backend: str | None = None) -> bytes:
     """What the xla engine's buffers hold, as a gzipped pprof file.
 
-    Arrays that never left host memory, as most on the CPU, are not in it.
+    Arrays that never left host memory, as most on the CPU, are not in it. NotImplementedError where
+    jaxlib does not report it.
 
     >>> device_memory_profile()[:2] == bytes([31, 139])
     True

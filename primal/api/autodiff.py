@@ -75,6 +75,9 @@ def value_and_grad(
 ) -> Callable[..., Any]:
     """`grad` together with the value: f(x), ∂f/∂x in one evaluation.
 
+    TypeError where the value is no real scalar, an argument no float, or, with has_aux, the result
+    no pair.
+
     >>> value_and_grad(lambda x: x**2)(3.0)
     (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """

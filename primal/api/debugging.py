@@ -166,9 +166,10 @@ def debug_print(
 ) -> Any:
     """Print values of a traced program when it runs: `fmt` is formatted as by `str.format`.
 
-    Under vmap it prints once per example, under jvp and grad the values. With `ordered`, lines
-    keep the order of the program. ValueError for arguments without a place in `fmt` (not with
-    `skip_format_check`), KeyError and IndexError for places without an argument.
+    Under vmap it prints once per example, under jvp and grad the values. With `ordered`, lines keep
+    the order of the program. ValueError for arguments without a place in `fmt` (not with
+    `skip_format_check`), KeyError and IndexError for places without an argument. TypeError where
+    fmt is no string.
 
     >>> import primal
     >>> primal.jit(lambda x: debug_print("x = {x:.1f}", x=x))(2.0)

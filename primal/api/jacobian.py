@@ -29,6 +29,7 @@ def jacfwd(
     """The Jacobian by forward mode, one column at a time: best for few inputs.
 
     jacfwd(f)(x)[i, j] = ∂f_i/∂x_j; shape (*f(x).shape, *x.shape), a tree of trees for trees.
+    TypeError for what is no function, and where inputs are no floats.
 
     >>> jacfwd(lambda x: x**2)(np.array([1.0, 2.0]))
     Array([[2., 0.],
@@ -78,6 +79,7 @@ def jacrev(
     """The Jacobian by reverse mode, one row at a time: best for few outputs.
 
     jacrev(f)(x)[i, j] = ∂f_i/∂x_j; shape (*f(x).shape, *x.shape), a tree of trees for trees.
+    TypeError for what is no function, and where inputs are no floats.
 
     >>> jacrev(lambda x: x**2)(np.array([1.0, 2.0]))
     Array([[2., 0.],

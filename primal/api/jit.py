@@ -395,9 +395,11 @@ def jit(
 ) -> Any:
     """Compile a function of arrays (trees of them) the first time it is called with a signature.
 
-    jit(f)(x) = f(x). Traced again when tree structure, shapes, dtypes, weak types, static values
-    or placement change; side effects happen while tracing only. Static arguments must be hashable.
-    Donated arguments may be reused for results, and are deleted.
+    jit(f)(x) = f(x). Traced again when tree structure, shapes, dtypes, weak types, static values or
+    placement change; side effects happen while tracing only. Static arguments must be hashable.
+    Donated arguments may be reused for results, and are deleted. TypeError for what is no function,
+    or is a generator; ValueError for arguments both static and donated, or unhashable;
+    NotImplementedError for shardings.
 
     >>> jit(lambda x: x * 2)(3)
     Array(6, dtype=int32, weak_type=True)

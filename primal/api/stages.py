@@ -54,6 +54,10 @@ def _args_info(traced: Any, in_spec: Any) -> Any:
     return unflatten(in_spec, infos)
 
 
+def _in_avals(traced: Any, in_spec: Any) -> Any:
+    return unflatten(in_spec, list(traced.closed.in_avals))
+
+
 def _out_info(traced: Any) -> Any:
     return unflatten(traced.out_spec, [struct_of(a) for a in traced.closed.out_avals])
 
@@ -75,6 +79,11 @@ class Traced:
     def out_info(self) -> Any:
         """Shapes and dtypes of the results."""
         return _out_info(self._traced)
+
+    @property
+    def in_avals(self) -> Any:
+        """The types of (args, kwargs), in that structure."""
+        return _in_avals(self._traced, self._in_spec)
 
     @property
     def in_tree(self) -> PyTreeDef:
@@ -118,6 +127,11 @@ class Lowered:
         if locations:
             return str(engine.lowered(program, name=name, donated=flags, locations=True).text)
         return str(engine.lower(program, name=name, donated=flags))
+
+    @property
+    def in_avals(self) -> Any:
+        """The types of (args, kwargs), in that structure."""
+        return _in_avals(self._traced, self._in_spec)
 
     @property
     def in_tree(self) -> PyTreeDef:
@@ -184,6 +198,11 @@ class Compiled:
         self._traced = traced
         self._in_spec = in_spec
         self._program = program
+
+    @property
+    def in_avals(self) -> Any:
+        """The types of (args, kwargs), in that structure."""
+        return _in_avals(self._traced, self._in_spec)
 
     @property
     def in_tree(self) -> PyTreeDef:

@@ -26,8 +26,8 @@ def make_jaxpr(
 ) -> Callable[..., Any]:
     """A function that returns the jaxpr of `fun` for its arguments instead of running it.
 
-    Arguments may be arrays or ShapeDtypeStructs. With `return_shape`, a pair (jaxpr, shapes of
-    the results).
+    Arguments may be arrays or ShapeDtypeStructs. With `return_shape`, a pair (jaxpr, shapes of the
+    results). TypeError for what is no function.
 
     >>> make_jaxpr(lambda x: x * 2)(3)
     { lambda ; a:i32[]. let b:i32[] = mul a 2 in (b,) }

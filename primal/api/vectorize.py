@@ -35,7 +35,8 @@ def vmap(
 
     vmap(f)(x)[i] = f(x[i]). `in_axes` and `out_axes` are an int, None (not mapped) or trees of
     them, prefixes of the arguments and the result. `axis_name` names the axis for collectives;
-    `axis_size` gives its size where no argument has it. ValueError for sizes that differ.
+    `axis_size` gives its size where no argument has it. ValueError for sizes that differ. TypeError
+    for what is no function and for `in_axes` of another kind.
 
     >>> vmap(lambda x, y: x * y, in_axes=(0, None))(np.arange(3), 2)
     Array([0, 2, 4], dtype=int32)

@@ -60,6 +60,7 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
     """Lift an optimizer of one array to trees of them.
 
     `opt_maker(...)` returns (init(x0), update(i, g, state), get_params(state)) for one array.
+    TypeError where gradients or new states have another structure than the parameters.
 
     >>> @optimizer
     ... def descend(rate):
@@ -148,6 +149,8 @@ def momentum(step_size: Any, mass: Any) -> Any:
 @optimizer
 def nesterov(step_size: Any, mass: Any) -> Any:
     """Gradient descent with Nesterov's momentum: v ← m·v + g, x ← x - η·(m·v + g).
+
+    Nesterov, 1983.
 
     >>> init, update, params = nesterov(0.1, 0.9)
     >>> params(update(0, 1.0, init(2.0)))
@@ -364,6 +367,8 @@ def polynomial_decay(
 def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
     """values[k] between the k-th pair of boundaries; one value more than boundaries.
 
+    ValueError unless both are sequences, of such lengths.
+
     >>> piecewise_constant([10, 20], [1.0, 0.5, 0.1])(15)
     Array(0.5, dtype=float32)
     """
@@ -377,6 +382,8 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
 
 def make_schedule(scalar_or_schedule: Any) -> Schedule:
     """A schedule as it is; a number as a constant one.
+
+    TypeError for arrays that are no scalars.
 
     >>> make_schedule(0.1)(7), make_schedule(lambda step: 1 / step)(4)
     (0.1, 0.25)
@@ -435,6 +442,8 @@ def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
 
 def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
     """The inverse of `unpack_optimizer_state`.
+
+    ValueError for a tree of others than JoinPoints.
 
     >>> init, update, params = momentum(0.1, 0.9)
     >>> params(pack_optimizer_state(unpack_optimizer_state(init({"w": 1.0}))))

@@ -353,6 +353,8 @@ def FanInConcat(axis: int = -1) -> Layer:
 def Dropout(rate: float, mode: str = "train") -> Layer:
     """In training, keeps an input with probability `rate`, divided by it; else the inputs.
 
+    Its apply function raises ValueError without the key `rng`. Srivastava et al., 2014.
+
     >>> init, apply = Dropout(0.5)
     >>> apply((), jnp.ones(6), rng=random.key(0))
     Array([0., 2., 0., 0., 0., 2.], dtype=float32)

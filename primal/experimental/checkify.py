@@ -141,7 +141,7 @@ def checkify(
     `errors` is a union of `user_checks` (the default), `nan_checks`, `index_checks`, `div_checks`,
     or `float_checks`, `automatic_checks`, `all_checks`. Checks of f are found wherever they are: in
     loops, branches, jitted and vmapped functions. The result has no side effects, and may itself be
-    transformed.
+    transformed. TypeError for what is no function, ValueError for unknown errors.
 
     >>> import primal
     >>> def f(x, i):
@@ -187,7 +187,8 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     """Say that a boolean scalar must hold, else `msg`, formatted with arrays, is the error.
 
     In a function under `checkify` it becomes part of the returned error; outside it raises at once
-    (JaxRuntimeError) where the value is known, and ValueError where it is traced.
+    (JaxRuntimeError) where the value is known, and ValueError where it is traced. TypeError where
+    it is none, or where an argument of the format is no array.
 
     >>> checkify(lambda x: check(x > 0, "expected x > 0, got {x}", x=x))(-1.0)[0].get()
     'expected x > 0, got -1.0 (`check` failed)'
@@ -222,6 +223,8 @@ def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
 @api_boundary
 def check_error(error: Error) -> None:
     """Raise an error, if there is one; under another `checkify` it becomes part of its error.
+
+    JaxRuntimeError for an error that holds, ValueError for what is no Error.
 
     >>> check_error(checkify(lambda x: x)(1.0)[0])
     """

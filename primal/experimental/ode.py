@@ -72,7 +72,8 @@ def odeint(
     equation da/dt = -aᵀ ∂func/∂y, integrated backwards with the same tolerances: memory does not
     grow with the number of steps. For forward mode TypeError is raised.
 
-    TypeError for args that are no arrays, or for a `func` whose result is not like y0.
+    TypeError for args that are no arrays, or for a `func` whose result is not like y0. ValueError
+    unless t is a vector with elements.
 
     >>> t = jnp.linspace(0.0, 1.0, 3)
     >>> jnp.round(odeint(lambda y, t, rate: -rate * y, jnp.float32(1.0), t, 2.0), 4)

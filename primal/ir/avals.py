@@ -58,16 +58,21 @@ class Aval:
             return self
         return Aval(self.shape, tangent_dtype)
 
+    def str_short(self, short_dtypes: bool = False) -> str:
+        """The dtype and the shape, as in `float32[2,3]` or, with `short_dtypes`, `f32[2,3]`."""
+        name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name
+        return f"{name}[{','.join(map(str, self.shape))}]"
+
     def short(self) -> str:
         """The form used in jaxprs, as in `f32[2,3]`."""
-        return f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+        return self.str_short(short_dtypes=True)
 
     def __str__(self) -> str:
-        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+        return f"{'~' if self.weak_type else ''}{self.str_short()}"
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapedArray({self}{weak})"
+        return f"ShapedArray({self.str_short()}{weak})"
 
 
 _interned: dict[tuple[Any, ...], Aval] = {}

@@ -20,6 +20,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Any:
     """Operands of one shape and dtype along a new dimension.
 
     ValueError where shapes differ or the axis is out of bounds, TypeError where dtypes differ.
+    IndexError without operands.
 
     >>> lax.stack([jnp.array([1, 2]), jnp.array([3, 4])], axis=1)
     Array([[1, 3],

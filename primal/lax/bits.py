@@ -51,7 +51,7 @@ def rng_bit_generator(
 
     key is uint32[4] or uint64[2]: two words of key, two of the counter, which the new key has moved
     on; RNG_THREE_FRY takes 20 rounds of threefry2x32 instead. TypeError for dtypes that are not
-    unsigned, ValueError for other keys and algorithms.
+    unsigned, ValueError for other keys and algorithms. Salmon et al., 2011.
 
     >>> lax.rng_bit_generator(jnp.arange(4, dtype='uint32'), (2,))
     (Array([0, 1, 3, 3], dtype=uint32), Array([ 895509795, 3230209149], dtype=uint32))

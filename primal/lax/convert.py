@@ -23,7 +23,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     """Each element in another dtype.
 
     Floats become integers by truncation, saturating, NaN as 0; bool means x ≠ 0; complex numbers
-    lose their imaginary part, with a warning. TypeError for key dtypes.
+    lose their imaginary part, with a warning. TypeError for key dtypes. ValueError without a dtype.
 
     >>> lax.convert_element_type(jnp.array([1.5, -2.0]), jnp.int32)
     Array([ 1, -2], dtype=int32)

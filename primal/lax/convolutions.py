@@ -227,7 +227,7 @@ def conv_transpose(
     the spread lhs. `transpose_kernel` reverses rhs and swaps its features, which makes this the
     transpose of `conv_general_dilated`. With `use_consistent_padding` pairs are those of that
     convolution: window - 1 - pair is padded. Channels come last unless dimension_numbers say
-    otherwise.
+    otherwise. ValueError without dimension_numbers for ranks but 3 to 5.
 
     >>> lax.conv_transpose(jnp.ones((1, 2, 1)), jnp.ones((2, 1, 1)), (2,), 'SAME')[0, :, 0]
     Array([1., 1., 1., 1.], dtype=float32)

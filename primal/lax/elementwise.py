@@ -414,7 +414,7 @@ def clz(x: Any) -> Any:
 def mulhi(x: Any, y: Any) -> Any:
     """The upper half of the product's bits: ⌊x·y/2^w⌋ for integers of w bits.
 
-    Integers of one dtype, which is kept.
+    Integers of one dtype, which is kept. TypeError for others.
 
     >>> lax.mulhi(jnp.array([2**30, -(2**30)]), 8)
     Array([ 2, -2], dtype=int32)
@@ -511,7 +511,7 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
     """x held between bounds: min where x < min, max where x > max, else x.
 
     Real numbers of one dtype; the bounds are scalar or of x's shape. A bound that holds takes the
-    derivative.
+    derivative. TypeError for others.
 
     >>> lax.clamp(0., jnp.array([-1., 0.5, 2.]), 1.)
     Array([0. , 0.5, 1. ], dtype=float32)
@@ -537,8 +537,9 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
 def select_n(which: Any, *cases: Any) -> Any:
     """cases[which], elementwise.
 
-    `which` is bool for up to two cases or an integer, scalar or of the cases' shape; indices
-    beyond the ends choose the first or last. Cases have one shape and dtype. TypeError otherwise.
+    `which` is bool for up to two cases or an integer, scalar or of the cases' shape; indices beyond
+    the ends choose the first or last. Cases have one shape and dtype. TypeError otherwise.
+    ValueError without cases.
 
     >>> lax.select_n(jnp.array([0, 2]), jnp.array([1, 2]), jnp.array([3, 4]), jnp.array([5, 6]))
     Array([1, 6], dtype=int32)

@@ -19,7 +19,7 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
     'FFT': y[k] = Σj x[j] exp(-2πi jk/n). 'IFFT' is its inverse. 'RFFT' takes real x and gives the
     first n // 2 + 1 values; 'IRFFT' takes those and gives fft_lengths real ones. Integers become
     floats, and real operands of the others complex. ValueError where dtype, lengths and shape do
-    not fit.
+    not fit. TypeError for another kind.
 
     >>> lax.fft(jnp.ones(4), 'RFFT', (4,))
     Array([4.+0.j, 0.+0.j, 0.+0.j], dtype=complex64)

@@ -276,8 +276,8 @@ def scatter_apply(
 ) -> Any:
     """operand with `func` applied where windows are, once per window: out[i] = func(…(out[i])).
 
-    `func` takes and returns a scalar of the operand's dtype; `update_shape` is the shape that
-    updates would have. Differentiable with `unique_indices=True`, else NotImplementedError.
+    `func` takes and returns a scalar of the operand's dtype, else TypeError; `update_shape` is that
+    of updates. Differentiable with `unique_indices=True`, else NotImplementedError.
 
     >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> lax.scatter_apply(jnp.ones(3), jnp.array([[1], [1]]), lambda x: 3 * x, numbers,
@@ -328,7 +328,7 @@ def scatter_apply(
 def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
     """src at index arrays along `axes`, taken modulo the sizes: out[i, r] = src[idxs[i], r].
 
-    `idxs` are integer arrays of one shape, one per axis; their dimensions come first.
+    `idxs` are integer arrays of one shape, one per axis, else TypeError; their dimensions lead.
 
     >>> lax.index_take(jnp.arange(6).reshape(3, 2), (jnp.array([-1, 3]),), (0,))
     Array([[4, 5],
@@ -579,6 +579,8 @@ def dynamic_update_index_in_dim(
     allow_negative_indices: bool = True,
 ) -> Any:
     """operand with one element along an axis replaced; `update` may lack that axis.
+
+    The index is held in bounds. TypeError for updates of other ranks.
 
     >>> lax.dynamic_update_index_in_dim(jnp.zeros((2, 2)), jnp.ones(2), 1, 0)
     Array([[0., 0.],

@@ -121,6 +121,7 @@ def eig(
     Complex of x's precision. Vectors are columns of norm 1 whose largest element is real, as LAPACK
     leaves them; they have derivatives (whatever enable_eigvec_derivs, which others need) where
     eigenvalues differ. nan for matrices that are not finite. Compiled programs on CPUs only.
+    ValueError for another `implementation` than LAPACK's.
 
     >>> lax.linalg.eig(jnp.array([[0., 1.], [-1., 0.]]), compute_left_eigenvectors=False)[0]
     Array([0.+1.j, 0.-1.j], dtype=complex64)
@@ -152,7 +153,7 @@ def eigh(
 
     Reads (x + xᴴ) / 2, or only one triangle when not `symmetrize_input`. Eigenvalues are sorted
     whatever `sort_eigenvalues`. nan for matrices that are not finite. The vectors' derivative is
-    nan or inf where eigenvalues repeat.
+    nan or inf where eigenvalues repeat. NotImplementedError for another `implementation` than QR.
 
     >>> lax.linalg.eigh(jnp.array([[2., 0.], [0., 1.]]))[1]
     Array([1., 2.], dtype=float32)
@@ -246,7 +247,9 @@ def svd(
 
     x is (..., m, n); U is (m, m) and Vᴴ (n, n) with `full_matrices`, else they have min(m, n)
     columns and rows. nan for matrices that are not finite. The derivative of vectors needs
-    full_matrices=False unless m == n, and is nan or inf where singular values repeat.
+    full_matrices=False unless m == n, and is nan or inf where singular values repeat. ValueError
+    for subset_by_index with full_matrices, NotImplementedError for an algorithm that LAPACK has
+    not.
 
     >>> lax.linalg.svd(jnp.array([[0., 2.], [1., 0.]]), compute_uv=False)
     Array([2., 1.], dtype=float32)
@@ -391,7 +394,8 @@ def symmetric_product(
 ) -> Any:
     """alpha A Aᵀ + beta C, for A (..., m, n) and C (..., m, m) of one floating dtype.
 
-    With `symmetrize_output` the upper triangle is that of the lower one, transposed.
+    With `symmetrize_output` the upper triangle is that of the lower one, transposed. TypeError for
+    other dtypes, ValueError for other shapes.
 
     >>> lax.linalg.symmetric_product(jnp.array([[1.], [2.]]), jnp.eye(2), beta=1.)
     Array([[2., 2.],

@@ -160,6 +160,9 @@ def psum_scatter(
 ) -> Any:
     """The sum over a named axis, of which each example keeps its own part.
 
+    With `tiled` that part is a slice of the dimension, whose size the axis size has to divide, else
+    ValueError; without it the dimension has the axis size and goes away.
+
     >>> primal.vmap(lambda x: psum_scatter(x, "i"), axis_name="i")(jnp.array([[1, 2], [3, 4]]))
     Array([4, 6], dtype=int32)
     """
@@ -198,6 +201,8 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
 def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
     """Shuffle values along a named axis: example i receives from perm[i].
 
+    ValueError where perm is no permutation of all indices.
+
     >>> primal.vmap(lambda x: pshuffle(x, "i", [2, 0, 1]), axis_name="i")(jnp.arange(3.0))
     Array([2., 0., 1.], dtype=float32)
     """
@@ -216,6 +221,9 @@ def all_to_all(
     tiled: bool = False,
 ) -> Any:
     """Transpose a dimension with a named axis: part i of `split_axis` goes to example i.
+
+    With `tiled` dimensions keep their rank: parts are slices. ValueError where the axis size does
+    not divide `split_axis`, or is not its size.
 
     >>> primal.vmap(lambda x: all_to_all(x, "i", 0, 0), axis_name="i")(jnp.array([[1, 2], [3, 4]]))
     Array([[1, 3],

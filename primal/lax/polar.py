@@ -71,9 +71,9 @@ def qdwh(
 ) -> tuple[Any, Any, Any, Any]:
     """(u, h, iterations, converged) with x = u h, orthonormal columns of u, Hermitian h >= 0.
 
-    x is (m, n) with m >= n and of full rank, of which (m', n') count with
-    dynamic_shape=(m', n'). The iteration ends where |xₖ - xₖ₋₁| < |xₖ| (4 eps)^(1/3), or after
-    `max_iterations` (10 by default). ValueError if m < n or x is not inexact.
+    x is (m, n) with m >= n and of full rank, of which (m', n') count with dynamic_shape=(m', n').
+    The iteration ends where |xₖ - xₖ₋₁| < |xₖ| (4 eps)^(1/3), or after `max_iterations` (10 by
+    default). ValueError if m < n or x is not inexact. Nakatsukasa, Bai and Gygi, 2010.
 
     >>> u, h, _, converged = lax.linalg.qdwh(jnp.array([[0., -2.], [3., 0.]]))
     >>> u.round(3) + 0., bool(converged)

@@ -78,7 +78,7 @@ def ragged_dot_general(
     each group gives one product, along a new first dimension; a batch dimension leaves
     `dot_general`. group_sizes is (g,), or has leading dimensions: the batched ones, then those
     before the ragged one, in the order of dimension_numbers. Groups beyond the end are cut.
-    TypeError where shapes, dtypes or dimensions do not fit.
+    TypeError where shapes, dtypes or dimensions do not fit. NotImplementedError for a group_offset.
 
     >>> by_rows = lax.RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), (0,), ())
     >>> lax.ragged_dot_general(jnp.ones((3, 1)), jnp.ones((3, 1)), jnp.array([1, 2]), by_rows)
@@ -180,7 +180,8 @@ def scaled_dot(
     """(lhs · lhs_scale) (rhs · rhs_scale), where each element of a scale is for a block of lhs.
 
     Scales have the operands' shapes, but for contracted dimensions, which they divide. Without
-    dimension_numbers matrices, or stacks of them, are multiplied. bfloat16 by default.
+    dimension_numbers matrices, or stacks of them, are multiplied. bfloat16 by default. ValueError
+    where ranks need dimension_numbers, or scales do not divide their operand.
 
     >>> lax.scaled_dot(jnp.ones((1, 4)), jnp.ones((4, 1)), lhs_scale=jnp.full((1, 2), 3.))
     Array([[12]], dtype=bfloat16)

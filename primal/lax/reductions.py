@@ -213,7 +213,8 @@ def reduce(
     `computation(x, y)` takes and returns scalars, or trees of scalars shaped as `operands`, whose
     leaves are arrays of one shape. `init_values` are combined in once. A function that is `add`,
     `mul`, `max`, `min` or a bitwise op becomes that reduction; any other is applied to halves of
-    the array, log2(n) times. ValueError when dtypes or shapes of its results differ.
+    the array, log2(n) times. ValueError when dtypes or shapes of its results differ. TypeError for
+    operands of several shapes.
 
     >>> lax.reduce(jnp.array([1., 2., 3.]), 0., lax.add, (0,))
     Array(6., dtype=float32)

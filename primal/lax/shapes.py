@@ -105,6 +105,9 @@ def reshape(
 ) -> Any:
     """The elements in row-major order in another shape.
 
+    With `dimensions` those are brought in that order first. ValueError where the numbers of
+    elements differ.
+
     >>> reshape(jnp.arange(4), (2, 2)).tolist()
     [[0, 1], [2, 3]]
     """
@@ -121,6 +124,8 @@ def reshape(
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
     """The dimensions from start to stop as one.
+
+    ValueError where the stop comes before the start.
 
     >>> collapse(jnp.zeros((2, 3, 4)), 0, 2).shape
     (6, 4)
@@ -210,6 +215,8 @@ def slice_in_dim(
 ) -> Any:
     """operand[start:limit:stride] along one dimension.
 
+    Bounds count from the end where negative. ValueError for a stride below 1.
+
     >>> slice_in_dim(jnp.arange(5), 1, None, stride=2)
     Array([1, 3], dtype=int32)
     """
@@ -229,6 +236,8 @@ def slice_in_dim(
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
     """operand[index] along one dimension.
 
+    With `keepdims` the dimension stays, of size 1. IndexError for an index out of bounds.
+
     >>> index_in_dim(jnp.arange(6).reshape(2, 3), -1, axis=1, keepdims=False)
     Array([2, 5], dtype=int32)
     """
@@ -246,6 +255,8 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
 
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """The operand cut into parts of the given sizes along one dimension.
+
+    ValueError where the sizes do not sum to that of the dimension.
 
     >>> [part.tolist() for part in split(jnp.arange(5), (2, 3))]
     [[0, 1], [2, 3, 4]]
@@ -287,6 +298,8 @@ def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
 def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     """Operands one after the other along a dimension.
 
+    Shapes agree but along it. ValueError without operands, TypeError where they do not fit.
+
     >>> concatenate([jnp.arange(2), jnp.arange(3)], 0)
     Array([0, 1, 0, 1, 2], dtype=int32)
     """
@@ -312,6 +325,8 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
 def tile(operand: Any, reps: Sequence[int]) -> Any:
     """The operand repeated reps[i] times along each dimension.
 
+    TypeError for other numbers of repetitions than dimensions.
+
     >>> tile(jnp.arange(2), (2,))
     Array([0, 1, 0, 1], dtype=int32)
     """
@@ -325,6 +340,8 @@ def tile(operand: Any, reps: Sequence[int]) -> Any:
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
     """An array filled with a value.
+
+    TypeError for a value that is no scalar.
 
     >>> lax.full((2,), 7)
     Array([7, 7], dtype=int32, weak_type=True)
@@ -369,6 +386,8 @@ def full_like(
 def iota(dtype: Any, size: int) -> Any:
     """0, 1, …, size - 1.
 
+    A vector of that dtype. ValueError without a dtype.
+
     >>> lax.iota(jnp.int32, 3)
     Array([0, 1, 2], dtype=int32)
     """
@@ -381,6 +400,8 @@ def broadcasted_iota(
     dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None
 ) -> Any:
     """0, 1, 2, … along a dimension, the same along the others.
+
+    TypeError for dtypes that are no numbers.
 
     >>> broadcasted_iota("int32", (2, 3), 1)
     Array([[0, 1, 2],
@@ -458,6 +479,8 @@ def dot_general(
 
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
     """Matrix products of the last two dimensions, for each index of the others.
+
+    out[..., i, k] = Σj lhs[..., i, j] rhs[..., j, k]. ValueError for ranks below 2, or that differ.
 
     >>> batch_matmul(jnp.ones((2, 1, 3)), jnp.ones((2, 3, 1))).tolist()
     [[[3.0]], [[3.0]]]

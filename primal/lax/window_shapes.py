@@ -34,6 +34,8 @@ def conv_shape_tuple(
 ) -> tuple[int, ...]:
     """The shape of a convolution of (batch, feature, *space) with (out, in, *space).
 
+    TypeError for other numbers of pads than dimensions in space.
+
     >>> lax.conv_shape_tuple((-1, 3, 8, 8), (5, 3, 3, 3), (1, 1), "SAME")
     (-1, 5, 8, 8)
     """

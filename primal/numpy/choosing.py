@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from primal.base import dtypes
+from primal.base import dtypes, errors
 from primal.ir.trace import Array, literal
 from primal.numpy import direct
+from primal.numpy.index_forms import known_values
 from primal.numpy.nonzeros import nonzero
 from primal.numpy.promotion import (
     BOOL,
@@ -260,8 +261,8 @@ def choose(
 ) -> Array:
     """choices[a], element by element.
 
-    mode 'wrap' or 'clip' brings a into bounds; 'raise' needs concrete values, and raises
-    ValueError.
+    mode 'wrap' or 'clip' brings a into bounds; 'raise' raises ValueError for what is beyond them,
+    and ConcretizationTypeError for traced indices.
 
     >>> jnp.choose(jnp.array([1, 0]), [jnp.array([1, 2]), jnp.array([10, 20])])
     Array([10,  2], dtype=int32)
@@ -275,7 +276,12 @@ def choose(
         choices = [whole[i] for i in range(whole.shape[0])]
     count = len(choices)
     if mode == "raise":
-        values = np.asarray(from_literal(index))
+        values = known_values(from_literal(index))
+        if values is None:
+            raise errors.ConcretizationTypeError(
+                "[choose] expected concrete indices with mode='raise', got traced ones of shape "
+                f"{index.aval.shape}. Use mode='wrap' or mode='clip'."
+            )
         if values.size and not (0 <= values.min() and values.max() < count):
             raise ValueError(
                 f"invalid entry in choice array: indices must be in [0, {count}). Use mode='wrap' "

@@ -43,6 +43,8 @@ def _integers(name: str, x1: Any, x2: Any) -> tuple[Any, Any]:
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The greatest common divisor, element by element, by Euclid's algorithm.
 
+    Euclid, Elements, VII.2.
+
     >>> jnp.gcd(jnp.array([12, -6]), 9)
     Array([3, 3], dtype=int32)
     """

@@ -35,9 +35,9 @@ def concrete(name: str, x: Any, what: str = "size") -> Any:
         if inner is None:
             raise errors.ConcretizationTypeError(
                 "Abstract tracer value encountered where concrete value is expected: traced array "
-                f"with shape {value.aval}. The {what} argument of jnp.{name} must be statically "
-                f"specified to use jnp.{name} within JAX transformations, because the length of "
-                f"the result depends on values. {value.origin()}"
+                f"with shape {value.aval.str_short()}. The {what} argument of jnp.{name} must be "
+                f"statically specified to use jnp.{name} within JAX transformations, because the "
+                f"length of the result depends on values. {value.origin()}"
             )
         value = inner
     return value.numpy() if hasattr(value, "numpy") else np.asarray(value)

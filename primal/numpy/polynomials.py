@@ -44,6 +44,8 @@ from primal.ops.types import static_int
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """The value of a polynomial at x: Σ p[k] x^(n - 1 - k), by Horner's rule.
 
+    Horner, 1819.
+
     >>> jnp.polyval(jnp.array([1., 2., 3.]), 2.)
     Array(11., dtype=float32)
     """
@@ -189,7 +191,8 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
 def poly(seq_of_zeros: ArrayLike) -> Array:
     """The polynomial with given zeros, or the characteristic polynomial of a matrix.
 
-    Raises ValueError unless the operand is a vector or a square matrix.
+    The leading coefficient is 1: of no zeros it is all there is, a scalar. Raises ValueError unless
+    the operand is a vector or a square matrix.
 
     >>> jnp.poly(jnp.array([1., 2.]))
     Array([ 1., -3.,  2.], dtype=float32)
@@ -201,7 +204,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
         zeros = eigvals(zeros)
     elif len(shape) != 1:
         raise ValueError("input must be 1d or non-empty square 2d array.")
-    out = filled((1,), 1, zeros.dtype)
+    out = filled((1,) if zeros.shape[0] else (), 1, zeros.dtype)
     for i in range(zeros.shape[0]):
         step = concatenate([filled((1,), 1, zeros.dtype), -zeros[i : i + 1]])
         out = convolve(out, step, mode="full")

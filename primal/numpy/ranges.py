@@ -43,9 +43,9 @@ def _static(name: str, argument: str, x: Any) -> Any:
     if isinstance(x, Tracer):
         raise errors.ConcretizationTypeError(
             f"Abstract tracer value encountered where concrete value is expected: traced array "
-            f"with shape {x.aval}. It arose in the jnp.{name} argument '{argument}': the length "
-            "of the result must be known while tracing. Mark the value static, or use NumPy for "
-            f"it. {x.origin()}"
+            f"with shape {x.aval.str_short()}. It arose in the jnp.{name} argument '{argument}': "
+            "the length of the result must be known while tracing. Mark the value static, or use "
+            f"NumPy for it. {x.origin()}"
         )
     value = np.asarray(x)
     if value.ndim:

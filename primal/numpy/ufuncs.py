@@ -257,7 +257,7 @@ def _compare(op: Any, x: Any, y: Any) -> Array:
 
 def _truth(name: str, *args: Any) -> list[Any]:
     operands = [operand(name, x, i) for i, x in enumerate(args)]
-    weak = promoted_dtype(operands)[1]
+    weak = promoted_dtype(operands)[1] and not any(x.aval.ndim for x in operands)
     return promote_shapes(name, [convert(as_bool(x), BOOL, weak) for x in operands])
 
 

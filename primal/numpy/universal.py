@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -112,7 +113,8 @@ class ufunc:
         rest = tuple([n for i, n in enumerate(x.shape) if i not in axes])
 
         def as_items(v: Any) -> Any:
-            return moveaxis(v, axes, tuple(range(len(axes)))).reshape((-1, *rest))
+            count = math.prod(v.shape[i] for i in axes)
+            return moveaxis(v, axes, tuple(range(len(axes)))).reshape((count, *rest))
 
         items = as_items(x)
         keep = None if where is None else as_items(broadcast_to(as_bool(asarray(where)), x.shape))
@@ -144,6 +146,8 @@ class ufunc:
             return self._accumulate(a, axis=axis, dtype=dtype)
         x = array_operand("accumulate", a)
         x = moveaxis(x if dtype is None else x.astype(dtype), axis, 0)
+        if not x.shape[0]:
+            return moveaxis(x, 0, axis)
         kind = result_type(self._call(x[0], x[0]))
         x = x.astype(kind)
 
@@ -194,6 +198,8 @@ class ufunc:
         x = array_operand("reduceat", a)
         x = moveaxis(x if dtype is None else x.astype(dtype), axis, 0)
         starts = [int(i) for i in asarray(indices)]
+        if not starts:
+            return moveaxis(x[:0], 0, axis)
         ends = [*starts[1:], x.shape[0]]
         parts = [
             self.reduce(x[i : max(i + 1, j)], axis=0) for i, j in zip(starts, ends, strict=True)

@@ -34,7 +34,8 @@ def categorical(
     draws of one distribution are distinct: the largest of one set of perturbed logits. Raises
     IndexError for an axis that does not exist, ValueError for a shape that does not end in the
     batch's and for more draws without replacement than categories. k has the probability
-    exp(logits[k]) / Σ exp(logits).
+    exp(logits[k]) / Σ exp(logits). The Gumbel-max trick; without `replace` that of Kool et al.,
+    2019.
 
     >>> int(random.categorical(random.key(0), jnp.array([-jnp.inf, 0.0])))
     1

@@ -32,7 +32,8 @@ def poisson(
     """Poisson numbers of rate λ: k with probability λ^k·exp(-λ) / k!.
 
     ValueError for a dtype that is no integer; NotImplementedError for other generators than
-    threefry2x32, as in JAX.
+    threefry2x32, as in JAX. Small rates count exponential waiting times (Knuth, 1969), others take
+    transformed rejection (Hörmann, 1993).
 
     >>> random.poisson(random.key(0), 3.0, (4,)).dtype.name
     'int32'
@@ -102,7 +103,8 @@ def _poisson_rejection(typed: Any, rate: Any, dtype: Any) -> Any:
 def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
     """Binomial numbers: k successes out of n with probability C(n, k)·p^k·(1 - p)^(n - k).
 
-    Floats, nan where n < 0 or p is not in [0, 1].
+    Floats, nan where n < 0 or p is not in [0, 1]. Small means sum geometric numbers (Devroye,
+    1986), others take transformed rejection (Hörmann, 1993).
 
     >>> x = random.binomial(random.key(0), 10, 0.5, (9,))
     >>> bool(((0 <= x) & (x <= 10)).all())

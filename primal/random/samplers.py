@@ -94,7 +94,8 @@ def bits(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = 
     """Uniform random bits as unsigned integers: all values of the dtype are equally likely.
 
     `dtype` is uint32 by default, with 64-bit types enabled uint64; ValueError if it is not
-    unsigned. Each of b bits has the value 1 with probability 1/2.
+    unsigned. Each of b bits has the value 1 with probability 1/2. Of threefry2x32 or Philox in
+    counter mode (Salmon et al., 2011).
 
     >>> random.bits(random.key(0), (2,))
     Array([ 928981903, 3453687069], dtype=uint32)

@@ -63,19 +63,19 @@ def host_to_device(x: Any, explicit: bool = False) -> None:
     """A value of the host becomes an array."""
     if settings().guards is not None:
         aval = aval_of(np.asarray(x) if isinstance(x, list | tuple) else x)
-        _moves(0, f"aval={aval}, dst_device={devices.default()!r}", explicit)
+        _moves(0, f"aval={aval!r}, dst_device={devices.default()!r}", explicit)
 
 
 def device_to_device(x: Any, device: Any) -> None:
     """An array is copied to another device."""
     if settings().guards is not None:
-        _moves(1, f"aval={x.aval}, dst_device={device!r}", True)
+        _moves(1, f"aval={x.aval!r}, dst_device={device!r}", True)
 
 
 def device_to_host(x: Any, explicit: bool = False) -> None:
     """An array of an accelerator is read."""
     if settings().guards is not None:
-        _moves(2, f"aval={x.aval}, src_device={x.device!r}", explicit or _reading.depth > 0)
+        _moves(2, f"aval={x.aval!r}, src_device={x.device!r}", explicit or _reading.depth > 0)
 
 
 class _Reading(threading.local):

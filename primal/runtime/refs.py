@@ -52,7 +52,7 @@ class AbstractRef:
         return hash((AbstractRef, self.inner_aval))
 
     def __repr__(self) -> str:
-        return f"Ref{{{self.inner_aval}}}"
+        return f"Ref{{{self.inner_aval.str_short()}}}"
 
 
 class Slot:

@@ -252,6 +252,9 @@ def test_stages():
     lowered = traced.lower()
     assert "stablehlo.sine" in lowered.as_text() and "@main" in lowered.as_text()
     compiled = lowered.compile()
+    for stage in (traced, lowered, compiled):
+        (first, second), kwargs = stage.in_avals
+        assert first == second["b"] == primal.typeof(arr(3)) and not kwargs
     out = compiled(arr(3), {"b": arr(3)})
     np.testing.assert_allclose(out["a"], np.sin(np.arange(3.0) ** 2), rtol=1e-6)
     assert "HloModule" in compiled.as_text()

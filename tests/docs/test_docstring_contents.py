@@ -1,9 +1,9 @@
 """What docstrings of the namespaces of users hold beside a sentence and an example.
 
-Errors: every class of error that a function raises itself is named in its docstring. Shapes: a
-function says what its operands are or what comes out. Law: where the function is mathematics, a
-formula. What a machine cannot see, whether these are true, the examples and the tests of the
-functions show.
+Errors: every class of error that a function raises itself is named in its docstring, whatever its
+namespace. Shapes: a function says what its operands are or what comes out. Law: where the function
+is mathematics, a formula. Source: where an algorithm is named, its author's work. What a machine
+cannot see, whether these are true, the examples and the tests of the functions show.
 """
 
 from __future__ import annotations
@@ -31,6 +31,21 @@ SHAPES = re.compile(
 )
 FORMULA = re.compile(r"[=Σ∫Π√≤≥<>∂·×±ψΓ|‖²³⁻^*/½]|\b(log|exp|max|min)\b")
 
+# People who stand for algorithms, and what a source looks like: a year, or a work.
+ALGORITHMS = re.compile(
+    r"\b(Adam|Bartels|BFGS|Box-Muller|Brent|Chebyshev|Clenshaw|Cody|Cooley|Denman|Devroye|Dormand"
+    r"|Euclid|Giles|GMRES|Gumbel-max|Halley|Hestenes|Higham|H[öo]rmann|Horner|Householder|Jacobi"
+    r"|Kahan|Knuth|Lanczos|Lentz|Marsaglia|Miller|Nesterov|Newton|Padé|Philox|QDWH|Remez|Runge"
+    r"|Schur|Simpson|Temme|[Tt]hreefry|Weniger|Welch|Wichura|Wolfe|Yates)('s)?\b"
+)
+SOURCE = re.compile(r"\b(1[89]|20)\d\d\b|Source:|DLMF|Elements|\bAS \d+")
+# Name -> what it means by that word.
+NO_ALGORITHM = {
+    "primal.scipy.linalg.rsf2csf": "Schur's decomposition, not a method for it",
+    "primal.scipy.linalg.funm": "Schur's decomposition, not a method for it",
+    "primal.threefry_partitionable": "a setting of what primal.random.bits documents",
+}
+
 # Pattern of a name -> why it needs no formula.
 NO_FORMULA = {
     "primal.random.*key*": "keys are no numbers",
@@ -54,9 +69,9 @@ NO_ARRAYS = {
 
 
 def functions(*namespaces: str) -> Iterator[tuple[str, Any, str]]:
-    """(name, function, docstring without examples) of the namespaces."""
+    """(name, function, docstring without examples) of the namespaces, or of all."""
     for name, value in names().items():
-        inside = any(name.startswith(f"primal.{space}.") for space in namespaces)
+        inside = not namespaces or any(name.startswith(f"primal.{s}.") for s in namespaces)
         if inside and not isinstance(value, type):
             yield name, value, re.split(r"\n\s*>>>", own_docstring(value))[0]
 
@@ -82,7 +97,7 @@ def raised(function: Any) -> set[str]:
 def test_errors_are_named() -> None:
     silent = [
         (name, error)
-        for name, function, text in functions(*NAMESPACES)
+        for name, function, text in functions()
         for error in sorted(raised(function))
         if error not in text
     ]
@@ -107,6 +122,13 @@ def test_mathematics_has_a_formula() -> None:
     assert not silent
 
 
+def test_algorithms_have_a_source() -> None:
+    named = {name: text for name, _, text in functions() if ALGORITHMS.search(text)}
+    bare = {name for name, text in named.items() if not SOURCE.search(text)}
+    assert bare == set(NO_ALGORITHM)
+    assert len(named) > 15
+
+
 @pytest.mark.parametrize("excuses", [NO_FORMULA, NO_ARRAYS])
 def test_excuses_are_of_names_that_exist(excuses: dict[str, str]) -> None:
     present = list(names())
@@ -120,3 +142,4 @@ def test_the_checks_can_fail() -> None:
 
     assert raised(refuses) == {"ValueError"}
     assert not SHAPES.search("Nothing of use.") and not FORMULA.search("Nothing of use.")
+    assert ALGORITHMS.search("By Newton's method.") and not SOURCE.search("By Newton's method.")

@@ -186,3 +186,17 @@ def test_full_like_is_as_weak_as_its_array() -> None:
     assert not jnp.full_like(weak, jnp.ones(1), shape=(1,)).weak_type
     assert not jnp.full_like(jnp.float32(1), weak).weak_type
     assert not jnp.polyval(jnp.ones(2, int), 2.0).weak_type
+
+
+def test_logic_is_weak_of_weak_scalars_only() -> None:
+    weak = jnp.full(3, 2.0)
+    assert weak.weak_type and jnp.logical_and(2, 2.5).weak_type and jnp.logical_not(2.5).weak_type
+    for out in (jnp.logical_and(weak, 2.5), jnp.logical_or(weak, weak), jnp.logical_not(weak)):
+        assert out.dtype == bool and not out.weak_type
+
+
+def test_weak_types_are_marked_where_types_are_printed() -> None:
+    aval = primal.typeof(1.0)
+    assert (str(aval), repr(aval)) == ("~float32[]", "ShapedArray(float32[], weak_type=True)")
+    assert (aval.str_short(), aval.str_short(short_dtypes=True)) == ("float32[]", "f32[]")
+    assert str(primal.typeof(np.ones((2, 3), np.int8))) == "int8[2,3]"

@@ -210,17 +210,18 @@ def difference(
     lines = []
     for key in dict.fromkeys([*l_rows, *r_rows]):
         a, b = l_rows.get(key), r_rows.get(key)
+        l_type, r_type = [x.str_short() if x else "-" for x in (a, b)]
         if a is None or b is None:
             why = "missing"
             said = f"{key} is in the {l_title if b is None else r_title} only"
         elif not same_type(a, b):
             kind = "shapes" if a.shape != b.shape else "dtypes"
             why = f"{kind} differ"
-            said = f"{key} is {a} in the {l_title} and {b} in the {r_title}"
+            said = f"{key} is {l_type} in the {l_title} and {r_type} in the {r_title}"
         else:
             why = said = ""
         first = first or said
-        lines.append((key, str(a or "-"), str(b or "-"), f"  <- {why}" if why else ""))
+        lines.append((key, l_type, r_type, f"  <- {why}" if why else ""))
     if l_spec != r_spec:
         l_tree, r_tree = PyTreeDef(l_spec), PyTreeDef(r_spec)
         trees = f"the {l_title} has the tree {l_tree}, the {r_title} {r_tree}"

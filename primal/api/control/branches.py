@@ -89,7 +89,9 @@ def cond(
     aval = _scalar("cond", "predicate", pred)
     real = dtypes.issubdtype(aval.dtype, np.number) and aval.dtype.kind != "c"
     if aval.dtype != np.bool_ and not real:
-        raise TypeError(f"[cond] expected a boolean or a real number as predicate, got {aval}.")
+        raise TypeError(
+            f"[cond] expected a boolean or a real number as predicate, got {aval.str_short()}."
+        )
     value = concrete(pred)
     names = ("false_fun", "true_fun")
     functions, operands = closing_over_refs("cond", (false_fun, true_fun), operands)
@@ -127,7 +129,7 @@ def switch(
     )
     aval = _scalar("switch", "index", index)
     if not dtypes.issubdtype(aval.dtype, np.integer):
-        raise TypeError(f"[switch] expected an integer as index, got {aval}.")
+        raise TypeError(f"[switch] expected an integer as index, got {aval.str_short()}.")
     value = concrete(index)
     last = len(branches) - 1
     names = [f"branch {i}" for i in range(len(branches))]

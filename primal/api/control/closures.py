@@ -82,7 +82,8 @@ def closure_convert(fun: Callable[..., Tree], *example_args: Any) -> tuple[Any, 
     """(g, consts) with g(*args, *consts) = fun(*args), where g closes over no traced float.
 
     For rules of custom derivatives, which must not close over values that are differentiated: hand
-    the consts to them as arguments. `example_args` tell the types that fun is traced for.
+    the consts to them as arguments. `example_args` tell the types that fun is traced for. TypeError
+    where g gets arguments of another structure than the examples.
 
     >>> x = np.float32(2)
     >>> g, consts = closure_convert(lambda y: x * y, 3.0)

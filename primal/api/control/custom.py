@@ -185,7 +185,7 @@ class _JvpApplication(Application):
             raise TypeError(self._mismatch(i, "float0, as its primal output is not a float", t))
         got = aval_of(t)
         if got.shape != wanted.shape or got.dtype != wanted.dtype:
-            raise TypeError(self._mismatch(i, str(wanted), got))
+            raise TypeError(self._mismatch(i, wanted.str_short(), got.str_short()))
         return operand(t)
 
     def _mismatch(self, i: int, wanted: str, got: Any) -> str:
@@ -361,16 +361,17 @@ class _VjpApplication(Application):
         if got.shape != wanted.shape:
             raise ValueError(
                 f"[custom_vjp] expected cotangents of the shapes of the arguments from the bwd "
-                f"rule of {self.owner._name}, got {got} for args{self.path(i)}, which is "
-                f"{self.in_avals[i]}."
+                f"rule of {self.owner._name}, got {got.str_short()} for "
+                f"args{self.path(i)}, which is {self.in_avals[i].str_short()}."
             )
         if got.dtype != wanted.dtype:
             if got.weak_type or not dtypes.issubdtype(got.dtype, np.complexfloating):
                 return convert_element_type(operand(ct), new_dtype=wanted.dtype, weak_type=False)
             raise TypeError(
                 f"[custom_vjp] expected cotangents of the dtypes of the arguments from the bwd "
-                f"rule of {self.owner._name}, got {got} for args{self.path(i)}, which is "
-                f"{self.in_avals[i]}. Convert it with .astype."
+                f"rule of {self.owner._name}, got {got.str_short()} for "
+                f"args{self.path(i)}, which is {self.in_avals[i].str_short()}. Convert it with "
+                ".astype."
             )
         return operand(ct)
 

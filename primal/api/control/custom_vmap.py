@@ -145,7 +145,8 @@ def linear_call(
     Reverse mode calls fun_transpose(residual_args, ct) for the cotangent of the linear arguments,
     and does not check that it is the transpose.
 
-    TypeError where fun_transpose returns another structure than the linear arguments.
+    TypeError where fun_transpose returns another structure than the linear arguments. ValueError
+    where it returns cotangents of other types.
 
     >>> f = lambda r, x: linear_call(lambda r, x: x * r, lambda r, ct: ct * r, r, x)
     >>> primal.grad(f, 1)(3.0, 1.0)
@@ -174,7 +175,8 @@ def linear_call(
             if found.shape != a.tangent().shape or found.dtype != a.tangent().dtype:
                 raise ValueError(
                     f"[linear_call] expected a transpose that returns cotangents of the types of "
-                    f"the linear arguments, got {found}: Expected cotangent type {a}."
+                    f"the linear arguments, got {found.str_short()}: Expected "
+                    f"cotangent type {a.str_short()}."
                 )
         return [operand(r) for r in results]
 

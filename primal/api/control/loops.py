@@ -125,7 +125,7 @@ def scan(
 def _pair_of(body: Body) -> tuple[Any, Any]:
     spec = body.spec
     if spec is LEAF or spec[0] not in (tuple, list) or len(spec) != 4:
-        got = unflatten(spec, [str(a) for a in body.out_avals])
+        got = unflatten(spec, [a.str_short() for a in body.out_avals])
         raise TypeError(f"[scan] expected f to return a pair (carry, y), got {got}.")
     return spec[2], spec[3]
 
@@ -339,8 +339,8 @@ def _check_condition(condition: Body) -> None:
     aval = condition.out_avals[0]
     if aval.shape or aval.dtype != BOOL:
         raise TypeError(
-            f"[while_loop] expected cond_fun to return a boolean scalar, got {aval}. Compare, as "
-            "in x > 0, or reduce with any() or all()."
+            "[while_loop] expected cond_fun to return a boolean scalar, got "
+            f"{aval.str_short()}. Compare, as in x > 0, or reduce with any() or all()."
         )
 
 
@@ -406,7 +406,9 @@ def _bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
     for name, bound in (("lower", lower), ("upper", upper)):
         aval = abstract(bound)
         if aval.shape or not dtypes.issubdtype(aval.dtype, np.integer):
-            raise TypeError(f"[fori_loop] expected an integer scalar as `{name}`, got {aval}.")
+            raise TypeError(
+                f"[fori_loop] expected an integer scalar as `{name}`, got {aval.str_short()}."
+            )
         avals.append(aval)
     a, b = avals
     if a.dtype != b.dtype and not (a.weak_type or b.weak_type):

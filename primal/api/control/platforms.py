@@ -56,8 +56,9 @@ def composite(
 ) -> Callable[..., Tree]:
     """A function under a name that a compiler may know, given by its decomposition.
 
-    No engine here knows composites, so the decomposition is what runs, and it is differentiated
-    and mapped like any function. Keyword arguments are attributes: Python values, not traced.
+    No engine here knows composites, so the decomposition is what runs, and it is differentiated and
+    mapped like any function. Keyword arguments are attributes: Python values, not traced. TypeError
+    for a name that is no string or a version that is no integer.
 
     >>> scaled = composite(lambda x, *, by: x * by, name="my.scaled", version=1)
     >>> scaled(2.0, by=3)

@@ -47,7 +47,8 @@ def checkpoint(
     `static_argnums` are Python values; all others are traced.
 
     ValueError for static_argnums out of range. A function with a custom rule that writes mutable
-    references keeps its inner values: computed twice, it would write twice.
+    references keeps its inner values: computed twice, it would write twice. TypeError for a policy
+    that is no function, NotImplementedError for `concrete`, which is gone.
 
     >>> f = checkpoint(lambda x: jnp.sin(jnp.sin(x)))
     >>> primal.grad(f)(2.0)
@@ -149,9 +150,9 @@ def saved_residuals(f: Callable[..., Tree], *args: Any, **kwargs: Any) -> list[t
 
     >>> for aval, source in saved_residuals(lambda x: x * jnp.sin(x), 1.0):
     ...     print(aval, source.split(" from <")[0])
-    float32[] from the argument x
-    float32[] output of sin
-    float32[] output of cos
+    ~float32[] from the argument x
+    ~float32[] output of sin
+    ~float32[] output of cos
     """
     return [(aval, source) for aval, _, source in _residuals(f, args, kwargs)]
 

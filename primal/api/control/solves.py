@@ -193,9 +193,10 @@ def custom_root(
 ) -> Tree:
     """x = solve(f, initial_guess) with f(x) = 0, differentiated by the implicit function theorem.
 
-    dx solves ∂f/∂x·dx = -∂f/∂θ·dθ for what f closes over, by `tangent_solve(g, y)`, which returns
-    x with g(x) = y for a linear g; for scalars `lambda g, y: y / g(1.0)`. With `has_aux`, solve
+    dx solves ∂f/∂x·dx = -∂f/∂θ·dθ for what f closes over, by `tangent_solve(g, y)`, which returns x
+    with g(x) = y for a linear g; for scalars `lambda g, y: y / g(1.0)`. With `has_aux`, solve
     returns (x, aux), aux being not differentiated. The guess has no influence on derivatives.
+    TypeError where f or solve return another structure than the guess has.
 
     >>> def newton(f, x):
     ...     return lax.fori_loop(0, 20, lambda i, x: x - f(x) / primal.grad(f)(x), x)

@@ -57,7 +57,7 @@ class SymbolicZero:
         return SymbolicZero(aval_of(x).tangent())
 
     def __repr__(self) -> str:
-        return f"SymbolicZero({self.aval})"
+        return f"SymbolicZero({self.aval.str_short()})"
 
 
 class CustomVJPPrimal:

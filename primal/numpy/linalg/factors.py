@@ -104,7 +104,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """a = Q R with orthonormal columns in Q and an upper triangle R.
 
     mode: 'reduced' (Q is m × min(m, n)), 'complete' (m × m), 'r' (R alone), 'raw' (Householder
-    vectors and factors). Raises ValueError for other modes.
+    vectors and factors). Raises ValueError for other modes. Householder, 1958, by LAPACK's geqrf.
 
     >>> Q, R = jnp.linalg.qr(jnp.array([[3., 0.], [4., 5.]]))
     >>> jnp.allclose(Q @ R, jnp.array([[3., 0.], [4., 5.]]), atol=1e-5)

@@ -80,7 +80,7 @@ def _vector_norm(x: Any, order: Any, axis: int, keepdims: bool) -> Any:
         raise ValueError(f"Invalid order '{order}' for vector norm.")
     if isinstance(order, int | float):
         if order == np.inf:
-            return largest(absolute(x), axis=axis, keepdims=keepdims)
+            return _largest(absolute(x), axis=axis, keepdims=keepdims)
         if order == -np.inf:
             return smallest(absolute(x), axis=axis, keepdims=keepdims)
         if order == 0:
@@ -179,7 +179,7 @@ def cond(x: ArrayLike, p: Ord = None) -> Array:
         raise ValueError(
             f"jnp.linalg.cond: input array must be at least 2D, got shape {v.aval.shape}."
         )
-    if not v.aval.size:
+    if not v.aval.shape[-1] or not v.aval.shape[-2]:
         raise ValueError(f"[cond] expected a matrix with elements, got shape {v.aval.shape}.")
     if p in (None, 2, -2):
         s = svd(v, compute_uv=False)

@@ -61,7 +61,7 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
 
     Jₖ₋₁ = (2k/z) Jₖ - Jₖ₊₁ from k = n_iter down, scaled so that J₀ + 2 Σ J₂ₖ = 1; so n_iter has to
     be well above both v and |z|. Raises ValueError for a negative order, or unless n_iter exceeds
-    it.
+    it. Olver, 1964; NIST DLMF 3.6, 10.74(iv).
 
     >>> bessel_jn(1.0, v=1)
     Array([0.76519763, 0.44005054], dtype=float32)

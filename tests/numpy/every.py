@@ -1,0 +1,242 @@
+"""What is asked of every function that takes arrays, asked of expressions of it.
+
+A row is an expression over the operands below, as our functions and as NumPy's evaluate it; where
+the two are written in different ways, `ours => theirs`. Each way of asking is a function of a row
+that raises AssertionError where the answer is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import primal
+
+RNG = np.random.default_rng(6)
+
+# Operands: v, w vectors; u in (0, 1); m a matrix; t of rank 3; s symmetric, positive definite and
+# well conditioned; l, a matrix without structure; c, z complex; i, k integers; b, d booleans.
+OPERANDS: dict[str, np.ndarray] = {
+    "v": RNG.normal(size=4) * 1.7,
+    "w": RNG.normal(size=4) * 1.3 + 0.1,
+    "u": RNG.uniform(0.1, 0.9, size=4),
+    "m": RNG.normal(size=(3, 4)),
+    "t": RNG.normal(size=(2, 3, 4)),
+    "s": np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]]),
+    "l": np.array([[1.5, -0.7, 0.4], [0.3, 2.1, -1.1], [-0.8, 0.6, 0.9]]),
+    "c": RNG.normal(size=4) + 1j * RNG.normal(size=4),
+    "z": RNG.normal(size=(3, 4)) + 1j * RNG.normal(size=(3, 4)),
+    "i": np.array([3, 0, 2, 3]),
+    "k": np.array([1, 2, 3, 1]),
+    "b": np.array([True, False, True, True]),
+    "d": np.array([True, True, False, False]),
+}
+NARROW = {"f": np.float32, "c": np.complex64, "i": np.int32, "b": np.bool_}
+
+
+class Row:
+    """An expression of a function, over some of the operands."""
+
+    def __init__(self, text: str, ours: dict[str, Any], theirs: dict[str, Any]):
+        first, _, other = text.partition("=>")
+        self.text, self.ours, self.theirs = text.strip(), ours, theirs
+        self.code = compile(first.strip(), text, "eval")
+        self.reference = compile((other or first).strip(), text, "eval")
+        words = set(re.findall(r"(?<![\w.'\"])\w+(?![\w('\"=])", first))
+        bound = set(re.findall(r"lambda ([\w, ]+):", first))
+        bound = {word for words in bound for word in words.split(", ")}
+        self.used = {name: x for name, x in OPERANDS.items() if name in words - bound}
+
+    def narrow(self) -> dict[str, np.ndarray]:
+        return {name: x.astype(NARROW[x.dtype.kind]) for name, x in self.used.items()}
+
+    def run(self, operands: dict[str, Any]) -> Any:
+        return eval(self.code, {**self.ours, **operands})
+
+    def run_reference(self, operands: dict[str, np.ndarray]) -> list[np.ndarray]:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return list(leaves(eval(self.reference, {**self.theirs, **operands})))
+
+
+def leaves(out: Any) -> Iterator[np.ndarray]:
+    """The numbers of a result; what no number is, as text."""
+    if isinstance(out, (tuple, list)):
+        for part in out:
+            yield from leaves(part)
+    elif isinstance(out, (str, type, np.dtype)) or out is None:
+        yield np.asarray(str(out))
+    else:
+        yield np.asarray(out)
+
+
+def near(got: Any, want: Any, tolerance: float = 2e-4) -> None:
+    got, want = list(leaves(got)), list(leaves(want))
+    assert [x.shape for x in got] == [x.shape for x in want]
+    for x, y in zip(got, want, strict=True):
+        if x.dtype.kind in "US":
+            assert x == y
+        else:
+            wide = np.complex128 if "c" in x.dtype.kind + y.dtype.kind else np.float64
+            np.testing.assert_allclose(x.astype(wide), y.astype(wide), tolerance, tolerance)
+
+
+def agree(row: Row, operands: dict[str, np.ndarray]) -> None:
+    """Our result is NumPy's, of the same kind of numbers; what NumPy refuses, we refuse."""
+    try:
+        want = row.run_reference(operands)
+    except Exception:
+        return refused(row, operands)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        got = row.run(arrays(operands))
+    near(got, want)
+    assert [x.dtype.kind for x in leaves(got)] == [x.dtype.kind for x in want]
+
+
+def refused(row: Row, operands: dict[str, np.ndarray]) -> None:
+    try:
+        row.run(arrays(operands))
+    except Exception:
+        return
+    raise AssertionError("NumPy refuses it")
+
+
+def values(row: Row) -> None:
+    agree(row, row.narrow())
+
+
+def integers(row: Row) -> None:
+    """Real operands made integers, ten times as large."""
+    cast = {n: np.rint(10 * x).astype(np.int32) if x.dtype.kind == "f" else x
+            for n, x in row.narrow().items()}  # fmt: skip
+    agree(row, cast)
+
+
+def empty(row: Row) -> None:
+    """Nothing in the vectors, no rows in the matrices."""
+    agree(row, {n: x[:0] if n not in "sl" else np.stack([x] * 2)[:0]
+                for n, x in row.narrow().items()})  # fmt: skip
+
+
+def scalar(row: Row) -> None:
+    """An element of each operand; its axes are out of bounds, which NumPy may forgive."""
+    try:
+        agree(row, {n: x[(1,) * x.ndim] for n, x in row.narrow().items()})
+    except np.exceptions.AxisError:
+        pass
+
+
+def traced(row: Row) -> None:
+    """In a program as outside of it."""
+    operands = row.narrow()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        want = numbers(row.run(arrays(operands)))
+        got = primal.jit(lambda operands: numbers(row.run(operands)))(operands)
+    near(got, want)
+    assert [x.dtype for x in got] == [x.dtype for x in want]
+
+
+def mapped(row: Row) -> None:
+    """Over two of each operand as over each alone."""
+    operands = row.narrow()
+    flipped = {n: np.flip(x) if n not in "sl" else x.T.copy() for n, x in operands.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        each = [numbers(row.run(arrays(o))) for o in (operands, flipped)]
+        both = {n: np.stack([x, flipped[n]]) for n, x in operands.items()}
+        got = primal.vmap(lambda operands: numbers(row.run(operands)))(both)
+    for index, want in enumerate(each):
+        near([x[index] for x in got], want)
+
+
+def arrays(operands: dict[str, np.ndarray]) -> dict[str, Any]:
+    return {name: primal.numpy.asarray(x) for name, x in operands.items()}
+
+
+def numbers(out: Any) -> list[Any]:
+    return [x for x in primal.tree.leaves(out) if isinstance(x, primal.Array)]
+
+
+def loss(out: list[Any], cos: Callable[[Any], Any]) -> Any:
+    """A sum of all real and imaginary parts with different weights."""
+    total = 0.0
+    for x in out:
+        weights = np.exp(1j * np.arange(float(x.size))).reshape(x.shape)
+        if x.dtype.kind in "fc":
+            total = total + (cos(x.real) * weights.real).sum()
+        if x.dtype.kind == "c":
+            total = total + (cos(x.imag) * weights.imag).sum()
+    return total
+
+
+def derivative(row: Row) -> None:
+    """The reverse derivative along a direction is NumPy's difference quotient, in 64 bits."""
+    real = {n: x for n, x in row.used.items() if x.dtype.kind == "f"}
+    rest = {n: x for n, x in row.used.items() if n not in real}
+    turn = {n: np.sin(3.0 + np.arange(x.size)).reshape(x.shape) for n, x in real.items()}
+    if "s" in turn:  # it stays symmetric
+        turn["s"] = turn["s"] + turn["s"].T
+    want, step = 0.0, 1e-6
+    for sign in (1, -1):
+        moved = {n: x + sign * step * turn[n] for n, x in real.items()}
+        out = loss(row.run_reference({**moved, **rest}), np.cos)
+        want += sign * out / (2 * step)
+
+    def ours(real: dict[str, Any]) -> Any:
+        return loss(numbers(row.run({**real, **arrays(rest)})), primal.numpy.cos)
+
+    with warnings.catch_warnings(), primal.enable_x64(True):
+        warnings.simplefilter("ignore")
+        slopes = primal.grad(ours)(arrays(real))
+        got = sum(np.vdot(turn[n], np.asarray(slope)) for n, slope in slopes.items())
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+def is_smooth(row: Row) -> bool:
+    real = any(x.dtype.kind == "f" for x in row.used.values())
+    return real and any(x.dtype.kind in "fc" for x in row.run_reference(row.used))
+
+
+WAYS: dict[str, Callable[[Row], None]] = {
+    "values": values, "integers": integers, "empty": empty, "scalar": scalar,
+    "jit": traced, "vmap": mapped, "grad": derivative,
+}  # fmt: skip
+
+
+def applies(row: Row, way: str) -> bool:
+    """A row without operands has a value and a program only, a derivative is one of floats."""
+    return way in ("values", "jit") if not row.used else way != "grad" or is_smooth(row)
+
+
+def wrong(row: Row, way: str) -> str | None:
+    """What goes wrong, or None."""
+    try:
+        WAYS[way](row)
+    except Exception as error:
+        return f"{way} of {row.text}: {type(error).__name__}: {error}"
+    return None
+
+
+def ask(rows: list[Row], excused: dict[str, str]) -> None:
+    """All ways of all rows of a function; a way that is excused goes wrong for one row at least."""
+    for way in WAYS:
+        found = [w for row in rows if applies(row, way) for w in [wrong(row, way)] if w]
+        if way in excused:
+            assert found, f"{way} of {rows[0].text} is right, and needs no excuse"
+        else:
+            assert not found, "\n".join(found)
+
+
+def excuses(table: dict[tuple[str, str], str]) -> dict[str, dict[str, str]]:
+    """Of {(ways, functions): reason} the reasons by function and way."""
+    out: dict[str, dict[str, str]] = {}
+    for (ways, functions), reason in table.items():
+        for name in functions.split():
+            out.setdefault(name, {}).update(dict.fromkeys(ways.split(), reason))
+    return out
