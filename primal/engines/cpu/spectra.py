@@ -7,7 +7,8 @@ others than eager evaluation; the routine called here is the same.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from primal.engines.cpu.code import Module
@@ -57,6 +58,15 @@ def svd(
     spec = Svd(dtype, full, len(outs) == 3)
     words = (address, m, n, least, left, right, room)
     return _stack("svd", k, spec, a, outs, words, 1500 + 500 * least + 20 * m * n * least)
+
+
+def eig(
+    k: Any, a: Value, outs: Sequence[Aval], left: bool, right: bool, address: int, room: int
+) -> list[Value]:
+    """By geev, at that address, in so much workspace: values, and vectors that are wanted."""
+    spec = Eig(_dtype("eig", a, address), left, right)
+    n = a.shape[-1]
+    return _stack("eig", k, spec, a, outs, (address, n, room), 1500 + 500 * n + 25 * n**3)
 
 
 class Caller(Reader):
@@ -154,6 +164,30 @@ class Caller(Reader):
         square(self, rows, columns, element)
 
 
+    def number(self, x: str, i: str) -> str:
+        """The i-th number of an array of real ones."""
+        return self.c.new(f"load {self.real}, ptr {self.moved(x, (i, str(self.size)))}")
+
+    def joined(
+        self, to: str, rows: str, columns: str, good: str,
+        element: Callable[[str, str], Sequence[str]],
+    ) -> None:  # fmt: skip
+        """Store a matrix of complex numbers whose parts are `element(i, j)`; nan unless good."""
+        c, t = self.c, self.real
+        size = 2 * self.size
+        along = self.times(columns, size)
+
+        def store(i: str, j: str) -> list[str]:
+            target = self.moved(to, (i, along), (j, str(size)))
+            for part, value in enumerate(element(i, j)):
+                bad = "0.0" if part else "0x7FF8000000000000"
+                value = c.new(f"select i1 {good}, {t} {value}, {t} {bad}")
+                c.do(f"store {t} {value}, ptr {self.moved(target, (str(part), str(self.size)))}")
+            return []
+
+        square(self, rows, columns, store)
+
+
 @dataclasses.dataclass(frozen=True)
 class Eigh:
     """syevd or heevd. Words: its address, n, the number of matrices."""
@@ -197,6 +231,65 @@ class Eigh:
             r.left(values, r.moved(w, (i, r.times(n, single))), n, "1", good, 1)
 
         each_matrix(r, name, count, one)
+
+
+@dataclasses.dataclass(frozen=True)
+class Eig:
+    """geev. Words: its address, n, workspace, the number of matrices."""
+
+    dtype: str
+    left: bool
+    right: bool
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the function."""
+        r = Caller(module, self.dtype)
+        a, w, *outs = (r.array() for _ in range(2 + self.left + self.right))
+        address, n, work, count = r.pointer(), r.word(), r.word(), r.word()
+        single = r.size // r.parts
+        row, bytes_ = r.times(n, r.size), r.times(n, n, r.size)
+        h, order = r.room(bytes_), r.integer(n)
+        values = [r.room(row) for _ in range(3 - r.parts)]
+        wanted = self.left, self.right
+        found = [r.room(bytes_ if wants else "0") for wants in wanted]
+        given = [
+            *[r.letter("V" if wants else "N") for wants in wanted], order, h, order, *values,
+            found[0], order, found[1], order, r.room(r.times(work, r.size)), r.integer(work),
+        ]  # fmt: skip
+        if r.parts == 2:
+            given.append(r.room(r.times(n, 2 * single)))
+        of_complex = r.times(n, 2 * single)
+
+        def one(i: str) -> None:
+            fine = r.entered(r.moved(a, (i, r.times(n, row))), h, n, n)
+            good = r.called(fine, address, given, 2)
+            to = r.moved(w, (i, of_complex))
+            kept = [v for v, wants in zip(found, wanted, strict=True) if wants]
+            if r.parts == 2:
+                r.left(values[0], to, n, "1", good, 2)
+            else:
+                r.joined(to, n, "1", good, lambda j, _: [r.number(v, j) for v in values])
+            for out, v in zip(outs, kept, strict=True):
+                to = r.moved(out, (i, r.times(n, of_complex)))
+                if r.parts == 2:
+                    r.left(v, to, n, n, good, 2)
+                else:
+                    pair = functools.partial(self._pair, r, v, values[1], n)
+                    r.joined(to, n, n, good, pair)
+
+        each_matrix(r, name, count, one)
+
+    @staticmethod
+    def _pair(r: Caller, v: str, imaginary: str, n: str, i: str, j: str) -> list[str]:
+        """Of the columns in which LAPACK packs conjugate pairs: real part, then imaginary part."""
+        c, t = r.c, r.real
+        w = r.number(imaginary, j)
+        first, second = (c.new(f"fcmp {how} {t} {w}, 0.0") for how in ("ogt", "olt"))
+        after, before = (c.new(f"zext i1 {m} to i64") for m in (first, second))
+        re = r.number(v, r.plus(r.times(c.new(f"sub i64 {j}, {before}"), n), i))
+        im = r.number(v, r.plus(r.times(r.plus(j, after), n), i))
+        other = c.new(f"select i1 {second}, {t} {c.new(f'fneg {t} {im}')}, {t} 0.0")
+        return [re, c.new(f"select i1 {first}, {t} {im}, {t} {other}")]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -412,6 +412,9 @@ class Words:
     def eigh(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
         return spectra.eigh(self, a, outs, **params)
 
+    def eig(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
+        return spectra.eig(self, a, outs, **params)
+
     def svd(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
         return spectra.svd(self, a, outs, **params)
 

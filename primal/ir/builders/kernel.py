@@ -185,6 +185,12 @@ class KernelBuilder(Protocol):
         """Vectors, if `outs` has them, and values, by LAPACK's syevd or heevd at an address."""
         ...
 
+    def eig(
+        self, x: K, outs: Sequence[Aval], *, left: bool, right: bool, address: int, room: int
+    ) -> list[K]:
+        """Values and wanted vectors, by LAPACK's geev at an address, in so much workspace."""
+        ...
+
     def svd(
         self, x: K, outs: Sequence[Aval], *, full: bool, address: int, room: int
     ) -> list[K]:

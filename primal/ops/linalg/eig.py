@@ -17,7 +17,7 @@ from primal.ir.op import LINALG, Op, Word, by_kind
 from primal.ir.trace import aval_of
 from primal.ops.choose import as_dtype, select_n
 from primal.ops.elementwise import add, complex, conj, div, eq, imag, mul, neg, real, sub
-from primal.ops.linalg._lapack import lapack, workspace
+from primal.ops.linalg._lapack import address, lapack, workspace
 from primal.ops.linalg.common import (
     INT32,
     adjoint,
@@ -185,9 +185,16 @@ def _hlo(
 def _kernel(
     k: Any, a: Any, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool
 ) -> Any:
-    if compute_left_eigenvectors or compute_right_eigenvectors:
-        raise Unsupported("eigenvectors")
-    return [k.eigenvalues(a, complex_of(a.dtype))]
+    left, right = compute_left_eigenvectors, compute_right_eigenvectors
+    if not (left or right):
+        return [k.eigenvalues(a, complex_of(a.dtype))]
+    if not a.aval.size:
+        raise Unsupported(f"eigenvectors of {a.shape}")
+    outs = _type(a.aval, compute_left_eigenvectors=left, compute_right_eigenvectors=right)
+    room = workspace("geev_lwork", a.dtype, a.shape[-1], left, right)
+    return k.eig(
+        a, outs, left=left, right=right, address=address("geev", a.dtype), room=room
+    )
 
 
 eig = Op(

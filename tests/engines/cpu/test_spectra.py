@@ -11,6 +11,7 @@ from primal.engines.cpu.spectra import LARGEST
 from primal.engines.cpu.steps import Library
 from primal.ops.linalg import _lapack
 from primal.ops.linalg import eigh as eigh_room
+from primal.ops.linalg.eig import eig
 from primal.ops.linalg.eigh import eigh
 from primal.ops.linalg.svd import svd
 from tests.engines.cpu.lab import built, numpy_run
@@ -44,6 +45,18 @@ def test_eigenvectors(shape: tuple[int, ...], lower: bool, dtype: str) -> None:
               stack(shape, dtype))  # fmt: skip
 
 
+def eigenvectors(left: bool, right: bool) -> Any:
+    params = {"compute_left_eigenvectors": left, "compute_right_eigenvectors": right}
+    return lambda a: list(eig(a, **params))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SQUARE)
+@pytest.mark.parametrize(("left", "right"), [(False, True), (True, False), (True, True)])
+def test_eigenvectors_of_any(shape: tuple[int, ...], left: bool, right: bool, dtype: str) -> None:
+    agree(eigenvectors(left, right), stack(shape, dtype))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [*SQUARE, (7, 2, 5), (3, LARGEST, 3), (1, 9), (9, 1)])
 @pytest.mark.parametrize("full", [False, True])
@@ -60,6 +73,7 @@ def test_special_matrices_spoil_no_other(dtype: str) -> None:
     a[4, 2, 0] = complex(0, np.nan) if dtype[0] == "c" else -np.inf
     agree(lambda a: list(eigh(a, lower=True, compute_eigenvectors=True)), a)
     agree(lambda a: list(svd(a, full_matrices=True, compute_uv=True, algorithm="gesdd")), a)
+    agree(eigenvectors(True, True), a)
 
 
 def test_larger_ones_and_hidden_routines_are_left_to_the_op(
