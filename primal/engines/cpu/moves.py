@@ -31,6 +31,8 @@ from primal.ir.builders import Unsupported
 
 Loop = tuple[int, tuple[int, ...]]
 """The size of a loop, and the strides of the arrays in it, in bytes."""
+FEW = 32
+"""Bytes of a run up to which its length is part of the code."""
 BLOCK = 16384
 """Bytes, about, that a unit of work moves."""
 
@@ -130,7 +132,8 @@ def blocks(
 
 @dataclasses.dataclass(frozen=True)
 class Gather:
-    """Windows at starts; elements of `item` bytes, copied one by one or by `runs`.
+    """Windows at starts; elements of `item` bytes, copied one by one or by `runs` of `few` bytes,
+    or of many if that is 0.
 
     Words: bytes of a run; turns of the last batch loop per unit, units per row of it; batch loops
     (out, x, indices); per column of start vectors limit, stride in x, offset in indices; window
@@ -147,6 +150,7 @@ class Gather:
     columns: int
     window: int
     fills: bool
+    few: int = 0
     vectors: bool = False
 
     def write(self, module: Module, name: str) -> None:
@@ -171,7 +175,7 @@ class Gather:
 
             def take(places: list[Place]) -> None:
                 if self.runs:
-                    s.copy_bytes(places[0], places[1], run)
+                    s.copy_bytes(places[0], places[1], self.few or run)
                 else:
                     t = MEMORY_INT[str(self.item)]
                     s.write(t, s.read(t, places[1]), places[0])
@@ -246,6 +250,11 @@ class Gather:
             s.each(first, last, vectors, s.lanes)
 
         s.units(unit)
+
+
+def few(run: int) -> int:
+    """The bytes of a run, if so few that the code had better know them; else 0."""
+    return run if run <= FEW else 0
 
 
 def write_bits(s: Script, size: int, bits: Sequence[Int], place: Place) -> None:
@@ -338,7 +347,8 @@ def gather(
     words += flat(window) + (bits_words(fill, x.node.dtype) if fill is not None else [0, 0])
     spec = Gather(
         item, run > item, index_name(indices), len(batch), len(found.columns), len(window),
-        fill is not None, run == item and not window and len(found.columns) == 1
+        fill is not None, few(run),
+        run == item and not window and len(found.columns) == 1
         and item in (4, 8) and index_name(indices) != "u8" and batch[-1][1][0] == item
         and batch[-1][1][2] == indices.node.dtype.itemsize,
     )  # fmt: skip
@@ -368,6 +378,8 @@ class Scatter:
     drops: bool
     dense: bool
     """Single elements from a vector to a vector, by a vector: strides are no words."""
+    few: int = 0
+    """Bytes of a run, if they are few."""
 
     def write(self, module: Module, name: str) -> None:
         item = itemsize(self.dtype)
@@ -410,24 +422,32 @@ class Scatter:
         source, to = places
         if self.word == "set":
             if self.runs:
-                s.copy_bytes(to, source, run * item)
+                s.copy_bytes(to, source, self.few or run * item)
             else:
                 t = MEMORY_INT[str(item)]
                 s.write(t, s.read(t, source), to)
             return
-        if not self.runs:
-            old, new = read_vector(s, self.dtype, to), read_vector(s, self.dtype, source)
-            write_vector(s, self.dtype, self._combined(s, old, new), to)
+        if not self.runs or self.few:
+            # No masks: what one stored the next load would wait for. Elements in powers of two.
+            whole, left, at = s.lanes, self.few // item or 1, 0
+            while left:
+                s.lanes = min(whole, 1 << (left.bit_length() - 1))
+                old = read_vector(s, self.dtype, to + at)
+                new = read_vector(s, self.dtype, source + at)
+                write_vector(s, self.dtype, self._combined(s, old, new), to + at)
+                left, at = left - s.lanes, at + s.lanes * item
+            s.lanes = whole
             return
 
-        def turn(i: Int) -> None:
-            mask = lanes_before(s, run - i)
+        def turn(i: Int, mask: str = "") -> None:
             at = i * item
             old = read_vector(s, self.dtype, to + at, mask)
             new = read_vector(s, self.dtype, source + at, mask)
             write_vector(s, self.dtype, self._combined(s, old, new), to + at, mask)
 
-        s.each(0, run, turn, s.lanes)
+        whole = run - run % s.lanes
+        s.each(0, whole, turn, s.lanes)
+        s.each(whole, run, lambda i: turn(i, lanes_before(s, run - i)), s.lanes)
 
     def _combined(self, s: Script, old: str, new: str) -> str:
         return emit(s, self.word, [self.dtype, self.dtype], self.dtype, [old, new])
@@ -460,6 +480,7 @@ def scatter(
         drops and run == 1 and not window
         and batch[1:] == [] and [s for _, s in batch] == [(item, 0, indices.node.dtype.itemsize)]
         and [c[1:] for c in found.columns] == [(item, 0)],
+        few(run * item) if run > 1 else 0,
     )  # fmt: skip
     (out,) = k.routine(
         spec, [x, indices, updates], [x.aval], words, updates=((0, 0),), name=f"scatter {word}"

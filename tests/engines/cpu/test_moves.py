@@ -129,7 +129,7 @@ def test_a_new_shape_compiles_nothing() -> None:
     def f(x: Any, i: Any) -> list[Any]:
         return [x[i], x.at[i].add(1.0), jnp.concatenate([x, x[:2]]), jnp.pad(x, ((1, 1), (2, 0)))]
 
-    built(f, X, I)
+    built(f, np.ones((6, 10), np.float32), I[:4])  # rows shorter than that are in the code
     before = counters.kernels
     for n in (8, 13, 40):
         agree(f, np.ones((n, n + 1), np.float32), I[:4])
@@ -170,3 +170,15 @@ def test_a_vector_is_scattered_into_a_vector(index: str, method: str, dtype: str
     with primal.enable_x64(True):
         got = primal.jit(run)(start, at, rows)
     assert got.dtype == dtype and np.array_equal(got, want)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "bool", "complex64"])
+def test_rows_of_any_length_are_gathered_and_added_up(n: int, dtype: str) -> None:
+    x = (np.arange(6 * n).reshape(6, n) % 5).astype(dtype)
+    i = np.array([0, 5, 5, -3, 9, 1, 0, 0])
+    rows = (np.arange(8 * n).reshape(8, n) % 3).astype(dtype)
+    put = "max" if dtype == "bool" else "add"
+    agree(lambda x, i, r: [x[i], x.at[i].set(r), getattr(x.at[i], put)(r)], x, i[:1], rows[:1])
+    agree(lambda x, i, r: [x[i], getattr(x.at[i], put)(r, mode="drop")], x, i, rows)
+    agree(lambda x, i: [x.at[i].get(mode="fill", fill_value=1)], x, i)
