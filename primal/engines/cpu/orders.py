@@ -43,38 +43,26 @@ _MANTISSA = {"f2": 10, "h2": 7, "f4": 23, "f8": 52}
 def sort(k: Any, xs: Sequence[Value], axis: int, num_keys: int) -> list[Value]:
     """All operands reordered alike, by the first of them, stably."""
     n = xs[0].shape[axis]
-    if len(xs) == 1 and n > MANY and n * xs[0].size > MOST**2:
-        raise Unsupported(f"sort of many rows of {n}")
-    given = [_rows(k, x, axis) for x in xs]
+    if n > MOST or (len(xs) == 1 and n > MANY and n * xs[0].size > MOST**2):
+        raise Unsupported(f"sort of {xs[0].shape}")
+    given = [rows(k, x, axis) for x in xs]
     names = [PLACES if _counts(x, axis) and i >= num_keys else name_of(g)
              for i, (x, g) in enumerate(zip(xs, given, strict=True))]  # fmt: skip
     if any(name[0] == "c" for name in names[:num_keys]):
         raise Unsupported("sort of complex numbers")
     spec = Order(tuple(names), num_keys, True, False)
-    outs = _ordered(k, spec, given, [x.aval for x in given], n)
-    return [_back(k, out, axis) for out in outs]
+    outs = ordered(k, spec, given, [x.aval for x in given], n)
+    return [back(k, out, axis) for out in outs]
 
 
-def top_k(k: Any, x: Value, count: int, axis: int) -> list[Value]:
-    """The greatest and their places."""
-    row = _rows(k, x, axis)
-    shape = (*row.shape[:-1], count)
-    outs = [Aval(shape, x.dtype), Aval(shape, np.dtype(np.int32))]
-    spec = Order((name_of(row), PLACES), 1, False, True)
-    return [_back(k, out, axis) for out in _ordered(k, spec, [row], outs, count)]
-
-
-def _rows(k: Any, x: Value, axis: int) -> Value:
+def rows(k: Any, x: Value, axis: int) -> Value:
     """The value with the axis last, in row-major order."""
-    n = x.shape[axis]
-    if n > MOST:
-        raise Unsupported(f"rows of {n}")
     if axis != x.ndim - 1:
         x = k.transpose(x, [*[d for d in range(x.ndim) if d != axis], axis])
     return x if _counts(x, x.ndim - 1) else k.dense(held(k, x))
 
 
-def _back(k: Any, x: Value, axis: int) -> Value:
+def back(k: Any, x: Value, axis: int) -> Value:
     if axis == x.ndim - 1:
         return x
     last = x.ndim - 1
@@ -91,7 +79,7 @@ def _counts(x: Value, axis: int) -> bool:
     )  # fmt: skip
 
 
-def _ordered(
+def ordered(
     k: Any, spec: Order, given: Sequence[Value], outs: Sequence[Aval], count: int
 ) -> list[Value]:
     n, rows = given[0].shape[-1], size_of(given[0].shape[:-1])
@@ -102,6 +90,33 @@ def _ordered(
         cost=each * (n * n // 16 + 4 * n + 10), name="top_k" if spec.descending else "sort",
     )  # fmt: skip
     return found
+
+
+def key_of(s: Script, dtype: str, value: str, size: int, zeros_equal: bool) -> str:
+    """Signed integers of so many bytes in the order of elements whose bits are given; nan last."""
+    item = itemsize(dtype)
+    bits = 8 * item
+    t, i1, top = s.vec(f"i{bits}"), s.vec("i1"), (1 << bits - 1) - 1
+
+    def const(value: int) -> str:
+        return s.const(f"i{bits}", str(value))
+
+    if dtype in _MANTISSA:
+        endless = top - (1 << _MANTISSA[dtype]) + 1
+        magnitude = s.new(f"and {t} {value}, {const(top)}")
+        sign = s.new(f"ashr {t} {value}, {const(bits - 1)}")
+        value = s.new(f"xor {t} {value}, {s.new(f'and {t} {sign}, {const(top)}')}")
+        missing = s.new(f"icmp ugt {t} {magnitude}, {const(endless)}")
+        value = s.new(f"select {i1} {missing}, {t} {const(top)}, {t} {value}")
+        if zeros_equal:
+            zero = s.new(f"icmp eq {t} {magnitude}, zeroinitializer")
+            value = s.new(f"select {i1} {zero}, {t} zeroinitializer, {t} {value}")
+    elif dtype[0] == "u" and item == size:
+        value = s.new(f"xor {t} {value}, {const(-top - 1)}")
+    if item == size:
+        return value
+    how = "zext" if dtype[0] in "bu" else "sext"
+    return s.new(f"{how} {t} {value} to {s.vec(f'i{8 * size}')}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,31 +171,11 @@ class Order:
 
     def _encode(self, s: Script, dtype: str, x: Place, to: Place, n: Int, size: int) -> None:
         """Integers of so many bytes, whose order is that of the elements."""
-        item = itemsize(dtype)
-        bits, key = 8 * item, f"i{8 * size}"
-        t = s.vec(f"i{bits}")
-        top = (1 << bits - 1) - 1
-
-        def const(value: int) -> str:
-            return s.const(f"i{bits}", str(value))
+        item, key = itemsize(dtype), f"i{8 * size}"
 
         def some(i: Int) -> None:
             value = read_vector(s, f"i{item}", x + i * item, lanes_before(s, n - i))
-            if dtype in _MANTISSA:
-                endless = top - (1 << _MANTISSA[dtype]) + 1
-                magnitude = s.new(f"and {t} {value}, {const(top)}")
-                sign = s.new(f"ashr {t} {value}, {const(bits - 1)}")
-                value = s.new(f"xor {t} {value}, {s.new(f'and {t} {sign}, {const(top)}')}")
-                missing = s.new(f"icmp ugt {t} {magnitude}, {const(endless)}")
-                value = s.new(f"select {s.vec('i1')} {missing}, {t} {const(top)}, {t} {value}")
-                if self.zeros_equal:
-                    zero = s.new(f"icmp eq {t} {magnitude}, zeroinitializer")
-                    value = s.new(f"select {s.vec('i1')} {zero}, {t} zeroinitializer, {t} {value}")
-            elif dtype[0] == "u" and item == size:
-                value = s.new(f"xor {t} {value}, {const(-top - 1)}")
-            if item < size:
-                how = "zext" if dtype[0] in "bu" else "sext"
-                value = s.new(f"{how} {t} {value} to {s.vec(key)}")
+            value = key_of(s, dtype, value, size, self.zeros_equal)
             if self.descending:
                 value = s.new(f"xor {s.vec(key)} {value}, {s.const(key, '-1')}")
             write_vector(s, f"i{size}", value, to + i * size)

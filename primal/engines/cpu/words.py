@@ -13,6 +13,7 @@ from primal.engines.cpu import (
     control,
     convolution,
     factorisations,
+    firsts,
     fourier,
     moves,
     objects,
@@ -375,7 +376,7 @@ class Words:
         return orders.sort(self, xs, axis, num_keys)
 
     def top_k(self, x: Value, count: int, axis: int) -> list[Value]:
-        return orders.top_k(self, x, count, axis)
+        return firsts.top_k(self, x, count, axis)
 
     def reduce_window(self, monoid: str, x: Value, shape: Ints, window: Any) -> Value:
         if is_narrow(x.dtype):

@@ -68,6 +68,24 @@ def test_orders(dtype: Any, shape: tuple[int, ...], axis: int) -> None:
     same(f, x, places, few, native=True)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_greatest_of_long_rows(dtype: Any) -> None:
+    for shape, axis in (((300,), 0), ((2, 65), 1), ((1000, 3), 0)):
+        x = drawn(shape, dtype)
+        wide = np.dtype(dtype).kind in "iu" and np.dtype(dtype).itemsize == 8
+        for k in (1, 8, 11, 32, 50, 64):
+            same(lambda x, k=k, d=axis: list(top_k(x, k=k, axis=d)), x,
+                 native=not wide or shape[axis] <= MOST)  # fmt: skip
+    x = drawn((300,), dtype)
+    for sign in (1, -1):
+        same(lambda x: list(top_k(x, k=9, axis=0)), np.sort(x)[::sign].copy(),
+             native=not wide)  # fmt: skip
+        same(lambda x: list(top_k(x, k=9, axis=0)), np.full(300, x[1]), native=not wide)
+        long = np.sort(drawn((4096 + 77,), dtype))[::sign].copy()
+        same(lambda x: list(top_k(x, k=17, axis=0)), long, native=not wide)
+    same(lambda x: list(top_k(x, k=65, axis=0)), x, native=False)
+
+
 def test_what_numpy_sorts_faster() -> None:
     for shape in ((MOST + 1,), (MOST, MANY + 1)):
         x = drawn(shape, "float32")

@@ -1,0 +1,166 @@
+"""The k greatest of long rows, by one pass over them.
+
+The greatest so far lie in registers, in order. A vector of elements is compared with the least of
+them; the few that are greater are put in one after the other, which moves the rest by a lane: of
+1000 random numbers 30 for k = 5. Were they ascending all of them would be, for 10 ns each.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from primal.engines.cpu.code import Module, itemsize
+from primal.engines.cpu.graph import Value, size_of
+from primal.engines.cpu.moves import name_of
+from primal.engines.cpu.orders import MOST, PLACES, Order, back, key_of, ordered, rows
+from primal.engines.cpu.script import (
+    MEMORY_INT,
+    Int,
+    Place,
+    Script,
+    lanes_before,
+    read_vector,
+    write_vector,
+)
+from primal.ir.avals import Aval
+from primal.ir.builders import Unsupported
+
+SHORT = 64
+"""Elements of a row up to which counting is faster."""
+FEW = 64
+"""The greatest k: more would not lie in registers."""
+LONG, APART = 4096, 16
+"""Elements from which a sample is looked at, and of how many vectors it has one."""
+_KEYS = {"i4": 8, "u4": 8, "f8": 8}
+"""Bytes of keys, where not 4: the least integer stands for nothing, so no element may be it."""
+
+
+def top_k(k: Any, x: Value, count: int, axis: int) -> list[Value]:
+    """The greatest and their places."""
+    row = rows(k, x, axis)
+    name, n = name_of(row), x.shape[axis]
+    shape = (*row.shape[:-1], count)
+    outs = [Aval(shape, x.dtype), Aval(shape, np.dtype(np.int32))]
+    if n > SHORT and count <= FEW and name not in ("i8", "u8"):
+        room = next(r for r in (8, 16, 32, FEW) if r >= count)
+        found = k.routine(
+            Greatest(name, room), [row], outs, (n, count), units=size_of(shape[:-1]),
+            cost=n // 8 + 10 * room, name="top_k",
+        )  # fmt: skip
+    elif n <= MOST:
+        found = ordered(k, Order((name, PLACES), 1, False, True), [row], outs, count)
+    else:
+        raise Unsupported(f"the {count} greatest of {n}")
+    return [back(k, out, axis) for out in found]
+
+
+@dataclasses.dataclass(frozen=True)
+class Greatest:
+    """A unit per row. Words: n and how many are wanted, at most `room`."""
+
+    dtype: str
+    room: int
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the function."""
+        item, size = itemsize(self.dtype), _KEYS.get(self.dtype, 4)
+        s = Script(module, min(max(module.width // size, 2), self.room))
+        x, best, at = s.address(), s.address(), s.address()
+        n, count = s.words(2)
+        key, t, it = f"i{8 * size}", s.vec(f"i{8 * size}"), s.vec("i32")
+        vectors = self.room // s.lanes
+        least = s.const(key, str(-(1 << 8 * size - 1)))
+        room = Place(s, s.new(f"alloca [{self.room * 4} x i8], align 64"))
+
+        def unit(u: Int) -> None:
+            row = x + u * n * item
+
+            def sampled(i: str, now: list[str]) -> list[str]:
+                out = []
+                for v, most in enumerate(now):
+                    value = read_vector(s, f"i{item}", row + (Int(s, i) + v * s.lanes) * item)
+                    keys = key_of(s, self.dtype, value, size, False)
+                    out.append(s.intrinsic("smax", key, most, keys))
+                return out
+
+            low = s.const(key, str(1 - (1 << 8 * size - 1)))
+            none = s.new(f"icmp slt i64 {n.name}, {LONG}")
+            until = s.new(f"select i1 {none}, i64 0, i64 {(n - (self.room - 1)).name}")
+            parts = s.loop("0", until, str(self.room * APART), [(t, low)] * vectors, sampled)
+            while len(parts) > 1:
+                parts = [s.intrinsic("smin", key, *parts[:2]), *parts[2:]]
+            bound = s.call(f"llvm.vector.reduce.smin.v{s.lanes}{key}", key, (t, parts[0]))
+            bound = s.new(f"sub {key} {bound}, 1")
+
+            def turn(i: str, now: list[str]) -> list[str]:
+                place = Int(s, i)
+                inside = lanes_before(s, n - place)
+                value = read_vector(s, f"i{item}", row + place * item, inside)
+                keys = key_of(s, self.dtype, value, size, False)
+                last = s.new(f"extractelement {t} {now[vectors - 1]}, i64 {s.lanes - 1}")
+                last = s.call(f"llvm.smax.{key}", key, (key, last), (key, bound))
+                more = s.new(f"icmp sgt {t} {keys}, {s.splat(key, last)}")
+                more = s.new(f"and {s.vec('i1')} {more}, {inside}")
+                narrow = s.new(f"bitcast {s.vec('i1')} {more} to i{s.lanes}")
+                bits = s.new(f"zext i{s.lanes} {narrow} to i64") if s.lanes < 64 else narrow
+                some = s.new(f"icmp ne i64 {bits}, 0")
+                given = list(zip([t] * vectors + [it] * vectors, now, strict=True))
+
+                def put(_: str, now: list[str]) -> list[str]:
+                    bits, *held = now
+                    lane = s.call("llvm.cttz.i64", "i64", ("i64", bits), ("i1", "true"))
+                    rest = s.new(f"and i64 {bits}, {s.new(f'sub i64 {bits}, 1')}")
+                    one = s.splat(key, s.new(f"extractelement {t} {keys}, i64 {lane}"))
+                    where = s.new(f"trunc i64 {(place + Int(s, lane)).name} to i32")
+                    return [rest, *self._put(s, key, held, one, s.splat("i32", where))]
+
+                def all_() -> list[str]:
+                    turns = s.call("llvm.ctpop.i64", "i64", ("i64", bits))
+                    return s.loop("0", turns, "1", [("i64", bits), *given], put)[1:]
+
+                return s.guarded(some, given, all_)
+
+            start = [(t, least)] * vectors + [(it, "zeroinitializer")] * vectors
+            found = s.loop("0", n.name, str(s.lanes), start, turn)[vectors:]
+            for v, places in enumerate(found):
+                write_vector(s, "i4", places, room + v * s.lanes * 4)
+            s.copy_bytes(at + u * count * 4, room, count * 4)
+            kept, out = MEMORY_INT[str(item)], best + u * count * item
+
+            def take(r: Int) -> None:
+                value = s.read(kept, row + s.integer("i4", room + r * 4) * item)
+                s.write(kept, value, out + r * item)
+
+            s.each(0, count, take)
+
+        s.units(unit)
+        s.finish(name)
+
+    @staticmethod
+    def _put(s: Script, key: str, held: list[str], one: str, place: str) -> list[str]:
+        """Keys and places with one more, behind those that are not less."""
+        vectors, i1 = len(held) // 2, s.vec("i1")
+        moved = ", ".join([f"i32 {s.lanes - 1 + lane}" for lane in range(s.lanes)])
+        most = s.const(key, str((1 << int(key[1:]) - 1) - 1))
+        keys: list[str] = []
+        places: list[str] = []
+        for v in range(vectors):
+            stay = s.new(f"icmp sge {s.vec(key)} {held[v]}, {one}")
+            # What is one lane before: of the first nothing, which is not less.
+            before = []
+            for kind, first, first_of_all in ((key, 0, most), ("i32", vectors, place)):
+                t, known = s.vec(kind), held[first + v - 1] if v else first_of_all
+                before.append(s.new(f"shufflevector {t} {known}, {t} {held[first + v]}, "
+                                    f"<{s.lanes} x i32> <{moved}>"))  # fmt: skip
+            here = s.new(f"icmp sge {s.vec(key)} {before[0]}, {one}")
+            for kind, to, old, shifted, fresh in (
+                (key, keys, held[v], before[0], one),
+                ("i32", places, held[vectors + v], before[1], place),
+            ):
+                t = s.vec(kind)
+                later = s.new(f"select {i1} {here}, {t} {fresh}, {t} {shifted}")
+                to.append(s.new(f"select {i1} {stay}, {t} {old}, {t} {later}"))
+        return [*keys, *places]
