@@ -70,13 +70,11 @@ def ndtr(x: ArrayLike) -> Array:
 
 @custom_jvp
 def _log_ndtr(x: Any) -> Any:
-    low = x < -1
+    z = x * _ROOT_HALF
     # Φ(x) = ½ exp(-x²/2) erfcx(-x/√2): nothing underflows before the logarithm.
-    tail = jnp.where(low, x, -1)
-    far = -0.5 * tail * tail + jnp.log(0.5 * erfcx(-tail * _ROOT_HALF))
-    near = jnp.where(low, 0, x)
+    low = jnp.log(0.5 * erfcx(jnp.maximum(-z, 0))) - 0.5 * x * x
     # log(1 - Q) keeps what is left of x far above.
-    return jnp.where(low, far, jnp.where(x > 1, jnp.log1p(-ndtr(-near)), jnp.log(ndtr(near))))
+    return jnp.where(x > 0, jnp.log1p(-0.5 * ops.erfc(jnp.maximum(z, 0))), low)
 
 
 @_log_ndtr.defjvp
