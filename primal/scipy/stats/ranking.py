@@ -57,7 +57,7 @@ def mode(
         at = axis + rank if axis < 0 else axis
     x = jnp.moveaxis(x, at, -1)
     if x.shape[-1] == 0:
-        x = jnp.full((*x.shape[:-1], 1), jnp.nan)
+        x = jnp.full((*x.shape[:-1], 1), jnp.nan, dtype=float)
         length = 0
     else:
         length = x.shape[-1]
@@ -71,7 +71,7 @@ def mode(
     length_so_far = place - begun + 1
     best = jnp.argmax(length_so_far, axis=-1, keepdims=True)
     values = jnp.take_along_axis(ordered, best, axis=-1)
-    counts = jnp.take_along_axis(length_so_far, best, axis=-1) if length else jnp.zeros_like(best)
+    counts = jnp.take_along_axis(length_so_far, best, axis=-1) if length else jnp.zeros_like(x)
     if jnp.issubdtype(x.dtype, jnp.inexact) and length:
         missing = jnp.any(jnp.isnan(x), axis=-1, keepdims=True)
         values = jnp.where(missing, jnp.nan, values)
