@@ -34,9 +34,10 @@ class Call:
         # What a user's function is given it may keep: our memory is written again.
         self.private = step.op.kind is HOST
         self.reads = [_operand(x, places) for x in step.given]
-        # (slot, offset, shape, dtype, whether the array stays the one that the call gives)
+        # Places, and whether the array stays the one that the call gives.
         self.outs = [
-            (*places.address(n), n.shape, n.dtype, n in places.held) for n in step.outs
+            (_Place(*places.address(n), n.shape, n.dtype, None), n in places.held)
+            for n in step.outs
         ]
         self.drops = list(drops)
 
@@ -111,7 +112,7 @@ class Frame:
             self.slots[slot] = array.ctypes.data
         self.held: dict[int, Any] = {}
         self.calls = calls
-        self.views: dict[Any, Any] = {}
+        self.views: list[dict[_Place, Any]] = [{} for _ in calls]
 
     @property
     def status(self) -> Any:
@@ -127,33 +128,33 @@ class Frame:
         found = self.calls[number]
         for slot in found.drops:
             self.held.pop(slot, None)
+        views = self.views[number]
         operands = [
-            self._operand(number, i, x, found.private) if type(x) is _Place else x
-            for i, x in enumerate(found.reads)
+            self._array(x, views, found.private) if type(x) is _Place else x for x in found.reads
         ]
         results = found.impl(*operands, **found.params)
-        for (slot, offset, shape, dtype, stays), out in zip(
+        for (place, stays), out in zip(
             found.outs, results if found.many else (results,), strict=True
         ):
-            array = _checked(found.step, out, shape, dtype)
+            array = _checked(found.step, out, place.shape, place.dtype)
             if not stays:
                 if array.size:
-                    address = self.slots[slot] + offset
-                    np.copyto(view(address, _Place(slot, offset, shape, dtype, None)), array)
+                    np.copyto(self._array(place, views), array)
                 continue
             # One that looks into other memory, an operand's say, would change with it.
-            if array.base is not None or any(array is x for x in operands):
+            if array.base is not None or id(array) in map(id, operands):
                 array = array.copy()
-            self.held[slot] = array
-            self.slots[slot] = data_of(array)
+            self.held[place.slot] = array
+            self.slots[place.slot] = data_of(array)
 
-    def _operand(self, number: int, i: int, place: _Place, private: bool) -> Any:
+    def _array(self, place: _Place, views: dict[_Place, Any], private: bool = False) -> Any:
+        """What lies at a place; the same object while it lies at the same address."""
         address = self.slots[place.slot] + place.offset
         if private:
             return view(address, place).copy()
-        known = self.views.get((number, i))
+        known = views.get(place)
         if known is None or known[0] != address:
-            known = self.views[number, i] = address, view(address, place)
+            known = views[place] = address, view(address, place)
         return known[1]
 
 
