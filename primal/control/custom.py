@@ -90,7 +90,12 @@ def _jvp_jvp(
 
 def _jvp_linearize(trace: Any, primals: Any, tangents: Any, **params: Any) -> Any:
     # Tangents are on the tape, which is ambient; values go on to the parent.
-    return _jvp_jvp(primals, tangents, **params)
+    tape = trace.tape
+    before, tape.in_rule = tape.in_rule, True
+    try:
+        return _jvp_jvp(primals, tangents, **params)
+    finally:
+        tape.in_rule = before
 
 
 def _jvp_batch(

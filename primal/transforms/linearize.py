@@ -42,14 +42,22 @@ class LinearTracer(Tracer):
         return "This value is a tangent of a function that is being linearised."
 
 
-class Tape(Trace):
-    """Records operations on tangents; everything else runs in the parent."""
+MIXING = frozenset(("jit", "scan", "cond", "remat2"))
+"""Ops whose programs may compute values beside tangents, where a user's rule pushes them."""
 
-    __slots__ = ("entries",)
+
+class Tape(Trace):
+    """Records operations on tangents; everything else runs in the parent.
+
+    While `in_rule`, a user's rule runs, whose programs are taken apart before they are recorded.
+    """
+
+    __slots__ = ("entries", "in_rule")
 
     def __init__(self, parent: Trace | None) -> None:
         super().__init__(parent, "linearize")
         self.entries: list[tuple[Op, Sequence[Any], dict[str, Any], Any, Any]] = []
+        self.in_rule = False
 
     def process(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         for a in args:
@@ -62,6 +70,8 @@ class Tape(Trace):
             if type(a) in PYTHON_SCALARS:
                 args = adopt_scalars(op, tuple(args))
                 break
+        if self.in_rule and op.name in MIXING:
+            return self._apart(op, args, params)
         out = op.infer(tuple([aval_of(a) for a in args]), params)
         source = state.location or current_location()
         if scopes.names:
@@ -73,6 +83,23 @@ class Tape(Trace):
         result = LinearTracer(self, out)
         self.entries.append((op, args, params, result, source))
         return result
+
+    def _apart(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+        """An op with a program of values and tangents, as in `jvp(f, …)` by a custom_jvp rule.
+
+        Only its linear part can be transposed. It is linear in the tangents, so that it is its
+        own derivative by them, at any point.
+        """
+        assert op.higher is not None
+        moving = [type(a) is LinearTracer and a._trace is self for a in args]
+        values = [zeros_like_aval(a.aval) if m else a for a, m in zip(args, moving, strict=True)]
+        tangents = [a if m else ZERO for a, m in zip(args, moving, strict=True)]
+        self.in_rule = False
+        try:
+            outs, pushed = op.higher.linearize(self, values, tangents, **params)
+        finally:
+            self.in_rule = True
+        return [o if t is ZERO else t for o, t in zip(outs, pushed, strict=True)]
 
     def backward(
         self, inputs: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any]

@@ -330,6 +330,30 @@ def test_residuals_and_cotangents_with_vjp_over_examples() -> None:
     np.testing.assert_allclose(gy, XS)
 
 
+NESTED = {
+    "jit": jit,
+    "cond": lambda f: lambda x: lax.cond(x.sum() > 0.4, f, lambda y: f(y) * 0.5 + y, x),
+    "remat": primal.checkpoint,
+    "fori": lambda f: lambda x: lax.fori_loop(1, 3, lambda i, c: f(c) * 0.7 + i * x, x),
+    "scan": lambda f: lambda x: lax.scan(lambda c, t: (f(c) * t, c), x, np.ones(2, "float32"))[0],
+}
+
+
+@pytest.mark.parametrize("outer", NESTED)
+@pytest.mark.parametrize("inner", NESTED)
+def test_rules_that_push_tangents_through_nested_programs(outer: str, inner: str) -> None:
+    f = NESTED[outer](NESTED[inner](jit(jnp.sin)))
+    g = custom_jvp(f)
+    g.defjvp(lambda primals, tangents: jvp(f, primals, tangents))
+    x = XS / 5
+    wanted = grad(lambda x: f(x).sum())(x)
+    slope = grad(lambda x: g(x).sum())
+    for got in (slope(x), jit(slope)(x), vmap(slope)(np.stack([x, -x]))[0]):
+        np.testing.assert_allclose(got, wanted, rtol=1e-5)
+    second = primal.hessian(lambda x: g(x).sum())(x)
+    np.testing.assert_allclose(second, primal.hessian(lambda x: f(x).sum())(x), 1e-4, 1e-5)
+
+
 def test_nothing_is_remembered_by_rules() -> None:
     before = len(custom_lin.types)
     for _ in range(3):
