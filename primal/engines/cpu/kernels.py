@@ -53,6 +53,7 @@ class Spec:
     kept strides, and if split the stride from part to part.
     strided: what is stored does not lie side by side along the vectors.
     strip: several vectors of columns are taken at a time.
+    short: rows are too short for their vectors to begin at cache lines.
     blocked: totals of columns lie on the stack, and rows are read in order.
     split: the loop whose range is divided into parts that are reduced apart, or -1.
     """
@@ -66,6 +67,7 @@ class Spec:
     reductions: tuple[tuple[str, int, str], ...]
     strided: bool = False
     strip: bool = False
+    short: bool = False
     blocked: bool = False
     split: int = -1
 
@@ -180,7 +182,7 @@ class Writer:
                     count = c.new(f"mul i64 {count}, {size}")
                 row, k = c.new(f"urem i64 {u}, {count}"), c.new(f"udiv i64 {u}, {count}")
             else:
-                row, k = c.new(f"udiv i64 {u}, {chunks}"), c.new(f"urem i64 {u}, {chunks}")
+                row, k = self.row_and_chunk(u, chunks)
             places = self.moved(starts, self.coordinates(row, outer))
             if outer == spec.kept:
                 self.row_reduction(places)
@@ -203,6 +205,15 @@ class Writer:
         body = "\n".join(c.lines)
         head = "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status"
         self.module.functions[name] = f"define void @{name}({head}) nounwind {{\n{body}\n}}\n"
+
+    def row_and_chunk(self, u: str, chunks: str) -> tuple[str, str]:
+        """The row of unit u and its chunk of it; no division where a row is one chunk."""
+        c = self.c
+        row, k = c.guarded(
+            c.new(f"icmp ne i64 {chunks}, 1"), [("i64", u), ("i64", "0")],
+            lambda: [c.new(f"udiv i64 {u}, {chunks}"), c.new(f"urem i64 {u}, {chunks}")],
+        )  # fmt: skip
+        return row, k
 
     def part(
         self, u: str, turns: str, parts: str, places: list[str], apart: list[str]
@@ -421,11 +432,11 @@ class Writer:
             self.whole.write(places, first, last)
             return
 
-        def turn(i: str, _: list[str]) -> list[str]:
-            self.computed(places, i, self.mask(i, last))
+        def turn(i: str, mask: str | None, _: list[str]) -> list[str]:
+            self.computed(places, i, mask)
             return []
 
-        self.c.loop(first, last, str(self.c.lanes), [], turn)
+        self.strips(first, last, [], turn)
 
     # Reductions.
 

@@ -238,9 +238,9 @@ def merged_loops(
 
 
 def with_size_classes(spec: Spec, sizes: list[int], parts: int) -> Spec:
-    """What sizes decide about the code of a reduction."""
+    """What sizes decide about the code."""
     if not spec.reduced:
-        return spec
+        return dataclasses.replace(spec, short=len(sizes) > 1 and sizes[-1] < WIDE)
     light, rows = is_light(spec), size_of(sizes[spec.kept :])
     longest = max(sizes[spec.kept :])
     return dataclasses.replace(

@@ -119,7 +119,7 @@ class _Points(Writer):
             asked = c.new(f"icmp ne i32 {status}, 0")
             c.do(f"br i1 {asked}, label %leave, label %{go}")
             c.start(go)
-            row, k = c.new(f"udiv i64 {u}, {chunks}"), c.new(f"urem i64 {u}, {chunks}")
+            row, k = self.row_and_chunk(u, chunks)
             places = self.moved(bases, self.coordinates(row, count))
             first = c.new(f"mul i64 {k}, {chunk}")
             last = c.new(f"add i64 {first}, {chunk}")

@@ -24,6 +24,7 @@ def is_whole(spec: Any) -> bool:
         not spec.reduced
         and spec.stores
         and not spec.strided
+        and not spec.short
         and all((kind, step) != ("m", "g") for kind, _, step in spec.operands)
     )
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import primal.numpy as jnp
+from primal import lax
 from primal.engines.cpu.steps import Library, Routine
 from primal.ops import elementwise as e
 from primal.ops.index.sort import argmax, argmin
@@ -91,3 +92,15 @@ def test_a_row_less_its_maximum() -> None:
         return [y, reduce_max(e.neg(y), axes=(1,))]
 
     agree(f, x)
+
+
+@pytest.mark.parametrize("n", [2, 7, 8, 9, 10, 15, 16, 17, 31, 33, 64, 100, 255, 256, 257])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
+def test_numbers_along_rows(n: int, dtype: str) -> None:
+    x, y = drawn(7, n, dtype=dtype), drawn(n, dtype=dtype)
+    agree(lambda x, y: [x * y, x + y + x], x, y)
+    agree(lambda x, y: [x[:, ::-1] + y, x[1:] + x[:1]], x, y)
+    made = built(lambda x, y: [lax.fori_loop(0, 3, lambda i, x: x * 2 + y, x)], x, y)
+    np.testing.assert_array_equal(made.execute([x, y])[0], ((x * 2 + y) * 2 + y) * 2 + y)
+    if dtype != "int8":
+        agree(lambda x, y: [jnp.tanh(x - y)], x, y, within=4)
