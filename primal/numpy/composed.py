@@ -202,10 +202,12 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> jnp.heaviside(jnp.array([-1., 0., 1.]), 0.5)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
-    x, y = _together("heaviside", x1, x2)
+    given = operand("heaviside", x1)
+    x, y = _together("heaviside", given, x2)
     step = ops.select_n(ops.gt(x, _const(0, x)), _full(0, x), _full(1, x))
     step = ops.select_n(ops.eq(x, _const(0, x)), step, y)
-    return _scalars_weak(ops.select_n(ops.ne(x, x), step, x))
+    out = ops.select_n(ops.ne(x, x), step, x)
+    return _strong(out) if given.aval.ndim else out
 
 
 # The parts of a floating-point number.

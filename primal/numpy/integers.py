@@ -36,14 +36,14 @@ def _integers(name: str, x1: Any, x2: Any) -> tuple[Any, Any]:
     if not dtypes.issubdtype(x.aval.dtype, np.integer):
         raise ValueError(f"Arguments to jax.numpy.{name} must be integers.")
     shape = np.broadcast_shapes(x.aval.shape, y.aval.shape)
+    if shape:  # weak results are of scalars only
+        x, y = convert(x, x.aval.dtype), convert(y, y.aval.dtype)
     return to_shape(x, shape), to_shape(y, shape)
 
 
 @remembered_as(direct.gcd)
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The greatest common divisor, element by element, by Euclid's algorithm.
-
-    Euclid, Elements, VII.2.
+    """The greatest common divisor, element by element, by Euclid's algorithm (Elements, VII.2).
 
     >>> jnp.gcd(jnp.array([12, -6]), 9)
     Array([3, 3], dtype=int32)

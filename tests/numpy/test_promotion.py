@@ -200,3 +200,10 @@ def test_weak_types_are_marked_where_types_are_printed() -> None:
     assert (str(aval), repr(aval)) == ("~float32[]", "ShapedArray(float32[], weak_type=True)")
     assert (aval.str_short(), aval.str_short(short_dtypes=True)) == ("float32[]", "f32[]")
     assert str(primal.typeof(np.ones((2, 3), np.int8))) == "int8[2,3]"
+
+
+def test_weak_arrays_in_functions_that_choose() -> None:
+    weak, whole = jnp.full(3, 2.0), jnp.full(3, 2)
+    assert jnp.heaviside(2.5, weak).weak_type and not jnp.heaviside(weak, 2.5).weak_type
+    assert jnp.gcd(2, 4).weak_type and not jnp.gcd(whole, 2).weak_type
+    assert jnp.lcm(2, 4).weak_type and not jnp.lcm(2, whole).weak_type
