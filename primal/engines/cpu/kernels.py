@@ -28,7 +28,7 @@ from primal.engines.cpu.floats import FORM, Floats, inverse_of, over_known
 from primal.engines.cpu.functions import FLOAT, INLINE
 from primal.engines.cpu.lanes import COMBINE, constant, emit
 from primal.engines.cpu.monoids import accumulator, identity
-from primal.engines.cpu.whole import Whole, is_whole
+from primal.engines.cpu.whole import Whole, is_whole, overlapping
 
 ACCUMULATORS = 2
 """Of each reduction along rows."""
@@ -53,7 +53,8 @@ class Spec:
     kept strides, and if split the stride from part to part.
     strided: what is stored does not lie side by side along the vectors.
     strip: several vectors of columns are taken at a time.
-    short: rows are too short for their vectors to begin at cache lines.
+    short: rows are too short for their vectors to begin at cache lines; but as long as a vector
+    of so many elements, if that is more than 1.
     blocked: totals of columns lie on the stack, and rows are read in order.
     split: the loop whose range is divided into parts that are reduced apart, or -1.
     """
@@ -67,7 +68,7 @@ class Spec:
     reductions: tuple[tuple[str, int, str], ...]
     strided: bool = False
     strip: bool = False
-    short: bool = False
+    short: int = 0
     blocked: bool = False
     split: int = -1
 
@@ -81,10 +82,12 @@ class Spec:
         Writer(module, self).function(name)
 
 
-def lanes_of(spec: Spec, width: int) -> int:
+def lanes_of(spec: Any, width: int) -> int:
     """Elements per vector: as many of the widest dtype as `width` bytes hold."""
     widest = max([itemsize(interleaved.PART.get(d, d)) for d in spec.dtypes], default=1)
     lanes = max(width // widest, 2)
+    if isinstance(spec, Spec) and spec.short > 1:
+        return min(lanes, spec.short)
     # A few cache lines of each row at a time: one takes a fifth longer over 2000 x 2000.
     return min(4 * lanes, 64) if spec.column and spec.strip else lanes
 
@@ -414,22 +417,35 @@ class Writer:
 
     def computed(self, places: list[str], i: str, mask: str | None) -> list[str]:
         """Loads, the body, stores; all values by number."""
+        values = self.evaluated(places, i, mask)
+        self.put_all(values, places, i, mask)
+        return values
+
+    def evaluated(self, places: list[str], i: str, mask: str | None) -> list[str]:
+        """Loads and the body; all values by number."""
         spec = self.spec
         values = [self.load(k, places[k], i, mask) for k in range(len(spec.operands))]
         for word, ins, out, refs in spec.body:
             values.append(self.made(word, ins, out, refs, [values[r] for r in refs]))
+        return values
+
+    def put_all(self, values: list[str], places: list[str], i: str, mask: str | None) -> None:
+        """The stores."""
+        spec = self.spec
         for k, ref in enumerate(spec.stores):
             at = len(spec.operands) + k
             if spec.strided:
                 self.scatter(self.dtypes[ref], values[ref], places[at], self.along(at, i), mask)
             else:
                 self.store(self.dtypes[ref], values[ref], places[at], i, mask)
-        return values
 
     def elementwise(self, places: list[str], first: str, last: str) -> None:
         """The body over [first, last)."""
         if self.whole is not None:
             self.whole.write(places, first, last)
+            return
+        if self.spec.short > 1:
+            overlapping(self, places, first, last)
             return
 
         def turn(i: str, mask: str | None, _: list[str]) -> list[str]:

@@ -22,6 +22,8 @@ WIDE = 256
 """Least columns of a block, so that what is read of a row is long."""
 TALL = 64
 """Rows from which the totals of columns lie on the stack."""
+SHORTEST = 8
+"""Elements of a row up to which vectors are masked."""
 STRIDED = 512
 """Elements of a unit whose vectors run across rows: they share cache lines with the rows beside."""
 COLUMNS = 2048
@@ -240,7 +242,11 @@ def merged_loops(
 def with_size_classes(spec: Spec, sizes: list[int], parts: int) -> Spec:
     """What sizes decide about the code."""
     if not spec.reduced:
-        return dataclasses.replace(spec, short=len(sizes) > 1 and sizes[-1] < WIDE)
+        if len(sizes) == 1 or sizes[-1] >= WIDE:
+            return spec
+        vector = min(1 << (sizes[-1].bit_length() - 1), GRAIN)
+        overlaps = is_light(spec) and not spec.strided and vector >= SHORTEST
+        return dataclasses.replace(spec, short=vector if overlaps else 1)
     light, rows = is_light(spec), size_of(sizes[spec.kept :])
     longest = max(sizes[spec.kept :])
     return dataclasses.replace(

@@ -112,3 +112,21 @@ class Whole:
         p = c.new(f"getelementptr {MEMORY[self.dtypes[k]]}, ptr {place}, i64 {index}")
         p = c.new(f"getelementptr i8, ptr {p}, i64 {AHEAD}")
         c.call_void("llvm.prefetch.p0", ("ptr", p), ("i32", "0"), ("i32", "3"), ("i32", "1"))
+
+
+def overlapping(writer: Any, places: list[str], first: str, last: str) -> None:
+    """The body over rows of a vector or more: the last vector overlaps the one before it.
+
+    Masks would let the next row wait until this one is stored. The last vector is computed before
+    anything is stored, which may lie where it reads.
+    """
+    c = writer.c
+    tail = c.new(f"sub i64 {last}, {c.lanes}")
+    values = writer.evaluated(places, tail, None)
+
+    def turn(i: str, _: list[str]) -> list[str]:
+        writer.computed(places, i, None)
+        return []
+
+    c.loop(first, tail, str(c.lanes), [], turn)
+    writer.put_all(values, places, tail, None)
