@@ -123,7 +123,7 @@ def test_a_rule_on_top_leaves_the_rule_below_in_reach():
     np.testing.assert_allclose(primal.vmap(f)(jnp.zeros(3), jnp.ones(3)), np.ones(3))
     assert primal.grad(f)(0.0, 1.0) == 7
     with pytest.raises(AttributeError):
-        f.nothing_of_this_name
+        _ = f.nothing_of_this_name
 
 
 def test_comparisons_of_weak_numbers_are_weak():

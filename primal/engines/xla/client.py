@@ -228,7 +228,7 @@ class Client:
             )
         except self.bindings.Error as e:
             raise _jaxlib.wrapped(e) from None
-        return Executable(self, raw, signature, device, text, [])
+        return Executable(self, raw, signature, device, text, deque())
 
     def _prepare(self, signature: Signature) -> None:
         if self.platform == "cpu" and any(
