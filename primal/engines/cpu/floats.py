@@ -153,26 +153,42 @@ class Floats:
         """x·2^n for x near 1, through overflow and into subnormals, rounded once.
 
         `some`: the lanes where it is more than half of the least subnormal; the others give 0. A
-        product that underflows takes the CPU 200 cycles, and masked scores underflow by intent.
+        product that underflows takes the CPU 200 cycles, and masked scores underflow by intent. So
+        subnormal results are made of whole numbers: of how many of the least one they are.
         """
         mantissa, bias, _ = FORM[self.dtype]
-        lanes, kind = self.c.lanes, "ps" if self.dtype == "f4" else "pd"
+        lanes, mask_type = self.c.lanes, self.c.vec("i1")
+        place = self.iop("add", n, bias + mantissa + 1)
+        end = self.c.const(self.int, str(mantissa + 3))
+        low = self.c.new(f"icmp ult {self.it} {place}, {end}")
+        high = self.c.new(f"icmp uge {self.it} {place}, {end}")
+        if some is not None:
+            low, high = self.both(low, some), self.both(high, some)
+        kind = "ps" if self.dtype == "f4" else "pd"
         if self.c.module.width == 64 and lanes * (4 if kind == "ps" else 8) == 64:
             # AVX-512 has an instruction for this.
             power = self.c.new(f"sitofp {self.it} {n} to {self.t}")
-            mask = "-1"
-            if some is not None:
-                mask = self.c.new(f"bitcast <{lanes} x i1> {some} to i{lanes}")
-            return self.c.call(
+            mask = self.c.new(f"bitcast {mask_type} {high} to i{lanes}")
+            out = self.c.call(
                 f"llvm.x86.avx512.mask.scalef.{kind}.512", self.t, (self.t, x), (self.t, power),
                 (self.t, "zeroinitializer"), (f"i{lanes}", mask), ("i32", "4"),
             )  # fmt: skip
-        if some is not None:
-            x = self.where(some, x, 0.0)
-        half = self.iop("ashr", n, 1)
-        for part in (half, self.iop("sub", n, half)):
-            x = self.mul(x, self.unbits(self.iop("shl", self.iop("add", part, bias), mantissa)))
-        return x
+        else:
+            out = self.where(high, x, 0.0)
+            half = self.iop("ashr", n, 1)
+            for part in (half, self.iop("sub", n, half)):
+                out = self.mul(out, self._power(part))
+
+        def subnormal() -> str:
+            units = self.mul(self.where(low, x, 0.0), self._power(self.iop("sub", place, 2)))
+            return self.unbits(self.c.new(f"fptosi {self.t} {self.rint(units)} to {self.it}"))
+
+        return branch(self, low, out, subnormal)
+
+    def _power(self, n: str) -> str:
+        """2^n as a normal number."""
+        mantissa, bias, _ = FORM[self.dtype]
+        return self.unbits(self.iop("shl", self.iop("add", n, bias), mantissa))
 
 
 def branch(f: Floats, mask: str, out: str, slow: Callable[[], str]) -> str:

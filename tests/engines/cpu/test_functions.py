@@ -63,6 +63,8 @@ def arguments(dtype: str, n: int = 20_000) -> Any:
         rng.integers(0, np.iinfo(word).max, n, dtype=word).view(dtype),
         rng.standard_normal(n) * 10.0 ** rng.integers(-10, 3, n),
         np.linspace(-110, 110, n),
+        np.linspace(-750, -700, n),  # where exp of float64 is subnormal
+        np.linspace(-1080, -1020, n),  # and exp2
         1 + rng.standard_normal(n) * 10.0 ** rng.uniform(-7, 0, n),
         np.arange(n) * (np.pi / 2),
         rng.integers(0, 2**50, n) * (np.pi / 2),
