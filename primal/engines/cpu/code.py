@@ -174,6 +174,32 @@ class Code:
         self.start(after)
         return names[1:]
 
+    def function(self, name: str, body: Callable[[str], None], more: str | None = None) -> None:
+        """The function `name`: `body(unit)` for each unit asked for, until the program is to stop.
+
+        With `more` parameters it is one of the module's own, for other functions to call.
+        """
+
+        def unit(u: str, _: list[str]) -> list[str]:
+            go = self.label("unit")
+            status = self.new("load atomic i32, ptr %status monotonic, align 4")
+            asked = self.new(f"icmp ne i32 {status}, 0")
+            self.do(f"br i1 {asked}, label %leave, label %{go}")
+            self.start(go)
+            body(u)
+            return []
+
+        self.loop("%begin", "%end", "1", [], unit)
+        self.do("br label %leave")
+        self.start("leave")
+        self.do("ret void")
+        head = "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status"
+        text = "\n".join(self.lines)
+        how = "define void"
+        if more is not None:
+            how, head = "define internal void", f"{head}, {more}"
+        self.module.functions[name] = f"{how} @{name}({head}) nounwind {{\n{text}\n}}\n"
+
     def guarded(
         self,
         condition: str,

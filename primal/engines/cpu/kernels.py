@@ -168,12 +168,7 @@ class Writer:
             apart.append(self.word() if spec.split >= 0 else "")
         self.sizes = sizes
 
-        def unit(u: str, _: list[str]) -> list[str]:
-            stop, go = "%leave", c.label("unit")
-            status = c.new("load atomic i32, ptr %status monotonic, align 4")
-            asked = c.new(f"icmp ne i32 {status}, 0")
-            c.do(f"br i1 {asked}, label {stop}, label %{go}")
-            c.start(go)
+        def unit(u: str) -> None:
             starts = list(bases)
             if spec.split >= 0:
                 u = self.part(u, turns, parts, starts, apart)
@@ -189,7 +184,7 @@ class Writer:
             places = self.moved(starts, self.coordinates(row, outer))
             if outer == spec.kept:
                 self.row_reduction(places)
-                return []
+                return
             n = sizes[spec.kept - 1]
             first = c.new(f"mul i64 {k}, {chunk}")
             last = c.new(f"add i64 {first}, {chunk}")
@@ -199,15 +194,8 @@ class Writer:
             else:
                 self.scalars(places, spec.kept - 1)
                 self.elementwise(places, first, last)
-            return []
 
-        c.loop("%begin", "%end", "1", [], unit)
-        c.do("br label %leave")
-        c.start("leave")
-        c.do("ret void")
-        body = "\n".join(c.lines)
-        head = "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status"
-        self.module.functions[name] = f"define void @{name}({head}) nounwind {{\n{body}\n}}\n"
+        c.function(name, unit)
 
     def row_and_chunk(self, u: str, chunks: str) -> tuple[str, str]:
         """The row of unit u and its chunk of it; no division where a row is one chunk."""

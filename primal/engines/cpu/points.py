@@ -113,27 +113,15 @@ class _Points(Writer):
             bases.append(self.address())
             self.strides.append([self.word() for _ in range(count)])
 
-        def unit(u: str, _: list[str]) -> list[str]:
-            go = c.label("unit")
-            status = c.new("load atomic i32, ptr %status monotonic, align 4")
-            asked = c.new(f"icmp ne i32 {status}, 0")
-            c.do(f"br i1 {asked}, label %leave, label %{go}")
-            c.start(go)
+        def unit(u: str) -> None:
             row, k = self.row_and_chunk(u, chunks)
             places = self.moved(bases, self.coordinates(row, count))
             first = c.new(f"mul i64 {k}, {chunk}")
             last = c.new(f"add i64 {first}, {chunk}")
             last = c.call("llvm.smin.i64", "i64", ("i64", last), ("i64", sizes[count]))
             self.unit(places, first, last)
-            return []
 
-        c.loop("%begin", "%end", "1", [], unit)
-        c.do("br label %leave")
-        c.start("leave")
-        c.do("ret void")
-        body = "\n".join(c.lines)
-        head = "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status"
-        self.module.functions[name] = f"define void @{name}({head}) nounwind {{\n{body}\n}}\n"
+        c.function(name, unit)
 
     def unit(self, places: list[str], first: str, last: str) -> None:
         """The points [first, last): whole vectors, then the rest under masks."""

@@ -75,27 +75,7 @@ class Reader:
 
         With `more` parameters it is one of the module's own, for other functions to call.
         """
-        c = self.c
-
-        def unit(u: str, _: list[str]) -> list[str]:
-            go = c.label("unit")
-            status = c.new("load atomic i32, ptr %status monotonic, align 4")
-            asked = c.new(f"icmp ne i32 {status}, 0")
-            c.do(f"br i1 {asked}, label %leave, label %{go}")
-            c.start(go)
-            body(u)
-            return []
-
-        c.loop("%begin", "%end", "1", [], unit)
-        c.do("br label %leave")
-        c.start("leave")
-        c.do("ret void")
-        head = "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status"
-        text = "\n".join(c.lines)
-        how = "define void"
-        if more is not None:
-            how, head = "define internal void", f"{head}, {more}"
-        c.module.functions[name] = f"{how} @{name}({head}) nounwind {{\n{text}\n}}\n"
+        self.c.function(name, body, more)
 
     def helper(self, name: str, parameters: str) -> None:
         """The code so far as a function of the module's own, which gives nothing back."""

@@ -102,24 +102,12 @@ class _Rows(Writer):
             self.strides.append([self.word() for _ in range(spec.kept)])
         literals = dict(self.splats)
 
-        def unit(u: str, _: list[str]) -> list[str]:
-            go = c.label("unit")
-            status = c.new("load atomic i32, ptr %status monotonic, align 4")
-            asked = c.new(f"icmp ne i32 {status}, 0")
-            c.do(f"br i1 {asked}, label %leave, label %{go}")
-            c.start(go)
+        def unit(u: str) -> None:
             self.splats = dict(literals)
             self.row(self.moved(bases, self.coordinates(u, spec.kept)))
-            return []
 
         assert len(sizes) == self.rank
-        c.loop("%begin", "%end", "1", [], unit)
-        c.do("br label %leave")
-        c.start("leave")
-        c.do("ret void")
-        body = "\n".join(c.lines)
-        head = "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status"
-        self.module.functions[name] = f"define void @{name}({head}) nounwind {{\n{body}\n}}\n"
+        c.function(name, unit)
 
     def row(self, places: list[str]) -> None:
         """All passes over one row."""
