@@ -101,7 +101,7 @@ call: Op = Op(
     shard=by_kind,
     hlo=Splice("jaxpr"),
     kernel=Splice("jaxpr"),
-    higher=HigherOrder(linearize=_call_linearize, dce=_call_dce),
+    higher=HigherOrder(linearize=_call_linearize, dce=_call_dce, mixes=True),
     multiple=True,
     effects=_call_effects,
     show=_call_show,

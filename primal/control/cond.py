@@ -304,7 +304,7 @@ cond = Op(
     shard=by_kind,
     hlo=_cond_hlo,
     kernel=_cond_kernel,
-    higher=HigherOrder(linearize=_cond_linearize, dce=_cond_dce),
+    higher=HigherOrder(linearize=_cond_linearize, dce=_cond_dce, mixes=True),
     multiple=True,
     effects=lambda params: _effects_of(params["branches"]),
 )

@@ -429,7 +429,7 @@ remat: Op = Op(
     shard=by_kind,
     hlo=Expand(_remat_expand_hlo),
     kernel=Expand(_remat_expand),
-    higher=HigherOrder(linearize=_remat_linearize, dce=_remat_dce),
+    higher=HigherOrder(linearize=_remat_linearize, dce=_remat_dce, mixes=True),
     multiple=True,
     effects=lambda params: params["jaxpr"].effects,
 )

@@ -127,9 +127,10 @@ class HigherOrder:
     `dce(used, eqn)` drops what nobody uses: returns (used inputs, smaller eqn or None).
     `begin(budget, *arrays, **params)`, for loops, runs eagerly for at most about that many
     equations: (results, None, equations run), or (None, operands to go on with, equations run).
+    `mixes`: its programs may compute values beside tangents, where a user's rule pushes them.
     """
 
-    __slots__ = ("linearize", "dce", "begin")
+    __slots__ = ("linearize", "dce", "begin", "mixes")
 
     def __init__(
         self,
@@ -137,10 +138,12 @@ class HigherOrder:
         linearize: Callable[..., Any],
         dce: Callable[..., Any] | Never,
         begin: Callable[..., Any] | None = None,
+        mixes: bool = False,
     ) -> None:
         self.linearize = linearize
         self.dce = dce
         self.begin = begin
+        self.mixes = mixes
 
 
 Bound = Callable[[Any], str]

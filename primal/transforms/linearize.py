@@ -42,10 +42,6 @@ class LinearTracer(Tracer):
         return "This value is a tangent of a function that is being linearised."
 
 
-MIXING = frozenset(("jit", "scan", "cond", "remat2"))
-"""Ops whose programs may compute values beside tangents, where a user's rule pushes them."""
-
-
 class Tape(Trace):
     """Records operations on tangents; everything else runs in the parent.
 
@@ -70,7 +66,7 @@ class Tape(Trace):
             if type(a) in PYTHON_SCALARS:
                 args = adopt_scalars(op, tuple(args))
                 break
-        if self.in_rule and op.name in MIXING:
+        if self.in_rule and op.higher is not None and op.higher.mixes:
             return self._apart(op, args, params)
         out = op.infer(tuple([aval_of(a) for a in args]), params)
         source = state.location or current_location()

@@ -499,7 +499,9 @@ scan = Op(
     shard=by_kind,
     hlo=_scan_hlo,
     kernel=_scan_kernel,
-    higher=HigherOrder(linearize=_scan_linearize, dce=_scan_dce, begin=_scan_begin),
+    higher=HigherOrder(
+        linearize=_scan_linearize, dce=_scan_dce, begin=_scan_begin, mixes=True
+    ),
     multiple=True,
     effects=_scan_effects,
 )

@@ -82,6 +82,7 @@ def _loaded(full: str) -> Any:
     found = importlib.machinery.PathFinder.find_spec(full, package.submodule_search_locations)
     if found is None or found.loader is None:
         raise ModuleNotFoundError(f"No module named {full!r}", name=full)
-    module = sys.modules[full] = importlib.util.module_from_spec(found)
+    module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
+    sys.modules[full] = module
     return module
