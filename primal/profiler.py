@@ -1,7 +1,7 @@
 """Recordings of what programs do, by XLA's profiler, for TensorBoard, XProf and Perfetto.
 
-A recording holds the programs and operations that the xla engine ran, named by `named_scope`, and
-the annotated blocks of Python. Programs of the other CPU engines are in it by annotations only.
+A recording holds the programs that the cpu and xla engines ran, their operations with the names of
+`named_scope`, and the annotated blocks of Python. Of the reference engine it has annotations only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from primal.engines.xla import _jaxlib
+from primal.engines.cpu import events
+from primal.engines.xla import _jaxlib, recordings
 from primal.runtime import devices
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -63,6 +64,7 @@ def start_trace(
         profiler = _jaxlib.load().profiler
         options = profiler.ProfileOptions() if profiler_options is None else profiler_options
         _session = profiler.ProfilerSession(options)
+        events.start()
         _folder, _perfetto = os.fspath(log_dir), create_perfetto_trace
 
 
@@ -83,12 +85,26 @@ def stop_trace() -> None:
                 "start_trace first, or use `with trace(log_dir):`."
             )
         session, _session = _session, None
-        session.stop_and_export(_folder)
+        lines = events.stop()
+        session.export(_with_events(session.stop(), lines), _folder)
         if _perfetto:
             found = glob.glob(os.path.join(_folder, "plugins", "profile", "*", "*.trace.json.gz"))
             newest = max(found, key=os.path.getmtime)
             where = os.path.join(os.path.dirname(newest), "perfetto_trace.json.gz")
             shutil.copyfile(newest, where)
+
+
+def _with_events(recorded: bytes, found: list[events.Event]) -> bytes:
+    """The recording, with what the cpu engine did in each thread."""
+    data = _jaxlib.load().profile_data.ProfileData.from_serialized_xspace(recorded)
+    start = int(dict(data.find_plane_with_name("Task Environment").stats)["profile_start_time"])
+    names = {t.ident: t.name for t in threading.enumerate()}
+    lines: dict[str, list[recordings.Event]] = {}
+    for program, step, begin, end, thread in found:
+        line = lines.setdefault(f"cpu engine, {names.get(thread, thread)}", [])
+        module = {"hlo_module": program, "tf_op": f"jit({program})/{step}"} if step else {}
+        line.append(recordings.Event(step or f"jit({program})", begin - start, end - begin, module))
+    return recordings.with_lines(recorded, lines)
 
 
 @contextmanager

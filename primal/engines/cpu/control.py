@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from primal.base.dtypes import physical_dtype
+from primal.base.source import names_of
 from primal.engines.cpu.graph import Node, Value, native, row_major
 from primal.engines.cpu.schedule import NOWHERE
 from primal.engines.cpu.steps import Branch, Loop, Move
@@ -22,13 +23,16 @@ def while_(k: Any, cond: Region, body: Region, inits: Sequence[Value]) -> list[V
     part of the same kernels.
     """
     inits = [whole(k, x) for x in inits]
-    (first,) = cond(k, *inits)
+    with _part(k, "while/cond"):
+        (first,) = cond(k, *inits)
     carries = [x for x in inits if x.size]
     params = [_param(x.aval) for x in carries]
     with _block(k) as order:
-        values = body(k, *_with_empty(k, inits, params))
+        with _part(k, "while/body"):
+            values = body(k, *_with_empty(k, inits, params))
         carried = distinct(k, [v for v in values if v.size])
-        (going,) = cond(k, *_with_empty(k, values, carried))
+        with _part(k, "while/cond"):
+            (going,) = cond(k, *_with_empty(k, values, carried))
         # It may be a carry itself: it is read before the next run begins.
         again = going if _made(k, going) else copied(k, going)
     outs = [_result(x.aval) for x in carries]
@@ -58,7 +62,7 @@ def scan(
     params = [_param(x.aval) for x in carries]
     rows = [_rows(k, x) for x in xs if x.size]
     slices = [_param(Aval(x.shape[1:], x.dtype)) for x in rows]
-    with _block(k) as order:
+    with _block(k) as order, _part(k, "while/body"):
         given = iter(slices)
         items = [
             next(given) if x.size else k.empty(Aval(x.shape[1:], x.dtype)) for x in xs
@@ -90,8 +94,8 @@ def case(k: Any, index: Value, branches: Sequence[Region]) -> list[Value]:
         return list(branches[min(max(at, 0), len(branches) - 1)](k))
     orders, results = [], []
     values: Sequence[Value] = ()
-    for branch in branches:
-        with _block(k) as order:
+    for i, branch in enumerate(branches):
+        with _block(k) as order, _part(k, f"cond/branch_{i}_fun"):
             values = branch(k)
             kept = distinct(k, [v for v in values if v.size], moved=True)
         orders.append(order)
@@ -110,6 +114,16 @@ def _block(k: Any) -> Iterator[list[Any]]:
         yield k.order
     finally:
         k.order = k.outer.pop()
+
+
+@contextmanager
+def _part(k: Any, name: str) -> Iterator[None]:
+    """What the builder is told inside is that part of the equation, in profiles."""
+    outer, k.path = k.path, (*k.path, *names_of(k.eqn.source), name)
+    try:
+        yield
+    finally:
+        k.path = outer
 
 
 def _param(aval: Aval) -> Value:

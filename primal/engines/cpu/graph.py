@@ -23,9 +23,10 @@ class Node:
     `attr` says the rest: the index of an input, the value of a literal or constant,
     (monoid, axes) of a reduction. Elementwise nodes have operands broadcast to `shape`.
     `block` and `step` say who makes it: the schedule, and the number of the step there.
+    `origin` says for whom: the names of the parts of loops and branches around, and the equation.
     """
 
-    __slots__ = ("word", "args", "shape", "dtype", "attr", "block", "step", "home")
+    __slots__ = ("word", "args", "shape", "dtype", "attr", "block", "step", "home", "origin")
 
     def __init__(
         self, word: str, args: tuple[Value, ...], shape: tuple[int, ...], dtype: Any, attr: Any
@@ -38,6 +39,7 @@ class Node:
         self.block: Any = None
         self.step: int = -1
         self.home: Any = None
+        self.origin: tuple[tuple[str, ...], Any] | None = None
 
 
 def bytes_of(node: Node) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 
 from primal.base.dtypes import physical_dtype
 from primal.base.native import empty
-from primal.engines.cpu import _llvm, driver
+from primal.engines.cpu import _llvm, driver, events
 from primal.engines.cpu.calls import Call, Frame, data_of, object_field
 from primal.engines.cpu.foundry import Casting
 from primal.engines.cpu.fused import Fused, worth_fusing
@@ -206,6 +206,7 @@ class CpuExecutable:
         """Callers of `entry`, whose runs `cancel` stops too."""
         self._frames: list[Frame] = []
         self._running: set[Frame] = set()
+        events.made(self)
 
     @functools.cached_property
     def entry(self) -> Entry | None:

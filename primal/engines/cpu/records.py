@@ -42,7 +42,8 @@ class Tables:
         self.functions = functions
         self.fused = fused
         self.calls: list[Library] = []
-        self.kept: list[Any] = []
+        self.kept: list[tuple[Any, list[tuple[int, Any]]]] = []
+        """The tables, each with the steps of its block and where their records begin."""
         self.endless = False
         self.walked = 0.0
         self.main, self.cost = self.table(places.program.block)
@@ -59,8 +60,10 @@ class Tables:
 
     def _table(self, steps: Sequence[Any]) -> tuple[Any, float]:
         words: list[int] = []
+        begins: list[tuple[int, Any]] = []
         cost = 0.0
         for step in steps:
+            begins.append((len(words), step))
             kind = type(step)
             if kind is Group:
                 found = self.instances[step]
@@ -86,7 +89,7 @@ class Tables:
                 words += more
                 cost += loop_cost
         table = np.array([w & _WORD for w in words], np.uint64)
-        self.kept.append(table)
+        self.kept.append((table, begins))
         return table, cost + 10.0 * len(steps)
 
     def record(self, name: str, words: Sequence[int], units: int = 1, cost: int = 20) -> list[int]:

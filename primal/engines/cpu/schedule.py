@@ -286,6 +286,7 @@ class Schedule:
 def is_inside(x: Value, group: Group) -> bool:
     """Whether a group reads the value in a register: it makes it, element for element."""
     node = x.node
+            part.origin = node.origin
     return (
         node.step == group.number
         and node.block is group.block
@@ -391,6 +392,7 @@ class Remaking:
         if not self.touched:
             return
         for step in self.schedule.steps:
+            new.origin = old.origin
             wanted.update(nodes_read(step))
         for group in self.touched:
             wanted.update([x.node for node in group.reductions for x in node.args])

@@ -9,9 +9,10 @@ from typing import Any
 
 from primal.base.dtypes import physical_dtype
 from primal.base.source import format_location
+from primal.engines.cpu.blocks import arranged
 from primal.engines.cpu.complexes import ComplexWords, is_complex
 from primal.engines.cpu.graph import Node, Value, native
-from primal.engines.cpu.schedule import NOWHERE, arranged
+from primal.engines.cpu.schedule import NOWHERE
 from primal.engines.cpu.steps import Block, Library
 from primal.ir.builders import Unsupported
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr
@@ -74,9 +75,18 @@ def _atom(words: ComplexWords, v: Any, env: dict[Any, Any]) -> Value:
 
 def _equations(words: ComplexWords, jaxpr: Jaxpr, env: dict[Any, Any]) -> None:
     layouts = _layouts(jaxpr)
+    outer = words.eqn
     for eqn in jaxpr.eqns:
         words.layout = layouts.get(eqn.outvars[0]) if eqn.op.name == "dot_general" else None
+        words.eqn = eqn
+        mark = len(words.order)
         _equation(words, eqn, env)
+        origin = words.path, eqn
+        for item in words.order[mark:]:
+            for node in (item,) if type(item) is Node else item.outs:
+                if node.origin is None:
+                    node.origin = origin
+    words.eqn = outer
 
 
 def _layouts(jaxpr: Jaxpr) -> dict[Any, Sequence[int]]:

@@ -69,6 +69,9 @@ class Words:
         """Arrays that are zero but for pieces: dimension, [(start, stop, value)]."""
         self.layout: Ints | None = None
         """The order in which the only reader of the next product wants its dimensions."""
+        self.eqn: Any = None
+        self.path: tuple[str, ...] = ()
+        """The equation being written, and in which parts of loops and branches it is."""
 
     # Leaves.
 
