@@ -6,6 +6,7 @@ from typing import Any
 from primal.api.scopes import ensure_compile_time_eval as ensure_compile_time_eval
 from primal.ir.avals import Aval as ShapedArray
 from primal.ir.evaluate import eval_jaxpr as _eval_jaxpr
+from primal.ir.jaxpr import Atom as Atom
 from primal.ir.jaxpr import Jaxpr
 from primal.ir.trace import Trace as Trace
 from primal.ir.trace import Tracer as Tracer

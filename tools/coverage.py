@@ -54,7 +54,6 @@ ABSENT: dict[str, str] = {
     "jax.lax.pcast": DEVICES,
     "jax.lax.ragged_all_to_all": DEVICES,
     "jax.lax.with_sharding_constraint": DEVICES,
-    "jax.lax.pswapaxes": DEVICES,
     "jax.lax.psend": DEVICES,
     "jax.lax.precv": DEVICES,
     "jax.lax.*_p": RECORDS,

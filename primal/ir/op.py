@@ -283,6 +283,20 @@ class Op(AsksTrace):
         """The name that people are shown for a call with these parameters."""
         return self.title(params) if self.title is not None else self.name
 
+    # What interpreters of programs that were written for JAX call an operation by.
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """The operation applied."""
+        return self(*args, **params)
+
+    @property
+    def multiple_results(self) -> bool:
+        """Whether the results are a sequence."""
+        return self.multiple
+
+    def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Functions and parameters that `bind` takes: programs stay parameters here."""
+        return [], params
+
     def __repr__(self) -> str:
         return self.name
 

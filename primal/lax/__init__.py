@@ -123,6 +123,7 @@ from primal.lax.parallel import ppermute as ppermute
 from primal.lax.parallel import pshuffle as pshuffle
 from primal.lax.parallel import psum as psum
 from primal.lax.parallel import psum_scatter as psum_scatter
+from primal.lax.parallel import pswapaxes as pswapaxes
 from primal.lax.ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
 from primal.lax.ragged import ragged_dot as ragged_dot
 from primal.lax.ragged import ragged_dot_general as ragged_dot_general

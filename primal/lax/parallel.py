@@ -254,6 +254,18 @@ def all_to_all(
     return tree_map(one, x)
 
 
+def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
+    """Swap a dimension with a named axis: `all_to_all` whose parts stay in their place.
+
+    ValueError where the dimension has not the axis size.
+
+    >>> primal.vmap(lambda x: pswapaxes(x, "i", 0), axis_name="i")(jnp.array([[1, 2], [3, 4]]))
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     """The value of one example for all.
 

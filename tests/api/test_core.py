@@ -57,3 +57,24 @@ def test_an_interpreter_of_programs():
     x = jnp.float32(0.3)
     np.testing.assert_allclose(inverse(jnp.exp(jnp.tanh(x))), x, rtol=1e-5)
     assert primal.jit(primal.grad(inverse))(jnp.float32(1.5)) > 0
+
+
+def test_an_interpreter_that_binds_operations_one_by_one():
+    def f(x):
+        return primal.lax.sort((primal.jit(jnp.sin)(x), x), num_keys=1)
+
+    closed = primal.make_jaxpr(f)(jnp.zeros(3))
+
+    def again(x):
+        known = {closed.jaxpr.invars[0]: x}
+        for eqn in closed.jaxpr.eqns:
+            functions, params = eqn.primitive.get_bind_params(eqn.params)
+            ins = [known[v] for v in eqn.invars]
+            outs = eqn.primitive.bind(*functions, *ins, **params)
+            outs = outs if eqn.primitive.multiple_results else [outs]
+            known.update(zip(eqn.outvars, outs, strict=True))
+        return [known[v] for v in closed.jaxpr.outvars]
+
+    x = jnp.array([0.3, 0.1, 0.2])
+    for g in (again, primal.jit(again)):
+        np.testing.assert_array_equal(g(x), f(x))

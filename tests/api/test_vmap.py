@@ -90,6 +90,10 @@ X = np.array([[1.0, 5.0], [2.0, 7.0], [4.0, 6.0]], np.float32)
             lambda x: lax.all_to_all(jnp.stack([x, x + 10, x + 20]), "i", 0, 0),
             np.stack([X + 10 * i for i in range(3)]),
         ),
+        (
+            lambda x: lax.pswapaxes(jnp.outer(x, jnp.arange(3)), "i", 1),
+            np.einsum("ij,k->kji", X, np.arange(3)),
+        ),
         (lambda x: lax.psum((x, {"k": x[0]}), "i")[1]["k"], np.full(3, X[:, 0].sum())),
         (lambda x: jit(lambda y: lax.psum(y, "i"))(x), np.broadcast_to(X.sum(0), X.shape)),
         (lambda x: jit(lambda: lax.axis_index("i"))(), np.arange(3)),
