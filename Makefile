@@ -6,7 +6,7 @@ PYTHON ?= python3
 ARGS ?=
 WORKERS ?= 2
 
-VENV := .venv
+VENV ?= .venv
 PEERS := .venv-peers
 BIN := $(VENV)/bin
 # The stamps are named after what they hold, so `make test` after `make demo` adds only the rest.
@@ -18,11 +18,12 @@ INSTALL := -m pip install --quiet --disable-pip-version-check
 SOURCES := pyproject.toml setup.py $(wildcard primal/base/_fast.c)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types layers bench bench-eager peers clean
+.PHONY: help demo test versions lint types layers bench bench-eager peers clean
 
 help:
 	@echo 'make demo     train the spectral-radius network      ARGS="--steps 100 --out DIR"'
 	@echo 'make test     run all the tests                      ARGS="tests/ir -x"'
+	@echo 'make versions the tests a version of Python can fail, under the other supported ones'
 	@echo 'make lint     ruff'
 	@echo 'make types    mypy, strict on primal/ir and primal/ops'
 	@echo 'make layers   the direction of imports'
@@ -37,6 +38,9 @@ demo: $(DEMO)
 
 test: $(DEV)
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+versions: $(DEV)
+	@$(BIN)/python -m tools.versions
 
 lint: $(DEV)
 	@$(BIN)/ruff check $(ARGS) .

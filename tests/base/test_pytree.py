@@ -38,6 +38,22 @@ pytree.register_pytree_node(Node, lambda n: (n.children, n.aux), lambda aux, c: 
 
 
 @pytest.fixture(scope="module")
+def optree():
+    """optree, told of the nodes that the trees here are drawn with."""
+    peer = pytest.importorskip("optree", reason="the peer for trees is not installed")
+    peer.register_pytree_node(
+        Node, lambda n: (n.children, n.aux), lambda aux, c: Node(c, aux), namespace="primal"
+    )
+    peer.register_pytree_node(
+        pytree.Partial,
+        lambda p: ((p.args, p.keywords), p.func),
+        lambda func, children: pytree.Partial(func, *children[0], **children[1]),
+        namespace="primal",
+    )
+    return peer
+
+
+@pytest.fixture(scope="module")
 def scope():
     names = {name: getattr(pytree, name) for name in dir(pytree)}
     names["__name__"] = "setup"
@@ -145,6 +161,15 @@ def test_map_keeps_identity_composition_and_structure(tree):
     deeper = pytree.tree_map(lambda x: (x, [x]), tree)
     inner = pytree.tree_structure((0, [0]))
     assert pytree.tree_structure(deeper) == pytree.tree_structure(tree).compose(inner)
+
+
+@given(tree=trees)
+def test_leaves_and_maps_are_those_of_optree(optree, tree):
+    flat, treedef = pytree.tree_flatten(tree)
+    theirs, spec = optree.tree_flatten(tree, namespace="primal")
+    assert theirs == flat
+    assert (spec.num_leaves, spec.num_nodes) == (treedef.num_leaves, treedef.num_nodes)
+    assert same(optree.tree_map(repr, tree, namespace="primal"), pytree.tree_map(repr, tree))
 
 
 @given(trees)
