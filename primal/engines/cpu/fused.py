@@ -221,6 +221,10 @@ class Fused:
                 for node in step.reductions:
                     regs[node] = self._ref(node.args[0], regs, items)
                     self._show(node, regs, items)
+                # After all that is read: the array of the pieces may lie over what it is made of.
+                for node, place in step.pieces.items():
+                    at = self._address(place.node, place.offset * node.dtype.itemsize)
+                    items.append(("store", regs[node], NATIVE[node.dtype], at))
             elif _is_alias(step):
                 walked()
                 self.hidden.add(step)

@@ -120,15 +120,24 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     )
     shape, axes = group.shape, group.axes or ()
     plain = row_major(shape)
+    written = [n for n in group.nodes if n in group.pieces]
     for node in stored:
         arrays.append(Array("m", node, NAMES[node.dtype], plain, 0))
-    stores = tuple([count + nodes[node] for node in stored])
+    for node in written:
+        arrays.append(_piece(group.pieces[node], group.pieces[node].steps()))
+    stores = tuple([count + nodes[node] for node in (*stored, *written)])
     inner = [d for d in range(len(shape)) if d in axes and shape[d] != 1]
     outer = [d for d in range(len(shape)) if d not in axes and shape[d] != 1]
-    kept_strides = iter(row_major([n for d, n in enumerate(shape) if d not in axes]))
-    result = tuple([0 if d in axes else next(kept_strides) for d in range(len(shape))])
+    plain = row_major([n for d, n in enumerate(shape) if d not in axes])
     for node in group.reductions:
-        arrays.append(Array("m", node, NAMES[node.dtype], result, 0))
+        place = group.pieces.get(node)
+        found = iter(plain if place is None else place.steps())
+        result = tuple([0 if d in axes else next(found) for d in range(len(shape))])
+        arrays.append(
+            Array("m", node, NAMES[node.dtype], result, 0)
+            if place is None
+            else _piece(place, result)
+        )
     reductions = tuple(
         [
             (n.attr[0], r, NAMES[n.dtype])
@@ -156,9 +165,9 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     strided = not reduced and is_narrow(kept, arrays)
     if strided:
         kept.sort(key=lambda loop: loop[0])
-    if column and stores:
-        along_columns = kept[-1][1][-1]
-        strided = any(arrays[count + k].strides[along_columns] != 1 for k in range(len(stores)))
+    if kept and stores and (column or not reduced):
+        along = kept[-1][1][-1]
+        strided |= any(arrays[count + k].strides[along] != 1 for k in range(len(stores)))
     if not kept and not reduced:
         kept = [(1, [])]  # a scalar: one loop of one turn, whose strides do not matter
     sizes = [n for n, _ in (*kept, *reduced)]
@@ -186,6 +195,11 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     )
     spec = with_size_classes(spec, sizes, group.parts)
     return Instance(spec, sizes, arrays, strides, *_units(spec, sizes, group.parts))
+
+
+def _piece(place: Value, strides: tuple[int, ...]) -> Array:
+    """A part of another array."""
+    return Array("m", place.node, NAMES[place.node.dtype], strides, place.offset)
 
 
 def is_narrow(loops: list[tuple[int, list[int]]], arrays: list[Array]) -> bool:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from primal.engines.cpu.graph import Node, bytes_of
+from primal.engines.cpu.graph import Node, bytes_of, size_of
 from primal.engines.cpu.memory import plan
 from primal.engines.cpu.schedule import Group
 from primal.engines.cpu.steps import Block, Branch, Library, Loop, Move, Routine
@@ -187,7 +187,7 @@ class Places:
         ends = set(block.outs)
         for step in block.steps:
             kind = type(step)
-            nodes = made_by(step, block)
+            nodes = [n for n in made_by(step, block) if n.home is None]
             for node in nodes:
                 life = self._life(node, block, step.end, outs)
                 if node in ends:  # to the end of the body, or of the branch
@@ -338,9 +338,10 @@ class Places:
 
 
 def made_by(step: Any, block: Block) -> Sequence[Node]:
-    """The nodes that a step leaves in memory."""
+    """The nodes that a step leaves in memory, or begins to write there."""
     if type(step) is Group:
-        return block.stored[step.number]
+        whole = dict.fromkeys([place.node for place in step.pieces.values()])
+        return [*block.stored[step.number], *whole]
     return step.outs
 
 
@@ -363,6 +364,8 @@ def _in_place(old: Any, new: Any, step: Any) -> bool:
     if kind is Group:
         if step.reductions or new.word == "reduce":
             return False
+        if new.word == "routine":  # of pieces: an element is there before another is read
+            return size_of(step.shape) == 1
         return all(
             x.is_node and x.shape == step.shape
             for node in step.nodes

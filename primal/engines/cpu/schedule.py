@@ -10,7 +10,7 @@ that group, element for element, or by steps before it; so the order needs no ot
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from primal.engines.cpu.functions import FLOAT
 from primal.engines.cpu.graph import NATIVE, Node, Value, is_narrow, size_of
 from primal.engines.cpu.monoids import accumulator
 from primal.engines.cpu.rowwise import row_role
-from primal.engines.cpu.steps import Block, Branch, Library, Loop
+from primal.engines.cpu.steps import Branch, Loop, Routine
 
 MAX_NODES = 96
 """Nodes per group. Compile time grows with the length of straight-line code; and a long chain of
@@ -57,11 +57,13 @@ class Group:
 
     `level` and `alone`: the pass of each node, and nodes that are one per row; see `rowwise`.
     `parts`: in how many pieces its reductions are made, so that threads share them; see `split`.
+    `pieces`: where nodes lie that are parts of another array; see `placing`.
     """
 
     __slots__ = (
         "number", "shape", "nodes", "reductions", "axes", "reads", "block", "begin", "end",
         "level", "alone", "heavy", "outside", "parts",
+        "pieces",
     )  # fmt: skip
 
     def __init__(self, block: Any, number: int, shape: tuple[int, ...]) -> None:
@@ -78,6 +80,7 @@ class Group:
         self.heavy = 0
         self.outside: set[Node] = set()
         self.parts = 1
+        self.pieces: dict[Node, Value] = {}
 
     @property
     def passes(self) -> bool:
@@ -93,6 +96,8 @@ class Schedule:
 
     def append(self, step: Step) -> None:
         """Append what is a step by itself."""
+        if type(step) is Routine and step.parts:
+            self._bring_together(step)
         step.number = len(self.steps)
         for node in step.outs:
             node.block, node.step = self, step.number
@@ -106,6 +111,16 @@ class Schedule:
         else:
             self._element(node)
 
+    def _bring_together(self, step: Routine) -> None:
+        """Groups that make parts of one array become one, as do those that one node reads."""
+        latest: dict[tuple[int, ...], int] = {}
+        made = [x.node for x in step.args if x.node.block is self and self._in_register(x.node)]
+        for node in made:
+            latest[node.shape] = max(latest.get(node.shape, 0), node.step)
+        for shape, inside in latest.items():
+            if not self.steps[inside].passes:
+                self._gather([n for n in made if n.shape == shape], inside)
+
     def _element(self, node: Node) -> None:
         if self._in_rows(node):
             return
@@ -118,8 +133,8 @@ class Schedule:
                 inside = max(inside, base.step)
             else:
                 lowest = max(lowest, base.step + 1)
-        if inside >= lowest:
-            self._gather(node, inside)
+        if inside >= lowest and self._fits(inside, node) and not self.steps[inside].passes:
+            self._gather([x.node for x in node.args if x.is_node], inside)
         lowest = max(lowest, inside)
         group = self._joinable(node, lowest, inside)
         if group is None:
@@ -127,21 +142,19 @@ class Schedule:
             self.steps.append(group)
         self._placed(node, group, None)
 
-    def _gather(self, node: Node, inside: int) -> None:
-        """Move groups that the node reads into the last of them, which it is going to join.
+    def _gather(self, nodes: Iterable[Node], inside: int) -> None:
+        """Move the groups of nodes that are read together into the last of them.
 
         In a·x + b·y the two products have nothing in common, so they are groups of their own until
         their sum comes. A group may move past steps that read nothing of it.
         """
         last = self.steps[inside]
-        if not self._fits(inside, node) or last.passes:
-            return
-        for x in node.args:
-            step = x.node.step
-            if x.node.block is not self or not max(0, inside - WINDOW) <= step < inside:
+        for node in nodes:
+            step = node.step
+            if node.block is not self or not max(0, inside - WINDOW) <= step < inside:
                 continue
             group = self.steps[step]
-            if not (x.is_node and self._in_register(x.node) and group.shape == last.shape):
+            if not (self._in_register(node) and group.shape == last.shape):
                 continue
             if group.reductions or group.passes or not self._may_take(last, group):
                 continue
@@ -273,6 +286,7 @@ class Schedule:
             monoid = node.attr[0]
             dtype = np.dtype(accumulator(monoid, NATIVE[node.dtype]))
             part = Node("reduce", node.args, last.shape, dtype, node.attr)
+            part.origin = node.origin
             part.block, part.step = self, group.number
             group.reductions.append(part)
             group.level[part] = last.level[node] = 0
@@ -286,7 +300,6 @@ class Schedule:
 def is_inside(x: Value, group: Group) -> bool:
     """Whether a group reads the value in a register: it makes it, element for element."""
     node = x.node
-            part.origin = node.origin
     return (
         node.step == group.number
         and node.block is group.block
@@ -379,6 +392,7 @@ class Remaking:
 
         for old in sorted(nodes, key=place.__getitem__):
             new = Node(old.word, tuple(map(here, old.args)), old.shape, old.dtype, old.attr)
+            new.origin = old.origin
             new.block, new.step = group.block, group.number
             group.level[new] = 0
             made[old] = new
@@ -392,7 +406,6 @@ class Remaking:
         if not self.touched:
             return
         for step in self.schedule.steps:
-            new.origin = old.origin
             wanted.update(nodes_read(step))
         for group in self.touched:
             wanted.update([x.node for node in group.reductions for x in node.args])
@@ -400,55 +413,6 @@ class Remaking:
                 if node in wanted:
                     wanted.update([x.node for x in node.args])
             group.nodes = [n for n in group.nodes if n in wanted]
-
-
-def arranged(order: Sequence[Any], outs: Sequence[Node], given: Iterable[Node] = ()) -> Block:
-    """The block that makes `outs` of nodes and steps in program order; what nobody needs is left.
-
-    `given` are nodes that belong to the block but that no step makes, as the carries of a loop.
-    """
-    block = Block(outs)
-    needed = set(outs)
-    kept = []
-    for item in reversed(order):
-        if type(item) is Node:
-            if item not in needed:
-                continue
-            needed.update([x.node for x in item.args])
-        else:
-            if needed.isdisjoint(item.outs) and not has_effects(item):
-                continue
-            if type(item) is Loop:
-                item.body = arranged(item.body, item.wanted(), (*item.params, *item.slices))
-            elif type(item) is Branch:
-                item.blocks = [
-                    arranged(b, r) for b, r in zip(item.blocks, item.results, strict=True)
-                ]
-            needed.update(nodes_read(item))
-        kept.append(item)
-    schedule = Schedule()
-    for item in reversed(kept):
-        if type(item) is Node:
-            schedule.add(item)
-        else:
-            schedule.append(item)
-    Remaking(schedule, outs)
-    schedule.split()
-    # What moved into a later group left an empty one behind.
-    block.steps = [s for s in schedule.steps if type(s) is not Group or s.nodes or s.reductions]
-    for step in block.steps:
-        block.last.update([(node, step) for node in nodes_read(step)])
-    own = set(given)
-    for node in (*block.last, *outs):
-        if node.block is not schedule and node not in own:
-            block.reads[node] = None
-    wanted = {*block.last, *outs}
-    block.stored = {
-        step.number: [n for n in (*step.nodes, *step.reductions) if n in wanted]
-        for step in block.steps
-        if type(step) is Group
-    }
-    return block
 
 
 def parts_of(group: Group) -> int:
@@ -459,19 +423,3 @@ def parts_of(group: Group) -> int:
         return 1
     most = max([group.shape[d] for d in group.axes])
     return max(1, min(size_of(group.shape) // PART, most, MAX_PARTS))
-
-
-def has_effects(item: Any) -> bool:
-    """Whether an item of a program must run though nobody reads what it makes."""
-    if type(item) is Library:
-        return item.effects
-    if type(item) is Loop:
-        return any(has_effects(i) for i in _items(item.body))
-    if type(item) is Branch:
-        return any(has_effects(i) for block in item.blocks for i in _items(block))
-    return False
-
-
-def _items(block: Any) -> Sequence[Any]:
-    """What a block is made of, arranged or not."""
-    return block.steps if type(block) is Block else block

@@ -37,11 +37,13 @@ class Routine:
     `updates`: (result, operand) pairs. The result's memory holds the operand's values when the
     routine starts: it is the same memory where nothing else needs the operand, a copy otherwise.
     `reuses`: pairs where the result may be given the memory of an operand that nobody needs later.
+    `parts`: where in the result each operand goes, if putting them there is all that is done; of
+    the words and units as many belong to each operand, and the rest to all.
     """
 
     __slots__ = (
         "number", "spec", "args", "outs", "words", "units", "cost", "scratch", "updates", "reuses",
-        "name", "begin", "end",
+        "name", "parts", "begin", "end",
     )  # fmt: skip
 
     def __init__(
@@ -68,7 +70,18 @@ class Routine:
         self.updates = tuple(updates)
         self.reuses = tuple(reuses)
         self.name = name or type(spec).__name__
+        self.parts: tuple[Value, ...] = ()
         self.begin = self.end = -1
+
+    def keep(self, operands: Sequence[int]) -> None:
+        """Leave other operands and their parts to those who make them."""
+        count = len(self.args)
+        each, units = len(self.words) // count, self.units // count
+        own = [w for i in operands for w in self.words[i * each : (i + 1) * each]]
+        self.words = (*own, *self.words[count * each :])
+        self.args = tuple([self.args[i] for i in operands])
+        self.parts = tuple([self.parts[i] for i in operands])
+        self.units = units * len(operands)
 
     def record(
         self, code: int, address: Callable[[Node], tuple[int, int]], scratch: tuple[int, int]

@@ -1,0 +1,135 @@
+"""The steps of a block: only what is needed, and pieces of arrays where they belong.
+
+What the only reader of puts into an array that it is concatenated of, its kernel writes there at
+once: no copy is left of `stack([f(x), g(y)])`, and in a loop no step.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from primal.engines.cpu.graph import Node, Value, reshaped
+from primal.engines.cpu.schedule import Group, Remaking, Schedule, Step, nodes_read
+from primal.engines.cpu.steps import Block, Branch, Library, Loop, Routine
+
+FEW = 64
+"""Elements of a piece up to which it does not matter how far they lie apart."""
+RUN, HEAVY_RUN = 16, 64
+"""Elements of a row that lie side by side, for bodies without and with mathematical functions."""
+CLOSE = 8
+"""Elements from one to the next, if several pieces take turns: vectors of them are put together."""
+
+
+def arranged(order: Sequence[Any], outs: Sequence[Node], given: Iterable[Node] = ()) -> Block:
+    """The block that makes `outs` of nodes and steps in program order; what nobody needs is left.
+
+    `given` are nodes that belong to the block but that no step makes, as the carries of a loop.
+    """
+    block = Block(outs)
+    needed = set(outs)
+    kept = []
+    for item in reversed(order):
+        if type(item) is Node:
+            if item not in needed:
+                continue
+            needed.update([x.node for x in item.args])
+        else:
+            if needed.isdisjoint(item.outs) and not has_effects(item):
+                continue
+            if type(item) is Loop:
+                item.body = arranged(item.body, item.wanted(), (*item.params, *item.slices))
+            elif type(item) is Branch:
+                item.blocks = [
+                    arranged(b, r) for b, r in zip(item.blocks, item.results, strict=True)
+                ]
+            needed.update(nodes_read(item))
+        kept.append(item)
+    schedule = Schedule()
+    for item in reversed(kept):
+        if type(item) is Node:
+            schedule.add(item)
+        else:
+            schedule.append(item)
+    Remaking(schedule, outs)
+    schedule.split()
+    # What moved into a later group left an empty one behind.
+    steps = [s for s in schedule.steps if type(s) is not Group or s.nodes or s.reductions]
+    block.steps = placed(steps, outs)
+    for step in block.steps:
+        block.last.update([(node, step) for node in nodes_read(step)])
+    own = set(given)
+    for node in (*block.last, *outs):
+        if node.block is not schedule and node not in own:
+            block.reads[node] = None
+    wanted = {*block.last, *outs}
+    block.stored = {
+        step.number: [n for n in (*step.nodes, *step.reductions) if n in wanted]
+        for step in block.steps
+        if type(step) is Group
+    }
+    return block
+
+def placed(steps: Sequence[Step], outs: Sequence[Node]) -> list[Step]:
+    """The steps, less those that only put together what groups may write where it belongs."""
+    if not any(type(step) is Routine and step.parts for step in steps):
+        return list(steps)
+    readers = Counter(outs)
+    makers: dict[Node, Group] = {}
+    for step in steps:
+        readers.update(set(nodes_read(step)))
+        if type(step) is Group and not step.passes:
+            makers.update(dict.fromkeys([*step.nodes, *step.reductions], step))
+    for step in steps:
+        if type(step) is not Routine or not step.parts:
+            continue
+        twice = Counter([x.node for x in step.args])
+        left = []
+        for i, (x, part) in enumerate(zip(step.args, step.parts, strict=True)):
+            node, group = x.node, makers.get(x.node)
+            if group and x.strides is None and readers[node] == twice[node] == 1:
+                place = reshaped(part, node.shape)
+                if place is not None and _suits(place, node, group):
+                    group.pieces[node] = place
+                    continue
+            left.append(i)
+        step.keep(left)
+    return [s for s in steps if type(s) is not Routine or s.args]
+
+
+def _suits(place: Value, node: Node, group: Group) -> bool:
+    """Whether a group stores a node at such distances as fast as side by side."""
+    if place.size <= FEW and node.word != "reduce":
+        return True
+    loops: list[tuple[int, int]] = []
+    for n, step in zip(place.shape, place.steps(), strict=True):
+        if n == 1:
+            continue
+        if loops and loops[-1][1] == n * step:
+            n *= loops.pop()[0]
+        loops.append((n, step))
+    if not loops:
+        return True
+    run, step = loops[-1]
+    if node.word == "reduce":  # vectors of results are not taken apart
+        return len(loops) == step == 1
+    if step == 1 and (len(loops) == 1 or run >= (HEAVY_RUN if group.heavy else RUN)):
+        return True
+    return 1 < loops[-1 - (step == 1)][1] <= CLOSE and place.node.dtype.itemsize >= 4
+
+
+def has_effects(item: Any) -> bool:
+    """Whether an item of a program must run though nobody reads what it makes."""
+    if type(item) is Library:
+        return item.effects
+    if type(item) is Loop:
+        return any(has_effects(i) for i in _items(item.body))
+    if type(item) is Branch:
+        return any(has_effects(i) for block in item.blocks for i in _items(block))
+    return False
+
+
+def _items(block: Any) -> Sequence[Any]:
+    """What a block is made of, arranged or not."""
+    return block.steps if type(block) is Block else block
