@@ -47,43 +47,17 @@ class ArgInfo:
         return hash((self._aval, self.donated))
 
 
-def _args_info(traced: Any, in_spec: Any) -> Any:
-    avals = traced.closed.in_avals
-    donated = traced.donated or (False,) * len(avals)
-    infos = [ArgInfo(a, bool(d)) for a, d in zip(avals, donated, strict=True)]
-    return unflatten(in_spec, infos)
+class Stage:
+    """What is known of a function at every stage: the types and structures of its signature."""
 
-
-def _in_avals(traced: Any, in_spec: Any) -> Any:
-    return unflatten(in_spec, list(traced.closed.in_avals))
-
-
-def _out_info(traced: Any) -> Any:
-    return unflatten(traced.out_spec, [struct_of(a) for a in traced.closed.out_avals])
-
-
-class Traced:
-    """A function traced for one signature."""
-
-    def __init__(self, traced: Any, in_spec: Any, device: Device | None) -> None:
+    def __init__(self, traced: Any, in_spec: Any) -> None:
         self._traced = traced
         self._in_spec = in_spec
-        self._device = device
-
-    @property
-    def jaxpr(self) -> ClosedJaxpr:
-        """The program."""
-        return self._traced.closed
-
-    @property
-    def out_info(self) -> Any:
-        """Shapes and dtypes of the results."""
-        return _out_info(self._traced)
 
     @property
     def in_avals(self) -> Any:
         """The types of (args, kwargs), in that structure."""
-        return _in_avals(self._traced, self._in_spec)
+        return unflatten(self._in_spec, list(self._traced.closed.in_avals))
 
     @property
     def in_tree(self) -> PyTreeDef:
@@ -96,6 +70,43 @@ class Traced:
         return PyTreeDef(self._traced.out_spec)
 
     @property
+    def args_info(self) -> Any:
+        """An `ArgInfo` for each argument, in the structure (args, kwargs)."""
+        avals = self._traced.closed.in_avals
+        donated = self._traced.donated or (False,) * len(avals)
+        infos = [ArgInfo(a, bool(d)) for a, d in zip(avals, donated, strict=True)]
+        return unflatten(self._in_spec, infos)
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """The leaves of (args, kwargs) whose memory is donated."""
+        return tuple(i for i, donated in enumerate(self._traced.donated or ()) if donated)
+
+    @property
+    def out_info(self) -> Any:
+        """Shapes and dtypes of the results."""
+        avals = self._traced.closed.out_avals
+        return unflatten(self._traced.out_spec, [struct_of(a) for a in avals])
+
+
+class Traced(Stage):
+    """A function traced for one signature."""
+
+    def __init__(self, traced: Any, in_spec: Any, device: Device | None) -> None:
+        super().__init__(traced, in_spec)
+        self._device = device
+
+    @property
+    def jaxpr(self) -> ClosedJaxpr:
+        """The program."""
+        return self._traced.closed
+
+    @property
+    def out_avals(self) -> Any:
+        """The types of the results, in their structure."""
+        return unflatten(self._traced.out_spec, list(self._traced.closed.out_avals))
+
+    @property
     def fun_name(self) -> str:
         """The name of the function."""
         return self._traced.name
@@ -106,12 +117,11 @@ class Traced:
         return Lowered(self._traced, self._in_spec, device)
 
 
-class Lowered:
+class Lowered(Stage):
     """A program in the language of the engine that compiles it; StableHLO for XLA."""
 
     def __init__(self, traced: Any, in_spec: Any, device: Device) -> None:
-        self._traced = traced
-        self._in_spec = in_spec
+        super().__init__(traced, in_spec)
         self._device = device
         self._engine = devices.compiling_engine(device)
         # What XLA has no operation for is refused here; our own engines refuse nothing, and their
@@ -127,31 +137,6 @@ class Lowered:
         if locations:
             return str(engine.lowered(program, name=name, donated=flags, locations=True).text)
         return str(engine.lower(program, name=name, donated=flags))
-
-    @property
-    def in_avals(self) -> Any:
-        """The types of (args, kwargs), in that structure."""
-        return _in_avals(self._traced, self._in_spec)
-
-    @property
-    def in_tree(self) -> PyTreeDef:
-        """The structure of (args, kwargs)."""
-        return PyTreeDef(self._in_spec)
-
-    @property
-    def out_tree(self) -> PyTreeDef:
-        """The structure of the result."""
-        return PyTreeDef(self._traced.out_spec)
-
-    @property
-    def args_info(self) -> Any:
-        """An `ArgInfo` for each argument."""
-        return _args_info(self._traced, self._in_spec)
-
-    @property
-    def out_info(self) -> Any:
-        """Shapes and dtypes of the results."""
-        return _out_info(self._traced)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: in StableHLO, or with dialect 'llvm' as our own compiler's.
@@ -191,33 +176,12 @@ class Lowered:
         return Compiled(self._traced, self._in_spec, program)
 
 
-class Compiled:
+class Compiled(Stage):
     """A compiled program; callable with arguments of the signature it was made for."""
 
     def __init__(self, traced: Any, in_spec: Any, program: Program) -> None:
-        self._traced = traced
-        self._in_spec = in_spec
+        super().__init__(traced, in_spec)
         self._program = program
-
-    @property
-    def in_avals(self) -> Any:
-        """The types of (args, kwargs), in that structure."""
-        return _in_avals(self._traced, self._in_spec)
-
-    @property
-    def in_tree(self) -> PyTreeDef:
-        """The structure of (args, kwargs)."""
-        return PyTreeDef(self._in_spec)
-
-    @property
-    def out_tree(self) -> PyTreeDef:
-        """The structure of the result."""
-        return PyTreeDef(self._traced.out_spec)
-
-    @property
-    def args_info(self) -> Any:
-        """An `ArgInfo` for each argument."""
-        return _args_info(self._traced, self._in_spec)
 
     def as_text(self) -> str:
         """The compiled program as text."""

@@ -47,33 +47,37 @@ class JVPTracer(Tracer):
 
 
 class JVPTrace(Trace):
-    """Runs each op's `jvp` in the parent."""
+    """Runs each op's `jvp` in the parent, or where `rules` says."""
 
-    __slots__ = ()
+    __slots__ = ("rules",)
+
+    def __init__(self, parent: Trace | None, name: str, rules: Trace | None) -> None:
+        super().__init__(parent, name)
+        self.rules = rules
 
     def process(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         primals: list[Any] = []
         tangents: list[Any] = []
-        active = False
+        active = scalars = False
         for a in args:
             if type(a) is JVPTracer and a._trace is self:
                 primals.append(a.primal)
                 tangents.append(a.tangent)
                 active = True
             else:
+                if type(a) in PYTHON_SCALARS:
+                    scalars = True
                 primals.append(a)
                 tangents.append(ZERO)
-        parent: Any = self.parent
         if not active:
+            parent: Any = self.parent
             return parent.process(op, primals, params)
-        for p in primals:
-            if type(p) in PYTHON_SCALARS:
-                primals = adopt_scalars(op, tuple(primals))
-                break
+        if scalars:
+            primals = adopt_scalars(op, tuple(primals))
         previous = state.trace
-        state.trace = parent
+        state.trace = self.rules
         try:
-            out, tangent = op.jvp(primals, tangents, **params)
+            out, tangent = self.differentiate(op, primals, tangents, params)
         finally:
             state.trace = previous
         if op.multiple:
@@ -81,6 +85,12 @@ class JVPTrace(Trace):
                 o if t is ZERO else JVPTracer(self, o, t) for o, t in zip(out, tangent, strict=True)
             ]
         return out if tangent is ZERO else JVPTracer(self, out, tangent)
+
+    def differentiate(
+        self, op: Op, primals: Sequence[Any], tangents: Sequence[Any], params: dict[str, Any]
+    ) -> tuple[Any, Any]:
+        """The op's results and their tangents."""
+        return op.jvp(primals, tangents, **params)
 
     def split(self, x: Any) -> tuple[Any, Any]:
         """The value and tangent of a result."""
@@ -94,7 +104,7 @@ def push_forward(
 ) -> tuple[list[Any], list[Any]]:
     """(f(x), ∂f(x)·v) of a flat function; `ZERO` tangents in and out are symbolic."""
     parent = state.trace
-    trace = JVPTrace(parent, "jvp")
+    trace = JVPTrace(parent, "jvp", rules=parent)
     args = [
         x if t is ZERO else JVPTracer(trace, x, t) for x, t in zip(primals, tangents, strict=True)
     ]

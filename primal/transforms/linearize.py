@@ -29,6 +29,7 @@ from primal.ir.trace import (
     check_leaks,
 )
 from primal.ops.spread import add_any, zeros_like_aval
+from primal.transforms.jvp import JVPTrace, JVPTracer
 from primal.transforms.memo import memo_on_jaxpr
 from primal.transforms.stage import StageTrace, StageTracer
 
@@ -178,76 +179,21 @@ def _accumulate(found: dict[int, Any], tracer: Any, ct: Any) -> None:
     found[key] = ct if have is None else add_any(have, ct)
 
 
-class LinearizeTracer(Tracer):
-    """A value of the parent with its tangent on the tape."""
-
-    __slots__ = ("primal", "tangent")
-
-    def __init__(self, trace: Trace, primal: Any, tangent: Any) -> None:
-        self._trace = trace
-        self.aval = aval_of(primal)
-        self.primal = primal
-        self.tangent = tangent
-
-    def concrete(self) -> Any:
-        return self.primal
-
-    def varies(self) -> bool:
-        return self.tangent is not ZERO
-
-    def origin(self) -> str:
-        return self.primal.origin() if isinstance(self.primal, Tracer) else ""
-
-
-class LinearizeTrace(Trace):
+class LinearizeTrace(JVPTrace):
     """Runs each op's `jvp` with values in the parent and tangents on the tape."""
 
     __slots__ = ("tape",)
 
     def __init__(self, parent: Trace | None) -> None:
-        super().__init__(parent, "linearize")
         self.tape = Tape(parent)
+        super().__init__(parent, "linearize", rules=self.tape)
 
-    def process(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        primals: list[Any] = []
-        tangents: list[Any] = []
-        active = scalars = False
-        for a in args:
-            if type(a) is LinearizeTracer and a._trace is self:
-                primals.append(a.primal)
-                tangents.append(a.tangent)
-                active = True
-            else:
-                if type(a) in PYTHON_SCALARS:
-                    scalars = True
-                primals.append(a)
-                tangents.append(ZERO)
-        if not active:
-            parent: Any = self.parent
-            return parent.process(op, primals, params)
-        if scalars:
-            primals = adopt_scalars(op, tuple(primals))
-        previous = state.trace
-        state.trace = self.tape
-        try:
-            if op.higher is not None:
-                out, tangent = op.higher.linearize(self, primals, tangents, **params)
-            else:
-                out, tangent = op.jvp(primals, tangents, **params)
-        finally:
-            state.trace = previous
-        if op.multiple:
-            return [
-                o if t is ZERO else LinearizeTracer(self, o, t)
-                for o, t in zip(out, tangent, strict=True)
-            ]
-        return out if tangent is ZERO else LinearizeTracer(self, out, tangent)
-
-    def split(self, x: Any) -> tuple[Any, Any]:
-        """The value and tangent of a result."""
-        if type(x) is LinearizeTracer and x._trace is self:
-            return x.primal, x.tangent
-        return x, ZERO
+    def differentiate(
+        self, op: Op, primals: Sequence[Any], tangents: Sequence[Any], params: dict[str, Any]
+    ) -> tuple[Any, Any]:
+        if op.higher is not None:
+            return op.higher.linearize(self, primals, tangents, **params)
+        return op.jvp(primals, tangents, **params)
 
 
 class Linearization:
@@ -299,7 +245,7 @@ def linearize_flat(
     for x, is_active in zip(primals, active, strict=True):
         tangent = LinearTracer(trace.tape, aval_of(x).tangent()) if is_active else ZERO
         inputs.append(tangent)
-        args.append(LinearizeTracer(trace, x, tangent) if is_active else x)
+        args.append(JVPTracer(trace, x, tangent) if is_active else x)
     state.trace = trace
     try:
         pairs = [trace.split(o) for o in fun(*args)]

@@ -244,7 +244,7 @@ def test_disable_jit_runs_python():
 
 @cpu_engine("xla")
 def test_stages():
-    f = jit(lambda x, y: {"a": sin(mul(x, y["b"]))})
+    f = jit(lambda x, y: {"a": sin(mul(x, y["b"]))}, donate_argnums=(1,))
     x = primal.ShapeDtypeStruct((3,), np.float32)
     traced = f.trace(x, {"b": x})
     assert [e.op.name for e in traced.jaxpr.eqns] == ["mul", "sin"]
@@ -255,6 +255,9 @@ def test_stages():
     for stage in (traced, lowered, compiled):
         (first, second), kwargs = stage.in_avals
         assert first == second["b"] == primal.typeof(arr(3)) and not kwargs
+        assert stage.donate_argnums == (1,) and stage.args_info[0][1]["b"].donated
+        assert stage.out_info == traced.out_info and stage.out_tree == traced.out_tree
+    assert traced.out_avals == {"a": primal.typeof(arr(3))}
     out = compiled(arr(3), {"b": arr(3)})
     np.testing.assert_allclose(out["a"], np.sin(np.arange(3.0) ** 2), rtol=1e-6)
     assert "HloModule" in compiled.as_text()
