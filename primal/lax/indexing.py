@@ -34,6 +34,7 @@ from primal.ops.shape import slice as slice_op
 from primal.ops.spread import full_like_aval, zeros_like_aval
 from primal.ops.types import static_ints
 from primal.transforms.batch import Axis, batch_jaxpr
+from primal.runtime import guards
 from primal.transforms.stage import stage
 
 Mode = str | GatherScatterMode | None
@@ -412,6 +413,9 @@ def _starts(
             )
     strong = [aval_of(s).dtype for s in traced if not aval_of(s).weak_type]
     dtype = strong[0] if strong else dtypes.canonicalize_dtype(np.int32)
+    if guards.ever:
+        for s in start_indices:
+            guards.incoming(s)
     if not strong and any(k and not -(2**31) <= int(s) < 2**31
                           for s, k in zip(start_indices, known, strict=True)):
         dtype = dtypes.canonicalize_dtype(np.int64)

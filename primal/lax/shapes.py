@@ -26,6 +26,7 @@ from primal.ops.precision import (
 )
 from primal.ops.types import canonical_axes, shape_of, static_int, static_ints
 from primal.runtime.eager import as_array
+from primal.runtime import guards
 
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
@@ -370,6 +371,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
 
 def full_like(
     x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None
+    if guards.ever:
+        guards.incoming(fill_value)
 ) -> Any:
     """An array like x, filled with a value.
 

@@ -32,6 +32,7 @@ from primal.ops.index.gather import scatter_add
 from primal.ops.index.numbers import PROMISE_IN_BOUNDS, GatherScatterMode
 from primal.ops.index.scatter import scatter, scatter_max, scatter_min, scatter_mul, scatter_sub
 from primal.ops.spread import full_like_aval
+from primal.runtime import guards
 
 Mode = str | GatherScatterMode | None
 
@@ -45,6 +46,8 @@ class IndexUpdateHelper:
         self.array = array
 
     def __getitem__(self, index: Any) -> IndexUpdateRef:
+        if guards.ever:
+            guards.as_index(index)
         return IndexUpdateRef(self.array, index)
 
     def __repr__(self) -> str:
@@ -317,6 +320,8 @@ def _changed(
     out_sharding: Any,
     wrap: bool,
 ) -> Any:
+    if guards.ever:
+        guards.incoming(values)
     if mode is None and wrap and out_sharding is None:
         done = update_numpy(ref.array, ref.index, values, ufunc)
         if done is not None:

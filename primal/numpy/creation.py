@@ -437,6 +437,8 @@ def full(
     Array([[1, 2],
            [1, 2]], dtype=int32)
     """
+    if guards.ever:
+        guards.incoming(fill_value)
     x = operand("full", fill_value)
     if dtype is not None:
         dtype = dtypes.check_user_dtype_supported(dtype, "full")
@@ -533,6 +535,8 @@ def full_like(
     >>> jnp.full_like(jnp.array([1, 2]), 7)
     Array([7, 7], dtype=int32)
     """
+    if guards.ever:
+        guards.incoming(fill_value)
     size, dtype, weak = _like("full_like", a, dtype, shape)
     x = _converted_fill(fill_value, operand("full_like", fill_value, 1), dtype)
     if not x.aval.shape:

@@ -40,6 +40,7 @@ from primal.ops.index.numbers import (
 from primal.ops.shape import reshape, rev, squeeze
 from primal.ops.shape import slice as slice_op
 from primal.ops.spread import broadcast_in_dim
+from primal.runtime import guards
 from primal.runtime.array import ArrayImpl
 from primal.runtime.eager import EagerTrace
 
@@ -80,6 +81,8 @@ def getitem(x: Array, index: Any) -> Any:
     Array([[0, 2],
            [3, 5]], dtype=int32)
     """
+    if guards.ever:
+        guards.as_index(index)
     # The test of `is_eager_array`, inlined: this is the path of every `x[0]`.
     if x.__class__ is ArrayImpl and state.trace.__class__ is EagerTrace:
         found = read_numpy(x, index)

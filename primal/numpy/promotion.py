@@ -184,6 +184,9 @@ def promoted_dtype(operands: Sequence[Any]) -> tuple[Any, bool]:
 
 
 def _given(name: str, args: Sequence[Any]) -> list[Any]:
+    if guards.ever:
+        for x in args:
+            guards.incoming(x)
     return [operand(name, x, i) for i, x in enumerate(args)]
 
 
@@ -209,6 +212,8 @@ def promote_dtypes(name: str, *args: Any) -> list[Any]:
                 return [x, y]
         elif (kind is float or kind is int) and dtypes.scalar_fits_kind(kind, x.aval.dtype):
             if x.aval.dtype != BOOL:
+                if guards.ever:
+                    guards.incoming(y)
                 return [x, scalar_literal(y, x.aval.dtype)]
     operands = _given(name, args)
     return _to_dtype(args, operands, *promoted_dtype(operands))

@@ -37,6 +37,7 @@ from primal.ops.index.numbers import (
 )
 from primal.ops.shape import concatenate, reshape
 from primal.ops.window.cumulative import cumsum
+from primal.runtime import guards
 from primal.runtime.array import ArrayImpl
 
 
@@ -102,6 +103,8 @@ def take(
         raise ValueError(
             f"Invalid mode '{mode}' for np.take: expected 'fill', 'clip', 'wrap' or None."
         )
+    if guards.ever:
+        guards.incoming(indices)
     x = array_operand("take", a)
     i = index_operand("take", indices, ValueError)
     if axis is None:

@@ -19,6 +19,7 @@ from primal.ir.trace import Array, aval_of
 from primal.numpy import asarray
 from primal.ops import bits
 from primal.random.word_keys import WordKeys
+from primal.runtime import guards
 
 
 def is_typed(key: Any) -> bool:
@@ -101,6 +102,8 @@ def _seed(name: str, seed: Any, impl: Any, dtype: Any = None) -> Any:
         if not isinstance(dtype, dtypes.KeyType):
             raise ValueError(f"[random.{name}] expected a key dtype, got {dtype!r}.")
         impl = dtype
+    if guards.ever:
+        guards.incoming(seed)
     generator = impl_name(impl)
     if seed is None:
         raise ValueError(f"[random.{name}] expected an integer as seed, got None.")
@@ -205,6 +208,8 @@ def fold_in(key: Any, data: Any) -> Any:
     >>> print(random.fold_in(random.PRNGKey(0), 1))
     [ 928981903 3453687069]
     """
+    if guards.ever:
+        guards.incoming(data)
     typed = typed_key("fold_in", key)
     if isinstance(data, list | tuple):
         raise TypeError(f"[random.fold_in] expected an integer, got {data!r}.")

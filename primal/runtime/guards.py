@@ -7,9 +7,11 @@ reading them moves nothing; what users hand in counts as moving to the device, a
 
 from __future__ import annotations
 
+import inspect
+import re
 import sys
 import threading
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -95,22 +97,42 @@ class reading:
         _reading.depth -= 1
 
 
+def _watched(depth: int) -> bool:
+    """Whether a guard is set, nothing is traced, and the caller's caller is the user's code."""
+    if settings().guards is None or state.trace.parent is not None:
+        return False
+    return not is_internal(sys._getframe(depth + 1).f_code.co_filename)
+
+
 def beside_operator(x: Any) -> None:
     """The other operand of an operator of arrays, guarded where a user wrote the operator."""
-    if isinstance(x, Array | Literal) or settings().guards is None:
-        return
-    if state.trace.parent is None and not is_internal(sys._getframe(2).f_code.co_filename):
+    if not isinstance(x, Array | Literal) and _watched(2):
         host_to_device(x)
 
 
+def as_index(index: Any) -> None:
+    """An index that a user wrote: integers and host arrays in it, ends of slices of step one."""
+    if not _watched(2):
+        return
+    for item in index if isinstance(index, tuple) else (index,):
+        if isinstance(item, slice):
+            ends = (item.start, item.stop) if item.step in (None, 1) else ()
+            item = next((end for end in ends if end is not None), None)
+        if isinstance(item, int | np.integer | np.ndarray | np.bool):
+            host_to_device(item)
+            return
+
+
 def incoming(x: Any) -> None:
-    """An operand of an operation that runs at once, guarded where it is the user's array.
+    """An operand of an operation that runs at once, guarded where the user handed it in.
 
     The library's own constants reach operations the same way. A value is the user's when it is an
-    argument of the function that the user called; Python scalars, which are shared, cannot be told
-    apart like this, and pass.
+    argument of the function that the user called, and of a parameter that takes arrays: small
+    integers are shared objects, and the number of an axis is no operand.
     """
-    if settings().guards is None or isinstance(x, Array | Literal | bool | int | float | complex):
+    if settings().guards is None or state.trace.parent is not None:
+        return
+    if isinstance(x, Array | Literal):
         return
     frame: FrameType | None = sys._getframe(1)
     entry = None
@@ -119,7 +141,46 @@ def incoming(x: Any) -> None:
         frame = frame.f_back
     if entry is None:
         return
-    for value in list(entry.f_locals.values()):
-        if value is x or (type(value) in (tuple, list) and any(v is x for v in value)):
+    given = entry.f_locals
+    for name, default in _operands(entry):
+        value = given.get(name)
+        if value is not default and _holds(value, x):
             host_to_device(x)
             return
+
+
+def _holds(value: Any, x: Any) -> bool:
+    if value is x:
+        return True
+    if type(value) in (tuple, list):
+        return any(_holds(v, x) for v in value)
+    if type(value) is dict:
+        return any(_holds(v, x) for v in value.values())
+    return False
+
+
+_parameters: dict[CodeType, list[tuple[str, Any]]] = {}
+_STATIC = re.compile(r"\b(int|bool|str|Callable|DTypeLike)\b")
+
+
+def _operands(entry: FrameType) -> list[tuple[str, Any]]:
+    """(name, default) of a running function's parameters that its annotations let be arrays."""
+    code = entry.f_code
+    found = _parameters.get(code)
+    if found is None:
+        fun: Any = entry.f_globals.get(code.co_qualname.partition(".")[0])
+        for name in code.co_qualname.split(".")[1:]:
+            fun = getattr(fun, name, None)
+        fun = inspect.unwrap(fun) if callable(fun) else None
+        if getattr(fun, "__code__", None) is code:
+            parameters = inspect.signature(fun).parameters.values()
+            given = [(p.name, str(p.annotation), p.default) for p in parameters]
+        else:  # a closure: nobody knows
+            args, more, named = inspect.getargs(code)
+            given = [(name, "Any", None) for name in (*args, more, named) if name]
+        found = _parameters[code] = [
+            (name, default)
+            for name, kind, default in given
+            if "Array" in kind or not _STATIC.search(kind)
+        ]
+    return found

@@ -11,6 +11,7 @@ import pytest
 
 import primal
 import primal.numpy as jnp
+from primal import lax
 from primal.errors import JaxRuntimeError
 from primal.runtime import guards
 
@@ -26,14 +27,57 @@ IMPLICIT: list[tuple[str, Callable[[Any], Any]]] = [
     ("jit scalar", lambda x: primal.jit(lambda v: v)(2.0)),
     ("jit scalar, remembered", lambda x: added(x, 2.0)),
     ("in a list", lambda x: jnp.stack([x, X])),
+    ("function of a scalar", lambda x: jnp.add(x, 1)),
+    ("function of nothing else", lambda x: jnp.sin(1.0)),
+    ("NumPy scalar", lambda x: jnp.sin(np.float32(1))),
+    ("named", lambda x: jnp.clip(x, min=1, max=2)),
+    ("method", lambda x: x.clip(0, 2)),
+    ("remainder", lambda x: x % 2),
+    ("power", lambda x: x**2.5),
+    ("where", lambda x: jnp.where(x > x, x, 0.0)),
+    ("lax", lambda x: lax.max(x, 0.0)),
+    ("lax.full", lambda x: lax.full((2,), 1.0)),
+    ("lax.dynamic_slice", lambda x: lax.dynamic_slice(x, (1,), (2,))),
+    ("lax.scan", lambda x: lax.scan(lambda c, v: (c + v, c), 0.0, x)),
+    ("array of a scalar", lambda x: jnp.array(1)),
+    ("asarray of a scalar", lambda x: jnp.asarray(1.0)),
+    ("type", lambda x: jnp.float32(1.0)),
+    ("full", lambda x: jnp.full((2,), 3)),
+    ("full_like", lambda x: jnp.full_like(x, 3)),
+    ("linspace", lambda x: jnp.linspace(0, 1, 3)),
+    ("index", lambda x: x[0]),
+    ("index from the end", lambda x: x[-1]),
+    ("slice", lambda x: x[1:2]),
+    ("NumPy index", lambda x: x[np.array([0, 1])]),
+    ("NumPy mask", lambda x: x[X > 0]),
+    ("take", lambda x: jnp.take(x, 2)),
+    ("at", lambda x: x.at[jnp.argmax(x)].set(1.0)),
+    ("at index", lambda x: x.at[0].set(x.sum())),
+    ("key", lambda x: primal.random.key(0)),
+    ("PRNGKey", lambda x: primal.random.PRNGKey(0)),
+    ("fold_in", lambda x: primal.random.fold_in(KEY, 7)),
+    ("bounds", lambda x: primal.random.uniform(KEY, (2,), minval=-1, maxval=1)),
+    ("grad", lambda x: primal.grad(lambda v: v * v)(2.0)),
+    ("vmap", lambda x: primal.vmap(lambda v: v * v)(X)),
 ]
+KEY = primal.random.key(1)
 added = primal.jit(lambda x, y: x + y)
 EXPLICIT = [("device_put", lambda x: primal.device_put(X))]
 FREE: list[tuple[str, Callable[[Any], Any]]] = [
     ("arrays", lambda x: x + x),
     ("jit", lambda x: primal.jit(lambda v: v * 2 + 1)(x)),
-    ("library constants", lambda x: (jnp.mean(x), jnp.linspace(0, 1, 3), jnp.sort(x))),
-    ("read", lambda x: (np.asarray(x), float(x[0]), repr(x), primal.device_get(x))),
+    ("library constants", lambda x: (jnp.mean(x), jnp.var(x), primal.nn.softmax(x), jnp.sort(x))),
+    ("read", lambda x: (np.asarray(x), float(x.sum()), repr(x), primal.device_get(x), list(x))),
+    ("numbers that are no operands", lambda x: (
+        x.sum(0), jnp.sum(x, axis=0, keepdims=True), x.round(1), jnp.roll(x, 1), x.reshape(1, 3),
+        jnp.repeat(x, 2), jnp.tile(x, 2), jnp.arange(3), jnp.zeros(2), jnp.isclose(x, x),
+        primal.nn.one_hot(x.astype(int), 3), jnp.expand_dims(x, 0), jnp.split(x, 3), x[::2], x[:],
+    )),
+    ("whole powers", lambda x: x**2),
+    ("new keys", lambda x: primal.random.split(KEY, 2)),
+    ("samples", lambda x: primal.random.normal(KEY, (3,))),
+    ("device_put of an array", lambda x: primal.device_put(x)),
+    ("traced", lambda x: primal.make_jaxpr(lambda v: jnp.add(v, 1)[0])(x)),
 ]
 ids: Any = lambda row: row[0] if isinstance(row, tuple) else None  # noqa: E731
 
