@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
-from primal.engines.cpu import _openblas, gemm, matvec
+from primal.engines.cpu import _openblas, gemm, matvec, tiled
 from primal.engines.cpu.code import SCALAR, Code, Module, itemsize
 from primal.engines.cpu.graph import Value, native, row_major, size_of, transposed
 from primal.engines.cpu.reader import Reader, smaller
@@ -225,11 +225,18 @@ def _by_blas(
     size = itemsize(dtype)
     name = LETTER[dtype]
     work = 2.0 * m * n * depth * (4 if name in "cz" else 1)
-    if dtype in ("f4", "f8") and gemm.fits(m, n, depth, size):
-        spec, words, units = gemm.packed(dtype, (m, n, depth), (xm, xk), (yk, yn), om, loops)
+    sizes, strides = (m, n, depth), ((xm, xk), (yk, yn), om)
+    own, speed = None, SPEED[dtype]
+    if tiled.fits(dtype, *sizes):
+        blas = (ta, lda, tb, ldb, max(om, n))
+        own, speed = tiled.tiled(sizes, *strides, blas, loops), tiled.SPEED
+    elif dtype in ("f4", "f8") and gemm.fits(*sizes, size):
+        own = gemm.packed(dtype, sizes, *strides, loops)
+    if own is not None:
+        spec, words, units = own
         made = k.routine(
             spec, (x, y), (Aval(there, x.dtype),), words, units=units,
-            cost=min(int(work * size_of([g[0] for g in loops]) / units / SPEED[dtype]), _MOST),
+            cost=min(int(work * size_of([g[0] for g in loops]) / units / speed), _MOST),
             name="matmul",
         )[0]  # fmt: skip
         return transposed(made, lies)

@@ -1,0 +1,430 @@
+"""Products of float32 matrices by the CPU's matrix unit (AMX), which multiplies bfloat16 numbers.
+
+A float32 has 24 digits, a bfloat16 eight: x = x1 + x2 + x3 exactly, each part the nearest bfloat16
+of what those before left over. Of the nine products of parts six are added up, in float32:
+
+    x·y = x1·y1 + (x1·y2 + x2·y1) + (x1·y3 + x2·y2 + x3·y1) + e,  |e| <= 2⁻²³·|x·y|
+
+e is zero where float32 holds x·y, as one of the parts is zero then. A tile adds 32 products up
+before they meet the sum of the others, so that sums of many terms come out closer than those of a
+fused multiply-add per term. Six of these products take three eighths of the time of one product in
+float32 vectors.
+
+The unit takes numbers below 2⁻¹²⁶ for zeros, so parts are made of x·2³³: then every part of every
+float32, subnormal ones among them, is above that, and a product that is not falls below what
+float32 has. A unit of work whose sums are not finite then, be it that they exceed 2⁶¹ or that an
+operand holds infinity or NaN, which make NaN of the other parts, is left to BLAS.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import functools
+import platform
+from collections.abc import Sequence
+
+from primal.engines.cpu import _llvm, _openblas
+from primal.engines.cpu.code import Code, Module
+from primal.engines.cpu.graph import size_of
+from primal.engines.cpu.reader import Reader, smaller
+
+SIDE, TERMS = 16, 32
+"""Lines (rows of x, columns of y) and terms of a tile."""
+TILE = SIDE * TERMS * 2
+"""Bytes of a tile."""
+PARTS = 3
+BLOCK = 2 * PARTS * TILE
+"""Bytes of two tiles of each part: 32 lines in 32 terms."""
+DEPTH = 256
+"""Terms that are packed at a time."""
+COLUMNS = 256
+"""Columns of a unit: its packed columns stay in the second cache."""
+ROWS = 256
+"""Rows of a unit, at most."""
+SCALE = 33
+SPEED = 350.0
+"""Operations per nanosecond of one core, for the estimates."""
+LEAST = 32
+"""Rows, columns and terms of the smallest products made here."""
+GAIN = 44
+_ORDER = ((0, 2), (0, 1), (1, 1), (1, 0), (2, 0), (0, 0))
+"""Products of parts, each of which has one in common with the next."""
+
+
+@functools.cache
+def have() -> bool:
+    """Whether the CPU has the unit, and the system lets this process use it."""
+    on = _llvm.compiler().features.split(",")
+    if not {"+amx-tile", "+amx-bf16"} <= set(on) or _llvm.compiler().width != 64:
+        return False
+    if platform.system() != "Linux":
+        return False
+    # arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA); children inherit it.
+    return ctypes.CDLL(None).syscall(158, 0x1023, 18) == 0
+
+
+def fits(dtype: str, m: int, n: int, depth: int) -> bool:
+    """Whether this is the fastest way: tiles are filled, and what they gain, which grows with m·n,
+    is more than packing takes, which grows with m + n."""
+    if dtype != "f4" or min(m, n, depth) < LEAST or m * n < GAIN * (m + n) or not have():
+        return False
+    return all(-(-size // LEAST) * LEAST <= 1.4 * size for size in (m, n))
+
+
+def tiled(
+    sizes: tuple[int, int, int], x: tuple[int, int], y: tuple[int, int], om: int,
+    blas: Sequence[int], loops: Sequence[tuple[int, tuple[int, ...]]],
+) -> tuple[Tiled, list[int], int]:  # fmt: skip
+    """Spec, words and number of units; strides in elements, x by row and term, y by term and
+    column, the result by row. One stride of each operand is 1.
+
+    `blas`: transposition and leading dimension of x and of y for cblas_sgemm, and that of out.
+    """
+    m, n, depth = sizes
+    loops = [*loops, *[(1, (0, 0, 0))] * (2 - len(loops))]
+    across = -(-n // COLUMNS)
+    parts = -(-m // ROWS)
+    if parts * across * size_of([g[0] for g in loops]) < 2 and m >= 2 * LEAST:
+        parts = 2
+    each = -(-m // (32 * parts)) * 32
+    parts = -(-m // each)
+    spec = Tiled(x[1] != 1, y[1] != 1, len(loops))
+    words = [m, n, depth, *[s * 4 for s in (*x, *y, om)], each, parts]
+    words += [_openblas.address("cblas_sgemm"), *blas]
+    for count, strides in loops:
+        words += [count, *[s * 4 for s in strides]]
+    return spec, words, parts * across * size_of([g[0] for g in loops])
+
+
+@dataclasses.dataclass(frozen=True)
+class Tiled:
+    """Units of rows and columns of products, inside `loops` loops.
+
+    `across`: x has its rows contiguous, not its terms. `turned`: y has its terms contiguous, not
+    its columns.
+    """
+
+    across: bool
+    turned: bool
+    loops: int
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the function; its words are those of `tiled`."""
+        r = Reader(module, SIDE)
+        c = r.c
+        rows_of, columns_of = _pack(module, False, self.across), _pack(module, True, self.turned)
+        tile, settings = _tile(module), _settings(module)
+        a, b, out = r.array(), r.array(), r.array()
+        m, n, depth = r.word(), r.word(), r.word()
+        am, ak, bk, bn, om = (r.word() for _ in range(5))
+        each, parts, blas = r.word(), r.word(), r.pointer()
+        ta, lda, tb, ldb, ldc = (r.int32() for _ in range(5))
+        loops = r.loops(self.loops, 3)
+        columns = c.new(f"udiv i64 {c.new(f'add i64 {n}, {COLUMNS - 1}')}, {COLUMNS}")
+        right = c.new(f"alloca i8, i64 {COLUMNS // 32 * (DEPTH // TERMS) * BLOCK}, align 64")
+        left = c.new(f"alloca i8, i64 {DEPTH // TERMS * BLOCK}, align 64")
+        checks = c.new(f"alloca {c.vec('float')}, align 64")
+
+        def unit(u: str) -> None:
+            u, j = r.split(u, columns)
+            u, i = r.split(u, parts)
+            x, y, z = r.walked(u, loops, [a, b, out])
+            row, column = c.new(f"mul i64 {i}, {each}"), c.new(f"mul i64 {j}, {COLUMNS}")
+            x, y = r.moved(x, (row, am)), r.moved(y, (column, bn))
+            z = r.moved(z, (row, om), (column, "4"))
+            below = smaller(c, c.new(f"sub i64 {m}, {row}"), each)
+            wide = smaller(c, c.new(f"sub i64 {n}, {column}"), str(COLUMNS))
+            c.do(f"store {c.vec('float')} zeroinitializer, ptr {checks}")
+            c.call_void("llvm.x86.ldtilecfg", ("ptr", settings))
+
+            def block(k: str, _: list[str]) -> list[str]:
+                turns = smaller(c, c.new(f"sub i64 {depth}, {k}"), str(DEPTH))
+                blocks = c.new(f"udiv i64 {c.new(f'add i64 {turns}, {TERMS - 1}')}, {TERMS}")
+                strip = c.new(f"mul i64 {blocks}, {BLOCK}")
+                here, there = r.moved(y, (k, bk)), r.moved(x, (k, ak))
+
+                def right_side(j: str, _: list[str]) -> list[str]:
+                    index = c.new(f"lshr i64 {j}, 5")
+                    count = c.new(f"sub i64 {wide}, {j}")
+                    c.do(
+                        f"call void @{columns_of}(ptr {r.moved(here, (j, bn))}, i64 {bn}, "
+                        f"i64 {bk}, i64 {count}, i64 {turns}, "
+                        f"ptr {r.moved(right, (index, strip))})"
+                    )
+                    return []
+
+                def left_side(i: str, _: list[str]) -> list[str]:
+                    count = c.new(f"sub i64 {below}, {i}")
+                    c.do(
+                        f"call void @{rows_of}(ptr {r.moved(there, (i, am))}, i64 {am}, "
+                        f"i64 {ak}, i64 {count}, i64 {turns}, ptr {left})"
+                    )
+                    to = r.moved(z, (i, om))
+
+                    def panel(j: str, _: list[str]) -> list[str]:
+                        index = c.new(f"lshr i64 {j}, 5")
+                        rest = c.new(f"sub i64 {wide}, {j}")
+                        c.do(
+                            f"call void @{tile}(ptr {left}, ptr {r.moved(right, (index, strip))}, "
+                            f"i64 {blocks}, ptr {r.moved(to, (j, '4'))}, i64 {om}, i64 {count}, "
+                            f"i64 {rest}, i64 {k}, ptr {checks})"
+                        )
+                        return []
+
+                    c.loop("0", wide, "32", [], panel)
+                    return []
+
+                c.loop("0", wide, "32", [], right_side)
+                c.loop("0", below, "32", [], left_side)
+                return []
+
+            c.loop("0", depth, str(DEPTH), [], block)
+            c.call_void("llvm.x86.tilerelease")
+            found = c.new(f"load {c.vec('float')}, ptr {checks}")
+            bad = c.new(f"fcmp uno {c.vec('float')} {found}, {found}")
+            word = c.new(f"bitcast {c.vec('i1')} {bad} to i{SIDE}")
+            far = c.new(f"icmp ne i{SIDE} {word}, 0")
+
+            def by_blas() -> list[str]:
+                counts = [c.new(f"trunc i64 {w} to i32") for w in (below, wide, depth)]
+                given = ", ".join([f"i32 {w}" for w in ("101", ta, tb, *counts)])
+                c.do(
+                    f"call void {blas}({given}, float 1.0, ptr {x}, i32 {lda}, ptr {y}, i32 {ldb}, "
+                    f"float 0.0, ptr {z}, i32 {ldc})"
+                )
+                return []
+
+            c.guarded(far, [], by_blas)
+
+        r.units(name, unit)
+
+
+def _settings(module: Module) -> str:
+    """All eight tiles are full: 16 rows of 64 bytes."""
+    name = "@tiles"
+    rows = ", ".join(["i8 1", "i8 0", *["i8 0"] * 14, *["i8 64, i8 0"] * 8, *["i8 0"] * 16])
+    rows += ", " + ", ".join([*["i8 16"] * 8, *["i8 0"] * 8])
+    module.declarations[name] = f"{name} = internal constant [64 x i8] [{rows}], align 64"
+    return name
+
+
+def _tile(module: Module) -> str:
+    """32 x 32 results of packed operands, stored or added to what is there; `left` columns.
+
+    `checks` becomes NaN where one is not finite.
+    """
+    name = "tiled_tile"
+    if name in module.functions:
+        return name
+    r = Reader(module, SIDE)
+    c = r.c
+    t = c.vec("float")
+    room = c.new(f"alloca [{4 * TILE} x i8], align 64")
+    for number in range(4):
+        c.call_void("llvm.x86.tilezero", ("i8", str(number)))
+
+    def load(base: str, first: int, part: int) -> None:
+        for half in range(2):
+            p = c.new(f"getelementptr i8, ptr {base}, i64 {(2 * part + half) * TILE}")
+            given = [("i8", str(first + half)), ("ptr", p), ("i64", "64")]
+            c.call_void("llvm.x86.tileloadd64", *given)
+
+    def block(_: str, now: list[str]) -> list[str]:
+        before = (-1, -1)
+        for parts in _ORDER:
+            for side in range(2):
+                if parts[side] != before[side]:
+                    load(now[side], 4 + 2 * side, parts[side])
+            for i in range(2):
+                for j in range(2):
+                    given = [("i8", str(v)) for v in (2 * i + j, 4 + i, 6 + j)]
+                    c.call_void("llvm.x86.tdpbf16ps", *given)
+            before = parts
+        return [c.new(f"getelementptr i8, ptr {p}, i64 {BLOCK}") for p in now]
+
+    c.loop("0", "%blocks", "1", [("ptr", "%x"), ("ptr", "%y")], block)
+    for i in range(2):
+        for j in range(2):
+            p = c.new(f"getelementptr i8, ptr {room}, i64 {i * 2 * TILE + j * 64}")
+            c.call_void(
+                "llvm.x86.tilestored64", ("i8", str(2 * i + j)), ("ptr", p), ("i64", "128")
+            )
+    masks = [_lanes_before(c, c.new(f"sub i64 %left, {SIDE * v}")) for v in range(2)]
+    fresh = c.new("icmp eq i64 %add, 0")
+    olds = [
+        c.new(f"select i1 {fresh}, {c.vec('i1')} zeroinitializer, {c.vec('i1')} {m}") for m in masks
+    ]
+    back = c.float_const("float", 2.0 ** (-2 * SCALE))
+
+    def row(i: str, now: list[str]) -> list[str]:
+        checked = now[0]
+        for v in range(2):
+            p = r.moved("%z", (i, "%om"), (str(SIDE * v), "4"))
+            old = _load(c, "float", p, olds[v])
+            new = c.new(f"load {t}, ptr {r.moved(room, (i, '128'), (str(v), '64'))}, align 64")
+            value = c.intrinsic("fma", "float", new, back, old)
+            given = [(t, value), ("ptr", p), ("i32", "4"), (c.vec("i1"), masks[v])]
+            c.call_void(f"llvm.masked.store.v{SIDE}f32.p0", *given)
+            zero = c.new(f"fmul {t} {value}, zeroinitializer")
+            some = c.new(f"select {c.vec('i1')} {masks[v]}, {t} {zero}, {t} zeroinitializer")
+            checked = c.new(f"fadd {t} {checked}, {some}")
+        return [checked]
+
+    before = c.new(f"load {t}, ptr %checks")
+    checked = c.loop("0", smaller(c, "%rows", "32"), "1", [(t, before)], row)[0]
+    c.do(f"store {t} {checked}, ptr %checks")
+    r.helper(
+        name,
+        "ptr %x, ptr %y, i64 %blocks, ptr %z, i64 %om, i64 %rows, i64 %left, i64 %add, ptr %checks",
+    )
+    return name
+
+
+def _lanes_before(c: Code, count: str) -> str:
+    """The lanes before `count`, which may be any number."""
+    some = c.call("llvm.smax.i64", "i64", ("i64", count), ("i64", "0"))
+    small = c.new(f"trunc i64 {smaller(c, some, str(SIDE))} to i32")
+    return c.new(f"icmp ugt {c.vec('i32')} {c.splat('i32', small)}, {c.iota('i32')}")
+
+
+def _load(c: Code, scalar: str, p: str, mask: str) -> str:
+    t = c.vec(scalar)
+    given = [("ptr", p), ("i32", "4"), (c.vec("i1"), mask), (t, "zeroinitializer")]
+    return c.call(f"llvm.masked.load.v{SIDE}f32.p0", t, *given)
+
+
+def _pack(module: Module, paired: bool, turned: bool) -> str:
+    """32 lines as tiles of the three parts of each; missing lines and terms are zeros.
+
+    Not `paired`, as rows of x: a tile has the terms of a line side by side. `paired`, as columns of
+    y: it has two terms of every line side by side. Where the operand lies the other way (`turned`),
+    or is not there, squares of it go through memory.
+    """
+    name = f"tiled_pack{'_paired' * paired}{'_turned' * turned}"
+    if name in module.functions:
+        return name
+    r = Reader(module, SIDE)
+    c = r.c
+    split, square = _split(module, paired), _square(module, turned)
+    room = c.new(f"alloca [{2 * TILE} x i8], align 64")
+    # Of the room: bytes from line to line and from term to term.
+    line, term = (4, 64) if paired else (128, 4)
+    by, along = ("%term", "%line") if paired else ("%line", "%term")
+    if turned:
+        by, along = along, by
+
+    def half(h: str, _: list[str]) -> list[str]:
+        first = c.new(f"mul i64 {h}, {SIDE}")
+        source = r.moved("%from", (first, "%line"))
+        lines = c.new(f"sub i64 %lines, {first}")
+
+        def block(k: str, now: list[str]) -> list[str]:
+            x, terms = r.moved(source, (k, "%term")), c.new(f"sub i64 %terms, {k}")
+            whole = "false"
+            if not turned:
+                enough = c.new(f"icmp sge i64 {lines}, {SIDE}")
+                whole = c.new(f"and i1 {enough}, {c.new(f'icmp sge i64 {terms}, {TERMS}')}")
+
+            def aside() -> list[str]:
+                for part in range(2):
+                    p = r.moved(x, (str(SIDE * part), "%term"))
+                    q = c.new(f"getelementptr i8, ptr {room}, i64 {SIDE * part * term}")
+                    rest = c.new(f"sub i64 {terms}, {SIDE * part}")
+                    rows, columns = (rest, lines) if paired != turned else (lines, rest)
+                    c.do(
+                        f"call void @{square}(ptr {p}, i64 {by}, i64 {rows}, i64 {columns}, "
+                        f"ptr {q}, i64 {64 if paired else 128})"
+                    )
+                return [room, str(64 if paired else 128)]
+
+            missing = c.new(f"xor i1 {whole}, true")
+            x, step = c.guarded(missing, [("ptr", x), ("i64", by)], aside)
+            c.do(f"call void @{split}(ptr {x}, i64 {step}, ptr {now[0]})")
+            return [c.new(f"getelementptr i8, ptr {now[0]}, i64 {BLOCK}")]
+
+        c.loop("0", "%terms", str(TERMS), [("ptr", r.moved("%to", (h, str(TILE))))], block)
+        return []
+
+    some = c.new(f"icmp sgt i64 %lines, {SIDE}")
+    c.loop("0", c.new(f"select i1 {some}, i64 2, i64 1"), "1", [], half)
+    r.helper(name, "ptr %from, i64 %line, i64 %term, i64 %lines, i64 %terms, ptr %to")
+    return name
+
+
+def _split(module: Module, paired: bool) -> str:
+    """The parts of 16 lines and 32 terms, as 16 vectors of pairs of each."""
+    name = f"tiled_split{'_paired' * paired}"
+    if name in module.functions:
+        return name
+    r = Reader(module, SIDE)
+    c = r.c
+    t, it = c.vec("float"), c.vec("i32")
+    upper = [2 * i + 1 for i in range(2 * SIDE)]
+    if paired:
+        upper = [i for k in range(SIDE) for i in (2 * k + 1, 2 * SIDE + 2 * k + 1)]
+    chosen = ", ".join([f"i32 {i}" for i in upper])
+    scale = c.float_const("float", 2.0**SCALE)
+
+    def vectors(i: str, now: list[str]) -> list[str]:
+        xs = []
+        for half in range(2):
+            step = ("1", "%step") if paired else ("1", "64")
+            p = r.moved(now[0], step) if half else now[0]
+            x = c.new(f"load {t}, ptr {p}, align 4")
+            xs.append(c.new(f"fmul {t} {x}, {scale}"))
+        for part in range(PARTS):
+            near = [c.new(f"bitcast {t} {x} to {it}") for x in xs]
+            if part < PARTS - 1:
+                near = [c.new(f"add {it} {b}, {c.const('i32', str(0x8000))}") for b in near]
+                near = [c.new(f"and {it} {b}, {c.const('i32', str(-0x10000))}") for b in near]
+                parts = [c.new(f"bitcast {it} {b} to {t}") for b in near]
+                xs = [c.new(f"fsub {t} {x}, {p}") for x, p in zip(xs, parts, strict=True)]
+            halves = [c.new(f"bitcast {it} {b} to <{2 * SIDE} x i16>") for b in near]
+            pairs = c.new(
+                f"shufflevector <{2 * SIDE} x i16> {halves[0]}, <{2 * SIDE} x i16> {halves[1]}, "
+                f"<{2 * SIDE} x i32> <{chosen}>"
+            )
+            q = c.new(f"getelementptr i8, ptr {now[1]}, i64 {part * 2 * TILE}")
+            c.do(f"store <{2 * SIDE} x i16> {pairs}, ptr {q}, align 64")
+        following = r.moved(now[0], ("2" if paired else "1", "%step"))
+        return [following, c.new(f"getelementptr i8, ptr {now[1]}, i64 64")]
+
+    c.loop("0", str(SIDE), "1", [("ptr", "%x"), ("ptr", "%to")], vectors)
+    r.helper(name, "ptr %x, i64 %step, ptr %to")
+    return name
+
+
+def _square(module: Module, turned: bool) -> str:
+    """Copy 16 rows of 16 numbers, as columns if `turned`; zeros for those that are not there."""
+    name = f"tiled_square{'_turned' * turned}"
+    if name in module.functions:
+        return name
+    r = Reader(module, SIDE)
+    c = r.c
+    t = c.vec("float")
+    mask = _lanes_before(c, "%columns")
+    top = c.call("llvm.smax.i64", "i64", ("i64", c.new("sub i64 %rows, 1")), ("i64", "0"))
+    xs = []
+    for i in range(SIDE):
+        here = c.new(f"icmp sgt i64 %rows, {i}")
+        these = c.new(f"select i1 {here}, {c.vec('i1')} {mask}, {c.vec('i1')} zeroinitializer")
+        xs.append(_load(c, "float", r.moved("%x", (smaller(c, top, str(i)), "%step")), these))
+    half = SIDE // 2
+    pairs = [
+        ", ".join([f"i32 {low + j}, i32 {SIDE + low + j}" for j in range(half)])
+        for low in (0, half)
+    ]
+    for step in range(4 if turned else 0):
+        xs = [
+            c.new(f"shufflevector {t} {xs[i]}, {t} {xs[i + half]}, <{SIDE} x i32> <{p}>")
+            for i in range(half)
+            for p in pairs
+        ]
+        if step == 1:
+            # As in `gemm`: LLVM looks long for one shuffle in the place of four.
+            xs = [c.call(f"llvm.arithmetic.fence.v{SIDE}f32", t, (t, x)) for x in xs]
+    for i, x in enumerate(xs):
+        c.do(f"store {t} {x}, ptr {r.moved('%to', (str(i), '%by'))}, align 64")
+    r.helper(name, "ptr %x, i64 %step, i64 %rows, i64 %columns, ptr %to, i64 %by")
+    return name
