@@ -46,18 +46,9 @@ def over_points(given: Instance) -> Instance | None:
         return None
     steps = [s[points] if len(s) > points else 0 for s in given.strides]
     count = len(spec.operands)
-    # What is stored must be all coordinates of a point, side by side.
-    for s in given.strides[count:]:
-        mine = [d for d in short if d < len(s)]
-        if [s[d] for d in mine] != _plain([sizes[d] for d in mine]):
-            return None
-        if points < len(s) and s[points] != size_of([sizes[d] for d in mine]):
-            return None
-    packs = _packs(given, count, kept, points, short, steps)
-    if packs is None:
-        return None
-    wide = any(s > 1 for s in steps)
-    if not wide:
+    packs = _packs(given, range(count), kept, points, short, 2)
+    puts = _puts(given, kept, points, short, summed)
+    if packs is None or puts is None or not any(s > 1 for s in steps):
         return None
     of_pack = {n for pack in packs for n, _ in pack.members}
     kinds = {0: "z", 1: "u"}
@@ -76,7 +67,7 @@ def over_points(given: Instance) -> Instance | None:
         strides.append([s[d] for d in loops] if a.kind != "l" else [])
     made = PointSpec(
         len(kept), tuple([(sizes[d], d >= spec.kept) for d in short]), summed, operands, packs,
-        spec.body, spec.stores, spec.reductions,
+        spec.body, spec.stores, spec.reductions, puts,
     )  # fmt: skip
     each = max(UNIT // size_of(shape) // GRAIN * GRAIN, GRAIN)
     chunks = -(-sizes[points] // each)
@@ -92,20 +83,52 @@ def _plain(shape: list[int]) -> list[int]:
     return [size_of(shape[k + 1 :]) for k in range(len(shape))]
 
 
-def _packs(
-    given: Instance, count: int, kept: list[int], points: int, short: list[int], steps: list[int]
+def _puts(
+    given: Instance, kept: list[int], points: int, short: list[int], summed: bool
 ) -> tuple[Pack, ...] | None:
-    """Operands that are read in packs; None if points of one lie too far apart, or backwards."""
-    found: list[tuple[tuple[object, ...], list[tuple[int, list[int]]]]] = []
-    combinations = list(itertools.product(*[range(given.sizes[d]) for d in short]))
-    arrays: list[Array] = given.arrays
-    for n in range(count):
-        a, step = arrays[n], steps[n]
-        if a.kind != "m" or step in (0, 1):
-            continue
-        if not 1 < step <= COORDINATES:
+    """What is written, in packs; None if points lie too far apart, or elements where others do."""
+    first = len(given.spec.operands)
+    sums = range(first + len(given.spec.stores), len(given.arrays))
+    # Sums over points are written once, side by side.
+    for n in sums if summed else ():
+        mine = [d for d in short if d < given.spec.kept]
+        if [given.strides[n][d] for d in mine] != _plain([given.sizes[d] for d in mine]):
             return None
-        strides = [given.strides[n][d] for d in short]
+    last = sums.start if summed else sums.stop
+    packs = _packs(given, range(first, last), kept, points, short, 1)
+    if packs is None:
+        return None
+    for pack in packs:
+        every = [e for _, es in pack.members for e in es]
+        if max(every) - pack.low >= pack.step or len(set(every)) < len(every):
+            return None
+    return tuple(
+        [
+            Pack(p.base - first, p.step, p.low, tuple([(n - first, es) for n, es in p.members]))
+            for p in packs
+        ]
+    )
+
+
+def _packs(
+    given: Instance, which: range, kept: list[int], points: int, short: list[int], least: int
+) -> tuple[Pack, ...] | None:
+    """Arrays whose points lie apart, in packs; None if they do too far, or backwards.
+
+    `least`: the distance of points from which they are; those that lie closer are no matter.
+    """
+    found: list[tuple[tuple[object, ...], list[tuple[int, list[int]]]]] = []
+    arrays: list[Array] = given.arrays
+    for n in which:
+        # Of a result the coordinates are those that are kept.
+        mine = [d for d in short if arrays[n].kind == "l" or d < len(given.strides[n])]
+        combinations = list(itertools.product(*[range(given.sizes[d]) for d in mine]))
+        a, step = arrays[n], given.strides[n][points] if points < len(given.strides[n]) else 0
+        if a.kind != "m" or step in range(least):
+            continue
+        if not least <= step <= COORDINATES:
+            return None
+        strides = [given.strides[n][d] for d in mine]
         elements = [
             a.offset + sum([i * s for i, s in zip(at, strides, strict=True)])
             for at in combinations
@@ -124,10 +147,10 @@ def _packs(
     for _, members in found:
         base = members[0][0]
         start = arrays[base].offset
-        least = min([e for _, es in members for e in es]) - start
+        low = min([e for _, es in members for e in es]) - start
         packs.append(
             Pack(
-                base, steps[base], least,
+                base, given.strides[base][points], low,
                 tuple([(n, tuple([e - start for e in es])) for n, es in members]),
             )
         )  # fmt: skip

@@ -42,7 +42,8 @@ class PointSpec:
     outer: loops outside. short: (size, whether reduced) of the loops over coordinates, those that
     are kept first. summed: the points themselves are reduced, else their coordinates are, if any.
     operands: (kind, dtype, step) as of `Spec`; step 'p' is read in packs.
-    body, stores, reductions: as of `Spec`.
+    body, stores, reductions: as of `Spec`. puts: packs of what is written, stores and then
+    reductions (by coordinates) being numbered from 0; a reduction over points is in none.
     """
 
     outer: int
@@ -53,6 +54,7 @@ class PointSpec:
     body: tuple[tuple[str, tuple[str, ...], str, tuple[int, ...]], ...]
     stores: tuple[int, ...]
     reductions: tuple[tuple[str, int, str], ...]
+    puts: tuple[Pack, ...]
 
     column = False
     reduced = 0
@@ -336,10 +338,9 @@ class _Points(Writer):
                     made[key] = self.made(word, ins, out, refs, xs)
                 values.append(made[key])
             every.append(values)
-        at = len(spec.operands)
-        for k, ref in enumerate(spec.stores):
-            self.put(self.dtypes[ref], [v[ref] for v in every], places[at + k], i, left)
+        parts = [(self.dtypes[ref], [v[ref] for v in every]) for ref in spec.stores]
         if not spec.reductions:
+            self.put_all_parts(parts, places, i, left)
             return []
         count = len(spec.reductions)
         each = len(every) // self.kept
@@ -352,24 +353,45 @@ class _Points(Writer):
                 now = self.combined(now, values, mask if spec.summed else None)
             results += now
         if spec.summed:
+            self.put_all_parts(parts, places, i, left)
             return results
-        at += len(spec.stores)
         for k, (monoid, ref, out) in enumerate(spec.reductions):
             wide = accumulator(monoid, self.dtypes[ref])
             mine = results[k::count]
             if wide != out:
                 mine = [self.made("convert", (wide,), out, (-1,), [v]) for v in mine]
-            self.put(out, mine, places[at + k], i, left)
+            parts.append((out, mine))
+        self.put_all_parts(parts, places, i, left)
         return []
 
-    def put(self, dtype: str, parts: list[str], place: str, i: str, left: str) -> None:
-        """Store what the coordinates of the points from i on are."""
+    def put_all_parts(
+        self, parts: list[tuple[str, list[str]]], places: list[str], i: str, left: str
+    ) -> None:
+        """Store what the coordinates of the points from i on are, pack by pack."""
+        first = len(self.points.operands)
+        for pack in self.points.puts:
+            dtype = parts[pack.base][0]
+            values = ["poison"] * pack.step
+            for n, elements in pack.members:
+                for value, e in zip(parts[n][1], elements, strict=True):
+                    values[e - pack.low] = value
+            self.put(dtype, values, pack.low, places[first + pack.base], i, left)
+
+    def put(
+        self, dtype: str, parts: list[str], low: int, place: str, i: str, left: str
+    ) -> None:
+        """Elements of the points from i on, but for those that are poison."""
         c, step = self.c, len(parts)
-        at = c.new(f"mul i64 {i}, {step}")
+        at = c.new(f"add i64 {c.new(f'mul i64 {i}, {step}')}, {low}")
         if left:
             left = c.new(f"mul i32 {left}, {step}")
+        gaps = {n for n, part in enumerate(parts) if part == "poison"}
         for k, value in enumerate(self.put_together(dtype, parts)):
             mask = self.lanes_before(left, k * c.lanes) if left else None
+            if gaps:
+                flags = [(k * c.lanes + lane) % step not in gaps for lane in range(c.lanes)]
+                known = "<" + ", ".join([f"i1 {str(f).lower()}" for f in flags]) + ">"
+                mask = c.new(f"and {c.vec('i1')} {mask}, {known}") if mask else known
             self.store(dtype, value, place, c.new(f"add i64 {at}, {k * c.lanes}"), mask)
 
     def put_sums(self, places: list[str], totals: list[str]) -> None:
