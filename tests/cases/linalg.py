@@ -21,6 +21,7 @@ APART = np.array([[1.0, 0.1, 0.2], [0.1, 3, 0.1], [0.05, 0.2, 6]])
 # Two pairs of complex eigenvalues and a real one between them.
 PAIRS = np.array([[1.0, 2, 0.3, 0.1, 0.2], [-1, 1.5, 0.2, 0.5, 0.1], [0.2, 0.4, 4, 0.2, 0.3],
                   [0.1, 0.3, 0.6, 8, 1], [0.5, 0.1, 0.4, -3, 9]])  # fmt: skip
+FOUR = np.array([[2.0, 1, 0.5, -0.4], [0.8, 3, -1, 0.6], [-0.7, 0.9, 5, 1], [0.5, 1.2, 0.7, 1]])
 TWO = np.stack([STEADY, STEADY.T + 0.3])
 
 
@@ -116,6 +117,10 @@ ROWS = [
         )
         for shape in ((3, 2), (3, 3), (2, 3))
     ],
+    Case(
+        op="geqrf", name="one row", operands=shaped((1, 1)), also=(shaped((1, 2)), shaped((0, 2))),
+        dtypes=(F32, F64), **SOLVED,
+    ),
     *[
         Case(
             op="householder_product",
@@ -271,9 +276,8 @@ ROWS = [
     Case(
         op="hessenberg",
         operands=(square(),),
-        also=((square(TWO),), (X((1, 1)),), (X((0, 0)),), (X((0, 2, 2)),)),
-        dtypes=NARROW,
-        order=0,
+        also=((square(FOUR),), (square(TWO),), (X((1, 1)),), (X((0, 0)),), (X((0, 2, 2)),)),
+        dtypes=(F32, F64),
         errors=(
             Wrong(shaped((3, 2)), ValueError, "square"),
             Wrong(shaped((3, 3)), TypeError, "complex128", dtype=I32),
@@ -285,10 +289,9 @@ ROWS = [
             op="tridiagonal",
             name="lower" if lower else "upper",
             operands=(square(),),
-            also=((square(TWO),), (X((1, 1)),), (X((0, 2, 2)),)),
+            also=((square(FOUR),), (square(TWO),), (X((1, 1)),), (X((0, 2, 2)),)),
             params={"lower": lower},
-            dtypes=NARROW,
-            order=0,
+            dtypes=(F32, F64),
             errors=(
                 Wrong(shaped((3, 2)), ValueError, "square"),
                 Wrong(shaped((0, 0)), ValueError, "at least one row"),
@@ -297,6 +300,20 @@ ROWS = [
             **SOLVED,
         )
         for lower in (True, False)
+    ],
+    *[
+        # The last reflection of a complex matrix turns a phase, of which reals have none.
+        Case(
+            op=op,
+            name=f"complex{'' if params.get('lower', True) else ', upper'}",
+            operands=(square(FOUR + 1j * FOUR[::-1] / 3),),
+            params=params,
+            dtypes=(C64,),
+            **SOLVED,
+        )
+        for op, params in (
+            ("hessenberg", {}), ("tridiagonal", {"lower": True}), ("tridiagonal", {"lower": False})
+        )
     ],
     Case(
         op="ormqr",

@@ -2,29 +2,99 @@
 
 aᴴ's columns are cleared by reflections, whose vectors stay where the zeros would be and whose
 factors are `taus`: LAPACK's gehrd, and sytrd or hetrd of Hermitian matrices.
+
+Both are functions of a, smooth where no element beside the diagonal of the narrow form is zero:
+there the first column of Q, which is that of 1, settles all others up to signs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from primal.ir.avals import Aval
-from primal.ir.op import LINALG, Never, Op, Word, by_kind, library
+from primal.ir.op import LINALG, Op, Word, by_kind, library
+from primal.ir.trace import ZERO, aval_of, literal
+from primal.ops.choose import as_dtype
+from primal.ops.elementwise import add, complex, div, imag, real, sub
 from primal.ops.linalg._lapack import lapack
 from primal.ops.linalg.common import (
     INT32,
+    adjoint,
     batch_stacks,
     check_square,
+    diagonal,
+    diagonal_matrix,
     each_matrix,
     finite_only,
+    hermitian_of_triangle,
     hlo_finite,
     hlo_or_nan,
+    identity,
+    matmul,
     poison,
     real_of,
+    upper_part,
+    zeros,
 )
+from primal.ops.linalg.qr import householder_product, reflections_jvp
+from primal.ops.linalg.schur import commutator
+from primal.ops.reduce import part
+from primal.ops.shape import pad, rev
 from primal.ops.types import NOT_LINEAR
+
+# What derivatives share: a = Q H Qᴴ with the first column of Q fixed.
+
+
+def _placed(x: Any, shape: tuple[int, ...], row: int, column: int) -> Any:
+    """A matrix of that shape with x from (row, column) on, zeros elsewhere."""
+    *lead, m, n = aval_of(x).shape
+    low = [0] * len(lead) + [row, column]
+    high = [0] * len(lead) + [shape[-2] - m - row, shape[-1] - n - column]
+    none = literal(0, aval_of(x).dtype, False)
+    return pad(x, none, padding_config=tuple([(a, b, 0) for a, b in zip(low, high, strict=True)]))
+
+
+def _beside(x: Any) -> Any:
+    """x without its first row and its last column: what is below the diagonal is on it."""
+    n, rank = aval_of(x).shape[-1], aval_of(x).ndim
+    return part(part(x, 1, n, rank - 2), 0, n - 1, rank - 1)
+
+
+def _similar_jvp(h: Any, packed: Any, tau: Any, ta: Any) -> tuple[Any, Any, Any]:
+    """(dH, the tangent of the packed reflections, that of their factors) for the tangent of a.
+
+    With X = Qᴴ dQ, anti-Hermitian with nothing in its first row and column, dH = M + H X - X H for
+    M = Qᴴ da Q. Column k of H ends with h = H[k+1, k], real: so what the right side has below h
+    and the imaginary part it has there must be X[:, k+1] h. One column of X settles the next.
+    """
+    shape, dtype = aval_of(h).shape, aval_of(h).dtype
+    n, rank = shape[-1], len(shape)
+    rows, columns = rank - 2, rank - 1
+    inner = _beside(packed)
+    q = householder_product(inner, tau)
+    whole = add(_placed(q, shape, 1, 1), _placed(identity((*shape[:-2], 1, 1), dtype), shape, 0, 0))
+    moved = matmul(adjoint(whole), matmul(ta, whole))
+    x = zeros(shape, dtype)
+    for k in range(n - 1 if dtype.kind == "c" else n - 2):
+        column = part(h, k, k + 1, columns)
+        rest = add(part(moved, k, k + 1, columns), matmul(h, part(x, k, k + 1, columns)))
+        rest = div(part(sub(rest, matmul(x, column)), k + 1, n, rows),
+                   part(column, k + 1, k + 2, rows))  # fmt: skip
+        if k + 2 < n:
+            below = _placed(part(rest, 1, n - k - 1, rows), shape, k + 2, k + 1)
+            x = add(x, sub(below, adjoint(below)))
+        if dtype.kind == "c":
+            angle = imag(part(rest, 0, 1, rows))
+            phase = complex(zeros(aval_of(angle).shape, real_of(dtype)), angle)
+            x = add(x, _placed(phase, shape, k + 1, k + 1))
+    dq = matmul(q, part(part(x, 1, n, rows), 1, n, columns))
+    below, dtau = reflections_jvp(inner, q, dq)
+    below = ZERO if below is ZERO else _placed(below, shape, 1, 0)
+    return add(moved, commutator(h, x)), below, dtau
+
 
 # hessenberg: zeros below the first subdiagonal.
 
@@ -42,6 +112,16 @@ def _hessenberg_impl(a: Any) -> Any:
     a, bad = finite_only(a)
     gehrd = lapack("gehrd", a.dtype)
     return poison(each_matrix(lambda x: gehrd(x)[:2], outs, a), bad)
+
+
+def _hessenberg_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    (a,), (ta,) = primals, tangents
+    packed, tau = outs = hessenberg(a)
+    if 0 in aval_of(a).shape or aval_of(a).shape[-1] == 1:
+        return outs, [ta, ZERO]
+    dh, below, dtau = _similar_jvp(upper_part(packed, -1), packed, tau, ta)
+    dh = upper_part(dh, -1)
+    return outs, [dh if below is ZERO else add(dh, below), dtau]
 
 
 def _hessenberg_hlo(b: Any, a: Any) -> Any:
@@ -65,10 +145,7 @@ hessenberg = Op(
     kind=LINALG,
     type=_hessenberg_type,
     impl=_hessenberg_impl,
-    jvp=Never(
-        "[hessenberg] expected no differentiation, got tangents: the result packs reflections with "
-        "the reduced matrix. Differentiate what it serves for, schur or eig."
-    ),
+    jvp=_hessenberg_jvp,
     transpose=NOT_LINEAR,
     batch=Word(batch_stacks),
     shard=by_kind,
@@ -109,6 +186,32 @@ def _tridiagonal_impl(a: Any, *, lower: bool) -> Any:
     return poison(each_matrix(lambda x: reduce_(x, lower=lower)[:4], outs, a), bad)
 
 
+def _tridiagonal_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, lower: bool) -> Any:
+    (a,), (ta,) = primals, tangents
+    packed, d, e, tau = outs = tridiagonal(a, lower=lower)
+    shape, dtype = aval_of(a).shape, aval_of(a).dtype
+    if 0 in shape or shape[-1] == 1:
+        dd = diagonal(ta)
+        return outs, [ta, real(dd) if dtype.kind == "c" else dd, ZERO, ZERO]
+    last = len(shape) - 1
+    # From the other triangle the last column of Q is fixed: with rows and columns in reverse
+    # that is the first, and the triangle the lower one.
+    turned: Any = (lambda x: x) if lower else (lambda x: rev(x, dimensions=(last - 1, last)))
+    flipped: Any = (lambda x: x) if lower else (lambda x: rev(x, dimensions=(last - 1,)))
+    moved, kept = turned(ta), turned(packed)
+    beside = _placed(diagonal_matrix(as_dtype(flipped(e), dtype)), shape, 1, 0)
+    t = add(diagonal_matrix(as_dtype(flipped(d), dtype)), add(beside, adjoint(beside)))
+    dt, below, dtau = _similar_jvp(t, kept, flipped(tau), hermitian_of_triangle(moved))
+    dt = real(dt) if dtype.kind == "c" else dt
+    dd, de = diagonal(dt), diagonal(_beside(dt))
+    narrow = add(diagonal_matrix(dd), _placed(diagonal_matrix(de), shape, 1, 0))
+    # The other triangle of a stays in the packed result as it was.
+    dpacked = add(upper_part(moved, 1), as_dtype(narrow, dtype))
+    if below is ZERO:
+        return outs, [turned(dpacked), flipped(dd), flipped(de), ZERO]
+    return outs, [turned(add(dpacked, below)), flipped(dd), flipped(de), flipped(dtau)]
+
+
 def _tridiagonal_hlo(b: Any, a: Any, *, lower: bool) -> Any:
     outs = b.outs
     if 0 in a.shape or a.shape[-1] == 1:
@@ -131,10 +234,7 @@ tridiagonal = Op(
     kind=LINALG,
     type=_tridiagonal_type,
     impl=_tridiagonal_impl,
-    jvp=Never(
-        "[tridiagonal] expected no differentiation, got tangents: the result packs reflections "
-        "with the reduced matrix. Differentiate eigh, which it serves for."
-    ),
+    jvp=_tridiagonal_jvp,
     transpose=NOT_LINEAR,
     batch=Word(batch_stacks),
     shard=by_kind,

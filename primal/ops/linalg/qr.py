@@ -314,31 +314,38 @@ def _geqrf_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     *lead, m, n = aval_of(a).shape
     if 0 in aval_of(a).shape:
         return outs, [ZERO, ZERO]
-    dtype, rank = aval_of(a).dtype, len(lead) + 2
     (q, _), (dq, dr) = qr.jvp((a,), (ta,), pivoting=False, full_matrices=False)
+    below, dtau = reflections_jvp(packed, q, dq)
+    above = _padded(dr, [0] * len(lead) + [m - min(m, n), 0])
+    return outs, [above if below is ZERO else add(above, below), dtau]
+
+
+def reflections_jvp(packed: Any, q: Any, dq: Any) -> tuple[Any, Any]:
+    """Tangents of packed reflections, 0 on and above the diagonal, and of their factors; or ZERO.
+
+    dq is the tangent of q, the unitary columns that the reflections make.
+    """
+    *lead, m, n = aval_of(packed).shape
+    dtype, rank = aval_of(packed).dtype, len(lead) + 2
     # E - Q = V W, and W is upper triangular: the factors of lu without pivoting. The last
     # reflection of a real square matrix is none, and stays so.
     k = min(m, n) - (m <= n and dtype.kind != "c")
-    dtau = zeros(aval_of(tau).shape, dtype)
-    below = zeros(aval_of(a).shape, dtype)
-    if k:
-        v = _reflections(packed, k)
-        top = part(v, 0, k, rank - 2)
-        b = part(sub(_unit(aval_of(q).shape, dtype), q), 0, k, rank - 1)
-        db = neg(part(dq, 0, k, rank - 1))
-        w = _solved(top, part(b, 0, k, rank - 2))
-        mixed = _divided(_solved(top, part(db, 0, k, rank - 2)), w, unit=False)
-        dw = matmul(upper_part(mixed), w)
-        dv = lower_part(_divided(sub(db, matmul(v, dw)), w, unit=False), -1)
-        # T = W V₁⁻ᴴ has the factors on its diagonal.
-        dtop = adjoint(part(dv, 0, k, rank - 2))
-        t = _divided(w, adjoint(top), unit=True)
-        dt = _divided(sub(dw, matmul(t, dtop)), adjoint(top), unit=True)
-        last, right = [0] * len(lead), min(m, n) - k
-        dtau = _padded(diagonal(dt), [*last, right])
-        below = _padded(dv, [*last, 0, n - k])
-    above = _padded(dr, [0] * len(lead) + [m - min(m, n), 0])
-    return outs, [add(above, below), dtau]
+    if not k:
+        return ZERO, ZERO
+    v = _reflections(packed, k)
+    top = part(v, 0, k, rank - 2)
+    b = part(sub(_unit(aval_of(q).shape, dtype), q), 0, k, rank - 1)
+    db = neg(part(dq, 0, k, rank - 1))
+    w = _solved(top, part(b, 0, k, rank - 2))
+    mixed = _divided(_solved(top, part(db, 0, k, rank - 2)), w, unit=False)
+    dw = matmul(upper_part(mixed), w)
+    dv = lower_part(_divided(sub(db, matmul(v, dw)), w, unit=False), -1)
+    # T = W V₁⁻ᴴ has the factors on its diagonal.
+    dtop = adjoint(part(dv, 0, k, rank - 2))
+    t = _divided(w, adjoint(top), unit=True)
+    dt = _divided(sub(dw, matmul(t, dtop)), adjoint(top), unit=True)
+    last, right = [0] * len(lead), min(m, n) - k
+    return _padded(dv, [*last, 0, n - k]), _padded(diagonal(dt), [*last, right])
 
 
 def _solved(lower: Any, x: Any) -> Any:
