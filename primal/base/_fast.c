@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define VERSION 4 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 5 /* native.py asks for the same number: a stale build is not used */
 
 /* --- what `install` hands over ---------------------------------------------------------------- */
 
@@ -2019,6 +2019,78 @@ static PyObject *set_watched(PyObject *self, PyObject *on) {
     Py_RETURN_NONE;
 }
 
+/* --- loops that NumPy does not have -------------------------------------------------------------- */
+
+enum { MOST_ARGUMENTS = 18 };
+typedef void Routine(void *, void *, void *, void *, void *, void *, void *, void *, void *,
+                     void *, void *, void *, void *, void *, void *, void *, void *, void *);
+
+/* call_each(address, count, arrays, steps): call a routine of Fortran's `count` times with the
+   addresses of the arrays, each of which moves by its step of bytes from one call to the next. A
+   routine takes no notice of arguments after its last. */
+static PyObject *call_each(PyObject *self, PyObject *const *given, Py_ssize_t n) {
+    if (n != 4 || !PyTuple_Check(given[2]) || !PyTuple_Check(given[3]) ||
+        PyTuple_GET_SIZE(given[2]) > MOST_ARGUMENTS ||
+        PyTuple_GET_SIZE(given[2]) != PyTuple_GET_SIZE(given[3])) {
+        PyErr_SetString(PyExc_TypeError, "expected an address, a count, arrays and steps");
+        return NULL;
+    }
+    Routine *routine = (Routine *)PyLong_AsVoidPtr(given[0]);
+    Py_ssize_t count = PyLong_AsSsize_t(given[1]), steps[MOST_ARGUMENTS] = {0};
+    char *at[MOST_ARGUMENTS] = {NULL};
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(given[2]); i++) {
+        PyObject *array = PyTuple_GET_ITEM(given[2], i);
+        if (!PyArray_Check(array)) {
+            PyErr_SetString(PyExc_TypeError, "expected arrays");
+            return NULL;
+        }
+        at[i] = PyArray_BYTES((PyArrayObject *)array);
+        steps[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(given[3], i));
+    }
+    if (PyErr_Occurred())
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t c = 0; c < count; c++) {
+        routine(at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7], at[8], at[9], at[10],
+                at[11], at[12], at[13], at[14], at[15], at[16], at[17]);
+        for (int i = 0; i < MOST_ARGUMENTS; i++)
+            at[i] += steps[i];
+    }
+    Py_END_ALLOW_THREADS
+    Py_RETURN_NONE;
+}
+
+#define ZEROS_LIKE(name, bits, infinity)                                                           \
+    static int name(npy_intp n, void *zeros, void *like) {                                         \
+        bits *out = zeros, sign = (bits)1 << (8 * sizeof(bits) - 1), odd = 0;                      \
+        const bits *x = like, inf = infinity;                                                       \
+        for (npy_intp i = 0; i < n; i++) {                                                         \
+            bits size = out[i] & (bits)~sign;                                                      \
+            out[i] = size == 0 ? x[i] & sign : out[i];                                             \
+            odd |= size >= inf;                                                                    \
+        }                                                                                          \
+        return odd == 0;                                                                           \
+    }
+
+ZEROS_LIKE(zeros_like_32, uint32_t, 0x7f800000u)
+ZEROS_LIKE(zeros_like_64, uint64_t, 0x7ff0000000000000u)
+
+/* zeros_like(out, x): give the zeros of `out` the signs of x's elements, in place. Whether all of
+   `out` is finite, or None for arrays that are not two of one shape, one by one in memory. */
+static PyObject *zeros_like(PyObject *self, PyObject *const *given, Py_ssize_t n) {
+    PyArrayObject *out = n == 2 && PyArray_CheckExact(given[0]) ? (PyArrayObject *)given[0] : NULL;
+    PyArrayObject *x = n == 2 && PyArray_CheckExact(given[1]) ? (PyArrayObject *)given[1] : NULL;
+    if (out == NULL || x == NULL || PyArray_TYPE(out) != PyArray_TYPE(x) ||
+        !PyArray_SAMESHAPE(out, x) || !PyArray_ISCARRAY(out) || !PyArray_ISCARRAY_RO(x))
+        Py_RETURN_NONE;
+    int (*run)(npy_intp, void *, void *) = PyArray_TYPE(x) == NPY_FLOAT32   ? zeros_like_32
+                                           : PyArray_TYPE(x) == NPY_FLOAT64 ? zeros_like_64
+                                                                            : NULL;
+    if (run == NULL)
+        Py_RETURN_NONE;
+    return PyBool_FromLong(run(PyArray_SIZE(out), PyArray_DATA(out), PyArray_DATA(x)));
+}
+
 /* --- the module -------------------------------------------------------------------------------------- */
 
 static int offset_of(PyObject *type, const char *name, Py_ssize_t *at) {
@@ -2086,6 +2158,10 @@ static PyMethodDef module_methods[] = {
     {"empty", (PyCFunction)(void (*)(void))empty, METH_FASTCALL,
      "empty(shape, dtype): an array in memory that is used again."},
     {"drop_memory", drop_memory, METH_NOARGS, "Give back the memory of dead results."},
+    {"call_each", (PyCFunction)(void (*)(void))call_each, METH_FASTCALL,
+     "call_each(address, count, arrays, steps): a routine of Fortran's on each of a stack."},
+    {"zeros_like", (PyCFunction)(void (*)(void))zeros_like, METH_FASTCALL,
+     "zeros_like(out, x): zeros with the signs of x; whether all of out is finite."},
     {"install_root", install_root, METH_O, "Set the trace of threads that transform nothing."},
     {NULL},
 };

@@ -16,6 +16,7 @@ from primal.ir.trace import Literal
 _umath: Any = sys.modules.get("numpy._core.umath")
 ERROR_STATE: Any = getattr(_umath, "_extobj_contextvar", None)
 QUIET: Any = _umath._make_extobj(all="ignore") if ERROR_STATE is not None else None
+_STRICT: Any = _umath._make_extobj(invalid="raise") if ERROR_STATE is not None else None
 
 
 def quietly(fun: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -26,6 +27,18 @@ def quietly(fun: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]
     token = ERROR_STATE.set(QUIET)
     try:
         return fun(*args, **params)
+    finally:
+        ERROR_STATE.reset(token)
+
+
+def refusing(fun: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """Call with FloatingPointError for what NumPy calls invalid: casts of what does not fit."""
+    if ERROR_STATE is None:
+        with np.errstate(invalid="raise"):
+            return fun(*args)
+    token = ERROR_STATE.set(_STRICT)
+    try:
+        return fun(*args)
     finally:
         ERROR_STATE.reset(token)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.base.native import extension
 from primal.numpy.direct.operands import count, dtype_of, elementwise, is_finite
 from primal.runtime.array import ArrayImpl
 
@@ -16,28 +17,38 @@ def _unless_zero(function: Any) -> Callable[..., Any]:
     return lambda x, y: function(x, y) if count(y) == y.size else None
 
 
+# In the language a remainder of 0 has the sign of the dividend and a quotient of 0 that of the
+# divisor; in NumPy, that of the divisor and that of both.
+
+
 def _floor_divide(x: Any, y: Any) -> Any:
-    out = np.floor_divide(x, y)
-    return _zeros_as(y, out) if is_finite(out) else None
+    out = np.asarray(np.floor_divide(x, y))
+    return out if _give_zeros_signs(out, y) else None
 
 
 def _remainder(x: Any, y: Any) -> Any:
-    return _zeros_as(x, np.remainder(x, y))
-
-
-def _zeros_as(x: Any, out: Any) -> Any:
-    """Zeros with the signs of x.
-
-    In the language a remainder of 0 has the sign of the dividend and a quotient of 0 that of the
-    divisor; in NumPy, that of the divisor and that of both.
-    """
-    out = np.asarray(out)
-    return out if count(out) == out.size else np.copysign(out, x, where=out == 0, out=out)
+    out = np.asarray(np.remainder(x, y))
+    _give_zeros_signs(out, x)
+    return out
 
 
 def _divmod(x: Any, y: Any) -> Any:
     out, rest = np.divmod(x, y)
-    return (_zeros_as(y, out), _zeros_as(x, rest)) if is_finite(out) else None
+    out, rest = np.asarray(out), np.asarray(rest)
+    _give_zeros_signs(rest, x)
+    return (out, rest) if _give_zeros_signs(out, y) else None
+
+
+def _signs_by_numpy(out: Any, x: Any) -> bool:
+    if count(out) < out.size:
+        np.copysign(out, x, where=out == 0, out=out)
+    return is_finite(out)
+
+
+def _give_zeros_signs(out: Any, x: Any) -> bool:
+    """Give zeros of `out` the signs of x, in place; whether all of it is finite."""
+    found = None if extension is None else extension.zeros_like(out, x)
+    return _signs_by_numpy(out, x) if found is None else found
 
 
 def _integer_divmod(x: Any, y: Any) -> Any:

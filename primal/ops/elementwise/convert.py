@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from primal.base import dtypes
 from primal.base.dtypes import KIND
 from primal.ir.avals import Aval
+from primal.ir.evaluate import refusing
 from primal.ir.op import MIXED, Bound, Op, by_kind
 from primal.ir.trace import ZERO
 from primal.ops.types import ANY, NOT_LINEAR, nary
@@ -49,25 +51,43 @@ def _convert_impl(x: Any, *, new_dtype: Any, weak_type: bool) -> Any:
     return x.astype(new_dtype)
 
 
-_LOWEST = {dtypes.int32: -(2**31), dtypes.int64: -(2**63)}
-
-
 def _float_to_int(x: Any, dtype: Any) -> Any:
-    lowest = _LOWEST.get(dtype)
-    if lowest is not None and x.dtype.kind == "f":
-        # x86 answers the smallest integer to all that does not fit, ARM saturates: only where the
-        # smallest appears may something be wrong. Five times as fast as what follows.
-        out = x.astype(dtype)
-        small = out.size < 1024
-        if not (np.count_nonzero(out == lowest) if small else out.min() == lowest):
-            return out
-    info = dtypes.iinfo(dtype)
-    low, high = float(int(info.min)), float(int(info.max))
+    # Into 32 and 64 bits the machine says itself that a number did not fit, so that nothing is
+    # looked at twice; narrower integers are what fits into these, cut off at their ends.
+    through = _THROUGH.get(dtype) if x.dtype.kind == "f" else None
+    if through is not None:
+        try:
+            out = refusing(x.astype, (through,))
+        except FloatingPointError:
+            pass
+        else:
+            if through == dtype:
+                return out
+            return np.minimum(np.maximum(out, _least(dtype)), _greatest(dtype)).astype(dtype)
+    low, high = float(_least(dtype)), float(_greatest(dtype))
     # NaN becomes 0, and float(max) of 64 bits is max + 1, hence the comparison.
     inside = np.clip(np.nan_to_num(x.astype(np.float64), nan=0.0), low, high)
     below = inside < high
-    out = np.where(below, inside, 0).astype(np.int64 if info.bits < 64 else dtype).astype(dtype)
-    return np.where(below, out, np.array(int(info.max)).astype(dtype))
+    wide = dtype if dtype.itemsize == 8 else dtypes.int64
+    out = np.where(below, inside, 0).astype(wide).astype(dtype)
+    return np.where(below, out, np.array(_greatest(dtype)).astype(dtype))
+
+
+_THROUGH = {
+    **{dtype: dtype for dtype in (dtypes.int32, dtypes.int64)},
+    **dict.fromkeys((dtypes.int8, dtypes.int16, dtypes.uint8, dtypes.uint16), dtypes.int32),
+    dtypes.uint32: dtypes.int64,
+}
+
+
+@functools.cache
+def _least(dtype: Any) -> int:
+    return int(dtypes.iinfo(dtype).min)
+
+
+@functools.cache
+def _greatest(dtype: Any) -> int:
+    return int(dtypes.iinfo(dtype).max)
 
 
 def _convert_jvp(primals: Any, tangents: Any, *, new_dtype: Any, weak_type: bool) -> Any:

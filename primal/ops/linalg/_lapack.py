@@ -14,8 +14,12 @@ import importlib.machinery
 import importlib.util
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
+
+from primal.base.native import extension
 
 
 @functools.cache
@@ -51,6 +55,47 @@ def address(name: str, dtype: Any) -> int:
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     return int(pointer(capsule, None))
+
+
+def on_stack(name: str, dtype: Any, *arrays: Any) -> Any:
+    """Call a routine of Fortran's for every matrix of stacks, which lie by columns.
+
+    Arrays are its arguments as it takes them, with an axis in front for what each matrix has of its
+    own; those of one dimension or none serve all. The last is `info`, one number per matrix, which
+    is returned.
+    """
+    info = arrays[-1]
+    steps = tuple([x.strides[0] if x.ndim > 1 else 0 for x in arrays[:-1]])
+    _call_each(address(name, dtype), len(info), arrays, (*steps, info.itemsize))
+    return info
+
+
+def _by_ctypes(address: int, count: int, arrays: Sequence[Any], steps: Sequence[int]) -> None:
+    """What the extension's call_each does."""
+    routine = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(arrays))(address)
+    starts = [x.ctypes.data for x in arrays]
+    for i in range(count):
+        routine(*[start + i * step for start, step in zip(starts, steps, strict=True)])
+
+
+_call_each = _by_ctypes if extension is None else extension.call_each
+
+
+def by_columns(stack: Any) -> Any:
+    """[count, n, m]: matrices in memory of their own, as Fortran has them."""
+    return stack.swapaxes(-1, -2).reshape((-1, stack.shape[-1], stack.shape[-2])).copy()
+
+
+@functools.lru_cache(1024)
+def whole(value: int) -> Any:
+    """A number as an argument of a routine."""
+    return np.array(value, np.intc)
+
+
+@functools.cache
+def letter(value: str) -> Any:
+    """A letter as an argument of a routine."""
+    return np.array(value, "S1")
 
 
 def _routine(library: str, name: str, dtype: Any) -> Callable[..., Any]:

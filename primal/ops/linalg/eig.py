@@ -17,7 +17,7 @@ from primal.ir.op import LINALG, Op, Word, by_kind
 from primal.ir.trace import aval_of
 from primal.ops.choose import as_dtype, select_n
 from primal.ops.elementwise import add, complex, conj, div, eq, imag, mul, neg, real, sub
-from primal.ops.linalg._lapack import address, lapack, workspace
+from primal.ops.linalg._lapack import address, by_columns, letter, on_stack, whole, workspace
 from primal.ops.linalg.common import (
     INT32,
     adjoint,
@@ -26,7 +26,6 @@ from primal.ops.linalg.common import (
     columns_of,
     complex_of,
     diagonal,
-    each_matrix,
     finite_only,
     hlo_finite,
     hlo_or_nan,
@@ -36,6 +35,7 @@ from primal.ops.linalg.common import (
     poison,
     real_of,
     rows_of,
+    unless_converged,
     without_diagonal,
     zeros,
 )
@@ -68,30 +68,45 @@ def _impl(a: Any, *, compute_left_eigenvectors: bool, compute_right_eigenvectors
             return poison([np.linalg.eigvals(a).astype(dtype, copy=False)], bad)
         except np.linalg.LinAlgError:
             pass  # One did not converge; the others are found one by one.
-    return poison(each_matrix(lambda x: _one(x, wanted), outs, a), bad)
+    return poison(_by_lapack(a, wanted), bad)
 
 
-def _one(a: Any, wanted: tuple[bool, bool]) -> list[Any]:
+def _by_lapack(a: Any, wanted: tuple[bool, bool]) -> list[Any]:
     """geev of scipy's LAPACK, the one XLA calls: the sign of vectors differs between versions."""
-    left, right = wanted
-    lwork = workspace("geev_lwork", a.dtype, len(a), left, right)
-    *w, vl, vr, info = lapack("geev", a.dtype)(
-        a, compute_vl=left, compute_vr=right, lwork=lwork
-    )
-    values = w[0] if len(w) == 1 else w[0] + 1j * w[1]
-    kept = [v for v, wants in ((vl, left), (vr, right)) if wants]
-    if len(w) == 2:
+    n, kind = a.shape[-1], a.dtype
+    columns = by_columns(a)
+    w = [np.empty((len(columns), n), kind) for _ in range(1 if kind.kind == "c" else 2)]
+    found = [np.empty((len(columns), n, n) if wants else 1, kind) for wants in wanted]
+    lwork = workspace("geev_lwork", kind, n, *wanted)
+    room = [np.empty(lwork, kind), whole(lwork)]
+    if kind.kind == "c":
+        room.append(np.empty(2 * n, real_of(kind)))
+    flags = [letter("V" if wants else "N") for wants in wanted]
+    info = np.empty(len(columns), np.intc)
+    size = whole(n)
+    vectors = (found[0], size, found[1], size)
+    on_stack("geev", kind, *flags, size, columns, size, *w, *vectors, *room, info)
+    kept = [v.swapaxes(-1, -2) for v, wants in zip(found, wanted, strict=True) if wants]
+    if len(w) == 1:
+        values = w[0]
+    else:
+        values = np.empty(w[0].shape, complex_of(kind))
+        values.real, values.imag = w
         kept = [_joined(v, w[1]) for v in kept]
-    # info > 0: the iteration did not converge.
-    return [x if info == 0 else x * np.nan for x in (values, *kept)]
+    results = [values.reshape(a.shape[:-1]), *[v.reshape(a.shape) for v in kept]]
+    return poison(results, unless_converged(info, a))
 
 
 def _joined(v: Any, w_imag: Any) -> Any:
     """Vectors out of the columns in which LAPACK packs pairs: real part, then imaginary part."""
-    first = np.nonzero(w_imag > 0)[0]
-    out = v.astype(complex_of(v.dtype))
-    out[:, first] += 1j * v[:, first + 1]
-    out[:, first + 1] = out[:, first].conj()
+    out = np.zeros(v.shape, complex_of(v.dtype))
+    out.real = v
+    which, first = np.nonzero(w_imag > 0)
+    if len(first):
+        imaginary = v[which, :, first + 1]
+        out.imag[which, :, first] = imaginary
+        out.real[which, :, first + 1] = v[which, :, first]
+        out.imag[which, :, first + 1] = -imaginary
     return out
 
 

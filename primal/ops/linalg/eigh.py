@@ -15,7 +15,7 @@ from primal.ir.op import LINALG, Op, Word, by_kind
 from primal.ir.trace import aval_of
 from primal.ops.choose import as_dtype, select_n
 from primal.ops.elementwise import div, real, sub
-from primal.ops.linalg._lapack import address, lapack
+from primal.ops.linalg._lapack import address, by_columns, letter, on_stack, whole
 from primal.ops.linalg.common import (
     INT32,
     adjoint,
@@ -23,7 +23,6 @@ from primal.ops.linalg.common import (
     check_square,
     columns_of,
     diagonal,
-    each_matrix,
     finite_only,
     hermitian_of_triangle,
     hlo_finite,
@@ -34,6 +33,7 @@ from primal.ops.linalg.common import (
     poison,
     real_of,
     rows_of,
+    unless_converged,
     without_diagonal,
 )
 from primal.ops.types import NOT_LINEAR
@@ -56,16 +56,27 @@ def _impl(a: Any, *, lower: bool, compute_eigenvectors: bool) -> Any:
             return poison([np.linalg.eigvalsh(a, "L" if lower else "U")], bad)
         except np.linalg.LinAlgError:
             bad = bad if bad is not None else np.zeros(a.shape[:-2], bool)
-    return poison(each_matrix(lambda x: _one(x, lower, compute_eigenvectors), outs, a), bad)
+    return poison(_by_lapack(a, lower, compute_eigenvectors), bad)
 
 
-def _one(a: Any, lower: bool, vectors: bool) -> list[Any]:
+def _by_lapack(a: Any, lower: bool, vectors: bool) -> list[Any]:
     """evd of scipy's LAPACK, the one XLA calls: the sign of vectors differs between versions."""
-    name = _name(a.dtype)
-    # lapack's own answer about workspaces covers three sizes; f2py's defaults do as well.
-    w, v, info = lapack(name, a.dtype)(a, compute_v=vectors, lower=lower)
-    results = [v, w] if vectors else [w]
-    return results if info == 0 else [x * np.nan for x in results]
+    n = a.shape[-1]
+    v = by_columns(a)
+    w = np.empty((len(v), n), real_of(a.dtype))
+    if a.dtype.kind == "c":
+        sizes = [(2 * n + n * n, a.dtype), (1 + 5 * n + 2 * n * n, w.dtype)]
+    else:
+        sizes = [(1 + 6 * n + 2 * n * n, a.dtype)]
+    room: list[Any] = []
+    for size, dtype in (*sizes, (3 + 5 * n, np.intc)):
+        room += [np.empty(size, dtype), whole(size)]
+    flags = letter("V" if vectors else "N"), letter("L" if lower else "U")
+    info = np.empty(len(v), np.intc)
+    on_stack(_name(a.dtype), a.dtype, *flags, whole(n), v, whole(n), w, *room, info)
+    w = w.reshape(a.shape[:-1])
+    results = [v.swapaxes(-1, -2).reshape(a.shape), w] if vectors else [w]
+    return poison(results, unless_converged(info, a))
 
 
 def _name(dtype: Any) -> str:

@@ -13,7 +13,7 @@ from primal.ir.op import LINALG, Op, Word, by_kind
 from primal.ir.trace import ZERO, aval_of
 from primal.ops.choose import as_dtype, select_n
 from primal.ops.elementwise import add, complex, div, eq, imag, mul, real, sub
-from primal.ops.linalg._lapack import address, lapack, workspace
+from primal.ops.linalg._lapack import address, by_columns, letter, on_stack, whole, workspace
 from primal.ops.linalg.common import (
     INT32,
     adjoint,
@@ -22,7 +22,6 @@ from primal.ops.linalg.common import (
     columns_of,
     diagonal,
     diagonal_matrix,
-    each_matrix,
     finite_only,
     hlo_finite,
     hlo_or_nan,
@@ -32,6 +31,7 @@ from primal.ops.linalg.common import (
     poison,
     real_of,
     rows_of,
+    unless_converged,
     without_diagonal,
     zeros,
 )
@@ -71,17 +71,36 @@ def _impl(a: Any, *, full_matrices: bool, compute_uv: bool, algorithm: str) -> A
             return poison([np.linalg.svd(a, compute_uv=False)], bad)
         except np.linalg.LinAlgError:
             bad = bad if bad is not None else np.zeros(tuple(lead), bool)
-    found = each_matrix(lambda x: _one(x, full_matrices, compute_uv, algorithm), outs, a)
-    return poison(found, bad)
+    return poison(_by_lapack(a, full_matrices, compute_uv, algorithm), bad)
 
 
-def _one(a: Any, full_matrices: bool, compute_uv: bool, algorithm: str) -> list[Any]:
+def _by_lapack(a: Any, full_matrices: bool, compute_uv: bool, algorithm: str) -> list[Any]:
     """gesdd of scipy's LAPACK, the one XLA calls: the sign of vectors differs between versions."""
-    flags = {"compute_uv": compute_uv, "full_matrices": full_matrices}
+    *lead, m, n = a.shape
+    left, right, k = _sizes(a, full_matrices)
+    kind, real = a.dtype, real_of(a.dtype)
+    columns = by_columns(a)
+    count = len(columns)
+    s = np.empty((count, k), real)
+    u, vh = np.empty((count, left, m), kind), np.empty((count, n, right), kind)
     lwork = _room(a, full_matrices, compute_uv, algorithm)
-    u, s, vh, info = lapack(algorithm, a.dtype)(a, lwork=lwork, **flags)
-    results = [s, u, vh] if compute_uv else [s]
-    return results if info == 0 else [x * np.nan for x in results]
+    room = [np.empty(lwork, kind), whole(lwork)]
+    job = letter("N" if not compute_uv else "A" if full_matrices else "S")
+    flags = [job, job]
+    if algorithm == "gesdd":
+        flags = [job]
+        if kind.kind == "c":
+            room.append(np.empty(max(5 * k * k + 5 * k, 2 * max(m, n) * k + 2 * k * k + k), real))
+        room.append(np.empty(8 * k, np.intc))
+    elif kind.kind == "c":
+        room.append(np.empty(5 * k, real))
+    info = np.empty(count, np.intc)
+    given = (columns, whole(m), s, u, whole(m), vh, whole(right))
+    on_stack(algorithm, kind, *flags, whole(m), whole(n), *given, *room, info)
+    results = [s.reshape((*lead, k))]
+    if compute_uv:
+        results += [x.swapaxes(-1, -2).reshape((*lead, *x.shape[:0:-1])) for x in (u, vh)]
+    return poison(results, unless_converged(info, a))
 
 
 def _room(a: Any, full_matrices: bool, compute_uv: bool, algorithm: str) -> int:
