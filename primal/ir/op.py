@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from primal.base.native import extension
+from primal.base.patience import patiently
 from primal.ir.avals import Aval
 from primal.ir.state import state
 
@@ -213,7 +214,7 @@ class Op(AsksTrace):
         fields["name"] = name
         fields["kind"] = kind
         fields["type"] = type
-        fields["impl"] = impl
+        fields["impl"] = patiently(impl) if kind is LINALG else impl
         fields["jvp"] = jvp  # a function, or a Word, which is made one below
         fields["transpose"] = transpose
         fields["batch"] = batch  # likewise, or by_kind

@@ -1,0 +1,64 @@
+"""Calls of libraries that take long, which Ctrl-C is to end."""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["patiently"]
+
+LONG = 1 << 25
+"""Elements times columns of an operand from which a factorisation takes some 10 ms and more."""
+
+
+def patiently(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function(*arrays, **params)`, which the main thread lets another compute where it is long.
+
+    A library answers no signal, and Python only between two bytecodes of the main thread, which
+    therefore waits where signals find it. What was interrupted goes on unheard until it is done, on
+    copies of its operands. Starting a thread takes 0.1 ms.
+
+    >>> patiently(np.linalg.det)(np.eye(2))
+    np.float64(1.0)
+    """
+
+    @functools.wraps(function)
+    def call(*arrays: Any, **params: Any) -> Any:
+        for x in arrays:
+            if x.size * (x.shape[-1] if x.ndim else 1) > LONG:
+                break
+        else:
+            return function(*arrays, **params)
+        if threading.current_thread() is not threading.main_thread():
+            return function(*arrays, **params)
+        return _elsewhere(functools.partial(function, *[np.array(x) for x in arrays], **params))
+
+    return call
+
+
+def _elsewhere(function: Callable[[], Any]) -> Any:
+    """The result of a call that another thread makes, or its exception."""
+    found: list[Any] = []
+    failed: list[BaseException] = []
+    done = threading.Lock()
+    done.acquire()
+
+    def work() -> None:
+        try:
+            found.append(function())
+        except BaseException as e:
+            failed.append(e)
+        finally:
+            done.release()
+
+    run = contextvars.copy_context().run
+    threading.Thread(target=run, args=(work,), name="primal-long", daemon=True).start()
+    done.acquire()
+    if failed:
+        raise failed.pop()
+    return found.pop()

@@ -1,0 +1,69 @@
+"""Ctrl-C ends a library's call that takes long, and nothing else about the call differs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from primal.base.patience import LONG, patiently
+
+SIZE = 400
+assert SIZE**3 > LONG
+
+INTERRUPTED = """
+import os, signal, threading, time, numpy as np
+import primal, primal.numpy as jnp
+
+def long():
+    return [t.name for t in threading.enumerate()].count("primal-long")
+
+def interrupt():
+    while not long():
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGINT)
+
+x = jnp.asarray(np.random.default_rng(0).normal(size=(3000, 3000)).astype(np.float32))
+values = lambda x: primal.lax.linalg.svd(x, compute_uv=False)[0]
+values(x[:9, :9])
+run = {how}
+threading.Thread(target=interrupt).start()
+try:
+    run(x).block_until_ready()
+except KeyboardInterrupt:
+    print(long(), flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("how", ["primal.jit(values).lower(x).compile()", "values"])
+def test_an_interrupted_factorisation_is_left_alone(how: str) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED.format(how=how)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert run.stdout.strip() == "1", run.stderr
+
+
+def test_long_calls_give_what_the_function_gives() -> None:
+    x = np.random.default_rng(1).normal(size=(SIZE, SIZE))
+    np.testing.assert_array_equal(patiently(np.linalg.inv)(x), np.linalg.inv(x))
+    assert patiently(np.linalg.svd)(x, compute_uv=False).shape == (SIZE,)
+
+
+def test_long_calls_raise_what_the_function_raises() -> None:
+    with pytest.raises(np.linalg.LinAlgError):
+        patiently(np.linalg.inv)(np.zeros((SIZE, SIZE)))
+
+
+def test_long_calls_see_the_settings_of_their_caller() -> None:
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        patiently(lambda x: np.divide(1.0, x))(np.zeros((SIZE, SIZE)))
+
+
+def test_what_is_short_stays_in_its_thread() -> None:
+    assert patiently(lambda x: x)(given := np.eye(3)) is given
