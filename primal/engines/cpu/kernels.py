@@ -396,6 +396,8 @@ class Writer:
             return
         c, kept = self.c, MEMORY[dtype]
         t = c.vec(kept)
+        if dtype == "b1":
+            value = c.new(f"zext {c.vec('i1')} {value} to {t}")
         ps = c.new(f"getelementptr i8, ptr {place}, {c.vec('i64')} {steps}")
         c.call_void(
             f"llvm.masked.scatter.v{c.lanes}{SUFFIX[kept]}.v{c.lanes}p0",

@@ -1,13 +1,14 @@
 """Windows: sums and extrema over them, and what goes back to the element that won.
 
-Vectors lie along the last dimension: over neighbours where windows do not span it, as with
-channels last; over neighbouring windows where they do. Padding is never read: windows are cut to
-what lies inside.
+Small windows are arithmetic of slices, which fuses. Otherwise vectors lie along the last dimension:
+over neighbours where windows do not span it, as with channels last; over neighbouring windows where
+they do. Padding is never read: windows are cut to what lies inside.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,8 @@ from primal.engines.cpu.script import (
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 
+SLICES = 16
+"""Elements of a window up to which it is arithmetic of slices."""
 Dim = tuple[int, int, int, int, int, int]
 """Size of the operand, size of the result, window, stride, dilation, padding before."""
 
@@ -42,11 +45,13 @@ def _dims(shape: Sequence[int], out: Sequence[int], window: dict[str, Any]) -> l
         if base != 1:
             raise Unsupported("windows over dilated arrays")
         plain = w == 1 and s == 1 and lo == 0 and hi == 0
+        if plain and n == 1:
+            continue
         if plain and dims and dims[-1][2:] == (1, 1, 1, 0):
             dims[-1] = (dims[-1][0] * n, dims[-1][1] * n, 1, 1, 1, 0)
         else:
             dims.append((n, m, w, s, 1 if plain else d, lo))
-    return dims
+    return dims or [(1, 1, 1, 1, 1, 0)]
 
 
 def _words(dims: Sequence[Dim], item: int) -> list[int]:
@@ -157,10 +162,12 @@ def reduce_window(
     k: Any, monoid: str, x: Value, shape: tuple[int, ...], window: dict[str, Any]
 ) -> Value:
     """The monoid over every window; `shape` is the result's."""
-    x = k.dense(held(k, x))
     dtype = name_of(x)
     if dtype[0] not in "iuf" or dtype in NARROW:
         raise Unsupported(f"windows of {x.dtype}")
+    if size_of(window["window_dimensions"]) <= SLICES:
+        return _of_slices(k, monoid, x, shape, window)
+    x = k.dense(held(k, x))
     dims = _dims(x.shape, shape, window)
     along = dims[-1][2:] != (1, 1, 1, 0)
     each = size_of([d[2] for d in dims]) * dims[-1][1]
@@ -170,6 +177,24 @@ def reduce_window(
         cost=10 + each // (2 if along else 4), name="reduce_window",
     )  # fmt: skip
     return out
+
+
+def _of_slices(
+    k: Any, monoid: str, x: Value, shape: tuple[int, ...], window: dict[str, Any]
+) -> Value:
+    """One word for all first elements of windows and all second ones, and so on."""
+    none = k.literal(identity(monoid, name_of(x)), x.dtype)
+    edges = zip(window["padding"], window["base_dilation"], strict=True)
+    x = k.pad(x, none, [(low, high, base - 1) for (low, high), base in edges])
+    sizes, strides = window["window_dimensions"], tuple(window["window_strides"])
+    total: Value | None = None
+    for at in itertools.product(*[range(n) for n in sizes]):
+        start = [i * d for i, d in zip(at, window["window_dilation"], strict=True)]
+        limit = [a + (m - 1) * s + 1 for a, m, s in zip(start, shape, strides, strict=True)]
+        part = k.slice(x, tuple(start), tuple(limit), strides)
+        total = part if total is None else k.binary(COMBINE[monoid], total, part)
+    assert total is not None
+    return total
 
 
 @dataclasses.dataclass(frozen=True)

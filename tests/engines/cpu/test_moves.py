@@ -147,6 +147,7 @@ def test_pieces_that_others_read_or_that_nobody_computes_are_copied() -> None:
         return [jnp.concatenate([z, y + 1, x], 1), z + y, jnp.concatenate([x - y] * 2), ends]
 
     agree(f, x, y)
+    agree(lambda x, y: [jnp.stack([x[0] > y[0], x[1] < y[1], x[0] == x[0]], 1)], x, y)
 
 
 def test_an_array_of_numbers_in_a_loop_is_no_step() -> None:
