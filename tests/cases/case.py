@@ -129,6 +129,11 @@ class Case:
     def record(self) -> Op:
         return registry[self.op]
 
+    @property
+    def twice(self) -> bool:
+        """Whether it has second derivatives, in each order of the two modes."""
+        return self.order > 1 and self.reverse
+
     def parameters(self, dtype: Any) -> dict[str, Any]:
         return dict(self.params(dtype) if callable(self.params) else self.params)
 

@@ -74,6 +74,11 @@ def test_derivatives(case: Case) -> None:
     laws.law_of_derivatives(case)
 
 
+@pytest.mark.parametrize("case", [pytest.param(c, id=c.id) for c in CASES if c.twice])
+def test_second_order(case: Case) -> None:
+    laws.law_of_second_order(case)
+
+
 @pytest.mark.parametrize("case", NOT_SMOOTH)
 def test_no_derivatives(case: Case) -> None:
     if isinstance(case.record.jvp, Never):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from primal.base import dtypes
 from primal.base.errors import JaxprTypeError
 from primal.ir.avals import Aval
 from primal.ir.check import check_closed
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
-from primal.ir.op import ELEMENTWISE, SHAPE, Op, by_kind, library, registry
+from primal.ir.op import ELEMENTWISE, SHAPE, Never, Op, by_kind, library, registry
 from primal.ir.trace import ZERO
 from primal.ops.elementwise import add, cos, mul, neg, sin, stop_gradient
 from primal.ops.shape import moveaxis
@@ -57,24 +59,55 @@ ROW = Case(
     special=True,
     errors=(Wrong(shaped((2,)), TypeError, "dtype", dtype=np.int32),),
 )
-ALL_LAWS = [
-    laws.law_of_types,
-    laws.law_of_engines,
-    laws.law_of_special_values,
-    laws.law_of_derivatives,
-    laws.law_of_batching,
-    laws.law_of_errors,
-]
+REFUSED = {"jvp": Never("[planted] expected no differentiation, got tangents.")}
+ALL_LAWS = [law for name, law in vars(laws).items() if name.startswith("law_of_")]
 
 
 @pytest.mark.parametrize("law", ALL_LAWS)
 def test_a_sound_op_passes(law: Callable[[Case], None]) -> None:
-    with planted():
+    with planted(**(REFUSED if law is laws.law_of_no_derivative else {})):
         law(ROW)
 
 
 def _type_of_doubles(x: Aval) -> Aval:
     return Aval((*x.shape, 1), x.dtype, x.weak_type)
+
+
+def _wordless(x: Aval) -> Aval:
+    if not dtypes.issubdtype(x.dtype, np.inexact):
+        raise TypeError(f"bad dtype {x.dtype}")
+    return x
+
+
+class _Evasive(Never):
+    """A refusal that does not say its reason."""
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        raise self.error("no")
+
+
+_asked = itertools.count()
+
+
+def _fickle(x: Any) -> Any:
+    """cos x the first time, its negative the second, and so on."""
+    return neg(cos(x)) if next(_asked) % 2 else cos(x)
+
+
+# The identity, whose transpose is twice what it should be.
+_same = Op(
+    name="planted_same",
+    kind=ELEMENTWISE,
+    type=nary("planted_same", *INEXACT),
+    impl=lambda x: x,
+    jvp=linear,
+    transpose=lambda ct, x: (add(ct, ct),),
+    batch=by_kind,
+    shard=by_kind,
+    hlo=lambda b, x: x,
+    kernel=library,
+)
+registry.pop("planted_same")  # it serves no program but those below
 
 
 # what is wrong, the rules, the law that must notice
@@ -108,7 +141,31 @@ FAULTS: list[tuple[str, dict[str, Any], Any]] = [
     (
         "jvp right once, wrong twice",
         {"jvp": each(lambda t, x: mul(t, _cos_that_stays(x)))},
-        laws.law_of_derivatives,
+        laws.law_of_second_order,
+    ),
+    (
+        "jvp right twice forward, wrong backward",
+        {"jvp": each(lambda t, x: mul(t, cos(_same(x))))},
+        laws.law_of_second_order,
+    ),
+    ("jvp that is another when asked again", {"jvp": each(lambda t, x: mul(t, _fickle(x)))},
+     laws.law_of_derivatives),
+    ("jvp where none is due", {}, laws.law_of_no_derivative),
+    (
+        "jvp refused for another reason",
+        {"jvp": _Evasive("[planted] expected no differentiation, got tangents.")},
+        laws.law_of_no_derivative,
+    ),
+    (
+        "type that refuses without words",
+        {"type": lambda x: _wordless(x)},
+        laws.law_of_all_dtypes,
+    ),
+    ("type that takes what impl does not keep", {"type": lambda x: x}, laws.law_of_all_dtypes),
+    (
+        "kernel of another function",
+        {"kernel": lambda k, x: k.unary("cos", x)},
+        laws.law_of_all_dtypes,
     ),
     (
         "batch rule that names the wrong dimension",
@@ -132,6 +189,10 @@ FAULTS: list[tuple[str, dict[str, Any], Any]] = [
 def _cos_that_stays(x: Any) -> Any:
     """cos x with no derivative of its own."""
     return cos(stop_gradient(x))
+
+
+def test_every_law_has_a_fault_that_it_catches() -> None:
+    assert {law for _, _, law in FAULTS} == set(ALL_LAWS)
 
 
 @pytest.mark.parametrize(("what", "rules", "law"), FAULTS, ids=[f[0] for f in FAULTS])
