@@ -147,12 +147,14 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     if not inner:  # over dimensions of size 1: the elements themselves
         stores, reductions = stores + tuple([r for _, r, _ in reductions]), ()
     column = bool(inner and outer and _across(shape, outer, inner, bool(stores)))
-    if inner and outer and not column and not stores:
-        # As of a transposed array: elements lie side by side along what is kept.
+    if inner and outer and not stores:
+        # As of a transposed array: elements lie side by side along what is kept, or the other one.
         read = [a.strides for a in arrays[:count] if a.kind == "m"]
-        column = all(s[outer[-1]] in (0, 1) for s in read) and any(
-            s[inner[-1]] not in (0, 1) for s in read
-        )
+        near, far = (inner[-1], outer[-1]) if column else (outer[-1], inner[-1])
+        if not column or size_of([shape[d] for d in inner]) >= GRAIN // 2:
+            column ^= all(s[near] in (0, 1) for s in read) and any(
+                s[far] not in (0, 1) for s in read
+            )
     if inner and outer and not column and stores and not has_narrow(arrays):
         # Rows too short to fill a vector, of which elements are stored: as `is_narrow`.
         rows = size_of([shape[d] for d in inner])

@@ -22,7 +22,7 @@ WINDOWS = 3
 def over_points(given: Instance) -> Instance | None:
     """The same kernel over points, a point per lane; None if that is not what it runs over."""
     spec, arrays = given.spec, given.arrays
-    if spec.split >= 0 or has_narrow(arrays) or any(a.dtype in PART for a in arrays):
+    if has_narrow(arrays) or any(a.dtype in PART for a in arrays):
         return None
     # What is stored last lies row by row over the kept loops.
     last = given.strides[-1]
@@ -37,15 +37,18 @@ def over_points(given: Instance) -> Instance | None:
         if len(reduced) > 1 or not behind:
             return None
         points, short, summed = reduced[0], behind, True
-    elif kept:
+    elif kept and not given.split:
         points, short = kept.pop(), [*behind, *reduced]
     else:
         return None
     shape = [sizes[d] for d in short]
     if size_of(shape) > COMBINATIONS or len(spec.body) * size_of(shape) > WORDS:
         return None
-    steps = [s[points] if len(s) > points else 0 for s in given.strides]
-    count = len(spec.operands)
+    parted, count = bool(given.split), len(spec.operands)
+    if parted and spec.stores:
+        return None
+    moving = given.strides[:count] if parted else given.strides
+    steps = [s[points] if len(s) > points else 0 for s in moving]
     packs = _packs(given, range(count), kept, points, short, 2)
     puts = _puts(given, kept, points, short, summed)
     if packs is None or puts is None or not any(s > 1 for s in steps):
@@ -65,14 +68,16 @@ def over_points(given: Instance) -> Instance | None:
         if n < count and n not in of_pack:
             loops = [*kept, points, *short] if a.kind == "i" else [*kept, *short]
         strides.append([s[d] for d in loops] if a.kind != "l" else [])
+        if parted and n >= count:
+            strides[-1].append(s[-1])
     made = PointSpec(
         len(kept), tuple([(sizes[d], d >= spec.kept) for d in short]), summed, operands, packs,
-        spec.body, spec.stores, spec.reductions, puts,
+        spec.body, spec.stores, spec.reductions, puts, parted,
     )  # fmt: skip
     each = max(UNIT // size_of(shape) // GRAIN * GRAIN, GRAIN)
     chunks = -(-sizes[points] // each)
     if summed:
-        each, chunks = sizes[points], 1
+        each, chunks = given.split or (sizes[points], 1)
     order = [*kept, points, *short]
     units = size_of([sizes[d] for d in kept]) * chunks
     return Instance(made, [sizes[d] for d in order], arrays, strides, units, each, chunks)

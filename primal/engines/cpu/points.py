@@ -8,7 +8,8 @@ long as a shuffle.)
 The record is that of `kernels`: after the header the sizes of the outer loops, of the loop of
 points, and of those over coordinates; per operand in memory slot, offset and strides of the outer
 loops, and where it is not read in packs, of the loops over coordinates; per count its first value
-and all strides; per store and reduction slot, offset and strides of the outer loops.
+and all strides; per store and reduction slot, offset and strides of the outer loops, and if parted
+the stride from part to part, which are the chunks.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class PointSpec:
     operands: (kind, dtype, step) as of `Spec`; step 'p' is read in packs.
     body, stores, reductions: as of `Spec`. puts: packs of what is written, stores and then
     reductions (by coordinates) being numbered from 0; a reduction over points is in none.
+    parted: the points are reduced in parts, whose results lie apart.
     """
 
     outer: int
@@ -55,6 +57,7 @@ class PointSpec:
     stores: tuple[int, ...]
     reductions: tuple[tuple[str, int, str], ...]
     puts: tuple[Pack, ...]
+    parted: bool = False
 
     column = False
     reduced = 0
@@ -111,14 +114,21 @@ class _Points(Writer):
                 self.steps[i] = [self.word() for _ in range(1 + depth)]
             elif step != "p":
                 self.steps[i] = [self.word() for _ in range(depth)]
+        apart: list[str] = []
         for _ in (*spec.stores, *spec.reductions):
             bases.append(self.address())
             self.strides.append([self.word() for _ in range(count)])
+            if spec.parted:
+                apart.append(self.word())
 
         def unit(u: str) -> None:
             row, k = self.row_and_chunk(u, chunks)
             places = self.moved(bases, self.coordinates(row, count))
+            for n, stride in enumerate(apart, len(places) - len(apart)):
+                step = c.new(f"mul i64 {k}, {stride}")
+                places[n] = c.new(f"getelementptr i8, ptr {places[n]}, i64 {step}")
             first = c.new(f"mul i64 {k}, {chunk}")
+            first = c.call("llvm.smin.i64", "i64", ("i64", first), ("i64", sizes[count]))
             last = c.new(f"add i64 {first}, {chunk}")
             last = c.call("llvm.smin.i64", "i64", ("i64", last), ("i64", sizes[count]))
             self.unit(places, first, last)

@@ -11,6 +11,7 @@ import pytest
 from primal.engines.cpu.schedule import MAX_PARTS, MAX_RESULTS, PART, Group
 from primal.ops import elementwise as e
 from primal.ops.reduce import reduce_max, reduce_min, reduce_prod
+from primal.ops.shape import transpose
 from primal.ops.spread import reduce_sum
 from tests.engines.cpu.lab import agree, built
 
@@ -77,3 +78,17 @@ def test_parts_are_bounded() -> None:
     assert max(parts_used(made)) == MAX_PARTS
     y = np.zeros((1000, MAX_RESULTS + 1), np.float32)
     assert parts_used(built(lambda y: [reduce_sum(y, axes=(0,))], y)) == [1]
+
+
+@pytest.mark.parametrize("columns", [2, 3, 6, 7])
+def test_parts_of_points(columns: int) -> None:
+    x, y = np.random.default_rng(2).standard_normal((2, 3 * PART + 11, columns), np.float32)
+    made = agree(
+        lambda x, y: [reduce_max(x, axes=(0,)), reduce_min(e.mul(x, y), axes=(0,))], x, y
+    )
+    assert max(parts_used(made)) > 1
+
+
+def test_rows_of_a_transposed_array() -> None:
+    x = np.random.default_rng(3).standard_normal((130, 70), np.float32)
+    agree(lambda x: [reduce_max(transpose(x, permutation=(1, 0)), axes=(0,))], x)
