@@ -15,7 +15,7 @@ from primal.transforms.batch import batch_jaxpr
 from primal.transforms.dce import dce_jaxpr
 from primal.transforms.jvp import jvp_jaxpr
 from primal.transforms.linearize import linearize_jaxpr
-from primal.transforms.transpose import transpose_jaxpr
+from primal.transforms.transpose import linear_outputs, transpose_jaxpr
 
 
 def _call_type(*avals: Any, jaxpr: ClosedJaxpr, name: str, inline: bool = False) -> Any:
@@ -101,7 +101,11 @@ call: Op = Op(
     shard=by_kind,
     hlo=Splice("jaxpr"),
     kernel=Splice("jaxpr"),
-    higher=HigherOrder(linearize=_call_linearize, dce=_call_dce, mixes=True),
+    higher=HigherOrder(
+        linearize=_call_linearize,
+        dce=_call_dce,
+        mixes=lambda linear, *, jaxpr, **params: linear_outputs(jaxpr, tuple(linear)),
+    ),
     multiple=True,
     effects=_call_effects,
     show=_call_show,

@@ -37,7 +37,7 @@ from primal.transforms.jvp import jvp_jaxpr
 from primal.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
 from primal.transforms.memo import memo_on_jaxpr
 from primal.transforms.stage import stage
-from primal.transforms.transpose import transpose_jaxpr
+from primal.transforms.transpose import linear_outputs, transpose_jaxpr
 
 INT32 = np.dtype(np.int32)
 Branches = tuple[ClosedJaxpr, ...]
@@ -212,6 +212,10 @@ def _cond_transpose(cts: Any, index: Any, *args: Any, branches: Branches) -> Any
     return [None, *[next(results) if m else None for m in linear]]
 
 
+def _cond_mixes(linear: Sequence[bool], *, branches: Branches) -> Mask:
+    return _union([linear_outputs(b, tuple(linear[1:])) for b in branches])
+
+
 def _cond_batch(axis: Any, args: Any, dims: Any, *, branches: Branches) -> Any:
     index, *operands = args
     batched = tuple([d is not None for d in dims[1:]])
@@ -304,7 +308,7 @@ cond = Op(
     shard=by_kind,
     hlo=_cond_hlo,
     kernel=_cond_kernel,
-    higher=HigherOrder(linearize=_cond_linearize, dce=_cond_dce, mixes=True),
+    higher=HigherOrder(linearize=_cond_linearize, dce=_cond_dce, mixes=_cond_mixes),
     multiple=True,
     effects=lambda params: _effects_of(params["branches"]),
 )

@@ -38,7 +38,7 @@ from primal.transforms.dce import dce_jaxpr
 from primal.transforms.jvp import jvp_jaxpr
 from primal.transforms.linearize import linearize_jaxpr
 from primal.transforms.memo import memo_on_jaxpr
-from primal.transforms.transpose import transpose_jaxpr
+from primal.transforms.transpose import linear_outputs, transpose_jaxpr
 
 Policy = Callable[..., Any]
 
@@ -429,7 +429,11 @@ remat: Op = Op(
     shard=by_kind,
     hlo=Expand(_remat_expand_hlo),
     kernel=Expand(_remat_expand),
-    higher=HigherOrder(linearize=_remat_linearize, dce=_remat_dce, mixes=True),
+    higher=HigherOrder(
+        linearize=_remat_linearize,
+        dce=_remat_dce,
+        mixes=lambda linear, *, jaxpr, **params: linear_outputs(jaxpr, tuple(linear)),
+    ),
     multiple=True,
     effects=lambda params: params["jaxpr"].effects,
 )

@@ -128,7 +128,8 @@ class HigherOrder:
     `dce(used, eqn)` drops what nobody uses: returns (used inputs, smaller eqn or None).
     `begin(budget, *arrays, **params)`, for loops, runs eagerly for at most about that many
     equations: (results, None, equations run), or (None, operands to go on with, equations run).
-    `mixes`: its programs may compute values beside tangents, where a user's rule pushes them.
+    `mixes(linear, **params)`: which outputs depend on the `linear` inputs, for an op whose programs
+    may compute values beside tangents. None: all do.
     """
 
     __slots__ = ("linearize", "dce", "begin", "mixes")
@@ -139,7 +140,7 @@ class HigherOrder:
         linearize: Callable[..., Any],
         dce: Callable[..., Any] | Never,
         begin: Callable[..., Any] | None = None,
-        mixes: bool = False,
+        mixes: Callable[..., Sequence[bool]] | None = None,
     ) -> None:
         self.linearize = linearize
         self.dce = dce

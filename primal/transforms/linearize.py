@@ -67,7 +67,7 @@ class Tape(Trace):
             if type(a) in PYTHON_SCALARS:
                 args = adopt_scalars(op, tuple(args))
                 break
-        if self.in_rule and op.higher is not None and op.higher.mixes:
+        if self.in_rule and op.higher is not None and op.higher.mixes is not None:
             return self._apart(op, args, params)
         out = op.infer(tuple([aval_of(a) for a in args]), params)
         source = state.location or current_location()

@@ -7,7 +7,7 @@ from typing import Any
 
 from primal.base.source import transposed
 from primal.ir.evaluate import eval_jaxpr
-from primal.ir.jaxpr import ClosedJaxpr, Jaxpr
+from primal.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from primal.ir.state import state
 from primal.ir.trace import ZERO, Literal, Undefined
 from primal.ops.spread import add_any
@@ -17,16 +17,39 @@ from primal.transforms.stage import stage
 
 
 def split_linear(jaxpr: Jaxpr, linear: Sequence[bool]) -> tuple[list[Any], list[Any], set[Any]]:
-    """Equations that depend on no linear input, those that do, and the linear variables."""
+    """Equations that depend on no linear input, those that do, and the linear variables.
+
+    An equation that computes values beside tangents, as the jvp of a nested program does, is one
+    of either kind.
+    """
     moving = {v for v, is_linear in zip(jaxpr.invars, linear, strict=True) if is_linear}
     still, active = [], []
     for eqn in jaxpr.eqns:
-        if any(type(v) is not Literal and v in moving for v in eqn.invars):
-            active.append(eqn)
-            moving.update(eqn.outvars)
-        else:
+        mask = [type(v) is not Literal and v in moving for v in eqn.invars]
+        if not any(mask):
             still.append(eqn)
+            continue
+        higher = eqn.op.higher
+        if higher is not None and higher.mixes is not None and not eqn.effects:
+            out = higher.mixes(mask, **eqn.params)
+            if not all(out):
+                still.append(higher.dce([not m for m in out], eqn)[1])
+                if not any(out):
+                    continue
+                ours = {v for v, m in zip(eqn.outvars, out, strict=True) if m}
+                eqn = higher.dce(out, eqn)[1]
+                # A loop gives all that it carries: values once more, under other names.
+                eqn = eqn.replace(outvars=[v if v in ours else Var(v.aval) for v in eqn.outvars])
+        active.append(eqn)
+        moving.update(eqn.outvars)
     return still, active, moving
+
+
+@memo_on_jaxpr
+def linear_outputs(closed: ClosedJaxpr, linear: tuple[bool, ...]) -> tuple[bool, ...]:
+    """Which outputs depend on the linear inputs."""
+    _, _, moving = split_linear(closed.jaxpr, linear)
+    return tuple([type(v) is not Literal and v in moving for v in closed.jaxpr.outvars])
 
 
 def backward_pass(

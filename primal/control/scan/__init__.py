@@ -35,13 +35,13 @@ from primal.ir.evaluate import eval_closed, run_numpy
 from primal.ir.jaxpr import ClosedJaxpr, Eqn
 from primal.ir.op import CONTROL, HigherOrder, Op, by_kind
 from primal.ir.state import ambient
-from primal.ir.trace import ZERO, Literal, aval_of
+from primal.ir.trace import ZERO, aval_of
 from primal.ops.shape import moveaxis
 from primal.ops.spread import add_any, broadcast_axis, zeros_like_aval
 from primal.ops.types import is_linear
 from primal.transforms.batch import batch_jaxpr
 from primal.transforms.jvp import instantiate, jvp_jaxpr
-from primal.transforms.transpose import split_linear
+from primal.transforms.transpose import linear_outputs
 
 
 def _stacked(aval: Aval, length: int) -> Aval:
@@ -251,12 +251,7 @@ def _scan_transpose(
 ) -> Any:
     linear = [is_linear(a) for a in args]
     l_consts, l_init, l_xs = split(linear, num_consts, num_carry)
-
-    def moved(mask: Mask) -> list[bool]:
-        _, _, moving = split_linear(jaxpr.jaxpr, (*l_consts, *mask, *l_xs))
-        return [type(v) is not Literal and v in moving for v in jaxpr.jaxpr.outvars[:num_carry]]
-
-    l_carry = settle(l_init, moved)
+    l_carry, _ = _linear_outputs(linear, jaxpr, num_consts, num_carry)
     consts, init, xs = split(args, num_consts, num_carry)
     if not all(l_carry):
         jaxpr, extra = _run_known_part(
@@ -303,6 +298,26 @@ def _scan_transpose(
     ct_xs = ys[: sum(l_xs)]
     found = iter([*ct_consts, *pick(ct_init, init_linear), *ct_xs])
     return [next(found) if is_linear(a) else None for a in args]
+
+
+def _linear_outputs(
+    linear: Sequence[bool], jaxpr: ClosedJaxpr, num_consts: int, num_carry: int
+) -> tuple[Mask, Mask]:
+    """Which carries and which stacked outputs depend on the linear inputs."""
+    consts, init, xs = split(linear, num_consts, num_carry)
+
+    def outputs(carry: Mask) -> Mask:
+        return linear_outputs(jaxpr, (*consts, *carry, *xs))
+
+    carry = settle(init, lambda mask: outputs(mask)[:num_carry])
+    return carry, outputs(carry)[num_carry:]
+
+
+def _scan_mixes(
+    linear: Sequence[bool], *, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int, **params: Any
+) -> Mask:
+    carry, ys = _linear_outputs(linear, jaxpr, num_consts, num_carry)
+    return (*carry, *ys)
 
 
 def _run_known_part(
@@ -500,7 +515,7 @@ scan = Op(
     hlo=_scan_hlo,
     kernel=_scan_kernel,
     higher=HigherOrder(
-        linearize=_scan_linearize, dce=_scan_dce, begin=_scan_begin, mixes=True
+        linearize=_scan_linearize, dce=_scan_dce, begin=_scan_begin, mixes=_scan_mixes
     ),
     multiple=True,
     effects=_scan_effects,
