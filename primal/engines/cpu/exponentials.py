@@ -5,6 +5,12 @@ The polynomials are minimax ones, or interpolate at Chebyshev's points, fitted w
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+
+from primal.engines.cpu.code import float_text
 from primal.engines.cpu.floats import FORM, Floats, by_library, wide, wider
 
 Double = tuple[float, ...]
@@ -142,6 +148,8 @@ def log1p(f: Floats, x: str) -> str:
 
 def tanh(f: Floats, x: str) -> str:
     size = f.abs(x)
+    if f.dtype == "f4" and f.c.module.width == 64 and f.c.lanes == 16:
+        return _tanh_by_pieces(f, x, size)
     if f.dtype == "f4":
         # A quotient of polynomials, as exact as XLA's; by exp, to one unit, it takes twice as long.
         near = f.where(f.test("ogt", size, 9.02), 9.02, size)
@@ -155,6 +163,62 @@ def tanh(f: Floats, x: str) -> str:
     w = expm1(f, f.mul(size, -2.0))
     outside = f.div(w, f.add(w, 2.0))
     return f.signed(f.where(f.test("olt", size, 0.3), inside, outside), x)
+
+
+_TANH_SHIFT, _TANH_ONE = 0.75, 9.2
+"""What is added before pieces are counted; from the other on tanh of float32 is 1."""
+
+
+def _tanh_by_pieces(f: Floats, x: str, size: str) -> str:
+    """tanh of float32 by a polynomial of degree four per piece of the axis, to two units.
+
+    The pieces are eighths of what lies between powers of two of |x| + 0.75: from 1/16 long at zero
+    to 1 at the end, 32 in all, so that five bits of that sum count them. Two registers hold one
+    coefficient of all pieces, and an instruction of AVX-512 takes to each lane that of its piece.
+    """
+    near = f.where(f.test("ogt", size, _TANH_ONE), _TANH_ONE, size)
+    piece = f.iop("lshr", f.bits(f.add(near, _TANH_SHIFT)), 20)
+    centre, *coefficients = [
+        f.c.call(
+            "llvm.x86.avx512.vpermi2var.ps.512", f.t, (f.t, _held(row[:16])), (f.it, piece),
+            (f.t, _held(row[16:])),
+        )
+        for row in _tanh_pieces()
+    ]  # fmt: skip
+    t = f.sub(near, centre)
+    out = coefficients[-1]
+    for a in reversed(coefficients[:-1]):
+        out = f.fma(out, t, a)
+    return f.signed(out, x)
+
+
+def _held(row: Sequence[float]) -> str:
+    """A register of numbers."""
+    return "<" + ", ".join([f"float {float_text(a, 'float')}" for a in row]) + ">"
+
+
+@functools.cache
+def _tanh_pieces() -> list[list[float]]:
+    """The middles of the pieces, then the coefficients of each power of the distance from there.
+
+    Interpolated at Chebyshev's points; next to zero x + x²·p(x), so that small numbers stay.
+    """
+    first = int(np.float32(_TANH_SHIFT).view(np.int32)) >> 20
+    rows = np.zeros((6, 32))
+    for i in range(32):
+        borders = np.array([first + i, first + i + 1], np.int32) << 20
+        low, high = borders.view(np.float32).astype(float) - _TANH_SHIFT
+        count = 5 if i else 3
+        points = np.cos(np.pi * (np.arange(count) + 0.5) / count) * (high - low) / 2
+        middle = (low + high) / 2 if i else 0.0
+        points += (low + high) / 2 - middle
+        values = np.tanh(middle + points)
+        if not i:
+            values = (values - points) / points**2
+        found = np.linalg.solve(np.vander(points, count, increasing=True), values)
+        rows[:, (first + i) % 32] = [middle, *[0.0, 1.0][i * 2 :], *found]
+    numbers: list[list[float]] = rows.tolist()
+    return numbers
 
 
 def logistic(f: Floats, x: str) -> str:

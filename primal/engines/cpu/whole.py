@@ -25,7 +25,7 @@ def is_whole(spec: Any) -> bool:
         and spec.stores
         and not spec.strided
         and not spec.short
-        and all((kind, step) != ("m", "g") for kind, _, step in spec.operands)
+        and all(kind != "m" or step in ("u", "z") for kind, _, step in spec.operands)
     )
 
 
@@ -46,7 +46,7 @@ class Whole:
             for k in (*self.read, *self.stored)
         }
         # Where functions keep the core busy it does not run ahead to the next page by itself.
-        self.ahead = self.read if any(b[0] in FLOAT for b in spec.body) else []
+        self.ahead = list(self.rooms) if any(b[0] in FLOAT for b in spec.body) else []
 
     def write(self, places: list[str], first: str, last: str) -> None:
         """The body over [first, last): elements before, whole vectors, elements after."""
@@ -107,11 +107,12 @@ class Whole:
         return str(self.c.new(f"getelementptr i8, ptr {self.rooms[k]}, i64 {back}"))
 
     def fetch(self, k: int, place: str, index: str) -> None:
-        """Ask for what place k holds some vectors behind `index`."""
+        """Ask for what place k holds, or will hold, some vectors behind `index`."""
         c = self.c
         p = c.new(f"getelementptr {MEMORY[self.dtypes[k]]}, ptr {place}, i64 {index}")
         p = c.new(f"getelementptr i8, ptr {p}, i64 {AHEAD}")
-        c.call_void("llvm.prefetch.p0", ("ptr", p), ("i32", "0"), ("i32", "3"), ("i32", "1"))
+        to_write = str(int(k in self.stored))
+        c.call_void("llvm.prefetch.p0", ("ptr", p), ("i32", to_write), ("i32", "3"), ("i32", "1"))
 
 
 def overlapping(writer: Any, places: list[str], first: str, last: str) -> None:
