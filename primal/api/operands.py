@@ -112,6 +112,7 @@ def check_operands(name: str, tree: Any, leaves: Sequence[Any], avals: bool = Fa
                 abstract(x)
             except TypeError:
                 raise TypeError(
+                    f"[{name}] expected arrays and numbers, got {type(x)}: "
                     f"Error interpreting argument to {name} as an abstract array. The problematic "
                     f"value is of type {type(x)} and was passed to the function at path "
                     f"{argument_path(path)}.\nArrays, NumPy values and Python scalars can be "

@@ -165,7 +165,10 @@ def as_dtype(dtype: Any) -> DType:
     inner = getattr(dtype, "dtype", None)
     if isinstance(inner, (np.dtype, KeyType)):
         return inner
-    found = np.dtype(dtype)
+    try:
+        found = np.dtype(dtype)
+    except (TypeError, ValueError) as e:
+        raise TypeError(f"[dtype] expected a dtype or its name, got {dtype!r}: {e}.") from None
     if found.byteorder not in "=|":
         found = found.newbyteorder("=")
     if isinstance(dtype, (np.dtype, type, str)) or dtype is None:

@@ -107,8 +107,8 @@ def canonical_shape(shape: Iterable[Any], context: str = "shape") -> tuple[int, 
         dims = tuple([operator.index(n) for n in shape])
     except TypeError:
         raise TypeError(
-            "Shapes must be 1D sequences of concrete values of integer type, got "
-            f"{shape if not hasattr(shape, '__iter__') else tuple(shape)}. Compute shapes with "
+            f"[{context}] expected whole numbers that are known while tracing, got {shape!r}: "
+            "Shapes must be 1D sequences of concrete values of integer type. Compute them with "
             "numpy or Python integers, which are static under jit, not with primal.numpy."
         ) from None
     for n in dims:

@@ -47,6 +47,12 @@ from primal.lax.convolutions import conv_general_dilated_patches as conv_general
 from primal.lax.convolutions import conv_general_permutations as conv_general_permutations
 from primal.lax.convolutions import conv_transpose as conv_transpose
 from primal.lax.convolutions import conv_with_general_padding as conv_with_general_padding
+from primal.lax.dynamic import dynamic_index_in_dim as dynamic_index_in_dim
+from primal.lax.dynamic import dynamic_slice as dynamic_slice
+from primal.lax.dynamic import dynamic_slice_in_dim as dynamic_slice_in_dim
+from primal.lax.dynamic import dynamic_update_index_in_dim as dynamic_update_index_in_dim
+from primal.lax.dynamic import dynamic_update_slice as dynamic_update_slice
+from primal.lax.dynamic import dynamic_update_slice_in_dim as dynamic_update_slice_in_dim
 from primal.lax.elementwise import RoundingMethod as RoundingMethod
 from primal.lax.elementwise import abs as abs
 from primal.lax.elementwise import add as add
@@ -96,12 +102,6 @@ from primal.lax.fourier import fft as fft
 from primal.lax.indexing import GatherDimensionNumbers as GatherDimensionNumbers
 from primal.lax.indexing import GatherScatterMode as GatherScatterMode
 from primal.lax.indexing import ScatterDimensionNumbers as ScatterDimensionNumbers
-from primal.lax.indexing import dynamic_index_in_dim as dynamic_index_in_dim
-from primal.lax.indexing import dynamic_slice as dynamic_slice
-from primal.lax.indexing import dynamic_slice_in_dim as dynamic_slice_in_dim
-from primal.lax.indexing import dynamic_update_index_in_dim as dynamic_update_index_in_dim
-from primal.lax.indexing import dynamic_update_slice as dynamic_update_slice
-from primal.lax.indexing import dynamic_update_slice_in_dim as dynamic_update_slice_in_dim
 from primal.lax.indexing import gather as gather
 from primal.lax.indexing import index_take as index_take
 from primal.lax.indexing import scatter as scatter

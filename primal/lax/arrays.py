@@ -10,12 +10,14 @@ import numpy as np
 from primal.base.pytree import register_pytree_node
 from primal.ir.avals import canonical_shape
 from primal.ir.trace import aval_of
+from primal.lax.refusals import in_words
 from primal.lax.shapes import broadcast_in_dim, concatenate, expand_dims, full, index_in_dim
 from primal.ops.choose import convert_element_type as _convert
 from primal.ops.types import canonical_axes, shape_of
 from primal.runtime.eager import as_array
 
 
+@in_words
 def stack(operands: Sequence[Any], axis: int = 0) -> Any:
     """Operands of one shape and dtype along a new dimension.
 
@@ -44,6 +46,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Any:
     return parts[0] if len(parts) == 1 else concatenate(parts, place)
 
 
+@in_words
 def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
     """The slices along a dimension, without it.
 

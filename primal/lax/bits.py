@@ -15,6 +15,7 @@ from primal.base.dtypes import uint32 as UINT32
 from primal.base.dtypes import uint64 as UINT64
 from primal.ir.avals import Aval, canonical_shape
 from primal.ir.trace import aval_of, literal
+from primal.lax.refusals import in_words
 from primal.ops.bits.philox import traced_bits
 from primal.ops.bits.threefry import threefry2x32
 from primal.ops.choose import convert_element_type
@@ -39,6 +40,7 @@ class RandomAlgorithm(enum.IntEnum):
     RNG_PHILOX = 2
 
 
+@in_words
 def rng_bit_generator(
     key: Any,
     shape: Sequence[int],
@@ -135,6 +137,7 @@ def _threefry_bits(words: Sequence[Any], shape: tuple[int, ...], dtype: Any) -> 
     return reshape(out, shape=shape), blocks
 
 
+@in_words
 def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:
     """Numbers drawn evenly from [a, b) by a generator with a state of its own, the process's.
 

@@ -10,6 +10,7 @@ import numpy as np
 from primal.base import dtypes, source
 from primal.base.pytree import flatten, tree_map, unflatten
 from primal.ir.trace import Array, aval_of
+from primal.lax.refusals import in_words
 from primal.ops import choose as ops
 from primal.ops.barrier import optimization_barrier as barrier_op
 
@@ -19,6 +20,7 @@ def _wanted(new_dtype: Any, name: str) -> Any:
     return dtypes.canonicalize_dtype(found, allow_extended_dtype=True)
 
 
+@in_words
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     """Each element in another dtype.
 
@@ -45,6 +47,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     return ops.convert_element_type(operand, new_dtype=dtype, weak_type=False)
 
 
+@in_words
 def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
     """The same bits as another dtype.
 

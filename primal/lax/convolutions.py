@@ -10,6 +10,7 @@ import numpy as np
 
 from primal.base.dtypes import canonicalize_dtype
 from primal.ir.trace import aval_of
+from primal.lax.refusals import in_words
 from primal.lax.windows import Padding, explicit_padding, ints
 from primal.ops.precision import Precision, check_preferred, plain_precision, product
 from primal.ops.shape import rev, transpose
@@ -20,6 +21,7 @@ from primal.ops.window.convolution import conv_general_dilated as conv_op
 ConvGeneralDilatedDimensionNumbers = ConvDimensionNumbers | tuple[str, str, str] | None
 
 
+@in_words
 def conv_dimension_numbers(
     lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
 ) -> ConvDimensionNumbers:
@@ -73,6 +75,7 @@ def conv_dimension_numbers(
     return ConvDimensionNumbers(places(lhs, "NC"), places(rhs, "OI"), places(out, "NC"))
 
 
+@in_words
 def conv_general_dilated(
     lhs: Any,
     rhs: Any,
@@ -154,6 +157,7 @@ def conv_general_dilated(
     )
 
 
+@in_words
 def conv(
     lhs: Any,
     rhs: Any,
@@ -177,6 +181,7 @@ def conv(
     )
 
 
+@in_words
 def conv_with_general_padding(
     lhs: Any,
     rhs: Any,
@@ -209,6 +214,7 @@ _CHANNELS_LAST = {3: ("NHC", "HIO", "NHC"), 4: ("NHWC", "HWIO", "NHWC"), 5: ("NH
                                                                             "NHWDC")}  # fmt: skip
 
 
+@in_words
 def conv_transpose(
     lhs: Any,
     rhs: Any,
@@ -282,6 +288,7 @@ def _transposed_pads(window: int, stride: int, same: bool) -> tuple[int, int]:
     return before, total - before
 
 
+@in_words
 def conv_general_dilated_patches(
     lhs: Any,
     filter_shape: Sequence[int],
@@ -323,6 +330,7 @@ def conv_general_dilated_patches(
     )
 
 
+@in_words
 def conv_general_dilated_local(
     lhs: Any,
     rhs: Any,
@@ -359,6 +367,7 @@ def conv_general_dilated_local(
     return transpose(found, permutation=tuple([source[d] for d in range(rank + 2)]))
 
 
+@in_words
 def conv_general_permutations(dimension_numbers: Any) -> tuple[tuple[int, ...], ...]:
     """For layouts by letters, the permutations of lhs, rhs and output that put features second.
 

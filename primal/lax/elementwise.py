@@ -14,6 +14,7 @@ import numpy as np
 from primal.base import dtypes
 from primal.ir.trace import aval_of, literal
 from primal.lax.alike import alike
+from primal.lax.refusals import in_words
 from primal.numpy.remembered import remembered
 from primal.ops import elementwise as ops
 from primal.ops.elementwise import RoundingMethod as RoundingMethod
@@ -451,6 +452,7 @@ def _as(x: Any, dtype: Any) -> Any:
     return ops.convert_element_type(x, new_dtype=dtype, weak_type=False)
 
 
+@in_words
 def pow(x: Any, y: Any) -> Any:
     """The power x^y.
 

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from primal.ir.trace import aval_of
+from primal.lax.refusals import in_words
 from primal.ops.elementwise import convert_element_type
 from primal.ops.fft import FftType as FftType
 from primal.ops.fft import fft as fft_op
 
 
+@in_words
 def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
     """The discrete Fourier transform of the last len(fft_lengths) (at most 3) dimensions.
 

@@ -13,11 +13,10 @@ from primal.base import dtypes
 from primal.ir.avals import Aval
 from primal.ir.evaluate import eval_closed
 from primal.ir.op import Op
-from primal.ir.trace import Tracer, aval_of, literal
-from primal.numpy.remembered import remembered
+from primal.ir.trace import Tracer, aval_of
+from primal.lax.refusals import in_words
 from primal.ops import elementwise
 from primal.ops.choose import convert_element_type, select_n
-from primal.ops.index import dynamic as _dynamic
 from primal.ops.index import gather as _gather
 from primal.ops.index import scatter as _scatter
 from primal.ops.index.numbers import (
@@ -29,17 +28,16 @@ from primal.ops.index.numbers import (
     default_fill,
     window_sizes,
 )
-from primal.ops.shape import concatenate, reshape, squeeze
-from primal.ops.shape import slice as slice_op
+from primal.ops.shape import concatenate, reshape
 from primal.ops.spread import full_like_aval, zeros_like_aval
 from primal.ops.types import static_ints
 from primal.transforms.batch import Axis, batch_jaxpr
-from primal.runtime import guards
 from primal.transforms.stage import stage
 
 Mode = str | GatherScatterMode | None
 
 
+@in_words
 def gather(
     operand: Any,
     start_indices: Any,
@@ -120,6 +118,7 @@ def _scattered(
     )
 
 
+@in_words
 def scatter(
     operand: Any,
     scatter_indices: Any,
@@ -146,6 +145,7 @@ def scatter(
     )
 
 
+@in_words
 def scatter_add(
     operand: Any,
     scatter_indices: Any,
@@ -170,6 +170,7 @@ def scatter_add(
     )
 
 
+@in_words
 def scatter_sub(
     operand: Any,
     scatter_indices: Any,
@@ -192,6 +193,7 @@ def scatter_sub(
     )
 
 
+@in_words
 def scatter_mul(
     operand: Any,
     scatter_indices: Any,
@@ -216,6 +218,7 @@ def scatter_mul(
     )
 
 
+@in_words
 def scatter_min(
     operand: Any,
     scatter_indices: Any,
@@ -240,6 +243,7 @@ def scatter_min(
     )
 
 
+@in_words
 def scatter_max(
     operand: Any,
     scatter_indices: Any,
@@ -264,6 +268,7 @@ def scatter_max(
     )
 
 
+@in_words
 def scatter_apply(
     operand: Any,
     scatter_indices: Any,
@@ -326,6 +331,7 @@ def scatter_apply(
     )
 
 
+@in_words
 def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
     """src at index arrays along `axes`, taken modulo the sizes: out[i, r] = src[idxs[i], r].
 
@@ -358,7 +364,7 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
 
 def _modulo(i: Any, size: int) -> Any:
     """i modulo size, of the sign of size."""
-    i = _widened(i)
+    i = widened(i)
     aval = aval_of(i)
     n = full_like_aval(aval.strong(), max(size, 1))
     rest = elementwise.rem(i, n)
@@ -368,237 +374,9 @@ def _modulo(i: Any, size: int) -> Any:
     return select_n(below, rest, elementwise.add(rest, n))
 
 
-def _widened(i: Any) -> Any:
+def widened(i: Any) -> Any:
     """An index as an integer of at least 32 bits, in which sizes can be added to it."""
     dtype = aval_of(i).dtype
     if dtypes.issubdtype(dtype, np.integer) and dtypes.itemsize_bits(dtype) < 32:
         return convert_element_type(i, new_dtype=np.dtype(np.int32), weak_type=False)
     return i
-
-
-# Dynamic slices.
-
-
-def _starts(
-    name: str, shape: Sequence[int], start_indices: Any, allow_negative: bool | Sequence[bool]
-) -> list[Any]:
-    """One scalar per dimension, of one dtype; negative ones count from the end where allowed."""
-    if not isinstance(start_indices, list | tuple):
-        aval = aval_of(start_indices)
-        if aval.ndim != 1:
-            raise TypeError(
-                f"[{name}] expected a sequence of scalars or a vector as start_indices, got shape "
-                f"{aval.shape}."
-            )
-        start_indices = [
-            squeeze(
-                slice_op(start_indices, start_indices=(i,), limit_indices=(i + 1,), strides=None),
-                dimensions=(0,),
-            )
-            for i in range(aval.shape[0])
-        ]
-    if len(start_indices) != len(shape):
-        raise ValueError(
-            f"[{name}] expected one start per dimension of shape {tuple(shape)}, got "
-            f"{len(start_indices)}: Length of slice indices must match number of operand "
-            f"dimensions ({len(start_indices)} vs {tuple(shape)})"
-        )
-    known = [type(s) is int or isinstance(s, np.integer) for s in start_indices]
-    traced = [_widened(s) for s, k in zip(start_indices, known, strict=True) if not k]
-    for s in traced:
-        if aval_of(s).ndim or not dtypes.issubdtype(aval_of(s).dtype, np.integer):
-            raise TypeError(
-                f"[{name}] expected starts that are scalar integers of the same type, got "
-                f"{aval_of(s).short()}."
-            )
-    strong = [aval_of(s).dtype for s in traced if not aval_of(s).weak_type]
-    dtype = strong[0] if strong else dtypes.canonicalize_dtype(np.int32)
-    if guards.ever:
-        for s in start_indices:
-            guards.incoming(s)
-    if not strong and any(k and not -(2**31) <= int(s) < 2**31
-                          for s, k in zip(start_indices, known, strict=True)):
-        dtype = dtypes.canonicalize_dtype(np.int64)
-    flags = (
-        [bool(allow_negative)] * len(shape)
-        if isinstance(allow_negative, bool | np.bool_)
-        else list(allow_negative)
-    )
-    rest = iter(traced)
-    out = []
-    for s, k, n, wrap in zip(start_indices, known, shape, flags, strict=True):
-        if k:
-            value = int(s)
-            if value < 0 and not wrap:
-                raise ValueError(
-                    f"[{name}] expected a start from 0 on, got {value}: Index {value} is out of "
-                    f"bounds for dimension {n} if allow_negative_indices=False."
-                )
-            value = value + n if value < 0 else value
-            if not 0 <= value < 2**31:
-                # Clamping comes later anyway, so a start beyond the dtype may stop at its end.
-                limits = dtypes.iinfo(dtype)
-                value = min(max(value, int(limits.min)), int(limits.max))
-            out.append(literal(value, dtype, False))
-            continue
-        start = next(rest)
-        if aval_of(start).weak_type and aval_of(start).dtype != dtype:
-            start = convert_element_type(start, new_dtype=dtype, weak_type=False)
-        if wrap and dtypes.issubdtype(aval_of(start).dtype, np.signedinteger):
-            start = _wrapped(start, n)
-        out.append(start)
-    return out
-
-
-def _wrapped(start: Any, n: int) -> Any:
-    """A start, counted from the end of n elements where it is negative."""
-    # Literals rather than Python numbers, which take eager execution's slow path.
-    dtype = aval_of(start).dtype
-    below = elementwise.lt(start, literal(0, dtype))
-    return select_n(below, start, elementwise.add(start, literal(n, dtype)))
-
-
-@remembered
-def dynamic_slice(
-    operand: Any,
-    start_indices: Any,
-    slice_sizes: Sequence[int],
-    *,
-    allow_negative_indices: bool | Sequence[bool] = True,
-) -> Any:
-    """The window operand[start : start + slice_sizes] at a start known at run time.
-
-    `start_indices` is a sequence of integer scalars, or a vector, one per dimension. Negative
-    starts count from the end, unless not allowed; then they are clamped so that the window lies
-    inside. TypeError for windows wider than the operand.
-
-    >>> lax.dynamic_slice(jnp.arange(6).reshape(2, 3), (0, 2), (2, 2))
-    Array([[1, 2],
-           [4, 5]], dtype=int32)
-    """
-    shape = aval_of(operand).shape
-    starts = _starts("dynamic_slice", shape, start_indices, allow_negative_indices)
-    sizes = static_ints("dynamic_slice slice_sizes", slice_sizes)
-    return _dynamic.dynamic_slice(operand, *starts, slice_sizes=sizes)
-
-
-def dynamic_update_slice(
-    operand: Any,
-    update: Any,
-    start_indices: Any,
-    *,
-    allow_negative_indices: bool | Sequence[bool] = True,
-) -> Any:
-    """operand with the window of `update`'s shape at a start known at run time replaced.
-
-    Starts as in `dynamic_slice`; operand and update have one dtype and rank.
-
-    >>> lax.dynamic_update_slice(jnp.zeros(4), jnp.ones(2), (3,))
-    Array([0., 0., 1., 1.], dtype=float32)
-    """
-    shape = aval_of(operand).shape
-    starts = _starts("dynamic_update_slice", shape, start_indices, allow_negative_indices)
-    return _dynamic.dynamic_update_slice(operand, update, *starts)
-
-
-def _axis(name: str, axis: Any, ndim: int) -> int:
-    axis = _operator.index(axis)
-    if not -ndim <= axis < ndim:
-        raise IndexError(
-            f"[{name}] expected an axis of a {ndim}-dimensional array, got {axis}: axis {axis} is "
-            f"out of bounds for array of dimension {ndim}"
-        )
-    return axis % ndim
-
-
-def dynamic_slice_in_dim(
-    operand: Any,
-    start_index: Any,
-    slice_size: int,
-    axis: int = 0,
-    *,
-    allow_negative_indices: bool = True,
-) -> Any:
-    """`dynamic_slice` along one axis: `slice_size` elements from `start_index`.
-
-    >>> lax.dynamic_slice_in_dim(jnp.arange(5), 1, 2)
-    Array([1, 2], dtype=int32)
-    """
-    shape = aval_of(operand).shape
-    axis = _axis("dynamic_slice_in_dim", axis, len(shape))
-    starts: list[Any] = [0] * len(shape)
-    starts[axis] = start_index
-    sizes = (*shape[:axis], _operator.index(slice_size), *shape[axis + 1 :])
-    return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
-
-
-def dynamic_index_in_dim(
-    operand: Any,
-    index: Any,
-    axis: int = 0,
-    keepdims: bool = True,
-    *,
-    allow_negative_indices: bool = True,
-) -> Any:
-    """One element along an axis, clamped into it; without `keepdims` the axis is removed.
-
-    >>> lax.dynamic_index_in_dim(jnp.arange(5), -1, keepdims=False)
-    Array(4, dtype=int32)
-    """
-    out = dynamic_slice_in_dim(
-        operand, index, 1, axis, allow_negative_indices=allow_negative_indices
-    )
-    if keepdims:
-        return out
-    return squeeze(out, dimensions=(_axis("dynamic_index_in_dim", axis, aval_of(out).ndim),))
-
-
-def dynamic_update_slice_in_dim(
-    operand: Any,
-    update: Any,
-    start_index: Any,
-    axis: int,
-    *,
-    allow_negative_indices: bool = True,
-) -> Any:
-    """`dynamic_update_slice` with a start along one axis and 0 along the others.
-
-    >>> lax.dynamic_update_slice_in_dim(jnp.zeros(4), jnp.ones(2), 1, 0)
-    Array([0., 1., 1., 0.], dtype=float32)
-    """
-    ndim = aval_of(operand).ndim
-    starts: list[Any] = [0] * ndim
-    starts[_axis("dynamic_update_slice_in_dim", axis, ndim)] = start_index
-    return dynamic_update_slice(
-        operand, update, starts, allow_negative_indices=allow_negative_indices
-    )
-
-
-def dynamic_update_index_in_dim(
-    operand: Any,
-    update: Any,
-    index: Any,
-    axis: int,
-    *,
-    allow_negative_indices: bool = True,
-) -> Any:
-    """operand with one element along an axis replaced; `update` may lack that axis.
-
-    The index is held in bounds. TypeError for updates of other ranks.
-
-    >>> lax.dynamic_update_index_in_dim(jnp.zeros((2, 2)), jnp.ones(2), 1, 0)
-    Array([[0., 0.],
-           [1., 1.]], dtype=float32)
-    """
-    aval, have = aval_of(operand), aval_of(update)
-    axis = _axis("dynamic_update_index_in_dim", axis, aval.ndim)
-    if have.ndim != aval.ndim:
-        if have.ndim + 1 != aval.ndim:
-            raise TypeError(
-                f"[dynamic_update_index_in_dim] expected an update of {aval.ndim} or "
-                f"{aval.ndim - 1} dimensions, got shape {have.shape}."
-            )
-        update = reshape(update, shape=(*have.shape[:axis], 1, *have.shape[axis:]))
-    return dynamic_update_slice_in_dim(
-        operand, update, index, axis, allow_negative_indices=allow_negative_indices
-    )

@@ -12,6 +12,7 @@ from primal.base import dtypes
 from primal.ir.op import LINALG, registry
 from primal.ir.trace import aval_of
 from primal.lax.polar import qdwh as qdwh
+from primal.lax.refusals import in_words
 from primal.numpy.remembered import remembered
 from primal.ops.elementwise import add, convert_element_type, mul
 from primal.ops.linalg.cholesky import cholesky as cholesky_op
@@ -93,6 +94,7 @@ def symmetrized(x: Any, name: str) -> Any:
     return mul(add(x, adjoint(x)), 0.5)
 
 
+@in_words
 @remembered
 def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
     """The lower triangular L with L Lᴴ = x, for positive definite x (..., n, n); nan for others.
@@ -107,6 +109,7 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
     return cholesky_op(symmetrized(x, "cholesky") if symmetrize_input else x)
 
 
+@in_words
 def eig(
     x: Any,
     *,
@@ -140,6 +143,7 @@ def eig(
     )
 
 
+@in_words
 def eigh(
     x: Any,
     *,
@@ -191,6 +195,7 @@ def lu(x: Any) -> tuple[Any, Any, Any]:
     return factors, pivots, permutation
 
 
+@in_words
 def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
     """The permutation that swapping row i with row pivots[i], for each i in turn, makes; int32.
 
@@ -200,6 +205,7 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
     return pivots_op(pivots, permutation_size=int(permutation_size))
 
 
+@in_words
 def qr(
     x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None
 ) -> tuple[Any, ...]:
@@ -235,6 +241,7 @@ def householder_product(a: Any, taus: Any) -> Any:
     return product_op(a, taus)
 
 
+@in_words
 def svd(
     x: Any,
     *,
@@ -276,6 +283,7 @@ def svd(
     return u, s, vh
 
 
+@in_words
 def triangular_solve(
     a: Any,
     b: Any,
@@ -346,6 +354,7 @@ def hessenberg(a: Any) -> tuple[Any, Any]:
     return packed, taus
 
 
+@in_words
 def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
     """Q c, or Qᴴ c with `transpose`, or c Q and c Qᴴ when not `left`.
 
@@ -360,6 +369,7 @@ def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = Fal
     return ormqr_op(a, taus, c, left=bool(left), transpose=bool(transpose))
 
 
+@in_words
 def schur(
     x: Any,
     *,
@@ -384,6 +394,7 @@ def schur(
     return list(schur_op(x, compute_schur_vectors=bool(compute_schur_vectors)))
 
 
+@in_words
 def symmetric_product(
     a_matrix: Any,
     c_matrix: Any,
@@ -420,6 +431,7 @@ def symmetric_product(
     return out
 
 
+@in_words
 def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
     """(packed, d, e, taus): the real tridiagonal Qᴴ a Q of Hermitian a (..., n, n), n > 0.
 
@@ -433,6 +445,7 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
     return packed, d, e, taus
 
 
+@in_words
 def tridiagonal_solve(
     dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False
 ) -> Any:

@@ -10,6 +10,7 @@ from primal.api.control.custom import custom_jvp
 from primal.base import dtypes
 from primal.ir.trace import aval_of
 from primal.lax.control import while_loop
+from primal.lax.refusals import in_words
 from primal.ops.choose import as_dtype
 from primal.ops.elementwise import (
     abs,
@@ -61,6 +62,7 @@ def _weights(low: Any) -> tuple[Any, Any, Any]:
     return a, b, sub(add(a, b), 1.0)
 
 
+@in_words
 def qdwh(
     x: Any,
     *,

@@ -9,6 +9,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.trace import aval_of, literal
+from primal.lax.refusals import in_words
 from primal.lax.shapes import dot_general
 from primal.ops.choose import convert_element_type
 from primal.ops.elementwise import bitwise_and, ge, lt, mul, select_n, sub
@@ -37,6 +38,7 @@ class RaggedDotDimensionNumbers:
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
 
+@in_words
 def ragged_dot(
     lhs: Any,
     rhs: Any,
@@ -62,6 +64,7 @@ def ragged_dot(
     )
 
 
+@in_words
 def ragged_dot_general(
     lhs: Any,
     rhs: Any,
@@ -168,6 +171,7 @@ def _members(sizes: Any, dims: tuple[int, ...], ragged: int, shape: tuple[int, .
     return bitwise_and(ge(index, starts), lt(index, ends))
 
 
+@in_words
 def scaled_dot(
     lhs: Any,
     rhs: Any,

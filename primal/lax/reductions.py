@@ -14,6 +14,7 @@ from primal.ir.evaluate import eval_closed
 from primal.ir.jaxpr import ClosedJaxpr
 from primal.ir.op import Op
 from primal.ir.trace import Literal, aval_of
+from primal.lax.refusals import in_words
 from primal.ops import elementwise
 from primal.ops import reduce as rooms
 from primal.ops.choose import max as max_op
@@ -31,6 +32,7 @@ def _over(op: Op, operand: Any, axes: Sequence[int]) -> Any:
     return op(operand, axes=counted_axes(op.name, axes, aval_of(operand).ndim))
 
 
+@in_words
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """The sum over `axes`: out[k] = Σ operand[k, r]; 0 of nothing.
 
@@ -42,6 +44,7 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     return _over(sum_op, operand, axes)
 
 
+@in_words
 def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
     """The product over `axes`: out[k] = Π operand[k, r]; 1 of nothing.
 
@@ -53,6 +56,7 @@ def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
     return _over(rooms.reduce_prod, operand, axes)
 
 
+@in_words
 def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
     """The maximum over `axes`; nan if any is; of nothing -inf or the lowest integer.
 
@@ -65,6 +69,7 @@ def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
     return _over(rooms.reduce_max, operand, axes)
 
 
+@in_words
 def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
     """The minimum over `axes`; nan if any is; of nothing inf or the highest integer.
 
@@ -77,6 +82,7 @@ def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
     return _over(rooms.reduce_min, operand, axes)
 
 
+@in_words
 def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
     """The bitwise and over `axes` of integers or bools; all bits set of nothing.
 
@@ -86,6 +92,7 @@ def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
     return _over(rooms.reduce_and, operand, axes)
 
 
+@in_words
 def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
     """The bitwise or over `axes` of integers or bools; 0 of nothing.
 
@@ -95,6 +102,7 @@ def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
     return _over(rooms.reduce_or, operand, axes)
 
 
+@in_words
 def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
     """The bitwise exclusive or over `axes` of integers or bools; 0 of nothing.
 
@@ -196,11 +204,14 @@ def check_inits(name: str, leaves: Sequence[Any], inits: Sequence[Any]) -> None:
 
 def scalar_like(init: Any, x: Any) -> Any:
     """A Python or NumPy scalar in x's dtype; anything else as it is."""
-    if isinstance(init, bool | int | float | complex | np.generic):
-        return np.asarray(init).astype(aval_of(x).dtype)[()]
+    dtype = aval_of(x).dtype
+    whole = dtype.kind == "c" or not isinstance(init, complex | np.complexfloating)
+    if whole and isinstance(init, bool | int | float | complex | np.generic):
+        return np.asarray(init).astype(dtype)[()]
     return init
 
 
+@in_words
 def reduce(
     operands: Any,
     init_values: Any,

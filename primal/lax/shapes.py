@@ -12,6 +12,7 @@ from primal.base import dtypes
 from primal.ir.avals import canonical_shape
 from primal.ir.trace import PYTHON_SCALARS, aval_of, literal
 from primal.lax.alike import alike
+from primal.lax.refusals import in_words
 from primal.numpy.remembered import remembered
 from primal.ops import shape as _ops
 from primal.ops import spread as _spread
@@ -25,8 +26,8 @@ from primal.ops.precision import (
     product,
 )
 from primal.ops.types import canonical_axes, shape_of, static_int, static_ints
-from primal.runtime.eager import as_array
 from primal.runtime import guards
+from primal.runtime.eager import as_array
 
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
@@ -37,6 +38,7 @@ PrecisionLike = (
 )  # fmt: skip
 
 
+@in_words
 def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """The operand repeated along new leading dimensions.
 
@@ -49,6 +51,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
     return _spread.broadcast_in_dim(operand, shape=(*sizes, *shape), broadcast_dimensions=dims)
 
 
+@in_words
 def broadcast_in_dim(
     operand: Any,
     shape: Sequence[int],
@@ -77,6 +80,7 @@ def broadcast_in_dim(
     )
 
 
+@in_words
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape NumPy's broadcasting gives; ValueError where there is none.
 
@@ -91,6 +95,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
         ) from None
 
 
+@in_words
 def broadcast_to_rank(x: Any, rank: int) -> Any:
     """x with leading dimensions of size 1, up to a rank.
 
@@ -101,6 +106,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
     return x if len(shape) == rank else reshape(x, (*(1,) * (rank - len(shape)), *shape))
 
 
+@in_words
 def reshape(
     operand: Any, new_sizes: Any, dimensions: Any = None, *, out_sharding: Any = None
 ) -> Any:
@@ -123,6 +129,7 @@ def reshape(
     return _ops.reshape(operand, shape=sizes)
 
 
+@in_words
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
     """The dimensions from start to stop as one.
 
@@ -142,6 +149,7 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
     return reshape(operand, (*shape[:lo], size, *shape[hi:]))
 
 
+@in_words
 def transpose(operand: Any, permutation: Sequence[int]) -> Any:
     """Dimension i of the result is dimension permutation[i] of the operand.
 
@@ -151,6 +159,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Any:
     return _ops.transpose(operand, permutation=static_ints("transpose permutation", permutation))
 
 
+@in_words
 def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
     """Without the named dimensions, which have size 1.
 
@@ -162,6 +171,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
     return _ops.squeeze(array, dimensions=tuple(sorted(axes))) if axes else array
 
 
+@in_words
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     """With new dimensions of size 1 at the given places of the result.
 
@@ -181,6 +191,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
 slice_ = slice
 
 
+@in_words
 def slice(
     operand: Any,
     start_indices: Sequence[int],
@@ -201,15 +212,7 @@ def slice(
     )
 
 
-def _axis(name: str, axis: int, rank: int) -> int:
-    axis = static_int(f"{name} axis", axis)
-    if not -rank <= axis < rank:
-        raise IndexError(
-            f"[{name}] expected an axis in [{-rank}, {rank}), got {axis}: out of bounds."
-        )
-    return axis % rank
-
-
+@in_words
 @remembered
 def slice_in_dim(
     operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
@@ -222,7 +225,7 @@ def slice_in_dim(
     Array([1, 3], dtype=int32)
     """
     shape = shape_of(operand)
-    axis = _axis("slice_in_dim", axis, len(shape))
+    axis = canonical_axes("slice_in_dim", (axis,), len(shape))[0]
     n = shape[axis]
     start = 0 if start_index is None else int(start_index)
     limit = n if limit_index is None else int(limit_index)
@@ -234,6 +237,7 @@ def slice_in_dim(
     return slice(operand, starts, limits, steps)
 
 
+@in_words
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
     """operand[index] along one dimension.
 
@@ -243,17 +247,19 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     Array([2, 5], dtype=int32)
     """
     shape = shape_of(operand)
-    axis = _axis("index_in_dim", axis, len(shape))
+    axis = canonical_axes("index_in_dim", (axis,), len(shape))[0]
     n = shape[axis]
     at = static_int("index_in_dim index", index)
     if not -n <= at < n:
         raise IndexError(
-            f"index {index} is out of bounds for axis {axis} with size {n} [index_in_dim]"
+            f"[index_in_dim] expected an index in [{-n}, {n}), got {index}: index {index} is "
+            f"out of bounds for axis {axis} with size {n}"
         )
     row = slice_in_dim(operand, at % n, at % n + 1, 1, axis)
     return row if keepdims else squeeze(row, (axis,))
 
 
+@in_words
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """The operand cut into parts of the given sizes along one dimension.
 
@@ -277,6 +283,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     ]
 
 
+@in_words
 def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
     """With (low, high, interior) elements of padding per dimension; negative ones remove.
 
@@ -296,6 +303,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
     return _ops.pad(operand, padding_value, padding_config=config)
 
 
+@in_words
 def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     """Operands one after the other along a dimension.
 
@@ -309,6 +317,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     return _ops.concatenate(*operands, dimension=static_int("concatenate dimension", dimension))
 
 
+@in_words
 @remembered
 def rev(operand: Any, dimensions: Sequence[int]) -> Any:
     """Reversed along dimensions. TypeError for dimensions that are not there, or there twice.
@@ -323,6 +332,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
     return _ops.rev(operand, dimensions=dims)
 
 
+@in_words
 def tile(operand: Any, reps: Sequence[int]) -> Any:
     """The operand repeated reps[i] times along each dimension.
 
@@ -339,6 +349,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Any:
     return reshape(spread, [r * s for r, s in zip(reps, shape, strict=True)])
 
 
+@in_words
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
     """An array filled with a value.
 
@@ -352,6 +363,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
             f"full must be called with scalar fill_value, got fill_value.shape "
             f"{shape_of(fill_value)}."
         )
+    if guards.ever:
+        guards.incoming(fill_value)
     sizes = canonical_shape((shape,) if isinstance(shape, int) else shape, "full")
     aval = aval_of(fill_value)
     if dtype is None:
@@ -369,10 +382,9 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     return _spread.broadcast_in_dim(value, shape=sizes, broadcast_dimensions=())
 
 
+@in_words
 def full_like(
     x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None
-    if guards.ever:
-        guards.incoming(fill_value)
 ) -> Any:
     """An array like x, filled with a value.
 
@@ -386,6 +398,7 @@ def full_like(
     return full(aval.shape if shape is None else shape, fill_value, dtype or aval.dtype)
 
 
+@in_words
 def iota(dtype: Any, size: int) -> Any:
     """0, 1, …, size - 1.
 
@@ -399,6 +412,7 @@ def iota(dtype: Any, size: int) -> Any:
     return broadcasted_iota(dtype, (size,), 0)
 
 
+@in_words
 def broadcasted_iota(
     dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None
 ) -> Any:
@@ -417,6 +431,7 @@ def broadcasted_iota(
     return _ops.iota(shape=sizes, dtype=found, dimension=static_int("iota dimension", dimension))
 
 
+@in_words
 def dot(
     lhs: Any,
     rhs: Any,
@@ -445,6 +460,7 @@ def dot(
     return dot_general(lhs, rhs, dims, precision, preferred_element_type)
 
 
+@in_words
 def dot_general(
     lhs: Any,
     rhs: Any,
@@ -480,6 +496,7 @@ def dot_general(
     return product(lhs, rhs, dims, precision, preferred)
 
 
+@in_words
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
     """Matrix products of the last two dimensions, for each index of the others.
 

@@ -9,12 +9,14 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.trace import aval_of
+from primal.lax.refusals import in_words
 from primal.numpy.remembered import remembered
 from primal.ops.elementwise import neg
 from primal.ops.index import sort as _sort
 from primal.ops.types import canonical_axes, counted_axes, static_int
 
 
+@in_words
 @remembered
 def sort(
     operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
@@ -45,6 +47,7 @@ def sort(
     return tuple(outs) if several else outs[0]
 
 
+@in_words
 def sort_key_val(
     keys: Any, values: Any, dimension: int = -1, is_stable: bool = True
 ) -> tuple[Any, Any]:
@@ -57,6 +60,7 @@ def sort_key_val(
     return k, v
 
 
+@in_words
 @remembered
 def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
     """The k greatest elements along an axis, descending, and their int32 indices.
@@ -71,6 +75,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
     return list(_sort.top_k(operand, k=static_int("k", k), axis=axis))
 
 
+@in_words
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
     """The index of the first maximum along an axis; the first nan counts as one.
 
@@ -83,6 +88,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
     return _arg(_sort.argmax, operand, axis, index_dtype)
 
 
+@in_words
 def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
     """The index of the first minimum along an axis; the first nan counts as one.
 
@@ -99,6 +105,7 @@ def _arg(op: Any, operand: Any, axis: int, index_dtype: Any) -> Any:
     return op(operand, axes=axes, index_dtype=dtypes.canonicalize_dtype(index_dtype))
 
 
+@in_words
 def approx_max_k(
     operand: Any,
     k: int,
@@ -123,6 +130,7 @@ def approx_max_k(
     return [values, places]
 
 
+@in_words
 def approx_min_k(
     operand: Any,
     k: int,

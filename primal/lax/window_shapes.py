@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from primal.lax.convolutions import conv_dimension_numbers
+from primal.lax.refusals import in_words
 from primal.lax.windows import padtype_to_pads
 from primal.ops.window.views import dilated
 
@@ -25,6 +26,7 @@ def _windows(sizes: Sequence[int], window: Sequence[int], strides: Sequence[int]
     ]
 
 
+@in_words
 def conv_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
@@ -52,6 +54,7 @@ def conv_shape_tuple(
     return (batch, rhs_shape[0], *_windows(padded, window, strides))
 
 
+@in_words
 def conv_general_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
@@ -72,6 +75,7 @@ def conv_general_shape_tuple(
     return tuple([int(n) for n in np.take(out, np.argsort(spec.out_spec))])
 
 
+@in_words
 def conv_transpose_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
@@ -100,6 +104,7 @@ def conv_transpose_shape_tuple(
     return tuple([int(n) for n in np.take(out, np.argsort(spec.out_spec))])
 
 
+@in_words
 def reduce_window_shape_tuple(
     operand_shape: Sequence[int],
     window_dimensions: Sequence[int],

@@ -20,6 +20,7 @@ from primal.lax.reductions import (
     scalar_like,
     stage_computation,
 )
+from primal.lax.refusals import in_words
 from primal.numpy.remembered import remembered
 from primal.ops.elementwise import (
     add,
@@ -50,6 +51,7 @@ def _along(op: Op, operand: Any, axis: int, reverse: bool) -> Any:
     return op(operand, axis=axis, reverse=bool(reverse))
 
 
+@in_words
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     """Running sums along an axis: out[k] = Σ(i <= k) x[i], or i >= k when `reverse`.
 
@@ -61,6 +63,7 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return _along(cumulative.cumsum, operand, axis, reverse)
 
 
+@in_words
 def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     """Running products along an axis: out[k] = Π(i <= k) x[i], or i >= k when `reverse`.
 
@@ -72,6 +75,7 @@ def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return _along(cumulative.cumprod, operand, axis, reverse)
 
 
+@in_words
 @remembered
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     """Running maxima along an axis: out[k] = max(i <= k) x[i], or i >= k when `reverse`.
@@ -84,6 +88,7 @@ def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return _along(cumulative.cummax, operand, axis, reverse)
 
 
+@in_words
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     """Running minima along an axis: out[k] = min(i <= k) x[i], or i >= k when `reverse`.
 
@@ -95,6 +100,7 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return _along(cumulative.cummin, operand, axis, reverse)
 
 
+@in_words
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     """Running log-sums of exponentials: out[k] = log Σ(i <= k) exp x[i], without overflow.
 
@@ -122,6 +128,7 @@ def _complex_logaddexp(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
     return [complex(real(out), sub(imag(out), mul(turns, 2 * np.pi)))]
 
 
+@in_words
 def padtype_to_pads(
     in_shape: Sequence[int],
     window_shape: Sequence[int],
@@ -191,6 +198,7 @@ _WINDOWED: dict[str, Op] = {
 }
 
 
+@in_words
 def reduce_window(
     operand: Any,
     init_value: Any,

@@ -12,7 +12,7 @@ from primal.base import dtypes
 from primal.ir.trace import Array
 from primal.lax import linalg as room
 from primal.lax.control import fori_loop
-from primal.lax.indexing import dynamic_slice, dynamic_update_slice
+from primal.lax.dynamic import dynamic_slice, dynamic_update_slice
 from primal.numpy.linalg.factors import adjoint
 from primal.numpy.promotion import ArrayLike, array_operand, check_arraylike
 from primal.scipy.operands import inexact

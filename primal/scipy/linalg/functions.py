@@ -17,7 +17,7 @@ from primal.ir.trace import Array
 from primal.lax import linalg as room
 from primal.lax.control import cond, fori_loop
 from primal.lax.convert import stop_gradient
-from primal.lax.indexing import dynamic_update_slice
+from primal.lax.dynamic import dynamic_update_slice
 from primal.numpy.linalg.factors import adjoint
 from primal.numpy.promotion import ArrayLike, array_operand, check_arraylike
 from primal.scipy.linalg.factors import complex_matrix, listed, matrices, product

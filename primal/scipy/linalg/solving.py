@@ -11,7 +11,7 @@ from primal.api.control.custom import custom_jvp
 from primal.ir.trace import Array
 from primal.lax import linalg as room
 from primal.lax.control import fori_loop
-from primal.lax.indexing import dynamic_update_slice
+from primal.lax.dynamic import dynamic_update_slice
 from primal.numpy.linalg.factors import adjoint
 from primal.numpy.promotion import ArrayLike, check_arraylike
 from primal.scipy.linalg.factors import cho_factor, complex_matrix, listed, product

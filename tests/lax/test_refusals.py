@@ -1,0 +1,143 @@
+"""What no function takes is refused in words, parameter by parameter, before any engine sees it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import primal
+import primal.numpy as jnp
+from primal import lax
+from primal.lax.refusals import in_words
+from tests.lax.calls import CALLS, OF_FUNCTIONS, OTHERS
+
+WRONG: dict[str, Any] = {
+    "None": None,
+    "1j": 1j,
+    "1.5": 1.5,
+    "-9": -9,
+    "0": 0,
+    "100": 100,
+    "text": "spam",
+    "bytes": b"\x01",
+    "list": [1],
+    "nothing": (),
+    "three": (1, 1, 1),
+    "negative": (-1, -1),
+    "large": (9, 9),
+    "zeros": (0, 0),
+    "halves": (1.5, 1.5),
+    "texts": ("spam", "eggs"),
+    "pairs": ((1,), (1,)),
+    "ragged": [[1, 2], [3]],
+    "set": {1},
+    "dict": {},
+    "object": object(),
+    "function": lambda *args: args,
+    "type": int,
+    "dtype": np.dtype("float32"),
+    "numbers": np.array([0, 1]),
+    "strings": np.array(["spam", "eggs"]),
+    "objects": np.array([None, 1], dtype=object),
+    **{
+        f"array of {dtype.__name__}": np.ones((3, 4), dtype)
+        for dtype in (np.bool_, np.int32, np.uint8, np.complex64, ml_dtypes.bfloat16,
+                      ml_dtypes.float8_e4m3fn, ml_dtypes.int4)
+    },
+    **{
+        f"array of {shape}": np.ones(shape, np.float32)
+        for shape in ((), (3,), (2, 3, 4), (0, 4), (5, 7), (3, 3))
+    },
+}  # fmt: skip
+# JAX's classes, which programs catch: of indices, and of paddings that have no name.
+IN_WORDS = (TypeError, ValueError, NotImplementedError, IndexError, RuntimeError)
+
+
+def function_of(name: str) -> Any:
+    found: Any = lax
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def refuses_in_words(fun: Any, args: Any, kwargs: Any) -> str:
+    """What is wrong with the error, if there is one."""
+    try:
+        fun(*args, **kwargs)
+    except IN_WORDS as e:
+        if re.match(r"\[[^\]]+\] expected .*\bgot\b", str(e), re.S) is None:
+            return f"{type(e).__name__}: {str(e)[:100]}"
+    except Exception as e:
+        return repr(e)
+    return ""
+
+
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+@pytest.mark.parametrize("name", CALLS)
+def test_wrong_arguments(name: str) -> None:
+    fun, (args, kwargs) = function_of(name), CALLS[name]
+    fun(*args, **kwargs)
+    wrong = []
+    key = {"key": primal.random.key(0)}
+    for what, value in {**WRONG, **key}.items():
+        if isinstance(value, np.ndarray) and value.dtype.kind not in "OU":
+            value = jnp.asarray(value)
+        for place in range(len(args)):
+            said = refuses_in_words(fun, (*args[:place], value, *args[place + 1 :]), kwargs)
+            wrong.append(f"argument {place} is {what}: {said}" if said else "")
+        for parameter in kwargs:
+            said = refuses_in_words(fun, args, {**kwargs, parameter: value})
+            wrong.append(f"{parameter} is {what}: {said}" if said else "")
+    assert not any(wrong), "\n".join(filter(None, wrong))
+
+
+@pytest.mark.parametrize("name", OF_FUNCTIONS)
+def test_wrong_parameters_beside_functions(name: str) -> None:
+    fun, ((args, kwargs), parameters) = function_of(name), OF_FUNCTIONS[name]
+    wrong = [
+        f"{parameter} is {what}: {said}"
+        for parameter in parameters
+        for what, value in WRONG.items()
+        if what != "function"
+        and (said := refuses_in_words(fun, args, {**kwargs, parameter: value}))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_function_is_asked() -> None:
+    asked = {*CALLS, *OF_FUNCTIONS, *" ".join(OTHERS.values()).split()}
+    there = {n for n in vars(lax) if n[0] != "_" and callable(getattr(lax, n))}
+    there -= {n for n in there if isinstance(getattr(lax, n), type)}  # enums, named tuples
+    there -= {"DotDimensionNumbers", "PrecisionLike", "ConvGeneralDilatedDimensionNumbers"}
+    there |= {f"linalg.{n}" for n in lax.linalg.__all__ if n[0].islower()}
+    assert there == asked
+
+
+def test_too_many_and_unknown_arguments() -> None:
+    with pytest.raises(TypeError, match=r"\[rev\] expected the arguments \(operand, dimensions\)"):
+        lax.rev(jnp.ones(3))
+    with pytest.raises(TypeError, match=r"\[rev\] expected the arguments .*unexpected keyword"):
+        lax.rev(jnp.ones(3), (0,), axis=1)
+
+
+def test_errors_of_the_users_functions_pass() -> None:
+    def body(carry: Any, x: Any) -> Any:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        lax.scan(body, 0, jnp.ones(3))
+
+
+def test_functions_keep_their_names_and_signatures() -> None:
+    @in_words
+    def half(x: Any, times: int = 1) -> Any:
+        return x / [2][times - 1]
+
+    assert half.__name__ == "half"
+    assert half(3) == 1.5
+    with pytest.raises(IndexError):  # raised here, in a file of the user's
+        half(3, 7)
