@@ -12,8 +12,22 @@ import pytest
 import primal
 import primal.numpy as jnp
 from primal import checkpoint, custom_jvp, custom_vjp, grad, jit, jvp, lax, new_ref, vmap
+from primal.control.call import call
+from primal.control.cond import cond as cond_op
+from primal.control.custom import custom_jvp_call, custom_lin, custom_vjp_call
+from primal.control.custom_vmap import custom_vmap_call
+from primal.control.linear_call import linear_call as linear_call_op
+from primal.control.linear_solve import custom_linear_solve as solve_op
+from primal.control.remat import remat as remat_op
+from primal.control.scan import scan as scan_op
+from primal.control.while_ import while_ as while_op
 from primal.custom_batching import custom_vmap
+from primal.custom_derivatives import linear_call
+from primal.ir.op import Never, Op
+from primal.ir.trace import ZERO, literal
+from primal.ops.elementwise import mul
 from tests.control.lab import draw
+from tests.control.test_drawn import planted
 from tests.control.test_remat import on_engine, same
 
 Fun = Callable[[Any], Any]
@@ -146,22 +160,144 @@ def test_two_deep(outer: Wrap, inner: Wrap) -> None:
     def base(x: Any) -> Any:
         return jnp.sin(x) * x + 0.3
 
-    ours, plain = outer.ours(inner.ours(base)), outer.plain(inner.plain(base))
+    engine = ENGINES[(WRAPS.index(outer) + WRAPS.index(inner)) % 3]
+    check(
+        outer.ours(inner.ours(base)), outer.plain(inner.plain(base)), engine,
+        outer.forward and inner.forward, outer.reverse and inner.reverse,
+        # Its rule for both together has no meaning for one of them.
+        "custom_vmap" not in (outer.name, inner.name),
+    )  # fmt: skip
+
+
+def check(
+    ours: Fun,
+    plain: Fun,
+    engine: str,
+    forward: bool = True,
+    reverse: bool = True,
+    together: bool = True,
+) -> None:
+    """Values, derivatives of either mode and examples, of two functions that are the same.
+
+    `together`: programs of values and tangents are transposed, too.
+    """
     same(ours(X), plain(X))
     same(vmap(ours)(XS), vmap(plain)(XS))
-    engine = ENGINES[(WRAPS.index(outer) + WRAPS.index(inner)) % 3]
     with on_engine(engine):
-        if outer.reverse and inner.reverse:
+        if reverse:
             slope = grad(lambda x: plain(x).sum())
             steep = grad(lambda x: ours(x).sum())
             same(steep(X), slope(X))
             same(vmap(steep)(XS), vmap(slope)(XS))
             same(jit(steep)(X), slope(X))
-        elif outer.forward and inner.forward:
+            if together:
+                pushed = lambda t: jvp(ours, (X,), (t,))[1]  # noqa: E731
+                same(primal.linear_transpose(pushed, X)(np.ones_like(X))[0], slope(X))
+                back = primal.linear_transpose(vmap(pushed), XS)
+                same(back(np.ones_like(XS))[0], np.stack([slope(X)] * 2))
+        elif forward:
             want = jvp(plain, (X,), (X,))
             same(jvp(ours, (X,), (X,)), want)
             same(jit(lambda x: jvp(ours, (x,), (x,)))(X), want)
+            same(primal.linearize(ours, X)[1](X), want[1])
         else:
             same(jit(ours)(X), plain(X))
-        if all(w.forward and w.reverse for w in (outer, inner)):
+        if forward and reverse:
             same(jvp(ours, (X,), (X,)), jvp(plain, (X,), (X,)))
+
+
+# Planted mistakes: a rule that is wrong by a factor, in whichever operation, is seen by `check`.
+
+
+def wrong(x: Any) -> Any:
+    """A value that a rule gave, doubled if it can be."""
+    if x is None or x is ZERO or x.aval.dtype != np.float32:
+        return x
+    return mul(x, literal(2.0, x.aval.dtype))
+
+
+def wrong_jvp(rule: Any) -> Any:
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        outs, pushed = rule(primals, tangents, **params)
+        return outs, [wrong(t) for t in pushed]
+
+    return jvp
+
+
+def wrong_linearize(rule: Any) -> Any:
+    def linearize(trace: Any, primals: Any, tangents: Any, **params: Any) -> Any:
+        outs, pushed = rule(trace, primals, tangents, **params)
+        return outs, [wrong(t) for t in pushed]
+
+    return linearize
+
+
+def wrong_transpose(rule: Any) -> Any:
+    return lambda cts, *args, **params: [wrong(c) for c in rule(cts, *args, **params)]
+
+
+def wrong_batch(rule: Any) -> Any:
+    def batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+        outs, out_dims = rule(axis, args, dims, **params)
+        return [wrong(o) for o in outs], out_dims
+
+    return batch
+
+
+RULES = {
+    "jvp": wrong_jvp, "linearize": wrong_linearize, "transpose": wrong_transpose,
+    "batch": wrong_batch,
+}  # fmt: skip
+
+
+def solved(f: Fun) -> Fun:
+    """f(x) / 4, by solving 4 y = f(x)."""
+
+    def run(x: Any) -> Any:
+        half = lambda _, b: b / 4.0  # noqa: E731
+        return lax.custom_linear_solve(lambda v: 4.0 * v, f(x), half, half)
+
+    return run
+
+
+def linear(f: Fun) -> Fun:
+    return lambda x: linear_call(lambda r, v: v * r, lambda r, ct: ct * r, f(x), x)
+
+
+HELD: dict[str, tuple[Op, Callable[[Fun], Fun], Callable[[Fun], Fun]]] = {
+    "jit": (call, jit, lambda f: f),
+    "scan": (scan_op, scan_, scan_plain),
+    "while": (while_op, WRAPS[2].ours, WRAPS[2].plain),
+    "cond": (cond_op, cond_, cond_plain),
+    "remat": (remat_op, checkpoint, lambda f: f),
+    "custom_jvp": (custom_jvp_call, own_jvp, doubled),
+    "custom_vjp": (custom_vjp_call, own_vjp, doubled),
+    "custom_lin": (custom_lin, own_vjp, doubled),
+    "custom_vmap": (custom_vmap_call, own_vmap, lambda f: f),
+    "ref": (scan_op, held, WRAPS[9].plain),
+    "custom_linear_solve": (solve_op, solved, lambda f: lambda x: f(x) / 4.0),
+    "linear_call": (linear_call_op, linear, lambda f: lambda x: f(x) * x),
+}
+
+
+def tripled(x: Any) -> Any:
+    return x * 3.0
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("name", HELD)
+def test_a_wrong_rule_is_seen(name: str, rule: str) -> None:
+    op, ours, plain = HELD[name]
+    owner = op.higher if rule == "linearize" else op
+    if isinstance(getattr(owner, rule), Never):
+        pytest.skip("the operation has no such rule")
+    wrap = next((w for w in WRAPS if w.name == name), None)
+    modes = (name != "custom_lin", True) if wrap is None else (wrap.forward, wrap.reverse)
+
+    def base(x: Any) -> Any:
+        return jnp.sin(x) * x + 0.3
+
+    with planted(owner, rule, RULES[rule]), pytest.raises(AssertionError):
+        if rule == "transpose" and name in ("custom_jvp", "custom_vjp", "custom_vmap"):
+            same(primal.linear_transpose(ours(tripled), X)(X)[0], tripled(X))
+        check(ours(base), plain(base), "cpu", *modes, together=name != "custom_vmap")
