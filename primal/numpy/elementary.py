@@ -28,11 +28,13 @@ _floating: set[Any] = set()  # avals seen here that need no conversion
 
 def inexact(name: str, x: Any) -> Any:
     """x as an operand of a floating or complex dtype."""
+    if x.__class__ is np.ndarray:
+        x = operand(name, x)
     try:
         if x.aval in _floating:
             return x
     except AttributeError:
-        pass  # a scalar or a NumPy array
+        pass  # a scalar
     (out,) = promote_dtypes_inexact(name, x)
     if out is x:
         _floating.add(x.aval)

@@ -29,7 +29,8 @@ REAL = (np.integer, np.floating, np.bool_)
 BITS = (np.integer, np.bool_)
 ANY = (np.generic,)
 # Asked first: whether x is one of eight classes takes half a microsecond.
-KNOWN = frozenset({ArrayImpl, int, float, bool, complex})
+KNOWN = frozenset({ArrayImpl, np.ndarray, int, float, bool, complex})
+_FOR_FUNCTION = frozenset({*PYTHON_SCALARS, np.ndarray})
 
 
 def _accepts(x: Any) -> bool:
@@ -97,7 +98,7 @@ def binary(
             beside = scalars.get((other, kind, self.aval))
             if beside is not None:
                 return state.trace.process(op, (self, beside), {})
-        elif kind in PYTHON_SCALARS:
+        elif kind in _FOR_FUNCTION:
             return function(self, other)
         else:
             try:

@@ -35,7 +35,7 @@ from primal.numpy import phrases
 from primal.ops.spread import placed
 from primal.runtime import devices
 from primal.runtime.array import ArrayImpl, boxed
-from primal.runtime.eager import root
+from primal.runtime.eager import as_array, root
 
 F = TypeVar("F", bound=Callable[..., Any])
 _staging = Later("primal.transforms.stage")
@@ -74,6 +74,12 @@ def _describe(x: Any, key: list[Any], hosts: list[Any]) -> bool:
         hosts.append(host)
         return True
     key.append(kind)
+    if kind is np.ndarray:
+        try:
+            made = as_array(x)
+        except Exception:
+            return False  # the function itself says what it does not take
+        return _describe(made, key, hosts)
     if kind in PLAIN:
         key.append(x)
         return True
@@ -114,6 +120,7 @@ def remembered(fun: F, direct: Callable[..., Any] | None = None) -> F:
         out = fun(*args, **kwargs)
         if len(memo) >= ENTRIES:
             memo.clear()
+        args, kwargs = _lifted(args), {name: _lifted(x) for name, x in kwargs.items()}
         again = ("once", key)
         if memo.pop(again, memo) is None:
             memo[key] = _program(fun, args, kwargs)
@@ -230,6 +237,15 @@ def _with_arrays(x: Any, arrays: Iterator[Any]) -> Any:
         return next(arrays)
     if x.__class__ is tuple or x.__class__ is list:
         return x.__class__([_with_arrays(item, arrays) for item in x])
+    return x
+
+
+def _lifted(x: Any) -> Any:
+    """x with NumPy's arrays as ours."""
+    if x.__class__ is np.ndarray:
+        return as_array(x)
+    if x.__class__ is tuple or x.__class__ is list:
+        return x.__class__([_lifted(item) for item in x])
     return x
 
 

@@ -13,11 +13,13 @@ from primal.base import dtypes
 from primal.ir.avals import canonical_shape
 from primal.lax import sort_key_val, top_k
 from primal.numpy.creation import placed
+from primal.numpy.remembered import remembered
 from primal.random.continuous import gumbel_of
 from primal.random.keys import draw, split_typed, typed_key
 from primal.random.samplers import Shape, _randint, float_dtype, param, uniform_of
 
 
+@remembered
 def categorical(
     key: Any,
     logits: Any,
@@ -74,6 +76,7 @@ def categorical(
     return placed(jnp.moveaxis(picked, -1, 0).reshape(wanted), None, out_sharding)
 
 
+@remembered
 def permutation(
     key: Any,
     x: Any,
@@ -118,6 +121,7 @@ def _shuffled(typed: Any, x: Any, axis: int) -> Any:
     return x
 
 
+@remembered
 def choice(
     key: Any,
     a: Any,

@@ -11,6 +11,7 @@ from primal.base import dtypes
 from primal.ir.trace import literal
 from primal.numpy import linalg
 from primal.numpy.creation import placed
+from primal.numpy.remembered import remembered
 from primal.ops.elementwise import log, log1p, neg
 from primal.random.keys import split_typed, typed_key
 from primal.random.samplers import (
@@ -27,6 +28,7 @@ from primal.random.samplers import (
 ONE = np.float32(1.0)
 
 
+@remembered
 def gumbel(
     key: Any,
     shape: Shape = (),
@@ -64,6 +66,7 @@ def gumbel_of(typed: Any, shape: tuple[int, ...], dtype: Any, mode: Any = None) 
     return neg(log(neg(log1p(neg(u)))))
 
 
+@remembered
 def exponential(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Exponential numbers of rate 1: -log(1 - u), of density exp(-x).
 
@@ -81,6 +84,7 @@ def exponential_of(typed: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return neg(log1p(neg(uniform_of(typed, shape, dtype))))
 
 
+@remembered
 def cauchy(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Cauchy numbers: tan(π·(u - ½)), of density 1 / (π·(x² + 1)).
 
@@ -95,6 +99,7 @@ def cauchy(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any 
     return placed(out, None, out_sharding)
 
 
+@remembered
 def laplace(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Laplace numbers: sign(u)·log(1 - |u|), u uniform in (-1, 1), of density ½·exp(-|x|).
 
@@ -108,6 +113,7 @@ def laplace(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any
     return placed(jnp.sign(u) * log1p(neg(jnp.abs(u))), None, out_sharding)
 
 
+@remembered
 def logistic(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Logistic numbers: log(u / (1 - u)), of distribution function 1 / (1 + exp(-x)).
 
@@ -121,6 +127,7 @@ def logistic(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: An
     return placed(log(u) - log1p(neg(u)), None, out_sharding)
 
 
+@remembered
 def pareto(
     key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
@@ -136,6 +143,7 @@ def pareto(
     return placed(jnp.exp(drawn / index), None, out_sharding)
 
 
+@remembered
 def rayleigh(
     key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
@@ -151,6 +159,7 @@ def rayleigh(
     return placed(sigma * jnp.sqrt(log(u) * literal(-2, found)), None, out_sharding)
 
 
+@remembered
 def weibull_min(
     key: Any, scale: Any, concentration: Any, shape: Shape = (), dtype: Any = None
 ) -> Any:
@@ -166,6 +175,7 @@ def weibull_min(
     return jnp.power(drawn, power.astype(found)) * param("weibull_min", scale, found)
 
 
+@remembered
 def lognormal(
     key: Any,
     sigma: Any = ONE,
@@ -186,6 +196,7 @@ def lognormal(
     return placed(jnp.exp(z * spread), None, out_sharding)
 
 
+@remembered
 def maxwell(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Maxwell numbers: the norm of three normal ones, of density √(2/π)·x²·exp(-x²/2).
 
@@ -201,6 +212,7 @@ def _maxwell(typed: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return linalg.norm(normal_of(typed, (*shape, 3), dtype), axis=-1)
 
 
+@remembered
 def double_sided_maxwell(
     key: Any, loc: Any, scale: Any, shape: Shape = (), dtype: Any = None
 ) -> Any:
@@ -221,6 +233,7 @@ def double_sided_maxwell(
     return signs_of(parts[1], wanted, found) * sized * spread + middle
 
 
+@remembered
 def triangular(
     key: Any,
     left: Any,
@@ -249,6 +262,7 @@ def triangular(
     return placed(out, None, out_sharding)
 
 
+@remembered
 def wald(
     key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
@@ -273,6 +287,7 @@ def wald(
     return placed(jnp.where(z <= mu / (mu + x), x, mu_sq / x), None, out_sharding)
 
 
+@remembered
 def multivariate_normal(
     key: Any,
     mean: Any,
@@ -329,6 +344,7 @@ def multivariate_normal(
     return placed(centre + jnp.einsum("...ij,...j->...i", factor, z), None, out_sharding)
 
 
+@remembered
 def orthogonal(
     key: Any,
     n: int,
@@ -355,5 +371,5 @@ def orthogonal(
     q, r = linalg.qr(z)
     out = q * jnp.sign(jnp.diagonal(r, axis1=-2, axis2=-1))[..., None, :]
     if rows < columns:
-        out = jnp.conj(jnp.swapaxes(out, -2, -1))
+        out = jnp.swapaxes(out, -2, -1)
     return placed(out, None, out_sharding)

@@ -15,6 +15,7 @@ import primal.numpy as jnp
 from primal.base import dtypes
 from primal.lax import lgamma, scan, while_loop
 from primal.numpy.creation import placed
+from primal.numpy.remembered import remembered
 from primal.random.keys import split_typed, typed_key
 from primal.random.samplers import float_dtype, int_dtype, param, shape_for, uniform_of
 
@@ -56,10 +57,15 @@ def poisson(
     return placed(out, None, out_sharding)
 
 
+def _most(dtype: Any) -> int:
+    """The greatest number of steps: of the dtype, and of the integer that counts them."""
+    return min(int(dtypes.iinfo(d).max) for d in (dtype, dtypes.python_scalar_dtype(int)))
+
+
 def _poisson_knuth(typed: Any, rate: Any, dtype: Any) -> Any:
     """How many exponential waiting times fit into `rate`."""
     shape, real = rate.shape, rate.dtype
-    limit = int(dtypes.iinfo(dtype).max)
+    limit = _most(dtype)
 
     def step(state: Any) -> Any:
         i, count, key, total = state
@@ -74,7 +80,7 @@ def _poisson_knuth(typed: Any, rate: Any, dtype: Any) -> Any:
 
 def _poisson_rejection(typed: Any, rate: Any, dtype: Any) -> Any:
     shape, real = rate.shape, rate.dtype
-    limit = int(dtypes.iinfo(dtype).max)
+    limit = _most(dtype)
     log_rate = jnp.log(rate)
     b = 0.931 + 2.53 * jnp.sqrt(rate)
     a = -0.059 + 0.02483 * b
@@ -217,7 +223,8 @@ def multinomial(
     Array(10., dtype=float32)
     """
     typed = typed_key("multinomial", key)
-    found = float_dtype("multinomial", dtype)
+    target = dtypes.check_user_dtype_supported(float if dtype is None else dtype, "multinomial")
+    found = target if dtypes.issubdtype(target, np.floating) else dtypes.python_scalar_dtype(float)
     trials, prob = param("multinomial", n, found), param("multinomial", p, found)
     if shape is None:
         batch = np.broadcast_shapes(trials.shape, prob.shape[:-1])
@@ -234,9 +241,10 @@ def multinomial(
         return left - count, count
 
     _, counts = scan(step, trials, (ratios, keys), unroll=unroll)
-    return jnp.moveaxis(counts, 0, -1)
+    return jnp.moveaxis(counts, 0, -1).astype(target)
 
 
+@remembered
 def geometric(
     key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:

@@ -17,6 +17,7 @@ from primal.base.config import settings
 from primal.base.source import user_stacklevel
 from primal.ir.trace import Array, aval_of
 from primal.numpy import asarray
+from primal.numpy.remembered import remembered
 from primal.ops import bits
 from primal.random.word_keys import WordKeys
 from primal.runtime import guards
@@ -164,6 +165,7 @@ def key_dtype(impl_spec: Any = None) -> Any:
     return bits.key_type(impl_name(impl_spec))
 
 
+@remembered
 def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
     """`num` new keys out of one, which must not be used again.
 

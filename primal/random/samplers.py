@@ -14,6 +14,7 @@ from primal.ir.avals import canonical_shape
 from primal.ir.trace import Array, aval_of, literal
 from primal.lax import stop_gradient
 from primal.numpy.creation import placed
+from primal.numpy.remembered import remembered
 from primal.ops.choose import bitcast_convert_type, convert_element_type, max
 from primal.ops.elementwise import (
     add,
@@ -90,6 +91,7 @@ def param(name: str, x: Any, dtype: Any = None) -> Any:
     return convert_element_type(array, new_dtype=dtype, weak_type=False)
 
 
+@remembered
 def bits(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Uniform random bits as unsigned integers: all values of the dtype are equally likely.
 
@@ -111,6 +113,7 @@ def bits(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = 
     return placed(out, None, out_sharding)
 
 
+@remembered
 def uniform(
     key: Any,
     shape: Shape = (),
@@ -157,6 +160,7 @@ def uniform_of(
     return max(low, add(mul(unit, sub(high, low)), low))
 
 
+@remembered
 def normal(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Standard normal numbers: √2·erf⁻¹(u), u uniform in (-1, 1); complex ones of variance 1.
 
@@ -181,6 +185,7 @@ def normal_of(typed: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return mul(literal(np.sqrt(2), dtype), erf_inv(u))
 
 
+@remembered
 def truncated_normal(
     key: Any,
     lower: Any,
@@ -212,6 +217,7 @@ def truncated_normal(
     return placed(jnp.clip(out, lowest, highest), None, out_sharding)
 
 
+@remembered
 def randint(
     key: Any,
     shape: Shape,
@@ -289,6 +295,7 @@ def _clipped(x: Any, info: Any, dtype: Any) -> Any:
     return x.astype(dtype)
 
 
+@remembered
 def bernoulli(
     key: Any,
     p: Any = 0.5,
@@ -325,6 +332,7 @@ def bernoulli_of(typed: Any, p: Any, shape: tuple[int, ...], mode: str = "low") 
     return uniform_of(typed, shape, dtype) < p
 
 
+@remembered
 def rademacher(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Signs: -1 or 1 with equal probability.
 
@@ -342,5 +350,6 @@ def rademacher(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: 
 def signs_of(typed: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Signs of that dtype from a typed key."""
     half = jnp.asarray(0.5, dtypes.canonicalize_dtype(float))
-    positive = bernoulli_of(typed, half, shape).astype(dtype)
-    return literal(2, dtype) * positive - literal(1, dtype)
+    work = dtypes.python_scalar_dtype(int) if dtypes.kind_of(dtype) == "b" else dtype
+    positive = bernoulli_of(typed, half, shape).astype(work)
+    return (literal(2, work) * positive - literal(1, work)).astype(dtype)

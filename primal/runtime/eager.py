@@ -15,6 +15,7 @@ from primal.base import caches, dtypes
 from primal.base.config import config, settings, settings_variable
 from primal.base.native import extension
 from primal.engines.protocol import Device
+from primal.ir.avals import Aval
 from primal.ir.evaluate import ERROR_STATE, QUIET, quietly
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, subjaxprs
 from primal.ir.op import Op
@@ -92,8 +93,14 @@ def lift_operands(op: Op, args: Sequence[Any]) -> list[Any]:
     return out
 
 
+# Dtypes of NumPy that arrays have whatever the settings say.
+_CANONICAL = frozenset(map(np.dtype, ("?", "i1", "i2", "i4", "u1", "u2", "u4", "f2", "f4", "c8")))
+
+
 def as_array(x: Any) -> ArrayImpl:
     """A NumPy value or Python scalar as an array of its canonical dtype, copied."""
+    if x.__class__ is np.ndarray and x.dtype in _CANONICAL:
+        return from_numpy(x.copy(), Aval(x.shape, x.dtype))
     if isinstance(x, ArrayImpl):
         return x
     if not isinstance(x, np.ndarray | np.generic | bool | int | float | complex):
@@ -242,6 +249,7 @@ if extension is not None and ERROR_STATE is not None:
         error_state=ERROR_STATE,
         quiet=QUIET,
         eager_slow=root.process,
+        as_array=as_array,
     )
     # The same for operands that were met before, without Python; values are checked in Python.
     EagerTrace.process = extension.process  # type: ignore[method-assign]

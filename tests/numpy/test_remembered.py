@@ -131,3 +131,49 @@ def test_traces_see_the_function():
     assert len(primal.make_jaxpr(lambda: jnp.linspace(0.0, 1.0, 3))().eqns) > 1
     grad = primal.grad(lambda x: jnp.logaddexp(x, x).sum())(jnp.ones(2))
     assert grad.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool", "complex64"])
+def test_arrays_of_numpys_are_operands_as_ours_are(dtype: str) -> None:
+    x = np.arange(4).astype(dtype)
+    for _ in range(3):
+        for fun in (jnp.add, jnp.floor_divide, lambda a, b: jnp.stack([a, b])):
+            if fun is jnp.floor_divide and dtype in ("bool", "complex64"):
+                continue
+            want, got = fun(jnp.asarray(x), A[:4]), fun(x, A[:4])
+            assert got.aval is want.aval
+            np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(A[:4] + x, A[:4] + jnp.asarray(x))
+
+
+def test_results_do_not_share_memory_with_arrays_of_numpys() -> None:
+    x = np.arange(6.0, dtype="float32")
+    for _ in range(3):
+        out = [jnp.reshape(x, (2, 3)), jnp.ravel(x), jnp.squeeze(x[None]), jnp.real(x)]
+        x += 1
+        for y in out:
+            assert float(y.reshape(-1)[0]) == x[0] - 1
+
+
+def test_what_is_no_array_of_numbers_is_refused_by_the_function() -> None:
+    for _ in range(3):
+        with pytest.raises(TypeError):
+            jnp.add(A, np.array(["a"] * 8))
+        with pytest.raises(TypeError):
+            jnp.stack([A, np.array([None] * 8)])
+
+
+def test_random_numbers_are_the_same_in_every_call() -> None:
+    for draw in (
+        lambda: primal.random.normal(primal.random.key(3), (5,)),
+        lambda: primal.random.randint(primal.random.PRNGKey(3), (4,), 0, 100),
+        lambda: primal.random.permutation(primal.random.key(3), A),
+        lambda: primal.random.split(primal.random.key(3), 3),
+        lambda: primal.scipy.special.betaln(A, B),
+    ):
+        first, *others = (draw() for _ in range(4))
+        for other in others:
+            assert other.aval is first.aval
+            typed = jnp.issubdtype(first.dtype, primal.dtypes.prng_key)
+            data = primal.random.key_data if typed else np.asarray
+            np.testing.assert_array_equal(data(other), data(first))

@@ -356,12 +356,14 @@ def test_conversions(old: Any, x64: None) -> None:
 @pytest.mark.parametrize("old", [np.float16, np.float32, np.float64, BF16])
 def test_floats_saturate_as_integers(old: Any, x64: None) -> None:
     x = np.array([np.nan, np.inf, -np.inf, 1e30, -1e30, -1.5, 1.5, -0.5, 127.5, 300]).astype(old)
-    news = [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64]
-    for new, got in zip(news, agree(converted(news), x, tol=0), strict=True):
-        info = np.iinfo(new)
-        wide = [0 if np.isnan(v) else v for v in x.astype(np.float64)]
-        want = [min(max(int(v) if np.isfinite(v) else v, info.min), info.max) for v in wide]
-        assert [int(v) for v in got] == [int(w) for w in want], new
+    news = [np.int8, np.uint8, np.int16, np.int32, np.uint32, np.int64, np.uint64]
+    # All of them, and those that the machine's own conversion to 32 bits knows.
+    for given in (x, x[5:]):
+        for new, got in zip(news, agree(converted(news), given, tol=0), strict=True):
+            info = np.iinfo(new)
+            wide = [0 if np.isnan(v) else v for v in given.astype(np.float64)]
+            want = [min(max(int(v) if np.isfinite(v) else v, info.min), info.max) for v in wide]
+            assert [int(v) for v in got] == [int(w) for w in want], new
 
 
 @pytest.mark.parametrize(

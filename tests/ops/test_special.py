@@ -9,6 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+import scipy.integrate
 import scipy.special
 import scipy.stats
 
@@ -343,3 +344,20 @@ def test_functions_of_floats_of_8_bits(engine: str) -> None:
             np.testing.assert_allclose(
                 np.asarray(out).astype(np.float32), want, rtol=0.13, atol=0.02, err_msg=name
             )
+
+
+@pytest.mark.parametrize("a", [6e4, 1e6, 6.4e11, 1e15])
+@pytest.mark.parametrize("far", [-8.0, -5.0, 5.0, 20.0])
+def test_tails_of_incomplete_gammas_of_large_shapes(a: float, far: float, x64: None) -> None:
+    # √(a/2π)·e^(-1/(12a))·∫ exp(-a(u - log(1 + u)))/(1 + u) du, which no digits cancel in.
+    x = a + far * np.sqrt(a)
+    start = (x - a) / a
+    s = np.linspace(0.0, 12.0, 200_001)
+    u = start + np.sign(far) * s / np.sqrt(a)
+    inner = np.exp(-a * (u - np.log1p(u) - (start - np.log1p(start)))) / (1 + u)
+    level = np.exp(-a * (start - np.log1p(start)) - 1 / (12 * a))
+    want = level * scipy.integrate.simpson(inner, x=s) / np.sqrt(2 * np.pi)
+    op = ops.igamma if far < 0 else ops.igammac
+    (got,) = eager(op, np.array([a]), np.array([x]))
+    # For the greatest, u itself has few digits of its logarithm's distance.
+    np.testing.assert_allclose(got, [want], rtol=1e-6 if a > 1e10 else 1e-8)

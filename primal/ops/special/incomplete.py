@@ -25,7 +25,7 @@ from primal.ops.elementwise.make import binary
 from primal.ops.special.gamma import digamma, lgamma, polygamma
 from primal.ops.special.jets import JetTerms
 from primal.ops.special.native import kernel_word
-from primal.ops.special.terms import NumpyTerms, by_formula, by_scipy, hlo_formula
+from primal.ops.special.terms import NumpyTerms, by_formula, by_scipy, hlo_formula, scipy_special
 from primal.ops.types import FLOATING, NOT_LINEAR, nary
 from primal.ops.words import each, each_out
 
@@ -140,13 +140,50 @@ def _density(a: Any, x: Any) -> Any:
     return exp(sub(add(neg(x), mul(sub(a, one), log(x))), lgamma(a)))
 
 
-_scipy_lower, _scipy_upper = by_scipy("gammainc"), by_scipy("gammaincc")
+# Beyond this shape SciPy's 2,000 terms are too few for a tail, which begins for it at 4.5·√a.
+_LARGE, _TAIL = 5e4, 4.5
+# Temme's uniform expansion ("The asymptotic expansion of the incomplete gamma functions", 1979):
+# Taylor coefficients of its first two terms by η, which cancel in closed form near 0.
+_TEMME = (
+    (-1 / 3, 1 / 12, -2 / 135, 1 / 864, 1 / 2835, -139 / 777600, 1 / 25515),
+    (-1 / 540, -1 / 288, 1 / 378, -77 / 77760, 1 / 4860),
+)
 
 
-def _edges(fun: Any) -> Any:
+def _tail(a: Any, x: Any, lower: bool) -> Any:
+    """P or Q far from x = a, for a so large that two terms are enough."""
+    u = (x - a) / a
+    half = np.maximum(u - np.log1p(u), 0.0)
+    eta = np.copysign(np.sqrt(2 * half), u)
+    small = np.abs(eta) < 0.1
+    near = [sum(c * eta**k for k, c in enumerate(row)) for row in _TEMME]
+    safe, at = np.where(small, 1.0, eta), np.where(small, 1.0, u)
+    first = np.where(small, near[0], 1 / at - 1 / safe)
+    second = 1 / safe**3 - 1 / at**3 - 1 / at**2 - 1 / (12 * at)
+    second = np.where(small, near[1], second)
+    rest = np.exp(-a * half) / np.sqrt(2 * math.pi * a) * (first + second / a)
+    sign = -1 if lower else 1
+    normal = scipy_special().erfc(sign * np.copysign(np.sqrt(a * half), u))
+    return 0.5 * normal + sign * rest
+
+
+def _by_scipy(name: str, lower: bool) -> Any:
+    fun = by_scipy(name)
+
     def impl(a: Any, x: Any) -> Any:
+        out = fun(a, x)
+        large = a > _LARGE
+        if np.count_nonzero(a) == a.size and not np.count_nonzero(large):
+            return out
         unknown = ((a == 0) & (x == 0)) | ((a == np.inf) & (x == np.inf))
-        return np.where(unknown, np.array(np.nan, x.dtype), fun(a, x))
+        out = np.where(unknown, np.array(np.nan, x.dtype), out)
+        wide = np.asarray(a, np.float64), np.asarray(x, np.float64)
+        far = np.abs(wide[1] - wide[0]) >= _TAIL * np.sqrt(wide[0])
+        far &= large & (a < np.inf) & (x > 0) & (x < np.inf)
+        if np.count_nonzero(far):
+            a, x = [v[far] for v in np.broadcast_arrays(*wide)]
+            out[far] = _tail(a, x, lower)
+        return out
 
     return impl
 
@@ -154,7 +191,7 @@ def _edges(fun: Any) -> Any:
 igamma = binary(
     "igamma",
     FLOATING,
-    _edges(_scipy_lower),
+    _by_scipy("gammainc", True),
     each(
         lambda t, a, x: mul(t, igamma_grad_a(a, x)),
         lambda t, a, x: mul(t, _density(a, x)),
@@ -165,7 +202,7 @@ igamma = binary(
 igammac = binary(
     "igammac",
     FLOATING,
-    _edges(_scipy_upper),
+    _by_scipy("gammaincc", False),
     each(
         lambda t, a, x: neg(mul(t, igamma_grad_a(a, x))),
         lambda t, a, x: neg(mul(t, _density(a, x))),

@@ -7,10 +7,12 @@ from typing import Any
 import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
+from primal.numpy.remembered import remembered
 from primal.ops import special as ops
 from primal.scipy.operands import inexact, real_inexact
 
 
+@remembered
 def i0(x: ArrayLike) -> Array:
     """I₀(x) = 1/π ∫₀^π exp(x cos t) dt, the modified Bessel function of the first kind.
 
@@ -22,6 +24,7 @@ def i0(x: ArrayLike) -> Array:
     return jnp.i0(*real_inexact("i0", x))
 
 
+@remembered
 def i0e(x: ArrayLike) -> Array:
     """e^-|x| I₀(x).
 
@@ -33,6 +36,7 @@ def i0e(x: ArrayLike) -> Array:
     return ops.bessel_i0e(*real_inexact("i0e", x))
 
 
+@remembered
 def i1(x: ArrayLike) -> Array:
     """I₁(x) = 1/π ∫₀^π exp(x cos t) cos t dt, the derivative of I₀.
 
@@ -45,6 +49,7 @@ def i1(x: ArrayLike) -> Array:
     return jnp.exp(jnp.abs(x)) * ops.bessel_i1e(x)
 
 
+@remembered
 def i1e(x: ArrayLike) -> Array:
     """e^-|x| I₁(x).
 
@@ -56,6 +61,7 @@ def i1e(x: ArrayLike) -> Array:
     return ops.bessel_i1e(*real_inexact("i1e", x))
 
 
+@remembered
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """J₀(z) … J_v(z), stacked along a new first axis, by Miller's backward recurrence.
 

@@ -9,10 +9,12 @@ from primal import nn
 from primal.api.control import custom_jvp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
+from primal.numpy.remembered import remembered
 from primal.ops.elementwise import logistic
 from primal.scipy.operands import inexact, real_inexact
 
 
+@remembered
 def expit(x: ArrayLike) -> Array:
     """The logistic function 1 / (1 + exp(-x)).
 
@@ -35,6 +37,7 @@ def _logit_jvp(primals: Any, tangents: Any) -> Any:
     return _logit(x), dx / (x * (1 - x))  # the chain rule has ∞·0 at 0 and 1
 
 
+@remembered
 def logit(x: ArrayLike) -> Array:
     """log(x / (1 - x)), the inverse of `expit`; nan outside [0, 1].
 
@@ -60,6 +63,7 @@ def _xlogy_jvp(primals: Any, tangents: Any) -> Any:
     return out, (dx * jnp.log(y) + dy * x / y).astype(out.dtype)
 
 
+@remembered
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """x·log(y), and 0 where x is 0; nan where either is.
 
@@ -85,6 +89,7 @@ def _xlog1py_jvp(primals: Any, tangents: Any) -> Any:
     return out, (dx * jnp.log1p(y) + dy * x / (1 + y)).astype(out.dtype)
 
 
+@remembered
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """x·log(1 + y), and 0 where x is 0; nan where either is.
 
@@ -107,6 +112,7 @@ def _xlogx_jvp(primals: Any, tangents: Any) -> Any:
     return _xlogx(x), dx * (jnp.log(x) + 1)
 
 
+@remembered
 def entr(x: ArrayLike) -> Array:
     """-x·log(x); 0 at 0, -inf below.
 
@@ -121,6 +127,7 @@ def entr(x: ArrayLike) -> Array:
     return jnp.where(below, -jnp.inf, -_xlogx(safe))
 
 
+@remembered
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """p·log(p / q); 0 where p is 0 and q is not negative, inf where either is negative, or q is 0.
 
@@ -136,6 +143,7 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     return jnp.where(both, log, jnp.where(none, jnp.zeros_like(log), jnp.full_like(log, jnp.inf)))
 
 
+@remembered
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """p·log(p / q) - p + q, a term of the Kullback-Leibler divergence.
 
@@ -148,6 +156,7 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     return rel_entr(p, q) - p + q
 
 
+@remembered
 def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """(x^λ - 1) / λ, and log(x) where λ is 0 (Box and Cox, 1964).
 
@@ -160,6 +169,7 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     return _power(jnp.log(x), lmbda)
 
 
+@remembered
 def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """((1 + x)^λ - 1) / λ, and log(1 + x) where λ is 0.
 

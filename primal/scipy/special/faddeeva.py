@@ -17,6 +17,7 @@ import primal.numpy as jnp
 from primal.api.control import custom_jvp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
+from primal.numpy.remembered import remembered
 from primal.scipy.operands import digits, inexact, real_inexact, strong
 
 _ROOT_PI = math.sqrt(math.pi)
@@ -71,6 +72,7 @@ def _wofz_jvp(primals: Any, tangents: Any) -> Any:
     return w, dz * (2j / _ROOT_PI - 2 * z * w)
 
 
+@remembered
 def wofz(z: ArrayLike) -> Array:
     """The Faddeeva function exp(-z²) erfc(-iz), complex.
 
@@ -99,6 +101,7 @@ def _erfcx_jvp(primals: Any, tangents: Any) -> Any:
     return out, dx * (2 * x * out - 2 / _ROOT_PI)
 
 
+@remembered
 def erfcx(x: ArrayLike) -> Array:
     """exp(x²) erfc(x), without underflow for large x; w(ix) for complex numbers.
 
@@ -130,6 +133,7 @@ def _dawsn_jvp(primals: Any, tangents: Any) -> Any:
     return out, dx * (1 - 2 * x * out)
 
 
+@remembered
 def dawsn(x: ArrayLike) -> Array:
     """Dawson's integral exp(-x²) ∫₀ˣ exp(t²) dt.
 

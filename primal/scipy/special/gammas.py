@@ -12,10 +12,12 @@ from primal.base.dtypes import python_scalar_dtype
 from primal.ir.trace import Array
 from primal.lax import stop_gradient
 from primal.numpy.promotion import ArrayLike, operand
+from primal.numpy.remembered import remembered
 from primal.ops import special as ops
 from primal.scipy.operands import inexact, real_inexact, strong
 
 
+@remembered
 def gammaln(x: ArrayLike) -> Array:
     """log |Γ(x)|; inf at 0, -1, -2, ….
 
@@ -27,6 +29,7 @@ def gammaln(x: ArrayLike) -> Array:
     return ops.lgamma(*real_inexact("gammaln", x))
 
 
+@remembered
 def loggamma(x: ArrayLike) -> Array:
     """log Γ(x); of real x nan below 0, of complex ones the branch that is real on x > 0.
 
@@ -65,6 +68,7 @@ def _on_the_right(z: Any) -> Any:
     return out + _stirling(w) - sum([jnp.log(z + k) for k in range(steps)])
 
 
+@remembered
 def gammasgn(x: ArrayLike) -> Array:
     """The sign of Γ(x); nan at -1, -2, …, the sign of x at ±0.
 
@@ -81,6 +85,7 @@ def gammasgn(x: ArrayLike) -> Array:
     return jnp.where(jnp.isnan(x), x, out)
 
 
+@remembered
 def gamma(x: ArrayLike) -> Array:
     """Γ(x) = ∫₀^∞ t^(x-1) e^-t dt, continued to all numbers, also complex; nan at -1, -2, ….
 
@@ -93,6 +98,7 @@ def gamma(x: ArrayLike) -> Array:
     return gammasgn(x) * jnp.exp(ops.lgamma(x))
 
 
+@remembered
 def digamma(x: ArrayLike) -> Array:
     """ψ(x), the derivative of log Γ(x).
 
@@ -104,6 +110,7 @@ def digamma(x: ArrayLike) -> Array:
     return ops.digamma(*real_inexact("digamma", x))
 
 
+@remembered
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """The n-th derivative of ψ at x.
 
@@ -121,6 +128,7 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     return ops.polygamma(n, x)
 
 
+@remembered
 def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     """Hurwitz's zeta function Σₖ (k + q)^-x over k ≥ 0; Riemann's where q is not given.
 
@@ -139,6 +147,7 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     return ops.zeta(x, q)
 
 
+@remembered
 def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized lower incomplete gamma function P(a, x) = 1/Γ(a) ∫₀ˣ t^(a-1) e^-t dt.
 
@@ -151,6 +160,7 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     return ops.igamma(a, x)
 
 
+@remembered
 def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).
 
@@ -163,6 +173,7 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     return ops.igammac(a, x)
 
 
+@remembered
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function 1/B(a, b) ∫₀ˣ t^(a-1) (1 - t)^(b-1) dt.
 
@@ -179,6 +190,7 @@ def _together(*args: Any) -> list[Any]:
     return jnp.broadcast_arrays(*args)
 
 
+@remembered
 def factorial(n: ArrayLike, exact: bool = False) -> Array:
     """n! = Γ(n + 1); 0 where n is negative.
 
@@ -193,6 +205,7 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
     return jnp.where(n < 0, jnp.zeros_like(n), jnp.exp(ops.lgamma(n + 1)))
 
 
+@remembered
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     """N! / (k! (N - k)!), the ways to choose k of N things; with repetition, multisets of size k.
 
@@ -212,6 +225,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     return jnp.where(legal, ways + stop_gradient(lost), jnp.zeros_like(ways))
 
 
+@remembered
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """The rising factorial Γ(z + m) / Γ(z).
 
@@ -226,6 +240,7 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     return jnp.where((m == 0) & jnp.isposinf(below), jnp.ones_like(ratio), ratio)
 
 
+@remembered
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """log |B(a, b)|, without cancellation for large arguments.
 
@@ -267,6 +282,7 @@ def _stirling(x: Any) -> Any:
     return out / x
 
 
+@remembered
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """B(a, b) = Γ(a) Γ(b) / Γ(a + b).
 
@@ -280,6 +296,7 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
     return jnp.asarray(sign * jnp.exp(betaln(a, b)), a.dtype)
 
 
+@remembered
 def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     """log of the multivariate gamma function of dimension d, Σⱼ log Γ(a - j/2) + const.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 import primal.numpy as jnp
 from primal.ir.trace import Array, Tracer
+from primal.numpy.remembered import remembered
 from primal.scipy.operands import real_inexact
 
 
@@ -39,6 +40,7 @@ def _legendre(n_max: int, z: Any) -> Any:
     return jnp.stack([jnp.stack(row) for row in rows])
 
 
+@remembered
 def sph_harm_y(
     n: Array,
     m: Array,

@@ -16,6 +16,7 @@ import primal.numpy as jnp
 from primal.api.control import custom_jvp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
+from primal.numpy.remembered import remembered
 from primal.ops import special as ops
 from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
 from primal.scipy.special.faddeeva import wofz
@@ -55,6 +56,7 @@ def _exp1_jvp(primals: Any, tangents: Any) -> Any:
     return _exp1(x), -dx * jnp.exp(-x) / x
 
 
+@remembered
 def exp1(x: ArrayLike) -> Array:
     """E₁(x) = ∫ₓ^∞ e^-t / t dt for x ≥ 0; nan below.
 
@@ -96,6 +98,7 @@ def _expi_jvp(primals: Any, tangents: Any) -> Any:
     return _expi(x), dx * jnp.exp(x) / x
 
 
+@remembered
 def expi(x: ArrayLike) -> Array:
     """Ei(x), the principal value of ∫ eᵗ / t dt from -∞ to x.
 
@@ -140,6 +143,7 @@ def _expn_jvp(primals: Any, tangents: Any) -> Any:
     return out, -dx * less
 
 
+@remembered
 def expn(n: ArrayLike, x: ArrayLike) -> Array:
     """Eₙ(x) = ∫₁^∞ e^-xt / tⁿ dt for integers n ≥ 0 and x ≥ 0; nan elsewhere.
 
@@ -183,6 +187,7 @@ def _sici_jvp(primals: Any, tangents: Any) -> Any:
     return _sici(x), (dx * jnp.sinc(x / math.pi), dx * jnp.cos(x) / x)
 
 
+@remembered
 def sici(x: ArrayLike) -> tuple[Array, Array]:
     """The sine integral ∫₀ˣ sin(t)/t dt and the cosine integral γ + log x + ∫₀ˣ (cos(t) - 1)/t dt.
 
@@ -238,6 +243,7 @@ def _fresnel_jvp(primals: Any, tangents: Any) -> Any:
     return _fresnel(x), (dx * jnp.sin(phase), dx * jnp.cos(phase))
 
 
+@remembered
 def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     """Fresnel's integrals (S, C): ∫₀ˣ of sin(πt²/2) and of cos(πt²/2).
 
@@ -285,6 +291,7 @@ def _spence_jvp(primals: Any, tangents: Any) -> Any:
     return _spence(x), dx * jnp.where(x == 1, -1, jnp.log(away) / (1 - away)).astype(x.dtype)
 
 
+@remembered
 def spence(x: ArrayLike) -> Array:
     """Spence's function ∫₁ˣ log(t)/(1 - t) dt = Li₂(1 - x); nan for negative x and inf.
 

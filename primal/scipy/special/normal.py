@@ -11,6 +11,7 @@ import primal.numpy as jnp
 from primal.api.control import custom_jvp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
+from primal.numpy.remembered import remembered
 from primal.ops import special as ops
 from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
 from primal.scipy.special.faddeeva import erfcx
@@ -19,6 +20,7 @@ _ROOT_HALF = math.sqrt(0.5)
 _LOG_ROOT_TAU = 0.5 * math.log(2 * math.pi)
 
 
+@remembered
 def erf(x: ArrayLike) -> Array:
     """The error function 2/√π ∫₀ˣ exp(-t²) dt.
 
@@ -30,6 +32,7 @@ def erf(x: ArrayLike) -> Array:
     return ops.erf(*real_inexact("erf", x))
 
 
+@remembered
 def erfc(x: ArrayLike) -> Array:
     """1 - erf(x) = 2/√π ∫ₓ^∞ exp(-t²) dt, accurate for large x.
 
@@ -41,6 +44,7 @@ def erfc(x: ArrayLike) -> Array:
     return ops.erfc(*real_inexact("erfc", x))
 
 
+@remembered
 def erfinv(x: ArrayLike) -> Array:
     """The inverse of erf, from [-1, 1]: erf(erfinv(x)) = x.
 
@@ -52,6 +56,7 @@ def erfinv(x: ArrayLike) -> Array:
     return ops.erf_inv(*real_inexact("erfinv", x))
 
 
+@remembered
 def ndtr(x: ArrayLike) -> Array:
     """Φ(x) = 1/√2π ∫ e^(-t²/2) dt up to x: a standard normal variable's probability to be below x.
 
@@ -84,6 +89,7 @@ def _log_ndtr_jvp(primals: Any, tangents: Any) -> Any:
     return out, dx * jnp.exp(-0.5 * x * x - out - _LOG_ROOT_TAU)
 
 
+@remembered
 def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     """log Φ(x), accurate in both tails.
 
@@ -157,6 +163,7 @@ def _ndtri_jvp(primals: Any, tangents: Any) -> Any:
     return out, dp * jnp.exp(0.5 * out * out + _LOG_ROOT_TAU)
 
 
+@remembered
 def ndtri(p: ArrayLike) -> Array:
     """Φ⁻¹(p), the standard normal quantile; ∓inf at 0 and 1, nan outside.
 
@@ -208,6 +215,7 @@ def _owens_t_jvp(primals: Any, tangents: Any) -> Any:
     return out, (dh * by_h + da * by_a).astype(out.dtype)
 
 
+@remembered
 def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """Owen's T: 1/2π ∫₀ᵃ exp(-h²(1 + t²)/2) / (1 + t²) dt.
 

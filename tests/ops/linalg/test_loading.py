@@ -2,6 +2,15 @@
 
 import subprocess
 import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from primal.ops.linalg import _lapack
+from primal.ops.linalg.eig import eig
+from primal.ops.linalg.eigh import eigh
+from primal.ops.linalg.svd import svd
 
 ALONE = """
 import sys, threading
@@ -39,3 +48,21 @@ def test_lapack_is_loaded_without_the_package_around_it():
     for program in (ALONE, AFTER):
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
+
+
+def test_stacks_are_called_alike_without_the_extension(monkeypatch: pytest.MonkeyPatch) -> None:
+    a = np.random.default_rng(0).normal(size=(3, 4, 4)).astype(np.float32)
+
+    def found() -> list[Any]:
+        wants = {"compute_left_eigenvectors": True, "compute_right_eigenvectors": True}
+        svd_wants = {"full_matrices": True, "compute_uv": True, "algorithm": "gesdd"}
+        return [
+            *eigh.impl(a, lower=True, compute_eigenvectors=True),
+            *eig.impl(a, **wants),
+            *svd.impl(a, **svd_wants),
+        ]
+
+    want = found()
+    monkeypatch.setattr(_lapack, "_call_each", _lapack._by_ctypes)
+    for x, y in zip(found(), want, strict=True):
+        np.testing.assert_array_equal(x, y)
