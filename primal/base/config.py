@@ -483,6 +483,13 @@ num_cpu_devices = _flag(
 num_threads = _flag(
     "num_threads", -1, int, "Threads of a program on the cpu engine; -1: a thread per CPU allowed."
 )
+flush_subnormals = _flag(
+    "flush_subnormals",
+    True,
+    bool,
+    "Take numbers below the normal ones as zeros in programs on the cpu engine, as XLA does.",
+    key=True,
+)
 default_device = _flag(
     "default_device", None, None, "Where arrays without a placement go.", key=True, optional=True
 )

@@ -27,13 +27,14 @@ import platform
 import re
 from typing import Any
 
-from primal.engines.cpu import objects, pool
+from primal.engines.cpu import objects, pool, subnormals
 from primal.engines.cpu.code import Module
 
 CONTEXT = 64
 """Bytes of a context: 0 status (i32), 4 whether to give up the GIL and poll (i32), 8 the frame (an
 object), 16 the function (an object) that is called with it and a number, 24 thread state, 32 when
-signals were last looked at (ns), 40 nanoseconds of work until the next look at the clock."""
+signals were last looked at (ns), 40 nanoseconds of work until the next look at the clock, 48 bits
+of the floating-point mode that the run adds (see `subnormals`), 56 the mode of Python code."""
 CANCELLED, RAISED = 1, 2
 """Values of the status: `cancel` was called; a Python exception is set."""
 LOOK = 1_000_000
@@ -48,6 +49,31 @@ declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)
 declare void @Py_DecRef(ptr)
 declare i64 @pthread_self()
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+
+define internal void @begin_mode(ptr %context) nounwind {{
+  %p = getelementptr i8, ptr %context, i64 56
+  %mode = call i64 @mode()
+  store i64 %mode, ptr %p
+  call void @inside(ptr %context)
+  ret void
+}}
+
+define internal void @inside(ptr %context) nounwind {{
+  %pb = getelementptr i8, ptr %context, i64 48
+  %bits = load i64, ptr %pb
+  %pm = getelementptr i8, ptr %context, i64 56
+  %mode = load i64, ptr %pm
+  %all = or i64 %mode, %bits
+  call void @set_mode(i64 %all)
+  ret void
+}}
+
+define internal void @outside(ptr %context) nounwind {{
+  %p = getelementptr i8, ptr %context, i64 56
+  %mode = load i64, ptr %p
+  call void @set_mode(i64 %mode)
+  ret void
+}}
 
 define internal void @poll(ptr %context, i64 %cost) nounwind alwaysinline {{
 entry:
@@ -90,7 +116,9 @@ ask:
   store i64 %now, ptr %p32
   %thread = load ptr, ptr %p24
   call void @PyEval_RestoreThread(ptr %thread)
+  call void @outside(ptr %context)
   %raised = call i32 @PyErr_CheckSignals()
+  call void @inside(ptr %context)
   %again = call ptr @PyEval_SaveThread()
   store ptr %again, ptr %p24
   %bad = icmp ne i32 %raised, 0
@@ -205,6 +233,7 @@ object:
   %following = add nsw i64 %i, 1
   br label %fetch
 ready:
+  call void @begin_mode(ptr %context)
   %p4 = getelementptr i8, ptr %context, i64 4
   %polls = load i32, ptr %p4
   %long = icmp ne i32 %polls, 0
@@ -222,6 +251,7 @@ let:
   br label %over
 over:
   %status = phi i32 [ %status1, %hold ], [ %status2, %let ]
+  call void @outside(ptr %context)
   br i1 %quiet, label %leave, label %write
 write:
   %what = getelementptr i8, ptr %table, i64 1
@@ -290,11 +320,13 @@ take:
   call void @PyEval_RestoreThread(ptr %thread)
   br label %run
 run:
+  call void @outside(ptr %status)
   %index = call ptr @PyLong_FromLongLong(i64 %number)
   %out = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(
       ptr %function, ptr %frame, ptr %index, ptr null)
   call void @Py_DecRef(ptr %index)
   call void @Py_DecRef(ptr %out)
+  call void @inside(ptr %status)
   br i1 %free, label %give, label %look
 give:
   %again = call ptr @PyEval_SaveThread()
@@ -480,7 +512,7 @@ class Driver:
 
     def write(self, module: Module, name: str) -> None:
         """Add all functions, and the table."""
-        text = pool.text(self.machine) + _TEXT.format(
+        text = subnormals.text(self.machine) + pool.text(self.machine) + _TEXT.format(
             clock=6 if platform.system() == "Darwin" else 1, raised=RAISED, look=LOOK
         )
         text += "".join([_listed(n, lists) for n, lists in _LISTS.items()])

@@ -184,7 +184,11 @@ def _abs(c: Code, dtype: str, x: str) -> str:
 def _sign(c: Code, dtype: str, x: str) -> str:
     zero, one = constant(c, dtype, 0), constant(c, dtype, 1)
     # Neither branch taken for zeros and NaN, which are their own signs.
-    out = select(c, dtype, compare(c, "gt", dtype, x, zero), one, x)
+    itself = x
+    if dtype[0] == "f":
+        none = c.intrinsic("copysign", SCALAR[dtype], zero, x)
+        itself = select(c, dtype, compare(c, "eq", dtype, x, zero), none, x)
+    out = select(c, dtype, compare(c, "gt", dtype, x, zero), one, itself)
     if dtype[0] == "u":
         return out
     return select(c, dtype, compare(c, "lt", dtype, x, zero), constant(c, dtype, -1), out)
@@ -257,6 +261,10 @@ def _shift(op: str) -> Callable[..., str]:
     def write(c: Code, dtype: str, x: str, y: str) -> str:
         # The distance is unsigned; by the width and more, all bits are shifted out.
         t, bits = c.vec(SCALAR[dtype]), 8 * int(dtype[1:])
+        if bits == 8:  # CPUs shift no vectors of bytes by distances of their own
+            how, wide = ("i4", "sext") if op == "ashr" else ("u4", "zext")
+            a, b = [c.new(f"{k} {t} {v} to {c.vec('i32')}") for k, v in ((wide, x), ("zext", y))]
+            return c.new(f"trunc {c.vec('i32')} {write(c, how, a, b)} to {t}")
         far = c.new(f"icmp uge {t} {y}, {constant(c, dtype, bits)}")
         near = select(c, dtype, far, constant(c, dtype, bits - 1), y)
         out = c.new(f"{op} {t} {x}, {near}")
@@ -272,23 +280,33 @@ def _clz(c: Code, dtype: str, x: str) -> str:
 
 
 def _nextafter(c: Code, dtype: str, x: str, y: str) -> str:
-    """One step of the bits, which order the floats of one sign; through 0 to the least number."""
+    """One step of the bits, which order the floats of one sign; through 0 to the least number.
+
+    All is told by the bits: comparisons may take subnormal numbers for zeros.
+    """
     scalar = SCALAR[dtype]
     whole = "i" + dtype[1:]
     t, it = c.vec(scalar), c.vec(SCALAR[whole])
-    bits = c.new(f"bitcast {t} {x} to {it}")
-    zero = constant(c, dtype, 0)
-    away = compare(c, "lt", dtype, x, y)
-    positive = compare(c, "gt", dtype, x, zero)
-    grow = c.new(f"xor {c.vec('i1')} {away}, {positive}")
-    step = select(c, whole, grow, constant(c, whole, -1), constant(c, whole, 1))
-    moved = c.new(f"bitcast {it} {c.new(f'add {it} {bits}, {step}')} to {t}")
-    least = c.new(f"bitcast {it} {constant(c, whole, 1)} to {t}")
-    least = c.intrinsic("copysign", scalar, least, y)
-    out = select(c, dtype, compare(c, "eq", dtype, x, zero), least, moved)
-    out = select(c, dtype, compare(c, "eq", dtype, x, y), y, out)
+    zero, one, minus = [constant(c, whole, v) for v in (0, 1, -1)]
+    top = constant(c, whole, 2 ** (8 * int(dtype[1:]) - 1) - 1)
+    bits, goal = [c.new(f"bitcast {t} {v} to {it}") for v in (x, y)]
+
+    def ranked(b: str) -> str:
+        size = c.new(f"and {it} {b}, {top}")
+        negative = c.new(f"icmp slt {it} {b}, zeroinitializer")
+        return select(c, whole, negative, c.new(f"sub {it} zeroinitializer, {size}"), size)
+
+    here, there = ranked(bits), ranked(goal)
+    away = compare(c, "lt", whole, here, there)
+    grow = c.new(f"xor {c.vec('i1')} {away}, {compare(c, 'gt', whole, here, zero)}")
+    moved = c.new(f"add {it} {bits}, {select(c, whole, grow, minus, one)}")
+    sign = c.new(f"xor {it} {c.new(f'or {it} {goal}, {top}')}, {top}")
+    least = c.new(f"or {it} {sign}, {one}")
+    out = select(c, whole, compare(c, "eq", whole, here, zero), least, moved)
+    out = select(c, whole, compare(c, "eq", whole, here, there), goal, out)
     missing = c.new(f"fcmp uno {t} {x}, {y}")
-    return select(c, dtype, missing, c.new(f"fadd {t} {x}, {y}"), out)
+    found = c.new(f"bitcast {it} {out} to {t}")
+    return select(c, dtype, missing, c.new(f"fadd {t} {x}, {y}"), found)
 
 
 def _is_finite(c: Code, dtype: str, x: str) -> str:
@@ -360,6 +378,7 @@ def _rounding(name: str) -> Callable[..., str]:
 
 _WORDS: dict[str, Callable[..., str]] = {
     "add": _add,
+    "fma": lambda c, dtype, x, y, z: floats.Floats(c, dtype).fma(x, y, z),
     "sub": _sub,
     "mul": _mul,
     "div": _div,

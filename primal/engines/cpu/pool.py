@@ -383,6 +383,7 @@ take:
   %mine = extractvalue {{ i64, i1 }} %pair, 1
   br i1 %mine, label %do, label %look
 do:
+  call void @inside(ptr %status)
   %begin = mul i64 %chunk, %each
   %stop = add i64 %begin, %each
   %end = call i64 @llvm.umin.i64(i64 %stop, i64 %units)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import functools
 import os
+import platform
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from primal.base.config import config
 from primal.base.dtypes import physical_dtype
 from primal.base.native import empty
-from primal.engines.cpu import _llvm, driver, events
+from primal.engines.cpu import _llvm, driver, events, subnormals
 from primal.engines.cpu.calls import Call, Frame, data_of, object_field
 from primal.engines.cpu.foundry import Casting
 from primal.engines.cpu.fused import Fused, worth_fusing
@@ -184,6 +186,7 @@ class CpuExecutable:
         self.calls = [Call(c, places, drops) for c, drops in _with_drops(self.tables, places)]
         self.table = self.tables.main
         self.long = self.tables.endless or self.tables.cost > LONG
+        self.mode = subnormals.bits(platform.machine()) if config.flush_subnormals else 0
         self._run = driver.run()
         self._field = object_field()
         self.in_types = [(a.shape, physical_dtype(a.dtype)) for a in plan.in_avals]
@@ -248,7 +251,7 @@ class CpuExecutable:
         frame.slots[:n] = list(map(id if field else data_of, arrays))
         context = frame.context
         context[0] = self.long << 32 | status
-        context[4], context[5] = 0, driver.LOOK
+        context[4], context[5], context[6] = 0, driver.LOOK, self.mode
         if self._run(
             frame.slots_at, n if field else 0, field, self.table.ctypes.data, len(self.table),
             frame.context_at,
@@ -362,7 +365,7 @@ class Entry:
             for kind, at, _ in made.outputs
         ]
         self.arena = plan.arena
-        words = [made.long << 32, 0, 0, 0, 0, driver.LOOK]
+        words = [made.long << 32, 0, 0, 0, 0, driver.LOOK, made.mode]
         self.context = np.array(words, np.int64).tobytes().ljust(driver.CONTEXT, b"\0")
         self.cost = int(made.tables.cost)
         self.cancelled = Cancelled

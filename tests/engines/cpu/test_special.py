@@ -10,6 +10,8 @@ import pytest
 from primal.ops import special
 from tests.engines.cpu.lab import built, kernels_used, numpy_run
 
+pytestmark = pytest.mark.usefixtures("subnormals")
+
 # Units of the last place.
 BOUNDS = {"lgamma": 1.5, "digamma": 1.0, "bessel_i0e": 2.0, "bessel_i1e": 6.0}
 SCIPY = {"lgamma": "gammaln", "digamma": "psi", "bessel_i0e": "i0e", "bessel_i1e": "i1e"}
@@ -48,7 +50,11 @@ def test_errors_and_edges(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BOUNDS)
-def test_float64_is_the_library_s(name: str) -> None:
+def test_float64_is_the_library_s_or_as_good(name: str) -> None:
     x = np.linspace(-3.3, 9.7, 40)
     (got,) = built(lambda x: [getattr(special, name)(x)], x).execute([x])
-    np.testing.assert_array_equal(got, numpy_run(lambda x: [getattr(special, name)(x)], x)[0])
+    (want,) = numpy_run(lambda x: [getattr(special, name)(x)], x)
+    if name.startswith("bessel"):
+        np.testing.assert_allclose(got, want, 2e-15, 1e-300)
+    else:
+        np.testing.assert_array_equal(got, want)
