@@ -403,11 +403,22 @@ def aval_of(x: Any) -> Aval:
     if type(x) in PYTHON_SCALARS:
         return Aval((), dtypes.python_scalar_dtype(type(x)), type(x) is not bool)
     if isinstance(x, np.ndarray | np.generic):
+        if isinstance(x, np.ndarray) and type(x) is not np.ndarray:
+            _check_unmasked(x)
         return Aval(x.shape, dtypes.canonicalize_dtype(x.dtype))
     if isinstance(x, bool | int | float | complex):
         return Aval((), dtypes.python_scalar_dtype(x), not isinstance(x, bool))
     converted = as_array_operand(x)
     return converted.aval if hasattr(converted, "aval") else aval_of(converted)
+
+
+def _check_unmasked(x: Any) -> None:
+    """ValueError for masked arrays: numbers that are masked would count like others."""
+    if isinstance(x, np.ma.MaskedArray):
+        raise ValueError(
+            "[operand] expected a plain array, got a masked one: numpy masked arrays are not "
+            "supported as direct inputs. Say what stands in the gaps: x.filled(value)."
+        )
 
 
 def as_array_operand(x: Any) -> Any:

@@ -13,6 +13,7 @@ from primal.base.source import user_stacklevel
 from primal.lax import stop_gradient
 from primal.numpy import direct, tanh
 from primal.numpy.promotion import floating
+from primal.numpy.reductions import mask_operand
 from primal.numpy.remembered import remembered, remembered_as
 from primal.ops.elementwise import expm1, logistic, rsqrt
 from primal.ops.special import erf
@@ -96,7 +97,7 @@ def soft_sign(x: Any) -> Any:
     >>> nn.soft_sign(jnp.array([1.0, -3.0]))
     Array([ 0.5 , -0.75], dtype=float32)
     """
-    array = jnp.asarray(x)
+    array = _number("soft_sign", x)
     return array / (jnp.abs(array) + 1)
 
 
@@ -125,7 +126,7 @@ def log_sigmoid(x: Any) -> Any:
     >>> nn.log_sigmoid(jnp.array([0.0]))
     Array([-0.6931472], dtype=float32)
     """
-    return -softplus(-floating(jnp.asarray(x)))
+    return -softplus(-floating(_number("log_sigmoid", x)))
 
 
 @remembered
@@ -137,7 +138,7 @@ def hard_tanh(x: Any) -> Any:
     >>> nn.hard_tanh(jnp.array([-2.0, 0.5]))
     Array([-1. ,  0.5], dtype=float32)
     """
-    array = jnp.asarray(x)
+    array = _number("hard_tanh", x)
     return jnp.where(array > 1, 1, jnp.where(array < -1, -1, array))
 
 
@@ -191,7 +192,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
     >>> nn.gelu(jnp.array([0.0]))
     Array([0.], dtype=float32)
     """
-    array = floating(jnp.asarray(x))
+    array = floating(_number("gelu", x))
     if approximate:
         inner = np.sqrt(2 / np.pi).astype(array.dtype) * (array + 0.044715 * (array**3))
         return array * (0.5 * (1.0 + tanh(inner)))
@@ -206,8 +207,9 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     >>> nn.softmax(jnp.array([0.0, 0.0]))
     Array([0.5, 0.5], dtype=float32)
     """
-    array = floating(jnp.asarray(x))
+    array = floating(_number("softmax", x))
     if where is not None:
+        where = mask_operand("softmax", where)
         array = jnp.where(where, array, -jnp.inf)
     if not array.size:
         return array
@@ -226,6 +228,7 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     """
     array = floating(_number("log_softmax", x))
     if where is not None:
+        where = mask_operand("log_softmax", where)
         array = jnp.where(where, array, -jnp.inf)
     if not array.size:
         return array
@@ -253,6 +256,7 @@ def logsumexp(
         weights = jnp.asarray(b)
         array = jnp.where(weights != 0, array, -jnp.inf)
     if where is not None:
+        where = mask_operand("logsumexp", where)
         array = jnp.where(where, array, -jnp.inf)
     real = array.real if array.dtype.kind == "c" else array
     top = jnp.max(real, axis, keepdims=True, initial=-jnp.inf)

@@ -164,7 +164,8 @@ def variance_scaling(
             return random.normal(key, dims, found) * jnp.sqrt(variance)
         if distribution == "uniform":
             if dtypes.kind_of(found) == "c":
-                return _complex_uniform(key, dims, found) * jnp.sqrt(variance)
+                # In the disc of radius 1 the mean of |z|² is a half.
+                return _complex_uniform(key, dims, found) * jnp.sqrt(2 * variance)
             return random.uniform(key, dims, found, -1) * jnp.sqrt(3 * variance)
         if dtypes.kind_of(found) == "c":
             # The standard deviation of the modulus cut off at 2, in each part.

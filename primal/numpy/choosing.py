@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -189,6 +190,8 @@ def _round_real(x: Any, places: int) -> Any:
     dtype = x.aval.dtype
     work = np.dtype(np.float32) if dtypes.is_narrow_float(dtype) else dtype
     weak = x.aval.weak_type
+    if places > 0 and places > math.log10(np.finfo(work).max):  # more digits than numbers have
+        return from_literal(x)
     factor = literal(10.0 ** abs(places), work, True)
     x = convert(x, work, weak)
     scaled = ops.mul(x, factor) if places > 0 else ops.div(x, factor)

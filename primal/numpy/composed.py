@@ -18,6 +18,7 @@ from primal.numpy.promotion import (
     BOOL,
     ArrayLike,
     check_arraylike,
+    common_shape,
     convert,
     operand,
     promote_args_inexact,
@@ -35,7 +36,7 @@ from primal.ops.reduce import reduce_and
 def _together(name: str, *args: Any) -> tuple[Any, ...]:
     """Operands of one inexact dtype and of one shape."""
     given = promote_args_inexact(name, *args)
-    shape = np.broadcast_shapes(*[x.aval.shape for x in given])
+    shape = common_shape(name, *given)
     return tuple([to_shape(x, shape) for x in given])
 
 
@@ -390,7 +391,7 @@ def isclose(
     """
     x, y = promote_dtypes("isclose", a, b)
     dtype = x.aval.dtype
-    shape = np.broadcast_shapes(x.aval.shape, y.aval.shape)
+    shape = common_shape("isclose", x, y)
     x, y = to_shape(x, shape), to_shape(y, shape)
     if not dtypes.issubdtype(dtype, np.inexact):
         work = dtypes.to_inexact_dtype(dtype)

@@ -377,7 +377,10 @@ def cross(
     sizes = x.aval.shape[-1], y.aval.shape[-1]
     if not {*sizes} <= {2, 3}:
         raise ValueError("Dimension must be either 2 or 3 for cross product")
-    shape = broadcast_shapes(x.aval.shape[:-1], y.aval.shape[:-1])
+    try:
+        shape = broadcast_shapes(x.aval.shape[:-1], y.aval.shape[:-1])
+    except ValueError as error:
+        raise TypeError(f"[cross] expected shapes that broadcast. {error}") from None
     u = [to_shape(_last(x, i), shape) for i in range(sizes[0])]
     v = [to_shape(_last(y, i), shape) for i in range(sizes[1])]
 

@@ -89,7 +89,7 @@ def histogram_bin_edges(
         raise NotImplementedError("string values for `bins` not implemented.")
     x = ravel(array_operand("histogram_bin_edges", a))
     dtype = dtypes.to_inexact_dtype(x.dtype)
-    given = asarray(bins)
+    given = array_operand("histogram_bin_edges", bins, 1)
     if given.ndim == 1:
         return given.astype(dtype)
     if given.ndim > 1:
@@ -173,7 +173,8 @@ def histogramdd(
             f"For sample.shape={points.shape}, range must be a sequence of {dims} "
             f"pairs or Nones; got {range}"
         )
-    per_dim = [bins] * dims if np.ndim(getattr(bins, "aval", bins)) == 0 else list(bins)
+    many = isinstance(bins, list | tuple) or np.ndim(getattr(bins, "aval", bins)) > 0
+    per_dim = list(bins) if many else [bins] * dims
     if len(per_dim) != dims:
         raise ValueError("should be a bin for each dimension.")
     edges, places, sizes = [], [], []

@@ -15,6 +15,7 @@ from primal.numpy.promotion import (
     BOOL,
     ArrayLike,
     array_operand,
+    broadcast_shapes,
     convert,
     operand,
     promote_dtypes,
@@ -35,7 +36,7 @@ def _integers(name: str, x1: Any, x2: Any) -> tuple[Any, Any]:
     x, y = promote_dtypes(name, x1, x2)
     if not dtypes.issubdtype(x.aval.dtype, np.integer):
         raise ValueError(f"Arguments to jax.numpy.{name} must be integers.")
-    shape = np.broadcast_shapes(x.aval.shape, y.aval.shape)
+    shape = broadcast_shapes(x.aval.shape, y.aval.shape)
     if shape:  # weak results are of scalars only
         x, y = convert(x, x.aval.dtype), convert(y, y.aval.dtype)
     return to_shape(x, shape), to_shape(y, shape)

@@ -15,13 +15,13 @@ from primal.numpy.promotion import (
     DTypeLike,
     array_operand,
     broadcast_shapes,
-    operand,
     to_shape,
 )
 from primal.numpy.reductions import (
     Axis,
     all,
     check_out,
+    mask_operand,
     masked,
     max,
     mean,
@@ -32,7 +32,6 @@ from primal.numpy.reductions import (
     variance,
 )
 from primal.numpy.remembered import remembered
-from primal.numpy.ufuncs import as_bool
 from primal.ops import elementwise as ops
 
 
@@ -152,7 +151,7 @@ def _valid(name: str, a: Any, where: Any) -> Any:
     good = ops.bitwise_not(isnan(array_operand(name, a)))
     if where is None:
         return good
-    mask = as_bool(operand(name, where))
+    mask = mask_operand(name, where)
     shape = broadcast_shapes(good.aval.shape, mask.aval.shape)
     return ops.bitwise_and(to_shape(good, shape), to_shape(mask, shape))
 

@@ -15,7 +15,7 @@ from primal.numpy.promotion import (
     array_operand,
     convert,
     from_literal,
-    operand,
+    promote_dtypes,
     to_shape,
     with_rank,
 )
@@ -47,7 +47,7 @@ def static_size(name: str, size: Any) -> int:
     """A `size` argument as a non-negative int."""
     count = static_int(f"{name} size", size)
     if count < 0:
-        raise ValueError(f"[{name}] expected a non-negative size, got {count}.")
+        raise TypeError(f"[{name}] expected a non-negative size, got {count}.")
     return count
 
 
@@ -63,8 +63,8 @@ def nonzero(
     """The indices of the non-zero elements, one array per dimension.
 
     Their number depends on values: under transformations give `size`; the result is cut to it, or
-    filled up with `fill_value` (0 by default; a tuple gives one per dimension). Raises ValueError
-    for scalars and for a `fill_value` of another length.
+    filled up with `fill_value` (0 by default; a tuple gives one per dimension; floats make the
+    indices floats). Raises ValueError for scalars and for a `fill_value` of another length.
 
     >>> jnp.nonzero(jnp.array([3, 0, 5]))
     (Array([0, 2], dtype=int32),)
@@ -80,7 +80,7 @@ def nonzero(
     size = static_size("nonzero", size)
     have = x.aval.shape
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * len(have)
-    if len(fills) != len(have):
+    if len(fills) != len(have) or np.ndim(fill_value) and fills is not fill_value:
         raise ValueError(
             f"fill_value must be a scalar or a tuple of length {len(have)}, got {fill_value}."
         )
@@ -92,8 +92,9 @@ def nonzero(
         stride = stride // n if n else 0
         index = ops.div(flat, literal(max(stride, 1), dtype, True))
         index = ops.rem(index, literal(max(n, 1), dtype, True))
-        rest = convert(operand("nonzero", 0 if fill is None else fill), dtype)
-        out.append(ops.select_n(found, to_shape(rest, (size,)), index))
+        index = convert(index, dtype)
+        fill, index = promote_dtypes("nonzero", 0 if fill is None else fill, index)
+        out.append(ops.select_n(found, to_shape(fill, (size,)), index))
     return tuple(out)
 
 

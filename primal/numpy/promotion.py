@@ -283,6 +283,20 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     return tuple(out)
 
 
+def common_shape(name: str, *operands: Any) -> tuple[int, ...]:
+    """What operands broadcast to; errors of the classes that a single operation gives.
+
+    TypeError where sizes differ, ValueError where ranks do as well.
+    """
+    shapes = [x.aval.shape for x in operands]
+    try:
+        return broadcast_shapes(*shapes)
+    except ValueError as error:
+        if len({len(shape) for shape in shapes if shape}) > 1:
+            raise
+        raise TypeError(f"[{name}] expected shapes that broadcast. {error}") from None
+
+
 def promote_shapes(name: str, operands: list[Any]) -> list[Any]:
     """Operands of one rank, scalars excepted: lower ranks get leading dimensions of size 1."""
     first = operands[0].aval.shape

@@ -29,6 +29,7 @@ from primal.numpy.promotion import (
     to_shape,
     with_rank,
 )
+from primal.numpy.reductions import as_axis
 from primal.numpy.remembered import remembered
 from primal.numpy.shapes import part
 from primal.numpy.ufuncs import power
@@ -160,7 +161,7 @@ def linspace(
             out = shape_ops.concatenate(out, hi, dimension=0)
     if dtypes.issubdtype(target, np.integer):
         out = ops.floor(out)
-    out = shape_ops.moveaxis(convert(out, target), 0, axis % rank)
+    out = shape_ops.moveaxis(convert(out, target), 0, as_axis("linspace", axis, rank))
     out = placed(out, device)
     return (out, delta) if retstep else out
 
@@ -275,7 +276,7 @@ def meshgrid(
     """Coordinate arrays of the grid over one-dimensional arrays.
 
     indexing 'xy' swaps the first two axes. Raises ValueError for other words, for copy=False and
-    for operands of more than one dimension.
+    for operands that are no vectors.
 
     >>> a, b = jnp.meshgrid(jnp.arange(2), jnp.arange(3), indexing="ij")
     >>> b
@@ -287,10 +288,9 @@ def meshgrid(
         raise ValueError("jax.numpy.meshgrid only supports copy=True")
     if indexing not in ("xy", "ij"):
         raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
-    if any(x.ndim > 1 for x in args):
+    if any(x.ndim != 1 for x in args):
         raise ValueError(
-            f"Arguments to jax.numpy.meshgrid must be at most 1D, got shapes "
-            f"{[x.shape for x in args]}"
+            f"Arguments to jax.numpy.meshgrid must be 1D, got shapes {[x.shape for x in args]}"
         )
     swap = indexing == "xy" and len(args) >= 2
     sizes = [x.size for x in args]
@@ -301,8 +301,7 @@ def meshgrid(
     out = []
     for x, place in zip(args, places, strict=True):
         shape = tuple([n if not sparse or i == place else 1 for i, n in enumerate(sizes)])
-        flat = x if x.ndim else shape_ops.reshape(x, shape=(1,))
-        out.append(broadcast_in_dim(flat, shape=shape, broadcast_dimensions=(place,)))
+        out.append(broadcast_in_dim(x, shape=shape, broadcast_dimensions=(place,)))
     return out
 
 
@@ -401,7 +400,7 @@ def geomspace(
         if endpoint:
             parts.append(with_rank(last, len(shape) + 1))
         out = shape_ops.concatenate(*parts, dimension=0)
-    out = shape_ops.moveaxis(out, 0, axis % (len(shape) + 1))
+    out = shape_ops.moveaxis(out, 0, as_axis("geomspace", axis, len(shape) + 1))
     return convert(
         out, work if dtype is None else dtypes.check_user_dtype_supported(dtype, "geomspace")
     )

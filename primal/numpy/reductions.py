@@ -85,9 +85,19 @@ def with_axes(reduced: Any, shape: tuple[int, ...], axes: tuple[int, ...], keepd
     return broadcast_in_dim(reduced, shape=target, broadcast_dimensions=kept)
 
 
+def mask_operand(name: str, where: Any) -> Any:
+    """The argument `where`; ValueError unless it holds booleans."""
+    mask = operand(name, where)
+    if mask.aval.dtype != BOOL:
+        raise ValueError(
+            f"jnp.{name}: where must be None or a boolean array; got where.dtype={mask.aval.dtype}"
+        )
+    return mask
+
+
 def masked(name: str, x: Any, where: Any, value: Any) -> Any:
     """x with `value` where the mask is false; the mask broadcasts with x."""
-    mask = as_bool(operand(name, where))
+    mask = mask_operand(name, where)
     shape = broadcast_shapes(x.aval.shape, mask.aval.shape)
     fill = literal(value, x.aval.dtype, False)
     return ops.select_n(to_shape(mask, shape), to_shape(fill, shape), to_shape(x, shape))
@@ -319,7 +329,7 @@ def _count(name: str, x: Any, axis: Axis, where: Any, keepdims: bool, dtype: Any
         for a in as_axes(name, axis, len(shape)):
             size *= shape[a]
         return size
-    mask = as_bool(operand(name, where))
+    mask = mask_operand(name, where)
     shape = broadcast_shapes(shape, mask.aval.shape)
     ones = convert(to_shape(mask, shape), dtype)
     return sum(ones, axis, keepdims=keepdims)

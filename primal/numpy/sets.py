@@ -28,13 +28,16 @@ from primal.numpy.promotion import (
 )
 from primal.numpy.reductions import as_axis
 from primal.numpy.remembered import remembered, remembered_as
-from primal.numpy.shapes import moveaxis, part, ravel
+from primal.numpy.shapes import expand_dims, moveaxis, part, ravel
 from primal.numpy.sorting import count_below
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.index import sort as orders
 from primal.ops.reduce import reduce_and, reduce_or
 from primal.ops.window.cumulative import cumsum
+
+COMPARED = 32
+"""Test elements up to which each element is compared with all of them."""
 
 
 class UniqueAll(NamedTuple):
@@ -243,7 +246,7 @@ def isin(
 ) -> Array:
     """Whether each element is among the test elements; nan is among none.
 
-    `method` and `assume_unique` are accepted for other libraries' sake: the test elements are
+    `method` and `assume_unique` are accepted for other libraries' sake: many test elements are
     sorted, then searched. Raises ValueError for unknown methods.
 
     >>> jnp.isin(jnp.array([1, 2, 3]), jnp.array([3, 1]))
@@ -259,6 +262,11 @@ def isin(
     if tests.aval.size == 0:
         return filled(shape, invert, BOOL)
     flat = ravel(tests)
+    if flat.aval.size <= COMPARED:
+        wide = (*shape, flat.aval.size)
+        level = ops.eq(to_shape(expand_dims(x, -1), wide), to_shape(flat, wide))
+        out = reduce_or(level, axes=(len(shape),))
+        return ops.bitwise_not(out) if invert else out
     (ordered,) = orders.sort(flat, dimension=0, is_stable=False, num_keys=1)
     last = literal(flat.aval.size - 1, np.dtype(np.int32), True)
     near = getitem(ordered, ops.min(count_below(ordered, x, False), last))
@@ -324,7 +332,8 @@ def setdiff1d(
         left = _unique(x, None if size is None else x.size, None, True)
         real = ops.gt(left.counts, literal(0, left.counts.dtype, True))
         values, only = left.values, ops.bitwise_and(isin(left.values, y, invert=True), real)
-    return _kept("setdiff1d", convert(values, own), only, size, fill_value)[0]
+    fill = None if fill_value is None else convert(operand("setdiff1d", fill_value), own)
+    return _kept("setdiff1d", convert(values, own), only, size, fill)[0]
 
 
 def setxor1d(
@@ -364,9 +373,11 @@ def _kept(name: str, values: Any, mask: Any, size: Any, fill_value: Any) -> tupl
     if values.shape[0] == 0:
         return filled((count,), 0, values.dtype), place, found
     out = getitem(values, place)
-    fill: Any = getitem(values, place[:1]) if fill_value is None else operand(name, fill_value)
-    fill = to_shape(convert(fill, values.dtype), out.shape)
-    return ops.select_n(found, fill, out), place, found
+    if fill_value is None:
+        fill: Any = getitem(values, place[:1])
+    else:
+        out, fill = promote_dtypes(name, out, fill_value)
+    return ops.select_n(found, to_shape(fill, out.shape), out), place, found
 
 
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:

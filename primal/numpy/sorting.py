@@ -31,6 +31,7 @@ from primal.ops import shape as shape_ops
 from primal.ops.index import sort as rooms
 
 INT32 = np.dtype(np.int32)
+_METHODS = ("scan", "scan_unrolled", "sort", "compare_all")
 
 
 def _along(name: str, a: Any, axis: int | None) -> tuple[Any, int]:
@@ -262,10 +263,9 @@ def searchsorted(
         raise ValueError(
             f"{side!r} is an invalid value for keyword 'side'. Expected one of ['left', 'right']."
         )
-    if method not in ("scan", "scan_unrolled", "sort", "compare_all"):
+    if method not in _METHODS:
         raise ValueError(
-            f"{method!r} is an invalid value for keyword 'method'. Expected one of ['scan', "
-            "'scan_unrolled', 'sort', 'compare_all']."
+            f"{method!r} is an invalid value for keyword 'method'. Expected one of {[*_METHODS]}."
         )
     x, y = promote_dtypes("searchsorted", a, v)
     if x.aval.ndim != 1:
@@ -322,6 +322,8 @@ def digitize(
     >>> jnp.digitize(jnp.array([0.5, 2.5]), jnp.array([0., 1., 2.]))
     Array([1, 3], dtype=int32)
     """
+    if method not in (None, *_METHODS):
+        raise ValueError(f"invalid argument method={method!r}, expected one of {[*_METHODS]}")
     edges = array_operand("digitize", bins, 1)
     v = operand("digitize", x)
     if edges.aval.ndim != 1:

@@ -340,7 +340,10 @@ def cov(
     if x.aval.ndim > 2:
         raise ValueError("m has more than 2 dimensions")
     if dtype is not None:
-        x = convert(x, dtypes.check_user_dtype_supported(dtype, "cov"))
+        target = dtypes.check_user_dtype_supported(dtype, "cov")
+        if not dtypes.issubdtype(target, np.inexact):
+            raise ValueError(f"cov: dtype must be a subclass of float or complex; got {dtype=}")
+        x = convert(x, target)
     x = _as_rows(x, rowvar)
     if y is not None:
         x = concatenate([x, convert(_as_rows(other, rowvar), x.dtype)])

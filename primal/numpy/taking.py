@@ -312,10 +312,10 @@ def put(
     >>> jnp.put(jnp.zeros(4), jnp.array([0, 3]), jnp.array([1, 2]), inplace=False)
     Array([1., 0., 0., 2.], dtype=float32)
     """
+    immutable("put", inplace)
     x = array_operand("put", a)
     i = index_operand("put", ind)
     values = array_operand("put", v, 2)
-    immutable("put", inplace)
     if mode not in (None, "clip", "wrap"):
         if mode == "raise":
             raise NotImplementedError("The 'raise' mode to jnp.put is not supported.")
@@ -384,7 +384,7 @@ def compress(
     The condition is one-dimensional and may be shorter than the axis. Their number depends on
     values: under transformations give `size`; the result is cut to it, or filled up with
     `fill_value`. Raises ValueError unless the condition is a vector that is true within the axis
-    only.
+    only, and for a size beyond the axis.
 
     >>> jnp.compress(jnp.array([True, False, True]), jnp.arange(6).reshape(3, 2), axis=0)
     Array([[0, 1],
@@ -414,6 +414,8 @@ def compress(
     x = getitem(x, (*before, slice(0, c.size)))
     if size is None:
         return getitem(x, (*before, concrete("compress", c)))
+    if not 0 <= size <= n:
+        raise ValueError(f"[compress] expected a size from 0 to {n}, got {size}.")
     fill = scalar_or_array(x, fill_value)
     shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
     if not c.size:

@@ -17,6 +17,7 @@ from primal.numpy.promotion import (
     BOOL,
     ArrayLike,
     array_operand,
+    common_shape,
     convert,
     from_literal,
     operand,
@@ -176,7 +177,7 @@ def _ignoring_nan(better: Any, x: Any, y: Any) -> Array:
     first = _compare(better, x, y)
     if dtypes.issubdtype(x.aval.dtype, np.inexact):
         first = ops.bitwise_or(first, ops.ne(y, y))
-    shape = np.broadcast_shapes(x.aval.shape, y.aval.shape)
+    shape = common_shape("fmax", x, y)
     return ops.select_n(to_shape(first, shape), to_shape(y, shape), to_shape(x, shape))
 
 
@@ -441,7 +442,7 @@ def _is_integer(x: Any) -> bool:
 
 def _integer_power(x: Any, y: Any) -> Array:
     """Binary powering. Six bits of the exponent suffice: beyond 63, only 0 and ±1 fit."""
-    shape = np.broadcast_shapes(x.aval.shape, y.aval.shape)
+    shape = common_shape("power", x, y)
     x, y = to_shape(x, shape), to_shape(y, shape)
     one = literal(1, x.aval.dtype, x.aval.weak_type and y.aval.weak_type)
     out = to_shape(one, shape)
@@ -491,7 +492,7 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 def _float_divmod(x: Any, y: Any) -> tuple[Array, Array]:
     """(floor(x / y), the remainder with the sign of y), both exact where floats allow it."""
-    shape = np.broadcast_shapes(x.aval.shape, y.aval.shape)
+    shape = common_shape("floor_divide", x, y)
     x, y = to_shape(x, shape), to_shape(y, shape)
     dtype = x.aval.dtype
     zero, one = literal(0, dtype, True), literal(1, dtype, True)
@@ -516,7 +517,7 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     dtype = x.aval.dtype
     if dtype.kind == "c":
         raise TypeError("remainder does not support complex-valued inputs")
-    shape = np.broadcast_shapes(x.aval.shape, y.aval.shape)
+    shape = common_shape("remainder", x, y)
     x, y = to_shape(x, shape), to_shape(y, shape)
     zero = literal(0, dtype, True)
     if dtypes.issubdtype(dtype, np.integer):

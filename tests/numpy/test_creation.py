@@ -306,7 +306,7 @@ def test_grids() -> None:
     assert jnp.meshgrid() == []
     with pytest.raises(ValueError, match="indexing"):
         jnp.meshgrid(a, indexing="ab")
-    with pytest.raises(ValueError, match="at most 1D"):
+    with pytest.raises(ValueError, match="must be 1D"):
         jnp.meshgrid(np.ones((2, 2)))
     same(jnp.vander(np.arange(3), 4), np.vander(np.arange(3), 4))
     same(jnp.vander(np.arange(3), increasing=True), np.vander(np.arange(3), increasing=True))

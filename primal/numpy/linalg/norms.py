@@ -31,7 +31,7 @@ from primal.numpy.reductions import min as smallest
 from primal.numpy.reductions import sum as total
 from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.shapes import expand_dims, moveaxis, ravel, reshape
-from primal.numpy.ufuncs import power
+from primal.numpy.ufuncs import not_equal, power
 from primal.ops import elementwise as ops
 
 Ord = Any
@@ -203,7 +203,8 @@ def matrix_rank(
 ) -> Array:
     """How many singular values exceed rtol · the largest (eps · max(m, n) by default).
 
-    Stacks of matrices are taken one by one: leading dimensions stay.
+    Stacks of matrices are taken one by one: leading dimensions stay. rtol is one number, or one for
+    each matrix; `tol` is an older name of it, and ValueError if both are given.
 
     >>> jnp.linalg.matrix_rank(jnp.array([[1., 2.], [2., 4.]]))
     Array(1, dtype=int32)
@@ -211,13 +212,13 @@ def matrix_rank(
     check_arraylike("jnp.linalg.matrix_rank", M)
     (v,) = promote_dtypes_inexact("jnp.linalg.matrix_rank", M)
     if v.aval.ndim < 2:
-        return largest((v != 0).astype(int)) if v.aval.ndim else (v != 0).astype(int)
+        return largest(not_equal(v, 0).astype(int))
     s = svd(v, full_matrices=False, compute_uv=False, hermitian=hermitian)
-    if tol is not None:
-        rtol = tol
     if rtol is None:
-        rtol = float(dtypes.finfo(s.dtype).eps) * max(v.aval.shape[-2:])
-    limit = _largest(s, axis=-1, keepdims=True) * rtol
+        rtol = float(dtypes.finfo(s.dtype).eps) * max(v.aval.shape[-2:]) if tol is None else tol
+    elif tol is not None:
+        raise ValueError("matrix_rank: only one of tol or rtol may be specified.")
+    limit = _largest(s, axis=-1, keepdims=True) * (expand_dims(rtol, -1) if np.ndim(rtol) else rtol)
     return total(s > limit, axis=-1)
 
 

@@ -280,7 +280,8 @@ def pinv(
 ) -> Array:
     """The Moore-Penrose inverse: singular values up to rtol · the largest count as 0.
 
-    Stacks of matrices are taken one by one: leading dimensions stay.
+    Stacks of matrices are taken one by one: leading dimensions stay. rtol is one number, or one for
+    each matrix.
 
     >>> jnp.linalg.pinv(jnp.array([[2., 0.], [0., 0.]]))
     Array([[0.5, 0. ],
@@ -300,7 +301,7 @@ def _pinv_value(x: Any, cutoff: Any, hermitian: bool) -> Any:
     if 0 in x.shape[-2:]:
         return reshape(x, (*x.shape[:-2], x.shape[-1], x.shape[-2]))
     u, s, vh = svd(x, full_matrices=False, hermitian=hermitian)
-    limit = cutoff * s[..., :1]
+    limit = cutoff[..., None] * s[..., :1] if np.ndim(cutoff) else cutoff * s[..., :1]
     inverse = where(s > limit, 1 / where(s > limit, s, 1), 0).astype(x.dtype)
     return matmul(adjoint(vh), inverse[..., None] * adjoint(u))
 

@@ -14,7 +14,7 @@ from primal.lax import linalg as room
 from primal.lax.control import fori_loop
 from primal.lax.dynamic import dynamic_slice, dynamic_update_slice
 from primal.numpy.linalg.factors import adjoint
-from primal.numpy.promotion import ArrayLike, array_operand, check_arraylike
+from primal.numpy.promotion import ArrayLike, array_operand, check_arraylike, is_arraylike
 from primal.scipy.operands import inexact
 
 HIGHEST = "highest"
@@ -22,7 +22,7 @@ HIGHEST = "highest"
 
 def listed(name: str, *args: Any) -> list[Any]:
     """`inexact` for functions that, as in the reference, make arrays of lists too."""
-    return inexact(name, *[jnp.asarray(x) if isinstance(x, list | tuple) else x for x in args])
+    return inexact(name, *[x if is_arraylike(x) else jnp.asarray(x) for x in args])
 
 
 def matrices(name: str, a: ArrayLike, square: bool = False) -> Any:
@@ -222,7 +222,8 @@ def polar(
         raise ValueError(f"Unknown polar decomposition method {method}.")
     if not dtypes.issubdtype(x.dtype, np.inexact):
         raise ValueError(f"[polar] expected an inexact dtype, got {x.dtype.name}.")
-    x = matrices("polar", x)
+    if x.ndim < 2:
+        raise ValueError(f"[polar] expected (..., m, n), got {x.shape}: at least a 2-D array.")
     m, n = x.shape[-2:]
     if method == "svd":
         u, s, vh = room.svd(x, full_matrices=False)

@@ -44,6 +44,8 @@ def _direct(x: Any, y: Any, mode: str, precision: Any) -> Any:
         return jnp.multiply(x, y)
     if mode == "valid":
         x, y = _ordered(x, y, range(x.ndim))
+    elif mode == "full" and all(b > a for a, b in zip(x.shape, y.shape, strict=True)):
+        x, y = y, x  # the zeros around the first meet the shorter one, which may be all finite
     around = {
         "full": [(n - 1, n - 1) for n in y.shape],
         "same": [(n - 1 - (n - 1) // 2, (n - 1) // 2) for n in y.shape],

@@ -204,8 +204,10 @@ def csd(
         if x.ndim != y.ndim:
             raise ValueError(f"two arguments must have the same rank ({x.ndim} vs {y.ndim}).")
     if 0 in x.shape or (y is not None and 0 in y.shape):
-        shape = x.shape if y is None else jnp.broadcast_shapes(x.shape, (*y.shape[:-1], 1))
-        empty = jnp.zeros((*shape[:-1], 0), dtypes.to_real_dtype(x.dtype))
+        shape = x.shape
+        if y is not None:
+            shape = (*jnp.broadcast_shapes(x.shape[:-1], y.shape[:-1]), 0)
+        empty = jnp.zeros(shape, dtypes.to_real_dtype(x.dtype))
         return empty, empty if y is None else empty.astype(dtypes.to_complex_dtype(x.dtype))
     f, _, p = _spectral(
         "csd", x, y, fs=fs, window=window, nperseg=nperseg, noverlap=noverlap, nfft=nfft,
@@ -274,6 +276,9 @@ def stft(
     Array([0.75, 1.  , 1.  , 1.  , 0.25], dtype=float32)
     """
     (x,) = inexact("stft", x)
+    if 0 in x.shape:  # as in SciPy, all of the shape of x
+        empty = jnp.zeros(x.shape, dtypes.to_real_dtype(x.dtype))
+        return empty, empty, empty.astype(dtypes.to_complex_dtype(x.dtype))
     return _spectral(
         "stft", x, None, fs=fs, window=window, nperseg=nperseg, noverlap=noverlap, nfft=nfft,
         detrend=detrend, onesided=return_onesided, scaling="spectrum", axis=axis,

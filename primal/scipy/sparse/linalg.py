@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import primal.numpy as jnp
 from primal.api.control import custom_linear_solve, fori_loop, while_loop
 from primal.flatten_util import ravel_pytree
@@ -37,7 +39,7 @@ def _plus(a: Any, scale: Any, b: Any) -> Any:
 def _operator(name: str, a: Any) -> Product:
     if callable(a):
         return a
-    if not hasattr(a, "ndim") or not hasattr(a, "shape"):
+    if not hasattr(a, "shape") or isinstance(a, np.generic):
         raise TypeError(f"[{name}] expected a function or an array as linear operator, got {a!r}.")
     if a.ndim != 2 or a.shape[0] != a.shape[1]:
         raise ValueError(f"[{name}] expected a square matrix, got shape {a.shape}.")
