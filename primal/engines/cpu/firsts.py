@@ -1,8 +1,9 @@
-"""The k greatest of long rows, by one pass over them.
+"""The k greatest of long rows: by one pass over them, or for a greater k bit by bit.
 
-The greatest so far lie in registers, in order. A vector of elements is compared with the least of
-them; the few that are greater are put in one after the other, which moves the rest by a lane: of
-1000 random numbers 30 for k = 5. Were they ascending all of them would be, for 10 ns each.
+For a small k, the greatest so far lie in registers, in order. A vector of elements is compared with
+the least of them; the few that are greater are put in one after the other, which moves the rest by
+a lane: of 1000 random numbers 30 for k = 5. Were they ascending all of them would be, for 10 ns
+each.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ FEW = 64
 """The greatest k: more would not lie in registers."""
 LONG, APART = 4096, 16
 """Elements from which a sample is looked at, and of how many vectors it has one."""
+MANY = 1024
+"""The greatest k that is selected bit by bit: they are put in order by counting."""
 _KEYS = {"i4": 8, "u4": 8, "f8": 8}
 """Bytes of keys, where not 4: the least integer stands for nothing, so no element may be it."""
 
@@ -52,6 +55,13 @@ def top_k(k: Any, x: Value, count: int, axis: int) -> list[Value]:
         )  # fmt: skip
     elif n <= MOST:
         found = ordered(k, Order((name, PLACES), 1, False, True), [row], outs, count)
+    elif count <= MANY:
+        units, size = size_of(shape[:-1]), max(itemsize(name), 4)
+        chosen = k.routine(
+            Chosen(name), [row], outs, (n, count), units=units, cost=n * size + 20 * count,
+            scratch=units * (n * size + 64), name="top_k",
+        )  # fmt: skip
+        found = ordered(k, Order((name, "i4"), 1, False, True, MANY), chosen, outs, count)
     else:
         raise Unsupported(f"the {count} greatest of {n}")
     return [back(k, out, axis) for out in found]
@@ -164,3 +174,101 @@ class Greatest:
                 later = s.new(f"select {i1} {here}, {t} {fresh}, {t} {shifted}")
                 to.append(s.new(f"select {i1} {stay}, {t} {old}, {t} {later}"))
         return [*keys, *places]
+
+
+@dataclasses.dataclass(frozen=True)
+class Chosen:
+    """The k greatest of each row and their places, in the order of the row.
+
+    The least of them is found from its highest bit on: the next one is 1 if as many elements are
+    not below what that gives. Of those equal to it the first are taken. Words: n and k.
+    """
+
+    dtype: str
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the function."""
+        item, size = itemsize(self.dtype), max(itemsize(self.dtype), 4)
+        s = Script(module, max(module.width // size, 2))
+        x, best, at = s.address(), s.address(), s.address()
+        n, count = s.words(2)
+        room, key = s.scratch(), f"i{8 * size}"
+        t, i1, kept = s.vec(key), s.vec("i1"), MEMORY_INT[str(item)]
+        least = s.const(key, str(-(1 << 8 * size - 1)))
+
+        def unit(u: Int) -> None:
+            row, keys = x + u * n * item, room + u * (n * size + 64)
+
+            def encode(i: Int) -> None:
+                inside = lanes_before(s, n - i)
+                value = read_vector(s, f"i{item}", row + i * item, inside)
+                value = key_of(s, self.dtype, value, size, False)
+                value = s.new(f"select {i1} {inside}, {t} {value}, {t} {least}")
+                write_vector(s, f"i{size}", value, keys + i * size)
+
+            s.each(0, n, encode, s.lanes)
+
+            def above(how: str, bound: str) -> Int:
+                """How many elements are."""
+                every = s.splat(key, bound)
+
+                def some(i: str, now: list[str]) -> list[str]:
+                    value = read_vector(s, f"i{size}", keys + Int(s, i) * size)
+                    more = s.new(f"icmp {how} {t} {value}, {every}")
+                    return [s.new(f"sub {t} {now[0]}, {s.new(f'sext {i1} {more} to {t}')}")]
+
+                (total,) = s.loop("0", n.name, str(s.lanes), [(t, "zeroinitializer")], some)
+                total = s.call(f"llvm.vector.reduce.add.v{s.lanes}{key}", key, (t, total))
+                return Int(s, total if size == 8 else s.new(f"zext {key} {total} to i64"))
+
+            def bit(i: str, now: list[str]) -> list[str]:
+                place = s.new(f"sub i64 {8 * size - 1}, {i}")
+                place = place if size == 8 else s.new(f"trunc i64 {place} to {key}")
+                higher = s.new(f"add {key} {now[0]}, {s.new(f'shl {key} 1, {place}')}")
+                enough = above("sge", higher).test("sge", count)
+                return [s.new(f"select i1 {enough}, {key} {higher}, {key} {now[0]}")]
+
+            first = str(-(1 << 8 * size - 1))
+            (bound,) = s.loop("0", str(8 * size), "1", [(key, first)], bit)
+            every, equal = s.splat(key, bound), count - above("sgt", bound)
+
+            def turn(i: str, now: list[str]) -> list[str]:
+                value = read_vector(s, f"i{size}", keys + Int(s, i) * size)
+                found = []
+                for how in ("sge", "sgt"):
+                    more = s.new(f"icmp {how} {t} {value}, {every}")
+                    bits = s.new(f"bitcast {i1} {more} to i{s.lanes}")
+                    found.append(s.new(f"zext i{s.lanes} {bits} to i64") if s.lanes < 64 else bits)
+                some, greater = found
+                given = [("i64", some), ("i64", now[0]), ("i64", now[1])]
+
+                def one(_: str, now: list[str]) -> list[str]:
+                    rest, taken, left = now
+                    lane = s.call("llvm.cttz.i64", "i64", ("i64", rest), ("i1", "true"))
+                    place = Int(s, i) + Int(s, lane)
+                    sure = s.new(f"and i64 {s.new(f'lshr i64 {greater}, {lane}')}, 1")
+                    level = s.new(f"xor i64 {sure}, 1")
+                    wanted = s.new(f"or i64 {sure}, {left}")
+
+                    def put() -> None:
+                        element = s.read(kept, row + place * item)
+                        to = u * count + Int(s, taken)
+                        s.write(kept, element, best + to * item)
+                        s.write("i32", s.new(f"trunc i64 {place.name} to i32"), at + to * 4)
+
+                    takes = s.new(f"icmp ne i64 {wanted}, 0")
+                    s.when(takes, put)
+                    more = s.new(f"zext i1 {takes} to i64")
+                    return [
+                        s.new(f"and i64 {rest}, {s.new(f'sub i64 {rest}, 1')}"),
+                        s.new(f"add i64 {taken}, {more}"),
+                        s.new(f"sub i64 {left}, {s.new(f'and i64 {level}, {more}')}"),
+                    ]
+
+                turns = s.call("llvm.ctpop.i64", "i64", ("i64", some))
+                return s.loop("0", turns, "1", given, one)[1:]
+
+            s.loop("0", n.name, str(s.lanes), [("i64", "0"), ("i64", equal.name)], turn)
+
+        s.units(unit)
+        s.finish(name)

@@ -130,6 +130,8 @@ class Order:
     keys: int
     zeros_equal: bool
     descending: bool
+    most: int = MOST
+    """Elements of a row for whose keys there is room."""
 
     def write(self, module: Module, name: str) -> None:
         """Add the function."""
@@ -140,7 +142,7 @@ class Order:
         n, count, each, rows = s.words(4)
 
         def room(item: int) -> Place:
-            return Place(s, s.new(f"alloca [{(MOST + s.lanes) * item} x i8], align 64"))
+            return Place(s, s.new(f"alloca [{(self.most + s.lanes) * item} x i8], align 64"))
 
         keys, ranks, places = [room(size) for _ in range(self.keys)], room(size), room(4)
 

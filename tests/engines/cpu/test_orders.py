@@ -72,18 +72,20 @@ def test_orders(dtype: Any, shape: tuple[int, ...], axis: int) -> None:
 def test_the_greatest_of_long_rows(dtype: Any) -> None:
     for shape, axis in (((300,), 0), ((2, 65), 1), ((1000, 3), 0)):
         x = drawn(shape, dtype)
-        wide = np.dtype(dtype).kind in "iu" and np.dtype(dtype).itemsize == 8
         for k in (1, 8, 11, 32, 50, 64):
-            same(lambda x, k=k, d=axis: list(top_k(x, k=k, axis=d)), x,
-                 native=not wide or shape[axis] <= MOST)  # fmt: skip
+            same(lambda x, k=k, d=axis: list(top_k(x, k=k, axis=d)), x, native=True)
     x = drawn((300,), dtype)
     for sign in (1, -1):
-        same(lambda x: list(top_k(x, k=9, axis=0)), np.sort(x)[::sign].copy(),
-             native=not wide)  # fmt: skip
-        same(lambda x: list(top_k(x, k=9, axis=0)), np.full(300, x[1]), native=not wide)
+        same(lambda x: list(top_k(x, k=9, axis=0)), np.sort(x)[::sign].copy(), native=True)
+        same(lambda x: list(top_k(x, k=9, axis=0)), np.full(300, x[1]), native=True)
         long = np.sort(drawn((4096 + 77,), dtype))[::sign].copy()
-        same(lambda x: list(top_k(x, k=17, axis=0)), long, native=not wide)
-    same(lambda x: list(top_k(x, k=65, axis=0)), x, native=False)
+        same(lambda x: list(top_k(x, k=17, axis=0)), long, native=True)
+    for row in (x, np.full(300, x[1]), np.sort(x)):
+        for k in (65, 200, 300):
+            same(lambda x, k=k: list(top_k(x, k=k, axis=0)), row, native=True)
+    x = drawn((3, 1500), dtype)
+    same(lambda x: list(top_k(x, k=700, axis=1)), x, native=True)
+    same(lambda x: list(top_k(x, k=1100, axis=1)), x, native=False)
 
 
 def test_what_numpy_sorts_faster() -> None:
