@@ -35,8 +35,9 @@ FEW = 64
 """The greatest k: more would not lie in registers."""
 LONG, APART = 4096, 16
 """Elements from which a sample is looked at, and of how many vectors it has one."""
-MANY = 1024
-"""The greatest k that is selected bit by bit: they are put in order by counting."""
+MANY, LONGEST = 1024, 1 << 15
+"""The greatest k that is selected bit by bit: they are put in order by counting; and the longest
+rows, as each bit is a pass."""
 _KEYS = {"i4": 8, "u4": 8, "f8": 8}
 """Bytes of keys, where not 4: the least integer stands for nothing, so no element may be it."""
 
@@ -55,7 +56,7 @@ def top_k(k: Any, x: Value, count: int, axis: int) -> list[Value]:
         )  # fmt: skip
     elif n <= MOST:
         found = ordered(k, Order((name, PLACES), 1, False, True), [row], outs, count)
-    elif count <= MANY:
+    elif count <= MANY and n <= LONGEST:
         units, size = size_of(shape[:-1]), max(itemsize(name), 4)
         chosen = k.routine(
             Chosen(name), [row], outs, (n, count), units=units, cost=n * size + 20 * count,
