@@ -35,6 +35,9 @@ Every operation of the intermediate language: what its record says. This page is
 * **XLA**, **CPU**: *compiled*, *rewritten* into other operations before the engine sees it,
   *inlined*, or *NumPy* (the engine calls the reference implementation as a step). Every operation
   has a NumPy implementation, which defines it and runs it outside of `jit`.
+* **within**: how far results of the engines may be from NumPy's, which the laws in `tests/laws`
+  hold them to: at most so many ε, that of the dtype, times the size of the result or the number
+  after *of*, whichever is larger. Integers and booleans are equal, always.
 
 """
 
@@ -87,6 +90,14 @@ def engine(rule: Any) -> str:
     return next((word for kind, word in words.items() if isinstance(rule, kind)), "compiled")
 
 
+def within(cases: list[Case]) -> str:
+    """The most that a row allows, and why."""
+    worst = max(cases, key=lambda c: c.ulps * max(c.near, 1e-9))
+    if not worst.ulps:
+        return "equal"
+    return f"{worst.ulps:g} ε{f' of {worst.near:g}' if worst.near else ''}: {worst.cause}"
+
+
 def table() -> str:
     """The page."""
     first: dict[str, Case] = {}
@@ -98,14 +109,15 @@ def table() -> str:
         kinds.setdefault(case.record.kind.name, []).append(case)
     for kind, cases in kinds.items():
         parts.append(f"## {kind[0].upper()}{kind[1:]}\n\n")
-        parts.append("| operation | takes | derivative | transpose | batching | XLA | CPU |\n")
-        parts.append("|---|---|---|---|---|---|---|\n")
+        titles = "takes | derivative | transpose | batching | XLA | CPU | within"
+        parts.append(f"| operation | {titles} |\n|---|---|---|---|---|---|---|---|\n")
         for case in sorted(cases, key=lambda c: c.op):
             op = case.record
             cells = (
                 f"`{op.name}`", taken(case), derivative(op),
                 "–" if isinstance(op.transpose, Never) else "yes",
                 batching(op), engine(op.hlo), engine(op.kernel),
+                within([c for c in CASES if c.op == op.name]),
             )  # fmt: skip
             parts.append(f"| {' | '.join(cells)} |\n")
         parts.append("\n")

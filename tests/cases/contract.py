@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from primal.ops.precision import DotAlgorithmPreset, Precision
 from tests.cases.case import (
     BF16,
     C64,
@@ -23,14 +24,14 @@ from tests.cases.case import (
 def dot(
     name: str, lhs: Any, rhs: Any, contract: Any, batch: Any = ((), ()), **options: Any
 ) -> Case:
-    preferred = options.pop("preferred", None)
+    preferred, precision = options.pop("preferred", None), options.pop("precision", None)
     return Case(
         op="dot_general",
         name=name,
         operands=shaped(lhs, rhs),
         params={
             "dimension_numbers": (contract, batch),
-            "precision": None,
+            "precision": precision,
             "preferred_element_type": preferred,
         },
         **{
@@ -90,6 +91,14 @@ ROWS = [
     dot("two batches", (2, 5, 3), (5, 3, 2), ((), ()), ((0, 1), (2, 0))),
     dot("two contracted, crossed", (2, 3, 4), (4, 5, 3), ((1, 2), (2, 0))),
     dot("all contracted", (2, 3), (2, 3), ((0, 1), (0, 1))),
+    *[
+        dot(f"in {what}", (5, 2, 3), (5, 3, 4), ((2,), (1,)), ((0,), (0,)), precision=precision)
+        for what, precision in (
+            ("highest precision", (Precision.HIGHEST, Precision.HIGHEST)),
+            ("precisions of two kinds", (Precision.DEFAULT, Precision.HIGH)),
+            ("float32 by name", DotAlgorithmPreset.F32_F32_F32),
+        )
+    ],
     dot("narrow to wide", (2, 3), (3, 4), FEW, dtypes=(BF16, F16), preferred=F32, order=0 + 1),
     dot("integers to wide", (2, 3), (3, 4), FEW, dtypes=(I8, U8), preferred=I32),
 ]

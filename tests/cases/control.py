@@ -14,7 +14,7 @@ from primal.ops.elementwise import add, cos, div, lt, mul, sin
 from primal.ops.spread import broadcast_in_dim, reduce_sum
 from primal.transforms.linearize import LinearTracer, Tape
 from primal.transforms.stage import stage
-from tests.cases.case import C64, F32, F64, I32, Case, Wrong, X
+from tests.cases.case import ALL, C64, F8, F32, F64, I4, I32, Case, Wrong, X
 
 NEAR: dict[str, Any] = {"ulps": 16, "near": 4.0, "cause": "fused multiply-add and sines"}
 DTYPES = (F32, F64)
@@ -306,8 +306,8 @@ ROWS = [
         **NEAR,
     ),
     Case(op="linear_call", operands=(THREE, THREE), params=_linear_call, dtypes=DTYPES, **NEAR),
-    Case(op="optimization_barrier", operands=(THREE, X((2, 2)))),
-    Case(op="name", params={"name": "a"}),
+    Case(op="optimization_barrier", operands=(THREE, X((2, 2))), dtypes=(*ALL, F8, I4)),
+    Case(op="name", params={"name": "a"}, dtypes=(*ALL, F8, I4)),
     Case(
         op="custom_linear_solve",
         operands=(X((3,), 0.5, 2), THREE),

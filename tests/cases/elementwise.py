@@ -183,6 +183,18 @@ ROWS = [
     ],
     *[unary(op, (*INTEGERS, U4), -99, 99, refuses=F32) for op in ("population_count", "clz")],
     *[binary(op, (*REAL, F8, I4)) for op in ("max", "min")],
+    # Of complex numbers the real parts decide.
+    *[
+        Case(op=op, name="complex", operands=shaped((2, 3), (2, 3)), dtypes=COMPLEX)
+        for op in ("max", "min")
+    ],
+    Case(
+        op="clamp",
+        name="complex",
+        operands=(X((2, 3), -1, -0.5), X(), X((2, 3), 0.5, 1)),
+        also=((X((), -1, -0.5), X(), X((), 0.5, 1)),),
+        dtypes=COMPLEX,
+    ),
     *[unary(op, COMPLEX, refuses=F32, special=False) for op in ("real", "imag")],
     binary("complex", (F32, F64), refuses=I32, special=False),
     unary("conj", (F32, F64, *COMPLEX), refuses=I32, special=False),
@@ -211,6 +223,19 @@ ROWS = [
         tol=np.inf,
     ),
     binary("nextafter", (F32, F64, F16, BF16), refuses=I32, order=0),
+    *[
+        Case(
+            op="reduce_precision",
+            name=f"to {exponent} and {mantissa} bits",
+            params={"exponent_bits": exponent, "mantissa_bits": mantissa},
+            dtypes=FLOATS,
+            special=True,
+            order=1,
+            tol=np.inf,
+            exact=0.1,
+        )
+        for exponent, mantissa in ((5, 10), (8, 7), (11, 52), (3, 4))
+    ],
     unary(
         "reduce_precision",
         FLOATS,
@@ -255,6 +280,17 @@ ROWS = [
     *[unary(op, INEXACT, -0.9, 0.9, refuses=I32, **CROSSING) for op in ("asin", "acos", "atanh")],
     unary("atan", INEXACT, -0.9, 0.9, refuses=I32, **CROSSING),
     binary("atan2", FLOATS, 0.2, 2, refuses=I32, **CROSSING),
+    Case(
+        op="atan2", name="complex", operands=shaped((2, 3), (2, 3), low=0.4), dtypes=COMPLEX,
+        **CROSSING,
+    ),
+    Case(
+        op="accurate",
+        name="complex",
+        params={"fun": registry["exp"], "accuracy": AccuracyMode.HIGHEST},
+        dtypes=COMPLEX,
+        **CROSSING,
+    ),
     *[unary(op, INEXACT, refuses=I32, **CROSSING) for op in ("sinh", "cosh")],
     unary("tanh", INEXACT, -1, 1, refuses=I32, **CROSSING),
     unary("asinh", INEXACT, -0.9, 0.9, refuses=I32, **CROSSING),
@@ -329,6 +365,15 @@ ROWS = [
         operands=(X((5,), values=[np.nan, np.inf, -np.inf, 1e30, -1e30]),),
         params={"new_dtype": I32, "weak_type": False},
         dtypes=(F32,),
+    ),
+    Case(
+        op="convert_element_type",
+        name="weakly",
+        params={"new_dtype": F32, "weak_type": True},
+        dtypes=(F32, I32, BF16),
+        order=1,
+        tol=np.inf,
+        exact=0.1,
     ),
     Case(
         op="convert_element_type",

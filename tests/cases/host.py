@@ -60,7 +60,7 @@ ROWS += [
     Case(op="pure_callback", name="two", operands=(X(), X()), params=_both, order=0),
     Case(op="io_callback", params=_flip(ordered=False), order=0),
     Case(op="io_callback", name="ordered", params=_flip(ordered=True), order=0, vmap=False),
-    Case(op="debug_callback", params=DEBUG),
+    Case(op="debug_callback", params=DEBUG, dtypes=ALL),
     Case(op="debug_callback", name="ordered", params={**DEBUG, "ordered": True}),
     Case(
         op="check", operands=(X((), dtype=np.int32, values=-1), X()), vmap=False,

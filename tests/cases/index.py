@@ -14,7 +14,23 @@ from primal.ops.index.numbers import (
     ScatterDimensionNumbers,
 )
 from primal.transforms.stage import stage
-from tests.cases.case import ALL, BOOL, C64, F8, F32, I4, I8, I32, I64, REAL, U8, Case, Wrong, X
+from tests.cases.case import (
+    ALL,
+    BOOL,
+    C64,
+    C128,
+    F8,
+    F32,
+    I4,
+    I8,
+    I32,
+    I64,
+    REAL,
+    U8,
+    Case,
+    Wrong,
+    X,
+)
 
 MODES = GatherScatterMode
 INSIDE, OUTSIDE = [[0], [2], [2]], [[-1], [2], [9]]
@@ -85,6 +101,7 @@ def _applied(dtype: Any) -> Any:
     return stage(lambda x: [mul(x, x)], [Aval((), dtype)], "square")
 
 
+WRITES = [f"scatter{how}" for how in ("", "-add", "-sub", "-mul", "-min", "-max", "-apply")]
 SORTED = {"is_stable": True, "num_keys": 1}
 ROWS = [
     *[
@@ -193,6 +210,69 @@ ROWS = [
         )
         for op in ("scatter-min", "scatter-max")
     ],
+    *[
+        Case(
+            op=op,
+            name=row[0],
+            operands=(X(row[1], distinct=True), starts(row[2]), X(_written(row), 0.5, 1.9)),
+            params=_write_params(row, MODES.FILL_OR_DROP),
+            # The derivative by factors that meet is a quotient, which scatter-mul does not have.
+            wide=(0,) if op == "scatter-mul" else None,
+            **ADDED,
+        )
+        for op in ("scatter-mul", "scatter-min", "scatter-max")
+        for row in READS[1:]
+    ],
+    *[
+        Case(
+            op=op,
+            name=f"{name}, {mode.name}",
+            operands=(X(ROW[1], distinct=True), starts(at), X((3, 3), 0.5, 1.9)),
+            params=lambda dtype, op=op, mode=mode, ordered=ordered: {
+                **_write_params(ROW, mode, unique=ordered),
+                "indices_are_sorted": ordered,
+                **({"jaxpr": _applied(dtype)} if op == "scatter-apply" else {}),
+            },
+            wide=(0,) if op == "scatter-mul" and not ordered else None,
+            order=0 if op == "scatter-apply" else 2,
+            **ADDED,
+        )
+        for op in WRITES
+        for name, at, mode, ordered in (
+            ("beyond", [[-1], [2], [9]], MODES.CLIP, False),
+            ("beyond", [[-1], [2], [9]], MODES.ONE_HOT, False),
+            ("in order", [[0], [2], [3]], MODES.PROMISE_IN_BOUNDS, True),
+        )
+    ],
+    Case(
+        op="scatter-apply",
+        name="windows",
+        operands=(X(READS[1][1]), starts([[0, 0], [2, 2]]), X(_written(READS[1]))),
+        params=lambda dtype: {
+            **_write_params(READS[1], MODES.FILL_OR_DROP), "jaxpr": _applied(dtype)
+        },
+        order=0,
+    ),
+    *[
+        Case(
+            op=op,
+            name="complex",
+            operands=(X(ROW[1]), starts(DISTINCT[2]), X((3, 3))),
+            params=_write_params(ROW, MODES.FILL_OR_DROP, unique=True),
+            dtypes=(C64, C128),
+        )
+        for op in ("scatter-min", "scatter-max")
+    ],
+    Case(
+        op="gather",
+        name="in order",
+        operands=(X(ROW[1]), starts([[0], [2], [3]])),
+        params={
+            **_read_params(ROW, MODES.PROMISE_IN_BOUNDS),
+            "indices_are_sorted": True,
+            "unique_indices": True,
+        },
+    ),
     Case(
         op="scatter-apply",
         operands=(X(ROW[1]), starts(INSIDE), X((3, 3))),
@@ -271,6 +351,12 @@ ROWS = [
             Wrong((X((3,)),), ValueError, "out of bounds"),
             Wrong((X((2, 3)),), ValueError, "num_keys", {"num_keys": 2}),
         ),
+    ),
+    Case(
+        op="sort",
+        name="in any order",
+        operands=(X((2, 5), distinct=True), X((2, 5))),
+        params={"dimension": 1, "is_stable": False, "num_keys": 1},
     ),
     Case(
         op="sort",

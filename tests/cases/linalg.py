@@ -85,6 +85,30 @@ ROWS = [
         **SOLVED,
     ),
     *[
+        # As they are, without what makes the rows below smooth.
+        Case(
+            op=op,
+            name="of any dtype",
+            operands=(square(APART),),
+            also=((square(TWO),), (X((0, 0)),)),
+            params=params,
+            dtypes=(F32, F64),
+            order=0,
+            vmap=False,
+            errors=(
+                Wrong(shaped((3,)), (TypeError, ValueError), "expected"),  # type: ignore[arg-type]
+                Wrong(shaped((3, 3)), TypeError, "complex128", dtype=F16),
+            ),
+            **SOLVED,
+        )
+        for op, params in (
+            ("qr", {"pivoting": False, "full_matrices": True}),
+            ("svd", {"full_matrices": True, "compute_uv": True, "algorithm": "gesdd"}),
+            ("eigh", {"lower": True, "compute_eigenvectors": False}),
+            ("schur", {"compute_schur_vectors": True}),
+        )
+    ],
+    *[
         Case(
             op="qr",
             name=f"{shape}{', full' if whole else ''}",
@@ -245,6 +269,14 @@ ROWS = [
             Wrong(shaped((3,)), TypeError, "int32"),
             Wrong((X((5,), dtype=I32),), ValueError, "permutation_size"),
         ),
+    ),
+    Case(
+        op="lu_pivots_to_permutation",
+        name="of as many",
+        operands=(X((3,), values=[1, 1, 2]),),
+        also=((X((2, 3), values=[[1, 2, 2], [2, 1, 2]]),),),
+        params={"permutation_size": 3},
+        dtypes=(I32,),
     ),
     *[
         Case(

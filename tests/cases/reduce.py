@@ -54,6 +54,10 @@ ROWS = [
         )
         for axes in WHERE
     ],
+    *[
+        Case(op=op, name="complex", operands=shaped((3, 4)), params={"axes": (1,)}, dtypes=COMPLEX)
+        for op in ("reduce_max", "reduce_min")
+    ],
     Case(
         op="reduce_prod",
         name="with zeros",

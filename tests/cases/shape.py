@@ -110,6 +110,22 @@ ROWS = [
         errors=(Wrong(shaped((2,)), ValueError, "out of bounds"),),
     ),
     *[
+        Case(op="rev", name=f"of {dims}", operands=shaped((2, 3, 4)), params={"dimensions": dims})
+        for dims in ((), (1,), (0, 1, 2))
+    ],
+    *[
+        Case(
+            op="iota",
+            name=f"of {shape} along {dimension}",
+            operands=(),
+            params={"shape": shape, "dtype": I32, "dimension": dimension},
+            dtypes=(I32,),
+            order=0,
+            vmap=False,
+        )
+        for shape, dimension in (((5,), 0), ((2, 1, 3), 1), ((4, 2, 3), 0), ((0, 3), 0))
+    ],
+    *[
         Case(
             op="iota",
             name=f"of {dtype.name}",

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.ops.precision import Precision
 from primal.ops.window.convolution import ConvDimensionNumbers
 from tests.cases.case import (
     BF16,
@@ -16,6 +17,7 @@ from tests.cases.case import (
     F32,
     F64,
     FLOATS,
+    I8,
     I32,
     INTEGERS,
     NUMBERS,
@@ -47,7 +49,7 @@ def cumulative(op: str, axis: int, reverse: bool) -> Case:
 def conv(name: str, lhs: Any, rhs: Any, **changes: Any) -> Case:
     rank = len(lhs) - 2
     same = tuple(range(len(lhs)))
-    options = {k: changes.pop(k) for k in ("dtypes", "errors", "also") if k in changes}
+    options = {k: changes.pop(k) for k in ("dtypes", "errors", "also", "order") if k in changes}
     params = {
         "window_strides": (1,) * rank,
         "padding": ((0, 0),) * rank,
@@ -95,6 +97,20 @@ ROWS = [
         for op in ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
         for axis, reverse in ((1, False), (0, True), (1, True))
     ],
+    *[
+        Case(
+            op=op, name="complex", operands=shaped((3, 5)), params={"axis": 1, "reverse": False},
+            dtypes=(C64, C128),
+        )
+        for op in ("cummax", "cummin")
+    ],
+    *[
+        Case(
+            op=op, name="complex", operands=shaped((4, 5)), params=window(2), dtypes=(C64, C128),
+            order=0,
+        )
+        for op in ("reduce_window_max", "reduce_window_min")
+    ],
     conv(
         "one dimension",
         (2, 3, 6),
@@ -112,6 +128,13 @@ ROWS = [
     conv("dilated", (1, 2, 5), (3, 2, 2), lhs_dilation=(2,), rhs_dilation=(3,), padding=((2, 1),)),
     conv("feature groups", (1, 4, 5), (6, 2, 2), feature_group_count=2),
     conv("batch groups", (4, 2, 5), (6, 2, 2), batch_group_count=2),
+    *[
+        conv(f"in {what}", (2, 3, 6), (4, 3, 2), precision=(precision,) * 2)
+        for what, precision in (("high", Precision.HIGH), ("highest", Precision.HIGHEST))
+    ],
+    conv("narrow to wide", (2, 3, 6), (4, 3, 2), preferred_element_type=F32, dtypes=(BF16, F16),
+         order=1),
+    conv("integers to wide", (2, 3, 6), (4, 3, 2), preferred_element_type=I32, dtypes=(I8,)),
     conv(
         "channels last",
         (2, 5, 3),
@@ -151,7 +174,6 @@ ROWS = [
         )
         for name, shape, params in WINDOWS
         for select in ("ge", "le")
-        if name in ("plain", "strided", "dilated")
     ],
     *[
         Case(
@@ -164,7 +186,7 @@ ROWS = [
         )
         for name, shape, params in WINDOWS
         for select in ("ge", "le")
-        if name in ("plain", "whole")
+        if name in SIZES
     ],
 ]
 assert BOOL

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from primal.engines.cpu.code import SCALAR, Module, itemsize
-from primal.engines.cpu.graph import Value, row_major, size_of
+from primal.engines.cpu.graph import NAMES, Value, row_major, size_of
 from primal.engines.cpu.lanes import COMBINE, NARROW, compare, constant, emit, select
 from primal.engines.cpu.monoids import identity
 from primal.engines.cpu.moves import held, name_of
@@ -162,8 +162,8 @@ def reduce_window(
     k: Any, monoid: str, x: Value, shape: tuple[int, ...], window: dict[str, Any]
 ) -> Value:
     """The monoid over every window; `shape` is the result's."""
-    dtype = name_of(x)
-    if dtype[0] not in "iuf" or dtype in NARROW:
+    dtype = NAMES.get(x.node.dtype, "")
+    if dtype[:1] not in ("i", "u", "f") or dtype in NARROW:
         raise Unsupported(f"windows of {x.dtype}")
     if size_of(window["window_dimensions"]) <= SLICES:
         return _of_slices(k, monoid, x, shape, window)

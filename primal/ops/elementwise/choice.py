@@ -10,7 +10,7 @@ import numpy as np
 from primal.ir.avals import Aval
 from primal.ir.op import MIXED, Bound, Op, Word, by_kind
 from primal.ir.trace import ZERO, aval_of, literal
-from primal.ops.elementwise.arithmetic import BOOL, ORDERED, eq, gt, lt, mul
+from primal.ops.elementwise.arithmetic import BOOL, ORDERED, eq, lt, mul, ne
 from primal.ops.elementwise.bitwise import bitwise_and
 from primal.ops.elementwise.make import binary, keeps_dtype2
 from primal.ops.spread import add_any, broadcast_to
@@ -133,6 +133,13 @@ def _clamp_impl(low: Any, x: Any, high: Any) -> Any:
     return out if out.dtype is x.dtype else out.astype(x.dtype)
 
 
+def _less(x: Any, y: Any) -> Any:
+    """x < y in the order of max and min: complex numbers by real, then by imaginary parts."""
+    if aval_of(x).dtype.kind != "c":
+        return lt(x, y)
+    return bitwise_and(eq(min(x, y), x), ne(x, y))
+
+
 def _clamp_jvp(primals: Any, tangents: Any) -> Any:
     low, x, high = primals
     out = clamp(low, x, high)
@@ -140,11 +147,11 @@ def _clamp_jvp(primals: Any, tangents: Any) -> Any:
     for i, t in enumerate(tangents):
         if t is not ZERO:
             mask = (
-                gt(low, x)
+                _less(x, low)
                 if i == 0
-                else bitwise_and(gt(x, low), lt(x, high))
+                else bitwise_and(_less(low, x), _less(x, high))
                 if i == 1
-                else lt(high, x)
+                else _less(high, x)
             )
             part = _shaped(select_n(mask, _zero_like(out), t), out)
             total = part if total is ZERO else add_any(total, part)

@@ -19,12 +19,12 @@ from primal.ops.elementwise import (
     abs,
     add,
     div,
+    eq,
     exp,
-    ge,
     is_finite,
-    le,
     log1p,
     max,
+    min,
     mul,
     ne,
     neg,
@@ -217,7 +217,7 @@ cumprod = _cumulative("cumprod", NUMERIC, np.multiply, _cumprod_jvp, _hlo("multi
 # cummax and cummin: those that attain the extremum so far share its derivative equally.
 
 
-def _extremum_jvp(better: Op) -> Any:
+def _extremum_jvp(extremum: Op) -> Any:
     def of(op: Op) -> Any:
         def jvp(primals: Arrays, tangents: Arrays, *, axis: int, reverse: bool) -> Any:
             (x,), (t,) = primals, tangents
@@ -227,9 +227,10 @@ def _extremum_jvp(better: Op) -> Any:
             def combine(a: Arrays, b: Arrays) -> Arrays:
                 (v, s, c), (w, u, d) = a, b
                 zero = zeros_like_aval(aval_of(v).strong())
-                left, right = better(v, w), better(w, v)
+                best = extremum(v, w)
+                left, right = eq(best, v), eq(best, w)
                 return (
-                    select_n(left, w, v),
+                    best,
                     add_any(select_n(left, zero, s), select_n(right, zero, u)),
                     add_any(select_n(left, zero, c), select_n(right, zero, d)),
                 )
@@ -242,8 +243,8 @@ def _extremum_jvp(better: Op) -> Any:
     return Word(of)
 
 
-cummax = _cumulative("cummax", NUMERIC, np.maximum, _extremum_jvp(ge), _hlo("maximum"), "max")
-cummin = _cumulative("cummin", NUMERIC, np.minimum, _extremum_jvp(le), _hlo("minimum"), "min")
+cummax = _cumulative("cummax", NUMERIC, np.maximum, _extremum_jvp(max), _hlo("maximum"), "max")
+cummin = _cumulative("cummin", NUMERIC, np.minimum, _extremum_jvp(min), _hlo("minimum"), "min")
 
 
 # cumlogsumexp: log of the cumulative sum of exp, without overflow.
