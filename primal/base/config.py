@@ -485,9 +485,10 @@ num_threads = _flag(
 )
 flush_subnormals = _flag(
     "flush_subnormals",
-    True,
+    False,
     bool,
-    "Take numbers below the normal ones as zeros in programs on the cpu engine, as XLA does.",
+    "Take numbers below the normal ones as zeros in programs on the cpu engine, as XLA does: where "
+    "there are many it is faster.",
     key=True,
 )
 default_device = _flag(

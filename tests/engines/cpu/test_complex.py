@@ -22,8 +22,6 @@ from primal.ops.shape import slice as slice_op
 from primal.ops.spread import broadcast_in_dim, reduce_sum
 from tests.engines.cpu.lab import built, numpy_run
 
-pytestmark = pytest.mark.usefixtures("subnormals")
-
 DTYPES = ("complex64", "complex128")
 SPECIAL = [0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan, 1e-30]
 

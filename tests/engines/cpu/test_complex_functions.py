@@ -12,8 +12,6 @@ from primal.engines.cpu.complex_functions import FUNCTIONS
 from primal.ops import elementwise as e
 from tests.engines.cpu.test_complex import DTYPES, native
 
-pytestmark = pytest.mark.usefixtures("subnormals")
-
 EDGES = [0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan, 1e-30, 100.0, -800.0]
 UNITS = {"tan": 4.0, "tanh": 4.0, "log1p": 3.0}
 

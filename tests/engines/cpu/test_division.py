@@ -11,8 +11,6 @@ from primal.ops import elementwise as e
 from primal.ops.choose import convert_element_type
 from tests.engines.cpu.lab import agree, built
 
-pytestmark = pytest.mark.usefixtures("subnormals")
-
 RNG = np.random.default_rng(0)
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 

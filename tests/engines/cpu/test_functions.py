@@ -16,8 +16,6 @@ from primal.ops import elementwise as e
 from primal.ops import special
 from tests.engines.cpu.lab import built, kernels_used
 
-pytestmark = pytest.mark.usefixtures("subnormals")
-
 NAMES = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh",
          "acosh": "arccosh", "atanh": "arctanh", "atan2": "arctan2", "pow": "power"}  # fmt: skip
 OPS = {"erf": special.erf, "erfc": special.erfc, "erf_inv": special.erf_inv}

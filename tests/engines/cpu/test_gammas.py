@@ -13,8 +13,6 @@ from primal.engines.cpu.steps import Library
 from primal.ops import special
 from tests.engines.cpu.lab import built, kernels_used, numpy_run
 
-pytestmark = pytest.mark.usefixtures("subnormals")
-
 ENDS = [0.0, -0.0, 1.0, 2.0, 3.0, -1.0, -2.0, 0.5, -0.5, -2.5, np.inf, -np.inf, np.nan, 1e-40, 3e38,
         1e-20, 20.0, 100.0, -100.5]  # fmt: skip
 # Units of the last place.

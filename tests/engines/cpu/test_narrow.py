@@ -14,8 +14,6 @@ from primal.engines.cpu.steps import Library
 from primal.ops import elementwise as e
 from tests.engines.cpu.lab import built, numpy_run
 
-pytestmark = pytest.mark.usefixtures("subnormals")
-
 DTYPES = [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)]
 RNG = np.random.default_rng(0)
 BITS = np.arange(65536, dtype=np.uint16)

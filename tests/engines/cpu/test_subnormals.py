@@ -1,7 +1,8 @@
-"""Numbers below the normal ones are zeros in programs, nowhere else, and not where that is off."""
+"""Numbers below the normal ones are zeros in programs where that is asked for, nowhere else."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import ml_dtypes
@@ -18,6 +19,12 @@ LEAST = {
     "float64": np.finfo(np.float64).smallest_normal,
     "bfloat16": np.float32(ml_dtypes.finfo(ml_dtypes.bfloat16).smallest_normal),
 }
+
+
+@pytest.fixture(autouse=True)
+def flushed() -> Iterator[None]:
+    with flush_subnormals(True):
+        yield
 
 
 def half(x: Any) -> Any:

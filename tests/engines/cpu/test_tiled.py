@@ -11,10 +11,7 @@ from primal.engines.cpu.steps import Routine
 from primal.ops.contract import dot_general
 from tests.engines.cpu import lab
 
-pytestmark = [
-    pytest.mark.skipif(not tiled.have(), reason="the CPU has no matrix unit"),
-    pytest.mark.usefixtures("subnormals"),
-]
+pytestmark = pytest.mark.skipif(not tiled.have(), reason="the CPU has no matrix unit")
 
 WAYS = list(itertools.product((False, True), repeat=2))
 SIZES = [(96, 96, 32), (100, 90, 70), (129, 97, 33), (64, 250, 300), (512, 260, 513)]

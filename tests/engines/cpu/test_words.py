@@ -20,8 +20,6 @@ from primal.ops import elementwise as e
 from primal.ops.elementwise import RoundingMethod
 from tests.engines.cpu.lab import agree, built, numpy_run, ulps
 
-pytestmark = pytest.mark.usefixtures("subnormals")
-
 KINDS = {"b": ["bool"], "i": ["int8", "int16", "int32", "int64"],
          "u": ["uint8", "uint16", "uint32", "uint64"], "f": ["float32", "float64"]}  # fmt: skip
 OPS = {
