@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from ml_dtypes import bfloat16
 
 import primal
 
@@ -85,7 +86,7 @@ def near(got: Any, want: Any, tolerance: float = 2e-4) -> None:
             np.testing.assert_allclose(x.astype(wide), y.astype(wide), tolerance, tolerance)
 
 
-def agree(row: Row, operands: dict[str, np.ndarray]) -> None:
+def agree(row: Row, operands: dict[str, np.ndarray], tolerance: float = 2e-4) -> None:
     """Our result is NumPy's, of the same kind of numbers; what NumPy refuses, we refuse."""
     try:
         want = row.run_reference(operands)
@@ -94,7 +95,7 @@ def agree(row: Row, operands: dict[str, np.ndarray]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         got = row.run(arrays(operands))
-    near(got, want)
+    near(got, want, tolerance)
     assert [x.dtype.kind for x in leaves(got)] == [x.dtype.kind for x in want]
 
 
@@ -115,6 +116,51 @@ def integers(row: Row) -> None:
     cast = {n: np.rint(10 * x).astype(np.int32) if x.dtype.kind == "f" else x
             for n, x in row.narrow().items()}  # fmt: skip
     agree(row, cast)
+
+
+def wide(row: Row) -> None:
+    """All operands in 64 bits, under the switch that allows them."""
+    with primal.enable_x64(True):
+        agree(row, row.used, 1e-8)
+
+
+def half(dtype: Any, tolerance: float) -> Callable[[Row], None]:
+    """Floats of 16 bits: the numbers that NumPy has of the same operands in 64, in that dtype."""
+
+    def way(row: Row) -> None:
+        real = {n for n, x in row.used.items() if x.dtype.kind == "f"}
+        cast = {n: x.astype(dtype) if n in real else x for n, x in row.narrow().items()}
+        want = row.run_reference({n: x.astype(float) if n in real else x for n, x in cast.items()})
+        got = run_quietly(row, cast)
+        near(got, want, tolerance)
+        floats = [x.dtype for x in leaves(got) if primal.numpy.issubdtype(x.dtype, np.floating)]
+        assert all(d == dtype for d in floats), f"results are {floats}"
+
+    return way
+
+
+def few_bits(dtype: Any) -> Callable[[Row], None]:
+    """Small whole numbers in other dtypes: what they give in 32 bits, modulo the dtype."""
+
+    def way(row: Row) -> None:
+        whole = {n for n, x in row.used.items() if x.dtype.kind in "fi"}
+        same = {n: np.rint(np.abs(x)).astype(np.int32) if n in whole else x
+                for n, x in row.narrow().items()}  # fmt: skip
+        want = list(leaves(run_quietly(row, same)))
+        cast = {n: x.astype(dtype) if n in whole else x for n, x in same.items()}
+        got = list(leaves(run_quietly(row, cast)))
+        near(got, [y.astype(x.dtype) if x.dtype.kind in "iu" else y
+                   for x, y in zip(got, want, strict=True)])  # fmt: skip
+        kinds = [[x.dtype.kind.replace("u", "i") for x in xs] for xs in (got, want)]
+        assert kinds[0] == kinds[1]
+
+    return way
+
+
+def run_quietly(row: Row, operands: dict[str, np.ndarray]) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return row.run(arrays(operands))
 
 
 def empty(row: Row) -> None:
@@ -204,13 +250,20 @@ def is_smooth(row: Row) -> bool:
 
 
 WAYS: dict[str, Callable[[Row], None]] = {
-    "values": values, "integers": integers, "empty": empty, "scalar": scalar,
+    "values": values, "integers": integers, "empty": empty, "scalar": scalar, "wide": wide,
+    "float16": half(np.dtype(np.float16), 2e-2), "bfloat16": half(np.dtype(bfloat16), 1e-1),
+    "int8": few_bits(np.int8), "uint8": few_bits(np.uint8), "uint32": few_bits(np.uint32),
     "jit": traced, "vmap": mapped, "grad": derivative,
 }  # fmt: skip
 
 
 def applies(row: Row, way: str) -> bool:
     """A row without operands has a value and a program only, a derivative is one of floats."""
+    kinds = {x.dtype.kind for x in row.used.values()}
+    if way in ("float16", "bfloat16"):
+        return "f" in kinds
+    if way in ("int8", "uint8", "uint32"):
+        return bool(kinds & {"f", "i"})
     return way in ("values", "jit") if not row.used else way != "grad" or is_smooth(row)
 
 

@@ -172,7 +172,22 @@ DIFFERENT = {
     ("integers", "scipy.stats.bernoulli.pmf scipy.stats.bernoulli.logpmf scipy.stats.bernoulli.ppf "
      "scipy.stats.cauchy.ppf scipy.stats.cauchy.isf scipy.stats.geom.pmf scipy.stats.geom.logpmf "
      "scipy.stats.nbinom.pmf scipy.stats.nbinom.logpmf"): "probabilities above 1 are not sought",
-    ("integers", "nn.dot_product_attention nn.glu nn.sigmoid nn.silu"): "integers are refused",
+    ("integers", "nn.dot_product_attention"): "integers are refused",
+    ("integers int8 uint8 uint32", "nn.glu nn.sigmoid nn.silu"): "integers are refused",
+    ("uint8 uint32", "nn.hard_tanh nn.sparse_plus"): "-1 wraps, as JAX's",
+    ("uint8 uint32", "scipy.stats.truncnorm.pdf scipy.stats.truncnorm.logpdf "
+     "scipy.stats.truncnorm.cdf scipy.stats.truncnorm.logcdf scipy.stats.truncnorm.sf "
+     "scipy.stats.truncnorm.logsf"): "the negative bound wraps",
+    ("wide", "nn.dot_product_attention"): "weights are computed in 32 bits, as JAX's",
+    ("wide float16 bfloat16", "scipy.stats.bernoulli.ppf"): "u is at the step to the last digit",
+    ("float16", "scipy.stats.gamma.logsf scipy.stats.gumbel_l.logcdf"):
+        "the probability is beyond 16 bits, so that its logarithm is -inf",
+    ("bfloat16", "scipy.stats.wrapcauchy.pdf scipy.stats.wrapcauchy.logpdf"):
+        "1 + c² - 2 c cos x has no digit left of eight bits",
+    ("float16 bfloat16", "scipy.stats.dirichlet.pdf scipy.stats.dirichlet.logpdf "
+     "scipy.stats.multivariate_normal.pdf"): "the row has constants of 32 bits",
+    ("float16 bfloat16", "scipy.stats.multivariate_normal.logpdf"):
+        "there are no factorisations of 16 bits, as in JAX",
     ("integers", "nn.relu6"): "integers become floats, as JAX's",
     ("empty", "scipy.special.log_softmax scipy.special.softmax"):
         "nothing has a softmax, which is nothing",
@@ -182,7 +197,7 @@ DIFFERENT = {
 }  # fmt: skip
 # SciPy 1.18 counts ranks in floats too, as JAX does, and empties in integers, which JAX does not.
 if tuple(map(int, scipy.__version__.split(".")[:2])) < (1, 18):
-    DIFFERENT["values integers empty scalar", "scipy.stats.rankdata"] = "all ranks are floats"
+    DIFFERENT["values integers empty scalar wide", "scipy.stats.rankdata"] = "all ranks are floats"
 else:
     DIFFERENT["empty", "scipy.stats.mode"] = "nothing is counted in floats, as JAX's"
 EXCUSES = excuses(DIFFERENT)

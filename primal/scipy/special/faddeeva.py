@@ -142,7 +142,8 @@ def dawsn(x: ArrayLike) -> Array:
     >>> dawsn(jnp.array([0.0, 1.0]))
     Array([0.       , 0.5380795], dtype=float32)
     """
-    return _dawsn(*real_inexact("dawsn", x))
+    (v,) = real_inexact("dawsn", x)
+    return _dawsn(v).astype(v.dtype)
 
 
 __all__ = ["dawsn", "erfcx", "wofz"]

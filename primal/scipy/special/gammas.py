@@ -220,7 +220,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     ways = jnp.exp(ops.lgamma(n + 1) - ops.lgamma(m + 1) - ops.lgamma(n - m + 1))
     whole = (jnp.floor(n) == n) & (jnp.floor(m) == m)
     # Rounding recovers what the logarithms lose, as far as the dtype counts integers at all.
-    exact = whole & (ways < 2.0 ** np.finfo(ways.dtype).nmant)
+    exact = whole & (ways < 2.0 ** jnp.finfo(ways.dtype).nmant)
     lost = jnp.where(exact, jnp.round(ways) - ways, jnp.zeros_like(ways))
     return jnp.where(legal, ways + stop_gradient(lost), jnp.zeros_like(ways))
 

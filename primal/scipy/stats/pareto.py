@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 import primal.numpy as jnp
 from primal import nn
 from primal.ir.trace import Array
@@ -81,7 +79,7 @@ def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     Array([-0.35139793, -0.13353139], dtype=float32)
     """
     below = -logsf(x, b, loc, scale)
-    return within(below, np.finfo(below.dtype).tiny, None, nn.log1mexp, -jnp.inf, 0)
+    return within(below, float(jnp.finfo(below.dtype).tiny), None, nn.log1mexp, -jnp.inf, 0)
 
 
 def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 import primal.numpy as jnp
 
 
@@ -18,7 +16,7 @@ def within(
     `value` never sees a z from outside, so that no ∞·0 of its derivative comes back.
     """
     under = z < low
-    over = z > (np.finfo(z.dtype).max if high is None else high)
+    over = z > (float(jnp.finfo(z.dtype).max) if high is None else high)
     inside = value(jnp.where(over | under, 0.5 if high is None else (low + high) / 2, z))
     return jnp.where(under, before, jnp.where(over, after, inside))
 
