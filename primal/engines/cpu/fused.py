@@ -5,77 +5,63 @@ what `scan` of a few scalar operations would consist of. So where a body has sca
 is written out: they become code on registers, carries too, what a scan reads and writes moves by
 pointers, branches are jumps, and an element that is read or written at an index is a load or a
 store. Steps that are no scalars are walked where they stand, so that a body need not be all of one
-kind; only what they read or make goes through memory.
+kind; only what they read or make goes through memory. Arrays of a few elements are so many scalars:
+what is cut out of them, put together or padded costs nothing then. The state of an ordinary
+differential equation is of this kind.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from primal.engines.cpu.accesses import Access, access_of
-from primal.engines.cpu.code import MEMORY, SCALAR, Code, Module, itemsize
-from primal.engines.cpu.functions import FLOAT, FLOAT2, INLINE
-from primal.engines.cpu.graph import NATIVE, Node, Value, size_of
+from primal.engines.cpu.functions import FLOAT, FLOAT2
+from primal.engines.cpu.graph import NATIVE, Node, Value, bytes_of, is_narrow, size_of
 from primal.engines.cpu.interleaved import WORDS
-from primal.engines.cpu.lanes import emit
+from primal.engines.cpu.lanes import COMBINE
+from primal.engines.cpu.monoids import accumulator
 from primal.engines.cpu.places import Places
 from primal.engines.cpu.schedule import Group, nodes_read
+from primal.engines.cpu.short_loops import AT, FusedSpec
 from primal.engines.cpu.steps import Block, Branch, Loop, Move, Routine
 
-AT = 18
-"""Words of the record before those of the fused loop; its lists come last."""
-MOST_STEPS, MOST_WORDS = 40, 300
+MOST_STEPS, MOST_WORDS = 80, 400
 """Above these a body's own work hides what walking it costs, and code is long to compile."""
+MOST_ELEMENTS = 16
+"""Elements of an array that lies in registers."""
+FEW, FUNCTION = 64, 16
+"""Words on all elements which a kernel, on vectors, takes as long for, its call included; how many
+of them a mathematical function is worth."""
 PERIOD = 4096
 """Turns between two looks for signals."""
-Items = tuple[Any, ...]
+Registers = dict[tuple[Node, int], int]
+"""(node, element) -> its number."""
 
 
-@dataclasses.dataclass(frozen=True)
-class FusedSpec:
-    """The code of a loop. Values are numbered; `at` is the number of a word of the record.
-
-    carries: per scalar carry (dtype, at of (first slot, offset, last slot, offset), number, number
-    of the new value, at of the place that other steps read it from or 0).
-    slices: (dtype, number, at of (slot, offset, stride)); pieces: (dtype, number, at likewise).
-    items: ('literal', number, dtype, at), ('outer', …) read once; ('load', number, dtype, at),
-    ('word', number, word, dtypes, dtype, operands), ('store', number, dtype, at), ('walk', at of
-    table and length), ('branch', index, blocks of (items, results), (numbers, dtypes) of results).
-    again: number of the predicate; -1 in memory; None where the loop is counted.
-    """
-
-    carries: Items
-    slices: Items
-    pieces: Items
-    items: Items
-    again: int | None
-    advances: bool
-    words: int
-
-    def write(self, module: Module, name: str) -> None:
-        """Add the loop to a module."""
-        _Writer(module, self).function(name)
-
-
-def is_scalar(step: Any) -> bool:
-    """Whether a group computes single elements, in one pass."""
-    return (
-        type(step) is Group
-        and size_of(step.shape) == 1
-        and not step.passes
-        and all(node.word not in WORDS for node in step.nodes)
-    )
+def is_scalar(step: Any, most: int) -> bool:
+    """Whether a group computes single elements in one pass, of arrays of up to `most`."""
+    if type(step) is not Group or step.passes or step.parts > 1:
+        return False
+    size = size_of(step.shape)
+    if size == 1:
+        return all(node.word not in WORDS for node in step.nodes)
+    if size > most or any(node.word in WORDS for node in step.nodes):
+        return False
+    if any(is_narrow(node.dtype) for node in step.reductions):
+        return False
+    words = sum([FUNCTION if n.word in FLOAT or n.word in FLOAT2 else 1 for n in step.nodes])
+    return size * words <= FEW
 
 
 class Fused:
     """A loop as a `FusedSpec`; `words(tables)` are the words of its record from `AT` on."""
 
-    def __init__(self, step: Loop, places: Places) -> None:
+    def __init__(self, step: Loop, places: Places, most: int) -> None:
         self.step = step
+        self.most = most
         self.places = places
         self._fixed: list[Callable[[Any], Sequence[int]]] = []
         self._at = AT + 6
@@ -92,28 +78,29 @@ class Fused:
         self._expose(body)
         # Where a piece shares its place with what other steps make, its slot has to be there.
         self.exposed.update([n for n in step.pieces if len(n.home.tenants) > 1])
-        regs: dict[Node, int] = {}
+        regs: Registers = {}
         self.carries: list[bool] = []
         carries = []
         for x, param, out in zip(step.inits, step.params, step.outs, strict=False):
-            scalar = size_of(param.shape) == 1 and param.dtype in NATIVE
-            self.carries.append(scalar)
-            if scalar:
-                regs[param] = self._number()
-                at = self._read(x)
-                self._address(out)
-                seen = self._address(param) if param in self.exposed else 0
-                carries.append([NATIVE[param.dtype], at, regs[param], 0, seen])
+            self.carries.append(self._fits(param))
+            if self.carries[-1]:
+                for e in range(size_of(param.shape)):
+                    number = regs[param, e] = self._number()
+                    offset = e * param.dtype.itemsize
+                    at = self._read(x, offset)
+                    self._address(out, offset)
+                    seen = self._address(param, offset) if param in self.exposed else 0
+                    carries.append([NATIVE[param.dtype], at, number, 0, seen])
         slices, self.slices = [], []
         for x, node in zip(step.xs, step.slices, strict=True):
-            pointer = size_of(node.shape) == 1 and node.dtype in NATIVE
-            pointer = pointer and node not in self.exposed
+            pointer = self._fits(node) and node not in self.exposed
             self.slices.append(pointer)
             if pointer:
-                regs[node] = self._number()
+                numbers = tuple([self._number() for _ in range(size_of(node.shape))])
+                regs.update({(node, e): number for e, number in enumerate(numbers)})
                 stride = x.steps()[0] * node.dtype.itemsize
                 at = self._moving(x, stride)
-                slices.append((NATIVE[node.dtype], regs[node], at))
+                slices.append((NATIVE[node.dtype], numbers, at))
         items: list[Any] = []
         self._block(body, regs, items)
         pieces, self.pieces = [], []
@@ -122,12 +109,13 @@ class Fused:
             pointer = node in self._computed and node not in self.exposed
             self.pieces.append(pointer)
             if pointer:
-                at = self._moving(Value(out, out.shape, out.dtype), node.dtype.itemsize)
-                pieces.append((NATIVE[node.dtype], regs[node], at))
+                at = self._moving(Value(out, out.shape, out.dtype), bytes_of(node))
+                pieces.append((NATIVE[node.dtype], self._all(node, regs, items), at))
         kept = [c for c, scalar in zip(step.carried, self.carries, strict=True) if scalar]
-        for carry, node in zip(carries, kept, strict=True):
-            carry[3] = self._ref(Value(node, node.shape, node.dtype), regs, items)
-        again = None if step.again is None else regs.get(step.again.node, -1)
+        news = [number for node in kept for number in self._all(node, regs, items)]
+        for carry, number in zip(carries, news, strict=True):
+            carry[3] = number
+        again = None if step.again is None else regs.get((step.again.node, 0), -1)
         moves = [not p for p in (*self.slices, *self.pieces)]
         swaps = [
             carry is not None and not scalar
@@ -156,8 +144,12 @@ class Fused:
         self._at += count
         return self._at - count
 
-    def _read(self, x: Value) -> int:
-        return self._words(lambda tables: tables.read(x), 2)
+    def _read(self, x: Value, more: int) -> int:
+        def make(tables: Any) -> Sequence[int]:
+            slot, offset = tables.read(x)
+            return slot, offset + more
+
+        return self._words(make, 2)
 
     def _address(self, node: Node, offset: int = 0) -> int:
         def make(_: Any) -> Sequence[int]:
@@ -184,22 +176,34 @@ class Fused:
 
     # The body.
 
+    def _fits(self, node: Node) -> bool:
+        """Whether a node may be a register per element."""
+        return size_of(node.shape) <= self.most and node.dtype in NATIVE
+
     def _expose(self, block: Block) -> None:
         for step in block.steps:
-            if is_scalar(step) or _is_alias(step) or self._access(step):
+            if is_scalar(step, self.most) or self._is_alias(step):
                 continue
             if self._is_inline(step):
                 for inner in step.blocks:
                     self._expose(inner)
+            elif access := self._access(step):
+                self.exposed.add(access.array.node)
             else:
                 self.exposed.update(nodes_read(step))
+                if type(step) is Group:  # what it puts pieces into is put together in memory
+                    self.exposed.update([place.node for place in step.pieces.values()])
 
     def _is_inline(self, step: Any) -> bool:
-        if type(step) is not Branch:
-            return False
-        return all(size_of(node.shape) == 1 and node.dtype in NATIVE for node in step.outs)
+        return type(step) is Branch and all(self._fits(node) for node in step.outs)
 
-    def _block(self, block: Block, regs: dict[Node, int], items: list[Any]) -> None:
+    def _is_alias(self, step: Any) -> bool:
+        """Whether a step only gives elements other places."""
+        if type(step) is Move:
+            return self._fits(step.outs[0])
+        return type(step) is Routine and bool(step.parts) and self._fits(step.parts[0].node)
+
+    def _block(self, block: Block, regs: Registers, items: list[Any]) -> None:
         waiting: list[Any] = []
 
         def walked() -> None:
@@ -209,27 +213,19 @@ class Fused:
                 items.append(("walk", self._words(lambda t: t.some(steps), 2)))
 
         for step in block.steps:
-            if is_scalar(step):
+            if is_scalar(step, self.most):
                 walked()
                 self.hidden.add(step)
-                for node in step.nodes:
-                    refs = tuple([self._ref(x, regs, items) for x in node.args])
-                    ins = tuple([NATIVE[x.node.dtype] for x in node.args])
-                    regs[node] = self._number()
-                    items.append(("word", regs[node], node.word, ins, NATIVE[node.dtype], refs))
-                    self._show(node, regs, items)
-                for node in step.reductions:
-                    regs[node] = self._ref(node.args[0], regs, items)
-                    self._show(node, regs, items)
-                # After all that is read: the array of the pieces may lie over what it is made of.
-                for node, place in step.pieces.items():
-                    at = self._address(place.node, place.offset * node.dtype.itemsize)
-                    items.append(("store", regs[node], NATIVE[node.dtype], at))
-            elif _is_alias(step):
+                self._group(step, regs, items)
+            elif self._is_alias(step):
                 walked()
                 self.hidden.add(step)
-                regs[step.outs[0]] = self._ref(step.args[0], regs, items)
-                self._show(step.outs[0], regs, items)
+                out = step.outs[0] if type(step) is Move else step.parts[0].node
+                places = [whole(out)] if type(step) is Move else step.parts
+                for x, place in zip(step.args, places, strict=True):
+                    for e in range(x.size):
+                        regs[out, element(place, e)] = self._ref(x, e, regs, items)
+                self._show(out, regs, items)
             elif self._is_inline(step):
                 walked()
                 self.hidden.add(step)
@@ -242,6 +238,63 @@ class Fused:
                 waiting.append(step)
         walked()
 
+    def _group(self, step: Group, regs: Registers, items: list[Any]) -> None:
+        """The words of a group on each element, after all that it reads from memory."""
+        size = size_of(step.shape)
+        for node in (*step.nodes, *step.reductions):
+            for x in node.args:
+                if x.node not in step.level:
+                    for e in range(x.size):
+                        self._ref(x, e, regs, items)
+        for node in step.nodes:
+            ins = tuple([NATIVE[x.node.dtype] for x in node.args])
+            dtype = NATIVE[node.dtype]
+            for e in range(size):
+                refs = tuple([self._ref(x, e, regs, items) for x in node.args])
+                regs[node, e] = self._word(node.word, refs, ins, dtype, items)
+        for node in step.reductions:
+            self._reduction(node, regs, items)
+        for node in (*step.nodes, *step.reductions):
+            self._show(node, regs, items)
+        for node, place in step.pieces.items():
+            kept = self._fits(place.node)
+            for e, number in enumerate(self._all(node, regs, items)):
+                at = element(place, e)
+                if kept:
+                    regs[place.node, at] = number
+                if not kept or place.node in self.exposed:
+                    there = self._address(place.node, at * node.dtype.itemsize)
+                    items.append(("store", number, NATIVE[node.dtype], there))
+            if kept:
+                self._computed.add(place.node)
+
+    def _word(
+        self, word: str, refs: tuple[int, ...], ins: tuple[str, ...], dtype: str, items: list[Any]
+    ) -> int:
+        number = self._number()
+        items.append(("word", number, word, ins, dtype, refs))
+        return number
+
+    def _reduction(self, node: Node, regs: Registers, items: list[Any]) -> None:
+        (x,) = node.args
+        monoid, axes = node.attr
+        dtype = NATIVE[x.node.dtype]
+        wide = accumulator(monoid, dtype) if x.size > size_of(node.shape) else dtype
+        totals: dict[Any, int] = {}
+        for e, index in enumerate(np.ndindex(*x.shape)):
+            number = self._ref(x, e, regs, items)
+            if wide != dtype:
+                number = self._word("convert", (number,), (dtype,), wide, items)
+            kept = tuple([i for d, i in enumerate(index) if d not in axes])
+            if kept in totals:
+                pair = totals[kept], number
+                number = self._word(COMBINE[monoid], pair, (wide, wide), wide, items)
+            totals[kept] = number
+        for e, number in enumerate(totals.values()):
+            if wide != dtype:
+                number = self._word("convert", (number,), (wide,), dtype, items)
+            regs[node, e] = number
+
     def _access(self, step: Any) -> Access | None:
         """What a routine reads or writes, if that is one element, in place."""
         found = access_of(step) if type(step) is Routine else None
@@ -251,62 +304,73 @@ class Fused:
         here = slot, base + found.array.offset * found.array.node.dtype.itemsize
         return found if self.places.address(step.outs[0]) == here else None
 
-    def _element(self, access: Access, regs: dict[Node, int], items: list[Any]) -> None:
+    def _element(self, access: Access, regs: Registers, items: list[Any]) -> None:
         node = access.array.node
         dtype = NATIVE[node.dtype]
         starts = tuple(
             [
-                (self._ref(x, regs, items), NATIVE[x.node.dtype], self._numbers(*numbers))
+                (self._ref(x, 0, regs, items), NATIVE[x.node.dtype], self._numbers(*numbers))
                 for x, numbers in access.starts
             ]
         )
         at = self._address(node, access.array.offset * node.dtype.itemsize)
         if access.out is None:
             assert access.value is not None
-            value = self._ref(access.value, regs, items)
+            value = self._ref(access.value, 0, regs, items)
             items.append(("put", value, dtype, at, starts, access.word, access.checks))
             return
         fill = self._numbers(access.fill) if access.checks else 0
-        regs[access.out] = self._number()
-        items.append(("take", regs[access.out], dtype, at, starts, fill))
+        number = regs[access.out, 0] = self._number()
+        items.append(("take", number, dtype, at, starts, fill))
         self._show(access.out, regs, items)
 
     def _numbers(self, *numbers: int) -> int:
         return self._words(lambda _: numbers, len(numbers))
 
-    def _branch(self, step: Branch, regs: dict[Node, int], items: list[Any]) -> None:
-        index = self._ref(step.index, regs, items)
+    def _branch(self, step: Branch, regs: Registers, items: list[Any]) -> None:
+        index = self._ref(step.index, 0, regs, items)
         blocks = []
         for block, results in zip(step.blocks, step.results, strict=True):
             inner: list[Any] = []
             own = dict(regs)
             self._block(block, own, inner)
-            refs = [self._ref(Value(n, n.shape, n.dtype), own, inner) for n in results]
+            refs = [number for n in results for number in self._all(n, own, inner)]
             blocks.append((tuple(inner), tuple(refs)))
         numbers = []
         for node in step.outs:
-            regs[node] = self._number()
-            numbers.append((regs[node], NATIVE[node.dtype]))
+            for e in range(size_of(node.shape)):
+                regs[node, e] = self._number()
+                numbers.append((regs[node, e], NATIVE[node.dtype]))
         items.append(("branch", index, tuple(blocks), tuple(numbers)))
         for node in step.outs:
             self._show(node, regs, items)
 
-    def _show(self, node: Node, regs: dict[Node, int], items: list[Any]) -> None:
+    def _show(self, node: Node, regs: Registers, items: list[Any]) -> None:
         """Store what steps outside the registers read."""
         self._computed.add(node)
         if node in self.exposed:
-            items.append(("store", regs[node], NATIVE[node.dtype], self._address(node)))
+            for e in range(size_of(node.shape)):
+                if (node, e) in regs:
+                    at = self._address(node, e * node.dtype.itemsize)
+                    items.append(("store", regs[node, e], NATIVE[node.dtype], at))
 
-    def _ref(self, x: Value, regs: dict[Node, int], items: list[Any]) -> int:
+    def _all(self, node: Node, regs: Registers, items: list[Any]) -> tuple[int, ...]:
+        """The registers of all elements of a node."""
+        x = whole(node)
+        return tuple([self._ref(x, e, regs, items) for e in range(x.size)])
+
+    def _ref(self, x: Value, e: int, regs: Registers, items: list[Any]) -> int:
+        """The register of an element, counted in row-major order."""
         node = x.node
-        found = regs.get(node)
+        at = element(x, e)
+        found = regs.get((node, at))
         if found is not None:
             return found
         dtype = NATIVE[node.dtype]
         if node.word in ("literal", "iota"):
             bits = node.attr
             if node.word == "iota":
-                bits = np.asarray(x.offset).astype(node.dtype).tobytes()
+                bits = np.asarray(at).astype(node.dtype).tobytes()
             key: Any = (dtype, bits)
             if key not in self._once:
                 self._once[key] = self._number()
@@ -315,7 +379,7 @@ class Fused:
                     ("literal", self._once[key], dtype, self._words(lambda _: [value], 1))
                 )
             return self._once[key]
-        offset = x.offset * node.dtype.itemsize
+        offset = at * node.dtype.itemsize
         if node in self._outer:
             key = (node, offset)
             if key not in self._once:
@@ -325,21 +389,37 @@ class Fused:
             return self._once[key]
         number = self._number()
         items.append(("load", number, dtype, self._address(node, offset)))
-        if size_of(node.shape) == 1:
-            regs[node] = number
+        regs[node, at] = number
         return number
 
 
-def _is_alias(step: Any) -> bool:
-    return type(step) is Move and size_of(step.outs[0].shape) == 1 and step.outs[0].dtype in NATIVE
+def whole(node: Node) -> Value:
+    """All of a node."""
+    return Value(node, node.shape, node.dtype)
 
 
-def worth_fusing(step: Loop) -> bool:
-    """Whether the loop's own cost shows beside its body's."""
+def element(x: Value, e: int) -> int:
+    """Where the element of that number, in row-major order, lies in the node."""
+    if x.strides is None or x.size == 1:
+        return x.offset + (e if x.size > 1 else 0)
+    at = x.offset
+    for n, step in zip(reversed(x.shape), reversed(x.strides), strict=True):
+        e, i = divmod(e, n)
+        at += i * step
+    return at
+
+
+def worth_fusing(step: Loop) -> int:
+    """Of how many elements arrays may be in registers, 0 where the body hides the loop's cost."""
     steps = list(_steps(step.body))
-    scalars = [s for s in steps if is_scalar(s)]
-    words = sum([len(s.nodes) for s in scalars])
-    return bool(scalars) and len(steps) <= MOST_STEPS and words <= MOST_WORDS
+    if len(steps) > MOST_STEPS:
+        return 0
+    for most in (MOST_ELEMENTS, 1):
+        scalars = [s for s in steps if is_scalar(s, most)]
+        words = sum([len(s.nodes) * size_of(s.shape) for s in scalars])
+        if scalars and words <= MOST_WORDS:
+            return most
+    return 0
 
 
 def _steps(block: Block) -> Any:
@@ -348,252 +428,3 @@ def _steps(block: Block) -> Any:
         if type(step) is Branch:
             for inner in step.blocks:
                 yield from _steps(inner)
-
-
-class _Writer:
-    """Values are vectors of one element: the words of kernels are written for vectors."""
-
-    def __init__(self, module: Module, spec: FusedSpec) -> None:
-        self.module = module
-        self.spec = spec
-        self.c = Code(module, 1)
-        heavy = [i for i in _words_of(spec.items) if i[2] in FLOAT or i[2] in FLOAT2]
-        self.c.inline = len(heavy) <= INLINE
-        self.values: dict[int, str] = {}
-        self.stop = "stop"
-
-    def word(self, at: int) -> str:
-        p = self.c.new(f"getelementptr i64, ptr %record, i64 {at}")
-        return self.c.new(f"load i64, ptr {p}")
-
-    def pointer(self, at: int) -> str:
-        return self.c.new(f"inttoptr i64 {self.word(at)} to ptr")
-
-    def place(self, at: int) -> str:
-        """The address that words (slot, offset) say."""
-        p = self.c.new(f"getelementptr ptr, ptr %slots, i64 {self.word(at)}")
-        base = self.c.new(f"load ptr, ptr {p}")
-        return self.c.new(f"getelementptr i8, ptr {base}, i64 {self.word(at + 1)}")
-
-    def load(self, dtype: str, place: str) -> str:
-        c, kept = self.c, MEMORY[dtype]
-        value = c.new(f"load {kept}, ptr {place}, align {itemsize(dtype)}")
-        if dtype == "b1":
-            value = c.new(f"icmp ne i8 {value}, 0")
-        return c.new(f"insertelement {c.vec(SCALAR[dtype])} poison, {SCALAR[dtype]} {value}, i64 0")
-
-    def element(self, dtype: str, value: str) -> str:
-        c = self.c
-        return c.new(f"extractelement {c.vec(SCALAR[dtype])} {value}, i64 0")
-
-    def store(self, dtype: str, value: str, place: str) -> None:
-        c = self.c
-        scalar = self.element(dtype, value)
-        if dtype == "b1":
-            scalar = c.new(f"zext i1 {scalar} to i8")
-        c.do(f"store {MEMORY[dtype]} {scalar}, ptr {place}, align {itemsize(dtype)}")
-
-    def function(self, name: str) -> None:
-        spec, c = self.spec, self.c
-        c.start("entry")
-        walk, poll, enter, advance, leave = [self.pointer(AT + i) for i in range(5)]
-        self.walk = walk
-        period = self.word(AT + 5)
-        lists = "ptr %slots, ptr %counts, ptr %list"
-        c.do("%counts = getelementptr i64, ptr %record, i64 13")
-        c.do(f"%list = getelementptr i64, ptr %record, i64 {spec.words}")
-        c.do(f"call void {enter}({lists})")
-        for kind, number, dtype, at in [i for i in spec.items if i[0] in ("literal", "outer")]:
-            self.values[number] = (
-                self.literal(dtype, self.word(at)) if kind == "literal"
-                else self.load(dtype, self.place(at))
-            )  # fmt: skip
-        firsts = [self.load(dtype, self.place(at)) for dtype, at, *_ in spec.carries]
-        types = [c.vec(SCALAR[dtype]) for dtype, *_ in spec.carries]
-        lasts = [self.place(at + 2) for _, at, *_ in spec.carries]
-        shown = [self.place(seen) if seen else "" for *_, seen in spec.carries]
-        pointers = [self.place(at) for _, _, at in (*spec.slices, *spec.pieces)]
-        strides = [self.word(at + 2) for _, _, at in (*spec.slices, *spec.pieces)]
-        trips = self.word(6)
-        if spec.again is None:
-            begin = c.new(f"icmp sgt i64 {trips}, 0")
-        else:
-            byte = c.new(f"load i8, ptr {self.place(7)}")
-            begin = c.new(f"icmp ne i8 {byte}, 0")
-        before = c.block
-        c.do(f"br i1 {begin}, label %turn, label %over")
-        c.start("turn")
-        at_phi = len(c.lines)
-        c.lines.extend([""] * (1 + len(firsts) + len(pointers)))
-        for (dtype, _, number, _, _), t in zip(spec.carries, types, strict=True):
-            self.values[number] = f"%c{number}"
-            assert t == c.vec(SCALAR[dtype])
-        for (dtype, _, number, _, _), place in zip(spec.carries, shown, strict=True):
-            if place:
-                self.store(dtype, self.values[number], place)
-        for k, (dtype, number, _) in enumerate(spec.slices):
-            self.values[number] = self.load(dtype, f"%q{k}")
-        self.items(spec.items)
-        for k, (dtype, number, _) in enumerate(spec.pieces):
-            self.store(dtype, self.values[number], f"%q{len(spec.slices) + k}")
-        if spec.again is None:
-            going = ""
-        elif spec.again < 0:
-            byte = c.new(f"load i8, ptr {self.place(9)}")
-            going = c.new(f"icmp ne i8 {byte}, 0")
-        else:
-            going = self.element("b1", self.values[spec.again])
-        if spec.advances:
-            c.do(f"call void {advance}({lists})")
-        moved = [
-            c.new(f"getelementptr i8, ptr %q{k}, i64 {stride}") for k, stride in enumerate(strides)
-        ]
-        following = c.new("add nsw i64 %i, 1")
-        rest = c.new(f"and i64 {following}, {period}")
-        due = c.new(f"icmp eq i64 {rest}, 0")
-        c.do(f"br i1 {due}, label %look, label %next")
-        c.start("look")
-        c.do(f"call void {poll}(ptr %status)")
-        state = c.new("load atomic i32, ptr %status monotonic, align 4")
-        bad = c.new(f"icmp ne i32 {state}, 0")
-        c.do(f"br i1 {bad}, label %stop, label %next")
-        c.start("next")
-        if spec.again is None:
-            going = c.new(f"icmp slt i64 {following}, {trips}")
-        c.do(f"br i1 {going}, label %turn, label %over")
-        c.lines[at_phi] = f"  %i = phi i64 [ 0, %{before} ], [ {following}, %next ]"
-        news = [self.values[new] for _, _, _, new, _ in spec.carries]
-        for k, ((_, _, number, _, _), t) in enumerate(zip(spec.carries, types, strict=True)):
-            c.lines[at_phi + 1 + k] = (
-                f"  %c{number} = phi {t} [ {firsts[k]}, %{before} ], [ {news[k]}, %next ]"
-            )
-        for k, (first, new) in enumerate(zip(pointers, moved, strict=True)):
-            c.lines[at_phi + 1 + len(firsts) + k] = (
-                f"  %q{k} = phi ptr [ {first}, %{before} ], [ {new}, %next ]"
-            )
-        c.start("over")
-        ends = [
-            c.new(f"phi {t} [ {firsts[k]}, %{before} ], [ {news[k]}, %next ]")
-            for k, t in enumerate(types)
-        ]
-        for (dtype, *_), value, place in zip(spec.carries, ends, lasts, strict=True):
-            self.store(dtype, value, place)
-        c.do(f"call void {leave}({lists})")
-        c.do("br label %stop")
-        c.start("stop")
-        c.do("ret void")
-        body = "\n".join(c.lines)
-        head = "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status"
-        self.module.functions[name] = f"define void @{name}({head}) nounwind {{\n{body}\n}}\n"
-
-    def literal(self, dtype: str, word: str) -> str:
-        c, scalar = self.c, SCALAR[dtype]
-        bits = 1 if dtype == "b1" else 8 * itemsize(dtype)
-        value = word if bits == 64 else c.new(f"trunc i64 {word} to i{bits}")
-        if dtype[0] == "f":
-            value = c.new(f"bitcast i{bits} {value} to {scalar}")
-        return c.new(f"insertelement {c.vec(scalar)} poison, {scalar} {value}, i64 0")
-
-    def items(self, items: Items) -> None:
-        c, values = self.c, self.values
-        for item in items:
-            kind = item[0]
-            if kind == "word":
-                _, number, word, ins, out, refs = item
-                values[number] = emit(c, word, list(ins), out, [values[r] for r in refs])
-            elif kind == "load":
-                _, number, dtype, at = item
-                values[number] = self.load(dtype, self.place(at))
-            elif kind == "store":
-                _, number, dtype, at = item
-                self.store(dtype, values[number], self.place(at))
-            elif kind == "walk":
-                table, words = self.pointer(item[1]), self.word(item[1] + 1)
-                state = c.new(
-                    f"call i32 {self.walk}(ptr %slots, ptr {table}, i64 {words}, ptr %status)"
-                )
-                fine = c.new(f"icmp eq i32 {state}, 0")
-                go = c.label("walked")
-                c.do(f"br i1 {fine}, label %{go}, label %stop")
-                c.start(go)
-            elif kind == "take":
-                self.take(*item[1:])
-            elif kind == "put":
-                self.put(*item[1:])
-            elif kind == "branch":
-                self.branch(*item[1:])
-
-    def element_at(self, at: int, starts: Items) -> tuple[str, str]:
-        """The address of an element at clamped starts, and whether clamping changed nothing."""
-        c, place, inside = self.c, self.place(at), "true"
-        for number, dtype, words in starts:
-            start = self.element(dtype, self.values[number])
-            if dtype == "u8":
-                top = ("i64", str(2**63 - 1))
-                start = c.call("llvm.umin.i64", "i64", ("i64", start), top)
-            elif dtype[1:] != "8":
-                how = "sext" if dtype[0] == "i" else "zext"
-                start = c.new(f"{how} {SCALAR[dtype]} {start} to i64")
-            clamped = c.call("llvm.smax.i64", "i64", ("i64", start), ("i64", "0"))
-            limit = ("i64", self.word(words))
-            clamped = c.call("llvm.smin.i64", "i64", ("i64", clamped), limit)
-            same = c.new(f"icmp eq i64 {start}, {clamped}")
-            inside = c.new(f"and i1 {inside}, {same}")
-            moved = c.new(f"mul i64 {clamped}, {self.word(words + 1)}")
-            place = c.new(f"getelementptr i8, ptr {place}, i64 {moved}")
-        return place, inside
-
-    def take(self, number: int, dtype: str, at: int, starts: Items, fill: int) -> None:
-        place, inside = self.element_at(at, starts)
-        value = self.load(dtype, place)
-        if fill:
-            t, other = self.c.vec(SCALAR[dtype]), self.literal(dtype, self.word(fill))
-            value = self.c.new(f"select i1 {inside}, {t} {value}, {t} {other}")
-        self.values[number] = value
-
-    def put(
-        self, number: int, dtype: str, at: int, starts: Items, word: str, drops: bool
-    ) -> None:
-        c = self.c
-        place, inside = self.element_at(at, starts)
-        value = self.values[number]
-        if word != "set" or drops:
-            old = self.load(dtype, place)
-            if word != "set":
-                value = emit(c, word, [dtype, dtype], dtype, [old, value])
-            if drops:
-                # Nobody else writes there, so that the old element may be written as the new one.
-                t = c.vec(SCALAR[dtype])
-                value = c.new(f"select i1 {inside}, {t} {value}, {t} {old}")
-        self.store(dtype, value, place)
-
-    def branch(self, index: int, blocks: Items, outs: Items) -> None:
-        c = self.c
-        value = self.element("i4", self.values[index])
-        labels = [c.label("case") for _ in blocks]
-        after = c.label("joined")
-        # Below the first is the first, above the last the last.
-        value = c.call("llvm.smax.i32", "i32", ("i32", value), ("i32", "0"))
-        cases = " ".join([f"i32 {i}, label %{name}" for i, name in enumerate(labels[:-1])])
-        c.do(f"switch i32 {value}, label %{labels[-1]} [ {cases} ]")
-        ends: list[tuple[str, list[str]]] = []
-        for label, (items, refs) in zip(labels, blocks, strict=True):
-            c.start(label)
-            self.items(items)
-            ends.append((c.block, [self.values[r] for r in refs]))
-            c.do(f"br label %{after}")
-        c.start(after)
-        for k, (number, dtype) in enumerate(outs):
-            ways = ", ".join([f"[ {found[k]}, %{block} ]" for block, found in ends])
-            self.values[number] = c.new(f"phi {c.vec(SCALAR[dtype])} {ways}")
-
-
-def _words_of(items: Items) -> list[Any]:
-    found = []
-    for item in items:
-        if item[0] == "word":
-            found.append(item)
-        elif item[0] == "branch":
-            for inner, _ in item[2]:
-                found += _words_of(inner)
-    return found

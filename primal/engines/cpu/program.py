@@ -50,9 +50,9 @@ class Plan:
         self.places = Places(self.program, donated)
         self.arena = self.places.arena
         self.fused = {
-            step: Fused(step, self.places)
+            step: Fused(step, self.places, most)
             for step in self.steps
-            if type(step) is Loop and worth_fusing(step)
+            if type(step) is Loop and (most := worth_fusing(step))
         }
         _check_memory(name, self.arena, self.in_avals, self.out_avals)
 

@@ -1,0 +1,296 @@
+"""The code of a loop whose body is short: what `fused` found, as one function."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from primal.engines.cpu.code import MEMORY, SCALAR, Code, Module, itemsize
+from primal.engines.cpu.functions import FLOAT, FLOAT2, INLINE
+from primal.engines.cpu.lanes import emit
+
+AT = 18
+"""Words of the record before those of the fused loop; its lists come last."""
+Items = tuple[Any, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class FusedSpec:
+    """The code of a loop. Values are numbered; `at` is the number of a word of the record.
+
+    carries: per scalar carry (dtype, at of (first slot, offset, last slot, offset), number, number
+    of the new value, at of the place that other steps read it from or 0).
+    slices: (dtype, numbers, at of (slot, offset, stride)); pieces: (dtype, numbers, at likewise).
+    items: ('literal', number, dtype, at), ('outer', …) read once; ('load', number, dtype, at),
+    ('word', number, word, dtypes, dtype, operands), ('store', number, dtype, at), ('walk', at of
+    table and length), ('branch', index, blocks of (items, results), (numbers, dtypes) of results).
+    again: number of the predicate; -1 in memory; None where the loop is counted.
+    """
+
+    carries: Items
+    slices: Items
+    pieces: Items
+    items: Items
+    again: int | None
+    advances: bool
+    words: int
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the loop to a module."""
+        _Writer(module, self).function(name)
+
+
+class _Writer:
+    """Values are vectors of one element: the words of kernels are written for vectors."""
+
+    def __init__(self, module: Module, spec: FusedSpec) -> None:
+        self.module = module
+        self.spec = spec
+        self.c = Code(module, 1)
+        heavy = [i for i in _words_of(spec.items) if i[2] in FLOAT or i[2] in FLOAT2]
+        self.c.inline = len(heavy) <= INLINE
+        self.values: dict[int, str] = {}
+        self.stop = "stop"
+
+    def word(self, at: int) -> str:
+        p = self.c.new(f"getelementptr i64, ptr %record, i64 {at}")
+        return self.c.new(f"load i64, ptr {p}")
+
+    def pointer(self, at: int) -> str:
+        return self.c.new(f"inttoptr i64 {self.word(at)} to ptr")
+
+    def place(self, at: int) -> str:
+        """The address that words (slot, offset) say."""
+        p = self.c.new(f"getelementptr ptr, ptr %slots, i64 {self.word(at)}")
+        base = self.c.new(f"load ptr, ptr {p}")
+        return self.c.new(f"getelementptr i8, ptr {base}, i64 {self.word(at + 1)}")
+
+    def beyond(self, place: str, e: int, dtype: str) -> str:
+        """The address of a later element."""
+        return self.c.new(f"getelementptr i8, ptr {place}, i64 {e * itemsize(dtype)}")
+
+    def load(self, dtype: str, place: str) -> str:
+        c, kept = self.c, MEMORY[dtype]
+        value = c.new(f"load {kept}, ptr {place}, align {itemsize(dtype)}")
+        if dtype == "b1":
+            value = c.new(f"icmp ne i8 {value}, 0")
+        return c.new(f"insertelement {c.vec(SCALAR[dtype])} poison, {SCALAR[dtype]} {value}, i64 0")
+
+    def element(self, dtype: str, value: str) -> str:
+        c = self.c
+        return c.new(f"extractelement {c.vec(SCALAR[dtype])} {value}, i64 0")
+
+    def store(self, dtype: str, value: str, place: str) -> None:
+        c = self.c
+        scalar = self.element(dtype, value)
+        if dtype == "b1":
+            scalar = c.new(f"zext i1 {scalar} to i8")
+        c.do(f"store {MEMORY[dtype]} {scalar}, ptr {place}, align {itemsize(dtype)}")
+
+    def function(self, name: str) -> None:
+        spec, c = self.spec, self.c
+        c.start("entry")
+        walk, poll, enter, advance, leave = [self.pointer(AT + i) for i in range(5)]
+        self.walk = walk
+        period = self.word(AT + 5)
+        lists = "ptr %slots, ptr %counts, ptr %list"
+        c.do("%counts = getelementptr i64, ptr %record, i64 13")
+        c.do(f"%list = getelementptr i64, ptr %record, i64 {spec.words}")
+        c.do(f"call void {enter}({lists})")
+        for kind, number, dtype, at in [i for i in spec.items if i[0] in ("literal", "outer")]:
+            self.values[number] = (
+                self.literal(dtype, self.word(at)) if kind == "literal"
+                else self.load(dtype, self.place(at))
+            )  # fmt: skip
+        firsts = [self.load(dtype, self.place(at)) for dtype, at, *_ in spec.carries]
+        types = [c.vec(SCALAR[dtype]) for dtype, *_ in spec.carries]
+        lasts = [self.place(at + 2) for _, at, *_ in spec.carries]
+        shown = [self.place(seen) if seen else "" for *_, seen in spec.carries]
+        pointers = [self.place(at) for _, _, at in (*spec.slices, *spec.pieces)]
+        strides = [self.word(at + 2) for _, _, at in (*spec.slices, *spec.pieces)]
+        trips = self.word(6)
+        if spec.again is None:
+            begin = c.new(f"icmp sgt i64 {trips}, 0")
+        else:
+            byte = c.new(f"load i8, ptr {self.place(7)}")
+            begin = c.new(f"icmp ne i8 {byte}, 0")
+        before = c.block
+        c.do(f"br i1 {begin}, label %turn, label %over")
+        c.start("turn")
+        at_phi = len(c.lines)
+        c.lines.extend([""] * (1 + len(firsts) + len(pointers)))
+        for (dtype, _, number, _, _), t in zip(spec.carries, types, strict=True):
+            self.values[number] = f"%c{number}"
+            assert t == c.vec(SCALAR[dtype])
+        for (dtype, _, number, _, _), place in zip(spec.carries, shown, strict=True):
+            if place:
+                self.store(dtype, self.values[number], place)
+        for k, (dtype, numbers, _) in enumerate(spec.slices):
+            for e, number in enumerate(numbers):
+                self.values[number] = self.load(dtype, self.beyond(f"%q{k}", e, dtype))
+        self.items(spec.items)
+        for k, (dtype, numbers, _) in enumerate(spec.pieces):
+            for e, number in enumerate(numbers):
+                place = self.beyond(f"%q{len(spec.slices) + k}", e, dtype)
+                self.store(dtype, self.values[number], place)
+        if spec.again is None:
+            going = ""
+        elif spec.again < 0:
+            byte = c.new(f"load i8, ptr {self.place(9)}")
+            going = c.new(f"icmp ne i8 {byte}, 0")
+        else:
+            going = self.element("b1", self.values[spec.again])
+        if spec.advances:
+            c.do(f"call void {advance}({lists})")
+        moved = [
+            c.new(f"getelementptr i8, ptr %q{k}, i64 {stride}") for k, stride in enumerate(strides)
+        ]
+        following = c.new("add nsw i64 %i, 1")
+        rest = c.new(f"and i64 {following}, {period}")
+        due = c.new(f"icmp eq i64 {rest}, 0")
+        c.do(f"br i1 {due}, label %look, label %next")
+        c.start("look")
+        c.do(f"call void {poll}(ptr %status)")
+        state = c.new("load atomic i32, ptr %status monotonic, align 4")
+        bad = c.new(f"icmp ne i32 {state}, 0")
+        c.do(f"br i1 {bad}, label %stop, label %next")
+        c.start("next")
+        if spec.again is None:
+            going = c.new(f"icmp slt i64 {following}, {trips}")
+        c.do(f"br i1 {going}, label %turn, label %over")
+        c.lines[at_phi] = f"  %i = phi i64 [ 0, %{before} ], [ {following}, %next ]"
+        news = [self.values[new] for _, _, _, new, _ in spec.carries]
+        for k, ((_, _, number, _, _), t) in enumerate(zip(spec.carries, types, strict=True)):
+            c.lines[at_phi + 1 + k] = (
+                f"  %c{number} = phi {t} [ {firsts[k]}, %{before} ], [ {news[k]}, %next ]"
+            )
+        for k, (first, new) in enumerate(zip(pointers, moved, strict=True)):
+            c.lines[at_phi + 1 + len(firsts) + k] = (
+                f"  %q{k} = phi ptr [ {first}, %{before} ], [ {new}, %next ]"
+            )
+        c.start("over")
+        ends = [
+            c.new(f"phi {t} [ {firsts[k]}, %{before} ], [ {news[k]}, %next ]")
+            for k, t in enumerate(types)
+        ]
+        for (dtype, *_), value, place in zip(spec.carries, ends, lasts, strict=True):
+            self.store(dtype, value, place)
+        c.do(f"call void {leave}({lists})")
+        c.do("br label %stop")
+        c.start("stop")
+        c.do("ret void")
+        body = "\n".join(c.lines)
+        head = "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status"
+        self.module.functions[name] = f"define void @{name}({head}) nounwind {{\n{body}\n}}\n"
+
+    def literal(self, dtype: str, word: str) -> str:
+        c, scalar = self.c, SCALAR[dtype]
+        bits = 1 if dtype == "b1" else 8 * itemsize(dtype)
+        value = word if bits == 64 else c.new(f"trunc i64 {word} to i{bits}")
+        if dtype[0] == "f":
+            value = c.new(f"bitcast i{bits} {value} to {scalar}")
+        return c.new(f"insertelement {c.vec(scalar)} poison, {scalar} {value}, i64 0")
+
+    def items(self, items: Items) -> None:
+        c, values = self.c, self.values
+        for item in items:
+            kind = item[0]
+            if kind == "word":
+                _, number, word, ins, out, refs = item
+                values[number] = emit(c, word, list(ins), out, [values[r] for r in refs])
+            elif kind == "load":
+                _, number, dtype, at = item
+                values[number] = self.load(dtype, self.place(at))
+            elif kind == "store":
+                _, number, dtype, at = item
+                self.store(dtype, values[number], self.place(at))
+            elif kind == "walk":
+                table, words = self.pointer(item[1]), self.word(item[1] + 1)
+                state = c.new(
+                    f"call i32 {self.walk}(ptr %slots, ptr {table}, i64 {words}, ptr %status)"
+                )
+                fine = c.new(f"icmp eq i32 {state}, 0")
+                go = c.label("walked")
+                c.do(f"br i1 {fine}, label %{go}, label %stop")
+                c.start(go)
+            elif kind == "take":
+                self.take(*item[1:])
+            elif kind == "put":
+                self.put(*item[1:])
+            elif kind == "branch":
+                self.branch(*item[1:])
+
+    def element_at(self, at: int, starts: Items) -> tuple[str, str]:
+        """The address of an element at clamped starts, and whether clamping changed nothing."""
+        c, place, inside = self.c, self.place(at), "true"
+        for number, dtype, words in starts:
+            start = self.element(dtype, self.values[number])
+            if dtype == "u8":
+                top = ("i64", str(2**63 - 1))
+                start = c.call("llvm.umin.i64", "i64", ("i64", start), top)
+            elif dtype[1:] != "8":
+                how = "sext" if dtype[0] == "i" else "zext"
+                start = c.new(f"{how} {SCALAR[dtype]} {start} to i64")
+            clamped = c.call("llvm.smax.i64", "i64", ("i64", start), ("i64", "0"))
+            limit = ("i64", self.word(words))
+            clamped = c.call("llvm.smin.i64", "i64", ("i64", clamped), limit)
+            same = c.new(f"icmp eq i64 {start}, {clamped}")
+            inside = c.new(f"and i1 {inside}, {same}")
+            moved = c.new(f"mul i64 {clamped}, {self.word(words + 1)}")
+            place = c.new(f"getelementptr i8, ptr {place}, i64 {moved}")
+        return place, inside
+
+    def take(self, number: int, dtype: str, at: int, starts: Items, fill: int) -> None:
+        place, inside = self.element_at(at, starts)
+        value = self.load(dtype, place)
+        if fill:
+            t, other = self.c.vec(SCALAR[dtype]), self.literal(dtype, self.word(fill))
+            value = self.c.new(f"select i1 {inside}, {t} {value}, {t} {other}")
+        self.values[number] = value
+
+    def put(
+        self, number: int, dtype: str, at: int, starts: Items, word: str, drops: bool
+    ) -> None:
+        c = self.c
+        place, inside = self.element_at(at, starts)
+        value = self.values[number]
+        if word != "set" or drops:
+            old = self.load(dtype, place)
+            if word != "set":
+                value = emit(c, word, [dtype, dtype], dtype, [old, value])
+            if drops:
+                # Nobody else writes there, so that the old element may be written as the new one.
+                t = c.vec(SCALAR[dtype])
+                value = c.new(f"select i1 {inside}, {t} {value}, {t} {old}")
+        self.store(dtype, value, place)
+
+    def branch(self, index: int, blocks: Items, outs: Items) -> None:
+        c = self.c
+        value = self.element("i4", self.values[index])
+        labels = [c.label("case") for _ in blocks]
+        after = c.label("joined")
+        # Below the first is the first, above the last the last.
+        value = c.call("llvm.smax.i32", "i32", ("i32", value), ("i32", "0"))
+        cases = " ".join([f"i32 {i}, label %{name}" for i, name in enumerate(labels[:-1])])
+        c.do(f"switch i32 {value}, label %{labels[-1]} [ {cases} ]")
+        ends: list[tuple[str, list[str]]] = []
+        for label, (items, refs) in zip(labels, blocks, strict=True):
+            c.start(label)
+            self.items(items)
+            ends.append((c.block, [self.values[r] for r in refs]))
+            c.do(f"br label %{after}")
+        c.start(after)
+        for k, (number, dtype) in enumerate(outs):
+            ways = ", ".join([f"[ {found[k]}, %{block} ]" for block, found in ends])
+            self.values[number] = c.new(f"phi {c.vec(SCALAR[dtype])} {ways}")
+
+
+def _words_of(items: Items) -> list[Any]:
+    found = []
+    for item in items:
+        if item[0] == "word":
+            found.append(item)
+        elif item[0] == "branch":
+            for inner, _ in item[2]:
+                found += _words_of(inner)
+    return found

@@ -1,0 +1,139 @@
+"""Loops over arrays of a few elements: each element is in a register, wherever it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal
+import primal.numpy as jnp
+from primal import lax
+from primal.base.config import cpu_engine, enable_x64
+from primal.engines.cpu.fused import MOST_ELEMENTS
+from primal.engines.cpu.steps import Loop
+from tests.engines.cpu.lab import built
+
+Body = Callable[[Any, Any], tuple[Any, Any]]
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(7, 5)).astype(np.float32)
+WIDE = RNG.normal(size=(7, 40)).astype(np.float32)
+
+
+def lorenz(c: Any, _: Any) -> tuple[Any, Any]:
+    x, y, z = c[:3]
+    d = jnp.stack([10 * (y - x), x * (28 - z) - y, x * y - 2.5 * z])
+    return c.at[:3].add(0.01 * d), c[::-1]
+
+
+def springs(c: Any, a: Any) -> tuple[Any, Any]:
+    d = c[1:] - c[:-1]
+    force = jnp.pad(d, (0, 1)) - jnp.pad(d, (1, 0))
+    return (c + 0.1 * force).at[0].set(a[0]), force
+
+
+def mixed(c: Any, a: Any) -> tuple[Any, Any]:
+    """A kernel of many elements reads and makes what registers hold."""
+    wide = jnp.sin(jnp.outer(c, jnp.linspace(0.0, 0.1, 30)))
+    total = wide.sum(1)
+    return jnp.roll(c, 1) * 0.5 + total * 0.1, jnp.concatenate([total[:2], a, c[3:]])
+
+
+def chosen(c: Any, a: Any) -> tuple[Any, Any]:
+    new = lax.cond(a[0] > 0, lambda: jnp.flip(c) + 1, lambda: jnp.where(c > 0, c, a))
+    return new, (new > c, new.argmax())
+
+
+def reduced(c: Any, a: Any) -> tuple[Any, Any]:
+    m = c[:4].reshape(2, 2)
+    rest = jnp.array([m.sum(), m.max(), m.sum(0)[1], m.prod(1)[0], jnp.abs(m).min()])
+    return rest * 0.3 + a, m.T
+
+
+def swapped(c: Any, a: Any) -> tuple[Any, Any]:
+    return jnp.concatenate([a[:1], c[:-1]]), (c, c * 2, jnp.float32(3))
+
+
+def indexed(c: Any, a: Any) -> tuple[Any, Any]:
+    i = jnp.abs(a[0] * 10).astype(jnp.int32) % 5
+    return c.at[i].set(a[1]).at[2].multiply(0.5), c[i] + c
+
+
+def nested(c: Any, a: Any) -> tuple[Any, Any]:
+    inner = lax.fori_loop(0, 3, lambda i, c: c.at[i].add(c[i + 1]) * 0.9, c)
+    return inner + a, lax.while_loop(lambda c: c.sum() < 1, lambda c: c + jnp.roll(c * c, 1) + 1, c)
+
+
+BODIES = [lorenz, springs, mixed, chosen, reduced, swapped, indexed, nested]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("body", BODIES, ids=lambda f: f.__name__)
+def test_bodies(body: Body, reverse: bool) -> None:
+    def f(c: Any, xs: Any) -> Any:
+        return lax.scan(body, c, xs, reverse=reverse)
+
+    agree(f, X[0], X)
+    agree(lambda c, xs: (f(c, xs[:, ::-1]), c + 1, xs.sum()), X[1], X)
+
+
+@pytest.mark.parametrize("body", BODIES, ids=lambda f: f.__name__)
+def test_gradients(body: Body) -> None:
+    def f(c: Any, xs: Any) -> Any:
+        last, ys = lax.scan(body, c, xs)
+        return sum([jnp.sum(y * 1.0) for y in primal.tree.leaves((last, ys))])
+
+    if body is nested:
+        pytest.skip("while_loop has no reverse mode")
+    with enable_x64(True):
+        agree(primal.grad(f, (0, 1)), X[0].astype(float), X.astype(float))
+
+
+@pytest.mark.parametrize("body", BODIES, ids=lambda f: f.__name__)
+def test_examples_of_a_batch(body: Body) -> None:
+    """With an axis more, some arrays of a body are of a few elements and some are not."""
+    for count in (2, 4):
+        c, xs = np.stack([X[i] for i in range(count)]), np.stack([X + i for i in range(count)])
+        agree(primal.vmap(lambda c, xs: lax.scan(body, c, xs)), c, xs)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int32", "float16", "bfloat16"])
+def test_dtypes(dtype: str) -> None:
+    def body(c: Any, a: Any) -> tuple[Any, Any]:
+        new = jnp.where(c > a, c[::-1], a)
+        return new, (new.max(), jnp.concatenate([a[:1], c]), new.sum())
+
+    x = jnp.asarray(np.abs(X) * 3).astype(dtype)
+    agree(lambda x: lax.scan(body, x[0], x), x)
+
+
+@pytest.mark.parametrize("n", [MOST_ELEMENTS - 1, MOST_ELEMENTS, MOST_ELEMENTS + 1])
+def test_about_as_many_as_fit(n: int) -> None:
+    def body(c: Any, a: Any) -> tuple[Any, Any]:
+        return jnp.concatenate([c[1:], a[:1]]) * 0.5, (c[:2], a.sum())
+
+    agree(lambda x: lax.scan(body, x[0], x), WIDE[:, :n])
+
+
+def test_a_body_in_registers_walks_no_table() -> None:
+    for body in (springs, reduced):
+        made = built(lambda c, xs, body=body: lax.scan(body, c, xs), X[0], X)
+        (loop,) = [s for s in made.plan.steps if type(s) is Loop]
+        assert "walk" not in [i[0] for i in made.plan.fused[loop].spec.items], body.__name__
+
+
+def agree(f: Callable[..., Any], *args: Any) -> None:
+    """The engine against operations one by one."""
+    with cpu_engine("reference"):
+        wanted = primal.tree.leaves(primal.jit(f)(*args))
+    found = primal.tree.leaves(primal.jit(f)(*args))
+    for a, b in zip(found, wanted, strict=True):
+        assert a.dtype == b.dtype and a.shape == b.shape
+        a, b = np.asarray(a), np.asarray(b)
+        if a.dtype.kind in "biu":
+            np.testing.assert_array_equal(a, b)
+        else:
+            eps = 4e-3 if a.dtype.itemsize == 2 else 2e-5
+            np.testing.assert_allclose(a.astype(float), b.astype(float), eps, eps)
