@@ -10,7 +10,7 @@ from typing import Any
 from primal.api.jit import LazyNames
 from primal.api.operands import ShapeDtypeStruct, check_operands, flat_function, name_of, struct_of
 from primal.base.errors import api_boundary
-from primal.base.pytree import count_leaves, flatten_args, unflatten
+from primal.base.pytree import count_leaves, flatten, flatten_args, unflatten
 from primal.ir.jaxpr import ClosedJaxpr
 from primal.ir.state import named_axis
 from primal.runtime.refs import Ref, tracing_refs
@@ -72,8 +72,33 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
     >>> eval_shape(lambda x: x.sum(), ShapeDtypeStruct((3,), "float32"))
     ShapeDtypeStruct(shape=(), dtype=float32)
+
+    ShapeDtypeStructs that `fun` returns are returned as they are.
     """
-    return make_jaxpr(fun, return_shape=True)(*args, **kwargs)[1]
+    structs: dict[int, ShapeDtypeStruct] = {}
+    arrays_of = _without_structs(fun, structs) if callable(fun) else fun
+    shapes = make_jaxpr(arrays_of, return_shape=True)(*args, **kwargs)[1]
+    if not structs:
+        return shapes
+    leaves, spec = flatten(shapes)
+    return unflatten(spec, [structs.get(i, x) for i, x in enumerate(leaves)])
+
+
+def _without_structs(
+    fun: Callable[..., Any], structs: dict[int, ShapeDtypeStruct]
+) -> Callable[..., Any]:
+    """`fun` with zeros for the ShapeDtypeStructs among its results, which go to `structs`."""
+
+    @functools.wraps(fun)
+    def arrays_of(*args: Any, **kwargs: Any) -> Any:
+        out = fun(*args, **kwargs)
+        leaves, spec = flatten(out)
+        structs.update((i, x) for i, x in enumerate(leaves) if isinstance(x, ShapeDtypeStruct))
+        if not structs:
+            return out
+        return unflatten(spec, [0 if i in structs else x for i, x in enumerate(leaves)])
+
+    return arrays_of
 
 
 __all__ = ["ShapeDtypeStruct", "eval_shape", "make_jaxpr"]

@@ -432,7 +432,7 @@ debug_nans = _flag(
 debug_infs = _flag(
     "debug_infs", False, bool, "Raise FloatingPointError where an infinity first appears.", key=True
 )
-disable_jit = _flag("disable_jit", False, bool, "Run the bodies of jitted functions op by op.")
+_disable_jit = _flag("disable_jit", False, bool, "Run the bodies of jitted functions op by op.")
 check_tracer_leaks = _flag(
     "check_tracer_leaks", False, bool, "Raise when a tracer outlives its trace.", key=True
 )
@@ -555,6 +555,16 @@ config.derive(
     or any((values[name] or "allow") != "allow" for name in GUARDED)
     else values["trace_key"],
 )
+
+
+def disable_jit(disable: bool = True) -> Scope:
+    """Run the bodies of jitted functions op by op inside a `with` block, in this thread only.
+
+    >>> with disable_jit(), disable_jit(disable=False):
+    ...     config.disable_jit
+    False
+    """
+    return _disable_jit(disable)
 
 
 def _set_level(level: str | None) -> None:

@@ -34,6 +34,7 @@ from primal.control.check import (
 )
 from primal.ir.trace import Array, Tracer, literal
 from primal.ops.elementwise import select_n
+from primal.runtime.array import from_literal
 from primal.transforms.stage import stage
 
 
@@ -170,16 +171,12 @@ def checkify(
         found = State()
         results = run(closed.jaxpr, closed.consts, leaves, found, wanted)
         signatures = found.signatures
-        code, *values = found.flatten(signatures)
-        return Error(_plain(code), tuple(values), signatures), unflatten(
-            out[0], [_plain(x) for x in results]
+        code, *values = [from_literal(x) for x in found.flatten(signatures)]
+        return Error(code, tuple(values), signatures), unflatten(
+            out[0], [from_literal(x) for x in results]
         )
 
     return checked
-
-
-def _plain(x: Any) -> Any:
-    return np.asarray(x.val) if not isinstance(x, Array) and hasattr(x, "val") else x
 
 
 @api_boundary

@@ -444,7 +444,8 @@ def literal(value: Any, dtype: Any, weak_type: bool = True) -> Literal:
         found = _integers.get(key)
         if found is None:
             aval = Aval((), dtype, weak_type)
-            found = Literal(np.asarray(value).astype(aval.dtype)[()], aval)
+            host = np.asarray(value).astype(dtypes.physical_dtype(aval.dtype))
+            found = Literal(host[()], aval)
             if len(_integers) < 4096:
                 _integers[key] = found
         return found

@@ -9,10 +9,12 @@ import numpy as np
 
 from primal.base import dtypes, source
 from primal.base.pytree import flatten, tree_map, unflatten
+from primal.ir.evaluate import quietly
 from primal.ir.trace import Array, aval_of
 from primal.lax.refusals import in_words
 from primal.ops import choose as ops
 from primal.ops.barrier import optimization_barrier as barrier_op
+from primal.runtime.eager import as_array
 
 
 def _wanted(new_dtype: Any, name: str) -> Any:
@@ -44,6 +46,9 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
             np.exceptions.ComplexWarning,
             stacklevel=source.user_stacklevel(),
         )
+    if type(operand) is int and not isinstance(dtype, dtypes.KeyType):
+        # From its own digits, not from those that fit the default dtype.
+        operand = as_array(quietly(np.asarray(operand).astype, (dtype,), {}))
     return ops.convert_element_type(operand, new_dtype=dtype, weak_type=False)
 
 

@@ -192,8 +192,8 @@ def _from_anything(value: Any, dtype: Any) -> Array:
         return cast(value, dtype)
     kind = type(value)
     if kind in PYTHON_SCALARS or kind is Literal:
-        x = operand("array", value)
-        return from_literal(x if dtype is None else convert_scalar(value, x, dtype))
+        x = operand("array", value) if dtype is None else convert_scalar(value, dtype)
+        return from_literal(x)
     if kind in (list, tuple):
         return _from_sequence(value, dtype)
     if value is None:
@@ -214,12 +214,14 @@ def _target(value: Any, dtype: Any) -> tuple[Any, bool]:
     return dtypes.python_scalar_dtype(value), not isinstance(value, bool)
 
 
-def convert_scalar(value: Any, x: Literal, dtype: Any) -> Literal:
+def convert_scalar(value: Any, dtype: Any) -> Literal:
     """A Python scalar in the dtype asked for, from its own digits."""
+    if type(value) is Literal:
+        return convert(value, dtype)
     if type(value) is complex and dtype.kind != "c" and dtype != BOOL:
         raise _not_real(dtype)
     if dtypes.issubdtype(dtype, np.integer) and type(value) is not int:
-        return convert(x, dtype)
+        return convert(operand("array", value), dtype)
     if type(value) is int and dtypes.issubdtype(dtype, np.integer):
         info = dtypes.iinfo(dtype)
         if not int(info.min) <= value <= int(info.max):
@@ -287,8 +289,10 @@ def _from_python(value: Sequence[Any], dtype: Any, found: set[type]) -> Array:
         host = host.astype(np.float32)
         canonical = dtypes.python_scalar_dtype(float)
     else:
-        if host.dtype.kind == "O" or (host.dtype.kind in "ui" and host.dtype.itemsize > 8):
-            raise _int_overflow(value, dtypes.python_scalar_dtype(int))
+        if host.dtype.kind == "O":
+            if dtype is None or dtypes.issubdtype(dtype, np.integer):
+                raise _int_overflow(value, dtypes.python_scalar_dtype(int))
+            host = host.astype(np.complex128 if complex in found else np.float64)
         kind = max(found, key=(bool, int, float, complex).index)
         canonical = dtypes.python_scalar_dtype(kind)
     target = canonical if dtype is None else dtype
@@ -439,17 +443,22 @@ def full(
     """
     if guards.ever:
         guards.incoming(fill_value)
-    x = operand("full", fill_value)
-    if dtype is not None:
+    if dtype is None:
+        x = operand("full", fill_value)
+    else:
         dtype = dtypes.check_user_dtype_supported(dtype, "full")
-        x = _converted_fill(fill_value, x, dtype)
+        x = _converted_fill("full", fill_value, dtype)
     return placed(_broadcast_fill("full", x, as_shape(shape)), device, out_sharding)
 
 
-def _converted_fill(value: Any, x: Any, dtype: Any) -> Any:
-    if type(x) is Literal:
-        return literal(np.asarray(x.val).astype(dtype)[()] if type(value) is not float else value,
-                       dtype, False) if x.aval.dtype.kind != "c" else convert(x, dtype)
+def _converted_fill(name: str, value: Any, dtype: Any, position: int = 0) -> Any:
+    """A fill value in the dtype asked for; whole numbers wrap, from their own digits."""
+    if type(value) is int:
+        return literal(quietly(np.asarray(value).astype, (dtype,), {})[()], dtype, False)
+    x = operand(name, value, position)
+    if type(x) is Literal and x.aval.dtype.kind != "c":
+        own = value if type(value) is float else np.asarray(x.val).astype(dtype)[()]
+        return literal(own, dtype, False)
     warn_of_parts(x.aval.dtype, dtype)
     return cast(x, dtype)
 
@@ -538,7 +547,7 @@ def full_like(
     if guards.ever:
         guards.incoming(fill_value)
     size, dtype, weak = _like("full_like", a, dtype, shape)
-    x = _converted_fill(fill_value, operand("full_like", fill_value, 1), dtype)
+    x = _converted_fill("full_like", fill_value, dtype, 1)
     if not x.aval.shape:
         x = convert(x, dtype, weak)
     return placed(_broadcast_fill("full_like", x, size), device, out_sharding)

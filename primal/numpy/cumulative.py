@@ -36,7 +36,7 @@ from primal.numpy.ufuncs import as_bool, multiply, not_equal, subtract
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.index import sort as orders
-from primal.ops.types import static_int
+from primal.ops.types import axes_given, static_int
 from primal.ops.window import cumulative as rooms
 
 
@@ -246,8 +246,7 @@ def gradient(
     if axis is None:
         axes = tuple(range(rank))
     else:
-        given = axis if isinstance(axis, tuple | list) else (axis,)
-        axes = tuple([as_axis("gradient", a, rank) for a in given])
+        axes = tuple([as_axis("gradient", a, rank) for a in axes_given(axis)])
     if not axes:
         return []
     if any(x.aval.shape[a] < 2 for a in axes):

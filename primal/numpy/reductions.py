@@ -33,7 +33,7 @@ from primal.numpy.ufuncs import as_bool
 from primal.ops import elementwise as ops
 from primal.ops import reduce as rooms
 from primal.ops.spread import broadcast_in_dim, reduce_sum
-from primal.ops.types import canonical_axes
+from primal.ops.types import axes_given, canonical_axes
 
 Axis = Any  # None, an int, or a tuple of ints
 FLOAT32 = np.dtype(np.float32)
@@ -46,12 +46,10 @@ def check_out(name: str, out: Any) -> None:
 
 
 def as_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
-    """An axis argument (None: all, int, or tuple) as sorted non-negative axes."""
+    """An axis argument (None: all, int, or several) as sorted non-negative axes."""
     if axis is None:
         return tuple(range(ndim))
-    if isinstance(axis, tuple | list):
-        return tuple(sorted(canonical_axes(name, axis, ndim)))
-    return canonical_axes(name, (axis,), ndim)
+    return tuple(sorted(canonical_axes(name, axes_given(axis), ndim)))
 
 
 def as_axis(name: str, axis: Any, ndim: int) -> int:

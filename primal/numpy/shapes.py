@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.source import user_stacklevel
 from primal.ir.avals import canonical_shape
 from primal.ir.trace import Array
 from primal.numpy.creation import as_shape, placed
@@ -27,7 +29,7 @@ from primal.numpy.remembered import remembered
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.spread import broadcast_in_dim
-from primal.ops.types import canonical_axes
+from primal.ops.types import axes_given, canonical_axes
 
 
 def shape(a: Any) -> tuple[int, ...]:
@@ -36,7 +38,19 @@ def shape(a: Any) -> tuple[int, ...]:
     >>> jnp.shape(jnp.zeros((2, 3)))
     (2, 3)
     """
+    if a is None or isinstance(a, str):
+        _warn_of("shape", a)
+        return ()
     return np.shape(a) if isinstance(a, list | tuple) else operand("shape", a).aval.shape
+
+
+def _warn_of(name: str, a: Any) -> None:
+    warnings.warn(
+        f"{name} requires ndarray or scalar arguments, got {type(a)} at position 0. In a future "
+        "release this will be an error.",
+        DeprecationWarning,
+        stacklevel=user_stacklevel(),
+    )
 
 
 def ndim(a: Any) -> int:
@@ -55,7 +69,7 @@ def size(a: Any, axis: Any = None) -> int:
     (6, 3)
     """
     have = shape(a)
-    axes = range(len(have)) if axis is None else axis if isinstance(axis, tuple | list) else (axis,)
+    axes = range(len(have)) if axis is None else axes_given(axis)
     total = 1
     for i in canonical_axes("size", axes, len(have)):
         total *= have[i]
@@ -217,8 +231,7 @@ def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
     """
     x = array_operand("moveaxis", a)
     n = x.aval.ndim
-    sources = source if isinstance(source, tuple | list) else (source,)
-    targets = destination if isinstance(destination, tuple | list) else (destination,)
+    sources, targets = axes_given(source), axes_given(destination)
     if len(sources) != len(targets):
         raise ValueError(
             f"Inconsistent number of elements: {len(sources)} vs {len(targets)} in source "
@@ -264,8 +277,7 @@ def squeeze(a: ArrayLike, axis: Any = None) -> Array:
     if axis is None:
         axes = tuple([i for i, n in enumerate(have) if n == 1])
     else:
-        given = axis if isinstance(axis, tuple | list) else (axis,)
-        axes = canonical_axes("squeeze", given, len(have))
+        axes = canonical_axes("squeeze", axes_given(axis), len(have))
     return shape_ops.squeeze(x, dimensions=tuple(sorted(axes))) if axes else x
 
 
@@ -277,7 +289,7 @@ def expand_dims(a: ArrayLike, axis: Any) -> Array:
     (1, 3, 1)
     """
     x = array_operand("expand_dims", a)
-    given = axis if isinstance(axis, tuple | list) else (axis,)
+    given = axes_given(axis)
     rank = x.aval.ndim + len(given)
     new = canonical_axes("expand_dims", given, rank)
     kept = tuple([i for i in range(rank) if i not in new])
@@ -376,7 +388,7 @@ def flip(m: ArrayLike, axis: Any = None) -> Array:
     if axis is None:
         axes = tuple(range(n))
     else:
-        axes = canonical_axes("flip", axis if isinstance(axis, tuple | list) else (axis,), n)
+        axes = canonical_axes("flip", axes_given(axis), n)
     return shape_ops.rev(x, dimensions=axes)
 
 
@@ -441,7 +453,7 @@ def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Array:
     if axis is None:
         flat = shape_ops.reshape(x, shape=(x.aval.size,))
         return shape_ops.reshape(roll(flat, shift, 0), shape=x.aval.shape)
-    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    axes: Any = axes_given(axis)
     shifts: Any = shift if isinstance(shift, tuple | list) else None
     if shifts is None:
         given = operand("roll", shift, 1)

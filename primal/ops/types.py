@@ -124,6 +124,14 @@ def static_ints(use: str, values: Any) -> tuple[int, ...]:
     return tuple([static_int(use, v) for v in values])
 
 
+def axes_given(axis: Any) -> tuple[Any, ...]:
+    """An axis argument as several: any sequence of axes, or one."""
+    try:
+        return tuple(axis)
+    except TypeError:
+        return (axis,)
+
+
 def canonical_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
     """Axes as distinct non-negative ints; AxisError (ValueError, IndexError) names a wrong one."""
     out = []

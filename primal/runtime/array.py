@@ -197,6 +197,8 @@ class ArrayImpl(Array, _Memory):
     __hash__ = None  # type: ignore[assignment]
 
     def __format__(self, spec: str) -> str:
+        if isinstance(self.aval.dtype, dtypes.KeyType):
+            return object.__format__(self, spec)
         value = self.numpy()
         return format(value[()] if self.aval.ndim == 0 else value, spec)
 

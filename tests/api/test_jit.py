@@ -564,3 +564,12 @@ def test_structs_say_what_they_were_told():
     assert wide.dtype == np.float64 and wide != primal.ShapeDtypeStruct((2,), np.float32)
     assert primal.eval_shape(lambda x: x, wide).dtype == np.float32
     assert primal.jit(lambda x: x + 1).lower(wide).compile()(np.ones(2)).dtype == np.float32
+
+
+def test_eval_shape_hands_on_structs_that_a_function_returns():
+    struct = primal.ShapeDtypeStruct((2, 3), primal.numpy.int32)
+    assert primal.eval_shape(lambda: struct) == struct
+    out = primal.eval_shape(lambda x: {"a": x + 1, "b": [struct, x]}, primal.numpy.ones(4))
+    assert out["b"][0] == struct and out["a"].shape == out["b"][1].shape == (4,)
+    with pytest.raises(TypeError, match="not a valid array type"):
+        primal.jit(lambda: struct)()

@@ -200,3 +200,11 @@ def test_environment(fresh_process):
     assert bad.returncode and "PRIMAL_ENABLE_X64, got 'maybe'" in bad.stderr
     bad = fresh_process(code, check=False, env={"PRIMAL_NUM_CPU_DEVICES": "two"})
     assert bad.returncode and "PRIMAL_NUM_CPU_DEVICES, got 'two'" in bad.stderr
+
+
+def test_disable_jit_takes_its_argument_by_name():
+    with flags.disable_jit(disable=True):
+        assert config.disable_jit is True
+        with flags.disable_jit(False):
+            assert config.disable_jit is False
+    assert config.disable_jit is False

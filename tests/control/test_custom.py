@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -200,6 +201,16 @@ def test_keywords_and_defaults_become_positions() -> None:
     assert float(grad(lambda x: f(y=5.0, x=x))(1.0)) == 10.0
     with pytest.raises(TypeError, match=r"fit f\(x.*missing a required"):
         f(y=1.0)
+
+
+def test_defaults_between_positions_and_keywords_are_filled_in() -> None:
+    @functools.partial(custom_jvp, nondiff_argnums=(1, 2, 3))
+    def f(x: Any, scale: Any = 2.0, shift: Any = 0.0, negate: bool = False) -> Any:
+        return (x * scale + shift) * (-1 if negate else 1)
+
+    f.defjvp(lambda scale, shift, negate, p, t: (f(*p, scale, shift, negate), 7.0 * t[0]))
+    assert float(f(3.0, negate=True)) == -6.0
+    assert float(grad(lambda x: f(x, shift=1.0))(3.0)) == 7.0
 
 
 def test_keywords_that_are_not_given_and_results_that_are_no_arrays() -> None:

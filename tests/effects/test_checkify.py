@@ -290,3 +290,14 @@ def test_indices_known_while_tracing(name: str, read: Any, index: int) -> None:
         jnp.arange(3.0)
     )
     assert inside.get() is None
+
+
+def test_keys_among_the_values_of_a_message() -> None:
+    @primal.jit
+    def f(x: Any) -> Any:
+        checkify.check(x > 0, "{x} with {key}", x=x, key=primal.random.key(3))
+        return x
+
+    check = checkify.checkify(f)
+    assert check(1.0)[0].get() is None
+    assert "-1.0 with Array((), dtype=key<fry>)" in check(-1.0)[0].get()

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import primal
 import primal.numpy as jnp
 from primal.api import grad, jit, make_jaxpr
 from primal.base import dtypes, errors
@@ -371,3 +372,40 @@ def test_imaginary_parts_are_not_dropped_in_silence() -> None:
         for _ in range(3):
             with pytest.warns(jnp.ComplexWarning, match="discards the imaginary part"):
                 assert make().dtype.kind in "fi"
+
+
+@pytest.mark.parametrize("value", [3213575472, 2**32 + 5, -(2**31) - 1, 2**70, 5])
+def test_whole_numbers_keep_their_digits_in_the_dtype_asked_for(value):
+    """Only a dtype that is asked for decides whether they fit, not the default one."""
+    for dtype in (jnp.float32, jnp.complex64, jnp.bool_, jnp.uint32, jnp.int16):
+        expected = np.array(value).astype(np.float64 if value == 2**70 else np.int64)
+        fits = not jnp.issubdtype(dtype, jnp.integer)
+        if not fits:
+            info = jnp.iinfo(dtype)
+            fits = int(info.min) <= value <= int(info.max)
+        for make in (
+            dtype,
+            lambda v, d=dtype: jnp.asarray(v, d),
+            lambda v, d=dtype: jnp.array([v], d),
+        ):
+            if fits:
+                made = make(value)
+                np.testing.assert_array_equal(made.ravel()[0], expected.astype(dtype))
+                assert made.dtype == dtype and not made.weak_type
+            else:
+                with pytest.raises(OverflowError):
+                    make(value)
+        if value != 2**70:  # these wrap
+            for made in (
+                jnp.full((2,), value, dtype),
+                jnp.full_like(jnp.ones(2, dtype), value),
+                primal.lax.convert_element_type(value, dtype)[None],
+                primal.jit(lambda d=dtype: jnp.full((1,), value, d))(),
+            ):
+                np.testing.assert_array_equal(made[0], expected.astype(dtype))
+                assert made.dtype == dtype
+
+
+def test_shapes_of_what_has_none():
+    with pytest.warns(DeprecationWarning, match="shape requires ndarray"):
+        assert jnp.shape(None) == () and jnp.ndim(None) == 0

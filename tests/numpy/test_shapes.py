@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import primal
 import primal.numpy as jnp
 from primal.api import grad, jit, vmap
 from primal.base import errors
@@ -340,3 +341,23 @@ def test_unique_of_nothing_needs_what_to_fill_with() -> None:
     with pytest.raises(ValueError, match="fill_value must be specified"):
         jnp.unique(jnp.zeros(0), size=2)
     assert jnp.unique(jnp.zeros(0), size=2, fill_value=7).tolist() == [7.0, 7.0]
+
+
+def test_axes_may_be_any_sequence():
+    x = jnp.arange(6.0).reshape(1, 2, 3, 1)
+    for f in (
+        lambda axes: jnp.sum(x, axis=axes(1, 3)),
+        lambda axes: jnp.max(x, axis=axes(2)),
+        lambda axes: jnp.flip(x, axes(1, 3)),
+        lambda axes: jnp.squeeze(x, axis=axes(0, 1)),
+        lambda axes: jnp.expand_dims(x, axes(0, 2)),
+        lambda axes: jnp.moveaxis(x, axes(0, 2), axes(2, 4)),
+        lambda axes: jnp.roll(x, (1, 2), axes(1, 3)),
+        lambda axes: jnp.size(x, axes(1, 3)),
+        lambda axes: jnp.linalg.norm(x, axis=axes(1, 3)),
+        lambda axes: jnp.quantile(x, 0.5, axis=axes(1, 3)),
+        lambda axes: primal.nn.softmax(x, axis=axes(1, 3)),
+    ):
+        expected = f(lambda *ends: tuple(range(*ends)))
+        np.testing.assert_array_equal(f(range), expected)
+        np.testing.assert_array_equal(f(lambda *ends: np.arange(*ends)), expected)

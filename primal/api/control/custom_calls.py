@@ -93,12 +93,12 @@ class Custom:
             raise TypeError(
                 f"[{self.kind}] expected arguments that fit {self._name}{signature}: {e}."
             ) from None
-        if bound.kwargs:
+        bound.apply_defaults()
+        if by_name := sorted(set(bound.kwargs) & set(kwargs)):
             raise TypeError(
                 f"[{self.kind}] expected arguments of {self._name} that can be passed by position, "
-                f"got keyword-only {sorted(bound.kwargs)}: rules receive arguments by position."
+                f"got keyword-only {by_name}: rules receive arguments by position."
             )
-        bound.apply_defaults()
         return bound.args
 
     def _divided(self, args: tuple[Any, ...]) -> tuple[tuple[int, ...], list[Any], tuple[Any, ...]]:

@@ -33,6 +33,7 @@ from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.shapes import expand_dims, moveaxis, ravel, reshape
 from primal.numpy.ufuncs import not_equal, power
 from primal.ops import elementwise as ops
+from primal.ops.types import axes_given
 
 Ord = Any
 
@@ -56,8 +57,7 @@ def norm(x: ArrayLike, ord: Ord = None, axis: Any = None, keepdims: bool = False
             return _euclidean(v, tuple(range(rank)), keepdims)
         axes = tuple(range(rank))
     else:
-        given = axis if isinstance(axis, tuple | list) else (axis,)
-        axes = tuple([as_axis("norm", a, rank) for a in given])
+        axes = tuple([as_axis("norm", a, rank) for a in axes_given(axis)])
     if len(axes) == 1:
         return _vector_norm(v, ord, axes[0], keepdims)
     if len(axes) == 2:
