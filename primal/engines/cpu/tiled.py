@@ -40,7 +40,7 @@ DEPTH = 256
 """Terms that are packed at a time."""
 COLUMNS = 256
 """Columns of a unit: its packed columns stay in the second cache."""
-ROWS = 256
+ROWS = 512
 """Rows of a unit, at most."""
 SCALE = 33
 SPEED = 350.0
@@ -126,6 +126,9 @@ class Tiled:
         left = c.new(f"alloca i8, i64 {DEPTH // TERMS * BLOCK}, align 64")
         checks = c.new(f"alloca {c.vec('float')}, align 64")
 
+        # Of a strip two lines of the cache lie side by side, for each row or for each term.
+        ask, by_ask = ak if self.across else am, c.new(f"mul i64 {ak}, {TERMS}")
+
         def unit(u: str) -> None:
             u, j = r.split(u, columns)
             u, i = r.split(u, parts)
@@ -137,6 +140,8 @@ class Tiled:
             wide = smaller(c, c.new(f"sub i64 {n}, {column}"), str(COLUMNS))
             c.do(f"store {c.vec('float')} zeroinitializer, ptr {checks}")
             c.call_void("llvm.x86.ldtilecfg", ("ptr", settings))
+            panels = c.new(f"udiv i64 {c.new(f'add i64 {wide}, 31')}, 32")
+            each_ask = c.new(f"udiv i64 {c.new(f'add i64 {panels}, 31')}, {panels}")
 
             def block(k: str, _: list[str]) -> list[str]:
                 turns = smaller(c, c.new(f"sub i64 {depth}, {k}"), str(DEPTH))
@@ -144,38 +149,41 @@ class Tiled:
                 strip = c.new(f"mul i64 {blocks}, {BLOCK}")
                 here, there = r.moved(y, (k, bk)), r.moved(x, (k, ak))
 
-                def right_side(j: str, _: list[str]) -> list[str]:
-                    index = c.new(f"lshr i64 {j}, 5")
-                    count = c.new(f"sub i64 {wide}, {j}")
-                    c.do(
-                        f"call void @{columns_of}(ptr {r.moved(here, (j, bn))}, i64 {bn}, "
-                        f"i64 {bk}, i64 {count}, i64 {turns}, "
-                        f"ptr {r.moved(right, (index, strip))})"
-                    )
-                    return []
-
                 def left_side(i: str, _: list[str]) -> list[str]:
-                    count = c.new(f"sub i64 {below}, {i}")
+                    count = smaller(c, c.new(f"sub i64 {below}, {i}"), "32")
                     c.do(
                         f"call void @{rows_of}(ptr {r.moved(there, (i, am))}, i64 {am}, "
-                        f"i64 {ak}, i64 {count}, i64 {turns}, ptr {left})"
+                        f"i64 {ak}, i64 {count}, i64 {turns}, ptr {left}, "
+                        f"i64 {strip})"
                     )
                     to = r.moved(z, (i, om))
+                    # The strip after this one, of these terms or the next.
+                    following = c.new(f"add i64 {i}, 32")
+                    more = c.new(f"icmp slt i64 {following}, {below}")
+                    later = r.moved(there, (str(DEPTH), ak))
+                    after = c.new(
+                        f"select i1 {more}, ptr {r.moved(there, (following, am))}, ptr {later}"
+                    )
 
                     def panel(j: str, _: list[str]) -> list[str]:
                         index = c.new(f"lshr i64 {j}, 5")
                         rest = c.new(f"sub i64 {wide}, {j}")
+                        first = r.moved(after, (c.new(f"mul i64 {index}, {each_ask}"), ask))
                         c.do(
                             f"call void @{tile}(ptr {left}, ptr {r.moved(right, (index, strip))}, "
                             f"i64 {blocks}, ptr {r.moved(to, (j, '4'))}, i64 {om}, i64 {count}, "
-                            f"i64 {rest}, i64 {k}, ptr {checks})"
+                            f"i64 {rest}, i64 {k}, ptr {checks}, ptr {first}, i64 {ask}, "
+                            f"i64 {each_ask}, i64 {by_ask})"
                         )
                         return []
 
                     c.loop("0", wide, "32", [], panel)
                     return []
 
-                c.loop("0", wide, "32", [], right_side)
+                c.do(
+                    f"call void @{columns_of}(ptr {here}, i64 {bn}, i64 {bk}, i64 {wide}, "
+                    f"i64 {turns}, ptr {right}, i64 {strip})"
+                )
                 c.loop("0", below, "32", [], left_side)
                 return []
 
@@ -224,13 +232,27 @@ def _tile(module: Module) -> str:
     for number in range(4):
         c.call_void("llvm.x86.tilezero", ("i8", str(number)))
 
+    def write_ahead(i: str, _: list[str]) -> list[str]:
+        p = r.moved("%z", (i, "%om"))
+        _ask(c, p, True)
+        return []
+
+    # Results, and what is packed next, come from memory while the sums are made.
+    c.loop("0", "%rows", "1", [], write_ahead)
+
     def load(base: str, first: int, part: int) -> None:
         for half in range(2):
             p = c.new(f"getelementptr i8, ptr {base}, i64 {(2 * part + half) * TILE}")
             given = [("i8", str(first + half)), ("ptr", p), ("i64", "64")]
             c.call_void("llvm.x86.tileloadd64", *given)
 
+    def read_ahead(i: str, _: list[str]) -> list[str]:
+        _ask(c, r.moved(places[0], (i, "%ask")), False)
+        return []
+
     def block(_: str, now: list[str]) -> list[str]:
+        places[0] = now[2]
+        c.loop("0", "%each", "1", [], read_ahead)
         before = (-1, -1)
         for parts in _ORDER:
             for side in range(2):
@@ -241,9 +263,11 @@ def _tile(module: Module) -> str:
                     given = [("i8", str(v)) for v in (2 * i + j, 4 + i, 6 + j)]
                     c.call_void("llvm.x86.tdpbf16ps", *given)
             before = parts
-        return [c.new(f"getelementptr i8, ptr {p}, i64 {BLOCK}") for p in now]
+        following = [c.new(f"getelementptr i8, ptr {p}, i64 {BLOCK}") for p in now[:2]]
+        return [*following, c.new(f"getelementptr i8, ptr {now[2]}, i64 %by")]
 
-    c.loop("0", "%blocks", "1", [("ptr", "%x"), ("ptr", "%y")], block)
+    places = [""]
+    c.loop("0", "%blocks", "1", [("ptr", "%x"), ("ptr", "%y"), ("ptr", "%next")], block)
     for i in range(2):
         for j in range(2):
             p = c.new(f"getelementptr i8, ptr {room}, i64 {i * 2 * TILE + j * 64}")
@@ -272,13 +296,22 @@ def _tile(module: Module) -> str:
         return [checked]
 
     before = c.new(f"load {t}, ptr %checks")
-    checked = c.loop("0", smaller(c, "%rows", "32"), "1", [(t, before)], row)[0]
+    checked = c.loop("0", "%rows", "1", [(t, before)], row)[0]
     c.do(f"store {t} {checked}, ptr %checks")
     r.helper(
         name,
-        "ptr %x, ptr %y, i64 %blocks, ptr %z, i64 %om, i64 %rows, i64 %left, i64 %add, ptr %checks",
+        "ptr %x, ptr %y, i64 %blocks, ptr %z, i64 %om, i64 %rows, i64 %left, i64 %add, "
+        "ptr %checks, ptr %next, i64 %ask, i64 %each, i64 %by",
     )
     return name
+
+
+def _ask(c: Code, p: str, to_write: bool) -> None:
+    """Ask for two lines of the cache."""
+    for line in range(2):
+        q = c.new(f"getelementptr i8, ptr {p}, i64 {64 * line}")
+        how = [("i32", str(int(to_write))), ("i32", "3"), ("i32", "1")]
+        c.call_void("llvm.prefetch.p0", ("ptr", q), *how)
 
 
 def _lanes_before(c: Code, count: str) -> str:
@@ -295,7 +328,7 @@ def _load(c: Code, scalar: str, p: str, mask: str) -> str:
 
 
 def _pack(module: Module, paired: bool, turned: bool) -> str:
-    """32 lines as tiles of the three parts of each; missing lines and terms are zeros.
+    """Lines as tiles of the three parts of each, 32 by 32; what is missing there is zero.
 
     Not `paired`, as rows of x: a tile has the terms of a line side by side. `paired`, as columns of
     y: it has two terms of every line side by side. Where the operand lies the other way (`turned`),
@@ -308,47 +341,55 @@ def _pack(module: Module, paired: bool, turned: bool) -> str:
     c = r.c
     split, square = _split(module, paired), _square(module, turned)
     room = c.new(f"alloca [{2 * TILE} x i8], align 64")
-    # Of the room: bytes from line to line and from term to term.
-    line, term = (4, 64) if paired else (128, 4)
-    by, along = ("%term", "%line") if paired else ("%line", "%term")
-    if turned:
-        by, along = along, by
+    along_lines = paired != turned
+    by = "%term" if along_lines else "%line"
+    # Of the room: bytes from row to row, and from term to term.
+    row, term = (64, 64) if paired else (128, 4)
 
-    def half(h: str, _: list[str]) -> list[str]:
-        first = c.new(f"mul i64 {h}, {SIDE}")
-        source = r.moved("%from", (first, "%line"))
-        lines = c.new(f"sub i64 %lines, {first}")
+    def tiles(h: str, b: str) -> list[str]:
+        first, k = c.new(f"mul i64 {h}, {SIDE}"), c.new(f"mul i64 {b}, {TERMS}")
+        lines, terms = c.new(f"sub i64 %lines, {first}"), c.new(f"sub i64 %terms, {k}")
+        x = r.moved("%from", (first, "%line"), (k, "%term"))
+        number, odd = c.new(f"lshr i64 {h}, 1"), c.new(f"and i64 {h}, 1")
+        to = r.moved("%to", (number, "%strip"), (odd, str(TILE)), (b, str(BLOCK)))
+        whole = "false"
+        if not turned:
+            enough = c.new(f"icmp sge i64 {lines}, {SIDE}")
+            whole = c.new(f"and i1 {enough}, {c.new(f'icmp sge i64 {terms}, {TERMS}')}")
 
-        def block(k: str, now: list[str]) -> list[str]:
-            x, terms = r.moved(source, (k, "%term")), c.new(f"sub i64 %terms, {k}")
-            whole = "false"
-            if not turned:
-                enough = c.new(f"icmp sge i64 {lines}, {SIDE}")
-                whole = c.new(f"and i1 {enough}, {c.new(f'icmp sge i64 {terms}, {TERMS}')}")
+        def aside() -> list[str]:
+            for part in range(2):
+                p = r.moved(x, (str(SIDE * part), "%term"))
+                q = c.new(f"getelementptr i8, ptr {room}, i64 {SIDE * part * term}")
+                rest = c.new(f"sub i64 {terms}, {SIDE * part}")
+                rows, columns = (rest, lines) if along_lines else (lines, rest)
+                c.do(
+                    f"call void @{square}(ptr {p}, i64 {by}, i64 {rows}, i64 {columns}, "
+                    f"ptr {q}, i64 {row})"
+                )
+            return [room, str(row)]
 
-            def aside() -> list[str]:
-                for part in range(2):
-                    p = r.moved(x, (str(SIDE * part), "%term"))
-                    q = c.new(f"getelementptr i8, ptr {room}, i64 {SIDE * part * term}")
-                    rest = c.new(f"sub i64 {terms}, {SIDE * part}")
-                    rows, columns = (rest, lines) if paired != turned else (lines, rest)
-                    c.do(
-                        f"call void @{square}(ptr {p}, i64 {by}, i64 {rows}, i64 {columns}, "
-                        f"ptr {q}, i64 {64 if paired else 128})"
-                    )
-                return [room, str(64 if paired else 128)]
-
-            missing = c.new(f"xor i1 {whole}, true")
-            x, step = c.guarded(missing, [("ptr", x), ("i64", by)], aside)
-            c.do(f"call void @{split}(ptr {x}, i64 {step}, ptr {now[0]})")
-            return [c.new(f"getelementptr i8, ptr {now[0]}, i64 {BLOCK}")]
-
-        c.loop("0", "%terms", str(TERMS), [("ptr", r.moved("%to", (h, str(TILE))))], block)
+        missing = c.new(f"xor i1 {whole}, true")
+        x, step = c.guarded(missing, [("ptr", x), ("i64", by)], aside)
+        c.do(f"call void @{split}(ptr {x}, i64 {step}, ptr {to})")
         return []
 
-    some = c.new(f"icmp sgt i64 %lines, {SIDE}")
-    c.loop("0", c.new(f"select i1 {some}, i64 2, i64 1"), "1", [], half)
-    r.helper(name, "ptr %from, i64 %line, i64 %term, i64 %lines, i64 %terms, ptr %to")
+    def up(size: str, each: int) -> str:
+        return c.new(f"udiv i64 {c.new(f'add i64 {size}, {each - 1}')}, {each}")
+
+    # What lies side by side is read one after the other.
+    halves, blocks = up("%lines", SIDE), up("%terms", TERMS)
+    counts = (blocks, halves) if along_lines else (halves, blocks)
+
+    def outer(i: str, _: list[str]) -> list[str]:
+        def inner(j: str, _: list[str]) -> list[str]:
+            return tiles(j, i) if along_lines else tiles(i, j)
+
+        c.loop("0", counts[1], "1", [], inner)
+        return []
+
+    c.loop("0", counts[0], "1", [], outer)
+    r.helper(name, "ptr %from, i64 %line, i64 %term, i64 %lines, i64 %terms, ptr %to, i64 %strip")
     return name
 
 
