@@ -22,7 +22,8 @@ from primal.numpy.promotion import (
 )
 from primal.numpy.ranges import linspace
 from primal.numpy.reductions import max as largest
-from primal.numpy.reductions import mean, min
+from primal.numpy.reductions import mean
+from primal.numpy.reductions import min as least
 from primal.numpy.remembered import remembered_as
 from primal.numpy.shapes import moveaxis, part
 from primal.numpy.statistics import median
@@ -44,7 +45,9 @@ MODES: dict[str, tuple[str, ...]] = {
     "symmetric": ("reflect_type",),
     "wrap": (),
 }
-STATISTICS = {"maximum": largest, "minimum": min, "mean": mean, "median": median}
+RUNS = 6
+"""Pieces of an axis up to which they are joined instead of gathered."""
+STATISTICS = {"maximum": largest, "minimum": least, "mean": mean, "median": median}
 
 
 @remembered_as(direct.pad)
@@ -175,10 +178,34 @@ def _repeated(x: Any, widths: list[tuple[int, int]], mode: str, kind: str) -> An
         reflected: Any = mode
         index = np.pad(np.arange(n), width, mode=reflected)
         before = x
-        x = getitem(x, (slice(None),) * axis + (index,))
+        x = _taken(x, axis, index)
         if kind == "odd" and mode in ("reflect", "symmetric"):
             x = _odd(x, before, width, axis, mode)
     return x
+
+
+def _taken(x: Any, axis: int, index: Any) -> Any:
+    """The elements at static indices: few runs up, down or in place are slices, joined."""
+    steps = np.diff(index)
+    runs: list[tuple[int, int, int]] = []
+    at = 0
+    while at < len(index) and len(runs) <= RUNS:
+        step = int(steps[at]) if at < len(steps) and abs(steps[at]) <= 1 else 1
+        others = np.flatnonzero(steps[at:] != step)
+        stop = at + int(others[0]) + 1 if others.size else len(index)
+        runs.append((int(index[at]), step, stop - at))
+        at = stop
+    if len(runs) > RUNS:
+        return getitem(x, (slice(None),) * axis + (index,))
+    parts = []
+    for first, step, count in runs:
+        last = first + step * (count - 1)
+        piece = part(x, axis, min(first, last), max(first, last) + 1)
+        if step == 0:
+            shape = tuple([count if i == axis else m for i, m in enumerate(x.aval.shape)])
+            piece = to_shape(piece, shape)
+        parts.append(shape_ops.rev(piece, dimensions=(axis,)) if step < 0 else piece)
+    return shape_ops.concatenate(*parts, dimension=axis) if len(parts) > 1 else parts[0]
 
 
 def _odd(x: Any, original: Any, width: tuple[int, int], axis: int, mode: str) -> Any:

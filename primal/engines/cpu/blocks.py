@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from primal.engines.cpu.graph import Node, Value, reshaped
+from primal.engines.cpu.pieces import CLOSE
 from primal.engines.cpu.schedule import Group, Remaking, Schedule, Step, nodes_read
 from primal.engines.cpu.steps import Block, Branch, Library, Loop, Routine
 
@@ -18,8 +19,6 @@ FEW = 64
 """Elements of a piece up to which it does not matter how far they lie apart."""
 RUN, HEAVY_RUN = 16, 64
 """Elements of a row that lie side by side, for bodies without and with mathematical functions."""
-CLOSE = 8
-"""Elements from one to the next, if several pieces take turns: vectors of them are put together."""
 
 
 def arranged(order: Sequence[Any], outs: Sequence[Node], given: Iterable[Node] = ()) -> Block:
@@ -116,7 +115,7 @@ def _suits(place: Value, node: Node, group: Group) -> bool:
         return len(loops) == step == 1
     if step == 1 and (len(loops) == 1 or run >= (HEAVY_RUN if group.heavy else RUN)):
         return True
-    return 1 < loops[-1 - (step == 1)][1] <= CLOSE and place.node.dtype.itemsize >= 4
+    return 1 < loops[-1 - (step == 1)][1] <= CLOSE
 
 
 def has_effects(item: Any) -> bool:

@@ -203,6 +203,25 @@ def reshaped(x: Value, shape: tuple[int, ...]) -> Value | None:
     return x.view(shape, tuple([next(rest) if n != 1 else 0 for n in shape]), x.offset)
 
 
+def split_dims(x: Value) -> list[list[int]] | None:
+    """For each dimension those of the node that it merges; None if x is no computed array that a
+    reshape merged dimensions of."""
+    node = x.node
+    if x.strides is not None or not node.args or node.word in APART or x.shape == node.shape:
+        return None
+    found, d = [], 0
+    for n in x.shape:
+        mine, size = [], 1
+        while size < n:
+            mine.append(d)
+            size *= node.shape[d]
+            d += 1
+        if size != n:
+            return None
+        found.append(mine)
+    return found
+
+
 def as_numpy(x: Value, base: Any) -> Any:
     """The value as a view of the array that holds its node."""
     if x.strides is None:
@@ -213,6 +232,8 @@ def as_numpy(x: Value, base: Any) -> Any:
     )
 
 
+APART = frozenset(("reduce", "library", "routine", "control"))
+"""Words of nodes that no group holds in a register, element for element."""
 NATIVE: dict[Any, str] = {
     np.dtype(name): np.dtype(name).str[1:]
     for name in (

@@ -45,8 +45,8 @@ class Spec:
 
     operands: (kind, dtype, step). Kind 'm' is memory: slot, offset, a stride per loop, in bytes.
     'i' is a count: its first value and a stride per loop. 'l' is a scalar, whose bits are the
-    word. Step is how it moves along the vector: 'u' to the next element, 'z' not at all, 'g'
-    by the stride.
+    word. Step is how it moves along the vector: 'u' to the next element, 'r' to the one before,
+    'z' not at all, 'g' by the stride.
     body: (word, dtypes of operands, dtype, operands), numbered on from the operands.
     stores: numbers of what is stored, over all loops: slot, offset, strides.
     reductions: (monoid, number, dtype of the result), one result per kept index: slot, offset,
@@ -328,6 +328,8 @@ class Writer:
             wide = c.vec("i64")
             values = c.new(f"add {wide} {c.splat('i64', place)}, {self.along(i, index)}")
             return self.counted(dtype, values, wide, c.vec(SCALAR[dtype]))
+        if step == "r":
+            return self.reversed(dtype, place, index, mask)
         if step != "g":
             return self.contiguous(dtype, place, index, mask)
         if dtype in interleaved.PART:
@@ -352,6 +354,18 @@ class Writer:
         inner = self.rank - 1 if not self.spec.column else self.spec.kept - 1
         here = c.new(f"add {wide} {c.splat('i64', index)}, {c.iota('i64')}")
         return c.new(f"mul {wide} {here}, {c.splat('i64', self.strides[i][inner])}")
+
+    def reversed(self, dtype: str, place: str, index: str, mask: str | None) -> str:
+        """The elements from `index` on, each before the last one."""
+        c, back = self.c, ", ".join([f"i32 {n}" for n in reversed(range(self.c.lanes))])
+
+        def turned(scalar: str, x: str) -> str:
+            t = c.vec(scalar)
+            return c.new(f"shufflevector {t} {x}, {t} poison, <{c.lanes} x i32> <{back}>")
+
+        first = c.new(f"sub i64 {1 - c.lanes}, {index}")
+        lanes = None if mask is None else turned("i1", mask)
+        return turned(SCALAR[dtype], self.contiguous(dtype, place, first, lanes))
 
     def contiguous(self, dtype: str, place: str, index: str, mask: str | None) -> str:
         """The elements from `index` on, which lie side by side."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from primal.engines.cpu.functions import FLOAT
 from primal.engines.cpu.graph import NAMES, Node, Value, row_major, size_of
+from primal.engines.cpu.interleaved import PART
 from primal.engines.cpu.kernels import HEADER, Spec, is_light
 from primal.engines.cpu.schedule import Group, is_inside
 
@@ -225,7 +226,9 @@ def has_narrow(arrays: list[Array]) -> bool:
 def step_of(a: Array, stride: int) -> str:
     if a.kind == "l" or stride == 0:
         return "z"
-    return "u" if stride == 1 and a.kind == "m" else "g"
+    if a.kind != "m" or abs(stride) != 1 or (stride < 0 and a.dtype in PART):
+        return "g"
+    return "u" if stride == 1 else "r"
 
 
 def _across(

@@ -148,8 +148,12 @@ def dynamic_update_slice(k: Any, x: Value, part: Value, starts: Sequence[Value])
 # Concatenation and padding.
 
 
+CLOSE = 8
+"""Elements from one row to the next up to which what takes turns is put together by shuffles."""
 SHORT = 64
 """Bytes of rows that are copied word by word."""
+FEW = 16
+"""Elements of rows of a padded array that are copied one by one: a call of memcpy takes longer."""
 PART = 20_000
 """Nanoseconds of work from which an array is copied in parts."""
 
@@ -229,7 +233,10 @@ def concatenate(k: Any, xs: Sequence[Value], dim: int) -> Value:
     shape[dim] = sum([x.shape[dim] for x in xs])
     plain = [n * item for n in row_major(shape)]
     given, words, offset, most = [], [], 0, 0
+    step = size_of(shape[dim:])
     for x in xs:
+        if step <= CLOSE and x.size > step:
+            x = k.copy(x)  # a group puts them together in registers
         part = _rows(x, plain, item)
         if part is None:
             x = k.dense(x)
@@ -296,9 +303,16 @@ class Pad:
 
             def take(places: list[Place]) -> None:
                 if self.runs:
-                    s.copy_bytes(places[1], places[0], run)
+                    s.when(
+                        run.test("sle", FEW * self.item),
+                        lambda: s.each(0, run, lambda i: one(places, i), self.item),
+                        lambda: s.copy_bytes(places[1], places[0], run),
+                    )
                 else:
-                    s.write(t, s.read(t, places[0]), places[1])
+                    one(places, 0)
+
+            def one(places: list[Place], i: Int | int) -> None:
+                s.write(t, s.read(t, places[0] + i), places[1] + i)
 
             s.nest(sizes, strides, [source, to + offset], take)
 
@@ -308,8 +322,16 @@ class Pad:
 
 def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) -> Value:
     """x with `value` before, after and between its elements; negative edges crop."""
-    if all(c == (0, 0, 0) for c in config):
-        return x
+    if all(max(c) <= 0 for c in config):
+        limit = [n + hi for n, (_, hi, _) in zip(x.shape, config, strict=True)]
+        return k.slice(x, [-lo for lo, _, _ in config], limit, (1,) * x.ndim)
+    low, high, between = config[0]
+    if min(low, high) >= 0 == between and not any(map(any, config[1:])):
+        edges = [k.broadcast_in_dim(value, (n, *x.shape[1:]), ()) for n in (low, high)]
+        out = concatenate(k, [edges[0], x, edges[1]], 0)
+        if value.node.word == "literal" and not any(value.node.attr) and out.is_node:
+            k.padded[out.node] = (0, [(low, low + x.shape[0], x)])
+        return out
     zero = value.node.word == "literal" and not any(value.node.attr)
     x, value = held(k, x), held(k, value)
     item = x.node.dtype.itemsize
@@ -340,8 +362,9 @@ def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) 
     loops = merged([(n, (a, b)) for n, a, b in dims])
     run = run_of(loops, item)
     total = size_of(shape) // slabs
+    spec = Pad(item, run > item, len(loops))
     (out,) = k.routine(
-        Pad(item, run > item, len(loops)), [inner, value], [Aval(shape, x.dtype)],
+        spec, [inner, value], [Aval(shape, x.dtype)],
         [total, from_slab, to_slab, offset, run, *flat(loops)],
         units=slabs, cost=20 + total * item // 8, name="pad",
     )  # fmt: skip

@@ -6,7 +6,7 @@ import itertools
 
 from primal.engines.cpu.graph import size_of
 from primal.engines.cpu.interleaved import PART
-from primal.engines.cpu.layout import GRAIN, UNIT, Array, Instance, has_narrow
+from primal.engines.cpu.layout import GRAIN, UNIT, Array, Instance
 from primal.engines.cpu.points import Pack, PointSpec
 
 COORDINATES = 8
@@ -22,7 +22,7 @@ WINDOWS = 3
 def over_points(given: Instance) -> Instance | None:
     """The same kernel over points, a point per lane; None if that is not what it runs over."""
     spec, arrays = given.spec, given.arrays
-    if has_narrow(arrays) or any(a.dtype in PART for a in arrays):
+    if any(a.dtype in PART for a in arrays):
         return None
     # What is stored last lies row by row over the kept loops.
     last = given.strides[-1]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from primal.engines.cpu.functions import FLOAT
-from primal.engines.cpu.graph import NATIVE, Node, Value, is_narrow, size_of
+from primal.engines.cpu.graph import APART, NATIVE, Node, Value, is_narrow, size_of
 from primal.engines.cpu.monoids import accumulator
 from primal.engines.cpu.rowwise import row_role
 from primal.engines.cpu.steps import Branch, Loop, Routine
@@ -37,8 +37,6 @@ PART = 1 << 15
 MAX_PARTS = 256
 MAX_RESULTS = 256
 """Parts of one reduction, and results; where there are more, units of work are results."""
-APART = frozenset(("reduce", "library", "routine", "control"))
-"""Words of nodes that no group holds in a register, element for element."""
 LIGHT = frozenset(
     ("add", "sub", "mul", "neg", "abs", "square", "max", "min", "not", "and", "or", "xor",
      "eq", "ne", "lt", "le", "gt", "ge", "select_n", "real", "imag")

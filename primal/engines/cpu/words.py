@@ -41,6 +41,7 @@ from primal.engines.cpu.graph import (
     reversed_along,
     row_major,
     sliced,
+    split_dims,
     transposed,
 )
 from primal.engines.cpu.lanes import BINARY, MONOIDS, UNARY
@@ -129,9 +130,24 @@ class Words:
             raise Unsupported(f"{word} of {', '.join(str(x.dtype) for x in args)}")
         if (known == HALF or "f2" in names) and word != "copy" and not _llvm.compiler().half:
             raise Unsupported("float16 on this CPU")
-        node = Node(word, tuple([aligned(x, shape) for x in args]), shape, known, attr)
+        space = self._space(args, shape)
+        given = [aligned(x, shape) for x in args]
+        if space != shape:
+            given = [_viewed(x, space) for x in given]
+        node = Node(word, tuple(given), space, known, attr)
         self.order.append(node)
         return Value(node, shape, dtype)
+
+    @staticmethod
+    def _space(args: Sequence[Value], shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape to compute in: of what was made in more dimensions, which a reshape merged.
+
+        So what follows a reshape is computed together with what comes before it.
+        """
+        for x in args:
+            if x.shape == shape and split_dims(x) is not None:
+                return x.node.shape
+        return shape
 
     def unary(self, name: str, x: Value) -> Value:
         self._known(UNARY, name, x)
@@ -140,7 +156,13 @@ class Words:
     def binary(self, name: str, x: Value, y: Value) -> Value:
         self._known(BINARY, name, x)
         if name == "nextafter" and is_narrow(x.dtype):
-            raise Unsupported("steps of 16 bits")
+            return self._next_narrow(x, y)
+        if name == "mul" and y.shape == x.shape:
+            # Derivatives begin with 1.
+            if _is_one(y):
+                return x
+            if _is_one(x):
+                return y
         if name == "add" and self.padded:
             found = pieces.sum_of_padded(self, x, y)
             if found is not None:
@@ -149,11 +171,32 @@ class Words:
             # A distance that is known is part of the code: one instruction instead of five.
             distance = int.from_bytes(y.node.attr, "little")
             return self.element(f"{name}#{min(distance, 64)}", (x,), x.dtype)
+        if name in ("div", "rem") and y.node.word == "literal" and x.node.dtype.kind == "u":
+            known = int.from_bytes(y.node.attr, "little")
+            if known.bit_count() == 1:  # a power of two: integers have no fast division
+                if name == "rem":
+                    return self.element("and", (x, self.literal(known - 1, x.dtype)), x.dtype)
+                return self.element(f"shift_right_logical#{known.bit_length() - 1}", (x,), x.dtype)
         if name == "pow" and y.node.word == "literal":
             found = self._known_power(x, y)
             if found is not None:
                 return found
         return self.element(name, (x, y), BOOL if name in _PREDICATES else x.dtype)
+
+    def _next_narrow(self, x: Value, y: Value) -> Value:
+        """One step of the bits of 16-bit floats, as `nextafter` of wider ones."""
+        f, whole = self.binary, np.dtype(np.int16)
+        wide, goal = self.convert(x, FLOAT32), self.convert(y, FLOAT32)
+        zero = self.literal(0, FLOAT32)
+        one, least, sign = [self.literal(n, whole) for n in (1, 1, -(1 << 15))]
+        bits, others = self.bitcast(x, whole), self.bitcast(y, whole)
+        grows = f("xor", f("lt", wide, goal), f("gt", wide, zero))
+        moved = self.select_n(grows, f("add", bits, one), f("sub", bits, one))
+        tiny = f("or", f("and", others, sign), least)
+        moved = self.select_n(f("eq", wide, zero), moved, tiny)
+        moved = self.select_n(f("eq", wide, goal), moved, others)
+        missing = f("or", f("ne", wide, wide), f("ne", goal, goal))
+        return self.select_n(missing, self.bitcast(moved, x.dtype), f("add", x, y))
 
     def _known_power(self, x: Value, y: Value) -> Value | None:
         """x^y by products, for few y that are known: a twelfth of the time of `pow`."""
@@ -168,6 +211,10 @@ class Words:
             return None
         square = self.unary("square", x)
         return square if exponent == 2 else self.binary("mul", square, x)
+
+    def fma(self, x: Value, y: Value, z: Value) -> Value:
+        """x·y + z of floats, rounded once where the CPU does that; for formulas of this library."""
+        return self.element("fma", (x, y, z), x.dtype)
 
     def rotate_left(self, x: Value, distance: int) -> Value:
         """The bits of an integer, turned."""
@@ -266,7 +313,11 @@ class Words:
             if not axes:
                 return x
         shape = tuple([n for i, n in enumerate(x.shape) if i not in axes])
-        node = Node("reduce", (x,), shape, known, (monoid, tuple(sorted(axes))))
+        found = split_dims(x)
+        if found is not None:
+            x, axes = _viewed(x, x.node.shape), [d for i in axes for d in found[i]]
+        kept = tuple([n for i, n in enumerate(x.shape) if i not in axes])
+        node = Node("reduce", (x,), kept, known, (monoid, tuple(sorted(axes))))
         self.order.append(node)
         return Value(node, shape, x.dtype)
 
@@ -430,6 +481,18 @@ class Words:
 
     def tridiagonal_solve(self, dl: Value, d: Value, du: Value, b: Value) -> Value:
         return tridiagonals.tridiagonal_solve(self, dl, d, du, b)
+
+
+def _is_one(x: Value) -> bool:
+    """Whether all elements are a literal 1."""
+    return x.node.word == "literal" and bool(np.frombuffer(x.node.attr, x.node.dtype)[0] == 1)
+
+
+def _viewed(x: Value, shape: Ints) -> Value:
+    """The same elements with dimensions split, which strides always say."""
+    found = reshaped(x, tuple(shape))
+    assert found is not None
+    return found
 
 
 __all__ = ["Words", "row_major"]

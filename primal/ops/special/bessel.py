@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -30,28 +31,24 @@ def _series(order: int, dtype: Any) -> tuple[tuple[float, ...], tuple[float, ...
     limit = float(np.finfo(dtype).eps) / 8
     found = []
     for values in (fun(near) / near**order, fun(far) * np.sqrt(far)):
-        transform = np.cos(np.pi * np.outer(np.arange(40), np.arange(128) + 0.5) / 128)
+        # Whole turns are left out before there is rounding.
+        turns = np.outer(np.arange(40), 2 * np.arange(128) + 1) % 512
+        transform = np.cos(np.pi * turns / 256)
         c = transform @ values * (2 / 128)
         c[0] /= 2
         found.append(tuple(float(v) for v in c[: int(np.flatnonzero(np.abs(c) > limit)[-1]) + 1]))
     return found[0], found[1]
 
 
-def _clenshaw(c: tuple[float, ...], t: Any) -> Any:
-    twice = t + t
-    after, last = t * 0.0, t * 0.0
-    for v in c[:0:-1]:
-        after, last = twice * after - last + v, after
-    return t * after - last + c[0]
-
-
 def _scaled(order: int, xp: Any, x: Any) -> Any:
     near, far = _series(order, xp.dtype)
     size = xp.abs(x)
     inside = xp.where(size > 8.0, 8.0, size)
-    outside = xp.where(size > 8.0, size, 8.0)
-    tail = _clenshaw(far, 16.0 / outside - 1.0) / xp.sqrt(outside)
-    centre = _clenshaw(near, inside * 0.25 - 1.0)
+    outside = xp.where((size > 8.0) & (size < math.inf), size, 8.0)
+    root = xp.inverse_root(outside)
+    tail = xp.chebyshev(far, 16.0 * root * root - 1.0) * root
+    tail = xp.where(size == math.inf, 0.0, tail)
+    centre = xp.chebyshev(near, inside * 0.25 - 1.0)
     if order:
         tail, centre = xp.where(x < 0.0, -tail, tail), centre * x
     return xp.where(xp.isnan(x), x, xp.where(size > 8.0, tail, centre))
@@ -70,7 +67,7 @@ bessel_i0e = unary(
     by_scipy("i0e"),
     each_out(_i0e_slope),
     hlo_formula(_i0e),
-    kernel=kernel_formula(_i0e),
+    kernel=kernel_formula(_i0e, wide=True),
 )
 
 
@@ -92,5 +89,5 @@ bessel_i1e = unary(
     by_scipy("i1e"),
     each_out(_i1e_slope),
     hlo_without_octets("bessel_i1e"),
-    kernel=kernel_formula(_i1e),
+    kernel=kernel_formula(_i1e, wide=True),
 )

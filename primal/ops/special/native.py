@@ -7,7 +7,7 @@ SciPy has the better formulas, and takes longer.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,8 +49,38 @@ class _Words:
 class KernelTerms(HloTerms):
     """The vocabulary of formulas in kernels: in float64, series as long as float32 needs."""
 
-    def __init__(self, k: Any, shape: tuple[int, ...]) -> None:
-        super().__init__(_Words(k), FLOAT32, shape)
+    def __init__(self, k: Any, shape: tuple[int, ...], dtype: Any = FLOAT32) -> None:
+        super().__init__(_Words(k), dtype, shape)
+
+    def polynomial(self, coefficients: Sequence[float], x: Term) -> Term:
+        """The sum of c_i·x^i."""
+        out = self.full(coefficients[-1])
+        for c in coefficients[-2::-1]:
+            out = self.fma(out, x, self.full(c))
+        return out
+
+    def chebyshev(self, coefficients: Sequence[float], x: Term) -> Term:
+        """As a polynomial, where float32 is asked for: its coefficients lose two digits."""
+        if self.dtype == FLOAT32:
+            return self.polynomial(np.polynomial.chebyshev.cheb2poly(coefficients).tolist(), x)
+        twice, after, last = x + x, self.full(0.0), self.full(0.0)
+        for c in coefficients[:0:-1]:
+            after, last = self.fma(twice, after, c - last), after
+        return self.fma(x, after, coefficients[0] - last)
+
+    def fma(self, x: Term, y: Term, z: Term) -> Term:
+        """x·y + z."""
+        return Term(self.b, self.b.k.fma(x.value, y.value, z.value))
+
+    def inverse_root(self, x: Term) -> Term:
+        """1/√x of positive numbers; where float32 is asked for, its digits twice."""
+        k = self.b.k
+        if self.dtype == FLOAT64:
+            return Term(self.b, k.unary("rsqrt", x.value))
+        near = k.convert(k.unary("rsqrt", k.convert(x.value, FLOAT32)), FLOAT64)
+        half = Term(self.b, k.binary("mul", x.value, self.full(0.5).value))
+        out = Term(self.b, near)
+        return out * (1.5 - half * out * out)  # type: ignore[no-any-return]
 
     def full(self, value: float) -> Term:
         """A constant."""
@@ -69,13 +99,13 @@ class KernelTerms(HloTerms):
         return Term(self.b, self.b.k.unary("round_nearest_even", x.value))
 
 
-def kernel_formula(formula: Callable[..., Term]) -> Callable[..., Any]:
-    """A `kernel` rule that is a formula; float64 is left to the library."""
+def kernel_formula(formula: Callable[..., Term], wide: bool = False) -> Callable[..., Any]:
+    """A `kernel` rule that is a formula; float64 is left to the library unless it is `wide`."""
 
     def kernel(k: Any, x: Any) -> Any:
-        if x.dtype != FLOAT32 and not is_narrow_float(x.dtype):
+        if x.dtype != FLOAT32 and not is_narrow_float(x.dtype) and not wide:
             raise Unsupported(f"a formula for {x.dtype}")
-        xp = KernelTerms(k, x.shape)
+        xp = KernelTerms(k, x.shape, FLOAT64 if x.dtype == FLOAT64 else FLOAT32)
         out = formula(xp, Term(xp.b, k.convert(x, FLOAT64)))
         return k.convert(out.value, x.dtype)
 
@@ -120,13 +150,6 @@ _PSI = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -361
 FROM = 8
 
 
-def _horner(coefficients: tuple[float, ...], z: Any) -> Any:
-    out: Any = coefficients[-1]
-    for c in coefficients[-2::-1]:
-        out = z * out + c
-    return out
-
-
 def log_gamma(xp: KernelTerms, x: Term) -> Term:
     """log |Γ(x)|."""
     left = x < 0.0
@@ -138,7 +161,7 @@ def log_gamma(xp: KernelTerms, x: Term) -> Term:
     far = xp.where(small, y + float(FROM), y)
     inverse = 1.0 / far
     out = (far - 0.5) * xp.log(far) - far + 0.5 * math.log(2 * math.pi)
-    out = out + inverse * _horner(_LOG_GAMMA, inverse * inverse)
+    out = out + inverse * xp.polynomial(_LOG_GAMMA, inverse * inverse)
     out = xp.where(small, out - xp.log(product), out)
     size = xp.abs(xp.sine((x - xp.nearest(x)) * math.pi))
     out = xp.where(left, math.log(math.pi) - xp.log(size) - out, out)
@@ -161,7 +184,7 @@ def psi(xp: KernelTerms, x: Term) -> Term:
     far = xp.where(small, y + float(FROM), y)
     inverse = 1.0 / far
     square = inverse * inverse
-    out = xp.log(far) - 0.5 * inverse - square * _horner(_PSI, square)
+    out = xp.log(far) - 0.5 * inverse - square * xp.polynomial(_PSI, square)
     out = xp.where(small, out - slope / product, out)
     part = x - xp.nearest(x)
     angle = part * math.pi
