@@ -101,8 +101,8 @@ def _wrapped(start: Any, n: int) -> Any:
     return select_n(below, start, elementwise.add(start, literal(n, dtype)))
 
 
-@in_words
 @remembered
+@in_words
 def dynamic_slice(
     operand: Any,
     start_indices: Any,

@@ -512,8 +512,8 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
 def clamp(min: Any, x: Any, max: Any) -> Any:
     """x held between bounds: min where x < min, max where x > max, else x.
 
-    Real numbers of one dtype; the bounds are scalar or of x's shape. A bound that holds takes the
-    derivative. TypeError for others.
+    Numbers of one dtype, complex ones in the order of `max`; the bounds are scalar or of x's shape.
+    A bound that holds takes the derivative. TypeError for others.
 
     >>> lax.clamp(0., jnp.array([-1., 0.5, 2.]), 1.)
     Array([0. , 0.5, 1. ], dtype=float32)

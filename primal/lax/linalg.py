@@ -94,8 +94,8 @@ def symmetrized(x: Any, name: str) -> Any:
     return mul(add(x, adjoint(x)), 0.5)
 
 
-@in_words
 @remembered
+@in_words
 def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
     """The lower triangular L with L Lᴴ = x, for positive definite x (..., n, n); nan for others.
 

@@ -38,6 +38,7 @@ PrecisionLike = (
 )  # fmt: skip
 
 
+@remembered
 @in_words
 def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """The operand repeated along new leading dimensions.
@@ -51,6 +52,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
     return _spread.broadcast_in_dim(operand, shape=(*sizes, *shape), broadcast_dimensions=dims)
 
 
+@remembered
 @in_words
 def broadcast_in_dim(
     operand: Any,
@@ -106,6 +108,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
     return x if len(shape) == rank else reshape(x, (*(1,) * (rank - len(shape)), *shape))
 
 
+@remembered
 @in_words
 def reshape(
     operand: Any, new_sizes: Any, dimensions: Any = None, *, out_sharding: Any = None
@@ -129,6 +132,7 @@ def reshape(
     return _ops.reshape(operand, shape=sizes)
 
 
+@remembered
 @in_words
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
     """The dimensions from start to stop as one.
@@ -149,6 +153,7 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
     return reshape(operand, (*shape[:lo], size, *shape[hi:]))
 
 
+@remembered
 @in_words
 def transpose(operand: Any, permutation: Sequence[int]) -> Any:
     """Dimension i of the result is dimension permutation[i] of the operand.
@@ -159,6 +164,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Any:
     return _ops.transpose(operand, permutation=static_ints("transpose permutation", permutation))
 
 
+@remembered
 @in_words
 def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
     """Without the named dimensions, which have size 1.
@@ -171,6 +177,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
     return _ops.squeeze(array, dimensions=tuple(sorted(axes))) if axes else array
 
 
+@remembered
 @in_words
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     """With new dimensions of size 1 at the given places of the result.
@@ -212,8 +219,8 @@ def slice(
     )
 
 
-@in_words
 @remembered
+@in_words
 def slice_in_dim(
     operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
 ) -> Any:
@@ -259,6 +266,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     return row if keepdims else squeeze(row, (axis,))
 
 
+@remembered
 @in_words
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """The operand cut into parts of the given sizes along one dimension.
@@ -283,6 +291,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     ]
 
 
+@remembered
 @in_words
 def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
     """With (low, high, interior) elements of padding per dimension; negative ones remove.
@@ -303,6 +312,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
     return _ops.pad(operand, padding_value, padding_config=config)
 
 
+@remembered
 @in_words
 def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     """Operands one after the other along a dimension.
@@ -317,8 +327,8 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     return _ops.concatenate(*operands, dimension=static_int("concatenate dimension", dimension))
 
 
-@in_words
 @remembered
+@in_words
 def rev(operand: Any, dimensions: Sequence[int]) -> Any:
     """Reversed along dimensions. TypeError for dimensions that are not there, or there twice.
 
@@ -332,6 +342,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
     return _ops.rev(operand, dimensions=dims)
 
 
+@remembered
 @in_words
 def tile(operand: Any, reps: Sequence[int]) -> Any:
     """The operand repeated reps[i] times along each dimension.
@@ -398,6 +409,7 @@ def full_like(
     return full(aval.shape if shape is None else shape, fill_value, dtype or aval.dtype)
 
 
+@remembered
 @in_words
 def iota(dtype: Any, size: int) -> Any:
     """0, 1, …, size - 1.
@@ -412,6 +424,7 @@ def iota(dtype: Any, size: int) -> Any:
     return broadcasted_iota(dtype, (size,), 0)
 
 
+@remembered
 @in_words
 def broadcasted_iota(
     dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None
@@ -431,6 +444,7 @@ def broadcasted_iota(
     return _ops.iota(shape=sizes, dtype=found, dimension=static_int("iota dimension", dimension))
 
 
+@remembered
 @in_words
 def dot(
     lhs: Any,
@@ -460,6 +474,7 @@ def dot(
     return dot_general(lhs, rhs, dims, precision, preferred_element_type)
 
 
+@remembered
 @in_words
 def dot_general(
     lhs: Any,
@@ -496,6 +511,7 @@ def dot_general(
     return product(lhs, rhs, dims, precision, preferred)
 
 
+@remembered
 @in_words
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
     """Matrix products of the last two dimensions, for each index of the others.

@@ -16,8 +16,8 @@ from primal.ops.index import sort as _sort
 from primal.ops.types import canonical_axes, counted_axes, static_int
 
 
-@in_words
 @remembered
+@in_words
 def sort(
     operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
 ) -> Any:
@@ -47,6 +47,7 @@ def sort(
     return tuple(outs) if several else outs[0]
 
 
+@remembered
 @in_words
 def sort_key_val(
     keys: Any, values: Any, dimension: int = -1, is_stable: bool = True
@@ -60,8 +61,8 @@ def sort_key_val(
     return k, v
 
 
-@in_words
 @remembered
+@in_words
 def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
     """The k greatest elements along an axis, descending, and their int32 indices.
 
@@ -75,6 +76,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
     return list(_sort.top_k(operand, k=static_int("k", k), axis=axis))
 
 
+@remembered
 @in_words
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
     """The index of the first maximum along an axis; the first nan counts as one.
@@ -88,6 +90,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
     return _arg(_sort.argmax, operand, axis, index_dtype)
 
 
+@remembered
 @in_words
 def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
     """The index of the first minimum along an axis; the first nan counts as one.

@@ -36,12 +36,13 @@ from primal.ops.elementwise import (
     select_n,
     sub,
 )
+from primal.ops.reduce import part
 from primal.ops.shape import pad
-from primal.ops.shape import slice as slice_op
 from primal.ops.spread import broadcast_to
 from primal.ops.types import counted_axes, static_ints
 from primal.ops.window import cumulative, pooling
-from primal.ops.window.views import check_window
+from primal.ops.window.views import check_window, spread_and_padded
+from primal.runtime.eager import as_array
 
 Padding = str | Sequence[tuple[int, int]]
 
@@ -51,6 +52,7 @@ def _along(op: Op, operand: Any, axis: int, reverse: bool) -> Any:
     return op(operand, axis=axis, reverse=bool(reverse))
 
 
+@remembered
 @in_words
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     """Running sums along an axis: out[k] = Σ(i <= k) x[i], or i >= k when `reverse`.
@@ -63,6 +65,7 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return _along(cumulative.cumsum, operand, axis, reverse)
 
 
+@remembered
 @in_words
 def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     """Running products along an axis: out[k] = Π(i <= k) x[i], or i >= k when `reverse`.
@@ -75,8 +78,8 @@ def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return _along(cumulative.cumprod, operand, axis, reverse)
 
 
-@in_words
 @remembered
+@in_words
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     """Running maxima along an axis: out[k] = max(i <= k) x[i], or i >= k when `reverse`.
 
@@ -88,6 +91,7 @@ def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return _along(cumulative.cummax, operand, axis, reverse)
 
 
+@remembered
 @in_words
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     """Running minima along an axis: out[k] = min(i <= k) x[i], or i >= k when `reverse`.
@@ -100,6 +104,7 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return _along(cumulative.cummin, operand, axis, reverse)
 
 
+@remembered
 @in_words
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     """Running log-sums of exponentials: out[k] = log Σ(i <= k) exp x[i], without overflow.
@@ -212,9 +217,10 @@ def reduce_window(
     """The elements of each window combined by an associative function, starting from init_value.
 
     The window of out[p] covers x at p * stride + k * window_dilation - low, for k in the window,
-    where x is spread by base_dilation and padded with init_value. One entry per dimension in each
-    parameter; padding is 'VALID', 'SAME', 'SAME_LOWER' or pairs. `operand` and `init_value` may be
-    trees, with `computation` as in `reduce`. TypeError or ValueError where these do not fit.
+    where x is spread by base_dilation. Places between and around its elements hold nothing: every
+    window starts from init_value once. One entry per dimension in each parameter; padding is
+    'VALID', 'SAME', 'SAME_LOWER' or pairs. `operand` and `init_value` may be trees, with
+    `computation` as in `reduce`. TypeError or ValueError where these do not fit.
 
     >>> lax.reduce_window(jnp.arange(5.), -jnp.inf, lax.max, (2,), (2,))
     Array([1., 3.], dtype=float32)
@@ -252,9 +258,9 @@ def reduce_window(
     number = np.issubdtype(aval_of(leaves[0]).dtype, np.number)
     if name is None or op is None or rank == 0 or not number:
         return unflatten(spec, _generic(combine, leaves, inits, window))
+    out = op(leaves[0], **window)
     if is_identity(inits[0], name, aval_of(leaves[0]).dtype):
-        return unflatten(spec, [op(leaves[0], **window)])
-    out = op(_padded(leaves[0], inits[0], window), **_without_padding(window))
+        return unflatten(spec, [out])
     start = broadcast_to(inits[0], aval_of(out).shape)
     return unflatten(spec, [COMBINE[name](start, out)])
 
@@ -268,41 +274,43 @@ def _padded(x: Any, init: Any, window: dict[str, Any]) -> Any:
     return pad(x, value, padding_config=config)
 
 
-def _without_padding(window: dict[str, Any]) -> dict[str, Any]:
-    rank = len(window["padding"])
-    return {**window, "padding": ((0, 0),) * rank, "base_dilation": (1,) * rank}
-
-
 def _generic(
     combine: Any, leaves: Sequence[Any], inits: Sequence[Any], window: dict[str, Any]
 ) -> list[Any]:
     """Any associative function: dimension by dimension, as windows are products of intervals."""
-    counts = pooling.counts(aval_of(leaves[0]).shape, **window)
+    shape = aval_of(leaves[0]).shape
+    counts = pooling.counts(shape, **window)
     starts = [broadcast_to(i, counts) for i in inits]
     xs = [_padded(x, i, window) for x, i in zip(leaves, inits, strict=True)]
     if 0 in counts:
         return starts
+    here = spread_and_padded(
+        np.ones(shape, bool), False, window["padding"], window["base_dilation"]
+    )
     for axis in reversed(range(len(counts))):
         count, size = counts[axis], window["window_dimensions"][axis]
         stride, dilation = window["window_strides"][axis], window["window_dilation"][axis]
-        shape = aval_of(xs[0]).shape
-
-        def at(x: Any, k: int, axis: int = axis, shape: Any = shape, count: int = count,
-               stride: int = stride, dilation: int = dilation) -> Any:  # fmt: skip
+        found = []
+        for k in range(size):
             first = k * dilation
-            lower, upper, steps = [0] * len(shape), list(shape), [1] * len(shape)
-            lower[axis], steps[axis] = first, stride
-            upper[axis] = first + (count - 1) * stride + 1
-            return slice_op(
-                x, start_indices=tuple(lower), limit_indices=tuple(upper), strides=tuple(steps)
-            )
-
-        found = [[at(x, k) for x in xs] for k in range(size)]
+            ends = slice(first, first + (count - 1) * stride + 1, stride)
+            parts = [part(x, ends.start, ends.stop, axis, stride) for x in xs]
+            found.append((parts, here[(slice(None),) * axis + (ends,)]))
         while len(found) > 1:
             pairs = [
-                elementwise_combine(combine, found[i], found[i + 1])
-                for i in range(0, len(found) - 1, 2)
+                _met(combine, found[i], found[i + 1]) for i in range(0, len(found) - 1, 2)
             ]
             found = pairs + (found[-1:] if len(found) % 2 else [])
-        xs = found[0]
-    return elementwise_combine(combine, starts, xs)
+        xs, here = found[0]
+    return _met(combine, (starts, np.ones(counts, bool)), (xs, here))[0]
+
+
+def _met(combine: Any, a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Two sets of elements combined where both are there; where one is not, the other's."""
+    (xs, left), (ys, right) = a, b
+    both = elementwise_combine(combine, xs, ys)
+    if not left.all():
+        both = [select_n(as_array(left), y, z) for y, z in zip(ys, both, strict=True)]
+    if not right.all():
+        both = [select_n(as_array(right), x, z) for x, z in zip(xs, both, strict=True)]
+    return both, left | right

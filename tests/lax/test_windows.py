@@ -97,3 +97,51 @@ def test_numbers_of_windows_are_whole() -> None:
         with pytest.raises(ValueError, match="transposed convolution"):
             lax.conv_general_dilated(x, x, (1,), name, lhs_dilation=(2,))
     assert lax.conv_general_dilated(x, x, (1,), np.array([(1, 1)])).shape == (1, 1, 3)
+
+
+def _by_loop(x: Any, init: float, f: Any, size: Any, strides: Any, pads: Any, spread: Any,
+             dilation: Any) -> Any:  # fmt: skip
+    """Window by window, from what is there."""
+    there: dict[tuple[int, ...], float] = {
+        tuple(lo + i * s for i, (lo, _), s in zip(at, pads, spread, strict=True)): float(v)
+        for at, v in np.ndenumerate(x)
+    }
+    shape = [lo + (n - 1) * s + 1 + hi
+             for n, (lo, hi), s in zip(x.shape, pads, spread, strict=True)]
+    counts = [(n - (w - 1) * d - 1) // s + 1
+              for n, w, d, s in zip(shape, size, dilation, strides, strict=True)]
+    out = np.full(counts, init)
+    for p in np.ndindex(*counts):
+        for k in np.ndindex(*size):
+            at = tuple(a * s + b * d for a, s, b, d in zip(p, strides, k, dilation, strict=True))
+            if at in there and all(0 <= a < n for a, n in zip(at, shape, strict=True)):
+                out[p] = f(out[p], there[at])
+    return out
+
+
+@pytest.mark.parametrize("pads", [((0, 0), (0, 0)), ((1, 1), (0, 2)), ((-1, 0), (2, -1))])
+@pytest.mark.parametrize("spread", [(1, 1), (2, 1)])
+@pytest.mark.parametrize("dilation", [(1, 1), (1, 2)])
+@pytest.mark.parametrize("what", ["add", "mul", "max", "function", "two"])
+def test_windows_start_from_their_value_once(
+    what: str, pads: Any, spread: Any, dilation: Any
+) -> None:
+    x = np.arange(12.0, dtype=np.float32).reshape(3, 4) / 5 - 1
+    size, strides = (2, 2), (1, 2)
+    rest = (size, strides, pads, spread, dilation)
+    known: dict[str, Any] = {
+        "add": (lax.add, lambda a, b: a + b),
+        "mul": (lax.mul, lambda a, b: a * b),
+        "max": (lax.max, max),
+    }
+    # a + b + ab is associative; its identity, 0, is not what windows start from.
+    ours, theirs = known.get(what, (lambda a, b: a + b + a * b,) * 2)
+    if what == "two":
+        both = lax.reduce_window(
+            (x, x), (0.5, 2.0), lambda a, b: (ours(a[0], b[0]), lax.mul(a[1], b[1])), *rest)
+        np.testing.assert_allclose(both[0], _by_loop(x, 0.5, theirs, *rest), 2e-5, 1e-6)
+        np.testing.assert_allclose(both[1], _by_loop(x, 2.0, known["mul"][1], *rest), 2e-5, 1e-6)
+        return
+    for init in (0.5, 2.0):
+        got = lax.reduce_window(x, init, ours, *rest)
+        np.testing.assert_allclose(got, _by_loop(x, init, theirs, *rest), 2e-5, 1e-6)
