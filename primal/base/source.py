@@ -8,6 +8,7 @@ are read only to format.
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from types import FrameType, TracebackType
@@ -145,7 +146,7 @@ def names_of(location: Location | None) -> tuple[str, ...]:
 
 
 def format_location(location: Location | None, *, full_path: bool = False) -> str:
-    """Return a location as `file.py:12 (function)`.
+    """Return a location as `file.py:12 (function)`; with its full path also with its column.
 
     >>> format_location(None)
     '<unknown>'
@@ -153,8 +154,12 @@ def format_location(location: Location | None, *, full_path: bool = False) -> st
     if location is None:
         return "<unknown>"
     code = location[0]
-    name = code.co_filename if full_path else os.path.basename(code.co_filename)
-    return f"{name}:{line_of(location)} ({code.co_qualname})"
+    if not full_path:
+        return f"{os.path.basename(code.co_filename)}:{line_of(location)} ({code.co_qualname})"
+    # One entry per instruction, which are two bytes long.
+    column = next(itertools.islice(code.co_positions(), location[1] // 2, None))[2]
+    where = f"{code.co_filename}:{line_of(location)}" + ("" if column is None else f":{column}")
+    return f"{where} ({code.co_qualname})"
 
 
 def without_internal_frames(tb: TracebackType | None) -> TracebackType | None:

@@ -62,11 +62,11 @@ def test_lines_of_jaxprs() -> None:
     line = f.__code__.co_firstlineno
     closed = primal.make_jaxpr(f)(1.0)
     text = closed.pretty_print(source_info=True)
-    assert f"b:f32[] = sin a # {__file__}:{line + 2} (f)" in text
-    assert f"c:f32[] = mul b 2.0 # {__file__}:{line + 4} (f)" in text
+    assert f"b:f32[] = sin a # {__file__}:{line + 2}:12 (f)" in text
+    assert f"c:f32[] = mul b 2.0 # {__file__}:{line + 4}:16 (f)" in text
     assert closed.pretty_print() == str(closed)
     assert "f32" not in closed.jaxpr.pretty_print(print_shapes=False)
-    assert str(closed.eqns[0].source_info) == f"{__file__}:{line + 2} (f)"
+    assert str(closed.eqns[0].source_info) == f"{__file__}:{line + 2}:12 (f)"
 
 
 def test_stablehlo_and_profiles() -> None:
