@@ -109,7 +109,19 @@ np.invert(i) | np.ldexp(x, j) | np.unravel_index(i, (4, 4)) | np.ravel_multi_ind
 np.compress(b, x) | np.extract(b, x) | np.packbits(b) | np.trim_zeros(x) | np.triu_indices(4)
 np.ix_(k, k) | np.hanning(8) | np.bartlett(8) | np.convolve(x, y, mode='same') | np.nanmedian(x)
 np.setdiff1d(i, j) | np.asarray(x, 'int32') | np.array(x, copy=True) | np.add.reduce(x)
-np.add.outer(x, y) | np.maximum.accumulate(x)
+np.add.outer(x, y) | np.maximum.accumulate(x) | x + n | n - x | x * n | x < n | x // n | m + n[:4]
+np.add(x, n) | np.maximum(n, x) | np.sum(n) | np.sin(n) | np.stack([n, x]) | np.dot(n, x) | x + 1j
+x // 2 | x % 2.5 | 2 % p | divmod(x, 2.0) | divmod(i, 3) | x ** 3 | x ** -1 | i ** 2 | i / j
+x + b | x * i | np.logical_not(b) | i >> 1 | 3 << i | x == 2 | +x | x[...] | m[k[:, None], k]
+t[:, k, 0] | m[1:3, k] | x[i % 3] | x[n > 0] | np.sum(m, axis=1, keepdims=True)
+np.max(x, where=b, initial=0.0) | np.mean(x, where=b) | np.var(x, ddof=1)
+np.cumsum(x, dtype='float16') | np.argmax(m, axis=0, keepdims=True) | np.diff(x, n=2)
+np.clip(x, 0, None) | np.where(b) | np.average(x, weights=p) | np.percentile(m, 25, axis=0)
+np.searchsorted(x, y, side='right') | np.unique(i, return_counts=True) | np.split(x, [2, 5])
+np.einsum('ij,j->i', m, x[:4]) | np.tensordot(t, m, axes=1) | np.matmul(t, m) | np.polyadd(x, y)
+np.fft.irfft(z) | np.exp(z) | np.abs(z) | np.mean(i) | np.sum(b) | np.exp(i)
+np.linalg.svd(m, compute_uv=False) | np.linalg.norm(x, 1) | np.linalg.norm(m, 2)
+np.array([f, f]) | np.full(3, f) | np.roll(m, 1, axis=0) | np.flip(m, axis=0) | np.asarray(n)
 """
 for line in TEXTS.strip().splitlines():
     ROWS += [(text.strip(), text.strip()) for text in line.split(" | ")]
@@ -127,6 +139,16 @@ ROWS += [
     ("lax.rsqrt(p)", "1 / np.sqrt(p)"),
     ("lax.stop_gradient(x)", "x"),
     ("lax.convert_element_type(x, 'int32')", "x.astype('int32')"),
+    ("lax.dot(m, m)", "np.dot(m, m)"),
+    ("lax.reduce_sum(x, (0,))", "np.add.reduce(x)"),
+    ("lax.argmax(x, 0, 'int32')", "np.argmax(x)"),
+    ("lax.cumsum(x)", "np.cumsum(x)"),
+    ("lax.expand_dims(x, (0,))", "x[None]"),
+    ("lax.collapse(t, 0, 2)", "t.reshape(6, 4)"),
+    ("lax.broadcast_in_dim(x, (3, 8), (1,))", "np.broadcast_to(x, (3, 8)).copy()"),
+    ("lax.concatenate([x, y], 0)", "np.concatenate([x, y])"),
+    ("lax.clamp(-1.0, x, 1.0)", "np.clip(x, -1, 1)"),
+    ("lax.div(i, j)", "np.floor_divide(i, j)"),
     ("nn.relu(x)", "np.maximum(x, 0)"),
     ("nn.sigmoid(x)", "1 / (1 + np.exp(-x))"),
     ("nn.softmax(x)", "e = np.exp(x - x.max()); e / e.sum()"),
@@ -176,7 +198,8 @@ def scope(library: str) -> dict[str, Any]:
         "t": numpy.arange(24, dtype="float32").reshape(2, 3, 4),
     }
     if library == "numpy":
-        return {"np": numpy, "numpy": numpy, **{n: numpy.array(v) for n, v in arrays.items()}}
+        made = {n: numpy.array(v) for n, v in arrays.items()}
+        return {"np": numpy, "numpy": numpy, "n": arrays["x"].copy(), **made}
     jax = importlib.import_module(library)
     names = {n: importlib.import_module(f"{library}.{n}") for n in ("lax", "nn", "random")}
     jnp = importlib.import_module(f"{library}.numpy")

@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define VERSION 6 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 9 /* native.py asks for the same number: a stale build is not used */
 
 /* --- what `install` hands over ---------------------------------------------------------------- */
 
@@ -1773,6 +1773,13 @@ static int describe(Signature *to, PyObject *x, int depth) {
         /* 0.0 == -0.0, and no number equals None. */
         return push_item(to, value == 0.0 && signbit(value) ? Py_None : x) < 0 ? -1 : 1;
     }
+    if (type == &PyComplex_Type) {
+        Py_complex value = PyComplex_AsCComplex(x);
+        PyObject *parts = Py_BuildValue("(dd)", value.real, value.imag);
+        int good = parts == NULL ? -1 : describe(to, parts, depth);
+        Py_XDECREF(parts);
+        return good;
+    }
     if (type == &PyTuple_Type || type == &PyList_Type) {
         Py_ssize_t n = PySequence_Fast_GET_SIZE(x);
         PyObject *count = PyLong_FromSsize_t(n);
@@ -2034,48 +2041,76 @@ enum { MOST_ARGUMENTS = 18 };
 typedef void Routine(void *, void *, void *, void *, void *, void *, void *, void *, void *,
                      void *, void *, void *, void *, void *, void *, void *, void *, void *);
 
-/* call_each(address, count, arrays, steps): call a routine of Fortran's `count` times with the
-   addresses of the arrays, each of which moves by its step of bytes from one call to the next. A
-   routine takes no notice of arguments after its last. */
+/* call_each(address, count, arguments): call a routine of Fortran's `count` times. Its arguments
+   are arrays, of which those of two dimensions and more move by one along the first from a call to
+   the next; whole numbers; letters; and (bytes,), room to work in. The last one, `info`, is added
+   here: a list of them is returned, or None where all are 0. A routine takes no notice of what
+   stands after its last argument. */
 static PyObject *call_each(PyObject *self, PyObject *const *given, Py_ssize_t n) {
-    if (n != 4 || !PyTuple_Check(given[2]) || !PyTuple_Check(given[3]) ||
-        PyTuple_GET_SIZE(given[2]) > MOST_ARGUMENTS ||
-        PyTuple_GET_SIZE(given[2]) != PyTuple_GET_SIZE(given[3])) {
-        PyErr_SetString(PyExc_TypeError, "expected an address, a count, arrays and steps");
+    if (n != 3 || !PyTuple_Check(given[2]) || PyTuple_GET_SIZE(given[2]) >= MOST_ARGUMENTS) {
+        PyErr_SetString(PyExc_TypeError, "expected an address, a count and arguments");
         return NULL;
     }
     Routine *routine = (Routine *)PyLong_AsVoidPtr(given[0]);
     Py_ssize_t count = PyLong_AsSsize_t(given[1]), steps[MOST_ARGUMENTS] = {0};
+    Py_ssize_t rooms[MOST_ARGUMENTS] = {0}, total = 0, last = PyTuple_GET_SIZE(given[2]);
     char *at[MOST_ARGUMENTS] = {NULL};
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(given[2]); i++) {
-        PyObject *array = PyTuple_GET_ITEM(given[2], i);
-        if (!PyArray_Check(array)) {
-            PyErr_SetString(PyExc_TypeError, "expected arrays");
+    int whole[MOST_ARGUMENTS];
+    for (Py_ssize_t i = 0; i < last; i++) {
+        PyObject *x = PyTuple_GET_ITEM(given[2], i);
+        if (PyArray_Check(x)) {
+            at[i] = PyArray_BYTES((PyArrayObject *)x);
+            if (PyArray_NDIM((PyArrayObject *)x) > 1)
+                steps[i] = PyArray_STRIDE((PyArrayObject *)x, 0);
+        } else if (PyLong_Check(x)) {
+            whole[i] = (int)PyLong_AsLong(x);
+            at[i] = (char *)&whole[i];
+        } else if (PyUnicode_Check(x))
+            at[i] = (char *)PyUnicode_AsUTF8(x);
+        else if (PyTuple_Check(x) && PyTuple_GET_SIZE(x) == 1) {
+            rooms[i] = (PyLong_AsSsize_t(PyTuple_GET_ITEM(x, 0)) + 79) & -64;
+            total += rooms[i];
+        } else
+            PyErr_SetString(PyExc_TypeError, "expected arrays, numbers, letters or rooms");
+        if (PyErr_Occurred())
             return NULL;
-        }
-        at[i] = PyArray_BYTES((PyArrayObject *)array);
-        steps[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(given[3], i));
     }
-    if (PyErr_Occurred())
-        return NULL;
+    char *room = PyMem_RawMalloc(total + count * sizeof(int) + 64);
+    if (room == NULL)
+        return PyErr_NoMemory();
+    char *next = (char *)(((uintptr_t)room + 63) & ~(uintptr_t)63);
+    for (Py_ssize_t i = 0; i < last; i++)
+        if (rooms[i]) {
+            at[i] = next;
+            next += rooms[i];
+        }
+    int *infos = (int *)next, failed = 0;
+    at[last] = next;
+    steps[last] = sizeof(int);
     Py_BEGIN_ALLOW_THREADS
     for (Py_ssize_t c = 0; c < count; c++) {
+        infos[c] = 0;
         routine(at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7], at[8], at[9], at[10],
                 at[11], at[12], at[13], at[14], at[15], at[16], at[17]);
-        for (int i = 0; i < MOST_ARGUMENTS; i++)
+        failed |= infos[c];
+        for (int i = 0; i <= last; i++)
             at[i] += steps[i];
     }
     Py_END_ALLOW_THREADS
-    Py_RETURN_NONE;
+    PyObject *out = failed ? PyList_New(count) : Py_NewRef(Py_None);
+    for (Py_ssize_t c = 0; failed && out != NULL && c < count; c++)
+        PyList_SET_ITEM(out, c, PyLong_FromLong(infos[c]));
+    PyMem_RawFree(room);
+    return out;
 }
 
 #define ZEROS_LIKE(name, bits, infinity)                                                           \
-    static int name(npy_intp n, void *zeros, void *like) {                                         \
+    static int name(npy_intp n, void *zeros, void *like, npy_intp step) {                          \
         bits *out = zeros, sign = (bits)1 << (8 * sizeof(bits) - 1), odd = 0;                      \
-        const bits *x = like, inf = infinity;                                                       \
+        const bits *x = like, inf = infinity;                                                      \
         for (npy_intp i = 0; i < n; i++) {                                                         \
             bits size = out[i] & (bits)~sign;                                                      \
-            out[i] = size == 0 ? x[i] & sign : out[i];                                             \
+            out[i] = size == 0 ? x[i * step] & sign : out[i];                                      \
             odd |= size >= inf;                                                                    \
         }                                                                                          \
         return odd == 0;                                                                           \
@@ -2085,19 +2120,23 @@ ZEROS_LIKE(zeros_like_32, uint32_t, 0x7f800000u)
 ZEROS_LIKE(zeros_like_64, uint64_t, 0x7ff0000000000000u)
 
 /* zeros_like(out, x): give the zeros of `out` the signs of x's elements, in place. Whether all of
-   `out` is finite, or None for arrays that are not two of one shape, one by one in memory. */
+   `out` is finite, or None where x is neither one number nor of the shape of `out`. */
 static PyObject *zeros_like(PyObject *self, PyObject *const *given, Py_ssize_t n) {
     PyArrayObject *out = n == 2 && PyArray_CheckExact(given[0]) ? (PyArrayObject *)given[0] : NULL;
     PyArrayObject *x = n == 2 && PyArray_CheckExact(given[1]) ? (PyArrayObject *)given[1] : NULL;
     if (out == NULL || x == NULL || PyArray_TYPE(out) != PyArray_TYPE(x) ||
-        !PyArray_SAMESHAPE(out, x) || !PyArray_ISCARRAY(out) || !PyArray_ISCARRAY_RO(x))
+        !(PyArray_SIZE(x) == 1 || PyArray_SAMESHAPE(out, x)) || !PyArray_ISCARRAY(out))
         Py_RETURN_NONE;
-    int (*run)(npy_intp, void *, void *) = PyArray_TYPE(x) == NPY_FLOAT32   ? zeros_like_32
+    int (*run)(npy_intp, void *, void *, npy_intp) = PyArray_TYPE(x) == NPY_FLOAT32   ? zeros_like_32
                                            : PyArray_TYPE(x) == NPY_FLOAT64 ? zeros_like_64
                                                                             : NULL;
     if (run == NULL)
         Py_RETURN_NONE;
-    return PyBool_FromLong(run(PyArray_SIZE(out), PyArray_DATA(out), PyArray_DATA(x)));
+    if ((x = (PyArrayObject *)PyArray_FROM_OF(given[1], NPY_ARRAY_IN_ARRAY)) == NULL)
+        return NULL;
+    int finite = run(PyArray_SIZE(out), PyArray_DATA(out), PyArray_DATA(x), PyArray_SIZE(x) != 1);
+    Py_DECREF(x);
+    return PyBool_FromLong(finite);
 }
 
 /* spread(x, shape, places): x with dimension i at places[i] of a shape, repeated along the others;
@@ -2137,6 +2176,82 @@ static PyObject *spread(PyObject *self, PyObject *const *given, Py_ssize_t n) {
         return NULL;
     }
     return (PyObject *)out;
+}
+
+/* horner(coefficients, x): a polynomial of float32, highest degree first. */
+static PyObject *horner(PyObject *self, PyObject *const *given, Py_ssize_t n) {
+    if (n != 2) {
+        PyErr_SetString(PyExc_TypeError, "expected coefficients and an array");
+        return NULL;
+    }
+    PyArrayObject *c = (PyArrayObject *)PyArray_FROM_OTF(given[0], NPY_FLOAT32, NPY_ARRAY_IN_ARRAY);
+    PyArrayObject *x = (PyArrayObject *)PyArray_FROM_OTF(given[1], NPY_FLOAT32, NPY_ARRAY_IN_ARRAY);
+    PyArrayObject *out = NULL;
+    if (c != NULL && x != NULL)
+        out = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(x), PyArray_DIMS(x), NPY_FLOAT32);
+    if (out != NULL) {
+        enum { BLOCK = 1024 };
+        const float *row = PyArray_DATA(c), *at = PyArray_DATA(x);
+        float *to = PyArray_DATA(out);
+        npy_intp degree = PyArray_SIZE(c), size = PyArray_SIZE(x);
+        for (npy_intp start = 0; start < size; start += BLOCK) {
+            npy_intp end = size - start < BLOCK ? size : start + BLOCK;
+            for (npy_intp i = start; i < end; i++)
+                to[i] = at[i] * row[0] + row[1];
+            for (npy_intp k = 2; k < degree; k++)
+                for (npy_intp i = start; i < end; i++)
+                    to[i] = to[i] * at[i] + row[k];
+        }
+    }
+    Py_XDECREF(c);
+    Py_XDECREF(x);
+    return (PyObject *)out;
+}
+
+#define ROUND(r) a += b; b = (b << r | b >> (32 - r)) ^ a;
+#define FOUR(r, s, t, u, p, q, i) ROUND(r) ROUND(s) ROUND(t) ROUND(u) a += p; b += q + i;
+
+static inline void encrypt(const uint32_t *k, const uint32_t *l, npy_intp key_step, uint32_t *x,
+                           uint32_t *y, npy_intp n) {
+    for (npy_intp at = 0; at < n; at++) {
+        uint32_t p = k[at * key_step], q = l[at * key_step], o = p ^ q ^ 0x1BD11BDAu;
+        uint32_t a = x[at] + p, b = y[at] + q;
+        FOUR(13, 15, 26, 6, q, o, 1)
+        FOUR(17, 29, 16, 24, o, p, 2)
+        FOUR(13, 15, 26, 6, p, q, 3)
+        FOUR(17, 29, 16, 24, q, o, 4)
+        FOUR(13, 15, 26, 6, o, p, 5)
+        x[at] = a;
+        y[at] = b;
+    }
+}
+
+/* threefry(k1, k2, x, y): hash pairs of uint32 in place, all under one key or each under its own.
+   Arrays lie one by one in memory; those of keys have one element or as many as x. */
+static PyObject *threefry(PyObject *self, PyObject *const *given, Py_ssize_t n) {
+    for (Py_ssize_t i = 0; i < 4; i++)
+        if (n != 4 || !PyArray_Check(given[i]) ||
+            PyArray_TYPE((PyArrayObject *)given[i]) != NPY_UINT32 ||
+            !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)given[i])) {
+            PyErr_SetString(PyExc_TypeError, "expected two keys and two buffers of uint32");
+            return NULL;
+        }
+    PyArrayObject *k = (PyArrayObject *)given[0], *l = (PyArrayObject *)given[1];
+    PyArrayObject *x = (PyArrayObject *)given[2], *y = (PyArrayObject *)given[3];
+    npy_intp size = PyArray_SIZE(x), keys = PyArray_SIZE(k);
+    if (PyArray_SIZE(y) != size || PyArray_SIZE(l) != keys || (keys != 1 && keys != size)) {
+        PyErr_SetString(PyExc_ValueError, "expected as many pairs as keys, or one key");
+        return NULL;
+    }
+    uint32_t *hashed = PyArray_DATA(x), *too = PyArray_DATA(y);
+    const uint32_t *first = PyArray_DATA(k), *second = PyArray_DATA(l);
+    Py_BEGIN_ALLOW_THREADS
+    if (keys == 1) /* a step that is known makes a vector loop */
+        encrypt(first, second, 0, hashed, too, size);
+    else
+        encrypt(first, second, 1, hashed, too, size);
+    Py_END_ALLOW_THREADS
+    Py_RETURN_NONE;
 }
 
 /* --- the module -------------------------------------------------------------------------------------- */
@@ -2207,11 +2322,15 @@ static PyMethodDef module_methods[] = {
      "empty(shape, dtype): an array in memory that is used again."},
     {"drop_memory", drop_memory, METH_NOARGS, "Give back the memory of dead results."},
     {"call_each", (PyCFunction)(void (*)(void))call_each, METH_FASTCALL,
-     "call_each(address, count, arrays, steps): a routine of Fortran's on each of a stack."},
+     "call_each(address, count, arguments): a routine of Fortran's on each of a stack."},
     {"zeros_like", (PyCFunction)(void (*)(void))zeros_like, METH_FASTCALL,
      "zeros_like(out, x): zeros with the signs of x; whether all of out is finite."},
     {"spread", (PyCFunction)(void (*)(void))spread, METH_FASTCALL,
      "spread(x, shape, places): an array repeated along new dimensions, as a view."},
+    {"threefry", (PyCFunction)(void (*)(void))threefry, METH_FASTCALL,
+     "threefry(k1, k2, x, y): hash pairs of uint32 in place."},
+    {"horner", (PyCFunction)(void (*)(void))horner, METH_FASTCALL,
+     "horner(coefficients, x): a polynomial of float32."},
     {"install_root", install_root, METH_O, "Set the trace of threads that transform nothing."},
     {NULL},
 };

@@ -15,6 +15,7 @@ from primal.ir.jaxpr import ClosedJaxpr
 from primal.ir.op import Op
 from primal.ir.trace import Literal, aval_of
 from primal.lax.refusals import in_words
+from primal.numpy.remembered import remembered
 from primal.ops import elementwise
 from primal.ops import reduce as rooms
 from primal.ops.choose import max as max_op
@@ -32,6 +33,7 @@ def _over(op: Op, operand: Any, axes: Sequence[int]) -> Any:
     return op(operand, axes=counted_axes(op.name, axes, aval_of(operand).ndim))
 
 
+@remembered
 @in_words
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """The sum over `axes`: out[k] = Σ operand[k, r]; 0 of nothing.
@@ -44,6 +46,7 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     return _over(sum_op, operand, axes)
 
 
+@remembered
 @in_words
 def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
     """The product over `axes`: out[k] = Π operand[k, r]; 1 of nothing.
@@ -56,6 +59,7 @@ def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
     return _over(rooms.reduce_prod, operand, axes)
 
 
+@remembered
 @in_words
 def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
     """The maximum over `axes`; nan if any is; of nothing -inf or the lowest integer.
@@ -69,6 +73,7 @@ def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
     return _over(rooms.reduce_max, operand, axes)
 
 
+@remembered
 @in_words
 def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
     """The minimum over `axes`; nan if any is; of nothing inf or the highest integer.
@@ -82,6 +87,7 @@ def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
     return _over(rooms.reduce_min, operand, axes)
 
 
+@remembered
 @in_words
 def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
     """The bitwise and over `axes` of integers or bools; all bits set of nothing.
@@ -92,6 +98,7 @@ def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
     return _over(rooms.reduce_and, operand, axes)
 
 
+@remembered
 @in_words
 def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
     """The bitwise or over `axes` of integers or bools; 0 of nothing.
@@ -102,6 +109,7 @@ def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
     return _over(rooms.reduce_or, operand, axes)
 
 
+@remembered
 @in_words
 def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
     """The bitwise exclusive or over `axes` of integers or bools; 0 of nothing.

@@ -86,6 +86,8 @@ def _describe(x: Any, key: list[Any], hosts: list[Any]) -> bool:
     if kind is float:
         key.append(x or str(x))  # 0.0 == -0.0
         return True
+    if kind is complex:
+        return _describe((x.real, x.imag), key, hosts)
     if kind is tuple or kind is list:
         key.append(len(x))
         for item in x:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -199,6 +200,10 @@ def nancumsum(
     return lambda x: np.where(x == x, x, x.dtype.type(0)).cumsum(axis)
 
 
+# Without what np.interp asks about complex numbers and periods: half its time.
+_interp = getattr(sys.modules.get("numpy._core.multiarray"), "interp", np.interp)
+
+
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Callable[..., Any] | None:
@@ -218,6 +223,6 @@ def interp(
             return None  # where points are close, but not where they repeat
         if not is_finite(fp):
             return None
-        return np.interp(x, xp, fp)
+        return _interp(x, xp, fp)
 
     return run

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import uint32
+from primal.base.native import extension
 from primal.ir.avals import Aval
 from primal.ir.op import BITS, Op, by_kind
 from primal.ir.trace import aval_of
@@ -54,7 +55,11 @@ def encrypt(k1: Any, k2: Any, x: Any, y: Any) -> None:
 
     `k1` and `k2` are uint32 scalars or arrays that broadcast to that shape.
     """
-    if x.size <= LANES:
+    if _in_c is not None:
+        if np.ndim(k1) or np.ndim(k2):
+            k1, k2 = (np.ascontiguousarray(np.broadcast_to(k, x.shape)) for k in (k1, k2))
+        _in_c(np.asarray(k1), np.asarray(k2), x, y)
+    elif x.size <= LANES:
         _encrypt_lanes(k1, k2, x, y)
     elif np.ndim(k1) or np.ndim(k2):
         _encrypt_arrays(k1, k2, x, y, np.empty_like(x))
@@ -64,6 +69,9 @@ def encrypt(k1: Any, k2: Any, x: Any, y: Any) -> None:
         for at in range(0, x.size, BLOCK):
             part = x[at : at + BLOCK]
             _encrypt_arrays(k1, k2, part, y[at : at + BLOCK], scratch[: part.size])
+
+
+_in_c: Any = None if extension is None else extension.threefry
 
 
 def _encrypt_arrays(k1: Any, k2: Any, x: Any, y: Any, scratch: Any) -> None:

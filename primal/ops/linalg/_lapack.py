@@ -57,25 +57,32 @@ def address(name: str, dtype: Any) -> int:
     return int(pointer(capsule, None))
 
 
-def on_stack(name: str, dtype: Any, *arrays: Any) -> Any:
+def on_stack(name: str, dtype: Any, count: int, *arguments: Any) -> Any:
     """Call a routine of Fortran's for every matrix of stacks, which lie by columns.
 
-    Arrays are its arguments as it takes them, with an axis in front for what each matrix has of its
-    own; those of one dimension or none serve all. The last is `info`, one number per matrix, which
-    is returned.
+    Its arguments are arrays, of which those of two dimensions and more have an axis in front for
+    the matrices; whole numbers; letters; and (bytes,), room to work in. The last one, `info`, is
+    not given but returned: one number per matrix, or None where all are 0.
     """
-    info = arrays[-1]
-    steps = tuple([x.strides[0] if x.ndim > 1 else 0 for x in arrays[:-1]])
-    _call_each(address(name, dtype), len(info), arrays, (*steps, info.itemsize))
-    return info
+    return _call_each(address(name, dtype), count, arguments)
 
 
-def _by_ctypes(address: int, count: int, arrays: Sequence[Any], steps: Sequence[int]) -> None:
+def _by_ctypes(address: int, count: int, arguments: Sequence[Any]) -> Any:
     """What the extension's call_each does."""
-    routine = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(arrays))(address)
-    starts = [x.ctypes.data for x in arrays]
+    routine = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(arguments) + 1))(address)
+    infos = np.zeros((count, 1), np.intc)
+    arrays = [*map(_argument, arguments), infos]
     for i in range(count):
-        routine(*[start + i * step for start, step in zip(starts, steps, strict=True)])
+        routine(*[x.ctypes.data + (i * x.strides[0] if x.ndim > 1 else 0) for x in arrays])
+    return list(infos[:, 0]) if np.count_nonzero(infos) else None
+
+
+def _argument(x: Any) -> Any:
+    if isinstance(x, np.ndarray):
+        return x
+    if isinstance(x, tuple):
+        return np.empty(x[0], np.int8)
+    return np.array(x, "S1" if isinstance(x, str) else np.intc)
 
 
 _call_each = _by_ctypes if extension is None else extension.call_each
@@ -83,19 +90,8 @@ _call_each = _by_ctypes if extension is None else extension.call_each
 
 def by_columns(stack: Any) -> Any:
     """[count, n, m]: matrices in memory of their own, as Fortran has them."""
-    return stack.swapaxes(-1, -2).reshape((-1, stack.shape[-1], stack.shape[-2])).copy()
-
-
-@functools.lru_cache(1024)
-def whole(value: int) -> Any:
-    """A number as an argument of a routine."""
-    return np.array(value, np.intc)
-
-
-@functools.cache
-def letter(value: str) -> Any:
-    """A letter as an argument of a routine."""
-    return np.array(value, "S1")
+    out = np.array(stack.swapaxes(-1, -2), order="C")
+    return out[None] if out.ndim == 2 else out.reshape((-1, *out.shape[-2:]))
 
 
 def _routine(library: str, name: str, dtype: Any) -> Callable[..., Any]:

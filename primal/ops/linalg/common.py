@@ -240,7 +240,7 @@ def poison(results: Sequence[Any], bad: Any) -> list[Any]:
 
 def unless_converged(info: Any, a: Any) -> Any:
     """Which matrices of `a` LAPACK failed on, for `poison`: it says 0 for those it did not."""
-    return (info != 0).reshape(a.shape[:-2]) if np.count_nonzero(info) else None
+    return None if info is None else np.array(info).reshape(a.shape[:-2]) != 0
 
 
 # StableHLO's side.

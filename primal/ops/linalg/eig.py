@@ -17,7 +17,7 @@ from primal.ir.op import LINALG, Op, Word, by_kind
 from primal.ir.trace import aval_of
 from primal.ops.choose import as_dtype, select_n
 from primal.ops.elementwise import add, complex, conj, div, eq, imag, mul, neg, real, sub
-from primal.ops.linalg._lapack import address, by_columns, letter, on_stack, whole, workspace
+from primal.ops.linalg._lapack import address, by_columns, on_stack, workspace
 from primal.ops.linalg.common import (
     INT32,
     adjoint,
@@ -78,35 +78,32 @@ def _by_lapack(a: Any, wanted: tuple[bool, bool]) -> list[Any]:
     w = [np.empty((len(columns), n), kind) for _ in range(1 if kind.kind == "c" else 2)]
     found = [np.empty((len(columns), n, n) if wants else 1, kind) for wants in wanted]
     lwork = workspace("geev_lwork", kind, n, *wanted)
-    room = [np.empty(lwork, kind), whole(lwork)]
+    room: list[Any] = [(lwork * kind.itemsize,), lwork]
     if kind.kind == "c":
-        room.append(np.empty(2 * n, real_of(kind)))
-    flags = [letter("V" if wants else "N") for wants in wanted]
-    info = np.empty(len(columns), np.intc)
-    size = whole(n)
-    vectors = (found[0], size, found[1], size)
-    on_stack("geev", kind, *flags, size, columns, size, *w, *vectors, *room, info)
-    kept = [v.swapaxes(-1, -2) for v, wants in zip(found, wanted, strict=True) if wants]
+        room.append((2 * n * w[0].itemsize,))
+    jobs = ["V" if wants else "N" for wants in wanted]
+    info = on_stack(
+        "geev", kind, len(columns), *jobs, n, columns, n, *w, found[0], n, found[1], n, *room
+    )
+    kept = [v for v, wants in zip(found, wanted, strict=True) if wants]
     if len(w) == 1:
         values = w[0]
     else:
-        values = np.empty(w[0].shape, complex_of(kind))
-        values.real, values.imag = w
-        kept = [_joined(v, w[1]) for v in kept]
-    results = [values.reshape(a.shape[:-1]), *[v.reshape(a.shape) for v in kept]]
+        values = w[0].astype(complex_of(kind))
+        values.imag = w[1]
+        first = np.flatnonzero(w[1] > 0)
+        kept = [_joined(v, first) for v in kept]
+    results = [values.reshape(a.shape[:-1]), *[v.swapaxes(-1, -2).reshape(a.shape) for v in kept]]
     return poison(results, unless_converged(info, a))
 
 
-def _joined(v: Any, w_imag: Any) -> Any:
-    """Vectors out of the columns in which LAPACK packs pairs: real part, then imaginary part."""
-    out = np.zeros(v.shape, complex_of(v.dtype))
-    out.real = v
-    which, first = np.nonzero(w_imag > 0)
+def _joined(v: Any, first: Any) -> Any:
+    """Vectors out of those that LAPACK packs in pairs: a real part, then its imaginary part."""
+    out = v.astype(complex_of(v.dtype))
     if len(first):
-        imaginary = v[which, :, first + 1]
-        out.imag[which, :, first] = imaginary
-        out.real[which, :, first + 1] = v[which, :, first]
-        out.imag[which, :, first + 1] = -imaginary
+        rows = out.reshape((-1, v.shape[-1]))
+        rows.imag[first] = rows.real[first + 1]
+        rows[first + 1] = rows[first].conj()
     return out
 
 

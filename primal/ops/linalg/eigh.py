@@ -15,7 +15,7 @@ from primal.ir.op import LINALG, Op, Word, by_kind
 from primal.ir.trace import aval_of
 from primal.ops.choose import as_dtype, select_n
 from primal.ops.elementwise import div, real, sub
-from primal.ops.linalg._lapack import address, by_columns, letter, on_stack, whole
+from primal.ops.linalg._lapack import address, by_columns, on_stack
 from primal.ops.linalg.common import (
     INT32,
     adjoint,
@@ -61,19 +61,18 @@ def _impl(a: Any, *, lower: bool, compute_eigenvectors: bool) -> Any:
 
 def _by_lapack(a: Any, lower: bool, vectors: bool) -> list[Any]:
     """evd of scipy's LAPACK, the one XLA calls: the sign of vectors differs between versions."""
-    n = a.shape[-1]
+    n, size = a.shape[-1], a.dtype.itemsize
     v = by_columns(a)
     w = np.empty((len(v), n), real_of(a.dtype))
     if a.dtype.kind == "c":
-        sizes = [(2 * n + n * n, a.dtype), (1 + 5 * n + 2 * n * n, w.dtype)]
+        work, more = 2 * n + n * n, 1 + 5 * n + 2 * n * n
+        room: tuple[Any, ...] = ((work * size,), work, (more * w.itemsize,), more)
     else:
-        sizes = [(1 + 6 * n + 2 * n * n, a.dtype)]
-    room: list[Any] = []
-    for size, dtype in (*sizes, (3 + 5 * n, np.intc)):
-        room += [np.empty(size, dtype), whole(size)]
-    flags = letter("V" if vectors else "N"), letter("L" if lower else "U")
-    info = np.empty(len(v), np.intc)
-    on_stack(_name(a.dtype), a.dtype, *flags, whole(n), v, whole(n), w, *room, info)
+        work = 1 + 6 * n + 2 * n * n
+        room = (work * size,), work
+    job, half, last = "V" if vectors else "N", "L" if lower else "U", 3 + 5 * n
+    room = (*room, (last * 4,), last)
+    info = on_stack(_name(a.dtype), a.dtype, len(v), job, half, n, v, n, w, *room)
     w = w.reshape(a.shape[:-1])
     results = [v.swapaxes(-1, -2).reshape(a.shape), w] if vectors else [w]
     return poison(results, unless_converged(info, a))

@@ -13,7 +13,7 @@ from primal.ir.op import LINALG, Op, Word, by_kind
 from primal.ir.trace import ZERO, aval_of
 from primal.ops.choose import as_dtype, select_n
 from primal.ops.elementwise import add, complex, div, eq, imag, mul, real, sub
-from primal.ops.linalg._lapack import address, by_columns, letter, on_stack, whole, workspace
+from primal.ops.linalg._lapack import address, by_columns, on_stack, workspace
 from primal.ops.linalg.common import (
     INT32,
     adjoint,
@@ -84,19 +84,18 @@ def _by_lapack(a: Any, full_matrices: bool, compute_uv: bool, algorithm: str) ->
     s = np.empty((count, k), real)
     u, vh = np.empty((count, left, m), kind), np.empty((count, n, right), kind)
     lwork = _room(a, full_matrices, compute_uv, algorithm)
-    room = [np.empty(lwork, kind), whole(lwork)]
-    job = letter("N" if not compute_uv else "A" if full_matrices else "S")
-    flags = [job, job]
+    room: list[Any] = [(lwork * kind.itemsize,), lwork]
+    job = "N" if not compute_uv else "A" if full_matrices else "S"
+    if kind.kind == "c":
+        more = 5 * k
+        if algorithm == "gesdd":
+            more = max(5 * k * k + 5 * k, 2 * max(m, n) * k + 2 * k * k + k)
+        room.append((more * s.itemsize,))
     if algorithm == "gesdd":
-        flags = [job]
-        if kind.kind == "c":
-            room.append(np.empty(max(5 * k * k + 5 * k, 2 * max(m, n) * k + 2 * k * k + k), real))
-        room.append(np.empty(8 * k, np.intc))
-    elif kind.kind == "c":
-        room.append(np.empty(5 * k, real))
-    info = np.empty(count, np.intc)
-    given = (columns, whole(m), s, u, whole(m), vh, whole(right))
-    on_stack(algorithm, kind, *flags, whole(m), whole(n), *given, *room, info)
+        room.append((8 * k * 4,))
+    jobs = job if algorithm == "gesdd" else job * 2
+    given = (columns, m, s, u, m, vh, right)
+    info = on_stack(algorithm, kind, count, *jobs, m, n, *given, *room)
     results = [s.reshape((*lead, k))]
     if compute_uv:
         results += [x.swapaxes(-1, -2).reshape((*lead, *x.shape[:0:-1])) for x in (u, vh)]

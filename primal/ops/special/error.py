@@ -6,11 +6,13 @@ erf(x) = 2/√π ∫₀ˣ exp(-s²) ds. float32 needs no SciPy: `normal` and `ge
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from primal.base.dtypes import is_narrow_float
+from primal.base.native import extension
 from primal.ir.trace import aval_of, literal
 from primal.ops.elementwise import exp, mul, neg, square
 from primal.ops.elementwise.make import unary
@@ -21,19 +23,22 @@ from primal.ops.words import each, each_out
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 
 
-def single(*coefficients: float) -> tuple[Any, ...]:
-    """Coefficients for `horner`: arrays, as a Python number takes longer than a short sum."""
-    return tuple([np.array(c, np.float32) for c in coefficients])
+def single(*coefficients: float) -> Any:
+    """Coefficients for `horner`."""
+    return np.array(coefficients, np.float32)
 
 
-def horner(coefficients: tuple[Any, ...], x: Any) -> Any:
-    """Σ cᵢ·xⁱ for float32, in one buffer; highest degree first."""
+def _by_numpy(coefficients: Any, x: Any) -> Any:
     out = x * coefficients[0]
     out += coefficients[1]
     for c in coefficients[2:]:
         out *= x
         out += c
     return out
+
+
+horner: Callable[[Any, Any], Any] = _by_numpy if extension is None else extension.horner
+"""Σ cᵢ·xⁱ for float32, in one buffer; highest degree first."""
 
 
 # erf on [0, 1] as x + x·p(x²), beyond as 1 - exp(q(|x|)); 1 from 3.92 on. Fitted to SciPy's values
@@ -47,6 +52,8 @@ _ERF_OUTSIDE = single(
     -0.000341500865,
 )  # fmt: skip
 
+
+_ONE, _FLAT = np.array(1, np.float32), np.array(3.92, np.float32)
 
 # Many passes over a block that stays in the cache take half the time.
 _BLOCK = 1 << 14
@@ -62,8 +69,8 @@ def _erf_32(x: Any) -> Any:
     inside = horner(_ERF_INSIDE, squared)
     inside *= x
     inside += x
-    outside = np.exp(horner(_ERF_OUTSIDE, np.minimum(np.abs(x), np.float32(3.92))))
-    outside = np.copysign(np.float32(1) - outside, x)
+    outside = np.exp(horner(_ERF_OUTSIDE, np.minimum(np.abs(x), _FLAT)))
+    outside = np.copysign(np.subtract(_ONE, outside), x)
     return np.where(squared < 1, inside, outside)
 
 
