@@ -64,7 +64,8 @@ def _is_for_arguments(error: Exception) -> bool:
         error, TypeError | ValueError | ArithmeticError | LookupError | AttributeError
     ):
         return False
-    if type(error).__module__.startswith("primal"):
+    # What `debug_nans` finds is a result, and the library's own errors are in words.
+    if isinstance(error, FloatingPointError) or type(error).__module__.startswith("primal"):
         return False
     tb = error.__traceback__
     while tb is not None:

@@ -78,6 +78,11 @@ def test_names_the_iteration(wrap: Any) -> None:
             wrap(both)(1.0)
 
 
+def test_loops_that_users_call_themselves() -> None:
+    with primal.debug_nans(True), pytest.raises(FloatingPointError, match="iteration 1 of scan"):
+        lax.scan(lambda c, v: (c + jnp.log(v), c), 0.0, jnp.array([1.0, -1.0]))
+
+
 def test_values_that_are_not_used_are_no_errors() -> None:
     with primal.debug_nans(True):
         assert primal.jit(lambda x: jnp.where(x < 0, 1.0, jnp.log(x)))(-1.0) == 1
