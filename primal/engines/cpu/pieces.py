@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -151,11 +151,31 @@ def dynamic_update_slice(k: Any, x: Value, part: Value, starts: Sequence[Value])
 CLOSE = 8
 """Elements from one row to the next up to which what takes turns is put together by shuffles."""
 SHORT = 64
-"""Bytes of rows that are copied word by word."""
-FEW = 16
-"""Elements of rows of a padded array that are copied one by one: a call of memcpy takes longer."""
+"""Bytes of rows that are copied in two words: a call of memcpy takes longer."""
+Copy = Callable[[Place, Place], None]
 PART = 20_000
 """Nanoseconds of work from which an array is copied in parts."""
+
+
+def overlapping(s: Script, run: Int, use: Callable[[Copy], None]) -> None:
+    """Use what copies 1 to `SHORT` bytes: two words as wide as they let, which may overlap."""
+
+    def chosen(widths: Sequence[int]) -> None:
+        width, *others = widths
+        t = f"<{width} x i8>"
+
+        def copy(to: Place, source: Place) -> None:
+            end = run - width
+            words = s.read(t, source), s.read(t, source + end)
+            for word, place in zip(words, (to, to + end), strict=True):
+                s.write(t, word, place)
+
+        if others:
+            s.when(run.test("sge", width), lambda: use(copy), lambda: chosen(others))
+        else:
+            use(copy)
+
+    chosen((32, 16, 8, 4, 2, 1))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -191,32 +211,13 @@ class Rows:
             first = (part * each).least(rows)
             last = (first + each).least(rows)
 
-            def by_word(t: str) -> None:
-                """Rows of at most `SHORT` bytes, which is less than a call of memcpy takes."""
-                size = int(t[1:]) // 8
+            def rows_by(copy: Copy) -> None:
+                s.each(first, last, lambda i: copy(to + i * pace, source + i * step))
 
-                def one(i: Int) -> None:
-                    s.write(t, s.read(t, source + i * step), to + i * pace)
-
-                def row(i: Int) -> None:
-                    a, b = source + i * step, to + i * pace
-                    s.each(0, run, lambda j: s.write(t, s.read(t, a + j), b + j), size)
-
-                s.when(
-                    run.test("eq", size), lambda: s.each(first, last, one),
-                    lambda: s.each(first, last, row),
-                )  # fmt: skip
-
-            def any_run() -> None:
-                s.each(first, last, lambda i: s.copy_bytes(to + i * pace, source + i * step, run))
-
-            def short() -> None:
-                s.when(
-                    (run % 8).test("eq", 0), lambda: by_word("i64"),
-                    lambda: s.when((run % 4).test("eq", 0), lambda: by_word("i32"), any_run),
-                )  # fmt: skip
-
-            s.when(run.test("sle", SHORT), short, any_run)
+            s.when(
+                run.test("sle", SHORT), lambda: overlapping(s, run, rows_by),
+                lambda: rows_by(lambda to, source: s.copy_bytes(to, source, run)),
+            )  # fmt: skip
 
         s.units(unit)
         s.finish(name)
@@ -304,15 +305,12 @@ class Pad:
             def take(places: list[Place]) -> None:
                 if self.runs:
                     s.when(
-                        run.test("sle", FEW * self.item),
-                        lambda: s.each(0, run, lambda i: one(places, i), self.item),
+                        run.test("sle", SHORT),
+                        lambda: overlapping(s, run, lambda copy: copy(places[1], places[0])),
                         lambda: s.copy_bytes(places[1], places[0], run),
                     )
                 else:
-                    one(places, 0)
-
-            def one(places: list[Place], i: Int | int) -> None:
-                s.write(t, s.read(t, places[0] + i), places[1] + i)
+                    s.write(t, s.read(t, places[0]), places[1])
 
             s.nest(sizes, strides, [source, to + offset], take)
 
