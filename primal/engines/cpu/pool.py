@@ -11,8 +11,8 @@ which takes 6 % off a transformer's step.
 Helpers look for the next job for some microseconds, then give way a few times, then sleep. A kernel
 that wakes one on the caller's CPU, to save power, leaves it there for milliseconds beside idle
 CPUs: a helper that finds itself there asks for any other. One job is under way at a time; who finds
-the pool taken runs alone. Who waited long for a chunk, its helper having no CPU, runs the next steps
-alone: where others compute as well two threads are slower than one. Units are fixed by the problem.
+the pool taken runs alone. Who waited long for a chunk, its helper having no CPU, runs the next
+steps alone: where others compute as well two threads are slower than one.
 """
 
 from __future__ import annotations
