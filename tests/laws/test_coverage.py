@@ -153,3 +153,19 @@ def test_what_is_not_batched() -> None:
 
 
 ALONE = {"iota": "it has no operands", "check": "it has no results"}
+
+
+def test_every_dtype_is_asked_for() -> None:
+    """`law_of_all_dtypes` has a row of every op but those whose dtypes are not an operand's."""
+    plain = {case.op for case in CASES if case.around is None and not callable(case.params)}
+    carrying = {op for op in registry if registry[op].higher is not None}
+    on_axes = {op for op in registry if registry[op].kind.collective}
+    of_keys = {op for op in registry if op.startswith("random_") and op != "random_gamma_grad"}
+    assert {c.op for c in CASES} - plain - carrying - on_axes - of_keys == set(NOT_ASKED)
+
+
+NOT_ASKED = {
+    "check": "it takes what its text shows, and has no results",
+    "io_callback": "the user's function says what it gives",
+    "pure_callback": "the user's function says what it gives",
+}
