@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -383,14 +384,49 @@ def test_a_carry_of_another_dtype_names_the_leaf_and_shows_both() -> None:
     with pytest.raises(TypeError) as e:
         lax.scan(bad_leaf, {"a": 0.0, "b": (1.0, 2)}, X)
     assert str(e.value) == """\
-[scan] expected a body whose carry input and carry output have the same types, got others: \
-carry['a'] is float32[] in the carry input and bool[] in the carry output.
+[scan] expected a body whose carry input and carry output have the same types, got others from \
+bad_leaf: carry['a'] is float32[] in the carry input and bool[] in the carry output.
     leaf           carry input  carry output
     carry['a']     float32[]    bool[]        <- dtypes differ
     carry['b'][0]  float32[]    float32[]
     carry['b'][1]  int32[]      int32[]
 Return the carry with the shapes and dtypes it came with (x.astype(dtype) converts), or start \
 from an initial carry of the types that are returned."""
+
+
+def bad_turn(i: Any, c: Any) -> Any:
+    return {"a": c["a"] + 1, "b": c["b"].astype(int)}
+
+
+def test_messages_speak_of_the_loop_and_the_function_that_users_wrote() -> None:
+    start = {"a": 0, "b": 1.0}
+    bad = _named("bad", lambda i, c: "a")
+    cases: list[tuple[Callable[[], Any], str]] = [
+        (lambda: lax.fori_loop(0, 3, bad_turn, start), r"others from bad_turn: carry\['b'\] is"),
+        (lambda: primal.jit(lambda n: lax.fori_loop(0, n, bad_turn, start))(3),
+         r"^\[fori_loop\] expected a body .* same types, got others from bad_turn: carry\['b'\]"),
+        (lambda: lax.fori_loop(0, 3, lambda i, c: None, 1.0),
+         r"got others from <lambda>: carry is in the carry input only"),
+        (lambda: lax.fori_loop(0, 3, bad, 1.0),
+         "^function bad returned a value of type <class 'str'>, which"),
+        (lambda: lax.map(_named("mad", lambda x: {"k": "a"}), X),
+         r"^function mad .* at output component \['k'\], which"),
+        (lambda: lax.fori_loop(0, 3, bad_turn, {"a": "text", "b": 1.0}),
+         r"^\[fori_loop\] expected arrays and numbers, got .*'str'>"),
+        (lambda: lax.fori_loop("a", 3, bad_turn, start),
+         r"^\[fori_loop\] expected an integer scalar as `lower`, got 'a'"),
+        (lambda: lax.fori_loop(0, None, bad_turn, start),
+         r"^\[fori_loop\] expected an integer scalar as `upper`, got None"),
+    ]  # fmt: skip
+    for call, text in cases:
+        with pytest.raises(TypeError, match=text) as e:
+            call()
+        assert "scan" not in str(e.value) and "carry[1]" not in str(e.value)
+
+
+def _named(name: str, fun: Any) -> Any:
+    fun.__name__ = name
+    return fun
 
 
 @pytest.mark.parametrize(

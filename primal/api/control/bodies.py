@@ -6,7 +6,7 @@ import dataclasses
 import os
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -238,18 +238,38 @@ def difference(
     return first, "\n".join(line.rstrip() for line in text)
 
 
-def check_carry(name: str, spec: Any, avals: Sequence[Aval], out_spec: Any, outs: Any) -> None:
+class Words(NamedTuple):
+    """What messages say of a loop: its name, the user's function, and where the carry of a body
+    made around that one holds what it takes and returns (None: that is all of it)."""
+
+    name: str
+    fun: Callable[..., Any]
+    part: int | None = None
+
+    def users(self, spec: Any, avals: Sequence[Aval]) -> tuple[Any, Sequence[Aval]]:
+        """Structure and types of the user's part of a carry."""
+        if self.part is None:
+            return spec, avals
+        leaves, own = flatten(unflatten(spec, list(avals))[self.part])
+        return own, leaves
+
+
+def check_carry(
+    words: Words, spec: Any, avals: Sequence[Aval], out_spec: Any, outs: Sequence[Aval]
+) -> None:
     """TypeError unless the body returns a carry of the structure and types that it takes."""
     if spec == out_spec and all(same_type(a, b) for a, b in zip(avals, outs, strict=True)):
         return
+    (spec, avals), (out_spec, outs) = words.users(spec, avals), words.users(out_spec, outs)
     first, table = difference(
         "carry", ("carry input", spec, avals), ("carry output", out_spec, outs)
     )
     what = "pytree structure" if spec != out_spec else "types"
     raise TypeError(
-        f"[{name}] expected a body whose carry input and carry output have the same {what}, got "
-        f"others: {first}.\n{table}\nReturn the carry with the shapes and dtypes it came with "
-        "(x.astype(dtype) converts), or start from an initial carry of the types that are returned."
+        f"[{words.name}] expected a body whose carry input and carry output have the same {what}, "
+        f"got others from {name_of(words.fun)}: {first}.\n{table}\nReturn the carry with the "
+        "shapes and dtypes it came with (x.astype(dtype) converts), or start from an initial carry "
+        "of the types that are returned."
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from primal.api.control.bodies import (
     Body,
     Names,
+    Words,
     check_callable,
     check_carry,
     check_leaves,
@@ -20,7 +21,7 @@ from primal.api.control.bodies import (
 )
 from primal.api.control.custom_calls import differentiated
 from primal.api.control.with_refs import Loop, while_with_refs
-from primal.api.operands import abstract, operand
+from primal.api.operands import abstract, check_outputs, name_of, operand
 from primal.api.vectorize import vmap
 from primal.base import dtypes, errors
 from primal.base.config import settings
@@ -67,16 +68,28 @@ def scan(
     (Array(6., dtype=float32), Array([0., 2., 9.], dtype=float32))
     """
     check_callable("scan", f=f)
+    return _scan(Words("scan", f), f, init, xs, length, reverse, unroll)
+
+
+def _scan(
+    words: Words,
+    f: Callable[[Tree, Tree], tuple[Tree, Tree]],
+    init: Tree,
+    xs: Tree,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+) -> tuple[Tree, Tree]:
     init_leaves, init_spec = flatten(init)
     x_leaves, x_spec = flatten(xs)
-    check_no_refs("scan", init, init_leaves)
+    check_no_refs(words.name, init, init_leaves)
     given = x_leaves
     x_refs = [(i, x) for i, x in enumerate(x_leaves) if isinstance(x, Ref)]
     if x_refs:
         x_leaves = [x[...] if isinstance(x, Ref) else x for x in x_leaves]
         xs = unflatten(x_spec, x_leaves)
-    init_avals = check_leaves("scan", init, init_leaves)
-    x_avals = check_leaves("scan", xs, x_leaves)
+    init_avals = check_leaves(words.name, init, init_leaves)
+    x_avals = check_leaves(words.name, xs, x_leaves)
     n = _scan_length(xs, x_avals, length)
     per_trip = _unroll_of("scan", unroll, n)
     if settings().disable_jit and n:
@@ -97,7 +110,7 @@ def scan(
         if moved is not None:
             init_leaves, init_avals = moved, [aval_of(x) for x in moved]
             body, carry_spec, y_spec, count = traced(init_avals)
-    check_carry("scan", init_spec, init_avals, carry_spec, body.out_avals[:count])
+    check_carry(words, init_spec, init_avals, carry_spec, body.out_avals[:count])
     if n and TOUCHES_REFS in body.program.effects and differentiated():
         # What such a rule writes, and where, is known step by step only.
         init = unflatten(init_spec, init_leaves)
@@ -242,7 +255,7 @@ def map(
     """
     check_callable("map", f=f)
     if batch_size is None:
-        return scan(lambda _, x: ((), f(x)), (), xs)[1]
+        return _mapped(f, xs)
     size = _static_int("map", "batch_size", batch_size)
     if size < 1:
         raise ValueError(f"[map] expected a batch_size of at least 1, got {size}.")
@@ -255,15 +268,37 @@ def map(
         blocks = [
             reshape(_rows(x, 0, whole), shape=(whole // size, size, *x.shape[1:])) for x in leaves
         ]
-        ys = scan(lambda _, x: ((), vmap(f)(x)), (), unflatten(spec, blocks))[1]
+        ys = _mapped(vmap(f), unflatten(spec, blocks))
         outs, out_spec = flatten(ys)
         parts.append([reshape(y, shape=(whole, *y.shape[2:])) for y in outs])
     if whole < n or not n:
         rest = unflatten(spec, [_rows(x, whole, n) for x in leaves])
-        outs, out_spec = flatten(vmap(f)(rest) if n else scan(lambda _, x: ((), f(x)), (), xs)[1])
+        outs, out_spec = flatten(vmap(f)(rest) if n else _mapped(f, xs))
         parts.append(outs)
     columns = [p[0] if len(p) == 1 else concatenate(*p, dimension=0) for p in zip(*parts)]  # noqa: B905
     return unflatten(out_spec, columns)
+
+
+def _mapped(f: Callable[[Tree], Tree], xs: Tree) -> Tree:
+    """The stacked f(x_i)."""
+    g = _checked(f)
+
+    def step(_: Any, x: Any) -> tuple[Any, Any]:
+        return (), g(x)
+
+    step.__name__ = name_of(f)
+    return _scan(Words("map", f), step, (), xs)[1]
+
+
+def _checked(f: Callable[..., Tree]) -> Callable[..., Tree]:
+    """f, whose results that are no arrays are named as they lie in what it returns."""
+
+    def run(*args: Any) -> Tree:
+        result = f(*args)
+        check_outputs(name_of(f), result, flatten(result)[0])
+        return result
+
+    return run
 
 
 def _rows(x: Any, start: int, stop: int) -> Any:
@@ -294,9 +329,15 @@ def while_loop(
     Array(12, dtype=int32, weak_type=True)
     """
     check_callable("while_loop", cond_fun=cond_fun, body_fun=body_fun)
+    return _while_loop(Words("while_loop", body_fun), cond_fun, body_fun, init_val)
+
+
+def _while_loop(
+    words: Words, cond_fun: Callable[[Tree], Any], body_fun: Callable[[Tree], Tree], init_val: Tree
+) -> Tree:
     leaves, spec = flatten(init_val)
-    check_no_refs("while_loop", init_val, leaves)
-    avals = check_leaves("while_loop", init_val, leaves)
+    check_no_refs(words.name, init_val, leaves)
+    avals = check_leaves(words.name, init_val, leaves)
     if settings().disable_jit:
         value = unflatten(spec, [operand(x) for x in leaves])
         try:
@@ -313,7 +354,7 @@ def while_loop(
         if moved is not None:
             leaves, avals = moved, [aval_of(x) for x in moved]
             body = trace_body(body_fun, (spec,), avals, names)
-    check_carry("while_loop", spec, avals, body.spec, body.out_avals)
+    check_carry(words, spec, avals, body.spec, body.out_avals)
     condition = trace_body(cond_fun, (spec,), avals, names)
     _check_condition(condition)
     if body.refs or condition.refs:
@@ -376,16 +417,18 @@ def fori_loop(
             "[fori_loop] expected bounds known while tracing because `unroll` is given, got "
             "computed ones. Pass Python integers, or leave `unroll` out."
         )
+    check_leaves("fori_loop", init_val, flatten(init_val)[0])
+    turn = _checked(body_fun)
     if static:
         start, stop = (int(b) for b in known)
 
         def step(carry: Any, _: None) -> tuple[Any, None]:
             i, value = carry
-            return (add(i, 1), body_fun(i, value)), None
+            return (add(i, 1), turn(i, value)), None
 
-        step.__name__ = getattr(body_fun, "__name__", "body")
-        (_, result), _ = scan(
-            step, (start, init_val), None, max(stop - start, 0),
+        step.__name__ = name_of(body_fun)
+        (_, result), _ = _scan(
+            Words("fori_loop", body_fun, 1), step, (start, init_val), None, max(stop - start, 0),
             unroll=1 if unroll is None else unroll,
         )  # fmt: skip
         return result
@@ -395,16 +438,23 @@ def fori_loop(
 
     def advance(carry: Any) -> Any:
         i, end, value = carry
-        return add(i, 1), end, body_fun(i, value)
+        return add(i, 1), end, turn(i, value)
 
-    return while_loop(go_on, advance, (low, high, init_val))[2]
+    advance.__name__ = name_of(body_fun)
+    words = Words("fori_loop", body_fun, 2)
+    return _while_loop(words, go_on, advance, (low, high, init_val))[2]
 
 
 def _bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
     """Both bounds in one dtype: a Python integer takes the other bound's, or stays weak."""
     avals = []
     for name, bound in (("lower", lower), ("upper", upper)):
-        aval = abstract(bound)
+        try:
+            aval = abstract(bound)
+        except TypeError:
+            raise TypeError(
+                f"[fori_loop] expected an integer scalar as `{name}`, got {bound!r}."
+            ) from None
         if aval.shape or not dtypes.issubdtype(aval.dtype, np.integer):
             raise TypeError(
                 f"[fori_loop] expected an integer scalar as `{name}`, got {aval.str_short()}."
