@@ -159,7 +159,12 @@ def _segment_reduction(name: str) -> _Any:
     return found
 
 
+def _names_of_ops() -> list[str]:
+    return [*vars(_ops), *_importlib.import_module("primal.segments").NAMES]
+
+
 _ops.__getattr__ = _segment_reduction  # type: ignore[method-assign]
+_ops.__dir__ = _names_of_ops  # type: ignore[method-assign]
 
 
 def __getattr__(name: str) -> _Any:

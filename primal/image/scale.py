@@ -15,6 +15,7 @@ import numpy as np
 
 import primal.numpy as jnp
 from primal.base import dtypes
+from primal.ir.trace import Array
 from primal.lax import Precision
 from primal.numpy.creation import as_shape
 from primal.numpy.promotion import floating
@@ -144,7 +145,7 @@ def resize(
     method: str | ResizeMethod,
     antialias: bool = True,
     precision: Any = Precision.HIGHEST,
-) -> Any:
+) -> Array:
     """image resampled to a shape of as many dimensions; sizes that stay are left alone.
 
     'nearest' keeps the dtype, the others give floats. ValueError for a shape of another length or
@@ -181,7 +182,7 @@ def scale_and_translate(
     method: str | ResizeMethod,
     antialias: bool = True,
     precision: Any = Precision.HIGHEST,
-) -> Any:
+) -> Array:
     """image, scaled and moved along some dimensions: pixel centres go to scale·(p + ½) + t - ½.
 
     `scale` and `translation` have one number per spatial dimension and may be differentiated.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
 import primal.numpy as jnp
 from primal.api.control import custom_jvp
 from primal.base.source import user_stacklevel
+from primal.ir.trace import Array
 from primal.lax import stop_gradient
 from primal.numpy import direct, tanh
 from primal.numpy.promotion import floating
@@ -20,7 +21,7 @@ from primal.ops.special import erf
 
 
 @custom_jvp
-def relu(x: Any) -> Any:
+def relu(x: Any) -> Array:
     """max(x, 0), elementwise; its derivative at 0 is 0.
 
     Element by element, of the shape of x.
@@ -41,7 +42,7 @@ relu = remembered(relu)
 
 
 @custom_jvp
-def relu6(x: Any) -> Any:
+def relu6(x: Any) -> Array:
     """min(max(x, 0), 6); its derivative at 0 and at 6 is 0.
 
     Element by element, of the shape of x.
@@ -62,7 +63,7 @@ relu6 = remembered(relu6)
 
 
 @remembered
-def sigmoid(x: Any) -> Any:
+def sigmoid(x: Any) -> Array:
     """1 / (1 + exp(-x)).
 
     Raises TypeError for integers.
@@ -77,7 +78,7 @@ def sigmoid(x: Any) -> Any:
 
 
 @remembered_as(direct.softplus)
-def softplus(x: Any) -> Any:
+def softplus(x: Any) -> Array:
     """log(1 + exp(x)).
 
     Element by element, of the shape of x.
@@ -89,7 +90,7 @@ def softplus(x: Any) -> Any:
 
 
 @remembered
-def soft_sign(x: Any) -> Any:
+def soft_sign(x: Any) -> Array:
     """x / (|x| + 1).
 
     Element by element, of the shape of x.
@@ -102,7 +103,7 @@ def soft_sign(x: Any) -> Any:
 
 
 @remembered
-def silu(x: Any) -> Any:
+def silu(x: Any) -> Array:
     """x·sigmoid(x), also called swish.
 
     Element by element, of the shape of x.
@@ -118,7 +119,7 @@ swish = silu
 
 
 @remembered
-def log_sigmoid(x: Any) -> Any:
+def log_sigmoid(x: Any) -> Array:
     """log(sigmoid(x)) = -softplus(-x).
 
     Element by element, of the shape of x.
@@ -130,7 +131,7 @@ def log_sigmoid(x: Any) -> Any:
 
 
 @remembered
-def hard_tanh(x: Any) -> Any:
+def hard_tanh(x: Any) -> Array:
     """x clipped to [-1, 1].
 
     Element by element, of the shape of x. min(max(x, -1), 1) = out.
@@ -143,7 +144,7 @@ def hard_tanh(x: Any) -> Any:
 
 
 @remembered
-def elu(x: Any, alpha: Any = 1.0) -> Any:
+def elu(x: Any, alpha: Any = 1.0) -> Array:
     """x where positive, else alpha·(exp(x) - 1).
 
     Element by element, of the shape of x.
@@ -158,7 +159,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
 
 
 @remembered
-def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
+def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
     """x where not negative, else negative_slope·x.
 
     Element by element, of the shape of x.
@@ -171,7 +172,7 @@ def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
 
 
 @remembered
-def selu(x: Any) -> Any:
+def selu(x: Any) -> Array:
     """Scaled elu whose constants keep mean 0 and variance 1 (Klambauer et al. 2017).
 
     Element by element, of the shape of x. 1.0507·x where x > 0, else 1.0507·1.6733·(exp(x) - 1).
@@ -184,7 +185,7 @@ def selu(x: Any) -> Any:
 
 
 @remembered
-def gelu(x: Any, approximate: bool = True) -> Any:
+def gelu(x: Any, approximate: bool = True) -> Array:
     """x·Φ(x), Φ the normal distribution function; `approximate`: through tanh.
 
     Hendrycks and Gimpel, 2016. Element by element, of the shape of x.
@@ -201,7 +202,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
 
 
 @remembered_as(direct.softmax)
-def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
+def softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
     """exp(x) / Σ exp(x) along `axis`, without overflow.
 
     >>> nn.softmax(jnp.array([0.0, 0.0]))
@@ -220,7 +221,7 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
 
 
 @remembered_as(direct.log_softmax)
-def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
+def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
     """x - log(Σ exp(x)) along `axis`, without overflow.
 
     >>> nn.log_softmax(jnp.array([0.0, 0.0]))
@@ -237,6 +238,16 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     return out if where is None else jnp.where(where, out, -jnp.inf)
 
 
+@overload
+def logsumexp(
+    a: Any, axis: Any = ..., b: Any = ..., keepdims: bool = ...,
+    return_sign: Literal[False] = ..., where: Any = ...,
+) -> Array: ...  # fmt: skip
+@overload
+def logsumexp(
+    a: Any, axis: Any = ..., b: Any = ..., keepdims: bool = ...,
+    *, return_sign: Literal[True], where: Any = ...,
+) -> tuple[Array, Array]: ...  # fmt: skip
 @remembered_as(direct.logsumexp)
 def logsumexp(
     a: Any,
@@ -283,7 +294,7 @@ def _squeezed(x: Any, axis: Any) -> Any:
 
 
 @remembered
-def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> Any:
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> Array:
     """Vectors with a one at the index x, zeros where x is out of range.
 
     Raises ValueError for an axis beyond the result's. out[..., k] = 1 where x = k, else 0.
@@ -312,7 +323,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> A
     return (jnp.expand_dims(index, at) == classes).astype(float if dtype is None else dtype)
 
 
-def sparse_plus(x: Any) -> Any:
+def sparse_plus(x: Any) -> Array:
     """0 up to -1, (x + 1)²/4 between -1 and 1, x from there: softplus that is 0 and x outside.
 
     Element by element, of the shape of x.
@@ -324,7 +335,7 @@ def sparse_plus(x: Any) -> Any:
     return jnp.where(array <= -1, 0.0, jnp.where(array >= 1, array, (array + 1.0) ** 2 / 4))
 
 
-def sparse_sigmoid(x: Any) -> Any:
+def sparse_sigmoid(x: Any) -> Array:
     """(clip(x, -1, 1) + 1) / 2, the derivative of `sparse_plus`.
 
     Element by element, of the shape of x.
@@ -337,7 +348,7 @@ def sparse_sigmoid(x: Any) -> Any:
 
 
 @remembered
-def squareplus(x: Any, b: Any = 4) -> Any:
+def squareplus(x: Any, b: Any = 4) -> Array:
     """(x + √(x² + b)) / 2 (Barron, 2021).
 
     Element by element, of the shape of x.
@@ -350,7 +361,7 @@ def squareplus(x: Any, b: Any = 4) -> Any:
 
 
 @remembered
-def celu(x: Any, alpha: Any = 1.0) -> Any:
+def celu(x: Any, alpha: Any = 1.0) -> Array:
     """x where positive, else alpha·(exp(x / alpha) - 1) (Barron, 2017).
 
     Element by element, of the shape of x.
@@ -363,7 +374,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
 
 
 @remembered
-def mish(x: Any) -> Any:
+def mish(x: Any) -> Array:
     """x·tanh(softplus(x)) (Misra, 2019).
 
     Element by element, of the shape of x.
@@ -376,7 +387,7 @@ def mish(x: Any) -> Any:
 
 
 @remembered
-def hard_sigmoid(x: Any) -> Any:
+def hard_sigmoid(x: Any) -> Array:
     """relu6(x + 3) / 6.
 
     Element by element, of the shape of x.
@@ -388,7 +399,7 @@ def hard_sigmoid(x: Any) -> Any:
 
 
 @remembered
-def hard_silu(x: Any) -> Any:
+def hard_silu(x: Any) -> Array:
     """x·hard_sigmoid(x), also called hard swish.
 
     Element by element, of the shape of x.
@@ -404,7 +415,7 @@ hard_swish = hard_silu
 
 
 @remembered
-def glu(x: Any, axis: int = -1) -> Any:
+def glu(x: Any, axis: int = -1) -> Array:
     """The first half of x along `axis` times the sigmoid of the second (Dauphin et al., 2017).
 
     ValueError if the axis cannot be halved. out = a·sigmoid(b) of the halves a and b.
@@ -420,7 +431,7 @@ def glu(x: Any, axis: int = -1) -> Any:
     return first * sigmoid(second)
 
 
-def identity(x: Any) -> Any:
+def identity(x: Any) -> Array:
     """x itself, as an array.
 
     >>> nn.identity(jnp.array([2.0]))
@@ -429,7 +440,7 @@ def identity(x: Any) -> Any:
     return _number("identity", x)
 
 
-def log1mexp(x: Any) -> Any:
+def log1mexp(x: Any) -> Array:
     """log(1 - exp(-x)) for x > 0, exact near 0 and far from it; nan for negative x.
 
     Through expm1 up to log 2 and through log1p beyond (Mächler, 2012). Element by element, of the
@@ -446,7 +457,7 @@ def log1mexp(x: Any) -> Any:
 
 
 @remembered
-def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Any:
+def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Array:
     """log(mean(exp(x))) along `axis`, without overflow.
 
     >>> nn.logmeanexp(jnp.array([1.0, 1.0]))
@@ -468,7 +479,7 @@ def standardize(
     where: Any = None,
     *,
     algorithm: str = "fast",
-) -> Any:
+) -> Array:
     """(x - mean) / √(variance + epsilon), both taken along `axis` where they are not given.
 
     `algorithm='fast'` takes the variance as the mean square minus the squared mean, in one pass;

@@ -365,7 +365,7 @@ def cross(
 ) -> Array:
     """The cross product of vectors of 2 or 3 components; of two of 2 components, a scalar.
 
-    Raises ValueError for vectors of another size.
+    Raises ValueError for vectors of another size, TypeError where shapes do not broadcast.
 
     >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
     Array([0, 0, 1], dtype=int32)

@@ -60,6 +60,11 @@ class ufunc:
         self._reduce, self._accumulate, self._at = reduce, accumulate, at
         self._reduceat = reduceat
 
+    def __reduce__(self) -> Any:
+        """Those of the namespace are pickled by name."""
+        name = str(self.__name__)
+        return name if globals().get(name) is self else super().__reduce__()
+
     def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
         if out is not None:
             raise NotImplementedError(f"out argument of {self}")

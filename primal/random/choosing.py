@@ -11,6 +11,7 @@ import numpy as np
 import primal.numpy as jnp
 from primal.base import dtypes
 from primal.ir.avals import canonical_shape
+from primal.ir.trace import Array
 from primal.lax import sort_key_val, top_k
 from primal.numpy.creation import placed
 from primal.numpy.remembered import remembered
@@ -29,7 +30,7 @@ def categorical(
     mode: Any = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Indices drawn with probability softmax(logits), by adding Gumbel numbers and argmax.
 
     `shape` ends in the shape of logits without `axis`, which is the default. Without `replace`, the
@@ -84,7 +85,7 @@ def permutation(
     independent: bool = False,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """x (or arange(x)) in random order along an axis; `independent`: each line on its own.
 
     Each of the n! orders has the probability 1/n!.
@@ -130,7 +131,7 @@ def choice(
     p: Any = None,
     axis: int = 0,
     mode: Any = None,
-) -> Any:
+) -> Array:
     """Elements of a (or of arange(a)) drawn at random, with probabilities p if given.
 
     `mode` is that of `gumbel`, which draws without replacement go by. ValueError for more draws

@@ -8,7 +8,7 @@ import numpy as np
 
 import primal.numpy as jnp
 from primal.base import dtypes
-from primal.ir.trace import literal
+from primal.ir.trace import Array, literal
 from primal.numpy import linalg
 from primal.numpy.creation import placed
 from primal.numpy.remembered import remembered
@@ -36,7 +36,7 @@ def gumbel(
     mode: Any = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Gumbel numbers: -log(-log(u)), of density exp(-x - exp(-x)).
 
     `mode='high'` draws twice the bits, so that the tail to the right is that of the density;
@@ -50,7 +50,7 @@ def gumbel(
     return placed(gumbel_of(typed, as_shape("gumbel", shape), found, mode), None, out_sharding)
 
 
-def gumbel_of(typed: Any, shape: tuple[int, ...], dtype: Any, mode: Any = None) -> Any:
+def gumbel_of(typed: Any, shape: tuple[int, ...], dtype: Any, mode: Any = None) -> Array:
     """Gumbel numbers from a typed key."""
     tiny = np.array(dtypes.finfo(dtype).tiny, dtype)
     if mode in (None, "low"):
@@ -67,7 +67,9 @@ def gumbel_of(typed: Any, shape: tuple[int, ...], dtype: Any, mode: Any = None) 
 
 
 @remembered
-def exponential(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def exponential(
+    key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
     """Exponential numbers of rate 1: -log(1 - u), of density exp(-x).
 
     >>> bool((random.exponential(random.key(0), (9,)) >= 0).all())
@@ -79,13 +81,13 @@ def exponential(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding:
     return placed(out, None, out_sharding)
 
 
-def exponential_of(typed: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def exponential_of(typed: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """Exponential numbers [*keys.shape, *shape]."""
     return neg(log1p(neg(uniform_of(typed, shape, dtype))))
 
 
 @remembered
-def cauchy(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def cauchy(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Cauchy numbers: tan(π·(u - ½)), of density 1 / (π·(x² + 1)).
 
     >>> random.cauchy(random.key(0), (2,)).shape
@@ -100,7 +102,7 @@ def cauchy(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any 
 
 
 @remembered
-def laplace(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def laplace(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Laplace numbers: sign(u)·log(1 - |u|), u uniform in (-1, 1), of density ½·exp(-|x|).
 
     >>> random.laplace(random.key(0), (2,)).shape
@@ -114,7 +116,7 @@ def laplace(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any
 
 
 @remembered
-def logistic(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def logistic(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Logistic numbers: log(u / (1 - u)), of distribution function 1 / (1 + exp(-x)).
 
     >>> random.logistic(random.key(0), (2,)).shape
@@ -130,7 +132,7 @@ def logistic(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: An
 @remembered
 def pareto(
     key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """Pareto numbers of index b: exp(e / b), e exponential, of density b·x^(-b - 1) for x ≥ 1.
 
     >>> bool((random.pareto(random.key(0), 2.0, (9,)) >= 1).all())
@@ -146,7 +148,7 @@ def pareto(
 @remembered
 def rayleigh(
     key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """Rayleigh numbers: σ·√(-2·log u), of density x/σ²·exp(-x²/2σ²).
 
     >>> bool((random.rayleigh(random.key(0), 1.0, (9,)) >= 0).all())
@@ -162,7 +164,7 @@ def rayleigh(
 @remembered
 def weibull_min(
     key: Any, scale: Any, concentration: Any, shape: Shape = (), dtype: Any = None
-) -> Any:
+) -> Array:
     """Weibull numbers: σ·(-log(1 - u))^(1/c), of density c/σ·(x/σ)^(c-1)·exp(-(x/σ)^c).
 
     >>> bool((random.weibull_min(random.key(0), 1.0, 2.0, (9,)) >= 0).all())
@@ -183,7 +185,7 @@ def lognormal(
     dtype: Any = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Numbers whose logarithm is normal of standard deviation σ: exp(σ·z).
 
     >>> bool((random.lognormal(random.key(0), 1.0, (9,)) > 0).all())
@@ -197,7 +199,7 @@ def lognormal(
 
 
 @remembered
-def maxwell(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def maxwell(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Maxwell numbers: the norm of three normal ones, of density √(2/π)·x²·exp(-x²/2).
 
     >>> bool((random.maxwell(random.key(0), (9,)) > 0).all())
@@ -215,7 +217,7 @@ def _maxwell(typed: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 @remembered
 def double_sided_maxwell(
     key: Any, loc: Any, scale: Any, shape: Shape = (), dtype: Any = None
-) -> Any:
+) -> Array:
     """loc + scale·s·m, m Maxwell and s a sign: symmetric around loc.
 
     The shape is `shape` followed by that of the parameters.
@@ -243,7 +245,7 @@ def triangular(
     dtype: Any = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Numbers in [left, right): the density rises to 2 / (right - left) at the mode, then falls.
 
     >>> x = random.triangular(random.key(0), 0.0, 0.5, 1.0, (9,))
@@ -265,7 +267,7 @@ def triangular(
 @remembered
 def wald(
     key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """Wald (inverse Gaussian) numbers: density √(1/(2πx³)) exp(-(x - mean)² / (2 mean² x)).
 
     The smaller root of a quadratic in a squared normal number, or its reflection (Michael, Schucany
@@ -297,7 +299,7 @@ def multivariate_normal(
     method: str = "cholesky",
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Normal vectors mean + A·z, where A·Aᵀ = cov by `method`: cholesky, eigh or svd.
 
     mean [..., n], cov [..., n, n]; `shape` is that in front of n, the broadcast batch by default.
@@ -353,7 +355,7 @@ def orthogonal(
     m: int | None = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Matrices [n, m] (m = n by default) with orthonormal columns or rows, uniform in that set.
 
     Q of a normal matrix, its columns by the signs of R's diagonal (Mezzadri, 2007).

@@ -13,6 +13,7 @@ import numpy as np
 
 import primal.numpy as jnp
 from primal.base import dtypes
+from primal.ir.trace import Array
 from primal.lax import lgamma, scan, while_loop
 from primal.numpy.creation import placed
 from primal.numpy.remembered import remembered
@@ -29,7 +30,7 @@ STIRLING_TAILS = (
 
 def poisson(
     key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """Poisson numbers of rate λ: k with probability λ^k·exp(-λ) / k!.
 
     ValueError for a dtype that is no integer; NotImplementedError for other generators than
@@ -106,7 +107,7 @@ def _poisson_rejection(typed: Any, rate: Any, dtype: Any) -> Any:
     return out[1].astype(dtype)
 
 
-def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
+def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Binomial numbers: k successes out of n with probability C(n, k)·p^k·(1 - p)^(n - k).
 
     Floats, nan where n < 0 or p is not in [0, 1]. Small means sum geometric numbers (Devroye,
@@ -124,7 +125,7 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
     return binomial_of(typed, count, jnp.broadcast_to(prob, wanted).astype(found))
 
 
-def binomial_of(typed: Any, count: Any, prob: Any) -> Any:
+def binomial_of(typed: Any, count: Any, prob: Any) -> Array:
     """Binomial numbers of one shape and dtype from a typed key."""
     small = prob < 0.5
     q = jnp.where(small, prob, 1 - prob)
@@ -213,7 +214,7 @@ def multinomial(
     shape: Any = None,
     dtype: Any = None,
     unroll: int | bool = 1,
-) -> Any:
+) -> Array:
     """Counts [..., k] of n draws from k categories of probabilities p [..., k].
 
     A binomial number per category, of what the former ones have left. `shape` is that of the whole.
@@ -247,7 +248,7 @@ def multinomial(
 @remembered
 def geometric(
     key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """Trials until the first success: k with probability p·(1 - p)^(k - 1), k ≥ 1.
 
     Integers of the shape and dtype asked for.

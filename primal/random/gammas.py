@@ -13,7 +13,7 @@ from typing import Any
 import primal.numpy as jnp
 from primal.api.control import custom_jvp
 from primal.base import dtypes
-from primal.ir.trace import literal
+from primal.ir.trace import Array, literal
 from primal.lax import cond, stop_gradient, while_loop
 from primal.lax import map as lax_map
 from primal.numpy.creation import placed
@@ -38,7 +38,7 @@ SQUEEZE = 0.0331
 FEW = 256
 
 
-def gamma_of(typed: Any, a: Any, shape: tuple[int, ...], log_space: bool = False) -> Any:
+def gamma_of(typed: Any, a: Any, shape: tuple[int, ...], log_space: bool = False) -> Array:
     """Gamma numbers of shape parameter a, or their logarithms, from a typed key."""
     return _drawn(jnp.broadcast_to(a, shape), typed, log_space)
 
@@ -215,7 +215,7 @@ def _chosen(which: Any, x: Any, y: Any) -> Any:
 
 def gamma(
     key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """Gamma numbers of shape parameter a: of density x^(a - 1)·exp(-x) / Γ(a).
 
     Differentiable by a. For tiny a, where the numbers are too small for the dtype, see `loggamma`.
@@ -232,7 +232,7 @@ def gamma(
 
 def loggamma(
     key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """Logarithms of gamma numbers, exact also where those would be 0.
 
     log x, where x has the density x^(a-1) exp(-x) / Γ(a). Marsaglia and Tsang, 2000.
@@ -249,7 +249,7 @@ def loggamma(
 
 def beta(
     key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """Beta numbers x / (x + y), x and y gamma numbers of a and b: of density ∝ x^(a-1)·(1-x)^(b-1).
 
     >>> x = random.beta(random.key(0), 2.0, 3.0, (9,))
@@ -270,7 +270,7 @@ def beta(
 
 def dirichlet(
     key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """Dirichlet vectors: gamma numbers of alpha [..., n], divided by their sum.
 
     `shape` is that in front of n. ValueError if alpha is a scalar. Density Γ(Σα) Π xᵢ^(αᵢ-1) /
@@ -295,7 +295,7 @@ def dirichlet(
 
 def chisquare(
     key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """χ² numbers of df degrees of freedom: twice the gamma numbers of df / 2.
 
     >>> bool((random.chisquare(random.key(0), 3.0, (9,)) > 0).all())
@@ -321,7 +321,7 @@ def f(
     dtype: Any = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """F numbers: the quotient of two χ² numbers, each divided by its degrees of freedom.
 
     >>> bool((random.f(random.key(0), 3.0, 4.0, (9,)) > 0).all())
@@ -337,7 +337,9 @@ def f(
     return placed(upper / lower, None, out_sharding)
 
 
-def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def t(
+    key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
     """Student's t numbers of df degrees of freedom: z·√(df/2 / g), g a gamma number of df / 2.
 
     >>> random.t(random.key(0), 3.0, (2,)).shape
@@ -360,7 +362,7 @@ def generalized_normal(
     dtype: Any = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Numbers of density ∝ exp(-|x|^p): signs times gamma numbers of 1/p to the power 1/p.
 
     >>> random.generalized_normal(random.key(0), 2.0, (2,)).shape
@@ -388,7 +390,7 @@ def ball(
     dtype: Any = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Uniform points [*shape, d] of the unit ball of the p-norm (Barthe et al., 2005).
 
     >>> x = random.ball(random.key(0), 3, shape=(9,))

@@ -47,7 +47,7 @@ def impl_name(impl: Any) -> str:
     return str(found)
 
 
-def typed_key(name: str, key: Any) -> Any:
+def typed_key(name: str, key: Any) -> Array:
     """One key of either kind as a typed one; errors name the function."""
     keys = typed_keys(name, key)
     if keys.ndim:
@@ -58,7 +58,7 @@ def typed_key(name: str, key: Any) -> Any:
     return keys
 
 
-def typed_keys(name: str, key: Any) -> Any:
+def typed_keys(name: str, key: Any) -> Array:
     """An array of keys of either kind as typed ones."""
     if is_typed(key):
         return key
@@ -89,7 +89,7 @@ def typed_keys(name: str, key: Any) -> Any:
     return bits.random_wrap(asarray(key), impl=impl)
 
 
-def like(key: Any, typed: Any) -> Any:
+def like(key: Any, typed: Any) -> Array:
     """Typed keys as keys of the same kind as `key`."""
     return typed if is_typed(key) else bits.random_unwrap(typed)
 
@@ -134,7 +134,7 @@ def _seed(name: str, seed: Any, impl: Any, dtype: Any = None) -> Any:
     return bits.random_seed(asarray(seed), impl=generator)
 
 
-def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
+def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
     """A raw key from an integer seed: uint32[2], of rbg and unsafe_rbg uint32[4].
 
     >>> print(random.PRNGKey(18))
@@ -144,7 +144,7 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
     return made if settings().enable_custom_prng else bits.random_unwrap(made)
 
 
-def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
     """A typed key from an integer seed: a scalar array of dtype key<fry>.
 
     `impl` is `'threefry2x32'` (the default), `'rbg'` or `'unsafe_rbg'`; `dtype`, in its place, the
@@ -166,7 +166,7 @@ def key_dtype(impl_spec: Any = None) -> Any:
 
 
 @remembered
-def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
+def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
     """`num` new keys out of one, which must not be used again.
 
     >>> print(random.split(random.PRNGKey(18)))
@@ -178,7 +178,7 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
     return like(key, split_typed(typed, *shape))
 
 
-def split_typed(key: Any, *shape: int) -> Any:
+def split_typed(key: Any, *shape: int) -> Array:
     """New typed keys out of a typed one, under the configured scheme."""
     return bits.random_split(
         key,
@@ -188,7 +188,7 @@ def split_typed(key: Any, *shape: int) -> Any:
     )
 
 
-def draw(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
+def draw(key: Any, bit_width: int, shape: tuple[int, ...]) -> Array:
     """Random bits from typed keys, under the configured scheme; from `WordKeys` of shape ()."""
     if type(key) is WordKeys:
         assert shape == ()
@@ -201,7 +201,7 @@ def draw(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
     )
 
 
-def fold_in(key: Any, data: Any) -> Any:
+def fold_in(key: Any, data: Any) -> Array:
     """A new key out of a key and a 32-bit integer.
 
     OverflowError for Python integers that are negative or have more than 32 bits. Raises TypeError
@@ -230,7 +230,7 @@ def fold_in(key: Any, data: Any) -> Any:
     return like(key, bits.random_fold_in(typed, words, impl=typed.dtype.impl))
 
 
-def key_data(keys: Any) -> Any:
+def key_data(keys: Any) -> Array:
     """The words of keys of either kind: uint32[..., 2], of rbg and unsafe_rbg uint32[..., 4].
 
     >>> print(random.key_data(random.key(18)))
@@ -239,7 +239,7 @@ def key_data(keys: Any) -> Any:
     return bits.random_unwrap(typed_keys("key_data", keys))
 
 
-def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Array:
     """Words uint32[..., 2] (or 4) as typed keys: the inverse of `key_data`.
 
     Raises TypeError for typed keys and for words of another dtype or number.
@@ -269,7 +269,7 @@ def key_impl(keys: Any) -> Any:
     return typed_keys("key_impl", keys).dtype.impl
 
 
-def clone(key: Any) -> Any:
+def clone(key: Any) -> Array:
     """The same key, to be used once more on purpose.
 
     >>> clone(random.key(0))

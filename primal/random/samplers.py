@@ -31,7 +31,7 @@ from primal.random.keys import draw, split_typed, typed_key
 Shape = Sequence[int]
 
 
-def float_dtype(name: str, dtype: Any, allow_complex: bool = False) -> Any:
+def float_dtype(name: str, dtype: Any, allow_complex: bool = False) -> Array:
     """The float (or complex) dtype asked for, canonical; None means the default."""
     found = dtypes.check_user_dtype_supported(float if dtype is None else dtype, name)
     found = dtypes.canonicalize_dtype(found)
@@ -45,7 +45,7 @@ def float_dtype(name: str, dtype: Any, allow_complex: bool = False) -> Any:
     return found
 
 
-def int_dtype(name: str, dtype: Any) -> Any:
+def int_dtype(name: str, dtype: Any) -> Array:
     """The integer dtype asked for, canonical; None means the default."""
     found = dtypes.check_user_dtype_supported(int if dtype is None else dtype, name)
     found = dtypes.canonicalize_dtype(found)
@@ -77,7 +77,7 @@ def shape_for(name: str, shape: Any, *params: Any) -> tuple[int, ...]:
     return wanted
 
 
-def param(name: str, x: Any, dtype: Any = None) -> Any:
+def param(name: str, x: Any, dtype: Any = None) -> Array:
     """A parameter as an array (of a dtype); TypeError for lists, which are no arrays."""
     if not isinstance(x, Array | np.ndarray | np.generic | builtins.complex | float | int):
         if isinstance(x, list | tuple) or not hasattr(x, "__jax_array__"):
@@ -92,7 +92,7 @@ def param(name: str, x: Any, dtype: Any = None) -> Any:
 
 
 @remembered
-def bits(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def bits(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Uniform random bits as unsigned integers: all values of the dtype are equally likely.
 
     `dtype` is uint32 by default, with 64-bit types enabled uint64; ValueError if it is not
@@ -122,7 +122,7 @@ def uniform(
     maxval: Any = 1.0,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Uniform floats in [minval, maxval), of density 1 / (maxval - minval).
 
     The mantissa is filled with random bits to a number in [1, 2), from which 1 is subtracted.
@@ -140,7 +140,7 @@ def uniform(
 
 def uniform_of(
     typed: Any, shape: tuple[int, ...], dtype: Any, low: Any = None, high: Any = None
-) -> Any:
+) -> Array:
     """Uniform floats [*keys.shape, *shape] in [low, high), [0, 1) by default."""
     info = dtypes.finfo(dtype)
     width, mantissa = info.bits, info.nmant
@@ -161,7 +161,7 @@ def uniform_of(
 
 
 @remembered
-def normal(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def normal(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Standard normal numbers: √2·erf⁻¹(u), u uniform in (-1, 1); complex ones of variance 1.
 
     >>> print(random.normal(random.PRNGKey(0), (2,)).round(4))
@@ -172,7 +172,7 @@ def normal(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any 
     return placed(normal_of(typed, as_shape("normal", shape), found), None, out_sharding)
 
 
-def normal_of(typed: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def normal_of(typed: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """Standard normal numbers [*keys.shape, *shape], complex for complex dtypes."""
     if dtypes.kind_of(dtype) == "c":
         part = dtypes.to_real_dtype(dtype)
@@ -194,7 +194,7 @@ def truncated_normal(
     dtype: Any = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Standard normal numbers given that lower < x < upper.
 
     The inverse of the distribution function, of uniform numbers between its values at the ends.
@@ -226,7 +226,7 @@ def randint(
     dtype: Any = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Uniform integers in [minval, maxval); minval where that is empty.
 
     Twice the width of random bits is reduced modulo the span, so that the bias is negligible.
@@ -303,7 +303,7 @@ def bernoulli(
     mode: str = "low",
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """True with probability p: u < p. `mode='high'` draws twice the bits, for very small p.
 
     TypeError if p is no float, ValueError for other modes.
@@ -323,7 +323,7 @@ def bernoulli(
     return placed(out, None, out_sharding)
 
 
-def bernoulli_of(typed: Any, p: Any, shape: tuple[int, ...], mode: str = "low") -> Any:
+def bernoulli_of(typed: Any, p: Any, shape: tuple[int, ...], mode: str = "low") -> Array:
     """Booleans of that shape from a typed key."""
     dtype = p.dtype
     if mode == "high":
@@ -333,7 +333,9 @@ def bernoulli_of(typed: Any, p: Any, shape: tuple[int, ...], mode: str = "low") 
 
 
 @remembered
-def rademacher(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def rademacher(
+    key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
     """Signs: -1 or 1 with equal probability.
 
     Integers of the shape and dtype asked for. P(-1) = P(1) = ½.
@@ -347,7 +349,7 @@ def rademacher(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: 
     return placed(out, None, out_sharding)
 
 
-def signs_of(typed: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def signs_of(typed: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """Signs of that dtype from a typed key."""
     half = jnp.asarray(0.5, dtypes.canonicalize_dtype(float))
     work = dtypes.python_scalar_dtype(int) if dtypes.kind_of(dtype) == "b" else dtype

@@ -7,7 +7,7 @@ from primal.typing import ArrayLike, DTypeLike
 
 
 def predict(params: dict[str, primal.Array], x: ArrayLike) -> primal.Array:
-    hidden = nn.relu(jnp.dot(x, params["w"]) + params["b"])
+    hidden: primal.Array = nn.relu(jnp.dot(x, params["w"]) + params["b"])
     return hidden.sum(axis=-1)
 
 

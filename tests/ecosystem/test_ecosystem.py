@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import io
+import pickle
 import subprocess
 import sys
+import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -142,10 +147,122 @@ def test_help_shows_signature_law_and_example() -> None:
 
 def test_types_of_a_users_program() -> None:
     pytest.importorskip("mypy", reason="mypy is not installed")
-    sample = Path(__file__).with_name("sample.py")
     assert (ROOT / "primal" / "py.typed").exists()
+    here = Path(__file__).parent
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--follow-imports=silent", str(sample)],
+        [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent",
+         str(here / "sample.py"), str(here / "typed_program.py")],
         cwd=ROOT, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
+
+
+def test_the_typed_program_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    from tests.ecosystem.typed_program import main
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert np.isfinite(main())
+    assert "z = 1.0" in capsys.readouterr().out
+
+
+def test_scipy_minimises_interpolates_and_solves() -> None:
+    optimize = pytest.importorskip("scipy.optimize", reason="SciPy is not installed")
+    interpolate = pytest.importorskip("scipy.interpolate")
+    sparse = pytest.importorskip("scipy.sparse.linalg")
+
+    @primal.jit
+    def loss(p: Any) -> Any:
+        return jnp.sum((p - jnp.array([1.0, 2.0])) ** 2) + p[0] ** 4
+
+    def slope(p: Any) -> np.ndarray:  # SciPy's line search steps to 1e50
+        return np.asarray(primal.grad(loss)(p), np.float64)
+
+    for method, more in (("BFGS", {}), ("L-BFGS-B", {}), ("CG", {}),
+                         ("Newton-CG", {"hess": primal.hessian(loss)})):  # fmt: skip
+        found = optimize.minimize(
+            lambda p: float(loss(p)), np.zeros(2), jac=slope, method=method, **more
+        )
+        np.testing.assert_allclose(found.x, [0.5898, 2.0], atol=2e-2)
+    root = optimize.root(lambda z: z**2 - jnp.array([4.0, 9.0]), jnp.ones(2), tol=1e-4)
+    np.testing.assert_allclose(root.x, [2.0, 3.0], rtol=1e-3)
+    grid = jnp.linspace(0.0, 1.0, 9)
+    at = jnp.array([0.3, 0.6])
+    np.testing.assert_allclose(interpolate.CubicSpline(grid, grid**2)(at), at**2, rtol=1e-4)
+    system = sparse.LinearOperator((3, 3), matvec=lambda v: 2 * jnp.ravel(jnp.asarray(v)))
+    np.testing.assert_allclose(sparse.cg(system, jnp.ones(3))[0], [0.5] * 3, rtol=1e-5)
+    product = pytest.importorskip("scipy.sparse").csr_matrix(matrix()) @ jnp.ones(3)
+    np.testing.assert_allclose(product, [6.0, 15.0])
+
+
+def test_numpy_masks_are_not_forgotten() -> None:
+    masked = np.ma.masked_array([1.0, 2.0], [True, False])
+    for call in (jnp.sin, jnp.asarray, primal.jit(jnp.sum), lambda x: jnp.ones(2) + x):
+        with pytest.raises(ValueError, match="masked"):
+            call(masked)
+    assert jnp.asarray(masked.filled(0.0)).tolist() == [0.0, 2.0]
+
+
+def test_numpy_ufuncs_and_testing() -> None:
+    x, host = matrix(), np.asarray(matrix())
+    for out in (np.sin(x), np.add(x, host), np.add.reduce(x), np.multiply.outer(x[0], x[0])):
+        assert isinstance(out, np.ndarray)
+    into = np.zeros((2, 3), np.float32)
+    np.add(x, x, out=into)
+    np.testing.assert_array_equal(into, 2 * host)
+    np.testing.assert_array_less(x, x + 1)
+    np.testing.assert_allclose(x, host)
+    assert np.arange(9)[x.astype(int)].tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert memoryview(x).shape == (2, 3) and bytes(x) == host.tobytes()
+
+
+def test_pandas_both_ways() -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    series = pandas.Series(jnp.arange(3.0))
+    assert series.dtype == np.float32 and series.sum() == 3.0
+    assert isinstance(series + jnp.arange(3.0), pandas.Series)
+    frame = pandas.DataFrame({"a": jnp.arange(3), "b": jnp.ones(3)})
+    frame["c"] = jnp.zeros(3)
+    assert frame.dtypes.tolist() == [np.int32, np.float32, np.float32]
+    assert jnp.asarray(frame).shape == (3, 3) and jnp.array(series).tolist() == [0.0, 1.0, 2.0]
+    log = pandas.DataFrame([{"loss": jnp.float32(1.0)}, {"loss": jnp.array(3.0)}])
+    assert log.astype(float)["loss"].mean() == 2.0
+
+
+def test_scikit_learn_classifies_and_splits() -> None:
+    linear = pytest.importorskip("sklearn.linear_model", reason="scikit-learn is not installed")
+    from sklearn.decomposition import PCA
+    from sklearn.metrics import accuracy_score
+    from sklearn.model_selection import train_test_split
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    x = primal.random.normal(primal.random.key(0), (80, 3))
+    y = (x[:, 0] > 0).astype(int)
+    train, test, seen, unseen = train_test_split(x, y, random_state=0)
+    model = make_pipeline(StandardScaler(), PCA(3), linear.LogisticRegression())
+    assert accuracy_score(unseen, model.fit(train, seen).predict(test)) > 0.8
+
+
+def test_everything_public_is_pickled_and_copied() -> None:
+    for value in (matrix(), jnp.arange(3, dtype=jnp.bfloat16), primal.random.key(0), jnp.float32,
+                  primal.tree.structure({"a": (1,)}), jnp.linalg.svd):  # fmt: skip
+        for again in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value)):
+            assert repr(again) == repr(value)
+    for ufunc in (jnp.add, jnp.logaddexp, jnp.bitwise_xor):
+        assert pickle.loads(pickle.dumps(ufunc)) is ufunc and copy.copy(ufunc) is ufunc
+    box = io.BytesIO()
+    np.savez(box, a=matrix(), b=matrix()[0])
+    box.seek(0)
+    assert np.load(box)["b"].tolist() == [1.0, 2.0, 3.0]
+
+
+def test_ipython_completes_and_displays() -> None:
+    shell = pytest.importorskip("IPython.core.interactiveshell", reason="IPython is not installed")
+    ip = shell.InteractiveShell.instance()
+    ip.user_ns.update(x=matrix(), jnp=jnp, primal=primal)
+    (shown,) = ip.display_formatter.format(ip.user_ns["x"])[0].values()
+    assert shown == repr(matrix())
+    for name in ("segment_sum", "segment_max"):
+        assert name in dir(primal.ops)
+    assert "sum(" in ip.object_inspect("jnp.sum")["definition"]
