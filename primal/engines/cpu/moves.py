@@ -380,6 +380,8 @@ class Scatter:
     """Single elements from a vector to a vector, by a vector: strides are no words."""
     few: int = 0
     """Bytes of a run, if they are few."""
+    apart: bool = False
+    """No two turns of the first loop meet: each is a unit."""
 
     def write(self, module: Module, name: str) -> None:
         item = itemsize(self.dtype)
@@ -414,6 +416,14 @@ class Scatter:
 
         if self.dense:
             s.units(lambda u: s.each(0, sizes[0], one))
+        elif self.apart:
+            starts = [updates, out, indices]
+            s.units(
+                lambda u: s.nest(
+                    sizes[1:], [t[1:] for t in steps],
+                    [p + u * t[0] for p, t in zip(starts, steps, strict=True)], element,
+                )
+            )  # fmt: skip
         else:
             s.units(lambda u: s.nest(sizes, steps, [updates, out, indices], element))
         s.finish(name)
@@ -465,7 +475,12 @@ def scatter(
     drops: bool,
 ) -> Value:
     """x with windows of `sizes` combined in; `word` is 'set' or a word of two operands."""
-    x, indices, updates = held(k, x), held(k, indices), held(k, updates)
+    x, indices = held(k, x), held(k, indices)
+    if updates.node.word == "literal" and (x.ndim - 1 in dimension_numbers[1] or sizes[-1] == 1):
+        # Of single numbers that are all the same one is enough.
+        one = k.copy(updates.view((), (), 0))
+        updates = one.view(updates.shape, (0,) * updates.ndim, 0)
+    updates = held(k, updates)
     item = x.node.dtype.itemsize
     dtype = name_of(x)
     plain = tuple([n * item for n in row_major(x.shape)])
@@ -473,6 +488,11 @@ def scatter(
                      dimension_numbers, sizes)  # fmt: skip
     batch, window = found.batch, found.window
     run = run_of(window, item) // item
+    moved = dimension_numbers[2]
+    apart = run == 1 and bool(window and batch) and all(sizes[d] == 1 for d in moved)
+    if apart:
+        # As `gather`: no two places of a window are one element, so the order stays.
+        batch, window = [*[(n, (part, big, 0)) for n, (part, big) in window], *batch], []
     words = [run, *flat(batch), *[w for c in found.columns for w in c], *flat(window)]
     spec = Scatter(
         f"u{item}" if word == "set" and item <= 8 else dtype, word, run > 1, index_name(indices),
@@ -480,9 +500,11 @@ def scatter(
         drops and run == 1 and not window
         and batch[1:] == [] and [s for _, s in batch] == [(item, 0, indices.node.dtype.itemsize)]
         and [c[1:] for c in found.columns] == [(item, 0)],
-        few(run * item) if run > 1 else 0,
+        few(run * item) if run > 1 else 0, apart,
     )  # fmt: skip
+    each = size_of([n for n, _ in (*batch[apart:], *window)]) * run
     (out,) = k.routine(
-        spec, [x, indices, updates], [x.aval], words, updates=((0, 0),), name=f"scatter {word}"
-    )
+        spec, [x, indices, updates], [x.aval], words, units=batch[0][0] if apart else 1,
+        cost=2 * each, updates=((0, 0),), name=f"scatter {word}",
+    )  # fmt: skip
     return out

@@ -133,7 +133,11 @@ def _gather_batch(
     elif di is None:
         # The batch dimension becomes one of the window, at its place among the operand's.
         before = sum(w < d for w in window_dims(aval_of(x).ndim - 1, dimension_numbers))
-        out = offset[before] if before < len(offset) else len(offset) + aval_of(indices).ndim - 1
+        if before == 0:  # in front, where batches are wanted mostly
+            out = 0
+        else:
+            last = len(offset) + aval_of(indices).ndim - 1
+            out = offset[before] if before < len(offset) else last
         offset = (*offset[:before], out, *inserted(offset[before:], out))
         slice_sizes = (*slice_sizes[:d], axis.size, *slice_sizes[d:])
     else:

@@ -107,6 +107,18 @@ def test_updates_that_meet_come_in_order() -> None:
     agree(lambda x, i, v: [x.at[i].set(v), x.at[i].add(v), x.at[i].mul(v)], x, i, v)
 
 
+def test_updates_of_columns_come_in_order() -> None:
+    x = np.zeros((300, 7, 2), np.float32)
+    i = np.array([1, 1, 2, 1, 2, 7, 1, -1])
+    v = RNG.standard_normal((300, 8, 2)).astype(np.float32)
+
+    def f(x: Any, i: Any, v: Any) -> list[Any]:
+        w, columns = v[:, :, 0].T, x.at[:, i]
+        return [columns.set(v), x.at[:, i, 1].add(w.T), x.at[:, i, 0].set(2.0), columns.mul(3)]
+
+    agree(f, x, i, v)
+
+
 def test_pieces_of_a_split_are_joined_at_once() -> None:
     def f(a: Any, b: Any, c: Any) -> list[Any]:
         zero = np.float32(0)
