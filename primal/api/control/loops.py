@@ -97,10 +97,11 @@ def _scan(
     step_avals = [Aval(a.shape[1:], a.dtype, a.weak_type) for a in x_avals]
     names = Names(("carry", "x"), (init, xs))
     ref_args = tuple([len(init_leaves) + i for i, _ in x_refs])
+    origin = words.fun, words.name
 
     def traced(carry_avals: Sequence[Aval]) -> tuple[Body, Any, Any, int]:
         avals = [*carry_avals, *step_avals]
-        body = trace_body(f, (init_spec, x_spec), avals, names, None, ref_args)
+        body = trace_body(f, (init_spec, x_spec), avals, names, origin, ref_args)
         carry_spec, y_spec = _pair_of(body)
         return body, carry_spec, y_spec, PyTreeDef(carry_spec).num_leaves
 
@@ -348,12 +349,13 @@ def _while_loop(
         except errors.TracerBoolConversionError:
             pass  # The condition is known only while running (under vmap, say): trace the loop.
     names = Names(("carry",), (init_val,))
-    body = trace_body(body_fun, (spec,), avals, names)
+    origin = words.fun, words.name
+    body = trace_body(body_fun, (spec,), avals, names, origin)
     if body.spec == spec:
         moved = promoted(leaves, avals, body.out_avals)
         if moved is not None:
             leaves, avals = moved, [aval_of(x) for x in moved]
-            body = trace_body(body_fun, (spec,), avals, names)
+            body = trace_body(body_fun, (spec,), avals, names, origin)
     check_carry(words, spec, avals, body.spec, body.out_avals)
     condition = trace_body(cond_fun, (spec,), avals, names)
     _check_condition(condition)
@@ -433,16 +435,18 @@ def fori_loop(
         )  # fmt: skip
         return result
 
-    def go_on(carry: Any) -> Any:
-        return lt(carry[0], carry[1])
-
     def advance(carry: Any) -> Any:
         i, end, value = carry
         return add(i, 1), end, turn(i, value)
 
     advance.__name__ = name_of(body_fun)
     words = Words("fori_loop", body_fun, 2)
-    return _while_loop(words, go_on, advance, (low, high, init_val))[2]
+    return _while_loop(words, _below, advance, (low, high, init_val))[2]
+
+
+def _below(carry: Any) -> Any:
+    """Whether the index of a fori_loop is below its end."""
+    return lt(carry[0], carry[1])
 
 
 def _bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
