@@ -190,6 +190,8 @@ def histogramdd(
         flat = flat * size + place
     dtype = dtypes.python_scalar_dtype(int)
     w = filled((count,), 1, dtype) if weights is None else array_operand("histogramdd", weights)
+    if w.shape != (count,):
+        raise ValueError("should have one weight for each sample.")
     counts = filled((int(np.prod(sizes)),), 0, w.dtype).at[flat].add(w).reshape(sizes)
     counts = counts[(slice(1, -1),) * dims]
     if density:

@@ -270,7 +270,7 @@ def isin(
     (ordered,) = orders.sort(flat, dimension=0, is_stable=False, num_keys=1)
     last = literal(flat.aval.size - 1, np.dtype(np.int32), True)
     near = getitem(ordered, ops.min(count_below(ordered, x, False), last))
-    out = ops.eq(near, to_shape(x, shape))
+    out = convert(ops.eq(near, to_shape(x, shape)), BOOL)
     return ops.bitwise_not(out) if invert else out
 
 
