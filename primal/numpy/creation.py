@@ -241,6 +241,7 @@ def _from_host(value: Any, dtype: Any) -> Array:
 
 
 _SEQUENCES = {list, tuple}
+_PLAIN = frozenset(map(np.dtype, "?bhilqBHILQefdFD"))
 
 
 def _leaf_types(value: Any, found: set[type]) -> None:
@@ -263,6 +264,11 @@ def _from_sequence(value: Sequence[Any], dtype: Any) -> Array:
     _leaf_types(value, found)
     if found <= PYTHON_SCALARS:
         return _from_python(value, dtype, found)
+    aval = value[0].aval if found == {ArrayImpl} and type(value[0]) is ArrayImpl else None
+    if dtype is None and aval is not None and aval.dtype in _PLAIN and not aval.weak_type:
+        hosts = [x.host for x in value if type(x) is ArrayImpl and x.aval is aval]
+        if len(hosts) == len(value) and all(h is not None for h in hosts):
+            return from_numpy(np.array(hosts), Aval((len(hosts), *aval.shape), aval.dtype))
     if all(issubclass(t, np.ndarray | np.generic | bool | int | float | complex | ArrayImpl)
            for t in found):
         return _from_leaves(value, dtype)

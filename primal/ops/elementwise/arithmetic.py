@@ -82,13 +82,15 @@ def _div_impl(x: Any, y: Any) -> Any:
     if dtype.kind in "fc" or not is_integer(dtype):
         return np.true_divide(x, y)
     zero = y == 0
-    some = zero.any()
+    some = np.count_nonzero(zero)
     if some:
         y = np.where(zero, np.ones_like(y), y)
     out = np.floor_divide(x, y)
     if dtype.kind == "i" or (dtype.kind != "u" and KIND[dtype] == "i"):
         # Where floor and truncation differ (a negative quotient with a remainder), add one.
-        out = out + ((out < 0) & (out * y != x)).astype(dtype)
+        below = out < 0
+        if np.count_nonzero(below):
+            out = out + (below & (out * y != x)).astype(dtype)
     if some:
         out = np.where(zero, ~np.zeros((), np.int8).astype(dtype), out)
     return out if out.dtype is dtype else out.astype(dtype)

@@ -43,8 +43,11 @@ def _rem_impl(x: Any, y: Any) -> Any:
     if dtype.kind == "f" or not is_integer(dtype):
         return np.fmod(x, y)
     zero = y == 0
-    out = np.fmod(x, np.where(zero, np.ones_like(y), y))
-    return np.where(zero, x, out).astype(dtype)
+    if np.count_nonzero(zero):
+        out = np.where(zero, x, np.fmod(x, np.where(zero, np.ones_like(y), y)))
+    else:
+        out = np.fmod(x, y)
+    return out if out.dtype is dtype else out.astype(dtype)
 
 
 def _rem_slope(t: Any, x: Any, y: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.base.native import extension
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 from primal.ir.op import LINALG, Op, Word, by_kind
@@ -91,20 +92,22 @@ def _by_lapack(a: Any, wanted: tuple[bool, bool]) -> list[Any]:
     else:
         values = w[0].astype(complex_of(kind))
         values.imag = w[1]
-        first = np.flatnonzero(w[1] > 0)
-        kept = [_joined(v, first) for v in kept]
+        kept = [_joined(w[1], v) for v in kept]
     results = [values.reshape(a.shape[:-1]), *[v.swapaxes(-1, -2).reshape(a.shape) for v in kept]]
     return poison(results, unless_converged(info, a))
 
 
-def _joined(v: Any, first: Any) -> Any:
-    """Vectors out of those that LAPACK packs in pairs: a real part, then its imaginary part."""
+def _by_numpy(w_imag: Any, v: Any) -> Any:
+    """What the extension's join does."""
     out = v.astype(complex_of(v.dtype))
-    if len(first):
-        rows = out.reshape((-1, v.shape[-1]))
-        rows.imag[first] = rows.real[first + 1]
-        rows[first + 1] = rows[first].conj()
+    rows, first = out.reshape((-1, v.shape[-1])), np.flatnonzero(w_imag > 0)
+    rows.imag[first] = rows.real[first + 1]
+    rows[first + 1] = rows[first].conj()
     return out
+
+
+_joined = _by_numpy if extension is None else extension.join
+"""Vectors out of those that LAPACK packs in pairs: a real part, then its imaginary part."""
 
 
 def _jvp(
