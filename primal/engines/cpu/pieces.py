@@ -330,6 +330,13 @@ def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) 
         if value.node.word == "literal" and not any(value.node.attr) and out.is_node:
             k.padded[out.node] = (0, [(low, low + x.shape[0], x)])
         return out
+    low, high, between = config[-1]
+    if 0 <= low <= between == low + high < CLOSE and not any(map(any, config[:-1])) and x.size > 1:
+        # As of x[::2]: elements and gaps take turns.
+        gaps = [k.broadcast_in_dim(value, (*x.shape, n), ()) for n in (low, high)]
+        turns = [gaps[0], k.reshape(x, (*x.shape, 1)), gaps[1]]
+        out = concatenate(k, turns, x.ndim)
+        return k.reshape(out, (*x.shape[:-1], x.shape[-1] * (between + 1)))
     zero = value.node.word == "literal" and not any(value.node.attr)
     x, value = held(k, x), held(k, value)
     item = x.node.dtype.itemsize

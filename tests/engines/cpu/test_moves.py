@@ -174,6 +174,17 @@ def test_an_array_of_numbers_in_a_loop_is_no_step() -> None:
     assert not any(isinstance(s, Routine) for s in loop.body.steps)
 
 
+@pytest.mark.parametrize(
+    "config", [(0, 1, 1), (1, 0, 1), (1, 1, 2), (0, 0, 1), (2, 6, 0), (-1, 2, 0), (-1, -2, 0)]
+)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_pads_that_are_pieces(config: Any, axis: int) -> None:
+    x = RNG.standard_normal((40, 9)).astype(np.float32)
+    edges = [(0, 0, 0), (0, 0, 0)]
+    edges[axis] = config
+    agree(lambda x: [lax.pad(x, np.float32(2), edges), lax.pad(-x, np.float32(0), edges)], x)
+
+
 def test_a_new_shape_compiles_nothing() -> None:
     def f(x: Any, i: Any) -> list[Any]:
         return [x[i], x.at[i].add(1.0), jnp.concatenate([x, x[:2]]), jnp.pad(x, ((1, 1), (2, 0)))]
