@@ -43,11 +43,14 @@ COLUMNS = 256
 ROWS = 512
 """Rows of a unit, at most."""
 SCALE = 33
+"""Exponent of what operands are multiplied by."""
 SPEED = 350.0
 """Operations per nanosecond of one core, for the estimates."""
 LEAST = 32
 """Rows, columns and terms of the smallest products made here."""
-GAIN = 44
+GAIN = 64
+"""m·n/(m + n), less what tiles are not filled, from which on they gain more than packing takes: it
+is that of 128 rows and columns."""
 _ORDER = ((0, 2), (0, 1), (1, 1), (1, 0), (2, 0), (0, 0))
 """Products of parts, each of which has one in common with the next."""
 
@@ -65,11 +68,11 @@ def have() -> bool:
 
 
 def fits(dtype: str, m: int, n: int, depth: int) -> bool:
-    """Whether this is the fastest way: tiles are filled, and what they gain, which grows with m·n,
-    is more than packing takes, which grows with m + n."""
-    if dtype != "f4" or min(m, n, depth) < LEAST or m * n < GAIN * (m + n) or not have():
+    """Whether this is the fastest way: tiles gain with m·n, and packing takes with m + n."""
+    if dtype != "f4" or min(m, n, depth) < LEAST or not have():
         return False
-    return all(-(-size // LEAST) * LEAST <= 1.4 * size for size in (m, n))
+    padded = (-(-m // LEAST) * LEAST) * (-(-n // LEAST) * LEAST)
+    return (m * n) ** 2 >= GAIN * (m + n) * padded
 
 
 def tiled(
