@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -27,6 +26,7 @@ from primal.base.pytree import (
     keystr,
     unflatten,
 )
+from primal.base.wrapping import wraps
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
 from primal.ir.trace import ZERO, aval_of, literal
@@ -324,7 +324,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
 
 def _wraps(fun: Callable[..., Any]) -> Callable[..., Any]:
     def decorate(wrapper: Callable[..., Any]) -> Callable[..., Any]:
-        return functools.update_wrapper(api_boundary(wrapper), fun)
+        return wraps(fun)(api_boundary(wrapper))
 
     return decorate
 

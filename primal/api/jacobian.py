@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from primal.api.autodiff import jvp, vjp, with_arguments
-from primal.api.operands import operand
+from primal.api.operands import name_of, operand
 from primal.api.vectorize import vmap
 from primal.base import dtypes
 from primal.base.errors import api_boundary
 from primal.base.pytree import flatten, tree_map, unflatten
+from primal.base.wrapping import wraps
 from primal.ir.avals import Aval
 from primal.ir.trace import aval_of
 from primal.ops.shape import reshape, slice
@@ -39,7 +39,7 @@ def jacfwd(
         raise TypeError(f"Expected a callable value, got {fun!r}.")
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @api_boundary
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         partial, dynamic = _partial(fun, numbers, args, kwargs)
@@ -89,7 +89,7 @@ def jacrev(
         raise TypeError(f"Expected a callable value, got {fun!r}.")
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @api_boundary
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         partial, dynamic = _partial(fun, numbers, args, kwargs)
@@ -198,7 +198,7 @@ def _partial(
         raise TypeError(f"[jacobian] expected distinct argnums, got {tuple(numbers)}.")
 
     partial = with_arguments(fun, positions, args, kwargs)
-    partial.__name__ = getattr(fun, "__name__", "function")
+    partial.__name__ = name_of(fun)
     return partial, tuple([args[i] for i in positions])
 
 

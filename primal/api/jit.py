@@ -422,10 +422,10 @@ def jit(
         raise TypeError(f"Expected a callable value, got {fun!r}.")
     if inspect.isgeneratorfunction(fun):
         raise TypeError(f"Expected a function, got a generator function: {fun!r}.")
-    if in_shardings is not None or out_shardings is not None:
+    if flatten((in_shardings, out_shardings))[0]:  # None stands for what is not said
         raise NotImplementedError(
-            "[jit] expected in_shardings and out_shardings to be None: sharded jit is not here "
-            "yet. Place the arguments with device_put instead."
+            "[jit] expected in_shardings and out_shardings to be None, or trees of None: sharded "
+            "jit is not here yet. Place the arguments with device_put instead."
         )
     static_nums, static_names = _resolve_static(
         fun, _ints("static_argnums", static_argnums), _names("static_argnames", static_argnames)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from primal.api.operands import name_of
+from primal.base.wrapping import wraps
 from primal.ir.state import ambient, scopes, state
 from primal.ir.trace import Trace, Tracer
 from primal.runtime.eager import root
@@ -56,7 +56,7 @@ class named_scope:
         scopes.names, scopes.at = self._outer.pop()
 
     def __call__(self, fun: F) -> F:
-        @functools.wraps(fun)
+        @wraps(fun)
         def scoped(*args: Any, **kwargs: Any) -> Any:
             with named_scope(self.name):
                 return fun(*args, **kwargs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from primal.api.jit import LazyNames
 from primal.api.operands import ShapeDtypeStruct, check_operands, flat_function, name_of, struct_of
 from primal.base.errors import api_boundary
 from primal.base.pytree import count_leaves, flatten, flatten_args, unflatten
+from primal.base.wrapping import wraps
 from primal.ir.jaxpr import ClosedJaxpr
 from primal.ir.state import named_axis
 from primal.runtime.refs import Ref, tracing_refs
@@ -36,7 +36,7 @@ def make_jaxpr(
         raise TypeError(f"Expected a callable value, got {fun!r}.")
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @api_boundary
     def jaxpr_of(*args: Any, **kwargs: Any) -> Any:
         fixed = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
@@ -89,7 +89,7 @@ def _without_structs(
 ) -> Callable[..., Any]:
     """`fun` with zeros for the ShapeDtypeStructs among its results, which go to `structs`."""
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def arrays_of(*args: Any, **kwargs: Any) -> Any:
         out = fun(*args, **kwargs)
         leaves, spec = flatten(out)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,7 @@ from primal.base.pytree import (
     flatten_with_path,
     unflatten,
 )
+from primal.base.wrapping import wraps
 from primal.ir.trace import aval_of
 from primal.runtime.refs import MappedRef, Ref
 from primal.transforms.batch import Axis, batch_flat, materialize
@@ -53,7 +53,7 @@ def vmap(
     _check_axes("in_axes", in_axes)
     _check_axes("out_axes", out_axes)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @api_boundary
     def mapped(*args: Any, **kwargs: Any) -> Any:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):

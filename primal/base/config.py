@@ -14,12 +14,13 @@ up to date, so that asking for it costs an attribute.
 from __future__ import annotations
 
 import contextvars
-import functools
 import os
 import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
+
+from primal.base.wrapping import wraps
 
 __all__ = ["Config", "Flag", "Scope", "Settings", "config", "settings"]
 
@@ -119,7 +120,7 @@ class Scope:
         _enter(tuple(overrides))
 
     def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(fun)
+        @wraps(fun)
         def scoped(*args: Any, **kwargs: Any) -> Any:
             with self:
                 return fun(*args, **kwargs)

@@ -7,12 +7,12 @@ knows nothing of tracing, and `explain` joins the parts that the tracer knows.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from primal.base.config import settings
 from primal.base.source import is_internal, without_internal_frames
+from primal.base.wrapping import wraps
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -304,7 +304,7 @@ def _note_hidden(error: BaseException) -> None:
 def api_boundary(fun: F) -> F:
     """Decorate a function that users call, so that errors leave it without the library's frames."""
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def boundary(*args: Any, **kwargs: Any) -> Any:
         try:
             return fun(*args, **kwargs)

@@ -6,7 +6,6 @@ grad and in loops; `error.throw()` raises it on the host.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,7 @@ from primal.api.operands import abstract, check_operands, flat_function, name_of
 from primal.base.errors import api_boundary
 from primal.base.pytree import flatten, flatten_args, unflatten
 from primal.base.pytree.nodes import register_pytree_node
+from primal.base.wrapping import wraps
 from primal.control.check import (
     CATEGORIES,
     FINE,
@@ -162,7 +162,7 @@ def checkify(
         )
     wanted = frozenset(_NAMES[e] for e in errors)
 
-    @functools.wraps(f)
+    @wraps(f)
     def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
         leaves, spec = flatten_args(args, kwargs)
         avals = check_operands("checkify", (args, kwargs), leaves)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from primal.api.vectorize import vmap
+from primal.base.wrapping import wraps
 from primal.ir.trace import Array
 from primal.numpy.creation import array, asarray
 from primal.numpy.promotion import array_operand, broadcast_shapes, check_arraylike
@@ -62,7 +62,7 @@ def vectorize(
         raise ValueError(f"excluded={excluded!r} contains negative numbers")
     cores = _parse_signature(signature) if signature is not None else None
 
-    @functools.wraps(pyfunc)
+    @wraps(pyfunc)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         fixed = {i: a for i, a in enumerate(args) if i in excluded or a is None}
         chosen = [i for i in range(len(args)) if i not in fixed]

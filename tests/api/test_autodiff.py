@@ -299,3 +299,28 @@ def test_arguments_that_are_refused() -> None:
         primal.grad(lambda x, y: x, argnums=-3)(1.0, 2.0)
     with pytest.raises(TypeError, match="requires at least 3 positional"):
         primal.grad(lambda x, y: x, argnums=(0, 2))(1.0, 2.0)
+
+
+class AnswersAll:
+    """A callable object for which every attribute is another of its kind."""
+
+    def __getattr__(self, name):
+        if name.startswith("__") and name not in ("__name__", "__qualname__", "__doc__"):
+            raise AttributeError(name)
+        return AnswersAll()
+
+    def __call__(self, x):
+        return jnp.sum(x * x)
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        primal.grad, primal.value_and_grad, primal.vmap, primal.jacfwd, primal.jacrev,
+        primal.hessian, primal.checkpoint, primal.make_jaxpr, jnp.vectorize,
+        lambda f: lambda x: primal.eval_shape(f, x), primal.experimental.checkify.checkify,
+    ],
+)  # fmt: skip
+def test_callable_objects_whose_name_is_no_text(transform):
+    expected = transform(lambda x: jnp.sum(x * x))(jnp.arange(2.0))
+    assert str(transform(AnswersAll())(jnp.arange(2.0))) == str(expected)

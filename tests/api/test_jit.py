@@ -573,3 +573,8 @@ def test_eval_shape_hands_on_structs_that_a_function_returns():
     assert out["b"][0] == struct and out["a"].shape == out["b"][1].shape == (4,)
     with pytest.raises(TypeError, match="not a valid array type"):
         primal.jit(lambda: struct)()
+
+
+def test_shardings_that_say_nothing():
+    f = primal.jit(lambda x, y: (x, y), in_shardings=(None, {"a": None}), out_shardings=(None,))
+    assert f(1.0, {"a": 2.0}) == (1.0, {"a": 2.0})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from primal.api.control.custom import custom_vjp
 from primal.api.operands import name_of
 from primal.base import dtypes
 from primal.base.pytree import PyTreeDef, flatten, register_pytree_node, unflatten
+from primal.base.wrapping import wraps
 from primal.ir.evaluate import eval_closed
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
 from primal.ir.trace import Tracer, aval_of
@@ -47,7 +47,7 @@ def custom_gradient(fun: Callable[..., tuple[Tree, Callable[..., Any]]]) -> cust
     Array(3., dtype=float32, weak_type=True)
     """
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def value(*args: Any, **kwargs: Any) -> Tree:
         return fun(*args, **kwargs)[0]
 
@@ -103,7 +103,7 @@ def closure_convert(fun: Callable[..., Tree], *example_args: Any) -> tuple[Any, 
     moving = [isinstance(c, Tracer) and _is_float(c) for c in consts]
     hoisted = [c for c, m in zip(consts, moving, strict=True) if m]
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def converted(*args_and_consts: Any) -> Tree:
         count = len(args_and_consts) - len(hoisted)
         args, given = args_and_consts[:count], iter(args_and_consts[count:])

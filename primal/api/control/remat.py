@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from primal.base import dtypes
 from primal.base.errors import api_boundary
 from primal.base.pytree import flatten, flatten_args, tree_broadcast, tree_leaves, unflatten
 from primal.base.source import format_location
+from primal.base.wrapping import wraps
 from primal.control.call import call
 from primal.control.custom import TOUCHES_REFS
 from primal.control.remat import Offloadable, Policy, asked, inline_calls
@@ -68,7 +68,7 @@ def checkpoint(
     static_names = (static_argnames,) if isinstance(static_argnames, str) else static_argnames
     barred = prevent_cse if isinstance(prevent_cse, bool) else tuple(prevent_cse)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @api_boundary
     def checkpointed(*args: Any, **kwargs: Any) -> Tree:
         count = len(args)
