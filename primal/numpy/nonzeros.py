@@ -162,7 +162,8 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Any = None) -> Array:
     if not set(trim.lower()) <= {"f", "b"}:
         raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
     places = np.argwhere(concrete("trim_zeros", x))
-    axes = range(x.aval.ndim) if axis is None else axis if isinstance(axis, tuple | list) else (axis,)
+    axes = range(x.aval.ndim) if axis is None else axis
+    axes = axes if isinstance(axes, range | tuple | list) else (axes,)
     start, stop = [0] * x.aval.ndim, list(x.aval.shape)
     for a in axes:
         found = places[:, a] if len(places) else np.zeros(0, int)

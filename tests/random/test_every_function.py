@@ -6,6 +6,7 @@ That the numbers are those of JAX is the business of test_figures.py, where ever
 from __future__ import annotations
 
 import re
+import warnings
 from typing import Any
 
 import numpy as np
@@ -98,3 +99,23 @@ def test_shapes_programs_and_mapped_keys(name: str) -> None:
     mapped = primal.vmap(lambda k: draw(name, (4,), k))(keys)
     np.testing.assert_allclose(mapped, each, rtol=2e-5, atol=1e-6)
     assert not np.array_equal(each[0], each[1])
+
+
+FLOATS = "beta cauchy chisquare exponential f gamma gumbel laplace loggamma logistic lognormal"
+FLOATS += " maxwell normal pareto rayleigh t triangular truncated_normal uniform wald weibull_min"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+@pytest.mark.parametrize("name", FLOATS.split())
+def test_draws_of_other_floats(name: str, dtype: str) -> None:
+    """In the dtype asked for, finite, and in a program as outside of it."""
+    def drawn() -> Any:
+        known = {"jnp": jnp, "S": (5,), "key": random.key(3), "dtype": dtype}
+        return eval(f"{name}(key, {DRAWS[name][0]}, dtype=dtype)", {**vars(random), **known})
+
+    with warnings.catch_warnings(), primal.enable_x64(dtype == "float64"):
+        warnings.simplefilter("ignore")
+        eager, jitted = drawn(), primal.jit(drawn)()
+    assert eager.dtype == jitted.dtype == dtype and jnp.isfinite(eager).all()
+    close = {"float64": 1e-9, "float16": 5e-3, "bfloat16": 4e-2}[dtype]
+    np.testing.assert_allclose(*(np.asarray(x, np.float64) for x in (eager, jitted)), close, close)

@@ -1,0 +1,100 @@
+"""Arguments as JAX 0.10.2 takes them: what is refused and with which error, and what it promotes.
+
+Found by calling every function with every keyword of its signature under both libraries.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal
+import primal.numpy as jnp
+from primal import nn, random
+
+M, V, B = jnp.arange(6.0).reshape(2, 3), jnp.ones(3), jnp.array([True, False, True])
+NAMES = {"jnp": jnp, "np": np, "nn": nn, "jsp": primal.scipy, "random": random,
+         "M": M, "V": V, "B": B, "W": jnp.ones(4), "key": random.key(0)}  # fmt: skip
+
+ERRORS = {
+    ValueError: [
+        *[f"jnp.{f}(M, where=jnp.ones(3))" for f in ("sum", "prod", "mean", "var", "all", "any")],
+        *[f"jnp.nan{f}(M, where=1)" for f in ("sum", "prod", "mean", "var", "std")],
+        "jnp.max(M, where=jnp.ones(3), initial=0)", "M.min(where=np.ones(3), initial=0)",
+        "nn.softmax(M, where=1)", "nn.logsumexp(M, where=jnp.ones(3))",
+        "nn.standardize(M, where=jnp.ones(3, int))",
+        "jnp.digitize(V, jnp.array([0.0, 1.0]), method='halving')",
+        "jnp.cov(M, dtype=int)", "jnp.corrcoef(M, dtype=bool)",
+        "jnp.linspace(0, 1, axis=1)", "jnp.geomspace(1, 2, axis=-2)", "jnp.meshgrid(1.0, V)",
+        "jnp.nonzero(B, size=4, fill_value=jnp.ones(2))", "jnp.put(V, [0], 1.0)",
+        "jnp.compress(B, V, size=4)", "jnp.extract(B, V, size=-1)",
+        "jnp.linalg.matrix_rank(M, rtol=0.1, tol=0.1)", "jnp.sin(np.ma.masked_array([1.0], [1]))",
+        "jsp.linalg.polar(V)", "jsp.linalg.cholesky(None)",
+        "jnp.histogramdd(M, weights=1.0)",
+    ],
+    TypeError: [
+        "V // jnp.ones(4)", "V % W", "divmod(V, W)", "jnp.hypot(V, W)", "jnp.logaddexp(V, W)",
+        "jnp.isclose(V, W)", "jnp.allclose(V, W)", "jnp.cross(M, jnp.ones((4, 3)))",
+        "jnp.nonzero(B, size=-1)", "jnp.unique(V, size=-1)",
+        "jnp.histogram(V, bins=[0, 1])", "jnp.histogram_bin_edges(V, bins=(0, 1))",
+        *[f"nn.{f}([1.0, 2.0])" for f in ("softmax", "gelu", "log_sigmoid", "hard_tanh")],
+        "nn.soft_sign((1, 2))", "jsp.sparse.linalg.cg(np.float64(1.5), V)",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "error"), [(text, error) for error, texts in ERRORS.items() for text in texts]
+)
+def test_refused(text: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        eval(text, NAMES)
+
+
+@pytest.mark.parametrize("text", ERRORS[TypeError][:8])
+def test_refused_in_programs_with_the_same_error(text: str) -> None:
+    with pytest.raises(TypeError):
+        primal.jit(lambda: eval(text, NAMES))()
+
+
+RESULTS = {
+    "jnp.nonzero(B, size=3, fill_value=np.nan)[0]": ("float32", [0.0, 2.0, np.nan]),
+    "jnp.argwhere(B, size=3, fill_value=-1)": ("int32", [[0], [2], [-1]]),
+    "jnp.setxor1d(jnp.array([1, 2]), jnp.array([2]), size=2, fill_value=0.5)":
+        ("float32", [1.0, 0.5]),
+    "jnp.setdiff1d(jnp.array([1, 2]), jnp.array([2]), size=2, fill_value=0.5)": ("int32", [1, 0]),
+    "jnp.round(V / 3, 40)": ("float32", [1 / 3] * 3),
+    "jnp.linalg.matrix_rank(2.5)": ("int32", 1),
+    "jnp.linalg.matrix_rank(jnp.stack([jnp.eye(2), jnp.diag(jnp.array([1, 1e-3]))]), jnp.full(2, "
+    "0.1))": ("int32", [2, 1]),
+    "jnp.linalg.pinv(jnp.diag(jnp.array([1, 0.5])), rtol=jnp.array([0.1, 0.9]))":
+        ("float32", [[[1, 0], [0, 2]], [[1, 0], [0, 0]]]),
+    "jsp.signal.convolve(V[:2], jnp.array([1, np.inf, 2]))":
+        ("float32", [1, np.inf, np.inf, 2]),
+    "jsp.signal.stft(jnp.zeros((0, 3)))[2]": ("complex64", np.zeros((0, 3))),
+    "random.multinomial(key, 9, jnp.array([0.0, 1.0]), dtype='int8')": ("int8", [0, 9]),
+    "random.rademacher(key, (3,), bool)": ("bool", [True] * 3),
+    "random.poisson(key, 0.0, (2,), 'uint32')": ("uint32", [0, 0]),
+    "jnp.trim_zeros(jnp.array([0, 1, 0]), axis=[0])": ("int32", [1]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", RESULTS)
+def test_results(text: str) -> None:
+    dtype, want = RESULTS[text]
+    got = eval(text, NAMES)
+    assert got.dtype == dtype
+    np.testing.assert_allclose(np.asarray(got), want, rtol=1e-6)
+
+
+def test_complex_initializers_have_the_variance_asked_for() -> None:
+    w = nn.initializers.variance_scaling(2.0, "fan_in", "uniform")(key(), (200, 300), jnp.complex64)
+    np.testing.assert_allclose(jnp.mean(abs(w) ** 2), 2 / 200, rtol=2e-2)
+    q = random.orthogonal(key(), 2, (), jnp.complex64, m=3)
+    np.testing.assert_allclose(q @ q.conj().T, np.eye(2), atol=1e-6)
+
+
+def key() -> Any:
+    return random.key(3)
