@@ -10,7 +10,6 @@ from __future__ import annotations
 import bisect
 import ctypes
 import functools
-import mmap
 import threading
 import time
 import weakref
@@ -67,7 +66,7 @@ def start() -> None:
         _kept = list(_live)
         if _book is None:
             # For ever: a run may end after its recording. Pages that no line is on take no memory.
-            _book = np.frombuffer(mmap.mmap(-1, 16 + 32 * ROOM), np.int64)
+            _book = np.zeros(2 + 4 * ROOM, np.int64)
         _book[0], _book[1], _since = 0, ROOM, time.time_ns()
         place.value = _book.ctypes.data
 
