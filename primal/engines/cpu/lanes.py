@@ -339,6 +339,8 @@ def _convert(c: Code, old: str, new: str, x: str) -> str:
         return c.new(f"{'fpext' if new == 'f8' else 'fptrunc'} {a} {x} to {b}")
     if old[0] == "f" and new in ("i4", "i8"):
         return _to_integer(c, old, new, x)
+    if old[0] == "f" and int(new[1:]) < 4:
+        return _to_short(c, old, new, x)
     if old[0] == "f":
         name = "fptosi" if new[0] == "i" else "fptoui"
         lanes = c.lanes
@@ -351,6 +353,18 @@ def _convert(c: Code, old: str, new: str, x: str) -> str:
     if int(new[1:]) < int(old[1:]):
         return c.new(f"trunc {a} {x} to {b}")
     return c.new(f"{'sext' if old[0] == 'i' else 'zext'} {a} {x} to {b}")
+
+
+def _to_short(c: Code, old: str, new: str, x: str) -> str:
+    """As `_to_integer`, by way of 32 bits, which hold all such numbers."""
+    bits, signed = 8 * int(new[1:]), new[0] == "i"
+    ends = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    for word, end in zip(("lt", "gt"), ends, strict=True):
+        limit = constant(c, old, float(end))
+        x = select(c, old, compare(c, word, old, x, limit), limit, x)
+    a, b = c.vec(SCALAR[old]), c.vec("i32")
+    x = select(c, old, c.new(f"fcmp uno {a} {x}, {x}"), constant(c, old, 0), x)
+    return c.new(f"trunc {b} {c.new(f'fptosi {a} {x} to {b}')} to {c.vec(SCALAR[new])}")
 
 
 def _to_integer(c: Code, old: str, new: str, x: str) -> str:
