@@ -172,8 +172,8 @@ def _sici(x: Any) -> Any:
     si = jnp.where(near, si, jnp.imag(e1) + math.pi / 2)
     ci = jnp.where(near, ci, -jnp.real(e1))
     si = jnp.where(jnp.isinf(x), math.pi / 2, si)
-    ci = jnp.where(jnp.isposinf(x), 0, ci)
-    ci = jnp.where(x == 0, -jnp.inf, jnp.where(x < 0, jnp.nan, ci))
+    ci = jnp.where(jnp.isposinf(x), 0, jnp.where(jnp.isneginf(x), jnp.nan, ci))
+    ci = jnp.where(x == 0, -jnp.inf, ci)
     nan = jnp.isnan(x)
     return (
         jnp.where(nan, x, jnp.copysign(si, x)).astype(x.dtype),
@@ -191,7 +191,8 @@ def _sici_jvp(primals: Any, tangents: Any) -> Any:
 def sici(x: ArrayLike) -> tuple[Array, Array]:
     """The sine integral ∫₀ˣ sin(t)/t dt and the cosine integral γ + log x + ∫₀ˣ (cos(t) - 1)/t dt.
 
-    Ci is nan for negative x, where it is complex. Raises ValueError for complex numbers.
+    Of negative x, Ci is that of -x, the real part, as in SciPy. Raises ValueError for complex
+    numbers.
 
     >>> sici(jnp.array([1.0]))
     (Array([0.94608307], dtype=float32), Array([0.33740392], dtype=float32))
