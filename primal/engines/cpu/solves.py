@@ -56,14 +56,6 @@ def lu(k: Any, a: Value) -> list[Value]:
     )  # fmt: skip
 
 
-def solve(k: Any, a: Value, b: Value, transpose_a: bool) -> Value:
-    """x with op(a) x = b."""
-    if not small.is_small(a):
-        # NumPy's loop over LAPACK is as fast where one system takes microseconds.
-        raise Unsupported(f"solve of {a.dtype}, {a.shape}")
-    return small.solve(k, a, b, transpose_a)
-
-
 def triangular_solve(
     k: Any, a: Value, b: Value, *, left_side: bool, lower: bool, transpose_a: bool,
     conjugate_a: bool, unit_diagonal: bool,

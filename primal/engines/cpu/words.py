@@ -25,6 +25,7 @@ from primal.engines.cpu import (
     small,
     solves,
     spectra,
+    systems,
     tridiagonals,
 )
 from primal.engines.cpu.graph import (
@@ -366,6 +367,7 @@ class Words:
         updates: Sequence[tuple[int, int]] = (),
         reuses: Sequence[tuple[int, int]] = (),
         name: str = "",
+        terms: int = 0,
     ) -> list[Value]:
         """Results of a `Routine`, whose words are explained there; all must have elements.
 
@@ -387,7 +389,7 @@ class Words:
         known = tuple(held)
         nodes = [Node("routine", known, a.shape, physical_dtype(a.dtype), None) for a in outs]
         self.order.append(
-            Routine(spec, known, nodes, words, units, cost, scratch, updates, reuses, name)
+            Routine(spec, known, nodes, words, units, cost, scratch, updates, reuses, name, terms)
         )
         objects.ahead(spec)
         return [Value(n, a.shape, a.dtype) for n, a in zip(nodes, outs, strict=True)]
@@ -474,7 +476,8 @@ class Words:
         return spectra.svd(self, a, outs, **params)
 
     def solve(self, a: Value, b: Value, transpose_a: bool) -> Value:
-        return solves.solve(self, a, b, transpose_a)
+        solve = small.solve if small.is_small(a) else systems.solve
+        return solve(self, a, b, transpose_a)
 
     def triangular_solve(self, a: Value, b: Value, **params: Any) -> Value:
         return solves.triangular_solve(self, a, b, **params)

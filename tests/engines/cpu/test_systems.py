@@ -1,0 +1,44 @@
+"""Systems of equations by LAPACK, without Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import primal
+import primal.numpy as jnp
+from primal.base.config import enable_x64
+from primal.engines.cpu import _openblas
+from primal.engines.cpu.steps import Library
+from primal.ops.linalg.lu import solve
+from tests.engines.cpu.lab import built
+
+RNG = np.random.default_rng(3)
+pytestmark = pytest.mark.skipif(not _openblas.address("sgetrf_"), reason="no OpenBLAS of our own")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("lead, n, columns", [((), 9, 1), ((3, 2), 20, 20), ((40,), 12, 3)])
+def test_solutions(dtype: str, lead: tuple[int, ...], n: int, columns: int) -> None:
+    a = RNG.normal(size=(*lead, n, n)) + 1j * RNG.normal(size=(*lead, n, n)) + 4 * np.eye(n)
+    b = RNG.normal(size=(*lead, n, columns)) + 1j
+    a, b = (x if dtype[0] == "c" else x.real for x in (a, b))
+    a, b = a.astype(dtype), b.astype(dtype)
+    eps = 1e-2 if dtype in ("float32", "complex64") else 1e-9
+    with enable_x64(True):
+        for transpose in (False, True):
+            found = np.asarray(primal.jit(lambda a, b: solve(a, b, transpose_a=transpose))(a, b))  # noqa: B023
+            assert found.dtype == dtype
+            m = np.swapaxes(a, -1, -2) if transpose else a
+            np.testing.assert_allclose(found, np.linalg.solve(m, b), rtol=eps, atol=eps)
+
+
+def test_they_are_no_library_steps() -> None:
+    a, b = np.eye(30, dtype=np.float32), np.ones((30, 2), np.float32)
+    made = built(lambda a, b: jnp.linalg.solve(a, b), a, b)
+    assert not any(type(s) is Library for s in made.plan.steps)
+
+
+def test_singular_matrices_give_no_numbers() -> None:
+    found = primal.jit(jnp.linalg.solve)(jnp.ones((10, 10)), jnp.arange(10.0))
+    assert not np.isfinite(found).any()
