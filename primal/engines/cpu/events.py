@@ -1,8 +1,8 @@
 """What programs did, for profiles: which steps ran, when, in which thread.
 
 While a recording is on, the driver writes a line for each step that a program walked to, and one
-for the run of it all: 50 ns each. While none is, it reads one pointer per table. A loop that is one
-kernel is one step. Lines say addresses of records; who these belong to is looked up at the end.
+for the run of it all: 0.1 µs each. While none is, it reads one pointer per table. A loop that is
+one kernel is one step. Lines say addresses of records; who these belong to is looked up at the end.
 """
 
 from __future__ import annotations
