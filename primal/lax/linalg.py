@@ -344,7 +344,8 @@ def hessenberg(a: Any) -> tuple[Any, Any]:
     """(packed, taus): the upper Hessenberg H = Qᴴ a Q and the reflections that make Q.
 
     H is what packed (..., n, n) has on and above its first subdiagonal. The rest and the factors
-    taus (..., n-1) are reflections, as `householder_product` takes them.
+    taus (..., n-1) are reflections, as `householder_product` takes them. Differentiable, in about
+    n steps, where the subdiagonal of H and every reflection but a real last one are not 0.
 
     >>> lax.linalg.hessenberg(jnp.array([[1., 2.], [3., 4.]]))[0]
     Array([[1., 2.],
@@ -436,7 +437,7 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
     """(packed, d, e, taus): the real tridiagonal Qᴴ a Q of Hermitian a (..., n, n), n > 0.
 
     d (..., n) is its diagonal, e (..., n-1) the one beside it; packed and taus (..., n-1) hold the
-    reflections that make Q. Only the named triangle of a is read.
+    reflections that make Q. Only the named triangle of a is read. Differentiable as `hessenberg`.
 
     >>> lax.linalg.tridiagonal(jnp.array([[1., 2.], [2., 3.]]))[1]
     Array([1., 3.], dtype=float32)
