@@ -177,7 +177,7 @@ def _panels(
     cost = 50 + int(2.0 * m[0] * vectors * lanes * depth * inside / SPEED[dtype])
     return k.routine(
         spec, (a, b), (Aval(shape, a.dtype),), words_of(m, n, outer, inner, size), units=units,
-        cost=min(cost, 2**31 - 1), name="convolution",
+        cost=min(cost, 2**31 - 1), name="convolution", terms=depth,
     )[0]  # fmt: skip
 
 

@@ -237,7 +237,7 @@ def _by_blas(
         made = k.routine(
             spec, (x, y), (Aval(there, x.dtype),), words, units=units,
             cost=min(int(work * size_of([g[0] for g in loops]) / units / speed), _MOST),
-            name="matmul",
+            name="matmul", terms=depth,
         )[0]  # fmt: skip
         return transposed(made, lies)
     rows, columns = tiles(m, n, work)
@@ -253,7 +253,7 @@ def _by_blas(
     cost = 150 + int(work / rows / columns / SPEED[dtype])
     made = k.routine(
         Gemm(dtype, len(loops)), (x, y), (Aval(there, x.dtype),), words,
-        units=units, cost=min(cost, _MOST), name="matmul",
+        units=units, cost=min(cost, _MOST), name="matmul", terms=depth,
     )[0]  # fmt: skip
     return transposed(made, lies)
 
@@ -332,6 +332,7 @@ def _matvec(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
         return k.routine(
             own[0], (matrix, vector), (Aval(shape, x.dtype),), own[1],
             units=size_of([g[0] for g in loops]), cost=10 + int(work / 30), name="matvec",
+            terms=depth,
         )[0]  # fmt: skip
     parts = max(1, min(rows // 64, int(work / 1e6), 64))
     each = -(-rows // parts)
@@ -345,6 +346,7 @@ def _matvec(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
     return k.routine(
         Gemv(dtype, len(loops)), (matrix, vector), (Aval(shape, x.dtype),), words,
         units=size_of([g[0] for g in loops]) * parts, cost=min(cost, _MOST), name="matvec",
+        terms=depth,
     )[0]  # fmt: skip
 
 
@@ -480,7 +482,7 @@ def _small(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
     each = 2 + m * depth * -(-n * size // 32) // 3
     return k.routine(
         spec, (x, y), (Aval(shape, x.dtype),), words, units=units,
-        cost=each * min(inner, CHUNK), name="matmul",
+        cost=each * min(inner, CHUNK), name="matmul", terms=depth,
     )[0]  # fmt: skip
 
 

@@ -295,11 +295,20 @@ class CpuExecutable:
         return _llvm.compiler().assembly(Casting(specs).text())
 
     def cost_analysis(self) -> dict[str, float]:
-        """Counts: elementwise operations and bytes of the kernels, steps of either kind."""
+        """Counts: elementwise operations, those of products, and bytes; steps of either kind.
+
+        What loops do counts once.
+        """
         flops = moved = 0
         for found in self.plan.instances.values():
             flops += found.flops
             moved += sum(size_of(a.node.shape) * int(a.dtype[1:]) for a in found.arrays)
+        for step in _all_steps(self.plan.program.block):
+            if type(step) is Routine and step.terms:
+                flops += 2 * step.terms * size_of(step.outs[0].shape)
+                sizes = [(v.shape, v.dtype) for v in step.args]
+                sizes += [(n.shape, n.dtype) for n in step.outs]
+                moved += sum(size_of(shape) * dtype.itemsize for shape, dtype in sizes)
         return {
             "flops": float(flops),
             "bytes accessed": float(moved),

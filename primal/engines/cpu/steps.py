@@ -37,13 +37,14 @@ class Routine:
     `updates`: (result, operand) pairs. The result's memory holds the operand's values when the
     routine starts: it is the same memory where nothing else needs the operand, a copy otherwise.
     `reuses`: pairs where the result may be given the memory of an operand that nobody needs later.
+    `terms`: how many products each number of the result adds up.
     `parts`: where in the result each operand goes, if putting them there is all that is done; of
     the words and units as many belong to each operand, and the rest to all.
     """
 
     __slots__ = (
         "number", "spec", "args", "outs", "words", "units", "cost", "scratch", "updates", "reuses",
-        "name", "parts", "begin", "end",
+        "name", "terms", "parts", "begin", "end",
     )  # fmt: skip
 
     def __init__(
@@ -58,6 +59,7 @@ class Routine:
         updates: Sequence[tuple[int, int]] = (),
         reuses: Sequence[tuple[int, int]] = (),
         name: str = "",
+        terms: int = 0,
     ) -> None:
         self.number = -1
         self.spec = spec
@@ -70,6 +72,7 @@ class Routine:
         self.updates = tuple(updates)
         self.reuses = tuple(reuses)
         self.name = name or type(spec).__name__
+        self.terms = terms
         self.parts: tuple[Value, ...] = ()
         self.begin = self.end = -1
 

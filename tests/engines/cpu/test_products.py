@@ -314,3 +314,12 @@ def test_results_in_memory_that_held_nan():
     first[:] = np.nan
     del first
     np.testing.assert_array_equal(made.execute([x, y])[0], want)
+
+
+@pytest.mark.parametrize("sizes", [(3, 4, 5), (60, 70, 50), (200, 300, 100), (1, 300, 200)])
+def test_operations_of_products_are_counted(sizes):
+    m, n, k = sizes
+    x, y = array((2, m, k), "float32"), array((2, k, n), "float32")
+    made = lab.built(product(((2,), (1,)), ((0,), (0,))), x, y)
+    assert made.cost_analysis()["flops"] == 2 * 2 * m * n * k
+    assert made.cost_analysis()["bytes accessed"] == 4 * 2 * (m * k + k * n + m * n)
