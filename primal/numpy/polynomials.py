@@ -91,7 +91,9 @@ def _same_length(name: str, a1: Any, a2: Any) -> list[Any]:
     zero = literal(0, x.aval.dtype, x.aval.weak_type)
     others = ((0, 0, 0),) * (x.aval.ndim - 1)
     return [
-        shape_ops.pad(v, zero, padding_config=((n - v.aval.shape[0], 0, 0), *others))
+        v
+        if n == v.aval.shape[0]
+        else shape_ops.pad(v, zero, padding_config=((n - v.aval.shape[0], 0, 0), *others))
         for v in (x, y)
     ]
 
