@@ -19,6 +19,7 @@ from primal import (
     vjp,
     vmap,
 )
+from primal.test_util import check_grads
 
 
 def f(x):
@@ -324,3 +325,19 @@ class AnswersAll:
 def test_callable_objects_whose_name_is_no_text(transform):
     expected = transform(lambda x: jnp.sum(x * x))(jnp.arange(2.0))
     assert str(transform(AnswersAll())(jnp.arange(2.0))) == str(expected)
+
+
+@pytest.mark.parametrize("eps", [None, 0.01])
+def test_differences_are_taken_at_distance_eps(eps):
+    """Central differences: f(x + eps t) and f(x - eps t); eps is 1e-4 unless it is given."""
+    seen = []
+
+    def f(x):
+        if not isinstance(x, primal.core.Tracer):
+            seen.append(float(x))
+        return 2 * x
+
+    check_grads(f, (np.float32(1.0),), order=1, modes=["fwd"], eps=eps)
+    step = (max(seen) - 1) / float(np.random.RandomState(0).randn())
+    assert step == pytest.approx(eps or 1e-4, rel=1e-2)
+    assert min(seen) + max(seen) == pytest.approx(2, abs=1e-6)
