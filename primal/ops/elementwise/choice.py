@@ -147,11 +147,11 @@ def _clamp_jvp(primals: Any, tangents: Any) -> Any:
     for i, t in enumerate(tangents):
         if t is not ZERO:
             mask = (
-                _less(x, low)
+                bitwise_and(_less(x, low), _less(low, high))
                 if i == 0
                 else bitwise_and(_less(low, x), _less(x, high))
                 if i == 1
-                else _less(high, x)
+                else _less(high, max(x, low))  # also where the bounds cross
             )
             part = _shaped(select_n(mask, _zero_like(out), t), out)
             total = part if total is ZERO else add_any(total, part)
