@@ -12,7 +12,6 @@ from primal.base import dtypes
 from primal.numpy.promotion import (
     check_arraylike,
     from_literal,
-    operand,
     promote_dtypes_inexact,
 )
 
@@ -33,9 +32,9 @@ def real_inexact(name: str, *args: Any) -> list[Any]:
 
 
 def settled(name: str, *args: Any) -> list[Any]:
-    """`real_inexact`, but weak only if all were given so: one array of integers is enough."""
+    """`real_inexact`, but weak only if all are scalars: what broadcasts is not."""
     out = real_inexact(name, *args)
-    return out if all(operand(name, x).aval.weak_type for x in args) else strong(*out)
+    return out if all(x.ndim == 0 for x in out) else strong(*out)
 
 
 def strong(*operands: Any) -> list[Any]:

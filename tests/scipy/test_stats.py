@@ -255,7 +255,7 @@ def test_derivatives_at_the_middle() -> None:
     np.testing.assert_allclose([twice(0.0), twice(1e-3)], -0.5, rtol=1e-5)
 
 
-def test_results_are_weak_only_where_all_operands_are() -> None:
+def test_results_are_weak_only_where_all_operands_are_scalars() -> None:
     whole = jnp.arange(1, 4)
     for f, parameters in (
         (stats.norm.pdf, ()), (stats.gamma.logpdf, (2.5,)), (stats.beta.cdf, (2.0, 3.0)),
@@ -263,6 +263,8 @@ def test_results_are_weak_only_where_all_operands_are() -> None:
         (stats.chi2.sf, (3.0,)), (stats.pareto.ppf, (2.0,)), (stats.uniform.pdf, ()),
     ):  # fmt: skip
         assert not f(whole, *parameters).weak_type and f(0.5, *parameters).weak_type
+        weak = jnp.ones(2, int) * 0.5
+        assert f(weak, *parameters).weak_type == (f is stats.uniform.pdf)  # as in JAX
 
 
 @pytest.mark.parametrize("name", [*ON_LINE, *OF_COUNTS])
