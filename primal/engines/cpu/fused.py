@@ -28,11 +28,11 @@ from primal.engines.cpu.schedule import Group, nodes_read
 from primal.engines.cpu.short_loops import AT, FusedSpec
 from primal.engines.cpu.steps import Block, Branch, Loop, Move, Routine
 
-MOST_STEPS, MOST_WORDS = 80, 400
+MOST_STEPS, MOST_WORDS = 80, 1000
 """Above these a body's own work hides what walking it costs, and code is long to compile."""
 MOST_ELEMENTS = 16
 """Elements of an array that lies in registers."""
-FEW, FUNCTION = 64, 16
+FEW, FUNCTION = 128, 16
 """Words on all elements which a kernel, on vectors, takes as long for, its call included; how many
 of them a mathematical function is worth."""
 PERIOD = 4096
