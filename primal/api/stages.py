@@ -139,11 +139,14 @@ class Lowered(Stage):
         return str(engine.lower(program, name=name, donated=flags))
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The program as text: in StableHLO, or with dialect 'llvm' as our own compiler's.
+        """The program as text: in 'stablehlo', in 'hlo', or in 'llvm' as our own compiler makes it.
 
-        StableHLO is printed whichever engine compiles; with `debug_info` it names scopes and the
-        user's lines. ValueError for other dialects.
+        StableHLO, the default, is printed whichever engine compiles; with `debug_info` it names
+        scopes and the user's lines. ValueError for other dialects.
         """
+        if dialect == "hlo":
+            hlo = self._xla().hlo(self.as_text(debug_info=debug_info))
+            return str(hlo.get_hlo_module().to_string() if debug_info else hlo.as_hlo_text())
         if dialect == "llvm":
             if self._engine.name != "cpu":
                 raise ValueError(
@@ -154,13 +157,30 @@ class Lowered(Stage):
             return self._lower(self._engine)
         if dialect not in (None, "stablehlo"):
             raise ValueError(
-                f"[as_text] expected dialect 'stablehlo' or 'llvm', got {dialect!r}. "
-                "compile().as_text() prints XLA's HLO where XLA compiles."
+                f"[as_text] expected dialect 'stablehlo', 'hlo' or 'llvm', got {dialect!r}. "
+                "compile().as_text() prints what the engine made of the program."
             )
         if self._stablehlo is not None and not debug_info:
             return self._stablehlo
-        engine = self._engine if self._engine.name == "xla" else devices.xla_engine("cpu")
-        return self._lower(engine, debug_info)
+        return self._lower(self._xla(), debug_info)
+
+    def _xla(self) -> Any:
+        return self._engine if self._engine.name == "xla" else devices.xla_engine("cpu")
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The program as the object that XLA's tools take, whichever engine compiles.
+
+        For 'stablehlo', the default, a module of jaxlib's MLIR bindings, with str(module) its text;
+        for 'hlo' an XlaComputation with `as_hlo_text()` and `as_serialized_hlo_module_proto()`.
+        ValueError for other dialects.
+        """
+        if dialect not in (None, "stablehlo", "hlo"):
+            raise ValueError(
+                f"[compiler_ir] expected dialect 'stablehlo' or 'hlo', got {dialect!r}. "
+                "as_text('llvm') prints what our own compiler makes."
+            )
+        engine = self._xla()
+        return engine.hlo(self.as_text()) if dialect == "hlo" else engine.module(self.as_text())
 
     def cost_analysis(self) -> Any:
         """Estimated costs of the compiled program."""

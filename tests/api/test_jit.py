@@ -273,6 +273,24 @@ def test_stages():
     assert f.eval_shape(x, {"b": x}) == traced.out_info
 
 
+@pytest.mark.parametrize("engine", ["xla", "cpu"])
+def test_lowered_programs_are_given_to_tools(engine):
+    with cpu_engine(engine):
+        lowered = jit(lambda x: sin(mul(x, x))).lower(arr(3))
+        for dialect in (None, "stablehlo"):
+            module = lowered.compiler_ir(dialect)
+            (main,) = module.body.operations
+            assert main.name.value == "main" and "stablehlo.sine" in str(module)
+        hlo = lowered.compiler_ir(dialect="hlo")
+        text = hlo.as_hlo_text()
+        assert text.startswith("HloModule") and "sine(" in text and "fusion" not in text
+        assert lowered.as_text("hlo") == text and hlo.as_serialized_hlo_module_proto()
+        assert '/sin"' in lowered.as_text("hlo", debug_info=True)
+        assert "op_name" not in text
+        with pytest.raises(ValueError, match="expected dialect 'stablehlo' or 'hlo', got 'foo'"):
+            lowered.compiler_ir("foo")
+
+
 @cpu_engine("xla")
 @pytest.mark.parametrize("keep", [False, True])
 def test_unused_arguments_stay_only_if_asked(keep):

@@ -138,6 +138,13 @@ class Bindings:
         ir, context = self.mlir
         return ir.Module.parse(text, context)
 
+    def hlo(self, text: str) -> Any:
+        """The text of a StableHLO module as XLA's own computation, before any of its passes."""
+        try:
+            return self.raw.mlir.mlir_module_to_xla_computation(text)
+        except self.Error as e:
+            raise wrapped(e) from None
+
     @functools.cached_property
     def profiler(self) -> Any:
         """The module that records what XLA and annotated Python do."""

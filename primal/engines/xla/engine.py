@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.config import config
+from primal.engines.xla import _jaxlib
 from primal.engines.xla.client import Buffer, Client, Device, Executable
 from primal.engines.xla.lower import Lowered, lower_jaxpr
 from primal.ir.jaxpr import ClosedJaxpr, has_scopes
@@ -95,6 +96,16 @@ class XlaEngine:
     ) -> Lowered:
         """What `compile` compiles: text, signature, constants that travel as arguments."""
         return lower_jaxpr(program, name, donated, platform=self.platform, locations=locations)
+
+    @staticmethod
+    def module(text: str) -> Any:
+        """What `lower` wrote, as a module of jaxlib's MLIR bindings."""
+        return _jaxlib.load().parse(text)
+
+    @staticmethod
+    def hlo(text: str) -> Any:
+        """What `lower` wrote, as XLA's computation: `as_hlo_text()` prints it."""
+        return _jaxlib.load().hlo(text)
 
     def compile(
         self,
