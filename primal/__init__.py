@@ -103,6 +103,7 @@ if _TYPE_CHECKING:
     from primal.api.scopes import ensure_compile_time_eval, named_call, named_scope
     from primal.runtime.refs import Ref, empty_ref, free_ref, freeze, new_ref
 
+_operands = _Later("primal.api.operands")
 _refs = _Later("primal.runtime.refs")
 _programs = _Later("primal.runtime.programs")
 # Loaded with the first program, it stands above eager execution, which runs programs with it.
@@ -139,14 +140,17 @@ _SUBMODULES = frozenset({
 
 
 def typeof(x: _Any) -> _Any:
-    """The abstract value of an array: shape, dtype, weak type.
+    """The abstract value of an array or a ShapeDtypeStruct: shape, dtype, weak type.
 
     >>> typeof(jnp.ones(3))
     ShapedArray(float32[3])
     """
     if isinstance(x, Array):
         return x.aval
-    return _refs.AbstractRef(x._aval) if isinstance(x, _refs.Ref) else _aval_of(x)
+    if isinstance(x, _refs.Ref):
+        return _refs.AbstractRef(x._aval)
+    struct = isinstance(x, _operands.ShapeDtypeStruct)
+    return _operands.abstract(x) if struct else _aval_of(x)
 
 
 def _segment_reduction(name: str) -> _Any:

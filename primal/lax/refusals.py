@@ -88,8 +88,11 @@ def _refusal(
         said = f"{', '.join(map(_shown, args))}"
         return TypeError(f"[{name}] expected {_parameters(fun)}, got {said or 'none'}: {e}.")
     hints = _hints(fun)
+    kinds = inspect.signature(fun).parameters
     for parameter, value in given.items():
-        if not _fits(value, hints.get(parameter, Any)):
+        # What *args is annotated with, each of them is.
+        starred = kinds[parameter].kind is inspect.Parameter.VAR_POSITIONAL
+        if not all(_fits(v, hints.get(parameter, Any)) for v in (value if starred else [value])):
             wanted = fun.__annotations__[parameter]
             return kind(f"[{name}] expected {parameter}: {wanted}, got {_shown(value)}.")
     said = ", ".join([f"{parameter}={_shown(value)}" for parameter, value in given.items()])

@@ -86,14 +86,18 @@ def broadcast_in_dim(
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape NumPy's broadcasting gives; ValueError where there is none.
 
+    TypeError for negative sizes.
+
     >>> lax.broadcast_shapes((2, 1), (3,))
     (2, 3)
     """
+    sizes = [canonical_shape(tuple(s), "broadcast_shapes") for s in shapes]
     try:
-        return np.broadcast_shapes(*[tuple(s) for s in shapes])
+        return np.broadcast_shapes(*sizes)
     except ValueError:
         raise ValueError(
-            f"Incompatible shapes for broadcasting: shapes={[tuple(s) for s in shapes]}"
+            f"[broadcast_shapes] expected sizes equal or 1, aligned from the last, got {sizes}: "
+            "Incompatible shapes for broadcasting."
         ) from None
 
 

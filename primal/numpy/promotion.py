@@ -274,6 +274,8 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
         for i, n in enumerate(shape, rank - len(shape)):
             if n == out[i] or n == 1:
                 continue
+            if n < 0:
+                raise TypeError(f"[broadcast_shapes] expected no negative sizes, got {shape}.")
             if out[i] != 1:
                 raise ValueError(
                     f"Incompatible shapes for broadcasting: shapes={[*given]}. Dimensions are "

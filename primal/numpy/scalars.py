@@ -170,4 +170,6 @@ def isscalar(element: Any) -> _bool:
     """
     if np.isscalar(element):
         return True
+    if hasattr(element, "__jax_array__"):
+        return isscalar(element.__jax_array__())
     return is_arraylike(element) and np.ndim(getattr(element, "aval", element)) == 0

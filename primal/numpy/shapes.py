@@ -33,24 +33,26 @@ from primal.ops.types import axes_given, canonical_axes
 
 
 def shape(a: Any) -> tuple[int, ...]:
-    """The sizes of the dimensions.
+    """The sizes of the dimensions, as the object itself says, else of the array NumPy makes of it.
+
+    Warns of what is neither an array nor a number, and has no shape of its own.
 
     >>> jnp.shape(jnp.zeros((2, 3)))
     (2, 3)
     """
-    if a is None or isinstance(a, str):
-        _warn_of("shape", a)
-        return ()
-    return np.shape(a) if isinstance(a, list | tuple) else operand("shape", a).aval.shape
-
-
-def _warn_of(name: str, a: Any) -> None:
-    warnings.warn(
-        f"{name} requires ndarray or scalar arguments, got {type(a)} at position 0. In a future "
-        "release this will be an error.",
-        DeprecationWarning,
-        stacklevel=user_stacklevel(),
-    )
+    own = getattr(a, "shape", None)
+    if own is not None:
+        return tuple(own)
+    if hasattr(a, "__jax_array__"):
+        return shape(a.__jax_array__())
+    if not isinstance(a, list | tuple | str | bytes | bool | int | float | complex):
+        warnings.warn(
+            f"shape requires ndarray or scalar arguments, got {type(a)} at position 0. In a "
+            "future release this will be an error.",
+            DeprecationWarning,
+            stacklevel=user_stacklevel(),
+        )
+    return np.shape(a)
 
 
 def ndim(a: Any) -> int:

@@ -409,3 +409,25 @@ def test_whole_numbers_keep_their_digits_in_the_dtype_asked_for(value):
 def test_shapes_of_what_has_none():
     with pytest.warns(DeprecationWarning, match="shape requires ndarray"):
         assert jnp.shape(None) == () and jnp.ndim(None) == 0
+    with pytest.warns(DeprecationWarning, match="shape requires ndarray"):
+        assert jnp.shape({}) == () and jnp.size({}) == 1
+    for text in ("a", b"a"):
+        assert jnp.shape(text) == ()
+
+
+def test_shapes_are_what_objects_say_of_themselves():
+    class Offered:
+        def __init__(self, x):
+            self.x = x
+
+        def __jax_array__(self):
+            return self.x
+
+    class Sized:
+        shape = (2, 3)
+
+    for x in (Sized(), primal.ShapeDtypeStruct((2, 3), float), Offered(jnp.ones((2, 3)))):
+        assert (jnp.shape(x), jnp.ndim(x), jnp.size(x), jnp.size(x, 1)) == ((2, 3), 2, 6, 3)
+        assert not jnp.isscalar(x)
+    assert jnp.shape(np.array([None])) == (1,)
+    assert jnp.isscalar(Offered(jnp.float32(1))) and jnp.isscalar(Offered(2.0))

@@ -117,6 +117,13 @@ def test_broadcast_shapes() -> None:
     assert jnp.broadcast_shapes((0, 1), (1, 5)) == (0, 5)
     with pytest.raises(ValueError, match="Incompatible shapes for broadcasting"):
         jnp.broadcast_shapes((2,), (3,))
+    for broadcast_shapes in (jnp.broadcast_shapes, primal.lax.broadcast_shapes):
+        with pytest.raises(ValueError, match="Incompatible shapes for broadcasting"):
+            broadcast_shapes((2, 4), (3, 4))
+        with pytest.raises(TypeError, match="negative"):
+            broadcast_shapes((2, -1))
+    with pytest.raises(TypeError, match=r"expected shapes: Sequence\[int\], got \(3, \(3,\)\)"):
+        primal.lax.broadcast_shapes(3, (3,))
 
 
 STRICT = (
@@ -200,6 +207,8 @@ def test_weak_types_are_marked_where_types_are_printed() -> None:
     assert (str(aval), repr(aval)) == ("~float32[]", "ShapedArray(float32[], weak_type=True)")
     assert (aval.str_short(), aval.str_short(short_dtypes=True)) == ("float32[]", "f32[]")
     assert str(primal.typeof(np.ones((2, 3), np.int8))) == "int8[2,3]"
+    struct = primal.ShapeDtypeStruct((2,), np.float32, weak_type=True)
+    assert str(primal.typeof(struct)) == "~float32[2]"
 
 
 def test_weak_arrays_in_functions_that_choose() -> None:
