@@ -1790,7 +1790,12 @@ static int describe(Signature *to, PyObject *x, int depth) {
         if (depth > DEEPEST)
             return 0;
         for (Py_ssize_t i = 0; i < n; i++) {
-            int good = describe(to, PySequence_Fast_GET_ITEM(x, i), depth + 1);
+            /* Python code runs for NumPy's arrays: another thread may make a list shorter. */
+            if (i >= PySequence_Fast_GET_SIZE(x))
+                return 0;
+            PyObject *item = Py_NewRef(PySequence_Fast_GET_ITEM(x, i));
+            int good = describe(to, item, depth + 1);
+            Py_DECREF(item);
             if (good != 1)
                 return good;
         }
@@ -1798,8 +1803,11 @@ static int describe(Signature *to, PyObject *x, int depth) {
     }
     if (type == &PyArray_Type && as_array != NULL) {
         PyObject *made = PyObject_CallOneArg(as_array, x);
-        if (made == NULL)
+        if (made == NULL) {
+            if (!PyErr_ExceptionMatches(PyExc_Exception))
+                return -1; /* Ctrl-C */
             PyErr_Clear(); /* the function itself says what it does not take */
+        }
         int good = made != NULL && Py_TYPE(made) == Array_type ? describe(to, made, depth) : 0;
         Py_XDECREF(made);
         return good;
@@ -2063,8 +2071,11 @@ static PyObject *call_each(PyObject *self, PyObject *const *given, Py_ssize_t n)
             if (PyArray_NDIM((PyArrayObject *)x) > 1)
                 steps[i] = PyArray_STRIDE((PyArrayObject *)x, 0);
         } else if (PyLong_Check(x)) {
-            whole[i] = (int)PyLong_AsLong(x);
+            long value = PyLong_AsLong(x);
+            whole[i] = (int)value;
             at[i] = (char *)&whole[i];
+            if (whole[i] != value && !PyErr_Occurred())
+                PyErr_Format(PyExc_OverflowError, "LAPACK counts in 32 bits, got %ld", value);
         } else if (PyUnicode_Check(x))
             at[i] = (char *)PyUnicode_AsUTF8(x);
         else if (PyTuple_Check(x) && PyTuple_GET_SIZE(x) == 1) {
@@ -2109,8 +2120,10 @@ static PyObject *call_each(PyObject *self, PyObject *const *given, Py_ssize_t n)
         for (npy_intp i = 0; i < vectors; i++)                                                     \
             for (npy_intp j = 0; j < n; j++) {                                                     \
                 npy_intp at = i * n + j;                                                           \
-                out[2 * at] = sign[i] < 0 ? in[at - n] : in[at];                                   \
-                out[2 * at + 1] = sign[i] > 0 ? in[at + n] : sign[i] < 0 ? -in[at] : 0;            \
+                out[2 * at] = sign[i] < 0 && i > 0 ? in[at - n] : in[at];                          \
+                out[2 * at + 1] = sign[i] > 0 && i + 1 < vectors ? in[at + n]                      \
+                                  : sign[i] < 0                  ? -in[at]                         \
+                                                                 : 0;                              \
             }                                                                                      \
     }
 
@@ -2119,7 +2132,8 @@ JOIN(join_64, double)
 
 /* join(sign, packed): complex vectors of n numbers, each of which has a sign: 0 for a real one. Two
    that are conjugates of each other, the first with a positive sign, the second with a negative
-   one, are packed as their real part and their imaginary part. */
+   one, are packed as their real part and their imaginary part. Where LAPACK did not converge, the
+   signs are anything. */
 static PyObject *join(PyObject *self, PyObject *const *given, Py_ssize_t n) {
     PyArrayObject *sign = n == 2 && PyArray_Check(given[0]) ? (PyArrayObject *)given[0] : NULL;
     PyArrayObject *in = n == 2 && PyArray_Check(given[1]) ? (PyArrayObject *)given[1] : NULL;
@@ -2172,7 +2186,8 @@ static PyObject *zeros_like(PyObject *self, PyObject *const *given, Py_ssize_t n
                                                                             : NULL;
     if (run == NULL)
         Py_RETURN_NONE;
-    if ((x = (PyArrayObject *)PyArray_FROM_OF(given[1], NPY_ARRAY_IN_ARRAY)) == NULL)
+    if ((x = (PyArrayObject *)PyArray_FROM_OF(given[1], NPY_ARRAY_IN_ARRAY |
+                                                                 NPY_ARRAY_NOTSWAPPED)) == NULL)
         return NULL;
     int finite = run(PyArray_SIZE(out), PyArray_DATA(out), PyArray_DATA(x), PyArray_SIZE(x) != 1);
     Py_DECREF(x);
@@ -2227,7 +2242,9 @@ static PyObject *horner(PyObject *self, PyObject *const *given, Py_ssize_t n) {
     PyArrayObject *c = (PyArrayObject *)PyArray_FROM_OTF(given[0], NPY_FLOAT32, NPY_ARRAY_IN_ARRAY);
     PyArrayObject *x = (PyArrayObject *)PyArray_FROM_OTF(given[1], NPY_FLOAT32, NPY_ARRAY_IN_ARRAY);
     PyArrayObject *out = NULL;
-    if (c != NULL && x != NULL)
+    if (c != NULL && PyArray_SIZE(c) < 2)
+        PyErr_SetString(PyExc_ValueError, "expected two coefficients or more");
+    else if (c != NULL && x != NULL)
         out = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(x), PyArray_DIMS(x), NPY_FLOAT32);
     if (out != NULL) {
         enum { BLOCK = 1024 };
@@ -2272,7 +2289,8 @@ static PyObject *threefry(PyObject *self, PyObject *const *given, Py_ssize_t n) 
     for (Py_ssize_t i = 0; i < 4; i++)
         if (n != 4 || !PyArray_Check(given[i]) ||
             PyArray_TYPE((PyArrayObject *)given[i]) != NPY_UINT32 ||
-            !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)given[i])) {
+            !(i < 2 ? PyArray_ISCARRAY_RO((PyArrayObject *)given[i])
+                    : PyArray_ISCARRAY((PyArrayObject *)given[i]))) {
             PyErr_SetString(PyExc_TypeError, "expected two keys and two buffers of uint32");
             return NULL;
         }

@@ -100,7 +100,7 @@ def _by_lapack(a: Any, wanted: tuple[bool, bool]) -> list[Any]:
 def _by_numpy(w_imag: Any, v: Any) -> Any:
     """What the extension's join does."""
     out = v.astype(complex_of(v.dtype))
-    rows, first = out.reshape((-1, v.shape[-1])), np.flatnonzero(w_imag > 0)
+    rows, first = out.reshape((-1, v.shape[-1])), np.flatnonzero(w_imag.ravel()[:-1] > 0)
     rows.imag[first] = rows.real[first + 1]
     rows[first + 1] = rows[first].conj()
     return out
