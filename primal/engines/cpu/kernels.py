@@ -26,7 +26,7 @@ from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, Module, itemsi
 from primal.engines.cpu.columns import reduce_columns
 from primal.engines.cpu.floats import FORM, Floats, inverse_of, over_known
 from primal.engines.cpu.functions import FLOAT, INLINE
-from primal.engines.cpu.lanes import COMBINE, constant, emit
+from primal.engines.cpu.lanes import COMBINE, across, constant, emit, narrowed
 from primal.engines.cpu.monoids import accumulator, identity
 from primal.engines.cpu.whole import Whole, is_whole, overlapping
 
@@ -566,36 +566,10 @@ class Writer:
         totals = nest(spec.kept, places, [v for _, v in self.first_values()])
         for k, ((monoid, ref, out), total) in enumerate(zip(spec.reductions, totals, strict=True)):
             wide = accumulator(monoid, self.dtypes[ref])
-            scalar = self.across(monoid, wide, total)
+            scalar = across(c, monoid, wide, total)
             if wide != out:
-                scalar = self.narrowed(wide, out, scalar)
+                scalar = narrowed(c, wide, out, scalar)
             elif out == "b1":
                 scalar = c.new(f"zext i1 {scalar} to i8")
             place = places[len(spec.operands) + len(spec.stores) + k]
             c.do(f"store {MEMORY[out]} {scalar}, ptr {place}, align {itemsize(out)}")
-
-    def narrowed(self, wide: str, dtype: str, scalar: str) -> str:
-        """A total in the dtype of its result."""
-        c = self.c
-        lanes, c.lanes = c.lanes, 1
-        one = c.new(f"bitcast {SCALAR[wide]} {scalar} to <1 x {SCALAR[wide]}>")
-        one = emit(c, "convert", [wide], dtype, [one])
-        c.lanes = lanes
-        return c.new(f"extractelement <1 x {SCALAR[dtype]}> {one}, i64 0")
-
-    def across(self, monoid: str, dtype: str, total: str) -> str:
-        """The lanes of a vector combined, in halves."""
-        c, lanes, scalar = self.c, self.c.lanes, SCALAR[dtype]
-        while c.lanes > 1:
-            t, half = c.vec(scalar), c.lanes // 2
-            parts = []
-            for start in (0, half):
-                chosen = ", ".join([f"i32 {start + i}" for i in range(half)])
-                parts.append(
-                    c.new(f"shufflevector {t} {total}, {t} poison, <{half} x i32> <{chosen}>")
-                )
-            c.lanes = half
-            total = emit(c, COMBINE[monoid], [dtype, dtype], dtype, parts)
-        out = c.new(f"extractelement {c.vec(scalar)} {total}, i64 0")
-        c.lanes = lanes
-        return out

@@ -424,3 +424,30 @@ _WORDS: dict[str, Callable[..., str]] = {
     "shift_right_logical": _shift("lshr"),
     "shift_right_arithmetic": _shift("ashr"),
 }
+
+
+def across(c: Code, monoid: str, dtype: str, total: str) -> str:
+    """The lanes of a vector combined, in halves."""
+    lanes, scalar = c.lanes, SCALAR[dtype]
+    while c.lanes > 1:
+        t, half = c.vec(scalar), c.lanes // 2
+        parts = []
+        for start in (0, half):
+            chosen = ", ".join([f"i32 {start + i}" for i in range(half)])
+            parts.append(
+                c.new(f"shufflevector {t} {total}, {t} poison, <{half} x i32> <{chosen}>")
+            )
+        c.lanes = half
+        total = emit(c, COMBINE[monoid], [dtype, dtype], dtype, parts)
+    out = c.new(f"extractelement {c.vec(scalar)} {total}, i64 0")
+    c.lanes = lanes
+    return out
+
+
+def narrowed(c: Code, wide: str, dtype: str, scalar: str) -> str:
+    """A total in the dtype of its result."""
+    lanes, c.lanes = c.lanes, 1
+    one = c.new(f"bitcast {SCALAR[wide]} {scalar} to <1 x {SCALAR[wide]}>")
+    one = emit(c, "convert", [wide], dtype, [one])
+    c.lanes = lanes
+    return c.new(f"extractelement <1 x {SCALAR[dtype]}> {one}, i64 0")

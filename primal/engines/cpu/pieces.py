@@ -234,9 +234,9 @@ def concatenate(k: Any, xs: Sequence[Value], dim: int) -> Value:
     shape[dim] = sum([x.shape[dim] for x in xs])
     plain = [n * item for n in row_major(shape)]
     given, words, offset, most = [], [], 0, 0
-    step = size_of(shape[dim:])
+    row = size_of(shape[dim:])
     for x in xs:
-        if step <= CLOSE and x.size > step:
+        if row <= CLOSE and x.size > row:
             x = k.copy(x)  # a group puts them together in registers
         part = _rows(x, plain, item)
         if part is None:

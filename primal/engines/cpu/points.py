@@ -19,6 +19,7 @@ import itertools
 
 from primal.engines.cpu.code import MEMORY, SCALAR, Module, itemsize
 from primal.engines.cpu.kernels import Writer
+from primal.engines.cpu.lanes import across, narrowed
 from primal.engines.cpu.monoids import accumulator
 
 
@@ -412,9 +413,9 @@ class _Points(Writer):
             group, k = divmod(n, count)
             monoid, ref, out = spec.reductions[k]
             wide = accumulator(monoid, self.dtypes[ref])
-            scalar = self.across(monoid, wide, total)
+            scalar = across(c, monoid, wide, total)
             if wide != out:
-                scalar = self.narrowed(wide, out, scalar)
+                scalar = narrowed(c, wide, out, scalar)
             kept, size = MEMORY[out], itemsize(out)
             place = c.new(f"getelementptr {kept}, ptr {places[first + k]}, i64 {group}")
             c.do(f"store {kept} {scalar}, ptr {place}, align {size}")

@@ -18,7 +18,7 @@ from primal.engines.cpu import interleaved
 from primal.engines.cpu.code import MEMORY, SCALAR, Module, itemsize
 from primal.engines.cpu.functions import FLOAT, INLINE
 from primal.engines.cpu.kernels import Writer
-from primal.engines.cpu.lanes import COMBINE, constant, emit
+from primal.engines.cpu.lanes import COMBINE, across, constant, emit, narrowed
 from primal.engines.cpu.monoids import accumulator, identity
 
 Item = tuple[str, tuple[str, ...], str, tuple[int, ...], int, bool]
@@ -210,15 +210,12 @@ class _Rows(Writer):
             if when != number:
                 continue
             dtype, wide = self.dtypes[r], wides[at]
-            scalar = self.across(monoid, wide, totals[at])
+            scalar = across(c, monoid, wide, totals[at])
             if wide != dtype:
-                scalar = self.narrowed(wide, dtype, scalar)
+                scalar = narrowed(c, wide, dtype, scalar)
             values[self.first_reduction + k] = c.splat(SCALAR[dtype], scalar)
             at += 1
 
     def reload(self, number: int, place: str, index: str, mask: str | None) -> str:
         """What an earlier pass left at this vector."""
         return self.contiguous(self.dtypes[number], place, index, mask)
-
-
-
