@@ -19,7 +19,7 @@ from primal.ir.op import LINALG, Op, Word, by_kind, library
 from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.choose import as_dtype
 from primal.ops.elementwise import add, complex, div, imag, real, sub
-from primal.ops.linalg._lapack import lapack
+from primal.ops.linalg._lapack import by_columns, on_stack, workspace
 from primal.ops.linalg.common import (
     INT32,
     adjoint,
@@ -27,7 +27,6 @@ from primal.ops.linalg.common import (
     check_square,
     diagonal,
     diagonal_matrix,
-    each_matrix,
     finite_only,
     hermitian_of_triangle,
     hlo_finite,
@@ -110,8 +109,11 @@ def _hessenberg_impl(a: Any) -> Any:
     if not a.size or n == 1:
         return [np.array(a), np.zeros(*outs[1])]
     a, bad = finite_only(a)
-    gehrd = lapack("gehrd", a.dtype)
-    return poison(each_matrix(lambda x: gehrd(x)[:2], outs, a), bad)
+    packed, tau = by_columns(a), np.empty(*outs[1])
+    work = workspace("gehrd_lwork", a.dtype, n)
+    given = n, 1, n, packed, n, tau.reshape(len(packed), n - 1), (work * a.dtype.itemsize,), work
+    on_stack("gehrd", a.dtype, len(packed), *given)
+    return poison([packed.swapaxes(-1, -2).reshape(a.shape), tau], bad)
 
 
 def _hessenberg_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -182,8 +184,13 @@ def _tridiagonal_impl(a: Any, *, lower: bool) -> Any:
         return [np.array(a), a[..., 0].real.astype(parts), *[np.zeros(*o) for o in outs[2:]]]
     a, bad = finite_only(a)
     name = "hetrd" if a.dtype.kind == "c" else "sytrd"
-    reduce_ = lapack(name, a.dtype)
-    return poison(each_matrix(lambda x: reduce_(x, lower=lower)[:4], outs, a), bad)
+    packed, *found = by_columns(a), *[np.empty(*o) for o in outs[1:]]
+    work = workspace(f"{name}_lwork", a.dtype, n)
+    on_stack(
+        name, a.dtype, len(packed), "L" if lower else "U", n, packed, n,
+        *[x.reshape(len(packed), -1) for x in found], (work * a.dtype.itemsize,), work,
+    )  # fmt: skip
+    return poison([packed.swapaxes(-1, -2).reshape(a.shape), *found], bad)
 
 
 def _tridiagonal_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, lower: bool) -> Any:

@@ -16,7 +16,7 @@ from primal.ir.op import LINALG, Op, Word, by_kind, library
 from primal.ir.trace import ZERO, aval_of
 from primal.ops.choose import as_dtype, select_n
 from primal.ops.elementwise import add, complex, div, eq, mul, ne, neg, real, sqrt, sub
-from primal.ops.linalg._lapack import lapack
+from primal.ops.linalg._lapack import by_columns, on_stack
 from primal.ops.linalg.common import (
     INT32,
     adjoint,
@@ -26,7 +26,6 @@ from primal.ops.linalg.common import (
     complex_of,
     diagonal,
     diagonal_matrix,
-    each_matrix,
     finite_only,
     hlo_finite,
     hlo_or_nan,
@@ -37,6 +36,7 @@ from primal.ops.linalg.common import (
     poison,
     rows_of,
     transposed,
+    unless_converged,
     upper_part,
     zeros,
 )
@@ -57,18 +57,21 @@ def _impl(a: Any, *, compute_schur_vectors: bool) -> Any:
     if not a.size:
         return [np.zeros(shape, dtype) for shape, dtype in outs]
     a, bad = finite_only(a)
-    gees = lapack("gees", a.dtype)
-
-    def one(x: Any) -> list[Any]:
-        found = gees(_unsorted, x, compute_v=compute_schur_vectors, sort_t=0)
-        results = [found[0], found[-3]][: len(outs)]
-        return results if found[-1] == 0 else [r * np.nan for r in results]
-
-    return poison(each_matrix(one, outs, a), bad)
-
-
-def _unsorted(*eigenvalue: Any) -> None:
-    """LAPACK's question whether an eigenvalue comes first, which it does not ask."""
+    n, size = a.shape[-1], a.dtype.itemsize
+    t = by_columns(a)
+    q: Any = np.empty_like(t) if compute_schur_vectors else (size,)
+    # Enough for reflections in blocks of 32 and their product.
+    work = 40 * n
+    # Where eigenvalues are not sorted, no function is asked which come first.
+    select, found, sorted_ = (8,), (4,), (4 * n,)
+    row, room = (n * size,), (work * size,)
+    values, more = ([row], [row]) if a.dtype.kind == "c" else ([row, row], [])
+    info = on_stack(
+        "gees", a.dtype, len(t), "V" if compute_schur_vectors else "N", "N", select, n, t, n,
+        found, *values, q, n, room, work, *more, sorted_,
+    )  # fmt: skip
+    results = [x.swapaxes(-1, -2).reshape(a.shape) for x in (t, q)[: len(outs)]]
+    return poison(poison(results, unless_converged(info, a)), bad)
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, compute_schur_vectors: bool) -> Any:
