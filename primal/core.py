@@ -10,6 +10,7 @@ from primal.ir.jaxpr import Atom as Atom
 from primal.ir.jaxpr import Jaxpr
 from primal.ir.trace import Trace as Trace
 from primal.ir.trace import Tracer as Tracer
+from primal.runtime.array import from_literal as _from_literal
 
 AbstractValue = ShapedArray
 
@@ -32,4 +33,4 @@ def eval_jaxpr(
             f"[eval_jaxpr] expected {len(jaxpr.invars)} inputs, got {len(args)}: one for each of "
             "jaxpr.invars."
         )
-    return _eval_jaxpr(jaxpr, consts, args)
+    return [_from_literal(x) for x in _eval_jaxpr(jaxpr, consts, args)]

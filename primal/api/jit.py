@@ -14,6 +14,7 @@ from primal.api.operands import (
     ShapeDtypeStruct,
     argument_names,
     check_operands,
+    evaluated,
     flat_function,
     look_like,
     name_of,
@@ -31,7 +32,6 @@ from primal.control.call import call
 from primal.control.custom import TOUCHES_REFS
 from primal.engines.protocol import Device
 from primal.ir.avals import Aval
-from primal.ir.evaluate import eval_jaxpr
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
 from primal.ir.state import state
 from primal.ir.trace import Tracer
@@ -198,7 +198,7 @@ class JitFunction(Dispatcher):
     def _call_inside(self, traced: TracedProgram, leaves: Sequence[Any]) -> Any:
         """Inside a transformation the call is one operation, or its equations when inlined."""
         if self._inline:
-            results = eval_jaxpr(traced.closed.jaxpr, traced.closed.consts, leaves)
+            results = evaluated(traced.closed, *leaves)
         else:
             results = call(*traced.closed.consts, *leaves, jaxpr=traced.hoisted, name=self._name)
         return unflatten(traced.out_spec, results)

@@ -12,8 +12,11 @@ import numpy as np
 from primal.base import dtypes
 from primal.base.pytree import flatten, flatten_with_path, keystr
 from primal.ir.avals import Aval, canonical_shape, make_aval
+from primal.ir.evaluate import eval_closed
+from primal.ir.jaxpr import ClosedJaxpr
 from primal.ir.trace import Array, aval_of
 from primal.runtime import guards
+from primal.runtime.array import from_literal
 from primal.runtime.eager import as_array
 from primal.runtime.refs import Ref, check_no_refs
 
@@ -90,6 +93,11 @@ def abstract(x: Any) -> Aval:
         if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, Ref):
             return make_aval(x.shape, x.dtype)
         raise
+
+
+def evaluated(closed: ClosedJaxpr, *args: Any) -> list[Any]:
+    """The outputs of a program for a user's eyes: those that are literals are arrays."""
+    return [from_literal(x) for x in eval_closed(closed, *args)]
 
 
 def operand(x: Any) -> Any:

@@ -25,6 +25,7 @@ from primal.ops.shape import reshape
 from primal.ops.spread import broadcast_to
 from primal.ops.spread import reduce_sum as sum_op
 from primal.ops.types import counted_axes
+from primal.runtime.array import from_literal
 from primal.transforms.batch import Axis, batch_jaxpr
 from primal.transforms.stage import stage
 
@@ -276,7 +277,7 @@ def elementwise_combine(combine: ClosedJaxpr, a: Sequence[Any], b: Sequence[Any]
         closed, _ = batch_jaxpr(
             closed, Axis(None, n), (True,) * (2 * len(a)), (True,) * len(a)
         )
-    return eval_closed(closed, *a, *b)
+    return [from_literal(x) for x in eval_closed(closed, *a, *b)]
 
 
 __all__ = [

@@ -169,7 +169,8 @@ class Tape(Trace):
             effects = op.effects(params) if op.effects is not None else no_effects
             eqns.append(Eqn(op, invars, [variables[id(o)] for o in outs], params, source, effects))
         invars = [variables[id(x)] for x in inputs]
-        jaxpr = Jaxpr([v for v, _ in consts.values()], invars, [atom(o) for o in outputs], eqns)
+        outvars = [atom(o) for o in outputs]  # They may be constants as well.
+        jaxpr = Jaxpr([v for v, _ in consts.values()], invars, outvars, eqns)
         return ClosedJaxpr(jaxpr, [x for _, x in consts.values()])
 
 

@@ -463,3 +463,27 @@ def test_cotangents_of_another_float_become_the_arguments(dtype: str) -> None:
         got = slope(x)
         assert got.dtype == dtype
         np.testing.assert_array_equal(np.asarray(got, "float32"), np.full(3, 2.0))
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+def test_rules_may_give_plain_numbers(wrap: Any) -> None:
+    clipped = custom_gradient(lambda x, low: (x, lambda ct: (jnp.maximum(ct, low), 0.0)))
+    assert wrap(grad(lambda x: -clipped(x, -0.5)))(3.0) == -0.5
+    assert [float(g) for g in wrap(grad(clipped, (0, 1)))(3.0, 2.0)] == [2.0, 0.0]
+    assert wrap(grad(custom_gradient(lambda x: (x, lambda ct: 3.0))))(1.0) == 3.0
+
+    still = custom_jvp(lambda x: 2.0 * x)
+    still.defjvp(lambda primals, tangents: (still(*primals), 0.0))
+    for inner in (still, jit(still)):
+        assert wrap(grad(inner))(1.0) == 0.0
+        out, push = primal.linearize(wrap(inner), 1.0)
+        assert (out, push(1.0)) == (2.0, 0.0)
+
+
+def test_what_programs_give_back_is_arrays() -> None:
+    double, consts = closure_convert(lambda y: (y, 2.0), 3.0)
+    closed = primal.make_jaxpr(lambda y: (y, 2.0))(3.0)
+    for outs in (double(4.0, *consts), primal.core.eval_jaxpr(closed.jaxpr, closed.consts, 4.0)):
+        assert isinstance(outs[1], primal.Array) and outs[1] + 1 == 3.0
+    ones = lax.reduce(jnp.ones(3), 0.0, lambda a, b: 1.0, (0,))
+    assert isinstance(ones, primal.Array) and ones == 1.0

@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primal.api.control.custom import custom_vjp
-from primal.api.operands import name_of
+from primal.api.operands import evaluated, name_of
 from primal.base import dtypes
 from primal.base.pytree import PyTreeDef, flatten, register_pytree_node, unflatten
 from primal.base.wrapping import wraps
-from primal.ir.evaluate import eval_closed
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
 from primal.ir.trace import Tracer, aval_of
 from primal.transforms.stage import stage
@@ -72,7 +71,7 @@ def custom_gradient(fun: Callable[..., tuple[Tree, Callable[..., Any]]]) -> cust
 
     def bwd(pullback: Any, ct: Any) -> Any:
         cts, _ = flatten(ct)
-        return unflatten(pullback.spec, eval_closed(pullback.program, *pullback.consts, *cts))
+        return unflatten(pullback.spec, evaluated(pullback.program, *pullback.consts, *cts))
 
     wrapped.defvjp(fwd, bwd)
     return wrapped
@@ -114,7 +113,7 @@ def closure_convert(fun: Callable[..., Tree], *example_args: Any) -> tuple[Any, 
                 f"{PyTreeDef(spec)}, got {PyTreeDef(got)}."
             )
         full = [next(given) if m else c for c, m in zip(consts, moving, strict=True)]
-        return unflatten(found[0], eval_closed(program, *full, *operands))
+        return unflatten(found[0], evaluated(program, *full, *operands))
 
     return converted, hoisted
 

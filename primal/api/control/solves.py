@@ -10,13 +10,12 @@ from primal.api.control.bodies import check_callable, check_leaves, difference
 from primal.api.control.custom import custom_jvp
 from primal.api.control.custom_calls import where_to_bind
 from primal.api.control.symbolic import SymbolicZero
-from primal.api.operands import check_outputs, name_of, operand
+from primal.api.operands import check_outputs, evaluated, name_of, operand
 from primal.base import errors
 from primal.base.pytree import PyTreeDef, flatten, unflatten
 from primal.control.linear_solve import custom_linear_solve as solve_op
 from primal.control.programs import same_type
 from primal.ir.avals import Aval
-from primal.ir.evaluate import eval_closed
 from primal.ir.jaxpr import ClosedJaxpr, Var, hoist_consts
 from primal.ir.trace import aval_of
 from primal.ops.elementwise import neg
@@ -139,7 +138,7 @@ def _stage_solver(
                     f"{PyTreeDef(spec)}, got {PyTreeDef(got)}."
                 )
             operands = [operand(o) for o in operands]
-            return unflatten(spec, eval_closed(product, *args[:count], *operands))
+            return unflatten(spec, evaluated(product, *args[:count], *operands))
 
         result = solve(matvec, unflatten(spec, args[count:]))
         aux: Any = None
@@ -234,11 +233,11 @@ def custom_root(
     def value(consts: list[Any], guess: list[Any], closed_over: list[Any]) -> Tree:
         if solver:
             solving, out_spec = solver[0]
-            return unflatten(out_spec, eval_closed(solving, *closed_over, *consts, *guess))
+            return unflatten(out_spec, evaluated(solving, *closed_over, *consts, *guess))
 
         def of_x(x: Tree) -> Tree:
             operands, _ = flatten(x)
-            return unflatten(spec, eval_closed(program, *consts, *[operand(o) for o in operands]))
+            return unflatten(spec, evaluated(program, *consts, *[operand(o) for o in operands]))
 
         result = solve(of_x, unflatten(spec, guess))
         root = result[0] if has_aux and isinstance(result, tuple | list) and result else result
@@ -259,7 +258,7 @@ def custom_root(
         x, _ = flatten(root)
         moving = tuple([not isinstance(t, SymbolicZero) for t in t_consts])
         pushed, mask = jvp_jaxpr(program, (*moving, *[False] * count), (True,) * count)
-        changes = eval_closed(
+        changes = evaluated(
             pushed, *consts, *x, *[t for t, m in zip(t_consts, moving, strict=True) if m]
         )[count:]
         along, _ = jvp_jaxpr(program, (*[False] * num_consts, *[True] * count), (True,) * count)
@@ -267,7 +266,7 @@ def custom_root(
         def slope(v: Tree) -> Tree:
             operands, _ = flatten(v)
             args = [operand(o) for o in operands]
-            return unflatten(spec, eval_closed(along, *consts, *x, *args)[count:])
+            return unflatten(spec, evaluated(along, *consts, *x, *args)[count:])
 
         tangent = tangent_solve(slope, unflatten(spec, [neg(c) for c in changes]))
         if not has_aux:
