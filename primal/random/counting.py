@@ -28,6 +28,7 @@ STIRLING_TAILS = (
 )  # fmt: skip
 
 
+@remembered
 def poisson(
     key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -107,6 +108,7 @@ def _poisson_rejection(typed: Any, rate: Any, dtype: Any) -> Any:
     return out[1].astype(dtype)
 
 
+@remembered
 def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Binomial numbers: k successes out of n with probability C(n, k)·p^k·(1 - p)^(n - k).
 
@@ -206,6 +208,7 @@ def _btrs(typed: Any, count: Any, prob: Any) -> Any:
     return while_loop(lambda s: jnp.any(~s[2]), step, start)[1]
 
 
+@remembered
 def multinomial(
     key: Any,
     n: Any,

@@ -17,6 +17,7 @@ from primal.ir.trace import Array, literal
 from primal.lax import cond, stop_gradient, while_loop
 from primal.lax import map as lax_map
 from primal.numpy.creation import placed
+from primal.numpy.remembered import remembered
 from primal.ops.bits import random_clone
 from primal.ops.special import random_gamma_grad
 from primal.random.continuous import exponential_of
@@ -213,6 +214,7 @@ def _chosen(which: Any, x: Any, y: Any) -> Any:
     return jnp.where(which, x, y)
 
 
+@remembered
 def gamma(
     key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -230,6 +232,7 @@ def gamma(
     return placed(gamma_of(typed, alpha, shape_for("gamma", shape, alpha)), None, out_sharding)
 
 
+@remembered
 def loggamma(
     key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -247,6 +250,7 @@ def loggamma(
     return placed(gamma_of(typed, alpha, wanted, log_space=True), None, out_sharding)
 
 
+@remembered
 def beta(
     key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -268,6 +272,7 @@ def beta(
     return placed(x / (x + y), None, out_sharding)
 
 
+@remembered
 def dirichlet(
     key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -293,6 +298,7 @@ def dirichlet(
     return placed(shifted / shifted.sum(-1, keepdims=True), None, out_sharding)
 
 
+@remembered
 def chisquare(
     key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -313,6 +319,7 @@ def _chisquare(typed: Any, df: Any, shape: tuple[int, ...]) -> Any:
     return jnp.exp(gamma_of(typed, df / two, shape, log_space=True)) * two
 
 
+@remembered
 def f(
     key: Any,
     dfnum: Any,
@@ -337,6 +344,7 @@ def f(
     return placed(upper / lower, None, out_sharding)
 
 
+@remembered
 def t(
     key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -355,6 +363,7 @@ def t(
     return placed(z * jnp.sqrt(half / gamma_of(keys[1], half, wanted)), None, out_sharding)
 
 
+@remembered
 def generalized_normal(
     key: Any,
     p: Any,
@@ -382,6 +391,7 @@ def _generalized(typed: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return signs_of(keys[1], shape, dtype) * sized
 
 
+@remembered
 def ball(
     key: Any,
     d: int,
