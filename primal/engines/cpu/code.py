@@ -54,6 +54,7 @@ class Code:
         self.module = module
         self.lanes = lanes
         self.lines: list[str] = []
+        self.rooms: list[str] = []
         self.count = 0
         self.block = "entry"
         self.inline = True
@@ -174,6 +175,17 @@ class Code:
         self.start(after)
         return names[1:]
 
+    def room(self, bytes_: str | int) -> str:
+        """Memory until the function ends, by lines of the cache.
+
+        Not on the stack, which `threading.stack_size` may make small.
+        """
+        whole = self.new(f"add i64 {bytes_}, 64")
+        # aligned_alloc takes three times as long.
+        self.rooms.append(self.call("malloc", "ptr", ("i64", whole)))
+        line = self.new(f"or i64 {self.new(f'ptrtoint ptr {self.rooms[-1]} to i64')}, 63")
+        return self.new(f"inttoptr i64 {self.new(f'add i64 {line}, 1')} to ptr")
+
     def function(self, name: str, body: Callable[[str], None], more: str | None = None) -> None:
         """The function `name`: `body(unit)` for each unit asked for, until the program is to stop.
 
@@ -192,6 +204,8 @@ class Code:
         self.loop("%begin", "%end", "1", [], unit)
         self.do("br label %leave")
         self.start("leave")
+        for room in self.rooms:
+            self.call_void("free", ("ptr", room))
         self.do("ret void")
         head = "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status"
         text = "\n".join(self.lines)

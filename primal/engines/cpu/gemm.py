@@ -117,9 +117,10 @@ class Packed:
         each, parts = r.word(), r.word()
         loops = r.loops(self.loops, 3)
         columns = c.new(f"udiv i64 {c.new(f'add i64 {n}, {COLUMNS - 1}')}, {COLUMNS}")
-        right = c.new(f"alloca i8, i64 {self.depth * COLUMNS * size}, align 64")
+        packed = self.depth * COLUMNS * size
         most = max(dataclasses.replace(self, across=b).tall for b in (False, True))
-        left = c.new(f"alloca i8, i64 {(high // self.rows + 1) * most}, align 64")
+        right = c.room(packed + (high // self.rows + 1) * most)
+        left = c.new(f"getelementptr i8, ptr {right}, i64 {packed}")
         lies = c.new("icmp eq ptr %rows_of, null")
         apart = c.new(f"select i1 %across, i64 {ak}, i64 {am}")
         step = c.new(f"select i1 {lies}, i64 {am}, i64 %step")

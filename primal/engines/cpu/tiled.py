@@ -125,8 +125,8 @@ class Tiled:
         ta, lda, tb, ldb, ldc = (r.int32() for _ in range(5))
         loops = r.loops(self.loops, 3)
         columns = c.new(f"udiv i64 {c.new(f'add i64 {n}, {COLUMNS - 1}')}, {COLUMNS}")
-        right = c.new(f"alloca i8, i64 {COLUMNS // 32 * (DEPTH // TERMS) * BLOCK}, align 64")
-        left = c.new(f"alloca i8, i64 {DEPTH // TERMS * BLOCK}, align 64")
+        right = c.room(COLUMNS // 32 * (DEPTH // TERMS) * BLOCK)
+        left = c.room(DEPTH // TERMS * BLOCK)
         checks = c.new(f"alloca {c.vec('float')}, align 64")
 
         # Of a strip two lines of the cache lie side by side, for each row or for each term.
