@@ -30,7 +30,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 WORDS = re.compile(r"\[[^\]]+\] expected")
 LENGTH = 80
 # Where errors come from that are about what the library was given: itself, and what it calls.
-CALLED = (os.path.dirname(np.__file__), os.path.dirname(ml_dtypes.__file__))
+CALLED = tuple([os.path.join(m.__path__[0], "") for m in (np, ml_dtypes)])
 NUMBERS: dict[Any, Callable[[Any], Any]] = {bool: bool, int: operator.index, float: float}
 
 

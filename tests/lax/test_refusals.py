@@ -132,6 +132,14 @@ def test_errors_of_the_users_functions_pass() -> None:
         lax.scan(body, 0, jnp.ones(3))
 
 
+def test_errors_of_packages_whose_names_begin_as_numpys_does_pass() -> None:
+    scope: dict[str, Any] = {}
+    code = compile("def fun(x): raise TypeError('theirs')", f"{np.__path__[0]}ro/code.py", "exec")
+    exec(code, scope)
+    with pytest.raises(TypeError, match="^theirs$"):
+        lax.map(scope["fun"], jnp.arange(3.0))
+
+
 def test_functions_keep_their_names_and_signatures() -> None:
     @in_words
     def half(x: Any, times: int = 1) -> Any:

@@ -119,10 +119,8 @@ class _Writer:
         c.start("turn")
         at_phi = len(c.lines)
         c.lines.extend([""] * (1 + len(firsts) + len(pointers)))
-        for (dtype, _, number, _, _), t in zip(spec.carries, types, strict=True):
-            self.values[number] = f"%c{number}"
-            assert t == c.vec(SCALAR[dtype])
         for (dtype, _, number, _, _), place in zip(spec.carries, shown, strict=True):
+            self.values[number] = f"%c{number}"
             if place:
                 self.store(dtype, self.values[number], place)
         for k, (dtype, numbers, _) in enumerate(spec.slices):
