@@ -18,7 +18,6 @@ from primal.engines.cpu.floats import Floats
 from primal.engines.cpu.graph import NATIVE, Value, size_of
 from primal.engines.cpu.reader import Reader, smaller
 from primal.ir.avals import Aval
-from primal.ir.builders import Unsupported
 
 LARGEST = 8
 """Rows of matrices up to which code is written out."""
@@ -28,10 +27,14 @@ _INT32 = np.dtype(np.int32)
 Matrix = list[list[str]]
 
 
+def is_short(a: Value) -> bool:
+    """Whether matrices are small and of floats that vectors hold."""
+    return max(a.shape[-2:]) <= LARGEST and NATIVE.get(a.node.dtype) in ("f4", "f8")
+
+
 def is_small(a: Value) -> bool:
-    """Whether matrices are square, small and of floats that vectors hold."""
-    m, n = a.shape[-2:]
-    return m == n <= LARGEST and NATIVE.get(a.node.dtype) in ("f4", "f8")
+    """Whether they are square as well."""
+    return a.shape[-2] == a.shape[-1] and is_short(a)
 
 
 def _spread(k: Any, spec: Any, args: Any, outs: Any, words: tuple[int, ...], **more: Any) -> Any:
@@ -61,8 +64,6 @@ def lu(k: Any, a: Value) -> list[Value]:
 def qr(k: Any, a: Value, full: bool) -> list[Value]:
     """Q and R, as LAPACK reflects."""
     *lead, m, n = a.shape
-    if max(m, n) > LARGEST or NATIVE.get(a.node.dtype) not in ("f4", "f8"):
-        raise Unsupported(f"qr of {a.dtype}, {a.shape}")
     columns = m if full else min(m, n)
     outs = Aval((*lead, m, columns), a.dtype), Aval((*lead, columns, n), a.dtype)
     spec = Qr(NATIVE[a.node.dtype], m, n, columns)

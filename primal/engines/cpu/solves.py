@@ -20,10 +20,16 @@ _NAN = "0x7FF8000000000000"
 _INT32 = np.dtype(np.int32)
 
 
-def _routine(what: str, name: str, a: Value, sizes: tuple[int, ...]) -> tuple[str, int, int]:
+ROWS = 1000
+"""Of a matrix to be factored in one thread; for larger ones SciPy's LAPACK may have two."""
+
+
+def _routine(
+    what: str, name: str, a: Value, sizes: tuple[int, ...], most: int = MOST
+) -> tuple[str, int, int]:
     """The dtype, the address of the library's function, and the number of matrices."""
     dtype = a.node.dtype.str[1:]
-    if dtype not in LETTER or max(sizes) > MOST:
+    if dtype not in LETTER or max(sizes) > most:
         raise Unsupported(f"{what} of {a.dtype}, {sizes}")
     address = _openblas.address(name.format(LETTER[dtype]))
     if not address:
@@ -36,7 +42,7 @@ def cholesky(k: Any, a: Value) -> Value:
     if small.is_small(a):
         return small.cholesky(k, a)
     n = a.shape[-1]
-    dtype, address, count = _routine("cholesky", "{}potrf_", a, (n,))
+    dtype, address, count = _routine("cholesky", "{}potrf_", a, (n,), ROWS)
     return k.routine(
         Cholesky(dtype), (k.dense(a),), (a.aval,), (address, n, count), units=-(-count // CHUNK),
         cost=CHUNK * (150 + n**3 // 3), updates=((0, 0),), name="cholesky",
@@ -131,19 +137,28 @@ class Cholesky:
             )
             failed = c.new(f"icmp ne i32 {c.new(f'load i32, ptr {info}')}, 0")
 
-            def element(i: str, j: str) -> list[str]:
+            def void(i: str, j: str) -> list[str]:
                 p = r.moved(x, (i, row), (j, str(size)))
-                above = c.new(f"icmp sgt i64 {j}, {i}")
-                for part in range(parts):
-                    q = c.new(f"getelementptr {real}, ptr {p}, i64 {part}")
-                    value = c.new(f"load {real}, ptr {q}")
-                    bad = _NAN if part == 0 else "0.0"
-                    value = c.new(f"select i1 {failed}, {real} {bad}, {real} {value}")
-                    value = c.new(f"select i1 {above}, {real} 0.0, {real} {value}")
-                    c.do(f"store {real} {value}, ptr {q}")
+                c.do(f"store {real} {_NAN}, ptr {p}")
+                if parts == 2:
+                    c.do(f"store {real} 0.0, ptr {c.new(f'getelementptr {real}, ptr {p}, i64 1')}")
                 return []
 
-            square(r, n, n, element)
+            def above(i: str, _: list[str]) -> list[str]:
+                after = c.new(f"add i64 {i}, 1")
+                rest = c.new(f"mul i64 {c.new(f'sub i64 {n}, {after}')}, {size}")
+                p = r.moved(x, (i, row), (after, str(size)))
+                c.call_void(
+                    "llvm.memset.p0.i64", ("ptr", p), ("i8", "0"), ("i64", rest), ("i1", "false")
+                )
+                return []
+
+            def fill() -> list[str]:
+                square(r, n, n, void)
+                return []
+
+            c.guarded(failed, [], fill)
+            c.loop("0", n, "1", [], above)
 
         each_matrix(r, name, count, one)
 

@@ -20,8 +20,8 @@ from primal.engines.cpu.solves import each_matrix, parts_of, square
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 
-LARGEST = 32
-"""Rows and columns: above, LAPACK takes far longer than what is around it, and much of a stack."""
+ROOM = 1 << 15
+"""Bytes of a matrix: for larger ones LAPACK takes far longer than what is around it."""
 
 
 def _stack(what: str, k: Any, spec: Any, a: Value, outs: Any, words: Any, cost: int) -> list[Value]:
@@ -33,16 +33,17 @@ def _stack(what: str, k: Any, spec: Any, a: Value, outs: Any, words: Any, cost: 
     return found
 
 
-def _dtype(what: str, a: Value, address: int) -> str:
+def _dtype(what: str, a: Value, address: int, outs: Sequence[Aval]) -> str:
     dtype = str(a.node.dtype.str[1:])
-    if dtype not in LETTER or max(a.shape[-2:]) > LARGEST or not address:
+    largest = max([size_of(shape[-2:]) for shape in (a.shape, *[x.shape for x in outs])])
+    if dtype not in LETTER or not address or largest * a.node.dtype.itemsize > ROOM:
         raise Unsupported(f"{what} of {a.dtype}, {a.shape}")
     return dtype
 
 
 def eigh(k: Any, a: Value, outs: Sequence[Aval], lower: bool, address: int) -> list[Value]:
     """By syevd or heevd, at that address: vectors, if they are wanted, and values."""
-    spec = Eigh(_dtype("eigh", a, address), lower, len(outs) == 2)
+    spec = Eigh(_dtype("eigh", a, address, outs), lower, len(outs) == 2)
     n = a.shape[-1]
     return _stack("eigh", k, spec, a, outs, (address, n), 500 + 300 * n + 10 * n**3)
 
@@ -51,7 +52,7 @@ def svd(
     k: Any, a: Value, outs: Sequence[Aval], full: bool, address: int, room: int
 ) -> list[Value]:
     """By gesdd, at that address, in so much workspace: values and, if wanted, vectors."""
-    dtype = _dtype("svd", a, address)
+    dtype = _dtype("svd", a, address, outs)
     m, n = a.shape[-2:]
     least = min(m, n)
     left, right = (m, n) if full else (least, least)
@@ -64,7 +65,7 @@ def eig(
     k: Any, a: Value, outs: Sequence[Aval], left: bool, right: bool, address: int, room: int
 ) -> list[Value]:
     """By geev, at that address, in so much workspace: values, and vectors that are wanted."""
-    spec = Eig(_dtype("eig", a, address), left, right)
+    spec = Eig(_dtype("eig", a, address, outs), left, right)
     n = a.shape[-1]
     return _stack("eig", k, spec, a, outs, (address, n, room), 1500 + 500 * n + 25 * n**3)
 
@@ -89,10 +90,6 @@ class Caller(Reader):
         for x in xs[1:]:
             out = self.c.new(f"add i64 {out}, {x}")
         return out
-
-    def room(self, bytes_: str) -> str:
-        """Memory for the whole call; at least a word of it."""
-        return self.c.new(f"alloca i8, i64 {self.plus(bytes_, 16)}, align 16")
 
     def integer(self, value: str) -> str:
         """Where a routine finds an integer."""
@@ -213,15 +210,15 @@ class Eigh:
         more = r.plus(r.times(2, squared), r.times(5, n), 1)
         whole = r.plus(r.times(5, n), 3)
         bytes_ = r.times(squared, r.size)
-        h, values = r.room(bytes_), r.room(r.times(n, single))
+        h, values = r.c.room(bytes_), r.c.room(r.times(n, single))
         order = r.integer(n)
         given = [
             r.letter("V" if self.vectors else "N"), r.letter("L" if self.lower else "U"),
-            order, h, order, values, r.room(r.times(work, r.size)), r.integer(work),
+            order, h, order, values, r.c.room(r.times(work, r.size)), r.integer(work),
         ]  # fmt: skip
         if r.parts == 2:
-            given += [r.room(r.times(more, single)), r.integer(more)]
-        given += [r.room(r.times(whole, 4)), r.integer(whole)]
+            given += [r.c.room(r.times(more, single)), r.integer(more)]
+        given += [r.c.room(r.times(whole, 4)), r.integer(whole)]
 
         def one(i: str) -> None:
             fine = r.entered(r.moved(a, (i, bytes_)), h, n, n)
@@ -248,16 +245,16 @@ class Eig:
         address, n, work, count = r.pointer(), r.word(), r.word(), r.word()
         single = r.size // r.parts
         row, bytes_ = r.times(n, r.size), r.times(n, n, r.size)
-        h, order = r.room(bytes_), r.integer(n)
-        values = [r.room(row) for _ in range(3 - r.parts)]
+        h, order = r.c.room(bytes_), r.integer(n)
+        values = [r.c.room(row) for _ in range(3 - r.parts)]
         wanted = self.left, self.right
-        found = [r.room(bytes_ if wants else "0") for wants in wanted]
+        found = [r.c.room(bytes_ if wants else "0") for wants in wanted]
         given = [
             *[r.letter("V" if wants else "N") for wants in wanted], order, h, order, *values,
-            found[0], order, found[1], order, r.room(r.times(work, r.size)), r.integer(work),
+            found[0], order, found[1], order, r.c.room(r.times(work, r.size)), r.integer(work),
         ]  # fmt: skip
         if r.parts == 2:
-            given.append(r.room(r.times(n, 2 * single)))
+            given.append(r.c.room(r.times(n, 2 * single)))
         of_complex = r.times(n, 2 * single)
 
         def one(i: str) -> None:
@@ -310,18 +307,18 @@ class Svd:
         single = r.size // r.parts
         bytes_ = r.times(m, n, r.size)
         into = [r.times(m, left, r.size), r.times(right, n, r.size)]
-        h, values = r.room(bytes_), r.room(r.times(least, single))
-        u, vh = (r.room(b if self.vectors else "0") for b in into)
+        h, values = r.c.room(bytes_), r.c.room(r.times(least, single))
+        u, vh = (r.c.room(b if self.vectors else "0") for b in into)
         rows, columns = r.integer(m), r.integer(n)
         mode = "N" if not self.vectors else "A" if self.full else "S"
         given = [r.letter(mode), rows, columns, h, rows, values, u, rows, vh, r.integer(right),
-                 r.room(r.times(work, r.size)), r.integer(work)]  # fmt: skip
+                 r.c.room(r.times(work, r.size)), r.integer(work)]  # fmt: skip
         if r.parts == 2:
             # 5 mn² + 5 mn, or 2 max mn + 2 mn² + mn, of the least and the greatest size.
             both = r.times(r.plus(m, n), least)
             more = r.plus(r.times(7, least, least), r.times(7, least), r.times(2, both))
-            given.append(r.room(r.times(more, single)))
-        given.append(r.room(r.times(8, least, 4)))
+            given.append(r.c.room(r.times(more, single)))
+        given.append(r.c.room(r.times(8, least, 4)))
 
         def one(i: str) -> None:
             fine = r.entered(r.moved(a, (i, bytes_)), h, m, n)

@@ -47,7 +47,7 @@ class System:
         a, b, out = (r.array() for _ in range(3))
         getrf, getrs, n, columns, count = r.pointer(), r.pointer(), r.word(), r.word(), r.word()
         square, whole = r.times(n, n, r.size), r.times(n, columns, r.size)
-        factors, x, swaps = r.c.room(square), r.c.room(whole), r.room(r.times(n, 4))
+        factors, x, swaps = r.c.room(square), r.c.room(whole), r.c.room(r.times(n, 4))
         order, sides = r.integer(n), r.integer(columns)
         trans = r.letter("T" if self.transposed else "N")
 

@@ -47,8 +47,8 @@ class Tridiagonal:
         gtsv, n, columns, count = r.pointer(), r.word(), r.word(), r.word()
         row = r.times(n, r.size)
         whole = r.times(row, columns)
-        low, middle, high = copies = [r.room(row) for _ in diagonals]
-        x, order = r.room(whole), r.integer(n)
+        low, middle, high = copies = [r.c.room(row) for _ in diagonals]
+        x, order = r.c.room(whole), r.integer(n)
         # The first element of the lower one is not read.
         below = r.moved(low, ("1", str(r.size)))
         given = [order, r.integer(columns), below, middle, high, x, order]

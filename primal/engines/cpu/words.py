@@ -21,6 +21,7 @@ from primal.engines.cpu import (
     pieces,
     pooling,
     products,
+    reflections,
     scans,
     small,
     solves,
@@ -464,7 +465,8 @@ class Words:
         return solves.lu(self, x)
 
     def qr(self, a: Value, full: bool) -> list[Value]:
-        return small.qr(self, a, full)
+        qr = small.qr if small.is_short(a) else reflections.qr
+        return qr(self, a, full)
 
     def eigh(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
         return spectra.eigh(self, a, outs, **params)

@@ -1,0 +1,56 @@
+"""Orthogonal factors by LAPACK, without Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from primal.engines.cpu import _openblas
+from primal.engines.cpu.reflections import ROOM
+from primal.engines.cpu.steps import Library
+from primal.ops.linalg.qr import qr
+from tests.engines.cpu.lab import built, numpy_run
+
+pytestmark = pytest.mark.skipif(not _openblas.address("sgeqrf_"), reason="no OpenBLAS of our own")
+SHAPES = [(10, 5), (100, 20), (5, 12), (3, 2, 9, 9), (40, 40), (20, 1), (1, 20), (70, 3, 9)]
+
+
+def factors(full: bool):
+    return lambda a: list(qr(a, pivoting=False, full_matrices=full))
+
+
+def matrices(shape, dtype):
+    draw = np.random.default_rng(4)
+    x = draw.normal(size=shape)
+    return (x + 1j * draw.normal(size=shape) if dtype[0] == "c" else x).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("full", [False, True])
+def test_factors_are_those_of_numpy(shape, dtype, full):
+    a = matrices(shape, dtype)
+    made = built(factors(full), a)
+    assert not any(type(s) is Library for s in made.plan.steps)
+    tolerance = 500 * np.finfo(dtype).eps
+    for got, want in zip(made.execute([a]), numpy_run(factors(full), a), strict=True):
+        assert got.dtype == want.dtype and got.shape == want.shape
+        np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+
+
+def test_a_matrix_with_nan_spoils_no_other():
+    a = matrices((6, 12, 3), "float32")
+    a[2, 4, 1] = np.nan
+    q, r = built(factors(False), a).execute([a])
+    good = [0, 1, 3, 4, 5]
+    assert np.isnan(q[2]).any() and np.isnan(r[2]).any()
+    np.testing.assert_allclose(q[good] @ r[good], a[good], atol=1e-5)
+
+
+def test_larger_ones_and_a_missing_library_are_left_to_the_op(monkeypatch):
+    def steps(a):
+        return [s for s in built(factors(False), a).plan.steps if isinstance(s, Library)]
+
+    assert steps(matrices((ROOM // 8 + 1, 2), "float32"))
+    monkeypatch.setattr(_openblas, "address", lambda name: 0)
+    assert steps(matrices((12, 12), "float32"))
