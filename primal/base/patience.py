@@ -57,7 +57,10 @@ def _elsewhere(function: Callable[[], Any]) -> Any:
             done.release()
 
     run = contextvars.copy_context().run
-    threading.Thread(target=run, args=(work,), name="primal-long", daemon=True).start()
+    try:
+        threading.Thread(target=run, args=(work,), name="primal-long", daemon=True).start()
+    except RuntimeError:  # the interpreter is ending, or has all the threads it may have
+        return function()
     done.acquire()
     if failed:
         raise failed.pop()

@@ -82,13 +82,13 @@ def _refusal(
     """The error to raise in place of `error`."""
     name = fun.__name__
     kind = ValueError if isinstance(error, ValueError | ArithmeticError | IndexError) else TypeError
+    kinds = inspect.signature(fun).parameters
     try:
         given = inspect.signature(fun).bind(*args, **kwargs).arguments
     except TypeError as e:
-        said = f"{', '.join(map(_shown, args))}"
-        return TypeError(f"[{name}] expected {_parameters(fun)}, got {said or 'none'}: {e}.")
+        said = ", ".join(map(_shown, args)) or "none"
+        return TypeError(f"[{name}] expected the arguments ({', '.join(kinds)}), got {said}: {e}.")
     hints = _hints(fun)
-    kinds = inspect.signature(fun).parameters
     for parameter, value in given.items():
         # What *args is annotated with, each of them is.
         starred = kinds[parameter].kind is inspect.Parameter.VAR_POSITIONAL
@@ -97,10 +97,6 @@ def _refusal(
             return kind(f"[{name}] expected {parameter}: {wanted}, got {_shown(value)}.")
     said = ", ".join([f"{parameter}={_shown(value)}" for parameter, value in given.items()])
     return kind(f"[{name}] expected arguments that go together, got {said}: {error}")
-
-
-def _parameters(fun: Callable[..., Any]) -> str:
-    return f"the arguments ({', '.join(inspect.signature(fun).parameters)})"
 
 
 def _shown(value: Any) -> str:

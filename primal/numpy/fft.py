@@ -30,7 +30,7 @@ from primal.numpy.shapes import moveaxis, roll
 from primal.ops import elementwise as ops
 from primal.ops import fft as room
 from primal.ops import shape as shape_ops
-from primal.ops.types import canonical_axes
+from primal.ops.types import axes_given, canonical_axes
 
 KIND = room.FftType
 FORWARD = (KIND.FFT, KIND.RFFT)
@@ -435,6 +435,4 @@ def _shifted_axes(x: Any, axes: Any) -> tuple[Any, tuple[int, ...]]:
     v = array(x, copy=False)
     if axes is None:
         return v, tuple(range(v.ndim))
-    return v, canonical_axes(
-        "fftshift", axes if isinstance(axes, tuple | list) else (axes,), v.ndim
-    )
+    return v, canonical_axes("fftshift", axes_given(axes), v.ndim)

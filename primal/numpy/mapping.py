@@ -14,6 +14,7 @@ from primal.numpy.promotion import array_operand, broadcast_shapes, check_arrayl
 from primal.numpy.reductions import as_axis
 from primal.numpy.remembered import remembered
 from primal.numpy.shapes import expand_dims, squeeze
+from primal.ops.types import axes_given
 
 # vectorize
 
@@ -190,7 +191,7 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array
     """
     check_arraylike("apply_over_axes", a)
     x = array_operand("apply_over_axes", a)
-    for axis in axes if isinstance(axes, tuple | list) else (axes,):
+    for axis in axes_given(axes):
         at = as_axis("apply_over_axes", axis, x.ndim)
         out = func(x, at)
         if out.ndim == x.ndim - 1:

@@ -22,7 +22,7 @@ from primal.numpy.promotion import (
 from primal.numpy.ufuncs import as_bool
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
-from primal.ops.types import static_int
+from primal.ops.types import axes_given, static_int
 from primal.ops.window.cumulative import cumsum
 from primal.runtime.array import from_numpy
 
@@ -162,8 +162,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Any = None) -> Array:
     if not set(trim.lower()) <= {"f", "b"}:
         raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
     places = np.argwhere(concrete("trim_zeros", x))
-    axes = range(x.aval.ndim) if axis is None else axis
-    axes = axes if isinstance(axes, range | tuple | list) else (axes,)
+    axes = range(x.aval.ndim) if axis is None else axes_given(axis)
     start, stop = [0] * x.aval.ndim, list(x.aval.shape)
     for a in axes:
         found = places[:, a] if len(places) else np.zeros(0, int)
