@@ -48,7 +48,7 @@ ERRORS = {
 @pytest.mark.parametrize(
     ("text", "error"), [(text, error) for error, texts in ERRORS.items() for text in texts]
 )
-def test_refused(text: str, error: type[Exception]) -> None:
+def test_wrong_arguments_are_refused_with_the_class_of_error_documented(text: str, error: type[Exception]) -> None:
     with pytest.raises(error):
         eval(text, NAMES)
 
@@ -82,7 +82,7 @@ RESULTS = {
 
 
 @pytest.mark.parametrize("text", RESULTS)
-def test_results(text: str) -> None:
+def test_arguments_mean_what_is_documented(text: str) -> None:
     dtype, want = RESULTS[text]
     got = eval(text, NAMES)
     assert got.dtype == dtype

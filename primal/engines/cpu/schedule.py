@@ -55,7 +55,7 @@ class Group:
 
     `level` and `alone`: the pass of each node, and nodes that are one per row; see `rowwise`.
     `parts`: in how many pieces its reductions are made, so that threads share them; see `split`.
-    `pieces`: where nodes lie that are parts of another array; see `placing`.
+    `pieces`: where nodes lie that are parts of another array; see `blocks.placed`.
     """
 
     __slots__ = (

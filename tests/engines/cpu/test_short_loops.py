@@ -71,7 +71,7 @@ BODIES = [lorenz, springs, mixed, chosen, reduced, swapped, indexed, nested]
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("body", BODIES, ids=lambda f: f.__name__)
-def test_bodies(body: Body, reverse: bool) -> None:
+def test_loops_of_few_elements_give_what_numpy_gives(body: Body, reverse: bool) -> None:
     def f(c: Any, xs: Any) -> Any:
         return lax.scan(body, c, xs, reverse=reverse)
 
@@ -80,7 +80,7 @@ def test_bodies(body: Body, reverse: bool) -> None:
 
 
 @pytest.mark.parametrize("body", BODIES, ids=lambda f: f.__name__)
-def test_gradients(body: Body) -> None:
+def test_their_gradients_are_those_of_numpy(body: Body) -> None:
     def f(c: Any, xs: Any) -> Any:
         last, ys = lax.scan(body, c, xs)
         return sum([jnp.sum(y * 1.0) for y in primal.tree.leaves((last, ys))])
@@ -92,7 +92,7 @@ def test_gradients(body: Body) -> None:
 
 
 @pytest.mark.parametrize("body", BODIES, ids=lambda f: f.__name__)
-def test_examples_of_a_batch(body: Body) -> None:
+def test_batches_of_them_agree(body: Body) -> None:
     """With an axis more, some arrays of a body are of a few elements and some are not."""
     for count in (2, 4):
         c, xs = np.stack([X[i] for i in range(count)]), np.stack([X + i for i in range(count)])
@@ -100,7 +100,7 @@ def test_examples_of_a_batch(body: Body) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int32", "float16", "bfloat16"])
-def test_dtypes(dtype: str) -> None:
+def test_other_dtypes_are_computed_as_by_numpy(dtype: str) -> None:
     def body(c: Any, a: Any) -> tuple[Any, Any]:
         new = jnp.where(c > a, c[::-1], a)
         return new, (new.max(), jnp.concatenate([a[:1], c]), new.sum())
