@@ -327,6 +327,14 @@ class JitFunction(Dispatcher):
             mask.extend([k in self._donate_argnames] * len(flatten(free[k])[0]))
         return tuple(mask)
 
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """The parameters of the function, for who asks without looking at `__wrapped__`."""
+        try:
+            return inspect.signature(self._fun)
+        except (TypeError, ValueError) as e:  # Some built-in functions have none.
+            raise AttributeError(str(e)) from None
+
     def __repr__(self) -> str:
         return f"<PjitFunction of {self._fun!r}>"
 

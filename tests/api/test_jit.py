@@ -242,64 +242,6 @@ def test_disable_jit_runs_python():
     assert seen == [2.0, 3.0]
 
 
-@cpu_engine("xla")
-def test_stages():
-    f = jit(lambda x, y: {"a": sin(mul(x, y["b"]))}, donate_argnums=(1,))
-    x = primal.ShapeDtypeStruct((3,), np.float32)
-    traced = f.trace(x, {"b": x})
-    assert [e.op.name for e in traced.jaxpr.eqns] == ["mul", "sin"]
-    assert traced.out_info == {"a": primal.ShapeDtypeStruct((3,), np.float32)}
-    lowered = traced.lower()
-    assert "stablehlo.sine" in lowered.as_text() and "@main" in lowered.as_text()
-    compiled = lowered.compile()
-    for stage in (traced, lowered, compiled):
-        (first, second), kwargs = stage.in_avals
-        assert first == second["b"] == primal.typeof(arr(3)) and not kwargs
-        assert stage.donate_argnums == (1,) and stage.args_info[0][1]["b"].donated
-        assert stage.out_info == traced.out_info and stage.out_tree == traced.out_tree
-    assert traced.out_avals == {"a": primal.typeof(arr(3))}
-    out = compiled(arr(3), {"b": arr(3)})
-    np.testing.assert_allclose(out["a"], np.sin(np.arange(3.0) ** 2), rtol=1e-6)
-    assert "HloModule" in compiled.as_text()
-    assert compiled.cost_analysis()["flops"] > 0
-    assert compiled.memory_analysis() is not None
-    with pytest.raises(TypeError, match="structure"):
-        compiled(arr(3), arr(3))
-    with pytest.raises(TypeError, match="types for which"):
-        compiled(arr(4), {"b": arr(4)})
-    for transformed in (jit(compiled), primal.vmap(compiled), primal.grad(compiled)):
-        with pytest.raises(TypeError, match="lowered and compiled for a particular signature"):
-            transformed(arr(3), {"b": arr(3)})
-    assert f.eval_shape(x, {"b": x}) == traced.out_info
-
-
-@pytest.mark.parametrize("engine", ["xla", "cpu"])
-def test_lowered_programs_are_given_to_tools(engine):
-    with cpu_engine(engine):
-        lowered = jit(lambda x: sin(mul(x, x))).lower(arr(3))
-        for dialect in (None, "stablehlo"):
-            module = lowered.compiler_ir(dialect)
-            (main,) = module.body.operations
-            assert main.name.value == "main" and "stablehlo.sine" in str(module)
-        hlo = lowered.compiler_ir(dialect="hlo")
-        text = hlo.as_hlo_text()
-        assert text.startswith("HloModule") and "sine(" in text and "fusion" not in text
-        assert lowered.as_text("hlo") == text and hlo.as_serialized_hlo_module_proto()
-        assert '/sin"' in lowered.as_text("hlo", debug_info=True)
-        assert "op_name" not in text
-        with pytest.raises(ValueError, match="expected dialect 'stablehlo' or 'hlo', got 'foo'"):
-            lowered.compiler_ir("foo")
-
-
-@cpu_engine("xla")
-@pytest.mark.parametrize("keep", [False, True])
-def test_unused_arguments_stay_only_if_asked(keep):
-    compiled = jit(lambda x, y: sin(x), keep_unused=keep).lower(arr(3), arr(4)).compile()
-    inputs = compiled.as_text().split("entry_computation_layout={(")[1].split(")->")[0]
-    assert ("f32[3]" in inputs, "f32[4]" in inputs) == (True, keep)
-    np.testing.assert_allclose(compiled(arr(3), arr(4)), np.sin(np.arange(3.0)), rtol=1e-6)
-
-
 def test_attributes_of_a_callable_hide_no_method():
     class Model:
         lower = _traced = trace = eval_shape = "an attribute"
