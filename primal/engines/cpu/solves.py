@@ -22,6 +22,8 @@ _INT32 = np.dtype(np.int32)
 
 ROWS = 1000
 """Of a matrix to be factored in one thread; for larger ones SciPy's LAPACK may have two."""
+LONG = 1 << 25
+"""Products of a triangular system that are worth two threads."""
 
 
 def _routine(
@@ -70,7 +72,8 @@ def triangular_solve(
     if small.is_small(a):
         return small.triangular_solve(k, a, b, left_side, lower, transpose_a, unit_diagonal)
     n, columns = b.shape[-2:]
-    dtype, address, count = _routine("triangular_solve", "cblas_{}trsm", a, a.shape[-2:])
+    most = ROWS if a.shape[-1] * b.size < LONG else MOST
+    dtype, address, count = _routine("triangular_solve", "cblas_{}trsm", a, a.shape[-2:], most)
     if conjugate_a and not transpose_a and dtype[0] == "c":
         raise Unsupported("triangular_solve with a conjugated matrix")
     words = (

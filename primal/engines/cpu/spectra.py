@@ -20,7 +20,7 @@ from primal.engines.cpu.solves import each_matrix, parts_of, square
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 
-ROOM = 1 << 15
+ROOM = 1 << 16
 """Bytes of a matrix: for larger ones LAPACK takes far longer than what is around it."""
 
 
