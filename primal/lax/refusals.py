@@ -82,6 +82,7 @@ def _refusal(
     """The error to raise in place of `error`."""
     name = fun.__name__
     kind = ValueError if isinstance(error, ValueError | ArithmeticError | IndexError) else TypeError
+    kind = OverflowError if isinstance(error, OverflowError) else kind
     kinds = inspect.signature(fun).parameters
     try:
         given = inspect.signature(fun).bind(*args, **kwargs).arguments

@@ -124,6 +124,11 @@ def test_too_many_and_unknown_arguments() -> None:
         lax.rev(jnp.ones(3), (0,), axis=1)
 
 
+def test_numbers_that_no_dtype_holds_stay_an_overflow() -> None:
+    with pytest.raises(OverflowError, match=r"\[full\] expected .*10{20}"):
+        lax.full((2,), 10**20, jnp.int32)
+
+
 def test_errors_of_the_users_functions_pass() -> None:
     def body(carry: Any, x: Any) -> Any:
         raise KeyError("mine")

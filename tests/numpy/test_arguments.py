@@ -48,7 +48,7 @@ ERRORS = {
 @pytest.mark.parametrize(
     ("text", "error"), [(text, error) for error, texts in ERRORS.items() for text in texts]
 )
-def test_wrong_arguments_are_refused_with_the_class_of_error_documented(text: str, error: type[Exception]) -> None:
+def test_wrong_arguments_raise_the_documented_class(text: str, error: type[Exception]) -> None:
     with pytest.raises(error):
         eval(text, NAMES)
 

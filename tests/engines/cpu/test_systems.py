@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not _openblas.address("sgetrf_"), reason="no Ope
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 @pytest.mark.parametrize("lead, n, columns", [((), 9, 1), ((3, 2), 20, 20), ((40,), 12, 3)])
-def test_solutions_are_those_of_numpy(dtype: str, lead: tuple[int, ...], n: int, columns: int) -> None:
+def test_solutions_are_numpys(dtype: str, lead: tuple[int, ...], n: int, columns: int) -> None:
     a = RNG.normal(size=(*lead, n, n)) + 1j * RNG.normal(size=(*lead, n, n)) + 4 * np.eye(n)
     b = RNG.normal(size=(*lead, n, columns)) + 1j
     a, b = (x if dtype[0] == "c" else x.real for x in (a, b))
