@@ -85,4 +85,7 @@ FLOAT2: dict[str, Callable[..., str]] = {
     "zeta": gammas.zeta,
 }
 """word of two operands -> what writes it."""
+FLOAT3: dict[str, Callable[..., str]] = {"betainc": gammas.betainc}
+"""word of three operands -> what writes it."""
 FLOAT.update(FLOAT2)
+FLOAT.update(FLOAT3)

@@ -1,4 +1,4 @@
-"""The incomplete gamma functions and Hurwitz's zeta of float32, computed in float64.
+"""The incomplete gamma and beta functions and Hurwitz's zeta of float32, computed in float64.
 
 Series and fractions run until every lane of a vector has its digits.
 """
@@ -17,11 +17,13 @@ _LOG_TWO_PI = math.log(2 * math.pi)
 DIGITS = 2.0**-33
 """What does not count beside a float32, a hundred times over: so slowly do terms fall."""
 _FINE = 2.0**-42
-"""The same of what slower converging derivatives belong to."""
+"""The same where terms fall more slowly."""
 LARGE = 1e6
 """Shapes from which the normal distribution and its first correction give a float32."""
 LIMIT = 10_000
 """Terms: for shapes up to `LARGE`, some 6·√a are needed next to x = a."""
+SLOW = 40_000
+"""The same of the beta function: all of them for b < 1e-6 and x next to 1."""
 # log Γ(y) less Stirling's formula, in powers of 1/y², times 1/y.
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
 _PSI = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760)
@@ -287,6 +289,112 @@ def igamma_grad_a(f: Floats, a: str, x: str) -> str:
 @wide
 def random_gamma_grad(f: Floats, a: str, x: str) -> str:
     return _gamma_slope(f, a, x, True)
+
+
+def _binet(f: Floats, a: str) -> str:
+    """log Γ(a) less (a - ½)·log(a) - a + ½·log(2π)."""
+    large = f.test("ogt", a, 20.0)
+    y, z = f.where(large, a, f.add(a, 9.0)), f.where(large, 1.0, a)
+    inverse = f.div(1.0, y)
+    stirling = f.mul(inverse, f.poly(f.mul(inverse, inverse), _STIRLING))
+    product = z
+    for k in range(1, 9):
+        product = f.mul(product, f.add(z, float(k)))
+    moved = f.fma(f.sub(y, 0.5), log(f, y), f.sub(f.sub(stirling, 9.0), log(f, product)))
+    return f.where(large, stirling, f.sub(moved, f.mul(f.sub(z, 0.5), log(f, z))))
+
+
+def _beta_fraction(f: Floats, a: str, b: str, x: str, gap: str, active: str) -> str:
+    """1/(β₀ + α₁/(β₁ + α₂/(β₂ + …))) by Didonato and Morris (1992), whose terms are positive.
+
+    gap: 1 + a·(1 - x) - b·x, which is so as x is below the mean.
+    """
+    total, from_x = f.add(a, b), f.sub(2.0, x)
+
+    def step(m: str, state: Sequence[str]) -> tuple[str, Sequence[str]]:
+        p0, q0, p1, q1 = state
+        last = f.sub(m, 1.0)
+        here = f.add(a, m)
+        down = f.add(here, last)
+        u = f.div(f.mul(f.mul(m, x), f.sub(b, m)), down)
+        more = f.mul(f.mul(u, x), f.div(f.add(a, last), down))
+        more = f.mul(more, f.add(total, last))
+        by = f.div(f.mul(here, f.fma(m, from_x, gap)), f.add(down, 2.0))
+        by = f.add(f.add(m, u), by)
+        p, q = f.fma(p1, by, f.mul(p0, more)), f.fma(q1, by, f.mul(q0, more))
+        change = f.abs(f.sub(f.mul(q, p1), f.mul(q1, p)))
+        going = f.test("ogt", change, f.mul(f.abs(f.mul(q, p1)), _FINE))
+        scale = f.where(f.test("ogt", f.abs(p), 2.0**250), 2.0**-300, 1.0)
+        return going, [f.mul(v, scale) for v in (p1, q1, p, q)]
+
+    start = f.mul(f.div(a, f.add(a, 1.0)), gap)
+    _, _, p, q = _repeated(f, active, [f.k(1.0), f.k(0.0), start, f.k(1.0)], step, SLOW)
+    return f.div(q, p)
+
+
+def _beta_by_normal(f: Floats, a: str, b: str, r: str, s: str, level: str) -> str:
+    """I_x of large shapes, by Temme: r and s are x and 1 - x over their means, less 1."""
+    n = f.add(a, b)
+    power = f.neg(f.where(f.test("olt", level, 0.0), level, 0.0))
+    eta = f.signed(f.sqrt(f.div(f.mul(power, 2.0), n)), r)
+    # The standard deviation of one trial, times what x is off its mean.
+    deviation = f.sqrt(f.mul(f.div(a, n), f.div(b, n)))
+    off = f.mul(r, f.div(a, n))
+    near = f.both(f.test("olt", f.abs(r), 1e-4), f.test("olt", f.abs(s), 1e-4))
+    apart = f.sub(f.div(1.0, eta), f.div(deviation, off))
+    close = f.div(f.sub(b, a), f.mul(f.mul(n, deviation), 3.0))
+    first = f.div(f.where(near, close, apart), f.sqrt(f.mul(n, 2 * math.pi)))
+    tail = erfc(f, f.neg(f.signed(f.sqrt(power), r)))
+    return f.fma(tail, 0.5, f.mul(exp(f, f.neg(power)), first))
+
+
+@wide
+def betainc(f: Floats, a: str, b: str, x: str) -> str:
+    inside = f.both(f.test("ogt", x, 0.0), f.test("olt", x, 1.0))
+    for v in (a, b):
+        inside = f.both(inside, f.both(f.test("ogt", v, 0.0), f.test("olt", v, _INF)))
+    given = a, b, x
+    a, b, x = f.where(inside, a, 1.0), f.where(inside, b, 1.0), f.where(inside, x, 0.5)
+    y, n = f.sub(1.0, x), f.add(a, b)
+    # x^a·(1-x)^b/B(a, b), without the powers and Γ cancelling each other for large shapes.
+    rest = f.mul(y, a)
+    off = f.fma(x, b, f.neg(rest))
+    # What y and the product were rounded by is as much as the distance for shapes of 1e20.
+    off = f.sub(off, f.fma(a, f.sub(f.sub(1.0, y), x), f.fma(y, a, f.neg(rest))))
+    r, s = f.div(off, a), f.neg(f.div(off, b))
+    level = f.k(0.0)
+    for shape, part, ratio in ((a, x, r), (b, y, s)):
+        small = f.test("olt", ratio, -0.5)
+        log_ratio = log1p(f, f.where(small, 0.0, ratio))
+        apart = branch(
+            f, small, log_ratio, lambda: f.add(log(f, part), log(f, f.div(n, shape)))  # noqa: B023
+        )
+        lost = f.mul(f.mul(ratio, ratio), f.poly(ratio, (-1 / 2, 1 / 3, -1 / 4, 1 / 5, -1 / 6)))
+        near = f.test("olt", f.abs(ratio), 1e-3)
+        level = f.fma(shape, f.where(near, lost, f.sub(apart, ratio)), level)
+    scale = f.sub(_binet(f, n), f.add(_binet(f, a), _binet(f, b)))
+    density = f.sqrt(f.mul(a, f.div(f.div(b, n), 2 * math.pi)))
+    density = f.mul(density, exp(f, f.add(level, scale)))
+    # From the nearer end, but for what is left of 1 where the other shape is next to 0.
+    swapped = f.test("ogt", off, f.sub(1.0, f.mul(x, 2.0)))
+    swapped = f.both(swapped, f.test("ogt", b, 1e-6))
+    large = f.both(f.test("ogt", a, LARGE), f.test("ogt", b, LARGE))
+    p, q, z = f.where(swapped, b, a), f.where(swapped, a, b), f.where(swapped, y, x)
+    gap = f.sub(1.0, f.where(swapped, f.neg(off), off))
+    out = f.mul(density, _beta_fraction(f, p, q, z, gap, _without(f, inside, large)))
+    out = f.where(swapped, f.sub(1.0, out), out)
+    out = branch(f, large, out, lambda: _beta_by_normal(f, a, b, r, s, level))
+    # The ends of [0, 1]; all mass at 1 for a = ∞ or b = 0, at 0 for b = ∞ or a = 0.
+    a, b, x = given
+    low = _either(f, f.test("oeq", a, 0.0), f.test("oeq", b, _INF))
+    low = f.both(low, f.test("ogt", x, 0.0))
+    edge = f.where(_either(f, low, f.test("oeq", x, 1.0)), 1.0, 0.0)
+    out = f.where(inside, out, edge)
+    bad = _either(f, f.test("ult", x, 0.0), f.test("ugt", x, 1.0))
+    bad = _either(f, bad, _either(f, f.test("ult", a, 0.0), f.test("ult", b, 0.0)))
+    for v in (0.0, _INF):
+        bad = _either(f, bad, f.both(f.test("oeq", a, v), f.test("oeq", b, v)))
+    return f.where(bad, _NAN, out)
 
 
 def _zeta(f: Floats, x: str, q: str) -> str:

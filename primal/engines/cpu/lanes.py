@@ -18,7 +18,9 @@ UNARY: dict[str, str] = {
     "floor": "f", "ceil": "f", "round_nearest_even": "f", "round_nearest_afz": "f",
     "sqrt": "f", "rsqrt": "f", "is_finite": "f", "not": "biu",
     "population_count": "iu", "clz": "iu",
-    **dict.fromkeys(functions.FLOAT.keys() - functions.FLOAT2.keys(), "f"),
+    **dict.fromkeys(
+        functions.FLOAT.keys() - functions.FLOAT2.keys() - functions.FLOAT3.keys(), "f"
+    ),
 }  # fmt: skip
 BINARY: dict[str, str] = {
     "add": "iuf", "sub": "iuf", "mul": "iuf", "div": "iuf", "rem": "iuf", "max": "biuf",

@@ -427,7 +427,7 @@ regularized_incomplete_beta = Op(
     batch=by_kind,
     shard=by_kind,
     hlo=hlo_formula(_betainc),
-    kernel=library,
+    kernel=kernel_word("betainc"),
 )
 
 

@@ -113,14 +113,13 @@ def kernel_formula(formula: Callable[..., Term], wide: bool = False) -> Callable
 
 
 def kernel_word(name: str) -> Callable[..., Any]:
-    """A `kernel` rule that is a word of two operands; float64 is left to the library."""
+    """A `kernel` rule that is a word of the operands; float64 is left to the library."""
 
-    def kernel(k: Any, x: Any, y: Any) -> Any:
-        if x.dtype == FLOAT32:
-            return k.binary(name, x, y)
-        if not is_narrow_float(x.dtype):
-            raise Unsupported(f"{name} of {x.dtype}")
-        return k.convert(k.binary(name, k.convert(x, FLOAT32), k.convert(y, FLOAT32)), x.dtype)
+    def kernel(k: Any, *xs: Any) -> Any:
+        dtype = xs[0].dtype
+        if dtype != FLOAT32 and not is_narrow_float(dtype):
+            raise Unsupported(f"{name} of {dtype}")
+        return k.convert(k.element(name, [k.convert(x, FLOAT32) for x in xs], FLOAT32), dtype)
 
     return kernel
 
