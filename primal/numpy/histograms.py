@@ -191,7 +191,10 @@ def histogramdd(
     dtype = dtypes.python_scalar_dtype(int)
     w = filled((count,), 1, dtype) if weights is None else array_operand("histogramdd", weights)
     if w.shape != (count,):
-        raise ValueError("should have one weight for each sample.")
+        raise ValueError(
+            f"[histogramdd] expected one weight for each of {count} samples, got weights of shape "
+            f"{w.shape}: should have one weight for each sample."
+        )
     counts = filled((int(np.prod(sizes)),), 0, w.dtype).at[flat].add(w).reshape(sizes)
     counts = counts[(slice(1, -1),) * dims]
     if density:

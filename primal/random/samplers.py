@@ -31,7 +31,7 @@ from primal.random.keys import draw, split_typed, typed_key
 Shape = Sequence[int]
 
 
-def float_dtype(name: str, dtype: Any, allow_complex: bool = False) -> Array:
+def float_dtype(name: str, dtype: Any, allow_complex: bool = False) -> Any:
     """The float (or complex) dtype asked for, canonical; None means the default."""
     found = dtypes.check_user_dtype_supported(float if dtype is None else dtype, name)
     found = dtypes.canonicalize_dtype(found)
@@ -45,7 +45,7 @@ def float_dtype(name: str, dtype: Any, allow_complex: bool = False) -> Array:
     return found
 
 
-def int_dtype(name: str, dtype: Any) -> Array:
+def int_dtype(name: str, dtype: Any) -> Any:
     """The integer dtype asked for, canonical; None means the default."""
     found = dtypes.check_user_dtype_supported(int if dtype is None else dtype, name)
     found = dtypes.canonicalize_dtype(found)
