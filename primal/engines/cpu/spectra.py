@@ -70,6 +70,13 @@ def eig(
     return _stack("eig", k, spec, a, outs, (address, n, room), 1500 + 500 * n + 25 * n**3)
 
 
+def schur(k: Any, a: Value, outs: Sequence[Aval], address: int, room: int) -> list[Value]:
+    """By gees, at that address, in so much workspace: T and, if wanted, Q."""
+    spec = Schur(_dtype("schur", a, address, outs), len(outs) == 2)
+    n = a.shape[-1]
+    return _stack("schur", k, spec, a, outs, (address, n, room), 1500 + 500 * n + 20 * n**3)
+
+
 class Caller(Reader):
     """A loop over matrices that calls a routine of Fortran's for each."""
 
@@ -287,6 +294,41 @@ class Eig:
         im = r.number(v, r.plus(r.times(r.plus(j, after), n), i))
         other = c.new(f"select i1 {second}, {t} {c.new(f'fneg {t} {im}')}, {t} 0.0")
         return [re, c.new(f"select i1 {first}, {t} {im}, {t} {other}")]
+
+
+@dataclasses.dataclass(frozen=True)
+class Schur:
+    """gees. Words: its address, n, workspace, the number of matrices."""
+
+    dtype: str
+    vectors: bool
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the function."""
+        r = Caller(module, self.dtype)
+        a, *outs = (r.array() for _ in range(2 + self.vectors))
+        address, n, work, count = r.pointer(), r.word(), r.word(), r.word()
+        row, bytes_ = r.times(n, r.size), r.times(n, n, r.size)
+        t, q = (r.c.room(b) for b in (bytes_, bytes_ if self.vectors else "0"))
+        order = r.integer(n)
+        # Eigenvalues are not sorted: no function is asked which come first, and none counted.
+        select, found, sorted_ = (r.c.room(b) for b in ("8", "4", r.times(n, 4)))
+        given = [
+            r.letter("V" if self.vectors else "N"), r.letter("N"), select, order, t, order, found,
+            *[r.c.room(row) for _ in range(3 - r.parts)], q, order,
+            r.c.room(r.times(work, r.size)), r.integer(work),
+        ]  # fmt: skip
+        if r.parts == 2:
+            given.append(r.c.room(row))
+        given.append(sorted_)
+
+        def one(i: str) -> None:
+            fine = r.entered(r.moved(a, (i, bytes_)), t, n, n)
+            good = r.called(fine, address, given, 2)
+            for x, out in zip((t, q), outs, strict=False):
+                r.left(x, r.moved(out, (i, bytes_)), n, n, good, r.parts)
+
+        each_matrix(r, name, count, one)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -474,6 +474,9 @@ class Words:
     def eig(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
         return spectra.eig(self, a, outs, **params)
 
+    def schur(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
+        return spectra.schur(self, a, outs, **params)
+
     def svd(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
         return spectra.svd(self, a, outs, **params)
 

@@ -191,6 +191,10 @@ class KernelBuilder(Protocol):
         """Values and wanted vectors, by LAPACK's geev at an address, in so much workspace."""
         ...
 
+    def schur(self, x: K, outs: Sequence[Aval], *, address: int, room: int) -> list[K]:
+        """T and, if `outs` has it, Q, by LAPACK's gees in so much workspace."""
+        ...
+
     def svd(
         self, x: K, outs: Sequence[Aval], *, full: bool, address: int, room: int
     ) -> list[K]:

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from primal.ir.avals import Aval
-from primal.ir.op import LINALG, Op, Word, by_kind, library
+from primal.ir.builders import Unsupported
+from primal.ir.op import LINALG, Op, Word, by_kind
 from primal.ir.trace import ZERO, aval_of
 from primal.ops.choose import as_dtype, select_n
 from primal.ops.elementwise import add, complex, div, eq, mul, ne, neg, real, sqrt, sub
-from primal.ops.linalg._lapack import by_columns, on_stack
+from primal.ops.linalg._lapack import address, by_columns, on_stack
 from primal.ops.linalg.common import (
     INT32,
     adjoint,
@@ -60,8 +61,7 @@ def _impl(a: Any, *, compute_schur_vectors: bool) -> Any:
     n, size = a.shape[-1], a.dtype.itemsize
     t = by_columns(a)
     q: Any = np.empty_like(t) if compute_schur_vectors else (size,)
-    # Enough for reflections in blocks of 32 and their product.
-    work = 40 * n
+    work = _room(n)
     # Where eigenvalues are not sorted, no function is asked which come first.
     select, found, sorted_ = (8,), (4,), (4 * n,)
     row, room = (n * size,), (work * size,)
@@ -72,6 +72,11 @@ def _impl(a: Any, *, compute_schur_vectors: bool) -> Any:
     )  # fmt: skip
     results = [x.swapaxes(-1, -2).reshape(a.shape) for x in (t, q)[: len(outs)]]
     return poison(poison(results, unless_converged(info, a)), bad)
+
+
+def _room(n: int) -> int:
+    """Elements of workspace: enough for reflections in blocks of 32 and their product."""
+    return 40 * n
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, compute_schur_vectors: bool) -> Any:
@@ -181,6 +186,13 @@ def _hlo(b: Any, a: Any, *, compute_schur_vectors: bool) -> Any:
     return hlo_or_nan(b, failed, fine, [t, q][: len(outs)])
 
 
+def _kernel(k: Any, a: Any, *, compute_schur_vectors: bool) -> Any:
+    if not a.aval.size:
+        raise Unsupported(f"schur of {a.shape}")
+    outs = _type(a.aval, compute_schur_vectors=compute_schur_vectors)
+    return k.schur(a, outs, address=address("gees", a.dtype), room=_room(a.shape[-1]))
+
+
 schur = Op(
     name="schur",
     kind=LINALG,
@@ -191,6 +203,6 @@ schur = Op(
     batch=Word(batch_stacks),
     shard=by_kind,
     hlo=_hlo,
-    kernel=library,
+    kernel=_kernel,
     multiple=True,
 )

@@ -14,6 +14,7 @@ from primal.ops.linalg import _lapack
 from primal.ops.linalg import eigh as eigh_room
 from primal.ops.linalg.eig import eig
 from primal.ops.linalg.eigh import eigh
+from primal.ops.linalg.schur import schur
 from primal.ops.linalg.svd import svd
 from tests.engines.cpu.lab import built, numpy_run
 
@@ -68,6 +69,13 @@ def test_singular_vectors(shape: tuple[int, ...], full: bool, dtype: str) -> Non
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SQUARE)
+def test_schur_forms(shape: tuple[int, ...], dtype: str) -> None:
+    for vectors in (False, True):
+        agree(lambda a, v=vectors: list(schur(a, compute_schur_vectors=v)), stack(shape, dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_special_matrices_spoil_no_other(dtype: str) -> None:
     a = stack((9, 3, 3), dtype)
     a[0], a[1], a[2, 1, 2], a[3, 0, 0] = 0, np.eye(3), np.nan, np.inf
@@ -75,6 +83,7 @@ def test_special_matrices_spoil_no_other(dtype: str) -> None:
     agree(lambda a: list(eigh(a, lower=True, compute_eigenvectors=True)), a)
     agree(lambda a: list(svd(a, full_matrices=True, compute_uv=True, algorithm="gesdd")), a)
     agree(eigenvectors(True, True), a)
+    agree(lambda a: list(schur(a, compute_schur_vectors=True)), a)
 
 
 def test_larger_ones_and_hidden_routines_are_left_to_the_op(
