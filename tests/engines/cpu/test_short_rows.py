@@ -109,3 +109,11 @@ def test_numbers_along_rows(n: int, dtype: str) -> None:
     np.testing.assert_array_equal(made.execute([x, y])[0], ((x * 2 + y) * 2 + y) * 2 + y)
     if dtype != "int8":
         agree(lambda x, y: [jnp.tanh(x - y)], x, y, within=4)
+
+
+@pytest.mark.parametrize("n", [3, 5, 8, 9, 13, 17])
+@pytest.mark.parametrize("step", [2, 3, -2])
+@pytest.mark.parametrize("dtype", ["int8", "bool", "float16", "uint16"])
+def test_narrow_numbers_apart(n: int, step: int, dtype: str) -> None:
+    x = np.random.default_rng(n).integers(0, 9, (50, n)).astype(dtype)
+    agree(lambda x: [x[:, ::step], jnp.where(x[:, ::step] > 0, 3, 1)], x)
