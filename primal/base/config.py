@@ -20,6 +20,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from primal.base import command_line
 from primal.base.wrapping import wraps
 
 __all__ = ["Config", "Flag", "Scope", "Settings", "config", "settings"]
@@ -214,8 +215,8 @@ class Flag:
         else:
             return word
         raise ValueError(
-            f"[config] expected {self.legal()} in the environment variable "
-            f"PRIMAL_{self.name.upper()}, got {text!r}."
+            f"[config] expected {self.legal()} on the command line or in the environment "
+            f"variable PRIMAL_{self.name.upper()}, got {text!r}."
         )
 
     def legal(self) -> str:
@@ -324,6 +325,14 @@ class Config:
     def on_update(self, name: str, listener: Callable[[Any], None]) -> None:
         """Call `listener(value)` whenever `update` sets this flag (scopes do not call it)."""
         _listeners.setdefault(_find(name).name, []).append(listener)
+
+    def config_with_absl(self) -> None:
+        """Make every setting a flag of `absl.app.run`, as `--jax_enable_x64`."""
+        command_line.define(_flags.values(), _PREFIXES, self.update)
+
+    def parse_flags_with_absl(self) -> None:
+        """Take what the command line says of the settings now, as absl reads it."""
+        command_line.parse(_flags.values(), _PREFIXES, self.update)
 
     def derive(self, name: str, fun: Callable[[dict[str, Any]], Any]) -> None:
         """Keep `settings().name` equal to `fun(values by flag name)`, computed once per change."""

@@ -386,6 +386,8 @@ def isclose(
 ) -> Array:
     """Whether |a - b| <= atol + rtol·|b|, element by element; equal infinities are close.
 
+    Keys are close where they are equal.
+
     >>> jnp.isclose(jnp.array([1., 2.]), jnp.array([1.000001, 2.1]))
     Array([ True, False], dtype=bool)
     """
@@ -393,6 +395,8 @@ def isclose(
     dtype = x.aval.dtype
     shape = common_shape("isclose", x, y)
     x, y = to_shape(x, shape), to_shape(y, shape)
+    if isinstance(dtype, dtypes.KeyType):
+        return ops.eq(x, y)
     if not dtypes.issubdtype(dtype, np.inexact):
         work = dtypes.to_inexact_dtype(dtype)
         far = ops.abs(ops.sub(convert(x, work), convert(y, work)))

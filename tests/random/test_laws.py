@@ -81,6 +81,12 @@ def test_clone_is_the_same_key() -> None:
     assert "random_clone" in str(primal.make_jaxpr(random.clone)(key))
 
 
+def test_keys_are_close_where_they_are_equal() -> None:
+    keys = primal.random.split(primal.random.key(0))
+    assert jnp.allclose(keys, keys) and not jnp.allclose(keys[0], keys[1])
+    assert jnp.isclose(keys, keys[0]).tolist() == [True, False]
+
+
 def test_structural_functions_work_on_wide_keys() -> None:
     keys = random.split(random.key(1, impl="unsafe_rbg"), 4)
     data = np.asarray(random.key_data(keys))
