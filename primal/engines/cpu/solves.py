@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,10 @@ _INT32 = np.dtype(np.int32)
 
 ROWS = 1000
 """Of a matrix to be factored in one thread; for larger ones SciPy's LAPACK may have two."""
+STRIP = 16
+"""Columns of a matrix that are copied together."""
+COPIED = 512
+"""The same, where it has to be copied by columns and back."""
 LONG = 1 << 25
 """Products of a triangular system that are worth two threads."""
 
@@ -56,7 +61,7 @@ def lu(k: Any, a: Value) -> list[Value]:
     if small.is_small(a):
         return small.lu(k, a)
     *lead, m, n = a.shape
-    dtype, address, count = _routine("lu", "{}getrf_", a, (m, n))
+    dtype, address, count = _routine("lu", "{}getrf_", a, (m, n), COPIED)
     outs = (a.aval, Aval((*lead, min(m, n)), _INT32), Aval((*lead, m), _INT32))
     return k.routine(
         Lu(dtype), (k.dense(a),), outs, (address, m, n, min(m, n), count),
@@ -106,10 +111,27 @@ def each_matrix(r: Reader, name: str, count: str, one: Any) -> None:
     r.units(name, unit)
 
 
-def square(r: Reader, m: str, n: str, element: Any) -> None:
-    """`element(i, j)` for all places of a matrix."""
+def square(
+    r: Reader, m: str, n: str, element: Any, first: Sequence[tuple[str, str]] = ()
+) -> list[str]:
+    """`element(i, j, *values)`, which returns the next values, for all places of a matrix.
+
+    A strip of its columns after the other, so that where these lie along lines of the cache, those
+    of a strip are there until they are full.
+    """
     c = r.c
-    c.loop("0", m, "1", [], lambda i, _: c.loop("0", n, "1", [], lambda j, _: element(i, j)))
+    types = [t for t, _ in first]
+
+    def strip(start: str, now: list[str]) -> list[str]:
+        stop = smaller(c, c.new(f"add i64 {start}, {STRIP}"), n)
+
+        def row(i: str, now: list[str]) -> list[str]:
+            given = list(zip(types, now, strict=True))
+            return c.loop(start, stop, "1", given, lambda j, now: element(i, j, *now))
+
+        return c.loop("0", m, "1", list(zip(types, now, strict=True)), row)
+
+    return c.loop("0", n, str(STRIP), first, strip)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,11 +178,7 @@ class Cholesky:
                 )
                 return []
 
-            def fill() -> list[str]:
-                square(r, n, n, void)
-                return []
-
-            c.guarded(failed, [], fill)
+            c.guarded(failed, [], lambda: square(r, n, n, void))
             c.loop("0", n, "1", [], above)
 
         each_matrix(r, name, count, one)
@@ -180,7 +198,7 @@ class Lu:
         getrf, m, n, least, count = r.pointer(), r.word(), r.word(), r.word(), r.word()
         size = parts_of(self.dtype)[2]
         whole = c.new(f"mul i64 {c.new(f'mul i64 {m}, {n}')}, {size}")
-        h = c.new(f"alloca i8, i64 {whole}, align 16")
+        h = c.room(whole)
         rows, columns, info = (c.new("alloca i32") for _ in range(3))
         for p, value in ((rows, m), (columns, n)):
             c.do(f"store i32 {c.new(f'trunc i64 {value} to i32')}, ptr {p}")

@@ -116,7 +116,7 @@ class Caller(Reader):
         along, down = self.times(columns, self.size), self.times(rows, self.size)
         single = self.size // self.parts
 
-        def element(i: str, j: str, fine: str) -> str:
+        def element(i: str, j: str, fine: str) -> list[str]:
             source = self.moved(x, (i, along), (j, str(self.size)))
             target = self.moved(to, (j, down), (i, str(self.size)))
             for part in range(self.parts):
@@ -127,12 +127,9 @@ class Caller(Reader):
                 size = c.call(f"llvm.fabs.f{8 * single}", self.real, (self.real, value))
                 less = c.new(f"fcmp olt {self.real} {size}, 0x7FF0000000000000")
                 fine = c.new(f"and i1 {fine}, {less}")
-            return fine
+            return [fine]
 
-        def row(i: str, now: list[str]) -> list[str]:
-            return c.loop("0", columns, "1", [("i1", now[0])], lambda j, v: [element(i, j, v[0])])
-
-        return c.loop("0", rows, "1", [("i1", "true")], row)[0]
+        return square(self, rows, columns, element, [("i1", "true")])[0]
 
     def called(self, fine: str, address: str, given: Sequence[str], letters: int) -> str:
         """Call the routine, if all is fine; whether it has succeeded."""

@@ -76,7 +76,7 @@ def same(f, *xs, within=100):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
-@pytest.mark.parametrize("shape", [(37, 3, 3), (5, 1, 1), (2, 3, 17, 17)])
+@pytest.mark.parametrize("shape", [(37, 3, 3), (5, 1, 1), (2, 3, 17, 17), (3, 90, 90)])
 def test_cholesky(shape, dtype):
     x = matrices(shape, dtype)
     a = x @ np.conj(np.swapaxes(x, -1, -2)) + 4 * np.eye(shape[-1], dtype=dtype)
@@ -86,7 +86,7 @@ def test_cholesky(shape, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
-@pytest.mark.parametrize("shape", [(37, 3, 3), (5, 1, 4), (2, 3, 17, 9), (6, 4, 7)])
+@pytest.mark.parametrize("shape", [(37, 3, 3), (5, 1, 4), (2, 3, 17, 9), (6, 4, 7), (3, 100, 70)])
 def test_lu(shape, dtype):
     a = matrices(shape, dtype)
     a[0] = 0
@@ -113,4 +113,14 @@ def test_triangular_solve(dtype, left, flags):
         a, b, left_side=left, lower=lower, transpose_a=transpose, conjugate_a=transpose and lower,
         unit_diagonal=unit)]  # fmt: skip
     made = same(f, a, b, within=1000)
+    assert not [s for s in made.plan.program.steps if isinstance(s, Library)]
+
+
+def test_larger_triangular_systems_take_no_step_of_python():
+    a = matrices((2, 90, 90), "float32") + 90 * np.eye(90, dtype="float32")
+    b = matrices((2, 90, 3), "float32", 1)
+    f = lambda a, b: [triangular_solve(  # noqa: E731
+        a, b, left_side=True, lower=True, transpose_a=True, conjugate_a=False,
+        unit_diagonal=False)]  # fmt: skip
+    made = same(f, a, b)
     assert not [s for s in made.plan.program.steps if isinstance(s, Library)]
