@@ -84,11 +84,13 @@ def stop_gradient(x: Any) -> Any:
 
 
 def dtype(x: Any) -> Any:
-    """The dtype that a value has as an array.
+    """The dtype that a value has as an array, or that a type or its name stands for.
 
-    >>> lax.dtype(1.0)
-    dtype('float32')
+    >>> lax.dtype(1.0), lax.dtype(int)
+    (dtype('float32'), dtype('int32'))
     """
+    if isinstance(x, str | type | np.dtype):
+        return dtypes.canonicalize_dtype(x)
     return aval_of(x).dtype
 
 

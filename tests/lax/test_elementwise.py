@@ -251,3 +251,9 @@ def test_bits_of_the_narrowest_integers() -> None:
         np.testing.assert_array_equal(f(pairs, i4).astype("int32"), x.astype("int32"))
     with pytest.raises(TypeError, match=r"\[bitcast_convert_type\] expected dtypes whose sizes"):
         lax.bitcast_convert_type(x, np.dtype(ml_dtypes.float6_e2m3fn))
+
+
+def test_dtypes_of_values_and_of_types() -> None:
+    for x in (1.0, jnp.ones(1), float, "float32", np.float64, jnp.float32, np.dtype("float64")):
+        assert lax.dtype(x) == np.float32
+    assert lax.dtype(int) == lax.dtype(np.dtype("int32")) == lax.dtype(3) == np.int32
