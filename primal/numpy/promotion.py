@@ -262,7 +262,9 @@ def floating(x: Any) -> Any:
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
-    """The shape that operands of these shapes broadcast to; ValueError when they do not.
+    """The shape that operands of these shapes broadcast to.
+
+    ValueError when they do not, TypeError for negative sizes.
 
     >>> broadcast_shapes((3, 1), (4,), ())
     (3, 4)
