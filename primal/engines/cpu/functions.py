@@ -83,6 +83,7 @@ FLOAT2: dict[str, Callable[..., str]] = {
     "igamma_grad_a": gammas.igamma_grad_a,
     "random_gamma_grad": gammas.random_gamma_grad,
     "zeta": gammas.zeta,
+    "zeta_of_doubles": gammas.zeta_of_doubles,
 }
 """word of two operands -> what writes it."""
 FLOAT3: dict[str, Callable[..., str]] = {"betainc": gammas.betainc}

@@ -1,4 +1,4 @@
-"""The incomplete gamma and beta functions and Hurwitz's zeta of float32, computed in float64.
+"""The incomplete gamma and beta functions of float32, computed in float64, and Hurwitz's zeta.
 
 Series and fractions run until every lane of a vector has its digits.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from primal.engines.cpu.exponentials import exp, expm1, log, log1p
+from primal.engines.cpu.exponentials import exp, expm1, log, log1p, power
 from primal.engines.cpu.floats import Floats, branch, wide
 from primal.engines.cpu.special import erfc
 
@@ -34,9 +34,15 @@ _LOG_GAMMA_OF_ONE = (
 )  # fmt: skip
 # Temme's first coefficient in powers of η.
 _TEMME = (-1 / 3, 1 / 12, -2 / 135, 1 / 864)
-# B₂ₖ/(2k)!, and the terms added before Euler's and Maclaurin's formula is good to 4e-12.
-_BERNOULLI = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)
-TERMS = 6
+# B₂ₖ/(2k)!
+_BERNOULLI = (
+    1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000,
+    1 / 74724249600, -3617 / 10670622842880000, 43867 / 5109094217170944000,
+    -174611 / 802857662698291200000,
+)  # fmt: skip
+# Terms that are added before Euler's and Maclaurin's formula, and of it: good to 4e-12, and to all
+# digits of float64.
+_FEW, _MANY = (6, 5), (10, 10)
 
 
 def _repeated(
@@ -397,31 +403,38 @@ def betainc(f: Floats, a: str, b: str, x: str) -> str:
     return f.where(bad, _NAN, out)
 
 
-def _zeta(f: Floats, x: str, q: str) -> str:
-    """By Euler and Maclaurin, for x > 1 and q > 0."""
+def _fallen(f: Floats, x: str, at: str, fine: bool) -> str:
+    """at^-x of positive numbers; where it is not fine, to as many digits as x·log(at) leaves."""
+    return power(f, at, f.neg(x)) if fine else exp(f, f.neg(f.mul(x, log(f, at))))
+
+
+def _summed(f: Floats, x: str, q: str, fine: bool) -> str:
+    """ζ(x, q) by Euler and Maclaurin, for x > 1 and q > 0."""
+    terms, corrections = _MANY if fine else _FEW
 
     def step(i: str, state: Sequence[str]) -> tuple[str, Sequence[str]]:
-        at = f.add(q, f.sub(i, 1.0))
-        term = exp(f, f.neg(f.mul(x, log(f, at))))
-        return f.c.const("i1", "true"), (f.add(state[0], term), term)
+        term = _fallen(f, x, f.add(q, f.sub(i, 1.0)), fine)
+        return f.c.const("i1", "true"), (f.add(state[0], term),)
 
-    start = [f.k(0.0)] * 2
-    total, _ = _repeated(f, f.c.const("i1", "true"), start, step, TERMS)
-    w = f.add(q, float(TERMS))
-    last = exp(f, f.neg(f.mul(x, log(f, w))))
-    total = f.add(total, f.mul(last, f.add(f.div(w, f.sub(x, 1.0)), 0.5)))
+    (total,) = _repeated(f, f.c.const("i1", "true"), [f.k(0.0)], step, terms)
+    w = f.add(q, float(terms))
+    last = _fallen(f, x, w, fine)
+    # The integral from w on, which still is a number where its integrand is none.
+    small = f.test("olt", last, 1e-290)
+    rest = branch(f, small, f.mul(last, w), lambda: _fallen(f, f.sub(x, 1.0), w, fine))
+    total = f.add(total, f.fma(last, 0.5, f.div(rest, f.sub(x, 1.0))))
+    x = f.where(f.test("olt", x, 1e4), x, 1e4)  # beyond, there is nothing left to correct
     # Each term from the one before: two more factors above, w² below.
     inverse = f.div(1.0, w)
     square, term = f.mul(inverse, inverse), f.mul(f.mul(x, last), inverse)
-    for k, b in enumerate(_BERNOULLI, 1):
+    for k, b in enumerate(_BERNOULLI[:corrections], 1):
         total = f.fma(term, b, total)
         factors = f.mul(f.add(x, 2.0 * k - 1), f.add(x, 2.0 * k))
         term = f.mul(term, f.mul(factors, square))
     return total
 
 
-@wide
-def zeta(f: Floats, x: str, q: str) -> str:
+def _zeta(f: Floats, x: str, q: str, fine: bool) -> str:
     every = f.both(f.test("ogt", x, 1.0), f.test("olt", x, _INF))
     ordinary = f.both(every, f.both(f.test("ogt", q, 0.0), f.test("olt", q, _INF)))
     whole_x, whole_q = (f.test("oeq", v, f.rint(v)) for v in (x, q))
@@ -431,14 +444,14 @@ def zeta(f: Floats, x: str, q: str) -> str:
     steps = f.c.intrinsic("ceil", f.scalar, f.neg(q))
     start = f.where(negative, f.add(q, steps), f.where(ordinary, q, 1.0))
     sx = f.where(f.both(every, f.test("oeq", x, x)), x, 2.0)
-    out = _zeta(f, sx, start)
+    out = _summed(f, sx, start, fine)
     half = f.mul(x, 0.5)
     even = f.both(whole_x, f.test("oeq", half, f.rint(half)))
 
     def more() -> str:
         def step(i: str, state: Sequence[str]) -> tuple[str, Sequence[str]]:
             at = f.add(q, f.sub(i, 1.0))
-            term = exp(f, f.neg(f.mul(sx, log(f, f.abs(at)))))
+            term = _fallen(f, sx, f.abs(at), fine)
             term = f.where(even, term, f.neg(term))
             return f.test("olt", i, steps), (f.add(state[0], term),)
 
@@ -455,3 +468,13 @@ def zeta(f: Floats, x: str, q: str) -> str:
     out = f.where(pole, f.where(even, _INF, _NAN), out)
     out = f.where(f.test("oeq", x, 1.0), _INF, out)
     return f.where(f.test("uno", x, q), _NAN, out)
+
+
+@wide
+def zeta(f: Floats, x: str, q: str) -> str:
+    return _zeta(f, x, q, False)
+
+
+def zeta_of_doubles(f: Floats, x: str, q: str) -> str:
+    """ζ to all digits of float64."""
+    return _zeta(f, x, q, True)

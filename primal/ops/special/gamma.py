@@ -16,10 +16,10 @@ from primal.ops.elementwise.make import binary, unary
 from primal.ops.special.jets import JetTerms
 from primal.ops.special.native import (
     kernel_formula,
-    kernel_word,
     log_gamma,
     polygamma_kernel,
     psi,
+    zeta_kernel,
 )
 from primal.ops.special.terms import by_formula, by_scipy, hlo_formula, scipy_special
 from primal.ops.spread import broadcast_to
@@ -218,7 +218,7 @@ def _zeta_hlo(b: Any, x: Any, q: Any) -> Any:
 _ZETA_JVP = each(_zeta_by_x, _zeta_by_q)
 
 zeta: Op = binary(
-    "zeta", FLOATING, _zeta_impl, _ZETA_JVP, _zeta_hlo, kernel=kernel_word("zeta")
+    "zeta", FLOATING, _zeta_impl, _ZETA_JVP, _zeta_hlo, kernel=zeta_kernel
 )
 
 

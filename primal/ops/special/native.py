@@ -124,6 +124,13 @@ def kernel_word(name: str) -> Callable[..., Any]:
     return kernel
 
 
+def zeta_kernel(k: Any, x: Any, q: Any) -> Any:
+    """ζ, in float64 too."""
+    if x.dtype == FLOAT64:
+        return k.binary("zeta_of_doubles", x, q)
+    return kernel_word("zeta")(k, x, q)
+
+
 def polygamma_kernel(k: Any, m: Any, x: Any) -> Any:
     """(-1)^(m+1)·m!·ζ(m + 1, x) for whole m > 0, ψ for m = 0; float64 is left to the library."""
     if x.dtype != FLOAT32 and not is_narrow_float(x.dtype):
