@@ -436,11 +436,13 @@ def jit(
             "jit is not here yet. Place the arguments with device_put instead."
         )
     static_nums, static_names = _resolve_static(
-        fun, _ints("static_argnums", static_argnums), _names("static_argnames", static_argnames)
-    )
+        fun, _ints("static_argnums", static_argnums), _names("static_argnames", static_argnames),
+        static_argnums is not None and static_argnames is not None,
+    )  # fmt: skip
     donate_nums, donate_names = _resolve_static(
-        fun, _ints("donate_argnums", donate_argnums), _names("donate_argnames", donate_argnames)
-    )
+        fun, _ints("donate_argnums", donate_argnums), _names("donate_argnames", donate_argnames),
+        donate_argnums is not None and donate_argnames is not None,
+    )  # fmt: skip
     both = set(static_nums) & set(donate_nums)
     if both:
         raise ValueError(
@@ -475,9 +477,9 @@ def _names(name: str, value: Any) -> tuple[str, ...]:
 
 
 def _resolve_static(
-    fun: Callable[..., Any], numbers: tuple[int, ...], names: tuple[str, ...]
+    fun: Callable[..., Any], numbers: tuple[int, ...], names: tuple[str, ...], both_given: bool
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Numbers and names of the same parameters, each completed by the other."""
+    """Numbers and names of the same parameters, either completing the other where it is not given."""
     if not numbers and not names:
         return (), ()
     try:
@@ -500,6 +502,8 @@ def _resolve_static(
                 f"[jit] expected names of parameters of {name_of(fun)}{inspect.signature(fun)}, "
                 f"got {name!r}."
             )
+    if both_given:
+        return numbers, names
     all_numbers = {*numbers, *[positional.index(n) for n in names if n in positional]}
     all_names = {*names, *[
         positional[n] for n in numbers

@@ -88,3 +88,18 @@ def test_unused_arguments_stay_only_if_asked(keep):
     inputs = compiled.as_text().split("entry_computation_layout={(")[1].split(")->")[0]
     assert ("f32[3]" in inputs, "f32[4]" in inputs) == (True, keep)
     np.testing.assert_allclose(compiled(arr(3), arr(4)), np.sin(np.arange(3.0)), rtol=1e-6)
+
+
+def test_numbers_and_names_complete_each_other_only_alone():
+    def f(x, n, m=1):
+        seen.append((type(n) is int, type(m) is int))
+        return x
+
+    for options, wanted in (
+        ({"static_argnums": 1, "static_argnames": "m"}, (True, False)),
+        ({"static_argnames": "m"}, (False, True)),
+        ({"static_argnums": (), "static_argnames": "m"}, (False, False)),
+    ):
+        seen = []
+        jit(f, **options)(1.0, 2, 3)
+        assert seen == [wanted]
