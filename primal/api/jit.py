@@ -479,7 +479,7 @@ def _names(name: str, value: Any) -> tuple[str, ...]:
 def _resolve_static(
     fun: Callable[..., Any], numbers: tuple[int, ...], names: tuple[str, ...], both_given: bool
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Numbers and names of the same parameters, either completing the other where it is not given."""
+    """Numbers and names of the same parameters, either completing the other if alone."""
     if not numbers and not names:
         return (), ()
     try:
