@@ -39,10 +39,10 @@ def in_words(fun: F) -> F:
 
     Errors in words, and those of functions that the user hands over, pass as they are.
 
-    >>> lax.transpose(jnp.ones((2, 3)), 5)
+    >>> lax.tile(jnp.ones(3), 5)
     Traceback (most recent call last):
         ...
-    TypeError: [transpose] expected permutation: Sequence[int], got 5.
+    TypeError: [tile] expected reps: Sequence[int], got 5.
     """
 
     @functools.wraps(fun)

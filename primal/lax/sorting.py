@@ -73,7 +73,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
     [Array([3, 2], dtype=int32), Array([1, 2], dtype=int32)]
     """
     (axis,) = canonical_axes("top_k", (axis,), aval_of(operand).ndim)
-    return list(_sort.top_k(operand, k=static_int("k", k), axis=axis))
+    return list(_sort.top_k(operand, k=static_int("top_k k", k), axis=axis))
 
 
 @remembered

@@ -26,7 +26,7 @@ from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, Module, itemsi
 from primal.engines.cpu.columns import reduce_columns
 from primal.engines.cpu.floats import FORM, Floats, inverse_of, over_known
 from primal.engines.cpu.functions import FLOAT, INLINE
-from primal.engines.cpu.lanes import COMBINE, across, constant, emit, narrowed
+from primal.engines.cpu.lanes import COMBINE, across, constant, emit, narrowed, store_scalar
 from primal.engines.cpu.monoids import accumulator, identity
 from primal.engines.cpu.whole import Whole, is_whole, overlapping
 
@@ -569,7 +569,4 @@ class Writer:
             scalar = across(c, monoid, wide, total)
             if wide != out:
                 scalar = narrowed(c, wide, out, scalar)
-            elif out == "b1":
-                scalar = c.new(f"zext i1 {scalar} to i8")
-            place = places[len(spec.operands) + len(spec.stores) + k]
-            c.do(f"store {MEMORY[out]} {scalar}, ptr {place}, align {itemsize(out)}")
+            store_scalar(c, out, scalar, places[len(spec.operands) + len(spec.stores) + k])

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from primal.engines.cpu import floats, functions, interleaved
-from primal.engines.cpu.code import SCALAR, SUFFIX, Code
+from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, itemsize
 
 UNARY: dict[str, str] = {
     "neg": "iuf", "abs": "if", "sign": "iuf", "square": "iuf", "reciprocal": "f",
@@ -453,3 +453,10 @@ def narrowed(c: Code, wide: str, dtype: str, scalar: str) -> str:
     one = emit(c, "convert", [wide], dtype, [one])
     c.lanes = lanes
     return c.new(f"extractelement <1 x {SCALAR[dtype]}> {one}, i64 0")
+
+
+def store_scalar(c: Code, dtype: str, scalar: str, place: str) -> None:
+    """One element to memory, where a truth value is a byte."""
+    if dtype == "b1":
+        scalar = c.new(f"zext i1 {scalar} to i8")
+    c.do(f"store {MEMORY[dtype]} {scalar}, ptr {place}, align {itemsize(dtype)}")

@@ -17,9 +17,9 @@ from __future__ import annotations
 import dataclasses
 import itertools
 
-from primal.engines.cpu.code import MEMORY, SCALAR, Module, itemsize
+from primal.engines.cpu.code import MEMORY, SCALAR, Module
 from primal.engines.cpu.kernels import Writer
-from primal.engines.cpu.lanes import across, narrowed
+from primal.engines.cpu.lanes import across, narrowed, store_scalar
 from primal.engines.cpu.monoids import accumulator
 
 
@@ -416,6 +416,6 @@ class _Points(Writer):
             scalar = across(c, monoid, wide, total)
             if wide != out:
                 scalar = narrowed(c, wide, out, scalar)
-            kept, size = MEMORY[out], itemsize(out)
-            place = c.new(f"getelementptr {kept}, ptr {places[first + k]}, i64 {group}")
-            c.do(f"store {kept} {scalar}, ptr {place}, align {size}")
+            place = places[first + k]
+            place = c.new(f"getelementptr {MEMORY[out]}, ptr {place}, i64 {group}")
+            store_scalar(c, out, scalar, place)

@@ -15,10 +15,10 @@ from __future__ import annotations
 import dataclasses
 
 from primal.engines.cpu import interleaved
-from primal.engines.cpu.code import MEMORY, SCALAR, Module, itemsize
+from primal.engines.cpu.code import SCALAR, Module
 from primal.engines.cpu.functions import FLOAT, INLINE
 from primal.engines.cpu.kernels import Writer
-from primal.engines.cpu.lanes import COMBINE, across, constant, emit, narrowed
+from primal.engines.cpu.lanes import COMBINE, across, constant, emit, narrowed, store_scalar
 from primal.engines.cpu.monoids import accumulator, identity
 
 Item = tuple[str, tuple[str, ...], str, tuple[int, ...], int, bool]
@@ -128,12 +128,7 @@ class _Rows(Writer):
                 interleaved.store_first(c, dtype, value, places[first + k])
                 continue
             scalar = c.new(f"extractelement {c.vec(SCALAR[dtype])} {value}, i64 0")
-            if dtype == "b1":
-                scalar = c.new(f"zext i1 {scalar} to i8")
-            c.do(
-                f"store {MEMORY[dtype]} {scalar}, ptr {places[first + k]}, "
-                f"align {itemsize(dtype)}"
-            )
+            store_scalar(c, dtype, scalar, places[first + k])
 
     def of_row(self, values: dict[int, str], number: int, places: list[str]) -> str:
         """A value that is one per row, in all lanes."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from primal.engines.cpu.code import MEMORY, SCALAR, Code, Module, itemsize
 from primal.engines.cpu.functions import FLOAT, FLOAT2, INLINE
-from primal.engines.cpu.lanes import emit
+from primal.engines.cpu.lanes import emit, store_scalar
 
 AT = 18
 """Words of the record before those of the fused loop; its lists come last."""
@@ -81,11 +81,7 @@ class _Writer:
         return c.new(f"extractelement {c.vec(SCALAR[dtype])} {value}, i64 0")
 
     def store(self, dtype: str, value: str, place: str) -> None:
-        c = self.c
-        scalar = self.element(dtype, value)
-        if dtype == "b1":
-            scalar = c.new(f"zext i1 {scalar} to i8")
-        c.do(f"store {MEMORY[dtype]} {scalar}, ptr {place}, align {itemsize(dtype)}")
+        store_scalar(self.c, dtype, self.element(dtype, value), place)
 
     def function(self, name: str) -> None:
         spec, c = self.spec, self.c

@@ -50,6 +50,15 @@ def test_sums_of_points(n: int, k: int) -> None:
     agree(lambda x: [jnp.sum(x, axis=0), jnp.sum(x, axis=(0, 1))], x)
 
 
+@pytest.mark.parametrize("k", [2, 3, 8])
+@pytest.mark.parametrize("n", [9, 300, 5000])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_truth_of_points(axis: int, n: int, k: int) -> None:
+    x = drawn(n, k)
+    agree(lambda x: [jnp.any(x == 8, axis=axis), jnp.all(x != 8, axis=axis)], x)
+    agree(lambda x: [jnp.any(x, axis=axis), jnp.all(x, axis=axis)], x == 3)
+
+
 @pytest.mark.parametrize("k", [2, 3, 4, 7])
 @pytest.mark.parametrize("n", [9, 16, 50])
 def test_numbers_beside_points(n: int, k: int) -> None:
