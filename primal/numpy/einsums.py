@@ -137,7 +137,7 @@ def _parse(subscripts: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[tuple[
             f"{len(shapes)}."
         )
     for label in left.replace("...", "").replace(",", "") + output.replace("...", ""):
-        if not label.isalpha():
+        if label in "->.":
             raise ValueError(f"Character {label!r} is not a valid symbol in {subscripts!r}.")
     free = [c for c in LETTERS if c not in text]
     widest = 0

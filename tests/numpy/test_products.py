@@ -121,6 +121,12 @@ def test_einsum_forms() -> None:
     assert "dimension_numbers=(([1], [1]), ([], []))" in printed
 
 
+def test_any_characters_label_axes_in_einsum() -> None:
+    a, b = normal(2, 3), normal(3, 4)
+    same(jnp.einsum("a1,1%->a%", a, b), a @ b, 1e-5)
+    same(jnp.einsum("b1", a), a.T)  # by the order of characters
+
+
 def test_errors_of_products() -> None:
     a = normal(2, 3)
     for call, error, text in [
@@ -139,7 +145,7 @@ def test_errors_of_products() -> None:
         (lambda: jnp.einsum("i", a), ValueError, "correct number of indices"),
         (lambda: jnp.einsum("ij->ik", a), ValueError, "did not appear in the input"),
         (lambda: jnp.einsum("ij->iij", a), ValueError, "more than once"),
-        (lambda: jnp.einsum("i$->i", a), ValueError, "not a valid symbol"),
+        (lambda: jnp.einsum("i.->i", a), ValueError, "not a valid symbol"),
         (lambda: jnp.convolve(a, a), ValueError, "1-dimensional"),
         (lambda: jnp.convolve(a[0], a[0], "foo"), ValueError, "mode"),
         (lambda: jnp.convolve(a[0], np.zeros(0)), ValueError, "empty"),
