@@ -96,6 +96,9 @@ def test_programs_of_the_xla_engine() -> None:
     assert "simulate" in names
 
 
+# What jaxlib's reader makes for stats warns so under Python 3.12, and ends the process if that is
+# an error.
+@pytest.mark.filterwarnings("ignore:builtin type event_stats:DeprecationWarning")
 def test_lines_are_added_to_recordings() -> None:
     data = profiler.ProfileData
     event = recordings.Event("a", 300, 20, {"key": "ä"})
