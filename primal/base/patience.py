@@ -61,7 +61,9 @@ def _elsewhere(function: Callable[[], Any]) -> Any:
         threading.Thread(target=run, args=(work,), name="primal-long", daemon=True).start()
     except RuntimeError:  # the interpreter is ending, or has all the threads it may have
         return function()
-    done.acquire()
+    # A signal that comes between Python's last look and the wait wakes nobody: look again.
+    while not done.acquire(timeout=0.05):
+        continue
     if failed:
         raise failed.pop()
     return found.pop()
