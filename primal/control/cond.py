@@ -308,7 +308,9 @@ cond = Op(
     shard=by_kind,
     hlo=_cond_hlo,
     kernel=_cond_kernel,
-    higher=HigherOrder(linearize=_cond_linearize, dce=_cond_dce, mixes=_cond_mixes),
+    higher=HigherOrder(
+        linearize=_cond_linearize, dce=_cond_dce, mixes=_cond_mixes, in_place=True
+    ),
     multiple=True,
     effects=lambda params: _effects_of(params["branches"]),
 )

@@ -346,7 +346,9 @@ while_ = Op(
     shard=by_kind,
     hlo=_while_hlo,
     kernel=_while_kernel,
-    higher=HigherOrder(linearize=_while_linearize, dce=_while_dce, begin=_while_begin),
+    higher=HigherOrder(
+        linearize=_while_linearize, dce=_while_dce, begin=_while_begin, in_place=True
+    ),
     multiple=True,
     effects=_while_effects,
 )

@@ -130,9 +130,11 @@ class HigherOrder:
     equations: (results, None, equations run), or (None, operands to go on with, equations run).
     `mixes(linear, **params)`: which outputs depend on the `linear` inputs, for an op whose programs
     may compute values beside tangents. None: all do.
+    `in_place`: eager calls that are remembered run it where it stands. Loops of known length may be
+    long, and eager code has those compiled.
     """
 
-    __slots__ = ("linearize", "dce", "begin", "mixes")
+    __slots__ = ("linearize", "dce", "begin", "mixes", "in_place")
 
     def __init__(
         self,
@@ -141,11 +143,13 @@ class HigherOrder:
         dce: Callable[..., Any] | Never,
         begin: Callable[..., Any] | None = None,
         mixes: Callable[..., Sequence[bool]] | None = None,
+        in_place: bool = False,
     ) -> None:
         self.linearize = linearize
         self.dce = dce
         self.begin = begin
         self.mixes = mixes
+        self.in_place = in_place
 
 
 Bound = Callable[[Any], str]

@@ -47,9 +47,6 @@ LARGEST = 1 << 20
 # A constant is kept for as long as the program: masks and grids of small arrays, no more.
 LARGEST_CONSTANT = 1 << 12
 ENTRIES = 512
-# A sampler's loop until all numbers are accepted is short, and is run as it stands: gamma numbers
-# take a third of the time. Loops of known length may be long; eager code has those compiled.
-WAITING = frozenset({"while", "cond"})
 
 _kinds: dict[Any, object] = {}
 
@@ -296,7 +293,8 @@ def _program(
 def _simple(eqn: Eqn) -> bool:
     kind = eqn.op.kind
     small = all(v.aval.size * v.aval.dtype.itemsize <= LARGEST for v in eqn.outvars)
-    plain = eqn.op.higher is None or eqn.op.name in WAITING
+    # A sampler's loop until all numbers are accepted: gamma numbers take a third of the time.
+    plain = eqn.op.higher is None or eqn.op.higher.in_place
     return small and plain and not (kind.call or kind.host)
 
 
