@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from ml_dtypes import bfloat16
 
 import primal
+from tests.docs.test_public_docs import names
 
 RNG = np.random.default_rng(6)
 
@@ -274,6 +276,14 @@ def wrong(row: Row, way: str) -> str | None:
     except Exception as error:
         return f"{way} of {row.text}: {type(error).__name__}: {error}"
     return None
+
+
+def silent(rooms: str, table: Iterable[str]) -> set[str]:
+    """The public functions whose names in `primal` match, that no row of a table asks."""
+    pattern = re.compile(rf"primal\.({rooms})")
+    found = {m[1]: value for name, value in names().items() if (m := pattern.fullmatch(name))}
+    asked = [attrgetter(name)(primal) for name in table]
+    return {n for n, f in found.items() if f not in asked and not isinstance(f, type)}
 
 
 def ask(rows: list[Row], excused: dict[str, str]) -> None:
