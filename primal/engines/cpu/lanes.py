@@ -12,6 +12,7 @@ from typing import Any
 
 from primal.engines.cpu import floats, functions, interleaved
 from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, itemsize
+from primal.engines.cpu.divisions import by_constant, divide
 
 UNARY: dict[str, str] = {
     "neg": "iuf", "abs": "if", "sign": "iuf", "square": "iuf", "reciprocal": "f",
@@ -76,9 +77,11 @@ def emit(c: Code, word: str, ins: list[str], out: str, xs: list[str]) -> str:
 
 
 def _by_constant(c: Code, word: str, dtype: str, x: str) -> str:
-    """Shifts and rotations by a number that is part of the word, as in `rotate_left#13`."""
+    """Integers with a number that is part of the word, as in `rotate_left#13`."""
     name, number = word.split("#")
     n, bits, t = int(number), 8 * int(dtype[1:]), c.vec(SCALAR[dtype])
+    if name in ("div", "rem"):
+        return by_constant(c, dtype, name, x, n)
     if name == "rotate_left":
         distance = c.const(SCALAR[dtype], str(n % bits))
         full = f"llvm.fshl.v{c.lanes}{SUFFIX[SCALAR[dtype]]}"
@@ -201,7 +204,7 @@ def _div(c: Code, dtype: str, x: str, y: str) -> str:
         return c.new(f"fdiv {c.vec(SCALAR[dtype])} {x}, {y}")
     # By zero: all bits set. The smallest integer over -1 is itself.
     zero, all_set = compare(c, "eq", dtype, y, constant(c, dtype, 0)), constant(c, dtype, -1)
-    safe, quotient = _divide(c, dtype, "div", x, y, zero)
+    quotient = divide(c, dtype, "div", x, _divisor(c, dtype, y, zero))
     if dtype[0] == "i":
         minus = compare(c, "eq", dtype, y, all_set)
         quotient = select(c, dtype, minus, _neg(c, dtype, x), quotient)
@@ -212,30 +215,16 @@ def _rem(c: Code, dtype: str, x: str, y: str) -> str:
     if dtype[0] == "f":
         return floats.remainder(floats.Floats(c, dtype), x, y)
     zero = compare(c, "eq", dtype, y, constant(c, dtype, 0))
-    _, rest = _divide(c, dtype, "rem", x, y, zero)
-    return select(c, dtype, zero, x, rest)
+    return select(c, dtype, zero, x, divide(c, dtype, "rem", x, _divisor(c, dtype, y, zero)))
 
 
-def _divide(c: Code, dtype: str, op: str, x: str, y: str, zero: str) -> tuple[str, str]:
-    """The quotient or remainder, where it is defined; elsewhere the divisor is taken as 1."""
+def _divisor(c: Code, dtype: str, y: str, zero: str) -> str:
+    """A divisor, and 1 where it is 0 or -1, by which division is not defined or overflows."""
     one = constant(c, dtype, 1)
     safe = select(c, dtype, zero, one, y)
-    if dtype[0] == "i":
-        minus = compare(c, "eq", dtype, safe, constant(c, dtype, -1))
-        safe = select(c, dtype, minus, one, safe)
-    sign, t = "s" if dtype[0] == "i" else "u", c.vec(SCALAR[dtype])
-    size = int(dtype[1:])
-    if size == 8:
-        return safe, c.new(f"{sign}{op} {t} {x}, {safe}")
-    # CPUs divide vectors of floats alone. With half as many bits again the quotient is never
-    # rounded to a whole number that it does not reach.
-    wide = c.vec("double" if size == 4 else "float")
-    over, under = [c.new(f"{sign}itofp {t} {v} to {wide}") for v in (x, safe)]
-    quotient = c.new(f"fdiv {wide} {over}, {under}")
-    quotient = c.new(f"fpto{sign}i {wide} {quotient} to {t}")
-    if op == "div":
-        return safe, quotient
-    return safe, c.new(f"sub {t} {x}, {c.new(f'mul {t} {quotient}, {safe}')}")
+    if dtype[0] == "u":
+        return safe
+    return select(c, dtype, compare(c, "eq", dtype, safe, constant(c, dtype, -1)), one, safe)
 
 
 def _extremum(word: str) -> Callable[..., str]:

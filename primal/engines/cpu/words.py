@@ -167,12 +167,11 @@ class Words:
             # A distance that is known is part of the code: one instruction instead of five.
             distance = int.from_bytes(y.node.attr, "little")
             return self.element(f"{name}#{min(distance, 64)}", (x,), x.dtype)
-        if name in ("div", "rem") and y.node.word == "literal" and x.node.dtype.kind == "u":
-            known = int.from_bytes(y.node.attr, "little")
-            if known.bit_count() == 1:  # a power of two: integers have no fast division
-                if name == "rem":
-                    return self.element("and", (x, self.literal(known - 1, x.dtype)), x.dtype)
-                return self.element(f"shift_right_logical#{known.bit_length() - 1}", (x,), x.dtype)
+        if name in ("div", "rem") and x.node.dtype.kind in "iu" and y.node.word == "literal":
+            signed = x.node.dtype.kind == "i"
+            known = int.from_bytes(y.node.attr, "little", signed=signed)
+            if known not in (0, -1) and y.shape in ((), x.shape):
+                return self.element(f"{name}#{known}", (x,), x.dtype)
         if name == "pow" and y.node.word == "literal":
             found = self._known_power(x, y)
             if found is not None:
