@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from primal.engines.cpu import exponentials, gammas, special, trigonometry
+from primal.engines.cpu import exponentials, gammas, polygammas, special, trigonometry
 from primal.engines.cpu.code import SCALAR, SUFFIX, Code
 from primal.engines.cpu.floats import Floats
 
@@ -72,6 +72,8 @@ FLOAT: dict[str, Callable[..., str]] = {
     "erf": special.erf,
     "erfc": special.erfc,
     "erf_inv": special.erf_inv,
+    "lgamma": polygammas.log_gamma,
+    "digamma": polygammas.psi,
 }
 """word of one operand -> what writes it."""
 FLOAT2: dict[str, Callable[..., str]] = {
@@ -82,8 +84,8 @@ FLOAT2: dict[str, Callable[..., str]] = {
     "igammac": gammas.igammac,
     "igamma_grad_a": gammas.igamma_grad_a,
     "random_gamma_grad": gammas.random_gamma_grad,
-    "zeta": gammas.zeta,
-    "zeta_of_doubles": gammas.zeta_of_doubles,
+    "zeta": polygammas.zeta,
+    "polygamma": polygammas.polygamma,
 }
 """word of two operands -> what writes it."""
 FLOAT3: dict[str, Callable[..., str]] = {"betainc": gammas.betainc}

@@ -1,4 +1,4 @@
-"""The incomplete gamma and beta functions of float32, computed in float64, and Hurwitz's zeta.
+"""The incomplete gamma and beta functions of float32, computed in float64.
 
 Series and fractions run until every lane of a vector has its digits.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from primal.engines.cpu.exponentials import exp, expm1, log, log1p, power
+from primal.engines.cpu.exponentials import exp, expm1, log, log1p
 from primal.engines.cpu.floats import Floats, branch, wide
 from primal.engines.cpu.special import erfc
 
@@ -34,18 +34,9 @@ _LOG_GAMMA_OF_ONE = (
 )  # fmt: skip
 # Temme's first coefficient in powers of η.
 _TEMME = (-1 / 3, 1 / 12, -2 / 135, 1 / 864)
-# B₂ₖ/(2k)!
-_BERNOULLI = (
-    1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000,
-    1 / 74724249600, -3617 / 10670622842880000, 43867 / 5109094217170944000,
-    -174611 / 802857662698291200000,
-)  # fmt: skip
-# Terms that are added before Euler's and Maclaurin's formula, and of it: good to 4e-12, and to all
-# digits of float64.
-_FEW, _MANY = (6, 5), (10, 10)
 
 
-def _repeated(
+def repeated(
     f: Floats, active: str, state: Sequence[str],
     step: Callable[[str, Sequence[str]], tuple[str, Sequence[str]]], limit: int,
 ) -> list[str]:  # fmt: skip
@@ -80,13 +71,13 @@ def _repeated(
     return now
 
 
-def _without(f: Floats, mask: str, other: str) -> str:
+def without(f: Floats, mask: str, other: str) -> str:
     """The lanes of a mask that another has not."""
     every = f.c.const("i1", "true")
     return f.both(mask, f.c.new(f"xor {f.c.vec('i1')} {other}, {every}"))
 
 
-def _either(f: Floats, a: str, b: str) -> str:
+def either(f: Floats, a: str, b: str) -> str:
     return f.c.new(f"or {f.c.vec('i1')} {a}, {b}")
 
 
@@ -130,7 +121,7 @@ def _series(f: Floats, a: str, x: str, active: str) -> str:
         total = f.add(state[1], term)
         return f.test("ogt", term, f.mul(total, DIGITS)), (term, total)
 
-    return _repeated(f, active, [f.k(1.0)] * 2, step, LIMIT)[1]
+    return repeated(f, active, [f.k(1.0)] * 2, step, LIMIT)[1]
 
 
 def _fraction(f: Floats, a: str, x: str, active: str) -> str:
@@ -148,7 +139,7 @@ def _fraction(f: Floats, a: str, x: str, active: str) -> str:
         return more, [f.mul(v, scale) for v in (p1, q1, p, q)]
 
     state = [f.k(0.0), f.k(1.0), f.k(1.0), from_a]
-    _, _, p, q = _repeated(f, active, state, step, LIMIT)
+    _, _, p, q = repeated(f, active, state, step, LIMIT)
     return f.div(p, q)
 
 
@@ -185,25 +176,25 @@ def _incomplete(f: Floats, a: str, x: str, lower: bool) -> str:
     a, x = f.where(inside, a, 1.0), f.where(inside, x, 0.5)
     beyond = f.both(f.test("ogt", x, 1.0), f.test("ogt", x, a))
     large = f.test("ogt", a, LARGE)
-    usual = _without(f, inside, large)
+    usual = without(f, inside, large)
     density = exp(f, _log_density(f, a, x)[0])
-    below = f.mul(density, _series(f, a, x, _without(f, usual, beyond)))
+    below = f.mul(density, _series(f, a, x, without(f, usual, beyond)))
     above = f.mul(f.mul(density, a), _fraction(f, a, x, f.both(usual, beyond)))
     if lower:
         out = f.where(beyond, f.sub(1.0, above), below)
     else:
         out = f.where(beyond, above, f.sub(1.0, below))
-        little = _without(f, f.both(usual, f.test("olt", a, 0.01)), beyond)
+        little = without(f, f.both(usual, f.test("olt", a, 0.01)), beyond)
         out = branch(f, little, out, lambda: _upper_of_little(f, a, x))
     out = branch(f, large, out, lambda: _by_normal(f, a, x, lower))
     # P(a, 0) = 0, P(a, ∞) = 1, P(0, x) = 1, P(∞, x) = 0; 0 and 0, or ∞ and ∞, say nothing.
     a, x = given
     none, whole = (0.0, 1.0) if lower else (1.0, 0.0)
     out = f.where(inside, out, none)
-    out = f.where(_either(f, f.test("oeq", a, 0.0), f.test("oeq", x, _INF)), whole, out)
-    bad = _either(f, f.test("ult", x, 0.0), f.test("ult", a, 0.0))
+    out = f.where(either(f, f.test("oeq", a, 0.0), f.test("oeq", x, _INF)), whole, out)
+    bad = either(f, f.test("ult", x, 0.0), f.test("ult", a, 0.0))
     for v in (0.0, _INF):
-        bad = _either(f, bad, f.both(f.test("oeq", a, v), f.test("oeq", x, v)))
+        bad = either(f, bad, f.both(f.test("oeq", a, v), f.test("oeq", x, v)))
     return f.where(bad, _NAN, out)
 
 
@@ -229,7 +220,7 @@ def _series_slope(f: Floats, a: str, x: str, active: str) -> tuple[str, str]:
         return more, (term, slope, total, by_a)
 
     zero, one = f.k(0.0), f.k(1.0)
-    _, _, total, by_a = _repeated(f, active, [one, zero, one, zero], step, LIMIT)
+    _, _, total, by_a = repeated(f, active, [one, zero, one, zero], step, LIMIT)
     return total, by_a
 
 
@@ -254,7 +245,7 @@ def _fraction_slope(f: Floats, a: str, x: str, active: str) -> tuple[str, str]:
 
     zero, one = f.k(0.0), f.k(1.0)
     state = [zero, one, zero, zero, one, from_a, zero, f.k(-1.0), zero, zero]
-    *_, slope, out = _repeated(f, active, state, step, LIMIT)
+    *_, slope, out = repeated(f, active, state, step, LIMIT)
     return out, slope
 
 
@@ -268,9 +259,9 @@ def _gamma_slope(f: Floats, a: str, x: str, variate: bool) -> str:
     # Next to large shapes, where the series is long, by powers of x/a - 1 (Cornish and Fisher).
     ratio = f.div(f.sub(x, a), a)
     large = f.both(f.test("ogt", a, LARGE), f.test("olt", f.abs(ratio), 0.01))
-    usual = _without(f, inside, large)
+    usual = without(f, inside, large)
     level, change = _log_density(f, a, x)
-    total, by_a = _series_slope(f, a, x, _without(f, usual, beyond))
+    total, by_a = _series_slope(f, a, x, without(f, usual, beyond))
     below = f.fma(change, total, by_a)
     total, by_a = _fraction_slope(f, a, x, f.both(usual, beyond))
     above = f.neg(f.fma(a, f.fma(change, total, by_a), total))
@@ -283,7 +274,7 @@ def _gamma_slope(f: Floats, a: str, x: str, variate: bool) -> str:
     positive = f.both(f.test("ogt", a, 0.0), f.test("olt", a, _INF))
     edge = f.both(f.test("oeq", x, 0.0), f.test("ogt", a, 0.0))
     if not variate:
-        edge = _either(f, edge, f.both(f.test("oeq", x, _INF), positive))
+        edge = either(f, edge, f.both(f.test("oeq", x, _INF), positive))
     return f.where(inside, out, f.where(edge, 0.0, _NAN))
 
 
@@ -334,7 +325,7 @@ def _beta_fraction(f: Floats, a: str, b: str, x: str, gap: str, active: str) -> 
         return going, [f.mul(v, scale) for v in (p1, q1, p, q)]
 
     start = f.mul(f.div(a, f.add(a, 1.0)), gap)
-    _, _, p, q = _repeated(f, active, [f.k(1.0), f.k(0.0), start, f.k(1.0)], step, SLOW)
+    _, _, p, q = repeated(f, active, [f.k(1.0), f.k(0.0), start, f.k(1.0)], step, SLOW)
     return f.div(q, p)
 
 
@@ -387,94 +378,17 @@ def betainc(f: Floats, a: str, b: str, x: str) -> str:
     large = f.both(f.test("ogt", a, LARGE), f.test("ogt", b, LARGE))
     p, q, z = f.where(swapped, b, a), f.where(swapped, a, b), f.where(swapped, y, x)
     gap = f.sub(1.0, f.where(swapped, f.neg(off), off))
-    out = f.mul(density, _beta_fraction(f, p, q, z, gap, _without(f, inside, large)))
+    out = f.mul(density, _beta_fraction(f, p, q, z, gap, without(f, inside, large)))
     out = f.where(swapped, f.sub(1.0, out), out)
     out = branch(f, large, out, lambda: _beta_by_normal(f, a, b, r, s, level))
     # The ends of [0, 1]; all mass at 1 for a = ∞ or b = 0, at 0 for b = ∞ or a = 0.
     a, b, x = given
-    low = _either(f, f.test("oeq", a, 0.0), f.test("oeq", b, _INF))
+    low = either(f, f.test("oeq", a, 0.0), f.test("oeq", b, _INF))
     low = f.both(low, f.test("ogt", x, 0.0))
-    edge = f.where(_either(f, low, f.test("oeq", x, 1.0)), 1.0, 0.0)
+    edge = f.where(either(f, low, f.test("oeq", x, 1.0)), 1.0, 0.0)
     out = f.where(inside, out, edge)
-    bad = _either(f, f.test("ult", x, 0.0), f.test("ugt", x, 1.0))
-    bad = _either(f, bad, _either(f, f.test("ult", a, 0.0), f.test("ult", b, 0.0)))
+    bad = either(f, f.test("ult", x, 0.0), f.test("ugt", x, 1.0))
+    bad = either(f, bad, either(f, f.test("ult", a, 0.0), f.test("ult", b, 0.0)))
     for v in (0.0, _INF):
-        bad = _either(f, bad, f.both(f.test("oeq", a, v), f.test("oeq", b, v)))
+        bad = either(f, bad, f.both(f.test("oeq", a, v), f.test("oeq", b, v)))
     return f.where(bad, _NAN, out)
-
-
-def _fallen(f: Floats, x: str, at: str, fine: bool) -> str:
-    """at^-x of positive numbers; where it is not fine, to as many digits as x·log(at) leaves."""
-    return power(f, at, f.neg(x)) if fine else exp(f, f.neg(f.mul(x, log(f, at))))
-
-
-def _summed(f: Floats, x: str, q: str, fine: bool) -> str:
-    """ζ(x, q) by Euler and Maclaurin, for x > 1 and q > 0."""
-    terms, corrections = _MANY if fine else _FEW
-
-    def step(i: str, state: Sequence[str]) -> tuple[str, Sequence[str]]:
-        term = _fallen(f, x, f.add(q, f.sub(i, 1.0)), fine)
-        return f.c.const("i1", "true"), (f.add(state[0], term),)
-
-    (total,) = _repeated(f, f.c.const("i1", "true"), [f.k(0.0)], step, terms)
-    w = f.add(q, float(terms))
-    last = _fallen(f, x, w, fine)
-    # The integral from w on, which still is a number where its integrand is none.
-    small = f.test("olt", last, 1e-290)
-    rest = branch(f, small, f.mul(last, w), lambda: _fallen(f, f.sub(x, 1.0), w, fine))
-    total = f.add(total, f.fma(last, 0.5, f.div(rest, f.sub(x, 1.0))))
-    x = f.where(f.test("olt", x, 1e4), x, 1e4)  # beyond, there is nothing left to correct
-    # Each term from the one before: two more factors above, w² below.
-    inverse = f.div(1.0, w)
-    square, term = f.mul(inverse, inverse), f.mul(f.mul(x, last), inverse)
-    for k, b in enumerate(_BERNOULLI[:corrections], 1):
-        total = f.fma(term, b, total)
-        factors = f.mul(f.add(x, 2.0 * k - 1), f.add(x, 2.0 * k))
-        term = f.mul(term, f.mul(factors, square))
-    return total
-
-
-def _zeta(f: Floats, x: str, q: str, fine: bool) -> str:
-    every = f.both(f.test("ogt", x, 1.0), f.test("olt", x, _INF))
-    ordinary = f.both(every, f.both(f.test("ogt", q, 0.0), f.test("olt", q, _INF)))
-    whole_x, whole_q = (f.test("oeq", v, f.rint(v)) for v in (x, q))
-    negative = f.both(every, f.both(whole_x, f.test("olt", q, 0.0)))
-    negative = _without(f, negative, whole_q)
-    # The terms of q < 0 are added one by one, up to a positive one.
-    steps = f.c.intrinsic("ceil", f.scalar, f.neg(q))
-    start = f.where(negative, f.add(q, steps), f.where(ordinary, q, 1.0))
-    sx = f.where(f.both(every, f.test("oeq", x, x)), x, 2.0)
-    out = _summed(f, sx, start, fine)
-    half = f.mul(x, 0.5)
-    even = f.both(whole_x, f.test("oeq", half, f.rint(half)))
-
-    def more() -> str:
-        def step(i: str, state: Sequence[str]) -> tuple[str, Sequence[str]]:
-            at = f.add(q, f.sub(i, 1.0))
-            term = _fallen(f, sx, f.abs(at), fine)
-            term = f.where(even, term, f.neg(term))
-            return f.test("olt", i, steps), (f.add(state[0], term),)
-
-        return _repeated(f, negative, [out], step, 1_000_000)[0]
-
-    out = branch(f, negative, out, more)
-    out = f.where(_either(f, ordinary, negative), out, _NAN)
-    # x = 1 diverges, ∞ leaves one term; q = ∞ leaves none. Poles have a sign for even x.
-    ends = f.where(f.test("olt", q, 1.0), _INF, f.where(f.test("oeq", q, 1.0), 1.0, 0.0))
-    out = f.where(f.test("oeq", x, _INF), ends, out)
-    out = f.where(f.both(f.test("ogt", x, 1.0), f.test("oeq", q, _INF)), 0.0, out)
-    pole = f.both(f.both(f.test("ogt", x, 1.0), f.test("ole", q, 0.0)), whole_q)
-    even = f.both(even, f.test("olt", x, _INF))
-    out = f.where(pole, f.where(even, _INF, _NAN), out)
-    out = f.where(f.test("oeq", x, 1.0), _INF, out)
-    return f.where(f.test("uno", x, q), _NAN, out)
-
-
-@wide
-def zeta(f: Floats, x: str, q: str) -> str:
-    return _zeta(f, x, q, False)
-
-
-def zeta_of_doubles(f: Floats, x: str, q: str) -> str:
-    """ζ to all digits of float64."""
-    return _zeta(f, x, q, True)

@@ -67,7 +67,7 @@ bessel_i0e = unary(
     by_scipy("i0e"),
     each_out(_i0e_slope),
     hlo_formula(_i0e),
-    kernel=kernel_formula(_i0e, wide=True),
+    kernel=kernel_formula(_i0e),
 )
 
 
@@ -89,5 +89,5 @@ bessel_i1e = unary(
     by_scipy("i1e"),
     each_out(_i1e_slope),
     hlo_without_octets("bessel_i1e"),
-    kernel=kernel_formula(_i1e, wide=True),
+    kernel=kernel_formula(_i1e),
 )

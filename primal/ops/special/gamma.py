@@ -14,13 +14,6 @@ from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise import add, mul, neg
 from primal.ops.elementwise.make import binary, unary
 from primal.ops.special.jets import JetTerms
-from primal.ops.special.native import (
-    kernel_formula,
-    log_gamma,
-    polygamma_kernel,
-    psi,
-    zeta_kernel,
-)
 from primal.ops.special.terms import by_formula, by_scipy, hlo_formula, scipy_special
 from primal.ops.spread import broadcast_to
 from primal.ops.types import FLOATING, NOT_LINEAR, nary, shape_of
@@ -40,7 +33,6 @@ lgamma = unary(
     _lgamma_impl,
     each(lambda t, x: mul(t, digamma(x))),
     "lgamma",
-    kernel=kernel_formula(log_gamma),
 )
 
 _psi = by_scipy("psi")
@@ -67,7 +59,6 @@ digamma: Op = unary(
     _digamma_impl,
     each(lambda t, x: mul(t, polygamma(literal(1, aval_of(x).dtype), x))),
     _digamma_hlo,
-    kernel=kernel_formula(psi),
 )
 
 
@@ -119,7 +110,7 @@ def _polygamma_jvp(primals: Any, tangents: Any) -> Any:
 
 
 polygamma: Op = binary(
-    "polygamma", FLOATING, _polygamma_impl, _polygamma_jvp, _polygamma_hlo, kernel=polygamma_kernel
+    "polygamma", FLOATING, _polygamma_impl, _polygamma_jvp, _polygamma_hlo
 )
 
 
@@ -218,7 +209,7 @@ def _zeta_hlo(b: Any, x: Any, q: Any) -> Any:
 _ZETA_JVP = each(_zeta_by_x, _zeta_by_q)
 
 zeta: Op = binary(
-    "zeta", FLOATING, _zeta_impl, _ZETA_JVP, _zeta_hlo, kernel=zeta_kernel
+    "zeta", FLOATING, _zeta_impl, _ZETA_JVP, _zeta_hlo
 )
 
 

@@ -1,12 +1,10 @@
-"""Formulas for the CPU's kernels, of 16- and 32-bit floats: elementwise words that fuse.
+"""Formulas for the CPU's kernels: elementwise words that fuse.
 
-The arithmetic is float64, so that all digits of float32 stay, next to zeros too; of float64 itself
-SciPy has the better formulas, and takes longer.
+The arithmetic is float64, so that all digits of float32 stay, next to zeros too.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -86,25 +84,11 @@ class KernelTerms(HloTerms):
         """A constant."""
         return Term(self.b, self.b.k.literal(value, FLOAT64))
 
-    def sine(self, x: Term) -> Term:
-        """sin x."""
-        return Term(self.b, self.b.k.unary("sin", x.value))
 
-    def cosine(self, x: Term) -> Term:
-        """cos x."""
-        return Term(self.b, self.b.k.unary("cos", x.value))
-
-    def nearest(self, x: Term) -> Term:
-        """The nearest whole number."""
-        return Term(self.b, self.b.k.unary("round_nearest_even", x.value))
-
-
-def kernel_formula(formula: Callable[..., Term], wide: bool = False) -> Callable[..., Any]:
-    """A `kernel` rule that is a formula; float64 is left to the library unless it is `wide`."""
+def kernel_formula(formula: Callable[..., Term]) -> Callable[..., Any]:
+    """A `kernel` rule that is a formula."""
 
     def kernel(k: Any, x: Any) -> Any:
-        if x.dtype != FLOAT32 and not is_narrow_float(x.dtype) and not wide:
-            raise Unsupported(f"a formula for {x.dtype}")
         xp = KernelTerms(k, x.shape, FLOAT64 if x.dtype == FLOAT64 else FLOAT32)
         out = formula(xp, Term(xp.b, k.convert(x, FLOAT64)))
         return k.convert(out.value, x.dtype)
@@ -122,77 +106,3 @@ def kernel_word(name: str) -> Callable[..., Any]:
         return k.convert(k.element(name, [k.convert(x, FLOAT32) for x in xs], FLOAT32), dtype)
 
     return kernel
-
-
-def zeta_kernel(k: Any, x: Any, q: Any) -> Any:
-    """ζ, in float64 too."""
-    if x.dtype == FLOAT64:
-        return k.binary("zeta_of_doubles", x, q)
-    return kernel_word("zeta")(k, x, q)
-
-
-def polygamma_kernel(k: Any, m: Any, x: Any) -> Any:
-    """(-1)^(m+1)·m!·ζ(m + 1, x) for whole m > 0, ψ for m = 0; float64 is left to the library."""
-    if x.dtype != FLOAT32 and not is_narrow_float(x.dtype):
-        raise Unsupported(f"polygamma of {x.dtype}")
-    xp = KernelTerms(k, x.shape)
-    order, at = [Term(xp.b, k.convert(v, FLOAT64)) for v in (m, x)]
-    above = order + 1.0
-    zeta = Term(xp.b, k.binary("zeta", above.value, at.value))
-    half = order * 0.5
-    even = half == xp.nearest(half)
-    size = xp.exp(log_gamma(xp, above)) * zeta
-    out = xp.where(order == 0.0, psi(xp, at), xp.where(even, -size, size))
-    pole = even & (at <= 0.0) & (at == xp.nearest(at))
-    unknown = (order < 0.0) | ~(order == xp.nearest(order)) | pole
-    return k.convert(xp.where(unknown, math.nan, out).value, x.dtype)
-
-
-# Stirling's series from 8 on, to 1e-16; below, by the product of x, x + 1, …, x + 7.
-_LOG_GAMMA = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156,
-              -3617 / 122400, 43867 / 244188)  # fmt: skip
-_PSI = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160,
-        43867 / 14364)  # fmt: skip
-FROM = 8
-
-
-def log_gamma(xp: KernelTerms, x: Term) -> Term:
-    """log |Γ(x)|."""
-    left = x < 0.0
-    y = xp.where(left, 1.0 - x, x)
-    small = y < float(FROM)
-    product = z = xp.where(small, y, 1.0)
-    for i in range(1, FROM):
-        product = product * (z + float(i))
-    far = xp.where(small, y + float(FROM), y)
-    inverse = 1.0 / far
-    out = (far - 0.5) * xp.log(far) - far + 0.5 * math.log(2 * math.pi)
-    out = out + inverse * xp.polynomial(_LOG_GAMMA, inverse * inverse)
-    out = xp.where(small, out - xp.log(product), out)
-    size = xp.abs(xp.sine((x - xp.nearest(x)) * math.pi))
-    out = xp.where(left, math.log(math.pi) - xp.log(size) - out, out)
-    # The zeros have no digits to lose, but signs of rounding errors to show.
-    out = xp.where((x == 1.0) | (x == 2.0), 0.0, out)
-    return xp.where(xp.abs(x) == math.inf, math.inf, out)
-
-
-def psi(xp: KernelTerms, x: Term) -> Term:
-    """ψ(x), the derivative of log Γ; NaN at its poles."""
-    left = x < 0.0
-    y = xp.where(left, 1.0 - x, x)
-    small = y < float(FROM)
-    z = xp.where(small, y, 1.0)
-    # The logarithmic derivative of the product, by one quotient.
-    product, slope = z, xp.full(1.0)
-    for i in range(1, FROM):
-        factor = z + float(i)
-        product, slope = product * factor, slope * factor + product
-    far = xp.where(small, y + float(FROM), y)
-    inverse = 1.0 / far
-    square = inverse * inverse
-    out = xp.log(far) - 0.5 * inverse - square * xp.polynomial(_PSI, square)
-    out = xp.where(small, out - slope / product, out)
-    part = x - xp.nearest(x)
-    angle = part * math.pi
-    out = xp.where(left, out - math.pi * xp.cosine(angle) / xp.sine(angle), out)
-    return xp.where((x <= 0.0) & (part == 0.0), math.nan, out)
