@@ -418,7 +418,7 @@ custom_lin = Op(
     hlo=_no_forward,
     kernel=_no_forward,
     # Higher-order so that nothing is remembered by its rules, which are new for every call.
-    higher=HigherOrder(linearize=_no_forward, dce=KEPT),
+    higher=HigherOrder(linearize=_no_forward, dce=KEPT, by_rule=True),
     multiple=True,
     show=lambda params: {"bwd": _plain(params["bwd"]), "name": params["name"]},
 )

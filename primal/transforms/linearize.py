@@ -32,6 +32,7 @@ from primal.ops.spread import add_any, zeros_like_aval
 from primal.transforms.jvp import JVPTrace, JVPTracer
 from primal.transforms.memo import memo_on_jaxpr
 from primal.transforms.stage import StageTrace, StageTracer
+from primal.transforms.transpose import has_rule
 
 
 class LinearTracer(Tracer):
@@ -113,7 +114,9 @@ class Tape(Trace):
                 state.location = transposed(source) if scoped_here else source
                 if op.multiple:
                     ct: Any = [found.pop(id(o), ZERO) for o in out]
-                    if all(c is ZERO for c in ct):
+                    if all(c is ZERO for c in ct) and not (
+                        has_rule(op, params) and self._reads(outputs, out)
+                    ):
                         continue
                 else:
                     ct = found.pop(id(out), ZERO)
@@ -130,6 +133,14 @@ class Tape(Trace):
         finally:
             state.location = outer
         return [found.get(id(x), ZERO) for x in inputs]
+
+    def _reads(self, outputs: Sequence[Any], values: Sequence[Any]) -> bool:
+        """Whether the outputs are computed from one of the values."""
+        read = {id(o) for o in outputs}
+        for op, args, _, out, _ in reversed(self.entries):
+            if any(id(o) in read for o in (out if op.multiple else (out,))):
+                read.update([id(a) for a in args])
+        return any(id(v) in read for v in values)
 
     def close(
         self, inputs: Sequence[Any], outputs: Sequence[Any], residual: Callable[[Any], Var | None]

@@ -7,10 +7,12 @@ from typing import Any
 
 from primal.base.source import transposed
 from primal.ir.evaluate import eval_jaxpr
-from primal.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
+from primal.ir.jaxpr import ClosedJaxpr, Jaxpr, Var, subjaxprs
+from primal.ir.op import Op
 from primal.ir.state import state
 from primal.ir.trace import ZERO, Literal, Undefined
 from primal.ops.spread import add_any
+from primal.transforms.dce import dce_eqns
 from primal.transforms.jvp import instantiate
 from primal.transforms.memo import memo_on_jaxpr
 from primal.transforms.stage import stage
@@ -50,6 +52,23 @@ def linear_outputs(closed: ClosedJaxpr, linear: tuple[bool, ...]) -> tuple[bool,
     """Which outputs depend on the linear inputs."""
     _, _, moving = split_linear(closed.jaxpr, linear)
     return tuple([type(v) is not Literal and v in moving for v in closed.jaxpr.outvars])
+
+
+@memo_on_jaxpr
+def _holds_rules(closed: ClosedJaxpr) -> bool:
+    return any(has_rule(e.op, e.params) for e in closed.jaxpr.eqns)
+
+
+def has_rule(op: Op, params: dict[str, Any]) -> bool:
+    """Whether a user's rule transposes this operation, or one inside it.
+
+    Such a rule may return more than a linear map does (new statistics in the place of a gradient,
+    say): it runs where cotangents are zero as well.
+    """
+    higher = op.higher
+    return higher is not None and (
+        higher.by_rule or any(_holds_rules(c) for c in subjaxprs(params))
+    )
 
 
 def backward_pass(
@@ -93,7 +112,11 @@ def backward_pass(
         for eqn in reversed(active):
             cts = [found.pop(v, ZERO) for v in eqn.outvars]
             if all(c is ZERO for c in cts):
-                continue
+                if not has_rule(eqn.op, eqn.params):
+                    continue
+                read = dce_eqns(jaxpr, jaxpr.outvars)[1]
+                if not any(v in read for v in eqn.outvars):
+                    continue
             state.location = transposed(eqn.source)
             operands = [
                 v if type(v) is Literal else Undefined(v.aval) if v in moving else known[v]

@@ -487,3 +487,41 @@ def test_what_programs_give_back_is_arrays() -> None:
         assert isinstance(outs[1], primal.Array) and outs[1] + 1 == 3.0
     ones = lax.reduce(jnp.ones(3), 0.0, lambda a, b: 1.0, (0,))
     assert isinstance(ones, primal.Array) and ones == 1.0
+
+
+@custom_vjp
+def observed(x: Any, seen: Any) -> tuple[Any, Any]:
+    """x and 2 x. In the place of a derivative by `seen` comes what is to be seen next time."""
+    return 1.0 * x, 2.0 * x
+
+
+observed.defvjp(lambda x, seen: (observed(x, seen), seen), lambda seen, cts: (cts[0], seen + 100.0))
+ignored = custom_vjp(lambda x, y: x + y)
+ignored.defvjp(lambda x, y: (x + y, None), lambda _, ct: (None, None))
+
+
+def _in_scan(x: Any, seen: Any) -> Any:
+    return lax.scan(lambda c, _: (ignored(*observed(c, seen)), None), x, None, length=2)[0]
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+@pytest.mark.parametrize(
+    ("inner", "expected"),
+    [
+        (lambda x, s: ignored(*observed(x, s)), 102.0),
+        (jit(lambda x, s: ignored(*observed(x, s))), 102.0),
+        (jit(lambda x, s: ignored(*jit(observed)(x, s))), 102.0),
+        (primal.checkpoint(lambda x, s: ignored(*observed(x, s))), 102.0),
+        (_in_scan, 204.0),
+        (lambda x, s: lax.cond(x > 0, lambda: ignored(*observed(x, s)), lambda: x), 102.0),
+        (lambda x, s: observed(x, s)[1], 102.0),
+        # What the result is not computed from has no derivative.
+        (lambda x, s: (observed(x, s), 3.0 * x)[1], 0.0),
+        (lambda x, s: jnp.floor(observed(x, s)[0]) + x, 0.0),
+        (jit(lambda x, s: (observed(x, s), 3.0 * x)[1]), 0.0),
+    ],
+)
+def test_rules_run_for_cotangents_that_are_zero(wrap: Any, inner: Any, expected: float) -> None:
+    assert wrap(grad(inner, 1))(1.0, 2.0) == expected
+    _, pull = wrap(lambda *args: vjp(inner, *args))(1.0, 2.0)
+    assert pull(1.0)[1] == expected

@@ -11,6 +11,7 @@ does not match its checksum is compiled again. A folder that cannot be written i
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -215,19 +216,19 @@ class Store:
     def _shrink(self) -> None:
         """Remove what was not used for longest, down to three quarters of the limit."""
         files = []
-        for entry in os.scandir(self.folder):
-            info = entry.stat()
-            files.append((info.st_mtime, info.st_size, entry.path))
+        with os.scandir(self.folder) as entries:
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):  # another process shrinks as well
+                    info = entry.stat()
+                    files.append((info.st_mtime, info.st_size, entry.path))
         total = sum([size for _, size, _ in files])
         if total <= LIMIT:
             return
         for _, size, path in sorted(files):
             if total <= 3 * LIMIT // 4:
                 break
-            try:
+            with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
-            except FileNotFoundError:  # another process shrinks as well
-                pass
             total -= size
 
 
