@@ -15,9 +15,6 @@ from primal.engines.cpu.script import MEMORY_INT, Int, Place, Script
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 
-SLAB = 1 << 12
-"""Bytes from which a part of a padded array is a unit of its own."""
-
 # One window at scalar starts.
 
 
@@ -150,17 +147,18 @@ def dynamic_update_slice(k: Any, x: Value, part: Value, starts: Sequence[Value])
 
 CLOSE = 8
 """Elements from one row to the next up to which what takes turns is put together by shuffles."""
-SHORT = 64
-"""Bytes of rows that are copied in two words: a call of memcpy takes longer."""
 Copy = Callable[[Place, Place], None]
 PART = 20_000
 """Nanoseconds of work from which an array is copied in parts."""
+BLOCK = 1 << 14
+"""Bytes of a padded array that are a unit: filled, then copied into while they are at hand."""
 
 
-def overlapping(s: Script, run: Int, use: Callable[[Copy], None]) -> None:
-    """Use what copies 1 to `SHORT` bytes: two words as wide as they let, which may overlap."""
+def copying(s: Script, run: Int, use: Callable[[Copy], None]) -> None:
+    """Use what copies runs of bytes as fast as their length lets; calls of memcpy take 10 ns."""
 
-    def chosen(widths: Sequence[int]) -> None:
+    def in_two(widths: Sequence[int]) -> None:
+        """Two words as wide as fit, which may overlap."""
         width, *others = widths
         t = f"<{width} x i8>"
 
@@ -171,11 +169,22 @@ def overlapping(s: Script, run: Int, use: Callable[[Copy], None]) -> None:
                 s.write(t, word, place)
 
         if others:
-            s.when(run.test("sge", width), lambda: use(copy), lambda: chosen(others))
+            s.when(run.test("sge", width), lambda: use(copy), lambda: in_two(others))
         else:
             use(copy)
 
-    chosen((32, 16, 8, 4, 2, 1))
+    def in_many(to: Place, source: Place) -> None:
+        t, end = "<64 x i8>", run - 64
+        s.each(0, end, lambda i: s.write(t, s.read(t, source + i), to + i), 64)
+        s.write(t, s.read(t, source + end), to + end)
+
+    def longer() -> None:
+        s.when(
+            run.test("sle", 1024), lambda: use(in_many),
+            lambda: use(lambda to, source: s.copy_bytes(to, source, run)),
+        )  # fmt: skip
+
+    s.when(run.test("sle", 128), lambda: in_two((64, 32, 16, 8, 4, 2, 1)), longer)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -214,10 +223,7 @@ class Rows:
             def rows_by(copy: Copy) -> None:
                 s.each(first, last, lambda i: copy(to + i * pace, source + i * step))
 
-            s.when(
-                run.test("sle", SHORT), lambda: overlapping(s, run, rows_by),
-                lambda: rows_by(lambda to, source: s.copy_bytes(to, source, run)),
-            )  # fmt: skip
+            copying(s, run, rows_by)
 
         s.units(unit)
         s.finish(name)
@@ -272,10 +278,11 @@ def _rows(x: Value, plain: Sequence[int], item: int) -> tuple[int, int, int, int
 
 @dataclasses.dataclass(frozen=True)
 class Pad:
-    """The result filled with a scalar, then an array copied into it, slab after slab.
+    """The result filled with a scalar, then an array copied into it, block after block.
 
-    Words: elements of a slab of the result; bytes from slab to slab of x and of the result; offset
-    of the array in a slab; bytes of a run; loops (x, out).
+    Words: rows of the result and of a block, bytes of one; of the array the first row in the
+    result, how many, bytes from one to the next; of its place in a row offset, bytes of a run and
+    loops (x, out).
     """
 
     item: int
@@ -285,34 +292,41 @@ class Pad:
     def write(self, module: Module, name: str) -> None:
         s = Script(module, max(module.width // self.item, 1))
         x, value, out = s.address(), s.address(), s.address()
-        total, from_slab, to_slab, offset, run = s.words(5)
+        rows, block, pace, low, held, step, offset, run = s.words(8)
         sizes = s.words(self.rank)
         strides = [s.words(self.rank) for _ in range(2)]
         t = MEMORY_INT[str(self.item)]
         bits = s.read(t, value)
 
         def unit(u: Int) -> None:
-            source, to = x + u * from_slab, out + u * to_slab
-            every = s.splat(t, bits)
-            whole = total - total % s.lanes
+            first = u * block
+            last = (first + block).least(rows)
+            start, total = out + first * pace, (last - first) * pace
+            every, width = s.splat(t, bits), s.lanes * self.item
 
             def fill(i: Int) -> None:
-                s.do(f"store {s.vec(t)} {every}, ptr {(to + i * self.item).name}, align 1")
+                s.write(s.vec(t), every, start + i)
 
-            s.each(0, whole, fill, s.lanes)
-            s.each(whole, total, lambda i: s.write(t, bits, to + i * self.item))
+            def by_vectors() -> None:
+                s.each(0, total - width, fill, width)
+                fill(total - width)
 
-            def take(places: list[Place]) -> None:
-                if self.runs:
-                    s.when(
-                        run.test("sle", SHORT),
-                        lambda: overlapping(s, run, lambda copy: copy(places[1], places[0])),
-                        lambda: s.copy_bytes(places[1], places[0], run),
-                    )
-                else:
-                    s.write(t, s.read(t, places[0]), places[1])
+            def by_elements() -> None:
+                s.each(0, total, lambda i: s.write(t, bits, start + i), self.item)
 
-            s.nest(sizes, strides, [source, to + offset], take)
+            s.when(total.test("sge", width), by_vectors, by_elements)
+
+            def take(copy: Copy) -> None:
+                def row(i: Int) -> None:
+                    places = [x + i * step, out + (i + low) * pace + offset]
+                    s.nest(sizes, strides, places, lambda ps: copy(ps[1], ps[0]))
+
+                s.each((first - low).most(0), (last - low).least(held), row)
+
+            if self.runs:
+                copying(s, run, take)
+            else:
+                take(lambda to, source: s.write(t, s.read(t, source), to))
 
         s.units(unit)
         s.finish(name)
@@ -360,18 +374,27 @@ def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) 
         offset += (lo + first * step) * p
         paces.append(step * p)
     inner = k.slice(x, tuple(start), tuple(stop), (1,) * x.ndim)
-    dims = list(zip(inner.shape, bytes_of(inner), paces, strict=True))
-    # Where the first dimension has no edges, it counts slabs, which are units of their own.
-    apart = config[0] == (0, 0, 0) and plain[0] >= SLAB
-    slabs, from_slab, to_slab = dims.pop(0) if apart else (1, 0, 0)
-    loops = merged([(n, (a, b)) for n, a, b in dims])
+    kept = [d for d, n in enumerate(shape) if n > 1]
+    own = bytes_of(inner)
+    dims = [(inner.shape[d], (own[d], paces[d])) for d in kept]
+    # Rows: what lies in front of all edges as one loop, else the first dimension, else the whole.
+    free = next((i for i, d in enumerate(kept) if any(config[d])), len(kept))
+    front = merged(dims[:free])
+    if len(front) == 1:
+        (held_rows, (step, pace)), low, rows = front[0], 0, front[0][0]
+        dims = dims[free:]
+    elif kept and not config[kept[0]][2]:
+        (held_rows, (step, pace)), low = dims.pop(0), max(config[kept[0]][0], 0)
+        rows = shape[kept[0]]
+    else:
+        held_rows, step, pace, low, rows = 1, 0, size_of(shape) * item, 0, 1
+    loops = merged(dims)
     run = run_of(loops, item)
-    total = size_of(shape) // slabs
-    spec = Pad(item, run > item, len(loops))
+    block = max(1, BLOCK // pace)
     (out,) = k.routine(
-        spec, [inner, value], [Aval(shape, x.dtype)],
-        [total, from_slab, to_slab, offset, run, *flat(loops)],
-        units=slabs, cost=20 + total * item // 8, name="pad",
+        Pad(item, run > item, len(loops)), [inner, value], [Aval(shape, x.dtype)],
+        [rows, block, pace, low, held_rows, step, offset - low * pace, run, *flat(loops)],
+        units=-(-rows // block), cost=20 + min(rows, block) * pace // 8, name="pad",
     )  # fmt: skip
     padded = [d for d, c in enumerate(config) if c != (0, 0, 0)]
     if len(padded) == 1 and zero and min(config[padded[0]]) >= 0 and not config[padded[0]][2]:
