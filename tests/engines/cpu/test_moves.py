@@ -197,13 +197,14 @@ def test_a_new_shape_compiles_nothing() -> None:
 
 
 def test_blocks_of_rows_are_padded_side_by_side() -> None:
-    x = RNG.standard_normal((3, 30, 40)).astype(np.float32)
+    x = RNG.standard_normal((3, 60, 80)).astype(np.float32)
     for edges in (((0, 0, 0), (1, 2, 0), (-1, 3, 1)), ((0, 0, 0), (0, 0, 0), (5, 0, 0))):
         for moved in (lambda x: x, lambda x: x.transpose(0, 2, 1)):
             f = lambda x, m=moved, e=edges: [lax.pad(m(x), np.float32(2), e)]  # noqa: E731
             made = built(f, x)
             np.testing.assert_array_equal(made.execute([x])[0], numpy_run(f, x)[0])
-            assert [s.units for s in made.plan.program.steps if type(s) is Routine] == [2]
+            (step,) = [s for s in made.plan.program.steps if type(s) is Routine]
+            assert step.units > 2
 
 
 @pytest.mark.parametrize("index", ["int8", "int32", "int64", "uint8", "uint32", "uint64"])
