@@ -324,6 +324,29 @@ def _while_kernel(
     return whole(results)
 
 
+def _while_hoist(
+    part: Any, operands: list[Any], params: dict[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    c_consts, b_consts, init = split(
+        operands, params["cond_nconsts"], params["body_nconsts"]
+    )
+    cond, body = params["cond_jaxpr"], params["body_jaxpr"]
+    given = body.jaxpr.invars[len(b_consts) :]
+    still = [
+        x if new is old else None
+        for x, new, old in zip(init, body.jaxpr.outvars, given, strict=True)
+    ]
+    cond, c_more = part(cond, [*c_consts, *still])
+    body, b_more = part(body, [*b_consts, *still])
+    c_consts, b_consts = [*c_more, *c_consts], [*b_more, *b_consts]
+    return [*c_consts, *b_consts, *init], {
+        "cond_jaxpr": cond,
+        "body_jaxpr": body,
+        "cond_nconsts": len(c_consts),
+        "body_nconsts": len(b_consts),
+    }
+
+
 def _while_effects(params: dict[str, Any]) -> Any:
     return params["cond_jaxpr"].effects | params["body_jaxpr"].effects
 
@@ -347,7 +370,11 @@ while_ = Op(
     hlo=_while_hlo,
     kernel=_while_kernel,
     higher=HigherOrder(
-        linearize=_while_linearize, dce=_while_dce, begin=_while_begin, in_place=True
+        linearize=_while_linearize,
+        dce=_while_dce,
+        begin=_while_begin,
+        hoist=_while_hoist,
+        in_place=True,
     ),
     multiple=True,
     effects=_while_effects,

@@ -16,6 +16,7 @@ from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
 from primal.ir.op import Expand, Splice
 from primal.ir.trace import Literal
 from primal.transforms.dce import dce_eqns
+from primal.transforms.invariants import part
 from primal.transforms.memo import memo_on_jaxpr
 from primal.transforms.stage import stage
 
@@ -77,6 +78,9 @@ class _Walk:
             params = eqn.params
             if op.higher is not None:
                 params = {k: self.simplified(v) for k, v in params.items()}
+                # XLA's compiler does that itself.
+                if rules == "kernel" and op.higher.hoist is not None:
+                    invars, params = op.higher.hoist(self.hoisted, invars, params)
             if not eqn.effects and not op.kind.host:
                 key = (
                     op,
@@ -117,6 +121,15 @@ class _Walk:
         if value.__class__ is tuple:
             return tuple([self.simplified(v) for v in value])
         return value
+
+    def hoisted(self, body: ClosedJaxpr, known: list[Any]) -> tuple[ClosedJaxpr, list[Any]]:
+        """The body of a loop without what depends on known inputs alone, appended here."""
+        moved, results, rest = part(body, [v is not None for v in known])
+        env = dict(zip(body.jaxpr.invars, known, strict=True))
+        for v, c in zip(body.jaxpr.constvars, body.consts, strict=True):
+            env[v] = self.constant(v, c)
+        self.splice(body.jaxpr.replace(eqns=moved), env)
+        return rest, [env[v] for v in results]
 
     def inline(self, closed: ClosedJaxpr, invars: list[Any], eqn: Eqn, env: dict[Any, Any]) -> None:
         """Append the equations of a carried program in place of the equation that carries it."""

@@ -499,6 +499,23 @@ def _scan_kernel(
     return [*unpick(still, pick(init, still), carry), *ys]
 
 
+def _scan_hoist(
+    part: Any, operands: list[Any], params: dict[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    consts, init, xs = split(operands, params["num_consts"], params["num_carry"])
+    if not params["length"]:
+        return operands, params
+    body = params["jaxpr"]
+    given = body.jaxpr.invars[len(consts) :]
+    still = [
+        x if new is old else None
+        for x, new, old in zip(init, body.jaxpr.outvars, given, strict=False)
+    ]
+    rest, more = part(body, [*consts, *still, *[None] * len(xs)])
+    consts = [*more, *consts]
+    return [*consts, *init, *xs], {**params, "jaxpr": rest, "num_consts": len(consts)}
+
+
 def _scan_effects(params: dict[str, Any]) -> Any:
     return params["jaxpr"].effects
 
@@ -515,7 +532,11 @@ scan = Op(
     hlo=_scan_hlo,
     kernel=_scan_kernel,
     higher=HigherOrder(
-        linearize=_scan_linearize, dce=_scan_dce, begin=_scan_begin, mixes=_scan_mixes
+        linearize=_scan_linearize,
+        dce=_scan_dce,
+        begin=_scan_begin,
+        mixes=_scan_mixes,
+        hoist=_scan_hoist,
     ),
     multiple=True,
     effects=_scan_effects,
