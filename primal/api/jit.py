@@ -21,7 +21,7 @@ from primal.api.operands import (
     operand,
     struct_of,
 )
-from primal.api.stages import Lowered, Traced
+from primal.api.stages import Lowered, Traced, held, through_refs
 from primal.base import caches
 from primal.base.config import settings
 from primal.base.errors import api_boundary
@@ -47,7 +47,7 @@ from primal.runtime.programs import (
     run_program,
     timed,
 )
-from primal.runtime.refs import Ref, check_distinct, settle_refs, tracing_refs, values_of
+from primal.runtime.refs import Ref, tracing_refs
 from primal.transforms.stage import stage
 
 
@@ -56,7 +56,7 @@ class TracedProgram:
 
     __slots__ = (
         "closed", "hoisted", "out_spec", "donated", "programs", "name", "keep_unused", "refs",
-        "count",
+        "count", "refs_at",
     )  # fmt: skip
 
     def __init__(
@@ -68,12 +68,14 @@ class TracedProgram:
         keep_unused: bool,
         refs: Sequence[tuple[Ref, bool]] = (),
         count: int | None = None,
+        refs_at: tuple[int, ...] = (),
     ) -> None:
         self.closed = closed
         # Mutable references from outside that the function touches; its own results are the first
-        # `count` ones (None: all).
+        # `count` ones (None: all). Arguments at `refs_at` are references as well.
         self.refs = refs
         self.count = count
+        self.refs_at = refs_at
         self.hoisted = ClosedJaxpr(hoist_consts(closed))
         self.out_spec = out_spec
         self.donated = donated
@@ -205,13 +207,11 @@ class JitFunction(Dispatcher):
 
     def _call_with_refs(self, traced: TracedProgram, leaves: Sequence[Any]) -> Any:
         """The call of a program that takes and returns the values of mutable references."""
-        mine = [(x, True) for x in leaves if isinstance(x, Ref)]
-        check_distinct(self._name, mine, traced.refs)
-        operands = [x[...] if isinstance(x, Ref) else x for x in leaves]
-        operands += values_of(traced.refs)
-        results = call(*traced.closed.consts, *operands, jaxpr=traced.hoisted, name=self._name)
-        settle_refs([*mine, *traced.refs], results[traced.count :])
-        return unflatten(traced.out_spec, results[: traced.count])
+
+        def run(operands: Sequence[Any]) -> Any:
+            return call(*traced.closed.consts, *operands, jaxpr=traced.hoisted, name=self._name)
+
+        return unflatten(traced.out_spec, through_refs(traced, leaves, run))
 
     def _split(self, args: Any, kwargs: Any) -> tuple[Any, Any, Any, tuple[int, ...]]:
         """(dynamic args, dynamic kwargs, key of the static ones, their positions)."""
@@ -252,7 +252,7 @@ class JitFunction(Dispatcher):
             at = tuple([i for i, x in enumerate(leaves) if isinstance(x, Ref)])
             if not at:
                 raise
-            values = [x[...] if isinstance(x, Ref) else x for x in leaves]
+            values = [held(x) for x in leaves]
             avals = tuple(check_operands(self._name, unflatten(spec, values), values))
         key = (spec, avals, statics, settings().trace_key, state.axes, *at)
         try:
@@ -313,6 +313,7 @@ class JitFunction(Dispatcher):
             self._keep_unused,
             refs,
             count_leaves(out[0]) if refs or refs_at else None,
+            refs_at,
         )
 
     def _donated(self, args: Any, free: Any, numbers: tuple[int, ...]) -> tuple[bool, ...]:
@@ -352,7 +353,8 @@ class JitFunction(Dispatcher):
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The shapes and dtypes of the results, without running anything."""
         traced, _, _ = self._traced(args, kwargs)
-        return unflatten(traced.out_spec, [struct_of(a) for a in traced.closed.out_avals])
+        own = traced.closed.out_avals[: traced.count]
+        return unflatten(traced.out_spec, [struct_of(a) for a in own])
 
     def clear_cache(self) -> None:
         """Forget all signatures: the next call traces again."""

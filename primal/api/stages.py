@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from primal.api.operands import check_operands, operand, struct_of
-from primal.base.pytree import PyTreeDef, flatten_args, unflatten
+from primal.base.pytree import PyTreeDef, count_leaves, flatten_args, unflatten
 from primal.engines.protocol import Device
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
@@ -14,6 +14,7 @@ from primal.ir.trace import Tracer
 from primal.runtime import devices
 from primal.runtime.eager import placement_of
 from primal.runtime.programs import RULES, Program, default_placement
+from primal.runtime.refs import Ref, check_distinct, settle_refs, values_of
 from primal.transforms.simplify import simplify
 
 
@@ -47,17 +48,36 @@ class ArgInfo:
         return hash((self._aval, self.donated))
 
 
+def through_refs(
+    traced: Any, leaves: Sequence[Any], run: Callable[[list[Any]], Sequence[Any]]
+) -> Sequence[Any]:
+    """The own results of a program that takes and returns the values of mutable references."""
+    mine = [(x, True) for x in leaves if isinstance(x, Ref)]
+    check_distinct(traced.name, mine, traced.refs)
+    results = run([*map(held, leaves), *values_of(traced.refs)])
+    settle_refs([*mine, *traced.refs], results[traced.count :])
+    return results[: traced.count]
+
+
+def held(x: Any) -> Any:
+    """What a reference holds; anything else is itself."""
+    return x[...] if isinstance(x, Ref) else x
+
+
 class Stage:
     """What is known of a function at every stage: the types and structures of its signature."""
 
     def __init__(self, traced: Any, in_spec: Any) -> None:
         self._traced = traced
         self._in_spec = in_spec
+        # After the arguments and the results come values of references.
+        self._ins: Sequence[Aval] = traced.closed.in_avals[: count_leaves(in_spec)]
+        self._outs: Sequence[Aval] = traced.closed.out_avals[: traced.count]
 
     @property
     def in_avals(self) -> Any:
         """The types of (args, kwargs), in that structure."""
-        return unflatten(self._in_spec, list(self._traced.closed.in_avals))
+        return unflatten(self._in_spec, list(self._ins))
 
     @property
     def in_tree(self) -> PyTreeDef:
@@ -72,9 +92,8 @@ class Stage:
     @property
     def args_info(self) -> Any:
         """An `ArgInfo` for each argument, in the structure (args, kwargs)."""
-        avals = self._traced.closed.in_avals
-        donated = self._traced.donated or (False,) * len(avals)
-        infos = [ArgInfo(a, bool(d)) for a, d in zip(avals, donated, strict=True)]
+        donated = self._traced.donated or (False,) * len(self._ins)
+        infos = [ArgInfo(a, bool(d)) for a, d in zip(self._ins, donated, strict=True)]
         return unflatten(self._in_spec, infos)
 
     @property
@@ -85,8 +104,7 @@ class Stage:
     @property
     def out_info(self) -> Any:
         """Shapes and dtypes of the results."""
-        avals = self._traced.closed.out_avals
-        return unflatten(self._traced.out_spec, [struct_of(a) for a in avals])
+        return unflatten(self._traced.out_spec, [struct_of(a) for a in self._outs])
 
 
 class Traced(Stage):
@@ -104,7 +122,7 @@ class Traced(Stage):
     @property
     def out_avals(self) -> Any:
         """The types of the results, in their structure."""
-        return unflatten(self._traced.out_spec, list(self._traced.closed.out_avals))
+        return unflatten(self._traced.out_spec, list(self._outs))
 
     @property
     def fun_name(self) -> str:
@@ -227,24 +245,34 @@ class Compiled(Stage):
                 f"[{name}] expected arguments of the structure it was compiled for, "
                 f"{PyTreeDef(self._in_spec)}, got {PyTreeDef(spec)}."
             )
-        avals = check_operands(name, (args, kwargs), leaves)
-        traced = next((x for x in leaves if isinstance(x, Tracer)), None)
-        if traced is not None:
+        refs_at = tuple([i for i, x in enumerate(leaves) if isinstance(x, Ref)])
+        if refs_at != self._traced.refs_at:
             raise TypeError(
-                f"[{name}] expected arrays, got {traced}: no transformation applies to a function "
+                f"[{name}] expected mutable references where it was compiled for them, at the "
+                f"leaves {self._traced.refs_at} of the arguments, got them at {refs_at}."
+            )
+        values = [held(x) for x in leaves]
+        avals = check_operands(name, unflatten(spec, values), values)
+        tracer = next((x for x in (*values, *self._program.consts) if isinstance(x, Tracer)), None)
+        if tracer is not None:
+            raise TypeError(
+                f"[{name}] expected arrays, got {tracer}: no transformation applies to a function "
                 "lowered and compiled for a particular signature. Transform the function that was "
                 "jitted, then lower and compile."
             )
-        expected: Sequence[Aval] = self._traced.closed.in_avals
-        for i, (got, want) in enumerate(zip(avals, expected, strict=True)):
+        for i, (got, want) in enumerate(zip(avals, self._ins, strict=True)):
             if got.shape != want.shape or got.dtype != want.dtype:
                 raise TypeError(
                     f"[{name}] expected argument {i} to be {want}, for which it was compiled, got "
                     f"{got}: Argument types differ from the types for which this computation was "
                     "compiled."
                 )
-        arrays = [operand(x) for x in leaves]
-        place = placement_of(name, arrays)
+        results = through_refs(self._traced, leaves, self._run)
+        return unflatten(self._traced.out_spec, results)
+
+    def _run(self, operands: Sequence[Any]) -> Sequence[Any]:
+        arrays = [operand(x) for x in operands]
+        place = placement_of(self._traced.name, arrays)
         if place is None:
             place = default_placement(self._program.device)
-        return unflatten(self._traced.out_spec, self._program.run(arrays, place))
+        return self._program.run(arrays, place)

@@ -24,7 +24,7 @@ from primal.base.turns import turn
 from primal.engines.protocol import Device
 from primal.ir.check import check_closed
 from primal.ir.jaxpr import ClosedJaxpr, Jaxpr, hoist_consts
-from primal.ir.trace import Literal
+from primal.ir.trace import Literal, Tracer
 from primal.runtime import devices, watch
 from primal.runtime.array import ArrayImpl, Placement
 from primal.runtime.eager import as_array, install_program_runner, placement_of
@@ -239,7 +239,8 @@ def prepare(
         used = {v for eqn in jaxpr.eqns for v in eqn.invars} | set(jaxpr.outvars)
         kept = tuple([i for i, v in enumerate(jaxpr.invars) if v in used])
     smaller = ClosedJaxpr(jaxpr.replace(invars=[jaxpr.invars[i] for i in kept]), simplified.consts)
-    given = [as_array(c) for c in simplified.consts]
+    # A function of a tracer may be compiled to be looked at: its costs, say.
+    given = [c if isinstance(c, Tracer) else as_array(c) for c in simplified.consts]
     flags = donated or (False,) * len(jaxpr.invars)
     usable = _usable_donations(jaxpr, flags, kept)
     donated_inputs = (False,) * len(given) + tuple([usable[i] for i in kept])

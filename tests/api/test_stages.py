@@ -103,3 +103,39 @@ def test_numbers_and_names_complete_each_other_only_alone():
         seen = []
         jit(f, **options)(1.0, 2, 3)
         assert seen == [wanted]
+
+
+@pytest.mark.parametrize("engine", ["cpu", "xla", "reference"])
+def test_stages_of_functions_of_references(engine):
+    seen = primal.new_ref(jnp.zeros(3))
+
+    def step(w, x):
+        seen[...] += x
+        w["w"][0] = x
+        return {"s": w["w"][...].sum()}
+
+    with cpu_engine(engine):
+        ref = primal.new_ref(arr(3))
+        traced = jit(step).trace({"w": ref}, 2.0)
+        compiled = traced.lower().compile()
+        for stage in (traced, compiled):
+            assert stage.out_info == {"s": primal.ShapeDtypeStruct((), np.float32)}
+            assert stage.in_avals[0][0]["w"].shape == (3,) and len(stage.in_avals[0]) == 2
+        assert [float(compiled({"w": ref}, x)["s"]) for x in (2.0, 5.0)] == [5.0, 8.0]
+        assert (float(seen[1]), float(ref[0])) == (7.0, 5.0)
+        with pytest.raises(TypeError, match="mutable references where it was compiled"):
+            compiled({"w": arr(3)}, 2.0)
+        with pytest.raises(ValueError, match="both closed over and passed"):
+            jit(step).lower({"w": ref}, 1.0).compile()({"w": seen}, 1.0)
+
+
+def test_a_function_of_a_tracer_is_compiled_to_be_looked_at():
+    def f(x):
+        compiled = jit(lambda y: sin(y) * x).lower(2.0).compile()
+        assert compiled.cost_analysis()["flops"] > 0
+        with pytest.raises(TypeError, match="no transformation applies"):
+            compiled(2.0)
+        return x
+
+    jit(f)(1.0)
+    primal.grad(f)(1.0)
