@@ -74,10 +74,12 @@ def _atom(words: ComplexWords, v: Any, env: dict[Any, Any]) -> Value:
 
 
 def _equations(words: ComplexWords, jaxpr: Jaxpr, env: dict[Any, Any]) -> None:
-    layouts = _layouts(jaxpr)
+    layouts, once = _layouts(jaxpr), _read_once(jaxpr)
     outer = words.eqn
     for eqn in jaxpr.eqns:
         words.layout = layouts.get(eqn.outvars[0]) if eqn.op.name == "dot_general" else None
+        commutes = eqn.op.name in ("slice", "gather") and eqn.invars[0] in once
+        words.once = env[eqn.invars[0]].node if commutes else None
         words.eqn = eqn
         mark = len(words.order)
         _equation(words, eqn, env)
@@ -87,6 +89,16 @@ def _equations(words: ComplexWords, jaxpr: Jaxpr, env: dict[Any, Any]) -> None:
                 if node.origin is None:
                     node.origin = origin
     words.eqn = outer
+
+
+def _read_once(jaxpr: Jaxpr) -> set[Any]:
+    """Results of gathers that are read once."""
+    made = {eqn.outvars[0] for eqn in jaxpr.eqns if eqn.op.name == "gather"}
+    if not made:
+        return made
+    read = Counter([v for eqn in jaxpr.eqns for v in eqn.invars if v in made])
+    read.update([v for v in jaxpr.outvars if v in made])
+    return {v for v in made if read[v] == 1}
 
 
 def _layouts(jaxpr: Jaxpr) -> dict[Any, Sequence[int]]:

@@ -10,6 +10,7 @@ import numpy as np
 from primal.base.dtypes import physical_dtype
 from primal.engines.cpu import (
     _llvm,
+    commuting,
     control,
     convolution,
     factorisations,
@@ -70,6 +71,10 @@ class Words:
         self.literals: dict[Any, Node] = {}
         self.padded: dict[Node, Any] = {}
         """Arrays that are zero but for pieces: dimension, [(start, stop, value)]."""
+        self.gathered: dict[Node, Any] = {}
+        """What gathers were made of: operand, indices, parameters."""
+        self.once: Node | None = None
+        """The operand of the slice or gather being written, if nobody else reads it."""
         self.layout: Ints | None = None
         """The order in which the only reader of the next product wants its dimensions."""
         self.eqn: Any = None
@@ -279,6 +284,10 @@ class Words:
         return transposed(self._mapped(x), permutation)
 
     def slice(self, x: Value, start: Ints, limit: Ints, strides: Ints) -> Value:
+        if self.once in self.gathered and set(strides) == {1}:
+            found = commuting.slice_of_gather(self, x, start, limit)
+            if found is not None:
+                return found
         return sliced(self._mapped(x), start, limit, strides)
 
     def rev(self, x: Value, dims: Ints) -> Value:
@@ -403,7 +412,13 @@ class Words:
         return pieces.dynamic_update_slice(self, x, update, starts)
 
     def gather(self, x: Value, indices: Value, **params: Any) -> Value:
-        return moves.gather(self, x, indices, **params)
+        if self.once in self.gathered:
+            found = commuting.gather_of_gather(self, x, indices, **params)
+            if found is not None:
+                return found
+        out = moves.gather(self, x, indices, **params)
+        self.gathered[out.node] = x, indices, params
+        return out
 
     def scatter(self, word: str, x: Value, indices: Value, updates: Value, **params: Any) -> Value:
         if word != "set":

@@ -1,0 +1,117 @@
+"""What only a slice or another gather reads of a gather is not gathered: x[i][:, j] is x[:, j][i].
+
+`Words.gathered` remembers what gathers were made of, `Words.once` is the operand that nobody but
+the present equation reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primal.engines.cpu.graph import Value, size_of
+
+
+def _made_of(k: Any, x: Value) -> tuple[Value, Value, dict[str, Any]] | None:
+    """Operand, indices and parameters of a gather of whole windows that is read once."""
+    if not x.is_node or x.node is not k.once or x.node not in k.gathered:
+        return None
+    base, indices, params = k.gathered[x.node]
+    _, gone, _, batching, _ = params["dimension_numbers"]
+    sizes = params["slice_sizes"]
+    kept = [d for d in range(base.ndim) if d not in gone]
+    if batching or any(sizes[d] != base.shape[d] for d in kept):
+        return None
+    return base, indices, params
+
+
+def slice_of_gather(k: Any, x: Value, start: Sequence[int], limit: Sequence[int]) -> Value | None:
+    """gather(x, i)[start:limit] by a gather of slices, for steps of 1."""
+    made = _made_of(k, x)
+    if made is None:
+        return None
+    base, indices, params = made
+    offset, gone = params["dimension_numbers"][:2]
+    kept = [d for d in range(base.ndim) if d not in gone]
+    first, last, sizes = [0] * base.ndim, list(base.shape), list(params["slice_sizes"])
+    for o, d in zip(offset, kept, strict=True):
+        first[d], last[d], sizes[d] = start[o], limit[o], limit[o] - start[o]
+    rows = [d for d in range(x.ndim) if d not in offset]
+    width = indices.shape[-1]
+    indices = k.slice(
+        indices, [*[start[d] for d in rows], 0], [*[limit[d] for d in rows], width],
+        (1,) * indices.ndim,
+    )  # fmt: skip
+    base = k.slice(base, first, last, (1,) * base.ndim)
+    shape = tuple([b - a for a, b in zip(start, limit, strict=True)])
+    return k.gather(base, indices, **{**params, "slice_sizes": tuple(sizes), "shape": shape})
+
+
+def gather_of_gather(
+    k: Any,
+    x: Value,
+    indices: Value,
+    dimension_numbers: Any,
+    slice_sizes: Sequence[int],
+    fill: Any,
+    shape: tuple[int, ...],
+) -> Value | None:
+    """The inner gather after the outer one, where that leaves at most half as much between them."""
+    made = _made_of(k, x)
+    if made is None:
+        return None
+    base, rows, params = made
+    offset, gone, mapped, batching, _ = dimension_numbers
+    inner, lost, starts = params["dimension_numbers"][:3]
+    fills = {repr(f) for f in (fill, params["fill"]) if f is not None}
+    whole = [n == m for n, m in zip(slice_sizes, x.shape, strict=True)]
+    # The outer one moves along windows alone, and no two fills may meet.
+    if batching or len(fills) > 1 or not all(w for d, w in enumerate(whole) if d not in inner):
+        return None
+    in_base = dict(zip(inner, [d for d in range(base.ndim) if d not in lost], strict=True))
+    # Dimensions by name: ("row", d) and ("base", d) of x, ("new", j) of the outer indices.
+    rows_of = [d for d in range(x.ndim) if d not in inner]
+    names = [("base", in_base[d]) if d in in_base else ("row", rows_of.index(d))
+             for d in range(x.ndim)]  # fmt: skip
+    left = [names[d] for d in range(x.ndim) if d not in gone]
+    final: list[Any] = [None] * len(shape)
+    for at, name in zip(offset, left, strict=True):
+        final[at] = name
+    new = iter(range(len(shape)))
+    final = [("new", next(new)) if name is None else name for name in final]
+    # Between the two: the final order, where dimensions that the inner one takes single ones of
+    # stand for the rows; those of the operand stay in their order.
+    between: list[Any] = []
+    waiting = sorted(lost)
+    for i, name in enumerate(final):
+        if name[0] != "new":
+            following = min([d for kind, d in final[i:] if kind == "base"], default=base.ndim)
+            between += [("base", d) for d in waiting if d < following]
+            waiting = [d for d in waiting if d > following]
+        if name[0] != "row":
+            between.append(name)
+    sizes = list(base.shape)
+    for d, name in enumerate(names):
+        if name[0] == "base":
+            sizes[name[1]] = slice_sizes[d]
+    new_sizes = iter(indices.shape[:-1])
+    middle = tuple([next(new_sizes) if n == "new" else sizes[d] for n, d in between])
+    if 2 * size_of(middle) > x.size:
+        return None
+    moved = k.gather(
+        base, indices, slice_sizes=tuple(sizes), fill=fill, shape=middle,
+        dimension_numbers=(
+            tuple([i for i, name in enumerate(between) if name[0] == "base"]),
+            tuple([in_base[d] for d in gone]), tuple([in_base[d] for d in mapped]), (), (),
+        ),
+    )  # fmt: skip
+    at = {d: i for i, (name, d) in enumerate(between) if name == "base"}
+    taken = tuple([at[d] for d in lost])
+    return k.gather(
+        moved, rows, fill=params["fill"], shape=shape,
+        slice_sizes=tuple([1 if i in taken else n for i, n in enumerate(middle)]),
+        dimension_numbers=(
+            tuple([i for i, name in enumerate(final) if name[0] != "row"]),
+            taken, tuple([at[d] for d in starts]), (), (),
+        ),
+    )  # fmt: skip

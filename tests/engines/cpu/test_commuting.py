@@ -1,0 +1,68 @@
+"""Slices and gathers of gathers: values are NumPy's, and nothing is gathered to be left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal as pl
+import primal.numpy as pnp
+from primal.engines.cpu import commuting
+
+DRAW = np.random.default_rng(0)
+MATRIX, CUBE = DRAW.random((7, 50)), DRAW.random((5, 40, 6))
+B, C, E = DRAW.integers(-5, 5, 30), DRAW.integers(-5, 5, 4), DRAW.integers(-3, 3, (3, 4))
+CASES: dict[str, tuple[Any, Callable[..., Any], bool]] = {
+    "rows, columns": (MATRIX, lambda x, b, c, e: x[b][:, c], True),
+    "columns, rows": (MATRIX, lambda x, b, c, e: x[:, c][b], False),
+    "rows, a column": (MATRIX, lambda x, b, c, e: x[b][:, 3], True),
+    "rows, a part": (MATRIX, lambda x, b, c, e: x[b][2:9, 1:4], True),
+    "strided": (MATRIX, lambda x, b, c, e: x[b][::2, ::3], False),
+    "grid of rows": (MATRIX, lambda x, b, c, e: x[e][..., c], True),
+    "grid of columns": (MATRIX, lambda x, b, c, e: x[b][:, c.reshape(2, 2)], True),
+    "last, first": (CUBE, lambda x, b, c, e: x[:, :, b][c[:1]], True),
+    "rows, middle": (CUBE, lambda x, b, c, e: x[b][:, c], True),
+    "middle, rows": (CUBE, lambda x, b, c, e: x[:, b][c[:1]], True),
+    "grid, last": (CUBE, lambda x, b, c, e: x[e][:, :, c[:2]], True),
+    "pairs apart, middle": (CUBE, lambda x, b, c, e: x[b, :, b][:, c], True),
+    "read twice": (MATRIX, lambda x, b, c, e: (lambda g: g[:, c] + g[:, :4])(x[b]), False),
+    "complex": (MATRIX * (1 + 2j), lambda x, b, c, e: x[b][:, c], True),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, f, commutes = CASES[name]
+    x = x.astype(np.complex64 if x.dtype.kind == "c" else np.float32)
+    found = []
+
+    def watched(rule: Callable[..., Any]) -> Callable[..., Any]:
+        def asked(*args: Any, **params: Any) -> Any:
+            found.append(rule(*args, **params))
+            return found[-1]
+
+        return asked
+
+    for rule in ("slice_of_gather", "gather_of_gather"):
+        monkeypatch.setattr(commuting, rule, watched(getattr(commuting, rule)))
+    np.testing.assert_array_equal(pl.jit(f)(x, B, C, E), f(x, B, C, E))
+    assert any(out is not None for out in found) == commutes
+
+
+@pytest.mark.parametrize("fills", [(7, 7), (7, 8), (7, None), (None, 8)])
+def test_fills(fills: tuple[Any, Any]) -> None:
+    far = np.array([0, 3, 90, -90])
+
+    def taken(x: Any, at: Any, fill: Any) -> Any:
+        if fill is None:
+            return x.at[at].get(mode="clip")
+        return x.at[at].get(mode="fill", fill_value=fill)
+
+    def f(x: Any) -> Any:
+        return taken(taken(x, far, fills[0]).T, far, fills[1]).T
+
+    x = pnp.asarray(MATRIX, np.float32)
+    np.testing.assert_array_equal(pl.jit(f)(x), f(x))
