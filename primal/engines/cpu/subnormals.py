@@ -32,13 +32,16 @@ define internal void @set_mode(i64 %mode) nounwind {
 }
 """
 _ARM = """
+declare i64 @llvm.aarch64.get.fpcr()
+declare void @llvm.aarch64.set.fpcr(i64)
+
 define internal i64 @mode() nounwind {
-  %mode = call i64 asm sideeffect "mrs $0, fpcr", "=r"()
+  %mode = call i64 @llvm.aarch64.get.fpcr()
   ret i64 %mode
 }
 
 define internal void @set_mode(i64 %mode) nounwind {
-  call void asm sideeffect "msr fpcr, $0", "r"(i64 %mode)
+  call void @llvm.aarch64.set.fpcr(i64 %mode)
   ret void
 }
 """
