@@ -21,7 +21,9 @@ from primal.ops.precision import (
     DotAlgorithm,
     DotAlgorithmPreset,
     Precision,
+    canonical_precision,
     check_preferred,
+    later_dtype,
     one_dtype,
     product,
 )
@@ -510,8 +512,10 @@ def dot_general(
         else dtypes.canonicalize_dtype(preferred_element_type)
     )
     lhs, rhs = [x if hasattr(x, "aval") else as_array(x) for x in (lhs, rhs)]
+    if not isinstance(canonical_precision(precision), DotAlgorithm | DotAlgorithmPreset):
+        dtype = later_dtype(lhs.dtype, rhs.dtype)
+        check_preferred("dot_general", dtype, preferred, kinds=False)
     lhs, rhs = one_dtype(lhs, rhs, preferred)
-    check_preferred("dot_general", lhs.dtype, preferred, kinds=False)
     return product(lhs, rhs, dims, precision, preferred)
 
 

@@ -124,7 +124,9 @@ def _dot_impl(
     result = np.matmul(lhs, rhs)
     if out is not None:
         result = result.reshape(out)
-    return result if result.dtype is out_dtype else result.astype(out_dtype, copy=False)
+    if result.dtype is out_dtype:
+        return result
+    return convert_element_type.impl(result, new_dtype=out_dtype, weak_type=False)
 
 
 def _dot_transpose(

@@ -160,33 +160,46 @@ def is_named(algorithm: DotAlgorithm | DotAlgorithmPreset) -> bool:
 
 _ORDER = (
     "bool", "uint2", "int2", "uint4", "int4", "uint8", "int8", "uint16", "int16", "uint32", "int32",
-    "uint64", "int64", "float8_", "float16", "bfloat16", "float32", "float64", "complex64",
+    "uint64", "int64", "float_", "float16", "bfloat16", "float32", "float64", "complex64",
     "complex128",
 )  # fmt: skip
 
 
-def _rank(dtype: Any) -> int:
-    """The place among dtypes from narrow to wide; floats of 8 bits share one, others follow."""
-    name = "float8_" if dtype.name.startswith("float8_") else dtype.name
-    return _ORDER.index(name) if name in _ORDER else len(_ORDER)
+def _rank(dtype: Any) -> tuple[int, float]:
+    """The place among dtypes from narrow to wide; narrow floats by the largest number they hold."""
+    if dtypes.issubdtype(dtype, np.floating) and dtypes.itemsize_bits(dtype) <= 8:
+        return _ORDER.index("float_"), float(dtypes.finfo(dtype).max)
+    return _ORDER.index(dtype.name) if dtype.name in _ORDER else len(_ORDER), 0.0
+
+
+def later_dtype(one: Any, two: Any) -> Any:
+    """The later of two dtypes from bool over integers to complex numbers, as products take them.
+
+    Nothing is wider than both; jax.numpy's promotion would make float32 of bfloat16 and float16.
+    TypeError for two floats of 8 bits whose largest numbers are equal.
+    """
+    if one == two:
+        return one
+    if _rank(one) == _rank(two):
+        raise TypeError(
+            f"[dot_general] expected operands of one dtype, or one wider than the other, got "
+            f"{one.name} and {two.name}. Convert first."
+        )
+    return max(one, two, key=_rank)
 
 
 def one_dtype(lhs: Any, rhs: Any, preferred: Any = None) -> list[Any]:
-    """Operands of a product in one dtype: the later one from bool over integers to complex.
+    """Operands of a product in one dtype, the later one.
 
     Where both differ and sums are in a dtype later than both, in that of the sums: neither
-    is rounded to the other's. Else nothing is wider than the operands; jax.numpy's promotion would
-    make float32 of bfloat16 and float16. TypeError for two floats of 8 bits.
+    is rounded to the other's.
     """
     one, two = aval_of(lhs).dtype, aval_of(rhs).dtype
     if one == two:
         return [lhs, rhs]
-    if preferred is not None and _rank(preferred) > max(_rank(one), _rank(two)):
-        dtype = preferred
-    elif _rank(one) == _rank(two) or len(_ORDER) in (_rank(one), _rank(two)):
-        dtype = dtypes.promote_types(one, two)
-    else:
-        dtype = one if _rank(one) > _rank(two) else two
+    dtype = later_dtype(one, two)
+    if preferred is not None:
+        dtype = max(dtype, preferred, key=_rank)
     return [
         x if aval_of(x).dtype == dtype
         else convert_element_type(x, new_dtype=dtype, weak_type=False)
@@ -216,14 +229,21 @@ def check_preferred(name: str, dtype: Any, preferred: Any, kinds: bool) -> None:
                 f"[{name}] expected a preferred_element_type of the signedness of {dtype.name}, "
                 f"got {preferred.name}. Convert the result instead."
             )
-    parts = 2 if kind is np.complexfloating and not is_(preferred, kind) else 1
-    given = 1 if preferred == np.bool_ else dtypes.itemsize_bits(preferred)
-    narrower = given * parts < dtypes.itemsize_bits(dtype)
+    # Convolutions are asked in bytes, so that integers of 8 bits may have sums of 4.
+    narrower = (
+        preferred.itemsize < dtype.itemsize if kinds else _bits(preferred) < _bits(dtype)
+    )
     if narrower and kind is not None and (kinds or kind is not np.floating):
         raise TypeError(
             f"[{name}] expected preferred_element_type to be no narrower than {dtype.name}, got "
             f"{preferred.name}. Convert the result instead."
         )
+
+
+def _bits(dtype: Any) -> int:
+    """The size of a number, or of the parts of a complex one."""
+    bits = 1 if dtype == np.bool_ else dtypes.itemsize_bits(dtype)
+    return bits // 2 if dtypes.issubdtype(dtype, np.complexfloating) else bits
 
 
 def canonical_precision(precision: Any) -> Any:

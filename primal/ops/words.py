@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from primal.base.dtypes import KIND
 from primal.ir.op import Op, Word
-from primal.ir.trace import ZERO
+from primal.ir.trace import ZERO, aval_of
 from primal.ops.spread import add_any, broadcast_to
 from primal.ops.spread import unbroadcast as unbroadcast
 from primal.ops.types import shape_of
@@ -75,6 +76,8 @@ def _sum_over(
             primals: Sequence[Any], tangents: Sequence[Any], call: Rule = _called, **params: Any
         ) -> tuple[Any, Any]:
             out = call(op, *primals, **params)
+            if KIND[aval_of(out).dtype] not in "fc":  # sums in integers, say
+                return out, ZERO
             more = (out,) if with_out else (call,) if with_call else ()
             total: Any = ZERO
             for rule, t in zip(rules, tangents, strict=True):

@@ -368,3 +368,14 @@ def test_negative_starts_that_are_not_allowed() -> None:
     ):
         with pytest.raises(ValueError, match=r"\[dynamic_\w+\] expected a start from 0 on"):
             call()
+
+
+@pytest.mark.parametrize("mode", [None, "clip", "fill", "promise_in_bounds"])
+def test_windows_without_a_dimension_that_is_empty(mode: Any) -> None:
+    numbers = lax.ScatterDimensionNumbers((1,), (0,), (0, 1))
+    x, at, update = jnp.ones((0, 2)), jnp.zeros((1, 2), "int32"), jnp.ones((1, 2))
+    for scatter in (lax.scatter, lax.scatter_add, lax.scatter_max):
+        f = lambda x, u, s=scatter: s(x, at, u, numbers, mode=mode)  # noqa: E731
+        assert f(x, update).shape == jit(f)(x, update).shape == (0, 2)
+    with pytest.raises(TypeError, match="windows that fit"):
+        lax.scatter(x[:, :0], at, update, numbers, mode=mode)

@@ -74,6 +74,52 @@ def test_operands_of_two_dtypes_are_not_rounded_where_sums_are_wider() -> None:
     assert float(lax.dot(y, x, preferred_element_type="float32")) == exact
 
 
+NARROW = [
+    ("float8_e4m3fn", "float8_e5m2", "float8_e5m2"),
+    ("float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e4m3fnuz"),
+    ("float8_e3m4", "float8_e4m3", "float8_e4m3"), ("float4_e2m1fn", "int8", "float4_e2m1fn"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("left, right, out", NARROW)
+def test_of_two_narrow_floats_the_one_that_holds_more_is_taken(
+    left: str, right: str, out: str
+) -> None:
+    x, y = jnp.array([1, 2]).astype(left), jnp.array([2, 1]).astype(right)
+    for a, b in ((x, y), (y, x)):
+        assert lax.dot(a, b).dtype == out
+        assert lax.dot(a, b, preferred_element_type="int32") == 4
+
+
+def test_two_floats_that_hold_as_much_are_refused() -> None:
+    x, y = jnp.ones(2, "float8_e5m2"), jnp.ones(2, "float8_e5m2fnuz")
+    with pytest.raises(TypeError, match="expected operands of one dtype"):
+        lax.dot(x, y, preferred_element_type="int32")
+
+
+def test_with_an_algorithm_sums_may_be_narrower() -> None:
+    x = jnp.array([1, 2])
+    out = lax.dot(x, x, precision=lax.DotAlgorithmPreset.DEFAULT, preferred_element_type="bool")
+    assert out.dtype == "bool"
+
+
+def test_sums_in_integers_saturate_on_every_engine() -> None:
+    x, y = jnp.array([[-3.0]]), jnp.array([[100.5]])
+    for dtype, least in (("uint32", 0), ("int8", -128), ("uint8", 0), ("int16", -301)):
+        f = lambda a, b, d=dtype: lax.dot(a, b, preferred_element_type=np.dtype(d))  # noqa: E731
+        assert int(f(x, y)[0, 0]) == int(primal.jit(f)(x, y)[0, 0]) == least
+
+
+def test_sums_in_integers_have_no_tangents() -> None:
+    x = jnp.arange(3.0)
+    for dtype in ("int32", "bool"):
+        f = lambda a, b, d=dtype: lax.dot(a, b, preferred_element_type=np.dtype(d))  # noqa: E731
+        out, tangent = primal.jvp(f, (x, x), (x, x))
+        assert out.dtype == dtype and tangent.dtype == primal.dtypes.float0
+        jaxpr = primal.make_jaxpr(lambda t, f=f: primal.jvp(f, (x, x), (t, t)))(x)
+        assert [eqn.op.name for eqn in jaxpr.eqns] == ["dot_general"]
+
+
 def test_every_product_takes_an_algorithm() -> None:
     x = jnp.array([[1.0 + 2**-10, 2.0], [0.5, 1.0]])
     rounds, exact = lax.DotAlgorithmPreset.BF16_BF16_F32, lax.DotAlgorithmPreset.F32_F32_F32

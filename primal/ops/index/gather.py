@@ -301,7 +301,8 @@ def scatter_type(name: str, kinds: tuple[Any, ...]) -> Callable[..., Aval]:
                 f"got {updates.shape}."
             )
         for d, n in enumerate(sizes):
-            if n > x.shape[d] and d not in dimension_numbers.operand_batching_dims:
+            # Where the window has no such dimension, an empty one is one that no index is in.
+            if n > x.shape[d] and d in windows:
                 raise TypeError(
                     f"[{name}] expected windows that fit an operand of shape {x.shape}, got "
                     f"windows of shape {sizes}."

@@ -15,7 +15,7 @@ from primal.base import dtypes
 from primal.ir.avals import Aval
 from primal.ir.op import WINDOW, Op, by_kind
 from primal.ir.trace import aval_of
-from primal.ops.choose import as_dtype
+from primal.ops.choose import as_dtype, convert_element_type
 from primal.ops.shape import moveaxis, reshape, rev
 from primal.ops.spread import zeros_like_aval
 from primal.ops.types import NUMERIC, check_dtype, is_linear
@@ -160,7 +160,7 @@ def _impl(
         ]
     )
     places, inside = math.prod(counts), ins * math.prod(window)
-    out = np.empty((n, groups, outs // groups, places), out_dtype)
+    out = np.empty((n, groups, outs // groups, places), work)
     if out.size and inside:
         view = window_view(x, counts, tuple(window), window_strides, rhs_dilation, 2)
         rank = len(counts)
@@ -172,6 +172,8 @@ def _impl(
             out[i : i + each_] = np.matmul(weights, columns)
     else:
         out[...] = 0
+    if work != out_dtype:
+        out = convert_element_type.impl(out, new_dtype=out_dtype, weak_type=False)
     out = out.reshape((n, outs, *counts))
     return np.transpose(out, tuple([os.index(i) for i in range(len(os))]))
 
