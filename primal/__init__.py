@@ -60,6 +60,32 @@ if _collecting:
     _gc.enable()
 
 if _TYPE_CHECKING:
+    from primal import ad as ad
+    from primal import ad_checkpoint as ad_checkpoint
+    from primal import checkpoint_policies as checkpoint_policies
+    from primal import core as core
+    from primal import custom_batching as custom_batching
+    from primal import custom_derivatives as custom_derivatives
+    from primal import debug as debug
+    from primal import dlpack as dlpack
+    from primal import dtypes as dtypes
+    from primal import errors as errors
+    from primal import example_libraries as example_libraries
+    from primal import experimental as experimental
+    from primal import flatten_util as flatten_util
+    from primal import image as image
+    from primal import lax as lax
+    from primal import monitoring as monitoring
+    from primal import nn as nn
+    from primal import profiler as profiler
+    from primal import random as random
+    from primal import ref as ref
+    from primal import scipy as scipy
+    from primal import sharding as sharding
+    from primal import stages as stages
+    from primal import tree as tree
+    from primal import tree_util as tree_util
+    from primal import typing as typing
     from primal.api import (
         ShapeDtypeStruct,
         block_until_ready,

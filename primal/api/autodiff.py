@@ -26,7 +26,7 @@ from primal.base.pytree import (
     keystr,
     unflatten,
 )
-from primal.base.wrapping import wraps
+from primal.base.wrapping import P, R, Transformed, wraps
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
 from primal.ir.trace import ZERO, aval_of, literal
@@ -39,13 +39,13 @@ from primal.transforms.transpose import backward_pass
 
 
 def grad(
-    fun: Callable[..., Any],
+    fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
-) -> Callable[..., Any]:
+) -> Transformed[P, Any]:
     """The gradient of a scalar-valued function with respect to the arguments `argnums`.
 
     grad(f)(x) = ∂f/∂x, of the structure of x; for complex x the C-linear convention, so conjugate
@@ -66,13 +66,13 @@ def grad(
 
 
 def value_and_grad(
-    fun: Callable[..., Any],
+    fun: Callable[P, R],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
-) -> Callable[..., Any]:
+) -> Transformed[P, tuple[R, Any]]:
     """`grad` together with the value: f(x), ∂f/∂x in one evaluation.
 
     TypeError where the value is no real scalar, an argument no float, or, with has_aux, the result
@@ -99,7 +99,7 @@ def value_and_grad(
             full = list(args)
             for i, part in zip(positions, unflatten(spec, flat_args), strict=True):
                 full[i] = part
-            result = fun(*full, **kwargs)
+            result: Any = fun(*full, **kwargs)
             if not has_aux:
                 value, aux = result, ()
             else:
@@ -322,8 +322,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
 # Checks and conversions at the boundary.
 
 
-def _wraps(fun: Callable[..., Any]) -> Callable[..., Any]:
-    def decorate(wrapper: Callable[..., Any]) -> Callable[..., Any]:
+def _wraps(fun: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+    def decorate(wrapper: Callable[..., Any]) -> Any:
         return wraps(fun)(api_boundary(wrapper))
 
     return decorate

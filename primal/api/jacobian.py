@@ -13,7 +13,7 @@ from primal.api.vectorize import vmap
 from primal.base import dtypes
 from primal.base.errors import api_boundary
 from primal.base.pytree import flatten, tree_map, unflatten
-from primal.base.wrapping import wraps
+from primal.base.wrapping import P, Transformed, wraps
 from primal.ir.avals import Aval
 from primal.ir.trace import aval_of
 from primal.ops.shape import reshape, slice
@@ -21,11 +21,11 @@ from primal.runtime.array import from_numpy
 
 
 def jacfwd(
-    fun: Callable[..., Any],
+    fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
-) -> Callable[..., Any]:
+) -> Transformed[P, Any]:
     """The Jacobian by forward mode, one column at a time: best for few inputs.
 
     jacfwd(f)(x)[i, j] = ∂f_i/∂x_j; shape (*f(x).shape, *x.shape), a tree of trees for trees.
@@ -70,12 +70,12 @@ def jacfwd(
 
 
 def jacrev(
-    fun: Callable[..., Any],
+    fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable[..., Any]:
+) -> Transformed[P, Any]:
     """The Jacobian by reverse mode, one row at a time: best for few outputs.
 
     jacrev(f)(x)[i, j] = ∂f_i/∂x_j; shape (*f(x).shape, *x.shape), a tree of trees for trees.
@@ -128,11 +128,11 @@ def jacrev(
 
 
 def hessian(
-    fun: Callable[..., Any],
+    fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
-) -> Callable[..., Any]:
+) -> Transformed[P, Any]:
     """The matrix of second derivatives, forward over reverse: hessian(f) = jacfwd(jacrev(f)).
 
     >>> hessian(lambda x: x[0] * x[1])(np.array([1.0, 2.0]))

@@ -6,7 +6,7 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 from primal.api.control.custom_calls import differentiated
 from primal.api.misses import log_miss
@@ -21,13 +21,14 @@ from primal.api.operands import (
     operand,
     struct_of,
 )
-from primal.api.stages import Lowered, Traced, held, through_refs
+from primal.api.stages import Jitted, Lowered, Traced, held, through_refs
 from primal.base import caches
 from primal.base.config import settings
 from primal.base.errors import api_boundary
 from primal.base.native import FUNCTIONS
 from primal.base.pytree import count_leaves, flatten, flatten_args, unflatten
 from primal.base.turns import turn
+from primal.base.wrapping import P, R
 from primal.control.call import call
 from primal.control.custom import TOUCHES_REFS
 from primal.engines.protocol import Device
@@ -388,8 +389,38 @@ class LazyNames(Sequence[str]):
 _LATER: Any = object()
 
 
+@overload
 def jit(
-    fun: Callable[..., Any] = _LATER,
+    fun: Callable[P, R],
+    /,
+    *,
+    in_shardings: Any = ...,
+    out_shardings: Any = ...,
+    static_argnums: int | Sequence[int] | None = ...,
+    static_argnames: str | Sequence[str] | None = ...,
+    donate_argnums: int | Sequence[int] | None = ...,
+    donate_argnames: str | Sequence[str] | None = ...,
+    keep_unused: bool = ...,
+    device: Any = ...,
+    backend: str | None = ...,
+    inline: bool = ...,
+) -> Jitted[P, R]: ...
+@overload
+def jit(
+    *,
+    in_shardings: Any = ...,
+    out_shardings: Any = ...,
+    static_argnums: int | Sequence[int] | None = ...,
+    static_argnames: str | Sequence[str] | None = ...,
+    donate_argnums: int | Sequence[int] | None = ...,
+    donate_argnames: str | Sequence[str] | None = ...,
+    keep_unused: bool = ...,
+    device: Any = ...,
+    backend: str | None = ...,
+    inline: bool = ...,
+) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
+def jit(
+    fun: Any = _LATER,
     /,
     *,
     in_shardings: Any = None,

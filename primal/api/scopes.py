@@ -61,7 +61,7 @@ class named_scope:
             with named_scope(self.name):
                 return fun(*args, **kwargs)
 
-        return scoped  # type: ignore[return-value]
+        return scoped
 
 
 _WRAPPERS: dict[type[Trace], str] = {

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol, overload
 
 from primal.api.operands import check_operands, operand, struct_of
 from primal.base.pytree import PyTreeDef, count_leaves, flatten_args, unflatten
+from primal.base.wrapping import P, R_co, Transformed
 from primal.engines.protocol import Device
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
@@ -16,6 +17,22 @@ from primal.runtime.eager import placement_of
 from primal.runtime.programs import RULES, Program, default_placement
 from primal.runtime.refs import Ref, check_distinct, settle_refs, values_of
 from primal.transforms.simplify import simplify
+
+
+class Jitted(Transformed[P, R_co], Protocol[P, R_co]):
+    """What `jit` makes of a function, to type checkers."""
+
+    @property
+    def __wrapped__(self) -> Callable[P, R_co]: ...
+    def trace(self, *args: Any, **kwargs: Any) -> Traced: ...
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered: ...
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any: ...
+    def clear_cache(self) -> None: ...
+
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Jitted[P, R_co]: ...
+    @overload
+    def __get__(self, instance: object, owner: Any = None) -> Jitted[..., R_co]: ...
 
 
 class ArgInfo:

@@ -17,20 +17,20 @@ from primal.base.pytree import (
     flatten_with_path,
     unflatten,
 )
-from primal.base.wrapping import wraps
+from primal.base.wrapping import P, R, Transformed, wraps
 from primal.ir.trace import aval_of
 from primal.runtime.refs import MappedRef, Ref
 from primal.transforms.batch import Axis, batch_flat, materialize
 
 
 def vmap(
-    fun: Callable[..., Any],
+    fun: Callable[P, R],
     in_axes: Any = 0,
     out_axes: Any = 0,
     axis_name: Any = None,
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
-) -> Callable[..., Any]:
+) -> Transformed[P, R]:
     """Map a function over an axis of its arguments, as one program and not as a loop.
 
     vmap(f)(x)[i] = f(x[i]). `in_axes` and `out_axes` are an int, None (not mapped) or trees of

@@ -312,4 +312,4 @@ def api_boundary(fun: F) -> F:
             filter_traceback(error)
             raise
 
-    return boundary  # type: ignore[return-value]
+    return boundary

@@ -4,12 +4,29 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
-F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 
-def wraps(fun: Any) -> Callable[[F], F]:
+class Transformed(Protocol[P, R_co]):
+    """What a transformation makes of a function, to type checkers: its arguments, a result.
+
+    Not `Callable[P, R]`: they say of a lambda, whose arguments have no types, that calling what
+    became of it is calling an untyped function.
+    """
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Transformed[P, R_co]: ...
+    @overload
+    def __get__(self, instance: object, owner: Any = None) -> Transformed[..., R_co]: ...
+
+
+def wraps(fun: Any) -> Callable[[Callable[..., Any]], Any]:
     """`functools.wraps` for any callable: names that are no text are left out.
 
     Objects with attributes of their own (`__getattr__`) may answer anything to `__name__`, which a
@@ -20,5 +37,4 @@ def wraps(fun: Any) -> Callable[[F], F]:
         kind = {"__name__": str, "__qualname__": str, "__annotations__": dict}.get(name, object)
         if isinstance(getattr(fun, name, None), kind):
             names.append(name)
-    decorate: Any = functools.wraps(fun, assigned=names)
-    return decorate
+    return functools.wraps(fun, assigned=names)

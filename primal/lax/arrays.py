@@ -9,7 +9,7 @@ import numpy as np
 
 from primal.base.pytree import register_pytree_node
 from primal.ir.avals import canonical_shape
-from primal.ir.trace import aval_of
+from primal.ir.trace import Array, aval_of
 from primal.lax.refusals import in_words
 from primal.lax.shapes import broadcast_in_dim, concatenate, expand_dims, full, index_in_dim
 from primal.ops.choose import convert_element_type as _convert
@@ -18,7 +18,7 @@ from primal.runtime.eager import as_array
 
 
 @in_words
-def stack(operands: Sequence[Any], axis: int = 0) -> Any:
+def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     """Operands of one shape and dtype along a new dimension.
 
     ValueError where shapes differ or the axis is out of bounds, TypeError where dtypes differ.
@@ -58,7 +58,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
     return tuple([index_in_dim(x, i, place, keepdims=False) for i in range(shape[place])])
 
 
-def broadcast_like(arr: Any, like_arr: Any) -> Any:
+def broadcast_like(arr: Any, like_arr: Any) -> Array:
     """The array repeated along leading dimensions and dimensions of size 1, in another's shape.
 
     ValueError if the other has fewer dimensions, or sizes do not fit.
@@ -78,7 +78,7 @@ def broadcast_like(arr: Any, like_arr: Any) -> Any:
     return broadcast_in_dim(arr, wanted, range(len(wanted) - len(shape), len(wanted)))
 
 
-def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
+def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Array:
     """An array whose values are not promised; they are zeros.
 
     >>> lax.empty((2,), jnp.float32)
@@ -99,7 +99,7 @@ def stage(x: Any, /) -> Any:
     return _convert(x, new_dtype=aval.dtype, weak_type=aval.weak_type)
 
 
-def shape_as_value(shape: Sequence[int]) -> Any:
+def shape_as_value(shape: Sequence[int]) -> Array:
     """A shape as an int32 vector.
 
     >>> lax.shape_as_value((2, 3))

@@ -14,7 +14,7 @@ from primal.base import dtypes
 from primal.base.dtypes import uint32 as UINT32
 from primal.base.dtypes import uint64 as UINT64
 from primal.ir.avals import Aval, canonical_shape
-from primal.ir.trace import aval_of, literal
+from primal.ir.trace import Array, aval_of, literal
 from primal.lax.refusals import in_words
 from primal.ops.bits.philox import traced_bits
 from primal.ops.bits.threefry import threefry2x32
@@ -138,7 +138,7 @@ def _threefry_bits(words: Sequence[Any], shape: tuple[int, ...], dtype: Any) -> 
 
 
 @in_words
-def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:
+def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Array:
     """Numbers drawn evenly from [a, b) by a generator with a state of its own, the process's.
 
     Every call draws anew, in compiled programs as well. a and b are scalars of one dtype, floating

@@ -23,7 +23,7 @@ def _wanted(new_dtype: Any, name: str) -> Any:
 
 
 @in_words
-def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     """Each element in another dtype.
 
     Floats become integers by truncation, saturating, NaN as 0; bool means x ≠ 0; complex numbers
@@ -53,7 +53,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
 
 
 @in_words
-def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
     """The same bits as another dtype.
 
     A narrower dtype adds a last dimension, of the parts from the lowest to the highest; a wider one

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import canonicalize_dtype
-from primal.ir.trace import aval_of
+from primal.ir.trace import Array, aval_of
 from primal.lax.refusals import in_words
 from primal.lax.windows import Padding, explicit_padding, ints
 from primal.ops.precision import Precision, check_preferred, plain_precision, product
@@ -89,7 +89,7 @@ def conv_general_dilated(
     precision: Any = None,
     preferred_element_type: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Convolution (cross-correlation) of any rank, with strides, dilations and groups.
 
     out[n, o, p] = Σ(c, k) lhs[n, c, p * stride + k * rhs_dilation - low] * rhs[o, c, k], lhs spread
@@ -165,7 +165,7 @@ def conv(
     padding: Padding,
     precision: Any = None,
     preferred_element_type: Any = None,
-) -> Any:
+) -> Array:
     """`conv_general_dilated` of (N, C, …) by (O, I, …), without dilation.
 
     >>> lax.conv(jnp.ones((1, 1, 3)), jnp.ones((1, 1, 2)), (1,), 'VALID')
@@ -191,7 +191,7 @@ def conv_with_general_padding(
     rhs_dilation: Sequence[int] | None,
     precision: Any = None,
     preferred_element_type: Any = None,
-) -> Any:
+) -> Array:
     """`conv_general_dilated` of (N, C, …) by (O, I, …).
 
     >>> lax.conv_with_general_padding(
@@ -226,7 +226,7 @@ def conv_transpose(
     precision: Any = None,
     preferred_element_type: Any = None,
     use_consistent_padding: bool = False,
-) -> Any:
+) -> Array:
     """Convolution with a fractional stride: lhs spread by `strides`, then convolved.
 
     'SAME' gives size * stride places, 'VALID' (size - 1) * stride + max(window, stride); pairs pad
@@ -299,7 +299,7 @@ def conv_general_dilated_patches(
     dimension_numbers: Any = None,
     precision: Any = None,
     preferred_element_type: Any = None,
-) -> Any:
+) -> Array:
     """The windows that a convolution reads, as features: out[n, (c, k), p] = lhs[n, c, p + k].
 
     >>> lax.conv_general_dilated_patches(jnp.arange(3.).reshape(1, 1, 3), (2,), (1,), 'VALID')
@@ -341,7 +341,7 @@ def conv_general_dilated_local(
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: Any = None,
     precision: Any = None,
-) -> Any:
+) -> Array:
     """A convolution whose kernel differs from place to place: a locally connected layer.
 
     rhs has the layout of a kernel, with the output's places as its spatial dimensions and the

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
-from primal.ir.trace import aval_of, literal
+from primal.ir.trace import Array, aval_of, literal
 from primal.lax.indexing import widened
 from primal.lax.refusals import in_words
 from primal.numpy.remembered import remembered
@@ -109,7 +109,7 @@ def dynamic_slice(
     slice_sizes: Sequence[int],
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
-) -> Any:
+) -> Array:
     """The window operand[start : start + slice_sizes] at a start known at run time.
 
     `start_indices` is a sequence of integer scalars, or a vector, one per dimension. Negative
@@ -133,7 +133,7 @@ def dynamic_update_slice(
     start_indices: Any,
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
-) -> Any:
+) -> Array:
     """operand with the window of `update`'s shape at a start known at run time replaced.
 
     Starts as in `dynamic_slice`; operand and update have one dtype and rank.
@@ -154,7 +154,7 @@ def dynamic_slice_in_dim(
     axis: int = 0,
     *,
     allow_negative_indices: bool = True,
-) -> Any:
+) -> Array:
     """`dynamic_slice` along one axis: `slice_size` elements from `start_index`.
 
     >>> lax.dynamic_slice_in_dim(jnp.arange(5), 1, 2)
@@ -176,7 +176,7 @@ def dynamic_index_in_dim(
     keepdims: bool = True,
     *,
     allow_negative_indices: bool = True,
-) -> Any:
+) -> Array:
     """One element along an axis, clamped into it; without `keepdims` the axis is removed.
 
     >>> lax.dynamic_index_in_dim(jnp.arange(5), -1, keepdims=False)
@@ -199,7 +199,7 @@ def dynamic_update_slice_in_dim(
     axis: int,
     *,
     allow_negative_indices: bool = True,
-) -> Any:
+) -> Array:
     """`dynamic_update_slice` with a start along one axis and 0 along the others.
 
     >>> lax.dynamic_update_slice_in_dim(jnp.zeros(4), jnp.ones(2), 1, 0)
@@ -221,7 +221,7 @@ def dynamic_update_index_in_dim(
     axis: int,
     *,
     allow_negative_indices: bool = True,
-) -> Any:
+) -> Array:
     """operand with one element along an axis replaced; `update` may lack that axis.
 
     The index is held in bounds. TypeError for updates of other ranks.

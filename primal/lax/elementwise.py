@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
-from primal.ir.trace import aval_of, literal
+from primal.ir.trace import Array, aval_of, literal
 from primal.lax.alike import alike
 from primal.lax.refusals import in_words
 from primal.numpy.remembered import remembered
@@ -21,7 +21,7 @@ from primal.ops.elementwise import RoundingMethod as RoundingMethod
 from primal.ops.types import static_int
 
 
-def neg(x: Any) -> Any:
+def neg(x: Any) -> Array:
     """The negative, -x.
 
     Numbers of any dtype, which is kept. Unsigned integers wrap.
@@ -32,7 +32,7 @@ def neg(x: Any) -> Any:
     return ops.neg(x)
 
 
-def sign(x: Any) -> Any:
+def sign(x: Any) -> Array:
     """The sign: x/|x|, and 0 (of the same sign) at 0; NaN of NaN.
 
     Numbers of any dtype, which is kept.
@@ -43,7 +43,7 @@ def sign(x: Any) -> Any:
     return ops.sign(x)
 
 
-def abs(x: Any) -> Any:
+def abs(x: Any) -> Array:
     """The absolute value |x|; of a complex number the modulus, which is real.
 
     Signed integers, floats, complex numbers. The derivative at 0 is 1, for complex numbers 0.
@@ -54,7 +54,7 @@ def abs(x: Any) -> Any:
     return ops.abs(x)
 
 
-def square(x: Any) -> Any:
+def square(x: Any) -> Array:
     """The square, x·x.
 
     Numbers of any dtype, which is kept.
@@ -65,7 +65,7 @@ def square(x: Any) -> Any:
     return ops.square(x)
 
 
-def reciprocal(x: Any) -> Any:
+def reciprocal(x: Any) -> Array:
     """The reciprocal, 1/x.
 
     Floats and complex numbers; the dtype is kept.
@@ -76,7 +76,7 @@ def reciprocal(x: Any) -> Any:
     return ops.integer_pow(x, y=-1)
 
 
-def add(x: Any, y: Any) -> Any:
+def add(x: Any, y: Any) -> Array:
     """The sum, x + y.
 
     Numbers of any dtype, which is kept. Integers wrap.
@@ -87,7 +87,7 @@ def add(x: Any, y: Any) -> Any:
     return ops.add(*alike("add", x, y))
 
 
-def sub(x: Any, y: Any) -> Any:
+def sub(x: Any, y: Any) -> Array:
     """The difference, x - y.
 
     Numbers of any dtype, which is kept. Integers wrap.
@@ -98,7 +98,7 @@ def sub(x: Any, y: Any) -> Any:
     return ops.sub(*alike("sub", x, y))
 
 
-def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
+def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
     """The product, x·y.
 
     Numbers of any dtype, which is kept, or rounded once to `out_dtype`. Integers wrap.
@@ -113,7 +113,7 @@ def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
     return _as(ops.mul(_as(x, wide), _as(y, wide)), wanted)
 
 
-def div(x: Any, y: Any) -> Any:
+def div(x: Any, y: Any) -> Array:
     """The quotient, x/y; of integers truncated toward zero.
 
     Numbers of any dtype, which is kept. An integer over 0 is -1 (all bits set).
@@ -124,7 +124,7 @@ def div(x: Any, y: Any) -> Any:
     return ops.div(*alike("div", x, y))
 
 
-def rem(x: Any, y: Any) -> Any:
+def rem(x: Any, y: Any) -> Array:
     """The remainder x - y·trunc(x/y), with the sign of x.
 
     Real numbers of one dtype. An integer's remainder by 0 is itself.
@@ -135,7 +135,7 @@ def rem(x: Any, y: Any) -> Any:
     return ops.rem(*alike("rem", x, y))
 
 
-def max(x: Any, y: Any) -> Any:
+def max(x: Any, y: Any) -> Array:
     """The larger of x and y; NaN if either is.
 
     Numbers of one dtype and bool, complex ones by real, then imaginary part. Equal operands share
@@ -147,7 +147,7 @@ def max(x: Any, y: Any) -> Any:
     return ops.max(*alike("max", x, y))
 
 
-def min(x: Any, y: Any) -> Any:
+def min(x: Any, y: Any) -> Array:
     """The smaller of x and y; NaN if either is.
 
     Numbers of one dtype and bool, complex ones by real, then imaginary part. Equal operands share
@@ -159,7 +159,7 @@ def min(x: Any, y: Any) -> Any:
     return ops.min(*alike("min", x, y))
 
 
-def eq(x: Any, y: Any) -> Any:
+def eq(x: Any, y: Any) -> Array:
     """Whether x = y; NaN equals nothing.
 
     Operands of any one dtype; the result is bool.
@@ -170,7 +170,7 @@ def eq(x: Any, y: Any) -> Any:
     return ops.eq(*alike("eq", x, y))
 
 
-def ne(x: Any, y: Any) -> Any:
+def ne(x: Any, y: Any) -> Array:
     """Whether x ≠ y; NaN differs from everything.
 
     Operands of any one dtype; the result is bool.
@@ -181,7 +181,7 @@ def ne(x: Any, y: Any) -> Any:
     return ops.ne(*alike("ne", x, y))
 
 
-def lt(x: Any, y: Any) -> Any:
+def lt(x: Any, y: Any) -> Array:
     """Whether x < y.
 
     Real numbers and bool of one dtype; the result is bool.
@@ -192,7 +192,7 @@ def lt(x: Any, y: Any) -> Any:
     return ops.lt(*alike("lt", x, y))
 
 
-def le(x: Any, y: Any) -> Any:
+def le(x: Any, y: Any) -> Array:
     """Whether x ≤ y.
 
     Real numbers and bool of one dtype; the result is bool.
@@ -203,7 +203,7 @@ def le(x: Any, y: Any) -> Any:
     return ops.le(*alike("le", x, y))
 
 
-def gt(x: Any, y: Any) -> Any:
+def gt(x: Any, y: Any) -> Array:
     """Whether x > y.
 
     Real numbers and bool of one dtype; the result is bool.
@@ -214,7 +214,7 @@ def gt(x: Any, y: Any) -> Any:
     return ops.gt(*alike("gt", x, y))
 
 
-def ge(x: Any, y: Any) -> Any:
+def ge(x: Any, y: Any) -> Array:
     """Whether x ≥ y.
 
     Real numbers and bool of one dtype; the result is bool.
@@ -225,7 +225,7 @@ def ge(x: Any, y: Any) -> Any:
     return ops.ge(*alike("ge", x, y))
 
 
-def floor(x: Any) -> Any:
+def floor(x: Any) -> Array:
     """The largest integer ≤ x.
 
     Floats; the dtype is kept.
@@ -236,7 +236,7 @@ def floor(x: Any) -> Any:
     return ops.floor(x)
 
 
-def ceil(x: Any) -> Any:
+def ceil(x: Any) -> Array:
     """The smallest integer ≥ x.
 
     Floats; the dtype is kept.
@@ -247,7 +247,7 @@ def ceil(x: Any) -> Any:
     return ops.ceil(x)
 
 
-def is_finite(x: Any) -> Any:
+def is_finite(x: Any) -> Array:
     """Whether x is neither infinite nor NaN.
 
     Floats; the result is bool.
@@ -258,7 +258,7 @@ def is_finite(x: Any) -> Any:
     return ops.is_finite(x)
 
 
-def nextafter(x1: Any, x2: Any) -> Any:
+def nextafter(x1: Any, x2: Any) -> Array:
     """The float next to x1 in the direction of x2.
 
     Floats of one dtype. It has no derivative.
@@ -269,7 +269,7 @@ def nextafter(x1: Any, x2: Any) -> Any:
     return ops.nextafter(*alike("nextafter", x1, x2))
 
 
-def real(x: Any) -> Any:
+def real(x: Any) -> Array:
     """The real part.
 
     Complex numbers; the result is a float. C-linear: its transpose is not conjugated.
@@ -280,7 +280,7 @@ def real(x: Any) -> Any:
     return ops.real(x)
 
 
-def imag(x: Any) -> Any:
+def imag(x: Any) -> Array:
     """The imaginary part.
 
     Complex numbers; the result is a float.
@@ -291,7 +291,7 @@ def imag(x: Any) -> Any:
     return ops.imag(x)
 
 
-def complex(x: Any, y: Any) -> Any:
+def complex(x: Any, y: Any) -> Array:
     """The complex number x + i·y.
 
     float32 or float64 parts of one dtype.
@@ -302,7 +302,7 @@ def complex(x: Any, y: Any) -> Any:
     return ops.complex(*alike("complex", x, y))
 
 
-def conj(x: Any) -> Any:
+def conj(x: Any) -> Array:
     """The complex conjugate; a float becomes complex.
 
     float32, float64 and complex numbers.
@@ -313,7 +313,7 @@ def conj(x: Any) -> Any:
     return ops.conj(x)
 
 
-def bitwise_not(x: Any) -> Any:
+def bitwise_not(x: Any) -> Array:
     """Every bit inverted; of bool, not x.
 
     Integers and bool; the dtype is kept.
@@ -324,7 +324,7 @@ def bitwise_not(x: Any) -> Any:
     return ops.bitwise_not(x)
 
 
-def bitwise_and(x: Any, y: Any) -> Any:
+def bitwise_and(x: Any, y: Any) -> Array:
     """Bits set in both; of bool, x and y.
 
     Integers and bool; the dtype is kept.
@@ -335,7 +335,7 @@ def bitwise_and(x: Any, y: Any) -> Any:
     return ops.bitwise_and(*alike("bitwise_and", x, y))
 
 
-def bitwise_or(x: Any, y: Any) -> Any:
+def bitwise_or(x: Any, y: Any) -> Array:
     """Bits set in either; of bool, x or y.
 
     Integers and bool; the dtype is kept.
@@ -346,7 +346,7 @@ def bitwise_or(x: Any, y: Any) -> Any:
     return ops.bitwise_or(*alike("bitwise_or", x, y))
 
 
-def bitwise_xor(x: Any, y: Any) -> Any:
+def bitwise_xor(x: Any, y: Any) -> Array:
     """Bits set in exactly one; of bool, x ≠ y.
 
     Integers and bool; the dtype is kept.
@@ -357,7 +357,7 @@ def bitwise_xor(x: Any, y: Any) -> Any:
     return ops.bitwise_xor(*alike("bitwise_xor", x, y))
 
 
-def shift_left(x: Any, y: Any) -> Any:
+def shift_left(x: Any, y: Any) -> Array:
     """Bits moved y places up, x·2^y; 0 for y beyond the width.
 
     Integers; the dtype is kept.
@@ -368,7 +368,7 @@ def shift_left(x: Any, y: Any) -> Any:
     return ops.shift_left(*alike("shift_left", x, y))
 
 
-def shift_right_arithmetic(x: Any, y: Any) -> Any:
+def shift_right_arithmetic(x: Any, y: Any) -> Array:
     """Bits moved y places down, the sign repeated above: ⌊x/2^y⌋.
 
     Integers; the dtype is kept.
@@ -379,7 +379,7 @@ def shift_right_arithmetic(x: Any, y: Any) -> Any:
     return ops.shift_right_arithmetic(*alike("shift_right_arithmetic", x, y))
 
 
-def shift_right_logical(x: Any, y: Any) -> Any:
+def shift_right_logical(x: Any, y: Any) -> Array:
     """Bits moved y places down, zeros above.
 
     Integers; the dtype is kept.
@@ -390,7 +390,7 @@ def shift_right_logical(x: Any, y: Any) -> Any:
     return ops.shift_right_logical(*alike("shift_right_logical", x, y))
 
 
-def population_count(x: Any) -> Any:
+def population_count(x: Any) -> Array:
     """The number of bits that are 1.
 
     Integers; the dtype is kept.
@@ -401,7 +401,7 @@ def population_count(x: Any) -> Any:
     return ops.population_count(x)
 
 
-def clz(x: Any) -> Any:
+def clz(x: Any) -> Array:
     """The number of zero bits above the highest 1.
 
     Integers; the dtype is kept.
@@ -412,7 +412,7 @@ def clz(x: Any) -> Any:
     return ops.clz(x)
 
 
-def mulhi(x: Any, y: Any) -> Any:
+def mulhi(x: Any, y: Any) -> Array:
     """The upper half of the product's bits: ⌊x·y/2^w⌋ for integers of w bits.
 
     Integers of one dtype, which is kept. TypeError for others.
@@ -453,7 +453,7 @@ def _as(x: Any, dtype: Any) -> Any:
 
 
 @in_words
-def pow(x: Any, y: Any) -> Any:
+def pow(x: Any, y: Any) -> Array:
     """The power x^y.
 
     x of a float or complex dtype; y of the same or of an integer one. At x = 0 the derivative by y
@@ -470,7 +470,7 @@ def pow(x: Any, y: Any) -> Any:
     return ops.pow(*alike("pow", x, y))
 
 
-def integer_pow(x: Any, y: int) -> Any:
+def integer_pow(x: Any, y: int) -> Array:
     """The power x^y of a fixed integer y, by repeated squaring.
 
     Numbers of any dtype, which is kept; TypeError for negative y and integer x.
@@ -481,7 +481,7 @@ def integer_pow(x: Any, y: int) -> Any:
     return ops.integer_pow(x, y=static_int("integer_pow y", y))
 
 
-def round(x: Any, rounding_method: RoundingMethod | int = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+def round(x: Any, rounding_method: RoundingMethod | int = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """The nearest integer; halves go away from zero, or to even.
 
     Floats; the dtype is kept. ValueError for what is no `RoundingMethod`.
@@ -492,7 +492,7 @@ def round(x: Any, rounding_method: RoundingMethod | int = RoundingMethod.AWAY_FR
     return ops.round(x, rounding_method=RoundingMethod(rounding_method))
 
 
-def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Array:
     """The nearest float of fewer bits, ties to even, in the operand's dtype.
 
     What is too large becomes infinite, what is below the smallest normal number zero. Floats;
@@ -509,7 +509,7 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
 
 
 @remembered
-def clamp(min: Any, x: Any, max: Any) -> Any:
+def clamp(min: Any, x: Any, max: Any) -> Array:
     """x held between bounds: min where x < min, max where x > max, else x.
 
     Numbers of one dtype, complex ones in the order of `max`; the bounds are scalar or of x's shape.
@@ -534,7 +534,7 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
     return ops.clamp(bounds[0], x, bounds[1])
 
 
-def select_n(which: Any, *cases: Any) -> Any:
+def select_n(which: Any, *cases: Any) -> Array:
     """cases[which], elementwise.
 
     `which` is bool for up to two cases or an integer, scalar or of the cases' shape; indices beyond
@@ -568,7 +568,7 @@ def select_n(which: Any, *cases: Any) -> Any:
     return ops.select_n(which, *cases)
 
 
-def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+def select(pred: Any, on_true: Any, on_false: Any) -> Array:
     """on_true where pred holds, else on_false.
 
     `pred` is bool, scalar or of the cases' shape; the cases have one shape and dtype. TypeError

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.ir.trace import aval_of
+from primal.ir.trace import Array, aval_of
 from primal.lax.refusals import in_words
 from primal.ops.elementwise import convert_element_type
 from primal.ops.fft import FftType as FftType
@@ -15,7 +15,7 @@ from primal.ops.fft import fft as fft_op
 
 
 @in_words
-def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
+def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     """The discrete Fourier transform of the last len(fft_lengths) (at most 3) dimensions.
 
     'FFT': y[k] = Σj x[j] exp(-2πi jk/n). 'IFFT' is its inverse. 'RFFT' takes real x and gives the

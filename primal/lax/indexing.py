@@ -13,7 +13,7 @@ from primal.base import dtypes
 from primal.ir.avals import Aval
 from primal.ir.evaluate import eval_closed
 from primal.ir.op import Op
-from primal.ir.trace import Tracer, aval_of
+from primal.ir.trace import Array, Tracer, aval_of
 from primal.lax.refusals import in_words
 from primal.ops import elementwise
 from primal.ops.choose import convert_element_type, select_n
@@ -48,7 +48,7 @@ def gather(
     indices_are_sorted: bool = False,
     mode: Mode = None,
     fill_value: Any = None,
-) -> Any:
+) -> Array:
     """Windows of the operand: out[b, w] = operand[start_indices[b] + w], dimensions as numbered.
 
     `start_indices` has any integer dtype, its last dimension holds the start vectors. A window
@@ -128,7 +128,7 @@ def scatter(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: Mode = None,
-) -> Any:
+) -> Array:
     """operand with windows replaced: out[scatter_indices[b] + w] = updates[b, w].
 
     Operand and updates have one dtype. Windows out of bounds are dropped, or moved inside by
@@ -155,7 +155,7 @@ def scatter_add(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: Mode = None,
-) -> Any:
+) -> Array:
     """operand with updates added: out[scatter_indices[b] + w] += updates[b, w].
 
     Updates that meet are all added; otherwise as `scatter`.
@@ -180,7 +180,7 @@ def scatter_sub(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: Mode = None,
-) -> Any:
+) -> Array:
     """operand with updates subtracted: out[scatter_indices[b] + w] -= updates[b, w].
 
     >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
@@ -203,7 +203,7 @@ def scatter_mul(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: Mode = None,
-) -> Any:
+) -> Array:
     """operand multiplied by updates: out[scatter_indices[b] + w] *= updates[b, w].
 
     Its derivative in the updates needs `unique_indices=True`, else NotImplementedError.
@@ -228,7 +228,7 @@ def scatter_min(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: Mode = None,
-) -> Any:
+) -> Array:
     """The least of operand and updates: out[i] = min(out[i], updates[b, w]); nan wins.
 
     All that attain the minimum share its derivative equally.
@@ -253,7 +253,7 @@ def scatter_max(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: Mode = None,
-) -> Any:
+) -> Array:
     """The greatest of operand and updates: out[i] = max(out[i], updates[b, w]); nan wins.
 
     All that attain the maximum share its derivative equally.
@@ -279,7 +279,7 @@ def scatter_apply(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: Mode = None,
-) -> Any:
+) -> Array:
     """operand with `func` applied where windows are, once per window: out[i] = func(…(out[i])).
 
     `func` takes and returns a scalar of the operand's dtype, else TypeError; `update_shape` is that
@@ -332,7 +332,7 @@ def scatter_apply(
 
 
 @in_words
-def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
+def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
     """src at index arrays along `axes`, taken modulo the sizes: out[i, r] = src[idxs[i], r].
 
     `idxs` are integer arrays of one shape, one per axis, else TypeError; their dimensions lead.

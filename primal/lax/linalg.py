@@ -10,7 +10,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.op import LINALG, registry
-from primal.ir.trace import aval_of
+from primal.ir.trace import Array, aval_of
 from primal.lax.polar import qdwh as qdwh
 from primal.lax.refusals import in_words
 from primal.numpy.remembered import remembered
@@ -96,7 +96,7 @@ def symmetrized(x: Any, name: str) -> Any:
 
 @remembered
 @in_words
-def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
+def cholesky(x: Any, *, symmetrize_input: bool = True) -> Array:
     """The lower triangular L with L Lᴴ = x, for positive definite x (..., n, n); nan for others.
 
     Reads (x + xᴴ) / 2, or only the lower triangle when not `symmetrize_input`. float32, float64,
@@ -196,7 +196,7 @@ def lu(x: Any) -> tuple[Any, Any, Any]:
 
 
 @in_words
-def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
+def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
     """The permutation that swapping row i with row pivots[i], for each i in turn, makes; int32.
 
     >>> lax.linalg.lu_pivots_to_permutation(jnp.array([1, 1, 2]), 3)
@@ -231,7 +231,7 @@ def geqrf(a: Any) -> tuple[Any, Any]:
     return packed, taus
 
 
-def householder_product(a: Any, taus: Any) -> Any:
+def householder_product(a: Any, taus: Any) -> Array:
     """The columns that reflections packed as by `geqrf` make, for a (..., m, n) with m >= n.
 
     >>> lax.linalg.householder_product(*lax.linalg.geqrf(jnp.array([[3.], [4.]])))
@@ -293,7 +293,7 @@ def triangular_solve(
     transpose_a: bool = False,
     conjugate_a: bool = False,
     unit_diagonal: bool = False,
-) -> Any:
+) -> Array:
     """x with op(a) x = b when `left_side`, else x op(a) = b; a (..., n, n) is triangular.
 
     op transposes and conjugates as asked. Only the named triangle of a is read, and not its
@@ -327,7 +327,7 @@ def triangular_solve(
     return reshape(out, shape=shape) if vector else out
 
 
-def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
+def cholesky_update(r_matrix: Any, w_vector: Any) -> Array:
     """The upper triangular S with Sᵀ S = Rᵀ R + w wᵀ and a diagonal >= 0, in O(n²).
 
     R is r_matrix (..., n, n), of which the upper triangle is read, and w is w_vector (..., n);
@@ -356,7 +356,7 @@ def hessenberg(a: Any) -> tuple[Any, Any]:
 
 
 @in_words
-def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
+def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Array:
     """Q c, or Qᴴ c with `transpose`, or c Q and c Qᴴ when not `left`.
 
     Q (m, m) is the product of the reflections packed in a (..., m, n) with factors taus (..., k),
@@ -403,7 +403,7 @@ def symmetric_product(
     alpha: float = 1.0,
     beta: float = 0.0,
     symmetrize_output: bool = False,
-) -> Any:
+) -> Array:
     """alpha A Aᵀ + beta C, for A (..., m, n) and C (..., m, m) of one floating dtype.
 
     With `symmetrize_output` the upper triangle is that of the lower one, transposed. TypeError for
@@ -449,7 +449,7 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
 @in_words
 def tridiagonal_solve(
     dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False
-) -> Any:
+) -> Array:
     """x with A x = b, where dl, d, du (..., n) are the diagonals of A and b is (..., n, k).
 
     dl[i] = A[i, i-1] and du[i] = A[i, i+1]; dl[0] and du[n-1] are not read. nan for singular A,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
-from primal.ir.trace import aval_of, literal
+from primal.ir.trace import Array, aval_of, literal
 from primal.lax.refusals import in_words
 from primal.lax.shapes import dot_general
 from primal.ops.choose import convert_element_type
@@ -47,7 +47,7 @@ def ragged_dot(
     preferred_element_type: Any = None,
     group_offset: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """out[i] = lhs[i] rhs[g], g the group that row i is in: the first group_sizes[0] are in 0, …
 
     lhs (m, k), rhs (g, k, n), integers group_sizes (g,); the result (m, n) is 0 in rows beyond all
@@ -74,7 +74,7 @@ def ragged_dot_general(
     preferred_element_type: Any = None,
     group_offset: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """`dot_general` in groups along one ragged dimension of lhs, whose sizes are data.
 
     Where it is free, each group meets a slice of rhs's group dimension; where it is contracted,
@@ -180,7 +180,7 @@ def scaled_dot(
     rhs_scale: Any = None,
     dimension_numbers: Any = None,
     preferred_element_type: Any = None,
-) -> Any:
+) -> Array:
     """(lhs · lhs_scale) (rhs · rhs_scale), where each element of a scale is for a block of lhs.
 
     Scales have the operands' shapes, but for contracted dimensions, which they divide. Without

@@ -13,7 +13,7 @@ from primal.ir.avals import Aval
 from primal.ir.evaluate import eval_closed
 from primal.ir.jaxpr import ClosedJaxpr
 from primal.ir.op import Op
-from primal.ir.trace import Literal, aval_of
+from primal.ir.trace import Array, Literal, aval_of
 from primal.lax.refusals import in_words
 from primal.numpy.remembered import remembered
 from primal.ops import elementwise
@@ -36,7 +36,7 @@ def _over(op: Op, operand: Any, axes: Sequence[int]) -> Any:
 
 @remembered
 @in_words
-def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The sum over `axes`: out[k] = Σ operand[k, r]; 0 of nothing.
 
     Any number dtype, kept; the axes are removed. TypeError for bool, ValueError for a bad axis.
@@ -49,7 +49,7 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
 
 @remembered
 @in_words
-def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_prod(operand: Any, axes: Sequence[int]) -> Array:
     """The product over `axes`: out[k] = Π operand[k, r]; 1 of nothing.
 
     Any number dtype, kept; the axes are removed. The derivative is right at zeros too.
@@ -62,7 +62,7 @@ def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
 
 @remembered
 @in_words
-def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_max(operand: Any, axes: Sequence[int]) -> Array:
     """The maximum over `axes`; nan if any is; of nothing -inf or the lowest integer.
 
     Numbers (complex ones by real, then imaginary part) and bool. Elements that attain the maximum
@@ -76,7 +76,7 @@ def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
 
 @remembered
 @in_words
-def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_min(operand: Any, axes: Sequence[int]) -> Array:
     """The minimum over `axes`; nan if any is; of nothing inf or the highest integer.
 
     Numbers (complex ones by real, then imaginary part) and bool. Elements that attain the minimum
@@ -90,7 +90,7 @@ def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
 
 @remembered
 @in_words
-def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_and(operand: Any, axes: Sequence[int]) -> Array:
     """The bitwise and over `axes` of integers or bools; all bits set of nothing.
 
     >>> lax.reduce_and(jnp.array([7, 5]), (0,))
@@ -101,7 +101,7 @@ def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
 
 @remembered
 @in_words
-def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_or(operand: Any, axes: Sequence[int]) -> Array:
     """The bitwise or over `axes` of integers or bools; 0 of nothing.
 
     >>> lax.reduce_or(jnp.array([4, 1]), (0,))
@@ -112,7 +112,7 @@ def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
 
 @remembered
 @in_words
-def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
     """The bitwise exclusive or over `axes` of integers or bools; 0 of nothing.
 
     >>> lax.reduce_xor(jnp.array([7, 2]), (0,))

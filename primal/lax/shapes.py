@@ -10,7 +10,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.avals import canonical_shape
-from primal.ir.trace import PYTHON_SCALARS, aval_of, literal
+from primal.ir.trace import PYTHON_SCALARS, Array, aval_of, literal
 from primal.lax.alike import alike
 from primal.lax.refusals import in_words
 from primal.numpy.remembered import remembered
@@ -42,7 +42,7 @@ PrecisionLike = (
 
 @remembered
 @in_words
-def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The operand repeated along new leading dimensions.
 
     >>> broadcast(jnp.arange(2), (3,)).tolist()
@@ -62,7 +62,7 @@ def broadcast_in_dim(
     broadcast_dimensions: Sequence[int],
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The operand in a larger shape: its dimension i becomes broadcast_dimensions[i].
 
     Sizes are those of the result there, or 1. Raises TypeError for other sizes and for dimensions
@@ -104,7 +104,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 
 @in_words
-def broadcast_to_rank(x: Any, rank: int) -> Any:
+def broadcast_to_rank(x: Any, rank: int) -> Array:
     """x with leading dimensions of size 1, up to a rank.
 
     >>> broadcast_to_rank(jnp.arange(3), 2)
@@ -118,7 +118,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
 @in_words
 def reshape(
     operand: Any, new_sizes: Any, dimensions: Any = None, *, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """The elements in row-major order in another shape.
 
     With `dimensions` those are brought in that order first. ValueError where the numbers of
@@ -140,7 +140,7 @@ def reshape(
 
 @remembered
 @in_words
-def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """The dimensions from start to stop as one.
 
     ValueError where the stop comes before the start.
@@ -161,7 +161,7 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
 
 @remembered
 @in_words
-def transpose(operand: Any, permutation: Sequence[int]) -> Any:
+def transpose(operand: Any, permutation: Sequence[int]) -> Array:
     """Dimension i of the result is dimension permutation[i] of the operand.
 
     >>> transpose(jnp.zeros((2, 3)), (1, 0)).shape
@@ -172,7 +172,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Any:
 
 @remembered
 @in_words
-def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
     """Without the named dimensions, which have size 1.
 
     >>> squeeze(jnp.zeros((1, 3, 1)), (0,)).shape
@@ -185,7 +185,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
 
 @remembered
 @in_words
-def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     """With new dimensions of size 1 at the given places of the result.
 
     >>> expand_dims(jnp.arange(3), (0, -1)).shape
@@ -210,7 +210,7 @@ def slice(
     start_indices: Sequence[int],
     limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
-) -> Any:
+) -> Array:
     """operand[start:limit:stride] along every dimension.
 
     >>> lax.slice(jnp.arange(5), (1,), (4,))
@@ -229,7 +229,7 @@ def slice(
 @in_words
 def slice_in_dim(
     operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
-) -> Any:
+) -> Array:
     """operand[start:limit:stride] along one dimension.
 
     Bounds count from the end where negative. ValueError for a stride below 1.
@@ -251,7 +251,7 @@ def slice_in_dim(
 
 
 @in_words
-def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """operand[index] along one dimension.
 
     With `keepdims` the dimension stays, of size 1. IndexError for an index out of bounds.
@@ -299,7 +299,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
 
 @remembered
 @in_words
-def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
+def pad(operand: Any, padding_value: Any, padding_config: Any) -> Array:
     """With (low, high, interior) elements of padding per dimension; negative ones remove.
 
     >>> lax.pad(jnp.array([1, 2]), 0, [(1, 0, 1)])
@@ -320,7 +320,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
 
 @remembered
 @in_words
-def concatenate(operands: Sequence[Any], dimension: int) -> Any:
+def concatenate(operands: Sequence[Any], dimension: int) -> Array:
     """Operands one after the other along a dimension.
 
     Shapes agree but along it. ValueError without operands, TypeError where they do not fit.
@@ -335,7 +335,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
 
 @remembered
 @in_words
-def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+def rev(operand: Any, dimensions: Sequence[int]) -> Array:
     """Reversed along dimensions. TypeError for dimensions that are not there, or there twice.
 
     >>> rev(jnp.arange(3), (0,))
@@ -350,7 +350,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
 
 @remembered
 @in_words
-def tile(operand: Any, reps: Sequence[int]) -> Any:
+def tile(operand: Any, reps: Sequence[int]) -> Array:
     """The operand repeated reps[i] times along each dimension.
 
     TypeError for other numbers of repetitions than dimensions.
@@ -367,7 +367,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Any:
 
 
 @in_words
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Array:
     """An array filled with a value.
 
     TypeError for a value that is no scalar.
@@ -402,7 +402,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
 @in_words
 def full_like(
     x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None
-) -> Any:
+) -> Array:
     """An array like x, filled with a value.
 
     >>> full_like(jnp.arange(3), 7)
@@ -417,7 +417,7 @@ def full_like(
 
 @remembered
 @in_words
-def iota(dtype: Any, size: int) -> Any:
+def iota(dtype: Any, size: int) -> Array:
     """0, 1, …, size - 1.
 
     A vector of that dtype. ValueError without a dtype.
@@ -434,7 +434,7 @@ def iota(dtype: Any, size: int) -> Any:
 @in_words
 def broadcasted_iota(
     dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """0, 1, 2, … along a dimension, the same along the others.
 
     TypeError for dtypes that are no numbers.
@@ -460,7 +460,7 @@ def dot(
     precision: Any = None,
     preferred_element_type: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Vector and matrix products: the last dimension of lhs with the first of rhs.
 
     With dimension_numbers, `dot_general`. ValueError for other ranks without them.
@@ -490,7 +490,7 @@ def dot_general(
     preferred_element_type: Any = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """out[b, i, j] = Σ_c lhs[b, i, c]·rhs[b, j, c] with ((lhs c, rhs c), (lhs b, rhs b)).
 
     `precision` is a Precision, a pair of them, their names, or a DotAlgorithm or preset. Sums are
@@ -521,7 +521,7 @@ def dot_general(
 
 @remembered
 @in_words
-def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
+def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
     """Matrix products of the last two dimensions, for each index of the others.
 
     out[..., i, k] = Σj lhs[..., i, j] rhs[..., j, k]. ValueError for ranks below 2, or that differ.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
-from primal.ir.trace import aval_of
+from primal.ir.trace import Array, aval_of
 from primal.lax.refusals import in_words
 from primal.numpy.remembered import remembered
 from primal.ops.elementwise import neg
@@ -78,7 +78,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
 
 @remembered
 @in_words
-def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
+def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
     """The index of the first maximum along an axis; the first nan counts as one.
 
     Real numbers and bool; the axis is removed. ValueError for an empty axis, TypeError for an
@@ -92,7 +92,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
 
 @remembered
 @in_words
-def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
+def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
     """The index of the first minimum along an axis; the first nan counts as one.
 
     As `argmax`.

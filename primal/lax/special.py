@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from primal.ir.trace import Array
 from primal.lax.alike import alike
 from primal.ops import special as ops
 
 
-def erf(x: Any) -> Any:
+def erf(x: Any) -> Array:
     """The error function, 2/√π·∫₀ˣ exp(-s²) ds.
 
     Floats; the dtype is kept.
@@ -23,7 +24,7 @@ def erf(x: Any) -> Any:
     return ops.erf(x)
 
 
-def erfc(x: Any) -> Any:
+def erfc(x: Any) -> Array:
     """The complementary error function, 1 - erf(x), accurate for large x.
 
     Floats; the dtype is kept.
@@ -34,7 +35,7 @@ def erfc(x: Any) -> Any:
     return ops.erfc(x)
 
 
-def erf_inv(x: Any) -> Any:
+def erf_inv(x: Any) -> Array:
     """The inverse of erf, from (-1, 1); infinite at ±1 and NaN beyond.
 
     Floats; the dtype is kept.
@@ -45,7 +46,7 @@ def erf_inv(x: Any) -> Any:
     return ops.erf_inv(x)
 
 
-def lgamma(x: Any) -> Any:
+def lgamma(x: Any) -> Array:
     """log |Γ(x)|; infinite at 0, -1, -2, ….
 
     Floats; the dtype is kept.
@@ -56,7 +57,7 @@ def lgamma(x: Any) -> Any:
     return ops.lgamma(x)
 
 
-def digamma(x: Any) -> Any:
+def digamma(x: Any) -> Array:
     """ψ(x), the derivative of log Γ(x); NaN at 0, -1, -2, ….
 
     Floats; the dtype is kept.
@@ -67,7 +68,7 @@ def digamma(x: Any) -> Any:
     return ops.digamma(x)
 
 
-def polygamma(m: Any, x: Any) -> Any:
+def polygamma(m: Any, x: Any) -> Array:
     """ψ⁽ᵐ⁾(x), the m-th derivative of digamma, for m = 0, 1, 2, …; NaN for other m.
 
     Floats of one dtype. ValueError if differentiated by m.
@@ -78,7 +79,7 @@ def polygamma(m: Any, x: Any) -> Any:
     return ops.polygamma(*alike("polygamma", m, x))
 
 
-def zeta(x: Any, q: Any) -> Any:
+def zeta(x: Any, q: Any) -> Array:
     """The Hurwitz zeta function, Σₙ (n + q)^-x over n = 0, 1, …, for x > 1.
 
     Floats of one dtype; derivatives by x are given for q > 0, NaN elsewhere.
@@ -89,7 +90,7 @@ def zeta(x: Any, q: Any) -> Any:
     return ops.zeta(*alike("zeta", x, q))
 
 
-def bessel_i0e(x: Any) -> Any:
+def bessel_i0e(x: Any) -> Array:
     """e^-|x|·I₀(x), the scaled modified Bessel function of order 0.
 
     Floats; the dtype is kept.
@@ -100,7 +101,7 @@ def bessel_i0e(x: Any) -> Any:
     return ops.bessel_i0e(x)
 
 
-def bessel_i1e(x: Any) -> Any:
+def bessel_i1e(x: Any) -> Array:
     """e^-|x|·I₁(x), the scaled modified Bessel function of order 1.
 
     Floats; the dtype is kept.
@@ -111,7 +112,7 @@ def bessel_i1e(x: Any) -> Any:
     return ops.bessel_i1e(x)
 
 
-def igamma(a: Any, x: Any) -> Any:
+def igamma(a: Any, x: Any) -> Array:
     """P(a, x) = 1/Γ(a)·∫₀ˣ s^(a-1)·e^-s ds, the lower incomplete gamma function.
 
     Floats of one dtype; NaN for negative a or x.
@@ -122,7 +123,7 @@ def igamma(a: Any, x: Any) -> Any:
     return ops.igamma(*alike("igamma", a, x))
 
 
-def igammac(a: Any, x: Any) -> Any:
+def igammac(a: Any, x: Any) -> Array:
     """Q(a, x) = 1 - P(a, x), accurate where P is near 1.
 
     Floats of one dtype; NaN for negative a or x.
@@ -133,7 +134,7 @@ def igammac(a: Any, x: Any) -> Any:
     return ops.igammac(*alike("igammac", a, x))
 
 
-def igamma_grad_a(a: Any, x: Any) -> Any:
+def igamma_grad_a(a: Any, x: Any) -> Array:
     """∂P(a, x)/∂a.
 
     Floats of one dtype; derivatives by both, of every order.
@@ -144,7 +145,7 @@ def igamma_grad_a(a: Any, x: Any) -> Any:
     return ops.igamma_grad_a(*alike("igamma_grad_a", a, x))
 
 
-def random_gamma_grad(a: Any, x: Any) -> Any:
+def random_gamma_grad(a: Any, x: Any) -> Array:
     """dx/da of a gamma variate x of shape a, at fixed P(a, x).
 
     Floats of one dtype; derivatives by both, of every order.
@@ -155,7 +156,7 @@ def random_gamma_grad(a: Any, x: Any) -> Any:
     return ops.random_gamma_grad(*alike("random_gamma_grad", a, x))
 
 
-def betainc(a: Any, b: Any, x: Any) -> Any:
+def betainc(a: Any, b: Any, x: Any) -> Array:
     """I_x(a, b), the regularized incomplete beta function, for x in [0, 1].
 
     Floats of one dtype; NaN for x outside. Derivatives by all three.

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from primal.ir.trace import Array
 from primal.lax.alike import alike
 from primal.ops import elementwise as ops
 from primal.ops.elementwise.accuracy import AccuracyMode as AccuracyMode
@@ -29,7 +30,7 @@ def _accurate(fun: Any, x: Any, accuracy: Any) -> Any:
     return accurate(x, fun=fun, accuracy=accuracy)
 
 
-def exp(x: Any, *, accuracy: Accuracy = None) -> Any:
+def exp(x: Any, *, accuracy: Accuracy = None) -> Array:
     """The exponential, e^x.
 
     Floats and complex numbers; the dtype is kept.
@@ -40,7 +41,7 @@ def exp(x: Any, *, accuracy: Accuracy = None) -> Any:
     return ops.exp(x) if accuracy is None else _accurate(ops.exp, x, accuracy)
 
 
-def exp2(x: Any, *, accuracy: Accuracy = None) -> Any:
+def exp2(x: Any, *, accuracy: Accuracy = None) -> Array:
     """The power of two, 2^x.
 
     Floats and complex numbers; the dtype is kept.
@@ -51,7 +52,7 @@ def exp2(x: Any, *, accuracy: Accuracy = None) -> Any:
     return ops.exp2(x) if accuracy is None else _accurate(ops.exp2, x, accuracy)
 
 
-def expm1(x: Any, *, accuracy: Accuracy = None) -> Any:
+def expm1(x: Any, *, accuracy: Accuracy = None) -> Array:
     """e^x - 1, accurate near 0.
 
     Floats and complex numbers; the dtype is kept.
@@ -62,7 +63,7 @@ def expm1(x: Any, *, accuracy: Accuracy = None) -> Any:
     return ops.expm1(x) if accuracy is None else _accurate(ops.expm1, x, accuracy)
 
 
-def log(x: Any, *, accuracy: Accuracy = None) -> Any:
+def log(x: Any, *, accuracy: Accuracy = None) -> Array:
     """The natural logarithm.
 
     Floats and complex numbers; the dtype is kept. NaN of negative floats, -inf of 0.
@@ -73,7 +74,7 @@ def log(x: Any, *, accuracy: Accuracy = None) -> Any:
     return ops.log(x) if accuracy is None else _accurate(ops.log, x, accuracy)
 
 
-def log1p(x: Any, *, accuracy: Accuracy = None) -> Any:
+def log1p(x: Any, *, accuracy: Accuracy = None) -> Array:
     """log(1 + x), accurate near 0.
 
     Floats and complex numbers; the dtype is kept.
@@ -84,7 +85,7 @@ def log1p(x: Any, *, accuracy: Accuracy = None) -> Any:
     return ops.log1p(x) if accuracy is None else _accurate(ops.log1p, x, accuracy)
 
 
-def logistic(x: Any, *, accuracy: Accuracy = None) -> Any:
+def logistic(x: Any, *, accuracy: Accuracy = None) -> Array:
     """The logistic function, 1/(1 + e^-x).
 
     Floats and complex numbers; the dtype is kept.
@@ -95,7 +96,7 @@ def logistic(x: Any, *, accuracy: Accuracy = None) -> Any:
     return ops.logistic(x) if accuracy is None else _accurate(ops.logistic, x, accuracy)
 
 
-def sqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
+def sqrt(x: Any, *, accuracy: Accuracy = None) -> Array:
     """The square root.
 
     Floats and complex numbers; the dtype is kept. NaN of negative floats.
@@ -106,7 +107,7 @@ def sqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
     return ops.sqrt(x) if accuracy is None else _accurate(ops.sqrt, x, accuracy)
 
 
-def rsqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
+def rsqrt(x: Any, *, accuracy: Accuracy = None) -> Array:
     """The reciprocal square root, 1/√x.
 
     Floats and complex numbers; the dtype is kept.
@@ -117,7 +118,7 @@ def rsqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
     return ops.rsqrt(x) if accuracy is None else _accurate(ops.rsqrt, x, accuracy)
 
 
-def cbrt(x: Any, *, accuracy: Accuracy = None) -> Any:
+def cbrt(x: Any, *, accuracy: Accuracy = None) -> Array:
     """The real cube root.
 
     Floats; the dtype is kept.
@@ -128,7 +129,7 @@ def cbrt(x: Any, *, accuracy: Accuracy = None) -> Any:
     return ops.cbrt(x) if accuracy is None else _accurate(ops.cbrt, x, accuracy)
 
 
-def sin(x: Any, *, accuracy: Accuracy = None) -> Any:
+def sin(x: Any, *, accuracy: Accuracy = None) -> Array:
     """The sine.
 
     Floats and complex numbers; the dtype is kept.
@@ -139,7 +140,7 @@ def sin(x: Any, *, accuracy: Accuracy = None) -> Any:
     return ops.sin(x) if accuracy is None else _accurate(ops.sin, x, accuracy)
 
 
-def cos(x: Any, *, accuracy: Accuracy = None) -> Any:
+def cos(x: Any, *, accuracy: Accuracy = None) -> Array:
     """The cosine.
 
     Floats and complex numbers; the dtype is kept.
@@ -150,7 +151,7 @@ def cos(x: Any, *, accuracy: Accuracy = None) -> Any:
     return ops.cos(x) if accuracy is None else _accurate(ops.cos, x, accuracy)
 
 
-def tan(x: Any, *, accuracy: Accuracy = None) -> Any:
+def tan(x: Any, *, accuracy: Accuracy = None) -> Array:
     """The tangent.
 
     Floats and complex numbers; the dtype is kept.
@@ -161,7 +162,7 @@ def tan(x: Any, *, accuracy: Accuracy = None) -> Any:
     return ops.tan(x) if accuracy is None else _accurate(ops.tan, x, accuracy)
 
 
-def asin(x: Any) -> Any:
+def asin(x: Any) -> Array:
     """The inverse sine, in [-π/2, π/2].
 
     Floats and complex numbers; the dtype is kept. NaN of floats beyond ±1.
@@ -172,7 +173,7 @@ def asin(x: Any) -> Any:
     return ops.asin(x)
 
 
-def acos(x: Any) -> Any:
+def acos(x: Any) -> Array:
     """The inverse cosine, in [0, π].
 
     Floats and complex numbers; the dtype is kept. NaN of floats beyond ±1.
@@ -183,7 +184,7 @@ def acos(x: Any) -> Any:
     return ops.acos(x)
 
 
-def atan(x: Any) -> Any:
+def atan(x: Any) -> Array:
     """The inverse tangent, in (-π/2, π/2).
 
     Floats and complex numbers; the dtype is kept.
@@ -194,7 +195,7 @@ def atan(x: Any) -> Any:
     return ops.atan(x)
 
 
-def atan2(x: Any, y: Any) -> Any:
+def atan2(x: Any, y: Any) -> Array:
     """The angle of the point (y, x), whose tangent is x/y, in [-π, π].
 
     Floats and complex numbers; the dtype is kept.
@@ -205,7 +206,7 @@ def atan2(x: Any, y: Any) -> Any:
     return ops.atan2(*alike("atan2", x, y))
 
 
-def sinh(x: Any) -> Any:
+def sinh(x: Any) -> Array:
     """The hyperbolic sine, (e^x - e^-x)/2.
 
     Floats and complex numbers; the dtype is kept.
@@ -216,7 +217,7 @@ def sinh(x: Any) -> Any:
     return ops.sinh(x)
 
 
-def cosh(x: Any) -> Any:
+def cosh(x: Any) -> Array:
     """The hyperbolic cosine, (e^x + e^-x)/2.
 
     Floats and complex numbers; the dtype is kept.
@@ -227,7 +228,7 @@ def cosh(x: Any) -> Any:
     return ops.cosh(x)
 
 
-def tanh(x: Any, *, accuracy: Accuracy = None) -> Any:
+def tanh(x: Any, *, accuracy: Accuracy = None) -> Array:
     """The hyperbolic tangent, sinh(x)/cosh(x).
 
     Floats and complex numbers; the dtype is kept.
@@ -238,7 +239,7 @@ def tanh(x: Any, *, accuracy: Accuracy = None) -> Any:
     return ops.tanh(x) if accuracy is None else _accurate(ops.tanh, x, accuracy)
 
 
-def asinh(x: Any) -> Any:
+def asinh(x: Any) -> Array:
     """The inverse hyperbolic sine.
 
     Floats and complex numbers; the dtype is kept.
@@ -249,7 +250,7 @@ def asinh(x: Any) -> Any:
     return ops.asinh(x)
 
 
-def acosh(x: Any) -> Any:
+def acosh(x: Any) -> Array:
     """The inverse hyperbolic cosine, not negative.
 
     Floats and complex numbers; the dtype is kept. NaN of floats below 1.
@@ -260,7 +261,7 @@ def acosh(x: Any) -> Any:
     return ops.acosh(x)
 
 
-def atanh(x: Any) -> Any:
+def atanh(x: Any) -> Array:
     """The inverse hyperbolic tangent.
 
     Floats and complex numbers; the dtype is kept. NaN of floats beyond ±1.

@@ -10,7 +10,7 @@ import numpy as np
 
 from primal.base.pytree import flatten, unflatten
 from primal.ir.op import Op
-from primal.ir.trace import aval_of, literal
+from primal.ir.trace import Array, aval_of, literal
 from primal.lax.reductions import (
     COMBINE,
     check_inits,
@@ -54,7 +54,7 @@ def _along(op: Op, operand: Any, axis: int, reverse: bool) -> Any:
 
 @remembered
 @in_words
-def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """Running sums along an axis: out[k] = Σ(i <= k) x[i], or i >= k when `reverse`.
 
     Any number dtype, kept; TypeError for bool, ValueError for an axis that is not there.
@@ -67,7 +67,7 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 
 @remembered
 @in_words
-def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """Running products along an axis: out[k] = Π(i <= k) x[i], or i >= k when `reverse`.
 
     Any number dtype, kept. The derivative is right at zeros too.
@@ -80,7 +80,7 @@ def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 
 @remembered
 @in_words
-def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """Running maxima along an axis: out[k] = max(i <= k) x[i], or i >= k when `reverse`.
 
     Any number dtype, kept. Elements equal to the maximum so far share its derivative equally.
@@ -93,7 +93,7 @@ def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 
 @remembered
 @in_words
-def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """Running minima along an axis: out[k] = min(i <= k) x[i], or i >= k when `reverse`.
 
     Any number dtype, kept. Elements equal to the minimum so far share its derivative equally.
@@ -106,7 +106,7 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 
 @remembered
 @in_words
-def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """Running log-sums of exponentials: out[k] = log Σ(i <= k) exp x[i], without overflow.
 
     Floats and complex numbers, of which sums of two and more have imaginary parts in (-π, π].
@@ -281,9 +281,9 @@ def _generic(
     shape = aval_of(leaves[0]).shape
     counts = pooling.counts(shape, **window)
     starts = [broadcast_to(i, counts) for i in inits]
-    xs = [_padded(x, i, window) for x, i in zip(leaves, inits, strict=True)]
     if 0 in counts:
         return starts
+    xs = [_padded(x, i, window) for x, i in zip(leaves, inits, strict=True)]
     here = spread_and_padded(
         np.ones(shape, bool), False, window["padding"], window["base_dilation"]
     )

@@ -48,7 +48,7 @@ class ScalarType(type):
 _WIDE = frozenset({"int64", "uint64", "float64", "complex128"})
 
 
-def _scalar(dtype: Any, name: str | None = None) -> Any:
+def _scalar(dtype: Any, name: str | None = None) -> ScalarType:
     name = name or dtype.name
     use = f"{name}(0).dtype == {name}"
     if dtype.name in _WIDE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -335,6 +335,10 @@ def broadcast_arrays(*args: ArrayLike) -> list[Array]:
     return [to_shape(x, target) for x in operands]
 
 
+@overload
+def atleast_1d(ary: ArrayLike, /) -> Array: ...
+@overload
+def atleast_1d(*arys: ArrayLike) -> list[Array]: ...
 def atleast_1d(*arys: ArrayLike) -> Any:
     """Arrays of at least one dimension; several operands give a list.
 
@@ -344,6 +348,10 @@ def atleast_1d(*arys: ArrayLike) -> Any:
     return _at_least("atleast_1d", arys, lambda x: with_rank(x, 1))
 
 
+@overload
+def atleast_2d(ary: ArrayLike, /) -> Array: ...
+@overload
+def atleast_2d(*arys: ArrayLike) -> list[Array]: ...
 def atleast_2d(*arys: ArrayLike) -> Any:
     """Arrays of at least two dimensions: new ones come first.
 
@@ -353,6 +361,10 @@ def atleast_2d(*arys: ArrayLike) -> Any:
     return _at_least("atleast_2d", arys, lambda x: with_rank(x, 2))
 
 
+@overload
+def atleast_3d(ary: ArrayLike, /) -> Array: ...
+@overload
+def atleast_3d(*arys: ArrayLike) -> list[Array]: ...
 def atleast_3d(*arys: ArrayLike) -> Any:
     """Arrays of at least three dimensions: (n,) becomes (1, n, 1), (m, n) becomes (m, n, 1).
 

@@ -65,7 +65,7 @@ class ufunc:
         name = str(self.__name__)
         return name if globals().get(name) is self else super().__reduce__()
 
-    def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
+    def __call__(self, *args: Any, out: None = None, where: None = None) -> Array:
         if out is not None:
             raise NotImplementedError(f"out argument of {self}")
         if where is not None:

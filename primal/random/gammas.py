@@ -71,7 +71,8 @@ def _log_gamma_jvp(primals: Any, tangents: Any) -> Any:
     out = _log_gamma(a, typed)
     # d log x = dx / x, where x itself may be too small for the dtype.
     x = jnp.exp(out)
-    x = jnp.where(x == 0, literal(dtypes.finfo(x.dtype).tiny, x.dtype), x)
+    tiny: Any = literal(dtypes.finfo(x.dtype).tiny, x.dtype)
+    x = jnp.where(x == 0, tiny, x)
     return out, tangents[0] * (random_gamma_grad(a, x) / x)
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from primal.api.control.custom_calls import (
     Application,
     Custom,
-    Tree,
     as_operand,
     holds_refs,
     is_zero,
@@ -25,6 +24,7 @@ from primal.api.control.with_refs import interleaved
 from primal.api.operands import check_outputs, name_of, operand
 from primal.base import dtypes, errors
 from primal.base.pytree import LEAF, PyTreeDef, count_leaves, flatten, flatten_until, unflatten
+from primal.base.wrapping import P, R
 from primal.control.custom import custom_jvp_call, custom_vjp_call
 from primal.ir.avals import Aval
 from primal.ir.trace import ZERO, Tracer, aval_of
@@ -35,7 +35,7 @@ from primal.runtime.refs import Ref
 # custom_jvp
 
 
-class custom_jvp(Custom):
+class custom_jvp(Custom[P, R]):
     """A function whose derivative is given by a rule for tangents.
 
     `@custom_jvp` decorates f; `@f.defjvp` the rule (primals, tangents) -> (f(primals), tangent of
@@ -62,7 +62,7 @@ class custom_jvp(Custom):
 
     def __init__(
         self,
-        fun: Callable[..., Tree],
+        fun: Callable[P, R],
         nondiff_argnums: Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ) -> None:
@@ -94,8 +94,10 @@ class custom_jvp(Custom):
                 "rules have no place for those arguments."
             )
 
+        value: Callable[..., Any] = self
+
         def jvp(primals: Any, tangents: Any) -> Any:
-            out = self(*primals)
+            out = value(*primals)
             if len(jvps) != len(primals):
                 raise TypeError(
                     f"[custom_jvp] expected one rule per argument of {self._name}, of which there "
@@ -120,7 +122,7 @@ class custom_jvp(Custom):
 
         self.defjvp(jvp)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Tree:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.jvp is None:
             raise AttributeError(
                 f"[custom_jvp] No JVP defined for custom_jvp function {self._name} using defjvp."
@@ -199,7 +201,7 @@ class _JvpApplication(Application):
 # custom_vjp
 
 
-class custom_vjp(Custom):
+class custom_vjp(Custom[P, R]):
     """A function whose derivative is given by a rule for cotangents.
 
     `@custom_vjp` decorates f; `f.defvjp(fwd, bwd)` gives fwd(*args) -> (f(*args), residuals) and
@@ -220,7 +222,7 @@ class custom_vjp(Custom):
 
     def __init__(
         self,
-        fun: Callable[..., Tree],
+        fun: Callable[P, R],
         nondiff_argnums: Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ) -> None:
@@ -247,7 +249,7 @@ class custom_vjp(Custom):
         self.bwd = bwd
         self.symbolic_zeros = symbolic_zeros
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Tree:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.fwd is None or self.bwd is None:
             raise AttributeError(
                 f"[custom_vjp] No VJP defined for custom_vjp function {self._name} using defvjp."

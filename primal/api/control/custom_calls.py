@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from primal.base.pytree import (
     keystr,
     unflatten,
 )
+from primal.base.wrapping import P, R
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
 from primal.ir.state import ambient, state
@@ -34,14 +35,14 @@ from primal.transforms.stage import StageTrace, stage
 Tree = Any
 
 
-class Custom:
+class Custom(Generic[P, R]):
     """What both decorators share: arguments, and the choice between calling and tracing."""
 
     kind = ""
 
     def __init__(
         self,
-        fun: Callable[..., Tree],
+        fun: Callable[P, R],
         nondiff_argnums: Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ) -> None:

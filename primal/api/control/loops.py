@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -38,6 +38,11 @@ from primal.ops.shape import slice as slice_op
 from primal.runtime.refs import Ref, RowRef, check_no_refs
 
 Tree = Any
+# Their types, as far as a checker can know them: of functions that take numbers as well as arrays
+# (`fori_loop`, `cond`) it would refuse calls that are right.
+Carry = TypeVar("Carry")
+X = TypeVar("X")
+Y = TypeVar("Y")
 BOOL = np.dtype(np.bool_)
 
 
@@ -45,14 +50,14 @@ BOOL = np.dtype(np.bool_)
 
 
 def scan(
-    f: Callable[[Tree, Tree], tuple[Tree, Tree]],
-    init: Tree,
-    xs: Tree = None,
+    f: Callable[[Carry, X], tuple[Carry, Y]],
+    init: Carry,
+    xs: X | None = None,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
     _split_transpose: bool = False,
-) -> tuple[Tree, Tree]:
+) -> tuple[Carry, Y]:
     """(carry_n, [y_0 … y_{n-1}]) of the recurrence carry_{i+1}, y_i = f(carry_i, x_i).
 
     The x_i are slices along the leading axis of the leaves of `xs`, the y_i are stacked; with
@@ -316,8 +321,8 @@ def _rows(x: Any, start: int, stop: int) -> Any:
 
 
 def while_loop(
-    cond_fun: Callable[[Tree], Any], body_fun: Callable[[Tree], Tree], init_val: Tree
-) -> Tree:
+    cond_fun: Callable[[Carry], Any], body_fun: Callable[[Carry], Carry], init_val: Carry
+) -> Carry:
     """The first of init, body(init), body(body(init)), … for which `cond_fun` does not hold.
 
     The value keeps its structure, shapes and dtypes; both functions are traced once. Forward mode

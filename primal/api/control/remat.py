@@ -13,7 +13,7 @@ from primal.base import dtypes
 from primal.base.errors import api_boundary
 from primal.base.pytree import flatten, flatten_args, tree_broadcast, tree_leaves, unflatten
 from primal.base.source import format_location
-from primal.base.wrapping import wraps
+from primal.base.wrapping import P, R, Transformed, wraps
 from primal.control.call import call
 from primal.control.custom import TOUCHES_REFS
 from primal.control.remat import Offloadable, Policy, asked, inline_calls
@@ -30,14 +30,14 @@ Tree = Any
 
 
 def checkpoint(
-    fun: Callable[..., Tree],
+    fun: Callable[P, R],
     *,
     prevent_cse: bool | Sequence[bool] = True,
     policy: Policy | None = None,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
     concrete: bool | None = None,
-) -> Callable[..., Tree]:
+) -> Transformed[P, R]:
     """`fun`, whose derivatives compute its inner values again instead of keeping them.
 
     Values and derivatives are those of `fun`. Reverse mode keeps the arguments, and of the inner
