@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 
 from primal.base.config import config
 from primal.engines.cpu import _llvm, exponentials, objects
@@ -31,8 +32,11 @@ EXACT = {
     "logistic": lambda x: 1 / (1 + np.exp(-x)),
     "erf": in_float64(math.erf),
     "erfc": in_float64(math.erfc),
+    # SciPy's gives 0 for -0.
+    "erf_inv": lambda x: np.copysign(scipy.special.erfinv(x.astype(np.float64)), x).astype(x.dtype),
+    "rsqrt": lambda x: 1 / np.sqrt(x),
     **{name: getattr(np, NAMES.get(name, name)) for name in BOUNDS
-       if name not in ("logistic", "erf", "erfc")},
+       if name not in ("logistic", "erf", "erfc", "erf_inv", "rsqrt")},
 }  # fmt: skip
 WIDER = {"float32": np.float64, "float64": np.longdouble}
 CASES = [(word, dtype) for word in BOUNDS for dtype in WIDER]
@@ -66,6 +70,7 @@ def arguments(dtype: str, n: int = 20_000) -> Any:
         np.linspace(-750, -700, n),  # where exp of float64 is subnormal
         np.linspace(-1080, -1020, n),  # and exp2
         1 + rng.standard_normal(n) * 10.0 ** rng.uniform(-7, 0, n),
+        1 - 10.0 ** rng.uniform(-7, 0, n),
         np.arange(n) * (np.pi / 2),
         rng.integers(0, 2**50, n) * (np.pi / 2),
     ]
