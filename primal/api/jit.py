@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
+import sys
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, overload
@@ -336,6 +338,20 @@ class JitFunction(Dispatcher):
             return inspect.signature(self._fun)
         except (TypeError, ValueError) as e:  # Some built-in functions have none.
             raise AttributeError(str(e)) from None
+
+    def __reduce__(self) -> Any:
+        """By its name where that is known to other processes, else by the function it runs."""
+        module = sys.modules.get(self.__module__)
+        if self.__module__ != "__main__":
+            try:
+                if operator.attrgetter(self.__qualname__)(module) is self:
+                    return self.__qualname__
+            except AttributeError:
+                pass
+        return JitFunction, (
+            self._fun, self._static_argnums, self._static_argnames, self._donate_argnums,
+            self._donate_argnames, self._keep_unused, self._inline, self._device,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return f"<PjitFunction of {self._fun!r}>"

@@ -101,6 +101,9 @@ class Ref:
         self._aval = Aval(aval.shape, aval.dtype, aval.weak_type)
         self._made = current_location()
 
+    def __reduce__(self) -> Any:
+        return new_ref, (self[...],)
+
     @property
     def aval(self) -> AbstractRef:
         """The type: that of a reference to such an array."""

@@ -2,8 +2,10 @@
 
 import collections
 import concurrent.futures
+import copy
 import functools
 import gc
+import pickle
 import threading
 import time
 import weakref
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 import primal
+import primal.numpy as jnp
 from primal import jit, make_jaxpr
 from primal.base.config import cpu_engine
 from primal.ops.elementwise import add, mul, sin
@@ -538,3 +541,30 @@ def test_eval_shape_hands_on_structs_that_a_function_returns():
 def test_shardings_that_say_nothing():
     f = primal.jit(lambda x, y: (x, y), in_shardings=(None, {"a": None}), out_shardings=(None,))
     assert f(1.0, {"a": 2.0}) == (1.0, {"a": 2.0})
+
+
+@jit
+def by_name(x):
+    return x * 2
+
+
+class Layers:
+    @functools.partial(jit, static_argnums=0)
+    def call(self, x):
+        return x + 1
+
+
+def test_jitted_functions_are_copied_and_pickled():
+    assert pickle.loads(pickle.dumps(by_name)) is by_name is copy.copy(by_name)
+    assert pickle.loads(pickle.dumps(Layers.call)) is Layers.call
+    local = jit(jnp.sin, donate_argnums=0)
+    for again in (pickle.loads(pickle.dumps(local)), copy.deepcopy([local])[0], copy.copy(local)):
+        x = jnp.zeros(3)
+        np.testing.assert_array_equal(again(x), [0, 0, 0])
+        assert x.is_deleted()
+    static = copy.deepcopy(jit(lambda x, n: x * n, static_argnames="n"))
+    assert static(2.0, n=3) == 6.0 and static._cache_size() == 1
+    ref = primal.new_ref(jnp.zeros(2))
+    for other in (copy.deepcopy(ref), pickle.loads(pickle.dumps(ref))):
+        other[0] = 1.0
+        assert float(other[0]) == 1.0 and float(ref[0]) == 0.0
