@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from primal.engines.cpu.code import Module
-from primal.engines.cpu.graph import Value, row_major, size_of
+from primal.engines.cpu.graph import APART, Value, row_major, size_of
 from primal.engines.cpu.moves import bytes_of, flat, held, index_name, merged, run_of
 from primal.engines.cpu.script import MEMORY_INT, Int, Place, Script
 from primal.ir.avals import Aval
@@ -332,17 +333,32 @@ class Pad:
         s.finish(name)
 
 
+LONG = 16
+"""Elements of a row from which who computes it had better write it where it belongs."""
+
+
+def _is_made_by_rows(x: Value, dim: int) -> bool:
+    """Whether a group computes the array in the rows that a concatenation is made of."""
+    made = x.is_node and bool(x.node.args) and x.node.word not in APART
+    return made and size_of(x.shape[dim:]) >= LONG
+
+
 def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) -> Value:
     """x with `value` before, after and between its elements; negative edges crop."""
     if all(max(c) <= 0 for c in config):
         limit = [n + hi for n, (_, hi, _) in zip(x.shape, config, strict=True)]
         return k.slice(x, [-lo for lo, _, _ in config], limit, (1,) * x.ndim)
-    low, high, between = config[0]
-    if min(low, high) >= 0 == between and not any(map(any, config[1:])):
-        edges = [k.broadcast_in_dim(value, (n, *x.shape[1:]), ()) for n in (low, high)]
-        out = concatenate(k, [edges[0], x, edges[1]], 0)
+    padded = [d for d, c in enumerate(config) if any(c)]
+    d = padded[0]
+    low, high, between = config[d]
+    plainly = len(padded) == 1 and min(low, high) >= 0 == between
+    if plainly and (size_of(x.shape[:d]) == 1 or _is_made_by_rows(x, d)):
+        edges = [
+            k.broadcast_in_dim(value, (*x.shape[:d], n, *x.shape[d + 1 :]), ()) for n in (low, high)
+        ]
+        out = concatenate(k, [edges[0], x, edges[1]], d)
         if value.node.word == "literal" and not any(value.node.attr) and out.is_node:
-            k.padded[out.node] = (0, [(low, low + x.shape[0], x)])
+            k.padded[out.node] = (d, [(low, low + x.shape[d], x)])
         return out
     low, high, between = config[-1]
     if 0 <= low <= between == low + high < CLOSE and not any(map(any, config[:-1])) and x.size > 1:
@@ -381,51 +397,77 @@ def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) 
     free = next((i for i, d in enumerate(kept) if any(config[d])), len(kept))
     front = merged(dims[:free])
     if len(front) == 1:
-        (held_rows, (step, pace)), low, rows = front[0], 0, front[0][0]
+        (held_rows, (step, pace)), first_row, rows = front[0], 0, front[0][0]
         dims = dims[free:]
     elif kept and not config[kept[0]][2]:
-        (held_rows, (step, pace)), low = dims.pop(0), max(config[kept[0]][0], 0)
+        (held_rows, (step, pace)), first_row = dims.pop(0), max(config[kept[0]][0], 0)
         rows = shape[kept[0]]
     else:
-        held_rows, step, pace, low, rows = 1, 0, size_of(shape) * item, 0, 1
+        held_rows, step, pace, first_row, rows = 1, 0, size_of(shape) * item, 0, 1
     loops = merged(dims)
     run = run_of(loops, item)
     block = max(1, BLOCK // pace)
     (out,) = k.routine(
         Pad(item, run > item, len(loops)), [inner, value], [Aval(shape, x.dtype)],
-        [rows, block, pace, low, held_rows, step, offset - low * pace, run, *flat(loops)],
+        [rows, block, pace, first_row, held_rows, step, offset - first_row * pace, run]
+        + flat(loops),
         units=-(-rows // block), cost=20 + min(rows, block) * pace // 8, name="pad",
     )  # fmt: skip
-    padded = [d for d, c in enumerate(config) if c != (0, 0, 0)]
-    if len(padded) == 1 and zero and min(config[padded[0]]) >= 0 and not config[padded[0]][2]:
-        low = config[padded[0]][0]
-        k.padded[out.node] = (padded[0], [(low, low + x.shape[padded[0]], x)])
+    if plainly and zero:
+        k.padded[out.node] = (d, [(low, low + x.shape[d], x)])
     return out
 
 
-def sum_of_padded(k: Any, x: Value, y: Value) -> Value | None:
-    """x + y of arrays padded with zeros to places apart: their pieces, one after another.
+MOST_TERMS = 24
+"""Terms of a sum of padded arrays up to which it is written out."""
 
-    The derivative of a split is a sum of such, which would write and read the whole each time. The
-    sums that lead up to the last one are read by nobody then, and not computed. Adding zero keeps
-    what it does to -0.
+
+def sum_of_padded(k: Any, x: Value, y: Value) -> Value | None:
+    """x + y of arrays padded with zeros: a concatenation of sums of what meets where.
+
+    The derivatives of splits and differences are sums of such, which would write and read the
+    whole each time. The sums that lead up to the last one are read by nobody then, and not
+    computed. Adding zero keeps what it does to -0.
     """
     if not (x.is_node and y.is_node) or x.node not in k.padded or y.node not in k.padded:
         return None
     (dim, some), (other, more) = k.padded[x.node], k.padded[y.node]
-    pieces = sorted([*some, *more], key=lambda piece: piece[:2])
-    if dim != other or any(a[1] > b[0] for a, b in zip(pieces, pieces[1:], strict=False)):
+    if dim != other:
+        return None
+    if _meet(more):
+        some, more = more, some
+    pieces = [*some, *more]
+    ends = sorted({0, x.shape[dim], *[n for piece in pieces for n in piece[:2]]})
+    parts = [
+        (a, b, [piece for piece in pieces if piece[0] <= a and b <= piece[1]])
+        for a, b in itertools.pairwise(ends)
+    ]
+    terms = sum([len(meeting) for _, _, meeting in parts])
+    # Edges that are columns cost more than the whole. More than two are added from the left.
+    if _meet(pieces) and (size_of(x.shape[:dim]) > 1 or _meet(more) or terms > MOST_TERMS):
         return None
     zero = k.literal(0, x.dtype)
-    parts, at = [], 0
-    for start, stop, value in [*pieces, (x.shape[dim], x.shape[dim], None)]:
-        if start > at:
-            gap = (*x.shape[:dim], start - at, *x.shape[dim + 1 :])
-            parts.append(k.broadcast_in_dim(zero, gap, ()))
-        if value is not None:
-            parts.append(k.binary("add", value, zero))
-        at = stop
-    out = concatenate(k, parts, dim)
+    made = []
+    for a, b, meeting in parts:
+        total = None
+        for start, stop, value in meeting:
+            if (start, stop) != (a, b):
+                low, high = [0] * x.ndim, list(value.shape)
+                low[dim], high[dim] = a - start, b - start
+                value = k.slice(value, low, high, (1,) * x.ndim)
+            total = value if total is None else k.element("add", (total, value), x.dtype)
+        if total is None:
+            gap = (*x.shape[:dim], b - a, *x.shape[dim + 1 :])
+            total = k.broadcast_in_dim(zero, gap, ())
+        elif len(meeting) < len(pieces):
+            total = k.element("add", (total, zero), x.dtype)
+        made.append(total)
+    out = concatenate(k, made, dim)
     if out.is_node:
         k.padded[out.node] = (dim, pieces)
     return out
+
+
+def _meet(pieces: Sequence[tuple[int, int, Value]]) -> bool:
+    """Whether two pieces overlap."""
+    return any(a[1] > b[0] for a, b in itertools.pairwise(sorted(pieces, key=lambda p: p[:2])))

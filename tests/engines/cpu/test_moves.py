@@ -243,3 +243,24 @@ def test_rows_of_any_length_are_gathered_and_added_up(n: int, dtype: str) -> Non
     agree(lambda x, i, r: [x[i], x.at[i].set(r), getattr(x.at[i], put)(r)], x, i[:1], rows[:1])
     agree(lambda x, i, r: [x[i], getattr(x.at[i], put)(r, mode="drop")], x, i, rows)
     agree(lambda x, i: [x.at[i].get(mode="fill", fill_value=1)], x, i)
+
+
+STENCILS: dict[str, Any] = {
+    "differences": lambda x: jnp.diff(x, axis=0) ** 2,
+    "differences along rows": lambda x: jnp.diff(x) ** 2,
+    "gradient": lambda x: jnp.gradient(x, axis=0) ** 2,
+    "third differences": lambda x: jnp.diff(x, 3, axis=0) ** 2,
+    "many meet": lambda x: sum(x[i : i + 3] * x[i + 1 : i + 4] for i in range(9)),
+    "negative zeros": lambda x: x[1:-1] * -0.0,
+}
+
+
+@pytest.mark.parametrize("name", STENCILS)
+@pytest.mark.parametrize("shape", [(40, 20), (300,), (13, 5)])
+def test_sums_of_padded_arrays_that_meet(name: str, shape: tuple[int, ...]) -> None:
+    """The derivatives of stencils, to the last bit: what is left out added zeros."""
+    x = jnp.asarray(RNG.standard_normal(shape))
+    f = primal.grad(lambda x: STENCILS[name](x).sum())
+    got, want = primal.jit(f)(x), f(x)
+    np.testing.assert_allclose(got, want, 1e-6, 1e-6)
+    np.testing.assert_array_equal(np.signbit(got)[want == 0], np.signbit(want)[want == 0])
