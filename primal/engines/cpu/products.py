@@ -226,19 +226,27 @@ def _by_blas(
     name = LETTER[dtype]
     work = 2.0 * m * n * depth * (4 if name in "cz" else 1)
     sizes, strides = (m, n, depth), ((xm, xk), (yk, yn), om)
-    own, speed = None, SPEED[dtype]
+    own, speed, results = None, SPEED[dtype], there
     if tiled.fits(dtype, *sizes):
         blas = (ta, lda, tb, ldb, max(om, n))
+        if tiled.in_halves(*sizes, size_of([g[0] for g in loops])):
+            depth //= 2
+            results = (2, *there)
+            loops = [(2, (xk * depth, yk * depth, size_of(there))), *loops]
+            sizes, work = (m, n, depth), work / 2
         own, speed = tiled.tiled(sizes, *strides, blas, loops), tiled.SPEED
     elif dtype in ("f4", "f8") and gemm.fits(*sizes, size):
         own = gemm.packed(dtype, sizes, *strides, loops)
     if own is not None:
         spec, words, units = own
         made = k.routine(
-            spec, (x, y), (Aval(there, x.dtype),), words, units=units,
+            spec, (x, y), (Aval(results, x.dtype),), words, units=units,
             cost=min(int(work * size_of([g[0] for g in loops]) / units / speed), _MOST),
             name="matmul", terms=depth,
         )[0]  # fmt: skip
+        if results != there:
+            halves = [made.view(there, row_major(there), i * size_of(there)) for i in range(2)]
+            made = k.binary("add", *halves)
         return transposed(made, lies)
     rows, columns = tiles(m, n, work)
     each_m, each_n = -(-m // rows), -(-n // columns)

@@ -21,6 +21,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import functools
+import math
 import platform
 from collections.abc import Sequence
 
@@ -38,10 +39,10 @@ BLOCK = 2 * PARTS * TILE
 """Bytes of two tiles of each part: 32 lines in 32 terms."""
 DEPTH = 256
 """Terms that are packed at a time."""
-COLUMNS = 256
-"""Columns of a unit: its packed columns stay in the second cache."""
-ROWS = 512
-"""Rows of a unit, at most."""
+COLUMNS = ROWS = 512
+"""Columns and rows of a unit, at most: its packed columns stay in the second cache."""
+WORK = 1.4e8
+"""Operations of a unit, at most."""
 SCALE = 33
 """Exponent of what operands are multiplied by."""
 SPEED = 350.0
@@ -75,6 +76,15 @@ def fits(dtype: str, m: int, n: int, depth: int) -> bool:
     return (m * n) ** 2 >= GAIN * (m + n) * padded
 
 
+def in_halves(m: int, n: int, depth: int, turns: int) -> bool:
+    """Whether the terms are better divided than the rows or columns, which then are packed twice.
+
+    Each half has results of its own, which whatever reads them adds up.
+    """
+    one = turns == 1 and max(m, n) <= min(ROWS, depth // 2) and 2.0 * m * n * depth <= 2 * WORK
+    return one and depth % (2 * TERMS) == 0
+
+
 def tiled(
     sizes: tuple[int, int, int], x: tuple[int, int], y: tuple[int, int], om: int,
     blas: Sequence[int], loops: Sequence[tuple[int, tuple[int, ...]]],
@@ -86,18 +96,32 @@ def tiled(
     """
     m, n, depth = sizes
     loops = [*loops, *[(1, (0, 0, 0))] * (2 - len(loops))]
-    across = -(-n // COLUMNS)
-    parts = -(-m // ROWS)
-    if parts * across * size_of([g[0] for g in loops]) < 2 and m >= 2 * LEAST:
-        parts = 2
-    each = -(-m // (32 * parts)) * 32
-    parts = -(-m // each)
+    each, wide = _unit(sizes, size_of([g[0] for g in loops]))
+    parts, across = -(-m // each), -(-n // wide)
     spec = Tiled(x[1] != 1, y[1] != 1, len(loops))
-    words = [m, n, depth, *[s * 4 for s in (*x, *y, om)], each, parts]
+    words = [m, n, depth, *[s * 4 for s in (*x, *y, om)], each, parts, wide, across]
     words += [_openblas.address("cblas_sgemm"), *blas]
     for count, strides in loops:
         words += [count, *[s * 4 for s in strides]]
     return spec, words, parts * across * size_of([g[0] for g in loops])
+
+
+def _unit(sizes: tuple[int, int, int], turns: int) -> tuple[int, int]:
+    """Rows and columns of a unit: of the divisions into enough units that which packs least.
+
+    Rows are packed for each part of the columns and columns for each part of the rows. It is the
+    rows that are better divided: those that a core made in the step before lie in its own cache.
+    """
+    m, n, depth = sizes
+    least = max(2.0 / turns, 2.0 * m * n * depth / WORK)
+    found: list[tuple[int, int, int]] = []
+    parts = -(-m // ROWS)
+    while not found or (parts < 2 * least and parts * LEAST <= m):
+        across = max(-(-n // COLUMNS), math.ceil(least / parts))
+        each, wide = (-(-size // (32 * by)) * 32 for size, by in ((m, parts), (n, across)))
+        found.append((3 * m * -(-n // wide) + 2 * n * -(-m // each), each, wide))
+        parts *= 2
+    return min(found)[1:]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,42 +141,55 @@ class Tiled:
         r = Reader(module, SIDE)
         c = r.c
         rows_of, columns_of = _pack(module, False, self.across), _pack(module, True, self.turned)
-        tile, settings = _tile(module), _settings(module)
+        tile, last_tile, settings = _tile(module), _last_tile(module), _settings(module)
         a, b, out = r.array(), r.array(), r.array()
         m, n, depth = r.word(), r.word(), r.word()
         am, ak, bk, bn, om = (r.word() for _ in range(5))
-        each, parts, blas = r.word(), r.word(), r.pointer()
+        each, parts, most, across = (r.word() for _ in range(4))
+        blas = r.pointer()
         ta, lda, tb, ldb, ldc = (r.int32() for _ in range(5))
         loops = r.loops(self.loops, 3)
-        columns = c.new(f"udiv i64 {c.new(f'add i64 {n}, {COLUMNS - 1}')}, {COLUMNS}")
-        right = c.room(COLUMNS // 32 * (DEPTH // TERMS) * BLOCK)
+        right = c.room(c.new(f"mul i64 {most}, {DEPTH // TERMS * BLOCK // 32}"))
         left = c.room(DEPTH // TERMS * BLOCK)
-        checks = c.new(f"alloca {c.vec('float')}, align 64")
+        state = c.new(f"alloca [{STATE} x i8], align 64")
 
-        # Of a strip two lines of the cache lie side by side, for each row or for each term.
+        # Of a strip two lines of the cache lie side by side, for each row or for each term; of
+        # columns as many as there are, for each term, or those of a block of terms.
         ask, by_ask = ak if self.across else am, c.new(f"mul i64 {ak}, {TERMS}")
+        ask_column = bn if self.turned else bk
 
         def unit(u: str) -> None:
-            u, j = r.split(u, columns)
+            u, j = r.split(u, across)
             u, i = r.split(u, parts)
             x, y, z = r.walked(u, loops, [a, b, out])
-            row, column = c.new(f"mul i64 {i}, {each}"), c.new(f"mul i64 {j}, {COLUMNS}")
+            row, column = c.new(f"mul i64 {i}, {each}"), c.new(f"mul i64 {j}, {most}")
             x, y = r.moved(x, (row, am)), r.moved(y, (column, bn))
             z = r.moved(z, (row, om), (column, "4"))
             below = smaller(c, c.new(f"sub i64 {m}, {row}"), each)
-            wide = smaller(c, c.new(f"sub i64 {n}, {column}"), str(COLUMNS))
-            c.do(f"store {c.vec('float')} zeroinitializer, ptr {checks}")
+            wide = smaller(c, c.new(f"sub i64 {n}, {column}"), most)
+            for at in (_CHECKS, _PENDING):
+                p = c.new(f"getelementptr i8, ptr {state}, i64 {at}")
+                c.do(f"store {c.vec('float')} zeroinitializer, ptr {p}, align 64")
             c.call_void("llvm.x86.ldtilecfg", ("ptr", settings))
-            panels = c.new(f"udiv i64 {c.new(f'add i64 {wide}, 31')}, 32")
-            each_ask = c.new(f"udiv i64 {c.new(f'add i64 {panels}, 31')}, {panels}")
+            panels = _up(c, wide, 32)
+            each_ask = _up(c, "32", panels)
+            tiles = c.new(f"mul i64 {_up(c, below, 32)}, {panels}")
+            lines = "2" if self.turned else _up(c, wide, 128)
 
             def block(k: str, _: list[str]) -> list[str]:
                 turns = smaller(c, c.new(f"sub i64 {depth}, {k}"), str(DEPTH))
-                blocks = c.new(f"udiv i64 {c.new(f'add i64 {turns}, {TERMS - 1}')}, {TERMS}")
+                blocks = _up(c, turns, TERMS)
                 strip = c.new(f"mul i64 {blocks}, {BLOCK}")
                 here, there = r.moved(y, (k, bk)), r.moved(x, (k, ak))
+                ahead = c.new(f"sub i64 {c.new(f'sub i64 {depth}, {k}')}, {DEPTH}")
+                there_are = c.new(f"icmp sgt i64 {ahead}, 0")
+                ahead = wide if self.turned else smaller(c, ahead, str(DEPTH))
+                ahead = c.new(f"select i1 {there_are}, i64 {ahead}, i64 0")
+                each_column = _up(c, ahead, tiles)
+                next_columns = r.moved(here, (str(DEPTH), bk))
+                by_column = c.new(f"mul i64 {each_column}, {ask_column}")
 
-                def left_side(i: str, _: list[str]) -> list[str]:
+                def left_side(i: str, now: list[str]) -> list[str]:
                     count = smaller(c, c.new(f"sub i64 {below}, {i}"), "32")
                     c.do(
                         f"call void @{rows_of}(ptr {r.moved(there, (i, am))}, i64 {am}, "
@@ -168,31 +205,33 @@ class Tiled:
                         f"select i1 {more}, ptr {r.moved(there, (following, am))}, ptr {later}"
                     )
 
-                    def panel(j: str, _: list[str]) -> list[str]:
+                    def panel(j: str, now: list[str]) -> list[str]:
                         index = c.new(f"lshr i64 {j}, 5")
                         rest = c.new(f"sub i64 {wide}, {j}")
                         first = r.moved(after, (c.new(f"mul i64 {index}, {each_ask}"), ask))
                         c.do(
                             f"call void @{tile}(ptr {left}, ptr {r.moved(right, (index, strip))}, "
                             f"i64 {blocks}, ptr {r.moved(to, (j, '4'))}, i64 {om}, i64 {count}, "
-                            f"i64 {rest}, i64 {k}, ptr {checks}, ptr {first}, i64 {ask}, "
-                            f"i64 {each_ask}, i64 {by_ask})"
+                            f"i64 {rest}, i64 {k}, ptr {state}, ptr {first}, i64 {ask}, "
+                            f"i64 {each_ask}, i64 {by_ask}, ptr {now[0]}, i64 {ask_column}, "
+                            f"i64 {each_column}, i64 {lines})"
                         )
-                        return []
+                        return [r.moved(now[0], ("1", by_column))]
 
-                    c.loop("0", wide, "32", [], panel)
-                    return []
+                    return c.loop("0", wide, "32", [("ptr", now[0])], panel)
 
                 c.do(
                     f"call void @{columns_of}(ptr {here}, i64 {bn}, i64 {bk}, i64 {wide}, "
                     f"i64 {turns}, ptr {right}, i64 {strip})"
                 )
-                c.loop("0", below, "32", [], left_side)
+                c.loop("0", below, "32", [("ptr", next_columns)], left_side)
                 return []
 
             c.loop("0", depth, str(DEPTH), [], block)
             c.call_void("llvm.x86.tilerelease")
-            found = c.new(f"load {c.vec('float')}, ptr {checks}")
+            c.do(f"call void @{last_tile}(i64 {om}, ptr {state})")
+            p = c.new(f"getelementptr i8, ptr {state}, i64 {_CHECKS}")
+            found = c.new(f"load {c.vec('float')}, ptr {p}")
             bad = c.new(f"fcmp uno {c.vec('float')} {found}, {found}")
             word = c.new(f"bitcast {c.vec('i1')} {bad} to i{SIDE}")
             far = c.new(f"icmp ne i{SIDE} {word}, 0")
@@ -220,28 +259,28 @@ def _settings(module: Module) -> str:
     return name
 
 
-def _tile(module: Module) -> str:
-    """32 x 32 results of packed operands, stored or added to what is there; `left` columns.
+# The state of a unit, in bytes: the sums of two tiles, a vector that becomes NaN where a result is
+# not finite, and the tile that is not stored yet: its place, rows, columns left, whether it is to
+# be added to what is there, and which of the two sums are its own.
+_CHECKS = 8 * TILE
+_PENDING = _CHECKS + 64
+STATE = _PENDING + 64
 
-    `checks` becomes NaN where one is not finite.
+
+def _tile(module: Module) -> str:
+    """Sum up 32 x 32 results of packed operands; `left` columns count.
+
+    Meanwhile those of the tile before are stored, or added to what is there: they come out of the
+    unit long after it could begin the next tile.
     """
     name = "tiled_tile"
     if name in module.functions:
         return name
     r = Reader(module, SIDE)
     c = r.c
-    t = c.vec("float")
-    room = c.new(f"alloca [{4 * TILE} x i8], align 64")
+    before = _Pending(r)
     for number in range(4):
         c.call_void("llvm.x86.tilezero", ("i8", str(number)))
-
-    def write_ahead(i: str, _: list[str]) -> list[str]:
-        p = r.moved("%z", (i, "%om"))
-        _ask(c, p, True)
-        return []
-
-    # Results, and what is packed next, come from memory while the sums are made.
-    c.loop("0", "%rows", "1", [], write_ahead)
 
     def load(base: str, first: int, part: int) -> None:
         for half in range(2):
@@ -249,72 +288,138 @@ def _tile(module: Module) -> str:
             given = [("i8", str(first + half)), ("ptr", p), ("i64", "64")]
             c.call_void("llvm.x86.tileloadd64", *given)
 
-    def read_ahead(i: str, _: list[str]) -> list[str]:
-        _ask(c, r.moved(places[0], (i, "%ask")), False)
+    def lines(p: str, count: str, to_write: bool = False) -> None:
+        how = [("i32", str(int(to_write))), ("i32", "3"), ("i32", "1")]
+
+        def line(i: str, _: list[str]) -> list[str]:
+            c.call_void("llvm.prefetch.p0", ("ptr", r.moved(p, (i, "64"))), *how)
+            return []
+
+        c.loop("0", count, "1", [], line)
+
+    each = c.new(f"udiv i64 {c.new('add i64 %blocks, 31')}, %blocks")
+    by = c.new("mul i64 %lines, 64")
+
+    def block(i: str, now: list[str]) -> list[str]:
+        first = c.new(f"mul i64 {i}, {each}")
+        to = c.new(f"add i64 {first}, {each}")
+        checked = now[4]
+        held = (-1, -1)
+        for number, parts in enumerate(_ORDER):
+            for side in range(2):
+                if parts[side] != held[side]:
+                    load(now[side], 4 + 2 * side, parts[side])
+            for a in range(2):
+                for b in range(2):
+                    given = [("i8", str(v)) for v in (2 * a + b, 4 + a, 6 + b)]
+                    c.call_void("llvm.x86.tdpbf16ps", *given)
+            held = parts
+            # Results and what is packed next come from memory while the sums are made.
+            if number == 0:
+                stop = smaller(c, to, "%rows")
+                c.loop(first, stop, "1", [], lambda i, _: ask("%z", i, "%om", "2", True))
+            if number == 1:
+                c.loop("0", "%each", "1", [], lambda i, _: ask(now[2], i, "%ask", "2"))
+            if number == 2:
+                c.loop("0", "%more", "1", [], lambda i, _: ask(now[3], i, "%step", "%lines"))
+            if number == 3:
+                checked = before.store(first, smaller(c, to, before.rows), checked)
+        following = [c.new(f"getelementptr i8, ptr {p}, i64 {BLOCK}") for p in now[:2]]
+        following.append(c.new(f"getelementptr i8, ptr {now[2]}, i64 %by"))
+        following.append(c.new(f"getelementptr i8, ptr {now[3]}, i64 {by}"))
+        return [*following, checked]
+
+    def ask(base: str, i: str, stride: str, count: str, to_write: bool = False) -> list[str]:
+        lines(r.moved(base, (i, stride)), count, to_write)
         return []
 
-    def block(_: str, now: list[str]) -> list[str]:
-        places[0] = now[2]
-        c.loop("0", "%each", "1", [], read_ahead)
-        before = (-1, -1)
-        for parts in _ORDER:
-            for side in range(2):
-                if parts[side] != before[side]:
-                    load(now[side], 4 + 2 * side, parts[side])
-            for i in range(2):
-                for j in range(2):
-                    given = [("i8", str(v)) for v in (2 * i + j, 4 + i, 6 + j)]
-                    c.call_void("llvm.x86.tdpbf16ps", *given)
-            before = parts
-        following = [c.new(f"getelementptr i8, ptr {p}, i64 {BLOCK}") for p in now[:2]]
-        return [*following, c.new(f"getelementptr i8, ptr {now[2]}, i64 %by")]
-
-    places = [""]
-    c.loop("0", "%blocks", "1", [("ptr", "%x"), ("ptr", "%y"), ("ptr", "%next")], block)
-    for i in range(2):
-        for j in range(2):
-            p = c.new(f"getelementptr i8, ptr {room}, i64 {i * 2 * TILE + j * 64}")
-            c.call_void(
-                "llvm.x86.tilestored64", ("i8", str(2 * i + j)), ("ptr", p), ("i64", "128")
-            )
-    masks = [_lanes_before(c, c.new(f"sub i64 %left, {SIDE * v}")) for v in range(2)]
-    fresh = c.new("icmp eq i64 %add, 0")
-    olds = [
-        c.new(f"select i1 {fresh}, {c.vec('i1')} zeroinitializer, {c.vec('i1')} {m}") for m in masks
-    ]
-    back = c.float_const("float", 2.0 ** (-2 * SCALE))
-
-    def row(i: str, now: list[str]) -> list[str]:
-        checked = now[0]
-        for v in range(2):
-            p = r.moved("%z", (i, "%om"), (str(SIDE * v), "4"))
-            old = _load(c, "float", p, olds[v])
-            new = c.new(f"load {t}, ptr {r.moved(room, (i, '128'), (str(v), '64'))}, align 64")
-            value = c.intrinsic("fma", "float", new, back, old)
-            given = [(t, value), ("ptr", p), ("i32", "4"), (c.vec("i1"), masks[v])]
-            c.call_void(f"llvm.masked.store.v{SIDE}f32.p0", *given)
-            zero = c.new(f"fmul {t} {value}, zeroinitializer")
-            some = c.new(f"select {c.vec('i1')} {masks[v]}, {t} {zero}, {t} zeroinitializer")
-            checked = c.new(f"fadd {t} {checked}, {some}")
-        return [checked]
-
-    before = c.new(f"load {t}, ptr %checks")
-    checked = c.loop("0", "%rows", "1", [(t, before)], row)[0]
-    c.do(f"store {t} {checked}, ptr %checks")
+    given = [("ptr", p) for p in ("%x", "%y", "%next", "%other")]
+    checked = c.loop("0", "%blocks", "1", [*given, (c.vec("float"), before.checked)], block)[4]
+    before.follow(checked)
     r.helper(
         name,
         "ptr %x, ptr %y, i64 %blocks, ptr %z, i64 %om, i64 %rows, i64 %left, i64 %add, "
-        "ptr %checks, ptr %next, i64 %ask, i64 %each, i64 %by",
+        "ptr %state, ptr %next, i64 %ask, i64 %each, i64 %by, ptr %other, i64 %step, i64 %more, "
+        "i64 %lines",
     )
     return name
 
 
-def _ask(c: Code, p: str, to_write: bool) -> None:
-    """Ask for two lines of the cache."""
-    for line in range(2):
-        q = c.new(f"getelementptr i8, ptr {p}, i64 {64 * line}")
-        how = [("i32", str(int(to_write))), ("i32", "3"), ("i32", "1")]
-        c.call_void("llvm.prefetch.p0", ("ptr", q), *how)
+def _last_tile(module: Module) -> str:
+    """Store the last tile of a unit."""
+    name = "tiled_last"
+    if name not in module.functions:
+        r = Reader(module, SIDE)
+        last = _Pending(r)
+        checked = last.store("0", last.rows, last.checked)
+        r.c.do(f"store {r.c.vec('float')} {checked}, ptr {last.checks}")
+        r.helper(name, "i64 %om, ptr %state")
+    return name
+
+
+class _Pending:
+    """The tile that a unit has summed up and not stored."""
+
+    def __init__(self, r: Reader) -> None:
+        self.r = r
+        c = self.c = r.c
+        self.checks = self._at(_CHECKS)
+        self.checked = c.new(f"load {c.vec('float')}, ptr {self.checks}")
+        self.fields = [self._at(_PENDING + 8 * i) for i in range(5)]
+        self.z = c.new(f"load ptr, ptr {self.fields[0]}")
+        self.rows, left, add, self.sums = (c.new(f"load i64, ptr {p}") for p in self.fields[1:])
+        self.masks = [_lanes_before(c, c.new(f"sub i64 {left}, {SIDE * v}")) for v in range(2)]
+        fresh, none = c.new(f"icmp eq i64 {add}, 0"), f"{c.vec('i1')} zeroinitializer"
+        self.olds = [
+            c.new(f"select i1 {fresh}, {none}, {c.vec('i1')} {mask}") for mask in self.masks
+        ]
+
+    def _at(self, offset: int) -> str:
+        return self.c.new(f"getelementptr i8, ptr %state, i64 {offset}")
+
+    def store(self, first: str, stop: str, checked: str) -> str:
+        """Store some rows, or add them to what is there; `checked` with what is not finite."""
+        r, c = self.r, self.c
+        t = c.vec("float")
+        back = c.float_const("float", 2.0 ** (-2 * SCALE))
+        sums = r.moved("%state", ("1", self.sums))
+
+        def row(i: str, now: list[str]) -> list[str]:
+            checked = now[0]
+            for v, (mask, olds) in enumerate(zip(self.masks, self.olds, strict=True)):
+                p = r.moved(self.z, (i, "%om"), (str(SIDE * v), "4"))
+                old = _load(c, "float", p, olds)
+                new = c.new(f"load {t}, ptr {r.moved(sums, (i, '128'), (str(v), '64'))}, align 64")
+                value = c.intrinsic("fma", "float", new, back, old)
+                given = [(t, value), ("ptr", p), ("i32", "4"), (c.vec("i1"), mask)]
+                c.call_void(f"llvm.masked.store.v{SIDE}f32.p0", *given)
+                zero = c.new(f"fmul {t} {value}, zeroinitializer")
+                some = c.new(f"select {c.vec('i1')} {mask}, {t} {zero}, {t} zeroinitializer")
+                checked = c.new(f"fadd {t} {checked}, {some}")
+            return [checked]
+
+        return c.loop(first, stop, "1", [(t, checked)], row)[0]
+
+    def follow(self, checked: str) -> None:
+        """The tile in the registers takes its place."""
+        r, c = self.r, self.c
+        c.do(f"store {c.vec('float')} {checked}, ptr {self.checks}")
+        sums = c.new(f"xor i64 {self.sums}, {4 * TILE}")
+        room = r.moved("%state", ("1", sums))
+        for i in range(2):
+            for j in range(2):
+                p = c.new(f"getelementptr i8, ptr {room}, i64 {i * 2 * TILE + j * 64}")
+                given = [("i8", str(2 * i + j)), ("ptr", p), ("i64", "128")]
+                c.call_void("llvm.x86.tilestored64", *given)
+        now = ("ptr %z", "i64 %rows", "i64 %left", "i64 %add", f"i64 {sums}")
+        for p, value in zip(self.fields, now, strict=True):
+            c.do(f"store {value}, ptr {p}")
+
+
+def _up(c: Code, size: str, by: int | str) -> str:
+    """size / by, rounded up."""
+    more = c.new(f"add i64 {size}, {by}")
+    return c.new(f"udiv i64 {c.new(f'sub i64 {more}, 1')}, {by}")
 
 
 def _lanes_before(c: Code, count: str) -> str:
@@ -334,7 +439,8 @@ def _pack(module: Module, paired: bool, turned: bool) -> str:
     """Lines as tiles of the three parts of each, 32 by 32; what is missing there is zero.
 
     Not `paired`, as rows of x: a tile has the terms of a line side by side. `paired`, as columns of
-    y: it has two terms of every line side by side. Where the operand lies the other way (`turned`),
+    y: it has two terms of every line side by side. Which two does not matter, if it is the same two
+    in both. Where the operand lies the other way (`turned`),
     or is not there, squares of it go through memory.
     """
     name = f"tiled_pack{'_paired' * paired}{'_turned' * turned}"
@@ -377,11 +483,8 @@ def _pack(module: Module, paired: bool, turned: bool) -> str:
         c.do(f"call void @{split}(ptr {x}, i64 {step}, ptr {to})")
         return []
 
-    def up(size: str, each: int) -> str:
-        return c.new(f"udiv i64 {c.new(f'add i64 {size}, {each - 1}')}, {each}")
-
     # What lies side by side is read one after the other.
-    halves, blocks = up("%lines", SIDE), up("%terms", TERMS)
+    halves, blocks = _up(c, "%lines", SIDE), _up(c, "%terms", TERMS)
     counts = (blocks, halves) if along_lines else (halves, blocks)
 
     def outer(i: str, _: list[str]) -> list[str]:
@@ -397,23 +500,21 @@ def _pack(module: Module, paired: bool, turned: bool) -> str:
 
 
 def _split(module: Module, paired: bool) -> str:
-    """The parts of 16 lines and 32 terms, as 16 vectors of pairs of each."""
+    """The parts of 16 lines and 32 terms, as 16 vectors of pairs of each: a term in the lower half
+    of 32 bits, the sixteenth after it in the upper one."""
     name = f"tiled_split{'_paired' * paired}"
     if name in module.functions:
         return name
     r = Reader(module, SIDE)
     c = r.c
     t, it = c.vec("float"), c.vec("i32")
-    upper = [2 * i + 1 for i in range(2 * SIDE)]
-    if paired:
-        upper = [i for k in range(SIDE) for i in (2 * k + 1, 2 * SIDE + 2 * k + 1)]
-    chosen = ", ".join([f"i32 {i}" for i in upper])
+    upper = c.const("i32", str(-0x10000))
     scale = c.float_const("float", 2.0**SCALE)
 
     def vectors(i: str, now: list[str]) -> list[str]:
         xs = []
         for half in range(2):
-            step = ("1", "%step") if paired else ("1", "64")
+            step = (str(SIDE), "%step") if paired else ("1", "64")
             p = r.moved(now[0], step) if half else now[0]
             x = c.new(f"load {t}, ptr {p}, align 4")
             xs.append(c.new(f"fmul {t} {x}, {scale}"))
@@ -421,17 +522,13 @@ def _split(module: Module, paired: bool) -> str:
             near = [c.new(f"bitcast {t} {x} to {it}") for x in xs]
             if part < PARTS - 1:
                 near = [c.new(f"add {it} {b}, {c.const('i32', str(0x8000))}") for b in near]
-                near = [c.new(f"and {it} {b}, {c.const('i32', str(-0x10000))}") for b in near]
-                parts = [c.new(f"bitcast {it} {b} to {t}") for b in near]
-                xs = [c.new(f"fsub {t} {x}, {p}") for x, p in zip(xs, parts, strict=True)]
-            halves = [c.new(f"bitcast {it} {b} to <{2 * SIDE} x i16>") for b in near]
-            pairs = c.new(
-                f"shufflevector <{2 * SIDE} x i16> {halves[0]}, <{2 * SIDE} x i16> {halves[1]}, "
-                f"<{2 * SIDE} x i32> <{chosen}>"
-            )
+            low = c.new(f"lshr {it} {near[0]}, {c.const('i32', '16')}")
+            near = [c.new(f"and {it} {b}, {upper}") for b in near]
+            parts = [c.new(f"bitcast {it} {b} to {t}") for b in near]
+            xs = [c.new(f"fsub {t} {x}, {p}") for x, p in zip(xs, parts, strict=True)]
             q = c.new(f"getelementptr i8, ptr {now[1]}, i64 {part * 2 * TILE}")
-            c.do(f"store <{2 * SIDE} x i16> {pairs}, ptr {q}, align 64")
-        following = r.moved(now[0], ("2" if paired else "1", "%step"))
+            c.do(f"store {it} {c.new(f'or {it} {low}, {near[1]}')}, ptr {q}, align 64")
+        following = r.moved(now[0], ("1", "%step"))
         return [following, c.new(f"getelementptr i8, ptr {now[1]}, i64 64")]
 
     c.loop("0", str(SIDE), "1", [("ptr", "%x"), ("ptr", "%to")], vectors)
