@@ -17,6 +17,7 @@ from primal.engines.cpu.schedule import Group
 from primal.ir.jaxpr import Jaxpr, hoist_consts
 from primal.transforms.simplify import simplify
 from primal.transforms.stage import stage
+from tests.engines.cpu.programs import programs, staged
 
 
 def compiled(f: Any, *xs: Any) -> tuple[CpuExecutable, Jaxpr]:
@@ -93,12 +94,25 @@ PROGRAMS = {
 }
 
 
+OTHERS = programs(64)
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_arithmetic_after_fusion_is_at_most_half_more_than_before(name: str) -> None:
     f, *xs = PROGRAMS[name]
     made, jaxpr = compiled(f, *xs)
     before, after = arithmetic_before(jaxpr), arithmetic_after(made)
     assert before / 2 < after <= 1.5 * before
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["softmax", "softmax0", "layer norm", "logsumexp", "attention", "mlp", "xent", "where",
+     "norms", "embedding", "kron"],
+)  # fmt: skip
+def test_arithmetic_of_other_programs(name: str) -> None:
+    jaxpr, _ = staged(*OTHERS[name])
+    assert arithmetic_after(CpuExecutable(jaxpr, name)) <= 1.5 * arithmetic_before(jaxpr)
 
 
 def test_equal_layers_share_their_kernels() -> None:

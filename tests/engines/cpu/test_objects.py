@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from primal.base.config import config
-from primal.engines.cpu import objects
+from primal.engines.cpu import _llvm, objects
 from primal.engines.cpu.products import Gemm, Small
 
 SPECS = [Gemm("f4", 0), Gemm("f8", 1), Small("f8", 4, 4, 4, True, 0)]
@@ -102,6 +102,40 @@ def test_what_is_unused_for_longest_goes(folder, monkeypatch):
     objects.Store(Path(folder)).add({"key": "name"}, b"code")
     assert not any(path.exists() for path, _ in old)
     assert len(list(folder.iterdir())) == 2
+
+
+class Other:
+    """A compiler, but for one property of this machine's."""
+
+    def __init__(self, **changed):
+        ours = _llvm.compiler()
+        self.cpu, self.features, self.version = ours.cpu, ours.features, ours.version
+        vars(self).update(changed)
+
+
+def test_keys_name_the_cpu_the_versions_and_the_sources(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        keys = [objects.key_of(SPECS[0])]
+        for other in (Other(cpu="other"), Other(features="+other"), Other(version="0.0.0")):
+            patch.setattr(_llvm, "compiler", lambda other=other: other)
+            keys.append(objects.key_of(SPECS[0]))
+    keys += [objects.key_of(SPECS[1]), objects.key_of(SPECS[2])]
+    assert len(set(keys)) == 6
+
+    for path in Path(objects.__file__).parent.glob("*.py"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    monkeypatch.setattr(objects, "__file__", str(tmp_path / "objects.py"))
+
+    def key():
+        same = Other()
+        with monkeypatch.context() as patch:
+            patch.setattr(_llvm, "compiler", lambda: same)
+            return objects.key_of(SPECS[0])
+
+    assert key() == keys[0]
+    with open(tmp_path / "gemm.py", "a") as f:
+        f.write("# another text\n")
+    assert key() != keys[0]
 
 
 def test_off_and_unwritable(folder, tmp_path):

@@ -129,6 +129,65 @@ print("both")
     assert out == "both\n"
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_children_forked_while_a_step_is_shared():
+    run(
+        """
+import threading, time
+def forever():
+    while True:
+        made.execute([x])
+threading.Thread(target=forever, daemon=True).start()
+for _ in range(8):
+    time.sleep(0.02)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if same() and helpers() == 2 else 3)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""
+    )
+
+
+def test_who_has_nothing_to_do_takes_no_time():
+    """Seconds of CPU, not of the clock: helpers asleep, and a caller that waits for one of them."""
+    run(
+        """
+import ctypes, threading, time
+from primal.base.config import config
+from primal.engines.cpu import driver
+
+same()
+before = time.process_time()
+time.sleep(0.5)
+assert time.process_time() - before < 0.1
+
+config.update("num_threads", 2)
+seen = []
+one, pointer = ctypes.c_int64, ctypes.c_void_p
+
+@ctypes.CFUNCTYPE(None, pointer, pointer, one, one, pointer)
+def code(slots, record, begin, end, status):
+    seen.append(threading.current_thread() is threading.main_thread())
+    time.sleep(0.02 if seen[-1] else 0.5)
+
+step = ctypes.CFUNCTYPE(None, pointer, pointer, pointer)(driver.functions()["step"])
+# 8 units of a millisecond, as it is told.
+record = (one * 6)(ctypes.cast(code, pointer).value, 6, 8, 1_000_000, 0, 0)
+# The last word is the floating-point mode of a process that did not change it.
+context = (one * 8)(0, 0, 0, 0, 0, driver.LOOK, 0, 0x1F80 if os.uname().machine == "x86_64" else 0)
+before = time.thread_time()
+step(None, record, context)
+assert time.thread_time() - before < 0.1
+assert not all(seen)
+
+# Its helper was late, so the next step is the caller's alone.
+seen.clear()
+step(None, record, context)
+assert all(seen)
+"""
+    )
+
+
 def test_the_end_while_another_thread_runs():
     run(
         """

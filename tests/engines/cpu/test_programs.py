@@ -14,14 +14,21 @@ import numpy as np
 import pytest
 
 from primal.base.config import num_threads
+from primal.base.dtypes import physical_dtype
 from primal.engines.cpu import _llvm, objects, program, tiled
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.driver import Driver
 from primal.engines.cpu.foundry import Casting
 from primal.engines.cpu.objects import counters
 from primal.engines.cpu.program import CpuExecutable, Plan
+from primal.ir.jaxpr import hoist_consts
+from primal.transforms.simplify import simplify
+from tests.cases import CASES, Case
 from tests.engines.cpu.fences import fenced
 from tests.engines.cpu.programs import programs, staged
+from tests.laws.compare import arrays as as_arrays
+from tests.laws.compare import staged as laws_program
+from tests.laws.compare import width
 
 SIZE = 150
 PROGRAMS = programs(SIZE)
@@ -54,17 +61,33 @@ def test_results_do_not_depend_on_the_number_of_threads(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_nothing_outside_of_arrays_is_touched(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Operands and results lie between pages without access, at one end and at the other."""
-    executable, arrays, want = made(name)
+    beside_nothing(*made(name), monkeypatch)
+
+
+def beside_nothing(
+    executable: CpuExecutable, arrays: list[Any], want: list[Any], patch: pytest.MonkeyPatch
+) -> None:
+    """Run where pages without access lie before or behind each operand and result."""
     for end in (False, True):
-        with monkeypatch.context() as patch:
-            patch.setattr(program, "empty", functools.partial(fenced, end=end))
+        with patch.context() as patched:
+            patched.setattr(program, "empty", functools.partial(fenced, end=end))
             given = []
             for x in arrays:
                 given.append(fenced(x.shape, x.dtype, end=end))
                 given[-1][...] = x
             same(executable.execute(given), want)
             same(given, arrays)
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=c.id) for c in CASES])
+def test_no_op_touches_anything_else(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    xs = case.draws(case.dtypes[0], also=False)[0]
+    with width([np.zeros(0, case.dtypes[0]), *xs]):
+        simple = simplify(laws_program(case.function(case.dtypes[0]), xs), "kernel")
+        executable = CpuExecutable(hoist_consts(simple), case.id)
+        given = [np.asarray(x) for x in simple.consts]
+        given += [np.asarray(x.host).view(physical_dtype(x.aval.dtype)) for x in as_arrays(xs)]
+        beside_nothing(executable, given, executable.execute(given), monkeypatch)
 
 
 LESSER = [

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from primal.base.config import enable_x64
 from primal.engines.cpu.functions import FLOAT
 from primal.engines.cpu.graph import NATIVE, is_narrow
 from primal.engines.cpu.lanes import BINARY, UNARY
@@ -19,6 +20,7 @@ from primal.engines.cpu.schedule import Group
 from primal.ops import elementwise as e
 from primal.ops.elementwise import RoundingMethod
 from tests.engines.cpu.lab import agree, built, numpy_run, ulps
+from tests.laws.compare import run, staged
 
 KINDS = {"b": ["bool"], "i": ["int8", "int16", "int32", "int64"],
          "u": ["uint8", "uint16", "uint32", "uint64"], "f": ["float32", "float64"]}  # fmt: skip
@@ -156,3 +158,21 @@ def test_drawn_programs(dtype: str, steps: Any, shapes: Any, seed: int) -> None:
     pool = values(dtype)
     xs = [np.asarray(rng.choice(pool, shape)).astype(dtype) for shape in shapes]
     agree(drawn(steps, dtype), *xs)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "int64"])
+@settings(max_examples=8)
+@given(steps=st.lists(STEP, min_size=1, max_size=14), shapes=SHAPES, seed=st.integers(0, 1000))
+def test_drawn_integers_are_equal_on_every_engine(
+    dtype: str, steps: Any, shapes: Any, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    pool = values(dtype)
+    whole = [s for s in steps if INT_WORDS[s[0] % len(INT_WORDS)] != "to_float"]
+    xs = [np.asarray(rng.choice(pool, shape)).astype(dtype) for shape in shapes]
+    with enable_x64(True):
+        closed = staged(drawn(whole, dtype), xs)
+        want = run(closed, xs, "reference")
+        for engine in ("cpu", "xla"):
+            for a, b in zip(run(closed, xs, engine), want, strict=True):
+                np.testing.assert_array_equal(a, b, err_msg=engine, strict=True)
