@@ -15,7 +15,7 @@ import numpy as np
 
 from primal.base.caches import register
 
-VERSION = 10
+VERSION = 11
 """What the sources beside it expect; another build is older or newer than they are."""
 
 extension: Any = None
@@ -35,6 +35,16 @@ if extension is not None:
 
 empty: Callable[[tuple[int, ...], Any], Any] = np.empty
 """An array of a shape and dtype; big ones in memory of dead ones, whose pages are there."""
+
+
+def _is_finite(x: Any) -> bool:
+    # Half the time of np.isfinite(x).all(), and nan counts as other than 0.
+    return not np.count_nonzero(np.subtract(x, x))
+
+
+is_finite: Callable[[Any], bool] = _is_finite
+"""Whether no number of an array of 32 or 64 bits is inf or nan."""
 if extension is not None:
+    is_finite = extension.is_finite
     empty = extension.empty
     register(extension.drop_memory)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -33,7 +33,19 @@ from primal.numpy.ufuncs import as_bool
 from primal.ops import elementwise as ops
 
 
-@remembered
+@overload
+def where(
+    condition: ArrayLike,
+    x: None = ...,
+    y: None = ...,
+    /,
+    *,
+    size: int | None = ...,
+    fill_value: Any = ...,
+) -> tuple[Array, ...]: ...
+@overload
+def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+@remembered_as(direct.where)
 def where(
     condition: ArrayLike,
     x: ArrayLike | None = None,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from primal.base import dtypes, source
 from primal.base.later import Later
+from primal.base.native import extension
 from primal.ir.avals import Aval, canonical_shape
 from primal.ir.evaluate import quietly
 from primal.ir.trace import PYTHON_SCALARS, Array, Literal, Tracer, literal
@@ -244,7 +245,7 @@ _SEQUENCES = {list, tuple}
 _PLAIN = frozenset(map(np.dtype, "?bhilqBHILQefdFD"))
 
 
-def _leaf_types(value: Any, found: set[type]) -> None:
+def _gather_leaf_types(value: Any, found: set[type]) -> None:
     kinds = set(map(type, value))
     for _ in range(64):  # NumPy's most dimensions
         if not kinds or not kinds <= _SEQUENCES:
@@ -254,14 +255,25 @@ def _leaf_types(value: Any, found: set[type]) -> None:
     if not kinds <= PYTHON_SCALARS:
         for item in value:
             if type(item) in (list, tuple):
-                _leaf_types(item, found)
+                _gather_leaf_types(item, found)
         kinds -= {list, tuple}
     found |= kinds
 
 
-def _from_sequence(value: Sequence[Any], dtype: Any) -> Array:
+def _by_passes(value: Any) -> set[type]:
     found: set[type] = set()
-    _leaf_types(value, found)
+    _gather_leaf_types(value, found)
+    return found
+
+
+_leaf_types: Callable[[Any], set[type]] = (
+    _by_passes if extension is None else extension.leaf_types
+)
+"""The types of what nested lists and tuples hold."""
+
+
+def _from_sequence(value: Sequence[Any], dtype: Any) -> Array:
+    found = _leaf_types(value)
     if found <= PYTHON_SCALARS:
         return _from_python(value, dtype, found)
     aval = value[0].aval if found == {ArrayImpl} and type(value[0]) is ArrayImpl else None

@@ -24,6 +24,7 @@ from primal.ops import elementwise as ops
 from primal.ops.spread import full_like_aval
 
 _floating: set[Any] = set()  # avals seen here that need no conversion
+_promoted = remembered(promote_dtypes_inexact)
 
 
 def inexact(name: str, x: Any) -> Any:
@@ -35,7 +36,7 @@ def inexact(name: str, x: Any) -> Any:
             return x
     except AttributeError:
         pass  # a scalar
-    (out,) = promote_dtypes_inexact(name, x)
+    (out,) = _promoted(name, x)
     if out is x:
         _floating.add(x.aval)
     return out

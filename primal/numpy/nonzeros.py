@@ -9,6 +9,7 @@ import numpy as np
 from primal.base import dtypes, errors
 from primal.ir.avals import Aval
 from primal.ir.trace import Array, Tracer, literal
+from primal.numpy import direct
 from primal.numpy.at import IndexUpdateHelper
 from primal.numpy.promotion import (
     ArrayLike,
@@ -19,6 +20,7 @@ from primal.numpy.promotion import (
     to_shape,
     with_rank,
 )
+from primal.numpy.remembered import remembered_as
 from primal.numpy.ufuncs import as_bool
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
@@ -57,6 +59,7 @@ def as_index_array(host: Any) -> Array:
     return from_numpy(np.ascontiguousarray(host).astype(dtype), Aval(host.shape, dtype))
 
 
+@remembered_as(direct.nonzero)
 def nonzero(
     a: ArrayLike, *, size: int | None = None, fill_value: Any = None
 ) -> tuple[Array, ...]:

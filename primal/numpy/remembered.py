@@ -208,30 +208,23 @@ def _directly(
         values = [_with_arrays(x, arrays) for x in given]
         return fun(*values[: len(args)], **dict(zip(names, values[len(args) :], strict=True)))
 
-    made = [_of_type(x.aval) for x in results]
     if isinstance(out, ArrayImpl):
-        (one,) = made
-        return lambda *hosts: itself(hosts) if (x := run(*hosts)) is None else one(x)
-    kind = type(out)
+        aval = out.aval
+        return lambda *hosts: itself(hosts) if (x := run(*hosts)) is None else typed(aval, x)
+    wanted, kind = [x.aval for x in results], type(out)
     whole = kind if kind in (tuple, list) else kind._make
     return lambda *hosts: (
-        itself(hosts)
-        if (found := run(*hosts)) is None
-        else whole([of(x) for of, x in zip(made, found, strict=True)])
+        itself(hosts) if (found := run(*hosts)) is None else whole(map(typed, wanted, found))
     )
 
 
-def _of_type(aval: Aval) -> Callable[[Any], ArrayImpl]:
-    """NumPy's result as an array of a type; of another shape if its shape depends on values."""
-    shape, dtype = aval.shape, aval.dtype
+def _typed(aval: Aval, x: Any) -> ArrayImpl:
+    x = np.asarray(x, aval.dtype)
+    return boxed(aval if x.shape == aval.shape else aval.with_shape(x.shape), x)
 
-    def made(x: Any) -> ArrayImpl:
-        x = np.asarray(x)
-        if x.dtype != dtype:
-            x = x.astype(dtype)
-        return boxed(aval if x.shape == shape else aval.with_shape(x.shape), x)
 
-    return made
+typed: Callable[[Aval, Any], ArrayImpl] = _typed if extension is None else extension.typed
+"""typed(aval, value): NumPy's result in that dtype; its shape may depend on values."""
 
 
 def _with_arrays(x: Any, arrays: Iterator[Any]) -> Any:

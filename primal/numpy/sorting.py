@@ -116,7 +116,7 @@ def sort_indices(x: Any, at: int, stable: bool = True, descending: bool = False)
     return flip(out, at) if descending else out
 
 
-@remembered
+@remembered_as(direct.lexsort)
 def lexsort(keys: Sequence[ArrayLike] | Array, axis: int = -1) -> Array:
     """The indices that sort by several keys, the last being the first to decide.
 
@@ -341,7 +341,7 @@ def digitize(
 # Partitions.
 
 
-@remembered
+@remembered_as(direct.partition)
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """The elements along an axis: the kth in its place, smaller ones before, larger ones after it.
 

@@ -36,7 +36,7 @@ from primal.ops.index.gather import take_along
 METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
-@remembered
+@remembered_as(direct.quantile)
 def quantile(
     a: ArrayLike,
     q: ArrayLike,
@@ -84,7 +84,7 @@ def nanquantile(
     )
 
 
-@remembered
+@remembered_as(direct.percentile)
 def percentile(
     a: ArrayLike,
     q: ArrayLike,

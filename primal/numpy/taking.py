@@ -433,6 +433,7 @@ def scalar_or_array(x: Any, value: Any) -> Any:
     return cast_values(x, value, "fill_value")
 
 
+@remembered_as(direct.extract)
 def extract(
     condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: Any = 0
 ) -> Array:

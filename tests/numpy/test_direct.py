@@ -206,6 +206,15 @@ LAWS = {
     "digitize": (True, [((x, EDGES), {}) for x in SETS] + [((VECTOR, WHOLE[[3, 1, 4]]), {})]),
     "median": (False, [*over(VECTOR, NANS, GRID, SPECIALS, WHOLE), *over(GRID, axis=1),
                        *over(GRID, keepdims=True), *over(VECTOR[:3], MATRIX, axis=-1)]),
+    "lexsort": (True, [((keys,), o) for o in ({}, {"axis": 0}) for keys in (
+        [WHOLE, VECTOR], (WHOLE % 2, WHOLE), [GRID, -GRID], (SPECIALS, SPECIALS[::-1]), (WHOLE,))]),
+    "partition": (True, [*[((x, k), {}) for x in (VECTOR, WHOLE, GRID, NANS, SPECIALS, WHOLE > 2)
+                           for k in (0, 2, -1)], *over(EMPTY, kth=0), ((GRID, 1), {"axis": 0})]),
+    "quantile": (False, [((x, q), o) for x in (VECTOR, GRID, NANS, SPECIALS, WHOLE, EMPTY)
+                         for q in (0.3, 1, 0.5, -2.0, np.nan, np.array([0.1, 0.5], np.float32))
+                         for o in ({}, {"axis": 0}, {"axis": -1, "method": "lower"})]),
+    "percentile": (False, [((x, q), o) for x in (VECTOR, GRID, NANS, SPECIALS, WHOLE)
+                           for q in (30, 33.3, 100) for o in ({}, {"axis": -1})]),
     "nanmedian": (False, [*over(VECTOR, NANS, GRID, SPECIALS, WHOLE, NANS[[1, 3]]),
                           *over(GRID, axis=1)]),
     "nanargmax": (True, [*over(VECTOR, NANS, GRID, SPECIALS, WHOLE, NANS[[1, 3]]),
@@ -213,6 +222,10 @@ LAWS = {
     "nanargmin": (True, [*over(VECTOR, NANS, GRID, SPECIALS, WHOLE, NANS[[1, 3]]),
                          *over(GRID, axis=1)]),
     "nancumsum": (True, [*over(VECTOR, NANS, GRID, WHOLE, EMPTY), *over(GRID, axis=1)]),
+    "nonzero": (True, [*over(*SETS, GRID % 3, NANS, VECTOR[0]), *over(WHOLE, size=3)]),
+    "where": (True, [*over(*SETS, GRID % 3), *over(WHOLE, size=3), ((WHOLE > 2, VECTOR, 0.0), {})]),
+    "extract": (True, [((WHOLE > 1, x), o) for x in (VECTOR, WHOLE, WHOLE.reshape(4, 2), GRID[0])
+                       for o in ({}, {"size": 3})] + [((WHOLE, VECTOR), {})]),
     "compress": (True, [
         ((WHOLE > 1, VECTOR), {}), ((WHOLE[:3] > 1, VECTOR), {}), ((WHOLE > 9, VECTOR), {}),
         ((np.array([True, False, True]), GRID), {"axis": 1}), ((WHOLE, VECTOR), {}),
@@ -251,14 +264,11 @@ LAWS = {
     "vander": (False, [*over(VECTOR, WHOLE, SPECIALS, EMPTY), *over(VECTOR, N=3, increasing=True)]),
     "linalg.det": (False, over(*MATRICES)),
     "linalg.slogdet": (False, over(*MATRICES)),
-    "linalg.eigvalsh": (False, [*over(*MATRICES), *over(MATRIX, symmetrize_input=False)]),
     "linalg.lstsq": (False, [
         ((MATRIX, VECTOR[:5]), {}), ((MATRIX[:, :3], VECTOR[:5]), {}), ((MATRIX, POSITIVE), {}),
         ((MATRIX[:2], VECTOR[:2]), {}), ((SINGULAR, VECTOR[:4]), {}), ((MATRIX, NANS), {}),
         ((MATRIX[:, :3], VECTOR[:5]), {"numpy_resid": True}),
     ]),
-    "linalg.cholesky": (False, [*over(*MATRICES), *over(POSITIVE, symmetrize_input=False),
-                                *over(POSITIVE, upper=True)]),
     "linalg.cond": (False, [*over(*MATRICES[:-2]), *over(POSITIVE, p=1)]),
     "linalg.matrix_rank": (True, over(*MATRICES, GRID, np.zeros((3, 4), np.float32))),
     "nn.softplus": (False, over(VECTOR, SPECIALS, GRID, WHOLE, EMPTY)),

@@ -29,12 +29,10 @@ from primal.numpy.direct.elements import remainder as remainder
 from primal.numpy.direct.elements import sinc as sinc
 from primal.numpy.direct.elements import softplus as softplus
 from primal.numpy.direct.elements import spacing as spacing
-from primal.numpy.direct.matrices import cholesky as cholesky
 from primal.numpy.direct.matrices import cond as cond
 from primal.numpy.direct.matrices import det as det
 from primal.numpy.direct.matrices import diag as diag
 from primal.numpy.direct.matrices import diagonal as diagonal
-from primal.numpy.direct.matrices import eigvalsh as eigvalsh
 from primal.numpy.direct.matrices import lstsq as lstsq
 from primal.numpy.direct.matrices import matrix_rank as matrix_rank
 from primal.numpy.direct.matrices import slogdet as slogdet
@@ -45,10 +43,14 @@ from primal.numpy.direct.orders import bincount as bincount
 from primal.numpy.direct.orders import digitize as digitize
 from primal.numpy.direct.orders import histogram as histogram
 from primal.numpy.direct.orders import isin as isin
+from primal.numpy.direct.orders import lexsort as lexsort
 from primal.numpy.direct.orders import median as median
 from primal.numpy.direct.orders import nanargmax as nanargmax
 from primal.numpy.direct.orders import nanargmin as nanargmin
 from primal.numpy.direct.orders import nanmedian as nanmedian
+from primal.numpy.direct.orders import partition as partition
+from primal.numpy.direct.orders import percentile as percentile
+from primal.numpy.direct.orders import quantile as quantile
 from primal.numpy.direct.orders import searchsorted as searchsorted
 from primal.numpy.direct.orders import setdiff1d as setdiff1d
 from primal.numpy.direct.orders import sort as sort
@@ -60,9 +62,11 @@ from primal.numpy.direct.places import convolve as convolve
 from primal.numpy.direct.places import correlate as correlate
 from primal.numpy.direct.places import count_nonzero as count_nonzero
 from primal.numpy.direct.places import delete as delete
+from primal.numpy.direct.places import extract as extract
 from primal.numpy.direct.places import insert as insert
 from primal.numpy.direct.places import interp as interp
 from primal.numpy.direct.places import nancumsum as nancumsum
+from primal.numpy.direct.places import nonzero as nonzero
 from primal.numpy.direct.places import packbits as packbits
 from primal.numpy.direct.places import pad as pad
 from primal.numpy.direct.places import ravel_multi_index as ravel_multi_index
@@ -70,6 +74,7 @@ from primal.numpy.direct.places import repeat as repeat
 from primal.numpy.direct.places import take as take
 from primal.numpy.direct.places import take_along_axis as take_along_axis
 from primal.numpy.direct.places import unravel_index as unravel_index
+from primal.numpy.direct.places import where as where
 from primal.numpy.direct.rows import log_softmax as log_softmax
 from primal.numpy.direct.rows import logsumexp as logsumexp
 from primal.numpy.direct.rows import softmax as softmax

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primal.base.native import extension
-from primal.numpy.direct.operands import count, dtype_of, elementwise, is_finite
+from primal.base.native import extension, is_finite
+from primal.numpy.direct.operands import count, dtype_of, elementwise
 from primal.runtime.array import ArrayImpl
 
 

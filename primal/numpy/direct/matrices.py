@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from primal.numpy.direct.operands import dtype_of, is_array, is_finite
+from primal.base.native import is_finite
+from primal.ir.evaluate import refusing
+from primal.numpy.direct.operands import dtype_of, is_array
+from primal.ops.linalg._lapack import in_double
+from primal.ops.linalg.common import real_of
 from primal.runtime.array import ArrayImpl
+
+_lstsq = functools.partial(np.linalg._umath_linalg.lstsq, signature="ddd->ddid")  # type: ignore[attr-defined]
 
 # Up to here formulas of the elements are exact where elimination is not.
 _SMALL = 3
@@ -50,18 +57,6 @@ def _is_matrix(x: Any, kinds: str = "fc") -> bool:
     return is_array(x, kinds) and x.aval.ndim >= 2 and x.aval.size > 0
 
 
-def _unless_singular(function: Callable[..., Any]) -> Callable[..., Any]:
-    """NumPy raises where the language says nan or inf."""
-
-    def run(*args: Any) -> Any:
-        try:
-            return function(*args)
-        except np.linalg.LinAlgError:
-            return None
-
-    return run
-
-
 def det(a: Any) -> Callable[..., Any] | None:
     """The determinant."""
     return np.linalg.det if _is_matrix(a) and a.aval.shape[-1] > _SMALL else None
@@ -82,53 +77,31 @@ def slogdet(a: Any, *, method: Any = None) -> Callable[..., Any] | None:
     return run
 
 
-def _symmetrized(x: Any, half: Any) -> Any:
-    out = x + x.swapaxes(-1, -2)
-    return np.multiply(out, half, out)
-
-
-def eigvalsh(
-    a: Any, UPLO: Any = "L", *, symmetrize_input: bool = True
-) -> Callable[..., Any] | None:
-    """The eigenvalues of finite symmetric matrices."""
-    if not _is_matrix(a, "f") or not symmetrize_input:
-        return None
-
-    half = np.array(0.5, a.aval.dtype)
-
-    def run(x: Any) -> Any:
-        return np.linalg.eigvalsh(_symmetrized(x, half)) if is_finite(x) else None
-
-    return _unless_singular(run)
-
-
 def lstsq(
     a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False
 ) -> Callable[..., Any] | None:
     """The best solution with its squared residuals, the rank and the singular values."""
     if dtype_of((a, b)) is None or not _is_matrix(a, "f") or rcond is not None or numpy_resid:
         return None
-    columns = b.aval.ndim == 2
+    if not b.aval.size:
+        return None
+    share = float(np.finfo(a.aval.dtype).eps) * max(a.aval.shape)
+    dtype, vector = a.aval.dtype, b.aval.ndim == 1
 
     def run(a: Any, b: Any) -> Any:
-        x, _, rank, s = np.linalg.lstsq(a, b)
+        if not is_finite(a) or not is_finite(b):
+            return None
+        b = b[:, None] if vector else b
+        try:
+            x, _, rank, s = refusing(_lstsq, (a, b, share))
+        except FloatingPointError:
+            return None  # where it did not converge
+        x = x.astype(dtype)
         rest = b - a @ x
-        rest = np.add.reduce(rest * rest, 0)
-        return x, rest if columns else rest.reshape(1), rank, s
+        rest *= rest
+        return x[:, 0] if vector else x, np.add.reduce(rest, 0), rank, s
 
-    return _unless_singular(lambda a, b: run(a, b) if is_finite(a) and is_finite(b) else None)
-
-
-def cholesky(
-    a: Any, *, upper: bool = False, symmetrize_input: bool = True
-) -> Callable[..., Any] | None:
-    """The lower triangle of a real matrix."""
-    if not _is_matrix(a, "f") or upper:
-        return None
-    if not symmetrize_input:
-        return _unless_singular(np.linalg.cholesky)
-    half = np.array(0.5, a.aval.dtype)
-    return _unless_singular(lambda x: np.linalg.cholesky(_symmetrized(x, half)))
+    return run
 
 
 def cond(x: Any, p: Any = None) -> Callable[..., Any] | None:
@@ -136,12 +109,14 @@ def cond(x: Any, p: Any = None) -> Callable[..., Any] | None:
     if not _is_matrix(x) or p is not None:
         return None
 
+    singular = in_double("svd", x.aval.dtype, real_of(x.aval.dtype))
+
     def run(x: Any) -> Any:
-        s = np.linalg.svd(x, compute_uv=False)
+        s = singular(x)
         least = s[..., -1]
         return s[..., 0] / least if np.count_nonzero(least) == least.size else None
 
-    return _unless_singular(run)
+    return run
 
 
 def matrix_rank(
@@ -152,10 +127,11 @@ def matrix_rank(
         return None
     share = np.finfo(M.aval.dtype).eps * max(M.aval.shape[-2:])
 
+    singular = in_double("svd", M.aval.dtype, real_of(M.aval.dtype))
+
     def run(x: Any) -> Any:
-        s = np.linalg.svd(x, compute_uv=False)
+        s = singular(x)
         found = np.greater(s, s[..., :1] * share)
         return np.count_nonzero(found) if found.ndim == 1 else np.add.reduce(found, -1)
 
-    return _unless_singular(run)
-
+    return run

@@ -62,12 +62,6 @@ def elementwise(**by_kind: Callable[..., Any]) -> Direct:
     return direct
 
 
-def is_finite(x: Any) -> bool:
-    """Whether all elements of a float array are finite."""
-    # Half the time of np.isfinite(x).all(), and nan counts as other than 0.
-    return not count(np.subtract(x, x))
-
-
 def common_dtype(arrays: tuple[Any, ...]) -> Any:
     """What arrays promote to where that is the dtype of one of them: all have it, or it is the
     one dtype of floats among them.

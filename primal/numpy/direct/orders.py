@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from primal.base.dtypes import python_scalar_dtype
+from primal.base.native import is_finite
 from primal.numpy.direct.operands import (
     as_dtype,
     common_dtype,
     count,
     dtype_of,
     is_array,
-    is_finite,
 )
 from primal.runtime.array import ArrayImpl
 
@@ -114,6 +115,33 @@ def sort(a: Any, axis: int = -1, **options: Any) -> Callable[..., Any] | None:
     return run
 
 
+def lexsort(keys: Any, axis: int = -1) -> Callable[..., Any] | None:
+    """The stable order of several arrays; one alone is `argsort`."""
+    if type(keys) not in (tuple, list) or len(keys) < 2 or type(axis) is not int:
+        return None
+    if not all(is_array(k, "biuf") and k.aval.ndim for k in keys):
+        return None
+    return lambda *keys: np.lexsort(keys, axis)
+
+
+def partition(a: Any, kth: int, axis: int = -1) -> Callable[..., Any] | None:
+    """All in order, but those after the kth the other way round."""
+    if not is_array(a, "biuf") or not a.aval.size or type(kth) is not int or type(axis) is not int:
+        return None
+    at = axis % a.aval.ndim
+    k = kth % a.aval.shape[at]
+    before = (slice(None),) * at
+    after, reversed = (*before, slice(k + 1, None)), (*before, slice(None, k, -1))
+
+    def run(x: Any) -> Any:
+        if x.dtype.kind == "f" and count(x) < x.size:
+            return None  # zeros of two signs keep their order
+        out = x.copy()
+        out.sort(at)
+        out[after] = out[reversed]
+        return out
+
+    return run
 
 
 def _firsts(ordered: Any) -> Any:
@@ -296,6 +324,61 @@ def median(
         return None if count(last != last) else _middle(ordered, n, before)
 
     return run
+
+
+def _shared(dtype: Any, n: int, share: Any) -> Callable[..., Any]:
+    """A function (ordered, before): what lies at a share of n ordered rows."""
+    top = dtype.type(n - 1)
+    position = top * share
+    low, high = (min(max(f(position), dtype.type(0)), top) for f in (np.floor, np.ceil))
+    weight = np.array(position - np.floor(position))
+    rest = dtype.type(1) - weight
+
+    def run(ordered: Any, before: tuple[Any, ...]) -> Any:
+        below, above = ordered[(*before, int(low))], ordered[(*before, int(high))]
+        # Both products, so that inf stays inf where the weight of the other one is 0.
+        return np.where(below == above, below, below * rest + above * weight)
+
+    return run
+
+
+def _quantile(share_of: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def direct(
+        a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+        method: str = "linear", keepdims: bool = False, **options: Any,
+    ) -> Callable[..., Any] | None:  # fmt: skip
+        if not is_array(a, "f") or not a.aval.size or type(q) not in (int, float):
+            return None
+        if not (axis is None or type(axis) is int) or method != "linear" or keepdims or out:
+            return None
+        if overwrite_input or any(x is not None for x in options.values()):
+            return None
+        share = share_of(q, a.aval.dtype)
+        if not np.isfinite(share):
+            return None
+        at = 0 if axis is None else axis % a.aval.ndim
+        before = (slice(None),) * at
+        n = a.aval.size if axis is None else a.aval.shape[at]
+        between = _shared(a.aval.dtype, n, share)
+
+        def run(x: Any) -> Any:
+            ordered = x.flatten() if axis is None else x.copy()
+            ordered.sort(at)
+            last = ordered[(*before, -1)]  # where nan is, if there is any
+            return None if count(last != last) else between(ordered, before)
+
+        return run
+
+    return direct
+
+
+def _of_hundred(q: Any, dtype: Any) -> Any:
+    kind = python_scalar_dtype(float).type
+    return dtype.type(kind(q) / kind(100))
+
+
+quantile = _quantile(lambda q, dtype: dtype.type(q))
+percentile = _quantile(_of_hundred)
 
 
 def nanmedian(

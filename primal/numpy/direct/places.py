@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from primal.base.native import is_finite
 from primal.numpy.direct.operands import (
     as_dtype,
     common_dtype,
     count,
     dtype_of,
     is_array,
-    is_finite,
 )
 from primal.runtime.array import ArrayImpl
 
@@ -61,6 +61,29 @@ def packbits(a: Any, axis: int | None = None, bitorder: Any = "big") -> Callable
     return lambda x: np.packbits(x, axis, bitorder)
 
 
+def nonzero(a: Any, *, size: Any = None, fill_value: Any = None) -> Callable[..., Any] | None:
+    """The places of what is not 0, all of them."""
+    if not is_array(a) or not a.aval.ndim or size is not None or fill_value is not None:
+        return None
+    return lambda x: x.nonzero()
+
+
+def where(
+    condition: Any, x: Any = None, y: Any = None, /, **options: Any
+) -> Callable[..., Any] | None:
+    """With a condition alone, `nonzero`."""
+    return nonzero(condition, **options) if x is None and y is None else None
+
+
+def extract(
+    condition: Any, arr: Any, *, size: Any = None, **options: Any
+) -> Callable[..., Any] | None:
+    """What a mask of the same size names."""
+    if not is_array(condition, "b") or not is_array(arr) or size is not None or options:
+        return None
+    if condition.aval.size != arr.aval.size:
+        return None
+    return lambda mask, x: x.ravel().compress(mask.ravel())
 
 
 def compress(

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primal.numpy.direct.operands import is_array, is_finite
+from primal.base.native import is_finite
+from primal.numpy.direct.operands import is_array
 
 _largest, _sum = np.maximum.reduce, np.add.reduce
 

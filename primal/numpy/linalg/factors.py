@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from primal.ir.trace import Array
-from primal.numpy import direct
 from primal.numpy.elementary import abs as absolute
 from primal.numpy.elementary import conjugate, sign
 from primal.numpy.promotion import ArrayLike, check_arraylike, promote_dtypes_inexact
 from primal.numpy.ranges import tril
-from primal.numpy.remembered import remembered, remembered_as
+from primal.numpy.remembered import remembered
 from primal.numpy.shapes import matrix_transpose
 from primal.numpy.sorting import sort_indices
 from primal.numpy.taking import take_along_axis
@@ -79,7 +78,7 @@ def symmetrized(x: Any) -> Any:
     return ops.div(ops.add(x, adjoint(x)), 2.0)
 
 
-@remembered_as(direct.cholesky)
+@remembered
 def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The triangle L with a = L Lᴴ (or U with a = Uᴴ U); nan where a is not positive definite.
 
@@ -215,7 +214,7 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
     return EighResult(values, vectors)
 
 
-@remembered_as(direct.eigvalsh)
+@remembered
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """The ascending real eigenvalues of a = aᴴ.
 

@@ -81,9 +81,9 @@ def _div_impl(x: Any, y: Any) -> Any:
     dtype = x.dtype
     if dtype.kind in "fc" or not is_integer(dtype):
         return np.true_divide(x, y)
-    zero = y == 0
-    some = np.count_nonzero(zero)
+    some = np.count_nonzero(y) < y.size
     if some:
+        zero = y == 0
         y = np.where(zero, np.ones_like(y), y)
     out = np.floor_divide(x, y)
     if dtype.kind == "i" or (dtype.kind != "u" and KIND[dtype] == "i"):

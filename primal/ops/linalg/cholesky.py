@@ -5,7 +5,6 @@ Only the lower triangle of a is read, so that its derivative has no part above t
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +15,7 @@ from primal.ir.avals import Aval
 from primal.ir.op import LINALG, Op, Word, by_kind
 from primal.ir.trace import aval_of, literal
 from primal.ops.elementwise import mul, sub
-from primal.ops.linalg._lapack import on_stack
+from primal.ops.linalg._lapack import in_double, on_stack
 from primal.ops.linalg.common import (
     INT32,
     batch_stacks,
@@ -46,8 +45,9 @@ def _impl(a: Any) -> Any:
     if not a.size:
         return np.zeros(a.shape, a.dtype)
     if a.shape[-1] <= SMALL:
-        with contextlib.suppress(np.linalg.LinAlgError):  # of which matrix it does not say
-            return np.linalg.cholesky(a)
+        out = in_double("cholesky_lo", a.dtype, a.dtype)(a)
+        # Where it failed, nan stands in the other triangle too.
+        return np.tril(out) if np.count_nonzero(out[..., 0, -1]) else out
     # The lower triangle by rows is the upper one by columns.
     factor = np.array(a, order="C")
     n, count = a.shape[-1], math.prod(a.shape[:-2])

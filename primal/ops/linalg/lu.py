@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from primal.ir.avals import Aval
+from primal.ir.evaluate import refusing
 from primal.ir.op import LINALG, Never, Op, Word, by_kind, library
 from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise import neg
 from primal.ops.index.gather import gather
 from primal.ops.index.numbers import PROMISE_IN_BOUNDS, GatherDimensionNumbers
-from primal.ops.linalg._lapack import blas, lapack
+from primal.ops.linalg._lapack import blas, in_double, lapack
 from primal.ops.linalg.common import (
     INT32,
     batch_stacks,
@@ -306,8 +307,9 @@ def _solve_impl(a: Any, b: Any, *, transpose_a: bool) -> Any:
     if not b.size:
         return np.zeros(b.shape, b.dtype)
     try:
-        return np.linalg.solve(np.swapaxes(a, -1, -2) if transpose_a else a, b)
-    except np.linalg.LinAlgError:
+        run = in_double("solve", a.dtype, b.dtype, 2)
+        return refusing(run, (a.swapaxes(-1, -2) if transpose_a else a, b))
+    except FloatingPointError:
         # Some matrix is singular: divisions by its zero pivots give inf and nan, as compiled.
         getrf, trsm = lapack("getrf", a.dtype), blas("trsm", a.dtype)
 

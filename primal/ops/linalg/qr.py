@@ -12,7 +12,7 @@ from primal.ir.builders import Unsupported
 from primal.ir.op import LINALG, Op, Word, by_kind, library
 from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise import add, complex, imag, neg, sub
-from primal.ops.linalg._lapack import lapack, workspace
+from primal.ops.linalg._lapack import in_double, lapack, workspace
 from primal.ops.linalg.common import (
     INT32,
     adjoint,
@@ -55,9 +55,20 @@ def _impl(a: Any, *, pivoting: bool, full_matrices: bool) -> Any:
         order = np.broadcast_to(np.arange(n, dtype=INT32), (*lead, n))
         return (q, r, order) if pivoting else (q, r)
     if not pivoting:
-        return tuple(np.linalg.qr(a, mode="complete" if full_matrices else "reduced"))
+        return _plain(a, k)
     outs = [((*lead, m, k), a.dtype), ((*lead, k, n), a.dtype), ((*lead, n), INT32)]
     return each_matrix(lambda x: _pivoted(x, k), outs, a)
+
+
+def _plain(a: Any, k: int) -> tuple[Any, Any]:
+    """k columns of Q, and R, in double precision by the loops of np.linalg.qr."""
+    packed = np.array(a, np.complex128 if a.dtype.kind == "c" else np.float64)
+    tau = in_double("qr_r_raw", packed.dtype, packed.dtype)(packed)
+    name = "qr_complete" if k > packed.shape[-1] else "qr_reduced"
+    r = packed[..., :k, :].astype(a.dtype)
+    for row in range(1, k):
+        r[..., row, :row] = 0
+    return in_double(name, a.dtype, a.dtype, 2)(packed, tau), r
 
 
 def _pivoted(a: Any, k: int) -> Any:

@@ -13,7 +13,7 @@ from primal.ir.op import LINALG, Op, Word, by_kind
 from primal.ir.trace import ZERO, aval_of
 from primal.ops.choose import as_dtype, select_n
 from primal.ops.elementwise import add, complex, div, eq, imag, mul, real, sub
-from primal.ops.linalg._lapack import address, by_columns, on_stack, workspace
+from primal.ops.linalg._lapack import address, by_columns, in_double, on_stack, workspace
 from primal.ops.linalg.common import (
     INT32,
     adjoint,
@@ -55,22 +55,17 @@ def _type(a: Aval, *, full_matrices: bool, compute_uv: bool, algorithm: str) -> 
 
 
 def _impl(a: Any, *, full_matrices: bool, compute_uv: bool, algorithm: str) -> Any:
-    *lead, m, n = a.shape
-    left, right, k = _sizes(a, full_matrices)
-    outs = [((*lead, k), real_of(a.dtype))]
-    if compute_uv:
-        outs += [((*lead, m, left), a.dtype), ((*lead, right, n), a.dtype)]
     if not a.size:
+        s, *vectors = _type(
+            Aval(a.shape, a.dtype),
+            full_matrices=full_matrices, compute_uv=compute_uv, algorithm=algorithm,
+        )  # fmt: skip
         # Of nothing, any orthonormal columns will do.
-        units = [np.eye(*shape[-2:], dtype=dtype) for shape, dtype in outs[1:]]
-        filled = [np.broadcast_to(u, shape) for u, (shape, _) in zip(units, outs[1:], strict=True)]
-        return [np.zeros(*outs[0]), *filled]
+        units = [np.broadcast_to(np.eye(*v.shape[-2:], dtype=v.dtype), v.shape) for v in vectors]
+        return [np.zeros(s.shape, s.dtype), *units]
     a, bad = finite_only(a)
     if not compute_uv and algorithm == "gesdd":
-        try:
-            return poison([np.linalg.svd(a, compute_uv=False)], bad)
-        except np.linalg.LinAlgError:
-            bad = bad if bad is not None else np.zeros(tuple(lead), bool)
+        return poison([in_double("svd", a.dtype, real_of(a.dtype))(a)], bad)
     return poison(_by_lapack(a, full_matrices, compute_uv, algorithm), bad)
 
 
