@@ -274,3 +274,35 @@ def test_distributions_refuse_complex_numbers(name: str) -> None:
     parameters = OF_COUNTS.get(name, parameters)
     with pytest.raises(TypeError, match="expected real numbers, got complex64"):
         density(jnp.ones(45, "complex64"), *parameters)
+
+
+@pytest.mark.parametrize("name", ["beta", "gamma", "chi2", "gumbel_l", "gumbel_r"])
+def test_what_is_no_distribution_has_no_probabilities(name: str) -> None:
+    ours, theirs = getattr(stats, name), getattr(reference, name)
+    x = np.array([-1.0, 0.25, 0.5, 2.0, np.inf, np.nan])
+    good = (*(2.5 for _ in ON_LINE[name][-1]), 0.0, 1.0)
+    with primal.enable_x64(True), np.errstate(all="ignore"):
+        for function in ON_LINE[name][0].split():
+            f = getattr(ours, function)
+            compare(f(x, *good), getattr(theirs, function)(x, *good), f"{name}.{function}")
+            for i in {*range(len(good))} - {len(good) - 2}:
+                for wrong in (0.0, -1.0):
+                    parameters = (*good[:i], wrong, *good[i + 1 :])
+                    value = np.asarray(f(x, *parameters))
+                    assert np.isnan(value).all(), (function, parameters, value)
+
+
+def test_ranks_are_floats_of_the_default_width() -> None:
+    for dtype in ("float16", "bfloat16", "complex64", "int8"):
+        for method in ("average", "min", "dense", "ordinal"):
+            x = jnp.array([3, 1, 2]).astype(dtype)
+            ranks = stats.rankdata(x, method)
+            assert ranks.dtype == np.float32 and ranks.tolist() == [3, 1, 2]
+
+
+def test_statistics_refuse_axes_and_counts_that_there_are_not() -> None:
+    with pytest.raises(ValueError, match=r"\[mode\] expected axes in \[-2, 2\)"):
+        stats.mode(jnp.ones((2, 3)), axis=-4)
+    with pytest.raises(ValueError, match="x and n must be of integer type"):
+        stats.multinomial.pmf(jnp.array([1, 2]), 3.0, jnp.array([0.5, 0.5]))
+    assert stats.sem(jnp.array(2.0), axis=None, ddof=0, keepdims=True).shape == ()

@@ -7,7 +7,7 @@ from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.scipy import special
 from primal.scipy.operands import settled
-from primal.scipy.stats.supports import log_probability, within
+from primal.scipy.stats.supports import for_positive, log_probability, within
 
 
 def logpdf(
@@ -23,11 +23,11 @@ def logpdf(
     """
     x, a, b, loc, scale = settled("beta.logpdf", x, a, b, loc, scale)
     z = (x - loc) / scale
-    ok = (z >= 0) & (z <= 1)
+    ok = ~((z < 0) | (z > 1))  # so that nan stays nan
     z = jnp.where(ok, z, 0.5)
     log = special.xlogy(a - 1, z) + special.xlog1py(b - 1, -z)
     log = log - special.betaln(a, b) - jnp.log(scale)
-    return jnp.where(ok, log, -jnp.inf)
+    return for_positive(jnp.where(ok, log, -jnp.inf), a, b, scale)
 
 
 def pdf(
@@ -55,7 +55,7 @@ def cdf(
     """
     x, a, b, loc, scale = settled("beta.cdf", x, a, b, loc, scale)
     z = (x - loc) / scale
-    return within(z, 0, 1, lambda z: special.betainc(a, b, z), 0, 1)
+    return for_positive(within(z, 0, 1, lambda z: special.betainc(a, b, z), 0, 1), a, b, scale)
 
 
 def logcdf(
@@ -81,7 +81,7 @@ def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arra
     """
     x, a, b, loc, scale = settled("beta.sf", x, a, b, loc, scale)
     z = (loc - x) / scale + 1
-    return within(z, 0, 1, lambda z: special.betainc(b, a, z), 0, 1)
+    return for_positive(within(z, 0, 1, lambda z: special.betainc(b, a, z), 0, 1), a, b, scale)
 
 
 def logsf(

@@ -7,7 +7,7 @@ from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.scipy import special
 from primal.scipy.operands import real_inexact, settled
-from primal.scipy.stats.supports import log_probability, within
+from primal.scipy.stats.supports import for_positive, log_probability, within
 
 
 def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -21,10 +21,10 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     """
     x, a, loc, scale = settled("gamma.logpdf", x, a, loc, scale)
     z = (x - loc) / scale
-    ok = z >= 0
+    ok = ~(z < 0)  # so that nan stays nan
     z = jnp.where(ok, z, 1)
     log = special.xlogy(a - 1, z) - z - special.gammaln(a) - jnp.log(scale)
-    return jnp.where(ok, log, -jnp.inf)
+    return for_positive(jnp.where(ok, log, -jnp.inf), a, scale)
 
 
 def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -48,7 +48,8 @@ def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     """
     x, a, loc, scale = settled("gamma.cdf", x, a, loc, scale)
     z = (x - loc) / scale
-    return within(z, 0, None, lambda z: special.gammainc(a, z), 0, 1)
+    p = within(z, 0, None, lambda z: special.gammainc(a, z), 0, 1)
+    return for_positive(p, a, scale)
 
 
 def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -72,7 +73,8 @@ def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> 
     """
     x, a, loc, scale = real_inexact("gamma.sf", x, a, loc, scale)
     z = (x - loc) / scale
-    return within(z, 0, None, lambda z: special.gammaincc(a, z), 1, 0)
+    p = within(z, 0, None, lambda z: special.gammaincc(a, z), 1, 0)
+    return for_positive(p, a, scale)
 
 
 def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

@@ -7,6 +7,7 @@ from primal import nn
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.scipy.operands import real_inexact
+from primal.scipy.stats.supports import for_positive
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -19,7 +20,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
     x, loc, scale = real_inexact("gumbel_r.logpdf", x, loc, scale)
     z = (x - loc) / scale
-    return -(z + jnp.exp(-z)) - jnp.log(scale)
+    return for_positive(-(z + jnp.exp(-z)) - jnp.log(scale), scale)
 
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -42,7 +43,7 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Array([-0.60653067, -0.13533528], dtype=float32)
     """
     x, loc, scale = real_inexact("gumbel_r.logcdf", x, loc, scale)
-    return -jnp.exp(-((x - loc) / scale))
+    return for_positive(-jnp.exp(-((x - loc) / scale)), scale)
 
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

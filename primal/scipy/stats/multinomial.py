@@ -20,8 +20,11 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """
     (p,) = real_inexact("multinomial.logpmf", p)
     x, n = jnp.asarray(x), jnp.asarray(n)
-    if not jnp.issubdtype(x.dtype, jnp.integer):
-        raise ValueError(f"x and n must be of integer type; got x.dtype={x.dtype.name}")
+    if not (jnp.issubdtype(x.dtype, jnp.integer) and jnp.issubdtype(n.dtype, jnp.integer)):
+        raise ValueError(
+            f"x and n must be of integer type; got x.dtype={x.dtype.name}, n.dtype={n.dtype.name}: "
+            "[multinomial] expected counts, which astype(int) makes of floats."
+        )
     legal = jnp.equal(jnp.sum(x, axis=-1), n) & jnp.all(x >= 0, axis=-1)
     counts = jnp.maximum(x, 0).astype(p.dtype)
     total = special.gammaln(n.astype(p.dtype) + 1)

@@ -8,6 +8,7 @@ import primal.numpy as jnp
 from primal.api.vectorize import vmap
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike, check_arraylike
+from primal.ops.types import canonical_axes
 from primal.scipy.operands import inexact
 
 _METHODS = ("average", "min", "max", "dense", "ordinal")
@@ -54,7 +55,7 @@ def mode(
     if axis is None:
         x, at = jnp.ravel(x), 0
     else:
-        at = axis + rank if axis < 0 else axis
+        (at,) = canonical_axes("mode", (axis,), rank)
     x = jnp.moveaxis(x, at, -1)
     if x.shape[-1] == 0:
         x = jnp.full((*x.shape[:-1], 1), jnp.nan, dtype=float)
@@ -116,7 +117,7 @@ def rankdata(
 
 
 def _ranks(x: Any, method: str) -> Any:
-    dtype = inexact("rankdata", x)[0].dtype
+    dtype = jnp.result_type(float)
     order = jnp.argsort(x)
     place = jnp.argsort(order)
     if method == "ordinal":
@@ -152,7 +153,8 @@ def sem(
     (x,) = inexact("sem", a)
     _check_policy("sem", nan_policy)
     if axis is None:
-        x, axis = jnp.reshape(x, (-1, *(1,) * (x.ndim - 1 if keepdims else 0))), 0
+        shape = (-1, *(1,) * (x.ndim - 1 if keepdims else 0))
+        x, axis, keepdims = jnp.reshape(x, shape), 0, keepdims and x.ndim > 0
     if nan_policy == "omit":
         n = jnp.sum(~jnp.isnan(x), axis=axis, keepdims=keepdims)
         return jnp.nanstd(x, axis, ddof=ddof, keepdims=keepdims) / jnp.sqrt(n.astype(x.dtype))

@@ -21,6 +21,13 @@ def within(
     return jnp.where(under, before, jnp.where(over, after, inside))
 
 
+def for_positive(value: Any, *parameters: Any) -> Any:
+    """The value where the parameters are positive, nan where there is no such distribution."""
+    for p in parameters:
+        value = jnp.where(p > 0, value, jnp.nan)
+    return value
+
+
 def log_probability(p: Any) -> Any:
     """log p, and -inf without a derivative where p is 0."""
     none = p == 0
