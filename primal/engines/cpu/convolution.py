@@ -19,8 +19,9 @@ import numpy as np
 from primal.base import dtypes
 from primal.engines.cpu import _llvm
 from primal.engines.cpu.graph import NATIVE, Value, row_major, size_of, transposed
+from primal.engines.cpu.moves import merged
 from primal.engines.cpu.panels import Loop, Panels, blocked, shape_of, units_of, words_of
-from primal.engines.cpu.products import SPEED, merged
+from primal.engines.cpu.products import SPEED
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 

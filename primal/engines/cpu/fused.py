@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from primal.engines.cpu.accesses import Access, access_of
-from primal.engines.cpu.functions import FLOAT, FLOAT2
+from primal.engines.cpu.functions import FLOAT
 from primal.engines.cpu.graph import NATIVE, Node, Value, bytes_of, is_narrow, size_of
 from primal.engines.cpu.interleaved import WORDS
 from primal.engines.cpu.lanes import COMBINE
@@ -41,8 +41,8 @@ Registers = dict[tuple[Node, int], int]
 """(node, element) -> its number."""
 
 
-def is_scalar(step: Any, most: int) -> bool:
-    """Whether a group computes single elements in one pass, of arrays of up to `most`."""
+def in_registers(step: Any, most: int) -> bool:
+    """Whether a group is code on registers: in one pass, on arrays of up to `most` elements."""
     if type(step) is not Group or step.passes or step.parts > 1:
         return False
     size = size_of(step.shape)
@@ -52,7 +52,7 @@ def is_scalar(step: Any, most: int) -> bool:
         return False
     if any(is_narrow(node.dtype) for node in step.reductions):
         return False
-    words = sum([FUNCTION if n.word in FLOAT or n.word in FLOAT2 else 1 for n in step.nodes])
+    words = sum([FUNCTION if n.word in FLOAT else 1 for n in step.nodes])
     return size * words <= FEW
 
 
@@ -182,7 +182,7 @@ class Fused:
 
     def _expose(self, block: Block) -> None:
         for step in block.steps:
-            if is_scalar(step, self.most) or self._is_alias(step):
+            if in_registers(step, self.most) or self._is_alias(step):
                 continue
             if self._is_inline(step):
                 for inner in step.blocks:
@@ -213,7 +213,7 @@ class Fused:
                 items.append(("walk", self._words(lambda t: t.some(steps), 2)))
 
         for step in block.steps:
-            if is_scalar(step, self.most):
+            if in_registers(step, self.most):
                 walked()
                 self.hidden.add(step)
                 self._group(step, regs, items)
@@ -415,9 +415,9 @@ def worth_fusing(step: Loop) -> int:
     if len(steps) > MOST_STEPS:
         return 0
     for most in (MOST_ELEMENTS, 1):
-        scalars = [s for s in steps if is_scalar(s, most)]
-        words = sum([len(s.nodes) * size_of(s.shape) for s in scalars])
-        if scalars and words <= MOST_WORDS:
+        groups = [s for s in steps if in_registers(s, most)]
+        words = sum([len(s.nodes) * size_of(s.shape) for s in groups])
+        if groups and words <= MOST_WORDS:
             return most
     return 0
 

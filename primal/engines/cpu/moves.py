@@ -37,13 +37,13 @@ BLOCK = 16384
 """Bytes, about, that a unit of work moves."""
 
 
-def merged(loops: Sequence[Loop]) -> list[Loop]:
+def merged(loops: Sequence[Loop]) -> list[Any]:
     """Loops without those of one turn; neighbours that every array crosses in one stride are one.
 
     >>> merged([(2, (12, 12)), (3, (4, 4)), (1, (0, 7))])
     [(6, (4, 4))]
     """
-    out: list[Loop] = []
+    out: list[Any] = []
     for n, strides in loops:
         if n == 1:
             continue

@@ -19,6 +19,7 @@ from primal.base import dtypes
 from primal.engines.cpu import _openblas, gemm, matvec, tiled
 from primal.engines.cpu.code import SCALAR, Code, Module, itemsize
 from primal.engines.cpu.graph import Value, native, row_major, size_of, transposed
+from primal.engines.cpu.moves import merged
 from primal.engines.cpu.reader import Reader, smaller
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
@@ -137,21 +138,6 @@ def _by_sums(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
 
 
 # Dimensions as loops.
-
-
-def merged(loops: Sequence[tuple[int, tuple[int, ...]]]) -> list[Any]:
-    """Neighbours that all arrays cross in one stride are one; size 1 is none."""
-    out: list[Any] = []
-    for size, strides in loops:
-        if size == 1:
-            continue
-        if out:
-            before, far = out[-1]
-            if all(f == s * size for f, s in zip(far, strides, strict=True)):
-                out[-1] = before * size, strides
-                continue
-        out.append((size, strides))
-    return out
 
 
 def _loops(
