@@ -165,13 +165,17 @@ class Floats:
         if some is not None:
             low, high = self.both(low, some), self.both(high, some)
         kind = "ps" if self.dtype == "f4" else "pd"
-        if self.c.module.width == 64 and lanes * (4 if kind == "ps" else 8) == 64:
+        bits = lanes * (32 if kind == "ps" else 64)
+        if self.c.module.width == 64 and bits in (128, 256, 512):
             # AVX-512 has an instruction for this.
             power = self.c.new(f"sitofp {self.it} {n} to {self.t}")
-            mask = self.c.new(f"bitcast {mask_type} {high} to i{lanes}")
+            mask, wide = self.c.new(f"bitcast {mask_type} {high} to i{lanes}"), max(lanes, 8)
+            if lanes < wide:
+                mask = self.c.new(f"zext i{lanes} {mask} to i{wide}")
+            rounding = [("i32", "4")] if bits == 512 else []
             out = self.c.call(
-                f"llvm.x86.avx512.mask.scalef.{kind}.512", self.t, (self.t, x), (self.t, power),
-                (self.t, "zeroinitializer"), (f"i{lanes}", mask), ("i32", "4"),
+                f"llvm.x86.avx512.mask.scalef.{kind}.{bits}", self.t, (self.t, x), (self.t, power),
+                (self.t, "zeroinitializer"), (f"i{wide}", mask), *rounding,
             )  # fmt: skip
         else:
             out = self.where(high, x, 0.0)

@@ -89,7 +89,7 @@ def lanes_of(spec: Any, width: int) -> int:
     if isinstance(spec, Spec) and spec.short > 1:
         return min(lanes, spec.short)
     # A few cache lines of each row at a time: one takes a fifth longer over 2000 x 2000.
-    return min(4 * lanes, 64) if spec.column and spec.strip else lanes
+    return min(4 * lanes, 64) if isinstance(spec, Spec) and spec.column and spec.strip else lanes
 
 
 def is_light(spec: Any) -> bool:

@@ -40,7 +40,7 @@ class RowInstance(Instance):
             elif a.kind == "i":
                 words += [a.offset, *strides]
             elif a.kind == "r":
-                words += [a.offset, *[s * size for s in strides]]
+                words += [a.offset, *[s * (64 if self.spec.column else size) for s in strides]]
             else:
                 slot, base = address(a.node)
                 words += [slot, base + a.offset * size, *[s * size for s in strides]]
@@ -98,6 +98,7 @@ def row_instance(group: Group, stored: Sequence[Node]) -> RowInstance:
     outer = [d for d in range(len(shape)) if d not in axes and shape[d] != 1]
     wide = [n for n in stored if n.word != "reduce" and n not in group.alone]
     single = [n for n in stored if n.word == "reduce" or n in group.alone]
+    column = outer[-1:] > inner[-1:]
     along = iter(row_major([n for d, n in enumerate(shape) if d in axes]))
     buffer_strides = tuple([next(along) if d in axes else 0 for d in range(len(shape))])
     across = iter(row_major(kept_shape(group)))
@@ -115,7 +116,7 @@ def row_instance(group: Group, stored: Sequence[Node]) -> RowInstance:
             dtype = NAMES[node.dtype]
             buffers.append(made[node])
             arrays.append(Array("r", node, dtype, buffer_strides, stack))
-            stack += -(-(length * int(dtype[1:])) // 64) * 64
+            stack += length * 64 if column else -(-(length * int(dtype[1:])) // 64) * 64
     for node in wide:
         arrays.append(Array("m", node, NAMES[node.dtype], row_major(shape), 0))
     for node in single:
@@ -131,12 +132,13 @@ def row_instance(group: Group, stored: Sequence[Node]) -> RowInstance:
     ]
     for k in range(len(single)):
         strides[len(strides) - 1 - k] = strides[len(strides) - 1 - k][: len(kept)]
+    along_at = len(kept) - 1 if column else -1
     spec = RowSpec(
         len(kept),
         len(reduced),
         tuple(
             [
-                (a.kind, a.dtype, step_of(a, s[-1] if s else 0))
+                (a.kind, a.dtype, step_of(a, s[along_at] if s else 0))
                 for a, s in zip(arrays[:count], strides, strict=False)
             ]
         ),
@@ -145,6 +147,8 @@ def row_instance(group: Group, stored: Sequence[Node]) -> RowInstance:
         tuple(buffers),
         tuple([made[n] for n in wide]),
         tuple([made[n] for n in single]),
+        column,
+        min(1 << (sizes[len(kept) - 1] - 1).bit_length(), 64) if column else 0,
     )
-    units = size_of([n for n, _ in kept])
+    units = size_of([n for n, _ in (kept[:-1] if column else kept)])
     return RowInstance(spec, sizes, arrays, strides, units, 0, 0, stack=stack)

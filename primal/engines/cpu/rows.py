@@ -33,6 +33,8 @@ class RowSpec:
     numbered on from the items; they stand before the next pass, with the items of that pass that
     are one per row. buffers: numbers of items kept in buffers. stores: numbers of items stored.
     results: numbers of reductions, or of items that are one per row, that are stored.
+    column: the rows are columns, one in each lane, and a unit of work is all columns of the last
+    kept loop. most: lanes that are enough for them.
     """
 
     kept: int
@@ -43,8 +45,8 @@ class RowSpec:
     buffers: tuple[int, ...]
     stores: tuple[int, ...]
     results: tuple[int, ...]
-
-    column = False
+    column: bool = False
+    most: int = 0
 
     @property
     def body(self) -> tuple[Item, ...]:
@@ -67,6 +69,8 @@ class _Rows(Writer):
     def __init__(self, module: Module, spec: RowSpec) -> None:
         super().__init__(module, spec)
         self.rows = spec
+        if spec.column:
+            self.c.lanes = min(self.c.lanes, spec.most)
         self.c.inline = sum(i[0] in FLOAT for i in spec.items) <= INLINE
         self.first_item = len(spec.operands)
         self.first_reduction = self.first_item + len(spec.items)
@@ -104,22 +108,42 @@ class _Rows(Writer):
 
         def unit(u: str) -> None:
             self.splats = dict(literals)
-            self.row(self.moved(bases, self.coordinates(u, spec.kept)))
+            if not spec.column:
+                self.row(self.moved(bases, self.coordinates(u, spec.kept)))
+                return
+            places = self.moved(bases, self.coordinates(u, spec.kept - 1))
+            self.scalars(places, spec.kept - 1)
+            self.strips("0", sizes[spec.kept - 1], [], lambda i, m, _: self.columns(places, i, m))
 
         assert len(sizes) == self.rank
         c.function(name, unit)
 
-    def row(self, places: list[str]) -> None:
-        """All passes over one row."""
+    def passes(self, places: list[str], i: str, mask: str | None) -> dict[int, str]:
+        """All passes over one row, or over the columns from `i` on; what is one per row."""
         spec = self.rows
         values: dict[int, str] = {}
         last = max([i[4] for i in spec.items] + [r[2] for r in spec.reductions], default=0)
         for number in range(last + 1):
             for k, (word, ins, out, refs, at, alone) in enumerate(spec.items):
                 if alone and at == number:
-                    given = [self.of_row(values, r, places) for r in refs]
+                    given = [self.of_row(values, r, places, i, mask) for r in refs]
                     values[self.first_item + k] = emit(self.c, word, list(ins), out, given)
-            self.one_pass(number, places, values)
+            self.one_pass(number, places, values, i, mask)
+        return values
+
+    def columns(self, places: list[str], i: str, mask: str | None) -> list[str]:
+        """A vector of columns."""
+        spec = self.rows
+        values = self.passes(places, i, mask)
+        first = len(places) - len(spec.results)
+        for k, number in enumerate(spec.results):
+            self.store(self.dtypes[number], values[number], places[first + k], i, mask)
+        return []
+
+    def row(self, places: list[str]) -> None:
+        """One row."""
+        spec = self.rows
+        values = self.passes(places, "0", None)
         first = len(places) - len(spec.results)
         for k, number in enumerate(spec.results):
             dtype, value = self.dtypes[number], values[number]
@@ -130,15 +154,19 @@ class _Rows(Writer):
             scalar = c.new(f"extractelement {c.vec(SCALAR[dtype])} {value}, i64 0")
             store_scalar(c, dtype, scalar, places[first + k])
 
-    def of_row(self, values: dict[int, str], number: int, places: list[str]) -> str:
-        """A value that is one per row, in all lanes."""
+    def of_row(
+        self, values: dict[int, str], number: int, places: list[str], i: str, mask: str | None
+    ) -> str:
+        """A value that is one per row, in all lanes; or those of the columns from `i` on."""
         if number in values:
             return values[number]
-        if number in self.splats:
-            return self.splats[number]
+        if self.rows.column or number in self.splats:
+            return self.load(number, places[number], i, mask)
         return self.splat_of(number, places[number])
 
-    def one_pass(self, number: int, places: list[str], values: dict[int, str]) -> None:
+    def one_pass(
+        self, number: int, places: list[str], values: dict[int, str], at: str, lanes: str | None
+    ) -> None:
         spec, c = self.rows, self.c
         mine = [
             self.first_item + k for k, i in enumerate(spec.items) if not i[5] and i[4] == number
@@ -163,20 +191,21 @@ class _Rows(Writer):
             for r in operands:
                 here[r] = self.load(r, places[r], i, mask)
             for r in back:
-                here[r] = self.reload(r, places[self.back[r]], i, mask)
+                here[r] = self.reload(r, places[self.back[r]], self.index_of(r, i), mask)
             for n in mine:
                 word, ins, out, refs, _, _ = spec.items[n - self.first_item]
                 here[n] = self.made(word, ins, out, refs, [here[r] for r in refs])
             offset = len(spec.operands)
             for k, n in enumerate((*spec.buffers, *spec.stores)):
                 if n in mine:
-                    self.store(self.dtypes[n], here[n], places[offset + k], i, mask)
+                    index = i if k >= len(spec.buffers) else self.index_of(n, i)
+                    self.store(self.dtypes[n], here[n], places[offset + k], index, mask)
             results = []
             for (monoid, r), wide, total in zip(sums, wides, totals, strict=True):
                 dtype, value = self.dtypes[r], here[r]
                 if wide != dtype:
                     value = emit(c, "convert", [dtype], wide, [value])
-                if mask is not None:
+                if mask is not None and not spec.column:
                     t = c.vec(SCALAR[wide])
                     none = constant(c, wide, identity(monoid, wide))
                     value = c.new(f"select {c.vec('i1')} {mask}, {t} {value}, {t} {none}")
@@ -185,31 +214,42 @@ class _Rows(Writer):
 
         def nest(d: int, places: list[str], totals: list[str]) -> list[str]:
             carried = [(t, v) for (t, _), v in zip(firsts, totals, strict=True)]
-            if d < self.rank - 1:
+            if d < self.rank - 1 + spec.column:
                 return c.loop(
                     "0", self.sizes[d], "1", carried,
                     lambda i, now: nest(d + 1, self.moved(places, [(d, i)]), now),
                 )  # fmt: skip
             known = dict(self.splats)
             self.scalars(places, d)
-            out = self.along_row(
-                "0", self.sizes[d], monoids, carried,
-                lambda i, mask, now: inner(places, i, mask, now),
-            )  # fmt: skip
+            if spec.column:
+                out = inner(places, at, lanes, totals)
+            else:
+                out = self.along_row(
+                    "0", self.sizes[d], monoids, carried,
+                    lambda i, mask, now: inner(places, i, mask, now),
+                )  # fmt: skip
             self.splats = known
             return out
 
         totals = nest(spec.kept, places, [v for _, v in firsts])
-        at = 0
+        now = iter(zip(wides, totals, strict=True))
         for k, (monoid, r, when) in enumerate(spec.reductions):
             if when != number:
                 continue
-            dtype, wide = self.dtypes[r], wides[at]
-            scalar = across(c, monoid, wide, totals[at])
+            dtype, (wide, total) = self.dtypes[r], next(now)
+            if spec.column:
+                if wide != dtype:
+                    total = emit(c, "convert", [wide], dtype, [total])
+                values[self.first_reduction + k] = total
+                continue
+            scalar = across(c, monoid, wide, total)
             if wide != dtype:
                 scalar = narrowed(c, wide, dtype, scalar)
             values[self.first_reduction + k] = c.splat(SCALAR[dtype], scalar)
-            at += 1
+
+    def index_of(self, number: int, i: str) -> str:
+        """Where vector `i` of an item lies in the row of its buffer, or of where it is stored."""
+        return "0" if self.rows.column and number in self.rows.buffers else i
 
     def reload(self, number: int, place: str, index: str, mask: str | None) -> str:
         """What an earlier pass left at this vector."""

@@ -2,6 +2,7 @@
 
 A group may go on after a reduction: what is computed of results of rows, once per row (`alone`),
 and what reads those, over the row again, one pass later. `level` says the pass of every node.
+Columns of small arrays are such rows too, one in each lane.
 """
 
 from __future__ import annotations
@@ -15,6 +16,11 @@ SHORTEST, LONGEST = 9, 32768
 """Elements of a row below which its vectors are mostly empty; bytes above which it is no longer
 in the first-level cache when the next pass comes."""
 
+
+TALLEST, WIDEST = 512, 1 << 13
+"""Rows of columns that are passed over several times, and elements: what stays in the cache."""
+THINNEST = 5
+"""Columns for whose sake a vector is taken."""
 
 MOST = 6
 """Passes of a kernel. Layers without products between them would all be one, each depth another."""
@@ -30,13 +36,19 @@ def kept_shape(group: Any) -> tuple[int, ...]:
     return tuple([n for d, n in enumerate(group.shape) if d not in group.axes])
 
 
-def is_by_rows(group: Any) -> bool:
-    """Whether a group reduces rows that passes over a cached row suit."""
+def is_cached(group: Any) -> bool:
+    """Whether a group reduces rows, or columns, that stay in the cache from pass to pass."""
     if group.axes is None:
         return False
-    inner = [d for d in range(len(group.shape)) if group.shape[d] != 1]
+    wide = [d for d in range(len(group.shape)) if group.shape[d] != 1]
     length = size_of([group.shape[d] for d in group.axes])
-    return bool(inner) and inner[-1] in group.axes and SHORTEST <= length <= LONGEST // 8
+    if not wide or wide[-1] in group.axes:
+        return bool(wide) and SHORTEST <= length <= LONGEST // 8
+    columns = group.shape[wide[-1]]
+    # Points of few coordinates are many to a vector.
+    alone = length * columns == size_of(group.shape)
+    least = THINNEST if alone else SHORTEST
+    return columns >= least and 1 < length <= TALLEST and length * columns <= WIDEST
 
 
 def row_strides(x: Value, group: Any, alone: bool) -> tuple[int, ...] | None:
@@ -79,7 +91,7 @@ def row_role(node: Node, group: Any, is_inside: Any) -> tuple[bool, int] | None:
 
     It must read results of the rows, and else only what the group has at hand or stood before.
     """
-    if not is_by_rows(group):
+    if not is_cached(group):
         return None
     if node.shape == group.shape:
         alone = False

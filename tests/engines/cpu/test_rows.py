@@ -55,7 +55,18 @@ CASES: dict[str, Any] = {
     "a row that is too long": (
         lambda x: x / x.sum(), (RNG.standard_normal(50000).astype(np.float32),), 2,
     ),
-    "columns": (lambda x: nn.softmax(x, axis=0), (X,), 3),
+    "columns": (lambda x: nn.softmax(x, axis=0), (X,), 1),
+    "few columns": (lambda x, g: nn.logsumexp(x[:, None] + g, axis=0), (X[0, :8], G[:8]), 1),
+    "columns of a stack": (lambda x: nn.softmax(x, axis=2), (X4,), 1),
+    "columns over axes apart": (lambda x: x - x.mean((0, 2), keepdims=True), (X4,), 1),
+    "columns of a transpose": (lambda x: nn.softmax(x.T, axis=0) * 2, (X,), 1),
+    "norm of columns": (
+        lambda x, g: (x - x.mean(0)) / jnp.sqrt(x.var(0) + 1e-5) * g + x[:, :1], (X, G), 1
+    ),
+    "gradient of columns": (grad(lambda x: (nn.softmax(x, axis=0) ** 2).sum()), (X,), 1),
+    "columns that are too tall": (
+        lambda x: nn.softmax(x, axis=0), (RNG.standard_normal((600, 20)).astype(np.float32),), 3,
+    ),
 }  # fmt: skip
 
 
@@ -103,6 +114,20 @@ def test_drawn_shapes(shape: Any, axes: Any, dtype: str) -> None:
         y = x - top
         total = (y * y).sum(axes, keepdims=True)
         return [y + total, jnp.where(y == 0, total, top), (y + total).sum(axes)]
+
+    for got, want in zip(built(f, x).execute([x]), numpy_run(f, x), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("columns", [5, 8, 13, 33, 100])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "int8", "complex64"])
+def test_columns_of_each_dtype(dtype: str, columns: int) -> None:
+    x = (np.arange(7 * columns) * 7 % 13 - 6).reshape(7, columns).astype(jnp.dtype(dtype))
+
+    def f(x: Any) -> list[Any]:
+        total = x.sum(0)
+        y = x + x - total
+        return [y * 2, y.sum(0), (y != total).any(0), total + total, y - y.sum(0)]
 
     for got, want in zip(built(f, x).execute([x]), numpy_run(f, x), strict=True):
         np.testing.assert_array_equal(got, want)
