@@ -43,6 +43,8 @@ COLUMNS = ROWS = 512
 """Columns and rows of a unit, at most: its packed columns stay in the second cache."""
 WORK = 1.4e8
 """Operations of a unit, at most."""
+AHEAD = 3
+"""How many squares of numbers are asked for before they are packed."""
 SCALE = 33
 """Exponent of what operands are multiplied by."""
 SPEED = 350.0
@@ -153,11 +155,6 @@ class Tiled:
         left = c.room(DEPTH // TERMS * BLOCK)
         state = c.new(f"alloca [{STATE} x i8], align 64")
 
-        # Of a strip two lines of the cache lie side by side, for each row or for each term; of
-        # columns as many as there are, for each term, or those of a block of terms.
-        ask, by_ask = ak if self.across else am, c.new(f"mul i64 {ak}, {TERMS}")
-        ask_column = bn if self.turned else bk
-
         def unit(u: str) -> None:
             u, j = r.split(u, across)
             u, i = r.split(u, parts)
@@ -171,25 +168,14 @@ class Tiled:
                 p = c.new(f"getelementptr i8, ptr {state}, i64 {at}")
                 c.do(f"store {c.vec('float')} zeroinitializer, ptr {p}, align 64")
             c.call_void("llvm.x86.ldtilecfg", ("ptr", settings))
-            panels = _up(c, wide, 32)
-            each_ask = _up(c, "32", panels)
-            tiles = c.new(f"mul i64 {_up(c, below, 32)}, {panels}")
-            lines = "2" if self.turned else _up(c, wide, 128)
 
             def block(k: str, _: list[str]) -> list[str]:
                 turns = smaller(c, c.new(f"sub i64 {depth}, {k}"), str(DEPTH))
                 blocks = _up(c, turns, TERMS)
                 strip = c.new(f"mul i64 {blocks}, {BLOCK}")
                 here, there = r.moved(y, (k, bk)), r.moved(x, (k, ak))
-                ahead = c.new(f"sub i64 {c.new(f'sub i64 {depth}, {k}')}, {DEPTH}")
-                there_are = c.new(f"icmp sgt i64 {ahead}, 0")
-                ahead = wide if self.turned else smaller(c, ahead, str(DEPTH))
-                ahead = c.new(f"select i1 {there_are}, i64 {ahead}, i64 0")
-                each_column = _up(c, ahead, tiles)
-                next_columns = r.moved(here, (str(DEPTH), bk))
-                by_column = c.new(f"mul i64 {each_column}, {ask_column}")
 
-                def left_side(i: str, now: list[str]) -> list[str]:
+                def left_side(i: str, _: list[str]) -> list[str]:
                     count = smaller(c, c.new(f"sub i64 {below}, {i}"), "32")
                     c.do(
                         f"call void @{rows_of}(ptr {r.moved(there, (i, am))}, i64 {am}, "
@@ -197,34 +183,25 @@ class Tiled:
                         f"i64 {strip})"
                     )
                     to = r.moved(z, (i, om))
-                    # The strip after this one, of these terms or the next.
-                    following = c.new(f"add i64 {i}, 32")
-                    more = c.new(f"icmp slt i64 {following}, {below}")
-                    later = r.moved(there, (str(DEPTH), ak))
-                    after = c.new(
-                        f"select i1 {more}, ptr {r.moved(there, (following, am))}, ptr {later}"
-                    )
 
-                    def panel(j: str, now: list[str]) -> list[str]:
+                    def panel(j: str, _: list[str]) -> list[str]:
                         index = c.new(f"lshr i64 {j}, 5")
                         rest = c.new(f"sub i64 {wide}, {j}")
-                        first = r.moved(after, (c.new(f"mul i64 {index}, {each_ask}"), ask))
                         c.do(
                             f"call void @{tile}(ptr {left}, ptr {r.moved(right, (index, strip))}, "
                             f"i64 {blocks}, ptr {r.moved(to, (j, '4'))}, i64 {om}, i64 {count}, "
-                            f"i64 {rest}, i64 {k}, ptr {state}, ptr {first}, i64 {ask}, "
-                            f"i64 {each_ask}, i64 {by_ask}, ptr {now[0]}, i64 {ask_column}, "
-                            f"i64 {each_column}, i64 {lines})"
+                            f"i64 {rest}, i64 {k}, ptr {state})"
                         )
-                        return [r.moved(now[0], ("1", by_column))]
+                        return []
 
-                    return c.loop("0", wide, "32", [("ptr", now[0])], panel)
+                    c.loop("0", wide, "32", [], panel)
+                    return []
 
                 c.do(
                     f"call void @{columns_of}(ptr {here}, i64 {bn}, i64 {bk}, i64 {wide}, "
                     f"i64 {turns}, ptr {right}, i64 {strip})"
                 )
-                c.loop("0", below, "32", [("ptr", next_columns)], left_side)
+                c.loop("0", below, "32", [], left_side)
                 return []
 
             c.loop("0", depth, str(DEPTH), [], block)
@@ -288,22 +265,17 @@ def _tile(module: Module) -> str:
             given = [("i8", str(first + half)), ("ptr", p), ("i64", "64")]
             c.call_void("llvm.x86.tileloadd64", *given)
 
-    def lines(p: str, count: str, to_write: bool = False) -> None:
-        how = [("i32", str(int(to_write))), ("i32", "3"), ("i32", "1")]
-
-        def line(i: str, _: list[str]) -> list[str]:
-            c.call_void("llvm.prefetch.p0", ("ptr", r.moved(p, (i, "64"))), *how)
-            return []
-
-        c.loop("0", count, "1", [], line)
+    def fetch(i: str, _: list[str]) -> list[str]:
+        for line in range(2):
+            _ask(c, r.moved("%z", (i, "%om"), (str(line), "64")), True)
+        return []
 
     each = c.new(f"udiv i64 {c.new('add i64 %blocks, 31')}, %blocks")
-    by = c.new("mul i64 %lines, 64")
 
     def block(i: str, now: list[str]) -> list[str]:
         first = c.new(f"mul i64 {i}, {each}")
         to = c.new(f"add i64 {first}, {each}")
-        checked = now[4]
+        checked = now[2]
         held = (-1, -1)
         for number, parts in enumerate(_ORDER):
             for side in range(2):
@@ -314,33 +286,20 @@ def _tile(module: Module) -> str:
                     given = [("i8", str(v)) for v in (2 * a + b, 4 + a, 6 + b)]
                     c.call_void("llvm.x86.tdpbf16ps", *given)
             held = parts
-            # Results and what is packed next come from memory while the sums are made.
-            if number == 0:
-                stop = smaller(c, to, "%rows")
-                c.loop(first, stop, "1", [], lambda i, _: ask("%z", i, "%om", "2", True))
             if number == 1:
-                c.loop("0", "%each", "1", [], lambda i, _: ask(now[2], i, "%ask", "2"))
-            if number == 2:
-                c.loop("0", "%more", "1", [], lambda i, _: ask(now[3], i, "%step", "%lines"))
+                # They come from memory meanwhile.
+                c.loop(first, smaller(c, to, "%rows"), "1", [], fetch)
             if number == 3:
                 checked = before.store(first, smaller(c, to, before.rows), checked)
         following = [c.new(f"getelementptr i8, ptr {p}, i64 {BLOCK}") for p in now[:2]]
-        following.append(c.new(f"getelementptr i8, ptr {now[2]}, i64 %by"))
-        following.append(c.new(f"getelementptr i8, ptr {now[3]}, i64 {by}"))
         return [*following, checked]
 
-    def ask(base: str, i: str, stride: str, count: str, to_write: bool = False) -> list[str]:
-        lines(r.moved(base, (i, stride)), count, to_write)
-        return []
-
-    given = [("ptr", p) for p in ("%x", "%y", "%next", "%other")]
-    checked = c.loop("0", "%blocks", "1", [*given, (c.vec("float"), before.checked)], block)[4]
+    given = [("ptr", "%x"), ("ptr", "%y"), (c.vec("float"), before.checked)]
+    checked = c.loop("0", "%blocks", "1", given, block)[2]
     before.follow(checked)
     r.helper(
         name,
-        "ptr %x, ptr %y, i64 %blocks, ptr %z, i64 %om, i64 %rows, i64 %left, i64 %add, "
-        "ptr %state, ptr %next, i64 %ask, i64 %each, i64 %by, ptr %other, i64 %step, i64 %more, "
-        "i64 %lines",
+        "ptr %x, ptr %y, i64 %blocks, ptr %z, i64 %om, i64 %rows, i64 %left, i64 %add, ptr %state",
     )
     return name
 
@@ -416,6 +375,12 @@ class _Pending:
             c.do(f"store {value}, ptr {p}")
 
 
+def _ask(c: Code, p: str, to_write: bool = False) -> None:
+    """Ask for a line of the cache."""
+    how = [("i32", str(int(to_write))), ("i32", "3"), ("i32", "1")]
+    c.call_void("llvm.prefetch.p0", ("ptr", p), *how)
+
+
 def _up(c: Code, size: str, by: int | str) -> str:
     """size / by, rounded up."""
     more = c.new(f"add i64 {size}, {by}")
@@ -455,7 +420,20 @@ def _pack(module: Module, paired: bool, turned: bool) -> str:
     # Of the room: bytes from row to row, and from term to term.
     row, term = (64, 64) if paired else (128, 4)
 
+    # What lies side by side is read one after the other, and asked for some squares ahead.
+    halves, blocks = _up(c, "%lines", SIDE), _up(c, "%terms", TERMS)
+    counts = (blocks, halves) if along_lines else (halves, blocks)
+    steps = [c.new(f"mul i64 %term, {TERMS}"), c.new(f"mul i64 %line, {SIDE}")]
+    step_out, step_in = steps if along_lines else reversed(steps)
+    reach = smaller(c, counts[1], str(AHEAD))
+    near = c.new(f"mul i64 {reach}, {step_in}")
+    back = c.new(f"mul i64 {c.new(f'sub i64 {counts[1]}, {reach}')}, {step_in}")
+    far = c.new(f"sub i64 {step_out}, {back}")
+
     def tiles(h: str, b: str) -> list[str]:
+        more = c.new(f"add i64 {h if along_lines else b}, {reach}")
+        more = c.new(f"icmp slt i64 {more}, {counts[1]}")
+        ahead = c.new(f"select i1 {more}, i64 {near}, i64 {far}")
         first, k = c.new(f"mul i64 {h}, {SIDE}"), c.new(f"mul i64 {b}, {TERMS}")
         lines, terms = c.new(f"sub i64 %lines, {first}"), c.new(f"sub i64 %terms, {k}")
         x = r.moved("%from", (first, "%line"), (k, "%term"))
@@ -474,18 +452,15 @@ def _pack(module: Module, paired: bool, turned: bool) -> str:
                 rows, columns = (rest, lines) if along_lines else (lines, rest)
                 c.do(
                     f"call void @{square}(ptr {p}, i64 {by}, i64 {rows}, i64 {columns}, "
-                    f"ptr {q}, i64 {row})"
+                    f"ptr {q}, i64 {row}, i64 {ahead})"
                 )
-            return [room, str(row)]
+            return [room, str(row), "0"]
 
         missing = c.new(f"xor i1 {whole}, true")
-        x, step = c.guarded(missing, [("ptr", x), ("i64", by)], aside)
-        c.do(f"call void @{split}(ptr {x}, i64 {step}, ptr {to})")
+        given = [("ptr", x), ("i64", by), ("i64", ahead)]
+        x, step, ahead = c.guarded(missing, given, aside)
+        c.do(f"call void @{split}(ptr {x}, i64 {step}, ptr {to}, i64 {ahead})")
         return []
-
-    # What lies side by side is read one after the other.
-    halves, blocks = _up(c, "%lines", SIDE), _up(c, "%terms", TERMS)
-    counts = (blocks, halves) if along_lines else (halves, blocks)
 
     def outer(i: str, _: list[str]) -> list[str]:
         def inner(j: str, _: list[str]) -> list[str]:
@@ -516,6 +491,7 @@ def _split(module: Module, paired: bool) -> str:
         for half in range(2):
             step = (str(SIDE), "%step") if paired else ("1", "64")
             p = r.moved(now[0], step) if half else now[0]
+            _ask(c, r.moved(p, ("1", "%ahead")))
             x = c.new(f"load {t}, ptr {p}, align 4")
             xs.append(c.new(f"fmul {t} {x}, {scale}"))
         for part in range(PARTS):
@@ -532,7 +508,7 @@ def _split(module: Module, paired: bool) -> str:
         return [following, c.new(f"getelementptr i8, ptr {now[1]}, i64 64")]
 
     c.loop("0", str(SIDE), "1", [("ptr", "%x"), ("ptr", "%to")], vectors)
-    r.helper(name, "ptr %x, i64 %step, ptr %to")
+    r.helper(name, "ptr %x, i64 %step, ptr %to, i64 %ahead")
     return name
 
 
@@ -550,7 +526,9 @@ def _square(module: Module, turned: bool) -> str:
     for i in range(SIDE):
         here = c.new(f"icmp sgt i64 %rows, {i}")
         these = c.new(f"select i1 {here}, {c.vec('i1')} {mask}, {c.vec('i1')} zeroinitializer")
-        xs.append(_load(c, "float", r.moved("%x", (smaller(c, top, str(i)), "%step")), these))
+        p = r.moved("%x", (smaller(c, top, str(i)), "%step"))
+        _ask(c, r.moved(p, ("1", "%ahead")))
+        xs.append(_load(c, "float", p, these))
     half = SIDE // 2
     pairs = [
         ", ".join([f"i32 {low + j}, i32 {SIDE + low + j}" for j in range(half)])
@@ -567,5 +545,5 @@ def _square(module: Module, turned: bool) -> str:
             xs = [c.call(f"llvm.arithmetic.fence.v{SIDE}f32", t, (t, x)) for x in xs]
     for i, x in enumerate(xs):
         c.do(f"store {t} {x}, ptr {r.moved('%to', (str(i), '%by'))}, align 64")
-    r.helper(name, "ptr %x, i64 %step, i64 %rows, i64 %columns, ptr %to, i64 %by")
+    r.helper(name, "ptr %x, i64 %step, i64 %rows, i64 %columns, ptr %to, i64 %by, i64 %ahead")
     return name
