@@ -10,7 +10,9 @@ from primal.engines.cpu.layout import GRAIN, UNIT, Array, Instance
 from primal.engines.cpu.points import Pack, PointSpec
 
 COORDINATES = 8
-"""Most of a point, kept or reduced, and most elements from one point to the next."""
+"""Most of a point that are kept."""
+DISTANCE = 16
+"""Most that are reduced if none are kept, and most elements from one point to the next."""
 COMBINATIONS = 16
 """Most copies of the body."""
 WORDS = 160
@@ -33,7 +35,7 @@ def over_points(given: Instance) -> Instance | None:
     while kept and sizes[kept[-1]] * size_of([sizes[d] for d in behind]) <= COORDINATES:
         behind.insert(0, kept.pop())
     summed = False
-    if size_of([sizes[d] for d in reduced]) > COORDINATES:
+    if size_of([sizes[d] for d in reduced]) > (COORDINATES if behind else DISTANCE):
         if len(reduced) > 1 or not behind:
             return None
         points, short, summed = reduced[0], behind, True
@@ -131,7 +133,7 @@ def _packs(
         a, step = arrays[n], given.strides[n][points] if points < len(given.strides[n]) else 0
         if a.kind != "m" or step in range(least):
             continue
-        if not least <= step <= COORDINATES:
+        if not least <= step <= DISTANCE:
             return None
         strides = [given.strides[n][d] for d in mine]
         elements = [

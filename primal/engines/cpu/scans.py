@@ -16,6 +16,7 @@ from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.lanes import NARROW, compare, constant, emit, select
 from primal.engines.cpu.monoids import accumulator, identity
 from primal.engines.cpu.moves import BLOCK, held, name_of
+from primal.engines.cpu.pieces import CLOSE
 from primal.engines.cpu.script import (
     Int,
     Place,
@@ -186,6 +187,8 @@ def _blocks(inner: int, n: int, item: int) -> tuple[int, int]:
 
 def cumulative(k: Any, x: Value, word: str, axis: int, reverse: bool) -> Value:
     """Running results of a word of two operands along an axis."""
+    if x.shape[axis] <= size_of(x.shape[axis:]) <= CLOSE < x.size and word != "logaddexp":
+        return _cumulative_few(k, x, word, axis, reverse)
     x = k.dense(held(k, x))
     dtype = name_of(x)
     if dtype[0] not in "iuf" or dtype in NARROW or (word == "logaddexp" and dtype[0] != "f"):
@@ -376,7 +379,7 @@ LONG = 1 << 15
 """Elements of a row above which pieces of it are searched apart, by whoever has time."""
 
 
-FEW, SOME = 8, 64
+FEW, SOME = 12, 64
 """Places among which the words of kernels find the best, and elements from which that pays."""
 
 
@@ -416,23 +419,36 @@ def place_of(k: Any, x: Value, how: str, axis: int, dtype: Any) -> Value:
     return out
 
 
+def _element(k: Any, x: Value, axis: int, i: int) -> Value:
+    """x[..., i : i + 1, ...]."""
+    start = [i if d == axis else 0 for d in range(x.ndim)]
+    limit = [i + 1 if d == axis else n for d, n in enumerate(x.shape)]
+    found: Value = k.slice(x, start, limit, [1] * x.ndim)
+    return found
+
+
+def _cumulative_few(k: Any, x: Value, word: str, axis: int, reverse: bool) -> Value:
+    """Step by step for all rows at once, put together in registers."""
+    n = x.shape[axis]
+    made: list[Value] = []
+    for i in reversed(range(n)) if reverse else range(n):
+        value = _element(k, x, axis, i)
+        made.append(k.binary(word, made[-1], value) if made else value)
+    out: Value = k.concatenate(made[::-1] if reverse else made, axis)
+    return out
+
+
 def _place_of_few(k: Any, x: Value, how: str, axis: int, dtype: Any) -> Value:
     """By comparing what lies at each place with the best before it, for all rows at once."""
-
-    def at(i: int) -> Value:
-        start = [i if d == axis else 0 for d in range(x.ndim)]
-        limit = [i + 1 if d == axis else n for d, n in enumerate(x.shape)]
-        found: Value = k.slice(x, start, limit, [1] * x.ndim)
-        return found
-
-    best, place = at(0), k.literal(0, dtype)
+    best, place = _element(k, x, axis, 0), k.literal(0, dtype)
     for i in range(1, x.shape[axis]):
-        value = at(i)
-        more = k.binary(how, value, best)
+        value = _element(k, x, axis, i)
         if x.dtype.kind == "f":
             # The first NaN wins.
-            missing = k.binary("and", k.binary("ne", value, value), k.binary("eq", best, best))
-            more = k.binary("or", missing, k.binary("and", more, k.binary("eq", best, best)))
+            more = k.unary("not", k.binary({"gt": "le", "lt": "ge"}[how], value, best))
+            more = k.binary("and", more, k.binary("eq", best, best))
+        else:
+            more = k.binary(how, value, best)
         best = k.select_n(more, best, value)
         place = k.select_n(more, place, k.literal(i, dtype))
     shape = (*x.shape[:axis], *x.shape[axis + 1 :])
