@@ -200,6 +200,8 @@ class Op(AsksTrace):
       run as Python source save the question, which is 0.1 to 0.4 µs an operation.
     * `closed_form(*makers, **params)` -> the scalar that the result is known to be, or None;
       makers are the equations without operands (an iota, say) that make the operands, or None.
+    * `apart(*operands, **params)`: the same by smaller ops, the first of which read the first
+      operand alone; for programs in which they are shared, or moved before a loop.
     """
 
     def __init__(
@@ -222,6 +224,7 @@ class Op(AsksTrace):
         title: Callable[..., str] | None = None,
         written: Callable[[Any, Sequence[str], Bound], str | None] | None = None,
         closed_form: Callable[..., Any] | None = None,
+        apart: Callable[..., Any] | None = None,
     ) -> None:
         # Written out: a dataclass of so many fields takes 1 ms of every `import primal`.
         fields = self.__dict__
@@ -242,6 +245,7 @@ class Op(AsksTrace):
         fields["title"] = title
         fields["written"] = written
         fields["closed_form"] = closed_form
+        fields["apart"] = apart
         fields["types"] = {}
         fields["eager"] = {}
         for field in ("type", "impl", "jvp", "transpose", "batch", "hlo", "kernel"):
@@ -273,6 +277,7 @@ class Op(AsksTrace):
         title: Callable[..., str] | None
         written: Callable[[Any, Sequence[str], Bound], str | None] | None
         closed_form: Callable[..., Any] | None
+        apart: Callable[..., Any] | None
         types: dict[Any, Any]
         eager: dict[Any, Any]
 

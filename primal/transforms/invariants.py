@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from primal.ir.avals import Aval
-from primal.ir.jaxpr import ClosedJaxpr, Eqn, Var
+from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
 from primal.ir.op import (
     BITS,
     CONTRACT,
@@ -43,21 +43,14 @@ def part(closed: ClosedJaxpr, known: Sequence[Any]) -> tuple[list[Eqn], list[Var
     inputs, before its own.
     """
     jaxpr = closed.jaxpr
-    sources: dict[Any, frozenset[Any]] = {v: frozenset((v,)) for v in jaxpr.constvars}
-    sources.update({v: frozenset((v,)) for v, k in zip(jaxpr.invars, known, strict=True) if k})
+    sources = unchanging(jaxpr, known)
     works: dict[Any, int] = {}
-    still = []
-    for eqn in jaxpr.eqns:
-        read = [v for v in eqn.invars if type(v) is not Literal]
-        if not _may_move(eqn) or any(v not in sources for v in read):
-            continue
-        still.append(eqn)
-        base = frozenset().union(*[sources[v] for v in read])
-        work = _work(eqn) + sum([works.get(v, 0) for v in read])
-        for v in eqn.outvars:
-            sources[v], works[v] = base, work
+    still = [eqn for eqn in jaxpr.eqns if eqn.outvars and eqn.outvars[0] in sources]
     if not still:
         return [], [], closed
+    for eqn in still:
+        work = _work(eqn) + sum([works.get(v, 0) for v in _variables(eqn.invars)])
+        works.update(dict.fromkeys(eqn.outvars, work))
 
     def moves(v: Any) -> bool:
         size = _size(v.aval)
@@ -90,6 +83,18 @@ def part(closed: ClosedJaxpr, known: Sequence[Any]) -> tuple[list[Eqn], list[Var
     rest = [eqn for eqn in jaxpr.eqns if eqn not in unmoved or eqn in stays]
     inner = jaxpr.replace(invars=[*found, *jaxpr.invars], eqns=rest)
     return [eqn for eqn in still if eqn in goes], found, ClosedJaxpr(inner, closed.consts)
+
+
+def unchanging(jaxpr: Jaxpr, known: Sequence[Any]) -> dict[Any, frozenset[Any]]:
+    """The variables that are the same on every turn, and the known ones that each depends on."""
+    sources: dict[Any, frozenset[Any]] = {v: frozenset((v,)) for v in jaxpr.constvars}
+    sources.update({v: frozenset((v,)) for v, k in zip(jaxpr.invars, known, strict=True) if k})
+    for eqn in jaxpr.eqns:
+        read = _variables(eqn.invars)
+        if _may_move(eqn) and all(v in sources for v in read):
+            base = frozenset().union(*[sources[v] for v in read])
+            sources.update(dict.fromkeys(eqn.outvars, base))
+    return sources
 
 
 def _may_move(eqn: Eqn) -> bool:

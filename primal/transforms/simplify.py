@@ -6,6 +6,7 @@ and folds scalars that are known; a second drops what nobody reads.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,7 @@ from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
 from primal.ir.op import Expand, Splice
 from primal.ir.trace import Literal
 from primal.transforms.dce import dce_eqns
-from primal.transforms.invariants import part
+from primal.transforms.invariants import part, unchanging
 from primal.transforms.memo import memo_on_jaxpr
 from primal.transforms.stage import stage
 
@@ -27,8 +28,17 @@ def simplify(closed: ClosedJaxpr, rules: str) -> ClosedJaxpr:
 
     `rules` names the engine's field of the op record: 'hlo', 'kernel' or 'impl'.
     """
+    walked = _walked(closed, rules, frozenset())
+    # XLA's compiler does that itself.
+    read = Counter([e.invars[0] for e in walked.eqns if e.op.apart is not None])
+    shared = frozenset([v for v, times in read.items() if times > 1])
+    return _walked(walked, rules, shared) if shared and rules == "kernel" else walked
+
+
+def _walked(closed: ClosedJaxpr, rules: str, shared: frozenset[Any]) -> ClosedJaxpr:
+    """The program of one walk. `shared`: what many ops read that come `apart`."""
     jaxpr = closed.jaxpr
-    walk = _Walk(rules)
+    walk = _Walk(rules, shared)
     env: dict[Any, Any] = {v: v for v in jaxpr.invars}
     for v, c in zip(jaxpr.constvars, closed.consts, strict=True):
         env[v] = walk.constant(v, c)
@@ -45,8 +55,9 @@ def simplify(closed: ClosedJaxpr, rules: str) -> ClosedJaxpr:
 class _Walk:
     """The flattened program being written."""
 
-    def __init__(self, rules: str) -> None:
+    def __init__(self, rules: str, shared: frozenset[Any]) -> None:
         self.rules = rules
+        self.shared = shared
         self.eqns: list[Eqn] = []
         self.seen: dict[Any, Any] = {}
         self.consts: dict[int, tuple[Var, Any]] = {}
@@ -71,6 +82,8 @@ class _Walk:
             if rule.__class__ is Splice:
                 self.inline(eqn.params[rule.param], invars, eqn, env)
                 continue
+            if op.apart is not None and eqn.invars[0] in self.shared:
+                rule = Expand(op.apart)
             if rule.__class__ is Expand:
                 avals = [v.aval for v in invars]
                 self.inline(stage(_listed(rule.rule, eqn), avals, op.name), invars, eqn, env)
@@ -124,7 +137,12 @@ class _Walk:
 
     def hoisted(self, body: ClosedJaxpr, known: list[Any]) -> tuple[ClosedJaxpr, list[Any]]:
         """The body of a loop without what depends on known inputs alone, appended here."""
-        moved, results, rest = part(body, [v is not None for v in known])
+        still = [v is not None for v in known]
+        same = unchanging(body.jaxpr, still)
+        shared = [e.invars[0] for e in body.eqns if e.op.apart is not None and e.invars[0] in same]
+        if shared:
+            body = _walked(body, self.rules, frozenset(shared))
+        moved, results, rest = part(body, still)
         env = dict(zip(body.jaxpr.invars, known, strict=True))
         for v, c in zip(body.jaxpr.constvars, body.consts, strict=True):
             env[v] = self.constant(v, c)

@@ -121,3 +121,33 @@ def test_derivatives_are_those_of_the_loop():
     np.testing.assert_allclose(
         primal.jit(primal.grad(loss))(ROW), primal.grad(loss)(ROW), rtol=1e-5
     )
+
+
+BIG = np.eye(12, dtype=np.float32) * 9 + np.arange(144, dtype=np.float32).reshape(12, 12) / 40
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_matrix_of_which_systems_are_solved_is_factored_once(loop):
+    fun = LOOPS[loop](lambda w, c, y: jnp.tanh(jnp.linalg.solve(BIG, w[0] * jnp.tile(c, 2))[3:9]))
+    before, inside = ops(fun, ROW, ROW)
+    assert "lu" in before
+    assert {"lu", "solve"}.isdisjoint(inside)
+    plain = primal.tree.leaves(fun(ROW, ROW))
+    for a, b in zip(primal.tree.leaves(primal.jit(fun)(ROW, ROW)), plain, strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-5)
+
+
+def test_systems_of_one_matrix_share_its_factors():
+    def both(a, b):
+        return jnp.linalg.solve(a, b), jnp.linalg.solve(a.T, b[:, 0]), jnp.linalg.solve(a, b @ b.T)
+
+    closed = primal.make_jaxpr(primal.grad(lambda a, b: jnp.sum(jnp.linalg.solve(a, b)) ** 2))
+    names = [e.op.name for e in simplify(closed(BIG, BIG[:, :2]), "kernel").eqns]
+    assert names.count("lu") == 1
+    assert "solve" not in names
+    plain, fast = both(BIG, BIG[:, :2]), primal.jit(both)(BIG, BIG[:, :2])
+    for a, b in zip(fast, plain, strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5)
+    g = primal.grad(lambda a, b: jnp.sum(jnp.linalg.solve(a, b) ** 2), (0, 1))
+    for a, b in zip(primal.jit(g)(BIG, BIG[:, :2]), g(BIG, BIG[:, :2]), strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5)

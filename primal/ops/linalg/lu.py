@@ -15,6 +15,7 @@ from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise import neg
 from primal.ops.index.gather import gather
 from primal.ops.index.numbers import PROMISE_IN_BOUNDS, GatherDimensionNumbers
+from primal.ops.index.sort import sort
 from primal.ops.linalg._lapack import blas, in_double, lapack
 from primal.ops.linalg.common import (
     INT32,
@@ -32,7 +33,7 @@ from primal.ops.linalg.common import (
 )
 from primal.ops.linalg.triangular import columns_batch, hlo_trsm, triangular_solve
 from primal.ops.reduce import part
-from primal.ops.shape import concatenate, pad, reshape
+from primal.ops.shape import concatenate, iota, pad, reshape
 from primal.ops.spread import add_any
 from primal.ops.types import NOT_LINEAR
 from primal.ops.words import zero_derivative
@@ -288,6 +289,10 @@ lu_pivots_to_permutation = Op(
 # solve: x with a x = b, or aᵀ x = b.
 
 
+WRITTEN_OUT = 8
+"""Rows of a matrix up to which a system costs little more than its factors."""
+
+
 def _solve_type(a: Aval, b: Aval, *, transpose_a: bool) -> Aval:
     lead, n = check_square("solve", a)
     check_dtype("solve", b)
@@ -349,6 +354,23 @@ def _solve_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
     return batch_stacks(solve)(axis, args, dims, **params)
 
 
+def _solve_apart(a: Any, b: Any, *, transpose_a: bool) -> Any:
+    n = aval_of(a).shape[-1]
+    if n <= WRITTEN_OUT or aval_of(a).ndim > 2:
+        return solve(a, b, transpose_a=transpose_a)
+    factors, _, order = lu(a)
+    first = {"left_side": True, "conjugate_a": False, "lower": True, "unit_diagonal": True}
+    second = {**first, "lower": False, "unit_diagonal": False}
+    if not transpose_a:
+        y = triangular_solve(factors, permuted_rows(b, order), transpose_a=False, **first)
+        return triangular_solve(factors, y, transpose_a=False, **second)
+    y = triangular_solve(factors, b, transpose_a=True, **second)
+    y = triangular_solve(factors, y, transpose_a=True, **first)
+    places = iota(dtype=INT32, shape=(n,), dimension=0)
+    _, inverse = sort(order, places, dimension=0, is_stable=False, num_keys=1)
+    return permuted_rows(y, inverse)
+
+
 def _solve_hlo(b: Any, a: Any, y: Any, *, transpose_a: bool) -> Any:
     if 0 in y.shape:
         return b.full_like(y, 0)
@@ -377,4 +399,5 @@ solve = Op(
     shard=by_kind,
     hlo=_solve_hlo,
     kernel=lambda k, a, b, *, transpose_a: k.solve(a, b, transpose_a),
+    apart=_solve_apart,
 )
