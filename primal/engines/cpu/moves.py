@@ -22,6 +22,7 @@ from primal.engines.cpu.script import (
     Int,
     Place,
     Script,
+    copying,
     lanes_before,
     read_vector,
     write_vector,
@@ -174,8 +175,10 @@ class Gather:
             source, inside = starts_at(s, source, at, self.index, columns)
 
             def take(places: list[Place]) -> None:
-                if self.runs:
-                    s.copy_bytes(places[0], places[1], self.few or run)
+                if self.few:
+                    s.copy_bytes(places[0], places[1], self.few)
+                elif self.runs:
+                    copying(s, run, lambda copy: copy(places[0], places[1]))
                 else:
                     t = MEMORY_INT[str(self.item)]
                     s.write(t, s.read(t, places[1]), places[0])
@@ -431,8 +434,10 @@ class Scatter:
     def _one(self, s: Script, places: list[Place], run: Int, item: int) -> None:
         source, to = places
         if self.word == "set":
-            if self.runs:
-                s.copy_bytes(to, source, self.few or run * item)
+            if self.few:
+                s.copy_bytes(to, source, self.few)
+            elif self.runs:
+                copying(s, run * item, lambda copy: copy(to, source))
             else:
                 t = MEMORY_INT[str(item)]
                 s.write(t, s.read(t, source), to)

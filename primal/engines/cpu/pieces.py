@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.graph import APART, Value, row_major, size_of
 from primal.engines.cpu.moves import bytes_of, flat, held, index_name, merged, run_of
-from primal.engines.cpu.script import MEMORY_INT, Int, Place, Script
+from primal.engines.cpu.script import MEMORY_INT, Copy, Int, Place, Script, copying
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 
@@ -49,15 +49,17 @@ class Window:
             for start, (limit, step) in zip(starts, limits, strict=True):
                 here = here + s.integer(self.index, start).most(0).least(limit) * step
 
-            def take(places: list[Place]) -> None:
-                to, source = places if part is None else reversed(places)
-                if self.runs:
-                    s.copy_bytes(to, source, run)
-                else:
-                    t = MEMORY_INT[str(self.item)]
-                    s.write(t, s.read(t, source), to)
+            def take(copy: Copy) -> None:
+                def one(places: list[Place]) -> None:
+                    copy(*(places if part is None else reversed(places)))
 
-            s.nest(sizes, strides, [out if part is None else part, here], take)
+                s.nest(sizes, strides, [out if part is None else part, here], one)
+
+            if self.runs:
+                copying(s, run, take)
+            else:
+                t = MEMORY_INT[str(self.item)]
+                take(lambda to, source: s.write(t, s.read(t, source), to))
 
         s.units(unit)
         s.finish(name)
@@ -148,44 +150,10 @@ def dynamic_update_slice(k: Any, x: Value, part: Value, starts: Sequence[Value])
 
 CLOSE = 8
 """Elements from one row to the next up to which what takes turns is put together by shuffles."""
-Copy = Callable[[Place, Place], None]
 PART = 20_000
 """Nanoseconds of work from which an array is copied in parts."""
 BLOCK = 1 << 14
 """Bytes of a padded array that are a unit: filled, then copied into while they are at hand."""
-
-
-def copying(s: Script, run: Int, use: Callable[[Copy], None]) -> None:
-    """Use what copies runs of bytes as fast as their length lets; calls of memcpy take 10 ns."""
-
-    def in_two(widths: Sequence[int]) -> None:
-        """Two words as wide as fit, which may overlap."""
-        width, *others = widths
-        t = f"<{width} x i8>"
-
-        def copy(to: Place, source: Place) -> None:
-            end = run - width
-            words = s.read(t, source), s.read(t, source + end)
-            for word, place in zip(words, (to, to + end), strict=True):
-                s.write(t, word, place)
-
-        if others:
-            s.when(run.test("sge", width), lambda: use(copy), lambda: in_two(others))
-        else:
-            use(copy)
-
-    def in_many(to: Place, source: Place) -> None:
-        t, end = "<64 x i8>", run - 64
-        s.each(0, end, lambda i: s.write(t, s.read(t, source + i), to + i), 64)
-        s.write(t, s.read(t, source + end), to + end)
-
-    def longer() -> None:
-        s.when(
-            run.test("sle", 1024), lambda: use(in_many),
-            lambda: use(lambda to, source: s.copy_bytes(to, source, run)),
-        )  # fmt: skip
-
-    s.when(run.test("sle", 128), lambda: in_two((64, 32, 16, 8, 4, 2, 1)), longer)
 
 
 @dataclasses.dataclass(frozen=True)
