@@ -130,6 +130,9 @@ def native_of(program: Program) -> Any:
     entry = getattr(program.executable, "entry", None) if program.host_buffers else None
     if entry is None:
         return None
+    natives = program.executable.natives
+    if program in natives:
+        return natives[program]
     consts = [c.host for c in program.consts]
     if any(c is None or not c.flags.carray for c in consts):
         consts = [np.array(c.numpy(), order="C") for c in program.consts]
@@ -153,7 +156,7 @@ def native_of(program: Program) -> Any:
         cancelled=entry.cancelled,
         lent=entry.take(),
     )
-    getattr(program.executable, "natives", []).append(native)
+    natives[program] = native
     return native
 
 

@@ -50,7 +50,7 @@ class Program:
 
     __slots__ = (
         "executable", "host_buffers", "dense", "consts", "kept", "donated", "out_avals", "device",
-        "keep_all",
+        "keep_all", "__weakref__",
     )  # fmt: skip
 
     def __init__(

@@ -13,6 +13,7 @@ import pytest
 
 import primal
 import primal.numpy as jnp
+from primal.base.config import cpu_engine
 from primal.base.native import extension
 from primal.ir.state import state
 from primal.runtime.programs import counters
@@ -258,3 +259,17 @@ def test_the_python_half_passes_too():
         env={**os.environ, "PRIMAL_NO_EXTENSION": "1"}, cwd=ROOT, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:]
+
+
+@pytest.mark.skipif(extension is None, reason="native callers need the extension")
+def test_functions_that_are_gone_leave_no_callers_of_their_program():
+    with cpu_engine("cpu"):
+        kept = primal.jit(lambda x: jnp.sin(x) * 3.25)
+        for _ in range(20):
+            primal.jit(lambda x: jnp.sin(x) * 3.25)(jnp.ones(3))
+        kept(jnp.ones(3))
+        kept(np.ones(3, np.float32))
+        gc.collect()
+        (found,) = kept._signatures.values()
+        (program,) = found.programs.values()
+        assert list(program.executable.natives) == [program]

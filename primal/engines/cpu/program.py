@@ -6,6 +6,7 @@ import functools
 import os
 import platform
 import sys
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -205,8 +206,8 @@ class CpuExecutable:
             [i for i, n in enumerate(plan.program.inputs) if _is_written(n, donated, i)]
         )
         self._first = count
-        self.natives: list[Any] = []
-        """Callers of `entry`, whose runs `cancel` stops too."""
+        self.natives: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        """Callers of `entry`, whose runs `cancel` stops too, by whose they are."""
         self._frames: list[Frame] = []
         self._running: set[Frame] = set()
         events.made(self)
@@ -269,7 +270,7 @@ class CpuExecutable:
         """Make every run that is under way stop soon, with `Cancelled` in its thread."""
         for frame in tuple(self._running):
             frame.status.value = driver.CANCELLED
-        for native in self.natives:
+        for native in list(self.natives.values()):
             native.cancel(driver.CANCELLED)
 
     def _input(self, i: int, given: Any) -> Any:
