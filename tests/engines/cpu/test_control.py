@@ -365,6 +365,37 @@ def test_too_much_memory_is_an_exception() -> None:
         primal.jit(lambda x: jnp.zeros((1 << 22, 1 << 22)) + x)(1.0)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="its limits and its /proc")
+def test_memory_that_the_system_refuses_is_an_exception(fresh_process: Any) -> None:
+    """For results, between steps, in loops and in Python steps; then the process goes on."""
+    fresh_process("""
+import resource
+import primal, primal.numpy as jnp
+from primal import lax
+
+N = 1 << 28
+programs = [
+    lambda x: jnp.zeros(N) + x[0, 0],
+    lambda x: jnp.sin(jnp.cumsum(jnp.zeros(N) + x[0, 0])[::3]).sum(),
+    lambda x: lax.fori_loop(0, 3, lambda i, c: jnp.cumsum(c), jnp.zeros(N) + x[0, 0]).sum(),
+    lambda x: jnp.linalg.eigvals(jnp.zeros((9000, 9000)) + x[0, 0]),
+]
+small = jnp.ones((300, 300))
+product = primal.jit(lambda x: x @ x)
+product(small).block_until_ready()
+compiled = [primal.jit(f).lower(small).compile() for f in programs]
+now = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (now + (300 << 20),) * 2)
+for run in compiled * 2:
+    try:
+        run(small).block_until_ready()
+    except MemoryError:
+        continue
+    raise AssertionError("it fits")
+assert float(product(small)[0, 0]) == 300
+""")
+
+
 # Errors and interruption.
 
 

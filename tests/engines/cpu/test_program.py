@@ -306,6 +306,16 @@ def test_the_engine_runs_jit() -> None:
             lowered.as_text("mlir")
 
 
+def test_it_is_the_engine_of_jit_where_nobody_asks_for_another(fresh_process: Any) -> None:
+    fresh_process("""
+import primal
+from primal.engines.cpu.objects import counters
+
+assert primal.config.cpu_engine == "cpu"
+assert float(primal.jit(lambda x: x * 3 + 1)(2.0)) == 7 and counters.kernels > 0
+""")
+
+
 def test_importing_does_not_load_llvm(fresh_process: Any) -> None:
     fresh_process(
         "import primal, sys; import primal.engines.cpu; assert 'llvmlite' not in sys.modules"
