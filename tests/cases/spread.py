@@ -1,6 +1,10 @@
 """Rows of broadcast_in_dim and reduce_sum."""
 
-from tests.cases.case import BOOL, F8, I4, NUMBERS, Case, Wrong, X, shaped
+from typing import Any
+
+from primal.ops.elementwise import convert_element_type, mul
+from primal.ops.shape import iota
+from tests.cases.case import BOOL, F8, F32, F64, I4, I32, NUMBERS, Case, Flat, Wrong, X, shaped
 
 
 def spread(name: str, x: tuple[int, ...], shape: tuple[int, ...], dims: tuple[int, ...]) -> Case:
@@ -13,7 +17,30 @@ def spread(name: str, x: tuple[int, ...], shape: tuple[int, ...], dims: tuple[in
     )
 
 
+def of_counts(*shape: int) -> Any:
+    """The sum of integers that count, whose value is known; it scales an operand."""
+
+    def around(f: Flat) -> Flat:
+        def scaled(x: Any) -> list[Any]:
+            (total,) = f(iota(dtype=I32, shape=shape, dimension=0))
+            return [mul(convert_element_type(total, new_dtype=x.dtype, weak_type=False), x)]
+
+        return scaled
+
+    return around
+
+
 ROWS = [
+    *[
+        Case(
+            op="reduce_sum",
+            name=f"of counts {shape}",
+            params={"axes": tuple(range(len(shape)))},
+            around=of_counts(*shape),
+            dtypes=(F32, F64),
+        )
+        for shape in ((5,), (3, 2))
+    ],
     spread("between", (2, 3), (2, 4, 3), (0, 2)),
     spread("scalar", (), (2, 3), ()),
     spread("grows", (1, 3), (2, 3), (0, 1)),

@@ -8,8 +8,9 @@ import pytest
 
 from primal.ir.op import Never
 from tests.cases import CASES, Case
-from tests.laws import laws
+from tests.laws import laws, program_laws
 from tests.laws.compare import ENGINES, engines
+from tests.laws.mutants import has
 
 ROWS = [pytest.param(c, id=c.id) for c in CASES]
 SMOOTH = [pytest.param(c, id=c.id) for c in CASES if c.order]
@@ -45,11 +46,11 @@ def test_types(case: Case) -> None:
     laws.law_of_types(case)
 
 
-def _first_rows() -> list[Any]:
+def _first_rows(on_axes: bool = False) -> list[Any]:
     """One row per op: those whose call does not depend on the dtype in other ways."""
     first: dict[str, Case] = {}
     for c in CASES:
-        if c.around is None and not callable(c.params):
+        if (on_axes or c.around is None) and not callable(c.params):
             first.setdefault(c.op, c)
     return [pytest.param(c, id=c.op) for c in first.values()]
 
@@ -88,6 +89,33 @@ def test_no_derivatives(case: Case) -> None:
 @pytest.mark.parametrize("case", [pytest.param(c, id=c.id) for c in CASES if c.vmap])
 def test_batching(case: Case) -> None:
     laws.law_of_batching(case)
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_dropped_results(case: Case) -> None:
+    program_laws.law_of_dropped_results(case)
+
+
+@pytest.mark.parametrize("case", [c for c in ROWS if has(c.values[0].record, "written")])
+def test_written(case: Case) -> None:
+    program_laws.law_of_written(case)
+
+
+@pytest.mark.parametrize("case", [c for c in ROWS if has(c.values[0].record, "apart")])
+def test_apart(case: Case) -> None:
+    program_laws.law_of_apart(case)
+
+
+@pytest.mark.parametrize("case", [c for c in ROWS if has(c.values[0].record, "transpose")])
+def test_transposes(case: Case) -> None:
+    program_laws.law_of_transposes(case)
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in _first_rows(on_axes=True) if c.values[0].record.kind.collective]
+)
+def test_named_axes(case: Case) -> None:
+    program_laws.law_of_named_axes(case)
 
 
 @pytest.mark.parametrize("case", [pytest.param(c, id=c.id) for c in CASES if c.errors])

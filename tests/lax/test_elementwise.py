@@ -257,3 +257,11 @@ def test_dtypes_of_values_and_of_types() -> None:
     for x in (1.0, jnp.ones(1), float, "float32", np.float64, jnp.float32, np.dtype("float64")):
         assert lax.dtype(x) == np.float32
     assert lax.dtype(int) == lax.dtype(np.dtype("int32")) == lax.dtype(3) == np.int32
+
+
+def test_bits_taken_for_other_floats_have_no_derivative() -> None:
+    x = jnp.ones(2, "float16")
+    f = lambda x: lax.bitcast_convert_type(x, "bfloat16")  # noqa: E731
+    out, tangent = primal.jvp(f, (x,), (x,))
+    assert out.dtype == tangent.dtype == "bfloat16"
+    assert not tangent.any() and not primal.vjp(f, x)[1](out)[0].any()

@@ -145,3 +145,14 @@ def test_windows_start_from_their_value_once(
     for init in (0.5, 2.0):
         got = lax.reduce_window(x, init, ours, *rest)
         np.testing.assert_allclose(got, _by_loop(x, init, theirs, *rest), 2e-5, 1e-6)
+
+
+def test_windows_of_nothing_give_nothing() -> None:
+    pads = {"padding": ((-1, -1),), "base_dilation": (3,), "window_dilation": (2,)}
+    own = lambda a, b: a * 1 + b  # noqa: E731
+    out = lax.reduce_window(jnp.ones(1), jnp.float32(2), own, (2,), (3,), **pads)
+    assert out.shape == (0,)
+    x, w = jnp.ones((0, 2, 1)), jnp.ones((2, 1, 1))
+    conv = lambda x, w: lax.conv_general_dilated(  # noqa: E731
+        x, w, (2,), "SAME", dimension_numbers=("HNC", "OHI", "NCH"), batch_group_count=2)
+    assert conv(x, w).shape == primal.jit(conv)(x, w).shape == (1, 2, 0)

@@ -149,7 +149,7 @@ def _impl(
         # A group of the batch meets its own output features, as a group of features does.
         groups = batch_group_count
         x = x.reshape((groups, x.shape[0] // groups, *x.shape[1:]))
-        x = np.moveaxis(x, 0, 1).reshape((x.shape[1], -1, *x.shape[3:]))
+        x = np.moveaxis(x, 0, 1).reshape((x.shape[1], groups * x.shape[2], *x.shape[3:]))
     x = np.ascontiguousarray(spread_and_padded(x, 0, padding, lhs_dilation, 2))
     n, features, *sizes = x.shape
     outs, ins, *window = w.shape
