@@ -384,7 +384,10 @@ class Scatter:
     few: int = 0
     """Bytes of a run, if they are few."""
     apart: bool = False
-    """No two turns of the first loop meet: each is a unit."""
+    """No two turns of the first loop meet: blocks of them, whose size is the last word, are units.
+
+    Each index is looked at once per block, and what it adds to one row waits for no other.
+    """
 
     def write(self, module: Module, name: str) -> None:
         item = itemsize(self.dtype)
@@ -420,13 +423,35 @@ class Scatter:
         if self.dense:
             s.units(lambda u: s.each(0, sizes[0], one))
         elif self.apart:
-            starts = [updates, out, indices]
-            s.units(
-                lambda u: s.nest(
-                    sizes[1:], [t[1:] for t in steps],
-                    [p + u * t[0] for p, t in zip(starts, steps, strict=True)], element,
-                )
-            )  # fmt: skip
+            block = s.word()
+
+            def unit(u: Int) -> None:
+                first = u * block
+                last = (first + block).least(sizes[0])
+
+                def column(places: list[Place]) -> None:
+                    source, to, at = places
+                    to, inside = starts_at(s, to, at, self.index, columns)
+
+                    def row(i: Int) -> None:
+                        self._one(s, [source + i * steps[0][0], to + i * steps[1][0]], run, item)
+
+                    def rows() -> None:
+                        s.each(first, last, row)
+
+                    if self.drops:
+                        s.when(inside, rows)
+                    else:
+                        rows()
+
+                rest, starts = [t[1:] for t in steps], [updates, out, indices]
+                here = [p + first * t[0] for p, t in zip(starts, steps, strict=True)]
+                s.when(
+                    block.test("eq", 1), lambda: s.nest(sizes[1:], rest, here, element),
+                    lambda: s.nest(sizes[1:], rest, starts, column),
+                )  # fmt: skip
+
+            s.units(unit)
         else:
             s.units(lambda u: s.nest(sizes, steps, [updates, out, indices], element))
         s.finish(name)
@@ -507,9 +532,14 @@ def scatter(
         and [c[1:] for c in found.columns] == [(item, 0)],
         few(run * item) if run > 1 else 0, apart,
     )  # fmt: skip
-    each = size_of([n for n, _ in (*batch[apart:], *window)]) * run
+    each, units = size_of([n for n, _ in (*batch[apart:], *window)]) * run, 1
+    if apart:
+        rows, (_, pace, _) = batch[0]
+        block = min(rows, BLOCK // 2 // pace) if 8 * pace <= BLOCK // 2 else 1
+        words.append(block)
+        each, units = each * block, -(-rows // block)
     (out,) = k.routine(
-        spec, [x, indices, updates], [x.aval], words, units=batch[0][0] if apart else 1,
-        cost=2 * each, updates=((0, 0),), name=f"scatter {word}",
+        spec, [x, indices, updates], [x.aval], words, units=units, cost=2 * each,
+        updates=((0, 0),), name=f"scatter {word}",
     )  # fmt: skip
     return out
