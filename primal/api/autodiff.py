@@ -29,7 +29,7 @@ from primal.base.pytree import (
 from primal.base.wrapping import P, R, Transformed, wraps
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
-from primal.ir.trace import ZERO, aval_of, literal
+from primal.ir.trace import ZERO, Tracer, aval_of, literal
 from primal.ops.spread import zeros_like_aval
 from primal.runtime.refs import Ref, check_distinct, given_refs, only_reading, settle_refs
 from primal.transforms.jvp import push_forward
@@ -110,14 +110,14 @@ def value_and_grad(
                         "[grad] expected a pair (value, aux) from the function because "
                         f"has_aux=True, got {type(result)}."
                     ) from None
-            aux_leaves, aux_spec = flatten(aux)
+            traced, kept = _taken_apart(aux)
             if value is None:
                 raise TypeError(
                     f"Gradient only defined for scalar-output functions. Output was {value!r}."
                 )
             check_outputs(name_of(fun), value, [value])
-            found.append(aux_spec)
-            return [value, *aux_leaves]
+            found.append(kept)
+            return [value, *traced]
 
         active = [dtypes.to_tangent_dtype(aval_of(x).dtype) != dtypes.float0 for x in xs]
         outs, lin = linearize_flat(flat, xs, active)
@@ -130,7 +130,7 @@ def value_and_grad(
         tree = unflatten(spec, grads)
         g = tree[0] if single else tree
         value = operand(value)
-        return ((value, unflatten(found[0], outs[1:])), g) if has_aux else (value, g)
+        return ((value, _put_together(found[0], outs[1:])), g) if has_aux else (value, g)
 
     return value_and_gradient
 
@@ -163,14 +163,14 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     found: list[Any] = []
     flat = _flat_with_aux(fun, spec, found, has_aux, "jvp")
     outs, touts = push_forward(flat, xs, ts)
-    out_spec, aux_spec, count = found[0]
+    out_spec, kept, count = found[0]
     value = unflatten(out_spec, [operand(o) for o in outs[:count]])
     tangent = unflatten(
         out_spec,
         [tangent_of(t, aval_of(o)) for o, t in zip(outs[:count], touts[:count], strict=True)],
     )
     if has_aux:
-        return value, tangent, unflatten(aux_spec, outs[count:])
+        return value, tangent, _put_together(kept, outs[count:])
     return value, tangent
 
 
@@ -199,7 +199,7 @@ def vjp(
         check_distinct("vjp", [(x, True) for _, x in refs], ())
         flat = given_refs(flat, [i for i, _ in refs])
     outs, lin = linearize_flat(flat, xs, active(xs))
-    out_spec, aux_spec, count = found[0]
+    out_spec, kept, count = found[0]
     pullback = VJP(lin, spec, out_spec, count)
     pullback.given = tuple(map(id, xs))
     if refs:
@@ -207,7 +207,7 @@ def vjp(
         settle_refs([(x, True) for _, x in refs], outs[-len(refs) :])
     value = unflatten(out_spec, [operand(o) for o in outs[:count]])
     if has_aux:
-        return value, pullback, unflatten(aux_spec, outs[count : len(outs) - len(refs)])
+        return value, pullback, _put_together(kept, outs[count : len(outs) - len(refs)])
     return value, pullback
 
 
@@ -224,11 +224,11 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     found: list[Any] = []
     flat = _flat_with_aux(fun, spec, found, has_aux, "linearize")
     outs, lin = linearize_flat(flat, xs, active(xs))
-    out_spec, aux_spec, count = found[0]
+    out_spec, kept, count = found[0]
     push = Pushforward(lin, spec, out_spec, count)
     value = unflatten(out_spec, [operand(o) for o in outs[:count]])
     if has_aux:
-        return value, push, unflatten(aux_spec, outs[count:])
+        return value, push, _put_together(kept, outs[count:])
     return value, push
 
 
@@ -439,10 +439,24 @@ def _check_scalar(aval: Aval, holomorphic: bool) -> None:
         )
 
 
+def _taken_apart(aux: Any) -> tuple[list[Any], Any]:
+    """The traced leaves of `aux`, and the rest of it, which may be anything: names, functions."""
+    leaves, spec = flatten(aux)
+    traced = [x for x in leaves if isinstance(x, Tracer)]
+    return traced, (spec, [None if isinstance(x, Tracer) else (x,) for x in leaves])
+
+
+def _put_together(kept: Any, values: Sequence[Any]) -> Any:
+    """`aux` with values in the places of what was traced."""
+    spec, leaves = kept
+    rest = iter(values)
+    return unflatten(spec, [next(rest) if x is None else x[0] for x in leaves])
+
+
 def _flat_with_aux(
     fun: Callable[..., Any], spec: Any, found: list[Any], has_aux: bool, name: str
 ) -> Callable[..., list[Any]]:
-    """`fun` on flat operands; (output spec, aux spec, number of outputs) goes to `found`."""
+    """`fun` on flat operands; (output spec, what aux keeps, number of outputs) goes to `found`."""
 
     def flat(*leaves: Any) -> list[Any]:
         result = fun(*unflatten(spec, leaves))
@@ -456,9 +470,9 @@ def _flat_with_aux(
             result, aux = result
         outs, out_spec = flatten(result)
         check_outputs(name_of(fun), result, outs)
-        aux_leaves, aux_spec = flatten(aux)
-        found.append((out_spec, aux_spec, len(outs)))
-        return [*outs, *aux_leaves]
+        traced, kept = _taken_apart(aux)
+        found.append((out_spec, kept, len(outs)))
+        return [*outs, *traced]
 
     return flat
 

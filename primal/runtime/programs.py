@@ -240,7 +240,7 @@ def prepare(
         kept = tuple([i for i, v in enumerate(jaxpr.invars) if v in used])
     smaller = ClosedJaxpr(jaxpr.replace(invars=[jaxpr.invars[i] for i in kept]), simplified.consts)
     # A function of a tracer may be compiled to be looked at: its costs, say.
-    given = [c if isinstance(c, Tracer) else as_array(c) for c in simplified.consts]
+    given: list[Any] = [c if isinstance(c, Tracer) else as_array(c) for c in simplified.consts]
     flags = donated or (False,) * len(jaxpr.invars)
     usable = _usable_donations(jaxpr, flags, kept)
     donated_inputs = (False,) * len(given) + tuple([usable[i] for i in kept])

@@ -341,3 +341,30 @@ def test_differences_are_taken_at_distance_eps(eps):
     step = (max(seen) - 1) / float(np.random.RandomState(0).randn())
     assert step == pytest.approx(eps or 1e-4, rel=1e-2)
     assert min(seen) + max(seen) == pytest.approx(2, abs=1e-6)
+
+
+def test_aux_holds_anything():
+    anything = {"name": "loss", "f": len, "o": object(), "text": np.array(["a"]), "n": None}
+
+    def f(x):
+        return x * x, {**anything, "twice": 2.0 * x, "one": 1}
+
+    def check(aux, twice=6.0):
+        assert all(aux[k] is v for k, v in anything.items())
+        assert aux["twice"] == twice and aux["one"] == 1
+
+    check(grad(f, has_aux=True)(3.0)[1])
+    check(value_and_grad(f, has_aux=True)(3.0)[0][1])
+    check(jvp(f, (3.0,), (1.0,), has_aux=True)[2])
+    check(vjp(f, 3.0, has_aux=True)[2])
+    check(linearize(f, 3.0, has_aux=True)[2])
+    check(jacrev(f, has_aux=True)(3.0)[1])
+    ref = primal.new_ref(3.0)
+    _, pullback, aux = vjp(lambda r: f(r[...]), ref, has_aux=True)
+    check(aux)
+    gradient = primal.new_ref(0.0)
+    pullback.with_refs(gradient)(1.0)
+    assert gradient[...] == 6.0
+    assert grad(lambda x: grad(f, has_aux=True)(x)[1]["twice"])(3.0) == 2.0
+    with pytest.raises(TypeError, match="is not a valid array type"):
+        primal.jit(grad(f, has_aux=True))(3.0)
