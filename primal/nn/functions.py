@@ -297,7 +297,8 @@ def _squeezed(x: Any, axis: Any) -> Any:
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> Array:
     """Vectors with a one at the index x, zeros where x is out of range.
 
-    Raises ValueError for an axis beyond the result's. out[..., k] = 1 where x = k, else 0.
+    out[..., k] = 1 where x = k, else 0. Raises ValueError for an axis beyond the result's,
+    TypeError for fewer than no classes and for booleans, which are no indices.
 
     >>> nn.one_hot(jnp.array([0, 2]), 3)
     Array([[1., 0., 0.],
@@ -315,6 +316,12 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> A
         raise ValueError(
             f"[nn.one_hot] expected an axis of {index.ndim + 1} dimensions, got {axis}: axis is "
             "out of bounds."
+        )
+    if num_classes < 0 or index.dtype == bool:
+        got = f"num_classes={num_classes}" if num_classes < 0 else "booleans"
+        raise TypeError(
+            f"[nn.one_hot] expected indices of num_classes >= 0, got {got}. Convert booleans with "
+            "astype(int)."
         )
     at = axis % (index.ndim + 1)
     shape = [1] * (index.ndim + 1)

@@ -82,7 +82,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLik
     """The choice of the first condition that holds, else the default.
 
     Raises ValueError without conditions, or unless there are as many choices. Conditions are arrays
-    of booleans; choices broadcast with them and promote.
+    of booleans, or the rows of one; choices broadcast with them and promote.
 
     >>> x = jnp.arange(4)
     >>> jnp.select([x < 1, x < 3], [x, 10 * x], -1)
@@ -93,7 +93,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLik
             "condlist must have length equal to choicelist "
             f"({len(condlist)} vs {len(choicelist)})"
         )
-    if not condlist:
+    if len(condlist) == 0:
         raise ValueError("condlist must be non-empty")
     *choices, out = promote_dtypes("select", *choicelist, default)
     for condition, choice in zip(condlist[::-1], choices[::-1], strict=True):

@@ -217,9 +217,10 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Array([3., 3.], dtype=float32)
     """
     x, y = promote_dtypes("matvec", x1, x2)
-    if x.aval.ndim < 2 or y.aval.ndim < 1:
+    if x.aval.ndim < 2 or y.aval.ndim < 1 or x.aval.shape[-1] != y.aval.shape[-1]:
         raise ValueError(
-            f"[matvec] expected a matrix and a vector, got shapes {x.aval.shape}, {y.aval.shape}."
+            "[matvec] expected a matrix and a vector of as many elements as it has columns, got "
+            f"shapes {x.aval.shape}, {y.aval.shape}."
         )
     column = broadcast_in_dim(
         y, shape=(*y.aval.shape, 1), broadcast_dimensions=tuple(range(y.aval.ndim))
@@ -238,9 +239,10 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Array([1., 1., 1.], dtype=float32)
     """
     x, y = promote_dtypes("vecmat", x1, x2)
-    if x.aval.ndim < 1 or y.aval.ndim < 2:
+    if x.aval.ndim < 1 or y.aval.ndim < 2 or x.aval.shape[-1] != y.aval.shape[-2]:
         raise ValueError(
-            f"[vecmat] expected a vector and a matrix, got shapes {x.aval.shape}, {y.aval.shape}."
+            "[vecmat] expected a vector and a matrix of as many rows as it has elements, got "
+            f"shapes {x.aval.shape}, {y.aval.shape}."
         )
     n = x.aval.ndim
     row = broadcast_in_dim(

@@ -213,10 +213,14 @@ def ediff1d(
 ) -> Array:
     """Differences of neighbours in the flattened array, with values put before and after.
 
+    Raises TypeError for booleans, which have no differences.
+
     >>> jnp.ediff1d(jnp.array([1, 4, 9]), to_begin=0)
     Array([0, 3, 5], dtype=int32)
     """
     x = ravel(ary)
+    if x.dtype == bool:
+        raise TypeError("[ediff1d] expected numbers, got booleans. Use diff, or astype(int) first.")
     out = diff(x)
     dtype = x.dtype
     if to_begin is not None:

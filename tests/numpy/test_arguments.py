@@ -15,7 +15,7 @@ import primal.numpy as jnp
 from primal import nn, random
 
 M, V, B = jnp.arange(6.0).reshape(2, 3), jnp.ones(3), jnp.array([True, False, True])
-NAMES = {"jnp": jnp, "np": np, "nn": nn, "jsp": primal.scipy, "random": random,
+NAMES = {"jnp": jnp, "np": np, "nn": nn, "jsp": primal.scipy, "random": random, "jit": primal.jit,
          "M": M, "V": V, "B": B, "W": jnp.ones(4), "key": random.key(0)}  # fmt: skip
 
 ERRORS = {
@@ -33,6 +33,7 @@ ERRORS = {
         "jnp.linalg.matrix_rank(M, rtol=0.1, tol=0.1)", "jnp.sin(np.ma.masked_array([1.0], [1]))",
         "jsp.linalg.polar(V)", "jsp.linalg.cholesky(None)",
         "jnp.histogramdd(M, weights=1.0)",
+        "jnp.matvec(M, jnp.ones(2))", "jnp.vecmat(jnp.ones(3), M)", "jnp.select(M[:0] > 0, [])",
     ],
     TypeError: [
         "V // jnp.ones(4)", "V % W", "divmod(V, W)", "jnp.hypot(V, W)", "jnp.logaddexp(V, W)",
@@ -40,7 +41,8 @@ ERRORS = {
         "jnp.nonzero(B, size=-1)", "jnp.unique(V, size=-1)",
         "jnp.histogram(V, bins=[0, 1])", "jnp.histogram_bin_edges(V, bins=(0, 1))",
         *[f"nn.{f}([1.0, 2.0])" for f in ("softmax", "gelu", "log_sigmoid", "hard_tanh")],
-        "nn.soft_sign((1, 2))", "jsp.sparse.linalg.cg(np.float64(1.5), V)",
+        "jnp.ediff1d(B)", "nn.one_hot(1, -1)", "nn.one_hot(B, 2)", "nn.soft_sign((1, 2))",
+        "jsp.sparse.linalg.cg(np.float64(1.5), V)",
     ],
 }  # fmt: skip
 
@@ -77,6 +79,9 @@ RESULTS = {
     "random.multinomial(key, 9, jnp.array([0.0, 1.0]), dtype='int8')": ("int8", [0, 9]),
     "random.rademacher(key, (3,), bool)": ("bool", [True] * 3),
     "random.poisson(key, 0.0, (2,), 'uint32')": ("uint32", [0, 0]),
+    "jnp.select(jnp.array([[True, False], [True, True]]), [jnp.ones(2), 2], 3)":
+        ("float32", [1, 2]),
+    "jit(jnp.select)(B[None], V[None])": ("float32", [1, 0, 1]),
     "jnp.trim_zeros(jnp.array([0, 1, 0]), axis=[0])": ("int32", [1]),
 }  # fmt: skip
 

@@ -12,6 +12,7 @@ import primal.nn
 import primal.numpy as jnp
 from primal.base import dtypes
 from primal.base.config import numpy_dtype_promotion, numpy_rank_promotion
+from primal.base.promotion import TypePromotionError
 from primal.ir.trace import Literal
 from primal.numpy.promotion import (
     check_arraylike,
@@ -36,6 +37,23 @@ def test_arrays_promote_by_the_lattice(pair: tuple[str, str]) -> None:
     want = dtypes.result_type(*pair)
     for out in (jnp.multiply(a, b), jnp.multiply(b, a), jnp.where(True, a, b)):
         assert out.dtype == want and not out.weak_type
+
+
+def test_every_pair_promotes_by_the_lattice_in_64_bits(x64: None) -> None:
+    names = [*NAMES, "uint16", "uint64", "int64", "float64", "complex128", "int2", "int4", "uint2"]
+    names += ["uint4", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn"]
+    arrays = {name: jnp.ones(2, name) for name in names}
+    refused = 0
+    for a, b in itertools.product(names, repeat=2):
+        try:
+            want = dtypes.result_type(a, b)
+        except TypePromotionError:
+            refused += 1
+            with pytest.raises(TypePromotionError):
+                jnp.multiply(arrays[a], arrays[b])
+        else:
+            assert jnp.multiply(arrays[a], arrays[b]).dtype == want, (a, b)
+    assert refused == 190  # of narrow integers or floats with others
 
 
 @pytest.mark.parametrize("scalar", SCALARS, ids=repr)
