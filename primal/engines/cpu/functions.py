@@ -34,6 +34,8 @@ them in line took nine times as long to compile as 500 calls, which run as fast.
 
 def emit(c: Code, word: str, dtype: str, *xs: str) -> str:
     """The function of each lane, in line or as a call of a function of the module."""
+    if dtype == "f4" and 4 * c.lanes > c.module.width:
+        return _in_halves(c, word, *xs)
     if c.inline:
         return FLOAT[word](Floats(c, dtype), *xs)
     t, name = c.vec(SCALAR[dtype]), f"{word}.v{c.lanes}{SUFFIX[SCALAR[dtype]]}"
@@ -49,6 +51,25 @@ def emit(c: Code, word: str, dtype: str, *xs: str) -> str:
             f"define internal {t} @{name}({given}) noinline nounwind {{\n{lines}\n}}\n"
         )
     return c.new(f"call {t} @{name}({', '.join([f'{t} {x}' for x in xs])})")
+
+
+def _in_halves(c: Code, word: str, *xs: str) -> str:
+    """Of more lanes than a register has, as beside floats of 16 bits: some have code for one."""
+    lanes, whole = c.lanes, c.vec("float")
+    half, found = lanes // 2, []
+    for start in (0, half):
+        c.lanes = half
+        chosen = ", ".join([f"i32 {start + i}" for i in range(half)])
+        parts = [
+            c.new(f"shufflevector {whole} {x}, {whole} poison, <{half} x i32> <{chosen}>")
+            for x in xs
+        ]
+        found.append(emit(c, word, "f4", *parts))
+    part, c.lanes = c.vec("float"), lanes
+    every = ", ".join([f"i32 {i}" for i in range(lanes)])
+    return c.new(
+        f"shufflevector {part} {found[0]}, {part} {found[1]}, <{lanes} x i32> <{every}>"
+    )
 
 
 FLOAT: dict[str, Callable[..., str]] = {
