@@ -12,12 +12,13 @@ import numpy as np
 from primal.base import dtypes
 from primal.base.source import user_stacklevel
 from primal.ir.avals import canonical_shape
-from primal.ir.trace import Array
+from primal.ir.trace import Array, literal
 from primal.numpy.creation import as_shape, placed
 from primal.numpy.promotion import (
     ArrayLike,
     array_operand,
     broadcast_shapes,
+    convert,
     from_literal,
     is_arraylike,
     operand,
@@ -28,6 +29,7 @@ from primal.numpy.reductions import as_axis
 from primal.numpy.remembered import remembered
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
+from primal.ops.index.dynamic import dynamic_slice
 from primal.ops.spread import broadcast_in_dim
 from primal.ops.types import axes_given, canonical_axes
 
@@ -498,19 +500,19 @@ def _rolled(x: Any, shift: Any, axis: int) -> Any:
 
 
 def _rolled_by_array(x: Any, shift: Any, axis: int) -> Any:
-    """By bits of the shift, so that a traced one needs no gather: log2(n) selections."""
+    """As a part of two copies side by side, so that a traced shift needs no gather."""
     from_shift = operand("roll", shift, 1)
     if not dtypes.issubdtype(from_shift.aval.dtype, np.integer):
         raise TypeError(f"[roll] expected integer shifts, got {from_shift.aval.dtype.name}.")
-    n = x.aval.shape[axis]
-    left = ops.rem(from_shift, n)
-    left = ops.select_n(ops.lt(left, 0), left, ops.add(left, n))
-    step = 1
-    while step < n:
-        odd = ops.ne(ops.bitwise_and(left, step), 0)
-        x = ops.select_n(odd, x, _rolled(x, step, axis))
-        step *= 2
-    return x
+    have = x.aval.shape
+    n = have[axis]
+    if dtypes.itemsize_bits(from_shift.aval.dtype) < 32:
+        from_shift = convert(from_shift, np.dtype(np.int32))
+    at = ops.rem(ops.sub(n, ops.rem(from_shift, n)), n)
+    zero = literal(0, at.aval.dtype, False)
+    starts = [at if i == axis else zero for i in range(len(have))]
+    twice = shape_ops.concatenate(x, x, dimension=axis)
+    return dynamic_slice(twice, *starts, slice_sizes=have)
 
 
 def part(x: Any, axis: int, start: int, stop: int, step: int = 1) -> Any:
