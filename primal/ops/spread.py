@@ -50,7 +50,7 @@ def _broadcast_impl(
     x: Any, *, shape: tuple[int, ...], broadcast_dimensions: tuple[int, ...]
 ) -> Any:
     if _spread is not None:
-        out = _spread(x, shape, broadcast_dimensions)
+        out = _spread(np.asarray(x), shape, broadcast_dimensions)
         if out is not None:
             return out
     placed = [1] * len(shape)

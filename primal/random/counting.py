@@ -7,6 +7,7 @@ binomial random variates", 1993). All elements share the keys of a loop.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 import primal.numpy as jnp
 from primal.base import dtypes
 from primal.ir.trace import Array
-from primal.lax import lgamma, scan, while_loop
+from primal.lax import cond, lgamma, scan, while_loop
 from primal.numpy.creation import placed
 from primal.numpy.remembered import remembered
 from primal.random.keys import split_typed, typed_key
@@ -53,10 +54,16 @@ def poisson(
     rate = jnp.broadcast_to(given, wanted).astype(np.float32)
     few = jnp.isnan(rate) | (rate < 10)
     # Each way gets harmless rates where the other one counts.
-    counted = _poisson_knuth(typed, jnp.where(few, rate, 0.0), found)
-    rejected = _poisson_rejection(typed, jnp.where(few, 1e5, rate), found)
+    slow, fast = jnp.where(few, rate, 0.0), jnp.where(few, 1e5, rate)
+    counted = _where_any(few, found, lambda: _poisson_knuth(typed, slow, found))
+    rejected = _where_any(~few, found, lambda: _poisson_rejection(typed, fast, found))
     out = jnp.where(rate == 0, 0, jnp.where(few, counted, rejected)).astype(found)
     return placed(out, None, out_sharding)
+
+
+def _where_any(which: Any, dtype: Any, drawn: Callable[[], Any]) -> Any:
+    """Numbers of a loop that runs only if it counts for some of them; else zeros."""
+    return cond(jnp.any(which), drawn, lambda: jnp.zeros(which.shape, dtype))
 
 
 def _most(dtype: Any) -> int:
@@ -136,8 +143,11 @@ def binomial_of(typed: Any, count: Any, prob: Any) -> Array:
     q = jnp.where(nan | negative, 0.01, q)
     few = count_bad | (count * q <= 10)
     whole = jnp.floor(count)
-    counted = _binomial_inversion(typed, jnp.where(few, whole, 0.0), q)
-    rejected = _btrs(typed, jnp.where(few, 10000.0, whole), jnp.where(few, 0.5, q))
+    own, other = jnp.where(few, whole, 0.0), jnp.where(few, 10000.0, whole)
+    counted = _where_any(few, count.dtype, lambda: _binomial_inversion(typed, own, q))
+    rejected = _where_any(
+        ~few, count.dtype, lambda: _btrs(typed, other, jnp.where(few, 0.5, q))
+    )
     out = jnp.where(few, counted, rejected)
     wrong = negative | nan | count_bad
     out = jnp.where(wrong, jnp.nan, out)
