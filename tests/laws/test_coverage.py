@@ -13,7 +13,7 @@ from tests.cases import CASES
 from tests.cases.case import C64, F32
 from tests.laws.compare import arrays
 
-NAMED = "of one named axis; meshes of several are in tests/collective"
+NAMED = "of one named axis; two at once are in tests/api/test_vmap.py"
 THREADED = "the other generators are in tests/random, as they have no keys of threefry's words"
 COUNTED = "how many operands are constants; programs of every mixture are drawn in test_drawn"
 CHAINED = "the other orders are derivatives of it, which the law of second order takes"
@@ -21,7 +21,7 @@ CHAINED = "the other orders are derivatives of it, which the law of second order
 ONE_VALUE: dict[tuple[str, str], str] = {
     **{(op, "axes"): NAMED for op in ("all_gather", "all_to_all", "axis_index", "pmax", "pmin",
                                       "ppermute", "psum", "reduce_scatter")},
-    **{(op, p): "follows from the shapes; other axes are in tests/collective"
+    **{(op, p): "follows from the shapes"
        for op, ps in {"all_gather": ("dim", "size"), "reduce_scatter": ("dim", "size"),
                       "all_to_all": ("split", "concat"), "ppermute": ("perm",)}.items()
        for p in ps},
@@ -47,9 +47,9 @@ ONE_VALUE: dict[tuple[str, str], str] = {
     ("remat2", "prevent_cse"): "for XLA on accelerators alone",
     **{(op, "callback"): "the user's function"
        for op in ("debug_callback", "debug_print", "io_callback")},
-    **{(op, "partitioned"): "of several devices: tests/host"
+    **{(op, "partitioned"): "of several devices, which come later"
        for op in ("debug_callback", "debug_print")},
-    **{(op, "sharding"): "of several devices: tests/host" for op in ("io_callback",
+    **{(op, "sharding"): "of several devices, which come later" for op in ("io_callback",
                                                                      "pure_callback")},
     ("debug_print", "ordered"): "as of debug_callback, whose rows have both",
     ("debug_print", "fmt"): "what is printed is no result",

@@ -11,9 +11,9 @@ import pytest
 from primal import Array, tree_util
 from primal.ir.op import registry
 from tests.cases.case import F32, F64, Case, Flat
+from tests.laws import laws
 from tests.lax.calls import CALLS
 from tests.lax.test_refusals import function_of
-from tests.laws import laws
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
