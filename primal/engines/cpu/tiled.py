@@ -41,7 +41,7 @@ DEPTH = 256
 """Terms that are packed at a time."""
 COLUMNS = ROWS = 512
 """Columns and rows of a unit, at most: its packed columns stay in the second cache."""
-WORK = 1.4e8
+WORK = 2.8e8
 """Operations of a unit, at most."""
 AHEAD = 3
 """How many squares of numbers are asked for before they are packed."""
@@ -83,8 +83,7 @@ def in_halves(m: int, n: int, depth: int, turns: int) -> bool:
 
     Each half has results of its own, which whatever reads them adds up.
     """
-    one = turns == 1 and max(m, n) <= min(ROWS, depth // 2) and 2.0 * m * n * depth <= 2 * WORK
-    return one and depth % (2 * TERMS) == 0
+    return turns == 1 and max(m, n) <= min(ROWS, depth // 2) and depth % (2 * TERMS) == 0
 
 
 def tiled(
