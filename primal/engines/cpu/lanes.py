@@ -253,9 +253,10 @@ def _shift(op: str) -> Callable[..., str]:
         # The distance is unsigned; by the width and more, all bits are shifted out.
         t, bits = c.vec(SCALAR[dtype]), 8 * int(dtype[1:])
         if bits == 8:  # CPUs shift no vectors of bytes by distances of their own
-            how, wide = ("i4", "sext") if op == "ashr" else ("u4", "zext")
-            a, b = [c.new(f"{k} {t} {v} to {c.vec('i32')}") for k, v in ((wide, x), ("zext", y))]
-            return c.new(f"trunc {c.vec('i32')} {write(c, how, a, b)} to {t}")
+            size, w = (2, c.vec("i16")) if c.module.width == 64 else (4, c.vec("i32"))
+            how, wide = ("i", "sext") if op == "ashr" else ("u", "zext")
+            a, b = [c.new(f"{k} {t} {v} to {w}") for k, v in ((wide, x), ("zext", y))]
+            return c.new(f"trunc {w} {write(c, f'{how}{size}', a, b)} to {t}")
         far = c.new(f"icmp uge {t} {y}, {constant(c, dtype, bits)}")
         near = select(c, dtype, far, constant(c, dtype, bits - 1), y)
         out = c.new(f"{op} {t} {x}, {near}")
