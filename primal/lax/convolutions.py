@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.base.dtypes import canonicalize_dtype
+from primal.base.dtypes import check_user_dtype_supported
 from primal.ir.trace import Array, aval_of
 from primal.lax.refusals import in_words
 from primal.lax.windows import Padding, explicit_padding, ints
@@ -140,7 +140,9 @@ def conv_general_dilated(
             f"[{name}] expected padding with {rank} pairs, got {len(padding)}: Wrong number of "
             "explicit pads for convolution."
         )
-    wanted = None if preferred_element_type is None else canonicalize_dtype(preferred_element_type)
+    wanted = None
+    if preferred_element_type is not None:
+        wanted = check_user_dtype_supported(preferred_element_type, name)
     check_preferred(name, left.dtype, wanted, kinds=True)
     return conv_op(
         lhs,

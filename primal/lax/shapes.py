@@ -509,7 +509,7 @@ def dot_general(
     preferred = (
         None
         if preferred_element_type is None
-        else dtypes.canonicalize_dtype(preferred_element_type)
+        else dtypes.check_user_dtype_supported(preferred_element_type, "dot_general")
     )
     lhs, rhs = [x if hasattr(x, "aval") else as_array(x) for x in (lhs, rhs)]
     if not isinstance(canonical_precision(precision), DotAlgorithm | DotAlgorithmPreset):

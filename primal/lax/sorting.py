@@ -105,7 +105,8 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
 
 def _arg(op: Any, operand: Any, axis: int, index_dtype: Any) -> Any:
     axes = counted_axes(op.name, (axis,), aval_of(operand).ndim)
-    return op(operand, axes=axes, index_dtype=dtypes.canonicalize_dtype(index_dtype))
+    found = dtypes.check_user_dtype_supported(index_dtype, op.name)
+    return op(operand, axes=axes, index_dtype=found)
 
 
 @in_words

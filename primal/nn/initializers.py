@@ -28,7 +28,7 @@ class Initializer(Protocol):
 
 
 def _dtype(dtype: Any) -> Any:
-    return dtypes.canonicalize_dtype(float if dtype is None else dtype)
+    return dtypes.check_user_dtype_supported(float if dtype is None else dtype, "initializers")
 
 
 def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:

@@ -19,7 +19,7 @@ from primal.numpy.promotion import (
 from primal.numpy.remembered import remembered_as
 from primal.numpy.shapes import flip
 from primal.ops import shape as shape_ops
-from primal.ops.precision import plain_precision
+from primal.ops.precision import check_preferred, plain_precision
 from primal.ops.window.convolution import ConvDimensionNumbers, conv_general_dilated
 
 PLAIN = ConvDimensionNumbers((0, 1, 2), (0, 1, 2), (0, 1, 2))
@@ -93,7 +93,9 @@ def _convolved(name: str, x: Any, y: Any, mode: str, precision: Any, preferred: 
     padding = {"valid": (0, 0), "same": (n // 2, n - n // 2 - 1), "full": (n - 1, n - 1)}[mode]
     dtype, weak = x.aval.dtype, x.aval.weak_type and y.aval.weak_type
     if preferred is not None:
-        dtype, weak = dtypes.check_user_dtype_supported(preferred, name), False
+        wanted, weak = dtypes.check_user_dtype_supported(preferred, name), False
+        check_preferred(name, dtype, wanted, kinds=True)
+        dtype = wanted
     kernel = flip(y)
     out = conv_general_dilated(
         shape_ops.reshape(x, shape=(1, 1, x.aval.shape[0])),

@@ -192,7 +192,7 @@ def lognormal(
     True
     """
     typed = typed_key("lognormal", key)
-    found = float_dtype("lognormal", dtype)
+    found = float_dtype("lognormal", dtype, allow_complex=True)
     spread = param("lognormal", sigma, found)
     z = normal_of(typed, shape_for("lognormal", shape, spread), found)
     return placed(jnp.exp(z * spread), None, out_sharding)

@@ -41,6 +41,8 @@ ERRORS = {
         "jnp.nonzero(B, size=-1)", "jnp.unique(V, size=-1)",
         "jnp.histogram(V, bins=[0, 1])", "jnp.histogram_bin_edges(V, bins=(0, 1))",
         *[f"nn.{f}([1.0, 2.0])" for f in ("softmax", "gelu", "log_sigmoid", "hard_tanh")],
+        "jnp.convolve(V, V, preferred_element_type=int)",
+        "jnp.correlate(V, V, preferred_element_type=complex)",
         "jnp.ediff1d(B)", "nn.one_hot(1, -1)", "nn.one_hot(B, 2)", "nn.soft_sign((1, 2))",
         "jsp.sparse.linalg.cg(np.float64(1.5), V)",
     ],
