@@ -106,7 +106,8 @@ def update_numpy(x: Any, index: Any, values: Any, ufunc: Any) -> ArrayImpl | Non
                 return None
             if dtype.itemsize == 2 and dtype.kind == "f":
                 return None  # the general path sums in float32
-            values = quietly(np.asarray, (values, dtype), {})
+            if values.__class__ is not np.ndarray:
+                values = quietly(np.asarray, (values, dtype), {})
             quietly(ufunc.at, (out, index, values), {})
         else:
             part = out[index]

@@ -87,8 +87,10 @@ INTEGRAL = (np.integer, np.bool_)
 
 def shape_of(x: Any) -> tuple[int, ...]:
     """The shape of any operand, Python scalars included."""
-    aval = getattr(x, "aval", None)
-    return aval.shape if aval is not None else np.shape(x)
+    try:
+        return x.aval.shape  # type: ignore[no-any-return]
+    except AttributeError:
+        return np.shape(x)
 
 
 def is_linear(x: Any) -> bool:

@@ -75,8 +75,9 @@ def _sum_over(
         def jvp(
             primals: Sequence[Any], tangents: Sequence[Any], call: Rule = _called, **params: Any
         ) -> tuple[Any, Any]:
-            out = call(op, *primals, **params)
-            if KIND[aval_of(out).dtype] not in "fc":  # sums in integers, say
+            out = op(*primals, **params) if call is _called else call(op, *primals, **params)
+            aval = aval_of(out)
+            if KIND[aval.dtype] not in "fc":  # sums in integers, say
                 return out, ZERO
             more = (out,) if with_out else (call,) if with_call else ()
             total: Any = ZERO
@@ -86,8 +87,8 @@ def _sum_over(
                 part = rule(t, *more, *primals, **params)
                 if part is ZERO:
                     continue
-                if shape_of(part) != shape_of(out):
-                    part = broadcast_to(part, shape_of(out))
+                if shape_of(part) != aval.shape:
+                    part = broadcast_to(part, aval.shape)
                 total = part if total is ZERO else add_any(total, part)
             return out, total
 

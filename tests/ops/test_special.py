@@ -16,6 +16,7 @@ import scipy.stats
 from primal.api import grad, jit
 from primal.base.config import cpu_engine
 from primal.ops import special as ops
+from primal.ops.special import error
 from primal.runtime.eager import as_array
 from tests.ops.laws import agree, check_batching, check_derivatives, compiled, eager
 
@@ -361,3 +362,12 @@ def test_tails_of_incomplete_gammas_of_large_shapes(a: float, far: float, x64: N
     (got,) = eager(op, np.array([a]), np.array([x]))
     # For the greatest, u itself has few digits of its logarithm's distance.
     np.testing.assert_allclose(got, [want], rtol=1e-6 if a > 1e10 else 1e-8)
+
+
+def test_erf_in_c():
+    """The extension's loop and NumPy's passes give the same bits."""
+    x = np.random.default_rng(0).normal(scale=2, size=5003).astype(np.float32)
+    x = np.concatenate([x, np.array([0, -0.0, INF, -INF, NAN, 1, -3.92, 1e-40, 1e38], np.float32)])
+    one, other = error._erf_by_numpy(x), error._erf_block(x)
+    assert np.array_equal(one, other, equal_nan=True)
+    assert np.array_equal(np.signbit(one), np.signbit(other))

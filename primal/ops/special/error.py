@@ -53,7 +53,7 @@ _ERF_OUTSIDE = single(
 )  # fmt: skip
 
 
-_ONE, _FLAT = np.array(1, np.float32), np.array(3.92, np.float32)
+_FLAT = 3.92
 
 # Many passes over a block that stays in the cache take half the time.
 _BLOCK = 1 << 14
@@ -65,14 +65,24 @@ def _erf_32(x: Any) -> Any:
         for i in range(0, x.size, _BLOCK):
             out[i : i + _BLOCK] = _erf_32(flat[i : i + _BLOCK])
         return out.reshape(x.shape)
+    return _erf_block(x)
+
+
+def _erf_by_numpy(x: Any) -> Any:
     squared = x * x
     inside = horner(_ERF_INSIDE, squared)
     inside *= x
     inside += x
     outside = np.exp(horner(_ERF_OUTSIDE, np.minimum(np.abs(x), _FLAT)))
-    outside = np.copysign(np.subtract(_ONE, outside), x)
+    outside = np.copysign(1 - outside, x)
     return np.where(squared < 1, inside, outside)
 
+
+def _erf_in_c(x: Any) -> Any:
+    return extension.erf(x, _ERF_INSIDE, _ERF_OUTSIDE, _FLAT, np.exp)
+
+
+_erf_block: Callable[[Any], Any] = _erf_by_numpy if extension is None else _erf_in_c
 
 _erf_64 = by_scipy("erf")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.base.native import is_finite
 from primal.ir.avals import Aval
 from primal.ir.op import ELEMENTWISE, Op, by_kind, library
 from primal.ir.trace import ZERO, aval_of, literal
@@ -23,8 +24,11 @@ _gammaln = by_scipy("gammaln")
 
 
 def _lgamma_impl(x: Any) -> Any:
+    out = _gammaln(x)
+    if x.dtype.itemsize >= 4 and is_finite(out):
+        return out
     # SciPy says -inf at -inf, among poles where |Γ| is infinite.
-    return np.where(x == -np.inf, -x, _gammaln(x))
+    return np.where(x == -np.inf, -x, out)
 
 
 lgamma = unary(
@@ -39,8 +43,11 @@ _psi = by_scipy("psi")
 
 
 def _digamma_impl(x: Any) -> Any:
+    out = _psi(x)
+    if x.dtype.itemsize >= 4 and is_finite(out):
+        return out
     # SciPy gives -inf at 0 and inf at -0; a pole has no sign, as those at negative integers.
-    return np.where(x == 0, np.array(np.nan, x.dtype), _psi(x))
+    return np.where(x == 0, np.array(np.nan, x.dtype), out)
 
 
 def _digamma_hlo(b: Any, x: Any) -> Any:
