@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from primal.base.dtypes import KeyType
+from primal.base.dtypes import KeyType, uint64
 from primal.ops.bits.keys import random_unwrap, random_wrap
 from tests.cases.case import F32, I32, I64, U32, Case, Flat, Wrong, X
 
@@ -13,11 +13,12 @@ IMPL = "threefry2x32"
 
 
 def with_keys(*places: int) -> Any:
-    """Those operands are wrapped into keys; results that are keys come out as words."""
+    """Those operands are wrapped into keys, if they are words; keys come out as words."""
 
     def around(f: Flat) -> Flat:
         def call(*xs: Any) -> list[Any]:
-            args = [random_wrap(x, impl=IMPL) if i in places else x for i, x in enumerate(xs)]
+            args = [random_wrap(x, impl=IMPL) if i in places and x.dtype == U32 else x
+                    for i, x in enumerate(xs)]
             return [random_unwrap(o) if isinstance(o.dtype, KeyType) else o for o in f(*args)]
 
         return call
@@ -53,6 +54,16 @@ ROWS = [
         also=((X((3, 2), **WORD),),),
         dtypes=(U32,),
         around=with_keys(0),
+    ),
+    Case(
+        op="convert_element_type",
+        name="of keys",
+        operands=(KEY,),
+        params={"new_dtype": KeyType(IMPL, uint64), "weak_type": False},
+        dtypes=(U32,),
+        around=with_keys(0),
+        order=0,
+        errors=(Wrong((KEY,), TypeError, "number dtypes", {"new_dtype": F32}, U32),),
     ),
     Case(
         op="random_clone",

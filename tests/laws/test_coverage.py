@@ -169,3 +169,22 @@ NOT_ASKED = {
     "io_callback": "the user's function says what it gives",
     "pure_callback": "the user's function says what it gives",
 }
+
+
+def test_every_op_refuses_something() -> None:
+    """Error inputs, whose texts are recorded in `test_error_texts`."""
+    silent = {case.op for case in CASES} - {case.op for case in CASES if case.errors}
+    assert silent == set(TAKE_ANYTHING)
+
+
+UNBOUND = "an axis that nothing binds is a NameError, as in JAX: tests/errors"
+TAKE_ANYTHING = {
+    **dict.fromkeys(("all_gather", "axis_index", "pmax", "pmin"), UNBOUND),
+    **dict.fromkeys(("copy", "name", "optimization_barrier", "stop_gradient"), "any array"),
+    **dict.fromkeys(
+        ("debug_callback", "debug_print", "io_callback", "pure_callback"),
+        "any arrays: what the user's function refuses is in tests/effects/test_callbacks.py",
+    ),
+    "custom_lin": "made by transformations, of operands that fit",
+    "jit": "called with what its program was traced for",
+}
