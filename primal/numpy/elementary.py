@@ -442,6 +442,7 @@ def isinf(x: ArrayLike, /) -> Array:
     return ops.eq(ops.abs(x), literal(np.inf, dtype, False))
 
 
+@remembered
 def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether x is inf.
 
@@ -453,6 +454,7 @@ def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     return _is_signed_inf("isposinf", x, np.inf, out)
 
 
+@remembered
 def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether x is -inf.
 

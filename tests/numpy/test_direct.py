@@ -183,6 +183,7 @@ LAWS = {
         ((VECTOR, WHOLE), {}), ((VECTOR, WHOLE - 1), {}), ((VECTOR, WHOLE + 5), {}),
         ((VECTOR, WHOLE + 5), {"mode": "clip"}), ((VECTOR, WHOLE - 9), {"mode": "wrap"}),
         ((GRID, WHOLE[:2]), {"axis": 1}), ((GRID, WHOLE.reshape(4, 2)), {}),
+        ((np.arange(300), np.array([-1, -100, 5], np.int8)), {}),
         ((EMPTY, WHOLE[:0]), {}),
     ]),
     "unique": (True, [

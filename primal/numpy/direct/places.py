@@ -28,8 +28,9 @@ def take(
     if mode not in (None, "fill", "clip") or not (axis is None or type(axis) is int):
         return None
     n = a.aval.size if axis is None else a.aval.shape[axis]
+    outside = _outside(indices.aval.dtype, n)
     # "raise" makes a copy of what it may write to.
-    return lambda x, i: None if _outside(i, n) else x.take(i, axis, mode="clip")
+    return lambda x, i: None if outside(i) else x.take(i, axis, mode="clip")
 
 
 def take_along_axis(
@@ -51,7 +52,8 @@ def take_along_axis(
     shape[axis] = 1
     grid = np.ogrid[tuple(map(slice, shape))]
     before, after = tuple(grid[:axis]), tuple(grid[axis + 1 :])
-    return lambda x, i: None if _outside(i, n) else x[(*before, i, *after)]
+    outside = _outside(indices.aval.dtype, n)
+    return lambda x, i: None if outside(i) else x[(*before, i, *after)]
 
 
 def packbits(a: Any, axis: int | None = None, bitorder: Any = "big") -> Callable[..., Any] | None:
@@ -151,13 +153,17 @@ def choose(
         return None
     if not all(is_array(x) for x in choices) or dtype_of(tuple(choices)) is None:
         return None
+    outside = _outside(a.aval.dtype, len(choices))
     # "raise" makes a copy of what it may write to.
-    return lambda a, *choices: None if _outside(a, len(choices)) else a.choose(choices, mode="clip")
+    return lambda a, *choices: None if outside(a) else a.choose(choices, mode="clip")
 
 
-def _outside(i: Any, n: int) -> Any:
-    """Whether some place is not in [0, n)."""
-    return count(i.view(f"u{i.dtype.itemsize}") >= n)
+def _outside(dtype: Any, n: int) -> Callable[[Any], Any]:
+    """A function of integers of a dtype: whether some is not in [0, n)."""
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    # The upper half of the unsigned numbers are the negative ones.
+    limit = np.array(min(n, 1 << (8 * dtype.itemsize - 1)), unsigned)
+    return lambda i: count(np.greater_equal(i.view(unsigned), limit))
 
 
 def unravel_index(indices: Any, shape: Any) -> Callable[..., Any] | None:
