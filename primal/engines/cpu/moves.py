@@ -36,6 +36,9 @@ FEW = 32
 """Bytes of a run up to which its length is part of the code."""
 BLOCK = 16384
 """Bytes, about, that a unit of work moves."""
+ROUND = 1 << 22
+"""Elements that a scatter combines in one step, between which signals are looked for: where they
+meet their order counts, so that they are one unit of work."""
 
 
 def merged(loops: Sequence[Loop]) -> list[Any]:
@@ -523,7 +526,6 @@ def scatter(
     if apart:
         # As `gather`: no two places of a window are one element, so the order stays.
         batch, window = [*[(n, (part, big, 0)) for n, (part, big) in window], *batch], []
-    words = [run, *flat(batch), *[w for c in found.columns for w in c], *flat(window)]
     spec = Scatter(
         f"u{item}" if word == "set" and item <= 8 else dtype, word, run > 1, index_name(indices),
         len(batch), len(found.columns), len(window), drops,
@@ -532,14 +534,34 @@ def scatter(
         and [c[1:] for c in found.columns] == [(item, 0)],
         few(run * item) if run > 1 else 0, apart,
     )  # fmt: skip
-    each, units = size_of([n for n, _ in (*batch[apart:], *window)]) * run, 1
+    rest = [*[w for c in found.columns for w in c], *flat(window)]
+    each = size_of([n for n, _ in (*batch[apart:], *window)]) * run
     if apart:
         rows, (_, pace, _) = batch[0]
         block = min(rows, BLOCK // 2 // pace) if 8 * pace <= BLOCK // 2 else 1
-        words.append(block)
-        each, units = each * block, -(-rows // block)
-    (out,) = k.routine(
-        spec, [x, indices, updates], [x.aval], words, units=units, cost=2 * each,
-        updates=((0, 0),), name=f"scatter {word}",
-    )  # fmt: skip
-    return out
+        parts = [([run, *flat(batch), *rest, block], indices, updates, -(-rows // block))]
+        each *= block
+    elif each > ROUND and batch and not batch[0][1][1]:
+        (turns, (far, _, step)), *inner = batch
+        part = max(turns * ROUND // each, 1)
+        parts = [
+            (
+                [run, *flat([(min(part, turns - i), (far, 0, step)), *inner]), *rest],
+                _behind(indices, i * step), _behind(updates, i * far), 1,
+            )
+            for i in range(0, turns, part)
+        ]  # fmt: skip
+        each = ROUND
+    else:
+        parts = [([run, *flat(batch), *rest], indices, updates, 1)]
+    for words, places, values, units in parts:
+        (x,) = k.routine(
+            spec, [x, places, values], [x.aval], words, units=units, cost=2 * each,
+            updates=((0, 0),), name=f"scatter {word}",
+        )  # fmt: skip
+    return x
+
+
+def _behind(x: Value, distance: int) -> Value:
+    """The view that begins so many bytes later."""
+    return x.view(x.shape, x.steps(), x.offset + distance // x.node.dtype.itemsize)

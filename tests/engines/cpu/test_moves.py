@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import primal
 import primal.numpy as jnp
 from primal import lax, vmap
+from primal.engines.cpu import moves
 from primal.engines.cpu.objects import counters
 from primal.engines.cpu.steps import Library, Loop, Routine
 from tests.engines.cpu.lab import agree, built, numpy_run
@@ -105,6 +106,25 @@ def test_updates_that_meet_come_in_order() -> None:
     i = np.array([1, 1, 2, 1, 2, 7, 1])
     v = np.arange(7, dtype=np.float32) + 1e8
     agree(lambda x, i, v: [x.at[i].set(v), x.at[i].add(v), x.at[i].mul(v)], x, i, v)
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if n.startswith(("add", "set", "max", "mul"))])
+def test_many_updates_come_in_several_steps(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between them signals are looked for; results and memory are those of one."""
+    f, *xs = CASES[name]
+    whole = built(lambda *xs: [f(*xs)], *xs)
+    monkeypatch.setattr(moves, "ROUND", 8)
+    parts = agree(lambda *xs: [f(*xs)], *xs)
+    assert len(parts.plan.steps) >= len(whole.plan.steps)
+    assert parts.plan.arena == whole.plan.arena
+
+
+def test_updates_in_several_steps_are_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moves, "ROUND", 3)
+    x, i, v = np.zeros(3, np.float32), np.array([1, 1, 2, 1, 2, 7, 1]), np.arange(7.0) + 1e8
+    f = lambda x, i, v: [x.at[i].set(v), x.at[i].add(v)]  # noqa: E731
+    steps = agree(f, x, i, v.astype(np.float32)).plan.steps
+    assert sum(type(s) is Routine for s in steps) >= 6
 
 
 def test_updates_of_columns_come_in_order() -> None:
