@@ -36,7 +36,7 @@ FEW = 32
 """Bytes of a run up to which its length is part of the code."""
 BLOCK = 16384
 """Bytes, about, that a unit of work moves."""
-ROUND = 1 << 22
+ROUND = 1 << 20
 """Elements that a scatter combines in one step, between which signals are looked for: where they
 meet their order counts, so that they are one unit of work."""
 
