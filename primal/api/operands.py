@@ -90,7 +90,8 @@ def abstract(x: Any) -> Aval:
     try:
         return aval_of(x)
     except TypeError:
-        if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, Ref):
+        stands_for_array = hasattr(x, "shape") and hasattr(x, "dtype")
+        if stands_for_array and not isinstance(x, Ref | np.ndarray | np.generic):
             return make_aval(x.shape, x.dtype)
         raise
 
@@ -119,8 +120,9 @@ def check_operands(name: str, tree: Any, leaves: Sequence[Any], avals: bool = Fa
             try:
                 abstract(x)
             except TypeError:
+                kind = f"{type(x)}{f' of {x.dtype}' if isinstance(x, np.ndarray) else ''}"
                 raise TypeError(
-                    f"[{name}] expected arrays and numbers, got {type(x)}: "
+                    f"[{name}] expected arrays and numbers, got {kind}: "
                     f"Error interpreting argument to {name} as an abstract array. The problematic "
                     f"value is of type {type(x)} and was passed to the function at path "
                     f"{argument_path(path)}.\nArrays, NumPy values and Python scalars can be "

@@ -450,7 +450,10 @@ def aval_of(x: Any) -> Aval:
     if isinstance(x, np.ndarray | np.generic):
         if isinstance(x, np.ndarray) and type(x) is not np.ndarray:
             _check_unmasked(x)
-        return Aval(x.shape, dtypes.canonicalize_dtype(x.dtype))
+        dtype = x.dtype
+        if dtype not in dtypes.KIND and dtype != dtypes.float0:
+            raise not_numeric(x, dtype)
+        return Aval(x.shape, dtypes.canonicalize_dtype(dtype))
     if isinstance(x, bool | int | float | complex):
         return Aval((), dtypes.python_scalar_dtype(x), not isinstance(x, bool))
     converted = as_array_operand(x)
@@ -464,6 +467,17 @@ def _check_unmasked(x: Any) -> None:
             "[operand] expected a plain array, got a masked one: numpy masked arrays are not "
             "supported as direct inputs. Say what stands in the gaps: x.filled(value)."
         )
+
+
+def not_numeric(value: Any, dtype: Any) -> TypeError:
+    """The error of a value that no array can hold."""
+    text = str(value)
+    shown = text if len(text) <= 60 else text[:57] + "..."
+    return TypeError(
+        f"[operand] expected numbers, got {dtype}: Value '{shown}' with dtype {dtype} is not a "
+        "valid JAX array type. Only arrays of numeric types are supported: booleans, integers, "
+        "floats and complex numbers."
+    )
 
 
 def as_array_operand(x: Any) -> Any:

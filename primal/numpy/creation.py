@@ -14,7 +14,7 @@ from primal.base.later import Later
 from primal.base.native import extension
 from primal.ir.avals import Aval, canonical_shape
 from primal.ir.evaluate import quietly
-from primal.ir.trace import PYTHON_SCALARS, Array, Literal, Tracer, literal
+from primal.ir.trace import PYTHON_SCALARS, Array, Literal, Tracer, literal, not_numeric
 from primal.numpy.promotion import (
     BOOL,
     ArrayLike,
@@ -23,7 +23,6 @@ from primal.numpy.promotion import (
     check_arraylike,
     convert,
     from_literal,
-    not_numeric,
     number_dtype,
     operand,
     promote_dtypes,

@@ -15,9 +15,9 @@ import numpy as np
 
 from primal.base import dtypes, errors
 from primal.base.source import current_location, format_location
-from primal.ir.trace import Array, Tracer, literal
+from primal.ir.trace import Array, Tracer, literal, not_numeric
 from primal.numpy.creation import asarray
-from primal.numpy.promotion import broadcast_shapes, not_numeric
+from primal.numpy.promotion import broadcast_shapes
 from primal.ops.choose import convert_element_type, select_n
 from primal.ops.choose import min as minimum
 from primal.ops.elementwise import add, lt

@@ -17,7 +17,7 @@ from primal.base import dtypes, source
 from primal.base.config import settings
 from primal.base.dtype_table import KIND
 from primal.ir.avals import Aval
-from primal.ir.trace import PYTHON_SCALARS, Array, Literal
+from primal.ir.trace import PYTHON_SCALARS, Array, Literal, not_numeric
 from primal.ops.elementwise import convert_element_type
 from primal.ops.spread import broadcast_in_dim
 from primal.runtime import guards
@@ -150,16 +150,6 @@ def number_dtype(x: Any) -> Any:
     if dtype not in KIND:
         raise not_numeric(x, dtype)
     return dtypes.canonicalize_dtype(dtype)
-
-
-def not_numeric(value: Any, dtype: Any) -> TypeError:
-    """The error of a value that no array can hold."""
-    text = str(value)
-    shown = text if len(text) <= 60 else text[:57] + "..."
-    return TypeError(
-        f"Value '{shown}' with dtype {dtype} is not a valid JAX array type. Only arrays of numeric "
-        "types are supported: booleans, integers, floats and complex numbers."
-    )
 
 
 # Dtypes.

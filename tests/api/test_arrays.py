@@ -10,7 +10,7 @@ import pytest
 
 import primal
 import primal.numpy as jnp
-from primal import random
+from primal import lax, random
 
 KINDS = {
     "weak": lambda: jnp.asarray(2.5),
@@ -197,3 +197,42 @@ def test_environment(capsys):
         "process_count",
     ):
         assert word in text
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.array(["a"]),
+        np.array([object()]),
+        np.array([b"x"]),
+        np.array("2020", "datetime64[D]"),
+        np.array([1], "timedelta64[s]"),
+        np.zeros(2, [("a", int)]),
+        np.ones(2, np.longdouble),
+        np.datetime64("2020"),
+        np.str_("a"),
+    ],
+    ids=lambda v: str(v.dtype),
+)
+def test_what_no_array_can_hold_is_refused_everywhere(value):
+    def same(x):
+        return x
+
+    for call in (
+        lambda: primal.jit(same)(value),
+        lambda: primal.jit(lambda: value)(),
+        lambda: primal.vmap(same)(np.array([value])),
+        lambda: primal.make_jaxpr(same)(value),
+        lambda: primal.eval_shape(same, value),
+        lambda: primal.grad(same)(value),
+        lambda: primal.jvp(same, (value,), (value,)),
+        lambda: primal.checkpoint(same)(value),
+        lambda: primal.device_put(value),
+        lambda: primal.typeof(value),
+        lambda: lax.sin(value),
+        lambda: lax.cond(True, same, same, value),
+        lambda: lax.scan(lambda c, x: (c, x), 0, np.array([value])),
+        lambda: lax.while_loop(lambda c: False, same, value),
+    ):
+        with pytest.raises(TypeError):
+            call()
