@@ -12,15 +12,13 @@ from typing import Any
 
 from primal.engines.cpu.graph import Node, Value, row_major, size_of
 
-SHORTEST, LONGEST = 9, 32768
-"""Elements of a row below which its vectors are mostly empty; bytes above which it is no longer
-in the first-level cache when the next pass comes."""
-
-
+SHORTEST, LONGEST = 17, 32768
+"""Elements of a row below which a row per lane, step by step, takes half the time; bytes above
+which it is no longer in the first-level cache when the next pass comes."""
 TALLEST, WIDEST = 512, 1 << 13
 """Rows of columns that are passed over several times, and elements: what stays in the cache."""
-THINNEST = 5
-"""Columns for whose sake a vector is taken."""
+THINNEST, FEWEST = 5, 9
+"""Columns for whose sake a vector is taken, and elements of few rows or of many columns."""
 
 MOST = 6
 """Passes of a kernel. Layers without products between them would all be one, each depth another."""
@@ -43,11 +41,12 @@ def is_cached(group: Any) -> bool:
     wide = [d for d in range(len(group.shape)) if group.shape[d] != 1]
     length = size_of([group.shape[d] for d in group.axes])
     if not wide or wide[-1] in group.axes:
-        return bool(wide) and SHORTEST <= length <= LONGEST // 8
+        rows = size_of(group.shape) // length
+        return bool(wide) and (SHORTEST if rows > FEWEST else FEWEST) <= length <= LONGEST // 8
     columns = group.shape[wide[-1]]
     # Points of few coordinates are many to a vector.
     alone = length * columns == size_of(group.shape)
-    least = THINNEST if alone else SHORTEST
+    least = THINNEST if alone else FEWEST
     return columns >= least and 1 < length <= TALLEST and length * columns <= WIDEST
 
 
