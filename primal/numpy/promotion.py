@@ -21,6 +21,7 @@ from primal.ir.trace import PYTHON_SCALARS, Array, Literal, not_numeric
 from primal.ops.elementwise import convert_element_type
 from primal.ops.spread import broadcast_in_dim
 from primal.runtime import guards
+from primal.runtime.array import ArrayImpl
 from primal.runtime.array import from_literal as from_literal
 from primal.runtime.eager import as_array
 
@@ -44,7 +45,7 @@ def check_arraylike(name: str, *args: Any, emit_none_error: bool = False) -> Non
     TypeError: sum requires ndarray or scalar arguments, got <class 'list'> at position 0...
     """
     for position, x in enumerate(args):
-        if not is_arraylike(x):
+        if x.__class__ is not ArrayImpl and not is_arraylike(x):
             raise _not_arraylike(name, x, position)
 
 

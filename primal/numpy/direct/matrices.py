@@ -16,7 +16,7 @@ from primal.ops.linalg._lapack import in_double
 from primal.ops.linalg.common import real_of
 from primal.runtime.array import ArrayImpl
 
-_lstsq = functools.partial(np.linalg._umath_linalg.lstsq, signature="ddd->ddid")  # type: ignore[attr-defined]
+_lstsq = functools.partial(np.linalg._umath_linalg.lstsq, signature="ddd->ddid")
 
 # Up to here formulas of the elements are exact where elimination is not.
 _SMALL = 3

@@ -95,7 +95,7 @@ def in_double(name: str, operand: Any, result: Any, operands: int = 1) -> Callab
     nan for a matrix on which LAPACK fails, which counts as an invalid operation. What np.linalg
     asks about the operands first takes 3 µs.
     """
-    run: Any = getattr(np.linalg._umath_linalg, name)  # type: ignore[attr-defined]
+    run: Any = getattr(np.linalg._umath_linalg, name)
     wide = ["D" if dtype.kind == "c" else "d" for dtype in (operand, result)]
     run = functools.partial(run, signature=f"{wide[0] * operands}->{wide[1]}")
     return run if result == wide[1] else lambda *stacks: run(*stacks).astype(result)
