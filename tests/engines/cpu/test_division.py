@@ -43,6 +43,23 @@ def test_integers_divide_exactly(dtype: str) -> None:
     agree(lambda x, y: [e.div(x, y), e.rem(x, y)], *any_integers(dtype))
 
 
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integers_divide_by_known_numbers(dtype: str) -> None:
+    x, _ = any_integers(dtype, 400)
+    ends = np.iinfo(dtype)
+    for n in (0, 1, 3, 7, 8, 10, 64, ends.max, ends.max - 1, -1, -3, -8, ends.min):
+        if n >= ends.min:
+            agree(lambda x, n=n: [e.div(x, int(n)), e.rem(x, int(n))], x)
+
+
+def test_quotients_of_64_bits_where_floats_end() -> None:
+    y = RNG.integers(1, 2**50, 3000)
+    for bits in (51, 52, 53, 62):
+        times = np.maximum(2**bits // y, 1)
+        for off in (-1, 0, 1):
+            agree(lambda x, y: [e.div(x, y), e.rem(x, y)], y * times + off, y)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_remainders_of_floats_are_exact(dtype: str) -> None:
     x, y = any_floats(dtype)
