@@ -216,12 +216,14 @@ class Schedule:
         if inside == lowest and self._fits(inside, node):
             return self.steps[inside]
         # Not a consumer of the group, but a reader of what it reads: one pass over memory less.
+        # The one that reads most of it: there its own readers are, and fewer arrays are added.
         reads = {id(x.node) for x in node.args if x.node.word != "literal"}
+        most, found = 0, None
         for number in range(len(self.steps) - 1, max(lowest, len(self.steps) - WINDOW) - 1, -1):
-            step = self.steps[number]
-            if self._fits(number, node) and not reads.isdisjoint(step.reads):
-                return step
-        return None
+            if self._fits(number, node) and len(reads & self.steps[number].reads) > most:
+                found = self.steps[number]
+                most = len(reads & found.reads)
+        return found
 
     def _fits(self, number: int, node: Node) -> bool:
         step = self.steps[number] if number >= 0 else None
