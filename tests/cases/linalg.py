@@ -116,20 +116,24 @@ ROWS = [
             params={"pivoting": False, "full_matrices": whole},
             around=on(APART[: shape[0], : shape[1]]),
             dtypes=NARROW,
-            order=2 if shape[0] >= shape[1] and not (whole and shape[0] > shape[1]) else 0,
             **SOLVED,
         )
-        for shape, whole in (((3, 2), False), ((3, 3), False), ((2, 3), False), ((3, 2), True))
+        for shape, whole in (
+            ((3, 2), False), ((3, 3), False), ((2, 3), False), ((3, 2), True), ((3, 1), True),
+        )
     ],
-    Case(
-        op="qr",
-        name="pivoting",
-        operands=shaped((3, 3)),
-        params={"pivoting": True, "full_matrices": False},
-        around=on(APART),
-        dtypes=NARROW,
-        **SOLVED,
-    ),
+    *[
+        Case(
+            op="qr",
+            name=f"pivoting {shape}{', full' if whole else ''}",
+            operands=shaped(shape),
+            params={"pivoting": True, "full_matrices": whole},
+            around=on(APART[: shape[0], : shape[1]]),
+            dtypes=NARROW,
+            **SOLVED,
+        )
+        for shape, whole in (((3, 3), False), ((2, 3), False), ((3, 2), True))
+    ],
     *[
         Case(
             op="geqrf",

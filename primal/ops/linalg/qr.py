@@ -101,12 +101,6 @@ def _jvp(
 ) -> Any:
     (a,), (t,) = primals, tangents
     *lead, m, n = aval_of(a).shape
-    if m > n and full_matrices:
-        raise NotImplementedError(
-            f"[qr] expected full_matrices=False to differentiate a matrix with more rows than "
-            f"columns, got shape {aval_of(a).shape}: the columns of Q beyond those of a are not "
-            "determined by it. Ask for the reduced factors."
-        )
     outs = qr(a, pivoting=pivoting, full_matrices=full_matrices)
     q, r = outs[:2]
     if 0 in aval_of(a).shape:
@@ -114,7 +108,10 @@ def _jvp(
     rank, dtype = len(lead) + 2, aval_of(a).dtype
     if pivoting:
         # Columns of a, moved as the pivots say.
-        t = transposed(permuted_rows(transposed(t), outs[2]))
+        a, t = [transposed(permuted_rows(transposed(x), outs[2])) for x in (a, t)]
+    more = m - n if full_matrices and m > n else 0
+    if more:
+        q, r = part(q, 0, n, rank - 1), part(r, 0, n, rank - 2)
     left, corner = (part(t, 0, m, rank - 1), part(r, 0, m, rank - 1)) if m < n else (t, r)
     scaled = triangular_solve(
         corner, left, left_side=False, lower=False, transpose_a=False, conjugate_a=False,
@@ -130,6 +127,13 @@ def _jvp(
         turn = add(turn, diagonal_matrix(phases))
     dq = sub(scaled, matmul(q, sub(mixed, turn)))
     dr = sub(matmul(adjoint(q), t), matmul(turn, r))
+    if more:
+        # The columns of Q beyond those of a are what its reflections make of unit vectors.
+        packed, factors = geqrf(a)
+        dpacked, dfactors = reflections_jvp(packed, q, dq)
+        whole, dwhole = [_padded(x, [0] * (len(lead) + 1) + [more]) for x in (packed, dpacked)]
+        dq = householder_product.jvp((whole, factors), (dwhole, dfactors))[1]
+        dr = _padded(dr, [0] * len(lead) + [more, 0])
     return outs, [dq, dr, ZERO][: len(outs)]
 
 
