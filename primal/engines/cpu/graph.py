@@ -222,16 +222,6 @@ def split_dims(x: Value) -> list[list[int]] | None:
     return found
 
 
-def as_numpy(x: Value, base: Any) -> Any:
-    """The value as a view of the array that holds its node."""
-    if x.strides is None:
-        return base if base.shape == x.shape else base.reshape(x.shape)
-    size = base.dtype.itemsize
-    return np.ndarray(
-        x.shape, base.dtype, base, x.offset * size, tuple([s * size for s in x.strides])
-    )
-
-
 APART = frozenset(("reduce", "library", "routine", "control"))
 """Words of nodes that no group holds in a register, element for element."""
 NATIVE: dict[Any, str] = {

@@ -147,23 +147,9 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     )
     if not inner:  # over dimensions of size 1: the elements themselves
         stores, reductions = stores + tuple([r for _, r, _ in reductions]), ()
-    column = bool(inner and outer and _across(shape, outer, inner, bool(stores)))
-    if inner and outer and not stores:
-        # As of a transposed array: elements lie side by side along what is kept, or the other one.
-        read = [a.strides for a in arrays[:count] if a.kind == "m"]
-        near, far = (inner[-1], outer[-1]) if column else (outer[-1], inner[-1])
-        if not column or size_of([shape[d] for d in inner]) >= GRAIN // 2:
-            column ^= all(s[near] in (0, 1) for s in read) and any(
-                s[far] not in (0, 1) for s in read
-            )
-    if inner and outer and not column and stores and not has_narrow(arrays):
-        # Rows too short to fill a vector, of which elements are stored: as `is_narrow`.
-        rows = size_of([shape[d] for d in inner])
-        column = shape[outer[-1]] >= GRAIN and rows <= NARROWEST
-    if column and not stores and not has_narrow(arrays):
-        behind = size_of([shape[d] for d in outer if d > inner[-1]])
-        # The mean of 100,000 points: 3 lanes of a vector for each, or vectors of each coordinate.
-        column = not (1 < behind <= NARROWEST and size_of([shape[d] for d in inner]) >= 4 * GRAIN)
+    column = bool(inner and outer) and _runs_along_kept(
+        shape, outer, inner, arrays, count, bool(stores)
+    )
     kept, reduced = merged_loops(shape, outer, arrays), merged_loops(shape, inner, arrays)
     strided = not reduced and is_narrow(kept, arrays)
     if strided:
@@ -231,14 +217,38 @@ def step_of(a: Array, stride: int) -> str:
     return "u" if stride == 1 else "r"
 
 
-def _across(
-    shape: tuple[int, ...], outer: list[int], inner: list[int], stores: bool
+def _runs_along_kept(
+    shape: tuple[int, ...], outer: list[int], inner: list[int], arrays: list[Array], count: int,
+    stores: bool,
 ) -> bool:
-    """Whether vectors run along kept dimensions: contiguous ones, or rows too short to fill any."""
-    if outer[-1] > inner[-1]:
-        return True
-    rows = size_of([shape[d] for d in inner])
-    return not stores and rows < GRAIN // 2 and shape[outer[-1]] >= rows
+    """Whether the vectors of a reduction run along a dimension that is kept.
+
+    `outer` and `inner`: kept and reduced dimensions; the first `count` arrays are what is read;
+    `stores`: whether elements are stored beside the reductions.
+    """
+    terms = size_of([shape[d] for d in inner])
+    # Contiguous ones, or rows too short to fill any vector.
+    column = outer[-1] > inner[-1] or (
+        not stores and terms < GRAIN // 2 and shape[outer[-1]] >= terms
+    )
+    if not stores:
+        # As of a transposed array: elements lie side by side along what is kept, or the other one.
+        read = [a.strides for a in arrays[:count] if a.kind == "m"]
+        near, far = (inner[-1], outer[-1]) if column else (outer[-1], inner[-1])
+        if not column or terms >= GRAIN // 2:
+            column ^= all(s[near] in (0, 1) for s in read) and any(
+                s[far] not in (0, 1) for s in read
+            )
+    if has_narrow(arrays):
+        return column
+    if stores and not column:
+        # Rows too short to fill a vector, of which elements are stored: as `is_narrow`.
+        return shape[outer[-1]] >= GRAIN and terms <= NARROWEST
+    if column and not stores:
+        behind = size_of([shape[d] for d in outer if d > inner[-1]])
+        # The mean of 100,000 points: 3 lanes of a vector for each, or vectors of each coordinate.
+        return not (1 < behind <= NARROWEST and terms >= 4 * GRAIN)
+    return column
 
 
 def merged_loops(
