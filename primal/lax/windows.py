@@ -255,8 +255,10 @@ def reduce_window(
     leaves, spec, combine = stage_computation("reduce_window", computation, operand)
     name = monoid_of(combine)
     op = _WINDOWED.get(name or "")
-    number = np.issubdtype(aval_of(leaves[0]).dtype, np.number)
-    if name is None or op is None or rank == 0 or not number:
+    dtype = aval_of(leaves[0]).dtype
+    # Extremes of complex numbers have a derivative pair by pair, and none as an op of windows.
+    fits = np.issubdtype(dtype, np.number) and (name == "add" or dtype.kind != "c")
+    if name is None or op is None or rank == 0 or not fits:
         return unflatten(spec, _generic(combine, leaves, inits, window))
     out = op(leaves[0], **window)
     if is_identity(inits[0], name, aval_of(leaves[0]).dtype):

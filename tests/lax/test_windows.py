@@ -156,3 +156,12 @@ def test_windows_of_nothing_give_nothing() -> None:
     conv = lambda x, w: lax.conv_general_dilated(  # noqa: E731
         x, w, (2,), "SAME", dimension_numbers=("HNC", "OHI", "NCH"), batch_group_count=2)
     assert conv(x, w).shape == primal.jit(conv)(x, w).shape == (1, 2, 0)
+
+
+def test_extremes_of_complex_numbers_have_derivatives() -> None:
+    x = jnp.asarray([1 + 1j, 2.0, 1 - 1j, 2 + 1j])
+    for start in (-jnp.inf, jnp.complex64(0)):
+        f = lambda x, s=start: lax.reduce_window(x, s, lax.max, (2,), (1,), "VALID")  # noqa: E731
+        out, tangent = primal.jvp(f, (x,), (1j * x,))
+        assert out.tolist() == [2, 2, 2 + 1j]
+        assert tangent.tolist() == [2j, 2j, -1 + 2j]
