@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.ir.trace import Array, literal
+from primal.ir.trace import Array, concrete_or_error, literal
 from primal.numpy import direct
 from primal.numpy.creation import as_shape, filled, placed
 from primal.numpy.indexing import getitem
@@ -394,15 +394,13 @@ def repeat(
     at = as_axis("repeat", axis, x.aval.ndim)
     n = x.aval.shape[at]
     check_arraylike("repeat", a, repeats)
-    counts = repeats
-    if operand("repeat", counts, 1).aval.size == 1 and total_repeat_length is None:
-        times = operator.index(np.asarray(counts).reshape(())[()])
-        return _each_repeated(x, at, times)
-    if total_repeat_length is None:
-        numbers = np.broadcast_to(np.asarray(counts), (n,))
-        return _taken(x, np.repeat(np.arange(n), numbers), at)
-    length = static_int("repeat total_repeat_length", total_repeat_length)
-    return _repeated_to(x, counts, at, length)
+    if total_repeat_length is not None:
+        length = static_int("repeat total_repeat_length", total_repeat_length)
+        return _repeated_to(x, repeats, at, length)
+    numbers = np.asarray(concrete_or_error(repeats, "repeats"))
+    if numbers.size == 1:
+        return _each_repeated(x, at, operator.index(numbers.reshape(())[()]))
+    return _taken(x, np.repeat(np.arange(n), np.broadcast_to(numbers, (n,))), at)
 
 
 def _each_repeated(x: Any, at: int, times: int) -> Array:

@@ -216,8 +216,9 @@ def test_repeat_of_traced_counts() -> None:
         want = np.append(want, [V[-1]] * 8)[:length]
         program = jit(lambda c, n=length: jnp.repeat(V, c, total_repeat_length=n))
         same(program(counts), want)
-    with pytest.raises(errors.TracerArrayConversionError):
-        jit(lambda c: jnp.repeat(V, c))(counts)
+    for unknown in (counts, 2):
+        with pytest.raises(errors.ConcretizationTypeError, match="repeats"):
+            jit(lambda c: jnp.repeat(V, c))(unknown)
 
 
 def test_roll_by_traced_shifts() -> None:
