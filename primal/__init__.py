@@ -81,6 +81,7 @@ if _TYPE_CHECKING:
     from primal import random as random
     from primal import ref as ref
     from primal import scipy as scipy
+    from primal import segments as _segments
     from primal import sharding as sharding
     from primal import stages as stages
     from primal import tree as tree
@@ -128,6 +129,8 @@ if _TYPE_CHECKING:
     from primal.api.jacobian import jacrev as jacobian
     from primal.api.scopes import ensure_compile_time_eval, named_call, named_scope
     from primal.runtime.refs import Ref, empty_ref, free_ref, freeze, new_ref
+
+    ops = _segments  # what is public of it
 
 _operands = _Later("primal.api.operands")
 _refs = _Later("primal.runtime.refs")

@@ -16,6 +16,7 @@ import numpy as np
 import primal.numpy as jnp
 from primal.base import dtypes
 from primal.base.monoids import identity
+from primal.ir.trace import Array
 from primal.numpy.creation import placed
 
 NAMES = ("segment_max", "segment_min", "segment_prod", "segment_sum")
@@ -90,7 +91,7 @@ def segment_sum(
     bucket_size: int | None = None,
     mode: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """out[j] = Σ data[i] over the rows i with segment_ids[i] = j: [num_segments, ...].
 
     Ids out of range, negative ones too, are dropped. `num_segments` is the largest
@@ -115,7 +116,7 @@ def segment_prod(
     bucket_size: int | None = None,
     mode: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """out[j] = Π data[i] over the rows i with segment_ids[i] = j; 1 for segments without rows.
 
     >>> primal.ops.segment_prod(jnp.arange(4), jnp.array([0, 0, 1, 1]))
@@ -137,7 +138,7 @@ def segment_max(
     bucket_size: int | None = None,
     mode: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """out[j] = max data[i] over the rows i with segment_ids[i] = j; the lowest value without rows.
 
     >>> primal.ops.segment_max(jnp.arange(4), jnp.array([0, 0, 1, 1]))
@@ -159,7 +160,7 @@ def segment_min(
     bucket_size: int | None = None,
     mode: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """out[j] = min data[i] over the rows i with segment_ids[i] = j; the highest value without rows.
 
     >>> primal.ops.segment_min(jnp.arange(4), jnp.array([0, 0, 1, 1]))

@@ -50,6 +50,8 @@ REVEALED = {
     "same(a)": "Array",
     "jax.lax.scan(body, a, a)": "tuple[Array, dict[str, Array]]",
     "lax.while_loop(lambda v: v < 3, lambda v: v + 1, jnp.array(0))": "Array",
+    "lax.fori_loop(0, 3, lambda i, v: v + i, a)": "Array",
+    "jax.ops.segment_sum(a, a, 3)": "Array",
     "jnp.where(a > 0, a, 0.0)": "Array",
     "jnp.where(a > 0)": "tuple[Array, ...]",
     "jax.lax.exp(a)": "Array",

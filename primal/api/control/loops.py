@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from primal.control.custom import TOUCHES_REFS
 from primal.control.scan import scan as scan_op
 from primal.control.while_ import while_ as while_op
 from primal.ir.avals import Aval
-from primal.ir.trace import aval_of, concrete_or_error
+from primal.ir.trace import Array, aval_of, concrete_or_error
 from primal.ops.choose import convert_element_type
 from primal.ops.elementwise import add, lt
 from primal.ops.shape import concatenate, reshape
@@ -395,6 +395,24 @@ def _check_condition(condition: Body) -> None:
 # fori_loop
 
 
+@overload
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, Any], Any],
+    init_val: Array,
+    *,
+    unroll: int | bool | None = ...,
+) -> Array: ...
+@overload
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, Any], Any],
+    init_val: Tree,
+    *,
+    unroll: int | bool | None = ...,
+) -> Tree: ...
 def fori_loop(
     lower: Any,
     upper: Any,
