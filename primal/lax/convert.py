@@ -12,6 +12,7 @@ from primal.base.pytree import flatten, tree_map, unflatten
 from primal.ir.evaluate import quietly
 from primal.ir.trace import Array, aval_of
 from primal.lax.refusals import in_words
+from primal.numpy.remembered import remembered
 from primal.ops import choose as ops
 from primal.ops.barrier import optimization_barrier as barrier_op
 from primal.runtime.eager import as_array
@@ -23,6 +24,7 @@ def _wanted(new_dtype: Any, name: str) -> Any:
 
 
 @in_words
+@remembered
 def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     """Each element in another dtype.
 

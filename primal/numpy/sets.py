@@ -380,6 +380,7 @@ def _kept(name: str, values: Any, mask: Any, size: Any, fill_value: Any) -> tupl
     return ops.select_n(found, to_shape(fill, out.shape), out), place, found
 
 
+@remembered
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """Whether two arrays have one shape and equal elements. Lists are accepted here.
 
