@@ -18,6 +18,10 @@ SUFFIX = {"i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "hal
           "float": "f32", "double": "f64"}  # fmt: skip
 
 
+NO_MEMORY = 3
+"""The status of a program whose kernel was given no memory to work in."""
+
+
 def itemsize(dtype: str) -> int:
     """Bytes of one element."""
     return int(dtype[1:])
@@ -178,7 +182,8 @@ class Code:
     def room(self, bytes_: str | int) -> str:
         """Memory until the function ends, by lines of the cache.
 
-        Not on the stack, which `threading.stack_size` may make small.
+        Not on the stack, which `threading.stack_size` may make small. Where there is none, no unit
+        is done, and the status says so.
         """
         whole = self.new(f"add i64 {bytes_}, 64")
         # aligned_alloc takes three times as long.
@@ -201,7 +206,7 @@ class Code:
             body(u)
             return []
 
-        self.loop("%begin", "%end", "1", [], unit)
+        self.loop("%begin", self._granted() if self.rooms else "%end", "1", [], unit)
         self.do("br label %leave")
         self.start("leave")
         for room in self.rooms:
@@ -213,6 +218,20 @@ class Code:
         if more is not None:
             how, head = "define internal void", f"{head}, {more}"
         self.module.functions[name] = f"{how} @{name}({head}) nounwind {{\n{text}\n}}\n"
+
+    def _granted(self) -> str:
+        """Where units end: at once, if memory was asked for and not given."""
+        none = "false"
+        for room in self.rooms:
+            missing = self.new(f"icmp eq ptr {room}, null")
+            none = self.new(f"or i1 {none}, {missing}")
+        poor, ready = self.label("poor"), self.label("ready")
+        self.do(f"br i1 {none}, label %{poor}, label %{ready}")
+        self.start(poor)
+        self.do(f"store atomic i32 {NO_MEMORY}, ptr %status monotonic, align 4")
+        self.do(f"br label %{ready}")
+        self.start(ready)
+        return self.new(f"select i1 {none}, i64 %begin, i64 %end")
 
     def guarded(
         self,

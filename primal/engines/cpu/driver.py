@@ -28,7 +28,7 @@ import re
 from typing import Any
 
 from primal.engines.cpu import objects, pool, subnormals
-from primal.engines.cpu.code import Module
+from primal.engines.cpu.code import NO_MEMORY, Module
 
 CONTEXT = 64
 """Bytes of a context: 0 status (i32), 4 whether to give up the GIL and poll (i32), 8 the frame (an
@@ -44,6 +44,7 @@ _TEXT = """
 declare void @PyEval_RestoreThread(ptr)
 declare ptr @PyEval_SaveThread()
 declare i32 @PyErr_CheckSignals()
+declare ptr @PyErr_NoMemory()
 declare ptr @PyLong_FromLongLong(i64)
 declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)
 declare void @Py_DecRef(ptr)
@@ -250,8 +251,15 @@ let:
   call void @PyEval_RestoreThread(ptr %last)
   br label %over
 over:
-  %status = phi i32 [ %status1, %hold ], [ %status2, %let ]
+  %ended = phi i32 [ %status1, %hold ], [ %status2, %let ]
   call void @outside(ptr %context)
+  %poor = icmp eq i32 %ended, {no_memory}
+  br i1 %poor, label %raise, label %told
+raise:
+  %null = call ptr @PyErr_NoMemory()
+  br label %told
+told:
+  %status = phi i32 [ %ended, %over ], [ {raised}, %raise ]
   br i1 %quiet, label %leave, label %write
 write:
   %what = getelementptr i8, ptr %table, i64 1
@@ -513,7 +521,8 @@ class Driver:
     def write(self, module: Module, name: str) -> None:
         """Add all functions, and the table."""
         text = subnormals.text(self.machine) + pool.text(self.machine) + _TEXT.format(
-            clock=6 if platform.system() == "Darwin" else 1, raised=RAISED, look=LOOK
+            clock=6 if platform.system() == "Darwin" else 1, raised=RAISED, look=LOOK,
+            no_memory=NO_MEMORY,
         )
         text += "".join([_listed(n, lists) for n, lists in _LISTS.items()])
         rest = []

@@ -6,9 +6,13 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import pytest
 
+from primal.api import jit
+from primal.base.config import num_threads
 from primal.engines.cpu import objects
 from primal.engines.cpu.code import Module
+from primal.engines.cpu.reader import Reader
 from primal.engines.cpu.steps import Routine
 from primal.ir.avals import Aval
 from primal.ops import elementwise as e
@@ -142,3 +146,46 @@ def test_no_elements_no_routine() -> None:
         agree(lambda x: [e.floor(x)], np.zeros((0, 3), np.float32))
 
     with_kernel(e.floor, doubled, lambda x: 2 * x, test)
+
+
+@dataclasses.dataclass(frozen=True)
+class Greedy:
+    """Copies floats, and asks for more memory than there is before that."""
+
+    bytes: int
+
+    def write(self, module: Module, name: str) -> None:
+        r = Reader(module)
+        x, out = r.array(), r.array()
+        r.c.room(self.bytes)
+        r.units(name, lambda u: r.c.do(
+            f"call void @llvm.memcpy.p0.p0.i64(ptr {r.moved(out, (u, '4'))}, "
+            f"ptr {r.moved(x, (u, '4'))}, i64 4, i1 false)"
+        ))  # fmt: skip
+        module.declarations["memcpy"] = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("room", [100, 1 << 60])
+def test_kernels_without_memory_to_work_in_are_an_exception(room: int, threads: int) -> None:
+    """Called from Python and from C, by one thread and by several."""
+    # A size of its own: programs that are equal share an executable.
+    x = np.arange(4096 + threads + room % 7, dtype=np.float32)
+
+    def rule(k: Any, x: Any) -> Any:
+        x = k.dense(x)
+        out = Aval(x.shape, x.dtype)
+        return k.routine(Greedy(room), [x], [out], [], units=x.size, cost=90)[0]
+
+    def test() -> None:
+        made, jitted = built(lambda x: [e.floor(x)], x), jit(lambda x: e.floor(x))
+        with num_threads(threads):
+            for run in (lambda: made.execute([x])[0], lambda: jitted(x)):
+                for _ in range(3):
+                    if room == 100:
+                        np.testing.assert_array_equal(run(), x)
+                        continue
+                    with pytest.raises(MemoryError):
+                        run()
+
+    with_kernel(e.floor, rule, e.floor.impl, test)
