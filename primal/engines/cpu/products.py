@@ -212,22 +212,22 @@ def _by_blas(
     name = LETTER[dtype]
     work = 2.0 * m * n * depth * (4 if name in "cz" else 1)
     sizes, strides = (m, n, depth), ((xm, xk), (yk, yn), om)
-    own, speed, results = None, SPEED[dtype], there
+    own, cost, results = None, work / SPEED[dtype], there
     if tiled.fits(dtype, *sizes):
         blas = (ta, lda, tb, ldb, max(om, n))
         if tiled.in_halves(*sizes, size_of([g[0] for g in loops])):
             depth //= 2
             results = (2, *there)
             loops = [(2, (xk * depth, yk * depth, size_of(there))), *loops]
-            sizes, work = (m, n, depth), work / 2
-        own, speed = tiled.tiled(sizes, *strides, blas, loops), tiled.SPEED
+            sizes = m, n, depth
+        own, cost = tiled.tiled(sizes, *strides, blas, loops), tiled.cost(*sizes)
     elif dtype in ("f4", "f8") and gemm.fits(*sizes, size):
         own = gemm.packed(dtype, sizes, *strides, loops)
     if own is not None:
         spec, words, units = own
         made = k.routine(
             spec, (x, y), (Aval(results, x.dtype),), words, units=units,
-            cost=min(int(work * size_of([g[0] for g in loops]) / units / speed), _MOST),
+            cost=min(int(cost * size_of([g[0] for g in loops]) / units), _MOST),
             name="matmul", terms=depth,
         )[0]  # fmt: skip
         if results != there:

@@ -47,13 +47,13 @@ AHEAD = 3
 """How many squares of numbers are asked for before they are packed."""
 SCALE = 33
 """Exponent of what operands are multiplied by."""
-SPEED = 350.0
-"""Operations per nanosecond of one core, for the estimates."""
+SHARED = 4e6
+"""Operations from which on threads share a product."""
 LEAST = 32
 """Rows, columns and terms of the smallest products made here."""
-GAIN = 64
+GAIN = 40
 """m·n/(m + n), less what tiles are not filled, from which on they gain more than packing takes: it
-is that of 128 rows and columns."""
+is that of 80 rows and columns."""
 _ORDER = ((0, 2), (0, 1), (1, 1), (1, 0), (2, 0), (0, 0))
 """Products of parts, each of which has one in common with the next."""
 
@@ -76,6 +76,11 @@ def fits(dtype: str, m: int, n: int, depth: int) -> bool:
         return False
     padded = (-(-m // LEAST) * LEAST) * (-(-n // LEAST) * LEAST)
     return (m * n) ** 2 >= GAIN * (m + n) * padded
+
+
+def cost(m: int, n: int, depth: int) -> float:
+    """The nanoseconds that a product takes one core: of tiles, of packing, and to begin."""
+    return 2.0 * m * n * depth / 380 + 0.3 * (m + n) * depth + 900
 
 
 def in_halves(m: int, n: int, depth: int, turns: int) -> bool:
@@ -114,7 +119,8 @@ def _unit(sizes: tuple[int, int, int], turns: int) -> tuple[int, int]:
     rows that are better divided: those that a core made in the step before lie in its own cache.
     """
     m, n, depth = sizes
-    least = max(2.0 / turns, 2.0 * m * n * depth / WORK)
+    work = 2.0 * m * n * depth
+    least = max(2.0 / turns if work * turns > SHARED else 0.0, work / WORK)
     found: list[tuple[int, int, int]] = []
     parts = -(-m // ROWS)
     while not found or (parts < 2 * least and parts * LEAST <= m):

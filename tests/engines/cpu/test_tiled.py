@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not tiled.have(), reason="the CPU has no matrix 
 
 WAYS = list(itertools.product((False, True), repeat=2))
 SIZES = [(128, 128, 32), (150, 190, 70), (250, 129, 33), (130, 250, 300), (520, 260, 513),
-         (192, 160, 640), (150, 600, 600)]
+         (192, 160, 640), (150, 600, 600), (96, 90, 33)]
 
 
 def product(x, y, across=False, turned=False):
