@@ -81,10 +81,14 @@ atan2 = arctan2
 def angle(z: ArrayLike, deg: bool = False) -> Array:
     """The angle of a complex number, in radians or degrees.
 
+    Of integers and booleans in floats of the default dtype.
+
     >>> jnp.angle(jnp.array([1j, -1]))
     Array([1.5707964, 3.1415927], dtype=float32)
     """
     x = inexact("angle", z)
+    if dtypes.dtype_of(z).kind in "biu":
+        x = convert(x, dtypes.canonicalize_dtype(float))
     if x.aval.dtype.kind == "c":
         out = ops.atan2(ops.imag(x), ops.real(x))
     else:

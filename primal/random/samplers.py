@@ -78,7 +78,10 @@ def shape_for(name: str, shape: Any, *params: Any) -> tuple[int, ...]:
 
 
 def param(name: str, x: Any, dtype: Any = None) -> Array:
-    """A parameter as an array (of a dtype); TypeError for lists, which are no arrays."""
+    """A parameter as an array (of a dtype).
+
+    TypeError for lists, which are no arrays, ValueError for complex numbers where draws are real.
+    """
     if not isinstance(x, Array | np.ndarray | np.generic | builtins.complex | float | int):
         if isinstance(x, list | tuple) or not hasattr(x, "__jax_array__"):
             raise TypeError(
@@ -88,6 +91,11 @@ def param(name: str, x: Any, dtype: Any = None) -> Array:
     array = jnp.asarray(x)
     if dtype is None:
         return array
+    if array.dtype.kind == "c" and dtypes.kind_of(dtype) != "c":
+        raise ValueError(
+            f"[random.{name}] expected real parameters, got {array.dtype.name}: cannot safely cast "
+            f"them to {np.dtype(dtype).name}. Hand in x.real."
+        )
     return convert_element_type(array, new_dtype=dtype, weak_type=False)
 
 

@@ -115,6 +115,13 @@ def test_interpolated_values_have_the_wider_dtype() -> None:
     assert jnp.interp(low, low, low).dtype == jnp.bfloat16
 
 
+def test_angles_of_integers_are_floats_of_the_default_dtype(x64: None) -> None:
+    for dtype in ("bool", "uint8", "int32", "int64"):
+        assert jnp.angle(jnp.ones(2, dtype)).dtype == np.float64
+    assert jnp.angle(jnp.ones(2, "float32")).dtype == jnp.angle(jnp.ones(2, "complex64")).dtype
+    assert jnp.angle(-1).dtype == np.float64
+
+
 def test_places_are_int32_in_64_bits_too(x64: None) -> None:
     x = jnp.arange(5)
     assert x.dtype == jnp.argsort(x).dtype == jnp.int64

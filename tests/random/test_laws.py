@@ -164,6 +164,8 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: random.randint(K, (2,), 0, 3, float), TypeError, "integer dtypes"),
     (lambda: random.gamma(K, [1.0]), TypeError, "array or a number"),
     (lambda: random.gamma(K, jnp.ones(3), (2,)), ValueError, "shape"),
+    (lambda: random.t(K, 1j), ValueError, "real parameters"),
+    (lambda: random.chisquare(K, jnp.ones(2, "complex64")), ValueError, "real parameters"),
     (lambda: random.bernoulli(K, 1), TypeError, "floating dtype"),
     (lambda: random.bernoulli(K, 0.5, mode="x"), ValueError, "'high' or 'low'"),
     (lambda: random.gumbel(K, mode="x"), ValueError, "'low' or 'high'"),
