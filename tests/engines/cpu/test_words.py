@@ -5,6 +5,7 @@ All of these are exact or correctly rounded; `test_functions.py` has those that 
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,10 @@ from primal.engines.cpu.lanes import BINARY, UNARY
 from primal.engines.cpu.schedule import Group
 from primal.ops import elementwise as e
 from primal.ops.elementwise import RoundingMethod
+from tests.cases import CASES, Case
 from tests.engines.cpu.lab import agree, built, numpy_run, ulps
-from tests.laws.compare import run, staged
+from tests.laws.compare import eager, run, staged
+from tests.laws.laws import SPECIAL
 
 KINDS = {"b": ["bool"], "i": ["int8", "int16", "int32", "int64"],
          "u": ["uint8", "uint16", "uint32", "uint64"], "f": ["float32", "float64"]}  # fmt: skip
@@ -57,7 +60,7 @@ def dtypes_of(kinds: str) -> list[str]:
     return [d for k in kinds for d in KINDS[k]]
 
 
-CASES = [
+TABLES = [
     pytest.param(table, word, dtype, id=f"{word}-{dtype}")
     for table in (UNARY, BINARY)
     for word in table
@@ -66,7 +69,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("table", "word", "dtype"), CASES)
+@pytest.mark.parametrize(("table", "word", "dtype"), TABLES)
 def test_word_is_numpys(table: Any, word: str, dtype: str) -> None:
     op = OPS.get(word) or getattr(e, word)
     x = values(dtype)
@@ -176,3 +179,22 @@ def test_drawn_integers_are_equal_on_every_engine(
         for engine in ("cpu", "xla"):
             for a, b in zip(run(closed, xs, engine), want, strict=True):
                 np.testing.assert_array_equal(a, b, err_msg=engine, strict=True)
+
+
+# SciPy's i1e, which eager code calls, gives 0 for -0.
+SIGNED = [c for c in CASES if c.special and c.record.kind.elementwise and c.op != "bessel_i1e"]
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=c.id) for c in SIGNED])
+def test_zeros_of_elementwise_ops_have_their_signs(case: Case) -> None:
+    operands = case.draws(np.dtype(np.float32), also=False)[0]
+    floats = [i for i, x in enumerate(operands) if x.dtype == np.float32]
+    grid = np.array(list(itertools.product(SPECIAL, repeat=len(floats))), np.float32).T
+    xs = [np.resize(x, grid.shape[1:]) for x in operands]
+    for i, column in zip(floats, grid, strict=True):
+        xs[i] = column
+    f = case.function(np.dtype(np.float32))
+    for got, want in zip(run(staged(f, xs), xs, "cpu"), eager(f, xs), strict=True):
+        if want.dtype == np.float32:
+            zero = (got == 0) & (want == 0)
+            np.testing.assert_array_equal(np.signbit(got[zero]), np.signbit(want[zero]))
