@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from primal.ir.avals import Aval
 from primal.ir.evaluate import quietly
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
 from primal.ir.op import Expand, Splice
 from primal.ir.trace import Literal
+from primal.ops.spread import broadcast_in_dim
 from primal.transforms.dce import dce_eqns
 from primal.transforms.invariants import part, unchanging
 from primal.transforms.memo import memo_on_jaxpr
@@ -62,6 +64,8 @@ class _Walk:
         self.seen: dict[Any, Any] = {}
         self.consts: dict[int, tuple[Var, Any]] = {}
         self.made: dict[Var, Eqn] = {}
+        self.filled: dict[Var, Eqn] = {}
+        """Arrays of one known number, and what makes them."""
 
     def constant(self, var: Var, value: Any) -> Any:
         """The variable of a constant; one per value."""
@@ -104,6 +108,9 @@ class _Walk:
                 if found is not None:
                     env.update(zip(eqn.outvars, found, strict=True))
                     continue
+                if rules == "kernel" and op.kind.elementwise:
+                    eqn, invars = self.once(eqn, invars)
+                    op, params = eqn.op, eqn.params
                 if not op.multiple and not eqn.outvars[0].aval.shape:
                     folded = _fold(eqn, invars, self.made)
                     if folded is not None:
@@ -123,9 +130,27 @@ class _Walk:
             effects = op.effects(params) if eqn.effects and op.effects else eqn.effects
             flat = Eqn(op, invars, outvars, params, eqn.source, effects)
             append(flat)
+            if op is broadcast_in_dim and type(invars[0]) is Literal:
+                self.filled[outvars[0]] = flat
             if not invars:
                 for v in outvars:
                     self.made[v] = flat
+
+    def once(self, eqn: Eqn, invars: list[Any]) -> tuple[Eqn, list[Any]]:
+        """What computes the same number for every element, as an array of that number."""
+        aval = eqn.outvars[0].aval
+        if not aval.shape or not self.filled:
+            return eqn, invars
+        makers = [self.filled.get(v) for v in invars if type(v) is not Literal]
+        if None in makers:
+            return eqn, invars
+        maker = next((m for m in makers if m and m.outvars[0].aval.shape == aval.shape), None)
+        if maker is None:
+            return eqn, invars
+        given: list[Any] = [v if type(v) is Literal else self.filled[v].invars[0] for v in invars]
+        value = quietly(eqn.op.impl, [v.val for v in given], eqn.params)
+        number = Literal(np.asarray(value)[()], Aval((), aval.dtype, aval.weak_type))
+        return Eqn(maker.op, [number], eqn.outvars, maker.params, eqn.source), [number]
 
     def simplified(self, value: Any) -> Any:
         """A parameter with the programs in it simplified: loops and branches carry some."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import primal
 from primal.ops import elementwise as e
 from primal.ops.choose import convert_element_type
 from tests.engines.cpu.lab import agree, built
@@ -104,3 +105,11 @@ def test_quotients_by_one_number_for_all(divisor: float, dtype: str) -> None:
         step = np.nextafter(abs(want[small]), np.inf) - abs(want[small])
         assert (abs(got[small] - want[small]) <= step).all()
         np.testing.assert_array_equal(np.signbit(got[small]), np.signbit(want[small]))
+
+
+def test_a_number_for_all_elements_is_known() -> None:
+    """`x % 50` guards against 0, element for element: what is known of 50 is no work."""
+    text = primal.jit(lambda x: x % 50).lower(np.arange(100)).compile().as_text()
+    (line,) = [line for line in text.splitlines() if line.startswith(";   0:")]
+    assert "rem#50" in line
+    assert " eq" not in line
