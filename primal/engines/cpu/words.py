@@ -29,6 +29,7 @@ from primal.engines.cpu import (
     spectra,
     systems,
     tridiagonals,
+    turns,
 )
 from primal.engines.cpu.graph import (
     NAMES,
@@ -43,6 +44,7 @@ from primal.engines.cpu.graph import (
     reshaped,
     reversed_along,
     row_major,
+    size_of,
     sliced,
     split_dims,
     transposed,
@@ -137,13 +139,31 @@ class Words:
             raise Unsupported(f"{word} of {', '.join(str(x.dtype) for x in args)}")
         if (known == HALF or "f2" in names) and word != "copy" and not _llvm.compiler().half:
             raise Unsupported("float16 on this CPU")
-        space = self._space(args, shape)
         given = [aligned(x, shape) for x in args]
+        if word != "copy" and size_of(shape) >= turns.LARGE:
+            given, order = self._in_order(given)
+            if order != tuple(range(len(shape))):
+                out = self.element(word, [transposed(x, order) for x in given], dtype, attr)
+                return transposed(out, [order.index(d) for d in range(len(shape))])
+        space = self._space(args, shape)
         if space != shape:
             given = [_viewed(x, space) for x in given]
         node = Node(word, tuple(given), space, known, attr)
         self.order.append(node)
         return Value(node, shape, dtype)
+
+    def _in_order(self, given: list[Value]) -> tuple[list[Value], tuple[int, ...]]:
+        """Operands, and the order of dimensions in which they are read as they lie.
+
+        Those that lie in another order than the others are turned, where gathering is slow.
+        """
+        orders = [None if turns.is_spread(x) else turns.order_of(x) for x in given]
+        found = {order for order in orders if order is not None}
+        if len(found) == 1:
+            return given, found.pop()
+        turned = [turns.turned(self, x) if turns.conflicts(x) else None for x in given]
+        given = [new or x for new, x in zip(turned, given, strict=True)]
+        return given, tuple(range(given[0].ndim))
 
     @staticmethod
     def _space(args: Sequence[Value], shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -259,7 +279,7 @@ class Words:
         return self.unary("reciprocal", result) if y < 0 else result
 
     def copy(self, x: Value) -> Value:
-        return self.element("copy", (x,), x.dtype)
+        return turns.turned(self, x) or self.element("copy", (x,), x.dtype)
 
     @staticmethod
     def _known(table: dict[str, str], name: str, x: Value) -> None:
@@ -316,6 +336,11 @@ class Words:
             axes = tuple([at for at, i in enumerate(kept) if i in axes])
             if not axes:
                 return x
+        order = turns.order_of(x)
+        if order != tuple(range(x.ndim)):
+            out = self.reduce(monoid, transposed(x, order), [order.index(i) for i in axes])
+            have = [i for i in order if i not in axes]
+            return transposed(out, [have.index(i) for i in sorted(have)])
         shape = tuple([n for i, n in enumerate(x.shape) if i not in axes])
         found = split_dims(x)
         if found is not None:

@@ -1,0 +1,80 @@
+"""Transpositions by squares, and what follows a transposition in the order of its operand."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal.numpy as jnp
+from primal.engines.cpu.turns import Turn
+from tests.engines.cpu.lab import built, numpy_run
+
+RNG = np.random.default_rng(0)
+SHAPES = [(64, 64), (65, 77), (16, 128), (3, 33, 40), (40, 3, 33), (2, 20, 5, 30), (17, 1, 129)]
+
+
+def turns_of(made: Any) -> int:
+    """How many steps of a program are transpositions by squares."""
+    return sum(type(s) is Turn for s in made.plan.specs)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "bool", "float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_permutation(shape: Any, dtype: str) -> None:
+    x = (RNG.random(shape) * 100).astype(jnp.dtype(dtype))
+    orders = list(itertools.permutations(range(len(shape))))
+    made = built(lambda x: [jnp.transpose(x, p) for p in orders], x)
+    for got, p in zip(made.execute([x]), orders, strict=True):
+        np.testing.assert_array_equal(got, np.transpose(x, p))
+    assert turns_of(made)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x[::-1].T,
+        lambda x: x[:, ::-1].T,
+        lambda x: x[3:60, 5:80].T,
+        lambda x: x[::2].T,
+        lambda x: x[:, ::2].T,
+        lambda x: jnp.broadcast_to(x, (3, 70, 90)).transpose(2, 0, 1),
+        lambda x: jnp.broadcast_to(x, (3, 70, 90)).transpose(0, 2, 1),
+    ],
+)
+def test_of_other_views(f: Any) -> None:
+    x = RNG.random((70, 90)).astype(np.float32)
+    (got,) = built(lambda x: [f(x)], x).execute([x])
+    (want,) = numpy_run(lambda x: [f(x)], x)
+    np.testing.assert_array_equal(got, want)
+
+
+def test_small_arrays_and_short_rows_are_gathered() -> None:
+    for shape in ((30, 30), (5000, 3), (3, 5000)):
+        x = RNG.random(shape).astype(np.float32)
+        assert not turns_of(built(lambda x: [x.T], x))
+
+
+LARGE = [((512, 256), (1, 0)), ((64, 32, 64), (2, 0, 1)), ((64, 32, 64), (2, 1, 0)),
+         ((16, 64, 4, 32), (0, 2, 3, 1)), ((300, 400), (1, 0))]  # fmt: skip
+
+
+@pytest.mark.parametrize(("shape", "order"), LARGE)
+def test_what_follows_a_transposition(shape: Any, order: Any) -> None:
+    """The same numbers, whether it is computed as the operand lies, or after turning it."""
+    x = RNG.integers(-9, 9, shape).astype(np.float32)
+    y = RNG.integers(-9, 9, np.transpose(x, order).shape).astype(np.float32)
+
+    def f(x: Any, y: Any) -> list[Any]:
+        t = jnp.transpose(x, order)
+        u = jnp.maximum(t, 0) * 2 + t
+        return [
+            u, t + y, u - y, (t + 1).sum(-1), (t * t).sum(0), u.max((0, 1)), jnp.where(t > y, t, 0),
+            t - t.max(-1, keepdims=True), u.reshape(-1), t + jnp.arange(y.shape[-1]), t[::-1] * 2,
+            jnp.concatenate([u, y]), jnp.argmax(u, -1), u + u[:1],
+        ]  # fmt: skip
+
+    for got, want in zip(built(f, x, y).execute([x, y]), numpy_run(f, x, y), strict=True):
+        np.testing.assert_array_equal(got, want)
