@@ -187,13 +187,19 @@ def eye(
 ) -> Array:
     """The N × M matrix with ones on diagonal k and zeros elsewhere.
 
+    Raises ValueError for negative sizes, and for a k that is no integer.
+
     >>> jnp.eye(2, 3, k=1)
     Array([[0., 1., 0.],
            [0., 0., 1.]], dtype=float32)
     """
     dtype = dtypes.check_user_dtype_supported(float if dtype is None else dtype, "eye")
-    shape = canonical_shape((N, N if M is None else M))
-    rows, columns = rows_columns(shape)
+    sizes = (N, N if M is None else M)
+    if any(isinstance(n, int | np.integer) and n < 0 for n in sizes):
+        raise ValueError(f"[eye] expected sizes, got {sizes}: negative dimensions are not allowed.")
+    if not hasattr(k, "__index__"):
+        raise ValueError(f"[eye] expected a diagonal, got {k=}: k must be a scalar integer.")
+    rows, columns = rows_columns(canonical_shape(sizes))
     hit = ops.eq(ops.add(rows, literal(operator.index(k), rows.dtype, False)), columns)
     return placed(convert(hit, dtype), device)
 

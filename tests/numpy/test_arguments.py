@@ -32,7 +32,8 @@ ERRORS = {
         "jnp.compress(B, V, size=4)", "jnp.extract(B, V, size=-1)",
         "jnp.linalg.matrix_rank(M, rtol=0.1, tol=0.1)", "jnp.sin(np.ma.masked_array([1.0], [1]))",
         "jsp.linalg.polar(V)", "jsp.linalg.cholesky(None)",
-        "jnp.histogramdd(M, weights=1.0)",
+        "jnp.eye(-1)", "jnp.eye(2, -1)", "jnp.eye(2, k=1.5)", "jnp.identity(-2)",
+        "jnp.histogram2d(V, V, range=(1, 0))", "jnp.histogramdd(M, weights=1.0)",
         "jnp.matvec(M, jnp.ones(2))", "jnp.vecmat(jnp.ones(3), M)", "jnp.select(M[:0] > 0, [])",
     ],
     TypeError: [
