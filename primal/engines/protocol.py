@@ -41,6 +41,9 @@ class Device:
         """Bytes in use and limits, where the engine knows them."""
         return self.engine.memory_stats(self) if self.engine is not None else None
 
+    def __str__(self) -> str:
+        return f"{'cuda' if self.platform == 'gpu' else self.platform}:{self.id}"
+
     def __repr__(self) -> str:
         names = {"cpu": "CpuDevice", "gpu": "CudaDevice", "cuda": "CudaDevice", "tpu": "TpuDevice"}
         return f"{names.get(self.platform, 'Device')}(id={self.id})"

@@ -78,3 +78,9 @@ def test_an_interpreter_that_binds_operations_one_by_one():
     x = jnp.array([0.3, 0.1, 0.2])
     for g in (again, primal.jit(again)):
         np.testing.assert_array_equal(g(x), f(x))
+
+
+def test_devices_are_printed_in_short_and_in_full():
+    device = primal.devices()[0]
+    assert (str(device), f"{device}", repr(device)) == ("cpu:0", "cpu:0", "CpuDevice(id=0)")
+    assert str(jnp.ones(1).devices()) == "{CpuDevice(id=0)}"
