@@ -12,6 +12,7 @@ import pytest
 from primal.base.config import enable_x64
 from primal.lax import reductions as lax_reductions
 from primal.ops import elementwise, reduce
+from primal.ops.spread import reduce_sum
 from primal.runtime.eager import as_array
 from tests.ops.laws import agree, check_batching, check_derivatives, compiled, eager
 
@@ -199,3 +200,15 @@ def test_reduce_refuses_what_does_not_fit() -> None:
         lax_reductions.reduce(x, as_array(np.int32(0)), elementwise.add, (0,))
     with pytest.raises(ValueError, match=r"\[reduce\] expected the computation to return"):
         lax_reductions.reduce(x, np.float32(0), elementwise.lt, (0,))
+
+
+@pytest.mark.parametrize("shape", [(5, 300), (1000, 3), (8, 129), (3, 4, 1001), (4, 20001)])
+def test_sums_of_rows_are_numpys(shape):
+    """Also where the extension adds several rows at a time, to the last bit."""
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    x[0], x[1, ..., 0], x[2, ..., -1] = -0.0, np.inf, np.nan
+    for view in (x, x[:, ..., ::2], x.T):
+        found = np.asarray(reduce_sum(as_array(view), axes=(view.ndim - 1,)))
+        wanted = np.add.reduce(view.copy(), axis=-1)
+        assert np.array_equal(found, wanted, equal_nan=True)
+        assert np.array_equal(np.signbit(found[:1]), np.signbit(wanted[:1]))
