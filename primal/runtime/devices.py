@@ -92,7 +92,8 @@ def _alias(platform: str) -> str:
         return _ALIASES[platform]
     except KeyError:
         raise RuntimeError(
-            f"[devices] expected a platform among cpu, gpu, cuda and tpu, got {platform!r}."
+            f"[devices] expected a platform among cpu, gpu, cuda and tpu, got {platform!r}: "
+            f"Unknown backend {platform}."
         ) from None
 
 

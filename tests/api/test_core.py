@@ -84,3 +84,8 @@ def test_devices_are_printed_in_short_and_in_full():
     device = primal.devices()[0]
     assert (str(device), f"{device}", repr(device)) == ("cpu:0", "cpu:0", "CpuDevice(id=0)")
     assert str(jnp.ones(1).devices()) == "{CpuDevice(id=0)}"
+
+
+def test_platforms_that_are_not_here():
+    with pytest.raises(RuntimeError, match=r"among cpu.* got 'nonsense': Unknown backend nonsense"):
+        primal.devices("nonsense")

@@ -297,8 +297,8 @@ def _make_cuda(num_devices: int | None, **options: Any) -> Any:
     if plugin is None:
         version = load().version
         raise RuntimeError(
-            f"[xla] expected XLA's CUDA plugin, got none installed. Install the one that fits this "
-            f"jaxlib with `pip install 'jax-cuda13-plugin[with-cuda]=={version}' "
+            "[xla] expected XLA's CUDA plugin, got none installed: Unknown backend cuda. Install the "
+            f"one that fits with `pip install 'jax-cuda13-plugin[with-cuda]=={version}' "
             f"'jax-cuda13-pjrt=={version}'` (or cuda12)."
         )
     name, library = plugin
@@ -360,8 +360,8 @@ def _register_cuda(name: str, api: Any) -> None:
 def _make_tpu(num_devices: int | None, **options: Any) -> Any:
     if importlib.util.find_spec("libtpu") is None:
         raise RuntimeError(
-            "[xla] expected the package libtpu, got none installed. On a TPU machine, install it "
-            "with `pip install libtpu`."
+            "[xla] expected the package libtpu, got none installed: Unknown backend tpu. On a TPU "
+            "machine, install it with `pip install libtpu`."
         )
     library = importlib.import_module("libtpu").get_library_path()
     _load_plugin("tpu", library)
