@@ -297,8 +297,8 @@ def _make_cuda(num_devices: int | None, **options: Any) -> Any:
     if plugin is None:
         version = load().version
         raise RuntimeError(
-            "[xla] expected XLA's CUDA plugin, got none installed: Unknown backend cuda. Install the "
-            f"one that fits with `pip install 'jax-cuda13-plugin[with-cuda]=={version}' "
+            "[xla] expected XLA's CUDA plugin, got none installed: Unknown backend cuda. Install "
+            f"the one that fits with `pip install 'jax-cuda13-plugin[with-cuda]=={version}' "
             f"'jax-cuda13-pjrt=={version}'` (or cuda12)."
         )
     name, library = plugin
