@@ -11,8 +11,14 @@ import numpy as np
 from primal.ir.avals import Aval
 from primal.ir.op import SHAPE, Bound, Never, Op, by_kind
 from primal.ir.trace import ZERO, aval_of, literal
-from primal.ops.elementwise import add, mul, sub
-from primal.ops.spread import broadcast_axis, full_like_aval, reduce_sum, zeros_like_aval
+from primal.ops.elementwise import select_n, sub
+from primal.ops.spread import (
+    broadcast_axis,
+    broadcast_in_dim,
+    full_like_aval,
+    reduce_sum,
+    zeros_like_aval,
+)
 from primal.ops.types import canonical_axes, is_linear
 from primal.ops.words import linear
 
@@ -322,13 +328,13 @@ def _pad_batch(axis: Any, args: Any, dims: Any, *, padding_config: Any) -> Any:
     with_axis = (*padding_config[:d], (0, 0, 0), *padding_config[d:])
     if dv is None:
         return pad(x, value, padding_config=with_axis), d
-    # A padding value per example: pad a mask of ones, and blend.
-    zero = literal(0, aval_of(x).dtype, False)
-    padded = pad(x, zero, padding_config=with_axis)
-    ones = full_like_aval(aval_of(x).strong(), 1)
-    outside = sub(literal(1, aval_of(x).dtype, False), pad(ones, zero, padding_config=with_axis))
-    placed = tuple(axis.size if i == d else 1 for i in range(aval_of(padded).ndim))
-    return add(padded, mul(outside, reshape(value, shape=placed))), d
+    # A padding value per example fills the places that a mask of ones leaves.
+    flags = full_like_aval(Aval(aval_of(x).shape, np.dtype(np.bool_)), True)
+    outside = literal(False, np.dtype(np.bool_), False)
+    inside = pad(flags, outside, padding_config=with_axis)
+    padded = pad(x, literal(0, aval_of(x).dtype, False), padding_config=with_axis)
+    filled = broadcast_in_dim(value, shape=aval_of(padded).shape, broadcast_dimensions=(d,))
+    return select_n(inside, filled, padded), d
 
 
 pad: Op = Op(

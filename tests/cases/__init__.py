@@ -26,6 +26,7 @@ from tests.cases import (  # noqa: E402
     reduce,
     refused,
     shape,
+    small,
     special,
     spread,
     window,
@@ -46,6 +47,7 @@ ROOMS = (
     host,
     collective,
     control,
+    small,
 )
 CASES: list[Case] = [row for room in ROOMS for row in room.ROWS]
 for op, errors in refused.REFUSED.items():
@@ -53,3 +55,6 @@ for op, errors in refused.REFUSED.items():
                  or row.op == op and op.startswith("random_"))  # fmt: skip
     says = refused.SAYS.get(op, CASES[first].says)
     CASES[first] = dataclasses.replace(CASES[first], errors=errors, says=says)
+for op in (*small.ALIKE, *small.SHAPED):
+    first = next(i for i, row in enumerate(CASES) if row.op == op and row.around is None)
+    CASES[first] = small.with_small(CASES[first])

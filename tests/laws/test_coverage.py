@@ -9,9 +9,9 @@ import numpy as np
 
 from primal.ir.op import Never, registry
 from primal.transforms.stage import stage
-from tests.cases import CASES
+from tests.cases import CASES, Case
 from tests.cases.case import C64, F32
-from tests.laws.compare import arrays
+from tests.laws.compare import arrays, staged, width
 
 NAMED = "of one named axis; two at once are in tests/api/test_vmap.py"
 THREADED = "the other generators are in tests/random, as they have no keys of threefry's words"
@@ -188,3 +188,28 @@ TAKE_ANYTHING = {
     "custom_lin": "made by transformations, of operands that fit",
     "jit": "called with what its program was traced for",
 }
+
+
+def test_small_shapes_are_asked_for() -> None:
+    """Empty arrays and sizes of 1, of every op whose row does not fix its shapes."""
+    seen: dict[str, set[str]] = {"empty": set(), "one": set()}
+    for case in CASES:
+        for xs in case.draws(case.dtypes[0]):
+            with width([np.zeros(0, case.dtypes[0]), *xs]):
+                outs = staged(case.function(case.dtypes[0]), xs).out_avals
+            shapes = [x.shape for x in (*xs, *outs)]
+            seen["empty"] |= {case.op} if any(0 in shape for shape in shapes) else set()
+            seen["one"] |= {case.op} if any(1 in shape for shape in shapes) else set()
+    every = {c.op for c in CASES if not _fixed(c)}
+    assert every - seen["empty"] == set(NEVER_EMPTY)
+    assert every <= seen["one"]
+
+
+def _fixed(case: Case) -> bool:
+    """Programs, axes, keys and callbacks have the shapes that they were made for."""
+    carries = case.record.higher is not None or "jaxpr" in case.parameters(F32)
+    named = case.record.kind.collective or case.record.kind.host
+    return carries or named or case.op.startswith("random_") or case.op == "threefry2x32"
+
+
+NEVER_EMPTY = {"select_and_scatter_add": "each window has an element"}
