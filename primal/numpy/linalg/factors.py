@@ -8,7 +8,6 @@ from primal.ir.trace import Array
 from primal.numpy.elementary import abs as absolute
 from primal.numpy.elementary import conjugate, sign
 from primal.numpy.promotion import ArrayLike, check_arraylike, promote_dtypes_inexact
-from primal.numpy.ranges import tril
 from primal.numpy.remembered import remembered
 from primal.numpy.shapes import matrix_transpose
 from primal.numpy.sorting import sort_indices
@@ -94,7 +93,7 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
         x = symmetrized(x)
     elif upper:
         x = adjoint(x)
-    low = tril(cholesky_room.cholesky(x))
+    low = cholesky_room.cholesky(x)
     return adjoint(low) if upper else low
 
 
