@@ -39,7 +39,7 @@ def names() -> dict[str, Any]:
     found: dict[int, tuple[str, Any]] = {}
     for module, listed in json.loads(coverage.NAMES.read_text()).items():
         here = module.replace("jax", "primal", 1)
-        for name in coverage.present(module, listed):
+        for name in sorted(coverage.present(module, listed)):
             value = getattr(importlib.import_module(here), name)
             if callable(value) and ours(value):
                 found.setdefault(id(value), (f"{here}.{name}", value))
