@@ -346,7 +346,7 @@ class JitFunction(Dispatcher):
             try:
                 if operator.attrgetter(self.__qualname__)(module) is self:
                     return self.__qualname__
-            except AttributeError:
+            except (AttributeError, TypeError):  # the name of a callable object may be anything
                 pass
         return JitFunction, (
             self._fun, self._static_argnums, self._static_argnames, self._donate_argnums,

@@ -185,7 +185,9 @@ def _checked(
             "doesn't support weights."
         )
     (own,) = promote_dtypes_inexact(name, a)
-    x, share = promote_dtypes_inexact(name, own, q)
+    # Floats of 16 bits hold no positions beyond 256 or 2,048, and few shares.
+    narrow = dtypes.is_narrow_float(own.aval.dtype)
+    x, share = promote_dtypes_inexact(name, convert(own, dtypes.float32) if narrow else own, q)
     if x.aval.dtype.kind == "c":
         raise ValueError(f"[{name}] expected real numbers: complex ones have no order.")
     if share.aval.ndim > 1:
@@ -305,7 +307,9 @@ def _between(method: str, below: Any, above: Any, position: Any, floor: Any) -> 
     # Both products, so that inf stays inf where the weight of the other one is 0.
     rest = ops.sub(literal(1, weight.aval.dtype, True), weight)
     mixed = ops.add(ops.mul(below, rest), ops.mul(above, weight))
-    return ops.select_n(ops.eq(below, above), mixed, below)
+    # The weight of a share that is nan is nan.
+    equal = ops.bitwise_and(ops.eq(below, above), ops.eq(weight, weight))
+    return ops.select_n(equal, mixed, below)
 
 
 # Covariance.

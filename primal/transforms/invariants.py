@@ -8,7 +8,7 @@ stay. Loops and branches stay too: the first turn might not come, or not get tha
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from primal.ir.avals import Aval
@@ -33,7 +33,6 @@ LARGEST = 1 << 24
 """Elements of a value that was not in memory before and may be put there."""
 WORKS = frozenset((ELEMENTWISE, MIXED, REDUCTION, CONTRACT, WINDOW, LINALG, FFT, BITS, INDEX))
 """Kinds of ops that compute; others arrange what is there."""
-Append = Callable[[Sequence[Eqn], dict[Any, Any]], None]
 
 
 def part(closed: ClosedJaxpr, known: Sequence[Any]) -> tuple[list[Eqn], list[Var], ClosedJaxpr]:

@@ -562,6 +562,9 @@ def test_jitted_functions_are_copied_and_pickled():
         x = jnp.zeros(3)
         np.testing.assert_array_equal(again(x), [0, 0, 0])
         assert x.is_deleted()
+    nameless = functools.partial(jnp.add, 1)
+    nameless.__qualname__ = nameless.__module__ = None
+    assert copy.copy(jit(nameless))(2) == 3
     static = copy.deepcopy(jit(lambda x, n: x * n, static_argnames="n"))
     assert static(2.0, n=3) == 6.0 and static._cache_size() == 1
     ref = primal.new_ref(jnp.zeros(2))

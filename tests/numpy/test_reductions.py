@@ -282,6 +282,17 @@ def test_quantiles(axis: Any, method: str) -> None:
     same(jnp.percentile(X, 30, axis), np.percentile(wide, 30, axis))
 
 
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16], ids=str)
+def test_quantiles_of_narrow_floats_count_in_float32(dtype: Any) -> None:
+    x = jnp.asarray(np.random.default_rng(0).permutation(70_000) / 70_000, dtype)
+    wide = np.asarray(x, np.float64)
+    for q in (0.3, 0.37, 0.9, 1.0):
+        want = float(jnp.asarray(np.quantile(wide, q), dtype))
+        for f in (jnp.quantile, jnp.nanquantile, lambda x, q: jnp.percentile(x, 100 * q)):
+            found = f(x, q)
+            assert found.dtype == dtype and float(found) == want
+
+
 def test_quantiles_of_nan() -> None:
     x = X.copy()
     x[0, 0, 0] = np.nan
@@ -290,6 +301,7 @@ def test_quantiles_of_nan() -> None:
         q = np.array([0.2, 0.8])
         same(jnp.nanquantile(x, q, axis), np.nanquantile(x.astype(float), q, axis))
         same(jnp.nanpercentile(x, 25, axis), np.nanpercentile(x.astype(float), 25, axis))
+    assert np.isnan(jnp.quantile(X, np.nan)) and np.isnan(jnp.nanpercentile(X, np.nan))
     with pytest.raises(ValueError, match="method"):
         jnp.quantile(X, 0.5, method="foo")
     with pytest.raises(ValueError, match="overwrite_input"):

@@ -112,6 +112,8 @@ def cond(x: Any, p: Any = None) -> Callable[..., Any] | None:
     singular = in_double("svd", x.aval.dtype, real_of(x.aval.dtype))
 
     def run(x: Any) -> Any:
+        if not is_finite(x):
+            return None  # LAPACK prints that it was given numbers it does not take
         s = singular(x)
         least = s[..., -1]
         return s[..., 0] / least if np.count_nonzero(least) == least.size else None
@@ -130,6 +132,8 @@ def matrix_rank(
     singular = in_double("svd", M.aval.dtype, real_of(M.aval.dtype))
 
     def run(x: Any) -> Any:
+        if not is_finite(x):
+            return None
         s = singular(x)
         found = np.greater(s, s[..., :1] * share)
         return np.count_nonzero(found) if found.ndim == 1 else np.add.reduce(found, -1)

@@ -349,6 +349,8 @@ def _quantile(share_of: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     ) -> Callable[..., Any] | None:  # fmt: skip
         if not is_array(a, "f") or not a.aval.size or type(q) not in (int, float):
             return None
+        if a.aval.dtype.itemsize < 4:
+            return None
         if not (axis is None or type(axis) is int) or method != "linear" or keepdims or out:
             return None
         if overwrite_input or any(x is not None for x in options.values()):
