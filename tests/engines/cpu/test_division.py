@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import primal
+from primal.engines.cpu.objects import counters
 from primal.ops import elementwise as e
 from primal.ops.choose import convert_element_type
 from tests.engines.cpu.lab import agree, built
@@ -39,6 +40,22 @@ def any_floats(dtype: str) -> tuple[Any, Any]:
     return x, y
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_quotients_by_known_floats_are_the_nearest(dtype: str) -> None:
+    x, y = any_floats(dtype)
+    info = np.finfo(dtype)
+    small = RNG.integers(0, 8 << info.nmant, 2000, f"u{info.dtype.itemsize}").view(dtype)
+    relu = np.maximum(RNG.normal(size=2000), 0).astype(dtype)
+    x = np.concatenate([x[:6000], small, -small, relu, -relu])
+    with np.errstate(all="ignore"):
+        for over in np.concatenate([y[:256:17], [0.05, 2.0**29, 2.0**31, 1e-20], y[300:320]]):
+            over = over.astype(dtype)
+            (got,) = built(lambda x, y: [e.div(x, y)], x, over).execute([x, over])
+            np.testing.assert_array_equal(got, x / over)
+            some = ~np.isnan(got)
+            np.testing.assert_array_equal(np.signbit(got[some]), np.signbit((x / over)[some]))
+
+
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_integers_divide_exactly(dtype: str) -> None:
     agree(lambda x, y: [e.div(x, y), e.rem(x, y)], *any_integers(dtype))
@@ -51,6 +68,40 @@ def test_integers_divide_by_known_numbers(dtype: str) -> None:
     for n in (0, 1, 3, 7, 8, 10, 64, ends.max, ends.max - 1, -1, -3, -8, ends.min):
         if n >= ends.min:
             agree(lambda x, n=n: [e.div(x, int(n)), e.rem(x, int(n))], x)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
+def test_all_short_integers_divide_by_known_numbers(dtype: str) -> None:
+    ends = np.iinfo(dtype)
+    x = np.arange(ends.min, ends.max + 1, dtype=dtype)
+    some = RNG.integers(3, ends.max, 40, dtype=dtype).tolist()
+    for n in range(3, ends.max + 1) if x.itemsize == 1 else [3, 5, 6, 7, *some]:
+        got = built(lambda x, n=n: [e.div(x, n), e.rem(x, n)], x).execute([x])
+        quotient = np.trunc(x / n).astype(dtype)
+        np.testing.assert_array_equal(got[0], quotient)
+        np.testing.assert_array_equal(got[1], x - quotient * np.array(n, dtype))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
+def test_multiples_of_known_numbers_and_their_neighbours(dtype: str) -> None:
+    ends = np.iinfo(dtype)
+    for n in (3, 7, 10, 641, 2**16 + 1, ends.max // 3, ends.max - 1, ends.max):
+        powers = [v for b in range(ends.bits) for v in (2**b - 1, 2**b) if v <= ends.max]
+        times = [v // n * n + off for v in (*powers, ends.max) for off in (-1, 0, 1)]
+        x = np.array([v for v in times if 0 <= v <= ends.max], dtype)
+        if ends.min:
+            x = np.concatenate([x, -x, [ends.min]]).astype(dtype)
+        agree(lambda x, n=n: [e.div(x, n), e.rem(x, n)], x)
+
+
+def test_a_second_divisor_compiles_nothing() -> None:
+    for dtype in INTEGERS:
+        x, _ = any_integers(dtype, 400)
+        built(lambda x: [e.div(x, 7), e.rem(x, 7)], x)
+        before = counters.kernels
+        for n in (3, 10, 100, 125):
+            agree(lambda x, n=n: [e.div(x, n), e.rem(x, n)], x)
+        assert counters.kernels == before, dtype
 
 
 def test_quotients_of_64_bits_where_floats_end() -> None:
@@ -111,5 +162,5 @@ def test_a_number_for_all_elements_is_known() -> None:
     """`x % 50` guards against 0, element for element: what is known of 50 is no work."""
     text = primal.jit(lambda x: x % 50).lower(np.arange(100)).compile().as_text()
     (line,) = [line for line in text.splitlines() if line.startswith(";   0:")]
-    assert "rem#50" in line
+    assert "rem_by" in line
     assert " eq" not in line
