@@ -27,7 +27,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> No
 
     >>> import primal
     >>> inspect_array_sharding(primal.numpy.ones(3), callback=print)
-    SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=None)
+    SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
     """
     for x in flatten(value)[0]:
         if isinstance(x, Tracer):

@@ -317,6 +317,11 @@ class Config:
         return dict(_flags)
 
     @property
+    def x64_enabled(self) -> bool:
+        """Whether 64-bit dtypes are kept in the running thread: `enable_x64` as a question."""
+        return settings().enable_x64
+
+    @property
     def values(self) -> dict[str, Any]:
         """All values in the running thread, by name."""
         current = settings()

@@ -313,6 +313,11 @@ class Op(AsksTrace):
         """Whether the results are a sequence."""
         return self.multiple
 
+    @property
+    def call_primitive(self) -> bool:
+        """Whether it only calls the program `call_jaxpr` of its parameters; no op here does."""
+        return False
+
     def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Functions and parameters that `bind` takes: programs stay parameters here."""
         return [], params

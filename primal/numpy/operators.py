@@ -16,7 +16,7 @@ import numpy as np
 from primal.base import dtypes
 from primal.ir.op import Op
 from primal.ir.state import state
-from primal.ir.trace import PYTHON_SCALARS, Array, Literal, literal
+from primal.ir.trace import Array, Literal, literal
 from primal.numpy import contraction, ufuncs
 from primal.numpy.elementary import abs as absolute
 from primal.ops import elementwise as ops
@@ -30,7 +30,8 @@ BITS = (np.integer, np.bool_)
 ANY = (np.generic,)
 # Asked first: whether x is one of eight classes takes half a microsecond.
 KNOWN = frozenset({ArrayImpl, np.ndarray, int, float, bool, complex})
-_FOR_FUNCTION = frozenset({*PYTHON_SCALARS, np.ndarray})
+# Containers that Python would compare with an array by identity, which nobody means.
+CONTAINERS = frozenset({list, tuple, dict, set})
 
 
 def _accepts(x: Any) -> bool:
@@ -66,8 +67,8 @@ def binary(
     comparison = {"eq": "==", "ne": "!="}.get(op.name)
 
     def refuse(self: Any, other: Any) -> Any:
-        """Python answers x == [1, 2] by identity, which nobody means."""
-        if isinstance(other, list | tuple):
+        """The other operand gets its turn; containers are errors where Python asks identity."""
+        if comparison and other.__class__ in CONTAINERS:
             raise TypeError(
                 f"unsupported operand type(s) for {comparison}: {type(self).__name__!r} and "
                 f"{type(other).__name__!r}. Convert it first: primal.numpy.array(...)."
@@ -98,18 +99,14 @@ def binary(
             beside = scalars.get((other, kind, self.aval))
             if beside is not None:
                 return state.trace.process(op, (self, beside), {})
-        elif kind in _FOR_FUNCTION:
-            return function(self, other)
+        elif kind is ArrayImpl or isinstance(other, Array):
+            aval = other.aval
+            if aval is not self.aval:
+                return function(self, other)
+            if aval in direct:
+                return state.trace.process(op, (self, other), {})
         else:
-            try:
-                aval = other.aval
-                if aval is not self.aval:
-                    return function(self, other)
-                if aval in direct:
-                    return state.trace.process(op, (self, other), {})
-            except AttributeError:
-                if not _accepts(other):
-                    return refuse(self, other) if comparison else NotImplemented
+            return function(self, other) if _accepts(other) else refuse(self, other)
         beside = meet(self, other)
         return function(self, other) if beside is None else op(self, beside)
 

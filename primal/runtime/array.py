@@ -115,9 +115,9 @@ class ArrayImpl(Array, _Memory):
     def deleted_error(self) -> RuntimeError:
         """The error of using an array after it was deleted or donated."""
         return RuntimeError(
-            f"Array has been deleted with shape={self.aval.str_short()}. It was deleted, or "
-            "donated to a jitted function (donate_argnums); keep the function's result instead, or "
-            "do not donate."
+            f"Array has been deleted with shape={self.aval.str_short()}. Its buffer has been "
+            "deleted or donated to a jitted function (donate_argnums); keep the function's result "
+            "instead, or do not donate."
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:

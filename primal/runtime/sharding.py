@@ -21,16 +21,24 @@ class Sharding:
         return len(self.device_set)
 
 
+MEMORY_KINDS = ("device", "pinned_host", "unpinned_host")
+
+
 class SingleDeviceSharding(Sharding):
-    """The whole array on one device.
+    """The whole array on one device, in the memory of a kind; ValueError for unknown kinds.
 
     >>> SingleDeviceSharding(primal.devices()[0]).is_fully_replicated
     True
     """
 
     def __init__(self, device: Device, *, memory_kind: str | None = None) -> None:
+        if memory_kind is not None and memory_kind not in MEMORY_KINDS:
+            raise ValueError(
+                f"[SingleDeviceSharding] expected a memory kind of {', '.join(MEMORY_KINDS)}, got "
+                f"{memory_kind!r}: could not find memory addressable by device {device.platform}."
+            )
         self.device = device
-        self.memory_kind = memory_kind
+        self.memory_kind = memory_kind or "device"
 
     @property
     def device_set(self) -> set[Device]:  # type: ignore[override]

@@ -208,3 +208,9 @@ def test_disable_jit_takes_its_argument_by_name():
         with flags.disable_jit(False):
             assert config.disable_jit is False
     assert config.disable_jit is False
+
+
+def test_x64_enabled_is_enable_x64_of_the_thread() -> None:
+    for value in (True, False):
+        with flags.enable_x64(value):
+            assert config.x64_enabled is value

@@ -521,3 +521,8 @@ def test_short_loops_run_often_are_compiled_at_last() -> None:
     for _ in range(100):
         lax.fori_loop(0, 100, lambda i, c: c * 0.25 + i, 1.0)
     assert counters.compilations == before + 1
+
+
+@pytest.mark.parametrize("length", [3.0, 3.5, np.float32(3)])
+def test_a_length_that_is_a_quotient_counts_whole_steps(length) -> None:
+    assert lax.scan(lambda c, _: (c + 1, None), 0, length=length)[0] == 3

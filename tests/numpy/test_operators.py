@@ -333,3 +333,62 @@ def test_in_asks_a_vector_for_a_number() -> None:
         jnp.arange(2) in jnp.arange(3)  # noqa: B015
     with pytest.raises(TypeError):
         "a" in jnp.arange(3)  # noqa: B015
+
+
+class _Proxy:
+    """Answers for every attribute without underscores, as proxies and cursors of libraries do."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Proxy()
+
+    def _turn(self, other):
+        return "turn"
+
+    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = _turn
+    __rmatmul__ = __rand__ = __ror__ = __rxor__ = __rlshift__ = __rrshift__ = __rdivmod__ = _turn
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _turn  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    "name",
+    "add sub mul truediv floordiv mod pow matmul and_ or_ xor lshift rshift eq ne lt le gt "
+    "ge".split(),
+)
+def test_operands_that_are_no_arrays_get_their_turn(name) -> None:
+    function = getattr(operator, name)
+    assert function(jnp.arange(3), _Proxy()) == "turn"
+    seen = []
+    jit(lambda x: [x, seen.append(function(x, _Proxy()))][0])(jnp.arange(3))
+    assert seen == ["turn"]
+
+
+@pytest.mark.parametrize("other", [[1], (1,), {}, {1: 2}, {1}])
+def test_containers_are_not_compared_by_identity(other) -> None:
+    for ask in (operator.eq, operator.ne):
+        with pytest.raises(TypeError, match="unsupported operand type"):
+            ask(jnp.arange(3), other)
+
+
+def test_a_sharding_names_the_memory_of_its_device() -> None:
+    device = devices()[0]
+    assert SingleDeviceSharding(device).memory_kind == "device"
+    assert repr(SingleDeviceSharding(device)).endswith("memory_kind=device)")
+    assert SingleDeviceSharding(device, memory_kind="pinned_host").memory_kind == "pinned_host"
+    with pytest.raises(ValueError, match="find memory addressable by device cpu"):
+        SingleDeviceSharding(device, memory_kind="attic")
+
+
+def test_what_was_deleted_says_so() -> None:
+    x = jnp.arange(3.0)
+    x.delete()
+    for use in (lambda: x + 1, lambda: jit(jnp.sin)(x), lambda: np.asarray(x), lambda: x[0]):
+        with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[3\]"):
+            use()
+    with pytest.raises(RuntimeError, match="deleted or donated"):
+        _ = -x
+
+
+def test_operations_of_a_program_say_that_they_call_none() -> None:
+    assert not any(e.primitive.call_primitive for e in make_jaxpr(jit(jnp.sin))(1.0).eqns)

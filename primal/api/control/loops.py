@@ -173,7 +173,9 @@ def _scan_length(xs: Tree, avals: Sequence[Aval], length: Any) -> int:
                 "[scan] expected xs or `length`, got no values to scan over and no length."
             )
         return next(iter(sizes))
-    n = _static_int("scan", "length", length)
+    # A quotient such as T / dt counts as the whole number below it.
+    whole = int(length) if isinstance(length, float | np.floating) else length
+    n = _static_int("scan", "length", whole)
     if n < 0:
         raise ValueError(f"[scan] expected a length of at least 0, got {n}.")
     if sizes and n not in sizes:
