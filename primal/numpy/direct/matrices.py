@@ -12,11 +12,9 @@ import numpy as np
 from primal.base.native import is_finite
 from primal.ir.evaluate import refusing
 from primal.numpy.direct.operands import dtype_of, is_array
-from primal.ops.linalg._lapack import in_double
+from primal.ops.linalg._lapack import in_double, numpys_loop
 from primal.ops.linalg.common import real_of
 from primal.runtime.array import ArrayImpl
-
-_lstsq = functools.partial(np.linalg._umath_linalg.lstsq, signature="ddd->ddid")
 
 # Up to here formulas of the elements are exact where elimination is not.
 _SMALL = 3
@@ -85,6 +83,7 @@ def lstsq(
         return None
     if not b.aval.size:
         return None
+    solve = functools.partial(numpys_loop("lstsq"), signature="ddd->ddid")
     share = float(np.finfo(a.aval.dtype).eps) * max(a.aval.shape)
     dtype, vector = a.aval.dtype, b.aval.ndim == 1
 
@@ -93,7 +92,7 @@ def lstsq(
             return None
         b = b[:, None] if vector else b
         try:
-            x, _, rank, s = refusing(_lstsq, (a, b, share))
+            x, _, rank, s = refusing(solve, (a, b, share))
         except FloatingPointError:
             return None  # where it did not converge
         x = x.astype(dtype)

@@ -88,6 +88,17 @@ def _argument(x: Any) -> Any:
 _call_each = _by_ctypes if extension is None else extension.call_each
 
 
+def numpys_loop(name: str) -> Any:
+    """What np.linalg calls for stacks of matrices. Its names are NumPy's own affair."""
+    found = getattr(np.linalg._umath_linalg, name, None)
+    if found is None:
+        raise NotImplementedError(
+            f"[linalg] expected a NumPy whose np.linalg is made of {name!r}, as from 2.1 to 2.4, "
+            f"got {np.__version__}. Install one of those."
+        )
+    return found
+
+
 @functools.cache
 def in_double(name: str, operand: Any, result: Any, operands: int = 1) -> Callable[..., Any]:
     """NumPy's loop of that name over stacks of matrices, which computes in double precision.
@@ -95,7 +106,7 @@ def in_double(name: str, operand: Any, result: Any, operands: int = 1) -> Callab
     nan for a matrix on which LAPACK fails, which counts as an invalid operation. What np.linalg
     asks about the operands first takes 3 µs.
     """
-    run: Any = getattr(np.linalg._umath_linalg, name)
+    run: Any = numpys_loop(name)
     wide = ["D" if dtype.kind == "c" else "d" for dtype in (operand, result)]
     run = functools.partial(run, signature=f"{wide[0] * operands}->{wide[1]}")
     return run if result == wide[1] else lambda *stacks: run(*stacks).astype(result)

@@ -66,3 +66,8 @@ def test_stacks_are_called_alike_without_the_extension(monkeypatch: pytest.Monke
     monkeypatch.setattr(_lapack, "_call_each", _lapack._by_ctypes)
     for x, y in zip(found(), want, strict=True):
         np.testing.assert_array_equal(x, y)
+
+
+def test_a_loop_that_numpy_does_not_have_is_named() -> None:
+    with pytest.raises(NotImplementedError, match=f"'svd_of_rings'.*{np.__version__}"):
+        _lapack.numpys_loop("svd_of_rings")
