@@ -167,6 +167,7 @@ class _Rows(Writer):
     def one_pass(
         self, number: int, places: list[str], values: dict[int, str], at: str, lanes: str | None
     ) -> None:
+        """All items and reductions of one pass over a row, or over the columns from `at` on."""
         spec, c = self.rows, self.c
         mine = [
             self.first_item + k for k, i in enumerate(spec.items) if not i[5] and i[4] == number
@@ -232,12 +233,18 @@ class _Rows(Writer):
             return out
 
         totals = nest(spec.kept, places, [v for _, v in firsts])
-        now = iter(zip(wides, totals, strict=True))
-        for k, (monoid, r, when) in enumerate(spec.reductions):
+        self.settle(number, wides, totals, values)
+
+    def settle(
+        self, number: int, wides: list[str], totals: list[str], values: dict[int, str]
+    ) -> None:
+        """What a pass reduced, in all lanes; or of each column in its lane."""
+        c, now = self.c, iter(zip(wides, totals, strict=True))
+        for k, (monoid, r, when) in enumerate(self.rows.reductions):
             if when != number:
                 continue
             dtype, (wide, total) = self.dtypes[r], next(now)
-            if spec.column:
+            if self.rows.column:
                 if wide != dtype:
                     total = emit(c, "convert", [wide], dtype, [total])
                 values[self.first_reduction + k] = total
