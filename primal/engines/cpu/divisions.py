@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from primal.engines.cpu.code import SCALAR, Code
+from collections.abc import Callable
+from typing import Any
 
+import numpy as np
+
+from primal.engines.cpu.code import SCALAR, Code
+from primal.engines.cpu.graph import Value
+
+FLOAT64 = np.dtype(np.float64)
 _EXACT = 51
 """Bits of numbers whose quotient in float64 is never rounded to a whole number above it."""
 
@@ -16,41 +23,135 @@ def divide(c: Code, dtype: str, op: str, x: str, y: str) -> str:
         return c.new(f"{sign}{op} {t} {x}, {y}")
     if size < 8:
         # With half as many bits again the quotient is exact, as above.
-        return _by_floats(c, "double" if size == 4 else "float", t, sign, op, x, y)
+        quotient = _by_floats(c, "double" if size == 4 else "float", t, sign, x, y)
+        return _answer(c, t, op, x, y, quotient)
+    return _either(
+        c, t, _near(c, t, dtype, [x, y]),
+        lambda: _answer(c, t, op, x, y, _by_floats(c, "double", t, "s", x, y)),
+        lambda: c.new(f"{sign}{op} {t} {x}, {y}"),
+    )  # fmt: skip
+
+
+def _near(c: Code, t: str, dtype: str, xs: list[str]) -> str:
+    """Whether all lanes of these numbers of 64 bits are exact in float64."""
     mask, ends = c.vec("i1"), []
-    for v in (x, y):
-        if sign == "s":
-            v = c.new(f"add {t} {v}, {c.const('i64', str(1 << _EXACT))}")
-        ends.append(c.new(f"icmp ult {t} {v}, {c.const('i64', str(2 << _EXACT))}"))
-    word = c.new(f"bitcast {mask} {c.new(f'and {mask} {ends[0]}, {ends[1]}')} to i{c.lanes}")
+    first = 1 << _EXACT if dtype[0] == "i" else 0
+    for v in xs:
+        if first:
+            v = c.new(f"add {t} {v}, {c.const('i64', str(first))}")
+        ends.append(c.new(f"icmp ult {t} {v}, {c.const('i64', str(first + (1 << _EXACT)))}"))
+    both = ends[0] if len(ends) == 1 else c.new(f"and {mask} {ends[0]}, {ends[1]}")
+    word = c.new(f"bitcast {mask} {both} to i{c.lanes}")
+    return c.new(f"icmp eq i{c.lanes} {word}, -1")
+
+
+def _either(c: Code, t: str, which: str, yes: Callable[[], str], no: Callable[[], str]) -> str:
+    """A value by one of two ways."""
     near, far, after = c.label("near"), c.label("far"), c.label("after")
-    c.do(f"br i1 {c.new(f'icmp eq i{c.lanes} {word}, -1')}, label %{near}, label %{far}")
+    c.do(f"br i1 {which}, label %{near}, label %{far}")
     found = []
-    for label in (near, far):
+    for label, write in ((near, yes), (far, no)):
         c.start(label)
-        if label == near:
-            out = _by_floats(c, "double", t, "s", op, x, y)
-        else:
-            out = c.new(f"{sign}{op} {t} {x}, {y}")
-        found.append(f"[ {out}, %{c.block} ]")
+        found.append(f"[ {write()}, %{c.block} ]")
         c.do(f"br label %{after}")
     c.start(after)
     return c.new(f"phi {t} {', '.join(found)}")
 
 
-def _by_floats(c: Code, wide: str, t: str, sign: str, op: str, x: str, y: str) -> str:
+def _by_floats(
+    c: Code, wide: str, t: str, sign: str, x: str, y: str = "", inverse: str = ""
+) -> str:
     f = c.vec(wide)
-    over, under = [c.new(f"{sign}itofp {t} {v} to {f}") for v in (x, y)]
-    quotient = c.new(f"fpto{sign}i {f} {c.new(f'fdiv {f} {over}, {under}')} to {t}")
+    over = c.new(f"{sign}itofp {t} {x} to {f}")
+    if inverse:
+        quotient = c.new(f"fmul {f} {over}, {inverse}")
+    else:
+        quotient = c.new(f"fdiv {f} {over}, {c.new(f'{sign}itofp {t} {y} to {f}')}")
+    return c.new(f"fpto{sign}i {f} {quotient} to {t}")
+
+
+def _answer(c: Code, t: str, op: str, x: str, y: str, quotient: str) -> str:
     if op == "div":
         return quotient
     return c.new(f"sub {t} {x}, {c.new(f'mul {t} {quotient}, {y}')}")
 
 
-def by_constant(c: Code, dtype: str, op: str, x: str, n: int) -> str:
-    """The same by a number that is part of the code: a product, or a shift."""
-    scalar = SCALAR[dtype]
-    y = c.const(scalar, str(n))
-    if dtype[1:] == "8" and abs(n).bit_count() != 1:  # vectors of 64 bits have no high products
-        return divide(c, dtype, op, x, y)
-    return c.new(f"{'s' if dtype[0] == 'i' else 'u'}{op} {c.vec(scalar)} {x}, {y}")
+def by_known(c: Code, dtype: str, op: str, x: str, y: str, magic: str, *more: str) -> str:
+    """The same by a number of the record, with what `known` computed of it."""
+    t, size = c.vec(SCALAR[dtype]), int(dtype[1:])
+    if size < 8 or c.lanes == 1:
+        quotient = _by_product(c, dtype, x, magic, more[0])
+    else:
+        # There are no products of vectors with 128 bits: those are computed one by one.
+        quotient = _either(
+            c, t, _near(c, t, dtype, [x]),
+            lambda: _by_floats(c, "double", t, "s", x, inverse=more[1]),
+            lambda: _by_product(c, dtype, x, magic, more[0]),
+        )  # fmt: skip
+    return _answer(c, t, op, x, y, quotient)
+
+
+def _by_product(c: Code, dtype: str, x: str, magic: str, shift: str) -> str:
+    """The quotient by the upper half of a product."""
+    t, signed, bits = c.vec(SCALAR[dtype]), dtype[0] == "i", 8 * int(dtype[1:])
+    if bits == 8:  # there are no products of vectors of bytes
+        h = c.vec("i16")
+        x = c.new(f"{'sext' if signed else 'zext'} {t} {x} to {h}")
+        quotient = _by_product(c, f"{dtype[0]}2", x, magic, shift)
+        return c.new(f"trunc {h} {quotient} to {t}")
+    extend, cut = ("sext", "ashr") if signed else ("zext", "lshr")
+    w, end = c.vec(f"i{2 * bits}"), c.const(f"i{2 * bits}", str(bits))
+    over, under = [c.new(f"{extend} {t} {v} to {w}") for v in (x, magic)]
+    product = c.new(f"{cut} {w} {c.new(f'mul {w} {over}, {under}')}, {end}")
+    quotient = c.new(f"trunc {w} {product} to {t}")
+    if signed:
+        quotient = c.new(f"ashr {t} {c.new(f'add {t} {quotient}, {x}')}, {shift}")
+        # What is negative was cut downwards.
+        last = c.const(f"i{bits}", str(bits - 1))
+        return c.new(f"sub {t} {quotient}, {c.new(f'ashr {t} {x}, {last}')}")
+    one = c.const(f"i{bits}", "1")
+    rest = c.new(f"lshr {t} {c.new(f'sub {t} {x}, {quotient}')}, {one}")
+    return c.new(f"lshr {t} {c.new(f'add {t} {quotient}, {rest}')}, {shift}")
+
+
+def known(k: Any, op: str, x: Value, y: Value) -> Value | None:
+    """`div` or `rem` of integers by a literal; None where that is as any other.
+
+    Numbers made of the divisor are literals as well (Granlund and Montgomery, "Division by
+    invariant integers using multiplication", 1994), so that all divisors share code, but those
+    powers of two that shift by a distance.
+    """
+    signed, bits = x.node.dtype.kind == "i", 8 * x.node.dtype.itemsize
+    n = int.from_bytes(y.node.attr, "little", signed=signed)
+    if n in (0, -1) or -n == 1 << (bits - 1) or y.shape not in ((), x.shape):
+        return None
+    if n < 0:
+        found = known(k, op, x, k.literal(-n, x.dtype))
+        return k.unary("neg", found) if op == "div" else found
+    if n.bit_count() == 1:
+        return _by_power(k, op, x, n, signed, bits)
+    many = max(bits, 16)
+    length = (n - 1).bit_length()
+    magic = (1 << (many + length - signed)) // n + 1 - (1 << many)
+    as_many = np.dtype(f"{x.node.dtype.kind}{many // 8}")
+    given = [k.literal(v, as_many) for v in (magic, length - 1)]
+    if bits == 64:
+        # Not below 1/n, so that whole quotients are reached; too near for the next ones to be.
+        inverse = 1 / n
+        over, under = inverse.as_integer_ratio()
+        given.append(k.literal(inverse if over * n >= under else np.nextafter(inverse, 1), FLOAT64))
+    return k.element(f"{op}_by", (x, y, *given), x.dtype)
+
+
+def _by_power(k: Any, op: str, x: Value, n: int, signed: bool, bits: int) -> Value:
+    """By 2^m; negative numbers are rounded up first, as quotients are cut towards zero."""
+    if not signed and op == "rem":
+        return k.binary("and", x, k.literal(n - 1, x.dtype))
+    up = x
+    if signed:
+        negative = k.element(f"shift_right_arithmetic#{bits - 1}", (x,), x.dtype)
+        up = k.binary("add", x, k.binary("and", negative, k.literal(n - 1, x.dtype)))
+    if op == "rem":
+        return k.binary("sub", x, k.binary("and", up, k.literal(-n, x.dtype)))
+    how = "arithmetic" if signed else "logical"
+    return k.element(f"shift_right_{how}#{n.bit_length() - 1}", (up,), x.dtype)

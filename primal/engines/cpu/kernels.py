@@ -83,8 +83,12 @@ class Spec:
 
 
 def lanes_of(spec: Any, width: int) -> int:
-    """Elements per vector: as many of the widest dtype as `width` bytes hold."""
-    widest = max([itemsize(interleaved.PART.get(d, d)) for d in spec.dtypes], default=1)
+    """Elements per vector: as many of the widest dtype as `width` bytes hold.
+
+    Literals wait in registers: they widen nothing.
+    """
+    dtypes = [d for kind, d, _ in spec.operands if kind != "l"] + [b[2] for b in spec.body]
+    widest = max([itemsize(interleaved.PART.get(d, d)) for d in dtypes], default=1)
     lanes = max(width // widest, 2)
     if isinstance(spec, Spec) and spec.short > 1:
         return min(lanes, spec.short)

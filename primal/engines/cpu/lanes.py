@@ -12,7 +12,7 @@ from typing import Any
 
 from primal.engines.cpu import floats, functions, interleaved
 from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, itemsize
-from primal.engines.cpu.divisions import by_constant, divide
+from primal.engines.cpu.divisions import by_known, divide
 
 UNARY: dict[str, str] = {
     "neg": "iuf", "abs": "if", "sign": "iuf", "square": "iuf", "reciprocal": "f",
@@ -80,8 +80,6 @@ def _by_constant(c: Code, word: str, dtype: str, x: str) -> str:
     """Integers with a number that is part of the word, as in `rotate_left#13`."""
     name, number = word.split("#")
     n, bits, t = int(number), 8 * int(dtype[1:]), c.vec(SCALAR[dtype])
-    if name in ("div", "rem"):
-        return by_constant(c, dtype, name, x, n)
     if name == "rotate_left":
         distance = c.const(SCALAR[dtype], str(n % bits))
         full = f"llvm.fshl.v{c.lanes}{SUFFIX[SCALAR[dtype]]}"
@@ -389,6 +387,8 @@ _WORDS: dict[str, Callable[..., str]] = {
     "mul": _mul,
     "div": _div,
     "rem": _rem,
+    "div_by": lambda c, dtype, *xs: by_known(c, dtype, "div", *xs),
+    "rem_by": lambda c, dtype, *xs: by_known(c, dtype, "rem", *xs),
     "neg": _neg,
     "abs": _abs,
     "sign": _sign,

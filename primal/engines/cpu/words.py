@@ -13,6 +13,7 @@ from primal.engines.cpu import (
     commuting,
     control,
     convolution,
+    divisions,
     factorisations,
     firsts,
     fourier,
@@ -199,10 +200,9 @@ class Words:
             distance = int.from_bytes(y.node.attr, "little")
             return self.element(f"{name}#{min(distance, 64)}", (x,), x.dtype)
         if name in ("div", "rem") and x.node.dtype.kind in "iu" and y.node.word == "literal":
-            signed = x.node.dtype.kind == "i"
-            known = int.from_bytes(y.node.attr, "little", signed=signed)
-            if known not in (0, -1) and y.shape in ((), x.shape):
-                return self.element(f"{name}#{known}", (x,), x.dtype)
+            found = divisions.known(self, name, x, y)
+            if found is not None:
+                return found
         if name == "pow" and y.node.word == "literal":
             found = self._known_power(x, y)
             if found is not None:
