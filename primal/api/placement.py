@@ -125,6 +125,8 @@ def _put(x: Any, device: Device | None, donate: bool) -> Any:
         guards.host_to_device(x, explicit=True)
     array: ArrayImpl = x if isinstance(x, Array) else as_array(x)  # type: ignore[assignment]
     if device is None:
+        if array.is_deleted():
+            raise array.deleted_error()
         return array
     here = array.device
     if here is device:

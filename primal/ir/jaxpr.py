@@ -164,6 +164,11 @@ class ClosedJaxpr:
     def out_avals(self) -> tuple[Aval, ...]:
         return tuple([v.aval for v in self.jaxpr.outvars])
 
+    @property
+    def literals(self) -> list[Any]:
+        """The constants, by the name that older interpreters of programs call them."""
+        return self.consts
+
     def pretty_print(self, **options: Any) -> str:
         """As of `Jaxpr`."""
         return self.jaxpr.pretty_print(**options)

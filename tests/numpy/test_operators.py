@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import primal.numpy as jnp
-from primal.api import devices, jit, make_jaxpr
+from primal.api import device_put, devices, jit, make_jaxpr
 from primal.base import dtypes
 from primal.ir.trace import Array, literal
 from primal.runtime.sharding import SingleDeviceSharding
@@ -383,12 +383,15 @@ def test_a_sharding_names_the_memory_of_its_device() -> None:
 def test_what_was_deleted_says_so() -> None:
     x = jnp.arange(3.0)
     x.delete()
-    for use in (lambda: x + 1, lambda: jit(jnp.sin)(x), lambda: np.asarray(x), lambda: x[0]):
+    uses = [lambda: x + 1, lambda: jit(jnp.sin)(x), lambda: np.asarray(x), lambda: x[0]]
+    for use in [*uses, lambda: device_put(x)]:
         with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[3\]"):
             use()
     with pytest.raises(RuntimeError, match="deleted or donated"):
         _ = -x
 
 
-def test_operations_of_a_program_say_that_they_call_none() -> None:
+def test_interpreters_of_programs_find_constants_and_calls() -> None:
+    closed = make_jaxpr(lambda x: x + np.ones(3))(1.0)
+    assert closed.literals is closed.consts
     assert not any(e.primitive.call_primitive for e in make_jaxpr(jit(jnp.sin))(1.0).eqns)
