@@ -6,6 +6,7 @@ The polynomials are minimax ones, or interpolate at Chebyshev's points, fitted w
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -29,6 +30,9 @@ _LOG: dict[str, Double] = {
     "f8": (0.6666666666666736, 0.39999999999400176, 0.28571428745918354, 0.2222219818172467,
            0.1818358609231008, 0.15313459259770068, 0.14802193765149999),
 }  # fmt: skip
+# The same to 1e-13 of the logarithm.
+_LOG_MIDDLE: Double = (0.6666666666739509, 0.3999999877011546, 0.28571760080388536,
+                       0.22191049731047807, 0.19369457307490315)  # fmt: skip
 # tanh(x) of float32 as x·p(x²)/q(x²) up to 9.02, where it is 1; error 1.3e-9 before rounding.
 _TANH_RATIONAL: tuple[Double, Double] = (
     (0.9999999986964386, 0.13679921996791577, 0.0038683363279819285, 2.8007625872974616e-05,
@@ -265,10 +269,7 @@ def _log_in_two(f: Floats, x: str) -> tuple[str, str]:
 def power(f: Floats, x: str, y: str) -> str:
     """x^y with the special values of IEEE 754."""
     if f.dtype == "f4":
-        g = f.widened()
-        a, b = g.widen(x), g.widen(y)
-        raised = exp(g, g.mul(b, log(g, g.abs(a))))
-        return f.narrowed(_power_edges(g, a, b, raised))
+        return _power_of_floats(f.widened(), x, y)
     if not f.c.module.fma:
         # Products in two floats need it.
         return f.c.new(f"call {f.t} @{by_library(f.c, 'pow', 2)}({f.t} {x}, {f.t} {y})")
@@ -282,6 +283,18 @@ def power(f: Floats, x: str, y: str) -> str:
     some = f.above(p, 0.0, -746.0)
     raised = f.scale(exp_of_small(f, f.add(r, p_low)), n, some)
     return _power_edges(f, x, y, raised)
+
+
+def _power_of_floats(f: Floats, x: str, y: str) -> str:
+    """x^y of float32 in float64, with as many terms as float32 takes and no subnormals."""
+    x, y = f.widen(x), f.widen(y)
+    e, m = log_parts(f, f.abs(x))
+    s = f.div(f.sub(m, 1.0), f.add(m, 1.0))
+    z = f.mul(s, s)
+    log = f.fma(e, math.log(2), f.mul(s, f.fma(z, f.poly(z, _LOG_MIDDLE), 2.0)))
+    n, r = reduced(f, f.within(f.mul(y, log), (0, 0), (-104.5, 89.0)))
+    small = f.add(f.fma(f.mul(r, r), f.poly(r, _EXP["f4"]), r), 1.0)
+    return f.narrowed(_power_edges(f, x, y, f.mul(small, f.power_of_two(n))))
 
 
 def _power_edges(f: Floats, x: str, y: str, out: str) -> str:

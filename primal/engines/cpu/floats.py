@@ -181,15 +181,15 @@ class Floats:
             out = self.where(high, x, 0.0)
             half = self.iop("ashr", n, 1)
             for part in (half, self.iop("sub", n, half)):
-                out = self.mul(out, self._power(part))
+                out = self.mul(out, self.power_of_two(part))
 
         def subnormal() -> str:
-            units = self.mul(self.where(low, x, 0.0), self._power(self.iop("sub", place, 2)))
+            units = self.mul(self.where(low, x, 0.0), self.power_of_two(self.iop("sub", place, 2)))
             return self.unbits(self.c.new(f"fptosi {self.t} {self.rint(units)} to {self.it}"))
 
         return branch(self, low, out, subnormal)
 
-    def _power(self, n: str) -> str:
+    def power_of_two(self, n: str) -> str:
         """2^n as a normal number."""
         mantissa, bias, _ = FORM[self.dtype]
         return self.unbits(self.iop("shl", self.iop("add", n, bias), mantissa))
