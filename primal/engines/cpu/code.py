@@ -191,22 +191,30 @@ class Code:
         line = self.new(f"or i64 {self.new(f'ptrtoint ptr {self.rooms[-1]} to i64')}, 63")
         return self.new(f"inttoptr i64 {self.new(f'add i64 {line}, 1')} to ptr")
 
-    def function(self, name: str, body: Callable[[str], None], more: str | None = None) -> None:
+    def function(
+        self,
+        name: str,
+        body: Callable[..., None],
+        more: str | None = None,
+        sizes: Sequence[str] = (),
+    ) -> None:
         """The function `name`: `body(unit)` for each unit asked for, until the program is to stop.
 
-        With `more` parameters it is one of the module's own, for other functions to call.
+        With `more` parameters it is one of the module's own, for other functions to call. Where
+        units are numbered through loops of `sizes`, `body` is also given the index in each.
         """
 
-        def unit(u: str, _: list[str]) -> list[str]:
+        def unit(u: str, indices: list[str]) -> list[str]:
             go = self.label("unit")
             status = self.new("load atomic i32, ptr %status monotonic, align 4")
             asked = self.new(f"icmp ne i32 {status}, 0")
             self.do(f"br i1 {asked}, label %leave, label %{go}")
             self.start(go)
-            body(u)
-            return []
+            body(u, *indices)
+            return self._next(indices, sizes)
 
-        self.loop("%begin", self._granted() if self.rooms else "%end", "1", [], unit)
+        stop = self._granted() if self.rooms else "%end"
+        self.loop("%begin", stop, "1", [("i64", v) for v in self._indices(sizes)], unit)
         self.do("br label %leave")
         self.start("leave")
         for room in self.rooms:
@@ -218,6 +226,33 @@ class Code:
         if more is not None:
             how, head = "define internal void", f"{head}, {more}"
         self.module.functions[name] = f"{how} @{name}({head}) nounwind {{\n{text}\n}}\n"
+
+    def _indices(self, sizes: Sequence[str]) -> list[str]:
+        """Where the first unit is in loops of these sizes."""
+
+        def divided() -> list[str]:
+            rest, found = "%begin", []
+            for size in reversed(sizes[1:]):
+                found.append(self.new(f"urem i64 {rest}, {size}"))
+                rest = self.new(f"udiv i64 {rest}, {size}")
+            return [rest, *reversed(found)]
+
+        if len(sizes) < 2:
+            return ["%begin"] * len(sizes)
+        later = self.new("icmp ne i64 %begin, 0")
+        return self.guarded(later, [("i64", "0")] * len(sizes), divided)
+
+    def _next(self, indices: Sequence[str], sizes: Sequence[str]) -> list[str]:
+        """The indices one unit later, without a division."""
+        step, found = "1", []
+        for d in reversed(range(len(sizes))):
+            index = self.new(f"add i64 {indices[d]}, {step}")
+            if d:
+                ends = self.new(f"icmp eq i64 {index}, {sizes[d]}")
+                index = self.new(f"select i1 {ends}, i64 0, i64 {index}")
+                step = self.new(f"zext i1 {ends} to i64")
+            found.append(index)
+        return found[::-1]
 
     def _granted(self) -> str:
         """Where units end: at once, if memory was asked for and not given."""

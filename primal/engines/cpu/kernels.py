@@ -172,25 +172,21 @@ class Writer:
             apart.append(self.word() if spec.split >= 0 else "")
         self.sizes = sizes
 
-        def unit(u: str) -> None:
+        outer = spec.kept if spec.reduced and not spec.column else spec.kept - 1
+        # Rows of one chunk lie between each other: they are taken while it is in the cache.
+        loops = [chunks, *sizes[:outer]] if spec.strided else [*sizes[:outer], chunks]
+
+        def unit(_: str, *at: str) -> None:
             starts = list(bases)
             if spec.split >= 0:
-                u = self.part(u, turns, parts, starts, apart)
-            outer = spec.kept if spec.reduced and not spec.column else spec.kept - 1
-            if spec.strided:
-                # Rows of one chunk lie between each other: they are taken while it is in the cache.
-                count = "1"
-                for size in sizes[:outer]:
-                    count = c.new(f"mul i64 {count}, {size}")
-                row, k = c.new(f"urem i64 {u}, {count}"), c.new(f"udiv i64 {u}, {count}")
-            else:
-                row, k = self.row_and_chunk(u, chunks)
-            places = self.moved(starts, self.coordinates(row, outer))
+                self.part(at[-1], turns, starts, apart)
+            rows = at[1 : outer + 1] if spec.strided else at[:outer]
+            places = self.moved(starts, list(enumerate(rows)))
             if outer == spec.kept:
                 self.row_reduction(places)
                 return
             n = sizes[spec.kept - 1]
-            first = c.new(f"mul i64 {k}, {chunk}")
+            first = c.new(f"mul i64 {at[0] if spec.strided else at[outer]}, {chunk}")
             last = c.new(f"add i64 {first}, {chunk}")
             last = c.call("llvm.smin.i64", "i64", ("i64", last), ("i64", n))
             if spec.reduced:
@@ -199,23 +195,11 @@ class Writer:
                 self.scalars(places, spec.kept - 1)
                 self.elementwise(places, first, last)
 
-        c.function(name, unit)
+        c.function(name, unit, sizes=[*loops, parts] if spec.split >= 0 else loops)
 
-    def row_and_chunk(self, u: str, chunks: str) -> tuple[str, str]:
-        """The row of unit u and its chunk of it; no division where a row is one chunk."""
-        c = self.c
-        row, k = c.guarded(
-            c.new(f"icmp ne i64 {chunks}, 1"), [("i64", u), ("i64", "0")],
-            lambda: [c.new(f"udiv i64 {u}, {chunks}"), c.new(f"urem i64 {u}, {chunks}")],
-        )  # fmt: skip
-        return row, k
-
-    def part(
-        self, u: str, turns: str, parts: str, places: list[str], apart: list[str]
-    ) -> str:
-        """Restrict the split loop to the part of unit u, move its results; u within the part."""
+    def part(self, number: str, turns: str, places: list[str], apart: list[str]) -> None:
+        """Restrict the split loop to a part, and move its results."""
         c, spec = self.c, self.spec
-        number, u = c.new(f"urem i64 {u}, {parts}"), c.new(f"udiv i64 {u}, {parts}")
         n = self.sizes[spec.split]
         begin = c.new(f"mul i64 {number}, {turns}")
         begin = c.call("llvm.smin.i64", "i64", ("i64", begin), ("i64", n))
@@ -225,23 +209,12 @@ class Writer:
         for k, stride in enumerate(apart, len(places) - len(apart)):
             step = c.new(f"mul i64 {number}, {stride}")
             places[k] = c.new(f"getelementptr i8, ptr {places[k]}, i64 {step}")
-        return u
 
     def bounds(self, d: int) -> tuple[str, str]:
         """Where a reduced loop begins and stops."""
         return self.range if d == self.spec.split else ("0", self.sizes[d])
 
     # Moving through the iteration space.
-
-    def coordinates(self, row: str, count: int) -> list[tuple[int, str]]:
-        """(loop, index) of the first `count` loops, for a row-major number."""
-        found = []
-        for d in reversed(range(1, count)):
-            found.append((d, self.c.new(f"urem i64 {row}, {self.sizes[d]}")))
-            row = self.c.new(f"udiv i64 {row}, {self.sizes[d]}")
-        if count:
-            found.append((0, row))
-        return found
 
     def moved(self, places: list[str], by: list[tuple[int, str]]) -> list[str]:
         """The addresses, and first values of counts, after going to indices of loops."""

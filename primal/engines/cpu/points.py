@@ -122,9 +122,9 @@ class _Points(Writer):
             if spec.parted:
                 apart.append(self.word())
 
-        def unit(u: str) -> None:
-            row, k = self.row_and_chunk(u, chunks)
-            places = self.moved(bases, self.coordinates(row, count))
+        def unit(_: str, *at: str) -> None:
+            *rows, k = at
+            places = self.moved(bases, list(enumerate(rows)))
             for n, stride in enumerate(apart, len(places) - len(apart)):
                 step = c.new(f"mul i64 {k}, {stride}")
                 places[n] = c.new(f"getelementptr i8, ptr {places[n]}, i64 {step}")
@@ -134,7 +134,7 @@ class _Points(Writer):
             last = c.call("llvm.smin.i64", "i64", ("i64", last), ("i64", sizes[count]))
             self.unit(places, first, last)
 
-        c.function(name, unit)
+        c.function(name, unit, sizes=[*sizes[:count], chunks])
 
     def unit(self, places: list[str], first: str, last: str) -> None:
         """The points [first, last): whole vectors, then the rest under masks."""

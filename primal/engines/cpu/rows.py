@@ -106,17 +106,17 @@ class _Rows(Writer):
             self.strides.append([self.word() for _ in range(spec.kept)])
         literals = dict(self.splats)
 
-        def unit(u: str) -> None:
+        def unit(_: str, *at: str) -> None:
             self.splats = dict(literals)
+            places = self.moved(bases, list(enumerate(at)))
             if not spec.column:
-                self.row(self.moved(bases, self.coordinates(u, spec.kept)))
+                self.row(places)
                 return
-            places = self.moved(bases, self.coordinates(u, spec.kept - 1))
             self.scalars(places, spec.kept - 1)
             self.strips("0", sizes[spec.kept - 1], [], lambda i, m, _: self.columns(places, i, m))
 
         assert len(sizes) == self.rank
-        c.function(name, unit)
+        c.function(name, unit, sizes=sizes[: spec.kept - spec.column])
 
     def passes(self, places: list[str], i: str, mask: str | None) -> dict[int, str]:
         """All passes over one row, or over the columns from `i` on; what is one per row."""
