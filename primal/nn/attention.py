@@ -73,7 +73,8 @@ def dot_product_attention(
         scale = 1.0 / np.sqrt(h)
     # Query heads in groups, one for each head of keys.
     grouped = q.reshape(batch, t, heads, n // heads, h)
-    accumulate = np.promote_types(q.dtype, np.float32) if q.dtype.itemsize < 4 else q.dtype
+    wide = q.dtype.itemsize >= 4 and dtypes.issubdtype(q.dtype, np.inexact)
+    accumulate = q.dtype if wide else np.dtype(np.float32)
     logits = jnp.einsum("btkgh,bskh->bkgts", grouped, k, preferred_element_type=accumulate)
     logits = logits.reshape(batch, n, t, s) * np.array(scale, logits.dtype)
     if bias is not None:
@@ -125,8 +126,8 @@ def _four(name: str, x: Any, shape: tuple[int, ...]) -> Any:
     if x is None:
         return None
     array = jnp.asarray(x)
-    if array.ndim == 3:
-        array = array[None]
+    if array.ndim < 4:
+        array = array.reshape((1,) * (4 - array.ndim) + array.shape)
     text = (
         f"[nn.dot_product_attention] expected a {name} that broadcasts to {shape}, got shape "
         f"{array.shape}."

@@ -19,6 +19,7 @@ from primal.numpy.promotion import (
     DTypeLike,
     array_operand,
     asked_dtype,
+    check_arraylike,
     convert,
     from_literal,
     operand,
@@ -308,8 +309,9 @@ def trapezoid(
     Array(4., dtype=float32)
     """
     if x is None:
-        values, step = promote_args_inexact("trapezoid", y, dx)
-        values = moveaxis(values, axis, -1)
+        check_arraylike("trapezoid", y, dx)
+        (values,) = map(from_literal, promote_dtypes_inexact("trapezoid", y))
+        values, step = moveaxis(values, axis, -1), dx
     else:
         # Not broadcast against each other: places of one dimension lie along `axis`.
         values, places = map(from_literal, promote_dtypes_inexact("trapezoid", y, x))

@@ -399,8 +399,11 @@ def _frequencies(name: str, order: Any, n: int, d: Any, dtype: Any, device: Any)
             f"The d argument of jax.numpy.fft.{name} only takes a single value. Got d = {d!r}."
         )
     target = dtypes.check_user_dtype_supported(float if dtype is None else dtype, name)
-    k = array(order, target)
-    return placed(k / (array(d, target) * n), device)
+    if dtypes.issubdtype(target, np.inexact):
+        frequencies = array(order, target) / (array(d, target) * n)
+    else:
+        frequencies = (array(order, float) / (array(d, float) * n)).astype(target)
+    return placed(frequencies, device)
 
 
 @remembered

@@ -20,7 +20,7 @@ from primal.numpy.promotion import (
     array_operand,
     convert,
     operand,
-    promote_dtypes,
+    promote_dtypes_inexact,
 )
 from primal.numpy.ranges import linspace
 from primal.numpy.reductions import max as largest
@@ -128,7 +128,7 @@ def histogram(
     if weights is None:
         w = filled(x.aval.shape, 1, dtypes.to_inexact_dtype(x.dtype))
     else:
-        x, w = promote_dtypes("histogram", x, weights)
+        x, w = promote_dtypes_inexact("histogram", x, weights)
         if x.aval.shape != w.aval.shape:
             raise ValueError("weights should have the same shape as a.")
     edges = histogram_bin_edges(x, bins, range)
@@ -189,8 +189,11 @@ def histogramdd(
     flat: Any = 0
     for place, size in zip(places, sizes, strict=True):
         flat = flat * size + place
-    dtype = dtypes.python_scalar_dtype(int)
-    w = filled((count,), 1, dtype) if weights is None else array_operand("histogramdd", weights)
+    if weights is None:
+        inexact = dtypes.to_inexact_dtype(points.dtype)
+        w = filled((count,), 1, inexact if density else dtypes.python_scalar_dtype(int))
+    else:
+        _, w = promote_dtypes_inexact("histogramdd", points, weights)
     if w.shape != (count,):
         raise ValueError(
             f"[histogramdd] expected one weight for each of {count} samples, got weights of shape "

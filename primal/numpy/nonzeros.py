@@ -24,7 +24,7 @@ from primal.numpy.remembered import remembered_as
 from primal.numpy.ufuncs import as_bool
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
-from primal.ops.types import axes_given, static_int
+from primal.ops.types import axes_given, canonical_axes, static_int
 from primal.ops.window.cumulative import cumsum
 from primal.runtime.array import from_numpy
 
@@ -165,7 +165,8 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Any = None) -> Array:
     if not set(trim.lower()) <= {"f", "b"}:
         raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
     places = np.argwhere(concrete("trim_zeros", x))
-    axes = range(x.aval.ndim) if axis is None else axes_given(axis)
+    rank = x.aval.ndim
+    axes = range(rank) if axis is None else canonical_axes("trim_zeros", axes_given(axis), rank)
     start, stop = [0] * x.aval.ndim, list(x.aval.shape)
     for a in axes:
         found = places[:, a] if len(places) else np.zeros(0, int)

@@ -25,6 +25,7 @@ from primal.numpy.promotion import (
     operand,
     promote_dtypes,
     promote_dtypes_inexact,
+    promote_shapes,
     with_rank,
 )
 from primal.numpy.ranges import arange
@@ -53,7 +54,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     c, v = promote_dtypes("polyval", p, x)
     out = ops.mul(v, literal(0, v.aval.dtype, True))
     for i in range(c.aval.shape[0]):
-        out = ops.add(ops.mul(out, v), c[i])
+        out = ops.add(*promote_shapes("polyval", [ops.mul(out, v), c[i]]))
     return convert(array_operand("polyval", out), v.aval.dtype)
 
 

@@ -218,11 +218,11 @@ def promote_dtypes_inexact(name: str, *args: Any) -> list[Any]:
 
 
 def promote_dtypes_numeric(name: str, *args: Any) -> list[Any]:
-    """Operands converted to their common dtype, and bool to the default integer."""
+    """Operands converted to their common dtype, and bool to int32 (in 64 bits too, as in JAX)."""
     operands = _given(name, args)
     dtype, weak = promoted_dtype(operands)
     if dtype == BOOL:
-        dtype, weak = dtypes.python_scalar_dtype(int), False
+        dtype, weak = np.dtype(np.int32), False
     return _to_dtype(args, operands, dtype, weak)
 
 

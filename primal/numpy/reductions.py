@@ -328,7 +328,10 @@ def _count(name: str, x: Any, axis: Axis, where: Any, keepdims: bool, dtype: Any
             size *= shape[a]
         return size
     mask = mask_operand(name, where)
-    shape = broadcast_shapes(shape, mask.aval.shape)
+    if broadcast_shapes(shape, mask.aval.shape) != shape:
+        raise ValueError(
+            f"[{name}] expected where to broadcast to shape {shape}, got shape {mask.aval.shape}."
+        )
     ones = convert(to_shape(mask, shape), dtype)
     return sum(ones, axis, keepdims=keepdims)
 

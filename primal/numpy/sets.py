@@ -373,6 +373,8 @@ def _kept(name: str, values: Any, mask: Any, size: Any, fill_value: Any) -> tupl
     if values.shape[0] == 0:
         return filled((count,), 0, values.dtype), place, found
     out = getitem(values, place)
+    if size is None:
+        return out, place, found
     if fill_value is None:
         fill: Any = getitem(values, place[:1])
     else:

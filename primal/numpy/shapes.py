@@ -133,7 +133,7 @@ def reshape(
         return placed(reshape(a, shape, order, copy=copy), out_sharding)
     x = array_operand("reshape", a)
     target = completed_shape("reshape", x.aval.shape, shape)
-    if order in ("C", "K"):
+    if order == "C":
         return x if target == x.aval.shape else shape_ops.reshape(x, shape=target)
     if order == "F":
         turned = _reversed_axes(x)
@@ -193,7 +193,7 @@ def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     >>> jnp.permute_dims(jnp.zeros((2, 3)), (1, 0)).shape
     (3, 2)
     """
-    return transpose(array_operand("permute_dims", a), axes)
+    return transpose(array_operand("permute_dims", a), tuple(axes))
 
 
 def matrix_transpose(x: ArrayLike, /) -> Array:

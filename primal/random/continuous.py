@@ -310,15 +310,14 @@ def multivariate_normal(
     """
     typed = typed_key("multivariate_normal", key)
     given = [param("multivariate_normal", x) for x in (mean, cov)]
-    if dtype is None:
-        dtype = dtypes.to_inexact_dtype(jnp.result_type(*given))
-    found = float_dtype("multivariate_normal", dtype)
+    own = dtypes.to_inexact_dtype(jnp.result_type(*given))
+    found = float_dtype("multivariate_normal", own if dtype is None else dtype)
     if method not in ("cholesky", "eigh", "svd"):
         raise ValueError(
             f"[random.multivariate_normal] expected method 'cholesky', 'eigh' or 'svd', got "
             f"{method!r}."
         )
-    centre, spread = [x.astype(found) for x in given]
+    centre, spread = [x.astype(own) for x in given]
     if not centre.ndim:
         raise ValueError("multivariate_normal requires mean.ndim >= 1, got mean.ndim == 0.")
     n = centre.shape[-1]

@@ -188,7 +188,7 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> 
     [{'a': 1, 'b': 1}, 2]
     """
     leaves = broadcast_prefix(prefix_tree, full_tree, is_leaf, where="tree_broadcast")
-    return core.unflatten(core.flatten_until(full_tree, is_leaf)[1], leaves)
+    return core.unflatten(core.flatten_until(full_tree, None)[1], leaves)
 
 
 def tree_flatten_with_path(

@@ -85,7 +85,8 @@ def broadcast_prefix(
 ) -> list[Any]:
     """Return the prefix's leaves, each repeated for every leaf of the full tree below it.
 
-    Raises a ValueError that names the key path where the prefix is none.
+    `is_leaf` speaks of the prefix only. Raises a ValueError that names the key path where the
+    prefix is none.
 
     >>> broadcast_prefix([1, 2], [{"a": 0, "b": 0}, 0])
     [1, 1, 2]
@@ -93,7 +94,7 @@ def broadcast_prefix(
     leaves, spec = flatten_until(prefix_tree, is_leaf)
     out: list[Any] = []
     for leaf, subtree in zip(leaves, subtrees(spec, full_tree, where, what), strict=True):
-        out += [leaf] * len(flatten_until(subtree, is_leaf)[0])
+        out += [leaf] * len(flatten_until(subtree, None)[0])
     return out
 
 

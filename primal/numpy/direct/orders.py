@@ -167,7 +167,9 @@ def unique(
     sorted: bool = True,
 ) -> Callable[..., Any] | None:
     """The different elements, and what else is asked for; of equal ones the first."""
-    if not is_array(ar, "biuf") or axis is not None or size is not None or not ar.aval.size:
+    if not is_array(ar, "biuf") or axis is not None or not ar.aval.size:
+        return None
+    if size is not None or fill_value is not None:
         return None
     shape = ar.aval.shape
     if not (return_index or return_inverse or return_counts):

@@ -131,7 +131,8 @@ def vector_norm(
 ) -> Array:
     """The norm of vectors along an axis (several count as one vector, None is all).
 
-    ‖x‖ = (Σ |xᵢ|^p)^(1/p) with p = ord.
+    ‖x‖ = (Σ |xᵢ|^p)^(1/p) with p = ord. Of integers, sums (ord 1) and extrema (±inf) are integers;
+    the other norms are floats of the default dtype.
 
     >>> jnp.linalg.vector_norm(jnp.array([[3., 4.]]))
     Array(5., dtype=float32)
@@ -139,13 +140,16 @@ def vector_norm(
     check_arraylike("jnp.linalg.vector_norm", x)
     v = array_operand("vector_norm", x)
     rank = v.aval.ndim
+    whole = isinstance(ord, int | float) and ord in (1, np.inf, -np.inf)
+    if not dtypes.issubdtype(v.aval.dtype, np.inexact) and not whole:
+        v = convert(v, dtypes.python_scalar_dtype(float))
     if axis is not None and not isinstance(axis, tuple | list):
-        return norm(v, ord, axis, keepdims)
+        return _vector_norm(v, ord, as_axis("vector_norm", axis, rank), keepdims)
     axes = as_axes("vector_norm", axis, rank)
     kept = [i for i in range(rank) if i not in axes]
     lead = tuple([v.aval.shape[i] for i in kept])
     flat = reshape(moveaxis(v, tuple(axes), tuple(range(len(kept), rank))), (*lead, -1))
-    out = norm(flat, ord, -1)
+    out = _vector_norm(flat, ord, -1, False)
     if not keepdims:
         return out
     return reshape(out, tuple([1 if i in axes else n for i, n in enumerate(v.aval.shape)]))
@@ -212,7 +216,7 @@ def matrix_rank(
     check_arraylike("jnp.linalg.matrix_rank", M)
     (v,) = promote_dtypes_inexact("jnp.linalg.matrix_rank", M)
     if v.aval.ndim < 2:
-        return largest(not_equal(v, 0).astype(int))
+        return largest(convert(not_equal(v, 0), np.dtype(np.int32)))
     s = svd(v, full_matrices=False, compute_uv=False, hermitian=hermitian)
     if rtol is None:
         rtol = float(dtypes.finfo(s.dtype).eps) * max(v.aval.shape[-2:]) if tol is None else tol

@@ -281,7 +281,7 @@ def pinv(
     """The Moore-Penrose inverse: singular values up to rtol · the largest count as 0.
 
     Stacks of matrices are taken one by one: leading dimensions stay. rtol is one number, or one for
-    each matrix.
+    each matrix; `rcond` is an older name of it, and ValueError if both are given.
 
     >>> jnp.linalg.pinv(jnp.array([[2., 0.], [0., 0.]]))
     Array([[0.5, 0. ],
@@ -289,6 +289,8 @@ def pinv(
     """
     x = matrix("pinv", a)
     if rcond is not None:
+        if rtol is not None:
+            raise ValueError("pinv: only one of rtol and rcond may be specified.")
         rtol = rcond
     m, n = x.aval.shape[-2:]
     if rtol is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import primal.numpy as jnp
@@ -111,7 +112,7 @@ def rankdata(
     if axis is None:
         return _ranks(jnp.ravel(x), method)
     moved = jnp.moveaxis(x, axis, -1)
-    rows = moved.reshape(-1, moved.shape[-1])
+    rows = moved.reshape(math.prod(moved.shape[:-1]), moved.shape[-1])
     ranks = vmap(lambda row: _ranks(row, method))(rows).reshape(moved.shape)
     return jnp.moveaxis(ranks, -1, axis)
 
