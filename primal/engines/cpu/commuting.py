@@ -1,7 +1,7 @@
 """What only a slice or another gather reads of a gather is not gathered: x[i][:, j] is x[:, j][i].
 
 `Words.gathered` remembers what gathers were made of, `Words.once` is the operand that nobody but
-the present equation reads.
+the present equation reads. What is light to compute is reversed where its operands are read.
 """
 
 from __future__ import annotations
@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from primal.engines.cpu.graph import Value, size_of
+from primal.engines.cpu.graph import Node, Value, reversed_along, size_of
+from primal.engines.cpu.schedule import LIGHT
+
+AGAIN = 4
+"""Words that are computed twice rather than kept."""
 
 
 def _made_of(k: Any, x: Value) -> tuple[Value, Value, dict[str, Any]] | None:
@@ -115,3 +119,29 @@ def gather_of_gather(
             taken, tuple([at[d] for d in starts]), (), (),
         ),
     )  # fmt: skip
+
+
+def rev_of_element(k: Any, x: Value, dims: Sequence[int]) -> Value | None:
+    """f(y, z)[::-1] = f(y[::-1], z[::-1]) of few light words, which need no memory then."""
+    again: list[Node] = []
+    if not _is_light(x, again):
+        return None
+
+    def reversed_(x: Value) -> Value:
+        if x.node.word == "literal":
+            return x
+        if x.node not in again:
+            return reversed_along(x, dims)
+        return k.element(x.node.word, [reversed_(v) for v in x.node.args], x.dtype, x.node.attr)
+
+    return reversed_(x)
+
+
+def _is_light(x: Value, found: list[Node]) -> bool:
+    node = x.node
+    if node.word not in LIGHT:
+        return node.word == "literal" or x.ndim > 0
+    if not x.is_node or x.shape != node.shape or len(found) == AGAIN:
+        return False
+    found.append(node)
+    return all(_is_light(v, found) for v in node.args)

@@ -317,7 +317,7 @@ class Words:
         return sliced(self._mapped(x), start, limit, strides)
 
     def rev(self, x: Value, dims: Ints) -> Value:
-        return reversed_along(self._mapped(x), dims)
+        return commuting.rev_of_element(self, self._mapped(x), dims) or reversed_along(x, dims)
 
     @staticmethod
     def _mapped(x: Value) -> Value:

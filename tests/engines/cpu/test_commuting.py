@@ -66,3 +66,31 @@ def test_fills(fills: tuple[Any, Any]) -> None:
 
     x = pnp.asarray(MATRIX, np.float32)
     np.testing.assert_array_equal(pl.jit(f)(x), f(x))
+
+
+def test_what_is_light_is_reversed_where_it_is_read() -> None:
+    """One pass, and nothing between: the derivative of a product with its mirror image."""
+    x, y = DRAW.standard_normal((2, 30, 40)).astype(np.float32)
+    row = DRAW.standard_normal(40).astype(np.float32)
+    for f in (
+        lambda x, y, row: pnp.flip(x * y) + x,
+        lambda x, y, row: pnp.flip(pnp.where(x > row, x - 1, y), 1) * y,
+        lambda x, y, row: pnp.flip(-pnp.flip(x, 0) * pnp.arange(40.0)) + y,
+        pl.grad(lambda x, y, row: (pnp.flip(x) * x * 2).sum()),
+    ):
+        made = pl.jit(f).lower(x, y, row).compile()
+        np.testing.assert_array_equal(made(x, y, row), f(x, y, row))
+        assert " 1 steps, 1 kernels, 0 bytes" in made.as_text()
+
+
+def test_chains_of_mirror_images_do_not_grow() -> None:
+    def chain(x: Any) -> Any:
+        for _ in range(30):
+            x = 0.5 * x + pnp.flip(x) * 0.25
+        return x
+
+    x = DRAW.standard_normal(500).astype(np.float32)
+    text = pl.jit(chain).lower(x).compile().as_text()
+    words = sum(len(line.split(": ")[-1].split()) for line in text.splitlines() if " over " in line)
+    assert words < 30 * 12
+    np.testing.assert_allclose(pl.jit(chain)(x), chain(x), rtol=1e-5)
