@@ -16,7 +16,7 @@ from primal.numpy import direct, tanh
 from primal.numpy.promotion import floating
 from primal.numpy.reductions import mask_operand
 from primal.numpy.remembered import remembered, remembered_as
-from primal.ops.elementwise import expm1, logistic, rsqrt
+from primal.ops.elementwise import expm1, logistic, rsqrt, sub
 from primal.ops.special import erf
 
 
@@ -272,7 +272,8 @@ def logsumexp(
     real = array.real if array.dtype.kind == "c" else array
     top = jnp.max(real, axis, keepdims=True, initial=-jnp.inf)
     top = stop_gradient(jnp.where(jnp.isfinite(top), top, 0))
-    terms = jnp.exp(array - top)
+    # Without promotion: the slope of a weakly typed array is not, as in JAX.
+    terms = jnp.exp(sub(array, top) if real is array else array - top)
     if b is not None:
         terms = jnp.where(weights != 0, weights * terms, 0)
     total = jnp.sum(terms, axis, keepdims=True)

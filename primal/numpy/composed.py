@@ -94,7 +94,7 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     else:
         out = ops.atan2(_full(0, x), x)
     out = ops.mul(out, _const(180 / np.pi, out)) if deg else out
-    return out if x.aval.dtype.kind == "c" else _strong(out)
+    return _strong(out) if deg or (x.aval.dtype.kind != "c" and not x.aval.ndim) else out
 
 
 @remembered_as(direct.hypot)

@@ -101,7 +101,10 @@ def _transpose(ct: Any, x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ..
         missing = fft_lengths[-1] - aval_of(ct).shape[-1]
         config = ((0, 0, 0),) * (rank - 1) + ((0, missing, 0),)
         whole = pad(ct, literal(0, aval_of(ct).dtype, False), padding_config=config)
-        return (real(fft(whole, fft_type=FftType.FFT, fft_lengths=fft_lengths)),)
+        back = real(fft(whole, fft_type=FftType.FFT, fft_lengths=fft_lengths))
+        if x.aval.weak_type and not aval_of(back).weak_type:
+            back = convert_element_type(back, new_dtype=x.dtype, weak_type=True)
+        return (back,)
     # A value of the half spectrum stands for its conjugate too, but the first and, of even n, the
     # last: x[j] = Σk w[k]/n Re(y[k] exp(2πi jk/n)).
     back = conj(fft(ct, fft_type=FftType.RFFT, fft_lengths=fft_lengths))

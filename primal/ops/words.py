@@ -10,12 +10,21 @@ from typing import Any
 
 from primal.base.dtypes import KIND
 from primal.ir.op import Op, Word
-from primal.ir.trace import ZERO, aval_of
+from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.spread import add_any, broadcast_to
 from primal.ops.spread import unbroadcast as unbroadcast
 from primal.ops.types import shape_of
 
 Rule = Callable[..., Any]
+
+
+def constant(value: Any, t: Any) -> Any:
+    """A number in t's dtype that is weakly typed beside scalars only.
+
+    So a slope with a constant in it is strongly typed for arrays, as in JAX.
+    """
+    aval = aval_of(t)
+    return literal(value, aval.dtype, not aval.ndim)
 
 
 def _jvp_linear(op: Op) -> Rule:

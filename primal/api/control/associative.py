@@ -8,6 +8,8 @@ from typing import Any
 from primal.api.control.bodies import check_callable, check_leaves
 from primal.api.operands import name_of, operand
 from primal.base.pytree import PyTreeDef, flatten, flatten_with_path, keystr, unflatten
+from primal.ir.trace import aval_of
+from primal.ops.elementwise import convert_element_type
 from primal.ops.window.cumulative import prefix
 
 Tree = Any
@@ -56,4 +58,14 @@ def associative_scan(
             )
         return [operand(o) for o in outs]
 
-    return unflatten(spec, prefix(combine, [operand(x) for x in leaves], at, reverse))
+    outs = prefix(combine, [operand(x) for x in leaves], at, reverse)
+    if max(sizes) > 1:  # put together, they are no Python scalars any more
+        outs = [_strong(o) for o in outs]
+    return unflatten(spec, outs)
+
+
+def _strong(x: Any) -> Any:
+    aval = aval_of(x)
+    if not aval.weak_type:
+        return x
+    return convert_element_type(x, new_dtype=aval.dtype, weak_type=False)

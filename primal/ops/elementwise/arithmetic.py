@@ -11,11 +11,11 @@ from primal.base import dtypes
 from primal.base.dtypes import KIND
 from primal.ir.avals import Aval
 from primal.ir.op import ELEMENTWISE, Bound, Op, by_kind
-from primal.ir.trace import ZERO, aval_of, literal
+from primal.ir.trace import ZERO
 from primal.ops.elementwise.make import binary, is_integer, keeps_dtype, unary
 from primal.ops.spread import add_transpose
 from primal.ops.types import ANY, NOT_LINEAR, NUMERIC, is_linear
-from primal.ops.words import each, linear, unbroadcast, zero_derivative
+from primal.ops.words import constant, each, linear, unbroadcast, zero_derivative
 
 BOOL = np.dtype(np.bool_)
 ORDERED = (np.integer, np.floating, np.bool_)
@@ -183,7 +183,7 @@ def _integer_pow_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, y: int)
     if y == 1:
         return out, t
     slope = x if y == 2 else integer_pow(x, y=y - 1)
-    return out, mul(t, mul(literal(y, aval_of(t).dtype), slope))
+    return out, mul(t, mul(constant(y, t), slope))
 
 
 def _integer_pow_hlo(b: Any, x: Any, *, y: int) -> Any:
@@ -214,7 +214,7 @@ square = unary(
     "square",
     NUMERIC,
     keeps_dtype(np.square),
-    each(lambda t, x: mul(t, mul(literal(2, aval_of(t).dtype), x))),
+    each(lambda t, x: mul(t, mul(constant(2, t), x))),
     lambda b, x: b.multiply(x, x),
 )
 

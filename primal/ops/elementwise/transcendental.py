@@ -13,13 +13,13 @@ import numpy as np
 
 from primal.ir.avals import Aval
 from primal.ir.op import ELEMENTWISE, Op, by_kind
-from primal.ir.trace import aval_of, literal
+from primal.ir.trace import Literal, aval_of, literal
 from primal.ops.elementwise.arithmetic import add, div, eq, integer_pow, mul, neg, square, sub
 from primal.ops.elementwise.choice import select_n
 from primal.ops.elementwise.convert import convert_element_type
 from primal.ops.elementwise.make import binary, in_float32, is_integer, unary
 from primal.ops.types import FLOATING, INEXACT, NOT_LINEAR, broadcast_shapes, check_dtype
-from primal.ops.words import each, each_alike, each_out
+from primal.ops.words import constant, each, each_alike, each_out
 
 
 def _one(t: Any) -> Any:
@@ -40,7 +40,7 @@ exp2 = unary(
     "exp2",
     INEXACT,
     np.exp2,
-    each_out(lambda t, out, x: mul(literal(math.log(2), aval_of(t).dtype), mul(t, out))),
+    each_out(lambda t, out, x: mul(constant(math.log(2), t), mul(t, out))),
     _exp2_hlo,
 )
 log = unary("log", INEXACT, np.log, each(lambda t, x: div(t, x)), "log")
@@ -69,14 +69,14 @@ sqrt = unary(
     "sqrt",
     INEXACT,
     np.sqrt,
-    each_out(lambda t, out, x: mul(t, div(literal(0.5, aval_of(t).dtype), out))),
+    each_out(lambda t, out, x: mul(t, div(constant(0.5, t), out))),
     "sqrt",
 )
 rsqrt = unary(
     "rsqrt",
     INEXACT,
     in_float32(lambda x: np.reciprocal(np.sqrt(x))),
-    each_out(lambda t, out, x: mul(t, mul(literal(-0.5, aval_of(t).dtype), div(out, x)))),
+    each_out(lambda t, out, x: mul(t, mul(constant(-0.5, t), div(out, x)))),
     "rsqrt",
 )
 cbrt = unary(
@@ -84,7 +84,7 @@ cbrt = unary(
     FLOATING,
     np.cbrt,
     each_out(
-        lambda t, out, x: mul(t, mul(literal(1 / 3, aval_of(t).dtype), integer_pow(out, y=-2)))
+        lambda t, out, x: mul(t, mul(constant(1 / 3, t), integer_pow(out, y=-2)))
     ),
     "cbrt",
 )
@@ -100,21 +100,25 @@ tan = unary(
     "tan",
     INEXACT,
     np.tan,
-    each_out(lambda t, out, x: mul(t, add(_one(t), square(out)))),
+    each_out(lambda t, out, x: mul(t, add(constant(1, t), square(out)))),
     "tan",
 )
 asin = unary(
-    "asin", INEXACT, np.arcsin, each(lambda t, x: mul(t, rsqrt(sub(_one(t), square(x))))), "asin"
+    "asin",
+    INEXACT,
+    np.arcsin,
+    each(lambda t, x: mul(t, rsqrt(sub(constant(1, t), square(x))))),
+    "asin",
 )
 acos = unary(
     "acos",
     INEXACT,
     np.arccos,
-    each(lambda t, x: mul(t, neg(rsqrt(sub(_one(t), square(x)))))),
+    each(lambda t, x: mul(t, neg(rsqrt(sub(constant(1, t), square(x)))))),
     "acos",
 )
 atan = unary(
-    "atan", INEXACT, np.arctan, each(lambda t, x: div(t, add(_one(t), square(x)))), "atan"
+    "atan", INEXACT, np.arctan, each(lambda t, x: div(t, add(constant(1, t), square(x)))), "atan"
 )
 
 
@@ -189,7 +193,8 @@ def _pow_impl(x: Any, y: Any) -> Any:
 
 def _pow_base(t: Any, out: Any, x: Any, y: Any) -> Any:
     if not is_integer(aval_of(y).dtype):
-        return mul(t, mul(y, pow(x, sub(y, literal(1, aval_of(y).dtype)))))
+        one = literal(1, aval_of(y).dtype, not isinstance(y, Literal))
+        return mul(t, mul(y, pow(x, sub(y, one))))
     # An integer exponent 0 means the constant 1, whose slope is 0 at x = 0 too.
     zero, one = literal(0, aval_of(y).dtype), literal(1, aval_of(y).dtype)
     lower = pow(x, sub(select_n(eq(y, zero), y, one), one))

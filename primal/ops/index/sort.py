@@ -116,7 +116,7 @@ def _sort_type(*xs: Aval, dimension: int, is_stable: bool, num_keys: int) -> tup
         )
     for x in xs[:num_keys]:
         check_dtype("sort", x, (*REAL, np.complexfloating))
-    return tuple([x.strong() for x in xs])
+    return xs
 
 
 def _sort_impl(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> Any:
@@ -296,7 +296,7 @@ def _top_k_type(x: Aval, *, k: int, axis: int) -> tuple[Aval, Aval]:
             "that size."
         )
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
-    return Aval(shape, x.dtype), Aval(shape, INT32)
+    return Aval(shape, x.dtype, x.weak_type), Aval(shape, INT32, x.weak_type)
 
 
 def _descending(x: Any) -> Any:

@@ -13,12 +13,11 @@ import numpy as np
 
 from primal.base.dtypes import is_narrow_float
 from primal.base.native import extension
-from primal.ir.trace import aval_of, literal
 from primal.ops.elementwise import exp, mul, neg, square
 from primal.ops.elementwise.make import unary
 from primal.ops.special.terms import by_scipy, hlo_without_octets
 from primal.ops.types import FLOATING
-from primal.ops.words import each, each_out
+from primal.ops.words import constant, each, each_out
 
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 
@@ -96,7 +95,7 @@ def _erf_impl(x: Any) -> Any:
 
 
 def _gauss(t: Any, x: Any, scale: float) -> Any:
-    return mul(literal(scale, aval_of(t).dtype), mul(t, exp(neg(square(x)))))
+    return mul(constant(scale, t), mul(t, exp(neg(square(x)))))
 
 
 erf = unary("erf", FLOATING, _erf_impl, each(lambda t, x: _gauss(t, x, TWO_OVER_ROOT_PI)), "erf")
@@ -153,7 +152,7 @@ erf_inv = unary(
     _erf_inv_impl,
     each_out(
         lambda t, out, x: mul(
-            literal(1 / TWO_OVER_ROOT_PI, aval_of(t).dtype), mul(t, exp(square(out)))
+            constant(1 / TWO_OVER_ROOT_PI, t), mul(t, exp(square(out)))
         )
     ),
     "erf_inv",

@@ -18,7 +18,7 @@ from primal.ops.special.jets import JetTerms
 from primal.ops.special.terms import by_formula, by_scipy, hlo_formula, scipy_special
 from primal.ops.spread import broadcast_to
 from primal.ops.types import FLOATING, NOT_LINEAR, nary, shape_of
-from primal.ops.words import each
+from primal.ops.words import constant, each
 
 _gammaln = by_scipy("gammaln")
 
@@ -64,7 +64,7 @@ digamma: Op = unary(
     "digamma",
     FLOATING,
     _digamma_impl,
-    each(lambda t, x: mul(t, polygamma(literal(1, aval_of(x).dtype), x))),
+    each(lambda t, x: mul(t, polygamma(constant(1, x), x))),
     _digamma_hlo,
 )
 

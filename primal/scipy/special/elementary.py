@@ -28,7 +28,8 @@ def expit(x: ArrayLike) -> Array:
 
 @custom_jvp
 def _logit(x: Any) -> Any:
-    return jnp.log(x / (1 - x))
+    one = x.dtype.type(1) if x.ndim else 1  # arrays give a strong type
+    return jnp.log(x / (one - x))
 
 
 @_logit.defjvp

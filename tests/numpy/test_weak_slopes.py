@@ -1,0 +1,54 @@
+"""Slopes of weakly typed arrays: strong where a constant of the rule is, as JAX's types are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import primal
+import primal.numpy as jnp
+from primal import lax, nn
+from primal.scipy import special
+
+
+def _weak(f: Any, x: Any) -> bool:
+    return bool(primal.eval_shape(f, x).weak_type)
+
+
+WEAK = jnp.sin(jnp.arange(6) / 10.0) + 0.1
+
+STRONG_SLOPES = [
+    lax.sqrt, lax.rsqrt, lax.cbrt, lax.tan, lax.asin, lax.acos, lax.atan, lax.exp2, lax.erf,
+    lax.erfc, lax.erf_inv, lax.digamma, lax.square, lambda x: x**2, lambda x: x**3,
+    lambda x: x**2.5,
+]  # fmt: skip
+WEAK_SLOPES = [lax.sin, lax.exp, lax.log, lax.tanh, lax.logistic, lax.log1p, lambda x: x * 2]
+
+
+@pytest.mark.parametrize("f", STRONG_SLOPES)
+def test_a_constant_of_the_rule_makes_the_slope_of_an_array_strong(f: Any) -> None:
+    assert WEAK.weak_type
+    assert not _weak(lambda x: primal.vjp(f, x)[1](x)[0], WEAK)
+
+
+@pytest.mark.parametrize("f", WEAK_SLOPES)
+def test_other_slopes_are_weak_as_the_array(f: Any) -> None:
+    assert _weak(lambda x: primal.vjp(f, x)[1](x)[0], WEAK)
+
+
+@pytest.mark.parametrize("f", [*STRONG_SLOPES[:-1], *WEAK_SLOPES])
+def test_slopes_of_scalars_are_weak(f: Any) -> None:
+    assert _weak(primal.grad(f), 0.5)
+
+
+def test_what_takes_a_weakly_typed_array() -> None:
+    assert all(o.weak_type for o in primal.eval_shape(lambda x: lax.top_k(x, 2), WEAK))
+    assert _weak(lax.sort, WEAK)
+    assert _weak(jnp.angle, WEAK)
+    assert not _weak(lambda x: jnp.angle(x, deg=True), WEAK)
+    assert not _weak(lambda x: lax.associative_scan(jnp.add, x), WEAK)
+    assert not _weak(special.logit, WEAK)
+    assert _weak(special.logit, 0.5)
+    assert not _weak(primal.grad(nn.logsumexp), WEAK)
+    assert _weak(primal.grad(lambda x: jnp.fft.rfft(x).real.sum()), WEAK)
