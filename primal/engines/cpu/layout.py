@@ -154,8 +154,9 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     strided = not reduced and is_narrow(kept, arrays)
     if strided:
         kept.sort(key=lambda loop: loop[0])
-    if kept and stores and (column or not reduced):
-        along = kept[-1][1][-1]
+    across = kept if column or not reduced else reduced
+    if across and stores:
+        along = across[-1][1][-1]
         strided |= any(arrays[count + k].strides[along] != 1 for k in range(len(stores)))
     if not kept and not reduced:
         kept = [(1, [])]  # a scalar: one loop of one turn, whose strides do not matter

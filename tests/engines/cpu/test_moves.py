@@ -15,7 +15,7 @@ from primal import lax, vmap
 from primal.engines.cpu import moves
 from primal.engines.cpu.objects import counters
 from primal.engines.cpu.steps import Library, Loop, Routine
-from tests.engines.cpu.lab import agree, built, numpy_run
+from tests.engines.cpu.lab import agree, built, numpy_run, spoiled
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((10, 7)).astype(np.float32)
@@ -284,3 +284,32 @@ def test_sums_of_padded_arrays_that_meet(name: str, shape: tuple[int, ...]) -> N
     got, want = primal.jit(f)(x), f(x)
     np.testing.assert_allclose(got, want, 1e-6, 1e-6)
     np.testing.assert_array_equal(np.signbit(got)[want == 0], np.signbit(want)[want == 0])
+
+
+def _parts_and_sums(x: Any, axes: Any, dim: int, weigh: Any) -> Any:
+    """Parts of an array that are concatenated again along `dim`, and what the parts add up to."""
+    n = x.shape[dim]
+    low, high = [lax.slice_in_dim(x, a, b, axis=dim) for a, b in ((0, n // 2), (n // 2, n))]
+    parts = [weigh(low), high * 3, low - 1]
+    return [lax.concatenate(parts, dim), *[p.sum(axes) for p in parts[:2]]]
+
+
+@pytest.mark.parametrize("axes", [(0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)], ids=str)
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize(
+    "shape", [(4, 5, 3), (40, 6, 2), (3, 200, 7), (2, 3, 130), (90, 2, 5)], ids=str
+)
+@pytest.mark.parametrize("weigh", [lambda x: x * 2, jnp.exp], ids=["light", "heavy"])
+def test_parts_are_stored_while_they_are_reduced(
+    weigh: Any, shape: tuple[int, ...], dim: int, axes: tuple[int, ...]
+) -> None:
+    """A reduction along the rows that its group stores apart: vectors must not go side by side."""
+    x = RNG.standard_normal(shape).astype(np.float32)
+
+    def f(x: Any) -> Any:
+        return _parts_and_sums(x, axes, dim, weigh)
+
+    with spoiled():
+        found = built(f, x).execute([x])
+    for got, want in zip(found, numpy_run(f, x), strict=True):
+        np.testing.assert_allclose(got, want, rtol=3e-5, atol=1e-4)
