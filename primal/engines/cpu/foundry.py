@@ -66,11 +66,12 @@ class Foundry:
             self._waiting += fresh
             self._ordered.update(fresh)
             if self._waiting and self._workers < threads() - 1:
+                # Counted before: Ctrl-C may end the wait for a thread that runs all the same.
+                self._workers += 1
                 try:
                     threading.Thread(target=self._work, name="primal compiler").start()
-                    self._workers += 1
                 except RuntimeError:  # no more threads: who needs the code makes all of it
-                    pass
+                    self._workers -= 1
 
     def finish(self, specs: Sequence[RoutineSpec]) -> list[Casting]:
         """All that was made and not handed out so far, these specs among it."""

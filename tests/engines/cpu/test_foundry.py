@@ -166,3 +166,23 @@ print("done")
         [sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60
     )
     assert done.stdout == "done\n", done.stderr
+
+
+def test_ctrl_c_while_a_thread_starts_is_not_counted_twice(monkeypatch):
+    foundry = Foundry()
+
+    class Interrupted(threading.Thread):
+        def start(self):
+            super().start()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("primal.engines.cpu.foundry.threads", lambda: 2)
+    monkeypatch.setattr(threading, "Thread", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        foundry.order(SPECS)
+    monkeypatch.undo()
+    assert {s for c in foundry.finish(SPECS) for s in c.specs} == set(SPECS)
+    for thread in threading.enumerate():
+        if thread.name == "primal compiler":
+            thread.join()
+    assert foundry._workers == foundry._helpers == 0
