@@ -22,7 +22,7 @@ def divide(c: Code, dtype: str, op: str, x: str, y: str) -> str:
     if c.lanes == 1:
         return c.new(f"{sign}{op} {t} {x}, {y}")
     if size < 8:
-        # With half as many bits again the quotient is exact, as above.
+        # Floats with half as many bits again never round a quotient up to the next whole number.
         quotient = _by_floats(c, "double" if size == 4 else "float", t, sign, x, y)
         return _answer(c, t, op, x, y, quotient)
     return _either(
