@@ -454,7 +454,8 @@ def jit(
 
     jit(f)(x) = f(x). Traced again when tree structure, shapes, dtypes, weak types, static values or
     placement change; side effects happen while tracing only. Static arguments must be hashable.
-    Donated arguments may be reused for results, and are deleted. TypeError for what is no function,
+    Donated arguments may be reused for results, and are deleted; JaxRuntimeError for a call that
+    gives one to another argument, too. TypeError for what is no function,
     or is a generator; ValueError for arguments both static and donated, or unhashable;
     NotImplementedError for shardings.
 

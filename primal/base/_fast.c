@@ -1278,10 +1278,35 @@ static PyObject *finish(Entry *entry, PyObject **results) {
     return tree_build(&entry->out, &at, results, &next);
 }
 
+/* Is each donated array given once? Marks them in a slot that is None for every array here, as
+   comparing each with each takes too long where a training step has a thousand. */
+static int given_once(Entry *entry, PyObject **leaves) {
+    static PyObject mark;
+    int once = 1;
+    for (Py_ssize_t k = 0; k < entry->n_dead; k++) {
+        PyObject *x = leaves[entry->dead[k]];
+        if (Py_TYPE(x) == Array_type) {
+            once &= SLOT(x, placement_at) == Py_None;
+            SLOT(x, placement_at) = &mark;
+        }
+    }
+    Py_ssize_t marked = 0, donated = 0;
+    for (Py_ssize_t i = 0; i < entry->n_leaves; i++)
+        marked += Py_TYPE(leaves[i]) == Array_type && SLOT(leaves[i], placement_at) == &mark;
+    for (Py_ssize_t k = 0; k < entry->n_dead; k++) {
+        PyObject *x = leaves[entry->dead[k]];
+        if (Py_TYPE(x) == Array_type) {
+            donated++;
+            SLOT(x, placement_at) = Py_None;
+        }
+    }
+    return once && marked == donated;
+}
+
 /* 1: ran, *result is new; 0: not for this path; -1: error. */
 static int run_entry(Entry *entry, PyObject **leaves, PyObject **result) {
     *result = NULL;
-    if (entry->native != Py_None) {
+    if (entry->native != Py_None && (entry->n_dead == 0 || given_once(entry, leaves))) {
         PyObject *few[FEW], **outs = few;
         if (entry->n_out > FEW) {
             outs = PyMem_Malloc(entry->n_out * sizeof(PyObject *));
@@ -1326,10 +1351,11 @@ static int run_entry(Entry *entry, PyObject **leaves, PyObject **result) {
             PyMem_Free(outs);
         if (done)
             return done;
+    }
+    if (entry->native != Py_None)
         for (Py_ssize_t i = 0; i < entry->n_leaves; i++)
             if (Py_TYPE(leaves[i]) != Array_type)
                 return 0;
-    }
     PyObject *list = PyList_New(entry->n_leaves);
     if (list == NULL)
         return -1;

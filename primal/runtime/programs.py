@@ -10,7 +10,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -19,6 +19,7 @@ import numpy as np
 
 from primal.base import caches
 from primal.base.config import settings
+from primal.base.errors import JaxRuntimeError
 from primal.base.source import user_stacklevel
 from primal.base.turns import turn
 from primal.engines.protocol import Device
@@ -74,7 +75,12 @@ class Program:
         self.device = device
 
     def run(self, args: Sequence[ArrayImpl], placement: Placement | None) -> list[ArrayImpl]:
-        """Run on concrete arrays; results are placed as `placement` says."""
+        """Run on concrete arrays; results are placed as `placement` says.
+
+        JaxRuntimeError where a donated array is also another argument that the program reads.
+        """
+        if self.donated:
+            self._check_donated(args)
         operands = [*self.consts, *args] if self.consts else args
         if not self.keep_all:
             kept = len(self.consts)
@@ -98,6 +104,18 @@ class Program:
         for i in self.donated:
             args[i].delete()
         return results
+
+    def _check_donated(self, args: Sequence[ArrayImpl]) -> None:
+        given = Counter(id(args[i]) for i in self.kept)
+        for i in self.donated:
+            if given[id(args[i])] > 1:
+                twice = [j for j in self.kept if args[j] is args[i]]
+                raise JaxRuntimeError(
+                    f"INVALID_ARGUMENT: [jit] expected a donated array to be given once, got "
+                    f"{args[i].aval.str_short()} as the flattened arguments {twice}, as in "
+                    "f(donate(a), a): its memory would be overwritten while it is read. Pass "
+                    "a copy, or do not donate."
+                )
 
 
 def _host(a: ArrayImpl, dense: bool) -> Any:

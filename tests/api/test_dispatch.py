@@ -165,6 +165,22 @@ def test_donated_arrays_are_deleted_and_others_keep_their_values(engine):
     np.testing.assert_array_equal(f(z, y), 2 * X)
 
 
+def test_a_donated_array_that_is_read_as_another_argument_too_is_an_error(engine):
+    f = primal.jit(lambda x, y, z: (x + y, z), donate_argnums=0)
+    both = primal.jit(lambda x, y: (x + 1, y + 2), donate_argnums=(0, 1))
+    unread = primal.jit(lambda x, y: x + 1, donate_argnums=0)
+    for _ in range(3):
+        x, y = jnp.asarray(X), jnp.asarray(X)
+        f(jnp.asarray(X), y, y)
+        both(jnp.asarray(X), jnp.asarray(X))
+        for wrong in (lambda: f(x, x, y), lambda: f(x, y, x), lambda: both(x, x)):  # noqa: B023
+            with pytest.raises(primal.errors.JaxRuntimeError, match="INVALID_ARGUMENT.*given once"):
+                wrong()
+        assert not x.is_deleted()
+        np.testing.assert_array_equal(unread(x, x), X + 1)
+        assert x.is_deleted()
+
+
 def test_errors_of_trees_and_of_deleted_arrays():
     class Bad:
         pass
