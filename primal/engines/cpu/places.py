@@ -264,8 +264,8 @@ class Places:
         given = [n for i, n in enumerate(self.program.inputs) if donated and donated[i]]
         for node in wanted:
             if node.home.home is None:
-                for source in given:
-                    if self.join(source, node):
+                for source in given:  # the caller's array becomes the result: of its dtype
+                    if source.dtype == node.dtype and self.join(source, node):
                         given.remove(source)
                         break
         self.fresh: list[tuple[Node, int]] = []

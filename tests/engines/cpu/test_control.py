@@ -341,6 +341,21 @@ def test_donation_through_jit() -> None:
         np.testing.assert_array_equal(b, 2 * kept)
 
 
+def test_donated_memory_keeps_its_dtype() -> None:
+    """A result of as many bytes that comes first is not the argument's array."""
+
+    def f(x: Any) -> Any:
+        y = jnp.sin(x)
+        return (100 * y).astype(np.int32), y[:, 0].sum().view(np.int32), y.reshape(-1) * 2, y
+
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    step = primal.jit(f, donate_argnums=0)
+    for _ in range(2):  # in Python, then natively
+        for got, want in zip(step(jnp.asarray(x)), f(x), strict=True):
+            assert np.asarray(got).dtype == got.dtype == want.dtype
+            np.testing.assert_allclose(got, want, 1e-6)
+
+
 def test_threads_share_a_loop() -> None:
     found = made(lambda x: lax.fori_loop(0, 200, lambda i, c: (c @ c) * 0.1 + i, x), X[:, :4])
     wrong: list[int] = []
