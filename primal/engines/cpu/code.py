@@ -35,11 +35,15 @@ def float_text(value: float, scalar: str) -> str:
 
 
 class Module:
-    """The declarations and functions of a module. `width` is in bytes, for choosing lanes."""
+    """The declarations and functions of a module. `width` is in bytes, for choosing lanes.
+
+    `careful`: what is added now is to meet numbers below the normal ones (see `subnormals`).
+    """
 
     def __init__(self, width: int, fma: bool) -> None:
         self.width = width
         self.fma = fma
+        self.careful = False
         self.declarations: dict[str, str] = {}
         self.functions: dict[str, str] = {}
 

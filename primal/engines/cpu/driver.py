@@ -49,6 +49,7 @@ declare ptr @PyLong_FromLongLong(i64)
 declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)
 declare void @Py_DecRef(ptr)
 declare i64 @pthread_self()
+declare i64 @llvm.smin.i64(i64, i64)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
 define internal void @begin_mode(ptr %context) nounwind {{
@@ -175,7 +176,7 @@ entry:
   %quiet = icmp eq ptr %book, null
   br label %head
 head:
-  %at = phi i64 [ 0, %entry ], [ %next, %after ]
+  %at = phi i64 [ 0, %entry ], [ %next, %after ], [ %next, %say ]
   %asked = load atomic i32, ptr %context monotonic, align 4
   %free = icmp eq i32 %asked, 0
   %left = icmp slt i64 %at, %words
@@ -184,7 +185,8 @@ head:
 body:
   %record = getelementptr i64, ptr %table, i64 %at
   %p1 = getelementptr i64, ptr %record, i64 1
-  %length = load i64, ptr %p1
+  %narrow = load i32, ptr %p1
+  %length = sext i32 %narrow to i64
   %p2 = getelementptr i64, ptr %record, i64 2
   %units = load i64, ptr %p2
   %p3 = getelementptr i64, ptr %record, i64 3
@@ -204,6 +206,10 @@ after:
   %cost = mul i64 %units, %each
   call void @poll(ptr %context, i64 %cost)
   %next = add nsw i64 %at, %length
+  %met = call i1 @met()
+  br i1 %met, label %say, label %head
+say:
+  call void @notice(ptr %record, i64 %cost, ptr %context)
   br label %head
 done:
   ret i32 %asked
@@ -311,16 +317,21 @@ define void @copy(ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status) no
 }}
 
 define void @call(ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status) nounwind {{
-entry:
   %p6 = getelementptr i64, ptr %record, i64 6
   %number = load i64, ptr %p6
+  %p8 = getelementptr i8, ptr %status, i64 8
+  call void @python(ptr %p8, i64 %number, ptr %status)
+  ret void
+}}
+
+define internal void @python(ptr %method, i64 %number, ptr %status) nounwind noinline {{
+entry:
   %p4 = getelementptr i8, ptr %status, i64 4
   %polls = load i32, ptr %p4
   %free = icmp ne i32 %polls, 0
-  %p8 = getelementptr i8, ptr %status, i64 8
-  %frame = load ptr, ptr %p8
-  %p16 = getelementptr i8, ptr %status, i64 16
-  %function = load ptr, ptr %p16
+  %frame = load ptr, ptr %method
+  %second = getelementptr i8, ptr %method, i64 8
+  %function = load ptr, ptr %second
   %p24 = getelementptr i8, ptr %status, i64 24
   br i1 %free, label %take, label %run
 take:
@@ -508,7 +519,7 @@ over{k}:""")
 
 _NAMES = (
     "run", "copy", "call", "branch", "loop", "step", "walk", "enter", "advance", "leave",
-    "poll_now", "pool", "finish", "events",
+    "poll_now", "pool", "finish", "events", "watch",
 )  # fmt: skip
 
 

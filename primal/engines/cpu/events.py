@@ -58,6 +58,12 @@ def made(program: Any) -> None:
             _kept.append(program)
 
 
+def live() -> list[Any]:
+    """All programs that may run."""
+    with _lock:
+        return list(_live)
+
+
 def start() -> None:
     """Begin to record."""
     global _book, _kept, _since

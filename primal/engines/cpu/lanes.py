@@ -163,12 +163,20 @@ def compare(c: Code, word: str, dtype: str, x: str, y: str) -> str:
 def _arith(for_float: str, for_int: str) -> Callable[..., str]:
     def write(c: Code, dtype: str, x: str, y: str) -> str:
         op = for_float if dtype[0] == "f" else for_int
+        if dtype == "f4" and for_float == "fmul" and c.module.careful:
+            return _in_float64(c, op, x, y)
         return c.new(f"{op} {c.vec(SCALAR[dtype])} {x}, {y}")
 
     return write
 
 
 _add, _sub, _mul = _arith("fadd", "add"), _arith("fsub", "sub"), _arith("fmul", "mul")
+
+
+def _in_float64(c: Code, op: str, x: str, y: str) -> str:
+    """A product or quotient of float32, the same but where it takes microcode (`subnormals`)."""
+    f = floats.Floats(c, "f8")
+    return f.narrowed(f.op(op, f.widen(x), f.widen(y)))
 
 
 def _neg(c: Code, dtype: str, x: str) -> str:
@@ -198,6 +206,8 @@ def _sign(c: Code, dtype: str, x: str) -> str:
 
 
 def _div(c: Code, dtype: str, x: str, y: str) -> str:
+    if dtype == "f4" and c.module.careful:
+        return _in_float64(c, "fdiv", x, y)
     if dtype[0] == "f":
         return c.new(f"fdiv {c.vec(SCALAR[dtype])} {x}, {y}")
     # By zero: all bits set. The smallest integer over -1 is itself.

@@ -15,7 +15,7 @@ import numpy as np
 from primal.base.config import config
 from primal.base.dtypes import physical_dtype
 from primal.base.native import empty
-from primal.engines.cpu import _llvm, driver, events, subnormals
+from primal.engines.cpu import _llvm, careful, driver, events, subnormals
 from primal.engines.cpu.calls import Call, Frame, data_of, object_field
 from primal.engines.cpu.foundry import Casting
 from primal.engines.cpu.fused import Fused, worth_fusing
@@ -211,6 +211,7 @@ class CpuExecutable:
         self._frames: list[Frame] = []
         self._running: set[Frame] = set()
         events.made(self)
+        careful.attach()
 
     @functools.cached_property
     def entry(self) -> Entry | None:

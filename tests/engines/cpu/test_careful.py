@@ -1,0 +1,87 @@
+"""Steps that keep meeting subnormal numbers get other code, and the same results."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal
+from primal import lax
+from primal.engines.cpu import careful, subnormals
+from primal.ops import elementwise as ew
+from tests.engines.cpu.lab import built
+
+LEAST = float(np.finfo(np.float32).smallest_normal)
+
+
+def replaced(program: Any) -> int:
+    """Give all records careful code; of how many the code became another."""
+    before = [table.copy() for table, _ in program.tables.kept]
+    for table, begins in program.tables.kept:
+        for at, _ in begins:
+            careful.Watch().met(table.ctypes.data + 8 * at)
+    return sum(
+        [int((a != b).sum()) for a, (b, _) in zip(before, program.tables.kept, strict=True)]
+    )
+
+
+def test_results_are_the_same_to_the_bit() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 2**32, (2, 20_000), dtype=np.uint32).view(np.float32)
+    x.view(np.uint32)[::3] &= 0x80FFFFFF  # exponents 0 and 1
+    y[::5] = rng.normal(size=y[::5].size)
+    x[:9] = y[3:12] = [0.0, -0.0, np.inf, -np.inf, np.nan, LEAST, LEAST / 2, 1e-45, -1e-45]
+
+    def f(x: Any, y: Any) -> list[Any]:
+        return [ew.mul(x, y), ew.div(x, y), ew.square(x), ew.rsqrt(y), ew.sub(ew.mul(x, y), y)]
+
+    program = built(f, x, y)
+    plain = program.execute([x, y])
+    assert replaced(program) == 1
+    for a, b in zip(plain, program.execute([x, y]), strict=True):
+        np.testing.assert_array_equal(a, b)
+        there = ~np.isnan(a)
+        np.testing.assert_array_equal(np.signbit(a[there]), np.signbit(b[there]))
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(plain[0], x * y)
+        np.testing.assert_array_equal(plain[1], x / y)
+
+
+def fading(x: Any) -> list[Any]:
+    return [lax.fori_loop(0, 1000, lambda i, x: x * 0.9, x)]
+
+
+def codes(program: Any) -> list[int]:
+    return [int(table[at]) for table, begins in program.tables.kept for at, _ in begins]
+
+
+@pytest.mark.skipif(not subnormals.bits(platform.machine()), reason="of x86 alone")
+@pytest.mark.parametrize("count", [1000, 1])  # a step of the table, a loop on registers
+def test_steps_that_keep_meeting_them_get_it(count: int) -> None:
+    x = np.full(count, 1e-36, np.float32)
+    want = x.copy()
+    for _ in range(1000):
+        want *= np.float32(0.9)
+    assert 0 < want[0] < LEAST
+    program, native = built(fading, x), primal.jit(fading)
+    plain = codes(program)
+    for _ in range(subnormals.MUCH // subnormals.LEAST):
+        np.testing.assert_array_equal(program.execute([x])[0], want)
+        np.testing.assert_array_equal(native(x)[0], want)
+    changed = codes(program)
+    assert sum([a != b for a, b in zip(plain, changed, strict=True)]) == 1
+    np.testing.assert_array_equal(program.execute([x])[0], want)
+    np.testing.assert_array_equal(native(x)[0], want)
+    assert codes(program) == changed
+
+
+def test_others_keep_their_code() -> None:
+    x = np.full(1000, 1e36, np.float32)
+    program = built(fading, x)
+    plain = codes(program)
+    for _ in range(subnormals.MUCH // subnormals.LEAST):
+        program.execute([x])
+    assert codes(program) == plain
