@@ -15,9 +15,11 @@ from hypothesis import HealthCheck, settings
 os.environ.setdefault("PRIMAL_ENABLE_CHECKS", "1")
 # Tests count what is compiled, which code that earlier runs left on disk would change.
 os.environ.setdefault("PRIMAL_ENABLE_COMPILATION_CACHE", "0")
-# What XLA is told is under test, not how it optimises: the laws take a third less time so. The run
-# under the other Python (tools/versions.py) leaves XLA as users have it.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+# What XLA is told is under test, not how it optimises: it compiles in a quarter of the time so. The
+# run under the other Python (tools/versions.py) leaves XLA as users have it.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+)
 
 from primal.base.config import config, enable_x64
 

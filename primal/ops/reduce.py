@@ -17,6 +17,7 @@ from primal.ir.op import REDUCTION, Bound, Op, Word, by_kind
 from primal.ir.trace import aval_of
 from primal.ops.choose import convert_element_type
 from primal.ops.elementwise import div, eq, mul
+from primal.ops.elementwise.choice import complex_extremum
 from primal.ops.shape import concatenate, reshape, transpose
 from primal.ops.shape import slice as slice_op
 from primal.ops.spread import (
@@ -60,26 +61,6 @@ def _hlo(monoid: str) -> Any:
         return b.reduce(monoid, x, axes)
 
     return hlo
-
-
-def complex_extremum(monoid: str) -> Any:
-    """The region that takes the maximum or the minimum of two complex scalars.
-
-    By real part and then by imaginary part, as NumPy orders them; nan wins.
-    """
-
-    direction = "GT" if monoid == "maximum" else "LT"
-
-    def pick(b: Any, x: Any, y: Any) -> Any:
-        xr, yr, xi, yi = b.real(x), b.real(y), b.imag(x), b.imag(y)
-        first = b.or_(
-            b.compare(xr, yr, direction),
-            b.and_(b.compare(xr, yr, "EQ"), b.compare(xi, yi, direction)),
-        )
-        missing = b.or_(b.compare(xr, xr, "NE"), b.compare(xi, xi, "NE"))
-        return b.select(b.or_(first, missing), x, y)
-
-    return pick
 
 
 def _reduction(

@@ -108,6 +108,9 @@ def test_complex_order_is_lexicographic() -> None:
     x = np.array([1 + 2j, 1 + 3j, 0 + 9j], np.complex64)
     assert agree(op("reduce_max", (0,)), x)[0] == 1 + 3j
     assert agree(op("reduce_min", (0,)), x)[0] == 0 + 9j
+    # nan in either part wins, also over a number that would.
+    x = np.array([[3, complex(1, np.nan)], [complex(np.nan, 1), 3]], np.complex64)
+    assert np.isnan(agree(op("reduce_max", (1,)), x)[0]).all()
 
 
 @pytest.mark.parametrize("axes", [(0,), (1, 2), (0, 1, 2), ()])

@@ -161,7 +161,11 @@ def _clamp_jvp(primals: Any, tangents: Any) -> Any:
 def _clamp_hlo(b: Any, low: Any, x: Any, high: Any) -> Any:
     shape = b.outs[0].shape
     low, high = [v if v.shape == () else b.broadcast_to(v, shape) for v in (low, high)]
-    return b.clamp(low, b.broadcast_to(x, shape), high)
+    x = b.broadcast_to(x, shape)
+    if x.dtype.kind != "c":
+        return b.clamp(low, x, high)
+    low, high = b.broadcast_to(low, shape), b.broadcast_to(high, shape)
+    return complex_extremum("minimum")(b, complex_extremum("maximum")(b, x, low), high)
 
 
 clamp = Op(
@@ -194,25 +198,37 @@ def _extremum_jvp(op: Op) -> Any:
     ).of(op)
 
 
-def _extremum_hlo(name: str, direction: str) -> Any:
-    def hlo(b: Any, x: Any, y: Any) -> Any:
-        if x.dtype.kind != "c":
-            return b.binary(name, x, y)
-        # Complex numbers by real, then imaginary part, as NumPy orders them; NaN in either wins.
-        x, y = b.broadcast_to(x, b.outs[0].shape), b.broadcast_to(y, b.outs[0].shape)
+def complex_extremum(monoid: str) -> Any:
+    """XLA's maximum or minimum of two complex numbers: by real, then imaginary part; nan wins.
+
+    NumPy's order. XLA has a word for it that not all of its emitters know.
+    """
+    direction = "G" if monoid == "maximum" else "L"
+
+    def pick(b: Any, x: Any, y: Any) -> Any:
         (xr, xi), (yr, yi) = (b.real(x), b.imag(x)), (b.real(y), b.imag(y))
         tied = b.and_(b.compare(xr, yr, "EQ"), b.compare(xi, yi, direction + "E"))
         first = b.or_(b.compare(xr, yr, direction + "T"), tied)
         first = b.and_(first, b.compare(y, y, "EQ"))
         return b.select(b.or_(first, b.compare(x, x, "NE")), x, y)
 
+    return pick
+
+
+def _extremum_hlo(monoid: str) -> Any:
+    def hlo(b: Any, x: Any, y: Any) -> Any:
+        if x.dtype.kind != "c":
+            return b.binary(monoid, x, y)
+        shape = b.outs[0].shape
+        return complex_extremum(monoid)(b, b.broadcast_to(x, shape), b.broadcast_to(y, shape))
+
     return hlo
 
 
 EXTREMA = (*ORDERED, np.complexfloating)
 max = binary(
-    "max", EXTREMA, keeps_dtype2(np.maximum), Word(_extremum_jvp), _extremum_hlo("maximum", "G")
+    "max", EXTREMA, keeps_dtype2(np.maximum), Word(_extremum_jvp), _extremum_hlo("maximum")
 )
 min = binary(
-    "min", EXTREMA, keeps_dtype2(np.minimum), Word(_extremum_jvp), _extremum_hlo("minimum", "L")
+    "min", EXTREMA, keeps_dtype2(np.minimum), Word(_extremum_jvp), _extremum_hlo("minimum")
 )

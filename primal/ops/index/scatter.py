@@ -14,6 +14,7 @@ from primal.ir.trace import ZERO, aval_of
 from primal.ops.choose import convert_element_type, select_n
 from primal.ops.choose import max as max_op
 from primal.ops.elementwise import bitwise_or, div, eq, mul, ne, neg
+from primal.ops.elementwise.choice import complex_extremum
 from primal.ops.index.arrays import scatter_array
 from primal.ops.index.gather import (
     batch_scatter,
@@ -240,6 +241,10 @@ def _extremum(name: str, ufunc: Any, body: str, word: str) -> Op:
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         return _scatter_extremum_jvp(op, primals, tangents, params)
 
+    def hlo(b: Any, x: Any, *args: Any, **params: Any) -> Any:
+        rule = scatter_hlo(complex_extremum(body) if x.dtype.kind == "c" else body)
+        return rule(b, x, *args, **params)
+
     op = Op(
         name=name,
         kind=INDEX,
@@ -249,7 +254,7 @@ def _extremum(name: str, ufunc: Any, body: str, word: str) -> Op:
         transpose=Never(f"[{name}] expected a linear operation, got {name}, which is not."),
         batch=scatter_batch(lambda: op),
         shard=by_kind,
-        hlo=scatter_hlo(body),
+        hlo=hlo,
         kernel=scatter_kernel(word),
     )
     return op

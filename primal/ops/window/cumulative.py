@@ -31,7 +31,8 @@ from primal.ops.elementwise import (
     select_n,
     sub,
 )
-from primal.ops.reduce import complex_extremum, part, product_rule
+from primal.ops.elementwise.choice import complex_extremum
+from primal.ops.reduce import part, product_rule
 from primal.ops.shape import concatenate, reshape, rev
 from primal.ops.spread import add_any, full_like_aval, zeros_like_aval
 from primal.ops.types import FLOATING, NOT_LINEAR, NUMERIC, check_dtype

@@ -17,7 +17,7 @@ from primal.base.monoids import identity
 from primal.ir.avals import Aval
 from primal.ir.op import WINDOW, Op, Word, by_kind, library
 from primal.ir.trace import ZERO, aval_of, literal
-from primal.ops.reduce import complex_extremum
+from primal.ops.elementwise.choice import complex_extremum
 from primal.ops.shape import moveaxis, pad
 from primal.ops.spread import broadcast_axis, zeros_like_aval
 from primal.ops.types import NOT_LINEAR, NUMERIC, check_dtype
