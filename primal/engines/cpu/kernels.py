@@ -18,7 +18,7 @@ what `Spec` says.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from primal.engines.cpu import interleaved
@@ -96,9 +96,9 @@ def lanes_of(spec: Any, width: int) -> int:
     return min(4 * lanes, 64) if isinstance(spec, Spec) and spec.column and spec.strip else lanes
 
 
-def is_light(spec: Any) -> bool:
+def is_light(body: Sequence[Any]) -> bool:
     """Whether the body is so short that masks, and a second copy without them, show."""
-    return len(spec.body) <= 8 and not any(b[0] in FLOAT for b in spec.body)
+    return len(body) <= 8 and not any(b[0] in FLOAT for b in body)
 
 
 class Writer:
@@ -109,7 +109,7 @@ class Writer:
         self.spec = spec
         self.c = Code(module, lanes_of(spec, module.width))
         self.c.inline = sum(b[0] in FLOAT for b in spec.body) <= INLINE
-        self.light = is_light(spec)
+        self.light = is_light(spec.body)
         self.at = HEADER
         self.dtypes = spec.dtypes
         self.rank = spec.kept + spec.reduced
@@ -278,15 +278,18 @@ class Writer:
         """Operand i at its place, in all lanes."""
         c = self.c
         kind, dtype, _ = self.spec.operands[i]
+        if kind == "i":
+            return c.splat(SCALAR[dtype], self.counted(dtype, place, "i64", SCALAR[dtype]))
+        return self.splat_at(dtype, place)
+
+    def splat_at(self, dtype: str, place: str) -> str:
+        """The element at a place, in all lanes."""
+        c = self.c
         if dtype in interleaved.PART:
             return interleaved.splat(c, dtype, place)
-        if kind == "i":
-            value = self.counted(dtype, place, "i64", SCALAR[dtype])
-        else:
-            kept = MEMORY[dtype]
-            value = c.new(f"load {kept}, ptr {place}, align {itemsize(dtype)}")
-            if dtype == "b1":
-                value = c.new(f"icmp ne i8 {value}, 0")
+        value = c.new(f"load {MEMORY[dtype]}, ptr {place}, align {itemsize(dtype)}")
+        if dtype == "b1":
+            value = c.new(f"icmp ne i8 {value}, 0")
         return c.splat(SCALAR[dtype], value)
 
     def counted(self, dtype: str, value: str, old: str, new: str) -> str:
@@ -475,9 +478,11 @@ class Writer:
     ) -> list[str]:
         """`turn(i, mask, totals)` over vectors of [start, n), the last one masked; the totals.
 
-        Accumulators take turns, for the next sum not to wait for this one.
+        Of light bodies accumulators take turns, for the next sum not to wait for this one.
         """
         count = len(firsts)
+        if not self.light:
+            return self.strips(start, n, firsts, turn)
         spare = [
             (self.c.vec(SCALAR[dtype]), constant(self.c, dtype, identity(monoid, dtype)))
             for monoid, dtype in monoids

@@ -277,9 +277,9 @@ def with_size_classes(spec: Spec, sizes: list[int], parts: int) -> Spec:
         vector = min(1 << (sizes[-1].bit_length() - 1), GRAIN)
         # Narrow numbers that lie apart are read one by one: under masks, with a branch for each.
         apart = any(step == "g" and int(dtype[1:]) < 4 for _, dtype, step in spec.operands)
-        overlaps = is_light(spec) and not spec.strided and (vector >= SHORTEST or apart)
+        overlaps = is_light(spec.body) and not spec.strided and (vector >= SHORTEST or apart)
         return dataclasses.replace(spec, short=vector if overlaps else 1)
-    light, rows = is_light(spec), size_of(sizes[spec.kept :])
+    light, rows = is_light(spec.body), size_of(sizes[spec.kept :])
     longest = max(sizes[spec.kept :])
     return dataclasses.replace(
         spec,

@@ -11,9 +11,12 @@ from primal.engines.cpu.graph import NAMES, Node, Value, row_major, size_of
 from primal.engines.cpu.kernels import HEADER
 from primal.engines.cpu.layout import Address, Array, Instance, merged_loops, step_of
 from primal.engines.cpu.point_layout import over_points
-from primal.engines.cpu.rows import RowSpec
+from primal.engines.cpu.rows import LINE, RowSpec
 from primal.engines.cpu.rowwise import kept_shape, row_strides
 from primal.engines.cpu.schedule import Group, is_held
+
+BLOCK, MOST = 1024, 16
+"""Elements of a unit of work, about, and most rows."""
 
 
 def instance(group: Group, stored: Sequence[Node]) -> Instance:
@@ -31,7 +34,7 @@ class RowInstance(Instance):
     stack: int = 0
 
     def record(self, code: int, address: Address) -> list[int]:
-        words = [code, 0, self.units, self.cost, 0, 0, *self.sizes, self.stack]
+        words = [code, 0, self.units, self.cost, self.chunk, self.chunks, *self.sizes, self.stack]
         assert len(words) == HEADER + len(self.sizes) + 1
         for a, strides in zip(self.arrays, self.strides, strict=True):
             size = int(a.dtype[1:])
@@ -40,7 +43,7 @@ class RowInstance(Instance):
             elif a.kind == "i":
                 words += [a.offset, *strides]
             elif a.kind == "r":
-                words += [a.offset, *[s * (64 if self.spec.column else size) for s in strides]]
+                words += [a.offset, *[s * (LINE if self.spec.column else size) for s in strides]]
             else:
                 slot, base = address(a.node)
                 words += [slot, base + a.offset * size, *[s * size for s in strides]]
@@ -116,7 +119,7 @@ def row_instance(group: Group, stored: Sequence[Node]) -> RowInstance:
             dtype = NAMES[node.dtype]
             buffers.append(made[node])
             arrays.append(Array("r", node, dtype, buffer_strides, stack))
-            stack += length * 64 if column else -(-(length * int(dtype[1:])) // 64) * 64
+            stack += length * LINE if column else (-(-length * int(dtype[1:]) // LINE) + 1) * LINE
     for node in wide:
         arrays.append(Array("m", node, NAMES[node.dtype], row_major(shape), 0))
     for node in single:
@@ -150,5 +153,9 @@ def row_instance(group: Group, stored: Sequence[Node]) -> RowInstance:
         column,
         min(1 << (sizes[len(kept) - 1] - 1).bit_length(), 64) if column else 0,
     )
-    units = size_of([n for n, _ in (kept[:-1] if column else kept)])
-    return RowInstance(spec, sizes, arrays, strides, units, 0, 0, stack=stack)
+    outside, rows = size_of([n for n, _ in kept[:-1]]), kept[-1][0]
+    chunk = 1 if column else min(max(BLOCK // length, 1), MOST, rows)
+    chunks = 1 if column else -(-rows // chunk)
+    return RowInstance(
+        spec, sizes, arrays, strides, outside * chunks, chunk, chunks, stack=stack
+    )
