@@ -210,8 +210,8 @@ class Tiled:
                 return []
 
             c.loop("0", depth, str(DEPTH), [], block)
-            c.call_void("llvm.x86.tilerelease")
             c.do(f"call void @{last_tile}(i64 {om}, ptr {state})")
+            c.call_void("llvm.x86.tilerelease")
             p = c.new(f"getelementptr i8, ptr {state}, i64 {_CHECKS}")
             found = c.new(f"load {c.vec('float')}, ptr {p}")
             bad = c.new(f"fcmp uno {c.vec('float')} {found}, {found}")
@@ -241,10 +241,10 @@ def _settings(module: Module) -> str:
     return name
 
 
-# The state of a unit, in bytes: the sums of two tiles, a vector that becomes NaN where a result is
-# not finite, and the tile that is not stored yet: its place, rows, columns left, whether it is to
-# be added to what is there, and which of the two sums are its own.
-_CHECKS = 8 * TILE
+# The state of a unit, in bytes: the sums of a tile, a vector that becomes NaN where a result is not
+# finite, and the tile whose sums are still in the unit: its place, rows, columns left, and whether
+# it is to be added to what is there.
+_CHECKS = 4 * TILE
 _PENDING = _CHECKS + 64
 STATE = _PENDING + 64
 
@@ -252,8 +252,9 @@ STATE = _PENDING + 64
 def _tile(module: Module) -> str:
     """Sum up 32 x 32 results of packed operands; `left` columns count.
 
-    Meanwhile those of the tile before are stored, or added to what is there: they come out of the
-    unit long after it could begin the next tile.
+    The sums of the tile before leave the unit one by one, each before the first product of those
+    that take its place, as the unit would wait for them at the end of a tile. While this one is
+    summed up they are stored, or added to what is there.
     """
     name = "tiled_tile"
     if name in module.functions:
@@ -261,8 +262,6 @@ def _tile(module: Module) -> str:
     r = Reader(module, SIDE)
     c = r.c
     before = _Pending(r)
-    for number in range(4):
-        c.call_void("llvm.x86.tilezero", ("i8", str(number)))
 
     def load(base: str, first: int, part: int) -> None:
         for half in range(2):
@@ -277,28 +276,40 @@ def _tile(module: Module) -> str:
 
     each = c.new(f"udiv i64 {c.new('add i64 %blocks, 31')}, %blocks")
 
+    def products(now: list[str], number: int, fresh: bool) -> None:
+        parts, held = _ORDER[number], _ORDER[number - 1] if number else (-1, -1)
+        for side in range(2):
+            if parts[side] != held[side]:
+                load(now[side], 4 + 2 * side, parts[side])
+        for sums in range(4):
+            if fresh:
+                before.take(sums)
+                c.call_void("llvm.x86.tilezero", ("i8", str(sums)))
+            given = [("i8", str(v)) for v in (sums, 4 + sums // 2, 6 + sums % 2)]
+            c.call_void("llvm.x86.tdpbf16ps", *given)
+
     def block(i: str, now: list[str]) -> list[str]:
         first = c.new(f"mul i64 {i}, {each}")
         to = c.new(f"add i64 {first}, {each}")
         checked = now[2]
-        held = (-1, -1)
-        for number, parts in enumerate(_ORDER):
-            for side in range(2):
-                if parts[side] != held[side]:
-                    load(now[side], 4 + 2 * side, parts[side])
-            for a in range(2):
-                for b in range(2):
-                    given = [("i8", str(v)) for v in (2 * a + b, 4 + a, 6 + b)]
-                    c.call_void("llvm.x86.tdpbf16ps", *given)
-            held = parts
+        for number in range(1, len(_ORDER)):
+            products(now, number, False)
             if number == 1:
                 # They come from memory meanwhile.
                 c.loop(first, smaller(c, to, "%rows"), "1", [], fetch)
             if number == 3:
                 checked = before.store(first, smaller(c, to, before.rows), checked)
         following = [c.new(f"getelementptr i8, ptr {p}, i64 {BLOCK}") for p in now[:2]]
+        more = c.new(f"icmp slt i64 {c.new(f'add i64 {i}, 1')}, %blocks")
+
+        def next_block() -> list[str]:
+            products(following, 0, False)
+            return []
+
+        c.guarded(more, [], next_block)
         return [*following, checked]
 
+    products(["%x", "%y"], 0, True)
     given = [("ptr", "%x"), ("ptr", "%y"), (c.vec("float"), before.checked)]
     checked = c.loop("0", "%blocks", "1", given, block)[2]
     before.follow(checked)
@@ -315,6 +326,8 @@ def _last_tile(module: Module) -> str:
     if name not in module.functions:
         r = Reader(module, SIDE)
         last = _Pending(r)
+        for sums in range(4):
+            last.take(sums)
         checked = last.store("0", last.rows, last.checked)
         r.c.do(f"store {r.c.vec('float')} {checked}, ptr {last.checks}")
         r.helper(name, "i64 %om, ptr %state")
@@ -322,16 +335,16 @@ def _last_tile(module: Module) -> str:
 
 
 class _Pending:
-    """The tile that a unit has summed up and not stored."""
+    """The tile that was summed up and not stored."""
 
     def __init__(self, r: Reader) -> None:
         self.r = r
         c = self.c = r.c
         self.checks = self._at(_CHECKS)
         self.checked = c.new(f"load {c.vec('float')}, ptr {self.checks}")
-        self.fields = [self._at(_PENDING + 8 * i) for i in range(5)]
+        self.fields = [self._at(_PENDING + 8 * i) for i in range(4)]
         self.z = c.new(f"load ptr, ptr {self.fields[0]}")
-        self.rows, left, add, self.sums = (c.new(f"load i64, ptr {p}") for p in self.fields[1:])
+        self.rows, left, add = (c.new(f"load i64, ptr {p}") for p in self.fields[1:])
         self.masks = [_lanes_before(c, c.new(f"sub i64 {left}, {SIDE * v}")) for v in range(2)]
         fresh, none = c.new(f"icmp eq i64 {add}, 0"), f"{c.vec('i1')} zeroinitializer"
         self.olds = [
@@ -341,19 +354,26 @@ class _Pending:
     def _at(self, offset: int) -> str:
         return self.c.new(f"getelementptr i8, ptr %state, i64 {offset}")
 
+    def take(self, sums: int) -> None:
+        """A quarter of the sums, from the unit into memory."""
+        place = self._at(sums // 2 * 2 * TILE + sums % 2 * 64)
+        self.c.call_void(
+            "llvm.x86.tilestored64", ("i8", str(sums)), ("ptr", place), ("i64", "128")
+        )
+
     def store(self, first: str, stop: str, checked: str) -> str:
         """Store some rows, or add them to what is there; `checked` with what is not finite."""
         r, c = self.r, self.c
         t = c.vec("float")
         back = c.float_const("float", 2.0 ** (-2 * SCALE))
-        sums = r.moved("%state", ("1", self.sums))
 
         def row(i: str, now: list[str]) -> list[str]:
             checked = now[0]
             for v, (mask, olds) in enumerate(zip(self.masks, self.olds, strict=True)):
                 p = r.moved(self.z, (i, "%om"), (str(SIDE * v), "4"))
                 old = _load(c, "float", p, olds)
-                new = c.new(f"load {t}, ptr {r.moved(sums, (i, '128'), (str(v), '64'))}, align 64")
+                p_new = r.moved("%state", (i, "128"), (str(v), "64"))
+                new = c.new(f"load {t}, ptr {p_new}, align 64")
                 value = c.intrinsic("fma", "float", new, back, old)
                 given = [(t, value), ("ptr", p), ("i32", "4"), (c.vec("i1"), mask)]
                 c.call_void(f"llvm.masked.store.v{SIDE}f32.p0", *given)
@@ -365,17 +385,10 @@ class _Pending:
         return c.loop(first, stop, "1", [(t, checked)], row)[0]
 
     def follow(self, checked: str) -> None:
-        """The tile in the registers takes its place."""
-        r, c = self.r, self.c
+        """The tile whose sums are in the unit takes its place."""
+        c = self.c
         c.do(f"store {c.vec('float')} {checked}, ptr {self.checks}")
-        sums = c.new(f"xor i64 {self.sums}, {4 * TILE}")
-        room = r.moved("%state", ("1", sums))
-        for i in range(2):
-            for j in range(2):
-                p = c.new(f"getelementptr i8, ptr {room}, i64 {i * 2 * TILE + j * 64}")
-                given = [("i8", str(2 * i + j)), ("ptr", p), ("i64", "128")]
-                c.call_void("llvm.x86.tilestored64", *given)
-        now = ("ptr %z", "i64 %rows", "i64 %left", "i64 %add", f"i64 {sums}")
+        now = ("ptr %z", "i64 %rows", "i64 %left", "i64 %add")
         for p, value in zip(self.fields, now, strict=True):
             c.do(f"store {value}, ptr {p}")
 
