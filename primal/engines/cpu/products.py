@@ -73,14 +73,16 @@ def _laid_out(
 ) -> Value:
     """The product, whose dimensions lie in memory in the order of `layout`, if that can be had."""
     rank = nb + ni + nj
-    if layout is None or layout[-1] < nb:
+    shape = (*x.shape[: nb + ni], *y.shape[nb : nb + nj])
+    last = next((d for d in reversed(layout or ()) if shape[d] > 1), -1)
+    if layout is None or last < nb:
         return _product(k, x, y, nb, ni, nj)
-    if layout[-1] < nb + ni:
+    if last < nb + ni:
         # Rows of the result are to be contiguous: those of the product the other way around.
         order = [*range(nb), *range(nb + ni, rank), *range(nb, nb + ni)]
         found = _laid_out(k, y, x, nb, nj, ni, [order.index(d) for d in layout])
         return transposed(found, [order.index(d) for d in range(rank)])
-    return _product(k, x, y, nb, ni, nj, layout if layout[-1] == rank - 1 else None)
+    return _product(k, x, y, nb, ni, nj, layout)
 
 
 def _product(
@@ -179,8 +181,9 @@ def _by_blas(
     loops = _loops(x, y, nb, ni, nj)
     if layout is not None:
         laid = _loops(x, y, nb, ni, nj, layout)
-        # Rather a copy of the result than many products of few rows or columns.
-        if [len(g) for g in laid[1:3]] == [len(g) for g in loops[1:3]]:
+        # Columns are contiguous, and there are no more products of fewer rows or columns.
+        fits = [len(g) for g in laid[1:3]] == [len(g) for g in loops[1:3]]
+        if fits and laid[2][-1][1][2] == 1:
             loops = laid
         else:
             layout = None

@@ -264,6 +264,20 @@ def test_a_transposed_product(order):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "sizes", [(9, 1, 10), (1, 9, 10), (9, 10, 1), (9, 1, 1), (1, 1, 9), (3, 4, 9)]
+)
+@pytest.mark.parametrize("left", [1, 2])
+def test_a_transposed_product_with_dimensions_of_one(sizes, left):
+    """Wherever they are, columns of the product are those that follow each other in memory."""
+    x, y = array((*sizes[:left], 12), "f8"), array((12, *sizes[left:]), "f8", 1)
+    for order in itertools.permutations(range(3)):
+        agree(
+            lambda x, y, order=order: [transpose(dot(x, y, ((left,), (0,))), permutation=order)],
+            x, y, terms=12,
+        )  # fmt: skip
+
+
 def test_heads_are_brought_together_without_a_copy():
     x, y = array((2, 3, 16, 20), "f4"), array((2, 3, 20, 32), "f4", 1)
     for order in ((0, 2, 1, 3), (0, 3, 1, 2)):
