@@ -18,7 +18,9 @@ os.environ.setdefault("PRIMAL_ENABLE_COMPILATION_CACHE", "0")
 # What XLA is told is under test, not how it optimises: it compiles in a quarter of the time so. The
 # run under the other Python (tools/versions.py) leaves XLA as users have it.
 os.environ.setdefault(
-    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+    "XLA_FLAGS",
+    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false "
+    "--xla_cpu_parallel_codegen_split_count=1",
 )
 
 from primal.base.config import config, enable_x64

@@ -10,6 +10,7 @@ import numpy as np
 
 import primal
 from primal.base import dtypes
+from primal.engines.cpu import objects
 from primal.ir.avals import Aval
 from primal.ir.op import ByKind, Expand, HigherOrder, Library, Never, Op, Splice
 from primal.ir.trace import ZERO, aval_of, literal
@@ -204,7 +205,9 @@ def mutated(op: Op, field: str) -> Iterator[None]:
     def put(rule: Any) -> None:
         op.types.clear()
         op.eager.clear()
+        code = dict(objects._known)
         primal.clear_caches()
+        objects._known.update(code)  # found by what it computes, which is no rule's to change
         object.__setattr__(holder, field, rule)
 
     put(MUTATIONS[field](before))
