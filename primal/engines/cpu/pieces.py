@@ -328,8 +328,7 @@ def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) 
         if value.node.word == "literal" and not any(value.node.attr) and out.is_node:
             k.padded[out.node] = (d, [(low, low + x.shape[d], x)])
         return out
-    low, high, between = config[-1]
-    if 0 <= low <= between == low + high < CLOSE and not any(map(any, config[:-1])) and x.size > 1:
+    if padded == [x.ndim - 1] and 0 <= low <= between == low + high < CLOSE and x.size > 1:
         # As of x[::2]: elements and gaps take turns.
         gaps = [k.broadcast_in_dim(value, (*x.shape, n), ()) for n in (low, high)]
         turns = [gaps[0], k.reshape(x, (*x.shape, 1)), gaps[1]]

@@ -286,6 +286,21 @@ def test_sums_of_padded_arrays_that_meet(name: str, shape: tuple[int, ...]) -> N
     np.testing.assert_array_equal(np.signbit(got)[want == 0], np.signbit(want)[want == 0])
 
 
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_sums_of_padded_arrays_and_views(dim: int) -> None:
+    """Views are padded by a routine, what is computed by who computes it."""
+
+    def f(x: Any) -> Any:
+        def padded(a: int, weigh: Any) -> Any:
+            edges = [(a, 5 - a, 0) if d == dim else (0, 0, 0) for d in range(3)]
+            return lax.pad(weigh(lax.slice_in_dim(x, a, a + 3, axis=dim)), np.float32(0), edges)
+
+        pairs = ((4, 0), (0, 4), (1, 0), (5, 2))
+        return [padded(a, jnp.negative) + padded(b, lambda x: x) for a, b in pairs]
+
+    agree(f, RNG.standard_normal((8, 8, 8)).astype(np.float32))
+
+
 def _parts_and_sums(x: Any, axes: Any, dim: int, weigh: Any) -> Any:
     """Parts of an array that are concatenated again along `dim`, and what the parts add up to."""
     n = x.shape[dim]
