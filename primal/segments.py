@@ -7,7 +7,6 @@ names, so that neither layer moves.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,7 @@ from primal.base import dtypes
 from primal.base.monoids import identity
 from primal.ir.trace import Array
 from primal.numpy.creation import placed
+from primal.ops.types import static_int
 
 NAMES = ("segment_max", "segment_min", "segment_prod", "segment_sum")
 
@@ -43,7 +43,7 @@ def _segments(
     if num_segments is None:
         # As many as the largest id asks for: known only outside of traces.
         num_segments = int(jnp.max(ids)) + 1 if ids.size else 0
-    count = operator.index(num_segments)
+    count = static_int(f"ops.{name} num_segments", num_segments)
     if count < 0:
         raise ValueError(f"[ops.{name}] expected num_segments of at least 0, got {count}.")
     fill = _fill(name, rows.dtype)
@@ -58,6 +58,7 @@ def _segments(
         start = jnp.full(shape, fill, rows.dtype)
         return getattr(start.at[ids], _METHODS[name])(rows, **how)
     # Each bucket of rows by itself, then the buckets: shorter sums lose fewer digits.
+    bucket_size = static_int(f"ops.{name} bucket_size", bucket_size)
     buckets = max(1, math.ceil(ids.size / bucket_size))
     start = jnp.full((buckets, *shape), fill, rows.dtype)
     place = (np.arange(len(rows)) // bucket_size, ids)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Concatenate, Literal, overload
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from primal.base.pytree import (
 from primal.base.wrapping import P, R, Transformed, wraps
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
-from primal.ir.trace import ZERO, Tracer, aval_of, literal
+from primal.ir.trace import ZERO, Arrays, Tracer, aval_of, literal
 from primal.ops.spread import zeros_like_aval
 from primal.runtime.refs import Ref, check_distinct, given_refs, only_reading, settle_refs
 from primal.transforms.jvp import push_forward
@@ -37,7 +37,31 @@ from primal.transforms.linearize import Linearization, linearize_flat
 from primal.transforms.stage import stage
 from primal.transforms.transpose import backward_pass
 
+# To type checkers: the derivative by the first argument is of its type if that is an array or tree
+# of arrays. Python numbers and unions have derivatives that are arrays, so these are Any, as is
+# what becomes of functions without types.
 
+
+@overload
+def grad(
+    fun: Callable[Concatenate[Arrays, P], tuple[Any, R]],
+    argnums: Literal[0] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Transformed[Concatenate[Arrays, P], tuple[Arrays, R]]: ...
+@overload
+def grad(
+    fun: Callable[Concatenate[Arrays, P], Any],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Transformed[Concatenate[Arrays, P], Arrays]: ...
+@overload
 def grad(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -45,7 +69,24 @@ def grad(
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
-) -> Transformed[P, Any]:
+) -> Transformed[P, Any]: ...
+@overload
+def grad(  # type: ignore[overload-cannot-match]  # it does, for a lambda in another call
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Transformed[..., Any]: ...
+def grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Any:
     """The gradient of a scalar-valued function with respect to the arguments `argnums`.
 
     grad(f)(x) = ∂f/∂x, of the structure of x; for complex x the C-linear convention, so conjugate
@@ -65,6 +106,16 @@ def grad(
     return gradient
 
 
+@overload
+def value_and_grad(
+    fun: Callable[Concatenate[Arrays, P], R],
+    argnums: Literal[0] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Transformed[Concatenate[Arrays, P], tuple[R, Arrays]]: ...
+@overload
 def value_and_grad(
     fun: Callable[P, R],
     argnums: int | Sequence[int] = 0,
@@ -72,7 +123,24 @@ def value_and_grad(
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
-) -> Transformed[P, tuple[R, Any]]:
+) -> Transformed[P, tuple[R, Any]]: ...
+@overload
+def value_and_grad(  # type: ignore[overload-cannot-match]
+    fun: Callable[..., R],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Transformed[..., tuple[R, Any]]: ...
+def value_and_grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Any:
     """`grad` together with the value: f(x), ∂f/∂x in one evaluation.
 
     TypeError where the value is no real scalar, an argument no float, or, with has_aux, the result

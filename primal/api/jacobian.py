@@ -18,6 +18,7 @@ from primal.ir.avals import Aval
 from primal.ir.trace import aval_of
 from primal.ops.shape import reshape, slice
 from primal.runtime.array import from_numpy
+from primal.transforms.jvp import as_weak
 
 
 def jacfwd(
@@ -60,7 +61,7 @@ def jacfwd(
         result = vmap(push, out_axes=axes)(*basis)
         _check_outputs("jacfwd", flatten(found[0])[0], holomorphic)
         jac = tree_map(
-            lambda y, j: _columns(j, aval_of(y).shape, xs, in_spec, argnums),
+            lambda y, j: _columns(as_weak(j, aval_of(y)), aval_of(y).shape, xs, in_spec, argnums),
             found[0],
             result[0],
         )
@@ -101,6 +102,7 @@ def jacrev(
         _check_outputs("jacrev", ys, holomorphic)
         basis = standard_basis(ys)
         rows = vmap(lambda *cts: pullback(unflatten(out_spec, cts)))(*basis)
+        rows = tree_map(lambda row, x: as_weak(row, aval_of(x)), rows, dynamic)
         # rows: per argument a tree of arrays (total outputs, *x.shape); cut by output leaf.
         shapes = [aval_of(o).shape for o in ys]
         cuts = np.cumsum([0, *[int(np.prod(s, dtype=int)) for s in shapes]])

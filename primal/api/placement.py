@@ -5,20 +5,22 @@ from __future__ import annotations
 import gc
 import platform as host_platform
 import sys
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from primal.base.config import config
 from primal.base.pytree import tree_leaves, tree_map
 from primal.engines.protocol import Device
-from primal.ir.trace import Array, Tracer
+from primal.ir.trace import Array, Arrays, Tracer
 from primal.ops.choose import copy
 from primal.runtime import devices as runtime_devices
 from primal.runtime import guards
 from primal.runtime.array import ArrayImpl, Placement
 from primal.runtime.eager import as_array
 from primal.runtime.sharding import SingleDeviceSharding
+
+T = TypeVar("T")
 
 
 def devices(backend: str | None = None) -> list[Device]:
@@ -87,6 +89,24 @@ def default_backend() -> str:
     return runtime_devices.devices()[0].platform
 
 
+@overload
+def device_put(
+    x: Arrays,
+    device: Any = None,
+    *,
+    src: Any = None,
+    donate: bool = False,
+    may_alias: bool | None = None,
+) -> Arrays: ...
+@overload
+def device_put(
+    x: Any,
+    device: Any = None,
+    *,
+    src: Any = None,
+    donate: bool = False,
+    may_alias: bool | None = None,
+) -> Any: ...
 def device_put(
     x: Any,
     device: Any = None,
@@ -112,7 +132,7 @@ def _device_of(device: Any) -> Device | None:
         return device
     if isinstance(device, SingleDeviceSharding):
         return device.device
-    raise TypeError(
+    raise ValueError(
         f"[device_put] expected a Device, a SingleDeviceSharding or None, got {device!r} of type "
         f"{type(device)}. primal.devices() lists the devices."
     )
@@ -161,7 +181,7 @@ def _get(leaf: Any) -> Any:
     return leaf
 
 
-def block_until_ready(x: Any) -> Any:
+def block_until_ready(x: T) -> T:
     """Wait until all arrays of a tree have been computed; the tree itself.
 
     >>> primal.block_until_ready({"a": jnp.arange(2)})

@@ -8,7 +8,7 @@ from primal.ir.evaluate import run_numpy
 from primal.ir.jaxpr import ClosedJaxpr, Eqn
 from primal.ir.op import CALL, HigherOrder, Op, Splice, by_kind
 from primal.ir.state import ambient
-from primal.ir.trace import ZERO
+from primal.ir.trace import ZERO, aval_of
 from primal.ops.shape import moveaxis
 from primal.ops.types import is_linear
 from primal.transforms.batch import batch_jaxpr
@@ -56,7 +56,7 @@ def _call_linearize(
 
 def _call_transpose(cts: Any, *args: Any, jaxpr: ClosedJaxpr, **params: Any) -> Any:
     linear = tuple([is_linear(a) for a in args])
-    given = tuple([c is not ZERO for c in cts])
+    given = tuple([c is not ZERO and aval_of(c) for c in cts])
     backward = transpose_jaxpr(jaxpr, linear, given)
     operands = [a for a in args if not is_linear(a)] + [c for c in cts if c is not ZERO]
     results = iter(call(*operands, jaxpr=backward, **params))

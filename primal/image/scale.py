@@ -7,7 +7,6 @@ when an image shrinks it is stretched, so that all pixels count (antialiasing).
 from __future__ import annotations
 
 import enum
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from primal.ir.trace import Array
 from primal.lax import Precision
 from primal.numpy.creation import as_shape
 from primal.numpy.promotion import floating
+from primal.ops.types import static_ints
 
 
 class ResizeMethod(enum.Enum):
@@ -205,7 +205,7 @@ def scale_and_translate(
             "[image.scale_and_translate] expected a method with a kernel, got 'nearest': nearest "
             "neighbor resampling is not supported."
         )
-    dims = [operator.index(d) for d in spatial_dims]
+    dims = list(static_ints("image.scale_and_translate spatial_dims", spatial_dims))
     for d in dims:
         if not -x.ndim <= d < x.ndim:
             raise ValueError(f"axis {d} is out of bounds for array of dimension {x.ndim}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import threading
 import types
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,18 @@ from primal.base import dtypes, errors
 from primal.base.source import current_location, format_location
 from primal.ir.avals import Aval
 from primal.ir.op import Op
+
+# An array or a tree of arrays, of a class that checkers know for one: no number, and no union.
+Arrays = TypeVar("Arrays", bound="Array | Mapping[str, Any] | Sequence[Any]")
+
+
+if TYPE_CHECKING:  # `x.at[index].set(values)`, whose class lies above: `primal.numpy.at`
+
+    class Places(Protocol):
+        def __getitem__(self, index: Any) -> Update: ...
+
+    class Update(Protocol):
+        def __getattr__(self, method: str) -> Callable[..., Array]: ...
 
 
 class Array:
@@ -117,6 +129,8 @@ class Array:
         real: Array
         imag: Array
         nonzero: Callable[..., tuple[Array, ...]]
+        at: Places
+        block_until_ready: Callable[[], Array]
         def __getattr__(self, name: str) -> Any: ...
 
     @property

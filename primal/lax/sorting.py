@@ -63,7 +63,7 @@ def sort_key_val(
 
 @remembered
 @in_words
-def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
+def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Array]:
     """The k greatest elements along an axis, descending, and their int32 indices.
 
     Of equal elements the first come first; nan counts as greatest. ValueError for k beyond the

@@ -18,6 +18,7 @@ from primal.numpy.reductions import mask_operand
 from primal.numpy.remembered import remembered, remembered_as
 from primal.ops.elementwise import expm1, logistic, rsqrt, sub
 from primal.ops.special import erf
+from primal.ops.types import canonical_axes, static_int
 
 
 @custom_jvp
@@ -313,6 +314,8 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> A
             DeprecationWarning,
             stacklevel=user_stacklevel(),
         )
+    axis = static_int("nn.one_hot axis", axis)
+    num_classes = static_int("nn.one_hot num_classes", num_classes)
     if not -index.ndim - 1 <= axis <= index.ndim:
         raise ValueError(
             f"[nn.one_hot] expected an axis of {index.ndim + 1} dimensions, got {axis}: axis is "
@@ -432,6 +435,7 @@ def glu(x: Any, axis: int = -1) -> Array:
     Array([1.], dtype=float32)
     """
     array = _number("glu", x)
+    (axis,) = canonical_axes("nn.glu", (axis,), array.ndim)
     size = array.shape[axis]
     if size % 2:
         raise ValueError(f"[nn.glu] expected an axis of even size, got size {size}.")

@@ -12,6 +12,7 @@ import primal.numpy as jnp
 from primal import random
 from primal.base import dtypes
 from primal.numpy.creation import placed
+from primal.ops.types import axes_given, canonical_axes, static_ints
 
 
 @runtime_checkable
@@ -37,7 +38,7 @@ def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any =
     >>> nn.initializers.zeros(random.key(0), (2, 3)).shape
     (2, 3)
     """
-    return jnp.zeros(shape, _dtype(dtype))
+    return jnp.zeros(shape, _dtype(dtype), out_sharding=out_sharding)
 
 
 def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
@@ -46,7 +47,7 @@ def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = 
     >>> nn.initializers.ones(random.key(0), (2, 3)).shape
     (2, 3)
     """
-    return jnp.ones(shape, _dtype(dtype))
+    return jnp.ones(shape, _dtype(dtype), out_sharding=out_sharding)
 
 
 def constant(value: Any, dtype: Any = None) -> Initializer:
@@ -57,7 +58,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     """
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
-        return jnp.full(shape, value, _dtype(dtype))
+        return jnp.full(shape, value, _dtype(dtype), out_sharding=out_sharding)
 
     return init
 
@@ -71,7 +72,8 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
         found = _dtype(dtype)
-        return random.uniform(key, shape, found) * jnp.array(scale, found)
+        drawn = random.uniform(key, shape, found) * jnp.array(scale, found)
+        return placed(drawn, None, out_sharding)
 
     return init
 
@@ -85,7 +87,8 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
         found = _dtype(dtype)
-        return random.normal(key, shape, found) * jnp.array(stddev, found)
+        drawn = random.normal(key, shape, found) * jnp.array(stddev, found)
+        return placed(drawn, None, out_sharding)
 
     return init
 
@@ -102,7 +105,7 @@ def truncated_normal(
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
         found = _dtype(dtype)
         drawn = random.truncated_normal(key, lower, upper, shape, found)
-        return drawn * jnp.array(stddev, found)
+        return placed(drawn * jnp.array(stddev, found), None, out_sharding)
 
     return init
 
@@ -110,15 +113,17 @@ def truncated_normal(
 def _fans(
     shape: Sequence[int], in_axis: Any, out_axis: Any, batch_axis: Any
 ) -> tuple[float, float]:
-    def axes(axis: Any) -> list[int]:
-        return [a % len(shape) for a in (axis if isinstance(axis, Sequence) else (axis,))]
+    def axes(what: str, axis: Any) -> list[int]:
+        name = f"nn.initializers {what}"
+        return [canonical_axes(name, (a,), len(shape))[0] for a in axes_given(axis)]
 
-    if len(shape) <= 1:
+    if len(shape) <= 1 and in_axis == -2:
         raise ValueError(
-            "Can't compute input and output sizes of a "
-            f"{len(shape)}-dimensional weights tensor. Must be at least 2D."
+            "[nn.initializers] expected a shape of at least two dimensions, or in_axis for one of "
+            f"fewer, got {tuple(shape)}: the sizes in and out are those of two axes by default."
         )
-    ins, outs, batch = axes(in_axis), axes(out_axis), axes(batch_axis)
+    ins, outs = axes("in_axis", in_axis), axes("out_axis", out_axis)
+    batch = axes("batch_axis", batch_axis)
     n_in = math.prod(shape[a] for a in ins)
     n_out = math.prod(shape[a] for a in outs)
     n_batch = math.prod(shape[a] for a in batch)
@@ -151,7 +156,7 @@ def variance_scaling(
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
         found = _dtype(dtype)
-        dims = tuple([n.__index__() for n in shape])
+        dims = static_ints("nn.initializers shape", shape)
         fan_in, fan_out = _fans(dims, in_axis, out_axis, batch_axis)
         n = {
             "fan_in": fan_in,
@@ -160,22 +165,29 @@ def variance_scaling(
             "fan_geo_avg": math.sqrt(fan_in * fan_out),
         }[mode]
         variance = jnp.array(scale / n, found)
-        if distribution == "normal":
-            return random.normal(key, dims, found) * jnp.sqrt(variance)
-        if distribution == "uniform":
-            if dtypes.kind_of(found) == "c":
-                # In the disc of radius 1 the mean of |z|² is a half.
-                return _complex_uniform(key, dims, found) * jnp.sqrt(2 * variance)
-            return random.uniform(key, dims, found, -1) * jnp.sqrt(3 * variance)
-        if dtypes.kind_of(found) == "c":
-            # The standard deviation of the modulus cut off at 2, in each part.
-            stddev = jnp.sqrt(variance) / jnp.array(0.95311164380491208, found)
-            return _complex_truncated(key, 2, dims, found) * stddev
-        # The standard deviation of a normal distribution cut off at 2.
-        stddev = jnp.sqrt(variance) / jnp.array(0.87962566103423978, found)
-        return random.truncated_normal(key, -2, 2, dims, found) * stddev
+        return placed(_of_variance(key, variance, dims, found, distribution), None, out_sharding)
 
     return init
+
+
+def _of_variance(
+    key: Any, variance: Any, shape: tuple[int, ...], dtype: Any, distribution: str
+) -> Any:
+    if distribution == "normal":
+        return random.normal(key, shape, dtype) * jnp.sqrt(variance)
+    is_complex = dtypes.kind_of(dtype) == "c"
+    if distribution == "uniform":
+        if is_complex:
+            # In the disc of radius 1 the mean of |z|² is a half.
+            return _complex_uniform(key, shape, dtype) * jnp.sqrt(2 * variance)
+        return random.uniform(key, shape, dtype, -1) * jnp.sqrt(3 * variance)
+    if is_complex:
+        # The standard deviation of the modulus cut off at 2, in each part.
+        stddev = jnp.sqrt(variance) / jnp.array(0.95311164380491208, dtype)
+        return _complex_truncated(key, 2, shape, dtype) * stddev
+    # The standard deviation of a normal distribution cut off at 2.
+    stddev = jnp.sqrt(variance) / jnp.array(0.87962566103423978, dtype)
+    return random.truncated_normal(key, -2, 2, shape, dtype) * stddev
 
 
 def _complex_uniform(key: Any, shape: Sequence[int], dtype: Any) -> Any:

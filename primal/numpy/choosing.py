@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
@@ -31,6 +30,7 @@ from primal.numpy.reductions import check_out
 from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.ufuncs import as_bool
 from primal.ops import elementwise as ops
+from primal.ops.types import static_int
 
 
 @overload
@@ -81,13 +81,17 @@ def where(
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLike = 0) -> Array:
     """The choice of the first condition that holds, else the default.
 
-    Raises ValueError without conditions, or unless there are as many choices. Conditions are arrays
-    of booleans, or the rows of one; choices broadcast with them and promote.
+    Raises ValueError without conditions, or unless there are as many choices, TypeError for what is
+    no sequence. Conditions are arrays of booleans, or the rows of one; choices broadcast with them
+    and promote.
 
     >>> x = jnp.arange(4)
     >>> jnp.select([x < 1, x < 3], [x, 10 * x], -1)
     Array([ 0, 10, 20, -1], dtype=int32)
     """
+    for name, given in (("condlist", condlist), ("choicelist", choicelist)):
+        if not hasattr(given, "__len__"):
+            raise TypeError(f"[select] expected a sequence of arrays as {name}, got {given!r}.")
     if len(condlist) != len(choicelist):
         raise ValueError(
             "condlist must have length equal to choicelist "
@@ -185,7 +189,7 @@ def round(
     """
     check_out("round", out)
     x = operand("round", a)
-    places = operator.index(decimals)
+    places = static_int("round decimals", decimals)
     dtype = x.aval.dtype
     if dtypes.issubdtype(dtype, np.integer) or dtype == BOOL:
         if places < 0:
@@ -289,6 +293,8 @@ def choose(
     if hasattr(choices, "aval") or isinstance(choices, np.ndarray):
         whole = array_operand("choose", choices)
         choices = [whole[i] for i in range(whole.shape[0])]
+    elif not hasattr(choices, "__len__"):
+        raise TypeError(f"[choose] expected a sequence of arrays to choose from, got {choices!r}.")
     count = len(choices)
     if mode == "raise":
         values = known_values(from_literal(index))

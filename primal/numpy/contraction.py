@@ -18,10 +18,11 @@ from primal.numpy.promotion import (
     convert,
     operand,
     promote_dtypes,
+    promote_to_one_dtype,
     promoted_dtype,
     to_shape,
 )
-from primal.numpy.reductions import check_out
+from primal.numpy.reductions import as_axis, check_out
 from primal.numpy.remembered import remembered
 from primal.numpy.shapes import moveaxis, part
 from primal.numpy.ufuncs import multiply
@@ -36,7 +37,7 @@ Precision = Any
 
 def _operands(name: str, args: Sequence[Any], preferred: Any = None) -> tuple[list[Any], Any, Any]:
     """(operands of one dtype, preferred_element_type of the op, (dtype, weak) of the result)."""
-    out = promote_dtypes(name, *args)
+    out = promote_to_one_dtype(name, *args)
     if preferred is None:
         dtype, weak = promoted_dtype(out)
         return out, dtype, (dtype, weak)
@@ -69,7 +70,8 @@ def dot(
         numbers = (((n - 1,), (0,)), ((), ()))
     else:
         numbers = (((n - 1,), (m - 2,)), ((), ()))
-    return placed(convert(product(x, y, numbers, precision, preferred), *result), out_sharding)
+    out = convert(product(x, y, numbers, precision, preferred), *result)
+    return placed(out, None, out_sharding)
 
 
 @remembered
@@ -95,7 +97,7 @@ def matmul(
             raise ValueError(
                 f"matmul input operand {i} must have ndim at least 1, but it has ndim 0"
             )
-    return placed(convert(_matmul(x, y, precision, preferred), *result), out_sharding)
+    return placed(convert(_matmul(x, y, precision, preferred), *result), None, out_sharding)
 
 
 def _matmul(x: Any, y: Any, precision: Any, preferred: Any) -> Any:
@@ -183,11 +185,12 @@ def vecdot(
     >>> jnp.vecdot(jnp.ones((2, 3)), jnp.arange(3.))
     Array([3., 3.], dtype=float32)
     """
-    x, y = promote_dtypes("vecdot", x1, x2)
+    x, y = promote_to_one_dtype("vecdot", x1, x2)
     for v in (x, y):
         if v.aval.ndim == 0:
             raise ValueError("vecdot requires input arrays of dimension >= 1.")
-    x, y = moveaxis(x, axis, -1), moveaxis(y, axis, -1)
+    x = moveaxis(x, as_axis("vecdot", axis, x.aval.ndim), -1)
+    y = moveaxis(y, as_axis("vecdot", axis, y.aval.ndim), -1)
     if x.aval.shape[-1] != y.aval.shape[-1]:
         raise ValueError(
             f"[vecdot] expected axes of one size, got shapes {x.aval.shape} and {y.aval.shape}."
@@ -216,7 +219,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> jnp.matvec(jnp.ones((2, 3)), jnp.arange(3.))
     Array([3., 3.], dtype=float32)
     """
-    x, y = promote_dtypes("matvec", x1, x2)
+    x, y = promote_to_one_dtype("matvec", x1, x2)
     if x.aval.ndim < 2 or y.aval.ndim < 1 or x.aval.shape[-1] != y.aval.shape[-1]:
         raise ValueError(
             "[matvec] expected a matrix and a vector of as many elements as it has columns, got "
@@ -238,7 +241,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> jnp.vecmat(jnp.arange(2.), jnp.ones((2, 3)))
     Array([1., 1., 1.], dtype=float32)
     """
-    x, y = promote_dtypes("vecmat", x1, x2)
+    x, y = promote_to_one_dtype("vecmat", x1, x2)
     if x.aval.ndim < 1 or y.aval.ndim < 2 or x.aval.shape[-1] != y.aval.shape[-2]:
         raise ValueError(
             "[vecmat] expected a vector and a matrix of as many rows as it has elements, got "
@@ -321,7 +324,7 @@ def tensordot(
             )
         pairs = tuple(range(n - axes, n)), tuple(range(axes))
     else:
-        if len(axes) != 2:
+        if not hasattr(axes, "__len__") or len(axes) != 2:
             raise TypeError(f"tensordot axes must be an int or a pair of axes, got {axes}.")
         left, right = (s if isinstance(s, tuple | list) else (s,) for s in axes)
         if len(left) != len(right):
@@ -330,7 +333,7 @@ def tensordot(
             )
         pairs = canonical_axes("tensordot", left, n), canonical_axes("tensordot", right, m)
     out = _batched("tensordot", a, b, (pairs, ((), ())), precision, preferred_element_type)
-    return placed(out, out_sharding)
+    return placed(out, None, out_sharding)
 
 
 @remembered
@@ -375,7 +378,8 @@ def cross(
     if axis is not None:
         axisa = axisb = axisc = axis
     x, y = promote_dtypes("cross", a, b)
-    x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
+    x = moveaxis(x, as_axis("cross", axisa, x.aval.ndim), -1)
+    y = moveaxis(y, as_axis("cross", axisb, y.aval.ndim), -1)
     sizes = x.aval.shape[-1], y.aval.shape[-1]
     if not {*sizes} <= {2, 3}:
         raise ValueError("Dimension must be either 2 or 3 for cross product")
@@ -402,7 +406,7 @@ def cross(
         for p in parts
     ]
     out = shape_ops.concatenate(*grown, dimension=len(shape))
-    return moveaxis(convert(out, out.aval.dtype), -1, axisc)
+    return moveaxis(convert(out, out.aval.dtype), -1, as_axis("cross", axisc, out.ndim))
 
 
 def _last(x: Any, i: int) -> Any:

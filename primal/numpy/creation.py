@@ -63,11 +63,13 @@ _bits = Later("primal.ops.bits")
 
 
 def placed(x: Array, device: Any, out_sharding: Any = None) -> Array:
-    """x where the user wants it; TypeError for placements that `device_put` does not know."""
-    where = device if out_sharding is None else out_sharding
-    if where is None:
-        return x
-    return _placement.device_put(x, where)
+    """x where the user wants it; ValueError for what is no device, TypeError for no sharding."""
+    if out_sharding is None:
+        return x if device is None else _placement.device_put(x, device)
+    try:
+        return _placement.device_put(x, out_sharding)
+    except ValueError as error:
+        raise TypeError(str(error)) from None
 
 
 # From values.

@@ -311,11 +311,12 @@ def trapezoid(
     if x is None:
         check_arraylike("trapezoid", y, dx)
         (values,) = map(from_literal, promote_dtypes_inexact("trapezoid", y))
+        axis = as_axis("trapezoid", axis, values.aval.ndim)
         values, step = moveaxis(values, axis, -1), dx
     else:
         # Not broadcast against each other: places of one dimension lie along `axis`.
         values, places = map(from_literal, promote_dtypes_inexact("trapezoid", y, x))
-        values = moveaxis(values, axis, -1)
+        values = moveaxis(values, as_axis("trapezoid", axis, values.aval.ndim), -1)
         if places.aval.ndim == 1:
             step = diff(places)
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +22,7 @@ from primal.numpy.promotion import (
     operand,
     to_shape,
 )
-from primal.numpy.ranges import arange, rows_columns
+from primal.numpy.ranges import arange, diagonal_number, rows_columns
 from primal.numpy.reductions import check_out
 from primal.numpy.reductions import sum as total
 from primal.numpy.remembered import remembered, remembered_as
@@ -52,7 +51,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     """
     x = _matrices("diagonal", a, axis1, axis2)
     n, m = x.aval.shape[-2:]
-    k = operator.index(offset)
+    k = static_int("diagonal offset", offset)
     length = max(0, min(n + min(k, 0), m - max(k, 0)))
     i = np.arange(length)
     return getitem(x, (..., i - min(k, 0), i + max(k, 0)))
@@ -69,7 +68,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
            [0, 2]], dtype=int32)
     """
     x = array_operand("diag", v)
-    k = operator.index(k)
+    k = static_int("diag k", k)
     if x.aval.ndim == 2:
         return diagonal(x, k)
     if x.aval.ndim != 1:
@@ -113,7 +112,7 @@ def trace(
     check_out("trace", out)
     x = _matrices("trace", a, axis1, axis2)
     i, j = rows_columns(x.aval.shape)
-    hit = ops.eq(ops.add(i, literal(operator.index(offset), i.dtype, False)), j)
+    hit = ops.eq(ops.add(i, diagonal_number("trace", offset)), j)
     kept = ops.select_n(hit, filled(x.aval.shape, 0, x.aval.dtype), x)
     return total(kept, axis=(-2, -1), dtype=dtype)
 
@@ -161,7 +160,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     >>> jnp.diag_indices(2)
     (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
     """
-    n, ndim = operator.index(n), operator.index(ndim)
+    n, ndim = static_int("diag_indices n", n), static_int("diag_indices ndim", ndim)
     if n < 0:
         raise ValueError(f"n argument to diag_indices must be nonnegative, got {n}")
     if ndim < 0:
@@ -186,7 +185,10 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
 
 
 def _triangle_indices(lower: bool, n: int, k: int, m: int | None) -> tuple[Array, Array]:
-    mask = np.tri(n, n if m is None else m, k if lower else k - 1, dtype=bool)
+    name = "tril_indices" if lower else "triu_indices"
+    n, k = static_int(f"{name} n", n), static_int(f"{name} k", k)
+    columns_of = n if m is None else static_int(f"{name} m", m)
+    mask = np.tri(n, columns_of, k if lower else k - 1, dtype=bool)
     rows, columns = np.nonzero(mask if lower else ~mask)
     return array(rows), array(columns)
 
@@ -243,11 +245,14 @@ def mask_indices(
 ) -> tuple[Array, ...]:
     """The indices where `mask_func(ones((n, n)), k)` is non-zero.
 
-    Two vectors of integers.
+    Two vectors of integers. TypeError for what is no function.
 
     >>> jnp.mask_indices(2, jnp.triu)
     (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
+    if not callable(mask_func):
+        raise TypeError(f"[mask_indices] expected a function as mask_func, got {mask_func!r}.")
+    n = static_int("mask_indices n", n)
     return nonzero(mask_func(filled((n, n), 1, dtypes.python_scalar_dtype(int)), k), size=size)
 
 

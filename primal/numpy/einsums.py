@@ -22,7 +22,7 @@ from primal.numpy.promotion import (
     asked_dtype,
     convert,
     operand,
-    promote_dtypes,
+    promote_to_one_dtype,
     promoted_dtype,
 )
 from primal.numpy.reductions import sum as total
@@ -65,7 +65,7 @@ def einsum(
     shapes = tuple([x.aval.shape for x in given])
     terms, output = _parse(subscripts, shapes)
     dtype, weak = promoted_dtype(given)
-    items = promote_dtypes("einsum", *operands)
+    items = promote_to_one_dtype("einsum", *operands)
     preferred = dtype
     if preferred_element_type is not None:
         preferred = asked_dtype("einsum", dtype, preferred_element_type)
@@ -83,7 +83,7 @@ def einsum(
     if names != output:
         permutation = tuple([names.index(n) for n in output])
         x = shape_ops.transpose(x, permutation=permutation)
-    return placed(convert(array_operand("einsum", x), preferred, weak), out_sharding)
+    return placed(convert(array_operand("einsum", x), preferred, weak), None, out_sharding)
 
 
 def einsum_path(

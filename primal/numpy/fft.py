@@ -8,7 +8,6 @@ transformed at most three at a time.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,7 +29,7 @@ from primal.numpy.shapes import moveaxis, roll
 from primal.ops import elementwise as ops
 from primal.ops import fft as room
 from primal.ops import shape as shape_ops
-from primal.ops.types import axes_given, canonical_axes
+from primal.ops.types import axes_given, canonical_axes, static_count, static_ints
 
 KIND = room.FftType
 FORWARD = (KIND.FFT, KIND.RFFT)
@@ -54,14 +53,15 @@ def _transform(
             f'Invalid norm value {norm!r}; should be "backward", "ortho" or "forward".'
         )
     rank = x.aval.ndim
-    lengths = None if s is None else tuple([operator.index(n) for n in s])
+    lengths = None if s is None else static_ints(f"{full} s", s)
     if lengths is not None and any(n < 1 for n in lengths):
         raise ValueError(f"Shape should be non-negative, got {lengths}: {full} needs n >= 1.")
     if axes is None:
         axes = range(rank) if lengths is None else range(rank - len(lengths), rank)
+    axes = static_ints(f"{full} axes", axes)
     if lengths is not None and len(lengths) != len(axes):
-        raise ValueError(f"Shape and axes have different lengths: {lengths} and {tuple(axes)}.")
-    places = canonical_axes(full, tuple(axes), rank)
+        raise ValueError(f"Shape and axes have different lengths: {lengths} and {axes}.")
+    places = canonical_axes(full, axes, rank)
     if not places:
         # No axis to transform: the values, which a Python number is not yet.
         same = x.aval.dtype if kind is KIND.RFFT else dtypes.to_complex_dtype(x.aval.dtype)
@@ -387,7 +387,7 @@ def _points(name: str, n: Any) -> int:
         raise ValueError(
             f"The n argument of jax.numpy.fft.{name} only takes an int. Got n = {n!r}."
         )
-    count = operator.index(n)
+    count = static_count(f"{name} n", n)
     if count < 0:
         raise ValueError(f"[{name}] expected n >= 0, got {count}.")
     return count
@@ -438,4 +438,4 @@ def _shifted_axes(x: Any, axes: Any) -> tuple[Any, tuple[int, ...]]:
     v = array(x, copy=False)
     if axes is None:
         return v, tuple(range(v.ndim))
-    return v, canonical_axes("fftshift", axes_given(axes), v.ndim)
+    return v, tuple([canonical_axes("fftshift", (a,), v.ndim)[0] for a in axes_given(axes)])

@@ -70,7 +70,7 @@ def bincount(
         if w.aval.shape != v.aval.shape:
             raise ValueError("shape of weights must match shape of x.")
     place = ops.max(v, literal(0, v.aval.dtype, True))
-    return placed(filled((n,), 0, w.dtype).at[place].add(w, mode="drop"), out_sharding)
+    return placed(filled((n,), 0, w.dtype).at[place].add(w, mode="drop"), None, out_sharding)
 
 
 @remembered

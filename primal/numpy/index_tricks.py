@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,6 +29,7 @@ from primal.numpy.shapes import broadcast_arrays, swapaxes
 from primal.numpy.taking import modulo
 from primal.ops.choose import clamp
 from primal.ops.shape import reshape, transpose
+from primal.ops.types import axes_given, static_ints
 
 s_ = np.s_
 index_exp = np.index_exp
@@ -219,7 +219,7 @@ def unravel_index(indices: ArrayLike, shape: int | Sequence[int]) -> tuple[Array
             f"[unravel_index] expected integer indices, got {i.dtype.name}. Convert them with "
             ".astype(int)."
         )
-    sizes = [operator.index(n) for n in (shape if hasattr(shape, "__iter__") else (shape,))]
+    sizes = static_ints("unravel_index shape", axes_given(shape))
     if not all(n >= 0 for n in sizes):
         raise ValueError(f"[unravel_index] expected non-negative sizes, got {tuple(sizes)}.")
     total = math.prod(sizes)
@@ -247,12 +247,18 @@ def ravel_multi_index(
     """The position in the flattened array of the element at the coordinates.
 
     mode 'clip' or 'wrap' brings coordinates into bounds, 'ignore' trusts them, and 'raise', which
-    needs concrete ones, raises ValueError. order 'F' counts columns first.
+    needs concrete ones, raises ValueError. order 'F' counts columns first. TypeError for what is no
+    sequence.
 
     >>> jnp.ravel_multi_index((jnp.array([0, 2]), jnp.array([1, 3])), (3, 4))
     Array([ 1, 11], dtype=int32)
     """
-    sizes = [operator.index(n) for n in dims]
+    sizes = static_ints("ravel_multi_index dims", dims)
+    if not hasattr(multi_index, "__len__"):
+        raise TypeError(
+            "[ravel_multi_index] expected a sequence of index arrays, one per dimension, got "
+            f"{multi_index!r}."
+        )
     if len(multi_index) != len(sizes):
         raise ValueError(
             f"[ravel_multi_index] expected one index array per dimension, got "

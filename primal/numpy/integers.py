@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from primal.numpy.remembered import remembered_as
 from primal.numpy.shapes import moveaxis, part, ravel
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
+from primal.ops.types import static_int
 
 UINT8 = np.dtype(np.uint8)
 
@@ -139,7 +139,7 @@ def unpackbits(
     n = x.aval.shape[-1] * 8
     bits = shape_ops.reshape(bits, shape=(*x.aval.shape[:-1], n))
     if count is not None:
-        wanted = operator.index(count)
+        wanted = static_int("unpackbits count", count)
         wanted = wanted if wanted >= 0 else n + wanted
         if wanted > n:
             config = ((0, 0, 0),) * (bits.aval.ndim - 1) + ((0, wanted - n, 0),)

@@ -387,7 +387,7 @@ def repeat(
     """
     if out_sharding is not None:
         out = repeat(a, repeats, axis, total_repeat_length=total_repeat_length)
-        return placed(out, out_sharding)
+        return placed(out, None, out_sharding)
     x = array_operand("repeat", a)
     if axis is None:
         x, axis = ravel(x), 0
@@ -399,7 +399,7 @@ def repeat(
         return _repeated_to(x, repeats, at, length)
     numbers = np.asarray(concrete_or_error(repeats, "repeats"))
     if numbers.size == 1:
-        return _each_repeated(x, at, operator.index(numbers.reshape(())[()]))
+        return _each_repeated(x, at, static_int("repeat repeats", numbers.item()))
     return _taken(x, np.repeat(np.arange(n), np.broadcast_to(numbers, (n,))), at)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,7 @@ from primal.numpy.ufuncs import multiply
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.special.bessel import bessel_i0e, bessel_i1e
-from primal.ops.types import static_int
+from primal.ops.types import static_count, static_int
 
 
 @remembered
@@ -322,9 +321,9 @@ def polyfit(
 # Windows.
 
 
-def _window(M: Any) -> tuple[int, Any, Any]:
+def _window(name: str, M: Any) -> tuple[int, Any, Any]:
     """(the number of points, 0 … M - 1 as floats, a window of one point or none)."""
-    count = operator.index(M)
+    count = static_count(f"{name} M", M)
     dtype = dtypes.python_scalar_dtype(float)
     if count <= 1:
         return count, None, filled((max(count, 0),), 1, dtype)
@@ -340,7 +339,7 @@ def bartlett(M: int) -> Array:
     >>> jnp.bartlett(3)
     Array([0., 1., 0.], dtype=float32)
     """
-    count, n, short = _window(M)
+    count, n, short = _window("bartlett", M)
     return short if n is None else 1 - abs(2 * n + 1 - count) / (count - 1)
 
 
@@ -353,7 +352,7 @@ def hanning(M: int) -> Array:
     >>> jnp.hanning(3)
     Array([0., 1., 0.], dtype=float32)
     """
-    count, n, short = _window(M)
+    count, n, short = _window("hanning", M)
     return short if n is None else 0.5 * (1 - ops.cos(2 * np.pi * n / (count - 1)))
 
 
@@ -366,7 +365,7 @@ def hamming(M: int) -> Array:
     >>> jnp.hamming(3)
     Array([0.08000001, 1.        , 0.08000001], dtype=float32)
     """
-    count, n, short = _window(M)
+    count, n, short = _window("hamming", M)
     return short if n is None else 0.54 - 0.46 * ops.cos(2 * np.pi * n / (count - 1))
 
 
@@ -379,7 +378,7 @@ def blackman(M: int) -> Array:
     >>> jnp.blackman(3).shape
     (3,)
     """
-    count, n, short = _window(M)
+    count, n, short = _window("blackman", M)
     if n is None:
         return short
     turn = 2 * np.pi * n / (count - 1)
@@ -395,7 +394,7 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     >>> jnp.kaiser(3, 0.)
     Array([1., 1., 1.], dtype=float32)
     """
-    count, n, short = _window(M)
+    count, n, short = _window("kaiser", M)
     if n is None:
         return short
     b = convert(operand("kaiser", beta, 1), n.dtype)

@@ -20,6 +20,7 @@ from primal.ir.avals import Aval
 from primal.ir.trace import PYTHON_SCALARS, Array, Literal, not_numeric
 from primal.ops.elementwise import convert_element_type
 from primal.ops.spread import broadcast_in_dim
+from primal.ops.types import static_ints
 from primal.runtime import guards
 from primal.runtime.array import ArrayImpl
 from primal.runtime.array import from_literal as from_literal
@@ -210,6 +211,15 @@ def promote_dtypes(name: str, *args: Any) -> list[Any]:
     return _to_dtype(args, operands, *promoted_dtype(operands))
 
 
+def promote_to_one_dtype(name: str, *args: Any) -> list[Any]:
+    """`promote_dtypes` that leaves operands of one dtype weak or strong, as they are."""
+    operands = _given(name, args)
+    dtype, weak = promoted_dtype(operands)
+    if all(x.aval.dtype == dtype for x in operands):
+        return operands
+    return _to_dtype(args, operands, dtype, weak)
+
+
 def promote_dtypes_inexact(name: str, *args: Any) -> list[Any]:
     """Operands converted to their common dtype, which is made floating where it is not."""
     operands = _given(name, args)
@@ -260,7 +270,10 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     >>> broadcast_shapes((3, 1), (4,), ())
     (3, 4)
     """
-    given = [(s,) if isinstance(s, int | np.integer) else tuple(s) for s in shapes]
+    given = [
+        (s,) if isinstance(s, int | np.integer) else static_ints("broadcast_shapes shape", s)
+        for s in shapes
+    ]
     rank = max([len(s) for s in given], default=0)
     out = [1] * rank
     for shape in given:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -197,10 +196,8 @@ def eye(
     sizes = (N, N if M is None else M)
     if any(isinstance(n, int | np.integer) and n < 0 for n in sizes):
         raise ValueError(f"[eye] expected sizes, got {sizes}: negative dimensions are not allowed.")
-    if not hasattr(k, "__index__"):
-        raise ValueError(f"[eye] expected a diagonal, got {k=}: k must be a scalar integer.")
     rows, columns = rows_columns(canonical_shape(sizes))
-    hit = ops.eq(ops.add(rows, literal(operator.index(k), rows.dtype, False)), columns)
+    hit = ops.eq(ops.add(rows, diagonal_number("eye", k)), columns)
     return placed(convert(hit, dtype), device)
 
 
@@ -231,13 +228,23 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
            [1., 1., 0.]], dtype=float32)
     """
     dtype = dtypes.check_user_dtype_supported(np.float32 if dtype is None else dtype, "tri")
-    return convert(_lower(canonical_shape((N, N if M is None else M)), k), dtype)
+    shape = canonical_shape((N, N if M is None else M))
+    number = k if isinstance(k, Tracer) else static_int("tri k", k)
+    return convert(_lower(shape, diagonal_number("tri", number)), dtype)
 
 
-def _lower(shape: tuple[int, ...], k: int) -> Any:
+def diagonal_number(name: str, k: Any) -> Any:
+    """The number of a diagonal as an operand; it may be traced. ValueError for no whole number."""
+    x = operand(name, k)
+    if x.aval.shape or x.aval.dtype.kind not in "biu":
+        raise ValueError(f"[{name}] expected a diagonal, got {k=}: k must be a scalar integer.")
+    return convert(x, np.dtype(np.int32))
+
+
+def _lower(shape: tuple[int, ...], k: Any) -> Any:
     """Whether each entry is on or below diagonal k."""
     rows, columns = rows_columns(shape)
-    return ops.ge(ops.add(rows, literal(operator.index(k), rows.dtype, False)), columns)
+    return ops.ge(ops.add(rows, k), columns)
 
 
 def _triangle(name: str, m: Any, k: int, keep_lower: bool) -> Array:
@@ -245,9 +252,10 @@ def _triangle(name: str, m: Any, k: int, keep_lower: bool) -> Array:
     if x.ndim < 2:
         raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D")
     zero = to_shape(literal(0, x.dtype, x.aval.weak_type), x.shape)
+    k = static_int(f"{name} k", k)
     if keep_lower:
-        return ops.select_n(_lower(x.shape, k), zero, x)
-    return ops.select_n(_lower(x.shape, k - 1), x, zero)
+        return ops.select_n(_lower(x.shape, diagonal_number(name, k)), zero, x)
+    return ops.select_n(_lower(x.shape, diagonal_number(name, k - 1)), x, zero)
 
 
 @remembered

@@ -31,7 +31,7 @@ from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.index.dynamic import dynamic_slice
 from primal.ops.spread import broadcast_in_dim
-from primal.ops.types import axes_given, canonical_axes
+from primal.ops.types import axes_given, canonical_axes, static_count, static_int, static_ints
 
 
 def shape(a: Any) -> tuple[int, ...]:
@@ -130,7 +130,7 @@ def reshape(
            [3, 4, 5]], dtype=int32)
     """
     if out_sharding is not None:
-        return placed(reshape(a, shape, order, copy=copy), out_sharding)
+        return placed(reshape(a, shape, order, copy=copy), None, out_sharding)
     x = array_operand("reshape", a)
     target = completed_shape("reshape", x.aval.shape, shape)
     if order == "C":
@@ -160,7 +160,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     if order == "K":
         raise NotImplementedError("Ravel not implemented for order='K'.")
     x = array_operand("ravel", a)
-    return placed(reshape(x, (x.aval.size,), order), out_sharding)
+    return placed(reshape(x, (x.aval.size,), order), None, out_sharding)
 
 
 @remembered
@@ -176,7 +176,7 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     n = x.aval.ndim
     if axes is None:
         return _reversed_axes(x)
-    turned = tuple([as_axis("transpose", i, n) for i in axes])
+    turned = tuple([as_axis("transpose", i, n) for i in static_ints("transpose axes", axes)])
     if sorted(turned) != list(range(n)):
         raise TypeError(
             f"[transpose] expected a permutation of the {n} axes of shape {x.aval.shape}, got "
@@ -262,6 +262,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """
     x = array_operand("rollaxis", a)
     n = x.aval.ndim
+    start = static_int("rollaxis start", start)
     if not -n <= start <= n:
         raise ValueError(f"start must be in [-{n},{n}]; got {start}")
     at = as_axis("rollaxis", axis, n)
@@ -322,7 +323,7 @@ def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: Any = None) -> A
             f"Incompatible shapes for broadcasting: {have} and requested shape {target}. "
             "Dimensions are aligned from the last, and must be equal or 1."
         )
-    return placed(to_shape(x, target), out_sharding)
+    return placed(to_shape(x, target), None, out_sharding)
 
 
 @remembered
@@ -444,8 +445,11 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
             f"rot90 requires its first argument to have ndim at least two, but got first argument "
             f"of shape {x.aval.shape}."
         )
-    first, second = canonical_axes("rot90", axes, x.aval.ndim)
-    k %= 4
+    plane = canonical_axes("rot90", axes, x.aval.ndim)
+    if len(plane) != 2:
+        raise ValueError(f"[rot90] expected the two axes of a plane, got axes={axes}.")
+    first, second = plane
+    k = static_count("rot90 k", k) % 4
     if k == 0:
         return x
     if k == 2:
@@ -502,7 +506,7 @@ def _rolled(x: Any, shift: Any, axis: int) -> Any:
 def _rolled_by_array(x: Any, shift: Any, axis: int) -> Any:
     """As a part of two copies side by side, so that a traced shift needs no gather."""
     from_shift = operand("roll", shift, 1)
-    if not dtypes.issubdtype(from_shift.aval.dtype, np.integer):
+    if from_shift.aval.dtype.kind not in "biu":
         raise TypeError(f"[roll] expected integer shifts, got {from_shift.aval.dtype.name}.")
     have = x.aval.shape
     n = have[axis]

@@ -71,7 +71,7 @@ def sort(
     """
     _check_kind("sort", kind, order)
     x, at = _along("sort", a, axis)
-    (out,) = rooms.sort(x, dimension=at, is_stable=stable, num_keys=1)
+    (out,) = rooms.sort(x, dimension=at, is_stable=bool(stable), num_keys=1)
     out = convert(out, x.aval.dtype, x.aval.weak_type)
     return flip(out, at) if descending else out
 
@@ -89,8 +89,6 @@ def argsort(
 ) -> Array:
     """The indices that would sort along an axis; equal elements keep their order.
 
-    Raises TypeError for a dtype that is not of integers.
-
     >>> jnp.argsort(jnp.array([3, 1, 2]))
     Array([1, 2, 0], dtype=int32)
     """
@@ -100,8 +98,6 @@ def argsort(
     if dtype is None:
         return out
     target = dtypes.check_user_dtype_supported(dtype, "argsort")
-    if not dtypes.issubdtype(target, np.integer):
-        raise TypeError(f"[argsort] expected an integer dtype, got {target.name}.")
     return convert(out, target)
 
 
@@ -112,7 +108,7 @@ def sort_indices(x: Any, at: int, stable: bool = True, descending: bool = False)
     if descending:
         # Reversed before and after, so that equal elements keep their order all the same.
         x, index = flip(x, at), flip(index, at)
-    _, out = rooms.sort(x, index, dimension=at, is_stable=stable, num_keys=1)
+    _, out = rooms.sort(x, index, dimension=at, is_stable=bool(stable), num_keys=1)
     return flip(out, at) if descending else out
 
 
@@ -125,6 +121,8 @@ def lexsort(keys: Sequence[ArrayLike] | Array, axis: int = -1) -> Array:
     >>> jnp.lexsort((jnp.array([1, 0, 2]), jnp.array([5, 5, 4])))
     Array([2, 1, 0], dtype=int32)
     """
+    if not hasattr(keys, "__len__"):
+        raise TypeError(f"[lexsort] expected a sequence of keys, got {keys!r}.")
     items = [array_operand("lexsort", keys[i], i) for i in range(len(keys))]
     if not items:
         raise TypeError("need sequence of keys with len > 0 in lexsort")

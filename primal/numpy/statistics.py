@@ -107,7 +107,7 @@ def percentile(
     (share,) = promote_dtypes_inexact("percentile", q)
     share = ops.div(share, literal(100, share.aval.dtype, True))
     found = quantile(a, share, axis, out, overwrite_input, method, keepdims, weights=weights)
-    return placed(found, out_sharding)
+    return placed(found, None, out_sharding)
 
 
 @remembered

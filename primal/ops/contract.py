@@ -72,8 +72,7 @@ def _dot_type(
         *[rhs.shape[d] for d in free_dims(rhs.ndim, rc, rb)],
     )
     dtype = lhs.dtype if preferred_element_type is None else preferred_element_type
-    weak = lhs.weak_type and rhs.weak_type and preferred_element_type is None
-    return Aval(shape, dtype, weak)
+    return Aval(shape, dtype, lhs.weak_type and rhs.weak_type)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -171,7 +170,7 @@ def _dot_transpose(
     if order != tuple(range(len(order))):
         grad = transpose(grad, permutation=inverse(order))
     if aval_of(grad).dtype != x_aval.dtype:
-        grad = convert_element_type(grad, new_dtype=x_aval.dtype, weak_type=False)
+        grad = convert_element_type(grad, new_dtype=x_aval.dtype, weak_type=x_aval.weak_type)
     return (grad, None) if is_linear(lhs) else (None, grad)
 
 

@@ -273,8 +273,8 @@ def plain_precision(precision: Any) -> Any:
 
 
 def _precision(precision: Any) -> Precision:
-    found = precision if isinstance(precision, Precision) else _WORDS.get(precision)
-    if found is None:
+    found = _WORDS.get(precision) if isinstance(precision, str) else precision
+    if not isinstance(found, Precision):
         raise ValueError(
             f"[precision] expected a Precision, one of {', '.join(_WORDS)}, a pair of these, or "
             f"a DotAlgorithm, got {precision!r}."

@@ -115,6 +115,12 @@ def static_int(use: str, value: Any) -> int:
         raise TypeError(text) from None
 
 
+def static_count(use: str, value: Any) -> int:
+    """`static_int`, which takes 4.0 for 4, too."""
+    whole = isinstance(value, float) and value.is_integer()
+    return int(value) if whole else static_int(use, value)
+
+
 def static_ints(use: str, values: Any) -> tuple[int, ...]:
     """`static_int` of each of a sequence; TypeError for what is none."""
     if not hasattr(values, "__iter__"):

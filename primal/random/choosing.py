@@ -15,6 +15,7 @@ from primal.ir.trace import Array
 from primal.lax import sort_key_val, top_k
 from primal.numpy.creation import placed
 from primal.numpy.remembered import remembered
+from primal.ops.types import static_int
 from primal.random.continuous import gumbel_of
 from primal.random.keys import draw, split_typed, typed_key
 from primal.random.samplers import Shape, _randint, float_dtype, param, uniform_of
@@ -46,6 +47,7 @@ def categorical(
     typed = typed_key("categorical", key)
     scores = param("categorical", logits)
     found = float_dtype("gumbel", scores.dtype)
+    axis = static_int("random.categorical axis", axis)
     if not -scores.ndim <= axis < scores.ndim:
         raise IndexError(
             f"[random.categorical] expected an axis of logits of {scores.ndim} dimensions, got "
@@ -103,6 +105,7 @@ def _permuted(typed: Any, array: Any, axis: int, independent: bool = False) -> A
         if dtypes.kind_of(array.dtype) not in "iu":
             raise TypeError("x must be an integer or at least 1-dimensional")
         return _shuffled(typed, jnp.arange(operator.index(array)), 0)
+    axis = static_int("random.permutation axis", axis)
     if not -array.ndim <= axis < array.ndim:
         raise ValueError(f"axis {axis} is out of bounds for array of dimension {array.ndim}")
     axis = axis % array.ndim
@@ -153,6 +156,7 @@ def choice(
     if array.ndim == 0:
         n, axis = operator.index(array), 0
     else:
+        axis = static_int("random.choice axis", axis)
         if not -array.ndim <= axis < array.ndim:
             raise ValueError(f"axis {axis} is out of bounds for array of dimension {array.ndim}")
         axis = axis % array.ndim

@@ -13,6 +13,7 @@ from primal.numpy import linalg
 from primal.numpy.creation import placed
 from primal.numpy.remembered import remembered
 from primal.ops.elementwise import log, log1p, neg
+from primal.ops.types import static_int
 from primal.random.keys import split_typed, typed_key
 from primal.random.samplers import (
     Shape,
@@ -365,8 +366,8 @@ def orthogonal(
     """
     typed = typed_key("orthogonal", key)
     found = float_dtype("normal", dtype, allow_complex=True)
-    rows = n.__index__()
-    columns = rows if m is None else m.__index__()
+    rows = static_int("orthogonal n", n)
+    columns = rows if m is None else static_int("orthogonal m", m)
     tall = (max(rows, columns), min(rows, columns))
     z = normal_of(typed, (*as_shape("orthogonal", shape), *tall), found)
     q, r = linalg.qr(z)

@@ -20,6 +20,7 @@ from primal.numpy.creation import placed
 from primal.numpy.remembered import remembered
 from primal.ops.bits import random_clone
 from primal.ops.special import random_gamma_grad
+from primal.ops.types import static_int
 from primal.random.continuous import exponential_of
 from primal.random.keys import split_typed, typed_key
 from primal.random.samplers import (
@@ -413,7 +414,7 @@ def ball(
     power = param("ball", p)
     wanted = as_shape("ball", shape)
     keys = split_typed(typed, 2)
-    g = _generalized(keys[0], power, (*wanted, d.__index__()), found)
+    g = _generalized(keys[0], power, (*wanted, static_int("ball d", d)), found)
     e = exponential_of(keys[1], wanted, found)
     strong = power.astype(found)
     norm = jnp.power(

@@ -6,7 +6,6 @@ belongs to the configured generator (`config.default_prng_impl`); inside, all ke
 
 from __future__ import annotations
 
-import operator
 import warnings
 from typing import Any
 
@@ -19,6 +18,7 @@ from primal.ir.trace import Array, aval_of
 from primal.numpy import asarray
 from primal.numpy.remembered import remembered
 from primal.ops import bits
+from primal.ops.types import static_int
 from primal.random.word_keys import WordKeys
 from primal.runtime import guards
 
@@ -101,7 +101,7 @@ def _seed(name: str, seed: Any, impl: Any, dtype: Any = None) -> Any:
         if impl is not None:
             raise ValueError(f"[random.{name}] expected `impl` or `dtype`, got both.")
         if not isinstance(dtype, dtypes.KeyType):
-            raise ValueError(f"[random.{name}] expected a key dtype, got {dtype!r}.")
+            raise TypeError(f"[random.{name}] expected a key dtype, got {dtype!r}.")
         impl = dtype
     if guards.ever:
         guards.incoming(seed)
@@ -174,7 +174,7 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
      [1685972163 1654824463]]
     """
     typed = typed_key("split", key)
-    shape = tuple(num) if isinstance(num, tuple | list) else (operator.index(num),)
+    shape = tuple(num) if isinstance(num, tuple | list) else (static_int("split num", num),)
     return like(key, split_typed(typed, *shape))
 
 

@@ -7,7 +7,6 @@ the transform orthogonal.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 import primal.numpy as jnp
 from primal.base import dtypes
 from primal.ir.trace import Array
-from primal.ops.types import canonical_axes
+from primal.ops.types import canonical_axes, static_int
 from primal.scipy.operands import inexact
 
 
@@ -35,7 +34,7 @@ def _operand(name: str, x: Any, type: int, norm: Any) -> Any:
 def _resized(name: str, x: Any, n: Any, axis: int) -> Any:
     """Cut or filled up with zeros to n points along the axis."""
     have = x.shape[axis]
-    n = have if n is None else operator.index(n)
+    n = have if n is None else static_int(f"{name} n", n)
     if n < 1:
         raise ValueError(f"primal.scipy.fft.{name}: expected at least one point, got n={n}.")
     if n <= have:

@@ -9,7 +9,7 @@ from primal.base.config import settings
 from primal.ir.avals import Aval
 from primal.ir.evaluate import eval_closed
 from primal.ir.jaxpr import ClosedJaxpr
-from primal.ir.op import Op
+from primal.ir.op import ELEMENTWISE, Op
 from primal.ir.state import state
 from primal.ir.trace import (
     PYTHON_SCALARS,
@@ -20,6 +20,7 @@ from primal.ir.trace import (
     aval_of,
     check_leaks,
 )
+from primal.ops.elementwise import convert_element_type
 from primal.ops.spread import zeros_like_aval
 from primal.transforms.memo import memo_on_jaxpr
 from primal.transforms.stage import stage
@@ -89,7 +90,12 @@ class JVPTrace(Trace):
     def differentiate(
         self, op: Op, primals: Sequence[Any], tangents: Sequence[Any], params: dict[str, Any]
     ) -> tuple[Any, Any]:
-        """The op's results and their tangents."""
+        """The op's results and their tangents, which are weakly typed where the values are."""
+        if op.kind is ELEMENTWISE:
+            tangents = [
+                t if t is ZERO else as_weak(t, aval_of(x))
+                for x, t in zip(primals, tangents, strict=True)
+            ]
         return op.jvp(primals, tangents, **params)
 
     def split(self, x: Any) -> tuple[Any, Any]:
@@ -118,6 +124,14 @@ def push_forward(
         del args
         check_leaks(trace)
     return [p for p, _ in pairs], [t for _, t in pairs]
+
+
+def as_weak(x: Any, like: Aval) -> Any:
+    """x, weakly typed where `like`, of its dtype, is."""
+    aval = aval_of(x)
+    if aval.weak_type == like.weak_type or aval.dtype != like.dtype:
+        return x
+    return convert_element_type(x, new_dtype=aval.dtype, weak_type=like.weak_type)
 
 
 def instantiate(tangent: Any, aval: Aval) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from primal.base.source import transposed
+from primal.ir.avals import Aval
 from primal.ir.evaluate import eval_jaxpr
 from primal.ir.jaxpr import ClosedJaxpr, Jaxpr, Var, subjaxprs
 from primal.ir.op import Op
@@ -136,12 +137,19 @@ def backward_pass(
 
 @memo_on_jaxpr
 def transpose_jaxpr(
-    closed: ClosedJaxpr, linear: tuple[bool, ...], ct_given: tuple[bool, ...]
+    closed: ClosedJaxpr, linear: tuple[bool, ...], ct_given: tuple[bool | Aval, ...]
 ) -> ClosedJaxpr:
-    """(non-linear inputs, cotangents where given) -> cotangents of all linear inputs."""
+    """(non-linear inputs, cotangents where given) -> cotangents of all linear inputs.
+
+    A cotangent that is given is of its output's type, or of the type that stands there.
+    """
     in_avals, out_avals = closed.in_avals, closed.out_avals
     plain = [a for a, is_linear in zip(in_avals, linear, strict=True) if not is_linear]
-    ct_avals = [a.tangent() for a, given in zip(out_avals, ct_given, strict=True) if given]
+    ct_avals = [
+        a.tangent() if given is True else given
+        for a, given in zip(out_avals, ct_given, strict=True)
+        if given
+    ]
     linear_avals = [a for a, is_linear in zip(in_avals, linear, strict=True) if is_linear]
 
     def transposed(*args: Any) -> list[Any]:

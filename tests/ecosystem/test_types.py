@@ -42,15 +42,30 @@ REVEALED = {
     "jax.jit(jax.vmap(loss))": f"Jitted[{FUN}, Array]",
     "jax.vmap(loss, in_axes=(None, 0))": f"Transformed[{FUN}, Array]",
     "jax.checkpoint(loss)": f"Transformed[{FUN}, Array]",
-    "jax.grad(loss)": f"Transformed[{FUN}, Any]",
+    "jax.grad(loss)({'w': a}, a)": "dict[str, Array]",
+    "jax.jit(jax.grad(loss))({'w': a}, a)": "dict[str, Array]",
+    "jax.grad(loss, argnums=1)": f"Transformed[{FUN}, Any]",
+    "jax.grad(lambda x: x * x)(3.0)": "Any",
+    "jax.grad(jax.grad(lambda x: x * x))(3.0)": "Any",
+    "jax.grad(lambda x: (x, 1), has_aux=True)(3.0)": "Any",
     "jax.hessian(loss)": f"Transformed[{FUN}, Any]",
-    "jax.value_and_grad(loss)({'w': a}, a)": "tuple[Array, Any]",
+    "jax.value_and_grad(loss)({'w': a}, a)": "tuple[Array, dict[str, Array]]",
     "Model().a(a)": "int",
     "power": "custom_jvp[[x: Array, n: int], Array]",
     "same(a)": "Array",
     "jax.lax.scan(body, a, a)": "tuple[Array, dict[str, Array]]",
     "lax.while_loop(lambda v: v < 3, lambda v: v + 1, jnp.array(0))": "Array",
     "lax.fori_loop(0, 3, lambda i, v: v + i, a)": "Array",
+    "lax.cond(True, same, jnp.cos, a)": "Array",
+    "lax.cond(True, loss, jax.jit(loss), {'w': a}, a)": "Array",
+    "lax.cond(True, lambda v: 0.0, lambda v: v.sum(), a)": "Any",
+    "lax.switch(0, [jnp.sin, jnp.cos], a)": "Array",
+    "lax.map(same, a)": "Array",
+    "lax.top_k(a, 1)": "list[Array]",
+    "a.at[0].set(1.0)": "Array",
+    "jax.device_put({'w': a})": "dict[str, Array]",
+    "jax.block_until_ready(a)": "Array",
+    "jnp.linalg.svd(a, compute_uv=False)": "Array",
     "jax.ops.segment_sum(a, a, 3)": "Array",
     "jnp.where(a > 0, a, 0.0)": "Array",
     "jnp.where(a > 0)": "tuple[Array, ...]",
@@ -71,9 +86,17 @@ Model().b(a)
 Model.b(Model(), a)
 lax.scan(lambda c, x: (c + x, None), a, None, length=3)
 lax.cond(True, lambda v: v + 1, lambda v: v, a)
+lax.cond(True, lambda: 0.0, lambda: a.sum()) + 1
+lax.cond(True, lambda v: v, lambda v: v, operand=a)
+lax.cond(True, a, lambda v: v, 2.0, lambda v: v + a)
+lax.switch(a, [lambda u, v: u, lambda u, v: v], a, a)
+lax.map(lambda i: 2.0, a).shape
+jax.vmap(jax.jit(jax.value_and_grad(lambda x: x * x)))(a)
+jax.grad(lambda x: x * x)(3.0).shape
 lax.fori_loop(0, 3, lambda i, v: v + i, 0.0)
 """
 REFUSED = {
+    "lax.cond(True, same, same, a, a)": "Too many arguments",
     "jax.jit(loss)({'w': a})": "Missing positional argument",
     "jax.grad(loss)({'w': a}, 'x')": "incompatible type",
     "jax.vmap(loss)(a, a)": "incompatible type",

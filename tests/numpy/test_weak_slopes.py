@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import primal
@@ -52,3 +53,37 @@ def test_what_takes_a_weakly_typed_array() -> None:
     assert _weak(special.logit, 0.5)
     assert not _weak(primal.grad(nn.logsumexp), WEAK)
     assert _weak(primal.grad(lambda x: jnp.fft.rfft(x).real.sum()), WEAK)
+
+
+STRONG = jnp.asarray(np.asarray(WEAK))
+
+
+@pytest.mark.parametrize("jacobian", [primal.jacrev, primal.jacfwd])
+def test_jacobians_are_weak_as_what_they_belong_to(jacobian: Any) -> None:
+    """By rows: as the argument. By columns: as the result."""
+    rows = jacobian is primal.jacrev
+    assert _weak(jacobian(lambda x: x**2), WEAK)
+    assert _weak(jacobian(lambda x: x * STRONG), WEAK) is rows
+    assert not _weak(jacobian(lambda x: x**2), STRONG)
+    by_tree = primal.eval_shape(jacobian(lambda x, y: (x * y, y), (0, 1)), STRONG, 2.0)
+    weak = [a.weak_type for a in primal.tree.leaves(by_tree)]
+    assert weak == ([False, True] * 2 if rows else [False, False, True, True])
+
+
+@pytest.mark.parametrize("f", [jnp.sin, lambda x: x * 2, lambda x: jnp.sin(jnp.tan(x))])
+@pytest.mark.parametrize("x", [WEAK, STRONG])
+@pytest.mark.parametrize("t", [WEAK, STRONG])
+def test_pushed_tangents_are_weak_as_the_values(f: Any, x: Any, t: Any) -> None:
+    assert primal.jvp(f, (x,), (t,))[1].weak_type == x.weak_type
+
+
+@pytest.mark.parametrize("product", [jnp.dot, jnp.matmul, jnp.vdot, jnp.vecdot])
+def test_gradients_of_products_are_weak_where_both_operands_are(product: Any) -> None:
+    for x, y in ((WEAK, WEAK), (WEAK, STRONG), (STRONG, WEAK)):
+        weak = x.weak_type and y.weak_type
+        assert [g.weak_type for g in primal.grad(product, (0, 1))(x, y)] == [weak, weak]
+
+
+def test_what_is_jitted_is_pulled_back_in_the_type_of_the_cotangent() -> None:
+    pull = primal.vjp(primal.jit(lambda x: -x), WEAK)[1]
+    assert [pull(ct)[0].weak_type for ct in (WEAK, STRONG)] == [True, False]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar, TypeVarTuple, overload
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from primal.control.cond import cond as cond_op
 from primal.control.programs import same_type
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, Var
-from primal.ir.trace import aval_of
+from primal.ir.trace import Arrays, aval_of
 from primal.ops.choose import clamp, convert_element_type
 from primal.ops.elementwise import ne
 from primal.runtime.refs import settle_refs, values_of
@@ -54,15 +54,45 @@ class _NotGiven:
 
 
 _not_given = _NotGiven()
+Operands = TypeVarTuple("Operands")
+X = TypeVar("X")
+Y = TypeVar("Y")
 
 
+@overload
 def cond(
     pred: Any,
-    true_fun: Callable[..., Tree],
-    false_fun: Callable[..., Tree],
+    true_fun: Callable[[*Operands], Arrays],
+    false_fun: Callable[[*Operands], Arrays],
+    *operands: *Operands,
+) -> Arrays: ...
+@overload
+def cond(
+    pred: Any,
+    true_fun: Callable[[*Operands], Any],
+    false_fun: Callable[[*Operands], Any],
+    *operands: *Operands,
+) -> Any: ...
+@overload
+def cond(
+    pred: Any, true_fun: Callable[[X], Any], false_fun: Callable[[X], Any], *, operand: X
+) -> Any: ...
+@overload
+def cond(
+    pred: Any,
+    true_operand: X,
+    true_fun: Callable[[X], Any],
+    false_operand: Y,
+    false_fun: Callable[[Y], Any],
+    /,
+) -> Any: ...
+def cond(  # type: ignore[misc]  # mypy: an implementation has no word for Operands
+    pred: Any,
+    true_fun: Any,
+    false_fun: Any,
     *operands: Any,
     operand: Any = _not_given,
-) -> Tree:
+) -> Any:
     """true_fun(*operands) if pred else false_fun(*operands).
 
     Both functions must return the same tree of shapes and dtypes. In a traced program both are
@@ -104,12 +134,17 @@ def cond(
     return _staged("cond", index, names, functions, operands)
 
 
+@overload
 def switch(
-    index: Any,
-    branches: Sequence[Callable[..., Tree]],
-    *operands: Any,
-    operand: Any = _not_given,
-) -> Tree:
+    index: Any, branches: Sequence[Callable[[*Operands], Arrays]], *operands: *Operands
+) -> Arrays: ...
+@overload
+def switch(
+    index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = ...
+) -> Any: ...
+def switch(  # type: ignore[misc]
+    index: Any, branches: Sequence[Any], *operands: Any, operand: Any = _not_given
+) -> Any:
     """branches[index](*operands), with index clamped into 0 … len(branches)-1.
 
     As `cond`, for any number of branches. TypeError for an index that is no integer scalar;

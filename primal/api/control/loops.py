@@ -30,7 +30,7 @@ from primal.control.custom import TOUCHES_REFS
 from primal.control.scan import scan as scan_op
 from primal.control.while_ import while_ as while_op
 from primal.ir.avals import Aval
-from primal.ir.trace import Array, aval_of, concrete_or_error
+from primal.ir.trace import Array, Arrays, aval_of, concrete_or_error
 from primal.ops.choose import convert_element_type
 from primal.ops.elementwise import add, lt
 from primal.ops.shape import concatenate, reshape
@@ -250,9 +250,11 @@ def _scan_in_python(
 # map
 
 
-def map(
-    f: Callable[[Tree], Tree], xs: Tree, *, batch_size: int | None = None
-) -> Tree:
+@overload
+def map(f: Callable[[X], Arrays], xs: X, *, batch_size: int | None = None) -> Arrays: ...
+@overload
+def map(f: Callable[[X], Any], xs: X, *, batch_size: int | None = None) -> Any: ...
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """[f(x_0), f(x_1), …] over the leading axis of the leaves of `xs`, one after the other.
 
     As vmap(f)(xs), but with the memory of one step. `batch_size` runs that many steps at once, by

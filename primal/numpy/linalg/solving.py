@@ -37,6 +37,7 @@ from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.linalg import lu as lu_room
 from primal.ops.linalg.triangular import triangular_solve
+from primal.ops.types import static_int
 
 
 class SlogdetResult(NamedTuple):
@@ -382,6 +383,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """
     check_arraylike("jnp.linalg.tensorinv", a)
     x = array_operand("tensorinv", a)
+    ind = static_int("tensorinv ind", ind)
     if ind <= 0:
         raise ValueError(f"ind must be a positive integer; got ind={ind}")
     left, right = x.aval.shape[:ind], x.aval.shape[ind:]

@@ -6,7 +6,6 @@ computed on the host in double precision, in which all of their integers below 2
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -23,11 +22,12 @@ from primal.numpy.promotion import (
     promote_dtypes,
     to_shape,
 )
+from primal.ops.types import static_count, static_int
 from primal.scipy.operands import inexact
 
 
-def _size(n: Any, least: int = 0) -> int:
-    n = operator.index(n)
+def _size(name: str, n: Any, least: int = 0) -> int:
+    n = static_int(f"{name} n", n)
     if n < least:
         kind = "a positive integer" if least else "an integer that is not negative"
         raise ValueError(f"n must be {kind}; got {n}.")
@@ -255,7 +255,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     """
     if mode not in ("full", "valid", "same"):
         raise ValueError(f"mode must be one of 'full', 'valid', 'same'; got {mode!r}.")
-    n = _size(n, 1)
+    n = _size("convolution_matrix", n, 1)
     x = _vector("convolution_matrix", a)
     m = x.shape[-1]
     if m < 1:
@@ -282,7 +282,7 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     """
     if scale not in (None, "sqrtn", "n"):
         raise ValueError(f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
-    n = _size(n)
+    n = _size("dft", static_count("dft n", n))
     wanted = dtypes.check_user_dtype_supported(complex if dtype is None else dtype, "dft")
     if wanted.kind != "c":
         raise ValueError(f"dtype must be a complex floating-point type; got {wanted.name}.")
@@ -303,7 +303,7 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     Array([[ 1,  1],
            [ 1, -1]], dtype=int32)
     """
-    n = int(n)
+    n = static_count("hadamard n", n)
     if n < 1 or n & (n - 1):
         raise ValueError(f"n must be a positive power of 2; got {n}.")
     wanted = dtypes.check_user_dtype_supported(dtype, "hadamard")
@@ -323,7 +323,7 @@ def helmert(n: int, full: bool = False) -> Array:
     Array([[ 0.707,  0.707],
            [ 0.707, -0.707]], dtype=float32)
     """
-    n = _size(n, 1)
+    n = _size("helmert", n, 1)
     k = np.arange(1, n)[:, None].astype(float)
     columns = np.arange(n)
     rows = np.where(columns < k, 1.0, np.where(columns == k, -k, 0.0)) / np.sqrt(k * (k + 1))
@@ -337,7 +337,7 @@ def hilbert(n: int) -> Array:
     Array([[1.        , 0.5       ],
            [0.5       , 0.33333334]], dtype=float32)
     """
-    i = np.arange(_size(n), dtype=float)
+    i = np.arange(_size("hilbert", n), dtype=float)
     return _floats(1 / (i[:, None] + i + 1))
 
 
@@ -350,7 +350,7 @@ def invhilbert(n: int) -> Array:
     Array([[ 4., -6.],
            [-6., 12.]], dtype=float32)
     """
-    n = _size(n)
+    n = _size("invhilbert", n)
     p, values = n, []
     for i in range(n):
         values.append(float(p) if p.bit_length() < 1024 else np.inf)
@@ -392,7 +392,7 @@ def pascal(n: int, kind: str | None = None) -> Array:
            [1., 1., 0.],
            [1., 2., 1.]], dtype=float32)
     """
-    kind, n = _pascal_kind(kind), _size(n)
+    kind, n = _pascal_kind(kind), _size("pascal", n)
     if kind == "symmetric":
         out = np.ones((n, n))
         with np.errstate(over="ignore"):
@@ -413,7 +413,7 @@ def invpascal(n: int, kind: str | None = None) -> Array:
            [-1.,  1.,  0.],
            [ 1., -2.,  1.]], dtype=float32)
     """
-    kind, n = _pascal_kind(kind), _size(n)
+    kind, n = _pascal_kind(kind), _size("invpascal", n)
     lower = _lower_pascal(n) * ((-1.0) ** np.add.outer(np.arange(n), np.arange(n)))
     lower += 0.0  # no -0
     if kind == "symmetric":

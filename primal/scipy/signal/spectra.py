@@ -33,10 +33,19 @@ def _named(window: Any) -> bool:
     return isinstance(window, str | tuple | float)
 
 
+def _count(what: str, value: Any) -> int:
+    """A number of points; fractions are cut off."""
+    try:
+        return int(value)
+    except (TypeError, ValueError) as e:
+        error = TypeError if isinstance(e, TypeError) else ValueError
+        raise error(f"[signal] expected a whole number as {what}, got {value!r}: {e}.") from None
+
+
 def _segment(window: Any, nperseg: Any, length: int) -> int:
     """The number of points of a segment."""
     if nperseg is not None:
-        nperseg = int(nperseg)
+        nperseg = _count("nperseg", nperseg)
         if nperseg < 1:
             raise ValueError("nperseg must be a positive integer")
     if _named(window):
@@ -61,7 +70,7 @@ def _segment(window: Any, nperseg: Any, length: int) -> int:
 
 
 def _overlap(noverlap: Any, nperseg: int) -> int:
-    n = nperseg // 2 if noverlap is None else int(noverlap)
+    n = nperseg // 2 if noverlap is None else _count("noverlap", noverlap)
     if n >= nperseg:
         raise ValueError("noverlap must be less than nperseg.")
     return n
@@ -108,9 +117,9 @@ def _spectral(
         x, y = (jnp.pad(z, [(0, 0)] * (z.ndim - 1) + [(0, longest - z.shape[-1])]) for z in (x, y))
     length, real = x.shape[-1], dtypes.to_real_dtype(x.dtype)
     n = _segment(window, nperseg, length)
-    if nfft is not None and int(nfft) < n:
+    points = n if nfft is None else _count("nfft", nfft)
+    if points < n:
         raise ValueError("nfft must be greater than or equal to nperseg.")
-    points = n if nfft is None else int(nfft)
     over = _overlap(noverlap, n)
     step = n - over
     weights = _window(window, n, real)
@@ -317,13 +326,13 @@ def istft(
         raise ValueError("Must specify differing time and frequency axes!")
     count, bins = z.shape[time], z.shape[freq]
     usual = 2 * (bins - 1) if input_onesided else bins
-    n = usual if nperseg is None else int(nperseg)
+    n = usual if nperseg is None else _count("nperseg", nperseg)
     if n < 1:
         raise ValueError("nperseg must be a positive integer")
     if nfft is None:
         points = n if input_onesided and n == usual + 1 else usual
     else:
-        points = int(nfft)
+        points = _count("nfft", nfft)
     if points < n:
         raise ValueError(f"FFT length ({points}) must be longer than nperseg ({n}).")
     step = n - _overlap(noverlap, n)

@@ -111,6 +111,7 @@ def rankdata(
     x = jnp.asarray(a)
     if axis is None:
         return _ranks(jnp.ravel(x), method)
+    (axis,) = canonical_axes("rankdata", (axis,), x.ndim)
     moved = jnp.moveaxis(x, axis, -1)
     rows = moved.reshape(math.prod(moved.shape[:-1]), moved.shape[-1])
     ranks = vmap(lambda row: _ranks(row, method))(rows).reshape(moved.shape)
