@@ -34,7 +34,7 @@ from primal.ops.choose import select_n
 from primal.ops.reduce import reduce_or
 from primal.ops.shape import moveaxis
 from primal.ops.spread import broadcast_axis, broadcast_in_dim
-from primal.transforms.batch import Axis, batch_jaxpr
+from primal.transforms.batch import batch_jaxpr
 from primal.transforms.jvp import instantiate, jvp_jaxpr
 from primal.transforms.memo import memo_on_jaxpr
 from primal.transforms.stage import stage
@@ -188,7 +188,6 @@ def _while_batch(
     carried = settle(b_init, grow)
     body, _ = batch_jaxpr(body_jaxpr, axis, (*b_body, *carried), carried)
     cond, (each_own,) = batch_jaxpr(cond_jaxpr, axis, (*b_cond, *carried))
-    c_consts, b_consts, _ = split(range(len(args)), cond_nconsts, body_nconsts)
     operands = [
         moveaxis(a, d, 0)
         if d is not None
@@ -197,6 +196,8 @@ def _while_batch(
         else a
         for i, (a, d) in enumerate(zip(args, dims, strict=True))
     ]
+    c_consts, b_consts, inits = split(operands, cond_nconsts, body_nconsts)
+    outs = [0 if b else None for b in carried]
     if each_own:
         if any(is_io(e) for e in cond.effects | body.effects):
             raise NotImplementedError(
@@ -205,48 +206,47 @@ def _while_batch(
                 "supported in while_loop with batched predicate."
             )
         # Examples that have ended wait, unchanged, until the last one ends.
+        inits = [*inits, *eval_closed(cond, *c_consts, *inits)]
         body = _body_where(cond, body, cond_nconsts)
-        cond = _any_of(cond, axis)
-        b_consts = [*c_consts, *b_consts]
-    outs = while_(
-        *[operands[i] for i in c_consts],
-        *[operands[i] for i in b_consts],
-        *operands[cond_nconsts + body_nconsts :],
+        cond = _any_goes(body)
+        b_consts, c_consts = [*c_consts, *b_consts], []
+    found = while_(
+        *c_consts,
+        *b_consts,
+        *inits,
         cond_jaxpr=cond,
         body_jaxpr=body,
-        cond_nconsts=cond_nconsts,
+        cond_nconsts=len(c_consts),
         body_nconsts=len(b_consts),
     )
-    return outs, [0 if b else None for b in carried]
-
-
-@memo_on_jaxpr
-def _any_of(cond: ClosedJaxpr, axis: Axis) -> ClosedJaxpr:
-    def some(*args: Any) -> list[Any]:
-        (going,) = eval_closed(cond, *args)
-        return [reduce_or(going, axes=(0,))]
-
-    return stage(some, cond.in_avals, f"any({cond.jaxpr.debug})")
+    return found[: len(outs)], outs
 
 
 @memo_on_jaxpr
 def _body_where(cond: ClosedJaxpr, body: ClosedJaxpr, cond_nconsts: int) -> ClosedJaxpr:
-    """(cond's consts, body's consts, carry) -> body(carry) where cond holds, carry elsewhere."""
+    """(cond's consts, body's consts, carry, going) -> body(carry) where going, carry elsewhere.
+
+    Whether an example goes on is part of the carry, so that it is computed once per turn, also
+    where such loops are batched again.
+    """
     body_nconsts = len(body.in_avals) - len(body.out_avals)
-    c_avals = cond.in_avals[:cond_nconsts]
 
     def guarded(*args: Any) -> list[Any]:
-        c_consts, b_consts, carry = split(args, cond_nconsts, body_nconsts)
-        (going,) = eval_closed(cond, *c_consts, *carry)
+        c_consts, b_consts, carry = split(args[:-1], cond_nconsts, body_nconsts)
         new = eval_closed(body, *b_consts, *carry)
         outs = []
         for old, out in zip(carry, new, strict=True):
-            shape = aval_of(old).shape
-            mask = broadcast_in_dim(going, shape=shape, broadcast_dimensions=(0,))
+            mask = broadcast_in_dim(args[-1], shape=aval_of(old).shape, broadcast_dimensions=(0,))
             outs.append(select_n(mask, old, out))
-        return outs
+        return [*outs, *eval_closed(cond, *c_consts, *outs)]
 
-    return stage(guarded, [*c_avals, *body.in_avals], f"where({body.jaxpr.debug})")
+    avals = [*cond.in_avals[:cond_nconsts], *body.in_avals, *cond.out_avals]
+    return stage(guarded, avals, f"where({body.jaxpr.debug})")
+
+
+@memo_on_jaxpr
+def _any_goes(body: ClosedJaxpr) -> ClosedJaxpr:
+    return stage(lambda *carry: [reduce_or(carry[-1], axes=(0,))], body.out_avals, "any")
 
 
 def _while_dce(used: Sequence[bool], eqn: Eqn) -> tuple[list[bool], Eqn | None]:

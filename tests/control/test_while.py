@@ -54,6 +54,18 @@ def test_a_finished_example_waits_unharmed() -> None:
     assert np.isfinite(t).all()
 
 
+def test_batched_loops_ask_each_example_once_per_turn() -> None:
+    def count(x: Any) -> Any:
+        return lax.while_loop(lambda x: jnp.sin(x) > 0.1, lambda x: x * 0.9, x)
+
+    x = jnp.linspace(0.2, 1, 6).reshape(2, 3)
+    many = vmap(vmap(count))
+    np.testing.assert_array_equal(many(x), [[count(e) for e in row] for row in x])
+    (loop,) = [e for e in make_jaxpr(many)(x).jaxpr.eqns if e.op.name == "while"]
+    sines = str(loop.params["cond_jaxpr"]) + str(loop.params["body_jaxpr"])
+    assert sines.count(" sin ") == 1
+
+
 def test_only_what_depends_on_the_examples_is_batched() -> None:
     def f(x: Any) -> Any:
         return lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * x), (0, x))
