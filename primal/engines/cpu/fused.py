@@ -290,9 +290,10 @@ class Fused:
                 pair = totals[kept], number
                 number = self._word(COMBINE[monoid], pair, (wide, wide), wide, items)
             totals[kept] = number
+        out = NATIVE[node.dtype]  # sums of what a large array was summed in are narrower than it
         for e, number in enumerate(totals.values()):
-            if wide != dtype:
-                number = self._word("convert", (number,), (wide,), dtype, items)
+            if wide != out:
+                number = self._word("convert", (number,), (wide,), out, items)
             regs[node, e] = number
 
     def _access(self, step: Any) -> Access | None:

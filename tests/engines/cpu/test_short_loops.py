@@ -137,3 +137,19 @@ def agree(f: Callable[..., Any], *args: Any) -> None:
         else:
             eps = 4e-3 if a.dtype.itemsize == 2 else 2e-5
             np.testing.assert_allclose(a.astype(float), b.astype(float), eps, eps)
+
+
+@pytest.mark.parametrize("shape", [(65_536,), (30_000, 3)])
+def test_sums_of_large_arrays_come_in_parts_that_are_wider(shape: tuple[int, ...]) -> None:
+    """The parts are float64, few enough for registers; what the body reads is float32."""
+    x = RNG.normal(size=shape).astype(np.float32)
+
+    def step(_: Any, x: Any) -> Any:
+        return x - x.sum(0) / shape[0]
+
+    want = x
+    for _ in range(3):
+        want = step(0, want)
+    with cpu_engine("cpu"):
+        got = primal.jit(lambda x: lax.fori_loop(0, 3, step, x))(x)
+    np.testing.assert_allclose(got, want, atol=1e-5)
