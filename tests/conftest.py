@@ -1,9 +1,11 @@
 """Fixtures shared by the whole suite."""
 
+import gc
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,9 @@ os.environ.setdefault("PRIMAL_ENABLE_COMPILATION_CACHE", "0")
 # run under the other Python (tools/versions.py) leaves XLA as users have it.
 os.environ.setdefault(
     "XLA_FLAGS",
-    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false "
-    "--xla_cpu_parallel_codegen_split_count=1",
+    "--xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1"
+    # Versions that have no such flag end the process.
+    + " --xla_cpu_use_fusion_emitters=false" * version("jaxlib").startswith("0.10."),
 )
 
 from primal.base.config import config, enable_x64
@@ -38,6 +41,13 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("primal")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """The modules and items stay to the end, so that no collection looks through them again."""
+    gc.collect()
+    gc.freeze()
+
 
 Runner = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -37,6 +37,8 @@ TRANSFORMATIONS = {
 
 @pytest.fixture(autouse=True)
 def forget():
+    global kept
+    kept = []  # a new one: what stood before the tests began is hidden from the collector
     yield
     kept.clear()
 
