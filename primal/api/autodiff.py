@@ -218,8 +218,8 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
             "primal and tangent arguments to jvp must be tuples or lists; found "
             f"{type(primals).__name__} and {type(tangents).__name__}."
         )
-    leaves, spec = flatten(tuple(primals))
-    tangent_leaves, tangent_spec = flatten(tuple(tangents))
+    leaves, spec = flatten(primals)
+    tangent_leaves, tangent_spec = flatten(tangents)
     if spec != tangent_spec:
         raise TypeError(
             "primal and tangent arguments to jvp must have the same tree structure; primals have "

@@ -45,7 +45,7 @@ def vmap(
         raise TypeError(f"Expected a callable value, got {fun!r}.")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    if not (in_axes is None or isinstance(in_axes, int | tuple | dict)):
+    if not (in_axes is None or isinstance(in_axes, int | tuple)):
         raise TypeError(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
             f"positional arguments passed to the function, but got {in_axes}."

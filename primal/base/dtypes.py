@@ -492,7 +492,7 @@ def check_user_dtype_supported(dtype: Any, fun_name: str) -> DType:
 
 
 def promote_types(a: Any, b: Any) -> DType:
-    """Return the least upper bound of two dtypes, regardless of the 64-bit switch.
+    """Return the least upper bound of two dtypes; 64 bits where one has them, or by the switch.
 
     Python's `int`, `float` and `complex` are weak. Raises TypePromotionError where there is none.
 
@@ -500,7 +500,9 @@ def promote_types(a: Any, b: Any) -> DType:
     (dtype('int16'), dtype('float32'))
     """
     pairs = tuple((as_dtype(d), d is int or d is float or d is complex) for d in (a, b))
-    return bound(pairs, True, settings().numpy_dtype_promotion == "strict")[0]
+    found = bound(pairs, True, settings().numpy_dtype_promotion == "strict")[0]
+    wide = any(canonicalize_dtype(d, True) != d for d, _ in pairs)
+    return found if wide else canonicalize_dtype(found, True)
 
 
 def _operand(arg: Any) -> tuple[DType, bool]:

@@ -13,7 +13,7 @@ from primal.ops import collective
 from primal.ops.choose import convert_element_type
 from primal.ops.elementwise import div
 from primal.ops.shape import reshape
-from primal.ops.types import shape_of
+from primal.ops.types import canonical_axes, shape_of
 
 
 def _names(axis_name: Any) -> tuple[Any, ...]:
@@ -78,7 +78,7 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
             return leaf * axis_size(names)
         if aval_of(leaf).dtype.kind == "b":
             leaf = convert_element_type(leaf, new_dtype=dtypes.int32, weak_type=False)
-        return collective.psum(leaf, axes=names)
+        return collective.psum(leaf, axes=names) if names else leaf
 
     return tree_map(one, x)
 
@@ -112,7 +112,7 @@ def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """
     _no_groups("pmax", axis_index_groups)
     names = _names(axis_name)
-    return tree_map(lambda leaf: collective.pmax(leaf, axes=names), x)
+    return tree_map(lambda leaf: collective.pmax(leaf, axes=names) if names else leaf, x)
 
 
 def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
@@ -123,7 +123,7 @@ def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """
     _no_groups("pmin", axis_index_groups)
     names = _names(axis_name)
-    return tree_map(lambda leaf: collective.pmin(leaf, axes=names), x)
+    return tree_map(lambda leaf: collective.pmin(leaf, axes=names) if names else leaf, x)
 
 
 def all_gather(
@@ -141,7 +141,7 @@ def all_gather(
 
     def one(leaf: Any) -> Any:
         shape = shape_of(leaf)
-        at = axis % (len(shape) + (not tiled))
+        (at,) = canonical_axes("all_gather", (axis,), len(shape) + (not tiled))
         out = collective.all_gather(leaf, axes=(name,), dim=at, size=size)
         if tiled:
             return reshape(out, shape=(*shape[:at], size * shape[at], *shape[at + 1 :]))
@@ -172,7 +172,7 @@ def psum_scatter(
 
     def one(leaf: Any) -> Any:
         shape = shape_of(leaf)
-        at = scatter_dimension % len(shape)
+        (at,) = canonical_axes("psum_scatter", (scatter_dimension,), len(shape))
         if tiled:
             if shape[at] % size:
                 raise ValueError(
@@ -235,7 +235,8 @@ def all_to_all(
 
     def one(leaf: Any) -> Any:
         shape = shape_of(leaf)
-        s, c = split_axis % len(shape), concat_axis % len(shape)
+        (s,) = canonical_axes("all_to_all", (split_axis,), len(shape))
+        (c,) = canonical_axes("all_to_all", (concat_axis,), len(shape))
         if not tiled:
             return collective.all_to_all(leaf, axes=(name,), split=s, concat=c)
         if shape[s] % size:

@@ -246,7 +246,8 @@ def _entry(item: Any, at: int) -> Any:
     try:
         return operator.index(item)
     except TypeError:
-        raise IndexError(
+        error = TypeError if isinstance(item, Sequence) else IndexError
+        raise error(
             "[index] expected only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and "
             f"integer or boolean arrays as indices, got {item!r} of type {kind}."
         ) from None

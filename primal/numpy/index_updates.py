@@ -26,7 +26,7 @@ from primal.numpy.index_forms import (
     start_indices,
     uniform_starts,
 )
-from primal.numpy.indexing import BASIC, Hints, component, grow, numpy_index, read
+from primal.numpy.indexing import BASIC, Hints, component, empty_axis, grow, numpy_index, read
 from primal.numpy.promotion import convert, operand, scalar_literal, to_shape, warn_of_parts
 from primal.ops.choose import convert_element_type, select_n
 from primal.ops.elementwise import add, mul
@@ -189,6 +189,9 @@ def update(x: Any, index: Any, values: Any, op: Any, name: str, hints: Hints) ->
     shape = form.result_shape()
     _check_fits(name, v.aval.shape, shape)
     if 0 in shape or 0 in form.shape:
+        for d, (n, entry) in enumerate(zip(form.shape, form.dims, strict=True)):
+            if n == 0 and type(entry) is int and not form.advanced:
+                raise empty_axis(d)
         return x
     dtype, weak = x.aval.dtype, x.aval.weak_type
     if common == dtype or op is scatter:

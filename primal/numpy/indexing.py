@@ -158,7 +158,7 @@ def read(x: Any, form: Form, hints: Hints, fill_value: Any = None) -> Any:
     for d, (n, entry) in enumerate(zip(form.shape, form.dims, strict=True)):
         if n == 0 and type(entry) is not Span:
             if not hints.fills:
-                raise _empty(d)
+                raise empty_axis(d)
             # Every index is out of bounds there.
             dtype = aval_of(x).dtype
             fill = default_fill(dtype) if fill_value is None else fill_value
@@ -176,7 +176,8 @@ def grow(x: Any, form: Form) -> Any:
     return broadcast_in_dim(x, shape=form.shape, broadcast_dimensions=dims)
 
 
-def _empty(d: int) -> IndexError:
+def empty_axis(d: int) -> IndexError:
+    """The error of an integer that indexes dimension d, which has no elements."""
     return IndexError(
         f"[index] expected a dimension with elements, got none along dimension {d}: index is out "
         f"of bounds for axis {d} with size 0"
@@ -221,7 +222,7 @@ def _read_basic(x: Any, form: Form, hints: Hints) -> Any:
                 flipped.append(d)
             continue
         if n == 0:
-            raise _empty(d)
+            raise empty_axis(d)
         gone.append(d)
         sizes.append(1)
         steps.append(1)

@@ -263,8 +263,11 @@ def _truth(name: str, *args: Any) -> list[Any]:
 
 
 def as_bool(x: Any) -> Any:
-    """x != 0 of an operand; booleans are themselves."""
-    return x if x.aval.dtype == BOOL else ops.ne(x, literal(0, x.aval.dtype, True))
+    """x != 0 of an operand; booleans are themselves. TypeError for random keys."""
+    dtype = x.aval.dtype
+    if isinstance(dtype, dtypes.KeyType):
+        raise TypeError(f"[truth] expected numbers or booleans, got keys of dtype {dtype.name}.")
+    return x if dtype == BOOL else ops.ne(x, literal(0, dtype, True))
 
 
 @remembered

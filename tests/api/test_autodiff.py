@@ -236,6 +236,7 @@ def test_jit_of_grad_of_jit_is_one_executable():
         (lambda: grad(f, has_aux=True)(X), TypeError, "pair \\(value, aux\\)"),
         (lambda: jvp(f, X, X), TypeError, "tuples or lists"),
         (lambda: jvp(f, (X,), ()), TypeError, "same tree structure"),
+        (lambda: jvp(f, (X,), [X]), TypeError, "same tree structure"),
         (lambda: jvp(f, (X,), (X[:2],)), ValueError, "different primal and tangent shapes"),
         (lambda: jvp(f, (X,), (np.arange(5),)), TypeError, "dtypes must be equal"),
         (lambda: vjp(f, X)[1]((1.0,)), ValueError, "tree structure"),

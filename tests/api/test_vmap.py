@@ -135,6 +135,10 @@ def test_gradients_through_collectives():
             assert float(grad(f)(y)[k, 0]) == pytest.approx(float(numeric), abs=2e-2)
 
 
+def named(f):
+    return vmap(f, axis_name="i")(jnp.asarray(X[:, 0]))
+
+
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
@@ -142,6 +146,7 @@ def test_gradients_through_collectives():
         (lambda: vmap(lambda x: x, in_axes="a")(X), TypeError, "in_axes must be"),
         (lambda: vmap(lambda x: x, in_axes=(0, 0))(X), ValueError, "len\\(in_axes\\)=2"),
         (lambda: vmap(lambda x: x, in_axes=1.0)(X), TypeError, "in_axes must be"),
+        (lambda: vmap(lambda x: x, in_axes={"a": 0})(X), TypeError, "in_axes must be"),
         (lambda: vmap(lambda x: x, in_axes=2)(X), ValueError, "rank should be at least 3"),
         (lambda: vmap(lambda x: x)(1.0), ValueError, "rank should be at least 1"),
         (lambda: vmap(lambda x: x, in_axes=None)(X), ValueError, "at least one non-None"),
@@ -152,6 +157,9 @@ def test_gradients_through_collectives():
         (lambda: vmap(lambda x: x, out_axes=3)(X), ValueError, "out of bounds"),
         (lambda: vmap(lambda x: (x, x), out_axes=(0, 0, 0))(X), ValueError, "out_axes"),
         (lambda: vmap(lambda x: x, in_axes=({"a": 0},))(X), ValueError, "in_axes"),
+        (lambda: named(lambda x: lax.all_gather(x, "i", tiled=True)), ValueError, "0-dimensional"),
+        (lambda: named(lambda x: lax.psum_scatter(x, "i")), ValueError, "0-dimensional"),
+        (lambda: named(lambda x: lax.all_to_all(x, "i", 0, 0)), ValueError, "0-dimensional"),
         (lambda: lax.psum(1.0, "nope"), NameError, "unbound axis name: nope"),
         (lambda: jit(lambda x: lax.psum(x, "nope"))(1.0), NameError, "unbound axis name: nope"),
         (lambda: vmap(lambda x: "a")(X), TypeError, "not a valid array type"),
@@ -160,6 +168,11 @@ def test_gradients_through_collectives():
 def test_refusals(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_reductions_over_no_axes_are_the_value():
+    for reduce in (lax.psum, lax.pmean, lax.pmax, lax.pmin):
+        np.testing.assert_array_equal(named(lambda x: reduce(x, ())), X[:, 0])  # noqa: B023
 
 
 def test_inconsistent_sizes_name_the_arguments():

@@ -62,7 +62,11 @@ def test_promotion_is_commutative_idempotent_and_associative(x64):
             assert len({join(order) for order in itertools.permutations(abc)}) == 1
 
 
-def test_promote_types_ignores_the_switch():
+def test_promote_types_has_64_bits_where_an_operand_or_the_switch_has():
+    assert dtypes.promote_types("int32", "uint32") == np.int32
+    assert dtypes.promote_types("int8", "uint64") == np.float64
+    with flags.enable_x64(True):
+        assert dtypes.promote_types("int32", "uint32") == np.int64
     assert dtypes.promote_types("float64", "float32") == np.float64
     assert dtypes.promote_types("float32", int) == np.float32
     assert dtypes.promote_types(int, float) == np.float64

@@ -91,7 +91,7 @@ FORMS = [
     (X3, I[np.array([[0], [1]]), ::2, np.array([0, 3])]),
     (np.float32(3).reshape(()), I[()]),
     (np.zeros((3, 0), np.float32), I[0]),
-    (np.zeros((0, 3), np.float32), I[0]),
+    (np.zeros((0, 3), np.float32), I[np.array([0])]),
 ]
 
 

@@ -164,14 +164,24 @@ def test_index_dtypes_too_narrow_for_the_dimension_keep_their_meaning(dtype):
     np.testing.assert_array_equal(jit(getitem)(x, index[2]), want[2])
 
 
-EMPTY = [((0, 3), I[0]), ((3, 0, 2), I[:, 0, 0]), ((0, 3), I[np.array([0])]), ((0, 3), I[[5], 0])]
+EMPTY = [
+    ((0, 3), I[0], True),
+    ((3, 0, 2), I[:, 0, 0], True),
+    ((0, 3), I[np.array([0])], False),
+    ((0, 3), I[[5], 0], False),
+]
 
 
-@pytest.mark.parametrize(("shape", "index"), EMPTY, ids=repr)
-def test_nothing_can_be_read_from_an_empty_dimension(shape, index):
+@pytest.mark.parametrize(("shape", "index", "alone"), EMPTY, ids=repr)
+def test_integers_index_nothing_in_an_empty_dimension(shape, index, alone):
     x = as_array(np.zeros(shape, np.float32))
     with pytest.raises(IndexError, match="out of bounds for axis . with size 0"):
         getitem(x, index)
+    if alone:
+        with pytest.raises(IndexError, match="out of bounds for axis . with size 0"):
+            x.at[index].set(1.0)
+    else:  # updates by arrays drop what lies outside
+        assert x.at[index].set(1.0).shape == shape
 
 
 # Programs.
@@ -302,6 +312,7 @@ def test_vmap_is_a_loop(in_axes, index_shape):
         (I[["a"],], TypeError, "not a valid JAX array type"),
         ({}, IndexError, "only integers, slices"),
         ({1, 2}, IndexError, "only integers, slices"),
+        (range(2), TypeError, "only integers, slices"),
         (I[1:2.0], TypeError, "cannot be interpreted as an integer"),
         (I[::0], ValueError, "slice step cannot be zero"),
         (np.array([True, False]), IndexError, "boolean index did not match shape"),

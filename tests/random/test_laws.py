@@ -184,6 +184,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: random.fold_in(K, -1), OverflowError, "32 bits"),
     (lambda: random.fold_in(K, jnp.arange(2)), TypeError, "scalar"),
     (lambda: random.wrap_key_data(jnp.zeros(3, "uint32")), TypeError, "dimension 2"),
+    (lambda: jnp.any(random.split(K)), TypeError, "got keys"),
 ]
 
 
