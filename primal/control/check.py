@@ -186,6 +186,6 @@ check = Op(
     hlo=_check_engine,
     kernel=_check_engine,
     multiple=True,
-    effects=lambda params: frozenset((CheckEffect(),)),
+    effects=lambda params: frozenset((CheckEffect("debug_check" if params["debug"] else "check"),)),
     show=lambda params: {"debug": params["debug"]},
 )

@@ -27,7 +27,7 @@ from primal.ir.evaluate import eval_closed, run_numpy
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Var
 from primal.ir.op import CONTROL, HigherOrder, Op, by_kind, no_effects
 from primal.ir.state import ambient
-from primal.ir.trace import ZERO, aval_of
+from primal.ir.trace import ZERO, Literal, aval_of
 from primal.ops.choose import clamp, select_n
 from primal.ops.shape import moveaxis
 from primal.ops.spread import broadcast_in_dim, zeros_like_aval
@@ -229,15 +229,35 @@ def _cond_batch(axis: Any, args: Any, dims: Any, *, branches: Branches) -> Any:
         return outs, [0 if m else None for m in mask]
     # Examples that choose differently: every branch runs for all of them.
     _refuse_effects(branches)
+    same = _passed_on(branches)
     results = []
     for b in branches:
         program, mask = batch_jaxpr(b, axis, batched)
         outs = eval_closed(program, *moved)
-        results.append(
-            [materialize(o, axis, 0 if m else None, 0) for o, m in zip(outs, mask, strict=True)]
-        )
+        results.append([
+            materialize(o, axis, 0 if m else None, 0) if i is None else o
+            for o, m, i in zip(outs, mask, same, strict=True)
+        ])  # fmt: skip
     which = clamp(np.int32(0), index, np.int32(len(branches) - 1))
-    return [_choose(which, column) for column in zip(*results, strict=True)], [0] * len(results[0])
+    chosen = [
+        _choose(which, column) if i is None else _value(operands[i])
+        for i, column in zip(same, zip(*results, strict=True), strict=True)
+    ]
+    return chosen, [0 if i is None else dims[1 + i] for i in same]
+
+
+def _passed_on(branches: Branches) -> list[int | None]:
+    """Per output, the operand that it is in every branch, if there is one."""
+    places = []
+    for b in branches:
+        index: dict[Any, int] = {v: i for i, v in enumerate(b.jaxpr.invars)}
+        places.append([None if type(v) is Literal else index.get(v) for v in b.jaxpr.outvars])
+    return [column[0] if len(set(column)) == 1 else None for column in zip(*places, strict=True)]
+
+
+def _value(x: Any) -> Any:
+    """An operand as a result, which literals are not."""
+    return broadcast_in_dim(x, shape=(), broadcast_dimensions=()) if type(x) is Literal else x
 
 
 def _choose(which: Any, cases: Sequence[Any]) -> Any:

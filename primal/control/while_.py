@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from primal.control.check import CheckEffect
 from primal.control.programs import (
     Mask,
     check_operands,
@@ -204,6 +205,13 @@ def _while_batch(
                 "[while_loop] expected no IO effects under vmap with a condition that differs "
                 "between examples, as all of them run until the last one ends: IO effects not "
                 "supported in while_loop with batched predicate."
+            )
+        if CheckEffect() in body.effects | cond.effects:
+            raise ValueError(
+                "[while_loop] expected no checkify.check under vmap with a condition that differs "
+                "between examples, as the check would also see examples that have ended: Checkify "
+                "does not support batched while-loops. Use vmap(checkify(f)), not "
+                "checkify(vmap(f))."
             )
         # Examples that have ended wait, unchanged, until the last one ends.
         inits = [*inits, *eval_closed(cond, *c_consts, *inits)]

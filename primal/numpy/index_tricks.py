@@ -222,15 +222,19 @@ def unravel_index(indices: ArrayLike, shape: int | Sequence[int]) -> tuple[Array
     sizes = static_ints("unravel_index shape", axes_given(shape))
     if not all(n >= 0 for n in sizes):
         raise ValueError(f"[unravel_index] expected non-negative sizes, got {tuple(sizes)}.")
-    total = math.prod(sizes)
-    if dtypes.itemsize_bits(i.dtype) < 32:
+    asked = i.dtype
+    if dtypes.itemsize_bits(asked) < 32:
         i = convert(i, dtypes.python_scalar_dtype(int))
-    number = lambda value: literal(value, i.dtype, True)  # noqa: E731
-    i = ufuncs.add(i, ufuncs.multiply(convert(ufuncs.less(i, 0), i.dtype), total))
-    i = clamp(number(0), i, number(max(total - 1, 0)))
+    # Remainders of negative positions are what they are from the end; there may be more elements
+    # than the dtype can count.
+    total, info = math.prod(sizes), np.iinfo(i.dtype)
+    lowest = literal(max(-total, info.min), i.dtype, True)
+    highest = literal(min(max(total - 1, 0), info.max), i.dtype, True)
+    i = clamp(lowest, i, highest)
     out = []
     for n in reversed(sizes):
-        out.append(ufuncs.remainder(i, max(n, 1)))
+        place = ufuncs.remainder(i, max(n, 1))
+        out.append(place if i.dtype == asked else convert(place, asked))
         i = ufuncs.floor_divide(i, max(n, 1))
     return tuple(reversed(out))
 

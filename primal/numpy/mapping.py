@@ -7,10 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primal.api.vectorize import vmap
+from primal.base.config import settings
 from primal.base.wrapping import wraps
 from primal.ir.trace import Array
 from primal.numpy.creation import array, asarray
-from primal.numpy.promotion import array_operand, broadcast_shapes, check_arraylike
+from primal.numpy.promotion import (
+    array_operand,
+    broadcast_shapes,
+    check_arraylike,
+    check_rank_promotion,
+)
 from primal.numpy.reductions import as_axis
 from primal.numpy.remembered import remembered
 from primal.numpy.shapes import expand_dims, squeeze
@@ -104,6 +110,8 @@ def _broadcasting(
             )
         _check_sizes(sizes, core, x.shape[rank:], signature)
         leads.append(x.shape[:rank])
+    if settings().numpy_rank_promotion != "allow":
+        check_rank_promotion("vectorize", [x.shape for x in values], leads)
     lead = broadcast_shapes(*leads) if leads else ()
 
     def checked(*inner: Any) -> Any:

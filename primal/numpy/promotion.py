@@ -319,7 +319,8 @@ def promote_shapes(name: str, operands: list[Any]) -> list[Any]:
     if same:
         return operands
     if settings().numpy_rank_promotion != "allow":
-        _check_rank_promotion(name, [x.aval.shape for x in operands])
+        shapes = [x.aval.shape for x in operands]
+        check_rank_promotion(name, shapes, shapes)
     if len(ranks) < 2:
         return operands
     broadcast_shapes(*[x.aval.shape for x in operands])
@@ -327,8 +328,12 @@ def promote_shapes(name: str, operands: list[Any]) -> list[Any]:
     return [with_rank(x, rank) if x.aval.shape else x for x in operands]
 
 
-def _check_rank_promotion(name: str, shapes: list[tuple[int, ...]]) -> None:
-    if len({len(s) for s in shapes if s}) < 2:
+def check_rank_promotion(
+    name: str, shapes: Sequence[tuple[int, ...]], leads: Sequence[tuple[int, ...]]
+) -> None:
+    """Refuse, or warn of, operands that are no scalars and whose `leads`, the parts of their
+    shapes that are broadcast, differ in rank."""
+    if len({len(lead) for s, lead in zip(shapes, leads, strict=True) if s}) < 2:
         return
     text = (
         f"Operands could not be broadcast together for {name} on shapes "

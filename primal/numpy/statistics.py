@@ -19,6 +19,7 @@ from primal.numpy.promotion import (
     DTypeLike,
     array_operand,
     convert,
+    operand,
     promote_dtypes_inexact,
     to_shape,
     with_rank,
@@ -104,7 +105,7 @@ def percentile(
     >>> jnp.percentile(jnp.array([1., 2., 3.]), 50)
     Array(2., dtype=float32)
     """
-    (share,) = promote_dtypes_inexact("percentile", q)
+    (share,) = promote_dtypes_inexact("percentile", operand("percentile", q, 1))
     share = ops.div(share, literal(100, share.aval.dtype, True))
     found = quantile(a, share, axis, out, overwrite_input, method, keepdims, weights=weights)
     return placed(found, None, out_sharding)
@@ -129,7 +130,7 @@ def nanpercentile(
     >>> jnp.nanpercentile(jnp.array([1., jnp.nan, 3.]), 50)
     Array(2., dtype=float32)
     """
-    (share,) = promote_dtypes_inexact("nanpercentile", q)
+    (share,) = promote_dtypes_inexact("nanpercentile", operand("nanpercentile", q, 1))
     share = ops.div(share, literal(100, share.aval.dtype, True))
     return nanquantile(a, share, axis, out, overwrite_input, method, keepdims, weights=weights)
 

@@ -288,6 +288,19 @@ def test_errors(call: Any, error: type[Exception], text: str) -> None:
         call()
 
 
+@pytest.mark.parametrize("how", [lambda f: f, jit], ids=["eager", "jit"])
+def test_what_every_branch_passes_on_is_not_repeated_per_example(how: Any) -> None:
+    def f(i: Any, x: Any, y: Any) -> Any:
+        return lax.switch(i, [lambda x, y: (x, y, x), lambda x, y: (x, y + 0, y)], x, y)
+
+    mapped = how(vmap(f, in_axes=(0, None, 1), out_axes=(None, 1, 0)))
+    same, moved, chosen = mapped(jnp.array([0, 1]), X, jnp.ones((2, 2)))
+    np.testing.assert_array_equal(same, X)
+    np.testing.assert_array_equal(moved, np.ones((2, 2)))
+    np.testing.assert_array_equal(chosen, [X, [1, 1]])
+    assert vmap(lambda i: f(i, 3.0, 4.0)[0], out_axes=None)(jnp.array([0, 1])) == 3
+
+
 def test_recursion_in_plain_python() -> None:
     def fact(n: Any) -> Any:
         return lax.cond(n <= 1, lambda n: jnp.int32(1), lambda n: n * fact(n - 1), n)

@@ -525,3 +525,10 @@ def test_rules_run_for_cotangents_that_are_zero(wrap: Any, inner: Any, expected:
     assert wrap(grad(inner, 1))(1.0, 2.0) == expected
     _, pull = wrap(lambda *args: vjp(inner, *args))(1.0, 2.0)
     assert pull(1.0)[1] == expected
+
+
+def test_one_cotangent_may_stand_for_a_subtree() -> None:
+    f = custom_vjp(lambda d, e: d["a"][0] * e)
+    f.defvjp(lambda d, e: (f(d, e), d), lambda d, ct: ({"a": 2 * ct, "b": ct}, None))
+    got = grad(f, (0, 1))({"a": (2.0, jnp.float32(3.0)), "b": None}, 4.0)
+    assert got == ({"a": (2.0, 2.0), "b": None}, 0.0)

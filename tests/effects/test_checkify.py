@@ -144,6 +144,21 @@ def test_batches_of_errors() -> None:
     assert twice(x.reshape(1, 3))[0].get().startswith("at mapped index 0, 1: nan")
 
 
+def test_examples_that_have_ended_are_not_checked() -> None:
+    def f(x: Any) -> Any:
+        def body(x: Any) -> Any:
+            check(x > 0, "expected x > 0")
+            return x - 1
+
+        return lax.while_loop(lambda x: x > 0, body, x)
+
+    steps = jnp.array([1.0, 3.0])
+    with pytest.raises(ValueError, match=r"Use vmap\(checkify\(f\)\)"):
+        checkify.checkify(primal.vmap(f))(steps)
+    error, out = primal.vmap(checkify.checkify(f))(steps)
+    assert error.get() is None and (out == 0).all()
+
+
 def test_throw_and_check_error() -> None:
     bad, _ = checkify.checkify(jnp.log, nan_checks)(-1.0)
     good, _ = checkify.checkify(jnp.log, nan_checks)(1.0)

@@ -125,8 +125,17 @@ def test_rank_promotion() -> None:
             a + b
         assert (a + 1.0).shape == (2, 3) and (a + jnp.float32(1)).shape == (2, 3)
         assert (a + jnp.ones((1, 3))).shape == (2, 3)
+        with pytest.raises(ValueError, match="vectorize on shapes"):
+            jnp.vectorize(lambda x, y: x + y, signature="(n),(n)->(n)")(a, b)
+        assert jnp.vectorize(lambda x, y: x @ y, signature="(n,m),(m)->(n)")(a, b).shape == (2,)
+        assert jnp.vectorize(lambda x, y: x + y)(a, 1.0).shape == (2, 3)
     with numpy_rank_promotion("warn"), pytest.warns(UserWarning, match="rank promotion"):
         assert (a + b).shape == (2, 3)
+
+
+def test_array_like_can_be_asked_at_run_time() -> None:
+    known = [1, 1.0, jnp.ones(2), np.ones(2), np.int8(1), np.True_, [1.0], "x", None]
+    assert [isinstance(x, primal.typing.ArrayLike) for x in known] == [True] * 6 + [False] * 3
 
 
 def test_broadcast_shapes() -> None:

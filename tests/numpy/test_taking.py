@@ -389,6 +389,13 @@ def test_unravel_and_ravel(run):
     outside = run(lambda i: index_tricks.unravel_index(i, (3, 4)))(np.array([12, -1, -20]))
     same(outside[0], [2, 2, 0])
     same(outside[1], [3, 3, 0])
+    # More elements than 32 bits count, and positions of fewer bits than sizes have.
+    i = np.int32([3, -3, 2**31 - 1])
+    wide = run(lambda i: index_tricks.unravel_index(i, (50_000, 60_000)))(i)
+    same(wide[0], [0, 49_999, 35_791])
+    same(wide[1], [3, 59_997, 23_647])
+    assert run(lambda i: index_tricks.unravel_index(i, (500, 500)))(np.uint8(200))[1].dtype == "u1"
+    assert run(lambda: index_tricks.unravel_index(-1, (3, 4)))()[0].weak_type
     m = (np.array([0, -1, 5]), np.array([1, 5, 2]))
     for mode in ("wrap", "clip"):
         for order in "CF":

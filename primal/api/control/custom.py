@@ -343,7 +343,7 @@ class _VjpApplication(Application):
         if isinstance(result, list):
             result = tuple(result)
         leaves, spec = flatten_until(result, lambda x: x is None or isinstance(x, SymbolicZero))
-        found = _aligned(self.spec, spec, iter(leaves))
+        found = _aligned(self.spec, spec, iter(leaves)) if type(result) is tuple else None
         if found is None:
             raise TypeError(
                 f"[custom_vjp] expected the bwd rule of {owner._name} to return a tuple with one "
@@ -379,12 +379,10 @@ class _VjpApplication(Application):
 
 
 def _aligned(spec: Any, got: Any, leaves: Any) -> list[Any] | None:
-    """One cotangent per leaf of `spec`; None (zeros) may stand for a whole subtree."""
+    """One cotangent per leaf of `spec`; one, or None (zeros), may stand for a whole subtree."""
     if got is LEAF:
         value = next(leaves)
-        if value is None:
-            return [ZERO] * count_leaves(spec)
-        return [value] if spec is LEAF else None
+        return [ZERO if value is None else value] * count_leaves(spec)
     if spec is LEAF or spec[:2] != got[:2] or len(spec) != len(got):
         return None
     out: list[Any] = []
