@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from primal.base.config import enable_x64
-from primal.ops.index.sort import argmax, argmin, sort, top_k
+from primal.ops.index.sort import LONG, argmax, argmin, sort, top_k
 from tests.ops.laws import agree, check_batching, check_derivatives, compiled, eager, same
 
 RNG = np.random.default_rng(0)
@@ -109,6 +109,16 @@ def test_zeros_and_nans(repeats: int) -> None:
         np.testing.assert_array_equal(alone, x[order])
         zeros = alone == 0
         np.testing.assert_array_equal(np.signbit(alone[zeros]), np.signbit(x[order][zeros]))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_zeros_of_a_long_row_stay_in_order(dtype: Any) -> None:
+    x = np.tile(ODD, LONG // ODD.size + 1).astype(dtype)
+    want = x[np.argsort(np.where(x == 0, 0, x), kind="stable")]
+    for f in (eager, compiled):
+        (alone,) = f(sorting(), x)
+        np.testing.assert_array_equal(alone, want)
+        np.testing.assert_array_equal(np.signbit(alone[want == 0]), np.signbit(want[want == 0]))
 
 
 def test_complex_numbers_go_by_parts() -> None:

@@ -125,6 +125,8 @@ def _sort_impl(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> Any:
         (x,) = arrays
         wide = _comparable(x)
         # Equal elements that can be told apart are zeros of two signs; all else sorts faster.
+        if wide.dtype.kind == "f" and wide.ndim == 1 and wide.size > LONG:
+            return [_sorted_row(wide).astype(x.dtype, copy=False)]
         if wide.dtype.kind != "f" or not _has_zeros_of_both_signs(wide):
             out = wide.copy()
             out.sort(dimension)
@@ -133,6 +135,17 @@ def _sort_impl(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> Any:
     if order.ndim == 1:
         return [x[order] for x in arrays]
     return [np.take_along_axis(x, order, dimension) for x in arrays]
+
+
+def _sorted_row(x: Any) -> Any:
+    """A row of floats, sorted: to look for zeros first would take a tenth as long."""
+    out = x.copy()
+    out.sort()
+    zero = x.dtype.type(0)
+    begin, end = out.searchsorted(zero, "left"), out.searchsorted(zero, "right")
+    if begin < end:
+        out[begin:end] = x[x == 0]
+    return out
 
 
 def _has_zeros_of_both_signs(x: Any) -> bool:
