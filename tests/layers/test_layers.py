@@ -111,6 +111,8 @@ def faults(source: str, path: str) -> list[str]:
 
 def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
     """The sets of modules that import one another in a ring."""
+    while ends := [m for m, nexts in graph.items() if not nexts & graph.keys()]:
+        graph = {m: nexts for m, nexts in graph.items() if m not in ends}
     reach = {start: set(nexts) for start, nexts in graph.items()}
     for middle in graph:
         for start in graph:
