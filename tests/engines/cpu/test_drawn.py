@@ -68,11 +68,11 @@ class Draw(random.Random):
 
 def parts(draw: Draw, x: Array) -> Array:
     """Parts of one array along an axis meet each other."""
-    axis = draw.axis(x)
+    axis = draw.choice([draw.axis(x), x.ndim - 1])
     n = x.shape[axis]
     step, size = draw.choice([1, 1, 2, 3]), draw.randint(1, n)
     size = min(size, (n - 1) // step + 1)
-    single = draw.random() < 0.5
+    single = draw.random() < 0.6
 
     def part() -> Array:
         at = draw.randint(0, n - (size - 1) * step - 1)
@@ -147,7 +147,7 @@ def loops(draw: Draw, x: Array) -> Array:
     return lax.fori_loop(0, 3, body, x)
 
 
-STEPS = [parts] * 5 + [view, view, pads, reduces, reduces, rows, updates, products, loops]
+STEPS = [parts] * 9 + [view, view, pads, reduces, reduces, rows, updates, products, loops]
 
 
 def steps(seed: int) -> Callable[[Array], list[Array]]:
@@ -155,7 +155,7 @@ def steps(seed: int) -> Callable[[Array], list[Array]]:
 
     def f(x: Array) -> list[Array]:
         draw, values = Draw(seed), [x]
-        for _ in range(draw.choice([1, 1, 2, 2, 3])):
+        for _ in range(draw.choice([1, 1, 1, 2, 3])):
             x = values[-1]
             made = draw.choice(STEPS)(draw, x if x.ndim else x.reshape(1))
             values.append(draw.weighed(made) if made.size <= 2 * MOST else made.mean(-1))
@@ -184,7 +184,7 @@ def drawn(seed: int) -> tuple[Callable[[Array], list[Array]], Array]:
         return primal.vmap(f, axis)(x) if x.ndim > 1 else f(x)
 
     slope = primal.value_and_grad(loss)
-    how = draw.choice([f, slope, slope, slope, primal.grad(loss), along, for_each])
+    how = draw.choice([f, slope, slope, slope, slope, primal.grad(loss), along, for_each])
     return lambda x: primal.tree.leaves(how(x)), x
 
 
