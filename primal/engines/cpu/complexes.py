@@ -10,7 +10,7 @@ other in all registers, needs a shuffle in every product.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -298,21 +298,33 @@ class ComplexWords(Words):
         """
         if not (is_complex(x.dtype) and is_complex(y.dtype)):
             return super().dot_general(x, y, **params)
-        (a, b), (c, d) = self.parts(x), self.parts(y)
+        (_, b), (_, d) = self.parts(x), self.parts(y)
         dtype = params["preferred_element_type"] or x.dtype
         contracted = size_of([x.shape[i] for i in params["dimension_numbers"][0][0]])
         batch = size_of([x.shape[i] for i in params["dimension_numbers"][1][0]])
         work = x.size * y.size // contracted // batch
         if not (is_complex(dtype) and (work < WORK or _is_zero(b) or _is_zero(d))):
             return super().dot_general(self.plain(x), self.plain(y), **params)
+        return self._bilinear(super().dot_general, x, y, dtype, params)
+
+    def convolution(self, x: Value, y: Value, **params: Any) -> Value:
+        dtype = params["preferred_element_type"] or x.dtype
+        if not (is_complex(x.dtype) and is_complex(y.dtype) and is_complex(dtype)):
+            return super().convolution(x, y, **params)
+        return self._bilinear(super().convolution, x, y, dtype, params)
+
+    def _bilinear(
+        self, times: Callable[..., Value], x: Value, y: Value, dtype: Any, params: dict[str, Any]
+    ) -> Value:
+        """Sums of products by those of parts."""
+        (a, b), (c, d) = self.parts(x), self.parts(y)
         params = {**params, "preferred_element_type": PARTS[dtype]}
-        dot = super().dot_general
-        re, im = dot(a, c, **params), self.literal(0, PARTS[dtype])
+        re, im = times(a, c, **params), self.literal(0, PARTS[dtype])
         if not (_is_zero(b) or _is_zero(d)):
-            re = self.binary("sub", re, dot(b, d, **params))
-            im = self.binary("add", dot(a, d, **params), dot(b, c, **params))
+            re = self.binary("sub", re, times(b, d, **params))
+            im = self.binary("add", times(a, d, **params), times(b, c, **params))
         elif not (_is_zero(b) and _is_zero(d)):
-            im = dot(b, c, **params) if _is_zero(d) else dot(a, d, **params)
+            im = times(b, c, **params) if _is_zero(d) else times(a, d, **params)
         return self.pair(re, im, dtype)
 
     # Index maps: of an array they are views of it, of a pair views of both parts.

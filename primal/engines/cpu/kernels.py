@@ -47,7 +47,8 @@ class Spec:
     'i' is a count: its first value and a stride per loop. 'l' is a scalar, whose bits are the
     word. Step is how it moves along the vector: 'u' to the next element, 'r' to the one before,
     'z' not at all, 'g' by the stride.
-    body: (word, dtypes of operands, dtype, operands), numbered on from the operands.
+    body: (word, dtypes of operands, dtype, operands), numbered on from the operands. `pad` reads
+    its first operand where the second is between the others, and is zero elsewhere.
     stores: numbers of what is stored, over all loops: slot, offset, strides.
     reductions: (monoid, number, dtype of the result), one result per kept index: slot, offset,
     kept strides, and if split the stride from part to part.
@@ -55,6 +56,8 @@ class Spec:
     strip: several vectors of columns are taken at a time.
     short: rows are too short for their vectors to begin at cache lines; but as long as a vector
     of so many elements, if that is more than 1.
+    nested: so many loops before the last are part of a unit, as rows are short; of the first of
+    them a unit is some turns.
     blocked: totals of columns lie on the stack, and rows are read in order.
     split: the loop whose range is divided into parts that are reduced apart, or -1.
     """
@@ -69,6 +72,7 @@ class Spec:
     strided: bool = False
     strip: bool = False
     short: int = 0
+    nested: int = 0
     blocked: bool = False
     split: int = -1
 
@@ -120,6 +124,8 @@ class Writer:
         # Of those in all lanes alike that something is divided by.
         self.inverses: dict[int, str] = {}
         self.divisors = {b[3][1] for b in spec.body if b[0] == "div" and b[2] in FORM}
+        # Operands of rows that are padded as they are read.
+        self.inner = {b[3][0] for b in spec.body if b[0] == "pad"}
         self.stack = self.chunk = ""
         self.range = ("", "")
         self.whole: Whole | None = None
@@ -172,30 +178,41 @@ class Writer:
             apart.append(self.word() if spec.split >= 0 else "")
         self.sizes = sizes
 
-        outer = spec.kept if spec.reduced and not spec.column else spec.kept - 1
+        outer = spec.kept if spec.reduced and not spec.column else spec.kept - 1 - spec.nested
         # Rows of one chunk lie between each other: they are taken while it is in the cache.
-        loops = [chunks, *sizes[:outer]] if spec.strided else [*sizes[:outer], chunks]
+        between = spec.strided and not spec.nested
+        loops = [chunks, *sizes[:outer]] if between else [*sizes[:outer], chunks]
 
         def unit(_: str, *at: str) -> None:
             starts = list(bases)
             if spec.split >= 0:
                 self.part(at[-1], turns, starts, apart)
-            rows = at[1 : outer + 1] if spec.strided else at[:outer]
+            rows = at[1 : outer + 1] if between else at[:outer]
             places = self.moved(starts, list(enumerate(rows)))
             if outer == spec.kept:
                 self.row_reduction(places)
                 return
-            n = sizes[spec.kept - 1]
-            first = c.new(f"mul i64 {at[0] if spec.strided else at[outer]}, {chunk}")
+            n = sizes[outer]
+            first = c.new(f"mul i64 {at[0] if between else at[outer]}, {chunk}")
             last = c.new(f"add i64 {first}, {chunk}")
             last = c.call("llvm.smin.i64", "i64", ("i64", last), ("i64", n))
-            if spec.reduced:
+            if spec.column:
                 reduce_columns(self, places, first, last)
             else:
-                self.scalars(places, spec.kept - 1)
-                self.elementwise(places, first, last)
+                self.rows(outer, places, first, last)
 
         c.function(name, unit, sizes=[*loops, parts] if spec.split >= 0 else loops)
+
+    def rows(self, d: int, places: list[str], first: str, last: str) -> list[str]:
+        """The body over [first, last) of loop d, and over all of those inside."""
+        if d == self.spec.kept - 1:
+            self.scalars(places, d)
+            self.elementwise(places, first, last)
+            return []
+        return self.c.loop(
+            first, last, "1", [],
+            lambda i, _: self.rows(d + 1, self.moved(places, [(d, i)]), "0", self.sizes[d + 1]),
+        )  # fmt: skip
 
     def part(self, number: str, turns: str, places: list[str], apart: list[str]) -> None:
         """Restrict the split loop to a part, and move its results."""
@@ -306,6 +323,10 @@ class Writer:
         kind, dtype, step = self.spec.operands[i]
         if kind == "i":
             wide = c.vec("i64")
+            if step == "u" and dtype[0] in "iu":
+                scalar = SCALAR[dtype]
+                first = self.counted(dtype, c.new(f"add i64 {place}, {index}"), "i64", scalar)
+                return c.new(f"add {c.vec(scalar)} {c.splat(scalar, first)}, {c.iota(scalar)}")
             values = c.new(f"add {wide} {c.splat('i64', place)}, {self.along(i, index)}")
             return self.counted(dtype, values, wide, c.vec(SCALAR[dtype]))
         if step == "r":
@@ -408,10 +429,24 @@ class Writer:
     def evaluated(self, places: list[str], i: str, mask: str | None) -> list[str]:
         """Loads and the body; all values by number."""
         spec = self.spec
-        values = [self.load(k, places[k], i, mask) for k in range(len(spec.operands))]
+        values = [
+            "" if k in self.inner else self.load(k, places[k], i, mask)
+            for k in range(len(spec.operands))
+        ]
         for word, ins, out, refs in spec.body:
-            values.append(self.made(word, ins, out, refs, [values[r] for r in refs]))
+            xs = [values[r] for r in refs]
+            if word == "pad":
+                values.append(self.load(refs[0], places[refs[0]], i, self.between(mask, *xs[1:])))
+            else:
+                values.append(self.made(word, ins, out, refs, xs))
         return values
+
+    def between(self, mask: str | None, at: str, low: str, high: str) -> str:
+        """The lanes of the mask, or of all, in which low ≤ at < high."""
+        c, t = self.c, self.c.vec("i32")
+        inside = c.new(f"icmp ult {t} {c.new(f'sub {t} {at}, {low}')}, "
+                       f"{c.new(f'sub {t} {high}, {low}')}")  # fmt: skip
+        return inside if mask is None else c.new(f"and {c.vec('i1')} {mask}, {inside}")
 
     def put_all(self, values: list[str], places: list[str], i: str, mask: str | None) -> None:
         """The stores."""

@@ -25,6 +25,8 @@ TALL = 64
 """Rows from which the totals of columns lie on the stack."""
 SHORTEST = 8
 """Elements of a row up to which vectors are masked."""
+BLOCK, FEW = 8192, 16
+"""Elements of a unit of short rows; rows so few that two loops of them are in a unit."""
 STRIDED = 512
 """Elements of a unit whose vectors run across rows: they share cache lines with the rows beside."""
 COLUMNS = 2048
@@ -213,7 +215,7 @@ def has_narrow(arrays: list[Array]) -> bool:
 def step_of(a: Array, stride: int) -> str:
     if a.kind == "l" or stride == 0:
         return "z"
-    if a.kind != "m" or abs(stride) != 1 or (stride < 0 and a.dtype in PART):
+    if abs(stride) != 1 or (stride < 0 and (a.kind == "i" or a.dtype in PART)):
         return "g"
     return "u" if stride == 1 else "r"
 
@@ -278,7 +280,8 @@ def with_size_classes(spec: Spec, sizes: list[int], parts: int) -> Spec:
         # Narrow numbers that lie apart are read one by one: under masks, with a branch for each.
         apart = any(step == "g" and int(dtype[1:]) < 4 for _, dtype, step in spec.operands)
         overlaps = is_light(spec.body) and not spec.strided and (vector >= SHORTEST or apart)
-        return dataclasses.replace(spec, short=vector if overlaps else 1)
+        nested = 2 if len(sizes) > 2 and sizes[-2] < FEW else 1
+        return dataclasses.replace(spec, short=vector if overlaps else 1, nested=nested)
     light, rows = is_light(spec.body), size_of(sizes[spec.kept :])
     longest = max(sizes[spec.kept :])
     return dataclasses.replace(
@@ -304,6 +307,11 @@ def _units(
         split = turns, parts
     if spec.reduced and not spec.column:
         return size_of(kept) * parts, 1, 1, split
+    if spec.nested:
+        outer = spec.kept - 1 - spec.nested
+        each = max(1, BLOCK // size_of(kept[outer + 1 :]))
+        chunks = -(-kept[outer] // each)
+        return size_of(kept[:outer]) * chunks, each, chunks, split
     each = STRIDED if spec.strided else UNIT
     if spec.column:
         least = WIDE if spec.blocked else GRAIN

@@ -20,3 +20,21 @@ def accumulator(monoid: str, dtype: str) -> str:
 def identity(monoid: str, dtype: str) -> Any:
     """The value that changes nothing, as a Python number."""
     return monoids.identity(monoid, np.dtype(dtype)).item()
+
+
+def repeated(monoid: str, number: Any, count: int) -> Any:
+    """So many times the same number, reduced; integers modulo 2^64.
+
+    >>> repeated("add", np.float32(0.5), 3), repeated("multiply", np.int8(3), 2)
+    (np.float64(1.5), 9)
+    """
+    if monoid == "xor":
+        return number if count % 2 else 0
+    if monoid not in ("add", "multiply"):
+        return number
+    if number.dtype.kind in "iu":
+        times = int(number) * count if monoid == "add" else pow(int(number), count, 1 << 64)
+        return times % (1 << 64)
+    wide = np.float64(number)
+    with np.errstate(all="ignore"):
+        return wide * count if monoid == "add" else wide**count

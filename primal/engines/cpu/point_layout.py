@@ -24,7 +24,7 @@ WINDOWS = 3
 def over_points(given: Instance) -> Instance | None:
     """The same kernel over points, a point per lane; None if that is not what it runs over."""
     spec, arrays = given.spec, given.arrays
-    if any(a.dtype in PART for a in arrays):
+    if any(a.dtype in PART for a in arrays) or any(b[0] == "pad" for b in spec.body):
         return None
     # What is stored last lies row by row over the kept loops.
     last = given.strides[-1]

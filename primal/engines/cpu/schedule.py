@@ -55,13 +55,14 @@ class Group:
 
     `level` and `alone`: the pass of each node, and nodes that are one per row; see `rowwise`.
     `parts`: in how many pieces its reductions are made, so that threads share them; see `split`.
+    `inner`: whether it pads rows as it reads them, and reduces nothing.
     `pieces`: where nodes lie that are parts of another array; see `blocks.placed`.
     """
 
     __slots__ = (
         "number", "shape", "nodes", "reductions", "axes", "reads", "block", "begin", "end",
         "level", "alone", "heavy", "outside", "parts",
-        "pieces",
+        "pieces", "inner",
     )  # fmt: skip
 
     def __init__(self, block: Any, number: int, shape: tuple[int, ...]) -> None:
@@ -76,6 +77,7 @@ class Group:
         self.level: dict[Node, int] = {}
         self.alone: set[Node] = set()
         self.heavy = 0
+        self.inner = False
         self.outside: set[Node] = set()
         self.parts = 1
         self.pieces: dict[Node, Value] = {}
@@ -156,6 +158,8 @@ class Schedule:
                 continue
             if group.reductions or group.passes or not self._may_take(last, group):
                 continue
+            if group.inner and last.axes is not None:
+                continue
             made = set(group.nodes)
             if any(not made.isdisjoint(nodes_read(s)) for s in self.steps[step + 1 : inside + 1]):
                 continue
@@ -166,6 +170,7 @@ class Schedule:
             last.reads |= group.reads
             last.outside |= group.outside
             last.heavy += group.heavy
+            last.inner |= group.inner
             self.steps[step] = Group(self, step, group.shape)
 
     def _may_take(self, group: Group, other: Group) -> bool:
@@ -192,6 +197,7 @@ class Schedule:
         group.nodes.append(node)
         group.level[node] = latest if level is None else level
         group.heavy += node.word in FLOAT
+        group.inner |= node.word == "pad"
 
     def _in_register(self, node: Node) -> bool:
         """Whether a group makes the node element for element over its own shape."""
@@ -231,6 +237,8 @@ class Schedule:
             return False
         if node.word in FLOAT and step.heavy >= MAX_HEAVY:
             return False
+        if node.word == "pad" and step.axes is not None:
+            return False
         return len(step.outside) < MAX_OUTSIDE or all(
             x.node.word in NOWHERE or x.node in step.outside or is_inside(x, step)
             for x in node.args
@@ -244,13 +252,15 @@ class Schedule:
         lowest = 0 if base.block is not self else base.step + 1
         if x.is_node and base.block is self and self._in_register(base):
             group = self.steps[base.step]
+        if group is not None and group.inner:
+            group, lowest = None, base.step + 1
         if group is None or group.axes not in (None, axes):
             group = None
             for number in range(len(self.steps) - 1, max(lowest, len(self.steps) - WINDOW) - 1, -1):
                 step = self.steps[number]
                 if type(step) is not Group or step.shape != x.shape:
                     continue
-                if len(step.reductions) >= MAX_REDUCTIONS:
+                if len(step.reductions) >= MAX_REDUCTIONS or step.inner:
                     continue
                 # A reader of the same, or a sum over the same axes of something else.
                 if step.axes == axes or (step.axes is None and id(base) in step.reads):

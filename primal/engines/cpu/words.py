@@ -11,6 +11,7 @@ from primal.base.dtypes import physical_dtype
 from primal.engines.cpu import (
     _llvm,
     commuting,
+    condense,
     control,
     convolution,
     divisions,
@@ -51,6 +52,7 @@ from primal.engines.cpu.graph import (
     transposed,
 )
 from primal.engines.cpu.lanes import BINARY, MONOIDS, UNARY
+from primal.engines.cpu.monoids import repeated
 from primal.engines.cpu.steps import Routine, RoutineSpec
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
@@ -72,6 +74,7 @@ class Words:
         """The orders of the blocks around the one that is being written."""
         self._inline = inline
         self.literals: dict[Any, Node] = {}
+        self.counts: dict[Any, Node] = {}
         self.padded: dict[Node, Any] = {}
         """Arrays that are zero but for pieces: dimension, [(start, stop, value)]."""
         self.gathered: dict[Node, Any] = {}
@@ -103,7 +106,9 @@ class Words:
         if is_narrow(dtype):
             return self.convert(self.iota(shape, np.dtype(np.int32), dim), dtype)
         n = shape[dim]
-        node = Node("iota", (), (n,), dtype, None)
+        node = self.counts.get((n, dtype))
+        if node is None:
+            node = self.counts[n, dtype] = Node("iota", (), (n,), dtype, None)
         return broadcast(Value(node, (n,), dtype), tuple(shape), (dim,))
 
     def constant(self, value: Any, aval: Aval) -> Value:
@@ -334,7 +339,10 @@ class Words:
         if not axes:
             return x
         if x.node.word == "literal":
-            raise Unsupported("reductions of a constant")
+            shape = tuple([n for i, n in enumerate(x.shape) if i not in axes])
+            number = np.frombuffer(x.node.attr, x.node.dtype)[0]
+            value = repeated(monoid, number, size_of([x.shape[i] for i in axes]))
+            return self.broadcast_in_dim(self.literal(value, x.dtype), shape, ())
         if any(x.shape[i] == 1 for i in axes):
             # Nothing is reduced there: the elements themselves.
             kept = [i for i in range(x.ndim) if i not in axes or x.shape[i] != 1]
@@ -515,6 +523,12 @@ class Words:
 
     def schur(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
         return spectra.schur(self, a, outs, **params)
+
+    def hessenberg(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
+        return condense.hessenberg(self, a, outs, **params)
+
+    def tridiagonal(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
+        return condense.tridiagonal(self, a, outs, **params)
 
     def svd(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
         return spectra.svd(self, a, outs, **params)

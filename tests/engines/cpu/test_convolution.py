@@ -131,3 +131,12 @@ def test_blocks():
     )  # fmt: skip
     assert blocked([(500, (1, 1))], 1024, 256) == ([(500, (1, 1))], 0)
     assert blocked([(8, (1031, 9)), (1031, (1, 1))], 1024, 256)[1] == 1
+
+
+def test_complex_numbers_are_multiplied_by_parts():
+    x, w = [
+        array(shape, seed=n) + 1j * array(shape, seed=n + 2)
+        for n, shape in enumerate([(2, 5, 6, 3), (3, 3, 3, 4)])
+    ]
+    made = agree(x.astype("complex64"), w.astype("complex64"), params(), terms=27)
+    assert not [s for s in made.plan.steps if type(s) is Library]

@@ -13,8 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from primal import lax
 from primal.engines.cpu import _llvm, layout, objects, program
 from primal.engines.cpu.objects import counters
+from primal.engines.cpu.steps import Library
 from primal.ops import elementwise as e
 from primal.ops import reduce
 from primal.ops.shape import iota, reshape, rev, transpose
@@ -396,3 +398,18 @@ def test_lesser_cpus(
     for dtype in ("float32", "float64"):
         x = np.linspace(-20, 20, 301).astype(dtype)
         agree(lambda x: [e.exp(x), e.sin(x), e.tanh(x), e.log1p(e.abs(x))], x, within=5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "uint32", "bool"])
+@pytest.mark.parametrize("number", [3, 0, -2])
+def test_reductions_of_a_number_that_is_repeated(number: int, dtype: str) -> None:
+    value = np.asarray(number).astype(dtype)[()]
+    names = ["max", "min"] if dtype == "bool" else ["sum", "prod", "max", "min"]
+    names += ["xor", "or", "and"] if dtype[0] in "iub" else []
+
+    def f(x: Any) -> list[Any]:
+        many = lax.full((3, 5, 2), value)
+        return [getattr(lax, f"reduce_{name}")(many, axes=(0, 2)) for name in names]
+
+    made = agree(f, np.zeros(1))
+    assert not [s for s in made.plan.steps if type(s) is Library]

@@ -272,6 +272,8 @@ STENCILS: dict[str, Any] = {
     "third differences": lambda x: jnp.diff(x, 3, axis=0) ** 2,
     "many meet": lambda x: sum(x[i : i + 3] * x[i + 1 : i + 4] for i in range(9)),
     "negative zeros": lambda x: x[1:-1] * -0.0,
+    "beside a whole": lambda x: (x[1:] * x[:-1] * x[0]).sum() + jnp.tanh(x).sum() - x[-1].sum(),
+    "both directions": lambda x: sum((g * g).sum() for g in jnp.gradient(x.reshape(-1, 5))),
 }
 
 

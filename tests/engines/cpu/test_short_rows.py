@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import primal
 import primal.numpy as jnp
 from primal import lax
 from primal.engines.cpu.pieces import CLOSE
@@ -117,3 +118,30 @@ def test_numbers_along_rows(n: int, dtype: str) -> None:
 def test_narrow_numbers_apart(n: int, step: int, dtype: str) -> None:
     x = np.random.default_rng(n).integers(0, 9, (50, n)).astype(dtype)
     agree(lambda x: [x[:, ::step], jnp.where(x[:, ::step] > 0, 3, 1)], x)
+
+
+@pytest.mark.parametrize("shape", [(100, 9), (7, 5, 12), (2, 255), (2, 256), (1, 300), (9000, 8)])
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_rows_padded_where_they_are_read(shape: Any, dtype: str) -> None:
+    front = [(0, 0)] * (len(shape) - 1)
+
+    def f(x: Any) -> list[Any]:
+        y, z = (jnp.pad(v, [*front, c]) for v, c in ((x, (1, 2)), (x * x, (3, 0))))
+        whole = jnp.pad(x[..., 1:], [*front, (0, 1)]) + jnp.pad(x[..., :-1], [*front, (1, 0)])
+        turned = jnp.swapaxes(y * 2, 0, -1) + 1
+        return [y + z, whole, (y * z).sum(-1), jnp.flip(z, -1) * 3, turned, (y + 1).max(0)]
+
+    agree(f, np.rint(drawn(*shape) / 4).astype(dtype))
+
+
+def test_slopes_of_slices_of_rows_are_added_in_one_kernel() -> None:
+    slope = primal.grad(lambda x: (x[:, 3] * x[:, 4] * x[:, -1]).sum())
+    made = agree(lambda x: [slope(x)], drawn(1000, 10))
+    assert [type(s) for s in made.plan.steps] == [Group, Group]
+    assert len(made.plan.instances) == 2
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 31])
+def test_copies_of_short_rows(n: int) -> None:
+    x = drawn(50, 20, n, dtype=np.int8)
+    agree(lambda x: [jnp.tile(x, (2, 1, 3)), jnp.repeat(x, 2, 0), jnp.repeat(x, 3, 1) + x[0, 0]], x)
