@@ -24,7 +24,8 @@ ROOM = 1 << 16
 """Bytes of a matrix: for larger ones LAPACK takes far longer than what is around it."""
 
 
-def _stack(what: str, k: Any, spec: Any, a: Value, outs: Any, words: Any, cost: int) -> list[Value]:
+def stack(what: str, k: Any, spec: Any, a: Value, outs: Any, words: Any, cost: int) -> list[Value]:
+    """A step that runs the code of a spec over matrices; `cost` of one in nanoseconds."""
     count = size_of(a.shape[:-2])
     found: list[Value] = k.routine(
         spec, (k.dense(a),), outs, (*words, count), units=-(-count // CHUNK), cost=CHUNK * cost,
@@ -33,7 +34,8 @@ def _stack(what: str, k: Any, spec: Any, a: Value, outs: Any, words: Any, cost: 
     return found
 
 
-def _dtype(what: str, a: Value, address: int, outs: Sequence[Aval]) -> str:
+def dtype_for(what: str, a: Value, address: int, outs: Sequence[Aval]) -> str:
+    """The dtype of matrices that a routine at an address is called for."""
     dtype = str(a.node.dtype.str[1:])
     largest = max([size_of(shape[-2:]) for shape in (a.shape, *[x.shape for x in outs])])
     if dtype not in LETTER or not address or largest * a.node.dtype.itemsize > ROOM:
@@ -43,38 +45,38 @@ def _dtype(what: str, a: Value, address: int, outs: Sequence[Aval]) -> str:
 
 def eigh(k: Any, a: Value, outs: Sequence[Aval], lower: bool, address: int) -> list[Value]:
     """By syevd or heevd, at that address: vectors, if they are wanted, and values."""
-    spec = Eigh(_dtype("eigh", a, address, outs), lower, len(outs) == 2)
+    spec = Eigh(dtype_for("eigh", a, address, outs), lower, len(outs) == 2)
     n = a.shape[-1]
-    return _stack("eigh", k, spec, a, outs, (address, n), 500 + 300 * n + 10 * n**3)
+    return stack("eigh", k, spec, a, outs, (address, n), 500 + 300 * n + 10 * n**3)
 
 
 def svd(
     k: Any, a: Value, outs: Sequence[Aval], full: bool, address: int, room: int
 ) -> list[Value]:
     """By gesdd, at that address, in so much workspace: values and, if wanted, vectors."""
-    dtype = _dtype("svd", a, address, outs)
+    dtype = dtype_for("svd", a, address, outs)
     m, n = a.shape[-2:]
     least = min(m, n)
     left, right = (m, n) if full else (least, least)
     spec = Svd(dtype, full, len(outs) == 3)
     words = (address, m, n, least, left, right, room)
-    return _stack("svd", k, spec, a, outs, words, 1500 + 500 * least + 20 * m * n * least)
+    return stack("svd", k, spec, a, outs, words, 1500 + 500 * least + 20 * m * n * least)
 
 
 def eig(
     k: Any, a: Value, outs: Sequence[Aval], left: bool, right: bool, address: int, room: int
 ) -> list[Value]:
     """By geev, at that address, in so much workspace: values, and vectors that are wanted."""
-    spec = Eig(_dtype("eig", a, address, outs), left, right)
+    spec = Eig(dtype_for("eig", a, address, outs), left, right)
     n = a.shape[-1]
-    return _stack("eig", k, spec, a, outs, (address, n, room), 1500 + 500 * n + 25 * n**3)
+    return stack("eig", k, spec, a, outs, (address, n, room), 1500 + 500 * n + 25 * n**3)
 
 
 def schur(k: Any, a: Value, outs: Sequence[Aval], address: int, room: int) -> list[Value]:
     """By gees, at that address, in so much workspace: T and, if wanted, Q."""
-    spec = Schur(_dtype("schur", a, address, outs), len(outs) == 2)
+    spec = Schur(dtype_for("schur", a, address, outs), len(outs) == 2)
     n = a.shape[-1]
-    return _stack("schur", k, spec, a, outs, (address, n, room), 1500 + 500 * n + 20 * n**3)
+    return stack("schur", k, spec, a, outs, (address, n, room), 1500 + 500 * n + 20 * n**3)
 
 
 class Caller(Reader):

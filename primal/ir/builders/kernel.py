@@ -191,6 +191,16 @@ class KernelBuilder(Protocol):
         """Values and wanted vectors, by LAPACK's geev at an address, in so much workspace."""
         ...
 
+    def hessenberg(self, x: K, outs: Sequence[Aval], *, address: int, room: int) -> list[K]:
+        """By gehrd: the packed matrix and its factors."""
+        ...
+
+    def tridiagonal(
+        self, x: K, outs: Sequence[Aval], *, lower: bool, address: int, room: int
+    ) -> list[K]:
+        """By sytrd or hetrd: the packed matrix, both diagonals and the factors."""
+        ...
+
     def schur(self, x: K, outs: Sequence[Aval], *, address: int, room: int) -> list[K]:
         """T and, if `outs` has it, Q, by LAPACK's gees in so much workspace."""
         ...

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from primal.ir.avals import Aval
-from primal.ir.op import LINALG, Op, Word, by_kind, library
+from primal.ir.builders import Unsupported
+from primal.ir.op import LINALG, Op, Word, by_kind
 from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.choose import as_dtype
 from primal.ops.elementwise import add, complex, div, imag, real, sub
-from primal.ops.linalg._lapack import by_columns, on_stack, workspace
+from primal.ops.linalg._lapack import address, by_columns, on_stack, workspace
 from primal.ops.linalg.common import (
     INT32,
     adjoint,
@@ -142,6 +143,13 @@ def _hessenberg_hlo(b: Any, a: Any) -> Any:
     return hlo_or_nan(b, info, fine, found)
 
 
+def _hessenberg_kernel(k: Any, a: Any) -> Any:
+    if not a.aval.size or a.shape[-1] == 1:
+        raise Unsupported(f"hessenberg of {a.shape}")
+    room = workspace("gehrd_lwork", a.dtype, a.shape[-1])
+    return k.hessenberg(a, _hessenberg_type(a.aval), address=address("gehrd", a.dtype), room=room)
+
+
 hessenberg = Op(
     name="hessenberg",
     kind=LINALG,
@@ -152,7 +160,7 @@ hessenberg = Op(
     batch=Word(batch_stacks),
     shard=by_kind,
     hlo=_hessenberg_hlo,
-    kernel=library,
+    kernel=_hessenberg_kernel,
     multiple=True,
 )
 
@@ -236,6 +244,16 @@ def _tridiagonal_hlo(b: Any, a: Any, *, lower: bool) -> Any:
     return hlo_or_nan(b, info, fine, found)
 
 
+def _tridiagonal_kernel(k: Any, a: Any, *, lower: bool) -> Any:
+    if not a.aval.size or a.shape[-1] == 1:
+        raise Unsupported(f"tridiagonal of {a.shape}")
+    name = "hetrd" if a.dtype.kind == "c" else "sytrd"
+    return k.tridiagonal(
+        a, _tridiagonal_type(a.aval, lower=lower), lower=lower, address=address(name, a.dtype),
+        room=workspace(f"{name}_lwork", a.dtype, a.shape[-1]),
+    )  # fmt: skip
+
+
 tridiagonal = Op(
     name="tridiagonal",
     kind=LINALG,
@@ -246,6 +264,6 @@ tridiagonal = Op(
     batch=Word(batch_stacks),
     shard=by_kind,
     hlo=_tridiagonal_hlo,
-    kernel=library,
+    kernel=_tridiagonal_kernel,
     multiple=True,
 )

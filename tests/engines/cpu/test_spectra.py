@@ -12,6 +12,7 @@ from primal.engines.cpu.spectra import ROOM
 from primal.engines.cpu.steps import Library
 from primal.ops.linalg import _lapack
 from primal.ops.linalg import eigh as eigh_room
+from primal.ops.linalg.condense import hessenberg, tridiagonal
 from primal.ops.linalg.eig import eig
 from primal.ops.linalg.eigh import eigh
 from primal.ops.linalg.schur import schur
@@ -76,6 +77,15 @@ def test_schur_forms(shape: tuple[int, ...], dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(2, 2), *SQUARE[2:]])
+def test_narrow_forms(shape: tuple[int, ...], dtype: str) -> None:
+    a = stack(shape, dtype)
+    agree(lambda a: list(hessenberg(a)), a)
+    for lower in (False, True):
+        agree(lambda a, low=lower: list(tridiagonal(a, lower=low)), a)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_special_matrices_spoil_no_other(dtype: str) -> None:
     a = stack((9, 3, 3), dtype)
     a[0], a[1], a[2, 1, 2], a[3, 0, 0] = 0, np.eye(3), np.nan, np.inf
@@ -84,6 +94,8 @@ def test_special_matrices_spoil_no_other(dtype: str) -> None:
     agree(lambda a: list(svd(a, full_matrices=True, compute_uv=True, algorithm="gesdd")), a)
     agree(eigenvectors(True, True), a)
     agree(lambda a: list(schur(a, compute_schur_vectors=True)), a)
+    agree(lambda a: list(hessenberg(a)), a)
+    agree(lambda a: list(tridiagonal(a, lower=True)), a)
 
 
 def test_larger_ones_and_hidden_routines_are_left_to_the_op(
