@@ -311,11 +311,12 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
                 "[nn.initializers.orthogonal] expected a shape of at least two dimensions, got "
                 f"{tuple(shape)}: orthogonal initializer requires at least a 2D shape."
             )
-        columns = shape[column_axis]
+        (at,) = canonical_axes("nn.initializers column_axis", (column_axis,), len(shape))
+        columns = shape[at]
         rows = math.prod(shape) // columns
         q = random.orthogonal(key, rows, (), found, columns)
-        rest = tuple(np.delete(np.array(shape), column_axis).tolist())
-        q = jnp.moveaxis(q.reshape((*rest, columns)), -1, column_axis)
+        rest = tuple(np.delete(np.array(shape), at).tolist())
+        q = jnp.moveaxis(q.reshape((*rest, columns)), -1, at)
         return placed(jnp.array(scale, found) * q, None, out_sharding)
 
     return init

@@ -150,8 +150,9 @@ def _one(name: str, kind: Any, a: Any, n: Any, axis: Any, norm: Any) -> Array:
 
 
 def _two(name: str, kind: Any, a: Any, s: Any, axes: Any, norm: Any) -> Array:
+    axes = static_ints(f"jax.numpy.fft.{name} axes", axes)
     if len(axes) != 2:
-        raise ValueError(f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {tuple(axes)!r}.")
+        raise ValueError(f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {axes!r}.")
     return _transform(name, kind, a, s, axes, norm)
 
 
@@ -229,7 +230,8 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
 
 
 def _turned(norm: str | None) -> str | None:
-    return {None: "forward", "backward": "forward", "forward": "backward"}.get(norm, norm)
+    turned = {"backward": "forward", "forward": "backward"}
+    return turned.get(norm, norm) if isinstance(norm, str) else norm or "forward"
 
 
 @remembered

@@ -167,7 +167,8 @@ def histogramdd(
         points = points.reshape(-1, 1) if points.aval.ndim == 1 else points
     count, dims = points.shape
     if range is not None and (
-        len(range) != dims
+        not hasattr(range, "__len__")
+        or len(range) != dims
         or any(r is not None and not (hasattr(r, "__len__") and len(r) == 2) for r in range)
     ):
         raise ValueError(

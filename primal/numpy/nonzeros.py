@@ -162,7 +162,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Any = None) -> Array:
     Array([1, 0, 2], dtype=int32)
     """
     x = array_operand("trim_zeros", filt)
-    if not set(trim.lower()) <= {"f", "b"}:
+    if not isinstance(trim, str) or not set(trim.lower()) <= {"f", "b"}:
         raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
     places = np.argwhere(concrete("trim_zeros", x))
     rank = x.aval.ndim

@@ -40,6 +40,14 @@ from primal.ops.special.bessel import bessel_i0e, bessel_i1e
 from primal.ops.types import static_count, static_int
 
 
+def _coefficients(name: str, c: Any, error: type[Exception] = TypeError) -> Any:
+    if c.aval.ndim == 0:
+        raise error(
+            f"[{name}] expected the coefficients of a polynomial along an axis, got a scalar."
+        )
+    return c
+
+
 @remembered
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """The value of a polynomial at x: Σ p[k] x^(n - 1 - k), by Horner's rule.
@@ -52,7 +60,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     check_arraylike("polyval", p, x)
     c, v = promote_dtypes("polyval", p, x)
     out = ops.mul(v, literal(0, v.aval.dtype, True))
-    for i in range(c.aval.shape[0]):
+    for i in range(_coefficients("polyval", c, IndexError).aval.shape[0]):
         out = ops.add(*promote_shapes("polyval", [ops.mul(out, v), c[i]]))
     return convert(array_operand("polyval", out), v.aval.dtype)
 
@@ -160,7 +168,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     (c,) = promote_dtypes_inexact("polyder", p)
     if m == 0:
         return c
-    n = c.aval.shape[0]
+    n = _coefficients("polyder", c).aval.shape[0]
     factors = np.ones(max(n - m, 0))
     for k in range(m):
         factors = factors * np.arange(n - 1 - k, m - 1 - k, -1)[: max(n - m, 0)]
@@ -184,7 +192,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     if constants.aval.ndim > 1 or constants.aval.size not in (1, m):
         raise ValueError("k must be a scalar or a rank-1 array of length 1 or m.")
     for i in range(m):
-        n = c.aval.shape[0]
+        n = _coefficients("polyint", c).aval.shape[0]
         last = constants[min(i, constants.aval.size - 1)][None]
         c = concatenate([c / array(np.arange(n, 0, -1), c.dtype), last])
     return c

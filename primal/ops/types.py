@@ -123,12 +123,12 @@ def static_count(use: str, value: Any) -> int:
 
 def static_ints(use: str, values: Any) -> tuple[int, ...]:
     """`static_int` of each of a sequence; TypeError for what is none."""
-    if not hasattr(values, "__iter__"):
+    try:
+        values = tuple(values)
+    except TypeError as e:
         name, _, what = use.partition(" ")
-        raise TypeError(
-            f"[{name}] expected a sequence of whole numbers as {what}, got {values!r}: "
-            f"{type(values).__name__!r} object is not iterable."
-        )
+        text = f"[{name}] expected a sequence of whole numbers as {what}, got {values!r}: {e}."
+        raise TypeError(text) from None
     return tuple([static_int(use, v) for v in values])
 
 

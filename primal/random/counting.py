@@ -231,7 +231,7 @@ def multinomial(
     """Counts [..., k] of n draws from k categories of probabilities p [..., k].
 
     A binomial number per category, of what the former ones have left. `shape` is that of the whole.
-    Counts x have the probability n! Π pᵢ^xᵢ / xᵢ!.
+    Counts x have the probability n! Π pᵢ^xᵢ / xᵢ!. ValueError for a scalar p.
 
     >>> random.multinomial(random.key(0), 10, jnp.array([0.5, 0.5])).sum()
     Array(10., dtype=float32)
@@ -240,6 +240,8 @@ def multinomial(
     target = dtypes.check_user_dtype_supported(float if dtype is None else dtype, "multinomial")
     found = target if dtypes.issubdtype(target, np.floating) else dtypes.python_scalar_dtype(float)
     trials, prob = param("multinomial", n, found), param("multinomial", p, found)
+    if prob.ndim == 0:
+        raise ValueError("[random.multinomial] expected probabilities along an axis, got a scalar.")
     if shape is None:
         batch = np.broadcast_shapes(trials.shape, prob.shape[:-1])
         shape = (*batch, prob.shape[-1])

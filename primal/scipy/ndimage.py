@@ -61,6 +61,11 @@ def map_coordinates(
     Array([ 5. , 17.5,  0. ], dtype=float32)
     """
     values = jnp.asarray(input)
+    if not hasattr(coordinates, "__len__"):
+        raise TypeError(
+            "[map_coordinates] expected a sequence of arrays, one for each dimension, got "
+            f"{coordinates!r}."
+        )
     places = [jnp.asarray(c) for c in coordinates]
     if len(places) != values.ndim:
         raise ValueError(
@@ -71,7 +76,7 @@ def map_coordinates(
         raise TypeError(
             "[map_coordinates] expected an input of at least one dimension, got a scalar."
         )
-    if mode not in _MODES:
+    if not isinstance(mode, str) or mode not in _MODES:
         raise NotImplementedError(
             f"[map_coordinates] expected a mode of {', '.join(map(repr, _MODES))}, got {mode!r}."
         )

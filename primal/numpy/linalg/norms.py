@@ -33,7 +33,7 @@ from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.shapes import expand_dims, moveaxis, ravel, reshape
 from primal.numpy.ufuncs import not_equal, power
 from primal.ops import elementwise as ops
-from primal.ops.types import axes_given
+from primal.ops.types import axes_given, canonical_axes
 
 Ord = Any
 
@@ -298,10 +298,11 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """
     check_arraylike("jnp.linalg.cross", x1, x2)
     x, y = array_operand("cross", x1), array_operand("cross", x2, 1)
-    if x.shape[axis] != 3 or y.shape[axis] != 3:
+    sizes = [v.shape[canonical_axes("linalg.cross", (axis,), v.ndim)[0]] for v in (x, y)]
+    if sizes != [3, 3]:
         raise ValueError(
             "Both input arrays must be (arrays of) 3-dimensional vectors, but they have "
-            f"{x.shape[axis]} and {y.shape[axis]} dimensions."
+            f"{sizes[0]} and {sizes[1]} dimensions."
         )
     return contraction.cross(x, y, axis=axis)
 

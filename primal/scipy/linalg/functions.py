@@ -211,12 +211,14 @@ def funm(A: ArrayLike, func: Callable[[Array], Array], disp: bool = True) -> Any
 
     A is (n, n) and the result complex. From A's Schur form by Parlett's recurrence (Golub and Van
     Loan, §9.1.4), inexact for close eigenvalues. With disp=False (F, an estimate of the relative
-    error). ValueError if not square.
+    error). ValueError if not square, TypeError if func is no function.
 
     >>> funm(jnp.array([[1., 0.], [0., 4.]]), jnp.sqrt).real
     Array([[1., 0.],
            [0., 2.]], dtype=float32)
     """
+    if not callable(func):
+        raise TypeError(f"[funm] expected a function of an array, got {func!r}.")
     (x,) = listed("funm", A)
     if x.ndim != 2 or x.shape[0] != x.shape[1]:
         raise ValueError(f"expected square array_like input, got shape {x.shape}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import primal.numpy as jnp
@@ -107,6 +108,12 @@ def solve_triangular(
     return _result(out, vector)
 
 
+def _pair(name: str, what: str, given: Any) -> tuple[Any, Any]:
+    if not (isinstance(given, Sequence) and len(given) == 2):
+        raise TypeError(f"[{name}] expected the pair {what}, got {type(given).__name__!r}.")
+    return given[0], given[1]
+
+
 def cho_solve(
     c_and_lower: tuple[ArrayLike, bool],
     b: ArrayLike,
@@ -120,7 +127,7 @@ def cho_solve(
     >>> cho_solve(cho_factor(jnp.array([[4., 0.], [0., 1.]])), jnp.array([4., 2.]))
     Array([1., 2.], dtype=float32)
     """
-    factor, lower = c_and_lower
+    factor, lower = _pair("cho_solve", "(c, lower) of cho_factor", c_and_lower)
     x, y, vector = _system("cho_solve", factor, b)
     first, second = (False, True) if lower else (True, False)
     for turned in (first, second):
@@ -145,7 +152,7 @@ def lu_solve(
     >>> lu_solve(((jnp.array([[2., 3.], [0.5, 0.5]])), jnp.array([1, 1])), jnp.array([3., 5.]))
     Array([1., 1.], dtype=float32)
     """
-    packed, pivots = lu_and_piv
+    packed, pivots = _pair("lu_solve", "(lu, piv) of lu_factor", lu_and_piv)
     if trans not in (0, 1, 2):
         raise ValueError(f"'trans' value must be 0, 1, or 2, got {trans}")
     check_arraylike("lu_solve", pivots)

@@ -41,4 +41,5 @@ def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
     Array(0.5, dtype=float32, weak_type=True)
     """
     x, beta = real_inexact("gennorm.cdf", x, beta)
-    return 0.5 * (1 + jnp.sign(x) * special.gammainc(1 / beta, jnp.abs(x) ** beta))
+    tail = 0.5 * special.gammaincc(1 / beta, jnp.abs(x) ** beta)
+    return jnp.where(x < 0, tail, 1 - tail)
