@@ -23,7 +23,7 @@ from primal.api.operands import (
     operand,
     struct_of,
 )
-from primal.api.stages import Jitted, Lowered, Traced, held, through_refs
+from primal.api.stages import Jitted, Lowered, Traced, held, no_options, through_refs
 from primal.base import caches
 from primal.base.config import settings
 from primal.base.errors import api_boundary
@@ -420,6 +420,7 @@ def jit(
     device: Any = ...,
     backend: str | None = ...,
     inline: bool = ...,
+    compiler_options: dict[str, Any] | None = ...,
 ) -> Jitted[P, R]: ...
 @overload
 def jit(
@@ -434,6 +435,7 @@ def jit(
     device: Any = ...,
     backend: str | None = ...,
     inline: bool = ...,
+    compiler_options: dict[str, Any] | None = ...,
 ) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 def jit(
     fun: Any = _LATER,
@@ -449,6 +451,7 @@ def jit(
     device: Any = None,
     backend: str | None = None,
     inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
 ) -> Any:
     """Compile a function of arrays (trees of them) the first time it is called with a signature.
 
@@ -457,7 +460,7 @@ def jit(
     Donated arguments may be reused for results, and are deleted; JaxRuntimeError for a call that
     gives one to another argument, too. TypeError for what is no function,
     or is a generator; ValueError for arguments both static and donated, or unhashable;
-    NotImplementedError for shardings.
+    NotImplementedError for shardings and for options of XLA's compiler.
 
     >>> jit(lambda x: x * 2)(3)
     Array(6, dtype=int32, weak_type=True)
@@ -473,6 +476,7 @@ def jit(
         "device": device,
         "backend": backend,
         "inline": inline,
+        "compiler_options": compiler_options,
     }
     if fun is _LATER:
         return functools.partial(jit, **options)
@@ -485,6 +489,7 @@ def jit(
             "[jit] expected in_shardings and out_shardings to be None, or trees of None: sharded "
             "jit is not here yet. Place the arguments with device_put instead."
         )
+    no_options("jit", compiler_options)
     static_nums, static_names = _resolve_static(
         fun, _ints("static_argnums", static_argnums), _names("static_argnames", static_argnames),
         static_argnums is not None and static_argnames is not None,

@@ -16,6 +16,7 @@ from primal.runtime import devices
 from primal.runtime.eager import placement_of
 from primal.runtime.programs import RULES, Program, default_placement
 from primal.runtime.refs import Ref, check_distinct, settle_refs, values_of
+from primal.runtime.sharding import SingleDeviceSharding
 from primal.transforms.simplify import simplify
 
 
@@ -223,12 +224,17 @@ class Lowered(Stage):
 
     def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
         """The executable."""
-        if compiler_options:
-            raise NotImplementedError(
-                "[compile] expected no compiler options: set XLA's flags in XLA_FLAGS instead."
-            )
+        no_options("compile", compiler_options)
         program = self._traced.program_on(self._device)
         return Compiled(self._traced, self._in_spec, program)
+
+
+def no_options(name: str, compiler_options: dict[str, Any] | None) -> None:
+    """NotImplementedError for options of XLA's compiler, which programs of other engines ignore."""
+    if compiler_options:
+        raise NotImplementedError(
+            f"[{name}] expected no compiler options: set XLA's flags in XLA_FLAGS instead."
+        )
 
 
 class Compiled(Stage):
@@ -237,6 +243,22 @@ class Compiled(Stage):
     def __init__(self, traced: Any, in_spec: Any, program: Program) -> None:
         super().__init__(traced, in_spec)
         self._program = program
+
+    @property
+    def input_shardings(self) -> Any:
+        """Where (args, kwargs) lie, in their structure; None for what the program does not read."""
+        where = SingleDeviceSharding(self._program.device)
+        kept = set(self._program.kept)
+        return unflatten(
+            self._in_spec, [where if i in kept else None for i in range(len(self._ins))]
+        )
+
+    @property
+    def output_shardings(self) -> Any:
+        """Where the results lie, in their structure."""
+        where = SingleDeviceSharding(self._program.device)
+        spec = self._traced.out_spec
+        return unflatten(spec, [where] * count_leaves(spec))
 
     def as_text(self) -> str:
         """The compiled program as text."""

@@ -55,15 +55,35 @@ class SingleDeviceSharding(Sharding):
         """Whether every device holds the whole array."""
         return True
 
+    @property
+    def addressable_devices(self) -> set[Device]:
+        """The devices of this process that hold a part."""
+        return {self.device}
+
     def devices_indices_map(self, shape: tuple[int, ...]) -> dict[Device, Any]:
         """The index of the part on each device."""
         return {self.device: (slice(None),) * len(shape)}
 
+    addressable_devices_indices_map = devices_indices_map
+
+    def shard_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of a part."""
+        return tuple(shape)
+
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        """Whether arrays of that rank lie alike under both."""
+        return self == other
+
+    def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
+        """The same device, another memory."""
+        return SingleDeviceSharding(self.device, memory_kind=kind)
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SingleDeviceSharding) and self.device is other.device
+        same = isinstance(other, SingleDeviceSharding) and self.device is other.device
+        return same and self.memory_kind == other.memory_kind
 
     def __hash__(self) -> int:
-        return hash(self.device)
+        return hash((self.device, self.memory_kind))
 
     def __repr__(self) -> str:
         return f"SingleDeviceSharding(device={self.device!r}, memory_kind={self.memory_kind})"

@@ -34,6 +34,10 @@ def test_stages():
         assert stage.out_info == traced.out_info and stage.out_tree == traced.out_tree
     assert traced.out_avals == {"a": primal.typeof(arr(3))}
     out = compiled(arr(3), {"b": arr(3)})
+    where = arr(3).sharding
+    assert compiled.input_shardings == ((where, {"b": where}), {})
+    assert compiled.output_shardings == {"a": where}
+    assert jit(lambda x, y: y).lower(x, y=x).compile().input_shardings == ((None,), {"y": where})
     np.testing.assert_allclose(out["a"], np.sin(np.arange(3.0) ** 2), rtol=1e-6)
     assert "HloModule" in compiled.as_text()
     assert compiled.cost_analysis()["flops"] > 0
