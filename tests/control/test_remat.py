@@ -1,6 +1,7 @@
 """checkpoint: the same values and derivatives, with less kept and more computed again."""
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +19,7 @@ from primal.transforms.simplify import simplify
 from tests.control.lab import draw
 
 W, X = draw(3, 3), draw(3)
+WS, XS = draw(2, 3, 3), draw(2, 3)
 
 
 def layer(w: Any, x: Any) -> Any:
@@ -89,29 +91,40 @@ def same(a: Any, b: Any) -> None:
         np.testing.assert_allclose(x, y, rtol=2e-5, atol=1e-5)
 
 
+@functools.cache
+def wanted(f: Any) -> dict[str, Any]:
+    """What the function gives, and its derivatives and examples, without a checkpoint."""
+    return {
+        "values": f(W, X),
+        "slopes": grad(f, (0, 1))(W, X),
+        "along x": vmap(grad(f), (None, 0))(W, XS),
+        "along w": vmap(grad(f), (0, None))(WS, X),
+        "below": grad(lambda w, x: f(w, layer(w, x)))(W, X),
+        # A custom rule of reverse mode has no forward mode.
+        "tangents": None if f is with_rule else jvp(f, (W, X), (W, X)),
+        "second": None if f is with_rule else grad(lambda w: jnp.sum(grad(f)(w, X) ** 2))(W),
+    }
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 def test_the_same_values_and_derivatives(f: Any, policy: str) -> None:
     g = checkpoint(f, policy=POLICIES[policy])
-    same(g(W, X), f(W, X))
-    want = grad(f, (0, 1))(W, X)
-    same(grad(g, (0, 1))(W, X), want)
+    want = wanted(f)
+    same(g(W, X), want["values"])
+    same(grad(g, (0, 1))(W, X), want["slopes"])
     for engine in ("reference", "cpu", "xla") if policy in ("none", "names") else ("xla",):
         with on_engine(engine):
-            same(jit(grad(g, (0, 1)))(W, X), want)
-    same(vmap(grad(g), (None, 0))(W, draw(2, 3)), vmap(grad(f), (None, 0))(W, draw(2, 3)))
-    ws = draw(2, 3, 3)
-    same(jit(vmap(grad(g), (0, None)))(ws, X), vmap(grad(f), (0, None))(ws, X))
+            same(jit(grad(g, (0, 1)))(W, X), want["slopes"])
+    same(vmap(grad(g), (None, 0))(W, XS), want["along x"])
+    same(jit(vmap(grad(g), (0, None)))(WS, X), want["along w"])
     if f is not with_rule:
-        same(jvp(g, (W, X), (W, X)), jvp(f, (W, X), (W, X)))
-        same(
-            grad(lambda w: jnp.sum(grad(g)(w, X) ** 2))(W),
-            grad(lambda w: jnp.sum(grad(f)(w, X) ** 2))(W),
-        )
+        same(jvp(g, (W, X), (W, X)), want["tangents"])
+        same(grad(lambda w: jnp.sum(grad(g)(w, X) ** 2))(W), want["second"])
     if policy not in ("none", "names", "dots"):
         return
     nested = checkpoint(lambda w, x: g(w, checkpoint(layer)(w, x)))
-    same(jit(grad(nested))(W, X), grad(lambda w, x: f(w, layer(w, x)))(W, X))
+    same(jit(grad(nested))(W, X), want["below"])
 
 
 # What is kept, in bytes.
