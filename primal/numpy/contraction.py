@@ -37,11 +37,16 @@ Precision = Any
 
 def _operands(name: str, args: Sequence[Any], preferred: Any = None) -> tuple[list[Any], Any, Any]:
     """(operands of one dtype, preferred_element_type of the op, (dtype, weak) of the result)."""
-    out = promote_to_one_dtype(name, *args)
     if preferred is None:
+        out = promote_to_one_dtype(name, *args)
         dtype, weak = promoted_dtype(out)
         return out, dtype, (dtype, weak)
     wanted = dtypes.check_user_dtype_supported(preferred, name)
+    try:
+        out = promote_to_one_dtype(name, *args)
+    except dtypes.TypePromotionError:
+        # Floats of 8 bits and others have no common dtype, and need none for products.
+        out = [operand(name, x, i) for i, x in enumerate(args)]
     return out, wanted, (wanted, False)
 
 
@@ -185,7 +190,7 @@ def vecdot(
     >>> jnp.vecdot(jnp.ones((2, 3)), jnp.arange(3.))
     Array([3., 3.], dtype=float32)
     """
-    x, y = promote_to_one_dtype("vecdot", x1, x2)
+    (x, y), _, _ = _operands("vecdot", (x1, x2), preferred_element_type)
     for v in (x, y):
         if v.aval.ndim == 0:
             raise ValueError("vecdot requires input arrays of dimension >= 1.")

@@ -11,6 +11,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from primal.base import dtypes
 from primal.ir.trace import Array
 from primal.numpy.contraction import product
 from primal.numpy.creation import placed
@@ -64,8 +65,13 @@ def einsum(
     given = [operand("einsum", x, i) for i, x in enumerate(operands)]
     shapes = tuple([x.aval.shape for x in given])
     terms, output = _parse(subscripts, shapes)
-    dtype, weak = promoted_dtype(given)
-    items = promote_to_one_dtype("einsum", *operands)
+    try:
+        dtype, weak = promoted_dtype(given)
+        items = promote_to_one_dtype("einsum", *operands)
+    except dtypes.TypePromotionError:
+        if preferred_element_type is None:
+            raise
+        dtype, weak, items = given[0].aval.dtype, False, given
     preferred = dtype
     if preferred_element_type is not None:
         preferred = asked_dtype("einsum", dtype, preferred_element_type)

@@ -459,3 +459,17 @@ def test_frompyfunc() -> None:
     same(f.at(jnp.asarray(x), np.array([0, 0]), 3.0, inplace=False)[0], (1 * 3 + 1) * 3 + 1)
     masked = f.reduce(x, where=x > 2)
     assert float(masked) == g.reduce(np.concatenate([[1.0], x[x > 2]]))
+
+
+@pytest.mark.parametrize("left", ["float8_e5m2", "bfloat16"])
+def test_what_has_no_common_dtype_has_products_in_a_dtype_asked_for(left: str) -> None:
+    x = jnp.arange(6.0).reshape(2, 3).astype(left)
+    y = jnp.arange(6.0).reshape(3, 2).astype("float8_e4m3fn")
+    wide = np.asarray(x, np.float32) @ np.asarray(y, np.float32)
+    asked = {"preferred_element_type": jnp.float32}
+    for found in (jnp.matmul(x, y, **asked), jnp.dot(x, y, **asked),
+                  jnp.einsum("ij,jk", x, y, **asked), jnp.tensordot(x, y, 1, **asked)):  # fmt: skip
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found, wide)
+    with pytest.raises(ValueError, match="common type"):
+        jnp.matmul(x, y)
