@@ -10,6 +10,7 @@ import primal
 import primal.numpy as jnp
 from primal.base.config import enable_x64
 from primal.scipy import special
+from primal.scipy.special.harmonics import lpmn, lpmn_values
 
 RNG = np.random.default_rng(0)
 LINE = np.concatenate(
@@ -119,6 +120,31 @@ def test_bessel_of_integer_order() -> None:
         np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
     with pytest.raises(ValueError, match="n_iter above v=60"):
         special.bessel_jn(1.0, v=60)
+
+
+def test_associated_legendre_functions() -> None:
+    with enable_x64(True):
+        z = np.array([-1.0, -0.9, 0.1, 0.5, 1.0])
+        for n in (0, 1, 6):
+            values, slopes = lpmn(n, n, jnp.asarray(z))
+            # SciPy's are [degree, order from 0 to n, then from -n to -1].
+            want = reference.assoc_legendre_p_all(n, n, z, diff_n=1)[:, :, : n + 1].swapaxes(1, 2)
+            np.testing.assert_allclose(values, want[0], rtol=1e-12, atol=1e-12)
+            got, want = np.asarray(slopes)[..., 1:-1], want[1][..., 1:-1]
+            np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
+            np.testing.assert_array_equal(lpmn_values(n, n, jnp.asarray(z), False), values)
+            degree, order = np.arange(n + 1), np.arange(n + 1)[:, None]
+            ratio = reference.poch(degree - order + 1, 2 * order)
+            scale = np.sqrt((2 * degree + 1) / (4 * np.pi * np.where(order > degree, 1, ratio)))
+            got = lpmn_values(n, n, jnp.asarray(z), True)
+            np.testing.assert_allclose(got, values * scale[..., None], rtol=1e-12, atol=1e-14)
+    with pytest.warns(DeprecationWarning, match="lpmn is deprecated"):
+        assert special.lpmn is lpmn
+    wrong = [((1, 2, z), NotImplementedError), ((1, 1, [0.5]), TypeError)]
+    wrong += [((1, 1, np.arange(3)), TypeError), ((1, 1, np.ones((2, 2))), ValueError)]
+    for args, error in wrong:
+        with pytest.raises(error, match="lpmn"):
+            lpmn(*args)
 
 
 def test_spherical_harmonics() -> None:

@@ -1,5 +1,8 @@
 """`primal.scipy.special`: special functions of floats, with derivatives."""
 
+import warnings as _warnings
+from typing import Any as _Any
+
 from primal.nn import logsumexp as logsumexp
 from primal.scipy.special.bessel import bessel_jn as bessel_jn
 from primal.scipy.special.bessel import i0 as i0
@@ -37,6 +40,8 @@ from primal.scipy.special.gammas import multigammaln as multigammaln
 from primal.scipy.special.gammas import poch as poch
 from primal.scipy.special.gammas import polygamma as polygamma
 from primal.scipy.special.gammas import zeta as zeta
+from primal.scipy.special.harmonics import lpmn as _lpmn
+from primal.scipy.special.harmonics import lpmn_values as _lpmn_values
 from primal.scipy.special.harmonics import sph_harm_y as sph_harm_y
 from primal.scipy.special.hypergeometric import hyp1f1 as hyp1f1
 from primal.scipy.special.hypergeometric import hyp2f1 as hyp2f1
@@ -53,3 +58,16 @@ from primal.scipy.special.normal import log_ndtr as log_ndtr
 from primal.scipy.special.normal import ndtr as ndtr
 from primal.scipy.special.normal import ndtri as ndtri
 from primal.scipy.special.normal import owens_t as owens_t
+
+_DEPRECATED = {"lpmn": _lpmn, "lpmn_values": _lpmn_values}
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _DEPRECATED:
+        raise AttributeError(f"module 'primal.scipy.special' has no attribute {name!r}")
+    _warnings.warn(
+        f"primal.scipy.special.{name} is deprecated; no replacement is planned.",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return _DEPRECATED[name]
