@@ -409,7 +409,7 @@ def _padded_row(k: Any, x: Value, low: int, high: int, between: int) -> Value | 
     if not suits or size_of(shape) < max(LEAST, 2 * n) or native(x.dtype) is None:
         return None
     x = k.dense(held(k, x))
-    view = x.view(shape, x.steps(), x.offset - low)
+    view = x.view(shape, row_major(x.shape), x.offset - low)  # of rows of one element too
     if view.strides is None:
         return None
     int32 = np.dtype(np.int32)

@@ -303,6 +303,20 @@ def test_sums_of_padded_arrays_and_views(dim: int) -> None:
     agree(f, RNG.standard_normal((8, 8, 8)).astype(np.float32))
 
 
+@pytest.mark.parametrize("n", [7, 40, 255])
+def test_columns_of_one_array_are_padded(n: int) -> None:
+    """Rows of one element, whatever the distance to the next one would be."""
+
+    def f(x: Any) -> Any:
+        y = jnp.where(x > 0, x, 1)
+        low, high = [lax.reshape(y[i], (300, 1)) for i in range(2)]
+        edges = [((0, 0, 0), (a, n - 1 - a, 0)) for a in (5, 3)]
+        a, b = [lax.pad(c, np.float32(0), e) for c, e in zip((low, high), edges, strict=True)]
+        return [a + b, a * 2, b]
+
+    agree(f, RNG.standard_normal((2, 300)).astype(np.float32))
+
+
 def _parts_and_sums(x: Any, axes: Any, dim: int, weigh: Any) -> Any:
     """Parts of an array that are concatenated again along `dim`, and what the parts add up to."""
     n = x.shape[dim]
