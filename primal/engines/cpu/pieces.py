@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.engines.cpu import _llvm
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.graph import APART, Node, Value, native, row_major, size_of
 from primal.engines.cpu.moves import bytes_of, flat, held, index_name, merged, run_of
@@ -406,7 +407,10 @@ def _padded_row(k: Any, x: Value, low: int, high: int, between: int) -> Value | 
     n = x.shape[-1] + low + high
     shape = (*x.shape[:-1], n)
     suits = min(low, high) >= 0 == between and SHORTEST_ROW <= n <= LONGEST_ROW
-    if not suits or size_of(shape) < max(LEAST, 2 * n) or native(x.dtype) is None:
+    known = native(x.dtype)
+    if not suits or size_of(shape) < max(LEAST, 2 * n) or known is None:
+        return None
+    if known == np.float16 and not _llvm.compiler().half:
         return None
     x = k.dense(held(k, x))
     view = x.view(shape, row_major(x.shape), x.offset - low)  # of rows of one element too

@@ -336,6 +336,8 @@ class Words:
         known = native(x.dtype)
         if known is None or kind_of(known) not in MONOIDS.get(monoid, ""):
             raise Unsupported(f"reduce {monoid} of {x.dtype}")
+        if known == HALF and not _llvm.compiler().half:
+            raise Unsupported("float16 on this CPU")
         if not axes:
             return x
         if x.node.word == "literal":

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from primal import lax
 from primal.base.config import num_threads
 from primal.base.dtypes import physical_dtype
 from primal.engines.cpu import _llvm, objects, program, tiled
@@ -25,6 +26,7 @@ from primal.ir.jaxpr import hoist_consts
 from primal.transforms.simplify import simplify
 from tests.cases import CASES, Case
 from tests.engines.cpu.fences import fenced
+from tests.engines.cpu.lab import agree
 from tests.engines.cpu.programs import programs, staged
 from tests.laws.compare import arrays as as_arrays
 from tests.laws.compare import staged as laws_program
@@ -115,6 +117,17 @@ def test_lesser_cpus(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         eps = float(np.finfo(a.dtype).eps) * 1000
         size = float(np.nanmax(np.abs(np.where(np.isfinite(b), b, 0)), initial=1))
         np.testing.assert_allclose(a, b, rtol=eps, atol=eps * size)
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names of x86 CPUs")
+def test_float16_without_instructions_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu, features, _ = LESSER[1]
+    compiler = _compiler(cpu, features)
+    monkeypatch.setattr(_llvm, "compiler", lambda: compiler)
+    monkeypatch.setattr(objects, "_known", _known(cpu))
+    x = np.random.default_rng(0).standard_normal((300, 11)).astype(np.float16)
+    edges, zero = ((0, 0, 0), (2, 1, 0)), np.float16(0)
+    agree(lambda x: [x.max(0), x.min(), lax.pad(x, zero, edges), x + x, x.T, x[::2].sum(1)], x)
 
 
 @functools.cache
