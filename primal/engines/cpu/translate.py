@@ -16,7 +16,7 @@ from primal.engines.cpu.schedule import NOWHERE
 from primal.engines.cpu.steps import Block, Library
 from primal.ir.builders import Unsupported
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr
-from primal.ir.op import Expand, Splice
+from primal.ir.op import ELEMENTWISE, Expand, Splice
 from primal.ir.op import Library as LibraryRule
 from primal.ir.trace import Literal
 
@@ -77,7 +77,7 @@ def _equations(words: ComplexWords, jaxpr: Jaxpr, env: dict[Any, Any]) -> None:
     layouts, once = _layouts(jaxpr), _read_once(jaxpr)
     outer = words.eqn
     for eqn in jaxpr.eqns:
-        words.layout = layouts.get(eqn.outvars[0]) if eqn.op.name == "dot_general" else None
+        words.layout = layouts.get(eqn.outvars[0]) if eqn.outvars else None
         commutes = eqn.op.name in ("slice", "gather") and eqn.invars[0] in once
         words.once = env[eqn.invars[0]].node if commutes else None
         words.eqn = eqn
@@ -102,16 +102,36 @@ def _read_once(jaxpr: Jaxpr) -> set[Any]:
 
 
 def _layouts(jaxpr: Jaxpr) -> dict[Any, Sequence[int]]:
-    """Permutations of variables that a transposition reads and nobody else."""
-    found = {
-        eqn.invars[0]: eqn.params["permutation"]
-        for eqn in jaxpr.eqns
-        if eqn.op.name == "transpose"
-    }
-    if found:
-        read = Counter([v for eqn in jaxpr.eqns for v in eqn.invars if v in found])
-        read.update([v for v in jaxpr.outvars if v in found])
-        found = {v: order for v, order in found.items() if read[v] == 1}
+    """The order of dimensions of products and elementwise results that all their readers want.
+
+    Those are transpositions, for which it is the permutation, and elementwise equations whose own
+    readers want it.
+    """
+    if not any(eqn.op.name == "transpose" for eqn in jaxpr.eqns):
+        return {}
+    read = Counter([v for eqn in jaxpr.eqns for v in eqn.invars if type(v) is not Literal])
+    read.update([v for v in jaxpr.outvars if type(v) is not Literal])
+    wanted: Counter[tuple[Any, Any]] = Counter()
+    found: dict[Any, Sequence[int]] = {}
+    orders: dict[Any, Any] = {}
+    for eqn in reversed(jaxpr.eqns):
+        order = None
+        if eqn.op.name == "transpose":
+            order = eqn.params["permutation"]
+        elif eqn.outvars:
+            out = eqn.outvars[0]
+            order = orders.get(out)
+            if order is not None and wanted[out, order] != read[out]:
+                order = None
+            if order is not None and (eqn.op.kind is ELEMENTWISE or eqn.op.name == "dot_general"):
+                found[out] = order
+            if eqn.op.kind is not ELEMENTWISE:
+                continue
+        if order is not None:
+            for v in eqn.invars:
+                if type(v) is not Literal and len(v.aval.shape) == len(order):
+                    wanted[v, order] += 1
+                    orders[v] = order
     return found
 
 

@@ -82,7 +82,7 @@ class Words:
         self.once: Node | None = None
         """The operand of the slice or gather being written, if nobody else reads it."""
         self.layout: Ints | None = None
-        """The order in which the only reader of the next product wants its dimensions."""
+        """The order in which all readers of what is being written want its dimensions."""
         self.eqn: Any = None
         self.path: tuple[str, ...] = ()
         """The equation being written, and in which parts of loops and branches it is."""
@@ -146,6 +146,14 @@ class Words:
         if (known == HALF or "f2" in names) and word != "copy" and not _llvm.compiler().half:
             raise Unsupported("float16 on this CPU")
         given = [aligned(x, shape) for x in args]
+        if word != "copy" and self.layout is not None and len(self.layout) == len(shape):
+            order, self.layout = self.layout, None
+            lain = [transposed(x, order) for x in given]
+            if all(x.strides is None or turns.is_spread(x) for x in lain):
+                out = self.element(word, lain, dtype, attr)
+                self.layout = order
+                return transposed(out, [order.index(d) for d in range(len(shape))])
+            self.layout = order
         if word != "copy" and size_of(shape) >= turns.LARGE:
             given, order = self._in_order(given)
             if order != tuple(range(len(shape))):

@@ -78,3 +78,19 @@ def test_what_follows_a_transposition(shape: Any, order: Any) -> None:
 
     for got, want in zip(built(f, x, y).execute([x, y]), numpy_run(f, x, y), strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("order", [(1, 0, 2), (2, 0, 1), (2, 1, 0)])
+def test_what_transpositions_alone_read_is_computed_in_their_order(order: Any) -> None:
+    x = RNG.integers(-9, 9, (30, 20, 5)).astype(np.float32)
+    back = tuple(int(i) for i in np.argsort(order))
+
+    def f(x: Any) -> list[Any]:
+        y = jnp.transpose(x, order)
+        z = jnp.abs(y * 2 + 1) * y
+        return [jnp.transpose(z, back), jnp.transpose(-z, back)]
+
+    made = built(f, x)
+    assert len(made.plan.steps) == 1
+    for got, want in zip(made.execute([x]), numpy_run(f, x), strict=True):
+        np.testing.assert_array_equal(got, want)
