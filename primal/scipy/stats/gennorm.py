@@ -42,4 +42,4 @@ def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """
     x, beta = real_inexact("gennorm.cdf", x, beta)
     tail = 0.5 * special.gammaincc(1 / beta, jnp.abs(x) ** beta)
-    return jnp.where(x < 0, tail, 1 - tail)
+    return jnp.where(beta > 0, jnp.where(x < 0, tail, 1 - tail), jnp.nan)

@@ -22,14 +22,16 @@ class ModeResult(NamedTuple):
     count: Array  # type: ignore[assignment]  # SciPy named it, over tuple.count
 
 
-def _check_policy(name: str, nan_policy: str) -> None:
+def _check_policy(
+    name: str, nan_policy: str, error: type[Exception] = NotImplementedError
+) -> None:
     if nan_policy not in ("propagate", "omit", "raise"):
         raise ValueError(
             f"Illegal nan_policy value {nan_policy!r}; expected one of "
             "{'propagate', 'omit', 'raise'}"
         )
     if nan_policy == "raise":
-        raise NotImplementedError(
+        raise error(
             f"[{name}] expected nan_policy 'propagate' or 'omit', got 'raise': whether there are "
             "nans is not known when a function is traced."
         )
@@ -153,7 +155,7 @@ def sem(
     Array(1., dtype=float32)
     """
     (x,) = inexact("sem", a)
-    _check_policy("sem", nan_policy)
+    _check_policy("sem", nan_policy, ValueError)
     if axis is None:
         shape = (-1, *(1,) * (x.ndim - 1 if keepdims else 0))
         x, axis, keepdims = jnp.reshape(x, shape), 0, keepdims and x.ndim > 0

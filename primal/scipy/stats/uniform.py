@@ -19,7 +19,8 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
     x, loc, scale = real_inexact("uniform.logpdf", x, loc, scale)
     outside = (x < loc) | (x > loc + scale)
-    return convert(jnp.where(outside, -jnp.inf, -jnp.log(scale)), x.dtype, x.weak_type)
+    weak = x.weak_type and loc.weak_type and scale.weak_type
+    return convert(jnp.where(outside, -jnp.inf, -jnp.log(scale)), x.dtype, weak)
 
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
