@@ -150,7 +150,7 @@ squeeze: Op = Op(
 
 def _slice_type(x: Aval, *, start_indices: Any, limit_indices: Any, strides: Any = None) -> Aval:
     if len(start_indices) != x.ndim or len(limit_indices) != x.ndim:
-        raise ValueError(
+        raise TypeError(
             f"[slice] expected one start and limit per dimension of shape {x.shape}, got "
             f"{start_indices} and {limit_indices}."
         )

@@ -70,14 +70,14 @@ class BatchTrace(Trace):
         parent: Any = self.parent
         if not batched and (op.effects is None or self.effect not in op.effects(params)):
             return parent.process(op, vals, params)
-        if op.kind.collective:
-            # Their rules for this axis are other ops, which do not know what users may ask of them.
-            op.type(*[aval_of(a) for a in args], **params)
         for v in vals:
             if type(v) in PYTHON_SCALARS:
-                vals = adopt_scalars(op, tuple(args))
-                vals = [a.val if type(a) is BatchTracer and a._trace is self else a for a in vals]
+                args = adopt_scalars(op, tuple(args))
+                vals = [a.val if type(a) is BatchTracer and a._trace is self else a for a in args]
                 break
+        if op.higher is None:
+            # With one more dimension a wrong call may mean something: qr of a vector, say.
+            op.infer(tuple([aval_of(a) for a in args]), params)
         previous = state.trace
         state.trace = parent
         try:

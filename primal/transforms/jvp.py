@@ -79,6 +79,10 @@ class JVPTrace(Trace):
         state.trace = self.rules
         try:
             out, tangent = self.differentiate(op, primals, tangents, params)
+        except Exception:
+            if op.higher is None:
+                _check(op, primals, params)
+            raise
         finally:
             state.trace = previous
         if op.multiple:
@@ -103,6 +107,14 @@ class JVPTrace(Trace):
         if type(x) is JVPTracer and x._trace is self:
             return x.primal, x.tangent
         return x, ZERO
+
+
+def _check(op: Op, args: Sequence[Any], params: dict[str, Any]) -> None:
+    """What is wrong with a call goes before what its rule, which expects a right one, says."""
+    try:
+        op.infer(tuple([aval_of(a) for a in args]), params)
+    except Exception as error:
+        raise error from None
 
 
 def push_forward(

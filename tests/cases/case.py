@@ -75,7 +75,7 @@ class Wrong:
     """Operands that an op refuses: the class of the error and a part of its text."""
 
     operands: tuple[X, ...]
-    error: type[Exception]
+    error: type[Exception] | tuple[type[Exception], ...]
     match: str
     params: Mapping[str, Any] | None = None
     dtype: Any = F32

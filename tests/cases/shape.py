@@ -64,7 +64,7 @@ ROWS = [
         None,
         dtypes=SOME,
         errors=(
-            Wrong(shaped((4,)), ValueError, "one start and limit"),
+            Wrong(shaped((4,)), TypeError, "one start and limit"),
             Wrong(shaped((2, 5)), TypeError, "start <= limit"),
             Wrong(shaped((4, 5)), TypeError, "positive strides", {"strides": (0, 1)}),
         ),

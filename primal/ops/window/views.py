@@ -32,7 +32,7 @@ def check_window(name: str, rank: int, **params: Sequence[Any]) -> None:
                 f"{tuple(values)}."
             )
         if any(not isinstance(v, tuple) and v < 1 for v in values):
-            raise ValueError(
+            raise TypeError(
                 f"[{name}] expected {param} of positive integers, got {tuple(values)}."
             )
 
