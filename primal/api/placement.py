@@ -9,6 +9,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
+from primal.base import dtypes
 from primal.base.config import config
 from primal.base.pytree import tree_leaves, tree_map
 from primal.engines.protocol import Device
@@ -165,7 +166,7 @@ def _put(x: Any, device: Device | None, donate: bool) -> Any:
 
 
 def device_get(x: Any) -> Any:
-    """The arrays of a tree as NumPy arrays.
+    """The arrays of a tree as NumPy arrays; random keys, which NumPy has not, stay keys.
 
     >>> device_get({"a": device_put(np.ones(2))})
     {'a': array([1., 1.], dtype=float32)}
@@ -176,9 +177,9 @@ def device_get(x: Any) -> Any:
 
 def _get(leaf: Any) -> Any:
     # A traced value stays one: the values come where the results do.
-    if isinstance(leaf, Array | np.generic) and not isinstance(leaf, Tracer):
-        return np.asarray(leaf)
-    return leaf
+    if not isinstance(leaf, Array | np.generic) or isinstance(leaf, Tracer):
+        return leaf
+    return leaf if dtypes.issubdtype(leaf.dtype, dtypes.prng_key) else np.asarray(leaf)
 
 
 def block_until_ready(x: T) -> T:

@@ -164,6 +164,8 @@ def test_to_the_host_and_back():
     tree = {"a": jnp.ones(2), "b": (np.arange(3),), "c": None}
     host = primal.device_get(tree)
     assert type(host["a"]) is np.ndarray and type(host["b"][0]) is np.ndarray
+    key = primal.random.key(0)
+    assert primal.device_get({"k": key}) == {"k": key}
     assert type(primal.device_get(np.float32(1.0))) is np.ndarray and primal.device_get(3) == 3
     there = primal.device_put(tree)
     assert all(isinstance(x, primal.Array) for x in primal.tree.leaves(there))
