@@ -10,6 +10,7 @@ import pytest
 
 import primal
 from primal import lax
+from primal.base.config import flush_subnormals
 from primal.engines.cpu import careful, subnormals
 from primal.ops import elementwise as ew
 from tests.engines.cpu.lab import built
@@ -83,5 +84,15 @@ def test_others_keep_their_code() -> None:
     program = built(fading, x)
     plain = codes(program)
     for _ in range(subnormals.MUCH // subnormals.LEAST):
+        program.execute([x])
+    assert codes(program) == plain
+
+
+def test_zeros_taken_for_them_are_none() -> None:
+    x = np.full(10_000, 1e-30, np.float32)
+    with flush_subnormals(True):
+        program = built(lambda x: [ew.mul(x, x), ew.mul(ew.mul(x, np.float32(1e-10)), x)], x)
+    plain = codes(program)
+    for _ in range(2 * subnormals.MUCH // subnormals.LEAST):
         program.execute([x])
     assert codes(program) == plain
