@@ -230,8 +230,9 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
 
 
 def _turned(norm: str | None) -> str | None:
-    turned = {"backward": "forward", "forward": "backward"}
-    return turned.get(norm, norm) if isinstance(norm, str) else norm or "forward"
+    if norm is None or norm == "backward":
+        return "forward"
+    return "backward" if norm == "forward" else norm
 
 
 @remembered
