@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define VERSION 13 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 14 /* native.py asks for the same number: a stale build is not used */
 
 /* --- what `install` hands over ---------------------------------------------------------------- */
 
@@ -843,9 +843,17 @@ static int native_run(Native *self, PyObject **leaves, PyObject **outs) {
                 goto ended;
             }
             Py_INCREF(host);
-        } else if (PyArray_CheckExact(x))
+        } else if (PyArray_CheckExact(x) && is_of((PyArrayObject *)x, &self->in_types[n_ins]))
             host = Py_NewRef(x);
-        else {
+        else if (PyArray_CheckExact(x) || PyArray_IsScalar(x, Generic)) {
+            PyArray_Descr *descr = self->in_types[n_ins].descr;
+            Py_INCREF(descr);
+            host = PyArray_FromAny(x, descr, 0, 0, NPY_ARRAY_CARRAY | NPY_ARRAY_FORCECAST, NULL);
+            if (host == NULL) {
+                done = -1;
+                goto ended;
+            }
+        } else {
             host = scalar_array(x, &self->in_types[n_ins]);
             if (host == NULL)
                 goto ended;
@@ -1118,24 +1126,26 @@ static inline int leaf_matches(Entry *entry, PyObject *x, PyObject *aval) {
     if (type == &PyFloat_Type || type == &PyLong_Type || type == &PyBool_Type ||
         type == &PyComplex_Type)
         return PyDict_GetItemWithError(entry->scalars, (PyObject *)type) == aval;
-    if (PyArray_CheckExact(x)) {
-        /* The aval by which arrays of this type are known, where no conversion is needed. */
-        PyObject *found = PyDict_GetItemWithError(entry->scalars, (PyObject *)aval);
-        if (found == NULL)
+    int is_array = PyArray_CheckExact(x);
+    if (!is_array && !PyArray_IsScalar(x, Generic))
+        return 0;
+    /* Shape, dtype, and the wider dtype that is converted to it, for NumPy's values of this aval. */
+    PyObject *found = PyDict_GetItemWithError(entry->scalars, (PyObject *)aval);
+    if (found == NULL)
+        return 0;
+    PyObject *shape = PyTuple_GET_ITEM(found, 0);
+    int nd = is_array ? PyArray_NDIM((PyArrayObject *)x) : 0;
+    if (nd != PyTuple_GET_SIZE(shape))
+        return 0;
+    for (int i = 0; i < nd; i++)
+        if (PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i)) != PyArray_DIM((PyArrayObject *)x, i))
             return 0;
-        PyArrayObject *array = (PyArrayObject *)x;
-        if (PyArray_DESCR(array) != (PyArray_Descr *)PyTuple_GET_ITEM(found, 1))
-            return 0;
-        PyObject *shape = PyTuple_GET_ITEM(found, 0);
-        int nd = PyArray_NDIM(array);
-        if (nd != PyTuple_GET_SIZE(shape))
-            return 0;
-        for (int i = 0; i < nd; i++)
-            if (PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i)) != PyArray_DIM(array, i))
-                return 0;
-        return 1;
-    }
-    return 0;
+    PyArray_Descr *descr = is_array ? PyArray_DESCR((PyArrayObject *)x) : PyArray_DescrFromScalar(x);
+    int good = descr == (PyArray_Descr *)PyTuple_GET_ITEM(found, 1) ||
+               descr == (PyArray_Descr *)PyTuple_GET_ITEM(found, 2);
+    if (!is_array)
+        Py_XDECREF(descr);
+    return good;
 }
 
 typedef struct {

@@ -113,15 +113,19 @@ def remember(
     dispatcher._remember(entry)
 
 
+_WIDE = {narrow: wide for wide, narrow in dtypes.NARROW.items()}
+
+
 def _by_type(avals: tuple[Aval, ...]) -> dict[Any, Any]:
-    """What Python scalars are under these settings, and which NumPy arrays have which aval."""
+    """What Python scalars are under these settings, and which NumPy values have which aval."""
     found: dict[Any, Any] = {type(x): aval_of(x) for x in (True, 1, 1.0, 1j)}
     for aval in avals:
         dtype = aval.dtype
         if not isinstance(dtype, dtypes.KeyType) and dtype != dtypes.float0:
             same = Aval(aval.shape, dtypes.canonicalize_dtype(dtype)) is aval
             if same and dtypes.physical_dtype(dtype) == dtype:
-                found[aval] = (aval.shape, np.dtype(dtype))
+                wide = None if settings().enable_x64 else _WIDE.get(dtype)
+                found[aval] = (aval.shape, np.dtype(dtype), wide)
     return found
 
 

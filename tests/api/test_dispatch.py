@@ -98,6 +98,33 @@ def test_what_is_remembered_is_not_mistaken(engine):
     assert all(n == 2 for n in seen[:-3] if n), seen
 
 
+@pytest.mark.skipif(extension is None, reason="without it, NumPy's values are always looked at")
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.float64(2.5), np.int64(-3), np.uint64(7), np.float32(2), np.bool_(True),
+        np.complex128(1j), np.float16(2), np.arange(6.0), np.arange(6.0).reshape(2, 3).T,
+        np.arange(8)[::2], np.array(4.0), np.zeros((0, 3)), np.array([2**33, 1]),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_numpys_values_of_any_width_are_met_again(monkeypatch, x):
+    f = primal.jit(lambda x, y: (x * 2, y))
+    first = f(x, x)
+    monkeypatch.setattr(type(f), "_call_slowly", None)
+    again = f(x, x)
+    for a, b in zip(first, again, strict=True):
+        assert (a.dtype, a.weak_type, a.shape) == (b.dtype, b.weak_type, b.shape)
+        np.testing.assert_array_equal(a, b)
+    if isinstance(x, np.ndarray) and x.size:
+        kept = np.array(again[1])
+        x[...] = 0
+        np.testing.assert_array_equal(again[1], kept)
+    monkeypatch.undo()
+    with primal.enable_x64(True):
+        assert f(x, x)[1].dtype == x.dtype
+
+
 def test_settings_are_part_of_the_signature():
     seen = []
 
