@@ -79,8 +79,9 @@ class SingleDeviceSharding(Sharding):
         return SingleDeviceSharding(self.device, memory_kind=kind)
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, SingleDeviceSharding) and self.device is other.device
-        return same and self.memory_kind == other.memory_kind
+        if not isinstance(other, SingleDeviceSharding):
+            return False
+        return self.device is other.device and self.memory_kind == other.memory_kind
 
     def __hash__(self) -> int:
         return hash((self.device, self.memory_kind))

@@ -58,4 +58,4 @@ _watch = Watch()
 def attach() -> None:
     """Have the driver tell."""
     place = (ctypes.c_void_p * 2).from_address(driver.functions()["watch"])
-    place[:] = id(_watch), id(Watch.met)
+    place[:] = [id(_watch), id(Watch.met)]

@@ -199,11 +199,11 @@ class Writer:
             if spec.column:
                 reduce_columns(self, places, first, last)
             else:
-                self.rows(outer, places, first, last)
+                self.nest(outer, places, first, last)
 
         c.function(name, unit, sizes=[*loops, parts] if spec.split >= 0 else loops)
 
-    def rows(self, d: int, places: list[str], first: str, last: str) -> list[str]:
+    def nest(self, d: int, places: list[str], first: str, last: str) -> list[str]:
         """The body over [first, last) of loop d, and over all of those inside."""
         if d == self.spec.kept - 1:
             self.scalars(places, d)
@@ -211,7 +211,7 @@ class Writer:
             return []
         return self.c.loop(
             first, last, "1", [],
-            lambda i, _: self.rows(d + 1, self.moved(places, [(d, i)]), "0", self.sizes[d + 1]),
+            lambda i, _: self.nest(d + 1, self.moved(places, [(d, i)]), "0", self.sizes[d + 1]),
         )  # fmt: skip
 
     def part(self, number: str, turns: str, places: list[str], apart: list[str]) -> None:
