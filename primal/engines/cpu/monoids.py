@@ -23,18 +23,18 @@ def identity(monoid: str, dtype: str) -> Any:
 
 
 def repeated(monoid: str, number: Any, count: int) -> Any:
-    """So many times the same number, reduced; integers modulo 2^64.
+    """So many times the same number, reduced, in its dtype.
 
-    >>> repeated("add", np.float32(0.5), 3), repeated("multiply", np.int8(3), 2)
-    (np.float64(1.5), 9)
+    >>> repeated("add", np.float32(0.5), 3), repeated("multiply", np.int8(3), 6)
+    (np.float32(1.5), np.int8(-39))
     """
     if monoid == "xor":
-        return number if count % 2 else 0
+        return number if count % 2 else number ^ number
     if monoid not in ("add", "multiply"):
         return number
     if number.dtype.kind in "iu":
         times = int(number) * count if monoid == "add" else pow(int(number), count, 1 << 64)
-        return times % (1 << 64)
+        return np.uint64(times % (1 << 64)).astype(number.dtype)
     wide = np.float64(number)
     with np.errstate(all="ignore"):
-        return wide * count if monoid == "add" else wide**count
+        return (wide * count if monoid == "add" else wide**count).astype(number.dtype)
