@@ -23,7 +23,7 @@ def replaced(program: Any) -> int:
     before = [table.copy() for table, _ in program.tables.kept]
     for table, begins in program.tables.kept:
         for at, _ in begins:
-            careful.Watch().met(table.ctypes.data + 8 * at)
+            careful.met(None, table.ctypes.data + 8 * at)
     return sum(
         [int((a != b).sum()) for a, (b, _) in zip(before, program.tables.kept, strict=True)]
     )
