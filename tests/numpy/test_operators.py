@@ -380,6 +380,7 @@ def test_a_sharding_names_the_memory_of_its_device() -> None:
     pinned = here.with_memory_kind("pinned_host")
     assert here != pinned and not here.is_equivalent_to(pinned, 2)
     assert here.is_equivalent_to(jnp.ones(2).sharding, 1) and here.shard_shape((2, 3)) == (2, 3)
+    assert here.addressable_devices == here.device_set
     assert here.addressable_devices_indices_map((2,)) == {device: (slice(None),)}
     with pytest.raises(ValueError, match="find memory addressable by device cpu"):
         SingleDeviceSharding(device, memory_kind="attic")
