@@ -216,12 +216,13 @@ def slice(
     >>> lax.slice(jnp.arange(5), (1,), (4,))
     Array([1, 2, 3], dtype=int32)
     """
+    starts = canonical_shape(start_indices, "slice")
     steps = None if strides is None else static_ints("slice strides", strides)
     return _ops.slice(
         operand,
-        start_indices=canonical_shape(start_indices, "slice"),
+        start_indices=starts,
         limit_indices=canonical_shape(limit_indices, "slice"),
-        strides=None if steps is None or all(s == 1 for s in steps) else steps,
+        strides=None if steps == (1,) * len(starts) else steps,
     )
 
 

@@ -150,11 +150,15 @@ squeeze: Op = Op(
 
 def _slice_type(x: Aval, *, start_indices: Any, limit_indices: Any, strides: Any = None) -> Aval:
     if len(start_indices) != x.ndim or len(limit_indices) != x.ndim:
-        raise TypeError(
+        raise ValueError(
             f"[slice] expected one start and limit per dimension of shape {x.shape}, got "
             f"{start_indices} and {limit_indices}."
         )
     steps = strides or (1,) * x.ndim
+    if len(steps) != x.ndim:
+        raise TypeError(
+            f"[slice] expected one stride per dimension of shape {x.shape}, got {strides}."
+        )
     for n, start, limit, step in zip(x.shape, start_indices, limit_indices, steps, strict=True):
         if not 0 <= start <= limit <= n or step < 1:
             raise TypeError(

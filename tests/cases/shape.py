@@ -64,9 +64,10 @@ ROWS = [
         None,
         dtypes=SOME,
         errors=(
-            Wrong(shaped((4,)), TypeError, "one start and limit"),
+            Wrong(shaped((4,)), ValueError, "one start and limit"),
             Wrong(shaped((2, 5)), TypeError, "start <= limit"),
             Wrong(shaped((4, 5)), TypeError, "positive strides", {"strides": (0, 1)}),
+            Wrong(shaped((4, 5)), TypeError, "one stride per dimension", {"strides": (2,)}),
         ),
     ),
     sliced("strided", (1, 0), (4, 5), (2, 3)),

@@ -24,7 +24,7 @@ def windows_in(size: int, window: int, stride: int, edges: tuple[int, int], spre
 
 
 def check_window(name: str, rank: int, **params: Sequence[Any]) -> None:
-    """TypeError unless each parameter has `rank` entries; ValueError unless they are positive."""
+    """TypeError unless each parameter has `rank` entries, all of them positive."""
     for param, values in params.items():
         if len(values) != rank:
             raise TypeError(

@@ -183,7 +183,7 @@ def test_batching(case: str) -> None:
         ((1, 1, 3), (1, 1, 2, 2), {}, TypeError, "ndim to be equal"),
         ((1, 5, 3), (1, 2, 2), {}, ValueError, "as many lhs features as rhs input features"),
         ((1, 1, 3), (1, 1, 2), {"window_strides": (1, 1)}, TypeError, "window_strides with 1"),
-        ((1, 1, 3), (1, 1, 2), {"window_strides": (0,)}, ValueError, "positive integers"),
+        ((1, 1, 3), (1, 1, 2), {"window_strides": (0,)}, TypeError, "positive integers"),
         ((1, 2, 3), (3, 1, 2), {"feature_group_count": 2}, ValueError, "group counts that divide"),
         ((1, 1, 3), (2, 1, 2), {"batch_group_count": 2}, ValueError, "group counts that divide"),
         ((1, 1, 3), (2, 1, 2), {"batch_group_count": 0}, ValueError, "must be a positive integer"),

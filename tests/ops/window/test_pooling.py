@@ -221,7 +221,7 @@ def test_errors() -> None:
     x = as_array(np.ones((4, 4), np.float32))
     with pytest.raises(TypeError, match=r"window_sum\] expected window_dimensions with 2"):
         pooling.reduce_window_sum(x, **window((2,)))
-    with pytest.raises(ValueError, match=r"\[reduce_window_max\] expected .*positive integers"):
+    with pytest.raises(TypeError, match=r"\[reduce_window_max\] expected .*positive integers"):
         pooling.reduce_window_max(x, **window((2, 2), (0, 1)))
     with pytest.raises(TypeError, match=r"\[reduce_window_max\] expected a number dtype"):
         pooling.reduce_window_max(as_array(np.ones(3, bool)), **window((2,)))
