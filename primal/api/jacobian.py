@@ -17,6 +17,7 @@ from primal.base.wrapping import P, Transformed, wraps
 from primal.ir.avals import Aval
 from primal.ir.trace import aval_of
 from primal.ops.shape import reshape, slice
+from primal.ops.spread import zeros_like_aval
 from primal.runtime.array import from_numpy
 from primal.transforms.jvp import as_weak
 
@@ -61,7 +62,7 @@ def jacfwd(
         result = vmap(push, out_axes=axes)(*basis)
         _check_outputs("jacfwd", flatten(found[0])[0], holomorphic)
         jac = tree_map(
-            lambda y, j: _columns(as_weak(j, aval_of(y)), aval_of(y).shape, xs, in_spec, argnums),
+            lambda y, j: _columns(j, aval_of(y), xs, in_spec, argnums),
             found[0],
             result[0],
         )
@@ -162,13 +163,14 @@ def standard_basis(xs: Sequence[Any]) -> list[Any]:
     return out
 
 
-def _columns(
-    j: Any, shape: tuple[int, ...], xs: Sequence[Any], in_spec: Any, argnums: Any
-) -> Any:
+def _columns(j: Any, out: Aval, xs: Sequence[Any], in_spec: Any, argnums: Any) -> Any:
     """The tangents (*shape, total inputs) of one output as a tree like the inputs."""
+    shape, last = out.shape, out.ndim
+    if dtypes.to_tangent_dtype(out.dtype) == dtypes.float0:
+        j = zeros_like_aval(Aval(np.shape(j), out.dtype, out.weak_type))  # as JAX's, no float0
+    j = as_weak(j, out)
     parts = []
     start = 0
-    last = len(shape)
     for x in xs:
         aval = aval_of(x)
         piece = slice(

@@ -87,6 +87,14 @@ def test_argnums_and_structure():
     np.testing.assert_array_equal(grad(g, argnums=-1)(p, x), [1, 1, 1])
 
 
+def test_jacobian_of_whole_numbers_is_of_zeros():
+    for wrapped in (jacfwd, lambda f: primal.jit(jacfwd(f))):
+        floats, whole, truth = wrapped(lambda x: (x, x.astype("int8"), x > 0))(X)
+        assert [a.dtype for a in (floats, whole, truth)] == ["float32", "int8", "bool"]
+        for zeros in (whole, truth):
+            assert zeros.shape == floats.shape and not zeros.any()
+
+
 def test_aux():
     def g(x, y):
         return x**4 + (y - 1) ** 2 + 3, ({"y": y}, 1337)
