@@ -14,7 +14,7 @@ from tests.engines.cpu.lab import agree, built
 
 COORDINATES = [1, 2, 3, 4, 5, 6, 7, 8, 9, 13]
 COUNTS = [0, 1, 7, 8, 16, 17, 35, 700]
-DTYPES = ["float32", "float64", "int32", "uint32"]
+DTYPES = ["float32", "float64", "int32", "uint32", "int8"]
 
 
 def drawn(*shape: int, dtype: str = "float32") -> Any:
@@ -38,6 +38,13 @@ def test_sums_of_coordinates(n: int, k: int) -> None:
 def test_dtypes(k: int, dtype: str) -> None:
     x, y = drawn(77, k, dtype=dtype), drawn(77, dtype=dtype)
     made = agree(lambda x, y: [x * 2 + y[:, None], jnp.min(x, axis=1), jnp.sum(x, axis=1)], x, y)
+    assert by_points(made)
+
+
+@pytest.mark.parametrize("k", [6, 14, 15])
+def test_vectors_of_bytes(k: int) -> None:
+    x = drawn(777, k, dtype="int8")
+    made = agree(lambda x: [x[:, ::-2] * x[:, :1], jnp.max(x[:, 1:], axis=1)], x)
     assert by_points(made)
 
 
