@@ -63,6 +63,7 @@ class Code:
         self.lanes = lanes
         self.lines: list[str] = []
         self.rooms: list[str] = []
+        self.stacked: list[str] = []
         self.count = 0
         self.block = "entry"
         self.inline = True
@@ -195,6 +196,12 @@ class Code:
         line = self.new(f"or i64 {self.new(f'ptrtoint ptr {self.rooms[-1]} to i64')}, 63")
         return self.new(f"inttoptr i64 {self.new(f'add i64 {line}, 1')} to ptr")
 
+    def on_stack(self, kept: str) -> str:
+        """Memory on the stack for one value of a type."""
+        self.count += 1
+        self.stacked.append(f"  %stack{self.count} = alloca {kept}")
+        return f"%stack{self.count}"
+
     def function(
         self,
         name: str,
@@ -225,6 +232,8 @@ class Code:
             self.call_void("free", ("ptr", room))
         self.do("ret void")
         head = "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status"
+        # In the entry block, as LLVM would take stack with each turn of a loop.
+        self.lines[1:1] = self.stacked
         text = "\n".join(self.lines)
         how = "define void"
         if more is not None:

@@ -21,7 +21,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from primal.engines.cpu import interleaved
+from primal.engines.cpu import interleaved, narrow_gathers
 from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, Module, itemsize
 from primal.engines.cpu.columns import reduce_columns
 from primal.engines.cpu.floats import FORM, Floats, inverse_of, over_known
@@ -335,26 +335,35 @@ class Writer:
             return self.contiguous(dtype, place, index, mask)
         if dtype in interleaved.PART:
             return interleaved.gather(self, dtype, place, self.along(i, index), mask)
-        return self.gather(dtype, place, self.along(i, index), mask)
+        if itemsize(dtype) > narrow_gathers.MOST:
+            return self.gather(dtype, place, self.along(i, index), mask)
+        return narrow_gathers.gather(c, dtype, *self.apart(i, place, index), mask)
 
     def gather(self, dtype: str, place: str, steps: str, mask: str | None) -> str:
         """The elements at so many bytes from the place."""
         c, kept = self.c, MEMORY[dtype]
         t = c.vec(kept)
         ps = c.new(f"getelementptr i8, ptr {place}, {c.vec('i64')} {steps}")
-        out = c.call(
+        return c.call(
             f"llvm.masked.gather.v{c.lanes}{SUFFIX[kept]}.v{c.lanes}p0", t, (c.vec("ptr"), ps),
             ("i32", str(itemsize(dtype))), (c.vec("i1"), mask or c.const("i1", "true")),
             (t, "zeroinitializer"),
         )  # fmt: skip
-        return c.new(f"icmp ne {t} {out}, zeroinitializer") if dtype == "b1" else out
+
+    def stride(self, i: int) -> str:
+        """How far apart elements of operand or store i are, from lane to lane."""
+        return self.strides[i][self.rank - 1 if not self.spec.column else self.spec.kept - 1]
 
     def along(self, i: int, index: str) -> str:
         """How far the vector at `index` is from the place of operand or store i, lane by lane."""
         c, wide = self.c, self.c.vec("i64")
-        inner = self.rank - 1 if not self.spec.column else self.spec.kept - 1
         here = c.new(f"add {wide} {c.splat('i64', index)}, {c.iota('i64')}")
-        return c.new(f"mul {wide} {here}, {c.splat('i64', self.strides[i][inner])}")
+        return c.new(f"mul {wide} {here}, {c.splat('i64', self.stride(i))}")
+
+    def apart(self, i: int, place: str, index: str) -> tuple[str, str]:
+        """Where the vector at `index` of operand or store i begins, and from lane to lane."""
+        moved = self.c.new(f"mul i64 {index}, {self.stride(i)}")
+        return self.c.new(f"getelementptr i8, ptr {place}, i64 {moved}"), self.stride(i)
 
     def reversed(self, dtype: str, place: str, index: str, mask: str | None) -> str:
         """The elements from `index` on, each before the last one."""
@@ -411,8 +420,6 @@ class Writer:
             return
         c, kept = self.c, MEMORY[dtype]
         t = c.vec(kept)
-        if dtype == "b1":
-            value = c.new(f"zext {c.vec('i1')} {value} to {t}")
         ps = c.new(f"getelementptr i8, ptr {place}, {c.vec('i64')} {steps}")
         c.call_void(
             f"llvm.masked.scatter.v{c.lanes}{SUFFIX[kept]}.v{c.lanes}p0",
@@ -453,10 +460,13 @@ class Writer:
         spec = self.spec
         for k, ref in enumerate(spec.stores):
             at = len(spec.operands) + k
-            if spec.strided:
-                self.scatter(self.dtypes[ref], values[ref], places[at], self.along(at, i), mask)
+            dtype, value = self.dtypes[ref], values[ref]
+            if spec.strided and itemsize(dtype) <= narrow_gathers.MOST:
+                narrow_gathers.scatter(self.c, dtype, value, *self.apart(at, places[at], i), mask)
+            elif spec.strided:
+                self.scatter(dtype, value, places[at], self.along(at, i), mask)
             else:
-                self.store(self.dtypes[ref], values[ref], places[at], i, mask)
+                self.store(dtype, value, places[at], i, mask)
 
     def elementwise(self, places: list[str], first: str, last: str) -> None:
         """The body over [first, last)."""
