@@ -53,6 +53,13 @@ def test_convolutions_of_matrices(name, dtype):
             close([getattr(ours, name)(x, y, mode)], [getattr(theirs, name)(x, y, mode)])
 
 
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_fftconvolve_to_a_prime_length(dtype):
+    x, y = drawn((53,), dtype), drawn((45,), dtype)
+    for mode in MODES:
+        close([ours.fftconvolve(x, y, mode)], [theirs.fftconvolve(x, y, mode)])
+
+
 def test_fftconvolve_along_axes():
     for dtype in ("float32", "complex64"):
         x, y = drawn((4, 5, 3), dtype), drawn((2, 5, 3), dtype)
