@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from primal.api.control.custom import custom_jvp
+from primal.api.control.loops import scan
 from primal.base import dtypes
 from primal.ir.trace import Array, literal
 from primal.numpy.choosing import where
@@ -52,16 +53,28 @@ def _coefficients(name: str, c: Any, error: type[Exception] = TypeError) -> Any:
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """The value of a polynomial at x: Σ p[k] x^(n - 1 - k), by Horner's rule.
 
-    Horner, 1819.
+    Horner, 1819. `unroll` steps are a turn of a loop.
 
     >>> jnp.polyval(jnp.array([1., 2., 3.]), 2.)
     Array(11., dtype=float32)
     """
     check_arraylike("polyval", p, x)
     c, v = promote_dtypes("polyval", p, x)
+    count = _coefficients("polyval", c, IndexError).aval.shape[0]
+
+    def steps(out: Any, some: Any, n: int) -> Any:
+        for i in range(n):
+            out = ops.add(*promote_shapes("polyval", [ops.mul(out, v), some[i]]))
+        return out
+
     out = ops.mul(v, literal(0, v.aval.dtype, True))
-    for i in range(_coefficients("polyval", c, IndexError).aval.shape[0]):
-        out = ops.add(*promote_shapes("polyval", [ops.mul(out, v), c[i]]))
+    unroll = max(unroll, 1)
+    turns = max(count - 1, 0) // unroll
+    first = count - turns * unroll
+    out = steps(out, c, first)
+    if turns:
+        rest = c[first:].reshape(turns, unroll, *c.aval.shape[1:])
+        out, _ = scan(lambda out, some: (steps(out, some, unroll), None), out, rest)
     return convert(array_operand("polyval", out), v.aval.dtype)
 
 

@@ -20,6 +20,15 @@ def test_a_fill_value_without_size_changes_nothing():
     assert jnp.setxor1d(jnp.asarray(VALUES), jnp.asarray([2]), fill_value=0.5).dtype == np.int32
 
 
+def test_polyval_of_many_coefficients():
+    for count in (16, 17, 40):
+        p, x = np.linspace(-1, 1, count, dtype=np.float32), np.float32([-0.9, 0.3, 1.0])
+        np.testing.assert_allclose(jnp.polyval(p, x), np.polyval(p, x), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(
+            jnp.polyval(p, x, unroll=3), np.polyval(p, x), rtol=1e-5, atol=1e-5
+        )
+
+
 def test_polyval_broadcasts_coefficients_of_columns():
     p, x = np.arange(6.0).reshape(3, 2), np.arange(8.0).reshape(4, 2)
     assert np.allclose(jnp.polyval(p, x), np.polyval(p, x))
