@@ -12,6 +12,7 @@ import gzip
 import os
 import shutil
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -96,8 +97,12 @@ def stop_trace() -> None:
 
 def _with_events(recorded: bytes, found: list[events.Event]) -> bytes:
     """The recording, with what the cpu engine did in each thread."""
-    data = _jaxlib.load().profile_data.ProfileData.from_serialized_xspace(recorded)
-    start = int(dict(data.find_plane_with_name("Task Environment").stats)["profile_start_time"])
+    with warnings.catch_warnings():
+        # Making its types warns under Python 3.12; where that is an error, jaxlib ends the process.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        data = _jaxlib.load().profile_data.ProfileData.from_serialized_xspace(recorded)
+        stats = dict(data.find_plane_with_name("Task Environment").stats)
+    start = int(stats["profile_start_time"])
     names = {t.ident: t.name for t in threading.enumerate()}
     lines: dict[str, list[recordings.Event]] = {}
     for program, step, begin, end, thread in found:

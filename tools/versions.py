@@ -17,8 +17,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = (
-    "api base control documents effects engines/xla errors example_libraries ir "
-    "laws/test_drawn.py layers spike test_monitoring.py test_version.py"
+    "api base control docs/test_docstrings.py documents effects engines/xla errors "
+    "example_libraries ir laws/test_drawn.py layers spike test_monitoring.py test_version.py"
 )
 
 
