@@ -473,3 +473,10 @@ def test_what_has_no_common_dtype_has_products_in_a_dtype_asked_for(left: str) -
         np.testing.assert_array_equal(found, wide)
     with pytest.raises(ValueError, match="common type"):
         jnp.matmul(x, y)
+
+
+@pytest.mark.parametrize("transform", ["fft", "irfft", "hfft", "ihfft"])
+@pytest.mark.parametrize("norm", [0, False, [], "ort"], ids=repr)
+def test_only_none_is_the_usual_norm(transform, norm):
+    with pytest.raises(ValueError, match="Invalid norm value"):
+        getattr(jnp.fft, transform)(jnp.ones(4), norm=norm)
