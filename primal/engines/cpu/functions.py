@@ -131,6 +131,7 @@ FLOAT2: dict[str, Callable[..., str]] = {
     "igamma_grad_a": gammas.igamma_grad_a,
     "random_gamma_grad": gammas.random_gamma_grad,
     "zeta": polygammas.zeta,
+    "zeta_slope": polygammas.zeta_slope,
     "polygamma": polygammas.polygamma,
 }
 """word of two operands -> what writes it."""

@@ -183,6 +183,46 @@ def zeta(f: Floats, x: str, q: str) -> str:
     return _zeta(f, x, q, True)
 
 
+def _slope(f: Floats, x: str, q: str, fine: bool) -> str:
+    """∂ζ(x, q)/∂x for x > 1, q > 0: the terms above, each times its logarithmic derivative."""
+    inside = f.both(f.test("ogt", x, 1.0), f.test("olt", x, _INF))
+    inside = f.both(inside, f.both(f.test("ogt", q, 0.0), f.test("olt", q, _INF)))
+    x, q = f.where(inside, x, 2.0), f.where(inside, q, 1.0)
+    terms, corrections = _MANY if fine else _FEW
+
+    def step(i: str, state: Sequence[str]) -> tuple[str, Sequence[str]]:
+        at = f.add(q, f.sub(i, 1.0))
+        term = f.mul(_fallen(f, x, at, fine), log(f, at))
+        return f.c.const("i1", "true"), (f.sub(state[0], term),)
+
+    (total,) = repeated(f, f.c.const("i1", "true"), [f.k(0.0)], step, terms)
+    w = f.add(q, float(terms))
+    level, last = log(f, w), _fallen(f, x, w, fine)
+    inverse, beyond = f.div(1.0, w), f.div(1.0, f.sub(x, 1.0))
+    rest = f.mul(f.mul(f.mul(last, w), beyond), f.add(level, beyond))
+    total = f.sub(total, f.fma(f.mul(last, level), 0.5, rest))
+    x = f.where(f.test("olt", x, 1e4), x, 1e4)
+    square, power = f.mul(inverse, inverse), f.mul(last, inverse)
+    term = f.mul(x, power)
+    slope = f.sub(power, f.mul(term, level))
+    for k, b in enumerate(_BERNOULLI[:corrections], 1):
+        total = f.fma(slope, b, total)
+        first, second = f.add(x, 2.0 * k - 1), f.add(x, 2.0 * k)
+        product = f.mul(first, second)
+        slope = f.mul(f.fma(slope, product, f.mul(term, f.add(first, second))), square)
+        term = f.mul(term, f.mul(product, square))
+    return f.where(inside, total, _NAN)
+
+
+def _slope_of_floats(f: Floats, x: str, q: str) -> str:
+    return _slope(f, x, q, False)
+
+
+@wider(_slope_of_floats)
+def zeta_slope(f: Floats, x: str, q: str) -> str:
+    return _slope(f, x, q, True)
+
+
 def _factorial(f: Floats, n: str) -> str:
     """n! of whole n >= 0: what each product is rounded by is kept, and so are all digits."""
 

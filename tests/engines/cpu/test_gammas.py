@@ -142,6 +142,19 @@ def test_zeta_of_float64() -> None:
         np.testing.assert_allclose(made.execute(list(given))[0], want, rtol=within)
 
 
+@pytest.mark.parametrize("dtype, within", [(np.float32, 1.2e-7), (np.float64, 1e-13)])
+def test_slopes_of_zeta(dtype: Any, within: float) -> None:
+    draw = np.random.default_rng(0)
+    ends = np.array(list(itertools.product([*ENDS, 1e30], repeat=2))).T
+    x, q = 1 + 10 ** draw.uniform(-6, 2, 2000), 10 ** draw.uniform(-2, 6, 2000)
+    for given in (ends.astype(dtype), (x.astype(dtype), q.astype(dtype))):
+        made = built(lambda x, q: [special.zeta_derivative(x, q, order=1)], *given)
+        assert not [s for s in made.plan.steps if isinstance(s, Library)]
+        (want,) = numpy_run(lambda x, q: [special.zeta_derivative(x, q, order=1)], *given)
+        got = made.execute(list(given))[0]
+        np.testing.assert_allclose(got, want, rtol=within, atol=np.finfo(dtype).tiny)
+
+
 @pytest.mark.parametrize("name", SLOPES)
 def test_slopes_by_shape(name: str) -> None:
     draw = np.random.default_rng(0)
