@@ -82,15 +82,18 @@ def _intern(key: tuple[Any, ...]) -> Aval:
     shape, dtype, weak_type, sharding = key
     shape = canonical_shape(shape)
     aval = object.__new__(Aval)
-    aval.shape, aval.weak_type, aval.sharding = shape, bool(weak_type), sharding
+    aval.shape, aval.sharding = shape, sharding
     aval.dtype = dtype if isinstance(dtype, dtypes.KeyType) else dtypes.as_dtype(dtype)
+    aval.weak_type = bool(weak_type) and aval.dtype != bool  # one kind has one dtype
     aval.ndim = len(shape)
     size = 1
     for n in shape:
         size *= n
     aval.size = size
     aval.mlir = None
-    return _interned.setdefault((shape, aval.dtype, aval.weak_type, sharding), aval)
+    aval = _interned.setdefault((shape, aval.dtype, aval.weak_type, sharding), aval)
+    _interned[key] = aval
+    return aval
 
 
 def make_aval(

@@ -30,7 +30,7 @@ from primal.ops.index.numbers import (
 )
 from primal.ops.shape import concatenate, reshape
 from primal.ops.spread import full_like_aval, zeros_like_aval
-from primal.ops.types import static_ints
+from primal.ops.types import canonical_axes, static_ints
 from primal.transforms.batch import Axis, batch_jaxpr
 from primal.transforms.stage import stage
 
@@ -342,7 +342,7 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
            [0, 1]], dtype=int32)
     """
     aval = aval_of(src)
-    axes = tuple([a % aval.ndim for a in _ints(axes)])
+    axes = canonical_axes("index_take", axes, aval.ndim)
     columns = []
     if len(idxs) != len(axes):
         raise TypeError(

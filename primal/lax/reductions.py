@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from primal.base import dtypes
 from primal.base.monoids import identity
 from primal.base.pytree import flatten, unflatten
 from primal.ir.avals import Aval
@@ -142,7 +143,7 @@ COMBINE: dict[str, Op] = {
 }
 
 
-def monoid_of(combine: ClosedJaxpr) -> str | None:
+def _monoid_of(combine: ClosedJaxpr) -> str | None:
     """The name in `COMBINE` of a program of two scalars that is that operation alone."""
     jaxpr = combine.jaxpr
     if len(jaxpr.eqns) != 1 or len(jaxpr.invars) != 2:
@@ -153,7 +154,7 @@ def monoid_of(combine: ClosedJaxpr) -> str | None:
     return next((name for name, op in COMBINE.items() if eqn.op is op), None)
 
 
-def stage_computation(name: str, computation: Callable[..., Any], operands: Any) -> Any:
+def _stage_computation(name: str, computation: Callable[..., Any], operands: Any) -> Any:
     """(leaves, spec, program) of a function of two scalars per operand.
 
     `computation(accumulators, items)` takes and returns trees of scalars shaped as `operands`.
@@ -166,7 +167,7 @@ def stage_computation(name: str, computation: Callable[..., Any], operands: Any)
         out = computation(unflatten(spec, xs[:n]), unflatten(spec, xs[n:]))
         results, out_spec = flatten(out)
         if out_spec != spec:
-            raise TypeError(
+            raise ValueError(
                 f"[{name}] expected the computation to return a tree like its operands', got "
                 f"{len(results)} results for {n} operands."
             )
@@ -188,20 +189,36 @@ def stage_computation(name: str, computation: Callable[..., Any], operands: Any)
     return leaves, spec, closed
 
 
-def is_identity(value: Any, name: str, dtype: Any) -> bool:
-    """Whether a concrete scalar is the identity of the monoid; False when it is traced."""
-    known = value.val if type(value) is Literal else getattr(value, "host", value)
-    if not isinstance(known, np.ndarray | np.generic | bool | int | float | complex):
-        return False
-    return bool(np.asarray(known) == identity(name, dtype))
+class Reduction(NamedTuple):
+    """A reduction by a function of the user's, read: the leaves of its trees and its program."""
+
+    leaves: list[Any]
+    inits: list[Any]
+    spec: Any
+    combine: ClosedJaxpr
+    monoid: str | None  # a name in `COMBINE`
+    neutral: bool  # the init value is known to be the monoid's identity
 
 
-def check_inits(name: str, leaves: Sequence[Any], inits: Sequence[Any]) -> None:
-    """TypeError unless there is one value of the right dtype per operand, ValueError for arrays."""
-    if len(leaves) != len(inits):
-        raise TypeError(
-            f"[{name}] expected one init value per operand, got {len(inits)} for {len(leaves)}."
+def read_reduction(
+    name: str, operands: Any, init_values: Any, computation: Callable[..., Any]
+) -> Reduction:
+    """The operands of a reduction, checked; a neutral init value may have any dtype."""
+    leaves, spec, combine = _stage_computation(name, computation, operands)
+    inits, init_spec = flatten(init_values)
+    if init_spec != spec:
+        raise ValueError(
+            f"[{name}] expected init_values in a tree like the operands', got {len(inits)} of them "
+            f"in {init_spec} for {len(leaves)} operands in {spec}."
         )
+    shapes = [aval_of(x).shape for x in leaves]
+    if len(set(shapes)) > 1:
+        raise TypeError(f"[{name}] expected operands of one shape, got {shapes}.")
+    monoid = _monoid_of(combine)
+    if monoid is not None and _is_identity(inits[0], monoid, aval_of(leaves[0]).dtype):
+        inits = [identity(monoid, aval_of(leaves[0]).dtype)]
+        return Reduction(leaves, inits, spec, combine, monoid, True)
+    inits = [_scalar_like(i, x) for i, x in zip(inits, leaves, strict=True)]
     for x, init in zip(leaves, inits, strict=True):
         have = aval_of(init)
         if have.shape or have.dtype != aval_of(x).dtype:
@@ -209,14 +226,27 @@ def check_inits(name: str, leaves: Sequence[Any], inits: Sequence[Any]) -> None:
                 f"[{name}] expected init values of the operands' dtype and shape (), got "
                 f"{have.short()} for {aval_of(x).short()}."
             )
+    return Reduction(leaves, inits, spec, combine, monoid, False)
 
 
-def scalar_like(init: Any, x: Any) -> Any:
-    """A Python or NumPy scalar in x's dtype; anything else as it is."""
+def _is_identity(value: Any, monoid: str, dtype: Any) -> bool:
+    """Whether a scalar is known and the identity of the monoid; infinities are ends of integers."""
+    known = value.val if type(value) is Literal else getattr(value, "host", value)
+    if not isinstance(known, np.ndarray | np.generic | bool | int | float | complex):
+        return False
+    known, wanted = np.asarray(known), np.asarray(identity(monoid, dtype))
+    if known.shape:
+        return False
+    end = {"maximum": -np.inf, "minimum": np.inf}.get(monoid)
+    return bool(known == wanted) or (wanted.dtype.kind in "biu" and bool(known == end))
+
+
+def _scalar_like(init: Any, x: Any) -> Any:
+    """A Python or NumPy scalar in x's dtype where that has its kind; anything else as it is."""
     dtype = aval_of(x).dtype
-    whole = dtype.kind == "c" or not isinstance(init, complex | np.complexfloating)
-    if whole and isinstance(init, bool | int | float | complex | np.generic):
-        return np.asarray(init).astype(dtype)[()]
+    value = init.item() if isinstance(init, np.generic) else init
+    if type(value) in (bool, int, float, complex) and dtypes.scalar_fits_kind(type(value), dtype):
+        return np.asarray(value).astype(dtype)[()]
     return init
 
 
@@ -233,28 +263,20 @@ def reduce(
     `computation(x, y)` takes and returns scalars, or trees of scalars shaped as `operands`, whose
     leaves are arrays of one shape. `init_values` are combined in once. A function that is `add`,
     `mul`, `max`, `min` or a bitwise op becomes that reduction; any other is applied to halves of
-    the array, log2(n) times. ValueError when dtypes or shapes of its results differ. TypeError for
-    operands of several shapes.
+    the array, log2(n) times. ValueError when trees, dtypes or shapes of its results or of
+    `init_values` differ. TypeError for operands of several shapes, and for other dtypes of init values.
 
     >>> lax.reduce(jnp.array([1., 2., 3.]), 0., lax.add, (0,))
     Array(6., dtype=float32)
     """
-    leaves, spec = flatten(operands)
-    inits, _ = flatten(init_values)
-    inits = [scalar_like(i, x) for i, x in zip(inits, leaves, strict=False)] + inits[len(leaves) :]
-    check_inits("reduce", leaves, inits)
+    read = read_reduction("reduce", operands, init_values, computation)
+    leaves, inits, spec, combine, monoid, neutral = read
     shape = aval_of(leaves[0]).shape
-    if any(aval_of(x).shape != shape for x in leaves):
-        raise TypeError(
-            f"[reduce] expected operands of one shape, got {[aval_of(x).shape for x in leaves]}."
-        )
     axes = counted_axes("reduce", dimensions, len(shape))
-    leaves, spec, combine = stage_computation("reduce", computation, operands)
-    name = monoid_of(combine)
-    if name is not None:
-        out = _REDUCE[name](leaves[0], axes=axes)
-        if not is_identity(inits[0], name, aval_of(out).dtype):
-            out = COMBINE[name](broadcast_to(inits[0], aval_of(out).shape), out)
+    if monoid is not None:
+        out = _REDUCE[monoid](leaves[0], axes=axes)
+        if not neutral:
+            out = COMBINE[monoid](broadcast_to(inits[0], aval_of(out).shape), out)
         return unflatten(spec, [out])
     kept = tuple([n for i, n in enumerate(shape) if i not in axes])
     starts = [broadcast_to(init, kept) for init in inits]

@@ -8,18 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from primal.base.pytree import flatten, unflatten
+from primal.base.pytree import unflatten
 from primal.ir.op import Op
 from primal.ir.trace import Array, aval_of, literal
-from primal.lax.reductions import (
-    COMBINE,
-    check_inits,
-    elementwise_combine,
-    is_identity,
-    monoid_of,
-    scalar_like,
-    stage_computation,
-)
+from primal.lax.reductions import COMBINE, elementwise_combine, read_reduction
 from primal.lax.refusals import in_words
 from primal.numpy.remembered import remembered
 from primal.ops.elementwise import (
@@ -225,16 +217,9 @@ def reduce_window(
     >>> lax.reduce_window(jnp.arange(5.), -jnp.inf, lax.max, (2,), (2,))
     Array([1., 3.], dtype=float32)
     """
-    leaves, spec = flatten(operand)
-    inits, _ = flatten(init_value)
-    inits = [scalar_like(i, x) for i, x in zip(inits, leaves, strict=False)] + inits[len(leaves) :]
-    check_inits("reduce_window", leaves, inits)
+    read = read_reduction("reduce_window", operand, init_value, computation)
+    leaves, inits, spec, combine, name, neutral = read
     shape = aval_of(leaves[0]).shape
-    if any(aval_of(x).shape != shape for x in leaves):
-        raise TypeError(
-            f"[reduce_window] expected operands of one shape, got "
-            f"{[aval_of(x).shape for x in leaves]}."
-        )
     rank = len(shape)
     sizes = ints("reduce_window window_dimensions", window_dimensions, rank)
     strides = ints("reduce_window window_strides", window_strides, rank)
@@ -252,8 +237,6 @@ def reduce_window(
         "base_dilation": spread,
         "window_dilation": dilation,
     }
-    leaves, spec, combine = stage_computation("reduce_window", computation, operand)
-    name = monoid_of(combine)
     op = _WINDOWED.get(name or "")
     dtype = aval_of(leaves[0]).dtype
     # Extremes of complex numbers have a derivative pair by pair, and none as an op of windows.
@@ -261,7 +244,7 @@ def reduce_window(
     if name is None or op is None or rank == 0 or not fits:
         return unflatten(spec, _generic(combine, leaves, inits, window))
     out = op(leaves[0], **window)
-    if is_identity(inits[0], name, aval_of(leaves[0]).dtype):
+    if neutral:
         return unflatten(spec, [out])
     start = broadcast_to(inits[0], aval_of(out).shape)
     return unflatten(spec, [COMBINE[name](start, out)])

@@ -11,7 +11,7 @@ import pytest
 
 from primal.base.config import enable_x64
 from primal.lax import reductions as lax_reductions
-from primal.ops import elementwise, reduce
+from primal.ops import choose, elementwise, reduce
 from primal.ops.spread import reduce_sum
 from primal.runtime.eager import as_array
 from tests.ops.laws import agree, check_batching, check_derivatives, compiled, eager
@@ -200,9 +200,20 @@ def test_reduce_of_several_operands() -> None:
 def test_reduce_refuses_what_does_not_fit() -> None:
     x = as_array(np.ones((2, 3), np.float32))
     with pytest.raises(TypeError, match=r"\[reduce\] expected init values of the operands' dtype"):
-        lax_reductions.reduce(x, as_array(np.int32(0)), elementwise.add, (0,))
+        lax_reductions.reduce(x, as_array(np.int32(2)), elementwise.add, (0,))
+    with pytest.raises(TypeError, match=r"\[reduce\] expected init values of the operands' dtype"):
+        lax_reductions.reduce(as_array(np.ones((2, 3), np.int32)), 1.5, elementwise.add, (0,))
+    with pytest.raises(ValueError, match=r"\[reduce\] expected init_values in a tree like"):
+        lax_reductions.reduce((x,), (0.0, 0.0), lambda a, b: a, (0,))
     with pytest.raises(ValueError, match=r"\[reduce\] expected the computation to return"):
         lax_reductions.reduce(x, np.float32(0), elementwise.lt, (0,))
+
+
+def test_reduce_takes_its_identity_in_any_dtype() -> None:
+    x = as_array(np.array([-3, -7], np.int8))
+    assert lax_reductions.reduce(x, as_array(np.float32(0)), elementwise.add, (0,)) == -10
+    assert lax_reductions.reduce(x, -np.inf, choose.max, (0,)) == -3
+    assert lax_reductions.reduce(x, np.float32(np.inf), choose.min, (0,)) == -7
 
 
 @pytest.mark.parametrize("shape", [(5, 300), (1000, 3), (8, 129), (3, 4, 1001), (4, 20001)])
