@@ -73,8 +73,19 @@ class Floats:
         """The lanes above a bound, one for float32 and one for float64, or NaN."""
         return self.test("ugt", x, narrow if self.dtype == "f4" else wide)
 
-    def poly(self, x: str, coefficients: Sequence[float]) -> str:
-        """Horner's rule, from the constant coefficient up."""
+    def poly(self, x: str, coefficients: Sequence[str | float]) -> str:
+        """Horner's rule, from the constant coefficient up; of one number, which nothing hides the
+        time of, by powers x, x², x⁴, so that sums do not wait for each other."""
+        if self.c.lanes == 1 and self.c.module.fma:
+            while len(coefficients) > 1:
+                pairs = [
+                    self.fma(b, x, a)
+                    for a, b in zip(coefficients[::2], coefficients[1::2], strict=False)
+                ]
+                coefficients = [*pairs, *coefficients[2 * len(pairs) :]]
+                if len(coefficients) > 1:
+                    x = self.mul(x, x)
+            return self.k(coefficients[0])
         out: str | float = coefficients[-1]
         for a in reversed(coefficients[:-1]):
             out = self.fma(out, x, a)
@@ -306,9 +317,27 @@ def over_known(f: Floats, x: str, y: str, inverse: str) -> str:
 
 def remainder(f: Floats, x: str, y: str) -> str:
     """x - y·trunc(x/y), exact for any two floats."""
+    if f.c.lanes > 1:
+        return _remainder(f, x, y)
+    # Of one number small quotients, bit by bit, are there before a division is.
+    c = f.c
+    few = c.new(f"extractelement <1 x i1> {f.test('olt', f.abs(x), f.mul(f.abs(y), 16.0))}, i64 0")
+    on, off, after = c.label("few"), c.label("many"), c.label("after")
+    c.do(f"br i1 {few}, label %{on}, label %{off}")
+    ways = []
+    for label, made in ((on, lambda: f.op("frem", x, y)), (off, lambda: _remainder(f, x, y))):
+        c.start(label)
+        value = made()
+        ways.append(f"[ {value}, %{c.block} ]")
+        c.do(f"br label %{after}")
+    c.start(after)
+    return c.new(f"phi {f.t} {', '.join(ways)}")
+
+
+def _remainder(f: Floats, x: str, y: str) -> str:
     if f.dtype == "f4":
         g = f.widened()
-        return g.narrowed(remainder(g, g.widen(x), g.widen(y)))
+        return g.narrowed(_remainder(g, g.widen(x), g.widen(y)))
     name = by_library(f.c, "fmod", 2)
 
     def slow() -> str:

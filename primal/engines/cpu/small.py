@@ -365,11 +365,13 @@ class Cholesky:
                 for k in range(j):
                     for r in range(j, n):
                         x[r][j] = f.fma(f.neg(x[r][k]), x[j][k], x[r][j])
-                positive = f.test("ogt", x[j][j], 0.0)
+                # As LAPACK does: nan is no failure, and what is below infinity is zero.
+                positive = f.test("ugt", x[j][j], 0.0)
                 good = f.both(good, positive) if good else positive
                 x[j][j] = f.sqrt(x[j][j])
+                finite = f.test("une", x[j][j], float("inf"))
                 for r in range(j + 1, n):
-                    x[r][j] = f.div(x[r][j], x[j][j])
+                    x[r][j] = f.where(finite, f.div(x[r][j], x[j][j]), 0.0)
             nan = float("nan")
             s.put(
                 [[f.where(good, x[r][j], nan) if r >= j else f.k(0.0) for j in range(n)]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import primal
+from primal import lax
 from primal.engines.cpu.objects import counters
 from primal.ops import elementwise as e
 from primal.ops.choose import convert_element_type
@@ -116,11 +117,13 @@ def test_quotients_of_64_bits_where_floats_end() -> None:
 def test_remainders_of_floats_are_exact(dtype: str) -> None:
     x, y = any_floats(dtype)
     (got,) = built(lambda x, y: [e.rem(x, y)], x, y).execute([x, y])
+    single = built(lambda *xs: [lax.map(lambda x: e.rem(*x), xs)], x, y).execute([x, y])[0]
     with np.errstate(all="ignore"):
         want = np.fmod(x, y)
-    np.testing.assert_array_equal(got, want)
     some = ~np.isnan(want)
-    np.testing.assert_array_equal(np.signbit(got[some]), np.signbit(want[some]))
+    for found in (got, single):
+        np.testing.assert_array_equal(found, want)
+        np.testing.assert_array_equal(np.signbit(found[some]), np.signbit(want[some]))
 
 
 @pytest.mark.parametrize("new", ["int32", "int64"])

@@ -64,6 +64,15 @@ def test_factors(count: int, n: int, dtype: str) -> None:
     )
 
 
+def test_roots_of_infinity_and_nan_are_those_of_lapack() -> None:
+    rows = [[np.inf] * 4, [np.inf, 1, 1, 2], [1, np.nan, 1, 1], [4, np.inf, np.inf, 4],
+            [1, 0, 0, np.inf], [-1, 0, 0, np.nan]]  # fmt: skip
+    a = np.array(rows).reshape(-1, 2, 2)
+    for x in (a, np.full((1, 5, 5), np.inf)):
+        (want,) = numpy_run(lambda x: [cholesky(x)], x)
+        np.testing.assert_array_equal(run(lambda x: [cholesky(x)], x)[0], want)
+
+
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("left_side", [False, True])
 @pytest.mark.parametrize("transpose_a", [False, True])
