@@ -264,7 +264,7 @@ def reduce(
     leaves are arrays of one shape. `init_values` are combined in once. A function that is `add`,
     `mul`, `max`, `min` or a bitwise op becomes that reduction; any other is applied to halves of
     the array, log2(n) times. ValueError when trees, dtypes or shapes of its results or of
-    `init_values` differ. TypeError for operands of several shapes, and for other dtypes of init values.
+    `init_values` differ. TypeError for operands of several shapes, and init values of other dtypes.
 
     >>> lax.reduce(jnp.array([1., 2., 3.]), 0., lax.add, (0,))
     Array(6., dtype=float32)
