@@ -113,6 +113,7 @@ if _TYPE_CHECKING:
         print_environment_info,
         process_count,
         process_index,
+        process_indices,
         value_and_grad,
         vjp,
         vmap,
@@ -155,7 +156,7 @@ _API = frozenset({
     "device_count", "device_get", "device_put", "devices", "eval_shape", "fwd_and_bwd", "grad",
     "hessian", "jacfwd", "jacrev", "jit", "jvp", "linear_transpose", "linearize", "live_arrays",
     "local_device_count", "local_devices", "make_jaxpr", "print_environment_info",
-    "process_count", "process_index", "value_and_grad", "vjp", "vmap",
+    "process_count", "process_index", "process_indices", "value_and_grad", "vjp", "vmap",
 })  # fmt: skip
 _CONTROL = frozenset({
     "checkpoint", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp", "remat",
@@ -293,6 +294,7 @@ __all__ = [
     "print_environment_info",
     "process_count",
     "process_index",
+    "process_indices",
     "pure_callback",
     "remat",
     "threefry_partitionable",

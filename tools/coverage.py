@@ -50,7 +50,6 @@ ABSENT: dict[str, str] = {
     "jax.auto_pcast": DEVICES,
     "jax.remove_size_one_mesh_axis_from_type": DEVICES,
     "jax.host_*": HOSTS,
-    "jax.process_indices": HOSTS,
     "jax.lax.pcast": DEVICES,
     "jax.lax.ragged_all_to_all": DEVICES,
     "jax.lax.with_sharding_constraint": DEVICES,

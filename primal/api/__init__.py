@@ -25,6 +25,7 @@ from primal.api.placement import (
     print_environment_info,
     process_count,
     process_index,
+    process_indices,
 )
 from primal.api.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
 from primal.api.vectorize import vmap
@@ -55,6 +56,7 @@ __all__ = [
     "print_environment_info",
     "process_count",
     "process_index",
+    "process_indices",
     "value_and_grad",
     "vjp",
     "vmap",

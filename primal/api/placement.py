@@ -42,7 +42,13 @@ def local_devices(
     True
     """
     wanted = 0 if process_index is None else process_index
-    return [d for d in devices(backend) if d.process_index == wanted]
+    found = [d for d in devices(backend) if d.process_index == wanted]
+    if not found and wanted not in process_indices(backend):
+        raise ValueError(
+            f"[local_devices] expected a process among {process_indices(backend)}, got "
+            f"{wanted}: Unknown process_index {wanted}."
+        )
+    return found
 
 
 def device_count(backend: str | None = None) -> int:
@@ -70,6 +76,15 @@ def process_index(backend: str | None = None) -> int:
     0
     """
     return 0
+
+
+def process_indices(backend: str | None = None) -> list[int]:
+    """The indices of the processes that compute together, in order.
+
+    >>> primal.process_indices()
+    [0]
+    """
+    return list(range(process_count(backend)))
 
 
 def process_count(backend: str | None = None) -> int:

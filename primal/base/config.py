@@ -21,6 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from primal.base import command_line
+from primal.base.accepted import ACCEPTED
 from primal.base.wrapping import wraps
 
 __all__ = ["Config", "Flag", "Scope", "Settings", "config", "settings"]
@@ -192,8 +193,9 @@ class Flag:
                 return bool(value)
             if type(value).__module__ == "numpy" and type(value).__name__ == "bool":
                 return bool(value)
-        elif isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
-            return value
+        elif isinstance(value, (int, kind)) if kind is float else isinstance(value, kind):
+            if not isinstance(value, bool):
+                return value
         raise ValueError(f"[config] expected {self.legal()} for {self.name!r}, got {value!r}.")
 
     def parse(self, text: str) -> Any:
@@ -204,9 +206,9 @@ class Flag:
                 return word.lower() in _TRUE
         elif self.optional and word.lower() in ("", "none"):
             return None
-        elif self.kind is int:
+        elif self.kind in (int, float):
             try:
-                return int(word)
+                return self.kind(word)
             except ValueError:
                 pass  # not a number: reported below with every other bad text
         elif isinstance(self.kind, tuple):
@@ -323,9 +325,9 @@ class Config:
 
     @property
     def values(self) -> dict[str, Any]:
-        """All values in the running thread, by name."""
+        """All values in the running thread, by names as in `jax_enable_x64`."""
         current = settings()
-        return {name: getattr(current, name) for name in _flags}
+        return {f"jax_{name}": getattr(current, name) for name in _flags}
 
     def on_update(self, name: str, listener: Callable[[Any], None]) -> None:
         """Call `listener(value)` whenever `update` sets this flag (scopes do not call it)."""
@@ -431,7 +433,6 @@ threefry_partitionable = _flag(
 enable_custom_prng = _flag(
     "enable_custom_prng", False, bool, "`PRNGKey` returns a typed key, as `key` does.", key=True
 )
-
 legacy_prng_key = _flag(
     "legacy_prng_key",
     "allow",
@@ -502,8 +503,7 @@ flush_subnormals = _flag(
     "flush_subnormals",
     False,
     bool,
-    "Take numbers below the normal ones as zeros in programs on the cpu engine, as XLA does: where "
-    "there are many it is faster.",
+    "Take numbers below the normal ones as zeros in programs on the cpu engine, as XLA does.",
     key=True,
 )
 default_device = _flag(
@@ -516,9 +516,7 @@ platforms = _flag(
     "Platforms to start, in order of preference, e.g. 'cuda,cpu'.",
     optional=True,
 )
-platform_name = _flag(
-    "platform_name", "", str, "The platform of arrays without a placement, when it is started."
-)
+platform_name = _flag("platform_name", "", str, "The platform of arrays without a placement.")
 GUARDED = (
     "transfer_guard_host_to_device",
     "transfer_guard_device_to_device",
@@ -560,6 +558,15 @@ cache_dir = _flag(
     " comes first, and `enable_compilation_cache` switches both off.",
     optional=True,
 )
+compilation_cache_max_size = _flag(
+    "compilation_cache_max_size",
+    256 << 20,
+    int,
+    "Bytes of that folder; what was unused for longest goes. -1: no limit.",
+)
+for _name, _given in ACCEPTED.items():
+    _flag(_name, _given, type(_given), "Accepted for programs of JAX; of no effect here.")
+
 # What calls of jitted functions are remembered under; None while nothing may be.
 # None keeps calls from what was remembered.
 config.derive(

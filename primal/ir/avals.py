@@ -58,6 +58,11 @@ class Aval:
             return self
         return Aval(self.shape, tangent_dtype)
 
+    def update(self, **fields: Any) -> Aval:
+        """The aval with other fields: shape, dtype, weak_type, sharding."""
+        old = {name: getattr(self, name) for name in ("shape", "dtype", "weak_type", "sharding")}
+        return make_aval(**{**old, **fields})
+
     def str_short(self, short_dtypes: bool = False) -> str:
         """The dtype and the shape, as in `float32[2,3]` or, with `short_dtypes`, `f32[2,3]`."""
         name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name

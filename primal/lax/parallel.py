@@ -12,15 +12,29 @@ from primal.ir.trace import Tracer, aval_of
 from primal.ops import collective
 from primal.ops.choose import convert_element_type
 from primal.ops.elementwise import div
+from primal.ops.reduce import reduce_max, reduce_min
 from primal.ops.shape import reshape
+from primal.ops.spread import reduce_sum
 from primal.ops.types import canonical_axes, shape_of
 
 
 def _names(axis_name: Any) -> tuple[Any, ...]:
-    names = tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
+    names, positions = _names_positions(axis_name)
+    if positions:
+        raise ValueError(
+            f"[axis] expected names of axes, got {axis_name!r}: axis {positions[0]} is out of "
+            "bounds, as only psum, pmax and pmin reduce dimensions by their position."
+        )
+    return names
+
+
+def _names_positions(axis_name: Any) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+    """(the names among the axes of a reduction, the dimensions of the operand itself)."""
+    axes = tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
+    names = tuple([a for a in axes if not isinstance(a, int)])
     for name in names:
         _size_of(name)
-    return names
+    return names, tuple([a for a in axes if isinstance(a, int)])
 
 
 def _one_name(op: str, axis_name: Any) -> Any:
@@ -65,22 +79,37 @@ def axis_index(axis_name: Any) -> Any:
 def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The sum over a named axis: out = Σ_i x_i, the same for every example.
 
-    A constant is multiplied by the size of the axis, so psum(1, name) is that size.
+    A constant is multiplied by the size of the axis, so psum(1, name) is that size. Axes that are
+    integers are dimensions of x, and go away.
 
     >>> primal.vmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(jnp.array([1.0, 3.0]))
     Array([0.25, 0.75], dtype=float32)
     """
     _no_groups("psum", axis_index_groups)
-    names = _names(axis_name)
+    names, positions = _names_positions(axis_name)
 
     def one(leaf: Any) -> Any:
-        if isinstance(leaf, int | float | complex):
+        if isinstance(leaf, int | float | complex) and not positions:
             return leaf * axis_size(names)
         if aval_of(leaf).dtype.kind == "b":
             leaf = convert_element_type(leaf, new_dtype=dtypes.int32, weak_type=False)
-        return collective.psum(leaf, axes=names) if names else leaf
+        return _reduced("psum", leaf, names, positions)
 
     return tree_map(one, x)
+
+
+_ROOMS = {
+    "psum": (collective.psum, reduce_sum),
+    "pmax": (collective.pmax, reduce_max),
+    "pmin": (collective.pmin, reduce_min),
+}
+
+
+def _reduced(op: str, x: Any, names: tuple[Any, ...], positions: tuple[int, ...]) -> Any:
+    across, along = _ROOMS[op]
+    if positions:
+        x = along(x, axes=tuple(sorted(canonical_axes(op, positions, len(shape_of(x))))))
+    return across(x, axes=names) if names else x
 
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
@@ -111,8 +140,8 @@ def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     Array([2., 2., 2.], dtype=float32)
     """
     _no_groups("pmax", axis_index_groups)
-    names = _names(axis_name)
-    return tree_map(lambda leaf: collective.pmax(leaf, axes=names) if names else leaf, x)
+    names, positions = _names_positions(axis_name)
+    return tree_map(lambda leaf: _reduced("pmax", leaf, names, positions), x)
 
 
 def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
@@ -122,8 +151,8 @@ def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     Array([0., 0., 0.], dtype=float32)
     """
     _no_groups("pmin", axis_index_groups)
-    names = _names(axis_name)
-    return tree_map(lambda leaf: collective.pmin(leaf, axes=names) if names else leaf, x)
+    names, positions = _names_positions(axis_name)
+    return tree_map(lambda leaf: _reduced("pmin", leaf, names, positions), x)
 
 
 def all_gather(

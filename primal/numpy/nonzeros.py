@@ -73,6 +73,10 @@ def nonzero(
     (Array([0, 2], dtype=int32),)
     """
     x = array_operand("nonzero", a)
+    if isinstance(x.aval.dtype, dtypes.KeyType):
+        raise TypeError(
+            f"[nonzero] expected numbers or booleans, got keys of dtype {x.aval.dtype.name}."
+        )
     if x.aval.ndim == 0:
         raise ValueError(
             "Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() "

@@ -196,7 +196,10 @@ def eye(
     sizes = (N, N if M is None else M)
     if any(isinstance(n, int | np.integer) and n < 0 for n in sizes):
         raise ValueError(f"[eye] expected sizes, got {sizes}: negative dimensions are not allowed.")
-    rows, columns = rows_columns(canonical_shape(sizes))
+    shape = canonical_shape(sizes)
+    rows, columns = rows_columns(shape)
+    if isinstance(k, int):
+        k = max(-shape[0], min(k, shape[1]))  # Any diagonal outside; int32 holds this one.
     hit = ops.eq(ops.add(rows, diagonal_number("eye", k)), columns)
     return placed(convert(hit, dtype), device)
 

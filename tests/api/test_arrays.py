@@ -178,6 +178,9 @@ def test_to_the_host_and_back():
 
 def test_one_process_with_its_devices():
     assert primal.process_count() == 1 and primal.process_index() == 0
+    assert primal.process_indices() == [0]
+    with pytest.raises(ValueError, match="Unknown process_index 5"):
+        primal.local_devices(5)
     assert primal.devices() == primal.local_devices() == primal.devices("cpu")
     assert primal.device_count() == primal.local_device_count() == len(primal.devices())
     assert primal.default_backend() == "cpu"
@@ -238,3 +241,11 @@ def test_what_no_array_can_hold_is_refused_everywhere(value):
     ):
         with pytest.raises(TypeError):
             call()
+
+
+def test_a_type_with_other_fields():
+    t = primal.typeof(jnp.ones(3))
+    assert t.update() is t and str(t.update(shape=[4], dtype=int)) == "int32[4]"
+    assert t.update(weak_type=True).weak_type
+    with pytest.raises(TypeError):
+        t.update(foo=1)

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from primal.base import config as flags
+from primal.base.accepted import ACCEPTED
 from primal.base.config import Flag, config, settings
 
 
@@ -15,7 +16,7 @@ def test_three_spellings_of_a_name():
         config.update(name, False)
         assert not settings().enable_x64
     config.enable_x64 = True
-    assert config.values["enable_x64"] is True
+    assert config.values["jax_enable_x64"] is True
     config.enable_x64 = False
 
 
@@ -214,3 +215,15 @@ def test_x64_enabled_is_enable_x64_of_the_thread() -> None:
     for value in (True, False):
         with flags.enable_x64(value):
             assert config.x64_enabled is value
+
+
+def test_settings_of_jax_without_meaning_here_are_kept():
+    for name, default in ACCEPTED.items():
+        assert config.read(f"jax_{name}") == default
+    try:
+        config.update("jax_persistent_cache_min_compile_time_secs", 1)
+        assert config.values["jax_persistent_cache_min_compile_time_secs"] == 1
+        with pytest.raises(ValueError, match="a value of type float"):
+            config.update("jax_persistent_cache_min_compile_time_secs", "1")
+    finally:
+        config.update("jax_persistent_cache_min_compile_time_secs", 0.0)

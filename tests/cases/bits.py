@@ -63,7 +63,7 @@ ROWS = [
         dtypes=(U32,),
         around=with_keys(0),
         order=0,
-        errors=(Wrong((KEY,), TypeError, "number dtypes", {"new_dtype": F32}, U32),),
+        errors=(Wrong((KEY,), ValueError, "number dtypes", {"new_dtype": F32}, U32),),
     ),
     Case(
         op="random_clone",

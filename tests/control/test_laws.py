@@ -32,7 +32,7 @@ def assert_same(got: Any, wanted: Any) -> None:
 
 @contextmanager
 def engine(name: str) -> Iterator[None]:
-    before = config.values["cpu_engine"]
+    before = config.cpu_engine
     config.update("cpu_engine", name)
     try:
         yield

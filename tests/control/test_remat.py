@@ -78,7 +78,7 @@ POLICIES = {
 
 @contextlib.contextmanager
 def on_engine(name: str) -> Iterator[None]:
-    before = config.values["cpu_engine"]
+    before = config.cpu_engine
     config.update("cpu_engine", name)
     try:
         yield

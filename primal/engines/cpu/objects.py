@@ -30,8 +30,6 @@ from primal.engines.cpu.foundry import Casting, foundry
 from primal.engines.cpu.pool import threads
 from primal.engines.cpu.steps import RoutineSpec
 
-LIMIT = 256 << 20
-"""Bytes of files; when a process first adds to more, the ones unused for longest go."""
 _MAGIC = b"primal object 1\n"
 _DIGEST = 20
 
@@ -214,7 +212,13 @@ class Store:
             raise
 
     def _shrink(self) -> None:
-        """Remove what was not used for longest, down to three quarters of the limit."""
+        """Remove what was not used for longest, down to three quarters of the limit.
+
+        It is asked for when a process first adds a file.
+        """
+        limit = config.compilation_cache_max_size
+        if limit < 0:
+            return
         files = []
         with os.scandir(self.folder) as entries:
             for entry in entries:
@@ -222,10 +226,10 @@ class Store:
                     info = entry.stat()
                     files.append((info.st_mtime, info.st_size, entry.path))
         total = sum([size for _, size, _ in files])
-        if total <= LIMIT:
+        if total <= limit:
             return
         for _, size, path in sorted(files):
-            if total <= 3 * LIMIT // 4:
+            if total <= 3 * limit // 4:
                 break
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)

@@ -26,9 +26,10 @@ BOOL = np.dtype(np.bool_)
 def _convert_type(x: Aval, *, new_dtype: Any, weak_type: bool) -> Aval:
     if dtypes.issubdtype(x.dtype, dtypes.extended) or dtypes.issubdtype(new_dtype, dtypes.extended):
         if x.dtype != new_dtype:
-            raise TypeError(
-                f"[convert_element_type] expected number dtypes, got {x.dtype.name} to "
-                f"{new_dtype.name}."
+            raise ValueError(
+                "[convert_element_type] expected number dtypes, got a random key's: Cannot "
+                f"convert_element_type from {x.dtype.name} to {new_dtype.name}. "
+                "primal.random.key_data and wrap_key_data go between the two."
             )
     return Aval(x.shape, new_dtype, weak_type)
 

@@ -98,7 +98,7 @@ def test_what_is_unused_for_longest_goes(folder, monkeypatch):
     old = [(p, p.stat().st_size) for p in folder.iterdir()]
     for path, _ in old:
         os.utime(path, (1, 1))
-    monkeypatch.setattr(objects, "LIMIT", 10)
+    monkeypatch.setattr(config, "compilation_cache_max_size", 10)
     objects.Store(Path(folder)).add({"key": "name"}, b"code")
     assert not any(path.exists() for path, _ in old)
     assert len(list(folder.iterdir())) == 2
