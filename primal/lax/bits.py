@@ -65,7 +65,7 @@ def rng_bit_generator(
         )
     if algorithm not in tuple(RandomAlgorithm):
         raise ValueError(f"[rng_bit_generator] expected a RandomAlgorithm, got {algorithm!r}.")
-    wanted = dtypes.canonicalize_dtype(dtype)
+    wanted = dtypes.check_user_dtype_supported(dtype, "rng_bit_generator")
     if wanted.kind != "u" or wanted.itemsize not in (1, 2, 4, 8):
         raise TypeError(
             f"[rng_bit_generator] expected an unsigned dtype of 8 to 64 bits, got {wanted.name}."

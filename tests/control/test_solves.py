@@ -120,6 +120,12 @@ def test_errors() -> None:
         lax.custom_linear_solve(lambda x: (A @ x)[0], B, richardson)
     with pytest.raises(ValueError, match="solve to return"):
         lax.custom_linear_solve(lambda x: A @ x, B, lambda m, b: b[0])
+    with pytest.raises(ValueError, match="transpose_solve to return"):
+        lax.custom_linear_solve(lambda x: x, B, richardson, lambda m, b: (b, b))
+    with pytest.raises(ValueError, match=r"a pair \(x, aux\) from solve because has_aux"):
+        lax.custom_linear_solve(lambda x: A @ x, B, lambda m, b: (b, 1, 2), has_aux=True)
+    with pytest.raises(ValueError, match=r"a pair \(x, aux\) from solve because has_aux"):
+        lax.custom_root(lambda x: x, 1.0, lambda f, x: x, lambda g, y: y, has_aux=True)
     with pytest.raises(TypeError, match="types of the initial guess"):
         lax.custom_root(lambda x: (x, x), 1.0, newton, lambda g, y: y)
     with pytest.raises(TypeError, match="callable"):

@@ -43,7 +43,7 @@ def custom_linear_solve(
     `transpose_solve(vecmat, b)`, which solves with the transposed matvec, or `symmetric=True`.
     With `has_aux` both solvers return (x, aux), aux being not differentiated.
 
-    TypeError where matvec(b) has another type than b.
+    ValueError where results have other shapes than b, TypeError where they have other types.
 
     >>> a = np.float32([[2, 1], [0, 4]])
     >>> custom_linear_solve(lambda x: a @ x, np.float32([3, 4]),
@@ -60,16 +60,16 @@ def custom_linear_solve(
     num_product = len(product.consts)
     hoisted = ClosedJaxpr(hoist_consts(product))
     found: list[Any] = []
-    forward = _stage_solver(solve, hoisted, product.consts, spec, avals, has_aux, found)
+    forward = _stage_solver("solve", solve, hoisted, product.consts, spec, avals, has_aux, found)
     linear = (*[False] * num_product, *[True] * len(avals))
     # Without a transposed solver nobody asks for the transpose, and matvec may be anything.
     one_way = symmetric or transpose_solve is None
     transposed = hoisted if one_way else transpose_jaxpr(hoisted, linear, (True,) * len(avals))
-    backward = (
-        None
-        if transpose_solve is None
-        else _stage_solver(transpose_solve, transposed, product.consts, spec, avals, has_aux, [])
-    )
+    backward = None
+    if transpose_solve is not None:
+        backward = _stage_solver(
+            "transpose_solve", transpose_solve, transposed, product.consts, spec, avals, has_aux, []
+        )
     # One list of consts for all programs: matvec's, then what each solver closes over.
     extra = [*forward.consts, *(backward.consts if backward is not None else [])]
     middle = [aval_of(c) for c in extra]
@@ -111,13 +111,24 @@ def _check_like_b(
     if spec == out_spec and all(same_type(a, o) for a, o in zip(avals, out_avals, strict=True)):
         return
     first, table = difference("b", ("b", spec, avals), (f"{role} output", out_spec, out_avals))
-    raise (ValueError if spec == out_spec else TypeError)(
+    alike = [o.shape for o in out_avals] == [a.shape for a in avals]
+    raise (TypeError if alike else ValueError)(
         f"[custom_linear_solve] expected {role} to return the structure and types of b, got "
         f"others: {first}.\n{table}"
     )
 
 
+def _pair(name: str, role: str, result: Any) -> tuple[Any, Any]:
+    if not isinstance(result, tuple | list) or len(result) != 2:
+        raise ValueError(
+            f"[{name}] expected a pair (x, aux) from {role} because has_aux=True, got "
+            f"{PyTreeDef(flatten(result)[1])}."
+        )
+    return tuple(result)
+
+
 def _stage_solver(
+    role: str,
     solve: Callable[..., Any],
     product: ClosedJaxpr,
     product_consts: Sequence[Any],
@@ -141,16 +152,9 @@ def _stage_solver(
             return unflatten(spec, evaluated(product, *args[:count], *operands))
 
         result = solve(matvec, unflatten(spec, args[count:]))
-        aux: Any = None
-        if has_aux:
-            if not isinstance(result, tuple | list) or len(result) != 2:
-                raise TypeError(
-                    "[custom_linear_solve] expected a pair (x, aux) from the solver because "
-                    f"has_aux=True, got {type(result)}."
-                )
-            result, aux = result
-        outs, out_spec = flatten(result)
-        _check_like_b("solve", spec, avals, out_spec, outs)
+        x, aux = _pair("custom_linear_solve", role, result) if has_aux else (result, None)
+        outs, out_spec = flatten(x)
+        _check_like_b(role, spec, avals, out_spec, outs)
         aux_leaves, aux_spec = flatten(aux)
         found.append(aux_spec)
         return [*outs, *aux_leaves]
@@ -183,6 +187,25 @@ def _reordered(
     )
 
 
+def _stage_residual(f: Callable[[Tree], Tree], spec: Any, avals: Sequence[Aval]) -> ClosedJaxpr:
+    """f of custom_root as a program on leaves, checked to return what it takes."""
+
+    def flat(*args: Any) -> list[Any]:
+        outs, out_spec = flatten(f(unflatten(spec, args)))
+        out_avals = [aval_of(o) for o in outs]
+        if out_spec != spec or not all(map(same_type, out_avals, avals)):
+            first, table = difference(
+                "x", ("initial guess", spec, avals), ("output of f", out_spec, out_avals)
+            )
+            raise TypeError(
+                "[custom_root] expected f to return the structure and types of the initial "
+                f"guess, got others: {first}.\n{table}"
+            )
+        return outs
+
+    return stage(only_reading(flat), avals, name_of(f))
+
+
 def custom_root(
     f: Callable[[Tree], Tree],
     initial_guess: Tree,
@@ -195,7 +218,8 @@ def custom_root(
     dx solves ∂f/∂x·dx = -∂f/∂θ·dθ for what f closes over, by `tangent_solve(g, y)`, which returns x
     with g(x) = y for a linear g; for scalars `lambda g, y: y / g(1.0)`. With `has_aux`, solve
     returns (x, aux), aux being not differentiated. The guess has no influence on derivatives.
-    TypeError where f or solve return another structure than the guess has.
+    TypeError where f or solve return another structure than the guess has; ValueError where there
+    is no aux.
 
     >>> def newton(f, x):
     ...     return lax.fori_loop(0, 20, lambda i, x: x - f(x) / primal.grad(f)(x), x)
@@ -208,23 +232,7 @@ def custom_root(
     avals = check_leaves("custom_root", initial_guess, leaves)
     count = len(avals)
 
-    def flat_f(*args: Any) -> list[Any]:
-        outs, out_spec = flatten(f(unflatten(spec, args)))
-        if out_spec != spec or not all(
-            same_type(aval_of(o), a) for o, a in zip(outs, avals, strict=True)
-        ):
-            first, table = difference(
-                "x",
-                ("initial guess", spec, avals),
-                ("output of f", out_spec, [aval_of(o) for o in outs]),
-            )
-            raise TypeError(
-                "[custom_root] expected f to return the structure and types of the initial "
-                f"guess, got others: {first}.\n{table}"
-            )
-        return outs
-
-    closed = stage(only_reading(flat_f), avals, name_of(f))
+    closed = _stage_residual(f, spec, avals)
     program = ClosedJaxpr(hoist_consts(closed))
     num_consts = len(closed.consts)
 
@@ -240,7 +248,7 @@ def custom_root(
             return unflatten(spec, evaluated(program, *consts, *[operand(o) for o in operands]))
 
         result = solve(of_x, unflatten(spec, guess))
-        root = result[0] if has_aux and isinstance(result, tuple | list) and result else result
+        root = _pair("custom_root", "solve", result)[0] if has_aux else result
         if flatten(root)[1] != spec:
             raise TypeError(
                 "[custom_root] expected solve to return the structure of the initial guess, "
