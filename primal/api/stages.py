@@ -8,6 +8,7 @@ from typing import Any, Protocol, overload
 from primal.api.operands import check_operands, operand, struct_of
 from primal.base.pytree import PyTreeDef, count_leaves, flatten_args, unflatten
 from primal.base.wrapping import P, R_co, Transformed
+from primal.control.call import call
 from primal.engines.protocol import Device
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
@@ -125,6 +126,35 @@ class Stage:
         return unflatten(self._traced.out_spec, [struct_of(a) for a in self._outs])
 
 
+    def _operands(self, args: Any, kwargs: Any) -> tuple[list[Any], list[Any], Sequence[Aval]]:
+        """(leaves, their values, their types); TypeError for arguments of another structure."""
+        name = self._traced.name
+        leaves, spec = flatten_args(args, kwargs)
+        if spec != self._in_spec:
+            raise TypeError(
+                f"[{name}] expected arguments of the structure it was compiled for, "
+                f"{PyTreeDef(self._in_spec)}, got {PyTreeDef(spec)}."
+            )
+        refs_at = tuple([i for i, x in enumerate(leaves) if isinstance(x, Ref)])
+        if refs_at != self._traced.refs_at:
+            raise TypeError(
+                f"[{name}] expected mutable references where it was compiled for them, at the "
+                f"leaves {self._traced.refs_at} of the arguments, got them at {refs_at}."
+            )
+        values = [held(x) for x in leaves]
+        return leaves, values, check_operands(name, unflatten(spec, values), values)
+
+    def _check(self, avals: Sequence[Aval]) -> None:
+        """TypeError unless arguments have the types of this signature."""
+        for i, (got, want) in enumerate(zip(avals, self._ins, strict=True)):
+            if got.shape != want.shape or got.dtype != want.dtype:
+                raise TypeError(
+                    f"[{self._traced.name}] expected argument {i} to be {want}, for which it was "
+                    f"compiled, got {got}: Argument types differ from the types for which this "
+                    "computation was compiled."
+                )
+
+
 class Traced(Stage):
     """A function traced for one signature."""
 
@@ -147,9 +177,28 @@ class Traced(Stage):
         """The name of the function."""
         return self._traced.name
 
-    def lower(self) -> Lowered:
-        """The program in the language of the engine that will compile it."""
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The program on arguments of this signature, without tracing; transformations apply."""
+        traced = self._traced
+
+        def run(operands: Sequence[Any]) -> Any:
+            return call(*traced.closed.consts, *operands, jaxpr=traced.hoisted, name=traced.name)
+
+        leaves, _, avals = self._operands(args, kwargs)
+        self._check(avals)
+        return unflatten(traced.out_spec, through_refs(traced, leaves, run))
+
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
+        """The program in the language of the engine that will compile it.
+
+        NotImplementedError for `lowering_platforms` other than the device's own.
+        """
         device = self._device if self._device is not None else devices.default()
+        if lowering_platforms not in (None, (device.platform,), [device.platform]):
+            raise NotImplementedError(
+                f"[lower] expected lowering_platforms=({device.platform!r},), the platform of the "
+                f"device it is lowered for, got {lowering_platforms!r}."
+            )
         return Lowered(self._traced, self._in_spec, device)
 
 
@@ -278,20 +327,7 @@ class Compiled(Stage):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = self._traced.name
-        leaves, spec = flatten_args(args, kwargs)
-        if spec != self._in_spec:
-            raise TypeError(
-                f"[{name}] expected arguments of the structure it was compiled for, "
-                f"{PyTreeDef(self._in_spec)}, got {PyTreeDef(spec)}."
-            )
-        refs_at = tuple([i for i, x in enumerate(leaves) if isinstance(x, Ref)])
-        if refs_at != self._traced.refs_at:
-            raise TypeError(
-                f"[{name}] expected mutable references where it was compiled for them, at the "
-                f"leaves {self._traced.refs_at} of the arguments, got them at {refs_at}."
-            )
-        values = [held(x) for x in leaves]
-        avals = check_operands(name, unflatten(spec, values), values)
+        leaves, values, avals = self._operands(args, kwargs)
         tracer = next((x for x in (*values, *self._program.consts) if isinstance(x, Tracer)), None)
         if tracer is not None:
             raise TypeError(
@@ -299,13 +335,7 @@ class Compiled(Stage):
                 "lowered and compiled for a particular signature. Transform the function that was "
                 "jitted, then lower and compile."
             )
-        for i, (got, want) in enumerate(zip(avals, self._ins, strict=True)):
-            if got.shape != want.shape or got.dtype != want.dtype:
-                raise TypeError(
-                    f"[{name}] expected argument {i} to be {want}, for which it was compiled, got "
-                    f"{got}: Argument types differ from the types for which this computation was "
-                    "compiled."
-                )
+        self._check(avals)
         results = through_refs(self._traced, leaves, self._run)
         return unflatten(self._traced.out_spec, results)
 

@@ -64,6 +64,7 @@ def make_jaxpr(
             return closed, unflatten(out[0], [struct_of(a) for a in own])
         return closed
 
+    jaxpr_of.__name__ = f"make_jaxpr({name_of(fun)})"
     return jaxpr_of
 
 

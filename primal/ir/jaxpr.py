@@ -85,7 +85,7 @@ class Eqn:
         return self.op.title_of(self.params)
 
     def __repr__(self) -> str:
-        return f"Eqn({self.title})"
+        return str(_eqn_printer(self))
 
 
 class Jaxpr:
@@ -147,6 +147,10 @@ class ClosedJaxpr:
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()) -> None:
         self.jaxpr = jaxpr
         self.consts = list(consts)
+
+    def replace(self, **changes: Any) -> ClosedJaxpr:
+        """A copy with another jaxpr or other constants."""
+        return ClosedJaxpr(**{"jaxpr": self.jaxpr, "consts": self.consts, **changes})
 
     @property
     def eqns(self) -> list[Eqn]:
@@ -225,14 +229,11 @@ def count_eqns(jaxpr: Jaxpr) -> int:
     return total
 
 
-def _plain(jaxpr: Jaxpr, *options: bool) -> str:
-    return f"Jaxpr({len(jaxpr.eqns)} equations)"
+_printer: Any
+_eqn_printer: Any
 
 
-_printer: Any = _plain
-
-
-def install_printer(printer: Any) -> None:
-    """Set how jaxprs print; `ir.show` does so once, as it needs the classes of this module."""
-    global _printer
-    _printer = printer
+def install_printers(of_jaxprs: Any, of_equations: Any) -> None:
+    """Set how programs print; `ir.show` does so once, as it needs the classes of this module."""
+    global _printer, _eqn_printer
+    _printer, _eqn_printer = of_jaxprs, of_equations

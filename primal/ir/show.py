@@ -9,7 +9,7 @@ import numpy as np
 from primal.base import dtypes
 from primal.base.source import format_location, names_of
 from primal.ir.avals import Aval
-from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, install_printer
+from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, install_printers
 from primal.ir.trace import Literal
 
 _WIDTH = 80
@@ -68,6 +68,11 @@ def show_jaxpr(
 ) -> str:
     """The text of a jaxpr, e.g. `{ lambda ; a:f32[2]. let b:f32[2] = sin a in (b,) }`."""
     return "\n".join(_lines(jaxpr, Style(source_info, name_stack, print_shapes)))
+
+
+def show_eqn(eqn: Eqn) -> str:
+    """The text of an equation alone, its variables named as they are met: `a:f32[2] = sin b`."""
+    return "\n".join(_eqn(eqn, Style(False, False, True), set(eqn.outvars)))
 
 
 def _lines(jaxpr: Jaxpr, style: Style) -> list[str]:
@@ -154,4 +159,4 @@ def _param(value: Any) -> str:
     return str(value)
 
 
-install_printer(show_jaxpr)
+install_printers(show_jaxpr, show_eqn)

@@ -143,3 +143,14 @@ def test_a_function_of_a_tracer_is_compiled_to_be_looked_at():
 
     jit(f)(1.0)
     primal.grad(f)(1.0)
+
+
+def test_a_traced_function_runs_and_transforms() -> None:
+    traced = jit(lambda x, y: {"out": x * y}).trace(1.0, 2.0)
+    assert float(traced(3.0, 4.0)["out"]) == 12.0
+    assert float(primal.grad(lambda z: traced(z, 4.0)["out"])(3.0)) == 4.0
+    with pytest.raises(TypeError, match="expected argument 0 to be"):
+        traced(jnp.ones(2), 4.0)
+    assert "stablehlo.multiply" in traced.lower(lowering_platforms=("cpu",)).as_text()
+    with pytest.raises(NotImplementedError, match="expected lowering_platforms"):
+        traced.lower(lowering_platforms=("tpu",))

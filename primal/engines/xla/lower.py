@@ -51,7 +51,7 @@ def lower_jaxpr(
     >>> from primal.ir.jaxpr import Var
     >>> x = Var(Aval((3,), np.dtype('float32')))
     >>> print(lower_jaxpr(ClosedJaxpr(Jaxpr([], [x], [x], [])), "identity").text)
-    module @identity {
+    module @jit_identity {
       func.func public @main(%arg0: tensor<3xf32>) -> (tensor<3xf32>) {
         return %arg0 : tensor<3xf32>
       }
@@ -73,7 +73,7 @@ def lower_jaxpr(
         for i, a in enumerate((*args, *extra))
     ]
     main = _function_text("public @main", heads, types, low.lines)
-    text = f"module @{_symbol(name)} {{\n" + "".join([main, *low.functions]) + "}\n"
+    text = f"module @jit_{_symbol(name)} {{\n" + "".join([main, *low.functions]) + "}\n"
     signature = Signature(
         tuple([a.aval for a in (*args, *extra)]),
         tuple([v.aval for v in jaxpr.outvars]),
@@ -277,7 +277,7 @@ def _quoted(text: str) -> str:
 
 
 def _symbol(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_$.]", "_", name).strip("_") or "main"
+    return re.sub(r"[^A-Za-z0-9_$.]", "_", name).rstrip("_") or "main"
 
 
 __all__ = ["CONSTANT_LIMIT", "Lowered", "Lowering", "lower_jaxpr"]
