@@ -118,7 +118,7 @@ class Turn:
             for _ in range(side):
                 lines.append(c.new(f"load {t}, ptr {read}, align {item}"))
                 read = c.new(f"getelementptr i8, ptr {read}, i64 {far}")
-            for line in _crossed(c, t, lines):
+            for line in crossed(c, t, lines):
                 c.do(f"store {t} {line}, ptr {wrote}, align {item}")
                 wrote = c.new(f"getelementptr i8, ptr {wrote}, i64 {apart}")
             return []
@@ -137,8 +137,11 @@ class Turn:
         r.units(name, unit)
 
 
-def _crossed(c: Any, t: str, lines: list[str]) -> list[str]:
-    """Lines as columns: halves of blocks change places, blocks being half as big each time."""
+def crossed(c: Any, t: str, lines: list[str], each: int = 1) -> list[str]:
+    """Lines as columns: halves of blocks change places, blocks being half as big each time.
+
+    Elements are so many of a vector's.
+    """
     side = len(lines)
     half = side // 2
     while half:
@@ -149,9 +152,10 @@ def _crossed(c: Any, t: str, lines: list[str]) -> list[str]:
         found = list(lines)
         for i in [k for k in range(side) if not k & half]:
             for where, order in zip((i, i + half), chosen, strict=True):
-                mask = ", ".join([f"i32 {k}" for k in order])
+                mask = ", ".join([f"i32 {each * k + j}" for k in order for j in range(each)])
+                chosen_by = f"<{each * side} x i32> <{mask}>"
                 found[where] = c.new(
-                    f"shufflevector {t} {lines[i]}, {t} {lines[i + half]}, <{side} x i32> <{mask}>"
+                    f"shufflevector {t} {lines[i]}, {t} {lines[i + half]}, {chosen_by}"
                 )
         lines, half = found, half // 2
     return lines

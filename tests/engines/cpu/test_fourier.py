@@ -1,4 +1,4 @@
-"""Fourier transforms by NumPy's loops without Python, beside the op's own."""
+"""Fourier transforms in lanes and by NumPy's loops, beside the op's own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tests.engines.cpu.lab import built, numpy_run
 
 SHAPES = [((1,), 1), ((2,), 1), ((7,), 1), ((128,), 1), ((211,), 1), ((3, 5, 12), 1),
           ((5, 6), 2), ((9, 7), 2), ((2, 64, 9), 2), ((3, 4, 5, 6), 3), ((700, 3), 1),
-          ((128, 160), 2)]  # fmt: skip
+          ((128, 160), 2), ((19, 35), 1), ((6, 143), 1), ((7, 521), 1), ((18, 262), 1),
+          ((3, 9, 22), 2)]  # fmt: skip
 
 
 def agree(f: Any, x: Any) -> None:
@@ -49,6 +50,23 @@ def test_transforms(shape: tuple[int, ...], rank: int, double: bool) -> None:
     agree(by(FftType.IFFT), drawn(shape, whole))
     agree(by(FftType.RFFT), drawn(shape, real))
     agree(by(FftType.IRFFT), drawn(half, whole))
+
+
+@pytest.mark.parametrize("n", [9, 12, 521])
+def test_rows_in_lanes_share_nothing(n: int) -> None:
+    """What is infinite or large in one row is not in another."""
+    x = drawn((20, n), "float32")
+
+    def f(x: Any) -> list[Any]:
+        return [fft(x, fft_type=FftType.RFFT, fft_lengths=(n,))]
+
+    made = built(f, x)
+    (before,) = made.execute([x])
+    bad = x.copy()
+    bad[3], bad[7] = np.inf, 1e30
+    (after,) = made.execute([bad])
+    others = [i for i in range(20) if i not in (3, 7)]
+    np.testing.assert_array_equal(before[others], after[others])
 
 
 def test_views_and_chains() -> None:

@@ -1,0 +1,325 @@
+"""Fourier transforms of many rows: between memory and the lanes of vectors.
+
+Real rows of even length are complex ones of half of it, whose spectrum is taken apart afterwards.
+Two rows as the parts of one would share their infinities, and the rounding of the greater.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from primal.engines.cpu import fourier_lanes
+from primal.engines.cpu.code import Module
+from primal.engines.cpu.fourier_lanes import Lanes
+from primal.engines.cpu.script import Int, Place, Script, lanes_before, read_vector, write_vector
+from primal.engines.cpu.turns import crossed
+
+
+class Edge:
+    """Between memory and a buffer, for rows side by side (`across`) or each in one piece.
+
+    `left` are the rows from the first on; in place of those that are not there stands the last.
+    """
+
+    def __init__(
+        self, v: Lanes, across: bool, first: Place, along: Int, step: Int, left: Int
+    ) -> None:
+        self.v = v
+        self.s = v.s
+        self.across = across
+        self.first = first
+        self.along = along
+        self.step = step
+        self.left = left
+        lanes = range(1 if across else v.s.lanes)
+        self.rows = [first + (left - 1).least(Int(v.s, str(r))) * along for r in lanes]
+        self.dtype = v.f.dtype
+
+    def _shuffled(self, x: str, y: str, chosen: Sequence[int]) -> str:
+        t, mask = self.v.f.t, ", ".join([f"i32 {i}" for i in chosen])
+        return self.s.new(f"shufflevector {t} {x}, {t} {y}, <{len(chosen)} x i32> <{mask}>")
+
+    def _apart(self, x: str, y: str) -> list[str]:
+        """What stands at even and at odd places of two vectors."""
+        return [self._shuffled(x, y, range(i, 2 * self.s.lanes, 2)) for i in (0, 1)]
+
+    def _together(self, x: str, y: str) -> list[str]:
+        """The elements of two vectors in turns."""
+        n = self.s.lanes
+        order = [i // 2 + n * (i % 2) for i in range(2 * n)]
+        return [self._shuffled(x, y, order[:n]), self._shuffled(x, y, order[n:])]
+
+    def _crossed(self, lines: list[str]) -> list[str]:
+        """Lines of complex numbers as columns; those of float32 as words, which compiles faster."""
+        s, t = self.s, self.v.f.t
+        if self.v.item == 8:
+            return crossed(s, t, lines, 2)
+        words = s.vec("i64", s.lanes // 2)
+        found = crossed(s, words, [s.new(f"bitcast {t} {x} to {words}") for x in lines])
+        return [s.new(f"bitcast {words} {x} to {t}") for x in found]
+
+    def _squares(self, n: Int, each: int, body: Callable[[Int, str], None]) -> None:
+        """The body for as many numbers of `each` parts as a vector holds, and which are there."""
+        s = self.s
+        s.each(0, n, lambda i: body(i, lanes_before(s, (n - i) * each)), s.lanes // each)
+
+    def _lines(self, i: Int, each: int, mask: str) -> list[str]:
+        by = i * (each * self.v.item)
+        return [read_vector(self.s, self.dtype, row + by, mask) for row in self.rows]
+
+    def _columns(self, i: Int, each: int) -> list[tuple[Place, str]]:
+        """Where the vectors of a number of all rows lie, and which of their lanes are there."""
+        here, lanes = self.first + i * self.step, self.s.lanes
+        return [
+            (here + j * self.v.vector, lanes_before(self.s, (self.left * each - j * lanes).most(0)))
+            for j in range(each)
+        ]
+
+    def read_complex(self, n: Int, to: Place, planes: tuple[Int, Int]) -> None:
+        """Complex numbers, their parts to two planes of the buffer."""
+        s, v = self.s, self.v
+
+        def put(i: Int, x: str, y: str) -> None:
+            here = to + i * v.pair
+            for plane, part in zip(planes, self._apart(x, y), strict=True):
+                v.plane_put(here + plane, part)
+
+        def square(i: Int, mask: str) -> None:
+            half = s.lanes // 2
+            lines = self._lines(i, 2, mask)
+            parts = [self._crossed(rows) for rows in (lines[:half], lines[half:])]
+            for e, (x, y) in enumerate(zip(*parts, strict=True)):
+                put(i + e, x, y)
+
+        def column(i: Int) -> None:
+            x, y = [read_vector(s, self.dtype, p, m) for p, m in self._columns(i, 2)]
+            put(i, x, y)
+
+        if self.across:
+            s.each(0, n, column)
+        else:
+            self._squares(n, 2, square)
+
+    def write_complex(self, n: Int, x: Place, planes: tuple[Int, Int], by: str) -> None:
+        """The same back, times a factor."""
+        s, v = self.s, self.v
+
+        def got(i: Int) -> list[str]:
+            here = x + i * v.pair
+            return self._together(*[v.f.mul(v.plane(here + plane), by) for plane in planes])
+
+        def square(i: Int, mask: str) -> None:
+            half = s.lanes // 2
+            found = [got(i + e) for e in range(half)]
+            lines = [y for k in (0, 1) for y in self._crossed([p[k] for p in found])]
+            at = i * (2 * v.item)
+            for row, line in zip(self.rows, lines, strict=True):
+                write_vector(s, self.dtype, line, row + at, mask)
+
+        def column(i: Int) -> None:
+            for (p, mask), y in zip(self._columns(i, 2), got(i), strict=True):
+                write_vector(s, self.dtype, y, p, mask)
+
+        if self.across:
+            s.each(0, n, column)
+        else:
+            self._squares(n, 2, square)
+
+    def read_real(self, n: Int, to: Place) -> None:
+        """Numbers to places a pair apart."""
+        s, v = self.s, self.v
+
+        def square(i: Int, mask: str) -> None:
+            for e, y in enumerate(crossed(s, v.f.t, self._lines(i, 1, mask))):
+                v.plane_put(to + (i + e) * v.pair, y)
+
+        def column(i: Int) -> None:
+            ((p, mask),) = self._columns(i, 1)
+            v.plane_put(to + i * v.pair, read_vector(s, self.dtype, p, mask))
+
+        if self.across:
+            s.each(0, n, column)
+        else:
+            self._squares(n, 1, square)
+
+    def write_real(self, n: Int, x: Place, by: str) -> None:
+        """The same back, times a factor."""
+        s, v = self.s, self.v
+
+        def got(i: Int) -> str:
+            return v.f.mul(v.plane(x + i * v.pair), by)
+
+        def square(i: Int, mask: str) -> None:
+            lines = crossed(s, v.f.t, [got(i + e) for e in range(s.lanes)])
+            for row, line in zip(self.rows, lines, strict=True):
+                write_vector(s, self.dtype, line, row + i * v.item, mask)
+
+        def column(i: Int) -> None:
+            ((p, mask),) = self._columns(i, 1)
+            write_vector(s, self.dtype, got(i), p, mask)
+
+        if self.across:
+            s.each(0, n, column)
+        else:
+            self._squares(n, 1, square)
+
+
+@dataclasses.dataclass(frozen=True)
+class RowTransforms:
+    """Transforms of complex rows, `c`, of real rows, `r`, or to real rows, `i`.
+
+    Words: bytes from block to block of x and of the result; rows of a block, bytes from row to row;
+    bytes from one number of a row to the next; units of a block; the length of the transform; its
+    passes, their number and their length; Bluestein's table or 0; roots of unity of a real row's
+    length, or 0; 1 where parts change places; the factor of results in bits.
+
+    `across`: rows are side by side, so that memory goes on with the next row; else a row lies in
+    one piece. `paired`: real rows of even length are complex ones of half of it.
+    """
+
+    real: str
+    form: str
+    across: bool
+    paired: bool
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the function."""
+        lanes = max(module.width // (4 if self.real == "f" else 8), 2)
+        passes = fourier_lanes.passes(module, lanes, self.real)
+        s = Script(module, lanes)
+        v = Lanes(s, self.real)
+        x, out = s.address(), s.address()
+        over_x, over_out, rows, along_x, along_out = s.words(5)
+        step_x, step_out, chunks, length = s.words(4)
+        table, count, size, chirp, roots, swap, factor = s.words(7)
+        turned, turns, start = (
+            Place(s, s.new(f"inttoptr i64 {p.name} to ptr")) for p in (chirp, roots, table)
+        )
+        buffer = (size + (lanes + 1)) * v.pair
+        a = Place(s, s.room((buffer * 3).name))
+        b, room = a + buffer, a + buffer * 2
+        odd = (count % 2).test("ne", 0)
+        last, other = (
+            Place(s, s.new(f"select i1 {odd}, ptr {p.name}, ptr {q.name}"))
+            for p, q in ((b, a), (a, b))
+        )
+        number = s.new(f"bitcast i64 {factor.name} to double")
+        if self.real == "f":
+            number = s.new(f"fptrunc double {number} to float")
+        by = s.splat(v.f.scalar, number)
+        zero = v.f.k(0.0)
+        planes = swap * v.vector, Int(s, str(v.vector)) - swap * v.vector
+        halves = length // 2 + 1
+
+        def transform() -> None:
+            def run() -> None:
+                given = ", ".join([f"ptr {p.name}" for p in (a, b, room, start)])
+                s.do(f"call void @{passes}({given}, i64 {count.name})")
+
+            def convolved() -> None:
+                v.scaled(a, a, length, turned, False, False)
+                s.each(length, size, lambda i: v.put(a + i * v.pair, zero, zero))
+                run()
+                # Forth and back by the same passes, with the parts exchanged in between.
+                v.scaled(last, a, size, turned + length * (2 * v.item), False, True)
+                run()
+                v.scaled(last, last, length, turned, True, False)
+
+            s.when(chirp.test("ne", 0), convolved, run)
+
+        def reading(edge: Edge) -> None:
+            if self.form == "c" or (self.form == "r" and self.paired and not self.across):
+                edge.read_complex(length, a, planes)
+            elif self.form == "r" and self.paired:
+                for k in (0, 1):
+                    part = Edge(v, True, edge.first + edge.step * k, edge.along, edge.step * 2,
+                                edge.left)  # fmt: skip
+                    part.read_real(length, a + k * v.vector)
+            elif self.form == "r":
+                edge.read_real(length, a)
+                s.each(0, length, lambda i: v.plane_put(a + i * v.pair + v.vector, zero))
+            else:
+                edge.read_complex(length + 1 if self.paired else halves, b, planes)
+                # Of these a real row has no other part.
+                v.plane_put(b + planes[1], zero)
+                if self.paired:
+                    v.plane_put(b + length * v.pair + planes[1], zero)
+                    self._joined(v, b, a, length, turns)
+                else:
+                    self._mirrored(v, b, a, length, halves)
+
+        def writing(edge: Edge) -> None:
+            if self.form == "c":
+                edge.write_complex(length, last, planes, by)
+            elif self.form == "r" and self.paired:
+                self._parted(v, last, other, length, turns)
+                edge.write_complex(length + 1, other, planes, by)
+            elif self.form == "r":
+                edge.write_complex(halves, last, planes, by)
+            elif self.paired and not self.across:
+                edge.write_complex(length, last, planes, by)
+            elif self.paired:
+                for k in (0, 1):
+                    part = Edge(v, True, edge.first + edge.step * k, edge.along, edge.step * 2,
+                                edge.left)  # fmt: skip
+                    part.write_real(length, last + planes[k], by)
+            else:
+                edge.write_real(length, last + planes[0], by)
+
+        def unit(u: str) -> None:
+            block, chunk = s.split(Int(s, u), [chunks, chunks])
+            first = chunk * lanes
+            left = rows - first
+            read, wrote = x + block * over_x, out + block * over_out
+            reading(Edge(v, self.across, read + first * along_x, along_x, step_x, left))
+            transform()
+            writing(Edge(v, self.across, wrote + first * along_out, along_out, step_out, left))
+
+        s.function(name, unit)
+
+    @staticmethod
+    def _parted(v: Lanes, z: Place, out: Place, h: Int, roots: Place) -> None:
+        """X of 2h real numbers, whose even and odd ones were the parts of what gave Z.
+
+        2X[k] = Z[k] + Z*[h - k] - i·w[k]·(Z[k] - Z*[h - k]).
+        """
+        s, f = v.s, v.f
+
+        def turn(k: Int) -> None:
+            (a, b), (c, d) = v.get(z + k % h * v.pair), v.get(z + (h - k) % h * v.pair)
+            total, gap = (f.add(a, c), f.sub(b, d)), (f.sub(a, c), f.add(b, d))
+            re, im = v.times(gap, roots + k * (2 * v.item))
+            half = 0.5
+            v.put(out + k * v.pair, f.mul(f.add(total[0], im), half),
+                  f.mul(f.sub(total[1], re), half))  # fmt: skip
+
+        s.each(0, h + 1, turn)
+
+    @staticmethod
+    def _joined(v: Lanes, x: Place, out: Place, h: Int, roots: Place) -> None:
+        """Z of half the spectrum of 2h real numbers, both with their parts exchanged.
+
+        Z[k] = X[k] + X*[h - k] + i·w*[k]·(X[k] - X*[h - k]).
+        """
+        s, f = v.s, v.f
+
+        def turn(k: Int) -> None:
+            (b, a), (d, c) = v.get(x + k * v.pair), v.get(x + (h - k) * v.pair)
+            total, gap = (f.add(a, c), f.sub(b, d)), (f.sub(a, c), f.add(b, d))
+            # The product of the conjugates.
+            re, im = v.times((gap[0], f.neg(gap[1])), roots + k * (2 * v.item))
+            v.put(out + k * v.pair, f.add(total[1], re), f.add(total[0], im))
+
+        s.each(0, h, turn)
+
+    @staticmethod
+    def _mirrored(v: Lanes, x: Place, out: Place, n: Int, halves: Int) -> None:
+        """The spectrum of n real numbers, n odd, by half of it, both with their parts exchanged."""
+
+        def turn(k: Int) -> None:
+            im, re = v.get(x + k * v.pair)
+            v.put(out + k * v.pair, im, re)
+            v.put(out + (n - k) % n * v.pair, v.f.neg(im), re)
+
+        v.s.each(0, halves, turn)
