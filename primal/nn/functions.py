@@ -11,10 +11,10 @@ import primal.numpy as jnp
 from primal.api.control import custom_jvp
 from primal.base.source import user_stacklevel
 from primal.ir.trace import Array
-from primal.lax import stop_gradient
+from primal.lax import axis_index, axis_size, stop_gradient
 from primal.numpy import direct, tanh
 from primal.numpy.promotion import floating
-from primal.numpy.reductions import mask_operand
+from primal.numpy.reductions import mask_operand, split_axes
 from primal.numpy.remembered import remembered, remembered_as
 from primal.ops.elementwise import expm1, logistic, rsqrt, sub
 from primal.ops.special import erf
@@ -215,7 +215,7 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
         array = jnp.where(where, array, -jnp.inf)
     if not array.size:
         return array
-    top = stop_gradient(jnp.max(array, axis, keepdims=True))
+    top = jnp.max(stop_gradient(array), axis, keepdims=True)
     powers = jnp.exp(array - top)
     out = powers / jnp.sum(powers, axis, keepdims=True)
     return out if where is None else jnp.where(where, out, 0)
@@ -234,7 +234,7 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
         array = jnp.where(where, array, -jnp.inf)
     if not array.size:
         return array
-    shifted = array - stop_gradient(jnp.max(array, axis, keepdims=True))
+    shifted = array - jnp.max(stop_gradient(array), axis, keepdims=True)
     out = shifted - jnp.log(jnp.sum(jnp.exp(shifted), axis, keepdims=True))
     return out if where is None else jnp.where(where, out, -jnp.inf)
 
@@ -271,8 +271,8 @@ def logsumexp(
         where = mask_operand("logsumexp", where)
         array = jnp.where(where, array, -jnp.inf)
     real = array.real if array.dtype.kind == "c" else array
-    top = jnp.max(real, axis, keepdims=True, initial=-jnp.inf)
-    top = stop_gradient(jnp.where(jnp.isfinite(top), top, 0))
+    top = jnp.max(stop_gradient(real), axis, keepdims=True, initial=-jnp.inf)
+    top = jnp.where(jnp.isfinite(top), top, 0)
     # Without promotion: the slope of a weakly typed array is not, as in JAX.
     terms = jnp.exp(sub(array, top) if real is array else array - top)
     if b is not None:
@@ -292,15 +292,16 @@ def logsumexp(
 
 
 def _squeezed(x: Any, axis: Any) -> Any:
-    return x.reshape(()) if axis is None else jnp.squeeze(x, axis)
+    return jnp.squeeze(x, split_axes("logsumexp", axis, x.ndim)[0])
 
 
 @remembered
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> Array:
     """Vectors with a one at the index x, zeros where x is out of range.
 
-    out[..., k] = 1 where x = k, else 0. Raises ValueError for an axis beyond the result's,
-    TypeError for fewer than no classes and for booleans, which are no indices.
+    out[..., k] = 1 where x = k, else 0. The classes lie along `axis`, which may be the name of a
+    vmap's. Raises ValueError for an axis beyond the result's, TypeError for fewer than no classes
+    and for booleans, which are no indices.
 
     >>> nn.one_hot(jnp.array([0, 2]), 3)
     Array([[1., 0., 0.],
@@ -314,8 +315,15 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> A
             DeprecationWarning,
             stacklevel=user_stacklevel(),
         )
-    axis = static_int("nn.one_hot axis", axis)
     num_classes = static_int("nn.one_hot num_classes", num_classes)
+    if isinstance(axis, str):
+        if axis_size(axis) != num_classes:
+            raise ValueError(
+                f"[nn.one_hot] expected num_classes to match the size of axis {axis!r}, got "
+                f"{num_classes} != {axis_size(axis)}."
+            )
+        return (index == axis_index(axis)).astype(float if dtype is None else dtype)
+    axis = static_int("nn.one_hot axis", axis)
     if not -index.ndim - 1 <= axis <= index.ndim:
         raise ValueError(
             f"[nn.one_hot] expected an axis of {index.ndim + 1} dimensions, got {axis}: axis is "

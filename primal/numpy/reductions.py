@@ -7,12 +7,14 @@ accumulated in float32 and rounded once.
 from __future__ import annotations
 
 import builtins
+import math
 from typing import Any
 
 import numpy as np
 
 from primal.base import dtypes
 from primal.base.monoids import highest, lowest
+from primal.ir.state import axis_size
 from primal.ir.trace import Array, literal
 from primal.numpy import direct
 from primal.numpy.elementary import conjugate, sqrt
@@ -30,6 +32,7 @@ from primal.numpy.promotion import (
 )
 from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.ufuncs import as_bool
+from primal.ops import collective
 from primal.ops import elementwise as ops
 from primal.ops import reduce as rooms
 from primal.ops.spread import broadcast_in_dim, reduce_sum
@@ -50,6 +53,16 @@ def as_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     return tuple(sorted(canonical_axes(name, axes_given(axis), ndim)))
+
+
+def split_axes(name: str, axis: Any, ndim: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """(the axes of the array, the names of axes of a vmap, pmap or shard_map around the call)."""
+    if isinstance(axis, str):
+        return (), (axis,)
+    if not isinstance(axis, tuple):
+        return as_axes(name, axis, ndim), ()
+    names = tuple([a for a in axis if isinstance(a, str)])
+    return as_axes(name, [a for a in axis if not isinstance(a, str)], ndim), names
 
 
 def as_axis(name: str, axis: Any, ndim: int) -> int:
@@ -101,6 +114,13 @@ def masked(name: str, x: Any, where: Any, value: Any) -> Any:
     return ops.select_n(to_shape(mask, shape), to_shape(fill, shape), to_shape(x, shape))
 
 
+_across = {
+    reduce_sum: collective.psum,
+    rooms.reduce_max: collective.pmax,
+    rooms.reduce_min: collective.pmin,
+}
+
+
 def _fold(
     name: str,
     op: Any,
@@ -124,13 +144,18 @@ def _fold(
             identity = extreme(x.aval.dtype)
         x = masked(name, x, where, identity)
     shape = x.aval.shape
-    axes = as_axes(name, axis, len(shape))
+    axes, names = split_axes(name, axis, len(shape))
     if identity is None and initial is None and builtins.any(shape[a] == 0 for a in axes):
         raise ValueError(
             f"zero-size array to reduction operation {name} which has no identity. Give an "
             "`initial` value."
         )
     out = with_axes(op(x, axes=axes), shape, axes, keepdims)
+    if names:
+        across = _across.get(op)
+        if across is None:
+            raise NotImplementedError(f"Named reductions not implemented for jnp.{name}()")
+        out = across(out, axes=names)
     if initial is not None:
         start = operand(name, initial)
         if start.aval.ndim:
@@ -323,10 +348,8 @@ def _count(name: str, x: Any, axis: Axis, where: Any, keepdims: bool, dtype: Any
     """How many elements are averaged: a Python int, or an array where a mask decides."""
     shape = x.aval.shape
     if where is None:
-        size = 1
-        for a in as_axes(name, axis, len(shape)):
-            size *= shape[a]
-        return size
+        axes, names = split_axes(name, axis, len(shape))
+        return math.prod([shape[a] for a in axes]) * math.prod(map(axis_size, names))
     mask = mask_operand(name, where)
     if broadcast_shapes(shape, mask.aval.shape) != shape:
         raise ValueError(
@@ -428,7 +451,7 @@ def variance(
     else:
         center = convert(array_operand(name, given), x.aval.dtype)
         if not keepdims and center.aval.ndim < x.aval.ndim and center.aval.ndim:
-            axes = as_axes(name, axis, x.aval.ndim)
+            axes, _ = split_axes(name, axis, x.aval.ndim)
             if center.aval.ndim == x.aval.ndim - len(axes):
                 center = with_axes(center, x.aval.shape, axes, True)
     apart = ops.sub(x, center)

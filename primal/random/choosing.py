@@ -10,7 +10,6 @@ import numpy as np
 
 import primal.numpy as jnp
 from primal.base import dtypes
-from primal.ir.avals import canonical_shape
 from primal.ir.trace import Array
 from primal.lax import sort_key_val, top_k
 from primal.numpy.creation import placed
@@ -18,7 +17,7 @@ from primal.numpy.remembered import remembered
 from primal.ops.types import static_int
 from primal.random.continuous import gumbel_of
 from primal.random.keys import draw, split_typed, typed_key
-from primal.random.samplers import Shape, _randint, float_dtype, param, uniform_of
+from primal.random.samplers import Shape, _randint, as_shape, float_dtype, param, uniform_of
 
 
 @remembered
@@ -55,7 +54,7 @@ def categorical(
         )
     axis = axis - scores.ndim if axis >= 0 else axis
     batch = tuple(n for i, n in enumerate(scores.shape) if i != scores.ndim + axis)
-    wanted = batch if shape is None else canonical_shape(shape, "categorical")
+    wanted = batch if shape is None else as_shape("categorical", shape)
     if np.broadcast_shapes(wanted, batch) != wanted:
         raise ValueError(
             f"[random.categorical] expected a shape that ends in the batch shape {batch}, got "
@@ -152,7 +151,7 @@ def choice(
             "primal.random.choice must be a sequence."
         )
     array = param("choice", a)
-    wanted = canonical_shape(shape, "choice")
+    wanted = as_shape("choice", shape)
     if array.ndim == 0:
         n, axis = operator.index(array), 0
     else:

@@ -228,7 +228,7 @@ def double_sided_maxwell(
     """
     typed = typed_key("double_sided_maxwell", key)
     found = float_dtype("double_sided_maxwell", dtype)
-    middle, spread = [param("double_sided_maxwell", x, found) for x in (loc, scale)]
+    middle, spread = [param("double_sided_maxwell", x) for x in (loc, scale)]
     params = np.broadcast_shapes(middle.shape, spread.shape)
     wanted = (*(as_shape("double_sided_maxwell", shape) or params), *params)
     parts = split_typed(typed, 2)

@@ -17,6 +17,7 @@ from primal.base import dtypes
 from primal.ir.trace import Array
 from primal.lax import cond, lgamma, scan, while_loop
 from primal.numpy.creation import placed
+from primal.numpy.promotion import promote_dtypes_inexact
 from primal.numpy.remembered import remembered
 from primal.random.keys import split_typed, typed_key
 from primal.random.samplers import float_dtype, int_dtype, param, shape_for, uniform_of
@@ -119,8 +120,8 @@ def _poisson_rejection(typed: Any, rate: Any, dtype: Any) -> Any:
 def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Binomial numbers: k successes out of n with probability C(n, k)·p^k·(1 - p)^(n - k).
 
-    Floats, nan where n < 0 or p is not in [0, 1]. Small means sum geometric numbers (Devroye,
-    1986), others take transformed rejection (Hörmann, 1993).
+    Floats, drawn in the dtype of p; nan where n < 0 or p is not in [0, 1]. Small means sum geometric
+    numbers (Devroye, 1986), others take transformed rejection (Hörmann, 1993).
 
     >>> x = random.binomial(random.key(0), 10, 0.5, (9,))
     >>> bool(((0 <= x) & (x <= 10)).all())
@@ -130,8 +131,9 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
     found = float_dtype("binomial", dtype)
     trials, prob = param("binomial", n), param("binomial", p)
     wanted = shape_for("binomial", shape, trials, prob)
-    count = jnp.broadcast_to(trials, wanted).astype(found)
-    return binomial_of(typed, count, jnp.broadcast_to(prob, wanted).astype(found))
+    real = dtypes.to_inexact_dtype(prob.dtype)
+    count = jnp.broadcast_to(trials, wanted).astype(real)
+    return binomial_of(typed, count, jnp.broadcast_to(prob, wanted).astype(real)).astype(found)
 
 
 def binomial_of(typed: Any, count: Any, prob: Any) -> Array:
@@ -238,8 +240,9 @@ def multinomial(
     """
     typed = typed_key("multinomial", key)
     target = dtypes.check_user_dtype_supported(float if dtype is None else dtype, "multinomial")
-    found = target if dtypes.issubdtype(target, np.floating) else dtypes.python_scalar_dtype(float)
-    trials, prob = param("multinomial", n, found), param("multinomial", p, found)
+    trials, prob = promote_dtypes_inexact(
+        "multinomial", param("multinomial", n), param("multinomial", p)
+    )
     if prob.ndim == 0:
         raise ValueError("[random.multinomial] expected probabilities along an axis, got a scalar.")
     if shape is None:

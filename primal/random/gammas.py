@@ -388,8 +388,8 @@ def generalized_normal(
 
 def _generalized(typed: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     keys = split_typed(typed, 2)
-    inverse = jnp.divide(1.0, p).astype(dtype)
-    sized = jnp.power(gamma_of(keys[0], inverse, shape), inverse)
+    inverse = jnp.divide(1.0, p)
+    sized = jnp.power(gamma_of(keys[0], inverse.astype(dtype), shape), inverse)
     return signs_of(keys[1], shape, dtype) * sized
 
 

@@ -80,11 +80,13 @@ def shape_for(name: str, shape: Any, *params: Any) -> tuple[int, ...]:
 def param(name: str, x: Any, dtype: Any = None) -> Array:
     """A parameter as an array (of a dtype).
 
-    TypeError for lists, which are no arrays, ValueError for complex numbers where draws are real.
+    TypeError for lists, which are no arrays, ValueError for None and for complex numbers where
+    draws are real.
     """
     if not isinstance(x, Array | np.ndarray | np.generic | builtins.complex | float | int):
         if isinstance(x, list | tuple) or not hasattr(x, "__jax_array__"):
-            raise TypeError(
+            kind = ValueError if x is None else TypeError
+            raise kind(
                 f"[random.{name}] expected an array or a number as a parameter, got {x!r} of type "
                 f"{type(x).__name__}."
             )

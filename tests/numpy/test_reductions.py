@@ -423,3 +423,38 @@ def test_interp_of_a_matrix() -> None:
     xp, fp = np.arange(3.0), np.array([1.0, 5.0, 2.0])
     same(jnp.interp(at, xp, fp), np.interp(at, xp, fp))
     same(jnp.interp(at, xp, fp, period=3), np.interp(at, xp, fp, period=3))
+
+
+def across(f: Any, *, name: str = "i") -> Any:
+    return vmap(f, axis_name=name)(X)
+
+
+NAMED = ["sum", "max", "min", "mean", "var", "std", "nansum", "nanmean", "nanvar", "nanstd"]
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_reductions_over_named_axes_are_those_over_the_axis_of_vmap(name: str) -> None:
+    f = getattr(jnp, name)
+    alone = across(lambda x: f(x, axis="i"))
+    same(alone, np.broadcast_to(getattr(np, name)(X, 0), X.shape))
+    both = across(lambda x: f(x, axis=("i", 0), keepdims=True))
+    same(both, np.broadcast_to(getattr(np, name)(X, (0, 1), keepdims=True), (3, 1, 5)))
+    with pytest.raises(NameError, match="unbound axis name: j"):
+        across(lambda x: f(x, axis="j"))
+
+
+def test_named_axes_with_masks_integers_constants_and_slopes() -> None:
+    got = across(lambda x: jnp.mean(x, axis="i", where=x > x.min()))
+    same(got[0], np.mean(X, 0, where=X > X.min((1, 2), keepdims=True)))
+    same(
+        across(lambda x: jnp.linalg.vector_norm(x, axis=("i", 1)))[0],
+        np.linalg.norm(X, axis=(0, 2)),
+    )
+    assert across(lambda x: jnp.sum(x > 0, axis="i")).dtype == jnp.int32
+    same(across(lambda x: jnp.sum(jnp.ones(2), axis="i") + x[0, 0]), 3 + X[:, 0, :1] + np.zeros(2))
+    slope = across(grad(lambda x: jnp.sum(jnp.mean(x * x, axis="i"))))
+    same(slope, 2 * X)
+    with pytest.raises(NotImplementedError, match=r"Named reductions not implemented for jnp.prod"):
+        across(lambda x: jnp.prod(x, axis="i"))
+    with pytest.raises(TypeError, match="expected whole numbers|expected a whole number"):
+        across(lambda x: jnp.median(x, axis="i"))

@@ -208,3 +208,25 @@ def test_keys_do_not_mix_with_numbers(call: Callable[[Any], Any]) -> None:
     with pytest.raises(TypeError, match=r"key<fry>.*\n.*key_data") as caught:
         call(random.key(0))
     assert isinstance(caught.value, ValueError)
+
+
+def test_binomial_is_drawn_in_the_dtype_of_p() -> None:
+    p = jnp.float32(0.4)
+    for n in (9, 100):
+        single = random.binomial(random.key(3), n, p, (4,))
+        half = random.binomial(random.key(3), jnp.float16(n), p, (4,), "float16")
+        assert half.dtype == jnp.float16
+        assert half.tolist() == single.tolist()
+    q = jnp.array([0.2, 0.3, 0.5])
+    counts = random.multinomial(random.key(3), 9, q, dtype="float16")
+    assert counts.tolist() == random.multinomial(random.key(3), 9, q).tolist()
+
+
+def test_wide_parameters_widen_what_is_drawn() -> None:
+    one = jnp.float32(1.0)
+    assert random.double_sided_maxwell(random.key(0), 0.0, one, dtype="float16").dtype == one.dtype
+    assert random.double_sided_maxwell(random.key(0), 0.0, 1.0, dtype="float16").dtype == "float16"
+    assert random.generalized_normal(random.key(0), one, dtype="float16").dtype == one.dtype
+    assert random.categorical(random.key(0), jnp.zeros(3), shape=4).shape == (4,)
+    with pytest.raises(ValueError, match="got None"):
+        random.gamma(random.key(0), None)

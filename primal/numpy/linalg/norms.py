@@ -25,7 +25,7 @@ from primal.numpy.promotion import (
     operand,
     promote_dtypes_inexact,
 )
-from primal.numpy.reductions import as_axes, as_axis
+from primal.numpy.reductions import as_axis
 from primal.numpy.reductions import max as largest
 from primal.numpy.reductions import min as smallest
 from primal.numpy.reductions import sum as total
@@ -68,14 +68,14 @@ def norm(x: ArrayLike, ord: Ord = None, axis: Any = None, keepdims: bool = False
     )
 
 
-def _euclidean(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _euclidean(x: Any, axes: Any, keepdims: bool) -> Any:
     square = ops.real(ops.mul(x, conjugate(x))) if x.aval.dtype.kind == "c" else ops.mul(x, x)
     return sqrt(total(square, axis=axes, keepdims=keepdims))
 
 
-def _vector_norm(x: Any, order: Any, axis: int, keepdims: bool) -> Any:
+def _vector_norm(x: Any, order: Any, axis: Any, keepdims: bool) -> Any:
     if order is None or (isinstance(order, int | float) and order == 2):
-        return _euclidean(x, (axis,), keepdims)
+        return _euclidean(x, axis, keepdims)
     if isinstance(order, str):
         raise ValueError(f"Invalid order '{order}' for vector norm.")
     if isinstance(order, int | float):
@@ -120,7 +120,7 @@ def _dropped(x: Any, axes: tuple[int, ...]) -> Any:
     return reshape(x, tuple([n for i, n in enumerate(x.shape) if i not in axes]))
 
 
-def _largest(x: Any, axis: int, keepdims: bool = False) -> Any:
+def _largest(x: Any, axis: Any, keepdims: bool = False) -> Any:
     """The largest of numbers that are not negative: 0 where there are none."""
     return largest(x, axis=axis, keepdims=keepdims, initial=None if x.size else 0)
 
@@ -139,20 +139,10 @@ def vector_norm(
     """
     check_arraylike("jnp.linalg.vector_norm", x)
     v = array_operand("vector_norm", x)
-    rank = v.aval.ndim
     whole = isinstance(ord, int | float) and ord in (1, np.inf, -np.inf)
     if not dtypes.issubdtype(v.aval.dtype, np.inexact) and not whole:
         v = convert(v, dtypes.python_scalar_dtype(float))
-    if axis is not None and not isinstance(axis, tuple | list):
-        return _vector_norm(v, ord, as_axis("vector_norm", axis, rank), keepdims)
-    axes = as_axes("vector_norm", axis, rank)
-    kept = [i for i in range(rank) if i not in axes]
-    lead = tuple([v.aval.shape[i] for i in kept])
-    flat = reshape(moveaxis(v, tuple(axes), tuple(range(len(kept), rank))), (*lead, -1))
-    out = _vector_norm(flat, ord, -1, False)
-    if not keepdims:
-        return out
-    return reshape(out, tuple([1 if i in axes else n for i, n in enumerate(v.aval.shape)]))
+    return _vector_norm(v, ord, tuple(axis) if isinstance(axis, list) else axis, keepdims)
 
 
 @remembered
