@@ -120,8 +120,8 @@ def _poisson_rejection(typed: Any, rate: Any, dtype: Any) -> Any:
 def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Binomial numbers: k successes out of n with probability C(n, k)·p^k·(1 - p)^(n - k).
 
-    Floats, drawn in the dtype of p; nan where n < 0 or p is not in [0, 1]. Small means sum geometric
-    numbers (Devroye, 1986), others take transformed rejection (Hörmann, 1993).
+    Floats, drawn in the dtype of p; nan where n < 0 or p is not in [0, 1]. Small means sum
+    geometric numbers (Devroye, 1986), others take transformed rejection (Hörmann, 1993).
 
     >>> x = random.binomial(random.key(0), 10, 0.5, (9,))
     >>> bool(((0 <= x) & (x <= 10)).all())
