@@ -4,9 +4,10 @@ A step that is worth it becomes a job: its fields are written, and then a word i
 job's number and how many chunks were taken from either end, of 2^20 at most. Who takes one adds
 to it by compare-and-swap, so that nobody takes one of a job that is over. The caller takes whatever
 nobody else has begun, and waits for chunks that were taken: a helper that never comes costs
-nothing, which is why a process that was forked only runs slower. It begins at the first chunk,
-helpers at the last: mostly each one finds what it wrote in the step before in a cache of its own,
-which takes 6 % off a transformer's step.
+nothing, which is why a process that was forked only runs slower. Chunks are equal to within a unit
+and as many for each thread (123 units once went 64 to 59). The caller begins at the first, helpers
+at the last: mostly each finds what it wrote in the step before in a cache of its own, which takes
+6 % off a transformer's step.
 
 Helpers look for the next job for some microseconds, then give way a few times, then sleep. A kernel
 that wakes one on the caller's CPU, to save power, leaves it there for milliseconds beside idle
@@ -42,7 +43,6 @@ LONGEST = 512
 """The most steps that are done alone after a longer wait."""
 LIMIT = 256
 """The most threads."""
-
 # Offsets into the state, in bytes. What several threads write has a cache line of its own.
 _CLAIM, _DONE, _BUSY, _ASLEEP, _JOB, _SETUP, _MUTEX, _CONDITION, _IDS = (
     0, 64, 128, 192, 256, 384, 448, 576, 704,
@@ -73,10 +73,9 @@ def text(machine: str) -> str:
     )  # fmt: skip
 
 
-# Fields of a job, 8 bytes each: 0 code, 1 slots, 2 record, 3 status, 4 units, 5 units per chunk,
-# 6 chunks, 7 its number, 8 the CPU of the caller. Of the setup: 0 threads, 1 whether they were
-# started, 2 whether to end, 3 helpers that were, 4 steps to do alone after a long wait, 5 of them
-# left.
+# Fields of a job, 8 bytes each: 0 code, 1 slots, 2 record, 3 status, 4 units, 5 chunks, 6 its
+# number, 7 the CPU of the caller. Of the setup: 0 threads, 1 whether they were started, 2 whether
+# to end, 3 helpers that were, 4 steps to do alone after a long wait, 5 of them left.
 _LINUX = """
 declare i32 @sched_getcpu()
 declare i32 @sched_getaffinity(i32, i64, ptr)
@@ -220,20 +219,23 @@ first:
   br label %fill
 fill:
   %parts = mul i64 %threads, {pieces}
+  %total = mul i64 %units, %cost
   %up = add i64 %units, %parts
   %up1 = sub i64 %up, 1
-  %even = udiv i64 %up1, %parts
+  %part = udiv i64 %up1, %parts
   %least = udiv i64 {shortest}, %cost
-  %soon = udiv i64 {patient}, %cost
-  %few = udiv i64 %units, 1048575
-  %fits = add i64 %few, 1
-  %bounded0 = call i64 @llvm.umin.i64(i64 %even, i64 %soon)
-  %bounded = call i64 @llvm.umax.i64(i64 %bounded0, i64 %fits)
-  %each0 = call i64 @llvm.umax.i64(i64 %bounded, i64 %least)
-  %each = call i64 @llvm.umin.i64(i64 %each0, i64 %units)
+  %each = call i64 @llvm.umax.i64(i64 %part, i64 %least)
   %round = add i64 %units, %each
   %round1 = sub i64 %round, 1
-  %chunks = udiv i64 %round1, %each
+  %usual = udiv i64 %round1, %each
+  %coarse = udiv i64 %total, {patient}
+  %several = call i64 @llvm.umax.i64(i64 %usual, i64 %coarse)
+  %bounded = call i64 @llvm.umin.i64(i64 %several, i64 %units)
+  %fitting = call i64 @llvm.umin.i64(i64 %bounded, i64 1048575)
+  %odd = urem i64 %fitting, %threads
+  %fair_share = sub i64 %fitting, %odd
+  %few = icmp eq i64 %fair_share, 0
+  %chunks = select i1 %few, i64 %fitting, i64 %fair_share
   %job = getelementptr i8, ptr %pool, i64 {job}
   store atomic ptr %code, ptr %job monotonic, align 8
   %j1 = getelementptr i64, ptr %job, i64 1
@@ -245,17 +247,15 @@ fill:
   %j4 = getelementptr i64, ptr %job, i64 4
   store atomic i64 %units, ptr %j4 monotonic, align 8
   %j5 = getelementptr i64, ptr %job, i64 5
-  store atomic i64 %each, ptr %j5 monotonic, align 8
+  store atomic i64 %chunks, ptr %j5 monotonic, align 8
   %j6 = getelementptr i64, ptr %job, i64 6
-  store atomic i64 %chunks, ptr %j6 monotonic, align 8
-  %j7 = getelementptr i64, ptr %job, i64 7
-  %last = load i64, ptr %j7
+  %last = load i64, ptr %j6
   %number0 = add i64 %last, 1
   %number = and i64 %number0, 16777215
-  store i64 %number, ptr %j7
-  %j8 = getelementptr i64, ptr %job, i64 8
+  store i64 %number, ptr %j6
+  %j7 = getelementptr i64, ptr %job, i64 7
   %cpu = call i64 @where()
-  store atomic i64 %cpu, ptr %j8 monotonic, align 8
+  store atomic i64 %cpu, ptr %j7 monotonic, align 8
   %done = getelementptr i8, ptr %pool, i64 {done}
   store atomic i64 0, ptr %done monotonic, align 8
   %claim = shl i64 %number, 40
@@ -272,7 +272,7 @@ wake:
   %u = call i32 @pthread_mutex_unlock(ptr %mutex)
   br label %run
 run:
-  %chunk_cost = mul i64 %each, %cost
+  %chunk_cost = udiv i64 %total, %chunks
   call void @work(ptr %pool, i64 %number, i64 %chunk_cost)
   br label %wait
 wait:
@@ -349,7 +349,6 @@ entry:
   %j3 = getelementptr i64, ptr %job, i64 3
   %j4 = getelementptr i64, ptr %job, i64 4
   %j5 = getelementptr i64, ptr %job, i64 5
-  %j6 = getelementptr i64, ptr %job, i64 6
   %done = getelementptr i8, ptr %pool, i64 {done}
   br label %look
 look:
@@ -367,8 +366,7 @@ read:
   %record = load atomic ptr, ptr %j2 monotonic, align 8
   %status = load atomic ptr, ptr %j3 monotonic, align 8
   %units = load atomic i64, ptr %j4 monotonic, align 8
-  %each = load atomic i64, ptr %j5 monotonic, align 8
-  %chunks = load atomic i64, ptr %j6 monotonic, align 8
+  %chunks = load atomic i64, ptr %j5 monotonic, align 8
   %left = icmp ult i64 %begun, %chunks
   br i1 %left, label %take, label %leave
 take:
@@ -383,9 +381,11 @@ take:
   br i1 %mine, label %do, label %look
 do:
   call void @inside(ptr %status)
-  %begin = mul i64 %chunk, %each
-  %stop = add i64 %begin, %each
-  %end = call i64 @llvm.umin.i64(i64 %stop, i64 %units)
+  %following = add i64 %chunk, 1
+  %first = mul i64 %chunk, %units
+  %last = mul i64 %following, %units
+  %begin = udiv i64 %first, %chunks
+  %end = udiv i64 %last, %chunks
   call void %code(ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status)
   %before = atomicrmw add ptr %done, i64 1 release
   br i1 %caller, label %ask, label %look
@@ -404,7 +404,7 @@ entry:
   %mutex = getelementptr i8, ptr %pool, i64 {mutex}
   %condition = getelementptr i8, ptr %pool, i64 {condition}
   %job = getelementptr i8, ptr %pool, i64 {job}
-  %j8 = getelementptr i64, ptr %job, i64 8
+  %j7 = getelementptr i64, ptr %job, i64 7
   br label %look
 look:
   %seen = phi i64 [ 0, %entry ], [ %seen, %pause ], [ %seen, %yield ], [ %seen, %awake ],
@@ -417,7 +417,7 @@ look:
   %new = icmp ne i64 %now, %seen
   br i1 %new, label %found, label %idle
 found:
-  %caller = load atomic i64, ptr %j8 monotonic, align 8
+  %caller = load atomic i64, ptr %j7 monotonic, align 8
   call void @leave_to(i64 %caller)
   call void @work(ptr %pool, i64 %now, i64 0)
   br label %look

@@ -1,6 +1,8 @@
 """Threads: results do not depend on them, and neither forks nor ends of processes hang."""
 
+import ctypes
 import os
+import platform
 import subprocess
 import sys
 import threading
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 
 from primal.base.config import config
-from primal.engines.cpu import pool
+from primal.engines.cpu import driver, pool
 from primal.ops.contract import dot_general
 from primal.ops.elementwise import add, sin
 from primal.ops.spread import reduce_sum
@@ -42,6 +44,30 @@ def test_results_do_not_depend_on_the_number_of_threads():
     for other in found[1:]:
         for a, b in zip(found[0], other, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_units_are_shared_evenly(count):
+    config.update("num_threads", count)
+    taken = []
+    pointer, size = ctypes.c_void_p, ctypes.c_int64
+    note = ctypes.CFUNCTYPE(None, pointer, pointer, size, size, pointer)(
+        lambda slots, record, begin, end, status: taken.append((begin, end))
+    )
+    step = ctypes.CFUNCTYPE(None, pointer, pointer, pointer)(driver.functions()["step"])
+    context = (size * (driver.CONTEXT // 8))()
+    context[5] = 2**60  # nanoseconds until it looks for signals
+    context[7] = 0x1F80 if platform.machine() in ("x86_64", "AMD64") else 0  # how floats trap
+    for units, cost in [(2, 15_000), (9, 5_000), (12, 30_000), (123, 5_000), (1_000_003, 1)]:
+        words = ctypes.cast(note, pointer).value, 0, units, cost
+        taken.clear()
+        step(None, (size * 4)(*words), context)
+        taken.sort()
+        assert [begin for begin, _ in taken] == [0, *[end for _, end in taken[:-1]]]
+        assert taken[-1][1] == units
+        sizes = [end - begin for begin, end in taken]
+        assert max(sizes) - min(sizes) <= 1
+        assert len(sizes) % count == 0 or len(sizes) < count
 
 
 def test_many_python_threads_at_once():
@@ -78,7 +104,7 @@ def test_number_of_threads():
 CODE = """
 import os, sys
 import numpy as np
-from primal.engines.cpu import pool
+from primal.engines.cpu import driver, pool
 from tests.engines.cpu import lab, test_pool
 
 x = np.random.default_rng(0).standard_normal((400, 400)).astype(np.float32)
