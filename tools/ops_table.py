@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.base import dtypes
 from primal.base.config import enable_x64
 from primal.ir.op import ByKind, Expand, Library, Never, Op, Splice
 from primal.transforms.stage import stage
@@ -38,6 +39,9 @@ Every operation of the intermediate language: what its record says. This page is
 * **within**: how far results of the engines may be from NumPy's, which the laws in `tests/laws`
   hold them to: at most so many ε, that of the dtype, times the size of the result or the number
   after *of*, whichever is larger. Integers and booleans are equal, always.
+* **checked**: the order of derivatives that the laws compare with differences, whether they compare
+  vmap over every axis of every operand with a loop, and how many wrong calls have their text
+  recorded. `tests/laws/test_coverage.py` gives the reason wherever one of these is missing.
 
 """
 
@@ -98,26 +102,41 @@ def within(cases: list[Case]) -> str:
     return f"{worst.ulps:g} ε{f' of {worst.near:g}' if worst.near else ''}: {worst.cause}"
 
 
+def checked(cases: list[Case]) -> str:
+    """What the laws ask of it, and how many wrong calls they know."""
+    order = max(c.order if c.reverse else min(c.order, 1) for c in cases)
+    inexact = any(dtypes.issubdtype(d, np.inexact) for c in cases for d in c.dtypes)
+    derived = inexact and not isinstance(cases[0].record.jvp, Never)
+    wrong = sum(len(c.errors) for c in cases)
+    parts = (
+        f"order {order}" if derived and order else "",
+        "vmap" if any(c.vmap for c in cases) else "",
+        f"{wrong} wrong" if wrong else "",
+    )
+    return ", ".join(part for part in parts if part) or "–"
+
+
 def table() -> str:
     """The page."""
     first: dict[str, Case] = {}
     for case in CASES:
         first.setdefault(case.op, case)
+    rows = {name: [c for c in CASES if c.op == name] for name in first}
     parts = [HEAD]
     kinds: dict[str, list[Case]] = {}
     for case in first.values():
         kinds.setdefault(case.record.kind.name, []).append(case)
     for kind, cases in kinds.items():
         parts.append(f"## {kind[0].upper()}{kind[1:]}\n\n")
-        titles = "takes | derivative | transpose | batching | XLA | CPU | within"
-        parts.append(f"| operation | {titles} |\n|---|---|---|---|---|---|---|---|\n")
+        titles = "takes | derivative | transpose | batching | XLA | CPU | within | checked"
+        parts.append(f"| operation | {titles} |\n|{'---|' * 9}\n")
         for case in sorted(cases, key=lambda c: c.op):
             op = case.record
             cells = (
                 f"`{op.name}`", taken(case), derivative(op),
                 "–" if isinstance(op.transpose, Never) else "yes",
                 batching(op), engine(op.hlo), engine(op.kernel),
-                within([c for c in CASES if c.op == op.name]),
+                within(rows[op.name]), checked(rows[op.name]),
             )  # fmt: skip
             parts.append(f"| {' | '.join(cells)} |\n")
         parts.append("\n")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.ir.avals import Aval
+from primal.ir.avals import Aval, canonical_shape
 from primal.ir.op import SHAPE, Bound, Never, Op, by_kind
 from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise import select_n, sub
@@ -26,7 +26,7 @@ from primal.ops.words import linear
 
 
 def _reshape_type(x: Aval, *, shape: tuple[int, ...]) -> Aval:
-    out = Aval(shape, x.dtype, x.weak_type)
+    out = Aval(canonical_shape(shape, "reshape"), x.dtype, x.weak_type)
     if out.size != x.size:
         raise TypeError(
             f"[reshape] expected a shape of {x.size} elements for an operand of shape {x.shape}, "
@@ -471,7 +471,7 @@ def _iota_impl(*, shape: tuple[int, ...], dtype: Any, dimension: int) -> Any:
 def _iota_type(*, shape: tuple[int, ...], dtype: Any, dimension: int) -> Aval:
     if not 0 <= dimension < len(shape):
         raise ValueError(f"[iota] expected a dimension of shape {shape}, got {dimension}.")
-    return Aval(shape, dtype)
+    return Aval(canonical_shape(shape, "iota"), dtype)
 
 
 iota: Op = Op(

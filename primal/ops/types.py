@@ -51,7 +51,8 @@ def check_dtype(name: str, aval: Aval, kinds: tuple[Any, ...]) -> None:
     """TypeError unless the dtype is of one of the kinds (NumPy abstract types)."""
     if not any(dtypes.issubdtype(aval.dtype, k) for k in kinds):
         wanted = " or ".join(k.__name__ for k in kinds)
-        raise TypeError(f"[{name}] expected a {wanted} dtype, got {aval.dtype.name}.")
+        article = "an" if wanted[0] in "aeiou" else "a"
+        raise TypeError(f"[{name}] expected {article} {wanted} dtype, got {aval.dtype.name}.")
 
 
 def nary(name: str, *kinds: Any, out: Callable[[Any], Any] | None = None) -> Rule:

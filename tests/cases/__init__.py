@@ -54,7 +54,8 @@ for op, errors in refused.REFUSED.items():
     first = next(i for i, row in enumerate(CASES) if row.op == op and row.around is None
                  or row.op == op and op.startswith("random_"))  # fmt: skip
     says = refused.SAYS.get(op, CASES[first].says)
-    CASES[first] = dataclasses.replace(CASES[first], errors=errors, says=says)
+    all_errors = (*CASES[first].errors, *errors)
+    CASES[first] = dataclasses.replace(CASES[first], errors=all_errors, says=says)
 for op in (*small.ALIKE, *small.SHAPED):
     first = next(i for i, row in enumerate(CASES) if row.op == op and row.around is None)
     CASES[first] = small.with_small(CASES[first])

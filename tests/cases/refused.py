@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.cases.case import C64, F32, I32, Wrong, X, shaped
+from tests.cases.case import BOOL, C64, F32, I32, Wrong, X, shaped
 
 FLOATING = "expected a floating dtype"
 
@@ -24,6 +24,16 @@ WRITES = (
 )
 WINDOWS = (Wrong((X((4, 5)), X((4, 5))), TypeError, "integer or floating", dtype=C64),)
 WORDS = (Wrong((X((2,), dtype=I32),), TypeError, "array of keys"),)
+
+TWICE, NUMBER = "distinct axes", "number dtype"
+BITS = Wrong(shaped((2, 2)), ValueError, TWICE, {"axes": (0, 0)}, I32)
+OVER = Wrong(shaped((2, 2)), ValueError, TWICE, {"axes": (0, 0)})
+WINDOWED = (
+    *[Wrong(shaped((3, 4)), TypeError, "positive integers", {name: (0, 1)})
+      for name in ("window_dimensions", "window_strides", "base_dilation")],
+    Wrong(shaped((3, 4)), TypeError, "one per windowed dimension", {"padding": ((0, 0),)}),
+    Wrong(shaped((3, 4)), TypeError, NUMBER, dtype=BOOL),
+)  # fmt: skip
 
 REFUSED: dict[str, tuple[Wrong, ...]] = {
     **dict.fromkeys(
@@ -55,6 +65,20 @@ REFUSED: dict[str, tuple[Wrong, ...]] = {
         (Wrong(shaped((7,), (7,)), TypeError, "operand 0"),),
     ),
     "check": (Wrong(shaped((7,)), TypeError, "int32 scalar"),),
+    **dict.fromkeys(("reduce_and", "reduce_or", "reduce_xor"), (BITS,)),
+    **dict.fromkeys(("reduce_max", "reduce_min", "reduce_prod"), (OVER,)),
+    **dict.fromkeys(
+        ("cumsum", "cumprod", "cummax", "cummin"),
+        (Wrong(shaped((2, 3)), TypeError, NUMBER, dtype=BOOL),),
+    ),
+    "cumlogsumexp": _of_dtype(1),
+    **dict.fromkeys(("reduce_window_sum", "reduce_window_max", "reduce_window_min"), WINDOWED),
+    "rev": (Wrong(shaped((2, 3)), ValueError, TWICE, {"dimensions": (0, 0)}),),
+    "reshape": (Wrong(shaped((2, 3)), TypeError, "non-negative", {"shape": (-1, 6)}),),
+    "iota": (Wrong((), TypeError, "non-negative", {"shape": (-2,)}),),
+    "reduce_precision": (
+        Wrong(shaped((2,)), ValueError, "exponent_bits >= 1", {"exponent_bits": 0}),
+    ),
 }  # fmt: skip
 # How an error names the op, where that is not the name of its record.
 SAYS: dict[str, Any] = {

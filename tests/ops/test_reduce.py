@@ -149,7 +149,7 @@ def test_batching(name: str, axes: tuple[int, ...]) -> None:
 
 def test_errors() -> None:
     x = as_array(np.ones((2, 3), np.float32))
-    with pytest.raises(TypeError, match=r"\[reduce_and\] expected a integer or bool dtype"):
+    with pytest.raises(TypeError, match=r"\[reduce_and\] expected an integer or bool dtype"):
         reduce.reduce_and(x, axes=(0,))
     with pytest.raises(ValueError, match=r"\[reduce_max\].*axis 2 is out of bounds"):
         lax_reductions.reduce_max(x, (2,))
