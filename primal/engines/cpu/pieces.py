@@ -167,8 +167,7 @@ class Rows:
 
     def write(self, module: Module, name: str) -> None:
         s = Script(module)
-        s.at = 1
-        length = s.word()
+        length = s.length()
         # 6 words of header, 2 and 5 per array, 2 of the result, the last one.
         count = (length - 9) // 7
         base = count * 2 + 6

@@ -101,6 +101,11 @@ class Script(Code):
         self.at += 1
         return Int(self, self.new(f"load i64, ptr {p}"))
 
+    def length(self) -> Int:
+        """Words of the record: half of its second word (see `subnormals`)."""
+        p = self.new("getelementptr i64, ptr %record, i64 1")
+        return Int(self, self.new(f"zext i32 {self.new(f'load i32, ptr {p}')} to i64"))
+
     def words(self, n: int) -> list[Int]:
         """The next n words."""
         return [self.word() for _ in range(n)]

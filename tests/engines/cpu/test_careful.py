@@ -96,3 +96,17 @@ def test_zeros_taken_for_them_are_none() -> None:
     for _ in range(2 * subnormals.MUCH // subnormals.LEAST):
         program.execute([x])
     assert codes(program) == plain
+
+
+def test_what_moves_beside_them_knows_its_record() -> None:
+    """They are counted where a record has its length, which routines read."""
+
+    def turn(carry: Any, _: Any) -> Any:
+        s, x = carry
+        return (s * 0.5 + 1e-39, lax.concatenate([x[20:], x[:20]], 0)), None
+
+    s, x = primal.jit(lambda *xs: lax.scan(turn, xs, None, length=101)[0])(
+        np.float32(1e-39), np.arange(40.0, dtype=np.float32)
+    )
+    np.testing.assert_allclose(s, 2e-39, rtol=1e-5)
+    np.testing.assert_array_equal(x, np.roll(np.arange(40), 20))
