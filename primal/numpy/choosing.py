@@ -30,7 +30,7 @@ from primal.numpy.reductions import check_out
 from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.ufuncs import as_bool
 from primal.ops import elementwise as ops
-from primal.ops.types import static_int
+from primal.ops.types import check_sequence, static_int
 
 
 @overload
@@ -89,9 +89,8 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLik
     >>> jnp.select([x < 1, x < 3], [x, 10 * x], -1)
     Array([ 0, 10, 20, -1], dtype=int32)
     """
-    for name, given in (("condlist", condlist), ("choicelist", choicelist)):
-        if not hasattr(given, "__len__"):
-            raise TypeError(f"[select] expected a sequence of arrays as {name}, got {given!r}.")
+    check_sequence("select", "arrays as condlist", condlist)
+    check_sequence("select", "arrays as choicelist", choicelist)
     if len(condlist) != len(choicelist):
         raise ValueError(
             "condlist must have length equal to choicelist "
@@ -293,8 +292,7 @@ def choose(
     if hasattr(choices, "aval") or isinstance(choices, np.ndarray):
         whole = array_operand("choose", choices)
         choices = [whole[i] for i in range(whole.shape[0])]
-    elif not hasattr(choices, "__len__"):
-        raise TypeError(f"[choose] expected a sequence of arrays to choose from, got {choices!r}.")
+    check_sequence("choose", "arrays to choose from", choices)
     count = len(choices)
     if mode == "raise":
         values = known_values(from_literal(index))

@@ -29,7 +29,7 @@ from primal.numpy.shapes import broadcast_arrays, swapaxes
 from primal.numpy.taking import modulo
 from primal.ops.choose import clamp
 from primal.ops.shape import reshape, transpose
-from primal.ops.types import axes_given, static_ints
+from primal.ops.types import axes_given, check_sequence, static_ints
 
 s_ = np.s_
 index_exp = np.index_exp
@@ -258,11 +258,7 @@ def ravel_multi_index(
     Array([ 1, 11], dtype=int32)
     """
     sizes = static_ints("ravel_multi_index dims", dims)
-    if not hasattr(multi_index, "__len__"):
-        raise TypeError(
-            "[ravel_multi_index] expected a sequence of index arrays, one per dimension, got "
-            f"{multi_index!r}."
-        )
+    check_sequence("ravel_multi_index", "index arrays, one per dimension", multi_index)
     if len(multi_index) != len(sizes):
         raise ValueError(
             f"[ravel_multi_index] expected one index array per dimension, got "

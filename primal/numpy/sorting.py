@@ -29,6 +29,7 @@ from primal.numpy.shapes import expand_dims, flip, part, ravel
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.index import sort as rooms
+from primal.ops.types import check_sequence
 
 INT32 = np.dtype(np.int32)
 _METHODS = ("scan", "scan_unrolled", "sort", "compare_all")
@@ -121,8 +122,7 @@ def lexsort(keys: Sequence[ArrayLike] | Array, axis: int = -1) -> Array:
     >>> jnp.lexsort((jnp.array([1, 0, 2]), jnp.array([5, 5, 4])))
     Array([2, 1, 0], dtype=int32)
     """
-    if not hasattr(keys, "__len__"):
-        raise TypeError(f"[lexsort] expected a sequence of keys, got {keys!r}.")
+    check_sequence("lexsort", "keys", keys)
     items = [array_operand("lexsort", keys[i], i) for i in range(len(keys))]
     if not items:
         raise TypeError("need sequence of keys with len > 0 in lexsort")

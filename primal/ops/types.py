@@ -156,6 +156,12 @@ def canonical_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
     return tuple(out)
 
 
+def check_sequence(name: str, what: str, given: Any) -> None:
+    """TypeError unless it has a length, as lists, tuples and arrays do; `what` names its items."""
+    if not hasattr(given, "__len__"):
+        raise TypeError(f"[{name}] expected a sequence of {what}, got {given!r}.")
+
+
 def counted_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
     """Axes counted from 0, as those of XLA's operations; ValueError for negative ones too."""
     for a in static_ints(f"{name} axis", axes):

@@ -10,6 +10,7 @@ from typing import Any
 import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
+from primal.ops.types import check_sequence
 from primal.scipy.operands import in_floats
 
 __all__ = ["map_coordinates"]
@@ -61,11 +62,7 @@ def map_coordinates(
     Array([ 5. , 17.5,  0. ], dtype=float32)
     """
     values = jnp.asarray(input)
-    if not hasattr(coordinates, "__len__"):
-        raise TypeError(
-            "[map_coordinates] expected a sequence of arrays, one for each dimension, got "
-            f"{coordinates!r}."
-        )
+    check_sequence("map_coordinates", "arrays, one for each dimension", coordinates)
     places = [jnp.asarray(c) for c in coordinates]
     if len(places) != values.ndim:
         raise ValueError(

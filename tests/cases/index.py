@@ -154,7 +154,6 @@ ROWS = [
             operands=(X(row[1]), starts(row[2]), X(_written(row))),
             params=_write_params(row, MODES.FILL_OR_DROP),
             dtypes=(F32, C64, I32) if row is ROW else (F32,),
-            order=2 if op != "scatter" or row is not ROW else 2,
             **ADDED,
         )
         for op in ("scatter-add", "scatter-sub")
