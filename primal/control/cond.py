@@ -33,7 +33,7 @@ from primal.ops.shape import moveaxis
 from primal.ops.spread import broadcast_in_dim, zeros_like_aval
 from primal.ops.types import is_linear
 from primal.transforms.batch import batch_jaxpr, materialize
-from primal.transforms.jvp import jvp_jaxpr
+from primal.transforms.jvp import jvp_jaxpr, no_weaker
 from primal.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
 from primal.transforms.memo import memo_on_jaxpr
 from primal.transforms.stage import stage
@@ -206,10 +206,9 @@ def _cond_transpose(cts: Any, index: Any, *args: Any, branches: Branches) -> Any
     linear = tuple([is_linear(a) for a in args])
     given = tuple([c is not ZERO for c in cts])
     backward = tuple([transpose_jaxpr(b, linear, given) for b in branches])
-    results = iter(
-        cond(index, *pick(args, flip(linear)), *pick(cts, given), branches=backward)
-    )
-    return [None, *[next(results) if m else None for m in linear]]
+    results = cond(index, *pick(args, flip(linear)), *pick(cts, given), branches=backward)
+    found = iter(no_weaker(results, cts, branches[0].out_avals))
+    return [None, *[next(found) if m else None for m in linear]]
 
 
 def _cond_mixes(linear: Sequence[bool], *, branches: Branches) -> Mask:

@@ -146,6 +146,16 @@ def as_weak(x: Any, like: Aval) -> Any:
     return convert_element_type(x, new_dtype=aval.dtype, weak_type=like.weak_type)
 
 
+def no_weaker(results: Sequence[Any], cts: Sequence[Any], outs: Sequence[Aval]) -> list[Any]:
+    """What a program gives back, strong if a cotangent of a weak output is: programs have the types
+    of what was differentiated, whatever came."""
+    if not any(
+        c is not ZERO and o.weak_type > aval_of(c).weak_type for c, o in zip(cts, outs, strict=True)
+    ):
+        return list(results)
+    return [as_weak(r, aval_of(r).strong()) for r in results]
+
+
 def instantiate(tangent: Any, aval: Aval) -> Any:
     """A tangent or cotangent with the symbolic zero made an array."""
     return zeros_like_aval(aval.tangent()) if tangent is ZERO else tangent

@@ -87,3 +87,17 @@ def test_gradients_of_products_are_weak_where_both_operands_are(product: Any) ->
 def test_what_is_jitted_is_pulled_back_in_the_type_of_the_cotangent() -> None:
     pull = primal.vjp(primal.jit(lambda x: -x), WEAK)[1]
     assert [pull(ct)[0].weak_type for ct in (WEAK, STRONG)] == [True, False]
+
+
+CONTROLLED: list[Any] = [
+    lambda x: lax.scan(lambda c, t: (c * t, c + t), 1.0, x)[1],
+    lambda x: lax.fori_loop(0, 3, lambda i, c: c * 2.0, x),
+    lambda x: lax.cond(x[0] > 0, lambda x: x * 2, lambda x: x, x),
+    lambda x: lax.map(lambda t: t * 2, x),
+]
+
+
+@pytest.mark.parametrize("f", CONTROLLED)
+def test_control_flow_is_pulled_back_in_the_type_of_the_cotangent(f: Any) -> None:
+    assert _weak(primal.grad(lambda x: jnp.sum(f(x))), WEAK)
+    assert not _weak(primal.grad(lambda x: jnp.sum(f(x) ** 2)), WEAK)

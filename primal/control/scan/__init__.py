@@ -40,7 +40,7 @@ from primal.ops.shape import moveaxis
 from primal.ops.spread import add_any, broadcast_axis, zeros_like_aval
 from primal.ops.types import is_linear
 from primal.transforms.batch import batch_jaxpr
-from primal.transforms.jvp import instantiate, jvp_jaxpr
+from primal.transforms.jvp import instantiate, jvp_jaxpr, no_weaker
 from primal.transforms.transpose import linear_outputs
 
 
@@ -296,7 +296,8 @@ def _scan_transpose(
         for terms in late.terms
     ]
     ct_xs = ys[: sum(l_xs)]
-    found = iter([*ct_consts, *pick(ct_init, init_linear), *ct_xs])
+    backward = [*ct_consts, *pick(ct_init, init_linear), *ct_xs]
+    found = iter(no_weaker(backward, cts, jaxpr.out_avals))
     return [next(found) if is_linear(a) else None for a in args]
 
 
