@@ -333,9 +333,10 @@ def _not_real(dtype: Any) -> TypeError:
 
 
 def _int_overflow(values: Any, dtype: Any) -> OverflowError:
+    info = dtypes.iinfo(dtype)
     flat = [int(v) for v in np.ravel(np.asarray(values, object))]
-    worst = max(flat, key=lambda v: v if v >= 0 else -v)
-    return OverflowError(f"Python integer {worst} out of bounds for {dtype.name}")
+    first = next(v for v in flat if not int(info.min) <= v <= int(info.max))
+    return OverflowError(f"Python integer {first} out of bounds for {dtype.name}")
 
 
 def _from_leaves(value: Any, dtype: Any) -> Array:

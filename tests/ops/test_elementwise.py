@@ -353,6 +353,17 @@ def test_conversions(old: Any, x64: None) -> None:
         np.testing.assert_array_equal(got.astype(np.complex64), want, err_msg=str(new))
 
 
+def test_conversions_that_numpy_does_not_know(x64: None) -> None:
+    narrow = [
+        ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.float8_e5m2, ml_dtypes.float8_e8m0fnu,
+        ml_dtypes.float4_e2m1fn,
+    ]  # fmt: skip
+    for old in narrow:
+        x = np.array([1, 2, 4]).astype(old)
+        for got in agree(converted(narrow), x):
+            np.testing.assert_array_equal(got.astype(np.float32), [1, 2, 4])
+
+
 @pytest.mark.parametrize("old", [np.float16, np.float32, np.float64, BF16])
 def test_floats_saturate_as_integers(old: Any, x64: None) -> None:
     x = np.array([np.nan, np.inf, -np.inf, 1e30, -1e30, -1.5, 1.5, -0.5, 127.5, 300]).astype(old)

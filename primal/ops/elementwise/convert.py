@@ -46,10 +46,14 @@ def _convert_impl(x: Any, *, new_dtype: Any, weak_type: bool) -> Any:
         dtype = x.dtype
     if KIND[new_dtype] in "iu" and KIND[dtype] == "f":
         return _float_to_int(x, new_dtype)
-    if dtype.kind == "V" and KIND[dtype] in "iu" and KIND[new_dtype] in "iu":
-        # NumPy knows no cast from one integer of 4 bits or fewer to another.
-        x = x.astype(np.int8)
+    if not _known(dtype, new_dtype):
+        x = x.astype(np.int8 if KIND[dtype] in "iu" and KIND[new_dtype] in "iu" else np.float32)
     return x.astype(new_dtype)
+
+
+def _known(old: Any, new: Any) -> bool:
+    """NumPy has no cast between some dtypes of a byte or less: int4 to uint4, to float8_e8m0fnu."""
+    return old.itemsize != 1 or np.can_cast(old, new, "unsafe")
 
 
 def _float_to_int(x: Any, dtype: Any) -> Any:
@@ -108,6 +112,8 @@ def _convert_written(eqn: Any, names: Sequence[str], bound: Bound) -> str | None
     if old == new:
         return names[0]
     if new == BOOL or old.kind == "c" or (old.kind == "f" and new.kind in "iu"):
+        return None
+    if not _known(old, new):
         return None
     return f"{names[0]}.astype({bound(new)})"
 
