@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from primal.engines.cpu.graph import Node, Value, reshaped
+from primal.engines.cpu.partial import in_part
 from primal.engines.cpu.pieces import CLOSE
 from primal.engines.cpu.schedule import Group, Remaking, Schedule, Step, nodes_read
 from primal.engines.cpu.steps import Block, Branch, Library, Loop, Routine
@@ -46,7 +47,7 @@ def arranged(order: Sequence[Any], outs: Sequence[Node], given: Iterable[Node] =
             needed.update(nodes_read(item))
         kept.append(item)
     schedule = Schedule()
-    for item in reversed(kept):
+    for item in reversed(in_part(kept, outs)):
         if type(item) is Node:
             schedule.add(item)
         else:
@@ -69,6 +70,7 @@ def arranged(order: Sequence[Any], outs: Sequence[Node], given: Iterable[Node] =
         if type(step) is Group
     }
     return block
+
 
 def placed(steps: Sequence[Step], outs: Sequence[Node]) -> list[Step]:
     """The steps, less those that only put together what groups may write where it belongs."""

@@ -84,6 +84,8 @@ def convolution(
     if not size_of(dims):
         raise Unsupported("no elements")
     order = tuple([os.index(i) for i in range(len(os))])  # place in dims of output dimension i
+    if size_of(counts) == 1 and groups == 1:
+        return k.convert(_at_one_place(k, x, w, order, rhs_dilation), out)
     # Strides of x for groups, batch and places, and for features and window.
     sx, sw = x.steps(), w.steps()
     inside = x.shape[1] // feature_group_count
@@ -94,19 +96,28 @@ def convolution(
     if one_each and groups > 1 and size_of(w.shape[2:]) <= MOST_TAPS:
         return k.convert(_written(k, x, w, dims, order, places, taps), out)
     inner = [
-        (n, (a, b))
-        for n, a, b in zip((inside, *w.shape[2:]), (sx[1], *taps), sw[1:], strict=True)
+        (n, (a, b)) for n, a, b in zip((inside, *w.shape[2:]), (sx[1], *taps), sw[1:], strict=True)
     ]
     last = os.index(len(os) - 1)
     width = _llvm.compiler().width
     lanes = width // work.itemsize
     if last >= 2 and places[last - 2] == 1 and 2 * counts[last - 2] >= lanes:
-        value = _along_places(
-            k, x, w, dims, order, groups, each, split, places, inner, last, width
-        )
+        value = _along_places(k, x, w, dims, order, groups, each, split, places, inner, last, width)
     else:
         value = _along_features(k, x, w, dims, order, groups, each, split, places, inner, width)
     return k.convert(value, out)
+
+
+def _at_one_place(k: Any, x: Value, w: Value, order: Ints, rhs_dilation: Ints) -> Value:
+    """A product, as windows are as large as x."""
+    taps = [(m - 1) * far + 1 for m, far in zip(w.shape[2:], rhs_dilation, strict=True)]
+    x = k.slice(x, (0,) * x.ndim, (*x.shape[:2], *taps), (1, 1, *rhs_dilation))
+    terms = tuple(range(1, x.ndim))
+    value = k.dot_general(
+        x, w, dimension_numbers=((terms, terms), ((), ())), precision=None,
+        preferred_element_type=None,
+    )  # fmt: skip
+    return transposed(k.reshape(value, (*value.shape, *[1] * len(taps))), order)
 
 
 def _along_features(

@@ -1,0 +1,106 @@
+"""What is read in part is computed in part: f(x)[:10] is f(x[:10]), whatever f consists of."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from primal.engines.cpu.graph import APART, Node, Strides, Value, row_major, size_of
+from primal.engines.cpu.schedule import NOWHERE, nodes_read
+
+_STAYS = APART | NOWHERE | {"pad"}
+"""Words that are no function of the elements at the same place."""
+
+
+def in_part(items: Sequence[Any], outs: Sequence[Node]) -> list[Any]:
+    """Items of a block, the last first, in which elementwise nodes have the elements read of them.
+
+    Where all readers are elementwise nodes and reductions that read views, which together have at
+    most half of the elements.
+    """
+    whole = set(outs)
+    readers: dict[Node, list[Node]] = defaultdict(list)
+    found: list[Any] = []
+    for item in items:
+        if type(item) is not Node:
+            whole.update(nodes_read(item))
+            found.append(item)
+            continue
+        made = [item] if item in whole else _parts(item, readers[item])
+        for node in made:
+            for x in node.args:
+                readers[x.node].append(node)
+        found.extend(made)
+    return found
+
+
+def _parts(node: Node, readers: Sequence[Node]) -> list[Node]:
+    """The nodes that stand for one, whose readers read them now; itself where it stays."""
+    if node.word in _STAYS or not readers or any(x.node.word == "iota" for x in node.args):
+        return [node]
+    views = {x.key(): x for r in readers for x in r.args if x.node is node}
+    if any(x.strides is None for x in views.values()):
+        return [node]
+    if 2 * sum([_distinct(x) for x in views.values()]) > size_of(node.shape):
+        return [node]
+    parts = {}
+    for key, x in views.items():
+        part = _part(node, x)
+        if part is None:
+            return [node]
+        parts[key] = part
+    for reader in dict.fromkeys(readers):
+        reader.args = tuple([_of(parts[x.key()], x) if x.node is node else x for x in reader.args])
+    return list(parts.values())
+
+
+def _distinct(x: Value) -> int:
+    return math.prod(n for n, s in zip(x.shape, x.steps(), strict=True) if s)
+
+
+def _of(part: Node, x: Value) -> Value:
+    """A view as one of the node that has its elements, in which nothing repeats."""
+    along = row_major(part.shape)
+    steps = [a if s else 0 for a, s in zip(along, x.steps(), strict=True)]
+    return Value(part, x.shape, x.logical, tuple(steps))
+
+
+def _part(node: Node, x: Value) -> Node | None:
+    """The node of a view's elements, or None where the view is none of its dimensions'."""
+    sides = row_major(node.shape)
+    shape = tuple([n if s else 1 for n, s in zip(x.shape, x.steps(), strict=True)])
+    first = _split(x.offset, sides)
+    steps = [
+        _split(s, sides) if n > 1 else [0] * len(sides)
+        for n, s in zip(shape, x.steps(), strict=True)
+    ]
+    for d, size in enumerate(node.shape):
+        reach = [(n - 1) * by[d] for n, by in zip(shape, steps, strict=True)]
+        low, high = sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach)
+        if first[d] + low < 0 or first[d] + high >= size:
+            return None
+
+    def at(a: Value) -> Value:
+        along = a.steps()
+        strides: Strides = tuple([_dot(by, along) for by in steps])
+        return a.view(shape, strides, a.offset + _dot(first, along))
+
+    part = Node(node.word, tuple([at(a) for a in node.args]), shape, node.dtype, node.attr)
+    part.origin = node.origin
+    return part
+
+
+def _split(flat: int, sides: Strides) -> list[int]:
+    """So many elements on, as steps along each dimension."""
+    sign, flat = (-1, -flat) if flat < 0 else (1, flat)
+    steps = []
+    for side in sides:
+        steps.append(sign * (flat // side))
+        flat %= side
+    return steps
+
+
+def _dot(x: Sequence[int], y: Sequence[int]) -> int:
+    return sum(a * b for a, b in zip(x, y, strict=True))
