@@ -87,18 +87,15 @@ def _intern(key: tuple[Any, ...]) -> Aval:
     shape, dtype, weak_type, sharding = key
     shape = canonical_shape(shape)
     aval = object.__new__(Aval)
-    aval.shape, aval.sharding = shape, sharding
+    aval.shape, aval.weak_type, aval.sharding = shape, bool(weak_type), sharding
     aval.dtype = dtype if isinstance(dtype, dtypes.KeyType) else dtypes.as_dtype(dtype)
-    aval.weak_type = bool(weak_type) and aval.dtype != bool  # one kind has one dtype
     aval.ndim = len(shape)
     size = 1
     for n in shape:
         size *= n
     aval.size = size
     aval.mlir = None
-    aval = _interned.setdefault((shape, aval.dtype, aval.weak_type, sharding), aval)
-    _interned[key] = aval
-    return aval
+    return _interned.setdefault((shape, aval.dtype, aval.weak_type, sharding), aval)
 
 
 def make_aval(

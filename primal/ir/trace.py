@@ -577,7 +577,7 @@ def adopt_scalars(op: Op, args: tuple[Any, ...]) -> list[Any]:
         if type(a) not in PYTHON_SCALARS:
             out.append(a)
         elif dtype is None:
-            out.append(literal(a, dtypes.python_scalar_dtype(type(a))))
+            out.append(literal(a, dtypes.python_scalar_dtype(type(a)), type(a) is not bool))
         else:
             out.append(_adopted(a, dtype, op))
     return out

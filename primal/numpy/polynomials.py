@@ -26,6 +26,7 @@ from primal.numpy.promotion import (
     promote_dtypes,
     promote_dtypes_inexact,
     promote_shapes,
+    to_shape,
     with_rank,
 )
 from primal.numpy.ranges import arange
@@ -103,20 +104,23 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
 def _same_length(name: str, a1: Any, a2: Any) -> list[Any]:
     x, y = promote_dtypes(name, a1, a2)
     x, y = with_rank(x, 1), with_rank(y, 1)
-    if x.aval.shape[1:] != y.aval.shape[1:]:
+    first_longer = x.aval.shape[0] >= y.aval.shape[0]
+    long, short = (x, y) if first_longer else (y, x)
+    n, *others = long.aval.shape
+    count = short.aval.shape[0]
+    target = (count, *others)
+    pairs = zip(reversed(short.aval.shape), reversed(target), strict=False)
+    if short.aval.ndim > long.aval.ndim or any(n not in (1, m) for n, m in pairs):
         raise ValueError(
-            f"[{name}] expected coefficients of one shape beside their first axis, got "
-            f"{x.aval.shape} and {y.aval.shape}."
+            f"[{name}] expected coefficients of one shape beside their first axis, or the shorter "
+            f"to broadcast, got {x.aval.shape} and {y.aval.shape}."
         )
-    n = max(x.aval.shape[0], y.aval.shape[0])
-    zero = literal(0, x.aval.dtype, x.aval.weak_type)
-    others = ((0, 0, 0),) * (x.aval.ndim - 1)
-    return [
-        v
-        if n == v.aval.shape[0]
-        else shape_ops.pad(v, zero, padding_config=((n - v.aval.shape[0], 0, 0), *others))
-        for v in (x, y)
-    ]
+    short = to_shape(short, target)
+    if count < n:
+        zero = literal(0, short.aval.dtype, short.aval.weak_type)
+        before = ((n - count, 0, 0), *[(0, 0, 0)] * len(others))
+        short = shape_ops.pad(short, zero, padding_config=before)
+    return [long, short] if first_longer else [short, long]
 
 
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:

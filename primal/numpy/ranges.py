@@ -151,13 +151,18 @@ def linspace(
     elif num == 1:
         out = to_shape(lo, (1, *shape))
     else:
-        inner = shape_ops.iota(shape=(div,), dtype=work, dimension=0)
-        t = ops.div(inner, literal(div, work, False))
-        t = broadcast_in_dim(t, shape=(div,) + (1,) * (rank - 1), broadcast_dimensions=(0,))
+        # (lo·(div - i) + hi·i) / div, so that whole numbers are exact: i/div first gives 15.000001
+        # in linspace(0, 25, 6). A power of 2 near div keeps the products in range.
+        unit = 2.0 ** -math.ceil(math.log2(div))
+        scale = literal(unit, work, False)
+        i = shape_ops.iota(shape=(div - 1,), dtype=work, dimension=0)
+        i = ops.add(i, literal(1, work, False))
+        i = broadcast_in_dim(i, shape=(div - 1,) + (1,) * (rank - 1), broadcast_dimensions=(0,))
         lo, hi = with_rank(lo, rank), with_rank(hi, rank)
-        out = ops.add(ops.mul(lo, ops.sub(literal(1, work, False), t)), ops.mul(hi, t))
-        if endpoint:
-            out = shape_ops.concatenate(out, hi, dimension=0)
+        left = ops.mul(ops.mul(lo, scale), ops.sub(literal(div, work, False), i))
+        right = ops.mul(ops.mul(hi, scale), i)
+        inner = ops.div(ops.add(left, right), literal(div * unit, work, False))
+        out = shape_ops.concatenate(lo, inner, *([hi] if endpoint else []), dimension=0)
     if dtypes.issubdtype(target, np.integer):
         out = ops.floor(out)
     out = shape_ops.moveaxis(convert(out, target), 0, as_axis("linspace", axis, rank))

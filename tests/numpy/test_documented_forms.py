@@ -77,8 +77,20 @@ def test_polynomials_side_by_side_keep_their_columns(op):
     a, b = np.arange(6).reshape(2, 3), np.arange(1, 4).reshape(1, 3)
     want = [getattr(np, op)(a[:, k], b[:, k]) for k in range(3)]
     np.testing.assert_array_equal(getattr(jnp, op)(jnp.array(a), jnp.array(b)), np.array(want).T)
+    shorter = getattr(jnp, op)(jnp.array(a), jnp.array([5]))
+    want = getattr(np, op)(np.zeros(1, int), [5])
+    np.testing.assert_array_equal(shorter, [a[0], a[1] + want])
     with pytest.raises(ValueError, match="coefficients of one shape"):
-        getattr(jnp, op)(jnp.array(a), jnp.arange(3))
+        getattr(jnp, op)(jnp.array(a), jnp.arange(2))
+
+
+@pytest.mark.parametrize("stop, num", [(25, 6), (100, 21), (1, 11), (-3, 7), (10, 101)])
+def test_linspace_is_the_nearest_number(stop, num):
+    want = np.linspace(0, stop, num).astype(np.float32)
+    np.testing.assert_array_equal(jnp.linspace(0, stop, num), want)
+    np.testing.assert_array_equal(jnp.linspace(-stop, stop, num), -jnp.linspace(stop, -stop, num))
+    wide = jnp.linspace(-3e38, 3e38, num)
+    assert jnp.isfinite(wide).all() and wide[0] == -wide[-1] == jnp.float32(-3e38)
 
 
 @pytest.mark.parametrize("p", [[0, 1, 2], [0, 0, 1, 2], [0.0, 2, 4, 1], [1, 2, 0], [0, 1, 0, 0]])
