@@ -1,3 +1,8 @@
+"""Weak types of comparisons."""
+
+import primal
+import primal.numpy as jnp
+from primal import lax
 
 
 def test_what_compares_weak_numbers_is_weak_but_no_python_bool():
