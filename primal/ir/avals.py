@@ -80,6 +80,39 @@ class Aval:
         return f"ShapedArray({self.str_short()}{weak})"
 
 
+class Typed:
+    """What has an aval and answers for it."""
+
+    __slots__ = ()
+
+    aval: Aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of the dimensions."""
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the elements."""
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether the dtype gives way to others in promotion."""
+        return self.aval.weak_type
+
+
 _interned: dict[tuple[Any, ...], Aval] = {}
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from primal.base import dtypes, errors
 from primal.base.source import current_location, format_location
-from primal.ir.avals import Aval
+from primal.ir.avals import Aval, Typed
 from primal.ir.op import Op
 
 # An array or a tree of arrays, of a class that checkers know for one: no number, and no union.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # `x.at[index].set(values)`, whose class lies above: `primal.
         def __getattr__(self, method: str) -> Callable[..., Array]: ...
 
 
-class Array:
+class Array(Typed):
     """Base of every array value: concrete arrays and tracers.
 
     Operators and methods are installed here once, by `primal.numpy.methods`.
@@ -36,7 +36,6 @@ class Array:
 
     __slots__ = ()
     __array_priority__ = 100
-    aval: Aval
 
     if TYPE_CHECKING:  # what type checkers are to know of the methods installed later
 
@@ -133,38 +132,13 @@ class Array:
         block_until_ready: Callable[[], Array]
         def __getattr__(self, name: str) -> Any: ...
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The sizes of the dimensions."""
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> Any:
-        """The dtype of the elements."""
-        return self.aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return self.aval.ndim
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self.aval.size
-
-    @property
-    def weak_type(self) -> bool:
-        """Whether the dtype gives way to others in promotion."""
-        return self.aval.weak_type
-
     def __len__(self) -> int:
         if not self.aval.shape:
             raise TypeError("len() of unsized object")
         return self.aval.shape[0]
 
 
-class Literal:
+class Literal(Typed):
     """A scalar known while tracing; printed inline in jaxprs."""
 
     __slots__ = ("val", "host", "aval")
@@ -173,18 +147,6 @@ class Literal:
         self.val = val
         self.host = val  # the name under which eager execution reads every operand
         self.aval = aval
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self.aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        return self.aval.ndim
 
     def __repr__(self) -> str:
         return f"{self.val}:{self.aval.short()}"
@@ -205,25 +167,13 @@ class Zero:
 ZERO = Zero()
 
 
-class Undefined:
+class Undefined(Typed):
     """The place of a linear operand in a transpose rule: an aval and no value."""
 
     __slots__ = ("aval",)
 
     def __init__(self, aval: Aval) -> None:
         self.aval = aval
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self.aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        return self.aval.ndim
 
 
 class Trace:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from primal.base.pytree import tree_map
-from primal.ir.avals import Aval
+from primal.ir.avals import Aval, Typed
 from primal.ir.trace import aval_of
 from primal.ops.spread import zeros_like_aval
 
 
-class SymbolicZero:
+class SymbolicZero(Typed):
     """A tangent or cotangent known to be zero, with its shape and dtype, and no values.
 
     >>> SymbolicZero(Aval((3,), "float32"))
@@ -21,31 +21,6 @@ class SymbolicZero:
 
     def __init__(self, aval: Aval) -> None:
         self.aval = aval
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The sizes of the dimensions."""
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> Any:
-        """The dtype of the zeros."""
-        return self.aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return self.aval.ndim
-
-    @property
-    def size(self) -> int:
-        """The number of zeros."""
-        return self.aval.size
-
-    @property
-    def weak_type(self) -> bool:
-        """Whether the dtype gives way to others in promotion."""
-        return self.aval.weak_type
 
     def instantiate(self) -> Any:
         """The zeros as an array."""

@@ -15,13 +15,13 @@ from primal.engines.xla.builder.types import (
     scalar_literal,
     tensor,
 )
-from primal.ir.avals import Aval
+from primal.ir.avals import Aval, Typed
 
 Region = Callable[..., Any]
 Ints = Sequence[int]
 
 
-class Value:
+class Value(Typed):
     """A name in the program, its type as text and its aval."""
 
     __slots__ = ("name", "type", "aval")
@@ -30,18 +30,6 @@ class Value:
         self.name = name
         self.type = type
         self.aval = aval
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self.aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        return self.aval.ndim
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}: {self.type})"
