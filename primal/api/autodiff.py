@@ -203,6 +203,16 @@ def value_and_grad(
     return value_and_gradient
 
 
+@overload
+def jvp(
+    fun: Callable[..., Arrays], primals: Any, tangents: Any, has_aux: Literal[False] = False
+) -> tuple[Arrays, Arrays]: ...
+@overload
+def jvp(
+    fun: Callable[..., tuple[Arrays, R]], primals: Any, tangents: Any, has_aux: Literal[True]
+) -> tuple[Arrays, Arrays, R]: ...
+@overload
+def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any: ...
 @api_boundary
 def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
     """f(x) and its derivative in a direction: (f(x), ∂f(x)·v), by forward mode.
@@ -242,6 +252,24 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     return value, tangent
 
 
+@overload
+def vjp(
+    fun: Callable[..., Arrays],
+    *primals: Any,
+    has_aux: Literal[False] = False,
+    reduce_axes: Any = (),
+) -> tuple[Arrays, VJP]: ...
+@overload
+def vjp(
+    fun: Callable[..., tuple[Arrays, R]],
+    *primals: Any,
+    has_aux: Literal[True],
+    reduce_axes: Any = (),
+) -> tuple[Arrays, VJP, R]: ...
+@overload
+def vjp(
+    fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Any = ()
+) -> Any: ...
 @api_boundary
 def vjp(
     fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Any = ()
@@ -279,6 +307,16 @@ def vjp(
     return value, pullback
 
 
+@overload
+def linearize(
+    fun: Callable[..., Arrays], *primals: Any, has_aux: Literal[False] = False
+) -> tuple[Arrays, Callable[..., Arrays]]: ...
+@overload
+def linearize(
+    fun: Callable[..., tuple[Arrays, R]], *primals: Any, has_aux: Literal[True]
+) -> tuple[Arrays, Callable[..., Arrays], R]: ...
+@overload
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any: ...
 @api_boundary
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """f(x) and the linear function v -> ∂f(x)·v, evaluated without repeating f.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 from primal.api.jit import LazyNames
 from primal.api.operands import ShapeDtypeStruct, check_operands, flat_function, name_of, struct_of
@@ -13,6 +13,7 @@ from primal.base.pytree import count_leaves, flatten, flatten_args, unflatten
 from primal.base.wrapping import wraps
 from primal.ir.jaxpr import ClosedJaxpr
 from primal.ir.state import named_axis
+from primal.ir.trace import Array
 from primal.runtime.refs import Ref, tracing_refs
 from primal.transforms.stage import stage
 
@@ -68,6 +69,10 @@ def make_jaxpr(
     return jaxpr_of
 
 
+@overload
+def eval_shape(fun: Callable[..., Array], *args: Any, **kwargs: Any) -> ShapeDtypeStruct: ...
+@overload
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any: ...
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The shapes and dtypes of fun(*args, **kwargs), without computing anything.
 

@@ -32,6 +32,7 @@ class Model:
 def power(x: Array, n: int) -> Array: return x
 @jax.custom_vjp
 def same(x: Array) -> Array: return x
+def power_and_n(x: Array) -> tuple[Array, int]: return x, 1
 """
 FUN = "[p: dict[str, Array], x: Array]"
 REVEALED = {
@@ -58,9 +59,23 @@ REVEALED = {
     "lax.fori_loop(0, 3, lambda i, v: v + i, a)": "Array",
     "lax.cond(True, same, jnp.cos, a)": "Array",
     "lax.cond(True, loss, jax.jit(loss), {'w': a}, a)": "Array",
+    "lax.cond(True, lambda v: v + 1, lambda v: v, a)": "Array",
+    "lax.cond(True, lambda v: (v, v), lambda v: (v, v + 1), a)": "tuple[Array, Array]",
+    "lax.cond(True, lambda: 0.0, lambda: a.sum())": "Array",
     "lax.cond(True, lambda v: 0.0, lambda v: v.sum(), a)": "Any",
     "lax.switch(0, [jnp.sin, jnp.cos], a)": "Array",
+    "lax.switch(0, [lambda v: v + 1, lambda v: v], a)": "Any",
     "lax.map(same, a)": "Array",
+    "lax.map(lambda v: v * 2, a)": "Array",
+    "lax.map(lambda v: (v[0], v[1] * 2), (a, a))": "tuple[Array, Array]",
+    "lax.map(lambda v: 2.0, a)": "Array",
+    "jax.vjp(loss, {'w': a}, a)": "tuple[Array, VJP]",
+    "jax.vjp(lambda x: x * x, a)": "tuple[Any, VJP]",
+    "jax.vjp(power_and_n, a, has_aux=True)": "tuple[Array, VJP, int]",
+    "jax.jvp(loss, ({'w': a}, a), ({'w': a}, a))": "tuple[Array, Array]",
+    "jax.linearize(same, a)[1](a)": "Array",
+    "jax.eval_shape(loss, {'w': a}, a)": "ShapeDtypeStruct",
+    "jax.eval_shape(body, a, a)": "Any",
     "lax.top_k(a, 1)": "list[Array]",
     "a.at[0].set(1.0)": "Array",
     "jax.device_put({'w': a})": "dict[str, Array]",

@@ -29,7 +29,7 @@ from primal.control.cond import cond as cond_op
 from primal.control.programs import same_type
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, Var
-from primal.ir.trace import Arrays, aval_of
+from primal.ir.trace import Array, Arrays, aval_of
 from primal.ops.choose import clamp, convert_element_type
 from primal.ops.elementwise import ne
 from primal.runtime.refs import settle_refs, values_of
@@ -57,6 +57,7 @@ _not_given = _NotGiven()
 Operands = TypeVarTuple("Operands")
 X = TypeVar("X")
 Y = TypeVar("Y")
+R = TypeVar("R")
 
 
 @overload
@@ -69,10 +70,17 @@ def cond(
 @overload
 def cond(
     pred: Any,
-    true_fun: Callable[[*Operands], Any],
-    false_fun: Callable[[*Operands], Any],
+    true_fun: Callable[[*Operands], float | Array],
+    false_fun: Callable[[*Operands], float | Array],
     *operands: *Operands,
-) -> Any: ...
+) -> Array: ...
+@overload
+def cond(
+    pred: Any,
+    true_fun: Callable[[*Operands], R],
+    false_fun: Callable[[*Operands], R],
+    *operands: *Operands,
+) -> R: ...
 @overload
 def cond(
     pred: Any, true_fun: Callable[[X], Any], false_fun: Callable[[X], Any], *, operand: X
@@ -111,9 +119,7 @@ def cond(  # type: ignore[misc]  # mypy: an implementation has no word for Opera
         # cond(pred, true_operand, true_fun, false_operand, false_fun), the oldest spelling.
         if callable(false_fun) and len(operands) == 2 and callable(operands[1]):
             of_true, of_false, true_, false_ = true_fun, operands[0], false_fun, operands[1]
-            return cond(
-                pred, lambda a, b: true_(a), lambda a, b: false_(b), of_true, of_false
-            )
+            return cond(pred, lambda a, b: true_(a), lambda a, b: false_(b), of_true, of_false)
         check_callable("cond", true_fun=true_fun, false_fun=false_fun)
     operands = _operands("cond", operands, operand)
     aval = _scalar("cond", "predicate", pred)
@@ -140,8 +146,12 @@ def switch(
 ) -> Arrays: ...
 @overload
 def switch(
-    index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = ...
-) -> Any: ...
+    index: Any, branches: Sequence[Callable[[*Operands], float | Array]], *operands: *Operands
+) -> Array: ...
+@overload
+def switch(index: Any, branches: Sequence[Callable[[*Operands], R]], *operands: *Operands) -> R: ...
+@overload
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *, operand: Any) -> Any: ...
 def switch(  # type: ignore[misc]
     index: Any, branches: Sequence[Any], *operands: Any, operand: Any = _not_given
 ) -> Any:

@@ -253,7 +253,9 @@ def _scan_in_python(
 @overload
 def map(f: Callable[[X], Arrays], xs: X, *, batch_size: int | None = None) -> Arrays: ...
 @overload
-def map(f: Callable[[X], Any], xs: X, *, batch_size: int | None = None) -> Any: ...
+def map(f: Callable[[X], float], xs: X, *, batch_size: int | None = None) -> Array: ...
+@overload
+def map(f: Callable[[X], Y], xs: X, *, batch_size: int | None = None) -> Y: ...
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """[f(x_0), f(x_1), …] over the leading axis of the leaves of `xs`, one after the other.
 
@@ -316,9 +318,7 @@ def _rows(x: Any, start: int, stop: int) -> Any:
     if start == 0 and stop == shape[0]:
         return x
     rest = (0,) * (len(shape) - 1)
-    return slice_op(
-        x, start_indices=(start, *rest), limit_indices=(stop, *shape[1:]), strides=None
-    )
+    return slice_op(x, start_indices=(start, *rest), limit_indices=(stop, *shape[1:]), strides=None)
 
 
 # while_loop
