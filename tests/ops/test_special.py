@@ -94,6 +94,13 @@ def test_poles_and_ends(name: str) -> None:
     np.testing.assert_array_equal(agree(getattr(ops, name), x)[0], want)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_odd_functions_keep_the_sign_of_zero(dtype: Any, x64: None) -> None:
+    x = np.array([-0.0, 0.0], dtype)
+    for got in agree(lambda x: [ops.erf(x), ops.erf_inv(x), ops.bessel_i1e(x)], x):
+        np.testing.assert_array_equal(np.signbit(got), [True, False])
+
+
 def pairs(dtype: Any) -> tuple[Any, Any]:
     """(a, x) around, below and above x = a, from 0.05 to 400."""
     rng = np.random.default_rng(0)

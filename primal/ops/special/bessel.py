@@ -86,7 +86,7 @@ def _i1e_slope(t: Any, out: Any, x: Any) -> Any:
 bessel_i1e = unary(
     "bessel_i1e",
     FLOATING,
-    by_scipy("i1e"),
+    by_scipy("i1e", signed=True),
     each_out(_i1e_slope),
     hlo_without_octets("bessel_i1e"),
     kernel=kernel_formula(_i1e),

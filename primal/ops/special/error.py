@@ -135,7 +135,7 @@ def _erf_inv_32(x: Any) -> Any:
     return np.where(edge, x * np.float32(np.inf), out) if edge.any() else out
 
 
-_erf_inv_64 = by_scipy("erfinv")
+_erf_inv_64 = by_scipy("erfinv", signed=True)
 
 
 def _erf_inv_impl(x: Any) -> Any:

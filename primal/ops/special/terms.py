@@ -39,15 +39,20 @@ def hlo_without_octets(name: str) -> Formula:
     return hlo
 
 
-def by_scipy(name: str) -> Formula:
-    """An `impl` that is SciPy's function of that name, 16-bit floats computed in float32."""
+def by_scipy(name: str, signed: bool = False) -> Formula:
+    """An `impl` that is SciPy's function of that name, 16-bit floats computed in float32.
+
+    The sign of the results of a `signed` one is its operand's: SciPy loses that of -0.
+    """
 
     def impl(*xs: Any) -> Any:
         dtype = xs[0].dtype
         fun = getattr(scipy_special(), name)
         if is_narrow_float(dtype):
-            return fun(*[x.astype(np.float32) for x in xs]).astype(dtype)
+            xs = tuple([x.astype(np.float32) for x in xs])
         out = fun(*xs)
+        if signed:
+            out = np.copysign(out, xs[0])
         return out if out.dtype is dtype else out.astype(dtype)
 
     return impl
