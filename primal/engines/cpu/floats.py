@@ -291,19 +291,20 @@ def over_known(f: Floats, x: str, y: str, inverse: str) -> str:
     if not inverse:
         return f.div(x, y)
     c, mask = f.c, f.c.vec("i1")
-    # One of the first three bits of the exponent: at least 2^-95, in float64 2^-767.
+    # One of the first three bits of the exponent: at least 2^-95, in float64 2^-767. Zeros, often
+    # many, need no correction, which would lose their sign.
     first = f.iop("and", f.bits(x), 7 << (28 if f.dtype == "f4" else 60))
     large = c.new(f"icmp ne {f.it} {first}, zeroinitializer")
-    quotient = f.where(large, f.mul(x, inverse), 0.0)
+    kept = c.new(f"or {mask} {large}, {f.test('oeq', x, 0.0)}")
+    quotient = f.where(kept, f.mul(x, inverse), 0.0)
     lacking = f.where(large, f.fma(f.neg(quotient), y, x), 0.0)
-    out = f.fma(lacking, inverse, quotient)
-    right = f.both(large, f.test("ord", out, out))
+    out = f.where(large, f.fma(lacking, inverse, quotient), quotient)
+    right = f.both(kept, f.test("ord", out, out))
 
-    def zero_or_infinite() -> str:
-        small = f.both(c.new(f"icmp eq {f.it} {first}, zeroinitializer"), f.test("one", x, 0.0))
-        out = f.mul(f.where(small, 0.0, x), inverse)
-        hard = c.new(f"or {mask} {small}, {f.test('uno', out, out)}")
-        return branch(f, hard, out, small_or_far)
+    def infinite() -> str:
+        exact = f.both(kept, f.test("ord", quotient, quotient))
+        hard = c.new(f"xor {mask} {exact}, {c.const('i1', 'true')}")
+        return branch(f, hard, quotient, small_or_far)
 
     def small_or_far() -> str:
         if f.dtype == "f8":
@@ -312,7 +313,7 @@ def over_known(f: Floats, x: str, y: str, inverse: str) -> str:
         return g.narrowed(g.div(g.widen(x), g.widen(y)))
 
     rest = c.new(f"xor {mask} {right}, {c.const('i1', 'true')}")
-    return branch(f, rest, out, zero_or_infinite)
+    return branch(f, rest, out, infinite)
 
 
 def remainder(f: Floats, x: str, y: str) -> str:

@@ -25,6 +25,7 @@ from primal.engines.cpu import (
     pooling,
     products,
     reflections,
+    repeats,
     scans,
     small,
     solves,
@@ -146,10 +147,14 @@ class Words:
         if (known == HALF or "f2" in names) and word != "copy" and not _llvm.compiler().half:
             raise Unsupported("float16 on this CPU")
         given = [aligned(x, shape) for x in args]
+        if word != "copy":
+            once = repeats.element(self, word, given, shape, dtype, attr)
+            if once is not None:
+                return once
         if word != "copy" and self.layout is not None and len(self.layout) == len(shape):
             order, self.layout = self.layout, None
             lain = [transposed(x, order) for x in given]
-            if all(x.strides is None or turns.is_spread(x) for x in lain):
+            if all(abs(x.steps()[-1]) == 1 or turns.is_spread(x) for x in lain):
                 out = self.element(word, lain, dtype, attr)
                 self.layout = order
                 return transposed(out, [order.index(d) for d in range(len(shape))])
@@ -360,6 +365,9 @@ class Words:
             axes = tuple([at for at, i in enumerate(kept) if i in axes])
             if not axes:
                 return x
+        once = repeats.reduction(self, monoid, x, axes)
+        if once is not None:
+            return once
         order = turns.order_of(x)
         if order != tuple(range(x.ndim)):
             out = self.reduce(monoid, transposed(x, order), [order.index(i) for i in axes])

@@ -1,0 +1,53 @@
+"""What repeats along a dimension is computed once, and its sum there is a product."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.engines.cpu.graph import Value, broadcast, is_narrow, kind_of, native, size_of
+
+LEAST, TIMES = 1 << 14, 16
+"""Elements, and how often each stands there, from which a step of its own is worth it."""
+
+
+def element(
+    k: Any, word: str, given: Sequence[Value], shape: tuple[int, ...], dtype: Any, attr: Any
+) -> Value | None:
+    """An elementwise word of operands that all repeat, or None where they do not."""
+    if size_of(shape) < LEAST:
+        return None
+    once = _once(given, shape, range(len(shape)))
+    if TIMES * size_of(once) > size_of(shape):
+        return None
+    made = k.element(word, [x.view(once, x.steps(), x.offset) for x in given], dtype, attr)
+    return broadcast(made, shape, range(len(shape)))
+
+
+def reduction(k: Any, monoid: str, x: Value, axes: Sequence[int]) -> Value | None:
+    """A reduction of an operand that repeats along its axes, or None where it does not."""
+    once = _once([x], x.shape, axes)
+    times = x.size // size_of(once)
+    if times == 1 or monoid in ("multiply", "xor"):
+        return None
+    if monoid == "add" and kind_of(native(x.dtype)) == "f":
+        # The number must be one of the dtype's.
+        if is_narrow(native(x.dtype)) or times > 1 << 24:
+            return None
+    out = k.reduce(monoid, x.view(once, x.steps(), x.offset), axes)
+    if monoid != "add":
+        return out
+    number = np.int64(times).astype(native(x.dtype))  # of integers as far as they count
+    return k.binary("mul", out, k.literal(number, x.dtype))
+
+
+def _once(given: Sequence[Value], shape: tuple[int, ...], dims: Sequence[int]) -> tuple[int, ...]:
+    """The shape without the repetitions along dimensions."""
+    return tuple(
+        [
+            1 if d in dims and all(x.steps()[d] == 0 for x in given) else n
+            for d, n in enumerate(shape)
+        ]
+    )

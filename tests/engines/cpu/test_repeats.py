@@ -1,0 +1,51 @@
+"""What repeats is computed once: values are NumPy's, and no kernel is as large as the array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal.numpy as pnp
+from primal.engines.cpu.schedule import Group
+from tests.engines.cpu.lab import agree
+
+DRAW = np.random.default_rng(0)
+V = DRAW.random(200).astype(np.float32)
+I = DRAW.integers(-100, 100, 200).astype(np.int8)  # noqa: E741
+SHAPE = (200, 300)
+
+
+def down(x: Any) -> Any:
+    return pnp.broadcast_to(x[:, None], SHAPE)
+
+
+CASES: dict[str, tuple[Any, Callable[..., Any], int]] = {
+    "a function": (V, lambda x: pnp.sin(down(x)) * 2, 60000),
+    "a sum": (V, lambda x: (down(x) * down(x)).sum(1), 200),
+    "a sum over others too": (V, lambda x: down(x * 3).sum(), 200),
+    "the greatest": (V, lambda x: down(x).max(1) - x, 200),
+    "a product": (V + 0.9, lambda x: down(x)[:, :20].prod(1), 4000),
+    "integers": (I, lambda x: down(x).sum(1, dtype=np.int8), 200),
+    "narrow": (V.astype(np.float16), lambda x: down(x).sum(1), 200),
+    "mixed": (V, lambda x: (down(x) + pnp.arange(300.0, dtype=np.float32)).sum(0), 60000),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_and_sizes(name: str) -> None:
+    x, f, most = CASES[name]
+    made = agree(lambda x: [f(x)], x, within=40)
+    groups = [s for s in made.plan.steps if type(s) is Group]
+    assert max([int(np.prod(s.shape)) for s in groups], default=0) == most
+    heavy = [s for s in groups if s.heavy]
+    assert all(int(np.prod(s.shape)) == 200 for s in heavy)
+
+
+def test_mirrored_transpositions_lie_as_they_did() -> None:
+    x = DRAW.random((60, 300)).astype(np.float32)
+    made = agree(lambda x: [pnp.rot90(pnp.rot90(x) * 2, -1), (x[:, 5:99].T + 1).T], x)
+    shapes = [s.shape for s in made.plan.steps if type(s) is Group]
+    assert set(shapes) <= {(60, 300), (60, 94), (18000,), (5640,)}
