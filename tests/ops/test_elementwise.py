@@ -353,6 +353,20 @@ def test_conversions(old: Any, x64: None) -> None:
         np.testing.assert_array_equal(got.astype(np.complex64), want, err_msg=str(new))
 
 
+def test_complex_numbers_near_zero_and_infinite_exponentials(x64: None) -> None:
+    """By series at small numbers, where log|1 + z| and e^z - 1 are 0; at real ones as of reals."""
+    small = np.array([1e-12, 1e-12 + 1e-12j, -1e-9 + 1e-5j, -1e-30j])
+    for got, sign in zip(
+        agree(lambda z: [ops.log1p(z), ops.expm1(z)], small), (-1, 1), strict=True
+    ):
+        want = small + sign * small * small / 2 + small**3 / 3
+        np.testing.assert_allclose(got.real, want.real, rtol=1e-9, atol=1e-40)
+        np.testing.assert_allclose(got.imag, want.imag, rtol=1e-9)
+    (ends,) = agree(ops.expm1, np.array([np.inf, -np.inf, 800, complex(np.nan, 0)]))
+    np.testing.assert_array_equal(ends.real, [np.inf, -1, np.inf, np.nan])
+    np.testing.assert_array_equal(ends.imag, [0, 0, 0, 0])
+
+
 def test_conversions_that_numpy_does_not_know(x64: None) -> None:
     narrow = [
         ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.float8_e5m2, ml_dtypes.float8_e8m0fnu,

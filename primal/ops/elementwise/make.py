@@ -24,6 +24,7 @@ def unary(
     kernel: Any = None,
     transpose: Any = NOT_LINEAR,
     out: Callable[[Any], Any] | None = None,
+    written: Rule | None = None,
 ) -> Op:
     """An elementwise op with one operand; string rules name the builder's operation."""
     return Op(
@@ -37,6 +38,7 @@ def unary(
         shard=by_kind,
         hlo=_by_name(hlo) if isinstance(hlo, str) else hlo,
         kernel=kernel if kernel is not None else (lambda k, x: k.unary(name, x)),
+        written=written,
     )
 
 

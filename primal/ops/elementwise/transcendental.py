@@ -7,12 +7,13 @@ by NumPy and ml_dtypes inside the ufunc, by XLA in its own expansions.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from primal.ir.avals import Aval
-from primal.ir.op import ELEMENTWISE, Op, by_kind
+from primal.ir.op import ELEMENTWISE, Bound, Op, by_kind
 from primal.ir.trace import Literal, aval_of, literal
 from primal.ops.elementwise.arithmetic import add, div, eq, integer_pow, mul, neg, square, sub
 from primal.ops.elementwise.choice import select_n
@@ -44,15 +45,52 @@ exp2 = unary(
     _exp2_hlo,
 )
 log = unary("log", INEXACT, np.log, each(lambda t, x: div(t, x)), "log")
+
+
+# NumPy's expm1 of complex numbers has an imaginary part e^x·0, NaN where e^x is infinite; its log1p
+# is log|1 + x|, which is 0 for small x.
+
+
+def _written_of_reals(ufunc: Any) -> Any:
+    def written(eqn: Any, names: Sequence[str], bound: Bound) -> str | None:
+        return None if eqn.outvars[0].aval.dtype.kind == "c" else f"{bound(ufunc)}({names[0]})"
+
+    return written
+
+
+def _expm1_impl(x: Any) -> Any:
+    out = np.expm1(x)
+    if x.dtype.kind == "c":
+        out = np.asarray(out)
+        out.imag = np.where(x.imag == 0, x.imag, out.imag)
+    return out
+
+
+def _log1p_impl(x: Any) -> Any:
+    out = np.log1p(x)
+    if x.dtype.kind == "c":
+        out, a, b = np.asarray(out), x.real, x.imag
+        small = np.maximum(np.abs(a), np.abs(b)) < 0.5
+        close = np.log1p(np.where(small, a * (a + 2) + b * b, 0))
+        out.real = np.where(small, close * 0.5, out.real)
+    return out
+
+
 expm1 = unary(
     "expm1",
     INEXACT,
-    np.expm1,
+    _expm1_impl,
     each_out(lambda t, out, x: mul(t, add(out, _one(t)))),
     "exponential_minus_one",
+    written=_written_of_reals(np.expm1),
 )
 log1p = unary(
-    "log1p", INEXACT, np.log1p, each(lambda t, x: div(t, add(x, _one(t)))), "log_plus_one"
+    "log1p",
+    INEXACT,
+    _log1p_impl,
+    each(lambda t, x: div(t, add(x, _one(t)))),
+    "log_plus_one",
+    written=_written_of_reals(np.log1p),
 )
 logistic = unary(
     "logistic",
