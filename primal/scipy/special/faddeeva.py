@@ -112,18 +112,31 @@ def erfcx(x: ArrayLike) -> Array:
     return _wofz(1j * x) if x.dtype.kind == "c" else _erfcx(*strong(x))
 
 
+def _on_the_axis(x: Any) -> Any:
+    """√π/2 Im w(x) of real x, where |Z| = 1: the expansion is Σ cₖ sin((k + 1)θ), by Clenshaw."""
+    scale, c = _weideman(digits(x, 20, 44))
+    inverse = 1 / (scale**2 + x * x)
+    twice = (scale**2 - x * x) * inverse * 2
+    last, before = jnp.full_like(x, c[0]), jnp.zeros_like(x)
+    for v in c[1:]:
+        last, before = twice * last + (v - before), last
+    return x * inverse * (2 * _ROOT_PI * scale * inverse * last + 0.5)
+
+
 @custom_jvp
 def _dawsn(x: Any) -> Any:
     # Im w(x) √π/2 has no digits left near 0, where the series x Σ (-2x²)ᵏ / (2k + 1)!! has all.
     near = jnp.abs(x) < 1
     small = jnp.where(near, x, 0)
-    square, series = -2 * small * small, jnp.ones_like(x)
-    for k in range(digits(x, 14, 24), 0, -1):
-        series = 1 + series * square / (2 * k + 1)
-    far = jnp.where(near | ~jnp.isfinite(x), 1, x)
-    w = _expansion(1j * far, x)
-    out = jnp.where(near, small * series, _ROOT_PI / 2 * jnp.imag(w))
-    return jnp.where(jnp.isfinite(x), out, jnp.where(jnp.isnan(x), x, jnp.copysign(0.0, x)))
+    terms = digits(x, 14, 24)
+    factors = np.cumprod([1.0, *[1 / (2 * k + 1) for k in range(1, terms + 1)]])
+    square, series = -2 * small * small, jnp.full_like(x, factors[-1])
+    for v in factors[-2::-1]:
+        series = series * square + float(v)
+    # Beyond, F(x) is 1/(2x) to the last digit, and x² overflows.
+    beyond = jnp.abs(x) > digits(x, 1 << 13, 1 << 28)
+    far = _on_the_axis(jnp.where(near | beyond, 1, x))
+    return jnp.where(near, small * series, jnp.where(beyond, 0.5 / x, far))
 
 
 @_dawsn.defjvp
