@@ -306,3 +306,57 @@ def test_statistics_refuse_axes_and_counts_that_there_are_not() -> None:
     with pytest.raises(ValueError, match="x and n must be of integer type"):
         stats.multinomial.pmf(jnp.array([1, 2]), 3.0, jnp.array([0.5, 0.5]))
     assert stats.sem(jnp.array(2.0), axis=None, ddof=0, keepdims=True).shape == ()
+
+
+# From mpmath with 60 digits.
+TAILS = [
+    ("gamma.logcdf", (25, 100), -66.5684508),
+    ("gamma.logcdf", (90, 100), -1.84376256),
+    ("gamma.logcdf", (1e-30, 3), -209.024418),
+    ("gamma.logcdf", (8500, 10000.0), -128.820032),
+    ("gamma.logcdf", (12, 1.5), -2.49802897e-5),
+    ("gamma.logsf", (150, 1.5), -147.370583),
+    ("gamma.logsf", (300, 100), -94.0616749),
+    ("gamma.logsf", (11300, 10000.0), -81.314152),
+    ("gamma.logsf", (2, 20), -6.44373139e-14),
+    ("gamma.logsf", (0.0001, 1.5), -7.52207899e-7),
+    ("chi2.logsf", (400, 3), -197.227568),
+    ("beta.logcdf", (0.01, 50, 2), -226.336537),
+    ("beta.logcdf", (1e-20, 2, 3), -90.3116443),
+    ("beta.logcdf", (0.25, 200, 100), -118.724755),
+    ("beta.logcdf", (0.5, 2, 3), -0.374693449),
+    ("beta.logsf", (0.75, 2, 200), -272.241592),
+    ("beta.logsf", (0.96875, 3, 80), -269.213552),
+    ("cauchy.logcdf", (100000000.0,), -3.18309887e-9),
+    ("cauchy.logsf", (-100000000.0,), -3.18309887e-9),
+]
+
+
+@pytest.mark.parametrize("name, args, want", TAILS)
+def test_logarithms_of_tails_keep_their_digits(name, args, want) -> None:
+    distribution, function = name.split(".")
+    f = getattr(getattr(stats, distribution), function)
+    x, *shapes = [jnp.float32(a) for a in args]
+    np.testing.assert_allclose(f(x, *shapes), want, rtol=2e-5)
+    step = abs(float(x)) * 1e-3
+    around = (f(x + step, *shapes) - f(x - step, *shapes)) / (2 * step)
+    np.testing.assert_allclose(primal.grad(f)(x, *shapes), around, rtol=0.02, atol=1e-6)
+
+
+def test_logarithms_of_tails_end_where_the_support_does() -> None:
+    x = jnp.array([0.0, jnp.inf, -1.0, jnp.nan])
+    assert stats.gamma.logcdf(x, 2.0).tolist()[:3] == [-np.inf, 0, -np.inf]
+    assert stats.gamma.logsf(x, 2.0).tolist()[:3] == [0, -np.inf, 0]
+    assert stats.beta.logcdf(x, 2.0, 3.0).tolist()[:3] == [-np.inf, 0, -np.inf]
+    assert all(jnp.isnan(f(x, 2.0)[3]) for f in (stats.gamma.logcdf, stats.chi2.logsf))
+    assert jnp.isnan(stats.gamma.logsf(x, -1.0)).all()
+
+
+def test_a_density_estimate_of_points_of_a_wider_dtype() -> None:
+    with primal.enable_x64(True):
+        sample = jnp.asarray(np.array([[0.0, 1.0, 3.0], [1.0, 0.0, 2.0]], np.float32))
+        got = stats.gaussian_kde(sample)(jnp.array([0.0, 1.0]))
+        assert got.dtype == jnp.float64
+        np.testing.assert_allclose(
+            got, reference.gaussian_kde(np.asarray(sample))([0.0, 1.0]), 1e-5
+        )

@@ -34,7 +34,7 @@ LIMIT = 10000
 LOG_TWO_PI = math.log(2 * math.pi)
 
 
-def _log_density(xp: Any, a: Any, x: Any) -> Any:
+def log_density(xp: Any, a: Any, x: Any) -> Any:
     """log(x^a·e^-x/Γ(a + 1)), without a·log(x) and log Γ cancelling each other for large a."""
     large = a > 20.0
     safe = xp.where(large, a, 20.0)
@@ -42,8 +42,10 @@ def _log_density(xp: Any, a: Any, x: Any) -> Any:
     inverse = 1.0 / safe
     square = inverse * inverse
     stirling = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680)))
-    # A small quotient x/a is lost in its difference from 1.
-    log_ratio = xp.where(ratio < -0.5, xp.log(x) - xp.log(safe), xp.log1p(ratio))
+    # A small quotient x/a is lost in its difference from 1, which has no slope at 0 either.
+    little = ratio < -0.5
+    apart = xp.log1p(xp.where(little, 0.0, ratio))
+    log_ratio = xp.where(little, xp.log(x) - xp.log(safe), apart)
     by_stirling = safe * (log_ratio - ratio) - 0.5 * (LOG_TWO_PI + xp.log(safe)) - stirling
     small = xp.where(large, 1.0, a)
     return xp.where(large, by_stirling, small * xp.log(x) - x - xp.lgamma(small + 1.0))
@@ -91,7 +93,7 @@ def _regions(xp: Any, a: Any, x: Any) -> tuple[Any, Any, Any, Any]:
 
 def _incomplete(xp: Any, a: Any, x: Any, lower: bool) -> Any:
     inside, beyond, sa, sx = _regions(xp, a, x)
-    density = xp.exp(_log_density(xp, sa, sx))
+    density = xp.exp(log_density(xp, sa, sx))
     small = density * _series(xp, sa, sx, inside & ~beyond)
     large = density * sa * _fraction(xp, sa, sx, beyond)
     if lower:
@@ -114,7 +116,7 @@ def _gamma_slope(under: Any, a: Any, x: Any, order: int, variate: bool) -> Any:
     xp = JetTerms(under, order)
     moved = xp.variable(sa)
     # D is kept apart from how it changes: it underflows where the quotient does not.
-    level = _log_density(xp, moved, sx)
+    level = log_density(xp, moved, sx)
     change = xp.exp(level - xp.start(level))
     small = change * _series(xp, moved, sx, inside & ~beyond)
     large = -(change * moved * _fraction(xp, moved, sx, beyond))

@@ -7,7 +7,8 @@ from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.scipy import special
 from primal.scipy.operands import settled
-from primal.scipy.stats.supports import for_positive, log_probability, within
+from primal.scipy.stats.supports import for_positive, within
+from primal.scipy.stats.tails import log_beta_tail, log_of
 
 
 def logpdf(
@@ -68,7 +69,10 @@ def logcdf(
     >>> logcdf(jnp.array([0.25, 0.5]), 2.0, 3.0)
     Array([-1.3404849 , -0.37469345], dtype=float32)
     """
-    return log_probability(cdf(x, a, b, loc, scale))
+    x, a, b, loc, scale = settled("beta.logcdf", x, a, b, loc, scale)
+    z = (x - loc) / scale
+    p, rest = cdf(x, a, b, loc, scale), sf(x, a, b, loc, scale)
+    return log_of(p, rest, lambda: log_beta_tail(a, b, z))
 
 
 def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -94,4 +98,7 @@ def logsf(
     >>> logsf(jnp.array([0.25, 0.5]), 2.0, 3.0)
     Array([-0.30343047, -1.1631508 ], dtype=float32)
     """
-    return log_probability(sf(x, a, b, loc, scale))
+    x, a, b, loc, scale = settled("beta.logsf", x, a, b, loc, scale)
+    z = (loc - x) / scale + 1
+    p, rest = sf(x, a, b, loc, scale), cdf(x, a, b, loc, scale)
+    return log_of(p, rest, lambda: log_beta_tail(b, a, z))

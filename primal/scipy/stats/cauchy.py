@@ -55,7 +55,7 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> logcdf(jnp.array([0.5, 2.0]))
     Array([-0.4345075 , -0.15968014], dtype=float32)
     """
-    return jnp.log(cdf(x, loc, scale))
+    return _log_of(cdf(x, loc, scale), sf(x, loc, scale))
 
 
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -78,7 +78,13 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> logsf(jnp.array([0.5, 2.0]))
     Array([-1.0429418, -1.9133604], dtype=float32)
     """
-    return jnp.log(sf(x, loc, scale))
+    return _log_of(sf(x, loc, scale), cdf(x, loc, scale))
+
+
+def _log_of(p: Array, rest: Array) -> Array:
+    """log p, of p and 1 - p: the smaller of the two has the digits."""
+    most = p > 0.5
+    return jnp.where(most, jnp.log1p(-jnp.where(most, rest, 0)), jnp.log(jnp.where(most, 1, p)))
 
 
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

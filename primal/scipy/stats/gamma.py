@@ -7,7 +7,8 @@ from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.scipy import special
 from primal.scipy.operands import real_inexact, settled
-from primal.scipy.stats.supports import for_positive, log_probability, within
+from primal.scipy.stats.supports import for_positive, within
+from primal.scipy.stats.tails import log_gamma_tail, log_of
 
 
 def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -60,7 +61,10 @@ def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     >>> logcdf(jnp.array([0.5, 2.0]), 2.0)
     Array([-2.4056814, -0.5208858], dtype=float32)
     """
-    return log_probability(cdf(x, a, loc, scale))
+    x, a, loc, scale = settled("gamma.logcdf", x, a, loc, scale)
+    z = (x - loc) / scale
+    p, rest = cdf(x, a, loc, scale), sf(x, a, loc, scale)
+    return log_of(p, rest, lambda: log_gamma_tail(a, z, True))
 
 
 def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -85,4 +89,7 @@ def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
     >>> logsf(jnp.array([0.5, 2.0]), 2.0)
     Array([-0.09453488, -0.9013877 ], dtype=float32)
     """
-    return log_probability(sf(x, a, loc, scale))
+    x, a, loc, scale = real_inexact("gamma.logsf", x, a, loc, scale)
+    z = (x - loc) / scale
+    p, rest = sf(x, a, loc, scale), cdf(x, a, loc, scale)
+    return log_of(p, rest, lambda: log_gamma_tail(a, z, False))

@@ -120,6 +120,7 @@ class gaussian_kde:
 
     def _log_sum(self, gap: Any, covariance: Any, weights: Any, axis: Any) -> Any:
         """log Σ w N(gap; 0, covariance), dimensions of gap first."""
+        gap, covariance = inexact("gaussian_kde", gap, covariance)
         factor = linalg.cholesky(covariance)
         white = linalg.triangular_solve(
             factor, gap.reshape(gap.shape[0], -1), left_side=True, lower=True

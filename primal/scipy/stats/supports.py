@@ -26,9 +26,3 @@ def for_positive(value: Any, *parameters: Any) -> Any:
     for p in parameters:
         value = jnp.where(p > 0, value, jnp.nan)
     return value
-
-
-def log_probability(p: Any) -> Any:
-    """log p, and -inf without a derivative where p is 0."""
-    none = p == 0
-    return jnp.where(none, -jnp.inf, jnp.log(jnp.where(none, 1, p)))
