@@ -111,7 +111,8 @@ class Edge:
 
         def square(i: Int, mask: str) -> None:
             half = s.lanes // 2
-            found = [got(i + e) for e in range(half)]
+            # What lies behind the last may be subnormal, which products would wait for.
+            found = [got((i + e).least(n - 1)) for e in range(half)]
             lines = [y for k in (0, 1) for y in self._crossed([p[k] for p in found])]
             at = i * (2 * v.item)
             for row, line in zip(self.rows, lines, strict=True):
@@ -151,7 +152,7 @@ class Edge:
             return v.f.mul(v.plane(x + i * v.pair), by)
 
         def square(i: Int, mask: str) -> None:
-            lines = crossed(s, v.f.t, [got(i + e) for e in range(s.lanes)])
+            lines = crossed(s, v.f.t, [got((i + e).least(n - 1)) for e in range(s.lanes)])
             for row, line in zip(self.rows, lines, strict=True):
                 write_vector(s, self.dtype, line, row + i * v.item, mask)
 
