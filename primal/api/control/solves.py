@@ -206,6 +206,89 @@ def _stage_residual(f: Callable[[Tree], Tree], spec: Any, avals: Sequence[Aval])
     return stage(only_reading(flat), avals, name_of(f))
 
 
+class _Root:
+    """A root of the program `f(consts, x)`: what the solver says, and its derivatives."""
+
+    def __init__(
+        self,
+        closed: ClosedJaxpr,
+        spec: Any,
+        solve: Callable[..., Tree],
+        tangent_solve: Callable[..., Tree],
+        has_aux: bool,
+    ) -> None:
+        self.f = ClosedJaxpr(hoist_consts(closed))
+        self.num_consts = len(closed.consts)
+        self.count = len(closed.out_avals)
+        self.spec = spec
+        self.solve = solve
+        self.tangent_solve = tangent_solve
+        self.has_aux = has_aux
+        self.staged: tuple[ClosedJaxpr, Any] | None = None  # the solver, its results' structure
+        self.of = custom_jvp(self.value)
+        self.of.defjvp(self.rule, symbolic_zeros=True)
+
+    def stage_solver(self, consts: Sequence[Any], avals: Sequence[Aval]) -> list[Any]:
+        """Make the solver a program, and return what it closes over."""
+        found: list[Any] = []
+
+        def run(*args: Any) -> list[Any]:
+            result = self.value(list(args[: self.num_consts]), list(args[self.num_consts :]), [])
+            outs, out_spec = flatten(result)
+            found.append(out_spec)
+            return outs
+
+        staged = stage(only_reading(run), [*map(aval_of, consts), *avals], name_of(self.solve))
+        self.staged = ClosedJaxpr(hoist_consts(staged)), found[0]
+        return staged.consts
+
+    def value(self, consts: list[Any], guess: list[Any], closed_over: list[Any]) -> Tree:
+        """What the solver returns."""
+        if self.staged is not None:
+            solver, out_spec = self.staged
+            return unflatten(out_spec, evaluated(solver, *closed_over, *consts, *guess))
+
+        def of_x(x: Tree) -> Tree:
+            operands, _ = flatten(x)
+            return unflatten(self.spec, evaluated(self.f, *consts, *map(operand, operands)))
+
+        result = self.solve(of_x, unflatten(self.spec, guess))
+        root = _pair("custom_root", "solve", result)[0] if self.has_aux else result
+        if flatten(root)[1] != self.spec:
+            raise TypeError(
+                "[custom_root] expected solve to return the structure of the initial guess, "
+                f"{PyTreeDef(self.spec)}, got {PyTreeDef(flatten(root)[1])}."
+            )
+        leaves, out_spec = flatten(result)
+        check_outputs("custom_root", result, leaves)
+        return unflatten(out_spec, [operand(x) for x in leaves])
+
+    def rule(self, primals: Any, tangents: Any) -> Any:
+        """The answer, and x' of ∂f/∂x·x' = -∂f/∂consts·consts'."""
+        (consts, guess, closed_over), (t_consts, _, _) = primals, tangents
+        # Through the rule again, so that higher derivatives do not look into the solver either.
+        out = self.of(consts, guess, closed_over)
+        x, _ = flatten(out[0] if self.has_aux else out)
+        still, moving = [False] * self.count, [True] * self.count
+        given = [t for t in t_consts if not isinstance(t, SymbolicZero)]
+        mask = (*[not isinstance(t, SymbolicZero) for t in t_consts], *still)
+        pushed, _ = jvp_jaxpr(self.f, mask, tuple(moving))
+        changes = evaluated(pushed, *consts, *x, *given)[self.count :]
+        along, _ = jvp_jaxpr(self.f, (*[False] * self.num_consts, *moving), tuple(moving))
+
+        def slope(v: Tree) -> Tree:
+            operands, _ = flatten(v)
+            results = evaluated(along, *consts, *x, *map(operand, operands))
+            return unflatten(self.spec, results[self.count :])
+
+        tangent = self.tangent_solve(slope, unflatten(self.spec, [neg(c) for c in changes]))
+        if not self.has_aux:
+            return out, tangent
+        aux, aux_spec = flatten(out[1])
+        zeros = [SymbolicZero.from_primal_value(operand(a)) for a in aux]
+        return out, (tangent, unflatten(aux_spec, zeros))
+
+
 def custom_root(
     f: Callable[[Tree], Tree],
     initial_guess: Tree,
@@ -230,75 +313,12 @@ def custom_root(
     check_callable("custom_root", f=f, solve=solve, tangent_solve=tangent_solve)
     leaves, spec = flatten(initial_guess)
     avals = check_leaves("custom_root", initial_guess, leaves)
-    count = len(avals)
-
     closed = _stage_residual(f, spec, avals)
-    program = ClosedJaxpr(hoist_consts(closed))
-    num_consts = len(closed.consts)
-
-    solver: list[tuple[ClosedJaxpr, Any]] = []
-
-    def value(consts: list[Any], guess: list[Any], closed_over: list[Any]) -> Tree:
-        if solver:
-            solving, out_spec = solver[0]
-            return unflatten(out_spec, evaluated(solving, *closed_over, *consts, *guess))
-
-        def of_x(x: Tree) -> Tree:
-            operands, _ = flatten(x)
-            return unflatten(spec, evaluated(program, *consts, *[operand(o) for o in operands]))
-
-        result = solve(of_x, unflatten(spec, guess))
-        root = _pair("custom_root", "solve", result)[0] if has_aux else result
-        if flatten(root)[1] != spec:
-            raise TypeError(
-                "[custom_root] expected solve to return the structure of the initial guess, "
-                f"{PyTreeDef(spec)}, got {PyTreeDef(flatten(root)[1])}."
-            )
-        leaves, out_spec = flatten(result)
-        check_outputs("custom_root", result, leaves)
-        return unflatten(out_spec, [operand(x) for x in leaves])
-
-    def rule(primals: Any, tangents: Any) -> Any:
-        (consts, guess, closed_over), (t_consts, _, _) = primals, tangents
-        # Through the rule again, so that higher derivatives do not look into the solver either.
-        out = root_of(consts, guess, closed_over)
-        root = out[0] if has_aux else out
-        x, _ = flatten(root)
-        moving = tuple([not isinstance(t, SymbolicZero) for t in t_consts])
-        pushed, mask = jvp_jaxpr(program, (*moving, *[False] * count), (True,) * count)
-        changes = evaluated(
-            pushed, *consts, *x, *[t for t, m in zip(t_consts, moving, strict=True) if m]
-        )[count:]
-        along, _ = jvp_jaxpr(program, (*[False] * num_consts, *[True] * count), (True,) * count)
-
-        def slope(v: Tree) -> Tree:
-            operands, _ = flatten(v)
-            args = [operand(o) for o in operands]
-            return unflatten(spec, evaluated(along, *consts, *x, *args)[count:])
-
-        tangent = tangent_solve(slope, unflatten(spec, [neg(c) for c in changes]))
-        if not has_aux:
-            return out, tangent
-        aux, aux_spec = flatten(out[1])
-        zeros = [SymbolicZero.from_primal_value(operand(a)) for a in aux]
-        return out, (tangent, unflatten(aux_spec, zeros))
-
-    root_of = custom_jvp(value)
-    root_of.defjvp(rule, symbolic_zeros=True)
+    root = _Root(closed, spec, solve, tangent_solve, has_aux)
     given = [operand(x) for x in leaves]
     if where_to_bind([*closed.consts, *given]) != "stage":
         with contextlib.suppress(errors.UnexpectedTracerError):
-            return root_of(closed.consts, given, [])
-
+            return root.of(closed.consts, given, [])
     # In programs, and where the solver closes over what is being differentiated: such values are
     # operands of the whole, whose derivatives do not count, and reach it without their tangents.
-    def run(*args: Any) -> list[Any]:
-        outs, out_spec = flatten(value(list(args[:num_consts]), list(args[num_consts:]), []))
-        found.append(out_spec)
-        return outs
-
-    found: list[Any] = []
-    in_avals = [*[aval_of(c) for c in closed.consts], *avals]
-    staged = stage(only_reading(run), in_avals, name_of(solve))
-    solver.append((ClosedJaxpr(hoist_consts(staged)), found[0]))
-    return root_of(closed.consts, given, staged.consts)
+    return root.of(closed.consts, given, root.stage_solver(closed.consts, avals))
