@@ -145,6 +145,38 @@ def test_a_long_chain_is_few_kernels() -> None:
     assert made.plan.arena == 0
 
 
+ANY_SHAPE: dict[str, Any] = {
+    "bias": lambda x, b: x + b,
+    "rows and columns": lambda x, b: jnp.tanh(b)[:, None] * b[None] + x[:1],
+    "outer": lambda x, b: jnp.outer(x[:, 0], b),
+    "laplacian": lambda x, b: x[2:, 1:-1] + x[:-2, 1:-1] + x[1:-1, 2:] + x[1:-1, :-2],
+    "its gradient": primal.grad(lambda x, b: jnp.sum((x[2:, 1:-1] - x[:-2, 1:-1]) ** 2)),
+    "differences": lambda x, b: jnp.diff(x, axis=1),
+    "reversed": lambda x, b: x[:, ::-1] * 2,
+    "joined": lambda x, b: jnp.concatenate([x, x * 2], 1),
+    "tiled": lambda x, b: jnp.tile(x, (2, 3)),
+    "column sums": lambda x, b: x.sum(0),
+    "column counts": lambda x, b: (x > b).sum(0),
+    "greatest of columns": lambda x, b: x.max(0),
+    "row sums": lambda x, b: x.sum(1),
+    "softmax": lambda x, b: primal.nn.softmax(x),
+    "gradient of gelu": primal.grad(lambda x, b: jnp.sum(primal.nn.gelu(x))),
+    "Adam": lambda x, b: x - 0.1 * x / (jnp.sqrt(x * x) + 1e-8),
+    "distances": lambda x, b: jnp.sqrt(jnp.sum((x - b) ** 2, -1)),
+    "running sums": lambda x, b: jnp.cumsum(x, 1),
+}
+
+
+@pytest.mark.parametrize("name", ANY_SHAPE)
+def test_a_new_shape_of_a_program_compiles_nothing(name: str) -> None:
+    f = ANY_SHAPE[name]
+    compiled(f, np.ones((40, 43), np.float32), np.ones(43, np.float32))
+    before = counters.kernels
+    for n in (64, 100, 200, 333, 1000):
+        compiled(f, np.ones((n, n + 3), np.float32), np.ones(n + 3, np.float32))
+    assert counters.kernels == before
+
+
 def test_the_length_of_a_loop_is_no_part_of_its_code() -> None:
     def f(x: Any) -> Any:
         return lax.scan(lambda c, a: (c * 0.5 + a, c), 0.0, x)
