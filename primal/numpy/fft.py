@@ -146,7 +146,8 @@ def _one(name: str, kind: Any, a: Any, n: Any, axis: Any, norm: Any) -> Array:
             f"jax.numpy.fft.{name} does not support multiple axes. Please use "
             f"jax.numpy.fft.{name}n. Got axis = {axis!r}."
         )
-    return _transform(name, kind, a, None if n is None else (n,), (axis,), norm)
+    axes = (-1,) if axis is None else (axis,)  # as JAX takes it
+    return _transform(name, kind, a, None if n is None else (n,), axes, norm)
 
 
 def _two(name: str, kind: Any, a: Any, s: Any, axes: Any, norm: Any) -> Array:

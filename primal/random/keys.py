@@ -100,8 +100,6 @@ def _seed(name: str, seed: Any, impl: Any, dtype: Any = None) -> Any:
     if dtype is not None:
         if impl is not None:
             raise ValueError(f"[random.{name}] expected `impl` or `dtype`, got both.")
-        if not isinstance(dtype, dtypes.KeyType):
-            raise TypeError(f"[random.{name}] expected a key dtype, got {dtype!r}.")
         impl = dtype
     if guards.ever:
         guards.incoming(seed)

@@ -304,7 +304,8 @@ def test_errors_of_linalg() -> None:
         (lambda: linalg.multi_dot([SQUARE]), ValueError, "at least two"),
         (lambda: linalg.matrix_power(SQUARE, 1.5), TypeError, "integer"),
         (lambda: linalg.cross(normal(2), normal(2)), ValueError, "3-dimensional"),
-        (lambda: linalg.svd(WIDE, subset_by_index=(0, 1)), NotImplementedError, "subset"),
+        (lambda: linalg.svd(WIDE, subset_by_index=(0, 1)), ValueError, "subset"),
+        (lambda: linalg.svd(WIDE, False, subset_by_index=(0, 1)), NotImplementedError, "subset"),
         (lambda: linalg.lstsq(WIDE, np.ones(2)), ValueError, "Leading dimensions"),
     ]:  # fmt: skip
         with pytest.raises(error, match=text):
@@ -325,6 +326,7 @@ def test_fft_of_one_axis(name: str, norm: Any) -> None:
         for axis in (0, 1, -1):
             want = getattr(np.fft, name)(x, n, axis, norm)
             same(getattr(jnp.fft, name)(x, n, axis, norm), want, 1e-3)
+        same(getattr(jnp.fft, name)(x, n, None, norm), want, 1e-3)
 
 
 @pytest.mark.parametrize("name", ["fftn", "ifftn", "rfftn", "irfftn"])

@@ -230,3 +230,11 @@ def test_wide_parameters_widen_what_is_drawn() -> None:
     assert random.categorical(random.key(0), jnp.zeros(3), shape=4).shape == (4,)
     with pytest.raises(ValueError, match="got None"):
         random.gamma(random.key(0), None)
+
+
+def test_the_dtype_of_a_key_may_be_a_name() -> None:
+    assert random.key(7, dtype="rbg").dtype == random.key(7, impl="rbg").dtype
+    with pytest.raises(ValueError, match="expected a generator among"):
+        random.key(7, dtype="int32")
+    with pytest.raises(TypeError, match="expected the name of a generator"):
+        random.key(7, dtype=float)

@@ -155,13 +155,19 @@ def svd(
     """a = U diag(S) Vh, S falling; S alone without `compute_uv`.
 
     `hermitian` says that a = aᴴ, and uses its eigenvectors. Raises NotImplementedError for
-    `subset_by_index`. Stacks of matrices are taken one by one: leading dimensions stay.
+    `subset_by_index`, ValueError with `full_matrices`. Stacks of matrices are taken one by one:
+    leading dimensions stay.
 
     >>> jnp.linalg.svd(jnp.array([[3., 0.], [0., 4.]]), compute_uv=False)
     Array([4., 3.], dtype=float32)
     """
     x = matrix("svd", a)
     if subset_by_index is not None:
+        if full_matrices:
+            raise ValueError(
+                "[svd] expected full_matrices=False, as full_matrices and subset_by_index cannot "
+                "both be set."
+            )
         raise NotImplementedError("[svd] expected subset_by_index=None: subsets are not supported.")
     if not hermitian:
         if not compute_uv:
