@@ -30,7 +30,7 @@ BITS = (np.integer, np.bool_)
 ANY = (np.generic,)
 # Asked first: whether x is one of eight classes takes half a microsecond.
 KNOWN = frozenset({ArrayImpl, np.ndarray, int, float, bool, complex})
-# Containers that Python would compare with an array by identity, which nobody means.
+# Containers that Python would compare by identity, or repeat, which nobody means.
 CONTAINERS = frozenset({list, tuple, dict, set})
 
 
@@ -64,13 +64,13 @@ def binary(
     direct: set[Any] = set()
     scalars: dict[Any, Any] = {}
 
-    comparison = {"eq": "==", "ne": "!="}.get(op.name)
+    symbol = {"eq": "==", "ne": "!=", "mul": "*"}.get(op.name)
 
     def refuse(self: Any, other: Any) -> Any:
-        """The other operand gets its turn; containers are errors where Python asks identity."""
-        if comparison and other.__class__ in CONTAINERS:
+        """The other operand gets its turn; containers are errors where Python would take them."""
+        if symbol and other.__class__ in CONTAINERS:
             raise TypeError(
-                f"unsupported operand type(s) for {comparison}: {type(self).__name__!r} and "
+                f"unsupported operand type(s) for {symbol}: {type(self).__name__!r} and "
                 f"{type(other).__name__!r}. Convert it first: primal.numpy.array(...)."
             )
         return NotImplemented
@@ -122,7 +122,7 @@ def binary(
             if beside is not None:
                 return op(beside, self)
         elif not _accepts(other):
-            return NotImplemented
+            return refuse(self, other)
         return function(other, self)
 
     return forward, reflected

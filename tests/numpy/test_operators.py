@@ -365,10 +365,12 @@ def test_operands_that_are_no_arrays_get_their_turn(name) -> None:
 
 
 @pytest.mark.parametrize("other", [[1], (1,), {}, {1: 2}, {1}])
-def test_containers_are_not_compared_by_identity(other) -> None:
-    for ask in (operator.eq, operator.ne):
+def test_containers_are_neither_compared_by_identity_nor_repeated(other) -> None:
+    for ask in (operator.eq, operator.ne, operator.mul):
         with pytest.raises(TypeError, match="unsupported operand type"):
             ask(jnp.arange(3), other)
+    with pytest.raises(TypeError, match="unsupported operand type"):
+        operator.mul(other, jnp.asarray(2))
 
 
 def test_a_sharding_names_the_memory_of_its_device() -> None:
