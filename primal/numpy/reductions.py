@@ -57,12 +57,13 @@ def as_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
 
 def split_axes(name: str, axis: Any, ndim: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """(the axes of the array, the names of axes of a vmap, pmap or shard_map around the call)."""
-    if isinstance(axis, str):
-        return (), (axis,)
-    if not isinstance(axis, tuple):
-        return as_axes(name, axis, ndim), ()
-    names = tuple([a for a in axis if isinstance(a, str)])
-    return as_axes(name, [a for a in axis if not isinstance(a, str)], ndim), names
+    if axis is None:
+        return tuple(range(ndim)), ()
+    given = (axis,) if isinstance(axis, str) else axes_given(axis)
+    names = tuple([a for a in given if isinstance(a, str)])
+    if len(set(names)) < len(names):
+        raise ValueError(f"[{name}] expected distinct axes, got {given}: duplicate value")
+    return as_axes(name, [a for a in given if not isinstance(a, str)], ndim), names
 
 
 def as_axis(name: str, axis: Any, ndim: int) -> int:

@@ -456,5 +456,8 @@ def test_named_axes_with_masks_integers_constants_and_slopes() -> None:
     same(slope, 2 * X)
     with pytest.raises(NotImplementedError, match=r"Named reductions not implemented for jnp.prod"):
         across(lambda x: jnp.prod(x, axis="i"))
+    same(across(lambda x: jnp.sum(x, axis=["i"])), np.broadcast_to(X.sum(0), X.shape))
+    with pytest.raises(ValueError, match="duplicate value"):
+        across(lambda x: jnp.mean(x, axis=("i", "i")))
     with pytest.raises(TypeError, match="expected whole numbers|expected a whole number"):
         across(lambda x: jnp.median(x, axis="i"))
