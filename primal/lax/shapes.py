@@ -285,11 +285,11 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """
     shape = shape_of(operand)
     (axis,) = canonical_axes("split", (axis,), len(shape))
-    parts = canonical_shape(sizes, "split")
-    if sum(parts) != shape[axis]:
+    parts = static_ints("split sizes", sizes)
+    if sum(parts) != shape[axis] or any(n < 0 for n in parts):
         raise ValueError(
-            f"[split] expected sizes whose sum is {shape[axis]}, got {parts} for shape {shape} "
-            f"along axis {axis}."
+            f"[split] expected sizes of at least 0 whose sum is {shape[axis]}, got {parts} for "
+            f"shape {shape} along axis {axis}."
         )
     cuts = np.cumsum([0, *parts])
     return [
