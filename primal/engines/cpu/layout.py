@@ -284,7 +284,8 @@ def with_size_classes(spec: Spec, sizes: list[int], parts: int) -> Spec:
         # Narrow numbers that lie apart are read one by one: under masks, with a branch for each.
         apart = any(step == "g" and int(dtype[1:]) < 4 for _, dtype, step in spec.operands)
         overlaps = light and not spec.strided and (vector >= SHORTEST or apart)
-        nested = 2 if len(sizes) > 2 and sizes[-2] < FEW else 1
+        few = len(sizes) > 2 and sizes[-2] < FEW and size_of(sizes[-2:]) <= BLOCK
+        nested = 2 if few else 1
         return dataclasses.replace(spec, short=vector if overlaps else 1, nested=nested)
     light, rows = is_light(spec.body), size_of(sizes[spec.kept :])
     longest = max(sizes[spec.kept :])
