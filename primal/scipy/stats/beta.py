@@ -96,7 +96,7 @@ def logsf(
     Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logsf(jnp.array([0.25, 0.5]), 2.0, 3.0)
-    Array([-0.30343047, -1.1631508 ], dtype=float32)
+    Array([-0.3034304, -1.1631508], dtype=float32)
     """
     x, a, b, loc, scale = settled("beta.logsf", x, a, b, loc, scale)
     z = (loc - x) / scale + 1

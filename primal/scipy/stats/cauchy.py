@@ -53,7 +53,7 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logcdf(jnp.array([0.5, 2.0]))
-    Array([-0.4345075 , -0.15968014], dtype=float32)
+    Array([-0.43450737, -0.15968017], dtype=float32)
     """
     return _log_of(cdf(x, loc, scale), sf(x, loc, scale))
 

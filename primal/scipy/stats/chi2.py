@@ -74,7 +74,7 @@ def logsf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logsf(jnp.array([0.5, 2.0]), 3.0)
-    Array([-0.08458731, -0.5579055 ], dtype=float32)
+    Array([-0.08458732, -0.5579055 ], dtype=float32)
     """
     x, df, loc, scale = settled("chi2.logsf", x, df, loc, scale)
     return gamma.logsf(x, df / 2, loc, 2 * scale)

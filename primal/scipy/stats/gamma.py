@@ -87,7 +87,7 @@ def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
     Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logsf(jnp.array([0.5, 2.0]), 2.0)
-    Array([-0.09453488, -0.9013877 ], dtype=float32)
+    Array([-0.09453489, -0.9013877 ], dtype=float32)
     """
     x, a, loc, scale = real_inexact("gamma.logsf", x, a, loc, scale)
     z = (x - loc) / scale
