@@ -47,6 +47,8 @@ WRONG: list[Callable[[Any], Any]] = [
 def test_the_message_names_function_and_argument(call: Callable[[Any], Any], wrong: Any) -> None:
     if isinstance(wrong, float) and call is WRONG[37]:
         pytest.skip("numbers of points are cut off to whole ones, as SciPy's")
+    if isinstance(wrong, str) and call is WRONG[29]:
+        pytest.skip("a text names a mapped axis there, and is a NameError, as JAX's")
     with pytest.raises((TypeError, ValueError, NotImplementedError)) as error:
         call(wrong)
     assert str(error.value).startswith("[") and " expected " in str(error.value)
