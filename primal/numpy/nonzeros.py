@@ -67,7 +67,8 @@ def nonzero(
 
     Their number depends on values: under transformations give `size`; the result is cut to it, or
     filled up with `fill_value` (0 by default; a tuple gives one per dimension; floats make the
-    indices floats). Raises ValueError for scalars and for a `fill_value` of another length.
+    indices floats). Raises ValueError for scalars and for a `fill_value` of another length,
+    TypeError for keys.
 
     >>> jnp.nonzero(jnp.array([3, 0, 5]))
     (Array([0, 2], dtype=int32),)

@@ -153,7 +153,7 @@ def dawsn(x: ArrayLike) -> Array:
     Element by element; operands broadcast, and integers count as floats.
 
     >>> dawsn(jnp.array([0.0, 1.0]))
-    Array([0.       , 0.5380795], dtype=float32)
+    Array([0.       , 0.5380794], dtype=float32)
     """
     (v,) = real_inexact("dawsn", x)
     return _dawsn(v).astype(v.dtype)
