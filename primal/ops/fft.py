@@ -14,9 +14,9 @@ import numpy as np
 
 from primal.ir.avals import Aval
 from primal.ir.op import FFT, Op, by_kind
-from primal.ir.trace import aval_of, literal
-from primal.ops.elementwise import conj, convert_element_type, mul, real
-from primal.ops.shape import moveaxis, pad
+from primal.ir.trace import aval_of
+from primal.ops.elementwise import conj, convert_element_type, mul
+from primal.ops.shape import moveaxis
 from primal.ops.spread import broadcast_in_dim
 from primal.ops.words import linear
 
@@ -73,8 +73,9 @@ _LARGE = 1 << 14
 
 def _impl(x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:
     if not x.size:
-        out = fft.infer((Aval(x.shape, x.dtype),), {"fft_type": fft_type,
-                                                    "fft_lengths": fft_lengths})
+        out = fft.infer(
+            (Aval(x.shape, x.dtype),), {"fft_type": fft_type, "fft_lengths": fft_lengths}
+        )
         return np.zeros(out.shape, out.dtype)
     # Both compute in the precision of their operand.
     module: Any = np.fft
@@ -97,25 +98,29 @@ def _transpose(ct: Any, x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ..
         # The matrix exp(-2πi jk/n) is symmetric.
         return (fft(ct, fft_type=fft_type, fft_lengths=fft_lengths),)
     if fft_type is FftType.RFFT:
-        rank = aval_of(ct).ndim
-        missing = fft_lengths[-1] - aval_of(ct).shape[-1]
-        config = ((0, 0, 0),) * (rank - 1) + ((0, missing, 0),)
-        whole = pad(ct, literal(0, aval_of(ct).dtype, False), padding_config=config)
-        back = real(fft(whole, fft_type=FftType.FFT, fft_lengths=fft_lengths))
+        # x[j] = Re Σk y[k] exp(-2πi jk/n): the inverse transform of conjugates, which takes all but
+        # the first and, of even n, the last twice.
+        weighted = _weighted(conj(ct), fft_lengths, math.prod(fft_lengths), 0.5)
+        back = fft(weighted, fft_type=FftType.IRFFT, fft_lengths=fft_lengths)
         if x.aval.weak_type and not aval_of(back).weak_type:
             back = convert_element_type(back, new_dtype=x.dtype, weak_type=True)
         return (back,)
     # A value of the half spectrum stands for its conjugate too, but the first and, of even n, the
     # last: x[j] = Σk w[k]/n Re(y[k] exp(2πi jk/n)).
     back = conj(fft(ct, fft_type=FftType.RFFT, fft_lengths=fft_lengths))
-    shape, n = aval_of(back).shape, fft_lengths[-1]
-    part = _REAL[_COMPLEX.index(aval_of(back).dtype)]
-    once = np.full(shape[-1], 2.0 / math.prod(fft_lengths), part)
-    once[0] /= 2
-    if n % 2 == 0:
-        once[-1] /= 2
-    weights = broadcast_in_dim(once, shape=shape, broadcast_dimensions=(len(shape) - 1,))
-    return (mul(back, convert_element_type(weights, new_dtype=x.dtype, weak_type=False)),)
+    return (_weighted(back, fft_lengths, 1 / math.prod(fft_lengths), 2.0),)
+
+
+def _weighted(y: Any, lengths: tuple[int, ...], factor: float, twice: float) -> Any:
+    """Half a spectrum times a factor, and what stands for its conjugate as well times another."""
+    aval = aval_of(y)
+    weights = np.full(aval.shape[-1], factor * twice, _REAL[_COMPLEX.index(aval.dtype)])
+    weights[:1] = factor
+    if lengths[-1] % 2 == 0:
+        weights[-1:] = factor
+    dims = (len(aval.shape) - 1,)
+    whole = broadcast_in_dim(weights, shape=aval.shape, broadcast_dimensions=dims)
+    return mul(y, convert_element_type(whole, new_dtype=aval.dtype, weak_type=False))
 
 
 def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
