@@ -36,7 +36,7 @@ def devices(backend: str | None = None) -> list[Device]:
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
 ) -> list[Device]:
-    """The devices of this process.
+    """The devices of this process. Raises ValueError for a process that does not exist.
 
     >>> set(primal.local_devices()) <= set(primal.devices())
     True
