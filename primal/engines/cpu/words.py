@@ -481,7 +481,8 @@ class Words:
         if word != "set":
             self._known(BINARY, word, x)
             if is_narrow(x.dtype):
-                raise Unsupported("updates of 16 bits, which are summed in 32")
+                wide, more = self.convert(x, FLOAT32), self.convert(updates, FLOAT32)
+                return self.convert(self.scatter(word, wide, indices, more, **params), x.dtype)
         return moves.scatter(self, x, indices, updates, word, **params)
 
     def cumulative(self, word: str, x: Value, axis: int, reverse: bool) -> Value:

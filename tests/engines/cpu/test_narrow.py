@@ -81,3 +81,10 @@ def test_all_else(dtype: Any) -> None:
                    lax.bitcast_convert_type(z, np.dtype(np.uint16))],
         z,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_updates_that_meet_are_added_up_in_float32(dtype: Any) -> None:
+    x, u = RNG.normal(size=(9, 5)).astype(dtype), RNG.normal(size=(300, 5)).astype(dtype)
+    i = RNG.integers(-12, 12, 300, np.int32)
+    same(lambda x, i, u: [getattr(x.at[i], f)(u) for f in ("add", "multiply", "max")], x, i, u)
