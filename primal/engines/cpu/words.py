@@ -147,11 +147,13 @@ class Words:
         if (known == HALF or "f2" in names) and word != "copy" and not _llvm.compiler().half:
             raise Unsupported("float16 on this CPU")
         given = [aligned(x, shape) for x in args]
-        if word != "copy":
+        # These two are asked for to have the value in memory as it is.
+        stored = word in ("copy", "complex")
+        if not stored:
             once = repeats.element(self, word, given, shape, dtype, attr)
             if once is not None:
                 return once
-        if word != "copy" and self.layout is not None and len(self.layout) == len(shape):
+        if not stored and self.layout is not None and len(self.layout) == len(shape):
             order, self.layout = self.layout, None
             lain = [transposed(x, order) for x in given]
             if all(abs(x.steps()[-1]) == 1 or turns.is_spread(x) for x in lain):
@@ -159,7 +161,7 @@ class Words:
                 self.layout = order
                 return transposed(out, [order.index(d) for d in range(len(shape))])
             self.layout = order
-        if word != "copy" and size_of(shape) >= turns.LARGE:
+        if not stored and size_of(shape) >= turns.LARGE:
             given, order = self._in_order(given)
             if order != tuple(range(len(shape))):
                 out = self.element(word, [transposed(x, order) for x in given], dtype, attr)

@@ -49,3 +49,8 @@ def test_mirrored_transpositions_lie_as_they_did() -> None:
     made = agree(lambda x: [pnp.rot90(pnp.rot90(x) * 2, -1), (x[:, 5:99].T + 1).T], x)
     shapes = [s.shape for s in made.plan.steps if type(s) is Group]
     assert set(shapes) <= {(60, 300), (60, 94), (18000,), (5640,)}
+
+
+def test_complex_results_that_repeat_are_written() -> None:
+    x = DRAW.random(200) + 1j
+    agree(lambda x: [pnp.full(SHAPE, 2j), down(x) * 2, pnp.sin(down(x)).real], x, within=4)
