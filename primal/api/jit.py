@@ -28,7 +28,7 @@ from primal.base import caches
 from primal.base.config import settings
 from primal.base.errors import api_boundary
 from primal.base.native import FUNCTIONS
-from primal.base.pytree import count_leaves, flatten, flatten_args, unflatten
+from primal.base.pytree import flatten, flatten_args, unflatten
 from primal.base.turns import turn
 from primal.base.wrapping import P, R
 from primal.control.call import call
@@ -315,7 +315,7 @@ class JitFunction(Dispatcher):
             self._name,
             self._keep_unused,
             refs,
-            count_leaves(out[0]) if refs or refs_at else None,
+            out[0].num_leaves if refs or refs_at else None,
             refs_at,
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, overload
 
 from primal.api.operands import check_operands, operand, struct_of
-from primal.base.pytree import PyTreeDef, count_leaves, flatten_args, unflatten
+from primal.base.pytree import PyTreeDef, flatten_args, unflatten
 from primal.base.wrapping import P, R_co, Transformed
 from primal.control.call import call
 from primal.engines.protocol import Device
@@ -90,7 +90,7 @@ class Stage:
         self._traced = traced
         self._in_spec = in_spec
         # After the arguments and the results come values of references.
-        self._ins: Sequence[Aval] = traced.closed.in_avals[: count_leaves(in_spec)]
+        self._ins: Sequence[Aval] = traced.closed.in_avals[: in_spec.num_leaves]
         self._outs: Sequence[Aval] = traced.closed.out_avals[: traced.count]
 
     @property
@@ -307,7 +307,7 @@ class Compiled(Stage):
         """Where the results lie, in their structure."""
         where = SingleDeviceSharding(self._program.device)
         spec = self._traced.out_spec
-        return unflatten(spec, [where] * count_leaves(spec))
+        return unflatten(spec, [where] * spec.num_leaves)
 
     def as_text(self) -> str:
         """The compiled program as text."""

@@ -9,7 +9,7 @@ from typing import Any, overload
 from primal.api.jit import LazyNames
 from primal.api.operands import ShapeDtypeStruct, check_operands, flat_function, name_of, struct_of
 from primal.base.errors import api_boundary
-from primal.base.pytree import count_leaves, flatten, flatten_args, unflatten
+from primal.base.pytree import flatten, flatten_args, unflatten
 from primal.base.wrapping import wraps
 from primal.ir.jaxpr import ClosedJaxpr
 from primal.ir.state import named_axis
@@ -61,7 +61,7 @@ def make_jaxpr(
                 stack.enter_context(named_axis(name, size))
             closed: ClosedJaxpr = stage(flat, avals, name_of(fun), names)
         if return_shape:
-            own = closed.out_avals[: count_leaves(out[0])]
+            own = closed.out_avals[: out[0].num_leaves]
             return closed, unflatten(out[0], [struct_of(a) for a in own])
         return closed
 

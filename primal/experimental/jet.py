@@ -11,7 +11,7 @@ import numpy as np
 from primal.api.operands import check_outputs, name_of, operand
 from primal.base import dtypes
 from primal.base.errors import api_boundary
-from primal.base.pytree import LEAF, flatten, unflatten
+from primal.base.pytree import flatten, unflatten
 from primal.ir.trace import ZERO, aval_of
 from primal.ops.choose import convert_element_type
 from primal.ops.elementwise import div, mul
@@ -48,7 +48,7 @@ def jet(
             "series."
         )
     for i, p in enumerate(primals):
-        if flatten(p)[1] is not LEAF:
+        if not flatten(p)[1].is_leaf():
             raise ValueError(
                 f"[jet] expected arrays, got a tree: primal value at position {i} is not an array. "
                 "Pass its leaves as arguments."

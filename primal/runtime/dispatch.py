@@ -16,8 +16,8 @@ from primal.base import dtypes
 from primal.base.config import settings
 from primal.base.errors import filter_traceback
 from primal.base.native import extension
-from primal.base.pytree import LEAF, unflatten
-from primal.base.pytree.core import has_own_rules, take_apart
+from primal.base.pytree import outline, unflatten
+from primal.base.pytree.core import LEAF, build, has_own_rules, take_apart
 from primal.ir.avals import Aval
 from primal.ir.state import state
 from primal.ir.trace import aval_of
@@ -49,7 +49,7 @@ class PythonDispatcher:
                     if found is not None:
                         program, out_spec = found
                         results = program.run(args, None)
-                        return results[0] if out_spec is LEAF else unflatten(out_spec, results)
+                        return unflatten(out_spec, results)
             return self._call_slowly(args, kwargs)
         except Exception as error:
             filter_traceback(error)
@@ -94,12 +94,13 @@ def remember(
             dispatcher._entries[(key, *[a.aval for a in args])] = (program, out_spec)
         return
     avals = tuple([aval_of(x) for x in leaves])
+    trees = outline(spec)
     try:
         entry = extension.Entry(
             key=key,
-            args=spec[2],
-            kwargs=spec[3],
-            out=out_spec,
+            args=trees[2],
+            kwargs=trees[3],
+            out=outline(out_spec),
             avals=avals,
             scalars=_by_type(avals),
             fixed=fixed,
@@ -168,7 +169,7 @@ if extension is not None:
     extension.install(
         leaf=LEAF,
         take_apart=take_apart,
-        unflatten=unflatten,
+        unflatten=lambda node, leaves: build(node, iter(leaves)),
         has_own_rules=has_own_rules,
         filter_error=filter_traceback,
     )

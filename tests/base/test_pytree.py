@@ -42,13 +42,13 @@ def optree():
     """optree, told of the nodes that the trees here are drawn with."""
     peer = pytest.importorskip("optree", reason="the peer for trees is not installed")
     peer.register_pytree_node(
-        Node, lambda n: (n.children, n.aux), lambda aux, c: Node(c, aux), namespace="primal"
+        Node, lambda n: (n.children, n.aux), lambda aux, c: Node(c, aux), namespace="peer"
     )
     peer.register_pytree_node(
         pytree.Partial,
         lambda p: ((p.args, p.keywords), p.func),
         lambda func, children: pytree.Partial(func, *children[0], **children[1]),
-        namespace="primal",
+        namespace="peer",
     )
     return peer
 
@@ -141,7 +141,7 @@ def test_unflatten_undoes_flatten(tree):
     flat, treedef = pytree.tree_flatten(tree)
     assert same(pytree.tree_unflatten(treedef, flat), tree)
     assert pytree.tree_flatten(pytree.tree_unflatten(treedef, flat)) == (flat, treedef)
-    assert len(flat) == treedef.num_leaves == pytree.count_leaves(treedef.spec)
+    assert len(flat) == treedef.num_leaves == treedef.spec.num_leaves
 
 
 @given(trees, st.data())
@@ -166,10 +166,10 @@ def test_map_keeps_identity_composition_and_structure(tree):
 @given(tree=trees)
 def test_leaves_and_maps_are_those_of_optree(optree, tree):
     flat, treedef = pytree.tree_flatten(tree)
-    theirs, spec = optree.tree_flatten(tree, namespace="primal")
+    theirs, spec = optree.tree_flatten(tree, namespace="peer")
     assert theirs == flat
     assert (spec.num_leaves, spec.num_nodes) == (treedef.num_leaves, treedef.num_nodes)
-    assert same(optree.tree_map(repr, tree, namespace="primal"), pytree.tree_map(repr, tree))
+    assert same(optree.tree_map(repr, tree, namespace="peer"), pytree.tree_map(repr, tree))
 
 
 @given(trees)

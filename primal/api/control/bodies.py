@@ -17,7 +17,6 @@ from primal.base.native import FUNCTIONS
 from primal.base.promotion import promote_pair
 from primal.base.pytree import (
     PyTreeDef,
-    count_leaves,
     flatten,
     flatten_with_path,
     keystr,
@@ -50,7 +49,7 @@ class Body:
     @property
     def out_avals(self) -> tuple[Aval, ...]:
         """The types of the flat results."""
-        return self.program.out_avals[: count_leaves(self.spec)]
+        return self.program.out_avals[: self.spec.num_leaves]
 
 
 class Names(Sequence[str]):

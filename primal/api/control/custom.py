@@ -23,7 +23,9 @@ from primal.api.control.symbolic import CustomVJPPrimal, SymbolicZero
 from primal.api.control.with_refs import interleaved
 from primal.api.operands import check_outputs, name_of, operand
 from primal.base import dtypes, errors
-from primal.base.pytree import LEAF, PyTreeDef, count_leaves, flatten, flatten_until, unflatten
+from primal.base.pytree import PyTreeDef, flatten, flatten_until, outline, unflatten
+from primal.base.pytree.core import LEAF
+from primal.base.pytree.prefix import count_leaves
 from primal.base.wrapping import P, R
 from primal.control.custom import custom_jvp_call, custom_vjp_call
 from primal.ir.avals import Aval
@@ -343,7 +345,7 @@ class _VjpApplication(Application):
         if isinstance(result, list):
             result = tuple(result)
         leaves, spec = flatten_until(result, lambda x: x is None or isinstance(x, SymbolicZero))
-        found = _aligned(self.spec, spec, iter(leaves)) if type(result) is tuple else None
+        found = _aligned(outline(self.spec), outline(spec), iter(leaves)) if type(result) is tuple else None
         if found is None:
             raise TypeError(
                 f"[custom_vjp] expected the bwd rule of {owner._name} to return a tuple with one "

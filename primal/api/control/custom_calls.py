@@ -15,7 +15,6 @@ from primal.api.operands import check_outputs, look_like, name_of, operand
 from primal.base import dtypes
 from primal.base.pytree import (
     PyTreeDef,
-    count_leaves,
     flatten,
     flatten_with_path,
     keystr,
@@ -279,5 +278,5 @@ class Application:
 
 
 def path_of(spec: Any, i: int) -> str:
-    paths, _ = flatten_with_path(unflatten(spec, list(range(count_leaves(spec)))))
+    paths, _ = flatten_with_path(unflatten(spec, list(range(spec.num_leaves))))
     return keystr(paths[i][0])

@@ -25,7 +25,7 @@ from primal.api.operands import abstract, check_outputs, name_of, operand
 from primal.api.vectorize import vmap
 from primal.base import dtypes, errors
 from primal.base.config import settings
-from primal.base.pytree import LEAF, PyTreeDef, flatten, flatten_with_path, keystr, unflatten
+from primal.base.pytree import PyTreeDef, flatten, flatten_with_path, keystr, unflatten
 from primal.control.custom import TOUCHES_REFS
 from primal.control.scan import scan as scan_op
 from primal.control.while_ import while_ as while_op
@@ -143,10 +143,10 @@ def _scan(
 
 def _pair_of(body: Body) -> tuple[Any, Any]:
     spec = body.spec
-    if spec is LEAF or spec[0] not in (tuple, list) or len(spec) != 4:
+    if spec.type not in (tuple, list) or spec.num_children != 2:
         got = unflatten(spec, [a.str_short() for a in body.out_avals])
         raise TypeError(f"[scan] expected f to return a pair (carry, y), got {got}.")
-    return spec[2], spec[3]
+    return tuple(spec.children())
 
 
 def _scan_length(xs: Tree, avals: Sequence[Aval], length: Any) -> int:
@@ -383,7 +383,7 @@ def _while_loop(
 
 
 def _check_condition(condition: Body) -> None:
-    if condition.spec is not LEAF:
+    if not condition.spec.is_leaf():
         raise TypeError(
             "[while_loop] expected cond_fun to return a boolean scalar, got a tree "
             f"{PyTreeDef(condition.spec)}."

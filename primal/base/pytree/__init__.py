@@ -7,13 +7,13 @@ trees).
 """
 
 from primal.base.pytree.core import (
-    LEAF,
     Spec,
     flatten,
     flatten_args,
     flatten_until,
     flatten_with_path,
     is_namedtuple_type,
+    outline,
     unflatten,
 )
 from primal.base.pytree.keys import (
@@ -63,14 +63,12 @@ from primal.base.pytree.ops import (
 from primal.base.pytree.prefix import (
     broadcast_prefix,
     broadcast_to_spec,
-    count_leaves,
     flatten_axes,
     subtrees,
 )
 from primal.base.pytree.treedef import PyTreeDef
 
 __all__ = [
-    "LEAF",
     "DictKey",
     "FlattenedIndexKey",
     "GetAttrKey",
@@ -85,7 +83,6 @@ __all__ = [
     "broadcast_prefix",
     "broadcast_to_spec",
     "build_tree",
-    "count_leaves",
     "default_registry",
     "flatten",
     "flatten_args",
@@ -97,6 +94,7 @@ __all__ = [
     "is_namedtuple_type",
     "is_tree_node",
     "keystr",
+    "outline",
     "register_dataclass",
     "register_pytree_node",
     "register_pytree_node_class",

@@ -1,33 +1,32 @@
-"""Trees of containers: the registry of node types, flattening, unflattening.
+"""Trees of containers on optree: node types, flattening, unflattening.
 
-A *spec* describes a tree without its leaves as nested tuples: `LEAF`, or `(type, aux, *children)`.
-Specs are hashable and compare by value in C, so they serve as keys of the jit cache as they are;
-`PyTreeDef` is the object that users see around one.
+A *spec* is an `optree.PyTreeSpec` whose dictionaries are in sorted order. `outline(spec)` shows one
+as nested tuples, for walks in Python and for the dispatcher: `LEAF`, or `(type, aux, *children)`.
 
-Plain Python, by measurement (2 CPUs, Python 3.11; microseconds for flatten, hash, unflatten):
-
-    a dict of 12 dicts of 12 arrays | nested tuples 24, 1.7, 26 | optree 59, 3.1, 10 | jaxlib 28,
-    1.3, 11 ((x, y), {})                    | 1.2, .1, 1.7              | 2.0, .3, .4        | .7,
-    .15, .4
-
-optree also differs where programs notice (docs/architecture.md, "Where the design was changed").
-`flatten` and `unflatten` below are the seam at which a C extension could replace the loops.
+What programs see differs from optree in five points, which are settled here: dictionaries come back
+sorted; keys that do not compare are refused; `deque` and structure sequences are leaves; metadata
+need no hash; a class may be a namedtuple and registered. optree is imported where the first tree
+is flattened.
 """
 
 from __future__ import annotations
 
 import collections
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 from primal.base import caches
 from primal.base.pytree.keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 
-Spec: TypeAlias = Any  # LEAF or (type, aux, *children)
+Spec: TypeAlias = Any  # optree.PyTreeSpec
+Outline: TypeAlias = Any  # LEAF or (type, aux, *children)
 IsLeaf: TypeAlias = Callable[..., bool] | None
-_Flattener: TypeAlias = Callable[[Any, list[Any]], Spec]
-_Builder: TypeAlias = Callable[[Spec, Iterator[Any]], Any]
+
+NoneType = type(None)
+SPACE = "primal"  # of our node types in optree's registry
 
 
 class _Leaf:
@@ -36,13 +35,8 @@ class _Leaf:
     def __repr__(self) -> str:
         return "*"
 
-    def __reduce__(self) -> str:
-        return "LEAF"
-
 
 LEAF = _Leaf()
-NoneType = type(None)
-NONE: Spec = (NoneType, None)
 
 
 class Opaque:
@@ -74,10 +68,21 @@ class Opaque:
         return str(self.value)
 
 
-def aux_of(spec: Spec) -> Any:
-    """Return the metadata of a node's spec as its node type gave it."""
-    aux = spec[1]
+def thaw(aux: Any) -> Any:
+    """Return metadata as its node type gave it."""
     return aux.value if type(aux) is Opaque else aux
+
+
+def freeze(aux: Any) -> Any:
+    """Return metadata in the form in which it stands in specs: hashable."""
+    try:
+        hash(aux)
+    except TypeError:
+        return Opaque(aux)
+    return aux
+
+
+# --- node types -----------------------------------------------------------------------------------
 
 
 class NodeType(NamedTuple):
@@ -86,23 +91,63 @@ class NodeType(NamedTuple):
     flatten: Callable[[Any], tuple[Iterable[Any], Any]]
     unflatten: Callable[[Any, Iterable[Any]], Any]
     flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]]
-    custom: bool = True
 
 
 _node_types: dict[type, NodeType] = {}
+_DICTS = (dict, collections.OrderedDict, collections.defaultdict)
+_BUILTIN = (list, tuple, dict, NoneType)
+_registering = threading.RLock()
+_optree: Any = None
+_leaf: Any = None  # the spec of a leaf
 
 
-# --- flattening: one loop per type of node --------------------------------------------------------
+def engine() -> Any:
+    """Return optree, told of all node types: 5 to 15 ms, when the first tree is met."""
+    global _optree, _leaf
+    with _registering:
+        if _optree is None:
+            import optree
+
+            for cls in _node_types:
+                _tell(optree, cls)
+            _leaf = optree.treespec_leaf()
+            _optree = optree
+    return _optree
 
 
-class _Flatteners(dict[type, _Flattener | None]):
-    # type -> its loop, None for leaves. Misses are decided once per type.
-    def __missing__(self, cls: type) -> _Flattener | None:
-        found = _flatten_namedtuple if is_namedtuple_type(cls) else None
-        self[cls] = found
-        if found is None:
-            _leaf_types.add(cls)
-        return found
+def _tell(optree: Any, cls: type) -> None:
+    known = optree.register_pytree_node.get(cls, namespace=SPACE)
+    if known is None or is_namedtuple_type(cls):
+        with warnings.catch_warnings():  # of namedtuples, which are nodes already
+            warnings.simplefilter("ignore")
+            optree.register_pytree_node(
+                cls,
+                lambda x: take_apart(x, cls),
+                lambda aux, children: _node_types[cls].unflatten(thaw(aux), children),
+                namespace=SPACE,
+            )
+
+
+def register(cls: type, node_type: NodeType) -> None:
+    """Make a type a node type; ValueError if it is one already."""
+    if not isinstance(cls, type):
+        raise TypeError(f"[register_pytree_node] expected a class, got {cls!r}.")
+    if cls in _BUILTIN or cls in _node_types:
+        raise ValueError(
+            f"[register_pytree_node] expected a class that is not registered, got {cls!r}.\n"
+            "A class is registered once, where it is defined."
+        )
+    with _registering:
+        _node_types[cls] = node_type
+        if _optree is not None:
+            _tell(_optree, cls)
+    _leaf_types.discard(cls)
+    _FOREIGN.pop(cls, None)
+
+
+def has_own_rules(cls: type) -> bool:
+    """Return whether a type was registered, as opposed to list, tuple, dict, None, namedtuples."""
+    return cls in _node_types
 
 
 def is_namedtuple_type(cls: type) -> bool:
@@ -114,107 +159,9 @@ def is_namedtuple_type(cls: type) -> bool:
     )
 
 
-_flatteners = _Flatteners()
-_flattener = _flatteners.__getitem__
-_leaf_types: set[type] = set()
-# From this many children on, asking about all of them at once is faster than one by one.
-_MANY = 4
-
-
-@caches.register
-def _forget_leaf_types() -> None:
-    for cls in [cls for cls, found in _flatteners.items() if found is None]:
-        _leaf_types.discard(cls)
-        _flatteners.pop(cls, None)
-
-
-# The loop stands here four times because a call per container costs 0.2 us, a third of flattening a
-# pair.
-def _flatten_children(head: Spec, children: Sequence[Any], leaves: list[Any]) -> Spec:
-    n = len(children)
-    if n >= _MANY and _leaf_types.issuperset(map(type, children)):
-        leaves.extend(children)
-        return head + (LEAF,) * n
-    spec: list[Any] = list(head)
-    for child in children:
-        loop = _flattener(type(child))
-        if loop is None:
-            leaves.append(child)
-            spec.append(LEAF)
-        else:
-            spec.append(loop(child, leaves))
-    return tuple(spec)
-
-
-def _flatten_list(x: list[Any], leaves: list[Any]) -> Spec:
-    if len(x) >= _MANY:
-        return _flatten_children((list, None), x, leaves)
-    spec: list[Any] = [list, None]
-    for child in x:
-        loop = _flattener(type(child))
-        if loop is None:
-            leaves.append(child)
-            spec.append(LEAF)
-        else:
-            spec.append(loop(child, leaves))
-    return tuple(spec)
-
-
-def _flatten_tuple(x: tuple[Any, ...], leaves: list[Any]) -> Spec:
-    if len(x) >= _MANY:
-        return _flatten_children((tuple, None), x, leaves)
-    spec: list[Any] = [tuple, None]
-    for child in x:
-        loop = _flattener(type(child))
-        if loop is None:
-            leaves.append(child)
-            spec.append(LEAF)
-        else:
-            spec.append(loop(child, leaves))
-    return tuple(spec)
-
-
-def _flatten_namedtuple(x: tuple[Any, ...], leaves: list[Any]) -> Spec:
-    return _flatten_children((type(x), None), x, leaves)
-
-
-def sorted_keys(x: dict[Any, Any]) -> tuple[Any, ...]:
-    """Return a dictionary's keys in flattening order; ValueError if they cannot be sorted."""
-    try:
-        return tuple(sorted(x))
-    except Exception as error:
-        raise ValueError(
-            f"[pytree] expected dictionary keys that can be sorted, got {list(x)!r}.\n"
-            "Use keys of one type, or collections.OrderedDict, which keeps its own order."
-        ) from error
-
-
-def _flatten_dict(x: dict[Any, Any], leaves: list[Any]) -> Spec:
-    n = len(x)
-    if n >= _MANY:
-        keys = sorted_keys(x)
-        return _flatten_children((dict, keys), [x[key] for key in keys], leaves)
-    keys = sorted_keys(x) if n > 1 else tuple(x)
-    spec: list[Any] = [dict, keys]
-    for key in keys:
-        child = x[key]
-        loop = _flattener(type(child))
-        if loop is None:
-            leaves.append(child)
-            spec.append(LEAF)
-        else:
-            spec.append(loop(child, leaves))
-    return tuple(spec)
-
-
-def _flatten_none(x: None, leaves: list[Any]) -> Spec:
-    return NONE
-
-
-def _flatten_custom(x: Any, leaves: list[Any]) -> Spec:
-    cls = type(x)
-    children, aux = take_apart(x, cls)
-    return _flatten_children((cls, aux), children, leaves)
+def is_node_type(cls: type) -> bool:
+    """Return whether values of a type are nodes rather than leaves."""
+    return cls in _BUILTIN or cls in _node_types or is_namedtuple_type(cls)
 
 
 def take_apart(x: Any, cls: type) -> tuple[tuple[Any, ...], Any]:
@@ -233,59 +180,139 @@ def take_apart(x: Any, cls: type) -> tuple[tuple[Any, ...], Any]:
             f"[pytree] expected the flatten function of {cls.__name__} to return (children, "
             f"metadata) with children in a tuple or list, got {out!r}."
         ) from None
-    return children, aux if aux is None else freeze_aux(aux)
+    return children, aux if aux is None else freeze(aux)
 
 
-def freeze_aux(aux: Any) -> Any:
-    """Return metadata in the form in which it stands in specs: hashable."""
+def sorted_keys(x: Iterable[Any]) -> tuple[Any, ...]:
+    """Return a dictionary's keys in flattening order; ValueError if they cannot be sorted."""
     try:
-        hash(aux)
-    except TypeError:
-        return Opaque(aux)
-    return aux
+        return tuple(sorted(x))
+    except Exception as error:
+        raise ValueError(
+            f"[pytree] expected dictionary keys that can be sorted, got {list(x)!r}.\n"
+            "Use keys of one type, or collections.OrderedDict, which keeps its own order."
+        ) from error
+
+
+def keys_by_position(
+    flatten_func: Callable[[Any], tuple[Iterable[Any], Any]],
+) -> Callable[[Any], tuple[list[tuple[Any, Any]], Any]]:
+    """Return a flatten_with_keys for a type that has only a flatten function."""
+
+    def flatten_with_keys(x: Any) -> tuple[list[tuple[Any, Any]], Any]:
+        children, aux = flatten_func(x)
+        return [(FlattenedIndexKey(i), child) for i, child in enumerate(children)], aux
+
+    return flatten_with_keys
+
+
+# --- flattening -----------------------------------------------------------------------------------
+
+_leaf_types: set[type] = set()
+# The sorted form of specs seen, of which none has metadata that it would keep alive, nor keys that
+# equal others of another type; None for trees whose containers are not all nodes here.
+_settled: dict[Spec, Spec | None] = {}
+_MOST_SETTLED = 4096
+
+
+@caches.register
+def _forget_types() -> None:
+    _leaf_types.clear()
+    _FOREIGN.clear()
+    _settled.clear()
 
 
 def flatten(tree: Any) -> tuple[list[Any], Spec]:
     """Return (leaves, spec): the hot path of every transformation.
 
     >>> flatten({"b": 1, "a": (2, None)})
-    ([2, 1], (<class 'dict'>, ('a', 'b'), (<class 'tuple'>, None, *, (<class 'NoneType'>, None)),
-    *))
+    ([2, 1], PyTreeSpec({'a': (*, None), 'b': *}))
     """
-    loop = _flattener(type(tree))
-    if loop is None:
-        return [tree], LEAF
-    leaves: list[Any] = []
-    return leaves, loop(tree, leaves)
+    if type(tree) in _leaf_types:
+        return [tree], _leaf
+    leaves, spec = (_optree or engine()).tree_flatten(tree, namespace=SPACE)
+    try:
+        settled = _settled[spec]
+    except KeyError:
+        if not is_node_type(type(tree)):
+            _leaf_types.add(type(tree))
+            return [tree], _leaf
+        settled = _settle(spec)
+    return flatten_until(tree, lambda _: False) if settled is None else (leaves, settled)
 
 
 def flatten_args(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Spec]:
-    """Return `flatten((args, kwargs))`, faster for flat positional arguments alone."""
-    leaves: list[Any] = []
-    spec = _flatten_tuple(args, leaves)
-    if kwargs:
-        return leaves, (tuple, None, spec, _flatten_dict(kwargs, leaves))
-    return leaves, (tuple, None, spec, _NO_KWARGS)
+    """Return `flatten((args, kwargs))`."""
+    return flatten((args, kwargs))
 
 
-_NO_KWARGS: Spec = (dict, ())
+def flatten_until(tree: Any, is_leaf: IsLeaf) -> tuple[list[Any], Spec]:
+    """Return (leaves, spec), where `is_leaf(node)` may end the descent early."""
+    if is_leaf is None:
+        return flatten(tree)
+
+    def stops(x: Any) -> bool:
+        return bool(is_leaf(x)) or _FOREIGN[type(x)]
+
+    leaves, spec = engine().tree_flatten(tree, stops, namespace=SPACE)
+    return leaves, _settled[spec] if spec in _settled else _settle(spec)
+
+
+class _Foreign(dict[type, bool]):
+    # Whether a type is a node in optree and a leaf here.
+    def __missing__(self, cls: type) -> bool:
+        known = engine().register_pytree_node.get(cls, namespace=SPACE) is not None
+        self[cls] = found = known and not is_node_type(cls)
+        return found
+
+
+_FOREIGN = _Foreign()
+
+
+def _settle(spec: Spec) -> Spec | None:
+    kept = native = True
+
+    def settle(node: Spec) -> Spec:
+        nonlocal kept, native
+        cls = node.type
+        if cls in _DICTS:
+            keys = tuple(node.entries())
+            kept = kept and all(type(key) is str for key in keys)
+            if cls is collections.OrderedDict:
+                return node
+            keys = sorted_keys(keys)
+            empty = node.unflatten(keys)
+            if tuple(empty) != keys:
+                empty.clear()
+                empty.update(dict.fromkeys(keys, 0))
+                return _optree.tree_structure(empty, namespace=SPACE)
+        elif cls in _node_types:
+            kept = False
+        elif not is_node_type(cls):
+            native = False
+        return node
+
+    settled = spec.transform(settle, None)
+    if not native:
+        settled = None
+    if kept:
+        if len(_settled) >= _MOST_SETTLED:
+            _settled.clear()
+        _settled[spec] = settled
+    return settled
 
 
 def one_level(tree: Any) -> tuple[tuple[Any, ...], Any] | None:
     """Return (children, metadata as in specs) of a node, or None for a leaf."""
     cls = type(tree)
-    if _flattener(cls) is None:
-        return None
-    if cls is list or cls is tuple:
-        return tuple(tree), None
+    if cls in _node_types:
+        return take_apart(tree, cls)
     if cls is dict:
         keys = sorted_keys(tree)
         return tuple([tree[key] for key in keys]), keys
     if tree is None:
         return (), None
-    if cls not in _node_types:
-        return tuple(tree), None  # a namedtuple
-    return take_apart(tree, cls)
+    return (tuple(tree), None) if is_node_type(cls) else None
 
 
 def one_level_with_keys(tree: Any) -> tuple[tuple[tuple[Any, Any], ...], Any] | None:
@@ -313,147 +340,72 @@ def one_level_with_keys(tree: Any) -> tuple[tuple[tuple[Any, Any], ...], Any] | 
     return tuple(zip(keys, children, strict=True)), aux
 
 
-def flatten_until(tree: Any, is_leaf: IsLeaf) -> tuple[list[Any], Spec]:
-    """Return (leaves, spec), where `is_leaf(node)` may end the descent early."""
-    if is_leaf is None:
-        return flatten(tree)
-    leaves: list[Any] = []
-    return leaves, _flatten_until(tree, leaves.append, is_leaf)
-
-
-def _flatten_until(
-    tree: Any, append: Callable[[Any], None], is_leaf: Callable[[Any], bool]
-) -> Spec:
-    found = None if is_leaf(tree) else one_level(tree)
-    if found is None:
-        append(tree)
-        return LEAF
-    children, aux = found
-    return (type(tree), aux, *[_flatten_until(child, append, is_leaf) for child in children])
-
-
 def flatten_with_path(
     tree: Any, is_leaf: IsLeaf = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[tuple[Any, ...], Any]], Spec]:
     """Return ([(path of keys, leaf), ...], spec)."""
     leaves: list[tuple[tuple[Any, ...], Any]] = []
+    answers: list[bool] = []
 
-    def walk(path: tuple[Any, ...], node: Any) -> Spec:
-        stop = is_leaf is not None and (
-            is_leaf(path, node) if is_leaf_takes_path else is_leaf(node)
-        )
-        found = None if stop else one_level_with_keys(node)
+    def walk(path: tuple[Any, ...], node: Any) -> None:
+        if is_leaf is not None:
+            answers.append(bool(is_leaf(path, node) if is_leaf_takes_path else is_leaf(node)))
+        found = None if answers and answers[-1] else one_level_with_keys(node)
         if found is None:
             leaves.append((path, node))
-            return LEAF
-        pairs, aux = found
-        return (type(node), aux, *[walk((*path, key), child) for key, child in pairs])
+        else:
+            for key, child in found[0]:
+                walk((*path, key), child)
 
-    return leaves, walk((), tree)
+    walk((), tree)
+    if is_leaf is None:
+        return leaves, flatten(tree)[1]
+    again = iter(answers)  # `is_leaf` is asked once about each node
+    return leaves, flatten_until(tree, lambda _: next(again))[1]
 
 
 # --- unflattening ---------------------------------------------------------------------------------
 
 
-def _build_list(spec: Spec, rest: Iterator[Any]) -> list[Any]:
-    n = len(spec) - 2
-    if n >= _MANY and spec.count(LEAF) == n:
-        return list(itertools.islice(rest, n))
-    return [next(rest) if child is LEAF else _builder(child[0])(child, rest) for child in spec[2:]]
-
-
-def _build_tuple(spec: Spec, rest: Iterator[Any]) -> Any:
-    return tuple(_build_list(spec, rest))
-
-
-def _build_dict(spec: Spec, rest: Iterator[Any]) -> Any:
-    return dict(zip(spec[1], _build_list(spec, rest), strict=True))
-
-
-def _build_none(spec: Spec, rest: Iterator[Any]) -> Any:
-    return None
-
-
-def _build_namedtuple(spec: Spec, rest: Iterator[Any]) -> Any:
-    return spec[0](*_build_list(spec, rest))
-
-
-def _build_custom(spec: Spec, rest: Iterator[Any]) -> Any:
-    return _node_types[spec[0]].unflatten(aux_of(spec), tuple(_build_list(spec, rest)))
-
-
-class _Builders(dict[type, _Builder]):
-    def __missing__(self, cls: type) -> _Builder:
-        if not is_namedtuple_type(cls):
-            raise ValueError(f"[pytree] expected a registered node type, got {cls!r}.")
-        self[cls] = _build_namedtuple
-        return _build_namedtuple
-
-
-_builders = _Builders()
-_builder = _builders.__getitem__
-
-
 def unflatten(spec: Spec, leaves: Iterable[Any]) -> Any:
-    """Return the tree of a spec around leaves, whose number must be right (users: `PyTreeDef`)."""
-    rest = iter(leaves)
-    return next(rest) if spec is LEAF else _builder(spec[0])(spec, rest)
+    """Return the tree of a spec around leaves, whose number must be right."""
+    return spec.unflatten(leaves)
 
 
-def put_together(spec: Spec, children: Iterable[Any]) -> Any:
-    """Return the node of a spec around children that are trees already."""
-    shallow = (spec[0], spec[1], *[LEAF] * (len(spec) - 2))
-    return unflatten(shallow, children)
+def outline(spec: Spec) -> Outline:
+    """Return a spec as nested tuples."""
+    return spec.walk(itertools.repeat(LEAF, spec.num_leaves), _outlined, None)
 
 
-# --- registration ---------------------------------------------------------------------------------
+def _outlined(cls: type, data: Any, children: tuple[Any, ...]) -> Outline:
+    if cls is dict or cls is collections.OrderedDict:
+        data = tuple(data)
+    elif cls is collections.defaultdict:
+        data = data[0], tuple(data[1])
+    elif cls not in _node_types:
+        data = None
+    return (cls, data, *children)
 
 
-def has_own_rules(cls: type) -> bool:
-    """Return whether a type was registered, as opposed to list, tuple, dict, None, namedtuples."""
-    return cls in _node_types
+def build(outline: Outline, leaves: Iterator[Any]) -> Any:
+    """Return the tree of an outline around the next leaves."""
+    if outline is LEAF:
+        return next(leaves)
+    return put_together(*outline[:2], [build(child, leaves) for child in outline[2:]])
 
 
-def is_node_type(cls: type) -> bool:
-    """Return whether values of a type are nodes rather than leaves."""
-    return _flattener(cls) is not None
+def put_together(cls: type, aux: Any, children: list[Any]) -> Any:
+    """Return a node around children that are trees already."""
+    if cls in _node_types:
+        return _node_types[cls].unflatten(thaw(aux), tuple(children))
+    if cls is dict:
+        return dict(zip(aux, children, strict=True))
+    if cls is NoneType:
+        return None
+    return cls(children) if cls is list or cls is tuple else cls(*children)
 
 
-def register(cls: type, node_type: NodeType) -> None:
-    """Make a type a node type; ValueError if it is one already."""
-    if not isinstance(cls, type):
-        raise TypeError(f"[register_pytree_node] expected a class, got {cls!r}.")
-    if cls in _builtin or cls in _node_types:
-        raise ValueError(
-            f"[register_pytree_node] expected a class that is not registered, got {cls!r}.\n"
-            "A class is registered once, where it is defined."
-        )
-    _node_types[cls] = node_type
-    _builders[cls] = _build_custom
-    _flatteners[cls] = _flatten_custom
-    _leaf_types.discard(cls)
-
-
-def keys_by_position(
-    flatten_func: Callable[[Any], tuple[Iterable[Any], Any]],
-) -> Callable[[Any], tuple[list[tuple[Any, Any]], Any]]:
-    """Return a flatten_with_keys for a type that has only a flatten function."""
-
-    def flatten_with_keys(x: Any) -> tuple[list[tuple[Any, Any]], Any]:
-        children, aux = flatten_func(x)
-        return [(FlattenedIndexKey(i), child) for i, child in enumerate(children)], aux
-
-    return flatten_with_keys
-
-
-_builtin: dict[type, tuple[_Flattener, _Builder]] = {
-    list: (_flatten_list, _build_list),
-    tuple: (_flatten_tuple, _build_tuple),
-    dict: (_flatten_dict, _build_dict),
-    NoneType: (_flatten_none, _build_none),
-}
-for _cls, (_loop, _build) in _builtin.items():
-    _flatteners[_cls], _builders[_cls] = _loop, _build
+# --- the dictionaries of the standard library -----------------------------------------------------
 
 
 def _ordered_keys(

@@ -32,8 +32,8 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDe
     >>> tree_flatten({"b": 1, "a": (2, None)})
     ([2, 1], PyTreeDef({'a': (*, None), 'b': *}))
     """
-    leaves, spec = core.flatten(tree) if is_leaf is None else core.flatten_until(tree, is_leaf)
-    return leaves, PyTreeDef(spec, len(leaves))
+    leaves, spec = core.flatten_until(tree, is_leaf)
+    return leaves, PyTreeDef(spec)
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
@@ -53,7 +53,7 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     >>> tree_leaves([1, (2, {"x": 3}), None])
     [1, 2, 3]
     """
-    return (core.flatten(tree) if is_leaf is None else core.flatten_until(tree, is_leaf))[0]
+    return core.flatten_until(tree, is_leaf)[0]
 
 
 def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
@@ -74,7 +74,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
     >>> tree_map(lambda x, y: x + y, {"a": 1, "b": (2, 3)}, {"a": 10, "b": (20, 30)})
     {'a': 11, 'b': (22, 33)}
     """
-    leaves, spec = core.flatten(tree) if is_leaf is None else core.flatten_until(tree, is_leaf)
+    leaves, spec = core.flatten_until(tree, is_leaf)
     if not rest:
         return core.unflatten(spec, [f(leaf) for leaf in leaves])
     columns = [leaves]
@@ -163,9 +163,8 @@ def tree_transpose(
     outer = as_treedef(outer_treedef, "tree_transpose")
     leaves, treedef = tree_flatten(pytree_to_transpose)
     if inner_treedef is None:
-        inner = PyTreeDef(core.LEAF)
-        for subtree in outer.flatten_up_to(pytree_to_transpose)[:1]:
-            inner = tree_structure(subtree)
+        parts = outer.flatten_up_to(pytree_to_transpose)
+        inner = tree_structure(parts[0] if parts else 0)
     else:
         inner = as_treedef(inner_treedef, "tree_transpose")
     expected = outer.compose(inner)
@@ -188,7 +187,7 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> 
     [{'a': 1, 'b': 1}, 2]
     """
     leaves = broadcast_prefix(prefix_tree, full_tree, is_leaf, where="tree_broadcast")
-    return core.unflatten(core.flatten_until(full_tree, None)[1], leaves)
+    return core.unflatten(core.flatten(full_tree)[1], leaves)
 
 
 def tree_flatten_with_path(
@@ -202,7 +201,7 @@ def tree_flatten_with_path(
     ([((DictKey(key='a'), SequenceKey(idx=0)), 7)], PyTreeDef({'a': [*]}))
     """
     leaves, spec = core.flatten_with_path(tree, is_leaf, is_leaf_takes_path)
-    return leaves, PyTreeDef(spec, len(leaves))
+    return leaves, PyTreeDef(spec)
 
 
 def tree_leaves_with_path(
@@ -242,7 +241,7 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     >>> treedef_tuple([tree_structure([0]), tree_structure(0)])
     PyTreeDef(([*], *))
     """
-    return PyTreeDef((tuple, None, *specs_of(treedefs, "treedef_tuple")))
+    return PyTreeDef(core.engine().treespec_tuple(specs_of(treedefs, "treedef_tuple")))
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
@@ -299,7 +298,7 @@ def flatten_one_level(tree: Any) -> tuple[tuple[Any, ...], Any]:
     found = core.one_level(tree)
     if found is None:
         raise ValueError(_no_node("flatten_one_level", tree))
-    return found[0], _thaw(found[1])
+    return found[0], core.thaw(found[1])
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[tuple[tuple[Any, Any], ...], Any]:
@@ -311,15 +310,11 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[tuple[tuple[Any, Any], ...],
     found = core.one_level_with_keys(tree)
     if found is None:
         raise ValueError(_no_node("flatten_one_level_with_keys", tree))
-    return found[0], _thaw(found[1])
+    return found[0], core.thaw(found[1])
 
 
 def _no_node(where: str, tree: Any) -> str:
     return f"[{where}] expected a container, got a leaf of type {type(tree).__name__}."
-
-
-def _thaw(aux: Any) -> Any:
-    return aux.value if type(aux) is core.Opaque else aux
 
 
 class PyTreeRegistry:

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 
 from primal.base.pytree.core import (
     LEAF,
     IsLeaf,
     NoneType,
+    Outline,
     Spec,
-    aux_of,
+    flatten,
     flatten_until,
     is_namedtuple_type,
-    one_level,
     one_level_with_keys,
+    outline,
+    thaw,
 )
 from primal.base.pytree.keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey, keystr
-
-
-def count_leaves(spec: Spec) -> int:
-    """Return the number of leaves of a spec."""
-    if spec is LEAF:
-        return 1
-    return sum([1 if child is LEAF else count_leaves(child) for child in spec[2:]])
 
 
 def subtrees(spec: Spec, tree: Any, where: str, what: str) -> list[Any]:
@@ -31,45 +28,19 @@ def subtrees(spec: Spec, tree: Any, where: str, what: str) -> list[Any]:
 
     Raises a ValueError in the name of `where` that says at which key path `what` differs.
     """
+    with contextlib.suppress(Exception):  # what is below the leaves of the spec does not matter
+        leaves, whole = flatten(tree)
+        if whole == spec:
+            return leaves
     found: list[Any] = []
-    if not _collect(spec, tree, found.append):
-        raise ValueError(_tree_message(spec, tree, where, what))
+    difference = _difference(outline(spec), tree, _open_tree, found.append)
+    if difference is not None:
+        path, want, got = difference
+        remedy = _NONE_REMEDY if "None" in (want, got) else _MATCH_REMEDY
+        raise ValueError(
+            f"[{where}] expected {want} {_place(path)} of {what}, got {got}.\n{remedy}"
+        )
     return found
-
-
-def _collect(spec: Spec, tree: Any, append: Callable[[Any], None]) -> bool:
-    if spec is LEAF:
-        append(tree)
-        return True
-    cls = spec[0]
-    if type(tree) is not cls:
-        return False
-    children: Iterable[Any]
-    if cls is list or cls is tuple:
-        if len(tree) != len(spec) - 2:
-            return False
-        children = tree
-    elif cls is dict:
-        keys = spec[1]
-        if len(tree) != len(keys):
-            return False
-        try:
-            children = [tree[key] for key in keys]
-        except KeyError:
-            return False
-    else:
-        found = one_level(tree)
-        if found is None:
-            return False
-        children, aux = found
-        if len(children) != len(spec) - 2 or aux != spec[1]:
-            return False
-    for child_spec, child in zip(spec[2:], children, strict=True):
-        if child_spec is LEAF:
-            append(child)
-        elif not _collect(child_spec, child, append):
-            return False
-    return True
 
 
 # --- prefixes -------------------------------------------------------------------------------------
@@ -94,7 +65,7 @@ def broadcast_prefix(
     leaves, spec = flatten_until(prefix_tree, is_leaf)
     out: list[Any] = []
     for leaf, subtree in zip(leaves, subtrees(spec, full_tree, where, what), strict=True):
-        out += [leaf] * len(flatten_until(subtree, None)[0])
+        out += [leaf] * len(flatten(subtree)[0])
     return out
 
 
@@ -104,22 +75,25 @@ def broadcast_to_spec(
     """Return the leaves of a prefix tree repeated for every leaf of a spec: `broadcast_prefix`
     for a structure whose leaves are not at hand."""
     leaves, prefix = flatten_until(prefix_tree, is_leaf)
-    counts: list[int] = []
-    if not _collect_counts(prefix, spec, counts):
-        raise ValueError(_spec_message(prefix, spec, where, what))
+    if prefix.is_leaf():
+        return leaves * spec.num_leaves
+    parts: list[Outline] = []
+    difference = _difference(outline(prefix), outline(spec), _open_outline, parts.append)
+    if difference is not None:
+        path, want, got = difference
+        raise ValueError(
+            f"[{where}] expected a prefix of the structure of {what}, got {want} {_place(path)}, "
+            f"where {what} has {got}.\n{_PREFIX_REMEDY}"
+        )
     out: list[Any] = []
-    for leaf, count in zip(leaves, counts, strict=True):
-        out += [leaf] * count
+    for leaf, part in zip(leaves, parts, strict=True):
+        out += [leaf] * count_leaves(part)
     return out
 
 
-def _collect_counts(prefix: Spec, full: Spec, counts: list[int]) -> bool:
-    if prefix is LEAF:
-        counts.append(count_leaves(full))
-        return True
-    if full is LEAF or prefix[:2] != full[:2] or len(prefix) != len(full):
-        return False
-    return all(_collect_counts(p, f, counts) for p, f in zip(prefix[2:], full[2:], strict=True))
+def count_leaves(outline: Outline) -> int:
+    """Return the number of leaves of an outline."""
+    return 1 if outline is LEAF else sum(map(count_leaves, outline[2:]))
 
 
 def _is_none(x: Any) -> bool:
@@ -166,60 +140,52 @@ def _container(cls: type, aux: Any, size: int) -> str:
     return f"{cls.__name__} with {children} and metadata {aux}"
 
 
-def _leaf_words(tree: Any) -> str:
-    return f"a leaf of type {type(tree).__name__}"
-
-
-def _differ(expected: Spec, cls: type, aux: Any, size: int) -> bool:
-    return expected[0] is not cls or len(expected) - 2 != size or expected[1] != aux
-
-
-def _tree_difference(
-    spec: Spec, tree: Any, path: tuple[Any, ...]
-) -> tuple[tuple[Any, ...], str, str] | None:
-    """Return (key path, what the spec has there, what the tree has), or None where it fits."""
-    if spec is LEAF:
-        return None
-    want = _container(spec[0], aux_of(spec), len(spec) - 2)
+def _open_tree(tree: Any) -> tuple[type, Any, Sequence[tuple[Any, Any]]] | None:
     found = one_level_with_keys(tree)
-    if found is None:
-        return path, want, _leaf_words(tree)
-    pairs, aux = found
-    if _differ(spec, type(tree), aux, len(pairs)):
-        got = _container(type(tree), aux, len(pairs))
-        if got == want:  # two classes of one name
-            got = f"another class {type(tree).__module__}.{type(tree).__qualname__}"
-        return path, want, got
-    for child, (key, value) in zip(spec[2:], pairs, strict=True):
-        inner = _tree_difference(child, value, (*path, key))
-        if inner is not None:
-            return inner
-    return None
+    return None if found is None else (type(tree), found[1], found[0])
 
 
-def _keys_of(spec: Spec) -> list[Any]:
-    cls, size = spec[0], len(spec) - 2
-    if cls is dict:
-        return [DictKey(key) for key in spec[1]]
-    if cls is list or cls is tuple:
-        return [SequenceKey(i) for i in range(size)]
-    if is_namedtuple_type(cls):
-        return [GetAttrKey(name) for name in cls._fields]
-    return [FlattenedIndexKey(i) for i in range(size)]
-
-
-def _spec_difference(
-    prefix: Spec, full: Spec, path: tuple[Any, ...]
-) -> tuple[tuple[Any, ...], str, str] | None:
-    if prefix is LEAF:
+def _open_outline(outline: Outline) -> tuple[type, Any, Sequence[tuple[Any, Any]]] | None:
+    if outline is LEAF:
         return None
-    want = _container(prefix[0], aux_of(prefix), len(prefix) - 2)
-    if full is LEAF:
-        return path, want, "a leaf"
-    if _differ(prefix, full[0], full[1], len(full) - 2):
-        return path, want, _container(full[0], aux_of(full), len(full) - 2)
-    for key, p, f in zip(_keys_of(full), prefix[2:], full[2:], strict=True):
-        inner = _spec_difference(p, f, (*path, key))
+    cls, aux, *children = outline
+    if cls is dict:
+        keys = map(DictKey, aux)
+    elif is_namedtuple_type(cls):
+        keys = map(GetAttrKey, cls._fields)
+    else:
+        keys = map(SequenceKey if cls in (list, tuple) else FlattenedIndexKey, count())
+    return cls, aux, list(zip(keys, children, strict=False))
+
+
+def _difference(
+    spec: Outline,
+    value: Any,
+    opened: Callable[[Any], tuple[type, Any, Sequence[tuple[Any, Any]]] | None],
+    append: Callable[[Any], None],
+    path: tuple[Any, ...] = (),
+) -> tuple[tuple[Any, ...], str, str] | None:
+    """Return (key path, what the outline has there, what the value has), or None where it fits;
+    `append` gets the parts of the value at the outline's leaves."""
+    if spec is LEAF:
+        append(value)
+        return None
+    cls, aux, *children = spec
+    found = opened(value)
+    if found is None:
+        leaf = "a leaf" if value is LEAF else f"a leaf of type {type(value).__name__}"
+        return path, _container(cls, thaw(aux), len(children)), leaf
+    got_cls, got_aux, pairs = found
+    if cls is not got_cls or len(children) != len(pairs) or aux != got_aux:
+        want, got = [
+            _container(c, thaw(a), n)
+            for c, a, n in ((cls, aux, len(children)), (got_cls, got_aux, len(pairs)))
+        ]
+        if got == want:  # two classes of one name
+            got = f"another class {got_cls.__module__}.{got_cls.__qualname__}"
+        return path, want, got
+    for child, (key, part) in zip(children, pairs, strict=True):
+        inner = _difference(child, part, opened, append, (*path, key))
         if inner is not None:
             return inner
     return None
@@ -227,17 +193,3 @@ def _spec_difference(
 
 def _place(path: tuple[Any, ...]) -> str:
     return f"at key path {keystr(path)}" if path else "at the root"
-
-
-def _tree_message(spec: Spec, tree: Any, where: str, what: str) -> str:
-    path, want, got = _tree_difference(spec, tree, ()) or ((), "the given structure", "another")
-    remedy = _NONE_REMEDY if "None" in (want, got) else _MATCH_REMEDY
-    return f"[{where}] expected {want} {_place(path)} of {what}, got {got}.\n{remedy}"
-
-
-def _spec_message(prefix: Spec, full: Spec, where: str, what: str) -> str:
-    path, want, got = _spec_difference(prefix, full, ()) or ((), "a prefix", "another structure")
-    return (
-        f"[{where}] expected a prefix of the structure of {what}, got {want} {_place(path)}, where "
-        f"{what} has {got}.\n{_PREFIX_REMEDY}"
-    )

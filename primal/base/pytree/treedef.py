@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from primal.base.pytree.core import (
     LEAF,
     NoneType,
+    Outline,
     Spec,
-    aux_of,
-    freeze_aux,
+    engine,
+    flatten,
     has_own_rules,
     is_node_type,
+    outline,
     put_together,
+    thaw,
     unflatten,
 )
-from primal.base.pytree.prefix import count_leaves, subtrees
+from primal.base.pytree.prefix import subtrees
 
 
-def count_nodes(spec: Spec) -> int:
-    """Return the number of nodes of a spec, leaves and Nones included."""
-    if spec is LEAF:
-        return 1
-    return 1 + sum([1 if child is LEAF else count_nodes(child) for child in spec[2:]])
-
-
-def show(spec: Spec) -> str:
+def show(outline: Outline) -> str:
     """Return a spec as text: leaves are `*`, custom nodes `CustomNode(type[metadata], [...])`."""
-    if spec is LEAF:
+    if outline is LEAF:
         return "*"
-    cls, aux = spec[0], aux_of(spec)
-    children = [show(child) for child in spec[2:]]
+    cls, aux = outline[0], thaw(outline[1])
+    children = [show(child) for child in outline[2:]]
     inside = ", ".join(children)
     if cls is NoneType:
         return "None"
@@ -54,19 +51,21 @@ class PyTreeDef:
     PyTreeDef({'a': *, 'b': [*, *]})
     """
 
-    __slots__ = ("_hash", "num_leaves", "spec")
+    __slots__ = ("spec",)
     spec: Spec
-    num_leaves: int
 
-    def __init__(self, spec: Spec, num_leaves: int | None = None) -> None:
+    def __init__(self, spec: Spec) -> None:
         self.spec = spec
-        self.num_leaves = count_leaves(spec) if num_leaves is None else num_leaves
-        self._hash: int | None = None
+
+    @property
+    def num_leaves(self) -> int:
+        """The number of leaves."""
+        return self.spec.num_leaves
 
     @property
     def num_nodes(self) -> int:
         """The number of nodes, leaves and Nones included."""
-        return count_nodes(self.spec)
+        return self.spec.num_nodes
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PyTreeDef):
@@ -74,15 +73,16 @@ class PyTreeDef:
         return self.spec is other.spec or bool(self.spec == other.spec)
 
     def __hash__(self) -> int:
-        if self._hash is None:
-            self._hash = hash(self.spec)
-        return self._hash
+        return hash(self.spec)
 
     def __repr__(self) -> str:
-        return f"PyTreeDef({show(self.spec)})"
+        return f"PyTreeDef({show(outline(self.spec))})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PyTreeDef, (self.spec, self.num_leaves)
+        return _unpickled, (pickle.dumps(self.spec),)
+
+    def __deepcopy__(self, memo: Any) -> PyTreeDef:
+        return self
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
         """Return the tree with these leaves; ValueError if their number differs from `num_leaves`.
@@ -112,14 +112,14 @@ class PyTreeDef:
 
     def children(self) -> list[PyTreeDef]:
         """Return the structures of the children; none for leaves."""
-        return [] if self.spec is LEAF else [PyTreeDef(child) for child in self.spec[2:]]
+        return [PyTreeDef(child) for child in self.spec.children()]
 
     def node_data(self) -> tuple[type, Any] | None:
         """Return (type, metadata) of the root, None for a leaf; a dict's metadata are its keys."""
-        if self.spec is LEAF:
+        found = outline(self.spec)
+        if found is LEAF:
             return None
-        aux = aux_of(self.spec)
-        return self.spec[0], list(aux) if self.spec[0] is dict else aux
+        return found[0], list(found[1]) if found[0] is dict else thaw(found[1])
 
     def compose(self, inner: PyTreeDef) -> PyTreeDef:
         """Return this structure with `inner` at the place of every leaf.
@@ -128,11 +128,7 @@ class PyTreeDef:
         >>> tree_structure([1, 2]).compose(tree_structure((1,)))
         PyTreeDef([(*,), (*,)])
         """
-
-        def put(spec: Spec) -> Spec:
-            return inner.spec if spec is LEAF else (*spec[:2], *map(put, spec[2:]))
-
-        return PyTreeDef(put(self.spec), self.num_leaves * inner.num_leaves)
+        return PyTreeDef(self.spec.compose(inner.spec))
 
     def walk(
         self,
@@ -143,23 +139,23 @@ class PyTreeDef:
         """Fold the tree: `f_node(tuple of results of the children, metadata)`, `f_leaf(leaf)`."""
         take = iter(leaves).__next__
 
-        def fold(spec: Spec) -> Any:
-            if spec is LEAF:
+        def fold(node: Outline) -> Any:
+            if node is LEAF:
                 return take() if f_leaf is None else f_leaf(take())
-            return f_node(tuple([fold(child) for child in spec[2:]]), aux_of(spec))
+            return f_node(tuple([fold(child) for child in node[2:]]), thaw(node[1]))
 
-        return fold(self.spec)
+        return fold(outline(self.spec))
 
     def from_iterable_tree(self, tree: Any) -> Any:
         """Return the tree of this structure, given its children as nested iterables."""
 
-        def build(spec: Spec, given: Any) -> Any:
-            if spec is LEAF:
+        def build(node: Outline, given: Any) -> Any:
+            if node is LEAF:
                 return given
-            pairs = zip(spec[2:], given, strict=True)
-            return put_together(spec, [build(child, x) for child, x in pairs])
+            pairs = zip(node[2:], given, strict=True)
+            return put_together(*node[:2], [build(child, x) for child, x in pairs])
 
-        return build(self.spec, tree)
+        return build(outline(self.spec), tree)
 
     @staticmethod
     def from_node_data_and_children(
@@ -167,15 +163,16 @@ class PyTreeDef:
     ) -> PyTreeDef:
         """Return the structure with this root: the inverse of `node_data()` and `children()`."""
         if node_data is None:
-            return PyTreeDef(LEAF)
-        cls, aux = node_data
-        if not is_node_type(cls):
-            raise ValueError(f"[pytree] expected a registered node type, got {cls!r}.")
-        if cls is dict:
-            aux = tuple(aux)
-        elif aux is not None:
-            aux = freeze_aux(aux)
-        return PyTreeDef((cls, aux, *[child.spec for child in children]))
+            return PyTreeDef(engine().treespec_leaf())
+        if not is_node_type(node_data[0]):
+            raise ValueError(f"[pytree] expected a registered node type, got {node_data[0]!r}.")
+        inside = [child.unflatten([0] * child.num_leaves) for child in children]
+        return PyTreeDef(flatten(put_together(*node_data, inside))[1])
+
+
+def _unpickled(spec: bytes) -> PyTreeDef:
+    engine()  # has our node types
+    return PyTreeDef(pickle.loads(spec))
 
 
 def as_treedef(value: Any, where: str) -> PyTreeDef:
