@@ -345,7 +345,9 @@ class _VjpApplication(Application):
         if isinstance(result, list):
             result = tuple(result)
         leaves, spec = flatten_until(result, lambda x: x is None or isinstance(x, SymbolicZero))
-        found = _aligned(outline(self.spec), outline(spec), iter(leaves)) if type(result) is tuple else None
+        found = None
+        if type(result) is tuple:
+            found = _aligned(outline(self.spec), outline(spec), iter(leaves))
         if found is None:
             raise TypeError(
                 f"[custom_vjp] expected the bwd rule of {owner._name} to return a tuple with one "
