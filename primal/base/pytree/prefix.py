@@ -28,6 +28,8 @@ def subtrees(spec: Spec, tree: Any, where: str, what: str) -> list[Any]:
 
     Raises a ValueError in the name of `where` that says at which key path `what` differs.
     """
+    if spec.is_leaf():
+        return [tree]
     with contextlib.suppress(Exception):  # what is below the leaves of the spec does not matter
         leaves, whole = flatten(tree)
         if whole == spec:

@@ -153,7 +153,7 @@ class PyTreeDef:
             if node is LEAF:
                 return given
             pairs = zip(node[2:], given, strict=True)
-            return put_together(*node[:2], [build(child, x) for child, x in pairs])
+            return put_together(node[0], node[1], [build(child, x) for child, x in pairs])
 
         return build(outline(self.spec), tree)
 
