@@ -7,6 +7,7 @@ HEAVY = [
     "jaxlib",
     "jax",
     "llvmlite",
+    "optree",
     "opt_einsum",
     "rich",
     "matplotlib",

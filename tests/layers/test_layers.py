@@ -41,6 +41,7 @@ ENTRY = {
     "jax": None,
     "llvmlite": "primal/engines/cpu/_llvm.py",
     "jaxlib": "primal/engines/xla/_jaxlib.py",
+    "optree": "primal/base/pytree/core.py",
 }
 MAX_LINES = 600
 FUNCTIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,9 +24,7 @@ from primal.api.control.symbolic import CustomVJPPrimal, SymbolicZero
 from primal.api.control.with_refs import interleaved
 from primal.api.operands import check_outputs, name_of, operand
 from primal.base import dtypes, errors
-from primal.base.pytree import PyTreeDef, flatten, flatten_until, outline, unflatten
-from primal.base.pytree.core import LEAF
-from primal.base.pytree.prefix import count_leaves
+from primal.base.pytree import PyTreeDef, broadcast_to_spec, flatten, flatten_until, unflatten
 from primal.base.wrapping import P, R
 from primal.control.custom import custom_jvp_call, custom_vjp_call
 from primal.ir.avals import Aval
@@ -344,18 +343,25 @@ class _VjpApplication(Application):
         )
         if isinstance(result, list):
             result = tuple(result)
-        leaves, spec = flatten_until(result, lambda x: x is None or isinstance(x, SymbolicZero))
-        found = None
-        if type(result) is tuple:
-            found = _aligned(outline(self.spec), outline(spec), iter(leaves))
-        if found is None:
-            raise TypeError(
-                f"[custom_vjp] expected the bwd rule of {owner._name} to return a tuple with one "
-                f"cotangent per argument, of the arguments' structure {PyTreeDef(self.spec)} "
-                f"(None for zeros), got {PyTreeDef(spec)}."
-            )
+        found = self._aligned(result)
         found = [c for i, c in enumerate(found) if i not in self.refs]
         return [self._cotangent(i, c) for i, c in enumerate(found)]
+
+    def _aligned(self, result: Any) -> list[Any]:
+        """One cotangent per argument's leaf; one, or None (zeros), may stand for a subtree."""
+
+        def ends(x: Any) -> bool:
+            return x is None or isinstance(x, SymbolicZero)
+
+        if type(result) is tuple:
+            with contextlib.suppress(ValueError):
+                found = broadcast_to_spec(result, self.spec, "custom_vjp", is_leaf=ends)
+                return [ZERO if c is None else c for c in found]
+        raise TypeError(
+            f"[custom_vjp] expected the bwd rule of {self.owner._name} to return a tuple with one "
+            f"cotangent per argument, of the arguments' structure {PyTreeDef(self.spec)} "
+            f"(None for zeros), got {PyTreeDef(flatten_until(result, ends)[1])}."
+        )
 
     def _cotangent(self, i: int, ct: Any) -> Any:
         if is_zero(ct):
@@ -380,19 +386,3 @@ class _VjpApplication(Application):
                 ".astype."
             )
         return operand(ct)
-
-
-def _aligned(spec: Any, got: Any, leaves: Any) -> list[Any] | None:
-    """One cotangent per leaf of `spec`; one, or None (zeros), may stand for a whole subtree."""
-    if got is LEAF:
-        value = next(leaves)
-        return [ZERO if value is None else value] * count_leaves(spec)
-    if spec is LEAF or spec[:2] != got[:2] or len(spec) != len(got):
-        return None
-    out: list[Any] = []
-    for a, b in zip(spec[2:], got[2:], strict=True):
-        part = _aligned(a, b, leaves)
-        if part is None:
-            return None
-        out += part
-    return out

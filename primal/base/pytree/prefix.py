@@ -77,6 +77,8 @@ def broadcast_to_spec(
     """Return the leaves of a prefix tree repeated for every leaf of a spec: `broadcast_prefix`
     for a structure whose leaves are not at hand."""
     leaves, prefix = flatten_until(prefix_tree, is_leaf)
+    if prefix == spec:
+        return leaves
     if prefix.is_leaf():
         return leaves * spec.num_leaves
     parts: list[Outline] = []
