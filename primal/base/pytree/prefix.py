@@ -77,27 +77,29 @@ def broadcast_to_spec(
     """Return the leaves of a prefix tree repeated for every leaf of a spec: `broadcast_prefix`
     for a structure whose leaves are not at hand."""
     leaves, prefix = flatten_until(prefix_tree, is_leaf)
-    if prefix == spec:
-        return leaves
-    if prefix.is_leaf():
-        return leaves * spec.num_leaves
-    parts: list[Outline] = []
-    difference = _difference(outline(prefix), outline(spec), _open_outline, parts.append)
-    if difference is not None:
-        path, want, got = difference
+    counts: list[int] = []
+    if not (prefix.is_prefix(spec) and _is_strict_prefix(prefix, spec, counts)):
+        difference = _difference(outline(prefix), outline(spec), _open_outline, [].append)
+        path, want, got = difference or ((), "a prefix", "another structure")
         raise ValueError(
             f"[{where}] expected a prefix of the structure of {what}, got {want} {_place(path)}, "
             f"where {what} has {got}.\n{_PREFIX_REMEDY}"
         )
     out: list[Any] = []
-    for leaf, part in zip(leaves, parts, strict=True):
-        out += [leaf] * count_leaves(part)
+    for leaf, n in zip(leaves, counts, strict=True):
+        out += [leaf] * n
     return out
 
 
-def count_leaves(outline: Outline) -> int:
-    """Return the number of leaves of an outline."""
-    return 1 if outline is LEAF else sum(map(count_leaves, outline[2:]))
+def _is_strict_prefix(prefix: Spec, full: Spec, counts: list[int]) -> bool:
+    # optree takes a dictionary for a prefix of another type of dictionary.
+    if prefix.is_leaf():
+        counts.append(full.num_leaves)
+        return True
+    if prefix.type is not full.type or prefix.entries() != full.entries():
+        return False
+    pairs = zip(prefix.children(), full.children(), strict=True)
+    return all(_is_strict_prefix(p, f, counts) for p, f in pairs)
 
 
 def _is_none(x: Any) -> bool:
