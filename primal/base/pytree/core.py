@@ -1,12 +1,12 @@
 """Trees of containers on optree: node types, flattening, unflattening.
 
-A *spec* is an `optree.PyTreeSpec` whose dictionaries are in sorted order. `outline(spec)` shows one
-as nested tuples, for walks in Python and for the dispatcher: `LEAF`, or `(type, aux, *children)`.
+A *spec* is an `optree.PyTreeSpec`. `outline(spec)` shows one as nested tuples, for walks in Python
+and the dispatcher: `LEAF`, or `(type, aux, *children)`.
 
-What programs see differs from optree in five points, which are settled here: dictionaries come back
-sorted; keys that do not compare are refused; `deque` and structure sequences are leaves; metadata
-need no hash; a class may be a namedtuple and registered. optree is imported where the first tree
-is flattened.
+What programs see differs from optree in four points, which are settled here: dictionaries come back
+sorted, for which trees are put together by `walk`, as `PyTreeSpec.unflatten` restores the order of
+insertion; keys that do not compare are refused; `deque` and structure sequences are leaves;
+metadata need no hash. optree is imported where the first tree is flattened.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import itertools
 import threading
 import warnings
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from primal.base import caches
@@ -223,17 +223,16 @@ def keys_by_position(
 
 # --- flattening -----------------------------------------------------------------------------------
 
-# The sorted form of specs seen whose keys and metadata are text: others may equal what is of
-# another type, as 1 and True, or keep arrays alive. None for trees with nodes that are leaves here.
-_settled: dict[Spec, Spec | None] = {}
-_MOST_SETTLED = 4096
+# Specs without nodes of optree alone; plain containers only, since metadata may hold arrays alive.
+_ours: set[Spec] = set()
+_MOST = 4096
 
 
 @caches.register
 def _forget_types() -> None:
     _is_node.clear()
     _FOREIGN.clear()
-    _settled.clear()
+    _ours.clear()
 
 
 def flatten(tree: Any) -> tuple[list[Any], Spec]:
@@ -249,10 +248,15 @@ def flatten(tree: Any) -> tuple[list[Any], Spec]:
     if (cls is list or cls is tuple) and not any(map(_is_node.__getitem__, map(type, tree))):
         return list(tree), _flat_spec(cls, len(tree))  # optree takes 0.25 us per leaf
     leaves, spec = optree.tree_flatten(tree, namespace=SPACE)
-    settled = _settled.get(spec, _leaf)
-    if settled is _leaf:
-        settled = _settle(spec)
-    return flatten_until(tree, lambda _: False) if settled is None else (leaves, settled)
+    if spec not in _ours:
+        try:
+            if spec.walk(itertools.repeat(True, len(leaves)), _check, None):
+                if len(_ours) >= _MOST:
+                    _ours.clear()
+                _ours.add(spec)
+        except ValueError:
+            return flatten_until(tree, lambda _: False)
+    return leaves, spec
 
 
 @functools.lru_cache
@@ -274,7 +278,8 @@ def flatten_until(tree: Any, is_leaf: IsLeaf) -> tuple[list[Any], Spec]:
         return bool(is_leaf(x)) or _FOREIGN[type(x)]
 
     leaves, spec = engine().tree_flatten(tree, stops, namespace=SPACE)
-    return leaves, _settled[spec] if spec in _settled else _settle(spec)
+    spec.walk(leaves, _check, None)
+    return leaves, spec
 
 
 class _Foreign(dict[type, bool]):
@@ -288,50 +293,14 @@ class _Foreign(dict[type, bool]):
 _FOREIGN = _Foreign()
 
 
-def _settle(spec: Spec) -> Spec | None:
-    kept = native = True
-    unsorted: ValueError | None = None
-
-    def settle(node: Spec) -> Spec:
-        nonlocal kept, native, unsorted
-        cls = node.type
-        if cls in _DICTS:
-            keys = tuple(node.entries())
-            kept = kept and _is_plain(keys)
-            if cls is OrderedDict:
-                return node
-            try:
-                keys = sorted_keys(keys)
-            except ValueError as error:  # which is none inside a deque
-                unsorted = error
-                return node
-            empty = node.unflatten(keys)
-            if tuple(empty) != keys:
-                empty.clear()
-                empty.update(dict.fromkeys(keys, 0))
-                return _optree.tree_structure(empty, namespace=SPACE)
-        elif cls in _node_types:
-            kept = kept and _is_plain(outline(node)[1])
-        elif not is_node_type(cls):
-            native = False
-        return node
-
-    settled = spec.transform(settle, None)
-    if not native:
-        settled = None
-    elif unsorted is not None:
-        raise unsorted
-    if kept:
-        if len(_settled) >= _MOST_SETTLED:
-            _settled.clear()
-        _settled[spec] = settled
-    return settled
-
-
-def _is_plain(aux: Any) -> bool:
-    if type(aux) is tuple:
-        return all(map(_is_plain, aux))
-    return aux is None or type(aux) is str
+def _check(cls: type, data: Any, children: tuple[bool, ...]) -> bool:
+    if cls is dict:
+        sorted_keys(data)
+    elif cls is defaultdict:
+        sorted_keys(data[1])
+    elif not _is_node[cls]:
+        raise ValueError("[pytree] expected no node of optree alone.")
+    return cls is not defaultdict and cls not in _node_types and all(children)
 
 
 def one_level(tree: Any) -> tuple[tuple[Any, ...], Any] | None:
@@ -396,7 +365,7 @@ def flatten_with_path(
 
 def unflatten(spec: Spec, leaves: Iterable[Any]) -> Any:
     """Return the tree of a spec around leaves, whose number must be right."""
-    return spec.unflatten(leaves)
+    return spec.walk(leaves, put_together, None)
 
 
 def outline(spec: Spec) -> Outline:
@@ -421,14 +390,14 @@ def build(outline: Outline, leaves: Iterator[Any]) -> Any:
     return put_together(outline[0], outline[1], [build(child, leaves) for child in outline[2:]])
 
 
-def put_together(cls: type, aux: Any, children: list[Any]) -> Any:
+def put_together(cls: type, aux: Any, children: Sequence[Any]) -> Any:
     """Return a node around children that are trees already."""
-    if cls in _node_types:
-        return _node_types[cls].unflatten(thaw(aux), tuple(children))
     if cls is dict or cls is OrderedDict:
         return cls(zip(aux, children, strict=True))
+    if cls is list or cls is tuple:
+        return cls(children)
+    if cls in _node_types:
+        return _node_types[cls].unflatten(thaw(aux), tuple(children))
     if cls is defaultdict:
         return cls(aux[0], zip(aux[1], children, strict=True))
-    if cls is NoneType:
-        return None
-    return cls(children) if cls is list or cls is tuple else cls(*children)
+    return None if cls is NoneType else cls(*children)
