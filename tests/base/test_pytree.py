@@ -2,6 +2,7 @@
 
 import collections
 import copy
+import enum
 import functools
 import gc
 import json
@@ -243,6 +244,9 @@ def test_metadata_keeps_its_own_value_where_it_equals_another():
     assert pytree.tree_map(lambda x: x, second).aux is True
     assert pytree.tree_map(lambda x: x, {1: 2}) == {1: 2}
     assert list(pytree.tree_map(lambda x: x, {True: 2})) == [True]
+    assert list(pytree.tree_map(lambda x: x, {"w": 1})) == ["w"]
+    Name = enum.StrEnum("Name", {"W": "w"})
+    assert list(pytree.tree_map(lambda x: x, {Name.W: 1}))[0] is Name.W
 
 
 def test_dictionaries_come_back_sorted_whatever_was_seen_before():
