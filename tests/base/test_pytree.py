@@ -265,6 +265,14 @@ def test_metadata_is_not_kept_by_what_is_remembered_of_structures():
     assert dead() is None
 
 
+def test_leaves_are_not_asked_for_their_truth():
+    tree = {"a": np.ones(2), "b": [None, Node([np.ones(3)], "x")]}
+    for is_leaf in (None, lambda x: x is None):
+        kept = pytree.tree_leaves(tree, is_leaf)
+        sizes = [x.size for x in kept if x is not None]
+        assert sizes == [2, 3]
+
+
 def test_metadata_without_hash_or_plain_equality():
     a, b = Node([1], {"k": [1]}), Node([2], {"k": [1]})
     assert pytree.tree_structure(a) == pytree.tree_structure(b)

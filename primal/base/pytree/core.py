@@ -250,10 +250,7 @@ def flatten(tree: Any) -> tuple[list[Any], Spec]:
     leaves, spec = optree.tree_flatten(tree, namespace=SPACE)
     if spec not in _ours:
         try:
-            if spec.walk(itertools.repeat(True, len(leaves)), _check, None):
-                if len(_ours) >= _MOST:
-                    _ours.clear()
-                _ours.add(spec)
+            _check(spec)
         except ValueError:
             return flatten_until(tree, lambda _: False)
     return leaves, spec
@@ -278,7 +275,8 @@ def flatten_until(tree: Any, is_leaf: IsLeaf) -> tuple[list[Any], Spec]:
         return bool(is_leaf(x)) or _FOREIGN[type(x)]
 
     leaves, spec = engine().tree_flatten(tree, stops, namespace=SPACE)
-    spec.walk(leaves, _check, None)
+    if spec not in _ours:
+        _check(spec)
     return leaves, spec
 
 
@@ -293,7 +291,14 @@ class _Foreign(dict[type, bool]):
 _FOREIGN = _Foreign()
 
 
-def _check(cls: type, data: Any, children: tuple[bool, ...]) -> bool:
+def _check(spec: Spec) -> None:
+    if spec.walk(itertools.repeat(True, spec.num_leaves), _is_plain, None):
+        if len(_ours) >= _MOST:
+            _ours.clear()
+        _ours.add(spec)
+
+
+def _is_plain(cls: type, data: Any, children: tuple[bool, ...]) -> bool:
     if cls is dict:
         sorted_keys(data)
     elif cls is defaultdict:
