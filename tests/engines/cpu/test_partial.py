@@ -26,6 +26,7 @@ CASES: dict[str, tuple[Callable[..., Any], int]] = {
     "repeated": (lambda x, r: (x * x)[:, :1, :] + x, 1920),
     "a sum": (lambda x, r: (x * r)[:, :10].sum((1, 2)), 480),
     "all as well": (lambda x, r: (lambda y: y[0] + y.sum())(x + 1), 1920),
+    "one by one": (lambda x, r: (lambda y: y[0, 0] + y[1, 1] * y[2, 2])(x[0, :10] * r), 80),
     "across dimensions": (lambda x, r: (x + 1).reshape(-1)[4:20], 1920),
 }
 
