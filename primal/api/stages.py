@@ -125,7 +125,6 @@ class Stage:
         """Shapes and dtypes of the results."""
         return unflatten(self._traced.out_spec, [struct_of(a) for a in self._outs])
 
-
     def _operands(self, args: Any, kwargs: Any) -> tuple[list[Any], list[Any], Sequence[Aval]]:
         """(leaves, their values, their types); TypeError for arguments of another structure."""
         name = self._traced.name

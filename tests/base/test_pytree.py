@@ -157,6 +157,9 @@ def test_what_is_a_node_in_optree_alone_is_a_leaf(tree, inside):
     flat = pytree.tree_leaves([tree, queue, time.gmtime(0)])
     assert flat == [*pytree.tree_leaves(tree), queue, time.gmtime(0)]
     assert pytree.tree_map(lambda x: x, {"q": queue}) == {"q": queue}
+    with pytest.raises(ValueError, match="Make a subclass"):
+        pytree.register_pytree_node(collections.deque, lambda q: (tuple(q), None), lambda _, c: c)
+    assert pytree.tree_leaves([queue]) == [queue]
 
 
 @given(trees)

@@ -15,7 +15,7 @@ import functools
 import itertools
 import threading
 import warnings
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -135,6 +135,11 @@ def register(cls: type, node_type: NodeType) -> None:
         raise ValueError(
             f"[register_pytree_node] expected a class that is not registered, got {cls!r}.\n"
             "A class is registered once, where it is defined."
+        )
+    if cls is deque:  # optree has rules of its own for it, which cannot be replaced
+        raise ValueError(
+            "[register_pytree_node] expected another class than collections.deque, whose values "
+            "are leaves.\nMake a subclass of it, and register that."
         )
     with _registering:
         _node_types[cls] = node_type
