@@ -136,7 +136,7 @@ def _in_lanes(k: Any, x: Value, axis: int, name: str, length: int, made: Any, si
     factor = int(np.float64(1 / length if inverse else 1).view(np.int64))
     words = (
         *block, *rows, *steps, chunks,
-        *fourier_lanes.words(length, single, form, paired), int(inverse), factor,
+        *fourier_lanes.words(length, single, paired), int(inverse), factor,
     )  # fmt: skip
     effort = fourier_lanes.plan(length, single).effort
     found: list[Value] = k.routine(

@@ -1,10 +1,9 @@
 """Fourier transforms in the lanes of vectors: the passes, and the tables they read.
 
 A buffer holds a row in each lane: each number is a vector of real parts and one of imaginary ones.
-The transform is Cooley and Tukey's in passes of 2, 3, 4, 5, 7 and any other
-prime, the passes a table that the code reads: one function serves every length. Lengths whose
-primes are large go by Bluestein's convolution. Inverse transforms are the same with the parts
-exchanged.
+The transform is Cooley and Tukey's in passes of 2, 3, 4, 5, 7 and any other prime, the passes a
+table that the code reads: one function serves every length. Lengths whose primes are large go by
+Bluestein's convolution. Inverse transforms are the same with the parts exchanged.
 """
 
 from __future__ import annotations
@@ -69,11 +68,19 @@ def _smooth(least: int) -> int:
         least += 1
 
 
+_tables: list[Any] = []
+
+
+def _kept(table: Any) -> int:
+    """The address of a table, which programs hold: of two that threads make at once both stay."""
+    _tables.append(table)
+    return int(table.ctypes.data)
+
+
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """How a length is transformed: what is kept, of it the addresses of tables, and the effort."""
+    """How a length is transformed: the addresses of tables, and the effort."""
 
-    kept: Any
     passes: int
     count: int
     size: int
@@ -105,11 +112,10 @@ def plan(n: int, real: str) -> Plan:
         at = sums + (table[-1].size if p not in WRITTEN else 0)
         before *= p
     numbers = np.concatenate([*table, np.zeros(1, kind)])
-    start = numbers.ctypes.data
+    start = _kept(numbers)
     item = numbers.itemsize
     passes = np.array([[p, l1, l2, start + a * item, start + b * item] for p, l1, l2, a, b in rows],
                       np.int64).reshape(len(rows), 5)  # fmt: skip
-    kept = [numbers, passes]
     chirp = 0
     if size != n:
         k = np.arange(n)
@@ -119,9 +125,8 @@ def plan(n: int, real: str) -> Plan:
         whole[size - n + 1 :] = whole[1:n][::-1]
         spectrum = np.fft.fft(whole) / size
         pairs = np.stack([spectrum.real, spectrum.imag], -1)
-        kept.append(np.concatenate([turned, pairs]).astype(kind))
-        chirp = kept[-1].ctypes.data
-    return Plan(kept, passes.ctypes.data, len(rows), size, chirp, min(direct, convolved) / n)
+        chirp = _kept(np.concatenate([turned, pairs]).astype(kind))
+    return Plan(_kept(passes), len(rows), size, chirp, min(direct, convolved) / n)
 
 
 class Lanes:
@@ -338,14 +343,15 @@ def fits(length: int, real: str) -> bool:
 
 
 @functools.cache
-def _halving(n: int, real: str) -> Any:
+def _halving(n: int, real: str) -> int:
     """exp(-2πi k/n) up to k = n/2, for real rows of even length."""
-    return _roots(np.arange(n // 2 + 1), n).astype(np.float32 if real == "f" else np.float64)
+    roots = _roots(np.arange(n // 2 + 1), n)
+    return _kept(roots.astype(np.float32 if real == "f" else np.float64))
 
 
-def words(length: int, real: str, form: str, paired: bool) -> tuple[int, ...]:
+def words(length: int, real: str, paired: bool) -> tuple[int, ...]:
     """The words of `RowTransforms` from the length on."""
     n = length // 2 if paired else length
     found = plan(n, real)
-    roots = _halving(length, real).ctypes.data if paired else 0
+    roots = _halving(length, real) if paired else 0
     return n, found.passes, found.count, found.size, found.chirp, roots

@@ -49,8 +49,8 @@ def log_gamma_tail(a: Any, z: Any, lower: bool) -> Any:
     """log P(a, z) for z well below a, or log Q(a, z) for z well above: -∞ at 0, or at ∞.
 
     P = z^a·e^-z/Γ(a+1) · Σ zⁿ/((a+1)…(a+n)) and Q = z^(a-1)·e^-z/Γ(a) · Σ (a-1)…(a-n)/zⁿ (DLMF
-    8.11.4, 8.11.2). Where P or Q underflows, the logarithm is
-    right to 1e-4 for a up to 10⁶, to 1e-6 up to 10⁴.
+    8.11.4, 8.11.2). Where P or Q underflows, the logarithm is right to 1e-4 for a up to 10⁶, to
+    1e-6 up to 10⁴.
     """
     none = ~(z > 0) if lower else z > float(jnp.finfo(z.dtype).max)
     z = jnp.where(none, a if lower else a + 1, z)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from primal.engines.cpu import fourier_lanes
 from primal.engines.cpu.steps import Library
 from primal.ops.fft import FftType, fft
 from primal.ops.shape import rev, transpose
@@ -76,3 +77,9 @@ def test_views_and_chains() -> None:
         return [y, z, fft(z, fft_type=FftType.IRFFT, fft_lengths=(5, 7))]
 
     agree(f, drawn((6, 5), "float32"))
+
+
+def test_tables_of_plans_that_threads_make_at_once_stay() -> None:
+    made = [fourier_lanes.plan.__wrapped__(30, "f") for _ in range(2)]
+    there = {table.ctypes.data for table in fourier_lanes._tables}
+    assert {plan.passes for plan in made} <= there and made[0].passes != made[1].passes
