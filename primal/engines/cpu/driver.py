@@ -519,7 +519,7 @@ over{k}:""")
 
 _NAMES = (
     "run", "copy", "call", "branch", "loop", "step", "walk", "enter", "advance", "leave",
-    "poll_now", "pool", "finish", "events", "watch",
+    "poll_now", "pool", "finish", "events", "watch", "faster",
 )  # fmt: skip
 
 

@@ -286,7 +286,8 @@ def over_known(f: Floats, x: str, y: str, inverse: str) -> str:
     The quotient by 1/y and what it lacks give the nearest float (Markstein, "Computation of
     elementary functions on the IBM RISC System/6000 processor", 1990). A vector of quotients takes
     16 cycles, this 4. What the quotient of a small x lacks is subnormal, and each step with such
-    numbers takes the CPU 100 cycles: lanes with small x are masked, and divided in float64.
+    numbers takes the CPU 100 cycles: lanes with small x are masked, and divided in float64. A y
+    without an inverse divides as any other.
     """
     if not inverse:
         return f.div(x, y)
@@ -304,9 +305,13 @@ def over_known(f: Floats, x: str, y: str, inverse: str) -> str:
     def infinite() -> str:
         exact = f.both(kept, f.test("ord", quotient, quotient))
         hard = c.new(f"xor {mask} {exact}, {c.const('i1', 'true')}")
-        return branch(f, hard, quotient, small_or_far)
+        if f.dtype == "f8" or c.module.careful:
+            return branch(f, hard, quotient, small)
+        far, near = f.test("uno", inverse, inverse), f.test("ord", inverse, inverse)
+        found = branch(f, far, quotient, lambda: f.div(x, y))
+        return branch(f, f.both(near, hard), found, small)
 
-    def small_or_far() -> str:
+    def small() -> str:
         if f.dtype == "f8":
             return f.div(x, y)
         g = f.widened()

@@ -18,15 +18,27 @@ from tests.engines.cpu.lab import built
 LEAST = float(np.finfo(np.float32).smallest_normal)
 
 
-def replaced(program: Any) -> int:
-    """Give all records careful code; of how many the code became another."""
-    before = [table.copy() for table, _ in program.tables.kept]
+def codes(program: Any) -> list[int]:
+    return [int(table[at]) for table, begins in program.tables.kept for at, _ in begins]
+
+
+def trials(program: Any) -> list[Any]:
+    """Those of a program's records, which others' runs do not change."""
+    halves = [int(t[at + 1]) >> 32 for t, begins in program.tables.kept for at, _ in begins]
+    return [careful.trials[n - subnormals.FIRST] for n in halves if n >= subnormals.FIRST]
+
+
+def replaced(program: Any) -> list[Any]:
+    """Have all records try careful code; the trials of those that do."""
     for table, begins in program.tables.kept:
         for at, _ in begins:
             careful.met(None, table.ctypes.data + 8 * at)
-    return sum(
-        [int((a != b).sum()) for a, (b, _) in zip(before, program.tables.kept, strict=True)]
-    )
+    return trials(program)
+
+
+def answered(trial: Any, plain: int, other: int) -> None:
+    """The next run, of careful code, is the last of an answer; times of all but it."""
+    trial[2:] = 1, 0, plain, 0, other, 0
 
 
 def test_results_are_the_same_to_the_bit() -> None:
@@ -41,22 +53,43 @@ def test_results_are_the_same_to_the_bit() -> None:
 
     program = built(f, x, y)
     plain = program.execute([x, y])
-    assert replaced(program) == 1
+    (trial,) = replaced(program)
+    trial[2:4] = 10**9, 1
     for a, b in zip(plain, program.execute([x, y]), strict=True):
         np.testing.assert_array_equal(a, b)
         there = ~np.isnan(a)
         np.testing.assert_array_equal(np.signbit(a[there]), np.signbit(b[there]))
+    assert 10**9 - 1000 < trial[2] < 10**9
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(plain[0], x * y)
         np.testing.assert_array_equal(plain[1], x / y)
 
 
+def test_the_code_that_took_less_is_taken_until_asked_again() -> None:
+    x = np.ones(100, np.float32)
+    program = built(lambda x: [ew.mul(x, x)], x)
+    (trial,) = replaced(program)
+    long = 1 << 60
+    for plain, other, choice, ratio in [
+        (long, 0, 1, 16), (5 * long // 2, long, 1, 2), (long, long + 2**40, 0, 1), (0, long, 0, 4),
+    ]:  # fmt: skip
+        answered(trial, plain, other)
+        program.execute([x])
+        assert trial[3] == choice
+        assert trial[2] == subnormals.ASKS + ratio * subnormals.RUNS
+        assert not trial[4:].any()
+    for left in range(4 * subnormals.RUNS, 0, -1):
+        program.execute([x])
+        assert trial[2] == subnormals.ASKS + left - 1
+    for left in range(subnormals.ASKS - 1, 0, -1):
+        program.execute([x])
+        assert trial[2] == left
+    program.execute([x])
+    assert trial[2] > subnormals.RUNS
+
+
 def fading(x: Any) -> list[Any]:
     return [lax.fori_loop(0, 1000, lambda i, x: x * 0.9, x)]
-
-
-def codes(program: Any) -> list[int]:
-    return [int(table[at]) for table, begins in program.tables.kept for at, _ in begins]
 
 
 @pytest.mark.skipif(not subnormals.bits(platform.machine()), reason="of x86 alone")
@@ -73,6 +106,7 @@ def test_steps_that_keep_meeting_them_get_it(count: int) -> None:
         np.testing.assert_array_equal(program.execute([x])[0], want)
         np.testing.assert_array_equal(native(x)[0], want)
     changed = codes(program)
+    assert len(trials(program)) == 1
     assert sum([a != b for a, b in zip(plain, changed, strict=True)]) == 1
     np.testing.assert_array_equal(program.execute([x])[0], want)
     np.testing.assert_array_equal(native(x)[0], want)
