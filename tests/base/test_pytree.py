@@ -7,6 +7,7 @@ import functools
 import gc
 import json
 import pickle
+import subprocess
 import sys
 import threading
 import time
@@ -382,7 +383,7 @@ def test_errors_of_structures():
     with raises("expected dictionary keys that can be sorted, got"):
         pytree.tree_leaves({1: 2, "a": 3})
     with raises(r"\[tree_transpose\] expected a tree of structure", TypeError):
-        pytree.tree_transpose(treedef, None, [{"a": 1}, {"b": 2}])
+        pytree.tree_transpose(treedef, None, [{"a": 1}, {"b": 2, "c": 3}])
     with raises("expected a container, got a leaf of type int"):
         pytree.flatten_one_level(3)
     with raises("initializer", TypeError):
@@ -445,3 +446,36 @@ def test_threads_may_flatten_and_register_at_once():
     for t in threads:
         t.join()
     assert failed == []
+
+
+class Cached:
+    """A tree kept as leaves and structure: the metadata follow from the children."""
+
+    def __init__(self, tree):
+        self.leaves, self.treedef = pytree.tree_flatten(tree)
+
+
+pytree.register_pytree_node(
+    Cached,
+    lambda x: (x.leaves, x.treedef),
+    lambda treedef, leaves: Cached(treedef.unflatten(leaves)),
+)
+
+
+def test_transposing_a_node_whose_metadata_follow_from_its_children():
+    outer = pytree.tree_structure(Cached({"a": 0, "b": 0}))
+    inner = pytree.tree_structure((0, 0))
+    first, second = pytree.tree_transpose(outer, inner, Cached({"a": (1, 2), "b": (3, 4)}))
+    assert (first.leaves, second.leaves) == ([1, 3], [2, 4])
+
+
+def test_trees_in_functions_that_run_at_exit():
+    # registered before the first tree is met, so that they run after whatever came with optree
+    program = """if True:
+        import atexit
+        from primal.base import pytree
+        atexit.register(lambda: print(pytree.tree_leaves([1, {"a": (2, None)}])))
+        assert pytree.tree_leaves([[0]]) == [0]
+    """
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (out.stdout, out.stderr, out.returncode) == ("[1, 2]\n", "", 0)

@@ -11,12 +11,14 @@ metadata need no hash. optree is imported where the first tree is flattened.
 
 from __future__ import annotations
 
+import atexit
 import functools
 import itertools
 import threading
 import warnings
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import BuiltinFunctionType
 from typing import Any, NamedTuple, TypeAlias
 
 from primal.base import caches
@@ -102,13 +104,31 @@ _optree: Any = None
 _leaf: Any = None  # the spec of a leaf
 
 
+class _ExitFunctions:
+    # Equals the C functions registered at `atexit` since a first look. optree's would forget all
+    # node types at exit, before the functions run that a program registered earlier.
+    def __init__(self) -> None:
+        self.others: list[Any] = []
+        self.seen_all = False
+
+    def __eq__(self, other: object) -> bool:
+        if not self.seen_all:
+            self.others.append(other)
+            return False
+        return isinstance(other, BuiltinFunctionType) and all(other is not f for f in self.others)
+
+
 def engine() -> Any:
     """Return optree, told of all node types: 5 to 15 ms, when the first tree is met."""
     global _optree, _leaf
     with _registering:
         if _optree is None:
+            mine: Any = _ExitFunctions()
+            atexit.unregister(mine)  # takes none away
             import optree
 
+            mine.seen_all = True
+            atexit.unregister(mine)
             for cls in _node_types:
                 _tell(optree, cls)
             _leaf = optree.treespec_leaf()
