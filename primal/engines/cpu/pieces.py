@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.engines.cpu import _llvm
+from primal.engines.cpu import _llvm, gaps
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.graph import APART, Node, Value, native, row_major, size_of
 from primal.engines.cpu.moves import bytes_of, flat, held, index_name, merged, run_of
@@ -307,8 +307,12 @@ LONG = 16
 
 def _is_made_by_rows(x: Value, dim: int) -> bool:
     """Whether a group computes the array in the rows that a concatenation is made of."""
-    made = x.is_node and bool(x.node.args) and x.node.word not in APART
-    return made and size_of(x.shape[dim:]) >= LONG
+    return _is_made(x) and size_of(x.shape[dim:]) >= LONG
+
+
+def _is_made(x: Value) -> bool:
+    """Whether a group computes the array."""
+    return x.is_node and bool(x.node.args) and x.node.word not in APART
 
 
 def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) -> Value:
@@ -333,10 +337,12 @@ def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) 
         if zero and out.is_node:
             k.padded[out.node] = (d, [(low, low + x.shape[d], x)])
         return out
-    if padded == [x.ndim - 1] and 0 <= low <= between == low + high < CLOSE and x.size > 1:
+    short = x.shape[-1] * (between + 1) * x.node.dtype.itemsize < gaps.SHORTEST
+    in_turn = padded == [x.ndim - 1] and 0 <= low <= between == low + high < CLOSE
+    if in_turn and x.size > 1 and (short or _is_made(x)):
         # As of x[::2]: elements and gaps take turns.
-        gaps = [k.broadcast_in_dim(value, (*x.shape, n), ()) for n in (low, high)]
-        turns = [gaps[0], k.reshape(x, (*x.shape, 1)), gaps[1]]
+        edges = [k.broadcast_in_dim(value, (*x.shape, n), ()) for n in (low, high)]
+        turns = [edges[0], k.reshape(x, (*x.shape, 1)), edges[1]]
         out = concatenate(k, turns, x.ndim)
         return k.reshape(out, (*x.shape[:-1], x.shape[-1] * (between + 1)))
     x, value = held(k, x), held(k, value)
@@ -361,6 +367,12 @@ def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) 
         offset += (lo + first * step) * p
         paces.append(step * p)
     inner = k.slice(x, tuple(start), tuple(stop), (1,) * x.ndim)
+    if any(mid for *_, mid in config):
+        lead = [lo + i * (mid + 1) for i, (lo, _, mid) in zip(start, config, strict=True)]
+        steps = [mid + 1 for *_, mid in config]
+        found = gaps.pad(k, inner, value, Aval(shape, x.dtype), lead, steps)
+        if found is not None:
+            return found
     kept = [d for d, n in enumerate(shape) if n > 1]
     own = bytes_of(inner)
     dims = [(inner.shape[d], (own[d], paces[d])) for d in kept]

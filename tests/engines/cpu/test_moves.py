@@ -205,6 +205,25 @@ def test_pads_that_are_pieces(config: Any, axis: int) -> None:
     agree(lambda x: [lax.pad(x, np.float32(2), edges), lax.pad(-x, np.float32(0), edges)], x)
 
 
+@pytest.mark.parametrize(
+    ("shape", "config"),
+    [
+        ((9000,), ((1, 2, 1),)), ((1,), ((40, 3, 2),)), ((2100,), ((-4, -2, 9),)),
+        ((3, 70), ((0, 1, 1), (1, 0, 1))), ((70, 3), ((2, 1, 0), (20, -1, 7))),
+        ((5, 40), ((1, 1, 2), (0, 0, 0))), ((1, 40), ((2, 2, 1), (-3, 1, 2))),
+        ((4, 5, 33), ((-1, 3, 1), (2, -1, 2), (-1, -1, 3))),
+        ((4, 5, 20), ((0, 0, 0), (0, 2, 1), (0, 3, 0))),
+        ((6, 5, 4), ((0, 0, 2), (3, 0, 0), (0, 0, 0))),
+    ],
+)  # fmt: skip
+def test_elements_are_padded_apart(shape: tuple[int, ...], config: Any) -> None:
+    """Rows in one pass: sizes of 1, cropped edges, operands that lie in another order."""
+    x = (RNG.standard_normal(shape) * 50).astype(np.float32)
+    for dtype in ("float32", "float64", "int8"):
+        agree(lambda x, v: [lax.pad(x, v, config)], x.astype(dtype), np.array(2, dtype))
+    agree(lambda x: [lax.pad(x[::-1].T, np.float32(2), config[::-1])], x)
+
+
 def test_a_new_shape_compiles_nothing() -> None:
     def f(x: Any, i: Any) -> list[Any]:
         return [x[i], x.at[i].add(1.0), jnp.concatenate([x, x[:2]]), jnp.pad(x, ((1, 1), (2, 0)))]
