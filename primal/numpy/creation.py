@@ -306,15 +306,13 @@ def _from_python(value: Sequence[Any], dtype: Any, found: set[type]) -> Array:
     host = np.array(value)
     if not found:
         host = host.astype(np.float32)
-        canonical = dtypes.python_scalar_dtype(float)
-    else:
-        if host.dtype.kind == "O":
-            if dtype is None or dtypes.issubdtype(dtype, np.integer):
-                raise _int_overflow(value, dtypes.python_scalar_dtype(int))
-            host = host.astype(np.complex128 if complex in found else np.float64)
-        kind = max(found, key=(bool, int, float, complex).index)
-        canonical = dtypes.python_scalar_dtype(kind)
-    target = canonical if dtype is None else dtype
+    kind = max(found, key=(bool, int, float, complex).index, default=float)
+    target = dtypes.python_scalar_dtype(kind) if dtype is None else dtype
+    # Integers that no dtype of NumPy's holds are objects, or floats where some are negative.
+    if host.dtype.kind == "O" or (host.dtype.kind == "f" and kind is int):
+        if dtypes.issubdtype(target, np.integer):
+            raise _int_overflow(value, target)
+        host = host.astype(np.complex128 if complex in found else np.float64)
     if dtypes.issubdtype(target, np.integer) and host.dtype.kind in "iuO" and host.size:
         info = dtypes.iinfo(target)
         if int(host.min()) < int(info.min) or int(host.max()) > int(info.max):

@@ -75,9 +75,11 @@ def test_explicit_dtypes() -> None:
         with pytest.warns(UserWarning, match="float64 .* will be truncated to dtype float32"):
             assert make(1, dtype="float64").dtype == np.float32
     for wrong in (lambda: jnp.array([300], dtype="uint8"), lambda: jnp.array(-1, dtype="uint8"),
-                  lambda: jnp.array(2**40), lambda: jnp.array([[1], [-(2**40)]])):  # fmt: skip
+                  lambda: jnp.array(2**40), lambda: jnp.array([[1], [-(2**40)]]),
+                  lambda: jnp.array([-1, 2**63])):  # fmt: skip
         with pytest.raises(OverflowError):
             wrong()
+    same(jnp.array([2**70, 1.5]), np.float32([2**70, 1.5]))
     with pytest.raises(TypeError, match="real"):
         jnp.array([1j], dtype=float)
 
