@@ -138,11 +138,12 @@ def _in_lanes(k: Any, x: Value, axis: int, name: str, length: int, made: Any, si
         *block, *rows, *steps, chunks,
         *fourier_lanes.words(length, single, paired), int(inverse), factor,
     )  # fmt: skip
-    effort = fourier_lanes.plan(length, single).effort
+    plan = fourier_lanes.plan(length // 2 if paired else length, single)
+    spec = fourier_rows.RowTransforms(single, form, across, paired, plan.family)
     found: list[Value] = k.routine(
-        fourier_rows.RowTransforms(single, form, across, paired), (k.dense(x),),
+        spec, (k.dense(x),),
         (Aval((*x.shape[:axis], m, *x.shape[axis + 1 :]), made),), words,
-        units=blocks * chunks, cost=50 + int(length * (6 + effort / 2)),
+        units=blocks * chunks, cost=50 + int(length * (6 + plan.effort / 2)),
         reuses=((0, 0),) if form == "c" else (), name=name,
     )  # fmt: skip
     return found[0]

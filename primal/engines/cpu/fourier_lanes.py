@@ -2,8 +2,8 @@
 
 A buffer holds a row in each lane: each number is a vector of real parts and one of imaginary ones.
 The transform is Cooley and Tukey's in passes of 2, 3, 4, 5, 7 and any other prime, the passes a
-table that the code reads: one function serves every length. Lengths whose primes are large go by
-Bluestein's convolution. Inverse transforms are the same with the parts exchanged.
+table that the code reads: one function serves every length of a family. Lengths whose primes are
+large go by Bluestein's convolution. Inverse transforms are the same with the parts exchanged.
 """
 
 from __future__ import annotations
@@ -22,8 +22,13 @@ from primal.engines.cpu.script import Int, Place, Script
 
 MOST = 4096
 """Numbers of a row in the buffers, of which there are two."""
-WRITTEN = (2, 3, 4, 5, 7)
-"""Passes that are written out."""
+WRITTEN = ((2, 4), (2, 3, 4, 5), (2, 3, 4, 5, 7))
+"""Passes that are written out, by families of lengths, of which the last are all.
+
+Powers of two compile in half of the time that all lengths take.
+"""
+ANY = len(WRITTEN) - 1
+"""The family with loops for any other prime, and with Bluestein's convolution."""
 TOGETHER = 3
 """Results of any other prime that are summed up at once; there are as many pairs of them."""
 _PI = np.arccos(np.longdouble(-1))
@@ -79,13 +84,17 @@ def _kept(table: Any) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """How a length is transformed: the addresses of tables, and the effort."""
+    """How a length is transformed: the addresses of tables, and the effort.
+
+    `family`: the least that has its passes.
+    """
 
     passes: int
     count: int
     size: int
     chirp: int
     effort: float
+    family: int
 
 
 @functools.cache
@@ -102,14 +111,14 @@ def plan(n: int, real: str) -> Plan:
         twiddles = _roots(np.outer(np.arange(after), np.arange(1, p)), after * p)
         table.append(twiddles.astype(kind).ravel())
         sums = at + table[-1].size
-        if p not in WRITTEN:
+        if p not in WRITTEN[ANY]:
             k = np.arange(1, p // 2 + 1)
             # Of results and terms; for each term all results, TOGETHER of them side by side.
             starts = [min(i, len(k) - TOGETHER) for i in range(0, len(k), TOGETHER)]
             each = [_roots(np.outer(k, k[i : i + TOGETHER]), p) for i in starts]
             table.append(np.stack(each).astype(kind).ravel())
         rows.append((p, before, after, at, sums))
-        at = sums + (table[-1].size if p not in WRITTEN else 0)
+        at = sums + (table[-1].size if p not in WRITTEN[ANY] else 0)
         before *= p
     numbers = np.concatenate([*table, np.zeros(1, kind)])
     start = _kept(numbers)
@@ -126,7 +135,10 @@ def plan(n: int, real: str) -> Plan:
         spectrum = np.fft.fft(whole) / size
         pairs = np.stack([spectrum.real, spectrum.imag], -1)
         chirp = _kept(np.concatenate([turned, pairs]).astype(kind))
-    return Plan(_kept(passes), len(rows), size, chirp, min(direct, convolved) / n)
+    used = {row[0] for row in rows}
+    family = next((i for i, has in enumerate(WRITTEN) if used <= set(has) and not chirp), ANY)
+    effort = min(direct, convolved) / n
+    return Plan(_kept(passes), len(rows), size, chirp, effort, family)
 
 
 class Lanes:
@@ -214,17 +226,22 @@ class Lanes:
         def turn(k: Int) -> None:
             read, wrote = x + k * l2 * (p * pair), out + k * l2 * pair
 
-            def at(i: Int | int, factor: Place | None) -> None:
-                here = read + i * pair
-                found = made([self.get(here + apart[0] * j) for j in range(p)])
-                to = wrote + i * pair
-                for j, y in enumerate(found):
-                    if j and factor:
-                        y = self.times(y, factor + 2 * self.item * (j - 1))
+            def at(i: Int) -> None:
+                here, to = read + i * pair, wrote + i * pair
+                first, *others = made([self.get(here + apart[0] * j) for j in range(p)])
+
+                def times() -> list[str]:
+                    step = 2 * self.item
+                    factor = twiddles + i * (step * (p - 1))
+                    products = [self.times(y, factor + step * j) for j, y in enumerate(others)]
+                    return [v for y in products for v in y]
+
+                given = [(self.f.t, v) for y in others for v in y]
+                parts = iter(s.guarded(i.test("ne", 0), given, times))
+                for j, y in enumerate([first, *zip(parts, parts, strict=True)]):
                     self.put(to + apart[1] * j, *y)
 
-            at(0, None)
-            s.each(1, l2, lambda i: at(i, twiddles + i * (2 * self.item * (p - 1))))
+            s.each(0, l2, at)
 
         s.each(0, l1, turn)
 
@@ -303,9 +320,9 @@ class Lanes:
 _GIVEN = "ptr %a, ptr %b, ptr %room, ptr %passes, i64 %count"
 
 
-def passes(module: Module, lanes: int, real: str) -> str:
+def passes(module: Module, lanes: int, real: str, family: int) -> str:
     """The function that does the passes of a table, from one buffer to the other and back."""
-    name = f"passes.{real}{lanes}"
+    name = f"passes.{real}{lanes}.{family}"
     if name in module.functions:
         return name
     s = Script(module, lanes)
@@ -317,14 +334,15 @@ def passes(module: Module, lanes: int, real: str) -> str:
         p, l1, l2, twiddles, sums = (Int(s, s.read("i64", row + 8 * i)) for i in range(5))
         factor, table = (Place(s, s.new(f"inttoptr i64 {q.name} to ptr")) for q in (twiddles, sums))
         after = s.label("after")
-        for small in WRITTEN:
+        for small in WRITTEN[family]:
             yes, no = s.label("yes"), s.label("no")
             s.do(f"br i1 {p.test('eq', small)}, label %{yes}, label %{no}")
             s.start(yes)
             v.small(small, x, out, l1, l2, factor)
             s.do(f"br label %{after}")
             s.start(no)
-        v.prime(p, x, out, l1, l2, factor, table, Place(s, "%room"))
+        if family == ANY:
+            v.prime(p, x, out, l1, l2, factor, table, Place(s, "%room"))
         s.do(f"br label %{after}")
         s.start(after)
         return [now[1], now[0]]

@@ -54,9 +54,9 @@ class Edge:
         """Lines of complex numbers as columns; those of float32 as words, which compiles faster."""
         s, t = self.s, self.v.f.t
         if self.v.item == 8:
-            return crossed(s, t, lines, 2)
-        words = s.vec("i64", s.lanes // 2)
-        found = crossed(s, words, [s.new(f"bitcast {t} {x} to {words}") for x in lines])
+            return crossed(s, "double", lines, 2)
+        words = s.vec("double", s.lanes // 2)
+        found = crossed(s, "double", [s.new(f"bitcast {t} {x} to {words}") for x in lines])
         return [s.new(f"bitcast {words} {x} to {t}") for x in found]
 
     def _squares(self, n: Int, each: int, body: Callable[[Int, str], None]) -> None:
@@ -132,7 +132,7 @@ class Edge:
         s, v = self.s, self.v
 
         def square(i: Int, mask: str) -> None:
-            for e, y in enumerate(crossed(s, v.f.t, self._lines(i, 1, mask))):
+            for e, y in enumerate(crossed(s, v.f.scalar, self._lines(i, 1, mask))):
                 v.plane_put(to + (i + e) * v.pair, y)
 
         def column(i: Int) -> None:
@@ -152,7 +152,7 @@ class Edge:
             return v.f.mul(v.plane(x + i * v.pair), by)
 
         def square(i: Int, mask: str) -> None:
-            lines = crossed(s, v.f.t, [got((i + e).least(n - 1)) for e in range(s.lanes)])
+            lines = crossed(s, v.f.scalar, [got((i + e).least(n - 1)) for e in range(s.lanes)])
             for row, line in zip(self.rows, lines, strict=True):
                 write_vector(s, self.dtype, line, row + i * v.item, mask)
 
@@ -176,18 +176,20 @@ class RowTransforms:
     length, or 0; 1 where parts change places; the factor of results in bits.
 
     `across`: rows are side by side, so that memory goes on with the next row; else a row lies in
-    one piece. `paired`: real rows of even length are complex ones of half of it.
+    one piece. `paired`: real rows of even length are complex ones of half of it. `family`: of the
+    lengths that it serves.
     """
 
     real: str
     form: str
     across: bool
     paired: bool
+    family: int
 
     def write(self, module: Module, name: str) -> None:
         """Add the function."""
         lanes = max(module.width // (4 if self.real == "f" else 8), 2)
-        passes = fourier_lanes.passes(module, lanes, self.real)
+        passes = fourier_lanes.passes(module, lanes, self.real, self.family)
         s = Script(module, lanes)
         v = Lanes(s, self.real)
         x, out = s.address(), s.address()
@@ -227,7 +229,10 @@ class RowTransforms:
                 run()
                 v.scaled(last, last, length, turned, True, False)
 
-            s.when(chirp.test("ne", 0), convolved, run)
+            if self.family == fourier_lanes.ANY:
+                s.when(chirp.test("ne", 0), convolved, run)
+            else:
+                run()
 
         def reading(edge: Edge) -> None:
             if self.form == "c" or (self.form == "r" and self.paired and not self.across):

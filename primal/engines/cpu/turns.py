@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from primal.engines.cpu.code import Module
+from primal.engines.cpu.code import SUFFIX, Module
 from primal.engines.cpu.graph import Value, row_major, size_of
 from primal.engines.cpu.moves import merged
 from primal.engines.cpu.reader import Reader, smaller
@@ -103,7 +103,8 @@ class Turn:
         side = _SIDES[self.item]
         r = Reader(module, side)
         c = r.c
-        t, item, step = c.vec(f"i{8 * self.item}"), str(self.item), str(side)
+        scalar = {4: "float", 8: "double"}.get(self.item, f"i{8 * self.item}")
+        t, item, step = c.vec(scalar), str(self.item), str(side)
         x, out = r.array(), r.array()
         n, far, m, apart, blocks = (r.word() for _ in range(5))
         loops = r.loops(self.outer, 2)
@@ -118,7 +119,7 @@ class Turn:
             for _ in range(side):
                 lines.append(c.new(f"load {t}, ptr {read}, align {item}"))
                 read = c.new(f"getelementptr i8, ptr {read}, i64 {far}")
-            for line in crossed(c, t, lines):
+            for line in crossed(c, scalar, lines):
                 c.do(f"store {t} {line}, ptr {wrote}, align {item}")
                 wrote = c.new(f"getelementptr i8, ptr {wrote}, i64 {apart}")
             return []
@@ -137,12 +138,15 @@ class Turn:
         r.units(name, unit)
 
 
-def crossed(c: Any, t: str, lines: list[str], each: int = 1) -> list[str]:
+def crossed(c: Any, scalar: str, lines: list[str], each: int = 1) -> list[str]:
     """Lines as columns: halves of blocks change places, blocks being half as big each time.
 
-    Elements are so many of a vector's.
+    Elements are so many of a vector's. LLVM looks through chains of shuffles, finds nothing, and
+    takes a third of all time for it: those of floats are fenced, which is no instruction.
     """
     side = len(lines)
+    n = side * each
+    t, fence = c.vec(scalar, n), f"llvm.arithmetic.fence.v{n}{SUFFIX[scalar]}"
     half = side // 2
     while half:
         chosen = [
@@ -153,9 +157,8 @@ def crossed(c: Any, t: str, lines: list[str], each: int = 1) -> list[str]:
         for i in [k for k in range(side) if not k & half]:
             for where, order in zip((i, i + half), chosen, strict=True):
                 mask = ", ".join([f"i32 {each * k + j}" for k in order for j in range(each)])
-                chosen_by = f"<{each * side} x i32> <{mask}>"
-                found[where] = c.new(
-                    f"shufflevector {t} {lines[i]}, {t} {lines[i + half]}, {chosen_by}"
-                )
+                chosen_by = f"<{n} x i32> <{mask}>"
+                y = c.new(f"shufflevector {t} {lines[i]}, {t} {lines[i + half]}, {chosen_by}")
+                found[where] = c.call(fence, t, (t, y)) if scalar in ("float", "double") else y
         lines, half = found, half // 2
     return lines
