@@ -1,7 +1,8 @@
 """What only a slice or another gather reads of a gather is not gathered: x[i][:, j] is x[:, j][i].
 
 `Words.gathered` remembers what gathers were made of, `Words.once` is the operand that nobody but
-the present equation reads. What is light to compute is reversed where its operands are read.
+the present equation reads. What is light to compute is reversed where its operands are read, and
+what `Words.spread` says was padded is read where it came from.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from primal.engines.cpu.graph import Node, Value, reversed_along, size_of
+from primal.engines.cpu.graph import Node, Value, reversed_along, row_major, size_of, sliced
 from primal.engines.cpu.schedule import LIGHT
 
 AGAIN = 4
@@ -119,6 +120,87 @@ def gather_of_gather(
             taken, tuple([at[d] for d in starts]), (), (),
         ),
     )  # fmt: skip
+
+
+def slice_of_padded(k: Any, x: Value) -> Value | None:
+    """f(pad(y), z)[where y lies] = f(y, z[where y lies]) of few light words, for a view x.
+
+    Derivatives of padding read so; what was padded need not be in memory then.
+    """
+    box = _box(x)
+    if box is None:
+        return None
+    start, limit, strides = box
+    again: list[Node] = []
+
+    def part(v: Value) -> tuple[Value | None, bool]:
+        """The elements, or None where they lie among the padding, and whether y is read."""
+        if not v.ndim:
+            return v, False
+        made = made_by_pad(k, v)
+        if made is not None:
+            inner, _, config = made
+            found = _within(inner, config, start, limit, strides)
+            return found, found is not None
+        if v.is_node and v.node.word in LIGHT and len(again) < AGAIN:
+            again.append(v.node)
+            parts = [part(a) for a in v.node.args]
+            if any(read for _, read in parts):
+                if any(a is None for a, _ in parts):
+                    return None, False
+                args = [a for a, _ in parts if a is not None]
+                return k.element(v.node.word, args, v.dtype, v.node.attr), True
+        return sliced(v, start, limit, strides), False
+
+    found, read = part(Value(x.node, x.node.shape, x.logical))
+    return found if read else None
+
+
+def _box(x: Value) -> tuple[list[int], list[int], list[int]] | None:
+    """Start, limit and strides of a view that is a slice of its node."""
+    shape = x.node.shape
+    if x.ndim != len(shape):
+        return None
+    start, limit, strides, left = [], [], [], x.offset
+    for n, size, step, side in zip(x.shape, shape, x.steps(), row_major(shape), strict=True):
+        first, left = divmod(left, side)
+        pace, rest = divmod(step, side) if n > 1 else (1, 0)
+        last = first + (n - 1) * pace
+        if rest or pace < 1 or last >= size:
+            return None
+        start.append(first)
+        limit.append(last + 1)
+        strides.append(pace)
+    return start, limit, strides
+
+
+def made_by_pad(k: Any, x: Value) -> tuple[Value, Value, Any] | None:
+    """Operand, value and configuration of the padding that made an array."""
+    shape, *made = k.spread.get(x.node, (None,))
+    return tuple(made) if x.strides is None and x.shape == shape else None
+
+
+def _within(
+    x: Value,
+    config: Sequence[tuple[int, int, int]],
+    start: Sequence[int],
+    limit: Sequence[int],
+    strides: Sequence[int],
+) -> Value | None:
+    """The slice of x padded as a slice of x, if it is one."""
+    first, last, by = [], [], []
+    for n, (low, _, between), a, b, step in zip(
+        x.shape, config, start, limit, strides, strict=True
+    ):
+        count = -(-(b - a) // step)
+        i, over = divmod(a - low, between + 1)
+        pace, rest = divmod(step, between + 1) if count > 1 else (1, 0)
+        if over or rest or i < 0 or i + (count - 1) * pace >= n:
+            return None
+        first.append(i)
+        last.append(i + (count - 1) * pace + 1)
+        by.append(pace)
+    return sliced(x, first, last, by)
 
 
 def rev_of_element(k: Any, x: Value, dims: Sequence[int]) -> Value | None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from primal.engines.cpu import control
+from primal.engines.cpu.commuting import made_by_pad
 from primal.engines.cpu.complex_functions import FUNCTIONS, Terms, power
 from primal.engines.cpu.graph import (
     Node,
@@ -99,10 +100,21 @@ class ComplexWords(Words):
                 ]
                 re, im = [Value(n, x.shape, part, x.strides, x.offset) for n in nodes]
                 return re, im
-            re, im = [self.element(word, (x,), part) for word in ("real", "imag")]
+            re, im = self._mostly_padding(x) or [
+                self.element(word, (x,), part) for word in ("real", "imag")
+            ]
             # Keys hold for as long as their node does.
             found = self._apart[x.key()] = self._place(), re, im, x
         return found[1], found[2]
+
+    def _mostly_padding(self, x: Value) -> list[Value] | None:
+        """The parts of little that was padded to much, padded."""
+        made = made_by_pad(self, x)
+        if made is None or 4 * made[0].size > x.size:
+            return None
+        inner, value, config = made
+        both = zip(self.parts(inner), self.parts(value), strict=True)
+        return [self.pad(p, v, config) for p, v in both]
 
     def plain(self, x: Value) -> Value:
         """The value in an array of complex numbers, if it is not one."""

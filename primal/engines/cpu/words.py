@@ -78,6 +78,8 @@ class Words:
         self.counts: dict[Any, Node] = {}
         self.padded: dict[Node, Any] = {}
         """Arrays that are zero but for pieces: dimension, [(start, stop, value)]."""
+        self.spread: dict[Node, Any] = {}
+        """What arrays were padded of: shape, operand, value, configuration."""
         self.gathered: dict[Node, Any] = {}
         """What gathers were made of: operand, indices, parameters."""
         self.once: Node | None = None
@@ -334,7 +336,8 @@ class Words:
             found = commuting.slice_of_gather(self, x, start, limit)
             if found is not None:
                 return found
-        return sliced(self._mapped(x), start, limit, strides)
+        out = sliced(self._mapped(x), start, limit, strides)
+        return (commuting.slice_of_padded(self, out) if self.spread else None) or out
 
     def rev(self, x: Value, dims: Ints) -> Value:
         return commuting.rev_of_element(self, self._mapped(x), dims) or reversed_along(x, dims)
@@ -459,7 +462,10 @@ class Words:
     # Moving data.
 
     def pad(self, x: Value, value: Value, config: Any) -> Value:
-        return pieces.pad(self, x, value, config)
+        out = pieces.pad(self, x, value, config)
+        if out.node.word != "literal" and any(max(c) > 0 for c in config):
+            self.spread[out.node] = out.shape, x, value, config
+        return out
 
     def concatenate(self, xs: Sequence[Value], dim: int) -> Value:
         return pieces.concatenate(self, xs, dim)

@@ -1,4 +1,4 @@
-"""Slices and gathers of gathers: values are NumPy's, and nothing is gathered to be left out."""
+"""Slices of gathers and of what was padded, mirror images: NumPy's values, and no more work."""
 
 from __future__ import annotations
 
@@ -94,3 +94,36 @@ def test_chains_of_mirror_images_do_not_grow() -> None:
     words = sum(len(line.split(": ")[-1].split()) for line in text.splitlines() if " over " in line)
     assert words < 30 * 12
     np.testing.assert_allclose(pl.jit(chain)(x), chain(x), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "config", [((1, 2, 1), (0, 1, 2)), ((-1, 2, 0), (3, -2, 1)), ((0, 0, 0), (0, 4, 0))]
+)
+def test_what_was_padded_is_read_where_it_lies(config: Any) -> None:
+    """The derivative of padding pads nothing where nothing was cropped."""
+    x = DRAW.standard_normal((30, 40)).astype(np.float32)
+
+    def padded(x: Any) -> Any:
+        return pl.lax.pad(x, np.float32(3), config)
+
+    f = pl.grad(lambda x: (padded(x) ** 2).sum())
+    made = pl.jit(f).lower(x).compile()
+    np.testing.assert_array_equal(made(x), f(x))
+    if min(min(c) for c in config) >= 0:
+        assert " pad ->" not in made.as_text() and "concatenate" not in made.as_text()
+
+    def slices(x: Any) -> list[Any]:
+        y = 2 * padded(x) - pnp.ones(padded(x).shape[1])
+        return [y[::2, 1:], y[1::2, ::3], y[2:5, 3:4], -y]
+
+    for got, want in zip(pl.jit(slices)(x), slices(x), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_parts_of_little_that_is_padded_to_much() -> None:
+    """The derivative of a short transform of a long array writes no long complex array."""
+    x = DRAW.standard_normal(5000).astype(np.float32)
+    f = pl.grad(lambda x: (abs(pnp.fft.fft(x, 6)) ** 2).sum())
+    made = pl.jit(f).lower(x).compile()
+    np.testing.assert_allclose(made(x), f(x), rtol=1e-5, atol=1e-5)
+    assert " 64 bytes" in made.as_text()
