@@ -217,8 +217,7 @@ _KINDS["AMD64"], _KINDS["arm64"] = _KINDS["x86_64"], _KINDS["aarch64"]
 
 
 def text(machine: str) -> str:
-    """LLVM IR of `mode`, the mode of this thread, `set_mode`, `met`, `notice`
-    and `faster`."""
+    """LLVM IR of `mode`, the mode of this thread, `set_mode`, `met`, `notice` and `faster`."""
     notice = _NOTICE
     for name, value in {
         "MUCH": MUCH, "LEAST": LEAST, "FIRST": FIRST, "ASKS": ASKS, "RUNS": RUNS,
