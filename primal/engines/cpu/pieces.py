@@ -437,8 +437,8 @@ def _padded_row(k: Any, x: Value, low: int, high: int, between: int) -> Value | 
     return out
 
 
-MOST_TERMS = 24
-"""Terms of a sum of padded arrays up to which it is written out."""
+MOST_TERMS, MOST_APART = 24, 256
+"""Terms of a sum of padded arrays up to which it is written out, and of those that never meet."""
 
 
 def sum_of_padded(k: Any, x: Value, y: Value) -> Value | None:
@@ -455,9 +455,18 @@ def sum_of_padded(k: Any, x: Value, y: Value) -> Value | None:
         return None
     dim = found[0]
     whole = [k.padded.get(v.node, (dim, [(0, v.shape[dim], v)])) for v in (x, y)]
-    if whole[0][0] != whole[1][0] or len(whole[0][1]) + len(whole[1][1]) > MOST_TERMS:
-        return None
     some, more = [pieces for _, pieces in whole]
+    if whole[0][0] != whole[1][0] or len(some) + len(more) > MOST_APART:
+        return None
+    rows = size_of(x.shape[:dim]) > 1
+    if rows and "pad" in (x.node.word, y.node.word):
+        return None
+    pieces = sorted([*some, *more], key=lambda p: p[:2])
+    meets = _meet(pieces)
+    if len(pieces) > MOST_TERMS and (rows or meets):
+        return None
+    if not meets:
+        return _side_by_side(k, x, pieces, dim)
     if _meet(more):
         some, more = more, some
     pieces = [*some, *more]
@@ -468,10 +477,7 @@ def sum_of_padded(k: Any, x: Value, y: Value) -> Value | None:
     ]
     terms = sum([len(meeting) for _, _, meeting in parts])
     # Edges that are columns cost more than the whole. More than two are added from the left.
-    rows = size_of(x.shape[:dim]) > 1
-    if _meet(pieces) and (rows or _meet(more) or terms > MOST_TERMS):
-        return None
-    if rows and "pad" in (x.node.word, y.node.word):
+    if rows or _meet(more) or terms > MOST_TERMS:
         return None
     zero = k.literal(0, x.dtype)
     made = []
@@ -493,6 +499,34 @@ def sum_of_padded(k: Any, x: Value, y: Value) -> Value | None:
     if out.is_node:
         k.padded[out.node] = (dim, pieces)
     return out
+
+
+def _side_by_side(k: Any, x: Value, pieces: Sequence[tuple[int, int, Value]], dim: int) -> Value:
+    """The sum of arrays padded to the shape of x, which do not meet."""
+    zero = k.literal(0, x.dtype)
+    made, kept, at = [], [], 0
+    for start, stop, value in (*pieces, (x.shape[dim], x.shape[dim], None)):
+        if start > at:
+            gap = (*x.shape[:dim], start - at, *x.shape[dim + 1 :])
+            made.append(k.broadcast_in_dim(zero, gap, ()))
+        if value is not None:
+            if not _has_added_zero(value):
+                value = k.element("add", (value, zero), x.dtype)
+            made.append(value)
+            kept.append((start, stop, value))
+        at = stop
+    out = concatenate(k, made, dim)
+    if out.is_node:
+        k.padded[out.node] = (dim, kept)
+    return out
+
+
+def _has_added_zero(x: Value) -> bool:
+    """Whether it is a sum with 0, to which another 0 adds nothing."""
+    if x.node.word != "add":
+        return False
+    other = x.node.args[1].node
+    return other.word == "literal" and not any(other.attr)
 
 
 def _meet(pieces: Sequence[tuple[int, int, Value]]) -> bool:

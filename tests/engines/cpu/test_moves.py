@@ -15,7 +15,7 @@ from primal import lax, vmap
 from primal.engines.cpu import moves
 from primal.engines.cpu.objects import counters
 from primal.engines.cpu.steps import Library, Loop, Routine
-from tests.engines.cpu.lab import agree, built, numpy_run, spoiled
+from tests.engines.cpu.lab import Flat, agree, built, numpy_run, spoiled
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((10, 7)).astype(np.float32)
@@ -305,6 +305,25 @@ def test_sums_of_padded_arrays_that_meet(name: str, shape: tuple[int, ...]) -> N
     got, want = primal.jit(f)(x), f(x)
     np.testing.assert_allclose(got, want, 1e-6, 1e-6)
     np.testing.assert_array_equal(np.signbit(got)[want == 0], np.signbit(want)[want == 0])
+
+
+def test_sums_of_many_padded_arrays_are_one_array() -> None:
+    """The derivative of taking an array apart; 0 is added to each part once."""
+    x = RNG.standard_normal((80, 30)).astype(np.float32)
+    x[3] = 0
+
+    def padded(x: Any, i: int) -> Any:
+        part = lax.slice_in_dim(x, i, i + 1) * np.float32(-i)
+        return lax.pad(part, np.float32(0), ((i, 79 - i, 0), (0, 0, 0)))
+
+    def every(step: int) -> Flat:
+        return lambda x: [sum([padded(x, i) for i in range(0, 80, step)], padded(x, 1))]
+
+    for step in (2, 3):
+        made = agree(every(step), x)
+        words = [node.word for s in made.plan.program.steps for node in s.nodes]
+        assert words.count("add") == len({1, *range(0, 80, step)})
+        assert not np.signbit(made.execute([x])[0][3]).any()
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2])
