@@ -17,7 +17,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 
-from primal.engines.cpu.code import MEMORY, SCALAR, Module
+from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Module
 from primal.engines.cpu.kernels import Writer
 from primal.engines.cpu.lanes import across, narrowed, store_scalar
 from primal.engines.cpu.monoids import accumulator
@@ -278,6 +278,19 @@ class _Points(Writer):
         # (So many lanes only AVX-512 has, whose registers are "v".)
         return c.new(f'call {t} asm "", "=v,0"({t} {out})')
 
+    def halved(self, dtype: str, x: str, y: str, lanes: list[int]) -> str:
+        """A shuffle in a chain of halvings, of floats fenced from LLVM's search for a shorter one.
+
+        The fence is no instruction; sums of rows of 16 compile in 21 ms, not 37, and run as fast.
+        """
+        out = self.shuffle(dtype, x, y, lanes)
+        if dtype not in ("f4", "f8") or self.c.lanes >= 64:
+            return out
+        t = self.c.vec(SCALAR[dtype])
+        return self.c.call(
+            f"llvm.arithmetic.fence.v{len(lanes)}{SUFFIX[SCALAR[dtype]]}", t, (t, out)
+        )
+
     def taken_apart(self, dtype: str, vectors: list[str], phases: list[int]) -> dict[int, str]:
         """phase -> every len(vectors)-th element, from the phase on."""
         lanes, step = self.c.lanes, len(vectors)
@@ -289,7 +302,7 @@ class _Points(Writer):
                 mine = [p // 2 for p in phases if p % 2 == odd]
                 if mine:
                     half = [
-                        self.shuffle(dtype, x, y, list(range(odd, 2 * lanes, 2)))
+                        self.halved(dtype, x, y, list(range(odd, 2 * lanes, 2)))
                         for x, y in zip(vectors[::2], vectors[1::2], strict=True)
                     ]
                     found = self.taken_apart(dtype, half, mine)
@@ -309,7 +322,7 @@ class _Points(Writer):
             out = []
             for x, y in zip(even, odd, strict=True):
                 both = [n + lanes * k for n in range(lanes) for k in (0, 1)]
-                out += [self.shuffle(dtype, x, y, h) for h in (both[:lanes], both[lanes:])]
+                out += [self.halved(dtype, x, y, h) for h in (both[:lanes], both[lanes:])]
             return out
         return [
             self.chained(
