@@ -54,3 +54,16 @@ def test_mirrored_transpositions_lie_as_they_did() -> None:
 def test_complex_results_that_repeat_are_written() -> None:
     x = DRAW.random(200) + 1j
     agree(lambda x: [pnp.full(SHAPE, 2j), down(x) * 2, pnp.sin(down(x)).real], x, within=4)
+
+
+def test_numbers_that_are_none_and_that_wrap_around() -> None:
+    x = np.array([np.inf, -np.inf, np.nan, 0.0, 3e38, -1.5], np.float32)
+    z = np.array([complex(np.inf, 0), complex(1, -np.inf), complex(np.nan, 2), 1 - 2j])
+    i = np.array([0, 1, -1, 100, -128], np.int8)
+
+    def f(x: Any, z: Any, i: Any) -> list[Any]:
+        x, z, i = [pnp.broadcast_to(v[:, None], (len(v), 300)) for v in (x, z, i)]
+        sums = [x.sum(1), z.sum(1), i.sum(1, dtype=np.int8)]
+        return [*sums, x.max(1), i.prod(1, dtype=np.int8), (i > 0).any(1), (i > 0).sum(1)]
+
+    agree(f, x, z, i)
