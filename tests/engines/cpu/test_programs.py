@@ -182,10 +182,10 @@ def test_code_for_arm(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_second_size_compiles_nothing() -> None:
-    """Sizes of one kind, as those of rows that are short or long; numbers by which integers are
-    divided are code, and gamma divides by a size."""
+    """Sizes of one kind, as those of rows that are short or long, or of Fourier transforms without
+    large primes; numbers by which integers are divided are code, and gamma divides by a size."""
     compiled = {}
-    others = programs(SIZE + 6)
+    others = programs(SIZE + 12)
     del others["gamma"]
     for name, given in others.items():
         made(name)
