@@ -93,7 +93,7 @@ def test_programs_and_scopes_of_the_cpu_engine() -> None:
 
 def test_programs_of_the_xla_engine() -> None:
     names = {e.get("args", {}).get("hlo_module") for e in recorded("xla")}
-    assert "simulate" in names
+    assert "jit_simulate" in names
 
 
 # What jaxlib's reader makes for stats warns so under Python 3.12, and ends the process if that is
