@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -278,16 +279,19 @@ def histogram(
     if range is not None or weights is not None or density:
         return None
     dtype = a.aval.dtype
-    high_share = np.arange(bins, dtype=dtype) / dtype.type(bins)
-    low_share = 1 - high_share
+    # The arithmetic of `linspace`, to the bit.
+    unit = 2.0 ** -math.ceil(math.log2(bins))
+    scale, whole = dtype.type(unit), dtype.type(bins * unit)
+    above = np.arange(1, bins, dtype=dtype)
+    below = dtype.type(bins) - above
 
     def run(x: Any) -> Any:
         low, high = _least(x, None), _greatest(x, None)
         if not low < high:
             return None
         edges = np.empty(bins + 1, dtype)
-        np.add(low * low_share, high * high_share, edges[:-1])
-        edges[-1] = high
+        edges[0], edges[-1] = low, high
+        np.divide(low * scale * below + high * scale * above, whole, edges[1:-1])
         if x.size > LONG and bins < LONG and np.isfinite(high - low):
             return _counted(x.ravel(), edges), edges
         counts = np.bincount(edges.searchsorted(x.ravel(), "right"), minlength=bins + 2)
