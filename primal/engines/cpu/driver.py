@@ -25,6 +25,7 @@ import dataclasses
 import functools
 import platform
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from primal.engines.cpu import objects, pool, subnormals
@@ -519,7 +520,7 @@ over{k}:""")
 
 _NAMES = (
     "run", "copy", "call", "branch", "loop", "step", "walk", "enter", "advance", "leave",
-    "poll_now", "pool", "finish", "events", "watch", "faster",
+    "poll_now", "pool", "finish", "events", "watch", "wall",
 )  # fmt: skip
 
 
@@ -536,15 +537,20 @@ class Driver:
             no_memory=NO_MEMORY,
         )
         text += "".join([_listed(n, lists) for n, lists in _LISTS.items()])
-        rest = []
-        for line in text.splitlines():
-            if line.startswith("declare "):  # kernels of the module may declare the same
-                module.declarations[line[line.index("@") + 1 : line.index("(")]] = line
-            else:
-                rest.append(line)
-        table = ", ".join([f"ptr @{n}" for n in _NAMES])
-        rest.append(f"@{name} = constant [{len(_NAMES)} x ptr] [{table}]")
-        module.functions[name] = "\n".join(rest)
+        add_table(module, name, text, _NAMES)
+
+
+def add_table(module: Module, name: str, text: str, names: Sequence[str]) -> None:
+    """Add a text of functions to a module, and the table of the addresses of some."""
+    rest = []
+    for line in text.splitlines():
+        if line.startswith("declare "):  # kernels of the module may declare the same
+            module.declarations[line[line.index("@") + 1 : line.index("(")]] = line
+        else:
+            rest.append(line)
+    table = ", ".join([f"ptr @{n}" for n in names])
+    rest.append(f"@{name} = constant [{len(names)} x ptr] [{table}]")
+    module.functions[name] = "\n".join(rest)
 
 
 def ahead() -> None:
