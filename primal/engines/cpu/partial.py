@@ -43,9 +43,10 @@ def _parts(node: Node, readers: Sequence[Node]) -> list[Node]:
     """The nodes that stand for one, whose readers read them now; itself where it stays."""
     if node.word in _STAYS or not readers or any(x.node.word == "iota" for x in node.args):
         return [node]
-    views = {x.key(): x for r in readers for x in r.args if x.node is node}
-    if any(x.strides is None for x in views.values()):
+    read = [x for r in readers for x in r.args if x.node is node]
+    if any(x.strides is None for x in read):
         return [node]
+    views = {x.key(): x for x in read}
     if 2 * sum([max(_distinct(x), ALONE) for x in views.values()]) > size_of(node.shape):
         return [node]
     parts = {}

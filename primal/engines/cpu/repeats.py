@@ -17,7 +17,8 @@ def element(
     k: Any, word: str, given: Sequence[Value], shape: tuple[int, ...], dtype: Any, attr: Any
 ) -> Value | None:
     """An elementwise word of operands that all repeat, or None where they do not."""
-    if size_of(shape) < LEAST:
+    # Most operands lie in one piece and repeat nothing: asked first, of thousands in a program.
+    if any(x.strides is None for x in given) or size_of(shape) < LEAST:
         return None
     once = _once(given, shape, range(len(shape)))
     if TIMES * size_of(once) > size_of(shape):
