@@ -50,15 +50,49 @@ class ufunc:
         at: Callable[..., Any] | None = None,
         reduceat: Callable[..., Any] | None = None,
     ) -> None:
-        self.nin, self.nout = nin, nout
-        self.nargs = nin if nargs is None else nargs
-        self.identity = identity
+        self._nin, self._nout = nin, nout
+        self._nargs = nin if nargs is None else nargs
+        self._identity = identity
         self.__name__ = name or getattr(func, "__name__", "ufunc")
         self.__doc__ = func.__doc__
         self.__wrapped__ = func
+        self._func, self._given = func, call
         self._call = call or vectorize(func)
         self._reduce, self._accumulate, self._at = reduce, accumulate, at
         self._reduceat = reduceat
+
+    @property
+    def nin(self) -> int:
+        """How many operands the function takes."""
+        return self._nin
+
+    @property
+    def nout(self) -> int:
+        """How many results it returns."""
+        return self._nout
+
+    @property
+    def nargs(self) -> int:
+        """How many arguments a call takes: its operands, as there is no `out`."""
+        return self._nargs
+
+    @property
+    def identity(self) -> Any:
+        """What a reduction starts from, or None."""
+        return self._identity
+
+    def _key(self) -> tuple[Any, ...]:
+        return (
+            self._func, self.__name__, self._nin, self._nout, self._nargs, self._identity,
+            self._given, self._reduce, self._accumulate, self._at, self._reduceat,
+        )  # fmt: skip
+
+    def __eq__(self, other: object) -> bool:
+        """Two ufuncs of one function are equal, so that jit's static arguments trace once."""
+        return self is other or (isinstance(other, ufunc) and self._key() == other._key())
+
+    def __hash__(self) -> int:
+        return hash(self._key())
 
     def __reduce__(self) -> Any:
         """Those of the namespace are pickled by name."""

@@ -1,5 +1,6 @@
 """Products, einsum, linear algebra, transforms, polynomials against NumPy."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -461,6 +462,33 @@ def test_frompyfunc() -> None:
     same(f.at(jnp.asarray(x), np.array([0, 0]), 3.0, inplace=False)[0], (1 * 3 + 1) * 3 + 1)
     masked = f.reduce(x, where=x > 2)
     assert float(masked) == g.reduce(np.concatenate([[1.0], x[x > 2]]))
+
+
+def test_ufuncs_of_one_function_are_one_key_and_their_facts_are_fixed() -> None:
+    def product(x: Any, y: Any) -> Any:
+        return x * y
+
+    one, other = (jnp.frompyfunc(product, 2, 1, identity=1) for _ in range(2))
+    assert one == other
+    assert hash(one) == hash(other)
+    traces = []
+
+    @partial(jit, static_argnums=0)
+    def reduce(f: Any, x: Any) -> Any:
+        traces.append(f)
+        return f.reduce(x)
+
+    assert int(reduce(one, jnp.arange(1, 5))) == int(reduce(other, jnp.arange(1, 5))) == 24
+    assert len(traces) == 1
+    different = [
+        jnp.frompyfunc(product, 2, 1), jnp.frompyfunc(lambda x, y: x * y, 2, 1, identity=1),
+        jnp.frompyfunc(jnp.multiply, 2, 1, identity=1), jnp.multiply,
+    ]  # fmt: skip
+    assert all(one != f for f in different)
+    for name in ("nin", "nout", "nargs", "identity"):
+        for f in (one, jnp.add):
+            with pytest.raises(AttributeError):
+                setattr(f, name, None)
 
 
 @pytest.mark.parametrize("left", ["float8_e5m2", "bfloat16"])
