@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
 
 import primal.numpy as jnp
 from primal.base import dtypes
-from primal.ir.trace import Array
+from primal.ir.trace import Array, concrete_or_error
 from primal.lax import sort_key_val, top_k
 from primal.numpy.creation import placed
 from primal.numpy.remembered import remembered
@@ -103,7 +102,7 @@ def _permuted(typed: Any, array: Any, axis: int, independent: bool = False) -> A
     if array.ndim == 0:
         if dtypes.kind_of(array.dtype) not in "iu":
             raise TypeError("x must be an integer or at least 1-dimensional")
-        return _shuffled(typed, jnp.arange(operator.index(array)), 0)
+        return _shuffled(typed, jnp.arange(_count("permutation", array)), 0)
     axis = static_int("random.permutation axis", axis)
     if not -array.ndim <= axis < array.ndim:
         raise ValueError(f"axis {axis} is out of bounds for array of dimension {array.ndim}")
@@ -112,6 +111,11 @@ def _permuted(typed: Any, array: Any, axis: int, independent: bool = False) -> A
         return _shuffled(typed, array, axis)
     order = _shuffled(typed, jnp.arange(array.shape[axis]), 0)
     return jnp.take(array, order, axis, unique_indices=True)
+
+
+def _count(name: str, x: Any) -> int:
+    """How many whole numbers a scalar stands for, which decides shapes."""
+    return int(concrete_or_error(x, f"random.{name}"))
 
 
 def _shuffled(typed: Any, x: Any, axis: int) -> Any:
@@ -153,7 +157,7 @@ def choice(
     array = param("choice", a)
     wanted = as_shape("choice", shape)
     if array.ndim == 0:
-        n, axis = operator.index(array), 0
+        n, axis = _count("choice", array), 0
     else:
         axis = static_int("random.choice axis", axis)
         if not -array.ndim <= axis < array.ndim:

@@ -174,6 +174,8 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: random.choice(K, 3, (4,), replace=False), ValueError, "larger sample"),
     (lambda: random.choice(K, 3, 2), TypeError, "sequence"),
     (lambda: random.permutation(K, 2.0), TypeError, "integer"),
+    (lambda: primal.jit(random.permutation)(K, 2), primal.errors.ConcretizationTypeError, "random.permutation"),
+    (lambda: primal.jit(random.choice)(K, 2), primal.errors.ConcretizationTypeError, "random.choice"),
     (lambda: random.dirichlet(K, 1.0), ValueError, "ndim >= 1"),
     (lambda: random.multivariate_normal(K, 0.0, jnp.eye(2)), ValueError, "ndim >= 1"),
     (lambda: random.multivariate_normal(K, jnp.zeros(2), jnp.eye(3)), ValueError, "n, n"),
