@@ -11,6 +11,7 @@ import pytest
 import primal
 import primal.numpy as jnp
 from primal import random
+from primal.errors import ConcretizationTypeError
 
 IMPLS = ("threefry2x32", "rbg", "unsafe_rbg")
 DRAWS: dict[str, Callable[[Any], Any]] = {
@@ -174,8 +175,8 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: random.choice(K, 3, (4,), replace=False), ValueError, "larger sample"),
     (lambda: random.choice(K, 3, 2), TypeError, "sequence"),
     (lambda: random.permutation(K, 2.0), TypeError, "integer"),
-    (lambda: primal.jit(random.permutation)(K, 2), primal.errors.ConcretizationTypeError, "random.permutation"),
-    (lambda: primal.jit(random.choice)(K, 2), primal.errors.ConcretizationTypeError, "random.choice"),
+    (lambda: primal.jit(random.permutation)(K, 2), ConcretizationTypeError, "random.permutation"),
+    (lambda: primal.jit(random.choice)(K, 2), ConcretizationTypeError, "random.choice"),
     (lambda: random.dirichlet(K, 1.0), ValueError, "ndim >= 1"),
     (lambda: random.multivariate_normal(K, 0.0, jnp.eye(2)), ValueError, "ndim >= 1"),
     (lambda: random.multivariate_normal(K, jnp.zeros(2), jnp.eye(3)), ValueError, "n, n"),
