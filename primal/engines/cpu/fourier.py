@@ -1,9 +1,10 @@
-"""Fourier transforms: many rows in the lanes of vectors, few by NumPy's pocketfft without Python.
+"""Fourier transforms: rows that are many or long in the lanes of vectors, others by pocketfft.
 
 Lanes take a quarter of the time (10,000 rows of 16: 50 µs, not 150; JAX 175). NumPy's transforms
 are generalised ufuncs, objects whose layout is part of NumPy's binary interface: they hold the
 addresses of loops over rows, which need neither Python nor its lock. A call of `numpy.fft` takes 10
-µs, its loop over 128 numbers half of one.
+µs, its loop over 128 numbers half of one. Long rows become two transforms of many (10^5 numbers:
+190 µs, by pocketfft 770, JAX 600).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.engines.cpu import _llvm, fourier_lanes, fourier_rows
+from primal.engines.cpu import _llvm, fourier_lanes, fourier_long, fourier_rows
 from primal.engines.cpu.code import Module, float_text
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.reader import Reader, smaller
@@ -29,6 +30,11 @@ UNIT = 4096
 """Numbers of a unit, roughly."""
 MANY, ALONE = 6, 64
 """Rows that are transformed in lanes whatever their length; numbers for each of fewer rows."""
+LONG = 1024
+"""Rows in one piece that are split in two, also where there are many: short ones fit the caches.
+
+From 256 numbers on that is faster for few rows, but takes longer to compile than pocketfft gives.
+"""
 _LETTER = {"f4": "f", "f8": "d", "c8": "F", "c16": "D"}
 _COMPLEX: dict[str, Any] = {"f4": np.dtype(np.complex64), "f8": np.dtype(np.complex128)}
 _REAL: dict[str, Any] = {"c8": np.dtype(np.float32), "c16": np.dtype(np.float64)}
@@ -90,7 +96,11 @@ def _pass(k: Any, x: Value, axis: int, name: str, length: int) -> Value:
     made = _COMPLEX.get(given, x.dtype) if name != "irfft" else _REAL[given]
     single = _LETTER[given].lower()
     count = x.size // x.shape[axis]
-    if 1 < count >= min(length, MANY * ALONE) / ALONE and fourier_lanes.fits(length, single):
+    if axis == x.ndim - 1 and name != "irfft" and length >= LONG:
+        n1, n2, effort = fourier_long.split(length, name[0] == "r", _lanes(single))
+        if effort < math.inf:
+            return _in_two(k, x, name, (n1, n2), made, single)
+    if 1 < count >= min(length, MANY * ALONE) / ALONE and fourier_lanes.fits(length):
         return _in_lanes(k, x, axis, name, length, made, single)
     function, data = _loop(name, f"{_LETTER[given]}{single}->{_LETTER[made.str[1:]]}")
     if not function:
@@ -129,14 +139,12 @@ def _in_lanes(k: Any, x: Value, axis: int, name: str, length: int, made: Any, si
     across = inner > 1
     if not across:
         rows, blocks, block = (blocks, *block), 1, (0, 0)
-    lanes = max(_llvm.compiler().width // (4 if single == "f" else 8), 2)
-    chunks = -(-rows[0] // lanes)
+    chunks = -(-rows[0] // _lanes(single))
     paired = form != "c" and not length % 2
     inverse = name[0] == "i"
-    factor = int(np.float64(1 / length if inverse else 1).view(np.int64))
     words = (
-        *block, *rows, *steps, chunks,
-        *fourier_lanes.words(length, single, paired), int(inverse), factor,
+        *block, *rows, *steps, chunks, *fourier_lanes.words(length, single, paired),
+        int(inverse), int(inverse), _bits(1 / length if inverse else 1),
     )  # fmt: skip
     plan = fourier_lanes.plan(length // 2 if paired else length, single)
     spec = fourier_rows.RowTransforms(single, form, across, paired, plan.family)
@@ -145,6 +153,55 @@ def _in_lanes(k: Any, x: Value, axis: int, name: str, length: int, made: Any, si
         (Aval((*x.shape[:axis], m, *x.shape[axis + 1 :]), made),), words,
         units=blocks * chunks, cost=50 + int(length * (6 + plan.effort / 2)),
         reuses=((0, 0),) if form == "c" else (), name=name,
+    )  # fmt: skip
+    return found[0]
+
+
+def _lanes(single: str) -> int:
+    """Rows that are transformed at once."""
+    return max(_llvm.compiler().width // (4 if single == "f" else 8), 2)
+
+
+def _bits(factor: float) -> int:
+    return int(np.float64(factor).view(np.int64))
+
+
+def _in_two(k: Any, x: Value, name: str, sizes: tuple[int, int], made: Any, single: str) -> Value:
+    """The transform of long rows, as columns and rows of a matrix (see `fourier_long`)."""
+    lanes, inverse, real = _lanes(single), int(name[0] == "i"), name[0] == "r"
+    n1, n2 = sizes
+    length = n1 * n2
+    count = size_of(x.shape[:-1])
+    rows, m = (n1 // 2 + 1, length // 2 + 1) if real else (n1, length)
+    read, wrote = x.node.dtype.itemsize, made.itemsize
+    # A column begins at a cache line, and not all at the same places of the caches.
+    pitch = (-(-rows // lanes) | 1) * lanes * wrote
+    one = _bits(1.0)
+    chunks = -(-n2 // lanes)
+    paired = real and not n1 % 2
+    words = (
+        x.shape[-1] * read, n2 * pitch, n2, read, pitch, n2 * read, wrote, chunks,
+        *fourier_lanes.words(n1, single, paired), inverse, 0, one,
+        *fourier_long.factors(n1, n2, rows, lanes, single),
+    )  # fmt: skip
+    plan = fourier_lanes.plan(n1 // 2 if paired else n1, single)
+    form = "r" if real else "c"
+    found: list[Value] = k.routine(
+        fourier_rows.RowTransforms(single, form, True, paired, plan.family, True), (k.dense(x),),
+        (Aval((count * n2 * (pitch // wrote),), made),), words, units=count * chunks,
+        cost=50 + int(n1 * (6 + plan.effort / 2)), name=name,
+    )  # fmt: skip
+    chunks = -(-rows // lanes)
+    words = (
+        n2 * pitch, m * wrote, rows, wrote, wrote, pitch, n1 * wrote, chunks,
+        *fourier_lanes.words(n2, single, False), 0, inverse, _bits(1 / length) if inverse else one,
+        *((length,) if real else ()),
+    )  # fmt: skip
+    plan = fourier_lanes.plan(n2, single)
+    found = k.routine(
+        fourier_rows.RowTransforms(single, "h" if real else "c", True, False, plan.family), found,
+        (Aval((*x.shape[:-1], m), made),), words, units=count * chunks,
+        cost=50 + int(n2 * (6 + plan.effort / 2)), name=name,
     )  # fmt: skip
     return found[0]
 

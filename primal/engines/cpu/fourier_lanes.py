@@ -61,6 +61,14 @@ def _effort(n: int) -> float:
     return sum([3.0 + 0.35 * p if p > 7 else 2.0 + p for p in factors(n)])
 
 
+@functools.cache
+def best(n: int) -> tuple[int, float]:
+    """Numbers in the buffer, and roughly the instructions per number: directly or by Bluestein."""
+    padded = _smooth(2 * n - 1)
+    direct, convolved = n * _effort(n), 2 * padded * _effort(padded) + 6 * padded
+    return (n, direct / n) if direct <= convolved else (padded, convolved / n)
+
+
 def _smooth(least: int) -> int:
     """The first length of passes that are written out, but 7."""
     while True:
@@ -76,7 +84,7 @@ def _smooth(least: int) -> int:
 _tables: list[Any] = []
 
 
-def _kept(table: Any) -> int:
+def kept(table: Any) -> int:
     """The address of a table, which programs hold: of two that threads make at once both stay."""
     _tables.append(table)
     return int(table.ctypes.data)
@@ -101,9 +109,7 @@ class Plan:
 def plan(n: int, real: str) -> Plan:
     """The plan of a length in float32, `f`, or float64, `d`."""
     kind = np.float32 if real == "f" else np.float64
-    padded = _smooth(2 * n - 1)
-    direct, convolved = n * _effort(n), 2 * padded * _effort(padded) + 6 * padded
-    size = n if direct <= convolved else padded
+    size, effort = best(n)
     table, rows, at = [], [], 0
     before = 1
     for p in factors(size):
@@ -121,7 +127,7 @@ def plan(n: int, real: str) -> Plan:
         at = sums + (table[-1].size if p not in WRITTEN[ANY] else 0)
         before *= p
     numbers = np.concatenate([*table, np.zeros(1, kind)])
-    start = _kept(numbers)
+    start = kept(numbers)
     item = numbers.itemsize
     passes = np.array([[p, l1, l2, start + a * item, start + b * item] for p, l1, l2, a, b in rows],
                       np.int64).reshape(len(rows), 5)  # fmt: skip
@@ -134,11 +140,10 @@ def plan(n: int, real: str) -> Plan:
         whole[size - n + 1 :] = whole[1:n][::-1]
         spectrum = np.fft.fft(whole) / size
         pairs = np.stack([spectrum.real, spectrum.imag], -1)
-        chirp = _kept(np.concatenate([turned, pairs]).astype(kind))
+        chirp = kept(np.concatenate([turned, pairs]).astype(kind))
     used = {row[0] for row in rows}
     family = next((i for i, has in enumerate(WRITTEN) if used <= set(has) and not chirp), ANY)
-    effort = min(direct, convolved) / n
-    return Plan(_kept(passes), len(rows), size, chirp, effort, family)
+    return Plan(kept(passes), len(rows), size, chirp, effort, family)
 
 
 class Lanes:
@@ -355,20 +360,20 @@ def passes(module: Module, lanes: int, real: str, family: int) -> str:
     return name
 
 
-def fits(length: int, real: str) -> bool:
+def fits(length: int) -> bool:
     """Whether a length is short enough."""
-    return length <= MOST and plan(length, real).size <= MOST
+    return length <= MOST and best(length)[0] <= MOST
 
 
 @functools.cache
 def _halving(n: int, real: str) -> int:
     """exp(-2πi k/n) up to k = n/2, for real rows of even length."""
     roots = _roots(np.arange(n // 2 + 1), n)
-    return _kept(roots.astype(np.float32 if real == "f" else np.float64))
+    return kept(roots.astype(np.float32 if real == "f" else np.float64))
 
 
 def words(length: int, real: str, paired: bool) -> tuple[int, ...]:
-    """The words of `RowTransforms` from the length on."""
+    """The words of `RowTransforms` from the length to the roots."""
     n = length // 2 if paired else length
     found = plan(n, real)
     roots = _halving(length, real) if paired else 0

@@ -7,10 +7,11 @@ Two rows as the parts of one would share their infinities, and the rounding of t
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 
 from primal.engines.cpu import fourier_lanes
-from primal.engines.cpu.code import Module
+from primal.engines.cpu.code import Module, float_text
 from primal.engines.cpu.fourier_lanes import Lanes
 from primal.engines.cpu.script import Int, Place, Script, lanes_before, read_vector, write_vector
 from primal.engines.cpu.turns import crossed
@@ -115,7 +116,8 @@ class Edge:
             found = [got((i + e).least(n - 1)) for e in range(half)]
             lines = [y for k in (0, 1) for y in self._crossed([p[k] for p in found])]
             at = i * (2 * v.item)
-            for row, line in zip(self.rows, lines, strict=True):
+            # Backwards: what stands in place of rows that are not there lies under the last.
+            for row, line in zip(self.rows[::-1], lines[::-1], strict=True):
                 write_vector(s, self.dtype, line, row + at, mask)
 
         def column(i: Int) -> None:
@@ -126,6 +128,57 @@ class Edge:
             s.each(0, n, column)
         else:
             self._squares(n, 2, square)
+
+    def write_folded(self, n: Int, x: Place, by: str, row: Int, whole: Int) -> None:
+        """Half of the spectrum of `whole` real numbers, of which every step-th is a row's.
+
+        `row` is the number of the first row; there are rows up to the middle of a step. What they
+        hold behind the middle of the spectrum are the conjugates of what other rows would hold.
+        """
+        s, v = self.s, self.v
+        item, lanes = 2 * v.item, s.lanes
+        stride, middle, start = self.step // item, whole // 2, self.first + -(row * item)
+        # Of the first row and of the middle of a step, the conjugates are there already.
+        after = Int(s, s.new(f"zext i1 {row.test('eq', 0)} to i64"))
+        before = self.left.least((stride + 1) // 2 - row)
+        turned = [lanes - 1 - i // 2 + lanes * (i % 2) for i in range(2 * lanes)]
+
+        def turn(k: Int) -> None:
+            number = row + k * stride
+            here = x + k * v.pair
+            re, im = (v.f.mul(v.plane(here + j * v.vector), by) for j in (0, 1))
+            near = (middle + 1 - number).least(self.left).most(0)
+
+            def forwards() -> None:
+                to = start + number * item
+                for j, y in enumerate(self._together(re, im)):
+                    mask = lanes_before(s, (near * 2 - j * lanes).most(0))
+                    write_vector(s, self.dtype, y, to + j * v.vector, mask)
+
+            def backwards() -> None:
+                to = start + (whole - number - (lanes - 1)) * item
+                low, high = (Int(s, str(lanes)) - i for i in (before, near.most(after)))
+                for j in (0, 1):
+                    y = self._shuffled(re, v.f.neg(im), turned[j * lanes : (j + 1) * lanes])
+                    last, first = (
+                        lanes_before(s, (i * 2 - j * lanes).most(0)) for i in (high, low)
+                    )
+                    # All of the first are among the last.
+                    mask = s.new(f"xor {s.vec('i1')} {last}, {first}")
+                    write_vector(s, self.dtype, y, to + j * v.vector, mask)
+
+            s.when(near.test("sgt", 0), forwards)
+            s.when(near.test("slt", before), backwards)
+
+        s.each(0, n, turn)
+        # These two are real.
+        zero = float_text(0.0, v.f.scalar)
+        for k in (Int(s, "0"), middle):
+            own = k % stride - row
+            inside = s.new(f"and i1 {own.test('sge', 0)}, {own.test('slt', self.left)}")
+            ends = s.new(f"and i1 {inside}, {(k * 2 % whole).test('eq', 0)}")
+            place = start + (k * item + v.item)
+            s.when(ends, functools.partial(s.write, v.f.scalar, zero, place))
 
     def read_real(self, n: Int, to: Place) -> None:
         """Numbers to places a pair apart."""
@@ -170,10 +223,15 @@ class Edge:
 class RowTransforms:
     """Transforms of complex rows, `c`, of real rows, `r`, or to real rows, `i`.
 
+    `turned`: x is the columns of a matrix, read `across`, results lie in one piece each, and that
+    at k of row i is times exp(-2πi ik/n), n numbers being in the matrix (see `fourier_long`).
+    `h`: rows are those of such results, and what is written is half of a real spectrum.
+
     Words: bytes from block to block of x and of the result; rows of a block, bytes from row to row;
     bytes from one number of a row to the next; units of a block; the length of the transform; its
     passes, their number and their length; Bluestein's table or 0; roots of unity of a real row's
-    length, or 0; 1 where parts change places; the factor of results in bits.
+    length, or 0; 1 where the parts read change places, and those written; the factor of results in
+    bits; the tables of `turned`; the length of the spectrum of `h`.
 
     `across`: rows are side by side, so that memory goes on with the next row; else a row lies in
     one piece. `paired`: real rows of even length are complex ones of half of it. `family`: of the
@@ -185,6 +243,7 @@ class RowTransforms:
     across: bool
     paired: bool
     family: int
+    turned: bool = False
 
     def write(self, module: Module, name: str) -> None:
         """Add the function."""
@@ -195,7 +254,9 @@ class RowTransforms:
         x, out = s.address(), s.address()
         over_x, over_out, rows, along_x, along_out = s.words(5)
         step_x, step_out, chunks, length = s.words(4)
-        table, count, size, chirp, roots, swap, factor = s.words(7)
+        table, count, size, chirp, roots, swapped, swaps, factor = s.words(8)
+        factors = s.words(2 * self.turned)
+        whole = s.word() if self.form == "h" else length
         turned, turns, start = (
             Place(s, s.new(f"inttoptr i64 {p.name} to ptr")) for p in (chirp, roots, table)
         )
@@ -212,13 +273,15 @@ class RowTransforms:
             number = s.new(f"fptrunc double {number} to float")
         by = s.splat(v.f.scalar, number)
         zero = v.f.k(0.0)
-        planes = swap * v.vector, Int(s, str(v.vector)) - swap * v.vector
+        given, planes = (
+            (swap * v.vector, Int(s, str(v.vector)) - swap * v.vector) for swap in (swapped, swaps)
+        )
         halves = length // 2 + 1
 
         def transform() -> None:
             def run() -> None:
-                given = ", ".join([f"ptr {p.name}" for p in (a, b, room, start)])
-                s.do(f"call void @{passes}({given}, i64 {count.name})")
+                buffers = ", ".join([f"ptr {p.name}" for p in (a, b, room, start)])
+                s.do(f"call void @{passes}({buffers}, i64 {count.name})")
 
             def convolved() -> None:
                 v.scaled(a, a, length, turned, False, False)
@@ -235,8 +298,8 @@ class RowTransforms:
                 run()
 
         def reading(edge: Edge) -> None:
-            if self.form == "c" or (self.form == "r" and self.paired and not self.across):
-                edge.read_complex(length, a, planes)
+            if self.form in "ch" or (self.form == "r" and self.paired and not self.across):
+                edge.read_complex(length, a, given)
             elif self.form == "r" and self.paired:
                 for k in (0, 1):
                     part = Edge(v, True, edge.first + edge.step * k, edge.along, edge.step * 2,
@@ -246,23 +309,26 @@ class RowTransforms:
                 edge.read_real(length, a)
                 s.each(0, length, lambda i: v.plane_put(a + i * v.pair + v.vector, zero))
             else:
-                edge.read_complex(length + 1 if self.paired else halves, b, planes)
+                edge.read_complex(length + 1 if self.paired else halves, b, given)
                 # Of these a real row has no other part.
-                v.plane_put(b + planes[1], zero)
+                v.plane_put(b + given[1], zero)
                 if self.paired:
-                    v.plane_put(b + length * v.pair + planes[1], zero)
+                    v.plane_put(b + length * v.pair + given[1], zero)
                     self._joined(v, b, a, length, turns)
                 else:
                     self._mirrored(v, b, a, length, halves)
 
-        def writing(edge: Edge) -> None:
-            if self.form == "c":
-                edge.write_complex(length, last, planes, by)
-            elif self.form == "r" and self.paired:
-                self._parted(v, last, other, length, turns)
-                edge.write_complex(length + 1, other, planes, by)
-            elif self.form == "r":
-                edge.write_complex(halves, last, planes, by)
+        def writing(chunk: Int, edge: Edge) -> None:
+            if self.form == "h":
+                edge.write_folded(length, last, by, chunk * lanes, whole)
+            elif self.form in "cr":
+                made, n = last, length if self.form == "c" else halves
+                if self.form == "r" and self.paired:
+                    self._parted(v, last, other, length, turns)
+                    made, n = other, length + 1
+                if self.turned:
+                    self._turned(v, made, n, chunk, factors)
+                edge.write_complex(n, made, planes, by)
             elif self.paired and not self.across:
                 edge.write_complex(length, last, planes, by)
             elif self.paired:
@@ -280,9 +346,26 @@ class RowTransforms:
             read, wrote = x + block * over_x, out + block * over_out
             reading(Edge(v, self.across, read + first * along_x, along_x, step_x, left))
             transform()
-            writing(Edge(v, self.across, wrote + first * along_out, along_out, step_out, left))
+            to, across = wrote + first * along_out, self.across and not self.turned
+            writing(chunk, Edge(v, across, to, along_out, step_out, left))
 
         s.function(name, unit)
+
+    @staticmethod
+    def _turned(v: Lanes, x: Place, n: Int, chunk: Int, factors: list[Int]) -> None:
+        """The products with exp(-2πi ik/n), of the first row of a unit and of the others to it."""
+        s = v.s
+        firsts, others = (Place(s, s.new(f"inttoptr i64 {p.name} to ptr")) for p in factors)
+        firsts = firsts + chunk * n * (2 * v.item)
+
+        def turn(k: Int) -> None:
+            here, row = x + k * v.pair, others + k * v.pair
+            re, im = v.times(v.get(here), firsts + k * (2 * v.item))
+            a, b = (read_vector(s, v.f.dtype, row + j * v.vector) for j in (0, 1))
+            f = v.f
+            v.put(here, f.fma(re, a, f.neg(f.mul(im, b))), f.fma(re, b, f.mul(im, a)))
+
+        s.each(0, n, turn)
 
     @staticmethod
     def _parted(v: Lanes, z: Place, out: Place, h: Int, roots: Place) -> None:

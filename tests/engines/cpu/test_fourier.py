@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from primal.engines.cpu import fourier_lanes
+from primal.engines.cpu import fourier_lanes, fourier_long
 from primal.engines.cpu.steps import Library
 from primal.ops.fft import FftType, fft
 from primal.ops.shape import rev, transpose
@@ -16,7 +16,8 @@ from tests.engines.cpu.lab import built, numpy_run
 SHAPES = [((1,), 1), ((2,), 1), ((7,), 1), ((128,), 1), ((211,), 1), ((3, 5, 12), 1),
           ((5, 6), 2), ((9, 7), 2), ((2, 64, 9), 2), ((3, 4, 5, 6), 3), ((700, 3), 1),
           ((128, 160), 2), ((19, 35), 1), ((6, 143), 1), ((7, 521), 1), ((18, 262), 1),
-          ((3, 9, 22), 2)]  # fmt: skip
+          ((3, 9, 22), 2), ((1024,), 1), ((1025,), 1), ((2, 1026), 1), ((3, 2055), 1),
+          ((2, 5000), 1), ((2, 3, 1071), 2), ((4106,), 1)]  # fmt: skip
 
 
 def agree(f: Any, x: Any) -> None:
@@ -68,6 +69,35 @@ def test_rows_in_lanes_share_nothing(n: int) -> None:
     (after,) = made.execute([bad])
     others = [i for i in range(20) if i not in (3, 7)]
     np.testing.assert_array_equal(before[others], after[others])
+
+
+@pytest.mark.parametrize("n", [1024, 1026, 1071])
+def test_ends_of_long_real_spectra_are_real(n: int) -> None:
+    """Also where the number that stands there was made in steps: the first and, of even n, last."""
+
+    def f(x: Any) -> list[Any]:
+        return [fft(x, fft_type=FftType.RFFT, fft_lengths=(n,))]
+
+    (got,) = built(f, np.zeros((2, n), "float32")).execute([drawn((2, n), "float32")])
+    assert not got[:, [0, n // 2] if n % 2 == 0 else [0]].imag.any()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 12, 100, 1009, 65536])
+def test_turns_are_roots_of_unity(n: int) -> None:
+    k = np.arange(3 * n)
+    want = np.exp(-2j * np.arccos(np.longdouble(-1)) * (k % n) / n)
+    got = fourier_long._turns(k, n)
+    np.testing.assert_allclose(got[:, 0], want.real, rtol=0, atol=1.2e-16)
+    np.testing.assert_allclose(got[:, 1], want.imag, rtol=0, atol=1.2e-16)
+
+
+@pytest.mark.parametrize("real", [False, True])
+def test_long_lengths_are_split_where_lanes_hold_both(real: bool) -> None:
+    """Evenly, so that no lanes are empty; not where a prime is too large."""
+    for n in (1024, 4096, 10**5, 2**20):
+        n1, n2, effort = fourier_long.split(n, real, 16)
+        assert n1 * n2 == n and min(n1, n2) >= 16 and effort < 80
+    assert fourier_long.split(2 * 10007, real, 16)[2] == np.inf
 
 
 def test_views_and_chains() -> None:
