@@ -107,6 +107,18 @@ def log_parts(f: Floats, x: str) -> tuple[str, str]:
     return f.c.new(f"sitofp {f.it} {e} to {f.t}"), m
 
 
+def log_parts_of_any(f: Floats, x: str) -> tuple[str, str]:
+    """The same of subnormal x too: its bits count how many of the least one it is.
+
+    To multiply it by a power of 2 takes the CPU 100 cycles.
+    """
+    mantissa, bias, _ = FORM[f.dtype]
+    tiny = f.test("olt", x, 2.0 ** (1 - bias))
+    counted = f.c.new(f"sitofp {f.it} {f.bits(x)} to {f.t}")
+    e, m = log_parts(f, f.where(tiny, counted, x))
+    return f.where(tiny, f.sub(e, float(bias - 1 + mantissa)), e), m
+
+
 def log_of(f: Floats, g: str, e: str, extra: str | None) -> str:
     """e·log 2 + log(1 + g) + extra, |g| <= 0.42."""
     s = f.over(g, f.add(g, 2.0))
@@ -128,16 +140,16 @@ def log_edges(f: Floats, x: str, at_zero: str | float, out: str) -> str:
 
 
 def log(f: Floats, x: str) -> str:
-    tiny = f.test("olt", x, 1.1754943508222875e-38 if f.dtype == "f4" else 2.2250738585072014e-308)
-    mantissa = FORM[f.dtype][0]
-    e, m = log_parts(f, f.where(tiny, f.mul(x, 2.0**mantissa), x))
-    e = f.where(tiny, f.sub(e, float(mantissa)), e)
+    e, m = log_parts_of_any(f, x)
     out = log_of(f, f.sub(m, 1.0), e, None)
     out = log_edges(f, x, -float("inf"), out)
     return f.where(f.test("uno", x, x), x, out)
 
 
 def log1p(f: Floats, x: str) -> str:
+    # Of these it is x; their squares would be subnormal, which takes the CPU 100 cycles each.
+    none = f.test("ult", f.abs(x), 2.0**-30 if f.dtype == "f4" else 2.0**-60)
+    given, x = x, f.where(none, 0.0, x)
     u = f.add(x, 1.0)
     e, m = log_parts(f, u)
     # What rounding took from u; x itself where nothing is scaled.
@@ -147,7 +159,7 @@ def log1p(f: Floats, x: str) -> str:
     extra = f.where(near, 0.0, f.div(lost, u))
     out = log_of(f, f.where(near, x, f.sub(m, 1.0)), e, extra)
     out = log_edges(f, u, -float("inf"), out)
-    return f.where(f.test("ueq", x, 0.0), x, out)
+    return f.where(none, given, out)
 
 
 def tanh(f: Floats, x: str) -> str:
@@ -241,10 +253,7 @@ def _two_sum(f: Floats, big: str, small: str) -> tuple[str, str]:
 
 def _log_in_two(f: Floats, x: str) -> tuple[str, str]:
     """log x of positive finite float64 as high + low, to 2⁻⁶⁴ of it."""
-    mantissa = FORM[f.dtype][0]
-    tiny = f.test("olt", x, 2.2250738585072014e-308)
-    e, m = log_parts(f, f.where(tiny, f.mul(x, 2.0**mantissa), x))
-    e = f.where(tiny, f.sub(e, float(mantissa)), e)
+    e, m = log_parts_of_any(f, x)
     g = f.sub(m, 1.0)
     d, d_low = f.add(g, 2.0), ""
     d_low = f.sub(g, f.sub(d, 2.0))

@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primal.engines.cpu import interleaved, narrow_gathers
+from primal.engines.cpu.arms import Item, evaluated, waiting
 from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, Module, itemsize
 from primal.engines.cpu.columns import reduce_columns
 from primal.engines.cpu.floats import FORM, Floats, inverse_of, over_known
@@ -66,7 +67,7 @@ class Spec:
     reduced: int
     column: bool
     operands: tuple[tuple[str, str, str], ...]
-    body: tuple[tuple[str, tuple[str, ...], str, tuple[int, ...]], ...]
+    body: tuple[Item, ...]
     stores: tuple[int, ...]
     reductions: tuple[tuple[str, int, str], ...]
     strided: bool = False
@@ -126,6 +127,7 @@ class Writer:
         self.divisors = {b[3][1] for b in spec.body if b[0] == "div" and b[2] in FORM}
         # Operands of rows that are padded as they are read.
         self.inner = {b[3][0] for b in spec.body if b[0] == "pad"}
+        self.waiting = waiting(spec) if isinstance(spec, Spec) else {}
         self.stack = self.chunk = ""
         self.range = ("", "")
         self.whole: Whole | None = None
@@ -408,10 +410,8 @@ class Writer:
         if mask is None:
             c.do(f"store {t} {value}, ptr {p}, align {itemsize(dtype)}")
             return
-        c.call_void(
-            f"llvm.masked.store.v{c.lanes}{SUFFIX[kept]}.p0",
-            (t, value), ("ptr", p), ("i32", str(itemsize(dtype))), (c.vec("i1"), mask),
-        )  # fmt: skip
+        name, align = f"llvm.masked.store.v{c.lanes}{SUFFIX[kept]}.p0", str(itemsize(dtype))
+        c.call_void(name, (t, value), ("ptr", p), ("i32", align), (c.vec("i1"), mask))
 
     def scatter(self, dtype: str, value: str, place: str, steps: str, mask: str | None) -> None:
         """The lanes of the mask, each to its own distance from the place."""
@@ -440,13 +440,14 @@ class Writer:
             "" if k in self.inner else self.load(k, places[k], i, mask)
             for k in range(len(spec.operands))
         ]
-        for word, ins, out, refs in spec.body:
-            xs = [values[r] for r in refs]
+
+        def item(item: Item, xs: list[str]) -> str:
+            word, ins, out, refs = item
             if word == "pad":
-                values.append(self.load(refs[0], places[refs[0]], i, self.between(mask, *xs[1:])))
-            else:
-                values.append(self.made(word, ins, out, refs, xs))
-        return values
+                return self.load(refs[0], places[refs[0]], i, self.between(mask, *xs[1:]))
+            return self.made(word, ins, out, refs, xs)
+
+        return evaluated(self.c, spec.body, values, self.waiting, item)
 
     def between(self, mask: str | None, at: str, low: str, high: str) -> str:
         """The lanes of the mask, or of all, in which low ≤ at < high."""

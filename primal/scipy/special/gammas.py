@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 import primal.numpy as jnp
+from primal.api.control import custom_jvp
 from primal.base.dtypes import python_scalar_dtype
 from primal.ir.trace import Array
 from primal.lax import stop_gradient
 from primal.numpy.promotion import ArrayLike, operand
 from primal.numpy.remembered import remembered
 from primal.ops import special as ops
-from primal.scipy.operands import inexact, real_inexact, strong
+from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
 
 
 @remembered
@@ -244,31 +245,85 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """log |B(a, b)|, without cancellation for large arguments.
 
-    Stirling's remainder Δ(x) = log Γ(x) - (x - ½) log x + x - ½ log 2π makes the large terms cancel
-    by hand (Didonato and Morris, 1992). Element by element; operands broadcast, and integers count
-    as floats.
+    By Lanczos's form of Γ, in which large terms cancel by hand. Element by element; operands
+    broadcast, and integers count as floats.
 
     >>> betaln(2.0, jnp.array([3.0, 1e6]))
     Array([ -2.4849067, -27.631021 ], dtype=float32)
     """
-    a, b = real_inexact("betaln", a, b)
+    return _betaln(*real_inexact("betaln", a, b))
+
+
+# Lanczos's form Γ(x) = M(u)·((x + h)/x)·(x + h)^(x - ½)·e^-x with u = h/(x + h) in (0, 1], where M
+# is nearly straight (SIAM J. Numer. Anal. B 1, 1964): its values at Chebyshev's points, with 200
+# bits, give these polynomials, to 2e-9 and 2e-16 for all x > 0.
+_SHIFT = 1.25
+_LANCZOS = (
+    (0.718161046504974, 0.137647598981857, 0.0311440490186215, 0.00626437459141016,
+     0.000863323337398469, 0.000254826736636460, 9.19991944101639e-05),
+    (0.7181610246271637, 0.13764752972013405, 0.031145247221743538, 0.006254913424878779,
+     0.0009005465690422502, 0.0001803657255737819, 0.0001522232432506819, 2.24084247673511e-05,
+     -3.8381379619053156e-05, -0.0001367994198581, 0.0004085310132663755, -0.0005680303576757284,
+     0.0005162676783156994, -0.00032854962273117313, 0.00014628739008500484,
+     -4.352848349205051e-05, 7.756548522187969e-06, -6.213234514180249e-07),
+)  # fmt: skip
+# (log(x + h) - 1/x - ψ(x))/u likewise.
+_LANCZOS_SLOPE = (
+    (0.6, 0.153333947062492, 0.0399870090186596, 0.00669215526431799, -0.000738833449848620,
+     0.00111077877227217, -5.90923582421965e-06, -1.99291698663728e-05),
+    (0.6000000000000005, 0.15333333333296614, 0.04000000004441043, 0.006586664522951017,
+     -0.0003199450326492355, 0.0002393903241491329, 0.0008410393457747795, -5.344289840437565e-05,
+     -0.00035384177567043736, -0.0013826686161906641, 0.005002469163574965, -0.008096730633076593,
+     0.008434323220995688, -0.0060918377191356106, 0.0030410530652433213, -0.0009862869444735405,
+     0.00017322630217611967, -5.313036903815105e-06, -2.2164499953333137e-06),
+)  # fmt: skip
+
+
+def _terms(tables: Any, x: Any) -> Any:
+    return tables[digits(x, 0, 1)]
+
+
+@custom_jvp
+def _betaln(a: Any, b: Any) -> Any:
     low, high = jnp.minimum(a, b), jnp.maximum(a, b)
-    large = low >= 10
-    p, q = jnp.where(large, low, 10), jnp.where(large, high, 10)
-    h = p / q
-    both = (
-        -0.5 * jnp.log(q) + 0.5 * math.log(2 * math.pi)
-        + _stirling(p) + _stirling(q) - _stirling(p + q)
-        + (p - 0.5) * jnp.log(h / (1 + h)) - q * jnp.log1p(h)
+    ours = low > 0
+    p, q = jnp.where(ours, low, 1), jnp.where(ours, high, 1)
+    total = p + q
+    c = _terms(_LANCZOS, p)
+    # With M of p, q and p + q. No two great terms are left that would have to cancel.
+    u, v, w = (_SHIFT / (x + _SHIFT) for x in (p, q, total))
+    share = p * (w / _SHIFT)
+    under = p * horner(c, w) / (
+        horner(c, u) * horner(c, v) * ((1 - share) * (1 + p / q)) * jnp.sqrt(p + _SHIFT)
     )  # fmt: skip
-    one = (high >= 10) & ~large
-    u, v = jnp.where(one, low, 1), jnp.where(one, high, 10)
-    mixed = (
-        ops.lgamma(u) + _stirling(v) - _stirling(u + v)
-        + u - u * jnp.log(u + v) + (v - 0.5) * -jnp.log1p(u / v)
-    )  # fmt: skip
-    plain = ops.lgamma(low) + (ops.lgamma(high) - ops.lgamma(low + high))
-    return jnp.where(large, both, jnp.where(one & (low > 0), mixed, plain))
+    out = p * jnp.log((p + _SHIFT) * (w / _SHIFT)) - jnp.log(under)
+    out = out + (q - 0.5) * jnp.log1p(-share)
+    out = jnp.where(jnp.isinf(total), -jnp.inf, out)
+    rest = ops.lgamma(low) + (ops.lgamma(high) - ops.lgamma(low + high))
+    return jnp.where(ours, out, rest)
+
+
+@_betaln.defjvp
+def _betaln_jvp(primals: Any, tangents: Any) -> Any:
+    (a, b), (da, db) = primals, tangents
+    return _betaln(a, b), da * _psi_less(a, b) + db * _psi_less(b, a)
+
+
+def _psi_less(a: Any, b: Any) -> Any:
+    """ψ(a) - ψ(a + b), to all digits where b is small beside a too."""
+    ours = (a > 0) & (b > 0)
+    p, q = jnp.where(ours, a, 1), jnp.where(ours, b, 1)
+    c = _terms(_LANCZOS_SLOPE, p)
+    u, w = (_SHIFT / (x + _SHIFT) for x in (p, p + q))
+    # The logarithm of a quotient, near 1 where b is small, near 0 where b is large.
+    less = q < p
+    out = jnp.where(
+        less,
+        jnp.log1p(jnp.where(less, q, 0) * (-w / _SHIFT)),
+        jnp.log((p + _SHIFT) * (w / _SHIFT)),
+    )
+    out = out - q / (p + q) / p - (u * horner(c, u) - w * horner(c, w))
+    return jnp.where(ours, out, ops.digamma(a) - ops.digamma(a + b))
 
 
 # Bernoulli numbers over 2k(2k - 1): the terms of Stirling's series.
