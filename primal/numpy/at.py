@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.base.extrema import maximum, minimum
 from primal.ir.trace import Array, Tracer, concrete_or_error
 from primal.numpy import ufuncs
 from primal.numpy.index_forms import parse
@@ -258,7 +259,7 @@ class IndexUpdateRef:
         Array([0, 1, 2, 1], dtype=int32)
         """
         return _changed(
-            self, "min", scatter_min, np.minimum, values, indices_are_sorted, unique_indices, mode,
+            self, "min", scatter_min, minimum, values, indices_are_sorted, unique_indices, mode,
             out_sharding, wrap_negative_indices,
         )  # fmt: skip
 
@@ -278,7 +279,7 @@ class IndexUpdateRef:
         Array([5, 5, 2, 3], dtype=int32)
         """
         return _changed(
-            self, "max", scatter_max, np.maximum, values, indices_are_sorted, unique_indices, mode,
+            self, "max", scatter_max, maximum, values, indices_are_sorted, unique_indices, mode,
             out_sharding, wrap_negative_indices,
         )  # fmt: skip
 

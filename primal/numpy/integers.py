@@ -50,7 +50,8 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     Array([3, 3], dtype=int32)
     """
     x, y = _integers("gcd", x1, x2)
-    weak = x.aval.weak_type and y.aval.weak_type
+    weak, found = x.aval.weak_type and y.aval.weak_type, x.aval.dtype
+    x, y = _magnitude(x), _magnitude(y)
     dtype = x.aval.dtype
     zero, one = literal(0, dtype, False), to_shape(literal(1, dtype, False), x.aval.shape)
 
@@ -63,13 +64,15 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
         rest = ops.rem(a, ops.select_n(done, b, one))
         return ops.select_n(done, b, a), ops.select_n(done, rest, b)
 
-    start = convert(_magnitude(x), dtype), convert(_magnitude(y), dtype)
-    return convert(while_loop(unfinished, step, start)[0], dtype, weak)
+    return convert(while_loop(unfinished, step, (x, y))[0], found, weak)
 
 
 def _magnitude(x: Any) -> Any:
-    unsigned = dtypes.issubdtype(x.aval.dtype, np.unsignedinteger)
-    return x if unsigned else ops.abs(x)
+    """The absolute value, unsigned, as that of the least signed number is no signed one."""
+    dtype = x.aval.dtype
+    if dtypes.issubdtype(dtype, np.unsignedinteger):
+        return convert(x, dtype)
+    return convert(ops.abs(x), np.dtype("u" + dtype.name))
 
 
 @remembered_as(direct.lcm)
@@ -80,13 +83,14 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     Array([12,  0], dtype=int32)
     """
     x, y = _integers("lcm", x1, x2)
+    weak, found = x.aval.weak_type and y.aval.weak_type, x.aval.dtype
     x, y = _magnitude(x), _magnitude(y)
     dtype = x.aval.dtype
     d = gcd(x, y)
-    zero = literal(0, dtype, True)
-    one = to_shape(literal(1, dtype, True), d.aval.shape)
+    zero = literal(0, dtype, False)
+    one = to_shape(literal(1, dtype, False), d.aval.shape)
     quotient = ops.div(y, ops.select_n(ops.eq(d, zero), d, one))
-    return ops.mul(x, quotient)
+    return convert(ops.mul(x, quotient), found, weak)
 
 
 @remembered_as(direct.packbits)

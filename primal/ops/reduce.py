@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.extrema import maximum, minimum
 from primal.base.monoids import identity
 from primal.ir.op import REDUCTION, Bound, Op, Word, by_kind
 from primal.ir.trace import aval_of
@@ -32,8 +33,8 @@ from primal.ops.words import zero_derivative
 
 Arrays = Sequence[Any]
 _UFUNCS = {
-    "maximum": np.maximum,
-    "minimum": np.minimum,
+    "maximum": maximum,
+    "minimum": minimum,
     "and": np.bitwise_and,
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
@@ -103,8 +104,10 @@ def _extremum_jvp(op: Op) -> Any:
 def _extremum_written(eqn: Any, names: Sequence[str], bound: Bound) -> str | None:
     if not eqn.invars[0].aval.size:
         return None
-    ufunc = np.maximum if eqn.op is reduce_max else np.minimum
-    return f"{bound(ufunc.reduce)}({names[0]}, {eqn.params['axes']})"
+    extremum = maximum if eqn.op is reduce_max else minimum
+    whole = eqn.invars[0].aval.dtype.kind not in "fV"
+    reduce = extremum.ufunc.reduce if whole else extremum.reduce
+    return f"{bound(reduce)}({names[0]}, {eqn.params['axes']})"
 
 
 _ORDERED = (*NUMERIC, np.bool_)

@@ -153,7 +153,12 @@ def reduction_batch(op_of: Any) -> Any:
 
 
 def _sum_impl(x: Any, *, axes: tuple[int, ...]) -> Any:
-    dtype = x.dtype
+    dtype, shape = x.dtype, x.shape
+    for axis in axes:
+        if shape[axis] != 1:
+            break
+    else:  # one number is its own sum; others begin with 0, to which -0 adds nothing
+        return x.reshape([n for i, n in enumerate(shape) if i not in axes])
     if dtype.kind == "f" and dtype.itemsize == 4 and axes != (x.ndim - 1,):
         return _sum_of_floats(x, axes)
     if dtypes.is_narrow_float(dtype):
@@ -232,7 +237,7 @@ def _sum_closed_form(maker: Any, *, axes: tuple[int, ...]) -> Any:
 def _sum_written(eqn: Any, names: Sequence[str], bound: Bound) -> str | None:
     """Where `impl` adds in the order of NumPy; of long sums of float32 it takes more care."""
     aval, axes = eqn.invars[0].aval, eqn.params["axes"]
-    if aval.dtype.itemsize < 4:
+    if aval.dtype.itemsize < 4 or all(aval.shape[i] == 1 for i in axes):
         return None
     if aval.dtype == np.float32 and aval.size > (MANY if axes == (aval.ndim - 1,) else 128):
         return None

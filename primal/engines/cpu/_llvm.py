@@ -47,7 +47,8 @@ class Compiler:
         self._numbers = itertools.count()  # a name is taken also where Ctrl-C came in between
         self._lock = threading.Lock()
         on = {name[1:] for name in self.features.split(",") if name.startswith("+")}
-        self.width = 64 if {"avx512f", "avx512bw", "avx512vl"} <= on else 32 if "avx2" in on else 16
+        wide = {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
+        self.width = 64 if wide <= on else 32 if "avx2" in on else 16
         self.fma = "fma" in on or "neon" in on
         self.half = "f16c" in on or "neon" in on
 

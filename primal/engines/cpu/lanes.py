@@ -239,13 +239,36 @@ def _extremum(word: str) -> Callable[..., str]:
     def write(c: Code, dtype: str, x: str, y: str) -> str:
         if dtype == "b1":
             return c.new(f"{'or' if word == 'gt' else 'and'} {c.vec('i1')} {x}, {y}")
-        out = select(c, dtype, compare(c, word, dtype, x, y), x, y)
         if dtype[0] == "f":
-            missing = c.new(f"fcmp uno {c.vec(SCALAR[dtype])} {x}, {x}")
-            out = select(c, dtype, missing, x, out)
-        return out
+            return _extremum_of_floats(c, word, dtype, x, y)
+        return select(c, dtype, compare(c, word, dtype, x, y), x, y)
 
     return write
+
+
+def _extremum_of_floats(c: Code, word: str, dtype: str, x: str, y: str) -> str:
+    """The greater or the lesser; -0 is below 0, and NaN wins.
+
+    A comparison knows one zero. AVX-512 has an instruction that knows both, and of a number and a
+    NaN returns the number, so it takes as many as a comparison would. Else both orders of the
+    operands are compared, which differ where zeros meet, and the bits of the two put together.
+    """
+    t, bits = c.vec(SCALAR[dtype]), 8 * int(dtype[1:])
+    if c.module.width == 64 and (size := c.lanes * bits) in (128, 256, 512):
+        name = f"llvm.x86.avx512.mask.range.p{'s' if bits == 32 else 'd'}.{size}"
+        how, mask = "5" if word == "gt" else "4", (f"i{max(c.lanes, 8)}", "-1")
+        rounds = [("i32", "4")] if size == 512 else []
+        out = c.call(name, t, (t, x), (t, y), ("i32", how), (t, x), mask, *rounds)
+    else:
+        it = c.vec(f"i{bits}")
+        both = []
+        for a, b in ((x, y), (y, x)):
+            found = select(c, dtype, compare(c, word, dtype, a, b), a, b)
+            both.append(c.new(f"bitcast {t} {found} to {it}"))
+        signs = c.new(f"{'and' if word == 'gt' else 'or'} {it} {both[0]}, {both[1]}")
+        out = c.new(f"bitcast {it} {signs} to {t}")
+    missing = c.new(f"fcmp uno {t} {x}, {y}")
+    return select(c, dtype, missing, constant(c, dtype, float("nan")), out)
 
 
 def _logic(op: str) -> Callable[..., str]:

@@ -37,4 +37,7 @@ def repeated(monoid: str, number: Any, count: int) -> Any:
         return np.uint64(times % (1 << 64)).astype(number.dtype)
     wide = np.float64(number)
     with np.errstate(all="ignore"):
-        return (wide * count if monoid == "add" else wide**count).astype(number.dtype)
+        if monoid == "multiply":
+            return (wide**count).astype(number.dtype)
+        # Sums begin with 0, to which -0 adds nothing; one number is its own sum.
+        return number if count == 1 else (wide * count + 0.0).astype(number.dtype)

@@ -119,6 +119,15 @@ def key_of(s: Script, dtype: str, value: str, size: int, zeros_equal: bool) -> s
     return s.new(f"{how} {t} {value} to {s.vec(f'i{8 * size}')}")
 
 
+def bits_of(s: Script, dtype: str, key: str) -> str:
+    """The bits of floats whose key of equal size is given; zeros were two."""
+    bits = 8 * itemsize(dtype)
+    t = s.vec(f"i{bits}")
+    sign = s.new(f"ashr {t} {key}, {s.const(f'i{bits}', str(bits - 1))}")
+    top = s.const(f"i{bits}", str((1 << bits - 1) - 1))
+    return s.new(f"xor {t} {key}, {s.new(f'and {t} {sign}, {top}')}")
+
+
 @dataclasses.dataclass(frozen=True)
 class Order:
     """Rows reordered by their first keys. Words: n, how many are wanted, rows of a unit, rows.

@@ -41,7 +41,9 @@ def reduction(k: Any, monoid: str, x: Value, axes: Sequence[int]) -> Value | Non
     if monoid != "add":
         return out
     number = np.int64(times).astype(native(x.dtype))  # of integers as far as they count
-    return k.binary("mul", out, k.literal(number, x.dtype))
+    out = k.binary("mul", out, k.literal(number, x.dtype))
+    # Sums begin with 0, so those of -0 are 0.
+    return k.binary("add", out, k.literal(0, x.dtype)) if x.dtype.kind == "f" else out
 
 
 def _once(given: Sequence[Value], shape: tuple[int, ...], dims: Sequence[int]) -> tuple[int, ...]:

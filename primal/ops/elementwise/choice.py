@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from primal.base.extrema import Extremum, has_zeros, maximum, minimum
 from primal.ir.avals import Aval
 from primal.ir.op import MIXED, Bound, Op, Word, by_kind
-from primal.ir.trace import ZERO, aval_of, literal
+from primal.ir.trace import ZERO, Literal, aval_of, literal
 from primal.ops.elementwise.arithmetic import BOOL, ORDERED, eq, lt, mul, ne
 from primal.ops.elementwise.bitwise import bitwise_and
 from primal.ops.elementwise.make import binary, keeps_dtype2
@@ -128,8 +129,11 @@ def _clamp_type(low: Aval, x: Aval, high: Aval) -> Aval:
 
 def _clamp_impl(low: Any, x: Any, high: Any) -> Any:
     if x.size > 1024 and x.dtype.isbuiltin == 1:
-        return np.clip(x, low, high)
-    out = np.minimum(np.maximum(x, low), high)
+        out = np.clip(x, low, high)
+    else:
+        out = np.minimum(np.maximum(x, low), high)
+    if has_zeros(out):
+        out = minimum(maximum(x, low), high)
     return out if out.dtype is x.dtype else out.astype(x.dtype)
 
 
@@ -226,9 +230,25 @@ def _extremum_hlo(monoid: str) -> Any:
 
 
 EXTREMA = (*ORDERED, np.complexfloating)
-max = binary(
-    "max", EXTREMA, keeps_dtype2(np.maximum), Word(_extremum_jvp), _extremum_hlo("maximum")
-)
-min = binary(
-    "min", EXTREMA, keeps_dtype2(np.minimum), Word(_extremum_jvp), _extremum_hlo("minimum")
-)
+
+
+def _extremum_written(extremum: Extremum) -> Any:
+    def written(eqn: Any, names: Sequence[str], bound: Bound) -> str:
+        # Zeros meet where neither operand is known to be another number.
+        signs = eqn.invars[0].aval.dtype.kind == "f" and not any(
+            type(v) is Literal and v.val != 0 for v in eqn.invars
+        )
+        return f"{bound(extremum if signs else extremum.ufunc)}({', '.join(names)})"
+
+    return written
+
+
+def _extremum(name: str, extremum: Extremum) -> Op:
+    return binary(
+        name, EXTREMA, keeps_dtype2(extremum), Word(_extremum_jvp),
+        _extremum_hlo(extremum.ufunc.__name__), written=_extremum_written(extremum),
+    )  # fmt: skip
+
+
+max = _extremum("max", maximum)
+min = _extremum("min", minimum)

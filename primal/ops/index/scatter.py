@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.base.extrema import maximum, minimum
 from primal.ir.avals import Aval
 from primal.ir.evaluate import run_numpy
 from primal.ir.jaxpr import ClosedJaxpr
@@ -260,8 +261,8 @@ def _extremum(name: str, ufunc: Any, body: str, word: str) -> Op:
     return op
 
 
-scatter_min = _extremum("scatter-min", np.minimum, "minimum", "min")
-scatter_max = _extremum("scatter-max", np.maximum, "maximum", "max")
+scatter_min = _extremum("scatter-min", minimum, "minimum", "min")
+scatter_max = _extremum("scatter-max", maximum, "maximum", "max")
 
 
 # scatter-apply: a function of scalars applied where windows are, once per window. `like` has the

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.extrema import maximum, minimum
 from primal.base.monoids import identity
 from primal.ir.avals import Aval
 from primal.ir.op import WINDOW, Op, Word, by_kind
@@ -114,6 +115,8 @@ def _impl(ufunc: Any) -> Any:
             out = _blocked_sum(x, axis)
         else:
             out = ufunc.accumulate(x, axis, dtype=work)
+        if ufunc is np.add and work.kind in "fc":
+            out += 0  # sums begin with 0, to which -0 adds nothing, as those of all other ops do
         return (np.flip(out, axis) if reverse else out).astype(dtype, copy=False)
 
     return impl
@@ -244,8 +247,8 @@ def _extremum_jvp(extremum: Op) -> Any:
     return Word(of)
 
 
-cummax = _cumulative("cummax", NUMERIC, np.maximum, _extremum_jvp(max), _hlo("maximum"), "max")
-cummin = _cumulative("cummin", NUMERIC, np.minimum, _extremum_jvp(min), _hlo("minimum"), "min")
+cummax = _cumulative("cummax", NUMERIC, maximum, _extremum_jvp(max), _hlo("maximum"), "max")
+cummin = _cumulative("cummin", NUMERIC, minimum, _extremum_jvp(min), _hlo("minimum"), "min")
 
 
 # cumlogsumexp: log of the cumulative sum of exp, without overflow.

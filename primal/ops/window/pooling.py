@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.extrema import maximum, minimum
 from primal.base.monoids import identity
 from primal.ir.avals import Aval
 from primal.ir.op import WINDOW, Op, Word, by_kind, library
@@ -250,8 +251,8 @@ def _extremum_jvp(select: str) -> Any:
     return Word(of)
 
 
-reduce_window_max = _pooling("reduce_window_max", np.maximum, _extremum_jvp("ge"), "maximum")
-reduce_window_min = _pooling("reduce_window_min", np.minimum, _extremum_jvp("le"), "minimum")
+reduce_window_max = _pooling("reduce_window_max", maximum, _extremum_jvp("ge"), "maximum")
+reduce_window_min = _pooling("reduce_window_min", minimum, _extremum_jvp("le"), "minimum")
 
 
 # select_and_gather_add <-> select_and_scatter_add. `select` is 'ge' or 'le': of two elements the
