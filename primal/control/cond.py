@@ -7,12 +7,12 @@ then makes their results agree.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from primal.base.structures import structure
 from primal.control.programs import (
     Mask,
     check_operands,
@@ -79,7 +79,7 @@ def _cond_jvp(primals: Any, tangents: Any, *, branches: Branches) -> Any:
 # Linearisation.
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class _Plan:
     """Branches split for linearisation, with one list of residuals that serves them all.
 

@@ -7,11 +7,11 @@ Python function, takes its place. What the function closes over comes first amon
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from primal.base import dtypes
+from primal.base.structures import structure
 from primal.control.programs import Mask, check_operands, pick, unpick
 from primal.ir.avals import Aval
 from primal.ir.effects import RuleEffect
@@ -113,7 +113,7 @@ def _jvp_batch(
     return outs, [0] * len(outs)
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class _BatchedJvp:
     """A rule over examples: marked primals and their tangents carry the axis in front."""
 
@@ -247,7 +247,7 @@ def _vjp_batch(
     return outs, [0] * len(outs)
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class _BatchedFwd:
     """fwd over examples; results and residuals all carry the axis in front."""
 
@@ -269,7 +269,7 @@ class _BatchedFwd:
         return whole[: counts[0]], whole[counts[0] :]
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class BatchedBwd:
     """bwd over examples; operands that all examples share get the sum of their cotangents.
 

@@ -8,10 +8,10 @@ get it.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from primal.base.structures import structure
 from primal.control.custom import KEPT, transpose_of_call
 from primal.control.programs import Mask, check_operands, pick, rearrange, split, unpick
 from primal.control.scan import interleaved
@@ -58,7 +58,7 @@ def _jvp(
     return results[:count], results[count:]
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class _JvpRule:
     """A rule for values and tangents, from that for values."""
 

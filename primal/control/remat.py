@@ -14,13 +14,13 @@ stacked, and the branches of conds, which share the places of what they keep.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from primal.base.structures import structure
 from primal.control.cond import padded, shared_slots
 from primal.control.programs import Mask, check_operands, pick, split, trim
 from primal.ir.avals import Aval
@@ -60,7 +60,7 @@ class Recompute:
         return "Recompute"
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Offloadable:
     """The results may be kept in memory of the kind `dst`.
 
@@ -119,7 +119,7 @@ def _remat_jvp(
     return results[: len(mask)], [next(moving) if m else ZERO for m in mask]
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class _Plan:
     """A program split for linearisation.
 

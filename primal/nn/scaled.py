@@ -6,7 +6,6 @@ each 32) and of NVIDIA's nvfp4 (4-bit floats, an 8-bit one for each 16, and one 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,11 @@ import numpy as np
 import primal.numpy as jnp
 from primal.api.control import custom_vjp
 from primal.base import dtypes
+from primal.base.structures import structure
 from primal.lax import dot_general
 
 
-@dataclass(frozen=True)
+@structure
 class BlockScaleConfig:
     """How an operand is quantised: block size, dtypes of data and scales, a scale of the whole."""
 

@@ -11,13 +11,13 @@ three families, by what a transformation may do with them:
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from primal.base.dtypes import physical_dtype
+from primal.base.structures import structure
 from primal.ir.avals import Aval
 from primal.ir.effects import DebugEffect, IOEffect, OrderedDebugEffect, OrderedIOEffect
 from primal.ir.op import HOST, Never, Op, by_kind, library
@@ -35,7 +35,7 @@ VMAP_METHODS = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class OneByOne:
     """A callback called for one example after the other; its results are stacked."""
 

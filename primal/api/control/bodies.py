@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import weakref
 from collections.abc import Callable, Sequence
@@ -22,6 +21,7 @@ from primal.base.pytree import (
     keystr,
     unflatten,
 )
+from primal.base.structures import structure
 from primal.control.programs import same_type
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
@@ -32,7 +32,7 @@ from primal.runtime.refs import Ref, tracing_refs
 from primal.transforms.stage import StageTrace, stage
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Body:
     """A traced function: its program takes (consts, flat arguments, references).
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, TypeVarTuple, overload
 
@@ -25,6 +24,7 @@ from primal.api.operands import operand as as_operand
 from primal.base import dtypes, errors
 from primal.base.config import settings
 from primal.base.pytree import flatten, unflatten
+from primal.base.structures import replaced
 from primal.control.cond import cond as cond_op
 from primal.control.programs import same_type
 from primal.ir.avals import Aval
@@ -288,7 +288,7 @@ def _staged(
     if refs:
         written = [(r, w) for r, w in refs if w]
         programs = [taking_all(b, len(leaves), refs, written) for b in bodies]
-        bodies = [dataclasses.replace(b, program=p) for b, p in zip(bodies, programs, strict=True)]
+        bodies = [replaced(b, program=p) for b, p in zip(bodies, programs, strict=True)]
     consts, branch_programs = _with_common_consts(bodies)
     results = cond_op(index, *consts, *leaves, *values_of(refs), branches=branch_programs)
     count = len(bodies[0].out_avals)

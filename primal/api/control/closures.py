@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from primal.api.control.custom import custom_vjp
 from primal.api.operands import evaluated, name_of
 from primal.base import dtypes
 from primal.base.pytree import PyTreeDef, flatten, register_pytree_node, unflatten
+from primal.base.structures import structure
 from primal.base.wrapping import wraps
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
 from primal.ir.trace import Tracer, aval_of
@@ -18,7 +18,7 @@ from primal.transforms.stage import stage
 Tree = Any
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class _Pullback:
     """A traced pullback as a residual: a tree of the values that it closes over."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
+from primal.base.structures import structure
 from primal.control.programs import (
     Mask,
     computable,
@@ -26,7 +26,7 @@ from primal.transforms.stage import stage
 from primal.transforms.transpose import split_linear, transpose_jaxpr
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Plan:
     """A body split for linearisation.
 

@@ -7,11 +7,11 @@ afterwards, with the steps as one more contracted dimension.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 from primal.base.dtypes import physical_dtype
+from primal.base.structures import structure
 from primal.control.programs import computable, part_of
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr
@@ -21,7 +21,7 @@ from primal.ops.shape import transpose
 from primal.ops.spread import add_any
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Term:
     """A product to come after the loop, then transposed: places of its operands among the stacks.
 
@@ -46,7 +46,7 @@ class Term:
         return result
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Late:
     """A body whose first outputs were sums; `body` lacks some and has more ys, as `terms` need.
 

@@ -10,9 +10,9 @@ import ctypes
 import functools
 import importlib.util
 import itertools
+import os
 import threading
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from primal.engines.cpu.code import Module
@@ -215,9 +215,11 @@ def _library() -> str:
     """Where llvmlite's library is."""
     found = importlib.util.find_spec("llvmlite")
     folders = found.submodule_search_locations if found is not None else None
-    for path in Path(folders[0], "binding").glob("*llvmlite.*") if folders else ():
-        if path.suffix in (".so", ".dylib", ".dll"):
-            return str(path)
+    folder = os.path.join(folders[0], "binding") if folders else ""
+    for name in os.listdir(folder) if os.path.isdir(folder) else ():
+        stem, suffix = os.path.splitext(name)
+        if stem.endswith("llvmlite") and suffix in (".so", ".dylib", ".dll"):
+            return os.path.join(folder, name)
     raise ModuleNotFoundError("No module named 'llvmlite'", name="llvmlite")
 
 

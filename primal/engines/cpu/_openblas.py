@@ -12,7 +12,6 @@ import functools
 import importlib.util
 import os
 import threading
-from pathlib import Path
 
 _THREADS = "OPENBLAS_NUM_THREADS"
 _lock = threading.Lock()
@@ -23,14 +22,15 @@ def _load() -> ctypes.CDLL | None:
     found = importlib.util.find_spec("scipy_openblas32")
     if found is None or found.origin is None:
         return None
-    for path in sorted(Path(found.origin).parent.glob("lib/libscipy_openblas*")):
-        if path.suffix in (".so", ".dylib", ".dll"):
+    folder = os.path.join(os.path.dirname(found.origin), "lib")
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        if name.startswith("libscipy_openblas") and name.endswith((".so", ".dylib", ".dll")):
             # It would begin threads while it is loaded, which look for work for 0.1 s before they
             # sleep: a CPU less for the compiler.
             users = os.environ.get(_THREADS)
             os.environ[_THREADS] = "1"
             try:
-                library = ctypes.CDLL(str(path))
+                library = ctypes.CDLL(os.path.join(folder, name))
                 library.scipy_openblas_set_num_threads(1)
             except (OSError, AttributeError):  # built for another machine, or something else
                 continue

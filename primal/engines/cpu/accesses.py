@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+from primal.base.structures import structure
 from primal.engines.cpu.graph import NATIVE, Node, Value, size_of
 from primal.engines.cpu.moves import Gather, Scatter
 from primal.engines.cpu.pieces import Window
 from primal.engines.cpu.steps import Routine
 
 
-@dataclasses.dataclass
+@structure
 class Access:
     """One element of an array, read into `out` or combined with `value` by a word, or 'set'.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import bisect
 import ctypes
-import dataclasses
 import functools
 import itertools
 
 import numpy as np
 
+from primal.base.structures import structure
 from primal.engines.cpu import driver, events, subnormals
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.objects import kernels_for
@@ -17,7 +17,7 @@ from primal.engines.cpu.schedule import Group
 from primal.engines.cpu.steps import Loop, RoutineSpec
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Careful:
     """The code of a spec for operands and results that are subnormal numbers."""
 
@@ -30,7 +30,7 @@ class Careful:
         module.careful = False
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Faster:
     """What chooses between two codes, as a spec: a table of its function and what that is given."""
 

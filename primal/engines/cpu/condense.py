@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from primal.base.structures import structure
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.graph import Value
 from primal.engines.cpu.solves import each_matrix
@@ -34,7 +34,7 @@ def _condensed(
     return stack(name, k, spec, a, outs, (address, n, room), 500 + 100 * n + 2 * n**3)
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Condensed:
     """gehrd, or sytrd of a triangle. Words: its address, n > 1, workspace, number of matrices."""
 

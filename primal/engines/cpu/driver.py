@@ -21,13 +21,13 @@ table), its beginning and end in nanoseconds of wall time, and the thread.
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 import functools
 import platform
 import re
 from collections.abc import Sequence
 from typing import Any
 
+from primal.base.structures import structure
 from primal.engines.cpu import objects, pool, subnormals
 from primal.engines.cpu.code import NO_MEMORY, Module
 
@@ -524,7 +524,7 @@ _NAMES = (
 )  # fmt: skip
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Driver:
     """The driver as a spec: its code is a table of the addresses of what it has."""
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from primal.base.later import Later
 from primal.engines.cpu import driver
-from primal.engines.cpu.program import CpuExecutable, Plan
 from primal.engines.protocol import Device
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
+
+if TYPE_CHECKING:
+    from primal.engines.cpu.program import CpuExecutable
+
+# The modules of the compiler: another thread compiles the driver while they are loaded.
+_program = Later("primal.engines.cpu.program")
 
 
 class CpuEngine:
@@ -39,7 +45,8 @@ class CpuEngine:
 
     def lower(self, program: ClosedJaxpr, name: str = "main", donated: Sequence[bool] = ()) -> str:
         """The table of steps and the LLVM IR of its kernels."""
-        return Plan(hoist_consts(program), name, donated).text()
+        text: str = _program.Plan(hoist_consts(program), name, donated).text()
+        return text
 
     def compile(
         self,
@@ -55,7 +62,8 @@ class CpuEngine:
         try:
             if collecting:
                 gc.disable()
-            return CpuExecutable(hoist_consts(program), name, donated)
+            made: CpuExecutable = _program.CpuExecutable(hoist_consts(program), name, donated)
+            return made
         finally:
             if collecting:
                 gc.enable()

@@ -6,11 +6,11 @@ small ones what surrounds LAPACK takes longer than it does.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
 
+from primal.base.structures import structure
 from primal.engines.cpu import _openblas
 from primal.engines.cpu.code import Code, Module
 from primal.engines.cpu.graph import Value, size_of
@@ -43,7 +43,7 @@ def eigenvalues(k: Any, a: Value, dtype: Any) -> Value:
     )[0]  # fmt: skip
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Eigenvalues:
     """LAPACK's geev without vectors, taken apart: balance, reduce to Hessenberg form, iterate.
 

@@ -8,11 +8,11 @@ each.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
 
+from primal.base.structures import structure
 from primal.engines.cpu.code import Module, itemsize
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.moves import name_of
@@ -68,7 +68,7 @@ def top_k(k: Any, x: Value, count: int, axis: int) -> list[Value]:
     return [back(k, out, axis) for out in found]
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Greatest:
     """A unit per row. Words: n and how many are wanted, at most `room`."""
 
@@ -177,7 +177,7 @@ class Greatest:
         return [*keys, *places]
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Chosen:
     """The k greatest of each row and their places, in the order of the row.
 

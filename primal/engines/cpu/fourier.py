@@ -10,7 +10,6 @@ addresses of loops over rows, which need neither Python nor its lock. A call of 
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 import functools
 import importlib
 import math
@@ -19,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.base.structures import structure
 from primal.engines.cpu import _llvm, fourier_lanes, fourier_long, fourier_rows
 from primal.engines.cpu.code import Module, float_text
 from primal.engines.cpu.graph import Value, size_of
@@ -206,7 +206,7 @@ def _in_two(k: Any, x: Value, name: str, sizes: tuple[int, int], made: Any, sing
     return found[0]
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Pass:
     """Transforms of one dimension, divided by its length if inverse.
 

@@ -8,7 +8,6 @@ large go by Bluestein's convolution. Inverse transforms are the same with the pa
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.base.structures import structure
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.floats import Floats
 from primal.engines.cpu.script import Int, Place, Script
@@ -90,7 +90,7 @@ def kept(table: Any) -> int:
     return int(table.ctypes.data)
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Plan:
     """How a length is transformed: the addresses of tables, and the effort.
 

@@ -6,10 +6,10 @@ Two rows as the parts of one would share their infinities, and the rounding of t
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 
+from primal.base.structures import structure
 from primal.engines.cpu import fourier_lanes
 from primal.engines.cpu.code import Module, float_text
 from primal.engines.cpu.fourier_lanes import Lanes
@@ -219,7 +219,7 @@ class Edge:
             self._squares(n, 1, square)
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class RowTransforms:
     """Transforms of complex rows, `c`, of real rows, `r`, or to real rows, `i`.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from primal.base.structures import structure
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.graph import Value
 from primal.engines.cpu.moves import bytes_of
@@ -20,7 +20,7 @@ BLOCK = 1 << 14
 """Bytes of the result that are a unit."""
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Gaps:
     """Rows of elements with a scalar before, after and between them, or of the scalar alone.
 

@@ -11,9 +11,9 @@ parts takes it a tenth longer than in one, transposed a third.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
+from primal.base.structures import replaced, structure
 from primal.engines.cpu import _llvm
 from primal.engines.cpu.code import SCALAR, SUFFIX, Code, Module, itemsize
 from primal.engines.cpu.graph import size_of
@@ -33,7 +33,7 @@ SPLIT = 128
 """Rows from which a unit is split in two, so that there are enough of them."""
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Packed:
     """Products with tiles of `rows` rows and two vectors of lanes, inside `loops` loops.
 
@@ -118,7 +118,7 @@ class Packed:
         loops = r.loops(self.loops, 3)
         columns = c.new(f"udiv i64 {c.new(f'add i64 {n}, {COLUMNS - 1}')}, {COLUMNS}")
         packed = self.depth * COLUMNS * size
-        most = max(dataclasses.replace(self, across=b).tall for b in (False, True))
+        most = max(replaced(self, across=b).tall for b in (False, True))
         right = c.room(packed + (high // self.rows + 1) * most)
         left = c.new(f"getelementptr i8, ptr {right}, i64 {packed}")
         lies = c.new("icmp eq ptr %rows_of, null")

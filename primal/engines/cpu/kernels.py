@@ -17,10 +17,10 @@ what `Spec` says.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from primal.base.structures import structure
 from primal.engines.cpu import interleaved, narrow_gathers
 from primal.engines.cpu.arms import Item, evaluated, waiting
 from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, Module, itemsize
@@ -37,7 +37,7 @@ HEADER = 6
 """Words of a record before the sizes; of any record before what its kind adds."""
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Spec:
     """The structure of a kernel; equal specs share their code.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from primal.base.structures import replaced, structure
 from primal.engines.cpu.functions import FLOAT
 from primal.engines.cpu.graph import NAMES, Node, Value, row_major, size_of
 from primal.engines.cpu.interleaved import PART
@@ -36,7 +36,7 @@ Address = Callable[[Node], tuple[int, int]]
 """node -> (slot, offset in bytes)."""
 
 
-@dataclasses.dataclass
+@structure
 class Array:
     """What a kernel reads or writes: strides over the group's dimensions, in elements."""
 
@@ -47,7 +47,7 @@ class Array:
     offset: int
 
 
-@dataclasses.dataclass
+@structure
 class Instance:
     """A kernel with the sizes and strides of one group; `record` gives its words."""
 
@@ -287,10 +287,10 @@ def with_size_classes(spec: Spec, sizes: list[int], parts: int) -> Spec:
         overlaps = light and not spec.strided and (vector >= SHORTEST or apart)
         few = len(sizes) > 2 and sizes[-2] < FEW and size_of(sizes[-2:]) <= BLOCK
         nested = 2 if few else 1
-        return dataclasses.replace(spec, short=vector if overlaps else 1, nested=nested)
+        return replaced(spec, short=vector if overlaps else 1, nested=nested)
     light, rows = is_light(spec.body), size_of(sizes[spec.kept :])
     longest = max(sizes[spec.kept :])
-    return dataclasses.replace(
+    return replaced(
         spec,
         strip=spec.column and light and sizes[spec.kept - 1] >= GRAIN // 2,
         blocked=spec.column

@@ -7,9 +7,9 @@ as there are in one go, where the terms of a row are contiguous.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
+from primal.base.structures import structure
 from primal.engines.cpu import _llvm
 from primal.engines.cpu.code import SCALAR, Module, itemsize
 from primal.engines.cpu.reader import Reader, smaller
@@ -77,7 +77,7 @@ class _Vectors:
         )
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Across:
     """Lanes along the results, in which the matrix is contiguous; `vectors` of them at a time.
 
@@ -150,7 +150,7 @@ class Across:
         r.units(name, unit)
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Along:
     """Lanes along the terms, contiguous in matrix and vector; as many rows at a time as lanes.
 

@@ -8,12 +8,12 @@ as one unit of work: where they meet, the result does not depend on threads.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from primal.base.structures import structure
 from primal.engines.cpu.code import Module, itemsize
 from primal.engines.cpu.graph import NAMES, Value, native, row_major, size_of
 from primal.engines.cpu.lanes import emit
@@ -134,7 +134,7 @@ def blocks(
     s.units(unit)
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Gather:
     """Windows at starts; elements of `item` bytes, copied one by one or by `runs` of `few` bytes,
     or of many if that is 0.
@@ -288,7 +288,7 @@ def index_name(x: Value) -> str:
     return name
 
 
-@dataclasses.dataclass
+@structure
 class _Windows:
     """The loops of a gather or scatter: `big` is its operand, `part` the result or the updates."""
 
@@ -366,7 +366,7 @@ def gather(
     return out
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Scatter:
     """Windows combined into the result by `word`, or stored ('set'), in the order of the batch.
 

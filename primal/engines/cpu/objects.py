@@ -1,37 +1,25 @@
-"""Machine code of specs: found in this process, found on disk, or compiled.
-
-A module of kernels is one file: a checksum, the names of the kernels by the digests of their specs,
-the object. Beside it lies a small file per kernel that names the module, so that programs which
-share some kernels share those. Digests cover the spec, the CPU and its features, LLVM's version and
-the text of the compiler itself; on a hit no LLVM IR is written, let alone compiled.
-
-Files are written under another name and renamed, so that readers see all of one or nothing; what
-does not match its checksum is compiled again. A folder that cannot be written is none.
-"""
+"""Machine code of specs: found in this process, found on disk (see `store`), or compiled."""
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import hashlib
-import json
 import os
-import platform
-import tempfile
 import threading
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from primal.base import caches
 from primal.base.config import config
+from primal.base.later import Later
 from primal.engines.cpu import _llvm
 from primal.engines.cpu.foundry import Casting, foundry
 from primal.engines.cpu.pool import threads
 from primal.engines.cpu.steps import RoutineSpec
 
-_MAGIC = b"primal object 1\n"
-_DIGEST = 20
+if TYPE_CHECKING:
+    from primal.engines.cpu.store import Store
+
+# Paths, digests and temporary files are 10 ms of imports, which only who has a store waits for.
+_store = Later("primal.engines.cpu.store")
 
 
 class Counters:
@@ -58,6 +46,14 @@ os.register_at_fork(after_in_child=_forked)
 caches.register(_known.clear)
 
 
+def _current() -> Store | None:
+    """The store that the settings name, if any."""
+    found: Store | None = None
+    if config.enable_compilation_cache:
+        found = _store.Store.current()
+    return found
+
+
 def kernels_for(specs: Sequence[RoutineSpec]) -> dict[RoutineSpec, int]:
     """Code addresses; those not known yet are loaded, or compiled in one module."""
     found = {s: _known[s] for s in specs if s in _known}
@@ -68,7 +64,7 @@ def kernels_for(specs: Sequence[RoutineSpec]) -> dict[RoutineSpec, int]:
         return found
     with _lock:
         fresh = [s for s in missing if s not in _known]
-        store = Store.current()
+        store = _current()
         if store is not None:
             fresh = _loaded(store, fresh)
         if fresh:
@@ -83,7 +79,7 @@ def ahead(spec: RoutineSpec) -> None:
     if spec in _known or spec in foundry or threads() == 1 or not _lock.acquire(blocking=False):
         return
     try:
-        store = Store.current()
+        store = _current()
         if store is None or _loaded(store, [spec]):
             foundry.order([spec])
     finally:
@@ -96,13 +92,13 @@ def _kept(casting: Casting, store: Store | None) -> None:
     counters.kernels += len(casting.specs)
     counters.modules += 1
     if store is not None:
-        keys = [key_of(s) for s in casting.specs]
+        keys = [_store.key_of(s) for s in casting.specs]
         store.add(dict(zip(keys, casting.names, strict=True)), casting.code)
 
 
 def _loaded(store: Store, wanted: Sequence[RoutineSpec]) -> list[RoutineSpec]:
     """Load what is on disk; the rest is returned."""
-    keys = {s: key_of(s) for s in wanted if s not in foundry}
+    keys = {s: _store.key_of(s) for s in wanted if s not in foundry}
     where = {k: s for s, k in keys.items()}
     for spec in wanted:
         if spec in _known or spec in foundry:  # it came with the module of another, or is coming
@@ -117,132 +113,3 @@ def _loaded(store: Store, wanted: Sequence[RoutineSpec]) -> list[RoutineSpec]:
             _known[where[key]] = address
         counters.loaded += len(ours)
     return [s for s in wanted if s not in _known]
-
-
-def key_of(spec: RoutineSpec) -> str:
-    """The digest of all that the code of a spec depends on.
-
-    The `repr` of a spec says all of it, in a form that is the same in every process.
-    """
-    return _digest(f"{type(spec).__module__} {spec!r}")
-
-
-def _digest(text: str) -> str:
-    start: Any = _surroundings(_llvm.compiler()).copy()
-    start.update(text.encode())
-    return start.hexdigest()
-
-
-@functools.cache
-def _surroundings(compiler: _llvm.Compiler) -> Any:
-    """A digest of what code depends on besides its spec."""
-    found = hashlib.blake2b(digest_size=_DIGEST)
-    for part in (
-        platform.system(), platform.machine(), compiler.cpu, compiler.features, compiler.version
-    ):  # fmt: skip
-        found.update(part.encode() + b"\0")
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        found.update(path.read_bytes())
-    return found
-
-
-class Store:
-    """The files of one folder."""
-
-    _current: tuple[str, Store | None] = ("", None)
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._measured = False
-
-    @classmethod
-    def current(cls) -> Store | None:
-        """The store that the settings name, if any."""
-        if not config.enable_compilation_cache:
-            return None
-        named = config.compilation_cache_dir or config.cache_dir or _default()
-        if named != cls._current[0]:
-            folder = Path(named)
-            try:
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                cls._current = named, cls(folder)
-            except OSError:
-                cls._current = named, None
-        return cls._current[1]
-
-    def find(self, key: str) -> tuple[dict[str, str], bytes] | None:
-        """The module that has a kernel: names of its functions by key, and the object."""
-        try:
-            module = self.folder / (self.folder / f"{key}.in").read_text()
-            data = module.read_bytes()
-            os.utime(module)
-        except (OSError, ValueError):
-            return None
-        body = data[len(_MAGIC) + _DIGEST :]
-        if not data.startswith(_MAGIC) or _checksum(body) != data[len(_MAGIC) :][:_DIGEST]:
-            return None
-        head = int.from_bytes(body[:8], "little")
-        names: dict[str, str] = json.loads(body[8 : 8 + head])
-        return (names, body[8 + head :]) if key in names else None
-
-    def add(self, names: dict[str, str], code: bytes) -> None:
-        """Keep a module."""
-        head = json.dumps(names).encode()
-        body = len(head).to_bytes(8, "little") + head + code
-        data = _MAGIC + _checksum(body) + body
-        module = f"{hashlib.blake2b(head, digest_size=_DIGEST).hexdigest()}.o"
-        try:
-            if not self._measured:
-                self._measured = True
-                self._shrink()
-            self._write(module, data)
-            for key in names:
-                self._write(f"{key}.in", module.encode())
-        except OSError:
-            return
-
-    def _write(self, name: str, data: bytes) -> None:
-        handle, temporary = tempfile.mkstemp(dir=self.folder)
-        try:
-            with os.fdopen(handle, "wb") as f:
-                f.write(data)
-            os.replace(temporary, self.folder / name)
-        except BaseException:
-            os.unlink(temporary)
-            raise
-
-    def _shrink(self) -> None:
-        """Remove what was not used for longest, down to three quarters of the limit.
-
-        It is asked for when a process first adds a file.
-        """
-        limit = config.compilation_cache_max_size
-        if limit < 0:
-            return
-        files = []
-        with os.scandir(self.folder) as entries:
-            for entry in entries:
-                with contextlib.suppress(FileNotFoundError):  # another process shrinks as well
-                    info = entry.stat()
-                    files.append((info.st_mtime, info.st_size, entry.path))
-        total = sum([size for _, size, _ in files])
-        if total <= limit:
-            return
-        for _, size, path in sorted(files):
-            if total <= 3 * limit // 4:
-                break
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)
-            total -= size
-
-
-def _checksum(data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=_DIGEST).digest()
-
-
-def _default() -> str:
-    if platform.system() == "Darwin":
-        base = Path("~/Library/Caches")
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
-    return str((base / "primal").expanduser())

@@ -8,12 +8,12 @@ of a microsecond, where a call of NumPy's sort takes four.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from primal.base.structures import structure
 from primal.engines.cpu.code import Module, itemsize
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.moves import held, name_of
@@ -128,7 +128,7 @@ def bits_of(s: Script, dtype: str, key: str) -> str:
     return s.new(f"xor {t} {key}, {s.new(f'and {t} {sign}, {top}')}")
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Order:
     """Rows reordered by their first keys. Words: n, how many are wanted, rows of a unit, rows.
 

@@ -8,9 +8,9 @@ there are, while k runs through all its loops: nothing is unfolded or packed.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
+from primal.base.structures import structure
 from primal.engines.cpu.code import SCALAR, Code, Module, itemsize
 from primal.engines.cpu.graph import size_of
 from primal.engines.cpu.reader import Reader, smaller
@@ -19,7 +19,7 @@ Loop = tuple[int, tuple[int, ...]]
 """A loop: its size, and its strides in a, b and (not those of k) the result, in elements."""
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Panels:
     """Tiles of `rows` rows and `vectors` vectors of lanes.
 

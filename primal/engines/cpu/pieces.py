@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from primal.base.structures import structure
 from primal.engines.cpu import _llvm, gaps
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.graph import APART, Node, Value, native, row_major, size_of
@@ -20,7 +20,7 @@ from primal.ir.builders import Unsupported
 # One window at scalar starts.
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Window:
     """A window copied out of an array at clamped starts, or into it (`puts`).
 
@@ -157,7 +157,7 @@ BLOCK = 1 << 14
 """Bytes of a padded array that are a unit: filled, then copied into while they are at hand."""
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Rows:
     """Arrays copied into the result by rows; one code for any number of them.
 
@@ -245,7 +245,7 @@ def _rows(x: Value, plain: Sequence[int], item: int) -> tuple[int, int, int, int
     return rows, run, step, pace
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Pad:
     """The result filled with a scalar, then an array copied into it, block after block.
 

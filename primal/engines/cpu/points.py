@@ -14,16 +14,16 @@ the stride from part to part, which are the chunks.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 
+from primal.base.structures import structure
 from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Module
 from primal.engines.cpu.kernels import Writer
 from primal.engines.cpu.lanes import across, narrowed, store_scalar
 from primal.engines.cpu.monoids import accumulator
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Pack:
     """Elements of points `step` apart, read together.
 
@@ -37,7 +37,7 @@ class Pack:
     members: tuple[tuple[int, tuple[int, ...]], ...]
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class PointSpec:
     """The structure of a kernel over points.
 

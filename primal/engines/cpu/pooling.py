@@ -7,11 +7,11 @@ they do. Padding is never read: windows are cut to what lies inside.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from primal.base.structures import structure
 from primal.engines.cpu.code import SCALAR, Module, itemsize
 from primal.engines.cpu.graph import NAMES, Value, row_major, size_of
 from primal.engines.cpu.lanes import COMBINE, NARROW, compare, constant, emit, select
@@ -68,7 +68,7 @@ def _spans(s: Script, dim: Sequence[Int], at: Int) -> tuple[Int, Int, Int]:
     return base, first, stop
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Windows:
     """out[o] = the monoid over x[o·stride + k·dilation - low] for k in the window.
 
@@ -197,7 +197,7 @@ def _of_slices(
     return total
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Winners:
     """Adds to zeros, where the first element of each window attains its extremum, the source.
 

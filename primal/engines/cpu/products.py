@@ -8,7 +8,6 @@ Copies are made only where neither of a matrix's dimensions is contiguous.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.structures import structure
 from primal.engines.cpu import _openblas, gemm, matvec, tiled
 from primal.engines.cpu.code import SCALAR, Code, Module, itemsize
 from primal.engines.cpu.graph import Value, native, row_major, size_of, transposed
@@ -361,7 +361,7 @@ def factors(c: Code, dtype: str) -> tuple[str, str]:
     return found[0], found[1]
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Gemm:
     """Tiles of products of matrices, inside `loops` loops."""
 
@@ -400,7 +400,7 @@ class Gemm:
         r.units(name, unit)
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Gemv:
     """Parts of products of a matrix and a vector, inside `loops` loops."""
 
@@ -489,7 +489,7 @@ def _flat(sizes: Sequence[int], strides: Sequence[int]) -> int | None:
     return 0 if not loops else loops[0][1][0] if len(loops) == 1 else None
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Small:
     """Products of m x depth and depth x n matrices, the sums written out, in many turns.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
+from primal.base.structures import structure
 from primal.engines.cpu import _openblas
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.factorisations import CHUNK
@@ -39,7 +39,7 @@ def qr(k: Any, a: Value, full: bool) -> list[Value]:
     return found
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Qr:
     """On copies by columns. What is not finite spreads by itself, as LAPACK has it."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from primal.base.structures import structure
 from primal.engines.cpu import layout
 from primal.engines.cpu.graph import NAMES, Node, Value, row_major, size_of
 from primal.engines.cpu.kernels import HEADER
@@ -27,7 +27,7 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     return over_points(made) or made
 
 
-@dataclasses.dataclass
+@structure
 class RowInstance(Instance):
     """`arrays` hold operands, buffers, stores, results; buffers are of kind 'r'."""
 

@@ -15,9 +15,9 @@ loops; per result of a row slot, offset, strides of the kept loops.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 
+from primal.base.structures import structure
 from primal.engines.cpu import interleaved
 from primal.engines.cpu.code import SCALAR, Module
 from primal.engines.cpu.functions import FLOAT, INLINE
@@ -33,7 +33,7 @@ Item = tuple[str, tuple[str, ...], str, tuple[int, ...], int, bool]
 """(word, dtypes of operands, dtype, operands, pass, whether it is one per row)"""
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class RowSpec:
     """The structure of a kernel of several passes over rows.
 

@@ -5,12 +5,12 @@ An array is seen as [outer, n, inner]. With inner = 1 vectors lie along the axis
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any
 
 import numpy as np
 
+from primal.base.structures import replaced, structure
 from primal.engines.cpu.code import SCALAR, Module, itemsize
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.lanes import NARROW, compare, constant, emit, select
@@ -38,7 +38,7 @@ def _parts(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
     return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Scan:
     """out[k] = x[0] ∘ … ∘ x[k] along an axis, or from the end.
 
@@ -231,7 +231,7 @@ def cumulative(k: Any, x: Value, word: str, axis: int, reverse: bool) -> Value:
     return out
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Extremum:
     """The place of the greatest (`how` 'gt') or least element along an axis; the first nan is one.
 
@@ -354,7 +354,7 @@ class Extremum:
         s.lanes = lanes
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Best:
     """The best of places that pieces of a row have found; of equals the first.
 
@@ -421,7 +421,7 @@ def place_of(k: Any, x: Value, how: str, axis: int, dtype: Any) -> Value:
     spec = Extremum(name, out_name, how, inner > 1)
     if inner == 1 and n > LONG:
         pieces = -(-n // LONG)
-        part = dataclasses.replace(spec, out="i4")
+        part = replaced(spec, out="i4")
         (found,) = k.routine(
             part, [x], [Aval((outer, pieces), np.dtype(np.int32))], [n, n * item, 1, LONG, pieces],
             units=outer * pieces, cost=LONG // 8, name="argmax of pieces",

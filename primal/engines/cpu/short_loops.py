@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
+from primal.base.structures import structure
 from primal.engines.cpu.code import MEMORY, SCALAR, Code, Module, itemsize
 from primal.engines.cpu.functions import FLOAT, FLOAT2, INLINE
 from primal.engines.cpu.lanes import emit, store_scalar
@@ -14,7 +14,7 @@ AT = 18
 Items = tuple[Any, ...]
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class FusedSpec:
     """The code of a loop. Values are numbered; `at` is the number of a word of the record.
 

@@ -7,12 +7,12 @@ for in every call, took 150.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from primal.base.structures import structure
 from primal.engines.cpu.code import SCALAR, SUFFIX, Module
 from primal.engines.cpu.floats import Floats
 from primal.engines.cpu.graph import NATIVE, Value, size_of
@@ -249,7 +249,7 @@ def _every(i: int, j: int) -> bool:
     return True
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Lu:
     """Factors, pivots and permutations. Word: the number of matrices."""
 
@@ -278,7 +278,7 @@ class Lu:
         s.each(name, count, one)
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Solve:
     """Systems of equations. Words: the number of matrices, columns of each right side."""
 
@@ -313,7 +313,7 @@ class Solve:
         s.each(name, count, one)
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Triangular:
     """Triangular systems. Words: the number of matrices, right sides, and how those lie."""
 
@@ -344,7 +344,7 @@ class Triangular:
         s.each(name, count, one)
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Cholesky:
     """Lower factors. Word: the number of matrices."""
 
@@ -381,7 +381,7 @@ class Cholesky:
         s.each(name, count, one)
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Qr:
     """Q of so many columns and R, by Householder's reflections. Word: the number of matrices."""
 

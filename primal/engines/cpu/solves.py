@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from primal.base.structures import structure
 from primal.engines.cpu import _openblas, small
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.factorisations import CHUNK, MOST
@@ -134,7 +134,7 @@ def square(
     return c.loop("0", n, str(STRIP), first, strip)
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Cholesky:
     """potrf in place: the lower triangle by rows is the upper one by columns."""
 
@@ -184,7 +184,7 @@ class Cholesky:
         each_matrix(r, name, count, one)
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Lu:
     """getrf of matrices copied by columns."""
 
@@ -251,7 +251,7 @@ class Lu:
         each_matrix(r, name, count, one)
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Triangular:
     """trsm in place of the right-hand sides."""
 

@@ -6,11 +6,11 @@ others than eager evaluation; the routine called here is the same.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from primal.base.structures import structure
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.factorisations import CHUNK
 from primal.engines.cpu.graph import Value, size_of
@@ -191,7 +191,7 @@ class Caller(Reader):
         square(self, rows, columns, store)
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Eigh:
     """syevd or heevd. Words: its address, n, the number of matrices."""
 
@@ -236,7 +236,7 @@ class Eigh:
         each_matrix(r, name, count, one)
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Eig:
     """geev. Words: its address, n, workspace, the number of matrices."""
 
@@ -295,7 +295,7 @@ class Eig:
         return [re, c.new(f"select i1 {first}, {t} {im}, {t} {other}")]
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Schur:
     """gees. Words: its address, n, workspace, the number of matrices."""
 
@@ -330,7 +330,7 @@ class Schur:
         each_matrix(r, name, count, one)
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Svd:
     """gesdd. Words: its address, sizes of a, of s, of U and Vᴴ, workspace, number of matrices."""
 

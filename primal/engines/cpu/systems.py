@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
+from primal.base.structures import structure
 from primal.engines.cpu import _openblas
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.factorisations import CHUNK
@@ -34,7 +34,7 @@ def solve(k: Any, a: Value, b: Value, transpose_a: bool) -> Value:
     return found[0]
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class System:
     """On copies by columns. A zero pivot is divided by, so that the result is inf or nan."""
 

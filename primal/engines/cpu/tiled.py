@@ -19,12 +19,12 @@ operand holds infinity or NaN, which make NaN of the other parts, is left to BLA
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 import functools
 import math
 import platform
 from collections.abc import Sequence
 
+from primal.base.structures import structure
 from primal.engines.cpu import _llvm, _openblas
 from primal.engines.cpu.code import Code, Module
 from primal.engines.cpu.graph import size_of
@@ -131,7 +131,7 @@ def _unit(sizes: tuple[int, int, int], turns: int) -> tuple[int, int]:
     return min(found)[1:]
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Tiled:
     """Units of rows and columns of products, inside `loops` loops.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from primal.base.dtypes import physical_dtype
 from primal.base.source import format_location
+from primal.base.structures import structure
 from primal.engines.cpu.blocks import arranged
 from primal.engines.cpu.complexes import ComplexWords, is_complex
 from primal.engines.cpu.graph import Node, Value, native
@@ -21,7 +21,7 @@ from primal.ir.op import Library as LibraryRule
 from primal.ir.trace import Literal
 
 
-@dataclasses.dataclass
+@structure
 class Translated:
     """A program as a block. `outputs` are Values, or the values of literals."""
 

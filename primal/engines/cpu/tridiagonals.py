@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
+from primal.base.structures import structure
 from primal.engines.cpu import _openblas
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.factorisations import CHUNK
@@ -34,7 +34,7 @@ def tridiagonal_solve(k: Any, dl: Value, d: Value, du: Value, b: Value) -> Value
     return found[0]
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Tridiagonal:
     """On copies of the diagonals, and of the right-hand sides by columns."""
 

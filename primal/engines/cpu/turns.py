@@ -8,9 +8,9 @@ axis moved to the front.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
+from primal.base.structures import structure
 from primal.engines.cpu.code import SUFFIX, Module
 from primal.engines.cpu.graph import Value, row_major, size_of
 from primal.engines.cpu.moves import merged
@@ -87,7 +87,7 @@ def conflicts(x: Value) -> bool:
     return bool(x.ndim) and not x.steps()[-1] * x.node.dtype.itemsize % LINE
 
 
-@dataclasses.dataclass(frozen=True)
+@structure
 class Turn:
     """Squares of elements of so many bytes, inside `outer` loops.
 

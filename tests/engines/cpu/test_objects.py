@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from primal.base.config import config
-from primal.engines.cpu import _llvm, objects
+from primal.engines.cpu import _llvm, objects, store
 from primal.engines.cpu.products import Gemm, Small
 
 SPECS = [Gemm("f4", 0), Gemm("f8", 1), Small("f8", 4, 4, 4, True, 0)]
@@ -99,7 +99,7 @@ def test_what_is_unused_for_longest_goes(folder, monkeypatch):
     for path, _ in old:
         os.utime(path, (1, 1))
     monkeypatch.setattr(config, "compilation_cache_max_size", 10)
-    objects.Store(Path(folder)).add({"key": "name"}, b"code")
+    store.Store(Path(folder)).add({"key": "name"}, b"code")
     assert not any(path.exists() for path, _ in old)
     assert len(list(folder.iterdir())) == 2
 
@@ -115,22 +115,22 @@ class Other:
 
 def test_keys_name_the_cpu_the_versions_and_the_sources(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        keys = [objects.key_of(SPECS[0])]
+        keys = [store.key_of(SPECS[0])]
         for other in (Other(cpu="other"), Other(features="+other"), Other(version="0.0.0")):
             patch.setattr(_llvm, "compiler", lambda other=other: other)
-            keys.append(objects.key_of(SPECS[0]))
-    keys += [objects.key_of(SPECS[1]), objects.key_of(SPECS[2])]
+            keys.append(store.key_of(SPECS[0]))
+    keys += [store.key_of(SPECS[1]), store.key_of(SPECS[2])]
     assert len(set(keys)) == 6
 
-    for path in Path(objects.__file__).parent.glob("*.py"):
+    for path in Path(store.__file__).parent.glob("*.py"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
-    monkeypatch.setattr(objects, "__file__", str(tmp_path / "objects.py"))
+    monkeypatch.setattr(store, "__file__", str(tmp_path / "store.py"))
 
     def key():
         same = Other()
         with monkeypatch.context() as patch:
             patch.setattr(_llvm, "compiler", lambda: same)
-            return objects.key_of(SPECS[0])
+            return store.key_of(SPECS[0])
 
     assert key() == keys[0]
     with open(tmp_path / "gemm.py", "a") as f:
