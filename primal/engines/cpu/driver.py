@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from primal.base.structures import structure
-from primal.engines.cpu import objects, pool, subnormals
+from primal.engines.cpu import jobs, objects, pool, subnormals
 from primal.engines.cpu.code import NO_MEMORY, Module
 
 CONTEXT = 64
@@ -532,7 +532,7 @@ class Driver:
 
     def write(self, module: Module, name: str) -> None:
         """Add all functions, and the table."""
-        text = subnormals.text(self.machine) + pool.text(self.machine) + _TEXT.format(
+        text = subnormals.text(self.machine) + jobs.text(self.machine) + _TEXT.format(
             clock=6 if platform.system() == "Darwin" else 1, raised=RAISED, look=LOOK,
             no_memory=NO_MEMORY,
         )

@@ -50,6 +50,15 @@ def test_units_meet_without_gap_or_overlap(extra: int) -> None:
     agree(lambda x: [reduce_sum(x, axes=(0,)), e.neg(x)], x.reshape(1, -1).repeat(3, 0))
 
 
+@pytest.mark.parametrize("n", [100, 32_768, 32_769, 50_000, 100_000, 1_000_000, 4_000_000])
+def test_two_and_four_threads_have_as_many_units(n: int) -> None:
+    made = built(lambda x: [e.neg(x)], ramp(n))
+    (found,) = made.plan.instances.values()
+    assert found.units == 1 if n <= layout.UNIT else found.units % layout.EVEN == 0
+    assert found.chunk <= layout.UNIT and found.chunk % layout.GRAIN in (0, found.chunk)
+    assert 0 <= found.units * found.chunk - n < max(found.units * layout.GRAIN, layout.UNIT)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int8"])
 @pytest.mark.parametrize("shape", [(64, 2), (67, 3), (3, 200, 4), (70, 5, 2), (2, 65, 1, 6)])
 def test_short_rows(shape: tuple[int, ...], dtype: str) -> None:

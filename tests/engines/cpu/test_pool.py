@@ -46,28 +46,69 @@ def test_results_do_not_depend_on_the_number_of_threads():
             np.testing.assert_array_equal(a, b)
 
 
+class Steps:
+    """Runs jobs of so many units and says which chunks were taken, and by whom, in order."""
+
+    def __init__(self):
+        self.taken = []
+        pointer, size = ctypes.c_void_p, ctypes.c_int64
+        self.note = ctypes.CFUNCTYPE(None, pointer, pointer, size, size, pointer)(
+            lambda slots, record, begin, end, status: self.taken.append(
+                (begin, end, threading.get_ident())
+            )
+        )
+        self.step = ctypes.CFUNCTYPE(None, pointer, pointer, pointer)(driver.functions()["step"])
+        self.context = (size * (driver.CONTEXT // 8))()
+        self.context[5] = 2**60  # nanoseconds until it looks for signals
+        # How floats trap.
+        self.context[7] = 0x1F80 if platform.machine() in ("x86_64", "AMD64") else 0
+
+    def run(self, units, cost):
+        words = ctypes.cast(self.note, ctypes.c_void_p).value, 0, units, cost
+        self.taken.clear()
+        self.step(None, (ctypes.c_int64 * 4)(*words), self.context)
+        return list(self.taken)
+
+
+JOBS = [(2, 15_000), (3, 10_000), (9, 5_000), (12, 30_000), (123, 5_000), (1_000_003, 1)]
+
+
 @pytest.mark.parametrize("count", [2, 3, 5])
-def test_units_are_shared_evenly(count):
+@pytest.mark.parametrize("turn", [0, 1])
+def test_units_are_shared_evenly(count, turn):
     config.update("num_threads", count)
-    taken = []
-    pointer, size = ctypes.c_void_p, ctypes.c_int64
-    note = ctypes.CFUNCTYPE(None, pointer, pointer, size, size, pointer)(
-        lambda slots, record, begin, end, status: taken.append((begin, end))
-    )
-    step = ctypes.CFUNCTYPE(None, pointer, pointer, pointer)(driver.functions()["step"])
-    context = (size * (driver.CONTEXT // 8))()
-    context[5] = 2**60  # nanoseconds until it looks for signals
-    context[7] = 0x1F80 if platform.machine() in ("x86_64", "AMD64") else 0  # how floats trap
-    for units, cost in [(2, 15_000), (9, 5_000), (12, 30_000), (123, 5_000), (1_000_003, 1)]:
-        words = ctypes.cast(note, pointer).value, 0, units, cost
-        taken.clear()
-        step(None, (size * 4)(*words), context)
-        taken.sort()
-        assert [begin for begin, _ in taken] == [0, *[end for _, end in taken[:-1]]]
-        assert taken[-1][1] == units
-        sizes = [end - begin for begin, end in taken]
-        assert max(sizes) - min(sizes) <= 1
-        assert len(sizes) % count == 0 or len(sizes) < count
+    steps = Steps()
+    for units, cost in JOBS:
+        for _ in range(2 + turn):  # from the ends, and from the middle
+            taken = sorted(steps.run(units, cost))
+            assert [begin for begin, _, _ in taken] == [0, *[end for _, end, _ in taken[:-1]]]
+            assert taken[-1][1] == units
+            sizes = [end - begin for begin, end, _ in taken]
+            assert max(sizes) - min(sizes) <= 1
+            assert len(sizes) % count == 0 or len(sizes) < count
+
+
+@pytest.mark.parametrize("units", [64, 1000])
+def test_jobs_begin_where_the_one_before_ended(units):
+    config.update("num_threads", 2)
+    steps = Steps()
+    mine = threading.get_ident()
+    inwards = []
+    for _ in range(6):
+        taken = steps.run(units, 100_000)
+        middle = sorted(taken)[len(taken) // 2][0]
+        own = [begin for begin, _, who in taken if who == mine]
+        others = [begin for begin, _, who in taken if who != mine]
+        # Who has done its own share goes on with the other's, from the end that is done last.
+        half = [begin for begin in own if begin < middle]
+        inward = half == sorted(half)
+        assert half == sorted(half, reverse=not inward)
+        assert own[len(half) :] == sorted(own[len(half) :], reverse=not inward)
+        there = [begin for begin in others if begin >= middle]
+        assert there == sorted(there, reverse=inward)
+        inwards.append(inward if len(half) > 1 else None)
+    known = [i for i, inward in enumerate(inwards) if inward is not None]
+    assert len({(i + inwards[i]) % 2 for i in known}) <= 1
 
 
 def test_many_python_threads_at_once():
