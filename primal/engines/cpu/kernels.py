@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primal.base.structures import structure
-from primal.engines.cpu import interleaved, narrow_gathers
+from primal.engines.cpu import interleaved, narrow_gathers, takes
 from primal.engines.cpu.arms import Item, evaluated, waiting
 from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, Module, itemsize
 from primal.engines.cpu.columns import reduce_columns
@@ -49,7 +49,8 @@ class Spec:
     word. Step is how it moves along the vector: 'u' to the next element, 'r' to the one before,
     'z' not at all, 'g' by the stride.
     body: (word, dtypes of operands, dtype, operands), numbered on from the operands. `pad` reads
-    its first operand where the second is between the others, and is zero elsewhere.
+    its first operand where the second is between the others, and is zero elsewhere; `take` reads
+    it at the second, which is at most the third.
     stores: numbers of what is stored, over all loops: slot, offset, strides.
     reductions: (monoid, number, dtype of the result), one result per kept index: slot, offset,
     kept strides, and if split the stride from part to part.
@@ -125,8 +126,8 @@ class Writer:
         # Of those in all lanes alike that something is divided by.
         self.inverses: dict[int, str] = {}
         self.divisors = {b[3][1] for b in spec.body if b[0] == "div" and b[2] in FORM}
-        # Operands of rows that are padded as they are read.
-        self.inner = {b[3][0] for b in spec.body if b[0] == "pad"}
+        # Operands that words read by themselves.
+        self.inner = {b[3][0] for b in spec.body if b[0] in takes.INNER}
         self.waiting = waiting(spec) if isinstance(spec, Spec) else {}
         self.stack = self.chunk = ""
         self.range = ("", "")
@@ -275,7 +276,7 @@ class Writer:
     def scalars(self, places: list[str], inner: int) -> None:
         """Read what does not move along the vectors."""
         for i, (kind, _, step) in enumerate(self.spec.operands):
-            if kind == "l" or step != "z":
+            if kind == "l" or step != "z" or i in self.inner:
                 continue
             self.splats[i] = self.splat_of(i, places[i])
             self.invert(i, self.splats[i])
@@ -443,18 +444,11 @@ class Writer:
 
         def item(item: Item, xs: list[str]) -> str:
             word, ins, out, refs = item
-            if word == "pad":
-                return self.load(refs[0], places[refs[0]], i, self.between(mask, *xs[1:]))
+            if word in takes.INNER:
+                return takes.read(self, word, refs, places, i, mask, xs)
             return self.made(word, ins, out, refs, xs)
 
         return evaluated(self.c, spec.body, values, self.waiting, item)
-
-    def between(self, mask: str | None, at: str, low: str, high: str) -> str:
-        """The lanes of the mask, or of all, in which low ≤ at < high."""
-        c, t = self.c, self.c.vec("i32")
-        inside = c.new(f"icmp ult {t} {c.new(f'sub {t} {at}, {low}')}, "
-                       f"{c.new(f'sub {t} {high}, {low}')}")  # fmt: skip
-        return inside if mask is None else c.new(f"and {c.vec('i1')} {mask}, {inside}")
 
     def put_all(self, values: list[str], places: list[str], i: str, mask: str | None) -> None:
         """The stores."""

@@ -11,6 +11,7 @@ from primal.engines.cpu.graph import NAMES, Node, Value, row_major, size_of
 from primal.engines.cpu.interleaved import PART
 from primal.engines.cpu.kernels import HEADER, Spec, is_light, lanes_of
 from primal.engines.cpu.schedule import Group, is_inside
+from primal.engines.cpu.takes import INNER, TAKE
 from primal.engines.cpu.whole import LINE
 
 UNIT = 32768
@@ -68,7 +69,7 @@ class Instance:
     def cost(self) -> int:
         """Nanoseconds that a unit takes, roughly, on one core whose caches hold the operands."""
         spec = self.spec
-        words = sum([0.2 if b[0] in FLOAT else 0.03 for b in spec.body])
+        words = sum([0.2 if b[0] in FLOAT else TAKE if b[0] == "take" else 0.03 for b in spec.body])
         moved = 0.05 * sum([int(a.dtype[1:]) for a in self.arrays if a.kind == "m"])
         return int(20 + (words + moved) * size_of(self.sizes) / max(self.units, 1))
 
@@ -100,12 +101,12 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     arrays: list[Array] = []
     numbers: dict[Any, int] = {}
 
-    def operand(x: Value) -> int:
+    def operand(x: Value, inner: bool) -> int:
         node = x.node
         dtype = NAMES[node.dtype]
         kind = {"literal": "l", "iota": "i"}.get(node.word, "m")
         strides = () if kind == "l" else x.steps()
-        key = (id(node), strides, x.offset)
+        key = (id(node), strides, x.offset, inner)
         if key not in numbers:
             numbers[key] = len(arrays)
             arrays.append(Array(kind, node, dtype, strides, x.offset))
@@ -114,7 +115,12 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     # Operands are numbered before the body: until they are all known, its nodes count from below 0.
     nodes = {node: i for i, node in enumerate(group.nodes)}
     refs = [
-        [nodes[x.node] + ~len(nodes) if is_inside(x, group) else operand(x) for x in node.args]
+        [
+            nodes[x.node] + ~len(nodes)
+            if is_inside(x, group)
+            else operand(x, i == 0 and node.word in INNER)
+            for i, x in enumerate(node.args)
+        ]
         for node in (*group.nodes, *group.reductions)
     ]
     count = len(arrays)

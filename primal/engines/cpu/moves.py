@@ -391,6 +391,8 @@ class Scatter:
 
     Each index is looked at once per block, and what it adds to one row waits for no other.
     """
+    same: bool = False
+    """Dense, but all updates are one number."""
 
     def write(self, module: Module, name: str) -> None:
         item = itemsize(self.dtype)
@@ -415,12 +417,14 @@ class Scatter:
             else:
                 combine()
 
+        pace = 0 if self.same else item
+
         def one(i: Int) -> None:
             start = s.integer(self.index, indices + i * itemsize(self.index))
             # A start below 0 is a big number without a sign.
             s.when(
                 start.test("ule", columns[0][0]),
-                lambda: self._one(s, [updates + i * item, out + start * item], run, item),
+                lambda: self._one(s, [updates + i * pace, out + start * item], run, item),
             )
 
         if self.dense:
@@ -526,13 +530,16 @@ def scatter(
     if apart:
         # As `gather`: no two places of a window are one element, so the order stays.
         batch, window = [*[(n, (part, big, 0)) for n, (part, big) in window], *batch], []
+    pace = batch[-1][1][0] if batch else item
+    dense = (
+        drops and run == 1 and not window
+        and [s[1:] for _, s in batch] == [(0, indices.node.dtype.itemsize)] and pace in (0, item)
+        and [c[1:] for c in found.columns] == [(item, 0)]
+    )  # fmt: skip
     spec = Scatter(
         f"u{item}" if word == "set" and item <= 8 else dtype, word, run > 1, index_name(indices),
-        len(batch), len(found.columns), len(window), drops,
-        drops and run == 1 and not window
-        and batch[1:] == [] and [s for _, s in batch] == [(item, 0, indices.node.dtype.itemsize)]
-        and [c[1:] for c in found.columns] == [(item, 0)],
-        few(run * item) if run > 1 else 0, apart,
+        len(batch), len(found.columns), len(window), drops, dense,
+        few(run * item) if run > 1 else 0, apart, dense and not pace,
     )  # fmt: skip
     rest = [*[w for c in found.columns for w in c], *flat(window)]
     each = size_of([n for n, _ in (*batch[apart:], *window)]) * run

@@ -9,8 +9,9 @@ from typing import Any
 
 from primal.engines.cpu.graph import APART, Node, Strides, Value, row_major, size_of
 from primal.engines.cpu.schedule import NOWHERE, nodes_read
+from primal.engines.cpu.takes import INNER
 
-_STAYS = APART | NOWHERE | {"pad"}
+_STAYS = APART | NOWHERE | INNER
 """Words that are no function of the elements at the same place."""
 ALONE = 16
 """Elements that a view takes at least the time of: 60 numbers of 130, one by one, are 20 µs of 18
@@ -44,7 +45,9 @@ def _parts(node: Node, readers: Sequence[Node]) -> list[Node]:
     if node.word in _STAYS or not readers or any(x.node.word == "iota" for x in node.args):
         return [node]
     read = [x for r in readers for x in r.args if x.node is node]
-    if any(x.strides is None for x in read):
+    if any(x.strides is None for x in read) or any(
+        r.word in INNER and r.args[0].node is node for r in readers
+    ):
         return [node]
     views = {x.key(): x for x in read}
     if 2 * sum([max(_distinct(x), ALONE) for x in views.values()]) > size_of(node.shape):

@@ -8,6 +8,7 @@ from primal.engines.cpu.graph import size_of
 from primal.engines.cpu.interleaved import PART
 from primal.engines.cpu.layout import GRAIN, UNIT, Array, Instance
 from primal.engines.cpu.points import Pack, PointSpec
+from primal.engines.cpu.takes import INNER
 
 COORDINATES = 8
 """Most of a point that are kept."""
@@ -24,7 +25,7 @@ WINDOWS = 3
 def over_points(given: Instance) -> Instance | None:
     """The same kernel over points, a point per lane; None if that is not what it runs over."""
     spec, arrays = given.spec, given.arrays
-    if any(a.dtype in PART for a in arrays) or any(b[0] == "pad" for b in spec.body):
+    if any(a.dtype in PART for a in arrays) or any(b[0] in INNER for b in spec.body):
         return None
     # What is stored last lies row by row over the kept loops.
     last = given.strides[-1]

@@ -20,6 +20,7 @@ from primal.engines.cpu.graph import APART, NATIVE, Node, Value, is_narrow, size
 from primal.engines.cpu.monoids import accumulator
 from primal.engines.cpu.rowwise import row_role
 from primal.engines.cpu.steps import Branch, Loop, Routine
+from primal.engines.cpu.takes import INNER
 
 MAX_NODES = 96
 """Nodes per group. Compile time grows with the length of straight-line code; and a long chain of
@@ -55,7 +56,7 @@ class Group:
 
     `level` and `alone`: the pass of each node, and nodes that are one per row; see `rowwise`.
     `parts`: in how many pieces its reductions are made, so that threads share them; see `split`.
-    `inner`: whether it pads rows as it reads them, and reduces nothing.
+    `inner`: whether words of it read arrays by themselves (see `takes`); it reduces nothing then.
     `pieces`: where nodes lie that are parts of another array; see `blocks.placed`.
     """
 
@@ -197,7 +198,7 @@ class Schedule:
         group.nodes.append(node)
         group.level[node] = latest if level is None else level
         group.heavy += node.word in FLOAT
-        group.inner |= node.word == "pad"
+        group.inner |= node.word in INNER
 
     def _in_register(self, node: Node) -> bool:
         """Whether a group makes the node element for element over its own shape."""
@@ -210,7 +211,7 @@ class Schedule:
         if type(group) is not Group or len(group.nodes) >= MAX_NODES:
             return False
         role = row_role(node, group, is_inside)
-        if role is None:
+        if role is None or node.word in INNER:
             return False
         alone, level = role
         if alone:
@@ -237,7 +238,7 @@ class Schedule:
             return False
         if node.word in FLOAT and step.heavy >= MAX_HEAVY:
             return False
-        if node.word == "pad" and step.axes is not None:
+        if node.word in INNER and step.axes is not None:
             return False
         return len(step.outside) < MAX_OUTSIDE or all(
             x.node.word in NOWHERE or x.node in step.outside or is_inside(x, step)

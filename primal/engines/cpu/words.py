@@ -31,6 +31,7 @@ from primal.engines.cpu import (
     solves,
     spectra,
     systems,
+    takes,
     tridiagonals,
     turns,
 )
@@ -82,6 +83,8 @@ class Words:
         """What arrays were padded of: shape, operand, value, configuration."""
         self.gathered: dict[Node, Any] = {}
         """What gathers were made of: operand, indices, parameters."""
+        self.joined: dict[Node, Any] = {}
+        """What concatenations were made of: dimension, operands."""
         self.once: Node | None = None
         """The operand of the slice or gather being written, if nobody else reads it."""
         self.layout: Ints | None = None
@@ -468,7 +471,9 @@ class Words:
         return out
 
     def concatenate(self, xs: Sequence[Value], dim: int) -> Value:
-        return pieces.concatenate(self, xs, dim)
+        out = pieces.concatenate(self, xs, dim)
+        self.joined[out.node] = dim, xs
+        return out
 
     def dynamic_slice(self, x: Value, starts: Sequence[Value], sizes: Ints) -> Value:
         return pieces.dynamic_slice(self, x, starts, tuple(sizes))
@@ -481,7 +486,7 @@ class Words:
             found = commuting.gather_of_gather(self, x, indices, **params)
             if found is not None:
                 return found
-        out = moves.gather(self, x, indices, **params)
+        out = takes.take(self, x, indices, **params) or moves.gather(self, x, indices, **params)
         self.gathered[out.node] = x, indices, params
         return out
 

@@ -1,0 +1,94 @@
+"""Gathers of single elements as words of the groups around them: NumPy's values, and one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal
+import primal.numpy as jnp
+from primal.engines.cpu.schedule import Group
+from primal.engines.cpu.steps import Routine
+from tests.engines.cpu.lab import agree
+
+DRAW = np.random.default_rng(0)
+X = (DRAW.standard_normal((13, 29)) * 50).astype(np.float32)
+I = DRAW.integers(-40, 60, (7, 45)).astype(np.int32)  # noqa: E741
+J = DRAW.integers(-40, 60, 45).astype(np.int32)
+
+
+@pytest.mark.parametrize("mode", ["clip", "fill"])
+@pytest.mark.parametrize("index", [np.int8, np.uint8, np.int16, np.int32, np.uint32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint32, np.int64])
+def test_any_index_of_any_dtype(dtype: Any, index: Any, mode: str) -> None:
+    ends = np.iinfo(index)
+    i = DRAW.integers(max(ends.min, -40), 60, (7, 45)).astype(index)
+    i.flat[:4] = ends.max, ends.min, 0, 12
+
+    def f(x: Any, i: Any) -> list[Any]:
+        return [x.at[i + 1, i % 3].get(mode=mode) * 2, x.reshape(-1).at[i * 5].get(mode=mode)]
+
+    made = agree(f, X.astype(dtype), i)
+    assert not any(type(step) is Routine for step in made.plan.steps)
+
+
+CASES: dict[str, Callable[..., Any]] = {
+    "in steps": lambda x, i, j: x[::2, 1::3].at[i, j].get(mode="clip"),
+    "backwards": lambda x, i, j: x[::-1].at[i, j].get(mode="clip"),
+    "of a transposition": lambda x, i, j: x.T.at[j, i].get(mode="fill"),
+    "of what is computed": lambda x, i, j: (x * 3)[i % 13, j],
+    "of what is read in part": lambda x, i, j: (x * 3)[2:9, ::4][i % 7, j % 5],
+    "of what every lane reads": lambda x, i, j: x[i % 13, j % 29] * x[0, 0],
+    "of what it puts out": lambda x, i, j: [x * 2, (x * 2)[i % 13, j % 29]],
+    "of a result of rows": lambda x, i, j: x[:, jnp.argmax(x, axis=1)[i % 13]],
+    "read in part": lambda x, i, j: x[i % 13, j % 29][:2, ::7] + 1,
+    "transposed": lambda x, i, j: x[i % 13, j % 29].T + x.T[j % 29][:, :7],
+    "summed": lambda x, i, j: jnp.sum(x[i % 13, j % 29] * 2, axis=1),
+    "normalised": lambda x, i, j: primal.nn.softmax(x)[i % 13, j % 29],
+    "along an axis": lambda x, i, j: jnp.take_along_axis(x, jnp.argsort(-x, axis=1), 1),
+    "of batches": lambda x, i, j: primal.vmap(lambda a, b: a[b % 29 + 0 * b])(x[:7], i),
+    "of twos": lambda x, i, j: (lambda y: y[i % 13, j % 29] + y[j % 13, i % 29])(x),
+    "in a loop": lambda x, i, j: primal.lax.fori_loop(
+        0, 3, lambda n, y: y.at[i % 13, j % 29].add(y[(i + n) % 13, j % 29] * 0.5), x
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values(name: str) -> None:
+    def f(x: Any, i: Any, j: Any) -> list[Any]:
+        out = CASES[name](x, i, j)
+        return out if isinstance(out, list) else [out]
+
+    agree(f, X, I, J, within=64 if name in ("normalised", "in a loop") else 8)
+
+
+def test_interpolation_is_one_group() -> None:
+    def f(x: Any, i: Any, j: Any) -> list[Any]:
+        return [primal.scipy.ndimage.map_coordinates(x, [i, j], order=1, mode="nearest")]
+
+    at = [DRAW.random((30, 30)).astype(np.float32) * n for n in X.shape]
+    made = agree(f, X, *at, within=1 << 12)  # sums of both signs
+    (group,) = [step for step in made.plan.steps if getattr(step, "nodes", None)]
+    assert type(group) is Group and [n.word for n in group.nodes].count("take") == 4
+
+
+def test_indices_in_memory_are_the_routines() -> None:
+    def f(x: Any, i: Any) -> list[Any]:
+        return [x.reshape(-1).at[i].get(mode="clip", wrap_negative_indices=False)]
+
+    made = agree(f, X, I)
+    assert [type(step) for step in made.plan.steps] == [Routine]
+
+
+@pytest.mark.parametrize("word", ["add", "multiply", "max", "set"])
+def test_one_number_is_scattered_without_looking_at_it_each_time(word: str) -> None:
+    def f(x: Any, i: Any) -> list[Any]:
+        return [getattr(x.reshape(-1).at[i], word)(3.0)]
+
+    made = agree(f, X, I.reshape(-1))
+    (spec,) = [s.spec for s in made.plan.steps if type(s) is Routine]
+    assert spec.dense and spec.same
