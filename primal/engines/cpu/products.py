@@ -331,7 +331,9 @@ def _matvec(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
             units=size_of([g[0] for g in loops]), cost=10 + int(work / 30), name="matvec",
             terms=depth,
         )[0]  # fmt: skip
-    parts = max(1, min(rows // 64, int(work / 1e6), 64))
+    # Parts of some 256 KB: threads share them, and in a loop find those that they read last.
+    parts = min(rows // 32, rows * depth * size >> 18, 64)
+    parts = -(-parts // 4) * 4 if parts > 1 else 1
     each = -(-rows // parts)
     parts = -(-rows // each)
     words = [

@@ -105,15 +105,29 @@ def test_lu_of_nan_swaps_rows_of_the_matrix():
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 @pytest.mark.parametrize("left", [True, False])
 @pytest.mark.parametrize("flags", range(8))
-def test_triangular_solve(dtype, left, flags):
+@pytest.mark.parametrize("n,columns", [(4, 6), (70, 1)])
+def test_triangular_solve(n, columns, dtype, left, flags):
     lower, transpose, unit = bool(flags & 1), bool(flags & 2), bool(flags & 4)
-    a = matrices((13, 4, 4), dtype) + 4 * np.eye(4, dtype=dtype)
-    b = matrices((13, 4, 6) if left else (13, 6, 4), dtype, 1)
+    a = matrices((13, n, n), dtype) / np.sqrt(n).astype(dtype) + 4 * np.eye(n, dtype=dtype)
+    b = matrices((13, n, columns) if left else (13, columns, n), dtype, 1)
     f = lambda a, b: [triangular_solve(  # noqa: E731
         a, b, left_side=left, lower=lower, transpose_a=transpose, conjugate_a=transpose and lower,
         unit_diagonal=unit)]  # fmt: skip
     made = same(f, a, b, within=1000)
     assert not [s for s in made.plan.program.steps if isinstance(s, Library)]
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_systems_with_a_zero_on_the_diagonal_are_not_finite_from_there(columns):
+    a = np.tril(matrices((30, 30), "float64")) + 9 * np.eye(30)
+    a[11, 11] = 0
+    b = matrices((30, columns), "float64", 1)
+    b[:, 0] = 0  # 0 / 0
+    made = lab.built(lambda a, b: [triangular_solve(
+        a, b, left_side=True, lower=True, transpose_a=False, conjugate_a=False,
+        unit_diagonal=False)], a, b)  # fmt: skip
+    (x,) = made.execute([a, b])
+    assert np.isfinite(x[:11]).all() and not np.isfinite(x[11:]).any()
 
 
 def test_larger_triangular_systems_take_no_step_of_python():

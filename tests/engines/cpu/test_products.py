@@ -130,6 +130,16 @@ def test_matrices_and_vectors_of_any_size_and_order(rows, depth, dtype):
     agree(product(((0,), (0,))), x[0], two, terms=depth)
 
 
+@pytest.mark.parametrize("rows,depth", [(500, 501), (200, 3000), (3000, 200), (1025, 700)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_threads_share_products_of_large_matrices_and_vectors(rows, depth, dtype):
+    w, x = array((rows, depth), dtype), array(depth, dtype, 1)
+    made = agree(product(((1,), (0,))), w, x, terms=depth)
+    (step,) = steps(made, Routine)
+    assert step.units % 4 == 0 or w.nbytes <= 1 << 20
+    agree(product(((0,), (0,))), np.ascontiguousarray(w.T), x, terms=depth)
+
+
 @pytest.mark.parametrize("before", [0, 1, 5, 15])
 @pytest.mark.parametrize("rows,depth", [(300, 64), (130, 272), (150, 144)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
