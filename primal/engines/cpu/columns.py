@@ -7,6 +7,7 @@ from typing import Any
 from primal.engines.cpu.code import MEMORY
 from primal.engines.cpu.lanes import emit
 from primal.engines.cpu.monoids import accumulator
+from primal.engines.cpu.strips import strips
 
 ROWS = 8
 """Rows whose columns are added up in registers before their totals go back to the stack."""
@@ -43,7 +44,7 @@ def _by_strips(w: Any, places: list[str], first: str, last: str) -> None:
         _store(w, places, i, mask, totals)
         return []
 
-    w.strips(first, last, [], turn)
+    strips(w, first, last, [], turn)
 
 
 def _by_blocks(w: Any, places: list[str], first: str, last: str) -> None:
@@ -108,7 +109,7 @@ def _by_blocks(w: Any, places: list[str], first: str, last: str) -> None:
             put(c.loop(j, end, "1", given, add), at)
             return []
 
-        w.strips(first, last, [], turn)
+        strips(w, first, last, [], turn)
         return []
 
     def row(d: int, places: list[str]) -> list[str]:
@@ -126,12 +127,12 @@ def _by_blocks(w: Any, places: list[str], first: str, last: str) -> None:
             put(w.combined(get(at), values, None), at)
             return []
 
-        w.strips(first, last, [], turn)
+        strips(w, first, last, [], turn)
         w.splats = known
         return []
 
     def end(i: str, _: list[str]) -> list[str]:
-        _store(w, places, i, w.mask(i, last), get(totals_at(i)))
+        _store(w, places, i, None if spec.even else w.mask(i, last), get(totals_at(i)))
         return []
 
     c.loop(first, last, str(c.lanes), [], begin)

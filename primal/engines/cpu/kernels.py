@@ -17,10 +17,10 @@ what `Spec` says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from primal.base.structures import structure
+from primal.base.structures import replaced, structure
 from primal.engines.cpu import interleaved, narrow_gathers, takes
 from primal.engines.cpu.arms import Item, evaluated, waiting
 from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, Module, itemsize
@@ -29,10 +29,9 @@ from primal.engines.cpu.floats import FORM, Floats, inverse_of, over_known
 from primal.engines.cpu.functions import FLOAT, INLINE
 from primal.engines.cpu.lanes import COMBINE, across, constant, emit, narrowed, store_scalar
 from primal.engines.cpu.monoids import accumulator, identity
+from primal.engines.cpu.strips import along_row, strips
 from primal.engines.cpu.whole import Whole, is_whole, overlapping
 
-ACCUMULATORS = 2
-"""Of each reduction along rows."""
 HEADER = 6
 """Words of a record before the sizes; of any record before what its kind adds."""
 
@@ -62,6 +61,7 @@ class Spec:
     them a unit is some turns.
     blocked: totals of columns lie on the stack, and rows are read in order.
     split: the loop whose range is divided into parts that are reduced apart, or -1.
+    even: whole vectors fill what they run along, so that no lane is ever masked.
     """
 
     kept: int
@@ -77,11 +77,17 @@ class Spec:
     nested: int = 0
     blocked: bool = False
     split: int = -1
+    even: bool = False
 
     @property
     def dtypes(self) -> list[str]:
         """The dtypes of operands and then of the body."""
         return [o[1] for o in self.operands] + [b[2] for b in self.body]
+
+    @property
+    def general(self) -> Spec | None:
+        """The spec whose code does what this one's does, and more."""
+        return replaced(self, even=False) if self.even else None
 
     def write(self, module: Module, name: str) -> None:
         """Add the kernel to a module."""
@@ -476,7 +482,7 @@ class Writer:
             self.computed(places, i, mask)
             return []
 
-        self.strips(first, last, [], turn)
+        strips(self, first, last, [], turn)
 
     # Reductions.
 
@@ -508,66 +514,6 @@ class Writer:
         """(monoid, dtype) of each accumulator."""
         return [(m, accumulator(m, self.dtypes[ref])) for m, ref, _ in self.spec.reductions]
 
-    def along_row(
-        self,
-        start: str,
-        n: str,
-        monoids: list[tuple[str, str]],
-        firsts: list[tuple[str, str]],
-        turn: Callable[[str, str | None, list[str]], list[str]],
-    ) -> list[str]:
-        """`turn(i, mask, totals)` over vectors of [start, n), the last one masked; the totals.
-
-        Of light bodies accumulators take turns, for the next sum not to wait for this one.
-        """
-        count = len(firsts)
-        if not self.light:
-            return self.strips(start, n, firsts, turn)
-        spare = [
-            (self.c.vec(SCALAR[dtype]), constant(self.c, dtype, identity(monoid, dtype)))
-            for monoid, dtype in monoids
-        ]
-        totals = self.strips(
-            start, n, [*firsts, *spare * (ACCUMULATORS - 1)],
-            lambda i, mask, now: [*now[count:], *turn(i, mask, now[:count])],
-        )  # fmt: skip
-        for _ in range(1, ACCUMULATORS):
-            split = len(totals) - count
-            totals, more = totals[:split], totals[split:]
-            totals[:count] = [
-                emit(self.c, COMBINE[m], [dtype, dtype], dtype, [x, y])
-                for (m, dtype), x, y in zip(monoids, totals, more, strict=False)
-            ]
-        return totals
-
-    def strips(
-        self,
-        start: str,
-        stop: str,
-        carried: list[tuple[str, str]],
-        turn: Callable[[str, str | None, list[str]], list[str]],
-    ) -> list[str]:
-        """`turn(i, mask, values)` over vectors of [start, stop): whole ones, then the rest."""
-        c = self.c
-        count = c.new(f"and i64 {c.new(f'sub i64 {stop}, {start}')}, {-c.lanes}")
-        whole, step = c.new(f"add i64 {start}, {count}"), str(c.lanes)
-        types = [t for t, _ in carried]
-        if self.light:
-            now = c.loop(start, whole, step, carried, lambda i, now: turn(i, None, now))
-            given = list(zip(types, now, strict=True))
-            mask = self.mask(whole, stop)
-            return c.loop(whole, stop, step, given, lambda i, now: turn(i, mask, now))
-
-        # The body once: both are turns of one loop around, outside of which masks are known.
-        def part(_: str, now: list[str]) -> list[str]:
-            begin, end, *values = now
-            mask = self.mask(begin, end)
-            given = list(zip(types, values, strict=True))
-            out = c.loop(begin, end, step, given, lambda i, now: turn(i, mask, now))
-            return [end, stop, *out]
-
-        return c.loop("0", "2", "1", [("i64", start), ("i64", whole), *carried], part)[2:]
-
     def row_reduction(self, places: list[str]) -> None:
         """Reduce along the vectors, then across the lanes; one scalar per row."""
         c, spec = self.c, self.spec
@@ -580,8 +526,8 @@ class Writer:
                     lambda i, now: nest(d + 1, self.moved(places, [(d, i)]), now),
                 )  # fmt: skip
             self.scalars(places, d)
-            return self.along_row(
-                *self.bounds(d), self.monoids(), firsts,
+            return along_row(
+                self, *self.bounds(d), self.monoids(), firsts,
                 lambda i, mask, now: self.combined(now, self.computed(places, i, mask), mask),
             )  # fmt: skip
 

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import functools
 
-from primal.base.structures import structure
+from primal.base.structures import replaced, structure
 from primal.engines.cpu import interleaved
 from primal.engines.cpu.code import SCALAR, Module
 from primal.engines.cpu.functions import FLOAT, INLINE
 from primal.engines.cpu.kernels import Writer, is_light
 from primal.engines.cpu.lanes import COMBINE, across, constant, emit, narrowed, store_scalar
 from primal.engines.cpu.monoids import accumulator, identity
+from primal.engines.cpu.strips import along_row, strips
 
 LINE = 64
 """Bytes that buffers are aligned to, and have room for behind their last element."""
@@ -42,7 +43,7 @@ class RowSpec:
     are one per row. buffers: numbers of items kept in buffers. stores: numbers of items stored.
     results: numbers of reductions, or of items that are one per row, that are stored.
     column: the rows are columns, one in each lane, and a unit of work is all columns of the last
-    kept loop. most: lanes that are enough for them.
+    kept loop. most: lanes that are enough for them. even: as of `Spec`.
     """
 
     kept: int
@@ -55,6 +56,7 @@ class RowSpec:
     results: tuple[int, ...]
     column: bool = False
     most: int = 0
+    even: bool = False
 
     @property
     def body(self) -> tuple[Item, ...]:
@@ -65,6 +67,11 @@ class RowSpec:
         """The dtypes of operands, items, reductions."""
         out = [o[1] for o in self.operands] + [i[2] for i in self.items]
         return out + [out[ref] for _, ref, _ in self.reductions]
+
+    @property
+    def general(self) -> RowSpec | None:
+        """The spec whose code does what this one's does, and more."""
+        return replaced(self, even=False) if self.even else None
 
     def write(self, module: Module, name: str) -> None:
         """Add the kernel to a module."""
@@ -129,9 +136,10 @@ class _Rows(Writer):
                 self.splats, self.inverses = map(dict, literals)
                 places = self.moved(bases, list(enumerate(at)))
                 self.scalars(places, spec.kept - 1)
-                self.strips(
-                    "0", sizes[spec.kept - 1], [], lambda i, m, _: self.columns(places, i, m)
-                )
+                strips(
+                    self, "0", sizes[spec.kept - 1], [],
+                    lambda i, m, _: self.columns(places, i, m),
+                )  # fmt: skip
                 return
             outer, last = list(enumerate(at[:-1])), spec.kept - 1
             first = c.new(f"mul i64 {at[-1]}, {chunk}")
@@ -276,8 +284,8 @@ class _Rows(Writer):
             if spec.column:
                 out = inner(places, at, lanes, totals)
             else:
-                out = self.along_row(
-                    "0", self.sizes[d], monoids, carried,
+                out = along_row(
+                    self, "0", self.sizes[d], monoids, carried,
                     lambda i, mask, now: inner(places, i, mask, now),
                 )  # fmt: skip
             self.splats = known
