@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from primal.numpy.promotion import (
     from_literal,
     promote_dtypes_inexact,
 )
+
+T = TypeVar("T")
 
 
 def inexact(name: str, *args: Any) -> list[Any]:
@@ -63,8 +65,8 @@ def epsilon(x: Any) -> float:
     return float(np.finfo(np.float64 if x.dtype.itemsize == 8 else np.float32).eps)
 
 
-def digits(x: Any, single: int, double: int) -> int:
-    """How many terms of a series: one number for float64, one for narrower dtypes."""
+def digits(x: Any, single: T, double: T) -> T:
+    """How many terms of a series, or which table: one for float64, one for narrower dtypes."""
     return double if x.dtype.itemsize == 8 else single
 
 

@@ -130,6 +130,40 @@ def test_beta_functions_of_float64() -> None:
         np.testing.assert_allclose(got, slope, 3e-15, 1e-16)
 
 
+# Units of the last place of float32, from where to where, beside SciPy's float64.
+UNITS = {
+    "erfcx": (3.5, 0.0, 1e30), "dawsn": (2.5, -1e30, 1e30), "exp1": (5.0, 0.0, 1.0),
+    "expi": (4.0, 0.6, 12.0), "sici": (2.5, -3.0, 3.0), "log_ndtr": (3.5, -1e10, 0.0),
+    "owens_t": (5.0, -3.0, 3.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_units_of_the_last_place(name: str) -> None:
+    units, low, high = UNITS[name]
+    x = np.concatenate([10 ** RNG.uniform(-20, 20, 4000), RNG.uniform(0, 30, 8000)])
+    x = np.concatenate([x, -x]).astype(np.float32)
+    x = x[(x > low) & (x < high)]
+    given = (x, np.float32(0.7)) if name == "owens_t" else (x,)
+    got = primal.jit(getattr(special, name))(*given)
+    want = getattr(reference, name)(*[np.asarray(v, float) for v in given])
+    if name == "sici":
+        got, want = got[0], want[0]
+    few = np.abs(want) > np.finfo(np.float32).tiny
+    error = np.abs(np.asarray(got, float) - want)[few] / np.spacing(np.float32(abs(want[few])))
+    assert error.max() < units, x[few][np.argmax(error)]
+
+
+def test_the_slope_of_log_ndtr_far_below() -> None:
+    """φ(x)/Φ(x) tends to -x, of which a difference of two squares has no digits."""
+    x = np.float32([-3e4, -1e3, -30.0, -1.0, 0.0, 1.0, 9.0])
+    got = primal.vmap(primal.grad(special.log_ndtr))(x)
+    want = np.exp(-0.5 * x[3:].astype(float) ** 2 - reference.log_ndtr(x[3:].astype(float)))
+    np.testing.assert_allclose(got[3:], want / np.sqrt(2 * np.pi), 5e-6)
+    far = x[:3].astype(float)
+    np.testing.assert_allclose(got[:3], -far - 1 / far + 2 / far**3, 2e-6)
+
+
 def test_integral_sine_and_cosine() -> None:
     with primal.enable_x64(True):
         for x in (HALF[np.isfinite(HALF)], -HALF[np.isfinite(HALF)]):

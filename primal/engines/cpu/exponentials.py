@@ -156,7 +156,7 @@ def log1p(f: Floats, x: str) -> str:
     big = f.test("ogt", x, 1.0)
     lost = f.where(big, f.sub(1.0, f.sub(u, x)), f.sub(x, f.sub(u, 1.0)))
     near = f.test("oeq", e, 0.0)
-    extra = f.where(near, 0.0, f.div(lost, u))
+    extra = f.where(near, 0.0, f.over(lost, u))
     out = log_of(f, f.where(near, x, f.sub(m, 1.0)), e, extra)
     out = log_edges(f, u, -float("inf"), out)
     return f.where(none, given, out)

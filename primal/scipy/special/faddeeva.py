@@ -18,7 +18,8 @@ from primal.api.control import custom_jvp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered
-from primal.scipy.operands import digits, inexact, real_inexact, strong
+from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
+from primal.scipy.special import tables
 
 _ROOT_PI = math.sqrt(math.pi)
 
@@ -36,7 +37,7 @@ def _weideman(n: int) -> tuple[float, tuple[float, ...]]:
 
 
 def _expansion(iz: Any, real_dtype_of: Any) -> Any:
-    """w for Im z ≥ 0, from iz. On the imaginary axis iz is real, and so is everything here."""
+    """w for Im z ≥ 0, from iz."""
     scale, c = _weideman(digits(real_dtype_of, 20, 44))
     below = scale - iz
     z = (scale + iz) / below
@@ -85,10 +86,22 @@ def wofz(z: ArrayLike) -> Array:
 
 
 @custom_jvp
+def scaled_erfc(x: Any) -> Any:
+    """erfcx(x) of finite x ≥ 0."""
+    k = digits(x, 2, 3)
+    return horner(digits(x, tables.ERFCX, tables.ERFCX_64), (x - k) / (x + k)) * 0.5 / (x + 0.5)
+
+
+@scaled_erfc.defjvp
+def _scaled_erfc_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (dx,) = primals, tangents
+    out = scaled_erfc(x)
+    return out, dx * (2 * x * out - 2 / _ROOT_PI)
+
+
+@custom_jvp
 def _erfcx(x: Any) -> Any:
-    size = jnp.where(jnp.isfinite(x), jnp.abs(x), 1)
-    # erfcx(x) = w(ix), whose iz is -x.
-    w = _expansion(-size, size)
+    w = scaled_erfc(jnp.where(jnp.isfinite(x), jnp.abs(x), 1))
     out = jnp.where(x < 0, 2 * jnp.exp(jnp.where(x < 0, x * x, 0)) - w, w)
     limit = jnp.where(x > 0, jnp.zeros_like(x), jnp.where(x < 0, jnp.full_like(x, jnp.inf), x))
     return jnp.where(jnp.isfinite(x), out, limit)
@@ -112,31 +125,28 @@ def erfcx(x: ArrayLike) -> Array:
     return _wofz(1j * x) if x.dtype.kind == "c" else _erfcx(*strong(x))
 
 
-def _on_the_axis(x: Any) -> Any:
-    """√π/2 Im w(x) of real x, where |Z| = 1: the expansion is Σ cₖ sin((k + 1)θ), by Clenshaw."""
-    scale, c = _weideman(digits(x, 20, 44))
-    inverse = 1 / (scale**2 + x * x)
-    twice = (scale**2 - x * x) * inverse * 2
-    last, before = jnp.full_like(x, c[0]), jnp.zeros_like(x)
-    for v in c[1:]:
-        last, before = twice * last + (v - before), last
-    return x * inverse * (2 * _ROOT_PI * scale * inverse * last + 0.5)
-
-
 @custom_jvp
 def _dawsn(x: Any) -> Any:
-    # Im w(x) √π/2 has no digits left near 0, where the series x Σ (-2x²)ᵏ / (2k + 1)!! has all.
-    near = jnp.abs(x) < 1
+    # Polynomials of F(x)/x in x² up to 2, of 2x·F(x) in x up to 4, and in 1/x² beyond.
+    size = jnp.abs(x)
+    near, middle = size < 2, size < 4
     small = jnp.where(near, x, 0)
-    terms = digits(x, 14, 24)
-    factors = np.cumprod([1.0, *[1 / (2 * k + 1) for k in range(1, terms + 1)]])
-    square, series = -2 * small * small, jnp.full_like(x, factors[-1])
-    for v in factors[-2::-1]:
-        series = series * square + float(v)
-    # Beyond, F(x) is 1/(2x) to the last digit, and x² overflows.
-    beyond = jnp.abs(x) > digits(x, 1 << 13, 1 << 28)
-    far = _on_the_axis(jnp.where(near | beyond, 1, x))
-    return jnp.where(near, small * series, jnp.where(beyond, 0.5 / x, far))
+    out = small * horner(
+        digits(x, tables.DAWSON_NEAR, tables.DAWSON_NEAR_64), 0.5 * small * small - 1
+    )
+    away = jnp.where(near, 2, size)
+    inverse = 1 / (away * away)
+    if x.dtype.itemsize == 8:
+        level = jnp.where(
+            size < 8,
+            horner(tables.DAWSON_FAR_64, (inverse - 5 / 128) * (128 / 3)),
+            horner(tables.DAWSON_BEYOND_64, 128 * inverse - 1),
+        )
+    else:
+        level = horner(tables.DAWSON_FAR, 32 * inverse - 1)
+    between = digits(x, tables.DAWSON_MIDDLE, tables.DAWSON_MIDDLE_64)
+    level = jnp.where(middle, horner(between, jnp.where(middle, away, 3) - 3), level)
+    return jnp.where(near, out, level * 0.5 / jnp.where(near, 2, x))
 
 
 @_dawsn.defjvp
@@ -153,7 +163,7 @@ def dawsn(x: ArrayLike) -> Array:
     Element by element; operands broadcast, and integers count as floats.
 
     >>> dawsn(jnp.array([0.0, 1.0]))
-    Array([0.       , 0.5380794], dtype=float32)
+    Array([0.       , 0.5380795], dtype=float32)
     """
     (v,) = real_inexact("dawsn", x)
     return _dawsn(v).astype(v.dtype)

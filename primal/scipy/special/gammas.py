@@ -16,6 +16,7 @@ from primal.numpy.promotion import ArrayLike, operand
 from primal.numpy.remembered import remembered
 from primal.ops import special as ops
 from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
+from primal.scipy.special import tables
 
 
 @remembered
@@ -245,7 +246,7 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """log |B(a, b)|, without cancellation for large arguments.
 
-    By Lanczos's form of Γ, in which large terms cancel by hand. Element by element; operands
+    By Lanczos's form of Γ (1964), in which large terms cancel by hand. Element by element; operands
     broadcast, and integers count as floats.
 
     >>> betaln(2.0, jnp.array([3.0, 1e6]))
@@ -255,32 +256,8 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 # Lanczos's form Γ(x) = M(u)·((x + h)/x)·(x + h)^(x - ½)·e^-x with u = h/(x + h) in (0, 1], where M
-# is nearly straight (SIAM J. Numer. Anal. B 1, 1964): its values at Chebyshev's points, with 200
-# bits, give these polynomials, to 2e-9 and 2e-16 for all x > 0.
+# is nearly straight (SIAM J. Numer. Anal. B 1, 1964): a polynomial to 2e-9, or to 2e-16, for x > 0.
 _SHIFT = 1.25
-_LANCZOS = (
-    (0.718161046504974, 0.137647598981857, 0.0311440490186215, 0.00626437459141016,
-     0.000863323337398469, 0.000254826736636460, 9.19991944101639e-05),
-    (0.7181610246271637, 0.13764752972013405, 0.031145247221743538, 0.006254913424878779,
-     0.0009005465690422502, 0.0001803657255737819, 0.0001522232432506819, 2.24084247673511e-05,
-     -3.8381379619053156e-05, -0.0001367994198581, 0.0004085310132663755, -0.0005680303576757284,
-     0.0005162676783156994, -0.00032854962273117313, 0.00014628739008500484,
-     -4.352848349205051e-05, 7.756548522187969e-06, -6.213234514180249e-07),
-)  # fmt: skip
-# (log(x + h) - 1/x - ψ(x))/u likewise.
-_LANCZOS_SLOPE = (
-    (0.6, 0.153333947062492, 0.0399870090186596, 0.00669215526431799, -0.000738833449848620,
-     0.00111077877227217, -5.90923582421965e-06, -1.99291698663728e-05),
-    (0.6000000000000005, 0.15333333333296614, 0.04000000004441043, 0.006586664522951017,
-     -0.0003199450326492355, 0.0002393903241491329, 0.0008410393457747795, -5.344289840437565e-05,
-     -0.00035384177567043736, -0.0013826686161906641, 0.005002469163574965, -0.008096730633076593,
-     0.008434323220995688, -0.0060918377191356106, 0.0030410530652433213, -0.0009862869444735405,
-     0.00017322630217611967, -5.313036903815105e-06, -2.2164499953333137e-06),
-)  # fmt: skip
-
-
-def _terms(tables: Any, x: Any) -> Any:
-    return tables[digits(x, 0, 1)]
 
 
 @custom_jvp
@@ -289,7 +266,7 @@ def _betaln(a: Any, b: Any) -> Any:
     ours = low > 0
     p, q = jnp.where(ours, low, 1), jnp.where(ours, high, 1)
     total = p + q
-    c = _terms(_LANCZOS, p)
+    c = digits(p, tables.LANCZOS, tables.LANCZOS_64)
     # With M of p, q and p + q. No two great terms are left that would have to cancel.
     u, v, w = (_SHIFT / (x + _SHIFT) for x in (p, q, total))
     share = p * (w / _SHIFT)
@@ -313,7 +290,7 @@ def _psi_less(a: Any, b: Any) -> Any:
     """ψ(a) - ψ(a + b), to all digits where b is small beside a too."""
     ours = (a > 0) & (b > 0)
     p, q = jnp.where(ours, a, 1), jnp.where(ours, b, 1)
-    c = _terms(_LANCZOS_SLOPE, p)
+    c = digits(p, tables.LANCZOS_SLOPE, tables.LANCZOS_SLOPE_64)
     u, w = (_SHIFT / (x + _SHIFT) for x in (p, p + q))
     # The logarithm of a quotient, near 1 where b is small, near 0 where b is large.
     less = q < p

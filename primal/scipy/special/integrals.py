@@ -8,6 +8,7 @@ NIST Digital Library of Mathematical Functions, chapters 6, 7 and 25.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,8 @@ from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered
 from primal.ops import special as ops
 from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
+from primal.scipy.special import tables
 from primal.scipy.special.faddeeva import wofz
-
-
-def _over_factorials(count: int) -> list[float]:
-    """1/(k·k!) for k from 1."""
-    return [math.exp(-math.lgamma(k + 1)) / k for k in range(1, count + 1)]
 
 
 def _fraction(n: Any, x: Any, terms: int) -> Any:
@@ -39,15 +36,18 @@ def _fraction(n: Any, x: Any, terms: int) -> Any:
 def _exp1(x: Any) -> Any:
     near = x < 2
     small = jnp.where(near & (x > 0), x, 1)
-    series = horner(_over_factorials(digits(x, 18, 30)), -small) * small
-    far = jnp.where(near, 2, x)
-    out = jnp.where(
-        near,
-        series - jnp.log(small) - np.euler_gamma,
-        jnp.exp(-far) * _fraction(1.0, far, digits(x, 22, 60)),
-    )
+    series = horner(digits(x, tables.EXP1_NEAR, tables.EXP1_NEAR_64), small) * small
+    far = jnp.where(near | jnp.isinf(x), 2, x)
+    u = 2 / far
+    ratio = _quotient(digits(x, tables.EXP1_FAR, tables.EXP1_FAR_64),
+                      digits(x, tables.EXP1_FAR_UNDER, tables.EXP1_FAR_UNDER_64), u)  # fmt: skip
+    out = jnp.where(near, series - jnp.log(small) - np.euler_gamma, jnp.exp(-far) / far * ratio)
     edge = jnp.where(x == 0, jnp.full_like(x, jnp.inf), jnp.full_like(x, jnp.nan))
     return jnp.where(x > 0, jnp.where(jnp.isinf(x), jnp.zeros_like(x), out), edge)
+
+
+def _quotient(over: Sequence[float], under: Sequence[float], x: Any) -> Any:
+    return horner(over, x) / horner(under, x)
 
 
 @_exp1.defjvp
@@ -70,21 +70,25 @@ def exp1(x: ArrayLike) -> Array:
 
 @custom_jvp
 def _expi(x: Any) -> Any:
-    near = x < 40
+    near = x < 6
     small = jnp.where(near & (x > 0), x, 1)
-    # All terms are positive: nothing cancels but at the zero near 0.3725.
-    # Nested, since 1/120! is no float32.
-    series = jnp.ones_like(x) / 120
-    for k in range(119, 0, -1):
-        series = 1 / k + series * small / (k + 1)
-    series = series * small
+    # Nothing cancels but at the zero near 0.3725.
+    series = horner(digits(x, tables.EXPI_NEAR, tables.EXPI_NEAR_64), small) * small
     middle = series + jnp.log(small) + np.euler_gamma
-    far = jnp.where(near, 40, x)
-    # k!/xᵏ falls until k = x; its terms are below the last digit long before.
-    tail = jnp.ones_like(x)
-    for k in range(28, 0, -1):
-        tail = 1 + tail * k / far
-    large = jnp.exp(far) / far * tail
+    # x·e^-x·Ei(x) in 1/x, by parts.
+    away = jnp.where(near | jnp.isinf(x), 6, x)
+    u = 1 / away
+    if x.dtype.itemsize == 8:
+        level = jnp.where(
+            away < 24,
+            horner(tables.EXPI_FAR_64, (u - 1 / 16) * 48),
+            horner(tables.EXPI_BEYOND_64, 48 * u - 1),
+        )
+    else:
+        level = horner(tables.EXPI_FAR, 24 * u - 1)
+    between = digits(x, tables.EXPI_MIDDLE, tables.EXPI_MIDDLE_64)
+    level = jnp.where(away < 12, horner(between, (u - 1 / 8) * 24), level)
+    large = jnp.exp(away) * u * level
     large = jnp.where(jnp.isinf(x), jnp.full_like(x, jnp.inf), large)
     above = jnp.where(near, middle, large)
     out = jnp.where(x > 0, above, -_exp1(jnp.where(x < 0, -x, 1)))
@@ -160,17 +164,21 @@ def _sici(x: Any) -> Any:
     size = jnp.abs(x)
     near = size < 4
     small = jnp.where(near, size, 1)
-    square = -small * small
-    count = digits(x, 12, 18)
-    odd = [math.exp(-math.lgamma(2 * k + 2)) / (2 * k + 1) for k in range(count)]
-    even = [math.exp(-math.lgamma(2 * k + 1)) / (2 * k) for k in range(1, count)]
-    si = small * horner(odd, square)
-    ci = np.euler_gamma + jnp.log(jnp.where(small == 0, 1, small)) + square * horner(even, square)
-    # E₁(ix) = -Ci(x) + i (Si(x) - π/2).
+    square = small * small
+    si = small * horner(digits(x, tables.SI_NEAR, tables.SI_NEAR_64), square)
+    ci = square * horner(digits(x, tables.CI_NEAR, tables.CI_NEAR_64), square)
+    ci = np.euler_gamma + jnp.log(jnp.where(small == 0, 1, small)) - ci
+    # Si(x) = π/2 - f cos x - g sin x and Ci(x) = f sin x - g cos x, DLMF 6.2.19 and 6.2.20.
     large = jnp.where(near | jnp.isinf(size), 4, size)
-    e1 = jnp.exp(-1j * large) * _fraction(1.0, 1j * large, digits(x, 24, 60))
-    si = jnp.where(near, si, jnp.imag(e1) + math.pi / 2)
-    ci = jnp.where(near, ci, -jnp.real(e1))
+    inverse = 1 / large
+    v = 16 * inverse * inverse
+    f = _quotient(digits(x, tables.SICI_F, tables.SICI_F_64),
+                  digits(x, tables.SICI_F_UNDER, tables.SICI_F_UNDER_64), v)  # fmt: skip
+    g = _quotient(digits(x, tables.SICI_G, tables.SICI_G_64),
+                  digits(x, tables.SICI_G_UNDER, tables.SICI_G_UNDER_64), v)  # fmt: skip
+    f, g, sin, cos = f * inverse, g * inverse * inverse, jnp.sin(large), jnp.cos(large)
+    si = jnp.where(near, si, math.pi / 2 - (f * cos + g * sin))
+    ci = jnp.where(near, ci, f * sin - g * cos)
     si = jnp.where(jnp.isinf(x), math.pi / 2, si)
     ci = jnp.where(jnp.isposinf(x), 0, jnp.where(jnp.isneginf(x), jnp.nan, ci))
     ci = jnp.where(x == 0, -jnp.inf, ci)

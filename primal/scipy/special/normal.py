@@ -14,7 +14,8 @@ from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered
 from primal.ops import special as ops
 from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
-from primal.scipy.special.faddeeva import erfcx
+from primal.scipy.special import tables
+from primal.scipy.special.faddeeva import scaled_erfc
 
 _ROOT_HALF = math.sqrt(0.5)
 _LOG_ROOT_TAU = 0.5 * math.log(2 * math.pi)
@@ -76,17 +77,25 @@ def ndtr(x: ArrayLike) -> Array:
 @custom_jvp
 def _log_ndtr(x: Any) -> Any:
     z = x * _ROOT_HALF
-    # Φ(x) = ½ exp(-x²/2) erfcx(-x/√2): nothing underflows before the logarithm.
-    low = jnp.log(0.5 * erfcx(jnp.maximum(-z, 0))) - 0.5 * x * x
+    # Φ(x) = ½ exp(-x²/2) erfcx(-x/√2) below: nothing underflows before the logarithm. What its
+    # second factor loses beside -1, and farther down by standing still, is nothing beside -x²/2.
+    low = scaled_erfc(jnp.minimum(jnp.abs(z), digits(x, 1 << 12, 1 << 27)))
     # log(1 - Q) keeps what is left of x far above.
-    return jnp.where(x > 0, jnp.log1p(-0.5 * ops.erfc(jnp.maximum(z, 0))), low)
+    less = jnp.where(x > 0, -0.5 * ops.erfc(jnp.maximum(z, 0)), 0.5 * low - 1)
+    return jnp.log1p(less) - jnp.where(x > 0, 0, z * z)
 
 
 @_log_ndtr.defjvp
 def _log_ndtr_jvp(primals: Any, tangents: Any) -> Any:
     (x,), (dx,) = primals, tangents
-    out = _log_ndtr(x)
-    return out, dx * jnp.exp(-0.5 * x * x - out - _LOG_ROOT_TAU)
+    z = x * _ROOT_HALF
+    most = float(jnp.finfo(x.dtype).max) / 4
+    w = scaled_erfc(jnp.where(jnp.abs(z) < most, jnp.abs(z), most))
+    # φ(x)/Φ(x), over √(2/π): 1/w below, with the Gaussian on both sides above.
+    gauss = jnp.exp(-z * z)
+    slope = jnp.where(x > 0, gauss / (2 - w * gauss), 1 / w)
+    slope = jnp.where(jnp.isnan(x), x, slope * math.sqrt(2 / math.pi))
+    return _log_ndtr(x), dx * slope
 
 
 @remembered
@@ -189,20 +198,39 @@ def _owens_t(h: Any, a: Any) -> Any:
     inner = _owens_integral(jnp.where(jnp.isinf(k), 0, k), limit)
     inner = jnp.where(jnp.isinf(k), 0, inner)
     # ½Φ(h) + ½Φ(k) - Φ(h)Φ(k) from the upper tails, which keep their digits.
-    p, q = ndtr(-h), ndtr(-k)
+    p, q = 0.5 * ops.erfc(h * _ROOT_HALF), 0.5 * ops.erfc(k * _ROOT_HALF)
     out = jnp.where(swap, 0.5 * (p + q) - p * q - inner, inner)
     return jnp.where(a < 0, -out, out)
 
 
 def _owens_integral(h: Any, a: Any) -> Any:
-    """1/2π ∫₀ᵃ exp(-h²(1 + t²)/2) / (1 + t²) dt by Gauss and Legendre, 0 ≤ a ≤ 1."""
-    nodes, weights = np.polynomial.legendre.leggauss(digits(h, 20, 40))
-    # What lies beyond ten deviations of the Gaussian is below the last digit.
-    upper = jnp.minimum(a, 10 / jnp.maximum(h, 1e-3))
-    t = jnp.expand_dims(upper, -1) * jnp.asarray((nodes + 1) / 2, h.dtype)
-    square = 1 + t * t
-    values = jnp.exp(-0.5 * jnp.expand_dims(h, -1) ** 2 * square) / square
-    return upper * jnp.sum(values * jnp.asarray(weights, h.dtype), axis=-1) / (4 * math.pi)
+    """1/2π ∫₀ᵃ exp(-h²(1 + t²)/2) / (1 + t²) dt, 0 ≤ a ≤ 1.
+
+    With 1/(1 + t²) as a polynomial, as in method T3 of Patefield and Tandy (Journal of Statistical
+    Software 5, 2000), it is a sum of moments mⱼ = ∫₀¹ x²ʲ exp(-wx²) dx with w = h²a²/2, and
+    2w·mⱼ₊₁ = (2j + 1)·mⱼ - e^-w: upwards where w is large, downwards where it is small.
+    """
+    c = digits(h, tables.OWEN, tables.OWEN_64)
+    wide, above = digits(h, 3, 6), digits(h, 12, 16)
+    product, square = h * a * _ROOT_HALF, a * a
+    w = product * product
+    large = w > wide
+    end = jnp.exp(-w)
+    root = jnp.where(large, product, 1)
+    inverse = 0.5 / (root * root)
+    moment = 0.5 * math.sqrt(math.pi) * ops.erf(root) / root
+    power, upwards = jnp.ones_like(a), c[0] * moment
+    for j, v in enumerate(c[1:]):
+        moment, power = ((2 * j + 1) * moment - end) * inverse, power * square
+        upwards = upwards + v * power * moment
+    twice = jnp.where(large, 0, 2 * w)
+    moment, downwards = jnp.zeros_like(a), jnp.zeros_like(a)
+    for j in range(len(c) + above, -1, -1):
+        moment = (twice * moment + end) * (1 / (2 * j + 1))
+        if j < len(c):
+            downwards = downwards * square + c[j] * moment
+    total = jnp.where(large, upwards, downwards)
+    return a * jnp.exp(-0.5 * h * h) * total * (0.5 / math.pi)
 
 
 @_owens_t.defjvp
