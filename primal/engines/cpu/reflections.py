@@ -15,7 +15,7 @@ from primal.engines.cpu.spectra import Caller
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 
-ROOM = 1 << 18
+ROOM = 1 << 20
 """Bytes of the larger factor; beside more of them a call of Python is little."""
 BLOCK = 32
 """Reflections that LAPACK applies at a time."""

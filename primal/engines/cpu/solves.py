@@ -9,7 +9,7 @@ import numpy as np
 
 from primal.base.structures import structure
 from primal.engines.cpu import _openblas, small
-from primal.engines.cpu.code import Module
+from primal.engines.cpu.code import Code, Module
 from primal.engines.cpu.factorisations import CHUNK, MOST
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.products import LETTER, factors
@@ -56,17 +56,28 @@ def cholesky(k: Any, a: Value) -> Value:
     )[0]  # fmt: skip
 
 
-def lu(k: Any, a: Value) -> list[Value]:
+def lu(k: Any, a: Value, most: int = COPIED) -> list[Value]:
     """Packed factors, swaps of rows, and the permutation they make."""
     if small.is_small(a):
         return small.lu(k, a)
     *lead, m, n = a.shape
-    dtype, address, count = _routine("lu", "{}getrf_", a, (m, n), COPIED)
+    dtype, address, count = _routine("lu", "{}getrf_", a, (m, n), most)
     outs = (a.aval, Aval((*lead, min(m, n)), _INT32), Aval((*lead, m), _INT32))
     return k.routine(
         Lu(dtype), (k.dense(a),), outs, (address, m, n, min(m, n), count),
         units=-(-count // CHUNK), cost=CHUNK * (200 + m * n * min(m, n)), name="lu",
     )  # fmt: skip
+
+
+def swapped(k: Any, swaps: Value, size: int) -> Value:
+    """The permutation of so many rows that swapping row i with row swaps[i], in turn, makes."""
+    *lead, n = swaps.shape
+    count = size_of(lead)
+    found: list[Value] = k.routine(
+        Swapped(), (k.dense(swaps),), (Aval((*lead, size), _INT32),), (n, size, count),
+        units=-(-count // CHUNK), cost=CHUNK * 2 * size, name="lu_pivots_to_permutation",
+    )  # fmt: skip
+    return found[0]
 
 
 def triangular_solve(
@@ -230,26 +241,68 @@ class Lu:
             )
             square(r, m, n, leave)
 
-            def count_(i: str, _: list[str]) -> list[str]:
-                c.do(f"store i32 {c.new(f'trunc i64 {i} to i32')}, ptr {r.moved(o, (i, '4'))}")
-                return []
-
-            def swap(i: str, _: list[str]) -> list[str]:
-                p = r.moved(s, (i, "4"))
+            def counted(i: str, _: list[str]) -> list[str]:
                 # LAPACK counts from 1. Whatever it makes of nan, the row is one of the matrix.
+                p = r.moved(s, (i, "4"))
                 j = c.new(f"sub i32 {c.new(f'load i32, ptr {p}')}, 1")
-                last = c.new(f"sub i32 {c.new(f'trunc i64 {m} to i32')}, 1")
-                j = c.call("llvm.smin.i32", "i32", ("i32", j), ("i32", last))
-                j = c.call("llvm.smax.i32", "i32", ("i32", j), ("i32", "0"))
-                c.do(f"store i32 {j}, ptr {p}")
-                here, there = r.moved(o, (i, "4")), r.moved(o, (c.new(f"sext i32 {j} to i64"), "4"))
-                first, second = c.new(f"load i32, ptr {here}"), c.new(f"load i32, ptr {there}")
-                c.do(f"store i32 {second}, ptr {here}")
-                c.do(f"store i32 {first}, ptr {there}")
+                c.do(f"store i32 {_within(c, j, m)}, ptr {p}")
                 return []
 
-            c.loop("0", m, "1", [], count_)
-            c.loop("0", least, "1", [], swap)
+            c.loop("0", least, "1", [], counted)
+            _swap(r, s, o, least, m)
+
+        each_matrix(r, name, count, one)
+
+
+def _within(c: Code, j: str, n: str) -> str:
+    """The nearest row to an i32 of n that there are."""
+    last = c.new(f"sub i32 {c.new(f'trunc i64 {n} to i32')}, 1")
+    j = c.call("llvm.smin.i32", "i32", ("i32", j), ("i32", last))
+    return c.call("llvm.smax.i32", "i32", ("i32", j), ("i32", "0"))
+
+
+def _swap(r: Reader, swaps: str, order: str, n: str, size: str) -> None:
+    """The permutation of `size` rows that n swaps make, in turn; negative ones count from behind.
+
+    A swap with a row that is not there is one with the nearest, as indices are read.
+    """
+    c = r.c
+
+    def begin(i: str, _: list[str]) -> list[str]:
+        c.do(f"store i32 {c.new(f'trunc i64 {i} to i32')}, ptr {r.moved(order, (i, '4'))}")
+        return []
+
+    def swap(i: str, _: list[str]) -> list[str]:
+        j = c.new(f"load i32, ptr {r.moved(swaps, (i, '4'))}")
+        around = c.new(f"add i32 {j}, {c.new(f'trunc i64 {size} to i32')}")
+        j = c.new(f"select i1 {c.new(f'icmp slt i32 {j}, 0')}, i32 {around}, i32 {j}")
+        j = c.new(f"sext i32 {_within(c, j, size)} to i64")
+        here, there = r.moved(order, (i, "4")), r.moved(order, (j, "4"))
+        first, second = c.new(f"load i32, ptr {here}"), c.new(f"load i32, ptr {there}")
+        c.do(f"store i32 {second}, ptr {here}")
+        c.do(f"store i32 {first}, ptr {there}")
+        return []
+
+    c.loop("0", size, "1", [], begin)
+    c.loop("0", n, "1", [], swap)
+
+
+@structure
+class Swapped:
+    """Permutations that swaps make. Words: swaps, rows, the number of permutations."""
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the function."""
+        r = Reader(module)
+        swaps, out = r.array(), r.array()
+        n, size, count = r.word(), r.word(), r.word()
+
+        def one(i: str) -> None:
+            given, made = (
+                r.moved(x, (r.c.new(f"mul i64 {i}, {k}"), "4"))
+                for x, k in ((swaps, n), (out, size))
+            )
+            _swap(r, given, made, n, size)
 
         each_matrix(r, name, count, one)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primal.base.structures import structure
+from primal.engines.cpu import _openblas
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.factorisations import CHUNK
 from primal.engines.cpu.graph import Value, size_of
@@ -22,6 +23,8 @@ from primal.ir.builders import Unsupported
 
 ROOM = 1 << 16
 """Bytes of a matrix: for larger ones LAPACK takes far longer than what is around it."""
+VALUES = 1 << 20
+"""The same where no vectors are wanted: OpenBLAS is faster in one thread than NumPy's in two."""
 
 
 def stack(what: str, k: Any, spec: Any, a: Value, outs: Any, words: Any, cost: int) -> list[Value]:
@@ -34,27 +37,35 @@ def stack(what: str, k: Any, spec: Any, a: Value, outs: Any, words: Any, cost: i
     return found
 
 
-def dtype_for(what: str, a: Value, address: int, outs: Sequence[Aval]) -> str:
+def dtype_for(what: str, a: Value, address: int, outs: Sequence[Aval], most: int = ROOM) -> str:
     """The dtype of matrices that a routine at an address is called for."""
     dtype = str(a.node.dtype.str[1:])
     largest = max([size_of(shape[-2:]) for shape in (a.shape, *[x.shape for x in outs])])
-    if dtype not in LETTER or not address or largest * a.node.dtype.itemsize > ROOM:
+    if dtype not in LETTER or not address or largest * a.node.dtype.itemsize > most:
         raise Unsupported(f"{what} of {a.dtype}, {a.shape}")
     return dtype
 
 
+def _ours(a: Value, name: str) -> int:
+    """The routine of the library that runs in one thread; without vectors no signs differ."""
+    return _openblas.address(f"{LETTER.get(a.node.dtype.str[1:], '')}{name}_")
+
+
 def eigh(k: Any, a: Value, outs: Sequence[Aval], lower: bool, address: int) -> list[Value]:
     """By syevd or heevd, at that address: vectors, if they are wanted, and values."""
-    spec = Eigh(dtype_for("eigh", a, address, outs), lower, len(outs) == 2)
+    if len(outs) == 1:
+        address = _ours(a, "heevd" if a.node.dtype.kind == "c" else "syevd") or address
+    most = VALUES if len(outs) == 1 else ROOM
+    spec = Eigh(dtype_for("eigh", a, address, outs, most), lower, len(outs) == 2)
     n = a.shape[-1]
     return stack("eigh", k, spec, a, outs, (address, n), 500 + 300 * n + 10 * n**3)
 
 
-def svd(
-    k: Any, a: Value, outs: Sequence[Aval], full: bool, address: int, room: int
-) -> list[Value]:
+def svd(k: Any, a: Value, outs: Sequence[Aval], full: bool, address: int, room: int) -> list[Value]:
     """By gesdd, at that address, in so much workspace: values and, if wanted, vectors."""
-    dtype = dtype_for("svd", a, address, outs)
+    if len(outs) == 1:
+        address = _ours(a, "gesdd") or address
+    dtype = dtype_for("svd", a, address, outs, VALUES if len(outs) == 1 else ROOM)
     m, n = a.shape[-2:]
     least = min(m, n)
     left, right = (m, n) if full else (least, least)
@@ -165,7 +176,6 @@ class Caller(Reader):
             return []
 
         square(self, rows, columns, element)
-
 
     def number(self, x: str, i: str) -> str:
         """The i-th number of an array of real ones."""

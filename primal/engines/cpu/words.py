@@ -543,6 +543,9 @@ class Words:
     def lu(self, x: Value) -> list[Value]:
         return solves.lu(self, x)
 
+    def swapped(self, swaps: Value, size: int) -> Value:
+        return solves.swapped(self, swaps, size)
+
     def qr(self, a: Value, full: bool) -> list[Value]:
         qr = small.qr if small.is_short(a) else reflections.qr
         return qr(self, a, full)

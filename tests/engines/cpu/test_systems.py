@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ import primal.numpy as jnp
 from primal.base.config import enable_x64
 from primal.engines.cpu import _openblas
 from primal.engines.cpu.steps import Library
-from primal.ops.linalg.lu import solve
+from primal.ops.linalg.lu import lu_pivots_to_permutation, solve
 from tests.engines.cpu.lab import built
 
 RNG = np.random.default_rng(3)
@@ -18,7 +20,10 @@ pytestmark = pytest.mark.skipif(not _openblas.address("sgetrf_"), reason="no Ope
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
-@pytest.mark.parametrize("lead, n, columns", [((), 9, 1), ((3, 2), 20, 20), ((40,), 12, 3)])
+@pytest.mark.parametrize(
+    "lead, n, columns",
+    [((), 9, 1), ((3, 2), 20, 20), ((40,), 12, 3), ((), 70, 300), ((2,), 17, 64)],
+)
 def test_solutions_are_numpys(dtype: str, lead: tuple[int, ...], n: int, columns: int) -> None:
     a = RNG.normal(size=(*lead, n, n)) + 1j * RNG.normal(size=(*lead, n, n)) + 4 * np.eye(n)
     b = RNG.normal(size=(*lead, n, columns)) + 1j
@@ -42,3 +47,30 @@ def test_they_are_no_library_steps() -> None:
 def test_singular_matrices_give_no_numbers() -> None:
     found = primal.jit(jnp.linalg.solve)(jnp.ones((10, 10)), jnp.arange(10.0))
     assert not np.isfinite(found).any()
+
+
+@pytest.mark.parametrize("n", [30, 600])
+def test_inverses_are_no_library_steps(n: int) -> None:
+    made = built(lambda a: jnp.linalg.inv(a), np.eye(n, dtype=np.float32))
+    assert not any(type(s) is Library for s in made.plan.steps)
+
+
+@pytest.mark.parametrize("shape, size", [((5,), 5), ((4,), 9), ((3, 2, 6), 7), ((1,), 1)])
+def test_swaps_in_turn_make_a_permutation(shape: tuple[int, ...], size: int) -> None:
+    swaps = RNG.integers(0, size, shape).astype(np.int32)
+    want = np.broadcast_to(np.arange(size), (*shape[:-1], size)).copy()
+    for i in np.ndindex(*shape[:-1]):
+        for here, there in enumerate(swaps[i]):
+            want[i][[here, there]] = want[i][[there, here]]
+
+    def f(x: Any) -> list[Any]:
+        return [lu_pivots_to_permutation(x, permutation_size=size)]
+
+    made = built(f, swaps)
+    assert not any(type(s) is Library for s in made.plan.steps)
+    np.testing.assert_array_equal(made.execute([swaps])[0], want)
+    # Rows that are not there are not written to.
+    found = made.execute([np.full(shape, 2**31 - 1, np.int32)])[0]
+    np.testing.assert_array_equal(np.sort(found, -1), np.sort(want, -1))
+    found = made.execute([swaps - size])[0]
+    np.testing.assert_array_equal(found, want)
