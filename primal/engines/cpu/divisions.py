@@ -1,7 +1,8 @@
-"""Quotients and remainders of vectors of integers; CPUs divide vectors of floats alone."""
+"""Quotients and remainders of integers, whose vectors CPUs do not divide; known divisors."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -94,6 +95,16 @@ def by_known(c: Code, dtype: str, op: str, x: str, y: str, magic: str, *more: st
 def _by_product(c: Code, dtype: str, x: str, magic: str, shift: str) -> str:
     """The quotient by the upper half of a product."""
     t, signed, bits = c.vec(SCALAR[dtype]), dtype[0] == "i", 8 * int(dtype[1:])
+    if c.lanes == 1 and dtype == "i4":
+        # One number has all 64 bits of its product, and is shifted once.
+        w = c.vec("i64")
+        product = c.new(f"mul {w} {c.new(f'sext {t} {x} to {w}')}, "
+                        f"{c.new(f'zext {t} {magic} to {w}')}")  # fmt: skip
+        far = c.new(f"add {t} {shift}, {c.const('i32', '32')}")
+        quotient = c.new(f"ashr {w} {product}, {c.new(f'zext {t} {far} to {w}')}")
+        quotient = c.new(f"trunc {w} {quotient} to {t}")
+        negative = c.new(f"ashr {t} {x}, {c.const('i32', '31')}")
+        return c.new(f"sub {t} {quotient}, {negative}")
     if bits == 8:  # there are no products of vectors of bytes
         h = c.vec("i16")
         x = c.new(f"{'sext' if signed else 'zext'} {t} {x} to {h}")
@@ -115,12 +126,15 @@ def _by_product(c: Code, dtype: str, x: str, magic: str, shift: str) -> str:
 
 
 def known(k: Any, op: str, x: Value, y: Value) -> Value | None:
-    """`div` or `rem` of integers by a literal; None where that is as any other.
+    """`div` or `rem` by a literal; None where that is as any other.
 
-    Numbers made of the divisor are literals as well (Granlund and Montgomery, "Division by
-    invariant integers using multiplication", 1994), so that all divisors share code, but those
-    powers of two that shift by a distance.
+    Of floats a product with the inverse, where that is exact. Of integers, numbers made of the
+    divisor are literals as well (Granlund and Montgomery, "Division by invariant integers using
+    multiplication", 1994), so that all divisors share code, but those powers of two that shift by
+    a distance.
     """
+    if x.node.dtype.kind not in "iu":
+        return _by_inverse(k, x, y) if op == "div" else None
     signed, bits = x.node.dtype.kind == "i", 8 * x.node.dtype.itemsize
     n = int.from_bytes(y.node.attr, "little", signed=signed)
     if n in (0, -1) or -n == 1 << (bits - 1) or y.shape not in ((), x.shape):
@@ -141,6 +155,20 @@ def known(k: Any, op: str, x: Value, y: Value) -> Value | None:
         over, under = inverse.as_integer_ratio()
         given.append(k.literal(inverse if over * n >= under else np.nextafter(inverse, 1), FLOAT64))
     return k.element(f"{op}_by", (x, y, *given), x.dtype)
+
+
+def _by_inverse(k: Any, x: Value, y: Value) -> Value | None:
+    """x / y as x · (1/y), where y is a power of two whose inverse is normal, zero or infinite."""
+    n = float(np.frombuffer(y.node.attr, y.dtype)[0])
+    if y.shape not in ((), x.shape) or x.dtype != y.dtype:
+        return None
+    if n in (0, math.inf, -math.inf):
+        inverse = math.copysign(0.0 if n else math.inf, n)
+    elif abs(math.frexp(n)[0]) == 0.5 and 2.0**-14 <= abs(n) <= 2.0**14:
+        inverse = 1 / n
+    else:
+        return None
+    return k.binary("mul", x, k.literal(inverse, x.dtype))
 
 
 def _by_power(k: Any, op: str, x: Value, n: int, signed: bool, bits: int) -> Value:

@@ -224,10 +224,14 @@ class Words:
             # A distance that is known is part of the code: one instruction instead of five.
             distance = int.from_bytes(y.node.attr, "little")
             return self.element(f"{name}#{min(distance, 64)}", (x,), x.dtype)
-        if name in ("div", "rem") and x.node.dtype.kind in "iu" and y.node.word == "literal":
+        if name in ("div", "rem") and y.node.word == "literal":
             found = divisions.known(self, name, x, y)
             if found is not None:
                 return found
+        if name in ("ne", "xor") and y.node.word == "literal" and y.node.dtype == BOOL:
+            # Whether signs differ is asked of known divisors too.
+            if y.shape in ((), x.shape) and not y.node.attr[0]:
+                return x
         if name == "pow" and y.node.word == "literal":
             found = self._known_power(x, y)
             if found is not None:

@@ -95,6 +95,35 @@ def test_multiples_of_known_numbers_and_their_neighbours(dtype: str) -> None:
         agree(lambda x, n=n: [e.div(x, n), e.rem(x, n)], x)
 
 
+@pytest.mark.parametrize("n", [3, 7, 1009, 2**16 + 1, 2**30 + 1, 2**31 - 2, 2**31 - 1, -3, -1009])
+def test_single_integers_divide_by_known_numbers(n: int) -> None:
+    """In registers of a loop, where products have all their bits."""
+    some = RNG.integers(-(2**31), 2**31, 300)
+    edges = [v * abs(n) + off for v in (-1, 0, 1) for off in (-1, 0, 1)]
+    edges = [v for v in edges if abs(v) < 2**31]
+    x = np.array([*some, *edges, -(2**31), 2**31 - 1], np.int32)
+    both = primal.jit(lambda x: lax.scan(lambda c, v: (c, (lax.div(v, n), lax.rem(v, n))), 0, x)[1])
+    quotient = np.trunc(x / n).astype(np.int32)  # exact: float64 has 53 bits
+    np.testing.assert_array_equal(both(x)[0], quotient)
+    np.testing.assert_array_equal(both(x)[1], x - quotient * np.int64(n))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("n", [0.0, -0.0, np.inf, -np.inf, 2.0, -0.5, 2.0**14, -(2.0**-14)])
+def test_divisors_with_an_exact_inverse_multiply(n: float, dtype: str) -> None:
+    with np.errstate(over="ignore"):
+        x, _ = any_floats(dtype)
+    made = built(lambda x: [e.div(x, n)], x)
+    (kernel,) = made.plan.instances.values()
+    assert [word for word, *_ in kernel.spec.body] == ["mul"]
+    (got,) = made.execute([x])
+    with np.errstate(all="ignore"):
+        want = x / np.array(n, dtype)
+    np.testing.assert_array_equal(got, want)
+    known = ~np.isnan(want)
+    np.testing.assert_array_equal(np.signbit(got[known]), np.signbit(want[known]))
+
+
 def test_a_second_divisor_compiles_nothing() -> None:
     for dtype in INTEGERS:
         x, _ = any_integers(dtype, 400)
@@ -167,3 +196,4 @@ def test_a_number_for_all_elements_is_known() -> None:
     (line,) = [line for line in text.splitlines() if line.startswith(";   0:")]
     assert "rem_by" in line
     assert " eq" not in line
+    assert line.count(" ne") == 1  # not 0; that 50 is negative, and its sign another, is no work
