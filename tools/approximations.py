@@ -1,6 +1,6 @@
-"""Prints `primal/scipy/special/tables.py`: coefficients of polynomials and quotients of them.
+"""Prints `primal/ops/special/tables.py`: coefficients of polynomials and quotients of them.
 
-    python tools/approximations.py > primal/scipy/special/tables.py
+    python tools/approximations.py > primal/ops/special/tables.py
 
 Needs mpmath. Each function interpolates at Chebyshev's points, with 200 bits; a quotient of degree
 n at 2n + 1 of them. Beside each table stands its largest error, relative and before rounding.
@@ -147,7 +147,21 @@ def auxiliary(i: int) -> Function:
     return h
 
 
-half = mp.mpf(1) / 2
+def bessel(order: int) -> Function:
+    """e^-x·I₀(x)·√(1 + x), or e^-x·I₁(x)/x·√(1 + x)³, in t = (x - 6)/(x + 6)."""
+
+    def f(t: mp.mpf) -> mp.mpf:
+        x = 6 * (1 + t) / (1 - t)
+        if x < 2000:
+            value = mp.besseli(order, x) * mp.exp(-x)
+        else:
+            value = asymptotic(lambda j: ((2 * j + 1) ** 2 - 4 * order) / (8 * (j + 1) * x))
+            value /= mp.sqrt(2 * mp.pi * x)
+        return value * mp.sqrt(1 + x) if order == 0 else value / x * mp.sqrt(1 + x) ** 3
+
+    return f
+
+
 sixteenth = mp.mpf(1) / 16
 TABLES: list[
     tuple[str, Callable[..., list[list[mp.mpf]]], list[tuple[Function, float, float, int]]]
@@ -155,6 +169,8 @@ TABLES: list[
 TABLES = [
     ("LANCZOS", polynomial, [(lanczos, 0, 1, 6), (lanczos, 0, 1, 17)]),
     ("LANCZOS_SLOPE", polynomial, [(lanczos_slope, 0, 1, 7), (lanczos_slope, 0, 1, 18)]),
+    ("I0E", polynomial, [(bessel(0), -1, 1, n) for n in (20, 44)]),
+    ("I1E", polynomial, [(bessel(1), -1, 1, n) for n in (20, 44)]),
     ("ERFCX", polynomial, [(erfcx(2), -1, 1, 12), (erfcx(3), -1, 1, 23)]),
     # x² from 0 to 4, x from 2 to 4, 16/x² from 0 to 1; of float64 64/x² from 1 to 4, to 1.
     ("DAWSON_NEAR", polynomial, [(line(dawson, 0, 4), -1, 1, n) for n in (10, 17)]),
@@ -202,7 +218,7 @@ def main() -> None:
     for name, fitted, cases in TABLES:
         for k, (f, low, high, n) in enumerate(cases):
             parts = fitted(f, low, high, n)
-            digits = 17 if k or name.endswith("BEYOND") else 10
+            digits = 17 if k or name.endswith("BEYOND") else 12 if name[0] == "I" else 10
             suffix = ["", "_64"][k or name.endswith("BEYOND")]
             for part, more in zip(parts, ("", "_UNDER"), strict=False):
                 print(f"{name}{more}{suffix} = (  # {error(f, parts, low, high):.0e}")

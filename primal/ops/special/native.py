@@ -57,15 +57,6 @@ class KernelTerms(HloTerms):
             out = self.fma(out, x, self.full(c))
         return out
 
-    def chebyshev(self, coefficients: Sequence[float], x: Term) -> Term:
-        """As a polynomial, where float32 is asked for: its coefficients lose two digits."""
-        if self.dtype == FLOAT32:
-            return self.polynomial(np.polynomial.chebyshev.cheb2poly(coefficients).tolist(), x)
-        twice, after, last = x + x, self.full(0.0), self.full(0.0)
-        for c in coefficients[:0:-1]:
-            after, last = self.fma(twice, after, c - last), after
-        return self.fma(x, after, coefficients[0] - last)
-
     def fma(self, x: Term, y: Term, z: Term) -> Term:
         """x·y + z."""
         return Term(self.b, self.b.k.fma(x.value, y.value, z.value))

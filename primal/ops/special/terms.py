@@ -232,13 +232,12 @@ class HloTerms:
         """A constant of the formula's dtype and shape."""
         return Term(self.b, self.b.full(self.shape, value, self.dtype))
 
-    def chebyshev(self, coefficients: Any, x: Term) -> Term:
-        """A series of Chebyshev's polynomials, by Clenshaw's recurrence."""
-        twice = x + x
-        after, last = x * 0.0, x * 0.0
-        for c in coefficients[:0:-1]:
-            after, last = twice * after - last + c, after
-        return x * after - last + coefficients[0]  # type: ignore[no-any-return]
+    def polynomial(self, coefficients: Sequence[float], x: Term) -> Term:
+        """The sum of c_i·x^i."""
+        out = self.full(coefficients[-1])
+        for c in coefficients[-2::-1]:
+            out = out * x + c
+        return out
 
     def inverse_root(self, x: Term) -> Term:
         """1/√x of positive numbers."""

@@ -18,8 +18,8 @@ from primal.api.control import custom_jvp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered
+from primal.ops.special import tables
 from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
-from primal.scipy.special import tables
 
 _ROOT_PI = math.sqrt(math.pi)
 

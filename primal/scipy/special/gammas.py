@@ -15,8 +15,8 @@ from primal.lax import stop_gradient
 from primal.numpy.promotion import ArrayLike, operand
 from primal.numpy.remembered import remembered
 from primal.ops import special as ops
+from primal.ops.special import tables
 from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
-from primal.scipy.special import tables
 
 
 @remembered

@@ -19,8 +19,8 @@ from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered
 from primal.ops import special as ops
+from primal.ops.special import tables
 from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
-from primal.scipy.special import tables
 from primal.scipy.special.faddeeva import wofz
 
 

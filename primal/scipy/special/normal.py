@@ -13,8 +13,8 @@ from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered
 from primal.ops import special as ops
+from primal.ops.special import tables
 from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
-from primal.scipy.special import tables
 from primal.scipy.special.faddeeva import scaled_erfc
 
 _ROOT_HALF = math.sqrt(0.5)
