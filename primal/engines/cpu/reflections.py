@@ -15,7 +15,7 @@ from primal.engines.cpu.spectra import Caller
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 
-ROOM = 1 << 20
+ROOM = 1 << 22
 """Bytes of the larger factor; beside more of them a call of Python is little."""
 BLOCK = 32
 """Reflections that LAPACK applies at a time."""
@@ -32,9 +32,11 @@ def qr(k: Any, a: Value, full: bool) -> list[Value]:
         raise Unsupported(f"qr of {a.dtype}, {a.shape}")
     count, least = size_of(lead), min(m, n)
     outs = Aval((*lead, m, columns), a.dtype), Aval((*lead, columns, n), a.dtype)
+    wanted = not k.unread
+    words = *routines, int(wanted), m, n, columns, least, max(n, columns), count
     found: list[Value] = k.routine(
-        Qr(dtype), (k.dense(a),), outs, (*routines, m, n, columns, least, max(n, columns), count),
-        units=-(-count // CHUNK), cost=CHUNK * (1000 + m * least * (n + columns)), name="qr",
+        Qr(dtype), (k.dense(a),), outs, words, units=-(-count // CHUNK),
+        cost=CHUNK * (1000 + m * least * (n + columns * wanted)), name="qr",
     )  # fmt: skip
     return found
 
@@ -46,12 +48,17 @@ class Qr:
     dtype: str
 
     def write(self, module: Module, name: str) -> None:
-        """Add the function; words: routines, m, n, Q's columns, min and max of those, matrices."""
+        """Add the function.
+
+        Words: routines, whether Q is wanted (else it is not written), m, n, its columns, min and
+        max of those, the number of matrices.
+        """
         r = Caller(module, self.dtype)
         c = r.c
         a, q, out = (r.array() for _ in range(3))
         geqrf, orgqr = r.pointer(), r.pointer()
-        m, n, columns, least, most, count = (r.word() for _ in range(6))
+        wanted, m, n, columns, least, most, count = (r.word() for _ in range(7))
+        wanted = c.new(f"icmp ne i64 {wanted}, 0")
         bytes_ = [r.times(x, y, r.size) for x, y in ((m, n), (m, columns), (columns, n))]
         h, tau = r.c.room(r.times(m, most, r.size)), r.c.room(r.times(least, r.size))
         space = r.times(most, BLOCK)
@@ -75,7 +82,12 @@ class Qr:
             r.entered(r.moved(a, (i, bytes_[0])), h, m, n)
             r.called("true", geqrf, [rows, across, h, rows, tau, *work], 0)
             square(r, columns, n, element)
-            r.called("true", orgqr, [rows, wide, low, h, rows, tau, *work], 0)
-            r.left(h, r.moved(q, (i, bytes_[1])), m, columns, "true", r.parts)
+
+            def orthogonal() -> list[str]:
+                r.called("true", orgqr, [rows, wide, low, h, rows, tau, *work], 0)
+                r.left(h, r.moved(q, (i, bytes_[1])), m, columns, "true", r.parts)
+                return []
+
+            c.guarded(wanted, [], orthogonal)
 
         each_matrix(r, name, count, one)

@@ -74,12 +74,13 @@ def _atom(words: ComplexWords, v: Any, env: dict[Any, Any]) -> Value:
 
 
 def _equations(words: ComplexWords, jaxpr: Jaxpr, env: dict[Any, Any]) -> None:
-    layouts, once = _layouts(jaxpr), _read_once(jaxpr)
+    layouts, once, unread = _layouts(jaxpr), _read_once(jaxpr), _unread(jaxpr)
     outer = words.eqn
     for eqn in jaxpr.eqns:
         words.layout = layouts.get(eqn.outvars[0]) if eqn.outvars else None
         commutes = eqn.op.name in ("slice", "gather") and eqn.invars[0] in once
         words.once = env[eqn.invars[0]].node if commutes else None
+        words.unread = bool(unread) and eqn.outvars[0] in unread if eqn.outvars else False
         words.eqn = eqn
         mark = len(words.order)
         _equation(words, eqn, env)
@@ -99,6 +100,15 @@ def _read_once(jaxpr: Jaxpr) -> set[Any]:
     read = Counter([v for eqn in jaxpr.eqns for v in eqn.invars if v in made])
     read.update([v for v in jaxpr.outvars if v in made])
     return {v for v in made if read[v] == 1}
+
+
+def _unread(jaxpr: Jaxpr) -> set[Any]:
+    """Orthogonal factors of which only the triangular ones are read."""
+    made = {eqn.outvars[0] for eqn in jaxpr.eqns if eqn.op.name == "qr"}
+    if made:
+        made.difference_update([v for eqn in jaxpr.eqns for v in eqn.invars if v in made])
+        made.difference_update([v for v in jaxpr.outvars if v in made])
+    return made
 
 
 def _layouts(jaxpr: Jaxpr) -> dict[Any, Sequence[int]]:

@@ -88,6 +88,8 @@ class Words:
         self.once: Node | None = None
         """The operand of the slice or gather being written, if nobody else reads it."""
         self.layout: Ints | None = None
+        # Whether nobody reads the first result of an equation that has several.
+        self.unread = False
         """The order in which all readers of what is being written want its dimensions."""
         self.eqn: Any = None
         self.path: tuple[str, ...] = ()

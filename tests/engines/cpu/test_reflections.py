@@ -38,6 +38,15 @@ def test_factors_are_those_of_numpy(shape, dtype, full):
         np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("shape", [(12, 9), (3, 20, 30), (64, 64)])
+@pytest.mark.parametrize("full", [False, True])
+def test_a_triangle_alone_is_the_same(shape, full):
+    a = matrices(shape, "float32")
+    both, alone = (built(f, a).execute([a]) for f in
+                   (factors(full), lambda x: factors(full)(x)[1:]))  # fmt: skip
+    np.testing.assert_array_equal(alone[0], both[1])
+
+
 def test_a_matrix_with_nan_spoils_no_other():
     a = matrices((6, 12, 3), "float32")
     a[2, 4, 1] = np.nan
