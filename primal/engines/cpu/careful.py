@@ -6,6 +6,7 @@ import bisect
 import ctypes
 import functools
 import itertools
+import platform
 
 import numpy as np
 
@@ -34,12 +35,14 @@ class Careful:
 class Faster:
     """What chooses between two codes, as a spec: a table of its function and what that is given."""
 
+    machine: str
+
     def write(self, module: Module, name: str) -> None:
         """Add both."""
-        driver.add_table(module, name, subnormals.faster(), ("faster", "given"))
+        driver.add_table(module, name, subnormals.faster(self.machine), ("faster", "given"))
 
 
-trials = np.zeros((1 << 16, 8), np.uint64)
+trials = np.zeros((1 << 16, 16), np.uint64)
 """Pages that none is on take no memory. They are not used again, as little as their code is."""
 _numbers = itertools.count()
 
@@ -63,7 +66,7 @@ def met(_: None, address: int) -> None:
                 found = tables.fused.get(step)
             if found is not None:
                 spec = Careful(found.spec)
-                code = kernels_for([spec, Faster()])[spec]
+                code = kernels_for([spec, Faster(platform.machine())])[spec]
                 number = next(_numbers)
                 if number < len(trials):
                     trials[number, :3] = table[at], code, subnormals.ASKS
@@ -77,7 +80,8 @@ def met(_: None, address: int) -> None:
 @functools.cache
 def _faster() -> int:
     """The address of the code of records that choose."""
-    code, given = (ctypes.c_int64 * 2).from_address(kernels_for([Faster()])[Faster()])
+    spec = Faster(platform.machine())
+    code, given = (ctypes.c_int64 * 2).from_address(kernels_for([spec])[spec])
     place = (ctypes.c_void_p * 2).from_address(given)
     place[:] = [trials.ctypes.data, driver.functions()["wall"]]
     return code

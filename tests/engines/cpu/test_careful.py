@@ -38,7 +38,7 @@ def replaced(program: Any) -> list[Any]:
 
 def answered(trial: Any, plain: int, other: int) -> None:
     """The next run, of careful code, is the last of an answer; times of all but it."""
-    trial[2:] = 1, 0, plain, 0, other, 0
+    trial[2:9] = 1, 0, plain, 0, other, 0, 10**6  # so many are expected to meet some
 
 
 def test_results_are_the_same_to_the_bit() -> None:
@@ -54,7 +54,7 @@ def test_results_are_the_same_to_the_bit() -> None:
     program = built(f, x, y)
     plain = program.execute([x, y])
     (trial,) = replaced(program)
-    trial[2:4] = 10**9, 1
+    trial[2:4], trial[8] = (10**9, 1), subnormals.LATELY
     for a, b in zip(plain, program.execute([x, y]), strict=True):
         np.testing.assert_array_equal(a, b)
         there = ~np.isnan(a)
@@ -77,7 +77,7 @@ def test_the_code_that_took_less_is_taken_until_asked_again() -> None:
         program.execute([x])
         assert trial[3] == choice
         assert trial[2] == subnormals.ASKS + ratio * subnormals.RUNS
-        assert not trial[4:].any()
+        assert not trial[4:8].any()
     for left in range(4 * subnormals.RUNS, 0, -1):
         program.execute([x])
         assert trial[2] == subnormals.ASKS + left - 1
@@ -86,6 +86,22 @@ def test_the_code_that_took_less_is_taken_until_asked_again() -> None:
         assert trial[2] == left
     program.execute([x])
     assert trial[2] > subnormals.RUNS
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="no marks to be had")
+def test_plain_code_is_taken_where_the_last_runs_met_none() -> None:
+    x, tiny = np.ones(100, np.float32), np.full(100, LEAST / 2, np.float32)
+    program = built(lambda x: [ew.mul(x, np.float32(0.75))], x)
+    (trial,) = replaced(program)
+    trial[2:4] = 10**9, 1  # careful code is the faster, and asked again late
+    left = []
+    for given in [x, x, tiny, tiny, *[x] * (subnormals.LATELY + 3)]:
+        (out,) = program.execute([given])
+        np.testing.assert_array_equal(out, given * np.float32(0.75))
+        left.append(10**9 - int(trial[2]))
+    # The first of these numbers is a surprise; after the last some runs are careful.
+    assert left[:4] == [0, 0, 0, 1]
+    assert left[-1] == left[-3] == 1 + subnormals.LATELY
 
 
 def fading(x: Any) -> list[Any]:
