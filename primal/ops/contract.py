@@ -120,7 +120,8 @@ def _dot_impl(
         rhs = rhs.transpose(right_order)
     if right is not None:
         rhs = rhs.reshape(right)
-    result = np.matmul(lhs, rhs)
+    # One product is its own sum; others begin with 0, to which -0 adds nothing.
+    result = lhs * rhs if lhs.shape[-1] == 1 else np.matmul(lhs, rhs)
     if out is not None:
         result = result.reshape(out)
     if result.dtype is out_dtype:
@@ -210,8 +211,10 @@ def _dot_written(eqn: Any, names: Sequence[str], bound: Bound) -> str | None:
         return None
     orders = as_matrices(left.shape, right.shape, eqn.params["dimension_numbers"])
     (first, second), (one, other, back) = names, (orders[0:2], orders[2:4], orders[4])
+    (contracted, _), _ = eqn.params["dimension_numbers"]
+    product = np.multiply if all(left.shape[d] == 1 for d in contracted) else np.matmul
     return (
-        f"{bound(np.matmul)}({_moved(first, *one)}, {_moved(second, *other)})"
+        f"{bound(product)}({_moved(first, *one)}, {_moved(second, *other)})"
         + ("" if back is None else f".reshape({back})")
     )
 

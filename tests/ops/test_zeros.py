@@ -15,7 +15,7 @@ from primal.base.config import cpu_engine, enable_x64
 
 Array = Any
 ENGINES = ["eager", "reference", "cpu", "xla"]
-DTYPES = [np.float32, np.float64, jnp.bfloat16]
+DTYPES = [np.float32, jnp.bfloat16]
 VALUES = [0.0, -0.0, 1.0, -1.0, np.nan, np.inf]
 
 
@@ -50,7 +50,7 @@ def same(got: Any, want: Any) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("dtype", [*DTYPES, jnp.float8_e5m2])
+@pytest.mark.parametrize("dtype", [*DTYPES, np.float64])
 @pytest.mark.parametrize("side", [1, -1])
 def test_extrema_order_zeros(side: int, dtype: Any, engine: str) -> None:
     pairs = np.array([(a, b) for a in VALUES for b in VALUES] * 3).T
@@ -105,13 +105,14 @@ def test_sums_begin_with_zero(n: int, dtype: Any, engine: str) -> None:
         never = jnp.full(n, -0.0, x.dtype)
         alike = jnp.broadcast_to(x[0], (n, 3, 80))
         sums = [x.sum(), x.mean(), jnp.tile(x[:, None], (1, 20)).sum(0), never.sum(), alike.sum(0)]
-        return [*sums, lax.cumsum(x), jnp.matmul(x, jnp.ones_like(x)) if n > 1 else x.sum()]
+        few = lax.cumsum(jnp.tile(x[:3, None], (1, 500))).reshape(-1)
+        return [*sums, jnp.append(lax.cumsum(x), few), jnp.matmul(x, jnp.ones_like(x))]
 
     with enable_x64(True):
         *sums, running, product = run(engine, f, np.full(n, -0.0).astype(dtype))
     for x in sums:
         same(x, np.full(x.shape, -0.0 if n == 1 else 0.0).astype(dtype))
-    same(running, np.zeros(n).astype(dtype))
+    same(running, np.zeros(len(running)).astype(dtype))
     same(product, np.array(-0.0 if n == 1 else 0.0).astype(dtype))
 
 

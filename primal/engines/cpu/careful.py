@@ -70,7 +70,8 @@ def met(_: None, address: int) -> None:
                 number = next(_numbers)
                 if number < len(trials):
                     trials[number, :3] = table[at], code, subnormals.ASKS
-                    # Others may run the record meanwhile: its code comes last.
+                    # Others may run the record meanwhile: its code comes last. Only x86 tells
+                    # of such numbers, and it stores in order.
                     length = int(table[at + 1]) % (1 << 32)
                     table[at + 1] = (subnormals.FIRST + number) << 32 | length
                     table[at] = _faster()

@@ -220,6 +220,11 @@ class ComplexWords(Words):
         if name in ("max", "min"):
             return self._extremum(name, x, y)
         if name == "pow":
+            if c.node.word == d.node.word == "literal" and c.shape in ((), x.shape):
+                re, im = [np.frombuffer(p.node.attr, p.node.dtype)[0] for p in (c, d)]
+                found = None if im or re < 0 else self.power_of(x, float(re))
+                if found is not None:
+                    return found
             return self.pair(*power(Terms(self, a.dtype), a, b, c, d), x.dtype)
         raise Unsupported(f"{name} of {x.dtype}")
 

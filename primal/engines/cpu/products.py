@@ -561,6 +561,8 @@ class Small:
         if self.dtype[0] != "f":
             product = c.new(f"mul {t} {x}, {y}")
             return c.new(f"add {t} {total}, {product}") if total else product
+        if self.depth == 1:
+            return c.new(f"fmul {t} {x}, {y}")
         total = total or ("zeroinitializer" if self.n > 1 else "0.0")  # where -0 adds nothing
         if not c.module.fma:
             return c.new(f"fadd {t} {total}, {c.new(f'fmul {t} {x}, {y}')}")

@@ -453,9 +453,12 @@ def _cumulative_few(k: Any, x: Value, word: str, axis: int, reverse: bool) -> Va
     """Step by step for all rows at once, put together in registers."""
     n = x.shape[axis]
     made: list[Value] = []
+    # Sums begin with 0, so those of -0 are 0.
+    last = k.literal(0, x.dtype) if word == "add" and x.dtype.kind not in "iu" else None
     for i in reversed(range(n)) if reverse else range(n):
         value = _element(k, x, axis, i)
-        made.append(k.binary(word, made[-1], value) if made else value)
+        last = value if last is None else k.binary(word, last, value)
+        made.append(last)
     out: Value = k.concatenate(made[::-1] if reverse else made, axis)
     return out
 

@@ -256,10 +256,12 @@ class Words:
         return self.select_n(missing, self.bitcast(moved, x.dtype), f("add", x, y))
 
     def _known_power(self, x: Value, y: Value) -> Value | None:
-        """x^y by products, for few y that are known: a twelfth of the time of `pow`."""
         if x.dtype != y.dtype or is_narrow(x.dtype) or y.shape not in ((), x.shape):
             return None
-        exponent = float(np.frombuffer(y.node.attr, y.dtype)[0])
+        return self.power_of(x, float(np.frombuffer(y.node.attr, y.dtype)[0]))
+
+    def power_of(self, x: Value, exponent: float) -> Value | None:
+        """x^y by products, for few y that are known: a twelfth of the time of `pow`."""
         if exponent == 1:
             return x
         if exponent == -1:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from primal.engines.cpu.complex_functions import FUNCTIONS
+from primal.ir.trace import literal
 from primal.ops import elementwise as e
 from tests.engines.cpu.test_complex import DTYPES, native
 
@@ -82,6 +83,17 @@ def test_powers(dtype: str) -> None:
     (got,) = native(lambda x, y: [e.pow(x, y)], zero, np.array([0, 1, 2 + 1j, -1], dtype))
     np.testing.assert_array_equal(got[:3], [1, 0, 0])
     assert np.isnan(got[3])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_known_powers_are_products(dtype: str) -> None:
+    """Of infinities too, where exp(2·log z) has other signs."""
+    x = np.array([complex(a, b) for a, b in itertools.product(EDGES, repeat=2)], dtype)
+    found = native(lambda x: [e.pow(x, literal(k, x.aval.dtype, False)) for k in (1, 2, 3)], x)
+    with np.errstate(all="ignore"):
+        for got, want in zip(found, [x, x * x, x * x * x], strict=True):
+            for a, b in ((got.real, want.real), (got.imag, want.imag)):
+                np.testing.assert_allclose(a, b, 1e-6, 1e-37)
 
 
 @pytest.mark.parametrize("name", ["rsqrt", "logistic"])

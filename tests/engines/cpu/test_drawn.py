@@ -188,10 +188,80 @@ def drawn(seed: int) -> tuple[Callable[[Array], list[Array]], Array]:
     return lambda x: primal.tree.leaves(how(x)), x
 
 
+class Complex(Draw):
+    def weighed(self, x: Array) -> Array:
+        functions: list[Callable[[Array], Array]] = [
+            lambda x: x, lambda x: -x, lambda x: x * x, lambda x: x * (0.5 - 1j), jnp.conj,
+            lambda x: jnp.where(x.real > 0, x, 0), lambda x: jnp.sin(x / (1 + jnp.abs(x))),
+            lambda x: lax.complex(x.imag, x.real * 2),
+        ]  # fmt: skip
+        return self.choice(functions)(x)
+
+
+def sums(draw: Draw, x: Array) -> Array:
+    return draw.choice([jnp.sum, jnp.mean])(x, axis=draw.axes(x), keepdims=draw.random() < 0.5)
+
+
+def takes(draw: Draw, x: Array) -> Array:
+    axis = draw.axis(x)
+    return jnp.take(x, draw.indices(x.shape[axis], draw.choice([1, 5, 40])), axis)
+
+
+def repeats(draw: Draw, x: Array) -> Array:
+    """The same elements many times over, along a new dimension, and what is made of them there."""
+    at, count = draw.randint(0, x.ndim), max(draw.choice([16, 20, 300]), -(-(1 << 14) // x.size))
+    wide = jnp.broadcast_to(jnp.expand_dims(x, at), (*x.shape[:at], count, *x.shape[at:]))
+    along = jnp.arange(count, dtype=x.real.dtype).reshape((count,) + (1,) * (x.ndim - at))
+    return draw.weighed(draw.choice([wide, wide, draw.weighed(wide) + wide, wide + along / count]))
+
+
+GREAT = [(1 << 16,), (70_001,), (260, 300), (2, 33_000), (33_000, 2), (5, 90, 160), (300, 1, 220)]
+FEW = [(1,), (7,), (40,), (3, 1), (16, 5), (1, 40), (2, 3, 4)]
+
+
+def drawn_great(seed: int) -> tuple[Callable[[Array], list[Array]], Array]:
+    """As `drawn`: of many complex numbers, or of numbers that stand there many times."""
+    how = Draw(20_000 + seed)
+    many, pairs = seed % 3 != 0, seed % 3 != 1
+    kind = (Complex if pairs else Draw)(30_000 + seed)
+    after = [parts, parts, view, view, pads, sums, sums, takes, updates, loops]
+    count = how.choice([1, 2, 3])
+
+    def f(x: Array) -> list[Array]:
+        draw, values = type(kind)(seed), [x]
+        todo = [draw.choice(after) for _ in range(count)]
+        if not many:
+            todo[draw.randrange(count)] = repeats
+        for step in todo:
+            x = values[-1]
+            if x.size <= 3 * MOST * 4:
+                values.append(draw.weighed(step(draw, x if x.ndim else x.reshape(1))))
+        return draw.choice([values[-1:], values[1:]])
+
+    rng, shape = np.random.default_rng(seed), how.choice(GREAT if many else FEW)
+    x = rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if pairs else 0)
+    narrow, wide = (np.complex64, np.complex128) if pairs else (np.float32, np.float64)
+    x = x.astype(how.choice([narrow, wide]))
+
+    def loss(x: Array) -> Array:
+        return sum(jnp.sum(jnp.square(y.real) + y.imag) for y in f(x))
+
+    made = how.choice([f, f, primal.grad(loss)])
+    return lambda x: primal.tree.leaves(made(x)), x
+
+
 @pytest.mark.parametrize("seed", range(100))
 def test_drawn_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    agrees(*drawn(seed), monkeypatch)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_drawn_programs_of_many(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    agrees(*drawn_great(seed), monkeypatch)
+
+
+def agrees(f: Callable[[Array], list[Array]], x: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Results are NumPy's; the same bits with any number of threads and where nothing else is."""
-    f, x = drawn(seed)
     with enable_x64(True):
         closed = stage(f, [Aval(x.shape, x.dtype)], "drawn")
     wants = quietly(run_numpy, (closed.jaxpr, closed.consts, [x]), {})
@@ -201,7 +271,7 @@ def test_drawn_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         found = [y.copy() for y in made.execute(given)]
     for got, want in zip(found, wants, strict=True):
         assert got.dtype == want.dtype and got.shape == want.shape
-        near = 1e-4 if x.dtype == np.float32 else 1e-10
+        near = 1e-4 if x.real.dtype == np.float32 else 1e-10
         np.testing.assert_allclose(got, want, near, near * np.max(abs(want), initial=1))
     for end in (False, True):
         monkeypatch.setattr(program, "empty", functools.partial(fenced, end=end))
