@@ -11,28 +11,14 @@ from primal.base.dtypes import physical_dtype
 from primal.engines.cpu import (
     _llvm,
     commuting,
-    condense,
     control,
-    convolution,
     divisions,
-    factorisations,
-    firsts,
-    fourier,
     moves,
     objects,
-    orders,
     pieces,
-    pooling,
     products,
-    reflections,
     repeats,
-    scans,
-    small,
-    solves,
-    spectra,
-    systems,
     takes,
-    tridiagonals,
     turns,
 )
 from primal.engines.cpu.graph import (
@@ -55,6 +41,22 @@ from primal.engines.cpu.graph import (
 )
 from primal.engines.cpu.lanes import BINARY, MONOIDS, UNARY
 from primal.engines.cpu.monoids import repeated
+from primal.engines.cpu.rooms import (
+    condense,
+    convolution,
+    factorisations,
+    firsts,
+    fourier,
+    orders,
+    pooling,
+    reflections,
+    scans,
+    small,
+    solves,
+    spectra,
+    systems,
+    tridiagonals,
+)
 from primal.engines.cpu.steps import Routine, RoutineSpec
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
