@@ -106,6 +106,7 @@ def test_sums_begin_with_zero(n: int, dtype: Any, engine: str) -> None:
         alike = jnp.broadcast_to(x[0], (n, 3, 80))
         sums = [x.sum(), x.mean(), jnp.tile(x[:, None], (1, 20)).sum(0), never.sum(), alike.sum(0)]
         few = lax.cumsum(jnp.tile(x[:3, None], (1, 500))).reshape(-1)
+        few = jnp.append(few, lax.cumlogsumexp(x)[:1])
         return [*sums, jnp.append(lax.cumsum(x), few), jnp.matmul(x, jnp.ones_like(x))]
 
     with enable_x64(True):

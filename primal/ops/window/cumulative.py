@@ -115,7 +115,7 @@ def _impl(ufunc: Any) -> Any:
             out = _blocked_sum(x, axis)
         else:
             out = ufunc.accumulate(x, axis, dtype=work)
-        if ufunc is np.add and work.kind in "fc":
+        if ufunc in (np.add, np.logaddexp) and work.kind in "fc":
             out += 0  # sums begin with 0, to which -0 adds nothing, as those of all other ops do
         return (np.flip(out, axis) if reverse else out).astype(dtype, copy=False)
 
