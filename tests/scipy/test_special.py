@@ -269,6 +269,12 @@ def test_multivariate_gamma_and_bernoulli() -> None:
     a = np.array([3.0, 4.5])
     np.testing.assert_allclose(special.multigammaln(a, 3), reference.multigammaln(a, 3), rtol=1e-5)
     np.testing.assert_allclose(special.bernoulli(12), reference.bernoulli(12), rtol=1e-6)
+    with enable_x64(True):
+        np.testing.assert_allclose(special.bernoulli(301), reference.bernoulli(301), rtol=5e-12)
+        # From mpmath: SciPy loses three digits on the way.
+        assert float(special.bernoulli(258)[258]) == 1.3352784187354634e306
+        for n in range(3):
+            np.testing.assert_array_equal(special.bernoulli(n), [1, -0.5, 1 / 6][: n + 1])
     np.testing.assert_allclose(special.polygamma(2, a), reference.polygamma(2, a), rtol=1e-5)
 
 
