@@ -21,7 +21,7 @@ import numpy as np
 from primal.base.structures import structure
 from primal.engines.cpu import _llvm, fourier_lanes, fourier_long, fourier_rows
 from primal.engines.cpu.code import Module, float_text
-from primal.engines.cpu.graph import Value, size_of
+from primal.engines.cpu.graph import Value, row_major, size_of, transposed
 from primal.engines.cpu.reader import Reader, smaller
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
@@ -74,9 +74,26 @@ def _loop(name: str, types: str) -> tuple[int, int]:
 
 
 def fft(k: Any, x: Value, kind: str, lengths: Sequence[int]) -> Value:
-    """The transform of the last dimensions, one after the other."""
-    last = x.ndim - 1
-    others = range(last - len(lengths) + 1, last)
+    """The transform of the last dimensions, one after the other.
+
+    Dimensions that were moved there are transformed where they lie, and seen moved again.
+    """
+    if type(x) is Value and x.strides is not None:
+        steps = x.strides
+        order = tuple(sorted(range(x.ndim), key=lambda d: -steps[d]))
+        lies = x.view(
+            tuple([x.shape[d] for d in order]), tuple([steps[d] for d in order]), x.offset
+        )
+        whole = lies.steps() == row_major(lies.shape)
+        if whole and all(fourier_lanes.fits(n) for n in (*lengths, *x.shape[-len(lengths) :])):
+            back = tuple([order.index(d) for d in range(x.ndim)])
+            return transposed(_along(k, lies, kind, lengths, back[-len(lengths) :]), back)
+    return _along(k, x, kind, lengths, tuple(range(x.ndim - len(lengths), x.ndim)))
+
+
+def _along(k: Any, x: Value, kind: str, lengths: Sequence[int], axes: tuple[int, ...]) -> Value:
+    """The transform of dimensions, the last of `axes` being that of real numbers, if any are."""
+    *others, last = axes
     if kind == "IRFFT":
         for axis in others:
             x = _pass(k, x, axis, "ifft", x.shape[axis])

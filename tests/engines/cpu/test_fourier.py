@@ -109,6 +109,30 @@ def test_views_and_chains() -> None:
     agree(f, drawn((6, 5), "float32"))
 
 
+@pytest.mark.parametrize("order", [(1, 0, 2), (2, 1, 0), (0, 2, 1), (1, 2, 0)])
+@pytest.mark.parametrize("rank", [1, 2])
+def test_moved_dimensions_are_transformed_where_they_lie(order: tuple[int, ...], rank: int) -> None:
+    back = tuple(int(i) for i in np.argsort(order))
+    shape = (14, 12, 19)
+
+    def by(kind: FftType, n: int) -> Any:
+        lengths = (*[shape[d] for d in order][3 - rank : -1], n)
+        return lambda x: [
+            transpose(
+                fft(transpose(x, permutation=order), fft_type=kind, fft_lengths=lengths),
+                permutation=back,
+            )
+        ]
+
+    last = shape[order[-1]]
+    agree(by(FftType.FFT, last), drawn(shape, "complex64"))
+    agree(by(FftType.IFFT, last), drawn(shape, "complex64"))
+    agree(by(FftType.RFFT, last), drawn(shape, "float32"))
+    agree(by(FftType.IRFFT, 2 * last - 2), drawn(shape, "complex64"))
+    made = built(by(FftType.FFT, last), drawn(shape, "complex64"))
+    assert len(made.plan.steps) == rank  # no copies
+
+
 def test_tables_of_plans_that_threads_make_at_once_stay() -> None:
     made = [fourier_lanes.plan.__wrapped__(30, "f") for _ in range(2)]
     there = {table.ctypes.data for table in fourier_lanes._tables}
