@@ -281,6 +281,18 @@ class Code:
         self.start(ready)
         return self.new(f"select i1 {none}, i64 %begin, i64 %end")
 
+    def chosen(
+        self, condition: str, body: Callable[[], object], other: Callable[[], object]
+    ) -> None:
+        """`body` where `condition` holds, else `other`."""
+        inside, apart, after = self.label("then"), self.label("else"), self.label("after")
+        self.do(f"br i1 {condition}, label %{inside}, label %{apart}")
+        for label, write in ((inside, body), (apart, other)):
+            self.start(label)
+            write()
+            self.do(f"br label %{after}")
+        self.start(after)
+
     def guarded(
         self,
         condition: str,

@@ -40,8 +40,19 @@ def _by_strips(w: Any, places: list[str], first: str, last: str) -> None:
         return turns
 
     def turn(i: str, mask: str | None, _: list[str]) -> list[str]:
-        totals = nest(spec.kept, i, places, [v for _, v in w.first_values()], mask)
-        _store(w, places, i, mask, totals)
+        firsts, parts = w.first_values(), w.parts
+
+        def reduced() -> None:
+            totals = nest(spec.kept, i, places, [v for _, v in firsts], mask)
+            _store(w, places, i, mask, totals)
+
+        def collected() -> None:
+            _store(w, places, i, mask, parts.down(i, mask, firsts), True)
+
+        if parts is None:
+            reduced()
+        else:
+            c.chosen(parts.second, collected, reduced)
         return []
 
     strips(w, first, last, [], turn)
@@ -135,19 +146,49 @@ def _by_blocks(w: Any, places: list[str], first: str, last: str) -> None:
         _store(w, places, i, None if spec.even else w.mask(i, last), get(totals_at(i)))
         return []
 
-    c.loop(first, last, str(c.lanes), [], begin)
-    down(spec.kept, places)
-    c.loop(first, last, str(c.lanes), [], end)
+    def collect(i: str, _: list[str]) -> list[str]:
+        mask = w.mask(i, last)
+        _store(w, places, i, mask, w.parts.down(i, mask, firsts), True)
+        return []
+
+    def reduced() -> None:
+        c.loop(first, last, str(c.lanes), [], begin)
+        down(spec.kept, places)
+        c.loop(first, last, str(c.lanes), [], end)
+
+    if w.parts is None:
+        reduced()
+    else:
+        c.chosen(
+            w.parts.second, lambda: c.loop(first, last, str(c.lanes), [], collect), reduced
+        )
 
 
-def _store(w: Any, places: list[str], i: str, mask: str | None, totals: list[str]) -> None:
+def _store(
+    w: Any, places: list[str], i: str, mask: str | None, totals: list[str], second: bool = False
+) -> None:
     """The results of a strip of columns."""
+    for k, total in enumerate(totals):
+        _settle(w, k, total, places, i, mask, second)
+
+
+def _settle(
+    w: Any, k: int, total: str, places: list[str], i: str, mask: str | None, second: bool
+) -> None:
+    """The results of one reduction."""
     spec = w.spec
-    for k, ((monoid, ref, out), total) in enumerate(zip(spec.reductions, totals, strict=True)):
-        wide = accumulator(monoid, w.dtypes[ref])
-        if wide != out:
-            total = emit(w.c, "convert", [wide], out, [total])
-        w.store(out, total, places[len(spec.operands) + len(spec.stores) + k], i, mask)
+    monoid, ref, out = spec.reductions[k]
+    wide = accumulator(monoid, w.dtypes[ref])
+    place = places[len(spec.operands) + len(spec.stores) + k]
+
+    def final() -> None:
+        value = total if wide == out else emit(w.c, "convert", [wide], out, [total])
+        w.store(out, value, place, i, mask)
+
+    if w.parts is None or second:
+        final()
+    else:
+        w.parts.put(k, final, lambda between: w.store(wide, total, between, i, mask))
 
 
 def _fetch(w: Any, k: int, place: str, index: str) -> None:

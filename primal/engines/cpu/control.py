@@ -8,8 +8,7 @@ from typing import Any
 
 from primal.base.dtypes import physical_dtype
 from primal.base.source import names_of
-from primal.engines.cpu.graph import Node, Value, native, row_major
-from primal.engines.cpu.schedule import NOWHERE
+from primal.engines.cpu.graph import NOWHERE, Node, Value, native, row_major
 from primal.engines.cpu.steps import Branch, Loop, Move
 from primal.ir.avals import Aval
 

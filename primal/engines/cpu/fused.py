@@ -43,7 +43,7 @@ Registers = dict[tuple[Node, int], int]
 
 def in_registers(step: Any, most: int) -> bool:
     """Whether a group is code on registers: in one pass, on arrays of up to `most` elements."""
-    if type(step) is not Group or step.passes or step.parts > 1:
+    if type(step) is not Group or step.passes or step.parts > 1 or step.first is not None:
         return False
     size = size_of(step.shape)
     if size == 1:

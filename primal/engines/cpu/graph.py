@@ -224,6 +224,8 @@ def split_dims(x: Value) -> list[list[int]] | None:
 
 APART = frozenset(("reduce", "library", "routine", "control"))
 """Words of nodes that no group holds in a register, element for element."""
+NOWHERE = frozenset(("literal", "iota"))
+"""Words of nodes that lie in no memory."""
 NATIVE: dict[Any, str] = {
     np.dtype(name): np.dtype(name).str[1:]
     for name in (

@@ -10,9 +10,8 @@ any order with the same results; `status` is a word that makes the kernel return
 when it is not zero.
 
 Words of a record: 0 code address, 1 its length, 2 units, 3 what one unit costs in nanoseconds (an
-estimate), 4 elements of the inner dimension per unit, 5 units per row; of a split reduction the
-turns per part and the number of parts; sizes of the loops; then per operand, store and reduction
-what `Spec` says.
+estimate), 4 elements of the inner dimension per unit, 5 units per row; what `parts` says; sizes of
+the loops; then per operand, store and reduction what `Spec` says.
 """
 
 from __future__ import annotations
@@ -27,9 +26,11 @@ from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, Module, itemsi
 from primal.engines.cpu.columns import reduce_columns
 from primal.engines.cpu.floats import FORM, Floats, inverse_of, over_known
 from primal.engines.cpu.functions import FLOAT, INLINE
-from primal.engines.cpu.lanes import COMBINE, across, constant, emit, narrowed, store_scalar
+from primal.engines.cpu.lanes import COMBINE, constant, emit
 from primal.engines.cpu.monoids import accumulator, identity
-from primal.engines.cpu.strips import along_row, strips
+from primal.engines.cpu.parts import Parts
+from primal.engines.cpu.strips import strips
+from primal.engines.cpu.totals import reduce_row
 from primal.engines.cpu.whole import Whole, is_whole, overlapping
 
 HEADER = 6
@@ -52,7 +53,7 @@ class Spec:
     it at the second, which is at most the third.
     stores: numbers of what is stored, over all loops: slot, offset, strides.
     reductions: (monoid, number, dtype of the result), one result per kept index: slot, offset,
-    kept strides, and if split the stride from part to part.
+    kept strides, and if split what `parts` says.
     strided: what is stored does not lie side by side along the vectors.
     strip: several vectors of columns are taken at a time.
     short: rows are too short for their vectors to begin at cache lines; but as long as a vector
@@ -60,7 +61,7 @@ class Spec:
     nested: so many loops before the last are part of a unit, as rows are short; of the first of
     them a unit is some turns.
     blocked: totals of columns lie on the stack, and rows are read in order.
-    split: the loop whose range is divided into parts that are reduced apart, or -1.
+    split: what is reduced may be reduced in parts.
     even: whole vectors fill what they run along, so that no lane is ever masked.
     """
 
@@ -76,7 +77,7 @@ class Spec:
     short: int = 0
     nested: int = 0
     blocked: bool = False
-    split: int = -1
+    split: bool = False
     even: bool = False
 
     @property
@@ -136,7 +137,7 @@ class Writer:
         self.inner = {b[3][0] for b in spec.body if b[0] in takes.INNER}
         self.waiting = waiting(spec) if isinstance(spec, Spec) else {}
         self.stack = self.chunk = ""
-        self.range = ("", "")
+        self.parts: Parts | None = None
         self.whole: Whole | None = None
 
     # Reading the record.
@@ -159,7 +160,10 @@ class Writer:
         c.start("entry")
         self.at = 4
         chunk, chunks = self.word(), self.word()
-        turns, parts = (self.word(), self.word()) if spec.split >= 0 else ("", "")
+        divided = ""
+        if spec.split:
+            self.parts = Parts(self, self.word(), self.word(), self.word())
+            divided = self.word() if spec.reduced > 1 else ""
         if spec.blocked:
             room = c.new(f"mul i64 {chunk}, {8 * len(spec.reductions)}")
             self.stack = c.new(f"alloca i8, i64 {room}, align 64")
@@ -168,7 +172,6 @@ class Writer:
             self.whole = Whole(self)
         sizes = [self.word() for _ in range(self.rank)]
         bases: list[str] = []
-        apart: list[str] = []
         for i, (kind, dtype, _) in enumerate(spec.operands):
             if kind == "l":
                 bases.append("")
@@ -184,8 +187,11 @@ class Writer:
         for _ in spec.reductions:
             bases.append(self.address())
             self.strides.append([self.word() for _ in range(spec.kept)])
-            apart.append(self.word() if spec.split >= 0 else "")
         self.sizes = sizes
+        if self.parts:
+            for _ in spec.reductions:
+                self.parts.addresses(spec.kept)
+            self.parts.divide(divided)
 
         outer = spec.kept if spec.reduced and not spec.column else spec.kept - 1 - spec.nested
         # Rows of one chunk lie between each other: they are taken while it is in the cache.
@@ -194,12 +200,12 @@ class Writer:
 
         def unit(_: str, *at: str) -> None:
             starts = list(bases)
-            if spec.split >= 0:
-                self.part(at[-1], turns, starts, apart)
             rows = at[1 : outer + 1] if between else at[:outer]
+            if self.parts:
+                self.parts.restrict(at[-1], rows)
             places = self.moved(starts, list(enumerate(rows)))
             if outer == spec.kept:
-                self.row_reduction(places)
+                reduce_row(self, places)
                 return
             n = sizes[outer]
             first = c.new(f"mul i64 {at[0] if between else at[outer]}, {chunk}")
@@ -210,7 +216,7 @@ class Writer:
             else:
                 self.nest(outer, places, first, last)
 
-        c.function(name, unit, sizes=[*loops, parts] if spec.split >= 0 else loops)
+        c.function(name, unit, sizes=[*loops, self.parts.units] if self.parts else loops)
 
     def nest(self, d: int, places: list[str], first: str, last: str) -> list[str]:
         """The body over [first, last) of loop d, and over all of those inside."""
@@ -223,22 +229,9 @@ class Writer:
             lambda i, _: self.nest(d + 1, self.moved(places, [(d, i)]), "0", self.sizes[d + 1]),
         )  # fmt: skip
 
-    def part(self, number: str, turns: str, places: list[str], apart: list[str]) -> None:
-        """Restrict the split loop to a part, and move its results."""
-        c, spec = self.c, self.spec
-        n = self.sizes[spec.split]
-        begin = c.new(f"mul i64 {number}, {turns}")
-        begin = c.call("llvm.smin.i64", "i64", ("i64", begin), ("i64", n))
-        stop = c.new(f"add i64 {begin}, {turns}")
-        stop = c.call("llvm.smin.i64", "i64", ("i64", stop), ("i64", n))
-        self.range = begin, stop
-        for k, stride in enumerate(apart, len(places) - len(apart)):
-            step = c.new(f"mul i64 {number}, {stride}")
-            places[k] = c.new(f"getelementptr i8, ptr {places[k]}, i64 {step}")
-
     def bounds(self, d: int) -> tuple[str, str]:
         """Where a reduced loop begins and stops."""
-        return self.range if d == self.spec.split else ("0", self.sizes[d])
+        return self.parts.bounds(d, self.sizes[d]) if self.parts else ("0", self.sizes[d])
 
     # Moving through the iteration space.
 
@@ -513,28 +506,3 @@ class Writer:
     def monoids(self) -> list[tuple[str, str]]:
         """(monoid, dtype) of each accumulator."""
         return [(m, accumulator(m, self.dtypes[ref])) for m, ref, _ in self.spec.reductions]
-
-    def row_reduction(self, places: list[str]) -> None:
-        """Reduce along the vectors, then across the lanes; one scalar per row."""
-        c, spec = self.c, self.spec
-
-        def nest(d: int, places: list[str], totals: list[str]) -> list[str]:
-            firsts = [(t, v) for (t, _), v in zip(self.first_values(), totals, strict=True)]
-            if d < self.rank - 1:
-                return c.loop(
-                    *self.bounds(d), "1", firsts,
-                    lambda i, now: nest(d + 1, self.moved(places, [(d, i)]), now),
-                )  # fmt: skip
-            self.scalars(places, d)
-            return along_row(
-                self, *self.bounds(d), self.monoids(), firsts,
-                lambda i, mask, now: self.combined(now, self.computed(places, i, mask), mask),
-            )  # fmt: skip
-
-        totals = nest(spec.kept, places, [v for _, v in self.first_values()])
-        for k, ((monoid, ref, out), total) in enumerate(zip(spec.reductions, totals, strict=True)):
-            wide = accumulator(monoid, self.dtypes[ref])
-            scalar = across(c, monoid, wide, total)
-            if wide != out:
-                scalar = narrowed(c, wide, out, scalar)
-            store_scalar(c, out, scalar, places[len(spec.operands) + len(spec.stores) + k])

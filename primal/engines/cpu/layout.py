@@ -11,7 +11,7 @@ from primal.engines.cpu.graph import NAMES, Node, Value, row_major, size_of
 from primal.engines.cpu.interleaved import PART
 from primal.engines.cpu.kernels import HEADER, Spec, is_light, lanes_of
 from primal.engines.cpu.rows import RowSpec
-from primal.engines.cpu.schedule import Group, is_inside
+from primal.engines.cpu.schedule import Group, is_inside, may_be_parted
 from primal.engines.cpu.takes import INNER, TAKE
 from primal.engines.cpu.whole import LINE, is_whole
 
@@ -44,7 +44,10 @@ Address = Callable[[Node], tuple[int, int]]
 
 @structure
 class Array:
-    """What a kernel reads or writes: strides over the group's dimensions, in elements."""
+    """What a kernel reads or writes: strides over the group's dimensions, in elements.
+
+    kind: as of an operand of `Spec`; 'n' is memory that this run does not touch.
+    """
 
     kind: str
     node: Node
@@ -65,7 +68,11 @@ class Instance:
     chunk: int
     chunks: int
     split: tuple[int, ...] = ()
-    """Turns per part of the split loop, and parts."""
+    """What `parts` says behind the header."""
+    between: tuple[Node, ...] = ()
+    """What parts give, or gave."""
+    apart: tuple[tuple[int, ...], int] = ((), 0)
+    """Strides of the kept loops and from part to part, in elements, of what parts give."""
 
     @property
     def cost(self) -> int:
@@ -85,11 +92,25 @@ class Instance:
                 words.append(int.from_bytes(a.node.attr, "little"))
             elif a.kind == "i":
                 words += [a.offset, *strides]
+            elif a.kind == "n":
+                words += [0, 0, *strides]
             else:
                 slot, base = address(a.node)
                 size = int(a.dtype[1:])
                 words += [slot, base + a.offset * size, *[s * size for s in strides]]
+        if self.split:
+            words += self._parts(address)
         words[1] = len(words)
+        return words
+
+    def _parts(self, address: Address) -> list[int]:
+        words: list[int] = []
+        strides, step = self.apart
+        for node in self.between:
+            size = node.dtype.itemsize
+            words += [*address(node), *[s * size for s in strides], step * size]
+        if not self.between:
+            words += [0] * (3 + len(strides)) * len(self.spec.reductions)
         return words
 
     @property
@@ -155,7 +176,8 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
         )
     reductions = tuple(
         [
-            (n.attr[0], r, NAMES[n.dtype])
+            # Parts are wider.
+            (n.attr[0], r, NAMES[n.args[0].node.dtype])
             for n, (r,) in zip(group.reductions, refs[len(nodes) :], strict=True)
         ]
     )
@@ -181,9 +203,8 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
         [a.strides[dims[-1]] if dims else 1 for dims in loops] if a.kind != "l" else []
         for a in arrays
     ]
-    apart = [size_of([n for n, _ in kept])] if group.parts > 1 else []
     for k in range(len(reductions)):
-        strides[len(strides) - 1 - k] = strides[len(strides) - 1 - k][: len(kept)] + apart
+        strides[len(strides) - 1 - k] = strides[len(strides) - 1 - k][: len(kept)]
     steps = [
         step_of(a, s[along] if s else 0) for a, s in zip(arrays[:count], strides, strict=False)
     ]
@@ -197,8 +218,46 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
         reductions,
         strided,
     )
-    spec = with_size_classes(spec, sizes, group.parts)
-    return Instance(spec, sizes, arrays, strides, *_units(spec, sizes, group.parts))
+    spec = with_size_classes(spec, sizes, may_be_parted(group))
+    made = Instance(spec, sizes, arrays, strides, *_units(spec, sizes, group.parts))
+    if not made.split:
+        return made
+    kept_sizes = sizes[: len(kept)]
+    # Parts of a row's result lie side by side, as do the results of columns.
+    apart = tuple(row_major(kept_sizes)), size_of(kept_sizes)
+    if not column:
+        apart = tuple([s * made.split[2] for s in apart[0]]), 1
+    made = replaced(made, apart=apart)
+    return _parted(made, group.reductions) if group.parts > 1 else made
+
+
+def _parted(made: Instance, nodes: Sequence[Node], between: Sequence[Node] = ()) -> Instance:
+    """A run that gives parts, or, if `between` are parts, one that makes results of them."""
+    count = len(made.arrays) - len(nodes)
+    arrays = list(made.arrays)
+    if between:
+        arrays = [replaced(a, kind="n") if a.kind == "m" else a for a in arrays]
+    kind = "m" if between else "n"
+    arrays[count:] = [
+        replaced(a, kind=kind, node=n, dtype=NAMES[n.dtype])
+        for a, n in zip(arrays[count:], nodes, strict=True)
+    ]
+    return replaced(made, arrays=arrays, between=tuple(between or nodes))
+
+
+def second_run(group: Group, made: Instance) -> Instance:
+    """The run of a kernel that reduces what its parts gave to the group's results."""
+    nodes = group.reductions
+    found = _parted(made, nodes, made.between)
+    for node in nodes:
+        if node in group.pieces:
+            at = len(found.arrays) - len(nodes) + nodes.index(node)
+            found.arrays[at] = _piece(group.pieces[node], ())
+    if type(made.spec) is not Spec:  # points, whose chunks are the parts
+        units = made.units // made.chunks
+        return replaced(found, units=units, chunk=0, chunks=1)
+    _, parts, *rest = made.split
+    return replaced(found, units=made.units // parts, split=(0, 1, *rest))
 
 
 def _piece(place: Value, strides: tuple[int, ...]) -> Array:
@@ -283,33 +342,32 @@ def merged_loops(
     return loops
 
 
-def with_size_classes(spec: Spec, sizes: list[int], parts: int) -> Spec:
+def with_size_classes(spec: Spec, sizes: list[int], split: bool) -> Spec:
     """What sizes decide about the code."""
     if not spec.reduced:
         # Light bodies of longer rows gain nothing by aligned vectors (bias of 300 x 304: 7.7 µs to
-        # 6.3), but where they gather (swapaxes of 6 x 10 x 1000: 190 to 36); of tanh of 3000 x 1000
-        # they save a tenth.
+        # 6.3); of tanh of 3000 x 1000 they save a tenth, of 40 x 43 they cost a third. What lies
+        # apart goes by columns of rows, however long these are.
         light = is_light(spec.body)
-        if len(sizes) == 1 or sizes[-1] >= (UNIT if light and not spec.strided else WIDE):
+        if len(sizes) == 1 or spec.strided or sizes[-1] >= (UNIT if light else WIDE):
             return spec if is_whole(spec) else evened(spec, sizes)
         vector = min(1 << (sizes[-1].bit_length() - 1), lanes_of(spec, LINE))
         # Narrow numbers that lie apart are read one by one: under masks, with a branch for each.
         apart = any(step == "g" and int(dtype[1:]) < 4 for _, dtype, step in spec.operands)
-        overlaps = light and not spec.strided and (vector >= SHORTEST or apart)
+        overlaps = light and (vector >= SHORTEST or apart)
         few = len(sizes) > 2 and sizes[-2] < FEW and size_of(sizes[-2:]) <= BLOCK
         nested = 2 if few else 1
         if overlaps:
             return replaced(spec, short=vector, nested=nested)
         return evened(replaced(spec, short=1, nested=nested), sizes)
     light, rows = is_light(spec.body), size_of(sizes[spec.kept :])
-    longest = max(sizes[spec.kept :])
     spec = replaced(
         spec,
         strip=spec.column and light and sizes[spec.kept - 1] >= GRAIN // 2,
         blocked=spec.column
         and (not light or rows >= TALL)
         and all(spec.dtypes[ref] != "b1" for _, ref, _ in spec.reductions),
-        split=sizes.index(longest, spec.kept) if parts > 1 else -1,
+        split=split,
     )
     return evened(spec, sizes)
 
@@ -329,11 +387,15 @@ def _units(
     """Units of work, elements of the inner dimension in each, units per row; how it is split."""
     kept = sizes[: spec.kept]
     split: tuple[int, ...] = ()
-    if spec.split >= 0:
-        turns = -(-sizes[spec.split] // parts)
-        if spec.split == len(sizes) - 1 and not spec.column:
+    if spec.split:
+        longest = sizes.index(max(sizes[spec.kept :]), spec.kept)
+        turns = -(-sizes[longest] // parts)
+        if longest == len(sizes) - 1 and not spec.column:
             turns = -(-turns // GRAIN) * GRAIN
-        split = turns, parts
+        parts = -(-sizes[longest] // turns)
+        split = turns, parts, parts
+        if spec.reduced > 1:
+            split = *split, longest
     if spec.reduced and not spec.column:
         return size_of(kept) * parts, 1, 1, split
     if spec.nested:

@@ -19,8 +19,8 @@ MOST_ACROSS, MOST_ALONG = 1 << 18, 1 << 20
 ALIGNED = 1 << 16
 """Bytes of a matrix from which rows are read from a cache line on: at 512 x 512, 7.5 µs instead of
 13, as the second cache gives two lines for a vector across them."""
-SUMS = 8
-"""Vectors of sums side by side: one alone would wait four cycles for each of its additions."""
+VECTORS, SUMS = 4, 8
+"""Vectors of results, and of sums side by side: one would wait four cycles for each addition."""
 
 
 class _Vectors:
@@ -79,16 +79,17 @@ class _Vectors:
 
 @structure
 class Across:
-    """Lanes along the results, in which the matrix is contiguous; `vectors` of them at a time.
+    """Lanes along the results, in which the matrix is contiguous.
 
-    `whole`: they fill the results. Words: results, terms; bytes from term to term of the matrix
+    `VECTORS` at a time, the last ones overlapping those before; where results are too few, one
+    under a mask. (Masks of them all cost a fifth, as loads are no part of products then.)
+
+    Words: results, terms; bytes from term to term of the matrix
     and of the vector; sizes and strides of the loops.
     """
 
     dtype: str
-    vectors: int
     lanes: int
-    whole: bool
     loops: int
 
     def write(self, module: Module, name: str) -> None:
@@ -98,54 +99,60 @@ class Across:
         a, x, out = r.array(), r.array(), r.array()
         n, depth, step, by = r.word(), r.word(), r.word(), r.word()
         loops = r.loops(self.loops, 3)
-        width = self.vectors * self.lanes
-        turns = max(SUMS // self.vectors, 1)
-        even = c.new(f"sub i64 {depth}, {c.new(f'urem i64 {depth}, {turns}')}")
+        width = VECTORS * self.lanes
+        whole = c.new(f"sub i64 {n}, {width}")
+        many = c.new(f"icmp sge i64 {n}, {width}")
 
         def unit(u: str) -> None:
             matrix, vector, to = r.walked(u, loops, [a, x, out])
 
-            def tile(j: str, _: list[str]) -> list[str]:
+            def tile(j: str, vectors: int) -> list[str]:
+                mask = ""
+                if vectors == 1:
+                    mask = v.mask(c.new(f"sub i64 {n}, {j}"))
+                else:
+                    j = smaller(c, j, whole)
                 p, q = r.moved(matrix, (j, str(size))), r.moved(to, (j, str(size)))
-                rest = c.new(f"sub i64 {n}, {j}")
-                masks = [
-                    "" if self.whole else v.mask(c.new(f"sub i64 {rest}, {i * self.lanes}"))
-                    for i in range(self.vectors)
-                ]
+                turns = max(SUMS // vectors, 1)
+                even = c.new(f"and i64 {depth}, {-turns}")
 
                 def terms(count: int, now: Sequence[str]) -> list[str]:
                     p, q, *sums = now
                     for k in range(count):
                         one = c.new(f"load {v.scalar}, ptr {q}, align {size}")
-                        many = c.splat(v.scalar, one)
-                        for i in range(self.vectors):
+                        one = c.splat(v.scalar, one)
+                        for i in range(vectors):
                             place = c.new(
                                 f"getelementptr {v.scalar}, ptr {p}, i64 {i * self.lanes}"
                             )
-                            at = k * self.vectors + i
-                            sums[at] = v.added(v.load(place, masks[i]), many, sums[at])
+                            at = k * vectors + i
+                            sums[at] = v.added(v.load(place, mask), one, sums[at])
                         p, q = r.moved(p, ("1", step)), r.moved(q, ("1", by))
                     return [p, q, *sums]
 
-                sums = ["zeroinitializer"] * (turns * self.vectors)
+                sums = ["zeroinitializer"] * (turns * vectors)
                 carried = [("ptr", p), ("ptr", vector), *[(v.type, s) for s in sums]]
                 now = c.loop("0", even, str(turns), carried, lambda _, now: terms(turns, now))
                 if turns > 1:
-                    kept = now[2 + self.vectors :]
-                    types = ["ptr", "ptr", *[v.type] * self.vectors]
-                    carried = list(zip(types, now[: 2 + self.vectors], strict=True))
+                    kept = now[2 + vectors :]
+                    types = ["ptr", "ptr", *[v.type] * vectors]
+                    carried = list(zip(types, now[: 2 + vectors], strict=True))
                     now = c.loop(even, depth, "1", carried, lambda _, now: terms(1, now))
                     now = [*now, *kept]
                 sums = list(now[2:])
-                while len(sums) > self.vectors:
+                while len(sums) > vectors:
                     half = len(sums) // 2
                     sums = [v.sum(s, t) for s, t in zip(sums[:half], sums[half:], strict=True)]
                 for i, total in enumerate(sums):
                     place = c.new(f"getelementptr {v.scalar}, ptr {q}, i64 {i * self.lanes}")
-                    v.store(total, place, masks[i])
+                    v.store(total, place, mask)
                 return []
 
-            c.loop("0", n, str(width), [], tile)
+            def tiles(vectors: int) -> None:
+                step = str(vectors * self.lanes)
+                c.loop("0", n, step, [], lambda j, _: tile(j, vectors))
+
+            c.chosen(many, lambda: tiles(VECTORS), lambda: tiles(1))
 
         r.units(name, unit)
 
@@ -154,14 +161,13 @@ class Across:
 class Along:
     """Lanes along the terms, contiguous in matrix and vector; as many rows at a time as lanes.
 
-    `whole`: lanes fill the terms. `lines`: whole vectors begin where a row has a cache line. Words:
-    rows, at least as many as lanes, terms; bytes from row to row; sizes and strides of the loops.
+    Words: rows, at least as many as lanes, terms; bytes from row to row; whether whole vectors
+    begin where a row has a cache line, as the bits of an address in it; sizes and strides of the
+    loops.
     """
 
     dtype: str
     lanes: int
-    whole: bool
-    lines: bool
     loops: int
 
     def write(self, module: Module, name: str) -> None:
@@ -169,10 +175,9 @@ class Along:
         v = _Vectors(module, self.dtype, self.lanes)
         r, c, size, lanes = v.r, v.c, v.size, self.lanes
         a, x, out = r.array(), r.array(), r.array()
-        m, depth, step = r.word(), r.word(), r.word()
+        m, depth, step, line = r.word(), r.word(), r.word(), r.word()
         loops = r.loops(self.loops, 3)
         last = c.new(f"sub i64 {m}, {lanes}")
-        even = c.new(f"sub i64 {depth}, {c.new(f'urem i64 {depth}, {lanes}')}")
         thrice = c.new(f"mul i64 {step}, 3")
 
         def unit(u: str) -> None:
@@ -195,28 +200,28 @@ class Along:
                     return found
 
                 zeros = [(v.type, "zeroinitializer")] * lanes
-                if self.lines:
-                    over = c.new(f"sub i64 0, {c.new(f'ptrtoint ptr {top} to i64')}")
-                    over = c.new(f"and i64 {over}, {lanes * size - 1}")
-                    first = smaller(c, c.new(f"lshr i64 {over}, {size.bit_length() - 1}"), depth)
-                    beside = c.new(f"icmp ne i64 {first}, 0")
-                    sums = c.guarded(
-                        beside, zeros, lambda: terms("0", [t for _, t in zeros], v.mask(first))
+                over = c.new(f"sub i64 0, {c.new(f'ptrtoint ptr {top} to i64')}")
+                over = c.new(f"and i64 {over}, {line}")
+                first = smaller(c, c.new(f"lshr i64 {over}, {size.bit_length() - 1}"), depth)
+                count = c.new(f"and i64 {c.new(f'sub i64 {depth}, {first}')}, {-lanes}")
+                stop = c.new(f"add i64 {first}, {count}")
+                rest = c.new(f"sub i64 {depth}, {stop}")
+
+                # Terms before and after whole vectors, by one and the same code.
+                def beside(number: str, sums: Sequence[str]) -> list[str]:
+                    before = c.new(f"icmp eq i64 {number}, 0")
+                    k = c.new(f"select i1 {before}, i64 0, i64 {stop}")
+                    some = c.new(f"select i1 {before}, i64 {first}, i64 {rest}")
+                    return c.guarded(
+                        c.new(f"icmp ne i64 {some}, 0"), [(v.type, t) for t in sums],
+                        lambda: terms(k, sums, v.mask(some)),
                     )
-                    count = c.new(f"and i64 {c.new(f'sub i64 {depth}, {first}')}, {-lanes}")
-                    stop = c.new(f"add i64 {first}, {count}")
-                    sums = c.loop(
-                        first, stop, str(lanes), [(v.type, t) for t in sums], terms
-                    )
-                    rest = c.new(f"sub i64 {depth}, {stop}")
-                    sums = c.guarded(
-                        c.new(f"icmp ne i64 {rest}, 0"), [(v.type, t) for t in sums],
-                        lambda: terms(stop, sums, v.mask(rest)),
-                    )
-                else:
-                    sums = c.loop("0", even, str(lanes), zeros, terms)
-                    if not self.whole:
-                        sums = terms(even, sums, v.mask(c.new(f"sub i64 {depth}, {even}")))
+
+                sums = c.guarded(
+                    c.new(f"icmp ne i64 {c.new(f'or i64 {first}, {rest}')}, 0"), zeros,
+                    lambda: c.loop("0", "2", "1", zeros, beside),
+                )  # fmt: skip
+                sums = c.loop(first, stop, str(lanes), [(v.type, t) for t in sums], terms)
                 # Neighbours are added in pairs, then pairs of pairs: lane i becomes row i's sum.
                 pairs = range(0, 2 * lanes, 2)
                 odd = range(1, 2 * lanes, 2)
@@ -252,11 +257,9 @@ def matvec(
     if to_row == 1:
         if whole > MOST_ACROSS:
             return None
-        vectors = 4 if rows > 2 * lanes else 2 if rows > lanes else 1
-        spec = Across(dtype, vectors, lanes, rows % (vectors * lanes) == 0, len(loops))
-        return spec, [rows, depth, to_term * size, vector * size, *tail]
+        return Across(dtype, lanes, len(loops)), [rows, depth, to_term * size, vector * size, *tail]
     if to_term == vector == 1 and rows >= lanes and depth >= lanes // 2:
         lines = whole >= ALIGNED and to_row % lanes == 0
-        along = Along(dtype, lanes, depth % lanes == 0 and not lines, lines, len(loops))
-        return along, [rows, depth, to_row * size, *tail]
+        line = lanes * size - 1 if lines else 0
+        return Along(dtype, lanes, len(loops)), [rows, depth, to_row * size, line, *tail]
     return None

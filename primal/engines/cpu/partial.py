@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from primal.engines.cpu.graph import APART, Node, Strides, Value, row_major, size_of
-from primal.engines.cpu.schedule import NOWHERE, nodes_read
+from primal.engines.cpu.graph import APART, NOWHERE, Node, Strides, Value, row_major, size_of
+from primal.engines.cpu.schedule import nodes_read
 from primal.engines.cpu.takes import INNER
 
 _STAYS = APART | NOWHERE | INNER

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
-from primal.engines.cpu.graph import size_of
+from primal.engines.cpu.graph import row_major, size_of
 from primal.engines.cpu.interleaved import PART
 from primal.engines.cpu.layout import GRAIN, UNIT, Array, Instance
 from primal.engines.cpu.points import Pack, PointSpec
@@ -40,18 +41,15 @@ def over_points(given: Instance) -> Instance | None:
         if len(reduced) > 1 or not behind:
             return None
         points, short, summed = reduced[0], behind, True
-    elif kept and not given.split:
+    elif kept:
         points, short = kept.pop(), [*behind, *reduced]
     else:
         return None
     shape = [sizes[d] for d in short]
     if size_of(shape) > COMBINATIONS or len(spec.body) * size_of(shape) > WORDS:
         return None
-    parted, count = bool(given.split), len(spec.operands)
-    if parted and spec.stores:
-        return None
-    moving = given.strides[:count] if parted else given.strides
-    steps = [s[points] if len(s) > points else 0 for s in moving]
+    count = len(spec.operands)
+    steps = [s[points] if len(s) > points else 0 for s in given.strides]
     packs = _packs(given, range(count), kept, points, short, 2)
     puts = _puts(given, kept, points, short, summed)
     if packs is None or puts is None or not any(s > 1 for s in steps):
@@ -71,19 +69,23 @@ def over_points(given: Instance) -> Instance | None:
         if n < count and n not in of_pack:
             loops = [*kept, points, *short] if a.kind == "i" else [*kept, *short]
         strides.append([s[d] for d in loops] if a.kind != "l" else [])
-        if parted and n >= count:
-            strides[-1].append(s[-1])
     made = PointSpec(
         len(kept), tuple([(sizes[d], d >= spec.kept) for d in short]), summed, operands, packs,
-        spec.body, spec.stores, spec.reductions, puts, parted,
+        spec.body, spec.stores, spec.reductions, puts,
     )  # fmt: skip
     each = max(UNIT // size_of(shape) // GRAIN * GRAIN, GRAIN)
     chunks = -(-sizes[points] // each)
+    parts: dict[str, Any] = {}
     if summed:
-        each, chunks = given.split or (sizes[points], 1)
+        each, chunks, *_ = given.split
+        # Each coordinate's parts lie side by side.
+        mine = size_of([n for d, n in enumerate(sizes[: spec.kept]) if d not in kept]) * chunks
+        apart = tuple([s * mine for s in row_major([sizes[d] for d in kept])]), 1
+        parts = {"split": (chunks,), "between": given.between, "apart": apart}
     order = [*kept, points, *short]
     units = size_of([sizes[d] for d in kept]) * chunks
-    return Instance(made, [sizes[d] for d in order], arrays, strides, units, each, chunks)
+    loops = [sizes[d] for d in order]
+    return Instance(made, loops, arrays, strides, units, each, chunks, **parts)
 
 
 def _plain(shape: list[int]) -> list[int]:

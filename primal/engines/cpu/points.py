@@ -8,8 +8,9 @@ long as a shuffle.)
 The record is that of `kernels`: after the header the sizes of the outer loops, of the loop of
 points, and of those over coordinates; per operand in memory slot, offset and strides of the outer
 loops, and where it is not read in packs, of the loops over coordinates; per count its first value
-and all strides; per store and reduction slot, offset and strides of the outer loops, and if parted
-the stride from part to part, which are the chunks.
+and all strides; per store and reduction slot, offset and strides of the outer loops. Sums over
+points are made in parts (`parts`), which are the chunks: behind the header is how many there are,
+at the end what is said there of each result.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from __future__ import annotations
 import itertools
 
 from primal.base.structures import structure
-from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Module
+from primal.engines.cpu.code import SCALAR, SUFFIX, Module
 from primal.engines.cpu.kernels import Writer
-from primal.engines.cpu.lanes import across, narrowed, store_scalar
 from primal.engines.cpu.monoids import accumulator
+from primal.engines.cpu.parts import Parts
+from primal.engines.cpu.totals import put_totals
 
 
 @structure
@@ -46,7 +48,6 @@ class PointSpec:
     operands: (kind, dtype, step) as of `Spec`; step 'p' is read in packs.
     body, stores, reductions: as of `Spec`. puts: packs of what is written, stores and then
     reductions (by coordinates) being numbered from 0; a reduction over points is in none.
-    parted: the points are reduced in parts, whose results lie apart.
     """
 
     outer: int
@@ -58,11 +59,9 @@ class PointSpec:
     stores: tuple[int, ...]
     reductions: tuple[tuple[str, int, str], ...]
     puts: tuple[Pack, ...]
-    parted: bool = False
 
     column = False
     reduced = 0
-    split = -1
 
     @property
     def kept(self) -> int:
@@ -97,6 +96,8 @@ class _Points(Writer):
         self.at = 4
         chunk, chunks = self.word(), self.word()
         count, depth = spec.outer, len(spec.short)
+        if spec.summed:
+            self.parts = Parts(self, chunk, chunks, self.word())
         sizes = self.sizes = [self.word() for _ in range(count + 1 + depth)]
         bases: list[str] = []
         # Strides of operands over coordinates, of counts over points before.
@@ -115,19 +116,18 @@ class _Points(Writer):
                 self.steps[i] = [self.word() for _ in range(1 + depth)]
             elif step != "p":
                 self.steps[i] = [self.word() for _ in range(depth)]
-        apart: list[str] = []
         for _ in (*spec.stores, *spec.reductions):
             bases.append(self.address())
             self.strides.append([self.word() for _ in range(count)])
-            if spec.parted:
-                apart.append(self.word())
+        if self.parts:
+            for _ in spec.reductions:
+                self.parts.addresses(count)
 
         def unit(_: str, *at: str) -> None:
             *rows, k = at
             places = self.moved(bases, list(enumerate(rows)))
-            for n, stride in enumerate(apart, len(places) - len(apart)):
-                step = c.new(f"mul i64 {k}, {stride}")
-                places[n] = c.new(f"getelementptr i8, ptr {places[n]}, i64 {step}")
+            if self.parts:
+                self.parts.number, self.parts.rows = k, rows
             first = c.new(f"mul i64 {k}, {chunk}")
             first = c.call("llvm.smin.i64", "i64", ("i64", first), ("i64", sizes[count]))
             last = c.new(f"add i64 {first}, {chunk}")
@@ -137,10 +137,22 @@ class _Points(Writer):
         c.function(name, unit, sizes=[*sizes[:count], chunks])
 
     def unit(self, places: list[str], first: str, last: str) -> None:
-        """The points [first, last): whole vectors, then the rest under masks."""
-        c, spec = self.c, self.points
+        """The points [first, last), or what their parts gave."""
+        parts, firsts = self.parts, self.first_values() * self.kept
+        if parts is None:
+            self.every(places, first, last, [])
+            return
+        self.c.chosen(
+            parts.second, lambda: put_totals(self, parts.along(firsts), places, True),
+            lambda: put_totals(self, self.every(places, first, last, firsts), places),
+        )  # fmt: skip
+
+    def every(
+        self, places: list[str], first: str, last: str, firsts: list[tuple[str, str]]
+    ) -> list[str]:
+        """The points [first, last): whole vectors, then the rest under masks; their totals."""
+        c = self.c
         same = self.same_for_all(places)
-        firsts = self.first_values() * self.kept if spec.summed else []
         types = [t for t, _ in firsts]
 
         def masked(i: str, now: list[str]) -> list[str]:
@@ -156,9 +168,7 @@ class _Points(Writer):
                 lambda i, now: self.turn(places, same, i, "", now),
             )  # fmt: skip
             first, firsts = whole, list(zip(types, totals, strict=True))
-        totals = c.loop(first, last, str(c.lanes), firsts, masked)
-        if spec.summed:
-            self.put_sums(places, totals)
+        return c.loop(first, last, str(c.lanes), firsts, masked)
 
     # Reading.
 
@@ -423,18 +433,3 @@ class _Points(Writer):
                 known = "<" + ", ".join([f"i1 {str(f).lower()}" for f in flags]) + ">"
                 mask = c.new(f"and {c.vec('i1')} {mask}, {known}") if mask else known
             self.store(dtype, value, place, c.new(f"add i64 {at}, {k * c.lanes}"), mask)
-
-    def put_sums(self, places: list[str], totals: list[str]) -> None:
-        """Reduce across the lanes; one scalar per reduction and coordinate."""
-        c, spec = self.c, self.points
-        first, count = len(spec.operands) + len(spec.stores), len(spec.reductions)
-        for n, total in enumerate(totals):
-            group, k = divmod(n, count)
-            monoid, ref, out = spec.reductions[k]
-            wide = accumulator(monoid, self.dtypes[ref])
-            scalar = across(c, monoid, wide, total)
-            if wide != out:
-                scalar = narrowed(c, wide, out, scalar)
-            place = places[first + k]
-            place = c.new(f"getelementptr {MEMORY[out]}, ptr {place}, i64 {group}")
-            store_scalar(c, out, scalar, place)

@@ -304,7 +304,8 @@ class CpuExecutable:
         flops = moved = 0
         for found in self.plan.instances.values():
             flops += found.flops
-            moved += sum(size_of(a.node.shape) * int(a.dtype[1:]) for a in found.arrays)
+            arrays = [a for a in found.arrays if a.kind != "n"]
+            moved += sum(size_of(a.node.shape) * int(a.dtype[1:]) for a in arrays)
         for step in _all_steps(self.plan.program.block):
             if type(step) is Routine and step.terms:
                 flops += 2 * step.terms * size_of(step.outs[0].shape)

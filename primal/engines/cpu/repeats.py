@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primal.engines.cpu.graph import Value, broadcast, is_narrow, kind_of, native, size_of
-
-LEAST, TIMES = 1 << 14, 16
-"""Elements, and how often each stands there, from which a step of its own is worth it."""
+from primal.engines.cpu.functions import FLOAT
+from primal.engines.cpu.graph import NOWHERE, Value, broadcast, is_narrow, kind_of, native, size_of
 
 
 def element(
@@ -18,10 +16,13 @@ def element(
 ) -> Value | None:
     """An elementwise word of operands that all repeat, or None where they do not."""
     # Most operands lie in one piece and repeat nothing: asked first, of thousands in a program.
-    if any(x.strides is None for x in given) or size_of(shape) < LEAST:
+    if any(x.strides is None for x in given):
         return None
     once = _once(given, shape, range(len(shape)))
-    if TIMES * size_of(once) > size_of(shape):
+    if size_of(once) == size_of(shape):
+        return None
+    # LLVM moves short words of numbers and counts out of loops, where no step is needed for them.
+    if word not in FLOAT and (size_of(once) == 1 or all(x.node.word in NOWHERE for x in given)):
         return None
     made = k.element(word, [x.view(once, x.steps(), x.offset) for x in given], dtype, attr)
     return broadcast(made, shape, range(len(shape)))

@@ -21,10 +21,13 @@ BLOCK, MOST = 1024, 16
 
 def instance(group: Group, stored: Sequence[Node]) -> Instance:
     """The kernel of a group that stores these nodes and reductions."""
+    if group.first is not None:
+        return layout.second_run(group, group.first.kernel)
     if group.passes:
         return row_instance(group, stored)
     made = layout.instance(group, [n for n in stored if n.word != "reduce"])
-    return over_points(made) or made
+    group.kernel = over_points(made) or made
+    return group.kernel
 
 
 @structure

@@ -15,7 +15,7 @@ from primal.engines.cpu.graph import Node, Value, row_major, size_of
 SHORTEST, LONGEST = 17, 32768
 """Elements of a row below which a row per lane, step by step, takes half the time; bytes above
 which it is no longer in the first-level cache when the next pass comes."""
-TALLEST, WIDEST = 512, 1 << 13
+TALLEST, WIDEST = 512, 1 << 15
 """Rows of columns that are passed over several times, and elements: what stays in the cache."""
 THINNEST, FEWEST = 5, 9
 """Columns for whose sake a vector is taken, and elements of few rows or of many columns."""

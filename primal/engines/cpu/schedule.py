@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from primal.engines.cpu.functions import FLOAT
-from primal.engines.cpu.graph import APART, NATIVE, Node, Value, is_narrow, size_of
+from primal.engines.cpu.graph import APART, NATIVE, NOWHERE, Node, Value, is_narrow, size_of
 from primal.engines.cpu.monoids import accumulator
 from primal.engines.cpu.rowwise import row_role
 from primal.engines.cpu.steps import Branch, Loop, Routine
@@ -43,10 +43,6 @@ LIGHT = frozenset(
      "eq", "ne", "lt", "le", "gt", "ge", "select_n", "real", "imag")
 )  # fmt: skip
 """Words that take less time than reading an array does."""
-LARGE = 1 << 14
-"""Elements from which arrays are worth being made again: smaller ones stay in the first cache."""
-NOWHERE = frozenset(("literal", "iota"))
-"""Words of nodes that lie in no memory."""
 Step = Any
 """Group | Routine | Library | Move | Loop | Branch."""
 
@@ -56,6 +52,8 @@ class Group:
 
     `level` and `alone`: the pass of each node, and nodes that are one per row; see `rowwise`.
     `parts`: in how many pieces its reductions are made, so that threads share them; see `split`.
+    `first`: of a group that reduces such parts, the one that makes them.
+    `kernel`: its instance.
     `inner`: whether words of it read arrays by themselves (see `takes`); it reduces nothing then.
     `pieces`: where nodes lie that are parts of another array; see `blocks.placed`.
     """
@@ -63,7 +61,7 @@ class Group:
     __slots__ = (
         "number", "shape", "nodes", "reductions", "axes", "reads", "block", "begin", "end",
         "level", "alone", "heavy", "outside", "parts",
-        "pieces", "inner",
+        "first", "kernel", "pieces", "inner",
     )  # fmt: skip
 
     def __init__(self, block: Any, number: int, shape: tuple[int, ...]) -> None:
@@ -81,6 +79,8 @@ class Group:
         self.inner = False
         self.outside: set[Node] = set()
         self.parts = 1
+        self.first: Group | None = None
+        self.kernel: Any = None
         self.pieces: dict[Node, Value] = {}
 
     @property
@@ -291,7 +291,7 @@ class Schedule:
 
     def _parted(self, group: Group, parts: int, number: int) -> Group:
         last = Group(self, number, (parts, *group.reductions[0].shape))
-        last.axes = (0,)
+        last.axes, last.first = (0,), group
         last.reductions, group.reductions, group.parts = group.reductions, [], parts
         for node in last.reductions:
             monoid = node.attr[0]
@@ -372,7 +372,7 @@ class Remaking:
 
     def _candidates(self, group: Group) -> list[Node]:
         """Nodes that the group reads, in an order in which they can be made of its other reads."""
-        if group.passes or size_of(group.shape) < LARGE:
+        if group.passes:
             return []
         steps = self.schedule.steps
         reads = [
@@ -426,9 +426,14 @@ class Remaking:
             group.nodes = [n for n in group.nodes if n in wanted]
 
 
+def may_be_parted(group: Group) -> bool:
+    """Whether a group's reductions are made in parts where much is reduced."""
+    return not group.passes and not any(is_narrow(n.dtype) for n in group.reductions)
+
+
 def parts_of(group: Group) -> int:
     """In how many parts a group's reductions are made: several if much becomes little."""
-    if group.axes is None or group.passes or any(is_narrow(n.dtype) for n in group.reductions):
+    if group.axes is None or not may_be_parted(group):
         return 1
     if size_of(group.reductions[0].shape) > MAX_RESULTS:
         return 1

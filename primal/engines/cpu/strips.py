@@ -16,9 +16,12 @@ Turn = Callable[[str, str | None, list[str]], list[str]]
 
 
 def strips(
-    w: Any, start: str, stop: str, carried: list[tuple[str, str]], turn: Turn
+    w: Any, start: str, stop: str, carried: list[tuple[str, str]], turn: Turn, size: str = ""
 ) -> list[str]:
     """`turn(i, mask, values)` over vectors of [start, stop): whole ones, then the rest.
+
+    `size`: of the row, of which start, and stop where it is not the end, are whole vectors. So the
+    mask is the same for all rows.
 
     Where sizes say that there is no rest (`even`), its code is not written either: LLVM takes a
     quarter less time for most kernels over rows. They run as fast, so that code which is there for
@@ -36,7 +39,7 @@ def strips(
     if w.light:
         now = c.loop(start, whole, step, carried, lambda i, now: turn(i, None, now))
         given = list(zip(types, now, strict=True))
-        mask = w.mask(whole, stop)
+        mask = w.mask(c.new(f"and i64 {size}, {-c.lanes}"), size) if size else w.mask(whole, stop)
         out = c.loop(whole, stop, step, given, lambda i, now: turn(i, mask, now))
         return out
 
@@ -59,6 +62,7 @@ def along_row(
     monoids: list[tuple[str, str]],
     firsts: list[tuple[str, str]],
     turn: Turn,
+    size: str = "",
 ) -> list[str]:
     """`turn(i, mask, totals)` over vectors of [start, n), the last one masked; the totals.
 
@@ -66,14 +70,14 @@ def along_row(
     """
     c, count = w.c, len(firsts)
     if not w.light:
-        return strips(w, start, n, firsts, turn)
+        return strips(w, start, n, firsts, turn, size)
     spare = [
         (c.vec(SCALAR[dtype]), constant(c, dtype, identity(monoid, dtype)))
         for monoid, dtype in monoids
     ]
     totals = strips(
         w, start, n, [*firsts, *spare * (ACCUMULATORS - 1)],
-        lambda i, mask, now: [*now[count:], *turn(i, mask, now[:count])],
+        lambda i, mask, now: [*now[count:], *turn(i, mask, now[:count])], size,
     )  # fmt: skip
     for _ in range(1, ACCUMULATORS):
         split = len(totals) - count

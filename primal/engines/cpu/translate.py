@@ -11,8 +11,7 @@ from primal.base.source import format_location
 from primal.base.structures import structure
 from primal.engines.cpu.blocks import arranged
 from primal.engines.cpu.complexes import ComplexWords, is_complex
-from primal.engines.cpu.graph import Node, Value, native
-from primal.engines.cpu.schedule import NOWHERE
+from primal.engines.cpu.graph import NOWHERE, Node, Value, native
 from primal.engines.cpu.steps import Block, Library
 from primal.ir.builders import Unsupported
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr

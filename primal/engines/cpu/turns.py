@@ -12,10 +12,9 @@ from typing import Any
 
 from primal.base.structures import structure
 from primal.engines.cpu.code import SUFFIX, Module
-from primal.engines.cpu.graph import Value, row_major, size_of
+from primal.engines.cpu.graph import NOWHERE, Value, row_major, size_of
 from primal.engines.cpu.moves import merged
 from primal.engines.cpu.reader import Reader, smaller
-from primal.engines.cpu.schedule import NOWHERE
 
 LEAST = 2048
 """Elements below which gathering is as fast, and may be one with what comes before or after."""

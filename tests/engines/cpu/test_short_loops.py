@@ -141,7 +141,7 @@ def agree(f: Callable[..., Any], *args: Any) -> None:
 
 @pytest.mark.parametrize("shape", [(65_536,), (30_000, 3)])
 def test_sums_of_large_arrays_come_in_parts_that_are_wider(shape: tuple[int, ...]) -> None:
-    """The parts are float64, few enough for registers; what the body reads is float32."""
+    """The parts are float64, and lie as their kernel has them; what the body reads is float32."""
     x = RNG.normal(size=shape).astype(np.float32)
 
     def step(_: Any, x: Any) -> Any:

@@ -1,0 +1,81 @@
+"""A new shape compiles nothing: what a program's kernels are does not depend on its sizes."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from primal.engines.cpu.program import Plan
+from primal.engines.cpu.schedule import Group
+from tests.engines.cpu.lab import built, spoiled
+from tests.engines.cpu.programs import Program, programs, staged
+
+SIZES = 40, 64, 100, 200, 333
+"""About the size of each dimension; multiples of vectors and others, within caches and beyond."""
+OTHER_ALGORITHMS = {
+    name: why
+    for names, why in {
+        "matmul, matmul tn, matmul nt, matmul tt, batched, half, doubles, complex matmul, mlp":
+            "tiles of 12 to 14 rows, whichever fill the rows; the matrix unit; BLAS",
+        "vecmat, scan grad": "matrices beyond the second cache are BLAS's",
+        "conv, conv grad, conv group": "tiles that fill the places, blocks of long sums",
+        "softmax0, norms, cond": "rows and columns that leave the cache between passes",
+        "argmax": "long rows are searched in pieces",
+        "sort, top_k, top_k more": "by counting, by registers, by bits, by NumPy",
+        "fft, rfft2": "passes by the primes of the length",
+        "assoc, gamma, permutation, interp": "the program is another one",
+        "reflect, bytes": "rows shorter than a vector of theirs",
+        "pool grad": "points of few coordinates",
+        "diff": "long columns are copied to their place",
+        "layer norm": "to divide by a power of 2 is a product",
+        "take el, take along, xent, unique, searchsorted": "gathers join the words that read them",
+        "inv det": "inverses in strips",
+    }.items()
+    for name in names.split(", ")
+}  # fmt: skip
+"""Programs whose kinds depend on the size, and on what."""
+
+
+at_size = functools.cache(programs)
+
+
+@functools.cache
+def specs(name: str, n: int) -> frozenset[object]:
+    """What is compiled for a program; code for any length serves rows that vectors fill."""
+    found: Program = at_size(n)[name]
+    made = Plan(staged(*found)[0], name).specs
+    return frozenset([getattr(spec, "general", None) or spec for spec in made])
+
+
+@pytest.mark.parametrize("name", [name for name in programs(3) if name not in OTHER_ALGORITHMS])
+def test_a_new_size_compiles_nothing(name: str) -> None:
+    first = specs(name, SIZES[0])
+    for n in SIZES[1:]:
+        assert not specs(name, n) - first, n
+
+
+def test_parts_are_reduced_by_the_kernel_that_makes_them() -> None:
+    rng = np.random.default_rng(0)
+    for shape, axes in (
+        ((200_000,), (0,)), ((3, 70_000), (1,)), ((2, 300, 200), (0, 1)), ((40_001, 3), (0,)),
+        ((300, 2, 250), (0, 2)), ((2000, 97), (0,)), ((5, 30_000, 2), (1,)), ((9, 8191, 3), (0, 1)),
+    ):  # fmt: skip
+        x = rng.integers(-9, 9, shape).astype(np.float32)
+
+        def reductions(x: Any, axes: Any = axes) -> list[Any]:
+            y = x * 0.5
+            return [y.sum(axes), x.max(axes), (x > 8).any(axes), x[..., :-1].sum(axes)]
+
+        made = built(reductions, x)
+        groups = [s for s in made.plan.steps if type(s) is Group and s.first is not None]
+        assert groups
+        for second in groups:
+            assert made.plan.instances[second].spec is made.plan.instances[second.first].spec
+        with spoiled():
+            found = made.execute([x])
+        want = [(x * 0.5).sum(axes, np.float64), x.max(axes), (x > 8).any(axes)]
+        for got, right in zip(found, [*want, x[..., :-1].sum(axes, np.float64)], strict=True):
+            np.testing.assert_array_equal(got, right)
