@@ -78,15 +78,16 @@ def fft(k: Any, x: Value, kind: str, lengths: Sequence[int]) -> Value:
 
     Dimensions that were moved there are transformed where they lie, and seen moved again.
     """
-    if type(x) is Value and x.strides is not None:
-        steps = x.strides
+    # Of complex numbers in two arrays, both have to be moved alike.
+    first, second = (x, x) if type(x) is Value else k.parts(x)
+    steps = first.strides
+    if steps is not None and second.strides == steps:
         order = tuple(sorted(range(x.ndim), key=lambda d: -steps[d]))
-        lies = x.view(
-            tuple([x.shape[d] for d in order]), tuple([steps[d] for d in order]), x.offset
-        )
-        whole = lies.steps() == row_major(lies.shape)
+        lies = transposed(x, order) if type(x) is Value else k.transpose(x, order)
+        whole = transposed(first, order).steps() == row_major(lies.shape)
         if whole and all(fourier_lanes.fits(n) for n in (*lengths, *x.shape[-len(lengths) :])):
             back = tuple([order.index(d) for d in range(x.ndim)])
+            lies = k.plain(lies)
             return transposed(_along(k, lies, kind, lengths, back[-len(lengths) :]), back)
     return _along(k, x, kind, lengths, tuple(range(x.ndim - len(lengths), x.ndim)))
 

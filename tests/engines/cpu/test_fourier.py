@@ -9,6 +9,7 @@ import pytest
 
 from primal.engines.cpu import fourier_lanes, fourier_long
 from primal.engines.cpu.steps import Library
+from primal.ops.elementwise import add
 from primal.ops.fft import FftType, fft
 from primal.ops.shape import rev, transpose
 from tests.engines.cpu.lab import built, numpy_run
@@ -131,6 +132,7 @@ def test_moved_dimensions_are_transformed_where_they_lie(order: tuple[int, ...],
     agree(by(FftType.IRFFT, 2 * last - 2), drawn(shape, "complex64"))
     made = built(by(FftType.FFT, last), drawn(shape, "complex64"))
     assert len(made.plan.steps) == rank  # no copies
+    agree(lambda x: by(FftType.FFT, last)(add(x, x)), drawn(shape, "complex64"))
 
 
 def test_tables_of_plans_that_threads_make_at_once_stay() -> None:
