@@ -94,23 +94,23 @@ class Parts:
     # Totals: (type, value) of each.
 
     def along(self, totals: Pairs) -> list[str]:
-        """What the parts gave, which lies side by side, a vector at a time."""
+        """What the parts gave, which lies side by side: one number each, as they are few."""
         w, c = self.w, self.c
         places = [self.of_total(n) for n in range(len(totals))]
+        kinds = [self.kind(n) for n in range(len(totals))]
 
         def turn(i: str, now: list[str]) -> list[str]:
-            mask = w.mask(i, self.count)
             out = []
-            for n, (place, total) in enumerate(zip(places, now, strict=True)):
-                monoid, wide = self.kind(n)
-                t = c.vec(SCALAR[wide])
-                none = constant(c, wide, identity(monoid, wide))
-                value = w.contiguous(wide, place, i, mask)
-                value = c.new(f"select {c.vec('i1')} {mask}, {t} {value}, {t} {none}")
+            for (monoid, wide), place, total in zip(kinds, places, now, strict=True):
+                value = w.contiguous(wide, place, i, None)
                 out.append(emit(c, COMBINE[monoid], [wide, wide], wide, [total, value]))
             return out
 
-        return list(c.loop("0", self.count, str(c.lanes), totals, turn))
+        firsts = [
+            (c.vec(SCALAR[wide]), constant(c, wide, identity(monoid, wide)))
+            for monoid, wide in kinds
+        ]
+        return list(c.loop("0", self.count, "1", firsts, turn))
 
     def down(self, i: str, mask: str | None, totals: Pairs) -> list[str]:
         """What the parts gave of the columns from i on, a part at a time."""

@@ -22,7 +22,7 @@ from primal.engines.cpu.code import SCALAR, SUFFIX, Module
 from primal.engines.cpu.kernels import Writer
 from primal.engines.cpu.monoids import accumulator
 from primal.engines.cpu.parts import Parts
-from primal.engines.cpu.totals import put_totals
+from primal.engines.cpu.totals import put_parts, put_totals
 
 
 @structure
@@ -143,7 +143,7 @@ class _Points(Writer):
             self.every(places, first, last, [])
             return
         self.c.chosen(
-            parts.second, lambda: put_totals(self, parts.along(firsts), places, True),
+            parts.second, lambda: put_parts(self, firsts, places),
             lambda: put_totals(self, self.every(places, first, last, firsts), places),
         )  # fmt: skip
 
