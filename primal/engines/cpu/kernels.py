@@ -49,8 +49,8 @@ class Spec:
     word. Step is how it moves along the vector: 'u' to the next element, 'r' to the one before,
     'z' not at all, 'g' by the stride.
     body: (word, dtypes of operands, dtype, operands), numbered on from the operands. `pad` reads
-    its first operand where the second is between the others, and is zero elsewhere; `take` reads
-    it at the second, which is at most the third.
+    its first operand where of each three that follow the first is between the others, and is zero
+    elsewhere; `take` reads it at the second, which is at most the third.
     stores: numbers of what is stored, over all loops: slot, offset, strides.
     reductions: (monoid, number, dtype of the result), one result per kept index: slot, offset,
     kept strides, and if split what `parts` says.

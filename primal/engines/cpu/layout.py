@@ -349,7 +349,9 @@ def with_size_classes(spec: Spec, sizes: list[int], split: bool) -> Spec:
         # 6.3); of tanh of 3000 x 1000 they save a tenth, of 40 x 43 they cost a third. What lies
         # apart goes by columns of rows, however long these are.
         light = is_light(spec.body)
-        if len(sizes) == 1 or spec.strided or sizes[-1] >= (UNIT if light else WIDE):
+        # Vectors of padded rows are never aligned: one code for all lengths.
+        unaligned = light or any(b[0] == "pad" for b in spec.body)
+        if len(sizes) == 1 or spec.strided or sizes[-1] >= (UNIT if unaligned else WIDE):
             return spec if is_whole(spec) else evened(spec, sizes)
         vector = min(1 << (sizes[-1].bit_length() - 1), lanes_of(spec, LINE))
         # Narrow numbers that lie apart are read one by one: under masks, with a branch for each.

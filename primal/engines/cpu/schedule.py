@@ -43,6 +43,8 @@ LIGHT = frozenset(
      "eq", "ne", "lt", "le", "gt", "ge", "select_n", "real", "imag")
 )  # fmt: skip
 """Words that take less time than reading an array does."""
+LONG = 255
+"""Elements of rows up to which vectors do not begin at cache lines."""
 Step = Any
 """Group | Routine | Library | Move | Loop | Branch."""
 
@@ -55,13 +57,14 @@ class Group:
     `first`: of a group that reduces such parts, the one that makes them.
     `kernel`: its instance.
     `inner`: whether words of it read arrays by themselves (see `takes`); it reduces nothing then.
+    `padded`: whether it pads arrays as it reads them.
     `pieces`: where nodes lie that are parts of another array; see `blocks.placed`.
     """
 
     __slots__ = (
         "number", "shape", "nodes", "reductions", "axes", "reads", "block", "begin", "end",
         "level", "alone", "heavy", "outside", "parts",
-        "first", "kernel", "pieces", "inner",
+        "first", "kernel", "pieces", "inner", "padded",
     )  # fmt: skip
 
     def __init__(self, block: Any, number: int, shape: tuple[int, ...]) -> None:
@@ -76,7 +79,7 @@ class Group:
         self.level: dict[Node, int] = {}
         self.alone: set[Node] = set()
         self.heavy = 0
-        self.inner = False
+        self.inner = self.padded = False
         self.outside: set[Node] = set()
         self.parts = 1
         self.first: Group | None = None
@@ -172,12 +175,15 @@ class Schedule:
             last.outside |= group.outside
             last.heavy += group.heavy
             last.inner |= group.inner
+            last.padded |= group.padded
             self.steps[step] = Group(self, step, group.shape)
 
     def _may_take(self, group: Group, other: Group) -> bool:
         """Whether a group stays within its bounds with the nodes of another one, and one more."""
         return (
             len(group.nodes) + len(other.nodes) < MAX_NODES
+            and not (group.shape[-1:] > (LONG,) and group.padded | other.padded
+                     and group.heavy + other.heavy)
             and group.heavy + other.heavy < MAX_HEAVY
             and len(group.outside | other.outside) < MAX_OUTSIDE
         )
@@ -199,6 +205,7 @@ class Schedule:
         group.level[node] = latest if level is None else level
         group.heavy += node.word in FLOAT
         group.inner |= node.word in INNER
+        group.padded |= node.word == "pad"
 
     def _in_register(self, node: Node) -> bool:
         """Whether a group makes the node element for element over its own shape."""
@@ -237,6 +244,11 @@ class Schedule:
         if type(step) is not Group or step.shape != node.shape or len(step.nodes) >= MAX_NODES:
             return False
         if node.word in FLOAT and step.heavy >= MAX_HEAVY:
+            return False
+        # Vectors of padded rows begin anywhere, which functions of long rows pay for.
+        if node.shape[-1:] > (LONG,) and (
+            (node.word in FLOAT and step.padded) or (node.word == "pad" and step.heavy)
+        ):
             return False
         if node.word in INNER and step.axes is not None:
             return False

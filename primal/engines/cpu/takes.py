@@ -43,7 +43,9 @@ def read(
     """What a word makes of its first operand, for the lanes of the mask or all."""
     place = places[refs[0]]
     if word == "pad":
-        return str(w.load(refs[0], place, i, _between(w, mask, *xs[1:])))
+        for n in range(1, len(xs), 3):
+            mask = _between(w, mask, *xs[n : n + 3])
+        return str(w.load(refs[0], place, i, mask))
     c, dtype = w.c, w.dtypes[refs[0]]
     kept, t, wide = MEMORY[dtype], c.vec(MEMORY[dtype]), c.vec("i32")
     # Whatever was computed for lanes behind the end, it is a place inside.

@@ -26,6 +26,7 @@ def is_whole(spec: Any) -> bool:
         and not spec.strided
         and not spec.short
         and all(kind != "m" or step in ("u", "z") for kind, _, step in spec.operands)
+        and all(word != "pad" for word, *_ in spec.body)
     )
 
 

@@ -199,11 +199,11 @@ class Words:
         self._known(BINARY, name, x)
         if name == "nextafter" and is_narrow(x.dtype):
             return self._next_narrow(x, y)
-        if name == "mul" and y.shape == x.shape:
+        if name == "mul":
             # Derivatives begin with 1.
-            if _is_one(y):
+            if y.shape in ((), x.shape) and _is_one(y):
                 return x
-            if _is_one(x):
+            if x.shape in ((), y.shape) and _is_one(x):
                 return y
         if name == "add" and self.padded:
             found = pieces.sum_of_padded(self, x, y)

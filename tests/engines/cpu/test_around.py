@@ -1,0 +1,78 @@
+"""Zeros around arrays as they are read: NumPy's values, signs of zeros, and one group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal
+import primal.numpy as jnp
+from primal.engines.cpu.schedule import Group
+from tests.engines.cpu.lab import agree, spoiled
+
+DRAW = np.random.default_rng(0)
+SHAPES = [(90, 100), (30, 300), (1200, 9), (7, 40, 41)]
+CASES: dict[str, Callable[..., Any]] = {
+    "rows": lambda x: jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(3, 1)]) * 2,
+    "the first dimension": lambda x: jnp.pad(x, [(2, 1)] + [(0, 0)] * (x.ndim - 1)) + 1,
+    "all around": lambda x: jnp.pad(x, 2) * jnp.pad(x, ((1, 3),) * x.ndim),
+    "of light words": lambda x: jnp.pad(-x / 2, 1) - jnp.pad(x - x, ((0, 2),) * x.ndim),
+    "of many words": lambda x: jnp.pad(-(jnp.sqrt(abs(x)) * 3 - x) / 3, 1),
+    "of a column": lambda x: jnp.pad(
+        -x[..., 4:5], [(0, 0)] * (x.ndim - 1) + [(4, x.shape[-1] - 5)]
+    ),
+    "of a row": lambda x: jnp.pad(x[2:3] * 2, [(2, x.shape[0] - 3)] + [(0, 0)] * (x.ndim - 1)) + x,
+    "transposed": lambda x: jnp.pad(x.T, 1) * 2,
+    "in steps": lambda x: jnp.pad(x[..., ::2] + x[..., ::2], 1),
+    "backwards": lambda x: jnp.pad(x[::-1, ...], 1) - 1,
+    "repeated": lambda x: jnp.pad(jnp.broadcast_to(x[..., :1], x.shape) * 2, 1),
+    "under a function": lambda x: jnp.sin(jnp.pad(x, 1)) * jnp.pad(jnp.exp(x), 1),
+    "summed": lambda x: jnp.sum(jnp.pad(jnp.round(x) * 2, 1), axis=-1),
+    "of whole numbers": lambda x: jnp.pad(x.astype(jnp.int32) * 3, 1) // 2,
+    "of truths": lambda x: jnp.pad(x > 0, 1) & True,
+    "in a loop": lambda x: primal.lax.fori_loop(
+        0, 3, lambda n, y: jnp.pad(y[..., 1:] * 0.5, [(0, 0)] * (x.ndim - 1) + [(0, 1)]) + x, x
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("name", CASES)
+def test_values(name: str, shape: tuple[int, ...]) -> None:
+    x = DRAW.standard_normal(shape).astype(np.float32)
+    with spoiled():
+        agree(lambda x: [CASES[name](x)], x, within=8)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8, np.complex64])
+def test_dtypes(dtype: Any) -> None:
+    x = (DRAW.standard_normal((100, 100)) * 9).astype(dtype)
+    agree(lambda x: [jnp.pad(x, 1) + 1, jnp.pad(-x, ((0, 1), (2, 0)))], x)
+
+
+def test_signs_of_zeros_and_what_is_not_finite_stay_inside() -> None:
+    x = DRAW.choice(np.float32([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0]), (100, 100))
+
+    def f(x: Any) -> list[Any]:
+        return [jnp.pad(-x, 1), jnp.pad(x / 2, 1), jnp.pad(x * x, ((1, 0), (0, 0)))]
+
+    wanted = f(jnp.asarray(x))
+    for got, want in zip(primal.jit(f)(x), wanted, strict=True):
+        np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("shape", [(100, 100), (30, 300)], ids=str)
+def test_the_derivative_of_differences_is_one_group(shape: tuple[int, int], axis: int) -> None:
+    def f(x: Any, w: Any) -> list[Any]:
+        return [primal.grad(lambda x: jnp.sum(jnp.gradient(x, axis=axis) * w))(x)]
+
+    x, w = DRAW.standard_normal((2, *shape)).astype(np.float32)
+    made = agree(f, x, w, within=64)
+    sizes = [int(np.prod(s.shape)) for s in made.plan.steps if type(s) is Group]
+    assert [n for n in sizes if n == x.size] == [x.size]
+    assert sum(sizes) - x.size <= sum(shape)  # where along an axis elements lie
