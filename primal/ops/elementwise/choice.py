@@ -132,7 +132,7 @@ def _clamp_impl(low: Any, x: Any, high: Any) -> Any:
         out = np.clip(x, low, high)
     else:
         out = np.minimum(np.maximum(x, low), high)
-    if has_zeros(out):
+    if has_zeros(out):  # whose signs a second look at the bounds tells
         out = minimum(maximum(x, low), high)
     return out if out.dtype is x.dtype else out.astype(x.dtype)
 
@@ -234,11 +234,13 @@ EXTREMA = (*ORDERED, np.complexfloating)
 
 def _extremum_written(extremum: Extremum) -> Any:
     def written(eqn: Any, names: Sequence[str], bound: Bound) -> str:
-        # Zeros meet where neither operand is known to be another number.
-        signs = eqn.invars[0].aval.dtype.kind == "f" and not any(
-            type(v) is Literal and v.val != 0 for v in eqn.invars
-        )
-        return f"{bound(extremum if signs else extremum.ufunc)}({', '.join(names)})"
+        known = [v.val for v in eqn.invars if type(v) is Literal]
+        if eqn.invars[0].aval.dtype.kind != "f" or any(v != 0 for v in known):
+            return f"{bound(extremum.ufunc)}({', '.join(names)})"  # where no zeros meet
+        if extremum is maximum and known and not np.signbit(known[0]):
+            # relu: adding 0, which makes -0 zero, takes less than a look at what is there.
+            return f"({bound(extremum.ufunc)}({', '.join(names)}) + 0.0)"
+        return f"{bound(extremum)}({', '.join(names)})"
 
     return written
 
