@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.base.extrema import Extremum, has_zeros, maximum, minimum
+from primal.base.extrema import Extremum, has_zeros, maximum, minimum, plus_zero
 from primal.ir.avals import Aval
 from primal.ir.op import MIXED, Bound, Op, Word, by_kind
 from primal.ir.trace import ZERO, Literal, aval_of, literal
@@ -239,7 +239,7 @@ def _extremum_written(extremum: Extremum) -> Any:
             return f"{bound(extremum.ufunc)}({', '.join(names)})"  # where no zeros meet
         if extremum is maximum and known and not np.signbit(known[0]):
             # relu: adding 0, which makes -0 zero, takes less than a look at what is there.
-            return f"({bound(extremum.ufunc)}({', '.join(names)}) + 0.0)"
+            return f"{bound(plus_zero)}({bound(extremum.ufunc)}({', '.join(names)}))"
         return f"{bound(extremum)}({', '.join(names)})"
 
     return written
