@@ -67,6 +67,7 @@ from primal.base.dtype_table import (
     uint64,
     unsupported,
 )
+from primal.base.errors import UnhashableArgumentError
 from primal.base.promotion import (
     TypePromotionError,
     bound,
@@ -168,7 +169,8 @@ def as_dtype(dtype: Any) -> DType:
     try:
         found = np.dtype(dtype)
     except (TypeError, ValueError) as e:
-        raise TypeError(f"[dtype] expected a dtype or its name, got {dtype!r}: {e}.") from None
+        kind = UnhashableArgumentError if isinstance(dtype, list | dict) else TypeError
+        raise kind(f"[dtype] expected a dtype or its name, got {dtype!r}: {e}.") from None
     if found.byteorder not in "=|":
         found = found.newbyteorder("=")
     if isinstance(dtype, (np.dtype, type, str)) or dtype is None:
@@ -412,6 +414,8 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     >>> isdtype("bfloat16", ("real floating", "integral"))
     True
     """
+    if isinstance(dtype, np.ndarray):
+        _no_array("isdtype", dtype)
     found = as_dtype(dtype)
     for choice in kind if isinstance(kind, tuple) else (kind,):
         if isinstance(choice, str) and choice in _KINDS:
@@ -446,10 +450,12 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
         )
     rules = ("no", "equiv", "safe", "same_kind", "unsafe")
     if casting not in rules:
-        raise ValueError(
+        raise (ValueError if isinstance(casting, str) else TypeError)(
             f"[can_cast] expected casting to be one of {', '.join(map(repr, rules))}, "
             f"got {casting!r}."
         )
+    if isinstance(to, np.ndarray):
+        _no_array("can_cast", to)
     lower, upper = as_dtype(from_), as_dtype(to)
     if isinstance(lower, KeyType) or isinstance(upper, KeyType):
         return lower == upper
@@ -457,6 +463,15 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
 
 
 # --- dtypes that users ask for --------------------------------------------------------------------
+
+
+def _no_array(what: str, dtype: Any) -> None:
+    """UnhashableArgumentError for arrays: what has a dtype is not one."""
+    if isinstance(dtype, np.ndarray) or hasattr(dtype, "aval"):
+        raise UnhashableArgumentError(
+            f"[{what}] expected a dtype, got an array of dtype {dtype.dtype}. Give its dtype: "
+            "dtype=x.dtype."
+        )
 
 
 def check_user_dtype_supported(dtype: Any, fun_name: str) -> DType:
@@ -468,11 +483,13 @@ def check_user_dtype_supported(dtype: Any, fun_name: str) -> DType:
     >>> check_user_dtype_supported("float32", "zeros")
     dtype('float32')
     """
+    _no_array(fun_name, dtype)
     found = as_dtype(dtype)
     if found not in KIND:
         if isinstance(found, KeyType):
             return found
-        raise TypeError(unsupported(fun_name, dtype))
+        kind = UnhashableArgumentError if isinstance(dtype, list | dict) else TypeError
+        raise kind(unsupported(fun_name, dtype))
     if settings().enable_x64 or found not in NARROW:
         return found
     narrow = NARROW[found]
@@ -499,6 +516,9 @@ def promote_types(a: Any, b: Any) -> DType:
     >>> promote_types("int8", "uint8"), promote_types("bfloat16", "float16")
     (dtype('int16'), dtype('float32'))
     """
+    for d in (a, b):
+        if isinstance(d, np.ndarray):
+            _no_array("promote_types", d)
     pairs = tuple((as_dtype(d), d is int or d is float or d is complex) for d in (a, b))
     found = bound(pairs, True, settings().numpy_dtype_promotion == "strict")[0]
     wide = any(canonicalize_dtype(d, True) != d for d, _ in pairs)

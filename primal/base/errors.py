@@ -123,6 +123,19 @@ class InconclusiveDimensionOperation(Exception):
     """
 
 
+class UnhashableArgumentError(ValueError, PrimalTypeError):
+    """A list, an array, … where a static argument is expected, which is part of programs' keys.
+
+    Both the ValueError that JAX's `jit` makes of it, and of Python's class.
+
+    >>> try:
+    ...     jnp.sort(jnp.ones(2), axis=[0])
+    ... except ValueError:
+    ...     print("an axis is a whole number")
+    an axis is a whole number
+    """
+
+
 class JaxprTypeError(TypeError):
     """A jaxpr that breaks a rule of the language: the checker's verdict.
 

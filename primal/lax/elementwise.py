@@ -110,7 +110,8 @@ def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
         return ops.mul(*alike("mul", x, y))
     wanted = dtypes.canonicalize_dtype(out_dtype)
     wide = dtypes.promote_types(aval_of(x).dtype, wanted)
-    return _as(ops.mul(_as(x, wide), _as(y, wide)), wanted)
+    weak = aval_of(x).weak_type and aval_of(y).weak_type
+    return _as(ops.mul(_as(x, wide), _as(y, wide)), wanted, weak)
 
 
 def div(x: Any, y: Any) -> Array:
@@ -420,10 +421,10 @@ def mulhi(x: Any, y: Any) -> Array:
     >>> lax.mulhi(jnp.array([2**30, -(2**30)]), 8)
     Array([ 2, -2], dtype=int32)
     """
-    dtype = aval_of(y if type(x) is int else x).dtype
+    dtype = aval_of(x).dtype
     weak = type(x) is int and type(y) is int
     for v in (x, y):
-        if type(v) is not int and aval_of(v).dtype != dtype or type(v) is bool:
+        if aval_of(v).dtype != dtype or type(v) is bool:
             raise TypeError(
                 f"[mulhi] expected operands of one dtype, got {aval_of(x).dtype.name} and "
                 f"{aval_of(y).dtype.name}."
@@ -448,8 +449,8 @@ def mulhi(x: Any, y: Any) -> Array:
     return ops.add(ops.mul(a, c), ops.add(down(first, half), down(second, half)))
 
 
-def _as(x: Any, dtype: Any) -> Any:
-    return ops.convert_element_type(x, new_dtype=dtype, weak_type=False)
+def _as(x: Any, dtype: Any, weak: bool = False) -> Any:
+    return ops.convert_element_type(x, new_dtype=dtype, weak_type=weak)
 
 
 @in_words

@@ -22,8 +22,10 @@ from typing import Any, TypeVar
 import ml_dtypes
 import numpy as np
 
+from primal.base.errors import UnhashableArgumentError
 from primal.base.source import is_internal
 from primal.ir.trace import Array
+from primal.ops.types import is_hashable
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -95,6 +97,8 @@ def _refusal(
         starred = kinds[parameter].kind is inspect.Parameter.VAR_POSITIONAL
         if not all(_fits(v, hints.get(parameter, Any)) for v in (value if starred else [value])):
             wanted = fun.__annotations__[parameter]
+            if not starred and kind is not OverflowError and not is_hashable(value):
+                kind = UnhashableArgumentError
             return kind(f"[{name}] expected {parameter}: {wanted}, got {_shown(value)}.")
     said = ", ".join([f"{parameter}={_shown(value)}" for parameter, value in given.items()])
     return kind(f"[{name}] expected arguments that go together, got {said}: {error}")

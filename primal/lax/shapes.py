@@ -111,7 +111,9 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
     Array([[0, 1, 2]], dtype=int32)
     """
     shape = shape_of(x)
-    return x if len(shape) == rank else reshape(x, (*(1,) * (rank - len(shape)), *shape))
+    if len(shape) == rank:
+        return as_array(x) if isinstance(x, np.ndarray) else x
+    return reshape(x, (*(1,) * (rank - len(shape)), *shape))
 
 
 @remembered

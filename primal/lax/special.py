@@ -164,4 +164,4 @@ def betainc(a: Any, b: Any, x: Any) -> Array:
     >>> lax.betainc(1., 2., jnp.array([0.25, 0.5]))
     Array([0.4375, 0.75  ], dtype=float32)
     """
-    return ops.regularized_incomplete_beta(a, b, x)
+    return ops.regularized_incomplete_beta(*alike("regularized_incomplete_beta", a, b, x))

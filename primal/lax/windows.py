@@ -144,7 +144,7 @@ def padtype_to_pads(
     if name == "VALID":
         return [(0, 0)] * len(in_shape)
     if name not in ("SAME", "SAME_LOWER"):
-        raise RuntimeError(
+        raise (RuntimeError if isinstance(padding, str) else TypeError)(
             f"[padding] expected 'VALID', 'SAME', 'SAME_LOWER' or pairs of ints, got {padding!r}: "
             "Unrecognized padding type."
         )

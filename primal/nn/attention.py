@@ -143,7 +143,7 @@ def _lengths(name: str, x: Any, batch: int) -> Any:
     if x is None:
         return None
     array = jnp.asarray(x)
-    if array.shape != (batch,) or array.dtype.kind not in "iu":
+    if array.shape != (batch,) or array.dtype != np.int32:
         raise ValueError(
             f"[nn.dot_product_attention] expected {name} as int32[{batch}], got "
             f"{array.dtype.name}{list(array.shape)}."

@@ -13,7 +13,7 @@ from primal.base.source import user_stacklevel
 from primal.ir.trace import Array
 from primal.lax import axis_index, axis_size, stop_gradient
 from primal.numpy import direct, tanh
-from primal.numpy.promotion import floating
+from primal.numpy.promotion import floating, promote_dtypes_inexact
 from primal.numpy.reductions import mask_operand, split_axes
 from primal.numpy.remembered import remembered, remembered_as
 from primal.ops.elementwise import expm1, logistic, rsqrt, sub
@@ -128,7 +128,8 @@ def log_sigmoid(x: Any) -> Array:
     >>> nn.log_sigmoid(jnp.array([0.0]))
     Array([-0.6931472], dtype=float32)
     """
-    return -softplus(-floating(_number("log_sigmoid", x)))
+    (array,) = promote_dtypes_inexact("log_sigmoid", _number("log_sigmoid", x))
+    return -softplus(-array)
 
 
 @remembered
@@ -202,6 +203,13 @@ def gelu(x: Any, approximate: bool = True) -> Array:
     return 0.5 * array * (1.0 + erf(array * root))
 
 
+def _no_bools(name: str, x: Any) -> Array:
+    array = _number(name, x)
+    if array.dtype == np.bool_:
+        raise TypeError(f"[nn.{name}] expected numbers, got bools.")
+    return array
+
+
 @remembered_as(direct.softmax)
 def softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
     """exp(x) / Σ exp(x) along `axis`, without overflow.
@@ -209,7 +217,7 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
     >>> nn.softmax(jnp.array([0.0, 0.0]))
     Array([0.5, 0.5], dtype=float32)
     """
-    array = floating(_number("softmax", x))
+    array = floating(_no_bools("softmax", x))
     if where is not None:
         where = mask_operand("softmax", where)
         array = jnp.where(where, array, -jnp.inf)
@@ -228,7 +236,7 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
     >>> nn.log_softmax(jnp.array([0.0, 0.0]))
     Array([-0.6931472, -0.6931472], dtype=float32)
     """
-    array = floating(_number("log_softmax", x))
+    array = floating(_no_bools("log_softmax", x))
     if where is not None:
         where = mask_operand("log_softmax", where)
         array = jnp.where(where, array, -jnp.inf)
@@ -389,7 +397,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Array:
     Array([1.], dtype=float32)
     """
     array = _number("celu", x)
-    return jnp.maximum(array, 0) + alpha * jnp.expm1(jnp.minimum(array, 0) / alpha)
+    return jnp.maximum(array, 0.0) + alpha * jnp.expm1(jnp.minimum(array, 0.0) / alpha)
 
 
 @remembered
@@ -401,7 +409,7 @@ def mish(x: Any) -> Array:
     >>> nn.mish(jnp.array([0.0]))
     Array([0.], dtype=float32)
     """
-    array = floating(_number("mish", x))
+    array = _number("mish", x)
     return array * tanh(softplus(array))
 
 
@@ -469,7 +477,7 @@ def log1mexp(x: Any) -> Array:
     >>> nn.log1mexp(jnp.array([0.6931472]))
     Array([-0.6931472], dtype=float32)
     """
-    array = floating(_number("log1mexp", x))
+    (array,) = promote_dtypes_inexact("log1mexp", _number("log1mexp", x))
     near = array < np.log(2)
     # Each branch on numbers that are safe for it, so that derivatives of the other stay finite.
     small, large = jnp.where(near, array, 1), jnp.where(near, 1, array)

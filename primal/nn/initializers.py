@@ -149,12 +149,14 @@ def variance_scaling(
     >>> nn.initializers.variance_scaling(1.0, "fan_in", "normal")(random.key(0), (2, 3)).shape
     (2, 3)
     """
-    if mode not in ("fan_in", "fan_out", "fan_avg", "fan_geo_avg"):
-        raise ValueError(f"invalid mode for variance scaling initializer: {mode}")
-    if distribution not in ("normal", "truncated_normal", "uniform"):
-        raise ValueError(f"invalid distribution for variance scaling initializer: {distribution}")
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
+        if mode not in ("fan_in", "fan_out", "fan_avg", "fan_geo_avg"):
+            raise ValueError(f"invalid mode for variance scaling initializer: {mode}")
+        if distribution not in ("normal", "truncated_normal", "uniform"):
+            raise ValueError(
+                f"invalid distribution for variance scaling initializer: {distribution}"
+            )
         found = _dtype(dtype)
         dims = static_ints("nn.initializers shape", shape)
         fan_in, fan_out = _fans(dims, in_axis, out_axis, batch_axis)

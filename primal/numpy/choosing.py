@@ -182,6 +182,7 @@ def round(
     """To the nearest multiple of 10**-decimals; halves go to the even one.
 
     Integers stay as they are; NotImplementedError for them with negative `decimals`.
+    Raises ValueError for bools.
 
     >>> jnp.round(jnp.array([0.5, 1.5, 2.345]), 1)
     Array([0.5, 1.5, 2.3], dtype=float32)
@@ -190,7 +191,9 @@ def round(
     x = operand("round", a)
     places = static_int("round decimals", decimals)
     dtype = x.aval.dtype
-    if dtypes.issubdtype(dtype, np.integer) or dtype == BOOL:
+    if dtype == BOOL:
+        raise ValueError("[round] expected numbers, got bools: data type bool not inexact.")
+    if dtypes.issubdtype(dtype, np.integer):
         if places < 0:
             raise NotImplementedError("integer np.round not implemented for decimals < 0")
         return from_literal(x)
@@ -287,6 +290,8 @@ def choose(
     """
     check_out("choose", out)
     index = operand("choose", a)
+    if not hasattr(choices, "__iter__"):
+        check_sequence("choose", "arrays to choose from", choices)
     if not dtypes.issubdtype(index.aval.dtype, np.integer):
         raise ValueError("`a` array must be integer typed")
     if hasattr(choices, "aval") or isinstance(choices, np.ndarray):

@@ -254,7 +254,8 @@ def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     if x.aval.dtype.kind == "c":
         raise TypeError("copysign does not support complex-valued inputs")
     size = ops.abs(x)
-    return ops.select_n(signbit(y), size, ops.neg(size))
+    out = ops.select_n(signbit(y), size, ops.neg(size))
+    return convert(out, out.aval.dtype, x.aval.weak_type and y.aval.weak_type)
 
 
 @remembered

@@ -222,16 +222,41 @@ def convert_scalar(value: Any, dtype: Any) -> Literal:
         return convert(value, dtype)
     if type(value) is complex and dtype.kind != "c" and dtype != BOOL:
         raise _not_real(dtype)
+    if type(value) is float and dtypes.issubdtype(dtype, np.integer):
+        _check_finite(value, dtype)
     if dtypes.issubdtype(dtype, np.integer) and type(value) is not int:
         return convert(operand("array", value), dtype)
     if type(value) is int and dtypes.issubdtype(dtype, np.integer):
+        if dtype not in _PLAIN:
+            value = _narrowed(value, dtype)
         info = dtypes.iinfo(dtype)
         if not int(info.min) <= value <= int(info.max):
             raise OverflowError(f"Python integer {value} out of bounds for {dtype.name}")
     return literal(value, dtype, False)
 
 
+def _check_finite(value: float, dtype: Any) -> None:
+    """ValueError for nan, OverflowError for an infinity: Python's own of `int(value)`."""
+    try:
+        int(value)
+    except (ValueError, OverflowError) as e:
+        text = f"[array] expected whole numbers for {dtype.name}, got {value}: {e}."
+        raise type(e)(text) from None
+
+
+def _narrowed(value: int, dtype: Any) -> int:
+    """An integer modulo the width of a dtype of fewer than 8 bits: these wrap, as in ml_dtypes."""
+    width = dtypes.itemsize_bits(dtype)
+    value %= 1 << width
+    return value - (1 << width) if value > int(dtypes.iinfo(dtype).max) else value
+
+
 def _from_host(value: Any, dtype: Any) -> Array:
+    if dtype is not None and value.dtype.kind in "SU":
+        try:
+            value = value.astype(dtype)
+        except ValueError as e:
+            raise ValueError(f"[array] expected numbers, got {value!r}: {e}.") from None
     canonical = number_dtype(value)
     if dtype is None or dtype == canonical:
         return as_array(value)
@@ -313,7 +338,10 @@ def _from_python(value: Sequence[Any], dtype: Any, found: set[type]) -> Array:
         if dtypes.issubdtype(target, np.integer):
             raise _int_overflow(value, target)
         host = host.astype(np.complex128 if complex in found else np.float64)
-    if dtypes.issubdtype(target, np.integer) and host.dtype.kind in "iuO" and host.size:
+    if dtypes.issubdtype(target, np.integer) and kind is float:
+        for x in host[~np.isfinite(host)][:1].tolist():
+            _check_finite(x, target)
+    if target in _PLAIN and host.dtype.kind in "iuO" and host.size and target.kind in "iu":
         info = dtypes.iinfo(target)
         if int(host.min()) < int(info.min) or int(host.max()) > int(info.max):
             raise _int_overflow(host, target)

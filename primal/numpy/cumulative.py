@@ -305,6 +305,8 @@ def trapezoid(
 ) -> Array:
     """The integral of samples along an axis by the trapezoidal rule.
 
+    Raises IndexError for no samples.
+
     >>> jnp.trapezoid(jnp.array([1., 2., 3.]))
     Array(4., dtype=float32)
     """
@@ -322,7 +324,9 @@ def trapezoid(
         else:
             step = moveaxis(diff(places, axis=axis), axis, -1)
     at, n = values.aval.ndim - 1, values.aval.shape[-1]
-    pairs = part(values, at, 1, n) + part(values, at, 0, max(n - 1, 0))
+    if n == 0 and x is None and np.ndim(getattr(dx, "aval", dx)) == 0:
+        raise IndexError("[trapezoid] expected samples along the axis, got none.")
+    pairs = part(values, at, min(1, n), n) + part(values, at, 0, max(n - 1, 0))
     return 0.5 * total(multiply(step, pairs), -1)
 
 

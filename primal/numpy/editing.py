@@ -57,8 +57,8 @@ def delete(
 
     `obj` is an int, a slice, an array of ints or a mask of the axis' length. Its values must be
     known, as the length of the result depends on them; with assume_unique_indices=True an int array
-    may be traced, and must name distinct elements. Raises IndexError out of bounds. Raises
-    ValueError for a mask of another length and for indices that are no integers.
+    may be traced, and must name distinct elements. Raises IndexError out of bounds, for one index
+    ValueError. Raises ValueError for a mask of another length and for indices that are no integers.
 
     >>> jnp.delete(jnp.arange(5), jnp.array([1, -1]))
     Array([0, 2, 3], dtype=int32)
@@ -87,7 +87,8 @@ def delete(
     at = concrete("delete", i, "obj").reshape(-1).astype(np.int64)
     outside = at[(at < -n) | (at >= n)]
     if outside.size:
-        raise IndexError(f"index {outside[0]} is out of bounds for axis {axis} with size {n}")
+        kind = ValueError if i.ndim == 0 else IndexError
+        raise kind(f"index {outside[0]} is out of bounds for axis {axis} with size {n}")
     if i.ndim == 0:
         first = int(at[0]) % n
         parts = [getitem(x, (*before, slice(0, first))), getitem(x, (*before, slice(first + 1, n)))]

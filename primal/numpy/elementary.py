@@ -531,7 +531,7 @@ def iscomplex(x: ArrayLike) -> Array:
     Array([ True, False], dtype=bool)
     """
     i = imag(x)
-    return ops.ne(i, literal(0, i.dtype, True))
+    return ops.ne(i, literal(0, i.dtype, i.ndim == 0))
 
 
 @remembered
@@ -544,7 +544,7 @@ def isreal(x: ArrayLike) -> Array:
     Array([False,  True], dtype=bool)
     """
     i = imag(x)
-    return ops.eq(i, literal(0, i.dtype, True))
+    return ops.eq(i, literal(0, i.dtype, i.ndim == 0))
 
 
 def iscomplexobj(x: Any) -> bool:

@@ -156,6 +156,7 @@ def histogramdd(
     """The histogram of points, one row each, over boxes; and the edges per dimension.
 
     Raises ValueError unless bins and ranges are one per dimension.
+    Raises ValueError for what is no matrix.
 
     >>> jnp.histogramdd(jnp.array([[0., 0.], [1., 1.]]), 2)[0]
     Array([[1, 0],
@@ -163,8 +164,9 @@ def histogramdd(
     """
     points = array_operand("histogramdd", sample)
     if points.aval.ndim != 2:
-        points = points.T if points.aval.ndim == 1 else points
-        points = points.reshape(-1, 1) if points.aval.ndim == 1 else points
+        raise ValueError(
+            f"[histogramdd] expected points as the rows of a matrix, got shape {points.shape}."
+        )
     count, dims = points.shape
     if range is not None and (
         not hasattr(range, "__len__")
@@ -224,6 +226,7 @@ def histogram2d(
     """`histogramdd` of points given as two vectors: (counts, edges along x, edges along y).
 
     Raises ValueError unless x and y are vectors of one length.
+    Raises TypeError where the shapes of x and y differ.
 
     >>> jnp.histogram2d(jnp.array([0., 1.]), jnp.array([0., 1.]), 2)[0]
     Array([[1, 0],
@@ -231,7 +234,11 @@ def histogram2d(
     """
     a, b = operand("histogram2d", x), operand("histogram2d", y, 1)
     if a.aval.shape != b.aval.shape or a.aval.ndim != 1:
-        raise ValueError("x and y must be one-dimensional arrays of equal size")
+        kind = TypeError if a.aval.shape != b.aval.shape else ValueError
+        raise kind(
+            f"[histogram2d] expected vectors of one length, got shapes {a.aval.shape} and "
+            f"{b.aval.shape}: x and y must be one-dimensional arrays of equal size."
+        )
     points = concatenate([a[:, None], b[:, None]], 1)
     count = 1 if np.ndim(getattr(bins, "aval", bins)) == 0 else len(bins)
     if count != 1 and count != 2:

@@ -30,7 +30,7 @@ from primal.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, expand_dims,
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.spread import broadcast_in_dim, reduce_sum
-from primal.ops.types import static_int
+from primal.ops.types import static_int, static_whole
 from primal.ops.window.cumulative import cumsum
 
 
@@ -39,7 +39,8 @@ def _sequence(name: str, arrays: Any, verb: str) -> list[Any]:
     if hasattr(arrays, "aval") or isinstance(arrays, np.ndarray):
         whole = array_operand(name, arrays)
         if whole.aval.ndim == 0:
-            raise TypeError(f"[{name}] expected a sequence of arrays, got an array without axes.")
+            kind = TypeError if name == "stack" else ValueError
+            raise kind(f"[{name}] expected a sequence of arrays, got an array without axes.")
         rows = whole.aval.shape[0]
         out = [shape_ops.squeeze(part(whole, 0, i, i + 1), dimensions=(0,)) for i in range(rows)]
     else:
@@ -241,9 +242,9 @@ def _block(xs: Any) -> tuple[Array, int]:
         if any(d != depths[0] for d in depths):
             raise ValueError("Mismatched list depths in jax.numpy.block")
         depth = depths[0] + 1
-        rank = max([depth, *[x.aval.ndim for x in parts]])
+        rank = max([depth, 1, *[x.aval.ndim for x in parts]])
         return concatenate([with_rank(x, rank) for x in parts], -depths[0] - 1), depth
-    return atleast_1d(xs), 0
+    return array_operand("block", xs), 0
 
 
 # Taking apart.
@@ -253,7 +254,8 @@ def _block(xs: Any) -> tuple[Array, int]:
 def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """Equal parts along an axis, or the parts between indices.
 
-    Raises ValueError where the size is no multiple of the number of sections.
+    Raises ValueError where the size is no multiple of the number of sections, ZeroDivisionError for
+    none.
 
     >>> jnp.split(jnp.arange(4), [1, 3])
     [Array([0], dtype=int32), Array([1, 2], dtype=int32), Array([3], dtype=int32)]
@@ -282,9 +284,10 @@ def _split(name: str, ary: Any, sections: Any, axis: int) -> list[Array]:
         bounds = [0, *[min(max(c + n, 0) if c < 0 else min(c, n), n) for c in cuts], n]
         spans = [(a, max(a, b)) for a, b in zip(bounds, bounds[1:], strict=False)]
     else:
-        count = static_int(f"{name} sections", sections)
+        count = static_whole(f"{name} sections", sections)
         if count <= 0:
-            raise ValueError(f"number sections must be larger than 0, got {count}.")
+            kind = ZeroDivisionError if count == 0 else ValueError
+            raise kind(f"number sections must be larger than 0, got {count}.")
         each, rest = divmod(n, count)
         if rest and name == "split":
             raise ValueError(

@@ -20,7 +20,6 @@ from primal.numpy.promotion import (
 from primal.numpy.reductions import as_axis
 from primal.numpy.remembered import remembered
 from primal.numpy.shapes import expand_dims, squeeze
-from primal.ops.types import axes_given
 
 # vectorize
 
@@ -193,13 +192,19 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array
     """A reduction applied along one axis after the other, each kept at size 1.
 
     Raises ValueError where a result has neither kept nor lost the one axis.
+    Raises TypeError unless `axes` is a sequence.
 
     >>> jnp.apply_over_axes(jnp.sum, jnp.ones((2, 3)), (0, 1))
     Array([[6.]], dtype=float32)
     """
     check_arraylike("apply_over_axes", a)
     x = array_operand("apply_over_axes", a)
-    for axis in axes_given(axes):
+    if not hasattr(axes, "__iter__") or not callable(func):
+        raise TypeError(
+            f"[apply_over_axes] expected a function and a sequence of axes, got {func!r} and "
+            f"{axes!r}."
+        )
+    for axis in axes:
         at = as_axis("apply_over_axes", axis, x.ndim)
         out = func(x, at)
         if out.ndim == x.ndim - 1:

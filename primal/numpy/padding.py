@@ -99,8 +99,6 @@ def _widths(pad_width: Any, rank: int) -> list[tuple[int, int]]:
     if isinstance(pad_width, Tracer):
         int(pad_width)  # raises the error that says how to make a value static
     given = np.asarray(pad_width)
-    if given.dtype.kind not in "iu" and given.size:
-        raise TypeError("`pad_width` must be of integral type.")
     try:
         pairs = np.broadcast_to(given, (rank, 2)) if given.size else np.zeros((rank, 2), int)
     except ValueError:
@@ -108,6 +106,8 @@ def _widths(pad_width: Any, rank: int) -> list[tuple[int, int]]:
             f"jnp.pad: pad_width with nd={rank} has unsupported shape {given.shape}. Valid shapes "
             f"are ({rank}, 2), (1, 2), (2,), (1,), or ()."
         ) from None
+    if given.dtype.kind not in "iu" and given.size:
+        raise TypeError("`pad_width` must be of integral type.")
     if (pairs < 0).any():
         raise ValueError("index can't contain negative values")
     return [(int(a), int(b)) for a, b in pairs]

@@ -9,6 +9,7 @@ import numpy as np
 from primal.api.control.custom import custom_jvp
 from primal.api.control.loops import scan
 from primal.base import dtypes
+from primal.ir.avals import canonical_shape
 from primal.ir.trace import Array, literal
 from primal.numpy.choosing import where
 from primal.numpy.contraction import dot
@@ -39,7 +40,7 @@ from primal.numpy.ufuncs import multiply
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.special.bessel import bessel_i0e, bessel_i1e
-from primal.ops.types import static_count, static_int
+from primal.ops.types import static_int, static_whole
 
 
 def _coefficients(name: str, c: Any, error: type[Exception] = TypeError) -> Any:
@@ -102,8 +103,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
 
 
 def _same_length(name: str, a1: Any, a2: Any) -> list[Any]:
-    x, y = promote_dtypes(name, a1, a2)
-    x, y = with_rank(x, 1), with_rank(y, 1)
+    x, y = [_coefficients(name, c, IndexError) for c in promote_dtypes(name, a1, a2)]
     first_longer = x.aval.shape[0] >= y.aval.shape[0]
     long, short = (x, y) if first_longer else (y, x)
     n, *others = long.aval.shape
@@ -131,8 +131,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     >>> jnp.polymul(jnp.array([1., 1.]), jnp.array([1., -1.]))
     Array([ 1.,  0., -1.], dtype=float32)
     """
-    x, y = promote_dtypes_inexact("polymul", a1, a2)
-    x, y = with_rank(x, 1), with_rank(y, 1)
+    x, y = [_coefficients("polymul", c) for c in promote_dtypes_inexact("polymul", a1, a2)]
     if trim_leading_zeros:
         x, y = _trimmed(x), _trimmed(y)
     if not x.aval.size:
@@ -154,8 +153,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
     >>> jnp.polydiv(jnp.array([1., 0., -1.]), jnp.array([1., 1.]))[0]
     Array([ 1., -1.], dtype=float32)
     """
-    x, y = promote_dtypes_inexact("polydiv", u, v)
-    x, y = with_rank(x, 1), with_rank(y, 1)
+    x, y = [_coefficients("polydiv", c) for c in promote_dtypes_inexact("polydiv", u, v)]
     m, n = x.aval.shape[0] - 1, y.aval.shape[0] - 1
     scale = 1.0 / y[0]
     count = max(m - n + 1, 1)
@@ -197,6 +195,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     """The m-th integral of a polynomial, with constants of integration k (0 by default).
 
     Raises ValueError for a negative m, or unless there is one constant, or m.
+    Raises TypeError for matrices.
 
     >>> jnp.polyint(jnp.array([2., 2.]))
     Array([1., 2., 0.], dtype=float32)
@@ -211,6 +210,8 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     for i in range(m):
         n = _coefficients("polyint", c).aval.shape[0]
         last = constants[min(i, constants.aval.size - 1)][None]
+        if c.aval.ndim > 1:
+            raise TypeError(f"[polyint] expected a vector of coefficients, got shape {c.shape}.")
         c = concatenate([c / array(np.arange(n, 0, -1), c.dtype), last])
     return c
 
@@ -348,10 +349,10 @@ def polyfit(
 
 def _window(name: str, M: Any) -> tuple[int, Any, Any]:
     """(the number of points, 0 … M - 1 as floats, a window of one point or none)."""
-    count = static_count(f"{name} M", M)
+    count = static_whole(f"{name} M", M)
     dtype = dtypes.python_scalar_dtype(float)
     if count <= 1:
-        return count, None, filled((max(count, 0),), 1, dtype)
+        return count, None, filled(canonical_shape((count,), name), 1, dtype)
     return count, arange(count, dtype=dtype), None
 
 
@@ -415,6 +416,7 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     """The window I0(β √(1 - ((2n - M + 1)/(M - 1))²)) / I0(β).
 
     A vector of M floats of the default dtype; n counts from 0.
+    Raises ValueError for a complex beta.
 
     >>> jnp.kaiser(3, 0.)
     Array([1., 1., 1.], dtype=float32)
@@ -422,7 +424,10 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     count, n, short = _window("kaiser", M)
     if n is None:
         return short
-    b = convert(operand("kaiser", beta, 1), n.dtype)
+    b = operand("kaiser", beta, 1)
+    if b.aval.dtype.kind == "c":
+        raise ValueError("[kaiser] expected real numbers as beta, got complex ones.")
+    b = convert(b, n.dtype)
     half = 0.5 * (count - 1)
     inside = 1 - ((n - half) / half) ** 2
     return i0(b * ops.sqrt(where(inside > 0, inside, 0))) / i0(array_operand("kaiser", b))

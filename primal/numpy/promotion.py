@@ -224,6 +224,8 @@ def promote_dtypes_inexact(name: str, *args: Any) -> list[Any]:
     """Operands converted to their common dtype, which is made floating where it is not."""
     operands = _given(name, args)
     dtype, weak = promoted_dtype(operands)
+    if isinstance(dtype, dtypes.KeyType):
+        raise TypeError(f"[{name}] expected numbers, got keys of dtype {dtype.name}.")
     return _to_dtype(args, operands, dtypes.to_inexact_dtype(dtype), weak)
 
 

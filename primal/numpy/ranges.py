@@ -70,12 +70,15 @@ def arange(
 
     Integers give int32, floats float32. All arguments must be concrete: the length is static.
     Raises ZeroDivisionError for a step of 0, ValueError for complex arguments.
+    Raises TypeError for None.
 
     >>> jnp.arange(3)
     Array([0, 1, 2], dtype=int32)
     >>> jnp.arange(1, 2, 0.25)
     Array([1.  , 1.25, 1.5 , 1.75], dtype=float32)
     """
+    if start is None:
+        raise TypeError("[arange] expected a number as start or stop, got None.")
     if stop is None and step is not None:
         start, stop = 0, start
     given = {"stop": start} if stop is None else {"start": start, "stop": stop, "step": step}

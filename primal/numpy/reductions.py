@@ -36,7 +36,7 @@ from primal.ops import collective
 from primal.ops import elementwise as ops
 from primal.ops import reduce as rooms
 from primal.ops.spread import broadcast_in_dim, reduce_sum
-from primal.ops.types import axes_given, canonical_axes
+from primal.ops.types import axes_given, canonical_axes, static_flag
 
 Axis = Any  # None, an int, or a tuple of ints
 FLOAT32 = np.dtype(np.float32)
@@ -90,7 +90,7 @@ def summed_dtype(x: Any, widen: bool) -> Any:
 
 def with_axes(reduced: Any, shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> Any:
     """A reduction's result, with the axes put back at size 1 if `keepdims`."""
-    if not keepdims:
+    if keepdims is False or not static_flag("keepdims keepdims", keepdims):
         return reduced
     kept = tuple([i for i in range(len(shape)) if i not in axes])
     target = tuple([1 if i in axes else n for i, n in enumerate(shape)])
@@ -134,6 +134,8 @@ def _fold(
     combine: Any,
 ) -> Any:
     """One reduction of an operand of its final dtype; `identity` is None where there is none."""
+    # Axes are the operand's own, also where the mask has more.
+    axes, names = split_axes(name, axis, x.aval.ndim)
     if where is not None:
         if identity is None:
             if initial is None:
@@ -145,7 +147,6 @@ def _fold(
             identity = extreme(x.aval.dtype)
         x = masked(name, x, where, identity)
     shape = x.aval.shape
-    axes, names = split_axes(name, axis, len(shape))
     if identity is None and initial is None and builtins.any(shape[a] == 0 for a in axes):
         raise ValueError(
             f"zero-size array to reduction operation {name} which has no identity. Give an "
@@ -434,6 +435,8 @@ def variance(
             raise ValueError("ddof and correction can't be provided simultaneously.")
         ddof = correction
     x = array_operand(name, a)
+    if isinstance(x.aval.dtype, dtypes.KeyType):
+        raise TypeError(f"[{name}] expected numbers, got keys of dtype {x.aval.dtype.name}.")
     own = dtypes.to_inexact_dtype(x.aval.dtype)
     target = dtypes.to_real_dtype(own)
     if dtype is not None:

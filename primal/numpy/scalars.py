@@ -21,7 +21,7 @@ class ScalarType(type):
 
     dtype: Any
 
-    def __call__(cls, x: Any = 0) -> Array:
+    def __call__(cls, x: Any) -> Array:
         return asarray(x, dtype=cls.dtype)
 
     def __hash__(cls) -> int:

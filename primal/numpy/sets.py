@@ -266,7 +266,7 @@ def isin(
         wide = (*shape, flat.aval.size)
         level = ops.eq(to_shape(expand_dims(x, -1), wide), to_shape(flat, wide))
         out = reduce_or(level, axes=(len(shape),))
-        return ops.bitwise_not(out) if invert else out
+        return convert(ops.bitwise_not(out) if invert else out, BOOL)
     (ordered,) = orders.sort(flat, dimension=0, is_stable=False, num_keys=1)
     last = literal(flat.aval.size - 1, np.dtype(np.int32), True)
     near = getitem(ordered, ops.min(count_below(ordered, x, False), last))
@@ -323,7 +323,7 @@ def setdiff1d(
     >>> jnp.setdiff1d(jnp.array([1, 3, 2]), jnp.array([3, 5]))
     Array([1, 2], dtype=int32)
     """
-    own = operand("setdiff1d", ar1).aval.dtype
+    own = operand("setdiff1d", ar1).aval
     x, y = promote_dtypes("setdiff1d", ar1, ar2)
     x = ravel(x)
     if assume_unique:
@@ -332,8 +332,9 @@ def setdiff1d(
         left = _unique(x, None if size is None else x.size, None, True)
         real = ops.gt(left.counts, literal(0, left.counts.dtype, True))
         values, only = left.values, ops.bitwise_and(isin(left.values, y, invert=True), real)
-    fill = None if fill_value is None else convert(operand("setdiff1d", fill_value), own)
-    return _kept("setdiff1d", convert(values, own), only, size, fill)[0]
+    fill = None if fill_value is None else convert(operand("setdiff1d", fill_value), own.dtype)
+    values = convert(values, own.dtype, own.weak_type)
+    return _kept("setdiff1d", values, only, size, fill)[0]
 
 
 def setxor1d(
@@ -360,7 +361,8 @@ def setxor1d(
         # nan is in neither by comparison, and belongs to the difference.
         nan = ops.ne(found.values, found.values)
         one = ops.bitwise_or(one, ops.bitwise_and(nan, real))
-    return _kept("setxor1d", found.values, one, size, fill_value)[0]
+    values = convert(found.values, found.values.dtype)
+    return _kept("setxor1d", values, one, size, fill_value)[0]
 
 
 def _kept(name: str, values: Any, mask: Any, size: Any, fill_value: Any) -> tuple[Any, Any, Any]:
@@ -396,7 +398,11 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     same = ops.eq(x, y)
     if equal_nan and dtypes.issubdtype(x.aval.dtype, np.inexact):
         same = ops.bitwise_or(same, ops.bitwise_and(ops.ne(x, x), ops.ne(y, y)))
-    return reduce_and(same, axes=tuple(range(same.ndim)))
+    return _all(same)
+
+
+def _all(same: Any) -> Array:
+    return convert(reduce_and(same, axes=tuple(range(same.aval.ndim))), BOOL)
 
 
 @remembered
@@ -413,4 +419,4 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
         return filled((), False, BOOL)
     x, y = promote_dtypes("array_equiv", x, y)
     same = ops.eq(to_shape(x, shape), to_shape(y, shape))
-    return reduce_and(same, axes=tuple(range(same.ndim)))
+    return _all(same)

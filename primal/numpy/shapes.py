@@ -23,6 +23,7 @@ from primal.numpy.promotion import (
     is_arraylike,
     operand,
     to_shape,
+    warn_of_parts,
     with_rank,
 )
 from primal.numpy.reductions import as_axis
@@ -189,11 +190,18 @@ def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     """`transpose` with the order given.
 
     The result is the array with its axes in that order.
+    Raises TypeError where axes are no permutation.
 
     >>> jnp.permute_dims(jnp.zeros((2, 3)), (1, 0)).shape
     (3, 2)
     """
-    return transpose(array_operand("permute_dims", a), tuple(axes))
+    x = array_operand("permute_dims", a)
+    turned = static_ints("permute_dims axes", axes)
+    if sorted(turned) != list(range(x.aval.ndim)):
+        raise TypeError(
+            f"[permute_dims] expected a permutation of the {x.aval.ndim} axes, got {turned}."
+        )
+    return transpose(x, turned)
 
 
 def matrix_transpose(x: ArrayLike, /) -> Array:
@@ -473,6 +481,11 @@ def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Array:
     if axis is None:
         flat = shape_ops.reshape(x, shape=(x.aval.size,))
         return shape_ops.reshape(roll(flat, shift, 0), shape=x.aval.shape)
+    if np.ndim(getattr(shift, "aval", shift)) > 1:
+        raise ValueError(
+            "[roll] expected shifts of at most one dimension: 'shift' and 'axis' arguments to roll "
+            "must be scalars or 1D arrays."
+        )
     axes: Any = axes_given(axis)
     shifts: Any = shift if isinstance(shift, tuple | list) else None
     if shifts is None:
@@ -506,11 +519,13 @@ def _rolled(x: Any, shift: Any, axis: int) -> Any:
 def _rolled_by_array(x: Any, shift: Any, axis: int) -> Any:
     """As a part of two copies side by side, so that a traced shift needs no gather."""
     from_shift = operand("roll", shift, 1)
-    if from_shift.aval.dtype.kind not in "biu":
-        raise TypeError(f"[roll] expected integer shifts, got {from_shift.aval.dtype.name}.")
     have = x.aval.shape
     n = have[axis]
-    if dtypes.itemsize_bits(from_shift.aval.dtype) < 32:
+    kind = from_shift.aval.dtype.kind
+    if kind not in "biu" or dtypes.itemsize_bits(from_shift.aval.dtype) < 32:
+        # Fractions are cut off, and imaginary parts with a warning, as JAX's are.
+        warn_of_parts(from_shift.aval.dtype, np.dtype(np.int32))
+        from_shift = ops.real(from_shift) if kind == "c" else from_shift
         from_shift = convert(from_shift, np.dtype(np.int32))
     at = ops.rem(ops.sub(n, ops.rem(from_shift, n)), n)
     zero = literal(0, at.aval.dtype, False)

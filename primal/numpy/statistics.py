@@ -190,7 +190,9 @@ def _checked(
     narrow = dtypes.is_narrow_float(own.aval.dtype)
     x, share = promote_dtypes_inexact(name, convert(own, dtypes.float32) if narrow else own, q)
     if x.aval.dtype.kind == "c":
-        raise ValueError(f"[{name}] expected real numbers: complex ones have no order.")
+        raise TypeError(f"[{name}] expected real numbers: complex ones have no order.")
+    if name in ("quantile", "nanquantile") and operand(name, q).aval.dtype.kind in "biu":
+        raise TypeError(f"[{name}] expected floats as shares q, got {q!r}.")
     if share.aval.ndim > 1:
         raise ValueError(f"q must be have rank <= 1, got shape {share.aval.shape}")
     found = _quantile(x, share, axis, method, keepdims, skip, weights)
@@ -345,9 +347,9 @@ def cov(
     if x.aval.ndim > 2:
         raise ValueError("m has more than 2 dimensions")
     if dtype is not None:
-        target = dtypes.check_user_dtype_supported(dtype, "cov")
-        if not dtypes.issubdtype(target, np.inexact):
+        if not dtypes.issubdtype(dtypes.as_dtype(dtype), np.inexact):
             raise ValueError(f"cov: dtype must be a subclass of float or complex; got {dtype=}")
+        target = dtypes.check_user_dtype_supported(dtype, "cov")
         x = convert(x, target)
     x = _as_rows(x, rowvar)
     if y is not None:

@@ -264,9 +264,13 @@ class ufunc:
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
     """A function of scalars as a ufunc; `func` must be traceable.
 
+    Raises AttributeError for what is no function.
+
     >>> jnp.frompyfunc(lambda x, y: x + 10 * y, 2, 1)(jnp.arange(2), 1)
     Array([10, 11], dtype=int32)
     """
+    if not callable(func):
+        raise AttributeError(f"[frompyfunc] expected a function, got {func!r}.")
     return ufunc(func, nin, nout, identity=identity)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.exceptions import AxisError
 
 from primal.base import dtypes
+from primal.base.errors import UnhashableArgumentError
 from primal.ir.avals import Aval
 from primal.ir.op import Never
 from primal.ir.trace import Tracer, Undefined, concrete_or_error
@@ -113,13 +114,43 @@ def static_int(use: str, value: Any) -> int:
     except TypeError as e:
         name, _, what = use.partition(" ")
         text = f"[{name}] expected a whole number as {what}, got {value!r}: {e}."
-        raise TypeError(text) from None
+        raise (TypeError if is_hashable(value) else UnhashableArgumentError)(text) from None
+
+
+def is_hashable(value: Any) -> bool:
+    """Whether a value can be a static argument."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def static_flag(use: str, value: Any) -> bool:
+    """The truth of a flag such as `keepdims`; UnhashableArgumentError for arrays and lists."""
+    if not is_hashable(value):
+        name, _, what = use.partition(" ")
+        text = f"[{name}] expected True or False as {what}, got {value!r}."
+        raise UnhashableArgumentError(text)
+    return bool(value)
 
 
 def static_count(use: str, value: Any) -> int:
     """`static_int`, which takes 4.0 for 4, too."""
     whole = isinstance(value, float) and value.is_integer()
     return int(value) if whole else static_int(use, value)
+
+
+def static_whole(use: str, value: Any) -> int:
+    """`static_int`, which takes what Python's `int` takes: 2.5 and "2" for 2, and np.True_."""
+    if isinstance(value, Tracer):
+        value = concrete_or_error(value, use)
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError) as e:
+        name, _, what = use.partition(" ")
+        text = f"[{name}] expected a whole number as {what}, got {value!r}: {e}."
+        raise type(e)(text) from None
 
 
 def static_ints(use: str, values: Any) -> tuple[int, ...]:

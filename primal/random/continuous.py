@@ -174,8 +174,9 @@ def weibull_min(
     typed = typed_key("weibull_min", key)
     found = float_dtype("weibull_min", dtype)
     drawn = exponential_of(typed, as_shape("weibull_min", shape), found)
+    # The parameters keep their dtypes, and promote what is drawn.
     power = jnp.divide(1.0, param("weibull_min", concentration))
-    return jnp.power(drawn, power.astype(found)) * param("weibull_min", scale, found)
+    return jnp.power(drawn, power) * param("weibull_min", scale)
 
 
 @remembered

@@ -59,7 +59,7 @@ def int_dtype(name: str, dtype: Any) -> Any:
 
 def as_shape(name: str, shape: Any) -> tuple[int, ...]:
     """A shape as a tuple; a number is that of a vector."""
-    return canonical_shape((shape,) if isinstance(shape, int | np.integer) else shape, name)
+    return canonical_shape((shape,) if isinstance(shape, int) else shape, name)
 
 
 def shape_for(name: str, shape: Any, *params: Any) -> tuple[int, ...]:

@@ -14,13 +14,16 @@ from primal.numpy.promotion import (
     from_literal,
     promote_dtypes_inexact,
 )
-from primal.ops.special import polynomial
 
 T = TypeVar("T")
 
 
 def inexact(name: str, *args: Any) -> list[Any]:
-    """The operands as arrays of their common dtype, which is made floating where it is not."""
+    """The operands as arrays of their common dtype, which is made floating where it is not.
+
+    Python's integers of any size are taken, as floats.
+    """
+    args = tuple(map(_in_range, args))
     check_arraylike(name, *args)
     return [from_literal(x) for x in promote_dtypes_inexact(name, *args)]
 
@@ -35,9 +38,13 @@ def real_inexact(name: str, *args: Any) -> list[Any]:
 
 
 def settled(name: str, *args: Any) -> list[Any]:
-    """`real_inexact`, but weak only if all are scalars: what broadcasts is not."""
+    """`real_inexact`, but weak only if the first is a scalar: constants get its dtype for good."""
     out = real_inexact(name, *args)
-    return out if all(x.ndim == 0 for x in out) else strong(*out)
+    return out if out[0].ndim == 0 else strong(*out)
+
+
+def _in_range(x: Any) -> Any:
+    return float(x) if type(x) is int and not -(2**31) <= x < 2**31 else x
 
 
 def strong(*operands: Any) -> list[Any]:
@@ -72,5 +79,8 @@ def digits(x: Any, single: T, double: T) -> T:
 
 
 def horner(c: Sequence[float], x: Any) -> Any:
-    """Σ c[k] xᵏ of floats."""
-    return polynomial(x, coefficients=tuple([float(v) for v in c]))
+    """Σ c[k] xᵏ."""
+    out = jnp.full_like(x, c[-1])
+    for v in reversed(c[:-1]):
+        out = out * x + v
+    return out

@@ -448,7 +448,7 @@ DIFFERENT = {
     ("empty", "unpackbits"): "NumPy's bits are what was in memory",
     ("empty", "vectorize"): "the function is traced, and gives the dtype of nothing too",
     ("scalar", "poly"): "a scalar is a vector of one zero",
-    ("scalar", "convolve meshgrid"): "scalars are refused, as by JAX",
+    ("scalar", "convolve meshgrid polyadd polymul"): "scalars are refused, as by JAX",
     ("scalar", "cumulative_prod cumulative_sum"): "scalars are refused, as the standard asks",
 }  # fmt: skip
 EXCUSES = excuses(DIFFERENT)

@@ -198,7 +198,7 @@ WEAK_SLOPES: list[Callable[[Any], Any]] = [
     lambda x: jnp.where(x > 0, x, 0),
     lambda x: jnp.clip(x, 0, 2),
     lambda x: jnp.logaddexp(x, 0.0),
-    lambda x: primal.lax.clamp(0.0, x, 2.0),
+    lambda x: primal.lax.clamp(jnp.zeros_like(x), x, jnp.full_like(x, 2)),
     primal.nn.relu,
     primal.nn.softplus,
     primal.nn.elu,

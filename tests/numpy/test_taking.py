@@ -310,7 +310,7 @@ def test_delete_by_masks_and_traced_indices():
     same(editing.delete(X2, mask, 0), X2[~mask])
     f = jit(lambda x, i: editing.delete(x, i, 1, assume_unique_indices=True))
     same(f(X2, np.array([1, -1])), X2[:, [0, 2]])
-    with pytest.raises(IndexError, match="out of bounds"):
+    with pytest.raises(ValueError, match="out of bounds"):
         editing.delete(X1, 30)
     with pytest.raises(ValueError, match="mask"):
         editing.delete(X1, mask)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol, TypeVar, overload
 
 from primal.base.pytree import core
 from primal.base.pytree.core import IsLeaf
@@ -65,6 +65,31 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
     return tree_flatten(tree, is_leaf)[1]
 
 
+class _Leaf(Protocol):
+    """What type checkers know an array by, here below the arrays."""
+
+    @property
+    def weak_type(self) -> bool: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+
+L = TypeVar("L", bound=_Leaf)
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+# Of a tuple nothing can be said: a NamedTuple of arrays is one too, and comes back as itself.
+@overload
+def tree_map(f: Callable[..., T], tree: _Leaf, *rest: Any, is_leaf: None = ...) -> T: ...
+@overload
+def tree_map(
+    f: Callable[..., T], tree: dict[K, L], *rest: Any, is_leaf: None = ...
+) -> dict[K, T]: ...
+@overload
+def tree_map(f: Callable[..., T], tree: list[L], *rest: Any, is_leaf: None = ...) -> list[T]: ...
+@overload
+def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = ...) -> Any: ...
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
     """Return the tree of `f(leaf, ...)`, with the structure of the first tree.
 

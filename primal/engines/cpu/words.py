@@ -11,15 +11,28 @@ from primal.base.dtypes import physical_dtype
 from primal.engines.cpu import (
     _llvm,
     commuting,
+    condense,
     control,
+    convolution,
     divisions,
+    factorisations,
+    firsts,
+    fourier,
     moves,
     objects,
+    orders,
     pieces,
+    pooling,
     products,
+    reflections,
     repeats,
-    rooms,
+    scans,
+    small,
+    solves,
+    spectra,
+    systems,
     takes,
+    tridiagonals,
     turns,
 )
 from primal.engines.cpu.graph import (
@@ -497,26 +510,26 @@ class Words:
         if is_narrow(x.dtype):
             wide = self.cumulative(word, self.convert(x, FLOAT32), axis, reverse)
             return self.convert(wide, x.dtype)
-        return rooms.scans.cumulative(self, x, word, axis, reverse)
+        return scans.cumulative(self, x, word, axis, reverse)
 
     def place_of(self, how: str, x: Value, axis: int, dtype: Any) -> Value:
         wide = self.convert(x, FLOAT32) if is_narrow(x.dtype) else x
-        return rooms.scans.place_of(self, wide, how, axis, dtype)
+        return scans.place_of(self, wide, how, axis, dtype)
 
     def sort(self, xs: Sequence[Value], axis: int, num_keys: int) -> list[Value]:
-        return rooms.orders.sort(self, xs, axis, num_keys)
+        return orders.sort(self, xs, axis, num_keys)
 
     def top_k(self, x: Value, count: int, axis: int) -> list[Value]:
-        return rooms.firsts.top_k(self, x, count, axis)
+        return firsts.top_k(self, x, count, axis)
 
     def reduce_window(self, monoid: str, x: Value, shape: Ints, window: Any) -> Value:
         if is_narrow(x.dtype):
             wide = self.reduce_window(monoid, self.convert(x, FLOAT32), shape, window)
             return self.convert(wide, x.dtype)
-        return rooms.pooling.reduce_window(self, monoid, x, tuple(shape), window)
+        return pooling.reduce_window(self, monoid, x, tuple(shape), window)
 
     def select_and_scatter_add(self, source: Value, x: Value, how: str, window: Any) -> Value:
-        return rooms.pooling.select_and_scatter_add(self, source, x, how, window)
+        return pooling.select_and_scatter_add(self, source, x, how, window)
 
     # Products.
 
@@ -524,54 +537,54 @@ class Words:
         return products.dot_general(self, x, y, **params)
 
     def convolution(self, x: Value, y: Value, **params: Any) -> Value:
-        return rooms.convolution.convolution(self, x, y, **params)
+        return convolution.convolution(self, x, y, **params)
 
     def fft(self, x: Value, kind: str, lengths: Ints) -> Value:
-        return rooms.fourier.fft(self, x, kind, lengths)
+        return fourier.fft(self, x, kind, lengths)
 
     def eigenvalues(self, x: Value, dtype: Any) -> Value:
-        return rooms.factorisations.eigenvalues(self, x, dtype)
+        return factorisations.eigenvalues(self, x, dtype)
 
     def cholesky(self, x: Value) -> Value:
-        return rooms.solves.cholesky(self, x)
+        return solves.cholesky(self, x)
 
     def lu(self, x: Value) -> list[Value]:
-        return rooms.solves.lu(self, x)
+        return solves.lu(self, x)
 
     def swapped(self, swaps: Value, size: int) -> Value:
-        return rooms.solves.swapped(self, swaps, size)
+        return solves.swapped(self, swaps, size)
 
     def qr(self, a: Value, full: bool) -> list[Value]:
-        qr = rooms.small.qr if rooms.small.is_short(a) else rooms.reflections.qr
+        qr = small.qr if small.is_short(a) else reflections.qr
         return qr(self, a, full)
 
     def eigh(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
-        return rooms.spectra.eigh(self, a, outs, **params)
+        return spectra.eigh(self, a, outs, **params)
 
     def eig(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
-        return rooms.spectra.eig(self, a, outs, **params)
+        return spectra.eig(self, a, outs, **params)
 
     def schur(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
-        return rooms.spectra.schur(self, a, outs, **params)
+        return spectra.schur(self, a, outs, **params)
 
     def hessenberg(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
-        return rooms.condense.hessenberg(self, a, outs, **params)
+        return condense.hessenberg(self, a, outs, **params)
 
     def tridiagonal(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
-        return rooms.condense.tridiagonal(self, a, outs, **params)
+        return condense.tridiagonal(self, a, outs, **params)
 
     def svd(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
-        return rooms.spectra.svd(self, a, outs, **params)
+        return spectra.svd(self, a, outs, **params)
 
     def solve(self, a: Value, b: Value, transpose_a: bool) -> Value:
-        solve = rooms.small.solve if rooms.small.is_small(a) else rooms.systems.solve
+        solve = small.solve if small.is_small(a) else systems.solve
         return solve(self, a, b, transpose_a)
 
     def triangular_solve(self, a: Value, b: Value, **params: Any) -> Value:
-        return rooms.solves.triangular_solve(self, a, b, **params)
+        return solves.triangular_solve(self, a, b, **params)
 
     def tridiagonal_solve(self, dl: Value, d: Value, du: Value, b: Value) -> Value:
-        return rooms.tridiagonals.tridiagonal_solve(self, dl, d, du, b)
+        return tridiagonals.tridiagonal_solve(self, dl, d, du, b)
 
 
 def _is_one(x: Value) -> bool:

@@ -28,6 +28,7 @@ from primal.ops.linalg.common import (
     matmul,
     poison,
     unless_converged,
+    weak_together,
 )
 from primal.ops.linalg.triangular import triangular_solve
 from primal.ops.types import NOT_LINEAR
@@ -36,6 +37,7 @@ SMALL = 64
 """Rows up to which NumPy is fast: with 200 of them its LAPACK took 4 times as long as SciPy's."""
 
 
+@weak_together
 def _type(a: Aval) -> Aval:
     check_square("cholesky", a)
     return Aval(a.shape, a.dtype)

@@ -5,6 +5,7 @@ An operand is a stack: leading dimensions count matrices, the last two are rows 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -53,6 +54,21 @@ def check_square(name: str, x: Aval) -> tuple[tuple[int, ...], int]:
         )
     check_dtype(name, x)
     return x.shape[:-2], x.shape[-1]
+
+
+def weak_together(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A type rule: results, integers too, are weakly typed where all operands are, as in JAX."""
+
+    @functools.wraps(rule)
+    def typed(*avals: Aval, **params: Any) -> Any:
+        out = rule(*avals, **params)
+        if not all(a.weak_type for a in avals):
+            return out
+        if isinstance(out, Aval):
+            return out.update(weak_type=True)
+        return tuple([a.update(weak_type=True) for a in out])
+
+    return typed
 
 
 def complex_of(dtype: Any) -> Any:

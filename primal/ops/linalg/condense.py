@@ -37,6 +37,7 @@ from primal.ops.linalg.common import (
     poison,
     real_of,
     upper_part,
+    weak_together,
     zeros,
 )
 from primal.ops.linalg.qr import householder_product, reflections_jvp
@@ -99,6 +100,7 @@ def _similar_jvp(h: Any, packed: Any, tau: Any, ta: Any) -> tuple[Any, Any, Any]
 # hessenberg: zeros below the first subdiagonal.
 
 
+@weak_together
 def _hessenberg_type(a: Aval) -> tuple[Aval, Aval]:
     lead, n = check_square("hessenberg", a)
     return Aval(a.shape, a.dtype), Aval((*lead, max(n - 1, 0)), a.dtype)
@@ -168,6 +170,7 @@ hessenberg = Op(
 # tridiagonal: of Hermitian matrices, of which one triangle is read.
 
 
+@weak_together
 def _tridiagonal_type(a: Aval, *, lower: bool) -> tuple[Aval, ...]:
     lead, n = check_square("tridiagonal", a)
     if n == 0:

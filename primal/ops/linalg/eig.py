@@ -37,6 +37,7 @@ from primal.ops.linalg.common import (
     real_of,
     rows_of,
     unless_converged,
+    weak_together,
     without_diagonal,
     zeros,
 )
@@ -46,6 +47,7 @@ from primal.ops.spread import reduce_sum
 from primal.ops.types import NOT_LINEAR
 
 
+@weak_together
 def _type(
     a: Aval, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool
 ) -> tuple[Aval, ...]:

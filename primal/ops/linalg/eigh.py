@@ -34,11 +34,13 @@ from primal.ops.linalg.common import (
     real_of,
     rows_of,
     unless_converged,
+    weak_together,
     without_diagonal,
 )
 from primal.ops.types import NOT_LINEAR
 
 
+@weak_together
 def _type(a: Aval, *, lower: bool, compute_eigenvectors: bool) -> tuple[Aval, ...]:
     lead, n = check_square("eigh", a)
     w = Aval((*lead, n), real_of(a.dtype))

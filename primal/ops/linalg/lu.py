@@ -29,6 +29,7 @@ from primal.ops.linalg.common import (
     matmul,
     transposed,
     upper_part,
+    weak_together,
     zeros,
 )
 from primal.ops.linalg.triangular import columns_batch, hlo_trsm, triangular_solve
@@ -42,6 +43,7 @@ from primal.ops.words import zero_derivative
 # permutation that they make.
 
 
+@weak_together
 def _lu_type(a: Aval) -> tuple[Aval, Aval, Aval]:
     lead, m, n = check_matrix("lu", a)
     return (
@@ -251,6 +253,7 @@ lu = Op(
 # lu_pivots_to_permutation: row swaps, done in turn, as one permutation.
 
 
+@weak_together
 def _pivots_type(swaps: Aval, *, permutation_size: int) -> Aval:
     if swaps.ndim < 1 or swaps.dtype != INT32:
         raise TypeError(
@@ -293,6 +296,7 @@ WRITTEN_OUT = 8
 """Rows of a matrix up to which a system costs little more than its factors."""
 
 
+@weak_together
 def _solve_type(a: Aval, b: Aval, *, transpose_a: bool) -> Aval:
     lead, n = check_square("solve", a)
     check_dtype("solve", b)

@@ -14,9 +14,16 @@ from primal.ir.avals import Aval
 from primal.ir.op import LINALG, Op, Word, by_kind, library
 from primal.ir.trace import ZERO
 from primal.ops.linalg._lapack import lapack
-from primal.ops.linalg.common import batch_stacks, check_dtype, check_matrix, conjugate
+from primal.ops.linalg.common import (
+    batch_stacks,
+    check_dtype,
+    check_matrix,
+    conjugate,
+    weak_together,
+)
 
 
+@weak_together
 def _type(a: Aval, taus: Aval, c: Aval, *, left: bool, transpose: bool) -> Aval:
     lead, m, n = check_matrix("ormqr", a)
     check_matrix("ormqr", c)

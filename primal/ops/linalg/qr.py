@@ -29,6 +29,7 @@ from primal.ops.linalg.common import (
     real_of,
     transposed,
     upper_part,
+    weak_together,
     zeros,
 )
 from primal.ops.linalg.lu import permuted_rows
@@ -38,6 +39,7 @@ from primal.ops.shape import pad
 from primal.ops.types import NOT_LINEAR
 
 
+@weak_together
 def _type(a: Aval, *, pivoting: bool, full_matrices: bool) -> tuple[Aval, ...]:
     lead, m, n = check_matrix("qr", a)
     k = m if full_matrices else min(m, n)
@@ -194,6 +196,7 @@ qr = Op(
 # householder_product: the columns that reflections, packed as geqrf leaves them, make.
 
 
+@weak_together
 def _product_type(a: Aval, tau: Aval) -> Aval:
     lead, m, n = check_matrix("householder_product", a)
     check_dtype("householder_product", tau)
@@ -302,6 +305,7 @@ householder_product = Op(
 # geqrf: the packed form, R above and reflections below the diagonal, with their factors.
 
 
+@weak_together
 def _geqrf_type(a: Aval) -> tuple[Aval, Aval]:
     lead, m, n = check_matrix("geqrf", a)
     return Aval(a.shape, a.dtype), Aval((*lead, min(m, n)), a.dtype)

@@ -39,6 +39,7 @@ from primal.ops.linalg.common import (
     transposed,
     unless_converged,
     upper_part,
+    weak_together,
     zeros,
 )
 from primal.ops.linalg.eig import eig
@@ -47,6 +48,7 @@ from primal.ops.spread import reduce_sum
 from primal.ops.types import NOT_LINEAR
 
 
+@weak_together
 def _type(a: Aval, *, compute_schur_vectors: bool) -> tuple[Aval, ...]:
     check_square("schur", a)
     whole = Aval(a.shape, a.dtype)

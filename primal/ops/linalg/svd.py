@@ -32,6 +32,7 @@ from primal.ops.linalg.common import (
     real_of,
     rows_of,
     unless_converged,
+    weak_together,
     without_diagonal,
     zeros,
 )
@@ -45,6 +46,7 @@ def _sizes(a: Any, full_matrices: bool) -> tuple[int, int, int]:
     return (m, n, k) if full_matrices else (k, k, k)
 
 
+@weak_together
 def _type(a: Aval, *, full_matrices: bool, compute_uv: bool, algorithm: str) -> tuple[Aval, ...]:
     lead, m, n = check_matrix("svd", a)
     left, right, k = _sizes(a, full_matrices)

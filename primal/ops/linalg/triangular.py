@@ -24,11 +24,13 @@ from primal.ops.linalg.common import (
     matmul,
     transposed,
     upper_part,
+    weak_together,
 )
 from primal.ops.shape import moveaxis, reshape
 from primal.ops.spread import add_any
 
 
+@weak_together
 def _type(
     a: Aval,
     b: Aval,

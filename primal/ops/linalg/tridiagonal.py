@@ -16,12 +16,20 @@ from primal.ir.op import LINALG, Op, Word, by_kind
 from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise import mul, neg
 from primal.ops.linalg._lapack import lapack
-from primal.ops.linalg.common import INT32, batch_stacks, check_dtype, columns_of, hlo_or_nan
+from primal.ops.linalg.common import (
+    INT32,
+    batch_stacks,
+    check_dtype,
+    columns_of,
+    hlo_or_nan,
+    weak_together,
+)
 from primal.ops.reduce import part
 from primal.ops.shape import pad
 from primal.ops.spread import add_any
 
 
+@weak_together
 def _type(dl: Aval, d: Aval, du: Aval, b: Aval, *, perturb_singular: bool) -> Aval:
     if b.ndim < 2:
         raise TypeError(

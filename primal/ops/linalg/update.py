@@ -21,6 +21,7 @@ from primal.ops.linalg.common import (
     rows_of,
     transposed,
     upper_part,
+    weak_together,
 )
 from primal.ops.linalg.triangular import triangular_solve
 from primal.ops.types import NOT_LINEAR
@@ -28,6 +29,7 @@ from primal.ops.types import NOT_LINEAR
 DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 
 
+@weak_together
 def _type(r: Aval, w: Aval) -> Aval:
     for x in (r, w):
         if x.dtype not in DTYPES:

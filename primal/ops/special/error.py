@@ -27,8 +27,7 @@ def single(*coefficients: float) -> Any:
     return np.array(coefficients, np.float32)
 
 
-def by_numpy(coefficients: Any, x: Any) -> Any:
-    """Σ cᵢ·xⁱ by Horner's rule; highest degree first, of at least two."""
+def _by_numpy(coefficients: Any, x: Any) -> Any:
     out = x * coefficients[0]
     out += coefficients[1]
     for c in coefficients[2:]:
@@ -37,7 +36,7 @@ def by_numpy(coefficients: Any, x: Any) -> Any:
     return out
 
 
-horner: Callable[[Any, Any], Any] = by_numpy if extension is None else extension.horner
+horner: Callable[[Any, Any], Any] = _by_numpy if extension is None else extension.horner
 """Σ cᵢ·xⁱ for float32, in one buffer; highest degree first."""
 
 

@@ -217,11 +217,11 @@ def funm(A: ArrayLike, func: Callable[[Array], Array], disp: bool = True) -> Any
     Array([[1., 0.],
            [0., 2.]], dtype=float32)
     """
-    if not callable(func):
-        raise TypeError(f"[funm] expected a function of an array, got {func!r}.")
     (x,) = listed("funm", A)
     if x.ndim != 2 or x.shape[0] != x.shape[1]:
-        raise ValueError(f"expected square array_like input, got shape {x.shape}")
+        raise ValueError(f"[funm] expected square array_like input, got shape {x.shape}.")
+    if not callable(func):
+        raise TypeError(f"[funm] expected a function of an array, got {func!r}.")
     t, z = room.schur(complex_matrix(x))
     values = jnp.asarray(func(jnp.diagonal(t))).astype(t.dtype)
     inner = _parlett(t, values)

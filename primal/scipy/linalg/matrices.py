@@ -27,7 +27,7 @@ from primal.scipy.operands import inexact
 
 
 def _size(name: str, n: Any, least: int = 0) -> int:
-    n = static_int(f"{name} n", n)
+    n = (static_int if name == "hilbert" else static_count)(f"{name} n", n)
     if n < least:
         kind = "a positive integer" if least else "an integer that is not negative"
         raise ValueError(f"n must be {kind}; got {n}.")
@@ -72,7 +72,8 @@ def block_diag(*arrs: ArrayLike) -> Array:
         n = x.shape[1]
         rows.append(jnp.pad(x, ((0, 0), (before, width - before - n))))
         before += n
-    return jnp.concatenate(rows, axis=0)
+    out = jnp.concatenate(rows, axis=0)
+    return out.astype(out.dtype)  # strong
 
 
 def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:

@@ -110,7 +110,8 @@ def solve_triangular(
 
 def _pair(name: str, what: str, given: Any) -> tuple[Any, Any]:
     if not (isinstance(given, Sequence) and len(given) == 2):
-        raise TypeError(f"[{name}] expected the pair {what}, got {type(given).__name__!r}.")
+        kind = ValueError if hasattr(given, "__len__") else TypeError
+        raise kind(f"[{name}] expected the pair {what}, got {type(given).__name__!r}.")
     return given[0], given[1]
 
 

@@ -11,7 +11,7 @@ from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered
 from primal.ops.elementwise import logistic
-from primal.scipy.operands import inexact, real_inexact
+from primal.scipy.operands import inexact, real_inexact, strong
 
 
 @remembered
@@ -138,6 +138,7 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     Array([ 0., inf], dtype=float32)
     """
     p, q = real_inexact("rel_entr", p, q)
+    p, q = strong(p, q) if p.ndim else (p, q)
     both, none = (p > 0) & (q > 0), (p == 0) & (q >= 0)
     safe_p, safe_q = jnp.where(both, p, 1), jnp.where(both, q, 1)
     log = _xlogx(safe_p) - _xlogy(safe_p, safe_q)

@@ -17,6 +17,7 @@ from primal.numpy.promotion import ArrayLike, operand
 from primal.numpy.remembered import remembered
 from primal.ops import special as ops
 from primal.ops.special import tables
+from primal.ops.types import static_int
 from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
 
 
@@ -97,7 +98,7 @@ def gamma(x: ArrayLike) -> Array:
     """
     (x,) = inexact("gamma", x)
     if x.dtype.kind == "c":
-        return jnp.exp(_complex_loggamma(x))
+        return jnp.exp(_complex_loggamma(*strong(x)))
     return gammasgn(x) * jnp.exp(ops.lgamma(x))
 
 
@@ -122,7 +123,7 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     >>> polygamma(1, 1.0)
     Array(1.644934, dtype=float32, weak_type=True)
     """
-    if jnp.result_type(n).kind not in "iub":
+    if jnp.result_type(n).kind not in "iu":
         raise ValueError(
             "Argument `n` to polygamma must be of integer type. Got dtype "
             f"{jnp.result_type(n).name}."
@@ -240,7 +241,7 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     z, m = real_inexact("poch", z, m)
     below = ops.lgamma(z)
     ratio = gammasgn(z + m) * gammasgn(z) * jnp.exp(ops.lgamma(z + m) - below)
-    return jnp.where((m == 0) & ~jnp.isfinite(below), jnp.ones_like(ratio), ratio)
+    return jnp.where((m == 0) & jnp.isposinf(below), jnp.ones_like(ratio), ratio)
 
 
 @remembered
@@ -277,20 +278,8 @@ def _betaln(a: Any, b: Any) -> Any:
     out = p * jnp.log((p + _SHIFT) * (w / _SHIFT)) - jnp.log(under)
     out = out + (q - 0.5) * jnp.log1p(-share)
     out = jnp.where(jnp.isinf(total), -jnp.inf, out)
-    return jnp.where(ours, out, ops.lgamma(low) + _log_gamma_less(low, high))
-
-
-def _log_gamma_less(low: Any, high: Any) -> Any:
-    """log |Γ(high)| - log |Γ(low + high)| of low ≤ 0, by that form where the sum is positive."""
-    both = low + high
-    ours = (both > 0) & (both < jnp.inf)
-    p, q, total = (jnp.where(ours, x, y) for x, y in ((low, 0), (high, 1), (both, 1)))
-    c = digits(p, tables.LANCZOS, tables.LANCZOS_64)
-    v, w = (_SHIFT / (x + _SHIFT) for x in (q, total))
-    near, far = (x / (x + _SHIFT) for x in (total, q))
-    quotient = horner(c, v) * near / (horner(c, w) * far)
-    out = p - p * jnp.log(total + _SHIFT) - (q - 0.5) * jnp.log1p(p / (q + _SHIFT))
-    return jnp.where(ours, out + jnp.log(quotient), ops.lgamma(high) - ops.lgamma(both))
+    rest = ops.lgamma(low) + (ops.lgamma(high) - ops.lgamma(low + high))
+    return jnp.where(ours, out, rest)
 
 
 @_betaln.defjvp
@@ -368,6 +357,7 @@ def bernoulli(n: int) -> Array:
     >>> bernoulli(4)
     Array([ 1.        , -0.5       ,  0.16666667,  0.        , -0.03333334],      dtype=float32)
     """
+    n = static_int("bernoulli n", n)
     if n < 0:
         raise ValueError("n must be a non-negative integer.")
     return jnp.asarray(_bernoulli(n), dtype=python_scalar_dtype(float))

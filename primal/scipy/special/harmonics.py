@@ -83,7 +83,8 @@ def sph_harm_y(
     real, imag = p * jnp.cos(angle), p * jnp.sin(angle)
     # Y of -m is (-1)ᵐ times the conjugate.
     sign = jnp.where((m < 0) & (order % 2 == 1), -1, 1)
-    return sign * real + 1j * (jnp.where(m < 0, -sign, sign) * imag)
+    out = sign * real + 1j * (jnp.where(m < 0, -sign, sign) * imag)
+    return out.astype(out.dtype) if out.ndim else out
 
 
 def _degrees(name: str, m: Any, n: Any, z: Any) -> tuple[int, Array]:

@@ -181,7 +181,7 @@ def ndtri(p: ArrayLike) -> Array:
     >>> ndtri(jnp.array([0.5, 0.975]))
     Array([0.       , 1.9599646], dtype=float32)
     """
-    (x,) = real_inexact("ndtri", jnp.asarray(p))
+    (x,) = strong(*real_inexact("ndtri", jnp.asarray(p)))
     # Halves would lose their digits, and the coefficients are beyond float16.
     wide = np.float32 if x.dtype.itemsize < 4 else x.dtype
     return _ndtri(x.astype(wide)).astype(x.dtype)

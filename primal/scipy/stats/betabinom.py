@@ -19,6 +19,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
     """
     k, n, a, b, loc = settled("betabinom.logpmf", k, n, a, b, loc)
     y = jnp.floor(k) - loc
+    y = y.astype(y.dtype) if y.ndim else y
     ok = ~((y < 0) | (y > n))  # so that nan stays nan
     y = jnp.where(ok, y, 0)
     ways = -special.betaln(n - y + 1, y + 1) - jnp.log1p(n)

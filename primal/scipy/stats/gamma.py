@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import primal.numpy as jnp
 from primal.ir.trace import Array
-from primal.numpy.promotion import ArrayLike
+from primal.numpy.promotion import ArrayLike, convert
 from primal.scipy import special
 from primal.scipy.operands import real_inexact, settled
 from primal.scipy.stats.supports import for_positive, within
@@ -92,4 +92,5 @@ def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
     x, a, loc, scale = real_inexact("gamma.logsf", x, a, loc, scale)
     z = (x - loc) / scale
     p, rest = sf(x, a, loc, scale), cdf(x, a, loc, scale)
-    return log_of(p, rest, lambda: log_gamma_tail(a, z, False))
+    out = log_of(p, rest, lambda: log_gamma_tail(a, z, False))
+    return convert(out, out.dtype, p.weak_type)

@@ -6,7 +6,7 @@ import primal.numpy as jnp
 from primal import nn
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
-from primal.scipy.operands import real_inexact
+from primal.scipy.operands import real_inexact, settled
 from primal.scipy.stats.supports import for_positive
 
 
@@ -65,6 +65,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> sf(jnp.array([0.5, 2.0]))
     Array([0.4547608 , 0.12657697], dtype=float32)
     """
+    x, loc, scale = settled("gumbel_r.sf", x, loc, scale)
     return -jnp.expm1(logcdf(x, loc, scale))
 
 

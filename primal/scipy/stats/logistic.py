@@ -20,6 +20,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     x, loc, scale = settled("logistic.logpdf", x, loc, scale)
     z = (x - loc) / scale
     half = z / 2
+    half = half.astype(half.dtype) if half.ndim else half
     return -2 * jnp.logaddexp(half, -half) - jnp.log(scale)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import primal.numpy as jnp
 from primal import nn
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
-from primal.scipy.operands import settled
+from primal.scipy.operands import real_inexact, settled
 from primal.scipy.stats.supports import within
 
 
@@ -43,7 +45,10 @@ def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
     >>> logsf(jnp.array([1.5, 2.0]), 3.0)
     Array([-1.2163953, -2.0794415], dtype=float32)
     """
-    x, b, loc, scale = settled("pareto.logsf", x, b, loc, scale)
+    return _log_tail(*settled("pareto.logsf", x, b, loc, scale))
+
+
+def _log_tail(x: Any, b: Any, loc: Any, scale: Any) -> Array:
     z = (x - loc) / scale
     return -b * jnp.log(jnp.where(z < 1, 1, z))
 
@@ -78,7 +83,7 @@ def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     >>> logcdf(jnp.array([1.5, 2.0]), 3.0)
     Array([-0.35139793, -0.13353139], dtype=float32)
     """
-    below = -logsf(x, b, loc, scale)
+    below = -_log_tail(*real_inexact("pareto.logcdf", x, b, loc, scale))
     return within(below, float(jnp.finfo(below.dtype).tiny), None, nn.log1mexp, -jnp.inf, 0)
 
 

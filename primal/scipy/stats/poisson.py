@@ -63,7 +63,8 @@ def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     >>> entropy(1.0)
     Array(1.3048421, dtype=float32)
     """
-    mu, _ = real_inexact("poisson.entropy", mu, loc)
+    mu, loc = real_inexact("poisson.entropy", mu, loc)
+    shape = jnp.broadcast_shapes(mu.shape, loc.shape)
     small = jnp.where(mu < LARGE, mu, 1)
     k = jnp.arange(SUMMED, dtype=mu.dtype)
     log = logpmf(k, jnp.expand_dims(small, -1))
@@ -73,4 +74,5 @@ def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     series = 0.5 * jnp.log(2 * math.pi * math.e * large) - 1 / (12 * large)
     series = series - 1 / (24 * large**2) - 19 / (360 * large**3)
     out = jnp.where(mu < LARGE, total, series)
-    return jnp.where(mu < 0, jnp.nan, jnp.where(mu == 0, 0, out))
+    out = jnp.where(mu < 0, jnp.nan, jnp.where(mu == 0, 0, out))
+    return jnp.broadcast_to(out, shape)
