@@ -14,6 +14,7 @@ from primal.numpy.promotion import (
     from_literal,
     promote_dtypes_inexact,
 )
+from primal.ops.special import polynomial
 
 T = TypeVar("T")
 
@@ -79,8 +80,5 @@ def digits(x: Any, single: T, double: T) -> T:
 
 
 def horner(c: Sequence[float], x: Any) -> Any:
-    """Σ c[k] xᵏ."""
-    out = jnp.full_like(x, c[-1])
-    for v in reversed(c[:-1]):
-        out = out * x + v
-    return out
+    """Σ c[k] xᵏ of floats."""
+    return polynomial(x, coefficients=tuple([float(v) for v in c]))

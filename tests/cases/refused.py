@@ -37,7 +37,8 @@ WINDOWED = (
 
 REFUSED: dict[str, tuple[Wrong, ...]] = {
     **dict.fromkeys(
-        ("bessel_i0e", "bessel_i1e", "digamma", "erf", "erf_inv", "erfc", "lgamma"), _of_dtype(1)
+        ("bessel_i0e", "bessel_i1e", "digamma", "erf", "erf_inv", "erfc", "lgamma", "polynomial"),
+        _of_dtype(1),
     ),
     **dict.fromkeys(
         ("igamma_derivative", "polygamma", "zeta", "zeta_derivative"), _of_shapes(*_of_dtype(2))

@@ -15,6 +15,19 @@ ROWS = [
     *[unary(op, FLOATS, **{**APPROX, "near": 1.0}) for op in ("erf", "erfc")],
     unary("erf_inv", FLOATS, -0.9, 0.9, **SERIES),
     unary("lgamma", FLOATS, 0.5, 4, **SERIES),
+    *[
+        Case(
+            op="polynomial",
+            name=f"degree {len(c) - 1}",
+            operands=(X((2, 3), -1, 1),),
+            also=((X((0, 3)),), (X((1, 1)),)),
+            params={"coefficients": c},
+            ulps=2,
+            near=4.0,
+            cause="engines round products once more, or not",
+        )
+        for c in ((1.5,), (0.5, -1.5), (0.25, 1.5, -0.5, 2.0))
+    ],
     unary("digamma", FLOATS, 0.5, 4, **SERIES),
     *[unary(op, FLOATS, **SERIES) for op in ("bessel_i0e", "bessel_i1e")],
     *[

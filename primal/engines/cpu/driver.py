@@ -93,7 +93,7 @@ leave:
   ret void
 }}
 
-define void @poll_now(ptr %context) nounwind noinline {{
+define void @poll_now(ptr %context) nounwind noinline optnone {{
 entry:
   %now2 = alloca [2 x i64]
   %p4 = getelementptr i8, ptr %context, i64 4
@@ -146,7 +146,7 @@ define internal i64 @wall() nounwind {{
   ret i64 %out
 }}
 
-define internal void @note(ptr %book, ptr %what, i64 %begin) nounwind noinline {{
+define internal void @note(ptr %book, ptr %what, i64 %begin) nounwind noinline optnone {{
 entry:
   %i = atomicrmw add ptr %book, i64 1 monotonic
   %p1 = getelementptr i64, ptr %book, i64 1
@@ -325,7 +325,7 @@ define void @call(ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status) no
   ret void
 }}
 
-define internal void @python(ptr %method, i64 %number, ptr %status) nounwind noinline {{
+define internal void @python(ptr %method, i64 %number, ptr %status) nounwind noinline optnone {{
 entry:
   %p4 = getelementptr i8, ptr %status, i64 4
   %polls = load i32, ptr %p4

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Sequence
 
 from primal.engines.cpu import _llvm
@@ -105,11 +106,21 @@ class Foundry:
         return made
 
     def _taken(self) -> list[RoutineSpec]:
-        """The next module: all that waits, or a part where several work."""
-        count = len(self._waiting)
-        if self._helpers and self._workers:
+        """The next module: all that waits, a part where several work, one kind where more may come.
+
+        Kernels of a kind share functions: while the program is being arranged, the kind most of
+        which waits is made, as another's may find company until then.
+        """
+        waiting = self._waiting
+        if self._workers and not self._helpers:
+            kinds = Counter([type(s) for s in waiting]).most_common(1)
+            taken = [s for s in waiting if type(s) is kinds[0][0]]
+            self._waiting = [s for s in waiting if type(s) is not kinds[0][0]] if kinds else []
+            return taken
+        count = len(waiting)
+        if self._workers:
             count = max(LEAST, count // (2 * (self._helpers + self._workers)))
-        taken, self._waiting = self._waiting[:count], self._waiting[count:]
+        taken, self._waiting = waiting[:count], waiting[count:]
         return taken
 
     def _cast(self, specs: Sequence[RoutineSpec]) -> None:

@@ -89,7 +89,7 @@ define internal void @set_mode(i64 %mode) nounwind {
 _NOTICE = """
 @watch = global [2 x ptr] zeroinitializer
 
-define internal void @notice(ptr %record, i64 %cost, ptr %context) nounwind noinline {
+define internal void @notice(ptr %record, i64 %cost, ptr %context) nounwind noinline optnone {
 entry:
   call void @inside(ptr %context)
   %p = getelementptr i8, ptr %record, i64 12

@@ -11,28 +11,15 @@ from primal.base.dtypes import physical_dtype
 from primal.engines.cpu import (
     _llvm,
     commuting,
-    condense,
     control,
-    convolution,
     divisions,
-    factorisations,
-    firsts,
-    fourier,
     moves,
     objects,
-    orders,
     pieces,
-    pooling,
     products,
-    reflections,
     repeats,
-    scans,
-    small,
-    solves,
-    spectra,
-    systems,
+    rooms,
     takes,
-    tridiagonals,
     turns,
 )
 from primal.engines.cpu.graph import (
@@ -510,26 +497,26 @@ class Words:
         if is_narrow(x.dtype):
             wide = self.cumulative(word, self.convert(x, FLOAT32), axis, reverse)
             return self.convert(wide, x.dtype)
-        return scans.cumulative(self, x, word, axis, reverse)
+        return rooms.scans.cumulative(self, x, word, axis, reverse)
 
     def place_of(self, how: str, x: Value, axis: int, dtype: Any) -> Value:
         wide = self.convert(x, FLOAT32) if is_narrow(x.dtype) else x
-        return scans.place_of(self, wide, how, axis, dtype)
+        return rooms.scans.place_of(self, wide, how, axis, dtype)
 
     def sort(self, xs: Sequence[Value], axis: int, num_keys: int) -> list[Value]:
-        return orders.sort(self, xs, axis, num_keys)
+        return rooms.orders.sort(self, xs, axis, num_keys)
 
     def top_k(self, x: Value, count: int, axis: int) -> list[Value]:
-        return firsts.top_k(self, x, count, axis)
+        return rooms.firsts.top_k(self, x, count, axis)
 
     def reduce_window(self, monoid: str, x: Value, shape: Ints, window: Any) -> Value:
         if is_narrow(x.dtype):
             wide = self.reduce_window(monoid, self.convert(x, FLOAT32), shape, window)
             return self.convert(wide, x.dtype)
-        return pooling.reduce_window(self, monoid, x, tuple(shape), window)
+        return rooms.pooling.reduce_window(self, monoid, x, tuple(shape), window)
 
     def select_and_scatter_add(self, source: Value, x: Value, how: str, window: Any) -> Value:
-        return pooling.select_and_scatter_add(self, source, x, how, window)
+        return rooms.pooling.select_and_scatter_add(self, source, x, how, window)
 
     # Products.
 
@@ -537,54 +524,54 @@ class Words:
         return products.dot_general(self, x, y, **params)
 
     def convolution(self, x: Value, y: Value, **params: Any) -> Value:
-        return convolution.convolution(self, x, y, **params)
+        return rooms.convolution.convolution(self, x, y, **params)
 
     def fft(self, x: Value, kind: str, lengths: Ints) -> Value:
-        return fourier.fft(self, x, kind, lengths)
+        return rooms.fourier.fft(self, x, kind, lengths)
 
     def eigenvalues(self, x: Value, dtype: Any) -> Value:
-        return factorisations.eigenvalues(self, x, dtype)
+        return rooms.factorisations.eigenvalues(self, x, dtype)
 
     def cholesky(self, x: Value) -> Value:
-        return solves.cholesky(self, x)
+        return rooms.solves.cholesky(self, x)
 
     def lu(self, x: Value) -> list[Value]:
-        return solves.lu(self, x)
+        return rooms.solves.lu(self, x)
 
     def swapped(self, swaps: Value, size: int) -> Value:
-        return solves.swapped(self, swaps, size)
+        return rooms.solves.swapped(self, swaps, size)
 
     def qr(self, a: Value, full: bool) -> list[Value]:
-        qr = small.qr if small.is_short(a) else reflections.qr
+        qr = rooms.small.qr if rooms.small.is_short(a) else rooms.reflections.qr
         return qr(self, a, full)
 
     def eigh(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
-        return spectra.eigh(self, a, outs, **params)
+        return rooms.spectra.eigh(self, a, outs, **params)
 
     def eig(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
-        return spectra.eig(self, a, outs, **params)
+        return rooms.spectra.eig(self, a, outs, **params)
 
     def schur(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
-        return spectra.schur(self, a, outs, **params)
+        return rooms.spectra.schur(self, a, outs, **params)
 
     def hessenberg(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
-        return condense.hessenberg(self, a, outs, **params)
+        return rooms.condense.hessenberg(self, a, outs, **params)
 
     def tridiagonal(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
-        return condense.tridiagonal(self, a, outs, **params)
+        return rooms.condense.tridiagonal(self, a, outs, **params)
 
     def svd(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
-        return spectra.svd(self, a, outs, **params)
+        return rooms.spectra.svd(self, a, outs, **params)
 
     def solve(self, a: Value, b: Value, transpose_a: bool) -> Value:
-        solve = small.solve if small.is_small(a) else systems.solve
+        solve = rooms.small.solve if rooms.small.is_small(a) else rooms.systems.solve
         return solve(self, a, b, transpose_a)
 
     def triangular_solve(self, a: Value, b: Value, **params: Any) -> Value:
-        return solves.triangular_solve(self, a, b, **params)
+        return rooms.solves.triangular_solve(self, a, b, **params)
 
     def tridiagonal_solve(self, dl: Value, d: Value, du: Value, b: Value) -> Value:
-        return tridiagonals.tridiagonal_solve(self, dl, d, du, b)
+        return rooms.tridiagonals.tridiagonal_solve(self, dl, d, du, b)
 
 
 def _is_one(x: Value) -> bool:

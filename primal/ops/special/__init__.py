@@ -21,3 +21,4 @@ from primal.ops.special.incomplete import igamma_grad_a as igamma_grad_a
 from primal.ops.special.incomplete import igammac as igammac
 from primal.ops.special.incomplete import random_gamma_grad as random_gamma_grad
 from primal.ops.special.incomplete import regularized_incomplete_beta as regularized_incomplete_beta
+from primal.ops.special.polynomials import polynomial as polynomial

@@ -27,7 +27,8 @@ def single(*coefficients: float) -> Any:
     return np.array(coefficients, np.float32)
 
 
-def _by_numpy(coefficients: Any, x: Any) -> Any:
+def by_numpy(coefficients: Any, x: Any) -> Any:
+    """Σ cᵢ·xⁱ by Horner's rule; highest degree first, of at least two."""
     out = x * coefficients[0]
     out += coefficients[1]
     for c in coefficients[2:]:
@@ -36,7 +37,7 @@ def _by_numpy(coefficients: Any, x: Any) -> Any:
     return out
 
 
-horner: Callable[[Any, Any], Any] = _by_numpy if extension is None else extension.horner
+horner: Callable[[Any, Any], Any] = by_numpy if extension is None else extension.horner
 """Σ cᵢ·xⁱ for float32, in one buffer; highest degree first."""
 
 

@@ -241,7 +241,7 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     z, m = real_inexact("poch", z, m)
     below = ops.lgamma(z)
     ratio = gammasgn(z + m) * gammasgn(z) * jnp.exp(ops.lgamma(z + m) - below)
-    return jnp.where((m == 0) & jnp.isposinf(below), jnp.ones_like(ratio), ratio)
+    return jnp.where((m == 0) & ~jnp.isfinite(below), jnp.ones_like(ratio), ratio)
 
 
 @remembered
@@ -278,8 +278,20 @@ def _betaln(a: Any, b: Any) -> Any:
     out = p * jnp.log((p + _SHIFT) * (w / _SHIFT)) - jnp.log(under)
     out = out + (q - 0.5) * jnp.log1p(-share)
     out = jnp.where(jnp.isinf(total), -jnp.inf, out)
-    rest = ops.lgamma(low) + (ops.lgamma(high) - ops.lgamma(low + high))
-    return jnp.where(ours, out, rest)
+    return jnp.where(ours, out, ops.lgamma(low) + _log_gamma_less(low, high))
+
+
+def _log_gamma_less(low: Any, high: Any) -> Any:
+    """log |Γ(high)| - log |Γ(low + high)| of low ≤ 0, by that form where the sum is positive."""
+    both = low + high
+    ours = (both > 0) & (both < jnp.inf)
+    p, q, total = (jnp.where(ours, x, y) for x, y in ((low, 0), (high, 1), (both, 1)))
+    c = digits(p, tables.LANCZOS, tables.LANCZOS_64)
+    v, w = (_SHIFT / (x + _SHIFT) for x in (q, total))
+    near, far = (x / (x + _SHIFT) for x in (total, q))
+    quotient = horner(c, v) * near / (horner(c, w) * far)
+    out = p - p * jnp.log(total + _SHIFT) - (q - 0.5) * jnp.log1p(p / (q + _SHIFT))
+    return jnp.where(ours, out + jnp.log(quotient), ops.lgamma(high) - ops.lgamma(both))
 
 
 @_betaln.defjvp

@@ -212,11 +212,17 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
     return si, ci
 
 
+def _far(x: Any) -> Any:
+    """Where floats are multiples of 4, and the integrals within half a digit of 1/2."""
+    return jnp.abs(x) > 4 / jnp.finfo(x.dtype).eps
+
+
 def _fresnel_phase(x: Any) -> Any:
     """πx²/2 but for whole turns, from exact quarters of a turn.
 
-    With x = a + b, a short, x² mod 4 comes from a² mod 4 and the small rest.
+    With x = a + b, a short, x² mod 4 comes from a² mod 4 and the small rest. Far numbers are even.
     """
+    x = jnp.where(_far(x), 0, x)
     a = jnp.round(x * 64) / 64
     b = x - a
     return math.pi / 2 * (jnp.remainder(a * a, 4) + jnp.remainder(2 * a * b, 4) + b * b)
@@ -234,13 +240,13 @@ def _fresnel(x: Any) -> Any:
     c = small * horner(cos, fourth)
     s = math.pi / 2 * small**3 * horner(sin, fourth)
     # C + iS = (1 + i)/2 (1 - exp(iπx²/2) w((1 + i) √π/2 x)).
-    large = jnp.where(near | jnp.isinf(size), 2, size)
+    large = jnp.where(near | _far(x), 2, size)
     phase = _fresnel_phase(large)
     w = wofz((1 + 1j) * (math.sqrt(math.pi) / 2) * large)
     both = (0.5 + 0.5j) * (1 - (jnp.cos(phase) + 1j * jnp.sin(phase)) * w)
     s = jnp.where(near, s, jnp.imag(both))
     c = jnp.where(near, c, jnp.real(both))
-    s, c = (jnp.where(jnp.isinf(x), 0.5, v) for v in (s, c))
+    s, c = (jnp.where(_far(x), 0.5, v) for v in (s, c))
     nan = jnp.isnan(x)
     return tuple([jnp.where(nan, x, jnp.copysign(v, x)).astype(x.dtype) for v in (s, c)])
 

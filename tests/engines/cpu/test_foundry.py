@@ -56,6 +56,36 @@ def test_orders_need_nobody_who_asks():
     assert SPECS[0] in casting.specs
 
 
+def test_one_kind_is_a_module_while_a_program_is_arranged(monkeypatch):
+    monkeypatch.setattr(threading.Thread, "start", lambda self: None)
+    monkeypatch.setattr("primal.engines.cpu.foundry.threads", lambda: 2)
+    foundry = Foundry()
+    foundry.order([SPECS[0], Gemm("f4", 0), SPECS[1], SPECS[2]])
+    foundry._work()
+    assert [c.specs for c in foundry._made] == [SPECS[:3], [Gemm("f4", 0)]]
+
+
+def test_a_first_program_loads_what_it_needs():
+    code = """
+import dataclasses, sys
+import primal
+from primal.engines.cpu import rooms
+primal.config.update("cpu_engine", "cpu")
+primal.config.update("enable_compilation_cache", False)
+x = primal.numpy.ones((100, 100))
+primal.jit(lambda x: primal.numpy.tanh(x @ x + 1).sum(0))(x)
+ours = "primal.engines.cpu."
+loaded = {n.removeprefix(ours): m for n, m in sys.modules.items() if n.startswith(ours)}
+assert {"program", "products", "kernels"} <= loaded.keys()
+found = loaded.keys() & {"store", "fourier", "convolution", "scans", "spectra", "pooling", "orders"}
+assert not found, found
+records = [v for m in loaded.values() for v in vars(m).values() if dataclasses.is_dataclass(v)]
+assert not records, records
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+
+
 def test_one_thread_makes_one_module(monkeypatch):
     monkeypatch.setattr("primal.engines.cpu.foundry.threads", lambda: 1)
     foundry = Foundry()
