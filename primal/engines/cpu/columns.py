@@ -143,7 +143,7 @@ def _by_blocks(w: Any, places: list[str], first: str, last: str) -> None:
         return []
 
     def end(i: str, _: list[str]) -> list[str]:
-        _store(w, places, i, None if spec.even else w.mask(i, last), get(totals_at(i)))
+        _store(w, places, i, w.mask(i, last), get(totals_at(i)))
         return []
 
     def collect(i: str, _: list[str]) -> list[str]:

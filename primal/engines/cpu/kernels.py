@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from primal.base.structures import replaced, structure
+from primal.base.structures import structure
 from primal.engines.cpu import interleaved, narrow_gathers, takes
 from primal.engines.cpu.arms import Item, evaluated, waiting
 from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, Module, itemsize
@@ -62,7 +62,6 @@ class Spec:
     them a unit is some turns.
     blocked: totals of columns lie on the stack, and rows are read in order.
     split: what is reduced may be reduced in parts.
-    even: whole vectors fill what they run along, so that no lane is ever masked.
     """
 
     kept: int
@@ -78,17 +77,11 @@ class Spec:
     nested: int = 0
     blocked: bool = False
     split: bool = False
-    even: bool = False
 
     @property
     def dtypes(self) -> list[str]:
         """The dtypes of operands and then of the body."""
         return [o[1] for o in self.operands] + [b[2] for b in self.body]
-
-    @property
-    def general(self) -> Spec | None:
-        """The spec whose code does what this one's does, and more."""
-        return replaced(self, even=False) if self.even else None
 
     def write(self, module: Module, name: str) -> None:
         """Add the kernel to a module."""

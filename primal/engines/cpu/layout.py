@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from primal.base.structures import replaced, structure
 from primal.engines.cpu.functions import FLOAT
 from primal.engines.cpu.graph import NAMES, Node, Value, row_major, size_of
 from primal.engines.cpu.interleaved import PART
 from primal.engines.cpu.kernels import HEADER, Spec, is_light, lanes_of
-from primal.engines.cpu.rows import RowSpec
 from primal.engines.cpu.schedule import Group, is_inside, may_be_parted
 from primal.engines.cpu.takes import INNER, TAKE
-from primal.engines.cpu.whole import LINE, is_whole
+from primal.engines.cpu.whole import LINE
 
 UNIT = 32768
 """Elements per unit of work: some microseconds, so that a wish to stop is seen soon, and later
@@ -37,7 +36,6 @@ STRIDED = 512
 """Elements of a unit whose vectors run across rows: they share cache lines with the rows beside."""
 COLUMNS = 2048
 """Most columns that are reduced together: their totals stay in the first-level cache."""
-S = TypeVar("S", Spec, RowSpec)
 Address = Callable[[Node], tuple[int, int]]
 """node -> (slot, offset in bytes)."""
 
@@ -352,18 +350,16 @@ def with_size_classes(spec: Spec, sizes: list[int], split: bool) -> Spec:
         # Vectors of padded rows are never aligned: one code for all lengths.
         unaligned = light or any(b[0] == "pad" for b in spec.body)
         if len(sizes) == 1 or spec.strided or sizes[-1] >= (UNIT if unaligned else WIDE):
-            return spec if is_whole(spec) else evened(spec, sizes)
+            return spec
         vector = min(1 << (sizes[-1].bit_length() - 1), lanes_of(spec, LINE))
         # Narrow numbers that lie apart are read one by one: under masks, with a branch for each.
         apart = any(step == "g" and int(dtype[1:]) < 4 for _, dtype, step in spec.operands)
         overlaps = light and (vector >= SHORTEST or apart)
         few = len(sizes) > 2 and sizes[-2] < FEW and size_of(sizes[-2:]) <= BLOCK
         nested = 2 if few else 1
-        if overlaps:
-            return replaced(spec, short=vector, nested=nested)
-        return evened(replaced(spec, short=1, nested=nested), sizes)
+        return replaced(spec, short=vector if overlaps else 1, nested=nested)
     light, rows = is_light(spec.body), size_of(sizes[spec.kept :])
-    spec = replaced(
+    return replaced(
         spec,
         strip=spec.column and light and sizes[spec.kept - 1] >= GRAIN // 2,
         blocked=spec.column
@@ -371,16 +367,6 @@ def with_size_classes(spec: Spec, sizes: list[int], split: bool) -> Spec:
         and all(spec.dtypes[ref] != "b1" for _, ref, _ in spec.reductions),
         split=split,
     )
-    return evened(spec, sizes)
-
-
-def evened(spec: S, sizes: list[int]) -> S:
-    """The spec for rows that whole vectors fill, if these are: units begin at multiples of any.
-
-    Who then meets rows of another length compiles once more; who met one before, nothing.
-    """
-    along = sizes[spec.kept - 1] if spec.column or not spec.reduced else sizes[-1]
-    return spec if along % lanes_of(spec, LINE) else replaced(spec, even=True)
 
 
 def _units(

@@ -63,10 +63,6 @@ def kernels_for(specs: Sequence[RoutineSpec]) -> dict[RoutineSpec, int]:
     if not missing:
         return found
     with _lock:
-        for spec in missing:
-            general = getattr(spec, "general", None)
-            if general in _known:
-                _known.setdefault(spec, _known[general])
         fresh = [s for s in missing if s not in _known]
         store = _current()
         if store is not None:

@@ -159,7 +159,6 @@ def row_instance(group: Group, stored: Sequence[Node]) -> RowInstance:
     outside, rows = size_of([n for n, _ in kept[:-1]]), kept[-1][0]
     chunk = 1 if column else min(max(BLOCK // length, 1), MOST, rows)
     chunks = 1 if column else -(-rows // chunk)
-    spec = layout.evened(spec, sizes)
     return RowInstance(
         spec, sizes, arrays, strides, outside * chunks, chunk, chunks, stack=stack
     )

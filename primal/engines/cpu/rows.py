@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import functools
 
-from primal.base.structures import replaced, structure
+from primal.base.structures import structure
 from primal.engines.cpu import interleaved
 from primal.engines.cpu.code import SCALAR, Module
 from primal.engines.cpu.functions import FLOAT, INLINE
@@ -43,7 +43,7 @@ class RowSpec:
     are one per row. buffers: numbers of items kept in buffers. stores: numbers of items stored.
     results: numbers of reductions, or of items that are one per row, that are stored.
     column: the rows are columns, one in each lane, and a unit of work is all columns of the last
-    kept loop. most: lanes that are enough for them. even: as of `Spec`.
+    kept loop. most: lanes that are enough for them.
     """
 
     kept: int
@@ -56,7 +56,6 @@ class RowSpec:
     results: tuple[int, ...]
     column: bool = False
     most: int = 0
-    even: bool = False
 
     @property
     def body(self) -> tuple[Item, ...]:
@@ -67,11 +66,6 @@ class RowSpec:
         """The dtypes of operands, items, reductions."""
         out = [o[1] for o in self.operands] + [i[2] for i in self.items]
         return out + [out[ref] for _, ref, _ in self.reductions]
-
-    @property
-    def general(self) -> RowSpec | None:
-        """The spec whose code does what this one's does, and more."""
-        return replaced(self, even=False) if self.even else None
 
     def write(self, module: Module, name: str) -> None:
         """Add the kernel to a module."""

@@ -22,17 +22,8 @@ def strips(
 
     `size`: of the row, of which start, and stop where it is not the end, are whole vectors. So the
     mask is the same for all rows.
-
-    Where sizes say that there is no rest (`even`), its code is not written either: LLVM takes a
-    quarter less time for most kernels over rows. They run as fast, so that code which is there for
-    any size serves these as well (`general`).
     """
     c = w.c
-    if w.spec.even:
-        out: list[str] = c.loop(
-            start, stop, str(c.lanes), carried, lambda i, now: turn(i, None, now)
-        )
-        return out
     count = c.new(f"and i64 {c.new(f'sub i64 {stop}, {start}')}, {-c.lanes}")
     whole, step = c.new(f"add i64 {start}, {count}"), str(c.lanes)
     types = [t for t, _ in carried]
@@ -40,7 +31,7 @@ def strips(
         now = c.loop(start, whole, step, carried, lambda i, now: turn(i, None, now))
         given = list(zip(types, now, strict=True))
         mask = w.mask(c.new(f"and i64 {size}, {-c.lanes}"), size) if size else w.mask(whole, stop)
-        out = c.loop(whole, stop, step, given, lambda i, now: turn(i, mask, now))
+        out: list[str] = c.loop(whole, stop, step, given, lambda i, now: turn(i, mask, now))
         return out
 
     # The body once: both are turns of one loop around, outside of which masks are known.

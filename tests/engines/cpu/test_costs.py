@@ -177,29 +177,6 @@ def test_a_new_shape_of_a_program_compiles_nothing(name: str) -> None:
     assert counters.kernels == before
 
 
-@pytest.mark.parametrize("name", ["row sums", "softmax", "distances", "greatest of columns"])
-def test_rows_that_vectors_fill_have_shorter_code_and_others_one_for_all(name: str) -> None:
-    def run(n: int) -> tuple[int, int]:
-        """Kernels that this size compiles, and the length of their text."""
-        x, b = draw.standard_normal((48, n)).astype(np.float32), np.ones(n, np.float32)
-        before = counters.kernels
-        made, _ = compiled(f, x, b)
-        np.testing.assert_allclose(made.execute([x, b])[0], f(x, b), rtol=2e-5, atol=1e-6)
-        return counters.kernels - before, len(made.as_text())
-
-    draw = np.random.default_rng(0)
-
-    def f(x: Any, b: Any) -> Any:  # no program of other tests
-        return ANY_SHAPE[name](jnp.arctan(x - 2 * b), b)
-
-    first, short = run(320)
-    assert first > 0
-    assert run(128)[0] == run(512)[0] == 0
-    second, general = run(321)
-    assert 0 < second <= first and short < general
-    assert run(77)[0] == run(448)[0] == run(451)[0] == 0
-
-
 def test_the_length_of_a_loop_is_no_part_of_its_code() -> None:
     def f(x: Any) -> Any:
         return lax.scan(lambda c, a: (c * 0.5 + a, c), 0.0, x)
