@@ -265,8 +265,13 @@ _SHIFT = 1.25
 @custom_jvp
 def _betaln(a: Any, b: Any) -> Any:
     low, high = jnp.minimum(a, b), jnp.maximum(a, b)
-    ours = low > 0
-    p, q = jnp.where(ours, low, 1), jnp.where(ours, high, 1)
+    both = low + high
+    # B(a, b) B(1 - a, a + b) = π/(b sin πa), by the reflection of Γ: of a ≤ 0 < a + b.
+    turned = (low <= 0) & (both > 0)
+    sides = jnp.where(turned, 1 - low, low), jnp.where(turned, both, high)
+    low_side, high_side = jnp.minimum(*sides), jnp.maximum(*sides)
+    ours = low_side > 0
+    p, q = jnp.where(ours, low_side, 1), jnp.where(ours, high_side, 1)
     total = p + q
     c = digits(p, tables.LANCZOS, tables.LANCZOS_64)
     # With M of p, q and p + q. No two great terms are left that would have to cancel.
@@ -278,20 +283,9 @@ def _betaln(a: Any, b: Any) -> Any:
     out = p * jnp.log((p + _SHIFT) * (w / _SHIFT)) - jnp.log(under)
     out = out + (q - 0.5) * jnp.log1p(-share)
     out = jnp.where(jnp.isinf(total), -jnp.inf, out)
-    return jnp.where(ours, out, ops.lgamma(low) + _log_gamma_less(low, high))
-
-
-def _log_gamma_less(low: Any, high: Any) -> Any:
-    """log |Γ(high)| - log |Γ(low + high)| of low ≤ 0, by that form where the sum is positive."""
-    both = low + high
-    ours = (both > 0) & (both < jnp.inf)
-    p, q, total = (jnp.where(ours, x, y) for x, y in ((low, 0), (high, 1), (both, 1)))
-    c = digits(p, tables.LANCZOS, tables.LANCZOS_64)
-    v, w = (_SHIFT / (x + _SHIFT) for x in (q, total))
-    near, far = (x / (x + _SHIFT) for x in (total, q))
-    quotient = horner(c, v) * near / (horner(c, w) * far)
-    out = p - p * jnp.log(total + _SHIFT) - (q - 0.5) * jnp.log1p(p / (q + _SHIFT))
-    return jnp.where(ours, out + jnp.log(quotient), ops.lgamma(high) - ops.lgamma(both))
+    sine = jnp.abs(jnp.sin(math.pi * (low - jnp.round(low))))
+    out = jnp.where(turned, -jnp.log(sine * (high / math.pi)) - out, out)
+    return jnp.where(ours, out, ops.lgamma(low) + (ops.lgamma(high) - ops.lgamma(both)))
 
 
 @_betaln.defjvp

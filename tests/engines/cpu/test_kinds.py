@@ -44,10 +44,9 @@ at_size = functools.cache(programs)
 
 @functools.cache
 def specs(name: str, n: int) -> frozenset[object]:
-    """What is compiled for a program; code for any length serves rows that vectors fill."""
+    """What is compiled for a program."""
     found: Program = at_size(n)[name]
-    made = Plan(staged(*found)[0], name).specs
-    return frozenset([getattr(spec, "general", None) or spec for spec in made])
+    return frozenset(Plan(staged(*found)[0], name).specs)
 
 
 @pytest.mark.parametrize("name", [name for name in programs(3) if name not in OTHER_ALGORITHMS])
