@@ -12,7 +12,8 @@ from primal.ops.linalg.qr import qr
 from tests.engines.cpu.lab import built, numpy_run
 
 pytestmark = pytest.mark.skipif(not _openblas.address("sgeqrf_"), reason="no OpenBLAS of our own")
-SHAPES = [(10, 5), (100, 20), (5, 12), (3, 2, 9, 9), (40, 40), (20, 1), (1, 20), (70, 3, 9)]
+SHAPES = [(10, 5), (100, 20), (5, 12), (3, 2, 9, 9), (40, 40), (20, 1), (1, 20), (70, 3, 9),
+          (150, 40), (2, 3, 36, 9), (160, 40)]  # fmt: skip
 
 
 def factors(full: bool):
@@ -63,3 +64,18 @@ def test_larger_ones_and_a_missing_library_are_left_to_the_op(monkeypatch):
     assert steps(matrices((ROOM // 8 + 1, 2), "float32"))
     monkeypatch.setattr(_openblas, "address", lambda name: 0)
     assert steps(matrices((12, 12), "float32"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_the_whole_q_of_few_reflections_is_unitary(dtype):
+    """Also where a column is zero already, so that nothing is reflected; and nan spreads."""
+    a = matrices((3, 300, 7), dtype)
+    a[1, 2:, 1] = a[1, :, 4] = 0
+    made = built(factors(True), a)
+    q, r = made.execute([a])
+    tolerance = 50 * np.finfo(dtype).eps
+    adjoint = np.conj(np.swapaxes(q, -1, -2))
+    np.testing.assert_allclose(adjoint @ q, np.broadcast_to(np.eye(300), q.shape), atol=tolerance)
+    np.testing.assert_allclose(q @ r, a, atol=20 * tolerance)
+    a[0, 5, 3] = np.nan
+    assert np.isnan(made.execute([a])[0][0]).any() and np.isfinite(made.execute([a])[0][1:]).all()
