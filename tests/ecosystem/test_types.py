@@ -93,7 +93,7 @@ REVEALED = {
     "jax.tree.map(same, a)": "Array",
     "jax.tree.map(same, {'w': a})": "dict[str, Array]",
     "jax.tree.map(jnp.add, [a], [a])": "list[Array]",
-    "jax.tree.map(jnp.shape, {'w': a})": "dict[str, tuple[int, ...]]",
+    "jax.tree.map(len, {'w': a})": "dict[str, int]",
     "jax.tree.map(same, {'u': {'w': a}})": "Any",
     "jax.tree.map(same, (a, a))": "Any",
     "jax.tree.map(lambda p, g: p - 0.1 * g, {'w': a}, {'w': a})": "dict[str, Any]",
