@@ -26,6 +26,7 @@ from primal.numpy.index_forms import (
     uniform_starts,
 )
 from primal.numpy.promotion import scalar_literal
+from primal.ops.index.arrays import as_starts
 from primal.ops.index.dynamic import dynamic_slice
 from primal.ops.index.gather import gather
 from primal.ops.index.numbers import (
@@ -130,7 +131,10 @@ def read_numpy(x: Any, index: Any) -> ArrayImpl | None:
 
 
 def numpy_index(index: Any) -> tuple[Any, ...] | None:
-    """An index tuple for NumPy, or None where values are unknown or meanings might differ."""
+    """An index tuple for NumPy, or None where values are unknown or meanings might differ.
+
+    NumPy itself would read numbers from 2**63 on as negative ones.
+    """
     items = []
     for item in index:
         kind = item.__class__
@@ -139,8 +143,11 @@ def numpy_index(index: Any) -> tuple[Any, ...] | None:
         elif kind is ArrayImpl:
             if item.host is None or item.aval.dtype.kind not in "iub":
                 return None
-            items.append(item.host)
-        elif kind is np.ndarray or kind is bool or isinstance(item, np.integer | np.bool_):
+            item = item.host
+            items.append(as_starts(item) if item.dtype.kind == "u" else item)
+        elif kind is np.ndarray:
+            items.append(as_starts(item) if item.dtype.kind == "u" else item)
+        elif kind is bool or isinstance(item, np.integer | np.bool_):
             items.append(item)
         else:
             return None

@@ -133,7 +133,10 @@ def take(
 def modulo(i: Any, n: int) -> Any:
     """Indices modulo a size; 0 for an empty dimension."""
     if isinstance(i, int | np.ndarray):
-        return np.asarray(i).astype(np.int64) % max(n, 1)
+        values = np.asarray(i)
+        if values.dtype != np.uint64:  # of which int64 does not hold the upper half
+            values = values.astype(np.int64)
+        return values % max(n, 1)
     if dtypes.itemsize_bits(i.aval.dtype) < 32:
         i = convert(i, np.dtype(np.int32))  # n must fit, too
     return ufuncs.remainder(i, max(n, 1))

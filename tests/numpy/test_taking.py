@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from primal import enable_x64
 from primal.api import grad, jit, vmap
 from primal.base import errors
 from primal.numpy import diagonals, editing, index_tricks, taking
@@ -52,6 +53,20 @@ def test_take_out_of_bounds(run):
 def test_take_wraps_by_sizes_beyond_the_index_dtype(dtype):
     x, i = np.arange(70000), np.array([-1, 127, 5]).astype(dtype)
     same(jit(lambda i: taking.take(x, i, mode="wrap"))(i), np.take(x, i, mode="wrap"))
+
+
+@pytest.mark.parametrize("run", EAGER_AND_JIT, ids=["eager", "jit"])
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_unsigned_indices_beyond_int64_are_no_negative_ones(run, dtype):
+    with enable_x64(True):
+        x = as_array(np.arange(1, 6).astype(dtype))
+        far = [2**64 - 1, 2**64 - 2, 2**63, 2**63 - 1, 4]
+        i, nan = as_array(np.array(far, np.uint64)), np.nan
+        for read in (taking.take, lambda x, i, mode: x.at[i].get(mode=mode)):
+            same(run(lambda x, i, f=read: f(x, i, mode="fill"))(x, i), [nan, nan, nan, nan, 5])
+            same(run(lambda x, i, f=read: f(x, i, mode="clip"))(x, i), [5] * 5)
+        wrapped = run(lambda x, i: taking.take(x, i, mode="wrap"))(x, i)
+        same(wrapped, [k % 5 + 1 for k in far])
 
 
 def test_take_errors():
