@@ -204,7 +204,7 @@ def concatenate(k: Any, xs: Sequence[Value], dim: int) -> Value:
     xs = [x for x in xs if x.shape[dim]]
     if len(xs) == 1:
         return xs[0]
-    xs = [held(k, x) for x in xs]
+    joined, xs = xs, [held(k, x) for x in xs]
     item = xs[0].node.dtype.itemsize
     shape = list(xs[0].shape)
     shape[dim] = sum([x.shape[dim] for x in xs])
@@ -229,6 +229,7 @@ def concatenate(k: Any, xs: Sequence[Value], dim: int) -> Value:
         Rows(), given, [Aval(tuple(shape), xs[0].dtype)], [*words, parts],
         units=len(xs) * parts, cost=most // parts, name="concatenate",
     )  # fmt: skip
+    k.joined[out.node] = dim, joined
     starts = [w // item for w in words[::5]]
     k.order[-1].parts = tuple(
         [out.view(x.shape, row_major(shape), at) for x, at in zip(given, starts, strict=True)]

@@ -75,9 +75,9 @@ class Words:
         self.once: Node | None = None
         """The operand of the slice or gather being written, if nobody else reads it."""
         self.layout: Ints | None = None
-        # Whether nobody reads the first result of an equation that has several.
-        self.unread = False
         """The order in which all readers of what is being written want its dimensions."""
+        self.unread = False
+        """Whether nobody reads the first result of an equation that has several."""
         self.eqn: Any = None
         self.path: tuple[str, ...] = ()
         """The equation being written, and in which parts of loops and branches it is."""
@@ -466,9 +466,7 @@ class Words:
         return out
 
     def concatenate(self, xs: Sequence[Value], dim: int) -> Value:
-        out = pieces.concatenate(self, xs, dim)
-        self.joined[out.node] = dim, xs
-        return out
+        return pieces.concatenate(self, xs, dim)
 
     def dynamic_slice(self, x: Value, starts: Sequence[Value], sizes: Ints) -> Value:
         return pieces.dynamic_slice(self, x, starts, tuple(sizes))

@@ -84,6 +84,16 @@ def test_indices_in_memory_are_the_routines() -> None:
     assert [type(step) for step in made.plan.steps] == [Routine]
 
 
+def test_a_concatenation_with_nothing_says_nothing_of_what_it_is_a_view_of() -> None:
+    def f(x: Any, i: Any) -> list[Any]:
+        at = (i * i + 7) % 13
+        rest = primal.lax.concatenate([at[:, 1:], at[:, :0]], 1)
+        numbers = primal.lax.GatherDimensionNumbers((), (0, 1, 2), (0, 1, 2))
+        return [primal.lax.gather(x, at, numbers, (1, 1, 1), mode="clip"), rest * 2]
+
+    agree(f, DRAW.random((13, 14, 15)), DRAW.integers(0, 40, (300, 3)).astype(np.int32))
+
+
 @pytest.mark.parametrize("word", ["add", "multiply", "max", "set"])
 def test_one_number_is_scattered_without_looking_at_it_each_time(word: str) -> None:
     def f(x: Any, i: Any) -> list[Any]:
