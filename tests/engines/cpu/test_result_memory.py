@@ -6,6 +6,7 @@ import gc
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -160,6 +161,21 @@ def test_what_is_kept_is_bounded_and_forgotten():
         b = extension.empty((2 * SIZE,), F4)
         del b
     assert extension.drop_memory() < 12 * SIZE
+
+
+@pytest.mark.skipif(not Path("/sys/kernel/mm/transparent_hugepage").exists(), reason="Linux")
+@pytest.mark.parametrize(("mebibytes", "asked"), [(16, False), (32, True), (100, True)])
+def test_great_results_ask_for_great_pages(mebibytes, asked):
+    a = extension.empty((mebibytes * SIZE,), F4)
+    flags = None
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        word, *rest = line.split()
+        if "-" in word and not word.endswith(":"):
+            begin, end = (int(x, 16) for x in word.split("-"))
+        elif word == "VmFlags:" and begin <= a.ctypes.data < end:
+            flags = rest
+    assert flags is not None
+    assert ("hg" in flags) == asked
 
 
 def test_such_an_array_is_as_any_other():
