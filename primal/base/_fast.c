@@ -11,11 +11,12 @@
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #define NPY_TARGET_VERSION NPY_2_0_API_VERSION
 #include <numpy/arrayobject.h>
+#include <numpy/ufuncobject.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define VERSION 14 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 15 /* native.py asks for the same number: a stale build is not used */
 
 /* --- what `install` hands over ---------------------------------------------------------------- */
 
@@ -2533,6 +2534,174 @@ static PyObject *sum_rows(PyObject *self, PyObject *given) {
     return (PyObject *)out;
 }
 
+/* --- extrema -------------------------------------------------------------------------------------- */
+
+/* The greater and the lesser of floats as `extrema.py` says: NaN wins, and -0 is below 0, where
+   NumPy's loops return either. They become ufuncs, so that shapes, strides, buffers, `out` and axes
+   are NumPy's work. */
+#if defined(__x86_64__) && defined(__GLIBC__)
+#define WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define WIDEST
+#endif
+
+/* Bits as whole numbers order floats, and -0 below 0, once those of negative ones, but for the sign,
+   are turned round. Comparing floats would raise a flag at NaN, and not tell zeros apart. */
+#define PICK(name, real, bits, whole, beyond)                                                      \
+    static inline __attribute__((always_inline)) real name(real x, real y) {                       \
+        const bits rest = (bits)~((bits)1 << (8 * sizeof(bits) - 1));                              \
+        whole a, b;                                                                                \
+        memcpy(&a, &x, sizeof a);                                                                  \
+        memcpy(&b, &y, sizeof b);                                                                  \
+        a ^= (whole)((bits)(a >> (8 * sizeof(bits) - 1)) & rest);                                  \
+        b ^= (whole)((bits)(b >> (8 * sizeof(bits) - 1)) & rest);                                  \
+        real one = a beyond b ? x : y;                                                             \
+        one = y != y ? y : one;                                                                    \
+        return x != x ? x : one;                                                                   \
+    }
+
+PICK(greater_32, float, uint32_t, int32_t, >)
+PICK(lesser_32, float, uint32_t, int32_t, <)
+PICK(greater_64, double, uint64_t, int64_t, >)
+PICK(lesser_64, double, uint64_t, int64_t, <)
+
+/* Along one row, by the bits as whole numbers, for these wait for less than `PICK` does: signed ones
+   order floats without a sign and put them above the others, unsigned ones order those with a sign,
+   the other way round, and put them above. Of NaNs, one of the greatest magnitude wins. */
+#define EXTREME(name, bits, whole, infinity)                                                       \
+    WIDEST static void name(bits *out, const char *at, npy_intp step, npy_intp n, int greatest) {  \
+        const whole *x = (const whole *)at;                                                        \
+        whole high = (whole)*out, low = high;                                                      \
+        bits far = *out;                                                                           \
+        if (step == sizeof(bits))                                                                  \
+            for (npy_intp i = 0; i < n; i++) {                                                     \
+                high = x[i] > high ? x[i] : high;                                                  \
+                low = x[i] < low ? x[i] : low;                                                     \
+                far = (bits)x[i] > far ? (bits)x[i] : far;                                         \
+            }                                                                                      \
+        else                                                                                       \
+            for (npy_intp i = 0; i < n; i++) {                                                     \
+                whole v = *(const whole *)(at + i * step);                                         \
+                high = v > high ? v : high;                                                        \
+                low = v < low ? v : low;                                                           \
+                far = (bits)v > far ? (bits)v : far;                                               \
+            }                                                                                      \
+        if (high > (whole)infinity)                                                                \
+            *out = (bits)high;                                                                     \
+        else if (far > ((bits)1 << (8 * sizeof(bits) - 1) | infinity))                             \
+            *out = far;                                                                            \
+        else if (greatest)                                                                         \
+            *out = (bits)(high >= 0 ? high : low);                                                 \
+        else                                                                                       \
+            *out = (whole)far < 0 ? far : (bits)low;                                               \
+    }
+
+EXTREME(extreme_32, uint32_t, int32_t, 0x7f800000u)
+EXTREME(extreme_64, uint64_t, int64_t, 0x7ff0000000000000u)
+
+static int disjoint(const char *x, npy_intp p, const char *y, npy_intp q, npy_intp n, size_t one) {
+    const char *x_end = x + (n - 1) * p, *y_end = y + (n - 1) * q;
+    const char *x_low = p < 0 ? x_end : x, *x_high = p < 0 ? x : x_end;
+    const char *y_low = q < 0 ? y_end : y, *y_high = q < 0 ? y : y_end;
+    return x_high + one <= y_low || y_high + one <= x_low;
+}
+
+enum { TILE = 512 };
+
+/* Where results begin one after an operand, as in accumulations, each is the operand of the next.
+   Otherwise elements are loaded before their results are stored: operands may be the results' own
+   memory, and those that lie apart are moved together first, which takes a third of the time of
+   working on them one by one. */
+#define PICK_ROWS(name, real, pick, extreme, greatest)                                             \
+    WIDEST static void name(char **args, const npy_intp *sizes, const npy_intp *steps,             \
+                            void *nothing) {                                                       \
+        const npy_intp n = sizes[0], p = steps[0], q = steps[1], r = steps[2], one = sizeof(real); \
+        if (n < 1)                                                                                 \
+            return;                                                                                \
+        if (args[0] == args[2] && p == 0 && r == 0)                                                \
+            extreme((void *)args[2], args[1], q, n, greatest);                                     \
+        else if ((args[0] != args[2] || p != r) && !disjoint(args[0], p, args[2], r, n, one))      \
+            for (npy_intp i = 0; i < n; i++)                                                       \
+                *(real *)(args[2] + i * r) =                                                       \
+                    pick(*(const real *)(args[0] + i * p), *(const real *)(args[1] + i * q));      \
+        else if (p == one && q == 0 && r == one) {                                                 \
+            const real *x = (const real *)args[0], y = *(const real *)args[1];                     \
+            real *out = (real *)args[2];                                                           \
+            _Pragma("GCC ivdep") for (npy_intp i = 0; i < n; i++) out[i] = pick(x[i], y);          \
+        } else                                                                                     \
+            for (npy_intp start = 0; start < n; start += TILE) {                                   \
+                const npy_intp m = n - start < TILE ? n - start : TILE;                            \
+                const char *x = args[0] + start * p, *y = args[1] + start * q;                     \
+                char *to = args[2] + start * r;                                                    \
+                real a[TILE], b[TILE];                                                             \
+                for (npy_intp i = 0; p != one && i < m; i++)                                       \
+                    a[i] = *(const real *)(x + i * p);                                             \
+                for (npy_intp i = 0; q != one && i < m; i++)                                       \
+                    b[i] = *(const real *)(y + i * q);                                             \
+                const real *first = p == one ? (const real *)x : a;                                \
+                const real *second = q == one ? (const real *)y : b;                               \
+                real *out = r == one ? (real *)to : a;                                             \
+                _Pragma("GCC ivdep") for (npy_intp i = 0; i < m; i++) out[i] =                     \
+                    pick(first[i], second[i]);                                                     \
+                for (npy_intp i = 0; r != one && i < m; i++)                                       \
+                    *(real *)(to + i * r) = a[i];                                                  \
+            }                                                                                      \
+    }
+
+PICK_ROWS(maximum_32, float, greater_32, extreme_32, 1)
+PICK_ROWS(minimum_32, float, lesser_32, extreme_32, 0)
+PICK_ROWS(maximum_64, double, greater_64, extreme_64, 1)
+PICK_ROWS(minimum_64, double, lesser_64, extreme_64, 0)
+
+/* clamp(low, x, high): min(max(x, low), high) */
+#define CLAMP_ROWS(name, real, maximum, minimum)                                                   \
+    static void name(char **args, const npy_intp *sizes, const npy_intp *steps, void *nothing) {   \
+        const npy_intp first[] = {steps[1], steps[0], sizeof(real)};                               \
+        const npy_intp second[] = {sizeof(real), steps[2], steps[3]};                              \
+        for (npy_intp start = 0; start < sizes[0]; start += TILE) {                                \
+            const npy_intp m = sizes[0] - start < TILE ? sizes[0] - start : TILE;                  \
+            real t[TILE];                                                                          \
+            char *low = args[0] + start * steps[0], *x = args[1] + start * steps[1];               \
+            char *high = args[2] + start * steps[2], *out = args[3] + start * steps[3];            \
+            maximum((char *[]){x, low, (char *)t}, &m, first, NULL);                               \
+            minimum((char *[]){(char *)t, high, out}, &m, second, NULL);                           \
+        }                                                                                          \
+    }
+
+CLAMP_ROWS(clamp_32, float, maximum_32, minimum_32)
+CLAMP_ROWS(clamp_64, double, maximum_64, minimum_64)
+
+static PyUFuncGenericFunction maximum_loops[] = {maximum_32, maximum_64};
+static PyUFuncGenericFunction minimum_loops[] = {minimum_32, minimum_64};
+static PyUFuncGenericFunction clamp_loops[] = {clamp_32, clamp_64};
+static void *no_data[] = {NULL, NULL};
+static const char loop_types[] = {NPY_FLOAT, NPY_FLOAT, NPY_FLOAT, NPY_FLOAT,
+                                  NPY_DOUBLE, NPY_DOUBLE, NPY_DOUBLE, NPY_DOUBLE};
+
+static int add_ufuncs(PyObject *module) {
+    struct {
+        const char *name;
+        PyUFuncGenericFunction *loops;
+        int operands, identity;
+    } made[] = {
+        {"maximum", maximum_loops, 2, PyUFunc_ReorderableNone},
+        {"minimum", minimum_loops, 2, PyUFunc_ReorderableNone},
+        {"clamp", clamp_loops, 3, PyUFunc_None},
+    };
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        /* From the second: as many of the one type as of the other around the middle. */
+        PyObject *ufunc = PyUFunc_FromFuncAndData(
+            made[i].loops, no_data, loop_types + (made[i].operands == 2 ? 1 : 0), 2,
+            made[i].operands, 1, made[i].identity, made[i].name, "Of float32 and float64.", 0);
+        if (ufunc == NULL || PyModule_AddObjectRef(module, made[i].name, ufunc) < 0) {
+            Py_XDECREF(ufunc);
+            return -1;
+        }
+        Py_DECREF(ufunc);
+    }
+    return 0;
+}
+
 #define ROUND(r) a += b; b = (b << r | b >> (32 - r)) ^ a;
 #define FOUR(r, s, t, u, p, q, i) ROUND(r) ROUND(s) ROUND(t) ROUND(u) a += p; b += q + i;
 
@@ -2680,6 +2849,7 @@ static struct PyModuleDef module = {
 
 PyMODINIT_FUNC PyInit__fast(void) {
     import_array();
+    import_umath();
     struct { PyObject **place; const char *text; } names[] = {
         {&s_key, "jit_key"}, {&s_slowly, "_call_slowly"}, {&s_impl, "impl"},
         {&s_eager, "eager"}, {&s_process, "process"}, {&s_kind, "remembered"},
@@ -2704,7 +2874,7 @@ PyMODINIT_FUNC PyInit__fast(void) {
             Py_DECREF(made);
             return NULL;
         }
-    if (PyModule_AddIntConstant(made, "VERSION", VERSION) < 0) {
+    if (PyModule_AddIntConstant(made, "VERSION", VERSION) < 0 || add_ufuncs(made) < 0) {
         Py_DECREF(made);
         return NULL;
     }

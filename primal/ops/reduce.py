@@ -104,10 +104,8 @@ def _extremum_jvp(op: Op) -> Any:
 def _extremum_written(eqn: Any, names: Sequence[str], bound: Bound) -> str | None:
     if not eqn.invars[0].aval.size:
         return None
-    extremum = maximum if eqn.op is reduce_max else minimum
-    whole = eqn.invars[0].aval.dtype.kind not in "fV"
-    reduce = extremum.ufunc.reduce if whole else extremum.reduce
-    return f"{bound(reduce)}({names[0]}, {eqn.params['axes']})"
+    extremum = (maximum if eqn.op is reduce_max else minimum).of(eqn.invars[0].aval.dtype)
+    return f"{bound(extremum.reduce)}({names[0]}, {eqn.params['axes']})"
 
 
 _ORDERED = (*NUMERIC, np.bool_)

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from primal.base.extrema import Extremum, has_zeros, maximum, minimum, plus_zero
+from primal.base import extrema
+from primal.base.extrema import Extremum, maximum, minimum
 from primal.ir.avals import Aval
 from primal.ir.op import MIXED, Bound, Op, Word, by_kind
-from primal.ir.trace import ZERO, Literal, aval_of, literal
+from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise.arithmetic import BOOL, ORDERED, eq, lt, mul, ne
 from primal.ops.elementwise.bitwise import bitwise_and
 from primal.ops.elementwise.make import binary, keeps_dtype2
@@ -128,12 +129,7 @@ def _clamp_type(low: Aval, x: Aval, high: Aval) -> Aval:
 
 
 def _clamp_impl(low: Any, x: Any, high: Any) -> Any:
-    if x.size > 1024 and x.dtype.isbuiltin == 1:
-        out = np.clip(x, low, high)
-    else:
-        out = np.minimum(np.maximum(x, low), high)
-    if has_zeros(out):  # whose signs a second look at the bounds tells
-        out = minimum(maximum(x, low), high)
+    out = extrema.clamp(low, x, high)
     return out if out.dtype is x.dtype else out.astype(x.dtype)
 
 
@@ -234,13 +230,7 @@ EXTREMA = (*ORDERED, np.complexfloating)
 
 def _extremum_written(extremum: Extremum) -> Any:
     def written(eqn: Any, names: Sequence[str], bound: Bound) -> str:
-        known = [v.val for v in eqn.invars if type(v) is Literal]
-        if eqn.invars[0].aval.dtype.kind != "f" or any(v != 0 for v in known):
-            return f"{bound(extremum.ufunc)}({', '.join(names)})"  # where no zeros meet
-        if extremum is maximum and known and not np.signbit(known[0]):
-            # relu: adding 0, which makes -0 zero, takes less than a look at what is there.
-            return f"{bound(plus_zero)}({bound(extremum.ufunc)}({', '.join(names)}))"
-        return f"{bound(extremum)}({', '.join(names)})"
+        return f"{bound(extremum.of(eqn.invars[0].aval.dtype))}({', '.join(names)})"
 
     return written
 
