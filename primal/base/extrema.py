@@ -30,7 +30,7 @@ class Extremum:
 
     def __init__(self, ufunc: Any, signs: Any) -> None:
         self.ufunc, self._signs = ufunc, signs
-        self._exact = getattr(extension, ufunc.__name__, None)
+        self._exact: Any = getattr(extension, ufunc.__name__, None)
 
     def of(self, dtype: Any) -> Any:
         """This, or a ufunc that does the same for a dtype."""
