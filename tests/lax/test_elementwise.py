@@ -217,7 +217,7 @@ def test_upper_halves_of_narrow_products() -> None:
         x = jnp.array(list(values)).astype(dtype)
         for y in values:
             want = [(a * y) >> 4 for a in values]
-            assert lax.mulhi(x, y).astype("int32").tolist() == want
+            assert lax.mulhi(x, jnp.array(y, dtype)).astype("int32").tolist() == want
             assert primal.jit(lax.mulhi)(x, x)[3] == (values[3] ** 2) >> 4
 
 
