@@ -15,13 +15,14 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.trace import Array, Literal, literal
-from primal.numpy.creation import array, from_literal, placed, zeros
+from primal.numpy.creation import array, placed, zeros
 from primal.numpy.elementary import conjugate
 from primal.numpy.promotion import (
     ArrayLike,
     DTypeLike,
     check_arraylike,
     convert,
+    from_literal,
     promote_dtypes_inexact,
 )
 from primal.numpy.remembered import remembered
