@@ -145,7 +145,7 @@ def piecewise(
     return out
 
 
-@remembered
+@remembered_as(direct.clip)
 def clip(
     arr: ArrayLike | None = None,
     /,

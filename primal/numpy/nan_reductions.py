@@ -9,6 +9,7 @@ import numpy as np
 from primal.base import dtypes
 from primal.base.monoids import highest, lowest
 from primal.ir.trace import Array, literal
+from primal.numpy import direct
 from primal.numpy.elementary import isnan, sqrt
 from primal.numpy.promotion import (
     ArrayLike,
@@ -31,7 +32,7 @@ from primal.numpy.reductions import (
     sum,
     variance,
 )
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_as
 from primal.ops import elementwise as ops
 
 
@@ -88,7 +89,7 @@ def nanprod(
     return prod(_filled_nan("nanprod", a, 1)[0], axis, dtype, None, keepdims, initial, where)
 
 
-@remembered
+@remembered_as(direct.nanmax)
 def nanmax(
     a: ArrayLike,
     axis: Axis = None,
@@ -108,7 +109,7 @@ def nanmax(
     return _nan_extremum("nanmax", max, lowest, a, axis, keepdims, initial, where)
 
 
-@remembered
+@remembered_as(direct.nanmin)
 def nanmin(
     a: ArrayLike,
     axis: Axis = None,

@@ -153,7 +153,7 @@ def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.min(*promote_args("minimum", x, y))
 
 
-@remembered
+@remembered_as(direct.fmax)
 def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The larger of x1 and x2, element by element; nan only where both are nan.
 
@@ -163,7 +163,7 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     return _ignoring_nan(ops.gt, *promote_args("fmax", x1, x2))
 
 
-@remembered
+@remembered_as(direct.fmin)
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The smaller of x1 and x2, element by element; nan only where both are nan.
 

@@ -77,7 +77,8 @@ def test_ldexp():
 @pytest.mark.parametrize("name", ["sort", "argsort"])
 def test_orders(name):
     rng = np.random.default_rng(0)
-    for values in (SPECIAL, SIGNED, [True, False, True], SPECIAL[::-1], FLOATS * 3):
+    positive = [v for v in FLOATS if v or not np.signbit(v)] * 3
+    for values in (SPECIAL, SIGNED, [True, False, True], SPECIAL[::-1], FLOATS * 3, positive):
         x = jnp.asarray(rng.permutation(np.array(values)))
         assert compare(name, x)
         assert compare(name, jnp.stack([x, x[::-1]]), axis=0)
@@ -173,7 +174,19 @@ MATRICES = (MATRIX, POSITIVE, SINGULAR, MATRIX[:3, :3], MATRIX[:1, :1], np.stack
 ROWS = (VECTOR, GRID, SPECIALS, np.full(3, -np.inf, np.float32), NANS, WHOLE)
 AXES = [{"axis": 0}, {"axis": -1}]
 
+ZEROS = np.array([0.0, -0.0, -0.0, 1.0, 0.0, -1.0, -0.0] * 50, np.float32)
+BOUNDS = [(-1, 1), (0.0, -0.0), (-0.0, None), (None, 0.0), (2, 1), (np.nan, 1.0), (-300, 3)]
+
 LAWS = {
+    "fmax": (True, both(((WHOLE, WHOLE[::-1]), {}), ((WHOLE, 2.5), {}))),
+    "fmin": (True, both(((WHOLE, WHOLE[::-1]), {}), ((WHOLE, 2.5), {}))),
+    "clip": (True, [((x, *b), {}) for b in BOUNDS
+                    for x in (VECTOR, SPECIALS, ZEROS, EMPTY, WHOLE, WHOLE.astype(np.int8))]
+             + [((VECTOR,), {"max": 0.5}), ((VECTOR, VECTOR[::-1]), {}), ((WHOLE, 0.5, 2), {})]),
+    **{name: (True, [*over(VECTOR, NANS, GRID, SPECIALS, WHOLE, ZEROS, ZEROS[2:3], NANS[[1, 3]]),
+                     *over(GRID, axis=1), *over(ZEROS.reshape(50, 7), axis=0),
+                     *over(GRID, axis=(0, 1)), *over(NANS, initial=0.5)])
+       for name in ("nanmax", "nanmin")},
     "hypot": (False, both()),
     "logaddexp": (False, both()),
     "logaddexp2": (False, both()),

@@ -12,9 +12,12 @@ NumPy forms in another order, to a few units. Tests hold both against each other
 here, on the values that are special.
 """
 
+from primal.numpy.direct.elements import clip as clip
 from primal.numpy.direct.elements import copysign as copysign
 from primal.numpy.direct.elements import divmod as divmod
 from primal.numpy.direct.elements import floor_divide as floor_divide
+from primal.numpy.direct.elements import fmax as fmax
+from primal.numpy.direct.elements import fmin as fmin
 from primal.numpy.direct.elements import frexp as frexp
 from primal.numpy.direct.elements import gcd as gcd
 from primal.numpy.direct.elements import heaviside as heaviside
@@ -47,7 +50,9 @@ from primal.numpy.direct.orders import lexsort as lexsort
 from primal.numpy.direct.orders import median as median
 from primal.numpy.direct.orders import nanargmax as nanargmax
 from primal.numpy.direct.orders import nanargmin as nanargmin
+from primal.numpy.direct.orders import nanmax as nanmax
 from primal.numpy.direct.orders import nanmedian as nanmedian
+from primal.numpy.direct.orders import nanmin as nanmin
 from primal.numpy.direct.orders import partition as partition
 from primal.numpy.direct.orders import percentile as percentile
 from primal.numpy.direct.orders import quantile as quantile

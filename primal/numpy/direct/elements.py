@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.base import extrema
 from primal.base.native import extension, is_finite
 from primal.numpy.direct.operands import count, dtype_of, elementwise
 from primal.runtime.array import ArrayImpl
@@ -87,6 +88,36 @@ def ldexp(x: Any, n: Any, /) -> Callable[..., Any] | None:
     if type(x) is not ArrayImpl or type(n) is not ArrayImpl or n.aval.dtype != np.int32:
         return None
     return np.ldexp if dtype_of((x,)) in (np.float32, np.float64) else None
+
+
+def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Callable[..., Any] | None:
+    """Between numbers, in one pass."""
+    dtype = dtype_of((arr, *[b for b in (min, max) if b is not None]))
+    if dtype is None or dtype.kind not in "fiu" or type(arr) is not ArrayImpl:
+        return None
+    if type(min) is ArrayImpl or type(max) is ArrayImpl or (min is None and max is None):
+        return None
+    low, high = [None if b is None else np.asarray(b, dtype) for b in (min, max)]
+    if low is None:
+        return lambda x: extrema.minimum(x, high)
+    if high is None:
+        return lambda x: extrema.maximum(x, low)
+    return lambda x: extrema.clamp(low, x, high)
+
+
+def _ignoring_nan(function: Any) -> Any:
+    def of_floats(x: Any, y: Any) -> Any:
+        out = np.asarray(function(x, y))
+        if count(out) < out.size:  # of two zeros, the second one
+            np.copyto(out, y, where=x == y)
+        return out
+
+    run = elementwise(f=of_floats, i=function, u=function)
+    return lambda x1, x2: run(x1, x2)
+
+
+fmax = _ignoring_nan(np.fmax)
+fmin = _ignoring_nan(np.fmin)
 
 
 # Of numbers of one dtype; mixed ones are promoted by the operations.

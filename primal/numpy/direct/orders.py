@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.base import extrema
 from primal.base.dtypes import python_scalar_dtype
 from primal.base.native import is_finite
 from primal.numpy.direct.operands import (
@@ -20,7 +21,7 @@ from primal.numpy.direct.operands import (
 from primal.runtime.array import ArrayImpl
 
 # Up to so many elements a stable sort of NumPy's is faster than what the operations do.
-FEW = 4096
+FEW, SOME = 4096, 128
 LONG, BLOCK = 2048, 32768
 _least, _greatest = np.minimum.reduce, np.maximum.reduce
 
@@ -105,8 +106,11 @@ def sort(a: Any, axis: int = -1, **options: Any) -> Callable[..., Any] | None:
         return None
 
     def run(x: Any) -> Any:
-        # Zeros of two signs are equal and keep their order; without any, vector code sorts.
+        # Zeros of two signs are equal and keep their order; without -0, vector code sorts. To look
+        # for it takes longer than to sort a few.
         stable = x.dtype.kind == "f" and count(x) < x.size
+        if stable and x.size > SOME:
+            stable = bool(count(np.signbit(x) & (x == 0)))
         if stable and x.size > FEW:
             return None
         out = x.copy()
@@ -424,5 +428,26 @@ def _nan_extreme(name: str) -> Callable[..., Any]:
     return direct
 
 
+def _nan_extremum(extremum: Any) -> Callable[..., Any]:
+    def direct(
+        a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+        where: Any = None,
+    ) -> Callable[..., Any] | None:  # fmt: skip
+        if not is_array(a, "f") or not (axis is None or type(axis) is int) or not a.aval.size:
+            return None
+        if keepdims or out is not None or initial is not None or where is not None:
+            return None
+
+        def run(x: Any) -> Any:
+            found = extremum.reduce(x, axis=axis)
+            return None if count(found != found) else found
+
+        return run
+
+    return direct
+
+
+nanmax = _nan_extremum(extrema.maximum)
+nanmin = _nan_extremum(extrema.minimum)
 nanargmax = _nan_extreme("argmax")
 nanargmin = _nan_extreme("argmin")
