@@ -84,10 +84,10 @@ def test_indices_in_memory_are_the_routines() -> None:
     assert [type(step) for step in made.plan.steps] == [Routine]
 
 
-def test_a_concatenation_with_nothing_says_nothing_of_what_it_is_a_view_of() -> None:
+def test_a_concatenation_of_one_says_nothing_of_what_that_is_a_view_of() -> None:
     def f(x: Any, i: Any) -> list[Any]:
         at = (i * i + 7) % 13
-        rest = primal.lax.concatenate([at[:, 1:], at[:, :0]], 1)
+        rest = primal.lax.concatenate([at[:, 2:]], 1)
         numbers = primal.lax.GatherDimensionNumbers((), (0, 1, 2), (0, 1, 2))
         return [primal.lax.gather(x, at, numbers, (1, 1, 1), mode="clip"), rest * 2]
 
