@@ -77,7 +77,8 @@ def over_points(given: Instance) -> Instance | None:
     chunks = -(-sizes[points] // each)
     parts: dict[str, Any] = {}
     if summed:
-        each, chunks, *_ = given.split
+        # What is never made in parts, as the greatest of narrow numbers, is one part.
+        each, chunks, *_ = given.split or (sizes[points], 1)
         # Each coordinate's parts lie side by side.
         mine = size_of([n for d, n in enumerate(sizes[: spec.kept]) if d not in kept]) * chunks
         apart = tuple([s * mine for s in row_major([sizes[d] for d in kept])]), 1

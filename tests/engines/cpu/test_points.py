@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -55,6 +56,14 @@ def test_sums_of_points(n: int, k: int) -> None:
     made = agree(lambda x: [(y := x + 1), jnp.sum(y, axis=1)], x)
     assert by_points(made) == (k > 1 and (n > 8 >= k or 1 < n <= 16 // k))
     agree(lambda x: [jnp.sum(x, axis=0), jnp.sum(x, axis=(0, 1))], x)
+
+
+@pytest.mark.parametrize("n", [1, 17, 700, 40_000])
+@pytest.mark.parametrize("dtype", ["float16", ml_dtypes.bfloat16])
+def test_extrema_of_narrow_points_are_one_part(n: int, dtype: Any) -> None:
+    x = drawn(n, 3).astype(dtype)
+    made = agree(lambda x: [jnp.max(x, axis=0), jnp.min(x[:, 1:] * 2, axis=0)], x)
+    assert by_points(made) == 2 * (n > 1)
 
 
 @pytest.mark.parametrize("k", [2, 3, 8])
