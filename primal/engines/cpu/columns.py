@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from primal.engines.cpu.code import MEMORY
+from primal.engines.cpu.code import MEMORY, SCALAR
 from primal.engines.cpu.lanes import emit
 from primal.engines.cpu.monoids import accumulator
 from primal.engines.cpu.strips import strips
 
+WIDEST = 8
+"""Bytes of the widest number that is added up."""
 ROWS = 8
 """Rows whose columns are added up in registers before their totals go back to the stack."""
 
@@ -40,22 +43,14 @@ def _by_strips(w: Any, places: list[str], first: str, last: str) -> None:
         return turns
 
     def turn(i: str, mask: str | None, _: list[str]) -> list[str]:
-        firsts, parts = w.first_values(), w.parts
-
-        def reduced() -> None:
-            totals = nest(spec.kept, i, places, [v for _, v in firsts], mask)
-            _store(w, places, i, mask, totals)
-
-        def collected() -> None:
-            _store(w, places, i, mask, parts.down(i, mask, firsts), True)
-
-        if parts is None:
-            reduced()
-        else:
-            c.chosen(parts.second, collected, reduced)
+        totals = nest(spec.kept, i, places, [v for _, v in w.first_values()], mask)
+        _store(w, places, i, mask, totals)
         return []
 
-    strips(w, first, last, [], turn)
+    def reduced() -> None:
+        strips(w, first, last, [], turn)
+
+    _either(w, places, first, last, reduced)
 
 
 def _by_blocks(w: Any, places: list[str], first: str, last: str) -> None:
@@ -64,26 +59,26 @@ def _by_blocks(w: Any, places: list[str], first: str, last: str) -> None:
     A vector at a time down a long column, six operands 4 KB apart took four times as long.
     """
     c, spec = w.c, w.spec
-    firsts = w.first_values()
 
     def totals_at(i: str) -> list[str]:
         at = c.new(f"sub i64 {i}, {first}")
         out = []
-        for k in range(len(firsts)):
-            base = c.new(f"mul i64 {w.chunk}, {k}")
-            place = c.new(f"add i64 {base}, {at}")
-            out.append(c.new(f"getelementptr i64, ptr {w.stack}, i64 {place}"))
+        for k, (_, wide) in enumerate(w.monoids()):
+            skip = c.new(f"mul i64 {w.chunk}, {k * WIDEST}")
+            base = c.new(f"getelementptr i8, ptr {w.stack}, i64 {skip}")
+            out.append(c.new(f"getelementptr {SCALAR[wide]}, ptr {base}, i64 {at}"))
         return out
 
     def put(values: list[str], at: list[str]) -> None:
-        for (t, _), value, p in zip(firsts, values, at, strict=True):
+        for (t, _), value, p in zip(w.first_values(), values, at, strict=True):
             c.do(f"store {t} {value}, ptr {p}, align 8")
 
     def get(at: list[str]) -> list[str]:
-        return [c.new(f"load {t}, ptr {p}, align 8") for (t, _), p in zip(firsts, at, strict=True)]
+        types = [t for t, _ in w.first_values()]
+        return [c.new(f"load {t}, ptr {p}, align 8") for t, p in zip(types, at, strict=True)]
 
     def begin(i: str, _: list[str]) -> list[str]:
-        put([v for _, v in firsts], totals_at(i))
+        put([v for _, v in w.first_values()], totals_at(i))
         return []
 
     def down(d: int, places: list[str]) -> None:
@@ -116,7 +111,7 @@ def _by_blocks(w: Any, places: list[str], first: str, last: str) -> None:
                 out: list[str] = w.combined(totals, w.computed(here, i, mask), None)
                 return out
 
-            given = [(t, v) for (t, _), v in zip(firsts, get(at), strict=True)]
+            given = [(t, v) for (t, _), v in zip(w.first_values(), get(at), strict=True)]
             put(c.loop(j, end, "1", given, add), at)
             return []
 
@@ -146,22 +141,41 @@ def _by_blocks(w: Any, places: list[str], first: str, last: str) -> None:
         _store(w, places, i, w.mask(i, last), get(totals_at(i)))
         return []
 
-    def collect(i: str, _: list[str]) -> list[str]:
-        mask = w.mask(i, last)
-        _store(w, places, i, mask, w.parts.down(i, mask, firsts), True)
-        return []
-
     def reduced() -> None:
         c.loop(first, last, str(c.lanes), [], begin)
         down(spec.kept, places)
-        c.loop(first, last, str(c.lanes), [], end)
+        _vectors(w, first, last, end)
 
+    _either(w, places, first, last, reduced)
+
+
+def _either(
+    w: Any, places: list[str], first: str, last: str, reduced: Callable[[], None]
+) -> None:
+    """The columns reduced; or, in the second run, what their parts gave."""
     if w.parts is None:
         reduced()
-    else:
-        c.chosen(
-            w.parts.second, lambda: c.loop(first, last, str(c.lanes), [], collect), reduced
-        )
+        return
+
+    def collect(i: str, _: list[str]) -> list[str]:
+        mask = w.mask(i, last)
+        _store(w, places, i, mask, w.parts.down(i, mask, w.first_values()), True)
+        return []
+
+    w.c.chosen(w.parts.second, lambda: _vectors(w, first, last, collect), reduced)
+
+
+def _vectors(
+    w: Any, first: str, last: str, turn: Callable[[str, list[str]], list[str]]
+) -> None:
+    """A loop over single vectors of columns.
+
+    Strips of several take LLVM as many times as long, and are no faster where so little is done.
+    """
+    c, lanes = w.c, w.c.lanes
+    c.lanes = min(lanes, w.module.width // WIDEST)
+    c.loop(first, last, str(c.lanes), [], turn)
+    c.lanes = lanes
 
 
 def _store(

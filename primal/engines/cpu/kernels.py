@@ -187,9 +187,11 @@ class Writer:
             self.parts.divide(divided)
 
         outer = spec.kept if spec.reduced and not spec.column else spec.kept - 1 - spec.nested
+        whole_rows = outer == spec.kept
         # Rows of one chunk lie between each other: they are taken while it is in the cache.
-        between = spec.strided and not spec.nested
-        loops = [chunks, *sizes[:outer]] if between else [*sizes[:outer], chunks]
+        between = spec.strided and not spec.nested and not whole_rows
+        chunked = [] if whole_rows else [chunks]
+        loops = [*chunked, *sizes[:outer]] if between else [*sizes[:outer], *chunked]
 
         def unit(_: str, *at: str) -> None:
             starts = list(bases)
@@ -197,7 +199,7 @@ class Writer:
             if self.parts:
                 self.parts.restrict(at[-1], rows)
             places = self.moved(starts, list(enumerate(rows)))
-            if outer == spec.kept:
+            if whole_rows:
                 reduce_row(self, places)
                 return
             n = sizes[outer]

@@ -54,7 +54,7 @@ class Reader:
 
     def split(self, u: str, size: str) -> tuple[str, str]:
         """(u // size, u % size)."""
-        return self.c.new(f"udiv i64 {u}, {size}"), self.c.new(f"urem i64 {u}, {size}")
+        return self.c.divided(u, size)
 
     def moved(self, place: str, *steps: tuple[str, str]) -> str:
         """A pointer after so many turns of strides in bytes."""

@@ -39,9 +39,13 @@ class Int:
 
     def __floordiv__(self, other: Int | int) -> Int:
         """Of numbers that are not negative."""
+        if isinstance(other, Int):
+            return Int(self.c, self.c.quotient(self.name, other.name))
         return self._op("udiv", other)
 
     def __mod__(self, other: Int | int) -> Int:
+        if isinstance(other, Int):
+            return self - self // other * other
         return self._op("urem", other)
 
     def __neg__(self) -> Int:
@@ -191,8 +195,9 @@ class Script(Code):
         """The index that a row-major number stands for."""
         out: list[Int] = []
         for n in reversed(sizes[1:]):
-            out.append(number % n)
-            number = number // n
+            whole = number // n
+            out.append(number - whole * n)
+            number = whole
         return [number, *reversed(out)] if sizes else []
 
     def moved(self, place: Place, index: Sequence[Int], strides: Sequence[Int]) -> Place:
