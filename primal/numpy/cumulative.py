@@ -31,7 +31,7 @@ from primal.numpy.promotion import (
 from primal.numpy.reductions import as_axis, check_out, summed_dtype
 from primal.numpy.reductions import sum as total
 from primal.numpy.remembered import remembered, remembered_as
-from primal.numpy.shapes import broadcast_to, moveaxis, part, ravel
+from primal.numpy.shapes import broadcast_to, moveaxis, part, ravel, reshape
 from primal.numpy.sorting import count_below
 from primal.numpy.ufuncs import as_bool, multiply, not_equal, subtract
 from primal.ops import elementwise as ops
@@ -313,21 +313,25 @@ def trapezoid(
     if x is None:
         check_arraylike("trapezoid", y, dx)
         (values,) = map(from_literal, promote_dtypes_inexact("trapezoid", y))
-        axis = as_axis("trapezoid", axis, values.aval.ndim)
-        values, step = moveaxis(values, axis, -1), dx
+        at, step = as_axis("trapezoid", axis, values.aval.ndim), dx
     else:
         # Not broadcast against each other: places of one dimension lie along `axis`.
         values, places = map(from_literal, promote_dtypes_inexact("trapezoid", y, x))
-        values = moveaxis(values, as_axis("trapezoid", axis, values.aval.ndim), -1)
+        at = as_axis("trapezoid", axis, values.aval.ndim)
         if places.aval.ndim == 1:
             step = diff(places)
         else:
             step = moveaxis(diff(places, axis=axis), axis, -1)
-    at, n = values.aval.ndim - 1, values.aval.shape[-1]
-    if n == 0 and x is None and np.ndim(getattr(dx, "aval", dx)) == 0:
+    n, last, rank = values.aval.shape[at], values.aval.ndim - 1, np.ndim(step)
+    if n == 0 and x is None and rank == 0:
         raise IndexError("[trapezoid] expected samples along the axis, got none.")
+    # Samples are added where they lie; steps of several dimensions broadcast with the axis last.
+    if rank == 1 and at < last:
+        step = reshape(step, (-1,) + (1,) * (last - at))
+    elif rank > 1:
+        values, at = moveaxis(values, at, -1), last
     pairs = part(values, at, min(1, n), n) + part(values, at, 0, max(n - 1, 0))
-    return 0.5 * total(multiply(step, pairs), -1)
+    return 0.5 * total(multiply(step, pairs), at - last - 1)
 
 
 @remembered

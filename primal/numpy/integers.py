@@ -109,13 +109,14 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
     if axis is None:
         x, axis = ravel(x), 0
     at = as_axis("packbits", axis, x.aval.ndim)
-    bits = moveaxis(convert(ops.ne(x, literal(0, x.aval.dtype, False)), UINT8), at, -1)
-    n = bits.aval.shape[-1]
-    config = ((0, 0, 0),) * (bits.aval.ndim - 1) + ((0, -n % 8, 0),)
+    bits = convert(ops.ne(x, literal(0, x.aval.dtype, False)), UINT8)
+    shape, n = bits.aval.shape, bits.aval.shape[at]
+    config = tuple([(0, -n % 8 if d == at else 0, 0) for d in range(len(shape))])
     bits = shape_ops.pad(bits, literal(0, UINT8, False), padding_config=config)
-    bits = shape_ops.reshape(bits, shape=(*bits.aval.shape[:-1], -(-n // 8), 8))
-    placed = ops.shift_left(bits, to_shape(operand("packbits", shifts), bits.aval.shape))
-    return moveaxis(total(placed, -1, promote_integers=False), -1, at)
+    bits = shape_ops.reshape(bits, shape=(*shape[:at], -(-n // 8), 8, *shape[at + 1 :]))
+    by = operand("packbits", shifts.reshape(8, *(1,) * (len(shape) - at - 1)))
+    placed = ops.shift_left(bits, to_shape(by, bits.aval.shape))
+    return total(placed, at + 1, promote_integers=False)
 
 
 def unpackbits(

@@ -237,6 +237,9 @@ def test_differences() -> None:
     same(jnp.trapezoid(x, places), np.trapezoid(x, places))
     same(jnp.trapezoid(x, axis=0), np.trapezoid(x, axis=0))
     same(jnp.trapezoid(x, x + 1, axis=0), np.trapezoid(x, x + 1, axis=0))
+    for axis in range(3):
+        cube, along = X, np.arange(X.shape[axis]) ** 2
+        same(jnp.trapezoid(cube, along, axis=axis), np.trapezoid(cube, along, axis=axis))
 
 
 def test_unwrap() -> None:

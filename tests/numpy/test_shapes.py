@@ -80,6 +80,7 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("intersect1d", (V, Y), {"return_indices": True}), ("setdiff1d", (Y, V), {}),
     ("setxor1d", (Y, V), {}), ("isin", (Y, V), {}), ("isin", (Y, V), {"invert": True}),
     ("packbits", (Y > 3,), {}), ("packbits", (Y > 3, 1), {"bitorder": "little"}),
+    ("packbits", (X > 0, 0), {}), ("packbits", (np.arange(95).reshape(19, 5) % 3 > 0, 0), {}),
     ("unpackbits", (np.array([[3, 200]], np.uint8),), {"axis": 1}),
     ("unpackbits", (np.array([3, 200], np.uint8),), {"count": 11, "bitorder": "little"}),
     ("array_equal", (V, V), {}), ("array_equiv", (V, Y[:, :3]), {}),

@@ -66,22 +66,29 @@ def padded_around(
     if known is None or (known == np.float16 and not _llvm.compiler().half):
         return None
     again: list[Node] = []
-    if not _is_remade(x, again):
+    if not _is_remade(x, again, [d for d, c in enumerate(config) if any(c)]):
         return None
     return _remade(k, x, again, shape, [low for low, _, _ in config])
 
 
-def _is_remade(x: Value, again: list[Node]) -> bool:
+def _is_repeated(x: Value, padded: Sequence[int]) -> bool:
+    """Whether all that is padded are dimensions along which a view repeats what it reads."""
+    return all(x.shape[d] > 1 and x.steps()[d] == 0 for d in padded)
+
+
+def _is_remade(x: Value, again: list[Node], padded: Sequence[int]) -> bool:
     """Whether x is an array in memory, or few light words, which are listed, of such."""
     node = x.node
     if not is_made(x):
-        return node.word != "iota" and (x.shape[-1] == 1 or x.steps()[-1] == 1)
+        return node.word != "iota" and (
+            x.shape[-1] == 1 or x.steps()[-1] == 1 or _is_repeated(x, padded)
+        )
     by_known = node.word == "div" and node.args[1].node.word == "literal"
     if not (node.word in LIGHT or by_known) or len(again) == AGAIN:
         return False
     again.append(node)
     return all(
-        v.node.word == "literal" or (v.dtype == x.dtype and _is_remade(v, again))
+        v.node.word == "literal" or (v.dtype == x.dtype and _is_remade(v, again, padded))
         for v in node.args
     )
 
@@ -91,15 +98,19 @@ def _remade(
 ) -> Value:
     """What words make of padded operands, and zeros outside."""
 
+    padded = [d for d, n in enumerate(x.shape) if n != shape[d]]
+
     def over(v: Value) -> Value:
         if v.node.word == "literal":
             return Value(v.node, (), v.logical)
         if v.node in again:
             return k.element(v.node.word, [over(a) for a in v.node.args], v.dtype, v.node.attr)
+        if _is_repeated(v, padded):
+            return v.view(shape, v.steps(), v.offset)
         # A view that is all of its node, as of one column with the others beside it, is inside.
         return _pad_word(k, v, shape, lows) or Value(v.node, shape, v.logical)
 
-    if not again:
+    if not again and not _is_repeated(x, padded):
         plain = _pad_word(k, x, shape, lows)
         if plain is not None:
             return plain

@@ -29,6 +29,13 @@ CASES: dict[str, Callable[..., Any]] = {
     "in steps": lambda x: jnp.pad(x[..., ::2] + x[..., ::2], 1),
     "backwards": lambda x: jnp.pad(x[::-1, ...], 1) - 1,
     "repeated": lambda x: jnp.pad(jnp.broadcast_to(x[..., :1], x.shape) * 2, 1),
+    "repeated along what is padded": lambda x: (
+        jnp.pad(jnp.broadcast_to(x[..., 1:2], x.shape), [(0, 0)] * (x.ndim - 1) + [(3, 1)])
+        - jnp.pad(jnp.broadcast_to(x[1:2], x.shape) * 2, [(0, 0)] * (x.ndim - 1) + [(2, 2)])
+    ),
+    "rows repeated": lambda x: jnp.pad(
+        jnp.broadcast_to(x[1:2], x.shape), [(1, 2)] + [(0, 0)] * (x.ndim - 1)
+    ),
     "under a function": lambda x: jnp.sin(jnp.pad(x, 1)) * jnp.pad(jnp.exp(x), 1),
     "summed": lambda x: jnp.sum(jnp.pad(jnp.round(x) * 2, 1), axis=-1),
     "of whole numbers": lambda x: jnp.pad(x.astype(jnp.int32) * 3, 1) // 2,

@@ -382,3 +382,17 @@ def test_parts_are_stored_while_they_are_reduced(
         found = built(f, x).execute([x])
     for got, want in zip(found, numpy_run(f, x), strict=True):
         np.testing.assert_allclose(got, want, rtol=3e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("n", [99_991, 131_072, 400_009])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.complex128])
+def test_long_runs_are_copied_in_parts(n: int, dtype: Any) -> None:
+    x, y = [RNG.integers(0, 200, n).astype(dtype) for _ in range(2)]
+    i = np.int32(n // 7)
+    rows = [a[: n // 3 * 3].reshape(3, -1) for a in (x, y)]
+    agree(lambda x, y: [jnp.concatenate([x[-3:], y, x[:5]])], x, y)
+    agree(lambda x, y: [jnp.concatenate([x[:, 5:], y[:, :-1]], axis=1)], *rows)
+    agree(lambda x, i: [lax.dynamic_slice(x, (i,), (n // 2 + 3,))], x, i)
+    agree(lambda x, y, i: [lax.dynamic_update_slice(x, y[3 : n // 2], (i,))], x, y, i)
+    agree(lambda x, i: [lax.dynamic_slice(x, (0, i // 9), (3, n // 4))], rows[0], i)
+    agree(lambda x, y, i: [lax.dynamic_update_slice(x, y[1:, 5 : n // 5], (1, i))], *rows, i)
