@@ -56,14 +56,14 @@ def _turned(kind: str) -> Callable[..., str]:
             limit = _LARGE_WIDE if f.c.module.fma else 0.0
             large = f.test("ogt", f.abs(x), limit)
             return _zeros(f, kind, x, _with_slow(f, large, _quick(f, x, kind), x, kind))
-        if not f.c.module.fma:
+
+        def in_float64() -> str:
             return f.c.new(f"call {f.t} @{_in_float64(f.c, kind)}({f.t} {x})")
+
+        if not f.c.module.fma:
+            return _zeros(f, kind, x, in_float64())
         large = f.test("ogt", f.abs(x), _LARGE_NARROW)
-        out = branch(
-            f, large, _quick(f, x, kind),
-            lambda: f.c.new(f"call {f.t} @{_in_float64(f.c, kind)}({f.t} {x})"),
-        )  # fmt: skip
-        return _zeros(f, kind, x, out)
+        return _zeros(f, kind, x, branch(f, large, _quick(f, x, kind), in_float64))
 
     return write
 

@@ -196,7 +196,7 @@ def test_a_planted_error_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="x86 only")
 def test_lesser_cpus(cpu: str, features: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same bounds with narrower vectors, and without fused multiplication."""
+    """The same bounds and edges with narrower vectors, and without fused multiplication."""
     compiler = _llvm.Compiler(cpu, features)
     monkeypatch.setattr(_llvm, "compiler", lambda: compiler)
     monkeypatch.setattr(objects, "_known", {})
@@ -205,5 +205,6 @@ def test_lesser_cpus(cpu: str, features: str, monkeypatch: pytest.MonkeyPatch) -
     try:
         for word, dtype in CASES:
             test_errors_stay_within_the_stated_bounds(word, dtype)
+            test_special_values(word, dtype)
     finally:
         config.update("enable_compilation_cache", before)
