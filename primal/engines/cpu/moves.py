@@ -36,6 +36,8 @@ FEW = 32
 """Bytes of a run up to which its length is part of the code."""
 BLOCK = 16384
 """Bytes, about, that a unit of work moves."""
+SHARED = 1 << 14
+"""Elements of a single window from which its rows are units of work."""
 ROUND = 1 << 20
 """Elements that a scatter combines in one step, between which signals are looked for: where they
 meet their order counts, so that they are one unit of work."""
@@ -530,6 +532,9 @@ def scatter(
     if apart:
         # As `gather`: no two places of a window are one element, so the order stays.
         batch, window = [*[(n, (part, big, 0)) for n, (part, big) in window], *batch], []
+    elif not batch and window and updates.size > SHARED:
+        # Rows of a single window do not meet (x.at[1:-1, 1:-1].add of 1000 x 1000: 265 to 119 µs).
+        batch, window, apart = [(n, (part, big, 0)) for n, (part, big) in window], [], True
     pace = batch[-1][1][0] if batch else item
     dense = (
         drops and run == 1 and not window
@@ -545,7 +550,7 @@ def scatter(
     each = size_of([n for n, _ in (*batch[apart:], *window)]) * run
     if apart:
         rows, (_, pace, _) = batch[0]
-        block = min(rows, BLOCK // 2 // pace) if 8 * pace <= BLOCK // 2 else 1
+        block = min(rows, BLOCK // 2 // pace) if run == 1 and 8 * pace <= BLOCK // 2 else 1
         parts = [([run, *flat(batch), *rest, block], indices, updates, -(-rows // block))]
         each *= block
     elif each > ROUND and batch and not batch[0][1][1]:

@@ -396,3 +396,14 @@ def test_long_runs_are_copied_in_parts(n: int, dtype: Any) -> None:
     agree(lambda x, y, i: [lax.dynamic_update_slice(x, y[3 : n // 2], (i,))], x, y, i)
     agree(lambda x, i: [lax.dynamic_slice(x, (0, i // 9), (3, n // 4))], rows[0], i)
     agree(lambda x, y, i: [lax.dynamic_update_slice(x, y[1:, 5 : n // 5], (1, i))], *rows, i)
+
+
+@pytest.mark.parametrize("shape", [(203, 401), (7, 90, 301), (400, 300, 2)])
+@pytest.mark.parametrize("method", ["add", "set", "max"])
+def test_rows_of_a_single_window_are_units(shape: tuple[int, ...], method: str) -> None:
+    x = RNG.standard_normal(shape).astype(np.float32)
+    inner, steps = (slice(1, -1),) * 2, (slice(2, None, 3), slice(1, None))
+    for part in (inner, steps):
+        y = RNG.standard_normal(x[part].shape).astype(np.float32)
+        agree(lambda x, y, part=part: [getattr(x.at[part], method)(y)], x, y)
+        agree(lambda x, part=part: [getattr(x.at[part], method)(0.5)], x)
