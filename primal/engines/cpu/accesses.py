@@ -34,7 +34,7 @@ def access_of(step: Routine) -> Access | None:
         return None
     if type(spec) is Window and spec.rank == 0:
         value = given.pop(0) if spec.puts else None
-        pairs = list(zip(words[1::2], words[2::2], strict=True))
+        pairs = list(zip(words[2::2], words[3::2], strict=True))
         out = None if spec.puts else step.outs[0]
         return Access(x, list(zip(given, pairs, strict=True)), out, value)
     if not isinstance(spec, Gather | Scatter) or spec.columns != 1 or spec.window:
