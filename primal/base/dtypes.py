@@ -422,7 +422,8 @@ def isdtype(dtype: Any, kind: Any) -> bool:
             if KIND.get(found, "-") in _KINDS[choice]:
                 return True
             continue
-        if not isinstance(choice, (str, np.dtype, type, KeyType)) and not hasattr(choice, "dtype"):
+        named = isinstance(choice, (str, np.dtype, type, KeyType)) or hasattr(choice, "dtype")
+        if not named or (isinstance(choice, type) and _is_abstract(choice)):
             raise TypeError(f"[isdtype] expected a dtype, string or tuple, got kind={choice!r}.")
         try:
             other = as_dtype(choice)

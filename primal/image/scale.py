@@ -212,6 +212,11 @@ def scale_and_translate(
     dims = [d % x.ndim for d in dims]
     x = floating(x)
     scales, shifts = jnp.asarray(scale), jnp.asarray(translation)
+    if scales.shape != (len(dims),) or shifts.shape != (len(dims),):
+        raise ValueError(
+            f"[image.scale_and_translate] expected a scale and a translation for each of the "
+            f"{len(dims)} spatial dimensions, got shapes {scales.shape} and {shifts.shape}."
+        )
     return _resampled(
         x,
         wanted,

@@ -50,6 +50,16 @@ def _starts(
         for s in start_indices:
             guards.incoming(s)
     known = [type(s) is int or isinstance(s, np.integer) for s in start_indices]
+    typed = {
+        aval_of(s).dtype
+        for s in start_indices
+        if isinstance(s, np.integer) or not (type(s) is int or aval_of(s).weak_type)
+    }
+    if len(typed) > 1:
+        raise TypeError(
+            f"[{name}] expected starts that are scalar integers of the same type, got "
+            f"{', '.join(sorted([d.name for d in typed]))}. Convert them with astype."
+        )
     traced = [widened(s) for s, k in zip(start_indices, known, strict=True) if not k]
     for s in traced:
         if aval_of(s).ndim or not dtypes.issubdtype(aval_of(s).dtype, np.integer):

@@ -222,7 +222,9 @@ def read_reduction(
     for x, init in zip(leaves, inits, strict=True):
         have = aval_of(init)
         if have.shape or have.dtype != aval_of(x).dtype:
-            raise (ValueError if have.shape else TypeError)(
+            # Documented as different errors: reduce finds a shape by its value, windows by type.
+            wrong_value = have.shape and name == "reduce"
+            raise (ValueError if wrong_value else TypeError)(
                 f"[{name}] expected init values of the operands' dtype and shape (), got "
                 f"{have.short()} for {aval_of(x).short()}."
             )

@@ -17,6 +17,7 @@ from primal.numpy.remembered import remembered
 from primal.ops import shape as _ops
 from primal.ops import spread as _spread
 from primal.ops.choose import convert_element_type as _convert
+from primal.ops.elementwise.convert import number_as
 from primal.ops.precision import (
     DotAlgorithm,
     DotAlgorithmPreset,
@@ -393,7 +394,11 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
         wanted = dtypes.canonicalize_dtype(dtypes.check_user_dtype_supported(dtype, "full"))
         plain = type(fill_value) in PYTHON_SCALARS
         value = (
-            literal(fill_value, wanted, False)
+            literal(
+                number_as(fill_value, wanted) if type(fill_value) is float else fill_value,
+                wanted,
+                False,
+            )
             if plain
             else _convert(fill_value, new_dtype=wanted, weak_type=False)
         )

@@ -28,6 +28,7 @@ from primal.numpy.promotion import (
 )
 from primal.numpy.remembered import remembered
 from primal.ops import elementwise as ops
+from primal.ops.elementwise.convert import number_as
 from primal.ops.spread import broadcast_in_dim
 from primal.runtime import guards
 from primal.runtime.array import ArrayImpl
@@ -253,8 +254,7 @@ def _converted_fill(name: str, value: Any, dtype: Any, position: int = 0) -> Any
         return literal(quietly(np.asarray(value).astype, (dtype,), {})[()], dtype, False)
     x = operand(name, value, position)
     if type(x) is Literal and x.aval.dtype.kind != "c":
-        own = value if type(value) is float else np.asarray(x.val).astype(dtype)[()]
-        return literal(own, dtype, False)
+        return literal(number_as(value if type(value) is float else x.val, dtype), dtype, False)
     warn_of_parts(x.aval.dtype, dtype)
     return cast(x, dtype)
 

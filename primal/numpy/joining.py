@@ -229,7 +229,8 @@ def block(arrays: Any) -> Array:
     Array([[1., 0.],
            [1., 1.]], dtype=float32)
     """
-    return _block(arrays)[0]
+    # What is in no list keeps its rank, numbers too.
+    return _block(arrays)[0] if isinstance(arrays, list | tuple) else array_operand("block", arrays)
 
 
 def _block(xs: Any) -> tuple[Array, int]:
@@ -343,7 +344,7 @@ def tile(A: ArrayLike, reps: Any) -> Array:
            [0, 1, 0, 1]], dtype=int32)
     """
     x = array_operand("tile", A)
-    given = tuple(reps) if hasattr(reps, "__iter__") else (reps,)
+    given = tuple(reps) if np.ndim(reps) else (reps,)
     counts = tuple([_repetitions(r) for r in given])
     rank = max(len(counts), x.aval.ndim)
     counts = (1,) * (rank - len(counts)) + counts

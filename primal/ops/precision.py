@@ -38,6 +38,13 @@ class Precision(enum.Enum):
     HIGH = 1
     HIGHEST = 2
 
+    @classmethod
+    def _missing_(cls, value: object) -> Precision | None:
+        """`Precision("high")`: the words that `precision=` takes are members, None is DEFAULT."""
+        if value is None:
+            return cls.DEFAULT
+        return _WORDS.get(value) if isinstance(value, str) else None
+
     def __str__(self) -> str:
         return self.name
 

@@ -79,3 +79,10 @@ def test_weights_of_one_dimension() -> None:
     assert found.shape == (3,)
     with pytest.raises(ValueError, match="two dimensions"):
         nn.initializers.lecun_normal()(KEY, (3,))
+
+
+@pytest.mark.parametrize("lengths", [(1, 2), (2, 1), (3, 2)])
+def test_a_scale_and_a_translation_for_each_dimension(lengths: tuple[int, int]) -> None:
+    scale, translation = [jnp.ones(n) for n in lengths]
+    with pytest.raises(ValueError, match="for each of the 2 spatial dimensions"):
+        image.scale_and_translate(X, X.shape, (0, 1), scale, translation, "linear")

@@ -379,3 +379,18 @@ def test_windows_without_a_dimension_that_is_empty(mode: Any) -> None:
         assert f(x, update).shape == jit(f)(x, update).shape == (0, 2)
     with pytest.raises(TypeError, match="windows that fit"):
         lax.scatter(x[:, :0], at, update, numbers, mode=mode)
+
+
+def test_starts_of_two_types_are_refused() -> None:
+    x, update = jnp.arange(12).reshape(3, 4), jnp.zeros((2, 2), "int32")
+    for starts in (
+        (np.int32(1), np.int16(2)),
+        (jnp.int32(1), jnp.int16(2)),
+        (jnp.array([1, 0], "uint32")[0], jnp.array(0, "int16")),
+    ):
+        with pytest.raises(TypeError, match="integers of the same type"):
+            lax.dynamic_slice(x, starts, (2, 2))
+        with pytest.raises(TypeError, match="integers of the same type"):
+            jit(lax.dynamic_update_slice)(x, update, starts)
+    for starts in ((1, np.int16(2)), (jnp.int8(1), 2), (np.int64(1), jnp.int32(2))):
+        assert lax.dynamic_slice(x, starts, (2, 2)).tolist() == [[6, 7], [10, 11]]

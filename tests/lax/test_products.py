@@ -148,3 +148,16 @@ def test_a_precision_is_asked_for_by_the_settings() -> None:
 def test_dimension_numbers_are_whole() -> None:
     with pytest.raises(TypeError):
         lax.dot_general(jnp.eye(2), jnp.eye(2), (((1.0,), (0,)), ((), ())))
+
+
+def test_precisions_are_made_of_words() -> None:
+    words = {
+        lax.Precision.DEFAULT: ("default", "fastest", "bfloat16", None),
+        lax.Precision.HIGH: ("high", "tensorfloat32", "bfloat16_3x"),
+        lax.Precision.HIGHEST: ("highest", "float32"),
+    }
+    for member, names in words.items():
+        assert all(lax.Precision(name) is member for name in names)
+    for other in ("foo", [], 7):
+        with pytest.raises(ValueError, match="is not a valid Precision"):
+            lax.Precision(other)

@@ -165,3 +165,10 @@ def test_extremes_of_complex_numbers_have_derivatives() -> None:
         out, tangent = primal.jvp(f, (x,), (1j * x,))
         assert out.tolist() == [2, 2, 2 + 1j]
         assert tangent.tolist() == [2j, 2j, -1 + 2j]
+
+
+def test_what_begins_a_window_is_a_scalar() -> None:
+    with pytest.raises(TypeError, match=r"\[reduce_window\] expected init values"):
+        lax.reduce_window(jnp.ones((4, 4)), jnp.zeros(1), lax.max, (2, 2), (2, 2), "VALID")
+    with pytest.raises(ValueError, match=r"\[reduce\] expected init values"):
+        lax.reduce(jnp.ones(4), jnp.zeros(1), lax.max, (0,))

@@ -138,6 +138,8 @@ def test_isdtype(kind: str) -> None:
     for name in ("bool", "int8", "uint16", "int32", "float32", "complex64"):
         wanted = strict.isdtype(getattr(strict, name), kind)
         assert jnp.isdtype(getattr(jnp, name), kind) == wanted
+        with pytest.raises(TypeError, match="expected a dtype, string or tuple"):
+            jnp.isdtype(getattr(jnp, name), jnp.floating)
 
 
 def test_dtype_functions() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import primal
 import primal.numpy as jnp
+from primal import lax
 from primal.api import grad, jit, make_jaxpr
 from primal.base import dtypes, errors
 from primal.ir.trace import Array
@@ -433,3 +434,23 @@ def test_shapes_are_what_objects_say_of_themselves():
         assert not jnp.isscalar(x)
     assert jnp.shape(np.array([None])) == (1,)
     assert jnp.isscalar(Offered(jnp.float32(1))) and jnp.isscalar(Offered(2.0))
+
+
+@pytest.mark.parametrize("dtype", ["int4", "int8", "uint8", "int32", "uint32"])
+def test_fills_are_converted_as_arrays_are(dtype: str) -> None:
+    """What does not fit stops at the ends of the dtype, NaN is 0; NumPy's own casts wrap."""
+    ends = jnp.iinfo(dtype)
+    values = {np.nan: 0, np.inf: ends.max, -np.inf: ends.min, 1e20: ends.max, -1e20: ends.min}
+    for value, wanted in {**values, 2.9: 2, -0.5: 0}.items():
+        for made in (
+            lax.full((2,), value, dtype),
+            lax.full_like(jnp.zeros(2, dtype), value),
+            jnp.full(2, value, dtype),
+            jnp.full_like(jnp.zeros(2, dtype), value),
+            jnp.full(2, np.float32(value), dtype),
+            jit(lambda: jnp.full(2, value, dtype))(),  # noqa: B023
+            jnp.full(2, jnp.float32(value)).astype(dtype),
+        ):
+            assert made.dtype == dtype
+            assert np.asarray(made).astype("int64").tolist() == [int(wanted)] * 2
+    assert jnp.full(2, jnp.nan, bool).tolist() == [True, True]

@@ -363,3 +363,10 @@ def test_axes_may_be_any_sequence():
         expected = f(lambda *ends: tuple(range(*ends)))
         np.testing.assert_array_equal(f(range), expected)
         np.testing.assert_array_equal(f(lambda *ends: np.arange(*ends)), expected)
+
+
+def test_blocks_and_counts_without_a_dimension() -> None:
+    for x in (3, jnp.arange(3), jnp.ones((2, 2))):
+        assert jnp.block(x).shape == np.block(x).shape
+    for reps in (np.array(2), jnp.array(2), np.int64(2), np.array([2, 1])):
+        np.testing.assert_array_equal(jnp.tile(jnp.arange(3), reps), np.tile(np.arange(3), reps))

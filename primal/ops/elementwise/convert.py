@@ -78,6 +78,11 @@ def _float_to_int(x: Any, dtype: Any) -> Any:
     return np.where(below, out, np.array(_greatest(dtype)).astype(dtype))
 
 
+def number_as(value: Any, dtype: Any) -> Any:
+    """A host scalar in `dtype`, as the op converts: NumPy's casts of what does not fit wrap."""
+    return _convert_impl(value, new_dtype=dtype, weak_type=False)[()]
+
+
 _THROUGH = {
     **{dtype: dtype for dtype in (dtypes.int32, dtypes.int64)},
     **dict.fromkeys((dtypes.int8, dtypes.int16, dtypes.uint8, dtypes.uint16), dtypes.int32),
