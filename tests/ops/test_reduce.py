@@ -226,3 +226,12 @@ def test_sums_of_rows_are_numpys(shape):
         wanted = np.add.reduce(view.copy(), axis=-1)
         assert np.array_equal(found, wanted, equal_nan=True)
         assert np.array_equal(np.signbit(found[:1]), np.signbit(wanted[:1]))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+@pytest.mark.parametrize(("shape", "axes"), [((100_000, 3), (0,)), ((2, 50_000, 2), (0, 1))])
+def test_long_sums_keep_their_digits(shape: Any, axes: tuple[int, ...], dtype: Any) -> None:
+    x = (RNG.random(shape) + 0.5).astype(dtype)
+    got = np.asarray(as_array(reduce_sum(as_array(x), axes=axes)).host)
+    want = x.sum(axes, dtype=np.complex128)
+    assert got.dtype == dtype and np.abs(got / want - 1).max() < 1e-6
