@@ -28,7 +28,7 @@ from primal.engines.cpu.graph import (
 INNER = frozenset(("pad", "take"))
 """The words. Their first operand is a view that says where it begins, not what is read of it."""
 LEAST = 256
-"""Elements below which loops may hold arrays in registers."""
+"""Elements below which loops, and branches, may hold arrays in registers."""
 TAKE = 0.6
 """Nanoseconds that an element taken from the second cache takes."""
 FAR = 64
@@ -84,7 +84,10 @@ def take(
     """
     _, _, mapped, batching, index_batching = dimension_numbers
     dtype = x.node.dtype
-    if size_of(slice_sizes) != 1 or size_of(shape) < LEAST or _llvm.compiler().width < 32:
+    if size_of(slice_sizes) != 1 or _llvm.compiler().width < 32:
+        return None
+    # A kernel of one element has no dimension along which an operand could stand still.
+    if size_of(shape) < (LEAST if k.path else 2):
         return None
     if dtype not in NATIVE or dtype.itemsize not in (4, 8) or indices.dtype not in NATIVE:
         return None

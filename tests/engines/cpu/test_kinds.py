@@ -31,7 +31,7 @@ OTHER_ALGORITHMS = {
         "pool grad": "points of few coordinates",
         "diff": "long columns are copied to their place",
         "layer norm": "to divide by a power of 2 is a product",
-        "take el, take along, xent, unique, searchsorted": "gathers join the words that read them",
+        "take along": "many short rows go across",
         "inv det": "inverses in strips",
     }.items()
     for name in names.split(", ")

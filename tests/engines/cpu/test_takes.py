@@ -102,3 +102,16 @@ def test_one_number_is_scattered_without_looking_at_it_each_time(word: str) -> N
     made = agree(f, X, I.reshape(-1))
     (spec,) = [s.spec for s in made.plan.steps if type(s) is Routine]
     assert spec.dense and spec.same
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (3,), (17,), (5, 0), (5, 3)])
+def test_few_elements(shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((7, 5)).astype(np.float32)
+    i = rng.integers(-7, 7, shape).astype(np.int32)
+
+    def chosen(x: Any, i: Any) -> Any:
+        return x[i, i % 5] * 2
+
+    np.testing.assert_array_equal(primal.jit(chosen)(x, i), chosen(x, i))
+    np.testing.assert_array_equal(primal.jit(chosen)(x.T.copy().T, i), chosen(x, i))
