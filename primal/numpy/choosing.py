@@ -241,7 +241,7 @@ def rint(x: ArrayLike, /) -> Array:
     return round(x)
 
 
-@remembered
+@remembered_as(direct.nan_to_num)
 def nan_to_num(
     x: ArrayLike,
     copy: bool = True,

@@ -12,6 +12,7 @@ import numpy as np
 from primal.base import dtypes
 from primal.ir.state import state
 from primal.ir.trace import Array, literal
+from primal.numpy import direct
 from primal.numpy.promotion import (
     BOOL,
     ArrayLike,
@@ -19,7 +20,7 @@ from primal.numpy.promotion import (
     operand,
     promote_dtypes_inexact,
 )
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_as
 from primal.ops import elementwise as ops
 from primal.ops.spread import full_like_aval
 
@@ -426,7 +427,7 @@ def isnan(x: ArrayLike, /) -> Array:
     return ops.ne(x, x)
 
 
-@remembered
+@remembered_as(direct.isinf)
 def isinf(x: ArrayLike, /) -> Array:
     """Whether x is inf or -inf, or has such a part; False for integers.
 

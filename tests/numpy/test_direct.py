@@ -190,6 +190,10 @@ LAWS = {
     "hypot": (False, both()),
     "logaddexp": (False, both()),
     "logaddexp2": (False, both()),
+    "isinf": (True, over(VECTOR, SPECIALS, GRID, WHOLE, NANS, EMPTY)),
+    "nan_to_num": (True, [*over(VECTOR, SPECIALS, GRID, WHOLE, NANS, EMPTY),
+                          *over(SPECIALS, NANS, nan=2, posinf=3.5),
+                          *over(SPECIALS, neginf=-1e300, nan=np.nan), ((SPECIALS, True, 7.0), {})]),
     "sinc": (False, over(VECTOR, SPECIALS, GRID, WHOLE, VECTOR.astype(np.float16))),
     "spacing": (True, over(VECTOR, SPECIALS, GRID, VECTOR.astype(np.float16))),
     "take": (True, [

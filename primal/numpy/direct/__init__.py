@@ -22,11 +22,13 @@ from primal.numpy.direct.elements import frexp as frexp
 from primal.numpy.direct.elements import gcd as gcd
 from primal.numpy.direct.elements import heaviside as heaviside
 from primal.numpy.direct.elements import hypot as hypot
+from primal.numpy.direct.elements import isinf as isinf
 from primal.numpy.direct.elements import lcm as lcm
 from primal.numpy.direct.elements import ldexp as ldexp
 from primal.numpy.direct.elements import logaddexp as logaddexp
 from primal.numpy.direct.elements import logaddexp2 as logaddexp2
 from primal.numpy.direct.elements import modf as modf
+from primal.numpy.direct.elements import nan_to_num as nan_to_num
 from primal.numpy.direct.elements import power as power
 from primal.numpy.direct.elements import remainder as remainder
 from primal.numpy.direct.elements import sinc as sinc

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import NoneType
 from typing import Any
 
 import numpy as np
 
 from primal.base import extrema
 from primal.base.native import extension, is_finite
-from primal.numpy.direct.operands import count, dtype_of, elementwise
+from primal.numpy.direct.operands import count, dtype_of, elementwise, is_array
 from primal.runtime.array import ArrayImpl
 
 
@@ -118,6 +119,19 @@ def _ignoring_nan(function: Any) -> Any:
 
 fmax = _ignoring_nan(np.fmax)
 fmin = _ignoring_nan(np.fmin)
+
+
+isinf = elementwise(f=np.isinf)
+
+
+def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+               ) -> Callable[..., Any] | None:  # fmt: skip
+    """With numbers of Python in their places; a copy in all cases."""
+    if not is_array(x, "f") or any(type(v) not in (int, float, NoneType) for v in (posinf, neginf)):
+        return None
+    if type(nan) not in (int, float):
+        return None
+    return lambda x: np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)
 
 
 # Of numbers of one dtype; mixed ones are promoted by the operations.
