@@ -78,6 +78,7 @@ def convert_scalar(value: Any, dtype: Any) -> Literal:
         raise _not_real(dtype)
     if type(value) is float and dtypes.issubdtype(dtype, np.integer):
         _check_finite(value, dtype)
+        value = int(value)
     if dtypes.issubdtype(dtype, np.integer) and type(value) is not int:
         return convert(operand("array", value), dtype)
     if type(value) is int and dtypes.issubdtype(dtype, np.integer):
@@ -196,6 +197,10 @@ def _from_python(value: Sequence[Any], dtype: Any, found: set[type]) -> Array:
     if dtypes.issubdtype(target, np.integer) and kind is float:
         for x in host[~np.isfinite(host)][:1].tolist():
             _check_finite(x, target)
+        if target in _PLAIN and host.size:
+            ends = int(host.min()), int(host.max())
+            if ends[0] < int(dtypes.iinfo(target).min) or ends[1] > int(dtypes.iinfo(target).max):
+                raise _int_overflow(ends, target)
     if target in _PLAIN and host.dtype.kind in "iuO" and host.size and target.kind in "iu":
         info = dtypes.iinfo(target)
         if int(host.min()) < int(info.min) or int(host.max()) > int(info.max):

@@ -454,3 +454,14 @@ def test_fills_are_converted_as_arrays_are(dtype: str) -> None:
             assert made.dtype == dtype
             assert np.asarray(made).astype("int64").tolist() == [int(wanted)] * 2
     assert jnp.full(2, jnp.nan, bool).tolist() == [True, True]
+
+
+@pytest.mark.parametrize(("value", "dtype"), [
+    (1e20, "int32"), (-1.5, "uint8"), ([1e20], "int32"), ([-1.5], "uint8"), (300.5, "int8"),
+    ([[1.0], [300.5]], "int8"),
+])  # fmt: skip
+def test_floats_beyond_an_integer_dtype_overflow(value: Any, dtype: str) -> None:
+    for f in (jnp.array, jnp.asarray):
+        with pytest.raises(OverflowError, match=f"out of bounds for {dtype}"):
+            f(value, dtype)
+    assert jnp.array([2.7, -1.2], "int8").tolist() == [2, -1]
