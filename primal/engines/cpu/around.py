@@ -31,7 +31,7 @@ def padded_row(k: Any, x: Value, low: int, high: int, between: int) -> Value | N
     shape = (*x.shape[:-1], n)
     suits = min(low, high) >= 0 == between and SHORTEST_ROW <= n <= LONGEST_ROW
     known = native(x.dtype)
-    if not suits or size_of(shape) < max(LEAST, 2 * n) or known is None:
+    if not suits or size_of(shape) < max(LEAST if k.path else 2, 2 * n) or known is None:
         return None
     if known == np.float16 and not _llvm.compiler().half:
         return None
@@ -60,7 +60,8 @@ def padded_around(
     """
     # Short rows that are whole lie one after another: vectors run along many of them.
     least = SHORTEST_ROW if any(config[-1]) else SHORTEST_WHOLE
-    if size_of(shape) < LEAST or shape[-1] < least or shape[-1] == size_of(shape):
+    few = LEAST if k.path else 2
+    if size_of(shape) < few or shape[-1] < least or shape[-1] == size_of(shape):
         return None
     known = native(x.dtype)
     if known is None or (known == np.float16 and not _llvm.compiler().half):
