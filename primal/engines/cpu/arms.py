@@ -37,7 +37,7 @@ def waiting(spec: Any) -> dict[Arm, list[int]]:
     home: dict[int, Arm] = {}
     # A choice inside an arm of another comes before it.
     for n, (word, ins, _, refs) in reversed([*enumerate(body, first)]):
-        if word != "select_n" or ins[0] != "b1":
+        if word != "select_n" or ins[0] != "b1" or len(refs) != 3:
             continue
         for k in (1, 2):
             found = _alone((n, k), refs[k], body, first, outside, users)
