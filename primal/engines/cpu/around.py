@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from primal.engines.cpu import _llvm
+from primal.engines.cpu import _llvm, takes
 from primal.engines.cpu.graph import APART, Node, Value, broadcast, native, row_major, size_of
 from primal.engines.cpu.moves import held
 from primal.engines.cpu.schedule import LIGHT
-from primal.engines.cpu.takes import INT32, LEAST
+from primal.engines.cpu.takes import INT32
 
 SHORTEST_ROW, LONGEST_ROW = 7, 255
 """Elements of rows that are padded as they are read: vectors run along shorter ones no more, and
@@ -31,7 +31,7 @@ def padded_row(k: Any, x: Value, low: int, high: int, between: int) -> Value | N
     shape = (*x.shape[:-1], n)
     suits = min(low, high) >= 0 == between and SHORTEST_ROW <= n <= LONGEST_ROW
     known = native(x.dtype)
-    if not suits or size_of(shape) < max(LEAST if k.path else 2, 2 * n) or known is None:
+    if not suits or size_of(shape) < max(takes.least(k), 2 * n) or known is None:
         return None
     if known == np.float16 and not _llvm.compiler().half:
         return None
@@ -59,9 +59,8 @@ def padded_around(
     0.41 ms; of 1000 x 1000 1.15 to 0.19).
     """
     # Short rows that are whole lie one after another: vectors run along many of them.
-    least = SHORTEST_ROW if any(config[-1]) else SHORTEST_WHOLE
-    few = LEAST if k.path else 2
-    if size_of(shape) < few or shape[-1] < least or shape[-1] == size_of(shape):
+    shortest = SHORTEST_ROW if any(config[-1]) else SHORTEST_WHOLE
+    if size_of(shape) < takes.least(k) or shape[-1] < shortest or shape[-1] == size_of(shape):
         return None
     known = native(x.dtype)
     if known is None or (known == np.float16 and not _llvm.compiler().half):

@@ -36,6 +36,14 @@ FAR = 64
 INT32 = np.dtype(np.int32)
 
 
+def least(k: Any) -> int:
+    """Elements from which these are words.
+
+    A kernel of one element has no dimension along which an operand could stand still.
+    """
+    return LEAST if k.path else 2
+
+
 def read(
     w: Any, word: str, refs: Sequence[int], places: list[str], i: str, mask: str | None,
     xs: Sequence[str],
@@ -86,8 +94,7 @@ def take(
     dtype = x.node.dtype
     if size_of(slice_sizes) != 1 or _llvm.compiler().width < 32:
         return None
-    # A kernel of one element has no dimension along which an operand could stand still.
-    if size_of(shape) < (LEAST if k.path else 2):
+    if size_of(shape) < least(k):
         return None
     if dtype not in NATIVE or dtype.itemsize not in (4, 8) or indices.dtype not in NATIVE:
         return None
