@@ -1,4 +1,4 @@
-"""Calls of libraries that take long, which Ctrl-C is to end."""
+"""Calls and imports of libraries, which take long and which Ctrl-C is to end."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import contextvars
 import functools
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["patiently"]
+__all__ = ["patiently", "unbroken"]
+
+T = TypeVar("T")
 
 LONG = 1 << 25
 """Elements times columns of an operand from which a factorisation takes some 10 ms and more."""
@@ -34,16 +36,23 @@ def patiently(function: Callable[..., Any]) -> Callable[..., Any]:
                 break
         else:
             return function(*arrays, **params)
-        if threading.current_thread() is not threading.main_thread():
-            return function(*arrays, **params)
-        return _elsewhere(functools.partial(function, *[np.array(x) for x in arrays], **params))
+        return unbroken(functools.partial(function, *[np.array(x) for x in arrays], **params))
 
     return call
 
 
-def _elsewhere(function: Callable[[], Any]) -> Any:
-    """The result of a call that another thread makes, or its exception."""
-    found: list[Any] = []
+def unbroken(function: Callable[[], T]) -> T:
+    """`function()`, for which the main thread waits: Ctrl-C ends the wait, and not the call.
+
+    So are extensions imported: one made with pybind11 that is interrupted raises an ImportError,
+    and some of its types cannot be made a second time.
+
+    >>> unbroken(lambda: 1 + 1)
+    2
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return function()
+    found: list[T] = []
     failed: list[BaseException] = []
     done = threading.Lock()
     done.acquire()

@@ -7,11 +7,14 @@ values of the FFT of real x; IRFFT the inverse of that, n real values.
 from __future__ import annotations
 
 import enum
+import functools
+import importlib
 import math
 from typing import Any
 
 import numpy as np
 
+from primal.base.patience import unbroken
 from primal.ir.avals import Aval
 from primal.ir.op import FFT, Op, by_kind
 from primal.ir.trace import aval_of
@@ -71,6 +74,11 @@ def _type(x: Aval, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Aval:
 _LARGE = 1 << 14
 
 
+@functools.cache
+def _scipy_fft() -> Any:
+    return unbroken(lambda: importlib.import_module("scipy.fft"))
+
+
 def _impl(x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:
     if not x.size:
         out = fft.infer(
@@ -78,11 +86,7 @@ def _impl(x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:
         )
         return np.zeros(out.shape, out.dtype)
     # Both compute in the precision of their operand.
-    module: Any = np.fft
-    if x.size >= _LARGE:
-        import scipy.fft
-
-        module = scipy.fft
+    module = np.fft if x.size < _LARGE else _scipy_fft()
     if len(fft_lengths) == 1:
         return getattr(module, fft_type.name.lower())(x, fft_lengths[0])
     axes = tuple(range(x.ndim - len(fft_lengths), x.ndim))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
 
-from primal.base.patience import LONG, patiently
+from primal.base.patience import LONG, patiently, unbroken
 
 SIZE = 400
 assert SIZE**3 > LONG
@@ -67,3 +68,71 @@ def test_long_calls_see_the_settings_of_their_caller() -> None:
 
 def test_what_is_short_stays_in_its_thread() -> None:
     assert patiently(lambda x: x)(given := np.eye(3)) is given
+
+
+def test_ctrl_c_does_not_break_what_is_under_way():
+    code = """
+import os, signal, threading, time
+import primal
+from primal.base.patience import unbroken
+
+begun, done = threading.Event(), threading.Event()
+
+def work():
+    begun.set()
+    time.sleep(0.2)
+    done.set()
+
+def interrupt():
+    begun.wait()
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=interrupt).start()
+try:
+    unbroken(work)
+except KeyboardInterrupt:
+    print(done.is_set(), done.wait(20))
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert out.stdout == "False True\n", out.stderr
+
+
+def test_what_a_thread_asks_for_is_computed_there():
+    names = []
+    thread = threading.Thread(target=lambda: unbroken(lambda: names.append(current_name())))
+    thread.start()
+    thread.join()
+    unbroken(lambda: names.append(current_name()))
+    assert names[0] == thread.name and names[1] != current_name()
+
+
+def current_name():
+    return threading.current_thread().name
+
+
+def test_the_first_tree_survives_ctrl_c_at_any_moment():
+    code = """
+import signal, sys
+import primal
+from primal.base.pytree import core
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, interrupt)
+try:
+    signal.setitimer(signal.ITIMER_REAL, float(sys.argv[1]))
+    primal.tree.leaves([1])
+    signal.setitimer(signal.ITIMER_REAL, 0)
+except KeyboardInterrupt:
+    pass
+print(primal.tree.leaves({"b": [1], "a": 2}))
+"""
+    runs = [
+        subprocess.Popen([sys.executable, "-c", code, str(0.001 + 0.003 * k)],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for k in range(6)
+    ]  # fmt: skip
+    for run in runs:
+        out, err = run.communicate(timeout=60)
+        assert out == "[2, 1]\n", err

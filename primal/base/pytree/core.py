@@ -22,6 +22,7 @@ from types import BuiltinFunctionType
 from typing import Any, NamedTuple, TypeAlias
 
 from primal.base import caches
+from primal.base.patience import unbroken
 from primal.base.pytree.keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 
 Spec: TypeAlias = Any  # optree.PyTreeSpec
@@ -120,20 +121,26 @@ class _ExitFunctions:
 
 def engine() -> Any:
     """Return optree, told of all node types: 5 to 15 ms, when the first tree is met."""
+    if _optree is None:
+        unbroken(_load)
+    return _optree
+
+
+def _load() -> None:
     global _optree, _leaf
     with _registering:
-        if _optree is None:
-            mine: Any = _ExitFunctions()
-            atexit.unregister(mine)  # takes none away
-            import optree
+        if _optree is not None:
+            return
+        mine: Any = _ExitFunctions()
+        atexit.unregister(mine)  # takes none away
+        import optree
 
-            mine.seen_all = True
-            atexit.unregister(mine)
-            for cls in _node_types:
-                _tell(optree, cls)
-            _leaf = optree.treespec_leaf()
-            _optree = optree
-    return _optree
+        mine.seen_all = True
+        atexit.unregister(mine)
+        for cls in _node_types:
+            _tell(optree, cls)
+        _leaf = optree.treespec_leaf()
+        _optree = optree
 
 
 def _tell(optree: Any, cls: type) -> None:

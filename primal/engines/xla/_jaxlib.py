@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import errors
+from primal.base.patience import unbroken
 from primal.ir.avals import Aval
 
 _lock = threading.RLock()
@@ -182,7 +183,7 @@ def load() -> Bindings:
         with _lock:
             if _bindings is None:
                 try:
-                    _bindings = Bindings()
+                    _bindings = unbroken(Bindings)
                 except ModuleNotFoundError as e:
                     raise ImportError(
                         f"[xla] expected the package jaxlib, got {e}. Install it with "

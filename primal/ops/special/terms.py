@@ -8,6 +8,7 @@ loop` and the machine precision `eps`, and operands with Python's operators: Num
 from __future__ import annotations
 
 import functools
+import importlib
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import is_narrow_float, itemsize_bits
+from primal.base.patience import unbroken
 
 Formula = Callable[..., Any]
 Step = Callable[..., tuple[Any, Sequence[Any]]]
@@ -23,9 +25,7 @@ Step = Callable[..., tuple[Any, Sequence[Any]]]
 @functools.cache
 def scipy_special() -> Any:
     """SciPy's special functions; loading them takes 0.2 s, so only who calls one waits."""
-    import scipy.special
-
-    return scipy.special
+    return unbroken(lambda: importlib.import_module("scipy.special"))
 
 
 def hlo_without_octets(name: str) -> Formula:
