@@ -125,7 +125,13 @@ def log10(x: ArrayLike, /) -> Array:
 
 def _log_to(x: Any, base: float) -> Array:
     # As a logarithm of one dtype, not a scalar's: the result is never weak.
-    return ops.div(ops.log(x), literal(np.log(base), x.aval.dtype, False))
+    log = ops.log(x)
+    if x.aval.dtype.kind != "c":
+        return ops.div(log, literal(np.log(base), x.aval.dtype, False))
+    # By parts: a quotient of complex numbers has NaN beside infinities.
+    parts = ops.real(log), ops.imag(log)
+    divisor = literal(np.log(base), parts[0].aval.dtype, False)
+    return ops.complex(*(ops.div(part, divisor) for part in parts))
 
 
 def sqrt(x: ArrayLike, /) -> Array:

@@ -302,3 +302,13 @@ def test_small_floats_and_integers() -> None:
         np.testing.assert_array_equal(np.asarray(jnp.add(x, x), np.float32), [1, 2, 4])
     x = np.array([1, 2, 3]).astype(ml_dtypes.int4)
     np.testing.assert_array_equal(np.asarray(jnp.add(x, x), np.int32), [2, 4, 6])
+
+
+@pytest.mark.parametrize("name", ["log2", "log10"])
+def test_logarithms_of_complex_infinities(name: str) -> None:
+    """NumPy's: the part that is infinite leaves the other a number."""
+    z = np.array([0, np.inf, -np.inf, complex(0, np.inf), complex(-3, np.inf)], np.complex64)
+    with np.errstate(divide="ignore"):
+        want = getattr(np, name)(z)
+    for run in (lambda f: f, jit):
+        np.testing.assert_allclose(run(getattr(jnp, name))(z), want, rtol=1e-6)

@@ -367,6 +367,14 @@ def test_complex_numbers_near_zero_and_infinite_exponentials(x64: None) -> None:
     np.testing.assert_array_equal(ends.imag, [0, 0, 0, 0])
 
 
+def test_complex_expm1_of_infinite_numbers(x64: None) -> None:
+    """As exp, C99 G.6.3.1: -1 at -inf whatever the angle, inf and an unknown angle at inf."""
+    angles = [np.inf, -np.inf, np.nan]
+    got = eager(ops.expm1, np.array([complex(r, a) for r in (-np.inf, np.inf) for a in angles]))[0]
+    np.testing.assert_array_equal(got.real, [-1, -1, -1, np.inf, np.inf, np.inf])
+    np.testing.assert_array_equal(abs(got.imag), [0, 0, 0, np.nan, np.nan, np.nan])
+
+
 def test_conversions_that_numpy_does_not_know(x64: None) -> None:
     narrow = [
         ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.float8_e5m2, ml_dtypes.float8_e8m0fnu,

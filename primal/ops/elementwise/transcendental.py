@@ -47,8 +47,9 @@ exp2 = unary(
 log = unary("log", INEXACT, np.log, each(lambda t, x: div(t, x)), "log")
 
 
-# NumPy's expm1 of complex numbers has an imaginary part e^x·0, NaN where e^x is infinite; its log1p
-# is log|1 + x|, which is 0 for small x.
+# NumPy's expm1 of complex numbers has an imaginary part e^x·0, NaN where e^x is infinite, and is
+# NaN at -inf + inf j, where e^x is 0 (C99 G.6.3.1). Its log1p is log|1 + x|, which is 0 for small
+# x.
 
 
 def _written_of_reals(ufunc: Any) -> Any:
@@ -61,7 +62,7 @@ def _written_of_reals(ufunc: Any) -> Any:
 def _expm1_impl(x: Any) -> Any:
     out = np.expm1(x)
     if x.dtype.kind == "c":
-        out = np.asarray(out)
+        out = np.where(np.isinf(x.real), np.exp(x) - np.float32(1), out)
         out.imag = np.where(x.imag == 0, x.imag, out.imag)
     return out
 
