@@ -12,7 +12,7 @@ from primal.base import dtypes
 from primal.base.native import extension
 from primal.ir.avals import Aval
 from primal.ir.evaluate import quietly
-from primal.ir.trace import PYTHON_SCALARS, Array, Literal, Tracer, literal, not_numeric
+from primal.ir.trace import PYTHON_SCALARS, Array, Literal, Tracer, literal
 from primal.numpy.promotion import (
     BOOL,
     convert,
@@ -189,10 +189,10 @@ def _from_python(value: Sequence[Any], dtype: Any, found: set[type]) -> Array:
         host = host.astype(np.float32)
     kind = max(found, key=(bool, int, float, complex).index, default=float)
     target = dtypes.python_scalar_dtype(kind) if dtype is None else dtype
-    # Integers that no dtype of NumPy's holds are objects, or floats where some are negative.
-    if host.dtype.kind == "O" or (host.dtype.kind == "f" and kind is int):
-        if dtypes.issubdtype(target, np.integer):
-            raise _int_overflow(value, target)
+    # Integers that no dtype of NumPy's holds are objects, or floats where others are int64.
+    if host.dtype.kind == "f" and kind is int:
+        host = np.array(value, object)
+    if host.dtype.kind == "O" and not (kind is int and dtypes.issubdtype(target, np.integer)):
         host = host.astype(np.complex128 if complex in found else np.float64)
     if dtypes.issubdtype(target, np.integer) and kind is float:
         for x in host[~np.isfinite(host)][:1].tolist():
@@ -232,9 +232,11 @@ def _from_leaves(value: Any, dtype: Any) -> Array:
     def hosts(v: Any) -> Any:
         if type(v) in (list, tuple):
             return [hosts(item) for item in v]
+        if dtype is not None and type(v) in PYTHON_SCALARS:
+            return v
         x = operand("array", v)
         leaves.append(x)
-        return np.asarray(x.val) if type(x) is Literal else x.numpy()
+        return x.numpy() if isinstance(v, ArrayImpl) else v  # as wide as it came
 
     nested = hosts(value)
     if any(isinstance(x.aval.dtype, dtypes.KeyType) for x in leaves):
@@ -250,10 +252,13 @@ def _from_leaves(value: Any, dtype: Any) -> Array:
                 f"{', '.join(map(str, sorted(shapes)))}."
             )
         else:
-            host = np.array(nested)
-            if host.dtype == object:
-                raise not_numeric(value, host.dtype)
-            host = host.astype(target)
+            try:
+                host = np.array(nested, target)
+            except OverflowError as e:
+                raise OverflowError(
+                    f"[array] expected numbers within dtype {target.name}, got others ({e}). Name "
+                    "a wider dtype, or none."
+                ) from None
     return from_numpy(host, Aval(host.shape, target))
 
 

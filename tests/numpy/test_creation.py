@@ -1,6 +1,8 @@
 """Arrays from values, filled arrays, ranges, grids and triangles."""
 
 import io
+import itertools
+import warnings
 from typing import Any
 
 import numpy as np
@@ -465,3 +467,42 @@ def test_floats_beyond_an_integer_dtype_overflow(value: Any, dtype: str) -> None
         with pytest.raises(OverflowError, match=f"out of bounds for {dtype}"):
             f(value, dtype)
     assert jnp.array([2.7, -1.2], "int8").tolist() == [2, -1]
+
+
+@pytest.mark.parametrize("dtype", [*"bhilqBHILQfdFD?"])
+def test_lists_of_whatever_width_are_numpys(dtype: str, x64: None) -> None:
+    """What NumPy makes of two numbers and a dtype is made of them here, or its kind of error."""
+    wide = [
+        2**63, 2**64 - 1, 2**40, -(2**40), 300, -1, 0, np.int64(2**40), np.uint64(2**63),
+        np.int8(3), np.float64(1e40), np.float32(0.5), np.complex128(1e300), 1.5, 2j,
+    ]  # fmt: skip
+    for a, b in itertools.product(wide, wide):
+        if {type(a), type(b)} <= {int, float, complex}:
+            continue  # has rules of its own
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                want: Any = np.array([a, b], dtype)
+            except (OverflowError, TypeError) as e:
+                with pytest.raises(type(e)):
+                    jnp.array([a, b], dtype)
+                continue
+            got = np.asarray(jnp.array([a, b], dtype))
+        assert got.dtype == want.dtype
+        np.testing.assert_array_equal(got, want, err_msg=str([a, b]))
+
+
+def test_lists_hold_numbers_wider_than_the_default() -> None:
+    for wide in (np.int64(2**40), np.array(2**40), np.float64(2**40), 2**40):
+        assert jnp.array([wide, 1], "float32").tolist() == [2.0**40, 1.0]
+        assert jnp.asarray([[wide], [0]], bool).tolist() == [[True], [False]]
+    assert jnp.array([np.array([2**40, 1]), np.array([2, 3])], "float32")[0, 0] == 2.0**40
+
+
+def test_lists_of_python_integers_fill_uint64(x64: None) -> None:
+    assert jnp.array([2**63, 0], "uint64").tolist() == [2**63, 0]
+    assert jnp.asarray([[2**64 - 1], [1]], "uint64").tolist() == [[2**64 - 1], [1]]
+    assert jnp.array([2**63, 0], "float32").tolist() == [2.0**63, 0]
+    for values in ([2**64, 0], [2**63, -1]):
+        with pytest.raises(OverflowError, match="uint64"):
+            jnp.array(values, "uint64")
