@@ -1,6 +1,8 @@
 """`primal.numpy.linalg`: linear algebra on (stacks of) matrices in the last two axes."""
 
 from primal.numpy.contraction import vecdot as vecdot
+from primal.numpy.linalg.determinants import det as det
+from primal.numpy.linalg.determinants import slogdet as slogdet
 from primal.numpy.linalg.factors import cholesky as cholesky
 from primal.numpy.linalg.factors import eig as eig
 from primal.numpy.linalg.factors import eigh as eigh
@@ -21,12 +23,10 @@ from primal.numpy.linalg.norms import trace as trace
 from primal.numpy.linalg.norms import vector_norm as vector_norm
 from primal.numpy.linalg.products import matmul as matmul
 from primal.numpy.linalg.products import tensordot as tensordot
-from primal.numpy.linalg.solving import det as det
 from primal.numpy.linalg.solving import inv as inv
 from primal.numpy.linalg.solving import lstsq as lstsq
 from primal.numpy.linalg.solving import matrix_power as matrix_power
 from primal.numpy.linalg.solving import pinv as pinv
-from primal.numpy.linalg.solving import slogdet as slogdet
 from primal.numpy.linalg.solving import solve as solve
 from primal.numpy.linalg.solving import tensorinv as tensorinv
 from primal.numpy.linalg.solving import tensorsolve as tensorsolve

@@ -1,21 +1,18 @@
-"""Determinants, inverses and linear systems."""
+"""Inverses and linear systems."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from primal.api.control.custom import custom_jvp
 from primal.base import dtypes
-from primal.ir.trace import Array, literal
+from primal.ir.trace import Array
 from primal.numpy import direct
 from primal.numpy.choosing import where
 from primal.numpy.contraction import matmul
-from primal.numpy.diagonals import diagonal
 from primal.numpy.elementary import abs as absolute
-from primal.numpy.elementary import log
-from primal.numpy.indexing import getitem
 from primal.numpy.linalg.factors import adjoint, matrix, svd
 from primal.numpy.promotion import (
     ArrayLike,
@@ -28,159 +25,12 @@ from primal.numpy.promotion import (
     to_shape,
 )
 from primal.numpy.ranges import eye
-from primal.numpy.reductions import prod
 from primal.numpy.reductions import sum as total
 from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.shapes import moveaxis, reshape
-from primal.numpy.taking import take_along_axis
-from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.linalg import lu as lu_room
-from primal.ops.linalg.triangular import triangular_solve
 from primal.ops.types import static_int
-
-
-class SlogdetResult(NamedTuple):
-    """The sign (or phase) of a determinant and the logarithm of its absolute value."""
-
-    sign: Array
-    logabsdet: Array
-
-
-# Determinants.
-
-
-def _factors(x: Any) -> tuple[Any, Any, Any]:
-    """(packed LU factors, the permutation of rows, its parity as ±1 of x's dtype)."""
-    packed, swaps, permutation = lu_room.lu(x)
-    own = shape_ops.iota(
-        shape=swaps.aval.shape, dtype=swaps.aval.dtype, dimension=swaps.aval.ndim - 1
-    )
-    odd = total(ops.ne(swaps, own), -1) % 2
-    parity = ops.sub(literal(1, x.aval.dtype, True), convert(ops.add(odd, odd), x.aval.dtype))
-    return packed, permutation, parity
-
-
-@custom_jvp
-def _det(x: Any) -> Any:
-    packed, _, parity = _factors(x)
-    return ops.mul(prod(diagonal(packed, 0, -2, -1), -1), parity)
-
-
-@_det.defjvp
-def _det_jvp(primals: Any, tangents: Any) -> Any:
-    """d det = tr(adj(a) da), with adj(a) from the factors, right also where one pivot is zero.
-
-    With P a = L U and d the last pivot, U = [[U1, u], [0, d]], adj(U) is
-    det(U1) · [[d U1⁻¹, -U1⁻¹ u], [0, 1]]: solve with U, its last pivot set to 1, after scaling all
-    rows but the last by d.
-    """
-    (x,), (t,) = primals, tangents
-    n = x.aval.shape[-1]
-    packed, permutation, parity = _factors(x)
-    pivots = diagonal(packed, 0, -2, -1)
-    last = pivots[..., n - 1 :]
-    minor = ops.mul(prod(pivots[..., : n - 1], -1), parity)
-    moved = take_along_axis(t, permutation[..., None], -2)
-    y = _triangle_solve(packed, moved, lower=True, unit=True)
-    scale = _but_last(last, n)
-    corner = np.zeros((n, n), bool)
-    corner[-1, -1] = True
-    upper = where(corner, 1, packed)
-    z = _triangle_solve(upper, scale * y, lower=False, unit=False)
-    tangent = minor * total(diagonal(z, 0, -2, -1), -1)
-    return ops.mul(prod(pivots, -1), parity), tangent.astype(x.dtype)
-
-
-def _but_last(value: Any, n: int) -> Any:
-    """A column of `value`, 1 in the last row."""
-    is_last = (np.arange(n) == n - 1)[:, None]
-    return where(is_last, 1, value[..., None])
-
-
-def _triangle_solve(a: Any, b: Any, lower: bool, unit: bool) -> Any:
-    return triangular_solve(
-        a, b, left_side=True, lower=lower, transpose_a=False, conjugate_a=False, unit_diagonal=unit
-    )
-
-
-@remembered_as(direct.det)
-def det(a: ArrayLike) -> Array:
-    """The determinant of square matrices.
-
-    det a = Σ sign(σ) Π a[i, σ(i)] over permutations σ, by LU decomposition.
-
-    >>> jnp.linalg.det(jnp.array([[1., 2.], [3., 4.]]))
-    Array(-2., dtype=float32)
-    """
-    x = matrix("det", a, square=True)
-    n = x.aval.shape[-1]
-
-    def at(i: int, j: int) -> Any:
-        return getitem(x, (..., i, j))
-
-    if n == 0:
-        return to_shape(literal(1, x.aval.dtype, False), x.aval.shape[:-2])
-    if n == 1:
-        return at(0, 0)
-    if n == 2:
-        return at(0, 0) * at(1, 1) - at(0, 1) * at(1, 0)
-    if n == 3:
-        return (
-            at(0, 0) * (at(1, 1) * at(2, 2) - at(1, 2) * at(2, 1))
-            - at(0, 1) * (at(1, 0) * at(2, 2) - at(1, 2) * at(2, 0))
-            + at(0, 2) * (at(1, 0) * at(2, 1) - at(1, 1) * at(2, 0))
-        )
-    dtype = x.aval.dtype
-    work = np.dtype(np.float32) if dtypes.is_narrow_float(dtype) else dtype
-    return convert(_det(convert(x, work)), dtype)
-
-
-@custom_jvp
-def _slogdet(x: Any) -> tuple[Any, Any]:
-    packed, _, parity = _factors(x)
-    pivots = diagonal(packed, 0, -2, -1)
-    size = absolute(pivots)
-    zero = ops.eq(size, literal(0, size.aval.dtype, True))
-    unit = pivots / where(zero, 1, size).astype(pivots.dtype)
-    sign = ops.mul(prod(where(zero, 0, unit), -1).astype(pivots.dtype), parity)
-    return sign, total(log(size), -1)
-
-
-@_slogdet.defjvp
-def _slogdet_jvp(primals: Any, tangents: Any) -> Any:
-    (x,), (t,) = primals, tangents
-    sign, logdet = _slogdet(x)
-    change = total(diagonal(solve(x, t), 0, -2, -1), -1)
-    if x.dtype.kind != "c":
-        return (sign, logdet), (sign * 0, change)
-    turn = (change - ops.real(change).astype(x.dtype)) * sign
-    return (sign, logdet), (turn, ops.real(change))
-
-
-@remembered_as(direct.slogdet)
-def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
-    """The sign and the logarithm of the absolute value of the determinant; (0, -inf) for 0.
-
-    Raises ValueError for unknown methods. Stacks of matrices are taken one by one: leading
-    dimensions stay. det a = sign · exp(logabsdet).
-
-    >>> jnp.linalg.slogdet(jnp.array([[0., 1.], [1., 0.]])).sign
-    Array(-1., dtype=float32)
-    """
-    x = matrix("slogdet", a, square=True)
-    if method not in (None, "lu", "qr"):
-        raise ValueError(f"Unknown slogdet method '{method}'. Supported methods are 'lu' and 'qr'.")
-    if x.aval.shape[-1] == 0:
-        lead = x.aval.shape[:-2]
-        real = dtypes.to_real_dtype(x.aval.dtype)
-        return SlogdetResult(
-            to_shape(literal(1, x.aval.dtype, False), lead), to_shape(literal(0, real, False), lead)
-        )
-    return SlogdetResult(*_slogdet(x))
-
-
-# Systems.
 
 
 @remembered
