@@ -12,9 +12,9 @@ import numpy as np
 
 from primal.base.structures import structure
 from primal.engines.cpu import _openblas
+from primal.engines.cpu.blas import LETTER
 from primal.engines.cpu.code import Code, Module
 from primal.engines.cpu.graph import Value, size_of
-from primal.engines.cpu.products import LETTER
 from primal.engines.cpu.reader import Reader
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported

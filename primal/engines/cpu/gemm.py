@@ -1,5 +1,7 @@
 """Products of matrices in register tiles: operands packed by blocks, then summed as in `panels`.
 
+(For the sizes at which BLAS is faster, the same kernel calls it.)
+
 A unit is a block of rows and columns of the result. For every block of terms it packs its columns
 of y, and its rows of x where they are so far apart that they share few lines of the cache, or where
 not its terms but its rows are contiguous. Nothing is packed twice within a unit, and a unit is big
@@ -14,9 +16,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from primal.base.structures import replaced, structure
-from primal.engines.cpu import _llvm
+from primal.engines.cpu import _llvm, blas
 from primal.engines.cpu.code import SCALAR, SUFFIX, Code, Module, itemsize
-from primal.engines.cpu.graph import size_of
 from primal.engines.cpu.panels import Panels
 from primal.engines.cpu.reader import Reader, smaller
 
@@ -27,6 +28,8 @@ ROWS = 112
 cache, and both in the stack of any thread."""
 COLUMNS = 128
 """Columns of a unit."""
+FAR = 2048
+"""Rows that are a multiple of so many bytes apart are packed, as they share lines of the cache."""
 MOST = 4e8
 """Operations of the largest products made here."""
 SPLIT = 128
@@ -38,20 +41,21 @@ class Packed:
     """Products with tiles of `rows` rows and two vectors of lanes, inside `loops` loops.
 
     `turned`: y has its terms contiguous, not its columns. `across`: x has its rows contiguous, not
-    its terms. `pack`: the rows of x lie badly. `whole`: the tiles fill the columns.
-
-    Words: rows, columns and terms; strides of x (row, term), y (term, column), result (row); rows
-    of a unit, and units along the rows; sizes and strides of the loops.
+    its terms. Words: those of `blas.record`.
     """
 
     dtype: str
-    rows: int
     lanes: int
     turned: bool
     across: bool
-    pack: bool
-    whole: bool
     loops: int
+
+    @property
+    def rows(self) -> int:
+        """Of a tile: as many as registers hold with their vectors, but for what numbers of rows
+        divide by. Of 12 to 14, whichever fill the rows best, each with code of its own, were no
+        faster."""
+        return 12 if self.lanes * self.item == 64 else 6
 
     @property
     def item(self) -> int:
@@ -84,9 +88,8 @@ class Packed:
         The shared one, the tiles and the packing are each longer than what is left. None of them
         is called so often that a call through a pointer would show.
         """
-        rows_of, size = "ptr null", self.item
-        if self.pack:
-            rows_of = f"ptr @{self._across(module) if self.across else self._rows(module)}"
+        size = self.item
+        rows_of = f"ptr @{self._across(module) if self.across else self._rows(module)}"
         step, by = (self.depth + self.lanes) * size, size
         if self.across:
             step, by = size, self.side * size
@@ -102,43 +105,35 @@ class Packed:
         )
 
     def _units(self, module: Module) -> str:
-        """Units, given the functions of a tile, of packing columns and rows (null: as they lie)
-        and how packed rows lie: bytes of a tile, from row to row and from term to term."""
-        name = f"units_{self.dtype}_{self.rows}_{self.lanes}_{self.loops}"
+        """Units, given the functions of a tile, of packing columns and rows, and how packed rows
+        lie: bytes of a tile, from row to row and from term to term."""
+        name = f"units_{self.dtype}_{self.lanes}_{self.loops}"
         if name in module.functions:
             return name
         r = Reader(module, self.lanes)
         c = r.c
         size, width = self.item, 2 * self.lanes
         high = ROWS // self.rows * self.rows
-        a, b, out = r.array(), r.array(), r.array()
-        m, n, depth = r.word(), r.word(), r.word()
-        am, ak, bk, bn, om = (r.word() for _ in range(5))
-        each, parts = r.word(), r.word()
-        loops = r.loops(self.loops, 3)
-        columns = c.new(f"udiv i64 {c.new(f'add i64 {n}, {COLUMNS - 1}')}, {COLUMNS}")
+        units = blas.Units(r, self.dtype, self.loops)
+        am, ak, bk, bn, om = units.am, units.ak, units.bk, units.bn, units.om
         packed = self.depth * COLUMNS * size
         most = max(replaced(self, across=b).tall for b in (False, True))
-        right = c.room(packed + (high // self.rows + 1) * most)
+        room = packed + (high // self.rows + 1) * most
+        right = c.room(c.new(f"select i1 {units.own}, i64 {room}, i64 0"))
         left = c.new(f"getelementptr i8, ptr {right}, i64 {packed}")
-        lies = c.new("icmp eq ptr %rows_of, null")
+        # Rows lie badly where they are so far apart that they share few lines of the cache.
+        near = c.new(f"icmp ne i64 {c.new(f'and i64 {am}, {FAR - 1}')}, 0")
+        lies = c.new(f"and i1 {near}, {c.new('xor i1 %across, true')}")
         apart = c.new(f"select i1 %across, i64 {ak}, i64 {am}")
         step = c.new(f"select i1 {lies}, i64 {am}, i64 %step")
         twice, thrice = c.new(f"mul i64 {step}, 2"), c.new(f"mul i64 {step}, 3")
         by = c.new(f"select i1 {lies}, i64 {ak}, i64 %by")
 
-        def unit(u: str) -> None:
-            u, j = r.split(u, columns)
-            u, i = r.split(u, parts)
-            x, y, z = r.walked(u, loops, [a, b, out])
-            row, column = c.new(f"mul i64 {i}, {each}"), c.new(f"mul i64 {j}, {COLUMNS}")
-            x, y = r.moved(x, (row, am)), r.moved(y, (column, bn))
-            z = r.moved(z, (row, om), (column, str(size)))
-            below = smaller(c, c.new(f"sub i64 {m}, {row}"), each)
-            wide = smaller(c, c.new(f"sub i64 {n}, {column}"), str(COLUMNS))
+        def ours(places: list[str], below: str, wide: str) -> None:
+            x, y, z = places
 
             def block(k: str, _: list[str]) -> list[str]:
-                turns = smaller(c, c.new(f"sub i64 {depth}, {k}"), str(self.depth))
+                turns = smaller(c, c.new(f"sub i64 {units.depth}, {k}"), str(self.depth))
                 here = r.moved(y, (k, bk))
                 c.do(
                     f"call void %columns_of(ptr {here}, ptr {right}, i64 {turns}, i64 {wide}, "
@@ -196,7 +191,11 @@ class Packed:
                 c.loop("0", wide, str(width), [], panel)
                 return []
 
-            c.loop("0", depth, str(self.depth), [], block)
+            c.loop("0", units.depth, str(self.depth), [], block)
+
+        def unit(u: str) -> None:
+            at = units.place(u)
+            c.chosen(units.own, lambda: ours(*at), lambda: units.multiply(*at))
 
         more = "ptr %tile, ptr %columns_of, ptr %rows_of, i1 %across, "
         r.units(name, unit, more + "i64 %tall, i64 %step, i64 %by")
@@ -221,9 +220,9 @@ class Packed:
     # What kernels of a module share: each is as long as the rest of a kernel together.
 
     def _tile(self, module: Module) -> str:
-        name = f"tile_{self.dtype}_{self.rows}_{self.lanes}{'_whole' * self.whole}"
+        name = f"tile_{self.dtype}_{self.rows}_{self.lanes}"
         if name not in module.functions:
-            panels = Panels(self.dtype, self.rows, 2, self.lanes, self.whole, 0, 2, 1, 0)
+            panels = Panels(self.dtype, self.rows, 2, self.lanes, False, 0, 2, 1, 0)
             panels.tile(module, name)
         return name
 
@@ -376,13 +375,6 @@ class Packed:
         return name
 
 
-def rows_for(m: int, width: int) -> int:
-    """Rows of a tile, so that the last tile of a block overlaps little."""
-    most = 14 if width == 64 else 6
-    choices = range(min(most, m), max(min(most, m) - 3, 0), -1)
-    return min(choices, key=lambda r: -(-m // r) * r * (1 + 0.02 * (most - r)))
-
-
 def parts_of(m: int, n: int) -> int:
     """Units along the rows: more where there are few columns."""
     parts = 1
@@ -391,36 +383,26 @@ def parts_of(m: int, n: int) -> int:
     return parts
 
 
-def fits(m: int, n: int, depth: int, size: int) -> bool:
+def fits(m: int, n: int, depth: int, turned: bool, size: int) -> bool:
     """Whether this is faster than BLAS: tiles fill enough of a product, whose operands do not leave
-    the caches."""
+    the caches. Small ones BLAS reads as they lie, where the CPU has AVX-512."""
     width = 2 * _llvm.compiler().width // size
+    if m * n * depth <= blas.UNPACKED and not turned and _llvm.compiler().width == 64:
+        return False
     filled = m >= 16 and depth >= 16 and -(-n // width) * width <= 1.25 * n
     return filled and 2.0 * m * n * depth < MOST
 
 
 def packed(
-    dtype: str, sizes: tuple[int, int, int], x: tuple[int, int], y: tuple[int, int], om: int,
-    loops: Sequence[tuple[int, tuple[int, ...]]],
-) -> tuple[Packed, list[int], int]:  # fmt: skip
-    """Spec, words and number of units; strides in elements, x by row and term, y by term and
-    column, the result by row. One stride of each operand is 1."""
-    m, n, depth = sizes
-    # One kernel for up to two loops: a step of 1 costs a division per unit, a kernel 9 ms.
-    loops = [*loops, *[(1, (0, 0, 0))] * (2 - len(loops))]
-    size, width = itemsize(dtype), _llvm.compiler().width
-    lanes = width // size
+    dtype: str, sizes: tuple[int, int, int], strides: Sequence[tuple[int, int]], loops: blas.Loops
+) -> tuple[Packed, tuple[int, int]]:
+    """Spec, and rows and columns of a unit; strides in elements, of x by row and term, of y by term
+    and column."""
+    m, n, _ = sizes
+    (_, term), (_, column) = strides
     parts = parts_of(m, n)
-    # Round numbers of rows have tiles in common: 250 would take a kernel that 256 does not.
+    # Round numbers of rows: tiles fill more of them.
     each = m if parts == 1 else -(-m // (32 * parts)) * 32
-    parts = -(-m // each)
-    across = x[1] != 1
-    pack = across or x[0] * size % 2048 == 0
-    spec = Packed(
-        dtype, rows_for(each, width), lanes, y[1] != 1, across, pack, n % (2 * lanes) == 0,
-        len(loops),
-    )  # fmt: skip
-    words = [m, n, depth, *[s * size for s in (*x, *y, om)], each, parts]
-    for count, strides in loops:
-        words += [count, *[s * size for s in strides]]
-    return spec, words, parts * -(-n // COLUMNS) * size_of([g[0] for g in loops])
+    lanes = _llvm.compiler().width // itemsize(dtype)
+    spec = Packed(dtype, lanes, column != 1, term != 1, len(blas.padded(loops)))
+    return spec, (each, COLUMNS)

@@ -2,7 +2,8 @@
 
 A call of BLAS takes as long as 64 x 64 products do. `Across` has its lanes along the results, one
 term of the vector at a time; `Along` has them along the terms, and adds the lanes of as many rows
-as there are in one go, where the terms of a row are contiguous.
+as there are in one go, where the terms of a row are contiguous. Both hold the call of BLAS too, for
+the sizes that are its.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from primal.base.structures import structure
-from primal.engines.cpu import _llvm
+from primal.engines.cpu import _llvm, blas
 from primal.engines.cpu.code import SCALAR, Module, itemsize
 from primal.engines.cpu.reader import Reader, smaller
 
@@ -84,8 +85,8 @@ class Across:
     `VECTORS` at a time, the last ones overlapping those before; where results are too few, one
     under a mask. (Masks of them all cost a fifth, as loads are no part of products then.)
 
-    Words: results, terms; bytes from term to term of the matrix
-    and of the vector; sizes and strides of the loops.
+    Words: whether its own code is meant; results, terms; bytes from term to term of the matrix and
+    of the vector; sizes and strides of the loops; those of `blas.by_vector`.
     """
 
     dtype: str
@@ -96,15 +97,16 @@ class Across:
         """Add the function to a module."""
         v = _Vectors(module, self.dtype, self.lanes)
         r, c, size = v.r, v.c, v.size
-        a, x, out = r.array(), r.array(), r.array()
+        arrays = [r.array(), r.array(), r.array()]
+        own = c.new(f"icmp ne i64 {r.word()}, 0")
         n, depth, step, by = r.word(), r.word(), r.word(), r.word()
         loops = r.loops(self.loops, 3)
         width = VECTORS * self.lanes
         whole = c.new(f"sub i64 {n}, {width}")
         many = c.new(f"icmp sge i64 {n}, {width}")
 
-        def unit(u: str) -> None:
-            matrix, vector, to = r.walked(u, loops, [a, x, out])
+        def ours(u: str) -> None:
+            matrix, vector, to = r.walked(u, loops, arrays)
 
             def tile(j: str, vectors: int) -> list[str]:
                 mask = ""
@@ -154,6 +156,10 @@ class Across:
 
             c.chosen(many, lambda: tiles(VECTORS), lambda: tiles(1))
 
+        def unit(u: str) -> None:
+            theirs = lambda: blas.by_vector(r, self.dtype, u, loops, arrays)  # noqa: E731
+            c.chosen(own, lambda: ours(u), theirs)
+
         r.units(name, unit)
 
 
@@ -161,9 +167,9 @@ class Across:
 class Along:
     """Lanes along the terms, contiguous in matrix and vector; as many rows at a time as lanes.
 
-    Words: rows, at least as many as lanes, terms; bytes from row to row; whether whole vectors
-    begin where a row has a cache line, as the bits of an address in it; sizes and strides of the
-    loops.
+    Words: whether its own code is meant; rows, at least as many as lanes then, terms; bytes from
+    row to row; whether whole vectors begin where a row has a cache line, as the bits of an address
+    in it; sizes and strides of the loops; those of `blas.by_vector`.
     """
 
     dtype: str
@@ -174,14 +180,15 @@ class Along:
         """Add the function to a module."""
         v = _Vectors(module, self.dtype, self.lanes)
         r, c, size, lanes = v.r, v.c, v.size, self.lanes
-        a, x, out = r.array(), r.array(), r.array()
+        arrays = [r.array(), r.array(), r.array()]
+        own = c.new(f"icmp ne i64 {r.word()}, 0")
         m, depth, step, line = r.word(), r.word(), r.word(), r.word()
         loops = r.loops(self.loops, 3)
         last = c.new(f"sub i64 {m}, {lanes}")
         thrice = c.new(f"mul i64 {step}, 3")
 
-        def unit(u: str) -> None:
-            matrix, vector, to = r.walked(u, loops, [a, x, out])
+        def ours(u: str) -> None:
+            matrix, vector, to = r.walked(u, loops, arrays)
 
             def tile(i: str, _: list[str]) -> list[str]:
                 i = smaller(c, i, last)  # the last tile may overlap the one before
@@ -235,31 +242,40 @@ class Along:
 
             c.loop("0", m, str(lanes), [], tile)
 
+        def unit(u: str) -> None:
+            theirs = lambda: blas.by_vector(r, self.dtype, u, loops, arrays)  # noqa: E731
+            c.chosen(own, lambda: ours(u), theirs)
+
         r.units(name, unit)
 
 
 def matvec(
     dtype: str, rows: int, depth: int, matrix: tuple[int, int], vector: int, result: int,
-    loops: Sequence[tuple[int, tuple[int, ...]]],
-) -> tuple[Across | Along, list[int]] | None:  # fmt: skip
-    """Spec and words of a product with so many results and terms; None where BLAS is better.
+    loops: blas.Loops,
+) -> tuple[Across | Along | blas.Gemv, list[int], int, int]:  # fmt: skip
+    """Spec, words, units per turn of the loops and their cost: of so many results and terms.
 
     Strides in elements: of the matrix from result to result and from term to term, of the vector
     and of the results.
     """
     size = itemsize(dtype)
     lanes = _llvm.compiler().width // size
-    whole = rows * depth * size
-    if dtype not in ("f4", "f8") or whole > MOST_ALONG or result != 1 or rows < lanes // 2:
-        return None
+    whole, work = rows * depth * size, 2.0 * rows * depth
     to_row, to_term = matrix
-    tail = [w for n, strides in loops for w in (n, *[s * size for s in strides])]
-    if to_row == 1:
-        if whole > MOST_ACROSS:
-            return None
-        return Across(dtype, lanes, len(loops)), [rows, depth, to_term * size, vector * size, *tail]
-    if to_term == vector == 1 and rows >= lanes and depth >= lanes // 2:
+    head = blas.words_of(loops, size)
+    theirs, parts = blas.by_parts(dtype, rows, depth, matrix, vector, result)
+    if dtype[0] == "c":
+        spec = blas.Gemv(dtype, len(loops))
+        return spec, [*head, *theirs], parts, 100 + int(4 * work / parts / 8)
+    across = to_row == 1
+    if across:
+        own = whole <= MOST_ACROSS and result == 1 and rows >= lanes // 2
+        words = [rows, depth, to_term * size, vector * size]
+    else:
+        own = to_term == vector == result == 1 and whole <= MOST_ALONG
+        own = own and rows >= lanes and depth >= lanes // 2
         lines = whole >= ALIGNED and to_row % lanes == 0
-        line = lanes * size - 1 if lines else 0
-        return Along(dtype, lanes, len(loops)), [rows, depth, to_row * size, line, *tail]
-    return None
+        words = [rows, depth, to_row * size, lanes * size - 1 if lines else 0]
+    kind = Across if across else Along
+    units, cost = (1, 10 + int(work / 30)) if own else (parts, 100 + int(work / parts / 8))
+    return kind(dtype, lanes, len(loops)), [int(own), *words, *head, *theirs], units, cost

@@ -16,7 +16,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.base.structures import structure
-from primal.engines.cpu import _openblas, gemm, matvec, tiled
+from primal.engines.cpu import blas, gemm, matvec, tiled
 from primal.engines.cpu.code import SCALAR, Code, Module, itemsize
 from primal.engines.cpu.graph import Value, native, row_major, size_of, transposed
 from primal.engines.cpu.moves import merged
@@ -30,8 +30,6 @@ TILE = 8e6
 """Operations below which a product is one unit."""
 SPEED = {"f4": 150.0, "f8": 75.0, "c8": 150.0, "c16": 75.0}
 """Operations per nanosecond of one core, for the estimates; of real numbers."""
-LETTER = {"f4": "s", "f8": "d", "c8": "c", "c16": "z"}
-_MOST = 2**31 - 1
 
 Loop = tuple[int, tuple[int, int, int]]
 """A dimension: its size, and its strides in x, y and the result, in elements."""
@@ -95,12 +93,12 @@ def _product(
     x, y = _held(k, x), _held(k, y)
     if max(m, n, depth) <= SMALL and dtype in _SMALL_TYPES and m * n * depth > 1:
         return _small(k, x, y, nb, ni, nj)
-    in_blas = dtype in LETTER and _openblas.address(f"cblas_{LETTER[dtype]}gemm")
+    in_blas = blas.routine(dtype, "gemm")
     if in_blas and max(m, n) > 1 and depth > 1:
         if m == 1 or n == 1:
             return _by_blas(k, x, y, nb, ni, nj, "gemv")
         return _by_blas(k, x, y, nb, ni, nj, "gemm", layout)
-    if dtype in LETTER and not in_blas and depth > 1 and m * n > 1:
+    if dtype in blas.LETTER and not in_blas and depth > 1 and m * n > 1:
         raise Unsupported("dot_general without OpenBLAS")
     return _by_sums(k, x, y, nb, ni, nj)
 
@@ -208,50 +206,40 @@ def _by_blas(
     xk, yk = inner[0][1][:2]
     ta, lda = (111, max(xm, depth)) if xk == 1 else (112, max(xk, m))
     tb, ldb = (112, max(yn, depth)) if yk == 1 else (111, max(yk, n))
-    if max(m, n, depth, lda, ldb, om) > _MOST:
+    if max(m, n, depth, lda, ldb, om) > blas.MOST:
         raise Unsupported("a product of more than 2**31 rows or columns")
     dtype = x.node.dtype.str[1:]
-    size = itemsize(dtype)
-    name = LETTER[dtype]
-    work = 2.0 * m * n * depth * (4 if name in "cz" else 1)
     sizes, strides = (m, n, depth), ((xm, xk), (yk, yn), om)
-    own, cost, results = None, work / SPEED[dtype], there
-    if tiled.fits(dtype, *sizes):
-        blas = (ta, lda, tb, ldb, max(om, n))
-        if tiled.in_halves(*sizes, size_of([g[0] for g in loops])):
+    work = 2.0 * m * n * depth * (4 if dtype[0] == "c" else 1)
+    own, cost, results = False, work / SPEED[dtype], there
+    if dtype == "f4" and tiled.have():
+        own = tiled.fits(*sizes, yk == 1)
+        if own and tiled.in_halves(*sizes, size_of([g[0] for g in loops])):
             depth //= 2
             results = (2, *there)
             loops = [(2, (xk * depth, yk * depth, size_of(there))), *loops]
             sizes = m, n, depth
-        own, cost = tiled.tiled(sizes, *strides, blas, loops), tiled.cost(*sizes)
-    elif dtype in ("f4", "f8") and gemm.fits(*sizes, size):
-        own = gemm.packed(dtype, sizes, *strides, loops)
-    if own is not None:
-        spec, words, units = own
-        made = k.routine(
-            spec, (x, y), (Aval(results, x.dtype),), words, units=units,
-            cost=min(int(cost * size_of([g[0] for g in loops]) / units), _MOST),
-            name="matmul", terms=depth,
-        )[0]  # fmt: skip
-        if results != there:
-            halves = [made.view(there, row_major(there), i * size_of(there)) for i in range(2)]
-            made = k.binary("add", *halves)
-        return transposed(made, lies)
-    rows, columns = tiles(m, n, work)
-    each_m, each_n = -(-m // rows), -(-n // columns)
-    rows, columns = -(-m // each_m), -(-n // each_n)
-    words = [
-        _openblas.address(f"cblas_{name}gemm"), ta, tb, m, n, depth, lda, ldb, max(om, n),
-        each_m, rows, each_n, columns,
-        each_m * xm * size, each_n * yn * size, each_m * om * size, each_n * size,
-        *_words(loops, size),
-    ]  # fmt: skip
-    units = size_of([g[0] for g in loops]) * rows * columns
-    cost = 150 + int(work / rows / columns / SPEED[dtype])
+        cost = tiled.cost(*sizes) if own else cost
+        spec, unit = tiled.tiled(sizes, loops)
+    elif dtype in ("f4", "f8"):
+        own = gemm.fits(*sizes, yk == 1, itemsize(dtype))
+        spec, unit = gemm.packed(dtype, sizes, strides[:2], loops)
+    else:
+        spec = blas.Gemm(dtype, len(blas.padded(loops)))
+    if not own:
+        rows, columns = tiles(m, n, work)
+        unit = -(-m // rows), -(-n // columns)
+    words, parts = blas.record(
+        dtype, own, sizes, *strides, unit, blas.padded(loops), (ta, lda, tb, ldb, max(om, n))
+    )
     made = k.routine(
-        Gemm(dtype, len(loops)), (x, y), (Aval(there, x.dtype),), words,
-        units=units, cost=min(cost, _MOST), name="matmul", terms=depth,
+        spec, (x, y), (Aval(results, x.dtype),), words,
+        units=parts * size_of([g[0] for g in loops]),
+        cost=min(int(cost / parts) + (0 if own else 150), blas.MOST), name="matmul", terms=depth,
     )[0]  # fmt: skip
+    if results != there:
+        halves = [made.view(there, row_major(there), i * size_of(there)) for i in range(2)]
+        made = k.binary("add", *halves)
     return transposed(made, lies)
 
 
@@ -315,126 +303,19 @@ def _matvec(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
         bad_x, bad_y = (along[1] < 1, not fits) if side == 0 else (not fits, along[1] < 1)
         return _product(k, *_copied(k, x, y, bad_x, bad_y), nb, ni, nj)
     loops = [*batch, *[g for g in free if g[0:2] != (rows, strides)]]
-    # Row-major: as many rows as results, or as many columns.
-    flag, ld = (111, max(step, depth)) if along[0] == 1 else (112, max(along[0], rows))
-    if max(rows, depth, ld, along[1], strides[2]) > _MOST:
+    if max(rows, depth, step, *along, strides[2]) > blas.MOST:
         raise Unsupported("a product of more than 2**31 rows or columns")
     dtype = x.node.dtype.str[1:]
-    size, name = itemsize(dtype), LETTER[dtype]
-    work = 2.0 * rows * depth * (4 if name in "cz" else 1)
     shape = (*x.shape[: nb + ni], *y.shape[nb : nb + nj])
     turns = [(n, (s[1 - side], s[side], s[2])) for n, s in loops]
-    own = matvec.matvec(dtype, rows, depth, (step, along[0]), along[1], strides[2], turns)
-    if own is not None:
-        return k.routine(
-            own[0], (matrix, vector), (Aval(shape, x.dtype),), own[1],
-            units=size_of([g[0] for g in loops]), cost=10 + int(work / 30), name="matvec",
-            terms=depth,
-        )[0]  # fmt: skip
-    # Parts of some 256 KB: threads share them, and in a loop find those that they read last.
-    parts = min(rows // 32, rows * depth * size >> 18, 64)
-    parts = -(-parts // 4) * 4 if parts > 1 else 1
-    each = -(-rows // parts)
-    parts = -(-rows // each)
-    words = [
-        _openblas.address(f"cblas_{name}gemv"), flag, rows, depth, ld, along[1], strides[2],
-        each, parts, each * step * size, each * strides[2] * size,
-        *_words(turns, size),
-    ]  # fmt: skip
-    cost = 100 + int(work / parts / 8)
+    spec, words, parts, cost = matvec.matvec(
+        dtype, rows, depth, (step, along[0]), along[1], strides[2], turns
+    )
     return k.routine(
-        Gemv(dtype, len(loops)), (matrix, vector), (Aval(shape, x.dtype),), words,
-        units=size_of([g[0] for g in loops]) * parts, cost=min(cost, _MOST), name="matvec",
+        spec, (matrix, vector), (Aval(shape, x.dtype),), words,
+        units=size_of([g[0] for g in loops]) * parts, cost=min(cost, blas.MOST), name="matvec",
         terms=depth,
     )[0]  # fmt: skip
-
-
-def factors(c: Code, dtype: str) -> tuple[str, str]:
-    """1 and 0 as BLAS wants its factors: by value, complex ones by address."""
-    if dtype[0] == "f":
-        scalar = SCALAR[dtype]
-        return f"{scalar} 1.0", f"{scalar} 0.0"
-    scalar = "float" if dtype == "c8" else "double"
-    found = []
-    for value in ("1.0", "0.0"):
-        p = c.new(f"alloca [2 x {scalar}]")
-        c.do(f"store [2 x {scalar}] [{scalar} {value}, {scalar} 0.0], ptr {p}")
-        found.append(f"ptr {p}")
-    return found[0], found[1]
-
-
-@structure
-class Gemm:
-    """Tiles of products of matrices, inside `loops` loops."""
-
-    dtype: str
-    loops: int
-
-    def write(self, module: Module, name: str) -> None:
-        """Add the function; its words are those of `_by_blas`."""
-        r = Reader(module)
-        c = r.c
-        a, b, out = r.array(), r.array(), r.array()
-        code, ta, tb = r.pointer(), r.int32(), r.int32()
-        m, n, depth = r.word(), r.word(), r.int32()
-        lda, ldb, ldc = r.int32(), r.int32(), r.int32()
-        each_m, rows, each_n, columns = r.word(), r.word(), r.word(), r.word()
-        step_a, step_b, step_m, step_n = r.word(), r.word(), r.word(), r.word()
-        loops = r.loops(self.loops, 3)
-        one, zero = factors(c, self.dtype)
-
-        def unit(u: str) -> None:
-            u, j = r.split(u, columns)
-            u, i = r.split(u, rows)
-            x, y, z = r.walked(u, loops, [a, b, out])
-            x, y = r.moved(x, (i, step_a)), r.moved(y, (j, step_b))
-            z = r.moved(z, (i, step_m), (j, step_n))
-            sizes = []
-            for whole, index, each in ((m, i, each_m), (n, j, each_n)):
-                left = c.new(f"sub i64 {whole}, {c.new(f'mul i64 {index}, {each}')}")
-                sizes.append(c.new(f"trunc i64 {smaller(c, left, each)} to i32"))
-            c.do(
-                f"call void {code}(i32 101, i32 {ta}, i32 {tb}, i32 {sizes[0]}, i32 {sizes[1]}, "
-                f"i32 {depth}, {one}, ptr {x}, i32 {lda}, ptr {y}, i32 {ldb}, {zero}, "
-                f"ptr {z}, i32 {ldc})"
-            )
-
-        r.units(name, unit)
-
-
-@structure
-class Gemv:
-    """Parts of products of a matrix and a vector, inside `loops` loops."""
-
-    dtype: str
-    loops: int
-
-    def write(self, module: Module, name: str) -> None:
-        """Add the function; its words are those of `_matvec`."""
-        r = Reader(module)
-        c = r.c
-        a, v, out = r.array(), r.array(), r.array()
-        code, flag, rows, depth, ld = r.pointer(), r.int32(), r.word(), r.int32(), r.int32()
-        by, to = r.int32(), r.int32()
-        each, parts, step_a, step_out = r.word(), r.word(), r.word(), r.word()
-        loops = r.loops(self.loops, 3)
-        one, zero = factors(c, self.dtype)
-        plain = c.new(f"icmp eq i32 {flag}, 111")
-
-        def unit(u: str) -> None:
-            u, i = r.split(u, parts)
-            x, y, z = r.walked(u, loops, [a, v, out])
-            x, z = r.moved(x, (i, step_a)), r.moved(z, (i, step_out))
-            left = c.new(f"sub i64 {rows}, {c.new(f'mul i64 {i}, {each}')}")
-            count = c.new(f"trunc i64 {smaller(c, left, each)} to i32")
-            m = c.new(f"select i1 {plain}, i32 {count}, i32 {depth}")
-            n = c.new(f"select i1 {plain}, i32 {depth}, i32 {count}")
-            c.do(
-                f"call void {code}(i32 101, i32 {flag}, i32 {m}, i32 {n}, {one}, ptr {x}, "
-                f"i32 {ld}, ptr {y}, i32 {by}, {zero}, ptr {z}, i32 {to})"
-            )
-
-        r.units(name, unit)
 
 
 # Small products, written out.

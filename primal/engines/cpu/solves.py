@@ -9,10 +9,10 @@ import numpy as np
 
 from primal.base.structures import structure
 from primal.engines.cpu import _openblas, small
+from primal.engines.cpu.blas import LETTER, factors
 from primal.engines.cpu.code import Code, Module
 from primal.engines.cpu.factorisations import CHUNK, MOST
 from primal.engines.cpu.graph import Value, size_of
-from primal.engines.cpu.products import LETTER, factors
 from primal.engines.cpu.reader import Reader, smaller
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported

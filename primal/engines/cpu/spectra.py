@@ -12,10 +12,10 @@ from typing import Any
 
 from primal.base.structures import structure
 from primal.engines.cpu import _openblas
+from primal.engines.cpu.blas import LETTER
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.factorisations import CHUNK
 from primal.engines.cpu.graph import Value, size_of
-from primal.engines.cpu.products import LETTER
 from primal.engines.cpu.reader import Reader
 from primal.engines.cpu.solves import each_matrix, parts_of, square
 from primal.ir.avals import Aval

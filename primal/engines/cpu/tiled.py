@@ -22,10 +22,9 @@ import ctypes
 import functools
 import math
 import platform
-from collections.abc import Sequence
 
 from primal.base.structures import structure
-from primal.engines.cpu import _llvm, _openblas
+from primal.engines.cpu import _llvm, blas
 from primal.engines.cpu.code import Code, Module
 from primal.engines.cpu.graph import size_of
 from primal.engines.cpu.reader import Reader, smaller
@@ -51,9 +50,9 @@ SHARED = 4e6
 """Operations from which on threads share a product."""
 LEAST = 32
 """Rows, columns and terms of the smallest products made here."""
-GAIN = 40
+GAIN, UNPACKED_GAIN, LONG_GAIN = 28, 40, 20
 """m·n/(m + n), less what tiles are not filled, from which on they gain more than packing takes: it
-is that of 80 rows and columns."""
+is that of 56 rows and columns, of 80 where BLAS does not pack, of 40 where it packs slowly."""
 _ORDER = ((0, 2), (0, 1), (1, 1), (1, 0), (2, 0), (0, 0))
 """Products of parts, each of which has one in common with the next."""
 
@@ -70,12 +69,18 @@ def have() -> bool:
     return ctypes.CDLL(None).syscall(158, 0x1023, 18) == 0
 
 
-def fits(dtype: str, m: int, n: int, depth: int) -> bool:
-    """Whether this is the fastest way: tiles gain with m·n, and packing takes with m + n."""
-    if dtype != "f4" or min(m, n, depth) < LEAST or not have():
+def fits(m: int, n: int, depth: int, turned: bool) -> bool:
+    """Whether this is the fastest way: tiles gain with m·n, and packing takes with m + n.
+
+    BLAS packs too, but for small products, and is slow at those where y is `turned`.
+    """
+    if min(m, n, depth) < LEAST:
         return False
     padded = (-(-m // LEAST) * LEAST) * (-(-n // LEAST) * LEAST)
-    return (m * n) ** 2 >= GAIN * (m + n) * padded
+    gain = LONG_GAIN if turned and depth >= 4 * LEAST else GAIN
+    if m * n * depth <= blas.UNPACKED and not turned:
+        gain = UNPACKED_GAIN
+    return (m * n) ** 2 >= gain * (m + n) * padded
 
 
 def cost(m: int, n: int, depth: int) -> float:
@@ -91,25 +96,10 @@ def in_halves(m: int, n: int, depth: int, turns: int) -> bool:
     return turns == 1 and max(m, n) <= min(ROWS, depth // 2) and depth % (2 * TERMS) == 0
 
 
-def tiled(
-    sizes: tuple[int, int, int], x: tuple[int, int], y: tuple[int, int], om: int,
-    blas: Sequence[int], loops: Sequence[tuple[int, tuple[int, ...]]],
-) -> tuple[Tiled, list[int], int]:  # fmt: skip
-    """Spec, words and number of units; strides in elements, x by row and term, y by term and
-    column, the result by row. One stride of each operand is 1.
-
-    `blas`: transposition and leading dimension of x and of y for cblas_sgemm, and that of out.
-    """
-    m, n, depth = sizes
-    loops = [*loops, *[(1, (0, 0, 0))] * (2 - len(loops))]
-    each, wide = _unit(sizes, size_of([g[0] for g in loops]))
-    parts, across = -(-m // each), -(-n // wide)
-    spec = Tiled(x[1] != 1, y[1] != 1, len(loops))
-    words = [m, n, depth, *[s * 4 for s in (*x, *y, om)], each, parts, wide, across]
-    words += [_openblas.address("cblas_sgemm"), *blas]
-    for count, strides in loops:
-        words += [count, *[s * 4 for s in strides]]
-    return spec, words, parts * across * size_of([g[0] for g in loops])
+def tiled(sizes: tuple[int, int, int], loops: blas.Loops) -> tuple[Tiled, tuple[int, int]]:
+    """Spec, and rows and columns of a unit."""
+    spec = Tiled(len(blas.padded(loops)))
+    return spec, _unit(sizes, size_of([g[0] for g in loops]))
 
 
 def _unit(sizes: tuple[int, int, int], turns: int) -> tuple[int, int]:
@@ -135,47 +125,40 @@ def _unit(sizes: tuple[int, int, int], turns: int) -> tuple[int, int]:
 class Tiled:
     """Units of rows and columns of products, inside `loops` loops.
 
-    `across`: x has its rows contiguous, not its terms. `turned`: y has its terms contiguous, not
-    its columns.
+    Operands lie in any order: what packs them asks the strides, once for some 10,000 numbers, so
+    that there is one code for a product and for those of its gradient. Words: those of
+    `blas.record`.
     """
 
-    across: bool
-    turned: bool
     loops: int
 
     def write(self, module: Module, name: str) -> None:
-        """Add the function; its words are those of `tiled`."""
+        """Add the function."""
         r = Reader(module, SIDE)
         c = r.c
-        rows_of, columns_of = _pack(module, False, self.across), _pack(module, True, self.turned)
-        tile, last_tile, settings = _tile(module), _last_tile(module), _settings(module)
-        a, b, out = r.array(), r.array(), r.array()
-        m, n, depth = r.word(), r.word(), r.word()
-        am, ak, bk, bn, om = (r.word() for _ in range(5))
-        each, parts, most, across = (r.word() for _ in range(4))
-        blas = r.pointer()
-        ta, lda, tb, ldb, ldc = (r.int32() for _ in range(5))
-        loops = r.loops(self.loops, 3)
-        right = c.room(c.new(f"mul i64 {most}, {DEPTH // TERMS * BLOCK // 32}"))
-        left = c.room(DEPTH // TERMS * BLOCK)
+        pack, tile, last_tile, settings = (
+            _pack(module), _tile(module), _last_tile(module), _settings(module)
+        )  # fmt: skip
+        units = blas.Units(r, "f4", self.loops)
+        am, ak, bk, bn, om = units.am, units.ak, units.bk, units.bn, units.om
+        across, turned = (c.new(f"icmp ne i64 {stride}, 4") for stride in (ak, bn))
+        strip = DEPTH // TERMS * BLOCK
+        room = c.new(f"mul i64 {units.wide}, {strip // 32}")
+        room = c.new(f"add i64 {room}, {strip}")
+        left = c.room(c.new(f"select i1 {units.own}, i64 {room}, i64 0"))
+        right = c.new(f"getelementptr i8, ptr {left}, i64 {strip}")
         state = c.new(f"alloca [{STATE} x i8], align 64")
 
-        def unit(u: str) -> None:
-            u, j = r.split(u, across)
-            u, i = r.split(u, parts)
-            x, y, z = r.walked(u, loops, [a, b, out])
-            row, column = c.new(f"mul i64 {i}, {each}"), c.new(f"mul i64 {j}, {most}")
-            x, y = r.moved(x, (row, am)), r.moved(y, (column, bn))
-            z = r.moved(z, (row, om), (column, "4"))
-            below = smaller(c, c.new(f"sub i64 {m}, {row}"), each)
-            wide = smaller(c, c.new(f"sub i64 {n}, {column}"), most)
+        def ours(places: list[str], below: str, wide: str) -> list[str]:
+            """By the matrix unit; whether there is a sum that is not finite."""
+            x, y, z = places
             for at in (_CHECKS, _PENDING):
                 p = c.new(f"getelementptr i8, ptr {state}, i64 {at}")
                 c.do(f"store {c.vec('float')} zeroinitializer, ptr {p}, align 64")
             c.call_void("llvm.x86.ldtilecfg", ("ptr", settings))
 
             def block(k: str, _: list[str]) -> list[str]:
-                turns = smaller(c, c.new(f"sub i64 {depth}, {k}"), str(DEPTH))
+                turns = smaller(c, c.new(f"sub i64 {units.depth}, {k}"), str(DEPTH))
                 blocks = _up(c, turns, TERMS)
                 strip = c.new(f"mul i64 {blocks}, {BLOCK}")
                 here, there = r.moved(y, (k, bk)), r.moved(x, (k, ak))
@@ -183,9 +166,8 @@ class Tiled:
                 def left_side(i: str, _: list[str]) -> list[str]:
                     count = smaller(c, c.new(f"sub i64 {below}, {i}"), "32")
                     c.do(
-                        f"call void @{rows_of}(ptr {r.moved(there, (i, am))}, i64 {am}, "
-                        f"i64 {ak}, i64 {count}, i64 {turns}, ptr {left}, "
-                        f"i64 {strip})"
+                        f"call void @{pack}(ptr {r.moved(there, (i, am))}, i64 {am}, i64 {ak}, "
+                        f"i64 {count}, i64 {turns}, ptr {left}, i64 {strip}, i1 0, i1 {across})"
                     )
                     to = r.moved(z, (i, om))
 
@@ -203,28 +185,27 @@ class Tiled:
                     return []
 
                 c.do(
-                    f"call void @{columns_of}(ptr {here}, i64 {bn}, i64 {bk}, i64 {wide}, "
-                    f"i64 {turns}, ptr {right}, i64 {strip})"
+                    f"call void @{pack}(ptr {here}, i64 {bn}, i64 {bk}, i64 {wide}, i64 {turns}, "
+                    f"ptr {right}, i64 {strip}, i1 1, i1 {turned})"
                 )
                 c.loop("0", below, "32", [], left_side)
                 return []
 
-            c.loop("0", depth, str(DEPTH), [], block)
+            c.loop("0", units.depth, str(DEPTH), [], block)
             c.do(f"call void @{last_tile}(i64 {om}, ptr {state})")
             c.call_void("llvm.x86.tilerelease")
             p = c.new(f"getelementptr i8, ptr {state}, i64 {_CHECKS}")
             found = c.new(f"load {c.vec('float')}, ptr {p}")
             bad = c.new(f"fcmp uno {c.vec('float')} {found}, {found}")
             word = c.new(f"bitcast {c.vec('i1')} {bad} to i{SIDE}")
-            far = c.new(f"icmp ne i{SIDE} {word}, 0")
+            return [c.new(f"icmp ne i{SIDE} {word}, 0")]
+
+        def unit(u: str) -> None:
+            at = units.place(u)
+            (far,) = c.guarded(units.own, [("i1", "true")], lambda: ours(*at))
 
             def by_blas() -> list[str]:
-                counts = [c.new(f"trunc i64 {w} to i32") for w in (below, wide, depth)]
-                given = ", ".join([f"i32 {w}" for w in ("101", ta, tb, *counts)])
-                c.do(
-                    f"call void {blas}({given}, float 1.0, ptr {x}, i32 {lda}, ptr {y}, i32 {ldb}, "
-                    f"float 0.0, ptr {z}, i32 {ldc})"
-                )
+                units.multiply(*at)
                 return []
 
             c.guarded(far, [], by_blas)
@@ -418,7 +399,7 @@ def _load(c: Code, scalar: str, p: str, mask: str) -> str:
     return c.call(f"llvm.masked.load.v{SIDE}f32.p0", t, *given)
 
 
-def _pack(module: Module, paired: bool, turned: bool) -> str:
+def _pack(module: Module) -> str:
     """Lines as tiles of the three parts of each, 32 by 32; what is missing there is zero.
 
     Not `paired`, as rows of x: a tile has the terms of a line side by side. `paired`, as columns of
@@ -426,76 +407,82 @@ def _pack(module: Module, paired: bool, turned: bool) -> str:
     in both. Where the operand lies the other way (`turned`),
     or is not there, squares of it go through memory.
     """
-    name = f"tiled_pack{'_paired' * paired}{'_turned' * turned}"
+    name = "tiled_pack"
     if name in module.functions:
         return name
     r = Reader(module, SIDE)
     c = r.c
-    split, square = _split(module, paired), _square(module, turned)
+    split, squares = _split(module), [_square(module, turned) for turned in (False, True)]
     room = c.new(f"alloca [{2 * TILE} x i8], align 64")
-    along_lines = paired != turned
-    by = "%term" if along_lines else "%line"
-    # Of the room: bytes from row to row, and from term to term.
-    row, term = (64, 64) if paired else (128, 4)
+    along_lines = c.new("xor i1 %paired, %turned")
+
+    def either(of: str, yes: str, no: str, t: str = "i64") -> str:
+        return c.new(f"select i1 {of}, {t} {yes}, {t} {no}")
+
+    by = either(along_lines, "%term", "%line")
+    square = either("%turned", f"@{squares[1]}", f"@{squares[0]}", "ptr")
+    # Of the room: bytes from row to row, and from the first half of the terms to the second.
+    row = either("%paired", "64", "128")
+    half = either("%paired", str(SIDE * 64), str(SIDE * 4))
 
     # What lies side by side is read one after the other, and asked for some squares ahead.
     halves, blocks = _up(c, "%lines", SIDE), _up(c, "%terms", TERMS)
-    counts = (blocks, halves) if along_lines else (halves, blocks)
-    steps = [c.new(f"mul i64 %term, {TERMS}"), c.new(f"mul i64 %line, {SIDE}")]
-    step_out, step_in = steps if along_lines else reversed(steps)
-    reach = smaller(c, counts[1], str(AHEAD))
+    count_out = either(along_lines, blocks, halves)
+    count_in = either(along_lines, halves, blocks)
+    by_blocks, by_halves = c.new(f"mul i64 %term, {TERMS}"), c.new(f"mul i64 %line, {SIDE}")
+    step_out = either(along_lines, by_blocks, by_halves)
+    step_in = either(along_lines, by_halves, by_blocks)
+    reach = smaller(c, count_in, str(AHEAD))
     near = c.new(f"mul i64 {reach}, {step_in}")
-    back = c.new(f"mul i64 {c.new(f'sub i64 {counts[1]}, {reach}')}, {step_in}")
+    back = c.new(f"mul i64 {c.new(f'sub i64 {count_in}, {reach}')}, {step_in}")
     far = c.new(f"sub i64 {step_out}, {back}")
 
-    def tiles(h: str, b: str) -> list[str]:
-        more = c.new(f"add i64 {h if along_lines else b}, {reach}")
-        more = c.new(f"icmp slt i64 {more}, {counts[1]}")
-        ahead = c.new(f"select i1 {more}, i64 {near}, i64 {far}")
+    def tiles(i: str, j: str) -> list[str]:
+        h, b = either(along_lines, j, i), either(along_lines, i, j)
+        more = c.new(f"icmp slt i64 {c.new(f'add i64 {j}, {reach}')}, {count_in}")
+        ahead = either(more, near, far)
         first, k = c.new(f"mul i64 {h}, {SIDE}"), c.new(f"mul i64 {b}, {TERMS}")
         lines, terms = c.new(f"sub i64 %lines, {first}"), c.new(f"sub i64 %terms, {k}")
         x = r.moved("%from", (first, "%line"), (k, "%term"))
         number, odd = c.new(f"lshr i64 {h}, 1"), c.new(f"and i64 {h}, 1")
         to = r.moved("%to", (number, "%strip"), (odd, str(TILE)), (b, str(BLOCK)))
-        whole = "false"
-        if not turned:
-            enough = c.new(f"icmp sge i64 {lines}, {SIDE}")
-            whole = c.new(f"and i1 {enough}, {c.new(f'icmp sge i64 {terms}, {TERMS}')}")
+        few = c.new(f"icmp slt i64 {lines}, {SIDE}")
+        few = c.new(f"or i1 {few}, {c.new(f'icmp slt i64 {terms}, {TERMS}')}")
 
         def aside() -> list[str]:
             for part in range(2):
                 p = r.moved(x, (str(SIDE * part), "%term"))
-                q = c.new(f"getelementptr i8, ptr {room}, i64 {SIDE * part * term}")
+                q = c.new(f"getelementptr i8, ptr {room}, i64 {half}") if part else room
                 rest = c.new(f"sub i64 {terms}, {SIDE * part}")
-                rows, columns = (rest, lines) if along_lines else (lines, rest)
+                rows, columns = either(along_lines, rest, lines), either(along_lines, lines, rest)
                 c.do(
-                    f"call void @{square}(ptr {p}, i64 {by}, i64 {rows}, i64 {columns}, "
-                    f"ptr {q}, i64 {row}, i64 {ahead})"
+                    f"call void {square}(ptr {p}, i64 {by}, i64 {rows}, i64 {columns}, ptr {q}, "
+                    f"i64 {row}, i64 {ahead})"
                 )
-            return [room, str(row), "0"]
+            return [room, row, "0"]
 
-        missing = c.new(f"xor i1 {whole}, true")
         given = [("ptr", x), ("i64", by), ("i64", ahead)]
-        x, step, ahead = c.guarded(missing, given, aside)
-        c.do(f"call void @{split}(ptr {x}, i64 {step}, ptr {to}, i64 {ahead})")
+        x, step, ahead = c.guarded(c.new(f"or i1 {few}, %turned"), given, aside)
+        apart = either("%paired", c.new(f"mul i64 {step}, {SIDE}"), "64")
+        c.do(f"call void @{split}(ptr {x}, i64 {step}, i64 {apart}, ptr {to}, i64 {ahead})")
         return []
 
-    def outer(i: str, _: list[str]) -> list[str]:
-        def inner(j: str, _: list[str]) -> list[str]:
-            return tiles(j, i) if along_lines else tiles(i, j)
-
-        c.loop("0", counts[1], "1", [], inner)
-        return []
-
-    c.loop("0", counts[0], "1", [], outer)
-    r.helper(name, "ptr %from, i64 %line, i64 %term, i64 %lines, i64 %terms, ptr %to, i64 %strip")
+    c.loop(
+        "0", count_out, "1", [],
+        lambda i, _: c.loop("0", count_in, "1", [], lambda j, _: tiles(i, j)),
+    )  # fmt: skip
+    r.helper(
+        name,
+        "ptr %from, i64 %line, i64 %term, i64 %lines, i64 %terms, ptr %to, i64 %strip, i1 %paired, "
+        "i1 %turned",
+    )
     return name
 
 
-def _split(module: Module, paired: bool) -> str:
+def _split(module: Module) -> str:
     """The parts of 16 lines and 32 terms, as 16 vectors of pairs of each: a term in the lower half
-    of 32 bits, the sixteenth after it in the upper one."""
-    name = f"tiled_split{'_paired' * paired}"
+    of 32 bits, the sixteenth after it, `apart` bytes away, in the upper one."""
+    name = "tiled_split"
     if name in module.functions:
         return name
     r = Reader(module, SIDE)
@@ -507,8 +494,7 @@ def _split(module: Module, paired: bool) -> str:
     def vectors(i: str, now: list[str]) -> list[str]:
         xs = []
         for half in range(2):
-            step = (str(SIDE), "%step") if paired else ("1", "64")
-            p = r.moved(now[0], step) if half else now[0]
+            p = r.moved(now[0], ("1", "%apart")) if half else now[0]
             _ask(c, r.moved(p, ("1", "%ahead")))
             x = c.new(f"load {t}, ptr {p}, align 4")
             xs.append(c.new(f"fmul {t} {x}, {scale}"))
@@ -526,7 +512,7 @@ def _split(module: Module, paired: bool) -> str:
         return [following, c.new(f"getelementptr i8, ptr {now[1]}, i64 64")]
 
     c.loop("0", str(SIDE), "1", [("ptr", "%x"), ("ptr", "%to")], vectors)
-    r.helper(name, "ptr %x, i64 %step, ptr %to, i64 %ahead")
+    r.helper(name, "ptr %x, i64 %step, i64 %apart, ptr %to, i64 %ahead")
     return name
 
 
@@ -537,22 +523,35 @@ def _square(module: Module, turned: bool) -> str:
         return name
     r = Reader(module, SIDE)
     c = r.c
-    t = c.vec("float")
+    t, mt = c.vec("float"), c.vec("i1")
     mask = _lanes_before(c, "%columns")
-    top = c.call("llvm.smax.i64", "i64", ("i64", c.new("sub i64 %rows, 1")), ("i64", "0"))
-    xs = []
-    for i in range(SIDE):
-        here = c.new(f"icmp sgt i64 %rows, {i}")
-        these = c.new(f"select i1 {here}, {c.vec('i1')} {mask}, {c.vec('i1')} zeroinitializer")
-        p = r.moved("%x", (smaller(c, top, str(i)), "%step"))
+    head = "ptr %x, i64 %step, i64 %rows, i64 %columns, ptr %to, i64 %by, i64 %ahead"
+
+    def row(p: str, here: str) -> str:
+        """A row, of which nothing is read where it is not there."""
         _ask(c, r.moved(p, ("1", "%ahead")))
-        xs.append(_load(c, "float", p, these))
+        return _load(c, "float", p, c.new(f"select i1 {here}, {mt} {mask}, {mt} zeroinitializer"))
+
+    if not turned:
+
+        def copied(i: str, now: list[str]) -> list[str]:
+            x = row(now[0], c.new(f"icmp sgt i64 %rows, {i}"))
+            c.do(f"store {t} {x}, ptr {now[1]}, align 64")
+            return [r.moved(p, ("1", step)) for p, step in zip(now, ("%step", "%by"), strict=True)]
+
+        c.loop("0", str(SIDE), "1", [("ptr", "%x"), ("ptr", "%to")], copied)
+        r.helper(name, head)
+        return name
+    xs, p = [], "%x"
+    for i in range(SIDE):
+        xs.append(row(p, c.new(f"icmp sgt i64 %rows, {i}")))
+        p = r.moved(p, ("1", "%step"))
     half = SIDE // 2
     pairs = [
         ", ".join([f"i32 {low + j}, i32 {SIDE + low + j}" for j in range(half)])
         for low in (0, half)
     ]
-    for step in range(4 if turned else 0):
+    for step in range(4):
         xs = [
             c.new(f"shufflevector {t} {xs[i]}, {t} {xs[i + half]}, <{SIDE} x i32> <{p}>")
             for i in range(half)
@@ -563,5 +562,5 @@ def _square(module: Module, turned: bool) -> str:
             xs = [c.call(f"llvm.arithmetic.fence.v{SIDE}f32", t, (t, x)) for x in xs]
     for i, x in enumerate(xs):
         c.do(f"store {t} {x}, ptr {r.moved('%to', (str(i), '%by'))}, align 64")
-    r.helper(name, "ptr %x, i64 %step, i64 %rows, i64 %columns, ptr %to, i64 %by, i64 %ahead")
+    r.helper(name, head)
     return name

@@ -6,10 +6,10 @@ from typing import Any
 
 from primal.base.structures import structure
 from primal.engines.cpu import _openblas
+from primal.engines.cpu.blas import LETTER
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.factorisations import CHUNK
 from primal.engines.cpu.graph import Value, size_of
-from primal.engines.cpu.products import LETTER
 from primal.engines.cpu.solves import each_matrix
 from primal.engines.cpu.spectra import Caller
 from primal.ir.builders import Unsupported

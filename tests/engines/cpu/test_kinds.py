@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from primal.engines.cpu import tiled
 from primal.engines.cpu.program import Plan
 from primal.engines.cpu.schedule import Group
 from tests.engines.cpu.lab import built, spoiled
@@ -18,9 +19,7 @@ SIZES = 40, 64, 100, 200, 333
 OTHER_ALGORITHMS = {
     name: why
     for names, why in {
-        "matmul, matmul tn, matmul nt, matmul tt, batched, half, doubles, complex matmul, mlp":
-            "tiles of 12 to 14 rows, whichever fill the rows; the matrix unit; BLAS",
-        "vecmat, scan grad": "matrices beyond the second cache are BLAS's",
+        "mlp": "a mean of few numbers is one pass; long rows of much work are aligned",
         "conv, conv grad, conv group": "tiles that fill the places, blocks of long sums",
         "softmax0, norms, cond": "rows and columns that leave the cache between passes",
         "argmax": "long rows are searched in pieces",
@@ -37,6 +36,8 @@ OTHER_ALGORITHMS = {
     for name in names.split(", ")
 }  # fmt: skip
 """Programs whose kinds depend on the size, and on what."""
+if not tiled.have():
+    OTHER_ALGORITHMS["complex matmul"] = "large ones are BLAS's, where no unit multiplies parts"
 
 
 at_size = functools.cache(programs)

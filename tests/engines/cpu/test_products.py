@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from primal.base.config import config
-from primal.engines.cpu import _openblas, products
+from primal.engines.cpu import _openblas, gemm, matvec, products, tiled
 from primal.engines.cpu.steps import Library, Routine
 from primal.ops.contract import dot_general
 from primal.ops.shape import transpose
@@ -156,7 +156,7 @@ def test_rows_that_begin_beside_a_cache_line(before, rows, depth, dtype):
 def test_small_products_with_vectors_call_no_library(side, kind):
     w, x = array((64, 64), "float32"), array(64, "float32")
     made = agree(product(((side,), (0,))), w, x, terms=64)
-    assert [type(s.spec).__name__ for s in steps(made, Routine)] == [kind]
+    assert [(type(s.spec).__name__, s.words[0]) for s in steps(made, Routine)] == [(kind, 1)]
 
 
 @pytest.mark.parametrize("shape", [(300, 4, 4), (65, 3, 5), (1, 2, 8)])
@@ -240,6 +240,52 @@ def test_products_in_tiles(sizes, dtype):
                 np.testing.assert_array_equal(made.execute([x, y])[0], alone)
             finally:
                 config.update("num_threads", before)
+
+
+@pytest.mark.parametrize("unit", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "sizes", [(32, 32, 32), (43, 81, 40), (130, 257, 300), (257, 60, 257), (16, 33, 500)]
+)
+def test_one_kernel_multiplies_by_its_own_code_and_by_blas(monkeypatch, sizes, dtype, unit):
+    """Which it is decides a word of the record: the spec of both is the same."""
+    if unit and not (tiled.have() and dtype == "float32" and min(sizes) >= 32):
+        pytest.skip("no product of the matrix unit")
+    m, n, k = sizes
+    monkeypatch.setattr(tiled, "have", lambda: unit)
+    for left, right in itertools.product((0, 1), repeat=2):
+        x = array((2, k, m) if left == 0 else (2, m, k), dtype)
+        y = array((2, k, n) if right == 0 else (2, n, k), dtype, 1)
+        f = product(((left + 1,), (right + 1,)), ((0,), (0,)))
+        specs = set()
+        for own in (False, True):
+            for kind in (gemm, tiled):
+                monkeypatch.setattr(kind, "fits", lambda *_, own=own: own)
+            made = agree(f, x, y, terms=k)
+            (step,) = steps(made, Routine)
+            assert step.words[0] == own
+            specs.add(step.spec)
+        assert len(specs) == 1
+
+
+@pytest.mark.parametrize("rows,depth", [(64, 64), (33, 130), (101, 8), (300, 257)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_one_kernel_multiplies_a_vector_by_its_own_code_and_by_blas(
+    monkeypatch, rows, depth, dtype
+):
+    w, x = array((3, rows, depth), dtype), array((3, depth), dtype, 1)
+    for across in (False, True):
+        specs = set()
+        given = np.ascontiguousarray(w.swapaxes(1, 2)) if across else w
+        for most in (0, 1 << 20):
+            monkeypatch.setattr(matvec, "MOST_ACROSS", most)
+            monkeypatch.setattr(matvec, "MOST_ALONG", most)
+            made = agree(product(((1 if across else 2,), (1,)), ((0,), (0,))), given, x,
+                         terms=depth)  # fmt: skip
+            (step,) = steps(made, Routine)
+            assert step.words[0] == (most > 0)
+            specs.add(step.spec)
+        assert len(specs) == 1
 
 
 def test_tiles_of_a_stack_with_rows_far_apart():

@@ -30,8 +30,8 @@ def product(x, y, across=False, turned=False):
 
     given = [np.array(v.T if turn else v, order="C") for v, turn in ((x, across), (y, turned))]
     made = lab.built(f, *given)
-    specs = [s.spec for s in made.plan.program.steps if isinstance(s, Routine)]
-    assert [type(s) for s in specs] == [tiled.Tiled]
+    steps = [s for s in made.plan.program.steps if isinstance(s, Routine)]
+    assert [(type(s.spec), s.words[0]) for s in steps] == [(tiled.Tiled, 1)]
     return made.execute(given)[0]
 
 

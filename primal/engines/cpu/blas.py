@@ -1,0 +1,186 @@
+"""The calls of OpenBLAS in kernels of products, and the record that all of those read.
+
+Which way a product is faster depends on its sizes: by tiles, by vectors, by BLAS. Its code does
+not: a kernel of our own holds the call of BLAS as well, and a word of the record says which of the
+two it is. So a product of other sizes compiles nothing. A call takes 1 ms to compile; kernels of
+BLAS alone would be a second kind for each dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from primal.base.structures import structure
+from primal.engines.cpu import _openblas
+from primal.engines.cpu.code import SCALAR, Code, Module, itemsize
+from primal.engines.cpu.reader import Reader, smaller
+
+LETTER = {"f4": "s", "f8": "d", "c8": "c", "c16": "z"}
+MOST = 2**31 - 1
+"""Rows, columns and steps that BLAS counts."""
+UNPACKED = 1_000_000
+"""Products of terms, rows and columns up to which OpenBLAS reads operands as they lie, which is
+slow only where the terms of y are contiguous."""
+
+Loops = Sequence[tuple[int, tuple[int, ...]]]
+"""Sizes and strides in elements."""
+
+
+def routine(dtype: str, name: str) -> int:
+    """The address of a function of BLAS by its name without a letter; 0 where there is none."""
+    return _openblas.address(f"cblas_{LETTER[dtype]}{name}") if dtype in LETTER else 0
+
+
+def words_of(loops: Loops, size: int) -> list[int]:
+    """The run-time words of loops: size and strides in bytes."""
+    return [w for n, strides in loops for w in (n, *[s * size for s in strides])]
+
+
+def padded(loops: Loops) -> Loops:
+    """At least two loops: a step of 1 costs a division per unit, a kernel 9 ms and more."""
+    return [*loops, *[(1, (0, 0, 0))] * (2 - len(loops))]
+
+
+def record(
+    dtype: str, own: bool, sizes: tuple[int, int, int], x: tuple[int, int], y: tuple[int, int],
+    om: int, unit: tuple[int, int], loops: Loops, flags: Sequence[int],
+) -> tuple[list[int], int]:  # fmt: skip
+    """The words of a product, and how many units a turn of its loops has.
+
+    `own`: by the kernel's own code. Strides in elements: x by row and term, y by term and column,
+    the result by row. `unit`: rows and columns of one. `flags`: transposition and leading dimension
+    of x and of y for BLAS, and that of the result.
+    """
+    (m, n, depth), (each, wide), size = sizes, unit, itemsize(dtype)
+    parts, across = -(-m // each), -(-n // wide)
+    words = [
+        int(own), m, n, depth, *[s * size for s in (*x, *y, om)], each, parts, wide, across,
+        *words_of(loops, size), routine(dtype, "gemm"), *flags,
+    ]  # fmt: skip
+    return words, parts * across
+
+
+class Units:
+    """The record of `record`, the way to a unit, and the call that multiplies it."""
+
+    def __init__(self, r: Reader, dtype: str, loops: int) -> None:
+        self.r, self.dtype = r, dtype
+        self.arrays = [r.array(), r.array(), r.array()]
+        self.own = r.c.new(f"icmp ne i64 {r.word()}, 0")
+        self.m, self.n, self.depth = r.word(), r.word(), r.word()
+        self.am, self.ak, self.bk, self.bn, self.om = (r.word() for _ in range(5))
+        self.each, self.parts, self.wide, self.across = (r.word() for _ in range(4))
+        self.loops = r.loops(loops, 3)
+        self.factors = factors(r.c, dtype)
+
+    def place(self, u: str) -> tuple[list[str], str, str]:
+        """Where a unit has its operands and result, and its rows and columns."""
+        r, c = self.r, self.r.c
+        u, j = r.split(u, self.across)
+        u, i = r.split(u, self.parts)
+        x, y, z = r.walked(u, self.loops, self.arrays)
+        row, column = c.new(f"mul i64 {i}, {self.each}"), c.new(f"mul i64 {j}, {self.wide}")
+        x, y = r.moved(x, (row, self.am)), r.moved(y, (column, self.bn))
+        z = r.moved(z, (row, self.om), (column, str(itemsize(self.dtype))))
+        below = smaller(c, c.new(f"sub i64 {self.m}, {row}"), self.each)
+        return [x, y, z], below, smaller(c, c.new(f"sub i64 {self.n}, {column}"), self.wide)
+
+    def multiply(self, places: Sequence[str], below: str, wide: str) -> None:
+        """Have BLAS multiply a unit."""
+        r, c = self.r, self.r.c
+        code, (ta, lda, tb, ldb, ldc) = r.pointer(), (r.int32() for _ in range(5))
+        m, n, depth = (c.new(f"trunc i64 {w} to i32") for w in (below, wide, self.depth))
+        one, zero = self.factors
+        x, y, z = places
+        c.do(
+            f"call void {code}(i32 101, i32 {ta}, i32 {tb}, i32 {m}, i32 {n}, i32 {depth}, {one}, "
+            f"ptr {x}, i32 {lda}, ptr {y}, i32 {ldb}, {zero}, ptr {z}, i32 {ldc})"
+        )
+
+
+def factors(c: Code, dtype: str) -> tuple[str, str]:
+    """1 and 0 as BLAS wants its factors: by value, complex ones by address."""
+    if dtype[0] == "f":
+        scalar = SCALAR[dtype]
+        return f"{scalar} 1.0", f"{scalar} 0.0"
+    scalar = "float" if dtype == "c8" else "double"
+    found = []
+    for value in ("1.0", "0.0"):
+        p = c.on_stack(f"[2 x {scalar}]")
+        c.do(f"store [2 x {scalar}] [{scalar} {value}, {scalar} 0.0], ptr {p}")
+        found.append(f"ptr {p}")
+    return found[0], found[1]
+
+
+@structure
+class Gemm:
+    """Products of complex matrices, which nothing of our own multiplies, inside `loops` loops."""
+
+    dtype: str
+    loops: int
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the function; its words are those of `record`."""
+        r = Reader(module)
+        units = Units(r, self.dtype, self.loops)
+        r.units(name, lambda u: units.multiply(*units.place(u)))
+
+
+def by_parts(
+    dtype: str, rows: int, depth: int, matrix: tuple[int, int], vector: int, result: int
+) -> tuple[list[int], int]:
+    """The words of `by_vector`, and its units per turn; strides as in `matvec`."""
+    size = itemsize(dtype)
+    step, term = matrix
+    # Parts of some 256 KB: threads share them, and in a loop find those that they read last.
+    parts = min(rows // 32, rows * depth * size >> 18, 64)
+    parts = -(-parts // 4) * 4 if parts > 1 else 1
+    each = -(-rows // parts)
+    parts = -(-rows // each)
+    # Row-major: as many rows as results, or as many columns.
+    flag, ld = (111, max(step, depth)) if term == 1 else (112, max(term, rows))
+    return [
+        parts, routine(dtype, "gemv"), flag, rows, depth, ld, vector, result, each,
+        each * step * size, each * result * size,
+    ], parts  # fmt: skip
+
+
+def by_vector(
+    r: Reader, dtype: str, u: str, loops: Sequence[Sequence[str]], arrays: list[str]
+) -> None:
+    """Have BLAS multiply a matrix and a vector, a part of the rows.
+
+    Words: parts; function, transposition; results, terms; leading dimension, strides of vector and
+    results; results of a part; bytes from part to part of the matrix and of the results.
+    """
+    c = r.c
+    u, i = r.split(u, r.word())
+    x, v, z = r.walked(u, loops, arrays)
+    code, flag, rows, depth, ld = r.pointer(), r.int32(), r.word(), r.int32(), r.int32()
+    by, to, each, step_a, step_out = r.int32(), r.int32(), r.word(), r.word(), r.word()
+    one, zero = factors(c, dtype)
+    plain = c.new(f"icmp eq i32 {flag}, 111")
+    x, z = r.moved(x, (i, step_a)), r.moved(z, (i, step_out))
+    left = c.new(f"sub i64 {rows}, {c.new(f'mul i64 {i}, {each}')}")
+    count = c.new(f"trunc i64 {smaller(c, left, each)} to i32")
+    m = c.new(f"select i1 {plain}, i32 {count}, i32 {depth}")
+    n = c.new(f"select i1 {plain}, i32 {depth}, i32 {count}")
+    c.do(
+        f"call void {code}(i32 101, i32 {flag}, i32 {m}, i32 {n}, {one}, ptr {x}, i32 {ld}, "
+        f"ptr {v}, i32 {by}, {zero}, ptr {z}, i32 {to})"
+    )
+
+
+@structure
+class Gemv:
+    """Products of complex matrices and vectors, inside `loops` loops."""
+
+    dtype: str
+    loops: int
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the function. Words: sizes and strides of the loops; those of `by_vector`."""
+        r = Reader(module)
+        arrays = [r.array(), r.array(), r.array()]
+        loops = r.loops(self.loops, 3)
+        r.units(name, lambda u: by_vector(r, self.dtype, u, loops, arrays))
