@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primal.engines.cpu import _llvm, takes
+from primal.engines.cpu.gaps import CLOSE
 from primal.engines.cpu.graph import APART, Node, Value, broadcast, native, row_major, size_of
 from primal.engines.cpu.moves import held
 from primal.engines.cpu.schedule import LIGHT
@@ -76,13 +77,20 @@ def _is_repeated(x: Value, padded: Sequence[int]) -> bool:
     return all(x.shape[d] > 1 and x.steps()[d] == 0 for d in padded)
 
 
+def _is_near(x: Value) -> bool:
+    """Whether a row's elements share cache lines, and rows follow each other."""
+    steps = [s for n, s in zip(x.shape, x.steps(), strict=True) if n > 1]
+    if x.shape[-1] == 1 or steps[-1] == 1:
+        return True
+    apart = steps == sorted(steps, reverse=True) and 0 < steps[-1] <= CLOSE
+    return apart and x.node.dtype.itemsize >= 4
+
+
 def _is_remade(x: Value, again: list[Node], padded: Sequence[int]) -> bool:
     """Whether x is an array in memory, or few light words, which are listed, of such."""
     node = x.node
     if not is_made(x):
-        return node.word != "iota" and (
-            x.shape[-1] == 1 or x.steps()[-1] == 1 or _is_repeated(x, padded)
-        )
+        return node.word != "iota" and (_is_near(x) or _is_repeated(x, padded))
     by_known = node.word == "div" and node.args[1].node.word == "literal"
     if not (node.word in LIGHT or by_known) or len(again) == AGAIN:
         return False

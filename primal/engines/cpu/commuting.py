@@ -7,10 +7,19 @@ what `Words.spread` says was padded is read where it came from.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from primal.engines.cpu.graph import Node, Value, reversed_along, row_major, size_of, sliced
+from primal.engines.cpu.graph import (
+    Node,
+    Value,
+    broadcast,
+    reversed_along,
+    row_major,
+    size_of,
+    sliced,
+)
 from primal.engines.cpu.schedule import LIGHT
 
 AGAIN = 4
@@ -154,6 +163,52 @@ def slice_of_padded(k: Any, x: Value) -> Value | None:
 
     found, read = part(Value(x.node, x.node.shape, x.logical))
     return found if read else None
+
+
+def slice_of_edges(k: Any, x: Value) -> Value | None:
+    """A view x of what was padded, which nobody else reads, as padding of what is read of it.
+
+    The derivative of padding with gaps that crops reads every second row of a padded array.
+    """
+    made = made_by_pad(k, Value(x.node, x.node.shape, x.logical)) if x.node is k.once else None
+    box = _box(x)
+    if made is None or box is None:
+        return None
+    inner, value, config = made
+    boxes: list[list[int]] = [[], [], []]
+    edges = []
+    for n, m, (low, _, between), a, step in zip(
+        inner.shape, x.shape, config, box[0], box[2], strict=True
+    ):
+        # Index i is element (a + i·step - low) / pace of the operand, if that is one.
+        pace = between + 1
+        if m == 1:
+            step = pace
+        common = math.gcd(step, pace)
+        if common not in (step, pace):
+            return None
+        if (a - low) % common:
+            return broadcast(value, x.shape, ())
+        # Of the operand every `by`th is read, and between those are `gap - 1` others.
+        by, gap = step // common, pace // common
+        if gap == 1:
+            start = (a - low) // pace
+            first = max(0, -(start // by))
+            begin = start + first * by
+        else:
+            first, begin = (low - a) // step, 0
+            if first < 0:
+                begin = -(first // gap)
+                first += begin * gap
+        count = min(-(-(n - begin) // by), -(-(m - first) // gap))
+        if count < 1:
+            return broadcast(value, x.shape, ())
+        for found, number in zip(boxes, (begin, begin + (count - 1) * by + 1, by), strict=True):
+            found.append(number)
+        edges.append((first, m - first - (count - 1) * gap - 1, gap - 1))
+    k.once = None
+    read = k.slice(inner, *boxes)
+    return k.pad(read, value, edges) if any(map(any, edges)) else read
 
 
 def _box(x: Value) -> tuple[list[int], list[int], list[int]] | None:

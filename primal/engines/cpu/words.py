@@ -335,7 +335,9 @@ class Words:
             if found is not None:
                 return found
         out = sliced(self._mapped(x), start, limit, strides)
-        return (commuting.slice_of_padded(self, out) if self.spread else None) or out
+        if not self.spread:
+            return out
+        return commuting.slice_of_padded(self, out) or commuting.slice_of_edges(self, out) or out
 
     def rev(self, x: Value, dims: Ints) -> Value:
         return commuting.rev_of_element(self, self._mapped(x), dims) or reversed_along(x, dims)

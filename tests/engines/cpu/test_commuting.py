@@ -120,6 +120,52 @@ def test_what_was_padded_is_read_where_it_lies(config: Any) -> None:
         np.testing.assert_array_equal(got, want)
 
 
+def _indexed(x: Any, value: float, config: Any, box: Any) -> Any:
+    """A slice of padding, element by element."""
+    y = np.full([lo + hi + (n - 1) * (mid + 1) + 1 for n, (lo, hi, mid) in
+                 zip(x.shape, config, strict=True)], value, x.dtype)  # fmt: skip
+    for at in np.ndindex(*x.shape):
+        to = tuple([lo + i * (mid + 1) for i, (lo, _, mid) in zip(at, config, strict=True)])
+        if all(0 <= t < m for t, m in zip(to, y.shape, strict=True)):
+            y[to] = x[at]
+    return y[tuple([slice(*b) for b in zip(*box, strict=True)])]
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0])
+def test_slices_of_padding_are_padding_of_slices(value: float) -> None:
+    """Edges that crop, gaps and steps of any sizes, of padding that nobody else reads."""
+    draw = np.random.default_rng(5)
+    x = draw.standard_normal((9, 35)).astype(np.float32)
+    drawn = []
+    while len(drawn) < 60:
+        config = [tuple(map(int, draw.integers((-4, -4, 0), (5, 5, 4)))) for _ in x.shape]
+        shape = [lo + hi + (n - 1) * (mid + 1) + 1
+                 for n, (lo, hi, mid) in zip(x.shape, config, strict=True)]  # fmt: skip
+        start = [int(draw.integers(0, 4)) for _ in shape]
+        limit = [int(draw.integers(max(n - 4, a + 1), n + 1)) if n > a + 1 else 0
+                 for n, a in zip(shape, start, strict=True)]  # fmt: skip
+        if min(limit) > 0:
+            drawn.append((config, (start, limit, [int(draw.integers(1, 5)) for _ in shape])))
+
+    def f(x: Any) -> list[Any]:
+        return [pl.lax.slice(pl.lax.pad(x, np.float32(value), c), *box) for c, box in drawn]
+
+    made = pl.jit(f).lower(x).compile()
+    for (config, box), got in zip(drawn, made(x), strict=True):
+        want = _indexed(x, value, config, box)
+        np.testing.assert_array_equal(got, want, err_msg=f"{config} {box}")
+
+
+def test_what_padding_with_gaps_drops_is_not_padded() -> None:
+    """The derivative of padding that crops reads its cotangent once, where it lies."""
+    x, y = DRAW.standard_normal((40, 50)).astype(np.float32), DRAW.standard_normal((74, 143))
+    config = ((-3, -2, 1), (-1, -4, 2))
+    f = pl.grad(lambda x, y: (pl.lax.pad(x, np.float32(0), config) * y).sum())
+    made = pl.jit(f).lower(x, y.astype(np.float32)).compile()
+    np.testing.assert_array_equal(made(x, y), f(x, y))
+    assert "1 steps" in made.as_text()
+
+
 def test_parts_of_little_that_is_padded_to_much() -> None:
     """The derivative of a short transform of a long array writes no long complex array."""
     x = DRAW.standard_normal(5000).astype(np.float32)
