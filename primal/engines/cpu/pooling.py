@@ -201,45 +201,63 @@ def _of_slices(
 class Winners:
     """Adds to zeros, where the first element of each window attains its extremum, the source.
 
-    `how`: 'ge' for the greatest. One window after the other, or a vector of windows side by side
-    where none spans the last dimension. The result is one unit: windows may share elements.
-    Words: elements of the result, then as of `Windows`.
+    `how`: 'ge' for the greatest. Vectors are of windows side by side; where windows span the last
+    dimension (`along`) their winners may be one element, and are added one after the other. `near`:
+    neighbours are windows of neighbours. A unit is a block of the operand's first dimension: it
+    looks at all windows that reach into it, and adds in their order what belongs to its own
+    elements, so that the result does not depend on threads.
+    Words: indices of a block, then as of `Windows`.
     """
 
     dtype: str
     how: str
     rank: int
     along: bool
+    near: bool
 
     def write(self, module: Module, name: str) -> None:
         item = itemsize(self.dtype)
-        s = Script(module, 1 if self.along else max(module.width // max(item, 4), 2))
+        s = Script(module, max(module.width // max(item, 4), 2))
         source, x, out = s.address(), s.address(), s.address()
-        total = s.word()
+        block = s.word()
         dims = [s.words(7) for _ in range(self.rank)]
         last, scalar = dims[-1], SCALAR[self.dtype]
         t, wide = s.vec(scalar), s.vec("i64")
+        rooms = [s.new(f"alloca {kept}") for kept in (wide, t)]
+        rows = Int(s, "1")
+        for d in dims[1:-1]:
+            rows = rows * d[1]
 
-        def unit(_: Int) -> None:
-            self._clear(s, out, total * item)
-            rows = Int(s, "1")
-            for d in dims[:-1]:
-                rows = rows * d[1]
-            s.each(0, rows, row)
+        def unit(u: Int) -> None:
+            n, m, window, stride, dilation, low, step = dims[0]
+            begin = u * block
+            end = (begin + block).least(n)
+            self._clear(s, out + begin * step, (end - begin) * step)
+            reach = (window - 1) * dilation
+            first = ((begin + low - reach).most(0) + stride - 1) // stride
+            stop = (((end + low).most(0) + stride - 1) // stride).least(m)
+            own = begin * step, end * step
 
-        def row(u: Int) -> None:
-            index = s.split(u, [d[1] for d in dims[:-1]])
+            def outer(o: Int) -> None:
+                s.each(0, rows, lambda r: row(o, r, Int(s, "0"), last[1], own))
+
+            if self.rank > 1:
+                s.each(first, stop, outer)
+            else:
+                row(Int(s, "0"), Int(s, "0"), first, stop, own)
+
+        def row(o: Int, r: Int, first: Int, stop: Int, own: tuple[Int, Int]) -> None:
+            index = [o, *s.split(r, [d[1] for d in dims[1:-1]])][: self.rank - 1]
             spans = [_spans(s, d, i) for d, i in zip(dims[:-1], index, strict=True)]
+            given = source + (o * rows + r) * last[1] * item
 
             def vector(i: Int) -> None:
-                mask = "" if self.along else lanes_before(s, last[1] - i)
-                ends = [*spans, _spans(s, last, i)] if self.along else spans
+                mask = lanes_before(s, stop - i)
 
                 def nest(d: int, at: Int, now: list[str]) -> list[str]:
-                    if d == len(ends):
-                        here = at if self.along else at + i * item
-                        return self._seen(s, x, here, mask, now)
-                    base, first, stop = ends[d]
+                    if d == self.rank - 1:
+                        return self._last(s, x, at, i, mask, last, now)
+                    base, begin, end = spans[d]
                     dim = dims[d]
 
                     def turn(k: str, now: list[str]) -> list[str]:
@@ -247,28 +265,66 @@ class Winners:
                         return nest(d + 1, at + there, now)
 
                     carried = [(t, now[0]), (wide, now[1])]
-                    return s.loop(first.name, stop.name, "1", carried, turn)
+                    return s.loop(begin.name, end.name, "1", carried, turn)
 
                 nowhere = s.splat("i64", "-1")
                 _, found = nest(0, Int(s, "0"), ["zeroinitializer", nowhere])
-                given = read_vector(s, self.dtype, source + (u * last[1] + i) * item, mask)
-                self._add(s, out, found, given, mask)
+                value = read_vector(s, self.dtype, given + i * item, mask)
+                if self.along:
+                    count = (stop - i).least(s.lanes)
+                    self._add_in_turn(s, out, found, value, count, own, rooms)
+                else:
+                    self._add(s, out, found, value, mask, own)
 
-            s.each(0, last[1], vector, s.lanes)
+            s.each(first, stop, vector, s.lanes)
 
         s.units(unit)
         s.finish(name)
 
-    def _clear(self, s: Script, out: Place, size: Int) -> None:
+    def _clear(self, s: Script, place: Place, size: Int) -> None:
         s.module.declarations["llvm.memset.p0.i64"] = (
             "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
         )
-        s.do(f"call void @llvm.memset.p0.i64(ptr {out.name}, i8 0, i64 {size.name}, i1 false)")
+        s.do(f"call void @llvm.memset.p0.i64(ptr {place.name}, i8 0, i64 {size.name}, i1 false)")
 
-    def _seen(self, s: Script, x: Place, at: Int, mask: str, now: list[str]) -> list[str]:
-        """The better of what was found and the elements `at` bytes behind x; a nan stays."""
+    def _last(
+        self, s: Script, x: Place, at: Int, i: Int, mask: str, dim: Sequence[Int], now: list[str]
+    ) -> list[str]:
+        """The better of what was found and a row, `at` bytes behind x, of the windows from i on."""
+        item, i1 = itemsize(self.dtype), s.vec("i1")
+        n, _, window, stride, dilation, low, _ = dim
+        t, wide = s.vec(SCALAR[self.dtype]), s.vec("i64")
+        numbers = s.new(f"add {wide} {s.splat('i64', i.name)}, {s.iota('i64')}")
+        if not self.along:
+            places = s.new(f"mul {wide} {numbers}, {s.splat('i64', str(item))}")
+            places = s.new(f"add {wide} {places}, {s.splat('i64', at.name)}")
+            value = read_vector(s, self.dtype, x + at + i * item, mask)
+            return self._seen(s, value, places, mask, now)
+        starts = s.new(f"mul {wide} {numbers}, {s.splat('i64', stride.name)}")
+        starts = s.new(f"sub {wide} {starts}, {s.splat('i64', low.name)}")
+        limit = s.splat("i64", n.name)
+
+        def turn(k: str, now: list[str]) -> list[str]:
+            shift = Int(s, k) * dilation
+            places = s.new(f"add {wide} {starts}, {s.splat('i64', shift.name)}")
+            # Unsigned, so that what lies before is far behind.
+            inside = s.new(f"icmp ult {wide} {places}, {limit}")
+            inside = s.new(f"and {i1} {inside}, {mask}")
+            if self.near:
+                value = read_vector(s, self.dtype, x + at + (i - low + shift) * item, inside)
+            else:
+                value = read_scattered(s, self.dtype, x + at, places, inside)
+            places = s.new(f"mul {wide} {places}, {s.splat('i64', str(item))}")
+            places = s.new(f"add {wide} {places}, {s.splat('i64', at.name)}")
+            return self._seen(s, value, places, inside, now)
+
+        return s.loop("0", window.name, "1", [(t, now[0]), (wide, now[1])], turn)
+
+    def _seen(
+        self, s: Script, value: str, places: str, mask: str, now: list[str]
+    ) -> list[str]:
+        """The better of what was found and values in the lanes of the mask; a nan stays."""
         wide, i1 = s.vec("i64"), s.vec("i1")
-        value = read_vector(s, self.dtype, x + at, mask)
         how = {"ge": "gt", "le": "lt"}[self.how]
         better = compare(s, how, self.dtype, value, now[0])
         if self.dtype[0] == "f":
@@ -278,19 +334,47 @@ class Winners:
             better = s.new(f"and {i1} {s.new(f'or {i1} {better}, {missing}')}, {known}")
         nothing = s.new(f"icmp slt {wide} {now[1]}, zeroinitializer")
         better = s.new(f"or {i1} {better}, {nothing}")
+        better = s.new(f"and {i1} {better}, {mask}")
         return [
             select(s, self.dtype, better, value, now[0]),
-            s.new(f"select {i1} {better}, {wide} {s.splat('i64', at.name)}, {wide} {now[1]}"),
+            s.new(f"select {i1} {better}, {wide} {places}, {wide} {now[1]}"),
         ]
 
-    def _add(self, s: Script, out: Place, found: str, given: str, mask: str) -> None:
-        kept, item = SCALAR[self.dtype], itemsize(self.dtype)
+    def _add_in_turn(
+        self, s: Script, out: Place, found: str, given: str, count: Int, own: tuple[Int, Int],
+        rooms: Sequence[str],
+    ) -> None:
+        """One lane after the other, of the first `count`; where nothing was found is before all."""
+        item, whole = itemsize(self.dtype), s.lanes
+        s.do(f"store {s.vec('i64')} {found}, ptr {rooms[0]}")
+        s.do(f"store {s.vec(SCALAR[self.dtype])} {given}, ptr {rooms[1]}")
+        begin, end = own
+
+        def one(lane: Int) -> None:
+            at = s.integer("i8", Place(s, rooms[0]) + lane * 8)
+
+            def add() -> None:
+                old = read_vector(s, self.dtype, out + at)
+                new = read_vector(s, self.dtype, Place(s, rooms[1]) + lane * item)
+                new = emit(s, "add", [self.dtype] * 2, self.dtype, [old, new])
+                write_vector(s, self.dtype, new, out + at)
+
+            s.when((at - begin).test("ult", end - begin), add)
+
+        s.lanes = 1
+        s.each(0, count, one)
+        s.lanes = whole
+
+    def _add(
+        self, s: Script, out: Place, found: str, given: str, mask: str, own: tuple[Int, Int]
+    ) -> None:
+        """All lanes, which are at elements of their own."""
+        kept = SCALAR[self.dtype]
         t, wide, i1 = s.vec(kept), s.vec("i64"), s.vec("i1")
-        there = s.new(f"icmp sge {wide} {found}, zeroinitializer")
-        if mask:
-            there = s.new(f"and {i1} {there}, {mask}")
-            steps = s.new(f"mul {wide} {s.iota('i64')}, {s.splat('i64', str(item))}")
-            found = s.new(f"add {wide} {found}, {steps}")
+        begin, end = own
+        past = s.new(f"sub {wide} {found}, {s.splat('i64', begin.name)}")
+        there = s.new(f"icmp ult {wide} {past}, {s.splat('i64', (end - begin).name)}")
+        there = s.new(f"and {i1} {there}, {mask}")
         ps = s.new(f"getelementptr i8, ptr {out.name}, {wide} {found}")
         rest = [("i32", "1"), (i1, there)]
         full = f"v{s.lanes}{suffix(kept)}.v{s.lanes}p0"
@@ -299,6 +383,10 @@ class Winners:
         )
         new = emit(s, "add", [self.dtype] * 2, self.dtype, [old, given])
         s.call_void(f"llvm.masked.scatter.{full}", (t, new), (s.vec("ptr"), ps), *rest)
+
+
+BLOCKS, TWICE = 16, 8
+"""Units of a dimension, and how many times what two of them look at a unit has at least."""
 
 
 def select_and_scatter_add(
@@ -311,11 +399,14 @@ def select_and_scatter_add(
         raise Unsupported(f"windows of {x.dtype}")
     dims = _dims(x.shape, source.shape, window)
     along = dims[-1][2:] != (1, 1, 1, 0)
-    words = [size_of(x.shape), *_words(dims, itemsize(dtype))]
+    n, _, size, _, dilation, _ = dims[0]
+    block = max(-(-n // BLOCKS), TWICE * (size - 1) * dilation)
+    units = -(-n // block)
+    each = size_of(source.shape) // units
+    taps = size_of([d[2] for d in dims])
     (out,) = k.routine(
-        Winners(dtype, how, len(dims), along), [source, x], [x.aval], words,
-        name="select_and_scatter_add",
+        Winners(dtype, how, len(dims), along, dims[-1][3] == 1), [source, x], [x.aval],
+        [block, *_words(dims, itemsize(dtype))], units=units,
+        cost=10 + each * (4 + taps) // 3, name="select_and_scatter_add",
     )  # fmt: skip
     return out
-
-

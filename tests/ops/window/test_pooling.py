@@ -150,6 +150,46 @@ def test_the_pair_is_adjoint(case: str) -> None:
         np.testing.assert_allclose(np.sum(ct * down), np.sum(up * t), rtol=1e-4)
 
 
+BLOCKS: dict[str, Any] = {
+    "rows": ((70, 40), window((3, 5), (1, 1), ((1, 1), (2, 2)))),
+    "steps": ((60, 33), window((2, 3), (3, 2), ((2, 0), (1, 4)))),
+    "a long line": ((1000,), window((9,), (2,), ((8, 3),))),
+    "dilated": ((90, 41), window((3, 2), (2, 1), ((4, 0), (0, 3)), None, (3, 4))),
+    "channels last": ((50, 20, 6), window((5, 3, 1), (1, 2, 1), ((2, 2), (0, 1), (0, 0)))),
+    "channels first": ((6, 20, 30), window((1, 3, 3), (1, 1, 2), ((0, 0), (1, 1), (1, 1)))),
+    "a volume": ((20, 9, 20), window((2, 3, 4), (1, 2, 3), ((1, 0), (1, 1), (2, 3)))),
+    "of padding alone": ((30, 20), window((2, 2), (1, 1), ((3, 3), (3, 3)))),
+    "cropped": ((50, 30), window((3, 3), (1, 1), ((-4, -3), (-1, -2)))),
+}
+
+
+@pytest.mark.parametrize("select", ["ge", "le"])
+@pytest.mark.parametrize("case", BLOCKS)
+def test_winners_are_added_in_the_order_of_windows(case: str, select: str) -> None:
+    """Also where blocks share windows, many of which have one winner, equals or NaN."""
+    shape, w = BLOCKS[case]
+    draw = np.random.default_rng(3)
+    x = draw.integers(-9, 9, shape).astype(np.float32)
+    x[draw.random(shape) < 0.01] = np.nan
+    source = draw.standard_normal(pooling.counts(shape, **w)).astype(np.float32)
+    want = np.zeros_like(x)
+    for at in np.ndindex(*source.shape):
+        best = None
+        for k in np.ndindex(*w["window_dimensions"]):
+            i = tuple([a * s + j * d - lo for a, s, j, d, (lo, _) in zip(
+                at, w["window_strides"], k, w["window_dilation"], w["padding"], strict=True
+            )])  # fmt: skip
+            if not all(0 <= j < n for j, n in zip(i, shape, strict=True)):
+                continue
+            better = best is None or (x[i] > x[best] if select == "ge" else x[i] < x[best])
+            if better or (np.isnan(x[i]) and not np.isnan(x[best])):
+                best = i
+        if best is not None:
+            want[best] += source[at]
+    scatter = functools.partial(pooling.select_and_scatter_add, select=select, **w)
+    np.testing.assert_array_equal(compiled(scatter, source, x)[0], want)
+
+
 @pytest.mark.parametrize("name", OPS)
 def test_batching(name: str) -> None:
     x = RNG.permutation(np.arange(30, dtype=np.float32)).reshape(5, 6)
