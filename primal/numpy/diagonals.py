@@ -117,6 +117,7 @@ def trace(
     return total(kept, axis=(-2, -1), dtype=dtype)
 
 
+@remembered_as(direct.fill_diagonal)
 def fill_diagonal(
     a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
 ) -> Array:

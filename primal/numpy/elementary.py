@@ -393,7 +393,7 @@ def _rounded(name: str, op: Any, x: Any) -> Array:
     return op(x)
 
 
-@remembered
+@remembered_as(direct.trunc)
 def trunc(x: ArrayLike) -> Array:
     """x without its fraction, in x's dtype.
 
@@ -528,7 +528,7 @@ def conjugate(x: ArrayLike, /) -> Array:
 conj = conjugate
 
 
-@remembered
+@remembered_as(direct.iscomplex)
 def iscomplex(x: ArrayLike) -> Array:
     """Whether the imaginary part is not zero.
 
@@ -541,7 +541,7 @@ def iscomplex(x: ArrayLike) -> Array:
     return ops.ne(i, literal(0, i.dtype, i.ndim == 0))
 
 
-@remembered
+@remembered_as(direct.isreal)
 def isreal(x: ArrayLike) -> Array:
     """Whether the imaginary part is zero.
 

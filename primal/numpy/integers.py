@@ -119,6 +119,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
     return total(placed, at + 1, promote_integers=False)
 
 
+@remembered_as(direct.unpackbits)
 def unpackbits(
     a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big"
 ) -> Array:

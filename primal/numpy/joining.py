@@ -143,6 +143,7 @@ def _with_axis(x: Any, at: int) -> Any:
     )
 
 
+@remembered_as(direct.unstack)
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The slices along an axis, without it.
 
@@ -434,6 +435,7 @@ def _repeated_to(x: Any, counts: Any, at: int, length: int) -> Array:
     return _taken(x, ops.min(index, last), at)
 
 
+@remembered_as(direct.resize)
 def resize(a: ArrayLike, new_shape: Any) -> Array:
     """The elements repeated in order as often as a new shape needs, or cut.
 

@@ -47,7 +47,7 @@ def _filled_nan(name: str, a: Any, value: Any) -> tuple[Any, Any]:
     return ops.select_n(bad, x, to_shape(literal(fill, dtype, False), x.aval.shape)), bad
 
 
-@remembered
+@remembered_as(direct.nansum)
 def nansum(
     a: ArrayLike,
     axis: Axis = None,
@@ -148,7 +148,9 @@ def _nan_extremum(
 
 
 def _valid(name: str, a: Any, where: Any) -> Any:
-    """The mask of what a nan-skipping mean counts."""
+    """The mask of what a nan-skipping mean counts; None where that is everything."""
+    if not dtypes.issubdtype(array_operand(name, a).aval.dtype, np.inexact):
+        return where
     good = ops.bitwise_not(isnan(array_operand(name, a)))
     if where is None:
         return good
@@ -157,7 +159,7 @@ def _valid(name: str, a: Any, where: Any) -> Any:
     return ops.bitwise_and(to_shape(good, shape), to_shape(mask, shape))
 
 
-@remembered
+@remembered_as(direct.nanmean)
 def nanmean(
     a: ArrayLike,
     axis: Axis = None,
@@ -177,7 +179,7 @@ def nanmean(
     return mean(a, axis, dtype, None, keepdims, where=_valid("nanmean", a, where))
 
 
-@remembered
+@remembered_as(direct.nanvar)
 def nanvar(
     a: ArrayLike,
     axis: Axis = None,
@@ -197,11 +199,13 @@ def nanvar(
     """
     check_out("nanvar", out)
     valid = _valid("nanvar", a, where)
-    x = masked("nanvar", array_operand("nanvar", a), valid, 0)
+    x = array_operand("nanvar", a)
+    if valid is not None:
+        x = masked("nanvar", x, valid, 0)
     return variance("nanvar", x, axis, dtype, ddof, keepdims, valid, mean, None)
 
 
-@remembered
+@remembered_as(direct.nanstd)
 def nanstd(
     a: ArrayLike,
     axis: Axis = None,

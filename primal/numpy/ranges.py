@@ -13,6 +13,7 @@ from primal.api.vectorize import vmap
 from primal.base import dtypes, errors
 from primal.ir.avals import canonical_shape
 from primal.ir.trace import Array, Tracer, literal
+from primal.numpy import direct
 from primal.numpy.creation import array, filled, placed
 from primal.numpy.elementary import log10
 from primal.numpy.promotion import (
@@ -29,7 +30,7 @@ from primal.numpy.promotion import (
     with_rank,
 )
 from primal.numpy.reductions import as_axis
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.shapes import part
 from primal.numpy.ufuncs import power
 from primal.ops import elementwise as ops
@@ -183,7 +184,7 @@ def _count(name: str, num: Any) -> int:
 # Matrices.
 
 
-@remembered
+@remembered_as(direct.eye)
 def eye(
     N: int,
     M: int | None = None,
@@ -219,7 +220,7 @@ def rows_columns(shape: tuple[int, ...]) -> list[Any]:
     return [shape_ops.iota(shape=shape, dtype=int32, dimension=d) for d in (n - 2, n - 1)]
 
 
-@remembered
+@remembered_as(direct.identity)
 def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     """The n × n identity matrix.
 
@@ -230,7 +231,7 @@ def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     return eye(n, dtype=dtype)
 
 
-@remembered
+@remembered_as(direct.tri)
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The N × M matrix with ones on and below diagonal k.
 

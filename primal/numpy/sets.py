@@ -274,6 +274,7 @@ def isin(
     return ops.bitwise_not(out) if invert else out
 
 
+@remembered_as(direct.intersect1d)
 def intersect1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -337,6 +338,7 @@ def setdiff1d(
     return _kept("setdiff1d", values, only, size, fill)[0]
 
 
+@remembered_as(direct.setxor1d)
 def setxor1d(
     ar1: ArrayLike,
     ar2: ArrayLike,

@@ -160,6 +160,13 @@ def _sum_impl(x: Any, *, axes: tuple[int, ...]) -> Any:
     else:  # one number is its own sum; others begin with 0, to which -0 adds nothing
         return x.reshape([n for i, n in enumerate(shape) if i not in axes])
     if axes != (x.ndim - 1,) and dtype in _NARROW_SUMS:
+        flags = x.flags
+        if flags.f_contiguous and not flags.c_contiguous:
+            last = x.ndim - 1
+            return _sum_impl(x.T, axes=tuple([last - i for i in axes[::-1]])).T
+        if flags.c_contiguous and axes == tuple(range(x.ndim - len(axes), x.ndim)):
+            rows = shape[: x.ndim - len(axes)]  # what is summed is one run of the memory
+            return _sum_impl(x.reshape(*rows, math.prod(shape[len(rows) :])), axes=(len(rows),))
         return _sum_of_floats(x, axes)
     if dtypes.is_narrow_float(dtype):
         return np.sum(x, axis=axes, dtype=np.float32).astype(dtype)

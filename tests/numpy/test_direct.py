@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -10,6 +11,9 @@ import pytest
 import primal.numpy as jnp
 from primal import lax, nn
 from primal.numpy import direct
+from primal.ops import elementwise as ops
+from primal.ops.index.sort import stable_order
+from primal.ops.spread import reduce_sum
 from primal.runtime.array import ArrayImpl
 
 FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 7.25, -7.25, 1e-40, 3e38, -3e38, 1e-20, 5e15]
@@ -187,6 +191,30 @@ LAWS = {
                      *over(GRID, axis=1), *over(ZEROS.reshape(50, 7), axis=0),
                      *over(GRID, axis=(0, 1)), *over(NANS, initial=0.5)])
        for name in ("nanmax", "nanmin")},
+    "trunc": (True, over(VECTOR, SPECIALS, GRID, WHOLE, VECTOR.astype(np.float16), EMPTY)),
+    **{name: (True, over(VECTOR, SPECIALS, GRID, WHOLE, WHOLE > 2, VECTOR + 1j, EMPTY))
+       for name in ("isreal", "iscomplex")},
+    **{name: (False, [*over(VECTOR, NANS, GRID, SPECIALS[SPECIALS < 1e9], WHOLE, EMPTY),
+                      ((GRID, 1), {}), *over(GRID, axis=(0, -1)), *over(GRID, keepdims=True),
+                      *over(NANS[[1, 3]]), *over(VECTOR + 1j), *over(GRID, dtype=np.float16)])
+       for name in ("nansum", "nanmean", "nanvar", "nanstd")},
+    **{name: (True, [((a, b), {}) for a, b in itertools.product(SETS, SETS)]
+              + [((VECTOR, EDGES), {}), ((VECTOR[:3], VECTOR), {"assume_unique": True})])
+       for name in ("intersect1d", "setxor1d")},
+    "unpackbits": (True, [*over(WHOLE.astype(np.uint8), bitorder="little"), *over(WHOLE),
+                          *[((WHOLE.astype(np.uint8).reshape(2, 4),), {"axis": a, "count": c})
+                            for a in (None, 0, -1) for c in (None, 5, 9, 90, -3)]]),
+    "fill_diagonal": (True, [((x, v), {"inplace": False}) for v in (2.0, VECTOR[:3], -0.0, 7)
+                             for x in (MATRIX, GRID[0], GRID[0].T, np.zeros((2, 2, 2)), WHOLE)]),
+    "resize": (True, [((x, n), {}) for x in (VECTOR, GRID, WHOLE, EMPTY)
+                      for n in (3, (2, 5), (0, 3), (40,), (), -2)]),
+    "unstack": (True, [*over(VECTOR, GRID), *over(GRID, axis=-1), *over(EMPTY)]),
+    **{name: (True, [(n, o) for n in ((3,), (0,), (3, 5), (4, 2, -1), (2, 3, 9))
+                     for o in ({}, {"dtype": np.dtype("int32")}, {"dtype": int})])
+       for name in ("eye", "tri")},
+    "identity": (True, [((n,), {}) for n in (0, 1, 5)] + [((3,), {"dtype": bool})]),
+    "linalg.norm": (False, [*over(VECTOR, SPECIALS, GRID, MATRIX.T, EMPTY, NANS, WHOLE),
+                            *over(VECTOR, MATRIX, ord=2), *over(GRID, axis=1)]),
     "hypot": (False, both()),
     "logaddexp": (False, both()),
     "logaddexp2": (False, both()),
@@ -195,6 +223,9 @@ LAWS = {
                           *over(SPECIALS, NANS, nan=2, posinf=3.5),
                           *over(SPECIALS, neginf=-1e300, nan=np.nan), ((SPECIALS, True, 7.0), {})]),
     "sinc": (False, over(VECTOR, SPECIALS, GRID, WHOLE, VECTOR.astype(np.float16))),
+    "isin": (True, [((a, b), o) for a, b in itertools.product(
+        (*SETS, np.tile(SPECIALS, 40), np.tile(WHOLE, 80), EDGES + 0j), SETS)
+        for o in ({}, {"invert": True})]),
     "spacing": (True, over(VECTOR, SPECIALS, GRID, VECTOR.astype(np.float16))),
     "take": (True, [
         ((VECTOR, WHOLE), {}), ((VECTOR, WHOLE - 1), {}), ((VECTOR, WHOLE + 5), {}),
@@ -300,7 +331,7 @@ LAWS = {
 def test_every_function_has_a_law():
     held = {*(name.rpartition(".")[2] for name in LAWS), *BINARY}
     held |= {"modf", "frexp", "ldexp", "sort", "argsort", "searchsorted", "take_along_axis"}
-    held |= {"packbits", "diagonal", "diag", "isin"}
+    held |= {"packbits", "diagonal", "diag"}
     assert held == {name for name in vars(direct) if callable(getattr(direct, name))}
 
 
@@ -343,6 +374,55 @@ def test_law(name):
             else:
                 np.testing.assert_allclose(got[0], want, rtol=2e-5, atol=2e-6)
     assert used
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint32", "int64", "uint64"])
+def test_stable_order_of_many(dtype):
+    """Equal elements keep their order, nan come last in theirs, along any axis."""
+    rng = np.random.default_rng(1)
+    drawn = rng.integers(0, 40, (60, 40)) if dtype[0] in "iu" else rng.choice(SPECIAL, (60, 40))
+    for x in (drawn.astype(dtype), np.zeros((60, 40), dtype), np.unique(drawn).astype(dtype)):
+        for axis in range(x.ndim):
+            found = stable_order(x, axis)
+            assert np.array_equal(found, np.argsort(x, axis, kind="stable"))
+    distinct = rng.permutation(4000).astype(dtype)
+    assert np.array_equal(stable_order(distinct, 0), np.argsort(distinct, kind="stable"))
+
+
+def test_square_roots_as_powers():
+    """They are powers at -0 and -inf too, however the exponent is given."""
+    values = [*SPECIAL, 7.3, 1e-38, 123.25]
+
+    def power(v):
+        return float("nan") if v < 0 and v > -np.inf else v if v != v else math.pow(v, 0.5)
+
+    for dtype in ("float32", "float64"):
+        x = np.array(values, dtype)
+        wanted = np.array([power(float(v)) for v in x], dtype)
+        n = (len(x), 1)
+        half = np.array(0.5, dtype)
+        for base, exponent in [
+            (x, half), (x, half[None]), (x, np.broadcast_to(half, x.shape)),
+            (x.reshape(n), half.reshape(1, 1)), (np.tile(x.reshape(n), 3), np.full(n, half)),
+            (np.tile(x.reshape(n), 3), np.full((1, 3), half)), (x, np.full_like(x, half)),
+        ]:  # fmt: skip
+            with np.errstate(all="ignore"):
+                found = ops.pow.impl(base, exponent)
+                one = [ops.pow.impl(np.asarray(v), half) for v in x]
+            for column in (*found.reshape(len(x), -1).T, np.asarray(one)):
+                same_bits(np.isnan(column), np.isnan(wanted))
+                np.testing.assert_array_max_ulp(column, wanted, 1)
+                assert not np.signbit(column[column == 0]).any()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_sums_of_what_lies_in_one_run(order):
+    """Sums over several axes, and of transposed arrays, as those of float64, and of one shape."""
+    x = np.asarray(RNG.normal(size=(31, 40, 50)), np.float32, order)
+    for axes in [(0, 1, 2), (1, 2), (2,), (0,), (0, 1), (0, 2)]:
+        found = reduce_sum.impl(x, axes=axes)
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, x.sum(axes, dtype=np.float64), rtol=1e-5, atol=2e-4)
 
 
 def test_many_elements():

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from primal.base import extrema
+from primal.base.dtypes import python_scalar_dtype
 from primal.base.native import extension, is_finite
-from primal.numpy.direct.operands import count, dtype_of, elementwise, is_array
+from primal.numpy.direct.operands import Direct, count, dtype_of, elementwise, is_array
 from primal.runtime.array import ArrayImpl
 
 
@@ -80,15 +81,19 @@ gcd = elementwise(i=np.gcd, u=np.gcd)
 lcm = elementwise(i=np.lcm, u=np.lcm)
 copysign = elementwise(f=np.copysign)
 heaviside = elementwise(f=np.heaviside)
-modf = elementwise(f=_modf)
-frexp = elementwise(f=_frexp)
+modf = elementwise(True, f=_modf)
+frexp = elementwise(True, f=_frexp)
+trunc = elementwise(f=np.trunc)
 
 
 def ldexp(x: Any, n: Any, /) -> Callable[..., Any] | None:
     """x · 2**n for float32 or float64 and int32."""
-    if type(x) is not ArrayImpl or type(n) is not ArrayImpl or n.aval.dtype != np.int32:
+    if not is_array(x, "fiu") or not is_array(n) or n.aval.dtype != np.int32:
         return None
-    return np.ldexp if dtype_of((x,)) in (np.float32, np.float64) else None
+    if x.aval.dtype.kind == "f":
+        return np.ldexp
+    wide = python_scalar_dtype(float)
+    return lambda x, n: np.ldexp(x.astype(wide), n)
 
 
 def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Callable[..., Any] | None:
@@ -135,9 +140,9 @@ def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neg
 
 
 # Of numbers of one dtype; mixed ones are promoted by the operations.
-hypot = elementwise(f=np.hypot)
-logaddexp = elementwise(f=np.logaddexp)
-logaddexp2 = elementwise(f=np.logaddexp2)
+hypot = elementwise(True, f=np.hypot)
+logaddexp = elementwise(True, f=np.logaddexp)
+logaddexp2 = elementwise(True, f=np.logaddexp2)
 
 
 softplus = elementwise(f=lambda x: np.logaddexp(x, x.dtype.type(0)))
@@ -151,5 +156,24 @@ def _sinc(x: Any) -> Any:
     return np.divide(np.sin(u), u)
 
 
-sinc = elementwise(f=_sinc)
-spacing = elementwise(f=lambda x: np.nextafter(x, np.copysign(np.inf, x, dtype=x.dtype)) - x)
+sinc = elementwise(True, f=_sinc)
+
+
+def _spacing(x: Any) -> Any:
+    out = np.spacing(x)
+    return np.copysign(out, x) if count(x) < x.size else out  # NumPy's is positive at -0
+
+
+spacing = elementwise(True, f=_spacing)
+
+
+def _everywhere(value: bool) -> Direct:
+    def direct(x: Any) -> Callable[..., Any] | None:
+        """Of real numbers."""
+        return (lambda x: np.full(x.shape, value)) if is_array(x, "biuf") else None
+
+    return direct
+
+
+isreal = _everywhere(True)
+iscomplex = _everywhere(False)

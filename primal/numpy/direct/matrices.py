@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.base.dtypes import python_scalar_dtype
 from primal.base.native import is_finite
 from primal.ir.evaluate import refusing
 from primal.numpy.direct.operands import dtype_of, is_array
@@ -25,6 +26,45 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Callabl
     if type(a) is not ArrayImpl or dtype_of((a,)) is None:
         return None
     return lambda x: x.diagonal(offset, axis1, axis2)
+
+
+def eye(
+    N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None
+) -> Callable[..., Any] | None:
+    """Ones on a diagonal."""
+    made = python_scalar_dtype(float) if dtype is None else dtype
+    if not all(type(n) is int for n in (N, M, k) if n is not None) or device is not None:
+        return None
+    return (lambda: np.eye(N, M, k, made)) if isinstance(made, np.dtype) else None
+
+
+def identity(n: Any, dtype: Any = None) -> Callable[..., Any] | None:
+    """Ones on the diagonal."""
+    return eye(n, dtype=dtype)
+
+
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Callable[..., Any] | None:
+    """Ones on a diagonal and below."""
+    made = np.dtype(np.float32) if dtype is None else dtype
+    if not all(type(n) is int for n in (N, M, k) if n is not None):
+        return None
+    return (lambda: np.tri(N, M, k, made)) if isinstance(made, np.dtype) else None
+
+
+def norm(
+    x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False
+) -> Callable[..., Any] | None:
+    """The root of the sum of all squares."""
+    if not is_array(x, "f") or not (ord is None or (ord == 2 and x.aval.ndim == 1)):
+        return None
+    if axis is not None or keepdims:
+        return None
+
+    def run(x: Any) -> Any:
+        flat = x.ravel("K")
+        return np.sqrt(flat.dot(flat))
+
+    return run
 
 
 def diag(v: Any, k: int = 0) -> Callable[..., Any] | None:

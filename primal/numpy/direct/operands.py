@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.config import settings
+from primal.base.dtypes import python_scalar_dtype
 from primal.runtime.array import ArrayImpl
 
 Direct = Callable[..., Callable[..., Any] | None]
@@ -27,6 +28,13 @@ def is_array(x: Any, kinds: str = "biufc") -> bool:
     )
 
 
+def is_axis(axis: Any) -> bool:
+    """Whether it is None, a number, or a tuple of numbers."""
+    if type(axis) is tuple:
+        return all(type(i) is int for i in axis)
+    return axis is None or type(axis) is int
+
+
 def dtype_of(args: tuple[Any, ...]) -> Any:
     """The one dtype of the arrays among the arguments if NumPy has it and scalars adopt it."""
     found = {x.aval.dtype for x in args if type(x) is ArrayImpl}
@@ -42,11 +50,20 @@ def dtype_of(args: tuple[Any, ...]) -> Any:
     return dtype
 
 
-def elementwise(**by_kind: Callable[..., Any]) -> Direct:
-    """A function of arrays and scalars of one dtype, named per kind of dtype: `f=np.floor`."""
+def elementwise(of_floats: bool = False, **by_kind: Callable[..., Any]) -> Direct:
+    """A function of arrays and scalars of one dtype, named per kind of dtype: `f=np.floor`.
+
+    One `of_floats` takes integers as floats of the default dtype.
+    """
 
     def direct(*args: Any) -> Callable[..., Any] | None:
         dtype = dtype_of(args)
+        if of_floats and dtype is not None and dtype.kind in "iu":
+            run = by_kind["f"]
+            if not all(type(x) is ArrayImpl for x in args):
+                return None
+            wide = python_scalar_dtype(float)
+            return lambda *hosts: run(*[x.astype(wide) for x in hosts])
         run = None if dtype is None else by_kind.get(dtype.kind)
         if run is None or settings().numpy_rank_promotion != "allow":
             return None

