@@ -356,7 +356,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     return shape_ops.concatenate(part(out, at, 0, k + 1), larger, dimension=at)
 
 
-@remembered
+@remembered_as(direct.argpartition)
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Indices that partition: of the smaller elements in their order, then of the kth, then others.
 

@@ -93,6 +93,7 @@ def test_places():
     for side in ("left", "right"):
         assert compare("searchsorted", edges, jnp.asarray(SPECIAL, jnp.float32), side)
         assert compare("searchsorted", edges, 0.25, side=side)
+        assert compare("searchsorted", jnp.arange(4), jnp.asarray(SPECIAL, jnp.float32), side)
     m = jnp.arange(12.0).reshape(3, 4)
     assert compare("take_along_axis", m, jnp.array([[0, 2, 1, 1]]), 0)
     assert not compare("take_along_axis", m, jnp.array([[0], [-1], [9]]), 1)
@@ -244,6 +245,7 @@ LAWS = {
     "bincount": (True, [
         *over(WHOLE, WHOLE - 1, WHOLE[:0], WHOLE.astype(np.uint8)), *over(WHOLE, minlength=12),
         *over(WHOLE, length=3), ((WHOLE, VECTOR), {}), ((WHOLE, WHOLE), {}),
+        ((WHOLE, WHOLE + (2**31 - 8)), {}), ((WHOLE, WHOLE.astype(np.uint8) + 249), {}),
     ]),
     "histogram": (True, [
         *over(VECTOR, GRID, WHOLE, SPECIALS, EMPTY, SINGULAR), *over(VECTOR, bins=3),
@@ -257,6 +259,8 @@ LAWS = {
                        *over(GRID, keepdims=True), *over(VECTOR[:3], MATRIX, axis=-1)]),
     "lexsort": (True, [((keys,), o) for o in ({}, {"axis": 0}) for keys in (
         [WHOLE, VECTOR], (WHOLE % 2, WHOLE), [GRID, -GRID], (SPECIALS, SPECIALS[::-1]), (WHOLE,))]),
+    "argpartition": (True, [*[((x, k), {}) for x in (VECTOR, WHOLE, GRID, NANS, SPECIALS, ZEROS)
+                              for k in (0, 2, -1)], ((GRID, 1), {"axis": 0})]),
     "partition": (True, [*[((x, k), {}) for x in (VECTOR, WHOLE, GRID, NANS, SPECIALS, WHOLE > 2)
                            for k in (0, 2, -1)], *over(EMPTY, kth=0), ((GRID, 1), {"axis": 0})]),
     "quantile": (False, [((x, q), o) for x in (VECTOR, GRID, NANS, SPECIALS, WHOLE, EMPTY)

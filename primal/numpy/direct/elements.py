@@ -118,7 +118,8 @@ def _ignoring_nan(function: Any) -> Any:
             np.copyto(out, y, where=x == y)
         return out
 
-    run = elementwise(f=of_floats, i=function, u=function)
+    native = getattr(extension, function.__name__, None)
+    run = elementwise(f=of_floats if native is None else native, i=function, u=function)
     return lambda x1, x2: run(x1, x2)
 
 

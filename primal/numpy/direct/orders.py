@@ -23,6 +23,8 @@ from primal.runtime.array import ArrayImpl
 # Up to so many elements a stable sort of NumPy's is faster than what the operations do.
 FEW, SOME = 4096, 128
 LONG, BLOCK = 2048, 32768
+# So many numbers of 32 bits have a sum that float64 holds.
+MOST_WHOLE = 1 << 20
 _least, _greatest = np.minimum.reduce, np.maximum.reduce
 
 
@@ -30,11 +32,11 @@ def searchsorted(
     a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
 ) -> Callable[..., Any] | None:
     """Places in a vector that ascends; in one that does not, both are free to say anything."""
-    dtype = dtype_of((a, v))
+    dtype = common_dtype((a, v)) if type(v) is ArrayImpl else dtype_of((a, v))
     if dtype is None or type(a) is not ArrayImpl or sorter is not None or a.aval.ndim != 1:
         return None
     if type(v) is ArrayImpl:
-        return lambda a, v: a.searchsorted(v, side)
+        return lambda a, v: as_dtype(a, dtype).searchsorted(as_dtype(v, dtype), side)
     v = np.asarray(v, dtype)
     return lambda a: a.searchsorted(v, side)
 
@@ -123,6 +125,21 @@ def sort(a: Any, axis: int = -1, **options: Any) -> Callable[..., Any] | None:
         out = x.copy()
         out.sort(axis, "stable" if stable else None)
         return out
+
+    return run
+
+
+def argpartition(a: Any, kth: int, axis: int = -1) -> Callable[..., Any] | None:
+    """The stable order, and those after the kth as they come."""
+    if not is_array(a, "biuf") or not a.aval.size or type(kth) is not int or type(axis) is not int:
+        return None
+    at = axis % a.aval.ndim
+    after = (*(slice(None),) * at, slice(kth % a.aval.shape[at] + 1, None))
+
+    def run(x: Any) -> Any:
+        order = stable_order(x, at)
+        order[after].sort(at)
+        return order
 
     return run
 
@@ -287,16 +304,20 @@ def bincount(
     out_sharding: Any = None,
 ) -> Callable[..., Any] | None:
     """How often each number occurs, or the sum of its weights; negative ones are left."""
-    if not is_array(x, "i") or not (weights is None or is_array(weights, "f")):
+    if not is_array(x, "i") or not (weights is None or is_array(weights, "fiu")):
         return None
     if length is not None or out_sharding is not None or type(minlength) is not int:
+        return None
+    whole = weights is not None and weights.aval.dtype.kind != "f"
+    if whole and (weights.aval.dtype.itemsize > 4 or x.aval.size > MOST_WHOLE):
         return None
 
     def run(x: Any, w: Any = None) -> Any:
         try:
-            return np.bincount(x, w, minlength)
+            out = np.bincount(x, w, minlength)
         except ValueError:
             return None
+        return out.astype(np.int64) if whole else out  # which wraps, as integers do
 
     return run
 
@@ -324,11 +345,11 @@ def histogram(
     a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: Any = None
 ) -> Callable[..., Any] | None:
     """How many elements lie in each of equal bins from the smallest element to the largest."""
-    if not is_array(a, "f") or not a.aval.size or type(bins) is not int or bins < 1:
+    if not is_array(a, "fiu") or not a.aval.size or type(bins) is not int or bins < 1:
         return None
     if range is not None or weights is not None or density:
         return None
-    dtype = a.aval.dtype
+    dtype = a.aval.dtype if a.aval.dtype.kind == "f" else python_scalar_dtype(float)
     # The arithmetic of `linspace`, to the bit.
     unit = 2.0 ** -math.ceil(math.log2(bins))
     scale, whole = dtype.type(unit), dtype.type(bins * unit)
@@ -336,6 +357,7 @@ def histogram(
     below = dtype.type(bins) - above
 
     def run(x: Any) -> Any:
+        x = as_dtype(x, dtype)
         low, high = _least(x, None), _greatest(x, None)
         if not low < high:
             return None
@@ -377,7 +399,8 @@ def median(
         ordered = x.flatten() if axis is None else x.copy()
         ordered.sort(at)
         last = ordered[(*before, -1)]  # where nan is, if there is any
-        return None if count(last != last) else _middle(ordered, n, before)
+        middle = _middle(ordered, n, before)
+        return np.where(last != last, last, middle) if count(last != last) else middle
 
     return run
 
@@ -423,7 +446,8 @@ def _quantile(share_of: Callable[[Any, Any], Any]) -> Callable[..., Any]:
             ordered = x.flatten() if axis is None else x.copy()
             ordered.sort(at)
             last = ordered[(*before, -1)]  # where nan is, if there is any
-            return None if count(last != last) else between(ordered, before)
+            out = between(ordered, before)
+            return np.where(last != last, last, out) if count(last != last) else out
 
         return run
 
