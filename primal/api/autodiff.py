@@ -20,13 +20,14 @@ from primal.api.tangents import (
 from primal.base import dtypes
 from primal.base.errors import api_boundary
 from primal.base.pytree import (
+    Partial,
     PyTreeDef,
     flatten,
     flatten_with_path,
     keystr,
     unflatten,
 )
-from primal.base.wrapping import P, R, Transformed, wraps
+from primal.base.wrapping import P, R, Transformed, check_callable, wraps
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
 from primal.ir.trace import ZERO, Arrays, Tracer, aval_of, literal
@@ -149,8 +150,7 @@ def value_and_grad(
     >>> value_and_grad(lambda x: x**2)(3.0)
     (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}.")
+    check_callable(fun)
     _check_reduce_axes("grad", reduce_axes)
     numbers = _argnums(argnums)
     single = not isinstance(argnums, Sequence)
@@ -179,7 +179,7 @@ def value_and_grad(
                         f"has_aux=True, got {type(result)}."
                     ) from None
             traced, kept = _taken_apart(aux)
-            if value is None:
+            if not flatten(value)[0]:  # None, (), {}
                 raise TypeError(
                     f"Gradient only defined for scalar-output functions. Output was {value!r}."
                 )
@@ -228,6 +228,7 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
             "primal and tangent arguments to jvp must be tuples or lists; found "
             f"{type(primals).__name__} and {type(tangents).__name__}."
         )
+    check_callable(fun)
     leaves, spec = flatten(primals)
     tangent_leaves, tangent_spec = flatten(tangents)
     if spec != tangent_spec:
@@ -286,6 +287,7 @@ def vjp(
     (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
     _check_reduce_axes("vjp", reduce_axes)
+    check_callable(fun)
     leaves, spec = flatten(primals)
     refs = [(i, x) for i, x in enumerate(leaves) if isinstance(x, Ref)]
     xs = [operand(x[...] if isinstance(x, Ref) else x) for x in leaves]
@@ -325,6 +327,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     >>> push(1.0)
     Array(12., dtype=float32, weak_type=True)
     """
+    check_callable(fun)
     leaves, spec = flatten(primals)
     xs = [operand(x) for x in leaves]
     found: list[Any] = []
@@ -379,8 +382,11 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
     >>> transposed = linear_transpose(lambda x: 3 * x, np.float32(0))
     >>> transposed(2.0)
     (Array(6., dtype=float32),)
+
+    The function is a tree of the values f closes over, so that jit and vmap may return it.
     """
     _check_reduce_axes("linear_transpose", reduce_axes)
+    check_callable(fun)
     leaves, spec = flatten(primals)
     avals = [abstract(x) for x in leaves]
     found: list[Any] = []
@@ -396,11 +402,10 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
         )
     out_spec = found[0][0]
     program = ClosedJaxpr(hoist_consts(closed))
-    consts = closed.consts
-    linear = [False] * len(consts) + [True] * len(avals)
+    linear = [False] * len(closed.consts) + [True] * len(avals)
 
     @api_boundary
-    def transposed(ct: Any) -> Any:
+    def transposed(consts: list[Any], ct: Any) -> Any:
         ct_leaves, ct_spec = flatten(ct)
         if ct_spec != out_spec:
             raise TypeError(
@@ -422,7 +427,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
             )
         return unflatten(spec, [cotangent_of(c, a) for c, a in zip(results, avals, strict=True)])
 
-    return transposed
+    return Partial(transposed, closed.consts)
 
 
 # Checks and conversions at the boundary.

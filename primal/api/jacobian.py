@@ -13,7 +13,7 @@ from primal.api.vectorize import vmap
 from primal.base import dtypes
 from primal.base.errors import api_boundary
 from primal.base.pytree import flatten, tree_map, unflatten
-from primal.base.wrapping import P, Transformed, wraps
+from primal.base.wrapping import P, Transformed, check_callable, wraps
 from primal.ir.avals import Aval
 from primal.ir.trace import aval_of
 from primal.ops.shape import reshape, slice
@@ -37,8 +37,7 @@ def jacfwd(
     Array([[2., 0.],
            [0., 4.]], dtype=float32)
     """
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}.")
+    check_callable(fun)
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
     @wraps(fun)
@@ -87,8 +86,7 @@ def jacrev(
     Array([[2., 0.],
            [0., 4.]], dtype=float32)
     """
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}.")
+    check_callable(fun)
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
     @wraps(fun)
@@ -103,15 +101,13 @@ def jacrev(
         _check_outputs("jacrev", ys, holomorphic)
         basis = standard_basis(ys)
         rows = vmap(lambda *cts: pullback(unflatten(out_spec, cts)))(*basis)
-        rows = tree_map(lambda row, x: as_weak(row, aval_of(x)), rows, dynamic)
+        rows = tree_map(lambda row, x: _typed_as(row, aval_of(x)), rows, dynamic)
         # rows: per argument a tree of arrays (total outputs, *x.shape); cut by output leaf.
         shapes = [aval_of(o).shape for o in ys]
         cuts = np.cumsum([0, *[int(np.prod(s, dtype=int)) for s in shapes]])
 
         def part(i: int) -> Any:
             def cut(r: Any) -> Any:
-                if isinstance(r, np.ndarray):
-                    return r[cuts[i] : cuts[i + 1]].reshape(*shapes[i], *r.shape[1:])
                 rest = aval_of(r).shape[1:]
                 rows_i = slice(
                     r,
@@ -163,12 +159,17 @@ def standard_basis(xs: Sequence[Any]) -> list[Any]:
     return out
 
 
+def _typed_as(j: Any, aval: Aval) -> Any:
+    """Derivatives weak where the value is; of integers zeros of its dtype, as JAX's, no float0."""
+    if dtypes.to_tangent_dtype(aval.dtype) == dtypes.float0:
+        j = zeros_like_aval(Aval(np.shape(j), aval.dtype, aval.weak_type))
+    return as_weak(j, aval)
+
+
 def _columns(j: Any, out: Aval, xs: Sequence[Any], in_spec: Any, argnums: Any) -> Any:
     """The tangents (*shape, total inputs) of one output as a tree like the inputs."""
     shape, last = out.shape, out.ndim
-    if dtypes.to_tangent_dtype(out.dtype) == dtypes.float0:
-        j = zeros_like_aval(Aval(np.shape(j), out.dtype, out.weak_type))  # as JAX's, no float0
-    j = as_weak(j, out)
+    j = _typed_as(j, out)
     parts = []
     start = 0
     for x in xs:

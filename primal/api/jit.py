@@ -30,7 +30,7 @@ from primal.base.errors import api_boundary
 from primal.base.native import FUNCTIONS
 from primal.base.pytree import flatten, flatten_args, unflatten
 from primal.base.turns import turn
-from primal.base.wrapping import P, R
+from primal.base.wrapping import P, R, check_callable
 from primal.control.call import call
 from primal.control.custom import TOUCHES_REFS
 from primal.engines.protocol import Device
@@ -354,7 +354,10 @@ class JitFunction(Dispatcher):
         )  # fmt: skip
 
     def __repr__(self) -> str:
-        return f"<PjitFunction of {self._fun!r}>"
+        try:
+            return f"<PjitFunction of {self._fun!r}>"
+        except Exception:  # its own; a debugger that shows many objects should show this one
+            return "<PjitFunction>"
 
     @api_boundary
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
@@ -480,10 +483,7 @@ def jit(
     }
     if fun is _LATER:
         return functools.partial(jit, **options)
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}.")
-    if inspect.isgeneratorfunction(fun):
-        raise TypeError(f"Expected a function, got a generator function: {fun!r}.")
+    check_callable(fun)
     if flatten((in_shardings, out_shardings))[0]:  # None stands for what is not said
         raise NotImplementedError(
             "[jit] expected in_shardings and out_shardings to be None, or trees of None: sharded "
@@ -552,10 +552,15 @@ def _resolve_static(
             )
     takes_any = any(p.kind == p.VAR_KEYWORD for p in order)
     for name in names:
-        if name not in parameters and not takes_any:
+        if name in parameters:
+            p = parameters[name]
+            known = p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY, p.VAR_KEYWORD)
+        else:
+            known = takes_any
+        if not known:
             raise ValueError(
-                f"[jit] expected names of parameters of {name_of(fun)}{inspect.signature(fun)}, "
-                f"got {name!r}."
+                f"[jit] expected names of parameters of {name_of(fun)}{inspect.signature(fun)} "
+                f"that keywords can name, got {name!r}."
             )
     if both_given:
         return numbers, names

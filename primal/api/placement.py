@@ -11,7 +11,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.base.config import config
-from primal.base.pytree import tree_leaves, tree_map
+from primal.base.pytree import broadcast_to_spec, flatten, tree_leaves, tree_map, unflatten
 from primal.engines.protocol import Device
 from primal.ir.trace import Array, Arrays, Tracer
 from primal.ops.choose import copy
@@ -133,14 +133,33 @@ def device_put(
 ) -> Any:
     """Put the arrays of a tree on a device, where computations with them will then run.
 
-    `device`: a Device, a SingleDeviceSharding, or None (leave them where they are). NumPy values
-    are copied, so that writing to them later changes nothing.
+    `device`: a Device, a SingleDeviceSharding, None (leave them where they are), or a tree of
+    these, a prefix of x. Arrays that are there already are returned themselves unless
+    `may_alias=False` asks for copies. NumPy values are copied, so that writing to them later
+    changes nothing. ValueError for other devices, and for `donate` together with `may_alias`.
 
     >>> device_put(np.ones(2))
     Array([1., 1.], dtype=float32)
     """
-    target = _device_of(device)
-    return tree_map(lambda leaf: _put(leaf, target, donate), x)
+    if donate and may_alias:
+        raise ValueError(
+            "[device_put] expected donate or may_alias, got both: may_alias and donate cannot be "
+            "True at the same time."
+        )
+    copied = may_alias is False
+    if device is None or isinstance(device, Device | SingleDeviceSharding):
+        target = _device_of(device)
+        return tree_map(lambda leaf: _put(leaf, target, donate, copied), x)
+    for leaf in tree_leaves(device, is_leaf=_is_none):
+        _device_of(leaf)  # what no device can be is told before structures that differ
+    leaves, spec = flatten(x)
+    places = broadcast_to_spec(device, spec, "device_put", "x", is_leaf=_is_none)
+    pairs = zip(leaves, places, strict=True)
+    return unflatten(spec, [_put(leaf, _device_of(d), donate, copied) for leaf, d in pairs])
+
+
+def _is_none(x: Any) -> bool:
+    return x is None
 
 
 def _device_of(device: Any) -> Device | None:
@@ -149,22 +168,31 @@ def _device_of(device: Any) -> Device | None:
     if isinstance(device, SingleDeviceSharding):
         return device.device
     raise ValueError(
-        f"[device_put] expected a Device, a SingleDeviceSharding or None, got {device!r} of type "
-        f"{type(device)}. primal.devices() lists the devices."
+        f"[device_put] expected a Device, a SingleDeviceSharding, None or a tree of them, got "
+        f"{device!r} of type {type(device)}: Received invalid value. primal.devices() lists the "
+        "devices."
     )
 
 
-def _put(x: Any, device: Device | None, donate: bool) -> Any:
+def _put(x: Any, device: Device | None, donate: bool, copied: bool) -> Any:
     if isinstance(x, Tracer):
         return copy(x)
     if guards.ever and not isinstance(x, Array):
         guards.host_to_device(x, explicit=True)
     array: ArrayImpl = x if isinstance(x, Array) else as_array(x)  # type: ignore[assignment]
-    if device is None:
+    here = array.device
+    place = array.placement
+    stays = device is None or (here is device and place is not None and place.committed)
+    if stays and not copied:
         if array.is_deleted():
             raise array.deleted_error()
         return array
-    here = array.device
+    if copied and array is x and (device is None or here is device):
+        fresh = runtime_devices.put_on(array.numpy().copy(), here)
+        if stays and place is None:
+            return ArrayImpl(array.aval, fresh)
+        return ArrayImpl(array.aval, None, fresh, place if stays else Placement(here, True))
+    assert device is not None
     if here is device:
         buffer = array.buffer if array.buffer is not None else array.host
         if buffer is None:

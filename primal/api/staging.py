@@ -10,7 +10,7 @@ from primal.api.jit import LazyNames
 from primal.api.operands import ShapeDtypeStruct, check_operands, flat_function, name_of, struct_of
 from primal.base.errors import api_boundary
 from primal.base.pytree import flatten, flatten_args, unflatten
-from primal.base.wrapping import wraps
+from primal.base.wrapping import check_callable, wraps
 from primal.ir.jaxpr import ClosedJaxpr
 from primal.ir.state import named_axis
 from primal.ir.trace import Array
@@ -33,8 +33,7 @@ def make_jaxpr(
     >>> make_jaxpr(lambda x: x * 2)(3)
     { lambda ; a:i32[]. let b:i32[] = mul a 2 in (b,) }
     """
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}.")
+    check_callable(fun)
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
 
     @wraps(fun)

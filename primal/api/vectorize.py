@@ -17,7 +17,7 @@ from primal.base.pytree import (
     flatten_with_path,
     unflatten,
 )
-from primal.base.wrapping import P, R, Transformed, wraps
+from primal.base.wrapping import P, R, Transformed, check_callable, wraps
 from primal.ir.trace import aval_of
 from primal.runtime.refs import MappedRef, Ref
 from primal.transforms.batch import Axis, batch_flat, materialize
@@ -41,8 +41,7 @@ def vmap(
     >>> vmap(lambda x, y: x * y, in_axes=(0, None))(np.arange(3), 2)
     Array([0, 2, 4], dtype=int32)
     """
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}.")
+    check_callable(fun)
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not (in_axes is None or isinstance(in_axes, int | tuple)):

@@ -191,6 +191,15 @@ Use the function of the same name in primal.numpy:
     jnp.sin(x)
 To call NumPy on the values while the program runs, use primal.pure_callback."""
 
+# NumPy's words, which arrays that have values use.
+MSG_NO_TRUTH = (
+    "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array "
+    "is not empty."
+)
+MSG_NO_ONE_TRUTH = (
+    "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+)
+
 MSG_TANGENT = """\
 [{what}] expected a value that is not being differentiated, got {value}.
 {details}\

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
@@ -24,6 +25,23 @@ class Transformed(Protocol[P, R_co]):
     def __get__(self, instance: None, owner: Any = None) -> Transformed[P, R_co]: ...
     @overload
     def __get__(self, instance: object, owner: Any = None) -> Transformed[..., R_co]: ...
+
+
+def check_callable(fun: Any) -> None:
+    """Raise TypeError for what no transformation can call: no function, or a generator function.
+
+    A staticmethod object can be called since Python 3.10, but what a class makes of the result
+    would be a method, whose first argument is the instance.
+    """
+    if isinstance(fun, staticmethod):
+        raise TypeError(
+            f"staticmethod arguments are not supported, got {fun!r}. Write @staticmethod above "
+            "the transformation, not below it."
+        )
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}.")
+    if inspect.isgeneratorfunction(fun):
+        raise TypeError(f"Expected a function, got a generator function: {fun!r}.")
 
 
 def wraps(fun: Any) -> Callable[[Callable[..., Any]], Any]:

@@ -216,6 +216,8 @@ class Tracer(Array):
         return f"Traced<{self.aval!r}>with<{type(self._trace).__name__}>"
 
     def __bool__(self) -> bool:
+        if self.aval.size != 1:
+            raise ValueError(errors.MSG_NO_ONE_TRUTH if self.aval.size else errors.MSG_NO_TRUTH)
         return bool(concrete_or_error(self, "bool"))
 
     def __int__(self) -> int:
@@ -499,8 +501,7 @@ def _adopted(value: Any, dtype: Any, op: Op) -> Literal:
             f"{type(value).__name__} {value!r}. Convert first, or call the primal.numpy function, "
             "which promotes."
         )
-    if type(value) is int and dtype.kind in "iu" and not _in_range(value, dtype):
-        raise OverflowError(f"Python integer {value} out of bounds for {dtype.name}")
+    _check_range(value, dtype)
     made = literal(value, dtype)
     if cacheable:
         if len(_literals) > 4096:
@@ -509,9 +510,12 @@ def _adopted(value: Any, dtype: Any, op: Op) -> Literal:
     return made
 
 
-def _in_range(value: int, dtype: Any) -> bool:
-    info = dtypes.iinfo(dtype)
-    return int(info.min) <= value <= int(info.max)
+def _check_range(value: Any, dtype: Any) -> None:
+    """Raise OverflowError for a Python integer that the dtype cannot hold."""
+    if type(value) is int and dtype.kind in "iu":
+        info = dtypes.iinfo(dtype)
+        if not int(info.min) <= value <= int(info.max):
+            raise OverflowError(f"Python integer {value} out of bounds for {dtype.name}")
 
 
 def adopt_scalars(op: Op, args: tuple[Any, ...]) -> list[Any]:
@@ -527,7 +531,9 @@ def adopt_scalars(op: Op, args: tuple[Any, ...]) -> list[Any]:
         if type(a) not in PYTHON_SCALARS:
             out.append(a)
         elif dtype is None:
-            out.append(literal(a, dtypes.python_scalar_dtype(type(a)), type(a) is not bool))
+            own = dtypes.python_scalar_dtype(type(a))
+            _check_range(a, own)
+            out.append(literal(a, own, type(a) is not bool))
         else:
             out.append(_adopted(a, dtype, op))
     return out

@@ -132,7 +132,8 @@ def _by_type(avals: tuple[Aval, ...]) -> dict[Any, Any]:
 
 def native_of(program: Program) -> Any:
     """The extension's form of a program, or None where its executable has no native entry."""
-    entry = getattr(program.executable, "entry", None) if program.host_buffers else None
+    plain = program.host_buffers and not program.nothings
+    entry = getattr(program.executable, "entry", None) if plain else None
     if entry is None:
         return None
     natives = program.executable.natives

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.base import caches
+from primal.base import caches, dtypes
 from primal.base.config import settings
 from primal.base.errors import JaxRuntimeError
 from primal.base.source import user_stacklevel
@@ -51,7 +51,7 @@ class Program:
 
     __slots__ = (
         "executable", "host_buffers", "dense", "consts", "kept", "donated", "out_avals", "device",
-        "keep_all", "__weakref__",
+        "keep_all", "nothings", "__weakref__",
     )  # fmt: skip
 
     def __init__(
@@ -73,14 +73,16 @@ class Program:
         self.donated = donated
         self.out_avals = closed.out_avals
         self.device = device
+        self.nothings = [i for i, a in enumerate(self.out_avals) if a.dtype == dtypes.float0]
 
-    def run(self, args: Sequence[ArrayImpl], placement: Placement | None) -> list[ArrayImpl]:
-        """Run on concrete arrays; results are placed as `placement` says.
+    def run(self, args: Sequence[ArrayImpl], placement: Placement | None) -> list[Any]:
+        """Run on concrete arrays; results are placed as `placement` says, float0 is NumPy's.
 
         JaxRuntimeError where a donated array is also another argument that the program reads.
         """
         if self.donated:
             self._check_donated(args)
+        results: list[Any]
         operands = [*self.consts, *args] if self.consts else args
         if not self.keep_all:
             kept = len(self.consts)
@@ -103,6 +105,8 @@ class Program:
             ]
         for i in self.donated:
             args[i].delete()
+        for i in self.nothings:
+            results[i] = np.zeros(self.out_avals[i].shape, dtypes.float0)
         return results
 
     def _check_donated(self, args: Sequence[ArrayImpl]) -> None:

@@ -18,9 +18,8 @@ from primal.api.control.custom_calls import (
     path_of,
     whole,
     zero_tangent,
-    zeros_of,
 )
-from primal.api.control.symbolic import CustomVJPPrimal, SymbolicZero
+from primal.api.control.symbolic import CustomVJPPrimal, SymbolicZero, zeros_of
 from primal.api.control.with_refs import interleaved
 from primal.api.operands import check_outputs, name_of, operand
 from primal.base import dtypes, errors
@@ -364,9 +363,15 @@ class _VjpApplication(Application):
         )
 
     def _cotangent(self, i: int, ct: Any) -> Any:
+        wanted = self.in_avals[i].tangent()
+        if isinstance(ct, SymbolicZero) and (ct.shape, ct.dtype) != (wanted.shape, wanted.dtype):
+            raise ValueError(
+                f"[custom_vjp] expected zeros of the arguments' shapes and dtypes from the bwd "
+                f"rule of {self.owner._name}, got {ct!r} for args{self.path(i)}, which is "
+                f"{self.in_avals[i].str_short()}. None stands for zeros, too."
+            )
         if is_zero(ct):
             return ZERO
-        wanted = self.in_avals[i].tangent()
         if wanted.dtype == dtypes.float0:
             return ZERO
         got = aval_of(ct)

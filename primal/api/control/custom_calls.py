@@ -9,7 +9,7 @@ from typing import Any, Generic
 
 import numpy as np
 
-from primal.api.control.symbolic import SymbolicZero
+from primal.api.control.symbolic import SymbolicZero, zeros_of
 from primal.api.control.with_refs import interleaved
 from primal.api.operands import check_outputs, look_like, name_of, operand
 from primal.base import dtypes
@@ -21,11 +21,9 @@ from primal.base.pytree import (
     unflatten,
 )
 from primal.base.wrapping import P, R
-from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
 from primal.ir.state import ambient, state
 from primal.ir.trace import ZERO, Literal, Tracer, aval_of
-from primal.ops.spread import zeros_like_aval
 from primal.runtime.refs import Ref, only_reading
 from primal.transforms.jvp import JVPTrace
 from primal.transforms.linearize import LinearizeTrace, Tape
@@ -173,13 +171,6 @@ def as_operand(x: Any) -> Any:
         value = x.val.item() if x.aval.weak_type else x.val
         return operand(value)
     return operand(x)
-
-
-def zeros_of(aval: Aval) -> Any:
-    tangent = aval.tangent()
-    if tangent.dtype == dtypes.float0:
-        return np.zeros(aval.shape, dtypes.float0)
-    return zeros_like_aval(tangent)
 
 
 def zero_tangent(x: Any) -> Any:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from primal.base import dtypes
 from primal.base.pytree import tree_map
 from primal.ir.avals import Aval, Typed
 from primal.ir.trace import aval_of
@@ -24,7 +27,7 @@ class SymbolicZero(Typed):
 
     def instantiate(self) -> Any:
         """The zeros as an array."""
-        return zeros_like_aval(self.aval)
+        return zeros_of(self.aval)
 
     @staticmethod
     def from_primal_value(x: Any) -> SymbolicZero:
@@ -33,6 +36,14 @@ class SymbolicZero(Typed):
 
     def __repr__(self) -> str:
         return f"SymbolicZero({self.aval.str_short()})"
+
+
+def zeros_of(aval: Aval) -> Any:
+    """The zero tangent of a value of this aval: NumPy's float0 where there is no other."""
+    tangent = aval.tangent()
+    if tangent.dtype == dtypes.float0:
+        return np.zeros(aval.shape, dtypes.float0)
+    return zeros_like_aval(tangent)
 
 
 class CustomVJPPrimal:
