@@ -9,12 +9,12 @@ import numpy as np
 
 from primal.base import dtypes, source
 from primal.base.pytree import flatten, tree_map, unflatten
-from primal.ir.evaluate import quietly
 from primal.ir.trace import Array, aval_of
 from primal.lax.refusals import in_words
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered_but_wide
 from primal.ops import choose as ops
 from primal.ops.barrier import optimization_barrier as barrier_op
+from primal.ops.elementwise.convert import whole_as
 from primal.runtime.eager import as_array
 
 
@@ -24,7 +24,7 @@ def _wanted(new_dtype: Any, name: str) -> Any:
 
 
 @in_words
-@remembered
+@remembered_but_wide
 def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     """Each element in another dtype.
 
@@ -48,9 +48,9 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
             np.exceptions.ComplexWarning,
             stacklevel=source.user_stacklevel(),
         )
-    if type(operand) is int and not isinstance(dtype, dtypes.KeyType):
-        # From its own digits, not from those that fit the default dtype.
-        operand = as_array(quietly(np.asarray(operand).astype, (dtype,), {}))
+    whole = None if isinstance(dtype, dtypes.KeyType) else whole_as(operand, dtype)
+    if whole is not None:
+        operand = as_array(whole)
     return ops.convert_element_type(operand, new_dtype=dtype, weak_type=False)
 
 

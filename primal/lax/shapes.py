@@ -17,7 +17,7 @@ from primal.numpy.remembered import remembered
 from primal.ops import shape as _ops
 from primal.ops import spread as _spread
 from primal.ops.choose import convert_element_type as _convert
-from primal.ops.elementwise.convert import number_as
+from primal.ops.elementwise.convert import number_as, whole_as
 from primal.ops.precision import (
     DotAlgorithm,
     DotAlgorithmPreset,
@@ -392,16 +392,14 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
         value = fill_value
     else:
         wanted = dtypes.canonicalize_dtype(dtypes.check_user_dtype_supported(dtype, "full"))
-        plain = type(fill_value) in PYTHON_SCALARS
-        value = (
-            literal(
-                number_as(fill_value, wanted) if type(fill_value) is float else fill_value,
-                wanted,
-                False,
-            )
-            if plain
-            else _convert(fill_value, new_dtype=wanted, weak_type=False)
-        )
+        whole = whole_as(fill_value, wanted)
+        if whole is not None:
+            value = literal(whole[()], wanted, False)
+        elif type(fill_value) in PYTHON_SCALARS:
+            value = number_as(fill_value, wanted) if type(fill_value) is float else fill_value
+            value = literal(value, wanted, False)
+        else:
+            value = _convert(fill_value, new_dtype=wanted, weak_type=False)
     if type(value) in PYTHON_SCALARS:
         value = literal(value, aval.dtype, type(value) is not bool)
     return _spread.broadcast_in_dim(value, shape=sizes, broadcast_dimensions=())

@@ -10,7 +10,6 @@ import numpy as np
 from primal.base import dtypes, source
 from primal.base.later import Later
 from primal.ir.avals import canonical_shape
-from primal.ir.evaluate import quietly
 from primal.ir.trace import Array, Literal, literal
 from primal.numpy.conversion import cast, from_anything, from_host
 from primal.numpy.promotion import (
@@ -26,13 +25,14 @@ from primal.numpy.promotion import (
     warn_of_parts,
     with_rank,
 )
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_but_wide
 from primal.ops import elementwise as ops
-from primal.ops.elementwise.convert import number_as
+from primal.ops.elementwise.convert import number_as, whole_as
 from primal.ops.spread import broadcast_in_dim
 from primal.runtime import guards
 from primal.runtime.array import ArrayImpl
 from primal.runtime.dlpack_codes import to_numpy
+from primal.runtime.eager import as_array
 
 Shape = Any  # an int or a sequence of ints
 
@@ -223,7 +223,7 @@ def empty(
     return placed(filled(as_shape(shape), 0, dtype), device, out_sharding)
 
 
-@remembered
+@remembered_but_wide
 def full(
     shape: Shape,
     fill_value: ArrayLike,
@@ -250,8 +250,9 @@ def full(
 
 def _converted_fill(name: str, value: Any, dtype: Any, position: int = 0) -> Any:
     """A fill value in the dtype asked for; whole numbers wrap, from their own digits."""
-    if type(value) is int:
-        return literal(quietly(np.asarray(value).astype, (dtype,), {})[()], dtype, False)
+    whole = whole_as(value, dtype)
+    if whole is not None:
+        return as_array(whole) if whole.ndim else literal(whole[()], dtype, False)
     x = operand(name, value, position)
     if type(x) is Literal and x.aval.dtype.kind != "c":
         return literal(number_as(value if type(value) is float else x.val, dtype), dtype, False)
@@ -330,7 +331,7 @@ def empty_like(
     return placed(_filled_like("empty_like", prototype, 0, dtype, shape), device, out_sharding)
 
 
-@remembered
+@remembered_but_wide
 def full_like(
     a: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: Any = None, *,
     device: Any = None, out_sharding: Any = None,

@@ -182,6 +182,25 @@ def remembered_as(direct: Callable[..., Any]) -> Callable[[F], F]:
     return lambda fun: remembered(fun, direct)
 
 
+def remembered_but_wide(fun: F) -> F:
+    """`remembered`, but for NumPy arrays of 64-bit integers: the function sees all their digits,
+    a remembered call those that the default dtype holds."""
+    again = remembered(fun)
+
+    @functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for x in args:
+            if x.__class__ is np.ndarray and x.dtype in _WIDE:
+                return fun(*args, **kwargs)
+        return again(*args, **kwargs)
+
+    made: Any = call
+    return made
+
+
+_WIDE = frozenset({np.dtype(np.int64), np.dtype(np.uint64)})
+
+
 def _directly(
     fun: Callable[..., Any],
     direct: Callable[..., Any],

@@ -506,3 +506,18 @@ def test_lists_of_python_integers_fill_uint64(x64: None) -> None:
     for values in ([2**64, 0], [2**63, -1]):
         with pytest.raises(OverflowError, match="uint64"):
             jnp.array(values, "uint64")
+
+
+@pytest.mark.parametrize("wide", [np.int64(2**40), np.uint64(2**40), np.array(2**40), 2**40])
+def test_fills_and_conversions_see_all_digits_of_whole_numbers(wide: Any) -> None:
+    """Not those that are left in the default dtype."""
+    makers: list[Any] = [
+        lambda d: jnp.full(2, wide, d), lambda d: jnp.full_like(jnp.ones(2), wide, d),
+        lambda d: lax.full((2,), wide, d), lambda d: lax.convert_element_type(wide, d)[None],
+        lambda d: jnp.array([wide, wide], d), lambda d: jit(lambda: jnp.full(2, wide, d))(),
+    ]  # fmt: skip
+    for made in makers:
+        for dtype, value in [("float32", 2.0**40), ("bool", True), ("complex64", 2.0**40 + 0j)]:
+            assert made(dtype).dtype == dtype and made(dtype)[0] == value
+    pair = jnp.full((2, 2), np.array([2**40, 5]), "float32")
+    assert pair.tolist() == [[2.0**40, 5], [2.0**40, 5]]

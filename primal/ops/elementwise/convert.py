@@ -11,7 +11,7 @@ import numpy as np
 from primal.base import dtypes
 from primal.base.dtypes import KIND
 from primal.ir.avals import Aval
-from primal.ir.evaluate import refusing
+from primal.ir.evaluate import quietly, refusing
 from primal.ir.op import MIXED, Bound, Op, by_kind
 from primal.ir.trace import ZERO
 from primal.ops.types import ANY, NOT_LINEAR, nary
@@ -85,6 +85,18 @@ def _float_to_int(x: Any, dtype: Any) -> Any:
 def number_as(value: Any, dtype: Any) -> Any:
     """A host scalar in `dtype`, as the op converts: NumPy's casts of what does not fit wrap."""
     return _convert_impl(value, new_dtype=dtype, weak_type=False)[()]
+
+
+def whole_as(value: Any, dtype: Any) -> Any:
+    """A whole number of Python's, or NumPy's of 64 bits, in `dtype`; None for any other value.
+
+    From its own digits, of which the way through the default dtype could lose some.
+    """
+    if type(value) is int or (
+        isinstance(value, np.generic | np.ndarray) and value.dtype in (np.int64, np.uint64)
+    ):
+        return quietly(np.asarray(value).astype, (dtype,), {})
+    return None
 
 
 _THROUGH = {
