@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes, source
+from primal.base.config import settings
 from primal.base.later import Later
 from primal.ir.avals import canonical_shape
+from primal.ir.state import state
 from primal.ir.trace import Array, Literal, literal
 from primal.numpy.conversion import cast, from_anything, from_host
 from primal.numpy.promotion import (
@@ -29,10 +31,10 @@ from primal.numpy.remembered import remembered, remembered_but_wide
 from primal.ops import elementwise as ops
 from primal.ops.elementwise.convert import number_as, whole_as
 from primal.ops.spread import broadcast_in_dim
-from primal.runtime import guards
+from primal.runtime import guards, watch
 from primal.runtime.array import ArrayImpl
 from primal.runtime.dlpack_codes import to_numpy
-from primal.runtime.eager import as_array
+from primal.runtime.eager import as_array, root
 
 Shape = Any  # an int or a sequence of ints
 
@@ -96,6 +98,9 @@ def array(
     if guards.ever:
         guards.incoming(object)
     out = from_anything(object, dtype)
+    if watch.ever and watch.wanted(settings()) and out is not object and type(out) is ArrayImpl:
+        if state.trace is root:
+            watch.check_made(out)
     if copy and out is object:
         out = ops.copy(out)
     out = with_rank(out, ndmin)

@@ -26,7 +26,16 @@ from primal.numpy.index_forms import (
     start_indices,
     uniform_starts,
 )
-from primal.numpy.indexing import BASIC, Hints, component, empty_axis, grow, numpy_index, read
+from primal.numpy.indexing import (
+    BASIC,
+    Hints,
+    component,
+    empty_axis,
+    grow,
+    numpy_index,
+    read,
+    watched,
+)
 from primal.numpy.promotion import convert, operand, scalar_literal, to_shape, warn_of_parts
 from primal.ops.choose import convert_element_type, select_n
 from primal.ops.elementwise import add, mul
@@ -56,7 +65,7 @@ def _rank_of(x: Any, index: Any) -> int:
 
 def update_numpy(x: Any, index: Any, values: Any, ufunc: Any) -> ArrayImpl | None:
     """The update by NumPy; None for what only the general path does, errors included."""
-    if x.__class__ is not ArrayImpl or state.trace.__class__ is not EagerTrace:
+    if x.__class__ is not ArrayImpl or state.trace.__class__ is not EagerTrace or watched():
         return None
     host = x.host
     if host is None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from primal.base.config import settings
 from primal.ir.avals import Aval
 from primal.ir.state import state
 from primal.ir.trace import Array, aval_of
@@ -41,7 +42,7 @@ from primal.ops.index.numbers import (
 from primal.ops.shape import reshape, rev, squeeze
 from primal.ops.shape import slice as slice_op
 from primal.ops.spread import broadcast_in_dim
-from primal.runtime import guards
+from primal.runtime import guards, watch
 from primal.runtime.array import ArrayImpl
 from primal.runtime.eager import EagerTrace
 
@@ -85,11 +86,16 @@ def getitem(x: Array, index: Any) -> Any:
     if guards.ever:
         guards.as_index(index)
     # The test of `is_eager_array`, inlined: this is the path of every `x[0]`.
-    if x.__class__ is ArrayImpl and state.trace.__class__ is EagerTrace:
+    if x.__class__ is ArrayImpl and state.trace.__class__ is EagerTrace and not watched():
         found = read_numpy(x, index)
         if found is not None:
             return found
     return read(x, parse(index, x.aval.shape), READ)
+
+
+def watched() -> bool:
+    """Whether results are looked at, as operations do."""
+    return watch.ever and bool(settings().watches)
 
 
 def is_eager_array(x: Any) -> bool:

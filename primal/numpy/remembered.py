@@ -33,7 +33,7 @@ from primal.ir.state import state
 from primal.ir.trace import Array, Literal
 from primal.numpy import phrases
 from primal.ops.spread import placed
-from primal.runtime import devices
+from primal.runtime import devices, watch
 from primal.runtime.array import ArrayImpl, boxed
 from primal.runtime.eager import as_array, root
 
@@ -49,12 +49,16 @@ LARGEST_CONSTANT = 1 << 12
 ENTRIES = 512
 
 _kinds: dict[Any, object] = {}
+WATCHED = "watched"
+"""The kind of settings under which nothing is remembered and results are looked at."""
 
 
 def _kind_of_settings(values: dict[str, Any]) -> object | None:
     """One object per settings that traces depend on; None where calls are watched or placed."""
-    if values["watches"] or values["guards"] or values["no_execution"]:
+    if values["debug_key_reuse"] or values["guards"] or values["no_execution"]:
         return None
+    if values["watches"]:
+        return WATCHED
     if values["default_device"] is not None:
         return None
     return _kinds.setdefault(values["trace_key"], object())
@@ -119,6 +123,8 @@ def remembered(fun: F, direct: Callable[..., Any] | None = None) -> F:
 
     def meet(key: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call without a program: the second of its kind makes one, or NumPy has one."""
+        if key[0] is WATCHED:
+            return watch.by_results(fun, *args, **kwargs)
         out = fun(*args, **kwargs)
         if len(memo) >= ENTRIES:
             memo.clear()

@@ -3,25 +3,28 @@
 Programs run compiled. Only when a result is bad is the program run again by the reference, op by
 op, under an observer that notes the first bad value; programs with effects on the outside world
 run once, so for them the reference is the run. Results alone decide: a NaN that the program
-chooses not to use is no error.
+chooses not to use is no error. Functions of this library count as one operation, as they are
+programs in JAX: `nanmax`, `logaddexp`, `cond`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from primal.base import dtypes
-from primal.base.config import Settings, config, settings
+from primal.base.config import Scope, Settings, config, settings
 from primal.base.later import Later
+from primal.base.pytree import tree_leaves
 from primal.base.source import current_location, format_location
 from primal.ir.effects import is_io
 from primal.ir.evaluate import quietly, run_numpy
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
 from primal.ir.op import Op
 from primal.ir.state import state
+from primal.ir.trace import Array
 from primal.runtime import devices
 
 reuse = Later("primal.runtime.reuse")
@@ -77,6 +80,31 @@ def check_eager(
     found = fault(results)
     if found:
         raise error(found, op.title_of(params), _at(state.location or current_location()))
+
+
+def by_results(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """fun(*args, **kwargs), whose operations may give bad values that its results do not hold.
+
+    The first run finds the operation that an error names; only after a bad value is there another.
+    """
+    try:
+        return fun(*args, **kwargs)
+    except FloatingPointError:
+        with _NO_NANS, _NO_INFS:
+            out = fun(*args, **kwargs)
+        if fault([x for x in tree_leaves(out) if isinstance(x, Array)]):
+            raise
+        return out
+
+
+_NO_NANS, _NO_INFS = Scope("debug_nans", False), Scope("debug_infs", False)
+
+
+def check_made(x: Any) -> None:
+    """FloatingPointError for an array made of numbers that the settings forbid."""
+    kind = fault([x])
+    if kind:
+        raise error(kind, "array", _at(state.location or current_location()))
 
 
 def _at(source: Any) -> str:
@@ -199,4 +227,4 @@ class Watched:
         return self.inner.memory_analysis()
 
 
-__all__ = ["Watched", "check_eager", "check_loop", "wanted"]
+__all__ = ["Watched", "by_results", "check_eager", "check_loop", "check_made", "wanted"]

@@ -115,3 +115,44 @@ def test_effects_happen_once() -> None:
 def test_donated_arguments_are_still_there_to_explain() -> None:
     with primal.debug_nans(True), pytest.raises(FloatingPointError, match="in log"):
         primal.jit(log, donate_argnums=0)(-jnp.ones(3))
+
+
+def test_functions_of_the_library_count_as_one_operation() -> None:
+    """Bad values inside are no errors where their results hold none."""
+    x = jnp.array([1.0, 0.0, -1.0])
+    far = jnp.array([np.inf, -np.inf, 0.0])
+    bad = primal.device_put(np.array([np.nan, 1.0], np.float32))
+    with primal.debug_nans(True):
+        assert jnp.nanmax(bad) == jnp.nanmin(bad) == jnp.nanmedian(bad) == 1 and jnp.median(x) == 0
+        assert jnp.logaddexp(far, far)[0] == np.inf and jnp.isclose(far, far).all()
+        assert jnp.linspace(0, 1, 1).tolist() == [0]
+        for chosen in (
+            lambda v: jnp.where(v > 0, jnp.log(v), 0.0),
+            lambda v: float(v.sum()) and v or jnp.where(v > 0, jnp.log(jnp.abs(v) + 1), 0.0),
+        ):
+            assert lax.cond(True, chosen, lambda v: v, x).shape == (3,)
+            assert lax.switch(1, [lambda v: v, chosen], x).shape == (3,)
+        with pytest.raises(FloatingPointError, match="in log"):
+            lax.cond(True, jnp.log, lambda v: v, -x)
+        with pytest.raises(FloatingPointError):
+            jnp.logaddexp(bad, bad)
+    assert np.isnan(jnp.max(bad))
+
+
+def test_bad_values_that_are_read_written_or_made() -> None:
+    x = jnp.array([1.0, 2.0])
+    bad = primal.device_put(np.array([np.nan, 1.0], np.float32))
+    with primal.debug_nans(True):
+        for call in (
+            lambda: x.at[0].set(np.nan), lambda: x.at[0].set(jnp.nan), lambda: x.at[0].add(np.nan),
+            lambda: bad.at[1].set(2.0), lambda: bad[0], lambda: bad[:1], lambda: bad[np.array([0])],
+            lambda: jnp.array([np.nan]), lambda: jnp.asarray(np.nan), lambda: jnp.float32(np.nan),
+            lambda: jnp.asarray(np.array([np.nan], np.float32)),
+        ):  # fmt: skip
+            with pytest.raises(FloatingPointError, match="nan"):
+                call()
+        assert bad[1] == 1 and x.at[0].set(5.0)[0] == 5 and jnp.asarray(bad) is bad
+        assert bad.at[0].set(2.0).tolist() == [2, 1]
+    with primal.debug_infs(True), pytest.raises(FloatingPointError, match="inf"):
+        x.at[0].set(np.inf)
+    assert np.isnan(x.at[0].set(np.nan)[0])

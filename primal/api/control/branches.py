@@ -32,6 +32,7 @@ from primal.ir.jaxpr import ClosedJaxpr, Var
 from primal.ir.trace import Array, Arrays, aval_of
 from primal.ops.choose import clamp, convert_element_type
 from primal.ops.elementwise import ne
+from primal.runtime import watch
 from primal.runtime.refs import settle_refs, values_of
 
 Tree = Any
@@ -132,7 +133,7 @@ def cond(  # type: ignore[misc]  # mypy: an implementation has no word for Opera
     names = ("false_fun", "true_fun")
     functions, operands = closing_over_refs("cond", (false_fun, true_fun), operands)
     if value is not None and not staged_in():
-        return _chosen("cond", int(bool(value)), names, functions, operands)
+        return _at_once("cond", int(bool(value)), names, functions, operands)
     if aval.dtype != np.bool_:
         zero = np.zeros((), aval.dtype)[()]
         pred = ne(pred, zero) if value is None else bool(value)
@@ -183,7 +184,7 @@ def switch(  # type: ignore[misc]
     if value is not None:
         index = np.int32(min(max(int(value), 0), last))
         if not staged_in():
-            return _chosen("switch", int(index), names, branches, operands)
+            return _at_once("switch", int(index), names, branches, operands)
     else:
         index = convert_element_type(index, new_dtype=INT32, weak_type=False)
         index = clamp(np.int32(0), index, np.int32(last))
@@ -217,6 +218,22 @@ def _scalar(name: str, what: str, value: Any) -> Aval:
             "with any() or all(), choose elementwise with primal.numpy.where, or vmap."
         )
     return aval
+
+
+def _at_once(
+    name: str,
+    which: int,
+    roles: Sequence[str],
+    functions: Sequence[Callable[..., Tree]],
+    operands: tuple[Any, ...],
+) -> Tree:
+    """`_chosen`; as one operation where bad values are looked for, which counts its results."""
+    if watch.ever and watch.wanted(settings()) and not settings().disable_jit:
+        try:
+            return _staged(name, np.int32(which), roles, functions, operands)
+        except _UNTRACEABLE:
+            pass
+    return _chosen(name, which, roles, functions, operands)
 
 
 def _chosen(
