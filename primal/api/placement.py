@@ -162,6 +162,38 @@ def _is_none(x: Any) -> bool:
     return x is None
 
 
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """The arrays of a tree, where `shardings`, one or a prefix of the tree, says they lie.
+
+    Outside of programs arrays are put there. A program runs on one device: inside, a sharding says
+    that the value lies on it, and has to name the default device. ValueError for others, and None.
+
+    >>> where = primal.sharding.SingleDeviceSharding(primal.devices()[0])
+    >>> primal.jit(lambda x: with_sharding_constraint(x + 1, where))(1.0)
+    Array(2., dtype=float32, weak_type=True)
+    """
+    leaves, spec = flatten(x)
+    wanted = broadcast_to_spec(shardings, spec, "with_sharding_constraint", "x", is_leaf=_is_none)
+    out = []
+    for leaf, sharding in zip(leaves, wanted, strict=True):
+        if not isinstance(sharding, SingleDeviceSharding):
+            raise ValueError(
+                "[with_sharding_constraint] expected a SingleDeviceSharding for every array, got "
+                f"{sharding!r}: None and partition specs are not allowed, as there is no mesh."
+            )
+        if not isinstance(leaf, Tracer):
+            out.append(device_put(leaf, sharding))
+            continue
+        device = runtime_devices.default()
+        if sharding.device is not device:
+            raise ValueError(
+                "[with_sharding_constraint] expected the device on which the program runs, "
+                f"{device!r}, got {sharding!r}: incompatible devices. Put the arguments there."
+            )
+        out.append(leaf)
+    return unflatten(spec, out)
+
+
 def _device_of(device: Any) -> Device | None:
     if device is None or isinstance(device, Device):
         return device

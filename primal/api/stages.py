@@ -17,7 +17,7 @@ from primal.runtime import devices
 from primal.runtime.eager import placement_of
 from primal.runtime.programs import RULES, Program, default_placement
 from primal.runtime.refs import Ref, check_distinct, settle_refs, values_of
-from primal.runtime.sharding import SingleDeviceSharding
+from primal.runtime.sharding import SingleDeviceSharding, row_major
 from primal.transforms.simplify import simplify
 
 
@@ -307,6 +307,21 @@ class Compiled(Stage):
         where = SingleDeviceSharding(self._program.device)
         spec = self._traced.out_spec
         return unflatten(spec, [where] * spec.num_leaves)
+
+    @property
+    def input_formats(self) -> Any:
+        """How (args, kwargs) lie in memory, in their structure; None for what is not read."""
+        kept, device = set(self._program.kept), self._program.device
+        return unflatten(
+            self._in_spec,
+            [row_major(a.ndim, device) if i in kept else None for i, a in enumerate(self._ins)],
+        )
+
+    @property
+    def output_formats(self) -> Any:
+        """How the results lie in memory, in their structure."""
+        device = self._program.device
+        return unflatten(self._traced.out_spec, [row_major(a.ndim, device) for a in self._outs])
 
     def as_text(self) -> str:
         """The compiled program as text."""

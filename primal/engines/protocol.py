@@ -15,7 +15,7 @@ class Device:
     'cpu'
     """
 
-    __slots__ = ("platform", "id", "process_index", "device_kind", "handle", "engine")
+    __slots__ = ("platform", "id", "process_index", "device_kind", "handle", "engine", "client")
 
     def __init__(
         self,
@@ -25,7 +25,9 @@ class Device:
         device_kind: str = "",
         handle: Any = None,
         engine: Any = None,
+        client: Any = None,
     ) -> None:
+        self.client = client
         self.platform = platform
         self.id = id
         self.process_index = process_index

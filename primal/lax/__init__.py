@@ -5,6 +5,7 @@ The records themselves are attributes by their names and `_p`, as in `sin_p` and
 
 from typing import Any
 
+from primal.api.placement import with_sharding_constraint as with_sharding_constraint
 from primal.ir.op import registry as _registry
 from primal.lax import linalg as linalg
 from primal.lax.arrays import after_all as after_all
@@ -116,6 +117,7 @@ from primal.lax.parallel import all_to_all as all_to_all
 from primal.lax.parallel import axis_index as axis_index
 from primal.lax.parallel import axis_size as axis_size
 from primal.lax.parallel import pbroadcast as pbroadcast
+from primal.lax.parallel import pcast as pcast
 from primal.lax.parallel import pmax as pmax
 from primal.lax.parallel import pmean as pmean
 from primal.lax.parallel import pmin as pmin

@@ -310,3 +310,26 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
         return rows[source]
 
     return tree_map(one, x)
+
+
+_VARYING = ("varying", "reduced", "unreduced")
+
+
+def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
+    """x as it is, under another type of how it varies over the axes of a mesh.
+
+    Without axes nothing changes. ValueError for others: mesh axes are those of `shard_map`, and
+    under `vmap` values vary over its axis without being told to.
+
+    >>> pcast(jnp.arange(2), (), to="varying")
+    Array([0, 1], dtype=int32)
+    """
+    names = tuple(axis_name) if isinstance(axis_name, tuple | list | set) else (axis_name,)
+    if not names:
+        return x
+    if to not in _VARYING:
+        raise ValueError(f"[pcast] expected `to` of {', '.join(_VARYING)}, got {to!r}.")
+    raise ValueError(
+        f"[pcast] expected no axes outside of shard_map, got {names}: there is no mesh whose axes "
+        "values could vary over. Leave pcast out."
+    )

@@ -13,7 +13,7 @@ from primal.engines.protocol import Device
 from primal.ir.avals import Aval
 from primal.ir.trace import Array, Literal
 from primal.runtime import devices, guards
-from primal.runtime.sharding import SingleDeviceSharding
+from primal.runtime.sharding import Format, SingleDeviceSharding, row_major
 
 
 class Placement:
@@ -223,6 +223,24 @@ class ArrayImpl(Array, _Memory):
     def committed(self) -> bool:
         """Whether computations with the array must run on its device."""
         return self.placement is not None and self.placement.committed
+
+    # The name that programs for JAX read.
+    _committed = committed
+
+    def platform(self) -> str:
+        """The platform of the device."""
+        return str(self.device.platform)
+
+    def clone(self) -> ArrayImpl:
+        """Another array of the same values, in the same memory."""
+        if self.is_deleted():
+            raise self.deleted_error()
+        return ArrayImpl(self.aval, self.host, self.buffer, self.placement)
+
+    @property
+    def format(self) -> Format:
+        """How the array lies in memory, and on devices."""
+        return row_major(self.aval.ndim, self.device)
 
     @property
     def sharding(self) -> SingleDeviceSharding:

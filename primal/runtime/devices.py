@@ -109,16 +109,56 @@ def devices(platform: str | None = None) -> list[Device]:
     return found
 
 
+class Client:
+    """What a platform's devices have in common.
+
+    >>> primal.devices("cpu")[0].client.platform
+    'cpu'
+    """
+
+    def __init__(self, platform: str, version: str, runtime_type: str, process: int = 0) -> None:
+        self._process = process
+        self.platform = platform
+        self.platform_version = version
+        self.runtime_type = runtime_type
+
+    def devices(self) -> list[Device]:
+        """All devices of the platform."""
+        return list(devices(self.platform))
+
+    def local_devices(self) -> list[Device]:
+        """Those of this process."""
+        return [d for d in self.devices() if d.process_index == self.process_index()]
+
+    def device_count(self) -> int:
+        """How many devices there are."""
+        return len(self.devices())
+
+    def local_device_count(self) -> int:
+        """How many of them are this process'."""
+        return len(self.local_devices())
+
+    def process_index(self) -> int:
+        """The number of this process."""
+        return self._process
+
+    def __repr__(self) -> str:
+        return f"Client(platform={self.platform!r}, runtime_type={self.runtime_type!r})"
+
+
 def _make_devices(platform: str) -> list[Device]:
     if platform == "cpu":
+        client = Client("cpu", "cpu", "primal")
         count = config.num_cpu_devices
         if count < 1:
             flag = re.search(
                 r"--xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", "")
             )
             count = int(flag.group(1)) if flag else 1
-        return [Device("cpu", i, engine=reference) for i in range(count)]
+        return [Device("cpu", i, engine=reference, client=client) for i in range(count)]
     engine = xla_engine(platform)
+    made = engine.client
+    client = Client(_alias(platform), made.platform_version, "pjrt", made.process_index)
     return [
         Device(
             "gpu" if d.platform == "cuda" else d.platform,
@@ -127,6 +167,7 @@ def _make_devices(platform: str) -> list[Device]:
             d.device_kind,
             handle=d,
             engine=engine,
+            client=client,
         )
         for d in engine.devices()
     ]

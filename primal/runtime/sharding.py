@@ -88,3 +88,69 @@ class SingleDeviceSharding(Sharding):
 
     def __repr__(self) -> str:
         return f"SingleDeviceSharding(device={self.device!r}, memory_kind={self.memory_kind})"
+
+
+class Layout:
+    """The order in which an array's dimensions lie in memory; the slowest first.
+
+    >>> Layout((0, 1)) == Layout((1, 0))
+    False
+    """
+
+    def __init__(
+        self,
+        major_to_minor: tuple[int, ...],
+        tiling: tuple[tuple[int, ...], ...] | None = None,
+        sub_byte_element_size_in_bits: int = 0,
+    ) -> None:
+        self.major_to_minor = tuple(major_to_minor)
+        self.tiling = tiling
+        self.sub_byte_element_size_in_bits = sub_byte_element_size_in_bits
+
+    def _fields(self) -> tuple[Any, ...]:
+        return self.major_to_minor, self.tiling, self.sub_byte_element_size_in_bits
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Layout) and self._fields() == other._fields()
+
+    def __hash__(self) -> int:
+        return hash(self._fields())
+
+    def __repr__(self) -> str:
+        return (
+            f"Layout(major_to_minor={self.major_to_minor}, tiling={self.tiling}, "
+            f"sub_byte_element_size_in_bits={self.sub_byte_element_size_in_bits})"
+        )
+
+
+class Format:
+    """Layout and sharding of an array.
+
+    >>> jnp.zeros((2, 3)).format.layout.major_to_minor
+    (0, 1)
+    """
+
+    def __init__(self, layout: Layout | None = None, sharding: Sharding | None = None) -> None:
+        if layout is not None and not isinstance(layout, Layout):
+            raise TypeError(f"[Format] expected a Layout or None as layout, got {layout!r}.")
+        if sharding is not None and not isinstance(sharding, Sharding):
+            raise TypeError(f"[Format] expected a Sharding or None as sharding, got {sharding!r}.")
+        if layout is not None and sharding is None:
+            raise ValueError("[Format] expected a sharding beside the layout, got None.")
+        self.layout = layout
+        self.sharding = sharding
+
+    def __eq__(self, other: object) -> bool:
+        same = isinstance(other, Format) and self.layout == other.layout
+        return same and self.sharding == getattr(other, "sharding", None)
+
+    def __hash__(self) -> int:
+        return hash((self.layout, self.sharding))
+
+    def __repr__(self) -> str:
+        return f"Format(layout={self.layout!r}, sharding={self.sharding!r})"
+
+
+def row_major(ndim: int, device: Device) -> Format:
+    """The format of every array here: rows one after the other, on one device."""
+    return Format(Layout(tuple(range(ndim)), ()), SingleDeviceSharding(device))
