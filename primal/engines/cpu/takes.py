@@ -21,6 +21,7 @@ from primal.engines.cpu.graph import (
     Value,
     kind_of,
     reshaped,
+    row_major,
     size_of,
     sliced,
 )
@@ -108,21 +109,9 @@ def take(
         return None
     if _waits(columns):
         return None
-    place, inside = None, None
-    for d, start in zip(mapped, columns, strict=True):
-        if start.node.dtype.itemsize < 4:
-            start = k.convert(start, INT32)
-        low = start
-        if kind_of(start.node.dtype) == "i":
-            low = k.binary("max", start, k.literal(0, start.dtype))
-        most = k.binary("min", low, k.literal(x.shape[d] - 1, start.dtype))
-        if fill is not None:
-            same = k.binary("eq", start, most)
-            inside = same if inside is None else k.binary("and", inside, same)
-        place = _moved(k, place, k.convert(most, INT32), x.steps()[d])
-    for d, i in zip(batching, index_batching, strict=True):
-        place = _moved(k, place, k.iota(columns[0].shape, INT32, i), x.steps()[d])
-    assert place is not None
+    place, inside = _place(
+        k, x.shape, x.steps(), columns, mapped, batching, index_batching, fill is not None
+    )
     # In the shape in which the place is computed, so that both are one group.
     at = place if place.strides is not None else Value(place.node, place.node.shape, INT32)
     over = (0,) * at.ndim
@@ -133,6 +122,62 @@ def take(
     if inside is not None:
         found = k.select_n(inside, k.literal(fill, x.dtype), found)
     return reshaped(found, shape)
+
+
+def _place(
+    k: Any,
+    shape: Sequence[int],
+    steps: Sequence[int],
+    columns: Sequence[Value],
+    mapped: Sequence[int],
+    batching: Sequence[int],
+    index_batching: Sequence[int],
+    asks: bool,
+) -> tuple[Value, Value | None]:
+    """How many elements on a clamped start is; if asked, whether clamping changed nothing."""
+    place, inside = None, None
+    for d, start in zip(mapped, columns, strict=True):
+        if start.node.dtype.itemsize < 4:
+            start = k.convert(start, INT32)
+        low = start
+        if kind_of(start.node.dtype) == "i":
+            low = k.binary("max", start, k.literal(0, start.dtype))
+        most = k.binary("min", low, k.literal(shape[d] - 1, start.dtype))
+        if asks:
+            same = k.binary("eq", start, most)
+            inside = same if inside is None else k.binary("and", inside, same)
+        place = _moved(k, place, k.convert(most, INT32), steps[d])
+    for d, i in zip(batching, index_batching, strict=True):
+        place = _moved(k, place, k.iota(columns[0].shape, INT32, i), steps[d])
+    assert place is not None
+    return place, inside
+
+
+def flat_scatter(
+    k: Any, x: Value, indices: Value, updates: Value, *, dimension_numbers: Any,
+    sizes: Sequence[int], drops: bool,
+) -> tuple[Value, Value, Value, dict[str, Any]] | None:
+    """A scatter of single elements at several coordinates as one into x in one line; else None.
+
+    The places are computed in vectors, and half as long to read as pairs: a million elements added
+    to 1000 x 1000 at random took 6.6 ms, and take 3.1.
+    """
+    _, _, mapped, batching, index_batching = dimension_numbers
+    many = size_of(indices.shape[:-1]) >= max(least(k), 2) and len(mapped) + len(batching) > 1
+    if not many or not mapped or size_of(sizes) != 1 or x.size >= 1 << 31:
+        return None
+    if indices.dtype not in NATIVE:
+        return None
+    columns = [_column(k, indices, j) for j in range(len(mapped))]
+    place, inside = _place(
+        k, x.shape, row_major(x.shape), columns, mapped, batching, index_batching, drops
+    )
+    if inside is not None:
+        place = k.select_n(inside, k.literal(-1, INT32), place)
+    line = {"dimension_numbers": ((), (0,), (0,), (), ()), "sizes": (1,), "drops": True}
+    # In the shape in which the place is computed: it is read once.
+    starts = k.reshape(place, (place.size, 1))
+    return k.reshape(x, (x.size,)), starts, k.reshape(updates, (place.size,)), line
 
 
 def _waits(columns: Sequence[Value]) -> bool:

@@ -491,7 +491,12 @@ class Words:
             if is_narrow(x.dtype):
                 wide, more = self.convert(x, FLOAT32), self.convert(updates, FLOAT32)
                 return self.convert(self.scatter(word, wide, indices, more, **params), x.dtype)
-        return moves.scatter(self, x, indices, updates, word, **params)
+        flat = takes.flat_scatter(self, x, indices, updates, **params)
+        if flat is None:
+            return moves.scatter(self, x, indices, updates, word, **params)
+        line, starts, values, numbers = flat
+        out = moves.scatter(self, line, starts, values, word, **numbers)
+        return self.reshape(out, x.shape)
 
     def cumulative(self, word: str, x: Value, axis: int, reverse: bool) -> Value:
         if is_narrow(x.dtype):

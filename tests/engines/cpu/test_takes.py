@@ -35,6 +35,31 @@ def test_any_index_of_any_dtype(dtype: Any, index: Any, mode: str) -> None:
     assert not any(type(step) is Routine for step in made.plan.steps)
 
 
+@pytest.mark.parametrize("mode", ["clip", "drop"])
+@pytest.mark.parametrize("index", [np.int8, np.uint8, np.int32, np.uint64, np.int64])
+def test_scatters_at_several_coordinates_are_in_one_line(index: Any, mode: str) -> None:
+    """As NumPy's, in order, also where indices are far outside, and under vmap."""
+    ends = np.iinfo(index)
+    x, u = np.stack([X, -X])[:, None], DRAW.standard_normal((7, 45)).astype(np.float32)
+    i, j, k = (DRAW.integers(max(ends.min, -3), n + 2, (7, 45)).astype(index) for n in (2, 13, 29))
+    k.flat[:3], j.flat[2:5] = (ends.max, ends.min, 0), (ends.min, 12, ends.max)
+
+    def f(x: Any, i: Any, j: Any, k: Any, u: Any) -> list[Any]:
+        def at(x: Any, j: Any, k: Any, u: Any) -> Any:
+            return x.at[0, j, k].multiply(u, mode=mode)
+
+        return [
+            x.at[i, 0, j, k].add(u, mode=mode), x.at[i, :, j, k].set(u[..., None], mode=mode),
+            x.at[0, 0, j, k].min(2, mode=mode), primal.vmap(at)(x, j[:2], k[:2], u[:2]),
+        ]  # fmt: skip
+
+    made = agree(f, x, i, j, k, u)
+    assert all(
+        step.spec.columns == 1 for step in made.plan.steps
+        if type(step) is Routine and step.name.startswith("scatter")
+    )  # fmt: skip
+
+
 CASES: dict[str, Callable[..., Any]] = {
     "in steps": lambda x, i, j: x[::2, 1::3].at[i, j].get(mode="clip"),
     "backwards": lambda x, i, j: x[::-1].at[i, j].get(mode="clip"),
