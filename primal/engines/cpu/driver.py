@@ -190,8 +190,6 @@ body:
   %length = sext i32 %narrow to i64
   %p2 = getelementptr i64, ptr %record, i64 2
   %units = load i64, ptr %p2
-  %p3 = getelementptr i64, ptr %record, i64 3
-  %each = load i64, ptr %p3
   br i1 %quiet, label %do, label %time
 time:
   %now = call i64 @wall()
@@ -204,6 +202,9 @@ write:
   call void @note(ptr %book, ptr %record, i64 %begin)
   br label %after
 after:
+  ; a loop says only now how much it was
+  %p3 = getelementptr i64, ptr %record, i64 3
+  %each = load i64, ptr %p3
   %cost = mul i64 %units, %each
   call void @poll(ptr %context, i64 %cost)
   %next = add nsw i64 %at, %length

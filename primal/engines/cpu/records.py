@@ -14,6 +14,7 @@ from primal.engines.cpu.kernels import HEADER
 from primal.engines.cpu.layout import Instance
 from primal.engines.cpu.places import Places
 from primal.engines.cpu.schedule import Group
+from primal.engines.cpu.short_loops import TURN
 from primal.engines.cpu.steps import Block, Branch, Library, Loop, Move, Routine, RoutineSpec
 
 PIECE = 1 << 18
@@ -168,7 +169,7 @@ class Tables:
             return self.record("loop", words), 50 + (step.trips or 1) * (cost + 10)
         before, self.walked = self.walked, 0.0
         words = [*head, 0, 0, *ends, *fused.words(self), *rest]
-        turn, self.walked = self.walked + 2.0 * len(fused.spec.items), before
+        turn, self.walked = self.walked + float(TURN * len(fused.spec.items)), before
         record = self.record("loop", words)
         record[0] = self.kernels[fused.spec]
         return record, 50 + (step.trips or 1) * turn

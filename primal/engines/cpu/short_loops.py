@@ -11,6 +11,8 @@ from primal.engines.cpu.lanes import emit, store_scalar
 
 AT = 18
 """Words of the record before those of the fused loop; its lists come last."""
+TURN = 2
+"""Nanoseconds that a turn is estimated at, per item."""
 Items = tuple[Any, ...]
 
 
@@ -163,12 +165,16 @@ class _Writer:
                 f"  %q{k} = phi ptr [ {first}, %{before} ], [ {new}, %next ]"
             )
         c.start("over")
+        turns = c.new(f"phi i64 [ 0, %{before} ], [ {following}, %next ]")
         ends = [
             c.new(f"phi {t} [ {firsts[k]}, %{before} ], [ {news[k]}, %next ]")
             for k, t in enumerate(types)
         ]
         for (dtype, *_), value, place in zip(spec.carries, ends, lasts, strict=True):
             self.store(dtype, value, place)
+        # For `subnormals` a long loop weighs as much as it took.
+        cost = c.new(f"mul i64 {turns}, {TURN * len(spec.items)}")
+        c.do(f"store i64 {cost}, ptr {c.new('getelementptr i64, ptr %record, i64 3')}")
         c.do(f"call void {leave}({lists})")
         c.do("br label %stop")
         c.start("stop")

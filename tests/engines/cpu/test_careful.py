@@ -129,6 +129,26 @@ def test_steps_that_keep_meeting_them_get_it(count: int) -> None:
     assert codes(program) == changed
 
 
+@pytest.mark.skipif(not subnormals.bits(platform.machine()), reason="of x86 alone")
+@pytest.mark.parametrize("counted", [True, False])
+def test_a_long_loop_gets_it_at_once(counted: bool) -> None:
+    """It weighs as much as its turns."""
+
+    def fading(x: Any, n: Any) -> list[Any]:
+        if counted:
+            return [lax.fori_loop(0, 600_000, lambda i, x: x * 0.9, x)]
+        return [lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * 0.9), (n - n, x))[1]]
+
+    x, n = np.float32(1e-36), np.int32(600_000)
+    program = built(fading, x, n)
+    (plain,) = program.execute([x, n])
+    assert 0 < plain < LEAST
+    (trial,) = trials(program)
+    trial[2:4], trial[8] = (10**9, 1), subnormals.LATELY
+    assert program.execute([x, n])[0] == plain
+    assert trial[2] == 10**9 - 1
+
+
 def test_others_keep_their_code() -> None:
     x = np.full(1000, 1e36, np.float32)
     program = built(fading, x)
