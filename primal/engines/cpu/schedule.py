@@ -43,6 +43,8 @@ LIGHT = frozenset(
      "eq", "ne", "lt", "le", "gt", "ge", "select_n", "real", "imag")
 )  # fmt: skip
 """Words that take less time than reading an array does."""
+FEWER = 8
+"""How many times fewer numbers are read along with another array."""
 LONG = 255
 """Elements of rows up to which vectors do not begin at cache lines."""
 Step = Any
@@ -358,7 +360,8 @@ def nodes_read(step: Step) -> Iterable[Node]:
 
 
 class Remaking:
-    """What readers compute again, as it is one word of what they read anyway.
+    """What readers compute again, as it is one word of what they read anyway, or of an operand of
+    the program: the derivative of an outer product reads its cotangent twice and stores nothing.
 
     The derivative of gelu reads y, 0.5·y, c·y, c·y², tanh u, 1 - tanh u and 1 + tanh u: two arrays
     say it all, and the five others need not be written either. A node is made again only if all
@@ -402,8 +405,23 @@ class Remaking:
             and node.block is self.schedule
             and node not in askew
             and node not in steps[node.step].alone
-            and all(v.node.word == "literal" or v.key() in keys for v in node.args)
+            and self._at_hand(node, keys)
         ]
+
+    @staticmethod
+    def _at_hand(node: Node, keys: set[Any]) -> bool:
+        """Whether a node's operands are read anyway, but for few numbers that repeat, and for one
+        operand of the program that is read in its stead."""
+        whole = 0
+        for v in node.args:
+            if v.node.word == "literal" or v.key() in keys:
+                continue
+            if FEWER * size_of(v.node.shape) <= size_of(node.shape):
+                continue
+            whole += 1
+            if v.node.word not in ("input", "constant") or not v.is_node:
+                return False
+        return whole <= 1
 
     def _remake(self, group: Group, nodes: list[Node]) -> None:
         steps = self.schedule.steps

@@ -215,6 +215,28 @@ def test_one_word_of_what_is_read_anyway_is_made_again_and_not_stored() -> None:
     assert stored(few) == 4
 
 
+def test_one_word_of_an_operand_is_made_again_and_not_stored() -> None:
+    """The derivative of an outer product; products of two arrays are stored."""
+
+    def f(x: Any, y: Any, a: Any, b: Any) -> Any:
+        return jnp.sum(a[:, None] * x, 0), jnp.sum(x * b, 1)
+
+    def g(x: Any, y: Any, a: Any, b: Any) -> Any:
+        return jnp.sum(a[:, None] * x, 0), jnp.sum(x * y, 1)
+
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((2, 300, 500)).astype(np.float32)
+    a, b = x[:, 0], y[0]
+    for h, count in ((f, 2), (g, 3)):
+        made, jaxpr = compiled(h, x, y, a, b)
+        assert stored(made) == count
+        assert arithmetic_after(made) <= 1.5 * arithmetic_before(jaxpr)
+        wide = x.astype(np.float64)
+        sums = a @ wide, (wide * (b if h is f else y)).sum(1)
+        for got, want in zip(made.execute([x, y, a, b]), sums, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+
+
 def test_what_others_need_in_memory_is_read_and_not_made_again() -> None:
     def f(x: Any) -> Any:
         t = jnp.tanh(x)
