@@ -1,4 +1,7 @@
-"""What is read in part is computed in part: f(x)[:10] is f(x[:10]), whatever f consists of."""
+"""What is read in part is computed in part: f(x)[:10] is f(x[:10]), whatever f consists of.
+
+And light words of one array are computed where several parts of them are read.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from primal.engines.cpu.graph import APART, NOWHERE, Node, Strides, Value, row_major, size_of
-from primal.engines.cpu.schedule import nodes_read
+from primal.engines.cpu.schedule import LIGHT, nodes_read
 from primal.engines.cpu.takes import INNER
 
 _STAYS = APART | NOWHERE | INNER
@@ -16,6 +19,9 @@ _STAYS = APART | NOWHERE | INNER
 ALONE = 16
 """Elements that a view takes at least the time of: 60 numbers of 130, one by one, are 20 µs of 18
 functions, the array 4."""
+AGAIN, MOST = 2, 4
+"""Light words in a row, of one array, that are computed where they are read at several places, and
+how many times: x / 2 and -x / 2 were 8 MB in the derivative of `jnp.gradient`."""
 
 
 def in_part(items: Sequence[Any], outs: Sequence[Node]) -> list[Any]:
@@ -27,12 +33,13 @@ def in_part(items: Sequence[Any], outs: Sequence[Node]) -> list[Any]:
     whole = set(outs)
     readers: dict[Node, list[Node]] = defaultdict(list)
     found: list[Any] = []
+    again: dict[Node, int] = {}
     for item in items:
         if type(item) is not Node:
             whole.update(nodes_read(item))
             found.append(item)
             continue
-        made = [item] if item in whole else _parts(item, readers[item])
+        made = [item] if item in whole else _parts(item, readers[item], again)
         for node in made:
             for x in node.args:
                 readers[x.node].append(node)
@@ -40,8 +47,11 @@ def in_part(items: Sequence[Any], outs: Sequence[Node]) -> list[Any]:
     return found
 
 
-def _parts(node: Node, readers: Sequence[Node]) -> list[Node]:
-    """The nodes that stand for one, whose readers read them now; itself where it stays."""
+def _parts(node: Node, readers: Sequence[Node], again: dict[Node, int]) -> list[Node]:
+    """The nodes that stand for one, whose readers read them now; itself where it stays.
+
+    `again`: nodes that are computed more than once, and how many in a row.
+    """
     if node.word in _STAYS or not readers or any(x.node.word == "iota" for x in node.args):
         return [node]
     read = [x for r in readers for x in r.args if x.node is node]
@@ -50,8 +60,14 @@ def _parts(node: Node, readers: Sequence[Node]) -> list[Node]:
     ):
         return [node]
     views = {x.key(): x for x in read}
-    if 2 * sum([max(_distinct(x), ALONE) for x in views.values()]) > size_of(node.shape):
-        return [node]
+    much = sum([max(_distinct(x), ALONE) for x in views.values()])
+    deep = 0
+    if 2 * much > size_of(node.shape):
+        deep = 1 + max([again.get(r, 0) for r in readers])
+        repeats = any(_distinct(x) < x.size for x in views.values())
+        costs = repeats or much > MOST * size_of(node.shape) or not _is_of_one(node)
+        if costs or deep > AGAIN:
+            return [node]
     parts = {}
     for key, x in views.items():
         part = _part(node, x)
@@ -60,7 +76,15 @@ def _parts(node: Node, readers: Sequence[Node]) -> list[Node]:
         parts[key] = part
     for reader in dict.fromkeys(readers):
         reader.args = tuple([_of(parts[x.key()], x) if x.node is node else x for x in reader.args])
+    if deep:
+        again.update(dict.fromkeys(parts.values(), deep))
     return list(parts.values())
+
+
+def _is_of_one(node: Node) -> bool:
+    """Whether a light word reads one array, for which its readers may read that one."""
+    arrays = {x.node for x in node.args if x.node.word != "literal"}
+    return node.word in LIGHT and len(arrays) == 1 and len(node.args) <= 2
 
 
 def _distinct(x: Value) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+import primal
 import primal.numpy as pnp
 from primal.engines.cpu.schedule import Group
 from tests.engines.cpu.lab import agree
@@ -37,3 +39,35 @@ def test_values_and_sizes(name: str) -> None:
     made = agree(lambda x, r: [f(x, r)], X, ROW, within=8)
     sizes = [int(np.prod(s.shape)) for s in made.plan.steps if type(s) is Group]
     assert max(sizes) == most
+
+
+def test_light_words_are_computed_where_parts_of_them_are_read() -> None:
+    """Nothing lies between a cotangent and the derivative of differences of whole rows."""
+    x, y = DRAW.standard_normal((2, 300, 10)).astype(np.float32)
+    f = primal.grad(lambda x, y: (pnp.gradient(x, axis=0) * y).sum())
+    made = primal.jit(f).lower(x, y).compile()
+    np.testing.assert_array_equal(made(x, y), f(x, y))
+    assert " 0 bytes" in made.as_text()
+
+
+READ_AT_PLACES: dict[str, Callable[..., Any]] = {
+    "a chain": lambda x: (lambda y: y[2:] + y[1:-1] - y[:-2])(-(x * 2) + 1),
+    "backwards": lambda x: (lambda y: y[::-1, :40] + y[1:2, :40] * y.T[:40].T)(x - 0.5),
+    "squared": lambda x: (lambda y: y[1:] / y[:-1])(x * x),
+    "put out too": lambda x: (lambda y: pnp.stack([y[1:], y[1:] - y[:-1]]))(3 * x),
+    "repeated": lambda x: (lambda y: y[:, :1] + y[:1] + y[1:2, 5:6])(-x),
+    "truths": lambda x: (lambda y: y[1:] & y[:-1] | ~y[1:])(x > 0),
+    "under functions": lambda x: (lambda y: pnp.sin(y[1:]) * y[:-1])(pnp.sqrt(abs(x)) * 2),
+    "stencils": lambda x: functools.reduce(
+        lambda y, _: 0.5 * (-y[2:] + y[:-2]) + 2 * y[1:-1], range(5), x
+    ),
+}
+
+
+@pytest.mark.parametrize("name", READ_AT_PLACES)
+def test_parts_of_light_words(name: str) -> None:
+    """NumPy's values; what several stencils in a row compute does not grow."""
+    x = DRAW.standard_normal((60, 40)).astype(np.float32)
+    made = agree(lambda x: [READ_AT_PLACES[name](x)], x, within=8)
+    words = sum([len(s.nodes) for s in made.plan.steps if type(s) is Group])
+    assert words <= 60
