@@ -12,8 +12,9 @@ import primal
 import primal.numpy as jnp
 from primal.base.config import cpu_engine
 from primal.engines.cpu import _llvm, objects, pool
+from primal.engines.cpu.blas import Gemm
 from primal.engines.cpu.foundry import Foundry
-from primal.engines.cpu.products import Gemm, Small
+from primal.engines.cpu.products import Small
 
 SPECS = [Small("f8", m, n, 2, True, 0) for m in (2, 3, 4) for n in (2, 3, 4)]
 
