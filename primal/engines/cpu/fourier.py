@@ -203,9 +203,12 @@ def _in_two(k: Any, x: Value, name: str, sizes: tuple[int, int], made: Any, sing
         *fourier_long.factors(n1, n2, rows, lanes, single),
     )  # fmt: skip
     plan = fourier_lanes.plan(n1 // 2 if paired else n1, single)
+    after = fourier_lanes.plan(n2, single)
     form = "r" if real else "c"
+    family = plan.family if real else max(plan.family, after.family)
+    spec = fourier_rows.RowTransforms(single, form, True, paired, family, True)
     found: list[Value] = k.routine(
-        fourier_rows.RowTransforms(single, form, True, paired, plan.family, True), (k.dense(x),),
+        spec, (k.dense(x),),
         (Aval((count * n2 * (pitch // wrote),), made),), words, units=count * chunks,
         cost=50 + int(n1 * (6 + plan.effort / 2)), name=name,
     )  # fmt: skip
@@ -213,13 +216,14 @@ def _in_two(k: Any, x: Value, name: str, sizes: tuple[int, int], made: Any, sing
     words = (
         n2 * pitch, m * wrote, rows, wrote, wrote, pitch, n1 * wrote, chunks,
         *fourier_lanes.words(n2, single, False), 0, inverse, _bits(1 / length) if inverse else one,
-        *((length,) if real else ()),
+        *((length,) if real else (0, 0)),
     )  # fmt: skip
-    plan = fourier_lanes.plan(n2, single)
+    if real:
+        spec = fourier_rows.RowTransforms(single, "h", True, False, after.family)
     found = k.routine(
-        fourier_rows.RowTransforms(single, "h" if real else "c", True, False, plan.family), found,
+        spec, found,
         (Aval((*x.shape[:-1], m), made),), words, units=count * chunks,
-        cost=50 + int(n2 * (6 + plan.effort / 2)), name=name,
+        cost=50 + int(n2 * (6 + after.effort / 2)), name=name,
     )  # fmt: skip
     return found[0]
 

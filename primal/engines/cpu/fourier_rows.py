@@ -225,6 +225,7 @@ class RowTransforms:
 
     `turned`: x is the columns of a matrix, read `across`, results lie in one piece each, and that
     at k of row i is times exp(-2πi ik/n), n numbers being in the matrix (see `fourier_long`).
+    Complex rows without tables are plain ones: both halves of a long transform are one kernel.
     `h`: rows are those of such results, and what is written is half of a real spectrum.
 
     Words: bytes from block to block of x and of the result; rows of a block, bytes from row to row;
@@ -326,9 +327,22 @@ class RowTransforms:
                 if self.form == "r" and self.paired:
                     self._parted(v, last, other, length, turns)
                     made, n = other, length + 1
-                if self.turned:
+                if not self.turned:
+                    edge.write_complex(n, made, planes, by)
+                    return
+
+                def columns() -> None:
+                    edge.write_complex(n, made, planes, by)
+
+                def lines() -> None:
                     self._turned(v, made, n, chunk, factors)
-                edge.write_complex(n, made, planes, by)
+                    line = Edge(v, False, edge.first, edge.along, edge.step, edge.left)
+                    line.write_complex(n, made, planes, by)
+
+                if self.form == "r":
+                    lines()
+                else:
+                    s.when(factors[0].test("ne", 0), lines, columns)
             elif self.paired and not self.across:
                 edge.write_complex(length, last, planes, by)
             elif self.paired:
@@ -346,8 +360,8 @@ class RowTransforms:
             read, wrote = x + block * over_x, out + block * over_out
             reading(Edge(v, self.across, read + first * along_x, along_x, step_x, left))
             transform()
-            to, across = wrote + first * along_out, self.across and not self.turned
-            writing(chunk, Edge(v, across, to, along_out, step_out, left))
+            to = wrote + first * along_out
+            writing(chunk, Edge(v, self.across, to, along_out, step_out, left))
 
         s.function(name, unit)
 
