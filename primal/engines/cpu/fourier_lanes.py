@@ -64,12 +64,12 @@ def _effort(n: int) -> float:
 @functools.cache
 def best(n: int) -> tuple[int, float]:
     """Numbers in the buffer, and roughly the instructions per number: directly or by Bluestein."""
-    padded = _smooth(2 * n - 1)
+    padded = smooth(2 * n - 1)
     direct, convolved = n * _effort(n), 2 * padded * _effort(padded) + 6 * padded
     return (n, direct / n) if direct <= convolved else (padded, convolved / n)
 
 
-def _smooth(least: int) -> int:
+def smooth(least: int) -> int:
     """The first length of passes that are written out, but 7."""
     while True:
         n = least

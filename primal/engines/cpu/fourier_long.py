@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.engines.cpu.fourier_lanes import MOST, best, kept
+from primal.engines.cpu.fourier_lanes import MOST, best, kept, smooth
 
 
 @functools.cache
@@ -34,6 +34,31 @@ def split(n: int, real: bool, lanes: int) -> tuple[int, int, float]:
         if effort < found[2]:
             found = n1, n2, effort
     return found
+
+
+@functools.cache
+def convolution(n: int, real: bool, lanes: int) -> tuple[int, float]:
+    """The length of a convolution that transforms n numbers, and the instructions per number."""
+    size = smooth((n + n // 2 if real else 2 * n - 1) + 1)
+    effort = split(size, False, lanes)[2]
+    return size, 2 * size / n * (effort + 6)
+
+
+@functools.lru_cache(16)
+def chirp(
+    n: int, given: int, taken: int, size: int, inverse: bool, half: bool
+) -> tuple[Any, Any, Any]:
+    """The factors of what is given, of its spectrum, and of what is taken (see `_convolved`)."""
+    k = np.arange(n, dtype=np.int64)
+    parts = _turns(k * k % (2 * n), 2 * n)
+    turned = parts[:, 0] + 1j * (-parts[:, 1] if inverse else parts[:, 1])
+    first = turned[:given].copy()
+    if half:
+        first[1 : (n + 1) // 2] *= 2
+    between = np.zeros(size, np.complex128)
+    between[:taken] = turned[:taken].conj()
+    between[size - given + 1 :] = turned[1:given][::-1].conj()
+    return first, np.fft.fft(between), turned[:taken] / n if inverse else turned[:taken]
 
 
 def _full(n: int, lanes: int) -> float:

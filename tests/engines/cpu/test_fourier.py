@@ -72,7 +72,7 @@ def test_rows_in_lanes_share_nothing(n: int) -> None:
     np.testing.assert_array_equal(before[others], after[others])
 
 
-@pytest.mark.parametrize("n", [1024, 1026, 1071])
+@pytest.mark.parametrize("n", [1024, 1026, 1071, 2053, 2 * 2053])
 def test_ends_of_long_real_spectra_are_real(n: int) -> None:
     """Also where the number that stands there was made in steps: the first and, of even n, last."""
 
@@ -99,6 +99,36 @@ def test_long_lengths_are_split_where_lanes_hold_both(real: bool) -> None:
         n1, n2, effort = fourier_long.split(n, real, 16)
         assert n1 * n2 == n and min(n1, n2) >= 16 and effort < 80
     assert fourier_long.split(2 * 10007, real, 16)[2] == np.inf
+
+
+@pytest.mark.parametrize("n", [2053, 2 * 2053, 7 * 10007])
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_lengths_with_a_great_prime(n: int, name: str, dtype: str) -> None:
+    """By a convolution, of rows in float32 as of float64: as exact as its two transforms are."""
+    kind, lead = FftType[name.upper()], (2,) if n < 10**4 else ()
+    x = drawn((*lead, n // 2 + 1 if name == "irfft" else n), dtype)
+    if name != "rfft":
+        x = x + np.complex64(1j) * x[..., ::-1]
+    made = built(lambda x: [fft(x, fft_type=kind, fft_lengths=(n,))], x)
+    (got,) = made.execute([x])
+    wide = x.astype("complex128" if x.dtype.kind == "c" else "float64")
+    want = getattr(np.fft, name)(wide, n)
+    assert got.dtype.itemsize == np.dtype(dtype).itemsize * (1 if name == "irfft" else 2)
+    error = 8 * np.finfo(dtype).eps * np.abs(want).max()
+    np.testing.assert_allclose(got, want, rtol=0, atol=error)
+
+
+def test_ends_of_half_a_spectrum_are_read_as_real() -> None:
+    """Whatever their other parts are, also where the transform is a convolution."""
+    n = 2 * 2053
+    x = drawn((n // 2 + 1,), "complex64")
+    made = built(lambda x: [fft(x, fft_type=FftType.IRFFT, fft_lengths=(n,))], x)
+    (want,) = made.execute([x])
+    other = x.copy()
+    other.imag[[0, -1]] = np.inf, np.nan
+    (got,) = made.execute([other])
+    np.testing.assert_array_equal(got, want)
 
 
 def test_views_and_chains() -> None:
