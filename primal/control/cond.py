@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.structures import structure
+from primal.control.guarded import guarded, may_vary
 from primal.control.programs import (
     Mask,
     check_operands,
@@ -29,6 +30,7 @@ from primal.ir.op import CONTROL, HigherOrder, Op, by_kind, no_effects
 from primal.ir.state import ambient
 from primal.ir.trace import ZERO, Literal, aval_of
 from primal.ops.choose import clamp, select_n
+from primal.ops.elementwise import eq
 from primal.ops.shape import moveaxis
 from primal.ops.spread import broadcast_in_dim, zeros_like_aval
 from primal.ops.types import is_linear
@@ -229,15 +231,20 @@ def _cond_batch(axis: Any, args: Any, dims: Any, *, branches: Branches) -> Any:
     # Examples that choose differently: every branch runs for all of them.
     _refuse_effects(branches)
     same = _passed_on(branches)
-    results = []
-    for b in branches:
-        program, mask = batch_jaxpr(b, axis, batched)
-        outs = eval_closed(program, *moved)
-        results.append([
-            materialize(o, axis, 0 if m else None, 0) if i is None else o
-            for o, m, i in zip(outs, mask, same, strict=True)
-        ])  # fmt: skip
     which = clamp(np.int32(0), index, np.int32(len(branches) - 1))
+    guards = len(branches) > 1 and may_vary(moved)
+    results = []
+    for i, b in enumerate(branches):
+        if guards:
+            program, mask = batch_jaxpr(guarded(b, batched), axis, (True, *batched))
+            outs = eval_closed(program, eq(which, np.int32(i)), *moved)
+        else:
+            program, mask = batch_jaxpr(b, axis, batched)
+            outs = eval_closed(program, *moved)
+        results.append([
+            materialize(o, axis, 0 if m else None, 0) if k is None else o
+            for o, m, k in zip(outs, mask, same, strict=True)
+        ])  # fmt: skip
     chosen = [
         _choose(which, column) if i is None else _value(operands[i])
         for i, column in zip(same, zip(*results, strict=True), strict=True)

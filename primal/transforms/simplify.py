@@ -17,6 +17,7 @@ from primal.ir.evaluate import quietly
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
 from primal.ir.op import Expand, Splice
 from primal.ir.trace import Literal
+from primal.ops.choose import select_n
 from primal.ops.spread import broadcast_in_dim
 from primal.transforms.dce import dce_eqns
 from primal.transforms.invariants import part, unchanging
@@ -98,6 +99,10 @@ class _Walk:
                 # XLA's compiler does that itself.
                 if rules == "kernel" and op.higher.hoist is not None:
                     invars, params = op.higher.hoist(self.hoisted, invars, params)
+            if op is select_n and len(set(map(id, invars[1:]))) == 1:
+                if invars[1].aval.shape == eqn.outvars[0].aval.shape:
+                    env[eqn.outvars[0]] = invars[1]  # among equals
+                    continue
             if not eqn.effects and not op.kind.host:
                 key = (
                     op,

@@ -323,3 +323,48 @@ def test_platforms_and_composites() -> None:
     assert jit(lambda x: scaled(x, by=3))(2.0) == 6.0
     with pytest.raises(TypeError, match="integer version"):
         lax.composite(lambda x: x, name="f", version="1")  # type: ignore[arg-type]
+
+
+SAFE = {
+    "operand": (lambda w, x: lax.cond(x > 0, jnp.sqrt, lambda x: 0.0 * x, x), (0, 1 / 4)),
+    "closed over": (lambda w, x: lax.cond(x > 0, lambda: w * jnp.log(x), lambda: 0.0), (0, 1 / 4)),
+    "in a call": (
+        lambda w, x: lax.cond(x > 0, primal.jit(lambda: w * jnp.log(x)), lambda: 0.0),
+        (0, 1 / 4),
+    ),
+    "a product": (
+        lambda w, x: lax.cond(
+            x > 0, lambda: jnp.sqrt(w * jnp.ones((2, 2)) @ (x * jnp.ones(2))).sum(), lambda: 0.0
+        ),
+        (0, 2**0.5 / 2),
+    ),
+    "a switch": (
+        lambda w, x: lax.switch(
+            (x > 0).astype(int) + (x > 2), [lambda: 0.0, lambda: w / x, lambda: w * jnp.sqrt(x)]
+        ),
+        (0, 1 / 4),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAFE)
+@pytest.mark.parametrize("wrap", [lambda f: f, primal.jit], ids=["eager", "jit"])
+def test_a_branch_that_an_example_did_not_choose_makes_no_nan(name, wrap):
+    # At x = 0 the derivatives of the branch for positive x are infinite.
+    f, want = SAFE[name]
+    xs = jnp.array([0.0, 4.0])
+
+    def total(w, xs):
+        return primal.vmap(f, (None, 0))(w, xs).sum()
+
+    dw, dxs = wrap(primal.grad(total, (0, 1)))(1.0, xs)
+    assert np.allclose(dxs, want)
+    alone = sum([primal.grad(f)(1.0, x) for x in xs])
+    assert np.isfinite(dw) and np.allclose(dw, alone)
+
+
+def test_guards_leave_programs_that_nobody_differentiates_as_they_were():
+    f = primal.vmap(lambda x: lax.cond(x > 0, jnp.sqrt, lambda x: x, x))
+    text = primal.jit(f).lower(jnp.ones(3)).as_text()
+    assert text.count("stablehlo.select") == 1
+    assert "stop_gradient" in str(primal.make_jaxpr(f)(jnp.ones(3)))

@@ -1,0 +1,105 @@
+"""Branches of a choice per example, made safe to differentiate.
+
+Where examples choose differently, every branch runs for all of them and results are selected. Zeros
+come back to the examples that chose another branch, and a branch may turn zero into NaN: of
+`where(x > 0, sqrt(x), 0)` at 0 the derivative is 0 * inf. So what a branch reads is guarded by
+`select_n(mask, stop_gradient(x), x)`: the same value, whose derivative is zero where another
+branch is chosen. Programs that nobody differentiates keep nothing of it: `simplify` drops a
+selection among equals.
+
+Operands that are the same for all examples (weights) are guarded where an elementwise operation
+meets them with values per example, which broadcasts them anyway. To broadcast them at the start was
+rejected: W @ x would become a product per example. There the result is guarded instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.base import dtypes
+from primal.control.call import call
+from primal.ir.avals import Aval
+from primal.ir.jaxpr import ClosedJaxpr, Jaxpr
+from primal.ir.state import state
+from primal.ir.trace import Literal, Tracer, aval_of
+from primal.ops.choose import select_n, stop_gradient
+from primal.transforms.memo import memo_on_jaxpr
+from primal.transforms.stage import stage
+
+
+def may_vary(operands: Sequence[Any]) -> bool:
+    """Whether a derivative by one of the operands may be asked for: values of no trace are known
+    to be constants."""
+    return any(isinstance(x, Tracer) and _smooth(x) for x in operands)
+
+
+@memo_on_jaxpr
+def guarded(branch: ClosedJaxpr, batched: tuple[bool, ...]) -> ClosedJaxpr:
+    """The program with one more operand in front: whether the example chose this branch.
+
+    `batched` says which operands differ between examples.
+    """
+
+    def run(mask: Any, *operands: Any) -> list[Any]:
+        guard = _Guard(mask)
+        operands = tuple(
+            [guard.of(x) if b else x for x, b in zip(operands, batched, strict=True)]
+        )
+        outs, _ = guard.walk(branch.jaxpr, branch.consts, operands, batched)
+        return outs
+
+    avals = [Aval((), np.dtype(bool)), *branch.in_avals]
+    return stage(run, avals, str(branch.jaxpr.debug))
+
+
+def _smooth(x: Any) -> bool:
+    return dtypes.to_tangent_dtype(aval_of(x).dtype) != dtypes.float0
+
+
+class _Guard:
+    """A walk over the equations of a branch, under a mask."""
+
+    def __init__(self, mask: Any) -> None:
+        self.mask = mask
+        self.made: dict[int, tuple[Any, Any]] = {}
+
+    def of(self, x: Any) -> Any:
+        """x, guarded; once per value."""
+        if type(x) is Literal or not _smooth(x):
+            return x
+        found = self.made.get(id(x))
+        if found is None:
+            # x is kept with what was made of it, so that no other value gets its id.
+            found = self.made[id(x)] = (x, select_n(self.mask, stop_gradient(x), x))
+        return found[1]
+
+    def walk(
+        self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], batched: Sequence[bool]
+    ) -> tuple[list[Any], list[bool]]:
+        """The values of the outputs, and which differ between examples."""
+        env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+        env.update(zip(jaxpr.invars, args, strict=True))
+        differs = {v for v, b in zip(jaxpr.invars, batched, strict=True) if b}
+        for eqn in jaxpr.eqns:
+            state.location = eqn.source
+            vals = [v if type(v) is Literal else env[v] for v in eqn.invars]
+            which = [v in differs for v in eqn.invars]
+            if eqn.op is call:
+                closed = eqn.params["jaxpr"]
+                outs, out_differs = self.walk(closed.jaxpr, closed.consts, vals, which)
+            else:
+                meets = any(which) and not all(which)
+                if meets and eqn.op.kind.elementwise:
+                    vals = [x if w else self.of(x) for x, w in zip(vals, which, strict=True)]
+                made = state.trace.process(eqn.op, vals, eqn.params)
+                outs = list(made) if eqn.op.multiple else [made]
+                if meets and not eqn.op.kind.elementwise:
+                    outs = [self.of(x) for x in outs]
+                out_differs = [any(which)] * len(outs)
+            env.update(zip(eqn.outvars, outs, strict=True))
+            differs.update([v for v, d in zip(eqn.outvars, out_differs, strict=True) if d])
+        outs = [v if type(v) is Literal else env[v] for v in jaxpr.outvars]
+        return outs, [v in differs for v in jaxpr.outvars]
