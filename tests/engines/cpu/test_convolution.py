@@ -12,6 +12,7 @@ from primal.ops.window.convolution import ConvDimensionNumbers, conv_general_dil
 from tests.engines.cpu import lab
 
 NHWC = ConvDimensionNumbers((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
+MIXED = ConvDimensionNumbers((0, 1, 2, 3), (0, 1, 2, 3), (2, 1, 3, 0))
 NCHW = ConvDimensionNumbers((0, 1, 2, 3), (0, 1, 2, 3), (0, 1, 2, 3))
 
 
@@ -88,6 +89,25 @@ def test_long_sums_in_blocks(numbers):
     shape = (4, 20, 24, 17) if numbers is NHWC else (4, 17, 20, 24)
     other = (4, 20, 24, 40) if numbers is NHWC else (4, 40, 20, 24)
     agree(array(shape), array(other, seed=1), params(back), terms=2000)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("x", "w", "given"),
+    [
+        ((1, 70, 71, 1), (70, 70, 1, 1), {}),
+        ((2, 1, 3, 4200), (2, 1, 3, 4199), {"dimension_numbers": MIXED}),
+        ((1, 150, 80, 1), (72, 78, 1, 2), {"rhs_dilation": (2, 1), "window_strides": (2, 1)}),
+        ((1, 60, 70, 2), (64, 72, 2, 1), {"padding": ((3, 1), (-2, 6))}),
+    ],
+)  # fmt: skip
+def test_few_results_are_reductions(x, w, given, dtype):
+    a, b = array(x, dtype), array(w, dtype, 1)
+    p = params(**{"padding": ((0, 0),) * 2, **given})
+    made = agree(a, b, p, terms=64)
+    assert not any(
+        type(step) is Routine and step.name == "convolution" for step in made.plan.steps
+    )
 
 
 def test_results_do_not_depend_on_the_number_of_threads():
