@@ -59,6 +59,16 @@ def padded_around(
     result, 8 MB, where differences of columns and what was made of them were 20 MB more (0.69 to
     0.41 ms; of 1000 x 1000 1.15 to 0.19).
     """
+    again = made_again(k, x, config, shape)
+    if again is None:
+        return None
+    return _remade(k, x, again, shape, [low for low, _, _ in config])
+
+
+def made_again(
+    k: Any, x: Value, config: Sequence[tuple[int, int, int]], shape: tuple[int, ...]
+) -> list[Node] | None:
+    """The words that padding x as it is read computes again; None where that does not suit."""
     # Short rows that are whole lie one after another: vectors run along many of them.
     shortest = SHORTEST_ROW if any(config[-1]) else SHORTEST_WHOLE
     if size_of(shape) < takes.least(k) or shape[-1] < shortest or shape[-1] == size_of(shape):
@@ -67,9 +77,8 @@ def padded_around(
     if known is None or (known == np.float16 and not _llvm.compiler().half):
         return None
     again: list[Node] = []
-    if not _is_remade(x, again, [d for d, c in enumerate(config) if any(c)]):
-        return None
-    return _remade(k, x, again, shape, [low for low, _, _ in config])
+    padded = [d for d, c in enumerate(config) if any(c)]
+    return again if _is_remade(x, again, padded) else None
 
 
 def _is_repeated(x: Value, padded: Sequence[int]) -> bool:

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from primal.base.structures import structure
+from primal.engines.cpu.around import made_again
 from primal.engines.cpu.code import SCALAR, Module, itemsize
+from primal.engines.cpu.commuting import made_by_pad
 from primal.engines.cpu.graph import NAMES, Value, row_major, size_of
 from primal.engines.cpu.lanes import COMBINE, NARROW, compare, constant, emit, select
 from primal.engines.cpu.monoids import identity
@@ -185,16 +187,32 @@ def _of_slices(
     """One word for all first elements of windows and all second ones, and so on."""
     none = k.literal(identity(monoid, name_of(x)), x.dtype)
     edges = zip(window["padding"], window["base_dilation"], strict=True)
-    x = k.pad(x, none, [(low, high, base - 1) for (low, high), base in edges])
+    config = [(low, high, base - 1) for (low, high), base in edges]
+    x = k.pad(x, none, config)
+    each = monoid == "add" and _is_padded_by_each(k, x)
     sizes, strides = window["window_dimensions"], tuple(window["window_strides"])
     total: Value | None = None
     for at in itertools.product(*[range(n) for n in sizes]):
         start = [i * d for i, d in zip(at, window["window_dilation"], strict=True)]
         limit = [a + (m - 1) * s + 1 for a, m, s in zip(start, shape, strides, strict=True)]
+        k.once = x.node if each else None
         part = k.slice(x, tuple(start), tuple(limit), strides)
         total = part if total is None else k.binary(COMBINE[monoid], total, part)
     assert total is not None
     return total
+
+
+def _is_padded_by_each(k: Any, x: Value) -> bool:
+    """Whether x is rows with zeros before and behind that who reads a part of may add to that."""
+    made = made_by_pad(k, x)
+    if made is None:
+        return False
+    whole, value, config = made
+    padded = [d for d, edge in enumerate(config) if any(edge)]
+    zero = value.node.word == "literal" and not any(value.node.attr)
+    around = all(low >= 0 and high >= 0 == between for low, high, between in config)
+    rows = zero and around and len(padded) == 1 and padded[0] < x.ndim - 1
+    return rows and made_again(k, whole, config, x.shape) is not None
 
 
 @structure

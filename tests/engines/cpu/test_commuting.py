@@ -166,6 +166,31 @@ def test_what_padding_with_gaps_drops_is_not_padded() -> None:
     assert "1 steps" in made.as_text()
 
 
+def test_sums_over_rows_that_are_padded_are_one_step() -> None:
+    """And their derivative: who reads a part of the rows adds the zeros to that."""
+    x, y = DRAW.standard_normal((2, 90, 100)).astype(np.float32)
+    x[3], x[-1, 4] = -0.0, np.inf
+
+    def total(x: Any, size: tuple[int, int], strides: tuple[int, int]) -> Any:
+        return pl.lax.reduce_window(x, np.float32(0), pl.lax.add, size, strides, "SAME")
+
+    def loss(x: Any, y: Any, *window: Any) -> Any:
+        out = total(x, *window)
+        return (out * y[:out.shape[0], :out.shape[1]]).sum()
+
+    for size, strides in (((5, 1), (1, 1)), ((4, 1), (3, 1)), ((2, 1), (1, 2)), ((3, 3), (1, 1))):
+        for f in (
+            lambda x, y, *w: total(x, *w), lambda x, y, *w: total(-x, *w) * 2,
+            pl.grad(loss),
+        ):  # fmt: skip
+            made = pl.jit(f, static_argnums=(2, 3)).lower(x, y, size, strides).compile()
+            want = f(x, y, size, strides)
+            np.testing.assert_allclose(made(x, y), want, rtol=1e-6, atol=1e-6)
+            np.testing.assert_array_equal(np.signbit(made(x, y)), np.signbit(want))
+        if strides == (1, 1) == size[1:] * 2:
+            assert "1 steps" in made.as_text()
+
+
 def test_parts_of_little_that_is_padded_to_much() -> None:
     """The derivative of a short transform of a long array writes no long complex array."""
     x = DRAW.standard_normal(5000).astype(np.float32)
