@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.dtype_table import KIND
 from primal.base.native import extension
 from primal.ir.avals import Aval
 from primal.ir.evaluate import quietly
-from primal.ir.trace import PYTHON_SCALARS, Array, Literal, Tracer, literal
+from primal.ir.trace import PYTHON_SCALARS, Array, Literal, Tracer, aval_of, literal
 from primal.numpy.promotion import (
     BOOL,
     convert,
@@ -26,6 +27,7 @@ from primal.numpy.promotion import (
 )
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
+from primal.runtime import devices
 from primal.runtime.array import ArrayImpl, from_numpy
 from primal.runtime.eager import as_array
 
@@ -121,6 +123,22 @@ def from_host(value: Any, dtype: Any) -> Array:
         value = value != 0 if dtype == BOOL else value.real
     with np.errstate(all="ignore"):
         return from_numpy(np.array(value).astype(dtype, order="C"), Aval(value.shape, dtype))
+
+
+def shared(value: Any, dtype: Any) -> Any:
+    """An array over the memory of a host value, where that is plain; otherwise the value itself."""
+    host = value
+    if not isinstance(value, np.ndarray | np.generic | list | tuple | bool | int | float | complex):
+        try:
+            host = np.asarray(memoryview(value))
+        except TypeError:
+            return value
+    if type(host) is not np.ndarray or host.dtype not in KIND or not devices.default_is_host():
+        return value
+    aval = aval_of(host)
+    flags = host.flags
+    plain = flags.c_contiguous and flags.aligned and host.dtype.isnative and host.dtype == aval.dtype
+    return from_numpy(host.view(), aval) if plain and dtype in (None, aval.dtype) else value
 
 
 _SEQUENCES = {list, tuple}

@@ -13,7 +13,7 @@ from primal.base.later import Later
 from primal.ir.avals import canonical_shape
 from primal.ir.state import state
 from primal.ir.trace import Array, Literal, literal
-from primal.numpy.conversion import cast, from_anything, from_host
+from primal.numpy.conversion import cast, from_anything, from_host, shared
 from primal.numpy.promotion import (
     BOOL,
     ArrayLike,
@@ -31,7 +31,7 @@ from primal.numpy.remembered import remembered, remembered_but_wide
 from primal.ops import elementwise as ops
 from primal.ops.elementwise.convert import number_as, whole_as
 from primal.ops.spread import broadcast_in_dim
-from primal.runtime import guards, watch
+from primal.runtime import devices, guards, watch
 from primal.runtime.array import ArrayImpl
 from primal.runtime.dlpack_codes import to_numpy
 from primal.runtime.eager import as_array, root
@@ -97,6 +97,8 @@ def array(
         dtype = dtypes.check_user_dtype_supported(dtype, "array")
     if guards.ever:
         guards.incoming(object)
+    if copy and isinstance(object, np.ndarray) and type(object) is not np.ndarray:
+        object = np.asarray(object)  # A masked array's data too, as np.array gives them.
     out = from_anything(object, dtype)
     if watch.ever and watch.wanted(settings()) and out is not object and type(out) is ArrayImpl:
         if state.trace is root:
@@ -118,8 +120,9 @@ def asarray(
 ) -> Array:
     """`array` that returns arrays of the right dtype as they are.
 
-    NumPy arrays are copied, because they can change. Raises ValueError with copy=False where a
-    copy cannot be avoided.
+    NumPy arrays are copied, because they can change. With copy=False those of a canonical dtype
+    in plain memory are shared on the CPU, and whoever writes to them changes the result; what must
+    be converted is, as in JAX. On other devices host values raise ValueError then.
 
     >>> x = jnp.ones(2)
     >>> jnp.asarray(x) is x
@@ -127,13 +130,13 @@ def asarray(
     """
     if dtype is not None:
         dtype = dtypes.check_user_dtype_supported(dtype, "asarray")
-    if copy is False:
-        needs = not isinstance(a, Array) or (dtype is not None and a.dtype != dtype)
-        if needs and not hasattr(a, "__jax_array__"):
+    if copy is False and not isinstance(a, Array) and not hasattr(a, "__jax_array__"):
+        if not devices.default_is_host() and device is out_sharding is None:
             raise ValueError(
-                "[asarray] expected an array of the dtype asked for with copy=False, got "
+                f"[asarray] expected an array of {devices.default()} with copy=False, got "
                 f"{type(a)}: a copy is needed. Leave copy out, or pass copy=None."
             )
+        a = shared(a, dtype)
     if type(a) is ArrayImpl and dtype is not None and a.aval.dtype.kind != "c":
         if copy is order is device is out_sharding is None:
             return astype(a, dtype)

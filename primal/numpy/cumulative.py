@@ -24,6 +24,7 @@ from primal.numpy.promotion import (
     from_literal,
     operand,
     promote_args_inexact,
+    promote_dtypes,
     promote_dtypes_inexact,
     promoted_dtype,
     to_shape,
@@ -394,7 +395,8 @@ def interp(
 
 def _interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any) -> Array:
     v, places = promote_dtypes_inexact("interp", x, xp)
-    values, _ = promote_dtypes_inexact("interp", fp, v)
+    # Whole values become floats by themselves, as in JAX: beside float16 places, float32.
+    values, _ = promote_dtypes("interp", *promote_dtypes_inexact("interp", fp), v)
     if period is not None:
         v, places, values = _periodic(v, places, values, period)
     n = places.aval.size
@@ -422,8 +424,8 @@ def _beyond(name: str, given: Any, outside: Any, edge: Any, out: Any) -> Any:
                 f"the only valid string value of `{name}` is 'extrapolate', but got: {given!r}"
             )
         return out
-    value = edge if given is None else convert(operand("interp", given), out.dtype)
-    return ops.select_n(outside, out, to_shape(value, out.shape))
+    value, out = promote_dtypes("interp", edge if given is None else given, out)
+    return ops.select_n(outside, out, to_shape(value, out.aval.shape))
 
 
 def _periodic(v: Any, places: Any, values: Any, period: Any) -> tuple[Any, Any, Any]:

@@ -240,7 +240,7 @@ def histogram2d(
             f"{b.aval.shape}: x and y must be one-dimensional arrays of equal size."
         )
     points = concatenate([a[:, None], b[:, None]], 1)
-    count = 1 if np.ndim(getattr(bins, "aval", bins)) == 0 else len(bins)
+    count = len(bins) if isinstance(bins, list | tuple) or np.ndim(getattr(bins, "aval", bins)) else 1
     if count != 1 and count != 2:
         edges = asarray(bins)
         bins = [edges, edges]

@@ -163,17 +163,10 @@ def _operand_of(x: Any, values: Any, name: str) -> tuple[Any, Any]:
     return v, common
 
 
-def _converted(v: Any, dtype: Any, weak: bool) -> Any:
-    if type(v) is Literal and v.aval.dtype != dtype and not dtypes.issubdtype(dtype, np.inexact):
-        # Floats saturate, as arrays do; a Literal would follow NumPy.
-        return convert_element_type(v, new_dtype=dtype, weak_type=weak)
-    return convert(v, dtype, weak)
-
-
 def cast_values(x: Any, values: Any, name: str) -> Any:
     """Values as an operand of x's dtype; FutureWarning where x's dtype cannot represent them."""
     aval = aval_of(x)
-    return _converted(_operand_of(x, values, name)[0], aval.dtype, aval.weak_type)
+    return convert(_operand_of(x, values, name)[0], aval.dtype, aval.weak_type)
 
 
 def _check_fits(name: str, have: tuple[int, ...], target: tuple[int, ...]) -> None:
@@ -204,9 +197,9 @@ def update(x: Any, index: Any, values: Any, op: Any, name: str, hints: Hints) ->
         return x
     dtype, weak = x.aval.dtype, x.aval.weak_type
     if common == dtype or op is scatter:
-        return write(x, form, _converted(v, dtype, weak), op, hints)
+        return write(x, form, convert(v, dtype, weak), op, hints)
     # Combined in the common dtype: 1 - 0.5 is 0 in an array of ints, and not 1.
-    wide = write(convert(x, common), form, _converted(v, common, False), op, hints)
+    wide = write(convert(x, common), form, convert(v, common, False), op, hints)
     # Elsewhere x stays exact, which a trip through the common dtype might not leave it.
     there = full_like_aval(x.aval.with_dtype(BOOL), False)
     there = write(there, form, literal(True, BOOL, False), scatter, hints)

@@ -36,7 +36,7 @@ from primal.numpy.remembered import remembered
 from primal.numpy.shapes import atleast_1d, roll
 from primal.numpy.signal import convolve
 from primal.numpy.sorting import argmin, argsort
-from primal.numpy.ufuncs import multiply
+from primal.numpy.ufuncs import add, multiply
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.special.bessel import bessel_i0e, bessel_i1e
@@ -66,10 +66,10 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
 
     def steps(out: Any, some: Any, n: int) -> Any:
         for i in range(n):
-            out = ops.add(*promote_shapes("polyval", [ops.mul(out, v), some[i]]))
+            out = add(multiply(out, v), some[i])
         return out
 
-    out = ops.mul(v, literal(0, v.aval.dtype, True))
+    out = multiply(v, literal(0, v.aval.dtype, True))
     unroll = max(unroll, 1)
     turns = max(count - 1, 0) // unroll
     first = count - turns * unroll
@@ -133,7 +133,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     """
     x, y = [_coefficients("polymul", c) for c in promote_dtypes_inexact("polymul", a1, a2)]
     if trim_leading_zeros:
-        x, y = _trimmed(x), _trimmed(y)
+        x, y = _trimmed("polymul", x), _trimmed("polymul", y)
     if not x.aval.size:
         x = filled((1,), 0, x.aval.dtype)
     if not y.aval.size:
@@ -141,14 +141,18 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     return convolve(x, y, mode="full")
 
 
-def _trimmed(x: Any) -> Any:
-    host = concrete("polymul", x, "trim_leading_zeros")
-    first = np.flatnonzero(host)
+def _trimmed(name: str, x: Any, least: float = 0.0) -> Any:
+    """Without the numbers at the front that are at most `least` in size, but for the last."""
+    host = concrete(name, x, "trim_leading_zeros")
+    first = np.flatnonzero(~(np.abs(host) <= least))
     return x[int(first[0]) :] if len(first) else x[-1:]
 
 
 def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """(quotient, remainder) of two polynomials.
+
+    `trim_leading_zeros` drops what rounding left at the front of the remainder: numbers up to the
+    root of the dtype's eps. Values must be concrete for that.
 
     >>> jnp.polydiv(jnp.array([1., 0., -1.]), jnp.array([1., 1.]))[0]
     Array([ 1., -1.], dtype=float32)
@@ -164,7 +168,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
         x = x.at[k : k + n + 1].add(-d * y)
     q = array(quotient) if quotient else filled((count,), 0, x.dtype)
     if trim_leading_zeros:
-        x = _trimmed(x)
+        x = _trimmed("polydiv", x, float(np.sqrt(float(dtypes.finfo(x.dtype).eps))))
     return q, x
 
 

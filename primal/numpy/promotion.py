@@ -19,6 +19,7 @@ from primal.base.dtype_table import KIND
 from primal.ir.avals import Aval
 from primal.ir.trace import PYTHON_SCALARS, Array, Literal, not_numeric
 from primal.ops.elementwise import convert_element_type
+from primal.ops.elementwise.convert import number_as
 from primal.ops.spread import broadcast_in_dim
 from primal.ops.types import static_ints
 from primal.runtime import guards
@@ -158,11 +159,13 @@ def number_dtype(x: Any) -> Any:
 
 
 def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
-    """An operand in another dtype and weakness; a Literal stays one."""
+    """An operand in another dtype and weakness; a Literal stays one, converted as arrays are."""
     aval = x.aval
     if aval.dtype == dtype and aval.weak_type == weak:
         return x
     if type(x) is Literal:
+        if KIND[aval.dtype] in "fc" and KIND[dtype] in "iu":
+            return scalar_literal(number_as(x.val, dtype), dtype, weak)
         return scalar_literal(x.val, dtype, weak)
     return convert_element_type(x, new_dtype=dtype, weak_type=weak)
 

@@ -157,3 +157,60 @@ def test_printing_options() -> None:
     assert str(x) == "[1.235]"
     jnp.set_printoptions(precision=before)
     assert str(x) == "[1.23456]"
+
+
+@pytest.mark.parametrize("dtype", ["uint4", "int8", "uint8", "uint16", "uint32", "int32"])
+@pytest.mark.parametrize("value", [-8.0, -0.5, 1e12, float("inf"), float("nan"), 2.5])
+def test_scalars_become_whole_as_arrays_do(dtype: str, value: float) -> None:
+    want = jnp.array([value]).astype(dtype)[0]
+    ones = jnp.ones(2, dtype)
+    same = {
+        "pad": jnp.pad(ones, 1, constant_values=value)[0],
+        "ramp": jnp.pad(ones, 1, mode="linear_ramp", end_values=value)[0],
+        "full_like": jnp.full_like(ones, value)[0],
+    }
+    for name, got in same.items():
+        assert got.dtype == want.dtype and int(got) == int(want), name
+
+
+def test_edges_and_counts_of_bins_side_by_side() -> None:
+    x, y = np.array([0.0, 1, 2, 3, 4]), np.array([4.0, 1, 0, 3, 2])
+    bins = [2, np.array([0, 1.5, 4])]
+    for got, want in zip(jnp.histogram2d(x, y, bins), np.histogram2d(x, y, bins), strict=True):
+        np.testing.assert_allclose(got, want)
+
+
+def test_polynomials_over_booleans() -> None:
+    p = jnp.array([True, False, True])
+    for unroll in (1, 16):
+        got = jnp.polyval(p, jnp.array([True, False]), unroll=unroll)
+        assert got.dtype == bool and got.tolist() == [True, True]
+
+
+def test_what_rounding_leaves_of_a_remainder_is_dropped() -> None:
+    u = np.array([1.1, 2.3, -0.7, 4.9], np.float32)
+    v = np.array([0.3], np.float32)
+    rest = jnp.polydiv(u, v, trim_leading_zeros=True)[1]
+    assert rest.shape == (1,) and abs(rest[0]) < 1e-5
+    assert jnp.polydiv(u, v)[1].shape == u.shape
+
+
+def test_masks_are_stripped_by_array_alone() -> None:
+    x = np.ma.array([1, 2], mask=[True, False])
+    assert jnp.array(x).tolist() == [1, 2]
+    for f in (jnp.asarray, jnp.sin, primal.jit(jnp.asarray)):
+        with pytest.raises(ValueError, match="masked"):
+            f(x)
+
+
+def test_memory_is_shared_where_no_copy_is_wanted() -> None:
+    host = np.arange(3, dtype=np.float32)
+    x = jnp.asarray(host, copy=False)
+    host[0] = 7
+    assert x.tolist() == [7, 1, 2] and primal.jit(lambda x: x + 1)(x).tolist() == [8, 2, 3]
+    assert host.flags.writeable and not np.asarray(x).flags.writeable
+    # As in JAX, what must be converted is, on the CPU.
+    assert jnp.asarray([1, 2], copy=False).tolist() == [1, 2]
+    assert jnp.asarray(host[::-1], copy=False).tolist() == [2, 1, 7]
+    assert jnp.asarray(host, dtype=int, copy=False).tolist() == [7, 1, 2]
+    assert jnp.asarray(x, copy=False) is x
