@@ -86,8 +86,9 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     >>> jnp.angle(jnp.array([1j, -1]))
     Array([1.5707964, 3.1415927], dtype=float32)
     """
-    x = inexact("angle", z)
-    if dtypes.dtype_of(z).kind in "biu":
+    given = operand("angle", z)
+    x = inexact("angle", given)
+    if given.aval.dtype.kind in "biu":
         x = convert(x, dtypes.canonicalize_dtype(float))
     if x.aval.dtype.kind == "c":
         out = ops.atan2(ops.imag(x), ops.real(x))

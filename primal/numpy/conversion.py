@@ -136,9 +136,9 @@ def shared(value: Any, dtype: Any) -> Any:
     if type(host) is not np.ndarray or host.dtype not in KIND or not devices.default_is_host():
         return value
     aval = aval_of(host)
-    flags = host.flags
-    plain = flags.c_contiguous and flags.aligned and host.dtype.isnative and host.dtype == aval.dtype
-    return from_numpy(host.view(), aval) if plain and dtype in (None, aval.dtype) else value
+    as_it_is = host.dtype.isnative and aval.dtype == host.dtype and dtype in (None, host.dtype)
+    plain = host.flags.c_contiguous and host.flags.aligned
+    return from_numpy(host.view(), aval) if as_it_is and plain else value
 
 
 _SEQUENCES = {list, tuple}

@@ -573,4 +573,6 @@ def isrealobj(x: Any) -> bool:
 
 
 def _dtype_of_anything(x: Any) -> Any:
+    if hasattr(x, "__jax_array__"):
+        return operand("iscomplexobj", x).aval.dtype
     return getattr(x, "dtype", None) or np.asarray(x).dtype

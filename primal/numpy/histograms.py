@@ -240,8 +240,8 @@ def histogram2d(
             f"{b.aval.shape}: x and y must be one-dimensional arrays of equal size."
         )
     points = concatenate([a[:, None], b[:, None]], 1)
-    count = len(bins) if isinstance(bins, list | tuple) or np.ndim(getattr(bins, "aval", bins)) else 1
-    if count != 1 and count != 2:
+    many = isinstance(bins, list | tuple) or np.ndim(getattr(bins, "aval", bins)) > 0
+    if many and len(bins) not in (1, 2):
         edges = asarray(bins)
         bins = [edges, edges]
     counts, (ex, ey) = histogramdd(points, bins, range, weights, density)

@@ -23,10 +23,10 @@ from primal.numpy.promotion import (
     array_operand,
     check_arraylike,
     convert,
+    from_literal,
     operand,
     promote_dtypes,
     promote_dtypes_inexact,
-    promote_shapes,
     to_shape,
     with_rank,
 )
@@ -69,7 +69,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
             out = add(multiply(out, v), some[i])
         return out
 
-    out = multiply(v, literal(0, v.aval.dtype, True))
+    out = multiply(v, from_literal(literal(0, v.aval.dtype, True)))
     unroll = max(unroll, 1)
     turns = max(count - 1, 0) // unroll
     first = count - turns * unroll

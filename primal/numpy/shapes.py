@@ -481,6 +481,8 @@ def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Array:
     if axis is None:
         flat = shape_ops.reshape(x, shape=(x.aval.size,))
         return shape_ops.reshape(roll(flat, shift, 0), shape=x.aval.shape)
+    if hasattr(shift, "__jax_array__"):
+        shift = operand("roll", shift, 1)
     if np.ndim(getattr(shift, "aval", shift)) > 1:
         raise ValueError(
             "[roll] expected shifts of at most one dimension: 'shift' and 'axis' arguments to roll "

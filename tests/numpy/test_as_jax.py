@@ -214,3 +214,34 @@ def test_memory_is_shared_where_no_copy_is_wanted() -> None:
     assert jnp.asarray(host[::-1], copy=False).tolist() == [2, 1, 7]
     assert jnp.asarray(host, dtype=int, copy=False).tolist() == [7, 1, 2]
     assert jnp.asarray(x, copy=False) is x
+
+
+@pytest.mark.parametrize("name", ["log2", "log10"])
+def test_logarithms_of_complex_infinities_and_zeros(name: str) -> None:
+    parts = [0.0, -0.0, 1.5, -np.inf, np.inf]
+    z = np.array([complex(a, b) for a in parts for b in parts], np.complex64)
+    with np.errstate(all="ignore"):
+        want = getattr(np, name)(z)
+    for got in (getattr(jnp, name)(z), primal.jit(getattr(jnp, name))(z)):
+        np.testing.assert_allclose(got.real, want.real, rtol=1e-6)
+        np.testing.assert_allclose(got.imag, want.imag, rtol=1e-6)
+
+
+class Offers:
+    """An object that becomes an array by __jax_array__ alone."""
+
+    def __init__(self, x: object) -> None:
+        self.x = x
+
+    def __jax_array__(self) -> object:
+        return jnp.asarray(self.x)
+
+    def __array__(self, *args: object, **keywords: object) -> np.ndarray:
+        raise AssertionError("__array__ was called")
+
+
+def test_objects_that_become_arrays_are_asked_by_jax_array_only() -> None:
+    z, shift = np.array([1j, -1]), np.array(1)
+    np.testing.assert_array_equal(jnp.angle(Offers(z)), jnp.angle(z))
+    np.testing.assert_array_equal(jnp.roll(Offers(z), Offers(shift)), np.roll(z, 1))
+    assert jnp.iscomplexobj(Offers(z)) and jnp.isrealobj(Offers(shift))

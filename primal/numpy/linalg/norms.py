@@ -198,7 +198,7 @@ def matrix_rank(
     """How many singular values exceed rtol · the largest (eps · max(m, n) by default).
 
     Stacks of matrices are taken one by one: leading dimensions stay. rtol is one number, or one for
-    each matrix; `tol` is an older name of it, and ValueError if both are given.
+    each matrix. `tol`, the older argument, is the limit itself; ValueError if both are given.
 
     >>> jnp.linalg.matrix_rank(jnp.array([[1., 2.], [2., 4.]]))
     Array(1, dtype=int32)
@@ -208,11 +208,14 @@ def matrix_rank(
     if v.aval.ndim < 2:
         return largest(convert(not_equal(v, 0), np.dtype(np.int32)))
     s = svd(v, full_matrices=False, compute_uv=False, hermitian=hermitian)
-    if rtol is None:
-        rtol = float(dtypes.finfo(s.dtype).eps) * max(v.aval.shape[-2:]) if tol is None else tol
-    elif tol is not None:
+    if rtol is not None and tol is not None:
         raise ValueError("matrix_rank: only one of tol or rtol may be specified.")
-    limit = _largest(s, axis=-1, keepdims=True) * (expand_dims(rtol, -1) if np.ndim(rtol) else rtol)
+    if rtol is None and tol is None:
+        rtol = float(dtypes.finfo(s.dtype).eps) * max(v.aval.shape[-2:])
+    limit: Any = tol if rtol is None else rtol
+    limit = expand_dims(limit, -1) if np.ndim(limit) else limit
+    if tol is None:
+        limit = _largest(s, axis=-1, keepdims=True) * limit
     return total(s > limit, axis=-1)
 
 
