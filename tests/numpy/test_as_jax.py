@@ -245,3 +245,10 @@ def test_objects_that_become_arrays_are_asked_by_jax_array_only() -> None:
     np.testing.assert_array_equal(jnp.angle(Offers(z)), jnp.angle(z))
     np.testing.assert_array_equal(jnp.roll(Offers(z), Offers(shift)), np.roll(z, 1))
     assert jnp.iscomplexobj(Offers(z)) and jnp.isrealobj(Offers(shift))
+
+
+def test_a_rank_counts_beyond_a_share_of_the_largest_or_beyond_a_limit() -> None:
+    x = np.diag([20.0, 3.0, 0.4]).astype(np.float32)
+    for limit in (0.01, 0.1, 0.5, 2.0, 5.0):
+        assert jnp.linalg.matrix_rank(x, tol=limit) == np.linalg.matrix_rank(x, tol=limit)
+        assert jnp.linalg.matrix_rank(x, rtol=limit) == np.linalg.matrix_rank(x, rtol=limit)
