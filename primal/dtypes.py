@@ -1,8 +1,8 @@
 """Dtypes and their promotion, as values: bfloat16, float8 and int4 kinds, `float0`."""
 
+from primal.base import dtypes as _dtypes
 from primal.base.dtypes import (
     TypePromotionError,
-    bfloat16,
     can_cast,
     canonicalize_dtype,
     extended,
@@ -16,6 +16,9 @@ from primal.base.dtypes import (
     result_type,
     scalar_type_of,
 )
+
+bfloat16 = _dtypes.bfloat16.type
+"""The type of bfloat16 scalars: bfloat16(1.5) is one."""
 
 __all__ = [
     "TypePromotionError",

@@ -329,12 +329,12 @@ def finfo(dtype: Any) -> Any:
 
 
 def iinfo(dtype: Any) -> Any:
-    """Return the limits of an integer dtype; raises ValueError for others.
+    """Return the limits of an integer dtype, or of a number's; raises ValueError for others.
 
     >>> iinfo("int4").max
     7
     """
-    found = as_dtype(dtype)
+    found = as_dtype(type(dtype) if type(dtype) is int else dtype)
     if KIND.get(found) not in ("i", "u"):
         raise ValueError(f"[iinfo] expected an integer dtype, got {found}; see finfo.")
     return ml_dtypes.iinfo(found)

@@ -396,7 +396,7 @@ def interp(
 def _interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any) -> Array:
     v, places = promote_dtypes_inexact("interp", x, xp)
     # Whole values become floats by themselves, as in JAX: beside float16 places, float32.
-    values, _ = promote_dtypes("interp", *promote_dtypes_inexact("interp", fp), v)
+    values, *_ = promote_dtypes("interp", *promote_dtypes_inexact("interp", fp), v, places)
     if period is not None:
         v, places, values = _periodic(v, places, values, period)
     n = places.aval.size

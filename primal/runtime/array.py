@@ -298,6 +298,11 @@ class ArrayImpl(Array, _Memory):
                 f"[dlpack] expected an array of numbers, got random keys ({self.aval}): pass what "
                 "random.key_data makes of them."
             )
+        if dl_device is not None and tuple(map(int, dl_device)) != self.__dlpack_device__():
+            raise BufferError(
+                f"[dlpack] expected the array's own device {self.__dlpack_device__()}, got "
+                f"{dl_device}. Move the array first, with device_put."
+            )
         if self.placement is not None and self.placement.device.platform != "cpu":
             return devices.export_dlpack(self.buffer, self.device, stream, max_version)
         value = np.asarray(self.numpy(), order="C")

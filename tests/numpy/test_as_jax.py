@@ -113,6 +113,14 @@ def test_interpolated_values_have_the_wider_dtype() -> None:
     low = jnp.array([0.0, 1.0, 4.0], "bfloat16")
     assert jnp.interp(jnp.float32(1.5), jnp.arange(3.0), low).dtype == jnp.float32
     assert jnp.interp(low, low, low).dtype == jnp.bfloat16
+    # Whole numbers become floats of the default dtype by themselves.
+    half = jnp.array([0.0, 1.0, 4.0], "float16")
+    whole = jnp.arange(3)
+    assert jnp.interp(half, half, whole).dtype == jnp.float32
+    for x, beside_whole in ((1, jnp.float32), (1.5, jnp.float16), (half, jnp.float16)):
+        assert jnp.interp(x, whole, half).dtype == beside_whole
+        assert jnp.interp(x, half, half).dtype == jnp.float16
+    assert jnp.interp(1.5, half, half, left=jnp.float32(2)).dtype == jnp.float32
 
 
 def test_angles_of_integers_are_floats_of_the_default_dtype(x64: None) -> None:
@@ -252,3 +260,16 @@ def test_a_rank_counts_beyond_a_share_of_the_largest_or_beyond_a_limit() -> None
     for limit in (0.01, 0.1, 0.5, 2.0, 5.0):
         assert jnp.linalg.matrix_rank(x, tol=limit) == np.linalg.matrix_rank(x, tol=limit)
         assert jnp.linalg.matrix_rank(x, rtol=limit) == np.linalg.matrix_rank(x, rtol=limit)
+
+
+def test_the_type_of_bfloat16_and_limits_of_numbers() -> None:
+    one = primal.dtypes.bfloat16(1.5)
+    assert one.dtype == jnp.bfloat16 and jnp.ones(2, primal.dtypes.bfloat16).dtype == jnp.bfloat16
+    assert jnp.iinfo(3).max == np.iinfo(3).max
+
+
+def test_arrays_are_not_exported_to_other_devices() -> None:
+    x = jnp.ones(2)
+    assert np.from_dlpack(x, device="cpu").tolist() == [1, 1]
+    with pytest.raises(BufferError, match="own device"):
+        x.__dlpack__(dl_device=(2, 0))
