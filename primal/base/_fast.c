@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define VERSION 15 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 16 /* native.py asks for the same number: a stale build is not used */
 
 /* --- what `install` hands over ---------------------------------------------------------------- */
 
@@ -2545,25 +2545,25 @@ static PyObject *sum_rows(PyObject *self, PyObject *given) {
 #define WIDEST
 #endif
 
-/* Bits as whole numbers order floats, and -0 below 0, once those of negative ones, but for the sign,
-   are turned round. Comparing floats would raise a flag at NaN, and not tell zeros apart. */
-#define PICK(name, real, bits, whole, beyond)                                                      \
+/* Equal numbers have equal bits, but for zeros of two signs: of these the greater has the sign that
+   both have, the lesser the one that either has. Comparisons that raise no flag at NaN. */
+#define PICK(name, real, bits, beyond, both)                                                       \
     static inline __attribute__((always_inline)) real name(real x, real y) {                       \
-        const bits rest = (bits)~((bits)1 << (8 * sizeof(bits) - 1));                              \
-        whole a, b;                                                                                \
+        bits a, b;                                                                                 \
         memcpy(&a, &x, sizeof a);                                                                  \
         memcpy(&b, &y, sizeof b);                                                                  \
-        a ^= (whole)((bits)(a >> (8 * sizeof(bits) - 1)) & rest);                                  \
-        b ^= (whole)((bits)(b >> (8 * sizeof(bits) - 1)) & rest);                                  \
-        real one = a beyond b ? x : y;                                                             \
-        one = y != y ? y : one;                                                                    \
-        return x != x ? x : one;                                                                   \
+        bits chosen = beyond(x, y) ? a : b; /* y, where that is NaN */                             \
+        chosen = x == y ? (a both b) : chosen;                                                     \
+        chosen = x != x ? a : chosen;                                                              \
+        real one;                                                                                  \
+        memcpy(&one, &chosen, sizeof one);                                                         \
+        return one;                                                                                \
     }
 
-PICK(greater_32, float, uint32_t, int32_t, >)
-PICK(lesser_32, float, uint32_t, int32_t, <)
-PICK(greater_64, double, uint64_t, int64_t, >)
-PICK(lesser_64, double, uint64_t, int64_t, <)
+PICK(greater_32, float, uint32_t, isgreater, &)
+PICK(lesser_32, float, uint32_t, isless, |)
+PICK(greater_64, double, uint64_t, isgreater, &)
+PICK(lesser_64, double, uint64_t, isless, |)
 
 /* Along one row, by the bits as whole numbers, for these wait for less than `PICK` does: signed ones
    order floats without a sign and put them above the others, unsigned ones order those with a sign,
@@ -2673,7 +2673,29 @@ PICK_ROWS(minimum_64, double, lesser_64, extreme_64, 0)
 CLAMP_ROWS(clamp_32, float, maximum_32, minimum_32)
 CLAMP_ROWS(clamp_64, double, maximum_64, minimum_64)
 
+/* As the language has them: the other one where one is NaN, and of two zeros the second. Comparisons
+   that raise no flag at NaN. */
+#define SKIP(name, fold, real, beyond)                                                             \
+    static inline __attribute__((always_inline)) real name(real x, real y) {                       \
+        return (beyond(x, y) || y != y) ? x : y;                                                   \
+    }                                                                                              \
+    static void fold(real *out, const char *at, npy_intp step, npy_intp n, int greatest) {         \
+        for (npy_intp i = 0; i < n; i++)                                                           \
+            *out = name(*out, *(const real *)(at + i * step));                                     \
+    }
+
+SKIP(above_32, fold_above_32, float, isgreater)
+SKIP(below_32, fold_below_32, float, isless)
+SKIP(above_64, fold_above_64, double, isgreater)
+SKIP(below_64, fold_below_64, double, isless)
+PICK_ROWS(fmax_32, float, above_32, fold_above_32, 1)
+PICK_ROWS(fmin_32, float, below_32, fold_below_32, 0)
+PICK_ROWS(fmax_64, double, above_64, fold_above_64, 1)
+PICK_ROWS(fmin_64, double, below_64, fold_below_64, 0)
+
 static PyUFuncGenericFunction maximum_loops[] = {maximum_32, maximum_64};
+static PyUFuncGenericFunction fmax_loops[] = {fmax_32, fmax_64};
+static PyUFuncGenericFunction fmin_loops[] = {fmin_32, fmin_64};
 static PyUFuncGenericFunction minimum_loops[] = {minimum_32, minimum_64};
 static PyUFuncGenericFunction clamp_loops[] = {clamp_32, clamp_64};
 static void *no_data[] = {NULL, NULL};
@@ -2688,6 +2710,8 @@ static int add_ufuncs(PyObject *module) {
     } made[] = {
         {"maximum", maximum_loops, 2, PyUFunc_ReorderableNone},
         {"minimum", minimum_loops, 2, PyUFunc_ReorderableNone},
+        {"fmax", fmax_loops, 2, PyUFunc_None},
+        {"fmin", fmin_loops, 2, PyUFunc_None},
         {"clamp", clamp_loops, 3, PyUFunc_None},
     };
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
