@@ -118,7 +118,7 @@ def _range_size(first: Any, last: Any, by: Any) -> int:
     )
 
 
-@remembered
+@remembered_as(direct.linspace)
 def linspace(
     start: ArrayLike,
     stop: ArrayLike,

@@ -209,6 +209,9 @@ LAWS = {
                              for x in (MATRIX, GRID[0], GRID[0].T, np.zeros((2, 2, 2)), WHOLE)]),
     "resize": (True, [((x, n), {}) for x in (VECTOR, GRID, WHOLE, EMPTY)
                       for n in (3, (2, 5), (0, 3), (40,), (), -2)]),
+    "linspace": (True, [((a, b, n), o) for a, b in ((0, 1), (-2.5, 7), (3, -1e30), (1, np.inf))
+                        for n in (1, 2, 3, 8, 1001) for o in ({}, {"endpoint": False})]
+                 + [((0, 25, 6), {"dtype": np.int32}), ((0, VECTOR, 5), {})]),
     "unstack": (True, [*over(VECTOR, GRID), *over(GRID, axis=-1), *over(EMPTY)]),
     **{name: (True, [(n, o) for n in ((3,), (0,), (3, 5), (4, 2, -1), (2, 3, 9))
                      for o in ({}, {"dtype": np.dtype("int32")}, {"dtype": int})])

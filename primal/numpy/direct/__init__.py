@@ -87,6 +87,7 @@ from primal.numpy.direct.places import extract as extract
 from primal.numpy.direct.places import fill_diagonal as fill_diagonal
 from primal.numpy.direct.places import insert as insert
 from primal.numpy.direct.places import interp as interp
+from primal.numpy.direct.places import linspace as linspace
 from primal.numpy.direct.places import nancumsum as nancumsum
 from primal.numpy.direct.places import nonzero as nonzero
 from primal.numpy.direct.places import packbits as packbits
