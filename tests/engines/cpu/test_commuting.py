@@ -191,6 +191,29 @@ def test_sums_over_rows_that_are_padded_are_one_step() -> None:
             assert "1 steps" in made.as_text()
 
 
+@pytest.mark.parametrize("width", [2, 3, 4, 6, 7])
+def test_sums_of_padded_columns_of_short_rows(width: int) -> None:
+    """Signs of zeros included; no column of a derivative of differences is an array of its own."""
+    x, y = DRAW.standard_normal((2, 200, width)).astype(np.float32)
+    y[::3], y[1::3, 1] = -0.0, np.nan
+
+    def edges(x: Any, y: Any) -> Any:
+        left, right = x[:, 1:] * 2 - x[:, :-1], x[:, :1] / x[:, -1:]
+        return (left * y[:, 1:]).sum() + (right * y[:, :1]).sum() + (pnp.diff(x, axis=0)).sum()
+
+    f = pl.grad(edges)
+    made = pl.jit(f).lower(x, y).compile()
+    np.testing.assert_allclose(made(x, y), f(x, y), rtol=1e-5, atol=1e-6)
+    number = ~np.isnan(f(x, y))
+    np.testing.assert_array_equal(
+        np.signbit(made(x, y))[number], np.signbit(f(x, y))[number]
+    )
+    differences = pl.grad(lambda x, y: sum([(d * y).sum() for d in pnp.gradient(x)]))
+    made = pl.jit(differences).lower(x, y).compile()
+    np.testing.assert_array_equal(made(x, y), differences(x, y))
+    assert " pad ->" not in made.as_text()
+
+
 def test_parts_of_little_that_is_padded_to_much() -> None:
     """The derivative of a short transform of a long array writes no long complex array."""
     x = DRAW.standard_normal(5000).astype(np.float32)
