@@ -334,7 +334,8 @@ def iinfo(dtype: Any) -> Any:
     >>> iinfo("int4").max
     7
     """
-    found = as_dtype(type(dtype) if type(dtype) is int else dtype)
+    # Of a value, as NumPy's, that of its type.
+    found = as_dtype(type(dtype) if isinstance(dtype, int | float | complex) else dtype)
     if KIND.get(found) not in ("i", "u"):
         raise ValueError(f"[iinfo] expected an integer dtype, got {found}; see finfo.")
     return ml_dtypes.iinfo(found)
@@ -357,7 +358,7 @@ def issubdtype(a: Any, b: Any) -> bool:
     """Return whether dtype `a` equals `b` or lies below it in NumPy's hierarchy of scalar types.
 
     Small floats and integers count as `floating`, `signedinteger`, `unsignedinteger`; typed keys
-    lie below `prng_key` and `extended`.
+    lie below `prng_key` and `extended`. Raises TypeError for NumPy's arrays.
 
     >>> issubdtype(bfloat16, np.floating), issubdtype("int4", np.integer)
     (True, True)
@@ -368,6 +369,8 @@ def issubdtype(a: Any, b: Any) -> bool:
         return _subtype[a, b]
     except (KeyError, TypeError):
         pass  # not seen before, or unhashable
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        raise TypeError("[issubdtype] expected dtypes, got an array. Give its dtype: x.dtype.")
     lower, upper = _scalar_class(a), _scalar_class(b)
     if isinstance(b, KeyType):
         result = a == b

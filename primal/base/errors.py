@@ -136,6 +136,21 @@ class UnhashableArgumentError(ValueError, PrimalTypeError):
     """
 
 
+class TracedArgumentError(
+    UnhashableArgumentError, TracerBoolConversionError, TracerIntegerConversionError
+):
+    """A traced value where a static argument is expected: an axis, a count, a flag.
+
+    All that JAX makes of it: the ValueError of its `jit`, or what using it in Python raises.
+
+    >>> try:
+    ...     primal.jit(lambda axis: jnp.sort(jnp.ones(2), axis=axis))(0)
+    ... except ValueError:
+    ...     print("an axis is known while tracing")
+    an axis is known while tracing
+    """
+
+
 class JaxprTypeError(TypeError):
     """A jaxpr that breaks a rule of the language: the checker's verdict.
 

@@ -215,21 +215,27 @@ class Tracer(Array):
     def __repr__(self) -> str:
         return f"Traced<{self.aval!r}>with<{type(self._trace).__name__}>"
 
+    # What no array of this type could be made of is said before the value is asked for.
     def __bool__(self) -> bool:
         if self.aval.size != 1:
             raise ValueError(errors.MSG_NO_ONE_TRUTH if self.aval.size else errors.MSG_NO_TRUTH)
         return bool(concrete_or_error(self, "bool"))
 
     def __int__(self) -> int:
-        return int(concrete_or_error(self, "int"))
+        return int(_scalar(self, "int"))
 
     def __float__(self) -> float:
-        return float(concrete_or_error(self, "float"))
+        return float(_scalar(self, "float"))
 
     def __complex__(self) -> complex:
-        return complex(concrete_or_error(self, "complex"))
+        return complex(_scalar(self, "complex"))
 
     def __index__(self) -> int:
+        if self.aval.ndim or not dtypes.issubdtype(self.aval.dtype, np.integer):
+            raise TypeError(
+                "Only integer scalar arrays can be converted to a scalar index, got "
+                f"{shown(self.aval)}."
+            )
         return int(concrete_or_error(self, "index").__index__())
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
@@ -295,6 +301,15 @@ def shown(aval: Aval) -> str:
     return f"traced array with shape {aval.dtype.name}[{','.join(map(str, aval.shape))}]"
 
 
+def _scalar(x: Tracer, use: str) -> Any:
+    if x.aval.ndim:
+        raise TypeError(
+            f"Only scalar arrays can be converted to Python scalars; got arr.ndim={x.aval.ndim}: "
+            f"[{use}] expected a scalar, got {shown(x.aval)}."
+        )
+    return concrete_or_error(x, use)
+
+
 _CONVERSIONS: dict[str, tuple[type[Exception], str]] = {
     "bool": (errors.TracerBoolConversionError, errors.MSG_BOOL),
     "index": (errors.TracerIntegerConversionError, errors.MSG_INTEGER),
@@ -302,17 +317,20 @@ _CONVERSIONS: dict[str, tuple[type[Exception], str]] = {
 }
 
 
-def concrete_or_error(x: Any, use: str) -> Any:
+def concrete_or_error(
+    x: Any, use: str, error: type[Exception] = errors.ConcretizationTypeError
+) -> Any:
     """The concrete array behind x (through the values transformations carry), or an error.
 
-    `use` names the conversion asked for: bool, index, array, int, float, complex or item.
+    `use` names the conversion asked for: bool, index, array, int, float, complex or item. Others
+    raise `error`.
     """
     value = x
     while isinstance(value, Tracer):
         check_alive(value)
         inner = value.concrete()
         if inner is None or (use in _KEEPS_DERIVATIVE and value.varies()):
-            raise _conversion_error(value, use)
+            raise _conversion_error(value, use, error)
         value = inner
     return value
 
@@ -321,8 +339,8 @@ def concrete_or_error(x: Any, use: str) -> Any:
 _KEEPS_DERIVATIVE = frozenset(("float", "complex", "array", "tolist"))
 
 
-def _conversion_error(value: Tracer, use: str) -> Exception:
-    cls, text = _CONVERSIONS.get(use, (errors.ConcretizationTypeError, errors.MSG_CONCRETE))
+def _conversion_error(value: Tracer, use: str, error: type[Exception]) -> Exception:
+    cls, text = _CONVERSIONS.get(use, (error, errors.MSG_CONCRETE))
     if value.concrete() is not None:
         text = errors.MSG_TANGENT
     return cls(

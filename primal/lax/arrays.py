@@ -53,7 +53,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
     >>> lax.unstack(jnp.array([[1, 2], [3, 4]]), axis=1)
     (Array([1, 3], dtype=int32), Array([2, 4], dtype=int32))
     """
-    shape = shape_of(x)
+    shape = aval_of(x).shape
     (place,) = canonical_axes("unstack", (axis,), len(shape))
     return tuple([index_in_dim(x, i, place, keepdims=False) for i in range(shape[place])])
 

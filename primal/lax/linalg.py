@@ -34,6 +34,7 @@ from primal.ops.linalg.triangular import triangular_solve as triangular_op
 from primal.ops.linalg.tridiagonal import tridiagonal_solve as tridiagonal_solve_op
 from primal.ops.linalg.update import cholesky_update as cholesky_update_op
 from primal.ops.shape import reshape
+from primal.ops.types import static_flag
 
 
 class EigImplementation(enum.Enum):
@@ -181,7 +182,7 @@ def _no_subset(name: str, subset: Any, x: Any) -> None:
         )
 
 
-def lu(x: Any) -> tuple[Any, Any, Any]:
+def lu(x: Any) -> list[Any]:
     """(packed factors, pivots, permutation) with x[permutation] = L U, for x (..., m, n).
 
     L, with a unit diagonal that is not stored, is below the diagonal of the first result, U above.
@@ -191,8 +192,7 @@ def lu(x: Any) -> tuple[Any, Any, Any]:
     Array([[2. , 3. ],
            [0.5, 0.5]], dtype=float32)
     """
-    factors, pivots, permutation = lu_op(x)
-    return factors, pivots, permutation
+    return list(lu_op(x))
 
 
 @in_words
@@ -340,7 +340,7 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Array:
     return cholesky_update_op(r_matrix, w_vector)
 
 
-def hessenberg(a: Any) -> tuple[Any, Any]:
+def hessenberg(a: Any) -> list[Any]:
     """(packed, taus): the upper Hessenberg H = Qᴴ a Q and the reflections that make Q.
 
     H is what packed (..., n, n) has on and above its first subdiagonal. The rest and the factors
@@ -351,8 +351,7 @@ def hessenberg(a: Any) -> tuple[Any, Any]:
     Array([[1., 2.],
            [3., 4.]], dtype=float32)
     """
-    packed, taus = hessenberg_op(a)
-    return packed, taus
+    return list(hessenberg_op(a))
 
 
 @in_words
@@ -433,7 +432,7 @@ def symmetric_product(
 
 
 @in_words
-def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
+def tridiagonal(a: Any, *, lower: bool = True) -> list[Any]:
     """(packed, d, e, taus): the real tridiagonal Qᴴ a Q of Hermitian a (..., n, n), n > 0.
 
     d (..., n) is its diagonal, e (..., n-1) the one beside it; packed and taus (..., n-1) hold the
@@ -442,8 +441,8 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
     >>> lax.linalg.tridiagonal(jnp.array([[1., 2.], [2., 3.]]))[1]
     Array([1., 3.], dtype=float32)
     """
-    packed, d, e, taus = tridiagonal_op(a, lower=bool(lower))
-    return packed, d, e, taus
+    flag = static_flag("tridiagonal lower", lower)
+    return list(tridiagonal_op(a, lower=flag))
 
 
 @in_words

@@ -45,6 +45,7 @@ from primal.ops.linalg.triangular import triangular_solve
 from primal.ops.reduce import part
 from primal.ops.shape import concatenate, pad
 from primal.ops.spread import broadcast_in_dim, reduce_sum
+from primal.ops.types import static_flag, static_int
 
 
 def _norm(x: Any) -> Any:
@@ -101,8 +102,11 @@ def qdwh(
         none = broadcast_in_dim(np.zeros((), dtype), shape=(m, n), broadcast_dimensions=())
         x = select_n(inside, none, x)
     small = float(np.finfo(real_of(dtype)).eps) if eps is None else float(eps)
-    most = 10 if max_iterations is None else int(max_iterations)
-    return tuple(_iterated(x, small, most))
+    most = 10 if max_iterations is None else static_int("qdwh max_iterations", max_iterations)
+    static_flag("qdwh is_hermitian", is_hermitian)
+    unitary, scaled, count, converged = _iterated(x, small, most)
+    count = convert_element_type(count, new_dtype=np.dtype(np.int32), weak_type=True)
+    return unitary, scaled, count, converged
 
 
 def _iterated_of(x: Any, small: float, most: int) -> tuple[Any, Any, Any, Any]:

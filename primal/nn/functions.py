@@ -128,7 +128,7 @@ def log_sigmoid(x: Any) -> Array:
     >>> nn.log_sigmoid(jnp.array([0.0]))
     Array([-0.6931472], dtype=float32)
     """
-    (array,) = promote_dtypes_inexact("log_sigmoid", _number("log_sigmoid", x))
+    (array,) = promote_dtypes_inexact("log_sigmoid", _no_bools("log_sigmoid", x))
     return -softplus(-array)
 
 
@@ -218,6 +218,7 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
     Array([0.5, 0.5], dtype=float32)
     """
     array = floating(_no_bools("softmax", x))
+    split_axes("softmax", axis, array.ndim)
     if where is not None:
         where = mask_operand("softmax", where)
         array = jnp.where(where, array, -jnp.inf)
@@ -237,6 +238,7 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
     Array([-0.6931472, -0.6931472], dtype=float32)
     """
     array = floating(_no_bools("log_softmax", x))
+    split_axes("log_softmax", axis, array.ndim)
     if where is not None:
         where = mask_operand("log_softmax", where)
         array = jnp.where(where, array, -jnp.inf)
@@ -287,7 +289,7 @@ def logsumexp(
         terms = jnp.where(weights != 0, weights * terms, 0)
     total = jnp.sum(terms, axis, keepdims=True)
     signs = jnp.sign(total)
-    if return_sign or b is not None:
+    if return_sign or (b is not None and total.dtype.kind != "c"):
         size = jnp.abs(total)
         out = jnp.log(size) + top
         if not return_sign:
@@ -477,7 +479,7 @@ def log1mexp(x: Any) -> Array:
     >>> nn.log1mexp(jnp.array([0.6931472]))
     Array([-0.6931472], dtype=float32)
     """
-    (array,) = promote_dtypes_inexact("log1mexp", _number("log1mexp", x))
+    (array,) = promote_dtypes_inexact("log1mexp", _no_bools("log1mexp", x))
     near = array < np.log(2)
     # Each branch on numbers that are safe for it, so that derivatives of the other stay finite.
     small, large = jnp.where(near, array, 1), jnp.where(near, 1, array)
@@ -491,6 +493,8 @@ def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = Fal
     >>> nn.logmeanexp(jnp.array([1.0, 1.0]))
     Array(1., dtype=float32)
     """
+    if where is not None:
+        where = jnp.broadcast_to(mask_operand("logmeanexp", where), jnp.shape(x))
     total = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
     count: Any = jnp.ones_like(jnp.asarray(x), dtype=total.dtype)
     count = jnp.sum(count, axis, where=where, keepdims=keepdims)
@@ -535,7 +539,7 @@ def standardize(
 
 def _number(name: str, x: Any) -> Any:
     """x as an array; TypeError for lists, which JAX does not take for arrays."""
-    if isinstance(x, list | tuple | str) or x is None:
+    if isinstance(x, list | tuple | str | range) or x is None:
         raise TypeError(
             f"[nn.{name}] expected an array or a number, got {x!r} of type {type(x).__name__}. Use "
             "primal.numpy.array."

@@ -17,6 +17,7 @@ from primal.numpy.elementary import inexact, isinf
 from primal.numpy.promotion import (
     BOOL,
     ArrayLike,
+    broadcast_shapes,
     check_arraylike,
     common_shape,
     convert,
@@ -154,7 +155,7 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         return ops.div(out, _const(log2, out))
     big, apart = _apart(x, y)
     tail = ops.log1p(ops.exp2(apart))
-    return ops.add(big, ops.div(tail, _const(log2, tail)))
+    return _scalars_weak(ops.add(big, ops.div(tail, _const(log2, tail))))
 
 
 def _apart(x: Any, y: Any) -> tuple[Any, Any]:
@@ -392,22 +393,29 @@ def isclose(
 ) -> Array:
     """Whether |a - b| <= atol + rtol·|b|, element by element; equal infinities are close.
 
-    Keys are close where they are equal.
+    Keys are close where they are equal. Raises TypeError for tolerances of another rank.
 
     >>> jnp.isclose(jnp.array([1., 2.]), jnp.array([1.000001, 2.1]))
     Array([ True, False], dtype=bool)
     """
     x, y = promote_dtypes("isclose", a, b)
     dtype = x.aval.dtype
+    limits = [operand("isclose", v, 2 + i) for i, v in enumerate((rtol, atol))]
     shape = common_shape("isclose", x, y)
+    if shape and any(v.aval.ndim not in (0, len(shape)) for v in limits):
+        raise TypeError(
+            f"[isclose] expected tolerances that are scalars or of {len(shape)} dimensions, got "
+            f"shapes {limits[0].aval.shape} and {limits[1].aval.shape}."
+        )
+    shape = broadcast_shapes(shape, *[v.aval.shape for v in limits])
     x, y = to_shape(x, shape), to_shape(y, shape)
     if isinstance(dtype, dtypes.KeyType):
         return ops.eq(x, y)
     if not dtypes.issubdtype(dtype, np.inexact):
         work = dtypes.to_inexact_dtype(dtype)
         far = ops.abs(ops.sub(convert(x, work), convert(y, work)))
-        return ops.le(far, _tolerance(convert(y, work), rtol, atol))
-    near = ops.le(ops.abs(ops.sub(x, y)), _tolerance(y, rtol, atol))
+        return ops.le(far, _tolerance(convert(y, work), limits))
+    near = ops.le(ops.abs(ops.sub(x, y)), _tolerance(y, limits))
     same = ops.eq(x, y)
     infinite = ops.bitwise_or(isinf(x), isinf(y))
     out = ops.bitwise_or(same, ops.bitwise_and(near, ops.bitwise_not(infinite)))
@@ -416,12 +424,11 @@ def isclose(
     return out
 
 
-def _tolerance(y: Any, rtol: Any, atol: Any) -> Any:
+def _tolerance(y: Any, limits: Any) -> Any:
     size = ops.abs(y)
     dtype = size.aval.dtype
     shape = size.aval.shape
-    r = to_shape(convert(operand("isclose", rtol, 2), dtype), shape)
-    a = to_shape(convert(operand("isclose", atol, 3), dtype), shape)
+    r, a = [to_shape(convert(v, dtype), shape) for v in limits]
     return ops.add(a, ops.mul(r, size))
 
 

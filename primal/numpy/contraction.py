@@ -346,11 +346,14 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """The Kronecker product: blocks a[i, j] · b.
 
     The numbers of dimensions are made equal; sizes multiply.
+    Raises TypeError for two arrays of booleans.
 
     >>> jnp.kron(jnp.array([1, 2]), jnp.array([1, 10]))
     Array([ 1, 10,  2, 20], dtype=int32)
     """
     x, y = promote_dtypes("kron", a, b)
+    if x.aval.dtype == np.bool_:
+        raise TypeError("[kron] expected numbers, got bools. Convert one of them with astype(int).")
     rank = max(x.aval.ndim, y.aval.ndim)
     n = (1,) * (rank - x.aval.ndim) + x.aval.shape
     m = (1,) * (rank - y.aval.ndim) + y.aval.shape

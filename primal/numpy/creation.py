@@ -146,11 +146,15 @@ def asarray(
 def copy(a: ArrayLike, order: str | None = None) -> Array:
     """The values of an array in memory of their own.
 
+    Raises NotImplementedError for orders other than 'K'.
+
     >>> jnp.copy(jnp.arange(2))
     Array([0, 1], dtype=int32)
     """
     check_arraylike("copy", a)
-    return array(a, copy=True, order=order or "K")
+    if order not in (None, "K"):
+        raise NotImplementedError(f"[copy] expected order='K', got {order!r}.")
+    return array(a, copy=True)
 
 
 @remembered

@@ -31,7 +31,7 @@ from primal.numpy.ufuncs import power
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.spread import broadcast_in_dim
-from primal.ops.types import canonical_axes, static_int
+from primal.ops.types import canonical_axes, static_flag, static_int
 
 
 def _matrices(name: str, a: Any, axis1: int, axis2: int) -> Any:
@@ -273,7 +273,8 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     n = x.aval.size if N is None else static_int("vander N", N)
     if n < 0:
         raise ValueError("N must be nonnegative")
-    exponents = range(n) if increasing else range(n - 1, -1, -1)
+    rising = static_flag("vander increasing", increasing)
+    exponents = range(n) if rising else range(n - 1, -1, -1)
     if not n:
         return filled((x.aval.size, 0), 0, x.aval.dtype)
     out = stack([power(x, e) for e in exponents], axis=1)

@@ -575,4 +575,7 @@ def isrealobj(x: Any) -> bool:
 def _dtype_of_anything(x: Any) -> Any:
     if hasattr(x, "__jax_array__"):
         return operand("iscomplexobj", x).aval.dtype
-    return getattr(x, "dtype", None) or np.asarray(x).dtype
+    found = getattr(x, "dtype", None) or np.asarray(x).dtype
+    if found == np.dtype(object):
+        raise TypeError(f"[iscomplexobj] expected numbers, got {x!r} of dtype object.")
+    return found

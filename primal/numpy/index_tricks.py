@@ -208,26 +208,26 @@ def unravel_index(indices: ArrayLike, shape: int | Sequence[int]) -> tuple[Array
     """Per dimension, the coordinates of positions in the flattened array of a shape.
 
     Negative positions count from the end; those out of bounds mean the nearest element. Raises
-    TypeError for indices that are no integers, ValueError for negative sizes.
+    TypeError for complex indices, ValueError for negative sizes.
 
     >>> jnp.unravel_index(jnp.array([3, 11]), (3, 4))
     (Array([0, 2], dtype=int32), Array([3, 3], dtype=int32))
     """
     i = array_operand("unravel_index", indices)
-    if not dtypes.issubdtype(i.dtype, np.integer):
-        raise TypeError(
-            f"[unravel_index] expected integer indices, got {i.dtype.name}. Convert them with "
-            ".astype(int)."
-        )
+    if i.dtype.kind == "c" or isinstance(i.dtype, dtypes.KeyType):
+        raise TypeError(f"[unravel_index] expected real indices, got {i.dtype.name}.")
     sizes = static_ints("unravel_index shape", axes_given(shape))
     if not all(n >= 0 for n in sizes):
         raise ValueError(f"[unravel_index] expected non-negative sizes, got {tuple(sizes)}.")
+    if i.dtype == np.bool_:
+        i = convert(i, dtypes.python_scalar_dtype(int), True)
     asked = i.dtype
-    if dtypes.itemsize_bits(asked) < 32:
+    whole = dtypes.issubdtype(asked, np.integer)
+    if whole and dtypes.itemsize_bits(asked) < 32:
         i = convert(i, dtypes.python_scalar_dtype(int))
     # Remainders of negative positions are what they are from the end; there may be more elements
     # than the dtype can count.
-    total, info = math.prod(sizes), np.iinfo(i.dtype)
+    total, info = math.prod(sizes), (dtypes.iinfo if whole else dtypes.finfo)(i.dtype)
     lowest = literal(max(-total, info.min), i.dtype, True)
     highest = literal(min(max(total - 1, 0), info.max), i.dtype, True)
     i = clamp(lowest, i, highest)

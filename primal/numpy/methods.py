@@ -137,9 +137,9 @@ def _copy(self: Array) -> Array:
     return ops.copy(self)
 
 
-def _flatten(self: Array, order: str = "C") -> Array:
+def _flatten(self: Array, order: str = "C", *, out_sharding: Any = None) -> Array:
     """The elements in one dimension."""
-    return shapes.ravel(self, order)
+    return shapes.ravel(self, order, out_sharding=out_sharding)
 
 
 def _set_item(self: Array, index: Any, value: Any) -> None:

@@ -83,15 +83,20 @@ def nonzero(
             "Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() "
             "instead."
         )
-    if size is None:
-        return tuple([as_index_array(i) for i in np.nonzero(concrete("nonzero", x))])
-    size = static_size("nonzero", size)
     have = x.aval.shape
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * len(have)
     if len(fills) != len(have) or np.ndim(fill_value) and fills is not fill_value:
         raise ValueError(
             f"fill_value must be a scalar or a tuple of length {len(have)}, got {fill_value}."
         )
+    if size is None:
+        places = [as_index_array(i) for i in np.nonzero(concrete("nonzero", x))]
+        # As with a size, the dtype is that of both.
+        return tuple([
+            index if fill is None else from_literal(promote_dtypes("nonzero", index, fill)[0])
+            for index, fill in zip(places, fills, strict=True)
+        ])  # fmt: skip
+    size = static_size("nonzero", size)
     flat, found = first_true(shape_ops.reshape(as_bool(x), shape=(x.aval.size,)), size)
     out = []
     stride = x.aval.size

@@ -186,7 +186,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
         raise ValueError("Order of derivative must be positive")
     (c,) = promote_dtypes_inexact("polyder", p)
     if m == 0:
-        return c
+        return from_literal(c)
     n = _coefficients("polyder", c).aval.shape[0]
     factors = np.ones(max(n - m, 0))
     for k in range(m):
@@ -217,7 +217,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
         if c.aval.ndim > 1:
             raise TypeError(f"[polyint] expected a vector of coefficients, got shape {c.shape}.")
         c = concatenate([c / array(np.arange(n, 0, -1), c.dtype), last])
-    return c
+    return from_literal(c)
 
 
 def poly(seq_of_zeros: ArrayLike) -> Array:

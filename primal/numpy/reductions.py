@@ -386,11 +386,17 @@ def mean(
     return convert(_divided(sum(x, axis, keepdims=keepdims, where=where), count), target)
 
 
+def _no_bools(name: str, dtype: Any) -> Any:
+    if dtype == BOOL:
+        raise TypeError(f"[{name}] expected a dtype of numbers, which are divided, got bool.")
+    return dtype
+
+
 def _mean_operand(name: str, a: Any, dtype: Any) -> tuple[Any, Any, Any]:
     """(a in the dtype to compute in, that dtype, the dtype of the result)."""
     x = array_operand(name, a)
     own = dtypes.to_inexact_dtype(x.aval.dtype)
-    target = own if dtype is None else asked_dtype(name, own, dtype)
+    target = own if dtype is None else _no_bools(name, asked_dtype(name, own, dtype))
     work = _accumulator(target if dtypes.issubdtype(target, np.inexact) else own)
     return convert(x, work), work, target
 
@@ -440,7 +446,7 @@ def variance(
     own = dtypes.to_inexact_dtype(x.aval.dtype)
     target = dtypes.to_real_dtype(own)
     if dtype is not None:
-        target = dtypes.check_user_dtype_supported(dtype, name)
+        target = _no_bools(name, dtypes.check_user_dtype_supported(dtype, name))
         if own.kind == "c" and target.kind != "c":
             raise ValueError(
                 f"[{name}] expected a complex dtype for complex operands, got {target.name}: does "
@@ -469,9 +475,11 @@ def variance(
         return convert(ops.div(total, divisor), target)
     if isinstance(count, int):
         count = literal(count, work, True)
-    rest = ops.sub(count, convert(operand(name, ddof), work))
-    rest = to_shape(rest, total.aval.shape)
-    nan = to_shape(literal(np.nan, work, True), total.aval.shape)
+    freedom = convert(operand(name, ddof), work)
+    shape = broadcast_shapes(count.aval.shape, total.aval.shape, freedom.aval.shape)
+    total = to_shape(total, shape)
+    rest = ops.sub(to_shape(count, shape), to_shape(freedom, shape))
+    nan = to_shape(literal(np.nan, work, True), shape)
     positive = ops.gt(rest, literal(0, work, True))
     return convert(ops.select_n(positive, nan, ops.div(total, rest)), target)
 

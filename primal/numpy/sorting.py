@@ -29,7 +29,7 @@ from primal.numpy.shapes import expand_dims, flip, part, ravel
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.index import sort as rooms
-from primal.ops.types import check_sequence
+from primal.ops.types import check_sequence, static_flag
 
 INT32 = np.dtype(np.int32)
 _METHODS = ("scan", "scan_unrolled", "sort", "compare_all")
@@ -72,9 +72,10 @@ def sort(
     """
     _check_kind("sort", kind, order)
     x, at = _along("sort", a, axis)
-    (out,) = rooms.sort(x, dimension=at, is_stable=bool(stable), num_keys=1)
+    stable = static_flag("sort stable", stable)
+    (out,) = rooms.sort(x, dimension=at, is_stable=stable, num_keys=1)
     out = convert(out, x.aval.dtype, x.aval.weak_type)
-    return flip(out, at) if descending else out
+    return flip(out, at) if static_flag("sort descending", descending) else out
 
 
 @remembered_as(direct.argsort)
@@ -95,7 +96,8 @@ def argsort(
     """
     _check_kind("argsort", kind, order)
     x, at = _along("argsort", a, axis)
-    out = sort_indices(x, at, stable, descending)
+    stable = static_flag("argsort stable", stable)
+    out = sort_indices(x, at, stable, static_flag("argsort descending", descending))
     if dtype is None:
         return out
     target = dtypes.check_user_dtype_supported(dtype, "argsort")

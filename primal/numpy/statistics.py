@@ -33,6 +33,7 @@ from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.index import sort as orders
 from primal.ops.index.gather import take_along
+from primal.ops.types import static_flag
 
 METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
@@ -173,7 +174,7 @@ def _checked(
     name: str, a: Any, q: Any, axis: Any, out: Any, overwrite: bool, method: str, keepdims: bool,
     weights: Any, skip: bool,
 ) -> Array:  # fmt: skip
-    if overwrite or out is not None:
+    if static_flag(f"{name} overwrite_input", overwrite) or out is not None:
         raise ValueError(
             f"jax.numpy.{name} does not support overwrite_input=True or out != None: arrays are "
             "immutable."
@@ -357,7 +358,7 @@ def cov(
     if not x.shape[0]:
         return filled((0, 0), 0, x.dtype)
     if ddof is None:
-        ddof = 0 if bias else 1
+        ddof = 0 if static_flag("cov bias", bias) else 1
     weights = None
     if fweights is not None:
         f = _weights("fweights", fweights, x.shape[1])
@@ -385,7 +386,7 @@ def cov(
 
 def _as_rows(x: Any, rowvar: bool) -> Any:
     x = with_rank(x, 2)
-    return x.T if not rowvar and x.shape[0] != 1 else x
+    return x.T if not static_flag("cov rowvar", rowvar) and x.shape[0] != 1 else x
 
 
 def _weights(name: str, w: Any, n: int) -> Any:

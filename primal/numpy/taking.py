@@ -73,6 +73,14 @@ def flattened(x: Any) -> Any:
 # take.
 
 
+def _counts_as_index(indices: Any) -> bool:
+    """Whether they are booleans, for 0 and 1, or none at all, of whatever dtype."""
+    dtype = getattr(indices, "dtype", None)
+    return indices is True or indices is False or dtype == np.bool_ or (
+        dtype is not None and np.size(indices) == 0 and dtypes.issubdtype(dtype, np.floating)
+    )
+
+
 @remembered_as(direct.take)
 def take(
     a: ArrayLike,
@@ -106,6 +114,8 @@ def take(
     if guards.ever:
         guards.incoming(indices)
     x = array_operand("take", a)
+    if _counts_as_index(indices):
+        indices = convert(array_operand("take", indices, 1), dtypes.python_scalar_dtype(int))
     i = index_operand("take", indices, ValueError)
     if axis is None:
         x, axis = flattened(x), 0

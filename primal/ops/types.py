@@ -10,7 +10,7 @@ import numpy as np
 from numpy.exceptions import AxisError
 
 from primal.base import dtypes
-from primal.base.errors import UnhashableArgumentError
+from primal.base.errors import TracedArgumentError, UnhashableArgumentError
 from primal.ir.avals import Aval
 from primal.ir.op import Never
 from primal.ir.trace import Tracer, Undefined, concrete_or_error
@@ -101,14 +101,14 @@ def is_linear(x: Any) -> bool:
 
 
 def static_int(use: str, value: Any) -> int:
-    """A count or an axis known while tracing; ConcretizationTypeError names `use` if it is not.
+    """A count or an axis known while tracing; TracedArgumentError names `use` if it is not.
 
     `use` is an op's name and what the number is for it. TypeError for what is no whole number.
     """
     if type(value) is int:
         return value
     if isinstance(value, Tracer):
-        value = concrete_or_error(value, use)
+        value = concrete_or_error(value, use, TracedArgumentError)
     try:
         return operator.index(value)
     except TypeError as e:
@@ -126,13 +126,22 @@ def is_hashable(value: Any) -> bool:
     return True
 
 
-def static_flag(use: str, value: Any) -> bool:
-    """The truth of a flag such as `keepdims`; UnhashableArgumentError for arrays and lists."""
+def static(use: str, wanted: str, value: Any) -> Any:
+    """The value, if it can be part of a program's key: UnhashableArgumentError for arrays, lists.
+
+    For parameters of functions that are jitted in JAX. TracedArgumentError for traced values.
+    """
+    if isinstance(value, Tracer):
+        concrete_or_error(value, use, TracedArgumentError)
     if not is_hashable(value):
         name, _, what = use.partition(" ")
-        text = f"[{name}] expected True or False as {what}, got {value!r}."
-        raise UnhashableArgumentError(text)
-    return bool(value)
+        raise UnhashableArgumentError(f"[{name}] expected {wanted} as {what}, got {value!r}.")
+    return value
+
+
+def static_flag(use: str, value: Any) -> bool:
+    """The truth of a flag such as `keepdims`; UnhashableArgumentError for arrays and lists."""
+    return bool(static(use, "True or False", value))
 
 
 def static_count(use: str, value: Any) -> int:
@@ -144,7 +153,7 @@ def static_count(use: str, value: Any) -> int:
 def static_whole(use: str, value: Any) -> int:
     """`static_int`, which takes what Python's `int` takes: 2.5 and "2" for 2, and np.True_."""
     if isinstance(value, Tracer):
-        value = concrete_or_error(value, use)
+        value = concrete_or_error(value, use, TracedArgumentError)
     try:
         return int(value)
     except (TypeError, ValueError, OverflowError) as e:

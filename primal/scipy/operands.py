@@ -38,6 +38,17 @@ def real_inexact(name: str, *args: Any) -> list[Any]:
     return out
 
 
+def wide(name: str, x: Any) -> Any:
+    """A strong array of float32 or float64; TypeError for other dtypes, which JAX has none for."""
+    x = jnp.asarray(x)
+    if x.dtype not in (np.float32, np.float64):
+        raise TypeError(
+            f"[{name}] expected float32 or float64, got {x.dtype}: x.dtype={x.dtype} is not "
+            "supported. Convert with astype(float)."
+        )
+    return strong(x)[0]
+
+
 def settled(name: str, *args: Any) -> list[Any]:
     """`real_inexact`, but weak only if the first is a scalar: constants get its dtype for good."""
     out = real_inexact(name, *args)

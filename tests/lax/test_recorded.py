@@ -93,7 +93,7 @@ GROUPS = groups()
 def test_expressions(name: str) -> None:
     wrong = []
     for text in GROUPS[name]:
-        got, want = evaluate(text, NAMES, primal.Array), RECORDED[text]
+        got, want = evaluate(text, NAMES, primal.Array, RECORDED[text]), RECORDED[text]
         agree = same(got, want, weak_matters="grad(" not in text) or is_raised(text, want)
         if not agree and not any(re.match(pattern, text) for pattern in DIFFERENT):
             wrong.append(f"{text}\n  got  {str(got)[:150]}\n  want {str(want)[:150]}")
@@ -104,7 +104,9 @@ def test_differences_are_of_known_expressions() -> None:
     assert set(RECORDED) == set(expressions())
     for pattern in DIFFERENT:
         texts = [text for text in RECORDED if re.match(pattern, text)]
-        results = [(evaluate(text, NAMES, primal.Array), RECORDED[text]) for text in texts]
+        results = [
+            (evaluate(text, NAMES, primal.Array, RECORDED[text]), RECORDED[text]) for text in texts
+        ]
         assert not all(same(got, want, True) for got, want in results), pattern
 
 

@@ -169,6 +169,13 @@ DIFFERENT = {
      "scipy.stats.cauchy.ppf scipy.stats.cauchy.isf scipy.stats.geom.pmf scipy.stats.geom.logpmf "
      "scipy.stats.nbinom.pmf scipy.stats.nbinom.logpmf"): "probabilities above 1 are not sought",
     ("integers", "nn.dot_product_attention"): "integers are refused",
+    ("integers int8 uint8 uint32", "scipy.special.ndtr scipy.special.ndtri scipy.special.log_ndtr "
+     "scipy.special.spence scipy.stats.norm.ppf scipy.stats.norm.isf"): "integers are refused",
+    ("float16 bfloat16", "scipy.special.ndtr scipy.special.ndtri scipy.special.log_ndtr "
+     "scipy.special.spence scipy.stats.norm.ppf scipy.stats.norm.isf scipy.stats.norm.cdf "
+     "scipy.stats.norm.logcdf scipy.stats.norm.sf scipy.stats.norm.logsf scipy.stats.truncnorm.pdf "
+     "scipy.stats.truncnorm.logpdf scipy.stats.truncnorm.cdf scipy.stats.truncnorm.logcdf "
+     "scipy.stats.truncnorm.sf scipy.stats.truncnorm.logsf"): "16 bits are refused, as in JAX",
     ("integers int8 uint8 uint32", "nn.glu nn.sigmoid nn.silu"): "integers are refused",
     ("uint8 uint32", "nn.hard_tanh nn.sparse_plus"): "-1 wraps, as JAX's",
     ("uint8 uint32", "scipy.stats.truncnorm.pdf scipy.stats.truncnorm.logpdf "

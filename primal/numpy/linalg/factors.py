@@ -18,6 +18,7 @@ from primal.ops.linalg import eig as eig_room
 from primal.ops.linalg import eigh as eigh_room
 from primal.ops.linalg import qr as qr_room
 from primal.ops.linalg import svd as svd_room
+from primal.ops.types import static_flag
 
 
 class EigResult(NamedTuple):
@@ -162,6 +163,9 @@ def svd(
     Array([4., 3.], dtype=float32)
     """
     x = matrix("svd", a)
+    full_matrices = static_flag("svd full_matrices", full_matrices)
+    compute_uv = static_flag("svd compute_uv", compute_uv)
+    hermitian = static_flag("svd hermitian", hermitian)
     if subset_by_index is not None:
         if full_matrices:
             raise ValueError(
@@ -261,4 +265,5 @@ def _hermitian(name: str, a: Any, uplo: str | None, symmetrize: bool) -> tuple[A
     if uplo not in (None, "L", "U"):
         raise ValueError(f"UPLO must be one of None, 'L', or 'U', got {uplo}")
     x = matrix(name, a, square=True)
-    return (symmetrized(x) if symmetrize else x), uplo != "U"
+    mixed = static_flag(f"{name} symmetrize_input", symmetrize)
+    return (symmetrized(x) if mixed else x), uplo != "U"

@@ -33,7 +33,7 @@ from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.shapes import expand_dims, moveaxis, ravel, reshape
 from primal.numpy.ufuncs import not_equal, power
 from primal.ops import elementwise as ops
-from primal.ops.types import axes_given, canonical_axes
+from primal.ops.types import axes_given, canonical_axes, static
 
 Ord = Any
 
@@ -50,6 +50,7 @@ def norm(x: ArrayLike, ord: Ord = None, axis: Any = None, keepdims: bool = False
     Array(5., dtype=float32)
     """
     check_arraylike("jnp.linalg.norm", x)
+    static("norm axis", "a number or a tuple", axis)
     (v,) = promote_dtypes_inexact("jnp.linalg.norm", x)
     rank = v.aval.ndim
     if axis is None:
@@ -132,13 +133,15 @@ def vector_norm(
     """The norm of vectors along an axis (several count as one vector, None is all).
 
     ‖x‖ = (Σ |xᵢ|^p)^(1/p) with p = ord. Of integers, sums (ord 1) and extrema (±inf) are integers;
-    the other norms are floats of the default dtype.
+    the other norms are floats of the default dtype. Raises ValueError for an array as ord.
 
     >>> jnp.linalg.vector_norm(jnp.array([[3., 4.]]))
     Array(5., dtype=float32)
     """
     check_arraylike("jnp.linalg.vector_norm", x)
     v = array_operand("vector_norm", x)
+    if np.ndim(ord):
+        raise ValueError(f"[vector_norm] expected a number as ord, got {ord!r}.")
     whole = isinstance(ord, int | float) and ord in (1, np.inf, -np.inf)
     if not dtypes.issubdtype(v.aval.dtype, np.inexact) and not whole:
         v = convert(v, dtypes.python_scalar_dtype(float))
@@ -175,6 +178,7 @@ def cond(x: ArrayLike, p: Ord = None) -> Array:
         )
     if not v.aval.shape[-1] or not v.aval.shape[-2]:
         raise ValueError(f"[cond] expected a matrix with elements, got shape {v.aval.shape}.")
+    static("cond p", "a number or a word", p)
     if p in (None, 2, -2):
         s = svd(v, compute_uv=False)
         out = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]

@@ -15,6 +15,7 @@ from primal.lax.control import fori_loop
 from primal.lax.dynamic import dynamic_slice, dynamic_update_slice
 from primal.numpy.linalg.factors import adjoint
 from primal.numpy.promotion import ArrayLike, array_operand, check_arraylike, is_arraylike
+from primal.ops.types import static_flag
 from primal.scipy.operands import inexact
 
 HIGHEST = "highest"
@@ -285,6 +286,7 @@ def lu(
            [1. , 0. ]], dtype=float32)
     """
     x = matrices("lu", a)
+    permute_l = static_flag("lu permute_l", permute_l)
     packed, _, permutation = room.lu(x)
     m, n = x.shape[-2:]
     k = min(m, n)

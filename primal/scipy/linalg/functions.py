@@ -20,6 +20,7 @@ from primal.lax.convert import stop_gradient
 from primal.lax.dynamic import dynamic_update_slice
 from primal.numpy.linalg.factors import adjoint
 from primal.numpy.promotion import ArrayLike, array_operand, check_arraylike
+from primal.ops.types import static_flag
 from primal.scipy.linalg.factors import complex_matrix, listed, matrices, product
 from primal.scipy.linalg.solving import solve_sylvester
 from primal.scipy.operands import inexact
@@ -52,7 +53,8 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
         raise TypeError(f"A.dtype={x.dtype.name} is not supported: convert to float32 first.")
     if 0 in x.shape:
         return x
-    return _expm(x, bool(upper_triangular), int(max_squarings))
+    flag = static_flag("expm upper_triangular", upper_triangular)
+    return _expm(x, flag, int(max_squarings))
 
 
 @partial(jit, static_argnums=(1, 2))

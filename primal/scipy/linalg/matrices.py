@@ -22,8 +22,8 @@ from primal.numpy.promotion import (
     promote_dtypes,
     to_shape,
 )
-from primal.ops.types import static_count, static_int
-from primal.scipy.operands import inexact
+from primal.ops.types import static_count, static_flag, static_int
+from primal.scipy.operands import inexact, strong
 
 
 def _size(name: str, n: Any, least: int = 0) -> int:
@@ -258,9 +258,12 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
         raise ValueError(f"mode must be one of 'full', 'valid', 'same'; got {mode!r}.")
     n = _size("convolution_matrix", n, 1)
     x = _vector("convolution_matrix", a)
+    if not np.ndim(a):
+        raise ValueError("convolution_matrix: a must be at least 1-dimensional, got a scalar.")
     m = x.shape[-1]
     if m < 1:
         raise ValueError(f"len(a) must be at least 1; got shape {x.shape}.")
+    (x,) = strong(x)
     cut = min(m, n) - 1
     first, last = {"full": (0, 0), "same": (cut // 2, cut - cut // 2), "valid": (cut, cut)}[mode]
     padded = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(n - 1, n - 1)])
@@ -325,6 +328,7 @@ def helmert(n: int, full: bool = False) -> Array:
            [ 0.707, -0.707]], dtype=float32)
     """
     n = _size("helmert", n, 1)
+    full = static_flag("helmert full", full)
     k = np.arange(1, n)[:, None].astype(float)
     columns = np.arange(n)
     rows = np.where(columns < k, 1.0, np.where(columns == k, -k, 0.0)) / np.sqrt(k * (k + 1))

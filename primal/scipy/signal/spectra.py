@@ -116,6 +116,8 @@ def _spectral(
         longest = max(x.shape[-1], y.shape[-1])
         x, y = (jnp.pad(z, [(0, 0)] * (z.ndim - 1) + [(0, longest - z.shape[-1])]) for z in (x, y))
     length, real = x.shape[-1], dtypes.to_real_dtype(x.dtype)
+    if dtypes.is_narrow_float(x.dtype):
+        raise ValueError(f"[{name}] expected float32, float64 or complex numbers, got {x.dtype}.")
     n = _segment(window, nperseg, length)
     points = n if nfft is None else _count("nfft", nfft)
     if points < n:

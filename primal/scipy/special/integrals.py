@@ -20,7 +20,7 @@ from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered
 from primal.ops import special as ops
 from primal.ops.special import tables
-from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
+from primal.scipy.operands import digits, horner, inexact, real_inexact, strong, wide
 from primal.scipy.special.faddeeva import wofz
 
 
@@ -310,17 +310,12 @@ def _spence_jvp(primals: Any, tangents: Any) -> Any:
 def spence(x: ArrayLike) -> Array:
     """Spence's function ∫₁ˣ log(t)/(1 - t) dt = Li₂(1 - x); nan for negative x and inf.
 
-    Raises TypeError for complex numbers.
+    Of float32 and float64. Raises TypeError for other dtypes.
 
     >>> spence(jnp.array([0.0, 1.0]))
     Array([ 1.644934, -0.      ], dtype=float32)
     """
-    (x,) = inexact("spence", x)
-    if x.dtype.kind == "c":
-        raise TypeError(
-            f"x.dtype={x.dtype.name} is not supported, see docstring for supported types."
-        )
-    return _spence(*strong(x))
+    return _spence(wide("spence", x))
 
 
 __all__ = ["exp1", "expi", "expn", "fresnel", "sici", "spence"]

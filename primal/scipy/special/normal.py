@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 import primal.numpy as jnp
 from primal.api.control import custom_jvp
 from primal.ir.trace import Array
@@ -14,7 +12,7 @@ from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered
 from primal.ops import special as ops
 from primal.ops.special import tables
-from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
+from primal.scipy.operands import digits, horner, inexact, real_inexact, strong, wide
 from primal.scipy.special.faddeeva import scaled_erfc
 
 _ROOT_HALF = math.sqrt(0.5)
@@ -61,12 +59,12 @@ def erfinv(x: ArrayLike) -> Array:
 def ndtr(x: ArrayLike) -> Array:
     """Φ(x) = 1/√2π ∫ e^(-t²/2) dt up to x: a standard normal variable's probability to be below x.
 
-    Element by element; operands broadcast, and integers count as floats.
+    Element by element, of float32 and float64. Raises TypeError for other dtypes.
 
     >>> ndtr(jnp.array([0.0, 1.0]))
     Array([0.5      , 0.8413447], dtype=float32)
     """
-    (x,) = strong(*real_inexact("ndtr", jnp.asarray(x)))
+    x = wide("ndtr", x)
     z = x * _ROOT_HALF
     # Each branch keeps its digits where the other cancels.
     center = 0.5 + 0.5 * ops.erf(jnp.where(jnp.abs(z) < _ROOT_HALF, z, 0))
@@ -104,7 +102,8 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
 
     Computed through the scaled complementary error function, to full precision everywhere, so
     `series_order` has no effect but for being checked: int from 1 to 30. Raises TypeError or
-    ValueError unless `series_order` is an integer from 0 to 30.
+    ValueError unless `series_order` is an integer from 0 to 30, TypeError for other dtypes than
+    float32 and float64.
 
     >>> log_ndtr(jnp.array([-20.0, 0.0]))
     Array([-203.91716  ,   -0.6931472], dtype=float32)
@@ -113,8 +112,7 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
         raise TypeError("series_order must be a Python integer.")
     if not 0 <= series_order <= 30:
         raise ValueError(f"series_order must be from 0 to 30, got {series_order}.")
-    (x,) = strong(*real_inexact("log_ndtr", jnp.asarray(x)))
-    return _log_ndtr(x)
+    return _log_ndtr(wide("log_ndtr", x))
 
 
 # Wichura, "Algorithm AS 241: the percentage points of the normal distribution", Applied Statistics
@@ -176,15 +174,13 @@ def _ndtri_jvp(primals: Any, tangents: Any) -> Any:
 def ndtri(p: ArrayLike) -> Array:
     """Φ⁻¹(p), the standard normal quantile; ∓inf at 0 and 1, nan outside.
 
-    Element by element; operands broadcast, and integers count as floats. Wichura's AS 241, 1988.
+    Element by element, of float32 and float64. Raises TypeError for other dtypes. Wichura's AS 241,
+    1988.
 
     >>> ndtri(jnp.array([0.5, 0.975]))
     Array([0.       , 1.9599646], dtype=float32)
     """
-    (x,) = strong(*real_inexact("ndtri", jnp.asarray(p)))
-    # Halves would lose their digits, and the coefficients are beyond float16.
-    wide = np.float32 if x.dtype.itemsize < 4 else x.dtype
-    return _ndtri(x.astype(wide)).astype(x.dtype)
+    return _ndtri(wide("ndtri", p))
 
 
 @custom_jvp
@@ -253,7 +249,7 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     >>> owens_t(0.0, jnp.array([1.0]))
     Array([0.125], dtype=float32)
     """
-    return _owens_t(*jnp.broadcast_arrays(*inexact("owens_t", h, a)))
+    return _owens_t(*jnp.broadcast_arrays(*strong(*inexact("owens_t", h, a))))
 
 
 __all__ = ["erf", "erfc", "erfinv", "log_ndtr", "ndtr", "ndtri", "owens_t"]

@@ -35,16 +35,16 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return jnp.exp(logpdf(x, loc, scale))
 
 
-def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The quantile, the inverse of `cdf`: P(X ≤ ppf(q)) = q; nan beyond [0, 1].
+def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The quantile, the inverse of `cdf`: P(X ≤ ppf(x)) = x; nan beyond [0, 1].
 
     Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> ppf(jnp.array([0.25, 0.5]))
     Array([-1.0986123,  0.       ], dtype=float32)
     """
-    q, loc, scale = settled("logistic.ppf", q, loc, scale)
-    return special.logit(q) * scale + loc
+    x, loc, scale = settled("logistic.ppf", x, loc, scale)
+    return special.logit(x) * scale + loc
 
 
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -59,16 +59,16 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return special.expit((loc - x) / scale)
 
 
-def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The inverse of `sf`: P(X > isf(q)) = q; nan beyond [0, 1].
+def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The inverse of `sf`: P(X > isf(x)) = x; nan beyond [0, 1].
 
     Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> isf(jnp.array([0.25, 0.5]))
     Array([1.0986123, 0.       ], dtype=float32)
     """
-    q, loc, scale = settled("logistic.isf", q, loc, scale)
-    return loc - special.logit(q) * scale
+    x, loc, scale = settled("logistic.isf", x, loc, scale)
+    return loc - special.logit(x) * scale
 
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

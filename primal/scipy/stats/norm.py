@@ -38,7 +38,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """P(X ≤ x), the probability of values up to x.
 
-    Operands broadcast; lists and complex numbers are TypeErrors.
+    Operands broadcast; lists, complex numbers and floats of 16 bits are TypeErrors.
 
     >>> cdf(jnp.array([0.0, 1.0]))
     Array([0.5      , 0.8413447], dtype=float32)
@@ -50,7 +50,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """log P(X ≤ x), the logarithm of `cdf`.
 
-    Operands broadcast; lists and complex numbers are TypeErrors.
+    Operands broadcast; lists, complex numbers and floats of 16 bits are TypeErrors.
 
     >>> logcdf(jnp.array([0.5, 2.0]))
     Array([-0.36894643, -0.02301291], dtype=float32)
@@ -62,19 +62,21 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The quantile, the inverse of `cdf`: P(X ≤ ppf(q)) = q; nan beyond [0, 1].
 
-    Operands broadcast; lists and complex numbers are TypeErrors.
+    Operands broadcast; lists, complex numbers and shares of other dtypes than float32 and float64
+    are TypeErrors.
 
     >>> ppf(0.975)
     Array(1.9599646, dtype=float32)
     """
-    q, loc, scale = real_inexact("norm.ppf", q, loc, scale)
-    return special.ndtri(q) * scale + loc
+    found = special.ndtri(q)
+    z, loc, scale = real_inexact("norm.ppf", found, loc, scale)
+    return z * scale + loc
 
 
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """P(X > x) = 1 - P(X ≤ x), the probability of values above x.
 
-    Operands broadcast; lists and complex numbers are TypeErrors.
+    Operands broadcast; lists, complex numbers and floats of 16 bits are TypeErrors.
 
     >>> sf(jnp.array([0.5, 2.0]))
     Array([0.30853754, 0.02275013], dtype=float32)
@@ -86,7 +88,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """log P(X > x), the logarithm of `sf`.
 
-    Operands broadcast; lists and complex numbers are TypeErrors.
+    Operands broadcast; lists, complex numbers and floats of 16 bits are TypeErrors.
 
     >>> logsf(jnp.array([0.5, 2.0])).round(4)
     Array([-1.1759, -3.7832], dtype=float32)
@@ -98,10 +100,12 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The inverse of `sf`: P(X > isf(q)) = q; nan beyond [0, 1].
 
-    Operands broadcast; lists and complex numbers are TypeErrors.
+    Operands broadcast; lists, complex numbers and shares of other dtypes than float32 and float64
+    are TypeErrors.
 
     >>> isf(jnp.array([0.25, 0.5]))
     Array([0.67448974, 0.        ], dtype=float32)
     """
-    q, loc, scale = real_inexact("norm.isf", q, loc, scale)
-    return loc - special.ndtri(q) * scale
+    found = special.ndtri(q)
+    z, loc, scale = real_inexact("norm.isf", found, loc, scale)
+    return loc - z * scale

@@ -10,7 +10,7 @@ from primal.api.vectorize import vmap
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike, check_arraylike
 from primal.ops.types import canonical_axes
-from primal.scipy.operands import inexact, strong
+from primal.scipy.operands import inexact
 
 _METHODS = ("average", "min", "max", "dense", "ordinal")
 
@@ -53,7 +53,7 @@ def mode(
     _check_policy("mode", nan_policy)
     if nan_policy == "omit":
         raise NotImplementedError("[mode] expected nan_policy='propagate', got 'omit'.")
-    (x,) = strong(jnp.atleast_1d(jnp.asarray(a)))
+    x = jnp.atleast_1d(jnp.asarray(a))
     rank = x.ndim
     if axis is None:
         x, at = jnp.ravel(x), 0
