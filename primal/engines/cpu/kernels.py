@@ -24,6 +24,7 @@ from primal.engines.cpu import interleaved, narrow_gathers, takes
 from primal.engines.cpu.arms import Item, evaluated, waiting
 from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, Module, itemsize
 from primal.engines.cpu.columns import reduce_columns
+from primal.engines.cpu.flat import Flat
 from primal.engines.cpu.floats import FORM, Floats, inverse_of, over_known
 from primal.engines.cpu.functions import FLOAT, INLINE
 from primal.engines.cpu.lanes import COMBINE, constant, emit
@@ -62,6 +63,8 @@ class Spec:
     them a unit is some turns.
     blocked: totals of columns lie on the stack, and rows are read in order.
     split: what is reduced may be reduced in parts.
+    flat: the nested loops are short rows, over which `flat` runs as one; steps of operands are as
+    it says.
     """
 
     kept: int
@@ -77,6 +80,7 @@ class Spec:
     nested: int = 0
     blocked: bool = False
     split: bool = False
+    flat: bool = False
 
     @property
     def dtypes(self) -> list[str]:
@@ -132,6 +136,7 @@ class Writer:
         self.stack = self.chunk = ""
         self.parts: Parts | None = None
         self.whole: Whole | None = None
+        self.flat: Flat | None = None
 
     # Reading the record.
 
@@ -181,6 +186,8 @@ class Writer:
             bases.append(self.address())
             self.strides.append([self.word() for _ in range(spec.kept)])
         self.sizes = sizes
+        if spec.flat:
+            self.flat = Flat(self)
         if self.parts:
             for _ in spec.reductions:
                 self.parts.addresses(spec.kept)
@@ -208,6 +215,8 @@ class Writer:
             last = c.call("llvm.smin.i64", "i64", ("i64", last), ("i64", n))
             if spec.column:
                 reduce_columns(self, places, first, last)
+            elif self.flat is not None:
+                self.flat.write(places, first, last)
             else:
                 self.nest(outer, places, first, last)
 
@@ -318,29 +327,39 @@ class Writer:
         if i in self.splats:
             return self.splats[i]
         kind, dtype, step = self.spec.operands[i]
-        if kind == "i":
-            wide = c.vec("i64")
-            if step == "u" and dtype[0] in "iu":
-                scalar = SCALAR[dtype]
-                first = self.counted(dtype, c.new(f"add i64 {place}, {index}"), "i64", scalar)
-                return c.new(f"add {c.vec(scalar)} {c.splat(scalar, first)}, {c.iota(scalar)}")
-            values = c.new(f"add {wide} {c.splat('i64', place)}, {self.along(i, index)}")
-            return self.counted(dtype, values, wide, c.vec(SCALAR[dtype]))
+        if self.flat is not None and step in self.flat.STEPS:
+            return self.flat.load(i, place, mask)
+        if kind == "i" and step == "u" and dtype[0] in "iu":
+            scalar = SCALAR[dtype]
+            first = self.counted(dtype, c.new(f"add i64 {place}, {index}"), "i64", scalar)
+            return c.new(f"add {c.vec(scalar)} {c.splat(scalar, first)}, {c.iota(scalar)}")
         if step == "r":
             return self.reversed(dtype, place, index, mask)
-        if step != "g":
+        if step != "g" and kind != "i":
             return self.contiguous(dtype, place, index, mask)
+        return self.strided(i, place, index, mask)
+
+    def strided(self, i: int, place: str, index: str, mask: str | None) -> str:
+        """Operand i from `index` on, by its stride along the vector."""
+        c = self.c
+        kind, dtype, _ = self.spec.operands[i]
+        if kind == "i":
+            wide = c.vec("i64")
+            values = c.new(f"add {wide} {c.splat('i64', place)}, {self.along(i, index)}")
+            return self.counted(dtype, values, wide, c.vec(SCALAR[dtype]))
         if dtype in interleaved.PART:
             return interleaved.gather(self, dtype, place, self.along(i, index), mask)
         if itemsize(dtype) > narrow_gathers.MOST:
             return self.gather(dtype, place, self.along(i, index), mask)
         return narrow_gathers.gather(c, dtype, *self.apart(i, place, index), mask)
 
-    def gather(self, dtype: str, place: str, steps: str, mask: str | None) -> str:
+    def gather(
+        self, dtype: str, place: str, steps: str, mask: str | None, counts: str = "i64"
+    ) -> str:
         """The elements at so many bytes from the place."""
         c, kept = self.c, MEMORY[dtype]
         t = c.vec(kept)
-        ps = c.new(f"getelementptr i8, ptr {place}, {c.vec('i64')} {steps}")
+        ps = c.new(f"getelementptr i8, ptr {place}, {c.vec(counts)} {steps}")
         return c.call(
             f"llvm.masked.gather.v{c.lanes}{SUFFIX[kept]}.v{c.lanes}p0", t, (c.vec("ptr"), ps),
             ("i32", str(itemsize(dtype))), (c.vec("i1"), mask or c.const("i1", "true")),

@@ -28,8 +28,8 @@ WIDE = 256
 """Least columns of a block, so that what is read of a row is long."""
 TALL = 16
 """Rows from which the totals of columns lie on the stack."""
-SHORTEST = 8
-"""Elements of a row up to which vectors are masked."""
+SHORTEST, APART = 8, 16
+"""Elements of a row up to which vectors are masked; of vectors that are read one by one."""
 BLOCK, FEW = 8192, 16
 """Elements of a unit of short rows; rows so few that two loops of them are in a unit."""
 STRIDED = 512
@@ -351,9 +351,10 @@ def with_size_classes(spec: Spec, sizes: list[int], split: bool) -> Spec:
         unaligned = light or any(b[0] == "pad" for b in spec.body)
         if len(sizes) == 1 or spec.strided or sizes[-1] >= (UNIT if unaligned else WIDE):
             return spec
-        vector = min(1 << (sizes[-1].bit_length() - 1), lanes_of(spec, LINE))
         # Narrow numbers that lie apart are read one by one: under masks, with a branch for each.
         apart = any(step == "g" and int(dtype[1:]) < 4 for _, dtype, step in spec.operands)
+        most = APART if apart else lanes_of(spec, LINE)
+        vector = min(1 << (sizes[-1].bit_length() - 1), most)
         overlaps = light and (vector >= SHORTEST or apart)
         few = len(sizes) > 2 and sizes[-2] < FEW and size_of(sizes[-2:]) <= BLOCK
         nested = 2 if few else 1

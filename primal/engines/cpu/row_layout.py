@@ -7,6 +7,7 @@ from typing import Any
 
 from primal.base.structures import structure
 from primal.engines.cpu import layout
+from primal.engines.cpu.flat_layout import flattened
 from primal.engines.cpu.graph import NAMES, Node, Value, row_major, size_of
 from primal.engines.cpu.kernels import HEADER
 from primal.engines.cpu.layout import Address, Array, Instance, merged_loops, step_of
@@ -26,7 +27,7 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     if group.passes:
         return row_instance(group, stored)
     made = layout.instance(group, [n for n in stored if n.word != "reduce"])
-    group.kernel = over_points(made) or made
+    group.kernel = flattened(made) or over_points(made) or made
     return group.kernel
 
 

@@ -25,6 +25,7 @@ def is_whole(spec: Any) -> bool:
         and spec.stores
         and not spec.strided
         and not spec.short
+        and not spec.flat
         and all(kind != "m" or step in ("u", "z") for kind, _, step in spec.operands)
         and all(word != "pad" for word, *_ in spec.body)
     )

@@ -26,11 +26,9 @@ OTHER_ALGORITHMS = {
         "sort, top_k, top_k more": "by counting, by registers, by bits, by NumPy",
         "fft, rfft2": "passes by the primes of the length",
         "assoc, gamma, permutation, interp": "the program is another one",
-        "reflect, bytes": "rows shorter than a vector of theirs",
         "pool grad": "points of few coordinates",
         "diff": "long columns are copied to their place",
         "layer norm": "to divide by a power of 2 is a product",
-        "take along": "many short rows go across",
         "inv det": "inverses in strips",
     }.items()
     for name in names.split(", ")

@@ -1,0 +1,188 @@
+"""Elementwise bodies over short rows as one long run: the same code for all lengths of rows.
+
+What is stored lies side by side from row to row, so vectors are whole whatever the length, which is
+a word of the record. What is read in another way is found by a table on the stack that begins anew
+with every row: of what repeats in each row (`p`: a bias), or of how far elements lie from the first
+one (`s`, one number per row, these side by side; `g`, any other). A vector begins at some column,
+reads there what its lanes need, and the next column is an addition away. With a kernel per length,
+which took points apart and put them together by shuffles, a new one cost 10 to 20 ms and none was
+faster than a tenth.
+
+A row may itself have several loops, which are `nested` in `Spec`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from primal.engines.cpu.code import MEMORY, SCALAR, itemsize
+from primal.engines.cpu.strips import strips
+
+OFFSET = 4
+"""Bytes of a distance in a table."""
+_PERMUTED = {"float": "sf", "i32": "si", "double": "df", "i64": "di"}
+
+
+class Flat:
+    """Writes the body of a kernel over rows; made in its entry block, for memory of its own."""
+
+    STEPS = frozenset("psg")
+    """Steps of operands that are read by a table."""
+
+    def __init__(self, w: Any) -> None:
+        c, spec = w.c, w.spec
+        self.w, self.c = w, c
+        self.points = spec.kept - 1 - spec.nested
+        self.short = range(self.points + 1, spec.kept)
+        self.length = w.sizes[self.short[0]]
+        for d in self.short[1:]:
+            self.length = c.new(f"mul i64 {self.length}, {w.sizes[d]}")
+        # Where a vector begins in its row; that row.
+        self.column = self.row = self.last = ""
+        self.over, self.on = c.divided(str(c.lanes), self.length)
+        self.tables: dict[int, str] = {}
+        self.found: dict[int, str] = {}
+        room = c.new(f"add i64 {self.length}, {c.lanes}")
+        for k, (kind, dtype, step) in enumerate(spec.operands):
+            if kind == "l" or step not in self.STEPS:
+                continue
+            size = 2 * (itemsize(dtype) if step == "p" else OFFSET)
+            bytes_ = c.new(f"mul i64 {room}, {size}")
+            self.tables[k] = c.new(f"alloca i8, i64 {bytes_}, align 64")
+            if step != "p":
+                self.repeated(k, "i32", self.distances(k))
+
+    def write(self, places: list[str], first: str, last: str) -> None:
+        """The body over rows [first, last)."""
+        c, w, self.last = self.c, self.w, last
+        w.scalars(places, self.points)
+        for k, (_, dtype, step) in enumerate(w.spec.operands):
+            if k in self.tables and step == "p":
+                self.repeated(k, MEMORY[dtype], self.values(k, dtype, places[k]))
+
+        def turn(i: str, mask: str | None, now: list[str]) -> list[str]:
+            self.column, self.row = now
+            self.found = {}
+            w.computed(places, i, mask)
+            column = c.new(f"add i64 {now[0]}, {self.on}")
+            ends = c.new(f"icmp sge i64 {column}, {self.length}")
+            back = c.new(f"sub i64 {column}, {self.length}")
+            row = c.new(f"add i64 {now[1]}, {self.over}")
+            more = c.new(f"add i64 {row}, {c.new(f'zext i1 {ends} to i64')}")
+            return [c.new(f"select i1 {ends}, i64 {back}, i64 {column}"), more]
+
+        start, stop = [c.new(f"mul i64 {n}, {self.length}") for n in (first, last)]
+        strips(w, start, stop, [("i64", "0"), ("i64", first)], turn)
+
+    # Tables: element n is that of column n of the first row, which others follow.
+
+    def repeated(
+        self, k: int, kept: str, value: Callable[[str, list[tuple[int, str]], str, str], str]
+    ) -> None:
+        """Fill table k: `value(row, indices, j, mask)` from index j of the innermost loop on."""
+        c, w, last = self.c, self.w, self.short[-1]
+        t = c.vec(kept)
+
+        def nest(d: int, row: str, at: str, indices: list[tuple[int, str]]) -> list[str]:
+            if d < last:
+                return list(c.loop(
+                    "0", w.sizes[d], "1", [("i64", at)],
+                    lambda i, now: nest(d + 1, row, now[0], [*indices, (d, i)]),
+                ))  # fmt: skip
+
+            def some(j: str, _: list[str]) -> list[str]:
+                # Lanes behind the end are written again by what follows.
+                found = value(row, indices, j, w.mask(j, w.sizes[d]))
+                p = c.new(f"getelementptr {kept}, ptr {self.tables[k]}, i64 {at}")
+                p = c.new(f"getelementptr {kept}, ptr {p}, i64 {j}")
+                c.do(f"store {t} {found}, ptr {p}, align 1")
+                return []
+
+            c.loop("0", w.sizes[d], str(c.lanes), [], some)
+            return [c.new(f"add i64 {at}, {w.sizes[d]}")]
+
+        def turn(at: str, now: list[str]) -> list[str]:
+            nest(self.short[0], now[0], at, [])
+            return [c.new(f"add i64 {now[0]}, 1")]
+
+        span = c.new(f"add i64 {self.length}, {c.lanes - 1}")
+        c.loop("0", span, self.length, [("i64", "0")], turn)
+
+    def values(
+        self, k: int, dtype: str, place: str
+    ) -> Callable[[str, list[tuple[int, str]], str, str], str]:
+        """What operand k is along a row."""
+        c, w = self.c, self.w
+
+        def value(_: str, indices: list[tuple[int, str]], j: str, mask: str) -> str:
+            here = place
+            for d, i in indices:
+                step = c.new(f"mul i64 {i}, {w.strides[k][d]}")
+                how = "add i64" if w.is_count(k) else "getelementptr i8, ptr"
+                here = c.new(f"{how} {here}, {'' if w.is_count(k) else 'i64 '}{step}")
+            found: str = w.strided(k, here, j, mask)
+            if dtype == "b1":
+                found = c.new(f"zext {c.vec('i1')} {found} to {c.vec('i8')}")
+            return found
+
+        return value
+
+    def distances(self, k: int) -> Callable[[str, list[tuple[int, str]], str, str], str]:
+        """How far elements of operand k lie from the first one: in rows, bytes, or counts."""
+        c, w, t = self.c, self.w, self.c.vec("i32")
+        single = w.spec.operands[k][2] == "s"
+
+        def value(row: str, indices: list[tuple[int, str]], j: str, _: str) -> str:
+            if single:
+                return str(c.splat("i32", c.new(f"trunc i64 {row} to i32")))
+            at = "0"
+            inner = w.strides[k][self.short[-1]]
+            for i, d in ((row, self.points), *[(i, d) for d, i in indices], (j, self.short[-1])):
+                at = c.new(f"add i64 {at}, {c.new(f'mul i64 {i}, {w.strides[k][d]}')}")
+            step = c.splat("i32", c.new(f"trunc i64 {inner} to i32"))
+            lanes = c.new(f"mul {t} {step}, {c.iota('i32')}")
+            return str(c.new(f"add {t} {c.splat('i32', c.new(f'trunc i64 {at} to i32'))}, {lanes}"))
+
+        return value
+
+    # Reading.
+
+    def load(self, k: int, place: str, mask: str | None) -> str:
+        """Operand k in the lanes of the mask or in all, by its table."""
+        c, w = self.c, self.w
+        kind, dtype, step = w.spec.operands[k]
+        if step == "p":
+            return str(w.contiguous(dtype, self.tables[k], self.column, None))
+        if k not in self.found:
+            self.found[k] = w.contiguous("i4", self.tables[k], self.column, None)
+        away, scalar = self.found[k], SCALAR[dtype]
+        if step == "s":
+            return self.singles(dtype, place, away, mask)
+        here = c.new(f"mul i64 {self.row}, {w.strides[k][self.points]}")
+        if kind == "i":
+            wide = c.vec("i64")
+            first = c.splat("i64", c.new(f"add i64 {place}, {here}"))
+            away = c.new(f"sext {c.vec('i32')} {away} to {wide}")
+            values = c.new(f"add {wide} {first}, {away}")
+            return str(w.counted(dtype, values, wide, c.vec(scalar)))
+        here = c.new(f"getelementptr i8, ptr {place}, i64 {here}")
+        return str(w.gather(dtype, here, away, mask, "i32"))
+
+    def singles(self, dtype: str, place: str, away: str, mask: str | None) -> str:
+        """One number per row: those of the next rows side by side, each to its lanes."""
+        c, w, scalar = self.c, self.w, SCALAR[dtype]
+        t, i = c.vec(scalar), f"i{8 * itemsize(dtype)}"
+        here = c.new(f"getelementptr {MEMORY[dtype]}, ptr {place}, i64 {self.row}")
+        if c.lanes * itemsize(dtype) != 64:  # only of 64 bytes there is one such instruction
+            size = c.const("i32", str(itemsize(dtype)))
+            away = c.new(f"mul {c.vec('i32')} {away}, {size}")
+            return str(w.gather(dtype, here, away, mask, "i32"))
+        # A unit has few rows: 32 bits hold how many are left.
+        left = c.new(f"trunc i64 {c.new(f'sub i64 {self.last}, {self.row}')} to i32")
+        inside = c.new(f"icmp sgt {c.vec('i32')} {c.splat('i32', left)}, {c.iota('i32')}")
+        found = w.contiguous(dtype, here, "0", inside)
+        if i == "i64":
+            away = c.new(f"zext {c.vec('i32')} {away} to {c.vec(i)}")
+        name = f"llvm.x86.avx512.permvar.{_PERMUTED[scalar]}.512"
+        return str(c.call(name, t, (t, found), (c.vec(i), away)))

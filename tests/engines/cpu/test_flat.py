@@ -1,0 +1,83 @@
+"""Short rows as one long run: the same code for all lengths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal.numpy as jnp
+from primal import nn
+from tests.engines.cpu.fences import fenced
+from tests.engines.cpu.lab import agree, built
+
+LENGTHS = [2, 3, 8, 13, 17, 31]
+ROWS = [2, 17, 20_011]
+
+
+def drawn(*shape: int, dtype: str = "float32") -> Any:
+    return np.random.default_rng(sum(shape)).integers(-9, 9, shape).astype(dtype)
+
+
+def specs(made: Any) -> list[Any]:
+    return [i.spec for i in made.plan.instances.values()]
+
+
+@pytest.mark.parametrize("m", ROWS)
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int32", "bool"])
+def test_what_repeats_and_what_is_one_per_row(dtype: str, n: int, m: int) -> None:
+    x, bias = drawn(m, n, dtype=dtype), drawn(n, dtype=dtype)
+    (spec,) = specs(agree(lambda x, b: [x + b], x, bias))
+    assert spec.flat
+    row = drawn(m, dtype=dtype)
+    (spec,) = specs(agree(lambda x, b, r: [(x * r[:, None]) + b], x, bias, row))
+    assert row.itemsize < 4 or spec.flat
+    agree(lambda x, b: [jnp.where(b > 2, x, x * b), jnp.arange(n) * b + x], x, bias)
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "complex64"])
+def test_what_lies_elsewhere(dtype: str, n: int) -> None:
+    x, wide = drawn(100, n, dtype=dtype), drawn(100, 2 * n + 1, dtype=dtype)
+    agree(lambda x, w: [x[:, ::-1] + w[:, 1 : n + 1], w[:, ::2][:, :n] * x[:, :1]], x, wide)
+    agree(lambda x: [x.T + x.T[:, :1], jnp.arange(100)[:, None] * jnp.arange(n) + x.real], x)
+    agree(lambda x: [jnp.pad(x, ((0, 3), (1, 2))) * 2, jnp.pad(x[:, 1:], ((1, 0), (0, 1)))], x)
+
+
+@pytest.mark.parametrize("shape", [(7, 2, 3), (50, 3, 4), (4, 9, 5), (2, 3, 2, 2), (3, 2, 30)])
+def test_rows_of_several_loops(shape: Any) -> None:
+    x = drawn(*shape)
+    *lead, _, n = shape
+    agree(lambda x, a, b: [x * a + b], x, drawn(*lead, 1, n), drawn(shape[-2], 1))
+    agree(lambda x, a, b: [jnp.abs(x - a) * b], x, drawn(*shape[:-1], 1), drawn(*shape[1:]))
+    agree(lambda x: [jnp.repeat(x, 3, 0), jnp.tile(x, 2), x.swapaxes(0, -1) * 2], x)
+
+
+@pytest.mark.parametrize("end", [False, True])
+@pytest.mark.parametrize("n", [2, 3, 7, 15])
+def test_nothing_is_read_beyond(n: int, end: bool) -> None:
+    for m in (2, 5, 64, 1000):
+        x, bias, row = [fenced(s, np.float32, end) for s in ((m, n), (n,), (m,))]
+        for a in (x, bias, row):
+            a[...] = drawn(*a.shape)
+        made = built(lambda x, b, r: [(x + b) * r[:, None], x[:, ::-1] * 2], x, bias, row)
+        found = made.execute([x, bias, row])
+        np.testing.assert_array_equal(found[0], (x + bias) * row[:, None])
+        np.testing.assert_array_equal(found[1], x[:, ::-1] * 2)
+
+
+def test_all_lengths_are_one_kernel() -> None:
+    def kinds(m: int, n: int) -> Any:
+        x, bias, row = drawn(m, n), drawn(n), drawn(m)
+        j = drawn(m, dtype="int32")
+        return set(specs(built(
+            lambda x, b, r, j: [nn.relu(x + b), jnp.tanh(x * r[:, None] + b), nn.one_hot(j, n)],
+            x, bias, row, j,
+        )))  # fmt: skip
+
+    first = kinds(40, 3)
+    assert all(spec.flat for spec in first)
+    for m, n in ((5, 2), (1000, 8), (33, 13), (7, 31), (300_000, 5)):
+        assert kinds(m, n) == first
