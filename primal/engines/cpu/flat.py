@@ -16,12 +16,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from primal.engines.cpu.code import MEMORY, SCALAR, itemsize
+from primal.engines.cpu.code import MEMORY, SCALAR, Code, itemsize
 from primal.engines.cpu.strips import strips
 
 OFFSET = 4
 """Bytes of a distance in a table."""
-_PERMUTED = {"float": "sf", "i32": "si", "double": "df", "i64": "di"}
+_PERMUTED = {
+    ("float", 16): "avx512.permvar.sf.512", ("i32", 16): "avx512.permvar.si.512",
+    ("double", 8): "avx512.permvar.df.512", ("i64", 8): "avx512.permvar.di.512",
+    ("float", 8): "avx2.permps", ("i32", 8): "avx2.permd",
+}  # fmt: skip
+"""(type, lanes) -> the instruction that takes lanes by number."""
+
+
+def is_permuted(c: Code, scalar: str) -> bool:
+    """Whether `permuted` serves vectors of a type."""
+    return c.module.width == 64 and (scalar, c.lanes) in _PERMUTED
+
+
+def permuted(c: Code, scalar: str, x: str, lanes: str) -> str:
+    """The lanes of a vector by their numbers, a vector of 32-bit integers."""
+    t, i = c.vec(scalar), "i64" if scalar in ("double", "i64") else "i32"
+    if i == "i64":
+        lanes = c.new(f"zext {c.vec('i32')} {lanes} to {c.vec(i)}")
+    return c.call(f"llvm.x86.{_PERMUTED[scalar, c.lanes]}", t, (t, x), (c.vec(i), lanes))
 
 
 class Flat:
@@ -30,16 +48,16 @@ class Flat:
     STEPS = frozenset("psg")
     """Steps of operands that are read by a table."""
 
-    def __init__(self, w: Any) -> None:
+    def __init__(self, w: Any, points: int) -> None:
         c, spec = w.c, w.spec
         self.w, self.c = w, c
-        self.points = spec.kept - 1 - spec.nested
-        self.short = range(self.points + 1, spec.kept)
+        self.points = points
+        self.short = range(points + 1, w.rank)
         self.length = w.sizes[self.short[0]]
         for d in self.short[1:]:
             self.length = c.new(f"mul i64 {self.length}, {w.sizes[d]}")
         # Where a vector begins in its row; that row.
-        self.column = self.row = self.last = ""
+        self.column, self.row, self.last = "0", "", ""
         self.over, self.on = c.divided(str(c.lanes), self.length)
         self.tables: dict[int, str] = {}
         self.found: dict[int, str] = {}
@@ -55,11 +73,8 @@ class Flat:
 
     def write(self, places: list[str], first: str, last: str) -> None:
         """The body over rows [first, last)."""
-        c, w, self.last = self.c, self.w, last
-        w.scalars(places, self.points)
-        for k, (_, dtype, step) in enumerate(w.spec.operands):
-            if k in self.tables and step == "p":
-                self.repeated(k, MEMORY[dtype], self.values(k, dtype, places[k]))
+        c, w = self.c, self.w
+        self.begin(places, last)
 
         def turn(i: str, mask: str | None, now: list[str]) -> list[str]:
             self.column, self.row = now
@@ -74,6 +89,14 @@ class Flat:
 
         start, stop = [c.new(f"mul i64 {n}, {self.length}") for n in (first, last)]
         strips(w, start, stop, [("i64", "0"), ("i64", first)], turn)
+
+    def begin(self, places: list[str], last: str) -> None:
+        """Read what repeats in each row, or is the same in all, before rows up to `last`."""
+        w, self.last = self.w, last
+        w.scalars(places, self.points)
+        for k, (_, dtype, step) in enumerate(w.spec.operands):
+            if k in self.tables and step == "p":
+                self.repeated(k, MEMORY[dtype], self.values(k, dtype, places[k]))
 
     # Tables: element n is that of column n of the first row, which others follow.
 
@@ -172,17 +195,12 @@ class Flat:
     def singles(self, dtype: str, place: str, away: str, mask: str | None) -> str:
         """One number per row: those of the next rows side by side, each to its lanes."""
         c, w, scalar = self.c, self.w, SCALAR[dtype]
-        t, i = c.vec(scalar), f"i{8 * itemsize(dtype)}"
         here = c.new(f"getelementptr {MEMORY[dtype]}, ptr {place}, i64 {self.row}")
-        if c.lanes * itemsize(dtype) != 64:  # only of 64 bytes there is one such instruction
+        if not is_permuted(c, scalar):
             size = c.const("i32", str(itemsize(dtype)))
             away = c.new(f"mul {c.vec('i32')} {away}, {size}")
             return str(w.gather(dtype, here, away, mask, "i32"))
         # A unit has few rows: 32 bits hold how many are left.
         left = c.new(f"trunc i64 {c.new(f'sub i64 {self.last}, {self.row}')} to i32")
         inside = c.new(f"icmp sgt {c.vec('i32')} {c.splat('i32', left)}, {c.iota('i32')}")
-        found = w.contiguous(dtype, here, "0", inside)
-        if i == "i64":
-            away = c.new(f"zext {c.vec('i32')} {away} to {c.vec(i)}")
-        name = f"llvm.x86.avx512.permvar.{_PERMUTED[scalar]}.512"
-        return str(c.call(name, t, (t, found), (c.vec(i), away)))
+        return permuted(c, scalar, w.contiguous(dtype, here, "0", inside), away)

@@ -23,54 +23,53 @@ def flattened(given: Instance) -> Instance | None:
     if spec.reduced or spec.kept < 2 or any(a.dtype in PART for a in arrays):
         return None
     last, sizes = given.strides[-1], given.sizes
-    outer = sorted(range(spec.kept), key=lambda d: -last[d])
-    lanes = lanes_of(replaced(spec, short=0), LINE)
-    most = max(SHORT, lanes) - 1
-    short: list[int] = []
-    while len(outer) > 1 and sizes[outer[-1]] * size_of([sizes[d] for d in short]) <= most:
-        short.insert(0, outer.pop())
-    if not short:
-        return None
-    order = [*outer, *short]
+    order = sorted(range(spec.kept), key=lambda d: -last[d])
     shape = [sizes[d] for d in order]
     strides = [[s[d] for d in order] if s else [] for s in given.strides]
-    at = len(outer) - 1
-    plain = list(row_major(shape[at:]))
-    count = len(spec.operands)
-    if any(s[at:] != plain for s in strides[count:]):
-        return None
-    rows, length = shape[at], size_of(shape[at + 1 :])
-    inner = {b[3][0]: b[0] for b in spec.body if b[0] in INNER}
-    steps = []
-    for k, (a, s) in enumerate(zip(arrays[:count], strides, strict=False)):
-        step = _step(a, s[at:], plain)
-        if step in "sg" and a.kind == "m" and int(a.dtype[1:]) < NARROW:
-            return None
+    most = max(SHORT, lanes_of(replaced(spec, short=0), LINE))
+    # As many loops as a row can have, but for such that gather long rows.
+    for at in range(spec.kept - 1):
+        length = size_of(shape[at + 1 :])
+        plain = list(row_major(shape[at:]))
+        if length >= most or any(s[at:] != plain for s in strides[len(spec.operands) :]):
+            continue
+        steps = [
+            step_along(a, s[at:], plain) for a, s in zip(arrays, strides, strict=True)
+        ][: len(spec.operands)]
+        if not _is_served(given, steps, [s[at:] for s in strides], shape[at:]):
+            continue
+        each, chunks = in_chunks(shape[at], length)
+        operands = tuple(
+            [(kind, dtype, s) for (kind, dtype, _), s in zip(spec.operands, steps, strict=True)]
+        )
+        found = replaced(
+            spec, strided=False, short=0, nested=len(shape) - at - 1, flat=True, operands=operands
+        )
+        units = size_of(shape[:at]) * chunks
+        return Instance(found, shape, arrays, strides, units, each, chunks)
+    return None
+
+
+def _is_served(
+    given: Instance, steps: list[str], strides: list[list[int]], shape: list[int]
+) -> bool:
+    """Whether operands can be read so, and about as fast as in another way."""
+    inner = {b[3][0]: b[0] for b in given.spec.body if b[0] in INNER}
+    for k, (a, step, s) in enumerate(zip(given.arrays, steps, strides, strict=False)):
+        size = int(a.dtype[1:])
+        if step in "sg" and a.kind == "m" and size < NARROW:
+            return False
         # What `take` reads stands still; what `pad` reads is read in some lanes only.
         if k in inner and (step != "z" if inner[k] == "take" else step not in "gu"):
-            return None
-        if step == "g" and a.kind == "m" and length >= GATHERED:
-            return None
-        if step == "g" and _reach(s[at:], shape[at:], lanes) * int(a.dtype[1:]) >= 1 << 31:
-            return None
-        steps.append(step)
-    each = max(1, UNIT // length)
-    chunks = -(-rows // each)
-    if chunks > 1:
-        chunks = -(-chunks // EVEN) * EVEN
-        each = -(-rows // chunks // GRAIN) * GRAIN
-        chunks = -(-rows // each)
-    found = replaced(
-        spec, strided=False, short=0, nested=len(short), flat=True,
-        operands=tuple([(kind, dtype, step) for (kind, dtype, _), step in
-                        zip(spec.operands, steps, strict=True)]),
-    )  # fmt: skip
-    return Instance(
-        found, shape, arrays, strides, size_of(shape[:at]) * chunks, each, chunks
-    )
+            return False
+        if step == "g" and a.kind == "m" and size_of(shape[1:]) >= GATHERED:
+            return False
+        if step == "g" and reach_of(s, shape) * size >= 1 << 31:
+            return False
+    return True
 
 
-def _step(a: Array, strides: list[int], plain: list[int]) -> str:
+def step_along(a: Array, strides: list[int], plain: list[int]) -> str:
     """How an operand moves along the run of rows: as `Flat` says, or as of `Spec`."""
     if not any(strides):
         return "z"
@@ -82,7 +81,18 @@ def _step(a: Array, strides: list[int], plain: list[int]) -> str:
     return "s" if rows == 1 and a.kind == "m" and not any(along) else "g"
 
 
-def _reach(strides: list[int], shape: list[int], lanes: int) -> int:
+def reach_of(strides: list[int], shape: list[int]) -> int:
     """How far elements of a vector may lie from where its first row begins."""
-    turns = [lanes + 1, *shape[1:]]
+    turns = [LINE, *shape[1:]]
     return sum([abs(s) * n for s, n in zip(strides, turns, strict=True)])
+
+
+def in_chunks(rows: int, length: int) -> tuple[int, int]:
+    """Rows per unit of work, units."""
+    each = max(1, UNIT // length)
+    chunks = -(-rows // each)
+    if chunks > 1:
+        chunks = -(-chunks // EVEN) * EVEN
+        each = -(-rows // chunks // GRAIN) * GRAIN
+        chunks = -(-rows // each)
+    return each, chunks

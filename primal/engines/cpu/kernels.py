@@ -187,7 +187,7 @@ class Writer:
             self.strides.append([self.word() for _ in range(spec.kept)])
         self.sizes = sizes
         if spec.flat:
-            self.flat = Flat(self)
+            self.flat = Flat(self, spec.kept - 1 - spec.nested)
         if self.parts:
             for _ in spec.reductions:
                 self.parts.addresses(spec.kept)

@@ -7,13 +7,13 @@ from typing import Any
 
 from primal.base.structures import structure
 from primal.engines.cpu import layout
-from primal.engines.cpu.flat_layout import flattened
+from primal.engines.cpu.flat_layout import flattened, in_chunks
 from primal.engines.cpu.graph import NAMES, Node, Value, row_major, size_of
 from primal.engines.cpu.kernels import HEADER
 from primal.engines.cpu.layout import Address, Array, Instance, merged_loops, step_of
 from primal.engines.cpu.point_layout import over_points
 from primal.engines.cpu.rows import LINE, RowSpec
-from primal.engines.cpu.rowwise import kept_shape, row_strides
+from primal.engines.cpu.rowwise import is_packed, kept_shape, row_strides
 from primal.engines.cpu.schedule import Group, is_held
 
 BLOCK, MOST = 1024, 16
@@ -24,7 +24,7 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     """The kernel of a group that stores these nodes and reductions."""
     if group.first is not None:
         return layout.second_run(group, group.first.kernel)
-    if group.passes:
+    if group.passes or is_packed(group, [*group.nodes, *group.reductions]):
         return row_instance(group, stored)
     made = layout.instance(group, [n for n in stored if n.word != "reduce"])
     group.kernel = flattened(made) or over_points(made) or made
@@ -105,7 +105,8 @@ def row_instance(group: Group, stored: Sequence[Node]) -> RowInstance:
     outer = [d for d in range(len(shape)) if d not in axes and shape[d] != 1]
     wide = [n for n in stored if n.word != "reduce" and n not in group.alone]
     single = [n for n in stored if n.word == "reduce" or n in group.alone]
-    column = outer[-1:] > inner[-1:]
+    turned = is_packed(group, [*group.nodes, *group.reductions])
+    column = turned or outer[-1:] > inner[-1:]
     along = iter(row_major([n for d, n in enumerate(shape) if d in axes]))
     buffer_strides = tuple([next(along) if d in axes else 0 for d in range(len(shape))])
     across = iter(row_major(kept_shape(group)))
@@ -140,26 +141,32 @@ def row_instance(group: Group, stored: Sequence[Node]) -> RowInstance:
     for k in range(len(single)):
         strides[len(strides) - 1 - k] = strides[len(strides) - 1 - k][: len(kept)]
     along_at = len(kept) - 1 if column else -1
+    steps = [
+        step_of(a, s[along_at] if s else 0) for a, s in zip(arrays[:count], strides, strict=False)
+    ]
+    if turned:
+        plain = row_major(sizes[len(kept) - 1 :])
+        for k, a in enumerate(arrays[:count]):
+            if a.kind == "m" and tuple(strides[k][len(kept) - 1 :]) == plain and a.dtype != "b1":
+                steps[k] = "t"
     spec = RowSpec(
         len(kept),
         len(reduced),
-        tuple(
-            [
-                (a.kind, a.dtype, step_of(a, s[along_at] if s else 0))
-                for a, s in zip(arrays[:count], strides, strict=False)
-            ]
-        ),
+        tuple([(a.kind, a.dtype, step) for a, step in zip(arrays, steps, strict=False)]),
         items,
         reductions,
         tuple(buffers),
         tuple([made[n] for n in wide]),
         tuple([made[n] for n in single]),
         column,
-        min(1 << (sizes[len(kept) - 1] - 1).bit_length(), 64) if column else 0,
+        LINE if turned else min(1 << (sizes[len(kept) - 1] - 1).bit_length(), LINE) * column,
+        turned,
     )
     outside, rows = size_of([n for n, _ in kept[:-1]]), kept[-1][0]
     chunk = 1 if column else min(max(BLOCK // length, 1), MOST, rows)
     chunks = 1 if column else -(-rows // chunk)
+    if turned:
+        chunk, chunks = in_chunks(rows, length)
     return RowInstance(
         spec, sizes, arrays, strides, outside * chunks, chunk, chunks, stack=stack
     )

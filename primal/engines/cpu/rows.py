@@ -25,6 +25,7 @@ from primal.engines.cpu.kernels import Writer, is_light
 from primal.engines.cpu.lanes import COMBINE, across, constant, emit, narrowed, store_scalar
 from primal.engines.cpu.monoids import accumulator, identity
 from primal.engines.cpu.strips import along_row, strips
+from primal.engines.cpu.turned_rows import SIDE, turn
 
 LINE = 64
 """Bytes that buffers are aligned to, and have room for behind their last element."""
@@ -44,6 +45,8 @@ class RowSpec:
     results: numbers of reductions, or of items that are one per row, that are stored.
     column: the rows are columns, one in each lane, and a unit of work is all columns of the last
     kept loop. most: lanes that are enough for them.
+    turned: they are rows, shorter than a vector, that are turned into columns and back; operands of
+    step 't' and what is stored.
     """
 
     kept: int
@@ -56,6 +59,7 @@ class RowSpec:
     results: tuple[int, ...]
     column: bool = False
     most: int = 0
+    turned: bool = False
 
     @property
     def body(self) -> tuple[Item, ...]:
@@ -100,7 +104,8 @@ class _Rows(Writer):
         sizes = self.sizes = [self.word() for _ in range(self.rank)]
         scalars = -(-len(self.held) * SCALAR_ROOM // LINE) * LINE
         room = c.new(f"add i64 {self.word()}, {scalars}")
-        stack = c.new(f"alloca i8, i64 {c.new(f'mul i64 {room}, {chunk}')}, align {LINE}")
+        every = room if spec.column else c.new(f"mul i64 {room}, {chunk}")
+        stack = c.new(f"alloca i8, i64 {every}, align {LINE}")
         buffers = c.new(f"getelementptr i8, ptr {stack}, i64 {scalars}")
         bases: list[str] = []
         for i, (kind, dtype, _) in enumerate(spec.operands):
@@ -124,8 +129,22 @@ class _Rows(Writer):
             bases.append(self.address())
             self.strides.append([self.word() for _ in range(spec.kept)])
         literals = dict(self.splats), dict(self.inverses)
+        blocks = self.blocks()
 
         def unit(_: str, *at: str) -> None:
+            if spec.turned:
+                first = c.new(f"mul i64 {at[-1]}, {chunk}")
+                stop = c.new(f"add i64 {first}, {chunk}")
+                stop = c.call("llvm.smin.i64", "i64", ("i64", stop), ("i64", sizes[spec.kept - 1]))
+
+                def some(i: str, _: list[str]) -> list[str]:
+                    self.splats, self.inverses = map(dict, literals)
+                    places = self.moved(bases, list(enumerate([*at[:-1], i])))
+                    self.turned(places, blocks, c.new(f"sub i64 {stop}, {i}"))
+                    return []
+
+                c.loop(first, stop, str(c.lanes), [], some)
+                return
             if spec.column:
                 self.splats, self.inverses = map(dict, literals)
                 places = self.moved(bases, list(enumerate(at)))
@@ -153,7 +172,39 @@ class _Rows(Writer):
                 c.loop(first, stop, "1", [], functools.partial(turn, number))
 
         outside = sizes[: spec.kept - 1]
-        c.function(name, unit, sizes=outside if spec.column else [*outside, chunks])
+        whole = spec.column and not spec.turned
+        c.function(name, unit, sizes=outside if whole else [*outside, chunks])
+
+    def blocks(self) -> dict[int, str]:
+        """Operands and stores that are turned -> where their columns lie."""
+        spec, c = self.rows, self.c
+        if not spec.turned:
+            return {}
+        first = len(spec.operands) + len(spec.buffers)
+        found = [k for k, o in enumerate(spec.operands) if o[2] == "t"]
+        found += range(first, first + len(spec.stores))
+        apart = [str(LINE)]
+        for size in reversed(self.sizes[spec.kept :]):
+            apart.insert(0, c.new(f"mul i64 {apart[0]}, {size}"))
+        self.length = c.new(f"sdiv exact i64 {apart[0]}, {LINE}")
+        room = c.new(f"add i64 {apart[0]}, {SIDE * LINE}")
+        for k in found:
+            self.strides[k] = [*self.strides[k][: spec.kept], *apart[1:]]
+        return {k: c.new(f"alloca i8, i64 {room}, align {LINE}") for k in found}
+
+    def turned(self, places: list[str], blocks: dict[int, str], left: str) -> None:
+        """The rows that begin at the places, one per lane, where so many are left."""
+        spec, c = self.rows, self.c
+        far = dict(enumerate(places))
+        places = [blocks.get(k, place) for k, place in far.items()]
+        types = [o[1] for o in spec.operands]
+        for k, block in blocks.items():
+            if k < len(types):
+                turn(c, True, types[k], far[k], self.length, left, block)
+        self.scalars(places, spec.kept - 1)
+        self.columns(places, "0", self.mask("0", left))
+        for number, k in zip(spec.stores, [k for k in blocks if k >= len(types)], strict=True):
+            turn(c, False, self.dtypes[number], far[k], self.length, left, blocks[k])
 
     def alone(
         self, number: int, values: dict[int, str], places: list[str], i: str, mask: str | None
@@ -237,7 +288,9 @@ class _Rows(Writer):
         def inner(places: list[str], i: str, mask: str | None, totals: list[str]) -> list[str]:
             here = dict(values)
             for r in operands:
-                here[r] = self.load(r, places[r], i, mask)
+                # Blocks hold whole vectors.
+                lanes = None if spec.operands[r][2] == "t" else mask
+                here[r] = self.load(r, places[r], i, lanes)
             for r in back:
                 lanes = None if r in spec.buffers else mask
                 here[r] = self.contiguous(

@@ -2,15 +2,18 @@
 
 A group may go on after a reduction: what is computed of results of rows, once per row (`alone`),
 and what reads those, over the row again, one pass later. `level` says the pass of every node.
-Columns of small arrays are such rows too, one in each lane.
+Columns of small arrays are such rows too, one in each lane. So are rows shorter than a vector.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from primal.engines.cpu.graph import Node, Value, row_major, size_of
+from primal.engines.cpu import _llvm
+from primal.engines.cpu.graph import NATIVE, Node, Value, row_major, size_of
+from primal.engines.cpu.takes import INNER
 
 SHORTEST, LONGEST = 17, 32768
 """Elements of a row below which a row per lane, step by step, takes half the time; bytes above
@@ -19,7 +22,10 @@ TALLEST, WIDEST = 512, 1 << 15
 """Rows of columns that are passed over several times, and elements: what stays in the cache."""
 THINNEST, FEWEST = 5, 9
 """Columns for whose sake a vector is taken, and elements of few rows or of many columns."""
-
+LINE, NARROW, FEW = 64, 4, 16
+"""Bytes of a vector that holds several rows, of the narrowest numbers in it; elements of arrays
+that loops hold in registers, by groups of one pass.
+"""
 MOST = 6
 """Passes of a kernel. Layers without products between them would all be one, each depth another."""
 
@@ -34,10 +40,44 @@ def kept_shape(group: Any) -> tuple[int, ...]:
     return tuple([n for d, n in enumerate(group.shape) if d not in group.axes])
 
 
-def is_cached(group: Any) -> bool:
-    """Whether a group reduces rows, or columns, that stay in the cache from pass to pass."""
+def is_packed(group: Any, nodes: Iterable[Node]) -> bool:
+    """Whether vectors hold several rows of a group that has these nodes, whatever these read."""
+    if group.axes is None or group.pieces or group.parts > 1 or size_of(group.shape) <= FEW:
+        return False
+    wide = [d for d in range(len(group.shape)) if group.shape[d] != 1]
+    rows = [d for d in wide if d not in group.axes]
+    length = size_of([group.shape[d] for d in group.axes])
+    if length < 2 or not rows or rows != wide[: len(rows)] or _llvm.compiler().width < LINE:
+        return False
+    if any(n.word in INNER for n in nodes):
+        return False
+    if group.shape[rows[-1]] < LINE // NARROW and not _is_one_run(group, rows, nodes):
+        return False
+    dtypes = {n.dtype for n in nodes}
+    dtypes.update([x.node.dtype for n in nodes for x in n.args if x.node.word != "literal"])
+    # Narrow numbers are more to a vector than instructions take by number; truth is a mask.
+    if any(d not in NATIVE or (d.itemsize < NARROW and d.kind != "b") for d in dtypes):
+        return False
+    widest = max([d.itemsize for d in dtypes])
+    return widest >= NARROW and length * widest <= LINE
+
+
+def _is_one_run(group: Any, rows: list[int], nodes: Iterable[Node]) -> bool:
+    """Whether all that nodes read goes from row to row in one stride, however many loops."""
+    every = [x.steps() for n in nodes for x in n.args if x.shape == group.shape]
+    pairs = list(itertools.pairwise(rows))
+    return all(s[d] == s[e] * group.shape[e] for s in every for d, e in pairs)
+
+
+def is_cached(group: Any, node: Node) -> bool:
+    """Whether a group reduces rows, or columns, that stay in the cache from pass to pass.
+
+    `node`: what may join it.
+    """
     if group.axes is None:
         return False
+    if is_packed(group, [*group.nodes, *group.reductions, node]):
+        return True
     wide = [d for d in range(len(group.shape)) if group.shape[d] != 1]
     length = size_of([group.shape[d] for d in group.axes])
     if not wide or wide[-1] in group.axes:
@@ -90,7 +130,7 @@ def row_role(node: Node, group: Any, is_inside: Any) -> tuple[bool, int] | None:
 
     It must read results of the rows, and else only what the group has at hand or stood before.
     """
-    if not is_cached(group):
+    if not is_cached(group, node):
         return None
     if node.shape == group.shape:
         alone = False

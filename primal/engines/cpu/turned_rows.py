@@ -1,0 +1,120 @@
+"""Rows shorter than a vector, turned into columns on the stack and back: a row in each lane.
+
+How many elements a row has is an argument. Four columns at a time are loaded, four elements of
+each row under one mask, and turned in registers: two shuffles and three insertions for a column,
+where a gather takes ten cycles. Columns lie `LINE` bytes apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from primal.engines.cpu.code import MEMORY, SUFFIX, Code, itemsize
+
+LINE = 64
+"""Bytes from one column to the next."""
+SIDE = 4
+"""Columns that are turned together."""
+
+
+def turn(
+    c: Code, inwards: bool, dtype: str, given: str, length: str, count: str, block: str
+) -> None:
+    """Rows of a length, into columns or out of them: the `count` that is left, or all lanes'."""
+    kept, size, lanes = MEMORY[dtype], itemsize(dtype), c.lanes
+    # The last rows of an array are few: as many as there are lanes are turned beside it.
+    spare = c.on_stack(f"[{lanes * lanes} x {kept}]")
+    few = c.new(f"icmp slt i64 {count}, {lanes}")
+    rows = c.new(f"select i1 {few}, ptr {spare}, ptr {given}")
+    elements = c.new(f"mul i64 {count}, {length}")
+    if inwards:
+        c.guarded(few, [], lambda: _copied(c, dtype, given, spare, elements))
+    apart = c.new(f"mul i64 {length}, {size}")
+    wide = c.vec(kept)
+
+    def row(n: int, j: str) -> str:
+        at = c.new(f"getelementptr i8, ptr {rows}, i64 {c.new(f'mul i64 {apart}, {n}')}")
+        return c.new(f"getelementptr {kept}, ptr {at}, i64 {j}")
+
+    def some(j: str, _: list[str]) -> list[str]:
+        left = c.new(f"trunc i64 {c.new(f'sub i64 {length}, {j}')} to i32")
+        first = c.new(f"insertelement <{SIDE} x i32> poison, i32 {left}, i64 0")
+        t = f"<{SIDE} x i32>"
+        splat = c.new(f"shufflevector {t} {first}, {t} poison, {t} zeroinitializer")
+        numbers = ", ".join([f"i32 {n}" for n in range(SIDE)])
+        mask = c.new(f"icmp sgt {t} {splat}, <{numbers}>")
+        columns = [
+            c.new(f"getelementptr i8, ptr {block}, i64 {c.new(f'add i64 {base}, {n * LINE}')}")
+            for base in [c.new(f"mul i64 {j}, {LINE}")] for n in range(SIDE)
+        ]  # fmt: skip
+        if inwards:
+            vectors = [_joined(c, kept, lambda n: _piece(c, dtype, row(n, j), mask), k)
+                       for k in range(SIDE)]  # fmt: skip
+            for value, place in zip(_turned(c, wide, vectors), columns, strict=True):
+                c.do(f"store {wide} {value}, ptr {place}, align {size}")
+            return []
+        vectors = [c.new(f"load {wide}, ptr {p}, align {size}") for p in columns]
+        for k, value in enumerate(_turned(c, wide, vectors)):
+            for b in range(lanes // SIDE):
+                chosen = ", ".join([f"i32 {SIDE * b + n}" for n in range(SIDE)])
+                piece = c.new(
+                    f"shufflevector {wide} {value}, {wide} poison, <{SIDE} x i32> <{chosen}>"
+                )
+                c.call_void(
+                    f"llvm.masked.store.v{SIDE}{SUFFIX[kept]}.p0", (f"<{SIDE} x {kept}>", piece),
+                    ("ptr", row(SIDE * b + k, j)), ("i32", str(size)), (f"<{SIDE} x i1>", mask),
+                )  # fmt: skip
+        return []
+
+    c.loop("0", length, str(SIDE), [], some)
+    if not inwards:
+        c.guarded(few, [], lambda: _copied(c, dtype, spare, given, elements))
+
+
+def _piece(c: Code, dtype: str, place: str, mask: str) -> str:
+    kept = MEMORY[dtype]
+    t = f"<{SIDE} x {kept}>"
+    return c.call(
+        f"llvm.masked.load.v{SIDE}{SUFFIX[kept]}.p0", t, ("ptr", place),
+        ("i32", str(itemsize(dtype))), (f"<{SIDE} x i1>", mask), (t, "zeroinitializer"),
+    )  # fmt: skip
+
+
+def _joined(c: Code, kept: str, piece: Callable[[int], str], k: int) -> str:
+    """Pieces of rows k, k + 4, … one behind the other."""
+    parts, lanes = [piece(n) for n in range(k, c.lanes, SIDE)], SIDE
+    while len(parts) > 1:
+        t, both = f"<{lanes} x {kept}>", ", ".join([f"i32 {n}" for n in range(2 * lanes)])
+        parts = [
+            c.new(f"shufflevector {t} {x}, {t} {y}, <{2 * lanes} x i32> <{both}>")
+            for x, y in zip(parts[::2], parts[1::2], strict=True)
+        ]
+        lanes *= 2
+    return parts[0]
+
+
+def _turned(c: Code, t: str, vectors: list[str]) -> list[str]:
+    """Squares of four vectors turned: element n of vector k changes places with k of n."""
+    out = list(vectors)
+    for step in (2, 1):
+        for k in [k for k in range(SIDE) if not k & step]:
+            x, y = out[k], out[k + step]
+            low = [n if not n & step else n - step + c.lanes for n in range(c.lanes)]
+            high = [n + step if not n & step else n + c.lanes for n in range(c.lanes)]
+            for at, chosen in ((k, low), (k + step, high)):
+                numbers = ", ".join([f"i32 {n}" for n in chosen])
+                out[at] = c.new(f"shufflevector {t} {x}, {t} {y}, <{c.lanes} x i32> <{numbers}>")
+    return out
+
+
+def _copied(c: Code, dtype: str, source: str, target: str, count: str) -> list[str]:
+    """So many elements, without a look beyond them."""
+    kept = MEMORY[dtype]
+
+    def one(i: str, _: list[str]) -> list[str]:
+        value = c.new(f"load {kept}, ptr {c.new(f'getelementptr {kept}, ptr {source}, i64 {i}')}")
+        c.do(f"store {kept} {value}, ptr {c.new(f'getelementptr {kept}, ptr {target}, i64 {i}')}")
+        return []
+
+    c.loop("0", count, "1", [], one)
+    return []

@@ -1,0 +1,93 @@
+"""Rows shorter than a vector, reduced and read again: a row in each lane, of any length."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal.numpy as jnp
+from primal import nn
+from primal.engines.cpu.rows import RowSpec
+from tests.engines.cpu.fences import fenced
+from tests.engines.cpu.lab import agree, built
+
+LENGTHS = [2, 3, 4, 5, 8, 13, 16]
+
+
+def drawn(*shape: int, dtype: str = "float32") -> Any:
+    """Whole numbers, of which sums in any order are the same."""
+    return np.random.default_rng(sum(shape)).integers(-9, 9, shape).astype(dtype)
+
+
+def specs(made: Any) -> set[Any]:
+    return {i.spec for i in made.plan.instances.values()}
+
+
+@pytest.mark.parametrize("m", [2, 15, 16, 17, 20_003])
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint32"])
+def test_reduced_and_read_again(dtype: str, n: int, m: int) -> None:
+    x, bias, row = drawn(m, n, dtype=dtype), drawn(n, dtype=dtype), drawn(m, dtype=dtype)
+
+    def f(x: Any, b: Any, r: Any) -> list[Any]:
+        y = x * b + r[:, None]
+        most = y.max(1, keepdims=True)
+        return [most[:, 0] + 1, y - most, (y * (y == most)).sum(1), (y > 3).any(1)]
+
+    made = agree(f, x, bias, row)
+    # Sums of 32-bit integers are of 64 bits.
+    short = m * n > 16 and n * (8 if dtype != "float32" else 4) <= 64
+    assert any(type(s) is RowSpec and s.turned for s in specs(made)) == short
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+def test_what_lies_elsewhere(n: int) -> None:
+    x, wide = drawn(100, n), drawn(100, 2 * n + 1)
+    agree(lambda x, w: [(x[:, ::-1] + w[:, 1 : n + 1]).sum(1)], x, wide)
+    agree(lambda x, w: [(x + w[:, ::2][:, :n]).max(1)], x, wide)
+    agree(lambda x: [(x.T[:, :16] * jnp.arange(16)).sum(1), (x > 2) & (x.min(1) < 1)[:, None]], x)
+    agree(lambda x: [jnp.where(x > 0, x, 0).sum(1), x.astype(jnp.int8).sum(1)], x)
+    agree(lambda x: [x.sum((1, 2)), x - x.max((1, 2), keepdims=True)], drawn(50, 3, n)[:, :, :5])
+    agree(lambda x: [x.sum(2), x - x.max(2, keepdims=True)], drawn(20, 3, n))
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+def test_softmax_and_layer_norm(n: int) -> None:
+    x = np.random.default_rng(n).standard_normal((333, n)).astype(np.float32)
+    x[::7, 0], x[5] = -np.inf, 1e30
+
+    def norm(x: Any) -> Any:
+        return (x - x.mean(1, keepdims=True)) / jnp.sqrt(x.var(1, keepdims=True) + 1)
+
+    made = agree(lambda x: [nn.softmax(x), jnp.exp(nn.logsumexp(x[6:], axis=1))], x, within=8)
+    assert all(type(s) is RowSpec for s in specs(made))
+    agree(lambda x: [norm(x)], np.round(x[6:] * 8) / 8, within=64)
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+def test_nan_and_signs_of_zero(n: int) -> None:
+    x = drawn(40, n)
+    x[::5, 1], x[3], x[4] = np.nan, -0.0, np.inf
+    agree(lambda x: [x.max(1), x.min(1), x.sum(1), x.prod(1), jnp.isnan(x).all(1)], x)
+
+
+@pytest.mark.parametrize("end", [False, True])
+def test_nothing_is_read_or_written_beyond(end: bool) -> None:
+    for m, n in ((9, 3), (16, 2), (33, 5), (16, 13), (100, 16)):
+        x = fenced((m, n), np.float32, end)
+        x[...] = drawn(m, n)
+        made = built(lambda x: [x - x.max(1, keepdims=True), x.sum(1)], x)
+        found = made.execute([x])
+        np.testing.assert_array_equal(found[0], x - x.max(1, keepdims=True))
+        np.testing.assert_array_equal(found[1], x.sum(1))
+
+
+def test_all_lengths_are_one_kernel() -> None:
+    def kinds(m: int, n: int) -> set[Any]:
+        return specs(built(lambda x: [nn.softmax(x), x.max(1)], drawn(m, n)))
+
+    first = kinds(40, 3)
+    for m, n in ((9, 2), (1000, 8), (33, 13), (300_000, 16)):
+        assert kinds(m, n) == first
