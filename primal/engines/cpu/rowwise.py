@@ -47,7 +47,9 @@ def is_packed(group: Any, nodes: Iterable[Node]) -> bool:
     wide = [d for d in range(len(group.shape)) if group.shape[d] != 1]
     rows = [d for d in wide if d not in group.axes]
     length = size_of([group.shape[d] for d in group.axes])
-    if length < 2 or not rows or rows != wide[: len(rows)] or _llvm.compiler().width < LINE:
+    if not 2 <= length <= LINE // NARROW or not rows or rows != wide[: len(rows)]:
+        return False
+    if _llvm.compiler().width < LINE:  # points take less there
         return False
     if any(n.word in INNER for n in nodes):
         return False

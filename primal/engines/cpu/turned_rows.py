@@ -22,15 +22,23 @@ def turn(
 ) -> None:
     """Rows of a length, into columns or out of them: the `count` that is left, or all lanes'."""
     kept, size, lanes = MEMORY[dtype], itemsize(dtype), c.lanes
+    wide = c.vec(kept)
     # The last rows of an array are few: as many as there are lanes are turned beside it.
     spare = c.on_stack(f"[{lanes * lanes} x {kept}]")
     few = c.new(f"icmp slt i64 {count}, {lanes}")
     rows = c.new(f"select i1 {few}, ptr {spare}, ptr {given}")
     elements = c.new(f"mul i64 {count}, {length}")
+
+    def copied_in() -> list[str]:
+        # Lanes behind the last row hold zeros: anything else may be slow.
+        for n in range(lanes):
+            p = c.new(f"getelementptr {wide}, ptr {spare}, i64 {n}")
+            c.do(f"store {wide} zeroinitializer, ptr {p}, align {size}")
+        return _copied(c, dtype, given, spare, elements)
+
     if inwards:
-        c.guarded(few, [], lambda: _copied(c, dtype, given, spare, elements))
+        c.guarded(few, [], copied_in)
     apart = c.new(f"mul i64 {length}, {size}")
-    wide = c.vec(kept)
 
     def row(n: int, j: str) -> str:
         at = c.new(f"getelementptr i8, ptr {rows}, i64 {c.new(f'mul i64 {apart}, {n}')}")

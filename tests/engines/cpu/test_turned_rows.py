@@ -9,10 +9,13 @@ import pytest
 
 import primal.numpy as jnp
 from primal import nn
+from primal.engines.cpu import _llvm
 from primal.engines.cpu.rows import RowSpec
 from tests.engines.cpu.fences import fenced
 from tests.engines.cpu.lab import agree, built
 
+WIDE = _llvm.compiler().width == 64
+"""Elsewhere rows are points."""
 LENGTHS = [2, 3, 4, 5, 8, 13, 16]
 
 
@@ -38,7 +41,7 @@ def test_reduced_and_read_again(dtype: str, n: int, m: int) -> None:
 
     made = agree(f, x, bias, row)
     # Sums of 32-bit integers are of 64 bits.
-    short = m * n > 16 and n * (8 if dtype != "float32" else 4) <= 64
+    short = WIDE and m * n > 16 and n * (8 if dtype != "float32" else 4) <= 64
     assert any(type(s) is RowSpec and s.turned for s in specs(made)) == short
 
 
@@ -62,7 +65,7 @@ def test_softmax_and_layer_norm(n: int) -> None:
         return (x - x.mean(1, keepdims=True)) / jnp.sqrt(x.var(1, keepdims=True) + 1)
 
     made = agree(lambda x: [nn.softmax(x), jnp.exp(nn.logsumexp(x[6:], axis=1))], x, within=8)
-    assert all(type(s) is RowSpec for s in specs(made))
+    assert not WIDE or all(type(s) is RowSpec for s in specs(made))
     agree(lambda x: [norm(x)], np.round(x[6:] * 8) / 8, within=64)
 
 
@@ -84,6 +87,7 @@ def test_nothing_is_read_or_written_beyond(end: bool) -> None:
         np.testing.assert_array_equal(found[1], x.sum(1))
 
 
+@pytest.mark.skipif(not WIDE, reason="points are a kernel per length")
 def test_all_lengths_are_one_kernel() -> None:
     def kinds(m: int, n: int) -> set[Any]:
         return specs(built(lambda x: [nn.softmax(x), x.max(1)], drawn(m, n)))
