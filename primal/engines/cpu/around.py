@@ -157,7 +157,10 @@ def _pad_word(k: Any, x: Value, shape: tuple[int, ...], lows: Sequence[int]) -> 
     ends = []
     for d, (low, n) in enumerate(zip(lows, x.shape, strict=True)):
         if n != shape[d]:
-            edges = [k.literal(e, INT32).view(shape, (0,) * x.ndim, 0) for e in (low, low + n)]
+            edges = [
+                k.literal(e, INT32, (d, i)).view(shape, (0,) * x.ndim, 0)
+                for i, e in enumerate((low, low + n))
+            ]
             ends += [k.iota(shape, INT32, d), *edges]
     node = Node("pad", (view, *ends), shape, x.node.dtype, None)
     k.order.append(node)

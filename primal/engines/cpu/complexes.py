@@ -144,9 +144,9 @@ class ComplexWords(Words):
 
     # Leaves.
 
-    def literal(self, value: Any, dtype: Any) -> Value:
+    def literal(self, value: Any, dtype: Any, role: object = None) -> Value:
         if not is_complex(dtype):
-            return super().literal(value, dtype)
+            return super().literal(value, dtype, role)
         number, part = np.asarray(value, dtype), PARTS[dtype]
         re, im = super().literal(number.real, part), super().literal(number.imag, part)
         return self.pair(re, im, dtype)

@@ -20,13 +20,15 @@ from primal.base import dtypes
 from primal.engines.cpu import _llvm
 from primal.engines.cpu.graph import NATIVE, Value, row_major, size_of, sliced, transposed
 from primal.engines.cpu.moves import merged
-from primal.engines.cpu.panels import Loop, Panels, blocked, shape_of, units_of, words_of
+from primal.engines.cpu.panels import Loop, Panels, blocked, units_of, words_of
 from primal.engines.cpu.products import SPEED
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 
 DEEP, BLOCK = 1024, 256
 """Terms of a sum from which they come in blocks, and those of a block."""
+LOOPS = 2, 3
+"""Loops outside and inside of images; with fewer, the others have one turn, and no other code."""
 LEAST_UNITS = 6
 """Units that are left when loops move inside the blocks."""
 FEW, LONG = 32, 4096
@@ -194,26 +196,27 @@ def _panels(
     outer = merged(outer)
     inner = merged(sorted(inner, key=lambda g: [-abs(s) for s in g[1]]))
     depth = size_of([g[0] for g in inner])
-    inner, blocks = blocked(inner, DEEP, BLOCK)
-    rows, vectors, lanes = shape_of(m[0], n, dtype, width)
+    counts = max(len(outer), LOOPS[0]), max(len(inner), LOOPS[1])
+    around, inner = blocked(inner, DEEP, BLOCK)
+    lanes = width // a.node.dtype.itemsize
+    vectors = 1 if n <= lanes else 2
     # A block that leaves the cache is read again by every unit: fewer units, that do more.
-    turns = 0
-    while blocks and turns < len(outer):
-        before = outer[: len(outer) - turns - 1]
-        if outer[len(before)][1][1] or units_of(n, before, vectors, lanes) < LEAST_UNITS:
+    units = len(outer)
+    while around and units:
+        before = outer[: units - 1]
+        if outer[units - 1][1][1] or units_of(n, before, vectors * lanes) < LEAST_UNITS:
             break
-        turns += 1
-    spec = Panels(
-        dtype, rows, vectors, lanes, n % (vectors * lanes) == 0, len(outer), len(inner), blocks,
-        turns,
-    )  # fmt: skip
-    size = a.node.dtype.itemsize
-    units = units_of(n, outer[: len(outer) - turns], vectors, lanes)
-    inside = size_of([g[0] for g in outer[len(outer) - turns :]])
+        units -= 1
+    spec = Panels(dtype, vectors, lanes, *counts)
+    words = words_of(
+        m, n, (outer[:units], outer[units:], around, inner), counts, a.node.dtype.itemsize, width
+    )
+    inside = size_of([g[0] for g in outer[units:]])
     cost = 50 + int(2.0 * m[0] * vectors * lanes * depth * inside / SPEED[dtype])
     return k.routine(
-        spec, (a, b), (Aval(shape, a.dtype),), words_of(m, n, outer, inner, size), units=units,
-        cost=min(cost, 2**31 - 1), name="convolution", terms=depth,
+        spec, (a, b), (Aval(shape, a.dtype),), words,
+        units=units_of(n, outer[:units], vectors * lanes), cost=min(cost, 2**31 - 1),
+        name="convolution", terms=depth,
     )[0]  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from primal.base.structures import replaced, structure
 from primal.engines.cpu import _llvm, blas
 from primal.engines.cpu.code import SCALAR, SUFFIX, Code, Module, itemsize
-from primal.engines.cpu.panels import Panels
+from primal.engines.cpu.panels import Tile
 from primal.engines.cpu.reader import Reader, smaller
 
 DEPTH = 1024
@@ -52,8 +52,7 @@ class Packed:
 
     @property
     def rows(self) -> int:
-        """Of a tile: as many as registers hold with their vectors, but for what numbers of rows
-        divide by. Of 12 to 14, whichever fill the rows best, each with code of its own, were no
+        """Of a tile. Of 12 to 14, whichever fill the rows best, each with code of its own, were no
         faster."""
         return 12 if self.lanes * self.item == 64 else 6
 
@@ -126,14 +125,17 @@ class Packed:
         lies = c.new(f"and i1 {near}, {c.new('xor i1 %across, true')}")
         apart = c.new(f"select i1 %across, i64 {ak}, i64 {am}")
         step = c.new(f"select i1 {lies}, i64 {am}, i64 %step")
-        twice, thrice = c.new(f"mul i64 {step}, 2"), c.new(f"mul i64 {step}, 3")
         by = c.new(f"select i1 {lies}, i64 {ak}, i64 %by")
+        nest = c.on_stack("[3 x i64]")  # the loop of a tile: terms, and bytes from one to the next
+        for i, word in enumerate((by, str(width * size))):
+            c.do(f"store i64 {word}, ptr {c.new(f'getelementptr i64, ptr {nest}, i64 {i + 1}')}")
 
         def ours(places: list[str], below: str, wide: str) -> None:
             x, y, z = places
 
             def block(k: str, _: list[str]) -> list[str]:
                 turns = smaller(c, c.new(f"sub i64 {units.depth}, {k}"), str(self.depth))
+                c.do(f"store i64 {turns}, ptr {nest}")
                 here = r.moved(y, (k, bk))
                 c.do(
                     f"call void %columns_of(ptr {here}, ptr {right}, i64 {turns}, i64 {wide}, "
@@ -180,11 +182,9 @@ class Packed:
                     index = c.new(f"udiv i64 {i}, {self.rows}")
                     packed = r.moved(left, (index, "%tall"))
                     p = c.new(f"select i1 {lies}, ptr {r.moved(x, (at, am))}, ptr {packed}")
-                    given = [
-                        f"ptr {p}", f"i64 {step}", f"i64 {twice}", f"i64 {thrice}", f"ptr {y}",
-                        f"ptr {r.moved(z, (at, om))}", f"i64 {om}", f"i64 {rest}", f"i64 {skip}",
-                        f"i64 {k}", f"i64 {turns}", f"i64 {by}", f"i64 {width * size}",
-                    ]  # fmt: skip
+                    z = r.moved(z, (at, om))
+                    given = [f"ptr {v}" for v in (p, y, z)]
+                    given += [f"i64 {v}" for v in (step, om, rest, k, skip)] + [f"ptr {nest}"]
                     c.do(f"call void %tile({', '.join(given)})")
                     return []
 
@@ -220,11 +220,8 @@ class Packed:
     # What kernels of a module share: each is as long as the rest of a kernel together.
 
     def _tile(self, module: Module) -> str:
-        name = f"tile_{self.dtype}_{self.rows}_{self.lanes}"
-        if name not in module.functions:
-            panels = Panels(self.dtype, self.rows, 2, self.lanes, False, 0, 2, 1, 0)
-            panels.tile(module, name)
-        return name
+        tile = Tile(self.dtype, self.rows, 2, self.lanes, 1, overlaps=True, filled=True)
+        return tile.function(module)
 
     def _columns(self, module: Module) -> str:
         """Panels of two vectors of columns, one after the other; missing columns are zeros."""

@@ -8,6 +8,7 @@ there are, while k runs through all its loops: nothing is unfolded or packed.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from primal.base.structures import structure
@@ -21,70 +22,67 @@ Loop = tuple[int, tuple[int, ...]]
 
 @structure
 class Panels:
-    """Tiles of `rows` rows and `vectors` vectors of lanes.
+    """Tiles of `vectors` vectors of lanes, inside `outer` loops of l and over `inner` loops of k.
 
-    `whole`: the tiles fill j. `outer`, `inner`: how many loops l and k have. `blocks`: so many of
-    the loops of k, the first ones, run around the tiles, which add to the result after the first
-    turn. `turns`: so many of the loops of l, the last ones, run inside those, so that a block meets
-    all that needs it; the others are units.
+    Rows of i come by as many as registers hold, by eight, and by up to seven. (Tiles of as many
+    rows as divide i best, each number with code of its own, were as fast, and another kernel for
+    almost every convolution.) Masked vectors at the end of j cost nothing, as all rows use them.
 
-    Words: size of i, its strides in a and the result; size of j; sizes and strides of the loops.
+    Words: size of i, its strides in a and the result; how i is divided (`divided`); size of j;
+    sizes and strides of loops. First of l, `outer` that make units and `outer` that run inside the
+    blocks of long sums. Then of k, `inner` that run around the tiles, which add to the result after
+    the first turn, and `inner` inside. Loops that are not needed have one turn.
     """
 
     dtype: str
-    rows: int
     vectors: int
     lanes: int
-    whole: bool
     outer: int
     inner: int
-    blocks: int
-    turns: int
 
     def write(self, module: Module, name: str) -> None:
-        """Add the function, and that of a tile."""
-        tile = f"{name}_tile"
-        self.tile(module, tile)
+        """Add the function, and those of the tiles."""
+        size = itemsize(self.dtype)
+        kinds = [
+            Tile(self.dtype, rows, self.vectors, self.lanes, self.inner, fewer)
+            for rows, fewer in zip(rows_of(self.lanes * size), (False, False, True), strict=True)
+        ]
         r = Reader(module)
         c = r.c
-        a, b, out = r.array(), r.array(), r.array()
-        m, step_a, step_out, n = r.word(), r.word(), r.word(), r.word()
-        loops = r.loops(self.outer, 3)
-        inner = r.loops(self.inner, 2)
+        arrays = [r.array(), r.array(), r.array()]
         width = self.vectors * self.lanes
-        size = itemsize(self.dtype)
-        up = c.new(f"add i64 {n}, {width - 1}")
-        columns = c.new(f"udiv i64 {up}, {width}")
-        last = c.new(f"sub i64 {m}, {self.rows}")
-        twice, thrice = c.new(f"mul i64 {step_a}, 2"), c.new(f"mul i64 {step_a}, 3")
-        nest = [w for loop in inner[self.blocks :] for w in loop]
 
-        def tiles(i: str, places: list[str]) -> list[str]:
-            x, y, z, left, add = places
-            start = smaller(c, i, last)
-            skip = c.new(f"sub i64 {i}, {start}")
-            given = [
-                f"ptr {r.moved(x, (start, step_a))}", f"i64 {step_a}", f"i64 {twice}",
-                f"i64 {thrice}", f"ptr {y}",
-                f"ptr {r.moved(z, (start, step_out))}", f"i64 {step_out}", f"i64 {left}",
-                f"i64 {skip}", f"i64 {add}", *[f"i64 {w}" for w in nest],
-            ]  # fmt: skip
-            c.do(f"call void @{tile}({', '.join(given)})")
-            return []
-
+        # The words are read where a unit needs them: held from the beginning they would take LLVM
+        # a third of the time, to move them out of registers and back.
         def unit(u: str) -> None:
+            m, step_a, step_out = r.word(), r.word(), r.word()
+            *ends, each = ["0", r.word(), r.word(), m, r.word()]
+            n = r.word()
+            units = r.loops(self.outer, 3)
+            columns = c.quotient(c.new(f"add i64 {n}, {width - 1}"), str(width))
             u, j = r.split(u, columns)
-            x, y, z = r.walked(u, loops[: self.outer - self.turns], [a, b, out])
+            x, y, z = r.walked(u, units, arrays)
             first = c.new(f"mul i64 {j}, {width}")
             y, z = r.moved(y, (first, str(size))), r.moved(z, (first, str(size)))
             left = smaller(c, c.new(f"sub i64 {n}, {first}"), str(width))
+            insides, blocks = r.loops(self.outer, 3), r.loops(self.inner, 2)
+            nest = c.new(f"getelementptr i64, ptr %record, i64 {r.at}")
+
+            def tiles(tile: Tile, places: list[str], i: str, _: list[str]) -> list[str]:
+                x, y, z, add = places
+                x, z = r.moved(x, (i, step_a)), r.moved(z, (i, step_out))
+                count = smaller(c, c.new(f"sub i64 {m}, {i}"), each) if tile.fewer else "0"
+                tile.call(module, c, (x, y, z), (step_a, step_out, left, add, count), nest)
+                return []
 
             def inside(d: int, places: list[str], turns: str) -> list[str]:
-                if d == self.turns:
-                    given = [*places, left, turns]
-                    c.loop("0", m, str(self.rows), [], lambda i, _: tiles(i, given))
+                if d == self.outer:
+                    given = [*places, turns]
+                    for tile, start, stop in zip(kinds, ends[:-1], ends[1:], strict=True):
+                        step = each if tile.fewer else str(tile.rows)
+                        c.loop(start, stop, step, [], functools.partial(tiles, tile, given))
                     return []
-                count, *by = loops[self.outer - self.turns + d]
+                count, *by = insides[d]
 
                 def turn(k: str, _: list[str]) -> list[str]:
                     moved = [r.moved(p, (k, s)) for p, s in zip(places, by, strict=True)]
@@ -94,9 +92,9 @@ class Panels:
                 return []
 
             def block(d: int, x: str, y: str, turns: str) -> list[str]:
-                if d == self.blocks:
+                if d == self.inner:
                     return inside(0, [x, y, z], turns)
-                count, by_a, by_b = inner[d]
+                count, by_a, by_b = blocks[d]
 
                 def turn(k: str, _: list[str]) -> list[str]:
                     before = c.new(f"or i64 {turns}, {k}")
@@ -109,147 +107,235 @@ class Panels:
 
         r.units(name, unit)
 
-    def tile(self, module: Module, name: str) -> None:
+
+@structure
+class Tile:
+    """Sums of `rows` rows and `vectors` vectors, over `loops` loops, added to what is there.
+
+    `fewer`: of up to so many rows, as a parameter says. Each turn leaves then where they end; that
+    takes a tenth more time than knowing it. `overlaps`: the first rows may be there already, which
+    a parameter counts, and are not stored. `filled`: vectors of b are whole, those of the result
+    are not.
+    """
+
+    dtype: str
+    rows: int
+    vectors: int
+    lanes: int
+    loops: int
+    fewer: bool = False
+    overlaps: bool = False
+    filled: bool = False
+
+    @property
+    def name(self) -> str:
+        kinds = "_fewer" * self.fewer + "_overlaps" * self.overlaps + "_filled" * self.filled
+        return f"tile_{self.dtype}_{self.rows}_{self.vectors}_{self.lanes}_{self.loops}{kinds}"
+
+    def call(
+        self, module: Module, c: Code, places: Sequence[str], counts: Sequence[str], nest: str
+    ) -> None:
+        """A call of the tile's function, with the places of a, b and the result.
+
+        `counts`: bytes from row to row of a and of the result; columns; whether there is something
+        to add to; rows (`fewer`) or those that are not stored (`overlaps`). `nest`: where the sizes
+        and strides of the loops are.
+        """
+        given = [*[f"ptr {p}" for p in places], *[f"i64 {v}" for v in counts], f"ptr {nest}"]
+        c.do(f"call void @{self.function(module)}({', '.join(given)})")
+
+    def function(self, module: Module) -> str:
+        """The name of the tile's function, which is added to the module if it is not there."""
+        if self.name not in module.functions:
+            self._write(module)
+        return self.name
+
+    def _write(self, module: Module) -> None:
         c = Code(module, self.lanes)
         scalar, size = SCALAR[self.dtype], itemsize(self.dtype)
-        t = c.vec(scalar)
+        t, suffix = c.vec(scalar), f"v{self.lanes}{'f32' if size == 4 else 'f64'}"
         c.start("entry")
-        masks = [""] * self.vectors
+        masks = []
         mask_type = "i32" if self.lanes <= 16 else "i8"
-        if not self.whole:
-            for v in range(self.vectors):
-                rest = c.new(f"sub i64 %left, {v * self.lanes}")
-                some = c.call("llvm.smax.i64", "i64", ("i64", rest), ("i64", "0"))
-                some = smaller(c, some, str(self.lanes))
-                small = c.splat(mask_type, c.new(f"trunc i64 {some} to {mask_type}"))
-                masks[v] = c.new(f"icmp ugt {c.vec(mask_type)} {small}, {c.iota(mask_type)}")
-        # The results come from memory while the sums are made, rather than at the end.
-        place = "%c"
-        for i in range(self.rows):
-            for v in range(self.vectors):
-                p = c.new(f"getelementptr {scalar}, ptr {place}, i64 {v * self.lanes}")
-                how = (("i32", "1"), ("i32", "3"), ("i32", "1"))  # to write, to stay, data
-                c.call_void("llvm.prefetch.p0", ("ptr", p), *how)
-            if i + 1 < self.rows:
-                place = c.new(f"getelementptr i8, ptr {place}, i64 %step_c")
+        for v in range(self.vectors):
+            rest = c.new(f"sub i64 %left, {v * self.lanes}")
+            some = c.call("llvm.smax.i64", "i64", ("i64", rest), ("i64", "0"))
+            some = smaller(c, some, str(self.lanes))
+            small = c.splat(mask_type, c.new(f"trunc i64 {some} to {mask_type}"))
+            masks.append(c.new(f"icmp ugt {c.vec(mask_type)} {small}, {c.iota(mask_type)}"))
+        twice, thrice = (c.new(f"mul i64 %step_a, {by}") for by in (2, 3))
+        nests = []
+        for d in range(self.loops):
+            words = [c.new(f"getelementptr i64, ptr %nest, i64 {3 * d + i}") for i in range(3)]
+            nests.append([c.new(f"load i64, ptr {word}") for word in words])
+        # Rows from which on there may be no more, and whether there are none.
+        ends = {i: c.new(f"icmp ule i64 %some, {i}") for i in range(1, self.rows) if self.fewer}
 
-        def load(place: str, v: int) -> str:
-            p = c.new(f"getelementptr {scalar}, ptr {place}, i64 {v * self.lanes}")
-            if self.whole:
+        def at(place: str, v: int) -> str:
+            return c.new(f"getelementptr {scalar}, ptr {place}, i64 {v * self.lanes}")
+
+        # The results come from memory while the sums are made, rather than at the end.
+        def ask(_: str, now: list[str]) -> list[str]:
+            for v in range(self.vectors):
+                how = (("i32", "1"), ("i32", "3"), ("i32", "1"))  # to write, to stay, data
+                c.call_void("llvm.prefetch.p0", ("ptr", at(now[0], v)), *how)
+            return [c.new(f"getelementptr i8, ptr {now[0]}, i64 %step_c")]
+
+        c.loop("0", "%some" if self.fewer else str(self.rows), "1", [("ptr", "%c")], ask)
+
+        def load(place: str, v: int, filled: bool) -> str:
+            p = at(place, v)
+            if filled:
                 return c.new(f"load {t}, ptr {p}, align {size}")
             return c.call(
-                f"llvm.masked.load.v{self.lanes}{'f32' if size == 4 else 'f64'}.p0", t,
-                ("ptr", p), ("i32", str(size)), (c.vec("i1"), masks[v]), (t, "zeroinitializer"),
+                f"llvm.masked.load.{suffix}.p0", t, ("ptr", p), ("i32", str(size)),
+                (c.vec("i1"), masks[v]), (t, "zeroinitializer"),
             )  # fmt: skip
 
         def added(x: str, y: str, total: str) -> str:
             if not module.fma:
                 return c.new(f"fadd {t} {total}, {c.new(f'fmul {t} {x}, {y}')}")
-            suffix = f"v{self.lanes}{'f32' if size == 4 else 'f64'}"
             return c.call(f"llvm.fma.{suffix}", t, (t, x), (t, y), (t, total))
 
         def term(x: str, y: str, sums: list[str]) -> list[str]:
-            right = [load(y, v) for v in range(self.vectors)]
-            out = list(sums)
-            base = x
+            right = [load(y, v, self.filled) for v in range(self.vectors)]
+            out, left = list(sums), []
+            base, after = x, c.label("rows")
             for i in range(self.rows):
+                if i in ends:
+                    left.append((c.block, list(out)))
+                    more = c.label("row")
+                    c.do(f"br i1 {ends[i]}, label %{after}, label %{more}")
+                    c.start(more)
                 # Three rows per pointer: the addressing of the CPU reaches base, step and twice
                 # the step. That these belong together is not said here: one addition per row, each
                 # waiting for the one before, would take as long as the products.
                 if i and i % 3 == 0:
-                    base = c.new(f"getelementptr i8, ptr {base}, i64 %thrice")
-                step = (None, "%step_a", "%twice")[i % 3]
+                    base = c.new(f"getelementptr i8, ptr {base}, i64 {thrice}")
+                step = (None, "%step_a", twice)[i % 3]
                 p = c.new(f"getelementptr i8, ptr {base}, i64 {step}") if step else base
                 many = c.splat(scalar, c.new(f"load {scalar}, ptr {p}, align {size}"))
                 for v in range(self.vectors):
-                    at = i * self.vectors + v
-                    out[at] = added(many, right[v], out[at])
-            return out
-
-        levels = self.inner - self.blocks
+                    number = i * self.vectors + v
+                    out[number] = added(many, right[v], out[number])
+            if not ends:
+                return out
+            left.append((c.block, out))
+            c.do(f"br label %{after}")
+            c.start(after)
+            return [
+                c.new(f"phi {t} " + ", ".join([f"[ {now[i]}, %{block} ]" for block, now in left]))
+                for i in range(len(out))
+            ]
 
         def nest(d: int, x: str, y: str, sums: list[str]) -> list[str]:
-            if d == levels:
+            if d == self.loops:
                 return term(x, y, sums)
             carried = [("ptr", x), ("ptr", y), *[(t, s) for s in sums]]
 
             def turn(_: str, now: list[str]) -> list[str]:
                 found = nest(d + 1, now[0], now[1], now[2:])
                 return [
-                    c.new(f"getelementptr i8, ptr {now[0]}, i64 %a{d}"),
-                    c.new(f"getelementptr i8, ptr {now[1]}, i64 %b{d}"),
+                    *[c.new(f"getelementptr i8, ptr {p}, i64 {s}")
+                      for p, s in zip(now[:2], nests[d][1:], strict=True)],
                     *found,
-                ]
+                ]  # fmt: skip
 
-            return c.loop("0", f"%n{d}", "1", carried, turn)[2:]
+            return c.loop("0", nests[d][0], "1", carried, turn)[2:]
 
         sums = nest(0, "%a", "%b", ["zeroinitializer"] * (self.rows * self.vectors))
-        if self.blocks:
-            # The first block adds to zeros: memory that nobody wrote yet is not read, as its pages
-            # would be made ready twice, for reading and then for writing.
-            zeros = f"@zeros_{self.vectors * self.lanes * size}"
-            room = f"[{self.vectors * self.lanes * size} x i8] zeroinitializer, align 64"
-            module.declarations[zeros] = f"{zeros} = internal constant {room}"
-            fresh = c.new("icmp eq i64 %add, 0")
+        # The first block adds to zeros: memory that nobody wrote yet is not read, as its pages
+        # would be made ready twice, for reading and then for writing.
+        zeros = f"@zeros_{self.vectors * self.lanes * size}"
+        room = f"[{self.vectors * self.lanes * size} x i8] zeroinitializer, align 64"
+        module.declarations[zeros] = f"{zeros} = internal constant {room}"
+        fresh = c.new("icmp eq i64 %add, 0")
         place = "%c"
         for i in range(self.rows):
             if i:
                 place = c.new(f"getelementptr i8, ptr {place}, i64 %step_c")
-            write, after = c.label("row"), c.label("next")
-            kept = c.new(f"icmp ule i64 %skip, {i}")
-            c.do(f"br i1 {kept}, label %{write}, label %{after}")
-            c.start(write)
-            before = c.new(f"select i1 {fresh}, ptr {zeros}, ptr {place}") if self.blocks else ""
+            if i in ends:
+                more = c.label("store")
+                c.do(f"br i1 {ends[i]}, label %leave, label %{more}")
+                c.start(more)
+            after = c.label("next")
+            if self.overlaps:
+                write = c.label("row")
+                kept = c.new(f"icmp ule i64 %some, {i}")
+                c.do(f"br i1 {kept}, label %{write}, label %{after}")
+                c.start(write)
+            before = c.new(f"select i1 {fresh}, ptr {zeros}, ptr {place}")
             for v in range(self.vectors):
                 value = sums[i * self.vectors + v]
-                if self.blocks:
-                    value = c.new(f"fadd {t} {value}, {load(before, v)}")
-                p = c.new(f"getelementptr {scalar}, ptr {place}, i64 {v * self.lanes}")
-                if self.whole:
-                    c.do(f"store {t} {value}, ptr {p}, align {size}")
-                else:
-                    c.call_void(
-                        f"llvm.masked.store.v{self.lanes}{'f32' if size == 4 else 'f64'}.p0",
-                        (t, value), ("ptr", p), ("i32", str(size)), (c.vec("i1"), masks[v]),
-                    )  # fmt: skip
-            c.do(f"br label %{after}")
-            c.start(after)
+                value = c.new(f"fadd {t} {value}, {load(before, v, False)}")
+                c.call_void(
+                    f"llvm.masked.store.{suffix}.p0", (t, value), ("ptr", at(place, v)),
+                    ("i32", str(size)), (c.vec("i1"), masks[v]),
+                )  # fmt: skip
+            if self.overlaps:
+                c.do(f"br label %{after}")
+                c.start(after)
+        c.do("br label %leave")
+        c.start("leave")
         c.do("ret void")
-        head = "ptr %a, i64 %step_a, i64 %twice, i64 %thrice, ptr %b, ptr %c, i64 %step_c, "
-        head += "i64 %left, i64 %skip, i64 %add"
-        for d in range(levels):
-            head += f", i64 %n{d}, i64 %a{d}, i64 %b{d}"
+        head = "ptr %a, ptr %b, ptr %c, i64 %step_a, i64 %step_c, i64 %left, i64 %add, i64 %some, "
+        head += "ptr %nest"
         text = "\n".join(c.lines)
-        module.functions[name] = f"define internal void @{name}({head}) nounwind {{\n{text}\n}}\n"
+        module.functions[self.name] = (
+            f"define internal void @{self.name}({head}) nounwind {{\n{text}\n}}\n"
+        )
 
 
-def shape_of(m: int, n: int, dtype: str, width: int) -> tuple[int, int, int]:
-    """Rows and vectors of the tiles for so many rows and columns, and lanes of a vector."""
-    lanes = width // itemsize(dtype)
-    vectors = 1 if n <= lanes else 2
-    # Sums, and what is multiplied, in 32 registers of 64 bytes, or 16 smaller ones.
-    most = 14 if width == 64 else 6
-    parts = -(-m // most)
-    return -(-m // parts), vectors, lanes
+def rows_of(width: int) -> tuple[int, int, int]:
+    """Rows of the tiles: with what is multiplied, sums of two vectors fill 32 registers of 64
+    bytes, or 16 smaller ones; fewer; and of how many less there may be."""
+    return (14, 8, 7) if width == 64 else (6, 4, 3)
 
 
-def words_of(m: tuple[int, int, int], n: int, outer: Sequence[Loop], inner: Sequence[Loop],
-             size: int) -> list[int]:  # fmt: skip
-    """The run-time words, strides given in elements."""
-    words = [m[0], m[1] * size, m[2] * size, n]
-    for loop in (*outer, *inner):
-        words += [loop[0], *[s * size for s in loop[1]]]
+def divided(m: int, width: int) -> tuple[int, int, int]:
+    """Where the rows end that come by each of the first two numbers of rows, and how many of the
+    others come at a time.
+
+    A tile of one to four rows takes the time of four, as additions wait for each other.
+    """
+    most, less, few = rows_of(width)
+    found = []
+    for first in range(m // most, max(m // most - 4, -1), -1):
+        left = m - first * most
+        for second in range(left // less, max(left // less - 2, -1), -1):
+            rest = left - second * less
+            tiles = -(-rest // few)
+            each = -(-rest // max(tiles, 1))
+            time = first * most + second * less + tiles * max(4.5, 1.1 * each)
+            end = first * most
+            found.append((time + (first + second + tiles) / 2, end, end + second * less, each or 1))
+    return min(found)[1:]
+
+
+def words_of(
+    m: tuple[int, int, int], n: int, parts: Sequence[Sequence[Loop]], counts: tuple[int, int],
+    size: int, width: int,
+) -> list[int]:  # fmt: skip
+    """The run-time words, strides given in elements: loops of l, those inside, loops of k around
+    the tiles and inside, filled up to so many loops of l and of k."""
+    words = [m[0], m[1] * size, m[2] * size, *divided(m[0], width), n]
+    for number, loops in enumerate(parts):
+        least, arrays = counts[number // 2], 3 - number // 2
+        for loop in [*[(1, (0,) * arrays)] * (least - len(loops)), *loops]:
+            words += [loop[0], *[s * size for s in loop[1]]]
     return words
 
 
-def blocked(inner: Sequence[Loop], least: int, most: int) -> tuple[list[Loop], int]:
-    """The loops of k, and how many of them run around the tiles, where they are `least` turns.
+def blocked(
+    inner: Sequence[Loop], least: int, most: int
+) -> tuple[Sequence[Loop], Sequence[Loop]]:
+    """The loops of k around the tiles, if they are `least` turns, and those inside.
 
     A block is at most `most` turns, whose operands stay in the cache while the tiles of i go by.
     """
     depth = size_of([loop[0] for loop in inner])
     if depth < least:
-        return list(inner), 0
+        return (), inner
     inside: list[Loop] = []
     turns, rest = 1, list(inner)
     while rest and turns * rest[-1][0] <= most:
@@ -263,9 +349,9 @@ def blocked(inner: Sequence[Loop], least: int, most: int) -> tuple[list[Loop], i
             rest[-1] = n // part, tuple([s * part for s in strides])
         elif not inside or turns * 8 < most:  # of no use: the whole loop is a block
             inside.insert(0, rest.pop())
-    return [*rest, *inside], len(rest)
+    return rest, inside
 
 
-def units_of(n: int, outer: Sequence[Loop], vectors: int, lanes: int) -> int:
-    """Units: the loops, and the tiles along j."""
-    return size_of([loop[0] for loop in outer]) * -(-n // (vectors * lanes))
+def units_of(n: int, outer: Sequence[Loop], width: int) -> int:
+    """Units: the loops, and the tiles of so many columns along j."""
+    return size_of([loop[0] for loop in outer]) * -(-n // width)

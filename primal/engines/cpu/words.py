@@ -84,15 +84,19 @@ class Words:
 
     # Leaves.
 
-    def literal(self, value: Any, dtype: Any) -> Value:
-        """A scalar of the program. Kernels read it when they run, so it is no part of them."""
+    def literal(self, value: Any, dtype: Any, role: object = None) -> Value:
+        """A scalar of the program. Kernels read it when they run, so it is no part of them.
+
+        Equal ones are one, which is part of them, but for those of different roles: sizes that are
+        equal by chance.
+        """
         known = native(dtype)
         if known is None:
             raise Unsupported(f"a literal of {dtype}")
         bits = np.asarray(value).astype(known).tobytes()
-        node = self.literals.get((known, bits))
+        node = self.literals.get((known, bits, role))
         if node is None:
-            node = self.literals[known, bits] = Node("literal", (), (), known, bits)
+            node = self.literals[known, bits, role] = Node("literal", (), (), known, bits)
         return Value(node, (), dtype)
 
     def iota(self, shape: Ints, dtype: Any, dim: int) -> Value:

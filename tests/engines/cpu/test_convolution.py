@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from primal.base.config import config
-from primal.engines.cpu.panels import blocked
+from primal.engines.cpu.panels import Panels, blocked, divided, rows_of
 from primal.engines.cpu.steps import Library, Routine
 from primal.ops.window.convolution import ConvDimensionNumbers, conv_general_dilated
 from tests.engines.cpu import lab
@@ -145,12 +145,45 @@ def test_equal_structures_share_code():
     assert [s for s in made.plan.program.steps if isinstance(s, Routine)]
 
 
+@pytest.mark.parametrize("width", [32, 64])
+def test_rows_are_divided_without_gaps(width):
+    most, less, few = rows_of(width)
+    for m in range(1, 300):
+        first, second, each = divided(m, width)
+        assert 0 <= first <= second <= m and first % most == 0 and (second - first) % less == 0
+        assert 1 <= each <= few
+
+
+@pytest.mark.parametrize("rows", [*range(1, 17), 23, 31])
+def test_any_number_of_rows(rows):
+    """Rows are features of the first, and places of the second."""
+    agree(array((1, 2, 3, 40)), array((rows, 2, 3, 3), seed=1), params(NCHW), terms=18)
+    agree(array((1, rows, 3, 2)), array((3, 3, 2, 40), seed=1), params(NHWC), terms=18)
+    # In blocks, which add to what is there.
+    agree(array((1, 130, 3, 40)), array((rows, 130, 3, 3), seed=1), params(NCHW), terms=1170)
+
+
+@pytest.mark.parametrize("numbers", [NHWC, NCHW])
+def test_kinds_do_not_depend_on_sizes(numbers):
+    found = set()
+    for batch, inside, features, places in (
+        (2, 3, 17, (40, 33)), (1, 40, 20, (41, 48)), (8, 130, 64, (33, 64)), (3, 7, 101, (90, 70)),
+    ):  # fmt: skip
+        inner, outer = (inside, *places), (features, inside, 3, 3)
+        if numbers is NHWC:
+            inner, outer = (*places, inside), (3, 3, inside, features)
+        f = lambda x, w: [conv_general_dilated(x, w, **params(numbers))]  # noqa: E731
+        made = lab.built(f, array((batch, *inner)), array(outer))
+        found.update([s.spec for s in made.plan.steps if isinstance(s, Routine)])
+    assert len([spec for spec in found if isinstance(spec, Panels)]) == 1
+
+
 def test_blocks():
     assert blocked([(8, (1024, 9)), (1024, (1, 1))], 1024, 256) == (
-        [(8, (1024, 9)), (4, (256, 256)), (256, (1, 1))], 2,
+        [(8, (1024, 9)), (4, (256, 256))], [(256, (1, 1))],
     )  # fmt: skip
-    assert blocked([(500, (1, 1))], 1024, 256) == ([(500, (1, 1))], 0)
-    assert blocked([(8, (1031, 9)), (1031, (1, 1))], 1024, 256)[1] == 1
+    assert blocked([(500, (1, 1))], 1024, 256) == ((), [(500, (1, 1))])
+    assert len(blocked([(8, (1031, 9)), (1031, (1, 1))], 1024, 256)[0]) == 1
 
 
 def test_complex_numbers_are_multiplied_by_parts():

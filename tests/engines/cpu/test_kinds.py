@@ -20,7 +20,7 @@ OTHER_ALGORITHMS = {
     name: why
     for names, why in {
         "mlp": "a mean of few numbers is one pass; long rows of much work are aligned",
-        "conv, conv grad, conv group": "tiles that fill the places, blocks of long sums",
+        "conv group": "long rows of much work are aligned",
         "softmax0, norms, cond": "rows and columns that leave the cache between passes",
         "argmax": "long rows are searched in pieces",
         "sort, top_k, top_k more": "by counting, by registers, by bits, by NumPy",
