@@ -31,6 +31,7 @@ from primal.ir.state import ambient
 from primal.ir.trace import ZERO, Literal, aval_of
 from primal.ops.choose import clamp, select_n
 from primal.ops.elementwise import eq
+from primal.ops.reduce import reduce_or
 from primal.ops.shape import moveaxis
 from primal.ops.spread import broadcast_in_dim, zeros_like_aval
 from primal.ops.types import is_linear
@@ -236,8 +237,9 @@ def _cond_batch(axis: Any, args: Any, dims: Any, *, branches: Branches) -> Any:
     results = []
     for i, b in enumerate(branches):
         if guards:
-            program, mask = batch_jaxpr(guarded(b, batched), axis, (True, *batched))
-            outs = eval_closed(program, eq(which, np.int32(i)), *moved)
+            mine = eq(which, np.int32(i))
+            program, mask = batch_jaxpr(guarded(b, batched), axis, (True, False, *batched))
+            outs = eval_closed(program, mine, reduce_or(mine, axes=(0,)), *moved)
         else:
             program, mask = batch_jaxpr(b, axis, batched)
             outs = eval_closed(program, *moved)

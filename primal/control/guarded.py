@@ -7,9 +7,12 @@ come back to the examples that chose another branch, and a branch may turn zero 
 branch is chosen. Programs that nobody differentiates keep nothing of it: `simplify` drops a
 selection among equals.
 
-Operands that are the same for all examples (weights) are guarded where an elementwise operation
-meets them with values per example, which broadcasts them anyway. To broadcast them at the start was
-rejected: W @ x would become a product per example. There the result is guarded instead.
+Operands that are the same for all examples (weights) are guarded twice. At the start, where no
+example chose the branch: what is made of them alone gets zeros from all others. And where they meet
+values per example, whose infinities make NaN of those zeros: an elementwise operation broadcasts
+them anyway, gathers by indices only move zeros, and of a product with what differs the examples
+that chose another branch read zeros instead. To broadcast all of them at the start was rejected:
+W @ x would become a product per example. Loops and other programs do get them per example.
 """
 
 from __future__ import annotations
@@ -22,10 +25,14 @@ import numpy as np
 from primal.base import dtypes
 from primal.control.call import call
 from primal.ir.avals import Aval
-from primal.ir.jaxpr import ClosedJaxpr, Jaxpr
+from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr
+from primal.ir.op import INDEX
 from primal.ir.state import state
 from primal.ir.trace import Literal, Tracer, aval_of
 from primal.ops.choose import select_n, stop_gradient
+from primal.ops.contract import dot_general
+from primal.ops.spread import zeros_like_aval
+from primal.ops.window.convolution import conv_general_dilated
 from primal.transforms.memo import memo_on_jaxpr
 from primal.transforms.stage import stage
 
@@ -38,21 +45,26 @@ def may_vary(operands: Sequence[Any]) -> bool:
 
 @memo_on_jaxpr
 def guarded(branch: ClosedJaxpr, batched: tuple[bool, ...]) -> ClosedJaxpr:
-    """The program with one more operand in front: whether the example chose this branch.
+    """The program with two more operands in front: whether the example chose this branch, and
+    whether any did.
 
     `batched` says which operands differ between examples.
     """
 
-    def run(mask: Any, *operands: Any) -> list[Any]:
-        guard = _Guard(mask)
+    def run(mask: Any, any_chose: Any, *operands: Any) -> list[Any]:
+        guard, shared = _Guard(mask), _Guard(any_chose)
         operands = tuple(
-            [guard.of(x) if b else x for x, b in zip(operands, batched, strict=True)]
+            [(guard if b else shared).of(x) for x, b in zip(operands, batched, strict=True)]
         )
         outs, _ = guard.walk(branch.jaxpr, branch.consts, operands, batched)
         return outs
 
-    avals = [Aval((), np.dtype(bool)), *branch.in_avals]
+    flag = Aval((), np.dtype(bool))
+    avals = [flag, flag, *branch.in_avals]
     return stage(run, avals, str(branch.jaxpr.debug))
+
+
+_PRODUCTS = (dot_general, conv_general_dilated)
 
 
 def _smooth(x: Any) -> bool:
@@ -76,6 +88,16 @@ class _Guard:
             found = self.made[id(x)] = (x, select_n(self.mask, stop_gradient(x), x))
         return found[1]
 
+    def or_zero(self, x: Any) -> Any:
+        """x where the example chose the branch; of the results of others nothing is used."""
+        return select_n(self.mask, zeros_like_aval(aval_of(x)), x)
+
+    def _moves(self, eqn: Eqn, vals: Sequence[Any], which: Sequence[bool]) -> bool:
+        """Whether zeros that come back stay zeros: what differs only says where to read."""
+        return eqn.op.kind is INDEX and not any(
+            w and _smooth(x) for x, w in zip(vals, which, strict=True)
+        )
+
     def walk(
         self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], batched: Sequence[bool]
     ) -> tuple[list[Any], list[bool]]:
@@ -91,12 +113,18 @@ class _Guard:
                 closed = eqn.params["jaxpr"]
                 outs, out_differs = self.walk(closed.jaxpr, closed.consts, vals, which)
             else:
-                meets = any(which) and not all(which)
-                if meets and eqn.op.kind.elementwise:
-                    vals = [x if w else self.of(x) for x, w in zip(vals, which, strict=True)]
+                late = False
+                if any(which) and not all(which):
+                    pairs = list(zip(vals, which, strict=True))
+                    product = eqn.op in _PRODUCTS
+                    late = product or self._moves(eqn, vals, which)
+                    if product:
+                        vals = [self.or_zero(x) if w else x for x, w in pairs]
+                    elif not late:
+                        vals = [x if w else self.of(x) for x, w in pairs]
                 made = state.trace.process(eqn.op, vals, eqn.params)
                 outs = list(made) if eqn.op.multiple else [made]
-                if meets and not eqn.op.kind.elementwise:
+                if late:
                     outs = [self.of(x) for x in outs]
                 out_differs = [any(which)] * len(outs)
             env.update(zip(eqn.outvars, outs, strict=True))

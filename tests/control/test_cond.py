@@ -363,6 +363,40 @@ def test_a_branch_that_an_example_did_not_choose_makes_no_nan(name, wrap):
     assert np.isfinite(dw) and np.allclose(dw, alone)
 
 
+def _root_of_steps(w, x):
+    return lax.scan(lambda c, _: (jnp.sqrt(c * w), None), x, None, length=2)[0]
+
+
+SHARED = {
+    "read alone": lambda w, x: jnp.sqrt(w - 2) * x,
+    "a loop": _root_of_steps,
+    "a choice": lambda w, x: lax.cond(w > 1, lambda: jnp.log(x * w), lambda: w),
+    "a product": lambda w, x: (w * jnp.eye(2) @ (jnp.ones(2) / x)).sum(),
+    "a convolution": lambda w, x: jnp.sqrt(jnp.convolve(jnp.full(3, w), jnp.full(2, 1 / x))).sum(),
+    "a solution": lambda w, x: jnp.linalg.solve(w * jnp.eye(2), jnp.ones(2) / x).sum(),
+    "a gather": lambda w, x: jnp.log((w * jnp.arange(3.0))[x.astype(int)]),
+    "a part": lambda w, x: jnp.full(3, w).at[1].multiply(1 / x).sum(),
+    "remat": lambda w, x: primal.checkpoint(lambda w, x: w / x)(w, x),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+@pytest.mark.parametrize("xs", [[0.0, 1.0], [0.0, 0.0]])
+def test_what_examples_share_gets_no_nan_from_branches_not_chosen(name, xs):
+    def chosen(w, x):
+        return lax.cond(x > 0, SHARED[name], lambda w, x: 0.0 * x, w, x)
+
+    def total(w, xs):
+        return primal.vmap(chosen, (None, 0))(w, xs).sum()
+
+    # Nobody chooses the branch where it has no finite derivative.
+    w = 2.0 if name != "read alone" or not any(xs) else 3.0
+    dw, dxs = primal.jit(primal.grad(total, (0, 1)))(w, jnp.array(xs))
+    alone = [primal.grad(chosen, (0, 1))(w, x) for x in xs]
+    assert np.isfinite(dw) and np.allclose(dw, sum([g for g, _ in alone]))
+    assert np.allclose(dxs, [g for _, g in alone])
+
+
 def test_guards_leave_programs_that_nobody_differentiates_as_they_were():
     f = primal.vmap(lambda x: lax.cond(x > 0, jnp.sqrt, lambda x: x, x))
     text = primal.jit(f).lower(jnp.ones(3)).as_text()
