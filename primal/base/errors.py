@@ -207,11 +207,11 @@ Use the function of the same name in primal.numpy:
 To call NumPy on the values while the program runs, use primal.pure_callback."""
 
 # NumPy's words, which arrays that have values use.
-MSG_NO_TRUTH = (
+NO_TRUTH = (
     "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array "
     "is not empty."
 )
-MSG_NO_ONE_TRUTH = (
+NO_ONE_TRUTH = (
     "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
 )
 

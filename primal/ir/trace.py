@@ -218,7 +218,7 @@ class Tracer(Array):
     # What no array of this type could be made of is said before the value is asked for.
     def __bool__(self) -> bool:
         if self.aval.size != 1:
-            raise ValueError(errors.MSG_NO_ONE_TRUTH if self.aval.size else errors.MSG_NO_TRUTH)
+            raise ValueError(errors.NO_ONE_TRUTH if self.aval.size else errors.NO_TRUTH)
         return bool(concrete_or_error(self, "bool"))
 
     def __int__(self) -> int:
