@@ -142,17 +142,18 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
 
 
 def _trimmed(name: str, x: Any, least: float = 0.0) -> Any:
-    """Without the numbers at the front that are at most `least` in size, but for the last."""
+    """Without the numbers at the front that are at most `least` in size."""
     host = concrete(name, x, "trim_leading_zeros")
     first = np.flatnonzero(~(np.abs(host) <= least))
-    return x[int(first[0]) :] if len(first) else x[-1:]
+    return x[int(first[0]) if len(first) else len(host) :]
 
 
 def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """(quotient, remainder) of two polynomials.
 
     `trim_leading_zeros` drops what rounding left at the front of the remainder: numbers up to the
-    root of the dtype's eps. Values must be concrete for that.
+    root of the dtype's eps; of a remainder of such numbers alone nothing is left. Values must be
+    concrete for that.
 
     >>> jnp.polydiv(jnp.array([1., 0., -1.]), jnp.array([1., 1.]))[0]
     Array([ 1., -1.], dtype=float32)

@@ -195,7 +195,7 @@ def remembered_but_wide(fun: F) -> F:
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
-        for x in args:
+        for x in (*args, *kwargs.values()) if kwargs else args:
             if x.__class__ is np.ndarray and x.dtype in _WIDE:
                 return fun(*args, **kwargs)
         return again(*args, **kwargs)

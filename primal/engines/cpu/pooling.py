@@ -56,6 +56,11 @@ def _dims(shape: Sequence[int], out: Sequence[int], window: dict[str, Any]) -> l
     return dims or [(1, 1, 1, 1, 1, 0)]
 
 
+def _is_along(dim: Dim) -> bool:
+    """Whether windows span a dimension, or some lie behind its end, where there is nothing."""
+    return dim[2:] != (1, 1, 1, 0) or dim[1] > dim[0]
+
+
 def _words(dims: Sequence[Dim], item: int) -> list[int]:
     steps = [s * item for s in row_major([d[0] for d in dims])]
     return [w for d, s in zip(dims, steps, strict=True) for w in (*d, s)]
@@ -74,7 +79,7 @@ def _spans(s: Script, dim: Sequence[Int], at: Int) -> tuple[Int, Int, Int]:
 class Windows:
     """out[o] = the monoid over x[o·stride + k·dilation - low] for k in the window.
 
-    `along`: windows span the last dimension. Units are rows of the result.
+    `along`: windows span the last dimension, or leave it. Units are rows of the result.
     Words: per dimension those of `Dim` and bytes between neighbours in x.
     """
 
@@ -171,7 +176,7 @@ def reduce_window(
         return _of_slices(k, monoid, x, shape, window)
     x = k.dense(held(k, x))
     dims = _dims(x.shape, shape, window)
-    along = dims[-1][2:] != (1, 1, 1, 0)
+    along = _is_along(dims[-1])
     each = size_of([d[2] for d in dims]) * dims[-1][1]
     (out,) = k.routine(
         Windows(dtype, monoid, len(dims), along), [x], [Aval(shape, x.dtype)],
@@ -416,7 +421,7 @@ def select_and_scatter_add(
     if dtype[0] not in "iuf" or dtype in NARROW:
         raise Unsupported(f"windows of {x.dtype}")
     dims = _dims(x.shape, source.shape, window)
-    along = dims[-1][2:] != (1, 1, 1, 0)
+    along = _is_along(dims[-1])
     n, _, size, _, dilation, _ = dims[0]
     block = max(-(-n // BLOCKS), TWICE * (size - 1) * dilation)
     units = -(-n // block)
