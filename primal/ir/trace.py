@@ -190,6 +190,10 @@ class Trace:
         """Run or record one operation."""
         raise NotImplementedError(f"[{type(self).__name__}] expected a trace that processes ops.")
 
+    def owns(self, tracer: Tracer) -> bool:
+        """Whether the tracer is a value of this transformation."""
+        return tracer._trace is self
+
 
 class Tracer(Array):
     """A value standing in for an array inside a transformation."""
@@ -559,10 +563,9 @@ def adopt_scalars(op: Op, args: tuple[Any, ...]) -> list[Any]:
 
 def check_ancestor(trace: Trace | None, tracer: Tracer) -> None:
     """Raise when a tracer belongs to a trace that is no ancestor of `trace`."""
-    check_alive(tracer)
     t = trace
     while t is not None:
-        if t is tracer._trace:
+        if t.owns(tracer):
             return
         t = t.parent
     raise leak_error(tracer)

@@ -21,7 +21,11 @@ from primal.transforms.stage import stage
 
 
 class Axis(NamedTuple):
-    """The axis being added: its size, and its name for collectives (or None)."""
+    """The axis being added: its size, and its name for collectives (or None).
+
+    Every vmap makes one of its own, by which its values are known: rules of custom derivatives run
+    in a trace of their own, perhaps later, and may close over values of the vmap they belong to.
+    """
 
     name: Any
     size: int
@@ -30,11 +34,12 @@ class Axis(NamedTuple):
 class BatchTracer(Tracer):
     """A value of the parent with one dimension hidden."""
 
-    __slots__ = ("val", "dim")
+    __slots__ = ("val", "dim", "axis")
 
-    def __init__(self, trace: Trace, val: Any, dim: int) -> None:
+    def __init__(self, trace: BatchTrace, val: Any, dim: int) -> None:
         full = aval_of(val)
         self._trace = trace
+        self.axis = trace.axis
         shape = full.shape
         self.aval = Aval(shape[:dim] + shape[dim + 1 :], full.dtype, full.weak_type)
         self.val = val
@@ -59,8 +64,9 @@ class BatchTrace(Trace):
         vals: list[Any] = []
         dims: list[int | None] = []
         batched = False
+        axis = self.axis
         for a in args:
-            if type(a) is BatchTracer and a._trace is self:
+            if type(a) is BatchTracer and a.axis is axis:
                 vals.append(a.val)
                 dims.append(a.dim)
                 batched = True
@@ -73,7 +79,7 @@ class BatchTrace(Trace):
         for v in vals:
             if type(v) in PYTHON_SCALARS:
                 args = adopt_scalars(op, tuple(args))
-                vals = [a.val if type(a) is BatchTracer and a._trace is self else a for a in args]
+                vals = [a.val if type(a) is BatchTracer and a.axis is axis else a for a in args]
                 break
         if op.higher is None:
             # With one more dimension a wrong call may mean something: qr of a vector, say.
@@ -81,7 +87,7 @@ class BatchTrace(Trace):
         previous = state.trace
         state.trace = parent
         try:
-            out, dim = apply_batch_rule(op, self.axis, vals, dims, params)
+            out, dim = apply_batch_rule(op, axis, vals, dims, params)
         finally:
             state.trace = previous
         if op.multiple:
@@ -90,9 +96,13 @@ class BatchTrace(Trace):
             ]
         return out if dim is None else BatchTracer(self, out, dim)
 
+    def owns(self, tracer: Tracer) -> bool:
+        """Whether the tracer is a value of the same vmap, if of another trace."""
+        return type(tracer) is BatchTracer and tracer.axis is self.axis
+
     def split(self, x: Any) -> tuple[Any, int | None]:
         """The value of a result and the dimension it was batched at."""
-        if type(x) is BatchTracer and x._trace is self:
+        if type(x) is BatchTracer and x.axis is self.axis:
             return x.val, x.dim
         return x, None
 

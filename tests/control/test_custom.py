@@ -532,3 +532,47 @@ def test_one_cotangent_may_stand_for_a_subtree() -> None:
     f.defvjp(lambda d, e: (f(d, e), d), lambda d, ct: ({"a": 2 * ct, "b": ct}, None))
     got = grad(f, (0, 1))({"a": (2.0, jnp.float32(3.0)), "b": None}, 4.0)
     assert got == ({"a": (2.0, 2.0), "b": None}, 0.0)
+
+
+def closing_jvp(x: Any, y: Any) -> Any:
+    """sin(x)·y with the slope 10·y in x, by a function that closes over y."""
+    f = custom_jvp(lambda a: jnp.sin(a) * y)
+    f.defjvp(lambda primals, tangents: (f(*primals), 10.0 * y * tangents[0]))
+    return f(x)
+
+
+def closing_fwd(x: Any, y: Any) -> Any:
+    """The same; fwd closes over y."""
+    f = custom_vjp(lambda a: jnp.sin(a) * y)
+    f.defvjp(lambda a: (jnp.sin(a) * y, y), lambda kept, ct: (10.0 * ct * kept,))
+    return f(x)
+
+
+def closing_bwd(x: Any, y: Any) -> Any:
+    """The same; bwd closes over y, and runs when the vmap is over."""
+    f = custom_vjp(lambda a: jnp.sin(a) * y)
+    f.defvjp(lambda a: (jnp.sin(a) * y, None), lambda _, ct: (10.0 * ct * y,))
+    return f(x)
+
+
+@pytest.mark.parametrize("f", [closing_jvp, closing_fwd, closing_bwd])
+@pytest.mark.parametrize("wrap", WRAPS)
+def test_rules_may_close_over_values_of_a_vmap_inside_the_derivative(f: Any, wrap: Any) -> None:
+    """Of the vmap they are called in, and of one around it of the same size."""
+    shared = wrap(grad(lambda x: vmap(lambda y: f(x, y))(XS).sum()))
+    np.testing.assert_allclose(shared(2.0), 10 * XS.sum())
+    own = wrap(grad(lambda x: (vmap(lambda a, y: f(a, y))(x, XS) * XS).sum()))
+    np.testing.assert_allclose(own(XS), 10 * XS * XS)
+    nested = wrap(grad(lambda x: vmap(lambda y: vmap(lambda z: f(x, y * z))(XS))(XS).sum()))
+    np.testing.assert_allclose(nested(2.0), 10 * XS.sum() ** 2)
+    outer = wrap(grad(lambda x: vmap(lambda y: vmap(lambda z: f(x * z, y))(XS))(XS).sum()))
+    np.testing.assert_allclose(outer(2.0), 10 * XS.sum() ** 2)
+    rows = wrap(primal.jacrev(lambda x: vmap(lambda y: f(x, y), out_axes=0)(XS)))
+    np.testing.assert_allclose(rows(2.0), 10 * XS)
+
+
+def test_values_of_one_vmap_are_none_of_another() -> None:
+    kept: list[Any] = []
+    vmap(lambda y: kept.append(y) or y)(XS)
+    with pytest.raises(errors.UnexpectedTracerError):
+        vmap(lambda y: y + kept[0])(XS)
