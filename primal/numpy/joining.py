@@ -30,7 +30,7 @@ from primal.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, expand_dims,
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.spread import broadcast_in_dim, reduce_sum
-from primal.ops.types import static, static_int, static_whole
+from primal.ops.types import axes_given, static, static_int, static_whole
 from primal.ops.window.cumulative import cumsum
 
 
@@ -446,9 +446,13 @@ def resize(a: ArrayLike, new_shape: Any) -> Array:
            [2, 0]], dtype=int32)
     """
     x = ravel(a)
-    shape = as_shape(static("resize new_shape", "a tuple", new_shape))
-    if any(n < 0 for n in shape):
-        raise ValueError("all elements of `new_shape` must be non-negative")
+    given = axes_given(static("resize new_shape", "a tuple", new_shape))
+    if any(isinstance(n, int | np.integer) and n < 0 for n in given):
+        raise ValueError(
+            "[resize] expected sizes from 0 on, got "
+            f"{new_shape}: all elements of `new_shape` must be non-negative."
+        )
+    shape = as_shape(given)
     total = int(np.prod(shape, dtype=int))
     if total == 0 or x.size == 0:
         return filled(shape, 0, x.dtype)

@@ -347,7 +347,7 @@ def setxor1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """The elements that exactly one of the arrays has, sorted.
+    """The elements that exactly one of the arrays has, sorted; nan, equal to nothing, of each.
 
     >>> jnp.setxor1d(jnp.array([1, 3, 2]), jnp.array([3, 5]))
     Array([1, 2, 5], dtype=int32)
@@ -359,11 +359,14 @@ def setxor1d(
     here, there = isin(found.values, x), isin(found.values, y)
     real = ops.gt(found.counts, literal(0, found.counts.dtype, True))
     one = ops.bitwise_and(ops.bitwise_xor(here, there), real)
-    if dtypes.issubdtype(both.dtype, np.inexact):
-        # nan is in neither by comparison, and belongs to the difference.
-        nan = ops.ne(found.values, found.values)
-        one = ops.bitwise_or(one, ops.bitwise_and(nan, real))
     values = convert(found.values, found.values.dtype)
+    if dtypes.issubdtype(both.dtype, np.inexact) and both.size:
+        # nan is in neither by comparison, and belongs to the difference: last, once of each array.
+        nans = [reduce_or(ops.ne(v, v), axes=(0,)) for v in (x, y)]
+        twice = shape_ops.reshape(ops.bitwise_and(*nans), shape=(1,))
+        nan = ops.bitwise_and(ops.ne(values, values), real)
+        one = concatenate([ops.bitwise_or(one, nan), twice])
+        values = concatenate([values, filled((1,), np.nan, values.dtype)])
     return _kept("setxor1d", values, one, size, fill_value)[0]
 
 

@@ -273,3 +273,21 @@ def test_arrays_are_not_exported_to_other_devices() -> None:
     assert np.from_dlpack(x, device="cpu").tolist() == [1, 1]
     with pytest.raises(BufferError, match="own device"):
         x.__dlpack__(dl_device=(2, 0))
+
+
+def test_the_symmetric_difference_has_the_nan_of_each_array() -> None:
+    nan = np.nan
+    cases = [([nan, 1], [nan]), ([1, 2], [nan, nan, 2]), ([nan], [nan]), ([], [nan])]
+    for a, b in cases:
+        x, y = np.array(a, np.float32), np.array(b, np.float32)
+        want = np.setxor1d(np.unique(x), np.unique(y))
+        np.testing.assert_array_equal(jnp.setxor1d(x, y), want)
+        known = primal.jit(lambda x, y: jnp.setxor1d(x, y, size=4, fill_value=7))(x, y)
+        np.testing.assert_array_equal(known, np.append(want, [7] * (4 - len(want))))
+    assert jnp.setxor1d(jnp.zeros(0), jnp.zeros(0), size=2).tolist() == [0, 0]
+
+
+def test_sizes_of_resize_are_not_negative() -> None:
+    for shape in (-1, (2, -3)):
+        with pytest.raises(ValueError, match="must be non-negative"):
+            jnp.resize(jnp.arange(3), shape)

@@ -432,6 +432,13 @@ def test_sums_of_what_lies_in_one_run(order):
         np.testing.assert_allclose(found, x.sum(axes, dtype=np.float64), rtol=1e-5, atol=2e-4)
 
 
+@pytest.mark.parametrize("size", [5, 4096, 4097, 3_000_001])
+def test_the_norm_of_many_is_as_exact_as_of_few(size):
+    x = np.abs(RNG.normal(size=size)).astype(np.float32)
+    exact = np.sqrt(np.sum(x.astype(np.float64) ** 2)).astype(np.float32)
+    np.testing.assert_array_max_ulp(np.asarray(jnp.linalg.norm(jnp.asarray(x))), exact, 2)
+
+
 def test_many_elements():
     """Where operations choose another way for many elements, it leads to the same."""
     x = np.tile(np.array(SPECIAL, np.float32), 200)

@@ -430,7 +430,7 @@ def test_ravel_errors():
         with pytest.raises(ValueError):
             bad()
     assert f(m, (3, 5), dtype="int8").dtype == np.int8
-    for bad in (lambda: index_tricks.unravel_index(7.0, (3, 4)),
+    for bad in (lambda: index_tricks.unravel_index(7j, (3, 4)),
                 lambda: index_tricks.unravel_index(7, (3, -4))):
         with pytest.raises((TypeError, ValueError)):
             bad()

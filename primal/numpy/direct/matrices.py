@@ -19,6 +19,8 @@ from primal.runtime.array import ArrayImpl
 
 # Up to here formulas of the elements are exact where elimination is not.
 _SMALL = 3
+RUN = 4096
+"""Terms of a sum that BLAS makes."""
 
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Callable[..., Any] | None:
@@ -60,11 +62,15 @@ def norm(
     if axis is not None or keepdims:
         return None
 
-    def run(x: Any) -> Any:
-        flat = x.ravel("K")
-        return np.sqrt(flat.dot(flat))
+    return lambda x: np.sqrt(_sum_of_squares(x.ravel("K")))
 
-    return run
+
+def _sum_of_squares(x: Any) -> Any:
+    """By BLAS, `RUN` at a time: it adds terms one after the other (of 10^7, 270 to 2100 ulp are
+    lost), and of many float64 as many at a time as there are threads."""
+    whole = x.size // RUN * RUN
+    rows, rest = x[:whole].reshape(-1, RUN), x[whole:]
+    return np.add.reduce(np.vecdot(rows, rows)) + rest.dot(rest) if whole else x.dot(x)
 
 
 def diag(v: Any, k: int = 0) -> Callable[..., Any] | None:
