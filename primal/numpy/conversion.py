@@ -252,7 +252,8 @@ def _from_leaves(value: Any, dtype: Any) -> Array:
             return [hosts(item) for item in v]
         if dtype is not None and type(v) in PYTHON_SCALARS:
             return v
-        x = operand("array", v)
+        # Any int will do for the type; its own digits may be more than int32 has.
+        x = operand("array", 0 if type(v) is int else v)
         leaves.append(x)
         return x.numpy() if isinstance(v, ArrayImpl) else v  # as wide as it came
 
@@ -270,8 +271,10 @@ def _from_leaves(value: Any, dtype: Any) -> Array:
                 f"{', '.join(map(str, sorted(shapes)))}."
             )
         else:
+            # Narrow floats of ml_dtypes are made of no int that needs more than 63 bits.
+            wide = np.dtype(np.float64) if dtypes.is_narrow_float(target) else target
             try:
-                host = np.array(nested, target)
+                host = np.array(nested, wide).astype(target, copy=False)
             except OverflowError as e:
                 raise OverflowError(
                     f"[array] expected numbers within dtype {target.name}, got others ({e}). Name "

@@ -497,10 +497,26 @@ def test_lists_hold_numbers_wider_than_the_default() -> None:
     assert jnp.array([np.array([2**40, 1]), np.array([2, 3])], "float32")[0, 0] == 2.0**40
 
 
+@pytest.mark.parametrize("beside", [
+    np.float32(1), np.array(1.0), np.float64(1), jnp.array(1.0), jnp.float32(1), np.complex64(1),
+    np.float16(1), jnp.bfloat16(1),
+], ids=lambda x: type(x).__name__ + str(x.dtype))  # fmt: skip
+def test_whole_numbers_beyond_the_default_beside_floats_are_floats(beside: Any) -> None:
+    for value in (2**31, -(2**31) - 1, 2**63, 2**64 - 1):
+        made = jnp.array([beside, value])
+        assert made.dtype == jnp.array([beside, 1]).dtype
+        with np.errstate(over="ignore"):
+            want = np.array([1.0, float(value)]).astype(made.dtype)
+        assert np.array_equal(made, want)
+    with pytest.raises(OverflowError, match="2147483648"):
+        jnp.array([np.int32(1), 2**31])
+
+
 def test_lists_of_python_integers_fill_uint64(x64: None) -> None:
     assert jnp.array([2**63, 0], "uint64").tolist() == [2**63, 0]
     assert jnp.asarray([[2**64 - 1], [1]], "uint64").tolist() == [[2**64 - 1], [1]]
     assert jnp.array([2**63, 0], "float32").tolist() == [2.0**63, 0]
+    assert jnp.array([jnp.uint64(3), 2**64 - 1]).tolist() == [3, 2**64 - 1]
     for values in ([2**64, 0], [2**63, -1]):
         with pytest.raises(OverflowError, match="uint64"):
             jnp.array(values, "uint64")
