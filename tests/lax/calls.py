@@ -165,4 +165,5 @@ OTHERS = {
     " pbroadcast pmax pmean pmin ppermute pshuffle pswapaxes psum psum_scatter",
     "functions and operands alone": "cond switch while_loop composite platform_dependent stage",
     "variants of another": "ragged_dot_general scaled_dot broadcast_like empty",
+    "of placements, in tests/api/test_formats.py": "pcast with_sharding_constraint",
 }
