@@ -81,3 +81,17 @@ def test_all_lengths_are_one_kernel() -> None:
     assert all(spec.flat for spec in first)
     for m, n in ((5, 2), (1000, 8), (33, 13), (7, 31), (300_000, 5)):
         assert kinds(m, n) == first
+
+
+@pytest.mark.parametrize("n", [2, 3, 7, 13])
+def test_large_planes_become_points_by_shuffles(n: int) -> None:
+    for m, k in ((31, 33), (32, 32), (41, 50)):
+        (spec,) = specs(agree(lambda x: [x.transpose(1, 2, 0) + 1], drawn(n, m, k)))
+        assert getattr(spec, "flat", False) == (m * k < 1024)
+
+
+@pytest.mark.parametrize("m", [2, 40, 600])
+def test_runs_of_few_rows_have_no_tables(m: int) -> None:
+    x, inner, outer = drawn(5, m, 3), drawn(5, 1, 3), drawn(m, 1)
+    (spec,) = specs(agree(lambda x, a, b: [x * a + b], x, inner, outer))
+    assert getattr(spec, "flat", False) == (m >= 512 or m * 3 < 16)
