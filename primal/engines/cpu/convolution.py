@@ -29,6 +29,8 @@ DEEP, BLOCK = 1024, 256
 """Terms of a sum from which they come in blocks, and those of a block."""
 LOOPS = 2, 3
 """Loops outside and inside of images; with fewer, the others have one turn, and no other code."""
+WIDER = 4
+"""Vectors of a single row: additions wait for each other as long as four of them take."""
 LEAST_UNITS = 6
 """Units that are left when loops move inside the blocks."""
 FEW, LONG = 32, 4096
@@ -199,7 +201,8 @@ def _panels(
     counts = max(len(outer), LOOPS[0]), max(len(inner), LOOPS[1])
     around, inner = blocked(inner, DEEP, BLOCK)
     lanes = width // a.node.dtype.itemsize
-    vectors = 1 if n <= lanes else 2
+    single = m[0] == 1
+    vectors = 1 if n <= lanes else WIDER if single else 2
     # A block that leaves the cache is read again by every unit: fewer units, that do more.
     units = len(outer)
     while around and units:
@@ -207,7 +210,7 @@ def _panels(
         if outer[units - 1][1][1] or units_of(n, before, vectors * lanes) < LEAST_UNITS:
             break
         units -= 1
-    spec = Panels(dtype, vectors, lanes, *counts)
+    spec = Panels(dtype, vectors, lanes, *counts, single)
     words = words_of(
         m, n, (outer[:units], outer[units:], around, inner), counts, a.node.dtype.itemsize, width
     )

@@ -27,6 +27,8 @@ class Panels:
     Rows of i come by as many as registers hold, by eight, and by up to seven. (Tiles of as many
     rows as divide i best, each number with code of its own, were as fast, and another kernel for
     almost every convolution.) Masked vectors at the end of j cost nothing, as all rows use them.
+    A `single` row (`jnp.convolve`, one filter, a filter per channel) is a kernel of its own: to ask
+    for more rows in every turn doubles its time, and there are registers for more vectors.
 
     Words: size of i, its strides in a and the result; how i is divided (`divided`); size of j;
     sizes and strides of loops. First of l, `outer` that make units and `outer` that run inside the
@@ -39,13 +41,15 @@ class Panels:
     lanes: int
     outer: int
     inner: int
+    single: bool
 
     def write(self, module: Module, name: str) -> None:
         """Add the function, and those of the tiles."""
         size = itemsize(self.dtype)
+        shapes = zip(rows_of(self.lanes * size), (False, False, True), strict=True)
         kinds = [
             Tile(self.dtype, rows, self.vectors, self.lanes, self.inner, fewer)
-            for rows, fewer in zip(rows_of(self.lanes * size), (False, False, True), strict=True)
+            for rows, fewer in ([(1, False)] if self.single else shapes)
         ]
         r = Reader(module)
         c = r.c
@@ -57,6 +61,8 @@ class Panels:
         def unit(u: str) -> None:
             m, step_a, step_out = r.word(), r.word(), r.word()
             *ends, each = ["0", r.word(), r.word(), m, r.word()]
+            if self.single:
+                ends = ["0", m]
             n = r.word()
             units = r.loops(self.outer, 3)
             columns = c.quotient(c.new(f"add i64 {n}, {width - 1}"), str(width))

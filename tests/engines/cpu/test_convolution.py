@@ -163,6 +163,16 @@ def test_any_number_of_rows(rows):
     agree(array((1, 130, 3, 40)), array((rows, 130, 3, 3), seed=1), params(NCHW), terms=1170)
 
 
+@pytest.mark.parametrize("places", [15, 16, 17, 63, 64, 65, 200])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_single_row(dtype, places):
+    made = agree(array((2, 2, 3, places), dtype), array((1, 2, 3, 3), dtype, 1), params(NCHW), 18)
+    specs = [s.spec for s in made.plan.steps if isinstance(s, Routine)]
+    assert [spec.single for spec in specs if isinstance(spec, Panels)] == [True]
+    # In blocks, which add to what is there.
+    agree(array((1, 130, 3, places), dtype), array((1, 130, 3, 3), dtype, 1), params(NCHW), 1170)
+
+
 @pytest.mark.parametrize("numbers", [NHWC, NCHW])
 def test_kinds_do_not_depend_on_sizes(numbers):
     found = set()
