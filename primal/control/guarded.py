@@ -12,7 +12,8 @@ example chose the branch: what is made of them alone gets zeros from all others.
 values per example, whose infinities make NaN of those zeros: an elementwise operation broadcasts
 them anyway, gathers by indices only move zeros, and of a product with what differs the examples
 that chose another branch read zeros instead. To broadcast all of them at the start was rejected:
-W @ x would become a product per example. Loops and other programs do get them per example.
+W @ x would become a product per example. Scans are guarded inside; other programs do get them per
+example.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.control.call import call
+from primal.control.programs import settle, split
+from primal.control.scan import scan
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr
 from primal.ir.op import INDEX
@@ -71,6 +74,15 @@ def _smooth(x: Any) -> bool:
     return dtypes.to_tangent_dtype(aval_of(x).dtype) != dtypes.float0
 
 
+def _differing(jaxpr: Jaxpr, batched: Sequence[bool]) -> list[bool]:
+    """Which outputs differ between examples."""
+    differs = {v for v, b in zip(jaxpr.invars, batched, strict=True) if b}
+    for eqn in jaxpr.eqns:
+        if not differs.isdisjoint(eqn.invars):
+            differs.update(eqn.outvars)
+    return [v in differs for v in jaxpr.outvars]
+
+
 class _Guard:
     """A walk over the equations of a branch, under a mask."""
 
@@ -98,6 +110,31 @@ class _Guard:
             w and _smooth(x) for x, w in zip(vals, which, strict=True)
         )
 
+    def loop(
+        self, vals: Sequence[Any], which: Sequence[bool], *, jaxpr: ClosedJaxpr, **params: Any
+    ) -> tuple[list[Any], list[bool]]:
+        """A scan whose turns are guarded, and which of its outputs differ."""
+        num_consts, num_carry = params.pop("num_consts"), params.pop("num_carry")
+        consts, init, xs = split(list(which), num_consts, num_carry)
+        carry = settle(
+            init, lambda m: _differing(jaxpr.jaxpr, (*consts, *m, *xs))[:num_carry]
+        )
+        inside = (*consts, *carry, *xs)
+        # Carries that differ after a turn get cotangents per example at the start.
+        vals = [
+            self.of(x) if b and not w else x for x, b, w in zip(vals, inside, which, strict=True)
+        ]
+
+        def turn(mask: Any, *operands: Any) -> list[Any]:
+            return _Guard(mask).walk(jaxpr.jaxpr, jaxpr.consts, operands, inside)[0]
+
+        avals = [Aval((), np.dtype(bool)), *jaxpr.in_avals]
+        body = stage(turn, avals, str(jaxpr.jaxpr.debug))
+        outs = scan(
+            self.mask, *vals, jaxpr=body, num_consts=num_consts + 1, num_carry=num_carry, **params
+        )
+        return list(outs), _differing(jaxpr.jaxpr, inside)
+
     def walk(
         self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], batched: Sequence[bool]
     ) -> tuple[list[Any], list[bool]]:
@@ -112,6 +149,8 @@ class _Guard:
             if eqn.op is call:
                 closed = eqn.params["jaxpr"]
                 outs, out_differs = self.walk(closed.jaxpr, closed.consts, vals, which)
+            elif eqn.op is scan and any(which) and not all(which):
+                outs, out_differs = self.loop(vals, which, **eqn.params)
             else:
                 late = False
                 if any(which) and not all(which):

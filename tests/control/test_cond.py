@@ -402,3 +402,18 @@ def test_guards_leave_programs_that_nobody_differentiates_as_they_were():
     text = primal.jit(f).lower(jnp.ones(3)).as_text()
     assert text.count("stablehlo.select") == 1
     assert "stop_gradient" in str(primal.make_jaxpr(f)(jnp.ones(3)))
+
+
+def test_weights_that_a_loop_in_a_branch_reads_stay_one_for_all_examples():
+    def in_branch(w, x):
+        def steps():
+            return lax.scan(lambda c, s: (jnp.sqrt(w @ c) * s, c), x, jnp.ones(3))[0]
+
+        return lax.cond(x[0] > 0, steps, lambda: x)
+
+    w, xs = jnp.full((5, 5), 0.5), jnp.array([np.zeros(5), np.ones(5), np.arange(1.0, 6)])
+    gradient = primal.grad(lambda w: primal.vmap(in_branch, (None, 0))(w, xs).sum())
+    assert "3,5,5]" not in str(primal.make_jaxpr(primal.vmap(in_branch, (None, 0)))(w, xs))
+    want = sum([primal.grad(lambda w, x=x: in_branch(w, x).sum())(w) for x in xs[1:]])
+    assert np.allclose(gradient(w), want)
+    assert np.allclose(primal.jit(gradient)(w), want)
