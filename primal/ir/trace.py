@@ -523,7 +523,7 @@ def _adopted(value: Any, dtype: Any, op: Op) -> Literal:
             f"{type(value).__name__} {value!r}. Convert first, or call the primal.numpy function, "
             "which promotes."
         )
-    _check_range(value, dtype)
+    check_range(value, dtype)
     made = literal(value, dtype)
     if cacheable:
         if len(_literals) > 4096:
@@ -532,7 +532,7 @@ def _adopted(value: Any, dtype: Any, op: Op) -> Literal:
     return made
 
 
-def _check_range(value: Any, dtype: Any) -> None:
+def check_range(value: Any, dtype: Any) -> None:
     """Raise OverflowError for a Python integer that the dtype cannot hold."""
     if type(value) is int and dtype.kind in "iu":
         info = dtypes.iinfo(dtype)
@@ -554,7 +554,7 @@ def adopt_scalars(op: Op, args: tuple[Any, ...]) -> list[Any]:
             out.append(a)
         elif dtype is None:
             own = dtypes.python_scalar_dtype(type(a))
-            _check_range(a, own)
+            check_range(a, own)
             out.append(literal(a, own, type(a) is not bool))
         else:
             out.append(_adopted(a, dtype, op))

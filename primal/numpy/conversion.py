@@ -13,7 +13,15 @@ from primal.base.dtype_table import KIND
 from primal.base.native import extension
 from primal.ir.avals import Aval
 from primal.ir.evaluate import quietly
-from primal.ir.trace import PYTHON_SCALARS, Array, Literal, Tracer, aval_of, literal
+from primal.ir.trace import (
+    PYTHON_SCALARS,
+    Array,
+    Literal,
+    Tracer,
+    aval_of,
+    check_range,
+    literal,
+)
 from primal.numpy.promotion import (
     BOOL,
     convert,
@@ -86,9 +94,7 @@ def convert_scalar(value: Any, dtype: Any) -> Literal:
     if type(value) is int and dtypes.issubdtype(dtype, np.integer):
         if dtype not in _PLAIN:
             value = _narrowed(value, dtype)
-        info = dtypes.iinfo(dtype)
-        if not int(info.min) <= value <= int(info.max):
-            raise OverflowError(f"Python integer {value} out of bounds for {dtype.name}")
+        check_range(value, dtype)
     return literal(value, dtype, False)
 
 
@@ -212,17 +218,13 @@ def _from_python(value: Sequence[Any], dtype: Any, found: set[type]) -> Array:
         host = np.array(value, object)
     if host.dtype.kind == "O" and not (kind is int and dtypes.issubdtype(target, np.integer)):
         host = host.astype(np.complex128 if complex in found else np.float64)
-    if dtypes.issubdtype(target, np.integer) and kind is float:
-        for x in host[~np.isfinite(host)][:1].tolist():
-            _check_finite(x, target)
+    if dtypes.issubdtype(target, np.integer) and kind is not complex:
+        if kind is float:
+            for x in host[~np.isfinite(host)][:1].tolist():
+                _check_finite(x, target)
         if target in _PLAIN and host.size:
-            ends = int(host.min()), int(host.max())
-            if ends[0] < int(dtypes.iinfo(target).min) or ends[1] > int(dtypes.iinfo(target).max):
-                raise _int_overflow(ends, target)
-    if target in _PLAIN and host.dtype.kind in "iuO" and host.size and target.kind in "iu":
-        info = dtypes.iinfo(target)
-        if int(host.min()) < int(info.min) or int(host.max()) > int(info.max):
-            raise _int_overflow(host, target)
+            for end in (host.min(), host.max()):
+                check_range(int(end), target)
     if host.dtype.kind == "c" and target.kind != "c" and target != BOOL:
         raise _not_real(target)
     with np.errstate(all="ignore"):
@@ -234,13 +236,6 @@ def _not_real(dtype: Any) -> TypeError:
         f"[array] expected real numbers for dtype {dtype.name}, got complex ones. Take the real "
         "part first."
     )
-
-
-def _int_overflow(values: Any, dtype: Any) -> OverflowError:
-    info = dtypes.iinfo(dtype)
-    flat = [int(v) for v in np.ravel(np.asarray(values, object))]
-    first = next(v for v in flat if not int(info.min) <= v <= int(info.max))
-    return OverflowError(f"Python integer {first} out of bounds for {dtype.name}")
 
 
 def _from_leaves(value: Any, dtype: Any) -> Array:

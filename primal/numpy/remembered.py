@@ -32,6 +32,7 @@ from primal.ir.jaxpr import ClosedJaxpr, Eqn
 from primal.ir.state import state
 from primal.ir.trace import Array, Literal
 from primal.numpy import phrases
+from primal.ops.elementwise.convert import WIDE
 from primal.ops.spread import placed
 from primal.runtime import devices, watch
 from primal.runtime.array import ArrayImpl, boxed
@@ -196,15 +197,12 @@ def remembered_but_wide(fun: F) -> F:
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         for x in (*args, *kwargs.values()) if kwargs else args:
-            if x.__class__ is np.ndarray and x.dtype in _WIDE:
+            if x.__class__ is np.ndarray and x.dtype in WIDE:
                 return fun(*args, **kwargs)
         return again(*args, **kwargs)
 
     made: Any = call
     return made
-
-
-_WIDE = frozenset({np.dtype(np.int64), np.dtype(np.uint64)})
 
 
 def _directly(

@@ -87,13 +87,17 @@ def number_as(value: Any, dtype: Any) -> Any:
     return _convert_impl(value, new_dtype=dtype, weak_type=False)[()]
 
 
+WIDE = frozenset({np.dtype(np.int64), np.dtype(np.uint64)})
+"""Whole numbers of NumPy's of which the default dtypes may hold too few digits."""
+
+
 def whole_as(value: Any, dtype: Any) -> Any:
     """A whole number of Python's, or NumPy's of 64 bits, in `dtype`; None for any other value.
 
     From its own digits, of which the way through the default dtype could lose some.
     """
     if type(value) is int or (
-        isinstance(value, np.generic | np.ndarray) and value.dtype in (np.int64, np.uint64)
+        isinstance(value, np.generic | np.ndarray) and value.dtype in WIDE
     ):
         return quietly(np.asarray(value).astype, (dtype,), {})
     return None
