@@ -34,12 +34,12 @@ class Axis(NamedTuple):
 class BatchTracer(Tracer):
     """A value of the parent with one dimension hidden."""
 
-    __slots__ = ("val", "dim", "axis")
+    __slots__ = ("val", "dim")
+    _trace: BatchTrace
 
     def __init__(self, trace: BatchTrace, val: Any, dim: int) -> None:
         full = aval_of(val)
         self._trace = trace
-        self.axis = trace.axis
         shape = full.shape
         self.aval = Aval(shape[:dim] + shape[dim + 1 :], full.dtype, full.weak_type)
         self.val = val
@@ -66,7 +66,7 @@ class BatchTrace(Trace):
         batched = False
         axis = self.axis
         for a in args:
-            if type(a) is BatchTracer and a.axis is axis:
+            if type(a) is BatchTracer and a._trace.axis is axis:
                 vals.append(a.val)
                 dims.append(a.dim)
                 batched = True
@@ -79,7 +79,7 @@ class BatchTrace(Trace):
         for v in vals:
             if type(v) in PYTHON_SCALARS:
                 args = adopt_scalars(op, tuple(args))
-                vals = [a.val if type(a) is BatchTracer and a.axis is axis else a for a in args]
+                vals = [self.split(a)[0] for a in args]
                 break
         if op.higher is None:
             # With one more dimension a wrong call may mean something: qr of a vector, say.
@@ -98,11 +98,11 @@ class BatchTrace(Trace):
 
     def owns(self, tracer: Tracer) -> bool:
         """Whether the tracer is a value of the same vmap, if of another trace."""
-        return type(tracer) is BatchTracer and tracer.axis is self.axis
+        return type(tracer) is BatchTracer and tracer._trace.axis is self.axis
 
     def split(self, x: Any) -> tuple[Any, int | None]:
         """The value of a result and the dimension it was batched at."""
-        if type(x) is BatchTracer and x.axis is self.axis:
+        if type(x) is BatchTracer and x._trace.axis is self.axis:
             return x.val, x.dim
         return x, None
 
