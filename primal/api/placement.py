@@ -12,6 +12,7 @@ import numpy as np
 from primal.base import dtypes
 from primal.base.config import config
 from primal.base.pytree import broadcast_to_spec, flatten, tree_leaves, tree_map, unflatten
+from primal.base.pytree.prefix import is_none
 from primal.engines.protocol import Device
 from primal.ir.trace import Array, Arrays, Tracer
 from primal.ops.choose import copy
@@ -150,16 +151,12 @@ def device_put(
     if device is None or isinstance(device, Device | SingleDeviceSharding):
         target = _device_of(device)
         return tree_map(lambda leaf: _put(leaf, target, donate, copied), x)
-    for leaf in tree_leaves(device, is_leaf=_is_none):
+    for leaf in tree_leaves(device, is_leaf=is_none):
         _device_of(leaf)  # what no device can be is told before structures that differ
     leaves, spec = flatten(x)
-    places = broadcast_to_spec(device, spec, "device_put", "x", is_leaf=_is_none)
+    places = broadcast_to_spec(device, spec, "device_put", "x", is_leaf=is_none)
     pairs = zip(leaves, places, strict=True)
     return unflatten(spec, [_put(leaf, _device_of(d), donate, copied) for leaf, d in pairs])
-
-
-def _is_none(x: Any) -> bool:
-    return x is None
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
@@ -173,7 +170,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     Array(2., dtype=float32, weak_type=True)
     """
     leaves, spec = flatten(x)
-    wanted = broadcast_to_spec(shardings, spec, "with_sharding_constraint", "x", is_leaf=_is_none)
+    wanted = broadcast_to_spec(shardings, spec, "with_sharding_constraint", "x", is_leaf=is_none)
     out = []
     for leaf, sharding in zip(leaves, wanted, strict=True):
         if not isinstance(sharding, SingleDeviceSharding):

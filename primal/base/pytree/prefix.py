@@ -102,7 +102,8 @@ def _is_strict_prefix(prefix: Spec, full: Spec, counts: list[int]) -> bool:
     return all(_is_strict_prefix(p, f, counts) for p, f in pairs)
 
 
-def _is_none(x: Any) -> bool:
+def is_none(x: Any) -> bool:
+    """Where None is a leaf."""
     return x is None
 
 
@@ -115,7 +116,7 @@ def flatten_axes(name: str, treedef: Any, axis_tree: Any) -> list[Any]:
     >>> flatten_axes("vmap in_axes", tree_structure((1, [2, 3])), (0, None))
     [0, None, None]
     """
-    return broadcast_to_spec(axis_tree, treedef.spec, name, "the value", _is_none)
+    return broadcast_to_spec(axis_tree, treedef.spec, name, "the value", is_none)
 
 
 # --- messages -------------------------------------------------------------------------------------
