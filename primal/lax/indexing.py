@@ -29,7 +29,7 @@ from primal.ops.index.numbers import (
     window_sizes,
 )
 from primal.ops.shape import concatenate, reshape
-from primal.ops.spread import full_like_aval, zeros_like_aval
+from primal.ops.spread import broadcast_to, full_like_aval, zeros_like_aval
 from primal.ops.types import canonical_axes, static_ints
 from primal.transforms.batch import Axis, batch_jaxpr
 from primal.transforms.stage import stage
@@ -66,11 +66,17 @@ def gather(
         fill_value = None
     elif fill_value is None:
         fill_value = default_fill(aval_of(operand).dtype)
+    sizes, x = static_ints("gather slice_sizes", slice_sizes), aval_of(operand)
+    if 0 in aval_of(start_indices).shape and len(sizes) == x.ndim:
+        # No window is read, so that it need not fit: an empty table may be asked for nothing.
+        room = tuple([max(n, size) for n, size in zip(x.shape, sizes, strict=True)])
+        if room != x.shape:
+            operand = broadcast_to(np.zeros((), x.dtype), room)
     return _gather.gather(
         operand,
         start_indices,
         dimension_numbers=_plain(GatherDimensionNumbers, dimension_numbers),
-        slice_sizes=static_ints("gather slice_sizes", slice_sizes),
+        slice_sizes=sizes,
         indices_are_sorted=bool(indices_are_sorted),
         unique_indices=bool(unique_indices),
         mode=parsed,

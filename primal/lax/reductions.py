@@ -272,25 +272,38 @@ def reduce(
     Array(6., dtype=float32)
     """
     read = read_reduction("reduce", operands, init_values, computation)
-    leaves, inits, spec, combine, monoid, neutral = read
+    axes = counted_axes("reduce", dimensions, aval_of(read.leaves[0]).ndim)
+    starts = flatten(init_values)[0]
+    return unflatten(
+        read.spec,
+        [
+            elementwise.convert_element_type(
+                y, new_dtype=aval_of(y).dtype, weak_type=dtypes.is_weak(x) and dtypes.is_weak(init)
+            )
+            for x, init, y in zip(read.leaves, starts, _reduced(read, axes), strict=True)
+        ],
+    )
+
+
+def _reduced(read: Reduction, axes: tuple[int, ...]) -> list[Any]:
+    leaves, inits, _, combine, monoid, neutral = read
     shape = aval_of(leaves[0]).shape
-    axes = counted_axes("reduce", dimensions, len(shape))
     if monoid is not None:
         out = _REDUCE[monoid](leaves[0], axes=axes)
         if not neutral:
             out = COMBINE[monoid](broadcast_to(inits[0], aval_of(out).shape), out)
-        return unflatten(spec, [out])
+        return [out]
     kept = tuple([n for i, n in enumerate(shape) if i not in axes])
     starts = [broadcast_to(init, kept) for init in inits]
     if 0 in [shape[a] for a in axes]:
-        return unflatten(spec, starts)
+        return starts
     if not axes:
-        return unflatten(spec, elementwise_combine(combine, starts, leaves))
+        return elementwise_combine(combine, starts, leaves)
     folded = halving(
         lambda a, b: elementwise_combine(combine, a, b), [fold_axes(x, axes) for x in leaves]
     )
     ends = [reshape(x, shape=kept) for x in folded]
-    return unflatten(spec, elementwise_combine(combine, starts, ends))
+    return elementwise_combine(combine, starts, ends)
 
 
 def elementwise_combine(combine: ClosedJaxpr, a: Sequence[Any], b: Sequence[Any]) -> list[Any]:

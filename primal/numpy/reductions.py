@@ -35,6 +35,7 @@ from primal.numpy.ufuncs import as_bool
 from primal.ops import collective
 from primal.ops import elementwise as ops
 from primal.ops import reduce as rooms
+from primal.ops.shape import transpose
 from primal.ops.spread import broadcast_in_dim, reduce_sum
 from primal.ops.types import axes_given, canonical_axes, static_flag
 
@@ -520,7 +521,7 @@ def average(
 ) -> Any:
     """The weighted mean over axes: Σ w·a / Σ w; with `returned` the pair (mean, Σ w).
 
-    Weights have a's shape, or one dimension along one axis. Raises ValueError otherwise.
+    Weights have a's shape, or the sizes along `axis`, in its order. Raises ValueError otherwise.
 
     >>> jnp.average(jnp.array([1., 2.]), weights=jnp.array([3., 1.]))
     Array(1.25, dtype=float32)
@@ -538,14 +539,16 @@ def average(
     if x.aval.shape != w.aval.shape:
         if axis is None:
             raise ValueError("Axis must be specified when shapes of a and weights differ.")
-        at = as_axes("average", axis, x.aval.ndim)
+        at = canonical_axes("average", axes_given(axis), x.aval.ndim)
         have = w.aval.shape
         if have != tuple([x.aval.shape[i] for i in at]):
             raise ValueError(
                 "Length of weights not compatible with specified axis: weights have shape "
                 f"{have}, a has shape {x.aval.shape}, axis is {axis}."
             )
-        w = broadcast_in_dim(w, shape=x.aval.shape, broadcast_dimensions=at)
+        order = tuple(np.argsort(at).tolist())
+        w = transpose(w, permutation=order)
+        w = broadcast_in_dim(w, shape=x.aval.shape, broadcast_dimensions=tuple(sorted(at)))
     total = sum(w, axis, keepdims=keepdims)
     out = ops.div(sum(ops.mul(x, w), axis, keepdims=keepdims), total)
     return (out, total) if returned else out

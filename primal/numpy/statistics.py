@@ -191,7 +191,7 @@ def _checked(
     narrow = dtypes.is_narrow_float(own.aval.dtype)
     x, share = promote_dtypes_inexact(name, convert(own, dtypes.float32) if narrow else own, q)
     if x.aval.dtype.kind == "c":
-        raise TypeError(f"[{name}] expected real numbers: complex ones have no order.")
+        raise ValueError(f"[{name}] expected real numbers: complex ones have no order.")
     if name in ("quantile", "nanquantile") and operand(name, q).aval.dtype.kind in "biu":
         raise TypeError(f"[{name}] expected floats as shares q, got {q!r}.")
     if share.aval.ndim > 1:
@@ -352,9 +352,20 @@ def cov(
             raise ValueError(f"cov: dtype must be a subclass of float or complex; got {dtype=}")
         target = dtypes.check_user_dtype_supported(dtype, "cov")
         x = convert(x, target)
-    x = _as_rows(x, rowvar)
+    # As in NumPy from 2.2 on: a column of observations is told from a row by m's rank, not its
+    # size, and y by its size.
+    by_rows = static_flag("cov rowvar", rowvar)
+    x = with_rank(x, 2).T if not by_rows and x.aval.ndim == 2 else with_rank(x, 2)
     if y is not None:
-        x = concatenate([x, convert(_as_rows(other, rowvar), x.dtype)])
+        other = with_rank(other, 2)
+        if not by_rows and other.aval.shape[0] != 1:
+            other = other.T
+        if other.aval.shape[1] != x.aval.shape[1]:
+            raise ValueError(
+                f"[cov] expected as many observations in y as in m, got {other.aval.shape[1]} for "
+                f"{x.aval.shape[1]}."
+            )
+        x = concatenate([x, convert(other, x.dtype)])
     if not x.shape[0]:
         return filled((0, 0), 0, x.dtype)
     if ddof is None:
@@ -382,11 +393,6 @@ def cov(
     right = x if weights is None else x * convert(weights, x.dtype)
     out = dot(x, conjugate(right).T) / norm
     return out[0, 0] if out.shape == (1, 1) else out
-
-
-def _as_rows(x: Any, rowvar: bool) -> Any:
-    x = with_rank(x, 2)
-    return x.T if not static_flag("cov rowvar", rowvar) and x.shape[0] != 1 else x
 
 
 def _weights(name: str, w: Any, n: int) -> Any:

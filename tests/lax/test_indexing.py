@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from primal import lax
+from primal import ShapeDtypeStruct, eval_shape, lax
 from primal import numpy as jnp
 from primal.api import grad, jit, jvp, make_jaxpr, vmap
 from primal.base.config import enable_x64
@@ -394,3 +394,26 @@ def test_starts_of_two_types_are_refused() -> None:
             jit(lax.dynamic_update_slice)(x, update, starts)
     for starts in ((1, np.int16(2)), (jnp.int8(1), 2), (np.int64(1), jnp.int32(2))):
         assert lax.dynamic_slice(x, starts, (2, 2)).tolist() == [[6, 7], [10, 11]]
+
+
+def test_gathers_of_nothing_ask_nothing_of_the_operand() -> None:
+    numbers = lax.GatherDimensionNumbers((1,), (0,), (0,))
+    none = np.zeros((0, 1), int)
+
+    def f(x: Any) -> Any:
+        return lax.gather(x, none, numbers, (1, 4))
+
+    for shape in ((0, 3), (2, 3)):
+        x = jnp.ones(shape)
+        assert f(x).shape == jit(f)(x).shape == (0, 4)
+        np.testing.assert_array_equal(grad(lambda x: f(x).sum())(x), np.zeros(shape))
+    with pytest.raises(TypeError, match="collapsed"):
+        lax.gather(jnp.ones((0, 3)), none, numbers, (2, 3))
+    with pytest.raises(TypeError, match="something to gather from"):
+        lax.gather(jnp.ones((0, 3)), np.zeros((2, 1), int), numbers, (1, 3))
+
+
+def test_indices_of_top_k_fit_int32() -> None:
+    long = ShapeDtypeStruct((2**31,), np.float16)
+    with pytest.raises(ValueError, match="int32"):
+        eval_shape(lambda x: lax.top_k(x, 2), long)

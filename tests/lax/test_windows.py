@@ -14,6 +14,7 @@ import pytest
 import primal
 import primal.numpy as jnp
 from primal import lax
+from primal.base import dtypes
 from primal.ops import elementwise
 from tests.lax.window_cases import cases, summary
 
@@ -172,3 +173,13 @@ def test_what_begins_a_window_is_a_scalar() -> None:
         lax.reduce_window(jnp.ones((4, 4)), jnp.zeros(1), lax.max, (2, 2), (2, 2), "VALID")
     with pytest.raises(ValueError, match=r"\[reduce\] expected init values"):
         lax.reduce(jnp.ones(4), jnp.zeros(1), lax.max, (0,))
+
+
+@pytest.mark.parametrize("f", [lax.add, lax.mul, lambda a, b: a + jnp.abs(b)])
+@pytest.mark.parametrize("init", [0, 1, 2, np.int32(0), jnp.int32(1)])
+def test_reductions_of_weak_numbers_are_weak_if_the_start_is(f: Any, init: Any) -> None:
+    for x in (lax.full((3,), 2), jnp.arange(3)):
+        weak = dtypes.is_weak(x) and dtypes.is_weak(init)
+        for g in (lax.reduce, primal.jit(lax.reduce, static_argnums=(2, 3))):
+            out = g(x, init, f, (0,))
+            assert (out.dtype, out.weak_type) == (np.int32, weak)

@@ -464,3 +464,23 @@ def test_named_axes_with_masks_integers_constants_and_slopes() -> None:
         across(lambda x: jnp.mean(x, axis=("i", "i")))
     with pytest.raises(TypeError, match="expected whole numbers|expected a whole number"):
         across(lambda x: jnp.median(x, axis="i"))
+
+
+@pytest.mark.parametrize("axis", [(1, 2), (2, 0), (2, 1, 0), [0, -1], -2])
+def test_weights_along_axes_have_their_order(axis: Any) -> None:
+    x = np.arange(24.0).reshape(2, 3, 4)
+    shape = [x.shape[i] for i in np.atleast_1d(axis)]
+    w = np.arange(np.prod(shape)).reshape(shape) + 1.0
+    for keepdims in (False, True):
+        want = np.average(x, tuple(np.atleast_1d(axis)), w.astype(float), keepdims=keepdims)
+        same(jnp.average(x, axis, w, keepdims=keepdims), want)
+
+
+def test_observations_in_columns() -> None:
+    # A matrix is turned whatever its sizes (NumPy from 2.2 on): one observation of three variables.
+    one = np.arange(3.0)[None]
+    same(jnp.cov(one, rowvar=False, ddof=0), np.zeros((3, 3)))
+    same(jnp.cov(one.T, rowvar=False, ddof=0), np.float64(2 / 3))
+    same(jnp.cov(one[0], one.T, rowvar=False, ddof=0), np.full((2, 2), 2 / 3))
+    with pytest.raises(ValueError, match="observations"):
+        jnp.cov(np.ones((2, 5)), np.ones(4))

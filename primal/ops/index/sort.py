@@ -353,6 +353,11 @@ def _top_k_type(x: Aval, *, k: int, axis: int) -> tuple[Aval, Aval]:
             f"{x.shape}, got k={k}: k argument to top_k must be nonnegative and no larger than "
             "that size."
         )
+    if x.shape[axis] > np.iinfo(np.int32).max:
+        raise ValueError(
+            f"[top_k] expected at most {np.iinfo(np.int32).max} elements along an axis, as indices "
+            f"are int32, got shape {x.shape}."
+        )
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
     return Aval(shape, x.dtype, x.weak_type), Aval(shape, INT32, x.weak_type)
 

@@ -61,7 +61,7 @@ def _type(
     for x in (lhs, rhs):
         check_dtype(name, x, (*NUMERIC, np.bool_))
     if lhs.ndim != rhs.ndim or lhs.ndim < 2:
-        raise TypeError(
+        raise (TypeError if lhs.ndim == rhs.ndim else ValueError)(
             f"[{name}] expected lhs and rhs of equal rank >= 2, got shapes {lhs.shape} and "
             f"{rhs.shape}: convolution requires lhs and rhs ndim to be equal."
         )
