@@ -22,7 +22,9 @@ from primal.ops.types import static_ints
 
 
 class ResizeMethod(enum.Enum):
-    """Kernels: NEAREST, LINEAR (triangle), LANCZOS3, LANCZOS5, CUBIC (Keys, a = -½).
+    """Kernels: NEAREST, LINEAR (triangle), LANCZOS3, LANCZOS5, CUBIC (Keys, a = -½), CUBIC_PYTORCH
+    (CUBIC where antialiased, else a = -¾, and outside of an image are its edges, as in PyTorch)
+    and AREA (the mean over the area that a pixel covers).
 
     >>> ResizeMethod.from_string("bicubic")
     <ResizeMethod.CUBIC: 4>
@@ -33,6 +35,8 @@ class ResizeMethod(enum.Enum):
     LANCZOS3 = 2
     LANCZOS5 = 3
     CUBIC = 4
+    CUBIC_PYTORCH = 5
+    AREA = 6
 
     @staticmethod
     def from_string(s: str) -> ResizeMethod:
@@ -61,6 +65,9 @@ _NAMES = {
     "cubic": ResizeMethod.CUBIC,
     "bicubic": ResizeMethod.CUBIC,
     "tricubic": ResizeMethod.CUBIC,
+    "cubic-pytorch": ResizeMethod.CUBIC_PYTORCH,
+    "bicubic-pytorch": ResizeMethod.CUBIC_PYTORCH,
+    "area": ResizeMethod.AREA,
 }
 
 
@@ -68,10 +75,13 @@ def _triangle(x: Any) -> Any:
     return jnp.maximum(0, 1 - x)
 
 
-def _keys_cubic(x: Any) -> Any:
-    near = ((1.5 * x - 2.5) * x) * x + 1.0
-    far = ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0
-    return jnp.where(x >= 2.0, 0.0, jnp.where(x >= 1.0, far, near))
+def _cubic(a: float) -> Callable[[Any], Any]:
+    def kernel(x: Any) -> Any:
+        near = (((a + 2.0) * x - (a + 3.0)) * x) * x + 1.0
+        far = ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a
+        return jnp.where(x >= 2.0, 0.0, jnp.where(x >= 1.0, far, near))
+
+    return kernel
 
 
 def _lanczos(radius: float) -> Callable[[Any], Any]:
@@ -89,7 +99,8 @@ KERNELS = {
     ResizeMethod.LINEAR: _triangle,
     ResizeMethod.LANCZOS3: _lanczos(3.0),
     ResizeMethod.LANCZOS5: _lanczos(5.0),
-    ResizeMethod.CUBIC: _keys_cubic,
+    ResizeMethod.CUBIC: _cubic(-0.5),
+    ResizeMethod.CUBIC_PYTORCH: _cubic(-0.5),
 }
 
 
@@ -97,22 +108,58 @@ def _method(method: Any) -> ResizeMethod:
     return method if isinstance(method, ResizeMethod) else ResizeMethod.from_string(method)
 
 
+def _kernel_weights(
+    pixels: np.ndarray, position: Any, kernel: Callable[[Any], Any], stretch: Any
+) -> Any:
+    """What each of some pixels weighs at positions in units of pixels."""
+    distance = jnp.abs(position - pixels.astype(position.dtype)[:, None])
+    weights = kernel(distance / stretch)
+    total = jnp.sum(weights, axis=0, keepdims=True)
+    solid = jnp.abs(total) > 1000.0 * float(np.finfo(np.float32).eps)
+    return jnp.where(solid, weights / jnp.where(total != 0, total, 1), 0)
+
+
+def _edge_weights(size: int, position: Any) -> Any:
+    """PyTorch's bicubic weights: on both sides lie two more pixels like the one at the edge."""
+    pixels = np.arange(-2, size + 2)
+    weights = _kernel_weights(pixels, position, _cubic(-0.75), 1.0)
+    own = np.clip(pixels, 0, size - 1)
+    return jnp.zeros((size, position.shape[0]), weights.dtype).at[own].add(weights)
+
+
+def _area_weights(size: int, position: Any, inverse: Any) -> Any:
+    """The share of each pixel in the part of the image that a pixel of the result covers."""
+    pixels = jnp.arange(size, dtype=position.dtype)[:, None]
+    reach = abs(inverse) / 2
+    upper = jnp.minimum(position + reach, pixels + 0.5)
+    covered = jnp.maximum(upper - jnp.maximum(position - reach, pixels - 0.5), 0)
+    total = jnp.sum(covered, axis=0, keepdims=True)
+    return jnp.where(total > 0, covered / jnp.where(total > 0, total, 1), 0)
+
+
 def _weights(
-    size: int, out_size: int, scale: Any, shift: Any, kernel: Any, antialias: bool, dtype: Any
+    size: int,
+    out_size: int,
+    scale: Any,
+    shift: Any,
+    method: ResizeMethod,
+    antialias: bool,
+    dtype: Any,
 ) -> Any:
     """The matrix [size, out_size] that resamples one dimension, from positions of 32 bits."""
     real = np.promote_types(np.float32, dtype) if dtype.itemsize >= 4 else np.dtype(np.float32)
     real = dtypes.to_real_dtype(real)
     inverse = 1.0 / scale
-    stretch = jnp.maximum(inverse, 1.0) if antialias else 1.0
     position = (jnp.arange(out_size, dtype=real) + 0.5) * inverse - shift * inverse - 0.5
-    distance = jnp.abs(position[None, :] - jnp.arange(size, dtype=real)[:, None]) / stretch
-    weights = kernel(distance)
-    total = jnp.sum(weights, axis=0, keepdims=True)
-    solid = jnp.abs(total) > 1000.0 * float(np.finfo(np.float32).eps)
-    weights = jnp.where(solid, weights / jnp.where(total != 0, total, 1), 0)
+    if method is ResizeMethod.CUBIC_PYTORCH and not antialias:
+        return _edge_weights(size, position).astype(dtype)
+    if method is ResizeMethod.AREA:
+        weights = _area_weights(size, position, inverse)
+    else:
+        stretch = jnp.maximum(inverse, 1.0) if antialias else 1.0
+        weights = _kernel_weights(np.arange(size), position, KERNELS[method], stretch)
     inside = (position >= -0.5) & (position <= size - 0.5)
-    return jnp.where(inside[None, :], weights, 0).astype(dtype)
+    return jnp.where(inside, weights, 0).astype(dtype)
 
 
 def _resampled(
@@ -125,9 +172,8 @@ def _resampled(
     antialias: bool,
     precision: Any,
 ) -> Any:
-    kernel = KERNELS[method]
     for d, s, t in zip(dims, scale, shift, strict=True):
-        w = _weights(x.shape[d], shape[d], s, t, kernel, antialias, x.dtype)
+        w = _weights(x.shape[d], shape[d], s, t, method, antialias, x.dtype)
         moved = jnp.tensordot(x, w, axes=((d,), (0,)), precision=precision)
         x = jnp.moveaxis(moved, -1, d)
     return x

@@ -383,7 +383,9 @@ def _kept(name: str, values: Any, mask: Any, size: Any, fill_value: Any) -> tupl
     if size is None:
         return out, place, found
     if fill_value is None:
-        fill: Any = getitem(values, place[:1])
+        # The least of the results; where there is none, places say nothing.
+        first = found[:1]
+        fill: Any = ops.select_n(first, filled(first.shape, 0, values.dtype), out[:1])
     else:
         out, fill = promote_dtypes(name, out, fill_value)
     return ops.select_n(found, to_shape(fill, out.shape), out), place, found

@@ -191,7 +191,11 @@ def _checked(
     narrow = dtypes.is_narrow_float(own.aval.dtype)
     x, share = promote_dtypes_inexact(name, convert(own, dtypes.float32) if narrow else own, q)
     if x.aval.dtype.kind == "c":
-        raise ValueError(f"[{name}] expected real numbers: complex ones have no order.")
+        values = own.aval.dtype.kind == "c"
+        raise (ValueError if values else TypeError)(
+            f"[{name}] expected real {'values' if values else 'shares q'}: complex numbers have no "
+            "order."
+        )
     if name in ("quantile", "nanquantile") and operand(name, q).aval.dtype.kind in "biu":
         raise TypeError(f"[{name}] expected floats as shares q, got {q!r}.")
     if share.aval.ndim > 1:

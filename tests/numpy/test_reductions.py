@@ -484,3 +484,11 @@ def test_observations_in_columns() -> None:
     same(jnp.cov(one[0], one.T, rowvar=False, ddof=0), np.full((2, 2), 2 / 3))
     with pytest.raises(ValueError, match="observations"):
         jnp.cov(np.ones((2, 5)), np.ones(4))
+
+
+def test_quantiles_of_complex_numbers_are_refused() -> None:
+    for f in (jnp.quantile, jnp.nanquantile, jnp.percentile):
+        with pytest.raises(ValueError, match="real values"):
+            f(np.arange(3) * 1j, 0.5)
+        with pytest.raises(TypeError, match="real shares q"):
+            f(np.arange(3.0), np.complex64(0.5))

@@ -373,3 +373,11 @@ def test_blocks_and_counts_without_a_dimension() -> None:
         assert jnp.block(x).shape == np.block(x).shape
     for reps in (np.array(2), jnp.array(2), np.int64(2), np.array([2, 1])):
         np.testing.assert_array_equal(jnp.tile(jnp.arange(3), reps), np.tile(np.arange(3), reps))
+
+
+@pytest.mark.parametrize("f", [jnp.intersect1d, jnp.setdiff1d, jnp.setxor1d])
+def test_sets_of_a_given_size_without_elements_are_zeros(f: Any) -> None:
+    a, b = np.array([3, 1]), np.array([7, 5] if f is jnp.intersect1d else [1, 3])
+    for g in (f, jit(f, static_argnames="size")):
+        same(g(a, b, size=2), [0, 0])
+        same(g(a, b, size=2, fill_value=4), [4, 4])
