@@ -94,3 +94,12 @@ def test_nan_stays_nan_and_no_other_matrix_has_it():
     a[0, 1, 2] = np.nan
     got = np.asarray(primal.vmap(primal.grad(jnp.linalg.det))(jnp.array(a)))
     assert np.isnan(got[0]).any() and np.isfinite(got[1]).all()
+
+
+@pytest.mark.parametrize("run", [lambda f: f, primal.jit])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_the_sign_of_a_real_determinant_is_a_sign(run, value):
+    a = np.diag([-1.0, -2, -3, value])
+    sign, size = run(jnp.linalg.slogdet)(a)
+    assert sign == -1
+    np.testing.assert_equal(np.asarray(size), value)

@@ -508,3 +508,35 @@ def test_square_root_of_equal_eigenvalues_has_a_derivative():
     one = np.eye(3, dtype="float32")
     grad = primal.grad(lambda a: jnp.real(jnp.trace(ours.sqrtm(a))))(one)
     close(grad, one / 2)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("lower", [False, True])
+def test_gradients_by_hermitian_matrices_are_of_all_elements(dtype, lower):
+    """Tangents are not cut to the triangle that values are read from, as in JAX."""
+    a, b, c = positive((3, 3), dtype), drawn((3, 2), dtype), drawn((3, 2), dtype)
+    turn = drawn((3, 3), dtype)
+
+    def solved(a):
+        return jnp.sum(jnp.real(c * ours.solve(a, b, lower=lower, assume_a="pos")))
+
+    def factor(a):
+        low = ours.cholesky(a, lower=lower)
+        return low if lower else jnp.conj(low.T)
+
+    with enable_x64(True):
+        x, adjoint = np.linalg.solve(a, b), np.linalg.solve(t(a), c)
+        for run in (lambda f: f, primal.jit):
+            close(run(primal.grad(solved))(a), -adjoint @ t(x), 1e-12)
+            if dtype == "float64":
+                plain = primal.hessian(lambda a: jnp.sum(c * jnp.linalg.solve(a, b)))(a)
+                close(run(primal.hessian(solved))(a), plain, 1e-10)
+        low, change = primal.jvp(factor, (a,), (turn if lower else h(turn),))
+        inner = np.linalg.solve(low, h(np.linalg.solve(low, h(turn))))
+        half = np.tril(inner) - np.diag(np.diag(inner)) / 2
+        close(change, np.asarray(low) @ half, 1e-12)
+        w, v = np.linalg.eigh(a)
+        (_, moved) = primal.jvp(
+            lambda a: jnp.linalg.eigh(a, symmetrize_input=False)[0], (a,), (turn,)
+        )
+        close(moved, np.real(np.diag(h(v) @ turn @ v)), 1e-12)

@@ -272,7 +272,10 @@ def _slogdet(x: Any) -> tuple[Any, Any]:
     pivots = diagonal(packed, 0, -2, -1)
     size = absolute(pivots)
     zero = ops.eq(size, literal(0, size.aval.dtype, True))
-    unit = pivots / where(zero, 1, size).astype(pivots.dtype)
+    if pivots.dtype.kind == "c":
+        unit = pivots / where(zero, 1, size).astype(pivots.dtype)
+    else:
+        unit = where(pivots < 0, -1, 1).astype(pivots.dtype)  # not nan where the pivot is
     sign = ops.mul(prod(where(zero, 0, unit), -1).astype(pivots.dtype), parity)
     return sign, total(log(size), -1)
 

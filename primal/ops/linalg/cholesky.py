@@ -1,6 +1,9 @@
 """cholesky: the lower triangular L with L Lᴴ = a, of positive definite matrices; nan for others.
 
-Only the lower triangle of a is read, so that its derivative has no part above the diagonal.
+Only the lower triangle of a is read. Tangents are taken as they are, as changes of a Hermitian
+matrix: what a gradient has above the diagonal belongs to it, and its Hermitian part is what counts.
+Gradients by the elements that are read were rejected: they are not those that JAX gives, and cost
+the copy of a triangle.
 """
 
 from __future__ import annotations
@@ -20,7 +23,6 @@ from primal.ops.linalg.common import (
     INT32,
     batch_stacks,
     check_square,
-    hermitian_of_triangle,
     hlo_or_nan,
     hlo_triangle,
     identity,
@@ -62,16 +64,11 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     factor = cholesky(a)
     # L⁻¹ da L⁻ᴴ = X + Xᴴ, where X = L⁻¹ dL is lower triangular: half of the diagonal is its own.
     half = {"lower": True, "unit_diagonal": False}
-    s = triangular_solve(
-        factor, hermitian_of_triangle(t), left_side=True, transpose_a=False, conjugate_a=False,
-        **half,
-    )  # fmt: skip
-    s = triangular_solve(
-        factor, s, left_side=False, transpose_a=True, conjugate_a=True, **half
-    )
+    s = triangular_solve(factor, t, left_side=True, transpose_a=False, conjugate_a=False, **half)
+    s = triangular_solve(factor, s, left_side=False, transpose_a=True, conjugate_a=True, **half)
     unit = identity(aval_of(a).shape, aval_of(a).dtype)
     shares = sub(lower_part(s), mul(mul(unit, literal(0.5, aval_of(a).dtype)), s))
-    return factor, matmul(factor, shares)
+    return factor, lower_part(matmul(factor, shares))  # 0 above, where the factor is nan too
 
 
 def _hlo(b: Any, a: Any) -> Any:

@@ -9,12 +9,15 @@ from typing import Any
 import primal.numpy as jnp
 from primal.api import jit
 from primal.api.control.custom import custom_jvp
+from primal.api.control.solves import custom_linear_solve
 from primal.ir.trace import Array
 from primal.lax import linalg as room
 from primal.lax.control import fori_loop
+from primal.lax.convert import stop_gradient
 from primal.lax.dynamic import dynamic_update_slice
 from primal.numpy.linalg.factors import adjoint
 from primal.numpy.promotion import ArrayLike, check_arraylike
+from primal.numpy.remembered import remembered
 from primal.scipy.linalg.factors import cho_factor, complex_matrix, listed, product
 from primal.scipy.operands import inexact
 
@@ -177,6 +180,7 @@ def lu_solve(
     return _result(y, vector)
 
 
+@remembered
 def solve(
     a: ArrayLike,
     b: ArrayLike,
@@ -190,8 +194,8 @@ def solve(
     """x with a x = b, for a (..., n, n) and b (n,) or (..., n, k).
 
     assume_a='pos' takes a Cholesky factor of the named triangle, 'gen', 'sym' and 'her' LU
-    factors. Integers become floats; singular matrices give inf or nan. ValueError where shapes do
-    not fit or for another assume_a.
+    factors; derivatives are those of a⁻¹ b by all elements of a. Integers become floats; singular
+    matrices give inf or nan. ValueError where shapes do not fit or for another assume_a.
 
     >>> solve(jnp.array([[2., 0.], [0., 4.]]), jnp.array([2., 4.]))
     Array([1., 1.], dtype=float32)
@@ -211,8 +215,22 @@ def solve(
             "The arguments to solve must have shapes a=[..., m, m] and b=[..., m, k] or b=[..., m];"
             f" got a={x.shape} and b={y.shape}"
         )
-    factor = cho_factor(x, lower=lower)
-    return cho_solve(factor, y) if matrix else cho_solve(factor, y[..., None])[..., 0]
+    lower = bool(lower)
+    if x.shape[-1] == 0:
+        return y
+    return _positive(lower, x, y) if matrix else _positive(lower, x, y[..., None])[..., 0]
+
+
+def _positive(lower: bool, a: Any, b: Any) -> Any:
+    """Derivatives of any order solve with the same factor, and none is taken of it."""
+    factor = cho_factor(stop_gradient(a), lower=lower)
+
+    def turned(_: Any, y: Any) -> Any:
+        return jnp.conj(cho_solve(factor, jnp.conj(y)))
+
+    return custom_linear_solve(
+        lambda x: product(a, x), b, lambda _, y: cho_solve(factor, y), transpose_solve=turned
+    )
 
 
 # Sylvester's equation.

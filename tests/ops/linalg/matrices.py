@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from primal.ir.trace import aval_of, literal
+from primal.ops.elementwise import add, mul
+from primal.ops.linalg.common import adjoint as adjoint_op
 
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
 
@@ -34,6 +39,15 @@ def positive(dtype: Any, *shape: int, seed: int = 0) -> Any:
 def adjoint(x: Any) -> Any:
     """Conjugate transposes."""
     return np.conj(np.swapaxes(x, -1, -2))
+
+
+def of_hermitian_part(f: Callable[..., Any]) -> Callable[..., Any]:
+    """f of (x + xᴴ) / 2: factorisations of Hermitian matrices are differentiated along such."""
+
+    def of_part(x: Any) -> Any:
+        return f(mul(add(x, adjoint_op(x)), literal(0.5, aval_of(x).dtype, False)))
+
+    return of_part
 
 
 def tolerance(dtype: Any) -> float:
