@@ -301,7 +301,7 @@ def intersect1d(
     order = shape_ops.iota(shape=(y.size,), dtype=index, dimension=0)
     ordered, where = orders.sort(y, order, dimension=0, is_stable=True, num_keys=1)
     second = getitem(where, count_below(ordered, values, False)) if y.size else place
-    first = getitem(left.indices, place)
+    first = getitem(left.indices, place) if x.size else place
     sizes = literal(x.size, index, False), literal(y.size, index, False)
     return (
         values,
@@ -378,7 +378,8 @@ def _kept(name: str, values: Any, mask: Any, size: Any, fill_value: Any) -> tupl
         count = static_size(name, size)
     place, found = first_true(mask, count)
     if values.shape[0] == 0:
-        return filled((count,), 0, values.dtype), place, found
+        # With one element that is not chosen, what stands in for elements is as for others.
+        values = filled((1,), 0, values.dtype)
     out = getitem(values, place)
     if size is None:
         return out, place, found

@@ -284,7 +284,12 @@ def test_the_symmetric_difference_has_the_nan_of_each_array() -> None:
         np.testing.assert_array_equal(jnp.setxor1d(x, y), want)
         known = primal.jit(lambda x, y: jnp.setxor1d(x, y, size=4, fill_value=7))(x, y)
         np.testing.assert_array_equal(known, np.append(want, [7] * (4 - len(want))))
-    assert jnp.setxor1d(jnp.zeros(0), jnp.zeros(0), size=2).tolist() == [0, 0]
+    none = jnp.zeros(0)
+    assert jnp.setxor1d(none, none, size=2).tolist() == [0, 0]
+    for f in (jnp.setxor1d, jnp.intersect1d, jnp.setdiff1d, jnp.union1d):
+        assert f(none, none, size=2, fill_value=7.5).tolist() == [7.5, 7.5]
+    values, *places = jnp.intersect1d(none, none, size=2, fill_value=3, return_indices=True)
+    assert values.tolist() == [3, 3] and [p.tolist() for p in places] == [[0, 0], [0, 0]]
 
 
 def test_sizes_of_resize_are_not_negative() -> None:

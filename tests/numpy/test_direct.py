@@ -8,8 +8,10 @@ import math
 import numpy as np
 import pytest
 
+import primal
 import primal.numpy as jnp
 from primal import lax, nn
+from primal.base import config
 from primal.numpy import direct
 from primal.ops import elementwise as ops
 from primal.ops.index.sort import stable_order
@@ -451,3 +453,28 @@ def test_many_elements():
         assert places[2] == 1 and places.dtype == jnp.int32
     grid, widths = np.ones((2, 3)), ((1, 2), (0, 3))
     same_bits(jnp.pad(jnp.asarray(grid), widths), np.pad(grid, widths).astype(np.float32))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, np.int64])
+def test_integers_as_floats(dtype):
+    """As the language promotes them: with 64 bits too, narrow ones are float32."""
+    info = np.iinfo(dtype)
+    x = np.array([0, 1, 7, info.max, info.max - 1, info.min], dtype)
+    with config.enable_x64(True):
+        for f in (jnp.frexp, jnp.sinc, jnp.spacing, jnp.modf, lambda x: jnp.histogram(x, 5)):
+            for got, want in zip(
+                primal.tree.leaves(f(jnp.asarray(x))),
+                primal.tree.leaves(primal.jit(f)(x)),
+                strict=True,
+            ):
+                assert got.dtype == want.dtype
+                np.testing.assert_allclose(got, want, 1e-6, 1e-7)
+
+
+@pytest.mark.parametrize("axis", [None, 1, -2])
+def test_running_sums_of_zeros_below(axis):
+    """-0 and nan, counted as 0, begin like all sums."""
+    x = jnp.array([[-0.0, np.nan, -0.0, 1.0]])
+    got = jnp.nancumsum(x, axis)
+    assert not np.signbit(got).any()
+    np.testing.assert_array_equal(got, primal.jit(lambda x: jnp.nancumsum(x, axis))(x))

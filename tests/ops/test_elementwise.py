@@ -272,6 +272,13 @@ def test_neighbours(dtype: Any, x64: None) -> None:
     np.testing.assert_array_equal(got, np.nextafter(x, y))
 
 
+@pytest.mark.parametrize("dtype", [np.float16, BF16, np.float32])
+def test_after_one_zero_comes_the_other(dtype: Any) -> None:
+    x, y = np.array([0.0, -0.0], dtype), np.array([-0.0, 0.0], dtype)
+    (got,) = agree(ops.nextafter, x, y, tol=0)
+    np.testing.assert_array_equal(np.signbit(got), np.signbit(y))
+
+
 @pytest.mark.parametrize("bits", [(5, 10), (8, 7), (8, 23), (4, 3), (2, 0), (11, 52)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
 def test_reduce_precision(bits: tuple[int, int], dtype: Any, x64: None) -> None:

@@ -94,6 +94,31 @@ def test_poles_and_ends(name: str) -> None:
     np.testing.assert_array_equal(agree(getattr(ops, name), x)[0], want)
 
 
+# To 17 digits by mpmath: next to zeros and poles, of subnormal numbers, of whole ones below 0.
+NEAR = {
+    "lgamma": {
+        1 + 2**-52: -1.28167624269600084e-16, 1 - 2**-53: 6.40838121348000724e-17,
+        2 + 2**-51: 1.87753961310862431e-16, 1.9375: -0.025147619402988871,
+        5e-324: 744.44007192138121, -5e-324: 744.44007192138121, -1e-310: 713.80137882815421,
+        -4503599627370497.0: INF, -1.7e308: INF,
+    },
+    "digamma": {
+        -1 + 2**-53: -9007199254740991.6, -2 - 2**-51: 2251799813685248.9,
+        -100.00000000000001: 70368744177668.6, -4503599627370497.0: NAN,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NEAR)
+def test_next_to_zeros_and_poles(name: str, x64: None) -> None:
+    x, want = np.array([*NEAR[name].items()]).T.copy()
+    f = getattr(ops, name)
+    with cpu_engine("cpu"):
+        program = np.asarray(jit(f)(as_array(x)))
+    for got in (eager(f, x)[0], program):
+        np.testing.assert_allclose(got, want, 1e-14)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_odd_functions_keep_the_sign_of_zero(dtype: Any, x64: None) -> None:
     x = np.array([-0.0, 0.0], dtype)

@@ -1,5 +1,8 @@
 """Functions of complex numbers by words on their parts, with the special values of C99.
 
+Signs that C99 leaves open, and powers of what is not finite, are those of eager code, which are
+NumPy's and its C library's.
+
 Each takes the words, the parts and what makes of two parts a complex value. Errors are a few units
 of the last place of the modulus; of each part by itself where no digits cancel.
 """
@@ -62,7 +65,7 @@ def exp(f: Terms, a: Value, b: Value) -> Parts:
     lost = f.endless(b)
     nothing = f("and", f("eq", a, -np.inf), lost)
     re = f.where(f("and", f("eq", a, np.inf), lost), np.inf, re)
-    return f.where(nothing, 0.0, re), f.where(nothing, 0.0, im)
+    return f.where(nothing, 0.0, re), f.where(nothing, f.signed(f.words.literal(0, f.dtype), b), im)
 
 
 def log(f: Terms, a: Value, b: Value) -> Parts:
@@ -147,13 +150,21 @@ def sqrt(f: Terms, a: Value, b: Value) -> Parts:
 def sinh(f: Terms, a: Value, b: Value) -> Parts:
     s, c, scale, endless = _hyperbolic(f, a)
     re = _times(f, s, f("cos", b), scale, endless)
+    re = f.where(f("and", endless, f.endless(b)), np.inf, re)
     return re, _times(f, c, f("sin", b), scale, None)
+
+
+def sin(f: Terms, a: Value, b: Value) -> Parts:
+    im, re = sinh(f, f("neg", b), a)
+    far = f("and", f("eq", f("abs", b), np.inf), f.endless(a))
+    return re, f.where(far, np.inf, f("neg", im))
 
 
 def cosh(f: Terms, a: Value, b: Value) -> Parts:
     s, c, scale, endless = _hyperbolic(f, a)
     re = _times(f, c, f("cos", b), scale, endless)
-    return re, _times(f, s, f("sin", b), scale, None)
+    im = _times(f, s, f("sin", b), scale, None)
+    return re, f.where(f("and", f("eq", a, 0.0), f.endless(b)), 0.0, im)
 
 
 def _hyperbolic(f: Terms, a: Value) -> tuple[Value, Value, Value, Value]:
@@ -192,7 +203,8 @@ def tanh(f: Terms, a: Value, b: Value) -> Parts:
     tail = f("exp", f("mul", f("abs", a), -2.0))
     rest = f("mul", f("mul", f("mul", f("sin", b), f("cos", b)), tail), 4.0)
     infinite, lost = f("eq", f("abs", a), np.inf), f.endless(b)
-    rest = f.where(f("and", infinite, lost), 0.0, rest)
+    nothing = f("and", infinite, lost)
+    rest = f.where(nothing, f.signed(f.words.literal(0, f.dtype), b), rest)
     im = f.where(f("and", f("ne", a, a), f("eq", b, 0.0)), b, f.where(far, rest, im))
     one = f.where(f("lt", a, 0.0), -1.0, 1.0)
     one = f.where(f("and", lost, f("lt", f("abs", a), np.inf)), np.nan, one)
@@ -244,7 +256,7 @@ def acos(f: Terms, a: Value, b: Value) -> Parts:
     far = _endless(f, a, b)
     re = f.where(far, f("atan2", f("abs", _corner(f, b)), _corner(f, a)), re)
     im = f.where(far, np.inf, im)
-    return f.where(f("eq", a, 0.0), np.pi / 2, re), f.signed(im, f("neg", b))
+    return f.where(f("eq", a, 0.0), np.pi / 2, re), f("neg", f.signed(im, b))
 
 
 def acosh(f: Terms, a: Value, b: Value) -> Parts:
@@ -265,8 +277,8 @@ def atanh(f: Terms, a: Value, b: Value) -> Parts:
     high, low = f("max", x, y), f("min", x, y)
     far = f("gt", high, 2.0**500)
     ratio = f("div", low, high)
-    down = f("mul", high, f("add", f("mul", ratio, ratio), 1.0))
-    re = f.where(far, f("div", f("div", x, high), down), re)
+    down = f("div", f("div", x, high), f("add", f("mul", ratio, ratio), 1.0))
+    re = f.where(far, f("div", down, high), re)
     down = f("sub", f("mul", apart, f("add", x, 1.0)), square)
     im = f("mul", f("atan2", f("mul", y, 2.0), down), 0.5)
     endless = _endless(f, a, b)
@@ -274,6 +286,11 @@ def atanh(f: Terms, a: Value, b: Value) -> Parts:
     im = f.where(f("ne", b, b), np.nan, im)
     nothing = f("or", endless, f("eq", a, 0.0))
     return f.signed(f.where(nothing, 0.0, re), a), f.signed(im, b)
+
+
+def atan(f: Terms, a: Value, b: Value) -> Parts:
+    im, re = atanh(f, f("neg", b), a)
+    return re, f.where(f("ne", b, b), f("abs", im), f("neg", im))
 
 
 def turned(function: Callable[..., Parts], back: bool) -> Callable[..., Parts]:
@@ -286,19 +303,58 @@ def turned(function: Callable[..., Parts], back: bool) -> Callable[..., Parts]:
     return write
 
 
+def _product(f: Terms, z: Parts, w: Parts) -> Parts:
+    (a, b), (c, d) = z, w
+    re = f("sub", f("mul", a, c), f("mul", b, d))
+    return re, f("add", f("mul", a, d), f("mul", b, c))
+
+
+def _endless_product(f: Terms, z: Parts, w: Parts) -> Parts:
+    """A product that is infinite where a factor is, whatever its other part (C99 G.5.1)."""
+    re, im = _product(f, z, w)
+    lost = f("and", f("ne", re, re), f("ne", im, im))
+
+    def there(x: Value) -> Value:
+        return f.where(f("ne", x, x), 0.0, x)
+
+    def seen(x: Parts, y: Parts) -> tuple[Value, Parts, Parts]:
+        """Whether x is infinite; if so, its direction, and y without NaN."""
+        far = _endless(f, *x)
+        ones = [f("eq", f("abs", p), np.inf) for p in x]
+        ones = [f.signed(f.where(one, 1.0, 0.0), p) for one, p in zip(ones, x, strict=True)]
+        p, q = [f.where(far, one, part) for one, part in zip(ones, x, strict=True)]
+        r, s = [f.where(far, there(part), part) for part in y]
+        return far, (p, q), (r, s)
+
+    first, x, y = seen(z, w)
+    second, y, x = seen(y, x)
+    far = f("and", lost, f("or", first, second))
+    p, q = [f("mul", part, np.inf) for part in _product(f, x, y)]
+    return f.where(far, p, re), f.where(far, q, im)
+
+
 def power(f: Terms, a: Value, b: Value, c: Value, d: Value) -> Parts:
     """exp(w·log z) of z = a + ib, w = c + id; of 0 to the power 0 it is 1, to others 0 or NaN."""
     size, angle = log(f, a, b)
     zero = f("and", f("eq", a, 0.0), f("eq", b, 0.0))
     size = f.where(zero, 0.0, size)
-    re = f("sub", f("mul", c, size), f("mul", d, angle))
-    im = f("add", f("mul", d, size), f("mul", c, angle))
-    re, im = exp(f, re, im)
+    re, im = exp(f, *_endless_product(f, (c, d), (size, angle)))
     one = f("and", f("eq", c, 0.0), f("eq", d, 0.0))
     of_zero = f.where(f("gt", c, 0.0), 0.0, np.nan)
-    re = f.where(zero, of_zero, re)
-    im = f.where(zero, of_zero, im)
-    return f.where(one, 1.0, re), f.where(one, 0.0, im)
+    # Small whole powers are products in NumPy, those from the fourth on, and inverses, with a first
+    # factor of 1 + 0j, which leaves nothing of an infinity.
+    z = a, b
+    square = _product(f, z, z)
+    cube = _product(f, z, square)
+    far = f.words.unary("not", f("and", f("is_finite", a), f("is_finite", b)))
+    whole = f("and", f("eq", f("floor", c), c), f("lt", f("abs", c), 100.0))
+    whole = f("and", f("and", far, whole), f("eq", d, 0.0))
+    cases = [(whole, (np.nan, np.nan)), (zero, (of_zero, of_zero)), (one, (1.0, 0.0))]
+    for n, values in ((1.0, z), (2.0, square), (3.0, cube)):
+        cases.insert(1, (f("and", whole, f("eq", c, n)), values))
+    for mask, (p, q) in cases:
+        re, im = f.where(mask, p, re), f.where(mask, q, im)
+    return re, im
 
 
 FUNCTIONS: dict[str, Callable[..., Parts]] = {
@@ -310,12 +366,12 @@ FUNCTIONS: dict[str, Callable[..., Parts]] = {
     "sinh": sinh,
     "cosh": cosh,
     "tanh": tanh,
-    "sin": turned(sinh, True),
+    "sin": sin,
     "cos": turned(cosh, False),
     "tan": turned(tanh, True),
     "asin": asin,
     "acos": acos,
-    "atan": turned(atanh, True),
+    "atan": atan,
     "asinh": turned(asin, True),
     "acosh": acosh,
     "atanh": atanh,

@@ -68,11 +68,16 @@ def log_gamma(f: Floats, x: str) -> str:
     out = f.where(small, near, f.fma(f.sub(y, 0.5), f.sub(level, 1.0), rest))
 
     def mirrored() -> str:
+        # Γ(x) is 1/x next to 0, where π·x may be subnormal.
+        tiny = f.test("ogt", x, -1e-300)
         size = f.abs(sin(f, f.mul(f.sub(x, f.rint(x)), math.pi)))
-        return f.sub(f.sub(math.log(math.pi), log(f, size)), out)
+        size = f.where(tiny, f.abs(x), size)
+        return f.sub(f.sub(f.where(tiny, 0.0, math.log(math.pi)), log(f, size)), out)
 
     out = branch(f, left, out, mirrored)
-    return f.where(f.test("oeq", f.abs(x), _INF), _INF, out)
+    # All numbers from 2**52 on are whole: poles, if below 0.
+    pole = f.both(f.test("ole", x, 0.0), f.test("oeq", x, f.rint(x)))
+    return f.where(either(f, pole, f.test("oeq", x, _INF)), _INF, out)
 
 
 @wide
@@ -238,7 +243,7 @@ def _factorial(f: Floats, n: str) -> str:
 def _polygamma(f: Floats, m: str, x: str, fine: bool) -> str:
     """(-1)^(m+1)·m!·ζ(m + 1, x) for whole m > 0, ψ for m = 0."""
     half = f.mul(m, 0.5)
-    even = f.test("oeq", half, f.rint(half))
+    even = f.both(f.test("oeq", half, f.rint(half)), f.test("olt", m, _INF))
     out = f.mul(_factorial(f, m), _zeta(f, f.add(m, 1.0), x, fine))
     out = f.where(even, f.neg(out), out)
     out = branch(f, f.test("oeq", m, 0.0), out, lambda: psi(f, x))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import extrema
-from primal.base.dtypes import python_scalar_dtype
+from primal.base.dtypes import to_inexact_dtype
 from primal.base.native import extension, is_finite
 from primal.numpy.direct.operands import Direct, count, dtype_of, elementwise, is_array
 from primal.runtime.array import ArrayImpl
@@ -92,7 +92,7 @@ def ldexp(x: Any, n: Any, /) -> Callable[..., Any] | None:
         return None
     if x.aval.dtype.kind == "f":
         return np.ldexp
-    wide = python_scalar_dtype(float)
+    wide = to_inexact_dtype(x.aval.dtype)
     return lambda x, n: np.ldexp(x.astype(wide), n)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.config import settings
-from primal.base.dtypes import python_scalar_dtype
+from primal.base.dtypes import to_inexact_dtype
 from primal.runtime.array import ArrayImpl
 
 Direct = Callable[..., Callable[..., Any] | None]
@@ -53,7 +53,7 @@ def dtype_of(args: tuple[Any, ...]) -> Any:
 def elementwise(of_floats: bool = False, **by_kind: Callable[..., Any]) -> Direct:
     """A function of arrays and scalars of one dtype, named per kind of dtype: `f=np.floor`.
 
-    One `of_floats` takes integers as floats of the default dtype.
+    One `of_floats` takes integers as the floats that the language promotes them to.
     """
 
     def direct(*args: Any) -> Callable[..., Any] | None:
@@ -62,7 +62,7 @@ def elementwise(of_floats: bool = False, **by_kind: Callable[..., Any]) -> Direc
             run = by_kind["f"]
             if not all(type(x) is ArrayImpl for x in args):
                 return None
-            wide = python_scalar_dtype(float)
+            wide = to_inexact_dtype(dtype)
             return lambda *hosts: run(*[x.astype(wide) for x in hosts])
         run = None if dtype is None else by_kind.get(dtype.kind)
         if run is None or settings().numpy_rank_promotion != "allow":

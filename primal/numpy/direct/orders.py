@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.base.dtypes import python_scalar_dtype
+from primal.base.dtypes import python_scalar_dtype, to_inexact_dtype
 from primal.base.native import is_finite
 from primal.numpy.direct.operands import (
     as_dtype,
@@ -349,7 +349,7 @@ def histogram(
         return None
     if range is not None or weights is not None or density:
         return None
-    dtype = a.aval.dtype if a.aval.dtype.kind == "f" else python_scalar_dtype(float)
+    dtype = to_inexact_dtype(a.aval.dtype)
     # The arithmetic of `linspace`, to the bit.
     unit = 2.0 ** -math.ceil(math.log2(bins))
     scale, whole = dtype.type(unit), dtype.type(bins * unit)

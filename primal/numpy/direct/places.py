@@ -18,6 +18,7 @@ from primal.numpy.direct.operands import (
     dtype_of,
     is_array,
 )
+from primal.ops.window.cumulative import cumsum
 from primal.runtime.array import ArrayImpl
 
 
@@ -308,7 +309,16 @@ def nancumsum(
     """Running sums in which nan counts as 0."""
     if not is_array(a, "f") or dtype is not None:
         return None
-    return lambda x: np.where(x == x, x, x.dtype.type(0)).cumsum(axis)
+    total: Any = cumsum.impl
+    rank = a.aval.ndim
+
+    def run(x: Any) -> Any:
+        x = np.where(x == x, x, x.dtype.type(0))
+        if axis is None or not rank:
+            return total(x.ravel(), axis=0, reverse=False)
+        return total(x, axis=axis % rank, reverse=False)
+
+    return run
 
 
 # Without what np.interp asks about complex numbers and periods: half its time.

@@ -47,9 +47,9 @@ exp2 = unary(
 log = unary("log", INEXACT, np.log, each(lambda t, x: div(t, x)), "log")
 
 
-# NumPy's expm1 of complex numbers has an imaginary part e^x·0, NaN where e^x is infinite, and is
-# NaN at -inf + inf j, where e^x is 0 (C99 G.6.3.1). Its log1p is log|1 + x|, which is 0 for small
-# x.
+# NumPy's expm1 of complex numbers has an imaginary part e^x·0, NaN where e^x is infinite, which it
+# may be although no part of the product is, and is NaN at -inf + inf j, where e^x is 0 (C99
+# G.6.3.1). Its log1p is log|1 + x|, which is 0 for small x, and infinite where the modulus is.
 
 
 def _written_of_reals(ufunc: Any) -> Any:
@@ -62,18 +62,22 @@ def _written_of_reals(ufunc: Any) -> Any:
 def _expm1_impl(x: Any) -> Any:
     out = np.expm1(x)
     if x.dtype.kind == "c":
-        out = np.where(np.isinf(x.real), np.exp(x) - np.float32(1), out)
+        far = np.isinf(x.real) | np.isinf(np.exp(x.real))
+        out = np.where(far, np.exp(x) - np.float32(1), out)
         out.imag = np.where(x.imag == 0, x.imag, out.imag)
     return out
 
 
 def _log1p_impl(x: Any) -> Any:
-    out = np.log1p(x)
-    if x.dtype.kind == "c":
-        out, a, b = np.asarray(out), x.real, x.imag
-        small = np.maximum(np.abs(a), np.abs(b)) < 0.5
-        close = np.log1p(np.where(small, a * (a + 2) + b * b, 0))
-        out.real = np.where(small, close * 0.5, out.real)
+    if x.dtype.kind != "c":
+        return np.log1p(x)
+    a, b = x.real, x.imag
+    out = np.array(x)
+    out.real += 1
+    out = np.asarray(np.log(out))
+    small = np.maximum(np.abs(a), np.abs(b)) < 0.5
+    close = np.log1p(np.where(small, a * (a + 2) + b * b, 0))
+    out.real = np.where(small, close * 0.5, out.real)
     return out
 
 

@@ -25,7 +25,16 @@ _gammaln = by_scipy("gammaln")
 
 
 def _lgamma_impl(x: Any) -> Any:
-    out = _gammaln(x)
+    out = np.asarray(_gammaln(x))
+    if x.dtype == np.float64:
+        # Next to its zeros SciPy's has the digits of the sum of a constant and a logarithm only;
+        # its function of complex numbers has all. Near 0 it takes 1/x, which may be infinite.
+        zeros = (np.abs(x - 1) < 0.2) | (np.abs(x - 2) < 0.2)
+        if np.count_nonzero(zeros):
+            out[zeros] = scipy_special().loggamma(x[zeros].astype(np.complex128)).real
+        tiny = (np.abs(x) < 1e-300) & (x != 0)
+        if np.count_nonzero(tiny):
+            out[tiny] = -np.log(np.abs(x[tiny]))
     if x.dtype.itemsize >= 4 and is_finite(out):
         return out
     # SciPy says -inf at -inf, among poles where |Γ| is infinite.
@@ -44,7 +53,13 @@ _psi = by_scipy("psi")
 
 
 def _digamma_impl(x: Any) -> Any:
-    out = _psi(x)
+    out = np.asarray(_psi(x))
+    if x.dtype == np.float64:
+        # SciPy reflects by the distance from 0, in which that from the next pole is rounded.
+        left = (x < 0) & (x > -(2.0**52)) & (x != np.floor(x))
+        if np.count_nonzero(left):
+            at = x[left]
+            out[left] = _psi(1 - at) - np.pi / np.tan(np.pi * (at - np.rint(at)))
     if x.dtype.itemsize >= 4 and is_finite(out):
         return out
     # SciPy gives -inf at 0 and inf at -0; a pole has no sign, as those at negative integers.

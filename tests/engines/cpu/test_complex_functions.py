@@ -42,21 +42,39 @@ def test_errors(name: str, dtype: str) -> None:
     assert error.max() < UNITS.get(name, 2.5)
 
 
+def alike(got: Any, want: Any, rtol: float) -> None:
+    """Equal parts, NaN at the same places, and the signs of zeros."""
+    for g, w in ((got.real, want.real), (got.imag, want.imag)):
+        np.testing.assert_allclose(g, w, rtol=rtol)
+        np.testing.assert_array_equal(np.signbit(g) & (g == g), np.signbit(w) & (w == w))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - {"expm1", "log1p"}))
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_edges(name: str, dtype: str) -> None:
-    """NumPy's values at zeros, infinities and NaN, with the signs of zeros on branch cuts."""
-    x = np.array([complex(a, b) for a, b in itertools.product(EDGES, EDGES)], dtype)
+    """Those of eager code at zeros, infinities, NaN and the ends of the range, on branch cuts."""
+    edges = [*EDGES, float(np.finfo(dtype).max), -float(np.finfo(dtype).max)]
+    x = np.array([complex(a, b) for a, b in itertools.product(edges, edges)], dtype)
     (got,) = native(lambda x: [getattr(e, name)(x)], x)
     with np.errstate(all="ignore"):
-        want = getattr(np, name)(x)
-    for g, w, other in ((got.real, want.real, want.imag), (got.imag, want.imag, want.real)):
-        # The sign of an infinity or zero beside NaN is left open by the standard, and at corners.
-        signs = np.isnan(w) | np.isnan(other) | (np.signbit(g) == np.signbit(w))
-        signs |= np.isinf(x.real) & np.isinf(x.imag) | np.isnan(x) & (w == 0)
-        assert signs.all()
-        g, w = np.where(np.isnan(other), abs(g), g), np.where(np.isnan(other), abs(w), w)
-        np.testing.assert_allclose(g, w, rtol=1e-5)
+        want = getattr(e, name).impl(x)
+    alike(got, want, 1e-5)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_powers_of_edges(dtype: str) -> None:
+    """As NumPy has them: small whole powers are products, others C99's product and exponential."""
+    edges = [-np.inf, -2.0, -0.0, 0.0, 1.0, 1.5, np.inf, np.nan]
+    exponents = [-np.inf, -2.0, -1.0, -0.0, 0.0, 1.0, 1.5, 2.0, 3.0, 4.0, 40.0, np.inf, np.nan]
+    z = [complex(a, b) for a, b in itertools.product(edges, edges)]
+    w = [complex(a, b) for a in exponents for b in (-np.inf, -1.5, -0.0, 0.0, 1.0, np.nan)]
+    x, y = np.array([*itertools.product(z, w)], dtype).T.copy()
+    (got,) = native(lambda x, y: [e.pow(x, y)], x, y)
+    with np.errstate(all="ignore"):
+        want = np.power(x, y)
+    finite = np.isfinite(want)
+    assert (abs(got[finite] - want[finite]) <= 1e-4 * abs(want[finite])).all()
+    alike(got[~finite], want[~finite], 1e-5)
 
 
 @pytest.mark.parametrize("name", ["asin", "acos", "atan", "asinh", "acosh", "atanh"])
