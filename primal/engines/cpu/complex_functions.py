@@ -349,7 +349,9 @@ def power(f: Terms, a: Value, b: Value, c: Value, d: Value) -> Parts:
     far = f.words.unary("not", f("and", f("is_finite", a), f("is_finite", b)))
     whole = f("and", f("eq", f("floor", c), c), f("lt", f("abs", c), 100.0))
     whole = f("and", f("and", far, whole), f("eq", d, 0.0))
-    cases = [(whole, (np.nan, np.nan)), (zero, (of_zero, of_zero)), (one, (1.0, 0.0))]
+    cases: list[tuple[Value, tuple[Value | float, Value | float]]] = [
+        (whole, (np.nan, np.nan)), (zero, (of_zero, of_zero)), (one, (1.0, 0.0)),
+    ]  # fmt: skip
     for n, values in ((1.0, z), (2.0, square), (3.0, cube)):
         cases.insert(1, (f("and", whole, f("eq", c, n)), values))
     for mask, (p, q) in cases:

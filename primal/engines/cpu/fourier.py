@@ -1,17 +1,12 @@
 """Fourier transforms: rows that are many or long in the lanes of vectors, others by pocketfft.
 
-Lanes take a quarter of the time (10,000 rows of 16: 50 µs, not 150; JAX 175). NumPy's transforms
-are generalised ufuncs, objects whose layout is part of NumPy's binary interface: they hold the
-addresses of loops over rows, which need neither Python nor its lock. A call of `numpy.fft` takes 10
-µs, its loop over 128 numbers half of one. Long rows become two transforms of many (10^5 numbers:
-190 µs, by pocketfft 770, JAX 600).
+Lanes take a quarter of the time (10,000 rows of 16: 50 µs, not 150; JAX 175). Long rows become two
+transforms of many (10^5 numbers: 190 µs, by pocketfft 770, JAX 600). Rows that hold infinities or
+NaN are left to pocketfft: which results these spoil, and how, is as eager code and JAX have it.
 """
 
 from __future__ import annotations
 
-import ctypes
-import functools
-import importlib
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -20,8 +15,9 @@ import numpy as np
 
 from primal.base.structures import structure
 from primal.engines.cpu import _llvm, fourier_lanes, fourier_long, fourier_rows
-from primal.engines.cpu.code import Module, float_text
+from primal.engines.cpu.code import Module
 from primal.engines.cpu.graph import Value, row_major, size_of, transposed
+from primal.engines.cpu.pocketfft import Again, Rows, held_factor, loop
 from primal.engines.cpu.reader import Reader, smaller
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
@@ -41,39 +37,6 @@ PLAIN = 61
 _LETTER = {"f4": "f", "f8": "d", "c8": "F", "c16": "D"}
 _COMPLEX: dict[str, Any] = {"f4": np.dtype(np.complex64), "f8": np.dtype(np.complex128)}
 _REAL: dict[str, Any] = {"c8": np.dtype(np.float32), "c16": np.dtype(np.float64)}
-
-
-class _Ufunc(ctypes.Structure):
-    """The beginning of NumPy's `PyUFuncObject`."""
-
-    _fields_ = (
-        ("head", ctypes.c_char * object.__basicsize__),
-        ("nin", ctypes.c_int),
-        ("nout", ctypes.c_int),
-        ("nargs", ctypes.c_int),
-        ("identity", ctypes.c_int),
-        ("functions", ctypes.POINTER(ctypes.c_void_p)),
-        ("data", ctypes.POINTER(ctypes.c_void_p)),
-        ("ntypes", ctypes.c_int),
-    )
-
-
-@functools.cache
-def _loop(name: str, types: str) -> tuple[int, int]:
-    """The addresses of a ufunc's loop for the types, and of what it is given; 0 if not there."""
-    try:
-        module = importlib.import_module("numpy.fft._pocketfft_umath")
-    except ImportError:
-        return 0, 0
-    ufunc = getattr(module, name, None)
-    if ufunc is None or types not in ufunc.types:
-        return 0, 0
-    found = _Ufunc.from_address(id(ufunc))
-    head = found.nin, found.nout, found.nargs, found.ntypes
-    if head != (2, 1, 3, len(ufunc.types)):
-        return 0, 0
-    i = ufunc.types.index(types)
-    return found.functions[i] or 0, (found.data[i] or 0) if found.data else 0
 
 
 def fft(k: Any, x: Value, kind: str, lengths: Sequence[int]) -> Value:
@@ -125,12 +88,14 @@ def _pass(k: Any, x: Value, axis: int, name: str, length: int) -> Value:
             n1, n2, effort = fourier_long.split(length, real, _lanes(single))
         in_lanes = count > 1 and fourier_lanes.fits(length)
         if convolved < effort and not in_lanes and fourier_lanes.factors(length)[-1] > PLAIN:
-            return _convolved(k, x, name, length, size, single)
+            out = _convolved(k, x, name, length, size, single)
+            return _again(k, x, out, name, length, made)
         if effort < math.inf:
-            return _in_two(k, x, name, (n1, n2), made, single)
+            out = _in_two(k, x, name, (n1, n2), made, single)
+            return _again(k, x, out, name, length, made)
     if 1 < count >= min(length, MANY * ALONE) / ALONE and fourier_lanes.fits(length):
         return _in_lanes(k, x, axis, name, length, made, single)
-    function, data = _loop(name, f"{_LETTER[given]}{single}->{_LETTER[made.str[1:]]}")
+    function, data = _loop(name, x, made)
     if not function:
         raise Unsupported("fft by this NumPy")
     n = x.shape[axis]
@@ -146,9 +111,10 @@ def _pass(k: Any, x: Value, axis: int, name: str, length: int) -> Value:
     each = max(UNIT // length, 1)
     chunks = -(-rows[0] // each)
     shape = (*x.shape[:axis], m, *x.shape[axis + 1 :])
-    words = (function, data, *block, *rows, n, m, *steps, each, chunks, length)
+    words = (function, data, *block, *rows, n, m, *steps, each, chunks,
+             _factor(name, length))  # fmt: skip
     found: list[Value] = k.routine(
-        Pass(single, name[0] == "i"), (k.dense(x),), (Aval(shape, made),), words,
+        Pass(single), (k.dense(x),), (Aval(shape, made),), words,
         units=blocks * chunks, cost=100 + int(each * length * (2 + math.log2(length))),
         reuses=((0, 0),) if given == made.str[1:] else (), name=name,
     )  # fmt: skip
@@ -172,7 +138,7 @@ def _in_lanes(k: Any, x: Value, axis: int, name: str, length: int, made: Any, si
     inverse = name[0] == "i"
     words = (
         *block, *rows, *steps, chunks, *fourier_lanes.words(length, single, paired),
-        int(inverse), int(inverse), _bits(1 / length if inverse else 1),
+        int(inverse), int(inverse), _factor(name, length), *_loop(name, x, made), x.shape[axis], m,
     )  # fmt: skip
     plan = fourier_lanes.plan(length // 2 if paired else length, single)
     spec = fourier_rows.RowTransforms(single, form, across, paired, plan.family)
@@ -192,6 +158,32 @@ def _lanes(single: str) -> int:
 
 def _bits(factor: float) -> int:
     return int(np.float64(factor).view(np.int64))
+
+
+def _factor(name: str, length: int) -> int:
+    return _bits(1 / length if name[0] == "i" else 1)
+
+
+def _loop(name: str, x: Value, made: Any) -> tuple[int, int]:
+    given = x.node.dtype.str[1:]
+    return loop(name, f"{_LETTER[given]}{_LETTER[given].lower()}->{_LETTER[made.str[1:]]}")
+
+
+def _again(k: Any, x: Value, out: Value, name: str, length: int, made: Any) -> Value:
+    """The transform of long rows, by pocketfft where it would be no number."""
+    function, data = _loop(name, x, made)
+    if not function:
+        return out
+    n, m = x.shape[-1], out.shape[-1]
+    read, wrote = x.node.dtype.itemsize, made.itemsize
+    single = _LETTER[made.str[1:]].lower()
+    words = function, data, n * read, m * wrote, read, wrote, n, m, _factor(name, length)
+    found: list[Value] = k.routine(
+        Again(single, 1 if name == "irfft" else 2), (k.dense(x), k.dense(out)),
+        (Aval(out.shape, made),), words, units=size_of(out.shape[:-1]), cost=20,
+        updates=((0, 1),), name=name,
+    )  # fmt: skip
+    return found[0]
 
 
 def _in_two(k: Any, x: Value, name: str, sizes: tuple[int, int], made: Any, single: str) -> Value:
@@ -285,15 +277,14 @@ def _convolved(k: Any, x: Value, name: str, length: int, size: int, single: str)
 
 @structure
 class Pass:
-    """Transforms of one dimension, divided by its length if inverse.
+    """Transforms of one dimension, times a factor.
 
     Words: the loop and what it is given; bytes from block to block of x and of the result; rows of
     a block, bytes from row to row; numbers of a row, bytes from one to the next; rows of a unit,
-    units of a block; length.
+    units of a block; the factor.
     """
 
     real: str
-    inverse: bool
 
     def write(self, module: Module, name: str) -> None:
         """Add the function."""
@@ -302,33 +293,21 @@ class Pass:
         x, out = r.array(), r.array()
         loop, data = r.pointer(), r.pointer()
         over_x, over_out, rows, along_x, along_out = (r.word() for _ in range(5))
-        n, m, step_x, step_out, each, chunks, length = (r.word() for _ in range(7))
+        n, m, step_x, step_out, each, chunks, factor = (r.word() for _ in range(7))
         real = "float" if self.real == "f" else "double"
-        factor = float_text(1.0, real)
-        if self.inverse:
-            factor = c.new(f"fdiv {real} {factor}, {c.new(f'sitofp i64 {length} to {real}')}")
-        held = c.new(f"alloca {real}")
-        c.do(f"store {real} {factor}, ptr {held}")
-
-        def listed(kind: str, values: Sequence[str]) -> str:
-            p = c.new(f"alloca [{len(values)} x i64]")
-            for i, value in enumerate(values):
-                put(kind, value, p, i)
-            return p
-
-        def put(kind: str, value: str, p: str, i: int) -> None:
-            c.do(f"store {kind} {value}, ptr {c.new(f'getelementptr i64, ptr {p}, i64 {i}')}")
-
-        places = listed("ptr", (x, held, out))
-        sizes = listed("i64", (rows, n, m))
-        strides = listed("i64", (along_x, "0", along_out, step_x, step_out))
+        calls = Rows(
+            c, loop, data, held_factor(c, real, factor), (n, m),
+            (along_x, along_out, step_x, step_out),
+        )  # fmt: skip
 
         def unit(u: str) -> None:
             block, chunk = r.split(u, chunks)
             first = c.new(f"mul i64 {chunk}, {each}")
-            put("ptr", r.moved(x, (block, over_x), (first, along_x)), places, 0)
-            put("ptr", r.moved(out, (block, over_out), (first, along_out)), places, 2)
-            put("i64", smaller(c, each, c.new(f"sub i64 {rows}, {first}")), sizes, 0)
-            c.do(f"call void {loop}(ptr {places}, ptr {sizes}, ptr {strides}, ptr {data})")
+            count = smaller(c, each, c.new(f"sub i64 {rows}, {first}"))
+            calls.run(
+                r.moved(x, (block, over_x), (first, along_x)),
+                r.moved(out, (block, over_out), (first, along_out)),
+                count,
+            )
 
         r.units(name, unit)

@@ -36,8 +36,11 @@ _PI = np.arccos(np.longdouble(-1))
 
 def _roots(numbers: Any, n: int) -> Any:
     """exp(-2πi k/n) for whole k, as the last axis of pairs."""
-    angle = 2 * _PI * (np.asarray(numbers, np.int64) % n).astype(np.longdouble) / n
-    return np.stack([np.cos(angle), -np.sin(angle)], -1)
+    k = np.asarray(numbers, np.int64) % n
+    angle = 2 * _PI * k.astype(np.longdouble) / n
+    turns = np.stack([np.cos(angle), -np.sin(angle)], -1)
+    # Quarters of a turn, without what π is rounded by: the middle of a real spectrum is real.
+    return np.where((4 * k % n == 0)[..., None], np.rint(turns), turns)
 
 
 def factors(n: int) -> list[int]:

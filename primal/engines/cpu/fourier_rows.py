@@ -13,6 +13,7 @@ from primal.base.structures import structure
 from primal.engines.cpu import fourier_lanes
 from primal.engines.cpu.code import Module, float_text
 from primal.engines.cpu.fourier_lanes import Lanes
+from primal.engines.cpu.pocketfft import Rows, held_factor
 from primal.engines.cpu.script import Int, Place, Script, lanes_before, read_vector, write_vector
 from primal.engines.cpu.turns import crossed
 
@@ -232,7 +233,8 @@ class RowTransforms:
     bytes from one number of a row to the next; units of a block; the length of the transform; its
     passes, their number and their length; Bluestein's table or 0; roots of unity of a real row's
     length, or 0; 1 where the parts read change places, and those written; the factor of results in
-    bits; the tables of `turned`; the length of the spectrum of `h`.
+    bits; the tables of `turned`; the length of the spectrum of `h`; of neither, pocketfft's loop
+    for rows that are not finite, what it is given, numbers of a row and of its result.
 
     `across`: rows are side by side, so that memory goes on with the next row; else a row lies in
     one piece. `paired`: real rows of even length are complex ones of half of it. `family`: of the
@@ -258,6 +260,9 @@ class RowTransforms:
         table, count, size, chirp, roots, swapped, swaps, factor = s.words(8)
         factors = s.words(2 * self.turned)
         whole = s.word() if self.form == "h" else length
+        whole_rows = self.form != "h" and not self.turned
+        loop, data, n, m = s.words(4) if whole_rows else [length] * 4
+        each = v.item * (1 if self.form == "i" else 2)
         turned, turns, start = (
             Place(s, s.new(f"inttoptr i64 {p.name} to ptr")) for p in (chirp, roots, table)
         )
@@ -353,6 +358,47 @@ class RowTransforms:
             else:
                 edge.write_real(length, last + planes[0], by)
 
+        if whole_rows:
+            given_by, given_to = (s.new(f"inttoptr i64 {p.name} to ptr") for p in (loop, data))
+            calls = Rows(
+                s, given_by, given_to, held_factor(s, v.f.scalar, factor.name), (n.name, m.name),
+                (along_x.name, "0", step_x.name, str(each)),
+            )  # fmt: skip
+
+        def unknown() -> Int:
+            """Rows whose first result, to which all numbers add, is none: a bit each."""
+            gap = v.f.mul(v.f.sub(*v.get(last)), 0.0)
+            lost = s.new(f"bitcast <{lanes} x i1> {v.f.test('uno', gap, gap)} to i{lanes}")
+            bits = s.new(f"zext i{lanes} {lost} to i64")
+            there = loop.test("ne", 0)
+            return Int(s, s.new(f"select i1 {there}, i64 {bits}, i64 0"))
+
+        def written(
+            bits: Int, read: Place, to: Place, left: Int, write: Callable[[], None]
+        ) -> None:
+            """Those rows by the loop, the others, which may lie over what is read, as they are."""
+
+            def each_row(do: Callable[[Int], None]) -> None:
+                def row(i: Int) -> None:
+                    bit = s.new(f"trunc i64 {s.new(f'lshr i64 {bits.name}, {i.name}')} to i1")
+                    s.when(bit, lambda: do(i))
+
+                s.each(0, left.least(lanes), row)
+
+            def made(i: Int) -> None:
+                calls.run((read + i * along_x).name, (room + i * m * each).name, "1")
+
+            def moved(i: Int) -> None:
+                here, there = room + i * m * each, to + i * along_out
+                s.each(0, m, lambda k: s.copy_bytes(there + k * step_out, here + k * each, each))
+
+            def again() -> None:
+                each_row(made)
+                write()
+                each_row(moved)
+
+            s.when(bits.test("ne", 0), again, write)
+
         def unit(u: str) -> None:
             block, chunk = s.split(Int(s, u), [chunks, chunks])
             first = chunk * lanes
@@ -361,7 +407,14 @@ class RowTransforms:
             reading(Edge(v, self.across, read + first * along_x, along_x, step_x, left))
             transform()
             to = wrote + first * along_out
-            writing(chunk, Edge(v, self.across, to, along_out, step_out, left))
+
+            def write() -> None:
+                writing(chunk, Edge(v, self.across, to, along_out, step_out, left))
+
+            if whole_rows:
+                written(unknown(), read + first * along_x, to, left, write)
+            else:
+                write()
 
         s.function(name, unit)
 

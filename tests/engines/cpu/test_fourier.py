@@ -131,6 +131,40 @@ def test_ends_of_half_a_spectrum_are_read_as_real() -> None:
     np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft"])
+@pytest.mark.parametrize("n", [2, 3, 8, 12, 13, 67, 128, 2048, 4099])
+def test_rows_that_are_not_finite(n: int, name: str) -> None:
+    """Infinities and NaN spoil what they do in eager code; rows next to them are as they were.
+
+    Near the end of the range a convolution overflows where its result does not.
+    """
+    kind = FftType[name.upper()]
+    x = drawn((19, n // 2 + 1 if name == "irfft" else n), "float32")
+    if name != "rfft":
+        x = x + np.complex64(1j) * x[..., ::-1]
+    x[1, 0], x[4, -1], x[17, x.shape[1] // 2] = np.inf, np.nan, -np.inf
+    x[2] *= np.float32(3e38 / n / abs(x[2]).max() / 4)
+
+    def f(x: Any) -> list[Any]:
+        return [fft(x, fft_type=kind, fft_lengths=(n,))]
+
+    with np.errstate(all="ignore"):
+        (got,), want = built(f, x).execute([x]), fft.impl(x, fft_type=kind, fft_lengths=(n,))
+    for row, g, w in zip(x, got, want, strict=True):
+        size = abs(row[np.isfinite(row)].astype("complex128")).sum()
+        for p, q in ((g.real, w.real), (g.imag, w.imag)):
+            np.testing.assert_allclose(p, q, rtol=0, atol=2e-6 * size)
+
+
+@pytest.mark.parametrize("n", [2, 4, 6, 22, 26, 128, 4096])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_ends_of_half_a_spectrum_are_real(n: int, dtype: str) -> None:
+    x = drawn((20, n), dtype)
+    made = built(lambda x: [fft(x, fft_type=FftType.RFFT, fft_lengths=(n,))], x)
+    (got,) = made.execute([x])
+    assert not got[:, [0, -1]].imag.any()
+
+
 def test_views_and_chains() -> None:
     def f(x: Any) -> list[Any]:
         y = fft(transpose(x, permutation=(1, 0)), fft_type=FftType.RFFT, fft_lengths=(6,))
