@@ -6,6 +6,7 @@ import functools
 import inspect
 import operator
 import sys
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, overload
@@ -24,7 +25,7 @@ from primal.api.operands import (
     struct_of,
 )
 from primal.api.stages import Jitted, Lowered, Traced, held, no_options, through_refs
-from primal.base import caches
+from primal.base import caches, source
 from primal.base.config import settings
 from primal.base.errors import api_boundary
 from primal.base.native import FUNCTIONS
@@ -498,6 +499,18 @@ def jit(
         fun, _ints("donate_argnums", donate_argnums), _names("donate_argnames", donate_argnames),
         donate_argnums is not None and donate_argnames is not None,
     )  # fmt: skip
+    if device is not None or backend is not None:
+        warnings.warn(
+            "The arguments `device` and `backend` of jit are deprecated. Place the inputs of the "
+            "function with `device_put(x, device)` instead.",
+            DeprecationWarning,
+            stacklevel=source.user_stacklevel(),
+        )
+        if device is not None and backend is not None:
+            raise ValueError(
+                f"[jit] expected a device or a backend, got device={device!r} and "
+                f"backend={backend!r}: can't specify both a device and a backend for jit."
+            )
     both = set(static_nums) & set(donate_nums)
     if both:
         raise ValueError(

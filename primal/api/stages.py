@@ -270,9 +270,22 @@ class Lowered(Stage):
         """Estimated costs of the compiled program."""
         return self.compile().cost_analysis()
 
-    def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
-        """The executable."""
+    def compile(
+        self,
+        compiler_options: dict[str, Any] | None = None,
+        *,
+        device_assignment: Sequence[Device] | None = None,
+    ) -> Compiled:
+        """The executable, for the device it was lowered for.
+
+        NotImplementedError for options of XLA's compiler, ValueError for other devices.
+        """
         no_options("compile", compiler_options)
+        if device_assignment is not None and tuple(device_assignment) != (self._device,):
+            raise ValueError(
+                f"[compile] expected device_assignment=({self._device!r},), the device it was "
+                f"lowered for, got {device_assignment!r}."
+            )
         program = self._traced.program_on(self._device)
         return Compiled(self._traced, self._in_spec, program)
 

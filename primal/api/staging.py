@@ -23,7 +23,6 @@ def make_jaxpr(
     static_argnums: int | Sequence[int] = (),
     axis_env: Sequence[tuple[Any, int]] | None = None,
     return_shape: bool = False,
-    abstracted_axes: Any = None,
 ) -> Callable[..., Any]:
     """A function that returns the jaxpr of `fun` for its arguments instead of running it.
 

@@ -281,7 +281,7 @@ class Config:
     def __dir__(self) -> list[str]:
         return [*object.__dir__(self), *_flags]
 
-    def update(self, name: str, value: Any) -> None:
+    def update(self, name: str, val: Any) -> None:
         """Set a flag for the whole process; scopes that are active keep their own values.
 
         Raises AttributeError for an unknown name and ValueError for an illegal value.
@@ -291,7 +291,7 @@ class Config:
         'allow'
         """
         flag = _find(name)
-        value = flag.check(value)
+        value = flag.check(val)
         with _lock:
             for part in (flag.name, *flag.parts):
                 _globals[part] = value

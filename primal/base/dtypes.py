@@ -163,7 +163,7 @@ def as_dtype(dtype: Any) -> DType:
         pass  # a value not seen before, or an unhashable one: resolved below
     if isinstance(dtype, KeyType):
         return dtype
-    inner = getattr(dtype, "dtype", None)
+    inner = getattr(dtype, "__numpy_dtype__", None) or getattr(dtype, "dtype", None)
     if isinstance(inner, (np.dtype, KeyType)):
         return inner
     try:
@@ -322,7 +322,7 @@ def finfo(dtype: Any) -> Any:
     >>> finfo("bfloat16").bits
     16
     """
-    found = as_dtype(dtype)
+    found = as_dtype(getattr(dtype, "dtype", dtype))
     if KIND.get(found) not in ("f", "c"):
         raise ValueError(f"[finfo] expected a float or complex dtype, got {found}; see iinfo.")
     return ml_dtypes.finfo(to_real_dtype(found))
@@ -335,7 +335,8 @@ def iinfo(dtype: Any) -> Any:
     7
     """
     # Of a value, as NumPy's, that of its type.
-    found = as_dtype(type(dtype) if isinstance(dtype, int | float | complex) else dtype)
+    scalar = isinstance(dtype, int | float | complex)
+    found = as_dtype(type(dtype) if scalar else getattr(dtype, "dtype", dtype))
     if KIND.get(found) not in ("i", "u"):
         raise ValueError(f"[iinfo] expected an integer dtype, got {found}; see finfo.")
     return ml_dtypes.iinfo(found)

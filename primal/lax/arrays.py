@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.base.pytree import register_pytree_node
+from primal.base.pytree import register_pytree_node, tree_leaves
 from primal.ir.avals import canonical_shape
 from primal.ir.trace import Array, aval_of
 from primal.lax.refusals import in_words
@@ -111,9 +111,12 @@ def shape_as_value(shape: Sequence[int]) -> Array:
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
     """Nothing: values that nobody reads are dropped by every engine, this use included.
 
+    TypeError for what is no tree of arrays.
+
     >>> dce_sink(jnp.arange(3))
     """
-    del val
+    for leaf in tree_leaves(val):
+        aval_of(leaf)
 
 
 class Token:

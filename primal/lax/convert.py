@@ -96,7 +96,7 @@ def dtype(x: Any) -> Any:
     return aval_of(x).dtype
 
 
-def optimization_barrier(operand: Any) -> Any:
+def optimization_barrier(operand: Any, /) -> Any:
     """The operand, a tree of arrays, over which compilers move and merge nothing.
 
     All leaves are computed before any result is used.

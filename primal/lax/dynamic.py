@@ -74,7 +74,7 @@ def _starts(
         dtype = dtypes.canonicalize_dtype(np.int64)
     flags = (
         [bool(allow_negative)] * len(shape)
-        if isinstance(allow_negative, bool | np.bool_)
+        if not isinstance(allow_negative, Sequence | np.ndarray)
         else list(allow_negative)
     )
     rest = iter(traced)

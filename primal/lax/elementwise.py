@@ -413,7 +413,7 @@ def clz(x: Any) -> Array:
     return ops.clz(x)
 
 
-def mulhi(x: Any, y: Any) -> Array:
+def mulhi(x: Any, y: Any, /) -> Array:
     """The upper half of the product's bits: ⌊x·y/2^w⌋ for integers of w bits.
 
     Integers of one dtype, which is kept. TypeError for others.

@@ -156,15 +156,34 @@ def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 
 
 def all_gather(
-    x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False
+    x: Any,
+    axis_name: Any,
+    *,
+    axis_index_groups: Any = None,
+    axis: int = 0,
+    tiled: bool = False,
+    to: str = "varying",
 ) -> Any:
     """All values of a named axis, along a new dimension (`tiled`: along an existing one).
+
+    `to` says how the result counts over a mesh: "varying" or, as it is the same everywhere,
+    "invarying"; axes of vmap make no difference. ValueError for other words, NotImplementedError
+    for "reduced".
 
     >>> primal.vmap(lambda x: all_gather(x, "i"), axis_name="i")(jnp.arange(2.0))
     Array([[0., 1.],
            [0., 1.]], dtype=float32)
     """
     _no_groups("all_gather", axis_index_groups)
+    if to == "reduced":
+        raise NotImplementedError(
+            "[all_gather] expected to='varying' or 'invarying', got 'reduced', which is for meshes."
+        )
+    if to not in ("varying", "invarying"):
+        raise ValueError(
+            f"[all_gather] expected to to be 'varying', 'invarying' or 'reduced', got {to!r}: "
+            "Got unexpected `to` value."
+        )
     name = _one_name("all_gather", axis_name)
     size = _size_of(name)
 

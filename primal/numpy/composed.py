@@ -27,6 +27,7 @@ from primal.numpy.promotion import (
     promote_dtypes_inexact,
     promote_shapes,
     to_shape,
+    warn_of_parts,
 )
 from primal.numpy.remembered import remembered, remembered_as
 from primal.ops import elementwise as ops
@@ -428,6 +429,8 @@ def _tolerance(y: Any, limits: Any) -> Any:
     size = ops.abs(y)
     dtype = size.aval.dtype
     shape = size.aval.shape
+    for v in limits:
+        warn_of_parts(v.aval.dtype, dtype)
     r, a = [to_shape(convert(v, dtype), shape) for v in limits]
     return ops.add(a, ops.mul(r, size))
 

@@ -71,6 +71,8 @@ def from_anything(value: Any, dtype: Any) -> Array:
         if isinstance(value, bool | int | float | complex):
             return from_literal(convert(operand("array", value), *_target(value, dtype)))
         value = np.asarray(value)
+    if dtype is not None and value.dtype.byteorder not in "=|":
+        value = value.astype(value.dtype.newbyteorder("="))
     return from_host(value, dtype)
 
 
@@ -85,7 +87,7 @@ def convert_scalar(value: Any, dtype: Any) -> Literal:
     if type(value) is Literal:
         return convert(value, dtype)
     if type(value) is complex and dtype.kind != "c" and dtype != BOOL:
-        raise _not_real(dtype)
+        raise not_real(dtype)
     if type(value) is float and dtypes.issubdtype(dtype, np.integer):
         _check_finite(value, dtype)
         value = int(value)
@@ -226,12 +228,13 @@ def _from_python(value: Sequence[Any], dtype: Any, found: set[type]) -> Array:
             for end in (host.min(), host.max()):
                 check_range(int(end), target)
     if host.dtype.kind == "c" and target.kind != "c" and target != BOOL:
-        raise _not_real(target)
+        raise not_real(target)
     with np.errstate(all="ignore"):
         return from_numpy(host.astype(target), Aval(host.shape, target))
 
 
-def _not_real(dtype: Any) -> TypeError:
+def not_real(dtype: Any) -> TypeError:
+    """The error of a complex number where a dtype has no imaginary parts."""
     return TypeError(
         f"[array] expected real numbers for dtype {dtype.name}, got complex ones. Take the real "
         "part first."

@@ -13,7 +13,7 @@ from primal.base.later import Later
 from primal.ir.avals import canonical_shape
 from primal.ir.state import state
 from primal.ir.trace import Array, Literal, literal
-from primal.numpy.conversion import cast, from_anything, from_host, shared
+from primal.numpy.conversion import cast, from_anything, from_host, not_real, shared
 from primal.numpy.promotion import (
     BOOL,
     ArrayLike,
@@ -73,10 +73,10 @@ def placed(x: Array, device: Any, out_sharding: Any = None) -> Array:
 def array(
     object: Any,
     dtype: DTypeLike | None = None,
+    *args: Any,
     copy: bool = True,
     order: str | None = "K",
     ndmin: int = 0,
-    *,
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
@@ -85,12 +85,26 @@ def array(
     Without `dtype` it is that of the promoted elements, at most 32 bits a part unless the 64-bit
     switch is on. Raises TypeError for what holds no numbers, ValueError for ragged sequences,
     OverflowError for Python integers that do not fit. Raises NotImplementedError for an order other
-    than 'K' and 'C'.
+    than 'K' and 'C'. Copy, order and ndmin by position are deprecated.
 
     >>> jnp.array([[1, 2], [3, 4.5]])
     Array([[1. , 2. ],
            [3. , 4.5]], dtype=float32)
     """
+    if args:
+        if len(args) > 3:
+            raise TypeError(
+                f"[array] expected at most 5 arguments by position, got {2 + len(args)}."
+            )
+        warnings.warn(
+            "Passing the copy, order, and ndmin arguments to jnp.array positionally is deprecated. "
+            "Use keyword arguments instead.",
+            DeprecationWarning,
+            stacklevel=source.user_stacklevel(),
+        )
+        given: dict[str, Any] = {"copy": copy, "order": order, "ndmin": ndmin}
+        given.update(zip(given, args, strict=False))
+        copy, order, ndmin = given.values()
     if order not in ("K", "C", None):
         raise NotImplementedError("Only implemented for order='C' or order='K'.")
     if dtype is not None:
@@ -140,7 +154,9 @@ def asarray(
     if type(a) is ArrayImpl and dtype is not None and a.aval.dtype.kind != "c":
         if copy is order is device is out_sharding is None:
             return astype(a, dtype)
-    return array(a, dtype, bool(copy), order or "K", 0, device=device, out_sharding=out_sharding)
+    return array(
+        a, dtype, copy=bool(copy), order=order or "K", device=device, out_sharding=out_sharding
+    )
 
 
 def copy(a: ArrayLike, order: str | None = None) -> Array:
@@ -266,6 +282,8 @@ def _converted_fill(name: str, value: Any, dtype: Any, position: int = 0) -> Any
     if whole is not None:
         return as_array(whole) if whole.ndim else literal(whole[()], dtype, False)
     x = operand(name, value, position)
+    if type(value) is complex and dtype.kind not in "cb":
+        raise not_real(dtype)
     if type(x) is Literal and x.aval.dtype.kind != "c":
         return literal(number_as(value if type(value) is float else x.val, dtype), dtype, False)
     warn_of_parts(x.aval.dtype, dtype)

@@ -316,6 +316,7 @@ def trapezoid(
         (values,) = map(from_literal, promote_dtypes_inexact("trapezoid", y))
         at, step = as_axis("trapezoid", axis, values.aval.ndim), dx
     else:
+        check_arraylike("trapezoid", y, x, dx)
         # Not broadcast against each other: places of one dimension lie along `axis`.
         values, places = map(from_literal, promote_dtypes_inexact("trapezoid", y, x))
         at = as_axis("trapezoid", axis, values.aval.ndim)

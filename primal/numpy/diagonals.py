@@ -90,7 +90,8 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
     Array([[1, 0],
            [0, 2]], dtype=int32)
     """
-    return diag(ravel(v), k)
+    out = diag(ravel(v), k)
+    return convert(out, out.aval.dtype)  # strong
 
 
 @remembered_as(direct.trace)

@@ -318,7 +318,7 @@ def rad2deg(x: ArrayLike, /) -> Array:
     Array(180., dtype=float32, weak_type=True)
     """
     x = inexact("rad2deg", x)
-    return ops.mul(x, literal(180 / np.pi, x.aval.dtype, x.aval.weak_type))
+    return ops.mul(x, literal(180 / np.pi, x.aval.dtype, x.aval.weak_type and not x.aval.ndim))
 
 
 radians, degrees = deg2rad, rad2deg

@@ -15,7 +15,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.trace import Array, Literal, literal
-from primal.numpy.creation import array, placed, zeros
+from primal.numpy.creation import array, asarray, placed, zeros
 from primal.numpy.elementary import conjugate
 from primal.numpy.promotion import (
     ArrayLike,
@@ -23,6 +23,7 @@ from primal.numpy.promotion import (
     check_arraylike,
     convert,
     from_literal,
+    is_arraylike,
     promote_dtypes_inexact,
 )
 from primal.numpy.remembered import remembered
@@ -228,6 +229,7 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
     >>> jnp.fft.ihfft(jnp.array([4., 0., 0., 0.])).real
     Array([1., 1., 1.], dtype=float32)
     """
+    a = a if is_arraylike(a) else asarray(a)  # of lists too, as the reference
     return conjugate(_one("rfft", KIND.RFFT, a, n, axis, _turned(norm)))
 
 

@@ -401,6 +401,8 @@ def repeat(
     check_arraylike("repeat", a, repeats)
     if total_repeat_length is not None:
         length = static_int("repeat total_repeat_length", total_repeat_length)
+        if length == 0:  # nothing is weak
+            x = convert(x, x.aval.dtype)
         return _repeated_to(x, repeats, at, length)
     numbers = np.asarray(concrete_or_error(repeats, "repeats"))
     if numbers.size == 1:

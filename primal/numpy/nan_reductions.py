@@ -154,8 +154,11 @@ def _valid(name: str, a: Any, where: Any) -> Any:
     good = ops.bitwise_not(isnan(array_operand(name, a)))
     if where is None:
         return good
-    mask = mask_operand(name, where)
-    shape = broadcast_shapes(good.aval.shape, mask.aval.shape)
+    mask, shape = mask_operand(name, where), good.aval.shape
+    if broadcast_shapes(shape, mask.aval.shape) != shape:
+        raise ValueError(
+            f"[{name}] expected where to broadcast to shape {shape}, got shape {mask.aval.shape}."
+        )
     return ops.bitwise_and(to_shape(good, shape), to_shape(mask, shape))
 
 

@@ -29,13 +29,18 @@ from primal.ops.window.cumulative import cumsum
 from primal.runtime.array import from_numpy
 
 
-def concrete(name: str, x: Any, what: str = "size") -> Any:
-    """The NumPy array of a value; ConcretizationTypeError names the argument that would help."""
+def concrete(
+    name: str,
+    x: Any,
+    what: str = "size",
+    error: type[errors.ConcretizationTypeError] = errors.ConcretizationTypeError,
+) -> Any:
+    """The NumPy array of a value; the error names the argument that would help."""
     value = from_literal(x)
     while isinstance(value, Tracer):
         inner = value.concrete()
         if inner is None:
-            raise errors.ConcretizationTypeError(
+            raise error(
                 "Abstract tracer value encountered where concrete value is expected: traced array "
                 f"with shape {value.aval.str_short()}. The {what} argument of jnp.{name} must be "
                 f"statically specified to use jnp.{name} within JAX transformations, because the "

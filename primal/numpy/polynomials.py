@@ -159,6 +159,10 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
     Array([ 1., -1.], dtype=float32)
     """
     x, y = [_coefficients("polydiv", c) for c in promote_dtypes_inexact("polydiv", u, v)]
+    if x.ndim != 1 or y.ndim != 1:
+        raise ValueError(
+            f"[polydiv] expected vectors of coefficients, got shapes {x.shape} and {y.shape}."
+        )
     m, n = x.aval.shape[0] - 1, y.aval.shape[0] - 1
     scale = 1.0 / y[0]
     count = max(m - n + 1, 1)

@@ -29,6 +29,7 @@ from primal.numpy.promotion import (
     operand,
     promote_dtypes,
     to_shape,
+    warn_of_parts,
 )
 from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.ufuncs import as_bool
@@ -165,6 +166,7 @@ def _fold(
             raise ValueError(
                 f"initial value must be a scalar. Got array of shape {start.aval.shape}"
             )
+        warn_of_parts(start.aval.dtype, x.aval.dtype)
         out = combine(convert(start, x.aval.dtype), out)
     return out
 

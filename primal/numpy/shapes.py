@@ -38,7 +38,7 @@ from primal.ops.types import axes_given, canonical_axes, static_count, static_in
 def shape(a: Any) -> tuple[int, ...]:
     """The sizes of the dimensions, as the object itself says, else of the array NumPy makes of it.
 
-    Warns of what is neither an array nor a number, and has no shape of its own.
+    Warns of lists, and of all that is neither an array nor a number and has no shape of its own.
 
     >>> jnp.shape(jnp.zeros((2, 3)))
     (2, 3)
@@ -48,7 +48,7 @@ def shape(a: Any) -> tuple[int, ...]:
         return tuple(own)
     if hasattr(a, "__jax_array__"):
         return shape(a.__jax_array__())
-    if not isinstance(a, list | tuple | str | bytes | bool | int | float | complex):
+    if not isinstance(a, str | bytes | bool | int | float | complex):
         warnings.warn(
             f"shape requires ndarray or scalar arguments, got {type(a)} at position 0. In a "
             "future release this will be an error.",

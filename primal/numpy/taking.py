@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.errors import TracerBoolConversionError
 from primal.ir.trace import Array, literal
 from primal.numpy import direct, ufuncs
 from primal.numpy.at import IndexUpdateHelper
@@ -426,7 +427,8 @@ def compress(
     before = (slice(None),) * axis
     x = getitem(x, (*before, slice(0, c.size)))
     if size is None:
-        return getitem(x, (*before, concrete("compress", c)))
+        held = concrete("compress", c, error=TracerBoolConversionError)
+        return getitem(x, (*before, held))
     if not 0 <= size <= n:
         raise ValueError(f"[compress] expected a size from 0 to {n}, got {size}.")
     fill = scalar_or_array(x, fill_value)

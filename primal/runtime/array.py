@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from primal.base import dtypes
+from primal.base import dtypes, source
 from primal.base.native import extension
 from primal.engines.protocol import Device
 from primal.ir.avals import Aval
@@ -119,6 +120,17 @@ class ArrayImpl(Array, _Memory):
             "deleted or donated to a jitted function (donate_argnums); keep the function's result "
             "instead, or do not donate."
         )
+
+    @property
+    def __numpy_dtype__(self) -> Any:
+        """What NumPy asks an array for that stands where a dtype should; deprecated."""
+        warnings.warn(
+            "Implicit conversion of an array to a dtype is deprecated; instead of dtype=x, give "
+            "dtype=x.dtype.",
+            DeprecationWarning,
+            stacklevel=source.user_stacklevel(),
+        )
+        return self.aval.dtype
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         value = self.numpy()

@@ -60,15 +60,15 @@ class SingleDeviceSharding(Sharding):
         """The devices of this process that hold a part."""
         return {self.device}
 
-    def devices_indices_map(self, shape: tuple[int, ...]) -> dict[Device, Any]:
+    def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict[Device, Any]:
         """The index of the part on each device."""
-        return {self.device: (slice(None),) * len(shape)}
+        return {self.device: (slice(None),) * len(global_shape)}
 
     addressable_devices_indices_map = devices_indices_map
 
-    def shard_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def shard_shape(self, global_shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of a part."""
-        return tuple(shape)
+        return tuple(global_shape)
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         """Whether arrays of that rank lie alike under both."""

@@ -112,6 +112,8 @@ def _several(name: str, x: Any, type: int, s: Any, axes: Any, norm: Any) -> Any:
             f"primal.scipy.fft.{name}: expected as many sizes as axes, got s={sizes} and axes="
             f"{places}."
         )
+    if not places:
+        return jnp.asarray(x)
     for i, axis in enumerate(places):
         y = _resized(name, y, None if sizes is None else sizes[i], axis)
     for axis in places:

@@ -30,10 +30,17 @@ def inexact(name: str, *args: Any) -> list[Any]:
 
 
 def real_inexact(name: str, *args: Any) -> list[Any]:
-    """`inexact`; complex operands: TypeError of operations and distributions, else ValueError."""
+    """`inexact`; complex operands: TypeError of operations and distributions, else ValueError.
+
+    Some distributions have formulas that are analytic, and go on into the complex plane.
+    """
     out = inexact(name, *args)
-    if out and out[0].dtype.kind == "c":
-        error = TypeError if name in _OPERATIONS or "." in name else ValueError
+    if out and out[0].dtype.kind == "c" and name not in _ANALYTIC:
+        error: type[Exception] = ValueError
+        if name in _OPERATIONS or ("." in name and name not in _BY_BETAINC):
+            error = TypeError
+        elif name == "fresnel":  # which complex numbers could have
+            error = NotImplementedError
         raise error(f"[{name}] expected real numbers, got {out[0].dtype.name}.")
     return out
 
@@ -50,9 +57,13 @@ def wide(name: str, x: Any) -> Any:
 
 
 def settled(name: str, *args: Any) -> list[Any]:
-    """`real_inexact`, but weak only if the first is a scalar: constants get its dtype for good."""
+    """`real_inexact`, but weak only if the first is a scalar: constants get its dtype for good.
+
+    Where operands of two ranks meet, a scalar counts as one of the greater rank.
+    """
     out = real_inexact(name, *args)
-    return out if out[0].ndim == 0 else strong(*out)
+    ranks = {x.ndim for x in out} - {0}
+    return out if out[0].ndim == 0 and len(ranks) < 2 else strong(*out)
 
 
 def _in_range(x: Any) -> Any:
@@ -72,8 +83,17 @@ def in_floats(x: Any) -> Any:
 
 # These are one operation each, or made of one that knows no complex numbers.
 _OPERATIONS = frozenset(
-    ("betainc", "digamma", "erf", "erfc", "erfinv", "factorial", "gammainc", "gammaincc",
-     "gammaln", "i0", "i0e", "i1", "i1e", "log_ndtr", "ndtr", "ndtri", "polygamma", "zeta")
+    ("betainc", "betaln", "digamma", "erf", "erfc", "erfinv", "factorial", "gammainc",
+     "gammaincc", "gammaln", "hyp2f1", "i0", "i0e", "i1", "i1e", "log_ndtr", "ndtr", "ndtri",
+     "polygamma", "sph_harm_y", "zeta")
+)  # fmt: skip
+
+
+_BY_BETAINC = frozenset([f"beta.{f}" for f in ("cdf", "logcdf", "sf", "logsf")])
+_ANALYTIC = frozenset(
+    ["norm.logpdf", *[f"{d}.{f}" for d in ("cauchy", "logistic")
+                      for f in ("pdf", "logpdf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf")],
+     "expon.ppf", "uniform.ppf", "pareto.ppf"]
 )  # fmt: skip
 
 

@@ -98,7 +98,8 @@ def requested(room: str, dtype: Any) -> Any:
     if arguments is None:
         arguments = tuple([
             GIVEN[p.name] for p in inspect.signature(function).parameters.values()
-            if p.default is p.empty and p.kind is not p.VAR_KEYWORD and p.name != parameter
+            if p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+            and p.name != parameter
         ])  # fmt: skip
     return function(*arguments, **{parameter: dtype})
 

@@ -30,9 +30,9 @@ class SymbolicZero(Typed):
         return zeros_of(self.aval)
 
     @staticmethod
-    def from_primal_value(x: Any) -> SymbolicZero:
+    def from_primal_value(val: Any) -> SymbolicZero:
         """The zero tangent of a value."""
-        return SymbolicZero(aval_of(x).tangent())
+        return SymbolicZero(aval_of(val).tangent())
 
     def __repr__(self) -> str:
         return f"SymbolicZero({self.aval.str_short()})"
@@ -63,13 +63,13 @@ class CustomVJPPrimal:
         return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed})"
 
 
-def zero_from_primal(x: Any, symbolic_zeros: bool = False) -> Any:
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """The zero tangent of a value, as an array or, with `symbolic_zeros`, as a SymbolicZero.
 
     >>> primal.custom_derivatives.zero_from_primal(jnp.ones(2))
     Array([0., 0.], dtype=float32)
     """
-    zero = SymbolicZero.from_primal_value(x)
+    zero = SymbolicZero.from_primal_value(val)
     return zero if symbolic_zeros else zero.instantiate()
 
 

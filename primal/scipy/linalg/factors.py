@@ -26,16 +26,18 @@ def listed(name: str, *args: Any) -> list[Any]:
     return inexact(name, *[x if is_arraylike(x) else jnp.asarray(x) for x in args])
 
 
-def matrices(name: str, a: ArrayLike, square: bool = False) -> Any:
+def matrices(
+    name: str, a: ArrayLike, square: bool = False, flat: type[Exception] = TypeError
+) -> Any:
     """A stack of matrices of an inexact dtype, from lists too.
 
-    TypeError for what is no matrix, ValueError where a square one is asked for.
+    The error `flat` for what is no matrix, ValueError for one that is not square but must be.
     """
     (x,) = listed(name, a)
     shape = x.shape
     if len(shape) < 2 or (square and shape[-1] != shape[-2]):
         want = "n, n" if square else "m, n"
-        raise (ValueError if square else TypeError)(
+        raise (flat if len(shape) < 2 else ValueError)(
             f"Argument to {name} must have shape [..., {want}], got shape {shape}."
         )
     return x
@@ -81,7 +83,7 @@ def cholesky(
     Array([[2., 1.],
            [0., 2.]], dtype=float32)
     """
-    x = matrices("cholesky", a, square=True)
+    x = matrices("cholesky", a, square=True, flat=ValueError)
     read = x if lower else adjoint(x)
     out = room.cholesky(read, symmetrize_input=False)
     return out if lower else adjoint(out)

@@ -13,6 +13,7 @@ from primal.api.control import custom_jvp
 from primal.base.dtypes import python_scalar_dtype
 from primal.ir.trace import Array
 from primal.lax import stop_gradient
+from primal.numpy.nonzeros import concrete
 from primal.numpy.promotion import ArrayLike, operand
 from primal.numpy.remembered import remembered
 from primal.ops import special as ops
@@ -128,7 +129,7 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
             "Argument `n` to polygamma must be of integer type. Got dtype "
             f"{jnp.result_type(n).name}."
         )
-    n, x = _together(*real_inexact("polygamma", n, x))
+    n, x = _together("polygamma", *real_inexact("polygamma", n, x))
     return ops.polygamma(n, x)
 
 
@@ -147,7 +148,7 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
             "[zeta] expected q: Riemann's function of one argument is not continued to x < 1 "
             "here. Use zeta(x, 1.0) for x > 1."
         )
-    x, q = _together(*real_inexact("zeta", x, q))
+    x, q = _together("zeta", *real_inexact("zeta", x, q))
     return ops.zeta(x, q)
 
 
@@ -160,7 +161,7 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     >>> gammainc(1.0, jnp.array([0.0, 1.0]))
     Array([0.        , 0.63212055], dtype=float32)
     """
-    a, x = _together(*real_inexact("gammainc", a, x))
+    a, x = _together("gammainc", *real_inexact("gammainc", a, x))
     return ops.igamma(a, x)
 
 
@@ -173,7 +174,7 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     >>> gammaincc(1.0, jnp.array([0.0, 1.0]))
     Array([1.        , 0.36787945], dtype=float32)
     """
-    a, x = _together(*real_inexact("gammaincc", a, x))
+    a, x = _together("gammaincc", *real_inexact("gammaincc", a, x))
     return ops.igammac(a, x)
 
 
@@ -186,12 +187,19 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     >>> betainc(1.0, 2.0, jnp.array([0.0, 0.5]))
     Array([0.  , 0.75], dtype=float32)
     """
-    a, b, x = _together(*real_inexact("betainc", a, b, x))
+    a, b, x = _together("betainc", *real_inexact("betainc", a, b, x))
     return ops.regularized_incomplete_beta(a, b, x)
 
 
-def _together(*args: Any) -> list[Any]:
-    return jnp.broadcast_arrays(*args)
+def _together(name: str, *args: Any) -> list[Any]:
+    """The operands in their common shape; TypeError, as of the operations, where there is none."""
+    try:
+        return jnp.broadcast_arrays(*args)
+    except ValueError:
+        raise TypeError(
+            f"{name} got incompatible shapes for broadcasting: "
+            f"{', '.join([str(x.shape) for x in args])}."
+        ) from None
 
 
 @remembered
@@ -345,8 +353,7 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     >>> multigammaln(3.0, 2)
     Array(1.550195, dtype=float32)
     """
-    size = operand("multigammaln", d)
-    count = int(np.asarray(size.val if hasattr(size, "val") else size))
+    count = int(concrete("multigammaln", operand("multigammaln", d), "d"))
     if count < 1:
         raise ValueError(f"[multigammaln] expected a positive dimension d, got {count}.")
     (a,) = real_inexact("multigammaln", a)

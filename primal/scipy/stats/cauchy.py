@@ -13,7 +13,7 @@ from primal.scipy.operands import settled
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density: -log(π scale (1 + z²)), z = (x - loc)/scale.
 
-    Operands broadcast; lists and complex numbers are TypeErrors.
+    Operands broadcast, complex ones too; lists are TypeErrors.
 
     >>> logpdf(jnp.array([0.5, 2.0]))
     Array([-1.3678734, -2.7541678], dtype=float32)
@@ -26,7 +26,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density: 1/(π scale (1 + z²)), z = (x - loc)/scale.
 
-    Operands broadcast; lists and complex numbers are TypeErrors.
+    Operands broadcast, complex ones too; lists are TypeErrors.
 
     >>> pdf(jnp.array([0.5, 2.0]))
     Array([0.2546479 , 0.06366198], dtype=float32)
@@ -37,7 +37,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """P(X ≤ x), the probability of values up to x.
 
-    Operands broadcast; lists and complex numbers are TypeErrors.
+    Operands broadcast, complex ones too; lists are TypeErrors.
 
     >>> cdf(jnp.array([0.0, 1.0]))
     Array([0.5 , 0.75], dtype=float32)
@@ -50,7 +50,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """log P(X ≤ x), the logarithm of `cdf`.
 
-    Operands broadcast; lists and complex numbers are TypeErrors.
+    Operands broadcast, complex ones too; lists are TypeErrors.
 
     >>> logcdf(jnp.array([0.5, 2.0]))
     Array([-0.43450737, -0.15968017], dtype=float32)
@@ -61,7 +61,7 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """P(X > x) = 1 - P(X ≤ x), the probability of values above x.
 
-    Operands broadcast; lists and complex numbers are TypeErrors.
+    Operands broadcast, complex ones too; lists are TypeErrors.
 
     >>> sf(jnp.array([0.5, 2.0]))
     Array([0.3524164 , 0.14758362], dtype=float32)
@@ -73,7 +73,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """log P(X > x), the logarithm of `sf`.
 
-    Operands broadcast; lists and complex numbers are TypeErrors.
+    Operands broadcast, complex ones too; lists are TypeErrors.
 
     >>> logsf(jnp.array([0.5, 2.0]))
     Array([-1.0429418, -1.9133604], dtype=float32)
@@ -90,7 +90,7 @@ def _log_of(p: Array, rest: Array) -> Array:
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The quantile, the inverse of `cdf`: P(X ≤ ppf(q)) = q.
 
-    Operands broadcast; lists and complex numbers are TypeErrors.
+    Operands broadcast, complex ones too; lists are TypeErrors.
 
     >>> ppf(jnp.array([0.25, 0.5]))
     Array([-1.,  0.], dtype=float32)
@@ -102,7 +102,7 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The inverse of `sf`: P(X > isf(q)) = q.
 
-    Operands broadcast; lists and complex numbers are TypeErrors.
+    Operands broadcast, complex ones too; lists are TypeErrors.
 
     >>> isf(jnp.array([0.25, 0.5]))
     Array([1., 0.], dtype=float32)

@@ -84,7 +84,7 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The quantile, the inverse of `cdf`: P(X ≤ ppf(q)) = q; nan beyond [0, 1].
 
-    Operands broadcast; lists and complex numbers are TypeErrors.
+    Operands broadcast, complex ones too; lists are TypeErrors.
 
     >>> ppf(jnp.array([0.25, 0.5]))
     Array([0.28768206, 0.6931472 ], dtype=float32)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 import primal.numpy as jnp
 from primal import nn, random
 from primal.ir.trace import Array
@@ -76,14 +78,18 @@ class gaussian_kde:
             if method == "silverman":
                 return jnp.power(self.neff * (self.d + 2) / 4.0, -1.0 / (self.d + 4))
             raise ValueError("`bw_method` should be 'scott', 'silverman', a scalar, or a callable.")
-        return method(self) if callable(method) else method
+        if callable(method):
+            return method(self)
+        if np.ndim(method) or not np.isreal(method):
+            raise ValueError("`bw_method` should be 'scott', 'silverman', a scalar, or a callable.")
+        return method
 
     def tree_flatten(self) -> tuple[Any, None]:
         """The arrays, as children of a tree."""
         return (self.neff, self.dataset, self.weights, self.covariance, self.inv_cov), None
 
     @classmethod
-    def tree_unflatten(cls, aux: None, children: Any) -> gaussian_kde:
+    def tree_unflatten(cls, aux_data: None, children: Any) -> gaussian_kde:
         """The estimator of these arrays."""
         out = object.__new__(cls)
         names = ("neff", "dataset", "weights", "covariance", "inv_cov")

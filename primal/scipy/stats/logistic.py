@@ -12,7 +12,7 @@ from primal.scipy.operands import real_inexact, settled
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density: -z - 2 log(1 + e^-z) - log scale, z = (x - loc)/scale.
 
-    Operands broadcast; lists and complex numbers are TypeErrors.
+    Operands broadcast, complex ones too; lists are TypeErrors.
 
     >>> logpdf(jnp.array([0.5, 2.0]))
     Array([-1.448154, -2.253856], dtype=float32)
@@ -27,7 +27,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density: exp(-z)/(scale (1 + exp(-z))²), z = (x - loc)/scale.
 
-    Operands broadcast; lists and complex numbers are TypeErrors.
+    Operands broadcast, complex ones too; lists are TypeErrors.
 
     >>> pdf(jnp.array([0.5, 2.0]))
     Array([0.23500371, 0.10499359], dtype=float32)
@@ -38,7 +38,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The quantile, the inverse of `cdf`: P(X ≤ ppf(x)) = x; nan beyond [0, 1].
 
-    Operands broadcast; lists and complex numbers are TypeErrors.
+    Operands broadcast, complex ones too; lists are TypeErrors.
 
     >>> ppf(jnp.array([0.25, 0.5]))
     Array([-1.0986123,  0.       ], dtype=float32)
@@ -50,7 +50,7 @@ def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """P(X > x) = 1 - P(X ≤ x), the probability of values above x.
 
-    Operands broadcast; lists and complex numbers are TypeErrors.
+    Operands broadcast, complex ones too; lists are TypeErrors.
 
     >>> sf(jnp.array([0.5, 2.0]))
     Array([0.37754068, 0.11920293], dtype=float32)
@@ -62,7 +62,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The inverse of `sf`: P(X > isf(x)) = x; nan beyond [0, 1].
 
-    Operands broadcast; lists and complex numbers are TypeErrors.
+    Operands broadcast, complex ones too; lists are TypeErrors.
 
     >>> isf(jnp.array([0.25, 0.5]))
     Array([1.0986123, 0.       ], dtype=float32)
@@ -74,7 +74,7 @@ def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """P(X ≤ x), the probability of values up to x.
 
-    Operands broadcast; lists and complex numbers are TypeErrors.
+    Operands broadcast, complex ones too; lists are TypeErrors.
 
     >>> cdf(jnp.array([0.0, 1.0]))
     Array([0.5      , 0.7310586], dtype=float32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import primal.numpy as jnp
 from primal.ir.trace import Array
-from primal.numpy.promotion import ArrayLike
+from primal.numpy.promotion import ArrayLike, from_literal, promote_dtypes
 from primal.scipy import special
 from primal.scipy.operands import real_inexact
 
@@ -19,8 +19,8 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     Array(-1.89712, dtype=float32)
     """
     (p,) = real_inexact("multinomial.logpmf", p)
-    x, n = jnp.asarray(x), jnp.asarray(n)
-    if not (jnp.issubdtype(x.dtype, jnp.integer) and jnp.issubdtype(n.dtype, jnp.integer)):
+    x, n = map(from_literal, promote_dtypes("multinomial.logpmf", x, n))
+    if not jnp.isdtype(x.dtype, ("integral", "bool")):
         raise ValueError(
             f"x and n must be of integer type; got x.dtype={x.dtype.name}, n.dtype={n.dtype.name}: "
             "[multinomial] expected counts, which astype(int) makes of floats."

@@ -14,7 +14,7 @@ from primal.scipy.operands import real_inexact, settled
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density: -z²/2 - log(scale √2π), z = (x - loc)/scale.
 
-    Operands broadcast; lists and complex numbers are TypeErrors.
+    Operands broadcast, complex ones too; lists are TypeErrors.
 
     >>> logpdf(jnp.array([0.5, 2.0]))
     Array([-1.0439385, -2.9189386], dtype=float32)
@@ -27,7 +27,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density: exp(-z²/2) / (scale √2π), z = (x - loc)/scale.
 
-    Operands broadcast; lists and complex numbers are TypeErrors.
+    Operands broadcast, complex ones too; lists are TypeErrors.
 
     >>> pdf(0.0)
     Array(0.3989423, dtype=float32, weak_type=True)

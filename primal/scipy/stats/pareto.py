@@ -90,7 +90,7 @@ def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
 def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The quantile, the inverse of `cdf`: P(X ≤ ppf(q)) = q; nan beyond [0, 1].
 
-    Operands broadcast; lists and complex numbers are TypeErrors.
+    Operands broadcast, complex ones too; lists are TypeErrors.
 
     >>> ppf(jnp.array([0.25, 0.5]), 3.0)
     Array([1.1006423, 1.2599211], dtype=float32)
