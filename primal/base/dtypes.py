@@ -314,6 +314,12 @@ def itemsize_bits(dtype: Any) -> int:
     return facts[1] if facts is not None else found.itemsize * 8
 
 
+def _own_dtype(x: Any) -> Any:
+    """The dtype of an array, whose limits may be asked for; anything else itself."""
+    inner = getattr(x, "dtype", None)
+    return inner if isinstance(inner, (np.dtype, KeyType)) else x
+
+
 def finfo(dtype: Any) -> Any:
     """Return the machine limits of a float dtype, or of the parts of a complex one.
 
@@ -322,7 +328,7 @@ def finfo(dtype: Any) -> Any:
     >>> finfo("bfloat16").bits
     16
     """
-    found = as_dtype(getattr(dtype, "dtype", dtype))
+    found = as_dtype(_own_dtype(dtype))
     if KIND.get(found) not in ("f", "c"):
         raise ValueError(f"[finfo] expected a float or complex dtype, got {found}; see iinfo.")
     return ml_dtypes.finfo(to_real_dtype(found))
@@ -336,7 +342,7 @@ def iinfo(dtype: Any) -> Any:
     """
     # Of a value, as NumPy's, that of its type.
     scalar = isinstance(dtype, int | float | complex)
-    found = as_dtype(type(dtype) if scalar else getattr(dtype, "dtype", dtype))
+    found = as_dtype(type(dtype) if scalar else _own_dtype(dtype))
     if KIND.get(found) not in ("i", "u"):
         raise ValueError(f"[iinfo] expected an integer dtype, got {found}; see finfo.")
     return ml_dtypes.iinfo(found)

@@ -296,6 +296,8 @@ def choose(
         raise ValueError("`a` array must be integer typed")
     if hasattr(choices, "aval") or isinstance(choices, np.ndarray):
         whole = array_operand("choose", choices)
+        if not whole.shape:
+            raise TypeError("[choose] expected a sequence of choices, got a scalar array.")
         choices = [whole[i] for i in range(whole.shape[0])]
     check_sequence("choose", "arrays to choose from", choices)
     count = len(choices)

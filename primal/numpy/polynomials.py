@@ -153,7 +153,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 
     `trim_leading_zeros` drops what rounding left at the front of the remainder: numbers up to the
     root of the dtype's eps; of a remainder of such numbers alone nothing is left. Values must be
-    concrete for that.
+    concrete for that. Raises ValueError for matrices.
 
     >>> jnp.polydiv(jnp.array([1., 0., -1.]), jnp.array([1., 1.]))[0]
     Array([ 1., -1.], dtype=float32)

@@ -10,6 +10,7 @@ import numpy as np
 import primal.numpy as jnp
 from primal.base import dtypes
 from primal.numpy.promotion import (
+    broadcast_shapes,
     check_arraylike,
     from_literal,
     promote_dtypes_inexact,
@@ -36,6 +37,8 @@ def real_inexact(name: str, *args: Any) -> list[Any]:
     """
     out = inexact(name, *args)
     if out and out[0].dtype.kind == "c" and name not in _ANALYTIC:
+        if "." in name:
+            broadcast_shapes(*[x.shape for x in out])
         error: type[Exception] = ValueError
         if name in _OPERATIONS or ("." in name and name not in _BY_BETAINC):
             error = TypeError

@@ -73,13 +73,15 @@ ERRORS: dict[type[Exception], list[str]] = {
         *[f"special.{f}" for f in (
             "gammainc(F, F[:2])", "gammaincc(F, F[:2])", "betainc(F, F[:2], 0.5)",
             "zeta(F, F[:2])", "polygamma(jnp.arange(3), F[:2])")],
-        "jnp.array(F, None, True, 'K', 0, 1)",
+        "jnp.array(F, None, True, 'K', 0, 1)", "jnp.choose(jnp.arange(1), F[0])",
+        *[f"lax.linalg.householder_product(M, {tau})" for tau in ("M", "F[0]")],
     ],
     ValueError: [
         "linalg.cholesky(F)", "linalg.schur(M[:2])", "linalg.sqrtm(M[:2])", "jnp.polydiv(M, F)",
         "jnp.polydiv(F, M)", "stats.gaussian_kde(F, bw_method=F)",
         "stats.gaussian_kde(F, bw_method=1j)", "stats.beta.cdf(C, 2.0, 2.0)",
         *[f"jnp.nan{f}(F, where=jnp.ones((2, 3), bool))" for f in ("mean", "var", "std")],
+        "stats.pareto.sf(F, jnp.ones((2, 2), 'complex64'))",
         "primal.jit(lambda: 1).lower().compile(device_assignment=())",
         "primal.vmap(lambda x: lax.all_gather(x, 'i', to='x'), axis_name='i')(F)",
     ],

@@ -205,7 +205,7 @@ def _product_type(a: Aval, tau: Aval) -> Aval:
             f"[householder_product] expected at least as many rows as columns, got shape {a.shape}."
         )
     if tau.shape[:-1] != lead or tau.ndim != a.ndim - 1 or tau.shape[-1] > n:
-        raise ValueError(
+        raise (ValueError if tau.ndim == a.ndim - 1 else TypeError)(
             f"[householder_product] expected taus of the leading dimensions of a and at most {n} "
             f"of them, got shapes {a.shape} and {tau.shape}."
         )
