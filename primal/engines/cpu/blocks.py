@@ -18,6 +18,8 @@ from primal.engines.cpu.steps import Block, Branch, Library, Loop, Routine
 
 FEW = 64
 """Elements of a piece up to which it does not matter how far they lie apart."""
+LINE = 64
+"""Bytes of a line of the cache."""
 RUN, HEAVY_RUN = 16, 64
 """Elements of a row that lie side by side, for bodies without and with mathematical functions."""
 
@@ -86,12 +88,13 @@ def placed(steps: Sequence[Step], outs: Sequence[Node]) -> list[Step]:
         if type(step) is not Routine or not step.parts:
             continue
         twice = Counter([x.node for x in step.args])
+        columns = all(len(_loops(part)) < 2 for part in step.parts)
         left = []
         for i, (x, part) in enumerate(zip(step.args, step.parts, strict=True)):
             node, group = x.node, makers.get(x.node)
             if group and x.strides is None and readers[node] == twice[node] == 1:
                 place = reshaped(part, node.shape)
-                if place is not None and _suits(place, node, group):
+                if place is not None and _suits(place, node, group, columns):
                     group.pieces[node] = place
                     continue
             left.append(i)
@@ -99,10 +102,8 @@ def placed(steps: Sequence[Step], outs: Sequence[Node]) -> list[Step]:
     return [s for s in steps if type(s) is not Routine or s.args]
 
 
-def _suits(place: Value, node: Node, group: Group) -> bool:
-    """Whether a group stores a node at such distances as fast as side by side."""
-    if place.size <= FEW and node.word != "reduce":
-        return True
+def _loops(place: Value) -> list[tuple[int, int]]:
+    """The sizes and steps of the loops over a part of an array."""
     loops: list[tuple[int, int]] = []
     for n, step in zip(place.shape, place.steps(), strict=True):
         if n == 1:
@@ -110,9 +111,25 @@ def _suits(place: Value, node: Node, group: Group) -> bool:
         if loops and loops[-1][1] == n * step:
             n *= loops.pop()[0]
         loops.append((n, step))
+    return loops
+
+
+def _suits(place: Value, node: Node, group: Group, columns: bool) -> bool:
+    """Whether a group stores a node at such distances as fast as side by side.
+
+    `columns`: all that the array is made of are columns.
+    """
+    if place.size <= FEW and node.word != "reduce":
+        return True
+    loops = _loops(place)
     if not loops:
         return True
     run, step = loops[-1]
+    # Each number of a column has a line of the cache to itself, however it comes there. Columns
+    # closer than that cost a second pass over the lines if what lies between is copied.
+    if len(loops) == 1 and node.word != "reduce":
+        if columns or step * node.dtype.itemsize >= LINE:
+            return True
     if node.word == "reduce":  # vectors of results are not taken apart
         return len(loops) == step == 1
     if step == 1 and (len(loops) == 1 or run >= (HEAVY_RUN if group.heavy else RUN)):

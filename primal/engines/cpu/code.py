@@ -311,6 +311,26 @@ class Code:
             self.do(f"br label %{after}")
         self.start(after)
 
+    def either(
+        self,
+        condition: str,
+        types: Sequence[str],
+        body: Callable[[], Sequence[str]],
+        other: Callable[[], Sequence[str]],
+    ) -> list[str]:
+        """The values of `body` where `condition` holds, else those of `other`."""
+        ways: list[tuple[Sequence[str], str]] = []
+
+        def way(write: Callable[[], Sequence[str]]) -> None:
+            ways.append((write(), self.block))
+
+        self.chosen(condition, lambda: way(body), lambda: way(other))
+        (xs, here), (ys, there) = ways
+        return [
+            self.new(f"phi {t} [ {x}, %{here} ], [ {y}, %{there} ]")
+            for t, x, y in zip(types, xs, ys, strict=True)
+        ]
+
     def guarded(
         self,
         condition: str,

@@ -31,6 +31,11 @@ def _shuffled(c: Code, t: str, x: str, y: str, order: Sequence[int]) -> str:
     return c.new(f"shufflevector {t} {x}, {t} {y}, <{len(order)} x i32> <{chosen}>")
 
 
+def in_register(c: Code, dtype: str) -> str:
+    """The type of a vector of any dtype."""
+    return c.vec(SCALAR[PART[dtype]], 2 * c.lanes) if dtype in PART else c.vec(SCALAR[dtype])
+
+
 def _access(c: Code, dtype: str, mask: str | None) -> tuple[str, str, list[tuple[str, str]]]:
     """The type of a vector, its name in intrinsics, and alignment and mask as operands."""
     scalar, n = SCALAR[PART[dtype]], 2 * c.lanes

@@ -10,8 +10,9 @@ any order with the same results; `status` is a word that makes the kernel return
 when it is not zero.
 
 Words of a record: 0 code address, 1 its length, 2 units, 3 what one unit costs in nanoseconds (an
-estimate), 4 elements of the inner dimension per unit, 5 units per row; what `parts` says; sizes of
-the loops; then per operand, store and reduction what `Spec` says.
+estimate), 4 elements of the inner dimension per unit, 5 units per row; what `parts` says; of
+units of several rows elements of a row in each, units side by side; sizes of the loops; then per
+operand, store and reduction what `Spec` says.
 """
 
 from __future__ import annotations
@@ -57,10 +58,10 @@ class Spec:
     kept strides, and if split what `parts` says.
     strided: what is stored does not lie side by side along the vectors.
     strip: several vectors of columns are taken at a time.
-    short: rows are too short for their vectors to begin at cache lines; but as long as a vector
-    of so many elements, if that is more than 1.
-    nested: so many loops before the last are part of a unit, as rows are short; of the first of
-    them a unit is some turns.
+    short: rows are as long as a vector of so many elements, whose last vector overlaps the one
+    before; 0 if they may be shorter, or if more work is done than that would gain.
+    nested: so many loops before the last are part of a unit; of the first of them a unit is some
+    turns, one where rows are long, of which a unit is a part then.
     blocked: totals of columns lie on the stack, and rows are read in order.
     split: what is reduced may be reduced in parts.
     flat: the nested loops are short rows, over which `flat` runs as one; steps of operands are as
@@ -127,6 +128,8 @@ class Writer:
         # Operand, then store, then reduction -> its strides by loop.
         self.strides: list[list[str]] = []
         self.splats: dict[int, str] = {}
+        # Operands at the vector at hand, where they are read apart from what is made of them.
+        self.loaded: dict[int, str] = {}
         # Of those in all lanes alike that something is divided by.
         self.inverses: dict[int, str] = {}
         self.divisors = {b[3][1] for b in spec.body if b[0] == "div" and b[2] in FORM}
@@ -137,6 +140,8 @@ class Writer:
         self.parts: Parts | None = None
         self.whole: Whole | None = None
         self.flat: Flat | None = None
+        # Elements of a row in a unit, units side by side; where a unit begins and stops then.
+        self.across = self.range = "", ""
 
     # Reading the record.
 
@@ -162,6 +167,8 @@ class Writer:
         if spec.split:
             self.parts = Parts(self, self.word(), self.word(), self.word())
             divided = self.word() if spec.reduced > 1 else ""
+        if spec.nested and not spec.flat:
+            self.across = self.word(), self.word()
         if spec.blocked:
             room = c.new(f"mul i64 {chunk}, {8 * len(spec.reductions)}")
             self.stack = c.new(f"alloca i8, i64 {room}, align 64")
@@ -199,6 +206,9 @@ class Writer:
         between = spec.strided and not spec.nested and not whole_rows
         chunked = [] if whole_rows else [chunks]
         loops = [*chunked, *sizes[:outer]] if between else [*sizes[:outer], *chunked]
+        wide, pieces = self.across
+        if wide:
+            loops.append(pieces)
 
         def unit(_: str, *at: str) -> None:
             starts = list(bases)
@@ -213,6 +223,11 @@ class Writer:
             first = c.new(f"mul i64 {at[0] if between else at[outer]}, {chunk}")
             last = c.new(f"add i64 {first}, {chunk}")
             last = c.call("llvm.smin.i64", "i64", ("i64", last), ("i64", n))
+            if wide:
+                begin = c.new(f"mul i64 {at[-1]}, {wide}")
+                end = c.new(f"add i64 {begin}, {wide}")
+                end = c.call("llvm.smin.i64", "i64", ("i64", end), ("i64", sizes[spec.kept - 1]))
+                self.range = begin, end
             if spec.column:
                 reduce_columns(self, places, first, last)
             elif self.flat is not None:
@@ -228,9 +243,10 @@ class Writer:
             self.scalars(places, d)
             self.elementwise(places, first, last)
             return []
+        inner = self.range if d == self.spec.kept - 2 else ("0", self.sizes[d + 1])
         return self.c.loop(
             first, last, "1", [],
-            lambda i, _: self.nest(d + 1, self.moved(places, [(d, i)]), "0", self.sizes[d + 1]),
+            lambda i, _: self.nest(d + 1, self.moved(places, [(d, i)]), *inner),
         )  # fmt: skip
 
     def bounds(self, d: int) -> tuple[str, str]:
@@ -326,6 +342,8 @@ class Writer:
         c = self.c
         if i in self.splats:
             return self.splats[i]
+        if i in self.loaded:
+            return self.loaded[i]
         kind, dtype, step = self.spec.operands[i]
         if self.flat is not None and step in self.flat.STEPS:
             return self.flat.load(i, place, mask)

@@ -67,6 +67,8 @@ class Instance:
     chunks: int
     split: tuple[int, ...] = ()
     """What `parts` says behind the header."""
+    across: tuple[int, ...] = ()
+    """Of units of several rows: elements of a row in each, units side by side."""
     between: tuple[Node, ...] = ()
     """What parts give, or gave."""
     apart: tuple[tuple[int, ...], int] = ((), 0)
@@ -84,7 +86,7 @@ class Instance:
         """The words, given where the kernel's code and every node are."""
         words = [code, 0, self.units, self.cost, self.chunk, self.chunks]
         assert len(words) == HEADER
-        words += [*self.split, *self.sizes]
+        words += [*self.split, *self.across, *self.sizes]
         for a, strides in zip(self.arrays, self.strides, strict=True):
             if a.kind == "l":
                 words.append(int.from_bytes(a.node.attr, "little"))
@@ -343,13 +345,10 @@ def merged_loops(
 def with_size_classes(spec: Spec, sizes: list[int], split: bool) -> Spec:
     """What sizes decide about the code."""
     if not spec.reduced:
-        # Light bodies of longer rows gain nothing by aligned vectors (bias of 300 x 304: 7.7 µs to
-        # 6.3); of tanh of 3000 x 1000 they save a tenth, of 40 x 43 they cost a third. What lies
-        # apart goes by columns of rows, however long these are.
+        # Light bodies of rows gain nothing by aligned vectors (bias of 300 x 304: 7.7 µs to 6.3, of
+        # 2 x 33,000 8.8 to 8.3). What lies apart goes by columns of rows, however long these are.
         light = is_light(spec.body)
-        # Vectors of padded rows are never aligned: one code for all lengths.
-        unaligned = light or any(b[0] == "pad" for b in spec.body)
-        if len(sizes) == 1 or spec.strided or sizes[-1] >= (UNIT if unaligned else WIDE):
+        if len(sizes) == 1 or spec.strided:
             return spec
         # Narrow numbers that lie apart are read one by one: under masks, with a branch for each.
         apart = any(step == "g" and int(dtype[1:]) < 4 for _, dtype, step in spec.operands)
@@ -358,7 +357,7 @@ def with_size_classes(spec: Spec, sizes: list[int], split: bool) -> Spec:
         overlaps = light and (vector >= SHORTEST or apart)
         few = len(sizes) > 2 and sizes[-2] < FEW and size_of(sizes[-2:]) <= BLOCK
         nested = 2 if few else 1
-        return replaced(spec, short=vector if overlaps else 1, nested=nested)
+        return replaced(spec, short=vector * overlaps, nested=nested)
     light, rows = is_light(spec.body), size_of(sizes[spec.kept :])
     return replaced(
         spec,
@@ -372,8 +371,9 @@ def with_size_classes(spec: Spec, sizes: list[int], split: bool) -> Spec:
 
 def _units(
     spec: Spec, sizes: list[int], parts: int
-) -> tuple[int, int, int, tuple[int, ...]]:
-    """Units of work, elements of the inner dimension in each, units per row; how it is split."""
+) -> tuple[int, int, int, tuple[int, ...], tuple[int, ...]]:
+    """Units of work, elements of the inner dimension in each, units per row; how it is split, and
+    how rows are that units have several of."""
     kept = sizes[: spec.kept]
     split: tuple[int, ...] = ()
     if spec.split:
@@ -386,12 +386,13 @@ def _units(
         if spec.reduced > 1:
             split = *split, longest
     if spec.reduced and not spec.column:
-        return size_of(kept) * parts, 1, 1, split
+        return size_of(kept) * parts, 1, 1, split, ()
     if spec.nested:
-        outer = spec.kept - 1 - spec.nested
+        outer, n = spec.kept - 1 - spec.nested, kept[-1]
+        wide, pieces = (n, 1) if n < UNIT else _divided(n, UNIT)
         each = max(1, BLOCK // size_of(kept[outer + 1 :]))
         chunks = -(-kept[outer] // each)
-        return size_of(kept[:outer]) * chunks, each, chunks, split
+        return size_of(kept[:outer]) * chunks * pieces, each, chunks, split, (wide, pieces)
     each = STRIDED if spec.strided else UNIT
     if spec.column:
         least = WIDE if spec.blocked else GRAIN
@@ -400,7 +401,15 @@ def _units(
     n = kept[-1]
     chunks = -(-n // each)
     if chunks > 1 and not spec.column and not spec.strided:
-        chunks = -(-chunks // EVEN) * EVEN
-        each = -(-n // chunks // GRAIN) * GRAIN
-        chunks = -(-n // each)
-    return size_of(kept[:-1]) * chunks * parts, each, chunks, split
+        each, chunks = _divided(n, each)
+    return size_of(kept[:-1]) * chunks * parts, each, chunks, split, ()
+
+
+def _divided(n: int, each: int) -> tuple[int, int]:
+    """Elements of a row in each unit, and units: as many for every thread."""
+    chunks = -(-n // (each * EVEN)) * EVEN
+    each = -(-n // chunks // GRAIN) * GRAIN
+    # The last vector of a unit may overlap the one before, but not another unit's.
+    while 0 < n % each < GRAIN:
+        each += GRAIN
+    return each, -(-n // each)

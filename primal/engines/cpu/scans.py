@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.base.structures import replaced, structure
+from primal.base.structures import structure
 from primal.engines.cpu.code import SCALAR, Module, itemsize
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.lanes import NARROW, compare, constant, emit, select
@@ -235,7 +235,8 @@ def cumulative(k: Any, x: Value, word: str, axis: int, reverse: bool) -> Value:
 class Extremum:
     """The place of the greatest (`how` 'gt') or least element along an axis; the first nan is one.
 
-    Words as of `Scan`, then bytes of a row of results.
+    Words as of `Scan`. Along: pieces of long rows are searched apart, by whoever has time, and a
+    second run of the same code finds the best of their places; a word says of how many.
     """
 
     dtype: str
@@ -246,20 +247,13 @@ class Extremum:
     def write(self, module: Module, name: str) -> None:
         item = itemsize(self.dtype)
         s = Script(module, max(min(module.width // item, 64), 4))
+        size = itemsize(self.out)
+        if not self.across:
+            self._along(s, name, item, size)
+            return
         x, out = s.address(), s.address()
         n, row = s.words(2)
         inner, chunk, chunks = s.words(3)
-        size = itemsize(self.out)
-        if not self.across:
-
-            def part(u: Int) -> None:
-                start = (u % chunks) * chunk
-                stop = (start + chunk).least(n)
-                self._row(s, x + (u // chunks) * row, out + u * size, start, stop, item)
-
-            s.units(part)
-            s.finish(name)
-            return
         it = s.vec("i32")
 
         def unit(u: Int) -> None:
@@ -293,6 +287,64 @@ class Extremum:
         s.units(unit)
         s.finish(name)
 
+    def _along(self, s: Script, name: str, item: int, size: int) -> None:
+        """Rows, pieces of rows, or the places that those gave."""
+        x, places, out = s.address(), s.address(), s.address()
+        n, row = s.words(2)
+        chunk, chunks, count = s.words(3)
+
+        def put(found: str, u: Int) -> None:
+            """The one lane of `found`: a result, or where a piece has its best."""
+
+            def result() -> None:
+                wide = emit(s, "convert", ["i4"], self.out, [found])
+                write_vector(s, self.out, wide, out + u * size)
+
+            s.chosen(
+                chunks.test("eq", 1), result, lambda: write_vector(s, "i4", found, out + u * 4)
+            )
+
+        def unit(u: Int) -> None:
+            lanes, mine = s.lanes, x + (u // chunks) * row
+
+            def search() -> None:
+                start = (u % chunks) * chunk
+                found = self._row(s, mine, start, (start + chunk).least(n), item)
+                s.lanes = 1
+                put(found, u)
+                s.lanes = lanes
+
+            def compare() -> None:
+                s.lanes = 1
+                put(self._best(s, mine, places + u * count * 4, count, item), u)
+                s.lanes = lanes
+
+            s.chosen(count.test("eq", 0), search, compare)
+
+        s.units(unit)
+        s.finish(name)
+
+    def _best(self, s: Script, x: Place, places: Place, count: Int, item: int) -> str:
+        """The best of places that pieces of a row have found; of equals the first."""
+        t, it = s.vec(SCALAR[self.dtype]), s.vec("i32")
+
+        def candidate(k: Int) -> tuple[str, str]:
+            at = s.integer("i4", places + k * 4)
+            small = s.new(f"trunc i64 {at.name} to i32")
+            place = s.new(f"bitcast i32 {small} to {it}")
+            return read_vector(s, self.dtype, x + at * item), place
+
+        def turn(k: str, now: list[str]) -> list[str]:
+            value, place = candidate(Int(s, k))
+            better = self._better(s, value, now[0])
+            return [
+                select(s, self.dtype, better, value, now[0]),
+                select(s, "i4", better, place, now[1]),
+            ]
+
+        first = candidate(Int(s, "0"))
+        return s.loop("1", count.name, "1", [(t, first[0]), (it, first[1])], turn)[1]
+
     def _better(self, s: Script, value: str, best: str) -> str:
         """Greater or less, or the first nan."""
         i1 = s.vec("i1")
@@ -307,7 +359,8 @@ class Extremum:
         known = s.new(f"fcmp ord {t} {best}, {best}")
         return s.new(f"and {i1} {far}, {known}")
 
-    def _row(self, s: Script, x: Place, out: Place, start: Int, stop: Int, item: int) -> None:
+    def _row(self, s: Script, x: Place, start: Int, stop: Int, item: int) -> str:
+        """The place of the best from `start` to `stop`, in a vector of one lane."""
         lanes, scalar = s.lanes, SCALAR[self.dtype]
         t, it, i1 = s.vec(scalar), s.vec("i32"), s.vec("i1")
         s.lanes = 1
@@ -349,52 +402,8 @@ class Extremum:
             take = s.new(f"or {i1} {ahead}, {s.new(f'and {i1} {level}, {sooner}')}")
             best = select(s, self.dtype, take, values[1], values[0])
             places = select(s, "i4", take, counts[1], counts[0])
-        found = emit(s, "convert", ["i4"], self.out, [places])
-        write_vector(s, self.out, found, out)
         s.lanes = lanes
-
-
-@structure
-class Best:
-    """The best of places that pieces of a row have found; of equals the first.
-
-    Words: bytes of a row of x, places per row.
-    """
-
-    found: Extremum
-
-    def write(self, module: Module, name: str) -> None:
-        spec = self.found
-        item, size = itemsize(spec.dtype), itemsize(spec.out)
-        s = Script(module, 1)
-        x, places, out = s.address(), s.address(), s.address()
-        row, count = s.words(2)
-        t, it = s.vec(SCALAR[spec.dtype]), s.vec("i32")
-
-        def unit(u: Int) -> None:
-            mine = x + u * row
-
-            def candidate(k: Int) -> tuple[str, str]:
-                at = s.integer("i4", places + (u * count + k) * 4)
-                small = s.new(f"trunc i64 {at.name} to i32")
-                place = s.new(f"bitcast i32 {small} to {it}")
-                return read_vector(s, spec.dtype, mine + at * item), place
-
-            def turn(k: str, now: list[str]) -> list[str]:
-                value, place = candidate(Int(s, k))
-                better = spec._better(s, value, now[0])
-                return [
-                    select(s, spec.dtype, better, value, now[0]),
-                    select(s, "i4", better, place, now[1]),
-                ]
-
-            first = candidate(Int(s, "0"))
-            carried = [(t, first[0]), (it, first[1])]
-            _, best = s.loop("1", count.name, "1", carried, turn)
-            write_vector(s, spec.out, emit(s, "convert", ["i4"], spec.out, [best]), out + u * size)
-
-        s.units(unit)
-        s.finish(name)
+        return places
 
 
 LONG = 1 << 15
@@ -419,24 +428,23 @@ def place_of(k: Any, x: Value, how: str, axis: int, dtype: Any) -> Value:
     shape = (*x.shape[:axis], *x.shape[axis + 1 :])
     out_name = {"i": "i", "u": "u"}[dtype.kind] + str(dtype.itemsize)
     spec = Extremum(name, out_name, how, inner > 1)
-    if inner == 1 and n > LONG:
-        pieces = -(-n // LONG)
-        part = replaced(spec, out="i4")
-        (found,) = k.routine(
-            part, [x], [Aval((outer, pieces), np.dtype(np.int32))], [n, n * item, 1, LONG, pieces],
-            units=outer * pieces, cost=LONG // 8, name="argmax of pieces",
-        )  # fmt: skip
+    words = [n, n * inner * item]
+    if inner > 1:
+        units, cost = outer * chunks, n * min(inner, chunk) // 8 + 5
         (out,) = k.routine(
-            Best(spec), [x, found], [Aval(shape, dtype)], [n * item, pieces], units=outer,
-            cost=pieces * 3, name="argmax",
+            spec, [x], [Aval(shape, dtype)], [*words, inner, chunk, chunks], units=units,
+            cost=cost, name="argmax",
         )  # fmt: skip
         return out
-    if inner == 1:
-        chunk, chunks = n, 1
-    units = outer * chunks if inner > 1 else outer
+    pieces, found = -(-n // LONG), x
+    if pieces > 1:
+        (found,) = k.routine(
+            spec, [x, x], [Aval((outer, pieces), np.dtype(np.int32))], [*words, LONG, pieces, 0],
+            units=outer * pieces, cost=LONG // 8, name="argmax of pieces",
+        )  # fmt: skip
     (out,) = k.routine(
-        spec, [x], [Aval(shape, dtype)], [n, n * inner * item, inner, chunk, chunks], units=units,
-        cost=n * (min(inner, chunk) if inner > 1 else 1) // 8 + 5, name="argmax",
+        spec, [x, found], [Aval(shape, dtype)], [*words, n, 1, pieces if pieces > 1 else 0],
+        units=outer, cost=pieces * 3 if pieces > 1 else n // 8 + 5, name="argmax",
     )  # fmt: skip
     return out
 

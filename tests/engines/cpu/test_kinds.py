@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import primal.numpy as jnp
+from primal import enable_x64, lax
 from primal.engines.cpu import _llvm, tiled
 from primal.engines.cpu.program import Plan
 from primal.engines.cpu.schedule import Group
@@ -19,20 +21,19 @@ SIZES = 40, 64, 100, 200, 333
 OTHER_ALGORITHMS = {
     name: why
     for names, why in {
-        "mlp": "a mean of few numbers is one pass; long rows of much work are aligned",
-        "conv group": "long rows of much work are aligned",
+        "mlp": "a mean of few numbers is one pass",
         "softmax0, norms, cond": "rows and columns that leave the cache between passes",
-        "argmax": "long rows are searched in pieces",
         "sort, top_k, top_k more": "by counting, by registers, by bits, by NumPy",
         "fft, rfft2": "passes by the primes of the length",
         "assoc, gamma, permutation, interp": "the program is another one",
-        "pool grad": "points of few coordinates",
-        "diff": "long columns are copied to their place",
+        "pool grad": "the program is another one: padding of odd and of even sizes",
         "inv det": "inverses in strips",
     }.items()
     for name in names.split(", ")
 }  # fmt: skip
 """Programs whose kinds depend on the size, and on what."""
+LONG_ROWS = 33, 300, 9000, 40_000
+"""Elements of rows by which units and alignment differ."""
 SHORT = 13, 8, 5, 3
 """Sizes below a vector."""
 OTHER_SHORT = {
@@ -82,6 +83,55 @@ def test_short_rows_of_a_new_length_compile_nothing(name: str) -> None:
     first = specs(name, SHORT[0])
     for n in SHORT[1:]:
         assert not specs(name, n) - first, n
+
+
+@pytest.mark.parametrize("heavy", [False, True])
+def test_rows_of_any_length_are_one_kernel(heavy: bool) -> None:
+    rng = np.random.default_rng(0)
+
+    def fun(x: Any, b: Any) -> list[Any]:
+        y = x * 2 + b
+        return [jnp.exp(y - y * y) * x if heavy else y]
+
+    kinds = set()
+    for n in LONG_ROWS:
+        x, b = rng.standard_normal((5, n), np.float32), rng.standard_normal(n, np.float32)
+        made = built(fun, x, b)
+        kinds.update(made.plan.specs)
+        with spoiled():
+            (found,) = made.execute([x, b])
+        y = x.astype(np.float64) * 2 + b
+        want = np.exp(y - y * y) * x if heavy else y
+        np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5)
+    assert len(kinds) == 1
+
+
+@pytest.mark.parametrize("size", [2 * 40_960 + 64 + k for k in (1, 15, 16, 63)])
+def test_units_of_a_long_row_do_not_overlap(size: int) -> None:
+    # In place: what one unit has stored another must not read again.
+    x = np.arange(3 * size, dtype=np.float32).reshape(3, size) % 1000
+    column = np.ones((3, 1), np.float32)
+
+    def fun(x: Any, column: Any) -> list[Any]:
+        return [lax.fori_loop(0, 3, lambda _, x: x + column, x)]
+
+    (found,) = built(fun, x, column).execute([x, column])
+    np.testing.assert_array_equal(found, x + 3)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.int8])
+def test_places_in_long_rows_are_found_by_one_kernel(dtype: Any) -> None:
+    rng = np.random.default_rng(0)
+    with enable_x64():
+        for n in (20, 32_768, 32_769, 100_000):
+            x = rng.integers(0, 50, (3, n)).astype(np.float32)
+            x[1, n // 2 :: 7] = np.nan
+            made = built(lambda x: [lax.argmax(x, 1, dtype), lax.argmin(x, 1, dtype)], x)
+            assert len(set(made.plan.specs)) == 2
+            with spoiled():
+                high, low = made.execute([x])
+            np.testing.assert_array_equal(high, x.argmax(1).astype(dtype))
+            np.testing.assert_array_equal(low, x.argmin(1).astype(dtype))
 
 
 def test_parts_are_reduced_by_the_kernel_that_makes_them() -> None:
