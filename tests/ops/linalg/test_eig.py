@@ -168,3 +168,17 @@ def test_diagonal_word() -> None:
 def test_errors(shape: Any, dtype: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         values(as_array(np.ones(shape, dtype)))
+
+
+@pytest.mark.parametrize("run", [eager, compiled])
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+@pytest.mark.parametrize("n", [16, 17, 40])
+def test_values_of_single_precision(run: Any, dtype: Any, n: int) -> None:
+    a = matrices(dtype, 3, n, n)
+    a[1, 2, 3] = np.nan
+    (got,) = run(values, a)
+    assert got.dtype == np.complex64 and np.isnan(got[1]).all()
+    for w, x in zip(got[::2], a[::2].astype(np.complex128), strict=True):
+        exact = np.linalg.eigvals(x)
+        far = np.abs(w[:, None] - exact).min(-1).max() / np.abs(exact).max()
+        assert far < (2e-7 if n <= 16 else 2e-5)
