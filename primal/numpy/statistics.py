@@ -317,7 +317,12 @@ def _between(method: str, below: Any, above: Any, position: Any, floor: Any) -> 
     mixed = ops.add(ops.mul(below, rest), ops.mul(above, weight))
     # The weight of a share that is nan is nan.
     equal = ops.bitwise_and(ops.eq(below, above), ops.eq(weight, weight))
-    return ops.select_n(equal, mixed, below)
+    value = ops.select_n(equal, mixed, below)
+    # Equal numbers stay what they are, and share the derivative as others do.
+    level = ops.bitwise_and(equal, ops.is_finite(below))
+    zero = to_shape(literal(0, below.aval.dtype, False), below.aval.shape)
+    gap = ops.sub(ops.select_n(level, zero, above), ops.select_n(level, zero, below))
+    return ops.select_n(level, value, ops.add(below, ops.mul(weight, gap)))
 
 
 # Covariance.

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import primal.numpy as jnp
-from primal.api import grad, jit, make_jaxpr, vmap
+from primal import lax
+from primal.api import grad, jit, jvp, make_jaxpr, vmap
 from primal.base import dtypes
 from primal.base.config import enable_x64
 
@@ -492,3 +493,25 @@ def test_quantiles_of_complex_numbers_are_refused() -> None:
             f(np.arange(3) * 1j, 0.5)
         with pytest.raises(TypeError, match="real shares q"):
             f(np.arange(3.0), np.complex64(0.5))
+
+
+@pytest.mark.parametrize("q", [0.1, 0.3, 0.5, 0.9, 1.0])
+def test_equal_numbers_share_the_derivative_of_a_quantile(q):
+    """As different ones do, by the weights of their places; infinite ones are what they are."""
+    x = np.array([2.0, 2.0, 2.0, 5.0, np.inf, np.inf], np.float32)
+    want = np.zeros(6, np.float32)
+    place = q * 5
+    low = int(place)
+    if np.isfinite(x[min(low + 1, 5)]):
+        want[low], want[low + 1] = low + 1 - place, place - low
+    else:
+        want[low] = 1.0
+    np.testing.assert_allclose(grad(lambda x: jnp.quantile(x, q))(x), want, 1e-5, 1e-6)
+
+
+def test_the_infinite_have_all_the_weight_of_running_sums_of_exponentials():
+    x = jnp.array([1.0, jnp.inf, -jnp.inf, 0.0, jnp.inf, 3.0])
+    t = jnp.array([10.0, 20.0, 30.0, 40.0, 50.0, 60.0])
+    for f in (lambda f: f, jit):
+        got = f(lambda x, t: jvp(lambda x: lax.cumlogsumexp(x), (x,), (t,))[1])(x, t)
+        assert got.tolist() == [10.0, 20.0, 20.0, 20.0, 70.0, 70.0]

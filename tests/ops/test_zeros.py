@@ -127,3 +127,15 @@ def test_common_divisors_of_the_least_number() -> None:
                 got = run(engine, lambda x, y: (jnp.gcd(x, y), jnp.lcm(x, y)), x, y)
             assert got[0].dtype == got[1].dtype == x.dtype
             np.testing.assert_array_equal(got, [np.gcd(x, y), np.lcm(x, y)])
+
+
+@pytest.mark.parametrize("engine", ENGINES[:3])
+@pytest.mark.parametrize("dtype", [*DTYPES, np.complex64])
+@pytest.mark.parametrize("window", [3, 20, 40])
+def test_sums_of_windows_begin_with_zero(window: int, dtype: Any, engine: str) -> None:
+    def f(x: Array) -> Array:
+        zero = np.zeros((), x.dtype)
+        return lax.reduce_window(x, zero, lax.add, (window,), (2,), "VALID")
+
+    (got,) = run(engine, f, np.full(100, -0.0).astype(dtype))
+    same(got.real, np.zeros(got.shape, got.real.dtype))

@@ -119,9 +119,12 @@ ask:
   store i64 %now, ptr %p32
   %thread = load ptr, ptr %p24
   call void @PyEval_RestoreThread(ptr %thread)
+  ; Python code finds its own mode, the step that asks what it met so far.
+  %here = call i64 @mode()
   call void @outside(ptr %context)
   %raised = call i32 @PyErr_CheckSignals()
   call void @inside(ptr %context)
+  call void @keep_marks(i64 %here)
   %again = call ptr @PyEval_SaveThread()
   store ptr %again, ptr %p24
   %bad = icmp ne i32 %raised, 0

@@ -71,6 +71,22 @@ define internal void @set_mode(i64 %mode) nounwind {
   call void @llvm.x86.sse.ldmxcsr(ptr %p)
   ret void
 }
+
+define internal void @keep_marks(i64 %mode) nounwind {
+  %p = alloca i32
+  %now = call i64 @mode()
+  %marks = and i64 %mode, 18
+  %both = or i64 %now, %marks
+  %narrow = trunc i64 %both to i32
+  store i32 %narrow, ptr %p
+  call void @llvm.x86.sse.ldmxcsr(ptr %p)
+  ret void
+}
+"""
+_UNMARKED = """
+define internal void @keep_marks(i64 %mode) nounwind {
+  ret void
+}
 """
 _ARM = """
 declare i64 @llvm.aarch64.get.fpcr()
@@ -226,7 +242,7 @@ define internal i1 @met() nounwind alwaysinline {
   ret i1 false
 }
 """
-_OTHER = """
+_OTHER = _UNMARKED + """
 define internal i64 @mode() nounwind {
   ret i64 0
 }
@@ -236,13 +252,13 @@ define internal void @set_mode(i64 %mode) nounwind {
 }
 """
 
-_KINDS = {"x86_64": (_X86, 0x8040), "aarch64": (_ARM + _NEVER, 1 << 24)}
+_KINDS = {"x86_64": (_X86, 0x8040), "aarch64": (_ARM + _UNMARKED + _NEVER, 1 << 24)}
 """For a machine: its code, and the bits of the mode, for what is read and for what is made."""
 _KINDS["AMD64"], _KINDS["arm64"] = _KINDS["x86_64"], _KINDS["aarch64"]
 
 
 def text(machine: str) -> str:
-    """LLVM IR of `mode`, the mode of this thread, `set_mode`, `met` and `notice`."""
+    """LLVM IR of `mode`, the mode of this thread, `set_mode`, `keep_marks`, `met`, `notice`."""
     notice = _NOTICE.replace("MUCH", str(MUCH)).replace("LEAST", str(LEAST))
     return _KINDS.get(machine, (_OTHER + _NEVER, 0))[0] + notice
 

@@ -15,14 +15,13 @@ from primal.base.extrema import maximum, minimum
 from primal.base.monoids import identity
 from primal.ir.avals import Aval
 from primal.ir.op import WINDOW, Op, Word, by_kind
-from primal.ir.trace import aval_of
+from primal.ir.trace import aval_of, literal
 from primal.ops.elementwise import (
     abs,
     add,
     div,
     eq,
     exp,
-    is_finite,
     log1p,
     max,
     min,
@@ -267,10 +266,16 @@ def _cumlogsumexp_jvp(primals: Arrays, tangents: Arrays, *, axis: int, reverse: 
     def combine(a: Arrays, b: Arrays) -> Arrays:
         (p, dp), (q, dq) = a, b
         out = _logaddexp(p, q)
-        # exp(p - out) are the weights; where out is -inf nothing has weight.
-        anchor = select_n(is_finite(out), zeros_like_aval(aval_of(out).strong()), out)
-        weighted = add_any(mul(dp, exp(sub(p, anchor))), mul(dq, exp(sub(q, anchor))))
-        return out, weighted
+        # exp(p - out) are the weights; where out is -inf nothing has weight, where it is inf the
+        # infinite have all of it.
+        zero = zeros_like_aval(aval_of(out).strong())
+        anchor = select_n(eq(out, literal(-np.inf, aval_of(out).dtype)), out, zero)
+
+        def weight(p: Any) -> Any:
+            endless = eq(p, literal(np.inf, aval_of(p).dtype))
+            return exp(select_n(endless, sub(p, anchor), zero))
+
+        return out, add_any(mul(dp, weight(p)), mul(dq, weight(q)))
 
     _, dout = prefix(combine, (x, t), axis, reverse)
     return cumlogsumexp(x, axis=axis, reverse=reverse), dout

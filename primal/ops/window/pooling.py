@@ -98,6 +98,8 @@ def _impl(ufunc: Any, monoid: str) -> Any:
         ):
             if window > 1 or stride > 1:
                 x = _along(ufunc, x, axis, size, window, stride, dilate)
+        if ufunc is np.add and work.kind in "fc" and math.prod(window_dimensions) > 1:
+            x = x + work.type(0)  # as all sums begin with 0
         return np.array(x) if x.dtype == dtype else x.astype(dtype)
 
     return impl

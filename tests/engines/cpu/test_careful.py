@@ -141,11 +141,8 @@ def test_a_long_loop_gets_it_at_once(counted: bool) -> None:
 
     x, n = np.float32(1e-36), np.int32(600_000)
     program = built(fading, x, n)
-    for _ in range(5):  # one run in a hundred beside others is not noticed
-        (plain,) = program.execute([x, n])
-        assert 0 < plain < LEAST
-        if trials(program):
-            break
+    (plain,) = program.execute([x, n])
+    assert 0 < plain < LEAST
     (trial,) = trials(program)
     trial[2:4], trial[8] = (10**9, 1), subnormals.LATELY
     assert program.execute([x, n])[0] == plain
