@@ -131,6 +131,32 @@ def gather_of_gather(
     )  # fmt: skip
 
 
+def slice_of_copy(k: Any, x: Value) -> Value:
+    """A view x of an array that was put in order for a reshape, of what lies around it alone.
+
+    One element of `x.T.ravel()` is one of x.
+    """
+    base = k.laid[x.node]
+    ends = [(n - 1) * s for n, s in zip(x.shape, x.steps(), strict=True)]
+    first = x.offset + sum([min(e, 0) for e in ends])
+    last = x.offset + sum([max(e, 0) for e in ends])
+    start, limit, begin, shared = [], [], 0, True
+    for n, side in zip(base.shape, row_major(base.shape), strict=True):
+        a, b = (first // side % n, last // side % n) if shared else (0, n - 1)
+        shared = a == b and shared
+        start.append(a)
+        limit.append(b + 1)
+        begin += a * side
+    box = sliced(base, start, limit, (1,) * base.ndim)
+    if 2 * box.size > base.size:
+        return x
+    line = k.reshape(box, (box.size,))
+    (by,) = line.steps()
+    steps = tuple([s * by for s in x.steps()])
+    found: Value = line.view(x.shape, steps, line.offset + (x.offset - begin) * by)
+    return found
+
+
 def slice_of_padded(k: Any, x: Value) -> Value | None:
     """f(pad(y), z)[where y lies] = f(y, z[where y lies]) of few light words, for a view x.
 

@@ -101,7 +101,7 @@ class Window:
         s.finish(name)
 
 
-def _known(x: Value) -> int | None:
+def known(x: Value) -> int | None:
     """The value of an integer literal."""
     if x.node.word != "literal":
         return None
@@ -114,7 +114,7 @@ def _moving(
     """What is known of clamped starts, and (dimension, start) of the others."""
     fixed, moving = [0] * len(shape), []
     for d, (n, size, start) in enumerate(zip(shape, sizes, starts, strict=True)):
-        value = _known(start)
+        value = known(start)
         if value is not None:
             fixed[d] = min(max(value, 0), n - size)
         elif n > size:

@@ -104,7 +104,7 @@ def take(
     last = sum([(n - 1) * s for n, s in zip(x.shape, x.steps(), strict=True)])
     if last >= 1 << 31:
         return None
-    columns = [_column(k, indices, j) for j in range(len(mapped))]
+    columns = [column(k, indices, j) for j in range(len(mapped))]
     if not any(column.node.args and column.node.word not in APART for column in columns):
         return None
     if _waits(columns):
@@ -168,7 +168,7 @@ def flat_scatter(
         return None
     if indices.dtype not in NATIVE:
         return None
-    columns = [_column(k, indices, j) for j in range(len(mapped))]
+    columns = [column(k, indices, j) for j in range(len(mapped))]
     place, inside = _place(
         k, x.shape, row_major(x.shape), columns, mapped, batching, index_batching, drops
     )
@@ -198,7 +198,7 @@ def _waits(columns: Sequence[Value]) -> bool:
     return False
 
 
-def _column(k: Any, indices: Value, j: int) -> Value:
+def column(k: Any, indices: Value, j: int) -> Value:
     """Number j of each start vector: of those that were put together, as they were before."""
     joined = k.joined.get(indices.node)
     if joined is not None and indices.is_node and joined[0] == indices.ndim - 1:

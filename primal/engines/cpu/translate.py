@@ -92,8 +92,8 @@ def _equations(words: ComplexWords, jaxpr: Jaxpr, env: dict[Any, Any]) -> None:
 
 
 def _read_once(jaxpr: Jaxpr) -> set[Any]:
-    """Results of gathers, and of padding, that are read once."""
-    made = {eqn.outvars[0] for eqn in jaxpr.eqns if eqn.op.name in ("gather", "pad")}
+    """Results of gathers, of padding and of reshapes that are read once."""
+    made = {eqn.outvars[0] for eqn in jaxpr.eqns if eqn.op.name in ("gather", "pad", "reshape")}
     if not made:
         return made
     read = Counter([v for eqn in jaxpr.eqns for v in eqn.invars if v in made])

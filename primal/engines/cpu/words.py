@@ -19,6 +19,7 @@ from primal.engines.cpu import (
     products,
     repeats,
     rooms,
+    scatters,
     takes,
     turns,
 )
@@ -70,6 +71,8 @@ class Words:
         """What arrays were padded of: shape, operand, value, configuration."""
         self.gathered: dict[Node, Any] = {}
         """What gathers were made of: operand, indices, parameters."""
+        self.laid: dict[Node, Value] = {}
+        """What was copied into an order that can be reshaped."""
         self.joined: dict[Node, Any] = {}
         """What concatenations were made of: dimension, operands."""
         self.once: Node | None = None
@@ -326,7 +329,10 @@ class Words:
         self._mapped(x)
         found = reshaped(x, tuple(shape))
         if found is None:
-            found = reshaped(self.copy(x), tuple(shape))
+            whole = self.copy(x)
+            if whole.is_node:
+                self.laid[whole.node] = x
+            found = reshaped(whole, tuple(shape))
             assert found is not None
         return found
 
@@ -339,6 +345,8 @@ class Words:
             if found is not None:
                 return found
         out = sliced(self._mapped(x), start, limit, strides)
+        if self.once in self.laid:
+            return commuting.slice_of_copy(self, out)
         if not self.spread:
             return out
         return commuting.slice_of_padded(self, out) or commuting.slice_of_edges(self, out) or out
@@ -492,15 +500,7 @@ class Words:
     def scatter(self, word: str, x: Value, indices: Value, updates: Value, **params: Any) -> Value:
         if word != "set":
             self._known(BINARY, word, x)
-            if is_narrow(x.dtype):
-                wide, more = self.convert(x, FLOAT32), self.convert(updates, FLOAT32)
-                return self.convert(self.scatter(word, wide, indices, more, **params), x.dtype)
-        flat = takes.flat_scatter(self, x, indices, updates, **params)
-        if flat is None:
-            return moves.scatter(self, x, indices, updates, word, **params)
-        line, starts, values, numbers = flat
-        out = moves.scatter(self, line, starts, values, word, **numbers)
-        return self.reshape(out, x.shape)
+        return scatters.scatter(self, word, x, indices, updates, **params)
 
     def cumulative(self, word: str, x: Value, axis: int, reverse: bool) -> Value:
         if is_narrow(x.dtype):

@@ -55,6 +55,23 @@ def erfinv(x: ArrayLike) -> Array:
     return ops.erf_inv(*real_inexact("erfinv", x))
 
 
+@custom_jvp
+def _ndtr(x: Any) -> Any:
+    z = x * _ROOT_HALF
+    # Each branch keeps its digits where the other cancels.
+    center = 0.5 + 0.5 * ops.erf(jnp.where(jnp.abs(z) < _ROOT_HALF, z, 0))
+    tail = 0.5 * ops.erfc(jnp.abs(z))
+    return jnp.where(jnp.abs(z) < _ROOT_HALF, center, jnp.where(z > 0, 1 - tail, tail))
+
+
+@_ndtr.defjvp
+def _ndtr_jvp(primals: Any, tangents: Any) -> Any:
+    # One exponential; the branches' own derivatives have two, and choose between them.
+    (x,), (dx,) = primals, tangents
+    z = x * _ROOT_HALF
+    return _ndtr(x), dx * (jnp.exp(-z * z) * math.exp(-_LOG_ROOT_TAU))
+
+
 @remembered
 def ndtr(x: ArrayLike) -> Array:
     """Φ(x) = 1/√2π ∫ e^(-t²/2) dt up to x: a standard normal variable's probability to be below x.
@@ -64,12 +81,7 @@ def ndtr(x: ArrayLike) -> Array:
     >>> ndtr(jnp.array([0.0, 1.0]))
     Array([0.5      , 0.8413447], dtype=float32)
     """
-    x = wide("ndtr", x)
-    z = x * _ROOT_HALF
-    # Each branch keeps its digits where the other cancels.
-    center = 0.5 + 0.5 * ops.erf(jnp.where(jnp.abs(z) < _ROOT_HALF, z, 0))
-    tail = 0.5 * ops.erfc(jnp.abs(z))
-    return jnp.where(jnp.abs(z) < _ROOT_HALF, center, jnp.where(z > 0, 1 - tail, tail))
+    return _ndtr(wide("ndtr", x))
 
 
 @custom_jvp

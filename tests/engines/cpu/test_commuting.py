@@ -221,3 +221,27 @@ def test_parts_of_little_that_is_padded_to_much() -> None:
     made = pl.jit(f).lower(x).compile()
     np.testing.assert_allclose(made(x), f(x), rtol=1e-5, atol=1e-5)
     assert " 64 bytes" in made.as_text()
+
+
+READS: list[Callable[..., Any]] = [
+    lambda x: x.T.ravel()[0],
+    lambda x: x.T.ravel()[5:1005],
+    lambda x: x.T.ravel()[3990:5000:7],
+    lambda x: x.T.ravel()[-5:20000:-7],
+    lambda x: x.T.reshape(10, 70, 100)[3, 40:44, 1::3],
+    lambda x: x.T.reshape(-1, 10)[3:50, ::2],
+    lambda x: x.reshape(10, 70, 100).swapaxes(0, 1).reshape(100, 700)[3, 5:207],
+]
+
+
+@pytest.mark.parametrize("f", READS)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "bool", "complex64"])
+def test_little_of_what_was_put_in_order(f: Callable[..., Any], dtype: str) -> None:
+    x = (DRAW.random((200, 350)) * 9).astype(dtype)
+    np.testing.assert_array_equal(pl.jit(f)(x), f(x))
+
+
+def test_one_element_of_a_transposed_array_is_one_of_the_array() -> None:
+    x = np.ones((500, 400), np.float32)
+    text = pl.jit(lambda x: x.T.ravel()[7] + 1).lower(x).compile().as_text()
+    assert text is not None and ": 1 steps" in text and " 0 bytes of arena" in text

@@ -13,7 +13,8 @@ from primal.engines.cpu.turns import Turn
 from tests.engines.cpu.lab import built, numpy_run
 
 RNG = np.random.default_rng(0)
-SHAPES = [(64, 64), (65, 77), (16, 128), (3, 33, 40), (40, 3, 33), (2, 20, 5, 30), (17, 1, 129)]
+SHAPES = [(64, 64), (65, 77), (16, 128), (3, 33, 40), (40, 3, 33), (2, 20, 5, 30), (17, 1, 129),
+          (10, 700), (4999, 12), (3, 9, 15, 7), (15, 2, 100)]  # fmt: skip
 
 
 def turns_of(made: Any) -> int:
