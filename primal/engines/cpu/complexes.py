@@ -71,6 +71,8 @@ class ComplexWords(Words):
     def __init__(self, inline: Any) -> None:
         super().__init__(inline)
         self._apart: dict[Any, Any] = {}
+        self.crossed: set[Any] = set()
+        """Shapes to which arrays are padded along rows, and others along other dimensions."""
 
     # From arrays to parts and back. What was made is used again where the code that makes it is
     # still part of the program, in this block or one around it.

@@ -10,7 +10,7 @@ import numpy as np
 
 from primal.base.structures import structure
 from primal.engines.cpu import gaps
-from primal.engines.cpu.around import SHORTEST_ROW, is_made, padded_around, padded_row
+from primal.engines.cpu.around import is_made, padded_around, padded_row, shortest_row
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.graph import Value, row_major, size_of
 from primal.engines.cpu.moves import bytes_of, flat, held, index_name, merged, run_of
@@ -476,7 +476,8 @@ def sum_of_padded(k: Any, x: Value, y: Value) -> Value | None:
     if whole[0][0] != whole[1][0] or len(some) + len(more) > MOST_APART:
         return None
     # Of the shortest rows every coordinate is a vector (`points`), so that columns cost nothing.
-    rows = size_of(x.shape[:dim]) > 1 and not (dim == x.ndim - 1 and x.shape[dim] < SHORTEST_ROW)
+    short = dim == x.ndim - 1 and x.shape[dim] < shortest_row(k, x.shape)
+    rows = size_of(x.shape[:dim]) > 1 and not short
     if rows and "pad" in (x.node.word, y.node.word):
         return None
     pieces = sorted([*some, *more], key=lambda p: p[:2])

@@ -74,7 +74,8 @@ def _atom(words: ComplexWords, v: Any, env: dict[Any, Any]) -> Value:
 
 def _equations(words: ComplexWords, jaxpr: Jaxpr, env: dict[Any, Any]) -> None:
     layouts, once, unread = _layouts(jaxpr), _read_once(jaxpr), _unread(jaxpr)
-    outer = words.eqn
+    outer = words.eqn, words.crossed
+    words.crossed = words.crossed | _crossed(jaxpr)
     for eqn in jaxpr.eqns:
         words.layout = layouts.get(eqn.outvars[0]) if eqn.outvars else None
         commutes = eqn.op.name in ("slice", "gather") and eqn.invars[0] in once
@@ -88,7 +89,7 @@ def _equations(words: ComplexWords, jaxpr: Jaxpr, env: dict[Any, Any]) -> None:
             for node in (item,) if type(item) is Node else item.outs:
                 if node.origin is None:
                     node.origin = origin
-    words.eqn = outer
+    words.eqn, words.crossed = outer
 
 
 def _read_once(jaxpr: Jaxpr) -> set[Any]:
@@ -99,6 +100,18 @@ def _read_once(jaxpr: Jaxpr) -> set[Any]:
     read = Counter([v for eqn in jaxpr.eqns for v in eqn.invars if v in made])
     read.update([v for v in jaxpr.outvars if v in made])
     return {v for v in made if read[v] == 1}
+
+
+def _crossed(jaxpr: Jaxpr) -> set[Any]:
+    """Shapes to which some arrays are padded along rows, and others along other dimensions."""
+    found: set[Any] = set()
+    for eqn in jaxpr.eqns:
+        if eqn.op.name == "pad":
+            shape = eqn.outvars[0].aval.shape
+            padded = [any(edges) for edges in eqn.params["padding_config"]]
+            found.update([(shape, True)] if any(padded[-1:]) else [])
+            found.update([(shape, False)] if any(padded[:-1]) else [])
+    return {shape for shape, along in found if along and (shape, False) in found}
 
 
 def _unread(jaxpr: Jaxpr) -> set[Any]:
@@ -161,13 +174,18 @@ def _equation(words: ComplexWords, eqn: Eqn, env: dict[Any, Any]) -> None:
         mark = len(words.order)
         try:
             # Control flow has a use for arrays without elements, which no kernel may see.
+            given: list[Any] = list(eqn.invars)
+            results: Any = None
             if op.higher is None and not all(v.aval.size for v in (*eqn.invars, *eqn.outvars)):
-                raise Unsupported("no elements")
-            operands = [
-                words.literal(v.val, v.aval.dtype) if type(v) is Literal else env[v]
-                for v in eqn.invars
-            ]
-            results: Any = rule(words, *operands, **eqn.params)
+                if op.name == "concatenate":
+                    given = [v for v in given if v.aval.size]
+                elif op.name == "pad":
+                    value = _operand(words, eqn.invars[1], env)
+                    results = words.broadcast_in_dim(value, eqn.outvars[0].aval.shape, ())
+                else:
+                    raise Unsupported("no elements")
+            if results is None:
+                results = rule(words, *[_operand(words, v, env) for v in given], **eqn.params)
         except Unsupported as e:
             del words.order[mark:]
             reason = str(e)
@@ -186,13 +204,17 @@ def _equation(words: ComplexWords, eqn: Eqn, env: dict[Any, Any]) -> None:
                     )
                 env[var] = value
             return
-    given = [v if type(v) is Literal else words.held(env[v]) for v in eqn.invars]
+    read = [v if type(v) is Literal else words.held(env[v]) for v in eqn.invars]
     outs = []
     for var in eqn.outvars:
         node = Node("library", (), var.aval.shape, physical_dtype(var.aval.dtype), None)
         env[var] = Value(node, var.aval.shape, var.aval.dtype)
         outs.append(node)
-    words.order.append(Library(op, eqn.params, given, outs, reason, bool(eqn.effects)))
+    words.order.append(Library(op, eqn.params, read, outs, reason, bool(eqn.effects)))
+
+
+def _operand(words: ComplexWords, v: Any, env: dict[Any, Any]) -> Value:
+    return words.literal(v.val, v.aval.dtype) if type(v) is Literal else env[v]
 
 
 def _whole(words: ComplexWords, x: Value) -> Value:

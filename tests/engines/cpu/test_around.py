@@ -83,3 +83,32 @@ def test_the_derivative_of_differences_is_one_group(shape: tuple[int, int], axis
     sizes = [int(np.prod(s.shape)) for s in made.plan.steps if type(s) is Group]
     assert [n for n in sizes if n == x.size] == [x.size]
     assert sum(sizes) - x.size <= sum(shape)  # where along an axis elements lie
+
+
+@pytest.mark.parametrize("n", [2, 3, 6])
+def test_short_rows_that_columns_would_make_arrays_of_are_one_kernel(n: int) -> None:
+    x = np.random.default_rng(n).standard_normal((3000, n)).astype(np.float32)
+
+    def both(x: Any) -> Any:
+        return sum((g * x).sum() for g in jnp.gradient(x))
+
+    f = primal.jit(primal.grad(both))
+    want = primal.grad(both)(x)
+    np.testing.assert_allclose(f(x), want, rtol=1e-5, atol=1e-5)
+    text = f.lower(x).compile().as_text()
+    assert text is not None and "concatenate" not in text.split("define")[0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "bool", "complex64"])
+def test_pieces_without_elements_call_no_library(dtype: str) -> None:
+    x = (np.arange(10).reshape(2, 5) % 4).astype(dtype)
+
+    def joined(x: Any) -> Any:
+        return jnp.concatenate([x[:, :0], x, x[:, 2:2]], 1), jnp.pad(x[:0], ((1, 2), (0, 0)))
+
+    f = primal.jit(joined)
+    for got, want in zip(f(x), joined(jnp.array(x)), strict=True):
+        assert got.dtype == want.dtype
+        np.testing.assert_array_equal(got, want)
+    text = f.lower(x).compile().as_text()
+    assert text is not None and "no elements" not in text
