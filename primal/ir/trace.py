@@ -300,6 +300,30 @@ _OF_BUFFERS = frozenset((
 ))  # fmt: skip
 
 
+class _Declared:
+    """What `Array` says its arrays have: libraries ask the class for `Array.item` and wrap it.
+
+    Of a tracer such an attribute is missing, so that `Tracer.__getattr__` answers as ever.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __get__(self, x: Any, owner: Any = None) -> Any:
+        if x is None:
+            return self
+        raise AttributeError(f"{type(x).__name__!r} object has no attribute {self.__name__!r}")
+
+    def __call__(self, x: Array, *args: Any) -> Any:
+        return getattr(x, self.__name__)(*args)
+
+
+for _name in {"item", "tolist", "__copy__", "__deepcopy__"} | _OF_VALUES | _METHODS_OF_VALUES | (
+    _OF_BUFFERS
+):
+    setattr(Array, _name, _Declared(_name))
+
+
 def shown(aval: Aval) -> str:
     """An aval in the words of error messages."""
     return f"traced array with shape {aval.dtype.name}[{','.join(map(str, aval.shape))}]"

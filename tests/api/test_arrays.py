@@ -249,3 +249,23 @@ def test_a_type_with_other_fields():
     assert t.update(weak_type=True).weak_type
     with pytest.raises(TypeError):
         t.update(foo=1)
+
+
+def test_the_class_has_what_its_arrays_have():
+    # Libraries wrap `Array.item` by the class, as penzai does. Of tracers they stay missing.
+    x = jnp.ones(())
+    for name in ("item", "tolist", "sharding", "device", "devices", "committed", "is_ready",
+                 "addressable_data", "addressable_shards", "global_shards", "block_until_ready",
+                 "copy_to_host_async", "is_fully_addressable", "is_fully_replicated", "delete",
+                 "is_deleted", "unsafe_buffer_pointer", "__copy__", "__deepcopy__", "__dlpack__",
+                 "__dlpack_device__", "on_device_size_in_bytes"):  # fmt: skip
+        assert hasattr(primal.Array, name) and hasattr(x, name), name
+    assert primal.Array.item(x) == 1.0 and primal.Array.devices(x) == x.devices()
+
+    def asks(x):
+        assert not hasattr(x, "sharding") and not hasattr(x, "block_until_ready")
+        with pytest.raises(primal.errors.ConcretizationTypeError, match="item"):
+            primal.Array.item(x)
+        return x
+
+    primal.jit(asks)(x)
