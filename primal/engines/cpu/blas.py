@@ -47,9 +47,9 @@ def record(
 ) -> tuple[list[int], int]:  # fmt: skip
     """The words of a product, and how many units a turn of its loops has.
 
-    `own`: by the kernel's own code. Strides in elements: x by row and term, y by term and column,
-    the result by row. `unit`: rows and columns of one. `flags`: transposition and leading dimension
-    of x and of y for BLAS, and that of the result.
+    `own`: by the kernel's own code, or what it calls. Strides in elements: x by row and term, y by
+    term and column, the result by row. `unit`: rows and columns of one. `flags`: transposition and
+    leading dimension of x and of y for BLAS, and that of the result.
     """
     (m, n, depth), (each, wide), size = sizes, unit, itemsize(dtype)
     parts, across = -(-m // each), -(-n // wide)
@@ -66,7 +66,9 @@ class Units:
     def __init__(self, r: Reader, dtype: str, loops: int) -> None:
         self.r, self.dtype = r, dtype
         self.arrays = [r.array(), r.array(), r.array()]
-        self.own = r.c.new(f"icmp ne i64 {r.word()}, 0")
+        code = r.word()
+        self.own = r.c.new(f"icmp ne i64 {code}, 0")
+        self.code = r.c.new(f"inttoptr i64 {code} to ptr")
         self.m, self.n, self.depth = r.word(), r.word(), r.word()
         self.am, self.ak, self.bk, self.bn, self.om = (r.word() for _ in range(5))
         self.each, self.parts, self.wide, self.across = (r.word() for _ in range(4))

@@ -74,9 +74,11 @@ def kernels_for(specs: Sequence[RoutineSpec]) -> dict[RoutineSpec, int]:
     return found
 
 
-def ahead(spec: RoutineSpec) -> None:
-    """Begin to compile what a program under way is going to ask for."""
-    if spec in _known or spec in foundry or threads() == 1 or not _lock.acquire(blocking=False):
+def ahead(spec: RoutineSpec | None) -> None:
+    """Begin to compile what a program under way is going to ask for, if it is anything."""
+    if spec is None or spec in _known or spec in foundry or threads() == 1:
+        return
+    if not _lock.acquire(blocking=False):
         return
     try:
         store = _current()

@@ -75,6 +75,12 @@ class Plan:
                 found.append(self.fused[step].spec)
         return found
 
+    @property
+    def callees(self) -> list[RoutineSpec]:
+        """The functions that routines call, which belong to the process more than to a program."""
+        found = [s.callee for s in self._called(self.program.block) if type(s) is Routine]
+        return [callee for callee in found if callee is not None]
+
     def _called(self, block: Any) -> Iterator[Any]:
         """The steps that have code of their own; those in registers of a loop have none."""
         for step in block.steps:
@@ -181,9 +187,8 @@ class CpuExecutable:
         driver.ahead()
         self.plan = Plan(jaxpr, name, donated)
         plan, places = self.plan, self.plan.places
-        self.tables = Tables(
-            places, plan.instances, kernels_for(plan.specs), driver.functions(), plan.fused
-        )
+        code = kernels_for([*plan.specs, *plan.callees])
+        self.tables = Tables(places, plan.instances, code, driver.functions(), plan.fused)
         self.calls = [Call(c, places, drops) for c, drops in _with_drops(self.tables, places)]
         self.table = self.tables.main
         self.long = self.tables.endless or self.tables.cost > LONG

@@ -74,7 +74,9 @@ class Tables:
                 for o, a in step.updates:
                     words += self.copy(step.outs[o], step.args[a])
                 scratch = self.places.scratch.get(step, (0, 0))
-                words += step.record(self.kernels[step.spec], self.places.address, scratch)
+                code, callee = self.kernels[step.spec], step.callee
+                called = 0 if callee is None else self.kernels[callee]
+                words += step.record(code, self.places.address, scratch, called)
                 cost += step.units * step.cost
             elif kind is Move:
                 words += self.copy(step.outs[0], step.args[0])

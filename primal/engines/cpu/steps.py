@@ -40,11 +40,13 @@ class Routine:
     `terms`: how many products each number of the result adds up.
     `parts`: where in the result each operand goes, if putting them there is all that is done; of
     the words and units as many belong to each operand, and the rest to all.
+    `callee`: a function that the code calls where there is one, by its address, the first word. It
+    is compiled when the first routine needs it, and knows nothing of the routine.
     """
 
     __slots__ = (
         "number", "spec", "args", "outs", "words", "units", "cost", "scratch", "updates", "reuses",
-        "name", "terms", "parts", "begin", "end",
+        "name", "terms", "parts", "callee", "begin", "end",
     )  # fmt: skip
 
     def __init__(
@@ -60,9 +62,11 @@ class Routine:
         reuses: Sequence[tuple[int, int]] = (),
         name: str = "",
         terms: int = 0,
+        callee: RoutineSpec | None = None,
     ) -> None:
         self.number = -1
         self.spec = spec
+        self.callee = callee
         self.args = tuple(args)
         self.outs = tuple(outs)
         self.words = tuple(words)
@@ -87,9 +91,10 @@ class Routine:
         self.units = units * len(operands)
 
     def record(
-        self, code: int, address: Callable[[Node], tuple[int, int]], scratch: tuple[int, int]
-    ) -> list[int]:
-        """The words, given where the code, every node and the scratch memory are."""
+        self, code: int, address: Callable[[Node], tuple[int, int]], scratch: tuple[int, int],
+        callee: int = 0,
+    ) -> list[int]:  # fmt: skip
+        """The words, given where the code, every node, the scratch memory and the callee are."""
         words = [code, 0, self.units, self.cost, *scratch]
         assert len(words) == HEADER
         for x in self.args:
@@ -97,7 +102,7 @@ class Routine:
             words += [slot, base + x.offset * x.node.dtype.itemsize]
         for node in self.outs:
             words += address(node)
-        words += self.words
+        words += self.words if self.callee is None else (callee, *self.words[1:])
         words[1] = len(words)
         return words
 

@@ -445,6 +445,7 @@ class Words:
         reuses: Sequence[tuple[int, int]] = (),
         name: str = "",
         terms: int = 0,
+        callee: RoutineSpec | None = None,
     ) -> list[Value]:
         """Results of a `Routine`, whose words are explained there; all must have elements.
 
@@ -465,10 +466,10 @@ class Words:
         ]
         known = tuple(held)
         nodes = [Node("routine", known, a.shape, physical_dtype(a.dtype), None) for a in outs]
-        self.order.append(
-            Routine(spec, known, nodes, words, units, cost, scratch, updates, reuses, name, terms)
-        )
-        objects.ahead(spec)
+        given = units, cost, scratch, updates, reuses, name, terms, callee
+        self.order.append(Routine(spec, known, nodes, words, *given))
+        for code in (spec, callee):
+            objects.ahead(code)
         return [Value(n, a.shape, a.dtype) for n, a in zip(nodes, outs, strict=True)]
 
     # Moving data.

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from primal import lax
 from primal.base.config import config
 from primal.engines.cpu import tiled
 from primal.engines.cpu.steps import Routine
@@ -37,6 +38,25 @@ def product(x, y, across=False, turned=False):
 
 def normal(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def test_the_unit_is_compiled_for_products_that_are_large_enough():
+    def plan(n):
+        x = np.ones((n, n), np.float32)
+        return lab.built(lambda x: [x @ x + 1], x).plan
+
+    small, large = plan(40), plan(128)
+    assert small.specs == large.specs
+    assert (small.callees, large.callees) == ([], [tiled.Unit()])
+    # In a loop it is found as well, and two numbers of loops share it.
+    x = np.ones((3, 2, 128, 128), np.float32)
+
+    def loop(x):
+        return [lax.scan(lambda c, a: (c + a @ a, a @ a.mT), x[0], x)[1]]
+
+    made = lab.built(loop, x)
+    assert set(made.plan.callees) == {tiled.Unit()}
+    np.testing.assert_array_equal(made.execute([x])[0], np.full(x.shape, 128, np.float32))
 
 
 @pytest.mark.parametrize("sizes", SIZES)
