@@ -13,7 +13,7 @@ import numpy as np
 from primal.base import dtypes
 from primal.ir.trace import Array, literal
 from primal.numpy import direct
-from primal.numpy.elementary import inexact, isinf
+from primal.numpy.elementary import inexact, isfinite, isinf
 from primal.numpy.promotion import (
     BOOL,
     ArrayLike,
@@ -228,7 +228,7 @@ def _float_dtype(name: str, dtype: Any) -> None:
         raise TypeError(f"[{name}] expected a real floating dtype, got {dtype.name}.")
 
 
-@remembered
+@remembered_as(direct.signbit)
 def signbit(x: ArrayLike, /) -> Array:
     """Whether the sign bit is set: True for negative numbers and -0.
 
@@ -418,8 +418,8 @@ def isclose(
         return ops.le(far, _tolerance(convert(y, work), limits))
     near = ops.le(ops.abs(ops.sub(x, y)), _tolerance(y, limits))
     same = ops.eq(x, y)
-    infinite = ops.bitwise_or(isinf(x), isinf(y))
-    out = ops.bitwise_or(same, ops.bitwise_and(near, ops.bitwise_not(infinite)))
+    finite = ops.bitwise_and(isfinite(x), isfinite(y))
+    out = ops.bitwise_or(same, ops.bitwise_and(near, finite))
     if equal_nan:
         out = ops.bitwise_or(out, ops.bitwise_and(ops.ne(x, x), ops.ne(y, y)))
     return out

@@ -423,6 +423,7 @@ def isfinite(x: ArrayLike, /) -> Array:
     return ops.is_finite(x) if dtypes.issubdtype(dtype, np.floating) else _constant(x, True)
 
 
+@remembered_as(direct.isnan)
 def isnan(x: ArrayLike, /) -> Array:
     """Whether x is nan; False for integers.
 

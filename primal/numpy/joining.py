@@ -105,9 +105,7 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
 
 
 @remembered
-def stack(
-    arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None = None
-) -> Array:
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None = None) -> Array:
     """Arrays of one shape along a new axis; ValueError where shapes differ.
 
     Raises NotImplementedError for `out`.
@@ -128,8 +126,9 @@ def stack(
                 f"{', '.join(str(y.aval.shape) for y in operands)}."
             )
         if x.aval.shape != first:
-            raise ValueError(f"All input arrays must have the same shape: {first} and "
-                             f"{x.aval.shape} differ.")
+            raise ValueError(
+                f"All input arrays must have the same shape: {first} and {x.aval.shape} differ."
+            )
     at = as_axis("stack", axis, len(first) + 1)
     return shape_ops.concatenate(*[_with_axis(x, at) for x in operands], dimension=at)
 
@@ -222,7 +221,7 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     return concatenate([x, y], axis)
 
 
-@remembered
+@remembered_as(direct.block)
 def block(arrays: Any) -> Array:
     """An array from nested lists of blocks: the innermost lists join along the last axis.
 
@@ -358,9 +357,7 @@ def tile(A: ArrayLike, reps: Any) -> Array:
         shape=tuple([n for pair in zip(counts, have, strict=True) for n in pair]),
         broadcast_dimensions=tuple(range(1, 2 * rank, 2)),
     )
-    return shape_ops.reshape(
-        grown, shape=tuple([c * n for c, n in zip(counts, have, strict=True)])
-    )
+    return shape_ops.reshape(grown, shape=tuple([c * n for c, n in zip(counts, have, strict=True)]))
 
 
 def _repetitions(value: Any) -> int:

@@ -29,6 +29,39 @@ def phrase(eqn: Eqn, data: Sequence[str], bound: Bound) -> str | None:
     return None if ufunc is None else f"{bound(ufunc)}({', '.join(data)})"
 
 
+def is_call(expression: str, data: Sequence[str], scope: dict[str, Any]) -> bool:
+    """Whether it calls one of NumPy's functions on these operands, for a result of its own."""
+    name, _, given = expression.partition("(")
+    return isinstance(scope.get(name), np.ufunc) and given == f"{', '.join(data)})"
+
+
+# Bytes from which on memory is worth using again: a fresh page costs more than to fill it.
+LARGE = 1 << 14
+
+
+def places(eqns: Sequence[Eqn], calls: Sequence[bool], outvars: Sequence[Any]) -> list[Var | None]:
+    """Per equation, the operand in whose memory the result may be put, as nothing else reads it.
+
+    `calls` says of which equations the expression is a call of a ufunc: such results have memory
+    of their own, and such readers leave no views of it.
+    """
+    last: dict[Any, int] = {v: len(eqns) for v in outvars}
+    ours: set[Any] = set()
+    for i, (eqn, call) in enumerate(zip(eqns, calls, strict=True)):
+        for v in eqn.invars:
+            last.setdefault(v, 0)
+            last[v] = max(last[v], i if call else len(eqns))
+        if call and eqn.outvars[0].aval.size * eqn.outvars[0].aval.dtype.itemsize >= LARGE:
+            ours.add(eqn.outvars[0])
+    found: list[Var | None] = []
+    for i, (eqn, call) in enumerate(zip(eqns, calls, strict=True)):
+        dead = [v for v in eqn.invars if call and v in ours and last[v] == i]
+        aval = eqn.outvars[0].aval
+        fits = [v for v in dead if v.aval.shape == aval.shape and v.aval.dtype == aval.dtype]
+        found.append(fits[0] if fits else None)
+    return found
+
+
 def _is_native(aval: Aval) -> bool:
     dtype = aval.dtype
     return isinstance(dtype, np.dtype) and dtype.isbuiltin == 1
@@ -39,9 +72,15 @@ def ufunc_of(eqn: Eqn) -> Any:
     impl, dtype = eqn.op.impl, eqn.invars[0].aval.dtype if eqn.invars else None
     if eqn.params or not isinstance(dtype, np.dtype) or dtype.isbuiltin != 1:
         return None
-    if not isinstance(impl, np.ufunc) and dtype.kind in "iufc":
+    if not isinstance(impl, np.ufunc):
         impl = getattr(impl, "__wrapped__", None)
+        # Of booleans some make numbers.
+        if dtype.kind == "b" and impl not in _OF_BOOLEANS:
+            return None
     return impl if isinstance(impl, np.ufunc) else None
+
+
+_OF_BOOLEANS = (np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert)
 
 
 def broadcasts(eqn: Eqn) -> bool:

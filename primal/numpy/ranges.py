@@ -270,7 +270,7 @@ def _triangle(name: str, m: Any, k: int, keep_lower: bool) -> Array:
     return ops.select_n(_lower(x.shape, diagonal_number(name, k - 1)), x, zero)
 
 
-@remembered
+@remembered_as(direct.tril)
 def tril(m: ArrayLike, k: int = 0) -> Array:
     """Matrices with zeros above diagonal k; ValueError below two dimensions.
 
@@ -281,7 +281,7 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
     return _triangle("tril", m, k, True)
 
 
-@remembered
+@remembered_as(direct.triu)
 def triu(m: ArrayLike, k: int = 0) -> Array:
     """Matrices with zeros below diagonal k; ValueError below two dimensions.
 

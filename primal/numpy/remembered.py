@@ -343,7 +343,7 @@ def _as_python(closed: ClosedJaxpr, out: Any) -> Callable[..., Any] | None:
         return names[v]
 
     lazy = phrases.lazily(closed.eqns, jaxpr.outvars)
-    lines: list[str] = []
+    written: list[tuple[Eqn, list[str], str, list[str]]] = []
     read = {v for eqn in closed.eqns for v in eqn.invars if type(v) is not Literal}
     for eqn in closed.eqns:
         size = sum([v.aval.size * v.aval.dtype.itemsize for v in eqn.outvars])
@@ -353,12 +353,20 @@ def _as_python(closed: ClosedJaxpr, out: Any) -> Callable[..., Any] | None:
         data = [operand(v) for v in eqn.invars]
         targets = [f"v{len(names) + i}" for i in range(len(eqn.outvars))]
         names.update(zip(eqn.outvars, targets, strict=True))
+        operands = data
         if eqn.op.multiple or (value := phrases.phrase(eqn, data, bound)) is None:
             if eqn.outvars[0] in lazy:
                 value = f"{data[0]}.reshape({placed(eqn)})"
             else:
-                data += [f"{name}={bound(given)}" for name, given in eqn.params.items()]
+                data = data + [f"{name}={bound(given)}" for name, given in eqn.params.items()]
                 value = f"{bound(eqn.op.impl)}({', '.join(data)})"
+        written.append((eqn, targets, value, operands))
+    calls = [phrases.is_call(value, data, scope) for _, _, value, data in written]
+    places = phrases.places([eqn for eqn, *_ in written], calls, jaxpr.outvars)
+    lines: list[str] = []
+    for (eqn, targets, value, _), place in zip(written, places, strict=True):
+        if place is not None:
+            value = f"{value[:-1]}, out={names[place]})"
         lines.append(f"{', '.join(targets)}{',' if eqn.op.multiple else ''} = {value}")
         lines += [
             f"{t} = array({t})"

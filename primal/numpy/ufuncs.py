@@ -270,7 +270,7 @@ def as_bool(x: Any) -> Any:
     return x if dtype == BOOL else ops.ne(x, literal(0, dtype, True))
 
 
-@remembered
+@remembered_as(direct.logical_and)
 def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether both x and y are non-zero, element by element.
 
@@ -280,7 +280,7 @@ def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.bitwise_and(*_truth("logical_and", x, y))
 
 
-@remembered
+@remembered_as(direct.logical_or)
 def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x or y is non-zero, element by element.
 
@@ -290,7 +290,7 @@ def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.bitwise_or(*_truth("logical_or", x, y))
 
 
-@remembered
+@remembered_as(direct.logical_xor)
 def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether exactly one of x and y is non-zero, element by element.
 
@@ -300,7 +300,7 @@ def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.bitwise_xor(*_truth("logical_xor", x, y))
 
 
-@remembered
+@remembered_as(direct.logical_not)
 def logical_not(x: ArrayLike, /) -> Array:
     """Whether x is zero, element by element.
 
@@ -444,13 +444,18 @@ def _is_integer(x: Any) -> bool:
 
 
 def _integer_power(x: Any, y: Any) -> Array:
-    """Binary powering. Six bits of the exponent suffice: beyond 63, only 0 and ±1 fit."""
+    """Binary powering. Six bits of the exponent suffice: beyond 63, only 0 and ±1 fit.
+
+    But 0 to any power except 0 is 0, whichever six bits that has.
+    """
     shape = common_shape("power", x, y)
     x, y = to_shape(x, shape), to_shape(y, shape)
     one = literal(1, x.aval.dtype, x.aval.weak_type and y.aval.weak_type)
-    out = to_shape(one, shape)
+    zero = literal(0, x.aval.dtype, False)
+    gone = ops.bitwise_and(ops.eq(x, zero), ops.ne(y, zero))
+    out = ops.select_n(gone, to_shape(one, shape), to_shape(zero, shape))
     for _ in range(6):
-        odd = ops.ne(ops.bitwise_and(y, one), literal(0, x.aval.dtype, False))
+        odd = ops.ne(ops.bitwise_and(y, one), zero)
         out = ops.select_n(odd, out, ops.mul(out, x))
         x, y = ops.mul(x, x), ops.shift_right_logical(y, one)
     return convert(out, out.aval.dtype)

@@ -462,10 +462,17 @@ rev: Op = Op(
 # iota: 0, 1, 2, … along a dimension.
 
 
+# Of those that count as far as memory reaches NumPy makes each number for itself; others wrap.
+_COUNTING = frozenset(map(np.dtype, ("i8", "f4", "f8")))
+
+
 def _iota_impl(*, shape: tuple[int, ...], dtype: Any, dimension: int) -> Any:
     n = shape[dimension]
+    counted = np.arange(n, dtype=dtype) if dtype in _COUNTING else np.arange(n).astype(dtype)
+    if len(shape) == 1:
+        return counted
     placed = tuple([n if i == dimension else 1 for i in range(len(shape))])
-    return np.broadcast_to(np.arange(n).astype(dtype).reshape(placed), shape)
+    return np.broadcast_to(counted.reshape(placed), shape)
 
 
 def _iota_type(*, shape: tuple[int, ...], dtype: Any, dimension: int) -> Aval:

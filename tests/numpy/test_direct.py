@@ -10,7 +10,7 @@ import pytest
 
 import primal
 import primal.numpy as jnp
-from primal import lax, nn
+from primal import jit, lax, nn
 from primal.base import config
 from primal.numpy import direct
 from primal.ops import elementwise as ops
@@ -109,6 +109,12 @@ def test_places():
     assert compare("diagonal", jnp.stack([m, m + 1]), 1, -1, 0)
 
 
+def test_powers_of_zero_are_zero():
+    base, exponent = jnp.array([0, 0, 0, 0, 2, 3]), jnp.array([64, 128, -(2**31), 0, 64, 65])
+    for power in (jnp.power, jit(jnp.power), jnp.power, jnp.power):
+        assert power(base, exponent).tolist() == [0, 0, 0, 1, 1, 3]
+
+
 def test_what_numpy_means_otherwise_is_left():
     x, i = jnp.ones(2), jnp.arange(2)
     assert direct.floor_divide(x, i) is None
@@ -175,9 +181,18 @@ def over(*arrays, **options):
 
 
 SETS = (WHOLE, WHOLE.reshape(2, 4), SPECIALS, VECTOR, EMPTY, WHOLE > 2, WHOLE.astype(np.uint8))
-MATRICES = (MATRIX, POSITIVE, SINGULAR, MATRIX[:3, :3], MATRIX[:1, :1], np.stack([MATRIX] * 2),
-            np.full((4, 4), np.nan, np.float32), MATRIX + 1j * POSITIVE, MATRIX[:0, :0],
-            np.where(np.eye(5) > 0, np.inf, MATRIX))
+MATRICES = (
+    MATRIX,
+    POSITIVE,
+    SINGULAR,
+    MATRIX[:3, :3],
+    MATRIX[:1, :1],
+    np.stack([MATRIX] * 2),
+    np.full((4, 4), np.nan, np.float32),
+    MATRIX + 1j * POSITIVE,
+    MATRIX[:0, :0],
+    np.where(np.eye(5) > 0, np.inf, MATRIX),
+)
 ROWS = (VECTOR, GRID, SPECIALS, np.full(3, -np.inf, np.float32), NANS, WHOLE)
 AXES = [{"axis": 0}, {"axis": -1}]
 
@@ -224,6 +239,19 @@ LAWS = {
     "hypot": (False, both()),
     "logaddexp": (False, both()),
     "logaddexp2": (False, both()),
+    **{name: (True, [*over(VECTOR, SPECIALS, GRID, WHOLE, NANS, EMPTY, WHOLE > 2, VECTOR + 1j),
+                     ((2.0,), {}), ((True,), {})]) for name in ("isnan", "logical_not")},
+    "signbit": (True, over(VECTOR, SPECIALS, ZEROS, WHOLE - 2, WHOLE > 2, EMPTY)),
+    **{name: (True, both(((WHOLE, WHOLE % 2), {}), ((WHOLE > 2, WHOLE > 1), {}), ((WHOLE, 3), {}),
+                         ((NANS, ZEROS[:5]), {}), ((WHOLE > 2, True), {})))
+       for name in ("logical_and", "logical_or", "logical_xor")},
+    **{name: (True, [((x, k), {}) for x in (MATRIX, MATRIX[:3], MATRIX[:, :2], GRID, NANS * MATRIX,
+                                            MATRIX > 0, MATRIX + 1j, MATRIX[:0])
+                     for k in (0, 1, -2, 9, -9)]) for name in ("tril", "triu")},
+    "block": (True, [((x,), {}) for x in (
+        [[MATRIX, MATRIX], [MATRIX, MATRIX]], [MATRIX, MATRIX[:, :1]], [VECTOR, VECTOR[:3]],
+        [[GRID[0], GRID[1]]], [[VECTOR], [VECTOR]], [[[GRID, GRID]]], MATRIX, [WHOLE, VECTOR],
+        [VECTOR, 2.0], [VECTOR[0], VECTOR], [[VECTOR, EMPTY], [EMPTY, VECTOR]])]),
     "isinf": (True, over(VECTOR, SPECIALS, GRID, WHOLE, NANS, EMPTY)),
     "nan_to_num": (True, [*over(VECTOR, SPECIALS, GRID, WHOLE, NANS, EMPTY),
                           *over(SPECIALS, NANS, nan=2, posinf=3.5),
@@ -352,8 +380,8 @@ def outcome(call):
 
 
 def as_arrays(x):
-    if isinstance(x, tuple | list) and any(isinstance(v, np.ndarray) for v in x):
-        return type(x)(map(jnp.asarray, x))
+    if isinstance(x, tuple | list) and any(isinstance(v, np.ndarray | list) for v in x):
+        return type(x)(map(as_arrays, x))
     return jnp.asarray(x) if isinstance(x, np.ndarray) else x
 
 
@@ -375,8 +403,10 @@ def test_law(name):
         pieces = [list(x) if isinstance(x, tuple | list) else [x] for x in (expected, *found)]
         assert all(type(x) is type(expected) for x in found)
         for want, *got in zip(*pieces, strict=True):
-            assert all((x.shape, x.dtype, x.weak_type) == (want.shape, want.dtype, want.weak_type)
-                       for x in got), (args, kwargs)
+            assert all(
+                (x.shape, x.dtype, x.weak_type) == (want.shape, want.dtype, want.weak_type)
+                for x in got
+            ), (args, kwargs)
             assert len({np.asarray(x).tobytes() for x in got}) == 1
             if exact:
                 same_bits(got[0], want)

@@ -14,10 +14,16 @@ from primal.base.native import extension, is_finite
 from primal.numpy.direct.operands import Direct, count, dtype_of, elementwise, is_array
 from primal.runtime.array import ArrayImpl
 
+# Over 0 a quotient of whole numbers has all bits set, from which that of signed numbers but 0 is
+# rounded down; the remainder is 0, as in NumPy.
 
-def _unless_zero(function: Any) -> Callable[..., Any]:
-    """An integer division where no divisor is 0: what that gives is not what NumPy says."""
-    return lambda x, y: function(x, y) if count(y) == y.size else None
+
+def _whole_quotient(x: Any, y: Any) -> Any:
+    out = np.asarray(np.floor_divide(x, y))
+    if count(y) < y.size:
+        least = np.subtract(-1, x != 0, dtype=x.dtype) if x.dtype.kind == "i" else ~x.dtype.type(0)
+        np.copyto(out, least, where=y == 0)
+    return out
 
 
 # In the language a remainder of 0 has the sign of the dividend and a quotient of 0 that of the
@@ -55,12 +61,18 @@ def _give_zeros_signs(out: Any, x: Any) -> bool:
 
 
 def _integer_divmod(x: Any, y: Any) -> Any:
-    return np.divmod(x, y) if count(y) == y.size else None
+    if count(y) < y.size:
+        return _whole_quotient(x, y), np.remainder(x, y)
+    return np.divmod(x, y)
 
 
 def _integer_power(x: Any, y: Any) -> Any:
-    # Of other exponents the language takes six bits.
-    return None if count(y >> 6) else np.power(x, y)
+    if not count(y >> 6):
+        return np.power(x, y)
+    # Of other exponents the language takes six bits, and any power of 0 but this is 0.
+    out = np.asarray(np.power(x, y & 63))
+    np.copyto(out, x, where=(x == 0) & (y != 0))
+    return out
 
 
 def _modf(x: Any) -> Any:
@@ -71,10 +83,8 @@ def _frexp(x: Any) -> Any:
     return np.frexp(x) if is_finite(x) else None
 
 
-floor_divide = elementwise(
-    f=_floor_divide, i=_unless_zero(np.floor_divide), u=_unless_zero(np.floor_divide)
-)
-remainder = elementwise(f=_remainder, i=_unless_zero(np.remainder), u=_unless_zero(np.remainder))
+floor_divide = elementwise(f=_floor_divide, i=_whole_quotient, u=_whole_quotient)
+remainder = elementwise(f=_remainder, i=np.remainder, u=np.remainder)
 divmod = elementwise(f=_divmod, i=_integer_divmod, u=_integer_divmod)
 power = elementwise(i=_integer_power, u=_integer_power)
 gcd = elementwise(i=np.gcd, u=np.gcd)
@@ -128,6 +138,16 @@ fmin = _ignoring_nan(np.fmin)
 
 
 isinf = elementwise(f=np.isinf)
+isnan = elementwise(b=np.isnan, i=np.isnan, u=np.isnan, f=np.isnan)
+signbit = elementwise(f=np.signbit)
+
+
+def _truth(function: Any) -> Direct:
+    return elementwise(b=function, i=function, u=function, f=function)
+
+
+logical_and, logical_or = _truth(np.logical_and), _truth(np.logical_or)
+logical_xor, logical_not = _truth(np.logical_xor), _truth(np.logical_not)
 
 
 def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None

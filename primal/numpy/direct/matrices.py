@@ -53,6 +53,23 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Callable[..., A
     return (lambda: np.tri(N, M, k, made)) if isinstance(made, np.dtype) else None
 
 
+def tril(m: Any, k: Any = 0) -> Callable[..., Any] | None:
+    """Zeros above a diagonal."""
+    if not is_array(m) or m.aval.ndim < 2 or type(k) is not int:
+        return None
+    zero, (rows, columns) = np.zeros((), m.aval.dtype), m.aval.shape[-2:]
+    # No mask is kept: it may be as large as the matrix.
+    return lambda x: np.where(np.tri(rows, columns, k, bool), x, zero)
+
+
+def triu(m: Any, k: Any = 0) -> Callable[..., Any] | None:
+    """Zeros below a diagonal."""
+    if not is_array(m) or m.aval.ndim < 2 or type(k) is not int:
+        return None
+    zero, (rows, columns) = np.zeros((), m.aval.dtype), m.aval.shape[-2:]
+    return lambda x: np.where(np.tri(rows, columns, k - 1, bool), zero, x)
+
+
 def norm(
     x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False
 ) -> Callable[..., Any] | None:
@@ -103,7 +120,12 @@ def _is_matrix(x: Any, kinds: str = "fc") -> bool:
 
 def det(a: Any) -> Callable[..., Any] | None:
     """The determinant."""
-    return np.linalg.det if _is_matrix(a) and a.aval.shape[-1] > _SMALL else None
+    if not _is_matrix(a, "biufc") or a.aval.shape[-1] <= _SMALL:
+        return None
+    if a.aval.dtype.kind in "fc":
+        return np.linalg.det
+    wide = python_scalar_dtype(float)
+    return lambda x: np.linalg.det(x.astype(wide))
 
 
 def slogdet(a: Any, *, method: Any = None) -> Callable[..., Any] | None:

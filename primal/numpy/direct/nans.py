@@ -40,12 +40,12 @@ def _nan_extremum(extremum: Any, skipping: Any) -> Callable[..., Any]:
             return None
 
         def run(x: Any) -> Any:
-            found = extremum.reduce(x, axis=axis)
-            if not count(found != found):
-                return found
             found = skipping.reduce(x, axis=axis)
+            if count(found) == found.size and not count(found != found):
+                return found
             # The sign of a zero is NumPy's to choose, and where all is nan something is to be said.
-            return None if count(found) < found.size or count(found != found) else found
+            found = extremum.reduce(x, axis=axis)
+            return None if count(found != found) else found
 
         return run
 

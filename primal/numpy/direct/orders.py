@@ -202,7 +202,6 @@ def unique(
         return None
     shape = ar.aval.shape
     if not (return_index or return_inverse or return_counts):
-
         if ar.aval.dtype.kind != "f":
             return np.unique
 
@@ -388,15 +387,16 @@ def median(
     keepdims: bool = False,
 ) -> Callable[..., Any] | None:
     """The middle element along an axis, or of all."""
-    if not is_array(a, "f") or not (axis is None or type(axis) is int) or not a.aval.size:
+    if not is_array(a, "iuf") or not (axis is None or type(axis) is int) or not a.aval.size:
         return None
     if keepdims or out is not None:
         return None
+    dtype = a.aval.dtype if a.aval.dtype.kind == "f" else python_scalar_dtype(float)
     at = 0 if axis is None else axis % a.aval.ndim
     n, before = (a.aval.shape[at] if axis is not None else a.aval.size), (slice(None),) * at
 
     def run(x: Any) -> Any:
-        ordered = x.flatten() if axis is None else x.copy()
+        ordered = x.astype(dtype, order="C").reshape(-1) if axis is None else x.astype(dtype)
         ordered.sort(at)
         last = ordered[(*before, -1)]  # where nan is, if there is any
         middle = _middle(ordered, n, before)

@@ -109,6 +109,10 @@ def resize(a: Any, new_shape: Any) -> Callable[..., Any] | None:
     return run
 
 
+# Numbers that a function makes at a time, so that they stay in the cache.
+PIECE = 16384
+
+
 def linspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, **options: Any
 ) -> Callable[..., Any] | None:
@@ -126,17 +130,41 @@ def linspace(
     def run() -> Any:
         out = np.empty(num, dtype)
         out[0] = start
-        inner, places = out[1:div], np.arange(1, div, dtype=dtype)
-        np.subtract(one(div), places, inner)
-        inner *= low
-        places *= high
-        inner += places
-        inner /= one(div * unit)
+        for first in range(1, div, PIECE):
+            last = min(first + PIECE, div)
+            inner, places = out[first:last], np.arange(first, last, dtype=dtype)
+            np.subtract(one(div), places, inner)
+            inner *= low
+            places *= high
+            inner += places
+            inner /= one(div * unit)
         if endpoint:
             out[-1] = stop
         return out
 
     return run
+
+
+def block(arrays: Any) -> Callable[..., Any] | None:
+    """Nested lists of arrays of one dtype, each copied once."""
+    found: list[Any] = []
+
+    def taken_apart(x: Any) -> Any:
+        if type(x) is list:
+            return [taken_apart(item) for item in x]
+        found.append(x)
+        return len(found) - 1
+
+    if type(arrays) is not list:
+        return None
+    nested = taken_apart(arrays)
+    if not all(is_array(x) for x in found) or dtype_of(tuple(found)) is None:
+        return None
+
+    def put_together(x: Any, hosts: Any) -> Any:
+        return [put_together(i, hosts) for i in x] if type(x) is list else hosts[x]
+
+    return lambda *hosts: np.block(put_together(nested, hosts))
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> Callable[..., Any] | None:

@@ -47,8 +47,10 @@ def _left_impl(x: Any, y: Any) -> Any:
 
 
 def _arithmetic_impl(x: Any, y: Any) -> Any:
-    out = np.right_shift(signed_view(x), unsigned_view(y).astype(f"i{x.dtype.itemsize}"))
-    return out.view(x.dtype) if x.dtype.kind in "iu" else out.astype(x.dtype)
+    if x.dtype.kind in "iu":
+        # A distance below 0 is beyond the width to NumPy too.
+        return np.right_shift(signed_view(x), signed_view(y)).view(x.dtype)
+    return np.right_shift(signed_view(x), unsigned_view(y).astype(np.int8)).astype(x.dtype)
 
 
 def _logical_impl(x: Any, y: Any) -> Any:

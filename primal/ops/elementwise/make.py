@@ -78,7 +78,7 @@ def binary(
 # them. The wrapper costs 0.1 µs, so floats' own ufuncs (sin, add, …) go without it.
 
 
-def _instead_of(ufunc: Rule, impl: Rule) -> Rule:
+def instead_of(ufunc: Rule, impl: Rule) -> Rule:
     # Where the dtype is known to be one that the ufunc keeps, the ufunc itself may run.
     return functools.update_wrapper(impl, ufunc, assigned=(), updated=())
 
@@ -90,7 +90,7 @@ def keeps_dtype(ufunc: Rule) -> Rule:
         out = ufunc(x)
         return out if out.dtype is x.dtype else out.astype(x.dtype)
 
-    return _instead_of(ufunc, impl)
+    return instead_of(ufunc, impl)
 
 
 def keeps_dtype2(ufunc: Rule) -> Rule:
@@ -100,7 +100,7 @@ def keeps_dtype2(ufunc: Rule) -> Rule:
         out = ufunc(x, y)
         return out if out.dtype is x.dtype else out.astype(x.dtype)
 
-    return _instead_of(ufunc, impl)
+    return instead_of(ufunc, impl)
 
 
 def in_float32(fun: Rule) -> Rule:

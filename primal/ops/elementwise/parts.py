@@ -17,7 +17,7 @@ from primal.ir.op import Op
 from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise.arithmetic import div, eq, ge, mul, neg
 from primal.ops.elementwise.choice import select_n
-from primal.ops.elementwise.make import binary, keeps_dtype, unary
+from primal.ops.elementwise.make import binary, instead_of, keeps_dtype, unary
 from primal.ops.spread import broadcast_to
 from primal.ops.types import is_linear, shape_of
 from primal.ops.words import linear, unbroadcast
@@ -135,7 +135,7 @@ _abs_exact = keeps_dtype(np.abs)
 abs = unary(
     "abs",
     (np.signedinteger, np.floating, np.complexfloating),
-    lambda x: np.abs(x) if x.dtype.kind in "fc" else _abs_exact(x),
+    instead_of(np.abs, lambda x: np.abs(x) if x.dtype.kind in "fc" else _abs_exact(x)),
     _abs_jvp,
     lambda b, x: b.abs(x),
     out=_real_dtype,

@@ -126,9 +126,7 @@ cbrt = unary(
     "cbrt",
     FLOATING,
     np.cbrt,
-    each_out(
-        lambda t, out, x: mul(t, mul(constant(1 / 3, t), integer_pow(out, y=-2)))
-    ),
+    each_out(lambda t, out, x: mul(t, mul(constant(1 / 3, t), integer_pow(out, y=-2)))),
     "cbrt",
 )
 
@@ -240,16 +238,17 @@ def _pow_impl(x: Any, y: Any) -> Any:
         if y != 0.5:
             return np.power(x, y)
         return _root(x if y.ndim <= x.ndim else np.reshape(x, y.shape))
-    if y.shape != x.shape or 0 in y.strides:
-        y = np.broadcast_to(y, np.broadcast_shapes(x.shape, y.shape)).copy()
+    shape = y.shape if y.shape == x.shape else np.broadcast_shapes(x.shape, y.shape)
+    if y.shape != shape or 0 in y.strides:
+        y = np.broadcast_to(y, shape).copy()
     return np.power(x, y)
 
 
 def _root(x: Any) -> Any:
     """x to the power 0.5, in a twentieth of the time."""
-    x = np.add(x, x.dtype.type(0))
-    out = np.asarray(np.sqrt(x))
+    x = np.asarray(np.add(x, x.dtype.type(0)))
     endless = np.equal(x, x.dtype.type(-np.inf))
+    out = np.sqrt(x, x)
     if np.count_nonzero(endless):
         np.copyto(out, x.dtype.type(np.inf), where=endless)
     return out
