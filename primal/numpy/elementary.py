@@ -99,7 +99,7 @@ def log1p(x: ArrayLike, /) -> Array:
     return state.trace.process(ops.log1p, (inexact("log1p", x),), {})
 
 
-@remembered
+@remembered_as(direct.log2)
 def log2(x: ArrayLike, /) -> Array:
     """The logarithm to base 2.
 
@@ -108,10 +108,10 @@ def log2(x: ArrayLike, /) -> Array:
     >>> jnp.log2(jnp.array([1., 8.]))
     Array([0., 3.], dtype=float32)
     """
-    return _log_to(inexact("log2", x), 2.0)
+    return log_to(inexact("log2", x), 2.0)
 
 
-@remembered
+@remembered_as(direct.log10)
 def log10(x: ArrayLike, /) -> Array:
     """The logarithm to base 10.
 
@@ -120,10 +120,12 @@ def log10(x: ArrayLike, /) -> Array:
     >>> jnp.log10(jnp.array([1., 100.]))
     Array([0., 2.], dtype=float32)
     """
-    return _log_to(inexact("log10", x), 10.0)
+    return log_to(inexact("log10", x), 10.0)
 
 
-def _log_to(x: Any, base: float) -> Array:
+def log_to(x: Any, base: float) -> Array:
+    """The logarithm to a base, by operations: for functions that are staged, which would else give
+    other numbers once they are."""
     # As a logarithm of one dtype, not a scalar's: the result is never weak.
     log = ops.log(x)
     if x.aval.dtype.kind != "c":

@@ -57,7 +57,9 @@ def places(eqns: Sequence[Eqn], calls: Sequence[bool], outvars: Sequence[Any]) -
     for i, (eqn, call) in enumerate(zip(eqns, calls, strict=True)):
         dead = [v for v in eqn.invars if call and v in ours and last[v] == i]
         aval = eqn.outvars[0].aval
-        fits = [v for v in dead if v.aval.shape == aval.shape and v.aval.dtype == aval.dtype]
+        fits: list[Any] = [
+            v for v in dead if v.aval.shape == aval.shape and v.aval.dtype == aval.dtype
+        ]
         found.append(fits[0] if fits else None)
     return found
 

@@ -15,7 +15,7 @@ from primal.ir.avals import canonical_shape
 from primal.ir.trace import Array, Tracer, literal
 from primal.numpy import direct
 from primal.numpy.creation import array, filled, placed
-from primal.numpy.elementary import log10
+from primal.numpy.elementary import log_to
 from primal.numpy.promotion import (
     BOOL,
     ArrayLike,
@@ -417,7 +417,7 @@ def geomspace(
     size = ops.abs(first)
     unit = ops.div(first, convert(size, work))
     ratio = ops.div(last, unit)
-    out = logspace(log10(convert(size, work)), log10(ratio), num, endpoint)
+    out = logspace(log_to(convert(size, work), 10.0), log_to(ratio, 10.0), num, endpoint)
     out = ops.mul(with_rank(unit, len(shape) + 1), convert(out, work))
     n = out.shape[0]
     if n > 1:

@@ -84,7 +84,8 @@ def test_ldexp():
 def test_orders(name):
     rng = np.random.default_rng(0)
     positive = [v for v in FLOATS if v or not np.signbit(v)] * 3
-    for values in (SPECIAL, SIGNED, [True, False, True], SPECIAL[::-1], FLOATS * 3, positive):
+    lists = (SPECIAL, SIGNED, [True, False, True], SPECIAL[::-1], FLOATS * 3, positive)
+    for values in (*lists, HALVES, np.tile(HALVES, 40)):
         x = jnp.asarray(rng.permutation(np.array(values)))
         assert compare(name, x)
         assert compare(name, jnp.stack([x, x[::-1]]), axis=0)
@@ -158,6 +159,8 @@ SINGULAR = np.ones((4, 4), np.float32)
 NANS = np.array([1.0, np.nan, -2.0, np.nan, 0.5], np.float32)
 GRID = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 EMPTY = np.zeros(0, np.float32)
+with np.errstate(over="ignore"):
+    HALVES = np.array(SPECIAL).astype(np.float16)
 
 
 def both(*more):
@@ -180,7 +183,8 @@ def over(*arrays, **options):
     return [((x,), options) for x in arrays]
 
 
-SETS = (WHOLE, WHOLE.reshape(2, 4), SPECIALS, VECTOR, EMPTY, WHOLE > 2, WHOLE.astype(np.uint8))
+BYTES = WHOLE.astype(np.uint8)
+SETS = (HALVES, WHOLE, WHOLE.reshape(2, 4), SPECIALS, VECTOR, EMPTY, WHOLE > 2, BYTES)
 MATRICES = (
     MATRIX,
     POSITIVE,
@@ -209,7 +213,7 @@ LAWS = {
                      *over(GRID, axis=1), *over(ZEROS.reshape(50, 7), axis=0),
                      *over(GRID, axis=(0, 1)), *over(NANS, initial=0.5)])
        for name in ("nanmax", "nanmin")},
-    "trunc": (True, over(VECTOR, SPECIALS, GRID, WHOLE, VECTOR.astype(np.float16), EMPTY)),
+    "trunc": (True, over(VECTOR, SPECIALS, HALVES, GRID, WHOLE, VECTOR.astype(np.float16), EMPTY)),
     **{name: (True, over(VECTOR, SPECIALS, GRID, WHOLE, WHOLE > 2, VECTOR + 1j, EMPTY))
        for name in ("isreal", "iscomplex")},
     **{name: (False, [*over(VECTOR, NANS, GRID, SPECIALS[SPECIALS < 1e9], WHOLE, EMPTY),
@@ -239,11 +243,15 @@ LAWS = {
     "hypot": (False, both()),
     "logaddexp": (False, both()),
     "logaddexp2": (False, both()),
-    **{name: (True, [*over(VECTOR, SPECIALS, GRID, WHOLE, NANS, EMPTY, WHOLE > 2, VECTOR + 1j),
-                     ((2.0,), {}), ((True,), {})]) for name in ("isnan", "logical_not")},
-    "signbit": (True, over(VECTOR, SPECIALS, ZEROS, WHOLE - 2, WHOLE > 2, EMPTY)),
+    **{name: (True, [*over(VECTOR, SPECIALS, GRID, WHOLE, NANS, EMPTY, WHOLE > 2),
+                     *over(VECTOR + 1j, HALVES), ((2.0,), {}), ((True,), {})])
+       for name in ("isnan", "logical_not")},
+    **{name: (False, [*over(VECTOR, SPECIALS, POSITIVE, WHOLE, EMPTY, VECTOR + 1j, WHOLE > 1),
+                      *over(HALVES, np.exp2(np.arange(-9, 9, dtype=np.float32)))])
+       for name in ("log2", "log10")},
+    "signbit": (True, over(VECTOR, SPECIALS, HALVES, ZEROS, WHOLE - 2, WHOLE > 2, EMPTY)),
     **{name: (True, both(((WHOLE, WHOLE % 2), {}), ((WHOLE > 2, WHOLE > 1), {}), ((WHOLE, 3), {}),
-                         ((NANS, ZEROS[:5]), {}), ((WHOLE > 2, True), {})))
+                         ((NANS, ZEROS[:5]), {}), ((WHOLE > 2, True), {}), ((HALVES, HALVES), {})))
        for name in ("logical_and", "logical_or", "logical_xor")},
     **{name: (True, [((x, k), {}) for x in (MATRIX, MATRIX[:3], MATRIX[:, :2], GRID, NANS * MATRIX,
                                             MATRIX > 0, MATRIX + 1j, MATRIX[:0])
@@ -262,7 +270,8 @@ LAWS = {
         for o in ({}, {"invert": True})]),
     "spacing": (True, over(VECTOR, SPECIALS, GRID, VECTOR.astype(np.float16))),
     "take": (True, [
-        ((VECTOR, WHOLE), {}), ((VECTOR, WHOLE - 1), {}), ((VECTOR, WHOLE + 5), {}),
+        ((VECTOR, WHOLE), {}), ((HALVES, WHOLE), {}), ((VECTOR, WHOLE - 1), {}),
+        ((VECTOR, WHOLE + 5), {}),
         ((VECTOR, WHOLE + 5), {"mode": "clip"}), ((VECTOR, WHOLE - 9), {"mode": "wrap"}),
         ((GRID, WHOLE[:2]), {"axis": 1}), ((GRID, WHOLE.reshape(4, 2)), {}),
         ((np.arange(300), np.array([-1, -100, 5], np.int8)), {}),
@@ -289,13 +298,16 @@ LAWS = {
     ]),
     "digitize": (True, [((x, EDGES), {}) for x in SETS] + [((VECTOR, WHOLE[[3, 1, 4]]), {})]),
     "median": (False, [*over(VECTOR, NANS, GRID, SPECIALS, WHOLE), *over(GRID, axis=1),
-                       *over(GRID, keepdims=True), *over(VECTOR[:3], MATRIX, axis=-1)]),
+                       *over(GRID, keepdims=True), *over(VECTOR[:3], MATRIX, axis=-1),
+                       *over(WHOLE.reshape(2, 4), axis=0), *over(WHOLE[:1], VECTOR[:2], EMPTY)]),
     "lexsort": (True, [((keys,), o) for o in ({}, {"axis": 0}) for keys in (
         [WHOLE, VECTOR], (WHOLE % 2, WHOLE), [GRID, -GRID], (SPECIALS, SPECIALS[::-1]), (WHOLE,))]),
-    "argpartition": (True, [*[((x, k), {}) for x in (VECTOR, WHOLE, GRID, NANS, SPECIALS, ZEROS)
-                              for k in (0, 2, -1)], ((GRID, 1), {"axis": 0})]),
-    "partition": (True, [*[((x, k), {}) for x in (VECTOR, WHOLE, GRID, NANS, SPECIALS, WHOLE > 2)
-                           for k in (0, 2, -1)], *over(EMPTY, kth=0), ((GRID, 1), {"axis": 0})]),
+    "argpartition": (True, [*[((x, k), {}) for x in (VECTOR, WHOLE, GRID, NANS, SPECIALS, ZEROS,
+                                                     HALVES) for k in (0, 2, -1)],
+                            ((GRID, 1), {"axis": 0})]),
+    "partition": (True, [*[((x, k), {}) for x in (VECTOR, WHOLE, GRID, NANS, SPECIALS, WHOLE > 2,
+                                                  HALVES, BYTES) for k in (0, 2, -1)],
+                         *over(EMPTY, kth=0), ((GRID, 1), {"axis": 0})]),
     "quantile": (False, [((x, q), o) for x in (VECTOR, GRID, NANS, SPECIALS, WHOLE, EMPTY)
                          for q in (0.3, 1, 0.5, -2.0, np.nan, np.array([0.1, 0.5], np.float32))
                          for o in ({}, {"axis": 0}, {"axis": -1, "method": "lower"})]),
@@ -310,8 +322,9 @@ LAWS = {
     "nancumsum": (True, [*over(VECTOR, NANS, GRID, WHOLE, EMPTY), *over(GRID, axis=1)]),
     "nonzero": (True, [*over(*SETS, GRID % 3, NANS, VECTOR[0]), *over(WHOLE, size=3)]),
     "where": (True, [*over(*SETS, GRID % 3), *over(WHOLE, size=3), ((WHOLE > 2, VECTOR, 0.0), {})]),
-    "extract": (True, [((WHOLE > 1, x), o) for x in (VECTOR, WHOLE, WHOLE.reshape(4, 2), GRID[0])
-                       for o in ({}, {"size": 3})] + [((WHOLE, VECTOR), {})]),
+    "extract": (True, [((WHOLE > 1, x), o) for x in (VECTOR, WHOLE, WHOLE.reshape(4, 2), GRID[0],
+                                                     HALVES[:8]) for o in ({}, {"size": 3})]
+                + [((WHOLE, VECTOR), {})]),
     "compress": (True, [
         ((WHOLE > 1, VECTOR), {}), ((WHOLE[:3] > 1, VECTOR), {}), ((WHOLE > 9, VECTOR), {}),
         ((np.array([True, False, True]), GRID), {"axis": 1}), ((WHOLE, VECTOR), {}),
@@ -323,8 +336,9 @@ LAWS = {
     "count_nonzero": (True, [*over(*SETS), *over(GRID, axis=1), *over(GRID, keepdims=True)]),
     "repeat": (True, [((x, 2), {}) for x in SETS] + [((GRID, 3), {"axis": 1}), ((VECTOR, 0), {}),
                ((VECTOR, 2), {"total_repeat_length": 5})]),
-    "delete": (True, [((VECTOR, i), {}) for i in (0, 3, -1, 7)] + [((GRID, 1), {"axis": 2})]),
-    "insert": (True, [((VECTOR, i, 2.0), {}) for i in (0, 3, -1, 8, 30, -30)]
+    "delete": (True, [((x, i), {}) for i in (0, 3, -1, 7) for x in (VECTOR, HALVES)]
+               + [((GRID, 1), {"axis": 2})]),
+    "insert": (True, [((x, i, 2.0), {}) for i in (0, 3, -1, 8, 30, -30) for x in (VECTOR, HALVES)]
                + [((WHOLE, 1, 2), {}), ((WHOLE, 1, 2.5), {}), ((GRID, 1, 5.0), {"axis": 2})]),
     "choose": (True, [((WHOLE % 2, (VECTOR, -VECTOR)), {"mode": m}) for m in ("raise", "clip")]
                + [((WHOLE, [VECTOR, WHOLE]), {"mode": "wrap"}),

@@ -177,3 +177,43 @@ def test_random_numbers_are_the_same_in_every_call() -> None:
             typed = jnp.issubdtype(first.dtype, primal.dtypes.prng_key)
             data = primal.random.key_data if typed else np.asarray
             np.testing.assert_array_equal(data(other), data(first))
+
+
+LONG = np.random.default_rng(0).normal(size=20_000).astype(np.float32)
+IN_PLACE = {
+    "isclose": lambda x: jnp.isclose(x, x * 1.00001),
+    "gradient": jnp.gradient,
+    "unwrap": jnp.unwrap,
+    "polyval": lambda x: jnp.polyval(x[:5], x),
+    "geomspace": lambda x: jnp.geomspace(1.0, 2.0, 20_000),
+    "nanvar": jnp.nanvar,
+    "angle": lambda x: jnp.angle(x + 1j * x[::-1]),
+    "sinc": jnp.sinc,
+    "vander": lambda x: jnp.vander(x, 3),
+}
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_dead_memory_is_used_again(name: str) -> None:
+    """Of programs on large arrays: results and operands stay as they are."""
+    x = jnp.asarray(LONG)
+    first, *later = [IN_PLACE[name](x) for _ in range(4)]
+    assert all(np.asarray(y).tobytes() == np.asarray(first).tobytes() for y in later)
+    assert np.array_equal(x, LONG)
+
+
+def test_what_is_read_later_or_seen_keeps_its_memory() -> None:
+    @remembered.remembered
+    def several(x, y):
+        a = x + y
+        b = a * 2
+        c = a - b
+        seen = b.reshape(2, -1)
+        return jnp.negative(c), seen, b * a, jnp.sqrt(a) + c, (a > 0) & (b > c)
+
+    x, y = jnp.asarray(LONG), jnp.asarray(LONG[::-1].copy())
+    results = [several(x, y) for _ in range(4)]
+    for found in results[1:]:
+        for one, other in zip(found, results[0], strict=True):
+            assert np.array_equal(one, other, equal_nan=True)
+    assert np.array_equal(x, LONG)

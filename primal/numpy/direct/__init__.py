@@ -28,6 +28,8 @@ from primal.numpy.direct.elements import isnan as isnan
 from primal.numpy.direct.elements import isreal as isreal
 from primal.numpy.direct.elements import lcm as lcm
 from primal.numpy.direct.elements import ldexp as ldexp
+from primal.numpy.direct.elements import log2 as log2
+from primal.numpy.direct.elements import log10 as log10
 from primal.numpy.direct.elements import logaddexp as logaddexp
 from primal.numpy.direct.elements import logaddexp2 as logaddexp2
 from primal.numpy.direct.elements import logical_and as logical_and

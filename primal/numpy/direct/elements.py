@@ -19,10 +19,18 @@ from primal.runtime.array import ArrayImpl
 
 
 def _whole_quotient(x: Any, y: Any) -> Any:
-    out = np.asarray(np.floor_divide(x, y))
-    if count(y) < y.size:
-        least = np.subtract(-1, x != 0, dtype=x.dtype) if x.dtype.kind == "i" else ~x.dtype.type(0)
-        np.copyto(out, least, where=y == 0)
+    return _over_zero(np.asarray(np.floor_divide(x, y)), x, y)
+
+
+def _over_zero(out: Any, x: Any, y: Any) -> Any:
+    if count(y) == y.size:
+        return out
+    at = np.flatnonzero(np.broadcast_to(y, out.shape) == 0)
+    flat = out.reshape(-1)
+    if out.dtype.kind == "i":
+        flat[at] = -1 - (np.broadcast_to(x, out.shape).reshape(-1)[at] != 0)
+    else:
+        flat[at] = ~out.dtype.type(0)
     return out
 
 
@@ -61,9 +69,8 @@ def _give_zeros_signs(out: Any, x: Any) -> bool:
 
 
 def _integer_divmod(x: Any, y: Any) -> Any:
-    if count(y) < y.size:
-        return _whole_quotient(x, y), np.remainder(x, y)
-    return np.divmod(x, y)
+    out, rest = np.divmod(x, y)
+    return _over_zero(np.asarray(out), x, y), rest
 
 
 def _integer_power(x: Any, y: Any) -> Any:
@@ -89,11 +96,12 @@ divmod = elementwise(f=_divmod, i=_integer_divmod, u=_integer_divmod)
 power = elementwise(i=_integer_power, u=_integer_power)
 gcd = elementwise(i=np.gcd, u=np.gcd)
 lcm = elementwise(i=np.lcm, u=np.lcm)
-copysign = elementwise(f=np.copysign)
+copysign = elementwise(True, f=np.copysign, e=np.copysign)
 heaviside = elementwise(f=np.heaviside)
 modf = elementwise(True, f=_modf)
 frexp = elementwise(True, f=_frexp)
-trunc = elementwise(f=np.trunc)
+trunc = elementwise(f=np.trunc, e=np.trunc)
+log2, log10 = elementwise(True, f=np.log2), elementwise(True, f=np.log10)
 
 
 def ldexp(x: Any, n: Any, /) -> Callable[..., Any] | None:
@@ -137,13 +145,13 @@ fmax = _ignoring_nan(np.fmax)
 fmin = _ignoring_nan(np.fmin)
 
 
-isinf = elementwise(f=np.isinf)
-isnan = elementwise(b=np.isnan, i=np.isnan, u=np.isnan, f=np.isnan)
-signbit = elementwise(f=np.signbit)
+isinf = elementwise(f=np.isinf, e=np.isinf)
+isnan = elementwise(b=np.isnan, i=np.isnan, u=np.isnan, f=np.isnan, e=np.isnan)
+signbit = elementwise(f=np.signbit, e=np.signbit)
 
 
 def _truth(function: Any) -> Direct:
-    return elementwise(b=function, i=function, u=function, f=function)
+    return elementwise(b=function, i=function, u=function, f=function, e=function)
 
 
 logical_and, logical_or = _truth(np.logical_and), _truth(np.logical_or)
@@ -191,7 +199,7 @@ spacing = elementwise(True, f=_spacing)
 def _everywhere(value: bool) -> Direct:
     def direct(x: Any) -> Callable[..., Any] | None:
         """Of real numbers."""
-        return (lambda x: np.full(x.shape, value)) if is_array(x, "biuf") else None
+        return (lambda x: np.full(x.shape, value)) if is_array(x, "biufe") else None
 
     return direct
 

@@ -12,7 +12,7 @@ import numpy as np
 from primal.base.dtypes import python_scalar_dtype
 from primal.base.native import is_finite
 from primal.ir.evaluate import refusing
-from primal.numpy.direct.operands import dtype_of, is_array
+from primal.numpy.direct.operands import ANY, as_dtype, dtype_of, is_array
 from primal.ops.linalg._lapack import in_double, numpys_loop
 from primal.ops.linalg.common import real_of
 from primal.runtime.array import ArrayImpl
@@ -25,7 +25,7 @@ RUN = 4096
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Callable[..., Any] | None:
     """A diagonal of a matrix, or of each of several."""
-    if type(a) is not ArrayImpl or dtype_of((a,)) is None:
+    if type(a) is not ArrayImpl or dtype_of((a,), ANY) is None:
         return None
     return lambda x: x.diagonal(offset, axis1, axis2)
 
@@ -55,7 +55,7 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Callable[..., A
 
 def tril(m: Any, k: Any = 0) -> Callable[..., Any] | None:
     """Zeros above a diagonal."""
-    if not is_array(m) or m.aval.ndim < 2 or type(k) is not int:
+    if not is_array(m, ANY) or m.aval.ndim < 2 or type(k) is not int:
         return None
     zero, (rows, columns) = np.zeros((), m.aval.dtype), m.aval.shape[-2:]
     # No mask is kept: it may be as large as the matrix.
@@ -64,7 +64,7 @@ def tril(m: Any, k: Any = 0) -> Callable[..., Any] | None:
 
 def triu(m: Any, k: Any = 0) -> Callable[..., Any] | None:
     """Zeros below a diagonal."""
-    if not is_array(m) or m.aval.ndim < 2 or type(k) is not int:
+    if not is_array(m, ANY) or m.aval.ndim < 2 or type(k) is not int:
         return None
     zero, (rows, columns) = np.zeros((), m.aval.dtype), m.aval.shape[-2:]
     return lambda x: np.where(np.tri(rows, columns, k - 1, bool), zero, x)
@@ -74,12 +74,12 @@ def norm(
     x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False
 ) -> Callable[..., Any] | None:
     """The root of the sum of all squares."""
-    if not is_array(x, "f") or not (ord is None or (ord == 2 and x.aval.ndim == 1)):
+    if not is_array(x, "iuf") or not (ord is None or (ord == 2 and x.aval.ndim == 1)):
         return None
     if axis is not None or keepdims:
         return None
-
-    return lambda x: np.sqrt(_sum_of_squares(x.ravel("K")))
+    wide = x.aval.dtype if x.aval.dtype.kind == "f" else python_scalar_dtype(float)
+    return lambda x: np.sqrt(_sum_of_squares(as_dtype(x, wide).ravel("K")))
 
 
 def _sum_of_squares(x: Any) -> Any:
@@ -92,7 +92,7 @@ def _sum_of_squares(x: Any) -> Any:
 
 def diag(v: Any, k: int = 0) -> Callable[..., Any] | None:
     """A matrix with a diagonal, or a matrix's diagonal."""
-    return (lambda x: np.diag(x, k)) if type(v) is ArrayImpl and dtype_of((v,)) else None
+    return (lambda x: np.diag(x, k)) if type(v) is ArrayImpl and dtype_of((v,), ANY) else None
 
 
 def trace(

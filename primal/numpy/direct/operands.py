@@ -16,7 +16,11 @@ count = np.count_nonzero
 
 
 def is_array(x: Any, kinds: str = "biufc") -> bool:
-    """Whether x is an array of a dtype of these kinds that NumPy computes in."""
+    """Whether x is an array of a dtype of these kinds that NumPy computes in.
+
+    float16, in which NumPy rounds elsewhere than the operations, counts where `kinds` has an e:
+    for what moves numbers, compares them or is exact.
+    """
     if type(x) is not ArrayImpl:
         return False
     dtype = x.aval.dtype
@@ -24,8 +28,11 @@ def is_array(x: Any, kinds: str = "biufc") -> bool:
         isinstance(dtype, np.dtype)
         and dtype.isbuiltin == 1
         and dtype.kind in kinds
-        and dtype != np.float16
+        and (dtype != np.float16 or "e" in kinds)
     )
+
+
+ANY = "biufce"
 
 
 def is_axis(axis: Any) -> bool:
@@ -35,10 +42,10 @@ def is_axis(axis: Any) -> bool:
     return axis is None or type(axis) is int
 
 
-def dtype_of(args: tuple[Any, ...]) -> Any:
+def dtype_of(args: tuple[Any, ...], kinds: str = "biufc") -> Any:
     """The one dtype of the arrays among the arguments if NumPy has it and scalars adopt it."""
     found = {x.aval.dtype for x in args if type(x) is ArrayImpl}
-    if len(found) != 1 or not all(is_array(x) for x in args if type(x) is ArrayImpl):
+    if len(found) != 1 or not all(is_array(x, kinds) for x in args if type(x) is ArrayImpl):
         return None
     (dtype,) = found
     for x in args:
@@ -53,18 +60,19 @@ def dtype_of(args: tuple[Any, ...]) -> Any:
 def elementwise(of_floats: bool = False, **by_kind: Callable[..., Any]) -> Direct:
     """A function of arrays and scalars of one dtype, named per kind of dtype: `f=np.floor`.
 
-    One `of_floats` takes integers as the floats that the language promotes them to.
+    One `of_floats` takes integers as the floats that the language promotes them to. `e` is the
+    function of float16.
     """
 
     def direct(*args: Any) -> Callable[..., Any] | None:
-        dtype = dtype_of(args)
+        dtype = dtype_of(args, ANY)
         if of_floats and dtype is not None and dtype.kind in "iu":
             run = by_kind["f"]
             if not all(type(x) is ArrayImpl for x in args):
                 return None
             wide = to_inexact_dtype(dtype)
             return lambda *hosts: run(*[x.astype(wide) for x in hosts])
-        run = None if dtype is None else by_kind.get(dtype.kind)
+        run = None if dtype is None else by_kind.get("e" if dtype == np.float16 else dtype.kind)
         if run is None or settings().numpy_rank_promotion != "allow":
             return None
         if len(args) == 1 or all(type(x) is ArrayImpl for x in args):

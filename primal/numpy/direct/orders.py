@@ -11,6 +11,7 @@ import numpy as np
 from primal.base.dtypes import python_scalar_dtype, to_inexact_dtype
 from primal.base.native import is_finite
 from primal.numpy.direct.operands import (
+    ANY,
     as_dtype,
     common_dtype,
     count,
@@ -93,7 +94,7 @@ def argsort(
     dtype: Any = None,
 ) -> Callable[..., Any] | None:
     """Stable order, without the elements in it."""
-    if not is_array(a, "biuf") or not a.aval.ndim:
+    if not is_array(a, "biufe") or not a.aval.ndim:
         return None
     if kind is not None or order is not None or descending or dtype is not None:
         return None
@@ -105,7 +106,7 @@ def argsort(
 
 def sort(a: Any, axis: int = -1, **options: Any) -> Callable[..., Any] | None:
     """Elements in order; equal elements that can be told apart are zeros of two signs."""
-    if type(a) is not ArrayImpl or dtype_of((a,)) is None or a.aval.dtype.kind not in "biuf":
+    if type(a) is not ArrayImpl or dtype_of((a,), ANY) is None or a.aval.dtype.kind not in "biuf":
         return None
     if options.get("kind") is not None or options.get("descending") or axis is None:
         return None
@@ -131,7 +132,7 @@ def sort(a: Any, axis: int = -1, **options: Any) -> Callable[..., Any] | None:
 
 def argpartition(a: Any, kth: int, axis: int = -1) -> Callable[..., Any] | None:
     """The stable order, and those after the kth as they come."""
-    if not is_array(a, "biuf") or not a.aval.size or type(kth) is not int or type(axis) is not int:
+    if not is_array(a, "biufe") or not a.aval.size or type(kth) is not int or type(axis) is not int:
         return None
     at = axis % a.aval.ndim
     after = (*(slice(None),) * at, slice(kth % a.aval.shape[at] + 1, None))
@@ -155,7 +156,7 @@ def lexsort(keys: Any, axis: int = -1) -> Callable[..., Any] | None:
 
 def partition(a: Any, kth: int, axis: int = -1) -> Callable[..., Any] | None:
     """All in order, but those after the kth the other way round."""
-    if not is_array(a, "biuf") or not a.aval.size or type(kth) is not int or type(axis) is not int:
+    if not is_array(a, "biufe") or not a.aval.size or type(kth) is not int or type(axis) is not int:
         return None
     at = axis % a.aval.ndim
     k = kth % a.aval.shape[at]
@@ -166,7 +167,7 @@ def partition(a: Any, kth: int, axis: int = -1) -> Callable[..., Any] | None:
         if x.dtype.kind == "f" and count(x) < x.size:
             return None  # zeros of two signs keep their order
         out = x.copy()
-        out.sort(at)
+        out.sort(at, "stable" if out.itemsize == 1 else None)  # by counting
         out[after] = out[reversed]
         return out
 
@@ -397,7 +398,7 @@ def median(
 
     def run(x: Any) -> Any:
         ordered = x.astype(dtype, order="C").reshape(-1) if axis is None else x.astype(dtype)
-        ordered.sort(at)
+        ordered.partition(sorted({max(n // 2 - 1, 0), n // 2, n - 1}), at)
         last = ordered[(*before, -1)]  # where nan is, if there is any
         middle = _middle(ordered, n, before)
         return np.where(last != last, last, middle) if count(last != last) else middle

@@ -12,6 +12,7 @@ import numpy as np
 from primal.base.dtypes import python_scalar_dtype
 from primal.base.native import is_finite
 from primal.numpy.direct.operands import (
+    ANY,
     as_dtype,
     common_dtype,
     count,
@@ -26,7 +27,7 @@ def take(
     a: Any, indices: Any, axis: Any = None, out: None = None, mode: Any = None, **options: Any
 ) -> Callable[..., Any] | None:
     """Elements at places within bounds."""
-    if not is_array(a) or not is_array(indices, "i") or options or out is not None:
+    if not is_array(a, ANY) or not is_array(indices, "i") or options or out is not None:
         return None
     if mode not in (None, "fill", "clip") or not (axis is None or type(axis) is int):
         return None
@@ -42,7 +43,7 @@ def take_along_axis(
     """Elements along an axis, where every index is within bounds."""
     if type(arr) is not ArrayImpl or type(indices) is not ArrayImpl or options:
         return None
-    if dtype_of((arr,)) is None or indices.aval.dtype != np.int32 or type(axis) is not int:
+    if dtype_of((arr,), ANY) is None or indices.aval.dtype != np.int32 or type(axis) is not int:
         return None
     if mode not in (None, "fill", "clip") or arr.aval.ndim != indices.aval.ndim:
         return None
@@ -79,7 +80,9 @@ def fill_diagonal(
     a: Any, val: Any, wrap: bool = False, *, inplace: bool = True
 ) -> Callable[..., Any] | None:
     """A number on the diagonal of a copy."""
-    if inplace or wrap or dtype_of((a, val)) is None or not is_array(a) or not a.aval.size:
+    if inplace or wrap or not is_array(a, ANY) or not a.aval.size:
+        return None
+    if dtype_of((a, val), ANY) is None:
         return None
 
     def run(x: Any, value: Any = val) -> Any:
@@ -92,7 +95,7 @@ def fill_diagonal(
 
 def resize(a: Any, new_shape: Any) -> Callable[..., Any] | None:
     """The elements in order, again and again."""
-    if not is_array(a) or not a.aval.size:
+    if not is_array(a, ANY) or not a.aval.size:
         return None
     shape = new_shape if type(new_shape) is tuple else (new_shape,)
     if not all(type(n) is int for n in shape):
@@ -158,7 +161,7 @@ def block(arrays: Any) -> Callable[..., Any] | None:
     if type(arrays) is not list:
         return None
     nested = taken_apart(arrays)
-    if not all(is_array(x) for x in found) or dtype_of(tuple(found)) is None:
+    if not all(is_array(x, ANY) for x in found) or dtype_of(tuple(found), ANY) is None:
         return None
 
     def put_together(x: Any, hosts: Any) -> Any:
@@ -169,14 +172,14 @@ def block(arrays: Any) -> Callable[..., Any] | None:
 
 def unstack(x: Any, /, *, axis: int = 0) -> Callable[..., Any] | None:
     """The slices of an axis."""
-    if not is_array(x) or not x.aval.ndim:
+    if not is_array(x, ANY) or not x.aval.ndim:
         return None
     return lambda x: tuple(np.moveaxis(x, axis, 0).copy())
 
 
 def nonzero(a: Any, *, size: Any = None, fill_value: Any = None) -> Callable[..., Any] | None:
     """The places of what is not 0, all of them."""
-    if not is_array(a) or not a.aval.ndim or size is not None or fill_value is not None:
+    if not is_array(a, ANY) or not a.aval.ndim or size is not None or fill_value is not None:
         return None
     return lambda x: x.nonzero()
 
@@ -192,7 +195,7 @@ def extract(
     condition: Any, arr: Any, *, size: Any = None, **options: Any
 ) -> Callable[..., Any] | None:
     """What a mask of the same size names."""
-    if not is_array(condition, "b") or not is_array(arr) or size is not None or options:
+    if not is_array(condition, "b") or not is_array(arr, ANY) or size is not None or options:
         return None
     if condition.aval.size != arr.aval.size:
         return None
@@ -203,7 +206,7 @@ def compress(
     condition: Any, a: Any, axis: Any = None, *, size: Any = None, **options: Any
 ) -> Callable[..., Any] | None:
     """What a mask of the axis' length names."""
-    if not is_array(condition, "b") or not is_array(a) or size is not None or options:
+    if not is_array(condition, "b") or not is_array(a, ANY) or size is not None or options:
         return None
     if condition.aval.ndim != 1 or not (axis is None or type(axis) is int):
         return None
@@ -216,28 +219,28 @@ def pad(
     array: Any, pad_width: Any, mode: Any = "constant", **options: Any
 ) -> Callable[..., Any] | None:
     """The elements at the ends repeated."""
-    if not is_array(array) or mode != "edge" or options:
+    if not is_array(array, ANY) or mode != "edge" or options:
         return None
     return lambda x: np.pad(x, pad_width, mode)
 
 
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Callable[..., Any] | None:
     """How many elements are not 0."""
-    if not is_array(a) or axis is not None or keepdims:
+    if not is_array(a, ANY) or axis is not None or keepdims:
         return None
     return count
 
 
 def repeat(a: Any, repeats: Any, axis: Any = None, **options: Any) -> Callable[..., Any] | None:
     """Each element as often as one number says."""
-    if not is_array(a) or type(repeats) is not int or not (axis is None or type(axis) is int):
+    if not is_array(a, ANY) or type(repeats) is not int or not (axis is None or type(axis) is int):
         return None
     return None if options else lambda x: x.repeat(repeats, axis)
 
 
 def delete(arr: Any, obj: Any, axis: Any = None, **options: Any) -> Callable[..., Any] | None:
     """All but one element of a vector."""
-    if not is_array(arr) or type(obj) is not int or arr.aval.ndim != 1 or options:
+    if not is_array(arr, ANY) or type(obj) is not int or arr.aval.ndim != 1 or options:
         return None
     at = obj % arr.aval.size
     return lambda x: np.concatenate((x[:at], x[at + 1 :]))
@@ -245,9 +248,9 @@ def delete(arr: Any, obj: Any, axis: Any = None, **options: Any) -> Callable[...
 
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Callable[..., Any] | None:
     """A number before an element of a vector."""
-    if not is_array(arr) or type(obj) is not int or arr.aval.ndim != 1:
+    if not is_array(arr, ANY) or type(obj) is not int or arr.aval.ndim != 1:
         return None
-    dtype = dtype_of((arr, values))
+    dtype = dtype_of((arr, values), ANY)
     n = arr.aval.size
     if dtype is None or type(values) is ArrayImpl:
         return None
@@ -262,7 +265,7 @@ def choose(
     """Elements of one of a few arrays, where the places are within bounds."""
     if not is_array(a, "i") or type(choices) not in (tuple, list) or len(choices) > 31:
         return None
-    if not all(is_array(x) for x in choices) or dtype_of(tuple(choices)) is None:
+    if not all(is_array(x, ANY) for x in choices) or dtype_of(tuple(choices), ANY) is None:
         return None
     outside = _outside(a.aval.dtype, len(choices))
     # "raise" makes a copy of what it may write to.
@@ -309,17 +312,13 @@ def ravel_multi_index(
     return run
 
 
-# A product of two long vectors is faster as a convolution of its own.
-LONGEST = 1 << 16
-
-
 def _sliding(function: Callable[..., Any], default: str) -> Callable[..., Any]:
     def direct(a: Any, v: Any, mode: Any = default, **options: Any) -> Callable[..., Any] | None:
         if any(x is not None for x in options.values()):
             return None
         if type(a) is not ArrayImpl or type(v) is not ArrayImpl or dtype_of((a, v)) is None:
             return None
-        if a.aval.dtype.kind not in "fc" or a.aval.size * v.aval.size > LONGEST:
+        if a.aval.dtype.kind not in "fc":
             return None
         # What is beyond the ends counts as 0, and 0 times inf is nan.
         return lambda a, v: function(a, v, mode) if is_finite(a) and is_finite(v) else None

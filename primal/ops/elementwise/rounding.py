@@ -42,11 +42,14 @@ def _rem_impl(x: Any, y: Any) -> Any:
     dtype = x.dtype
     if dtype.kind == "f" or not is_integer(dtype):
         return np.fmod(x, y)
-    zero = y == 0
-    if np.count_nonzero(zero):
-        out = np.where(zero, x, np.fmod(x, np.where(zero, np.ones_like(y), y)))
-    else:
+    if np.count_nonzero(y) == y.size:
         out = np.fmod(x, y)
+    elif dtype.kind in "iu":
+        out = np.asarray(np.fmod(x, y))
+        np.copyto(out, x, where=y == 0)
+    else:
+        zero = y == 0
+        out = np.where(zero, x, np.fmod(x, np.where(zero, np.ones_like(y), y)))
     return out if out.dtype is dtype else out.astype(dtype)
 
 

@@ -36,7 +36,7 @@ _FEW, _ROW = 1024, 512
 
 def _comparable(x: Any) -> Any:
     """x in a dtype that NumPy sorts: ml_dtypes' floats and small integers widened, exactly."""
-    if dtypes.is_narrow_float(x.dtype):
+    if dtypes.is_narrow_float(x.dtype) and x.dtype.kind == "V":
         return x.astype(np.float32)
     return x.astype(np.int32) if x.dtype.kind == "V" else x
 
@@ -104,7 +104,8 @@ def stable_order(x: Any, axis: int) -> Any:
     NumPy's stable sort has no vector code but for integers of 8 and 16 bits, which it counts.
     """
     n = x.shape[axis]
-    if (x.size <= _FEW and n <= _ROW) or x.dtype.itemsize < 4 or n < 2:
+    narrow = x.dtype.itemsize < 4 and x.dtype.kind != "f"
+    if (x.size <= _FEW and n <= _ROW) or narrow or n < 2:
         return np.argsort(x, axis=axis, kind="stable")
     if _fits_bits(x.dtype):
         return _positions(np.sort(_packed(_as_bits(x, True), axis), axis=-1), axis)

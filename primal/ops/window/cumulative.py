@@ -110,12 +110,13 @@ def _impl(ufunc: Any) -> Any:
         x = x.astype(work, copy=False)
         if reverse:
             x = np.flip(x, axis)
+        # Sums begin with 0, to which -0 adds nothing, as those of all other ops do.
         if ufunc is np.add and work.kind in "fc" and x.shape[axis] > 4 * _BLOCK:
             out = _blocked_sum(x, axis)
         else:
             out = ufunc.accumulate(x, axis, dtype=work)
-        if ufunc in (np.add, np.logaddexp) and work.kind in "fc":
-            out += 0  # sums begin with 0, to which -0 adds nothing, as those of all other ops do
+            if ufunc in (np.add, np.logaddexp) and work.kind in "fc":
+                out += 0
         return (np.flip(out, axis) if reverse else out).astype(dtype, copy=False)
 
     return impl
@@ -125,13 +126,15 @@ def _blocked_sum(x: Any, axis: int) -> Any:
     x = np.moveaxis(x, axis, -1)
     n = x.shape[-1]
     blocks = -(-n // _BLOCK)
-    padded = np.zeros((*x.shape[:-1], blocks * _BLOCK), x.dtype)
-    padded[..., :n] = x
+    padded = np.empty((*x.shape[:-1], blocks * _BLOCK), x.dtype)
+    padded[..., :n], padded[..., n:] = x, 0
     split = padded.reshape((*x.shape[:-1], blocks, _BLOCK))
     np.cumsum(split, axis=-1, out=split)
     wide = np.complex128 if x.dtype.kind == "c" else np.float64
-    before = np.cumsum(split[..., :-1, -1], axis=-1, dtype=wide)
-    split[..., 1:, :] += before[..., None].astype(x.dtype)
+    before = np.zeros(split.shape[:-1], wide)
+    np.cumsum(split[..., :-1, -1], axis=-1, out=before[..., 1:])
+    before += 0
+    split += before[..., None].astype(x.dtype)
     return np.moveaxis(padded[..., :n], -1, axis)
 
 
