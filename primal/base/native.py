@@ -33,6 +33,9 @@ FUNCTIONS: tuple[type, ...] = (types.FunctionType,)
 if extension is not None:
     FUNCTIONS = (*FUNCTIONS, extension.Remembered)
 
+KEPT = 1 << 16
+"""Bytes from which on `empty` uses memory again."""
+
 empty: Callable[[tuple[int, ...], Any], Any] = np.empty
 """An array of a shape and dtype; big ones in memory of dead ones, whose pages are there."""
 
@@ -40,6 +43,11 @@ empty: Callable[[tuple[int, ...], Any], Any] = np.empty
 def _is_finite(x: Any) -> bool:
     # Half the time of np.isfinite(x).all(), and nan counts as other than 0.
     return not np.count_nonzero(np.subtract(x, x))
+
+
+def same_room(x: Any) -> Any:
+    """Memory for a ufunc's result of x's type, where that is kept; None for smaller arrays."""
+    return None if x.nbytes < KEPT else empty(x.shape, x.dtype)
 
 
 is_finite: Callable[[Any], bool] = _is_finite

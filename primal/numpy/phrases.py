@@ -35,33 +35,52 @@ def is_call(expression: str, data: Sequence[str], scope: dict[str, Any]) -> bool
     return isinstance(scope.get(name), np.ufunc) and given == f"{', '.join(data)})"
 
 
-# Bytes from which on memory is worth using again: a fresh page costs more than to fill it.
+# Bytes from which on memory is used again: a fresh page costs more than to fill it.
 LARGE = 1 << 14
 
 
-def places(eqns: Sequence[Eqn], calls: Sequence[bool], outvars: Sequence[Any]) -> list[Var | None]:
-    """Per equation, the operand in whose memory the result may be put, as nothing else reads it.
+def size_of(aval: Aval) -> int:
+    """Its bytes."""
+    return aval.size * int(aval.dtype.itemsize)
+
+
+def places(
+    eqns: Sequence[Eqn], calls: Sequence[bool], outvars: Sequence[Any]
+) -> tuple[list[Var | None], list[list[Var]]]:
+    """Per equation, the operand in whose memory the result may be put, as nothing else reads it,
+    and the large results that are read there for the last time.
 
     `calls` says of which equations the expression is a call of a ufunc: such results have memory
     of their own, and such readers leave no views of it.
     """
-    last: dict[Any, int] = {v: len(eqns) for v in outvars}
+    last: dict[Any, int] = dict.fromkeys(outvars, len(eqns))
+    seen = set(outvars)
     ours: set[Any] = set()
     for i, (eqn, call) in enumerate(zip(eqns, calls, strict=True)):
         for v in eqn.invars:
-            last.setdefault(v, 0)
-            last[v] = max(last[v], i if call else len(eqns))
-        if call and eqn.outvars[0].aval.size * eqn.outvars[0].aval.dtype.itemsize >= LARGE:
-            ours.add(eqn.outvars[0])
+            if type(v) is not Literal:
+                last[v] = max(last.get(v, 0), i)
+                if not call:
+                    seen.add(v)
+        ours.update([v for v in eqn.outvars if size_of(v.aval) >= LARGE])
+        if not call:
+            seen.update(eqn.outvars)
     found: list[Var | None] = []
+    dying: list[list[Var]] = []
     for i, (eqn, call) in enumerate(zip(eqns, calls, strict=True)):
-        dead = [v for v in eqn.invars if call and v in ours and last[v] == i]
+        dead: list[Any] = [v for v in dict.fromkeys(eqn.invars) if v in ours and last[v] == i]
         aval = eqn.outvars[0].aval
-        fits: list[Any] = [
-            v for v in dead if v.aval.shape == aval.shape and v.aval.dtype == aval.dtype
+        fits = [
+            v
+            for v in dead
+            if call
+            and v not in seen
+            and v.aval.shape == aval.shape
+            and v.aval.dtype == aval.dtype
         ]
         found.append(fits[0] if fits else None)
-    return found
+        dying.append(dead)
+    return found, dying
 
 
 def _is_native(aval: Aval) -> bool:

@@ -25,7 +25,7 @@ import numpy as np
 from primal.base import caches
 from primal.base.config import config, settings
 from primal.base.later import Later
-from primal.base.native import extension
+from primal.base.native import KEPT, empty, extension
 from primal.ir.avals import Aval
 from primal.ir.evaluate import ERROR_STATE, quietly
 from primal.ir.jaxpr import ClosedJaxpr, Eqn
@@ -327,7 +327,7 @@ def _as_python(closed: ClosedJaxpr, out: Any) -> Callable[..., Any] | None:
         if known[var] is None:
             return None
     names = {v: f"a{i}" for i, v in enumerate(jaxpr.invars)}
-    scope: dict[str, Any] = {"array": np.asarray, "boxed": boxed}
+    scope: dict[str, Any] = {"array": np.asarray, "boxed": boxed, "empty": empty}
 
     def bound(value: Any) -> str:
         name = f"c{len(scope)}"
@@ -362,17 +362,22 @@ def _as_python(closed: ClosedJaxpr, out: Any) -> Callable[..., Any] | None:
                 value = f"{bound(eqn.op.impl)}({', '.join(data)})"
         written.append((eqn, targets, value, operands))
     calls = [phrases.is_call(value, data, scope) for _, _, value, data in written]
-    places = phrases.places([eqn for eqn, *_ in written], calls, jaxpr.outvars)
+    places, dying = phrases.places([eqn for eqn, *_ in written], calls, jaxpr.outvars)
     lines: list[str] = []
-    for (eqn, targets, value, _), place in zip(written, places, strict=True):
+    for at, (eqn, targets, value, _) in enumerate(written):
+        place, aval = places[at], eqn.outvars[0].aval
         if place is not None:
             value = f"{value[:-1]}, out={names[place]})"
+        elif calls[at] and phrases.size_of(aval) >= KEPT:
+            value = f"{value[:-1]}, out=empty({bound(aval.shape)}, {bound(aval.dtype)}))"
         lines.append(f"{', '.join(targets)}{',' if eqn.op.multiple else ''} = {value}")
         lines += [
             f"{t} = array({t})"
             for v, t in zip(eqn.outvars, targets, strict=True)
             if not v.aval.shape and v in read
         ]
+        if dying[at]:
+            lines.append(f"del {', '.join([names[v] for v in dying[at]])}")
     results = []
     for v in jaxpr.outvars:
         if type(v) is Literal:

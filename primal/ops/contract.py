@@ -109,6 +109,8 @@ def _summed(left: Any, right: Any, dimension_numbers: Dims) -> str | None:
         return None
     if left.ndim > 26 or all(left.shape[d] == 1 for d in lc):
         return None
+    if left.dtype.kind == "b":  # a sum of booleans ends where it is known
+        return None
     together = (*lb, *lc) == (*rb, *rc) == tuple(range(left.ndim))
     if left.dtype.kind in "fc" and together:
         return None

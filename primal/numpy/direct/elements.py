@@ -10,7 +10,7 @@ import numpy as np
 
 from primal.base import extrema
 from primal.base.dtypes import to_inexact_dtype
-from primal.base.native import extension, is_finite
+from primal.base.native import KEPT, empty, extension, is_finite, same_room
 from primal.numpy.direct.operands import Direct, count, dtype_of, elementwise, is_array
 from primal.runtime.array import ArrayImpl
 
@@ -82,12 +82,17 @@ def _integer_power(x: Any, y: Any) -> Any:
     return out
 
 
+INT32 = np.dtype(np.int32)
+
+
 def _modf(x: Any) -> Any:
-    return np.modf(x) if is_finite(x) else None
+    return np.modf(x, same_room(x), same_room(x)) if is_finite(x) else None
 
 
 def _frexp(x: Any) -> Any:
-    return np.frexp(x) if is_finite(x) else None
+    if not is_finite(x):
+        return None
+    return np.frexp(x) if x.nbytes < KEPT else np.frexp(x, same_room(x), empty(x.shape, INT32))
 
 
 floor_divide = elementwise(f=_floor_divide, i=_whole_quotient, u=_whole_quotient)

@@ -10,35 +10,35 @@ import numpy as np
 
 from primal.base import extrema
 from primal.base.native import is_finite
-from primal.numpy.direct.operands import count, is_array, is_axis
+from primal.ir.avals import Aval
+from primal.numpy.direct.operands import Direct, count, is_array, is_axis
 from primal.ops.spread import reduce_sum
 
+Run = Callable[[Any], Any]
 
-def _nan_extreme(name: str) -> Callable[..., Any]:
-    def direct(
-        a: Any, axis: Any = None, out: None = None, keepdims: bool | None = None
-    ) -> Callable[..., Any] | None:
-        if not is_array(a, "f") or not (axis is None or type(axis) is int) or keepdims:
+
+def _over_axes(run_of: Callable[[Aval, Any, int], Run]) -> Direct:
+    """Of floats, over axes, without other options: `run_of(aval, axis, ddof)` runs."""
+
+    def direct(a: Any, axis: Any = None, *more: Any, ddof: Any = 0, **options: Any) -> Run | None:
+        if not is_array(a, "f") or not is_axis(axis) or not a.aval.size or type(ddof) is not int:
             return None
-
-        def run(x: Any) -> Any:
-            return getattr(x, name)(axis) if is_finite(x) else None
-
-        return run
+        if more or any(x is not None and x is not False for x in options.values()):
+            return None
+        return run_of(a.aval, axis, ddof)
 
     return direct
 
 
-def _nan_extremum(extremum: Any, skipping: Any) -> Callable[..., Any]:
-    def direct(
-        a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-        where: Any = None,
-    ) -> Callable[..., Any] | None:  # fmt: skip
-        if not is_array(a, "f") or not is_axis(axis) or not a.aval.size:
-            return None
-        if keepdims or out is not None or initial is not None or where is not None:
-            return None
+def _place(name: str) -> Direct:
+    def run_of(aval: Aval, axis: Any, ddof: int) -> Run:
+        return lambda x: getattr(x, name)(axis) if is_finite(x) else None
 
+    return _over_axes(run_of)
+
+
+def _extremum(extremum: Any, skipping: Any) -> Direct:
+    def run_of(aval: Aval, axis: Any, ddof: int) -> Run:
         def run(x: Any) -> Any:
             found = skipping.reduce(x, axis=axis)
             if count(found) == found.size and not count(found != found):
@@ -49,51 +49,53 @@ def _nan_extremum(extremum: Any, skipping: Any) -> Callable[..., Any]:
 
         return run
 
-    return direct
+    return _over_axes(run_of)
 
 
-nanmax = _nan_extremum(extrema.maximum, np.fmax)
-nanmin = _nan_extremum(extrema.minimum, np.fmin)
-nanargmax = _nan_extreme("argmax")
-nanargmin = _nan_extreme("argmin")
+nanmax = _extremum(extrema.maximum, np.fmax)
+nanmin = _extremum(extrema.minimum, np.fmin)
+nanargmax = _place("argmax")
+nanargmin = _place("argmin")
 
 
-def _sums(name: str) -> Callable[..., Any]:
+def _sums(name: str) -> Direct:
     """nansum, nanmean, nanvar or nanstd, with the sums of `reduce_sum`."""
 
-    def direct(
-        a: Any, axis: Any = None, dtype: Any = None, out: None = None, *, ddof: Any = 0,
-        keepdims: bool = False, **options: Any,
-    ) -> Callable[..., Any] | None:  # fmt: skip
-        if not is_array(a, "f") or not is_axis(axis) or not a.aval.size or type(ddof) is not int:
-            return None
-        if dtype is not None or out is not None or keepdims or options:
-            return None
-        rank = a.aval.ndim
+    def run_of(aval: Aval, axis: Any, ddof: int) -> Run:
+        rank = aval.ndim
         given = range(rank) if axis is None else (axis,) if type(axis) is int else axis
         axes = tuple(sorted({i % rank for i in given}))
-        shape = tuple([1 if i in axes else n for i, n in enumerate(a.aval.shape)])
-        n = math.prod([a.aval.shape[i] for i in axes])
+        shape = tuple([1 if i in axes else n for i, n in enumerate(aval.shape)])
+        terms = math.prod([aval.shape[i] for i in axes])
         total: Any = reduce_sum.impl
-        one = a.aval.dtype.type
+        one = aval.dtype.type
 
         def run(x: Any) -> Any:
-            finite = is_finite(x)
+            good, n = None, terms
+            if not is_finite(x):
+                good = x == x
+                x = np.where(good, x, one(0))
             if name == "sum":
-                return total(x if finite else np.where(x == x, x, one(0)), axes=axes)
-            if not finite:
+                return total(x, axes=axes)
+            if good is not None:
+                n = np.count_nonzero(good, axes)
+                if not is_finite(x):
+                    return None  # with infinities
+            if np.min(n) <= ddof:
                 return None
-            mean = np.divide(total(x, axes=axes), one(n))
+            mean = np.divide(total(x, axes=axes), np.asarray(n, one))
             if name == "mean":
                 return mean
             rest = np.subtract(x, np.reshape(mean, shape))
+            if good is not None:
+                rest *= good
             rest *= rest
-            var = np.divide(total(rest, axes=axes), one(n - ddof))
+            var = np.divide(total(rest, axes=axes), np.asarray(n - ddof, one))
             return np.sqrt(var) if name == "std" else var
 
-        return run if n > ddof else None
+        return run
 
-    return direct
+    return _over_axes(run_of)
 
 
 nansum, nanmean, nanvar, nanstd = map(_sums, ("sum", "mean", "var", "std"))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import python_scalar_dtype
-from primal.base.native import is_finite
+from primal.base.native import empty, is_finite
 from primal.numpy.direct.operands import (
     ANY,
     as_dtype,
@@ -131,11 +131,14 @@ def linspace(
     low, high = one(start) * one(unit), one(stop) * one(unit)
 
     def run() -> Any:
-        out = np.empty(num, dtype)
+        out = empty((num,), dtype)
         out[0] = start
+        counted = np.arange(min(PIECE, div), dtype=dtype)
+        room = np.empty_like(counted)
         for first in range(1, div, PIECE):
-            last = min(first + PIECE, div)
-            inner, places = out[first:last], np.arange(first, last, dtype=dtype)
+            n = min(PIECE, div - first)
+            inner, places = out[first : first + n], room[:n]
+            np.add(counted[:n], one(first), places)
             np.subtract(one(div), places, inner)
             inner *= low
             places *= high

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.base.native import same_room
 from primal.ir.avals import Aval
 from primal.ir.op import ELEMENTWISE, Bound, Op, by_kind
 from primal.ir.trace import Literal, aval_of, literal
@@ -246,7 +247,7 @@ def _pow_impl(x: Any, y: Any) -> Any:
 
 def _root(x: Any) -> Any:
     """x to the power 0.5, in a twentieth of the time."""
-    x = np.asarray(np.add(x, x.dtype.type(0)))
+    x = np.asarray(np.add(x, x.dtype.type(0), out=same_room(x)))
     endless = np.equal(x, x.dtype.type(-np.inf))
     out = np.sqrt(x, x)
     if np.count_nonzero(endless):

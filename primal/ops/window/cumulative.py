@@ -13,6 +13,7 @@ import numpy as np
 from primal.base import dtypes
 from primal.base.extrema import maximum, minimum
 from primal.base.monoids import identity
+from primal.base.native import empty
 from primal.ir.avals import Aval
 from primal.ir.op import WINDOW, Op, Word, by_kind
 from primal.ir.trace import aval_of, literal
@@ -126,7 +127,7 @@ def _blocked_sum(x: Any, axis: int) -> Any:
     x = np.moveaxis(x, axis, -1)
     n = x.shape[-1]
     blocks = -(-n // _BLOCK)
-    padded = np.empty((*x.shape[:-1], blocks * _BLOCK), x.dtype)
+    padded = empty((*x.shape[:-1], blocks * _BLOCK), x.dtype)
     padded[..., :n], padded[..., n:] = x, 0
     split = padded.reshape((*x.shape[:-1], blocks, _BLOCK))
     np.cumsum(split, axis=-1, out=split)
