@@ -412,6 +412,7 @@ def trunc(x: ArrayLike) -> Array:
 # Classes of numbers: results are bool.
 
 
+@remembered_as(direct.isfinite)
 def isfinite(x: ArrayLike, /) -> Array:
     """Whether x is neither inf nor nan; True for integers.
 

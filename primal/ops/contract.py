@@ -98,8 +98,12 @@ def as_matrices(left: tuple[int, ...], right: tuple[int, ...], dims: Dims) -> tu
     return (*found, None if out == (*batch, m, n) else out)
 
 
+ONE_ROW = "i,i"
+
+
 def _summed(left: Any, right: Any, dimension_numbers: Dims) -> str | None:
-    """The product as `einsum` writes it, where its loops are faster than those of `matmul`.
+    """The product as `einsum` writes it, where its loops are faster than those of `matmul`;
+    `ONE_ROW` where those of `dot` are.
 
     Where no dimension is free each result is one sum of products, which for whole numbers, and for
     terms that do not lie beside each other, `matmul` adds up one by one.
@@ -114,6 +118,8 @@ def _summed(left: Any, right: Any, dimension_numbers: Dims) -> str | None:
     together = (*lb, *lc) == (*rb, *rc) == tuple(range(left.ndim))
     if left.dtype.kind in "fc" and together:
         return None
+    if together and not lb:
+        return ONE_ROW
     letters = string.ascii_letters
     first, second = [""] * left.ndim, [""] * right.ndim
     for i, (d, e) in enumerate(zip((*lb, *lc), (*rb, *rc), strict=True)):
@@ -132,7 +138,9 @@ def _dot_impl(
         if work is not None:
             lhs, rhs = lhs.astype(work, copy=False), rhs.astype(work, copy=False)
     if (text := _summed(lhs, rhs, dimension_numbers)) is not None:
-        result = np.asarray(np.einsum(text, lhs, rhs))
+        one = text == ONE_ROW
+        found = lhs.reshape(-1).dot(rhs.reshape(-1)) if one else np.einsum(text, lhs, rhs)
+        result = np.asarray(found)
         if result.dtype is out_dtype:
             return result
         return convert_element_type.impl(result, new_dtype=out_dtype, weak_type=False)
@@ -234,9 +242,14 @@ def _dot_show(params: dict[str, Any]) -> dict[str, Any]:
 
 def _dot_written(eqn: Any, names: Sequence[str], bound: Bound) -> str | None:
     (left, right), out = [v.aval for v in eqn.invars], eqn.outvars[0].aval
-    if left.dtype.kind not in "fc" or left.dtype.itemsize < 4 or not left.dtype == out.dtype:
+    if left.dtype.kind == "b" or (left.dtype.kind in "fc" and left.dtype.itemsize < 4):
+        return None
+    asked = eqn.params["preferred_element_type"]
+    if left.dtype != out.dtype or (asked is not None and asked != left.dtype):
         return None
     if (text := _summed(left, right, eqn.params["dimension_numbers"])) is not None:
+        if text == ONE_ROW:
+            return f"{names[0]}.reshape(-1).dot({names[1]}.reshape(-1))"
         return f"{bound(np.einsum)}({text!r}, {', '.join(names)})"
     orders = as_matrices(left.shape, right.shape, eqn.params["dimension_numbers"])
     (first, second), (one, other, back) = names, (orders[0:2], orders[2:4], orders[4])

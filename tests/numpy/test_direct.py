@@ -245,7 +245,7 @@ LAWS = {
     "logaddexp2": (False, both()),
     **{name: (True, [*over(VECTOR, SPECIALS, GRID, WHOLE, NANS, EMPTY, WHOLE > 2),
                      *over(VECTOR + 1j, HALVES), ((2.0,), {}), ((True,), {})])
-       for name in ("isnan", "logical_not")},
+       for name in ("isnan", "isfinite", "logical_not")},
     **{name: (False, [*over(VECTOR, SPECIALS, POSITIVE, WHOLE, EMPTY, VECTOR + 1j, WHOLE > 1),
                       *over(HALVES, np.exp2(np.arange(-9, 9, dtype=np.float32)))])
        for name in ("log2", "log10")},
@@ -350,7 +350,8 @@ LAWS = {
         (((WHOLE, WHOLE), (3, 2)), {"mode": "wrap"}),
     ]),
     "convolve": (False, [((a, b), {"mode": m}) for m in ("full", "same", "valid")
-                         for a, b in itertools.product((VECTOR, EDGES, NANS, WHOLE), repeat=2)]),
+                         for a, b in itertools.product((VECTOR, EDGES, NANS, WHOLE, BYTES),
+                                                      repeat=2)]),
     "correlate": (False, [((a, b), {"mode": m}) for m in ("full", "same", "valid")
                           for a, b in itertools.product((VECTOR, EDGES, VECTOR * 1j), repeat=2)]),
     "interp": (False, [
@@ -361,7 +362,9 @@ LAWS = {
     ] + [((VECTOR, EDGES, np.array([0.0, np.inf, 1.0, np.nan], np.float32)), {})]),
     "trace": (False, [*over(MATRIX, GRID, MATRIX[:0]), *over(MATRIX, offset=-2),
                       *over(GRID, axis1=2, axis2=0), *over(WHOLE.reshape(2, 4) > 2)]),
-    "vander": (False, [*over(VECTOR, WHOLE, SPECIALS, EMPTY), *over(VECTOR, N=3, increasing=True)]),
+    "vander": (False, [*over(VECTOR, WHOLE, SPECIALS, EMPTY, BYTES, WHOLE[:0]),
+                       *over(VECTOR, WHOLE, N=3, increasing=True), *over(WHOLE, BYTES, N=150),
+                       *over(WHOLE, N=0), *over(WHOLE, N=1)]),
     "linalg.det": (False, over(*MATRICES)),
     "linalg.slogdet": (False, over(*MATRICES)),
     "linalg.lstsq": (False, [

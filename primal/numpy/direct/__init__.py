@@ -23,6 +23,7 @@ from primal.numpy.direct.elements import gcd as gcd
 from primal.numpy.direct.elements import heaviside as heaviside
 from primal.numpy.direct.elements import hypot as hypot
 from primal.numpy.direct.elements import iscomplex as iscomplex
+from primal.numpy.direct.elements import isfinite as isfinite
 from primal.numpy.direct.elements import isinf as isinf
 from primal.numpy.direct.elements import isnan as isnan
 from primal.numpy.direct.elements import isreal as isreal

@@ -151,6 +151,7 @@ fmin = _ignoring_nan(np.fmin)
 
 
 isinf = elementwise(f=np.isinf, e=np.isinf)
+isfinite = elementwise(b=np.isfinite, i=np.isfinite, u=np.isfinite, f=np.isfinite, e=np.isfinite)
 isnan = elementwise(b=np.isnan, i=np.isnan, u=np.isnan, f=np.isnan, e=np.isnan)
 signbit = elementwise(f=np.signbit, e=np.signbit)
 

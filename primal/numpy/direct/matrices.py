@@ -111,7 +111,24 @@ def trace(
 
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Callable[..., Any] | None:
     """The powers of a vector's elements."""
-    return (lambda x: np.vander(x, N, increasing)) if is_array(x, "f") else None
+    if is_array(x, "f"):
+        return lambda x: np.vander(x, N, increasing)
+    if not is_array(x, "iu") or x.aval.ndim != 1 or not (N is None or (type(N) is int and N > 0)):
+        return None
+    columns = x.aval.size if N is None else N
+
+    def run(x: Any) -> Any:
+        # As in `power`: the same 64 powers again and again, but any power of 0 except one is 0.
+        some = np.empty((x.size, min(columns, 64)), x.dtype)
+        some[:, :1], some[:, 1:] = 1, x[:, None]
+        np.multiply.accumulate(some, 1, out=some)
+        out = some
+        if columns > 64:
+            out = np.tile(some, -(-columns // 64))[:, :columns]
+            out[x == 0, 1:] = 0
+        return out if increasing else out[:, ::-1]
+
+    return run if columns else None
 
 
 def _is_matrix(x: Any, kinds: str = "fc") -> bool:

@@ -321,6 +321,8 @@ def _sliding(function: Callable[..., Any], default: str) -> Callable[..., Any]:
             return None
         if type(a) is not ArrayImpl or type(v) is not ArrayImpl or dtype_of((a, v)) is None:
             return None
+        if a.aval.dtype.kind in "iu":
+            return lambda a, v: function(a, v, mode)
         if a.aval.dtype.kind not in "fc":
             return None
         # What is beyond the ends counts as 0, and 0 times inf is nan.
