@@ -70,7 +70,13 @@ class Tape(Trace):
                 break
         if self.in_rule and op.higher is not None and op.higher.mixes is not None:
             return self._apart(op, args, params)
-        out = op.infer(tuple([aval_of(a) for a in args]), params)
+        try:
+            avals = tuple([a.aval for a in args])
+        except AttributeError:
+            avals = tuple([aval_of(a) for a in args])
+        out = op.types.get((avals, *params.items()) if params else avals)
+        if out is None:
+            out = op.infer(avals, params)
         source = state.location or current_location()
         if scopes.names:
             source = scoped(source, scopes.names)
@@ -110,8 +116,6 @@ class Tape(Trace):
         outer = state.location
         try:
             for op, args, params, out, source in reversed(self.entries):
-                scoped_here = source is not None and len(source) > 2
-                state.location = transposed(source) if scoped_here else source
                 if op.multiple:
                     ct: Any = [found.pop(id(o), ZERO) for o in out]
                     if all(c is ZERO for c in ct) and not (
@@ -122,14 +126,22 @@ class Tape(Trace):
                     ct = found.pop(id(out), ZERO)
                     if ct is ZERO:
                         continue
-                operands = [
-                    Undefined(a.aval) if type(a) is LinearTracer and a._trace is self else a
-                    for a in args
-                ]
+                scoped_here = source is not None and len(source) > 2
+                state.location = transposed(source) if scoped_here else source
+                operands = list(args)
+                moving = []
+                for i, a in enumerate(args):
+                    if type(a) is LinearTracer and a._trace is self:
+                        operands[i] = Undefined(a.aval)
+                        moving.append(i)
                 results = op.transpose(ct, *operands, **params)
-                for a, o, c in zip(args, operands, results, strict=True):
-                    if type(o) is Undefined and c is not None and c is not ZERO:
-                        _accumulate(found, a, c)
+                for i in moving:
+                    c = results[i]
+                    if c is None or c is ZERO:
+                        continue
+                    key = id(args[i])
+                    have = found.get(key)
+                    found[key] = c if have is None else add_any(have, c)
         finally:
             state.location = outer
         return [found.get(id(x), ZERO) for x in inputs]
@@ -205,7 +217,14 @@ class LinearizeTrace(JVPTrace):
     ) -> tuple[Any, Any]:
         if op.higher is not None:
             return op.higher.linearize(self, primals, tangents, **params)
-        return op.jvp(primals, tangents, **params)
+        if state.location is not None:
+            return op.jvp(primals, tangents, **params)
+        # Looked for once, not by each of the operations that the rule records.
+        state.location = current_location(3)
+        try:
+            return op.jvp(primals, tangents, **params)
+        finally:
+            state.location = None
 
 
 class Linearization:
@@ -222,6 +241,11 @@ class Linearization:
         self.in_avals = in_avals
         self.out_avals = out_avals
         self._program: ClosedJaxpr | None = None
+
+    def __del__(self) -> None:
+        # Tangents know their tape and it knows them: in a circle, which only the collector breaks,
+        # values kept for the backward pass would live on (and a gradient take a fifth longer).
+        self.tape.entries.clear()
 
     def transposed(self, cotangents: Sequence[Any]) -> list[Any]:
         """One cotangent or ZERO per input."""

@@ -1,5 +1,7 @@
 """grad, jvp, vjp, linearize, linear_transpose, Jacobians: results, structure, refusals."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -377,3 +379,35 @@ def test_aux_holds_anything():
     assert grad(lambda x: grad(f, has_aux=True)(x)[1]["twice"])(3.0) == 2.0
     with pytest.raises(TypeError, match="is not a valid array type"):
         primal.jit(grad(f, has_aux=True))(3.0)
+
+
+@pytest.mark.parametrize("name", ["grad", "vjp", "linearize", "jacrev", "hessian", "vmap"])
+def test_what_was_kept_for_a_gradient_is_free_at_once(name):
+    """No circle is left that the collector would have to find."""
+
+    def f(x):
+        return jnp.sum(jnp.sin(x) * jnp.tanh(x))
+
+    x = jnp.arange(4.0)
+    call = {
+        "grad": lambda: grad(f)(x),
+        "vjp": lambda: vjp(f, x)[1](1.0),
+        "linearize": lambda: linearize(f, x)[1](x),
+        "jacrev": lambda: jacrev(jnp.sin)(x),
+        "hessian": lambda: hessian(f)(x),
+        "vmap": lambda: vmap(grad(jnp.sin))(x),
+    }[name]
+    for _ in range(3):
+        call()
+    gc.collect()
+    gc.disable()
+    try:
+        call()
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        left = [type(item).__name__ for item in gc.garbage]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    assert not {"Tape", "LinearTracer", "JVPTracer", "ArrayImpl"} & set(left)
