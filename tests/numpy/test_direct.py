@@ -299,6 +299,8 @@ LAWS = {
     "digitize": (True, [((x, EDGES), {}) for x in SETS] + [((VECTOR, WHOLE[[3, 1, 4]]), {})]),
     "median": (False, [*over(VECTOR, NANS, GRID, SPECIALS, WHOLE), *over(GRID, axis=1),
                        *over(GRID, keepdims=True), *over(VECTOR[:3], MATRIX, axis=-1),
+                       *over(GRID, axis=(0, 2)), *over(GRID, GRID.T, axis=(-1, 0)),
+                       *over(np.tile(VECTOR, 40), np.tile(SPECIALS, 40), np.tile(NANS, 50)),
                        *over(WHOLE.reshape(2, 4), axis=0), *over(WHOLE[:1], VECTOR[:2], EMPTY)]),
     "lexsort": (True, [((keys,), o) for o in ({}, {"axis": 0}) for keys in (
         [WHOLE, VECTOR], (WHOLE % 2, WHOLE), [GRID, -GRID], (SPECIALS, SPECIALS[::-1]), (WHOLE,))]),

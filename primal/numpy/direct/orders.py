@@ -17,6 +17,7 @@ from primal.numpy.direct.operands import (
     count,
     dtype_of,
     is_array,
+    is_axis,
 )
 from primal.ops.index.sort import sorted_row, stable_order
 from primal.runtime.array import ArrayImpl
@@ -387,18 +388,30 @@ def median(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Callable[..., Any] | None:
-    """The middle element along an axis, or of all."""
-    if not is_array(a, "iuf") or not (axis is None or type(axis) is int) or not a.aval.size:
+    """The middle element along axes, or of all."""
+    if not is_array(a, "iuf") or not is_axis(axis) or not a.aval.size:
         return None
     if keepdims or out is not None:
         return None
+    rank, shape = a.aval.ndim, a.aval.shape
     dtype = a.aval.dtype if a.aval.dtype.kind == "f" else python_scalar_dtype(float)
-    at = 0 if axis is None else axis % a.aval.ndim
-    n, before = (a.aval.shape[at] if axis is not None else a.aval.size), (slice(None),) * at
+    if type(axis) is tuple:
+        axes = [i % rank for i in axis]
+        kept = [i for i in range(rank) if i not in axes]
+        order, at, moved = (*kept, *axes), len(kept), (*[shape[i] for i in kept], -1)
+    else:
+        order, at, moved = None, 0 if axis is None else axis % rank, shape
+    n = a.aval.size if axis is None else math.prod([shape[i] for i in axes]) if order else shape[at]
+    before = (slice(None),) * at
+    middles = sorted({max(n // 2 - 1, 0), n // 2, n - 1})
 
     def run(x: Any) -> Any:
+        x = x.transpose(order).reshape(moved) if order else x
         ordered = x.astype(dtype, order="C").reshape(-1) if axis is None else x.astype(dtype)
-        ordered.partition(sorted({max(n // 2 - 1, 0), n // 2, n - 1}), at)
+        if n > SOME:
+            ordered.partition(middles, at)
+        else:
+            ordered.sort(at)
         last = ordered[(*before, -1)]  # where nan is, if there is any
         middle = _middle(ordered, n, before)
         return np.where(last != last, last, middle) if count(last != last) else middle
@@ -472,11 +485,12 @@ def nanmedian(
     keepdims: bool = False,
 ) -> Callable[..., Any] | None:
     """The middle of the elements that are numbers."""
-    if not is_array(a, "f") or axis is not None or keepdims or out is not None:
+    if not is_array(a, "iuf") or axis is not None or keepdims or out is not None:
         return None
+    dtype = a.aval.dtype if a.aval.dtype.kind == "f" else python_scalar_dtype(float)
 
     def run(x: Any) -> Any:
-        ordered = x.flatten()
+        ordered = x.astype(dtype).ravel()
         ordered.sort()
         n = int(count(ordered == ordered))
         return _middle(ordered, n) if n else None
