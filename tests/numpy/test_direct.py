@@ -300,7 +300,8 @@ LAWS = {
     "median": (False, [*over(VECTOR, NANS, GRID, SPECIALS, WHOLE), *over(GRID, axis=1),
                        *over(GRID, keepdims=True), *over(VECTOR[:3], MATRIX, axis=-1),
                        *over(GRID, axis=(0, 2)), *over(GRID, GRID.T, axis=(-1, 0)),
-                       *over(np.tile(VECTOR, 40), np.tile(SPECIALS, 40), np.tile(NANS, 50)),
+                       *over(np.tile(VECTOR, 400), np.tile(SPECIALS, 400), np.tile(NANS, 600)),
+                       *over(np.tile(VECTOR, 300)[1:], np.tile(WHOLE, 300)),
                        *over(WHOLE.reshape(2, 4), axis=0), *over(WHOLE[:1], VECTOR[:2], EMPTY)]),
     "lexsort": (True, [((keys,), o) for o in ({}, {"axis": 0}) for keys in (
         [WHOLE, VECTOR], (WHOLE % 2, WHOLE), [GRID, -GRID], (SPECIALS, SPECIALS[::-1]), (WHOLE,))]),
