@@ -377,7 +377,7 @@ def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
 
 
-@remembered
+@remembered_as(direct.bitwise_count)
 def bitwise_count(x: ArrayLike, /) -> Array:
     """The number of bits set in |x|, as uint8.
 

@@ -260,6 +260,8 @@ LAWS = {
         [[MATRIX, MATRIX], [MATRIX, MATRIX]], [MATRIX, MATRIX[:, :1]], [VECTOR, VECTOR[:3]],
         [[GRID[0], GRID[1]]], [[VECTOR], [VECTOR]], [[[GRID, GRID]]], MATRIX, [WHOLE, VECTOR],
         [VECTOR, 2.0], [VECTOR[0], VECTOR], [[VECTOR, EMPTY], [EMPTY, VECTOR]])]),
+    "bitwise_count": (True, over(np.array(SIGNED, np.int32), BYTES, (BYTES - 4).view(np.int8),
+                                 EMPTY.astype(np.uint16), WHOLE[0])),
     "isinf": (True, over(VECTOR, SPECIALS, GRID, WHOLE, NANS, EMPTY)),
     "nan_to_num": (True, [*over(VECTOR, SPECIALS, GRID, WHOLE, NANS, EMPTY),
                           *over(SPECIALS, NANS, nan=2, posinf=3.5),

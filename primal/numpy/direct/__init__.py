@@ -12,6 +12,7 @@ NumPy forms in another order, to a few units. Tests hold both against each other
 here, on the values that are special.
 """
 
+from primal.numpy.direct.elements import bitwise_count as bitwise_count
 from primal.numpy.direct.elements import clip as clip
 from primal.numpy.direct.elements import copysign as copysign
 from primal.numpy.direct.elements import divmod as divmod

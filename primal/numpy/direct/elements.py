@@ -99,6 +99,7 @@ floor_divide = elementwise(f=_floor_divide, i=_whole_quotient, u=_whole_quotient
 remainder = elementwise(f=_remainder, i=np.remainder, u=np.remainder)
 divmod = elementwise(f=_divmod, i=_integer_divmod, u=_integer_divmod)
 power = elementwise(i=_integer_power, u=_integer_power)
+bitwise_count = elementwise(i=np.bitwise_count, u=np.bitwise_count)
 gcd = elementwise(i=np.gcd, u=np.gcd)
 lcm = elementwise(i=np.lcm, u=np.lcm)
 copysign = elementwise(True, f=np.copysign, e=np.copysign)

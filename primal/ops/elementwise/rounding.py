@@ -46,7 +46,11 @@ def _rem_impl(x: Any, y: Any) -> Any:
         out = np.fmod(x, y)
     elif dtype.kind in "iu":
         out = np.asarray(np.fmod(x, y))
-        np.copyto(out, x, where=y == 0)
+        if x.shape == y.shape and x.ndim:
+            at = np.nonzero(y == 0)
+            out[at] = x[at]
+        else:
+            np.copyto(out, x, where=y == 0)
     else:
         zero = y == 0
         out = np.where(zero, x, np.fmod(x, np.where(zero, np.ones_like(y), y)))
