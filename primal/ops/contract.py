@@ -98,12 +98,12 @@ def as_matrices(left: tuple[int, ...], right: tuple[int, ...], dims: Dims) -> tu
     return (*found, None if out == (*batch, m, n) else out)
 
 
-ONE_ROW = "i,i"
+ONE_ROW, FEW = "i,i", 4096
 
 
 def _summed(left: Any, right: Any, dimension_numbers: Dims) -> str | None:
     """The product as `einsum` writes it, where its loops are faster than those of `matmul`;
-    `ONE_ROW` where those of `dot` are.
+    `ONE_ROW` where those of `dot` are, as of a few whole numbers.
 
     Where no dimension is free each result is one sum of products, which for whole numbers, and for
     terms that do not lie beside each other, `matmul` adds up one by one.
@@ -118,7 +118,7 @@ def _summed(left: Any, right: Any, dimension_numbers: Dims) -> str | None:
     together = (*lb, *lc) == (*rb, *rc) == tuple(range(left.ndim))
     if left.dtype.kind in "fc" and together:
         return None
-    if together and not lb:
+    if together and not lb and left.size <= FEW:
         return ONE_ROW
     letters = string.ascii_letters
     first, second = [""] * left.ndim, [""] * right.ndim

@@ -25,10 +25,10 @@ def _whole_quotient(x: Any, y: Any) -> Any:
 def _over_zero(out: Any, x: Any, y: Any) -> Any:
     if count(y) == y.size:
         return out
-    at = np.flatnonzero(np.broadcast_to(y, out.shape) == 0)
-    flat = out.reshape(-1)
+    x, y = [v if v.shape == out.shape else np.broadcast_to(v, out.shape) for v in (x, y)]
+    at, flat = (y == 0).ravel().nonzero()[0], out.reshape(-1)
     if out.dtype.kind == "i":
-        flat[at] = -1 - (np.broadcast_to(x, out.shape).reshape(-1)[at] != 0)
+        flat[at] = -1 - (x.reshape(-1)[at] != 0)
     else:
         flat[at] = ~out.dtype.type(0)
     return out
