@@ -154,13 +154,10 @@ def value_and_grad(
     _check_reduce_axes("grad", reduce_axes)
     numbers = _argnums(argnums)
     single = not isinstance(argnums, Sequence)
-    by_count: dict[int, tuple[int, ...]] = {}
 
     @_wraps(fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        positions = by_count.get(len(args))
-        if positions is None:
-            positions = by_count[len(args)] = _positions("grad", numbers, len(args))
+        positions = _positions("grad", numbers, len(args))
         wanted = tuple([args[i] for i in positions])
         leaves, spec = flatten(wanted)
         xs = [_differentiable(x, wanted, i, holomorphic, allow_int) for i, x in enumerate(leaves)]
