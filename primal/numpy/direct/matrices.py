@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.base.dtypes import python_scalar_dtype
+from primal.base.dtypes import python_scalar_dtype, to_inexact_dtype
 from primal.base.native import is_finite
 from primal.ir.evaluate import refusing
 from primal.numpy.direct.operands import ANY, as_dtype, dtype_of, is_array
@@ -78,7 +78,7 @@ def norm(
         return None
     if axis is not None or keepdims:
         return None
-    wide = x.aval.dtype if x.aval.dtype.kind == "f" else python_scalar_dtype(float)
+    wide = to_inexact_dtype(x.aval.dtype)
     return lambda x: np.sqrt(_sum_of_squares(as_dtype(x, wide).ravel("K")))
 
 
@@ -141,7 +141,7 @@ def det(a: Any) -> Callable[..., Any] | None:
         return None
     if a.aval.dtype.kind in "fc":
         return np.linalg.det
-    wide = python_scalar_dtype(float)
+    wide = to_inexact_dtype(a.aval.dtype)
     return lambda x: np.linalg.det(x.astype(wide))
 
 

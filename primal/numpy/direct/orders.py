@@ -394,7 +394,7 @@ def median(
     if keepdims or out is not None:
         return None
     rank, shape = a.aval.ndim, a.aval.shape
-    dtype = a.aval.dtype if a.aval.dtype.kind == "f" else python_scalar_dtype(float)
+    dtype = to_inexact_dtype(a.aval.dtype)
     if type(axis) is tuple:
         axes = [i % rank for i in axis]
         kept = [i for i in range(rank) if i not in axes]
@@ -491,7 +491,7 @@ def nanmedian(
     """The middle of the elements that are numbers."""
     if not is_array(a, "iuf") or axis is not None or keepdims or out is not None:
         return None
-    dtype = a.aval.dtype if a.aval.dtype.kind == "f" else python_scalar_dtype(float)
+    dtype = to_inexact_dtype(a.aval.dtype)
 
     def run(x: Any) -> Any:
         ordered = x.astype(dtype).ravel()
