@@ -33,6 +33,19 @@ from primal.ir.trace import (
 from primal.runtime import devices, guards, watch
 from primal.runtime.array import ArrayImpl, Placement, from_numpy
 
+# Whether any thread ever named a default device: what was met before may belong elsewhere then.
+elsewhere = False
+
+
+def _names_device(values: dict[str, Any]) -> bool:
+    global elsewhere
+    named = values["default_device"] is not None
+    elsewhere = elsewhere or named
+    return named
+
+
+config.derive("eager_elsewhere", _names_device)
+
 
 class EagerTrace(Trace):
     """The trace of a thread that runs no transformation."""
@@ -48,6 +61,8 @@ class EagerTrace(Trace):
             out_aval = None
         if out_aval is None:
             return self.process_new(op, args, params)
+        if elsewhere and not devices.default_is_host():
+            return run_placed(op, args, params, out_aval)
         for v in vals:
             if v is None:
                 return run_placed(op, args, params, out_aval)
@@ -251,6 +266,13 @@ if extension is not None and ERROR_STATE is not None:
         eager_slow=root.process,
         as_array=as_array,
     )
-    # The same for operands that were met before, without Python; values are checked in Python.
+    # The same for operands that were met before, without Python; values are checked, and put on
+    # devices, in Python.
     EagerTrace.process = extension.process  # type: ignore[method-assign]
-    config.derive("eager_watched", lambda values: values["watches"] and extension.set_watched(True))
+    config.derive(
+        "eager_watched",
+        lambda values: (
+            (values["watches"] or values["default_device"] is not None)
+            and extension.set_watched(True)
+        ),
+    )

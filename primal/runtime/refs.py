@@ -24,6 +24,7 @@ from primal.ir.state import ambient, state
 from primal.ir.trace import PYTHON_SCALARS, Array, Tracer, aval_of
 from primal.runtime.eager import as_array
 from primal.transforms.batch import Axis, BatchTrace, BatchTracer, materialize
+from primal.transforms.jvp import as_weak
 from primal.transforms.stage import StageTrace
 
 
@@ -133,6 +134,11 @@ class Ref:
     def weak_type(self) -> bool:
         """Whether the dtype gives way to others in promotion."""
         return self._aval.weak_type
+
+    @property
+    def sharding(self) -> Any:
+        """Where the array it holds lies."""
+        return self._current().sharding
 
     def __len__(self) -> int:
         if not self.shape:
@@ -371,13 +377,9 @@ def _written(ref: Ref, old: Any, idx: Any, value: Any, name: str) -> Any:
     if name == "addupdate":
         return old + new if idx is Ellipsis else old.at[idx].add(new)
     if idx is Ellipsis:
-        return _like(new, ref._aval)
+        # Of the reference's own type, weak or not, so that loops carry and jit meets one type.
+        return as_weak(new, ref._aval)
     return old.at[idx].set(new)
-
-
-def _like(new: Any, aval: Aval) -> Any:
-    """The value, strongly typed where the reference is, so that loops carry one type."""
-    return new.astype(aval.dtype) if new.weak_type and not aval.weak_type else new
 
 
 def _plain_part(ref: Ref, idx: Any) -> Aval | None:

@@ -514,8 +514,19 @@ except ValueError as e:
     assert "incompatible devices" in str(e)
 else:
     raise AssertionError
-with primal.default_device(b):
-    assert primal.numpy.ones(2).devices() == {b}
+calls = [
+    lambda: primal.numpy.ones(2), lambda: primal.numpy.arange(3), lambda: w + 1,
+    lambda: primal.lax.sin(w), lambda: primal.lax.full((2,), 1.0), lambda: f(w),
+]
+w = primal.numpy.zeros(4)
+for call in calls:  # what ran on one device is not where it goes on another
+    assert call().devices() == {a}
+for device in (b, a, b, "cpu"):
+    with primal.default_device(device):
+        for i, call in enumerate(calls):
+            assert call().devices() == {a if device == "cpu" else device}, (device, i)
+for call in calls:
+    assert call().devices() == {a}
 print(np.asarray(y))
 """,
         env={"PRIMAL_NUM_CPU_DEVICES": "2"},

@@ -568,3 +568,19 @@ def test_gradients_nobody_wants_are_not_computed() -> None:
         assert str(make_jaxpr(p)(x)).count("dot_general") == count
     bound = primal.tree.map(lambda leaf: leaf, only)
     same(bound(x)[0], np.ones((4, 4)))
+
+
+def test_writes_keep_the_type_of_a_weak_reference() -> None:
+    traced = []
+
+    @jit
+    def step(ref: Any, x: Any) -> None:
+        traced.append(x)
+        ref[...] = ref[...] + x
+
+    ref = new_ref(0.0)
+    for _ in range(2):
+        step(ref, jnp.float32(1))
+    assert len(traced) == 1 and ref.weak_type and ref[...].weak_type and ref[...] == 2
+    ref[...] = jnp.float32(3)
+    assert ref[...].weak_type and ref.sharding == ref[...].sharding
