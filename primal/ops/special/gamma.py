@@ -31,7 +31,8 @@ def _lgamma_impl(x: Any) -> Any:
         # its function of complex numbers has all. Near 0 it takes 1/x, which may be infinite.
         zeros = (np.abs(x - 1) < 0.2) | (np.abs(x - 2) < 0.2)
         if np.count_nonzero(zeros):
-            out[zeros] = scipy_special().loggamma(x[zeros].astype(np.complex128)).real
+            # Which is -0 at 1.
+            out[zeros] = scipy_special().loggamma(x[zeros].astype(np.complex128)).real + 0.0
         tiny = (np.abs(x) < 1e-300) & (x != 0)
         if np.count_nonzero(tiny):
             out[tiny] = -np.log(np.abs(x[tiny]))

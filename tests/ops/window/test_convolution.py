@@ -180,7 +180,7 @@ def test_batching(case: str) -> None:
 @pytest.mark.parametrize(
     ("left", "right", "changes", "error", "text"),
     [
-        ((1, 1, 3), (1, 1, 2, 2), {}, TypeError, "ndim to be equal"),
+        ((1, 1, 3), (1, 1, 2, 2), {}, ValueError, "ndim to be equal"),
         ((1, 5, 3), (1, 2, 2), {}, ValueError, "as many lhs features as rhs input features"),
         ((1, 1, 3), (1, 1, 2), {"window_strides": (1, 1)}, TypeError, "window_strides with 1"),
         ((1, 1, 3), (1, 1, 2), {"window_strides": (0,)}, TypeError, "positive integers"),
