@@ -304,6 +304,14 @@ def test_small_floats_and_integers() -> None:
     np.testing.assert_array_equal(np.asarray(jnp.add(x, x), np.int32), [2, 4, 6])
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_logarithms_of_powers_are_whole(dtype: str) -> None:
+    k = np.arange(-4, 5)
+    for name, base in (("log2", 2.0), ("log10", 10.0)):
+        for run in (lambda f: f, jit):
+            np.testing.assert_array_equal(run(getattr(jnp, name))(np.array(base**k, dtype)), k)
+
+
 @pytest.mark.parametrize("name", ["log2", "log10"])
 def test_logarithms_of_complex_infinities(name: str) -> None:
     """NumPy's: the part that is infinite leaves the other a number."""

@@ -95,6 +95,14 @@ def _frexp(x: Any) -> Any:
     return np.frexp(x) if x.nbytes < KEPT else np.frexp(x, same_room(x), empty(x.shape, INT32))
 
 
+def _log10(x: Any) -> Any:
+    if x.dtype != np.float32:
+        return np.log10(x)
+    # NumPy's is 2.0000002 at 100, and takes three times as long.
+    out = np.asarray(np.log(x))
+    return np.divide(out, out.dtype.type(np.log(10)), out)
+
+
 floor_divide = elementwise(f=_floor_divide, i=_whole_quotient, u=_whole_quotient)
 remainder = elementwise(f=_remainder, i=np.remainder, u=np.remainder)
 divmod = elementwise(f=_divmod, i=_integer_divmod, u=_integer_divmod)
@@ -107,7 +115,7 @@ heaviside = elementwise(f=np.heaviside)
 modf = elementwise(True, f=_modf)
 frexp = elementwise(True, f=_frexp)
 trunc = elementwise(f=np.trunc, e=np.trunc)
-log2, log10 = elementwise(True, f=np.log2), elementwise(True, f=np.log10)
+log2, log10 = elementwise(True, f=np.log2), elementwise(True, f=_log10)
 
 
 def ldexp(x: Any, n: Any, /) -> Callable[..., Any] | None:
