@@ -278,5 +278,9 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     exponents = range(n) if rising else range(n - 1, -1, -1)
     if not n:
         return filled((x.aval.size, 0), 0, x.aval.dtype)
+    if x.aval.dtype.kind in "iu":
+        # `power` takes six bits of an exponent, and asks whether it is 0: 127 says all of it.
+        powers = np.array([e if e < 64 else 64 + e % 64 for e in exponents], x.aval.dtype)
+        return power(getitem(x, (slice(None), None)), powers)
     out = stack([power(x, e) for e in exponents], axis=1)
     return convert(out, out.aval.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import math
 
@@ -530,3 +531,44 @@ def test_running_sums_of_zeros_below(axis):
     got = jnp.nancumsum(x, axis)
     assert not np.signbit(got).any()
     np.testing.assert_array_equal(got, primal.jit(lambda x: jnp.nancumsum(x, axis))(x))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.uint32, np.int64])
+@pytest.mark.parametrize("function", [jnp.convolve, jnp.correlate])
+def test_sliding_sums_of_integers_leave_their_range(dtype, function):
+    """They are floats, though each of the terms is a whole number."""
+    top = np.iinfo(dtype).max
+    x, y = np.array([top, 2, top, top - 1, 3], dtype), np.array([top, 1, top], dtype)
+    with config.enable_x64(True):
+        got = function(jnp.asarray(x), jnp.asarray(y))
+        want = primal.jit(function)(x, y)
+        assert got.dtype == want.dtype
+    exact = getattr(np, function.__name__)(x.astype(float), y.astype(float), _default(function))
+    np.testing.assert_allclose(got, exact, 1e-6)
+    np.testing.assert_allclose(want, exact, 1e-6)
+
+
+def _default(function):
+    return inspect.signature(function).parameters["mode"].default
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint64])
+def test_high_powers_of_integers(dtype):
+    """All bits of a known exponent count, six of those in an array, as in jit and in XLA."""
+    x = np.array([0, 1, 2, 3, 5], dtype)
+    with config.enable_x64(True):
+        for e in (3, 63, 64, 65, 70, 127, 200):
+            exact = np.array([int(n) ** e % 2 ** (8 * x.itemsize) for n in x], object)
+            unsigned = np.dtype(f"u{x.itemsize}")
+            for f in (lambda x: jnp.power(x, e), lambda x: x**e):  # noqa: B023
+                for run in (f, primal.jit(f)):
+                    found = np.asarray(run(jnp.asarray(x)))
+                    assert found.dtype == dtype
+                    assert (found.view(unsigned) == exact.astype(unsigned)).all()
+        few = 2 ** (np.arange(300, dtype=object) % 64) % 2 ** (8 * x.itemsize)
+        for run in (jnp.vander, primal.jit(jnp.vander, static_argnums=(1, 2))):
+            table = np.asarray(run(jnp.asarray(x), 300, True))
+            assert table.dtype == dtype and table[:, 0].tolist() == [1] * 5
+            assert not table[0, 1:].any() and (table[1] == 1).all()
+            assert table[2].view(unsigned).tolist() == few.tolist()
+            same_bits(np.asarray(run(jnp.asarray(x), 300, False)), table[:, ::-1])

@@ -76,6 +76,8 @@ def _integer_divmod(x: Any, y: Any) -> Any:
 def _integer_power(x: Any, y: Any) -> Any:
     if not count(y >> 6):
         return np.power(x, y)
+    if not y.ndim:
+        return None  # known, so that no bit of it is left out
     # Of other exponents the language takes six bits, and any power of 0 but this is 0.
     out = np.asarray(np.power(x, y & 63))
     np.copyto(out, x, where=(x == 0) & (y != 0))
@@ -106,7 +108,15 @@ def _log10(x: Any) -> Any:
 floor_divide = elementwise(f=_floor_divide, i=_whole_quotient, u=_whole_quotient)
 remainder = elementwise(f=_remainder, i=np.remainder, u=np.remainder)
 divmod = elementwise(f=_divmod, i=_integer_divmod, u=_integer_divmod)
-power = elementwise(i=_integer_power, u=_integer_power)
+
+_powers = elementwise(i=_integer_power, u=_integer_power)
+
+
+def power(x1: Any, x2: Any, /) -> Callable[..., Any] | None:
+    """Of whole numbers."""
+    return None if type(x2) is int and not 0 <= x2 < 64 else _powers(x1, x2)
+
+
 bitwise_count = elementwise(i=np.bitwise_count, u=np.bitwise_count)
 gcd = elementwise(i=np.gcd, u=np.gcd)
 lcm = elementwise(i=np.lcm, u=np.lcm)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.base.dtypes import python_scalar_dtype
+from primal.base.dtypes import python_scalar_dtype, to_inexact_dtype
 from primal.base.native import empty, is_finite
 from primal.numpy.direct.operands import (
     ANY,
@@ -322,7 +322,9 @@ def _sliding(function: Callable[..., Any], default: str) -> Callable[..., Any]:
         if type(a) is not ArrayImpl or type(v) is not ArrayImpl or dtype_of((a, v)) is None:
             return None
         if a.aval.dtype.kind in "iu":
-            return lambda a, v: function(a, v, mode)
+            # Results are floats, so sums must not leave the range of whole numbers.
+            wide = to_inexact_dtype(a.aval.dtype)
+            return lambda a, v: function(a.astype(wide), v.astype(wide), mode)
         if a.aval.dtype.kind not in "fc":
             return None
         # What is beyond the ends counts as 0, and 0 times inf is nan.
