@@ -306,7 +306,11 @@ def _between(method: str, below: Any, above: Any, position: Any, floor: Any) -> 
     if method == "higher":
         return above
     if method == "midpoint":
-        return ops.mul(ops.add(below, above), literal(0.5, below.aval.dtype, True))
+        half = literal(0.5, below.aval.dtype, True)
+        total = ops.add(below, above)
+        halves = ops.add(ops.mul(below, half), ops.mul(above, half))
+        # Halves lose the last bit of subnormal numbers, sums of great ones are infinite.
+        return ops.select_n(ops.is_finite(total), halves, ops.mul(total, half))
     weight = ops.sub(position, floor)
     if method == "nearest":
         # Halves go down, as JAX's do; NumPy's go to the even position.

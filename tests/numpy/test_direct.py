@@ -572,3 +572,27 @@ def test_high_powers_of_integers(dtype):
             assert not table[0, 1:].any() and (table[1] == 1).all()
             assert table[2].view(unsigned).tolist() == few.tolist()
             same_bits(np.asarray(run(jnp.asarray(x), 300, False)), table[:, ::-1])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32])
+def test_quotients_over_zero_in_any_order_of_memory(dtype):
+    rng = np.random.default_rng(3)
+    x, y = (jnp.asarray(rng.integers(0, n, (5, 7)).astype(dtype)) for n in (5, 2))
+    for name in ("floor_divide", "remainder", "divmod", "fmod"):
+        function = getattr(jnp, name)
+        for a, b in ((x.T, y.T), (x.T, y[0, :5]), (x[:, ::2], y[::, ::2])):
+            own = [jnp.array(np.array(v, order="C")) for v in (a, b)]
+            same_bits(function(a, b), jit(function)(*own))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 2049, 2050])
+@pytest.mark.parametrize("name", ["median", "nanmedian"])
+def test_medians_at_the_ends_of_the_range(name, n):
+    function = getattr(jnp, name)
+    for values in ([3e38, 3.4e38], [1e-45, 3e-45], [np.inf, -np.inf, 1.0]):
+        x = np.resize(np.array(values, np.float32), n)
+        # Exact means of two in twice the digits; inf and -inf have none.
+        with np.errstate(invalid="ignore"):
+            want = np.median(x.astype(np.float64)).astype(np.float32)
+        same_bits(function(jnp.asarray(x)), want)
+        same_bits(jit(function)(jnp.asarray(x)), want)

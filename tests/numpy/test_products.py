@@ -510,3 +510,12 @@ def test_what_has_no_common_dtype_has_products_in_a_dtype_asked_for(left: str) -
 def test_only_none_is_the_usual_norm(transform, norm):
     with pytest.raises(ValueError, match="Invalid norm value"):
         getattr(jnp.fft, transform)(jnp.ones(4), norm=norm)
+
+
+@pytest.mark.parametrize("sums", ["ab,ba->", "ab,ba->a", "ab,ba->b"])
+@pytest.mark.parametrize("shape", [(2, 300_000), (300_000, 2)])
+def test_long_sums_of_products_that_lie_apart_are_exact(sums, shape):
+    rng = np.random.default_rng(0)
+    x, y = rng.random(shape, np.float32), rng.random(shape[::-1], np.float32)
+    want = np.einsum(sums, x.astype(np.float64), y.astype(np.float64))
+    np.testing.assert_allclose(jnp.einsum(sums, x, y), want, rtol=2e-6)

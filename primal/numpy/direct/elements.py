@@ -25,6 +25,7 @@ def _whole_quotient(x: Any, y: Any) -> Any:
 def _over_zero(out: Any, x: Any, y: Any) -> Any:
     if count(y) == y.size:
         return out
+    out = np.asarray(out, order="C")  # where a flat view is one, whatever order x and y have
     x, y = [v if v.shape == out.shape else np.broadcast_to(v, out.shape) for v in (x, y)]
     at, flat = (y == 0).ravel().nonzero()[0], out.reshape(-1)
     if out.dtype.kind == "i":

@@ -378,7 +378,12 @@ def histogram(
 def _middle(ordered: Any, n: int, before: tuple[Any, ...] = ()) -> Any:
     """The middle of n ordered rows, or the mean of two; `before` is the index of what stays."""
     high = ordered[(*before, n // 2)]
-    return high if n % 2 else ordered[(*before, n // 2 - 1)] * 0.5 + high * 0.5
+    return high if n % 2 else _mean(ordered[(*before, n // 2 - 1)], high)
+
+
+def _mean(low: Any, high: Any) -> Any:
+    total = low + high
+    return np.where(np.isfinite(total), total * 0.5, low * 0.5 + high * 0.5)
 
 
 def median(
@@ -413,7 +418,7 @@ def median(
             ordered.partition(n // 2, at)
             middle, last = ordered[(*before, n // 2)], _greatest(ordered[high], at)
             if not n % 2:
-                middle = _greatest(ordered[low], at) * 0.5 + middle * 0.5
+                middle = _mean(_greatest(ordered[low], at), middle)
         else:
             ordered.sort(at)
             last = ordered[(*before, -1)]  # where nan is, if there is any
