@@ -6,9 +6,7 @@ from primal.base.dtypes import (
     can_cast,
     canonicalize_dtype,
     extended,
-    finfo,
     float0,
-    iinfo,
     issubdtype,
     itemsize_bits,
     prng_key,
@@ -16,6 +14,7 @@ from primal.base.dtypes import (
     result_type,
     scalar_type_of,
 )
+from primal.base.limits import finfo, iinfo
 
 bfloat16 = _dtypes.bfloat16.type
 """The type of bfloat16 scalars: bfloat16(1.5) is one."""

@@ -174,9 +174,11 @@ class Flag:
         """The value in the running thread."""
         return getattr(settings(), self.name)
 
-    def __call__(self, new_val: Any = None) -> Scope:
-        """Override the flag inside a `with` block, for the running thread only."""
-        if new_val is None and self.kind is bool:
+    def __call__(self, new_val: Any = _absent) -> Scope:
+        """Override the flag in a `with` block of this thread; a switch without a value is on."""
+        if new_val is _absent:
+            if self.kind is not bool:
+                raise TypeError(f"[config] expected a value for {self.name!r}, got none.")
             new_val = True
         return Scope(self.name, self.check(new_val), self.parts)
 

@@ -11,6 +11,8 @@ import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+from primal.base.limits import finfo as finfo
+from primal.base.limits import iinfo as iinfo
 from primal.ir.trace import Array as ndarray
 from primal.numpy.contraction import cross as cross
 from primal.numpy.contraction import dot as dot
@@ -120,7 +122,6 @@ from primal.numpy.scalars import double as double
 from primal.numpy.scalars import dtype as dtype
 from primal.numpy.scalars import e as e
 from primal.numpy.scalars import euler_gamma as euler_gamma
-from primal.numpy.scalars import finfo as finfo
 from primal.numpy.scalars import flexible as flexible
 from primal.numpy.scalars import float4_e2m1fn as float4_e2m1fn
 from primal.numpy.scalars import float6_e2m3fn as float6_e2m3fn
@@ -139,7 +140,6 @@ from primal.numpy.scalars import float64 as float64
 from primal.numpy.scalars import float_ as float_
 from primal.numpy.scalars import floating as floating
 from primal.numpy.scalars import generic as generic
-from primal.numpy.scalars import iinfo as iinfo
 from primal.numpy.scalars import inexact as inexact
 from primal.numpy.scalars import inf as inf
 from primal.numpy.scalars import int1 as int1

@@ -290,7 +290,6 @@ class IndexUpdateRef:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: Mode = None,
-        out_sharding: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
         """A copy of x with x[index] = func(x[index]); where indices repeat, applied repeatedly.
@@ -301,7 +300,6 @@ class IndexUpdateRef:
         >>> jnp.arange(4).at[2:].apply(lambda v: v * v)
         Array([0, 1, 4, 9], dtype=int32)
         """
-        _check_sharding("apply", out_sharding)
         hints = Hints(
             indices_are_sorted, unique_indices, GatherScatterMode.from_any(mode),
             wrap_negative_indices,

@@ -25,6 +25,7 @@ from primal.numpy.promotion import (
     promote_args,
     promote_dtypes,
     to_shape,
+    warn_of_parts,
 )
 from primal.numpy.reductions import check_out
 from primal.numpy.remembered import remembered, remembered_as
@@ -137,6 +138,7 @@ def piecewise(
 
     def value(f: Callable[..., Any] | Any) -> Any:
         out = operand("piecewise", f(x, *args, **kw) if callable(f) else f)
+        warn_of_parts(out.aval.dtype, x.aval.dtype)
         return to_shape(convert(out, x.aval.dtype), x.aval.shape)
 
     out = value(functions[-1])
@@ -251,10 +253,14 @@ def nan_to_num(
 ) -> Array:
     """x with nan, inf and -inf replaced; by 0 and the largest finite numbers by default.
 
+    `copy` changes nothing, as arrays are immutable; TypeError for what is no value at all.
+
     >>> jnp.nan_to_num(jnp.array([1., jnp.nan]))
     Array([1., 0.], dtype=float32)
     """
     x = operand("nan_to_num", x)
+    if copy is not None:
+        operand("nan_to_num", copy)
     dtype = x.aval.dtype
     if not dtypes.issubdtype(dtype, np.inexact):
         return from_literal(x)

@@ -348,8 +348,7 @@ def ones_like(
 
 @remembered
 def empty_like(
-    prototype: Any, dtype: DTypeLike | None = None, shape: Any = None, *, device: Any = None,
-    out_sharding: Any = None,
+    prototype: Any, dtype: DTypeLike | None = None, shape: Any = None, *, device: Any = None
 ) -> Array:
     """The same as `zeros_like`.
 
@@ -358,7 +357,7 @@ def empty_like(
     >>> jnp.empty_like(jnp.array([1, 2]))
     Array([0, 0], dtype=int32)
     """
-    return placed(_filled_like("empty_like", prototype, 0, dtype, shape), device, out_sharding)
+    return placed(_filled_like("empty_like", prototype, 0, dtype, shape), device)
 
 
 @remembered_but_wide

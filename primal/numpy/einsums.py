@@ -52,14 +52,17 @@ def einsum(
 
     out[o…] = Σ over labels not in the output of Π operands. Labels twice in one operand take its
     diagonal; `...` stands for axes that broadcast; without `->` the output has the labels that
-    occur once, in order. `optimize` is passed to opt_einsum for three operands and more. Raises
-    ValueError for subscripts that do not fit the operands. Raises NotImplementedError for `out`.
+    occur once, in order. `optimize` is passed to opt_einsum for three operands and more.
+    `_dot_general` is a function with the arguments of `lax.dot_general`, for all products of two
+    operands. ValueError for subscripts that do not fit, NotImplementedError for `out`.
 
     >>> jnp.einsum("ij,j->i", jnp.ones((2, 3)), jnp.arange(3.))
     Array([3., 3.], dtype=float32)
     """
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.einsum is not supported.")
+    if _dot_general is not None and not callable(_dot_general):
+        raise TypeError(f"[einsum] expected a function as _dot_general, got {_dot_general!r}.")
     if not isinstance(subscripts, str):
         subscripts, operands = _from_interleaved(subscripts, operands)
     given = [operand("einsum", x, i) for i, x in enumerate(operands)]
@@ -83,7 +86,7 @@ def einsum(
         needed = set(output).union(*[names for _, names in work])
         while len(taken) > 1:
             rest = needed.union(*[names for _, names in taken[2:]])
-            taken[:2] = [_pair(taken[0], taken[1], rest, precision, preferred)]
+            taken[:2] = [_pair(taken[0], taken[1], rest, precision, preferred, _dot_general)]
         work.append(_reduced(taken[0], needed))
     ((x, names),) = work
     if names != output:
@@ -244,13 +247,14 @@ def _reduced(pair: tuple[Any, str], needed: set[str]) -> tuple[Any, str]:
 
 
 def _pair(
-    one: tuple[Any, str], other: tuple[Any, str], needed: set[str], precision: Any, preferred: Any
-) -> tuple[Any, str]:
+    one: tuple[Any, str], other: tuple[Any, str], needed: set[str], precision: Any, preferred: Any,
+    dot: Any,
+) -> tuple[Any, str]:  # fmt: skip
     x, a = _reduced(one, needed | set(other[1]))
     y, b = _reduced(other, needed | set(one[1]))
     shared = [c for c in a if c in b]
     contracted = [c for c in shared if c not in needed]
-    if not contracted:
+    if not contracted and dot is None:
         return _outer(x, a, y, b)
     batch = [c for c in shared if c in needed]
 
@@ -258,7 +262,10 @@ def _pair(
         return tuple([names.index(c) for c in labels])
 
     numbers = (places(a, contracted), places(b, contracted)), (places(a, batch), places(b, batch))
-    out = product(x, y, numbers, precision, preferred)
+    if dot is None:
+        out = product(x, y, numbers, precision, preferred)
+    else:
+        out = dot(x, y, numbers, precision, preferred_element_type=preferred)
     own = [c for c in a if c not in shared], [c for c in b if c not in shared]
     return out, "".join([*batch, *own[0], *own[1]])
 

@@ -168,7 +168,7 @@ def linspace(
         inner = ops.div(ops.add(left, right), literal(div * unit, work, False))
         out = shape_ops.concatenate(lo, inner, *([hi] if endpoint else []), dimension=0)
     if dtypes.issubdtype(target, np.integer):
-        out = ops.floor(out)
+        out = ops.floor(ops.real(out) if work.kind == "c" else out)
     out = shape_ops.moveaxis(convert(out, target), 0, as_axis("linspace", axis, rank))
     out = placed(out, device)
     return (out, delta) if retstep else out
@@ -391,7 +391,7 @@ def logspace(
     out = power(base, exponents)
     if dtype is None:
         return convert(out, out.dtype)
-    return convert(out, dtypes.check_user_dtype_supported(dtype, "logspace"))
+    return convert(out, asked_dtype("logspace", out.dtype, dtype))
 
 
 @remembered
@@ -427,6 +427,4 @@ def geomspace(
             parts.append(with_rank(last, len(shape) + 1))
         out = shape_ops.concatenate(*parts, dimension=0)
     out = shape_ops.moveaxis(out, 0, as_axis("geomspace", axis, len(shape) + 1))
-    return convert(
-        out, work if dtype is None else dtypes.check_user_dtype_supported(dtype, "geomspace")
-    )
+    return convert(out, work if dtype is None else asked_dtype("geomspace", work, dtype))

@@ -462,7 +462,9 @@ def variance(
     if given is None:
         center = mean(x, axis, keepdims=True, where=where)
     else:
-        center = convert(array_operand(name, given), x.aval.dtype)
+        center = array_operand(name, given)
+        warn_of_parts(center.aval.dtype, x.aval.dtype)
+        center = convert(center, x.aval.dtype)
         if not keepdims and center.aval.ndim < x.aval.ndim and center.aval.ndim:
             axes, _ = split_axes(name, axis, x.aval.ndim)
             if center.aval.ndim == x.aval.ndim - len(axes):

@@ -99,24 +99,6 @@ pi, e, euler_gamma = np.pi, np.e, np.euler_gamma
 inf, nan, newaxis = np.inf, np.nan, None
 
 
-def finfo(dtype: Any) -> Any:
-    """The limits of a float dtype: eps, max, min, tiny, bits and so on.
-
-    >>> jnp.finfo(jnp.bfloat16).bits
-    16
-    """
-    return dtypes.finfo(dtype)
-
-
-def iinfo(int_type: Any) -> Any:
-    """The limits of an integer dtype: min, max, bits.
-
-    >>> jnp.iinfo(jnp.int8).max
-    127
-    """
-    return dtypes.iinfo(int_type)
-
-
 def issubdtype(arg1: Any, arg2: Any) -> _bool:
     """Whether a dtype is, or lies below, another in NumPy's hierarchy.
 

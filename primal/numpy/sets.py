@@ -21,6 +21,7 @@ from primal.numpy.promotion import (
     BOOL,
     ArrayLike,
     array_operand,
+    broadcast_shapes,
     convert,
     operand,
     promote_dtypes,
@@ -140,7 +141,7 @@ def _unique(rows: Any, size: int | None, fill_value: Any, equal_nan: bool) -> Un
     hits = filled((count,), 0, index).at[rank].add(1, mode="drop") if n else indices
     if size is not None:
         if fill_value is not None:
-            fill = convert(operand("unique", fill_value), rows.dtype)
+            fill = _fill("unique", fill_value, values.shape, rows.dtype)
             mask = shape_ops.reshape(found, shape=(count, *([1] * len(wide))))
             mask = to_shape(mask, values.shape)
             values = ops.select_n(mask, to_shape(fill, values.shape), values)
@@ -333,7 +334,7 @@ def setdiff1d(
         left = _unique(x, None if size is None else x.size, None, True)
         real = ops.gt(left.counts, literal(0, left.counts.dtype, True))
         values, only = left.values, ops.bitwise_and(isin(left.values, y, invert=True), real)
-    fill = None if fill_value is None else convert(operand("setdiff1d", fill_value), own.dtype)
+    fill = None if fill_value is None else _fill("setdiff1d", fill_value, (), own.dtype)
     values = convert(values, own.dtype, own.weak_type)
     return _kept("setdiff1d", values, only, size, fill)[0]
 
@@ -389,7 +390,19 @@ def _kept(name: str, values: Any, mask: Any, size: Any, fill_value: Any) -> tupl
         fill: Any = ops.select_n(first, filled(first.shape, 0, values.dtype), out[:1])
     else:
         out, fill = promote_dtypes(name, out, fill_value)
+        fill = _fill(name, fill, out.shape, fill.aval.dtype)
     return ops.select_n(found, to_shape(fill, out.shape), out), place, found
+
+
+def _fill(name: str, value: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """What stands for missing results of this shape; ValueError where it does not fit them."""
+    fill = convert(operand(name, value), dtype)
+    if broadcast_shapes(fill.aval.shape, shape) != shape:
+        raise ValueError(
+            f"[{name}] expected a fill_value that fits results of shape {shape}, got shape "
+            f"{fill.aval.shape}."
+        )
+    return fill
 
 
 @remembered

@@ -60,13 +60,14 @@ def test_scopes_may_end_out_of_order():
     assert not config.debug_nans
 
 
-def test_bare_calls_mean_true_for_switches_and_none_where_none_is_legal():
+def test_bare_calls_mean_true_for_switches_and_nothing_for_others():
     with flags.disable_jit(), flags.check_tracer_leaks():
         assert config.disable_jit and config.check_tracer_leaks
     with flags.default_matmul_precision("float32"), flags.default_matmul_precision(None):
         assert config.default_matmul_precision is None
-    with pytest.raises(ValueError, match="numpy_rank_promotion"):
-        flags.numpy_rank_promotion()
+    for name in ("numpy_rank_promotion", "default_matmul_precision", "default_device"):
+        with pytest.raises(TypeError, match=f"expected a value for '{name}'"):
+            getattr(flags, name)()
 
 
 def test_scopes_belong_to_their_thread():

@@ -11,14 +11,14 @@ import pytest
 import primal
 import primal.numpy as jnp
 from primal import errors, lax
-from primal.scipy import fft, linalg, special, stats
+from primal.scipy import fft, linalg, signal, special, stats
 
 F, M = jnp.array([0.5, 0.25, 0.75]), jnp.eye(3)
 C = jnp.array([1 + 2j, 3, -1j])
 WEAK = lax.broadcast(jnp.asarray(2.0), (3,))
 NAMES = {"np": np, "jnp": jnp, "lax": lax, "linalg": linalg, "special": special, "stats": stats,
-         "fft": fft, "F": F, "M": M, "C": C, "B": jnp.array([True, False, True]), "WEAK": WEAK,
-         "primal": primal}  # fmt: skip
+         "fft": fft, "signal": signal, "F": F, "M": M, "C": C, "B": jnp.array([True, False, True]),
+         "WEAK": WEAK, "primal": primal}  # fmt: skip
 
 
 @pytest.mark.parametrize("text", [
@@ -42,6 +42,11 @@ def test_what_asks_for_a_value_takes_arrays_silently(text: str) -> None:
     ("jnp.sum(F, initial=1j)", np.exceptions.ComplexWarning),
     ("jnp.max(F, initial=1j)", np.exceptions.ComplexWarning),
     ("jnp.isclose(F, F, rtol=1j)", np.exceptions.ComplexWarning),
+    ("jnp.std(F, mean=C)", np.exceptions.ComplexWarning),
+    ("jnp.piecewise(F, [F > 0.3], [1j])", np.exceptions.ComplexWarning),
+    ("jnp.logspace(0, 1j, dtype='int32')", np.exceptions.ComplexWarning),
+    ("jnp.geomspace(1, 1j, dtype='float32')", np.exceptions.ComplexWarning),
+    ("jnp.linspace(0, 1j, dtype='int32')", np.exceptions.ComplexWarning),
     ("primal.jit(lambda: 1, device=primal.devices()[0])", DeprecationWarning),
     ("primal.jit(lambda: 1, backend='cpu')", DeprecationWarning),
 ])  # fmt: skip
@@ -73,10 +78,18 @@ ERRORS: dict[type[Exception], list[str]] = {
         *[f"special.{f}" for f in (
             "gammainc(F, F[:2])", "gammaincc(F, F[:2])", "betainc(F, F[:2], 0.5)",
             "zeta(F, F[:2])", "polygamma(jnp.arange(3), F[:2])")],
+        *[f"jnp.nan_to_num(F, copy={copy})" for copy in ("'a'", "object()")],
+        "jnp.einsum('i,i', F, F, _dot_general=3)", "primal.transfer_guard()",
+        *[f"signal.welch(jnp.zeros(0), axis={axis})" for axis in ("'a'", "(0, 0)")],
+        "F.at[0].apply(jnp.sin, out_sharding=None)", "jnp.empty_like(F, out_sharding=None)",
         "jnp.array(F, None, True, 'K', 0, 1)", "jnp.choose(jnp.arange(1), F[0])",
         *[f"lax.linalg.householder_product(M, {tau})" for tau in ("M", "F[0]")],
     ],
     ValueError: [
+        *[f"jnp.{f}(F, size=1, fill_value=F)" for f in ("unique", "unique_values")],
+        *[f"jnp.{f}1d(F, F, size=1, fill_value=F)" for f in ("setdiff", "setxor", "intersect")],
+        "jnp.setdiff1d(F, F[:2], size=3, fill_value=F)",
+        "jnp.finfo('int8')", "jnp.iinfo('float32')",
         "linalg.cholesky(F)", "linalg.schur(M[:2])", "linalg.sqrtm(M[:2])", "jnp.polydiv(M, F)",
         "jnp.polydiv(F, M)", "stats.gaussian_kde(F, bw_method=F)",
         "stats.gaussian_kde(F, bw_method=1j)", "stats.beta.cdf(C, 2.0, 2.0)",
@@ -133,7 +146,43 @@ def test_transforms_along_no_axes_give_the_operand() -> None:
         assert function(2.5) == 2.5
 
 
+def test_limits_are_instances_of_their_classes() -> None:
+    for dtype in ("float32", "bfloat16", "float8_e4m3fn", "complex64", F):
+        assert isinstance(jnp.finfo(dtype), jnp.finfo)
+    for dtype in ("int4", "uint8", "int32", jnp.arange(2)):
+        assert isinstance(jnp.iinfo(dtype), jnp.iinfo)
+        assert not isinstance(jnp.iinfo(dtype), jnp.finfo)
+    assert primal.dtypes.finfo is jnp.finfo
+
+
+def test_einsum_multiplies_by_the_function_given() -> None:
+    calls: list[Any] = []
+
+    def dot(x: Any, y: Any, numbers: Any, precision: Any, **options: Any) -> Any:
+        calls.append((numbers, precision, options))
+        return lax.dot_general(x, y, numbers, precision, **options)
+
+    like = {"preferred_element_type": jnp.float32}
+    rows = jnp.arange(6.0).reshape(2, 3)
+    for text, xs, numbers in (
+        ("ij,jk->ik", (rows, M), (((1,), (0,)), ((), ()))),
+        ("i,j->ij", (F, F), (((), ()), ((), ()))),
+        ("i,i->i", (F, F), (((), ()), ((0,), (0,)))),
+    ):
+        got = jnp.einsum(text, *xs, _dot_general=dot)
+        np.testing.assert_allclose(got, np.einsum(text, *xs), 1e-6)
+        assert calls.pop() == (numbers, None, like) and not calls
+    # Under jit it is called while tracing, and its product is the one that is compiled.
+    twice = primal.jit(
+        lambda x, y: jnp.einsum("ij,jk", x, y, _dot_general=lambda *a, **k: 2 * dot(*a, **k))
+    )
+    np.testing.assert_allclose(twice(rows, M), 2 * np.asarray(rows))
+
+
 def test_forms_that_are_taken() -> None:
+    np.testing.assert_array_equal(
+        jnp.unique(F, size=5, fill_value=jnp.arange(5.0)), [0.25, 0.5, 0.75, 3, 4]
+    )
     np.testing.assert_allclose(jnp.fft.ihfft([1.0, 2.0]), [1.5, -0.5])
     swapped = np.arange(3.0).astype(np.dtype("f8").newbyteorder())
     np.testing.assert_array_equal(jnp.array(swapped, "float32"), np.arange(3.0))

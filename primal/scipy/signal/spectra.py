@@ -214,6 +214,7 @@ def csd(
         x, y = inexact("csd", x, y)
         if x.ndim != y.ndim:
             raise ValueError(f"two arguments must have the same rank ({x.ndim} vs {y.ndim}).")
+    canonical_axes("csd", (axis,), x.ndim)
     if 0 in x.shape or (y is not None and 0 in y.shape):
         shape = x.shape
         if y is not None:

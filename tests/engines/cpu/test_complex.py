@@ -97,6 +97,25 @@ def test_products_at_special_numbers(name: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+def test_products_are_rounded_as_those_outside_of_jit(dtype: str) -> None:
+    x, y = drawn(dtype, 999), drawn(dtype, 999, seed=1)
+    if not np.any(np.multiply(x, np.conj(x)).imag):
+        pytest.skip("NumPy rounds both products on this CPU")
+    big = np.sqrt(np.finfo(dtype).max) * 4
+    over = np.array([complex(a, b) for a in (big, -big, 1) for b in (big, -big, 0)], dtype)
+    with np.errstate(all="ignore"):
+        for a, b in ((x, y), (x, np.conj(x)), (over, over), (over, over[::-1].copy())):
+            (got,) = native(lambda x, y: [e.mul(x, y)], a, b)
+            np.testing.assert_array_equal(got, np.multiply(a, b))
+
+        def powers(z: Any) -> list[Any]:
+            return [e.square(z), *[e.integer_pow(z, y=n) for n in (2, 3, 4, 5)]]
+
+        for got, want in zip(native(powers, over), numpy_run(powers, over), strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_modulus_neither_overflows_nor_vanishes(dtype: str) -> None:
     big, small = (3e38, 1e-44) if dtype == "complex64" else (1e308, 5e-323)
     x = np.array([complex(big, big / 3), complex(small, 0), complex(small, small), 0j], dtype)
