@@ -116,7 +116,7 @@ ROWS = [
         dtypes=(F32, BF16, F16, C64, F64, C128, I32),
         also=(shaped((0, 3, 6), (4, 3, 2)), shaped((1, 1, 2), (1, 1, 2))),
         errors=(
-            Wrong(shaped((2, 3, 6), (4, 3)), TypeError, "equal rank"),
+            Wrong(shaped((2, 3, 6), (4, 3)), ValueError, "equal rank"),
             Wrong(shaped((2, 3, 6), (4, 2, 2)), ValueError, "features"),
             Wrong((X((2, 3, 6)), X((4, 3, 2), dtype=I32)), TypeError, "one dtype"),
         ),
