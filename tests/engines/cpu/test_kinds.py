@@ -85,6 +85,19 @@ def test_short_rows_of_a_new_length_compile_nothing(name: str) -> None:
         assert not specs(name, n) - first, n
 
 
+MOST = 24
+"""Kinds of a program over all sizes looked at; half of the programs have five or fewer."""
+
+
+@pytest.mark.skipif(_llvm.compiler().width < 64, reason="points are a kernel per length")
+@pytest.mark.parametrize("name", [name for name in programs(3) if name != "gamma"])  # unrolled
+def test_kinds_over_all_sizes_are_few(name: str) -> None:
+    found: frozenset[object] = frozenset()
+    for n in (*SHORT, *SIZES):
+        found |= specs(name, n)
+    assert len(found) <= MOST
+
+
 @pytest.mark.parametrize("heavy", [False, True])
 def test_rows_of_any_length_are_one_kernel(heavy: bool) -> None:
     rng = np.random.default_rng(0)
