@@ -54,7 +54,8 @@ def einsum(
     diagonal; `...` stands for axes that broadcast; without `->` the output has the labels that
     occur once, in order. `optimize` is passed to opt_einsum for three operands and more.
     `_dot_general` is a function with the arguments of `lax.dot_general`, for all products of two
-    operands. ValueError for subscripts that do not fit, NotImplementedError for `out`.
+    operands. ValueError for subscripts that do not fit, TypeError for a `_dot_general` that is no
+    function, NotImplementedError for `out`.
 
     >>> jnp.einsum("ij,j->i", jnp.ones((2, 3)), jnp.arange(3.))
     Array([3., 3.], dtype=float32)
