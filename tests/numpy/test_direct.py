@@ -155,6 +155,7 @@ SPECIALS = np.array(SPECIAL, np.float32)
 EDGES = np.array([-2.0, 0.0, 0.5, 3.0], np.float32)
 WHOLE = np.array([3, 1, 3, 0, 7, 7, 2, 1], np.int32)
 MATRIX = RNG.normal(size=(5, 5)).astype(np.float32)
+MANY = np.tile(VECTOR, (3, 1 << 14))
 POSITIVE = MATRIX @ MATRIX.T + np.eye(5, dtype=np.float32)
 SINGULAR = np.ones((4, 4), np.float32)
 NANS = np.array([1.0, np.nan, -2.0, np.nan, 0.5], np.float32)
@@ -252,7 +253,9 @@ LAWS = {
        for name in ("log2", "log10")},
     "signbit": (True, over(VECTOR, SPECIALS, HALVES, ZEROS, WHOLE - 2, WHOLE > 2, EMPTY)),
     **{name: (True, both(((WHOLE, WHOLE % 2), {}), ((WHOLE > 2, WHOLE > 1), {}), ((WHOLE, 3), {}),
-                         ((NANS, ZEROS[:5]), {}), ((WHOLE > 2, True), {}), ((HALVES, HALVES), {})))
+                         ((NANS, ZEROS[:5]), {}), ((WHOLE > 2, True), {}), ((HALVES, HALVES), {}),
+                         ((MANY * NANS[:3, None], np.maximum(MANY, 0)), {}),
+                         ((np.maximum(MANY, 0), 0.0), {})))
        for name in ("logical_and", "logical_or", "logical_xor")},
     **{name: (True, [((x, k), {}) for x in (MATRIX, MATRIX[:3], MATRIX[:, :2], GRID, NANS * MATRIX,
                                             MATRIX > 0, MATRIX + 1j, MATRIX[:0])
@@ -260,7 +263,9 @@ LAWS = {
     "block": (True, [((x,), {}) for x in (
         [[MATRIX, MATRIX], [MATRIX, MATRIX]], [MATRIX, MATRIX[:, :1]], [VECTOR, VECTOR[:3]],
         [[GRID[0], GRID[1]]], [[VECTOR], [VECTOR]], [[[GRID, GRID]]], MATRIX, [WHOLE, VECTOR],
-        [VECTOR, 2.0], [VECTOR[0], VECTOR], [[VECTOR, EMPTY], [EMPTY, VECTOR]])]),
+        [VECTOR, 2.0], [VECTOR[0], VECTOR], [[VECTOR, EMPTY], [EMPTY, VECTOR]],
+        *[[[x, x[:, :1]], [x[:2], x[:2, :1]]] for x in (MANY, MANY > 0)], [MANY.ravel(), VECTOR],
+        [[[MANY[None], MANY[None] + 1]]])]),
     "bitwise_count": (True, over(np.array(SIGNED, np.int32), BYTES, (BYTES - 4).view(np.int8),
                                  EMPTY.astype(np.uint16), WHOLE[0])),
     "isinf": (True, over(VECTOR, SPECIALS, GRID, WHOLE, NANS, EMPTY)),

@@ -19,12 +19,11 @@ from primal.runtime.array import ArrayImpl
 
 
 def _whole_quotient(x: Any, y: Any) -> Any:
-    return _over_zero(np.asarray(np.floor_divide(x, y)), x, y)
+    out = np.floor_divide(x, y)
+    return out if count(y) == y.size else _over_zero(out, x, y)
 
 
 def _over_zero(out: Any, x: Any, y: Any) -> Any:
-    if count(y) == y.size:
-        return out
     out = np.asarray(out, order="C")  # where a flat view is one, whatever order x and y have
     x, y = [v if v.shape == out.shape else np.broadcast_to(v, out.shape) for v in (x, y)]
     at, flat = (y == 0).ravel().nonzero()[0], out.reshape(-1)
@@ -71,7 +70,7 @@ def _give_zeros_signs(out: Any, x: Any) -> bool:
 
 def _integer_divmod(x: Any, y: Any) -> Any:
     out, rest = np.divmod(x, y)
-    return _over_zero(np.asarray(out), x, y), rest
+    return out if count(y) == y.size else _over_zero(out, x, y), rest
 
 
 def _integer_power(x: Any, y: Any) -> Any:
@@ -98,12 +97,16 @@ def _frexp(x: Any) -> Any:
     return np.frexp(x) if x.nbytes < KEPT else np.frexp(x, same_room(x), empty(x.shape, INT32))
 
 
+FLOAT32 = np.dtype(np.float32)
+LOG_10 = np.array(np.log(10), FLOAT32)
+
+
 def _log10(x: Any) -> Any:
-    if x.dtype != np.float32:
+    if x.dtype is not FLOAT32:
         return np.log10(x)
     # NumPy's is 2.0000002 at 100, and takes three times as long.
     out = np.asarray(np.log(x))
-    return np.divide(out, out.dtype.type(np.log(10)), out)
+    return np.divide(out, LOG_10, out)
 
 
 floor_divide = elementwise(f=_floor_divide, i=_whole_quotient, u=_whole_quotient)
@@ -177,7 +180,14 @@ signbit = elementwise(f=np.signbit, e=np.signbit)
 
 
 def _truth(function: Any) -> Direct:
-    return elementwise(b=function, i=function, u=function, f=function, e=function)
+    def of_floats(*hosts: Any) -> Any:
+        # For the truth of floats NumPy has no vector code: `and` of 100,000 takes 120 µs, of what
+        # comparisons say 12.
+        if hosts[0].size + hosts[-1].size < 1000:
+            return function(*hosts)
+        return function(*[np.not_equal(x, 0) for x in hosts])
+
+    return elementwise(b=function, i=function, u=function, f=of_floats, e=function)
 
 
 logical_and, logical_or = _truth(np.logical_and), _truth(np.logical_or)

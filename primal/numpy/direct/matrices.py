@@ -53,21 +53,31 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Callable[..., A
     return (lambda: np.tri(N, M, k, made)) if isinstance(made, np.dtype) else None
 
 
-def tril(m: Any, k: Any = 0) -> Callable[..., Any] | None:
-    """Zeros above a diagonal."""
+# Elements of masks that are kept; those of large matrices would take as much room as they.
+KEPT = 1 << 14
+
+
+def _triangle(m: Any, k: Any, is_lower: bool) -> Callable[..., Any] | None:
     if not is_array(m, ANY) or m.aval.ndim < 2 or type(k) is not int:
         return None
     zero, (rows, columns) = np.zeros((), m.aval.dtype), m.aval.shape[-2:]
-    # No mask is kept: it may be as large as the matrix.
-    return lambda x: np.where(np.tri(rows, columns, k, bool), x, zero)
+    kept = None if rows * columns > KEPT else np.tri(rows, columns, k, bool)
+
+    def run(x: Any) -> Any:
+        lower = np.tri(rows, columns, k, bool) if kept is None else kept
+        return np.where(lower, x, zero) if is_lower else np.where(lower, zero, x)
+
+    return run
+
+
+def tril(m: Any, k: Any = 0) -> Callable[..., Any] | None:
+    """Zeros above a diagonal."""
+    return _triangle(m, k, True)
 
 
 def triu(m: Any, k: Any = 0) -> Callable[..., Any] | None:
     """Zeros below a diagonal."""
-    if not is_array(m, ANY) or m.aval.ndim < 2 or type(k) is not int:
-        return None
-    zero, (rows, columns) = np.zeros((), m.aval.dtype), m.aval.shape[-2:]
-    return lambda x: np.where(np.tri(rows, columns, k - 1, bool), zero, x)
+    return _triangle(m, k - 1, False) if type(k) is int else None
 
 
 def norm(

@@ -409,10 +409,14 @@ def median(
     n = a.aval.size if axis is None else math.prod([shape[i] for i in axes]) if order else shape[at]
     before = (slice(None),) * at
     low, high = (*before, slice(None, n // 2)), (*before, slice(n // 2, None))
+    same = dtype == a.aval.dtype
 
     def run(x: Any) -> Any:
         x = x.transpose(order).reshape(moved) if order else x
-        ordered = x.astype(dtype, order="C").reshape(-1) if axis is None else x.astype(dtype)
+        if axis is not None:
+            ordered = x.astype(dtype)
+        else:
+            ordered = x.flatten() if same else x.astype(dtype, order="C").reshape(-1)
         if n > LONG:
             # Of one place NumPy has vector code, of two a sort of all is faster.
             ordered.partition(n // 2, at)

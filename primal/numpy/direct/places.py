@@ -129,26 +129,36 @@ def linspace(
     div = num - 1 if endpoint else num
     unit = 2.0 ** -math.ceil(math.log2(div))
     low, high = one(start) * one(unit), one(stop) * one(unit)
+    whole, scale = one(div), one(div * unit)
+
+    def fill(inner: Any, places: Any) -> None:
+        np.subtract(whole, places, inner)
+        inner *= low
+        places *= high
+        inner += places
+        inner /= scale
 
     def run() -> Any:
         out = empty((num,), dtype)
         out[0] = start
-        counted = np.arange(min(PIECE, div), dtype=dtype)
-        room = np.empty_like(counted)
-        for first in range(1, div, PIECE):
-            n = min(PIECE, div - first)
-            inner, places = out[first : first + n], room[:n]
-            np.add(counted[:n], one(first), places)
-            np.subtract(one(div), places, inner)
-            inner *= low
-            places *= high
-            inner += places
-            inner /= one(div * unit)
+        places = np.arange(1, min(PIECE, div - 1) + 1, dtype=dtype)
+        if div <= PIECE:
+            fill(out[1:div], places)
+        else:
+            room = np.empty_like(places)
+            for first in range(0, div - 1, PIECE):
+                n = min(PIECE, div - 1 - first)
+                fill(out[first + 1 : first + n + 1], np.add(places[:n], one(first), room[:n]))
         if endpoint:
             out[-1] = stop
         return out
 
     return run
+
+
+# Bytes from which on np.block is faster than joining rows and then columns, which copies twice: it
+# takes 7 µs to look at its lists, and gains where the memory is fresh.
+LARGE = 1 << 20
 
 
 def block(arrays: Any) -> Callable[..., Any] | None:
@@ -165,6 +175,8 @@ def block(arrays: Any) -> Callable[..., Any] | None:
         return None
     nested = taken_apart(arrays)
     if not all(is_array(x, ANY) for x in found) or dtype_of(tuple(found), ANY) is None:
+        return None
+    if sum([x.aval.size for x in found]) * found[0].aval.dtype.itemsize < LARGE:
         return None
 
     def put_together(x: Any, hosts: Any) -> Any:
@@ -344,10 +356,10 @@ def nancumsum(
     if not is_array(a, "f") or dtype is not None:
         return None
     total: Any = cumsum.impl
-    rank = a.aval.ndim
+    rank, zero = a.aval.ndim, np.zeros((), a.aval.dtype)
 
     def run(x: Any) -> Any:
-        x = np.where(x == x, x, x.dtype.type(0))
+        x = np.where(x == x, x, zero)
         if axis is None or not rank:
             return total(x.ravel(), axis=0, reverse=False)
         return total(x, axis=axis % rank, reverse=False)
