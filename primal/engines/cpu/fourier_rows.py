@@ -438,17 +438,16 @@ class RowTransforms:
     def _parted(v: Lanes, z: Place, out: Place, h: Int, roots: Place) -> None:
         """X of 2h real numbers, whose even and odd ones were the parts of what gave Z.
 
-        2X[k] = Z[k] + Z*[h - k] - i·w[k]·(Z[k] - Z*[h - k]).
+        X[k] = Z[k]/2 + Z*[h - k]/2 - i·w[k]·(Z[k]/2 - Z*[h - k]/2), as 2X may be infinite.
         """
         s, f = v.s, v.f
 
         def turn(k: Int) -> None:
-            (a, b), (c, d) = v.get(z + k % h * v.pair), v.get(z + (h - k) % h * v.pair)
+            ends = v.get(z + k % h * v.pair), v.get(z + (h - k) % h * v.pair)
+            (a, b), (c, d) = [[f.mul(part, 0.5) for part in end] for end in ends]
             total, gap = (f.add(a, c), f.sub(b, d)), (f.sub(a, c), f.add(b, d))
             re, im = v.times(gap, roots + k * (2 * v.item))
-            half = 0.5
-            v.put(out + k * v.pair, f.mul(f.add(total[0], im), half),
-                  f.mul(f.sub(total[1], re), half))  # fmt: skip
+            v.put(out + k * v.pair, f.add(total[0], im), f.sub(total[1], re))
 
         s.each(0, h + 1, turn)
 

@@ -156,6 +156,18 @@ def test_rows_that_are_not_finite(n: int, name: str) -> None:
             np.testing.assert_allclose(p, q, rtol=0, atol=2e-6 * size)
 
 
+@pytest.mark.parametrize("n", [2, 4, 16, 22, 64, 128])
+@pytest.mark.parametrize("rows", [1, 3, 20])
+def test_spectra_next_to_the_end_of_the_range(n: int, rows: int) -> None:
+    """Twice a result of real numbers is no number on the way to it."""
+    x = drawn((rows, n), "float32")
+    x[0, n // 3] = 3e38
+    (got,) = built(lambda x: [fft(x, fft_type=FftType.RFFT, fft_lengths=(n,))], x).execute([x])
+    for row, spectrum in zip(x, got, strict=True):
+        want = np.fft.rfft(row.astype("float64"))
+        np.testing.assert_allclose(spectrum, want, rtol=0, atol=2e-6 * abs(want).max())
+
+
 @pytest.mark.parametrize("n", [2, 4, 6, 22, 26, 128, 4096])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_ends_of_half_a_spectrum_are_real(n: int, dtype: str) -> None:
