@@ -160,6 +160,29 @@ class TraceAnnotation:
         if found is not None:
             found.__exit__(*exc)
 
+    def set_metadata(self, **kwargs: Any) -> None:
+        """Further arguments to be shown, known only inside of the block.
+
+        RuntimeError outside of it.
+
+        >>> with TraceAnnotation("load data") as block:
+        ...     block.set_metadata(rows=3)
+        """
+        if not self._entered:
+            raise RuntimeError("[set_metadata] expected a call inside of the annotated block.")
+        if self._entered[-1] is not None:
+            self._entered[-1].set_metadata(**kwargs)
+
+    @staticmethod
+    def is_enabled() -> bool:
+        """Whether something records, so that annotations are seen.
+
+        >>> TraceAnnotation.is_enabled()
+        False
+        """
+        bindings = _jaxlib.loaded()
+        return bindings is not None and bool(bindings.profiler.TraceMe.is_enabled())
+
 
 class StepTraceAnnotation(TraceAnnotation):
     """A step of a training loop: `with StepTraceAnnotation("train", step_num=i):`.

@@ -19,6 +19,7 @@ from primal.runtime import guards
 from primal.runtime.array import from_literal
 from primal.runtime.eager import as_array
 from primal.runtime.refs import Ref, check_no_refs
+from primal.runtime.sharding import Format
 
 
 class ShapeDtypeStruct:
@@ -50,6 +51,25 @@ class ShapeDtypeStruct:
     def ndim(self) -> int:
         return len(self.shape)
 
+    @classmethod
+    def like(cls, x: Any) -> ShapeDtypeStruct:
+        """That of an array, a number or what has a shape and a dtype; TypeError for others.
+
+        With the sharding where the array was put somewhere on purpose.
+
+        >>> ShapeDtypeStruct.like(jnp.ones((2, 3)))
+        ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+        """
+        aval = abstract(x)
+        chosen = getattr(x, "committed", True)
+        sharding = getattr(x, "sharding", None) if chosen else None
+        return cls(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
+
+    @property
+    def format(self) -> Format:
+        """The sharding, with no layout: a structure asks for none."""
+        return Format(None, self.sharding)
+
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """A copy with some fields changed."""
         fields = {name: getattr(self, name) for name in self.__slots__} | changes
@@ -72,8 +92,9 @@ class ShapeDtypeStruct:
         return (self.shape, self.dtype, self.weak_type, self.sharding)
 
     def __repr__(self) -> str:
+        place = "" if self.sharding is None else f", sharding={self.sharding}"
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak})"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{place}{weak})"
 
 
 def struct_of(aval: Aval) -> ShapeDtypeStruct:

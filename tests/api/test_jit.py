@@ -541,6 +541,23 @@ def test_structs_say_what_they_were_told():
     assert primal.jit(lambda x: x + 1).lower(wide).compile()(np.ones(2)).dtype == np.float32
 
 
+def test_structs_like_values():
+    struct = primal.ShapeDtypeStruct
+    x = primal.numpy.arange(6.0).reshape(2, 3)
+    for value, want in (
+        (x, struct((2, 3), np.float32)),
+        (2.0, struct((), np.float32, weak_type=True)),
+        (np.ones(2, np.int8), struct((2,), np.int8)),
+        (struct((4,), np.int32), struct((4,), np.int32)),
+    ):
+        assert struct.like(value) == want and struct.like(value).format.sharding is None
+    put = struct.like(primal.device_put(x, primal.devices()[0]))
+    assert put.sharding == x.sharding == put.format.sharding and put.format.layout is None
+    assert str(x.sharding) in repr(put) and put != struct.like(x)
+    with pytest.raises(TypeError):
+        struct.like("a")
+
+
 def test_eval_shape_hands_on_structs_that_a_function_returns():
     struct = primal.ShapeDtypeStruct((2, 3), primal.numpy.int32)
     assert primal.eval_shape(lambda: struct) == struct

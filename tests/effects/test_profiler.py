@@ -33,14 +33,20 @@ def test_a_recording(tmp_path: Path) -> None:
         with profiler.trace(tmp_path, create_perfetto_trace=True, profiler_options=options):
             with profiler.StepTraceAnnotation("step", step_num=3):
                 work(x)
-            with profiler.TraceAnnotation("block", size=5):
-                pass
+            assert profiler.TraceAnnotation.is_enabled()
+            with profiler.TraceAnnotation("block", size=5) as block:
+                block.set_metadata(rows=7)
+    assert not profiler.TraceAnnotation.is_enabled()
+    with pytest.raises(RuntimeError, match="expected a call inside"):
+        block.set_metadata(rows=8)
     assert list(tmp_path.glob("plugins/profile/*/perfetto_trace.json.gz"))
     found = events(tmp_path)
     names = {e.name for e in found}
     assert {"step", "block"} <= names and any("work" in n for n in names)
     (step,) = [dict(e.stats) for e in found if e.name == "step"]
     assert step["step_num"] in (3, "3")
+    (block_stats,) = [dict(e.stats) for e in found if e.name == "block"]
+    assert {k: int(v) for k, v in block_stats.items()} == {"size": 5, "rows": 7}
 
 
 def test_one_recording_at_a_time(tmp_path: Path) -> None:

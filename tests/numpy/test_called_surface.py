@@ -66,6 +66,13 @@ def test_results_that_are_not_weak(text: str) -> None:
     assert not eval(text, NAMES).weak_type
 
 
+def test_results_without_elements_are_of_the_type_of_the_operand() -> None:
+    assert linalg.fiedler_companion(2.0).weak_type
+    for x in (2.0, np.ones((2, 1)), np.ones(1, np.complex64)):
+        got = linalg.fiedler_companion(x)
+        assert (got.shape, got.dtype) == ((*np.shape(x)[:-1], 0, 0), jnp.asarray(x).dtype)
+
+
 def test_a_scalar_and_operands_of_one_rank_stay_weak() -> None:
     assert stats.beta.logpdf(2.0, WEAK, WEAK).weak_type
 

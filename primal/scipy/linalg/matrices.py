@@ -198,9 +198,10 @@ def fiedler_companion(a: ArrayLike) -> Array:
             f"array of shape {x.shape}."
         )
     n = x.shape[-1] - 1
+    if not n:
+        return x[..., :0, None][..., :0]  # of a's own type, weak ones too
     take, ones = np.zeros((n, n), int), np.zeros((n, n), bool)
-    if n:
-        take[0, 0] = 1
+    take[0, 0] = 1
     if n > 1:
         ones[1, 0] = True
     for i in range(1, n, 2):  # entry (i-1, i) holds a[i+1], (i+1, i) holds a[i+2]
