@@ -6,6 +6,7 @@ depends on values need them concrete, and say so.
 
 import json
 import re
+import warnings
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,9 @@ def texts() -> list[str]:
 
 
 def leaves(text: str, operands: dict[str, Any]) -> list[Any]:
-    out = primal.tree.leaves(eval(text, {**NAMES, **operands}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of the shape of a list, recorded too
+        out = primal.tree.leaves(eval(text, {**NAMES, **operands}))
     return [x for x in out if isinstance(x, primal.Array)]
 
 

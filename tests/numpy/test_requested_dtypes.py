@@ -55,7 +55,6 @@ OF_INTEGERS = {"random.bits", "random.randint", "random.multinomial", "random.po
                "random.geometric", "random.rademacher", "numpy.argsort",
                "lax.argmax", "lax.argmin"}  # fmt: skip
 WITHOUT = {
-    "numpy.finfo": "asks about a dtype",
     "numpy.isdtype": "asks about a dtype",
     "numpy.ravel_multi_index": "makes places of the default width",
     "numpy.frombuffer": "says what its bytes are", "numpy.fromstring": "says what its text is",
