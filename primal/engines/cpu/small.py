@@ -8,6 +8,7 @@ for in every call, took 150.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ import numpy as np
 from primal.base.structures import structure
 from primal.engines.cpu.code import SCALAR, SUFFIX, Module
 from primal.engines.cpu.floats import Floats
-from primal.engines.cpu.graph import NATIVE, Value, size_of
+from primal.engines.cpu.graph import NAMES, NATIVE, Value, size_of
+from primal.engines.cpu.pairs import Pairs
 from primal.engines.cpu.reader import Reader, smaller
 from primal.ir.avals import Aval
 
@@ -23,8 +25,10 @@ LARGEST = 8
 """Rows of matrices up to which code is written out."""
 UNIT = 64
 """Matrices per unit."""
+STACK = 4
+"""Complex matrices from which code in lanes is faster than OpenBLAS."""
 _INT32 = np.dtype(np.int32)
-Matrix = list[list[str]]
+Matrix = list[list[Any]]
 
 
 def is_short(a: Value) -> bool:
@@ -37,6 +41,16 @@ def is_small(a: Value) -> bool:
     return a.shape[-2] == a.shape[-1] and is_short(a)
 
 
+def is_small_field(a: Value) -> bool:
+    """The same of floats or stacks of complex numbers: what needs no pivots is written for both.
+
+    One complex matrix of 8 x 8 takes 1.0 µs here and 0.6 in OpenBLAS; a thousand 54 and 310.
+    """
+    whole = a.shape[-2] == a.shape[-1] <= LARGEST
+    stack = whole and size_of(a.shape[:-2]) >= STACK
+    return is_small(a) or stack and NAMES.get(a.node.dtype) in ("c8", "c16")
+
+
 def _spread(k: Any, spec: Any, args: Any, outs: Any, words: tuple[int, ...], **more: Any) -> Any:
     a = args[0]
     count, n = size_of(a.shape[:-2]), a.shape[-1]
@@ -47,8 +61,8 @@ def _spread(k: Any, spec: Any, args: Any, outs: Any, words: tuple[int, ...], **m
 
 
 def cholesky(k: Any, a: Value) -> Value:
-    """L with L Lᵀ = a, from the lower triangle; nan where there is none."""
-    spec = Cholesky(NATIVE[a.node.dtype], a.shape[-1])
+    """L with L Lᴴ = a, from the lower triangle; nan where there is none."""
+    spec = Cholesky(NAMES[a.node.dtype], a.shape[-1])
     found: list[Value] = _spread(k, spec, (a,), (a.aval,), (), reuses=((0, 0),), name="cholesky")
     return found[0]
 
@@ -81,15 +95,19 @@ def solve(k: Any, a: Value, b: Value, transpose_a: bool) -> Value:
 
 
 def triangular_solve(
-    k: Any, a: Value, b: Value, left_side: bool, lower: bool, transpose_a: bool, unit: bool
-) -> Value:
+    k: Any, a: Value, b: Value, left_side: bool, lower: bool, transpose_a: bool,
+    conjugate_a: bool, unit: bool,
+) -> Value:  # fmt: skip
     """x with op(a) x = b or x op(a) = b."""
     n = a.shape[-1]
     # Systems of columns lie `step` elements apart, their elements `stride`; on the right side they
     # are the rows of b, and the matrix is transposed.
     many = b.shape[-1] if left_side else b.shape[-2]
     step, stride = (1, many) if left_side else (n, 1)
-    spec = Triangular(NATIVE[a.node.dtype], n, lower, transpose_a != left_side, unit)
+    dtype = NAMES[a.node.dtype]
+    spec = Triangular(
+        dtype, n, lower, transpose_a != left_side, conjugate_a and dtype[0] == "c", unit
+    )
     found: list[Value] = _spread(
         k, spec, (a, b), (b.aval,), (many, step, stride), reuses=((0, 1),),
         name="triangular_solve",
@@ -101,9 +119,13 @@ class Lanes(Reader):
     """Code in which every lane has a matrix of its own."""
 
     def __init__(self, module: Module, dtype: str, n: int) -> None:
-        super().__init__(module, module.width // int(dtype[1:]))
-        self.f = Floats(self.c, dtype)
-        self.dtype, self.n, self.size = dtype, n, int(dtype[1:])
+        self.size = int(dtype[1:])
+        parts = 2 if dtype[0] == "c" else 1
+        self.dtype, self.n = f"f{self.size // parts}", n
+        super().__init__(module, module.width // (self.size // parts))
+        self.f = Floats(self.c, self.dtype)
+        # Complex elements are pairs of such numbers.
+        self.z: Any = self.f if parts == 1 else Pairs(self.f)
         self.mask = ""
 
     def each(self, name: str, count: str, one: Callable[[str], None]) -> None:
@@ -135,15 +157,26 @@ class Lanes(Reader):
         ps = self.c.new(f"getelementptr i8, ptr {place}, {self.c.vec('i64')} {apart}")
         return self.c.vec("ptr"), ps
 
-    def read(self, place: str, apart: str) -> str:
+    def read(self, place: str, apart: str) -> Any:
         """An element of every matrix."""
+        if self.z is self.f:
+            return self._part(place, apart)
+        imaginary = self.c.new(f"getelementptr i8, ptr {place}, i64 {self.size // 2}")
+        return self._part(place, apart), self._part(imaginary, apart)
+
+    def _part(self, place: str, apart: str) -> str:
         c, scalar = self.c, SCALAR[self.dtype]
         t, name = c.vec(scalar), f"llvm.masked.gather.v{c.lanes}{SUFFIX[scalar]}.v{c.lanes}p0"
-        masked = (("i32", str(self.size)), (c.vec("i1"), self.mask), (t, "zeroinitializer"))
+        masked = (("i32", self.dtype[1:]), (c.vec("i1"), self.mask), (t, "zeroinitializer"))
         return c.call(name, t, self._places(place, apart), *masked)
 
-    def write(self, value: str, place: str, apart: str, dtype: str = "") -> None:
+    def write(self, value: Any, place: str, apart: str, dtype: str = "") -> None:
         """Store an element of every matrix."""
+        if isinstance(value, tuple):
+            imaginary = self.c.new(f"getelementptr i8, ptr {place}, i64 {self.size // 2}")
+            self.write(value[0], place, apart)
+            self.write(value[1], imaginary, apart)
+            return
         c, scalar = self.c, SCALAR[dtype or self.dtype]
         name = f"llvm.masked.scatter.v{c.lanes}{SUFFIX[scalar]}.v{c.lanes}p0"
         masked = (("i32", (dtype or self.dtype)[1:]), (c.vec("i1"), self.mask))
@@ -157,6 +190,18 @@ class Lanes(Reader):
         at = [[self.c.new(f"getelementptr i8, ptr {place}, i64 {(i * n + j) * size}")
                if wanted(i, j) else "" for j in range(n)] for i in range(rows)]  # fmt: skip
         return [[p and self.read(p, apart) for p in row] for row in at]
+
+    def parts(self, x: Any) -> tuple[str, ...]:
+        """The real part of an element and, of complex numbers, the imaginary one."""
+        return x if isinstance(x, tuple) else (x,)
+
+    def element(self, re: str, im: str = "") -> Any:
+        """The element of such parts; of floats the second is left out."""
+        return re if self.z is self.f else (re, im)
+
+    def conjugate(self, x: Any) -> Any:
+        """Of floats, themselves."""
+        return x if self.z is self.f else self.z.conj(x)
 
     def put(self, x: Matrix, array: str, i: str) -> None:
         """Store whole matrices, from number i on."""
@@ -203,9 +248,9 @@ class Lanes(Reader):
                     x[r][j] = f.fma(down, x[i][j], x[r][j])
         return rows, swaps
 
-    def substituted(self, x: Matrix, y: list[str], lower: bool, unit: bool) -> list[str]:
+    def substituted(self, x: Matrix, y: list[Any], lower: bool, unit: bool) -> list[Any]:
         """The solution of a triangular system: from the first row on if lower."""
-        f, out = self.f, list(y)
+        f, out = self.z, list(y)
         order = range(self.n) if lower else range(self.n - 1, -1, -1)
         done: list[int] = []
         for i in order:
@@ -218,7 +263,7 @@ class Lanes(Reader):
 
     def columns(
         self, b: str, out: str, i: str, sizes: tuple[str, str, str],
-        solved: Callable[[list[str]], list[str]],
+        solved: Callable[[list[Any]], list[Any]],
     ) -> None:  # fmt: skip
         """`solved` for every right-hand side of the matrices from number i on.
 
@@ -321,6 +366,7 @@ class Triangular:
     n: int
     lower: bool
     plain: bool
+    conjugated: bool
     unit: bool
 
     def write(self, module: Module, name: str) -> None:
@@ -335,6 +381,8 @@ class Triangular:
             x = s.matrix(s.moved(a, (i, str(s.n * s.n * s.size))), wanted)
             if not self.plain:
                 x = _transposed(x)
+            if self.conjugated:
+                x = [[v and s.conjugate(v) for v in row] for row in x]
             lower = self.lower == self.plain
             s.columns(
                 b, out, i, (many, step, stride),
@@ -363,19 +411,25 @@ class Cholesky:
             good = ""
             for j in range(n):
                 for k in range(j):
+                    across = s.conjugate(x[j][k])
                     for r in range(j, n):
-                        x[r][j] = f.fma(f.neg(x[r][k]), x[j][k], x[r][j])
+                        x[r][j] = s.z.fma(s.z.neg(x[r][k]), across, x[r][j])
+                middle = s.parts(x[j][j])[0]
                 # As LAPACK does: nan is no failure, and what is below infinity is zero.
-                positive = f.test("ugt", x[j][j], 0.0)
+                positive = f.test("ugt", middle, 0.0)
                 good = f.both(good, positive) if good else positive
-                x[j][j] = f.sqrt(x[j][j])
-                finite = f.test("une", x[j][j], float("inf"))
+                root = f.sqrt(middle)
+                finite = f.test("une", root, float("inf"))
+                x[j][j] = s.element(root, f.k(0.0))
                 for r in range(j + 1, n):
-                    x[r][j] = f.where(finite, f.div(x[r][j], x[j][j]), 0.0)
-            nan = float("nan")
+                    x[r][j] = s.element(
+                        *[f.where(finite, f.div(v, root), 0.0) for v in s.parts(x[r][j])]
+                    )
+            nan = s.element(f.k(float("nan")), f.k(0.0))
+            none = s.element(f.k(0.0), f.k(0.0))
             s.put(
-                [[f.where(good, x[r][j], nan) if r >= j else f.k(0.0) for j in range(n)]
-                 for r in range(n)], out, i,
+                [[s.element(*map(partial(f.where, good), s.parts(x[r][j]), s.parts(nan)))
+                  if r >= j else none for j in range(n)] for r in range(n)], out, i,
             )  # fmt: skip
 
         s.each(name, count, one)

@@ -73,6 +73,69 @@ def test_roots_of_infinity_and_nan_are_those_of_lapack() -> None:
         np.testing.assert_array_equal(run(lambda x: [cholesky(x)], x)[0], want)
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize(("count", "n"), [(4, 1), (17, 3), (5, LARGEST)])
+def test_complex_roots(count: int, n: int, dtype: str) -> None:
+    a = (matrices(count, n, dtype) + 1j * matrices(count + 1, n, dtype)[1:]).astype(dtype)
+    positive = a @ np.swapaxes(a, 1, 2).conj() + np.eye(n, dtype=dtype)
+    (root,) = run(lambda a: [cholesky(a)], positive)
+    np.testing.assert_array_equal(root, np.tril(root))
+    np.testing.assert_array_equal(np.diagonal(root, 0, 1, 2).imag, 0)
+    back = root.astype(complex) @ np.swapaxes(root, 1, 2).conj()
+    bound = 4 * n * np.finfo(dtype).eps * np.abs(positive).max()
+    np.testing.assert_allclose(back, positive, rtol=0, atol=bound)
+
+
+def test_complex_roots_where_there_are_none_are_those_of_lapack() -> None:
+    nan = np.nan
+    rows = [[1, 2j, -2j, 1], [-1, 0, 0, 1], [0, 0, 0, 0], [nan, 0, 1j, 1], [4, -2j, 2j, 5],
+            [4, -2j, complex(0, nan), 5]]  # fmt: skip
+    a = np.array(rows).reshape(-1, 2, 2)
+    (want,) = numpy_run(lambda x: [cholesky(x)], a)
+    np.testing.assert_array_equal(run(lambda x: [cholesky(x)], a)[0], want)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("left_side", [False, True])
+@pytest.mark.parametrize(
+    ("transpose_a", "conjugate_a"), [(False, True), (True, False), (True, True)]
+)
+def test_complex_triangular_systems(
+    dtype: str, lower: bool, left_side: bool, transpose_a: bool, conjugate_a: bool
+) -> None:
+    for n, unit in ((1, False), (3, True), (7, False)):
+        # Diagonals of either part's sign, so that both cases of a division are met.
+        turn = np.exp(1j * np.arange(20))[:, None, None]
+        a = (
+            matrices(20, n, dtype) + 1j * matrices(21, n, dtype)[1:] + 4 * turn * np.eye(n)
+        ).astype(dtype)
+        b = (matrices(20, n, dtype, 3) - 1j * matrices(22, n, dtype, 3)[2:]).astype(dtype)
+        b = b if left_side else np.ascontiguousarray(np.swapaxes(b, 1, 2))
+        params = {"left_side": left_side, "lower": lower, "transpose_a": transpose_a,
+                  "conjugate_a": conjugate_a, "unit_diagonal": unit}  # fmt: skip
+        (x,) = run(lambda a, b, p=params: [triangular_solve(a, b, **p)], a, b)
+        t = (np.tril(a) if lower else np.triu(a)).astype(complex)
+        if unit:
+            t[:, range(n), range(n)] = 1
+        t = np.swapaxes(t, 1, 2) if transpose_a else t
+        t = t.conj() if conjugate_a else t
+        rest = (t @ x if left_side else x @ t) - b
+        size = np.abs(t).max((1, 2)) * np.abs(x).max((1, 2))
+        assert np.all(np.abs(rest).max((1, 2)) <= 4 * n * np.finfo(dtype).eps * size)
+
+
+def test_quotients_of_complex_numbers_neither_overflow_nor_vanish() -> None:
+    a = np.array([1e300 + 1e300j, 1e-300 - 1e-300j, -3j * 1e300, 2e-310 + 1e-310j])
+    b = a * np.array([2, 1j, 1 + 1j, 4])
+    params = {"left_side": True, "lower": True, "transpose_a": False,
+              "conjugate_a": False, "unit_diagonal": False}  # fmt: skip
+    (x,) = run(
+        lambda a, b: [triangular_solve(a, b, **params)], a.reshape(4, 1, 1), b.reshape(4, 1, 1)
+    )
+    np.testing.assert_allclose(x.ravel(), [2, 1j, 1 + 1j, 4], rtol=1e-12)
+
+
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("left_side", [False, True])
 @pytest.mark.parametrize("transpose_a", [False, True])
