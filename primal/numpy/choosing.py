@@ -259,7 +259,7 @@ def nan_to_num(
     Array([1., 0.], dtype=float32)
     """
     x = operand("nan_to_num", x)
-    if copy is not None:
+    if copy is not None and type(copy) is not bool:
         operand("nan_to_num", copy)
     dtype = x.aval.dtype
     if not dtypes.issubdtype(dtype, np.inexact):
