@@ -308,6 +308,11 @@ def test_errors_of_linalg() -> None:
         (lambda: linalg.svd(WIDE, subset_by_index=(0, 1)), ValueError, "subset"),
         (lambda: linalg.svd(WIDE, False, subset_by_index=(0, 1)), NotImplementedError, "subset"),
         (lambda: linalg.lstsq(WIDE, np.ones(2)), ValueError, "Leading dimensions"),
+        # Where two things are wrong, the one that JAX names.
+        (lambda: linalg.lstsq(np.ones((2, 3, 3)), np.ones(3)), ValueError, "Leading dimensions"),
+        (lambda: linalg.lstsq(np.ones(3), np.float32(1)), TypeError, "1-dimensional"),
+        (lambda: linalg.qr(2.0, mode="bad"), ValueError, "mode"),
+        (lambda: linalg.pinv(object(), rtol=0.1, rcond=0.1), ValueError, "only one of"),
     ]:  # fmt: skip
         with pytest.raises(error, match=text):
             call()  # type: ignore[no-untyped-call]

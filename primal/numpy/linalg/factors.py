@@ -109,12 +109,13 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     >>> jnp.allclose(Q @ R, jnp.array([[3., 0.], [4., 5.]]), atol=1e-5)
     Array(True, dtype=bool)
     """
+    check_arraylike("jnp.linalg.qr", a)
+    if mode not in ("raw", "reduced", "complete", "r", "full"):
+        raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
     x = matrix("qr", a)
     if mode == "raw":
         packed, taus = qr_room.geqrf(x)
         return QRResult(matrix_transpose(packed), taus)
-    if mode not in ("reduced", "complete", "r", "full"):
-        raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
     full = mode in ("complete", "full")
     q, r = qr_room.qr(x, pivoting=False, full_matrices=full)
     return r if mode == "r" else QRResult(q, r)

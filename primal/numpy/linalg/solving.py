@@ -138,11 +138,11 @@ def pinv(
     Array([[0.5, 0. ],
            [0. , 0. ]], dtype=float32)
     """
-    x = matrix("pinv", a)
     if rcond is not None:
         if rtol is not None:
             raise ValueError("pinv: only one of rtol and rcond may be specified.")
         rtol = rcond
+    x = matrix("pinv", a)
     m, n = x.aval.shape[-2:]
     if rtol is None:
         rtol = 10.0 * max(m, n) * float(dtypes.finfo(x.aval.dtype).eps)
@@ -193,14 +193,14 @@ def lstsq(
     """
     check_arraylike("jnp.linalg.lstsq", a, b)
     x, y = promote_dtypes_inexact("jnp.linalg.lstsq", a, b)
+    if x.aval.shape[:1] != y.aval.shape[:1] and x.aval.ndim and y.aval.ndim:
+        raise ValueError("Leading dimensions of input arrays must match")
     if x.aval.ndim != 2:
         raise TypeError(f"{x.aval.ndim}-dimensional array given. Array must be two-dimensional")
     if y.aval.ndim not in (1, 2):
         raise TypeError(
             f"{y.aval.ndim}-dimensional array given. Array must be one or two-dimensional"
         )
-    if x.aval.shape[0] != y.aval.shape[0]:
-        raise ValueError("Leading dimensions of input arrays must match")
     vector = y.aval.ndim == 1
     y = y[:, None] if vector else y
     m, n = x.aval.shape
