@@ -264,7 +264,8 @@ def _triangle(name: str, m: Any, k: int, keep_lower: bool) -> Array:
     if x.ndim < 2:
         raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D")
     zero = to_shape(literal(0, x.dtype, x.aval.weak_type), x.shape)
-    k = static_int(f"{name} k", k)
+    # Beyond the corners all diagonals are alike; row numbers plus a distant one would wrap.
+    k = min(max(static_int(f"{name} k", k), -x.shape[-2] - 1), x.shape[-1] + 1)
     if keep_lower:
         return ops.select_n(_lower(x.shape, diagonal_number(name, k)), zero, x)
     return ops.select_n(_lower(x.shape, diagonal_number(name, k - 1)), x, zero)

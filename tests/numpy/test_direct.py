@@ -601,3 +601,12 @@ def test_medians_at_the_ends_of_the_range(name, n):
             want = np.median(x.astype(np.float64)).astype(np.float32)
         same_bits(function(jnp.asarray(x)), want)
         same_bits(jit(function)(jnp.asarray(x)), want)
+
+
+@pytest.mark.parametrize("k", [-(2**31), -4, -3, 4, 5, 2**31 - 1])
+@pytest.mark.parametrize("name", ["tril", "triu"])
+def test_triangles_beyond_the_corners(name, k):
+    x = np.ones((2, 3, 4), np.float32)
+    want = getattr(np, name)(x, k)
+    for f in (getattr(jnp, name), jit(getattr(jnp, name), static_argnums=1)):
+        same_bits(f(jnp.asarray(x), k), want)
