@@ -125,6 +125,14 @@ def test_complex_triangular_systems(
         assert np.all(np.abs(rest).max((1, 2)) <= 4 * n * np.finfo(dtype).eps * size)
 
 
+def test_one_conjugated_matrix_is_no_library_step() -> None:
+    a = np.array([[[2 + 1j, 0], [1 - 1j, 3j]]])
+    params = {"left_side": True, "lower": True, "transpose_a": False,
+              "conjugate_a": True, "unit_diagonal": False}  # fmt: skip
+    (x,) = run(lambda a: [triangular_solve(a, a, **params)], a)
+    np.testing.assert_allclose(a.conj() @ x, a, rtol=1e-14)
+
+
 def test_quotients_of_complex_numbers_neither_overflow_nor_vanish() -> None:
     a = np.array([1e300 + 1e300j, 1e-300 - 1e-300j, -3j * 1e300, 2e-310 + 1e-310j])
     b = a * np.array([2, 1j, 1 + 1j, 4])
