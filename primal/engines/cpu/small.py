@@ -41,13 +41,13 @@ def is_small(a: Value) -> bool:
     return a.shape[-2] == a.shape[-1] and is_short(a)
 
 
-def is_small_field(a: Value, least: int = STACK) -> bool:
+def is_small_field(a: Value) -> bool:
     """The same of floats or of stacks of complex numbers: what needs no pivots is for both.
 
     One complex matrix of 8 x 8 takes 1.0 µs here and 0.6 in OpenBLAS; a thousand 54 and 310.
     """
     whole = a.shape[-2] == a.shape[-1] <= LARGEST
-    stack = whole and size_of(a.shape[:-2]) >= least
+    stack = whole and size_of(a.shape[:-2]) >= STACK
     return is_small(a) or stack and NAMES.get(a.node.dtype) in ("c8", "c16")
 
 
