@@ -70,9 +70,9 @@ from primal.base.dtype_table import (
 from primal.base.errors import UnhashableArgumentError
 from primal.base.promotion import (
     TypePromotionError,
-    bound,
     lattice_result,
     promote_pair,
+    wide_bound,
 )
 
 __all__ = [
@@ -532,10 +532,10 @@ def promote_types(a: Any, b: Any) -> DType:
     for d in (a, b):
         if isinstance(d, np.ndarray):
             _no_array("promote_types", d)
-    pairs = tuple((as_dtype(d), d is int or d is float or d is complex) for d in (a, b))
-    found = bound(pairs, True, settings().numpy_dtype_promotion == "strict")[0]
-    wide = any(canonicalize_dtype(d, True) != d for d, _ in pairs)
-    return found if wide else canonicalize_dtype(found, True)
+    now = settings()
+    first = as_dtype(a), a is int or a is float or a is complex
+    second = as_dtype(b), b is int or b is float or b is complex
+    return wide_bound(first, second, now.enable_x64, now.numpy_dtype_promotion == "strict")
 
 
 def _operand(arg: Any) -> tuple[DType, bool]:

@@ -178,6 +178,15 @@ def bound(pairs: Sequence[tuple[DType, bool]], x64: bool, strict: bool) -> tuple
     return (joined if x64 else NARROW.get(joined, joined)), is_weak_result
 
 
+@caches.memo
+def wide_bound(a: tuple[DType, bool], b: tuple[DType, bool], x64: bool, strict: bool) -> DType:
+    """The least upper bound of two (dtype, weak), which has 64 bits where one of them has."""
+    found = bound((a, b), True, strict)[0]
+    if x64 or a[0] in NARROW or b[0] in NARROW:
+        return found
+    return NARROW.get(found, found)
+
+
 # One table per setting of the switch and of strictness. It holds two forms of key: tuples of pairs,
 # and the flat (dtype, weak, dtype, weak) of `promote_pair`.
 _results: dict[tuple[bool, bool], dict[Any, tuple[DType, bool]]] = {
