@@ -78,12 +78,7 @@ def eig(
     k: Any, a: Value, outs: Sequence[Aval], left: bool, right: bool, address: int, room: int
 ) -> list[Value]:
     """By geev, at that address, in so much workspace: values, and vectors that are wanted."""
-    # In single precision two builds of LAPACK differ by more than a rounding: eager code has this.
-    alone = len(outs) == 1 and a.node.dtype.str[1:] in ("f8", "c16")
-    if alone:
-        address = _ours(a, "geev") or address
-    most = VALUES if alone else ROOM
-    spec = Eig(dtype_for("eig", a, address, outs, most), left, right)
+    spec = Eig(dtype_for("eig", a, address, outs), left, right)
     n = a.shape[-1]
     return stack("eig", k, spec, a, outs, (address, n, room), 1500 + 500 * n + 25 * n**3)
 

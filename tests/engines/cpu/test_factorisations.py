@@ -36,10 +36,15 @@ def agree(a):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
-@pytest.mark.parametrize("shape", [(37, 3, 3), (5, 1, 1), (2, 2, 10, 10), (64, 64), (2, 90, 90)])
+@pytest.mark.parametrize("shape", [(37, 3, 3), (5, 1, 1), (2, 2, 10, 10), (64, 64)])
 def test_eigenvalues_in_the_order_of_lapack(shape, dtype):
     made = agree(matrices(shape, dtype))
     assert not [s for s in made.plan.program.steps if isinstance(s, Library)]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_larger_ones_have_the_order_of_eager_code(dtype):
+    agree(matrices((3, 120, 120), dtype))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
@@ -54,7 +59,7 @@ def test_extreme_and_special_matrices(dtype):
 
 
 def test_larger_ones_and_a_missing_library_are_left_to_numpy(monkeypatch):
-    assert [s for s in agree(matrices((363, 363), "float64")).plan.program.steps
+    assert [s for s in agree(matrices((65, 65), "float64")).plan.program.steps
             if isinstance(s, Library)]  # fmt: skip
     monkeypatch.setattr(_openblas, "address", lambda name: 0)
     assert [s for s in agree(matrices((4, 3, 3), "float64")).plan.program.steps

@@ -93,8 +93,9 @@ def test_jobs_begin_where_the_one_before_ended(units):
     config.update("num_threads", 2)
     steps = Steps()
     mine = threading.get_ident()
-    inwards = []
-    for _ in range(6):
+    # Beside other programs a job may be done alone, in order: only those that were shared count.
+    inwards, turned = [], []
+    while len(turned) < 4 and len(inwards) < 100:
         taken = steps.run(units, 100_000)
         middle = sorted(taken)[len(taken) // 2][0]
         own = [begin for begin, _, who in taken if who == mine]
@@ -106,9 +107,12 @@ def test_jobs_begin_where_the_one_before_ended(units):
         assert own[len(half) :] == sorted(own[len(half) :], reverse=not inward)
         there = [begin for begin in others if begin >= middle]
         assert there == sorted(there, reverse=inward)
-        inwards.append(inward if len(half) > 1 else None)
-    known = [i for i, inward in enumerate(inwards) if inward is not None]
-    assert len({(i + inwards[i]) % 2 for i in known}) <= 1
+        inwards.append(inward if others and len(half) > 1 else None)
+        if None not in inwards[-2:] and len(inwards) > 1:
+            turned.append(inwards[-1] != inwards[-2])
+    if not turned:
+        pytest.skip("no helper had a CPU")
+    assert all(turned)
 
 
 def test_many_python_threads_at_once():
