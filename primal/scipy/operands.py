@@ -31,12 +31,9 @@ def inexact(name: str, *args: Any) -> list[Any]:
 
 
 def real_inexact(name: str, *args: Any) -> list[Any]:
-    """`inexact`; complex operands: TypeError of operations and distributions, else ValueError.
-
-    Some distributions have formulas that are analytic, and go on into the complex plane.
-    """
+    """`inexact`; complex operands: TypeError of operations and distributions, else ValueError."""
     out = inexact(name, *args)
-    if out and out[0].dtype.kind == "c" and name not in _ANALYTIC:
+    if out and out[0].dtype.kind == "c":
         if "." in name:
             broadcast_shapes(*[x.shape for x in out])
         error: type[Exception] = ValueError
@@ -64,7 +61,15 @@ def settled(name: str, *args: Any) -> list[Any]:
 
     Where operands of two ranks meet, a scalar counts as one of the greater rank.
     """
-    out = real_inexact(name, *args)
+    return _as_first(real_inexact(name, *args))
+
+
+def analytic(name: str, *args: Any) -> list[Any]:
+    """The same for formulas that go on into the complex plane."""
+    return _as_first(inexact(name, *args))
+
+
+def _as_first(out: list[Any]) -> list[Any]:
     ranks = {x.ndim for x in out} - {0}
     return out if out[0].ndim == 0 and len(ranks) < 2 else strong(*out)
 
@@ -93,11 +98,6 @@ _OPERATIONS = frozenset(
 
 
 _BY_BETAINC = frozenset([f"beta.{f}" for f in ("cdf", "logcdf", "sf", "logsf")])
-_ANALYTIC = frozenset(
-    ["norm.logpdf", *[f"{d}.{f}" for d in ("cauchy", "logistic")
-                      for f in ("pdf", "logpdf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf")],
-     "expon.ppf", "uniform.ppf", "pareto.ppf"]
-)  # fmt: skip
 
 
 def epsilon(x: Any) -> float:

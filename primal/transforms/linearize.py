@@ -70,13 +70,7 @@ class Tape(Trace):
                 break
         if self.in_rule and op.higher is not None and op.higher.mixes is not None:
             return self._apart(op, args, params)
-        try:
-            avals = tuple([a.aval for a in args])
-        except AttributeError:
-            avals = tuple([aval_of(a) for a in args])
-        out = op.types.get((avals, *params.items()) if params else avals)
-        if out is None:
-            out = op.infer(avals, params)
+        out = op.infer(tuple([aval_of(a) for a in args]), params)
         source = state.location or current_location()
         if scopes.names:
             source = scoped(source, scopes.names)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from primal.engines.cpu.graph import Node, Value, reshaped
+from primal.engines.cpu.memory import LINE
 from primal.engines.cpu.partial import in_part
 from primal.engines.cpu.pieces import CLOSE
 from primal.engines.cpu.schedule import Group, Remaking, Schedule, Step, nodes_read
@@ -18,8 +19,6 @@ from primal.engines.cpu.steps import Block, Branch, Library, Loop, Routine
 
 FEW = 64
 """Elements of a piece up to which it does not matter how far they lie apart."""
-LINE = 64
-"""Bytes of a line of the cache."""
 RUN, HEAVY_RUN = 16, 64
 """Elements of a row that lie side by side, for bodies without and with mathematical functions."""
 

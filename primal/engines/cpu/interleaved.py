@@ -43,7 +43,7 @@ def _access(c: Code, dtype: str, mask: str | None) -> tuple[str, str, list[tuple
     if mask is not None:
         doubled = _shuffled(c, c.vec("i1"), mask, mask, [i // 2 for i in range(n)])
     given = [("i32", str(itemsize(dtype) // 2)), (c.vec("i1", n), doubled)]
-    return c.vec(scalar, n), f"v{n}{SUFFIX[scalar]}.p0", given
+    return in_register(c, dtype), f"v{n}{SUFFIX[scalar]}.p0", given
 
 
 def contiguous(c: Code, dtype: str, place: str, index: str, mask: str | None) -> str:

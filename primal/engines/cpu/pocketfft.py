@@ -119,12 +119,12 @@ class Again:
                 part = c.new(f"load {real}, ptr {p}")
                 gap = c.new(f"fsub {real} {part}, {part}")
                 lost = c.new(f"or i1 {lost}, {c.new(f'fcmp uno {real} {gap}, {gap}')}")
-            again, after = c.label("again"), c.label("after")
-            c.do(f"br i1 {lost}, label %{again}, label %{after}")
-            c.start(again)
-            rows.run(given, made, "1")
-            c.do(f"br label %{after}")
-            c.start(after)
+
+            def again() -> list[str]:
+                rows.run(given, made, "1")
+                return []
+
+            c.guarded(lost, [], again)
 
         r.units(name, unit)
 

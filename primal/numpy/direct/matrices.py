@@ -54,14 +54,14 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Callable[..., A
 
 
 # Elements of masks that are kept; those of large matrices would take as much room as they.
-KEPT = 1 << 14
+MASK = 1 << 14
 
 
 def _triangle(m: Any, k: Any, is_lower: bool) -> Callable[..., Any] | None:
     if not is_array(m, ANY) or m.aval.ndim < 2 or type(k) is not int:
         return None
     zero, (rows, columns) = np.zeros((), m.aval.dtype), m.aval.shape[-2:]
-    kept = None if rows * columns > KEPT else np.tri(rows, columns, k, bool)
+    kept = None if rows * columns > MASK else np.tri(rows, columns, k, bool)
 
     def run(x: Any) -> Any:
         lower = np.tri(rows, columns, k, bool) if kept is None else kept

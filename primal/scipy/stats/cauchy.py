@@ -7,7 +7,7 @@ import math
 import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
-from primal.scipy.operands import settled
+from primal.scipy.operands import analytic
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -18,7 +18,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> logpdf(jnp.array([0.5, 2.0]))
     Array([-1.3678734, -2.7541678], dtype=float32)
     """
-    x, loc, scale = settled("cauchy.logpdf", x, loc, scale)
+    x, loc, scale = analytic("cauchy.logpdf", x, loc, scale)
     z = (x - loc) / scale
     return -jnp.log1p(z * z) - jnp.log(scale) - math.log(math.pi)
 
@@ -42,7 +42,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> cdf(jnp.array([0.0, 1.0]))
     Array([0.5 , 0.75], dtype=float32)
     """
-    x, loc, scale = settled("cauchy.cdf", x, loc, scale)
+    x, loc, scale = analytic("cauchy.cdf", x, loc, scale)
     # Unlike ½ + arctan(z)/π this keeps the digits of the lower tail.
     return jnp.arctan2(jnp.ones_like(x * loc * scale), (loc - x) / scale) / math.pi
 
@@ -66,7 +66,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> sf(jnp.array([0.5, 2.0]))
     Array([0.3524164 , 0.14758362], dtype=float32)
     """
-    x, loc, scale = settled("cauchy.sf", x, loc, scale)
+    x, loc, scale = analytic("cauchy.sf", x, loc, scale)
     return cdf(-x, -loc, scale)
 
 
@@ -95,7 +95,7 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> ppf(jnp.array([0.25, 0.5]))
     Array([-1.,  0.], dtype=float32)
     """
-    q, loc, scale = settled("cauchy.ppf", q, loc, scale)
+    q, loc, scale = analytic("cauchy.ppf", q, loc, scale)
     return loc + scale * jnp.tan(math.pi * (q - 0.5))
 
 
@@ -107,5 +107,5 @@ def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> isf(jnp.array([0.25, 0.5]))
     Array([1., 0.], dtype=float32)
     """
-    q, loc, scale = settled("cauchy.isf", q, loc, scale)
+    q, loc, scale = analytic("cauchy.isf", q, loc, scale)
     return loc + scale * jnp.tan(math.pi * (0.5 - q))

@@ -6,7 +6,7 @@ import primal.numpy as jnp
 from primal import nn
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
-from primal.scipy.operands import real_inexact
+from primal.scipy.operands import inexact, real_inexact
 from primal.scipy.stats.supports import within
 
 
@@ -89,6 +89,6 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> ppf(jnp.array([0.25, 0.5]))
     Array([0.28768206, 0.6931472 ], dtype=float32)
     """
-    q, loc, scale = real_inexact("expon.ppf", q, loc, scale)
+    q, loc, scale = inexact("expon.ppf", q, loc, scale)
     inside = (q >= 0) & (q <= 1)
     return jnp.where(inside, loc - scale * jnp.log1p(-q), jnp.nan)

@@ -6,7 +6,7 @@ import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.scipy import special
-from primal.scipy.operands import real_inexact, settled
+from primal.scipy.operands import analytic, inexact
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -17,7 +17,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> logpdf(jnp.array([0.5, 2.0]))
     Array([-1.448154, -2.253856], dtype=float32)
     """
-    x, loc, scale = settled("logistic.logpdf", x, loc, scale)
+    x, loc, scale = analytic("logistic.logpdf", x, loc, scale)
     z = (x - loc) / scale
     half = z / 2
     half = half.astype(half.dtype) if half.ndim else half
@@ -43,7 +43,7 @@ def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> ppf(jnp.array([0.25, 0.5]))
     Array([-1.0986123,  0.       ], dtype=float32)
     """
-    x, loc, scale = settled("logistic.ppf", x, loc, scale)
+    x, loc, scale = analytic("logistic.ppf", x, loc, scale)
     return special.logit(x) * scale + loc
 
 
@@ -55,7 +55,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> sf(jnp.array([0.5, 2.0]))
     Array([0.37754068, 0.11920293], dtype=float32)
     """
-    x, loc, scale = real_inexact("logistic.sf", x, loc, scale)
+    x, loc, scale = inexact("logistic.sf", x, loc, scale)
     return special.expit((loc - x) / scale)
 
 
@@ -67,7 +67,7 @@ def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> isf(jnp.array([0.25, 0.5]))
     Array([1.0986123, 0.       ], dtype=float32)
     """
-    x, loc, scale = settled("logistic.isf", x, loc, scale)
+    x, loc, scale = analytic("logistic.isf", x, loc, scale)
     return loc - special.logit(x) * scale
 
 
@@ -79,5 +79,5 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> cdf(jnp.array([0.0, 1.0]))
     Array([0.5      , 0.7310586], dtype=float32)
     """
-    x, loc, scale = real_inexact("logistic.cdf", x, loc, scale)
+    x, loc, scale = inexact("logistic.cdf", x, loc, scale)
     return special.expit((x - loc) / scale)

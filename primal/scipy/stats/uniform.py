@@ -5,7 +5,7 @@ from __future__ import annotations
 import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike, convert
-from primal.scipy.operands import real_inexact, strong
+from primal.scipy.operands import inexact, real_inexact, strong
 from primal.scipy.stats.supports import within
 
 
@@ -54,6 +54,6 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> ppf(jnp.array([0.25, 0.5]), 0.0, 4.0)
     Array([1., 2.], dtype=float32)
     """
-    q, loc, scale = real_inexact("uniform.ppf", q, loc, scale)
+    q, loc, scale = inexact("uniform.ppf", q, loc, scale)
     inside = (q >= 0) & (q <= 1)
     return jnp.where(inside, loc + q * scale, jnp.nan)
