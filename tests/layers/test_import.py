@@ -44,3 +44,13 @@ def test_import_starts_no_thread_and_no_process(fresh_process) -> None:
         "assert threading.active_count() == 1\n"
     )
     assert done.stderr == ""
+
+
+def test_numpy_is_loaded_from_the_top(fresh_process) -> None:
+    done = fresh_process(
+        "import json, sys\nimport primal\n"
+        "print(json.dumps([n for n in sys.modules if n.partition('.')[0] in ('numpy', 'primal')]))"
+    )
+    order = json.loads(done.stdout)  # as their loading ended
+    ours = [name for name in order[: order.index("numpy")] if name.startswith("primal")]
+    assert ours == [], "NumPy's imports began beneath ours: see primal/__init__.py"
