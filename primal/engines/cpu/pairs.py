@@ -21,6 +21,16 @@ class Pairs:
         """The conjugate of x."""
         return x[0], self.f.neg(x[1])
 
+    def add(self, x: Complex, y: Complex) -> Complex:
+        """x + y."""
+        return self.f.add(x[0], y[0]), self.f.add(x[1], y[1])
+
+    def mul(self, x: Complex, y: Complex) -> Complex:
+        """x y, each part a product and a fused step."""
+        f = self.f
+        re = f.fma(f.neg(x[1]), y[1], f.mul(x[0], y[0]))
+        return re, f.fma(x[1], y[0], f.mul(x[0], y[1]))
+
     def fma(self, x: Complex, y: Complex, z: Complex) -> Complex:
         """x y + z, each part two fused steps."""
         f = self.f

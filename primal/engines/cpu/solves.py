@@ -46,7 +46,7 @@ def _routine(
 
 def cholesky(k: Any, a: Value) -> Value:
     """L with L Lᴴ = a, from the lower triangle; nan where there is none."""
-    if small.is_small_field(a):
+    if small.is_small(a):
         return small.cholesky(k, a)
     n = a.shape[-1]
     dtype, address, count = _routine("cholesky", "{}potrf_", a, (n,), ROWS)
@@ -85,7 +85,7 @@ def triangular_solve(
     conjugate_a: bool, unit_diagonal: bool,
 ) -> Value:  # fmt: skip
     """x with op(a) x = b or x op(a) = b."""
-    if small.is_small_field(a):
+    if small.is_small(a):
         return small.triangular_solve(
             k, a, b, left_side, lower, transpose_a, conjugate_a, unit_diagonal
         )

@@ -16,12 +16,25 @@ from primal.ops.linalg.triangular import triangular_solve
 from tests.engines.cpu.lab import agree, built, numpy_run
 
 SIZES = [(1, 1), (3, 2), (16, 3), (17, 4), (129, 5), (5, LARGEST)]
-DTYPES = ["float32", "float64"]
+DTYPES = ["float32", "float64", "complex64", "complex128"]
 
 
 def matrices(count: int, n: int, dtype: str, columns: int = 0) -> Any:
+    shape = count, n, columns or n
     draw = np.random.default_rng(count + n)
-    return draw.standard_normal((count, n, columns or n)).astype(dtype)
+    x: Any = draw.standard_normal(shape)
+    if np.dtype(dtype).kind == "c":
+        x = x + 1j * draw.standard_normal(shape)
+    return x.astype(dtype)
+
+
+def wide(x: Any) -> Any:
+    """In double precision."""
+    return x.astype(np.result_type(x.dtype, np.float64))
+
+
+def adjoint(x: Any) -> Any:
+    return np.swapaxes(x, -1, -2).conj()
 
 
 def run(f: Any, *xs: Any) -> list[Any]:
@@ -36,9 +49,8 @@ def run(f: Any, *xs: Any) -> list[Any]:
 def test_systems(count: int, n: int, dtype: str, transpose_a: bool) -> None:
     a, b = matrices(count, n, dtype), matrices(count, n, dtype, 3)
     (x,) = run(lambda a, b: [solve(a, b, transpose_a=transpose_a)], a, b)
-    wide = a.astype(float)
-    rest = (np.swapaxes(wide, -1, -2) if transpose_a else wide) @ x - b
-    size = np.abs(wide).max((1, 2)) * np.abs(x).max((1, 2)) + np.abs(b).max((1, 2))
+    rest = wide(np.swapaxes(a, -1, -2) if transpose_a else a) @ x - b
+    size = np.abs(a).max((1, 2)) * np.abs(x).max((1, 2)) + np.abs(b).max((1, 2))
     # Backward stable: the residual is a few units of the greatest terms.
     assert np.all(np.abs(rest).max((1, 2)) <= 4 * n * n * np.finfo(dtype).eps * size)
 
@@ -52,16 +64,17 @@ def test_factors(count: int, n: int, dtype: str) -> None:
     np.testing.assert_array_equal(swaps, wanted[1])
     np.testing.assert_array_equal(order, wanted[2])
     tolerance = 40 * np.finfo(dtype).eps
-    lower, upper = np.tril(factors.astype(float), -1) + np.eye(n), np.triu(factors.astype(float))
+    lower, upper = np.tril(wide(factors), -1) + np.eye(n), np.triu(wide(factors))
     rows = np.take_along_axis(a, order[..., None], 1)
     np.testing.assert_allclose(lower @ upper, rows, atol=tolerance)
-    assert np.all(np.abs(lower) <= 1)
-    positive = a @ np.swapaxes(a, 1, 2) + np.eye(n, dtype=dtype)
+    # Of complex numbers LAPACK compares |re| + |im|, which is up to √2 times the modulus.
+    assert np.all(np.abs(lower) <= (1 if np.dtype(dtype).kind == "f" else np.sqrt(2)) + tolerance)
+    positive = a @ adjoint(a) + np.eye(n, dtype=dtype)
     (root,) = run(lambda a: [cholesky(a)], positive)
     np.testing.assert_array_equal(root, np.tril(root))
-    np.testing.assert_allclose(
-        root.astype(float) @ np.swapaxes(root, 1, 2), positive, rtol=tolerance, atol=tolerance
-    )
+    np.testing.assert_array_equal(np.diagonal(root, 0, 1, 2).imag, 0)
+    bound = tolerance * np.abs(positive).max()
+    np.testing.assert_allclose(wide(root) @ adjoint(root), positive, rtol=0, atol=bound)
 
 
 def test_roots_of_infinity_and_nan_are_those_of_lapack() -> None:
@@ -71,19 +84,6 @@ def test_roots_of_infinity_and_nan_are_those_of_lapack() -> None:
     for x in (a, np.full((1, 5, 5), np.inf)):
         (want,) = numpy_run(lambda x: [cholesky(x)], x)
         np.testing.assert_array_equal(run(lambda x: [cholesky(x)], x)[0], want)
-
-
-@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-@pytest.mark.parametrize(("count", "n"), [(4, 1), (17, 3), (5, LARGEST)])
-def test_complex_roots(count: int, n: int, dtype: str) -> None:
-    a = (matrices(count, n, dtype) + 1j * matrices(count + 1, n, dtype)[1:]).astype(dtype)
-    positive = a @ np.swapaxes(a, 1, 2).conj() + np.eye(n, dtype=dtype)
-    (root,) = run(lambda a: [cholesky(a)], positive)
-    np.testing.assert_array_equal(root, np.tril(root))
-    np.testing.assert_array_equal(np.diagonal(root, 0, 1, 2).imag, 0)
-    back = root.astype(complex) @ np.swapaxes(root, 1, 2).conj()
-    bound = 4 * n * np.finfo(dtype).eps * np.abs(positive).max()
-    np.testing.assert_allclose(back, positive, rtol=0, atol=bound)
 
 
 def test_complex_roots_where_there_are_none_are_those_of_lapack() -> None:
@@ -167,8 +167,9 @@ def test_triangular_systems(
         np.testing.assert_allclose(back, b, atol=1e-11 * np.abs(x).max())
 
 
-def test_special_matrices_spoil_no_other() -> None:
-    a, b = matrices(20, 4, "float32"), matrices(20, 4, "float32", 1)
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_special_matrices_spoil_no_other(dtype: str) -> None:
+    a, b = matrices(20, 4, dtype), matrices(20, 4, dtype, 1)
     plain = run(lambda a, b: [solve(a, b, transpose_a=False), cholesky(a)], a, b)
     a[3], a[7, 2, 1], a[9, 0, 0] = 0, np.nan, np.inf
     x, root = run(lambda a, b: [solve(a, b, transpose_a=False), cholesky(a)], a, b)
@@ -183,16 +184,19 @@ def test_special_matrices_spoil_no_other() -> None:
 
 
 def test_zeros_are_factorised_as_they_are() -> None:
-    agree(lambda a: list(lu(a)), np.zeros((3, 4, 4), np.float32))
+    for dtype in ("float32", "complex64"):
+        a = np.zeros((3, 4, 4), dtype)
+        a[1, 1:, 1:] = 2
+        agree(lambda a: list(lu(a)), a)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("full_matrices", [False, True])
 @pytest.mark.parametrize(("m", "n"), [(1, 1), (4, 4), (8, 3), (3, 7), (2, 1), (8, 8)])
 def test_orthonormal_factors(m: int, n: int, full_matrices: bool, dtype: str) -> None:
-    a = np.random.default_rng(m + n).standard_normal((35, m, n)).astype(dtype)
+    a = matrices(35, m, dtype, n)
     a[3], a[4], a[5], a[6] = 0, np.triu(a[4]), a[5] * 1e-30, a[6] * 1e30
-    if dtype == "float64":
+    if dtype in ("float64", "complex128"):
         a[7], a[8] = a[7] * 1e-200, a[8] * 1e200
     q, r = run(lambda a: list(qr(a, pivoting=False, full_matrices=full_matrices)), a)
     wanted = numpy_run(lambda a: list(qr(a, pivoting=False, full_matrices=full_matrices)), a)
@@ -201,7 +205,7 @@ def test_orthonormal_factors(m: int, n: int, full_matrices: bool, dtype: str) ->
     np.testing.assert_allclose(q, wanted[0], atol=100 * tolerance)
     np.testing.assert_allclose(r / size, wanted[1] / size, atol=100 * tolerance)
     unit = np.broadcast_to(np.eye(q.shape[-1]), (35, q.shape[-1], q.shape[-1]))
-    np.testing.assert_allclose(np.swapaxes(q, 1, 2) @ q, unit, atol=tolerance)
+    np.testing.assert_allclose(adjoint(q) @ q, unit, atol=tolerance)
     np.testing.assert_allclose(q @ (r / size), a / size, atol=tolerance)
     assert not np.tril(r, -1).any()
     a[9, 0, 0] = np.nan
