@@ -20,7 +20,7 @@
 #include <emmintrin.h>
 #endif
 
-#define VERSION 16 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 17 /* native.py asks for the same number: a stale build is not used */
 
 /* --- what `install` hands over ---------------------------------------------------------------- */
 
@@ -35,10 +35,10 @@ static PyObject *unflatten_slow; /* (spec, leaves) -> tree, for registered types
 static PyObject *has_own_rules;  /* type -> bool */
 static PyObject *error_state;    /* NumPy's context variable of the error state, or NULL */
 static PyObject *quiet;          /* its value that ignores everything */
-static PyObject *as_array;       /* NumPy's array as one of ours, copied */
 static PyObject *filter_error;   /* (error) -> error without frames of the library */
 
 static PyObject *s_key, *s_slowly, *s_impl, *s_eager, *s_process, *s_kind, *s_memory, *s_qualname;
+static PyObject *s_eager_key;
 static PyObject *s_dtype, *s_shape, *s_with_shape;
 
 #define SLOT(object, at) (*(PyObject **)((char *)(object) + (at)))
@@ -1409,7 +1409,9 @@ static int run_entry(Entry *entry, PyObject **leaves, PyObject **result) {
     return *result == NULL ? -1 : 1;
 }
 
-/* One of the keys of the present settings; None where nothing may be remembered. New reference. */
+/* One of the keys of the present settings; None where nothing may be remembered. New reference.
+   By way of the instance alone: Python's `__getattr__`, which only tells of misspelt flags, would
+   take half as long again. */
 static PyObject *present(PyObject *which) {
     PyObject *settings = NULL;
     if (settings_var != NULL && PyContextVar_Get(settings_var, NULL, &settings) < 0)
@@ -1418,7 +1420,7 @@ static PyObject *present(PyObject *which) {
         PyErr_SetString(PyExc_LookupError, "no settings");
         return NULL;
     }
-    PyObject *key = PyObject_GetAttr(settings, which);
+    PyObject *key = PyObject_GenericGetAttr(settings, which);
     Py_DECREF(settings);
     return key;
 }
@@ -1569,7 +1571,6 @@ static PyTypeObject Dispatcher_type = {
 /* --- operations that run at once -------------------------------------------------------------------- */
 
 static PyObject *eager_slow; /* (op, args, params): what runs operations that were not met before */
-static int watched;          /* whether results are to be checked: that is done in Python */
 
 /* The result of an `impl` as an array; steals it. */
 static PyObject *box_result(PyObject *aval, PyObject *out) {
@@ -1582,16 +1583,22 @@ static PyObject *box_result(PyObject *aval, PyObject *out) {
     return box(aval, out);
 }
 
-/* An op on arrays of avals that it has met: its `impl` on their memory. NULL without an error:
-   not for this path. */
+/* An op on arrays of avals that it has met where arrays go now: its `impl` on their memory. NULL
+   without an error: not for this path. */
 static PyObject *eager_run(PyObject *op, PyObject *const *args, Py_ssize_t n, PyObject *params) {
     PyObject *few[8], **hosts = few, *made = NULL;
-    if (watched || n > 8 || eager_slow == NULL)
+    if (n > 8 || eager_slow == NULL)
+        return NULL;
+    PyObject *where = present(s_eager_key);
+    if (where == NULL)
         return NULL;
     Py_ssize_t named = params == NULL ? 0 : PyDict_GET_SIZE(params);
-    PyObject *avals = PyTuple_New(n);
-    if (avals == NULL)
+    PyObject *avals = where == Py_None ? NULL : PyTuple_New(n + 1);
+    if (avals == NULL) {
+        Py_DECREF(where);
         return NULL;
+    }
+    PyTuple_SET_ITEM(avals, n, where);
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *x = args[i], *aval, *host;
         if (Py_TYPE(x) == Array_type) {
@@ -1611,7 +1618,7 @@ static PyObject *eager_run(PyObject *op, PyObject *const *args, Py_ssize_t n, Py
     }
     PyObject *key = avals;
     if (named) {
-        /* (avals, *params.items()) */
+        /* ((*avals, where), *params.items()) */
         key = PyTuple_New(1 + named);
         if (key == NULL) {
             Py_DECREF(avals);
@@ -1759,11 +1766,12 @@ static PyTypeObject Callable_type = {
 /* --- functions of several operations ------------------------------------------------------------------ */
 
 /* A function that skips its decisions where it was called with the same avals and static arguments:
-   `memo` has what runs then, on the memory of the arrays, or None; `meet` is asked about the rest. */
+   `memo` has what runs then, on the memory of the arrays, or None; `meet` is asked about the rest.
+   `lift` makes NumPy's arrays ours; what it refuses is for the function itself. */
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    PyObject *fun, *memo, *meet, *dict, *weak;
+    PyObject *fun, *memo, *meet, *lift, *dict, *weak;
 } Remembered;
 
 static PyTypeObject Remembered_type;
@@ -1772,6 +1780,7 @@ typedef struct {
     PyObject *few_items[24], *few_hosts[8];
     PyObject **items, **hosts; /* references held */
     Py_ssize_t n, room, n_hosts, room_hosts;
+    PyObject *lift;
 } Signature;
 
 static int push(PyObject ***items, PyObject **few, Py_ssize_t *n, Py_ssize_t *room, PyObject *x) {
@@ -1855,8 +1864,8 @@ static int describe(Signature *to, PyObject *x, int depth) {
         }
         return 1;
     }
-    if (type == &PyArray_Type && as_array != NULL) {
-        PyObject *made = PyObject_CallOneArg(as_array, x);
+    if (type == &PyArray_Type) {
+        PyObject *made = PyObject_CallOneArg(to->lift, x);
         if (made == NULL) {
             if (!PyErr_ExceptionMatches(PyExc_Exception))
                 return -1; /* Ctrl-C */
@@ -1940,6 +1949,7 @@ static PyObject *remembered_call(Remembered *self, PyObject *const *args, size_t
     found.items = found.few_items;
     found.hosts = found.few_hosts;
     found.n = found.n_hosts = 0;
+    found.lift = self->lift;
     found.room = sizeof found.few_items / sizeof(PyObject *);
     found.room_hosts = sizeof found.few_hosts / sizeof(PyObject *);
     found.items[found.n++] = kind;
@@ -1971,8 +1981,8 @@ static PyObject *remembered_call(Remembered *self, PyObject *const *args, size_t
 }
 
 static PyObject *remembered_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    PyObject *fun, *memo, *meet;
-    if (!PyArg_ParseTuple(args, "OO!O:Remembered", &fun, &PyDict_Type, &memo, &meet))
+    PyObject *fun, *memo, *meet, *lift;
+    if (!PyArg_ParseTuple(args, "OO!OO:Remembered", &fun, &PyDict_Type, &memo, &meet, &lift))
         return NULL;
     Remembered *self = (Remembered *)type->tp_alloc(type, 0);
     if (self == NULL)
@@ -1981,6 +1991,7 @@ static PyObject *remembered_new(PyTypeObject *type, PyObject *args, PyObject *kw
     self->fun = Py_NewRef(fun);
     self->memo = Py_NewRef(memo);
     self->meet = Py_NewRef(meet);
+    self->lift = Py_NewRef(lift);
     return (PyObject *)self;
 }
 
@@ -1988,6 +1999,7 @@ static int remembered_traverse(Remembered *self, visitproc visit, void *arg) {
     Py_VISIT(self->fun);
     Py_VISIT(self->memo);
     Py_VISIT(self->meet);
+    Py_VISIT(self->lift);
     Py_VISIT(self->dict);
     return 0;
 }
@@ -2005,6 +2017,7 @@ static void remembered_dealloc(Remembered *self) {
     Py_CLEAR(self->fun);
     Py_CLEAR(self->memo);
     Py_CLEAR(self->meet);
+    Py_CLEAR(self->lift);
     Py_CLEAR(self->dict);
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
@@ -2043,7 +2056,7 @@ static PyTypeObject Remembered_type = {
     .tp_repr = (reprfunc)remembered_repr,
     .tp_methods = remembered_methods,
     .tp_getset = remembered_members,
-    .tp_doc = "Remembered(fun, memo, meet): a function that skips its decisions.",
+    .tp_doc = "Remembered(fun, memo, meet, lift): a function that skips its decisions.",
 };
 
 /* boxed(aval, out): the result of an `impl` as an array. */
@@ -2155,12 +2168,6 @@ static PyTypeObject Memory_type = {
     .tp_as_buffer = &memory_procs,
     .tp_doc = "Base of arrays: others read the NumPy array that `_memory` gives.",
 };
-
-static PyObject *set_watched(PyObject *self, PyObject *on) {
-    if ((watched = PyObject_IsTrue(on)) < 0)
-        return NULL;
-    Py_RETURN_NONE;
-}
 
 /* --- loops that NumPy does not have -------------------------------------------------------------- */
 
@@ -2815,7 +2822,7 @@ static PyObject *install(PyObject *self, PyObject *args, PyObject *kwargs) {
         {"settings_var", &settings_var}, {"leaf", &leaf_mark}, {"take_apart", &take_apart},
         {"unflatten", &unflatten_slow}, {"has_own_rules", &has_own_rules},
         {"error_state", &error_state}, {"quiet", &quiet}, {"filter_error", &filter_error},
-        {"eager_slow", &eager_slow}, {"as_array", &as_array},
+        {"eager_slow", &eager_slow},
     };
     while (kwargs != NULL && PyDict_Next(kwargs, &at, &key, &value)) {
         const char *name = PyUnicode_AsUTF8(key);
@@ -2858,7 +2865,6 @@ static PyMethodDef module_methods[] = {
      "typed(aval, value): an array of the value in that dtype, of the value's shape."},
     {"leaf_types", leaf_types, METH_O, "The types of what nested lists and tuples hold."},
     {"is_finite", is_finite, METH_O, "Whether no number of an array is inf or nan."},
-    {"set_watched", set_watched, METH_O, "Whether eager results are to be checked, in Python."},
     {"empty", (PyCFunction)(void (*)(void))empty, METH_FASTCALL,
      "empty(shape, dtype): an array in memory that is used again."},
     {"drop_memory", drop_memory, METH_NOARGS, "Give back the memory of dead results."},
@@ -2893,7 +2899,7 @@ PyMODINIT_FUNC PyInit__fast(void) {
     import_array();
     import_umath();
     struct { PyObject **place; const char *text; } names[] = {
-        {&s_key, "jit_key"}, {&s_slowly, "_call_slowly"}, {&s_impl, "impl"},
+        {&s_key, "jit_key"}, {&s_eager_key, "eager_key"}, {&s_slowly, "_call_slowly"}, {&s_impl, "impl"},
         {&s_eager, "eager"}, {&s_process, "process"}, {&s_kind, "remembered"},
         {&s_memory, "_memory"}, {&s_qualname, "__qualname__"}, {&s_dtype, "dtype"},
         {&s_shape, "shape"}, {&s_with_shape, "with_shape"},

@@ -55,20 +55,18 @@ WATCHED = "watched"
 
 
 def _kind_of_settings(values: dict[str, Any]) -> object | None:
-    """One object per settings that traces depend on; None where calls are watched or placed."""
+    """One object per settings that traces depend on; None where nothing is remembered."""
     if values["debug_key_reuse"] or values["guards"] or values["no_execution"]:
         return None
     if values["watches"]:
         return WATCHED
-    if values["default_device"] is not None:
-        return None
     return _kinds.setdefault(values["trace_key"], object())
 
 
 config.derive("remembered", _kind_of_settings)
 
 
-def _describe(x: Any, key: list[Any], hosts: list[Any]) -> bool:
+def _describe(x: Any, key: list[Any], hosts: list[Any], lift: Callable[[Any], ArrayImpl]) -> bool:
     """Append what x is to the key and its arrays to `hosts`; whether it can be remembered."""
     kind = x.__class__
     if kind is ArrayImpl:
@@ -81,10 +79,10 @@ def _describe(x: Any, key: list[Any], hosts: list[Any]) -> bool:
     key.append(kind)
     if kind is np.ndarray:
         try:
-            made = as_array(x)
+            made = lift(x)
         except Exception:
             return False  # the function itself says what it does not take
-        return _describe(made, key, hosts)
+        return _describe(made, key, hosts, lift)
     if kind in PLAIN:
         key.append(x)
         return True
@@ -92,11 +90,11 @@ def _describe(x: Any, key: list[Any], hosts: list[Any]) -> bool:
         key.append(x or str(x))  # 0.0 == -0.0
         return True
     if kind is complex:
-        return _describe((x.real, x.imag), key, hosts)
+        return _describe((x.real, x.imag), key, hosts, lift)
     if kind is tuple or kind is list:
         key.append(len(x))
         for item in x:
-            if not _describe(item, key, hosts):
+            if not _describe(item, key, hosts, lift):
                 return False
         return True
     key.append(x)
@@ -104,11 +102,16 @@ def _describe(x: Any, key: list[Any], hosts: list[Any]) -> bool:
     return isinstance(x, type | np.dtype) or getattr(x, "__code__", None) is _CODE
 
 
-def remembered(fun: F, direct: Callable[..., Any] | None = None) -> F:
+def remembered(
+    fun: F,
+    direct: Callable[..., Any] | None = None,
+    lift: Callable[[Any], ArrayImpl] = as_array,
+) -> F:
     """The function, which skips its decisions when called again with the same avals.
 
     For functions of arrays and static arguments whose course does not depend on the arrays' values.
-    `direct` is of those in `primal.numpy.direct`: of the arguments, what NumPy has for them.
+    `direct` is of those in `primal.numpy.direct`: of the arguments, what NumPy has for them. `lift`
+    makes NumPy's arrays ours; those that it refuses are for the function itself, every time.
 
     >>> @remembered
     ... def mean_of_two(x, y):
@@ -149,12 +152,15 @@ def remembered(fun: F, direct: Callable[..., Any] | None = None) -> F:
         return found
 
     make: Any = _python_call if extension is None else extension.Remembered
-    made: Any = functools.update_wrapper(make(fun, memo, meet), fun)
+    made: Any = functools.update_wrapper(make(fun, memo, meet, lift), fun)
     return made
 
 
 def _python_call(
-    fun: Callable[..., Any], memo: dict[Any, Any], meet: Callable[..., Any]
+    fun: Callable[..., Any],
+    memo: dict[Any, Any],
+    meet: Callable[..., Any],
+    lift: Callable[[Any], ArrayImpl],
 ) -> Callable[..., Any]:
     """What the extension's Remembered does."""
 
@@ -167,11 +173,11 @@ def _python_call(
         key: list[Any] = [kind]
         hosts: list[Any] = []
         for x in args:
-            if not _describe(x, key, hosts):
+            if not _describe(x, key, hosts, lift):
                 return fun(*args, **kwargs)
         for name, x in kwargs.items():
             key.append(name)
-            if not _describe(x, key, hosts):
+            if not _describe(x, key, hosts, lift):
                 return fun(*args, **kwargs)
         found = memo.get(tuple(key), memo)
         if found is memo:
@@ -181,7 +187,7 @@ def _python_call(
     return call
 
 
-_CODE = _python_call(len, {}, len).__code__
+_CODE = _python_call(len, {}, len, as_array).__code__
 
 
 def remembered_as(direct: Callable[..., Any]) -> Callable[[F], F]:
@@ -192,17 +198,13 @@ def remembered_as(direct: Callable[..., Any]) -> Callable[[F], F]:
 def remembered_but_wide(fun: F) -> F:
     """`remembered`, but for NumPy arrays of 64-bit integers: the function sees all their digits,
     a remembered call those that the default dtype holds."""
-    again = remembered(fun)
+    return remembered(fun, lift=_all_digits)
 
-    @functools.wraps(fun)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        for x in (*args, *kwargs.values()) if kwargs else args:
-            if x.__class__ is np.ndarray and x.dtype in WIDE:
-                return fun(*args, **kwargs)
-        return again(*args, **kwargs)
 
-    made: Any = call
-    return made
+def _all_digits(x: Any) -> ArrayImpl:
+    if x.dtype in WIDE:
+        raise ValueError("expected an array whose digits all dtypes hold")
+    return as_array(x)
 
 
 def _directly(

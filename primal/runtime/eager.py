@@ -33,18 +33,17 @@ from primal.ir.trace import (
 from primal.runtime import devices, guards, watch
 from primal.runtime.array import ArrayImpl, Placement, from_numpy
 
-# Whether any thread ever named a default device: what was met before may belong elsewhere then.
-elsewhere = False
+
+def _eager_key(values: dict[str, Any]) -> Any:
+    """What a remembered operation depends on beside its operands: where arrays go.
+
+    None where nothing is remembered, because results are looked at.
+    """
+    named = values["default_device"]
+    return None if values["watches"] else "" if named is None else named
 
 
-def _names_device(values: dict[str, Any]) -> bool:
-    global elsewhere
-    named = values["default_device"] is not None
-    elsewhere = elsewhere or named
-    return named
-
-
-config.derive("eager_elsewhere", _names_device)
+config.derive("eager_key", _eager_key)
 
 
 class EagerTrace(Trace):
@@ -54,21 +53,17 @@ class EagerTrace(Trace):
 
     def process(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         try:
-            avals = tuple([a.aval for a in args])
-            out_aval = op.eager.get((avals, *params.items()) if params else avals)
+            key = (*[a.aval for a in args], settings().eager_key)
+            out_aval = op.eager.get((key, *params.items()) if params else key)
             vals = [a.host for a in args]
         except AttributeError:
             out_aval = None
         if out_aval is None:
             return self.process_new(op, args, params)
-        if elsewhere and not devices.default_is_host():
-            return run_placed(op, args, params, out_aval)
         for v in vals:
             if v is None:
                 return run_placed(op, args, params, out_aval)
         out = quietly(op.impl, vals, params)
-        if watch.ever and settings().watches:
-            watch.check_eager(op, params, args, vals, out)
         if out_aval.__class__ is tuple:
             return [ArrayImpl(aval, np.asarray(o)) for o, aval in zip(out, out_aval, strict=True)]
         return ArrayImpl(out_aval, out if out.__class__ is np.ndarray else np.asarray(out))
@@ -80,13 +75,13 @@ class EagerTrace(Trace):
         out_aval = op.infer(avals, params)
         if op.kind.call:
             return _run_call(op, args, params)
-        if devices.default_is_host():
-            if op.higher is not None or op.kind.host:
-                # Not remembered, as `Op.infer` does not: its programs would be kept for ever.
-                return run_placed(op, args, params, out_aval)
-            op.eager[(avals, *params.items()) if params else avals] = out_aval
-            if all(a.host is not None for a in args):
-                return self.process(op, args, params)
+        where = settings().eager_key
+        # Programs among the parameters are not remembered, as `Op.infer` does not: they would be
+        # kept for ever.
+        plain = op.higher is None and not op.kind.host
+        if plain and where is not None and devices.default_is_host():
+            key = (*avals, where)
+            op.eager[(key, *params.items()) if params else key] = out_aval
         return run_placed(op, args, params, out_aval)
 
 
@@ -264,15 +259,6 @@ if extension is not None and ERROR_STATE is not None:
         error_state=ERROR_STATE,
         quiet=QUIET,
         eager_slow=root.process,
-        as_array=as_array,
     )
-    # The same for operands that were met before, without Python; values are checked, and put on
-    # devices, in Python.
+    # The same for operands that were met before, without Python.
     EagerTrace.process = extension.process  # type: ignore[method-assign]
-    config.derive(
-        "eager_watched",
-        lambda values: (
-            (values["watches"] or values["default_device"] is not None)
-            and extension.set_watched(True)
-        ),
-    )

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,11 @@ import pytest
 
 import primal
 import primal.numpy as jnp
+from primal import lax
 from primal.base.config import cpu_engine
 from primal.base.native import extension
 from primal.ir.state import state
+from primal.runtime.eager import EagerTrace
 from primal.runtime.programs import counters
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -296,6 +299,28 @@ def test_state_is_of_the_thread():
     primal.vmap(primal.jit(inside), axis_name="i")(jnp.asarray(X))
     assert seen == [(True, ())]
     assert state.trace is root and state.axes == () and state.location is None
+
+
+def test_operations_are_remembered_where_their_results_go(monkeypatch):
+    met = []
+    slow = EagerTrace.process_new
+
+    def process_new(self, op, args, params):
+        met.append(op.name)
+        return slow(self, op, args, params)
+
+    monkeypatch.setattr(EagerTrace, "process_new", process_new)
+    x = jnp.ones((1, 7, 1, 3))  # a shape that no other test has
+    here = primal.default_device(primal.devices("cpu")[0])
+    for scope, times in [
+        (nullcontext(), 1), (here, 1), (here, 0), (primal.debug_nans(True), 1),
+        (primal.debug_nans(True), 1), (nullcontext(), 0), (here, 0),
+    ]:  # fmt: skip
+        met.clear()
+        with scope:
+            same = lax.sin(x)
+        assert len(met) == times
+        np.testing.assert_array_equal(same, np.sin(np.ones((1, 7, 1, 3), np.float32)))
 
 
 @pytest.mark.skipif(extension is None, reason="the extension is not built, or switched off")
