@@ -202,6 +202,8 @@ class Op(AsksTrace):
       makers are the equations without operands (an iota, say) that make the operands, or None.
     * `apart(*operands, **params)`: the same by smaller ops, the first of which read the first
       operand alone; for programs in which they are shared, or moved before a loop.
+    * `hollow(*operands, **params)`: the same by smaller ops where an operand has no elements and
+      the result has some, as no kernel can read nothing. None: the CPU compiler calls `impl`.
     """
 
     def __init__(
@@ -225,6 +227,7 @@ class Op(AsksTrace):
         written: Callable[[Any, Sequence[str], Bound], str | None] | None = None,
         closed_form: Callable[..., Any] | None = None,
         apart: Callable[..., Any] | None = None,
+        hollow: Callable[..., Any] | None = None,
     ) -> None:
         # Written out: a dataclass of so many fields takes 1 ms of every `import primal`.
         fields = self.__dict__
@@ -246,6 +249,7 @@ class Op(AsksTrace):
         fields["written"] = written
         fields["closed_form"] = closed_form
         fields["apart"] = apart
+        fields["hollow"] = hollow
         fields["types"] = {}
         fields["eager"] = {}
         for field in ("type", "impl", "jvp", "transpose", "batch", "hlo", "kernel"):
@@ -278,6 +282,7 @@ class Op(AsksTrace):
         written: Callable[[Any, Sequence[str], Bound], str | None] | None
         closed_form: Callable[..., Any] | None
         apart: Callable[..., Any] | None
+        hollow: Callable[..., Any] | None
         types: dict[Any, Any]
         eager: dict[Any, Any]
 

@@ -341,6 +341,11 @@ def _pad_batch(axis: Any, args: Any, dims: Any, *, padding_config: Any) -> Any:
     return select_n(inside, filled, padded), d
 
 
+def _pad_hollow(x: Any, value: Any, *, padding_config: Any) -> Any:
+    shape = pad.type(aval_of(x), aval_of(value), padding_config=padding_config).shape
+    return broadcast_in_dim(value, shape=shape, broadcast_dimensions=())
+
+
 pad: Op = Op(
     name="pad",
     kind=SHAPE,
@@ -352,6 +357,7 @@ pad: Op = Op(
     shard=by_kind,
     hlo=lambda b, x, value, *, padding_config: b.pad(x, value, padding_config),
     kernel=lambda k, x, value, *, padding_config: k.pad(x, value, padding_config),
+    hollow=_pad_hollow,
 )
 
 
@@ -413,6 +419,11 @@ def _concatenate_batch(axis: Any, args: Any, dims: Any, *, dimension: int) -> An
     return concatenate(*xs, dimension=dimension + (dimension >= to)), to
 
 
+def _concatenate_hollow(*xs: Any, dimension: int) -> Any:
+    some = [x for x in xs if aval_of(x).size]
+    return some[0] if len(some) == 1 else concatenate(*some, dimension=dimension)
+
+
 concatenate: Op = Op(
     name="concatenate",
     kind=SHAPE,
@@ -427,6 +438,7 @@ concatenate: Op = Op(
     written=lambda eqn, names, bound: (
         f"{bound(np.concatenate)}(({', '.join(names)},), {eqn.params['dimension']})"
     ),
+    hollow=_concatenate_hollow,
 )
 
 

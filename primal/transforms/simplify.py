@@ -89,6 +89,8 @@ class _Walk:
                 continue
             if op.apart is not None and eqn.invars[0] in self.shared:
                 rule = Expand(op.apart)
+            elif op.hollow is not None and _is_hollow(eqn, invars):
+                rule = Expand(op.hollow)
             if rule.__class__ is Expand:
                 avals = [v.aval for v in invars]
                 self.inline(stage(_listed(rule.rule, eqn), avals, op.name), invars, eqn, env)
@@ -188,6 +190,10 @@ class _Walk:
         self.splice(body, inner)
         for outer, out in zip(eqn.outvars, body.outvars, strict=True):
             env[outer] = out if type(out) is Literal else inner[out]
+
+
+def _is_hollow(eqn: Eqn, invars: list[Any]) -> bool:
+    return all(v.aval.size for v in eqn.outvars) and not all(v.aval.size for v in invars)
 
 
 def _listed(rule: Callable[..., Any], eqn: Eqn) -> Callable[..., list[Any]]:

@@ -174,18 +174,9 @@ def _equation(words: ComplexWords, eqn: Eqn, env: dict[Any, Any]) -> None:
         mark = len(words.order)
         try:
             # Control flow has a use for arrays without elements, which no kernel may see.
-            given: list[Any] = list(eqn.invars)
-            results: Any = None
             if op.higher is None and not all(v.aval.size for v in (*eqn.invars, *eqn.outvars)):
-                if op.name == "concatenate":
-                    given = [v for v in given if v.aval.size]
-                elif op.name == "pad":
-                    value = _operand(words, eqn.invars[1], env)
-                    results = words.broadcast_in_dim(value, eqn.outvars[0].aval.shape, ())
-                else:
-                    raise Unsupported("no elements")
-            if results is None:
-                results = rule(words, *[_operand(words, v, env) for v in given], **eqn.params)
+                raise Unsupported("no elements")
+            results: Any = rule(words, *[_operand(words, v, env) for v in eqn.invars], **eqn.params)
         except Unsupported as e:
             del words.order[mark:]
             reason = str(e)

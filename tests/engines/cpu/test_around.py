@@ -10,6 +10,8 @@ import pytest
 
 import primal
 import primal.numpy as jnp
+from primal import lax
+from primal.base.config import cpu_engine
 from primal.engines.cpu.schedule import Group
 from tests.engines.cpu.lab import agree, spoiled
 
@@ -112,3 +114,24 @@ def test_pieces_without_elements_call_no_library(dtype: str) -> None:
         np.testing.assert_array_equal(got, want)
     text = f.lower(x).compile().as_text()
     assert text is not None and "no elements" not in text
+
+
+@pytest.mark.parametrize("engine", ["cpu", "xla", "reference"])
+def test_pieces_without_elements_are_left_out_for_every_engine(engine: str) -> None:
+    x = np.arange(10, dtype=np.float32).reshape(2, 5)
+    keys = primal.random.split(primal.random.key(0), 3)
+
+    def pieces(x: Any, keys: Any) -> Any:
+        alone = jnp.concatenate([x[:0], x, x[:0]])
+        none = jnp.concatenate([x[:0], x[2:]])
+        filled = lax.pad(x[:, :0], x[0, 1], ((0, 0, 1), (1, 2, 0)))
+        step = lax.scan(lambda c, r: (jnp.concatenate([c[:0], c + r]), r), x[0], x)
+        return alone, none, filled, step, jnp.concatenate([keys[:0], keys])
+
+    want = pieces(jnp.array(x), keys)
+    with cpu_engine(engine):
+        got = primal.jit(pieces)(x, keys)
+    assert primal.tree.all(primal.tree.map(lambda a, b: a.aval is b.aval, got, want))
+    for a, b in zip(primal.tree.leaves(got[:-1]), primal.tree.leaves(want[:-1]), strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(*[primal.random.key_data(r[-1]) for r in (got, want)])
