@@ -6,8 +6,7 @@ and folds scalars that are known; a second drops what nobody reads.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from primal.ir.avals import Aval
 from primal.ir.evaluate import quietly
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
-from primal.ir.op import Expand, Splice
+from primal.ir.op import LINALG, Expand, Splice
 from primal.ir.trace import Literal
 from primal.ops.choose import select_n
 from primal.ops.spread import broadcast_in_dim
@@ -33,9 +32,28 @@ def simplify(closed: ClosedJaxpr, rules: str) -> ClosedJaxpr:
     """
     walked = _walked(closed, rules, frozenset())
     # XLA's compiler does that itself.
-    read = Counter([e.invars[0] for e in walked.eqns if e.op.apart is not None])
-    shared = frozenset([v for v, times in read.items() if times > 1])
-    return _walked(walked, rules, shared) if shared and rules == "kernel" else walked
+    shared = _shared(walked.jaxpr.eqns) if rules == "kernel" else None
+    return _walked(walked, rules, shared) if shared else walked
+
+
+def _shared(eqns: Sequence[Eqn]) -> frozenset[Any]:
+    """What several ops read that come apart, or one, and the op with which its parts begin."""
+    solved: dict[Any, tuple[Eqn, Callable[..., Any]]] = {}
+    found = set()
+    for eqn in eqns:
+        rule = eqn.op.apart
+        if rule is not None:
+            v = eqn.invars[0]
+            if v in solved:
+                found.add(v)
+            solved[v] = eqn, rule
+    for eqn in eqns if solved else ():
+        if len(eqn.invars) == 1 and eqn.op.kind is LINALG and eqn.invars[0] in solved:
+            reader, rule = solved[eqn.invars[0]]
+            parts = stage(_listed(rule, reader), [v.aval for v in reader.invars], reader.op.name)
+            if parts.eqns[0].op is eqn.op:
+                found.add(eqn.invars[0])
+    return frozenset(found)
 
 
 def _walked(closed: ClosedJaxpr, rules: str, shared: frozenset[Any]) -> ClosedJaxpr:

@@ -151,3 +151,17 @@ def test_systems_of_one_matrix_share_its_factors():
     g = primal.grad(lambda a, b: jnp.sum(jnp.linalg.solve(a, b) ** 2), (0, 1))
     for a, b in zip(primal.jit(g)(BIG, BIG[:, :2]), g(BIG, BIG[:, :2]), strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5)
+
+
+def test_a_system_takes_the_factors_that_are_read_already():
+    both = lambda a: sum(jnp.linalg.slogdet(a))  # noqa: E731
+    closed = primal.make_jaxpr(primal.value_and_grad(both))(BIG)
+    names = [e.op.name for e in simplify(closed, "kernel").eqns]
+    assert names.count("lu") == 1
+    assert "solve" not in names
+    value, slope = primal.jit(primal.value_and_grad(both))(BIG)
+    np.testing.assert_allclose(value, both(BIG), rtol=1e-6)
+    np.testing.assert_allclose(slope, np.linalg.inv(BIG).T, rtol=1e-4, atol=1e-5)
+    # Factors of another kind are not those.
+    other = primal.make_jaxpr(lambda a: (jnp.linalg.solve(a, a), lax.linalg.cholesky(a)))(BIG)
+    assert "solve" in [e.op.name for e in simplify(other, "kernel").eqns]
