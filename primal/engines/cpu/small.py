@@ -49,10 +49,10 @@ def is_small(a: Value) -> bool:
 
 def _spread(k: Any, spec: Any, args: Any, outs: Any, words: tuple[int, ...], **more: Any) -> Any:
     a = args[0]
-    count, n = size_of(a.shape[:-2]), a.shape[-1]
+    count, m, n = size_of(a.shape[:-2]), a.shape[-2], a.shape[-1]
     return k.routine(
         spec, [k.dense(x) for x in args], outs, (count, *words), units=-(-count // UNIT),
-        cost=min(count, UNIT) * (10 + n**3 // 2), **more,
+        cost=min(count, UNIT) * (10 + m * n * min(m, n) // 2), **more,
     )  # fmt: skip
 
 
@@ -65,9 +65,10 @@ def cholesky(k: Any, a: Value) -> Value:
 
 def lu(k: Any, a: Value) -> list[Value]:
     """Packed factors, swaps of rows, and the permutation they make."""
-    order = Aval(a.shape[:-1], _INT32)
-    spec = Lu(NAMES[a.node.dtype], a.shape[-1])
-    found: list[Value] = _spread(k, spec, (a,), (a.aval, order, order), (), name="lu")
+    *lead, m, n = a.shape
+    swaps, order = Aval((*lead, min(m, n)), _INT32), Aval((*lead, m), _INT32)
+    spec = Lu(NAMES[a.node.dtype], m, n)
+    found: list[Value] = _spread(k, spec, (a,), (a.aval, swaps, order), (), name="lu")
     return found
 
 
@@ -227,19 +228,20 @@ class Lanes(Reader):
 
     def eliminate(self, x: Matrix) -> tuple[list[str], list[list[tuple[int, str]]]]:
         """LU in place, by partial pivoting: the pivots' rows, and what is swapped at each step."""
-        f, z, c, n, whole = self.f, self.z, self.c, self.n, self.c.vec("i32")
+        f, z, c, whole = self.f, self.z, self.c, self.c.vec("i32")
+        m, n = len(x), self.n
         one = self.element(f.k(1.0), f.k(0.0))
         rows, swaps = [], []
-        for i in range(n):
+        for i in range(min(m, n)):
             best, at = self.bulk(x[i][i]), c.const("i32", str(i))
-            for r in range(i + 1, n):
+            for r in range(i + 1, m):
                 size = self.bulk(x[r][i])
                 more = f.test("ogt", size, best)
                 best = f.where(more, size, best)
                 at = self.where(more, whole, c.const("i32", str(r)), at)
             rows.append(at)
             here = []
-            for r in range(i + 1, n):
+            for r in range(i + 1, m):
                 mask = c.new(f"icmp eq {whole} {at}, {c.const('i32', str(r))}")
                 here.append((r, mask))
                 for j in range(n):
@@ -247,7 +249,7 @@ class Lanes(Reader):
             swaps.append(here)
             # As LAPACK: a column of zeros is left as it is.
             pivot = self.chosen(f.test("oeq", self.bulk(x[i][i]), 0.0), one, x[i][i])
-            for r in range(i + 1, n):
+            for r in range(i + 1, m):
                 x[r][i] = z.div(x[r][i], pivot)
                 down = z.neg(x[r][i])
                 for j in range(i + 1, n):
@@ -305,27 +307,29 @@ class Lu:
     """Factors, pivots and permutations. Word: the number of matrices."""
 
     dtype: str
+    m: int
     n: int
 
     def write(self, module: Module, name: str) -> None:
         s = Lanes(module, self.dtype, self.n)
-        c, n, size = s.c, s.n, s.size
+        c, m, n, size = s.c, self.m, s.n, s.size
         a, out, swaps, order = (s.array() for _ in range(4))
         count = s.word()
 
         def one(i: str) -> None:
-            factors = s.matrix(s.moved(a, (i, str(n * n * size))), _every)
+            factors = s.matrix(s.moved(a, (i, str(m * n * size))), _every, m)
             rows, changes = s.eliminate(factors)
-            places = [c.const("i32", str(r)) for r in range(n)]
+            places = [c.const("i32", str(r)) for r in range(m)]
             for k, here in enumerate(changes):
                 for r, mask in here:
                     x, y, t = places[k], places[r], c.vec("i32")
                     places[k], places[r] = s.where(mask, t, y, x), s.where(mask, t, x, y)
             s.put(factors, out, i)
             for array, values in ((swaps, rows), (order, places)):
-                to = s.moved(array, (i, str(4 * n)))
+                bytes_ = 4 * len(values)
+                to = s.moved(array, (i, str(bytes_)))
                 for k, value in enumerate(values):
-                    s.write(value, s.moved(to, (str(k), "4")), s.apart(4 * n), "i4")
+                    s.write(value, s.moved(to, (str(k), "4")), s.apart(bytes_), "i4")
 
         s.each(name, count, one)
 

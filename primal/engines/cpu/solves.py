@@ -58,7 +58,7 @@ def cholesky(k: Any, a: Value) -> Value:
 
 def lu(k: Any, a: Value, most: int = COPIED) -> list[Value]:
     """Packed factors, swaps of rows, and the permutation they make."""
-    if small.is_small(a):
+    if small.is_short(a):
         return small.lu(k, a)
     *lead, m, n = a.shape
     dtype, address, count = _routine("lu", "{}getrf_", a, (m, n), most)

@@ -77,6 +77,21 @@ def test_factors(count: int, n: int, dtype: str) -> None:
     np.testing.assert_allclose(wide(root) @ adjoint(root), positive, rtol=0, atol=bound)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("m", "n"), [(1, 3), (4, 1), (3, 8), (8, 5)])
+def test_factors_of_other_shapes(m: int, n: int, dtype: str) -> None:
+    a = matrices(17, m, dtype, n)
+    a[3], a[4, :, 0], a[5, -1] = 0, 0, np.nan
+    factors, *found = run(lambda a: list(lu(a)), a)
+    wanted = numpy_run(lambda a: list(lu(a)), a)
+    finite = np.arange(17) != 5
+    for x, y in zip(found, wanted[1:], strict=True):
+        np.testing.assert_array_equal(x[finite], y[finite])
+    tolerance = 60 * np.finfo(dtype).eps
+    np.testing.assert_allclose(factors[finite], wanted[0][finite], atol=tolerance, rtol=tolerance)
+    assert np.isnan(factors[5]).any()
+
+
 def test_roots_of_infinity_and_nan_are_those_of_lapack() -> None:
     rows = [[np.inf] * 4, [np.inf, 1, 1, 2], [1, np.nan, 1, 1], [4, np.inf, np.inf, 4],
             [1, 0, 0, np.inf], [-1, 0, 0, np.nan]]  # fmt: skip
