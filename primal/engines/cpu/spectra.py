@@ -61,15 +61,17 @@ def eigh(k: Any, a: Value, outs: Sequence[Aval], lower: bool, address: int) -> l
     return stack("eigh", k, spec, a, outs, (address, n), 500 + 300 * n + 10 * n**3)
 
 
-def svd(k: Any, a: Value, outs: Sequence[Aval], full: bool, address: int, room: int) -> list[Value]:
-    """By gesdd, at that address, in so much workspace: values and, if wanted, vectors."""
+def svd(
+    k: Any, a: Value, outs: Sequence[Aval], full: bool, algorithm: str, address: int, room: int
+) -> list[Value]:
+    """By gesdd or gesvd, at that address, in so much workspace: values and, if wanted, vectors."""
     if len(outs) == 1:
-        address = _ours(a, "gesdd") or address
+        address = _ours(a, algorithm) or address
     dtype = dtype_for("svd", a, address, outs, VALUES if len(outs) == 1 else ROOM)
     m, n = a.shape[-2:]
     least = min(m, n)
     left, right = (m, n) if full else (least, least)
-    spec = Svd(dtype, full, len(outs) == 3)
+    spec = Svd(dtype, algorithm, full, len(outs) == 3)
     words = (address, m, n, least, left, right, room)
     return stack("svd", k, spec, a, outs, words, 1500 + 500 * least + 20 * m * n * least)
 
@@ -342,9 +344,10 @@ class Schur:
 
 @structure
 class Svd:
-    """gesdd. Words: its address, sizes of a, of s, of U and Vᴴ, workspace, number of matrices."""
+    """gesdd, gesvd. Words: address, sizes of a, of s, of U and Vᴴ, workspace, how many matrices."""
 
     dtype: str
+    algorithm: str
     full: bool
     vectors: bool
 
@@ -362,18 +365,23 @@ class Svd:
         u, vh = (r.c.room(b if self.vectors else "0") for b in into)
         rows, columns = r.integer(m), r.integer(n)
         mode = "N" if not self.vectors else "A" if self.full else "S"
-        given = [r.letter(mode), rows, columns, h, rows, values, u, rows, vh, r.integer(right),
+        divided = self.algorithm == "gesdd"
+        letters = [r.letter(mode)] * (1 if divided else 2)
+        given = [*letters, rows, columns, h, rows, values, u, rows, vh, r.integer(right),
                  r.c.room(r.times(work, r.size)), r.integer(work)]  # fmt: skip
-        if r.parts == 2:
+        if r.parts == 2 and not divided:
+            given.append(r.c.room(r.times(5, least, single)))
+        elif r.parts == 2:
             # 5 mn² + 5 mn, or 2 max mn + 2 mn² + mn, of the least and the greatest size.
             both = r.times(r.plus(m, n), least)
             more = r.plus(r.times(7, least, least), r.times(7, least), r.times(2, both))
             given.append(r.c.room(r.times(more, single)))
-        given.append(r.c.room(r.times(8, least, 4)))
+        if divided:
+            given.append(r.c.room(r.times(8, least, 4)))
 
         def one(i: str) -> None:
             fine = r.entered(r.moved(a, (i, bytes_)), h, m, n)
-            good = r.called(fine, address, given, 1)
+            good = r.called(fine, address, given, len(letters))
             r.left(values, r.moved(s, (i, r.times(least, single))), least, "1", good, 1)
             if self.vectors:
                 r.left(u, r.moved(uv[0], (i, into[0])), m, left, good, r.parts)

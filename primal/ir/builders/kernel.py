@@ -206,9 +206,9 @@ class KernelBuilder(Protocol):
         ...
 
     def svd(
-        self, x: K, outs: Sequence[Aval], *, full: bool, address: int, room: int
+        self, x: K, outs: Sequence[Aval], *, full: bool, algorithm: str, address: int, room: int
     ) -> list[K]:
-        """Values and, if `outs` has them, vectors, by LAPACK's gesdd in so much workspace."""
+        """Values and, if `outs` has them, vectors, by LAPACK's routine in so much workspace."""
         ...
 
     def fft(self, x: K, kind: str, lengths: Ints) -> K:

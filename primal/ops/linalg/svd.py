@@ -182,13 +182,16 @@ def _hlo(b: Any, a: Any, *, full_matrices: bool, compute_uv: bool, algorithm: st
 
 
 def _kernel(k: Any, a: Any, *, full_matrices: bool, compute_uv: bool, algorithm: str) -> Any:
-    if algorithm != "gesdd" or not a.aval.size:
-        raise Unsupported(f"svd by {algorithm} of {a.shape}")
+    if not a.aval.size:
+        raise Unsupported(f"svd of {a.shape}")
     outs = _type(
         a.aval, full_matrices=full_matrices, compute_uv=compute_uv, algorithm=algorithm
     )
     room = _room(a, full_matrices, compute_uv, algorithm)
-    return k.svd(a, outs, full=full_matrices, address=address("gesdd", a.dtype), room=room)
+    return k.svd(
+        a, outs, full=full_matrices, algorithm=algorithm, address=address(algorithm, a.dtype),
+        room=room,
+    )  # fmt: skip
 
 
 svd = Op(

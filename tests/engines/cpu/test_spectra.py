@@ -63,10 +63,13 @@ def test_eigenvectors_of_any(shape: tuple[int, ...], left: bool, right: bool, dt
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [*SQUARE, (7, 2, 5), (3, 32, 3), (45, 40), (1, 9), (9, 1)])
 @pytest.mark.parametrize("full", [False, True])
-def test_singular_vectors(shape: tuple[int, ...], full: bool, dtype: str) -> None:
+@pytest.mark.parametrize("algorithm", ["gesdd", "gesvd"])
+def test_singular_vectors(
+    shape: tuple[int, ...], full: bool, algorithm: str, dtype: str
+) -> None:
+    params = {"full_matrices": full, "algorithm": algorithm}
     for vectors in (False, True):
-        agree(lambda a, v=vectors: list(svd(a, full_matrices=full, compute_uv=v,
-                                            algorithm="gesdd")), stack(shape, dtype))  # fmt: skip
+        agree(lambda a, v=vectors: list(svd(a, compute_uv=v, **params)), stack(shape, dtype))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -91,7 +94,9 @@ def test_special_matrices_spoil_no_other(dtype: str) -> None:
     a[0], a[1], a[2, 1, 2], a[3, 0, 0] = 0, np.eye(3), np.nan, np.inf
     a[4, 2, 0] = complex(0, np.nan) if dtype[0] == "c" else -np.inf
     agree(lambda a: list(eigh(a, lower=True, compute_eigenvectors=True)), a)
-    agree(lambda a: list(svd(a, full_matrices=True, compute_uv=True, algorithm="gesdd")), a)
+    for algorithm in ("gesdd", "gesvd"):
+        params = {"full_matrices": True, "compute_uv": True, "algorithm": algorithm}
+        agree(lambda a, p=params: list(svd(a, **p)), a)
     agree(eigenvectors(True, True), a)
     agree(lambda a: list(schur(a, compute_schur_vectors=True)), a)
     agree(lambda a: list(hessenberg(a)), a)
