@@ -478,6 +478,8 @@ def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Array:
     Array([3, 4, 0, 1, 2], dtype=int32)
     """
     x = array_operand("roll", a)
+    if axis is None and x.aval.ndim == 1:
+        axis = 0
     if axis is None:
         flat = shape_ops.reshape(x, shape=(x.aval.size,))
         return shape_ops.reshape(roll(flat, shift, 0), shape=x.aval.shape)

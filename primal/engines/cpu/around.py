@@ -1,4 +1,4 @@
-"""Zeros around arrays, added as these are read, by the word `pad` of the group that reads them."""
+"""What is read of arrays with others beside them: `pad`, zeros around one, `join`, two of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ import numpy as np
 
 from primal.engines.cpu import _llvm, takes
 from primal.engines.cpu.gaps import CLOSE
-from primal.engines.cpu.graph import APART, Node, Value, broadcast, native, row_major, size_of
+from primal.engines.cpu.graph import (
+    APART,
+    NOWHERE,
+    Node,
+    Value,
+    broadcast,
+    native,
+    row_major,
+    size_of,
+)
 from primal.engines.cpu.moves import held
 from primal.engines.cpu.schedule import LIGHT
 from primal.engines.cpu.takes import INT32
@@ -176,6 +185,39 @@ def _pad_word(k: Any, x: Value, shape: tuple[int, ...], lows: Sequence[int]) -> 
     node = Node("pad", (view, *ends), shape, x.node.dtype, None)
     k.order.append(node)
     return Value(node, shape, x.dtype)
+
+
+def joined_as_read(k: Any, xs: Sequence[Value], dim: int, shape: tuple[int, ...]) -> Value | None:
+    """Two arrays in memory one after another, as a word of the group that reads them.
+
+    So periodic neighbours (`jnp.roll`) need no memory of their own: the sum of the four of 1000 x
+    1000 takes 0.15 ms, and took 1.25. None where that does not suit.
+    """
+    if len(xs) != 2 or size_of(shape) < takes.least(k) or shape[-1] < SHORTEST_WHOLE:
+        return None
+    known = native(xs[0].dtype)
+    if size_of(shape) >= 1 << 31 or known is None:
+        return None
+    if known == np.float16 and not _llvm.compiler().half:
+        return None
+    views, at = [], 0
+    for x in xs:
+        if is_made(x) or x.node.word in NOWHERE or not _is_near(x) or x.steps()[-1] < 0:
+            return None
+        steps = [
+            s if n > 1 else p for n, s, p in zip(x.shape, x.steps(), row_major(shape), strict=True)
+        ]
+        if steps[-1] != 1:
+            return None
+        view = x.view(shape, tuple(steps), x.offset - at * steps[dim])
+        if view.strides is None and is_made(view):
+            return None
+        views.append(view)
+        at = x.shape[dim]
+    begins = k.literal(xs[0].shape[dim], INT32, "join").view(shape, (0,) * len(shape), 0)
+    node = Node("join", (*views, k.iota(shape, INT32, dim), begins), shape, xs[0].node.dtype, None)
+    k.order.append(node)
+    return Value(node, shape, xs[0].dtype)
 
 
 def is_made(x: Value) -> bool:

@@ -63,6 +63,8 @@ def _is_served(
 ) -> bool:
     """Whether operands can be read so, and about as fast as in another way."""
     inner = {b[3][0]: b[0] for b in given.spec.body if b[0] in INNER}
+    if "join" in inner.values():
+        return False
     for k, (a, step, s) in enumerate(zip(given.arrays, steps, strides, strict=False)):
         size = int(a.dtype[1:])
         if step in "sg" and a.kind == "m" and size < NARROW:

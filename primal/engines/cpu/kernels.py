@@ -52,7 +52,8 @@ class Spec:
     'z' not at all, 'g' by the stride.
     body: (word, dtypes of operands, dtype, operands), numbered on from the operands. `pad` reads
     its first operand where of each three that follow the first is between the others, and is zero
-    elsewhere; `take` reads it at the second, which is at most the third.
+    elsewhere; `take` reads it at the second, which is at most the third; `join` reads the first or
+    the second, from where the third is the fourth.
     stores: numbers of what is stored, over all loops: slot, offset, strides.
     reductions: (monoid, number, dtype of the result), one result per kept index: slot, offset,
     kept strides, and if split what `parts` says.
@@ -134,7 +135,7 @@ class Writer:
         self.inverses: dict[int, str] = {}
         self.divisors = {b[3][1] for b in spec.body if b[0] == "div" and b[2] in FORM}
         # Operands that words read by themselves.
-        self.inner = {b[3][0] for b in spec.body if b[0] in takes.INNER}
+        self.inner = {r for b in spec.body for r in b[3][: takes.INNER.get(b[0], 0)]}
         self.waiting = waiting(spec) if isinstance(spec, Spec) else {}
         self.stack = self.chunk = ""
         self.parts: Parts | None = None

@@ -141,7 +141,7 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
         [
             nodes[x.node] + ~len(nodes)
             if is_inside(x, group)
-            else operand(x, i == 0 and node.word in INNER)
+            else operand(x, i < INNER.get(node.word, 0))
             for i, x in enumerate(node.args)
         ]
         for node in (*group.nodes, *group.reductions)

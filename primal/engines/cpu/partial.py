@@ -14,7 +14,7 @@ from primal.engines.cpu.graph import APART, NOWHERE, Node, Strides, Value, row_m
 from primal.engines.cpu.schedule import LIGHT, nodes_read
 from primal.engines.cpu.takes import INNER
 
-_STAYS = APART | NOWHERE | INNER
+_STAYS = APART | NOWHERE | INNER.keys()
 """Words that are no function of the elements at the same place."""
 ALONE = 16
 """Elements that a view takes at least the time of: 60 numbers of 130, one by one, are 20 µs of 18
@@ -56,7 +56,7 @@ def _parts(node: Node, readers: Sequence[Node], again: dict[Node, int]) -> list[
         return [node]
     read = [x for r in readers for x in r.args if x.node is node]
     if any(x.strides is None for x in read) or any(
-        r.word in INNER and r.args[0].node is node for r in readers
+        x.node is node for r in readers for x in r.args[: INNER.get(r.word, 0)]
     ):
         return [node]
     views = {x.key(): x for x in read}

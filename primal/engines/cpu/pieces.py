@@ -10,7 +10,13 @@ import numpy as np
 
 from primal.base.structures import structure
 from primal.engines.cpu import gaps
-from primal.engines.cpu.around import is_made, padded_around, padded_row, shortest_row
+from primal.engines.cpu.around import (
+    is_made,
+    joined_as_read,
+    padded_around,
+    padded_row,
+    shortest_row,
+)
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.graph import Value, row_major, size_of
 from primal.engines.cpu.moves import bytes_of, flat, held, index_name, merged, run_of
@@ -255,10 +261,13 @@ def concatenate(k: Any, xs: Sequence[Value], dim: int) -> Value:
     xs = [x for x in xs if x.shape[dim]]
     if len(xs) == 1:
         return xs[0]
-    joined, xs = xs, [held(k, x) for x in xs]
-    item = xs[0].node.dtype.itemsize
     shape = list(xs[0].shape)
     shape[dim] = sum([x.shape[dim] for x in xs])
+    as_read = joined_as_read(k, xs, dim, tuple(shape)) if k.woven else None
+    if as_read is not None:
+        return as_read
+    joined, xs = xs, [held(k, x) for x in xs]
+    item = xs[0].node.dtype.itemsize
     plain = [n * item for n in row_major(shape)]
     given, words, offset, most = [], [], 0, 0
     row = size_of(shape[dim:])

@@ -207,7 +207,7 @@ class Schedule:
         group.level[node] = latest if level is None else level
         group.heavy += node.word in FLOAT
         group.inner |= node.word in INNER
-        group.padded |= node.word == "pad"
+        group.padded |= node.word in ("pad", "join")
 
     def _in_register(self, node: Node) -> bool:
         """Whether a group makes the node element for element over its own shape."""
@@ -249,7 +249,7 @@ class Schedule:
             return False
         # Vectors of padded rows begin anywhere, which functions of long rows pay for.
         if node.shape[-1:] > (LONG,) and (
-            (node.word in FLOAT and step.padded) or (node.word == "pad" and step.heavy)
+            (node.word in FLOAT and step.padded) or (node.word in ("pad", "join") and step.heavy)
         ):
             return False
         if node.word in INNER and step.axes is not None:

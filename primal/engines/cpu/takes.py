@@ -1,4 +1,5 @@
-"""Words that read an operand at places of their own: `pad` of rows, `take` of single elements.
+"""Words that read operands at places of their own: `pad` of rows, `take` of single elements, `join`
+of two arrays that lie one after another.
 
 `take` is a gather of single elements as a word of the group that computes its indices, and of what
 reads it. Linear interpolation at a million points (`map_coordinates`) had index arrays and elements
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from primal.engines.cpu import _llvm
-from primal.engines.cpu.code import MEMORY, SUFFIX, itemsize
+from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, itemsize
 from primal.engines.cpu.graph import (
     APART,
     NATIVE,
@@ -25,9 +26,11 @@ from primal.engines.cpu.graph import (
     size_of,
     sliced,
 )
+from primal.engines.cpu.lanes import select
 
-INNER = frozenset(("pad", "take"))
-"""The words. Their first operand is a view that says where it begins, not what is read of it."""
+INNER = {"pad": 1, "take": 1, "join": 2}
+"""The words, and how many of their operands, the first ones, are views that say where an array
+begins, not what is read of it."""
 LEAST = 256
 """Elements below which loops, and branches, may hold arrays in registers."""
 TAKE = 0.6
@@ -55,6 +58,8 @@ def read(
         for n in range(1, len(xs), 3):
             mask = _between(w, mask, *xs[n : n + 3])
         return str(w.load(refs[0], place, i, mask))
+    if word == "join":
+        return _joined(w, refs, places, i, mask, xs)
     c, dtype = w.c, w.dtypes[refs[0]]
     kept, t, wide = MEMORY[dtype], c.vec(MEMORY[dtype]), c.vec("i32")
     # Whatever was computed for lanes behind the end, it is a place inside.
@@ -67,6 +72,40 @@ def read(
             (t, "zeroinitializer"),
         )
     )  # fmt: skip
+
+
+def _joined(
+    w: Any, refs: Sequence[int], places: list[str], i: str, mask: str | None, xs: Sequence[str]
+) -> str:
+    """Elements of the first array up to a place, of the second from there on.
+
+    A vector lies in one of them but where they meet, so that it is one load. Two under masks for
+    each took twice as long, and ten times where what masks hide is no memory of the process.
+    """
+    c, (one, other, count, _) = w.c, refs[:4]
+    _, _, step = w.spec.operands[count]
+    at = c.new(f"extractelement {c.vec('i32')} {xs[3]}, i64 0")
+    at = c.new(f"sext i32 {at} to i64")
+    begin = places[count] if step == "z" else c.new(f"add i64 {places[count]}, {i}")
+    behind = c.new(f"icmp sge i64 {begin}, {at}")
+    p = c.new(f"select i1 {behind}, ptr {places[other]}, ptr {places[one]}")
+    if step == "z":
+        return str(w.load(one, p, i, mask))
+    before = c.new(f"icmp sle i64 {c.new(f'add i64 {begin}, {c.lanes}')}, {at}")
+    first = c.new(f"icmp slt {c.vec('i32')} {xs[2]}, {xs[3]}")
+
+    def both() -> list[str]:
+        flags = c.vec("i1")
+        rest = c.new(f"xor {flags} {first}, {c.const('i1', 'true')}")
+        lanes = [m if mask is None else c.new(f"and {flags} {mask}, {m}") for m in (first, rest)]
+        x, y = [w.load(k, places[k], i, m) for k, m in zip((one, other), lanes, strict=True)]
+        return [select(c, w.dtypes[one], first, x, y)]
+
+    (out,) = c.either(
+        c.new(f"or i1 {behind}, {before}"), [c.vec(SCALAR[w.dtypes[one]])],
+        lambda: [w.load(one, p, i, mask)], both,
+    )  # fmt: skip
+    return str(out)
 
 
 def _between(w: Any, mask: str | None, at: str, low: str, high: str) -> str:

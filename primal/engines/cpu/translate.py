@@ -12,6 +12,7 @@ from primal.base.structures import structure
 from primal.engines.cpu.blocks import arranged
 from primal.engines.cpu.complexes import ComplexWords, is_complex
 from primal.engines.cpu.graph import NOWHERE, Node, Value, native
+from primal.engines.cpu.schedule import LIGHT
 from primal.engines.cpu.steps import Block, Library
 from primal.ir.builders import Unsupported
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr
@@ -74,12 +75,14 @@ def _atom(words: ComplexWords, v: Any, env: dict[Any, Any]) -> Value:
 
 def _equations(words: ComplexWords, jaxpr: Jaxpr, env: dict[Any, Any]) -> None:
     layouts, once, unread = _layouts(jaxpr), _read_once(jaxpr), _unread(jaxpr)
+    woven = _woven(jaxpr)
     outer = words.eqn, words.crossed
     words.crossed = words.crossed | _crossed(jaxpr)
     for eqn in jaxpr.eqns:
         words.layout = layouts.get(eqn.outvars[0]) if eqn.outvars else None
         commutes = eqn.op.name in ("slice", "gather") and eqn.invars[0] in once
         words.once = env[eqn.invars[0]].node if commutes else None
+        words.woven = eqn.op.name == "concatenate" and eqn.outvars[0] in woven
         words.unread = bool(unread) and eqn.outvars[0] in unread if eqn.outvars else False
         words.eqn = eqn
         mark = len(words.order)
@@ -100,6 +103,17 @@ def _read_once(jaxpr: Jaxpr) -> set[Any]:
     read = Counter([v for eqn in jaxpr.eqns for v in eqn.invars if v in made])
     read.update([v for v in jaxpr.outvars if v in made])
     return {v for v in made if read[v] == 1}
+
+
+def _woven(jaxpr: Jaxpr) -> set[Any]:
+    """Concatenations that only light elementwise equations read."""
+    made = {eqn.outvars[0] for eqn in jaxpr.eqns if eqn.op.name == "concatenate"}
+    if made:
+        made.difference_update([v for v in jaxpr.outvars if v in made])
+        for eqn in jaxpr.eqns:
+            if eqn.op.name not in LIGHT:
+                made.difference_update([v for v in eqn.invars if v in made])
+    return made
 
 
 def _crossed(jaxpr: Jaxpr) -> set[Any]:

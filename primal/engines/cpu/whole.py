@@ -33,7 +33,7 @@ def is_whole(spec: Any) -> bool:
         and not spec.short
         and not spec.flat
         and all(kind != "m" or step in ("u", "z") for kind, _, step in spec.operands)
-        and all(word != "pad" for word, *_ in spec.body)
+        and all(word not in ("pad", "join") for word, *_ in spec.body)
     )
 
 

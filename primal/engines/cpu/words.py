@@ -79,8 +79,8 @@ class Words:
         """The operand of the slice or gather being written, if nobody else reads it."""
         self.layout: Ints | None = None
         """The order in which all readers of what is being written want its dimensions."""
-        self.unread = False
-        """Whether nobody reads the first result of an equation that has several."""
+        self.unread = self.woven = False
+        """Whether nobody reads the first of several results; whether only light words read it."""
         self.eqn: Any = None
         self.path: tuple[str, ...] = ()
         """The equation being written, and in which parts of loops and branches it is."""

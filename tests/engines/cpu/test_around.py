@@ -13,7 +13,8 @@ import primal.numpy as jnp
 from primal import lax
 from primal.base.config import cpu_engine
 from primal.engines.cpu.schedule import Group
-from tests.engines.cpu.lab import agree, spoiled
+from tests.engines.cpu.fences import fenced
+from tests.engines.cpu.lab import agree, built, spoiled
 
 DRAW = np.random.default_rng(0)
 SHAPES = [(90, 100), (30, 300), (1200, 9), (7, 40, 41)]
@@ -135,3 +136,70 @@ def test_pieces_without_elements_are_left_out_for_every_engine(engine: str) -> N
     for a, b in zip(primal.tree.leaves(got[:-1]), primal.tree.leaves(want[:-1]), strict=True):
         np.testing.assert_array_equal(a, b)
     np.testing.assert_array_equal(*[primal.random.key_data(r[-1]) for r in (got, want)])
+
+
+ROLLED = [(1000,), (300, 100), (30, 300), (9, 4, 70), (4, 5000), (64, 64)]
+JOINS: dict[str, Callable[..., Any]] = {
+    "neighbours": lambda x: sum(
+        jnp.roll(x, s, d) for d in range(x.ndim) for s in (1, -1)
+    ) - 2 * x,
+    "far": lambda x: [jnp.roll(x, s, d) * x for d in range(x.ndim) for s in (x.shape[d] // 2, 3)],
+    "corners": lambda x: jnp.roll(x, (1,) * x.ndim, tuple(range(x.ndim))) + x,
+    "both compared": lambda x: jnp.where(jnp.roll(x, 1, -1) > jnp.roll(x, 2, 0), x, -x),
+    "arrays": lambda x: [jnp.concatenate([x, x[:7] * 2], 0) + 1, jnp.concatenate([x, x], -1) * 3],
+    "views": lambda x: jnp.concatenate([x[..., ::-1], x], -1) + x[..., :1],
+    "of what is computed": lambda x: jnp.roll(jnp.sqrt(abs(x)), 1, 0) - jnp.sqrt(abs(x)),
+    "of light words": lambda x: jnp.roll(x * 0.5 + 1, 1, -1) - (x * 0.5 + 1),
+    "summed": lambda x: jnp.sum(abs(jnp.round(x) - jnp.roll(jnp.round(x), 1, 0))),
+    "under a function": lambda x: jnp.exp(-abs(x - jnp.roll(x, 1, -1))),
+    "in a loop": lambda x: primal.lax.fori_loop(
+        0, 3, lambda n, y: 0.5 * y + 0.25 * (jnp.roll(y, 1, 0) + jnp.roll(y, -1, -1)), x
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", ROLLED, ids=str)
+@pytest.mark.parametrize("name", JOINS)
+def test_arrays_one_after_another(name: str, shape: tuple[int, ...]) -> None:
+    x = DRAW.standard_normal(shape).astype(np.float32)
+
+    def f(x: Any) -> list[Any]:
+        found = JOINS[name](x)
+        return found if isinstance(found, list) else [found]
+
+    agree(f, x, within=8)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64", "int8", "bool", "uint64", "complex64"])
+@pytest.mark.parametrize("shape", [(5000,), (40, 130)], ids=str)
+def test_arrays_one_after_another_of_each_dtype(dtype: str, shape: tuple[int, ...]) -> None:
+    x = (DRAW.standard_normal(shape) * 9).astype(dtype)
+
+    def f(x: Any) -> list[Any]:
+        return [jnp.where(jnp.roll(x, s, d) == x, x, jnp.roll(x, s, d))
+                for s in (1, 17, -1) for d in range(x.ndim)]  # fmt: skip
+
+    agree(f, x)
+
+
+@pytest.mark.parametrize("shape", [(1000, 1000), (100, 70), (100_000,)], ids=str)
+def test_neighbours_are_one_kernel(shape: tuple[int, ...]) -> None:
+    x = DRAW.standard_normal(shape).astype(np.float32)
+    made = agree(lambda x: [JOINS["neighbours"](x)], x, within=8)
+    assert [type(s) for s in made.plan.steps] == [Group]
+
+
+@pytest.mark.parametrize("end", [False, True])
+@pytest.mark.parametrize("shape", [(4096,), (1027,), (16, 64), (8, 101)], ids=str)
+def test_nothing_is_read_beyond_arrays_that_are_joined(shape: tuple[int, ...], end: bool) -> None:
+    plain = DRAW.standard_normal(shape).astype(np.float32)
+    x = fenced(shape, np.float32, end)
+    x[...] = plain
+
+    def f(x: Any) -> list[Any]:
+        return [JOINS["neighbours"](x), JOINS["far"](x)[0], jnp.concatenate([x, x], -1) * 2]
+
+    for got, want in zip(
+        built(f, x).execute([x]), built(f, plain).execute([plain]), strict=True
+    ):
+        np.testing.assert_array_equal(got, want)
