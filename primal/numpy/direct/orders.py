@@ -19,11 +19,14 @@ from primal.numpy.direct.operands import (
     is_array,
     is_axis,
 )
-from primal.ops.index.sort import sorted_row, stable_order
+from primal.ops.index.sort import (
+    has_zeros_of_both_signs,
+    sorted_along,
+    stable_order,
+    stable_orders,
+)
 from primal.runtime.array import ArrayImpl
 
-# Up to so many elements a stable sort of NumPy's is faster than what the operations do.
-FEW, SOME = 4096, 128
 LONG, BLOCK = 2048, 32768
 # So many numbers of 32 bits have a sum that float64 holds.
 MOST_WHOLE = 1 << 20
@@ -95,40 +98,26 @@ def argsort(
     dtype: Any = None,
 ) -> Callable[..., Any] | None:
     """Stable order, without the elements in it."""
-    if not is_array(a, "biufe") or not a.aval.ndim:
+    if not is_array(a, ANY) or not a.aval.ndim:
         return None
     if kind is not None or order is not None or descending or dtype is not None:
         return None
     if axis is None:
-        return lambda x: stable_order(x.ravel(), 0)
+        return lambda x: stable_orders((x.ravel(),), 0)
     at = axis % a.aval.ndim
-    return lambda x: stable_order(x, at)
+    return lambda x: stable_orders((x,), at)
 
 
 def sort(a: Any, axis: int = -1, **options: Any) -> Callable[..., Any] | None:
     """Elements in order; equal elements that can be told apart are zeros of two signs."""
-    if type(a) is not ArrayImpl or dtype_of((a,), ANY) is None or a.aval.dtype.kind not in "biuf":
+    if not is_array(a, ANY):
         return None
     if options.get("kind") is not None or options.get("descending") or axis is None:
         return None
     if options.get("order") is not None or not a.aval.ndim:
         return None
-    if a.aval.ndim == 1 and a.aval.dtype.kind == "f" and a.aval.size > SOME:
-        return sorted_row
-
-    def run(x: Any) -> Any:
-        # Zeros of two signs are equal and keep their order; without -0, vector code sorts. To look
-        # for it takes longer than to sort a few.
-        stable = x.dtype.kind == "f" and count(x) < x.size
-        if stable and x.size > SOME:
-            stable = bool(count(np.signbit(x) & (x == 0)))
-        if stable and x.size > FEW:
-            return None
-        out = x.copy()
-        out.sort(axis, "stable" if stable else None)
-        return out
-
-    return run
+    at = axis % a.aval.ndim
+    return lambda x: sorted_along(x, at)
 
 
 def argpartition(a: Any, kth: int, axis: int = -1) -> Callable[..., Any] | None:
@@ -152,7 +141,8 @@ def lexsort(keys: Any, axis: int = -1) -> Callable[..., Any] | None:
         return None
     if not all(is_array(k, "biuf") and k.aval.ndim for k in keys):
         return None
-    return lambda *keys: np.lexsort(keys, axis)
+    at = axis % keys[0].aval.ndim
+    return lambda *keys: stable_orders(keys[::-1], at)
 
 
 def partition(a: Any, kth: int, axis: int = -1) -> Callable[..., Any] | None:
@@ -165,10 +155,9 @@ def partition(a: Any, kth: int, axis: int = -1) -> Callable[..., Any] | None:
     after, reversed = (*before, slice(k + 1, None)), (*before, slice(None, k, -1))
 
     def run(x: Any) -> Any:
-        if x.dtype.kind == "f" and count(x) < x.size:
-            return None  # zeros of two signs keep their order
-        out = x.copy()
-        out.sort(at, "stable" if out.itemsize == 1 else None)  # by counting
+        if x.dtype.kind == "f" and has_zeros_of_both_signs(x):
+            return None  # which may be in both parts
+        out = sorted_along(x, at)
         out[after] = out[reversed]
         return out
 

@@ -6,13 +6,14 @@ numbers are ordered by real, then imaginary part.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from primal.base import dtypes
 from primal.base.monoids import identity
+from primal.base.native import extension
 from primal.ir.avals import Aval
 from primal.ir.op import INDEX, REDUCTION, Never, Op, by_kind
 from primal.ir.trace import ZERO, aval_of
@@ -29,6 +30,7 @@ INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
 _SHORT = 128
 # Up to so many elements, in rows up to so long, nothing is faster than a stable sort of NumPy's.
 _FEW, _ROW = 1024, 512
+_BYTES = 128
 
 
 # Orders on NumPy arrays.
@@ -88,21 +90,32 @@ def _fits_bits(dtype: Any) -> bool:
     return bool(dtype.kind in "iufb" and dtype.itemsize <= 4)
 
 
-def _order(keys: list[Any], axis: int) -> Any:
-    """The stable order of the keys, the first of which matters most."""
-    if len(keys) == 1 and keys[0].dtype.kind != "c":
-        return stable_order(keys[0], axis)
+def stable_orders(keys: Sequence[Any], axis: int) -> Any:
+    """The stable order of several keys, the first of which matters most.
+
+    One key after the other, the last one first: 100,000 pairs of float32 take 2 ms, np.lexsort 18.
+    """
     parts: list[Any] = []
     for k in keys:
-        parts.extend((k.real, k.imag) if k.dtype.kind == "c" else (k,))
-    return np.lexsort(parts[::-1], axis=axis)
+        whole = k.dtype.kind != "c" or (extension is not None and k.dtype == np.complex64)
+        parts.extend((k,) if whole else (k.real, k.imag))
+    order = stable_order(parts.pop(), axis)
+    for k in reversed(parts):
+        ordered = k[order] if k.ndim == 1 else np.take_along_axis(k, order, axis)
+        again = stable_order(ordered, axis)
+        order = order[again] if k.ndim == 1 else np.take_along_axis(order, again, axis)
+    return order
 
 
 def stable_order(x: Any, axis: int) -> Any:
-    """The places of real numbers in ascending order, equal ones in the order they have.
+    """The places of real numbers in ascending order, equal ones in the order they have; of complex
+    ones of 64 bits, where the extension is.
 
     NumPy's stable sort has no vector code but for integers of 8 and 16 bits, which it counts.
     """
+    found = None if extension is None else extension.order(_last(x, axis))
+    if found is not None:
+        return found if axis == found.ndim - 1 else np.moveaxis(found, -1, axis)
     n = x.shape[axis]
     narrow = x.dtype.itemsize < 4 and x.dtype.kind != "f"
     if (x.size <= _FEW and n <= _ROW) or narrow or n < 2:
@@ -163,40 +176,39 @@ def _sort_type(*xs: Aval, dimension: int, is_stable: bool, num_keys: int) -> tup
 
 def _sort_impl(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> Any:
     arrays = [np.asarray(x) for x in xs]
-    if len(arrays) == 1 and arrays[0].dtype.kind != "c":
+    if len(arrays) == 1:
         (x,) = arrays
-        wide = _comparable(x)
-        # Equal elements that can be told apart are zeros of two signs; all else sorts faster.
-        if wide.dtype.kind == "f" and wide.ndim == 1 and wide.size > LONG:
-            return [sorted_row(wide).astype(x.dtype, copy=False)]
-        if wide.dtype.kind != "f" or not _has_zeros_of_both_signs(wide):
-            out = wide.copy()
-            out.sort(dimension)
-            return [out.astype(x.dtype, copy=False)]
-    order = _order([_comparable(x) for x in arrays[:num_keys]], dimension)
+        return [sorted_along(_comparable(x), dimension).astype(x.dtype, copy=False)]
+    order = stable_orders([_comparable(x) for x in arrays[:num_keys]], dimension)
     if order.ndim == 1:
         return [x[order] for x in arrays]
     return [np.take_along_axis(x, order, dimension) for x in arrays]
 
 
-def sorted_row(x: Any) -> Any:
-    """A row of floats, sorted; zeros of two signs keep their order.
+def sorted_along(x: Any, axis: int) -> Any:
+    """A copy of numbers, sorted along an axis; zeros of two signs keep their order.
 
-    To look for zeros first would take a tenth as long as sorting.
+    No other equal elements can be told apart, so that vector code may sort.
     """
+    if x.dtype.kind == "c":
+        order = stable_orders((x,), axis)
+        return x[order] if x.ndim == 1 else np.take_along_axis(x, order, axis)
     out = x.copy()
-    out.sort()
-    zero = x.dtype.type(0)
-    begin, end = out.searchsorted(zero, "left"), out.searchsorted(zero, "right")
-    if begin < end:
-        out[begin:end] = x[x == 0]
+    # Many bytes are counted.
+    out.sort(axis, "stable" if x.dtype.itemsize == 1 and x.shape[axis] > _BYTES else None)
+    if x.dtype.kind != "f":
+        return out
+    if extension is not None:
+        extension.zeros_in_order(out, x, axis)
+    elif has_zeros_of_both_signs(x):
+        return np.take_along_axis(x, stable_order(x, axis), axis)
     return out
 
 
-def _has_zeros_of_both_signs(x: Any) -> bool:
-    if np.count_nonzero(x) == x.size:
-        return False
-    return bool((np.signbit(x) & (x == 0)).any())
+def has_zeros_of_both_signs(x: Any) -> bool:
+    """Whether floats hold 0 and -0."""
+    zeros = x.size - np.count_nonzero(x)
+    return bool(zeros) and 0 < np.count_nonzero(np.signbit(x) & (x == 0)) < zeros
 
 
 def _counted(shape: tuple[int, ...], dimension: int) -> Any:
