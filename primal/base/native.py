@@ -15,7 +15,7 @@ import numpy as np
 
 from primal.base.caches import register
 
-VERSION = 17
+VERSION = 18
 """What the sources beside it expect; another build is older or newer than they are."""
 
 extension: Any = None

@@ -15,7 +15,8 @@ from primal import jit, lax, nn
 from primal.base import config
 from primal.numpy import direct
 from primal.ops import elementwise as ops
-from primal.ops.index.sort import stable_order
+from primal.ops.elementwise import convert
+from primal.ops.index import sort as sorting
 from primal.ops.spread import reduce_sum
 from primal.runtime.array import ArrayImpl
 
@@ -443,17 +444,46 @@ def test_law(name):
     assert used
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint32", "int64", "uint64"])
-def test_stable_order_of_many(dtype):
+@pytest.mark.parametrize("without", [False, True])
+@pytest.mark.parametrize("dtype", [*"bhilBHILefdFD?"])
+def test_stable_order_of_many(dtype, without, monkeypatch):
     """Equal elements keep their order, nan come last in theirs, along any axis."""
+    if without:
+        monkeypatch.setattr(sorting, "extension", None)
     rng = np.random.default_rng(1)
-    drawn = rng.integers(0, 40, (60, 40)) if dtype[0] in "iu" else rng.choice(SPECIAL, (60, 40))
-    for x in (drawn.astype(dtype), np.zeros((60, 40), dtype), np.unique(drawn).astype(dtype)):
-        for axis in range(x.ndim):
-            found = stable_order(x, axis)
-            assert np.array_equal(found, np.argsort(x, axis, kind="stable"))
-    distinct = rng.permutation(4000).astype(dtype)
-    assert np.array_equal(stable_order(distinct, 0), np.argsort(distinct, kind="stable"))
+    for shape in ((60, 40), (3, 70), (2, 300), (4, 0), (5000,), (40000,)):
+        drawn = rng.choice(SPECIAL, shape) if dtype in "efdFD" else rng.integers(0, 40, shape)
+        if dtype in "FD":
+            drawn = rng.choice(FLOATS, shape) + 1j * rng.choice(FLOATS, shape)
+        with np.errstate(all="ignore"):
+            wide = (rng.normal(size=shape) * 1e4).astype(dtype)  # which wraps
+            drawn = drawn.astype(dtype)
+        for x in (drawn, wide, np.zeros(shape, dtype), np.sort(wide), drawn[..., ::-1]):
+            for axis in range(x.ndim):
+                order = np.argsort(x, axis, kind="stable")
+                assert np.array_equal(sorting.stable_orders((x,), axis), order)
+                ordered = np.take_along_axis(x, order, axis)
+                same_bits(sorting.sorted_along(x, axis), ordered)
+                major = rng.integers(0, 3, shape)
+                order = np.lexsort((x.imag, x.real, major), axis)
+                assert np.array_equal(sorting.stable_orders((major, x), axis), order)
+
+
+@pytest.mark.parametrize("without", [False, True])
+@pytest.mark.parametrize("old", ["float16", "float32", "float64"])
+def test_floats_beyond_the_range_of_integers(old, without, monkeypatch):
+    """They become its ends, nan becomes 0, and what lies between is cut off."""
+    if without:
+        monkeypatch.setattr(convert, "extension", None)
+    ends = [2.0**k + d for k in (7, 8, 15, 16, 31, 32) for d in (-1, -0.5, 0, 1)]
+    values = [*SPECIAL, -np.nan, *ends, *[-v for v in ends], *np.linspace(-300, 300, 700)]
+    with np.errstate(all="ignore"):
+        x = np.array(values, old)
+    for new in map(np.dtype, ("int8", "int16", "int32", "uint8", "uint16", "uint32")):
+        least, greatest = np.iinfo(new).min, np.iinfo(new).max
+        wanted = [0 if v != v else int(min(max(v, least), greatest)) for v in map(float, x)]
+        found = convert.convert_element_type.impl(x, new_dtype=new, weak_type=False)
+        assert found.dtype == new and found.tolist() == wanted
 
 
 def test_square_roots_as_powers():
