@@ -1,6 +1,9 @@
 """Special functions against SciPy in both float dtypes, their derivatives, jit and vmap."""
 
 import functools
+import math
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -104,6 +107,64 @@ def test_beta_functions_keep_their_digits() -> None:
         np.testing.assert_allclose(got[near], (reference.psi(x) - total)[near], 2e-5)
     for p, q in ((-0.5, 2.0), (-1.5, -2.5), (0.0, 1.0), (-0.5, -0.5)):
         np.testing.assert_allclose(special.betaln(p, q), reference.betaln(p, q), 1e-5)
+
+
+_PI = Fraction("3.1415926535897932384626433832795028841971693993751058209749445923078164062862")
+
+
+def _units(got: Any, exact: list[Fraction], dtype: str) -> Any:
+    """How far results are from fractions, in units of the last place; infinite ones must agree."""
+    got, most = np.asarray(got), Fraction(float(np.finfo(dtype).max))
+    assert got.dtype == dtype
+    out = []
+    for value, want in zip(got.tolist(), exact, strict=True):
+        if abs(want) > most:
+            assert abs(value) >= most * (1 - 2**-20)
+            continue
+        step = float(np.spacing(np.array(abs(want), dtype)))
+        out.append(float(abs(Fraction(value) - want) / Fraction(step)))
+    return max(out)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_digits_of_gamma_factorials_and_binomials(dtype: str, jitted: bool) -> None:
+    """Beside fractions: Γ at whole numbers and halves, products of rising and falling numbers."""
+    call = primal.jit if jitted else (lambda f: f)
+    digits = np.finfo(dtype).nmant + 1
+    with enable_x64(True):
+        whole = np.arange(1, 172)
+        factorials = [Fraction(math.factorial(n - 1)) for n in whole.tolist()]
+        got = call(special.gamma)(whole.astype(dtype))
+        assert _units(got, factorials, dtype) < 6
+        few = [f.numerator for f in factorials if f < 2 ** (digits - 1)]
+        np.testing.assert_array_equal(np.asarray(got)[: len(few)], np.array(few, dtype))
+        assert _units(call(special.factorial)((whole - 1).astype(dtype)), factorials, dtype) < 6
+        # Γ(n + ½) = (2n)!/(4ⁿ n!)·√π and Γ(½ - n) = (-1)ⁿ·π/Γ(n + ½).
+        root = Fraction(math.isqrt(int(_PI * 10**74)), 10**37)
+        halves = [root * Fraction(math.factorial(2 * n), 4**n * math.factorial(n))
+                  for n in range(185)]  # fmt: skip
+        turned = [(-1) ** n * _PI / h for n, h in enumerate(halves)]
+        above, below = np.arange(185) + 0.5, 0.5 - np.arange(185)
+        for x, want in ((above, halves), (below, turned)):
+            assert _units(call(special.gamma)(x.astype(dtype)), want, dtype) < 6.5
+        draw = np.random.default_rng(0)
+        z, m = (10 ** draw.uniform(-2, 2, 300)).astype(dtype), draw.integers(0, 12, 300)
+        rising = [math.prod([Fraction(a) + k for k in range(b)], start=Fraction(1))
+                  for a, b in zip(z.tolist(), m.tolist(), strict=True)]  # fmt: skip
+        assert _units(call(special.poch)(z, m.astype(dtype)), rising, dtype) < 20
+        # Downwards, from where z + m is exact.
+        top = (z + m).astype(dtype)
+        at = [k for k, r in enumerate(rising) if r < 1e30 and Fraction(float(top[k])) ==
+              Fraction(float(z[k])) + int(m[k])]  # fmt: skip
+        got = call(special.poch)(top[at], -m[at].astype(dtype))
+        assert len(at) > 30 and _units(got, [1 / rising[k] for k in at], dtype) < 25
+        n = draw.integers(1, 50, 300)
+        k = (n * draw.uniform(size=300)).astype(int)
+        ways = [Fraction(math.comb(a, b)) for a, b in zip(n.tolist(), k.tolist(), strict=True)]
+        got = call(special.comb)(n.astype(dtype), k.astype(dtype))
+        assert _units(got, ways, dtype) < 80
+        assert np.isinf(call(special.comb)(np.array(2000, dtype), np.array(1000, dtype)))
 
 
 # a, b, log B(a, b), ψ(a) - ψ(a + b), from mpmath with 60 digits.

@@ -13,11 +13,13 @@ from primal.api.control import custom_jvp
 from primal.base.dtypes import python_scalar_dtype
 from primal.ir.trace import Array
 from primal.lax import stop_gradient
+from primal.numpy.direct.operands import elementwise
 from primal.numpy.nonzeros import concrete
 from primal.numpy.promotion import ArrayLike, operand
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_as
 from primal.ops import special as ops
 from primal.ops.special import tables
+from primal.ops.special.terms import scipy_special
 from primal.ops.types import static_int
 from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
 
@@ -90,17 +92,72 @@ def gammasgn(x: ArrayLike) -> Array:
     return jnp.where(jnp.isnan(x), x, out)
 
 
-@remembered
+def _scipy_gamma(x: Any) -> Any:
+    # Of numbers below 1e-307 SciPy makes zeros.
+    small = x.dtype == np.float64 and np.count_nonzero(x < -170)
+    return None if small else scipy_special().gamma(x)
+
+
+@remembered_as(elementwise(f=_scipy_gamma))
 def gamma(x: ArrayLike) -> Array:
     """Γ(x) = ∫₀^∞ t^(x-1) e^-t dt, continued to all numbers, also complex; nan at -1, -2, ….
 
     >>> gamma(jnp.array([0.5, 5.0]))
-    Array([ 1.7724538, 24.       ], dtype=float32)
+    Array([ 1.7724539, 24.       ], dtype=float32)
     """
     (x,) = inexact("gamma", x)
     if x.dtype.kind == "c":
         return jnp.exp(_complex_loggamma(*strong(x)))
-    return gammasgn(x) * jnp.exp(ops.lgamma(x))
+    return _gamma(*strong(x))
+
+
+# Lanczos's form Γ(x) = M(u)·((x + h)/x)·(x + h)^(x - ½)·e^-x with u = h/(x + h) in (0, 1], where M
+# is nearly straight (SIAM J. Numer. Anal. B 1, 1964): a polynomial to 2e-9, or to 2e-16, for x > 0.
+_SHIFT = 1.25
+
+
+def _shifted(x: Any) -> tuple[Any, Any]:
+    """x + h for x ≥ 0, and what it was rounded by over it."""
+    y = x + _SHIFT
+    return y, _rounded(x, _SHIFT, y) / y
+
+
+@custom_jvp
+def _gamma(x: Any) -> Any:
+    """Γ(x) by Lanczos's form, without logarithms: those of great numbers lose three digits."""
+    if x.dtype.itemsize == 2:
+        return _gamma(x.astype("float32")).astype(x.dtype)
+    # Beyond this nothing but 0 and ∞ is left, and the powers below would be infinite.
+    far = jnp.abs(x)
+    size = jnp.minimum(far, digits(x, 45, 200))
+    y, lost = _shifted(size)
+    # What the power of a rounded number lacks, in the first order.
+    most = horner(digits(x, tables.LANCZOS, tables.LANCZOS_64), _SHIFT / y)
+    most = most * (1 + (size - 0.5) * lost)
+    # The power is greater than the greatest numbers before e^-x makes it smaller.
+    half, small = y ** ((size - 0.5) / 2), jnp.exp(-size)
+    out = half * small * (most * (y / size)) * half
+    # Γ(x) Γ(-x) = -π/(x sin πx).
+    whole = jnp.round(far)
+    sine = jnp.sin(math.pi * (far - whole)) * jnp.where(whole % 2 == 0, 1, -1)
+    mirrored = (-math.pi / (sine * (most * y))) / (half * small) / half
+    out = jnp.where(jnp.signbit(x), mirrored, out)
+    out = _whole(out, jnp.floor(x) == x)
+    out = jnp.where((x < 0) & (jnp.floor(x) == x), jnp.nan, out)
+    return jnp.where(x == 0, 1 / x, jnp.where(jnp.isnan(x), x, out))
+
+
+def _whole(out: Any, known: Any) -> Any:
+    """Results known to be whole are so, as far as the dtype counts integers at all."""
+    known = known & (out < 2.0 ** jnp.finfo(out.dtype).nmant)
+    return jnp.where(known, jnp.round(out), out)
+
+
+@_gamma.defjvp
+def _gamma_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (dx,) = primals, tangents
+    out = _gamma(x)
+    return out, dx * out * ops.digamma(x)
 
 
 @remembered
@@ -202,19 +259,28 @@ def _together(name: str, *args: Any) -> list[Any]:
         ) from None
 
 
-@remembered
+def _scipy_factorial(n: Any) -> Any:
+    little = n < 1
+    out = scipy_special().gamma(n + little) * np.where(little, n.dtype.type(1), n)
+    return np.where(n < 0, n.dtype.type(0), out)
+
+
+@remembered_as(elementwise(f=_scipy_factorial))
 def factorial(n: ArrayLike, exact: bool = False) -> Array:
     """n! = Γ(n + 1); 0 where n is negative.
 
     NotImplementedError for `exact=True`: integers of any size have no dtype.
 
     >>> factorial(jnp.array([0, 5]))
-    Array([  1.      , 120.000015], dtype=float32)
+    Array([  1., 120.], dtype=float32)
     """
     if exact:
         raise NotImplementedError("[factorial] expected exact=False: results are floats.")
     (n,) = real_inexact("factorial", n)
-    return jnp.where(n < 0, jnp.zeros_like(n), jnp.exp(ops.lgamma(n + 1)))
+    # n + 1 may have another exponent, and loses a bit then that counts n·log(n) times.
+    little = n < 1
+    out = _gamma(jnp.where(little, n + 1, n)) * jnp.where(little, 1, n)
+    return jnp.where(n < 0, jnp.zeros_like(n), out)
 
 
 @remembered
@@ -229,11 +295,10 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
         return comb(N + k - 1, k)
     legal = (k >= 0) & (N >= k) & (N >= 0)
     n, m = jnp.where(legal, N, 1), jnp.where(legal, k, 0)
-    ways = jnp.exp(ops.lgamma(n + 1) - ops.lgamma(m + 1) - ops.lgamma(n - m + 1))
+    ways = jnp.exp(-_betaln(n - m + 1, m + 1)) / (n + 1)
     whole = (jnp.floor(n) == n) & (jnp.floor(m) == m)
-    # Rounding recovers what the logarithms lose, as far as the dtype counts integers at all.
-    exact = whole & (ways < 2.0 ** jnp.finfo(ways.dtype).nmant)
-    lost = jnp.where(exact, jnp.round(ways) - ways, jnp.zeros_like(ways))
+    # What the logarithms lose; the derivative is that of the formula.
+    lost = jnp.where(ways < jnp.inf, _whole(ways, whole) - ways, 0)
     return jnp.where(legal, ways + stop_gradient(lost), jnp.zeros_like(ways))
 
 
@@ -246,10 +311,42 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     >>> poch(2.0, jnp.array([0.0, 3.0]))
     Array([ 1., 24.], dtype=float32)
     """
-    z, m = real_inexact("poch", z, m)
+    return _poch(*real_inexact("poch", z, m))
+
+
+@custom_jvp
+def _poch(z: Any, m: Any) -> Any:
+    both = z + m
     below = ops.lgamma(z)
-    ratio = gammasgn(z + m) * gammasgn(z) * jnp.exp(ops.lgamma(z + m) - below)
-    return jnp.where((m == 0) & ~jnp.isfinite(below), jnp.ones_like(ratio), ratio)
+    # Where a Γ of a negative number is a part.
+    apart = gammasgn(both) * gammasgn(z) * jnp.exp(ops.lgamma(both) - below)
+    ours = (z > 0) & (both > 0) & jnp.isfinite(both)
+    p, q, step = jnp.where(ours, z, 1), jnp.where(ours, both, 1), jnp.where(ours, m, 0)
+    # Lanczos's form of both, in which no two great terms are left that would have to cancel.
+    c = digits(p, tables.LANCZOS, tables.LANCZOS_64)
+    (u, lost), (v, over) = _shifted(p), _shifted(q)
+    over = over + _rounded(p, step, q) / v
+    ratio = horner(c, _SHIFT / v) / horner(c, _SHIFT / u) * ((v / q) / (u / p))
+    # What the powers of rounded numbers lack, in the first order.
+    ratio = ratio * (1 + (step * over - (p - 0.5) * (step / v) * lost))
+    level = (p - 0.5) * jnp.log1p(step / u) - step
+    out = v ** (step / 2) * jnp.exp(level) * ratio * v ** (step / 2)
+    out = jnp.where(ours, _whole(out, (m >= 0) & (jnp.floor(z) == z) & (jnp.floor(m) == m)), apart)
+    return jnp.where((m == 0) & ~jnp.isfinite(below), jnp.ones_like(out), out)
+
+
+def _rounded(x: Any, y: Any, total: Any) -> Any:
+    """x + y less its rounded total."""
+    kept = total - y
+    return (x - kept) + (y - (total - kept))
+
+
+@_poch.defjvp
+def _poch_jvp(primals: Any, tangents: Any) -> Any:
+    (z, m), (dz, dm) = primals, tangents
+    out = _poch(z, m)
+    slope = ops.digamma(z + m)
+    return out, dz * (out * (slope - ops.digamma(z))) + dm * (out * slope)
 
 
 @remembered
@@ -263,11 +360,6 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     Array([ -2.4849067, -27.631021 ], dtype=float32)
     """
     return _betaln(*real_inexact("betaln", a, b))
-
-
-# Lanczos's form Γ(x) = M(u)·((x + h)/x)·(x + h)^(x - ½)·e^-x with u = h/(x + h) in (0, 1], where M
-# is nearly straight (SIAM J. Numer. Anal. B 1, 1964): a polynomial to 2e-9, or to 2e-16, for x > 0.
-_SHIFT = 1.25
 
 
 @custom_jvp
