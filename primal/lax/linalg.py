@@ -16,7 +16,7 @@ from primal.lax.refusals import in_words
 from primal.numpy.remembered import remembered
 from primal.ops.elementwise import add, convert_element_type, mul
 from primal.ops.linalg.cholesky import cholesky as cholesky_op
-from primal.ops.linalg.common import adjoint, lower_part, transposed
+from primal.ops.linalg.common import adjoint, check_stacks, lower_part, transposed
 from primal.ops.linalg.common import matmul as product
 from primal.ops.linalg.condense import hessenberg as hessenberg_op
 from primal.ops.linalg.condense import tridiagonal as tridiagonal_op
@@ -413,17 +413,18 @@ def symmetric_product(
            [2., 5.]], dtype=float32)
     """
     a, c = aval_of(a_matrix), aval_of(c_matrix)
+    check_stacks("symmetric_product", (a, 2), (c, 2))
+    if c.shape != (*a.shape[:-1], a.shape[-2]):
+        raise ValueError(
+            "[symmetric_product] expected shapes (..., m, n) and (..., m, m), got "
+            f"{a.shape} and {c.shape}."
+        )
     for aval in (a, c):
         if not dtypes.issubdtype(aval.dtype, np.floating) or aval.dtype != a.dtype:
             raise TypeError(
                 "[symmetric_product] expected matrices of one floating dtype, got "
                 f"{a.dtype.name} and {c.dtype.name}."
             )
-    if a.ndim < 2 or c.shape != (*a.shape[:-1], a.shape[-2]):
-        raise ValueError(
-            "[symmetric_product] expected shapes (..., m, n) and (..., m, m), got "
-            f"{a.shape} and {c.shape}."
-        )
     out = add(mul(product(a_matrix, transposed(a_matrix)), float(alpha)),
               mul(c_matrix, float(beta)))  # fmt: skip
     if symmetrize_output:

@@ -158,6 +158,10 @@ ROWS = [
             errors=(
                 Wrong(shaped((2, 3), (2,)), ValueError, "as many rows"),
                 Wrong(shaped((3, 2), (3,)), ValueError, "taus"),
+                # Of several faults dimensions come first, then sizes, then dtypes.
+                Wrong(shaped((2, 3), ()), TypeError, "at least 1 dimensions"),
+                Wrong(shaped((2, 3), (2, 2)), TypeError, "leading dimensions"),
+                Wrong((X((2, 3)), X((2,), dtype=F64)), ValueError, "as many rows"),
             )
             if not name
             else (),
@@ -227,6 +231,8 @@ ROWS = [
             errors=(
                 Wrong(shaped((3, 2), (3, 2)), (TypeError, ValueError), "expected"),  # type: ignore[arg-type]
                 Wrong(shaped((3, 3), (2, 2)), ValueError, "rows|columns"),
+                Wrong(shaped((3, 3), (2, 3, 3)), TypeError, "leading dimensions"),
+                Wrong((X((3, 3)), X((2, 2), dtype=F64)), ValueError, "rows|columns"),
                 Wrong((X((3, 3)), X((3, 2), dtype=F64)), TypeError, "one dtype"),
             )
             if left and lower and not (trans or conj or unit)
@@ -364,6 +370,8 @@ ROWS = [
         wide=(2,),
         errors=(
             Wrong(shaped((3, 2), (2,), (2, 2)), ValueError, "3 rows"),
+            Wrong(shaped((3, 2), (), (3, 2)), TypeError, "at least 1 dimensions"),
+            Wrong((X((3, 2)), X((2,)), X((2, 2), dtype=F64)), ValueError, "3 rows"),
             Wrong(shaped((3, 2), (3,), (3, 2)), ValueError, "taus"),
             Wrong((X((3, 2)), X((2,)), X((3, 2), dtype=F64)), TypeError, "one dtype"),
         ),
@@ -439,7 +447,7 @@ ROWS = [
         ),
         dtypes=(F32, F64),
         errors=(
-            Wrong(shaped((3, 3), (1, 3)), TypeError, "matrix and a vector"),
+            Wrong(shaped((3, 3), (1, 3)), TypeError, "leading dimensions"),
             Wrong(shaped((3, 2), (3,)), ValueError, "square"),
             Wrong(shaped((3, 3), (3,)), TypeError, "float64", dtype=C64),
         ),

@@ -46,14 +46,49 @@ def check_matrix(name: str, x: Aval) -> tuple[tuple[int, ...], int, int]:
     return x.shape[:-2], x.shape[-2], x.shape[-1]
 
 
-def check_square(name: str, x: Aval) -> tuple[tuple[int, ...], int]:
-    """(leading dimensions, n) of a stack of square matrices of a LAPACK dtype."""
+def square_of(name: str, x: Aval) -> int:
+    """The rows of square matrices."""
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise (TypeError if x.ndim < 2 else ValueError)(
             f"[{name}] expected a square matrix or a stack of them, got shape {x.shape}."
         )
+    return x.shape[-1]
+
+
+def check_square(name: str, x: Aval) -> tuple[tuple[int, ...], int]:
+    """(leading dimensions, n) of a stack of square matrices of a LAPACK dtype."""
+    n = square_of(name, x)
     check_dtype(name, x)
-    return x.shape[:-2], x.shape[-1]
+    return x.shape[:-2], n
+
+
+def check_stacks(name: str, *stacks: tuple[Aval, int]) -> None:
+    """TypeError unless operands have the dimensions of one of them, and as many in front.
+
+    Of several faults JAX names these first, then sizes (ValueError), then dtypes.
+    """
+    for i, (x, rank) in enumerate(stacks):
+        if x.ndim < rank:
+            raise TypeError(
+                f"[{name}] expected operand {i} of at least {rank} dimensions, got shape {x.shape}."
+            )
+    if len({x.ndim - rank for x, rank in stacks}) > 1:
+        shapes = ", ".join([str(x.shape) for x, _ in stacks])
+        raise TypeError(
+            f"[{name}] expected operands with as many leading dimensions, got shapes {shapes}. "
+            "vmap maps the operands that have some."
+        )
+
+
+def check_dtypes(name: str, *xs: Aval) -> None:
+    """TypeError unless all are of one dtype, which LAPACK knows."""
+    for x in xs:
+        check_dtype(name, x)
+    if len({x.dtype for x in xs}) > 1:
+        names = ", ".join([x.dtype.name for x in xs[:-1]])
+        raise TypeError(
+            f"[{name}] expected operands of one dtype, got {names} and {xs[-1].dtype.name}."
+        )
 
 
 def weak_together(rule: Callable[..., Any]) -> Callable[..., Any]:

@@ -20,13 +20,14 @@ from primal.ops.linalg._lapack import blas, in_double, lapack
 from primal.ops.linalg.common import (
     INT32,
     batch_stacks,
-    check_dtype,
+    check_dtypes,
     check_matrix,
-    check_square,
+    check_stacks,
     each_matrix,
     identity,
     lower_part,
     matmul,
+    square_of,
     transposed,
     upper_part,
     weak_together,
@@ -298,17 +299,14 @@ WRITTEN_OUT = 8
 
 @weak_together
 def _solve_type(a: Aval, b: Aval, *, transpose_a: bool) -> Aval:
-    lead, n = check_square("solve", a)
-    check_dtype("solve", b)
-    if a.dtype != b.dtype:
-        raise TypeError(
-            f"[solve] expected operands of one dtype, got {a.dtype.name} and {b.dtype.name}."
-        )
-    if b.ndim != a.ndim or b.shape[:-2] != lead or b.shape[-2] != n:
+    check_stacks("solve", (a, 2), (b, 2))
+    n = square_of("solve", a)
+    if b.shape[:-2] != a.shape[:-2] or b.shape[-2] != n:
         raise ValueError(
             f"[solve] expected b with {n} rows and the leading dimensions of a, got shapes "
             f"{a.shape} and {b.shape}."
         )
+    check_dtypes("solve", a, b)
     return Aval(b.shape, b.dtype)
 
 

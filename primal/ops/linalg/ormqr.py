@@ -16,8 +16,8 @@ from primal.ir.trace import ZERO
 from primal.ops.linalg._lapack import lapack
 from primal.ops.linalg.common import (
     batch_stacks,
-    check_dtype,
-    check_matrix,
+    check_dtypes,
+    check_stacks,
     conjugate,
     weak_together,
 )
@@ -25,15 +25,9 @@ from primal.ops.linalg.common import (
 
 @weak_together
 def _type(a: Aval, taus: Aval, c: Aval, *, left: bool, transpose: bool) -> Aval:
-    lead, m, n = check_matrix("ormqr", a)
-    check_matrix("ormqr", c)
-    check_dtype("ormqr", taus)
-    if not a.dtype == taus.dtype == c.dtype:
-        raise TypeError(
-            f"[ormqr] expected operands of one dtype, got {a.dtype.name}, {taus.dtype.name} and "
-            f"{c.dtype.name}."
-        )
-    if taus.shape[:-1] != lead or taus.ndim != a.ndim - 1 or taus.shape[-1] > min(m, n):
+    check_stacks("ormqr", (a, 2), (taus, 1), (c, 2))
+    lead, (m, n) = a.shape[:-2], a.shape[-2:]
+    if taus.shape[:-1] != lead or taus.shape[-1] > min(m, n):
         raise ValueError(
             f"[ormqr] expected taus of the leading dimensions of a and at most {min(m, n)} of "
             f"them, got shapes {a.shape} and {taus.shape}."
@@ -43,6 +37,7 @@ def _type(a: Aval, taus: Aval, c: Aval, *, left: bool, transpose: bool) -> Aval:
             f"[ormqr] expected c with {m} {'rows' if left else 'columns'} and the leading "
             f"dimensions of a, got shapes {a.shape} and {c.shape}."
         )
+    check_dtypes("ormqr", a, taus, c)
     return Aval(c.shape, c.dtype)
 
 

@@ -17,8 +17,9 @@ from primal.ops.linalg.common import (
     INT32,
     adjoint,
     batch_stacks,
-    check_dtype,
+    check_dtypes,
     check_matrix,
+    check_stacks,
     diagonal,
     diagonal_matrix,
     each_matrix,
@@ -198,22 +199,18 @@ qr = Op(
 
 @weak_together
 def _product_type(a: Aval, tau: Aval) -> Aval:
-    lead, m, n = check_matrix("householder_product", a)
-    check_dtype("householder_product", tau)
+    check_stacks("householder_product", (a, 2), (tau, 1))
+    *lead, m, n = a.shape
     if m < n:
         raise ValueError(
             f"[householder_product] expected at least as many rows as columns, got shape {a.shape}."
         )
-    if tau.shape[:-1] != lead or tau.ndim != a.ndim - 1 or tau.shape[-1] > n:
-        raise (ValueError if tau.ndim == a.ndim - 1 else TypeError)(
+    if tau.shape[:-1] != tuple(lead) or tau.shape[-1] > n:
+        raise ValueError(
             f"[householder_product] expected taus of the leading dimensions of a and at most {n} "
             f"of them, got shapes {a.shape} and {tau.shape}."
         )
-    if tau.dtype != a.dtype:
-        raise TypeError(
-            f"[householder_product] expected operands of one dtype, got {a.dtype.name} and "
-            f"{tau.dtype.name}."
-        )
+    check_dtypes("householder_product", a, tau)
     return Aval(a.shape, a.dtype)
 
 

@@ -17,11 +17,12 @@ from primal.ops.elementwise import neg
 from primal.ops.linalg._lapack import blas
 from primal.ops.linalg.common import (
     batch_stacks,
-    check_dtype,
-    check_square,
+    check_dtypes,
+    check_stacks,
     conjugate,
     lower_part,
     matmul,
+    square_of,
     transposed,
     upper_part,
     weak_together,
@@ -41,19 +42,15 @@ def _type(
     conjugate_a: bool,
     unit_diagonal: bool,
 ) -> Aval:
-    lead, n = check_square("triangular_solve", a)
-    check_dtype("triangular_solve", b)
-    if a.dtype != b.dtype:
-        raise TypeError(
-            f"[triangular_solve] expected operands of one dtype, got {a.dtype.name} and "
-            f"{b.dtype.name}."
-        )
-    if b.ndim != a.ndim or b.shape[:-2] != lead or b.shape[-2 if left_side else -1] != n:
+    check_stacks("triangular_solve", (a, 2), (b, 2))
+    n = square_of("triangular_solve", a)
+    if b.shape[:-2] != a.shape[:-2] or b.shape[-2 if left_side else -1] != n:
         side = "rows" if left_side else "columns"
         raise ValueError(
             f"[triangular_solve] expected b with {n} {side} and the leading dimensions of a, got "
             f"shapes {a.shape} and {b.shape}."
         )
+    check_dtypes("triangular_solve", a, b)
     return Aval(b.shape, b.dtype)
 
 

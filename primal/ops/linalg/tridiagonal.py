@@ -19,7 +19,7 @@ from primal.ops.linalg._lapack import lapack
 from primal.ops.linalg.common import (
     INT32,
     batch_stacks,
-    check_dtype,
+    check_dtypes,
     columns_of,
     hlo_or_nan,
     weak_together,
@@ -36,13 +36,7 @@ def _type(dl: Aval, d: Aval, du: Aval, b: Aval, *, perturb_singular: bool) -> Av
             f"[tridiagonal_solve] expected b of at least two dimensions, got shape {b.shape}. "
             "Give a vector a last dimension of 1."
         )
-    for x in (dl, d, du, b):
-        check_dtype("tridiagonal_solve", x)
-        if x.dtype != d.dtype:
-            raise TypeError(
-                f"[tridiagonal_solve] expected operands of one dtype, got {d.dtype.name} and "
-                f"{x.dtype.name}."
-            )
+    check_dtypes("tridiagonal_solve", dl, d, du, b)
     if not dl.shape == d.shape == du.shape:
         raise TypeError(
             "[tridiagonal_solve] expected three diagonals of one shape, got shapes "

@@ -14,6 +14,8 @@ from primal.ops.elementwise import add, mul
 from primal.ops.linalg.common import (
     INT32,
     batch_stacks,
+    check_dtypes,
+    check_stacks,
     columns_of,
     hlo_triangle,
     identity,
@@ -31,27 +33,15 @@ DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 
 @weak_together
 def _type(r: Aval, w: Aval) -> Aval:
-    for x in (r, w):
-        if x.dtype not in DTYPES:
-            raise TypeError(
-                f"[cholesky_update] expected float32 or float64, got {x.dtype.name}. Convert first "
-                "with astype."
-            )
-    if r.dtype != w.dtype:
-        raise TypeError(
-            f"[cholesky_update] expected operands of one dtype, got {r.dtype.name} and "
-            f"{w.dtype.name}."
-        )
-    if r.ndim < 2 or w.ndim != r.ndim - 1:
-        raise TypeError(
-            "[cholesky_update] expected a matrix and a vector, or as many of both, got shapes "
-            f"{r.shape} and {w.shape}."
-        )
+    check_stacks("cholesky_update", (r, 2), (w, 1))
     if r.shape[-1] != r.shape[-2] or w.shape != r.shape[:-1]:
         raise ValueError(
             "[cholesky_update] expected a square matrix and a vector of its size, got shapes "
             f"{r.shape} and {w.shape}."
         )
+    check_dtypes("cholesky_update", r, w)
+    if r.dtype not in DTYPES:
+        raise TypeError(f"[cholesky_update] expected float32 or float64, got {r.dtype.name}.")
     return Aval(r.shape, r.dtype)
 
 
