@@ -7,6 +7,7 @@ import scipy.signal as theirs
 import primal
 import primal.numpy as jnp
 from primal.scipy import signal as ours
+from primal.scipy.signal import spectra
 from primal.test_util import check_grads
 
 RNG = np.random.RandomState(0)
@@ -217,3 +218,10 @@ def test_transformations():
         close([primal.jit(f)(z)], [f(z)])
         close([primal.vmap(f)(np.stack([z, -z]))], [np.stack([f(z), f(-z)])])
         check_grads(f, (z,), order=1, modes=["rev"], atol=2e-2, rtol=2e-2)
+
+
+@pytest.mark.parametrize("name", ["boxcar", "hann", "hamming", "blackman"])
+def test_windows_of_cosines_are_those_of_scipy(name):
+    for n in (1, 2, 3, 64, 255):
+        found = spectra._window(name, n, np.float64)
+        np.testing.assert_array_equal(found, theirs.get_window(name, n))

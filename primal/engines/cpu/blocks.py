@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from primal.engines.cpu.graph import Node, Value, reshaped
+from primal.engines.cpu.graph import Node, Value, reshaped, size_of
 from primal.engines.cpu.memory import LINE
 from primal.engines.cpu.partial import in_part
 from primal.engines.cpu.pieces import CLOSE
@@ -48,7 +48,7 @@ def arranged(order: Sequence[Any], outs: Sequence[Node], given: Iterable[Node] =
             needed.update(nodes_read(item))
         kept.append(item)
     schedule = Schedule()
-    for item in reversed(in_part(kept, outs)):
+    for item in numbers_first(in_part(kept, outs)[::-1]):
         if type(item) is Node:
             schedule.add(item)
         else:
@@ -71,6 +71,25 @@ def arranged(order: Sequence[Any], outs: Sequence[Node], given: Iterable[Node] =
         if type(step) is Group
     }
     return block
+
+
+def numbers_first(items: Sequence[Any]) -> list[Any]:
+    """The items of a block, those first that compute single numbers of what is there before it.
+
+    What reads them can join a group that is older than they are: the density of a distribution
+    whose parameters are numbers was two passes over memory where it had to do with these first.
+    """
+    made = {n for item in items for n in ((item,) if type(item) is Node else item.outs)}
+    first, rest = [], []
+    for item in items:
+        if type(item) is not Node or item.word == "reduce" or size_of(item.shape) > 1:
+            rest.append(item)
+        elif any(x.node in made for x in item.args):
+            rest.append(item)
+        else:
+            first.append(item)
+            made.discard(item)
+    return first + rest
 
 
 def placed(steps: Sequence[Step], outs: Sequence[Node]) -> list[Step]:

@@ -162,7 +162,7 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     for node in written:
         arrays.append(_piece(group.pieces[node], group.pieces[node].steps()))
     stores = tuple([count + nodes[node] for node in (*stored, *written)])
-    inner = [d for d in range(len(shape)) if d in axes and shape[d] != 1]
+    inner = as_they_lie([d for d in range(len(shape)) if d in axes and shape[d] != 1], arrays)
     outer = [d for d in range(len(shape)) if d not in axes and shape[d] != 1]
     plain = row_major([n for d, n in enumerate(shape) if d not in axes])
     for node in group.reductions:
@@ -323,6 +323,18 @@ def _runs_along_kept(
         # The mean of 100,000 points: 3 lanes of a vector for each, or vectors of each coordinate.
         return not (1 < behind <= NARROWEST and terms >= 4 * GRAIN)
     return column
+
+
+def as_they_lie(dims: list[int], arrays: list[Array]) -> list[int]:
+    """Reduced dimensions in the order in which all that is read lies in memory, if that is one.
+
+    Whether any of 3 x 33333 int8, transposed, is not 0: 1.2 ms along rows of 3, so 2 µs.
+    """
+    orders = {
+        tuple(sorted(dims, key=lambda d: -abs(a.strides[d])))
+        for a in arrays if a.kind == "m" and all(a.strides[d] for d in dims)
+    }  # fmt: skip
+    return list(orders.pop()) if len(orders) == 1 else dims
 
 
 def merged_loops(

@@ -1,4 +1,5 @@
-"""What repeats along a dimension is computed once, and its sum there is a product."""
+"""What repeats along a dimension is computed once, its sum there is a product; so are functions of
+numbers that are chosen from."""
 
 from __future__ import annotations
 
@@ -15,6 +16,8 @@ def element(
     k: Any, word: str, given: Sequence[Value], shape: tuple[int, ...], dtype: Any, attr: Any
 ) -> Value | None:
     """An elementwise word of operands that all repeat, or None where they do not."""
+    if word in FLOAT and len(given) == 1 and given[0].node.word == "select_n":
+        return _of_choice(k, word, given[0], dtype, attr)
     # Most operands lie in one piece and repeat nothing: asked first, of thousands in a program.
     if any(x.strides is None for x in given):
         return None
@@ -26,6 +29,19 @@ def element(
         return None
     made = k.element(word, [x.view(once, x.steps(), x.offset) for x in given], dtype, attr)
     return broadcast(made, shape, range(len(shape)))
+
+
+def _of_choice(k: Any, word: str, x: Value, dtype: Any, attr: Any) -> Value | None:
+    """A function of a choice of numbers as a choice of what it makes of these, which is known once.
+
+    `xlogy` of an array and a number takes the logarithm of the number, or of 1 where the first is
+    0: the density of a million Bernoulli numbers 0.77 to 0.19 ms (JAX 0.32).
+    """
+    which, *cases = x.node.args
+    if not x.is_node or any(size_of(_once([v], v.shape, range(v.ndim))) > 1 for v in cases):
+        return None
+    numbers = [v.view((), (), v.offset) for v in cases]
+    return k.select_n(which, *[k.element(word, (v,), dtype, attr) for v in numbers])
 
 
 def reduction(k: Any, monoid: str, x: Value, axes: Sequence[int]) -> Value | None:

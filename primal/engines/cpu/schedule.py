@@ -233,8 +233,9 @@ class Schedule:
             return self.steps[inside]
         # Not a consumer of the group, but a reader of what it reads: one pass over memory less.
         # The one that reads most of it: there its own readers are, and fewer arrays are added.
+        # Of single numbers any: a kernel takes longer to compile, and to call, than they do.
         reads = {id(x.node) for x in node.args if x.node.word != "literal"}
-        most, found = 0, None
+        most, found = -1 if size_of(node.shape) == 1 else 0, None
         for number in range(len(self.steps) - 1, max(lowest, len(self.steps) - WINDOW) - 1, -1):
             if self._fits(number, node) and len(reads & self.steps[number].reads) > most:
                 found = self.steps[number]

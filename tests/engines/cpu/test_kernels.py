@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import primal.numpy as jnp
 from primal import lax
 from primal.engines.cpu import _llvm, layout, objects, program
 from primal.engines.cpu.objects import counters
@@ -422,3 +423,16 @@ def test_reductions_of_a_number_that_is_repeated(number: int, dtype: str) -> Non
 
     made = agree(f, np.zeros(1))
     assert not [s for s in made.plan.steps if type(s) is Library]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32", "bool"])
+@pytest.mark.parametrize("shape", [(3, 333), (300, 70), (5, 6, 7)], ids=str)
+def test_what_is_reduced_to_one_is_read_as_it_lies(shape: tuple[int, ...], dtype: str) -> None:
+    x = (np.random.default_rng(0).standard_normal(shape) * 9).astype(dtype)
+
+    def f(x: Any) -> list[Any]:
+        wide = x.T.astype(np.float64)
+        return [jnp.any(x.T), jnp.max(x.T), jnp.sum(wide), jnp.min(jnp.swapaxes(x, 0, -1) == x.T)]
+
+    made = agree(f, x, within=64)
+    assert all(len(found.sizes) == 1 for found in made.plan.instances.values())

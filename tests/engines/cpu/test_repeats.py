@@ -67,3 +67,28 @@ def test_numbers_that_are_none_and_that_wrap_around() -> None:
         return [*sums, x.max(1), i.prod(1, dtype=np.int8), (i > 0).any(1), (i > 0).sum(1)]
 
     agree(f, x, z, i)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_functions_of_chosen_numbers_are_computed_once(dtype: str) -> None:
+    x, p = DRAW.standard_normal(1000).astype(dtype), np.array([0.3, -0.0, 2.0]).astype(dtype)
+
+    def f(x: Any, p: Any) -> list[Any]:
+        two = pnp.where(x > 0, p[0], p[2])
+        return [pnp.log(two), pnp.exp(pnp.where(x > 0, 1.0, p[1]))]
+
+    made = agree(f, x, p, within=1)
+    groups = [s for s in made.plan.steps if type(s) is Group]
+    assert [(int(np.prod(s.shape)), s.heavy) for s in groups] == [(1, 4), (1000, 0)]
+    agree(lambda x, p: [pnp.exp(pnp.where(x > 0, x, p))], x[:3], p, within=1)
+
+
+def test_numbers_on_the_way_do_not_part_what_is_read_together() -> None:
+    def f(x: Any, a: Any, b: Any) -> list[Any]:
+        y = pnp.floor(x) * a
+        return [y * pnp.sqrt(a * b) - y / (a + b), pnp.sum(y)]
+
+    xs = V, np.float32(2.5), np.float32(1.5)
+    made = agree(f, *xs, within=2000)
+    groups = [s for s in made.plan.steps if type(s) is Group]
+    assert [int(np.prod(s.shape)) for s in groups] == [1, 200]
