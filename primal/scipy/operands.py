@@ -30,17 +30,12 @@ def inexact(name: str, *args: Any) -> list[Any]:
     return [from_literal(x) for x in promote_dtypes_inexact(name, *args)]
 
 
-def real_inexact(name: str, *args: Any) -> list[Any]:
-    """`inexact`; complex operands: TypeError of operations and distributions, else ValueError."""
+def real_inexact(name: str, *args: Any, error: type[Exception] = TypeError) -> list[Any]:
+    """`inexact`; complex operands raise `error`: TypeError, as operations do, or what JAX raises
+    where the function itself looks at its operands."""
     out = inexact(name, *args)
     if out and out[0].dtype.kind == "c":
-        if "." in name:
-            broadcast_shapes(*[x.shape for x in out])
-        error: type[Exception] = ValueError
-        if name in _OPERATIONS or ("." in name and name not in _BY_BETAINC):
-            error = TypeError
-        elif name == "fresnel":  # which complex numbers could have
-            error = NotImplementedError
+        broadcast_shapes(*[x.shape for x in out])  # whose error comes first
         raise error(f"[{name}] expected real numbers, got {out[0].dtype.name}.")
     return out
 
@@ -56,12 +51,12 @@ def wide(name: str, x: Any) -> Any:
     return strong(x)[0]
 
 
-def settled(name: str, *args: Any) -> list[Any]:
+def settled(name: str, *args: Any, error: type[Exception] = TypeError) -> list[Any]:
     """`real_inexact`, but weak only if the first is a scalar: constants get its dtype for good.
 
     Where operands of two ranks meet, a scalar counts as one of the greater rank.
     """
-    return _as_first(real_inexact(name, *args))
+    return _as_first(real_inexact(name, *args, error=error))
 
 
 def analytic(name: str, *args: Any) -> list[Any]:
@@ -87,17 +82,6 @@ def in_floats(x: Any) -> Any:
     """An operand as an array: of the default dtype of floats where it is of integers or bools."""
     x = jnp.asarray(x)
     return x if dtypes.issubdtype(x.dtype, np.inexact) else x.astype(jnp.result_type(float))
-
-
-# These are one operation each, or made of one that knows no complex numbers.
-_OPERATIONS = frozenset(
-    ("betainc", "betaln", "digamma", "erf", "erfc", "erfinv", "factorial", "gammainc",
-     "gammaincc", "gammaln", "hyp2f1", "i0", "i0e", "i1", "i1e", "log_ndtr", "ndtr", "ndtri",
-     "polygamma", "sph_harm_y", "zeta")
-)  # fmt: skip
-
-
-_BY_BETAINC = frozenset([f"beta.{f}" for f in ("cdf", "logcdf", "sf", "logsf")])
 
 
 def epsilon(x: Any) -> float:

@@ -1,6 +1,7 @@
 """Special functions against SciPy in both float dtypes, their derivatives, jit and vmap."""
 
 import functools
+import inspect
 import math
 from fractions import Fraction
 from typing import Any
@@ -516,10 +517,27 @@ def test_loggamma_of_complex_numbers_has_the_derivative_digamma() -> None:
             np.testing.assert_allclose(got, reference.digamma(w), rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["gammaln", "erf", "i0", "digamma"])
-def test_operations_of_real_numbers_refuse_complex_ones(name) -> None:
-    with pytest.raises(TypeError, match="expected real numbers, got complex64"):
-        getattr(special, name)(jnp.ones(2, jnp.complex64))
+REFUSED: dict[type[Exception], list[str]] = {
+    TypeError: ["gammaln", "erf", "i0", "digamma", "gammainc", "betaln", "zeta", "hyp2f1"],
+    ValueError: ["beta", "betainc", "gammasgn", "poch", "entr", "dawsn", "expi", "hyp1f1"],
+    NotImplementedError: ["fresnel"],
+}
+
+
+@pytest.mark.parametrize(("name", "error"), [(n, e) for e, names in REFUSED.items() for n in names])
+def test_functions_of_real_numbers_refuse_complex_ones(name: str, error: type[Exception]) -> None:
+    function = getattr(special, name)
+    arity = len(inspect.signature(function).parameters)
+    with pytest.raises(error, match="expected real numbers, got complex64"):
+        function(*[jnp.ones(2, jnp.complex64)] * arity)
+
+
+@pytest.mark.parametrize("power", [0.0, 0.7, -2.0, 0.3 - 0.4j])
+def test_boxcox_of_complex_numbers(power: complex) -> None:
+    z = np.array([1 + 1j, 2 - 0.5j, 0.3j, -3 + 0.1j])
+    for function, shifted in [(special.boxcox, z), (special.boxcox1p, 1 + z)]:
+        want = np.log(shifted) if power == 0 else (shifted**power - 1) / power
+        np.testing.assert_allclose(function(z, power), want, rtol=2e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("name", ["xlogy", "xlog1py", "boxcox", "boxcox1p", "spence"])

@@ -122,7 +122,7 @@ def entr(x: ArrayLike) -> Array:
     >>> entr(jnp.array([0.0, 1.0, -1.0]))
     Array([ -0.,  -0., -inf], dtype=float32)
     """
-    (x,) = real_inexact("entr", x)
+    (x,) = real_inexact("entr", x, error=ValueError)
     below = x < 0
     safe = jnp.where(below, 1.0, x)
     return jnp.where(below, -jnp.inf, -_xlogx(safe))
@@ -137,7 +137,7 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     >>> rel_entr(jnp.array([0.0, 1.0]), jnp.array([1.0, 0.0]))
     Array([ 0., inf], dtype=float32)
     """
-    p, q = real_inexact("rel_entr", p, q)
+    p, q = real_inexact("rel_entr", p, q, error=ValueError)
     p, q = strong(p, q) if p.ndim else (p, q)
     both, none = (p > 0) & (q > 0), (p == 0) & (q >= 0)
     safe_p, safe_q = jnp.where(both, p, 1), jnp.where(both, q, 1)
@@ -154,7 +154,7 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     >>> kl_div(jnp.array([0.0, 1.0]), jnp.array([1.0, 1.0]))
     Array([1., 0.], dtype=float32)
     """
-    p, q = real_inexact("kl_div", p, q)
+    p, q = real_inexact("kl_div", p, q, error=ValueError)
     return rel_entr(p, q) - p + q
 
 
@@ -167,7 +167,7 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     >>> boxcox(jnp.array([2.0, 2.0]), jnp.array([0.0, 2.0]))
     Array([0.6931472, 1.5      ], dtype=float32)
     """
-    x, lmbda = real_inexact("boxcox", x, lmbda)
+    x, lmbda = inexact("boxcox", x, lmbda)
     return _power(jnp.log(x), lmbda)
 
 
@@ -180,7 +180,7 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     >>> boxcox1p(jnp.array([1.0, 1.0]), jnp.array([0.0, 2.0]))
     Array([0.6931472, 1.5      ], dtype=float32)
     """
-    x, lmbda = real_inexact("boxcox1p", x, lmbda)
+    x, lmbda = inexact("boxcox1p", x, lmbda)
     return _power(jnp.log1p(x), lmbda)
 
 

@@ -165,7 +165,7 @@ def dawsn(x: ArrayLike) -> Array:
     >>> dawsn(jnp.array([0.0, 1.0]))
     Array([0.       , 0.5380795], dtype=float32)
     """
-    (v,) = real_inexact("dawsn", x)
+    (v,) = real_inexact("dawsn", x, error=ValueError)
     return _dawsn(v).astype(v.dtype)
 
 

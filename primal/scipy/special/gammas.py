@@ -84,7 +84,7 @@ def gammasgn(x: ArrayLike) -> Array:
     >>> gammasgn(jnp.array([2.0, -0.5, -1.5]))
     Array([ 1., -1.,  1.], dtype=float32)
     """
-    (x,) = strong(*real_inexact("gammasgn", x))
+    (x,) = strong(*real_inexact("gammasgn", x, error=ValueError))
     floor = jnp.floor(x)
     out = jnp.where((x < 0) & (floor % 2 != 0), jnp.full_like(x, -1), jnp.ones_like(x))
     out = jnp.where((x < 0) & (floor == x), jnp.full_like(x, jnp.nan), out)
@@ -186,7 +186,7 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
             "Argument `n` to polygamma must be of integer type. Got dtype "
             f"{jnp.result_type(n).name}."
         )
-    n, x = _together("polygamma", *real_inexact("polygamma", n, x))
+    n, x = _together("polygamma", *real_inexact("polygamma", n, x, error=ValueError))
     return ops.polygamma(n, x)
 
 
@@ -244,7 +244,7 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     >>> betainc(1.0, 2.0, jnp.array([0.0, 0.5]))
     Array([0.  , 0.75], dtype=float32)
     """
-    a, b, x = _together("betainc", *real_inexact("betainc", a, b, x))
+    a, b, x = _together("betainc", *real_inexact("betainc", a, b, x, error=ValueError))
     return ops.regularized_incomplete_beta(a, b, x)
 
 
@@ -311,7 +311,7 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     >>> poch(2.0, jnp.array([0.0, 3.0]))
     Array([ 1., 24.], dtype=float32)
     """
-    return _poch(*real_inexact("poch", z, m))
+    return _poch(*real_inexact("poch", z, m, error=ValueError))
 
 
 @custom_jvp
@@ -431,7 +431,7 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
     >>> beta(2.0, 3.0)
     Array(0.08333334, dtype=float32)
     """
-    a, b = real_inexact("beta", a, b)
+    a, b = real_inexact("beta", a, b, error=ValueError)
     sign = gammasgn(a) * gammasgn(b) * gammasgn(a + b)
     return jnp.asarray(sign * jnp.exp(betaln(a, b)), a.dtype)
 

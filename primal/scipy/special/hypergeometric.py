@@ -125,7 +125,7 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     >>> hyp1f1(1.0, 1.0, jnp.array([0.0, 1.0]))
     Array([1.      , 2.718282], dtype=float32)
     """
-    return _hyp1f1(*jnp.broadcast_arrays(*real_inexact("hyp1f1", a, b, x)))
+    return _hyp1f1(*jnp.broadcast_arrays(*real_inexact("hyp1f1", a, b, x, error=ValueError)))
 
 
 @custom_jvp

@@ -65,7 +65,7 @@ def exp1(x: ArrayLike) -> Array:
     >>> exp1(jnp.array([0.0, 1.0]))
     Array([       inf, 0.21938396], dtype=float32)
     """
-    return _exp1(*strong(*real_inexact("exp1", x)))
+    return _exp1(*strong(*real_inexact("exp1", x, error=ValueError)))
 
 
 @custom_jvp
@@ -111,7 +111,7 @@ def expi(x: ArrayLike) -> Array:
     >>> expi(jnp.array([0.0, 1.0]))
     Array([    -inf, 1.8951178], dtype=float32)
     """
-    return _expi(*strong(*real_inexact("expi", x)))
+    return _expi(*strong(*real_inexact("expi", x, error=ValueError)))
 
 
 @custom_jvp
@@ -156,7 +156,7 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
     >>> expn(2, jnp.array([0.0, 1.0]))
     Array([1.        , 0.14849551], dtype=float32)
     """
-    return _expn(*jnp.broadcast_arrays(*real_inexact("expn", n, x)))
+    return _expn(*jnp.broadcast_arrays(*real_inexact("expn", n, x, error=ValueError)))
 
 
 @custom_jvp
@@ -267,7 +267,7 @@ def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     >>> fresnel(jnp.array([1.0]))
     (Array([0.43825918], dtype=float32), Array([0.7798934], dtype=float32))
     """
-    s, c = _fresnel(*real_inexact("fresnel", x))
+    s, c = _fresnel(*real_inexact("fresnel", x, error=NotImplementedError))
     return s, c
 
 

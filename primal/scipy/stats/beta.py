@@ -54,7 +54,7 @@ def cdf(
     >>> cdf(jnp.array([0.5, 2.0]), 1.0, 2.0)
     Array([0.75, 1.  ], dtype=float32)
     """
-    x, a, b, loc, scale = settled("beta.cdf", x, a, b, loc, scale)
+    x, a, b, loc, scale = settled("beta.cdf", x, a, b, loc, scale, error=ValueError)
     z = (x - loc) / scale
     return for_positive(within(z, 0, 1, lambda z: special.betainc(a, b, z), 0, 1), a, b, scale)
 
@@ -69,7 +69,7 @@ def logcdf(
     >>> logcdf(jnp.array([0.25, 0.5]), 2.0, 3.0)
     Array([-1.3404849 , -0.37469345], dtype=float32)
     """
-    x, a, b, loc, scale = settled("beta.logcdf", x, a, b, loc, scale)
+    x, a, b, loc, scale = settled("beta.logcdf", x, a, b, loc, scale, error=ValueError)
     z = (x - loc) / scale
     p, rest = cdf(x, a, b, loc, scale), sf(x, a, b, loc, scale)
     return log_of(p, rest, lambda: log_beta_tail(a, b, z))
@@ -83,7 +83,7 @@ def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arra
     >>> sf(jnp.array([0.25, 0.5]), 2.0, 3.0)
     Array([0.73828125, 0.3125    ], dtype=float32)
     """
-    x, a, b, loc, scale = settled("beta.sf", x, a, b, loc, scale)
+    x, a, b, loc, scale = settled("beta.sf", x, a, b, loc, scale, error=ValueError)
     z = (loc - x) / scale + 1
     return for_positive(within(z, 0, 1, lambda z: special.betainc(b, a, z), 0, 1), a, b, scale)
 
@@ -98,7 +98,7 @@ def logsf(
     >>> logsf(jnp.array([0.25, 0.5]), 2.0, 3.0)
     Array([-0.3034304, -1.1631508], dtype=float32)
     """
-    x, a, b, loc, scale = settled("beta.logsf", x, a, b, loc, scale)
+    x, a, b, loc, scale = settled("beta.logsf", x, a, b, loc, scale, error=ValueError)
     z = (loc - x) / scale + 1
     p, rest = sf(x, a, b, loc, scale), cdf(x, a, b, loc, scale)
     return log_of(p, rest, lambda: log_beta_tail(b, a, z))
