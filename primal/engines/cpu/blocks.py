@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from primal.engines.cpu.code import LINE
 from primal.engines.cpu.graph import Node, Value, reshaped, size_of
-from primal.engines.cpu.memory import LINE
 from primal.engines.cpu.partial import in_part
 from primal.engines.cpu.pieces import CLOSE
 from primal.engines.cpu.schedule import Group, Remaking, Schedule, Step, nodes_read

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from primal.engines.cpu import driver
+from primal.engines.cpu.code import LINE
 from primal.engines.cpu.graph import Value
-from primal.engines.cpu.memory import LINE
 from primal.engines.cpu.places import Places
 from primal.engines.cpu.steps import Library
 from primal.ir.op import HOST

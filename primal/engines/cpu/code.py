@@ -22,6 +22,9 @@ SUFFIX = {"i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "hal
           "float": "f32", "double": "f64"}  # fmt: skip
 
 
+LINE = 64
+"""Bytes of a cache line, which the widest vectors have too. Buffers begin at its multiples, and
+vectors had better not cross one."""
 NO_MEMORY = 3
 """The status of a program whose kernel was given no memory to work in."""
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from primal.engines.cpu.code import MEMORY, SCALAR, Code, itemsize
+from primal.engines.cpu.code import LINE, MEMORY, SCALAR, Code, itemsize
 from primal.engines.cpu.strips import strips
 
 OFFSET = 4
@@ -67,7 +67,7 @@ class Flat:
                 continue
             size = 2 * (itemsize(dtype) if step == "p" else OFFSET)
             bytes_ = c.new(f"mul i64 {room}, {size}")
-            self.tables[k] = c.new(f"alloca i8, i64 {bytes_}, align 64")
+            self.tables[k] = c.new(f"alloca i8, i64 {bytes_}, align {LINE}")
             if step != "p":
                 self.repeated(k, "i32", self.distances(k))
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from primal.base.structures import replaced
+from primal.engines.cpu.code import LINE
 from primal.engines.cpu.graph import row_major, size_of
 from primal.engines.cpu.interleaved import PART
 from primal.engines.cpu.kernels import lanes_of
 from primal.engines.cpu.layout import EVEN, GRAIN, UNIT, Array, Instance
 from primal.engines.cpu.takes import INNER
-from primal.engines.cpu.whole import LINE
 
 SHORT, GATHERED = 32, 16
 """Elements from which rows by themselves are as fast, 3000 of 17 plus a bias taking 11 µs and so 6;

@@ -23,7 +23,7 @@ from typing import Any
 from primal.base.structures import structure
 from primal.engines.cpu import interleaved, narrow_gathers, takes
 from primal.engines.cpu.arms import Item, evaluated, waiting
-from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, Module, itemsize
+from primal.engines.cpu.code import LINE, MEMORY, SCALAR, SUFFIX, Code, Module, itemsize
 from primal.engines.cpu.columns import reduce_columns
 from primal.engines.cpu.flat import Flat
 from primal.engines.cpu.floats import FORM, Floats, inverse_of, over_known
@@ -172,7 +172,7 @@ class Writer:
             self.across = self.word(), self.word()
         if spec.blocked:
             room = c.new(f"mul i64 {chunk}, {8 * len(spec.reductions)}")
-            self.stack = c.new(f"alloca i8, i64 {room}, align 64")
+            self.stack = c.new(f"alloca i8, i64 {room}, align {LINE}")
             self.chunk = chunk
         if is_whole(spec):
             self.whole = Whole(self)

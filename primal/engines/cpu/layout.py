@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primal.base.structures import replaced, structure
+from primal.engines.cpu.code import LINE
 from primal.engines.cpu.functions import FLOAT
 from primal.engines.cpu.graph import NAMES, Node, Value, row_major, size_of
 from primal.engines.cpu.interleaved import PART
 from primal.engines.cpu.kernels import HEADER, Spec, is_light, lanes_of
 from primal.engines.cpu.schedule import Group, is_inside, may_be_parted
 from primal.engines.cpu.takes import INNER, TAKE
-from primal.engines.cpu.whole import LINE
 
 UNIT = 32768
 """Elements per unit of work: some microseconds, so that a wish to stop is seen soon, and later

@@ -6,8 +6,7 @@ import heapq
 from bisect import bisect_left
 from collections.abc import Sequence
 
-LINE = 64
-"""Bytes that a vector or a cache line has; every buffer begins at a multiple of it."""
+from primal.engines.cpu.code import LINE
 
 
 def plan(buffers: Sequence[tuple[int, int, int]]) -> tuple[list[int], int]:

@@ -13,6 +13,7 @@ import threading
 from typing import Any
 
 from primal.base.config import config
+from primal.engines.cpu.code import LINE
 from primal.engines.cpu.jobs import CONDITION, LIMIT, MUTEX, SETUP, STATE
 
 
@@ -56,9 +57,9 @@ class Pool:
         if count == 1:
             self._place.value = None
             return
-        room = ctypes.create_string_buffer(STATE + 64)
+        room = ctypes.create_string_buffer(STATE + LINE)
         self._kept.append(room)
-        state = -(-ctypes.addressof(room) // 64) * 64
+        state = -(-ctypes.addressof(room) // LINE) * LINE
         self._libc.pthread_mutex_init(ctypes.c_void_p(state + MUTEX), None)
         self._libc.pthread_cond_init(ctypes.c_void_p(state + CONDITION), None)
         ctypes.c_int64.from_address(state + SETUP).value = count

@@ -7,12 +7,13 @@ from typing import Any
 
 from primal.base.structures import structure
 from primal.engines.cpu import layout
+from primal.engines.cpu.code import LINE
 from primal.engines.cpu.flat_layout import flattened, in_chunks
 from primal.engines.cpu.graph import NAMES, Node, Value, row_major, size_of
 from primal.engines.cpu.kernels import HEADER
 from primal.engines.cpu.layout import Address, Array, Instance, merged_loops, step_of
 from primal.engines.cpu.point_layout import over_points
-from primal.engines.cpu.rows import LINE, RowSpec
+from primal.engines.cpu.rows import RowSpec
 from primal.engines.cpu.rowwise import is_packed, kept_shape, row_strides
 from primal.engines.cpu.schedule import Group, is_held
 

@@ -19,7 +19,7 @@ import functools
 
 from primal.base.structures import structure
 from primal.engines.cpu import interleaved
-from primal.engines.cpu.code import SCALAR, Module
+from primal.engines.cpu.code import LINE, SCALAR, Module
 from primal.engines.cpu.functions import FLOAT, INLINE
 from primal.engines.cpu.kernels import Writer, is_light
 from primal.engines.cpu.lanes import COMBINE, across, constant, emit, narrowed, store_scalar
@@ -27,8 +27,6 @@ from primal.engines.cpu.monoids import accumulator, identity
 from primal.engines.cpu.strips import along_row, strips
 from primal.engines.cpu.turned_rows import SIDE, turn
 
-LINE = 64
-"""Bytes that buffers are aligned to, and have room for behind their last element."""
 SCALAR_ROOM = 16
 """Bytes on the stack of what is one per row."""
 Item = tuple[str, tuple[str, ...], str, tuple[int, ...], int, bool]

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from primal.engines.cpu import _llvm
+from primal.engines.cpu.code import LINE
 from primal.engines.cpu.graph import NATIVE, Node, Value, row_major, size_of
 from primal.engines.cpu.takes import INNER
 
@@ -22,10 +23,9 @@ TALLEST, WIDEST = 512, 1 << 15
 """Rows of columns that are passed over several times, and elements: what stays in the cache."""
 THINNEST, FEWEST = 5, 9
 """Columns for whose sake a vector is taken, and elements of few rows or of many columns."""
-LINE, NARROW, FEW = 64, 4, 16
-"""Bytes of a vector that holds several rows, of the narrowest numbers in it; elements of arrays
-that loops hold in registers, by groups of one pass.
-"""
+NARROW, FEW = 4, 16
+"""Bytes of the narrowest numbers in a vector that holds several rows; elements of arrays that loops
+hold in registers, by groups of one pass."""
 MOST = 6
 """Passes of a kernel. Layers without products between them would all be one, each depth another."""
 

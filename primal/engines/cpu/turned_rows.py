@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from primal.engines.cpu.code import MEMORY, SUFFIX, Code, itemsize
+from primal.engines.cpu.code import LINE, MEMORY, SUFFIX, Code, itemsize
 
-LINE = 64
-"""Bytes from one column to the next."""
 SIDE = 4
 """Columns that are turned together."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from primal.base.structures import structure
-from primal.engines.cpu.code import SUFFIX, Module
+from primal.engines.cpu.code import LINE, SUFFIX, Module
 from primal.engines.cpu.graph import NOWHERE, Value, row_major, size_of
 from primal.engines.cpu.moves import merged
 from primal.engines.cpu.reader import Reader, smaller
@@ -20,9 +20,6 @@ LEAST = 2048
 """Elements below which gathering is as fast, and may be one with what comes before or after."""
 LARGE = 1 << 16
 """Elements from which the order of computing matters."""
-LINE = 64
-"""Bytes. Rows whole cache lines apart fall into few sets of the cache; a vector that gathers from
-others takes no longer than turning does: 1000 x 1000 floats 0.75 ms, 1024 x 1024 then 13."""
 BLOCK = 64
 """Elements of a row of the result that a unit of work writes, of every row if there are units
 enough."""
@@ -96,7 +93,11 @@ def is_spread(x: Value) -> bool:
 
 
 def conflicts(x: Value) -> bool:
-    """Whether the elements that a vector would gather fall into few sets of the cache."""
+    """Whether the elements that a vector would gather fall into few sets of the cache.
+
+    So do those of rows whole lines apart; from others gathering takes no longer than turning does:
+    1000 x 1000 floats 0.75 ms, 1024 x 1024 then 13.
+    """
     return bool(x.ndim) and not x.steps()[-1] * x.node.dtype.itemsize % LINE
 
 

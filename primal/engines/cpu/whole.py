@@ -13,13 +13,11 @@ from __future__ import annotations
 from typing import Any
 
 from primal.engines.cpu import interleaved
-from primal.engines.cpu.code import MEMORY, itemsize
+from primal.engines.cpu.code import LINE, MEMORY, itemsize
 from primal.engines.cpu.functions import FLOAT
 
 LONG = 256
 """Elements of a row from which vectors begin at cache lines: of shorter ones it costs a third."""
-LINE = 64
-"""Bytes that stores had better not cross a multiple of."""
 AHEAD = 2048
 """Bytes between what is computed and what is fetched."""
 
@@ -50,7 +48,7 @@ class Whole:
         self.read = [k for k, o in enumerate(spec.operands) if (o[0], o[2]) == ("m", "u")]
         self.stored = [self.count + k for k in range(len(spec.stores))]
         self.rooms = {
-            k: self.c.new(f"alloca i8, i64 {self.c.lanes * itemsize(self.dtypes[k])}, align 64")
+            k: self.c.new(f"alloca i8, i64 {self.c.lanes * itemsize(self.dtypes[k])}, align {LINE}")
             for k in (() if spec.kept > 1 else (*self.read, *self.stored))
         }
         self.size = itemsize(self.dtypes[self.count])
