@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 import numpy as np
@@ -153,7 +154,9 @@ def _param(value: Any) -> str:
     if isinstance(value, np.dtype | dtypes.KeyType):
         return value.name
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
-        return f"({', '.join(map(_param, value))}{',' if len(value) == 1 else ''})"
+        # As Python shows tuples: (Precision.HIGHEST, ...) where str alone would say HIGHEST.
+        inside = [repr(v) if isinstance(v, str | enum.Enum) else _param(v) for v in value]
+        return f"({', '.join(inside)}{',' if len(value) == 1 else ''})"
     if callable(value) and hasattr(value, "__name__"):
         return str(value.__name__)
     return str(value)

@@ -354,6 +354,43 @@ def test_differences_are_taken_at_distance_eps(eps):
     assert min(seen) + max(seen) == pytest.approx(2, abs=1e-6)
 
 
+def _bent(f):
+    """f with a derivative that is 1.5 times the true one."""
+    bent = primal.custom_jvp(f)
+    bent.defjvp(lambda p, t: (f(*p), 1.5 * primal.jvp(f, p, t)[1]))
+    return bent
+
+
+@pytest.mark.parametrize("mode", ["fwd", "rev", "lin"])
+@pytest.mark.parametrize(
+    "f, x",
+    [
+        (jnp.sin, np.float32([0.3, -0.7])),
+        (lambda x: x * jnp.exp(1j * x), np.float32([0.3, -0.7])),
+        (lambda z: jnp.abs(z) * jnp.real(z), np.complex64([0.3 + 1j, -0.7j])),
+        (lambda z: z * jnp.conj(z) * z, np.complex64([0.3 + 1j, -0.7j])),
+        (lambda z: jnp.imag(z * z), np.complex64(0.3 + 1j)),
+        (lambda x: primal.lax.complex(x, x * x), np.float32(0.3)),
+        (lambda x: jnp.array([jnp.inf, -jnp.inf, 0.0]).at[2].set(x * x), np.float32(0.3)),
+    ],
+)
+def test_differences_tell_right_derivatives_from_wrong_ones(mode, f, x):
+    """Also between real and complex numbers, and beside infinities that do not move."""
+    check_grads(f, (x,), order=2, modes=[mode], atol=2e-2, rtol=2e-2, eps=1e-2)
+    with pytest.raises(AssertionError):
+        check_grads(_bent(f), (x,), order=1, modes=[mode], atol=2e-2, rtol=2e-2, eps=1e-2)
+
+
+def test_tolerances_of_derivatives_grow_with_the_array():
+    """As in jax.test_util: what passes there passes here."""
+    x = np.ones(100, np.float32)
+    off = primal.custom_jvp(lambda x: x)
+    off.defjvp(lambda p, t: (p[0], 1.05 * t[0]))
+    check_grads(off, (x,), order=1, modes=["fwd"])
+    with pytest.raises(AssertionError, match="tangent"):
+        check_grads(off, (x[:10],), order=1, modes=["fwd"])
+
+
 def test_aux_holds_anything():
     anything = {"name": "loss", "f": len, "o": object(), "text": np.array(["a"]), "n": None}
 

@@ -138,7 +138,7 @@ def test_every_product_takes_an_algorithm() -> None:
 def test_a_precision_is_asked_for_by_the_settings() -> None:
     with primal.default_matmul_precision("high"):
         text = str(primal.make_jaxpr(lambda a: lax.dot(a, a))(jnp.eye(2)))
-    assert "precision=(HIGH, HIGH)" in text
+    assert "precision=(Precision.HIGH, Precision.HIGH)" in text
     for wrong in ("low", 3, ("high",), ("high", None), (lax.Precision.HIGH,) * 3):
         for product in (lax.dot, jnp.dot):
             with pytest.raises(ValueError, match="precision"):
