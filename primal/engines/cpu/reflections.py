@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from primal.base.structures import structure
 from primal.engines.cpu import _openblas
 from primal.engines.cpu.blas import LETTER, factors
@@ -16,6 +18,7 @@ from primal.engines.cpu.spectra import Caller
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 
+_INT32 = np.dtype(np.int32)
 ROOM = 1 << 22
 """Bytes of the larger factor; beside more of them a call of Python is little."""
 WHOLE = 1 << 26
@@ -30,25 +33,33 @@ few (1000 rows, 20 columns: 5.6 ms of orgqr, 0.4 of all this), and they leave Q 
 """
 
 
-def qr(k: Any, a: Value, full: bool) -> list[Value]:
-    """Q and R, as LAPACK reflects."""
+def qr(k: Any, a: Value, full: bool, pivoting: int = 0) -> list[Value]:
+    """Q and R, as LAPACK reflects.
+
+    `pivoting`: where the geqp3 is that eager code calls, as rounding decides between columns that
+    are as long; then the columns' order too.
+    """
     *lead, m, n = a.shape
     dtype = a.node.dtype.str[1:]
     columns = m if full else min(m, n)
-    letter, compact = LETTER.get(dtype, ""), full and m >= FEW * n
+    letter, compact = LETTER.get(dtype, ""), full and m >= FEW * n and not pivoting
     names = [f"{letter}geqrf_", f"{letter}{'ungqr' if dtype[0] == 'c' else 'orgqr'}_"]
     if compact:
         names[1:] = f"{letter}larft_", f"cblas_{letter}gemm"
     routines = [_openblas.address(name) for name in names]
+    if pivoting:
+        routines[0] = pivoting
     most, room = (n, WHOLE) if compact else (max(n, columns), ROOM)
     if not a.size or not all(routines) or m * max(n, columns) * a.node.dtype.itemsize > room:
         raise Unsupported(f"qr of {a.dtype}, {a.shape}")
     count, least = size_of(lead), min(m, n)
-    outs = Aval((*lead, m, columns), a.dtype), Aval((*lead, columns, n), a.dtype)
+    outs = [Aval((*lead, m, columns), a.dtype), Aval((*lead, columns, n), a.dtype)]
+    if pivoting:
+        outs.append(Aval((*lead, n), _INT32))
     wanted = not k.unread
     words = *routines, int(wanted), m, n, columns, least, most, count
     found: list[Value] = k.routine(
-        Qr(dtype, compact), (k.dense(a),), outs, words, units=-(-count // CHUNK),
+        Qr(dtype, compact, bool(pivoting)), (k.dense(a),), outs, words, units=-(-count // CHUNK),
         cost=CHUNK * (1000 + m * least * (n + columns * wanted)), name="qr",
     )  # fmt: skip
     return found
@@ -64,6 +75,7 @@ class Qr:
 
     dtype: str
     compact: bool
+    pivoting: bool
 
     def write(self, module: Module, name: str) -> None:
         """Add the function.
@@ -74,19 +86,33 @@ class Qr:
         r = Caller(module, self.dtype)
         c = r.c
         a, q, out = (r.array() for _ in range(3))
+        order = r.array() if self.pivoting else ""
         geqrf, second = r.pointer(), r.pointer()
         gemm = r.pointer() if self.compact else ""
         wanted, m, n, columns, least, most, count = (r.word() for _ in range(7))
         wanted = c.new(f"icmp ne i64 {wanted}, 0")
         bytes_ = [r.times(x, y, r.size) for x, y in ((m, n), (m, columns), (columns, n))]
         h, tau = r.c.room(r.times(m, most, r.size)), r.c.room(r.times(least, r.size))
-        space = r.times(most, BLOCK)
+        # geqp3 wants 2 n beside a block of n + 1 columns.
+        space = r.plus(r.times(most, BLOCK + 2), BLOCK) if self.pivoting else r.times(most, BLOCK)
         work = [r.c.room(r.times(space, r.size)), r.integer(space)]
         rows, across, wide, low = (r.integer(v) for v in (m, n, columns, least))
         if self.compact:
             whole = self._whole(r, (second, gemm), (m, least), (h, tau))
         t = f"i{8 * r.size}"
         down, along = r.times(m, r.size), r.times(n, r.size)
+        given = [rows, across, h, rows, tau, *work]
+        if self.pivoting:
+            pivots = r.c.room(r.times(n, 4))
+            given.insert(4, pivots)
+            if r.parts == 2:
+                given.append(r.c.room(r.times(n, r.size)))
+
+        def counted(j: str, to: str) -> list[str]:
+            """LAPACK's number of a column, counted from 0."""
+            value = c.new(f"load i32, ptr {r.moved(pivots, (j, '4'))}")
+            c.do(f"store i32 {c.new(f'sub i32 {value}, 1')}, ptr {r.moved(to, (j, '4'))}")
+            return []
 
         def one(i: str) -> None:
             upper = r.moved(out, (i, bytes_[2]))
@@ -101,7 +127,13 @@ class Qr:
                 return []
 
             r.entered(r.moved(a, (i, bytes_[0])), h, m, n)
-            r.called("true", geqrf, [rows, across, h, rows, tau, *work], 0)
+            if self.pivoting:
+                c.call_void("llvm.memset.p0.i64", ("ptr", pivots), ("i8", "0"),
+                            ("i64", r.times(n, 4)), ("i1", "false"))  # fmt: skip
+            r.called("true", geqrf, given, 0)
+            if self.pivoting:
+                to = r.moved(order, (i, r.times(n, 4)))
+                c.loop("0", n, "1", [], lambda j, _: counted(j, to))
             square(r, columns, n, element)
 
             def orthogonal() -> list[str]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from primal.engines.cpu import firsts as firsts
     from primal.engines.cpu import fourier as fourier
     from primal.engines.cpu import orders as orders
+    from primal.engines.cpu import packed as packed
     from primal.engines.cpu import pooling as pooling
     from primal.engines.cpu import reflections as reflections
     from primal.engines.cpu import scans as scans
@@ -28,6 +29,7 @@ else:
     firsts = Later("primal.engines.cpu.firsts")
     fourier = Later("primal.engines.cpu.fourier")
     orders = Later("primal.engines.cpu.orders")
+    packed = Later("primal.engines.cpu.packed")
     pooling = Later("primal.engines.cpu.pooling")
     reflections = Later("primal.engines.cpu.reflections")
     scans = Later("primal.engines.cpu.scans")

@@ -42,6 +42,7 @@ from primal.engines.cpu.graph import (
     transposed,
 )
 from primal.engines.cpu.lanes import BINARY, MONOIDS, UNARY
+from primal.engines.cpu.matrix_words import MatrixWords
 from primal.engines.cpu.monoids import repeated
 from primal.engines.cpu.steps import Routine, RoutineSpec
 from primal.ir.avals import Aval
@@ -52,7 +53,7 @@ BOOL, HALF, FLOAT32 = np.dtype(bool), np.dtype(np.float16), np.dtype(np.float32)
 _PREDICATES = frozenset(("is_finite", "eq", "ne", "lt", "le", "gt", "ge"))
 
 
-class Words:
+class Words(MatrixWords):
     """The `KernelBuilder` of this engine.
 
     `order` grows by nodes and steps in an order in which they can run.
@@ -538,50 +539,6 @@ class Words:
 
     def fft(self, x: Value, kind: str, lengths: Ints) -> Value:
         return rooms.fourier.fft(self, x, kind, lengths)
-
-    def eigenvalues(self, x: Value, dtype: Any) -> Value:
-        return rooms.factorisations.eigenvalues(self, x, dtype)
-
-    def cholesky(self, x: Value) -> Value:
-        return rooms.solves.cholesky(self, x)
-
-    def lu(self, x: Value) -> list[Value]:
-        return rooms.solves.lu(self, x)
-
-    def swapped(self, swaps: Value, size: int) -> Value:
-        return rooms.solves.swapped(self, swaps, size)
-
-    def qr(self, a: Value, full: bool) -> list[Value]:
-        qr = rooms.small.qr if rooms.small.is_short(a) else rooms.reflections.qr
-        return qr(self, a, full)
-
-    def eigh(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
-        return rooms.spectra.eigh(self, a, outs, **params)
-
-    def eig(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
-        return rooms.spectra.eig(self, a, outs, **params)
-
-    def schur(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
-        return rooms.spectra.schur(self, a, outs, **params)
-
-    def hessenberg(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
-        return rooms.condense.hessenberg(self, a, outs, **params)
-
-    def tridiagonal(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
-        return rooms.condense.tridiagonal(self, a, outs, **params)
-
-    def svd(self, a: Value, outs: Sequence[Aval], **params: Any) -> list[Value]:
-        return rooms.spectra.svd(self, a, outs, **params)
-
-    def solve(self, a: Value, b: Value, transpose_a: bool) -> Value:
-        solve = rooms.small.solve if rooms.small.is_small(a) else rooms.systems.solve
-        return solve(self, a, b, transpose_a)
-
-    def triangular_solve(self, a: Value, b: Value, **params: Any) -> Value:
-        return rooms.solves.triangular_solve(self, a, b, **params)
-
-    def tridiagonal_solve(self, dl: Value, d: Value, du: Value, b: Value) -> Value:
-        return rooms.tridiagonals.tridiagonal_solve(self, dl, d, du, b)
 
 
 def _is_one(x: Value) -> bool:

@@ -9,10 +9,10 @@ import numpy as np
 
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
-from primal.ir.op import LINALG, Op, Word, by_kind, library
+from primal.ir.op import LINALG, Op, Word, by_kind
 from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise import add, complex, imag, neg, sub
-from primal.ops.linalg._lapack import in_double, lapack, workspace
+from primal.ops.linalg._lapack import address, in_double, lapack, workspace
 from primal.ops.linalg.common import (
     INT32,
     adjoint,
@@ -175,7 +175,10 @@ def _hlo(b: Any, a: Any, *, pivoting: bool, full_matrices: bool) -> Any:
 
 def _kernel(k: Any, a: Any, *, pivoting: bool, full_matrices: bool) -> Any:
     if pivoting:
-        raise Unsupported("qr with pivoting")
+        where = address("geqp3", a.dtype)
+        if not where:
+            raise Unsupported("qr with pivoting without LAPACK")
+        return k.pivoted_qr(a, full_matrices, address=where)
     return k.qr(a, full_matrices)
 
 
@@ -295,7 +298,7 @@ householder_product = Op(
     batch=Word(batch_stacks),
     shard=by_kind,
     hlo=_product_hlo,
-    kernel=library,
+    kernel=lambda k, a, tau: k.householder_product(a, tau),
 )
 
 
@@ -388,6 +391,6 @@ geqrf = Op(
     batch=Word(batch_stacks),
     shard=by_kind,
     hlo=_geqrf_hlo,
-    kernel=library,
+    kernel=lambda k, a: k.geqrf(a),
     multiple=True,
 )

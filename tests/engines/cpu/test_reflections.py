@@ -39,6 +39,28 @@ def test_factors_are_those_of_numpy(shape, dtype, full):
         np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(3, 3), *SHAPES[:6]])
+@pytest.mark.parametrize("full", [False, True])
+def test_pivoted_factors_are_those_of_numpy(shape, dtype, full):
+    a = matrices(shape, dtype)
+    a[..., 0] = a[..., -1]  # as long: the first is taken
+    f = lambda a: list(qr(a, pivoting=True, full_matrices=full))  # noqa: E731
+    made = built(f, a)
+    assert not any(type(s) is Library for s in made.plan.steps)
+    *got, order = made.execute([a])
+    *want, places = numpy_run(f, a)
+    np.testing.assert_array_equal(order, places)
+    q, r = got
+    bound = 500 * np.finfo(dtype).eps
+    moved = np.take_along_axis(a, order[..., None, :], -1)
+    np.testing.assert_allclose(q @ r, moved, rtol=0, atol=bound)
+    unit = np.swapaxes(q, -1, -2).conj() @ q
+    np.testing.assert_allclose(unit, np.broadcast_to(np.eye(q.shape[-1]), unit.shape), atol=bound)
+    # The two columns that are equal leave nothing of the second, whose place in Q is free.
+    np.testing.assert_allclose(np.abs(r), np.abs(want[1]), rtol=bound, atol=bound)
+
+
 @pytest.mark.parametrize("shape", [(12, 9), (3, 20, 30), (64, 64)])
 @pytest.mark.parametrize("full", [False, True])
 def test_a_triangle_alone_is_the_same(shape, full):
