@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -145,9 +144,13 @@ def _plus(a: Any, b: Any) -> Any:
 class _JvpApplication(Application):
     owner: custom_jvp
 
-    @functools.cached_property
+    @property
     def rule(self) -> Callable[..., Any]:
-        """The user's rule on flat lists; zeros may be ZERO on both sides."""
+        """The user's rule on flat lists; zeros may be ZERO on both sides.
+
+        Made when it is asked for: a rule that its record held too would be a circle, in which what
+        the user's rule keeps waits for the collector.
+        """
 
         def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
             return self._run(primals, tangents)
@@ -278,7 +281,7 @@ class _VjpApplication(Application):
     in_avals: list[Aval]
     out_avals: list[Aval]
 
-    @functools.cached_property
+    @property
     def forward(self) -> Callable[..., Any]:
         """fwd on flat lists."""
 
@@ -289,7 +292,7 @@ class _VjpApplication(Application):
         fwd.__name__ = name_of(self.owner.fwd) if self.owner.fwd else "fwd"
         return fwd
 
-    @functools.cached_property
+    @property
     def backward(self) -> Callable[..., Any]:
         """bwd on flat lists; zeros may be ZERO on both sides."""
 

@@ -225,8 +225,13 @@ class _Root:
         self.tangent_solve = tangent_solve
         self.has_aux = has_aux
         self.staged: tuple[ClosedJaxpr, Any] | None = None  # the solver, its results' structure
-        self.of = custom_jvp(self.value)
-        self.of.defjvp(self.rule, symbolic_zeros=True)
+
+    @property
+    def of(self) -> custom_jvp[..., Any]:
+        """The root as a function of constants; made anew, as one that is kept would be a circle."""
+        made: custom_jvp[..., Any] = custom_jvp(self.value)
+        made.defjvp(self.rule, symbolic_zeros=True)
+        return made
 
     def stage_solver(self, consts: Sequence[Any], avals: Sequence[Aval]) -> list[Any]:
         """Make the solver a program, and return what it closes over."""

@@ -380,17 +380,18 @@ def flatten_with_path(
     leaves: list[tuple[tuple[Any, ...], Any]] = []
     answers: list[bool] = []
 
-    def walk(path: tuple[Any, ...], node: Any) -> None:
+    # The nodes still to be seen, the next one last. A function that calls itself by a name of this
+    # one would be a circle, in which the leaves wait for the collector.
+    pending: list[tuple[tuple[Any, ...], Any]] = [((), tree)]
+    while pending:
+        path, node = pending.pop()
         if is_leaf is not None:
             answers.append(bool(is_leaf(path, node) if is_leaf_takes_path else is_leaf(node)))
         found = None if answers and answers[-1] else one_level_with_keys(node)
         if found is None:
             leaves.append((path, node))
         else:
-            for key, child in found[0]:
-                walk((*path, key), child)
-
-    walk((), tree)
+            pending += [((*path, key), child) for key, child in reversed(found[0])]
     if is_leaf is None:
         return leaves, flatten(tree)[1]
     again = iter(answers)  # `is_leaf` is asked once about each node
