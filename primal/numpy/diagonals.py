@@ -10,6 +10,7 @@ import numpy as np
 from primal.base import dtypes
 from primal.ir.trace import Array, literal
 from primal.numpy import direct
+from primal.numpy.direct.operands import small_exponent
 from primal.numpy.creation import array, filled
 from primal.numpy.indexing import getitem
 from primal.numpy.joining import stack
@@ -279,8 +280,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     if not n:
         return filled((x.aval.size, 0), 0, x.aval.dtype)
     if x.aval.dtype.kind in "iu":
-        # `power` takes six bits of an exponent, and asks whether it is 0: 127 says all of it.
-        powers = np.array([e if e < 64 else 64 + e % 64 for e in exponents], x.aval.dtype)
+        powers = np.array([small_exponent(e) for e in exponents], x.aval.dtype)
         return power(getitem(x, (slice(None), None)), powers)
     out = stack([power(x, e) for e in exponents], axis=1)
     return convert(out, out.aval.dtype)

@@ -13,6 +13,7 @@ import numpy as np
 from primal.base import dtypes
 from primal.ir.trace import Array, literal
 from primal.numpy import direct
+from primal.numpy.direct.operands import EXPONENT_BITS
 from primal.numpy.promotion import (
     BOOL,
     ArrayLike,
@@ -444,9 +445,9 @@ def _is_integer(x: Any) -> bool:
 
 
 def _integer_power(x: Any, y: Any) -> Array:
-    """Binary powering. Six bits of the exponent suffice: beyond 63, only 0 and ±1 fit.
+    """Binary powering by the bits that are read of an exponent (`EXPONENT_BITS`).
 
-    But 0 to any power except 0 is 0, whichever six bits that has.
+    But 0 to any power except 0 is 0, whichever bits that has.
     """
     shape = common_shape("power", x, y)
     x, y = to_shape(x, shape), to_shape(y, shape)
@@ -454,7 +455,7 @@ def _integer_power(x: Any, y: Any) -> Array:
     zero = literal(0, x.aval.dtype, False)
     gone = ops.bitwise_and(ops.eq(x, zero), ops.ne(y, zero))
     out = ops.select_n(gone, to_shape(one, shape), to_shape(zero, shape))
-    for _ in range(6):
+    for _ in range(EXPONENT_BITS):
         odd = ops.ne(ops.bitwise_and(y, one), zero)
         out = ops.select_n(odd, out, ops.mul(out, x))
         x, y = ops.mul(x, x), ops.shift_right_logical(y, one)

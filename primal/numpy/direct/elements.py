@@ -11,7 +11,14 @@ import numpy as np
 from primal.base import extrema
 from primal.base.dtypes import to_inexact_dtype
 from primal.base.native import KEPT, empty, extension, is_finite, same_room
-from primal.numpy.direct.operands import Direct, count, dtype_of, elementwise, is_array
+from primal.numpy.direct.operands import (
+    EXPONENT_BITS,
+    Direct,
+    count,
+    dtype_of,
+    elementwise,
+    is_array,
+)
 from primal.runtime.array import ArrayImpl
 
 # Over 0 a quotient of whole numbers has all bits set, from which that of signed numbers but 0 is
@@ -74,12 +81,12 @@ def _integer_divmod(x: Any, y: Any) -> Any:
 
 
 def _integer_power(x: Any, y: Any) -> Any:
-    if not count(y >> 6):
+    if not count(y >> EXPONENT_BITS):
         return np.power(x, y)
     if not y.ndim:
         return None  # known, so that no bit of it is left out
-    # Of other exponents the language takes six bits, and any power of 0 but this is 0.
-    out = np.asarray(np.power(x, y & 63))
+    # As the language takes other exponents, and any power of 0 but this is 0.
+    out = np.asarray(np.power(x, y & ((1 << EXPONENT_BITS) - 1)))
     np.copyto(out, x, where=(x == 0) & (y != 0))
     return out
 

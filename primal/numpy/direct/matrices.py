@@ -12,7 +12,7 @@ import numpy as np
 from primal.base.dtypes import python_scalar_dtype, to_inexact_dtype
 from primal.base.native import is_finite
 from primal.ir.evaluate import refusing
-from primal.numpy.direct.operands import ANY, as_dtype, dtype_of, is_array
+from primal.numpy.direct.operands import ANY, EXPONENT_BITS, as_dtype, dtype_of, is_array
 from primal.ops.linalg._lapack import in_double, numpys_loop
 from primal.ops.linalg.common import real_of
 from primal.runtime.array import ArrayImpl
@@ -125,16 +125,16 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Callable[..., Any
         return lambda x: np.vander(x, N, increasing)
     if not is_array(x, "iu") or x.aval.ndim != 1 or not (N is None or (type(N) is int and N > 0)):
         return None
-    columns = x.aval.size if N is None else N
+    columns, period = x.aval.size if N is None else N, 1 << EXPONENT_BITS
 
     def run(x: Any) -> Any:
-        # As in `power`: the same 64 powers again and again, but any power of 0 except one is 0.
-        some = np.empty((x.size, min(columns, 64)), x.dtype)
+        # As in `power`: the same powers again and again, but any power of 0 except one is 0.
+        some = np.empty((x.size, min(columns, period)), x.dtype)
         some[:, :1], some[:, 1:] = 1, x[:, None]
         np.multiply.accumulate(some, 1, out=some)
         out = some
-        if columns > 64:
-            out = np.tile(some, -(-columns // 64))[:, :columns]
+        if columns > period:
+            out = np.tile(some, -(-columns // period))[:, :columns]
             out[x == 0, 1:] = 0
         return out if increasing else out[:, ::-1]
 

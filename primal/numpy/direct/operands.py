@@ -14,6 +14,16 @@ from primal.runtime.array import ArrayImpl
 Direct = Callable[..., Callable[..., Any] | None]
 count = np.count_nonzero
 
+EXPONENT_BITS = 6
+"""What the language reads of exponents of whole numbers that are no known scalar, beside whether
+they are 0: beyond 63 only powers of 0 and ±1 fit."""
+
+
+def small_exponent(n: int) -> int:
+    """A known exponent as a number that every integer dtype holds and that reads the same."""
+    size = 1 << EXPONENT_BITS
+    return n if n < size else size + n % size
+
 
 def is_array(x: Any, kinds: str = "biufc") -> bool:
     """Whether x is an array of a dtype of these kinds that NumPy computes in.
