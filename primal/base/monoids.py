@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.limits import finfo, iinfo
 
 
 def identity(monoid: str, dtype: Any) -> Any:
@@ -42,9 +43,9 @@ def _extreme(dtype: Any, side: int) -> Any:
         part = dtype.type(0).real.dtype.type(side * np.inf)
         return dtype.type(complex(part, part))
     if dtypes.issubdtype(dtype, np.integer):
-        info = dtypes.iinfo(dtype)
+        info = iinfo(dtype)
         return np.asarray(int(info.min if side < 0 else info.max)).astype(dtype)[()]
-    info = dtypes.finfo(dtype)
+    info = finfo(dtype)
     with np.errstate(all="ignore"):
         value = np.asarray(side * np.inf).astype(dtype)
     if np.isinf(value):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from primal.base import dtypes, errors
+from primal.base.limits import iinfo
 from primal.base.source import current_location, format_location
 from primal.ir.avals import Aval, Typed
 from primal.ir.op import Op
@@ -559,7 +560,7 @@ def _adopted(value: Any, dtype: Any, op: Op) -> Literal:
 def check_range(value: Any, dtype: Any) -> None:
     """Raise OverflowError for a Python integer that the dtype cannot hold."""
     if type(value) is int and dtype.kind in "iu":
-        info = dtypes.iinfo(dtype)
+        info = iinfo(dtype)
         if not int(info.min) <= value <= int(info.max):
             raise OverflowError(f"Python integer {value} out of bounds for {dtype.name}")
 

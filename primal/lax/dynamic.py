@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.limits import iinfo
 from primal.ir.trace import Array, aval_of, literal
 from primal.lax.indexing import widened
 from primal.lax.refusals import in_words
@@ -90,7 +91,7 @@ def _starts(
             value = value + n if value < 0 else value
             if not 0 <= value < 2**31:
                 # Clamping comes later anyway, so a start beyond the dtype may stop at its end.
-                limits = dtypes.iinfo(dtype)
+                limits = iinfo(dtype)
                 value = min(max(value, int(limits.min)), int(limits.max))
             out.append(literal(value, dtype, False))
             continue

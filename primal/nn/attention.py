@@ -8,6 +8,7 @@ import numpy as np
 
 import primal.numpy as jnp
 from primal.base import dtypes
+from primal.base.limits import finfo
 from primal.nn.functions import logsumexp, softmax
 
 
@@ -82,7 +83,7 @@ def dot_product_attention(
     allowed = _allowed(mask, t, s, is_causal, lengths, local_window_size)
     if allowed is not None:
         # Finite, so that rows without any position are means instead of nan.
-        lowest = np.array(-0.7 * float(dtypes.finfo(logits.dtype).max), logits.dtype)
+        lowest = np.array(-0.7 * float(finfo(logits.dtype).max), logits.dtype)
         logits = jnp.where(allowed, logits, lowest)
     weights = softmax(logits.astype(np.float32), axis=-1).astype(k.dtype)
     weights = weights.reshape(batch, heads, n // heads, t, s)

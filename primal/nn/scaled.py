@@ -13,6 +13,7 @@ import numpy as np
 import primal.numpy as jnp
 from primal.api.control import custom_vjp
 from primal.base import dtypes
+from primal.base.limits import finfo
 from primal.base.structures import structure
 from primal.lax import dot_general
 
@@ -98,12 +99,12 @@ def _scaled(x: Any, scales: Any) -> Any:
 
 def quantize(x: Any, config: BlockScaleConfig) -> tuple[Any, Any]:
     """x [..., k] as data and scales [..., k/s]: a block's largest becomes the largest value."""
-    top = float(dtypes.finfo(config.data_type).max)
+    top = float(finfo(config.data_type).max)
     blocks = x.astype(np.float32).reshape(*x.shape[:-1], -1, config.block_size)
     peak = jnp.max(jnp.abs(blocks), axis=-1)
     if config.mode == "nvfp4":
         whole = jnp.asarray(config.global_scale, np.float32).reshape(())
-        limit = float(dtypes.finfo(config.scale_type).max)
+        limit = float(finfo(config.scale_type).max)
         ratio = jnp.clip(peak / top / whole, 0, limit).astype(config.scale_type)
         scales = ratio.astype(np.float32) * whole
     else:

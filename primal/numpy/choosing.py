@@ -9,6 +9,7 @@ from typing import Any, overload
 import numpy as np
 
 from primal.base import dtypes, errors
+from primal.base.limits import finfo
 from primal.ir.trace import Array, literal
 from primal.numpy import direct
 from primal.numpy.index_forms import known_values
@@ -269,7 +270,7 @@ def nan_to_num(
             nan_to_num(ops.real(x), nan=nan, posinf=posinf, neginf=neginf),
             nan_to_num(ops.imag(x), nan=nan, posinf=posinf, neginf=neginf),
         )
-    limits = dtypes.finfo(dtype)
+    limits = finfo(dtype)
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf
     big = literal(np.inf, dtype, True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.base.dtype_table import KIND
+from primal.base.limits import iinfo
 from primal.base.native import extension
 from primal.ir.avals import Aval
 from primal.ir.evaluate import quietly
@@ -113,7 +114,7 @@ def _narrowed(value: int, dtype: Any) -> int:
     """An integer modulo the width of a dtype of fewer than 8 bits: these wrap, as in ml_dtypes."""
     width = dtypes.itemsize_bits(dtype)
     value %= 1 << width
-    return value - (1 << width) if value > int(dtypes.iinfo(dtype).max) else value
+    return value - (1 << width) if value > int(iinfo(dtype).max) else value
 
 
 def from_host(value: Any, dtype: Any) -> Array:

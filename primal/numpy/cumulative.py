@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.limits import finfo
 from primal.ir.trace import Array, literal
 from primal.numpy import direct
 from primal.numpy.choosing import where
@@ -408,7 +409,7 @@ def _interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any) 
     x0, x1 = places[low], places[index]
     f0, f1 = values[low], values[index]
     gap = ops.sub(x1, x0)
-    tiny = ops.le(ops.abs(gap), literal(np.spacing(dtypes.finfo(gap.dtype).eps), gap.dtype, True))
+    tiny = ops.le(ops.abs(gap), literal(np.spacing(finfo(gap.dtype).eps), gap.dtype, True))
     safe = ops.select_n(tiny, gap, to_shape(literal(1, gap.dtype, True), gap.shape))
     ratio = convert(ops.div(ops.sub(v, x0), safe), values.aval.dtype)
     out = ops.select_n(tiny, ops.add(f0, ops.mul(ratio, ops.sub(f1, f0))), f0)

@@ -10,8 +10,8 @@ import numpy as np
 from primal.base import dtypes
 from primal.ir.trace import Array, literal
 from primal.numpy import direct
-from primal.numpy.direct.operands import small_exponent
 from primal.numpy.creation import array, filled
+from primal.numpy.direct.operands import small_exponent
 from primal.numpy.indexing import getitem
 from primal.numpy.joining import stack
 from primal.numpy.nonzeros import nonzero

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes, errors
+from primal.base.limits import finfo, iinfo
 from primal.ir.trace import Array, concrete_or_error, literal
 from primal.numpy import direct, ufuncs
 from primal.numpy.creation import asarray, filled
@@ -227,7 +228,7 @@ def unravel_index(indices: ArrayLike, shape: int | Sequence[int]) -> tuple[Array
         i = convert(i, dtypes.python_scalar_dtype(int))
     # Remainders of negative positions are what they are from the end; there may be more elements
     # than the dtype can count.
-    total, info = math.prod(sizes), (dtypes.iinfo if whole else dtypes.finfo)(i.dtype)
+    total, info = math.prod(sizes), (iinfo if whole else finfo)(i.dtype)
     lowest = literal(max(-total, info.min), i.dtype, True)
     highest = literal(min(max(total - 1, 0), info.max), i.dtype, True)
     i = clamp(lowest, i, highest)
@@ -280,7 +281,7 @@ def ravel_multi_index(
     )
     if not dtypes.issubdtype(target, np.integer):
         raise ValueError(f"dtype={target!r} is not an integer type.")
-    if math.prod(sizes) - 1 > int(dtypes.iinfo(target).max):
+    if math.prod(sizes) - 1 > int(iinfo(target).max):
         raise ValueError(
             f"jnp.ravel_multi_index: dtype={target!r} not large enough to hold flattened index for "
             f"dims={tuple(sizes)}. Use the dtype argument to pass a suitable dtype."

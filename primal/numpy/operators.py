@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.limits import iinfo
 from primal.ir.op import Op
 from primal.ir.state import state
 from primal.ir.trace import Array, Literal, literal
@@ -49,7 +50,7 @@ def _scalar(value: Any, aval: Any, kinds: tuple[Any, ...]) -> Any:
     if dtypes.issubdtype(dtype, np.integer):
         if type(value) is not int:
             return None
-        info = dtypes.iinfo(dtype)
+        info = iinfo(dtype)
         if not int(info.min) <= value <= int(info.max):
             return None
     elif not dtypes.issubdtype(dtype, np.inexact):

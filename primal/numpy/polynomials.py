@@ -9,6 +9,7 @@ import numpy as np
 from primal.api.control.custom import custom_jvp
 from primal.api.control.loops import scan
 from primal.base import dtypes
+from primal.base.limits import finfo
 from primal.ir.avals import canonical_shape
 from primal.ir.trace import Array, literal
 from primal.numpy.choosing import where
@@ -173,7 +174,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
         x = x.at[k : k + n + 1].add(-d * y)
     q = array(quotient) if quotient else filled((count,), 0, x.dtype)
     if trim_leading_zeros:
-        x = _trimmed("polydiv", x, float(np.sqrt(float(dtypes.finfo(x.dtype).eps))))
+        x = _trimmed("polydiv", x, float(np.sqrt(float(finfo(x.dtype).eps))))
     return q, x
 
 
@@ -322,7 +323,7 @@ def polyfit(
     if px.aval.shape[0] != py.aval.shape[0]:
         raise TypeError("expected x and y to have same length")
     if rcond is None:
-        rcond = px.aval.shape[0] * float(dtypes.finfo(px.aval.dtype).eps)
+        rcond = px.aval.shape[0] * float(finfo(px.aval.dtype).eps)
     left, right = vander(px, order), py
     if w is not None:
         (weights,) = promote_dtypes_inexact("polyfit", w)

@@ -16,6 +16,7 @@ import numpy as np
 from primal.base import dtypes, source
 from primal.base.config import settings
 from primal.base.dtype_table import KIND
+from primal.base.limits import iinfo
 from primal.ir.avals import Aval
 from primal.ir.trace import PYTHON_SCALARS, Array, Literal, not_numeric
 from primal.ops.elementwise import convert_element_type
@@ -100,7 +101,7 @@ def _wrapped(value: int, dtype: Any) -> Any:
     if dtype == BOOL:
         return bool(value)
     default = dtypes.python_scalar_dtype(int)
-    info, own = np.iinfo(default), dtypes.iinfo(dtype)
+    info, own = np.iinfo(default), iinfo(dtype)
     if int(own.min) <= value <= int(own.max):
         return value
     if not info.min <= value <= info.max:

@@ -10,6 +10,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.base.config import settings
+from primal.base.limits import finfo
 from primal.ir.trace import aval_of
 from primal.ops.choose import convert_element_type
 from primal.ops.contract import dot_general
@@ -175,7 +176,7 @@ _ORDER = (
 def _rank(dtype: Any) -> tuple[int, float]:
     """The place among dtypes from narrow to wide; narrow floats by the largest number they hold."""
     if dtypes.issubdtype(dtype, np.floating) and dtypes.itemsize_bits(dtype) <= 8:
-        return _ORDER.index("float_"), float(dtypes.finfo(dtype).max)
+        return _ORDER.index("float_"), float(finfo(dtype).max)
     return _ORDER.index(dtype.name) if dtype.name in _ORDER else len(_ORDER), 0.0
 
 
@@ -301,8 +302,8 @@ def product(lhs: Any, rhs: Any, dims: Any, precision: Any, preferred: Any) -> An
     if how is not DotAlgorithmPreset.DEFAULT and dtypes.issubdtype(lhs.dtype, np.floating):
         lhs, rhs = one_dtype(_rounded(lhs, how, "lhs"), _rounded(rhs, how, "rhs"))
     floating = dtypes.issubdtype(out, np.floating)
-    bits = 0 if sums is None or not floating else dtypes.finfo(sums).bits
-    given = 0 < bits <= max(32, dtypes.finfo(out).bits)
+    bits = 0 if sums is None or not floating else finfo(sums).bits
+    given = 0 < bits <= max(32, finfo(out).bits)
     total = dot_general(
         lhs,
         rhs,
@@ -328,7 +329,7 @@ def _rounded(x: Any, algorithm: Any, side: str) -> Any:
             return reduce_precision(x, exponent_bits=8, mantissa_bits=10)
         wanted = np.dtype({"F16": F16, "BF16": BF16}.get(name, aval_of(x).dtype))
     own = aval_of(x).dtype
-    narrower = dtypes.finfo(wanted).bits < dtypes.finfo(own).bits
+    narrower = finfo(wanted).bits < finfo(own).bits
     if parts > 1 or not narrower:
         return x
     return convert_element_type(x, new_dtype=wanted, weak_type=False)

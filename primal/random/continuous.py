@@ -8,6 +8,7 @@ import numpy as np
 
 import primal.numpy as jnp
 from primal.base import dtypes
+from primal.base.limits import finfo
 from primal.ir.trace import Array, literal
 from primal.numpy import linalg
 from primal.numpy.creation import placed
@@ -53,7 +54,7 @@ def gumbel(
 
 def gumbel_of(typed: Any, shape: tuple[int, ...], dtype: Any, mode: Any = None) -> Array:
     """Gumbel numbers from a typed key."""
-    tiny = np.array(dtypes.finfo(dtype).tiny, dtype)
+    tiny = np.array(finfo(dtype).tiny, dtype)
     if mode in (None, "low"):
         u = uniform_of(typed, shape, dtype, jnp.asarray(tiny), jnp.ones((), dtype))
         return neg(log(neg(log(u))))
@@ -62,7 +63,7 @@ def gumbel_of(typed: Any, shape: tuple[int, ...], dtype: Any, mode: Any = None) 
     parts = uniform_of(typed, (2, *shape), dtype)
     high, low = parts[0], parts[1]
     # Where 1 - u is a small number, a second draw fills the bits below those of the first.
-    fine = high + np.array(dtypes.finfo(dtype).eps, dtype) * low + tiny
+    fine = high + np.array(finfo(dtype).eps, dtype) * low + tiny
     u = jnp.where(high >= 0.5, high, fine)
     return neg(log(neg(log1p(neg(u)))))
 
@@ -96,7 +97,7 @@ def cauchy(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any 
     """
     typed = typed_key("cauchy", key)
     found = float_dtype("cauchy", dtype)
-    eps = jnp.asarray(np.array(dtypes.finfo(found).eps, found))
+    eps = jnp.asarray(np.array(finfo(found).eps, found))
     u = uniform_of(typed, as_shape("cauchy", shape), found, eps, jnp.ones((), found))
     out = jnp.tan(literal(np.pi, found) * (u - literal(0.5, found)))
     return placed(out, None, out_sharding)
@@ -111,7 +112,7 @@ def laplace(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any
     """
     typed = typed_key("laplace", key)
     found = float_dtype("laplace", dtype)
-    low = jnp.asarray(np.array(-1 + dtypes.finfo(found).epsneg, found))
+    low = jnp.asarray(np.array(-1 + finfo(found).epsneg, found))
     u = uniform_of(typed, as_shape("laplace", shape), found, low, jnp.ones((), found))
     return placed(jnp.sign(u) * log1p(neg(jnp.abs(u))), None, out_sharding)
 
@@ -125,7 +126,7 @@ def logistic(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: An
     """
     typed = typed_key("logistic", key)
     found = float_dtype("logistic", dtype)
-    tiny = jnp.asarray(np.array(dtypes.finfo(found).tiny, found))
+    tiny = jnp.asarray(np.array(finfo(found).tiny, found))
     u = uniform_of(typed, as_shape("logistic", shape), found, tiny, jnp.ones((), found))
     return placed(log(u) - log1p(neg(u)), None, out_sharding)
 

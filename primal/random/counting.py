@@ -14,6 +14,7 @@ import numpy as np
 
 import primal.numpy as jnp
 from primal.base import dtypes
+from primal.base.limits import iinfo
 from primal.ir.trace import Array
 from primal.lax import cond, lgamma, scan, while_loop
 from primal.numpy.creation import placed
@@ -69,7 +70,7 @@ def _where_any(which: Any, dtype: Any, drawn: Callable[[], Any]) -> Any:
 
 def _most(dtype: Any) -> int:
     """The greatest number of steps: of the dtype, and of the integer that counts them."""
-    return min(int(dtypes.iinfo(d).max) for d in (dtype, dtypes.python_scalar_dtype(int)))
+    return min(int(iinfo(d).max) for d in (dtype, dtypes.python_scalar_dtype(int)))
 
 
 def _poisson_knuth(typed: Any, rate: Any, dtype: Any) -> Any:

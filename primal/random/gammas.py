@@ -12,7 +12,7 @@ from typing import Any
 
 import primal.numpy as jnp
 from primal.api.control import custom_jvp
-from primal.base import dtypes
+from primal.base.limits import finfo
 from primal.ir.trace import Array, literal
 from primal.lax import cond, stop_gradient, while_loop
 from primal.lax import map as lax_map
@@ -72,7 +72,7 @@ def _log_gamma_jvp(primals: Any, tangents: Any) -> Any:
     out = _log_gamma(a, typed)
     # d log x = dx / x, where x itself may be too small for the dtype.
     x = jnp.exp(out)
-    tiny: Any = literal(dtypes.finfo(x.dtype).tiny, x.dtype)
+    tiny: Any = literal(finfo(x.dtype).tiny, x.dtype)
     x = jnp.where(x == 0, tiny, x)
     return out, tangents[0] * (random_gamma_grad(a, x) / x)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 import primal.numpy as jnp
 from primal.base import dtypes
+from primal.base.limits import finfo, iinfo
 from primal.ir.avals import canonical_shape
 from primal.ir.trace import Array, aval_of, literal
 from primal.lax import stop_gradient
@@ -152,7 +153,7 @@ def uniform_of(
     typed: Any, shape: tuple[int, ...], dtype: Any, low: Any = None, high: Any = None
 ) -> Array:
     """Uniform floats [*keys.shape, *shape] in [low, high), [0, 1) by default."""
-    info = dtypes.finfo(dtype)
+    info = finfo(dtype)
     width, mantissa = info.bits, info.nmant
     drawn = width if mantissa >= 8 else 8
     raw = draw(typed, drawn, shape)
@@ -261,7 +262,7 @@ def randint(
 
 
 def _randint(typed: Any, wanted: tuple[int, ...], lower: Any, upper: Any, found: Any) -> Any:
-    info = dtypes.iinfo(found)
+    info = iinfo(found)
     width = dtypes.itemsize_bits(found)
     if width < 32:
         # Narrow integers are drawn as wide ones, among which the end of the range has its place.
@@ -291,14 +292,14 @@ def _randint(typed: Any, wanted: tuple[int, ...], lower: Any, upper: Any, found:
 
 
 def _holds(dtype: Any, value: int) -> bool:
-    info = dtypes.iinfo(dtype) if dtypes.kind_of(dtype) != "b" else None
+    info = iinfo(dtype) if dtypes.kind_of(dtype) != "b" else None
     return info is not None and int(info.max) > value
 
 
 def _clipped(x: Any, info: Any, dtype: Any) -> Any:
     """x as the dtype, with values beyond it at its ends."""
     if dtypes.kind_of(x.dtype) != "b":
-        own = dtypes.iinfo(x.dtype)
+        own = iinfo(x.dtype)
         low = builtins.max(int(info.min), int(own.min))
         high = builtins.min(int(info.max), int(own.max))
         x = jnp.clip(x, np.array(low, x.dtype), np.array(high, x.dtype))
@@ -338,7 +339,7 @@ def bernoulli_of(typed: Any, p: Any, shape: tuple[int, ...], mode: str = "low") 
     dtype = p.dtype
     if mode == "high":
         u = uniform_of(typed, (2, *shape), dtype)
-        return u[1] * np.array(dtypes.finfo(dtype).eps, dtype) < p - u[0]
+        return u[1] * np.array(finfo(dtype).eps, dtype) < p - u[0]
     return uniform_of(typed, shape, dtype) < p
 
 

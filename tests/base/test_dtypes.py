@@ -12,6 +12,7 @@ import pytest
 from primal.base import config as flags
 from primal.base import dtypes
 from primal.base.dtypes import KeyType
+from primal.base.limits import finfo, iinfo
 
 RECORD = json.loads((Path(__file__).parent.parent / "data" / "dtypes.json").read_text())
 SCALARS = {"i*": 1, "f*": 1.0, "c*": 1j}
@@ -161,13 +162,13 @@ def test_tangent_dtypes():
 
 
 def test_limits():
-    assert dtypes.finfo("bfloat16").bits == 16
-    assert dtypes.finfo(np.complex64).dtype == np.float32
-    assert (dtypes.iinfo("int4").min, dtypes.iinfo("uint2").max) == (-8, 3)
+    assert finfo("bfloat16").bits == 16
+    assert finfo(np.complex64).dtype == np.float32
+    assert (iinfo("int4").min, iinfo("uint2").max) == (-8, 3)
     with pytest.raises(ValueError, match=r"\[finfo\] expected a float"):
-        dtypes.finfo("int32")
+        finfo("int32")
     with pytest.raises(ValueError, match=r"\[iinfo\] expected an integer"):
-        dtypes.iinfo(bool)
+        iinfo(bool)
 
 
 def test_key_types():

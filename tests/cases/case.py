@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.limits import iinfo
 from primal.ir.op import Op, registry
 
 Array = Any
@@ -56,7 +57,7 @@ class X:
         if dtype == BOOL:
             return rng.integers(0, 2, self.shape).astype(bool)
         if dtypes.issubdtype(dtype, np.integer):
-            info = dtypes.iinfo(dtype)
+            info = iinfo(dtype)
             low = max(int(np.ceil(self.low)), int(info.min))
             high = max(low, min(int(np.floor(self.high)), int(info.max)))
             return rng.integers(low, high + 1, self.shape).astype(np.int64).astype(dtype)

@@ -11,6 +11,7 @@ import numpy as np
 import primal.runtime.programs  # noqa: F401  (installs what runs programs)
 from primal.base import dtypes
 from primal.base.config import cpu_engine, enable_x64
+from primal.base.limits import finfo
 from primal.control.call import call
 from primal.ir.check import check_closed
 from primal.ir.evaluate import eval_closed
@@ -132,7 +133,7 @@ def _close(g: Array, w: Array, what: str, ulps: float, near: float) -> None:
             g, w = g.astype(np.int32), w.astype(np.int32)
         np.testing.assert_array_equal(g, w, err_msg=what)
         return
-    info = dtypes.finfo(g.dtype)
+    info = finfo(g.dtype)
     eps, tiny = float(info.eps), float(info.tiny)
     near_values(g, w, ulps * eps, max(near, tiny), what)
 

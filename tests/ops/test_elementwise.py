@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from primal.base import dtypes
+from primal.base.limits import finfo, iinfo
 from primal.ops import choose
 from primal.ops import elementwise as ops
 from primal.ops.elementwise import RoundingMethod
@@ -37,7 +38,7 @@ NUMPY = {
 
 def floats(dtype: Any, n: int = 80) -> np.ndarray[Any, Any]:
     """Special and random values; no subnormals, which XLA flushes to zero."""
-    info = dtypes.finfo(dtype)
+    info = finfo(dtype)
     special = [0.0, -0.0, 1, -1, 0.5, -0.5, 2, -2, 2.5, -2.5, 1.5, 1e-3, np.nan, np.inf, -np.inf]
     special += [float(info.max), -float(info.max)]
     rng = np.random.default_rng(0)
@@ -46,7 +47,7 @@ def floats(dtype: Any, n: int = 80) -> np.ndarray[Any, Any]:
 
 
 def integers(dtype: Any, n: int = 40) -> np.ndarray[Any, Any]:
-    info = dtypes.iinfo(dtype)
+    info = iinfo(dtype)
     low, high = int(info.min), int(info.max)
     values = [0, 1, 2, 3, high, high - 1, low, low + 1, *([-1, -2] if low else [])]
     rng = np.random.default_rng(0)
@@ -56,7 +57,7 @@ def integers(dtype: Any, n: int = 40) -> np.ndarray[Any, Any]:
 
 def units(got: Any, want: Any) -> Any:
     """The distance in units of the last place of `want`; equal special values are at 0."""
-    info = dtypes.finfo(want.dtype)
+    info = finfo(want.dtype)
     g, w = got.astype(np.float64), want.astype(np.float64)
     with np.errstate(all="ignore"):
         tiny = float(info.tiny)
@@ -149,7 +150,7 @@ def test_comparisons(dtype: Any, x64: None) -> None:
 
 def wrapped(values: list[int], dtype: Any) -> Any:
     """Python integers as the dtype keeps them: modulo 2^bits."""
-    info = dtypes.iinfo(dtype)
+    info = iinfo(dtype)
     span = 2**info.bits
     low = int(info.min)
     kept = [(v - low) % span + low for v in values]
@@ -188,7 +189,7 @@ def test_binary_of_integers(dtype: Any, x64: None) -> None:
 
 @pytest.mark.parametrize("dtype", WIDE_INTEGERS)
 def test_shifts(dtype: Any, x64: None) -> None:
-    info = dtypes.iinfo(dtype)
+    info = iinfo(dtype)
     values = integers(dtype, 12)
     distances = [0, 1, info.bits - 1, *([info.bits] if info.bits <= int(info.max) else [])]
     distances += [int(info.max), *([-1] if int(info.min) else [])]
@@ -210,7 +211,7 @@ def test_shifts(dtype: Any, x64: None) -> None:
 @pytest.mark.parametrize("dtype", WIDE_INTEGERS)
 def test_unary_of_integers(dtype: Any, x64: None) -> None:
     x = integers(dtype)
-    bits = dtypes.iinfo(dtype).bits
+    bits = iinfo(dtype).bits
     mask = 2**bits - 1
     cases = {
         "neg": lambda v: -v,
@@ -220,7 +221,7 @@ def test_unary_of_integers(dtype: Any, x64: None) -> None:
         "population_count": lambda v: (v & mask).bit_count(),
         "clz": lambda v: bits - (v & mask).bit_length(),
     }
-    if int(dtypes.iinfo(dtype).min):
+    if int(iinfo(dtype).min):
         cases["abs"] = abs
     for (name, fun), got in zip(cases.items(), agree(every(list(cases)), x), strict=True):
         np.testing.assert_array_equal(got, wrapped([fun(int(v)) for v in x], dtype), err_msg=name)

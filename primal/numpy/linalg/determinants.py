@@ -10,6 +10,7 @@ from primal.api.autodiff import jvp
 from primal.api.control.custom import custom_jvp
 from primal.api.control.loops import while_loop
 from primal.base import dtypes
+from primal.base.limits import finfo
 from primal.ir.state import ambient, state
 from primal.ir.trace import Array, literal
 from primal.numpy import direct
@@ -180,7 +181,7 @@ def _dependent(packed: Any, x: Any) -> Any:
     """
     n = x.aval.shape[-1]
     m = n - LAST
-    noise = n * dtypes.finfo(x.dtype).eps * largest(absolute(x), -2)[..., :m]
+    noise = n * finfo(x.dtype).eps * largest(absolute(x), -2)[..., :m]
     depends = absolute(diagonal(packed, 0, -2, -1)[..., :m]) <= noise
     return least(where(depends, np.arange(m, dtype=np.int32), np.int32(n - 1)), -1)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.limits import finfo
 from primal.ir.trace import Array
 from primal.numpy import contraction, diagonals, direct
 from primal.numpy.choosing import where
@@ -215,7 +216,7 @@ def matrix_rank(
     if rtol is not None and tol is not None:
         raise ValueError("matrix_rank: only one of tol or rtol may be specified.")
     if rtol is None and tol is None:
-        rtol = float(dtypes.finfo(s.dtype).eps) * max(v.aval.shape[-2:])
+        rtol = float(finfo(s.dtype).eps) * max(v.aval.shape[-2:])
     limit: Any = tol if rtol is None else rtol
     limit = expand_dims(limit, -1) if np.ndim(limit) else limit
     if tol is None:

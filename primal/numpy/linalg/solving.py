@@ -8,6 +8,7 @@ import numpy as np
 
 from primal.api.control.custom import custom_jvp
 from primal.base import dtypes
+from primal.base.limits import finfo
 from primal.ir.trace import Array
 from primal.numpy import direct
 from primal.numpy.choosing import where
@@ -145,7 +146,7 @@ def pinv(
     x = matrix("pinv", a)
     m, n = x.aval.shape[-2:]
     if rtol is None:
-        rtol = 10.0 * max(m, n) * float(dtypes.finfo(x.aval.dtype).eps)
+        rtol = 10.0 * max(m, n) * float(finfo(x.aval.dtype).eps)
     cutoff = convert(operand("pinv", rtol), dtypes.to_real_dtype(x.aval.dtype))
     return _pinv(x, cutoff, hermitian)
 
@@ -206,9 +207,9 @@ def lstsq(
     m, n = x.aval.shape
     dtype = x.aval.dtype
     if rcond is None:
-        rcond = float(dtypes.finfo(dtype).eps) * max(m, n)
+        rcond = float(finfo(dtype).eps) * max(m, n)
     elif rcond < 0:
-        rcond = float(dtypes.finfo(dtype).eps)
+        rcond = float(finfo(dtype).eps)
     u, s, vh = svd(x, full_matrices=False)
     mask = (s > 0) & (s >= rcond * s[:1])
     rank = total(mask)

@@ -10,6 +10,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.base.dtypes import KIND
+from primal.base.limits import iinfo
 from primal.base.native import extension
 from primal.ir.avals import Aval
 from primal.ir.evaluate import quietly, refusing
@@ -118,12 +119,12 @@ _THROUGH = {
 
 @functools.cache
 def _least(dtype: Any) -> int:
-    return int(dtypes.iinfo(dtype).min)
+    return int(iinfo(dtype).min)
 
 
 @functools.cache
 def _greatest(dtype: Any) -> int:
-    return int(dtypes.iinfo(dtype).max)
+    return int(iinfo(dtype).max)
 
 
 def _convert_jvp(primals: Any, tangents: Any, *, new_dtype: Any, weak_type: bool) -> Any:

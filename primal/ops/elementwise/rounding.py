@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.base import dtypes
+from primal.base.limits import finfo
 from primal.ir.avals import Aval
 from primal.ir.op import ELEMENTWISE, Never, Op, by_kind
 from primal.ops.elementwise.arithmetic import BOOL, div, mul, neg, sign
@@ -135,7 +135,7 @@ nextafter = binary(
 
 def _reduce_precision_type(x: Aval, *, exponent_bits: int, mantissa_bits: int) -> Aval:
     check_dtype("reduce_precision", x, FLOATING)
-    if float(dtypes.finfo(x.dtype).min) > 0:
+    if float(finfo(x.dtype).min) > 0:
         raise TypeError(
             f"[reduce_precision] expected a dtype with a sign, got {x.dtype.name}: it holds powers "
             "of two only."
@@ -149,7 +149,7 @@ def _reduce_precision_type(x: Aval, *, exponent_bits: int, mantissa_bits: int) -
 
 
 def _reduce_precision_impl(x: Any, *, exponent_bits: int, mantissa_bits: int) -> Any:
-    info = dtypes.finfo(x.dtype)
+    info = finfo(x.dtype)
     have = info.nmant
     word = np.dtype(f"u{x.dtype.itemsize}").type
     bits = np.array(x).view(word)
@@ -172,7 +172,7 @@ def _reduce_precision_impl(x: Any, *, exponent_bits: int, mantissa_bits: int) ->
 
 def _reduce_precision_kernel(k: Any, x: Any, *, exponent_bits: int, mantissa_bits: int) -> Any:
     """The steps of the `impl`."""
-    info = dtypes.finfo(x.dtype)
+    info = finfo(x.dtype)
     have, unsigned = info.nmant, np.dtype(f"u{x.dtype.itemsize}")
     bits = k.bitcast(x, unsigned)
 

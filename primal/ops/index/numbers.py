@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.limits import iinfo
 
 Shape = tuple[int, ...]
 
@@ -115,7 +116,7 @@ def default_fill(dtype: Any) -> Any:
         return np.nan
     if dtype == np.bool_:
         return True
-    info = dtypes.iinfo(dtype)
+    info = iinfo(dtype)
     return int(info.min) if dtypes.issubdtype(dtype, np.signedinteger) else int(info.max)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.base.dtypes import finfo
+from primal.base.limits import finfo
 from primal.ir.trace import aval_of, literal
 from primal.ops.elementwise import abs, add, gt, integer_pow, mul, select_n, sign, sub
 from primal.ops.elementwise.make import unary

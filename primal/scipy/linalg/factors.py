@@ -9,6 +9,7 @@ import numpy as np
 import primal.numpy as jnp
 from primal.api import jit, vmap
 from primal.base import dtypes
+from primal.base.limits import finfo
 from primal.ir.trace import Array
 from primal.lax import linalg as room
 from primal.lax.control import fori_loop
@@ -404,7 +405,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
 @jit
 def _triangular_form(t: Any, z: Any) -> Any:
     n = t.shape[-1]
-    small = float(dtypes.finfo(t.dtype).eps)
+    small = float(finfo(t.dtype).eps)
 
     def step(i: Any, state: Any) -> Any:
         t, z = state

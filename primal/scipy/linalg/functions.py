@@ -13,6 +13,7 @@ import primal.numpy as jnp
 from primal.api import jit, jvp
 from primal.api.control.custom import custom_jvp
 from primal.base import dtypes
+from primal.base.limits import finfo
 from primal.ir.trace import Array
 from primal.lax import linalg as room
 from primal.lax.control import cond, fori_loop
@@ -230,7 +231,7 @@ def funm(A: ArrayLike, func: Callable[[Array], Array], disp: bool = True) -> Any
     out = product(z, inner, adjoint(z))
     if disp:
         return out
-    eps = float(dtypes.finfo(t.dtype).eps)
+    eps = float(finfo(t.dtype).eps)
     eigenvalues = jnp.diagonal(t)
     gaps = jnp.abs(eigenvalues[:, None] - eigenvalues)
     apart = ~np.eye(t.shape[0], dtype=bool)
