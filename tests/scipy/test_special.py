@@ -182,6 +182,34 @@ BETALN = np.array([
 ]).T  # fmt: skip
 
 
+@pytest.mark.parametrize(("dtype", "bound"), [("float32", 6), ("float64", 16)])
+def test_slopes_beside_small_numbers_keep_their_digits(dtype: str, bound: float) -> None:
+    """ψ(a) - ψ(a + m) of whole m is a sum of fractions; of tiny b it is -b·ψ'(a)."""
+    draw = np.random.default_rng(0)
+    tiny = np.finfo(dtype).tiny
+    with enable_x64(True):
+        a, m = (10 ** draw.uniform(-2, 2, 100)).astype(dtype), draw.integers(1, 9, 100)
+        total = [-sum(1 / (Fraction(x) + k) for k in range(n))
+                 for x, n in zip(a.tolist(), m.tolist(), strict=True)]  # fmt: skip
+        slope = primal.jit(primal.grad(lambda a, b: special.betaln(a, b).sum()))
+        assert _units(slope(a, m.astype(dtype)), total, dtype) < bound
+        small = (10 ** draw.uniform(np.log10(tiny) + 3, -20, 100)).astype(dtype)
+        bend = reference.polygamma(1, a.astype(float)).tolist()
+        want = [Fraction(t) * -Fraction(b) for t, b in zip(bend, small.tolist(), strict=True)]
+        assert _units(slope(a, small), want, dtype) < bound
+        # Of (z)ₘ = z(z + 1)…: by z that times the sum above, next to z = 0 (m - 1)! even where
+        # the sum is infinite.
+        low = np.concatenate([a, np.array([tiny, tiny / 8, tiny * 8], dtype)])
+        m = np.concatenate([m, [2, 5, 3]])
+        want = []
+        for x, n in zip(low.tolist(), m.tolist(), strict=True):
+            rising = [Fraction(x) + k for k in range(n)]
+            want.append(sum(math.prod(rising[:k] + rising[k + 1 :]) for k in range(n)))
+        for by in (lambda f: f, primal.jit):
+            got = by(primal.grad(lambda z, m: special.poch(z, m).sum()))(low, m.astype(dtype))
+            assert _units(got, want, dtype) < 2 * bound
+
+
 # a, b, log |B(a, b)| of negative a, from mpmath with 60 digits.
 BETALN_BELOW = np.array([
     (-0.3, 1e5, 4.918715740343471), (-0.3, 1e10, 8.37259532982024),

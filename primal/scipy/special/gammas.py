@@ -326,11 +326,15 @@ def _poch(z: Any, m: Any) -> Any:
     c = digits(p, tables.LANCZOS, tables.LANCZOS_64)
     (u, lost), (v, over) = _shifted(p), _shifted(q)
     over = over + _rounded(p, step, q) / v
-    ratio = horner(c, _SHIFT / v) / horner(c, _SHIFT / u) * ((v / q) / (u / p))
+    ratio = horner(c, _SHIFT / v) / horner(c, _SHIFT / u) * (v / u)
+    # Of p next to 0 the quotient may be one of subnormal numbers.
+    late = (p < 1) & (q >= 1)
+    ratio = ratio * (jnp.where(late, 1, p) / q)
     # What the powers of rounded numbers lack, in the first order.
     ratio = ratio * (1 + (step * over - (p - 0.5) * (step / v) * lost))
     level = (p - 0.5) * jnp.log1p(step / u) - step
-    out = v ** (step / 2) * jnp.exp(level) * ratio * v ** (step / 2)
+    half = v ** (step / 2)
+    out = half * jnp.exp(level) * ratio * half * jnp.where(late, p, 1)
     out = jnp.where(ours, _whole(out, (m >= 0) & (jnp.floor(z) == z) & (jnp.floor(m) == m)), apart)
     return jnp.where((m == 0) & ~jnp.isfinite(below), jnp.ones_like(out), out)
 
@@ -344,9 +348,13 @@ def _rounded(x: Any, y: Any, total: Any) -> Any:
 @_poch.defjvp
 def _poch_jvp(primals: Any, tangents: Any) -> Any:
     (z, m), (dz, dm) = primals, tangents
-    out = _poch(z, m)
-    slope = ops.digamma(z + m)
-    return out, dz * (out * (slope - ops.digamma(z))) + dm * (out * slope)
+    out, both = _poch(z, m), z + m
+    # ψ(x) = ψ(x + 1) - 1/x: next to 0 that is infinite where the product is not.
+    less = _psi_less(jnp.where(m < 0, both, z) + 1, jnp.abs(m))
+    by_z = out * jnp.where(m < 0, less, -less) + out / z * (m / both)
+    small = jnp.abs(both) < 0.5
+    by_m = out * ops.digamma(jnp.where(small, both + 1, both)) - jnp.where(small, out / both, 0)
+    return out, dz * by_z + dm * by_m
 
 
 @remembered
@@ -407,7 +415,12 @@ def _psi_less(a: Any, b: Any) -> Any:
         jnp.log1p(jnp.where(less, q, 0) * (-w / _SHIFT)),
         jnp.log((p + _SHIFT) * (w / _SHIFT)),
     )
-    out = out - q / (p + q) / p - (u * horner(c, u) - w * horner(c, w))
+    # What is left of M's slopes at u and w is u - w = u·w·b/h, and this, which nothing cancels in.
+    total, apart = c[-1] + u * 0, c[-1] + u * 0
+    for k in c[-2::-1]:
+        total = total * u + k
+        apart = apart * w + total
+    out = out - q / (p + q) / p - u * (w / _SHIFT) * q * apart
     return jnp.where(ours, out, ops.digamma(a) - ops.digamma(a + b))
 
 
