@@ -1,10 +1,10 @@
 """Taylor mode: pushing the derivatives of a curve through a function, all orders at once.
 
 For x(t) with derivatives x₁ … x_K at 0, the derivatives of f(x(t)). Ops linear in what moves apply
-to each order, products follow Leibniz. For every other op y' = ∂op(x)·x', which is its `jvp`: so
-the derivatives of y are those of that expression, one order lower. This needs no rule beyond the
-one that every op has, and covers loops and branches too. Values that different orders share are
-computed once, which is what keeps the work polynomial in K.
+to each order (their derivatives tell which are), products follow Leibniz. For every other op
+y' = ∂op(x)·x', which is its `jvp`: so the derivatives of y are those of that expression, one order
+lower. This needs no rule beyond the one that every op has, and covers loops and branches too.
+Values that different orders share are computed once, which is what keeps the work polynomial in K.
 """
 
 from __future__ import annotations
@@ -13,23 +13,39 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from primal.base.caches import memo
+from primal.ir.avals import Aval
 from primal.ir.op import Op
 from primal.ir.state import ambient, state
 from primal.ir.trace import PYTHON_SCALARS, ZERO, Trace, Tracer, adopt_scalars, aval_of
+from primal.ops.contract import dot_general
 from primal.ops.elementwise import mul
 from primal.ops.spread import add_any
+from primal.ops.window.convolution import conv_general_dilated
+from primal.transforms.dce import dce_eqns
 from primal.transforms.jvp import instantiate
+from primal.transforms.stage import stage
 
 Terms = Sequence[Any]
 
-# Linear in all operands that have tangents, so that each order is the op's tangent by itself.
-LINEAR = frozenset({
-    "add", "add_any", "broadcast_in_dim", "concatenate", "conj", "convert_element_type", "copy",
-    "cumsum", "dynamic_slice", "dynamic_update_slice", "fft", "gather", "imag", "name", "neg",
-    "pad", "psum", "real", "reduce_sum", "reduce_window_sum", "reshape", "rev", "select_n",
-    "slice", "squeeze", "sub", "transpose",
-})  # fmt: skip
-BILINEAR = frozenset({"mul", "dot_general", "conv_general_dilated"})
+# Products of two operands, in which Leibniz's rule needs less than the derivative's derivative.
+PRODUCTS = frozenset({mul, dot_general, conv_general_dilated})
+
+
+@memo
+def _is_linear(op: Op, avals: Sequence[Aval], moving: Sequence[int], params: Any) -> bool:
+    """Whether an op is linear in the operands that move: its derivative reads none of them."""
+
+    def slope(*values: Any) -> list[Any]:
+        tangents: list[Any] = [ZERO] * len(avals)
+        for i, t in zip(moving, values[len(avals) :], strict=True):
+            tangents[i] = t
+        _, found = op.jvp(values[: len(avals)], tangents, **dict(params))
+        return [t for t in (found if op.multiple else [found]) if t is not ZERO]
+
+    jaxpr = stage(slope, [*avals, *[avals[i].tangent() for i in moving]], op.name).jaxpr
+    _, read = dce_eqns(jaxpr, jaxpr.outvars)
+    return not any(jaxpr.invars[i] in read for i in moving)
 
 
 class JetTracer(Tracer):
@@ -93,10 +109,13 @@ class JetTrace(Trace):
     def _run(
         self, op: Op, primals: list[Any], series: list[Terms | None], params: dict[str, Any]
     ) -> Any:
-        moving = [i for i, s in enumerate(series) if s is not None]
-        if op.name in BILINEAR and moving == [0, 1]:
+        moving = tuple([i for i, s in enumerate(series) if s is not None])
+        if op in PRODUCTS and len(moving) == 2:
             return op(*primals, **params), _leibniz(op, primals, series, params)
-        if op.name in LINEAR or (op.name in BILINEAR and len(moving) == 1):
+        # The derivatives of programs are as long as they: these are not staged for the question.
+        if op.higher is None and _is_linear(
+            op, tuple(map(aval_of, primals)), moving, tuple(params.items())
+        ):
             out, rows = None, []
             for k in range(self.order):
                 tangents = [ZERO if s is None else s[k] for s in series]

@@ -121,3 +121,29 @@ def test_errors() -> None:
         jet(jnp.sin, (1.0,), ((X,),))
     with pytest.raises(ValueError, match="a series per primal"):
         jet(jnp.sin, (1.0, 2.0), ((1.0,),))
+
+
+@pytest.mark.parametrize(
+    ("f", "linear"),
+    [
+        (lambda x: -x, True),
+        (lambda x: jnp.concatenate([x, 2 * x[::-1]]).reshape(2, 3).T, True),
+        (lambda x: jnp.zeros(9).at[jnp.array([1, 1, 4])].add(x), True),
+        (lambda x: jnp.sin(x) + jnp.cumsum(x), False),
+        (lambda x: lax.linalg.triangular_solve(jnp.eye(3) * 2, x[:, None], left_side=True), True),
+        (lambda x: jnp.where(X > 0.4, x, 1.0) / 2, True),
+        (lambda x: x * x, False),
+    ],
+)
+def test_what_is_linear_is_applied_to_each_order(f: Callable[..., Any], linear: bool) -> None:
+    x, zero = jnp.asarray(X, jnp.float32), jnp.zeros(3)
+    rows = [jnp.asarray(s, jnp.float32) for s in S]
+    _, terms = jet(f, (x,), (rows,))
+    same = [np.allclose(f(s) - f(zero), t, rtol=1e-5) for s, t in zip(rows, terms, strict=True)]
+    assert all(same) == linear
+
+    def count(order: int) -> int:
+        return count_eqns(make_jaxpr(lambda x, s: jet(f, (x,), ([s] * order,)))(x, x).jaxpr)
+
+    counts = [count(order) for order in (2, 3, 4, 5)]
+    assert (len(set(np.diff(counts).tolist())) == 1) == linear, counts
