@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from primal.base.structures import structure
-from primal.engines.cpu import _llvm, fourier_lanes, fourier_long, fourier_rows
+from primal.engines.cpu import fourier_long
 from primal.engines.cpu.code import Module
+from primal.engines.cpu.fourier_rows import PARTS, RowTransforms, lanes, parts
+from primal.engines.cpu.fourier_tables import factors, fits, halving, plan, table
 from primal.engines.cpu.graph import Value, row_major, size_of, transposed
-from primal.engines.cpu.pocketfft import Again, Rows, held_factor, loop
+from primal.engines.cpu.pocketfft import Again, Rows, bits_of, held_factor, loop
 from primal.engines.cpu.reader import Reader, smaller
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
@@ -51,7 +53,7 @@ def fft(k: Any, x: Value, kind: str, lengths: Sequence[int]) -> Value:
         order = tuple(sorted(range(x.ndim), key=lambda d: -steps[d]))
         lies = transposed(x, order) if type(x) is Value else k.transpose(x, order)
         whole = transposed(first, order).steps() == row_major(lies.shape)
-        if whole and all(fourier_lanes.fits(n) for n in (*lengths, *x.shape[-len(lengths) :])):
+        if whole and all(fits(n) for n in (*lengths, *x.shape[-len(lengths) :])):
             back = tuple([order.index(d) for d in range(x.ndim)])
             lies = k.plain(lies)
             return transposed(_along(k, lies, kind, lengths, back[-len(lengths) :]), back)
@@ -82,18 +84,18 @@ def _pass(k: Any, x: Value, axis: int, name: str, length: int) -> Value:
     count = x.size // x.shape[axis]
     if axis == x.ndim - 1 and length >= LONG and count * length >= 2 * LONG:
         real = "r" in name
-        size, convolved = fourier_long.convolution(length, real, _lanes(single))
+        size, convolved = fourier_long.convolution(length, real, lanes(single))
         n1, n2, effort = 1, length, math.inf
         if name != "irfft":
-            n1, n2, effort = fourier_long.split(length, real, _lanes(single))
-        in_lanes = count > 1 and fourier_lanes.fits(length)
-        if convolved < effort and not in_lanes and fourier_lanes.factors(length)[-1] > PLAIN:
+            n1, n2, effort = fourier_long.split(length, real, lanes(single))
+        in_lanes = count > 1 and fits(length)
+        if convolved < effort and not in_lanes and factors(length)[-1] > PLAIN:
             out = _convolved(k, x, name, length, size, single)
             return _again(k, x, out, name, length, made)
         if effort < math.inf:
             out = _in_two(k, x, name, (n1, n2), made, single)
             return _again(k, x, out, name, length, made)
-    if 1 < count >= min(length, MANY * ALONE) / ALONE and fourier_lanes.fits(length):
+    if 1 < count >= min(length, MANY * ALONE) / ALONE and fits(length):
         return _in_lanes(k, x, axis, name, length, made, single)
     function, data = _loop(name, x, made)
     if not function:
@@ -133,35 +135,66 @@ def _in_lanes(k: Any, x: Value, axis: int, name: str, length: int, made: Any, si
     across = inner > 1
     if not across:
         rows, blocks, block = (blocks, *block), 1, (0, 0)
-    chunks = -(-rows[0] // _lanes(single))
-    paired = form != "c" and not length % 2
-    inverse = name[0] == "i"
-    words = (
-        *block, *rows, *steps, chunks, *fourier_lanes.words(length, single, paired),
-        int(inverse), int(inverse), _factor(name, length), *_loop(name, x, made), x.shape[axis], m,
+    inverse, paired = name[0] == "i", form != "c" and not length % 2
+    n = length // 2 if paired else length
+    whole = plan(n, single)
+    passes = whole.passes
+    if form == "r" and paired:
+        passes = (*passes, ("parted", n, halving(length, single)))
+    elif form == "i":
+        first = ("joined", n, halving(length, single)) if paired else ("mirrored", n)
+        passes = (first, *passes)
+    given = _edge(single, across, form == "r", paired, inverse, x.shape[axis])
+    taken = _edge(single, across, form == "i", paired, inverse, m)
+    return _lanes(
+        k, x, Aval((*x.shape[:axis], m, *x.shape[axis + 1 :]), made), single, name, passes,
+        given, taken, (*block, *rows, *steps), blocks, size=whole.size,
+        alone=length if form == "r" and not paired else 0, factor=1 / length if inverse else 1,
+        effort=length * (6 + whole.effort / 2), in_place=form == "c",
+        loop=(*_loop(name, x, made), x.shape[axis], m, wrote, -(-m // 2) if form == "i" else m),
     )  # fmt: skip
-    plan = fourier_lanes.plan(length // 2 if paired else length, single)
-    spec = fourier_rows.RowTransforms(single, form, across, paired, plan.family)
+
+
+def _edge(
+    single: str, across: bool, real: bool, paired: bool, swapped: bool, n: int
+) -> tuple[str, tuple[int, ...]]:
+    """What of the rows is read or written, and what `fourier_edges` is told of the buffer."""
+    vector = lanes(single) * (4 if single == "f" else 8)
+    first, second, apart = vector * swapped, vector * (not swapped), 2 * vector
+    if not real:
+        return ("columns", (first, second, apart, n, 1)) if across else \
+               ("rows", (first, second, apart, 2 * n, 1))  # fmt: skip
+    if not paired:
+        second, apart = first + apart, 2 * apart
+    if across:
+        return "reals", (first, second, apart, n // 2 if paired else n, 1 + paired)
+    return "rows", (first, second, apart, n, 1)
+
+
+def _lanes(
+    k: Any, x: Value, out: Aval, single: str, name: str, passes: tuple[Any, ...],
+    given: tuple[str, tuple[int, ...]], taken: tuple[str, tuple[int, ...]], places: Sequence[int],
+    blocks: int, *, size: int, factor: float, effort: float, alone: int = 0, whole: int = 0,
+    loop: Sequence[int] = (0,) * 6, in_place: bool = False,
+) -> Value:  # fmt: skip
+    """A step of `RowTransforms`."""
+    over_x, over_out, rows, along_x, along_out, step_x, step_out = places
+    chunks = -(-rows // lanes(single))
+    words = (
+        *[0] * PARTS, over_x, over_out, rows, chunks, table(passes), len(passes), size, alone,
+        along_x, step_x, *given[1], bits_of(1), 0,
+        along_out, step_out, *taken[1], bits_of(factor), whole, *loop,
+    )  # fmt: skip
     found: list[Value] = k.routine(
-        spec, (k.dense(x),),
-        (Aval((*x.shape[:axis], m, *x.shape[axis + 1 :]), made),), words,
-        units=blocks * chunks, cost=50 + int(length * (6 + plan.effort / 2)),
-        reuses=((0, 0),) if form == "c" else (), name=name,
+        RowTransforms(single), (k.dense(x),), (out,), words, units=blocks * chunks,
+        cost=50 + int(effort), reuses=((0, 0),) if in_place else (), name=name,
+        callees=parts(single, f"read {given[0]}", f"write {taken[0]}", {p[0] for p in passes}),
     )  # fmt: skip
     return found[0]
 
 
-def _lanes(single: str) -> int:
-    """Rows that are transformed at once."""
-    return max(_llvm.compiler().width // (4 if single == "f" else 8), 2)
-
-
-def _bits(factor: float) -> int:
-    return int(np.float64(factor).view(np.int64))
-
-
 def _factor(name: str, length: int) -> int:
-    return _bits(1 / length if name[0] == "i" else 1)
+    return bits_of(1 / length if name[0] == "i" else 1)
 
 
 def _loop(name: str, x: Value, made: Any) -> tuple[int, int]:
@@ -188,46 +221,36 @@ def _again(k: Any, x: Value, out: Value, name: str, length: int, made: Any) -> V
 
 def _in_two(k: Any, x: Value, name: str, sizes: tuple[int, int], made: Any, single: str) -> Value:
     """The transform of long rows, as columns and rows of a matrix (see `fourier_long`)."""
-    lanes, inverse, real = _lanes(single), int(name[0] == "i"), name[0] == "r"
+    inverse, real = name[0] == "i", name[0] == "r"
     n1, n2 = sizes
     length = n1 * n2
-    count = size_of(x.shape[:-1])
+    count, together = size_of(x.shape[:-1]), lanes(single)
     rows, m = (n1 // 2 + 1, length // 2 + 1) if real else (n1, length)
     read, wrote = x.node.dtype.itemsize, made.itemsize
     # A column begins at a cache line, and not all at the same places of the caches.
-    pitch = (-(-rows // lanes) | 1) * lanes * wrote
-    one = _bits(1.0)
-    chunks = -(-n2 // lanes)
+    pitch = (-(-rows // together) | 1) * together * wrote
     paired = real and not n1 % 2
-    words = (
-        x.shape[-1] * read, n2 * pitch, n2, read, pitch, n2 * read, wrote, chunks,
-        *fourier_lanes.words(n1, single, paired), inverse, 0, one,
-        *fourier_long.factors(n1, n2, rows, lanes, single),
+    first, second = plan(n1 // 2 if paired else n1, single), plan(n2, single)
+    parted = (("parted", n1 // 2, halving(n1, single)),) if paired else ()
+    turned = "turned", rows, *fourier_long.factors(n1, n2, rows, together, single)
+    columns = _lanes(
+        k, x, Aval((count * n2 * (pitch // wrote),), made), single, name,
+        (*first.passes, *parted, turned),
+        _edge(single, True, real, paired, inverse, n1),
+        _edge(single, False, False, False, False, rows),
+        (x.shape[-1] * read, n2 * pitch, n2, read, pitch, n2 * read, wrote), count,
+        size=first.size, alone=n1 if real and not paired else 0, factor=1,
+        effort=n1 * (6 + first.effort / 2),
     )  # fmt: skip
-    plan = fourier_lanes.plan(n1 // 2 if paired else n1, single)
-    after = fourier_lanes.plan(n2, single)
-    form = "r" if real else "c"
-    family = plan.family if real else max(plan.family, after.family)
-    spec = fourier_rows.RowTransforms(single, form, True, paired, family, True)
-    found: list[Value] = k.routine(
-        spec, (k.dense(x),),
-        (Aval((count * n2 * (pitch // wrote),), made),), words, units=count * chunks,
-        cost=50 + int(n1 * (6 + plan.effort / 2)), name=name,
+    taken = _edge(single, True, False, False, inverse, n2)
+    return _lanes(
+        k, columns, Aval((*x.shape[:-1], m), made), single, name, second.passes,
+        _edge(single, True, False, False, False, n2),
+        ("halves", taken[1]) if real else taken,
+        (n2 * pitch, m * wrote, rows, wrote, wrote, pitch, n1 * wrote), count,
+        size=second.size, factor=1 / length if inverse else 1,
+        effort=n2 * (6 + second.effort / 2), whole=length if real else 0,
     )  # fmt: skip
-    chunks = -(-rows // lanes)
-    words = (
-        n2 * pitch, m * wrote, rows, wrote, wrote, pitch, n1 * wrote, chunks,
-        *fourier_lanes.words(n2, single, False), 0, inverse, _bits(1 / length) if inverse else one,
-        *((length,) if real else (0, 0)),
-    )  # fmt: skip
-    if real:
-        spec = fourier_rows.RowTransforms(single, "h", True, False, after.family)
-    found = k.routine(
-        spec, found,
-        (Aval((*x.shape[:-1], m), made),), words, units=count * chunks,
-        cost=50 + int(n2 * (6 + after.effort / 2)), name=name,
-    )  # fmt: skip
-    return found[0]
 
 
 def _convolved(k: Any, x: Value, name: str, length: int, size: int, single: str) -> Value:
@@ -263,7 +286,7 @@ def _convolved(k: Any, x: Value, name: str, length: int, size: int, single: str)
         y = times(with_real_ends(x) if name == "irfft" else x, first)
     zeros = k.constant(0, Aval((), first.dtype))
     y = k.pad(k.plain(y), zeros, ((0, 0, 0),) * (y.ndim - 1) + ((0, size - given, 0),))
-    n1, n2, _ = fourier_long.split(size, False, _lanes(single))
+    n1, n2, _ = fourier_long.split(size, False, lanes(single))
     y = _in_two(k, y, "fft", (n1, n2), first.dtype, single)
     y = _in_two(k, times(y, spectrum), "ifft", (n1, n2), first.dtype, single)
     lead = (0,) * (y.ndim - 1)

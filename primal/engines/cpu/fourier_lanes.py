@@ -1,9 +1,9 @@
-"""Fourier transforms in the lanes of vectors: the passes, and the tables they read.
+"""Fourier transforms in the lanes of vectors: the passes.
 
 A buffer holds a row in each lane: each number is a vector of real parts and one of imaginary ones.
-The transform is Cooley and Tukey's in passes of 2, 3, 4, 5, 7 and any other prime, the passes a
-table that the code reads: one function serves every length of a family. Lengths whose primes are
-large go by Bluestein's convolution. Inverse transforms are the same with the parts exchanged.
+Each pass is a function of the process, which reads one buffer and writes the other: what lengths
+are made of, and where their factors lie, it finds in its row of a table (see `fourier_tables`).
+Inverse transforms are the same with the parts exchanged.
 """
 
 from __future__ import annotations
@@ -11,142 +11,13 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
-
-from primal.base.structures import structure
-from primal.engines.cpu.code import Module
 from primal.engines.cpu.floats import Floats
-from primal.engines.cpu.script import Int, Place, Script
+from primal.engines.cpu.fourier_tables import FIELDS, TOGETHER, WRITTEN
+from primal.engines.cpu.script import Int, Place, Script, read_vector
 
-MOST = 4096
-"""Numbers of a row in the buffers, of which there are two."""
-WRITTEN = ((2, 4), (2, 3, 4, 5), (2, 3, 4, 5, 7))
-"""Passes that are written out, by families of lengths, of which the last are all.
-
-Powers of two compile in half of the time that all lengths take.
-"""
-ANY = len(WRITTEN) - 1
-"""The family with loops for any other prime, and with Bluestein's convolution."""
-TOGETHER = 3
-"""Results of any other prime that are summed up at once; there are as many pairs of them."""
-_PI = np.arccos(np.longdouble(-1))
-
-
-def _roots(numbers: Any, n: int) -> Any:
-    """exp(-2πi k/n) for whole k, as the last axis of pairs."""
-    k = np.asarray(numbers, np.int64) % n
-    angle = 2 * _PI * k.astype(np.longdouble) / n
-    turns = np.stack([np.cos(angle), -np.sin(angle)], -1)
-    # Quarters of a turn, without what π is rounded by: the middle of a real spectrum is real.
-    return np.where((4 * k % n == 0)[..., None], np.rint(turns), turns)
-
-
-def factors(n: int) -> list[int]:
-    """The passes of a length."""
-    found = []
-    for p in (4, 2, 3, 5, 7):
-        while n % p == 0:
-            found.append(p)
-            n //= p
-    p = 11
-    while n > 1:
-        while n % p == 0:
-            found.append(p)
-            n //= p
-        p = p + 2 if p * p <= n else max(n, p + 2)
-    return found
-
-
-def _effort(n: int) -> float:
-    """Roughly the instructions per number."""
-    return sum([3.0 + 0.35 * p if p > 7 else 2.0 + p for p in factors(n)])
-
-
-@functools.cache
-def best(n: int) -> tuple[int, float]:
-    """Numbers in the buffer, and roughly the instructions per number: directly or by Bluestein."""
-    padded = smooth(2 * n - 1)
-    direct, convolved = n * _effort(n), 2 * padded * _effort(padded) + 6 * padded
-    return (n, direct / n) if direct <= convolved else (padded, convolved / n)
-
-
-def smooth(least: int) -> int:
-    """The first length of passes that are written out, but 7."""
-    while True:
-        n = least
-        for p in (2, 3, 5):
-            while n % p == 0:
-                n //= p
-        if n == 1:
-            return least
-        least += 1
-
-
-_tables: list[Any] = []
-
-
-def kept(table: Any) -> int:
-    """The address of a table, which programs hold: of two that threads make at once both stay."""
-    _tables.append(table)
-    return int(table.ctypes.data)
-
-
-@structure
-class Plan:
-    """How a length is transformed: the addresses of tables, and the effort.
-
-    `family`: the least that has its passes.
-    """
-
-    passes: int
-    count: int
-    size: int
-    chirp: int
-    effort: float
-    family: int
-
-
-@functools.cache
-def plan(n: int, real: str) -> Plan:
-    """The plan of a length in float32, `f`, or float64, `d`."""
-    kind = np.float32 if real == "f" else np.float64
-    size, effort = best(n)
-    table, rows, at = [], [], 0
-    before = 1
-    for p in factors(size):
-        after = size // (before * p)
-        twiddles = _roots(np.outer(np.arange(after), np.arange(1, p)), after * p)
-        table.append(twiddles.astype(kind).ravel())
-        sums = at + table[-1].size
-        if p not in WRITTEN[ANY]:
-            k = np.arange(1, p // 2 + 1)
-            # Of results and terms; for each term all results, TOGETHER of them side by side.
-            starts = [min(i, len(k) - TOGETHER) for i in range(0, len(k), TOGETHER)]
-            each = [_roots(np.outer(k, k[i : i + TOGETHER]), p) for i in starts]
-            table.append(np.stack(each).astype(kind).ravel())
-        rows.append((p, before, after, at, sums))
-        at = sums + (table[-1].size if p not in WRITTEN[ANY] else 0)
-        before *= p
-    numbers = np.concatenate([*table, np.zeros(1, kind)])
-    start = kept(numbers)
-    item = numbers.itemsize
-    passes = np.array([[p, l1, l2, start + a * item, start + b * item] for p, l1, l2, a, b in rows],
-                      np.int64).reshape(len(rows), 5)  # fmt: skip
-    chirp = 0
-    if size != n:
-        k = np.arange(n)
-        turned = _roots(k * k, 2 * n)
-        whole = np.zeros(size, np.complex128)
-        whole[:n] = (turned[:, 0] - 1j * turned[:, 1]).astype(np.complex128)
-        whole[size - n + 1 :] = whole[1:n][::-1]
-        spectrum = np.fft.fft(whole) / size
-        pairs = np.stack([spectrum.real, spectrum.imag], -1)
-        chirp = kept(np.concatenate([turned, pairs]).astype(kind))
-    used = {row[0] for row in rows}
-    family = next((i for i, has in enumerate(WRITTEN) if used <= set(has) and not chirp), ANY)
-    return Plan(kept(passes), len(rows), size, chirp, effort, family)
+PARAMETERS = "ptr %x, ptr %out, ptr %room, ptr %row, i64 %chunk"
+"""Of a pass: the buffers, more memory of their size, its row, the unit of work."""
 
 
 class Lanes:
@@ -158,6 +29,24 @@ class Lanes:
         self.item = 4 if real == "f" else 8
         self.vector = s.lanes * self.item
         self.pair = 2 * self.vector
+
+    # What a pass is given.
+
+    def buffers(self) -> tuple[Place, Place]:
+        """The one that is read, and the one that is written."""
+        return Place(self.s, "%x"), Place(self.s, "%out")
+
+    def own(self, n: int, first: int = 0) -> list[Int]:
+        """Words of the pass's row."""
+        s, row = self.s, Place(self.s, "%row")
+        return [Int(s, s.read("i64", row + 8 * (1 + first + i))) for i in range(n)]
+
+    def tables(self, first: int, n: int) -> list[Place]:
+        """Addresses in the row."""
+        s = self.s
+        return [Place(s, s.new(f"inttoptr i64 {w.name} to ptr")) for w in self.own(n, first)]
+
+    # Numbers.
 
     def get(self, p: Place) -> tuple[str, str]:
         """The parts at a place."""
@@ -225,9 +114,12 @@ class Lanes:
             out[k], out[p - k] = self.crossed(a, b)
         return out
 
-    def small(self, p: int, x: Place, out: Place, l1: Int, l2: Int, twiddles: Place) -> None:
-        """A pass that is written out."""
+    def small(self, p: int) -> None:
+        """A pass that is written out; its row: the prime, what came before and after, factors."""
         s, pair = self.s, self.pair
+        x, out = self.buffers()
+        _, l1, l2 = self.own(3)
+        (twiddles,) = self.tables(3, 1)
         made = {2: self.two, 4: self.four}.get(p, self.odd)
         apart = l2 * pair, l1 * l2 * pair
 
@@ -253,12 +145,13 @@ class Lanes:
 
         s.each(0, l1, turn)
 
-    def prime(
-        self, p: Int, x: Place, out: Place, l1: Int, l2: Int, twiddles: Place, sums: Place,
-        room: Place,
-    ) -> None:  # fmt: skip
-        """A pass of any other prime: as `odd`, in loops."""
+    def prime(self) -> None:
+        """A pass of any other prime: as `odd`, in loops. Its row goes on with factors of sums."""
         s, f, pair, item = self.s, self.f, self.pair, self.item
+        x, out = self.buffers()
+        room = Place(s, "%room")
+        p, l1, l2 = self.own(3)
+        twiddles, sums = self.tables(3, 2)
         half = p // 2
         apart = l2 * pair, l1 * l2 * pair
 
@@ -314,70 +207,126 @@ class Lanes:
 
         s.each(0, l1, lambda k: s.each(0, l2, lambda i: turn(k, i)))
 
-    def scaled(self, x: Place, out: Place, n: Int, table: Place, before: bool, after: bool) -> None:
-        """Every number times one of a table, its parts exchanged before or after it."""
+    def product(self) -> None:
+        """Numbers times those of a table, parts exchanged before or after; zeros up to a size."""
+        s, vector = self.s, self.vector
+        x, out = self.buffers()
+        n, size = self.own(2)
+        (table,) = self.tables(2, 1)
+        read, wrote = (w * vector for w in self.own(2, 3))
+        zero = self.f.k(0.0)
 
         def turn(i: Int) -> None:
-            re, im = self.get(x + i * self.pair)
-            re, im = self.times((im, re) if before else (re, im), table + i * (2 * self.item))
-            self.put(out + i * self.pair, *((im, re) if after else (re, im)))
+            here, to = x + i * self.pair, out + i * self.pair
+            parts = self.plane(here + read), self.plane(here + vector + -read)
+            re, im = self.times(parts, table + i * (2 * self.item))
+            self.plane_put(to + wrote, re)
+            self.plane_put(to + vector + -wrote, im)
 
-        self.s.each(0, n, turn)
+        s.each(0, n, turn)
+        s.each(n, size, lambda i: self.put(out + i * self.pair, zero, zero))
+
+    def turned(self) -> None:
+        """The products with exp(-2πi ik/n), of the first row of a unit and of the others to it.
+
+        Its row: numbers, factors of first rows, of others (see `fourier_long`).
+        """
+        s, f = self.s, self.f
+        x, out = self.buffers()
+        (n,) = self.own(1)
+        firsts, others = self.tables(1, 2)
+        firsts = firsts + Int(s, "%chunk") * n * (2 * self.item)
+
+        def turn(k: Int) -> None:
+            here, row = x + k * self.pair, others + k * self.pair
+            re, im = self.times(self.get(here), firsts + k * (2 * self.item))
+            a, b = (read_vector(s, f.dtype, row + j * self.vector) for j in (0, 1))
+            to = out + k * self.pair
+            self.put(to, f.fma(re, a, f.neg(f.mul(im, b))), f.fma(re, b, f.mul(im, a)))
+
+        s.each(0, n, turn)
+
+    def parted(self) -> None:
+        """X of 2h real numbers, whose even and odd ones were the parts of what gave Z.
+
+        X[k] = Z[k]/2 + Z*[h - k]/2 - i·w[k]·(Z[k]/2 - Z*[h - k]/2), as 2X may be infinite. Its
+        row: h, w.
+        """
+        f = self.f
+        z, out = self.buffers()
+        (h,) = self.own(1)
+        (roots,) = self.tables(1, 1)
+
+        def turn(k: Int) -> None:
+            ends = self.get(z + k % h * self.pair), self.get(z + (h - k) % h * self.pair)
+            (a, b), (c, d) = [[f.mul(part, 0.5) for part in end] for end in ends]
+            total, gap = (f.add(a, c), f.sub(b, d)), (f.sub(a, c), f.add(b, d))
+            re, im = self.times(gap, roots + k * (2 * self.item))
+            self.put(out + k * self.pair, f.add(total[0], im), f.sub(total[1], re))
+
+        self.s.each(0, h + 1, turn)
+
+    def joined(self) -> None:
+        """Z of half the spectrum of 2h real numbers, both with their parts exchanged.
+
+        Z[k] = X[k] + X*[h - k] + i·w*[k]·(X[k] - X*[h - k]). Its row: h, w. Ends are real.
+        """
+        f = self.f
+        x, out = self.buffers()
+        (h,) = self.own(1)
+        (roots,) = self.tables(1, 1)
+        for end in (x, x + h * self.pair):
+            self.plane_put(end, f.k(0.0))
+
+        def turn(k: Int) -> None:
+            (b, a), (d, c) = self.get(x + k * self.pair), self.get(x + (h - k) * self.pair)
+            total, gap = (f.add(a, c), f.sub(b, d)), (f.sub(a, c), f.add(b, d))
+            # The product of the conjugates.
+            re, im = self.times((gap[0], f.neg(gap[1])), roots + k * (2 * self.item))
+            self.put(out + k * self.pair, f.add(total[1], re), f.add(total[0], im))
+
+        self.s.each(0, h, turn)
+
+    def mirrored(self) -> None:
+        """The spectrum of n real numbers, n odd, by half of it, both with their parts exchanged.
+
+        Its row: n. The first is real.
+        """
+        x, out = self.buffers()
+        (n,) = self.own(1)
+        self.plane_put(x, self.f.k(0.0))
+
+        def turn(k: Int) -> None:
+            im, re = self.get(x + k * self.pair)
+            self.put(out + k * self.pair, im, re)
+            self.put(out + (n - k) % n * self.pair, self.f.neg(im), re)
+
+        self.s.each(0, n // 2 + 1, turn)
 
 
-_GIVEN = "ptr %a, ptr %b, ptr %room, ptr %passes, i64 %count"
+def write_pass(v: Lanes, name: str) -> None:
+    """The code of a pass."""
+    if name in WRITTEN:
+        v.small(int(name))
+    else:
+        others = v.prime, v.product, v.joined, v.mirrored, v.parted, v.turned
+        {f.__name__: f for f in others}[name]()
 
 
-def passes(module: Module, lanes: int, real: str, family: int) -> str:
-    """The function that does the passes of a table, from one buffer to the other and back."""
-    name = f"passes.{real}{lanes}.{family}"
-    if name in module.functions:
-        return name
-    s = Script(module, lanes)
-    v = Lanes(s, real)
+def follow(s: Script, passes: Place, count: Int, codes: Place, given: Sequence[str]) -> Place:
+    """The passes of a table, from one buffer to the other and back; the buffer written last.
+
+    `codes`: where the addresses of functions lie; `given`: the buffers, more memory, the unit.
+    """
+    a, b, room, chunk = given
 
     def one(number: str, now: list[str]) -> list[str]:
-        x, out = (Place(s, p) for p in now)
-        row = Place(s, "%passes") + Int(s, number) * 40
-        p, l1, l2, twiddles, sums = (Int(s, s.read("i64", row + 8 * i)) for i in range(5))
-        factor, table = (Place(s, s.new(f"inttoptr i64 {q.name} to ptr")) for q in (twiddles, sums))
-        after = s.label("after")
-        for small in WRITTEN[family]:
-            yes, no = s.label("yes"), s.label("no")
-            s.do(f"br i1 {p.test('eq', small)}, label %{yes}, label %{no}")
-            s.start(yes)
-            v.small(small, x, out, l1, l2, factor)
-            s.do(f"br label %{after}")
-            s.start(no)
-        if family == ANY:
-            v.prime(p, x, out, l1, l2, factor, table, Place(s, "%room"))
-        s.do(f"br label %{after}")
-        s.start(after)
+        row = passes + Int(s, number) * (8 * FIELDS)
+        at = codes + Int(s, s.read("i64", row))
+        code = s.new(f"load ptr, ptr {at.name}")
+        s.do(
+            f"call void {code}(ptr {now[0]}, ptr {now[1]}, ptr {room}, ptr {row.name}, i64 {chunk})"
+        )
         return [now[1], now[0]]
 
-    s.loop("0", "%count", "1", [("ptr", "%a"), ("ptr", "%b")], one)
-    text = "\n".join([*s.lines, "  ret void"])
-    module.functions[name] = (
-        f"define internal void @{name}({_GIVEN}) noinline nounwind {{\n{text}\n}}\n"
-    )
-    return name
-
-
-def fits(length: int) -> bool:
-    """Whether a length is short enough."""
-    return length <= MOST and best(length)[0] <= MOST
-
-
-@functools.cache
-def _halving(n: int, real: str) -> int:
-    """exp(-2πi k/n) up to k = n/2, for real rows of even length."""
-    roots = _roots(np.arange(n // 2 + 1), n)
-    return kept(roots.astype(np.float32 if real == "f" else np.float64))
-
-
-def words(length: int, real: str, paired: bool) -> tuple[int, ...]:
-    """The words of `RowTransforms` from the length to the roots."""
-    n = length // 2 if paired else length
-    found = plan(n, real)
-    roots = _halving(length, real) if paired else 0
-    return n, found.passes, found.count, found.size, found.chirp, roots
+    return Place(s, s.loop("0", count.name, "1", [("ptr", a), ("ptr", b)], one)[0])

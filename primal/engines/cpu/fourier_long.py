@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.engines.cpu.fourier_lanes import MOST, best, kept, smooth
+from primal.engines.cpu.fourier_tables import MOST, best, kept, smooth
 
 
 @functools.cache

@@ -74,16 +74,19 @@ def kernels_for(specs: Sequence[RoutineSpec]) -> dict[RoutineSpec, int]:
     return found
 
 
-def ahead(spec: RoutineSpec | None) -> None:
+def ahead(*specs: RoutineSpec | None) -> None:
     """Begin to compile what a program under way is going to ask for, if it is anything."""
-    if spec is None or spec in _known or spec in foundry or threads() == 1:
+    fresh = [s for s in specs if s is not None and s not in _known and s not in foundry]
+    if not fresh or threads() == 1:
         return
     if not _lock.acquire(blocking=False):
         return
     try:
         store = _current()
-        if store is None or _loaded(store, [spec]):
-            foundry.order([spec])
+        if store is not None:
+            fresh = _loaded(store, fresh)
+        if fresh:
+            foundry.order(fresh)
     finally:
         _lock.release()
 

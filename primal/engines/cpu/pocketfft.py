@@ -12,6 +12,8 @@ import functools
 import importlib
 from collections.abc import Sequence
 
+import numpy as np
+
 from primal.base.structures import structure
 from primal.engines.cpu.code import Code, Module
 from primal.engines.cpu.reader import Reader
@@ -68,7 +70,7 @@ class Rows:
         self.strides = self._listed("i64", (over_x, "0", over_out, step_x, step_out))
 
     def _listed(self, kind: str, values: Sequence[str]) -> str:
-        p = self.c.new(f"alloca [{len(values)} x i64]")
+        p = self.c.on_stack(f"[{len(values)} x i64]")
         for i, value in enumerate(values):
             self._put(kind, value, p, i)
         return p
@@ -129,11 +131,16 @@ class Again:
         r.units(name, unit)
 
 
+def bits_of(factor: float) -> int:
+    """A factor as a word of a record."""
+    return int(np.float64(factor).view(np.int64))
+
+
 def held_factor(c: Code, real: str, bits: str) -> str:
     """A factor that is the bits of a float64, in memory as the loops take it."""
     number = c.new(f"bitcast i64 {bits} to double")
     if real == "float":
         number = c.new(f"fptrunc double {number} to float")
-    held = c.new(f"alloca {real}")
+    held = c.on_stack(real)
     c.do(f"store {real} {number}, ptr {held}")
     return held

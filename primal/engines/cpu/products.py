@@ -211,7 +211,8 @@ def _by_blas(
     dtype = x.node.dtype.str[1:]
     sizes, strides = (m, n, depth), ((xm, xk), (yk, yn), om)
     work = 2.0 * m * n * depth * (4 if dtype[0] == "c" else 1)
-    own, cost, results, callee = False, work / SPEED[dtype], there, None
+    own, cost, results = False, work / SPEED[dtype], there
+    callees: tuple[tiled.Unit, ...] = ()
     if dtype == "f4" and tiled.have():
         own = tiled.fits(*sizes, yk == 1)
         if own and tiled.in_halves(*sizes, size_of([g[0] for g in loops])):
@@ -219,7 +220,8 @@ def _by_blas(
             results = (2, *there)
             loops = [(2, (xk * depth, yk * depth, size_of(there))), *loops]
             sizes = m, n, depth
-        cost, callee = (tiled.cost(*sizes), tiled.Unit()) if own else (cost, None)
+        if own:
+            cost, callees = tiled.cost(*sizes), (tiled.Unit(),)
         spec, unit = tiled.tiled(sizes, loops)
     elif dtype in ("f4", "f8"):
         own = gemm.fits(*sizes, yk == 1, itemsize(dtype))
@@ -236,7 +238,7 @@ def _by_blas(
         spec, (x, y), (Aval(results, x.dtype),), words,
         units=parts * size_of([g[0] for g in loops]),
         cost=min(int(cost / parts) + (0 if own else 150), blas.MOST), name="matmul", terms=depth,
-        callee=callee,
+        callees=callees,
     )[0]  # fmt: skip
     if results != there:
         halves = [made.view(there, row_major(there), i * size_of(there)) for i in range(2)]

@@ -78,8 +78,8 @@ class Plan:
     @property
     def callees(self) -> list[RoutineSpec]:
         """The functions that routines call, which belong to the process more than to a program."""
-        found = [s.callee for s in self._called(self.program.block) if type(s) is Routine]
-        return [callee for callee in found if callee is not None]
+        found = [s.callees for s in self._called(self.program.block) if type(s) is Routine]
+        return [callee for callees in found for callee in callees if callee is not None]
 
     def _called(self, block: Any) -> Iterator[Any]:
         """The steps that have code of their own; those in registers of a loop have none."""

@@ -74,8 +74,8 @@ class Tables:
                 for o, a in step.updates:
                     words += self.copy(step.outs[o], step.args[a])
                 scratch = self.places.scratch.get(step, (0, 0))
-                code, callee = self.kernels[step.spec], step.callee
-                called = 0 if callee is None else self.kernels[callee]
+                code = self.kernels[step.spec]
+                called = [0 if c is None else self.kernels[c] for c in step.callees]
                 words += step.record(code, self.places.address, scratch, called)
                 cost += step.units * step.cost
             elif kind is Move:

@@ -40,13 +40,13 @@ class Routine:
     `terms`: how many products each number of the result adds up.
     `parts`: where in the result each operand goes, if putting them there is all that is done; of
     the words and units as many belong to each operand, and the rest to all.
-    `callee`: a function that the code calls where there is one, by its address, the first word. It
-    is compiled when the first routine needs it, and knows nothing of the routine.
+    `callees`: functions that the code calls where there are any, by their addresses, the first
+    words. They are compiled when the first routine needs them, and know nothing of the routine.
     """
 
     __slots__ = (
         "number", "spec", "args", "outs", "words", "units", "cost", "scratch", "updates", "reuses",
-        "name", "terms", "parts", "callee", "begin", "end",
+        "name", "terms", "parts", "callees", "begin", "end",
     )  # fmt: skip
 
     def __init__(
@@ -62,11 +62,11 @@ class Routine:
         reuses: Sequence[tuple[int, int]] = (),
         name: str = "",
         terms: int = 0,
-        callee: RoutineSpec | None = None,
+        callees: Sequence[RoutineSpec | None] = (),
     ) -> None:
         self.number = -1
         self.spec = spec
-        self.callee = callee
+        self.callees = tuple(callees)
         self.args = tuple(args)
         self.outs = tuple(outs)
         self.words = tuple(words)
@@ -92,9 +92,9 @@ class Routine:
 
     def record(
         self, code: int, address: Callable[[Node], tuple[int, int]], scratch: tuple[int, int],
-        callee: int = 0,
+        callees: Sequence[int],
     ) -> list[int]:  # fmt: skip
-        """The words, given where the code, every node, the scratch memory and the callee are."""
+        """The words, given where the code, every node, the scratch memory and the callees are."""
         words = [code, 0, self.units, self.cost, *scratch]
         assert len(words) == HEADER
         for x in self.args:
@@ -102,7 +102,8 @@ class Routine:
             words += [slot, base + x.offset * x.node.dtype.itemsize]
         for node in self.outs:
             words += address(node)
-        words += self.words if self.callee is None else (callee, *self.words[1:])
+        words += callees
+        words += self.words[len(callees) :]
         words[1] = len(words)
         return words
 

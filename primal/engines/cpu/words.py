@@ -446,7 +446,7 @@ class Words(MatrixWords):
         reuses: Sequence[tuple[int, int]] = (),
         name: str = "",
         terms: int = 0,
-        callee: RoutineSpec | None = None,
+        callees: Sequence[RoutineSpec | None] = (),
     ) -> list[Value]:
         """Results of a `Routine`, whose words are explained there; all must have elements.
 
@@ -467,10 +467,9 @@ class Words(MatrixWords):
         ]
         known = tuple(held)
         nodes = [Node("routine", known, a.shape, physical_dtype(a.dtype), None) for a in outs]
-        given = units, cost, scratch, updates, reuses, name, terms, callee
+        given = units, cost, scratch, updates, reuses, name, terms, callees
         self.order.append(Routine(spec, known, nodes, words, *given))
-        for code in (spec, callee):
-            objects.ahead(code)
+        objects.ahead(spec, *callees)
         return [Value(n, a.shape, a.dtype) for n, a in zip(nodes, outs, strict=True)]
 
     # Moving data.

@@ -7,18 +7,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from primal.engines.cpu import fourier_lanes, fourier_long
+from primal.engines.cpu import fourier_long, fourier_tables
+from primal.engines.cpu.fourier_edges import EDGES
+from primal.engines.cpu.fourier_rows import Part, RowTransforms
+from primal.engines.cpu.fourier_tables import PASSES
+from primal.engines.cpu.pocketfft import Again
+from primal.engines.cpu.program import Plan
 from primal.engines.cpu.steps import Library
 from primal.ops.elementwise import add
 from primal.ops.fft import FftType, fft
 from primal.ops.shape import rev, transpose
-from tests.engines.cpu.lab import built, numpy_run
+from tests.engines.cpu.lab import built, numpy_run, program
 
 SHAPES = [((1,), 1), ((2,), 1), ((7,), 1), ((128,), 1), ((211,), 1), ((3, 5, 12), 1),
           ((5, 6), 2), ((9, 7), 2), ((2, 64, 9), 2), ((3, 4, 5, 6), 3), ((700, 3), 1),
           ((128, 160), 2), ((19, 35), 1), ((6, 143), 1), ((7, 521), 1), ((18, 262), 1),
           ((3, 9, 22), 2), ((1024,), 1), ((1025,), 1), ((2, 1026), 1), ((3, 2055), 1),
           ((2, 5000), 1), ((2, 3, 1071), 2), ((4106,), 1)]  # fmt: skip
+
+FOURIER = {f"primal.engines.cpu.{name}" for name in ("fourier", "fourier_rows", "pocketfft")}
 
 
 def agree(f: Any, x: Any) -> None:
@@ -212,6 +219,28 @@ def test_moved_dimensions_are_transformed_where_they_lie(order: tuple[int, ...],
 
 
 def test_tables_of_plans_that_threads_make_at_once_stay() -> None:
-    made = [fourier_lanes.plan.__wrapped__(30, "f") for _ in range(2)]
-    there = {table.ctypes.data for table in fourier_lanes._tables}
-    assert {plan.passes for plan in made} <= there and made[0].passes != made[1].passes
+    made = [fourier_tables.plan.__wrapped__(30, "f").passes for _ in range(2)]
+    there = {table.ctypes.data for table in fourier_tables._tables}
+    assert {passes[0][4] for passes in made} <= there and made[0] != made[1]
+
+
+def test_lengths_kinds_and_dimensions_share_their_code() -> None:
+    """One kernel calls what it is told to: passes, and what reads and writes; no length has any."""
+    called = set()
+    for n in (*range(2, 18), 64, 121, 333, 521, 1000, 1024, 2048, 2053, 4106):
+        for name in ("fft", "ifft", "rfft", "irfft"):
+            kind = FftType[name.upper()]
+            x = np.zeros((20, n // 2 + 1 if name == "irfft" else n), "complex64")
+            x = x.real.copy() if name == "rfft" else x
+            for order in ((0, 1), (1, 0)):
+
+                def f(x: Any, kind: Any = kind, n: int = n, order: Any = order) -> list[Any]:
+                    x = transpose(x, permutation=order)
+                    return [transpose(fft(x, fft_type=kind, fft_lengths=(n,)), permutation=order)]
+
+                plan = Plan(program(f, [x.transpose(order)]).jaxpr, "lab")
+                used = {spec for spec in plan.specs if type(spec).__module__ in FOURIER}
+                assert {type(spec) for spec in used} <= {RowTransforms, Again}
+                assert len(used) <= 2
+                called.update(plan.callees)
+    assert called == {Part("f", does) for does in (*PASSES, *EDGES)}

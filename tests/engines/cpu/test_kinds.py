@@ -24,7 +24,6 @@ OTHER_ALGORITHMS = {
         "mlp": "a mean of few numbers is one pass",
         "softmax0, norms, cond": "rows and columns that leave the cache between passes",
         "sort, top_k, top_k more": "by counting, by registers, by bits, by NumPy",
-        "fft, rfft2": "passes by the primes of the length",
         "assoc, gamma, permutation, interp": "the program is another one",
         "pool grad": "the program is another one: padding of odd and of even sizes",
         "inv det": "inverses in strips",
@@ -50,8 +49,8 @@ OTHER_SHORT = {
         # Written out: products and factorisations up to 8 x 8; loops over up to 16 elements.
         "matmul, matmul tn, matmul nt, matmul tt, matvec, vecmat, batched, convolve",
         "complex matmul, solve, cholesky, qr, lu, tri, inv det, scan, scan mm, scan grad",
-        # Equal numbers of a program are one; passes by primes; another program.
-        "take el, searchsorted, interp, hist, fft, rfft2, assoc, gamma",
+        # Equal numbers of a program are one; another program.
+        "take el, searchsorted, interp, hist, assoc, gamma",
     )
     for name in names.split(", ")
 }
