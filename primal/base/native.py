@@ -15,7 +15,7 @@ import numpy as np
 
 from primal.base.caches import register
 
-VERSION = 18
+VERSION = 19
 """What the sources beside it expect; another build is older or newer than they are."""
 
 extension: Any = None
@@ -45,6 +45,10 @@ def _is_finite(x: Any) -> bool:
     return not np.count_nonzero(np.subtract(x, x))
 
 
+def _is_plain(x: Any) -> bool:
+    return _is_finite(x) and not np.count_nonzero(np.signbit(x) & (x == 0))
+
+
 def same_room(x: Any) -> Any:
     """Memory for a ufunc's result of x's type, where that is kept; None for smaller arrays."""
     return None if x.nbytes < KEPT else empty(x.shape, x.dtype)
@@ -52,7 +56,9 @@ def same_room(x: Any) -> Any:
 
 is_finite: Callable[[Any], bool] = _is_finite
 """Whether no number of an array of 32 or 64 bits is inf or nan."""
+is_plain: Callable[[Any], bool] = _is_plain
+"""Whether none is -0 either."""
 if extension is not None:
-    is_finite = extension.is_finite
+    is_finite, is_plain = extension.is_finite, extension.is_plain
     empty = extension.empty
     register(extension.drop_memory)

@@ -44,7 +44,7 @@ _simplifying = Later("primal.transforms.simplify")
 
 PLAIN = frozenset({int, bool, str, type(None)})
 # Where arrays are this large, the work is longer than the decisions, and memory matters.
-LARGEST = 1 << 20
+LARGEST = 1 << 28
 # A constant is kept for as long as the program: masks and grids of small arrays, no more.
 LARGEST_CONSTANT = 1 << 12
 ENTRIES = 512

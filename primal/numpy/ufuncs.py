@@ -118,7 +118,7 @@ def reciprocal(x: ArrayLike, /) -> Array:
     return ops.integer_pow(x, y=-1)
 
 
-@remembered
+@remembered_as(direct.square)
 def square(x: ArrayLike, /) -> Array:
     """x · x, element by element; booleans become integers.
 

@@ -53,10 +53,12 @@ def compare(name, *args, **kwargs):
     return found is not None
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int32", "uint8"])
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint8", "bool"])
 @pytest.mark.parametrize("name", BINARY)
 def test_of_two(name, dtype):
-    values = {"float32": SPECIAL, "int32": SIGNED, "uint8": [0, 1, 2, 3, 7, 250, 255]}[dtype]
+    values = {"float32": SPECIAL, "int32": SIGNED, "uint8": [0, 1, 2, 3, 7, 250, 255]}.get(
+        dtype, [False, True, False]
+    )
     build = getattr(direct, name)
     x, y = (jnp.asarray(np.array(v)) for v in zip(*itertools.product(values, values), strict=True))
     x, y = x.astype(dtype), y.astype(dtype)
@@ -156,6 +158,7 @@ SPECIALS = np.array(SPECIAL, np.float32)
 EDGES = np.array([-2.0, 0.0, 0.5, 3.0], np.float32)
 WHOLE = np.array([3, 1, 3, 0, 7, 7, 2, 1], np.int32)
 MATRIX = RNG.normal(size=(5, 5)).astype(np.float32)
+COMPLEX = np.add.outer(np.array(SPECIAL, np.complex64), [0j, 1j * np.inf, -2j, np.nan * 1j])
 MANY = np.tile(VECTOR, (3, 1 << 14))
 POSITIVE = MATRIX @ MATRIX.T + np.eye(5, dtype=np.float32)
 SINGULAR = np.ones((4, 4), np.float32)
@@ -207,8 +210,9 @@ ZEROS = np.array([0.0, -0.0, -0.0, 1.0, 0.0, -1.0, -0.0] * 50, np.float32)
 BOUNDS = [(-1, 1), (0.0, -0.0), (-0.0, None), (None, 0.0), (2, 1), (np.nan, 1.0), (-300, 3)]
 
 LAWS = {
-    "fmax": (True, both(((WHOLE, WHOLE[::-1]), {}), ((WHOLE, 2.5), {}))),
-    "fmin": (True, both(((WHOLE, WHOLE[::-1]), {}), ((WHOLE, 2.5), {}))),
+    **{name: (True, both(((WHOLE, WHOLE[::-1]), {}), ((WHOLE, 2.5), {}),
+                         ((WHOLE > 2, WHOLE > 1), {}))) for name in ("fmax", "fmin")},
+    "square": (True, over(VECTOR, SPECIALS, WHOLE, BYTES, WHOLE > 2, HALVES, VECTOR + 1j, EMPTY)),
     "clip": (True, [((x, *b), {}) for b in BOUNDS
                     for x in (VECTOR, SPECIALS, ZEROS, EMPTY, WHOLE, WHOLE.astype(np.int8))]
              + [((VECTOR,), {"max": 0.5}), ((VECTOR, VECTOR[::-1]), {}), ((WHOLE, 0.5, 2), {})]),
@@ -221,7 +225,8 @@ LAWS = {
        for name in ("isreal", "iscomplex")},
     **{name: (False, [*over(VECTOR, NANS, GRID, SPECIALS[SPECIALS < 1e9], WHOLE, EMPTY),
                       ((GRID, 1), {}), *over(GRID, axis=(0, -1)), *over(GRID, keepdims=True),
-                      *over(NANS[[1, 3]]), *over(VECTOR + 1j), *over(GRID, dtype=np.float16)])
+                      *over(NANS[[1, 3]]), *over(VECTOR + 1j), *over(GRID, dtype=np.float16),
+                      *over(NANS + 1j * VECTOR[:5], GRID + 2j * GRID), *over(GRID * 1j, axis=1)])
        for name in ("nansum", "nanmean", "nanvar", "nanstd")},
     **{name: (True, [((a, b), {}) for a, b in itertools.product(SETS, SETS)]
               + [((VECTOR, EDGES), {}), ((VECTOR[:3], VECTOR), {"assume_unique": True})])
@@ -247,7 +252,7 @@ LAWS = {
     "logaddexp": (False, both()),
     "logaddexp2": (False, both()),
     **{name: (True, [*over(VECTOR, SPECIALS, GRID, WHOLE, NANS, EMPTY, WHOLE > 2),
-                     *over(VECTOR + 1j, HALVES), ((2.0,), {}), ((True,), {})])
+                     *over(VECTOR + 1j, HALVES, COMPLEX), ((2.0,), {}), ((True,), {})])
        for name in ("isnan", "isfinite", "logical_not")},
     **{name: (False, [*over(VECTOR, SPECIALS, POSITIVE, WHOLE, EMPTY, VECTOR + 1j, WHOLE > 1),
                       *over(HALVES, np.exp2(np.arange(-9, 9, dtype=np.float32)))])
@@ -255,6 +260,7 @@ LAWS = {
     "signbit": (True, over(VECTOR, SPECIALS, HALVES, ZEROS, WHOLE - 2, WHOLE > 2, EMPTY)),
     **{name: (True, both(((WHOLE, WHOLE % 2), {}), ((WHOLE > 2, WHOLE > 1), {}), ((WHOLE, 3), {}),
                          ((NANS, ZEROS[:5]), {}), ((WHOLE > 2, True), {}), ((HALVES, HALVES), {}),
+                         ((COMPLEX, COMPLEX[::-1]), {}),
                          ((MANY * NANS[:3, None], np.maximum(MANY, 0)), {}),
                          ((np.maximum(MANY, 0), 0.0), {})))
        for name in ("logical_and", "logical_or", "logical_xor")},
@@ -269,7 +275,7 @@ LAWS = {
         [[[MANY[None], MANY[None] + 1]]])]),
     "bitwise_count": (True, over(np.array(SIGNED, np.int32), BYTES, (BYTES - 4).view(np.int8),
                                  EMPTY.astype(np.uint16), WHOLE[0])),
-    "isinf": (True, over(VECTOR, SPECIALS, GRID, WHOLE, NANS, EMPTY)),
+    "isinf": (True, over(VECTOR, SPECIALS, GRID, WHOLE, NANS, EMPTY, COMPLEX)),
     "nan_to_num": (True, [*over(VECTOR, SPECIALS, GRID, WHOLE, NANS, EMPTY),
                           *over(SPECIALS, NANS, nan=2, posinf=3.5),
                           *over(SPECIALS, neginf=-1e300, nan=np.nan), ((SPECIALS, True, 7.0), {})]),
@@ -331,7 +337,8 @@ LAWS = {
                          *over(GRID, axis=1), *over(GRID, keepdims=True)]),
     "nanargmin": (True, [*over(VECTOR, NANS, GRID, SPECIALS, WHOLE, NANS[[1, 3]]),
                          *over(GRID, axis=1)]),
-    "nancumsum": (True, [*over(VECTOR, NANS, GRID, WHOLE, EMPTY), *over(GRID, axis=1)]),
+    "nancumsum": (True, [*over(VECTOR, NANS, GRID, WHOLE, EMPTY), *over(GRID, axis=1),
+                         *over(NANS + 1j * VECTOR[:5])]),
     "nonzero": (True, [*over(*SETS, GRID % 3, NANS, VECTOR[0]), *over(WHOLE, size=3)]),
     "where": (True, [*over(*SETS, GRID % 3), *over(WHOLE, size=3), ((WHOLE > 2, VECTOR, 0.0), {})]),
     "extract": (True, [((WHOLE > 1, x), o) for x in (VECTOR, WHOLE, WHOLE.reshape(4, 2), GRID[0],
@@ -345,12 +352,14 @@ LAWS = {
     "pad": (True, [((x, w), {"mode": m}) for x in (VECTOR, GRID, WHOLE) for w in (2, (1, 3))
                    for m in ("edge", "constant", "wrap")] + [((GRID, ((0, 1),) * 3, "edge"), {}),
                    ((EMPTY, 2, "edge"), {}), ((EMPTY, 0, "edge"), {})]),
-    "count_nonzero": (True, [*over(*SETS), *over(GRID, axis=1), *over(GRID, keepdims=True)]),
+    "count_nonzero": (True, [*over(*SETS), *over(GRID, axis=1), *over(GRID, keepdims=True),
+                             *over(COMPLEX, GRID, axis=0), *over(GRID, axis=(0, 2))]),
     "repeat": (True, [((x, 2), {}) for x in SETS] + [((GRID, 3), {"axis": 1}), ((VECTOR, 0), {}),
                ((VECTOR, 2), {"total_repeat_length": 5})]),
     "delete": (True, [((x, i), {}) for i in (0, 3, -1, 7) for x in (VECTOR, HALVES)]
                + [((GRID, 1), {"axis": 2})]),
-    "insert": (True, [((x, i, 2.0), {}) for i in (0, 3, -1, 8, 30, -30) for x in (VECTOR, HALVES)]
+    "insert": (True, [((x, i, 2.0), {}) for i in (0, 3, -1, 8, 30, -30)
+                        for x in (VECTOR, HALVES, VECTOR * 1j)]
                + [((WHOLE, 1, 2), {}), ((WHOLE, 1, 2.5), {}), ((GRID, 1, 5.0), {"axis": 2})]),
     "choose": (True, [((WHOLE % 2, (VECTOR, -VECTOR)), {"mode": m}) for m in ("raise", "clip")]
                + [((WHOLE, [VECTOR, WHOLE]), {"mode": "wrap"}),

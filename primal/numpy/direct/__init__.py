@@ -46,6 +46,7 @@ from primal.numpy.direct.elements import signbit as signbit
 from primal.numpy.direct.elements import sinc as sinc
 from primal.numpy.direct.elements import softplus as softplus
 from primal.numpy.direct.elements import spacing as spacing
+from primal.numpy.direct.elements import square as square
 from primal.numpy.direct.elements import trunc as trunc
 from primal.numpy.direct.matrices import cond as cond
 from primal.numpy.direct.matrices import det as det

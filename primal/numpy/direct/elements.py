@@ -116,11 +116,26 @@ def _log10(x: Any) -> Any:
     return np.divide(out, LOG_10, out)
 
 
-floor_divide = elementwise(f=_floor_divide, i=_whole_quotient, u=_whole_quotient)
-remainder = elementwise(f=_remainder, i=np.remainder, u=np.remainder)
-divmod = elementwise(f=_divmod, i=_integer_divmod, u=_integer_divmod)
+def _of_all(function: Any, of_booleans: Any = None) -> Direct:
+    rest: dict[str, Any] = dict.fromkeys("iufce", function)
+    return elementwise(b=of_booleans or function, **rest)
 
-_powers = elementwise(i=_integer_power, u=_integer_power)
+
+def _as_bytes(function: Any) -> Any:
+    # Booleans become integers, whose results of 0 and 1 a byte holds.
+    return lambda *xs: function(*[x.view(np.int8) for x in xs])
+
+
+floor_divide = elementwise(
+    f=_floor_divide, i=_whole_quotient, u=_whole_quotient, b=_as_bytes(_whole_quotient)
+)
+remainder = elementwise(f=_remainder, i=np.remainder, u=np.remainder, b=_as_bytes(np.remainder))
+divmod = elementwise(
+    f=_divmod, i=_integer_divmod, u=_integer_divmod, b=_as_bytes(_integer_divmod)
+)
+
+_powers = elementwise(i=_integer_power, u=_integer_power, b=_as_bytes(_integer_power))
+square = _of_all(np.square, of_booleans=_as_bytes(np.positive))
 
 
 def power(x1: Any, x2: Any, /) -> Callable[..., Any] | None:
@@ -136,7 +151,8 @@ heaviside = elementwise(f=np.heaviside)
 modf = elementwise(True, f=_modf)
 frexp = elementwise(True, f=_frexp)
 trunc = elementwise(f=np.trunc, e=np.trunc)
-log2, log10 = elementwise(True, f=np.log2), elementwise(True, f=_log10)
+# Those of float16 are within half a unit, where each operation of the program's rounds.
+log2, log10 = elementwise(True, f=np.log2, e=np.log2), elementwise(True, f=_log10, e=np.log10)
 
 
 def ldexp(x: Any, n: Any, /) -> Callable[..., Any] | None:
@@ -156,6 +172,9 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Callable[..., 
         return None
     if type(min) is ArrayImpl or type(max) is ArrayImpl or (min is None and max is None):
         return None
+    if dtype.kind != "f":  # NumPy has no vector code for extrema of unsigned bytes
+        min = np.iinfo(dtype).min if min is None else min
+        max = np.iinfo(dtype).max if max is None else max
     low, high = [None if b is None else np.asarray(b, dtype) for b in (min, max)]
     if low is None:
         return lambda x: extrema.minimum(x, high)
@@ -164,7 +183,7 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Callable[..., 
     return lambda x: extrema.clamp(low, x, high)
 
 
-def _ignoring_nan(function: Any) -> Any:
+def _ignoring_nan(function: Any, of_booleans: Any) -> Any:
     def of_floats(x: Any, y: Any) -> Any:
         out = np.asarray(function(x, y))
         if count(out) < out.size:  # of two zeros, the second one
@@ -172,17 +191,18 @@ def _ignoring_nan(function: Any) -> Any:
         return out
 
     native = getattr(extension, function.__name__, None)
-    run = elementwise(f=of_floats if native is None else native, i=function, u=function)
+    run = elementwise(
+        f=of_floats if native is None else native, i=function, u=function, b=of_booleans
+    )
     return lambda x1, x2: run(x1, x2)
 
 
-fmax = _ignoring_nan(np.fmax)
-fmin = _ignoring_nan(np.fmin)
+fmax = _ignoring_nan(np.fmax, np.bitwise_or)
+fmin = _ignoring_nan(np.fmin, np.bitwise_and)
 
 
-isinf = elementwise(f=np.isinf, e=np.isinf)
-isfinite = elementwise(b=np.isfinite, i=np.isfinite, u=np.isfinite, f=np.isfinite, e=np.isfinite)
-isnan = elementwise(b=np.isnan, i=np.isnan, u=np.isnan, f=np.isnan, e=np.isnan)
+isinf = elementwise(f=np.isinf, c=np.isinf, e=np.isinf)
+isfinite, isnan = _of_all(np.isfinite), _of_all(np.isnan)
 signbit = elementwise(f=np.signbit, e=np.signbit)
 
 
@@ -194,7 +214,7 @@ def _truth(function: Any) -> Direct:
             return function(*hosts)
         return function(*[np.not_equal(x, 0) for x in hosts])
 
-    return elementwise(b=function, i=function, u=function, f=of_floats, e=function)
+    return elementwise(b=function, i=function, u=function, f=of_floats, c=function, e=function)
 
 
 logical_and, logical_or = _truth(np.logical_and), _truth(np.logical_or)
@@ -212,7 +232,7 @@ def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neg
 
 
 # Of numbers of one dtype; mixed ones are promoted by the operations.
-hypot = elementwise(True, f=np.hypot)
+hypot = elementwise(True, f=np.hypot, e=np.hypot)
 logaddexp = elementwise(True, f=np.logaddexp)
 logaddexp2 = elementwise(True, f=np.logaddexp2)
 

@@ -17,11 +17,11 @@ from primal.ops.spread import reduce_sum
 Run = Callable[[Any], Any]
 
 
-def _over_axes(run_of: Callable[[Aval, Any, int], Run | None]) -> Direct:
-    """Of floats, over axes, without other options: `run_of(aval, axis, ddof)` runs."""
+def _over_axes(run_of: Callable[[Aval, Any, int], Run | None], kinds: str = "f") -> Direct:
+    """Of floats, or these kinds, over axes, without options: `run_of(aval, axis, ddof)` runs."""
 
     def direct(a: Any, axis: Any = None, *more: Any, ddof: Any = 0, **options: Any) -> Run | None:
-        if not is_array(a, "f") or not is_axis(axis) or not a.aval.size or type(ddof) is not int:
+        if not is_array(a, kinds) or not is_axis(axis) or not a.aval.size or type(ddof) is not int:
             return None
         if more or any(x is not None and x is not False for x in options.values()):
             return None
@@ -104,7 +104,8 @@ def _sums(name: str) -> Direct:
 
         return run if name == "sum" or terms > ddof else None
 
-    return _over_axes(run_of)
+    # The squares of complex numbers are others.
+    return _over_axes(run_of, "fc" if name in ("sum", "mean") else "f")
 
 
 nansum, nanmean, nanvar, nanstd = map(_sums, ("sum", "mean", "var", "std"))

@@ -62,7 +62,7 @@ def dtype_of(args: tuple[Any, ...], kinds: str = "biufc") -> Any:
         if type(x) is int and dtype.kind in "iu":
             if not np.iinfo(dtype).min <= x <= np.iinfo(dtype).max:
                 return None
-        elif type(x) is not ArrayImpl and (type(x) not in (int, float) or dtype.kind != "f"):
+        elif type(x) is not ArrayImpl and (type(x) not in (int, float) or dtype.kind not in "fc"):
             return None
     return dtype
 
@@ -101,7 +101,7 @@ def common_dtype(arrays: tuple[Any, ...]) -> Any:
     """What arrays promote to where that is the dtype of one of them: all have it, or it is the
     one dtype of floats among them.
     """
-    if not all(is_array(x, "biuf") for x in arrays):
+    if not all(is_array(x, "biufe") for x in arrays):
         return None
     found = {x.aval.dtype for x in arrays}
     floats = {dtype for dtype in found if dtype.kind == "f"}

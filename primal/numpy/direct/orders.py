@@ -37,7 +37,7 @@ def searchsorted(
     a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
 ) -> Callable[..., Any] | None:
     """Places in a vector that ascends; in one that does not, both are free to say anything."""
-    dtype = common_dtype((a, v)) if type(v) is ArrayImpl else dtype_of((a, v))
+    dtype = common_dtype((a, v)) if type(v) is ArrayImpl else dtype_of((a, v), ANY)
     if dtype is None or type(a) is not ArrayImpl or sorter is not None or a.aval.ndim != 1:
         return None
     if type(v) is ArrayImpl:
@@ -187,7 +187,7 @@ def unique(
     sorted: bool = True,
 ) -> Callable[..., Any] | None:
     """The different elements, and what else is asked for; of equal ones the first."""
-    if not is_array(ar, "biuf") or axis is not None or not ar.aval.size:
+    if not is_array(ar, "biufe") or axis is not None or not ar.aval.size:
         return None
     if size is not None or fill_value is not None:
         return None
@@ -197,16 +197,14 @@ def unique(
             return np.unique
 
         def values(x: Any) -> Any:
-            ordered = x.flatten()
-            ordered.sort(kind="stable" if count(x) < x.size else None)
+            ordered = sorted_along(x.ravel(), 0)
             first = _firsts(ordered)
             return None if first is None else ordered[first]
 
         return values
 
     def counted(x: Any) -> Any:
-        ordered = x.flatten()
-        ordered.sort(kind="stable" if x.dtype.kind == "f" and count(x) < x.size else None)
+        ordered = sorted_along(x.ravel(), 0)
         first = _firsts(ordered)
         if first is None:
             return None
@@ -218,8 +216,7 @@ def unique(
 
     def run(x: Any) -> Any:
         x = x.ravel()
-        zeros = x.dtype.kind == "f" and count(x) < x.size
-        order = x.argsort(kind="stable" if return_index or zeros else None)
+        order = stable_order(x, 0)
         ordered = x[order]
         first = _firsts(ordered)
         if first is None:

@@ -18,6 +18,7 @@ from primal.numpy.direct.operands import (
     count,
     dtype_of,
     is_array,
+    is_axis,
 )
 from primal.ops.window.cumulative import cumsum
 from primal.runtime.array import ArrayImpl
@@ -241,9 +242,9 @@ def pad(
 
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Callable[..., Any] | None:
     """How many elements are not 0."""
-    if not is_array(a, ANY) or axis is not None or keepdims:
+    if not is_array(a, ANY) or keepdims or not is_axis(axis):
         return None
-    return count
+    return lambda x: count(x, axis)
 
 
 def repeat(a: Any, repeats: Any, axis: Any = None, **options: Any) -> Callable[..., Any] | None:
@@ -353,7 +354,7 @@ def nancumsum(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None
 ) -> Callable[..., Any] | None:
     """Running sums in which nan counts as 0."""
-    if not is_array(a, "f") or dtype is not None:
+    if not is_array(a, "fc") or dtype is not None:
         return None
     total: Any = cumsum.impl
     rank, zero = a.aval.ndim, np.zeros((), a.aval.dtype)

@@ -11,13 +11,13 @@ from primal.base import dtypes
 from primal.base.dtypes import KIND
 from primal.ir.avals import Aval
 from primal.ir.op import ELEMENTWISE, Bound, Op, by_kind
-from primal.ir.trace import ZERO
+from primal.ir.trace import ZERO, Literal
 from primal.ops.elementwise.make import binary, is_integer, keeps_dtype, unary
 from primal.ops.spread import add_transpose
 from primal.ops.types import ANY, NOT_LINEAR, NUMERIC, is_linear
 from primal.ops.words import constant, each, linear, unbroadcast, zero_derivative
 
-BOOL = np.dtype(np.bool_)
+BOOL, HALF = np.dtype(np.bool_), np.dtype(np.float16)
 ORDERED = (np.integer, np.floating, np.bool_)
 
 # Linear ops: neg, add, sub; mul and div are linear in one operand.
@@ -120,7 +120,17 @@ div: Op = binary(
 # Comparisons: dtype bool; any dtype for eq and ne, ordered ones for the rest.
 
 
-def _comparison(name: str, kinds: tuple[Any, ...], impl: Any, direction: str) -> Op:
+def _ne_written(eqn: Any, names: Sequence[str], bound: Bound) -> str:
+    x, y = eqn.invars
+    if type(y) is Literal and not y.host and (x.aval.dtype.kind == "c" or x.aval.dtype == HALF):
+        # Two to five times as fast, for dtypes without vector code for comparisons.
+        return f"{names[0]}.astype({bound(BOOL)})"
+    return f"{bound(np.not_equal)}({', '.join(names)})"
+
+
+def _comparison(
+    name: str, kinds: tuple[Any, ...], impl: Any, direction: str, written: Any = None
+) -> Op:
     return binary(
         name,
         kinds,
@@ -128,11 +138,12 @@ def _comparison(name: str, kinds: tuple[Any, ...], impl: Any, direction: str) ->
         zero_derivative,
         lambda b, x, y: b.compare(x, y, direction),
         out=lambda dtype: BOOL,
+        written=written,
     )
 
 
 eq = _comparison("eq", ANY, np.equal, "EQ")
-ne = _comparison("ne", ANY, np.not_equal, "NE")
+ne = _comparison("ne", ANY, np.not_equal, "NE", _ne_written)
 lt = _comparison("lt", ORDERED, np.less, "LT")
 le = _comparison("le", ORDERED, np.less_equal, "LE")
 gt = _comparison("gt", ORDERED, np.greater, "GT")
