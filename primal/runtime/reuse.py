@@ -18,17 +18,26 @@ from primal.base import dtypes
 from primal.base.config import config, settings
 from primal.base.errors import MSG_KEY_REUSE, KeyReuseError, explain
 from primal.base.source import current_location, format_location
+from primal.control.call import call
+from primal.control.cond import cond
+from primal.control.custom import custom_jvp_call, custom_vjp_call
+from primal.control.remat import remat
+from primal.control.scan import scan
+from primal.control.while_ import while_
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr
 from primal.ir.op import INDEX, SHAPE, SPREAD, Op
 from primal.ir.state import state
 from primal.ir.trace import Literal
+from primal.ops.bits.derive import random_fold_in, random_split
+from primal.ops.bits.draw import random_bits
+from primal.ops.bits.keys import random_clone, random_seed, random_wrap
 from primal.transforms.memo import memo_on_jaxpr
 
-USES = frozenset(("random_bits", "random_split"))
-FRESH = frozenset(("random_wrap", "random_seed", "random_split", "random_fold_in", "random_clone"))
+USES = frozenset((random_bits, random_split))
+FRESH = frozenset((random_wrap, random_seed, random_split, random_fold_in))
 _MOVES = frozenset((SHAPE, SPREAD, INDEX))
-_CALLS = {"jit": "jaxpr", "custom_jvp_call": "call", "custom_vjp_call": "call", "remat2": "jaxpr"}
+_CALLS = {call: "jaxpr", custom_jvp_call: "call", custom_vjp_call: "call", remat: "jaxpr"}
 # Arrays of more keys than this are one token each.
 _MANY = 4096
 
@@ -73,13 +82,13 @@ def _line(source: Any) -> str:
 
 def after_op(op: Op, args: Sequence[Any], avals: Sequence[Aval], outs: Sequence[Any]) -> None:
     """Note what an operation that ran at once did; KeyReuseError for a key used before."""
-    if op.name in USES and not _charge(_values(args[0])):
+    if op in USES and not _charge(_values(args[0])):
         source = state.location or current_location()
         raise _error(avals[0], source, f"the operand of {op.name}")
-    if op.name == "random_clone":
+    if op is random_clone:
         for value in _values(outs[0]):
             _clones[value] = _clones.get(value, 0) + 1
-    elif op.name in FRESH:
+    elif op in FRESH:
         for x in outs:
             _renew(_values(x))
 
@@ -191,11 +200,11 @@ def _equation(eqn: Eqn, found: list[Any], tokens: _Tokens) -> Sequence[Any]:
     nothing = [None] * len(eqn.outvars)
     if not any(t is not None for t in found) and op.higher is None:
         return nothing
-    if op.name in USES:
+    if op in USES:
         tokens.use(found[0], eqn.invars[0].aval, eqn)
         return nothing
-    if op.name in _CALLS:
-        inner: ClosedJaxpr = params[_CALLS[op.name]]
+    if op in _CALLS:
+        inner: ClosedJaxpr = params[_CALLS[op]]
         before = set(tokens.used)
         if params.get("differentiated"):
             # What computes again what was computed before draws the same numbers, on purpose.
@@ -204,11 +213,11 @@ def _equation(eqn: Eqn, found: list[Any], tokens: _Tokens) -> Sequence[Any]:
         if params.get("differentiated"):
             tokens.used = before
         return outs
-    if op.name == "cond":
+    if op is cond:
         return _branches(eqn, found, tokens)
-    if op.name == "scan":
+    if op is scan:
         return _loop(eqn, params["jaxpr"], found, params["num_consts"], params["num_carry"], tokens)
-    if op.name == "while":
+    if op is while_:
         c, b = params["cond_nconsts"], params["body_nconsts"]
         carry = found[c + b :]
         _loop(eqn, params["cond_jaxpr"], [*found[:c], *carry], c, len(carry), tokens, test=True)

@@ -140,7 +140,7 @@ class Observer:
         text = ""
         for eqn, counts in reversed(self.stack):
             steps = max(counts.values(), default=0)
-            if eqn.op.name in ("scan", "while"):
+            if eqn.op.higher is not None and eqn.op.higher.hoist is not None:  # it has turns
                 text += f", in iteration {steps - 1} of {eqn.op.name}{_at(eqn.source)}"
         return text
 

@@ -6,10 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primal.control.remat import Offloadable, Recompute, Saveable, keeps
+from primal.ops.barrier import name_op
+from primal.ops.contract import dot_general
+from primal.ops.window.convolution import conv_general_dilated
 
 Policy = Callable[..., Any]
 
-_PRODUCTS = frozenset({"dot_general", "conv_general_dilated", "ragged_dot_general"})
+_PRODUCTS = frozenset({dot_general, conv_general_dilated})
 
 
 def everything_saveable(*args: Any, **params: Any) -> bool:
@@ -24,12 +27,12 @@ def nothing_saveable(*args: Any, **params: Any) -> bool:
 
 def dots_saveable(prim: Any, *args: Any, **params: Any) -> bool:
     """Keep the results of matrix products and convolutions."""
-    return prim.name in _PRODUCTS
+    return prim in _PRODUCTS
 
 
 def dots_with_no_batch_dims_saveable(prim: Any, *args: Any, **params: Any) -> bool:
     """Keep the results of matrix products without batch dimensions, as of layers' weights."""
-    if prim.name != "dot_general":
+    if prim is not dot_general:
         return False
     _, (lhs_batch, rhs_batch) = params["dimension_numbers"]
     return not lhs_batch and not rhs_batch
@@ -58,7 +61,7 @@ def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
     names = _names(names_not_to_save)
 
     def policy(prim: Any, *args: Any, **params: Any) -> bool:
-        return not (prim.name == "name" and params["name"] in names)
+        return not (prim is name_op and params["name"] in names)
 
     return policy
 
@@ -68,7 +71,7 @@ def save_any_names_but_these(*names_not_to_save: str) -> Policy:
     names = _names(names_not_to_save)
 
     def policy(prim: Any, *args: Any, **params: Any) -> bool:
-        return prim.name == "name" and params["name"] not in names
+        return prim is name_op and params["name"] not in names
 
     return policy
 
@@ -78,7 +81,7 @@ def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
     names = _names(names_which_can_be_saved)
 
     def policy(prim: Any, *args: Any, **params: Any) -> bool:
-        return prim.name == "name" and params["name"] in names
+        return prim is name_op and params["name"] in names
 
     return policy
 
@@ -113,7 +116,7 @@ def save_and_offload_only_these_names(
         )
 
     def policy(prim: Any, *args: Any, **params: Any) -> Any:
-        name = params.get("name") if prim.name == "name" else None
+        name = params.get("name") if prim is name_op else None
         if name in kept:
             return Saveable
         return Offloadable(offload_src, offload_dst) if name in moved else Recompute

@@ -207,7 +207,7 @@ def _origin(eqn: Eqn, var: Var, policy: Policy | None = None) -> tuple[str, str]
         made = _maker(inner, out)
         if made is None and policy is not None and isinstance(asked(policy, inner), Offloadable):
             short = _on_host(short)
-    if eqn.op.name == "name":
+    if eqn.op is name_op:
         return short, f"named '{eqn.params['name']}' from {where}"
     return short, f"output of {eqn.title} from {where}"
 
