@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.control.condense import hessenberg as hessenberg_op
+from primal.control.condense import tridiagonal as tridiagonal_op
 from primal.ir.op import LINALG, registry
 from primal.ir.trace import Array, aval_of
 from primal.lax.polar import qdwh as qdwh
@@ -18,8 +20,6 @@ from primal.ops.elementwise import add, convert_element_type, mul
 from primal.ops.linalg.cholesky import cholesky as cholesky_op
 from primal.ops.linalg.common import adjoint, check_stacks, lower_part, transposed
 from primal.ops.linalg.common import matmul as product
-from primal.ops.linalg.condense import hessenberg as hessenberg_op
-from primal.ops.linalg.condense import tridiagonal as tridiagonal_op
 from primal.ops.linalg.eig import eig as eig_op
 from primal.ops.linalg.eigh import eigh as eigh_op
 from primal.ops.linalg.lu import lu as lu_op

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from primal.control.condense import hessenberg, tridiagonal
 from primal.engines.cpu.spectra import ROOM
 from primal.engines.cpu.steps import Library
 from primal.ops.linalg import _lapack
 from primal.ops.linalg import eigh as eigh_room
-from primal.ops.linalg.condense import hessenberg, tridiagonal
 from primal.ops.linalg.eig import eig
 from primal.ops.linalg.eigh import eigh
 from primal.ops.linalg.schur import schur

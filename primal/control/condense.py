@@ -5,21 +5,27 @@ factors are `taus`: LAPACK's gehrd, and sytrd or hetrd of Hermitian matrices.
 
 Both are functions of a, smooth where no element beside the diagonal of the narrow form is zero:
 there the first column of Q, which is that of 1, settles all others up to signs.
+
+They are here rather than in `ops`, as their derivatives are loops: one column settles the next.
+Written out they were programs of n parts, each of which took n² (256 x 256: 295 ms a gradient).
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from primal.control.scan import scan
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
+from primal.ir.jaxpr import ClosedJaxpr
 from primal.ir.op import LINALG, Op, Word, by_kind
 from primal.ir.trace import ZERO, aval_of, literal
-from primal.ops.choose import as_dtype
-from primal.ops.elementwise import add, complex, div, imag, real, sub
+from primal.ops.choose import as_dtype, select_n
+from primal.ops.elementwise import add, complex, div, eq, gt, imag, mul, real, sub
 from primal.ops.linalg._lapack import address, by_columns, on_stack, workspace
 from primal.ops.linalg.common import (
     INT32,
@@ -36,6 +42,7 @@ from primal.ops.linalg.common import (
     matmul,
     poison,
     real_of,
+    transposed,
     upper_part,
     weak_together,
     zeros,
@@ -43,8 +50,10 @@ from primal.ops.linalg.common import (
 from primal.ops.linalg.qr import householder_product, reflections_jvp
 from primal.ops.linalg.schur import commutator
 from primal.ops.reduce import part
-from primal.ops.shape import pad, rev
+from primal.ops.shape import iota, moveaxis, pad, reshape, rev
+from primal.ops.spread import reduce_sum
 from primal.ops.types import NOT_LINEAR
+from primal.transforms.stage import stage
 
 # What derivatives share: a = Q H Qᴴ with the first column of Q fixed.
 
@@ -64,6 +73,43 @@ def _beside(x: Any) -> Any:
     return part(part(x, 1, n, rank - 2), 0, n - 1, rank - 1)
 
 
+@functools.cache
+def _turn(h: Aval, x: Aval, column: Aval, right: Aval) -> ClosedJaxpr:
+    """The step of `_similar_jvp`'s loop, of H, the X so far, column k of H and of M, and k.
+
+    What is read and written of X is a product with a unit vector: the transpose of a slice would be
+    a matrix of zeros around it.
+    """
+    shape, dtype = x.shape, x.dtype
+    last = len(shape) - 1
+    # Each as a matrix of one column.
+    tall = (*shape[:-1], 1)
+
+    def turn(h: Any, x: Any, column: Any, right: Any, k: Any) -> list[Any]:
+        after = add(k, literal(1, INT32, False))
+        column, right = reshape(column, shape=tall), reshape(right, shape=tall)
+        rows = iota(dtype=INT32, shape=tall, dimension=last - 1)
+        none = zeros(tall, dtype)
+
+        def unit(place: Any) -> Any:
+            return as_dtype(eq(rows, place), dtype)
+
+        def at(y: Any) -> Any:
+            """What column k of H ends with."""
+            return reduce_sum(mul(y, unit(after)), axes=(last - 1,))
+
+        rest = sub(add(right, matmul(h, matmul(x, unit(k)))), matmul(x, column))
+        rest = div(rest, reshape(at(column), shape=(*shape[:-2], 1, 1)))
+        below = select_n(gt(rows, after), none, rest)
+        x = sub(x, mul(unit(after), adjoint(below)))
+        if dtype.kind == "c":
+            angle = imag(select_n(eq(rows, after), none, rest))
+            below = add(below, complex(zeros(tall, real_of(dtype)), angle))
+        return [add(x, mul(below, transposed(unit(after))))]
+
+    return stage(turn, [h, x, column, right, Aval((), INT32)], "similar")
+
+
 def _similar_jvp(h: Any, packed: Any, tau: Any, ta: Any) -> tuple[Any, Any, Any]:
     """(dH, the tangent of the packed reflections, that of their factors) for the tangent of a.
 
@@ -79,18 +125,15 @@ def _similar_jvp(h: Any, packed: Any, tau: Any, ta: Any) -> tuple[Any, Any, Any]
     whole = add(_placed(q, shape, 1, 1), _placed(identity((*shape[:-2], 1, 1), dtype), shape, 0, 0))
     moved = matmul(adjoint(whole), matmul(ta, whole))
     x = zeros(shape, dtype)
-    for k in range(n - 1 if dtype.kind == "c" else n - 2):
-        column = part(h, k, k + 1, columns)
-        rest = add(part(moved, k, k + 1, columns), matmul(h, part(x, k, k + 1, columns)))
-        rest = div(part(sub(rest, matmul(x, column)), k + 1, n, rows),
-                   part(column, k + 1, k + 2, rows))  # fmt: skip
-        if k + 2 < n:
-            below = _placed(part(rest, 1, n - k - 1, rows), shape, k + 2, k + 1)
-            x = add(x, sub(below, adjoint(below)))
-        if dtype.kind == "c":
-            angle = imag(part(rest, 0, 1, rows))
-            phase = complex(zeros(aval_of(angle).shape, real_of(dtype)), angle)
-            x = add(x, _placed(phase, shape, k + 1, k + 1))
+    steps = n - 1 if dtype.kind == "c" else n - 2
+    if steps > 0:
+        xs = [moveaxis(part(y, 0, steps, columns), columns, 0) for y in (h, moved)]
+        one = [aval_of(y).update(shape=aval_of(y).shape[1:]) for y in xs]
+        (x,) = scan(
+            h, x, *xs, iota(dtype=INT32, shape=(steps,), dimension=0),
+            jaxpr=_turn(aval_of(h), aval_of(x), *one), length=steps, num_consts=1, num_carry=1,
+            reverse=False, unroll=1,
+        )  # fmt: skip
     dq = matmul(q, part(part(x, 1, n, rows), 1, n, columns))
     below, dtau = reflections_jvp(inner, q, dq)
     below = ZERO if below is ZERO else _placed(below, shape, 1, 0)
