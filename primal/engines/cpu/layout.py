@@ -73,6 +73,8 @@ class Instance:
     """What parts give, or gave."""
     apart: tuple[tuple[int, ...], int] = ((), 0)
     """Strides of the kept loops and from part to part, in elements, of what parts give."""
+    scratch: int = 0
+    """Bytes of memory that it needs while it runs."""
 
     @property
     def cost(self) -> int:
@@ -82,7 +84,9 @@ class Instance:
         moved = 0.05 * sum([int(a.dtype[1:]) for a in self.arrays if a.kind == "m"])
         return int(20 + (words + moved) * size_of(self.sizes) / max(self.units, 1))
 
-    def record(self, code: int, address: Address) -> list[int]:
+    def record(
+        self, code: int, address: Address, scratch: tuple[int, int] = (0, 0)
+    ) -> list[int]:
         """The words, given where the kernel's code and every node are."""
         words = [code, 0, self.units, self.cost, self.chunk, self.chunks]
         assert len(words) == HEADER

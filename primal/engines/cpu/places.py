@@ -193,8 +193,11 @@ class Places:
                 if node in ends:  # to the end of the body, or of the branch
                     life = [(step.end, max(block.end, life[-1][1]))]
                 self._new(node, life, step, None, kind is not Library)
-            if kind is Routine and step.scratch:
-                buffer = Buffer(step.scratch)
+            scratch = step.scratch if kind is Routine else 0
+            if kind is Group and step.kernel is not None:
+                scratch = step.kernel.scratch
+            if scratch:
+                buffer = Buffer(scratch)
                 buffer.add([(None, [(step.begin, step.end)], step)])
                 self.buffers.append(buffer)
                 self._scratch.append((step, buffer))

@@ -68,7 +68,8 @@ class Tables:
             kind = type(step)
             if kind is Group:
                 found = self.instances[step]
-                words += found.record(self.kernels[found.spec], self.places.address)
+                scratch = self.places.scratch.get(step, (0, 0))
+                words += found.record(self.kernels[found.spec], self.places.address, scratch)
                 cost += found.units * found.cost
             elif kind is Routine:
                 for o, a in step.updates:

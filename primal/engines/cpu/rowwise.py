@@ -13,14 +13,16 @@ from typing import Any
 
 from primal.engines.cpu import _llvm
 from primal.engines.cpu.code import LINE
-from primal.engines.cpu.graph import NATIVE, Node, Value, row_major, size_of
+from primal.engines.cpu.graph import NATIVE, NOWHERE, Node, Value, row_major, size_of
 from primal.engines.cpu.takes import INNER
 
 SHORTEST, LONGEST = 17, 32768
 """Elements of a row below which a row per lane, step by step, takes half the time; bytes above
-which it is no longer in the first-level cache when the next pass comes."""
+which it is no longer in the first-level cache when the next pass comes, so passes are apart."""
 TALLEST, WIDEST = 512, 1 << 15
 """Rows of columns that are passed over several times, and elements: what stays in the cache."""
+NARROW_ROW = 32
+"""Columns from which rows that leave the cache between passes are worth a vector each."""
 THINNEST, FEWEST = 5, 9
 """Columns for whose sake a vector is taken, and elements of few rows or of many columns."""
 NARROW, FEW = 4, 16
@@ -71,8 +73,8 @@ def _is_one_run(group: Any, rows: list[int], nodes: Iterable[Node]) -> bool:
     return all(s[d] == s[e] * group.shape[e] for s in every for d, e in pairs)
 
 
-def is_cached(group: Any, node: Node) -> bool:
-    """Whether a group reduces rows, or columns, that stay in the cache from pass to pass.
+def has_rows(group: Any, node: Node) -> bool:
+    """Whether a group reduces rows, or columns, over which one kernel passes several times.
 
     `node`: what may join it.
     """
@@ -82,14 +84,34 @@ def is_cached(group: Any, node: Node) -> bool:
         return True
     wide = [d for d in range(len(group.shape)) if group.shape[d] != 1]
     length = size_of([group.shape[d] for d in group.axes])
-    if not wide or wide[-1] in group.axes:
-        rows = size_of(group.shape) // length
-        return bool(wide) and (SHORTEST if rows > FEWEST else FEWEST) <= length <= LONGEST // 8
+    if not wide:
+        return False
     columns = group.shape[wide[-1]]
+    along = wide[-1] in group.axes
+    near = length <= LONGEST // 8 if along else length <= TALLEST and length * columns <= WIDEST
+    if not near and not _lies_along(group, node, wide[-1]):
+        return False
+    if along:
+        rows = size_of(group.shape) // length
+        return length >= (SHORTEST if rows > FEWEST else FEWEST)
     # Points of few coordinates are many to a vector.
     alone = length * columns == size_of(group.shape)
     least = THINNEST if alone else FEWEST
-    return columns >= least and 1 < length <= TALLEST and length * columns <= WIDEST
+    # Few columns of many rows: elementwise steps have several rows to a vector.
+    most = TALLEST if columns < NARROW_ROW else length
+    return columns >= least and 1 < length <= most
+
+
+def _lies_along(group: Any, node: Node, d: int) -> bool:
+    """Whether what is read over all of a group lies side by side along a dimension.
+
+    Vectors of what is transposed are along another one, where they are only reduced.
+    """
+    return all(
+        x.shape != group.shape or x.node.word in NOWHERE or abs(x.steps()[d]) <= 1
+        for n in (*group.nodes, *group.reductions, node)
+        for x in n.args
+    )
 
 
 def row_strides(x: Value, group: Any, alone: bool) -> tuple[int, ...] | None:
@@ -132,7 +154,7 @@ def row_role(node: Node, group: Any, is_inside: Any) -> tuple[bool, int] | None:
 
     It must read results of the rows, and else only what the group has at hand or stood before.
     """
-    if not is_cached(group, node):
+    if not has_rows(group, node):
         return None
     if node.shape == group.shape:
         alone = False

@@ -219,7 +219,13 @@ def _equation(words: ComplexWords, eqn: Eqn, env: dict[Any, Any]) -> None:
 
 
 def _operand(words: ComplexWords, v: Any, env: dict[Any, Any]) -> Value:
-    return words.literal(v.val, v.aval.dtype) if type(v) is Literal else env[v]
+    return _literal(words, v) if type(v) is Literal else env[v]
+
+
+def _literal(words: ComplexWords, v: Literal) -> Value:
+    """Whole numbers above 2 may be sizes, which equal other numbers of a program by chance."""
+    apart = v.aval.dtype.kind in "iu" and abs(int(v.val)) > 2
+    return words.literal(v.val, v.aval.dtype, v if apart else None)
 
 
 def _whole(words: ComplexWords, x: Value) -> Value:

@@ -21,10 +21,8 @@ SIZES = 40, 64, 100, 200, 333
 OTHER_ALGORITHMS = {
     name: why
     for names, why in {
-        "mlp": "a mean of few numbers is one pass",
-        "softmax0, norms, cond": "rows and columns that leave the cache between passes",
         "sort, top_k, top_k more": "by counting, by registers, by bits, by NumPy",
-        "assoc, gamma, permutation, interp": "the program is another one",
+        "assoc, gamma, permutation": "the program is another one",
         "pool grad": "the program is another one: padding of odd and of even sizes",
         "inv det": "inverses in strips",
     }.items()
