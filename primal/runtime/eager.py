@@ -14,7 +14,6 @@ import numpy as np
 from primal.base import caches, dtypes
 from primal.base.config import config, settings, settings_variable
 from primal.base.native import extension
-from primal.engines.protocol import Device
 from primal.ir.avals import Aval
 from primal.ir.evaluate import ERROR_STATE, QUIET, quietly
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, subjaxprs
@@ -241,12 +240,6 @@ def _run_call_of_one(op: Op, args: Sequence[Any], params: dict[str, Any], out_av
         (_single if op.higher is None else _loops)[key] = closed
     outs = _run_program(closed, args, op.name)
     return outs if op.multiple else outs[0]
-
-
-def device_of(args: Sequence[Any], name: str = "jit") -> Device:
-    """The device a computation of these operands runs on."""
-    place = placement_of(name, args)
-    return devices.default() if place is None else place.device
 
 
 root = EagerTrace(None, "eager")

@@ -130,9 +130,6 @@ class Elementwise(Core):
     _conj = _chlo_unary("conj")
 
     _is_finite = _predicate("stablehlo.is_finite")
-    _is_inf = _predicate("chlo.is_inf")
-    is_pos_inf = _predicate("chlo.is_pos_inf")
-    is_neg_inf = _predicate("chlo.is_neg_inf")
 
     add = _binary("add")
     subtract = _binary("subtract")
@@ -221,12 +218,6 @@ class Elementwise(Core):
         if x.aval.dtype in REAL:
             return self.and_(self._is_finite(self.real(x)), self._is_finite(self.imag(x)))
         return self._is_finite(x)
-
-    def is_inf(self, x: Value) -> Value:
-        """Infinite, in either part."""
-        if x.aval.dtype in REAL:
-            return self.or_(self._is_inf(self.real(x)), self._is_inf(self.imag(x)))
-        return self._is_inf(x)
 
     def remainder(self, x: Value, y: Value) -> Value:
         """x - y trunc(x / y), with the sign of x."""
