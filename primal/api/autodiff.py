@@ -1,12 +1,21 @@
-"""Derivatives of functions of trees: grad, jvp, vjp, linearize, Jacobians."""
+"""Derivatives of functions of trees: grad, jvp, vjp, linearize, linear_transpose."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Literal, overload
 
-import numpy as np
-
+from primal.api.differentiable import (
+    as_numbers,
+    check_reduce_axes,
+    check_scalar,
+    differentiable,
+    flat_with_aux,
+    positions_of,
+    put_together,
+    taken_apart,
+    with_arguments,
+)
 from primal.api.jit import jit
 from primal.api.linear_maps import VJP, Pushforward
 from primal.api.operands import abstract, check_outputs, name_of, operand
@@ -23,14 +32,11 @@ from primal.base.pytree import (
     Partial,
     PyTreeDef,
     flatten,
-    flatten_with_path,
-    keystr,
     unflatten,
 )
 from primal.base.wrapping import P, R, Transformed, check_callable, wraps
-from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
-from primal.ir.trace import ZERO, Arrays, Tracer, aval_of, literal
+from primal.ir.trace import ZERO, Arrays, aval_of, literal
 from primal.ops.spread import zeros_like_aval
 from primal.runtime.refs import Ref, check_distinct, given_refs, only_reading, settle_refs
 from primal.transforms.jvp import push_forward
@@ -151,16 +157,16 @@ def value_and_grad(
     (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """
     check_callable(fun)
-    _check_reduce_axes("grad", reduce_axes)
-    numbers = _argnums(argnums)
+    check_reduce_axes("grad", reduce_axes)
+    numbers = as_numbers(argnums)
     single = not isinstance(argnums, Sequence)
 
     @_wraps(fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        positions = _positions("grad", numbers, len(args))
+        positions = positions_of("grad", numbers, len(args))
         wanted = tuple([args[i] for i in positions])
         leaves, spec = flatten(wanted)
-        xs = [_differentiable(x, wanted, i, holomorphic, allow_int) for i, x in enumerate(leaves)]
+        xs = [differentiable(x, wanted, i, holomorphic, allow_int) for i, x in enumerate(leaves)]
         found: list[Any] = []
 
         def flat(*flat_args: Any) -> list[Any]:
@@ -178,7 +184,7 @@ def value_and_grad(
                         "[grad] expected a pair (value, aux) from the function because "
                         f"has_aux=True, got {type(result)}."
                     ) from None
-            traced, kept = _taken_apart(aux)
+            traced, kept = taken_apart(aux)
             if not flatten(value)[0]:  # None, (), {}
                 raise TypeError(
                     f"Gradient only defined for scalar-output functions. Output was {value!r}."
@@ -191,14 +197,14 @@ def value_and_grad(
         outs, lin = linearize_flat(flat, xs, active)
         value = outs[0]
         aval = lin.out_avals[0]
-        _check_scalar(aval, holomorphic)
+        check_scalar(aval, holomorphic)
         one = literal(1, aval.dtype, aval.weak_type)
         cts = lin.transposed([one, *[ZERO] * (len(outs) - 1)])
         grads = [cotangent_of(ct, a) for ct, a in zip(cts, lin.in_avals, strict=True)]
         tree = unflatten(spec, grads)
         g = tree[0] if single else tree
         value = operand(value)
-        return ((value, _put_together(found[0], outs[1:])), g) if has_aux else (value, g)
+        return ((value, put_together(found[0], outs[1:])), g) if has_aux else (value, g)
 
     return value_and_gradient
 
@@ -240,7 +246,7 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     xs = [operand(x) for x in leaves]
     ts = [tangent_operand(t, aval_of(x)) for x, t in zip(xs, tangent_leaves, strict=True)]
     found: list[Any] = []
-    flat = _flat_with_aux(fun, spec, found, has_aux, "jvp")
+    flat = flat_with_aux(fun, spec, found, has_aux, "jvp")
     outs, touts = push_forward(flat, xs, ts)
     out_spec, kept, count = found[0]
     value = unflatten(out_spec, [operand(o) for o in outs[:count]])
@@ -249,7 +255,7 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
         [tangent_of(t, aval_of(o)) for o, t in zip(outs[:count], touts[:count], strict=True)],
     )
     if has_aux:
-        return value, tangent, _put_together(kept, outs[count:])
+        return value, tangent, put_together(kept, outs[count:])
     return value, tangent
 
 
@@ -286,13 +292,13 @@ def vjp(
     >>> pullback(1.0)
     (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
-    _check_reduce_axes("vjp", reduce_axes)
+    check_reduce_axes("vjp", reduce_axes)
     check_callable(fun)
     leaves, spec = flatten(primals)
     refs = [(i, x) for i, x in enumerate(leaves) if isinstance(x, Ref)]
     xs = [operand(x[...] if isinstance(x, Ref) else x) for x in leaves]
     found: list[Any] = []
-    flat = _flat_with_aux(fun, spec, found, has_aux, "vjp")
+    flat = flat_with_aux(fun, spec, found, has_aux, "vjp")
     if refs:
         check_distinct("vjp", [(x, True) for _, x in refs], ())
         flat = given_refs(flat, [i for i, _ in refs])
@@ -305,7 +311,7 @@ def vjp(
         settle_refs([(x, True) for _, x in refs], outs[-len(refs) :])
     value = unflatten(out_spec, [operand(o) for o in outs[:count]])
     if has_aux:
-        return value, pullback, _put_together(kept, outs[count : len(outs) - len(refs)])
+        return value, pullback, put_together(kept, outs[count : len(outs) - len(refs)])
     return value, pullback
 
 
@@ -331,13 +337,13 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     leaves, spec = flatten(primals)
     xs = [operand(x) for x in leaves]
     found: list[Any] = []
-    flat = _flat_with_aux(fun, spec, found, has_aux, "linearize")
+    flat = flat_with_aux(fun, spec, found, has_aux, "linearize")
     outs, lin = linearize_flat(flat, xs, active(xs))
     out_spec, kept, count = found[0]
     push = Pushforward(lin, spec, out_spec, count)
     value = unflatten(out_spec, [operand(o) for o in outs[:count]])
     if has_aux:
-        return value, push, _put_together(kept, outs[count:])
+        return value, push, put_together(kept, outs[count:])
     return value, push
 
 
@@ -357,11 +363,11 @@ def fwd_and_bwd(
     >>> bwd(res, 1.0)
     (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
-    numbers = _argnums(argnums)
+    numbers = as_numbers(argnums)
     single = not isinstance(argnums, Sequence)
 
     def fwd(*args: Any, **kwargs: Any) -> Any:
-        positions = _positions("fwd_and_bwd", numbers, len(args))
+        positions = positions_of("fwd_and_bwd", numbers, len(args))
         partial = with_arguments(fun, positions, args, kwargs)
         return vjp(partial, *[args[i] for i in positions], has_aux=has_aux)
 
@@ -385,12 +391,12 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
 
     The function is a tree of the values f closes over, so that jit and vmap may return it.
     """
-    _check_reduce_axes("linear_transpose", reduce_axes)
+    check_reduce_axes("linear_transpose", reduce_axes)
     check_callable(fun)
     leaves, spec = flatten(primals)
     avals = [abstract(x) for x in leaves]
     found: list[Any] = []
-    flat = _flat_with_aux(fun, spec, found, False, "linear_transpose")
+    flat = flat_with_aux(fun, spec, found, False, "linear_transpose")
     closed = stage(only_reading(flat), avals, name_of(fun))
     kinds = [{a.dtype.kind in "biu" for a in some} for some in (avals, closed.out_avals)]
     integers = {True} in kinds
@@ -430,162 +436,11 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
     return Partial(transposed, closed.consts)
 
 
-# Checks and conversions at the boundary.
-
-
 def _wraps(fun: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
     def decorate(wrapper: Callable[..., Any]) -> Any:
         return wraps(fun)(api_boundary(wrapper))
 
     return decorate
-
-
-def _argnums(argnums: Any) -> tuple[int, ...]:
-    numbers = tuple(argnums) if isinstance(argnums, Sequence) else (argnums,)
-    for n in numbers:
-        if isinstance(n, bool) or not hasattr(n, "__index__"):
-            raise TypeError(f"[grad] expected argnums of ints, got {argnums!r}.")
-    return tuple([n.__index__() for n in numbers])
-
-
-def with_arguments(
-    fun: Callable[..., Any], positions: Sequence[int], args: Any, kwargs: Any
-) -> Callable[..., Any]:
-    """The function of the arguments at `positions`; the others are those given here."""
-
-    def partial(*dynamic: Any) -> Any:
-        full = list(args)
-        for i, x in zip(positions, dynamic, strict=True):
-            full[i] = x
-        return fun(*full, **kwargs)
-
-    return partial
-
-
-def _check_reduce_axes(name: str, reduce_axes: Any) -> None:
-    if reduce_axes:
-        raise NotImplementedError(
-            f"[{name}] expected no reduce_axes, which is deprecated, got {reduce_axes!r}. Use psum "
-            "in the function."
-        )
-
-
-def _positions(name: str, numbers: tuple[int, ...], count: int) -> tuple[int, ...]:
-    out = []
-    for n in numbers:
-        if n < -count:
-            raise ValueError(
-                f"[{name}] expected argnums of at least {-count} for {count} positional arguments, "
-                f"got {n}."
-            )
-        if n >= count:
-            raise TypeError(
-                f"differentiating with respect to argnums={numbers if len(numbers) > 1 else n} "
-                f"requires at least {n + 1} positional arguments to be passed by the caller, but "
-                f"got only {count} positional arguments."
-            )
-        out.append(n % count)
-    if len(set(out)) != len(out):
-        raise TypeError(f"[{name}] expected distinct argnums, got {numbers}.")
-    if not out:
-        raise ValueError(f"[{name}] expected at least one of argnums, got none.")
-    return tuple(out)
-
-
-def _differentiable(x: Any, tree: Any, i: int, holomorphic: bool, allow_int: bool) -> Any:
-    if isinstance(x, Ref):
-        raise ValueError(
-            f"[grad] expected arrays to differentiate with respect to, got {x!r}: the gradient for "
-            "a reference must be accumulated into one. Use vjp and bind it with `with_refs`."
-        )
-    try:
-        aval = aval_of(x)
-    except TypeError:
-        path = keystr(flatten_with_path(tree)[0][i][0])
-        raise TypeError(
-            f"Argument '{x}' of type {type(x)} at path {path} is not a valid array type. grad "
-            "differentiates with respect to arrays and numbers."
-        ) from None
-    dtype = aval.dtype
-    if holomorphic:
-        if not dtypes.issubdtype(dtype, np.complexfloating):
-            raise TypeError(
-                "grad with holomorphic=True requires inputs with complex dtype, but got "
-                f"{dtype.name}."
-            )
-    elif dtypes.to_tangent_dtype(dtype) == dtypes.float0 and not allow_int:
-        raise TypeError(
-            "grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
-            f"np.inexact), but got {dtype.name}. If you want to use Boolean- or integer-valued "
-            "inputs, use vjp or set allow_int to True."
-        )
-    return operand(x)
-
-
-def _check_scalar(aval: Aval, holomorphic: bool) -> None:
-    if aval.shape != ():
-        raise TypeError(
-            "Gradient only defined for scalar-output functions. Output had shape: "
-            f"{aval.shape}. Reduce it to a scalar, as with sum or mean, or use jacrev."
-        )
-    dtype = aval.dtype
-    if holomorphic:
-        if not dtypes.issubdtype(dtype, np.complexfloating):
-            raise TypeError(
-                "grad with holomorphic=True requires outputs with complex dtype, but got "
-                f"{dtype.name}."
-            )
-    elif dtypes.issubdtype(dtype, np.complexfloating):
-        raise TypeError(
-            "grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "
-            f"but got {dtype.name}. For holomorphic differentiation, pass holomorphic=True. For "
-            "differentiation of non-holomorphic functions involving complex outputs, use vjp "
-            "directly."
-        )
-    elif not dtypes.issubdtype(dtype, np.floating):
-        raise TypeError(
-            "grad requires real- or complex-valued outputs (output dtype that is a sub-dtype of "
-            f"np.inexact), but got {dtype.name}. For differentiation of functions with integer "
-            "outputs, use vjp directly."
-        )
-
-
-def _taken_apart(aux: Any) -> tuple[list[Any], Any]:
-    """The traced leaves of `aux`, and the rest of it, which may be anything: names, functions."""
-    leaves, spec = flatten(aux)
-    traced = [x for x in leaves if isinstance(x, Tracer)]
-    return traced, (spec, [None if isinstance(x, Tracer) else (x,) for x in leaves])
-
-
-def _put_together(kept: Any, values: Sequence[Any]) -> Any:
-    """`aux` with values in the places of what was traced."""
-    spec, leaves = kept
-    rest = iter(values)
-    return unflatten(spec, [next(rest) if x is None else x[0] for x in leaves])
-
-
-def _flat_with_aux(
-    fun: Callable[..., Any], spec: Any, found: list[Any], has_aux: bool, name: str
-) -> Callable[..., list[Any]]:
-    """`fun` on flat operands; (output spec, what aux keeps, number of outputs) goes to `found`."""
-
-    def flat(*leaves: Any) -> list[Any]:
-        result = fun(*unflatten(spec, leaves))
-        aux: Any = ()
-        if has_aux:
-            if not isinstance(result, tuple | list) or len(result) != 2:
-                raise TypeError(
-                    f"[{name}] expected a pair (value, aux) from the function because "
-                    f"has_aux=True, got {type(result)}."
-                )
-            result, aux = result
-        outs, out_spec = flatten(result)
-        check_outputs(name_of(fun), result, outs)
-        traced, kept = _taken_apart(aux)
-        found.append((out_spec, kept, len(outs)))
-        return [*outs, *traced]
-
-    return flat
 
 
 __all__ = [

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primal.api.autodiff import jvp, vjp, with_arguments
+from primal.api.autodiff import jvp, vjp
+from primal.api.differentiable import with_arguments
 from primal.api.operands import name_of, operand
 from primal.api.vectorize import vmap
 from primal.base import dtypes
