@@ -15,7 +15,7 @@ import numpy as np
 
 from primal.base.caches import register
 
-VERSION = 19
+VERSION = 20
 """What the sources beside it expect; another build is older or newer than they are."""
 
 extension: Any = None
@@ -52,6 +52,26 @@ def _is_plain(x: Any) -> bool:
 def same_room(x: Any) -> Any:
     """Memory for a ufunc's result of x's type, where that is kept; None for smaller arrays."""
     return None if x.nbytes < KEPT else empty(x.shape, x.dtype)
+
+
+FLOAT16, FLOAT32 = np.dtype(np.float16), np.dtype(np.float32)
+
+by_eights: bool = extension is not None and extension.by_eights()
+"""Whether `widened` and `narrowed` are faster than NumPy's casts, which go number by number."""
+
+
+def _widened(x: Any) -> Any:
+    return x.astype(FLOAT32)
+
+
+def _narrowed(x: Any) -> Any:
+    return x.astype(FLOAT16)
+
+
+widened: Callable[[Any], Any] = extension.widened if by_eights else _widened
+"""float16 as float32."""
+narrowed: Callable[[Any], Any] = extension.narrowed if by_eights else _narrowed
+"""float32 as float16."""
 
 
 is_finite: Callable[[Any], bool] = _is_finite

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from primal.base.native import FLOAT16, by_eights, narrowed, widened
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import Eqn, Var
 from primal.ir.op import Bound
 from primal.ir.trace import Literal
+from primal.ops.elementwise import div
 from primal.ops.spread import broadcast_in_dim
 
 
@@ -23,10 +25,21 @@ def phrase(eqn: Eqn, data: Sequence[str], bound: Bound) -> str | None:
     """The expression for an equation of operands with these names; None where `impl` is to run."""
     if not all(_is_native(v.aval) for v in (*eqn.invars, *eqn.outvars)):
         return None
+    ufunc = np.true_divide if eqn.op is div else ufunc_of(eqn)
+    if by_eights and ufunc in _SAME_AS_WIDE and eqn.invars[0].aval.dtype == FLOAT16:
+        wide = f"{bound(ufunc)}({', '.join([f'{bound(widened)}({name})' for name in data])})"
+        return wide if eqn.outvars[0].aval.dtype != FLOAT16 else f"{bound(narrowed)}({wide})"
     if eqn.op.written is not None:
         return eqn.op.written(eqn, data, bound)
-    ufunc = ufunc_of(eqn)
     return None if ufunc is None else f"{bound(ufunc)}({', '.join(data)})"
+
+
+_COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+# What NumPy computes of float16 one by one, in float32, and rounds: the same in vectors.
+_SAME_AS_WIDE = frozenset({
+    np.add, np.subtract, np.multiply, np.true_divide, np.sqrt, np.floor, np.ceil, np.rint, np.trunc,
+    *_COMPARISONS,
+})  # fmt: skip
 
 
 def is_call(expression: str, data: Sequence[str], scope: dict[str, Any]) -> bool:

@@ -12,8 +12,9 @@ import pytest
 import primal
 import primal.numpy as jnp
 from primal import jit, lax, nn
-from primal.base import config
+from primal.base import config, native
 from primal.numpy import direct
+from primal.numpy.remembered import remembered
 from primal.ops import elementwise as ops
 from primal.ops.elementwise import convert
 from primal.ops.index import sort as sorting
@@ -493,6 +494,35 @@ def test_floats_beyond_the_range_of_integers(old, without, monkeypatch):
         wanted = [0 if v != v else int(min(max(v, least), greatest)) for v in map(float, x)]
         found = convert.convert_element_type.impl(x, new_dtype=new, weak_type=False)
         assert found.dtype == new and found.tolist() == wanted
+
+
+@pytest.mark.parametrize("shape", [(), (0, 3), (1,), (7,), (8,), (5, 13), (4001,)])
+def test_float16_by_eights(shape):
+    """Conversions are NumPy's, of all numbers and of any length."""
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    np.testing.assert_array_equal(native.widened(every), every.astype(np.float32))
+    rng = np.random.default_rng(0)
+    wide = rng.integers(0, 1 << 32, shape, np.uint64).astype(np.uint32).view(np.float32)
+    edges = np.float32([65504, 65519.99, 65520, 2.0**-25, 3 * 2.0**-25, -(2.0**-24), 1 + 2.0**-11])
+    for x in (wide, wide.T[::-1] if shape else wide, edges):
+        with np.errstate(all="ignore"):
+            wanted = x.astype(np.float16)
+        found = native.narrowed(x)
+        assert found.shape == x.shape and found.dtype == np.float16
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "divide", "less", "not_equal"])
+def test_programs_of_float16_round_each_operation(name):
+    """Remembered ones, which compute in float32, as NumPy's functions of float16."""
+    rng = np.random.default_rng(0)
+    every = rng.permutation(np.arange(1 << 16, dtype=np.uint16)).view(np.float16)
+    function = remembered(lambda x, y: getattr(jnp, name)(jnp.where(x > y, x, y), y))
+    other = np.roll(every, 7)
+    with np.errstate(all="ignore"):
+        wanted = getattr(np, name)(np.where(every > other, every, other), other)
+    for _ in range(3):
+        same_bits(function(jnp.asarray(every), jnp.asarray(other)), wanted)
 
 
 def test_square_roots_as_powers():

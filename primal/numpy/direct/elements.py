@@ -10,7 +10,7 @@ import numpy as np
 
 from primal.base import extrema
 from primal.base.dtypes import to_inexact_dtype
-from primal.base.native import KEPT, empty, extension, is_finite, same_room
+from primal.base.native import KEPT, empty, extension, is_finite, same_room, widened
 from primal.numpy.direct.operands import (
     EXPONENT_BITS,
     Direct,
@@ -149,7 +149,7 @@ lcm = elementwise(i=np.lcm, u=np.lcm)
 copysign = elementwise(True, f=np.copysign, e=np.copysign)
 heaviside = elementwise(f=np.heaviside)
 modf = elementwise(True, f=_modf)
-frexp = elementwise(True, f=_frexp)
+frexp = elementwise(True, f=_frexp, e=lambda x: _frexp(widened(x)))
 trunc = elementwise(f=np.trunc, e=np.trunc)
 # Those of float16 are within half a unit, where each operation of the program's rounds.
 log2, log10 = elementwise(True, f=np.log2, e=np.log2), elementwise(True, f=_log10, e=np.log10)

@@ -114,9 +114,11 @@ def trace(
     out: None = None,
 ) -> Callable[..., Any] | None:
     """The sum of a diagonal."""
-    if not is_array(a) or dtype is not None:
+    if not is_array(a, ANY) or dtype is not None:
         return None
-    return lambda x: x.trace(offset, axis1, axis2)
+    # float16 is added up in float32.
+    wide = np.float32 if a.aval.dtype == np.float16 else None
+    return lambda x: x.trace(offset, axis1, axis2, wide)
 
 
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Callable[..., Any] | None:

@@ -11,7 +11,7 @@ import numpy as np
 from primal.base import dtypes
 from primal.base.dtypes import KIND
 from primal.base.limits import iinfo
-from primal.base.native import extension
+from primal.base.native import FLOAT16, FLOAT32, extension, narrowed, widened
 from primal.ir.avals import Aval
 from primal.ir.evaluate import quietly, refusing
 from primal.ir.op import MIXED, Bound, Expand, Op, by_kind
@@ -19,7 +19,7 @@ from primal.ir.trace import ZERO
 from primal.ops.types import ANY, NOT_LINEAR, nary
 from primal.ops.words import linear, zero_derivative
 
-BOOL, HALF = np.dtype(np.bool_), np.dtype(np.float16)
+BOOL = np.dtype(np.bool_)
 
 # convert_element_type: complex to real drops the imaginary part, floats to integers truncate and
 # saturate, with NaN to 0; to bool means x != 0.
@@ -43,12 +43,17 @@ def _convert_impl(x: Any, *, new_dtype: Any, weak_type: bool) -> Any:
         return x
     if new_dtype == BOOL:
         # NumPy's comparison of these takes twice to five times as long as its cast.
-        return x.astype(BOOL) if dtype.kind == "c" or dtype == HALF else x != 0
+        return x.astype(BOOL) if dtype.kind == "c" or dtype == FLOAT16 else x != 0
     if dtype.kind == "c" and new_dtype.kind != "c":
         x = x.real
         dtype = x.dtype
     if KIND[new_dtype] in "iu" and KIND[dtype] == "f":
         return _float_to_int(x, new_dtype)
+    if dtype == FLOAT16 and new_dtype == FLOAT32:
+        return widened(x)
+    if new_dtype == FLOAT16 and (dtype == FLOAT32 or dtype.kind in "iu"):
+        # Integers that float32 has not are inf.
+        return narrowed(x.astype(FLOAT32, copy=False))
     if not _known(dtype, new_dtype):
         x = x.astype(np.int8 if KIND[dtype] in "iu" and KIND[new_dtype] in "iu" else np.float32)
     return x.astype(new_dtype)
@@ -61,7 +66,7 @@ def _known(old: Any, new: Any) -> bool:
 
 def _float_to_int(x: Any, dtype: Any) -> Any:
     if extension is not None:
-        found = extension.whole(x.astype(np.float32) if x.dtype == HALF else x, dtype)
+        found = extension.whole(widened(x) if x.dtype == FLOAT16 else x, dtype)
         if found is not None:
             return found
     # Into 32 and 64 bits the machine says itself that a number did not fit, so that nothing is
@@ -145,7 +150,7 @@ def _convert_written(eqn: Any, names: Sequence[str], bound: Bound) -> str | None
         return names[0]
     if new == BOOL or old.kind == "c" or (old.kind == "f" and new.kind in "iu"):
         return None
-    if not _known(old, new):
+    if not _known(old, new) or FLOAT16 in (old, new):
         return None
     return f"{names[0]}.astype({bound(new)})"
 
