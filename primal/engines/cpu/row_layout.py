@@ -285,7 +285,7 @@ def _entries(
         level = group.level[reader]
         for x in reader.args:
             node = x.node
-            if node not in unread and (node, level) in again:
+            if (node, level) in again:
                 continue
             if node in group.level and node.word != "reduce" and is_held(x, group):
                 later = group.level[node] < level and node not in group.alone
