@@ -239,7 +239,9 @@ def _tanh_pieces() -> list[list[float]]:
 
 
 def logistic(f: Floats, x: str) -> str:
-    return f.div(1.0, f.add(exp(f, f.neg(x)), 1.0))
+    # Not 1 / (1 + e^-x): that is 0 where e^-x is infinite, and its divisor may be any number.
+    t = exp(f, f.neg(f.abs(x)))
+    return f.over(f.where(f.test("olt", x, 0.0), t, 1.0), f.add(t, 1.0))
 
 
 # Powers. x^y = exp(y·log|x|) with the logarithm in two floats, as y may multiply its error by 745.

@@ -22,10 +22,9 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "erfc": (5.0, 5.0), "erf_inv": (65.0, 5.0), "atan2": (1.0, 2.0), "pow": (1.0, 2.0),
     "sqrt": (0.5, 0.5), "rsqrt": (1.5, 1.5),
 }  # fmt: skip
-"""word -> (ulps in float32, ulps in float64). The logistic function is 1 / (1 + exp(-x)), which
-is zero where exp(-x) is infinite, some steps before its own results are. `erf_inv` of float32 is
-Giles's approximation, in every engine alike: within 5 where |x| < 0.99, it is off by most where
-rounding x² leaves few digits of 1 - x²."""
+"""word -> (ulps in float32, ulps in float64). `erf_inv` of float32 is Giles's approximation, in
+every engine alike: within 5 where |x| < 0.99, it is off by most where rounding x² leaves few digits
+of 1 - x²."""
 
 INLINE = 2
 """Calls of functions in one kernel above which they are calls: code for a sine is long, and 500 of

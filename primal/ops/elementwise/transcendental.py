@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.base.native import is_plain, same_room
+from primal.base.native import is_finite, is_plain, same_room
 from primal.ir.avals import Aval
 from primal.ir.op import ELEMENTWISE, Bound, Op, by_kind
 from primal.ir.trace import Literal, aval_of, literal
@@ -98,10 +98,21 @@ log1p = unary(
     "log_plus_one",
     written=_written_of_reals(np.log1p),
 )
+
+
+def _logistic_impl(x: Any) -> Any:
+    power = np.exp(-x)
+    out = np.reciprocal(power + 1)
+    if x.dtype.kind == "c" or is_finite(power):
+        return out
+    # Where e^-x is infinite, e^x is a subnormal number still.
+    return np.where(power == np.inf, np.exp(x), out)
+
+
 logistic = unary(
     "logistic",
     INEXACT,
-    in_float32(lambda x: np.reciprocal(np.exp(-x) + 1)),
+    in_float32(_logistic_impl),
     each_out(lambda t, out, x: mul(t, mul(out, sub(_one(t), out)))),
     "logistic",
 )
