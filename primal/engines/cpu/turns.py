@@ -77,8 +77,25 @@ def order_of(x: Value) -> tuple[int, ...]:
 
     What follows a transposition is computed in this order, so that nothing gathers.
     """
+    return _lying(x) if x.size >= LARGE and conflicts(x) else tuple(range(x.ndim))
+
+
+def wanted(x: Value) -> tuple[int, ...] | None:
+    """The order in which an operand wants a word to be computed; None where any will do.
+
+    Truth of 10 x 100,000 doubles, transposed, does not conflict as they do, and follows them: signs
+    copied so turned every array on the way (1.8 to 0.66 ms).
+    """
+    if is_spread(x):
+        return None
+    order = order_of(x)
+    return None if order == tuple(range(x.ndim)) != _lying(x) else order
+
+
+def _lying(x: Value) -> tuple[int, ...]:
+    """The dimensions from the greatest stride to the least, if squares can be turned so."""
     plain = tuple(range(x.ndim))
-    if x.size < LARGE or not conflicts(x) or _loops(x) is None:
+    if _loops(x) is None:
         return plain
     steps = [s if n > 1 else 0 for n, s in zip(x.shape, x.steps(), strict=True)]
     if any(s <= 0 and n > 1 for n, s in zip(x.shape, steps, strict=True)):

@@ -180,8 +180,7 @@ class Words(MatrixWords):
 
         Those that lie in another order than the others are turned, where gathering is slow.
         """
-        orders = [None if turns.is_spread(x) else turns.order_of(x) for x in given]
-        found = {order for order in orders if order is not None}
+        found = {order for x in given if (order := turns.wanted(x)) is not None}
         if len(found) == 1:
             return given, found.pop()
         turned = [turns.turned(self, x) if turns.conflicts(x) else None for x in given]

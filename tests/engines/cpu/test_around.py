@@ -203,3 +203,16 @@ def test_nothing_is_read_beyond_arrays_that_are_joined(shape: tuple[int, ...], e
         built(f, x).execute([x]), built(f, plain).execute([plain]), strict=True
     ):
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("n", [40, 3000])
+@pytest.mark.parametrize("edges", [(2, 0, 1), (0, 2, 1), (1, 1, 3), (3, -1, 2)])
+def test_nothing_is_between_the_elements_of_one(edges: tuple[int, int, int], n: int) -> None:
+    x, wide = DRAW.standard_normal((2, n)).astype(np.float32)
+
+    def f(x: Any, wide: Any) -> list[Any]:
+        one = lax.pad(x[None] * 2, np.float32(0), (edges, (0, 0, 0)))
+        some = lax.pad(x[:, None, None], np.float32(1), ((0, 0, 0), edges, (1, 0, 5)))
+        return [one, some, one + wide]
+
+    agree(f, x, wide)

@@ -95,3 +95,16 @@ def test_what_transpositions_alone_read_is_computed_in_their_order(order: Any) -
     assert len(made.plan.steps) == 1
     for got, want in zip(made.execute([x]), numpy_run(f, x), strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("n", [6560, 6568])
+def test_truth_follows_the_numbers_it_was_made_of(n: int) -> None:
+    x, y = RNG.standard_normal((2, 10, n))
+
+    def f(x: Any, y: Any) -> list[Any]:
+        return [jnp.where(x.T > y.T, jnp.copysign(x.T, y.T), jnp.modf(y.T)[0])]
+
+    made = built(f, x, y)
+    for got, want in zip(made.execute([x, y]), numpy_run(f, x, y), strict=True):
+        np.testing.assert_array_equal(got, want)
+    assert turns_of(made) == 1 and len(made.plan.instances) == 1
