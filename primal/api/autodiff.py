@@ -38,7 +38,8 @@ from primal.base.wrapping import P, R, Transformed, check_callable, wraps
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
 from primal.ir.trace import ZERO, Arrays, aval_of, literal
 from primal.ops.spread import zeros_like_aval
-from primal.runtime.refs import Ref, check_distinct, given_refs, only_reading, settle_refs
+from primal.runtime.program_refs import check_distinct, given_refs, only_reading, settle_refs
+from primal.runtime.refs import Ref
 from primal.transforms.jvp import push_forward
 from primal.transforms.linearize import Linearization, linearize_flat
 from primal.transforms.stage import stage

@@ -43,6 +43,7 @@ from primal.runtime import devices
 from primal.runtime.array import Placement
 from primal.runtime.dispatch import Dispatcher, remember
 from primal.runtime.eager import placement_of, root
+from primal.runtime.program_refs import tracing_refs
 from primal.runtime.programs import (
     Program,
     counters,
@@ -51,7 +52,7 @@ from primal.runtime.programs import (
     run_program,
     timed,
 )
-from primal.runtime.refs import Ref, tracing_refs
+from primal.runtime.refs import Ref
 from primal.transforms.stage import stage
 
 

@@ -18,7 +18,8 @@ from primal.ir.trace import Array, aval_of
 from primal.runtime import guards
 from primal.runtime.array import from_literal
 from primal.runtime.eager import as_array
-from primal.runtime.refs import Ref, check_no_refs
+from primal.runtime.program_refs import check_no_refs
+from primal.runtime.refs import Ref
 from primal.runtime.sharding import Format
 
 

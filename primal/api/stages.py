@@ -15,8 +15,9 @@ from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
 from primal.ir.trace import Tracer
 from primal.runtime import devices
 from primal.runtime.eager import placement_of
+from primal.runtime.program_refs import check_distinct, settle_refs, values_of
 from primal.runtime.programs import RULES, Program, default_placement
-from primal.runtime.refs import Ref, check_distinct, settle_refs, values_of
+from primal.runtime.refs import Ref
 from primal.runtime.sharding import SingleDeviceSharding, row_major
 from primal.transforms.simplify import simplify
 

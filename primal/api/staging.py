@@ -14,7 +14,8 @@ from primal.base.wrapping import check_callable, wraps
 from primal.ir.jaxpr import ClosedJaxpr
 from primal.ir.state import named_axis
 from primal.ir.trace import Array
-from primal.runtime.refs import Ref, tracing_refs
+from primal.runtime.program_refs import tracing_refs
+from primal.runtime.refs import Ref
 from primal.transforms.stage import stage
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import threading
-import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -85,6 +82,7 @@ class Array(Typed):
         def __float__(self) -> float: ...
         def __complex__(self) -> complex: ...
         def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
+
         # Arguments and errors of the methods: `primal.numpy.<name>`.
         all: Callable[..., Array]
         any: Callable[..., Array]
@@ -131,6 +129,7 @@ class Array(Typed):
         nonzero: Callable[..., tuple[Array, ...]]
         at: Places
         block_until_ready: Callable[[], Array]
+
         def __getattr__(self, name: str) -> Any: ...
 
     def __len__(self) -> int:
@@ -319,8 +318,8 @@ class _Declared:
         return getattr(x, self.__name__)(*args)
 
 
-for _name in {"item", "tolist", "__copy__", "__deepcopy__"} | _OF_VALUES | _METHODS_OF_VALUES | (
-    _OF_BUFFERS
+for _name in (
+    {"item", "tolist", "__copy__", "__deepcopy__"} | _OF_VALUES | _METHODS_OF_VALUES | (_OF_BUFFERS)
 ):
     setattr(Array, _name, _Declared(_name))
 
@@ -401,50 +400,6 @@ def check_alive(tracer: Tracer) -> None:
     """Raise UnexpectedTracerError when the transformation that made the tracer has ended."""
     if not tracer._trace.alive:
         raise leak_error(tracer)
-
-
-def _in_words(owner: Any) -> str:
-    if isinstance(owner, types.CellType):
-        return "a variable that a function closes over"
-    if isinstance(owner, dict) and isinstance(owner.get("__name__"), str):
-        return f"a global of {owner['__name__']}"
-    size = f" of {len(owner)}" if isinstance(owner, dict | list | tuple | set) else ""
-    return f"a {type(owner).__name__}{size}"
-
-
-_looking = threading.Lock()
-
-
-def _values_of(trace: Trace) -> list[Tracer]:
-    with _looking:  # the list of all objects would keep another thread's values alive
-        return [x for x in gc.get_objects() if issubclass(type(x), Tracer) and x._trace is trace]
-
-
-def check_leaks(trace: Trace) -> None:
-    """Raise UnexpectedTracerError when a value of an ended trace still exists.
-
-    Called under `checking_leaks`, by a transformation that has let go of its own references.
-    """
-    kept = _values_of(trace)
-    if kept:
-        del kept
-        gc.collect()  # a cycle is no leak; collecting is slow, so it comes second
-        kept = _values_of(trace)
-    if not kept:
-        return
-    tracer = kept[0]
-    owners = [
-        r for r in gc.get_referrers(tracer) if r is not kept and not isinstance(r, types.FrameType)
-    ]
-    raise errors.UnexpectedTracerError(
-        errors.explain(
-            errors.MSG_LEAKED,
-            shown(tracer.aval),
-            where=", ".join([f"kept by {_in_words(r)}" for r in owners[:3]]),
-            origin=tracer.origin(),
-            function=trace.name,
-        )
-    )
 
 
 PYTHON_SCALARS = frozenset((bool, int, float, complex))

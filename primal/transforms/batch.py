@@ -11,9 +11,10 @@ from primal.ir.avals import Aval
 from primal.ir.effects import NamedAxis
 from primal.ir.evaluate import eval_closed
 from primal.ir.jaxpr import ClosedJaxpr
+from primal.ir.leaks import check_leaks
 from primal.ir.op import ByKind, Op
 from primal.ir.state import named_axis, state
-from primal.ir.trace import PYTHON_SCALARS, Trace, Tracer, adopt_scalars, aval_of, check_leaks
+from primal.ir.trace import PYTHON_SCALARS, Trace, Tracer, adopt_scalars, aval_of
 from primal.ops.shape import moveaxis, reshape
 from primal.ops.spread import broadcast_axis
 from primal.transforms.memo import memo_on_jaxpr

@@ -9,6 +9,7 @@ from primal.base.config import settings
 from primal.ir.avals import Aval
 from primal.ir.evaluate import eval_closed
 from primal.ir.jaxpr import ClosedJaxpr
+from primal.ir.leaks import check_leaks
 from primal.ir.op import ELEMENTWISE, Op
 from primal.ir.state import state
 from primal.ir.trace import (
@@ -18,7 +19,6 @@ from primal.ir.trace import (
     Tracer,
     adopt_scalars,
     aval_of,
-    check_leaks,
 )
 from primal.ops.elementwise import convert_element_type
 from primal.ops.spread import zeros_like_aval

@@ -15,6 +15,7 @@ from primal.ir.avals import Aval
 from primal.ir.check import check_closed
 from primal.ir.evaluate import eval_closed
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
+from primal.ir.leaks import check_leaks
 from primal.ir.op import Op, no_effects
 from primal.ir.state import scopes, state
 from primal.ir.trace import (
@@ -26,7 +27,6 @@ from primal.ir.trace import (
     Undefined,
     adopt_scalars,
     aval_of,
-    check_leaks,
 )
 from primal.ops.spread import add_any, zeros_like_aval
 from primal.transforms.jvp import JVPTrace, JVPTracer

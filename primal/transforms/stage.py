@@ -13,6 +13,7 @@ from primal.base.source import current_location, format_location, scoped
 from primal.ir.avals import Aval
 from primal.ir.check import check_closed
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
+from primal.ir.leaks import check_leaks
 from primal.ir.op import Op, no_effects
 from primal.ir.state import scopes, state
 from primal.ir.trace import (
@@ -24,7 +25,6 @@ from primal.ir.trace import (
     as_array_operand,
     aval_of,
     check_ancestor,
-    check_leaks,
 )
 
 

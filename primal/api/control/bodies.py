@@ -28,7 +28,8 @@ from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
 from primal.ir.state import state
 from primal.ir.trace import PYTHON_SCALARS, Tracer
 from primal.ops.choose import convert_element_type
-from primal.runtime.refs import Ref, tracing_refs
+from primal.runtime.program_refs import tracing_refs
+from primal.runtime.refs import Ref
 from primal.transforms.stage import StageTrace, stage
 
 

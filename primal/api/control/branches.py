@@ -33,7 +33,7 @@ from primal.ir.trace import Array, Arrays, aval_of
 from primal.ops.choose import clamp, convert_element_type
 from primal.ops.elementwise import ne
 from primal.runtime import watch
-from primal.runtime.refs import settle_refs, values_of
+from primal.runtime.program_refs import settle_refs, values_of
 
 Tree = Any
 INT32 = np.dtype(np.int32)

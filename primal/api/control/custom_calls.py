@@ -24,7 +24,8 @@ from primal.base.wrapping import P, R
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
 from primal.ir.state import ambient, state
 from primal.ir.trace import ZERO, Literal, Tracer, aval_of
-from primal.runtime.refs import Ref, only_reading
+from primal.runtime.program_refs import only_reading
+from primal.runtime.refs import Ref
 from primal.transforms.jvp import JVPTrace
 from primal.transforms.linearize import LinearizeTrace, Tape
 from primal.transforms.stage import StageTrace, stage

@@ -35,7 +35,8 @@ from primal.ops.choose import convert_element_type
 from primal.ops.elementwise import add, lt
 from primal.ops.shape import concatenate, reshape
 from primal.ops.shape import slice as slice_op
-from primal.runtime.refs import Ref, RowRef, check_no_refs
+from primal.runtime.program_refs import check_no_refs
+from primal.runtime.refs import Ref, RowRef
 
 Tree = Any
 # Their types, as far as a checker can know them: of functions that take numbers as well as arrays

@@ -22,7 +22,8 @@ from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Var
 from primal.ir.trace import Literal, aval_of
 from primal.ops.barrier import name_op
-from primal.runtime.refs import Ref, settle_refs, values_of
+from primal.runtime.program_refs import settle_refs, values_of
+from primal.runtime.refs import Ref
 from primal.transforms.linearize import linearize_jaxpr
 from primal.transforms.stage import stage
 

@@ -19,7 +19,7 @@ from primal.ir.avals import Aval
 from primal.ir.jaxpr import ClosedJaxpr, Var, hoist_consts
 from primal.ir.trace import aval_of
 from primal.ops.elementwise import neg
-from primal.runtime.refs import only_reading
+from primal.runtime.program_refs import only_reading
 from primal.transforms.jvp import jvp_jaxpr
 from primal.transforms.stage import stage
 from primal.transforms.transpose import transpose_jaxpr

@@ -12,7 +12,8 @@ from primal.control.programs import rearrange
 from primal.control.while_ import while_ as while_op
 from primal.ir.evaluate import eval_closed
 from primal.ir.jaxpr import ClosedJaxpr, Var
-from primal.runtime.refs import Ref, check_distinct, settle_refs, values_of
+from primal.runtime.program_refs import check_distinct, settle_refs, values_of
+from primal.runtime.refs import Ref
 from primal.transforms.stage import stage
 
 Touched = Sequence[tuple[Ref, bool]]
