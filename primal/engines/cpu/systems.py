@@ -11,14 +11,12 @@ from primal.engines.cpu.code import Module
 from primal.engines.cpu.factorisations import CHUNK
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.reader import smaller
-from primal.engines.cpu.solves import each_matrix
+from primal.engines.cpu.solves import WIDTH, each_matrix
 from primal.engines.cpu.spectra import Caller
 from primal.ir.builders import Unsupported
 
 ROOM = 1 << 22
 """Bytes of a matrix; larger ones are worth LAPACK's own threads."""
-STRIPS, STRIP = 8, 32
-"""Parts of many right-hand sides, which threads share, and their least width."""
 
 
 def solve(k: Any, a: Value, b: Value, transpose_a: bool) -> Value:
@@ -29,7 +27,7 @@ def solve(k: Any, a: Value, b: Value, transpose_a: bool) -> Value:
     if not all(addresses) or n * n * b.node.dtype.itemsize > ROOM:
         raise Unsupported(f"solve of {a.dtype}, {a.shape}")
     count = size_of(b.shape[:-2])
-    if columns >= 2 * STRIP and count < CHUNK and not transpose_a:
+    if columns >= 2 * WIDTH and count < CHUNK and not transpose_a:
         return _in_strips(k, a, b, count)
     found: list[Value] = k.routine(
         System(b.node.dtype.str[1:], transpose_a), [k.dense(a), k.dense(b)], (b.aval,),
@@ -44,7 +42,7 @@ def _in_strips(k: Any, a: Value, b: Value, count: int) -> Value:
     n, columns = b.shape[-2:]
     dtype = b.node.dtype.str[1:]
     packed, _, order = solves.lu(k, a, n)
-    width = max(-(-columns // (STRIPS * 16)) * 16, STRIP)
+    width = solves.strip_width(columns)
     each = -(-columns // width)
     found: list[Value] = k.routine(
         Strips(dtype), [packed, order, k.dense(b)], (b.aval,),

@@ -10,9 +10,10 @@ import pytest
 import primal
 import primal.numpy as jnp
 from primal.base.config import enable_x64
-from primal.engines.cpu import _openblas
+from primal.engines.cpu import _openblas, solves
 from primal.engines.cpu.steps import Library
 from primal.ops.linalg.lu import lu_pivots_to_permutation, solve
+from primal.ops.linalg.triangular import triangular_solve
 from tests.engines.cpu.lab import built
 
 RNG = np.random.default_rng(3)
@@ -74,3 +75,25 @@ def test_swaps_in_turn_make_a_permutation(shape: tuple[int, ...], size: int) -> 
     np.testing.assert_array_equal(np.sort(found, -1), np.sort(want, -1))
     found = made.execute([swaps - size])[0]
     np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+@pytest.mark.parametrize("left_side", [False, True])
+@pytest.mark.parametrize("transpose_a", [False, True])
+def test_strips_of_triangular_systems(
+    dtype: str, left_side: bool, transpose_a: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(solves, "SHARED", 1)
+    draw = np.random.default_rng(5)
+    for count, sides in ((1, 75), (3, 40)):
+        a = (np.tril(draw.normal(size=(count, 20, 20))) + 9 * np.eye(20)).astype(dtype)
+        b = draw.normal(size=(count, 20, sides) if left_side else (count, sides, 20)).astype(dtype)
+        if dtype[0] == "c":
+            a, b = a * (1 + 1j), b * (2 - 1j)
+        params = {"left_side": left_side, "lower": True, "transpose_a": transpose_a,
+                  "conjugate_a": False, "unit_diagonal": False}  # fmt: skip
+        made = built(lambda a, b, p=params: [triangular_solve(a, b, **p)], a, b)
+        assert not any(isinstance(s, Library) for s in made.plan.steps)
+        (x,) = made.execute([a, b])
+        t = np.swapaxes(a, 1, 2) if transpose_a else a
+        np.testing.assert_allclose(t @ x if left_side else x @ t, b, rtol=1e-4, atol=1e-4)
