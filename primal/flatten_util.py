@@ -25,39 +25,55 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     Array([0.], dtype=float32)
     """
     leaves, treedef = tree_flatten(pytree)
-    vector, unravel_leaves = _ravel(leaves)
-    return vector, lambda flat: tree_unflatten(treedef, unravel_leaves(flat))
-
-
-def _ravel(leaves: list[Any]) -> tuple[Any, Callable[[Any], list[Any]]]:
     if not leaves:
-        return jnp.zeros(0), lambda flat: []
-    avals = [aval_of(jnp.asarray(leaf)) for leaf in leaves]
-    common = jnp.result_type(*leaves)
-    sizes = [a.size for a in avals]
-    ends = np.cumsum(sizes)
-    mixed = any(a.dtype != common for a in avals)
-    rows = [jnp.ravel(jnp.asarray(leaf)) for leaf in leaves]
-    vector = jnp.concatenate([x if x.dtype == common else x.astype(common) for x in rows])
+        return jnp.zeros(0), _Unravel(treedef, (), np.dtype(np.float32))
+    rows = [jnp.asarray(leaf) for leaf in leaves]
+    common = np.dtype(jnp.result_type(*leaves))
+    flat = [jnp.ravel(x) for x in rows]
+    vector = jnp.concatenate([x if x.dtype == common else x.astype(common) for x in flat])
+    return vector, _Unravel(treedef, tuple([aval_of(x) for x in rows]), common)
 
-    def unravel(flat: Any) -> list[Any]:
+
+class _Unravel:
+    """The inverse of one `ravel_pytree`. Those of trees of one structure and types are equal, so
+    that a function which takes one as a static argument is traced once for all of them."""
+
+    __slots__ = ("avals", "common", "ends", "mixed", "treedef")
+
+    def __init__(self, treedef: Any, avals: tuple[Any, ...], common: Any) -> None:
+        self.treedef, self.avals, self.common = treedef, avals, common
+        self.ends = np.cumsum([a.size for a in avals])
+        self.mixed = any(a.dtype != common for a in avals)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Unravel) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.treedef, self.avals, self.common
+
+    def __call__(self, flat: Any) -> Any:
+        if not self.avals:
+            return tree_unflatten(self.treedef, [])
         found = aval_of(flat)
-        if found.shape != (int(ends[-1]),):
+        if found.shape != (int(self.ends[-1]),):
             raise ValueError(
-                f"[flatten_util.unravel] expected a vector of shape {(int(ends[-1]),)}, got shape "
-                f"{found.shape}."
+                f"[flatten_util.unravel] expected a vector of shape {(int(self.ends[-1]),)}, got "
+                f"shape {found.shape}."
             )
-        if mixed and found.dtype != common:
+        if self.mixed and found.dtype != self.common:
             raise TypeError(
-                f"[flatten_util.unravel] expected a vector of dtype {common.name}, got "
+                f"[flatten_util.unravel] expected a vector of dtype {self.common.name}, got "
                 f"{found.dtype.name}: leaves of several dtypes were joined."
             )
-        parts = jnp.split(jnp.asarray(flat), ends[:-1])
-        out = [part.reshape(a.shape) for part, a in zip(parts, avals, strict=True)]
-        if not mixed:
-            return out
-        # Real leaves among complex ones take the real part, which is all that they gave.
-        parts = [x if a.dtype.kind == "c" else jnp.real(x) for x, a in zip(out, avals, strict=True)]
-        return [x.astype(a.dtype) for x, a in zip(parts, avals, strict=True)]
-
-    return vector, unravel
+        parts = jnp.split(jnp.asarray(flat), self.ends[:-1])
+        out = [part.reshape(a.shape) for part, a in zip(parts, self.avals, strict=True)]
+        if self.mixed:
+            # Real leaves among complex ones take the real part, which is all that they gave.
+            pairs = zip(out, self.avals, strict=True)
+            out = [
+                (x if a.dtype.kind == "c" else jnp.real(x)).astype(a.dtype) for x, a in pairs
+            ]
+        return tree_unflatten(self.treedef, out)

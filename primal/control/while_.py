@@ -166,6 +166,12 @@ def _while_linearize(trace: Any, primals: Any, tangents: Any, **params: Any) -> 
     return outs, [next(moving) if m else ZERO for m in nz]
 
 
+def _handed_on(body: ClosedJaxpr, nconsts: int) -> list[bool]:
+    """Which parts of the carry every step hands on unchanged."""
+    given = body.jaxpr.invars[nconsts:]
+    return [new is old for new, old in zip(body.jaxpr.outvars, given, strict=True)]
+
+
 def _while_batch(
     axis: Any,
     args: Any,
@@ -181,9 +187,12 @@ def _while_batch(
     def pred_batched(mask: Mask) -> bool:
         return batch_jaxpr(cond_jaxpr, axis, (*b_cond, *mask))[1][0]
 
+    handed_on = _handed_on(body_jaxpr, body_nconsts)
+
     def grow(mask: Mask) -> Sequence[bool]:
         if pred_batched(mask):
-            return [True] * len(mask)
+            # Examples end at their own steps, yet what no step changes is one value for all.
+            return [m or not still for m, still in zip(mask, handed_on, strict=True)]
         return batch_jaxpr(body_jaxpr, axis, (*b_body, *mask), mask)[1]
 
     carried = settle(b_init, grow)
@@ -215,7 +224,7 @@ def _while_batch(
             )
         # Examples that have ended wait, unchanged, until the last one ends.
         inits = [*inits, *eval_closed(cond, *c_consts, *inits)]
-        body = _body_where(cond, body, cond_nconsts)
+        body = _body_where(cond, body, cond_nconsts, tuple(carried))
         cond = _any_goes(body)
         b_consts, c_consts = [*c_consts, *b_consts], []
     found = while_(
@@ -231,8 +240,12 @@ def _while_batch(
 
 
 @memo_on_jaxpr
-def _body_where(cond: ClosedJaxpr, body: ClosedJaxpr, cond_nconsts: int) -> ClosedJaxpr:
+def _body_where(
+    cond: ClosedJaxpr, body: ClosedJaxpr, cond_nconsts: int, own: Mask
+) -> ClosedJaxpr:
     """(cond's consts, body's consts, carry, going) -> body(carry) where going, carry elsewhere.
+
+    What is not every example's own is handed on.
 
     Whether an example goes on is part of the carry, so that it is computed once per turn, also
     where such loops are batched again.
@@ -243,7 +256,10 @@ def _body_where(cond: ClosedJaxpr, body: ClosedJaxpr, cond_nconsts: int) -> Clos
         c_consts, b_consts, carry = split(args[:-1], cond_nconsts, body_nconsts)
         new = eval_closed(body, *b_consts, *carry)
         outs = []
-        for old, out in zip(carry, new, strict=True):
+        for old, out, each in zip(carry, new, own, strict=True):
+            if not each:
+                outs.append(old)
+                continue
             mask = broadcast_in_dim(args[-1], shape=aval_of(old).shape, broadcast_dimensions=(0,))
             outs.append(select_n(mask, old, out))
         return [*outs, *eval_closed(cond, *c_consts, *outs)]
@@ -317,9 +333,8 @@ def _while_kernel(
     body_nconsts: int,
 ) -> list[Any]:
     c_consts, b_consts, init = split(operands, cond_nconsts, body_nconsts)
-    given = body_jaxpr.jaxpr.invars[body_nconsts:]
     # What every step hands on is no carry: it stays where it is.
-    still = [a is b for a, b in zip(body_jaxpr.jaxpr.outvars, given, strict=True)]
+    still = _handed_on(body_jaxpr, body_nconsts)
 
     def whole(carry: Sequence[Any]) -> list[Any]:
         return unpick(still, pick(init, still), carry)
@@ -339,11 +354,8 @@ def _while_hoist(
         operands, params["cond_nconsts"], params["body_nconsts"]
     )
     cond, body = params["cond_jaxpr"], params["body_jaxpr"]
-    given = body.jaxpr.invars[len(b_consts) :]
-    still = [
-        x if new is old else None
-        for x, new, old in zip(init, body.jaxpr.outvars, given, strict=True)
-    ]
+    handed_on = _handed_on(body, len(b_consts))
+    still = [x if same else None for x, same in zip(init, handed_on, strict=True)]
     cond, c_more = part(cond, [*c_consts, *still])
     body, b_more = part(body, [*b_consts, *still])
     c_consts, b_consts = [*c_more, *c_consts], [*b_more, *b_consts]

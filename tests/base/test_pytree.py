@@ -479,3 +479,19 @@ def test_trees_in_functions_that_run_at_exit():
     """
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (out.stdout, out.stderr, out.returncode) == ("[1, 2]\n", "", 0)
+
+
+def test_a_partial_of_a_partial_keeps_a_function_that_equals_it():
+    fun = functools.partial(max, 1)
+    a, b = pytree.Partial(fun, 2), pytree.Partial(fun, 2)
+    assert a.args == (2,) and a(0) == 2
+    assert a.func == fun and fun == a.func and a.func == b.func and a.func != max
+    assert hash(a.func) == hash(b.func) == hash(fun)
+
+
+def test_walks_are_told_the_keys_of_dicts_as_a_list():
+    told = []
+    tree = {"b": 2, "a": (1, None)}
+    leaves, treedef = pytree.tree_flatten(tree)
+    out = treedef.walk(lambda kids, aux: told.append(aux) or kids, lambda x: -x, leaves)
+    assert out == ((-1, ()), -2) and told == [None, None, ["a", "b"]]

@@ -179,3 +179,40 @@ def test_printed_form() -> None:
 def test_errors(call: Any, text: str) -> None:
     with pytest.raises(TypeError, match=text):
         call()
+
+
+def test_what_no_step_changes_is_one_value_for_all_examples() -> None:
+    """Also where the examples end at their own steps, and in loops within choices."""
+
+    def f(w: Any, x: Any, n: Any) -> Any:
+        c = lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] @ c[2], c[2]), (0, x, w))
+        return c[2], c[1]
+
+    w, xs = jnp.array([[1.0, 2.0], [0.0, 1.0]]), jnp.arange(8.0).reshape(4, 2)
+    for vf in (vmap(f, (None, 0, 0), (None, 0)), jit(vmap(f, (None, 0, 0), (None, 0)))):
+        same, ends = vf(w, xs, jnp.arange(4))
+        np.testing.assert_array_equal(same, w)
+        np.testing.assert_allclose(ends, [f(w, x, n)[1] for n, x in enumerate(xs)])
+
+    def g(x: Any, y: Any) -> Any:
+        loop = lambda _, y: lax.scan(lambda y, _: (y, None), y, None, length=1)[0]  # noqa: E731
+        return lax.cond(x < 0, loop, loop, x, y)
+
+    assert float(vmap(g, (0, None), None)(jnp.arange(3.0), 3.0)) == 3.0
+
+
+def test_arrays_that_no_step_changes_are_handed_on() -> None:
+    x, xs = jnp.arange(3.0), jnp.arange(4.0)
+    assert lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1]), (0, x))[1] is x
+    for reverse in (False, True):
+        (_, same), ys = lax.scan(lambda c, y: ((c[0] + y, c[1]), y), (0.0, x), xs, reverse=reverse)
+        assert same is x and ys is xs
+    a, b = lax.scan(lambda c, _: ((c[1], c[0]), None), (x, 2 * x), None, length=3)[0]
+    np.testing.assert_array_equal(jnp.stack([a, b]), jnp.stack([2 * x, x]))
+    mutable = np.arange(3.0)  # what the user may change is copied
+    _, same = lax.fori_loop(0, 2, lambda _, c: (c[0] + 1, c[1]), (0, mutable))
+    mutable[0] = 7
+    assert float(same[0]) == 0.0
+    step = lambda c: lax.scan(lambda c, y: ((c[0] * y, c[1]), c[1]), c, xs)  # noqa: E731
+    (_, tangent), _ = primal.jvp(step, ((x[0], x),), ((x[1], 2 * x),))[1]
+    np.testing.assert_array_equal(tangent, 2 * x)

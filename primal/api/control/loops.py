@@ -138,8 +138,32 @@ def _scan(
         results = loop.settled(results)
         for (_, ref), value in zip(x_refs, results[len(results) - len(x_refs) :], strict=True):
             ref[...] = value
+    else:
+        jaxpr = loop.program.jaxpr
+        given, ys = jaxpr.invars[len(loop.consts) :], jaxpr.outvars[count:]
+        rows: dict[Any, Any] = dict(zip(given[count:], x_leaves, strict=True))
+        stays = _kept(jaxpr.outvars, given[:count], loop.init, results[:count])
+        stacked = [_own(rows.get(y), r) for y, r in zip(ys, results[count:], strict=True)]
+        results = [*stays, *stacked]
     y_leaves = results[count : len(results) - len(x_refs)]
     return unflatten(carry_spec, results[:count]), unflatten(y_spec, y_leaves)
+
+
+def _kept(
+    outvars: Sequence[Any], invars: Sequence[Any], init: Sequence[Any], results: Sequence[Any]
+) -> list[Any]:
+    """The carry after a loop: where no step changes it, the array that it was before.
+
+    So nothing is copied, and what is one value for all examples of a vmap is seen to be one, also
+    by a loop or a choice around this one.
+    """
+    parts = zip(outvars[: len(invars)], invars, init, results, strict=True)
+    return [_own(x if new is old else None, r) for new, old, x, r in parts]
+
+
+def _own(x: Any, result: Any) -> Any:
+    """x where it is an array of ours; NumPy's, which may change, were copied to the result."""
+    return x if isinstance(x, Array) else result
 
 
 def _pair_of(body: Body) -> tuple[Any, Any]:
@@ -380,7 +404,9 @@ def _while_loop(
         cond_nconsts=len(condition.consts),
         body_nconsts=len(body.consts),
     )
-    return unflatten(spec, results)
+    jaxpr = body.program.jaxpr
+    given = jaxpr.invars[len(body.consts) :]
+    return unflatten(spec, _kept(jaxpr.outvars, given, leaves, results))
 
 
 def _check_condition(condition: Body) -> None:

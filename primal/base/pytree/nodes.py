@@ -257,7 +257,8 @@ class _Wrapped:
         return hash(self.fun)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Wrapped) and self.fun == other.fun
+        # Equal to the function itself, too, so that p.func == f after Partial(f).
+        return bool(self.fun == (other.fun if isinstance(other, _Wrapped) else other))
 
     def __repr__(self) -> str:
         return repr(self.fun)

@@ -43,6 +43,11 @@ def show(outline: Outline) -> str:
     return f"CustomNode({name}, [{inside}])"
 
 
+def _metadata(node: Outline) -> Any:
+    """What a node is made of besides its children; of a dict, the list of its keys."""
+    return list(node[1]) if node[0] is dict else thaw(node[1])
+
+
 class PyTreeDef:
     """The structure of a tree: its containers, their keys and metadata, without the leaves.
 
@@ -119,7 +124,7 @@ class PyTreeDef:
         found = outline(self.spec)
         if found is LEAF:
             return None
-        return found[0], list(found[1]) if found[0] is dict else thaw(found[1])
+        return found[0], _metadata(found)
 
     def compose(self, inner: PyTreeDef) -> PyTreeDef:
         """Return this structure with `inner` at the place of every leaf.
@@ -142,7 +147,8 @@ class PyTreeDef:
         def fold(node: Outline) -> Any:
             if node is LEAF:
                 return take() if f_leaf is None else f_leaf(take())
-            return f_node(tuple([fold(child) for child in node[2:]]), thaw(node[1]))
+            children = tuple([fold(child) for child in node[2:]])
+            return f_node(children, _metadata(node))
 
         return fold(outline(self.spec))
 
