@@ -26,11 +26,34 @@ def scatter(
         return narrow
     flat = takes.flat_scatter(k, x, indices, updates, **params)
     if flat is None:
-        return moves.scatter(k, x, indices, updates, word, **params)
-    line, starts, values, numbers = flat
-    out = moves.scatter(k, line, starts, values, word, **numbers)
-    whole: Value = k.reshape(out, x.shape)
+        whole: Value = moves.scatter(k, x, indices, updates, word, **params)
+    else:
+        line, starts, values, numbers = flat
+        whole = k.reshape(moves.scatter(k, line, starts, values, word, **numbers), x.shape)
+    nothing = x.node.word == "literal" and not any(x.node.attr)
+    if k.woven and word == "add" and nothing and whole.strides is None:
+        k.scattered[whole.node] = indices, updates, params
     return whole
+
+
+def added_to(k: Any, x: Value, y: Value) -> Value | None:
+    """x + y, where both are windows that were added to zeros for this alone: all in one array.
+
+    The derivative of reading an array at several places is a sum of such: at four corners of 500
+    points of 1000 x 1000 float64 it took 1.65 ms, of which 1.4 were zeros and their sums. Other
+    operands may hold -0, to which adding zeros does something.
+    """
+    if x.shape != y.shape or any(v.strides or v.node not in k.scattered for v in (x, y)):
+        return None
+    for one, other in ((x, y), (y, x)):
+        found = k.scattered[other.node]
+        if found is not None:
+            indices, updates, params = found
+            k.woven = False
+            out = scatter(k, "add", one, indices, updates, **params)
+            k.scattered[out.node] = None
+            return out
+    return None
 
 
 def _known_window(

@@ -75,14 +75,14 @@ def _atom(words: ComplexWords, v: Any, env: dict[Any, Any]) -> Value:
 
 def _equations(words: ComplexWords, jaxpr: Jaxpr, env: dict[Any, Any]) -> None:
     layouts, once, unread = _layouts(jaxpr), _read_once(jaxpr), _unread(jaxpr)
-    woven = _woven(jaxpr)
+    woven = woven_in(jaxpr)
     outer = words.eqn, words.crossed
     words.crossed = words.crossed | _crossed(jaxpr)
     for eqn in jaxpr.eqns:
         words.layout = layouts.get(eqn.outvars[0]) if eqn.outvars else None
         commutes = eqn.op.name in ("slice", "gather") and eqn.invars[0] in once
         words.once = env[eqn.invars[0]].node if commutes else None
-        words.woven = eqn.op.name == "concatenate" and eqn.outvars[0] in woven
+        words.woven = bool(woven) and bool(eqn.outvars) and eqn.outvars[0] in woven
         words.unread = bool(unread) and eqn.outvars[0] in unread if eqn.outvars else False
         words.eqn = eqn
         mark = len(words.order)
@@ -105,14 +105,19 @@ def _read_once(jaxpr: Jaxpr) -> set[Any]:
     return {v for v in made if read[v] == 1}
 
 
-def _woven(jaxpr: Jaxpr) -> set[Any]:
-    """Concatenations that only light elementwise equations read."""
-    made = {eqn.outvars[0] for eqn in jaxpr.eqns if eqn.op.name == "concatenate"}
+def woven_in(jaxpr: Jaxpr) -> set[Any]:
+    """Concatenations that only light words read, and sums of windows that one sum reads."""
+    made = {v for e in jaxpr.eqns if e.op.name in ("concatenate", "scatter-add") for v in e.outvars}
     if made:
         made.difference_update([v for v in jaxpr.outvars if v in made])
+        read: Counter[Any] = Counter()
         for eqn in jaxpr.eqns:
-            if eqn.op.name not in LIGHT:
-                made.difference_update([v for v in eqn.invars if v in made])
+            here = [v for v in eqn.invars if v in made]
+            if eqn.op.name not in LIGHT and eqn.op.name != "add_any":
+                made.difference_update(here)
+            read.update(here)
+        sums = [e.outvars[0] for e in jaxpr.eqns if e.op.name == "scatter-add"]
+        made.difference_update([v for v in sums if read[v] > 1])
     return made
 
 

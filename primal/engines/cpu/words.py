@@ -68,6 +68,8 @@ class Words(MatrixWords):
         self.counts: dict[Any, Node] = {}
         self.padded: dict[Node, Any] = {}
         """Arrays that are zero but for pieces: dimension, [(start, stop, value)]."""
+        self.scattered: dict[Node, Any] = {}
+        """What was added to zeros for a sum alone: indices, updates, parameters; sums of such."""
         self.spread: dict[Node, Any] = {}
         """What arrays were padded of: shape, operand, value, configuration."""
         self.gathered: dict[Node, Any] = {}
@@ -81,7 +83,7 @@ class Words(MatrixWords):
         self.layout: Ints | None = None
         """The order in which all readers of what is being written want its dimensions."""
         self.unread = self.woven = False
-        """Whether nobody reads the first of several results; whether only light words read it."""
+        """Whether nobody reads the first of several results; only what `woven_in` says does."""
         self.eqn: Any = None
         self.path: tuple[str, ...] = ()
         """The equation being written, and in which parts of loops and branches it is."""
@@ -212,8 +214,8 @@ class Words(MatrixWords):
                 return x
             if x.shape in ((), y.shape) and _is_one(x):
                 return y
-        if name == "add" and self.padded:
-            found = pieces.sum_of_padded(self, x, y)
+        if name == "add" and (self.padded or self.scattered):
+            found = scatters.added_to(self, x, y) or pieces.sum_of_padded(self, x, y)
             if found is not None:
                 return found
         if name.startswith("shift") and y.node.word == "literal" and y.shape in ((), x.shape):

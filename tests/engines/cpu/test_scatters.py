@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import primal.numpy as jnp
-from primal import lax
+from primal import grad, lax
+from primal.engines.cpu.schedule import Group
 from tests.engines.cpu.lab import built, numpy_run
 
 DRAW = np.random.default_rng(0)
@@ -55,3 +56,36 @@ def test_nothing_is_copied_first(name: str) -> None:
     made = built(lambda x: [CASES[name](x)], x)
     names = [type(spec).__name__ for spec in made.plan.specs]
     assert "Scatter" not in names and "Rows" in names
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "complex64"])
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_the_derivative_of_reading_at_several_places_is_one_array(count: int, dtype: str) -> None:
+    x = DRAW.integers(-4, 5, (60, 50)).astype(dtype)
+    i = DRAW.integers(0, 50, 40)
+    holomorphic = {"holomorphic": True} if x.dtype.kind == "c" else {}
+
+    def total(x: Any, i: Any) -> Any:
+        return sum((x[i * (n + 2) % 60, i] ** 2 * (n + 1)).sum() for n in range(count))
+
+    f = grad(total, **holomorphic)
+    made = built(lambda x, i: [f(x, i)], x, i)
+    (got,), (want,) = made.execute([x, i]), numpy_run(lambda x, i: [f(x, i)], x, i)
+    np.testing.assert_array_equal(got, want)
+    if dtype == "float32":
+        whole = [s for s in made.plan.steps if type(s) is Group and s.shape[:1] in ((60,), (3000,))]
+        assert len(whole) == 1  # the zeros
+
+
+def test_signs_of_zeros_of_what_windows_are_added_to() -> None:
+    x, y = np.full((2, 300), -0.0, np.float32)
+    i = np.array([3, 5])
+
+    def f(x: Any, y: Any, i: Any) -> list[Any]:
+        added = jnp.zeros(300, jnp.float32).at[i].add(1)
+        twice = jnp.zeros(300, jnp.float32).at[i].add(-0.0)
+        return [x + added, twice + y, added + twice, twice]
+
+    for got, want in zip(built(f, x, y, i).execute([x, y, i]), numpy_run(f, x, y, i), strict=True):
+        np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
