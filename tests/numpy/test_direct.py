@@ -236,7 +236,8 @@ LAWS = {
                           *[((WHOLE.astype(np.uint8).reshape(2, 4),), {"axis": a, "count": c})
                             for a in (None, 0, -1) for c in (None, 5, 9, 90, -3)]]),
     "fill_diagonal": (True, [((x, v), {"inplace": False}) for v in (2.0, VECTOR[:3], -0.0, 7)
-                             for x in (MATRIX, GRID[0], GRID[0].T, np.zeros((2, 2, 2)), WHOLE)]),
+                             for x in (MATRIX, GRID[0], GRID[0].T, np.zeros((2, 2, 2)), WHOLE,
+                                       MATRIX + 1j)]),
     "resize": (True, [((x, n), {}) for x in (VECTOR, GRID, WHOLE, EMPTY)
                       for n in (3, (2, 5), (0, 3), (40,), (), -2)]),
     "linspace": (True, [((a, b, n), o) for a, b in ((0, 1), (-2.5, 7), (3, -1e30), (1, np.inf))
@@ -313,7 +314,7 @@ LAWS = {
         *over((np.arange(5000) % 11).astype(np.float32)), *over(np.repeat(SPECIALS, 300)),
     ]),
     "digitize": (True, [((x, EDGES), {}) for x in SETS] + [((VECTOR, WHOLE[[3, 1, 4]]), {})]),
-    "median": (False, [*over(VECTOR, NANS, GRID, SPECIALS, WHOLE), *over(GRID, axis=1),
+    "median": (False, [*over(VECTOR, NANS, GRID, SPECIALS, WHOLE, WHOLE > 2), *over(GRID, axis=1),
                        *over(GRID, keepdims=True), *over(VECTOR[:3], MATRIX, axis=-1),
                        *over(GRID, axis=(0, 2)), *over(GRID, GRID.T, axis=(-1, 0)),
                        *over(np.tile(VECTOR, 400), np.tile(SPECIALS, 400), np.tile(NANS, 600)),
@@ -332,7 +333,7 @@ LAWS = {
                          for o in ({}, {"axis": 0}, {"axis": -1, "method": "lower"})]),
     "percentile": (False, [((x, q), o) for x in (VECTOR, GRID, NANS, SPECIALS, WHOLE)
                            for q in (30, 33.3, 100) for o in ({}, {"axis": -1})]),
-    "nanmedian": (False, [*over(VECTOR, NANS, GRID, SPECIALS, WHOLE, NANS[[1, 3]]),
+    "nanmedian": (False, [*over(VECTOR, NANS, GRID, SPECIALS, WHOLE, WHOLE > 2, NANS[[1, 3]]),
                           *over(GRID, axis=1)]),
     "nanargmax": (True, [*over(VECTOR, NANS, GRID, SPECIALS, WHOLE, NANS[[1, 3]]),
                          *over(GRID, axis=1), *over(GRID, keepdims=True)]),
@@ -361,6 +362,7 @@ LAWS = {
                + [((GRID, 1), {"axis": 2})]),
     "insert": (True, [((x, i, 2.0), {}) for i in (0, 3, -1, 8, 30, -30)
                         for x in (VECTOR, HALVES, VECTOR * 1j)]
+               + [((WHOLE > 2, i, v), {}) for i in (0, -1, 30) for v in (0, 7, True)]
                + [((WHOLE, 1, 2), {}), ((WHOLE, 1, 2.5), {}), ((GRID, 1, 5.0), {"axis": 2})]),
     "choose": (True, [((WHOLE % 2, (VECTOR, -VECTOR)), {"mode": m}) for m in ("raise", "clip")]
                + [((WHOLE, [VECTOR, WHOLE]), {"mode": "wrap"}),
@@ -372,8 +374,8 @@ LAWS = {
         (((WHOLE, WHOLE), (3, 2)), {"mode": "wrap"}),
     ]),
     "convolve": (False, [((a, b), {"mode": m}) for m in ("full", "same", "valid")
-                         for a, b in itertools.product((VECTOR, EDGES, NANS, WHOLE, BYTES),
-                                                      repeat=2)]),
+                         for a, b in itertools.product(
+                             (VECTOR, EDGES, NANS, WHOLE, BYTES, BYTES > 2), repeat=2)]),
     "correlate": (False, [((a, b), {"mode": m}) for m in ("full", "same", "valid")
                           for a, b in itertools.product((VECTOR, EDGES, VECTOR * 1j), repeat=2)]),
     "interp": (False, [

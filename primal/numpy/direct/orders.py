@@ -71,7 +71,7 @@ def isin(
     """Each of a few elements beside each of a few others; more as NumPy looks for them."""
     if type(element) is not ArrayImpl or type(test_elements) is not ArrayImpl:
         return None
-    if dtype_of((element, test_elements)) is None:
+    if dtype_of((element, test_elements), ANY) is None:
         return None
     if not test_elements.aval.size:
         return None
@@ -380,7 +380,7 @@ def median(
     keepdims: bool = False,
 ) -> Callable[..., Any] | None:
     """The middle element along axes, or of all."""
-    if not is_array(a, "iuf") or not is_axis(axis) or not a.aval.size:
+    if not is_array(a, "biuf") or not is_axis(axis) or not a.aval.size:
         return None
     if keepdims or out is not None:
         return None
@@ -484,7 +484,7 @@ def nanmedian(
     keepdims: bool = False,
 ) -> Callable[..., Any] | None:
     """The middle of the elements that are numbers."""
-    if not is_array(a, "iuf") or axis is not None or keepdims or out is not None:
+    if not is_array(a, "biuf") or axis is not None or keepdims or out is not None:
         return None
     dtype = to_inexact_dtype(a.aval.dtype)
 

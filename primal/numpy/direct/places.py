@@ -267,6 +267,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Callable[..., A
     if not is_array(arr, ANY) or type(obj) is not int or arr.aval.ndim != 1:
         return None
     dtype = dtype_of((arr, values), ANY)
+    if arr.aval.dtype == np.bool_ and type(values) in (bool, int):
+        dtype = arr.aval.dtype  # other than 0 is true
     n = arr.aval.size
     if dtype is None or type(values) is ArrayImpl:
         return None
@@ -334,7 +336,7 @@ def _sliding(function: Callable[..., Any], default: str) -> Callable[..., Any]:
             return None
         if type(a) is not ArrayImpl or type(v) is not ArrayImpl or dtype_of((a, v)) is None:
             return None
-        if a.aval.dtype.kind in "iu":
+        if a.aval.dtype.kind in "biu":
             # Results are floats, so sums must not leave the range of whole numbers.
             wide = to_inexact_dtype(a.aval.dtype)
             return lambda a, v: function(a.astype(wide), v.astype(wide), mode)
