@@ -318,9 +318,8 @@ class _Declared:
         return getattr(x, self.__name__)(*args)
 
 
-for _name in (
-    {"item", "tolist", "__copy__", "__deepcopy__"} | _OF_VALUES | _METHODS_OF_VALUES | (_OF_BUFFERS)
-):
+_ALWAYS = frozenset(("item", "tolist", "__copy__", "__deepcopy__"))
+for _name in _ALWAYS | _OF_VALUES | _METHODS_OF_VALUES | _OF_BUFFERS:
     setattr(Array, _name, _Declared(_name))
 
 
