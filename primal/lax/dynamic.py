@@ -73,6 +73,10 @@ def _starts(
     if not strong and any(k and not -(2**31) <= int(s) < 2**31
                           for s, k in zip(start_indices, known, strict=True)):
         dtype = dtypes.canonicalize_dtype(np.int64)
+    if max(shape, default=0) >= 2**31 and dtype.itemsize < 8:
+        # 32 bits have no number for the last elements, nor one to add to negative ones.
+        dtype = np.dtype(np.int64)
+        traced = [convert_element_type(s, new_dtype=dtype, weak_type=False) for s in traced]
     flags = (
         [bool(allow_negative)] * len(shape)
         if not isinstance(allow_negative, Sequence | np.ndarray)

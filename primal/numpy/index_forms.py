@@ -375,16 +375,17 @@ def dynamic_positions(values: Any, n: int, wrap: bool) -> Any:
 
     Values that the index dtype cannot hold stay out of bounds rather than wrapping into them.
     """
-    dtype = values.aval.dtype
+    dtype, bits = values.aval.dtype, dtypes.itemsize_bits(values.aval.dtype)
+    least = INT32 if n < FAR else INT64
     if dtypes.issubdtype(dtype, np.unsignedinteger):
-        signed = INT64 if dtypes.itemsize_bits(dtype) == 64 else INT32
-        if dtypes.itemsize_bits(dtype) >= 32:
+        signed = INT64 if bits == 64 else least
+        if bits >= 8 * signed.itemsize:
             top = np.asarray(np.iinfo(signed).max, dtype)[()]
             values = minimum(values, broadcast_in_dim(
                 top, shape=values.aval.shape, broadcast_dimensions=()))
         return convert_element_type(values, new_dtype=signed, weak_type=False)
-    if dtypes.itemsize_bits(dtype) < 32:
-        values = convert_element_type(values, new_dtype=INT32, weak_type=False)
+    if bits < 8 * least.itemsize:
+        values = convert_element_type(values, new_dtype=least, weak_type=False)
     if not wrap:
         return values
     return select_n(lt(values, 0), values, add(values, n))

@@ -12,6 +12,8 @@ from primal import ShapeDtypeStruct, eval_shape, lax
 from primal import numpy as jnp
 from primal.api import grad, jit, jvp, make_jaxpr, vmap
 from primal.base.config import enable_x64
+from primal.lax.dynamic import _starts
+from primal.numpy.index_forms import dynamic_positions
 from primal.ops import elementwise
 from tests.ops.laws import agree, check_derivatives, eager, same
 
@@ -22,6 +24,23 @@ ITEMS = lax.ScatterDimensionNumbers((), (0,), (0,))
 
 
 # gather and scatter.
+
+
+@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint32"])
+def test_indices_of_giants_are_counted_in_64_bits(dtype: str, x64: bool) -> None:
+    """Of dimensions that int32 cannot count; without their memory: the positions alone."""
+    n = 2**31 + 17
+    given = np.array([3, 2**31 + 16 if dtype == "uint32" else -1], dtype)
+    with enable_x64(x64):
+        for by in (lambda f: f, jit):
+            got = by(lambda i: dynamic_positions(i, n, True))(jnp.asarray(given))
+            np.testing.assert_array_equal(got, [3, n - 1])
+            for k, want in zip(given, (3, n - 1), strict=True):
+                (start,) = by(lambda i: _starts("dynamic_slice", (n,), (i,), True))(jnp.asarray(k))
+                assert int(start) == want
+        for known in (-1, n - 1):
+            assert _starts("dynamic_slice", (n,), (known,), True)[0].val == n - 1
 
 
 def test_modes_of_gather() -> None:
