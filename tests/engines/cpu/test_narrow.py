@@ -88,3 +88,21 @@ def test_updates_that_meet_are_added_up_in_float32(dtype: Any) -> None:
     x, u = RNG.normal(size=(9, 5)).astype(dtype), RNG.normal(size=(300, 5)).astype(dtype)
     i = RNG.integers(-12, 12, 300, np.int32)
     same(lambda x, i, u: [getattr(x.at[i], f)(u) for f in ("add", "multiply", "max")], x, i, u)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_sums_of_two_are_rounded_once(dtype: Any, axis: int) -> None:
+    shape = [40, 30, 20]
+    shape[axis] = 2
+    bits = np.random.default_rng(axis).integers(0, 1 << 16, shape).astype(np.uint16)
+    x = bits.view(dtype)
+    x.reshape(-1)[:6] = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0]
+    zeros = np.full(shape, -0.0, dtype)
+    got, signs = built(lambda x, z: [jnp.sum(x, axis), jnp.sum(z, axis)], x, zeros).execute(
+        [x, zeros]
+    )
+    with np.errstate(all="ignore"):
+        want = x.astype(np.float64).sum(axis).astype(dtype)
+    np.testing.assert_array_equal(got.astype(np.float64), want.astype(np.float64))
+    assert not np.signbit(signs).any()
