@@ -13,9 +13,11 @@ import pytest
 import primal
 import primal.numpy as jnp
 from primal import lax
+from primal.api.checks import rewrite
 from primal.base.config import cpu_engine
 from primal.experimental import checkify
 from primal.experimental.checkify import all_checks, check, nan_checks, user_checks
+from primal.ir.op import registry
 
 ENGINES = ("reference", "cpu", "xla")
 
@@ -316,3 +318,7 @@ def test_keys_among_the_values_of_a_message() -> None:
     check = checkify.checkify(f)
     assert check(1.0)[0].get() is None
     assert "-1.0 with Array((), dtype=key<fry>)" in check(-1.0)[0].get()
+
+
+def test_operations_that_are_named_exist() -> None:
+    assert {*rewrite._CHOOSING, *rewrite._RULES} <= set(registry)

@@ -56,7 +56,7 @@ OUT_OF_BOUNDS = (
 _MOVING = frozenset((SHAPE, SPREAD, INDEX, RANDOM_BITS, HOST))
 _CHOOSING = frozenset((
     "select_n", "convert_element_type", "copy", "real", "imag", "stop_gradient",
-    "reduce_precision", "custom_jvp_call", "custom_vjp_call", "custom_lin", "name", "device_put",
+    "reduce_precision", "custom_jvp_call", "custom_vjp_call", "custom_lin", "name",
     "optimization_barrier", "sort", "neg", "abs", "max", "min", "clamp", "sign", "floor", "ceil",
     "round", "square", "nextafter", "complex", "conj", "bitcast_convert_type", "reduce_max",
     "reduce_min", "reduce_window_max", "reduce_window_min",
