@@ -211,7 +211,8 @@ def _panels(
             break
         units -= 1
     spec = Panels(dtype, vectors, lanes, *counts, single)
-    words = words_of(
+    callees = spec.callees(m[0])
+    words = [0] * len(callees) + words_of(
         m, n, (outer[:units], outer[units:], around, inner), counts, a.node.dtype.itemsize, width
     )
     inside = size_of([g[0] for g in outer[units:]])
@@ -219,7 +220,7 @@ def _panels(
     return k.routine(
         spec, (a, b), (Aval(shape, a.dtype),), words,
         units=units_of(n, outer[:units], vectors * lanes), cost=min(cost, 2**31 - 1),
-        name="convolution", terms=depth,
+        name="convolution", terms=depth, callees=callees,
     )[0]  # fmt: skip
 
 

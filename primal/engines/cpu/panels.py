@@ -27,13 +27,15 @@ class Panels:
     Rows of i come by as many as registers hold, by eight, and by up to seven. (Tiles of as many
     rows as divide i best, each number with code of its own, were as fast, and another kernel for
     almost every convolution.) Masked vectors at the end of j cost nothing, as all rows use them.
+    A tile is a function of the process, compiled with the first convolution that has such rows.
     A `single` row (`jnp.convolve`, one filter, a filter per channel) is a kernel of its own: to ask
     for more rows in every turn doubles its time, and there are registers for more vectors.
 
-    Words: size of i, its strides in a and the result; how i is divided (`divided`); size of j;
-    sizes and strides of loops. First of l, `outer` that make units and `outer` that run inside the
-    blocks of long sums. Then of k, `inner` that run around the tiles, which add to the result after
-    the first turn, and `inner` inside. Loops that are not needed have one turn.
+    Words: the functions of tiles; size of i, its strides in a and the result; how i is divided
+    (`divided`); size of j; sizes and strides of loops. First of l, `outer` that make units and
+    `outer` that run inside the blocks of long sums. Then of k, `inner` that run around the tiles,
+    which add to the result after the first turn, and `inner` inside. Loops that are not needed have
+    one turn.
     """
 
     dtype: str
@@ -43,14 +45,26 @@ class Panels:
     inner: int
     single: bool
 
-    def write(self, module: Module, name: str) -> None:
-        """Add the function, and those of the tiles."""
-        size = itemsize(self.dtype)
-        shapes = zip(rows_of(self.lanes * size), (False, False, True), strict=True)
-        kinds = [
+    @property
+    def tiles(self) -> list[Tile]:
+        """Those that rows may come by."""
+        width = self.lanes * itemsize(self.dtype)
+        shapes = zip(rows_of(width), (False, False, True), strict=True)
+        return [
             Tile(self.dtype, rows, self.vectors, self.lanes, self.inner, fewer)
             for rows, fewer in ([(1, False)] if self.single else shapes)
         ]
+
+    def callees(self, m: int) -> list[Tile | None]:
+        """Those that m rows come by, each at its place."""
+        first, second, _ = divided(m, self.lanes * itemsize(self.dtype))
+        used = [True] if self.single else [first > 0, second > first, m > second]
+        return [tile if there else None for tile, there in zip(self.tiles, used, strict=True)]
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the function."""
+        size = itemsize(self.dtype)
+        kinds = self.tiles
         r = Reader(module)
         c = r.c
         arrays = [r.array(), r.array(), r.array()]
@@ -59,6 +73,7 @@ class Panels:
         # The words are read where a unit needs them: held from the beginning they would take LLVM
         # a third of the time, to move them out of registers and back.
         def unit(u: str) -> None:
+            codes = [r.pointer() for _ in kinds]
             m, step_a, step_out = r.word(), r.word(), r.word()
             *ends, each = ["0", r.word(), r.word(), m, r.word()]
             if self.single:
@@ -74,19 +89,22 @@ class Panels:
             insides, blocks = r.loops(self.outer, 3), r.loops(self.inner, 2)
             nest = c.new(f"getelementptr i64, ptr %record, i64 {r.at}")
 
-            def tiles(tile: Tile, places: list[str], i: str, _: list[str]) -> list[str]:
+            def tiles(
+                tile: Tile, code: str, places: list[str], i: str, _: list[str]
+            ) -> list[str]:
                 x, y, z, add = places
                 x, z = r.moved(x, (i, step_a)), r.moved(z, (i, step_out))
                 count = smaller(c, c.new(f"sub i64 {m}, {i}"), each) if tile.fewer else "0"
-                tile.call(module, c, (x, y, z), (step_a, step_out, left, add, count), nest)
+                tile.call(c, code, (x, y, z), (step_a, step_out, left, add, count), nest)
                 return []
 
             def inside(d: int, places: list[str], turns: str) -> list[str]:
                 if d == self.outer:
                     given = [*places, turns]
-                    for tile, start, stop in zip(kinds, ends[:-1], ends[1:], strict=True):
+                    by_tile = zip(kinds, codes, ends[:-1], ends[1:], strict=True)
+                    for tile, code, start, stop in by_tile:
                         step = each if tile.fewer else str(tile.rows)
-                        c.loop(start, stop, step, [], functools.partial(tiles, tile, given))
+                        c.loop(start, stop, step, [], functools.partial(tiles, tile, code, given))
                     return []
                 count, *by = insides[d]
 
@@ -139,7 +157,7 @@ class Tile:
         return f"tile_{self.dtype}_{self.rows}_{self.vectors}_{self.lanes}_{self.loops}{kinds}"
 
     def call(
-        self, module: Module, c: Code, places: Sequence[str], counts: Sequence[str], nest: str
+        self, c: Code, code: str, places: Sequence[str], counts: Sequence[str], nest: str
     ) -> None:
         """A call of the tile's function, with the places of a, b and the result.
 
@@ -148,15 +166,16 @@ class Tile:
         and strides of the loops are.
         """
         given = [*[f"ptr {p}" for p in places], *[f"i64 {v}" for v in counts], f"ptr {nest}"]
-        c.do(f"call void @{self.function(module)}({', '.join(given)})")
+        c.do(f"call void {code}({', '.join(given)})")
 
     def function(self, module: Module) -> str:
         """The name of the tile's function, which is added to the module if it is not there."""
         if self.name not in module.functions:
-            self._write(module)
+            self.write(module, self.name, "internal ")
         return self.name
 
-    def _write(self, module: Module) -> None:
+    def write(self, module: Module, name: str, linkage: str = "") -> None:
+        """Add the function."""
         c = Code(module, self.lanes)
         scalar, size = SCALAR[self.dtype], itemsize(self.dtype)
         t, suffix = c.vec(scalar), f"v{self.lanes}{'f32' if size == 4 else 'f64'}"
@@ -287,8 +306,8 @@ class Tile:
         head = "ptr %a, ptr %b, ptr %c, i64 %step_a, i64 %step_c, i64 %left, i64 %add, i64 %some, "
         head += "ptr %nest"
         text = "\n".join(c.lines)
-        module.functions[self.name] = (
-            f"define internal void @{self.name}({head}) nounwind {{\n{text}\n}}\n"
+        module.functions[name] = (
+            f"define {linkage}void @{name}({head}) nounwind {{\n{text}\n}}\n"
         )
 
 

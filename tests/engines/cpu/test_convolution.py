@@ -175,7 +175,7 @@ def test_a_single_row(dtype, places):
 
 @pytest.mark.parametrize("numbers", [NHWC, NCHW])
 def test_kinds_do_not_depend_on_sizes(numbers):
-    found = set()
+    found, called = set(), set()
     for batch, inside, features, places in (
         (2, 3, 17, (40, 33)), (1, 40, 20, (41, 48)), (8, 130, 64, (33, 64)), (3, 7, 101, (90, 70)),
     ):  # fmt: skip
@@ -185,7 +185,18 @@ def test_kinds_do_not_depend_on_sizes(numbers):
         f = lambda x, w: [conv_general_dilated(x, w, **params(numbers))]  # noqa: E731
         made = lab.built(f, array((batch, *inner)), array(outer))
         found.update([s.spec for s in made.plan.steps if isinstance(s, Routine)])
-    assert len([spec for spec in found if isinstance(spec, Panels)]) == 1
+        called.update(made.plan.callees)
+    (kind,) = [spec for spec in found if isinstance(spec, Panels)]
+    # Three functions of the process, of which a program has those that its rows come by.
+    assert called <= set(kind.tiles)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 8, 13, 14, 22, 28, 31])
+def test_tiles_that_no_row_comes_by_are_not_compiled(rows):
+    kind = Panels("f4", 2, 16, 2, 3, False)
+    first, second, _ = divided(rows, 64)
+    there = [tile is not None for tile in kind.callees(rows)]
+    assert there == [first > 0, second > first, rows > second] and any(there)
 
 
 def test_blocks():
