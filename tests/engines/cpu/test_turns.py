@@ -108,3 +108,17 @@ def test_truth_follows_the_numbers_it_was_made_of(n: int) -> None:
     for got, want in zip(made.execute([x, y]), numpy_run(f, x, y), strict=True):
         np.testing.assert_array_equal(got, want)
     assert turns_of(made) == 1 and len(made.plan.instances) == 1
+
+
+@pytest.mark.parametrize("dtype", ["int8", "bool", "float16", "bfloat16"])
+def test_narrow_numbers_are_turned_whatever_their_rows(dtype: str) -> None:
+    x = (RNG.random((67, 1001)) * 9 - 3).astype(jnp.dtype(dtype))
+    y = RNG.random((1001, 67)).astype(np.float32)
+
+    def f(x: Any, y: Any) -> list[Any]:
+        return [jnp.maximum(x.T, x.T[:1]), jnp.where(x.T > 0, y, 0), x.T.astype(jnp.float32) + y]
+
+    made = built(f, x, y)
+    for got, want in zip(made.execute([x, y]), numpy_run(f, x, y), strict=True):
+        np.testing.assert_array_equal(got, want)
+    assert turns_of(made)
