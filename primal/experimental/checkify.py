@@ -14,6 +14,7 @@ import numpy as np
 from primal.api.checks.rewrite import run
 from primal.api.checks.state import State
 from primal.api.operands import abstract, check_operands, flat_function, name_of
+from primal.api.vectorize import vmap
 from primal.base.errors import api_boundary
 from primal.base.pytree import flatten, flatten_args, unflatten
 from primal.base.pytree.nodes import register_pytree_node
@@ -231,6 +232,10 @@ def check_error(error: Error) -> None:
         exception = error.get_exception()
         if exception is not None:
             raise JaxRuntimeError(str(exception))
+        return
+    if error._code.ndim:
+        # Errors of several examples or steps: the check of each, of which the last failed counts.
+        vmap(check_error)(error)
         return
     _check_op(error._code, *error._values, signatures=error._signatures, debug=False)
 

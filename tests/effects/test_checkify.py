@@ -322,3 +322,29 @@ def test_keys_among_the_values_of_a_message() -> None:
 
 def test_operations_that_are_named_exist() -> None:
     assert {*rewrite._CHOOSING, *rewrite._RULES} <= set(registry)
+
+
+def test_errors_of_steps_are_checked_together_under_another_checkify() -> None:
+    """The error that a scan stacks, or a vmap, becomes the error around it: the last."""
+
+    def positive(x):
+        checkify.check(x > 0, "expected more than 0, got {x}", x=x)
+        return x
+
+    def steps(xs):
+        errors, ys = lax.scan(lambda c, x: (c, checkify.checkify(positive)(x)), 0, xs)[1]
+        checkify.check_error(errors)
+        return ys
+
+    def examples(xs):
+        errors, ys = primal.vmap(primal.vmap(checkify.checkify(positive)))(xs.reshape(1, -1))
+        checkify.check_error(errors)
+        return ys[0]
+
+    for f in (steps, examples, primal.jit(steps)):
+        for call in (checkify.checkify(f), primal.jit(checkify.checkify(f))):
+            error, ys = call(jnp.array([1.0, 2.0]))
+            assert error.get() is None and ys.tolist() == [1.0, 2.0]
+            assert "got -2" in call(jnp.array([-3.0, -2.0, 1.0]))[0].get()
+    with pytest.raises(checkify.JaxRuntimeError, match="got -2"):
+        steps(jnp.array([1.0, -2.0]))
