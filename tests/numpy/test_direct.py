@@ -508,8 +508,7 @@ def test_float16_by_eights(shape):
     edges = np.float32([65504, 65519.99, 65520, 2.0**-25, 3 * 2.0**-25, -(2.0**-24), 1 + 2.0**-11])
     for x in (wide, wide.T[::-1] if shape else wide, edges):
         with np.errstate(all="ignore"):
-            wanted = x.astype(np.float16)
-        found = native.narrowed(x)
+            wanted, found = x.astype(np.float16), native.narrowed(x)
         assert found.shape == x.shape and found.dtype == np.float16
         np.testing.assert_array_equal(found, wanted)
 
