@@ -83,6 +83,19 @@ def test_functions_of_chosen_numbers_are_computed_once(dtype: str) -> None:
     agree(lambda x, p: [pnp.exp(pnp.where(x > 0, x, p))], x[:3], p, within=1)
 
 
+def test_functions_of_one_choice_are_not_doubled() -> None:
+    x = DRAW.standard_normal(9).astype(np.float32)
+
+    def f(x: Any) -> list[Any]:
+        number = x[0]
+        for k in range(1, 9):
+            number = pnp.where(x[k] > 0, number, pnp.where(x[k] < -1, number, x[k]))
+        return [pnp.exp(number)]
+
+    made = agree(f, x, within=1)
+    assert sum([s.heavy for s in made.plan.steps if type(s) is Group]) == 1
+
+
 def test_numbers_on_the_way_do_not_part_what_is_read_together() -> None:
     def f(x: Any, a: Any, b: Any) -> list[Any]:
         y = pnp.floor(x) * a
