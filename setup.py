@@ -4,7 +4,10 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-FAST = Path(__file__).parent / "primal" / "base" / "_fast.c"
+HERE = Path(__file__).parent
+FAST = HERE / "primal" / "base" / "_fast.c"
+# What it includes: a change of these builds it again, and a source distribution has them.
+THEMES = sorted(str(path.relative_to(HERE)) for path in HERE.glob("primal/base/fast/*.c"))
 
 
 def numpy_headers() -> list[str]:
@@ -20,6 +23,7 @@ extensions = (
         Extension(
             "primal.base._fast",
             ["primal/base/_fast.c"],
+            depends=THEMES,
             include_dirs=numpy_headers(),
             # Nothing is fused, so that Python and C give the same numbers everywhere.
             extra_compile_args=["-O3", "-ffp-contract=off"],

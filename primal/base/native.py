@@ -15,7 +15,7 @@ import numpy as np
 
 from primal.base.caches import register
 
-VERSION = 20
+VERSION = 21
 """What the sources beside it expect; another build is older or newer than they are."""
 
 extension: Any = None

@@ -5,6 +5,7 @@ files where third parties enter, and the length of files.
 """
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -132,6 +133,15 @@ def files() -> dict[str, str]:
 def test_the_package_keeps_its_layers() -> None:
     found = [fault for path, source in files().items() for fault in faults(source, path)]
     assert not found, "\n".join(["", *found])
+
+
+def test_files_of_c_are_short_and_in_use() -> None:
+    base = PACKAGE / "base"
+    themes = sorted(path.name for path in (base / "fast").glob("*.c"))
+    included = re.findall(r'#include "fast/(.*)"', (base / "_fast.c").read_text())
+    assert sorted(included) == themes
+    counts = {path.name: path.read_text().count("\n") for path in PACKAGE.rglob("*.c")}
+    assert max(counts.values()) <= MAX_LINES, counts
 
 
 def test_no_ring_of_modules() -> None:

@@ -1,0 +1,154 @@
+/* Casts: floats as integers, float16 as float32 and back. */
+
+/* Floats cut off behind the point; what is beyond the range becomes its end, and NaN 0. The halves of
+   unsigned integers of 32 bits are cut off as signed ones, which all CPUs have vectors for; the ends
+   that float32 does not have are set afterwards. To narrow ones numbers are cut off by their bits:
+   as signed integers those of positive floats ascend, as unsigned ones those of negative floats come
+   last and descend. */
+#define NARROW(name, real, bits, least, greatest, whole)                                           \
+    WIDEST static void name(const real *x, whole *out, npy_intp n) {                               \
+        const real ends[] = {least, greatest};                                                     \
+        bits low, high;                                                                            \
+        memcpy(&low, ends, sizeof low);                                                            \
+        memcpy(&high, ends + 1, sizeof high);                                                      \
+        for (npy_intp start = 0; start < n; start += TILE) {                                       \
+            const npy_intp m = n - start < TILE ? n - start : TILE;                                \
+            int32_t cut[TILE] __attribute__((aligned(64)));                                        \
+            for (npy_intp i = 0; i < m; i++) {                                                     \
+                u##bits v;                                                                         \
+                memcpy(&v, x + start + i, sizeof v);                                               \
+                v = (bits)v > high ? (u##bits)high : v;                                            \
+                v = v > (u##bits)low ? (u##bits)low : v;                                           \
+                real within;                                                                       \
+                memcpy(&within, &v, sizeof v);                                                     \
+                const int32_t inside = (int32_t)within;                                            \
+                cut[i] = x[start + i] == x[start + i] ? inside : 0;                                \
+            }                                                                                      \
+            for (npy_intp i = 0; i < m; i++)                                                       \
+                out[start + i] = (whole)cut[i];                                                    \
+        }                                                                                          \
+    }
+
+#define WIDER(name, real)                                                                    \
+    WIDEST static void name##_i4(const real *x, int32_t *out, npy_intp n) {                        \
+        for (npy_intp i = 0; i < n; i++) {                                                         \
+            real v = x[i];                                                                         \
+            v = isless(v, (real)INT32_MIN) ? (real)INT32_MIN : v;                                  \
+            const int32_t cut = (int32_t)(isless(v, (real)TOP_32) ? v : 0);                        \
+            out[i] = isgreaterequal(v, (real)TOP_32) ? INT32_MAX : cut;                            \
+        }                                                                                          \
+    }                                                                                              \
+    WIDEST static void name##_u4(const real *x, uint32_t *out, npy_intp n) {                       \
+        for (npy_intp i = 0; i < n; i++) {                                                         \
+            const real top = (real)TOP_32, v = x[i];                                               \
+            const real half = isgreaterequal(v, top) ? v - top : v;                                \
+            const real rest = isgreater(half, (real)0) ? half : 0;                                 \
+            uint32_t cut = (uint32_t)(int32_t)(isless(rest, top) ? rest : 0);                      \
+            cut |= isgreaterequal(v, top) ? TOP_32 : 0;                                            \
+            out[i] = isgreaterequal(v, 2 * top) ? UINT32_MAX : cut;                                \
+        }                                                                                          \
+    }
+
+#define WHOLES(name, real, bits)                                                                   \
+    NARROW(name##_i1, real, bits, -128, 127, int8_t)                                               \
+    NARROW(name##_i2, real, bits, -32768, 32767, int16_t)                                          \
+    NARROW(name##_u1, real, bits, (real)-0.0, 255, uint8_t)                                        \
+    NARROW(name##_u2, real, bits, (real)-0.0, 65535, uint16_t)                                     \
+    WIDER(name, real)
+
+WHOLES(whole_32, float, int32_t)
+WHOLES(whole_64, double, int64_t)
+
+/* whole(x, dtype): floats of 32 or 64 bits as integers of at most 32; None for other dtypes. */
+static PyObject *whole(PyObject *self, PyObject *const *given, Py_ssize_t n) {
+    if (n != 2 || !PyArray_CheckExact(given[0]) || !PyArray_DescrCheck(given[1]))
+        Py_RETURN_NONE;
+    PyArray_Descr *descr = (PyArray_Descr *)given[1];
+    const int type = PyArray_TYPE((PyArrayObject *)given[0]), to = descr->type_num;
+    const int size = PyTypeNum_ISINTEGER(to) ? (int)PyDataType_ELSIZE(descr) : 0;
+    if ((type != NPY_FLOAT && type != NPY_DOUBLE) || size < 1 || size > 4)
+        Py_RETURN_NONE;
+    PyArrayObject *x =
+        (PyArrayObject *)PyArray_FROM_OF(given[0], NPY_ARRAY_IN_ARRAY | NPY_ARRAY_NOTSWAPPED);
+    if (x == NULL)
+        return NULL;
+    PyArrayObject *out = (PyArrayObject *)fresh_array((PyArray_Descr *)Py_NewRef(given[1]),
+                                                      PyArray_NDIM(x), PyArray_DIMS(x));
+    if (out != NULL) {
+        const void *from = PyArray_DATA(x);
+        void *made = PyArray_DATA(out);
+        const npy_intp many = PyArray_SIZE(x);
+#define CUT(one, name)                                                                             \
+    case one:                                                                                      \
+        type == NPY_FLOAT ? whole_32_##name(from, made, many) : whole_64_##name(from, made, many);             \
+        break;
+        Py_BEGIN_ALLOW_THREADS
+        switch (PyTypeNum_ISSIGNED(to) ? -size : size) {
+            CUT(-1, i1)
+            CUT(-2, i2)
+            CUT(-4, i4)
+            CUT(1, u1)
+            CUT(2, u2)
+            CUT(4, u4)
+        }
+        Py_END_ALLOW_THREADS
+    }
+    Py_DECREF(x);
+    return (PyObject *)out;
+}
+
+/* NumPy converts between float16 and float32 number by number. */
+#ifdef __x86_64__
+#define BY_EIGHTS(name, from, to, one)                                                             \
+    __attribute__((target("avx,f16c"))) static void name(const from *x, to *out, npy_intp n) {     \
+        npy_intp i = 0;                                                                            \
+        for (; i + 8 <= n; i += 8)                                                                 \
+            one(x + i, out + i);                                                                   \
+        if (i < n) {                                                                               \
+            from last[8] = {0};                                                                    \
+            to made[8];                                                                            \
+            memcpy(last, x + i, (n - i) * sizeof *x);                                              \
+            one(last, made);                                                                       \
+            memcpy(out + i, made, (n - i) * sizeof *out);                                          \
+        }                                                                                          \
+    }
+
+#define WIDEN(x, out) _mm256_storeu_ps(out, _mm256_cvtph_ps(_mm_loadu_si128((const void *)(x))))
+#define NARROW_8(x, out)                                                                           \
+    _mm_storeu_si128((void *)(out), _mm256_cvtps_ph(_mm256_loadu_ps(x), _MM_FROUND_TO_NEAREST_INT))
+
+BY_EIGHTS(widen, npy_half, float, WIDEN)
+BY_EIGHTS(narrow, float, npy_half, NARROW_8)
+#endif
+
+static PyObject *converted(PyObject *given, int from, int to) {
+    PyArrayObject *x = (PyArrayObject *)PyArray_FROM_OTF(given, from, NPY_ARRAY_IN_ARRAY);
+    if (x == NULL)
+        return NULL;
+    PyArrayObject *out = (PyArrayObject *)fresh_array(PyArray_DescrFromType(to), PyArray_NDIM(x),
+                                                      PyArray_DIMS(x));
+    if (out != NULL) {
+        const npy_intp n = PyArray_SIZE(x);
+        void *in = PyArray_DATA(x), *made = PyArray_DATA(out);
+#ifdef __x86_64__
+        Py_BEGIN_ALLOW_THREADS
+        to == NPY_HALF ? narrow(in, made, n) : widen(in, made, n);
+        Py_END_ALLOW_THREADS
+#endif
+    }
+    Py_DECREF(x);
+    return (PyObject *)out;
+}
+
+/* by_eights(): whether the CPU has the instructions for `widened` and `narrowed`. */
+static PyObject *by_eights(PyObject *self, PyObject *none) {
+#ifdef __x86_64__
+    return PyBool_FromLong(__builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c"));
+#else
+    Py_RETURN_FALSE;
+#endif
+}
+
+static PyObject *widened(PyObject *self, PyObject *x) { return converted(x, NPY_HALF, NPY_FLOAT); }
+
+static PyObject *narrowed(PyObject *self, PyObject *x) { return converted(x, NPY_FLOAT, NPY_HALF); }
