@@ -422,7 +422,8 @@ def test_aux_holds_anything():
 @pytest.mark.parametrize(
     "name",
     ["grad", "vjp", "linearize", "jacrev", "hessian", "vmap", "custom_jvp", "custom_vjp",
-     "custom_gradient", "checkpoint", "scan", "jit of checkpoint", "custom_root"],
+     "custom_gradient", "checkpoint", "scan", "jit of checkpoint", "custom_root",
+     "custom_root by solvers that close over", "jit of custom_root"],
 )  # fmt: skip
 def test_what_was_kept_for_a_gradient_is_free_at_once(name):
     """No circle is left that the collector would have to find."""
@@ -455,6 +456,12 @@ def test_what_was_kept_for_a_gradient_is_free_at_once(name):
 
         return lax.custom_root(lambda y: y * y - a, 1.0, newton, lambda g, y: y / g(1.0))
 
+    def root_by_slope(a):
+        slope = 2 * jnp.sqrt(a)
+        return lax.custom_root(
+            lambda y: y * y - a, 1.0, lambda g, y: jnp.sqrt(a), lambda g, y: y / slope
+        )
+
     x = jnp.arange(4.0)
     call = {
         "grad": lambda: grad(f)(x),
@@ -470,6 +477,8 @@ def test_what_was_kept_for_a_gradient_is_free_at_once(name):
         "scan": lambda: grad(stepped)(x),
         "jit of checkpoint": lambda: primal.jit(grad(primal.checkpoint(f)))(x),
         "custom_root": lambda: grad(root)(2.0),
+        "custom_root by solvers that close over": lambda: grad(root_by_slope)(2.0),
+        "jit of custom_root": lambda: primal.jit(grad(root_by_slope))(2.0),
     }[name]
     for _ in range(3):
         call()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import primal
 import primal.numpy as jnp
+import primal.scipy as jsp
 from primal import grad, jit, jvp, lax, vmap
 from primal.base.pytree import tree_leaves
 
@@ -142,3 +144,82 @@ def test_root_by_a_solver_that_closes_over_what_is_differentiated() -> None:
         np.testing.assert_allclose(primal.grad(f)(2.0), 0.5 / np.sqrt(2), rtol=1e-6)
         np.testing.assert_allclose(primal.jvp(f, (2.0,), (1.0,))[1], 0.5 / np.sqrt(2), rtol=1e-6)
         np.testing.assert_allclose(primal.grad(primal.grad(f))(2.0), -0.25 / 2**1.5, rtol=1e-6)
+
+
+def cholesky_root(nested: bool, has_aux: bool) -> Any:
+    """x = a⁻¹·b as a root, whose tangents are solved with factors of `a` made outside."""
+
+    def root(a: Any, b: Any) -> Any:
+        factors = jsp.linalg.cho_factor(a)
+
+        def by_factors(_: Any, b: Any) -> Any:
+            return jsp.linalg.cho_solve(factors, b)
+
+        def solve(f: Any, b: Any) -> Any:
+            return (by_factors(f, b), {"calls": 1}) if has_aux else by_factors(f, b)
+
+        def tangent_solve(g: Any, y: Any) -> Any:
+            if nested:
+                return lax.custom_linear_solve(g, y, by_factors, symmetric=True)
+            return by_factors(g, y)
+
+        found = lax.custom_root(lambda x: a @ x - b, b, solve, tangent_solve, has_aux=has_aux)
+        return found[0] if has_aux else found
+
+    return root
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("has_aux", [False, True])
+def test_tangents_solved_with_what_is_differentiated(nested: bool, has_aux: bool) -> None:
+    root = cholesky_root(nested, has_aux)
+    a, b = np.float32([[2.0, 0.5], [0.5, 3.0]]), np.float32([1.0, -2.0])
+    da, db = np.float32([[0.5, 0.25], [0.25, -1.0]]), np.float32([0.5, 1.5])
+    inv = np.linalg.inv(a.astype(np.float64))
+    x = inv @ b
+    dx = inv @ (db - da @ x)
+    ddx = -2 * inv @ da @ dx  # a'' = b'' = 0
+    lam = inv @ np.ones(2)
+
+    def many(a: Any, b: Any) -> Any:
+        return vmap(root)(jnp.stack([a, a + 1]), jnp.stack([b, b]))[0]
+
+    close = partial(np.testing.assert_allclose, rtol=2e-5)
+    for f in (root, jit(root), many, jit(many)):
+
+        def along(a: Any, b: Any, f: Any = f) -> Any:
+            return jvp(f, (a, b), (da, db))[1]
+
+        def total(a: Any, b: Any, f: Any = f) -> Any:
+            return f(a, b).sum()
+
+        close(f(a, b), x)
+        close(along(a, b), dx)
+        close(jvp(along, (a, b), (da, db))[1], ddx)
+        close(primal.jacfwd(f, 1)(a, b), inv)
+        close(primal.jacrev(f, 1)(a, b), inv)
+        got = grad(total, (0, 1))(a, b)
+        close(got[0], -np.outer(lam, x))
+        close(got[1], lam)
+        mixed = jvp(grad(total, 1), (a, b), (da, db))[1]
+        close(mixed, -inv @ da @ lam)
+        # The factors are of a symmetric matrix: how its two halves share is theirs to say.
+        got = grad(lambda a, b: jnp.vdot(db, grad(total, 1)(a, b)))(a, b)
+        wanted = -np.outer(lam, inv @ db)
+        close(got + got.T, wanted + wanted.T)
+
+
+def test_integer_roots_have_no_derivatives() -> None:
+    def root(a: Any) -> Any:
+        found = lax.custom_root(
+            lambda x: (x[0] - a, x[1]), (a, 2), lambda f, x: (a, 3), lambda g, y: g(1.0)
+        )
+        return found[0]
+
+    assert root(2.0) == jit(root)(2.0) == 2.0
+    for f in (root, jit(root)):
+        with pytest.raises(TypeError, match="floating or complex guess"):
+            grad(f)(2.0)
+    for f in (grad, jit):
+        with pytest.raises(TypeError, match="expected tangent_solve to return the structure"):
+            f(lambda a: lax.custom_root(lambda x: x - a, a, newton, lambda g, y: (y,)))(1.0)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from primal.api.control.bodies import check_callable, check_leaves, difference
 from primal.api.control.custom import custom_jvp
 from primal.api.control.custom_calls import where_to_bind
 from primal.api.control.symbolic import SymbolicZero
 from primal.api.operands import check_outputs, evaluated, name_of, operand
-from primal.base import errors
+from primal.base import dtypes, errors
 from primal.base.pytree import PyTreeDef, flatten, unflatten
 from primal.control.linear_solve import custom_linear_solve as solve_op
 from primal.control.programs import same_type
@@ -206,6 +208,15 @@ def _stage_residual(f: Callable[[Tree], Tree], spec: Any, avals: Sequence[Aval])
     return stage(only_reading(flat), avals, name_of(f))
 
 
+class _Staged(NamedTuple):
+    """The solvers of a root as programs of what they close over and their arguments."""
+
+    solver: ClosedJaxpr
+    out_spec: Any  # the structure of its results
+    tangent_solver: ClosedJaxpr
+    num_closed_over: int  # by the solver; what is left of the list is the tangents' solver's
+
+
 class _Root:
     """A root of the program `f(consts, x)`: what the solver says, and its derivatives."""
 
@@ -224,7 +235,10 @@ class _Root:
         self.solve = solve
         self.tangent_solve = tangent_solve
         self.has_aux = has_aux
-        self.staged: tuple[ClosedJaxpr, Any] | None = None  # the solver, its results' structure
+        self.discrete = [
+            a.dtype.name for a in closed.out_avals if not dtypes.issubdtype(a.dtype, np.inexact)
+        ]
+        self.staged: _Staged | None = None
 
     @property
     def of(self) -> custom_jvp[..., Any]:
@@ -233,9 +247,10 @@ class _Root:
         made.defjvp(self.rule, symbolic_zeros=True)
         return made
 
-    def stage_solver(self, consts: Sequence[Any], avals: Sequence[Aval]) -> list[Any]:
-        """Make the solver a program, and return what it closes over."""
+    def stage_solvers(self, consts: Sequence[Any], avals: Sequence[Aval]) -> list[Any]:
+        """Make both solvers programs, and return what they close over."""
         found: list[Any] = []
+        theta = [aval_of(c) for c in consts]
 
         def run(*args: Any) -> list[Any]:
             result = self.value(list(args[: self.num_consts]), list(args[self.num_consts :]), [])
@@ -243,15 +258,34 @@ class _Root:
             found.append(out_spec)
             return outs
 
-        staged = stage(only_reading(run), [*map(aval_of, consts), *avals], name_of(self.solve))
-        self.staged = ClosedJaxpr(hoist_consts(staged)), found[0]
-        return staged.consts
+        def run_tangent(*args: Any) -> list[Any]:
+            if self.discrete:  # has no tangents, and `rule` refuses it
+                return []
+            at, x = self.num_consts, self.num_consts + self.count
+            y = list(args[x:])
+            tangent = self.tangent(list(args[:at]), list(args[at:x]), y, [])
+            return [operand(t) for t in flatten(tangent)[0]]
+
+        solver = stage(only_reading(run), [*theta, *avals], name_of(self.solve))
+        tangent = stage(
+            only_reading(run_tangent), [*theta, *avals, *avals], name_of(self.tangent_solve)
+        )
+        self.staged = _Staged(
+            ClosedJaxpr(hoist_consts(solver)),
+            found[0],
+            ClosedJaxpr(hoist_consts(tangent)),
+            len(solver.consts),
+        )
+        # Programs last, and what the functions close over is of this trace.
+        del self.solve, self.tangent_solve
+        return [*solver.consts, *tangent.consts]
 
     def value(self, consts: list[Any], guess: list[Any], closed_over: list[Any]) -> Tree:
         """What the solver returns."""
         if self.staged is not None:
-            solver, out_spec = self.staged
-            return unflatten(out_spec, evaluated(solver, *closed_over, *consts, *guess))
+            given = closed_over[: self.staged.num_closed_over]
+            results = evaluated(self.staged.solver, *given, *consts, *guess)
+            return unflatten(self.staged.out_spec, results)
 
         def of_x(x: Tree) -> Tree:
             operands, _ = flatten(x)
@@ -259,17 +293,18 @@ class _Root:
 
         result = self.solve(of_x, unflatten(self.spec, guess))
         root = _pair("custom_root", "solve", result)[0] if self.has_aux else result
-        if flatten(root)[1] != self.spec:
-            raise TypeError(
-                "[custom_root] expected solve to return the structure of the initial guess, "
-                f"{PyTreeDef(self.spec)}, got {PyTreeDef(flatten(root)[1])}."
-            )
+        self._check_structure("solve", flatten(root)[1])
         leaves, out_spec = flatten(result)
         check_outputs("custom_root", result, leaves)
         return unflatten(out_spec, [operand(x) for x in leaves])
 
     def rule(self, primals: Any, tangents: Any) -> Any:
         """The answer, and x' of ∂f/∂x·x' = -∂f/∂consts·consts'."""
+        if self.discrete:
+            raise TypeError(
+                "[custom_root] expected a floating or complex guess where derivatives are taken, "
+                f"got {', '.join(self.discrete)} in it."
+            )
         (consts, guess, closed_over), (t_consts, _, _) = primals, tangents
         # Through the rule again, so that higher derivatives do not look into the solver either.
         out = self.of(consts, guess, closed_over)
@@ -279,6 +314,22 @@ class _Root:
         mask = (*[not isinstance(t, SymbolicZero) for t in t_consts], *still)
         pushed, _ = jvp_jaxpr(self.f, mask, tuple(moving))
         changes = evaluated(pushed, *consts, *x, *given)[self.count :]
+        tangent = self.tangent(consts, x, [neg(c) for c in changes], closed_over)
+        if not self.has_aux:
+            return out, tangent
+        aux, aux_spec = flatten(out[1])
+        zeros = [SymbolicZero.from_primal_value(operand(a)) for a in aux]
+        return out, (tangent, unflatten(aux_spec, zeros))
+
+    def tangent(
+        self, consts: list[Any], x: list[Any], y: list[Any], closed_over: list[Any]
+    ) -> Tree:
+        """What the tangents' solver returns for ∂f/∂x·v = y."""
+        if self.staged is not None:
+            given = closed_over[self.staged.num_closed_over :]
+            results = evaluated(self.staged.tangent_solver, *given, *consts, *x, *y)
+            return unflatten(self.spec, results)
+        moving = [True] * self.count
         along, _ = jvp_jaxpr(self.f, (*[False] * self.num_consts, *moving), tuple(moving))
 
         def slope(v: Tree) -> Tree:
@@ -286,12 +337,16 @@ class _Root:
             results = evaluated(along, *consts, *x, *map(operand, operands))
             return unflatten(self.spec, results[self.count :])
 
-        tangent = self.tangent_solve(slope, unflatten(self.spec, [neg(c) for c in changes]))
-        if not self.has_aux:
-            return out, tangent
-        aux, aux_spec = flatten(out[1])
-        zeros = [SymbolicZero.from_primal_value(operand(a)) for a in aux]
-        return out, (tangent, unflatten(aux_spec, zeros))
+        tangent = self.tangent_solve(slope, unflatten(self.spec, y))
+        self._check_structure("tangent_solve", flatten(tangent)[1])
+        return tangent
+
+    def _check_structure(self, role: str, got: Any) -> None:
+        if got != self.spec:
+            raise TypeError(
+                f"[custom_root] expected {role} to return the structure of the initial guess, "
+                f"{PyTreeDef(self.spec)}, got {PyTreeDef(got)}."
+            )
 
 
 def custom_root(
@@ -324,6 +379,6 @@ def custom_root(
     if where_to_bind([*closed.consts, *given]) != "stage":
         with contextlib.suppress(errors.UnexpectedTracerError):
             return root.of(closed.consts, given, [])
-    # In programs, and where the solver closes over what is being differentiated: such values are
+    # In programs, and where a solver closes over what is being differentiated: such values are
     # operands of the whole, whose derivatives do not count, and reach it without their tangents.
-    return root.of(closed.consts, given, root.stage_solver(closed.consts, avals))
+    return root.of(closed.consts, given, root.stage_solvers(closed.consts, avals))
