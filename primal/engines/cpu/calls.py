@@ -48,12 +48,23 @@ def _operand(x: Any, places: Places) -> Any:
         return x.val
     if x.node.word == "constant":
         return x.node.attr
+    if x.node.word == "iota":
+        return _counts(x)
     if not x.size:
         return np.empty(x.shape, x.node.dtype)
     slot, offset = places.address(x.node)
     size = x.node.dtype.itemsize
     strides = None if x.strides is None else tuple([s * size for s in x.strides])
     return _Place(slot, offset + x.offset * size, x.shape, x.node.dtype, strides)
+
+
+def _counts(x: Value) -> Any:
+    """A view of counts as a constant: no kernel writes them, and what repeats takes no memory."""
+    dtype = x.node.dtype
+    known = np.arange(x.node.shape[0], dtype=dtype)
+    known.flags.writeable = False
+    strides = [s * dtype.itemsize for s in x.steps()]
+    return np.ndarray(x.shape, dtype, known, x.offset * dtype.itemsize, strides)
 
 
 class _Place:

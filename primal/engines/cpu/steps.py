@@ -109,7 +109,7 @@ class Routine:
 
 
 class Library:
-    """A call of an op's `impl`: its operands are arrays, or constants by their values."""
+    """A call of an op's `impl`: its operands are arrays, counts, or constants by their values."""
 
     __slots__ = (
         "number", "op", "params", "given", "args", "outs", "reason", "effects", "begin", "end",
@@ -128,7 +128,7 @@ class Library:
         self.op = op
         self.params = params
         self.given = given
-        self.args = tuple([x for x in given if isinstance(x, Value)])
+        self.args = tuple([x for x in given if isinstance(x, Value) and x.node.word != "iota"])
         self.outs = tuple(outs)
         self.reason = reason
         self.effects = effects

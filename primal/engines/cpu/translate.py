@@ -16,7 +16,7 @@ from primal.engines.cpu.schedule import LIGHT
 from primal.engines.cpu.steps import Block, Library
 from primal.ir.builders import Unsupported
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr
-from primal.ir.op import ELEMENTWISE, Expand, Splice
+from primal.ir.op import ELEMENTWISE, HOST, Expand, Splice
 from primal.ir.op import Library as LibraryRule
 from primal.ir.trace import Literal
 
@@ -214,7 +214,7 @@ def _equation(words: ComplexWords, eqn: Eqn, env: dict[Any, Any]) -> None:
                     )
                 env[var] = value
             return
-    read = [v if type(v) is Literal else words.held(env[v]) for v in eqn.invars]
+    read = [v if type(v) is Literal else words.given(env[v], op.kind is HOST) for v in eqn.invars]
     outs = []
     for var in eqn.outvars:
         node = Node("library", (), var.aval.shape, physical_dtype(var.aval.dtype), None)

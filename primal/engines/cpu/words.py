@@ -131,6 +131,13 @@ class Words(MatrixWords):
         """The value as a view of memory, which scalars and counts are not."""
         return self.copy(x) if x.node.word in ("literal", "iota") else x
 
+    def given(self, x: Value, private: bool) -> Value:
+        """The value as a library step takes it: counts are constants of the step.
+
+        A user's function, whose operands are `private`, may write to them.
+        """
+        return x if x.node.word == "iota" and not private else self.held(x)
+
     # Elementwise.
 
     def element(self, word: str, args: Sequence[Value], dtype: Any, attr: Any = None) -> Value:

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from primal import lax
 from primal.engines.cpu.orders import MANY, MOST
 from primal.engines.cpu.steps import Library
 from primal.ops.index.sort import sort, top_k
@@ -93,6 +94,25 @@ def test_what_numpy_sorts_faster() -> None:
         x = drawn(shape, "float32")
         same(lambda x: list(sort(x, dimension=len(x.shape) - 1, is_stable=True, num_keys=1)), x,
              native=False)  # fmt: skip
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_places_are_known_to_a_library_step(axis: int) -> None:
+    """No kernel counts them, whether as they are, from behind or in part."""
+    x = drawn((600, 2 * MOST), "float32")
+
+    def f(x: Any) -> list[Any]:
+        found: list[Any] = []
+        for first in (0, 9):
+            places = lax.broadcasted_iota(np.int32, (600, 4 * MOST), axis)
+            places = lax.rev(places[:, first : first + 2 * MOST], (1,))
+            found += sort(x, places, dimension=axis, is_stable=True, num_keys=1)
+        return found
+
+    made = built(f, x)
+    assert not made.plan.specs
+    for got, want in zip(made.execute([x]), numpy_run(f, x), strict=True):
+        np.testing.assert_array_equal(got, want)
 
 
 def test_complex_operands_follow() -> None:

@@ -10,8 +10,8 @@ import pytest
 import primal
 import primal.numpy as jnp
 from primal.base.config import enable_x64
-from primal.engines.cpu import _openblas, solves
-from primal.engines.cpu.steps import Library
+from primal.engines.cpu import _openblas, solves, systems
+from primal.engines.cpu.steps import Library, Routine
 from primal.ops.linalg.lu import lu_pivots_to_permutation, solve
 from primal.ops.linalg.triangular import triangular_solve
 from tests.engines.cpu.lab import built
@@ -23,8 +23,9 @@ pytestmark = pytest.mark.skipif(not _openblas.address("sgetrf_"), reason="no Ope
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 @pytest.mark.parametrize(
     "lead, n, columns",
-    [((), 9, 1), ((3, 2), 20, 20), ((40,), 12, 3), ((), 70, 300), ((2,), 17, 64)],
-)
+    [((), 9, 1), ((), 9, 9), ((30,), 11, 15), ((3, 2), 20, 20), ((40,), 12, 3), ((), 70, 300),
+     ((2,), 17, 64)],
+)  # fmt: skip
 def test_solutions_are_numpys(dtype: str, lead: tuple[int, ...], n: int, columns: int) -> None:
     a = RNG.normal(size=(*lead, n, n)) + 1j * RNG.normal(size=(*lead, n, n)) + 4 * np.eye(n)
     b = RNG.normal(size=(*lead, n, columns)) + 1j
@@ -48,6 +49,15 @@ def test_they_are_no_library_steps() -> None:
 def test_singular_matrices_give_no_numbers() -> None:
     found = primal.jit(jnp.linalg.solve)(jnp.ones((10, 10)), jnp.arange(10.0))
     assert not np.isfinite(found).any()
+
+
+def test_inverses_of_any_size_are_the_same_kernels() -> None:
+    kinds = set()
+    for shape in ((9, 9), (5, 13, 13), (30, 30), (2, 70, 70), (2, 3, 100, 100)):
+        a = (RNG.normal(size=shape) + 9 * np.eye(shape[-1])).astype(np.float32)
+        made = built(lambda a: [solve(a, a, transpose_a=False)], a)
+        kinds.update({type(s.spec) for s in made.plan.steps if type(s) is Routine})
+    assert kinds == {solves.Lu, systems.Strips}
 
 
 @pytest.mark.parametrize("n", [30, 600])
