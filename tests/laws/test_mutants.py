@@ -73,6 +73,7 @@ ELSEWHERE = {
     "in_place": "tests/numpy/test_remembered.py",
     "hoist": "tests/engines/cpu: what every turn of a loop computes alike",
     "by_rule": "tests/control/test_custom.py",
+    "hollow": "tests/engines/cpu/test_around.py: pieces without elements, on every engine",
 }
 
 

@@ -41,7 +41,10 @@ def _type(r: Aval, w: Aval) -> Aval:
         )
     check_dtypes("cholesky_update", r, w)
     if r.dtype not in DTYPES:
-        raise TypeError(f"[cholesky_update] expected float32 or float64, got {r.dtype.name}.")
+        raise TypeError(
+            f"[cholesky_update] expected float32 or float64, got {r.dtype.name}. "
+            "Convert first with astype."
+        )
     return Aval(r.shape, r.dtype)
 
 
