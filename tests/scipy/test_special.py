@@ -166,6 +166,17 @@ def test_digits_of_gamma_factorials_and_binomials(dtype: str, jitted: bool) -> N
         got = call(special.comb)(n.astype(dtype), k.astype(dtype))
         assert _units(got, ways, dtype) < 80
         assert np.isinf(call(special.comb)(np.array(2000, dtype), np.array(1000, dtype)))
+        # Of the last numbers that the dtype holds.
+        n, k = (128, 60) if dtype == "float32" else (1029, 514)
+        np.testing.assert_allclose(
+            float(call(special.comb)(np.array(n, dtype), np.array(k, dtype))),
+            float(math.comb(n, k)),
+            rtol=1e-5 if dtype == "float32" else 1e-12,
+        )
+        # Where factorials are 0 they are flat, also where Γ is infinite.
+        flat = primal.grad(lambda n: special.factorial(n).sum())
+        below = np.array([-1.0, -2.0, -0.5, -np.inf], dtype)
+        np.testing.assert_array_equal(np.asarray(call(flat)(below)), 0 * np.ones(4, dtype))
 
 
 # a, b, log B(a, b), ψ(a) - ψ(a + b), from mpmath with 60 digits.

@@ -277,10 +277,12 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
     if exact:
         raise NotImplementedError("[factorial] expected exact=False: results are floats.")
     (n,) = real_inexact("factorial", n)
+    below = n < 0
+    n = jnp.where(below, 1, n)  # whose slope is a number, as that of Γ(0) is not
     # n + 1 may have another exponent, and loses a bit then that counts n·log(n) times.
     little = n < 1
     out = _gamma(jnp.where(little, n + 1, n)) * jnp.where(little, 1, n)
-    return jnp.where(n < 0, jnp.zeros_like(n), out)
+    return jnp.where(below, jnp.zeros_like(n), out)
 
 
 @remembered
@@ -295,7 +297,9 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
         return comb(N + k - 1, k)
     legal = (k >= 0) & (N >= k) & (N >= 0)
     n, m = jnp.where(legal, N, 1), jnp.where(legal, k, 0)
-    ways = jnp.exp(-_betaln(n - m + 1, m + 1)) / (n + 1)
+    # In two factors: what is n + 1 times as large may be infinite where the result is not.
+    root = jnp.exp(-0.5 * _betaln(n - m + 1, m + 1))
+    ways = root * (root / (n + 1))
     whole = (jnp.floor(n) == n) & (jnp.floor(m) == m)
     # What the logarithms lose; the derivative is that of the formula.
     lost = jnp.where(ways < jnp.inf, _whole(ways, whole) - ways, 0)
