@@ -2,7 +2,7 @@
 
 A group may go on after a reduction: what is computed of results of rows, once per row (`alone`),
 and what reads those, over the row again, one pass later. `level` says the pass of every node.
-Columns of small arrays are such rows too, one in each lane. So are rows shorter than a vector.
+Columns are such rows too, one in each lane. So are rows shorter than a vector.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def read(
     w: Any, word: str, refs: Sequence[int], places: list[str], i: str, mask: str | None,
     xs: Sequence[str],
 ) -> str:
-    """What a word makes of its first operand, for the lanes of the mask or all."""
+    """What a word makes of the arrays it reads, for the lanes of the mask or all."""
     place = places[refs[0]]
     if word == "pad":
         for n in range(1, len(xs), 3):
