@@ -22,8 +22,11 @@
 #ifdef __SSE2__
 #include <immintrin.h>
 #endif
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
-#define VERSION 21 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 22 /* native.py asks for the same number: a stale build is not used */
 
 /* Functions in versions for several CPUs, of which the loader takes one. */
 #if defined(__x86_64__) && defined(__GLIBC__)

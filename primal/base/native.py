@@ -15,7 +15,7 @@ import numpy as np
 
 from primal.base.caches import register
 
-VERSION = 21
+VERSION = 22
 """What the sources beside it expect; another build is older or newer than they are."""
 
 extension: Any = None

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from primal.base.config import enable_x64
+from primal.base.native import extension
 from primal.ops.index.sort import LONG, argmax, argmin, sort, top_k
 from tests.ops.laws import agree, check_batching, check_derivatives, compiled, eager, same
 
@@ -303,3 +304,21 @@ def test_top_k_of_long_rows_is_that_of_all(
         whole = top_k.impl(a, k=k, axis=axis)
         np.testing.assert_array_equal(places, whole[1])
         assert values.tobytes() == whole[0].tobytes()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("n", [7, 64, 200])
+def test_zeros_of_memory_that_changed_since_it_was_sorted(dtype: Any, n: int) -> None:
+    """The extension gives sorted zeros the order of the array's: of as many as it sorted, however
+    many the array has by then."""
+    if extension is None:
+        pytest.skip("no extension here")
+    for before in (0, 1, n // 2, n):
+        for after in (0, n // 2, n):
+            room = np.full(n + 128, 5, dtype)
+            out = room[64 : 64 + n]
+            out[:] = np.sort([0.0] * before + [3.0] * (n - before))
+            kept = room != 0
+            extension.zeros_in_order(out, np.array([-0.0] * after + [3.0] * (n - after), dtype), 0)
+            np.testing.assert_array_equal(room != 0, kept)
+            assert np.count_nonzero(np.signbit(room)) == min(before, after)

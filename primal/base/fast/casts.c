@@ -140,10 +140,13 @@ static PyObject *converted(PyObject *given, int from, int to) {
     return (PyObject *)out;
 }
 
-/* by_eights(): whether the CPU has the instructions for `widened` and `narrowed`. */
+/* by_eights(): whether the CPU has the instructions for `widened` and `narrowed`. GCC before 11 knows
+   no `__builtin_cpu_supports("f16c")`, and would not compile the file. */
 static PyObject *by_eights(PyObject *self, PyObject *none) {
 #ifdef __x86_64__
-    return PyBool_FromLong(__builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c"));
+    unsigned a, b, c, d;
+    return PyBool_FromLong(__builtin_cpu_supports("avx") && __get_cpuid(1, &a, &b, &c, &d) &&
+                           (c & bit_F16C));
 #else
     Py_RETURN_FALSE;
 #endif

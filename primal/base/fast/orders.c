@@ -264,7 +264,9 @@ enum { PIECE = 64 };
 
 /* Zeros of two signs are equal, and keep the order that they have in x. NumPy's vectors may also
    make two of one sign out of them, so that x alone says which there are. Zeros are copied by the
-   whole piece of x where all of it are, and a piece without any is passed over. */
+   whole piece of x where all of it are, and a piece without any is passed over. Should x have
+   changed since it was sorted (of memory of the user's, while NumPy sorts without the GIL), nothing
+   beside the zeros of `out` is written. */
 #define ZEROS_IN_ORDER(name, bits, infinity)                                                       \
     WIDEST static void name(char *out, npy_intp step, const char *x, npy_intp from, npy_intp n) {  \
         const bits sign = (bits)1 << (8 * sizeof(bits) - 1), size = (bits)~sign, inf = infinity;   \
@@ -285,7 +287,7 @@ enum { PIECE = 64 };
             else                                                                                   \
                 end = mid + 1;                                                                     \
         }                                                                                          \
-        for (npy_intp i = 0, m; begin < end; i += m) {                                             \
+        for (npy_intp i = 0, m; begin < end && i < n; i += m) {                                    \
             m = n - i < PIECE ? n - i : PIECE;                                                     \
             npy_intp zeros = -1;                                                                   \
             const bits *v = (const bits *)(x + i * from);                                          \
@@ -295,11 +297,11 @@ enum { PIECE = 64 };
                     many += (v[k] & size) == 0;                                                    \
                 zeros = (npy_intp)many;                                                            \
             }                                                                                      \
-            if (zeros == PIECE) {                                                                  \
+            if (zeros == PIECE && end - begin >= PIECE) {                                          \
                 memcpy(out + begin * step, v, sizeof(bits) * PIECE);                               \
                 begin += PIECE;                                                                    \
             } else if (zeros)                                                                      \
-                for (npy_intp k = 0; k < m; k++) {                                                 \
+                for (npy_intp k = 0; k < m && begin < end; k++) {                                  \
                     const bits one = *(const bits *)((const char *)v + k * from);                  \
                     if ((one & size) == 0)                                                         \
                         *(bits *)(out + begin++ * step) = one;                                     \
