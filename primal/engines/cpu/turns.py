@@ -19,7 +19,7 @@ from primal.engines.cpu.reader import Reader, smaller
 LEAST = 2048
 """Elements below which gathering is as fast, and may be one with what comes before or after."""
 LARGE = 1 << 16
-"""Elements from which the order of computing matters."""
+"""Elements from which gathering instructions are slow, where their lines conflict."""
 BLOCK = 64
 """Elements of a row of the result that a unit of work writes, of every row if there are units
 enough."""
@@ -39,7 +39,9 @@ _SHORT = 8
 def _loops(x: Value) -> list[Any] | None:
     """The loops of a transposition, its rows and columns last; None where there are no squares."""
     item = x.node.dtype.itemsize
-    if x.strides is None or item not in _SIDES or x.size < LEAST or x.node.word in NOWHERE:
+    if x.strides is None or item not in _SIDES or x.node.word in NOWHERE:
+        return None
+    if x.size < LEAST and item >= NARROW:
         return None
     loops = merged(list(zip(x.shape, zip(x.strides, row_major(x.shape), strict=True), strict=True)))
     rows = [loop for loop in loops if loop[1][0] == 1]
@@ -75,11 +77,16 @@ def turned(k: Any, x: Value) -> Value | None:
 
 
 def order_of(x: Value) -> tuple[int, ...]:
-    """The dimensions from the greatest stride to the least, where an array is large; else as is.
+    """The dimensions from the greatest stride to the least, where gathering is slow; else as is.
 
     What follows a transposition is computed in this order, so that nothing gathers.
     """
-    return _lying(x) if x.size >= LARGE and conflicts(x) else tuple(range(x.ndim))
+    return _lying(x) if matters(x) and conflicts(x) else tuple(range(x.ndim))
+
+
+def matters(x: Value) -> bool:
+    """Whether the array is such that the order in which its elements are read may cost much."""
+    return x.size >= LARGE or x.node.dtype.itemsize < NARROW
 
 
 def wanted(x: Value) -> tuple[int, ...] | None:

@@ -173,7 +173,7 @@ class Words(MatrixWords):
                 self.layout = order
                 return transposed(out, [order.index(d) for d in range(len(shape))])
             self.layout = order
-        if not stored and size_of(shape) >= turns.LARGE:
+        if not stored and any(turns.matters(x) for x in given):
             given, order = self._in_order(given)
             if order != tuple(range(len(shape))):
                 out = self.element(word, [transposed(x, order) for x in given], dtype, attr)
