@@ -7,28 +7,30 @@ for in every call, took 150.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from primal.base.structures import structure
-from primal.engines.cpu.code import SCALAR, SUFFIX, Module
+from primal.engines.cpu.code import Module
 from primal.engines.cpu.floats import Floats
 from primal.engines.cpu.graph import NAMES, Value, size_of
-from primal.engines.cpu.pairs import Pairs
-from primal.engines.cpu.reader import Reader, smaller
+from primal.engines.cpu.small_lanes import UNIT, Grid, Lanes, Matrix
 from primal.ir.avals import Aval
 
 LARGEST = 8
 """Rows of matrices up to which code is written out."""
-UNIT = 64
-"""Matrices per unit."""
+HELD = 128
+"""Vectors of Q and the matrix beyond which they lie in memory, and loops go over their columns.
+
+Registers hold none of so many, and what spills them takes longest: written out, QR of complex 8 x 8
+took 286 ms to compile, so 58, and runs within 1.05. Real matrices of 8 x 8, and factors and systems
+of complex ones, would compile twice as fast and run up to 1.4 times as long, so they are below.
+"""
 STACK = 2
 """Complex matrices from which code in lanes is faster than OpenBLAS."""
 _INT32 = np.dtype(np.int32)
-Matrix = list[list[Any]]
 
 
 def is_short(a: Value) -> bool:
@@ -110,188 +112,6 @@ def triangular_solve(
         name="triangular_solve",
     )  # fmt: skip
     return found[0]
-
-
-class Lanes(Reader):
-    """Code in which every lane has a matrix of its own."""
-
-    def __init__(self, module: Module, dtype: str, n: int) -> None:
-        self.size = int(dtype[1:])
-        parts = 2 if dtype[0] == "c" else 1
-        self.dtype, self.n = f"f{self.size // parts}", n
-        super().__init__(module, module.width // (self.size // parts))
-        self.f = Floats(self.c, self.dtype)
-        # Complex elements are pairs of such numbers.
-        self.z: Any = self.f if parts == 1 else Pairs(self.f)
-        self.mask = ""
-
-    def each(self, name: str, count: str, one: Callable[[str], None]) -> None:
-        """The function: `one(i)` for a vector of matrices from number i on."""
-        c = self.c
-        lanes = str(c.lanes)
-
-        def group(i: str, stop: str) -> list[str]:
-            left = c.new(f"trunc i64 {c.new(f'sub i64 {stop}, {i}')} to i32")
-            self.mask = c.new(f"icmp sgt {c.vec('i32')} {c.splat('i32', left)}, {c.iota('i32')}")
-            one(i)
-            return []
-
-        def unit(u: str) -> None:
-            first = c.new(f"mul i64 {u}, {UNIT}")
-            stop = smaller(c, c.new(f"add i64 {first}, {UNIT}"), count)
-            c.loop(first, stop, lanes, [], lambda i, _: group(i, stop))
-
-        self.units(name, unit)
-
-    def apart(self, bytes_: str | int) -> str:
-        """Distances of the lanes, for matrices of so many bytes."""
-        if isinstance(bytes_, int):
-            return "<" + ", ".join(f"i64 {bytes_ * i}" for i in range(self.c.lanes)) + ">"
-        wide = self.c.vec("i64")
-        return self.c.new(f"mul {wide} {self.c.splat('i64', bytes_)}, {self.c.iota('i64')}")
-
-    def _places(self, place: str, apart: str) -> tuple[str, str]:
-        ps = self.c.new(f"getelementptr i8, ptr {place}, {self.c.vec('i64')} {apart}")
-        return self.c.vec("ptr"), ps
-
-    def read(self, place: str, apart: str) -> Any:
-        """An element of every matrix."""
-        if self.z is self.f:
-            return self._part(place, apart)
-        imaginary = self.c.new(f"getelementptr i8, ptr {place}, i64 {self.size // 2}")
-        return self._part(place, apart), self._part(imaginary, apart)
-
-    def _part(self, place: str, apart: str) -> str:
-        c, scalar = self.c, SCALAR[self.dtype]
-        t, name = c.vec(scalar), f"llvm.masked.gather.v{c.lanes}{SUFFIX[scalar]}.v{c.lanes}p0"
-        masked = (("i32", self.dtype[1:]), (c.vec("i1"), self.mask), (t, "zeroinitializer"))
-        return c.call(name, t, self._places(place, apart), *masked)
-
-    def write(self, value: Any, place: str, apart: str, dtype: str = "") -> None:
-        """Store an element of every matrix."""
-        if isinstance(value, tuple):
-            imaginary = self.c.new(f"getelementptr i8, ptr {place}, i64 {self.size // 2}")
-            self.write(value[0], place, apart)
-            self.write(value[1], imaginary, apart)
-            return
-        c, scalar = self.c, SCALAR[dtype or self.dtype]
-        name = f"llvm.masked.scatter.v{c.lanes}{SUFFIX[scalar]}.v{c.lanes}p0"
-        masked = (("i32", (dtype or self.dtype)[1:]), (c.vec("i1"), self.mask))
-        c.call_void(name, (c.vec(scalar), value), self._places(place, apart), *masked)
-
-    def matrix(self, place: str, wanted: Callable[[int, int], bool], rows: int = 0) -> Matrix:
-        """The elements that are wanted of the matrices from a place on, n x n or rows x n."""
-        n, size = self.n, self.size
-        rows = rows or n
-        apart = self.apart(rows * n * size)
-        at = [[self.c.new(f"getelementptr i8, ptr {place}, i64 {(i * n + j) * size}")
-               if wanted(i, j) else "" for j in range(n)] for i in range(rows)]  # fmt: skip
-        return [[p and self.read(p, apart) for p in row] for row in at]
-
-    def parts(self, x: Any) -> tuple[str, ...]:
-        """The real part of an element and, of complex numbers, the imaginary one."""
-        return x if isinstance(x, tuple) else (x,)
-
-    def element(self, re: str, im: str = "") -> Any:
-        """The element of such parts; of floats the second is left out."""
-        return re if self.z is self.f else (re, im)
-
-    def bulk(self, x: Any) -> str:
-        """What LAPACK compares to find a pivot: |x|, of complex numbers the sum of both parts'."""
-        sizes = [self.f.abs(v) for v in self.parts(x)]
-        return self.f.add(*sizes) if len(sizes) == 2 else sizes[0]
-
-    def chosen(self, mask: str, yes: Any, no: Any) -> Any:
-        """Elements, lane by lane."""
-        pairs = zip(self.parts(yes), self.parts(no), strict=True)
-        return self.element(*[self.f.where(mask, u, v) for u, v in pairs])
-
-    def conjugate(self, x: Any) -> Any:
-        """Of floats, themselves."""
-        return x if self.z is self.f else self.z.conj(x)
-
-    def put(self, x: Matrix, array: str, i: str) -> None:
-        """Store whole matrices, from number i on."""
-        values = [v for row in x for v in row]
-        bytes_ = len(values) * self.size
-        to = self.moved(array, (i, str(bytes_)))
-        for k, value in enumerate(values):
-            self.write(value, self.moved(to, (str(k), str(self.size))), self.apart(bytes_))
-
-    def where(self, mask: str, t: str, yes: str, no: str) -> str:
-        """Lane by lane."""
-        return self.c.new(f"select {self.c.vec('i1')} {mask}, {t} {yes}, {t} {no}")
-
-    def swapped(self, mask: str, x: Any, y: Any) -> tuple[Any, Any]:
-        """(y, x) in the lanes of the mask, (x, y) in others."""
-        return self.chosen(mask, y, x), self.chosen(mask, x, y)
-
-    def eliminate(self, x: Matrix) -> tuple[list[str], list[list[tuple[int, str]]]]:
-        """LU in place, by partial pivoting: the pivots' rows, and what is swapped at each step."""
-        f, z, c, whole = self.f, self.z, self.c, self.c.vec("i32")
-        m, n = len(x), self.n
-        one = self.element(f.k(1.0), f.k(0.0))
-        rows, swaps = [], []
-        for i in range(min(m, n)):
-            best, at = self.bulk(x[i][i]), c.const("i32", str(i))
-            for r in range(i + 1, m):
-                size = self.bulk(x[r][i])
-                more = f.test("ogt", size, best)
-                best = f.where(more, size, best)
-                at = self.where(more, whole, c.const("i32", str(r)), at)
-            rows.append(at)
-            here = []
-            for r in range(i + 1, m):
-                mask = c.new(f"icmp eq {whole} {at}, {c.const('i32', str(r))}")
-                here.append((r, mask))
-                for j in range(n):
-                    x[i][j], x[r][j] = self.swapped(mask, x[i][j], x[r][j])
-            swaps.append(here)
-            # As LAPACK: a column of zeros is left as it is.
-            pivot = self.chosen(f.test("oeq", self.bulk(x[i][i]), 0.0), one, x[i][i])
-            for r in range(i + 1, m):
-                x[r][i] = z.div(x[r][i], pivot)
-                down = z.neg(x[r][i])
-                for j in range(i + 1, n):
-                    x[r][j] = z.fma(down, x[i][j], x[r][j])
-        return rows, swaps
-
-    def substituted(self, x: Matrix, y: list[Any], lower: bool, unit: bool) -> list[Any]:
-        """The solution of a triangular system: from the first row on if lower."""
-        f, out = self.z, list(y)
-        order = range(self.n) if lower else range(self.n - 1, -1, -1)
-        done: list[int] = []
-        for i in order:
-            for j in done:
-                out[i] = f.fma(f.neg(x[i][j]), out[j], out[i])
-            if not unit:
-                out[i] = f.div(out[i], x[i][i])
-            done.append(i)
-        return out
-
-    def columns(
-        self, b: str, out: str, i: str, sizes: tuple[str, str, str],
-        solved: Callable[[list[Any]], list[Any]],
-    ) -> None:  # fmt: skip
-        """`solved` for every right-hand side of the matrices from number i on.
-
-        Sizes: how many there are, elements from one to the next, and between their own elements.
-        """
-        c, size, many = self.c, self.size, sizes[0]
-        bytes_ = c.new(f"mul i64 {many}, {self.n * size}")
-        apart = self.apart(bytes_)
-        step, stride = (c.new(f"mul i64 {v}, {size}") for v in sizes[1:])
-        source, to = self.moved(b, (i, bytes_)), self.moved(out, (i, bytes_))
-
-        def column(k: str, _: list[str]) -> list[str]:
-            rows = range(self.n)
-            here = [self.moved(source, (k, step), (str(r), stride)) for r in rows]
-            values = solved([self.read(p, apart) for p in here])
-            for r, value in zip(rows, values, strict=True):
-                self.write(value, self.moved(to, (k, step), (str(r), stride)), apart)
-            return []
-
-        c.loop("0", many, "1", [], column)
 
 
 def _transposed(x: Matrix) -> Matrix:
@@ -460,26 +280,32 @@ class Qr:
         f, z, m, n, none = s.f, s.z, self.m, self.n, s.f.k(0.0)
         a, q_out, r_out = (s.array() for _ in range(3))
         count = s.word()
+        held = m * (n + self.columns) * (1 if z is f else 2) > HELD
+        x, q, vs = (Grid(s, m, columns, held) for columns in (n, self.columns, n))
 
-        def reflect(x: Matrix, j: int, i: int, v: list[Any], scale: Any) -> None:
-            """Column j of x, less v (1 at row i, then as given) times its product with it."""
-            total = x[i][j]
-            for r in range(i + 1, m):
-                total = z.fma(s.conjugate(v[r]), x[r][j], total)
-            total = z.neg(z.mul(total, scale))
-            x[i][j] = z.add(x[i][j], total)
-            for r in range(i + 1, m):
-                x[r][j] = z.fma(v[r], total, x[r][j])
+        def reflected(x: Grid, first: int, i: int, v: list[Any], scale: Any) -> None:
+            """Columns of x, less v (1 at row i, then as given) times their products with it."""
+
+            def column(j: Any) -> None:
+                top, *below = (x.get(r, j) for r in range(i, m))
+                total = top
+                for w, y in zip(v, below, strict=True):
+                    total = z.fma(s.conjugate(w), y, total)
+                total = z.neg(z.mul(total, scale))
+                below = [z.fma(w, total, y) for w, y in zip(v, below, strict=True)]
+                x.put(i, j, z.add(top, total), *below)
+
+            x.over(first, x.columns, column)
 
         def one(i: str) -> None:
-            x = s.matrix(s.moved(a, (i, str(m * n * s.size))), _every, m)
+            x.read(a, i)
             zero, unit = s.element(none, none), s.element(f.k(1.0), none)
             steps = []
             # A complex number that is alone is turned too: R has a real diagonal.
             for d in range(min(m - 1 if z is f else m, n)):
-                column = [x[r][d] for r in range(m)]
-                own, *turn = s.parts(column[d])
-                rest = [*turn, *[v for y in column[d + 1 :] for v in s.parts(y)]]
+                first, *column = (x.get(r, d) for r in range(d, m))
+                own, *turn = s.parts(first)
+                rest = [*turn, *[v for y in column for v in s.parts(y)]]
                 size = _length(f, [own, *rest])
                 some = rest[0]
                 for value in rest[1:]:
@@ -491,17 +317,17 @@ class Qr:
                 v = [s.chosen(idle, zero, z.div(value, apart)) for value in column]
                 scale = [f.div(f.sub(top, own), top), *[f.div(f.neg(t), top) for t in turn]]
                 scale = s.chosen(idle, zero, s.element(*scale))
-                x[d][d] = s.chosen(idle, column[d], s.element(top, none))
-                for j in range(d + 1, n):
-                    reflect(x, j, d, v, s.conjugate(scale))
-                steps.append((d, v, scale))
-            q = [[unit if r == j else zero for j in range(self.columns)] for r in range(m)]
-            for d, v, scale in reversed(steps):
-                for j in range(d, self.columns):
-                    reflect(q, j, d, v, scale)
-            rows = range(self.columns)
-            s.put(q, q_out, i)
-            s.put([[x[r][j] if r <= j else zero for j in range(n)] for r in rows], r_out, i)
+                x.put(d, d, s.chosen(idle, first, s.element(top, none)), *[zero] * len(v))
+                vs.put(d + 1, d, *v)
+                reflected(x, d + 1, d, v, s.conjugate(scale))
+                steps.append((d, scale))
+            q.over(0, self.columns, lambda j: q.put(0, j, *[zero] * m))
+            for d in range(self.columns):
+                q.put(d, d, unit)
+            for d, scale in reversed(steps):
+                reflected(q, d, d, [vs.get(r, d) for r in range(d + 1, m)], scale)
+            q.write(q_out, i, m)
+            x.write(r_out, i, self.columns)
 
         s.each(name, count, one)
 
