@@ -1,4 +1,4 @@
-"""Short rows in order: sorts and the k greatest by counting what comes before each element.
+"""Short rows in order: sorts by counting what comes before each element.
 
 Every key becomes an integer whose order is the one wanted. An element's rank is the number of those
 before it, found by comparing a vector of keys with each key in turn: n²/16 comparisons in vectors
@@ -26,7 +26,6 @@ from primal.engines.cpu.script import (
     read_vector,
     write_vector,
 )
-from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 
 MOST = 256
@@ -50,8 +49,13 @@ def sort(k: Any, xs: Sequence[Value], axis: int, num_keys: int) -> list[Value]:
              for i, (x, g) in enumerate(zip(xs, given, strict=True))]  # fmt: skip
     if any(name[0] == "c" for name in names[:num_keys]):
         raise Unsupported("sort of complex numbers")
-    spec = Order(tuple(names), num_keys, True, False)
-    outs = ordered(k, spec, given, [x.aval for x in given], n)
+    many = size_of(given[0].shape[:-1])
+    each = max(UNIT // (n * n + 1), 1)
+    read = [x for x, name in zip(given, names, strict=True) if name != PLACES]
+    outs = k.routine(
+        Order(tuple(names), num_keys), read, [x.aval for x in given], (n, each, many),
+        units=-(-many // each), cost=each * (n * n // 16 + 4 * n + 10), name="sort",
+    )  # fmt: skip
     return [back(k, out, axis) for out in outs]
 
 
@@ -77,19 +81,6 @@ def _counts(x: Value, axis: int) -> bool:
         x.node.word == "iota" and x.node.dtype == np.int32 and not x.offset
         and all(n == 1 or s == t for n, s, t in zip(x.shape, x.steps(), steps, strict=True))
     )  # fmt: skip
-
-
-def ordered(
-    k: Any, spec: Order, given: Sequence[Value], outs: Sequence[Aval], count: int
-) -> list[Value]:
-    n, rows = given[0].shape[-1], size_of(given[0].shape[:-1])
-    each = max(UNIT // (n * n + 1), 1)
-    read = [x for x, name in zip(given, spec.dtypes, strict=False) if name != PLACES]
-    found: list[Value] = k.routine(
-        spec, read, outs, (n, count, each, rows), units=-(-rows // each),
-        cost=each * (n * n // 16 + 4 * n + 10), name="top_k" if spec.descending else "sort",
-    )  # fmt: skip
-    return found
 
 
 def key_of(s: Script, dtype: str, value: str, size: int, zeros_equal: bool) -> str:
@@ -130,17 +121,10 @@ def bits_of(s: Script, dtype: str, key: str) -> str:
 
 @structure
 class Order:
-    """Rows reordered by their first keys. Words: n, how many are wanted, rows of a unit, rows.
-
-    `zeros_equal`: -0 equals 0, else it comes before. NaN come last, or first if `descending`.
-    """
+    """Rows reordered by their first keys. Words: n, rows of a unit, rows."""
 
     dtypes: tuple[str, ...]
     keys: int
-    zeros_equal: bool
-    descending: bool
-    most: int = MOST
-    """Elements of a row for whose keys there is room."""
 
     def write(self, module: Module, name: str) -> None:
         """Add the function."""
@@ -148,30 +132,22 @@ class Order:
         s = Script(module, max(module.width // size, 2))
         real = [s.address() if d != PLACES else None for d in self.dtypes]
         outs = [s.address() for _ in self.dtypes]
-        n, count, each, rows = s.words(4)
-
-        def room(item: int) -> Place:
-            return Place(s, s.new(f"alloca [{(self.most + s.lanes) * item} x i8], align 64"))
-
-        keys, ranks, places = [room(size) for _ in range(self.keys)], room(size), room(4)
+        n, each, rows = s.words(3)
+        keys = [room(s, MOST, size) for _ in range(self.keys)]
+        ranks, places = room(s, MOST, size), room(s, MOST, 4)
 
         def row(r: Int) -> None:
             for x, dtype, to in zip(real, self.dtypes, keys, strict=False):
                 assert x is not None
-                self._encode(s, dtype, x + r * n * itemsize(dtype), to, n, size)
-            s.each(0, n, lambda i: self._rank(s, keys, ranks + i * size, i, n, size), s.lanes)
-
-            def place(i: Int) -> None:
-                to = places + s.integer(f"i{size}", ranks + i * size) * 4
-                s.write("i32", s.new(f"trunc i64 {i.name} to i32"), to)
-
-            s.each(0, n, place)
+                encode(s, dtype, x + r * n * itemsize(dtype), to, n, size)
+            rank(s, keys, ranks, n, size)
+            by_rank(s, ranks, places, n, size)
             for x, dtype, out in zip(real, self.dtypes, outs, strict=True):
                 if x is None:
-                    s.copy_bytes(out + r * count * 4, places, count * 4)
+                    s.copy_bytes(out + r * n * 4, places, n * 4)
                 else:
-                    self._take(s, dtype, x + r * n * itemsize(dtype), places,
-                               out + r * count * itemsize(dtype), count)  # fmt: skip
+                    by = r * n * itemsize(dtype)
+                    take(s, dtype, x + by, places, out + by, n)
 
         def unit(u: Int) -> None:
             first = u * each
@@ -180,27 +156,39 @@ class Order:
         s.units(unit)
         s.finish(name)
 
-    def _encode(self, s: Script, dtype: str, x: Place, to: Place, n: Int, size: int) -> None:
-        """Integers of so many bytes, whose order is that of the elements."""
-        item, key = itemsize(dtype), f"i{8 * size}"
 
-        def some(i: Int) -> None:
-            value = read_vector(s, f"i{item}", x + i * item, lanes_before(s, n - i))
-            value = key_of(s, dtype, value, size, self.zeros_equal)
-            if self.descending:
-                value = s.new(f"xor {s.vec(key)} {value}, {s.const(key, '-1')}")
-            write_vector(s, f"i{size}", value, to + i * size)
+def room(s: Script, most: int, item: int) -> Place:
+    """Memory on the stack for so many elements and the rest of a vector."""
+    return Place(s, s.new(f"alloca [{(most + s.lanes) * item} x i8], align 64"))
 
-        s.each(0, n, some, s.lanes)
 
-    def _rank(
-        self, s: Script, keys: Sequence[Place], out: Place, first: Int, n: Int, size: int
-    ) -> None:
-        """How many come before each of a vector of elements."""
-        i = f"i{8 * size}"
-        t, i1 = s.vec(i), s.vec("i1")
+def encode(
+    s: Script, dtype: str, x: Place, to: Place, n: Int, size: int, descending: bool = False
+) -> None:
+    """Integers of so many bytes, whose order is that of the elements.
+
+    If it is not `descending`, -0 equals 0.
+    """
+    item, key = itemsize(dtype), f"i{8 * size}"
+
+    def some(i: Int) -> None:
+        value = read_vector(s, f"i{item}", x + i * item, lanes_before(s, n - i))
+        value = key_of(s, dtype, value, size, not descending)
+        if descending:
+            value = s.new(f"xor {s.vec(key)} {value}, {s.const(key, '-1')}")
+        write_vector(s, f"i{size}", value, to + i * size)
+
+    s.each(0, n, some, s.lanes)
+
+
+def rank(s: Script, keys: Sequence[Place], out: Place, n: Int, size: int) -> None:
+    """How many of n elements come before each, by their keys, and of equal ones by their places."""
+    i = f"i{8 * size}"
+    t, i1 = s.vec(i), s.vec("i1")
+    lanes = s.iota(i)
+
+    def some(first: Int) -> None:
         mine = [read_vector(s, f"i{size}", key + first * size) for key in keys]
-        lanes = s.iota(i)
         stop = (first + s.lanes).least(n)
 
         def counted(begin: Int | int, end: Int, before: str, how: str) -> str:
@@ -229,15 +217,31 @@ class Order:
         total = counted(0, first, "zeroinitializer", "before")
         total = counted(first, stop, total, "turn")
         total = counted(stop, n, total, "after")
-        write_vector(s, f"i{size}", total, out)
+        write_vector(s, f"i{size}", total, out + first * size)
 
-    @staticmethod
-    def _take(s: Script, dtype: str, x: Place, places: Place, out: Place, count: Int) -> None:
-        item = itemsize(dtype)
-        kept = MEMORY_INT[str(item)]
+    s.each(0, n, some, s.lanes)
 
-        def one(r: Int) -> None:
-            at = s.integer("i4", places + r * 4)
-            s.write(kept, s.read(kept, x + at * item), out + r * item)
 
-        s.each(0, count, one)
+def by_rank(
+    s: Script, ranks: Place, places: Place, n: Int, size: int, given: Place | None = None
+) -> None:
+    """The places of elements in their order, from the ranks; of those `given`, if any are."""
+
+    def place(i: Int) -> None:
+        to = places + s.integer(f"i{size}", ranks + i * size) * 4
+        here = s.read("i32", given + i * 4) if given else s.new(f"trunc i64 {i.name} to i32")
+        s.write("i32", here, to)
+
+    s.each(0, n, place)
+
+
+def take(s: Script, dtype: str, x: Place, places: Place, out: Place, count: Int) -> None:
+    """The elements at places, which are int32."""
+    item = itemsize(dtype)
+    kept = MEMORY_INT[str(item)]
+
+    def one(r: Int) -> None:
+        at = s.integer("i4", places + r * 4)
+        s.write(kept, s.read(kept, x + at * item), out + r * item)
+
+    s.each(0, count, one)

@@ -22,7 +22,6 @@ SIZES = 40, 64, 100, 200, 333
 OTHER_ALGORITHMS = {
     name: why
     for names, why in {
-        "top_k, top_k more": "by counting, by registers, by bits, by NumPy",
         "assoc, gamma, permutation": "the program is another one",
         "pool grad": "the program is another one: padding of odd and of even sizes",
     }.items()

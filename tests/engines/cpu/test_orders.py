@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from primal import lax
+from primal.engines.cpu.firsts import BITS, COUNTING, ROOMS, Greatest, Walk
 from primal.engines.cpu.orders import MANY, MOST
 from primal.engines.cpu.steps import Library
 from primal.ops.index.sort import sort, top_k
@@ -94,6 +95,19 @@ def test_what_numpy_sorts_faster() -> None:
         x = drawn(shape, "float32")
         same(lambda x: list(sort(x, dimension=len(x.shape) - 1, is_stable=True, num_keys=1)), x,
              native=False)  # fmt: skip
+
+
+def test_the_greatest_share_their_code() -> None:
+    """One kernel calls what finds them; no number of elements has a function of its own."""
+    kinds, called = set(), set()
+    for n in (1, 2, 5, 16, 40, 64, 65, 100, 256, 257, 333, 1000, 5000):
+        for k in {min(n, most) for most in (1, 2, 9, 30, 60, 100, 1000)}:
+            x = np.zeros((3, n), "float32")
+            made = built(lambda x, k=k: list(top_k(x, k=k, axis=1)), x)
+            kinds.update(made.plan.specs)
+            called.update(made.plan.callees)
+    assert kinds == {Walk("f4")}
+    assert called == {Greatest("f4", how) for how in (COUNTING, BITS, *ROOMS)}
 
 
 @pytest.mark.parametrize("axis", [0, 1])
