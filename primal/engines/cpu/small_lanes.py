@@ -208,13 +208,18 @@ class Grid:
         self.s, self.rows, self.columns = s, rows, columns
         self._each = s.c.module.width * (1 if s.z is s.f else 2)
         self._values: dict[tuple[int, Any], Any] = {}
+        self._found: dict[str, str] = {}
         self._place = s.c.room(rows * columns * self._each) if held else ""
 
     def _parts(self, r: int, j: Any) -> list[str]:
         """Where the parts of an element lie."""
         c, wide, start = self.s.c, self.s.c.module.width, r * self.columns * self._each
-        at = str(j * self._each) if isinstance(j, int) else j
-        here = c.new(f"getelementptr i8, ptr {self._place}, i64 {at}")
+        if isinstance(j, int):
+            here, start = self._place, start + j * self._each
+        else:
+            if j not in self._found:
+                self._found[j] = c.new(f"getelementptr i8, ptr {self._place}, i64 {j}")
+            here = self._found[j]
         steps = range(start, start + self._each, wide)
         return [c.new(f"getelementptr i8, ptr {here}, i64 {i}") for i in steps]
 
