@@ -6,6 +6,7 @@ which is how the tests run that other half on machines that have a compiler.
 
 from __future__ import annotations
 
+import operator
 import os
 import types
 from collections.abc import Callable
@@ -49,9 +50,21 @@ def _is_plain(x: Any) -> bool:
     return _is_finite(x) and not np.count_nonzero(np.signbit(x) & (x == 0))
 
 
+def room_like(x: Any, dtype: Any) -> Any:
+    """Memory that is kept, for a ufunc's result of x's shape, whose elements lie as x's do.
+
+    A transposed operand read against the order of its memory takes twenty times as long. None
+    where its axes lie in another order than rows or columns: NumPy follows it in new memory.
+    """
+    flags, strides = x.flags, x.strides
+    if flags.c_contiguous or 0 in strides or all(map(operator.ge, strides, strides[1:])):
+        return empty(x.shape, dtype)
+    return empty(x.shape[::-1], dtype).T if flags.f_contiguous else None
+
+
 def same_room(x: Any) -> Any:
     """Memory for a ufunc's result of x's type, where that is kept; None for smaller arrays."""
-    return None if x.nbytes < KEPT else empty(x.shape, x.dtype)
+    return None if x.nbytes < KEPT else room_like(x, x.dtype)
 
 
 FLOAT16, FLOAT32 = np.dtype(np.float16), np.dtype(np.float32)

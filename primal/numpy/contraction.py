@@ -9,6 +9,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.trace import Array
+from primal.numpy import direct
 from primal.numpy.creation import placed
 from primal.numpy.elementary import conjugate
 from primal.numpy.promotion import (
@@ -23,7 +24,7 @@ from primal.numpy.promotion import (
     to_shape,
 )
 from primal.numpy.reductions import as_axis, check_out
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.shapes import moveaxis, part
 from primal.numpy.ufuncs import multiply
 from primal.ops import elementwise as ops
@@ -155,7 +156,7 @@ def _matmul(x: Any, y: Any, precision: Any, preferred: Any) -> Any:
     return shape_ops.transpose(out, permutation=tuple(order))
 
 
-@remembered
+@remembered_as(direct.vdot)
 def vdot(
     a: ArrayLike,
     b: ArrayLike,

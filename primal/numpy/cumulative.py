@@ -137,6 +137,7 @@ def _array_api(
     return out
 
 
+@remembered
 def cumulative_sum(
     x: ArrayLike,
     /,
@@ -153,6 +154,7 @@ def cumulative_sum(
     return _array_api("cumulative_sum", rooms.cumsum, x, axis, dtype, include_initial, 0)
 
 
+@remembered
 def cumulative_prod(
     x: ArrayLike,
     /,

@@ -25,7 +25,7 @@ import numpy as np
 from primal.base import caches
 from primal.base.config import config, settings
 from primal.base.later import Later
-from primal.base.native import KEPT, empty, extension
+from primal.base.native import KEPT, empty, extension, room_like
 from primal.ir.avals import Aval
 from primal.ir.evaluate import ERROR_STATE, quietly
 from primal.ir.jaxpr import ClosedJaxpr, Eqn
@@ -329,7 +329,7 @@ def _as_python(closed: ClosedJaxpr, out: Any) -> Callable[..., Any] | None:
         if known[var] is None:
             return None
     names = {v: f"a{i}" for i, v in enumerate(jaxpr.invars)}
-    scope: dict[str, Any] = {"array": np.asarray, "boxed": boxed, "empty": empty}
+    scope: dict[str, Any] = {"array": np.asarray, "boxed": boxed, "empty": empty, "like": room_like}
 
     def bound(value: Any) -> str:
         name = f"c{len(scope)}"
@@ -371,7 +371,13 @@ def _as_python(closed: ClosedJaxpr, out: Any) -> Callable[..., Any] | None:
         if place is not None:
             value = f"{value[:-1]}, out={names[place]})"
         elif calls[at] and phrases.size_of(aval) >= KEPT:
-            value = f"{value[:-1]}, out=empty({bound(aval.shape)}, {bound(aval.dtype)}))"
+            whole = [
+                name
+                for v, name in zip(eqn.invars, written[at][3], strict=True)
+                if v.aval.shape == aval.shape and v not in lazy
+            ]
+            room = f"like({whole[0]}, " if whole else f"empty({bound(aval.shape)}, "
+            value = f"{value[:-1]}, out={room}{bound(aval.dtype)}))"
         lines.append(f"{', '.join(targets)}{',' if eqn.op.multiple else ''} = {value}")
         lines += [
             f"{t} = array({t})"

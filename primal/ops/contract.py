@@ -113,9 +113,9 @@ def _summed(left: Any, right: Any, dimension_numbers: Dims) -> str | None:
         return None
     if left.ndim > 26 or all(left.shape[d] == 1 for d in lc):
         return None
-    if left.dtype.kind == "b":  # a sum of booleans ends where it is known
-        return None
     together = (*lb, *lc) == (*rb, *rc) == tuple(range(left.ndim))
+    if left.dtype.kind == "b":  # a sum of booleans ends where it is known
+        return ONE_ROW if together and not lb else None
     # One by one the terms of 2 x 3 million floats add up to 1e-3 beside their sum.
     if left.dtype.kind in "fc" and (together or math.prod([left.shape[d] for d in lc]) > FEW):
         return None
@@ -132,7 +132,10 @@ def _dot_impl(
     lhs: Any, rhs: Any, *, dimension_numbers: Dims, precision: Any, preferred_element_type: Any
 ) -> Any:
     out_dtype = lhs.dtype if preferred_element_type is None else preferred_element_type
-    if lhs.dtype.kind not in "fc" or out_dtype is not lhs.dtype or lhs.dtype.itemsize < 4:
+    as_they_are = lhs.dtype is rhs.dtype is out_dtype and lhs.dtype.kind in "biu"
+    if not as_they_are and (
+        lhs.dtype.kind not in "fc" or out_dtype is not lhs.dtype or lhs.dtype.itemsize < 4
+    ):
         work = np.dtype(np.float32) if dtypes.is_narrow_float(lhs.dtype) else None
         if preferred_element_type is not None:
             work = dtypes.sums_dtype(lhs.dtype, preferred_element_type)

@@ -35,6 +35,9 @@ def same_bits(one, other):
     """Equal with signs of zeros; nan is nan."""
     for a, b in zip(parts(one), parts(other), strict=True):
         assert a.shape == b.shape and a.dtype.kind == b.dtype.kind
+        if a.dtype.kind == "c":
+            same_bits((a.real, a.imag), (b.real, b.imag))
+            continue
         if a.dtype.kind == "f":
             nans = np.isnan(a)
             assert np.array_equal(nans, np.isnan(b))
@@ -212,7 +215,12 @@ BOUNDS = [(-1, 1), (0.0, -0.0), (-0.0, None), (None, 0.0), (2, 1), (np.nan, 1.0)
 
 LAWS = {
     **{name: (True, both(((WHOLE, WHOLE[::-1]), {}), ((WHOLE, 2.5), {}),
-                         ((WHOLE > 2, WHOLE > 1), {}))) for name in ("fmax", "fmin")},
+                         ((WHOLE > 2, WHOLE > 1), {}), ((COMPLEX, COMPLEX[::-1]), {}),
+                         ((COMPLEX, np.conj(COMPLEX)), {}), ((MANY + 1j, MANY[::-1] + 1j), {})))
+       for name in ("fmax", "fmin")},
+    "vdot": (False, [((VECTOR + 1j, VECTOR[::-1] - 2j), {}), ((COMPLEX, COMPLEX[::-1]), {}),
+                     ((GRID + 1j, GRID * 2j), {}), ((GRID * 1j, (GRID + 1j).T.T.ravel()), {}),
+                     ((VECTOR[:1] + 1j, VECTOR[:1]), {}), ((VECTOR, VECTOR), {})]),
     "square": (True, over(VECTOR, SPECIALS, WHOLE, BYTES, WHOLE > 2, HALVES, VECTOR + 1j, EMPTY)),
     "clip": (True, [((x, *b), {}) for b in BOUNDS
                     for x in (VECTOR, SPECIALS, ZEROS, EMPTY, WHOLE, WHOLE.astype(np.int8))]
@@ -680,3 +688,34 @@ def test_triangles_beyond_the_corners(name, k):
     want = getattr(np, name)(x, k)
     for f in (getattr(jnp, name), jit(getattr(jnp, name), static_argnums=1)):
         same_bits(f(jnp.asarray(x), k), want)
+
+
+def test_complex_square_roots_as_powers():
+    parts = np.array([2.0, -3.0, 1e-20, -1e30, 0.25, 7.0, 1.0, -0.0, 0.0, np.inf, np.nan])
+    half = np.array(0.5, np.complex64)
+    for taken in (parts[:7], parts):
+        with np.errstate(all="ignore"):
+            x = (taken[:, None] + 1j * taken).astype(np.complex64)
+            found, wanted = ops.pow.impl(x, half), np.power(x.astype(np.complex128), 0.5 + 0j)
+            good = np.isfinite(x) & np.isfinite(wanted)
+            distance = np.abs(found - wanted)[good] / np.abs(wanted)[good]
+        assert np.nanmax(distance) < 2e-7 if taken.size == 7 else np.nanmax(distance) < 1e-5
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float32", "complex64"])
+def test_results_lie_as_transposed_operands_do(dtype):
+    """So that elements are read and written in the order of memory, whichever way they go."""
+    x = (np.arange(300 * 331).reshape(300, 331) % 7 > 2).astype(dtype)
+    function = remembered(lambda a, b: jnp.add(a, jnp.logical_or(a, b)))
+    for order in ((0, 1), (1, 0)):
+        a = jnp.asarray(x).transpose(order)
+        for _ in range(3):
+            found = function(a, a)
+            assert found.host.strides == np.add(a.host, a.host).strides
+            same_bits(found, np.add(x, x != 0).transpose(order))
+    t = jnp.asarray(x[:, :330].reshape(300, 33, 10)).transpose(1, 0, 2)
+    for _ in range(3):
+        same_bits(function(t, t), np.add(t.host, t.host != 0))
+    row = jnp.broadcast_to(jnp.asarray(x[0]), x.shape)
+    for _ in range(3):
+        same_bits(function(row, jnp.asarray(x)), np.add(row.host, (row.host != 0) | (x != 0)))

@@ -10,7 +10,7 @@ import numpy as np
 
 from primal.base import extrema
 from primal.base.dtypes import to_inexact_dtype
-from primal.base.native import KEPT, empty, extension, is_finite, same_room, widened
+from primal.base.native import KEPT, empty, extension, is_finite, is_plain, same_room, widened
 from primal.numpy.direct.operands import (
     EXPONENT_BITS,
     Direct,
@@ -183,6 +183,11 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Callable[..., 
     return lambda x: extrema.clamp(low, x, high)
 
 
+def _parts(x: Any) -> Any:
+    """The real and imaginary parts of complex numbers, in the order of memory."""
+    return x.ravel("K").view(x.real.dtype)
+
+
 def _ignoring_nan(function: Any, of_booleans: Any) -> Any:
     def of_floats(x: Any, y: Any) -> Any:
         out = np.asarray(function(x, y))
@@ -190,9 +195,20 @@ def _ignoring_nan(function: Any, of_booleans: Any) -> Any:
             np.copyto(out, y, where=x == y)
         return out
 
+    def of_complex(x: Any, y: Any) -> Any:
+        out = np.asarray(function(x, y))
+        # Of equal numbers the second one, which differs where either has a -0.
+        if not (is_plain(_parts(out)) and is_plain(_parts(y))):
+            np.copyto(out, y, where=x == y)
+        return out
+
     native = getattr(extension, function.__name__, None)
     run = elementwise(
-        f=of_floats if native is None else native, i=function, u=function, b=of_booleans
+        f=of_floats if native is None else native,
+        i=function,
+        u=function,
+        b=of_booleans,
+        c=of_complex,
     )
     return lambda x1, x2: run(x1, x2)
 

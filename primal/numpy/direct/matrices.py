@@ -23,6 +23,19 @@ RUN = 4096
 """Terms of a sum that BLAS makes."""
 
 
+def vdot(
+    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None
+) -> Callable[..., Any] | None:
+    """Of complex numbers, whose conjugates the operations would write first."""
+    if not (is_array(a, "c") and is_array(b, "c") and a.aval.dtype == b.aval.dtype):
+        return None
+    if a.aval.size != b.aval.size or a.aval.size < 2:
+        return None
+    if precision is not None or preferred_element_type is not None:
+        return None
+    return np.vdot
+
+
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Callable[..., Any] | None:
     """A diagonal of a matrix, or of each of several."""
     if type(a) is not ArrayImpl or dtype_of((a,), ANY) is None:
