@@ -45,8 +45,10 @@ def _loops(x: Value) -> list[Any] | None:
         return None
     loops = merged(list(zip(x.shape, zip(x.strides, row_major(x.shape), strict=True), strict=True)))
     rows = [loop for loop in loops if loop[1][0] == 1]
+    if len(rows) != 1 or rows[0] is loops[-1]:
+        return None  # as of a single number, which no loop walks
     n, (far, near) = loops[-1]
-    if len(rows) != 1 or rows[0] is loops[-1] or near != 1 or far <= 0:
+    if near != 1 or far <= 0:
         return None
     least = min(n, rows[0][0])
     if least < _SIDES[item] and least <= _SHORT:

@@ -122,3 +122,11 @@ def test_narrow_numbers_are_turned_whatever_their_rows(dtype: str) -> None:
     for got, want in zip(made.execute([x, y]), numpy_run(f, x, y), strict=True):
         np.testing.assert_array_equal(got, want)
     assert turns_of(made)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+def test_single_narrow_numbers_are_copied(dtype: str) -> None:
+    x = np.arange(6, dtype=dtype).reshape(2, 3)
+    made = built(lambda x: [x[1:, 2:].T, x[1, 1], x.T[2, :1]], x)
+    for got, want in zip(made.execute([x]), [x[1:, 2:], x[1, 1], x.T[2, :1]], strict=True):
+        np.testing.assert_array_equal(got, want)
