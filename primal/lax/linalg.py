@@ -305,12 +305,9 @@ def triangular_solve(
     ...     jnp.array([[2., 0.], [1., 1.]]), jnp.array([2., 3.]), left_side=True, lower=True)
     Array([1., 2.], dtype=float32)
     """
-    shape, dtype = aval_of(b).shape, aval_of(b).dtype
+    shape = aval_of(b).shape
     vector = len(shape) == aval_of(a).ndim - 1
-    narrow = dtype == aval_of(a).dtype and dtypes.is_narrow_float(dtype)
-    if narrow:
-        wide = np.dtype(np.float32)
-        a, b = [convert_element_type(x, new_dtype=wide, weak_type=False) for x in (a, b)]
+    (a, b), narrow = _widened(a, b)
     if vector:
         b = reshape(b, shape=(*shape, 1) if left_side else (*shape[:-1], 1, shape[-1]))
     out = triangular_op(
@@ -322,22 +319,36 @@ def triangular_solve(
         conjugate_a=bool(conjugate_a),
         unit_diagonal=bool(unit_diagonal),
     )
-    if narrow:
-        out = convert_element_type(out, new_dtype=dtype, weak_type=False)
+    out = _narrowed(out, narrow)
     return reshape(out, shape=shape) if vector else out
+
+
+def _widened(*operands: Any) -> tuple[list[Any], Any]:
+    """Floats of 16 bits in float32, and the dtype that they all had; else they as they are."""
+    dtype = aval_of(operands[0]).dtype
+    if not dtypes.is_narrow_float(dtype) or any(aval_of(x).dtype != dtype for x in operands):
+        return list(operands), None
+    wide = np.dtype(np.float32)
+    return [convert_element_type(x, new_dtype=wide, weak_type=False) for x in operands], dtype
+
+
+def _narrowed(out: Array, dtype: Any) -> Array:
+    return out if dtype is None else convert_element_type(out, new_dtype=dtype, weak_type=False)
 
 
 def cholesky_update(r_matrix: Any, w_vector: Any) -> Array:
     """The upper triangular S with Sᵀ S = Rᵀ R + w wᵀ and a diagonal >= 0, in O(n²).
 
     R is r_matrix (..., n, n), of which the upper triangle is read, and w is w_vector (..., n);
-    float32 or float64, kept. TypeError or ValueError for other dtypes or shapes.
+    real floats, of which those of 16 bits are turned in float32. TypeError or ValueError for other
+    dtypes or shapes.
 
     >>> lax.linalg.cholesky_update(jnp.array([[3., 0.], [0., 1.]]), jnp.array([4., 0.]))
     Array([[5., 0.],
            [0., 1.]], dtype=float32)
     """
-    return cholesky_update_op(r_matrix, w_vector)
+    (r, w), narrow = _widened(r_matrix, w_vector)
+    return _narrowed(cholesky_update_op(r, w), narrow)
 
 
 def hessenberg(a: Any) -> list[Any]:

@@ -45,3 +45,17 @@ def test_triangular_systems_of_narrow_floats() -> None:
                 out = f(a.astype(dtype), right.astype(dtype))
                 assert out.dtype == dtype
                 np.testing.assert_array_equal(out, solve(a, right).astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_factors_of_narrow_floats_are_updated(dtype: str) -> None:
+    r, w = jnp.array([[3.0, 1.5], [0.0, 1.0]], dtype), jnp.array([4.0, -0.5], dtype)
+    wanted = linalg.cholesky_update(r.astype("float32"), w.astype("float32")).astype(dtype)
+    for f in (linalg.cholesky_update, jit(linalg.cholesky_update)):
+        out = f(r, w)
+        assert out.dtype == dtype
+        np.testing.assert_array_equal(out, wanted)
+        slope = primal.grad(lambda w, f=f: f(r, w).sum().astype("float32"))(w)
+        assert slope.dtype == dtype
+    with pytest.raises(TypeError, match="cholesky_update"):
+        linalg.cholesky_update(r, w.astype("float32"))
