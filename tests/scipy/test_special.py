@@ -160,6 +160,15 @@ def test_digits_of_gamma_factorials_and_binomials(dtype: str, jitted: bool) -> N
               Fraction(float(z[k])) + int(m[k])]  # fmt: skip
         got = call(special.poch)(top[at], -m[at].astype(dtype))
         assert len(at) > 30 and _units(got, [1 / rising[k] for k in at], dtype) < 25
+        # Where a factor is infinite: the product is, too, or next to 0 a number.
+        for a, b in ((0.05, 200), (5, 1000), (1e-6, 1e4), (1000, 1000)):
+            assert np.isinf(call(special.poch)(np.array(a, dtype), np.array(b, dtype)))
+        a, b = (1e-30, 50) if dtype == "float32" else (1e-280, 260)
+        power = Fraction(a) * math.factorial(b - 1)
+        got = call(special.poch)(np.array(a, dtype), np.array(b, dtype))
+        assert float(got) == pytest.approx(float(power), rel=5e-5 if dtype == "float32" else 1e-12)
+        half = call(special.poch)(np.array([0.5, 0.5], "float16"), np.array([30, 3], "float16"))
+        assert half.dtype == "float16" and np.array_equal(half, np.float16([np.inf, 1.875]))
         n = draw.integers(1, 50, 300)
         k = (n * draw.uniform(size=300)).astype(int)
         ways = [Fraction(math.comb(a, b)) for a, b in zip(n.tolist(), k.tolist(), strict=True)]

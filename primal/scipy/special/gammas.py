@@ -315,7 +315,10 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     >>> poch(2.0, jnp.array([0.0, 3.0]))
     Array([ 1., 24.], dtype=float32)
     """
-    return _poch(*real_inexact("poch", z, m, error=ValueError))
+    z, m = real_inexact("poch", z, m, error=ValueError)
+    if z.dtype.itemsize == 2:  # whose factors would be infinite where their product is not
+        return _poch(z.astype("float32"), m.astype("float32")).astype(z.dtype)
+    return _poch(z, m)
 
 
 @custom_jvp
@@ -338,8 +341,11 @@ def _poch(z: Any, m: Any) -> Any:
     ratio = ratio * (1 + (step * over - (p - 0.5) * (step / v) * lost))
     level = (p - 0.5) * jnp.log1p(step / u) - step
     half = v ** (step / 2)
-    out = half * jnp.exp(level) * ratio * half * jnp.where(late, p, 1)
-    out = jnp.where(ours, _whole(out, (m >= 0) & (jnp.floor(z) == z) & (jnp.floor(m) == m)), apart)
+    out = half * jnp.exp(level) * ratio * jnp.where(late, p, 1) * half
+    out = _whole(out, (m >= 0) & (jnp.floor(z) == z) & (jnp.floor(m) == m))
+    # An infinite power may meet an exponential of 0, though the product is infinite, or, of p next
+    # to 0, even a number.
+    out = jnp.where(ours & (half < jnp.inf), out, apart)
     return jnp.where((m == 0) & ~jnp.isfinite(below), jnp.ones_like(out), out)
 
 
