@@ -232,6 +232,8 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     if not column:
         apart = tuple([s * made.split[2] for s in apart[0]]), 1
     made = replaced(made, apart=apart)
+    # A run of one part would take its results for the last ones.
+    assert made.split[1] > 1 or group.parts == 1
     return _parted(made, group.reductions) if group.parts > 1 else made
 
 
@@ -393,7 +395,9 @@ def _units(
     kept = sizes[: spec.kept]
     split: tuple[int, ...] = ()
     if spec.split:
-        longest = sizes.index(max(sizes[spec.kept :]), spec.kept)
+        # Rows that parts cannot divide are left whole: there would be one part, of no result.
+        whole = spec.reduced > 1 and not spec.column and sizes[-1] <= GRAIN
+        longest = sizes.index(max(sizes[spec.kept : len(sizes) - whole]), spec.kept)
         turns = -(-sizes[longest] // parts)
         if longest == len(sizes) - 1 and not spec.column:
             turns = -(-turns // GRAIN) * GRAIN

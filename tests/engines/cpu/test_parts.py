@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import primal.numpy as jnp
 from primal.engines.cpu.schedule import MAX_PARTS, MAX_RESULTS, PART, Group
 from primal.ops import elementwise as e
 from primal.ops.reduce import reduce_max, reduce_min, reduce_prod
@@ -48,6 +49,24 @@ def test_parts_add_up(shape: Any, axes: Any) -> None:
     near = built(lambda x: [reduce_sum(e.mul(x, x), axes=axes)], x).execute([x])[0]
     exact = np.sum((x * x).astype(np.float64), axes)
     np.testing.assert_allclose(near, exact, rtol=2.0**-23)
+
+
+@pytest.mark.parametrize("row", [5, 33, 63, 64, 65, 128])
+@pytest.mark.parametrize("before", [(32,), (9, 7)])
+def test_rows_too_short_for_parts_are_whole(row: int, before: Any) -> None:
+    """What repeats along rows keeps these loops apart: of the longest, a row, parts were one."""
+    shape = (64, *before, row)
+    x = np.random.default_rng(0).integers(-99, 99, shape).astype(np.int32)
+    y = x[..., :1].copy()
+    axes = tuple(range(1, len(shape)))
+
+    def f(x: Any, y: Any) -> list[Any]:
+        z = jnp.add(x, y)
+        return [z, reduce_max(z, axes=axes), reduce_sum(z, axes=axes)]
+
+    given = x.copy()
+    agree(f, given, y)
+    np.testing.assert_array_equal(given, x)
 
 
 def test_sums_of_parts_are_rounded_once() -> None:
