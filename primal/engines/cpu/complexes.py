@@ -74,17 +74,7 @@ class ComplexWords(Words):
         self.crossed: set[Any] = set()
         """Shapes to which arrays are padded along rows, and others along other dimensions."""
 
-    # From arrays to parts and back. What was made is used again where the code that makes it is
-    # still part of the program, in this block or one around it.
-
-    def _place(self) -> tuple[list[Any], int, Any]:
-        return self.order, len(self.order) - 1, self.order[-1]
-
-    def _stands(self, place: tuple[list[Any], int, Any]) -> bool:
-        order, at, step = place
-        if order is not self.order and all(order is not o for o in self.outer):
-            return False
-        return at < len(order) and order[at] is step
+    # From arrays to parts and back.
 
     def parts(self, x: Value) -> tuple[Value, Value]:
         """Re x and Im x."""

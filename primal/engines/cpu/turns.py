@@ -115,6 +115,11 @@ def _lying(x: Value) -> tuple[int, ...]:
     return tuple([next(wide) if steps[d] else d for d in plain])
 
 
+def is_apart(x: Value) -> bool:
+    """Whether the elements of its rows lie apart."""
+    return abs(x.steps()[-1]) != 1 and not is_spread(x)
+
+
 def is_spread(x: Value) -> bool:
     """Whether it repeats, as scalars do, and reads the same in any order."""
     return any(s == 0 and n > 1 for n, s in zip(x.shape, x.steps(), strict=True))

@@ -77,6 +77,8 @@ class Words(MatrixWords):
         """What gathers were made of: operand, indices, parameters."""
         self.laid: dict[Node, Value] = {}
         """What was copied into an order that can be reshaped."""
+        self.turned: dict[Any, Any] = {}
+        """Keys of what was turned for vectors to read it: where, the copy, the value."""
         self.joined: dict[Node, Any] = {}
         """What concatenations were made of: dimension, operands."""
         self.once: Node | None = None
@@ -168,7 +170,8 @@ class Words(MatrixWords):
         if not stored and self.layout is not None and len(self.layout) == len(shape):
             order, self.layout = self.layout, None
             lain = [transposed(x, order) for x in given]
-            if all(abs(x.steps()[-1]) == 1 or turns.is_spread(x) for x in lain):
+            # Of what lies in two orders something is turned anyway: the result need not be, too.
+            if sum(map(turns.is_apart, lain)) <= sum(map(turns.is_apart, given)):
                 out = self.element(word, lain, dtype, attr)
                 self.layout = order
                 return transposed(out, [order.index(d) for d in range(len(shape))])
@@ -193,9 +196,30 @@ class Words(MatrixWords):
         found = {order for x in given if (order := turns.wanted(x)) is not None}
         if len(found) == 1:
             return given, found.pop()
-        turned = [turns.turned(self, x) if turns.conflicts(x) else None for x in given]
-        given = [new or x for new, x in zip(turned, given, strict=True)]
-        return given, tuple(range(given[0].ndim))
+        return [self._turned(x) for x in given], tuple(range(given[0].ndim))
+
+    def _turned(self, x: Value) -> Value:
+        """A copy that lies as it is read, of what gathering is slow for; one for all who ask."""
+        if not turns.conflicts(x):
+            return x
+        place, made, _ = self.turned.get(x.key(), (None, None, None))
+        if place is None or not self._stands(place):
+            made = turns.turned(self, x)
+            if made is not None:  # keys hold for as long as their node does
+                self.turned[x.key()] = self._place(), made, x
+        return made or x
+
+    # What was made is used again where the code that makes it is still part of the program, in
+    # this block or one around it.
+
+    def _place(self) -> tuple[list[Any], int, Any]:
+        return self.order, len(self.order) - 1, self.order[-1]
+
+    def _stands(self, place: tuple[list[Any], int, Any]) -> bool:
+        order, at, step = place
+        if order is not self.order and all(order is not o for o in self.outer):
+            return False
+        return at < len(order) and order[at] is step
 
     @staticmethod
     def _space(args: Sequence[Value], shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -130,3 +130,22 @@ def test_single_narrow_numbers_are_copied(dtype: str) -> None:
     made = built(lambda x: [x[1:, 2:].T, x[1, 1], x.T[2, :1]], x)
     for got, want in zip(made.execute([x]), [x[1:, 2:], x[1, 1], x.T[2, :1]], strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
+@pytest.mark.parametrize("rows", [10_000, 10_016, 6_400])
+def test_what_lies_in_two_orders_is_turned_once_for_a_result_that_is_transposed(
+    rows: int, dtype: str
+) -> None:
+    """So the gradient of a function of x.T: its cotangent lies in rows, x and the result do not."""
+    r = np.random.default_rng(0)
+    x = r.integers(-9, 9, (rows, 16)).astype(dtype)
+    w = r.integers(-9, 9, (16, rows)).astype(dtype)
+
+    def f(x: Any, w: Any) -> list[Any]:
+        return [jnp.transpose(w * x.T * (x.T + 1) - w)]
+
+    made = built(f, x, w)
+    for got, want in zip(made.execute([x, w]), numpy_run(f, x, w), strict=True):
+        np.testing.assert_array_equal(got, want)
+    assert turns_of(made) == 1
