@@ -39,6 +39,11 @@ places of windows of 1000 x 1000: 4.8 to 1.2 ms, with the copies that pad)."""
 MOST_TAPS = 32
 """Windows up to this size are written out where every feature has a window of its own."""
 
+SIGNAL, FEW_TAPS = 1 << 16, 8
+"""Elements of a padded row from which, and of a window up to which, sums of one feature are written
+out: a copy with its padding takes longer than they do (a million doubles, 3 of a window, 0.76 to
+0.23 ms, JAX 0.47; 8 of a window 1.04 to 0.29)."""
+
 Ints = tuple[int, ...]
 
 
@@ -70,6 +75,10 @@ def convolution(
     if 0 in x.shape or 0 in w.shape:
         raise Unsupported("no elements")
     x, w = k.held(k.convert(x, work)), k.held(k.convert(w, work))
+    if _is_signal(x, w, padding, (*window_strides, *lhs_dilation), rhs_dilation):
+        value = _signal(k, x, w, padding[0], rhs_dilation[0])
+        shape = tuple([value.size if d == os[2] else 1 for d in range(3)])
+        return k.convert(k.reshape(value, shape), out)
     edges = [(0, 0, 0)] * x.ndim
     for d, (low, high), between in zip(xs[2:], padding, lhs_dilation, strict=True):
         edges[d] = (low, high, between - 1)
@@ -244,3 +253,45 @@ def _written(
         total = part if total is None else k.binary("add", total, part)
     assert total is not None
     return total
+
+
+def _is_signal(
+    x: Value, w: Value, padding: Sequence[tuple[int, int]], steps: Ints, apart: Ints
+) -> bool:
+    """Whether it is one long row with edges, under a window of few elements."""
+    if len(padding) != 1 or x.size != max(x.shape) or w.size != max(w.shape):
+        return False
+    reach = (w.size - 1) * apart[0]
+    edges = padding[0]
+    return (
+        max(edges) > 0 <= min(edges)
+        and max(edges) <= reach < SIGNAL <= x.size
+        and w.size <= FEW_TAPS
+        and all(s == 1 for s in steps)
+    )
+
+
+def _signal(k: Any, x: Value, w: Value, edges: tuple[int, int], apart: int) -> Value:
+    """Results whose windows lie in the row, beside those at its ends, which are padded alone."""
+    row, window = k.reshape(x, (x.size,)), k.reshape(w, (w.size,))
+    reach = (w.size - 1) * apart
+
+    def sums(y: Value) -> Value:
+        n = y.size - reach
+        (by,) = window.steps()
+        total: Value | None = None
+        for t in range(w.size):
+            part = sliced(y, (t * apart,), (t * apart + n,), (1,))
+            part = k.binary("mul", part, window.view((n,), (0,), window.offset + t * by))
+            total = part if total is None else k.binary("add", total, part)
+        assert total is not None
+        return total
+
+    zero, made = k.literal(0, x.dtype), [sums(row)]
+    for at, n in enumerate(edges):
+        if n:
+            start = (x.size - reach) * at
+            end = sliced(row, (start,), (start + reach,), (1,))
+            end = k.pad(end, zero, ((n * (1 - at), n * at, 0),))
+            made.insert(at * len(made), sums(end))
+    return k.concatenate(made, 0)

@@ -130,6 +130,24 @@ def test_a_window_per_feature_is_elementwise():
     assert not [s for s in made.plan.program.steps if getattr(s, "name", "") == "convolution"]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize(
+    ("taps", "padding", "given"),
+    [(2, (1, 1), {}), (3, (2, 0), {}), (3, (0, 1), {}), (8, (7, 3), {}),
+     (4, (6, 1), {"rhs_dilation": (2,)})],
+)  # fmt: skip
+def test_the_ends_of_a_long_row_are_padded_alone(taps, padding, given, last, dtype):
+    """With infinities at both ends too, which make zeros of a window NaN where they meet."""
+    numbers = ConvDimensionNumbers(*[(0, 2, 1) if last else (0, 1, 2)] * 2, (2, 1, 0))
+    for n in (65_536, 100_003):
+        x, w = array(n, dtype), array(taps, dtype, 1)
+        x[0], x[-1], w[-1] = -np.inf, np.inf, 0
+        x, w = (a[None, :, None] if last else a[None, None] for a in (x, w))
+        made = agree(x, w, params(numbers, 1, padding=(padding,), **given), terms=taps)
+        assert not [s for s in made.plan.steps if getattr(s, "name", "") == "convolution"]
+
+
 def test_narrow_floats_and_preferred_element_type():
     p = params(preferred_element_type=np.dtype(np.float64))
     agree(array((2, 9, 10, 4)), array((3, 3, 4, 5), seed=1), p, terms=36)
