@@ -534,6 +534,20 @@ def test_programs_of_float16_round_each_operation(name):
         same_bits(function(jnp.asarray(every), jnp.asarray(other)), wanted)
 
 
+@pytest.mark.parametrize("small", ["which", "x", "y"])
+def test_choices_of_float16_broadcast(small):
+    """Programs leave out broadcasts that the choice makes itself, whichever operand is small."""
+    rng = np.random.default_rng(1)
+    values = {"which": rng.random((6, 10)) < 0.5}
+    values |= {k: rng.standard_normal((6, 10)).astype(np.float16) for k in "xy"}
+    for shape in ((), (1, 1), (10,), (6, 1)):
+        given = values | {small: np.resize(values[small], shape)}
+        function = remembered(lambda which, x, y: jnp.where(which, x + x, y + y) * 2)
+        wanted = np.where(given["which"], given["x"], given["y"]) * np.float16(4)
+        for _ in range(3):
+            same_bits(function(*map(jnp.asarray, given.values())), wanted)
+
+
 def test_square_roots_as_powers():
     """They are powers at -0 and -inf too, however the exponent is given."""
     values = [*SPECIAL, 7.3, 1e-38, 123.25]

@@ -374,13 +374,13 @@ def _is_made_by_rows(x: Value, dim: int) -> bool:
 
 def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) -> Value:
     """x with `value` before, after and between its elements; negative edges crop."""
-    if all(max(c) <= 0 for c in config):
-        limit = [n + hi for n, (_, hi, _) in zip(x.shape, config, strict=True)]
-        return k.slice(x, [-lo for lo, _, _ in config], limit, (1,) * x.ndim)
     # There is nothing between the elements of one.
     config = [
         (low, high, mid * (n > 1)) for n, (low, high, mid) in zip(x.shape, config, strict=True)
     ]
+    if all(max(c) <= 0 for c in config):
+        limit = [n + hi for n, (_, hi, _) in zip(x.shape, config, strict=True)]
+        return k.slice(x, [-lo for lo, _, _ in config], limit, (1,) * x.ndim)
     padded = [d for d, c in enumerate(config) if any(c)]
     zero = value.node.word == "literal" and not any(value.node.attr)
     if zero and all(low >= 0 and high >= 0 and not mid for low, high, mid in config):

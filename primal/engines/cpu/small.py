@@ -257,7 +257,7 @@ class Cholesky:
                     x[r][j] = s.element(
                         *[f.where(finite, f.div(v, root), 0.0) for v in s.parts(x[r][j])]
                     )
-            nan = s.element(f.k(float("nan")), f.k(0.0))
+            nan = s.element(f.k(float("nan")), f.k(float("nan")))
             none = s.element(f.k(0.0), f.k(0.0))
             s.put(
                 [[s.element(*map(partial(f.where, good), s.parts(x[r][j]), s.parts(nan)))

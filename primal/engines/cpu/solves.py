@@ -201,7 +201,8 @@ class Cholesky:
                 p = r.moved(x, (i, row), (j, str(size)))
                 c.do(f"store {real} {_NAN}, ptr {p}")
                 if parts == 2:
-                    c.do(f"store {real} 0.0, ptr {c.new(f'getelementptr {real}, ptr {p}, i64 1')}")
+                    p = c.new(f"getelementptr {real}, ptr {p}, i64 1")
+                    c.do(f"store {real} {_NAN}, ptr {p}")
                 return []
 
             def above(i: str, _: list[str]) -> list[str]:

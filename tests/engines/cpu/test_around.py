@@ -216,3 +216,10 @@ def test_nothing_is_between_the_elements_of_one(edges: tuple[int, int, int], n: 
         return [one, some, one + wide]
 
     agree(f, x, wide)
+
+
+@pytest.mark.parametrize("crop", [(0, 0), (-1, 0), (0, -2)])
+def test_padding_that_only_would_be_between_elements_is_none(crop: tuple[int, int]) -> None:
+    x = DRAW.standard_normal((5, 1)).astype(np.float32)
+    agree(lambda x: [lax.pad(x, np.float32(3), ((*crop, 0), (0, 0, 2))) * 2], x)
+    agree(lambda x: [lax.pad(x.T, np.float32(3), ((0, 0, 1), (*crop, 0)))], x)
