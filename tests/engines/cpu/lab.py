@@ -8,9 +8,10 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 
 from primal.base.config import enable_x64
-from primal.engines.cpu import CpuEngine, calls
+from primal.engines.cpu import CpuEngine, _llvm, calls
 from primal.engines.cpu import program as programs
 from primal.engines.cpu.program import CpuExecutable
 from primal.ir.avals import Aval
@@ -21,6 +22,10 @@ from primal.transforms.stage import stage
 
 engine = CpuEngine()
 Flat = Callable[..., list[Any]]
+HALF = pytest.mark.skipif(
+    not _llvm.compiler().half, reason="no instruction converts float16, which is left to NumPy"
+)
+"""Of tests that no library step computes with float16."""
 
 
 def program(f: Flat, xs: Sequence[Any], name: str = "lab") -> ClosedJaxpr:

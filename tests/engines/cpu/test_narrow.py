@@ -12,9 +12,9 @@ import primal.numpy as jnp
 from primal import lax, nn
 from primal.engines.cpu.steps import Library
 from primal.ops import elementwise as e
-from tests.engines.cpu.lab import built, numpy_run
+from tests.engines.cpu.lab import HALF, built, numpy_run
 
-DTYPES = [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)]
+DTYPES = [pytest.param(np.dtype(np.float16), marks=HALF), np.dtype(ml_dtypes.bfloat16)]
 RNG = np.random.default_rng(0)
 BITS = np.arange(65536, dtype=np.uint16)
 

@@ -10,7 +10,7 @@ import pytest
 
 import primal.numpy as pnp
 from primal.engines.cpu.schedule import Group
-from tests.engines.cpu.lab import agree
+from tests.engines.cpu.lab import HALF, agree
 
 DRAW = np.random.default_rng(0)
 V = DRAW.random(200).astype(np.float32)
@@ -34,7 +34,9 @@ CASES: dict[str, tuple[Any, Callable[..., Any], int]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=HALF if n == "narrow" else ()) for n in CASES]
+)
 def test_values_and_sizes(name: str) -> None:
     x, f, most = CASES[name]
     made = agree(lambda x: [f(x)], x, within=40)
@@ -69,7 +71,7 @@ def test_numbers_that_are_none_and_that_wrap_around() -> None:
     agree(f, x, z, i)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", pytest.param("float16", marks=HALF)])
 def test_functions_of_chosen_numbers_are_computed_once(dtype: str) -> None:
     x, p = DRAW.standard_normal(1000).astype(dtype), np.array([0.3, -0.0, 2.0]).astype(dtype)
 

@@ -10,7 +10,7 @@ import pytest
 
 import primal.numpy as jnp
 from primal.engines.cpu.turns import Turn
-from tests.engines.cpu.lab import built, numpy_run
+from tests.engines.cpu.lab import HALF, built, numpy_run
 
 RNG = np.random.default_rng(0)
 SHAPES = [(64, 64), (65, 77), (16, 128), (3, 33, 40), (40, 3, 33), (2, 20, 5, 30), (17, 1, 129),
@@ -110,7 +110,9 @@ def test_truth_follows_the_numbers_it_was_made_of(n: int) -> None:
     assert turns_of(made) == 1 and len(made.plan.instances) == 1
 
 
-@pytest.mark.parametrize("dtype", ["int8", "bool", "float16", "bfloat16"])
+@pytest.mark.parametrize(
+    "dtype", ["int8", "bool", pytest.param("float16", marks=HALF), "bfloat16"]
+)
 def test_narrow_numbers_are_turned_whatever_their_rows(dtype: str) -> None:
     x = (RNG.random((67, 1001)) * 9 - 3).astype(jnp.dtype(dtype))
     y = RNG.random((1001, 67)).astype(np.float32)
