@@ -26,7 +26,7 @@
 #include <cpuid.h>
 #endif
 
-#define VERSION 22 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 23 /* native.py asks for the same number: a stale build is not used */
 
 /* Functions in versions for several CPUs, of which the loader takes one. */
 #if defined(__x86_64__) && defined(__GLIBC__)
@@ -138,6 +138,9 @@ static PyMethodDef module_methods[] = {
      "zeros_in_order(out, x, axis): zeros of x sorted, in the order of those of x."},
     {"whole", (PyCFunction)(void (*)(void))whole, METH_FASTCALL,
      "whole(x, dtype): floats cut off as integers, within their range."},
+    {"reals", reals, METH_O, "The real parts of complex numbers in rows."},
+    {"ramp", (PyCFunction)(void (*)(void))ramp, METH_FASTCALL,
+     "ramp(out, low, high, whole, scale): fill a row with numbers between two."},
     {"running_sums", running_sums, METH_O, "Sums so far along the last axis, in blocks."},
     {"by_eights", by_eights, METH_NOARGS, "Whether the CPU can do the next two."},
     {"widened", widened, METH_O, "float16 as float32."},

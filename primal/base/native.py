@@ -16,7 +16,7 @@ import numpy as np
 
 from primal.base.caches import register
 
-VERSION = 22
+VERSION = 23
 """What the sources beside it expect; another build is older or newer than they are."""
 
 extension: Any = None

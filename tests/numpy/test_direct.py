@@ -504,6 +504,17 @@ def test_floats_beyond_the_range_of_integers(old, without, monkeypatch):
         wanted = [0 if v != v else int(min(max(v, least), greatest)) for v in map(float, x)]
         found = convert.convert_element_type.impl(x, new_dtype=new, weak_type=False)
         assert found.dtype == new and found.tolist() == wanted
+        if old != "float16":
+            z = (np.append(x[5:], np.tile(x, 5)) + np.array(1j, "complex64")).astype(
+                "complex64" if old == "float32" else "complex128"
+            )
+            z.real[:] = np.append(x[5:], np.tile(x, 5))
+            for part in (z, z[::2], z[1:], z.reshape(-1, 1), z[:12].reshape(3, 4).T, z[3], z[:0]):
+                found = convert.convert_element_type.impl(part, new_dtype=new, weak_type=False)
+                same_bits(
+                    found,
+                    convert.convert_element_type.impl(part.real, new_dtype=new, weak_type=False),
+                )
 
 
 @pytest.mark.parametrize("shape", [(), (0, 3), (1,), (7,), (8,), (5, 13), (4001,)])
@@ -733,3 +744,15 @@ def test_results_lie_as_transposed_operands_do(dtype):
     row = jnp.broadcast_to(jnp.asarray(x[0]), x.shape)
     for _ in range(3):
         same_bits(function(row, jnp.asarray(x)), np.add(row.host, (row.host != 0) | (x != 0)))
+
+
+@pytest.mark.parametrize("old", ["complex64", "complex128"])
+def test_complex_numbers_as_floats(old):
+    z = np.add.outer(np.array(SPECIAL * 5, old), [2j, -1e30j, 1j]).astype(old)
+    with np.errstate(all="ignore"):
+        for part in (z, z.T, z[::-1], z[:, 1], z[3, 1], z[:0], z[:, ::2]):
+            for new in map(np.dtype, ("float16", "float32", "float64")):
+                found = convert.convert_element_type.impl(part, new_dtype=new, weak_type=False)
+                wanted = part.real.astype(new)
+                same_bits(found, wanted)
+                assert found.dtype == new and not np.shares_memory(found, z)

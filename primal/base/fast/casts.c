@@ -59,12 +59,57 @@
 WHOLES(whole_32, float, int32_t)
 WHOLES(whole_64, double, int64_t)
 
-/* whole(x, dtype): floats of 32 or 64 bits as integers of at most 32; None for other dtypes. */
+/* Real parts, for which NumPy copies one number after the other. */
+#define REAL_PARTS(name, real)                                                                     \
+    WIDEST static void name(const real *x, real *out, npy_intp n) {                                \
+        for (npy_intp i = 0; i < n; i++)                                                           \
+            out[i] = x[2 * i];                                                                     \
+    }
+
+REAL_PARTS(reals_32, float)
+REAL_PARTS(reals_64, double)
+
+static int is_plain_complex(PyObject *x) {
+    PyArrayObject *array = (PyArrayObject *)x;
+    return PyArray_CheckExact(x) && PyArray_IS_C_CONTIGUOUS(array) && PyArray_ISBEHAVED_RO(array) &&
+           (PyArray_TYPE(array) == NPY_CFLOAT || PyArray_TYPE(array) == NPY_CDOUBLE);
+}
+
+/* reals(x): the real parts of complex numbers that lie in rows, beside each other; None for others. */
+static PyObject *reals(PyObject *self, PyObject *x) {
+    if (!is_plain_complex(x))
+        Py_RETURN_NONE;
+    PyArrayObject *array = (PyArrayObject *)x;
+    const int single = PyArray_TYPE(array) == NPY_CFLOAT;
+    PyArrayObject *out =
+        (PyArrayObject *)fresh_array(PyArray_DescrFromType(single ? NPY_FLOAT : NPY_DOUBLE),
+                                     PyArray_NDIM(array), PyArray_DIMS(array));
+    if (out == NULL)
+        return NULL;
+    const void *from = PyArray_DATA(array);
+    void *made = PyArray_DATA(out);
+    const npy_intp many = PyArray_SIZE(array);
+    Py_BEGIN_ALLOW_THREADS
+    if (single)
+        reals_32(from, made, many);
+    else
+        reals_64(from, made, many);
+    Py_END_ALLOW_THREADS
+    return (PyObject *)out;
+}
+
+enum { REALS = 2048 };
+
+/* whole(x, dtype): floats of 32 or 64 bits, or the real parts of complex numbers that lie in rows, as
+   integers of at most 32; None for other dtypes. */
 static PyObject *whole(PyObject *self, PyObject *const *given, Py_ssize_t n) {
     if (n != 2 || !PyArray_CheckExact(given[0]) || !PyArray_DescrCheck(given[1]))
         Py_RETURN_NONE;
     PyArray_Descr *descr = (PyArray_Descr *)given[1];
-    const int type = PyArray_TYPE((PyArrayObject *)given[0]), to = descr->type_num;
+    const int is_complex = is_plain_complex(given[0]), to = descr->type_num;
+    int type = PyArray_TYPE((PyArrayObject *)given[0]);
+    if (is_complex)
+        type = type == NPY_CFLOAT ? NPY_FLOAT : NPY_DOUBLE;
     const int size = PyTypeNum_ISINTEGER(to) ? (int)PyDataType_ELSIZE(descr) : 0;
     if ((type != NPY_FLOAT && type != NPY_DOUBLE) || size < 1 || size > 4)
         Py_RETURN_NONE;
@@ -75,21 +120,35 @@ static PyObject *whole(PyObject *self, PyObject *const *given, Py_ssize_t n) {
     PyArrayObject *out = (PyArrayObject *)fresh_array((PyArray_Descr *)Py_NewRef(given[1]),
                                                       PyArray_NDIM(x), PyArray_DIMS(x));
     if (out != NULL) {
-        const void *from = PyArray_DATA(x);
-        void *made = PyArray_DATA(out);
-        const npy_intp many = PyArray_SIZE(x);
+        const npy_intp all = PyArray_SIZE(x), piece = is_complex ? REALS : all;
+        union {
+            float f[REALS];
+            double d[REALS];
+        } parts;
 #define CUT(one, name)                                                                             \
     case one:                                                                                      \
         type == NPY_FLOAT ? whole_32_##name(from, made, many) : whole_64_##name(from, made, many);             \
         break;
         Py_BEGIN_ALLOW_THREADS
-        switch (PyTypeNum_ISSIGNED(to) ? -size : size) {
-            CUT(-1, i1)
-            CUT(-2, i2)
-            CUT(-4, i4)
-            CUT(1, u1)
-            CUT(2, u2)
-            CUT(4, u4)
+        for (npy_intp start = 0; start < all; start += piece) {
+            const npy_intp many = all - start < piece ? all - start : piece;
+            const void *from = PyArray_BYTES(x) + start * PyArray_ITEMSIZE(x);
+            void *made = PyArray_BYTES(out) + start * size;
+            if (is_complex) {
+                if (type == NPY_FLOAT)
+                    reals_32(from, parts.f, many);
+                else
+                    reals_64(from, parts.d, many);
+                from = &parts;
+            }
+            switch (PyTypeNum_ISSIGNED(to) ? -size : size) {
+                CUT(-1, i1)
+                CUT(-2, i2)
+                CUT(-4, i4)
+                CUT(1, u1)
+                CUT(2, u2)
+                CUT(4, u4)
+            }
         }
         Py_END_ALLOW_THREADS
     }
@@ -155,3 +214,44 @@ static PyObject *by_eights(PyObject *self, PyObject *none) {
 static PyObject *widened(PyObject *self, PyObject *x) { return converted(x, NPY_HALF, NPY_FLOAT); }
 
 static PyObject *narrowed(PyObject *self, PyObject *x) { return converted(x, NPY_FLOAT, NPY_HALF); }
+
+/* Numbers between two: out[i] = ((whole - k) * low + k * high) / scale for k = i + 1. */
+#define RAMP(name, real)                                                                           \
+    WIDEST static void name(real *out, int32_t n, real low, real high, real whole, real scale) {   \
+        for (int32_t i = 0; i < n; i++) {                                                          \
+            const real k = (real)(i + 1);                                                          \
+            out[i] = ((whole - k) * low + k * high) / scale;                                       \
+        }                                                                                          \
+    }
+
+RAMP(ramp_32, float)
+RAMP(ramp_64, double)
+
+/* ramp(out, low, high, whole, scale): fill a row of float32 or float64. */
+static PyObject *ramp(PyObject *self, PyObject *const *given, Py_ssize_t n) {
+    double v[4];
+    if (n != 5 || !PyArray_CheckExact(given[0])) {
+        PyErr_SetString(PyExc_TypeError, "expected an array and four numbers");
+        return NULL;
+    }
+    PyArrayObject *out = (PyArrayObject *)given[0];
+    const int type = PyArray_TYPE(out);
+    const npy_intp size = PyArray_SIZE(out);
+    if ((type != NPY_FLOAT && type != NPY_DOUBLE) || !PyArray_ISCARRAY(out) || size >= INT32_MAX) {
+        PyErr_SetString(PyExc_TypeError, "expected less than 2**31 floats of 32 or 64 bits");
+        return NULL;
+    }
+    for (int i = 0; i < 4; i++) {
+        v[i] = PyFloat_AsDouble(given[i + 1]);
+        if (v[i] == -1 && PyErr_Occurred())
+            return NULL;
+    }
+    void *made = PyArray_DATA(out);
+    Py_BEGIN_ALLOW_THREADS
+    if (type == NPY_FLOAT)
+        ramp_32(made, (int32_t)size, (float)v[0], (float)v[1], (float)v[2], (float)v[3]);
+    else
+        ramp_64(made, (int32_t)size, v[0], v[1], v[2], v[3]);
+    Py_END_ALLOW_THREADS
+    Py_RETURN_NONE;
+}

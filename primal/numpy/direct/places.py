@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import python_scalar_dtype, to_inexact_dtype
-from primal.base.native import empty, is_finite
+from primal.base.native import empty, extension, is_finite
 from primal.numpy.direct.operands import (
     ANY,
     as_dtype,
@@ -142,6 +142,11 @@ def linspace(
     def run() -> Any:
         out = empty((num,), dtype)
         out[0] = start
+        if endpoint:
+            out[-1] = stop
+        if extension is not None:
+            extension.ramp(out[1:div], low, high, whole, scale)
+            return out
         places = np.arange(1, min(PIECE, div - 1) + 1, dtype=dtype)
         if div <= PIECE:
             fill(out[1:div], places)
@@ -150,8 +155,6 @@ def linspace(
             for first in range(0, div - 1, PIECE):
                 n = min(PIECE, div - 1 - first)
                 fill(out[first + 1 : first + n + 1], np.add(places[:n], one(first), room[:n]))
-        if endpoint:
-            out[-1] = stop
         return out
 
     return run

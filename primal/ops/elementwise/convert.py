@@ -45,7 +45,16 @@ def _convert_impl(x: Any, *, new_dtype: Any, weak_type: bool) -> Any:
         # NumPy's comparison of these takes twice to five times as long as its cast.
         return x.astype(BOOL) if dtype.kind == "c" or dtype == FLOAT16 else x != 0
     if dtype.kind == "c" and new_dtype.kind != "c":
-        x = x.real
+        if extension is not None and KIND[new_dtype] in "iu":
+            found = extension.whole(x, new_dtype)
+            if found is not None:
+                return found
+        # Where another cast follows, parts of 64 bits are read as they lie.
+        rows = extension is not None and (dtype == dtypes.complex64 or new_dtype == dtypes.float64)
+        found = extension.reals(x) if rows else None
+        if found is not None and found.dtype == new_dtype:
+            return found
+        x = x.real if found is None else found
         dtype = x.dtype
     if KIND[new_dtype] in "iu" and KIND[dtype] == "f":
         return _float_to_int(x, new_dtype)
