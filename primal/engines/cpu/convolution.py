@@ -75,7 +75,8 @@ def convolution(
     if 0 in x.shape or 0 in w.shape:
         raise Unsupported("no elements")
     x, w = k.held(k.convert(x, work)), k.held(k.convert(w, work))
-    if _is_signal(x, w, padding, (*window_strides, *lhs_dilation), rhs_dilation):
+    places = len(padding) == 1 and (x.shape[xs[2]], w.shape[ws[2]]) == (x.size, w.size)
+    if places and _is_signal(x, w, padding[0], (*window_strides, *lhs_dilation), rhs_dilation[0]):
         value = _signal(k, x, w, padding[0], rhs_dilation[0])
         shape = tuple([value.size if d == os[2] else 1 for d in range(3)])
         return k.convert(k.reshape(value, shape), out)
@@ -255,14 +256,9 @@ def _written(
     return total
 
 
-def _is_signal(
-    x: Value, w: Value, padding: Sequence[tuple[int, int]], steps: Ints, apart: Ints
-) -> bool:
-    """Whether it is one long row with edges, under a window of few elements."""
-    if len(padding) != 1 or x.size != max(x.shape) or w.size != max(w.shape):
-        return False
-    reach = (w.size - 1) * apart[0]
-    edges = padding[0]
+def _is_signal(x: Value, w: Value, edges: tuple[int, int], steps: Ints, apart: int) -> bool:
+    """Whether a row is long and has edges, and the window few elements."""
+    reach = (w.size - 1) * apart
     return (
         max(edges) > 0 <= min(edges)
         and max(edges) <= reach < SIGNAL <= x.size

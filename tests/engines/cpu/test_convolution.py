@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 
+from primal import lax
 from primal.base.config import config
 from primal.engines.cpu.panels import Panels, blocked, divided, rows_of
 from primal.engines.cpu.steps import Library, Routine
@@ -234,3 +235,16 @@ def test_complex_numbers_are_multiplied_by_parts():
     ]
     made = agree(x.astype("complex64"), w.astype("complex64"), params(), terms=27)
     assert not [s for s in made.plan.steps if type(s) is Library]
+
+
+@pytest.mark.parametrize(("x", "w"), [
+    ((70000, 1, 1), (1, 1, 3)), ((70000, 1, 1), (3, 1, 1)), ((1, 1, 70000), (3, 1, 1)),
+    ((1, 70000, 1), (3, 70000, 1)), ((1, 1, 70000), (1, 1, 3)),
+])  # fmt: skip
+def test_one_long_dimension_is_a_row_where_it_has_places(x, w):
+    row, window = (np.random.default_rng(0).standard_normal(s) for s in (x, w))
+    f = lambda x, w: [lax.conv_general_dilated(x, w, (1,), [(1, 1)])]  # noqa: E731
+    (got,) = lab.built(f, row, window).execute([row, window])
+    (want,) = lab.numpy_run(f, row, window)
+    assert got.shape == want.shape
+    np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
