@@ -174,7 +174,7 @@ def vdot(
     return dot(*flat, precision=precision, preferred_element_type=preferred_element_type)
 
 
-@remembered
+@remembered_as(direct.vecdot)
 def vecdot(
     x1: ArrayLike,
     x2: ArrayLike,

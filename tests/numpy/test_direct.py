@@ -218,6 +218,10 @@ LAWS = {
                          ((WHOLE > 2, WHOLE > 1), {}), ((COMPLEX, COMPLEX[::-1]), {}),
                          ((COMPLEX, np.conj(COMPLEX)), {}), ((MANY + 1j, MANY[::-1] + 1j), {})))
        for name in ("fmax", "fmin")},
+    "vecdot": (False, [((GRID + 1j, (GRID - 2j)[..., :1, :]), {}), ((COMPLEX, COMPLEX), {}),
+                       ((GRID + 1j, GRID * 1j), {"axis": 0}), ((GRID + 1j, GRID), {}),
+                       ((VECTOR + 1j, np.tile(VECTOR * 2j, (3, 1))), {}),
+                       ((GRID.T + 1j, GRID.T - 1j), {}), ((VECTOR[:1] + 1j,) * 2, {})]),
     "vdot": (False, [((VECTOR + 1j, VECTOR[::-1] - 2j), {}), ((COMPLEX, COMPLEX[::-1]), {}),
                      ((GRID + 1j, GRID * 2j), {}), ((GRID * 1j, (GRID + 1j).T.T.ravel()), {}),
                      ((VECTOR[:1] + 1j, VECTOR[:1]), {}), ((VECTOR, VECTOR), {})]),

@@ -64,6 +64,7 @@ from primal.numpy.direct.matrices import tril as tril
 from primal.numpy.direct.matrices import triu as triu
 from primal.numpy.direct.matrices import vander as vander
 from primal.numpy.direct.matrices import vdot as vdot
+from primal.numpy.direct.matrices import vecdot as vecdot
 from primal.numpy.direct.nans import nanargmax as nanargmax
 from primal.numpy.direct.nans import nanargmin as nanargmin
 from primal.numpy.direct.nans import nanmax as nanmax

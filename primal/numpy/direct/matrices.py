@@ -27,13 +27,30 @@ def vdot(
     a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None
 ) -> Callable[..., Any] | None:
     """Of complex numbers, whose conjugates the operations would write first."""
-    if not (is_array(a, "c") and is_array(b, "c") and a.aval.dtype == b.aval.dtype):
+    if precision is not None or preferred_element_type is not None or not _complex(a, b):
         return None
-    if a.aval.size != b.aval.size or a.aval.size < 2:
+    return np.vdot if a.aval.size == b.aval.size > 1 else None
+
+
+def vecdot(
+    x1: Any,
+    x2: Any,
+    /,
+    *,
+    axis: Any = -1,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Callable[..., Any] | None:
+    """The same of rows."""
+    if precision is not None or preferred_element_type is not None or not _complex(x1, x2):
         return None
-    if precision is not None or preferred_element_type is not None:
-        return None
-    return np.vdot
+    # One product is its own sum, but not BLAS's, which begins with 0.
+    rows = type(axis) is int and axis == -1 and x1.aval.shape and x2.aval.shape
+    return np.vecdot if rows and x1.aval.shape[-1] == x2.aval.shape[-1] > 1 else None
+
+
+def _complex(x: Any, y: Any) -> bool:
+    return is_array(x, "c") and is_array(y, "c") and x.aval.dtype == y.aval.dtype
 
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Callable[..., Any] | None:
