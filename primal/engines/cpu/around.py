@@ -166,7 +166,10 @@ def _remade(
 
 
 def _pad_word(k: Any, x: Value, shape: tuple[int, ...], lows: Sequence[int]) -> Value | None:
-    """An array with zeros around it, as it is read; None if the view of it is all of its node."""
+    """An array with zeros around it, as it is read; None if the view of it is all of its node, or
+    of a number, which has no places."""
+    if x.node.word == "literal":
+        return None
     steps = [
         s if n > 1 else p for n, s, p in zip(x.shape, x.steps(), row_major(shape), strict=True)
     ]

@@ -223,3 +223,26 @@ def test_padding_that_only_would_be_between_elements_is_none(crop: tuple[int, in
     x = DRAW.standard_normal((5, 1)).astype(np.float32)
     agree(lambda x: [lax.pad(x, np.float32(3), ((*crop, 0), (0, 0, 2))) * 2], x)
     agree(lambda x: [lax.pad(x.T, np.float32(3), ((0, 0, 1), (*crop, 0)))], x)
+
+
+@pytest.mark.parametrize("n", [1, 5])
+@pytest.mark.parametrize("edges", [(1, 6), (0, 7), (40, 0), (300, 1)])
+def test_zeros_around_columns_of_a_constant(n: int, edges: tuple[int, int]) -> None:
+    def f(x: Any) -> list[Any]:
+        column = jnp.full((9, n), np.float32(1))
+        row = jnp.full((n, 9), np.float32(2))
+        wide = lax.pad(column, np.float32(0), ((0, 0, 0), (*edges, 0)))
+        high = lax.pad(row, np.float32(0), ((*edges, 0), (0, 0, 0)))
+        return [wide, wide * x, high - x, lax.pad(-column, np.float32(0), ((3, 4, 0), (*edges, 0)))]
+
+    agree(f, np.float32(3))
+
+
+def test_cotangents_of_ones_through_differences_of_columns() -> None:
+    x = DRAW.standard_normal((9, 9)).astype(np.float32)
+
+    def f(x: Any) -> list[Any]:
+        out, back = primal.vjp(lambda x: jnp.gradient(x, axis=1), x)
+        return [*back(jnp.ones_like(out))]
+
+    agree(f, x)
