@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import primal.numpy as jnp
 from primal.base import dtypes
 from primal.base.limits import finfo, iinfo
 from primal.ops import choose
@@ -471,3 +472,13 @@ def test_shapes_that_do_not_broadcast() -> None:
         ops.add(np.ones(2, np.float32), np.ones((2, 2), np.float32))
     with pytest.raises(TypeError, match="incompatible shapes"):
         ops.add(np.ones(2, np.float32), np.ones(3, np.float32))
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (6,), (2, 3), (0,)])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float8_e4m3fn", "complex64"])
+def test_powers_of_a_half_are_roots(dtype: str, shape: tuple[int, ...]) -> None:
+    x = jnp.asarray(np.resize([4.0, 9.0, 0.25, 16.0, 1.0, 0.0], shape)).astype(dtype)
+    for transposed in (x, x.T):
+        found = jnp.power(transposed, jnp.asarray(0.5, dtype))
+        assert found.dtype == x.dtype and found.shape == transposed.shape
+        np.testing.assert_array_equal(np.asarray(found**2, np.complex64), transposed)

@@ -25,7 +25,7 @@ HELD = 128
 """Vectors of Q and the matrix beyond which they lie in memory, and loops go over their columns.
 
 Registers hold none of so many, and what spills them takes longest: written out, QR of complex 8 x 8
-took 286 ms to compile, so 53, and runs 1.03 times as long, of complex128 1.1 times. Real matrices
+took 286 ms to compile, so 53, and runs 1.04 times as long, of complex128 up to 1.16. Real matrices
 of 8 x 8, and factors and systems of complex ones, would compile twice as fast and run up to 1.4
 times as long, so they are below.
 """
