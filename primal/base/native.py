@@ -16,7 +16,7 @@ import numpy as np
 
 from primal.base.caches import register
 
-VERSION = 23
+VERSION = 24
 """What the sources beside it expect; another build is older or newer than they are."""
 
 extension: Any = None
@@ -47,7 +47,8 @@ def _is_finite(x: Any) -> bool:
 
 
 def _is_plain(x: Any) -> bool:
-    return _is_finite(x) and not np.count_nonzero(np.signbit(x) & (x == 0))
+    parts = (x.real, x.imag) if x.dtype.kind == "c" else (x,)
+    return _is_finite(x) and not any(np.count_nonzero(np.signbit(p) & (p == 0)) for p in parts)
 
 
 def room_like(x: Any, dtype: Any) -> Any:
@@ -88,9 +89,9 @@ narrowed: Callable[[Any], Any] = extension.narrowed if by_eights else _narrowed
 
 
 is_finite: Callable[[Any], bool] = _is_finite
-"""Whether no number of an array of 32 or 64 bits is inf or nan."""
+"""Whether no number of an array, of a dtype of NumPy's and however it lies, is inf or nan."""
 is_plain: Callable[[Any], bool] = _is_plain
-"""Whether none is -0 either."""
+"""Whether none is -0 either; of complex numbers, no part."""
 if extension is not None:
     is_finite, is_plain = extension.is_finite, extension.is_plain
     empty = extension.empty

@@ -64,40 +64,13 @@ static PyObject *eager_run(PyObject *op, PyObject *const *args, Py_ssize_t n, Py
     Py_INCREF(out_aval);
     if ((impl = PyObject_GetAttr(op, s_impl)) == NULL)
         goto ended;
-    PyObject *token = PyContextVar_Set(error_state, quiet);
-    if (token == NULL)
-        goto ended;
-    PyObject *out;
     for (Py_ssize_t i = 0; i < n; i++)
         Py_INCREF(hosts[i]);
-    if (named) {
-        PyObject *given = PyTuple_New(n);
-        if (given == NULL)
-            out = NULL;
-        else {
-            for (Py_ssize_t i = 0; i < n; i++)
-                PyTuple_SET_ITEM(given, i, Py_NewRef(hosts[i]));
-            out = PyObject_Call(impl, given, params);
-            Py_DECREF(given);
-        }
-    } else
-        out = PyObject_Vectorcall(impl, hosts, n, NULL);
+    PyObject *out = call_quietly(impl, hosts, n, params);
     for (Py_ssize_t i = 0; i < n; i++)
         Py_DECREF(hosts[i]);
-    PyObject *type = NULL, *error = NULL, *traceback = NULL;
     if (out == NULL)
-        PyErr_Fetch(&type, &error, &traceback);
-    int reset = PyContextVar_Reset(error_state, token);
-    Py_DECREF(token);
-    if (out == NULL) {
-        PyErr_Clear();
-        PyErr_Restore(type, error, traceback);
         goto ended;
-    }
-    if (reset < 0) {
-        Py_DECREF(out);
-        goto ended;
-    }
     if (!PyTuple_CheckExact(out_aval)) {
         made = box_result(out_aval, out);
         goto ended;

@@ -147,27 +147,6 @@ ended:
     return made;
 }
 
-/* A call without NumPy's floating-point warnings. */
-static PyObject *call_quietly(PyObject *program, PyObject *const *args, Py_ssize_t n) {
-    if (error_state == NULL)
-        return PyObject_Vectorcall(program, args, n, NULL);
-    PyObject *token = PyContextVar_Set(error_state, quiet);
-    if (token == NULL)
-        return NULL;
-    PyObject *out = PyObject_Vectorcall(program, args, n, NULL);
-    PyObject *type = NULL, *error = NULL, *traceback = NULL;
-    if (out == NULL)
-        PyErr_Fetch(&type, &error, &traceback);
-    int reset = PyContextVar_Reset(error_state, token);
-    Py_DECREF(token);
-    if (out == NULL) {
-        PyErr_Clear();
-        PyErr_Restore(type, error, traceback);
-    } else if (reset < 0)
-        Py_CLEAR(out);
-    return out;
-}
-
 static PyObject *remembered_call(Remembered *self, PyObject *const *args, size_t nargsf,
                                  PyObject *names) {
     if (tls_trace != NULL)
@@ -205,7 +184,7 @@ static PyObject *remembered_call(Remembered *self, PyObject *const *args, size_t
                 good = 0;
             else {
                 Py_INCREF(program);
-                out = call_quietly(program, found.hosts, found.n_hosts);
+                out = call_quietly(program, found.hosts, found.n_hosts, NULL);
                 Py_DECREF(program);
             }
             Py_DECREF(key);

@@ -49,6 +49,7 @@ static PyObject *zeros_like(PyObject *self, PyObject *const *given, Py_ssize_t n
         return most < inf && !(plain && (bits)least == sign);                                      \
     }
 
+FINITE(finite_16, uint16_t, int16_t, 0x7c00u)
 FINITE(finite_32, uint32_t, int32_t, 0x7f800000u)
 FINITE(finite_64, uint64_t, int64_t, 0x7ff0000000000000u)
 
@@ -63,6 +64,7 @@ static PyObject *all_finite(PyObject *given, int plain) {
     npy_intp n = PyArray_SIZE(x);
     PyObject *out = NULL;
     switch (PyArray_TYPE(x)) {
+    case NPY_HALF: out = PyBool_FromLong(finite_16(n, PyArray_DATA(x), plain)); break;
     case NPY_CFLOAT: n *= 2; /* fall through */
     case NPY_FLOAT: out = PyBool_FromLong(finite_32(n, PyArray_DATA(x), plain)); break;
     case NPY_CDOUBLE: n *= 2; /* fall through */
@@ -71,7 +73,7 @@ static PyObject *all_finite(PyObject *given, int plain) {
         if (PyArray_ISINTEGER(x) || PyArray_ISBOOL(x))
             out = Py_NewRef(Py_True);
         else
-            PyErr_SetString(PyExc_TypeError, "expected numbers of 32 or 64 bits");
+            PyErr_SetString(PyExc_TypeError, "expected numbers of NumPy's");
     }
     Py_DECREF(x);
     return out;

@@ -60,3 +60,25 @@ static PyTypeObject State_type = {
     .tp_new = PyType_GenericNew,
     .tp_doc = "What is ambient in a thread.",
 };
+
+/* A call without NumPy's floating-point warnings; `kwargs` may be NULL. */
+static PyObject *call_quietly(PyObject *program, PyObject *const *args, Py_ssize_t n,
+                              PyObject *kwargs) {
+    if (error_state == NULL)
+        return PyObject_VectorcallDict(program, args, n, kwargs);
+    PyObject *token = PyContextVar_Set(error_state, quiet);
+    if (token == NULL)
+        return NULL;
+    PyObject *out = PyObject_VectorcallDict(program, args, n, kwargs);
+    PyObject *type = NULL, *error = NULL, *traceback = NULL;
+    if (out == NULL)
+        PyErr_Fetch(&type, &error, &traceback);
+    int reset = PyContextVar_Reset(error_state, token);
+    Py_DECREF(token);
+    if (out == NULL) {
+        PyErr_Clear();
+        PyErr_Restore(type, error, traceback);
+    } else if (reset < 0)
+        Py_CLEAR(out);
+    return out;
+}

@@ -183,11 +183,6 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Callable[..., 
     return lambda x: extrema.clamp(low, x, high)
 
 
-def _parts(x: Any) -> Any:
-    """The real and imaginary parts of complex numbers, in the order of memory."""
-    return x.ravel("K").view(x.real.dtype)
-
-
 def _ignoring_nan(function: Any, of_booleans: Any) -> Any:
     def of_floats(x: Any, y: Any) -> Any:
         out = np.asarray(function(x, y))
@@ -198,7 +193,7 @@ def _ignoring_nan(function: Any, of_booleans: Any) -> Any:
     def of_complex(x: Any, y: Any) -> Any:
         out = np.asarray(function(x, y))
         # Of equal numbers the second one, which differs where either has a -0.
-        if not (is_plain(_parts(out)) and is_plain(_parts(y))):
+        if not (is_plain(out) and is_plain(y)):
             np.copyto(out, y, where=x == y)
         return out
 

@@ -240,7 +240,7 @@ def _sign_impl(x: Any) -> Any:
         # np.sign(-0.0) is 0.0; XLA and copysign keep the sign.
         if x.dtype.char in "fde":
             out = np.sign(x)
-            if x.dtype.char != "e" and is_plain(x):
+            if is_plain(x):
                 return out
             if x.size > 1024:
                 # copysign has no vector code; a search for what needs it has.

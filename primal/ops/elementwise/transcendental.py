@@ -242,10 +242,9 @@ def _pow_type(x: Aval, y: Aval) -> Aval:
 
 def _pow_impl(x: Any, y: Any) -> Any:
     y = y if y.dtype is x.dtype else y.astype(x.dtype)
-    if x.dtype.kind == "c" and y.size == 1 and 0 < x.ndim >= y.ndim and y == 0.5:
+    if x.dtype.kind == "c" and y.size == 1 and y.ndim <= x.ndim and y == 0.5 and is_plain(x):
         # NumPy's `**` takes a complex root too, in a third of the time and closer.
-        if x.flags.c_contiguous and is_plain(x.view(x.real.dtype)):
-            return np.sqrt(x, out=same_room(x))
+        return np.sqrt(x, out=same_room(x))
     if x.dtype.kind != "f":
         return np.power(x, y)
     # NumPy takes a root where one exponent of 0.5 serves several numbers, and then says -0 of -0
@@ -262,7 +261,7 @@ def _pow_impl(x: Any, y: Any) -> Any:
 
 def _root(x: Any) -> Any:
     """x to the power 0.5, in a twentieth of the time."""
-    if x.itemsize > 2 and is_plain(x):
+    if is_plain(x):
         return np.sqrt(x, out=same_room(x))
     x = np.asarray(np.add(x, x.dtype.type(0), out=same_room(x)))
     endless = np.equal(x, x.dtype.type(-np.inf))
