@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from primal.engines.cpu.fourier_tables import MOST, best, kept, smooth
+from primal.base.caches import memo
+from primal.engines.cpu.fourier_tables import MOST, Address, best, kept, smooth
 
 
 @functools.cache
@@ -44,7 +45,7 @@ def convolution(n: int, real: bool, lanes: int) -> tuple[int, float]:
     return size, 2 * size / n * (effort + 6)
 
 
-@functools.lru_cache(16)
+@memo(maxsize=16)
 def chirp(
     n: int, given: int, taken: int, size: int, inverse: bool, half: bool
 ) -> tuple[Any, Any, Any]:
@@ -83,8 +84,10 @@ def _turns(numbers: Any, n: int) -> Any:
     return np.stack([re, im], -1)
 
 
-@functools.cache
-def factors(n1: int, n2: int, kept_rows: int, lanes: int, real: str) -> tuple[int, int]:
+@memo(maxsize=16)
+def factors(
+    n1: int, n2: int, kept_rows: int, lanes: int, real: str
+) -> tuple[Address, Address]:
     """The addresses of factors for the first column of each unit, and of those for columns in it.
 
     Their product is rounded once more than a table of all would be, which is as large as x.

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.base.caches import memo
 from primal.base.structures import structure
 
 MOST = 4096
@@ -24,6 +25,8 @@ TOGETHER = 3
 """Results of any other prime that are summed up at once; there are as many pairs of them."""
 FIELDS = 6
 """Words of a pass: eight times the place of its function, and up to five of its own."""
+TABLES = 64
+"""Tables of a kind that are kept for the next program."""
 _PI = np.arccos(np.longdouble(-1))
 
 
@@ -77,13 +80,21 @@ def smooth(least: int) -> int:
         least += 1
 
 
-_tables: list[Any] = []
+class Address(int):
+    """Where a number of an array lies. It keeps the array, and others that this tells of.
+
+    Steps keep their words and programs their steps, so a table lives as long as a program that
+    reads it, or its cache. Two that are equal are of one array, as both are alive.
+    """
+
+    held: tuple[Any, ...]
 
 
-def kept(table: Any) -> int:
-    """The address of a table, which programs hold: of two that threads make at once both stay."""
-    _tables.append(table)
-    return int(table.ctypes.data)
+def kept(table: Any, numbers: int = 0, others: tuple[Any, ...] = ()) -> Address:
+    """The address of a table's number, for the words of programs."""
+    found = Address(table.ctypes.data + numbers * table.itemsize)
+    found.held = table, *others
+    return found
 
 
 @structure
@@ -95,7 +106,7 @@ class Plan:
     effort: float
 
 
-@functools.cache
+@memo(maxsize=TABLES)
 def plan(n: int, real: str) -> Plan:
     """The plan of a length in float32, `f`, or float64, `d`."""
     kind = np.float32 if real == "f" else np.float64
@@ -117,9 +128,8 @@ def plan(n: int, real: str) -> Plan:
         rows.append((str(p) if written else "prime", p, before, after, at, sums))
         at = sums + (0 if written else table[-1].size)
         before *= p
-    start = kept(np.concatenate([*table, np.zeros(1, kind)]))
-    item = np.dtype(kind).itemsize
-    passes = tuple([(*row, start + a * item, start + b * item) for *row, a, b in rows])
+    whole = np.concatenate([*table, np.zeros(1, kind)])
+    passes = tuple([(*row, kept(whole, a), kept(whole, b)) for *row, a, b in rows])
     return Plan(_convolved(n, size, passes, kind) if size != n else passes, size, effort)
 
 
@@ -140,13 +150,13 @@ def _convolved(n: int, size: int, passes: tuple[Any, ...], kind: Any) -> tuple[A
     )  # fmt: skip
 
 
-@functools.cache
-def table(passes: tuple[tuple[Any, ...], ...]) -> int:
+@memo(maxsize=TABLES)
+def table(passes: tuple[tuple[Any, ...], ...]) -> Address:
     """The address of passes as the code reads them."""
     whole = np.zeros((len(passes), FIELDS), np.int64)
     for row, (name, *own) in zip(whole, passes, strict=True):
         row[0], row[1 : 1 + len(own)] = 8 * PASSES.index(name), own
-    return kept(whole)
+    return kept(whole, 0, passes)
 
 
 def fits(length: int) -> bool:
@@ -154,8 +164,8 @@ def fits(length: int) -> bool:
     return length <= MOST and best(length)[0] <= MOST
 
 
-@functools.cache
-def halving(n: int, real: str) -> int:
+@memo(maxsize=TABLES)
+def halving(n: int, real: str) -> Address:
     """The address of exp(-2πi k/n) up to k = n/2, for real rows of even length."""
     roots = _roots(np.arange(n // 2 + 1), n)
     return kept(roots.astype(np.float32 if real == "f" else np.float64))

@@ -20,6 +20,8 @@ from primal.ir.builders import Unsupported
 
 TABLE = 65 * 64
 """Elements that ormqr wants for its triangular factors, beside a block of rows or columns."""
+TURNS = 1 << 20
+"""Numbers that a step of an update turns: between steps there is a look for signals."""
 
 
 def _routine(name: str, real: str, wide: str, *xs: Value) -> tuple[str, int]:
@@ -76,7 +78,16 @@ def cholesky_update(k: Any, r: Value, w: Value) -> Value:
     n, dtype = r.shape[-1], NATIVE.get(r.node.dtype, "")
     if dtype not in ("f4", "f8") or not r.aval.size:
         raise Unsupported(f"cholesky_update of {r.aval}")
-    return _stack(k, Update(dtype), (r, w), (r.aval,), (n,), 10 * n + n * n)[0]
+    each = max(TURNS // n, 1)
+    made = []
+    for first in range(0, n, each):
+        count = min(each, n - first)
+        shape = *r.shape[:-2], count, n
+        words, cost = (n, first, count), 10 * count + n * count
+        avals = Aval(shape, r.dtype), w.aval
+        rows, w = _stack(k, Update(dtype), (r, w), avals, words, cost)
+        made.append(rows)
+    return k.concatenate(made, r.ndim - 2)
 
 
 def _copied(r: Reader, to: str, source: str, bytes_: str) -> None:
@@ -167,7 +178,11 @@ class Applied:
 
 @structure
 class Update:
-    """Rotations [c s; -s c] that turn (R[k, k], w[k]) into (√, 0). Words: n, how many matrices."""
+    """Rotations [c s; -s c] that turn (R[k, k], w[k]) into (√, 0), for some rows of R.
+
+    Words: n, the first row, how many rows, how many matrices. Results: the rows, and what is left
+    of w.
+    """
 
     dtype: str
 
@@ -175,11 +190,11 @@ class Update:
         """Add the function."""
         r = Reader(module)  # vectors of one
         c, f, size = r.c, Floats(r.c, self.dtype), self.dtype[1:]
-        source, vector, out = (r.array() for _ in range(3))
-        n, count = r.word(), r.word()
+        source, vector, out, rest = (r.array() for _ in range(4))
+        n, first, rows, count = (r.word() for _ in range(4))
         row = c.new(f"mul i64 {n}, {size}")
-        whole, next_ = c.new(f"mul i64 {row}, {n}"), c.new(f"add i64 {row}, {size}")
-        left = c.room(row)
+        whole, part = [c.new(f"mul i64 {row}, {m}") for m in (n, rows)]
+        end = c.new(f"add i64 {first}, {rows}")
 
         def read(p: str) -> str:
             return c.new(f"load {f.t}, ptr {p}, align {size}")
@@ -188,14 +203,16 @@ class Update:
             c.do(f"store {f.t} {value}, ptr {p}, align {size}")
 
         def one(i: str) -> None:
-            given, made = r.moved(source, (i, whole)), r.moved(out, (i, whole))
+            given, made = r.moved(source, (i, whole)), r.moved(out, (i, part))
+            left = r.moved(rest, (i, row))
             _copied(r, left, r.moved(vector, (i, row)), row)
 
             def step(k: str, _: list[str]) -> list[str]:
                 before = c.new(f"mul i64 {k}, {size}")
-                c.call_void("llvm.memset.p0.i64", ("ptr", r.moved(made, (k, row))), ("i8", "0"),
-                            ("i64", before), ("i1", "false"))  # fmt: skip
-                x, y = read(r.moved(given, (k, next_))), read(r.moved(left, (k, size)))
+                to = r.moved(made, (c.new(f"sub i64 {k}, {first}"), row))
+                c.call_void("llvm.memset.p0.i64", ("ptr", to), ("i8", "0"), ("i64", before),
+                            ("i1", "false"))  # fmt: skip
+                x, y = read(r.moved(given, (k, row), (k, size))), read(r.moved(left, (k, size)))
                 infinity, size_x, size_y = f.k(float("inf")), f.abs(x), f.abs(y)
                 big = f.where(f.test("ugt", size_x, size_y), size_x, size_y)
                 either = f.where(f.test("oeq", size_x, infinity), infinity, size_y)
@@ -212,15 +229,15 @@ class Update:
                     at = r.moved(left, (j, size))
                     a = read(r.moved(given, (k, row), (j, size)))
                     b = read(at)
-                    put(f.fma(cos, a, f.mul(sin, b)), r.moved(made, (k, row), (j, size)))
+                    put(f.fma(cos, a, f.mul(sin, b)), r.moved(to, (j, size)))
                     put(f.fma(cos, b, f.neg(f.mul(sin, a))), at)
                     return []
 
                 whole_length = f.where(infinite, infinity, f.mul(length, scale))
-                put(whole_length, r.moved(made, (k, next_)))
+                put(whole_length, r.moved(to, (k, size)))
                 c.loop(after, n, "1", [], turned)
                 return []
 
-            c.loop("0", n, "1", [], step)
+            c.loop(first, end, "1", [], step)
 
         each_matrix(r, name, count, one)

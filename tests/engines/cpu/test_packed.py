@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from primal.engines.cpu import _openblas
-from primal.engines.cpu.steps import Library
+from primal.engines.cpu import _openblas, packed
+from primal.engines.cpu.steps import Library, Routine
 from primal.ops.linalg.ormqr import ormqr
 from primal.ops.linalg.qr import geqrf, householder_product
 from primal.ops.linalg.update import cholesky_update
-from tests.engines.cpu.lab import built, numpy_run
+from tests.engines.cpu.lab import built, numpy_run, spoiled
 
 DTYPES = ["float32", "float64", "complex64", "complex128"]
 blas = pytest.mark.skipif(not _openblas.address("sgeqrf_"), reason="no OpenBLAS of our own")
@@ -68,6 +68,17 @@ def test_updates_of_roots(shape: tuple[int, ...], dtype: str) -> None:
     np.testing.assert_allclose(np.swapaxes(made, -1, -2) @ made, want, rtol=0, atol=bound)
     np.testing.assert_array_equal(np.tril(made, -1), 0)
     assert (np.diagonal(made, 0, -2, -1) >= 0).all()
+
+
+def test_updates_of_great_roots_are_steps_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    r, w = drawn((3, 23, 23), "float64"), drawn((3, 23), "float64", 1)
+    update = lambda r, w: [cholesky_update(r, w)]  # noqa: E731
+    (whole,) = built(update, r, w).execute([r, w])
+    monkeypatch.setattr(packed, "TURNS", 23 * 5)
+    made = built(update, r, w)
+    assert sum([isinstance(s, Routine) for s in made.plan.steps]) > 4
+    with spoiled():
+        np.testing.assert_array_equal(made.execute([r, w])[0], whole)
 
 
 def test_updates_of_zeros_of_extreme_and_of_infinite_roots() -> None:
