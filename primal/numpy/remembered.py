@@ -10,7 +10,10 @@ again. Compiled programs were rejected too, since they may differ in the last bi
 
 Where NumPy has the function itself, a function is given what to call (`remembered_as`, with the
 functions of `primal.numpy.direct`). That is what runs from the first call on, so that the same call
-gives the same numbers always; the function runs once, for the types of its results.
+gives the same numbers always; the function runs once, for the types of its results. A program is
+made of operations, so the first call of a function, which has none yet, keeps such functions inside
+it to their operations too (`WITHIN`). Programs that call NumPy's functions were rejected: nothing
+fuses with them.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from primal.base import caches
-from primal.base.config import config, settings
+from primal.base.config import Scope, config, settings
 from primal.base.later import Later
 from primal.base.native import KEPT, empty, extension, room_like
 from primal.ir.avals import Aval
@@ -52,6 +55,8 @@ ENTRIES = 512
 _kinds: dict[Any, object] = {}
 WATCHED = "watched"
 """The kind of settings under which nothing is remembered and results are looked at."""
+WITHIN = "within"
+"""Set while a function runs that may get a program: to a list of what it met that NumPy has."""
 
 
 def _kind_of_settings(values: dict[str, Any]) -> object | None:
@@ -60,7 +65,7 @@ def _kind_of_settings(values: dict[str, Any]) -> object | None:
         return None
     if values["watches"]:
         return WATCHED
-    return _kinds.setdefault(values["trace_key"], object())
+    return _kinds.setdefault((values["trace_key"], WITHIN in values), object())
 
 
 config.derive("remembered", _kind_of_settings)
@@ -129,27 +134,44 @@ def remembered(
         """A call without a program: the second of its kind makes one, or NumPy has one."""
         if key[0] is WATCHED:
             return watch.by_results(fun, *args, **kwargs)
-        out = fun(*args, **kwargs)
+        asking = settings().__dict__.get(WITHIN)
+        if asking is not None and direct is not None:
+            asking.append(direct)
+            return otherwise(*args, **kwargs)
         if len(memo) >= ENTRIES:
             memo.clear()
-        args, kwargs = _lifted(args), {name: _lifted(x) for name, x in kwargs.items()}
         again = ("once", key)
         if memo.pop(again, memo) is None:
-            memo[key] = _program(fun, args, kwargs)
-            return out
+            return staged(key, args, kwargs)
+        met: list[Any] = []
+        if asking is not None:
+            out = fun(*args, **kwargs)
+        else:
+            with Scope(WITHIN, met):
+                out = fun(*args, **kwargs)
+        if direct is not None:
+            lifted, named = _lifted(args), _lifted_values(kwargs)
+            try:
+                run = _directly(otherwise, direct, lifted, named, out)
+                if run is not None:
+                    hosts = [x.host for x in _arrays((*lifted, *named.values()))]
+                    found = quietly(run, hosts, {})
+                    memo[key] = run
+                    return found
+            except Exception:
+                pass  # arguments that it does not take
+        if met:
+            # Without a program all later calls take NumPy's functions, so this one has to.
+            return staged(key, args, kwargs)
         memo[again] = None
-        if direct is None:
-            return out
-        try:
-            run = _directly(otherwise, direct, args, kwargs, out)
-            if run is None:
-                return out
-            found = quietly(run, [x.host for x in _arrays((*args, *kwargs.values()))], {})
-        except Exception:
-            return out  # arguments that it does not take
-        del memo[again]
-        memo[key] = run
-        return found
+        return out
+
+    def staged(key: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        lifted, named = _lifted(args), _lifted_values(kwargs)
+        memo[key] = program = _program(fun, lifted, named)
+        if program is None:
+            return fun(*args, **kwargs)
+        return quietly(program, [x.host for x in _arrays((*lifted, *named.values()))], {})
 
     make: Any = _python_call if extension is None else extension.Remembered
     made: Any = functools.update_wrapper(make(fun, memo, meet, lift), fun)
@@ -267,6 +289,10 @@ def _lifted(x: Any) -> Any:
     if x.__class__ is tuple or x.__class__ is list:
         return x.__class__([_lifted(item) for item in x])
     return x
+
+
+def _lifted_values(kwargs: dict[str, Any]) -> dict[str, Any]:
+    return {name: _lifted(x) for name, x in kwargs.items()}
 
 
 def _arrays(x: Any) -> list[Any]:

@@ -323,3 +323,27 @@ def excuses(table: dict[tuple[str, str], str]) -> dict[str, dict[str, str]]:
         for name in functions.split():
             out.setdefault(name, {}).update(dict.fromkeys(ways.split(), reason))
     return out
+
+
+def calls_that_differ(rows: Iterable[Row]) -> list[str]:
+    """Rows whose first four calls, op by op, staged or NumPy's, do not give the same bits."""
+    return [row.text for row in rows if not all(alike(row, x64) for x64 in (False, True))]
+
+
+def alike(row: Row, x64: bool) -> bool:
+    for scale in (1, 1.07, 0.93):
+        operands = {n: (x * scale).astype(x.dtype) if x.dtype.kind in "fc" else x
+                    for n, x in (row.used if x64 else row.narrow()).items()}  # fmt: skip
+        primal.clear_caches()
+        try:
+            with primal.enable_x64(x64):
+                first, *later = [bits(run_quietly(row, operands)) for _ in range(4)]
+        except (TypeError, ValueError):
+            continue  # integers of 64 bits have no sampler, and the like: `wide` asks for it
+        if any(other != first for other in later):
+            return False
+    return True
+
+
+def bits(out: Any) -> list[tuple[Any, bytes]]:
+    return [(x.aval, np.asarray(x).tobytes()) for x in numbers(out)]

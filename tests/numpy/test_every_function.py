@@ -15,7 +15,7 @@ import pytest
 
 import primal.numpy as jnp
 from tests.docs.test_public_docs import names
-from tests.numpy.every import Row, ask, excuses
+from tests.numpy.every import Row, ask, calls_that_differ, excuses
 
 ROWS = """
 abs(v); abs(c)
@@ -486,3 +486,7 @@ def test_every_function_is_asked() -> None:
 @pytest.mark.parametrize("name", TABLE)
 def test_function(name: str) -> None:
     ask(TABLE[name], EXCUSES.get(name, {}))
+
+
+def test_first_calls_give_the_same_bits() -> None:
+    assert not calls_that_differ(row for rows in TABLE.values() for row in rows)

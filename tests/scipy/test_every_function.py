@@ -14,7 +14,7 @@ import scipy.stats
 
 from primal import nn
 from primal.scipy import special, stats
-from tests.numpy.every import Row, ask, excuses, silent
+from tests.numpy.every import Row, ask, calls_that_differ, excuses, silent
 from tests.numpy.test_every_function import namespace
 
 SPECIAL = """
@@ -248,3 +248,7 @@ def test_every_function_is_asked() -> None:
 @pytest.mark.parametrize("name", TABLE)
 def test_function(name: str) -> None:
     ask(TABLE[name], EXCUSES.get(name, {}))
+
+
+def test_first_calls_give_the_same_bits() -> None:
+    assert not calls_that_differ(row for rows in TABLE.values() for row in rows)
