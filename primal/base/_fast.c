@@ -26,7 +26,7 @@
 #include <cpuid.h>
 #endif
 
-#define VERSION 24 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 25 /* native.py asks for the same number: a stale build is not used */
 
 /* Functions in versions for several CPUs, of which the loader takes one. */
 #if defined(__x86_64__) && defined(__GLIBC__)
@@ -142,9 +142,10 @@ static PyMethodDef module_methods[] = {
     {"ramp", (PyCFunction)(void (*)(void))ramp, METH_FASTCALL,
      "ramp(out, low, high, whole, scale): fill a row with numbers between two."},
     {"running_sums", running_sums, METH_O, "Sums so far along the last axis, in blocks."},
-    {"by_eights", by_eights, METH_NOARGS, "Whether the CPU can do the next two."},
-    {"widened", widened, METH_O, "float16 as float32."},
-    {"narrowed", narrowed, METH_O, "float32 as float16."},
+    {"by_eights", by_eights, METH_NOARGS, "Whether float16 is widened and narrowed in vectors."},
+    {"widened", widened, METH_O, "Narrow floats as float32."},
+    {"narrowed", (PyCFunction)(void (*)(void))narrowed, METH_FASTCALL,
+     "narrowed(x, dtype): float32 as narrow floats."},
     {"sum_rows", sum_rows, METH_O, "Sums of float32 along the last axis, as NumPy adds."},
     {"erf", (PyCFunction)(void (*)(void))erf_32, METH_FASTCALL,
      "erf(x, p, q, flat, exp): the error function of float32 by two polynomials."},
@@ -174,6 +175,7 @@ PyMODINIT_FUNC PyInit__fast(void) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if ((*names[i].place = PyUnicode_InternFromString(names[i].text)) == NULL)
             return NULL;
+    look_for_halves();
     if (rooms_ready() < 0)
         return NULL;
     root_trace = Py_NewRef(Py_None);

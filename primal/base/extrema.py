@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.base.native import FLOAT16, by_eights, extension, narrowed, widened
+from primal.base.native import IN_VECTORS, extension, narrowed, widened
 
 __all__ = ["Extremum", "clamp", "maximum", "minimum"]
 
@@ -41,8 +41,8 @@ class Extremum:
     def __call__(self, x: Any, y: Any, out: Any = None, casting: Any = "same_kind") -> Any:
         if x.dtype in EXACT:
             return self._exact(x, y, out=out, casting=casting)
-        if x.dtype == FLOAT16 and by_eights and out is None:
-            return narrowed(self._exact(widened(x), widened(y)))
+        if x.dtype in IN_VECTORS and out is None:
+            return narrowed(self._exact(widened(x), widened(y)), x.dtype)
         found = self.ufunc(x, y)
         if _has_zeros(found):
             number = _number(y)
@@ -62,8 +62,8 @@ class Extremum:
         """The extrema along axes."""
         if x.dtype in EXACT:
             return self._exact.reduce(x, axis=axis, dtype=dtype)
-        if x.dtype == FLOAT16 and by_eights:
-            return narrowed(self._exact.reduce(widened(x), axis=axis))
+        if x.dtype in IN_VECTORS:
+            return narrowed(self._exact.reduce(widened(x), axis=axis), x.dtype)
         out = self.ufunc.reduce(x, axis=axis, dtype=dtype)
         if _has_zeros(out):
             return _signed(out, self._signs.reduce(np.signbit(x), axis=axis))
@@ -73,8 +73,8 @@ class Extremum:
         """The extrema so far along an axis."""
         if x.dtype in EXACT:
             return self._exact.accumulate(x, axis=axis, dtype=dtype)
-        if x.dtype == FLOAT16 and by_eights:
-            return narrowed(self._exact.accumulate(widened(x), axis=axis))
+        if x.dtype in IN_VECTORS:
+            return narrowed(self._exact.accumulate(widened(x), axis=axis), x.dtype)
         out = self.ufunc.accumulate(x, axis=axis, dtype=dtype)
         if _has_zeros(out):
             return _signed(out, self._signs.accumulate(np.signbit(x), axis=axis))
@@ -103,8 +103,8 @@ def clamp(low: Any, x: Any, high: Any) -> Any:
     """min(max(x, low), high)"""
     if x.dtype in EXACT:
         return extension.clamp(low, x, high)
-    if x.dtype == FLOAT16 and by_eights:
-        return narrowed(extension.clamp(widened(low), widened(x), widened(high)))
+    if x.dtype in IN_VECTORS:
+        return narrowed(extension.clamp(widened(low), widened(x), widened(high)), x.dtype)
     if x.size > 1024 and x.dtype.isbuiltin == 1:
         out = np.clip(x, low, high)
     else:

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from primal.base.caches import register
+from primal.base.dtype_table import bfloat16
 
-VERSION = 24
+VERSION = 25
 """What the sources beside it expect; another build is older or newer than they are."""
 
 extension: Any = None
@@ -69,23 +70,27 @@ def same_room(x: Any) -> Any:
 
 
 FLOAT16, FLOAT32 = np.dtype(np.float16), np.dtype(np.float32)
+BFLOAT16 = bfloat16
 
-by_eights: bool = extension is not None and extension.by_eights()
-"""Whether `widened` and `narrowed` are faster than NumPy's casts, which go number by number."""
+IN_VECTORS: frozenset[Any] = frozenset(
+    () if extension is None else (FLOAT16, BFLOAT16) if extension.by_eights() else (BFLOAT16,)
+)
+"""The floats of two bytes that `widened` and `narrowed` take faster than NumPy's casts and
+ml_dtypes', which go number by number: what is exact, or rounded once, is computed in float32."""
 
 
 def _widened(x: Any) -> Any:
-    return x.astype(FLOAT32)
+    return np.asarray(x).astype(FLOAT32)
 
 
-def _narrowed(x: Any) -> Any:
-    return x.astype(FLOAT16)
+def _narrowed(x: Any, dtype: Any) -> Any:
+    return np.asarray(x).astype(dtype)
 
 
-widened: Callable[[Any], Any] = extension.widened if by_eights else _widened
-"""float16 as float32."""
-narrowed: Callable[[Any], Any] = extension.narrowed if by_eights else _narrowed
-"""float32 as float16."""
+widened: Callable[[Any], Any] = _widened if extension is None else extension.widened
+"""Narrow floats as float32; those of two bytes in vectors."""
+narrowed: Callable[[Any, Any], Any] = _narrowed if extension is None else extension.narrowed
+"""float32 as a dtype of narrow floats, rounded to even; to two bytes in vectors."""
 
 
 is_finite: Callable[[Any], bool] = _is_finite

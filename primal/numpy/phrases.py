@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.base.native import FLOAT16, by_eights, narrowed, widened
+from primal.base.native import IN_VECTORS, narrowed, widened
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import Eqn, Var
 from primal.ir.op import Bound
@@ -23,19 +23,22 @@ from primal.ops.spread import broadcast_in_dim
 
 def phrase(eqn: Eqn, data: Sequence[str], bound: Bound) -> str | None:
     """The expression for an equation of operands with these names; None where `impl` is to run."""
+    dtype = eqn.invars[0].aval.dtype if eqn.invars else None
+    ufunc = _ufunc_of(eqn)
+    if dtype in IN_VECTORS and ufunc in _SAME_AS_WIDE:
+        wide = f"{bound(ufunc)}({', '.join([f'{bound(widened)}({name})' for name in data])})"
+        out = eqn.outvars[0].aval.dtype
+        return wide if out != dtype else f"{bound(narrowed)}({wide}, {bound(dtype)})"
     if not all(_is_native(v.aval) for v in (*eqn.invars, *eqn.outvars)):
         return None
-    ufunc = np.true_divide if eqn.op is div else ufunc_of(eqn)
-    if by_eights and ufunc in _SAME_AS_WIDE and eqn.invars[0].aval.dtype == FLOAT16:
-        wide = f"{bound(ufunc)}({', '.join([f'{bound(widened)}({name})' for name in data])})"
-        return wide if eqn.outvars[0].aval.dtype != FLOAT16 else f"{bound(narrowed)}({wide})"
     if eqn.op.written is not None:
         return eqn.op.written(eqn, data, bound)
+    ufunc = ufunc_of(eqn)
     return None if ufunc is None else f"{bound(ufunc)}({', '.join(data)})"
 
 
 _COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
-# What NumPy computes of float16 one by one, in float32, and rounds: the same in vectors.
+# What NumPy and ml_dtypes compute one by one, in float32, and round: the same in vectors.
 _SAME_AS_WIDE = frozenset({
     np.add, np.subtract, np.multiply, np.true_divide, np.sqrt, np.floor, np.ceil, np.rint, np.trunc,
     *_COMPARISONS,
@@ -103,15 +106,23 @@ def _is_native(aval: Aval) -> bool:
 
 def ufunc_of(eqn: Eqn) -> Any:
     """NumPy's function that an elementwise operation is on these dtypes, if there is one."""
-    impl, dtype = eqn.op.impl, eqn.invars[0].aval.dtype if eqn.invars else None
-    if eqn.params or not isinstance(dtype, np.dtype) or dtype.isbuiltin != 1:
+    dtype = eqn.invars[0].aval.dtype if eqn.invars else None
+    if not isinstance(dtype, np.dtype) or dtype.isbuiltin != 1:
         return None
-    if not isinstance(impl, np.ufunc):
-        impl = getattr(impl, "__wrapped__", None)
-        # Of booleans some make numbers.
-        if dtype.kind == "b" and impl not in _OF_BOOLEANS:
-            return None
-    return impl if isinstance(impl, np.ufunc) else None
+    found = _ufunc_of(eqn)
+    # Of booleans some make numbers.
+    made = dtype.kind == "b" and found is not eqn.op.impl and found not in _OF_BOOLEANS
+    return None if made else found
+
+
+def _ufunc_of(eqn: Eqn) -> Any:
+    if eqn.params:
+        return None
+    if eqn.op is div:
+        return np.true_divide
+    impl = eqn.op.impl
+    found = impl if isinstance(impl, np.ufunc) else getattr(impl, "__wrapped__", None)
+    return found if isinstance(found, np.ufunc) else None
 
 
 _OF_BOOLEANS = (np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert)

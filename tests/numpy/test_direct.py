@@ -521,19 +521,93 @@ def test_floats_beyond_the_range_of_integers(old, without, monkeypatch):
                 )
 
 
+@pytest.mark.parametrize("dtype", [np.dtype(np.float16), native.BFLOAT16])
 @pytest.mark.parametrize("shape", [(), (0, 3), (1,), (7,), (8,), (5, 13), (4001,)])
-def test_float16_by_eights(shape):
-    """Conversions are NumPy's, of all numbers and of any length."""
-    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
-    np.testing.assert_array_equal(native.widened(every), every.astype(np.float32))
+def test_floats_of_two_bytes_in_vectors(shape, dtype):
+    """Conversions are NumPy's and ml_dtypes', of all numbers and of any length."""
+    every = np.arange(1 << 16, dtype=np.uint16).view(dtype)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(native.widened(every), every.astype(np.float32))
+        if dtype != np.float16:
+            back = native.narrowed(every.astype(np.float32), dtype)
+            np.testing.assert_array_equal(
+                back.view(np.uint16), every.astype(np.float32).astype(dtype).view(np.uint16)
+            )
     rng = np.random.default_rng(0)
     wide = rng.integers(0, 1 << 32, shape, np.uint64).astype(np.uint32).view(np.float32)
     edges = np.float32([65504, 65519.99, 65520, 2.0**-25, 3 * 2.0**-25, -(2.0**-24), 1 + 2.0**-11])
-    for x in (wide, wide.T[::-1] if shape else wide, edges):
+    upper = np.float32([1 + 2.0**-8, 1 + 3 * 2.0**-8, 1 + 2.0**-8 + 2.0**-23, 3.3961e38, 1e-40])
+    for x in (wide, wide.T[::-1] if shape else wide, edges, upper, -upper):
         with np.errstate(all="ignore"):
-            wanted, found = x.astype(np.float16), native.narrowed(x)
-        assert found.shape == x.shape and found.dtype == np.float16
-        np.testing.assert_array_equal(found, wanted)
+            wanted, found = x.astype(dtype), native.narrowed(x, dtype)
+        assert found.shape == x.shape and found.dtype == dtype
+        if dtype == np.float16:  # of which nan keeps some bits, of bfloat16 none
+            np.testing.assert_array_equal(found, wanted)
+        else:
+            np.testing.assert_array_equal(found.view(np.uint16), wanted.view(np.uint16))
+
+
+UPPER = np.array([*SPECIAL, -np.nan, 3.38e38, -1e-38, 2.0**-133, 257, 0.99], native.BFLOAT16)
+OF_ONE = """modf frexp trunc isinf signbit logical_not sort argsort unique nanmax nanmin nanargmax
+nanargmin argpartition:3 partition:3 any all count_nonzero max min cummax isreal iscomplex diag
+unstack nonzero repeat:2 take_first delete:2 clip clip_below tril triu abs isfinite""".split()
+OF_TWO = """copysign heaviside fmax fmin maximum minimum logical_and logical_or logical_xor
+searchsorted digitize isin union1d setdiff1d setxor1d intersect1d insert add subtract multiply
+divide less equal isclose""".split()
+
+
+def _of_bfloat16(name):
+    name, *more = name.split(":")
+    special = {
+        "cummax": lambda x: lax.cummax(x),
+        "take_first": lambda x: jnp.take(x, jnp.array([3, 0, 5])),
+        "clip": lambda x: jnp.clip(x, -0.3, 1.7),
+        "clip_below": lambda x: jnp.clip(x, 0.0, None),
+        "insert": lambda x, y: jnp.insert(x, 1, 2.3),
+        "tril": lambda x: jnp.tril(x.reshape(4, -1)),
+        "triu": lambda x: jnp.triu(x.reshape(4, -1)),
+    }
+    return special.get(name) or (lambda *xs: getattr(jnp, name)(*xs, *map(int, more)))
+
+
+def _bits(out):
+    return [
+        np.where(x != x, np.uint16(0x7FC0), x.view(np.uint16)) if x.dtype == native.BFLOAT16 else x
+        for x in parts(out)
+    ]
+
+
+@pytest.mark.parametrize("values", [UPPER, UPPER[np.isfinite(UPPER) & (UPPER != 0)]])
+@pytest.mark.parametrize("name", [*OF_ONE, *OF_TWO])
+def test_bfloat16_by_way_of_float32(name, values):
+    """Every call gives the bits, and dtypes, that the operations give one by one."""
+    rng = np.random.default_rng(0)
+    values = rng.permutation(values)[: len(values) // 4 * 4]
+    x = np.repeat(values, len(values)) if name in OF_TWO else np.tile(values, 3)
+    y = np.tile(values, len(values))
+    if name == "searchsorted":
+        x = np.sort(x.astype(np.float32)).astype(x.dtype)
+    if name == "digitize":
+        y = np.array([-3, -0.0, 0.99, 257], x.dtype)
+    args = [jnp.asarray(v) for v in ((x, y) if name in OF_TWO else (x,))]
+    run = _of_bfloat16(name)
+    state = [_bits(run(*args)) for _ in range(4)]
+    for found in state[1:]:
+        for a, b in zip(state[0], found, strict=True):
+            assert a.dtype == b.dtype
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("new", ["bool", "int8", "int32", "uint8", "uint16", "float32", "float16"])
+def test_bfloat16_in_another_dtype(new):
+    """And back: what float32 says of the same numbers."""
+    every = np.arange(1 << 16, dtype=np.uint16).view(native.BFLOAT16)
+    with np.errstate(all="ignore"):
+        wide = jnp.asarray(every.astype(np.float32))
+        np.testing.assert_array_equal(jnp.asarray(every).astype(new), wide.astype(new))
+        back = jnp.asarray(wide.astype(new)).astype("bfloat16")
+        wanted = np.asarray(wide.astype(new)).astype(np.float32).astype(back.dtype)
+        np.testing.assert_array_equal(_bits(back)[0], _bits(wanted)[0])
 
 
 @pytest.mark.parametrize("name", ["add", "subtract", "multiply", "divide", "less", "not_equal"])

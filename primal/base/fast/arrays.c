@@ -38,6 +38,8 @@ static PyObject *boxed(PyObject *self, PyObject *const *given, Py_ssize_t n) {
     return box_result(given[0], Py_NewRef(given[1]));
 }
 
+static PyObject *as_narrow(PyObject *x, PyArray_Descr *descr);
+
 /* typed(aval, value): NumPy's result as an array of that dtype, of another shape if it has one. */
 static PyObject *typed(PyObject *self, PyObject *const *given, Py_ssize_t n) {
     PyObject *dtype = n == 2 ? PyObject_GetAttr(given[0], s_dtype) : NULL;
@@ -48,7 +50,11 @@ static PyObject *typed(PyObject *self, PyObject *const *given, Py_ssize_t n) {
         return NULL;
     }
     /* Takes the reference to the dtype. */
-    PyArrayObject *out = (PyArrayObject *)PyArray_FromAny(
+    PyArrayObject *out = (PyArrayObject *)as_narrow(given[1], (PyArray_Descr *)dtype);
+    if (out != NULL)
+        Py_DECREF(dtype);
+    else if (!PyErr_Occurred())
+        out = (PyArrayObject *)PyArray_FromAny(
         given[1], (PyArray_Descr *)dtype, 0, 0, NPY_ARRAY_FORCECAST | NPY_ARRAY_ENSUREARRAY, NULL);
     PyObject *shape = out == NULL ? NULL : PyObject_GetAttr(given[0], s_shape);
     if (shape == NULL) {

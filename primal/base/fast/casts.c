@@ -180,40 +180,107 @@ BY_EIGHTS(widen, npy_half, float, WIDEN)
 BY_EIGHTS(narrow, float, npy_half, NARROW_8)
 #endif
 
-static PyObject *converted(PyObject *given, int from, int to) {
-    PyArrayObject *x = (PyArrayObject *)PyArray_FROM_OTF(given, from, NPY_ARRAY_IN_ARRAY);
-    if (x == NULL)
+/* bfloat16 is the upper half of float32: rounded to even, and NaN becomes the quiet one of its sign. */
+WIDEST static void widen_upper(const uint16_t *x, uint32_t *out, npy_intp n) {
+    for (npy_intp i = 0; i < n; i++)
+        out[i] = (uint32_t)x[i] << 16;
+}
+
+WIDEST static void narrow_upper(const uint32_t *x, uint16_t *out, npy_intp n) {
+    for (npy_intp i = 0; i < n; i++) {
+        const uint32_t v = x[i], even = v >> 16 & 1;
+        const uint32_t near = (v + 0x7fff + even) >> 16, nan = (v >> 16 & 0x8000) | 0x7fc0;
+        out[i] = (uint16_t)((v & 0x7fffffff) > 0x7f800000 ? nan : near);
+    }
+}
+
+/* Of types that NumPy does not know itself, bfloat16 alone has two bytes. */
+static int is_upper(PyArray_Descr *descr) {
+    return descr->type_num >= NPY_USERDEF && PyDataType_ELSIZE(descr) == 2;
+}
+
+/* Whether the CPU has the instructions for float16. GCC before 11 knows no
+   `__builtin_cpu_supports("f16c")`, and would not compile the file. */
+static int has_halves;
+
+static void look_for_halves(void) {
+#ifdef __x86_64__
+    unsigned a, b, c, d;
+    has_halves = __builtin_cpu_supports("avx") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+#endif
+}
+
+/* by_eights(): whether float16 is widened and narrowed faster than by NumPy. */
+static PyObject *by_eights(PyObject *self, PyObject *none) { return PyBool_FromLong(has_halves); }
+
+/* From float32 to another float, or back; NumPy's cast where nothing is faster. */
+static PyObject *converted(PyArrayObject *given, PyArray_Descr *narrow_type, int narrowing) {
+    PyArray_Descr *wide = PyArray_DescrFromType(NPY_FLOAT);
+    const int upper = is_upper(narrow_type);
+    narrow_type = PyArray_DescrFromType(narrow_type->type_num); /* in the machine's order of bytes */
+    PyArray_Descr *from = narrowing ? wide : narrow_type, *to = narrowing ? narrow_type : wide;
+    /* Takes the reference to the type. */
+    PyArrayObject *x = (PyArrayObject *)PyArray_FromArray(
+        given, from, NPY_ARRAY_IN_ARRAY | NPY_ARRAY_NOTSWAPPED | NPY_ARRAY_FORCECAST);
+    if (x == NULL) {
+        Py_DECREF(to);
         return NULL;
-    PyArrayObject *out = (PyArrayObject *)fresh_array(PyArray_DescrFromType(to), PyArray_NDIM(x),
-                                                      PyArray_DIMS(x));
+    }
+    if (!upper && !(narrow_type->type_num == NPY_HALF && has_halves)) {
+        PyObject *out = PyArray_CastToType(x, to, 0);
+        Py_DECREF(x);
+        return out;
+    }
+    PyArrayObject *out = (PyArrayObject *)fresh_array(to, PyArray_NDIM(x), PyArray_DIMS(x));
     if (out != NULL) {
         const npy_intp n = PyArray_SIZE(x);
         void *in = PyArray_DATA(x), *made = PyArray_DATA(out);
-#ifdef __x86_64__
         Py_BEGIN_ALLOW_THREADS
-        to == NPY_HALF ? narrow(in, made, n) : widen(in, made, n);
-        Py_END_ALLOW_THREADS
+        if (upper)
+            narrowing ? narrow_upper(in, made, n) : widen_upper(in, made, n);
+#ifdef __x86_64__
+        else
+            narrowing ? narrow(in, made, n) : widen(in, made, n);
 #endif
+        Py_END_ALLOW_THREADS
     }
     Py_DECREF(x);
     return (PyObject *)out;
 }
 
-/* by_eights(): whether the CPU has the instructions for `widened` and `narrowed`. GCC before 11 knows
-   no `__builtin_cpu_supports("f16c")`, and would not compile the file. */
-static PyObject *by_eights(PyObject *self, PyObject *none) {
-#ifdef __x86_64__
-    unsigned a, b, c, d;
-    return PyBool_FromLong(__builtin_cpu_supports("avx") && __get_cpuid(1, &a, &b, &c, &d) &&
-                           (c & bit_F16C));
-#else
-    Py_RETURN_FALSE;
-#endif
+static int is_narrow(PyArray_Descr *descr) {
+    return descr->type_num == NPY_HALF || is_upper(descr);
 }
 
-static PyObject *widened(PyObject *self, PyObject *x) { return converted(x, NPY_HALF, NPY_FLOAT); }
+/* float32 as a float type of two bytes; NULL without an error for other values and types. */
+static PyObject *as_narrow(PyObject *x, PyArray_Descr *descr) {
+    const int wanted = is_narrow(descr) && PyArray_CheckExact(x);
+    return wanted && PyArray_TYPE((PyArrayObject *)x) == NPY_FLOAT
+               ? converted((PyArrayObject *)x, descr, 1)
+               : NULL;
+}
 
-static PyObject *narrowed(PyObject *self, PyObject *x) { return converted(x, NPY_FLOAT, NPY_HALF); }
+static PyObject *widened(PyObject *self, PyObject *x) {
+    PyArrayObject *found = (PyArrayObject *)PyArray_FROM_O(x);
+    if (found == NULL)
+        return NULL;
+    PyObject *out = converted(found, PyArray_DESCR(found), 0);
+    Py_DECREF(found);
+    return out;
+}
+
+static PyObject *narrowed(PyObject *self, PyObject *const *given, Py_ssize_t n) {
+    PyArrayObject *x = NULL;
+    if (n == 2 && PyArray_DescrCheck(given[1]))
+        x = (PyArrayObject *)PyArray_FROM_O(given[0]);
+    else
+        PyErr_SetString(PyExc_TypeError, "expected an array and a type");
+    if (x == NULL)
+        return NULL;
+    PyObject *out = converted(x, (PyArray_Descr *)given[1], 1);
+    Py_DECREF(x);
+    return out;
+}
 
 /* Numbers between two: out[i] = ((whole - k) * low + k * high) / scale for k = i + 1. */
 #define RAMP(name, real)                                                                           \

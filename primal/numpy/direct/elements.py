@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import extrema
-from primal.base.dtypes import to_inexact_dtype
+from primal.base.dtypes import KIND, to_inexact_dtype
 from primal.base.native import KEPT, empty, extension, is_finite, is_plain, same_room, widened
 from primal.numpy.direct.operands import (
     EXPONENT_BITS,
@@ -146,13 +146,14 @@ def power(x1: Any, x2: Any, /) -> Callable[..., Any] | None:
 bitwise_count = elementwise(i=np.bitwise_count, u=np.bitwise_count)
 gcd = elementwise(i=np.gcd, u=np.gcd)
 lcm = elementwise(i=np.lcm, u=np.lcm)
-copysign = elementwise(True, f=np.copysign, e=np.copysign)
-heaviside = elementwise(f=np.heaviside)
-modf = elementwise(True, f=_modf)
-frexp = elementwise(True, f=_frexp, e=lambda x: _frexp(widened(x)))
-trunc = elementwise(f=np.trunc, e=np.trunc)
+copysign = elementwise(True, f=np.copysign, e=np.copysign, w=np.copysign)
+heaviside = elementwise(f=np.heaviside, w=np.heaviside)
+modf = elementwise(True, f=_modf, w=_modf)
+frexp = elementwise(True, f=_frexp, e=lambda x: _frexp(widened(x)), w=_frexp)
+trunc = elementwise(f=np.trunc, e=np.trunc, w=np.trunc)
 # Those of float16 are within half a unit, where each operation of the program's rounds.
-log2, log10 = elementwise(True, f=np.log2, e=np.log2), elementwise(True, f=_log10, e=np.log10)
+log2 = elementwise(True, f=np.log2, e=np.log2, w=np.log2)
+log10 = elementwise(True, f=_log10, e=np.log10, w=_log10)
 
 
 def ldexp(x: Any, n: Any, /) -> Callable[..., Any] | None:
@@ -167,12 +168,12 @@ def ldexp(x: Any, n: Any, /) -> Callable[..., Any] | None:
 
 def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Callable[..., Any] | None:
     """Between numbers, in one pass."""
-    dtype = dtype_of((arr, *[b for b in (min, max) if b is not None]))
-    if dtype is None or dtype.kind not in "fiu" or type(arr) is not ArrayImpl:
+    dtype = dtype_of((arr, *[b for b in (min, max) if b is not None]), "biufcw")
+    if dtype is None or KIND[dtype] not in "fiu" or type(arr) is not ArrayImpl:
         return None
     if type(min) is ArrayImpl or type(max) is ArrayImpl or (min is None and max is None):
         return None
-    if dtype.kind != "f":  # NumPy has no vector code for extrema of unsigned bytes
+    if KIND[dtype] != "f":  # NumPy has no vector code for extrema of unsigned bytes
         min = np.iinfo(dtype).min if min is None else min
         max = np.iinfo(dtype).max if max is None else max
     low, high = [None if b is None else np.asarray(b, dtype) for b in (min, max)]
@@ -200,6 +201,7 @@ def _ignoring_nan(function: Any, of_booleans: Any) -> Any:
     native = getattr(extension, function.__name__, None)
     run = elementwise(
         f=of_floats if native is None else native,
+        w=of_floats if native is None else native,
         i=function,
         u=function,
         b=of_booleans,
@@ -212,9 +214,9 @@ fmax = _ignoring_nan(np.fmax, np.bitwise_or)
 fmin = _ignoring_nan(np.fmin, np.bitwise_and)
 
 
-isinf = elementwise(f=np.isinf, c=np.isinf, e=np.isinf)
+isinf = elementwise(f=np.isinf, c=np.isinf, e=np.isinf, w=np.isinf)
 isfinite, isnan = _of_all(np.isfinite), _of_all(np.isnan)
-signbit = elementwise(f=np.signbit, e=np.signbit)
+signbit = elementwise(f=np.signbit, e=np.signbit, w=np.signbit)
 
 
 def _truth(function: Any) -> Direct:
@@ -225,7 +227,9 @@ def _truth(function: Any) -> Direct:
             return function(*hosts)
         return function(*[np.not_equal(x, 0) for x in hosts])
 
-    return elementwise(b=function, i=function, u=function, f=of_floats, c=function, e=function)
+    return elementwise(
+        b=function, i=function, u=function, f=of_floats, c=function, e=function, w=of_floats
+    )
 
 
 logical_and, logical_or = _truth(np.logical_and), _truth(np.logical_or)
@@ -243,7 +247,7 @@ def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neg
 
 
 # Of numbers of one dtype; mixed ones are promoted by the operations.
-hypot = elementwise(True, f=np.hypot, e=np.hypot)
+hypot = elementwise(True, f=np.hypot, e=np.hypot, w=np.hypot)
 logaddexp = elementwise(True, f=np.logaddexp)
 logaddexp2 = elementwise(True, f=np.logaddexp2)
 
@@ -273,7 +277,7 @@ spacing = elementwise(True, f=_spacing)
 def _everywhere(value: bool) -> Direct:
     def direct(x: Any) -> Callable[..., Any] | None:
         """Of real numbers."""
-        return (lambda x: np.full(x.shape, value)) if is_array(x, "biufe") else None
+        return (lambda x: np.full(x.shape, value)) if is_array(x, "biufew") else None
 
     return direct
 

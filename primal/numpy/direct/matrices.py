@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from primal.base.dtypes import python_scalar_dtype, to_inexact_dtype
+from primal.base.dtypes import is_narrow_float, python_scalar_dtype, to_inexact_dtype
 from primal.base.native import is_finite
 from primal.ir.evaluate import refusing
-from primal.numpy.direct.operands import ANY, EXPONENT_BITS, as_dtype, dtype_of, is_array
+from primal.numpy.direct.operands import EXPONENT_BITS, MOVED, as_dtype, dtype_of, is_array
 from primal.ops.linalg._lapack import in_double, numpys_loop
 from primal.ops.linalg.common import real_of
 from primal.runtime.array import ArrayImpl
@@ -55,7 +55,7 @@ def _complex(x: Any, y: Any) -> bool:
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Callable[..., Any] | None:
     """A diagonal of a matrix, or of each of several."""
-    if type(a) is not ArrayImpl or dtype_of((a,), ANY) is None:
+    if type(a) is not ArrayImpl or dtype_of((a,), MOVED) is None:
         return None
     return lambda x: x.diagonal(offset, axis1, axis2)
 
@@ -88,7 +88,7 @@ MASK = 1 << 14
 
 
 def _triangle(m: Any, k: Any, is_lower: bool) -> Callable[..., Any] | None:
-    if not is_array(m, ANY) or m.aval.ndim < 2 or type(k) is not int:
+    if not is_array(m, MOVED) or m.aval.ndim < 2 or type(k) is not int:
         return None
     zero, (rows, columns) = np.zeros((), m.aval.dtype), m.aval.shape[-2:]
     kept = None if rows * columns > MASK else np.tri(rows, columns, k, bool)
@@ -132,7 +132,7 @@ def _sum_of_squares(x: Any) -> Any:
 
 def diag(v: Any, k: int = 0) -> Callable[..., Any] | None:
     """A matrix with a diagonal, or a matrix's diagonal."""
-    return (lambda x: np.diag(x, k)) if type(v) is ArrayImpl and dtype_of((v,), ANY) else None
+    return (lambda x: np.diag(x, k)) if type(v) is ArrayImpl and dtype_of((v,), MOVED) else None
 
 
 def trace(
@@ -144,10 +144,10 @@ def trace(
     out: None = None,
 ) -> Callable[..., Any] | None:
     """The sum of a diagonal."""
-    if not is_array(a, ANY) or dtype is not None:
+    if not is_array(a, MOVED) or dtype is not None:
         return None
-    # float16 is added up in float32.
-    wide = np.float32 if a.aval.dtype == np.float16 else None
+    # Floats of two bytes are added up in float32.
+    wide = np.float32 if is_narrow_float(a.aval.dtype) else None
     return lambda x: x.trace(offset, axis1, axis2, wide)
 
 

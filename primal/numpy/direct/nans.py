@@ -11,7 +11,7 @@ import numpy as np
 from primal.base import extrema
 from primal.base.native import is_finite
 from primal.ir.avals import Aval
-from primal.numpy.direct.operands import Direct, count, is_array, is_axis
+from primal.numpy.direct.operands import Direct, count, exact, is_array, is_axis
 from primal.ops.spread import reduce_sum
 
 Run = Callable[[Any], Any]
@@ -59,10 +59,10 @@ def _extremum(extremum: Any, skipping: Any) -> Direct:
     return _over_axes(run_of)
 
 
-nanmax = _extremum(extrema.maximum, np.fmax)
-nanmin = _extremum(extrema.minimum, np.fmin)
-nanargmax = _place("argmax")
-nanargmin = _place("argmin")
+nanmax = exact(1)(_extremum(extrema.maximum, np.fmax))
+nanmin = exact(1)(_extremum(extrema.minimum, np.fmin))
+nanargmax = exact(1)(_place("argmax"))
+nanargmin = exact(1)(_place("argmin"))
 
 
 def _sums(name: str) -> Direct:

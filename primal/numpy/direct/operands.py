@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from primal.base.config import settings
-from primal.base.dtypes import to_inexact_dtype
+from primal.base.dtypes import KIND, to_inexact_dtype
+from primal.base.native import BFLOAT16, FLOAT32, widened
+from primal.ir.avals import Aval
 from primal.runtime.array import ArrayImpl
 
 Direct = Callable[..., Callable[..., Any] | None]
@@ -29,11 +32,14 @@ def is_array(x: Any, kinds: str = "biufc") -> bool:
     """Whether x is an array of a dtype of these kinds that NumPy computes in.
 
     float16, in which NumPy rounds elsewhere than the operations, counts where `kinds` has an e:
-    for what moves numbers, compares them or is exact.
+    for what moves numbers, compares them or is exact; bfloat16 where it has a w, for what moves
+    them. What is exact has that by way of float32 (`exact`).
     """
     if type(x) is not ArrayImpl:
         return False
     dtype = x.aval.dtype
+    if dtype == BFLOAT16:
+        return "w" in kinds
     return (
         isinstance(dtype, np.dtype)
         and dtype.isbuiltin == 1
@@ -43,6 +49,7 @@ def is_array(x: Any, kinds: str = "biufc") -> bool:
 
 
 ANY = "biufce"
+MOVED = ANY + "w"
 
 
 def is_axis(axis: Any) -> bool:
@@ -62,7 +69,7 @@ def dtype_of(args: tuple[Any, ...], kinds: str = "biufc") -> Any:
         if type(x) is int and dtype.kind in "iu":
             if not np.iinfo(dtype).min <= x <= np.iinfo(dtype).max:
                 return None
-        elif type(x) is not ArrayImpl and (type(x) not in (int, float) or dtype.kind not in "fc"):
+        elif type(x) is not ArrayImpl and (type(x) not in (int, float) or KIND[dtype] not in "fc"):
             return None
     return dtype
 
@@ -71,18 +78,20 @@ def elementwise(of_floats: bool = False, **by_kind: Callable[..., Any]) -> Direc
     """A function of arrays and scalars of one dtype, named per kind of dtype: `f=np.floor`.
 
     One `of_floats` takes integers as the floats that the language promotes them to. `e` is the
-    function of float16.
+    function of float16, `w` that of bfloat16 as float32; its result is rounded once.
     """
+    if "w" in by_kind:
+        by_kind["w"] = _of_wide(by_kind["w"])
 
     def direct(*args: Any) -> Callable[..., Any] | None:
-        dtype = dtype_of(args, ANY)
+        dtype = dtype_of(args, MOVED)
         if of_floats and dtype is not None and dtype.kind in "iu":
             run = by_kind["f"]
             if not all(type(x) is ArrayImpl for x in args):
                 return None
             wide = to_inexact_dtype(dtype)
             return lambda *hosts: run(*[x.astype(wide) for x in hosts])
-        run = None if dtype is None else by_kind.get("e" if dtype == np.float16 else dtype.kind)
+        run = None if dtype is None else by_kind.get(_KINDS.get(dtype, dtype.kind))
         if run is None or settings().numpy_rank_promotion != "allow":
             return None
         if len(args) == 1 or all(type(x) is ArrayImpl for x in args):
@@ -95,6 +104,44 @@ def elementwise(of_floats: bool = False, **by_kind: Callable[..., Any]) -> Direc
         return lambda a: run(x, a)
 
     return direct
+
+
+_KINDS = {np.dtype(np.float16): "e", BFLOAT16: "w"}
+
+
+def _of_wide(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *hosts: function(*[widened(x) if x.dtype == BFLOAT16 else x for x in hosts])
+
+
+def exact(values: int) -> Callable[[Direct], Direct]:
+    """A direct function that rounds nothing also of bfloat16, as of float32, which has its numbers.
+
+    The first `values` arguments hold numbers, those after them say how.
+    """
+
+    def decorate(direct: Direct) -> Direct:
+        def both(*args: Any, **kwargs: Any) -> Callable[..., Any] | None:
+            given = [_as_wide(x) for x in args[:values]]
+            if all(x is y for x, y in zip(given, args, strict=False)):
+                return direct(*args, **kwargs)
+            if not all(type(x) in (ArrayImpl, tuple, list) for x in given):
+                return None  # scalars, which are to be rounded first
+            run = direct(*given, *args[values:], **kwargs)
+            return None if run is None else _of_wide(run)
+
+        return functools.update_wrapper(both, direct)
+
+    return decorate
+
+
+def _as_wide(x: Any) -> Any:
+    """An array of float32 of its shape in the place of one of bfloat16, for decisions alone."""
+    if type(x) is tuple or type(x) is list:
+        items = [_as_wide(item) for item in x]
+        return x if all(a is b for a, b in zip(items, x, strict=True)) else items
+    if type(x) is not ArrayImpl or x.aval.dtype != BFLOAT16:
+        return x
+    return ArrayImpl(Aval(x.shape, FLOAT32), np.broadcast_to(np.float32(0), x.shape))
 
 
 def common_dtype(arrays: tuple[Any, ...]) -> Any:

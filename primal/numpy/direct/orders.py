@@ -16,6 +16,7 @@ from primal.numpy.direct.operands import (
     common_dtype,
     count,
     dtype_of,
+    exact,
     is_array,
     is_axis,
 )
@@ -33,6 +34,7 @@ MOST_WHOLE = 1 << 20
 _least, _greatest = np.minimum.reduce, np.maximum.reduce
 
 
+@exact(2)
 def searchsorted(
     a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
 ) -> Callable[..., Any] | None:
@@ -46,6 +48,7 @@ def searchsorted(
     return lambda a: a.searchsorted(v, side)
 
 
+@exact(2)
 def digitize(
     x: Any, bins: Any, right: bool = False, *, method: Any = None
 ) -> Callable[..., Any] | None:
@@ -65,6 +68,7 @@ def digitize(
     return run
 
 
+@exact(2)
 def isin(
     element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, **_: Any
 ) -> Callable[..., Any] | None:
@@ -87,6 +91,7 @@ def isin(
     return run
 
 
+@exact(1)
 def argsort(
     a: Any,
     axis: int | None = -1,
@@ -108,6 +113,7 @@ def argsort(
     return lambda x: stable_orders((x,), at)
 
 
+@exact(1)
 def sort(a: Any, axis: int = -1, **options: Any) -> Callable[..., Any] | None:
     """Elements in order; equal elements that can be told apart are zeros of two signs."""
     if not is_array(a, ANY):
@@ -120,6 +126,7 @@ def sort(a: Any, axis: int = -1, **options: Any) -> Callable[..., Any] | None:
     return lambda x: sorted_along(x, at)
 
 
+@exact(1)
 def argpartition(a: Any, kth: int, axis: int = -1) -> Callable[..., Any] | None:
     """The stable order, and those after the kth as they come."""
     if not is_array(a, "biufe") or not a.aval.size or type(kth) is not int or type(axis) is not int:
@@ -135,6 +142,7 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Callable[..., Any] | None:
     return run
 
 
+@exact(1)
 def lexsort(keys: Any, axis: int = -1) -> Callable[..., Any] | None:
     """The stable order of several arrays; one alone is `argsort`."""
     if type(keys) not in (tuple, list) or len(keys) < 2 or type(axis) is not int:
@@ -145,6 +153,7 @@ def lexsort(keys: Any, axis: int = -1) -> Callable[..., Any] | None:
     return lambda *keys: stable_orders(keys[::-1], at)
 
 
+@exact(1)
 def partition(a: Any, kth: int, axis: int = -1) -> Callable[..., Any] | None:
     """All in order, but those after the kth the other way round."""
     if not is_array(a, "biufe") or not a.aval.size or type(kth) is not int or type(axis) is not int:
@@ -174,6 +183,7 @@ def _firsts(ordered: Any) -> Any:
     return first
 
 
+@exact(1)
 def unique(
     ar: Any,
     return_index: bool = False,
@@ -236,6 +246,7 @@ def unique(
     return run
 
 
+@exact(2)
 def union1d(ar1: Any, ar2: Any, *, size: Any = None, fill_value: Any = None) -> Any:
     """The elements of either of two vectors of one dtype."""
     if dtype_of((ar1, ar2)) is None or not is_array(ar1) or not is_array(ar2):
@@ -244,6 +255,7 @@ def union1d(ar1: Any, ar2: Any, *, size: Any = None, fill_value: Any = None) -> 
     return None if run is None else lambda x, y: run(np.concatenate((x, y), axis=None))
 
 
+@exact(2)
 def setdiff1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, *, size: Any = None, fill_value: Any = None
 ) -> Callable[..., Any] | None:
@@ -278,8 +290,8 @@ def _of_numbers(function: Any) -> Any:
     return direct
 
 
-intersect1d = _of_numbers(np.intersect1d)
-setxor1d = _of_numbers(np.setxor1d)
+intersect1d = exact(2)(_of_numbers(np.intersect1d))
+setxor1d = exact(2)(_of_numbers(np.setxor1d))
 
 
 def bincount(

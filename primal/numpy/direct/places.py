@@ -12,7 +12,7 @@ import numpy as np
 from primal.base.dtypes import python_scalar_dtype, to_inexact_dtype
 from primal.base.native import empty, extension, is_finite
 from primal.numpy.direct.operands import (
-    ANY,
+    MOVED,
     as_dtype,
     common_dtype,
     count,
@@ -28,7 +28,7 @@ def take(
     a: Any, indices: Any, axis: Any = None, out: None = None, mode: Any = None, **options: Any
 ) -> Callable[..., Any] | None:
     """Elements at places within bounds."""
-    if not is_array(a, ANY) or not is_array(indices, "i") or options or out is not None:
+    if not is_array(a, MOVED) or not is_array(indices, "i") or options or out is not None:
         return None
     if mode not in (None, "fill", "clip") or not (axis is None or type(axis) is int):
         return None
@@ -44,7 +44,7 @@ def take_along_axis(
     """Elements along an axis, where every index is within bounds."""
     if type(arr) is not ArrayImpl or type(indices) is not ArrayImpl or options:
         return None
-    if dtype_of((arr,), ANY) is None or indices.aval.dtype != np.int32 or type(axis) is not int:
+    if dtype_of((arr,), MOVED) is None or indices.aval.dtype != np.int32 or type(axis) is not int:
         return None
     if mode not in (None, "fill", "clip") or arr.aval.ndim != indices.aval.ndim:
         return None
@@ -81,9 +81,9 @@ def fill_diagonal(
     a: Any, val: Any, wrap: bool = False, *, inplace: bool = True
 ) -> Callable[..., Any] | None:
     """A number on the diagonal of a copy."""
-    if inplace or wrap or not is_array(a, ANY) or not a.aval.size:
+    if inplace or wrap or not is_array(a, MOVED) or not a.aval.size:
         return None
-    if dtype_of((a, val), ANY) is None:
+    if dtype_of((a, val), MOVED) is None:
         return None
 
     def run(x: Any, value: Any = val) -> Any:
@@ -96,7 +96,7 @@ def fill_diagonal(
 
 def resize(a: Any, new_shape: Any) -> Callable[..., Any] | None:
     """The elements in order, again and again."""
-    if not is_array(a, ANY) or not a.aval.size:
+    if not is_array(a, MOVED) or not a.aval.size:
         return None
     shape = new_shape if type(new_shape) is tuple else (new_shape,)
     if not all(type(n) is int for n in shape):
@@ -178,7 +178,7 @@ def block(arrays: Any) -> Callable[..., Any] | None:
     if type(arrays) is not list:
         return None
     nested = taken_apart(arrays)
-    if not all(is_array(x, ANY) for x in found) or dtype_of(tuple(found), ANY) is None:
+    if not all(is_array(x, MOVED) for x in found) or dtype_of(tuple(found), MOVED) is None:
         return None
     if sum([x.aval.size for x in found]) * found[0].aval.dtype.itemsize < LARGE:
         return None
@@ -191,14 +191,14 @@ def block(arrays: Any) -> Callable[..., Any] | None:
 
 def unstack(x: Any, /, *, axis: int = 0) -> Callable[..., Any] | None:
     """The slices of an axis."""
-    if not is_array(x, ANY) or not x.aval.ndim:
+    if not is_array(x, MOVED) or not x.aval.ndim:
         return None
     return lambda x: tuple(np.moveaxis(x, axis, 0).copy())
 
 
 def nonzero(a: Any, *, size: Any = None, fill_value: Any = None) -> Callable[..., Any] | None:
     """The places of what is not 0, all of them."""
-    if not is_array(a, ANY) or not a.aval.ndim or size is not None or fill_value is not None:
+    if not is_array(a, MOVED) or not a.aval.ndim or size is not None or fill_value is not None:
         return None
     return lambda x: x.nonzero()
 
@@ -214,7 +214,7 @@ def extract(
     condition: Any, arr: Any, *, size: Any = None, **options: Any
 ) -> Callable[..., Any] | None:
     """What a mask of the same size names."""
-    if not is_array(condition, "b") or not is_array(arr, ANY) or size is not None or options:
+    if not is_array(condition, "b") or not is_array(arr, MOVED) or size is not None or options:
         return None
     if condition.aval.size != arr.aval.size:
         return None
@@ -225,7 +225,7 @@ def compress(
     condition: Any, a: Any, axis: Any = None, *, size: Any = None, **options: Any
 ) -> Callable[..., Any] | None:
     """What a mask of the axis' length names."""
-    if not is_array(condition, "b") or not is_array(a, ANY) or size is not None or options:
+    if not is_array(condition, "b") or not is_array(a, MOVED) or size is not None or options:
         return None
     if condition.aval.ndim != 1 or not (axis is None or type(axis) is int):
         return None
@@ -238,28 +238,28 @@ def pad(
     array: Any, pad_width: Any, mode: Any = "constant", **options: Any
 ) -> Callable[..., Any] | None:
     """The elements at the ends repeated."""
-    if not is_array(array, ANY) or mode != "edge" or options:
+    if not is_array(array, MOVED) or mode != "edge" or options:
         return None
     return lambda x: np.pad(x, pad_width, mode)
 
 
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Callable[..., Any] | None:
     """How many elements are not 0."""
-    if not is_array(a, ANY) or keepdims or not is_axis(axis):
+    if not is_array(a, MOVED) or keepdims or not is_axis(axis):
         return None
     return lambda x: count(x, axis)
 
 
 def repeat(a: Any, repeats: Any, axis: Any = None, **options: Any) -> Callable[..., Any] | None:
     """Each element as often as one number says."""
-    if not is_array(a, ANY) or type(repeats) is not int or not (axis is None or type(axis) is int):
+    if not is_array(a, MOVED) or type(repeats) is not int or options:
         return None
-    return None if options else lambda x: x.repeat(repeats, axis)
+    return (lambda x: x.repeat(repeats, axis)) if axis is None or type(axis) is int else None
 
 
 def delete(arr: Any, obj: Any, axis: Any = None, **options: Any) -> Callable[..., Any] | None:
     """All but one element of a vector."""
-    if not is_array(arr, ANY) or type(obj) is not int or arr.aval.ndim != 1 or options:
+    if not is_array(arr, MOVED) or type(obj) is not int or arr.aval.ndim != 1 or options:
         return None
     at = obj % arr.aval.size
     return lambda x: np.concatenate((x[:at], x[at + 1 :]))
@@ -267,9 +267,9 @@ def delete(arr: Any, obj: Any, axis: Any = None, **options: Any) -> Callable[...
 
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Callable[..., Any] | None:
     """A number before an element of a vector."""
-    if not is_array(arr, ANY) or type(obj) is not int or arr.aval.ndim != 1:
+    if not is_array(arr, MOVED) or type(obj) is not int or arr.aval.ndim != 1:
         return None
-    dtype = dtype_of((arr, values), ANY)
+    dtype = dtype_of((arr, values), MOVED)
     if arr.aval.dtype == np.bool_ and type(values) in (bool, int):
         dtype = arr.aval.dtype  # other than 0 is true
     n = arr.aval.size
@@ -286,7 +286,7 @@ def choose(
     """Elements of one of a few arrays, where the places are within bounds."""
     if not is_array(a, "i") or type(choices) not in (tuple, list) or len(choices) > 31:
         return None
-    if not all(is_array(x, ANY) for x in choices) or dtype_of(tuple(choices), ANY) is None:
+    if not all(is_array(x, MOVED) for x in choices) or dtype_of(tuple(choices), MOVED) is None:
         return None
     outside = _outside(a.aval.dtype, len(choices))
     # "raise" makes a copy of what it may write to.

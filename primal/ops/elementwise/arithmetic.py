@@ -9,7 +9,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.base.dtypes import KIND
-from primal.base.native import FLOAT16, is_plain
+from primal.base.native import FLOAT16, is_plain, narrowed, widened
 from primal.ir.avals import Aval
 from primal.ir.op import ELEMENTWISE, Bound, Op, by_kind
 from primal.ir.trace import ZERO, Literal
@@ -182,7 +182,7 @@ def _integer_pow_impl(x: Any, *, y: int) -> Any:
     if y == 0:
         return np.ones_like(x)
     if x.dtype.itemsize <= 2 and dtypes.is_narrow_float(x.dtype):
-        return _integer_pow_impl(x.astype(np.float32), y=y).astype(x.dtype)
+        return narrowed(_integer_pow_impl(widened(x), y=y), x.dtype)
     result = _by_squaring(x, y if y > 0 else -y, np.multiply)
     return np.reciprocal(result) if y < 0 else result
 

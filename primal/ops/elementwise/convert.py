@@ -11,7 +11,7 @@ import numpy as np
 from primal.base import dtypes
 from primal.base.dtypes import KIND
 from primal.base.limits import iinfo
-from primal.base.native import FLOAT16, FLOAT32, extension, narrowed, widened
+from primal.base.native import BFLOAT16, FLOAT16, FLOAT32, extension, narrowed, widened
 from primal.ir.avals import Aval
 from primal.ir.evaluate import quietly, refusing
 from primal.ir.op import MIXED, Bound, Expand, Op, by_kind
@@ -20,6 +20,7 @@ from primal.ops.types import ANY, NOT_LINEAR, nary
 from primal.ops.words import linear, zero_derivative
 
 BOOL = np.dtype(np.bool_)
+TWO_BYTES = (FLOAT16, BFLOAT16)
 
 # convert_element_type: complex to real drops the imaginary part, floats to integers truncate and
 # saturate, with NaN to 0; to bool means x != 0.
@@ -43,6 +44,8 @@ def _convert_impl(x: Any, *, new_dtype: Any, weak_type: bool) -> Any:
         return x
     if new_dtype == BOOL:
         # NumPy's comparison of these takes twice to five times as long as its cast.
+        if dtype == BFLOAT16:
+            return is_not_zero(x)
         return x.astype(BOOL) if dtype.kind == "c" or dtype == FLOAT16 else x != 0
     if dtype.kind == "c" and new_dtype.kind != "c":
         if extension is not None and KIND[new_dtype] in "iu":
@@ -58,11 +61,11 @@ def _convert_impl(x: Any, *, new_dtype: Any, weak_type: bool) -> Any:
         dtype = x.dtype
     if KIND[new_dtype] in "iu" and KIND[dtype] == "f":
         return _float_to_int(x, new_dtype)
-    if dtype == FLOAT16 and new_dtype == FLOAT32:
+    if new_dtype == FLOAT32 and dtype in TWO_BYTES:
         return widened(x)
-    if new_dtype == FLOAT16 and (dtype == FLOAT32 or dtype.kind in "iu"):
-        # Integers that float32 has not are inf.
-        return narrowed(x.astype(FLOAT32, copy=False))
+    if new_dtype in TWO_BYTES and (dtype == FLOAT32 or dtype.kind in "iu"):
+        # Integers that float32 has not are inf in float16; ml_dtypes rounds twice, too.
+        return narrowed(x.astype(FLOAT32, copy=False), new_dtype)
     if not _known(dtype, new_dtype):
         x = x.astype(np.int8 if KIND[dtype] in "iu" and KIND[new_dtype] in "iu" else np.float32)
     return x.astype(new_dtype)
@@ -73,9 +76,18 @@ def _known(old: Any, new: Any) -> bool:
     return old.itemsize != 1 or np.can_cast(old, new, "unsafe")
 
 
+def is_not_zero(x: Any) -> Any:
+    """Which elements of bfloat16 are not 0, by their bits, for which there are vectors."""
+    bits = x.view(np.uint16)
+    return np.not_equal(np.left_shift(bits, ONE), ZERO_BITS)
+
+
+ONE, ZERO_BITS = np.array(1, np.uint16), np.array(0, np.uint16)
+
+
 def _float_to_int(x: Any, dtype: Any) -> Any:
     if extension is not None:
-        found = extension.whole(widened(x) if x.dtype == FLOAT16 else x, dtype)
+        found = extension.whole(widened(x) if x.dtype in TWO_BYTES else x, dtype)
         if found is not None:
             return found
     # Into 32 and 64 bits the machine says itself that a number did not fit, so that nothing is
@@ -159,7 +171,7 @@ def _convert_written(eqn: Any, names: Sequence[str], bound: Bound) -> str | None
         return names[0]
     if new == BOOL or old.kind == "c" or (old.kind == "f" and new.kind in "iu"):
         return None
-    if not _known(old, new) or FLOAT16 in (old, new):
+    if not _known(old, new) or old in TWO_BYTES or new in TWO_BYTES:
         return None
     return f"{names[0]}.astype({bound(new)})"
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import KIND, is_narrow_float
-from primal.base.native import FLOAT16, narrowed, widened
+from primal.base.native import narrowed, widened
 from primal.ir.op import ELEMENTWISE, Op, by_kind
 from primal.ops.types import NOT_LINEAR, nary
 
@@ -110,9 +110,7 @@ def in_float32(fun: Rule) -> Rule:
     def impl(x: Any) -> Any:
         dtype = x.dtype
         if dtype.itemsize <= 2 and is_narrow_float(dtype):
-            if dtype == FLOAT16:
-                return narrowed(fun(widened(x)))
-            return fun(x.astype(np.float32)).astype(dtype)
+            return narrowed(fun(widened(x)), dtype)
         return fun(x)
 
     return impl

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.limits import finfo
-from primal.base.native import FLOAT16, narrowed, widened
+from primal.base.native import BFLOAT16, FLOAT16, narrowed, widened
 from primal.ir.avals import Aval
 from primal.ir.op import ELEMENTWISE, Never, Op, by_kind
 from primal.ops.elementwise.arithmetic import BOOL, div, mul, neg, sign
@@ -41,8 +41,8 @@ is_finite = unary(
 
 def _rem_impl(x: Any, y: Any) -> Any:
     dtype = x.dtype
-    if dtype == FLOAT16:
-        return narrowed(np.fmod(widened(x), widened(y)))  # which is exact
+    if dtype == FLOAT16 or dtype == BFLOAT16:
+        return narrowed(np.fmod(widened(x), widened(y)), dtype)  # which is exact
     if dtype.kind == "f" or not is_integer(dtype):
         return np.fmod(x, y)
     if np.count_nonzero(y) == y.size:

@@ -13,7 +13,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.base.monoids import identity
-from primal.base.native import extension
+from primal.base.native import extension, narrowed, widened
 from primal.ir.avals import Aval
 from primal.ir.op import INDEX, REDUCTION, Never, Op, by_kind
 from primal.ir.trace import ZERO, aval_of
@@ -39,7 +39,7 @@ _BYTES = 128
 def _comparable(x: Any) -> Any:
     """x in a dtype that NumPy sorts: ml_dtypes' floats and small integers widened, exactly."""
     if dtypes.is_narrow_float(x.dtype) and x.dtype.kind == "V":
-        return x.astype(np.float32)
+        return widened(x)
     return x.astype(np.int32) if x.dtype.kind == "V" else x
 
 
@@ -178,7 +178,10 @@ def _sort_impl(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> Any:
     arrays = [np.asarray(x) for x in xs]
     if len(arrays) == 1:
         (x,) = arrays
-        return [sorted_along(_comparable(x), dimension).astype(x.dtype, copy=False)]
+        wide = _comparable(x)
+        out = sorted_along(wide, dimension)
+        short = dtypes.is_narrow_float(x.dtype) and wide is not x
+        return [narrowed(out, x.dtype) if short else out.astype(x.dtype, copy=False)]
     order = stable_orders([_comparable(x) for x in arrays[:num_keys]], dimension)
     if order.ndim == 1:
         return [x[order] for x in arrays]
