@@ -11,6 +11,7 @@ from primal.engines.cpu import _llvm, takes
 from primal.engines.cpu.gaps import CLOSE
 from primal.engines.cpu.graph import (
     APART,
+    NAMES,
     NOWHERE,
     Node,
     Value,
@@ -19,6 +20,7 @@ from primal.engines.cpu.graph import (
     row_major,
     size_of,
 )
+from primal.engines.cpu.interleaved import WORDS
 from primal.engines.cpu.moves import held
 from primal.engines.cpu.schedule import LIGHT
 from primal.engines.cpu.takes import INT32
@@ -71,7 +73,7 @@ AGAIN = 2
 
 
 def padded_around(
-    k: Any, x: Value, config: Sequence[tuple[int, int, int]], shape: tuple[int, ...]
+    k: Any, x: Value, config: Sequence[tuple[int, int, int]], lines: bool = False
 ) -> Value | None:
     """pad(f(y)) as f(pad(y)), and zeros outside: f(y) need not be in memory.
 
@@ -79,22 +81,33 @@ def padded_around(
     result, 8 MB, where differences of columns and what was made of them were 20 MB more (0.69 to
     0.41 ms; of 1000 x 1000 1.15 to 0.19).
     """
-    again = made_again(k, x, config, shape)
+    if not all(low >= 0 and high >= 0 and not mid for low, high, mid in config):
+        return None
+    shape = tuple([low + n + high for n, (low, high, _) in zip(x.shape, config, strict=True)])
+    again = made_again(k, x, config, shape, lines)
     if again is None:
         return None
     return _remade(k, x, again, shape, [low for low, _, _ in config])
 
 
 def made_again(
-    k: Any, x: Value, config: Sequence[tuple[int, int, int]], shape: tuple[int, ...]
+    k: Any, x: Value, config: Sequence[tuple[int, int, int]], shape: tuple[int, ...],
+    lines: bool = False,
 ) -> list[Node] | None:
-    """The words that padding x as it is read computes again; None where that does not suit."""
+    """The words that padding x as it is read computes again; None where that does not suit.
+
+    `lines`: vectors too, which otherwise are concatenations.
+    """
     # Short rows that are whole lie one after another: vectors run along many of them.
     shortest = shortest_row(k, shape) if any(config[-1]) else SHORTEST_WHOLE
-    if size_of(shape) < takes.least(k) or shape[-1] < shortest or shape[-1] == size_of(shape):
+    if size_of(shape) < takes.least(k) or shape[-1] < shortest:
+        return None
+    if shape[-1] == size_of(shape) and not lines:
         return None
     known = native(x.dtype)
-    if known is None or (known == np.float16 and not _llvm.compiler().half):
+    if known is None and x.dtype not in NAMES:
+        return None
+    if known == np.float16 and not _llvm.compiler().half:
         return None
     again: list[Node] = []
     padded = [d for d, c in enumerate(config) if any(c)]
@@ -121,11 +134,14 @@ def _is_remade(x: Value, again: list[Node], padded: Sequence[int]) -> bool:
     if not is_made(x):
         return node.word != "iota" and (_is_near(x) or _is_repeated(x, padded))
     by_known = node.word == "div" and node.args[1].node.word == "literal"
-    if not (node.word in LIGHT or by_known) or len(again) == AGAIN:
+    apart = node.word in WORDS
+    if not (node.word in LIGHT or by_known):
+        return False
+    if not apart and len([n for n in again if n.word not in WORDS]) == AGAIN:
         return False
     again.append(node)
     return all(
-        v.node.word == "literal" or (v.dtype == x.dtype and _is_remade(v, again, padded))
+        v.node.word == "literal" or ((apart or v.dtype == x.dtype) and _is_remade(v, again, padded))
         for v in node.args
     )
 
@@ -177,6 +193,10 @@ def _pad_word(k: Any, x: Value, shape: tuple[int, ...], lows: Sequence[int]) -> 
     view = x.view(shape, tuple(steps), x.offset - first)
     if view.strides is None:
         return None
+    key = "pad", view.key(), tuple(lows)
+    place, found = k.around.get(key, (None, None))
+    if place is not None and k._stands(place):
+        return found
     ends = []
     for d, (low, n) in enumerate(zip(lows, x.shape, strict=True)):
         if n != shape[d]:
@@ -187,7 +207,8 @@ def _pad_word(k: Any, x: Value, shape: tuple[int, ...], lows: Sequence[int]) -> 
             ends += [k.iota(shape, INT32, d), *edges]
     node = Node("pad", (view, *ends), shape, x.node.dtype, None)
     k.order.append(node)
-    return Value(node, shape, x.dtype)
+    k.around[key] = k._place(), Value(node, shape, x.dtype)
+    return k.around[key][1]
 
 
 def joined_as_read(k: Any, xs: Sequence[Value], dim: int, shape: tuple[int, ...]) -> Value | None:

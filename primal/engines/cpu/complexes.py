@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.engines.cpu import control, tiled
+from primal.engines.cpu import around, control, tiled
 from primal.engines.cpu.commuting import made_by_pad
 from primal.engines.cpu.complex_functions import FUNCTIONS, Terms, power
 from primal.engines.cpu.graph import (
@@ -71,6 +71,8 @@ class ComplexWords(Words):
     def __init__(self, inline: Any) -> None:
         super().__init__(inline)
         self._apart: dict[Any, Any] = {}
+        self.around: dict[Any, Any] = {}
+        """Keys of what is padded as it is read: where, and the word, which both parts read."""
         self.crossed: set[Any] = set()
         """Shapes to which arrays are padded along rows, and others along other dimensions."""
 
@@ -92,19 +94,24 @@ class ComplexWords(Words):
                 ]
                 re, im = [Value(n, x.shape, part, x.strides, x.offset) for n in nodes]
                 return re, im
-            re, im = self._mostly_padding(x) or [
+            re, im = self._parts_of_padded(x) or [
                 self.element(word, (x,), part) for word in ("real", "imag")
             ]
             # Keys hold for as long as their node does.
             found = self._apart[x.key()] = self._place(), re, im, x
         return found[1], found[2]
 
-    def _mostly_padding(self, x: Value) -> list[Value] | None:
-        """The parts of little that was padded to much, padded."""
+    def _parts_of_padded(self, x: Value) -> list[Value] | None:
+        """The parts of what was padded: as they are read, or of little that was padded to much."""
         made = made_by_pad(self, x)
-        if made is None or 4 * made[0].size > x.size:
+        if made is None:
             return None
         inner, value, config = made
+        whole = self._padded(inner, value, config)
+        if whole is not None:
+            return [self.element(word, (whole,), PARTS[x.dtype]) for word in ("real", "imag")]
+        if 4 * inner.size > x.size:
+            return None
         both = zip(self.parts(inner), self.parts(value), strict=True)
         return [self.pad(p, v, config) for p, v in both]
 
@@ -419,7 +426,18 @@ class ComplexWords(Words):
         if type(x) is not Pair:
             return super().pad(x, self.plain(value), config)
         (re, im), (a, b) = self.parts(x), self.parts(value)
-        return self.pair(self.pad(re, a, config), self.pad(im, b, config), x.dtype)
+        first, second = self._padded(re, a, config), self._padded(im, b, config)
+        if first is None or second is None:
+            first, second = self.pad(re, a, config), self.pad(im, b, config)
+        return self.pair(first, second, x.dtype)
+
+    def _padded(self, x: Value, value: Value, config: Any) -> Value | None:
+        """Numbers, or parts of them, padded as they are read, if that suits.
+
+        Vectors too, as pieces of them would be pieces of parts, which a pass puts together.
+        """
+        zeros = all(map(_is_zero, self.parts(value) if is_complex(x.dtype) else (value,)))
+        return around.padded_around(self, x, config, lines=True) if zeros else None
 
     # Numbers of arrays move as they are; those of pairs, part by part.
 

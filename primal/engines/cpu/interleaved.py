@@ -36,33 +36,45 @@ def in_register(c: Code, dtype: str) -> str:
     return c.vec(SCALAR[PART[dtype]], 2 * c.lanes) if dtype in PART else c.vec(SCALAR[dtype])
 
 
-def _access(c: Code, dtype: str, mask: str | None) -> tuple[str, str, list[tuple[str, str]]]:
-    """The type of a vector, its name in intrinsics, and alignment and mask as operands."""
-    scalar, n = SCALAR[PART[dtype]], 2 * c.lanes
-    doubled = ""
-    if mask is not None:
-        doubled = _shuffled(c, c.vec("i1"), mask, mask, [i // 2 for i in range(n)])
-    given = [("i32", str(itemsize(dtype) // 2)), (c.vec("i1", n), doubled)]
-    return in_register(c, dtype), f"v{n}{SUFFIX[scalar]}.p0", given
+def _moved(c: Code, dtype: str, mask: str) -> tuple[str, str, list[tuple[str, str]]]:
+    """The vector that is moved under a mask, its name in intrinsics, and alignment and mask.
+
+    Numbers of 8 bytes are moved as such. Others need flags of both parts, as halves of wider ones:
+    shuffled flags took three times as long as all the rest of a difference of padded rows.
+    """
+    scalar, n = ("i64", c.lanes) if dtype == "c8" else (SCALAR[PART[dtype]], 2 * c.lanes)
+    if n != c.lanes:
+        wide, twice = c.vec("i16"), c.vec("i8", n)
+        both = _as(c, twice, wide, c.new(f"sext {c.vec('i1')} {mask} to {wide}"))
+        mask = c.new(f"icmp slt {twice} {both}, zeroinitializer")
+    given = [("i32", str(itemsize(dtype) // 2)), (c.vec("i1", n), mask)]
+    return c.vec(scalar, n), f"v{n}{SUFFIX[scalar]}.p0", given
+
+
+def _as(c: Code, new: str, t: str, x: str) -> str:
+    """The bits of a vector of type t as another one."""
+    return x if t == new else c.new(f"bitcast {t} {x} to {new}")
 
 
 def contiguous(c: Code, dtype: str, place: str, index: str, mask: str | None) -> str:
     """The numbers from `index` on."""
-    t, name, given = _access(c, dtype, mask)
     p = c.new(f"getelementptr {MEMORY[dtype]}, ptr {place}, i64 {index}")
     if mask is None:
-        return c.new(f"load {t}, ptr {p}, align {itemsize(dtype) // 2}")
-    return c.call(f"llvm.masked.load.{name}", t, ("ptr", p), *given, (t, "zeroinitializer"))
+        return c.new(f"load {in_register(c, dtype)}, ptr {p}, align {itemsize(dtype) // 2}")
+    t, name, given = _moved(c, dtype, mask)
+    found = c.call(f"llvm.masked.load.{name}", t, ("ptr", p), *given, (t, "zeroinitializer"))
+    return _as(c, in_register(c, dtype), t, found)
 
 
 def store(c: Code, dtype: str, value: str, place: str, index: str, mask: str | None) -> None:
     """A vector at index."""
-    t, name, given = _access(c, dtype, mask)
     p = c.new(f"getelementptr {MEMORY[dtype]}, ptr {place}, i64 {index}")
     if mask is None:
-        c.do(f"store {t} {value}, ptr {p}, align {itemsize(dtype) // 2}")
-    else:
-        c.call_void(f"llvm.masked.store.{name}", (t, value), ("ptr", p), *given)
+        c.do(f"store {in_register(c, dtype)} {value}, ptr {p}, align {itemsize(dtype) // 2}")
+        return
+    t, name, given = _moved(c, dtype, mask)
+    value = _as(c, t, in_register(c, dtype), value)
+    c.call_void(f"llvm.masked.store.{name}", (t, value), ("ptr", p), *given)
 
 
 def _both(c: Code, dtype: str, place: str) -> list[str]:

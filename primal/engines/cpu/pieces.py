@@ -383,11 +383,9 @@ def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) 
         return k.slice(x, [-lo for lo, _, _ in config], limit, (1,) * x.ndim)
     padded = [d for d, c in enumerate(config) if any(c)]
     zero = value.node.word == "literal" and not any(value.node.attr)
-    if zero and all(low >= 0 and high >= 0 and not mid for low, high, mid in config):
-        around = tuple([low + n + high for n, (low, high, _) in zip(x.shape, config, strict=True)])
-        found = padded_around(k, x, config, around)
-        if found is not None:
-            return found
+    found = padded_around(k, x, config) if zero else None
+    if found is not None:
+        return found
     if zero and padded == [x.ndim - 1] and not _is_made_by_rows(x, x.ndim - 1):
         found = padded_row(k, x, *config[-1])
         if found is not None:

@@ -88,6 +88,47 @@ def test_the_derivative_of_differences_is_one_group(shape: tuple[int, int], axis
     assert sum(sizes) - x.size <= sum(shape)  # where along an axis elements lie
 
 
+def _complex(shape: tuple[int, ...], dtype: str) -> Any:
+    return (DRAW.standard_normal(shape) + 1j * DRAW.standard_normal(shape)).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("axis", [0, -1])
+@pytest.mark.parametrize("shape", [(100, 100), (30, 301), (3000,), (17, 600)], ids=str)
+def test_the_derivative_of_complex_differences_is_one_group(
+    shape: tuple[int, ...], axis: int, dtype: str
+) -> None:
+    x = _complex(shape, dtype)
+    w = np.diff(x, axis=axis)
+
+    def f(x: Any, w: Any) -> list[Any]:
+        return [primal.vjp(lambda x: jnp.diff(x, axis=axis), x)[1](w)[0]]
+
+    made = built(f, x, w)
+    (got,) = made.execute([x, w])
+    flat = np.moveaxis(w, axis, -1)
+    edge = np.zeros((*flat.shape[:-1], 1), dtype)
+    want = np.concatenate([edge, flat], -1) + np.concatenate([-flat, edge], -1)
+    np.testing.assert_array_equal(got, np.moveaxis(want, -1, axis))
+    sizes = [int(np.prod(s.shape)) for s in made.plan.steps if type(s) is Group]
+    assert len(made.plan.steps) == len(sizes) and sizes.count(x.size) == 1
+    assert sum(sizes) - x.size <= max(shape)
+
+
+@pytest.mark.parametrize("end", [False, True])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(1027,), (16, 64), (8, 101), (5, 300)], ids=str)
+def test_nothing_is_read_beyond_complex_arrays_that_are_padded(
+    shape: tuple[int, ...], dtype: str, end: bool
+) -> None:
+    plain = _complex(shape, dtype)
+    x = fenced(shape, dtype, end)
+    x[...] = plain
+    (got,) = built(lambda x: [jnp.pad(x, 3) * 2 - jnp.pad(-x, ((1, 5),) * x.ndim)], x).execute([x])
+    want = np.pad(plain, 3) * np.dtype(dtype).type(2) - np.pad(-plain, ((1, 5),) * plain.ndim)
+    np.testing.assert_array_equal(got, want)
+
+
 @pytest.mark.parametrize("n", [2, 3, 6])
 def test_short_rows_that_columns_would_make_arrays_of_are_one_kernel(n: int) -> None:
     x = np.random.default_rng(n).standard_normal((3000, n)).astype(np.float32)
