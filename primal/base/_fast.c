@@ -26,7 +26,7 @@
 #include <cpuid.h>
 #endif
 
-#define VERSION 25 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 26 /* native.py asks for the same number: a stale build is not used */
 
 /* Functions in versions for several CPUs, of which the loader takes one. */
 #if defined(__x86_64__) && defined(__GLIBC__)
@@ -52,6 +52,7 @@
 #include "fast/extrema.c"
 #include "fast/orders.c"
 #include "fast/casts.c"
+#include "fast/divisions.c"
 #include "fast/threefry.c"
 
 static int offset_of(PyObject *type, const char *name, Py_ssize_t *at) {
@@ -136,6 +137,10 @@ static PyMethodDef module_methods[] = {
     {"order", order, METH_O, "The stable order of numbers along the last axis."},
     {"zeros_in_order", (PyCFunction)(void (*)(void))zeros_in_order, METH_FASTCALL,
      "zeros_in_order(out, x, axis): zeros of x sorted, in the order of those of x."},
+    {"over_zero", (PyCFunction)(void (*)(void))over_zero, METH_FASTCALL,
+     "over_zero(out, x, y): quotients by 0 into those of whole numbers; whether it did."},
+    {"half_divmod", (PyCFunction)(void (*)(void))half_divmod, METH_FASTCALL,
+     "half_divmod(x, y): quotients rounded down and remainders of float16."},
     {"whole", (PyCFunction)(void (*)(void))whole, METH_FASTCALL,
      "whole(x, dtype): floats cut off as integers, within their range."},
     {"reals", reals, METH_O, "The real parts of complex numbers in rows."},

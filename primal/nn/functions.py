@@ -132,7 +132,7 @@ def log_sigmoid(x: Any) -> Array:
     return -softplus(-array)
 
 
-@remembered
+@remembered_as(direct.hard_tanh)
 def hard_tanh(x: Any) -> Array:
     """x clipped to [-1, 1].
 
@@ -145,7 +145,7 @@ def hard_tanh(x: Any) -> Array:
     return jnp.where(array > 1, 1, jnp.where(array < -1, -1, array))
 
 
-@remembered
+@remembered_as(direct.elu)
 def elu(x: Any, alpha: Any = 1.0) -> Array:
     """x where positive, else alpha·(exp(x) - 1).
 

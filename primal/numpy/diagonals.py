@@ -83,7 +83,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     return ops.select_n(hit, to_shape(zero, (n, n)), column)
 
 
-@remembered
+@remembered_as(direct.diagflat)
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """The matrix with the flattened elements on diagonal k.
 

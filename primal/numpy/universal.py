@@ -12,7 +12,7 @@ import numpy as np
 from primal.api.control.loops import scan
 from primal.base.dtypes import result_type
 from primal.ir.trace import Array
-from primal.numpy import choosing, composed, cumulative, reductions, ufuncs
+from primal.numpy import choosing, composed, cumulative, direct, reductions, ufuncs
 from primal.numpy.creation import asarray, full
 from primal.numpy.joining import concatenate, stack
 from primal.numpy.mapping import vectorize
@@ -235,15 +235,10 @@ class ufunc:
         check_out(f"{self.__name__}.reduceat", out)
         check_arraylike(f"{self.__name__}.reduceat", a, indices)
         x = array_operand("reduceat", a)
-        x = moveaxis(x if dtype is None else x.astype(dtype), axis, 0)
-        starts = [int(i) for i in asarray(indices)]
-        if not starts:
-            return moveaxis(x[:0], 0, axis)
-        ends = [*starts[1:], x.shape[0]]
-        parts = [
-            self.reduce(x[i : max(i + 1, j)], axis=0) for i, j in zip(starts, ends, strict=True)
-        ]
-        return moveaxis(stack(parts), 0, axis)
+        x = x if dtype is None else x.astype(dtype)
+        if self._reduceat is not None:
+            return self._reduceat(x, indices, axis=axis)
+        return _of_slices(self.reduce, x, indices, axis)
 
     def outer(self, A: Any, B: Any, /) -> Array:
         """The function of all pairs of elements."""
@@ -274,7 +269,24 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: An
     return ufunc(func, nin, nout, identity=identity)
 
 
+def _of_slices(reduce: Callable[..., Any], x: Any, indices: Any, axis: int) -> Array:
+    x = moveaxis(x, axis, 0)
+    starts = [int(i) for i in asarray(indices)]
+    if not starts:
+        return moveaxis(x[:0], 0, axis)
+    ends = [*starts[1:], x.shape[0]]
+    parts = [reduce(x[i : max(i + 1, j)], axis=0) for i, j in zip(starts, ends, strict=True)]
+    return moveaxis(stack(parts), 0, axis)
+
+
 # The functions of this module that are ufuncs, with what their methods do best.
+
+
+def _slices(function: Callable[..., Any], numpys: np.ufunc) -> Callable[..., Any]:
+    def reduceat(a: Any, indices: Any, *, axis: int = 0) -> Any:
+        return _of_slices(function, a, indices, axis)
+
+    return remembered(reduceat, direct.reduceat(numpys))
 
 
 def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -285,12 +297,13 @@ def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
     return reduce
 
 
-def _bits(op: Any, identity: int) -> Callable[..., Any]:
+def _bits(op: Any, identity: int, of_truths: bool = False) -> Callable[..., Any]:
     def reduce(a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
         x = array_operand("reduce", a)
         x = x if dtype is None else x.astype(dtype)
+        x = as_bool(x) if of_truths else x
         if where is not None:
-            neutral = x * 0 if identity == 0 else ~(x * 0)
+            neutral = identity != 0 if of_truths else x * 0 if identity == 0 else ~(x * 0)
             x = choosing.where(where, x, neutral)
         axes = as_axes("reduce", axis, x.ndim)
         out = op(x, axes=axes)
@@ -298,9 +311,10 @@ def _bits(op: Any, identity: int) -> Callable[..., Any]:
         if initial is None:
             return out
         pick = {reduce_and: ufuncs.bitwise_and, reduce_or: ufuncs.bitwise_or}
-        return pick.get(op, ufuncs.bitwise_xor)(out, initial)
+        start = as_bool(asarray(initial)) if of_truths else initial
+        return pick.get(op, ufuncs.bitwise_xor)(out, start)
 
-    return reduce
+    return remembered(reduce)
 
 
 def _running(op: Any) -> Callable[..., Any]:
@@ -321,18 +335,19 @@ def _of(function: Any, **facts: Any) -> ufunc:
 
 
 add = _of(ufuncs.add, identity=0, reduce=reductions.sum, accumulate=cumulative.cumsum,
-          at=_at("add"))  # fmt: skip
+          at=_at("add"), reduceat=_slices(reductions.sum, np.add))  # fmt: skip
 subtract = _of(ufuncs.subtract, at=_at("subtract"))
 multiply = _of(ufuncs.multiply, identity=1, reduce=reductions.prod,
-               accumulate=cumulative.cumprod, at=_at("multiply"))  # fmt: skip
+               accumulate=cumulative.cumprod, at=_at("multiply"),
+               reduceat=_slices(reductions.prod, np.multiply))  # fmt: skip
 maximum = _of(ufuncs.maximum, reduce=_reduction(reductions.max), accumulate=_running(cummax),
               at=_at("max"))  # fmt: skip
 minimum = _of(ufuncs.minimum, reduce=_reduction(reductions.min), accumulate=_running(cummin),
               at=_at("min"))  # fmt: skip
 negative = _of(ufuncs.negative, nin=1)
-logical_and = _of(ufuncs.logical_and, identity=True)
-logical_or = _of(ufuncs.logical_or, identity=False)
-logical_xor = _of(ufuncs.logical_xor, identity=False)
+logical_and = _of(ufuncs.logical_and, identity=True, reduce=_bits(reduce_and, -1, True))
+logical_or = _of(ufuncs.logical_or, identity=False, reduce=_bits(reduce_or, 0, True))
+logical_xor = _of(ufuncs.logical_xor, identity=False, reduce=_bits(reduce_xor, 0, True))
 bitwise_and = _of(ufuncs.bitwise_and, identity=-1, reduce=_bits(reduce_and, -1))
 bitwise_or = _of(ufuncs.bitwise_or, identity=0, reduce=_bits(reduce_or, 0))
 bitwise_xor = _of(ufuncs.bitwise_xor, identity=0, reduce=_bits(reduce_xor, 0))

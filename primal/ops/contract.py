@@ -140,14 +140,12 @@ def _dot_impl(
         if preferred_element_type is not None:
             work = dtypes.sums_dtype(lhs.dtype, preferred_element_type)
         if work is not None:
-            lhs, rhs = lhs.astype(work, copy=False), rhs.astype(work, copy=False)
+            lhs, rhs = _as(work, lhs), _as(work, rhs)
     if (text := _summed(lhs, rhs, dimension_numbers)) is not None:
         one = text == ONE_ROW
         found = lhs.reshape(-1).dot(rhs.reshape(-1)) if one else np.einsum(text, lhs, rhs)
         result = np.asarray(found)
-        if result.dtype is out_dtype:
-            return result
-        return convert_element_type.impl(result, new_dtype=out_dtype, weak_type=False)
+        return _as(out_dtype, result)
     left_order, left, right_order, right, out = as_matrices(
         lhs.shape, rhs.shape, dimension_numbers
     )
@@ -163,9 +161,12 @@ def _dot_impl(
     result = lhs * rhs if lhs.shape[-1] == 1 else np.matmul(lhs, rhs)
     if out is not None:
         result = result.reshape(out)
-    if result.dtype is out_dtype:
-        return result
-    return convert_element_type.impl(result, new_dtype=out_dtype, weak_type=False)
+    return _as(out_dtype, result)
+
+
+def _as(dtype: Any, x: Any) -> Any:
+    same = x.dtype is dtype
+    return x if same else convert_element_type.impl(x, new_dtype=dtype, weak_type=False)
 
 
 def _dot_transpose(

@@ -118,6 +118,45 @@ def test_places():
     assert compare("diagonal", jnp.stack([m, m + 1]), 1, -1, 0)
 
 
+@pytest.mark.parametrize("name", ["add", "multiply"])
+def test_reductions_of_slices(name):
+    for x in (GRID, WHOLE, VECTOR, HALVES[:9], BYTES, WHOLE > 2, VECTOR[::-1]):
+        for i in ([0, 1, 0], [1, 1, 0, 0], [0]):
+            for axis in range(x.ndim):
+                found = getattr(jnp, name).reduceat(jnp.asarray(x), jnp.asarray(i), axis)
+                wanted = getattr(np, name).reduceat(x, i, axis, found.dtype)
+                np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    whole = jnp.asarray(WHOLE)
+    assert direct.reduceat(np.add)(whole, jnp.array([-8, 6]))(WHOLE, np.array([-8, 6])) is None
+
+
+@pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor"])
+def test_reductions_of_truths(name):
+    ours, numpys = getattr(jnp, name), getattr(np, name)
+    keep = GRID % 3 > 0
+    for x in (GRID % 2, GRID > 25, GRID < 25, BYTES[None], NANS[None]):
+        for axis in (0, 1, (0, 1), None):
+            same_bits(ours.reduce(jnp.asarray(x), axis), numpys.reduce(x, axis))
+        same_bits(ours.reduce(jnp.asarray(x), keepdims=True), numpys.reduce(x, keepdims=True))
+        same_bits(ours.reduce(jnp.asarray(x), initial=2), numpys.reduce(x, initial=2))
+    masked = ours.reduce(jnp.asarray(GRID > 2), 1, where=jnp.asarray(keep))
+    same_bits(masked, numpys.reduce(GRID > 2, 1, where=keep))
+
+
+def test_quotients_of_float16():
+    """Every step is rounded, as those of the operations are."""
+    rng = np.random.default_rng(5)
+    every = rng.permutation(np.arange(1 << 16, dtype=np.uint16)).view(np.float16)
+    near = rng.normal(size=4000).astype(np.float16)
+    x, y = (np.concatenate([v, np.tile(HALVES, n)]) for v, n in ((every, 17), (every[::-1], 17)))
+    y[-17 * 17 :] = HALVES.repeat(17)
+    for a, b in ((x, y), (near, near[::-1]), (x[:600].reshape(20, 30).T, y[:600].reshape(20, 30).T),
+                 (x, np.float16(3)), (np.float16(-7.5), y), (x[:5000:3], y[:5000:3])):
+        a, b = jnp.asarray(a), jnp.asarray(b)
+        same_bits(jnp.divmod(a, b), jnp.divmod.__wrapped__(a, b))
+        same_bits(jnp.floor_divide(a, b), jnp.floor_divide.__wrapped__(a, b))
+
+
 def test_powers_of_zero_are_zero():
     base, exponent = jnp.array([0, 0, 0, 0, 2, 3]), jnp.array([64, 128, -(2**31), 0, 64, 65])
     for power in (jnp.power, jit(jnp.power), jnp.power, jnp.power):
@@ -171,6 +210,7 @@ GRID = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 EMPTY = np.zeros(0, np.float32)
 with np.errstate(over="ignore"):
     HALVES = np.array(SPECIAL).astype(np.float16)
+NANS_16, GRID_16 = NANS.astype(np.float16), GRID.astype(np.float16)
 
 
 def both(*more):
@@ -231,13 +271,15 @@ LAWS = {
              + [((VECTOR,), {"max": 0.5}), ((VECTOR, VECTOR[::-1]), {}), ((WHOLE, 0.5, 2), {})]),
     **{name: (True, [*over(VECTOR, NANS, GRID, SPECIALS, WHOLE, ZEROS, ZEROS[2:3], NANS[[1, 3]]),
                      *over(GRID, axis=1), *over(ZEROS.reshape(50, 7), axis=0),
-                     *over(GRID, axis=(0, 1)), *over(NANS, initial=0.5)])
+                     *over(GRID, axis=(0, 1)), *over(NANS, initial=0.5), *over(HALVES, NANS_16),
+                     *over(GRID, GRID_16, axis=-1, keepdims=True), *over(NANS, keepdims=True)])
        for name in ("nanmax", "nanmin")},
     "trunc": (True, over(VECTOR, SPECIALS, HALVES, GRID, WHOLE, VECTOR.astype(np.float16), EMPTY)),
     **{name: (True, over(VECTOR, SPECIALS, GRID, WHOLE, WHOLE > 2, VECTOR + 1j, EMPTY))
        for name in ("isreal", "iscomplex")},
     **{name: (False, [*over(VECTOR, NANS, GRID, SPECIALS[SPECIALS < 1e9], WHOLE, EMPTY),
                       ((GRID, 1), {}), *over(GRID, axis=(0, -1)), *over(GRID, keepdims=True),
+                      *over(GRID, np.where(GRID % 3, GRID, np.nan), axis=(0, -1), keepdims=True),
                       *over(NANS[[1, 3]]), *over(VECTOR + 1j), *over(GRID, dtype=np.float16),
                       *over(NANS + 1j * VECTOR[:5], GRID + 2j * GRID), *over(GRID * 1j, axis=1)])
        for name in ("nansum", "nanmean", "nanvar", "nanstd")},
@@ -249,7 +291,8 @@ LAWS = {
                             for a in (None, 0, -1) for c in (None, 5, 9, 90, -3)]]),
     "fill_diagonal": (True, [((x, v), {"inplace": False}) for v in (2.0, VECTOR[:3], -0.0, 7)
                              for x in (MATRIX, GRID[0], GRID[0].T, np.zeros((2, 2, 2)), WHOLE,
-                                       MATRIX + 1j)]),
+                                       MATRIX + 1j)]
+                      + [((MATRIX > 0, True), {"inplace": False})]),
     "resize": (True, [((x, n), {}) for x in (VECTOR, GRID, WHOLE, EMPTY)
                       for n in (3, (2, 5), (0, 3), (40,), (), -2)]),
     "linspace": (True, [((a, b, n), o) for a, b in ((0, 1), (-2.5, 7), (3, -1e30), (1, np.inf))
@@ -297,7 +340,11 @@ LAWS = {
     "isin": (True, [((a, b), o) for a, b in itertools.product(
         (*SETS, np.tile(SPECIALS, 40), np.tile(WHOLE, 80), EDGES + 0j), SETS)
         for o in ({}, {"invert": True})]),
-    "spacing": (True, over(VECTOR, SPECIALS, GRID, VECTOR.astype(np.float16))),
+    "spacing": (True, over(VECTOR, SPECIALS, GRID, VECTOR.astype(np.float16), HALVES)),
+    "diagflat": (True, [((x, k), {}) for k in (0, 2, -1) for x in (*SETS, GRID[0], VECTOR + 1j)]),
+    "nn.elu": (True, [((x, *a), {}) for a in ((), (2,), (0.3,))
+                      for x in (VECTOR, SPECIALS, WHOLE, HALVES, VECTOR[0])]),
+    "nn.hard_tanh": (True, over(VECTOR, SPECIALS, WHOLE, HALVES, WHOLE > 2, VECTOR[0])),
     "take": (True, [
         ((VECTOR, WHOLE), {}), ((HALVES, WHOLE), {}), ((VECTOR, WHOLE - 1), {}),
         ((VECTOR, WHOLE + 5), {}),
@@ -310,13 +357,17 @@ LAWS = {
         *over(*SETS), *over(*SETS, return_index=True), *over(*SETS, return_inverse=True),
         *over(*SETS, return_index=True, return_inverse=True, return_counts=True),
         *over(WHOLE, size=3), *over(NANS, equal_nan=False), *over(GRID, axis=0),
+        *over(GRID, WHOLE.reshape(4, 2) % 2, NANS[:, None], ZEROS.reshape(-1, 2) + 0, axis=0),
+        *over(-GRID % 3, ZEROS.reshape(-1, 2), BYTES.reshape(2, 4), GRID_16 % 2, axis=-1),
+        *over(GRID % 2, axis=1, return_counts=True),
     ]),
     "union1d": (True, [((a, b), {}) for a, b in itertools.product(SETS, SETS)]),
     "setdiff1d": (True, [((a, b), {}) for a, b in itertools.product(SETS, SETS)]),
     "bincount": (True, [
         *over(WHOLE, WHOLE - 1, WHOLE[:0], WHOLE.astype(np.uint8)), *over(WHOLE, minlength=12),
         *over(WHOLE, length=3), ((WHOLE, VECTOR), {}), ((WHOLE, WHOLE), {}),
-        ((WHOLE, WHOLE + (2**31 - 8)), {}), ((WHOLE, WHOLE.astype(np.uint8) + 249), {}),
+        ((WHOLE, VECTOR.astype(np.float16)), {}), ((WHOLE, WHOLE + (2**31 - 8)), {}),
+        ((WHOLE, WHOLE.astype(np.uint8) + 249), {}),
     ]),
     "histogram": (True, [
         *over(VECTOR, GRID, WHOLE, SPECIALS, EMPTY, SINGULAR), *over(VECTOR, bins=3),
@@ -328,6 +379,7 @@ LAWS = {
     "digitize": (True, [((x, EDGES), {}) for x in SETS] + [((VECTOR, WHOLE[[3, 1, 4]]), {})]),
     "median": (False, [*over(VECTOR, NANS, GRID, SPECIALS, WHOLE, WHOLE > 2), *over(GRID, axis=1),
                        *over(GRID, keepdims=True), *over(VECTOR[:3], MATRIX, axis=-1),
+                       *over(HALVES, NANS_16, GRID_16), *over(GRID_16, GRID_16.T, axis=1),
                        *over(GRID, axis=(0, 2)), *over(GRID, GRID.T, axis=(-1, 0)),
                        *over(np.tile(VECTOR, 400), np.tile(SPECIALS, 400), np.tile(NANS, 600)),
                        *over(np.tile(VECTOR, 300)[1:], np.tile(WHOLE, 300)),
@@ -370,12 +422,15 @@ LAWS = {
                              *over(COMPLEX, GRID, axis=0), *over(GRID, axis=(0, 2))]),
     "repeat": (True, [((x, 2), {}) for x in SETS] + [((GRID, 3), {"axis": 1}), ((VECTOR, 0), {}),
                ((VECTOR, 2), {"total_repeat_length": 5})]),
-    "delete": (True, [((x, i), {}) for i in (0, 3, -1, 7) for x in (VECTOR, HALVES)]
+    "delete": (True, [((x, i), {}) for i in (0, 3, -1, 7, slice(1, 4), slice(5, 2), slice(-3, 99),
+                                             slice(None, None, 2)) for x in (VECTOR, HALVES)]
                + [((GRID, 1), {"axis": 2})]),
     "insert": (True, [((x, i, 2.0), {}) for i in (0, 3, -1, 8, 30, -30)
                         for x in (VECTOR, HALVES, VECTOR * 1j)]
                + [((WHOLE > 2, i, v), {}) for i in (0, -1, 30) for v in (0, 7, True)]
-               + [((WHOLE, 1, 2), {}), ((WHOLE, 1, 2.5), {}), ((GRID, 1, 5.0), {"axis": 2})]),
+               + [((WHOLE, 1, 2), {}), ((WHOLE, 1, 2.5), {}), ((GRID, 1, 5.0), {"axis": 2}),
+                  *[((x, i, 2), {"axis": a}) for x in (GRID, GRID_16, GRID > 2)
+                    for i in (0, 2, -1, 9) for a in (0, -1)]]),
     "choose": (True, [((WHOLE % 2, (VECTOR, -VECTOR)), {"mode": m}) for m in ("raise", "clip")]
                + [((WHOLE, [VECTOR, WHOLE]), {"mode": "wrap"}),
                   ((WHOLE - 2, [VECTOR, -VECTOR, VECTOR]), {"mode": "clip"})]),
@@ -387,9 +442,11 @@ LAWS = {
     ]),
     "convolve": (False, [((a, b), {"mode": m}) for m in ("full", "same", "valid")
                          for a, b in itertools.product(
-                             (VECTOR, EDGES, NANS, WHOLE, BYTES, BYTES > 2), repeat=2)]),
+                             (VECTOR, EDGES, NANS, WHOLE, BYTES, BYTES > 2), repeat=2)]
+                 + [((GRID_16[0, 0], GRID_16[1, 0]), {})]),
     "correlate": (False, [((a, b), {"mode": m}) for m in ("full", "same", "valid")
-                          for a, b in itertools.product((VECTOR, EDGES, VECTOR * 1j), repeat=2)]),
+                          for a, b in itertools.product((VECTOR, EDGES, VECTOR * 1j), repeat=2)]
+                  + [((GRID_16[0, 0], GRID_16[1, 0]), {"mode": "full"})]),
     "interp": (False, [
         ((x, xp, np.exp(EDGES)), o)
         for x in (VECTOR, WHOLE, SPECIALS, VECTOR[0])
@@ -400,9 +457,9 @@ LAWS = {
                       *over(GRID, axis1=2, axis2=0), *over(WHOLE.reshape(2, 4) > 2)]),
     "vander": (False, [*over(VECTOR, WHOLE, SPECIALS, EMPTY, BYTES, WHOLE[:0]),
                        *over(VECTOR, WHOLE, N=3, increasing=True), *over(WHOLE, BYTES, N=150),
-                       *over(WHOLE, N=0), *over(WHOLE, N=1)]),
+                       *over(WHOLE, N=0), *over(WHOLE, N=1), *over(HALVES[:9], N=4)]),
     "linalg.det": (False, over(*MATRICES)),
-    "linalg.slogdet": (False, over(*MATRICES)),
+    "linalg.slogdet": (False, over(*MATRICES, WHOLE[:4].reshape(2, 2))),
     "linalg.lstsq": (False, [
         ((MATRIX, VECTOR[:5]), {}), ((MATRIX[:, :3], VECTOR[:5]), {}), ((MATRIX, POSITIVE), {}),
         ((MATRIX[:2], VECTOR[:2]), {}), ((SINGULAR, VECTOR[:4]), {}), ((MATRIX, NANS), {}),
@@ -421,7 +478,7 @@ LAWS = {
 def test_every_function_has_a_law():
     held = {*(name.rpartition(".")[2] for name in LAWS), *BINARY}
     held |= {"modf", "frexp", "ldexp", "sort", "argsort", "searchsorted", "take_along_axis"}
-    held |= {"packbits", "diagonal", "diag"}
+    held |= {"packbits", "diagonal", "diag", "reduceat"}
     assert held == {name for name in vars(direct) if callable(getattr(direct, name))}
 
 

@@ -213,15 +213,34 @@ static void look_for_halves(void) {
 /* by_eights(): whether float16 is widened and narrowed faster than by NumPy. */
 static PyObject *by_eights(PyObject *self, PyObject *none) { return PyBool_FromLong(has_halves); }
 
+/* Whether x lies beside the columns of others, as transposed arrays do. */
+static int is_turned(PyArrayObject *x) {
+    return PyArray_NDIM(x) > 1 && PyArray_IS_F_CONTIGUOUS(x) && !PyArray_IS_C_CONTIGUOUS(x);
+}
+
+/* Memory for a result of x's shape, whose elements lie as x's do: in rows, or turned in columns. */
+static PyObject *kept_order(PyArray_Descr *descr, PyArrayObject *x, int turned) {
+    const int nd = PyArray_NDIM(x);
+    npy_intp dims[NPY_MAXDIMS];
+    for (int i = 0; i < nd; i++)
+        dims[i] = PyArray_DIM(x, turned ? nd - 1 - i : i);
+    PyObject *out = fresh_array(descr, nd, dims);
+    if (turned && out != NULL)
+        Py_SETREF(out, PyArray_Transpose((PyArrayObject *)out, NULL));
+    return out;
+}
+
 /* From float32 to another float, or back; NumPy's cast where nothing is faster. */
 static PyObject *converted(PyArrayObject *given, PyArray_Descr *narrow_type, int narrowing) {
     PyArray_Descr *wide = PyArray_DescrFromType(NPY_FLOAT);
-    const int upper = is_upper(narrow_type);
+    const int upper = is_upper(narrow_type), turned = is_turned(given);
     narrow_type = PyArray_DescrFromType(narrow_type->type_num); /* in the machine's order of bytes */
     PyArray_Descr *from = narrowing ? wide : narrow_type, *to = narrowing ? narrow_type : wide;
     /* Takes the reference to the type. */
     PyArrayObject *x = (PyArrayObject *)PyArray_FromArray(
-        given, from, NPY_ARRAY_IN_ARRAY | NPY_ARRAY_NOTSWAPPED | NPY_ARRAY_FORCECAST);
+        given, from,
+        (turned ? NPY_ARRAY_IN_FARRAY : NPY_ARRAY_IN_ARRAY) | NPY_ARRAY_NOTSWAPPED |
+            NPY_ARRAY_FORCECAST);
     if (x == NULL) {
         Py_DECREF(to);
         return NULL;
@@ -231,7 +250,7 @@ static PyObject *converted(PyArrayObject *given, PyArray_Descr *narrow_type, int
         Py_DECREF(x);
         return out;
     }
-    PyArrayObject *out = (PyArrayObject *)fresh_array(to, PyArray_NDIM(x), PyArray_DIMS(x));
+    PyArrayObject *out = (PyArrayObject *)kept_order(to, x, turned);
     if (out != NULL) {
         const npy_intp n = PyArray_SIZE(x);
         void *in = PyArray_DATA(x), *made = PyArray_DATA(out);

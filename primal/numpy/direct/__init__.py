@@ -16,11 +16,13 @@ from primal.numpy.direct.elements import bitwise_count as bitwise_count
 from primal.numpy.direct.elements import clip as clip
 from primal.numpy.direct.elements import copysign as copysign
 from primal.numpy.direct.elements import divmod as divmod
+from primal.numpy.direct.elements import elu as elu
 from primal.numpy.direct.elements import floor_divide as floor_divide
 from primal.numpy.direct.elements import fmax as fmax
 from primal.numpy.direct.elements import fmin as fmin
 from primal.numpy.direct.elements import frexp as frexp
 from primal.numpy.direct.elements import gcd as gcd
+from primal.numpy.direct.elements import hard_tanh as hard_tanh
 from primal.numpy.direct.elements import heaviside as heaviside
 from primal.numpy.direct.elements import hypot as hypot
 from primal.numpy.direct.elements import iscomplex as iscomplex
@@ -51,6 +53,7 @@ from primal.numpy.direct.elements import trunc as trunc
 from primal.numpy.direct.matrices import cond as cond
 from primal.numpy.direct.matrices import det as det
 from primal.numpy.direct.matrices import diag as diag
+from primal.numpy.direct.matrices import diagflat as diagflat
 from primal.numpy.direct.matrices import diagonal as diagonal
 from primal.numpy.direct.matrices import eye as eye
 from primal.numpy.direct.matrices import identity as identity
@@ -109,6 +112,7 @@ from primal.numpy.direct.places import nonzero as nonzero
 from primal.numpy.direct.places import packbits as packbits
 from primal.numpy.direct.places import pad as pad
 from primal.numpy.direct.places import ravel_multi_index as ravel_multi_index
+from primal.numpy.direct.places import reduceat as reduceat
 from primal.numpy.direct.places import repeat as repeat
 from primal.numpy.direct.places import resize as resize
 from primal.numpy.direct.places import take as take

@@ -10,7 +10,17 @@ import numpy as np
 
 from primal.base import extrema
 from primal.base.dtypes import KIND, to_inexact_dtype
-from primal.base.native import KEPT, empty, extension, is_finite, is_plain, same_room, widened
+from primal.base.native import (
+    FLOAT16,
+    IN_VECTORS,
+    KEPT,
+    empty,
+    extension,
+    is_finite,
+    is_plain,
+    same_room,
+    widened,
+)
 from primal.numpy.direct.operands import (
     EXPONENT_BITS,
     Direct,
@@ -26,18 +36,14 @@ from primal.runtime.array import ArrayImpl
 
 
 def _whole_quotient(x: Any, y: Any) -> Any:
-    out = np.floor_divide(x, y)
-    return out if count(y) == y.size else _over_zero(out, x, y)
+    return _over_zero(np.floor_divide(x, y), x, y)
 
 
 def _over_zero(out: Any, x: Any, y: Any) -> Any:
-    out = np.asarray(out, order="C")  # where a flat view is one, whatever order x and y have
-    x, y = [v if v.shape == out.shape else np.broadcast_to(v, out.shape) for v in (x, y)]
-    at, flat = (y == 0).ravel().nonzero()[0], out.reshape(-1)
-    if out.dtype.kind == "i":
-        flat[at] = -1 - (x.reshape(-1)[at] != 0)
-    else:
-        flat[at] = ~out.dtype.type(0)
+    if (extension is not None and extension.over_zero(out, x, y)) or count(y) == y.size:
+        return out
+    out, zero = np.asarray(out), y == 0
+    np.copyto(out, -1 - (x != 0) if out.dtype.kind == "i" else ~out.dtype.type(0), where=zero)
     return out
 
 
@@ -77,7 +83,28 @@ def _give_zeros_signs(out: Any, x: Any) -> bool:
 
 def _integer_divmod(x: Any, y: Any) -> Any:
     out, rest = np.divmod(x, y)
-    return out if count(y) == y.size else _over_zero(out, x, y), rest
+    return _over_zero(out, x, y), rest
+
+
+# Of float16 NumPy divides number by number, and rounds fewer of the steps.
+
+
+def _half_divmod(x: Any, y: Any) -> Any:
+    if x.shape != y.shape:
+        x, y = np.broadcast_arrays(x, y)
+    return extension.half_divmod(x, y)
+
+
+def _half_quotient(x: Any, y: Any) -> Any:
+    return _half_divmod(x, y)[0]
+
+
+_of_halves = (_half_quotient, _half_divmod) if FLOAT16 in IN_VECTORS else (None, None)
+
+
+def _by_wide(function: Any) -> Any:
+    """A function of float16 that is computed in float32 and rounded once."""
+    return lambda *xs: function(*[widened(x) for x in xs])
 
 
 def _integer_power(x: Any, y: Any) -> Any:
@@ -127,11 +154,19 @@ def _as_bytes(function: Any) -> Any:
 
 
 floor_divide = elementwise(
-    f=_floor_divide, i=_whole_quotient, u=_whole_quotient, b=_as_bytes(_whole_quotient)
+    f=_floor_divide,
+    i=_whole_quotient,
+    u=_whole_quotient,
+    b=_as_bytes(_whole_quotient),
+    e=_of_halves[0],
 )
 remainder = elementwise(f=_remainder, i=np.remainder, u=np.remainder, b=_as_bytes(np.remainder))
 divmod = elementwise(
-    f=_divmod, i=_integer_divmod, u=_integer_divmod, b=_as_bytes(_integer_divmod)
+    f=_divmod,
+    i=_integer_divmod,
+    u=_integer_divmod,
+    b=_as_bytes(_integer_divmod),
+    e=_of_halves[1],
 )
 
 _powers = elementwise(i=_integer_power, u=_integer_power, b=_as_bytes(_integer_power))
@@ -147,9 +182,9 @@ bitwise_count = elementwise(i=np.bitwise_count, u=np.bitwise_count)
 gcd = elementwise(i=np.gcd, u=np.gcd)
 lcm = elementwise(i=np.lcm, u=np.lcm)
 copysign = elementwise(True, f=np.copysign, e=np.copysign, w=np.copysign)
-heaviside = elementwise(f=np.heaviside, w=np.heaviside)
-modf = elementwise(True, f=_modf, w=_modf)
-frexp = elementwise(True, f=_frexp, e=lambda x: _frexp(widened(x)), w=_frexp)
+heaviside = elementwise(f=np.heaviside, e=_by_wide(np.heaviside), w=np.heaviside)
+modf = elementwise(True, f=_modf, e=_by_wide(_modf), w=_modf)
+frexp = elementwise(True, f=_frexp, e=_by_wide(_frexp), w=_frexp)
 trunc = elementwise(f=np.trunc, e=np.trunc, w=np.trunc)
 # Those of float16 are within half a unit, where each operation of the program's rounds.
 log2 = elementwise(True, f=np.log2, e=np.log2, w=np.log2)
@@ -206,6 +241,7 @@ def _ignoring_nan(function: Any, of_booleans: Any) -> Any:
         u=function,
         b=of_booleans,
         c=of_complex,
+        e=None if native is None else _by_wide(native),
     )
     return lambda x1, x2: run(x1, x2)
 
@@ -248,11 +284,30 @@ def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neg
 
 # Of numbers of one dtype; mixed ones are promoted by the operations.
 hypot = elementwise(True, f=np.hypot, e=np.hypot, w=np.hypot)
-logaddexp = elementwise(True, f=np.logaddexp)
-logaddexp2 = elementwise(True, f=np.logaddexp2)
+logaddexp = elementwise(True, f=np.logaddexp, e=_by_wide(np.logaddexp))
+logaddexp2 = elementwise(True, f=np.logaddexp2, e=_by_wide(np.logaddexp2))
 
 
 softplus = elementwise(f=lambda x: np.logaddexp(x, x.dtype.type(0)))
+
+
+def elu(x: Any, alpha: Any = 1.0) -> Callable[..., Any] | None:
+    """Of one number for all the negative ones."""
+    if not is_array(x, "f") or type(alpha) not in (int, float):
+        return None
+    share = np.asarray(alpha, x.aval.dtype)
+
+    def run(x: Any) -> Any:
+        out = np.expm1(extrema.minimum(x, x.dtype.type(0)))
+        out = np.multiply(share, out, out if x.ndim else None)
+        return np.where(x > 0, x, out)
+
+    return run
+
+
+def hard_tanh(x: Any) -> Callable[..., Any] | None:
+    """Between -1 and 1."""
+    return clip(x, -1, 1) if is_array(x, "f") else None
 
 
 def _sinc(x: Any) -> Any:
@@ -271,7 +326,7 @@ def _spacing(x: Any) -> Any:
     return np.copysign(out, x) if count(x) < x.size else out  # NumPy's is positive at -0
 
 
-spacing = elementwise(True, f=_spacing)
+spacing = elementwise(True, f=_spacing, e=lambda x: np.copysign(np.spacing(np.abs(x)), x))
 
 
 def _everywhere(value: bool) -> Direct:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import is_narrow_float, python_scalar_dtype, to_inexact_dtype
-from primal.base.native import is_finite
+from primal.base.native import FLOAT16, is_finite, widened
 from primal.ir.evaluate import refusing
 from primal.numpy.direct.operands import EXPONENT_BITS, MOVED, as_dtype, dtype_of, is_array
 from primal.ops.linalg._lapack import in_double, numpys_loop
@@ -135,6 +135,11 @@ def diag(v: Any, k: int = 0) -> Callable[..., Any] | None:
     return (lambda x: np.diag(x, k)) if type(v) is ArrayImpl and dtype_of((v,), MOVED) else None
 
 
+def diagflat(v: Any, k: int = 0) -> Callable[..., Any] | None:
+    """A matrix with the elements in order on a diagonal."""
+    return (lambda x: np.diagflat(x, k)) if is_array(v, MOVED) and type(k) is int else None
+
+
 def trace(
     a: Any,
     offset: int = 0,
@@ -153,8 +158,9 @@ def trace(
 
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Callable[..., Any] | None:
     """The powers of a vector's elements."""
-    if is_array(x, "f"):
-        return lambda x: np.vander(x, N, increasing)
+    if is_array(x, "fe"):
+        half = x.aval.dtype == FLOAT16
+        return lambda x: np.vander(widened(x) if half else x, N, increasing)
     if not is_array(x, "iu") or x.aval.ndim != 1 or not (N is None or (type(N) is int and N > 0)):
         return None
     columns, period = x.aval.size if N is None else N, 1 << EXPONENT_BITS
@@ -189,13 +195,14 @@ def det(a: Any) -> Callable[..., Any] | None:
 
 def slogdet(a: Any, *, method: Any = None) -> Callable[..., Any] | None:
     """The determinant's sign and logarithm."""
-    if not _is_matrix(a):
+    if not _is_matrix(a, "iufc"):
         return None
 
     finite = is_finite if a.aval.ndim > 2 else math.isfinite
+    wide = to_inexact_dtype(a.aval.dtype)
 
     def run(x: Any) -> Any:
-        found = np.linalg.slogdet(x)
+        found = np.linalg.slogdet(as_dtype(x, wide))
         # Not of singular matrices, nor of those with nan or inf.
         return found if finite(found[1]) else None
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from primal.base import extrema
-from primal.base.native import is_finite
+from primal.base.native import FLOAT16, is_finite, widened
 from primal.ir.avals import Aval
-from primal.numpy.direct.operands import Direct, count, exact, is_array, is_axis
+from primal.numpy.direct.operands import Direct, count, exact, is_array, is_axis, reduced_axes
 from primal.ops.spread import reduce_sum
 
 Run = Callable[[Any], Any]
@@ -23,9 +23,16 @@ def _over_axes(run_of: Callable[[Aval, Any, int], Run | None], kinds: str = "f")
     def direct(a: Any, axis: Any = None, *more: Any, ddof: Any = 0, **options: Any) -> Run | None:
         if not is_array(a, kinds) or not is_axis(axis) or not a.aval.size or type(ddof) is not int:
             return None
-        if more or any(x is not None and x is not False for x in options.values()):
+        keepdims = options.pop("keepdims", False)
+        if more or type(keepdims) is not bool or any(x is not None for x in options.values()):
             return None
-        return run_of(a.aval, axis, ddof)
+        run = run_of(a.aval, axis, ddof)
+        if run is None or not keepdims:
+            return run
+        shape = a.aval.shape
+        axes = reduced_axes(axis, len(shape))
+        kept = tuple([1 if i in axes else n for i, n in enumerate(shape)])
+        return lambda x: None if (found := run(x)) is None else np.reshape(found, kept)
 
     return direct
 
@@ -46,7 +53,10 @@ def _is_sure(found: Any) -> bool:
 
 def _extremum(extremum: Any, skipping: Any) -> Direct:
     def run_of(aval: Aval, axis: Any, ddof: int) -> Run:
+        half = aval.dtype == FLOAT16
+
         def run(x: Any) -> Any:
+            x = widened(x) if half else x
             found = skipping.reduce(x, axis=axis)
             if _is_sure(found):
                 return found
@@ -56,7 +66,7 @@ def _extremum(extremum: Any, skipping: Any) -> Direct:
 
         return run
 
-    return _over_axes(run_of)
+    return _over_axes(run_of, "fe")
 
 
 nanmax = exact(1)(_extremum(extrema.maximum, np.fmax))
@@ -70,8 +80,7 @@ def _sums(name: str) -> Direct:
 
     def run_of(aval: Aval, axis: Any, ddof: int) -> Run | None:
         rank = aval.ndim
-        given = range(rank) if axis is None else (axis,) if type(axis) is int else axis
-        axes = tuple(sorted({i % rank for i in given}))
+        axes = reduced_axes(axis, rank)
         shape = tuple([1 if i in axes else n for i, n in enumerate(aval.shape)])
         terms = math.prod([aval.shape[i] for i in axes])
         total: Any = reduce_sum.impl

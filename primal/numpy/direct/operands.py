@@ -59,6 +59,12 @@ def is_axis(axis: Any) -> bool:
     return axis is None or type(axis) is int
 
 
+def reduced_axes(axis: Any, rank: int) -> tuple[int, ...]:
+    """The axes that one names, or several, or None."""
+    given = range(rank) if axis is None else (axis,) if type(axis) is int else axis
+    return tuple(sorted({i % rank for i in given}))
+
+
 def dtype_of(args: tuple[Any, ...], kinds: str = "biufc") -> Any:
     """The one dtype of the arrays among the arguments if NumPy has it and scalars adopt it."""
     found = {x.aval.dtype for x in args if type(x) is ArrayImpl}
@@ -74,23 +80,24 @@ def dtype_of(args: tuple[Any, ...], kinds: str = "biufc") -> Any:
     return dtype
 
 
-def elementwise(of_floats: bool = False, **by_kind: Callable[..., Any]) -> Direct:
+def elementwise(of_floats: bool = False, **by_kind: Callable[..., Any] | None) -> Direct:
     """A function of arrays and scalars of one dtype, named per kind of dtype: `f=np.floor`.
 
     One `of_floats` takes integers as the floats that the language promotes them to. `e` is the
-    function of float16, `w` that of bfloat16 as float32; its result is rounded once.
+    function of float16, `w` that of bfloat16 as float32; its result is rounded once. None where
+    there is none.
     """
-    if "w" in by_kind:
-        by_kind["w"] = _of_wide(by_kind["w"])
+    if (of_wide := by_kind.get("w")) is not None:
+        by_kind["w"] = _of_wide(of_wide)
 
     def direct(*args: Any) -> Callable[..., Any] | None:
         dtype = dtype_of(args, MOVED)
         if of_floats and dtype is not None and dtype.kind in "iu":
-            run = by_kind["f"]
-            if not all(type(x) is ArrayImpl for x in args):
+            own = by_kind["f"]
+            if own is None or not all(type(x) is ArrayImpl for x in args):
                 return None
             wide = to_inexact_dtype(dtype)
-            return lambda *hosts: run(*[x.astype(wide) for x in hosts])
+            return lambda *hosts: own(*[x.astype(wide) for x in hosts])
         run = None if dtype is None else by_kind.get(_KINDS.get(dtype, dtype.kind))
         if run is None or settings().numpy_rank_promotion != "allow":
             return None

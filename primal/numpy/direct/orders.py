@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import python_scalar_dtype, to_inexact_dtype
-from primal.base.native import is_finite
+from primal.base.native import FLOAT16, is_plain, widened
 from primal.numpy.direct.operands import (
     ANY,
     as_dtype,
@@ -197,11 +197,14 @@ def unique(
     sorted: bool = True,
 ) -> Callable[..., Any] | None:
     """The different elements, and what else is asked for; of equal ones the first."""
-    if not is_array(ar, "biufe") or axis is not None or not ar.aval.size:
-        return None
-    if size is not None or fill_value is not None:
+    if not is_array(ar, "biufe") or not ar.aval.size or size is not None or fill_value is not None:
         return None
     shape = ar.aval.shape
+    if type(axis) is int and not (return_index or return_inverse or return_counts):
+        # NumPy compares slices as they are read, and would tell zeros apart by their signs.
+        return lambda x: np.unique(x, axis=axis) if is_plain(x) else None
+    if axis is not None:
+        return None
     if not (return_index or return_inverse or return_counts):
         if ar.aval.dtype.kind != "f":
             return np.unique
@@ -260,11 +263,9 @@ def setdiff1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, *, size: Any = None, fill_value: Any = None
 ) -> Callable[..., Any] | None:
     """The different elements of one vector that another has not."""
-    if dtype_of((ar1, ar2)) is None or not is_array(ar1, "biu") or not is_array(ar2):
+    if assume_unique:
         return None
-    if assume_unique or size is not None:
-        return None
-    return lambda x, y: np.setdiff1d(x, y)
+    return _differences(ar1, ar2, size=size)
 
 
 def _of_numbers(function: Any) -> Any:
@@ -272,8 +273,10 @@ def _of_numbers(function: Any) -> Any:
         ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False, *,
         size: Any = None, fill_value: Any = None,
     ) -> Callable[..., Any] | None:  # fmt: skip
-        """Of numbers; neither nan, which is in no set, nor zeros, of which the first one counts."""
-        if dtype_of((ar1, ar2)) is None or not is_array(ar1, "biuf") or not is_array(ar2):
+        """Of numbers; neither nan, which is in no set, nor -0, as the first of two zeros counts."""
+        if dtype_of((ar1, ar2), ANY) is None or not is_array(ar1, "biufe"):
+            return None
+        if type(ar2) is not ArrayImpl:
             return None
         if return_indices or size is not None:
             return None
@@ -281,9 +284,7 @@ def _of_numbers(function: Any) -> Any:
             return lambda x, y: function(x, y)
 
         def run(x: Any, y: Any) -> Any:
-            if count(x) < x.size or count(y) < y.size or not (is_finite(x) and is_finite(y)):
-                return None
-            return function(x, y)
+            return function(x, y) if is_plain(x) and is_plain(y) else None
 
         return run
 
@@ -292,6 +293,7 @@ def _of_numbers(function: Any) -> Any:
 
 intersect1d = exact(2)(_of_numbers(np.intersect1d))
 setxor1d = exact(2)(_of_numbers(np.setxor1d))
+_differences = _of_numbers(np.setdiff1d)
 
 
 def bincount(
@@ -303,17 +305,18 @@ def bincount(
     out_sharding: Any = None,
 ) -> Callable[..., Any] | None:
     """How often each number occurs, or the sum of its weights; negative ones are left."""
-    if not is_array(x, "i") or not (weights is None or is_array(weights, "fiu")):
+    if not is_array(x, "i") or not (weights is None or is_array(weights, "fiue")):
         return None
     if length is not None or out_sharding is not None or type(minlength) is not int:
         return None
     whole = weights is not None and weights.aval.dtype.kind != "f"
+    half = weights is not None and weights.aval.dtype == FLOAT16
     if whole and (weights.aval.dtype.itemsize > 4 or x.aval.size > MOST_WHOLE):
         return None
 
     def run(x: Any, w: Any = None) -> Any:
         try:
-            out = np.bincount(x, w, minlength)
+            out = np.bincount(x, widened(w) if half else w, minlength)
         except ValueError:
             return None
         return out.astype(np.int64) if whole else out  # which wraps, as integers do
@@ -392,7 +395,7 @@ def median(
     keepdims: bool = False,
 ) -> Callable[..., Any] | None:
     """The middle element along axes, or of all."""
-    if not is_array(a, "biuf") or not is_axis(axis) or not a.aval.size:
+    if not is_array(a, "biufe") or not is_axis(axis) or not a.aval.size:
         return None
     if keepdims or out is not None:
         return None

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import python_scalar_dtype, to_inexact_dtype
-from primal.base.native import empty, extension, is_finite
+from primal.base.native import FLOAT16, empty, extension, is_finite, widened
 from primal.numpy.direct.operands import (
+    ANY,
     MOVED,
+    Direct,
     as_dtype,
     common_dtype,
     count,
@@ -83,7 +85,7 @@ def fill_diagonal(
     """A number on the diagonal of a copy."""
     if inplace or wrap or not is_array(a, MOVED) or not a.aval.size:
         return None
-    if dtype_of((a, val), MOVED) is None:
+    if dtype_of((a, val), MOVED) is None and not (a.aval.dtype == np.bool_ and type(val) is bool):
         return None
 
     def run(x: Any, value: Any = val) -> Any:
@@ -258,26 +260,53 @@ def repeat(a: Any, repeats: Any, axis: Any = None, **options: Any) -> Callable[.
 
 
 def delete(arr: Any, obj: Any, axis: Any = None, **options: Any) -> Callable[..., Any] | None:
-    """All but one element of a vector."""
-    if not is_array(arr, MOVED) or type(obj) is not int or arr.aval.ndim != 1 or options:
+    """All but one element of a vector, or but those of a slice without steps."""
+    if not is_array(arr, MOVED) or arr.aval.ndim != 1 or options:
         return None
-    at = obj % arr.aval.size
-    return lambda x: np.concatenate((x[:at], x[at + 1 :]))
+    n = arr.aval.size
+    if type(obj) is int:
+        first, end = obj % n, obj % n + 1
+    elif type(obj) is slice and obj.step in (None, 1):
+        first, end, _ = obj.indices(n)
+        end = max(first, end)
+    else:
+        return None
+    return lambda x: np.concatenate((x[:first], x[end:]))
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Callable[..., Any] | None:
-    """A number before an element of a vector."""
-    if not is_array(arr, MOVED) or type(obj) is not int or arr.aval.ndim != 1:
+    """A number before an element of a vector, or before a slice of an array."""
+    if not is_array(arr, MOVED) or type(obj) is not int or not arr.aval.ndim:
+        return None
+    if not (type(axis) is int or (axis is None and arr.aval.ndim == 1)):
         return None
     dtype = dtype_of((arr, values), MOVED)
     if arr.aval.dtype == np.bool_ and type(values) in (bool, int):
         dtype = arr.aval.dtype  # other than 0 is true
-    n = arr.aval.size
     if dtype is None or type(values) is ArrayImpl:
         return None
+    shape = list(arr.aval.shape)
+    along = 0 if axis is None else axis % len(shape)
+    n, shape[along] = shape[along], 1
     at = max(0, min(n, obj + n if obj < 0 else obj))
-    one = np.full(1, values, dtype)
-    return lambda x: np.concatenate((x[:at], one, x[at:]))
+    one = np.broadcast_to(np.asarray(values, dtype), shape)
+    before = (slice(None),) * along
+    head, tail = (*before, slice(at)), (*before, slice(at, None))
+    return lambda x: np.concatenate((x[head], one, x[tail]), along)
+
+
+def reduceat(ufunc: np.ufunc) -> Direct:
+    """Sums or products of numbers between places within bounds."""
+
+    def direct(a: Any, indices: Any, *, axis: Any = 0) -> Callable[..., Any] | None:
+        if not is_array(a, "iuf") or not is_array(indices, "i") or type(axis) is not int:
+            return None
+        if not a.aval.ndim or indices.aval.ndim != 1 or not indices.aval.size:
+            return None
+        dtype, outside = a.aval.dtype, _outside(indices.aval.dtype, a.aval.shape[axis])
+        return lambda x, i: None if outside(i) else ufunc.reduceat(x, i, axis, dtype)
+
+    return direct
 
 
 def choose(
@@ -337,7 +366,7 @@ def _sliding(function: Callable[..., Any], default: str) -> Callable[..., Any]:
     def direct(a: Any, v: Any, mode: Any = default, **options: Any) -> Callable[..., Any] | None:
         if any(x is not None for x in options.values()):
             return None
-        if type(a) is not ArrayImpl or type(v) is not ArrayImpl or dtype_of((a, v)) is None:
+        if type(a) is not ArrayImpl or type(v) is not ArrayImpl or dtype_of((a, v), ANY) is None:
             return None
         if a.aval.dtype.kind in "biu":
             # Results are floats, so sums must not leave the range of whole numbers.
@@ -345,6 +374,11 @@ def _sliding(function: Callable[..., Any], default: str) -> Callable[..., Any]:
             return lambda a, v: function(a.astype(wide), v.astype(wide), mode)
         if a.aval.dtype.kind not in "fc":
             return None
+        if a.aval.dtype == FLOAT16:
+            # Sums in float32, as those of the operations, and as NumPy's are.
+            return lambda a, v: (
+                function(widened(a), widened(v), mode) if is_finite(a) and is_finite(v) else None
+            )
         # What is beyond the ends counts as 0, and 0 times inf is nan.
         return lambda a, v: function(a, v, mode) if is_finite(a) and is_finite(v) else None
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.limits import finfo
-from primal.base.native import BFLOAT16, FLOAT16, narrowed, widened
+from primal.base.native import BFLOAT16, FLOAT16, narrowed, same_room, widened
 from primal.ir.avals import Aval
 from primal.ir.op import ELEMENTWISE, Never, Op, by_kind
 from primal.ops.elementwise.arithmetic import BOOL, div, mul, neg, sign
@@ -86,7 +86,11 @@ def _round_impl(x: Any, *, rounding_method: RoundingMethod) -> Any:
     if rounding_method == RoundingMethod.TO_NEAREST_EVEN:
         return np.rint(x)
     if x.dtype in HALVES:
-        return np.trunc(x + np.copysign(HALVES[x.dtype], x))
+        out = np.copysign(HALVES[x.dtype], x, same_room(x))
+        room = out if x.ndim else None
+        return np.trunc(np.add(x, out, room), room)
+    if x.dtype in (FLOAT16, BFLOAT16):
+        return narrowed(_round_impl(widened(x), rounding_method=rounding_method), x.dtype)
     # Not floor(|x| + 0.5), which rounds the float below 0.5 up; x - trunc(x) is exact.
     whole = np.trunc(x)
     half = np.abs(x - whole) >= 0.5
@@ -119,8 +123,10 @@ round = Op(
 
 def _nextafter_impl(x: Any, y: Any) -> Any:
     out = np.nextafter(x, y)
+    if x.dtype != FLOAT16:
+        return out
     # Of two zeros the second one, as for all floats but NumPy's float16.
-    return np.where(np.equal(x, y), y, out) if x.dtype == np.float16 else out
+    return np.where(np.equal(widened(x), widened(y)), y, out)
 
 
 nextafter = binary(

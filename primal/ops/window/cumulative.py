@@ -13,7 +13,7 @@ import numpy as np
 from primal.base import dtypes
 from primal.base.extrema import maximum, minimum
 from primal.base.monoids import identity
-from primal.base.native import empty, extension
+from primal.base.native import empty, extension, narrowed, widened
 from primal.ir.avals import Aval
 from primal.ir.op import WINDOW, Op, Word, by_kind
 from primal.ir.trace import aval_of, literal
@@ -105,10 +105,11 @@ _BLOCK = 1024
 def _impl(ufunc: Any) -> Any:
     def impl(x: Any, *, axis: int, reverse: bool) -> Any:
         dtype = x.dtype
-        work = np.dtype(np.float32) if dtypes.is_narrow_float(dtype) else dtype
+        narrow = dtypes.is_narrow_float(dtype)
+        work = np.dtype(np.float32) if narrow else dtype
         # NumPy has no loops for all integers of less than a byte; sums wrap the same way.
         work = np.dtype(np.int8) if work.kind == "V" else work
-        x = x.astype(work, copy=False)
+        x = widened(x) if narrow else x.astype(work, copy=False)
         if reverse:
             x = np.flip(x, axis)
         # Sums begin with 0, to which -0 adds nothing, as those of all other ops do.
@@ -118,7 +119,8 @@ def _impl(ufunc: Any) -> Any:
             out = ufunc.accumulate(x, axis, dtype=work)
             if ufunc in (np.add, np.logaddexp) and work.kind in "fc":
                 out += 0
-        return (np.flip(out, axis) if reverse else out).astype(dtype, copy=False)
+        out = np.flip(out, axis) if reverse else out
+        return narrowed(out, dtype) if narrow else out.astype(dtype, copy=False)
 
     return impl
 
