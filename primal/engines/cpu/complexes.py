@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.engines.cpu import around, control, tiled
+from primal.engines.cpu import around, complex_extrema, control, tiled
 from primal.engines.cpu.commuting import made_by_pad
 from primal.engines.cpu.complex_functions import FUNCTIONS, Terms, power
 from primal.engines.cpu.graph import (
@@ -390,8 +390,10 @@ class ComplexWords(Words):
     # Reductions and moves.
 
     def reduce(self, monoid: str, x: Value, axes: Ints) -> Value:
-        if not is_complex(x.dtype) or monoid not in ("add", "multiply"):
+        if not is_complex(x.dtype):
             return super().reduce(monoid, x, axes)
+        if monoid in ("maximum", "minimum"):
+            return complex_extrema.reduced(self, monoid, x, axes)
         if monoid == "multiply":
             return self._multiplied(x, axes)
         return self._each(lambda p: self.reduce(monoid, p, axes), x)
@@ -418,9 +420,16 @@ class ComplexWords(Words):
     def cumulative(self, word: str, x: Value, axis: int, reverse: bool) -> Value:
         if not is_complex(x.dtype):
             return super().cumulative(word, x, axis, reverse)
+        if word in ("max", "min"):
+            return complex_extrema.cumulative(self, word, x, axis, reverse)
         if word != "add":
             raise Unsupported(f"cumulative {word} of {x.dtype}")
         return self._each(lambda p: self.cumulative(word, p, axis, reverse), x)
+
+    def sort(self, xs: Sequence[Value], axis: int, num_keys: int) -> list[Value]:
+        keys = self._flat(xs[:num_keys])
+        outs = super().sort([*keys, *self._flat(xs[num_keys:])], axis, len(keys))
+        return self._packed(outs, [x.dtype for x in xs])
 
     def pad(self, x: Value, value: Value, config: Any) -> Value:
         if type(x) is not Pair:

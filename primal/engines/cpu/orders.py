@@ -47,8 +47,6 @@ def sort(k: Any, xs: Sequence[Value], axis: int, num_keys: int) -> list[Value]:
     given = [rows(k, x, axis) for x in xs]
     names = [PLACES if _counts(x, axis) and i >= num_keys else name_of(g)
              for i, (x, g) in enumerate(zip(xs, given, strict=True))]  # fmt: skip
-    if any(name[0] == "c" for name in names[:num_keys]):
-        raise Unsupported("sort of complex numbers")
     many = size_of(given[0].shape[:-1])
     each = max(UNIT // (n * n + 1), 1)
     read = [x for x, name in zip(given, names, strict=True) if name != PLACES]
