@@ -79,8 +79,8 @@ def map_coordinates(
         )
     if order not in (0, 1):
         raise NotImplementedError(
-            f"[map_coordinates] expected the order 0 or 1, got {order!r}. Splines of higher order "
-            "are not offered."
+            f"[map_coordinates] expected order 0 or 1, got {order!r}. It requires order<=1: "
+            "splines of higher order are not offered."
         )
     fill = jnp.asarray(cval, values.dtype)
     axes = []

@@ -52,3 +52,19 @@ def test_derivatives_of_the_part_that_counts(x64: None) -> None:
     part = primal.jvp(lambda x: lax.linalg.qdwh(x, dynamic_shape=(3, 2))[0], (x,), (d,))[1]
     want = primal.jvp(lambda x: lax.linalg.qdwh(x)[0], (x[:3, :2],), (d[:3, :2],))[1]
     np.testing.assert_allclose(part[:3, :2], want, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(24, 16), (128, 128)])
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64, np.float64])
+def test_matrices_without_full_rank(dtype: Any, shape: tuple[int, int], x64: None) -> None:
+    """A few values that rounding alone made still become 1 beside the many that soon were."""
+    rng = np.random.default_rng(1)
+    (m, n), lost = shape, 4
+    left, _ = np.linalg.qr(rng.standard_normal((m, n)))
+    right, _ = np.linalg.qr(rng.standard_normal((n, n)))
+    values = np.concatenate([np.linspace(100.0, 10.0, n - lost), np.zeros(lost)])
+    x = jnp.asarray((left * values @ right).astype(dtype))
+    u, h, _, _ = lax.linalg.qdwh(x)
+    small = float(np.finfo(dtype).eps)
+    np.testing.assert_allclose(np.conj(u.T) @ u, np.eye(n), atol=2e4 * small)
+    np.testing.assert_allclose(u @ h, x, atol=1e4 * small)

@@ -54,6 +54,18 @@ def test_minima_are_scipys(method, function, x0) -> None:
         assert int(found.nfev) < 3 * wanted.nfev
 
 
+@pytest.mark.parametrize(
+    "scales", [(1, 1), (1e2, 1e2), (1e4, 1e4), (1e6, 1e6), (1e2, 1e1), (1e4, 1e2)]
+)
+def test_steep_valleys_of_single_precision(scales) -> None:
+    """(a x)², turned by 45 degrees: curvatures of up to 10¹² alike, or 10⁴ times apart."""
+    turn = np.array([[1.0, 1.0], [-1.0, 1.0]]) / np.sqrt(2)
+    a = jnp.array(scales, jnp.float32) * jnp.array(turn)
+    found = minimize(lambda x: jnp.mean((x @ a) ** 2), jnp.ones(2), method="BFGS")
+    assert found.x.dtype == np.float32
+    np.testing.assert_allclose(found.x, np.zeros(2), atol=1e-5)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_single_precision_reaches_the_tolerance(method) -> None:
     found = minimize(rosenbrock(jnp), jnp.zeros(2), method=method)

@@ -41,6 +41,13 @@ class History(NamedTuple):
     scale: Any
 
 
+class Estimate(NamedTuple):
+    """An estimate of the inverse Hessian, `learnt` once a step has shown some curvature."""
+
+    inverse: Any
+    learnt: Any
+
+
 def inner(a: Any, b: Any) -> Any:
     """⟨a, b⟩ as real vectors: complex numbers are pairs of real ones."""
     return jnp.real(jnp.vdot(a, b))
@@ -89,9 +96,10 @@ def descend(
         first = jnp.where((first > 0) & (first < 1), first, 1).astype(slope.dtype)
         found = search(evaluate, inner, s.x, p, s.value, s.grad, first, max_search)
         step = (found.step * p).astype(s.x.dtype)
-        failed = ~(found.step > 0) | ~found.bracketed & ~(
-            abs(inner(found.grad, p)) <= 0.9 * abs(slope)
-        )
+        change = found.grad - s.grad
+        product = inner(step, change)
+        # A step that is too short still has shown some curvature, unless there is none.
+        failed = ~(found.step > 0) | ~found.bracketed & ~(product > 0)
         done = small(found.grad)
         if ftol is not None:
             size = jnp.maximum(jnp.maximum(abs(s.value), abs(found.value)), 1)
@@ -104,7 +112,7 @@ def descend(
             if limit != jnp.inf:
                 status = jnp.where((spent > limit) & (status == 0), code, status)
         status = jnp.where(failed, jnp.where(found.bracketed, *lost), status)
-        learnt = learn(s.memory, step, found.grad - s.grad, inner(step, found.grad - s.grad))
+        learnt = learn(s.memory, step, change, product)
         return State(
             done & ~(failed & ~(found.step > 0)),
             jnp.where(done & (found.step > 0), 0, status),
@@ -151,20 +159,27 @@ def minimize_bfgs(
     Array([1., 1.], dtype=float32)
     """
 
-    def learn(memory: Any, step: Any, change: Any, product: Any) -> Any:
+    def learn(memory: Estimate, step: Any, change: Any, product: Any) -> Estimate:
         known = product > 0
-        inverse = 1 / jnp.where(known, product, 1)
-        turned = memory @ change
-        mixed = jnp.outer(step, turned)
-        scale = inverse * (1 + inverse * jnp.dot(change, turned))
-        update = scale * jnp.outer(step, step) - inverse * (mixed + mixed.T)
-        return memory + jnp.where(known & jnp.all(jnp.isfinite(update)), update, 0)
+        part = 1 / jnp.where(known, product, 1)
+        # In float32 no matrix holds 1 in one direction and 10^-8 in another, which is what starting
+        # from the identity asks for (10^4 x)^2: it is scaled by the first curvature (Nocedal and
+        # Wright, 6.20) as far as precision needs it. Always to scale is worse where it is uneven.
+        square = jnp.dot(change, change)
+        margin = jnp.sqrt(jnp.finfo(step.dtype).eps)
+        scale = product / (jnp.where(square > 0, square, 1) * margin)
+        old = jnp.where(memory.learnt, 1, jnp.where(scale < 1, scale, 1)) * memory.inverse
+        # (1 - s y'/c) H (1 - y s'/c) + s s'/c, a side at a time: multiplied out, its terms cancel.
+        half = old - part * jnp.outer(step, change @ old)
+        new = half - part * jnp.outer(half @ change, step) + part * jnp.outer(step, step)
+        known &= jnp.all(jnp.isfinite(new))
+        return Estimate(jnp.where(known, new, memory.inverse), memory.learnt | known)
 
     last, success = descend(
         fun,
         x0,
-        jnp.eye(x0.shape[0], dtype=x0.dtype),
-        lambda memory, grad: -(memory @ grad),
+        Estimate(jnp.eye(x0.shape[0], dtype=x0.dtype), jnp.asarray(False)),
+        lambda memory, grad: -(memory.inverse @ grad),
         learn,
         x0.shape[0] * 200 if maxiter is None else maxiter,
         norm,
@@ -174,7 +189,7 @@ def minimize_bfgs(
         line_search_maxiter,
         (3, 5),
     )
-    return results(last, success, last.memory)
+    return results(last, success, last.memory.inverse)
 
 
 def minimize_lbfgs(

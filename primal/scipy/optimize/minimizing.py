@@ -43,7 +43,8 @@ def minimize(
     """
     if not isinstance(args, tuple):
         raise TypeError(
-            f"[minimize] expected a tuple as args, got {args!r}. Write args=({args!r},)."
+            f"[minimize] expected a tuple, got args={args!r}, which must be a tuple. Write "
+            f"args=({args!r},)."
         )
     chosen = METHODS.get(method.lower())
     if chosen is None:
