@@ -141,6 +141,7 @@ def dynamic_slice(
     return _dynamic.dynamic_slice(operand, *starts, slice_sizes=sizes)
 
 
+@remembered
 @in_words
 def dynamic_update_slice(
     operand: Any,
@@ -161,6 +162,7 @@ def dynamic_update_slice(
     return _dynamic.dynamic_update_slice(operand, update, *starts)
 
 
+@remembered
 @in_words
 def dynamic_slice_in_dim(
     operand: Any,
@@ -183,6 +185,7 @@ def dynamic_slice_in_dim(
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
+@remembered
 @in_words
 def dynamic_index_in_dim(
     operand: Any,
@@ -206,6 +209,7 @@ def dynamic_index_in_dim(
     return squeeze(out, dimensions=gone)
 
 
+@remembered
 @in_words
 def dynamic_update_slice_in_dim(
     operand: Any,

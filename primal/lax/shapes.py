@@ -13,7 +13,7 @@ from primal.ir.avals import canonical_shape
 from primal.ir.trace import PYTHON_SCALARS, Array, aval_of, literal
 from primal.lax.alike import alike
 from primal.lax.refusals import in_words
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_but_wide
 from primal.ops import shape as _ops
 from primal.ops import spread as _spread
 from primal.ops.choose import convert_element_type as _convert
@@ -207,6 +207,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
 slice_ = slice
 
 
+@remembered
 @in_words
 def slice(
     operand: Any,
@@ -370,6 +371,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
     return reshape(spread, [r * s for r, s in zip(reps, shape, strict=True)])
 
 
+@remembered_but_wide
 @in_words
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Array:
     """An array filled with a value.
@@ -405,6 +407,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     return _spread.broadcast_in_dim(value, shape=sizes, broadcast_dimensions=())
 
 
+@remembered_but_wide
 @in_words
 def full_like(
     x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None

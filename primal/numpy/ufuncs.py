@@ -314,6 +314,7 @@ def logical_not(x: ArrayLike, /) -> Array:
 # Bits.
 
 
+@remembered
 def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The bits set in both x and y; TypeError for floats.
 
@@ -323,6 +324,7 @@ def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.bitwise_and(*promote_args("bitwise_and", x, y))
 
 
+@remembered
 def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The bits set in x or y; TypeError for floats.
 
@@ -332,6 +334,7 @@ def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.bitwise_or(*promote_args("bitwise_or", x, y))
 
 
+@remembered
 def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The bits set in exactly one of x and y; TypeError for floats.
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.native import FLOAT32, IN_VECTORS, widened
 from primal.ir.avals import Aval
 from primal.ir.op import CONTRACT, Bound, Op, by_kind
 from primal.ir.trace import aval_of
@@ -165,8 +166,11 @@ def _dot_impl(
 
 
 def _as(dtype: Any, x: Any) -> Any:
-    same = x.dtype is dtype
-    return x if same else convert_element_type.impl(x, new_dtype=dtype, weak_type=False)
+    if x.dtype is dtype:
+        return x
+    if dtype == FLOAT32 and x.dtype in IN_VECTORS:
+        return widened(x)
+    return convert_element_type.impl(x, new_dtype=dtype, weak_type=False)
 
 
 def _dot_transpose(

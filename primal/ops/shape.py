@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -264,13 +265,18 @@ def _pad_type(x: Aval, value: Aval, *, padding_config: Any) -> Aval:
     return Aval(shape, x.dtype, x.weak_type and value.weak_type)
 
 
-def _pad_impl(x: Any, value: Any, *, padding_config: Any) -> Any:
-    sizes = [
+@functools.lru_cache(maxsize=1024)
+def _pad_places(
+    shape: tuple[int, ...], padding_config: Any
+) -> tuple[tuple[int, ...], Any, Any, list[Any]]:
+    """The shape of a padded array, the places of elements that stay, in both arrays, and the places
+    around them: everywhere where there is padding between elements."""
+    sizes = tuple([
         lo + hi + n + max(n - 1, 0) * i
-        for n, (lo, hi, i) in zip(x.shape, padding_config, strict=True)
-    ]
+        for n, (lo, hi, i) in zip(shape, padding_config, strict=True)
+    ])  # fmt: skip
     source, target = [], []
-    for n, size, (lo, _, inner) in zip(x.shape, sizes, padding_config, strict=True):
+    for n, size, (lo, _, inner) in zip(shape, sizes, padding_config, strict=True):
         step = inner + 1
         first = -(lo // step) if lo < 0 else 0
         last = min(n, (size - 1 - lo) // step + 1) if size else 0
@@ -278,20 +284,28 @@ def _pad_impl(x: Any, value: Any, *, padding_config: Any) -> Any:
         start = lo + first * step
         target.append(slice_(start, start + max(0, last - first) * step, step))
     if not all(s.stop > s.start for s in source):
-        return np.full(sizes, value, x.dtype)
+        return sizes, None, None, [...]
     if any(inner for *_, inner in padding_config):
-        out = np.full(sizes, value, x.dtype)
-    else:
-        # Around the elements alone: half the time of filling all.
-        out = np.empty(sizes, x.dtype)
-        before: tuple[Any, ...] = ()
-        for place, size in zip(target, sizes, strict=True):
-            if place.start:
-                out[(*before, slice_(0, place.start))] = value
-            if place.stop < size:
-                out[(*before, slice_(place.stop, size))] = value
-            before = (*before, place)
-    out[tuple(target)] = x[tuple(source)]
+        return sizes, tuple(source), tuple(target), [...]
+    # Around the elements alone: half the time of filling all.
+    around: list[Any] = []
+    before: tuple[Any, ...] = ()
+    for place, size in zip(target, sizes, strict=True):
+        if place.start:
+            around.append((*before, slice_(0, place.start)))
+        if place.stop < size:
+            around.append((*before, slice_(place.stop, size)))
+        before = (*before, place)
+    return sizes, tuple(source), tuple(target), around
+
+
+def _pad_impl(x: Any, value: Any, *, padding_config: Any) -> Any:
+    sizes, source, target, around = _pad_places(x.shape, padding_config)
+    out = np.empty(sizes, x.dtype)
+    for place in around:
+        out[place] = value
+    if source is not None:
+        out[target] = x[source]
     return out
 
 

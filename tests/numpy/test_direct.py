@@ -86,6 +86,9 @@ def test_of_one(name):
 def test_ldexp():
     for v, n in itertools.product(SPECIAL, [-200, -149, -1, 0, 1, 30, 127, 300]):
         compare("ldexp", jnp.asarray([v], jnp.float32), jnp.asarray([n]))
+    for n in (-30, -24, -1, 0, 3, 40):
+        x, shift = jnp.asarray(HALVES), jnp.full(HALVES.shape, n)
+        same_bits(jnp.ldexp(x, shift), jnp.ldexp.__wrapped__(x, shift))
 
 
 @pytest.mark.parametrize("name", ["sort", "argsort"])
@@ -371,6 +374,7 @@ LAWS = {
     ]),
     "histogram": (True, [
         *over(VECTOR, GRID, WHOLE, SPECIALS, EMPTY, SINGULAR), *over(VECTOR, bins=3),
+        *over(WHOLE > 2, np.tile(WHOLE > 2, 1000)),
         *over(VECTOR, range=(0.0, 1.0)), *over(VECTOR, density=True), ((VECTOR, EDGES), {}),
         *over(RNG.normal(size=300).astype(np.float32), bins=37),
         *over(RNG.normal(size=40000).astype(np.float32), bins=37),
@@ -457,7 +461,8 @@ LAWS = {
                       *over(GRID, axis1=2, axis2=0), *over(WHOLE.reshape(2, 4) > 2)]),
     "vander": (False, [*over(VECTOR, WHOLE, SPECIALS, EMPTY, BYTES, WHOLE[:0]),
                        *over(VECTOR, WHOLE, N=3, increasing=True), *over(WHOLE, BYTES, N=150),
-                       *over(WHOLE, N=0), *over(WHOLE, N=1), *over(HALVES[:9], N=4)]),
+                       *over(WHOLE, N=0), *over(WHOLE, N=1), *over(HALVES[:9], WHOLE > 2, N=4),
+                       *over(WHOLE > 2, WHOLE < 9), *over(WHOLE > 2, N=99, increasing=True)]),
     "linalg.det": (False, over(*MATRICES)),
     "linalg.slogdet": (False, over(*MATRICES, WHOLE[:4].reshape(2, 2))),
     "linalg.lstsq": (False, [

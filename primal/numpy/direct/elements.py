@@ -193,8 +193,10 @@ log10 = elementwise(True, f=_log10, e=np.log10, w=_log10)
 
 def ldexp(x: Any, n: Any, /) -> Callable[..., Any] | None:
     """x · 2**n for float32 or float64 and int32."""
-    if not is_array(x, "fiu") or not is_array(n) or n.aval.dtype != np.int32:
+    if not is_array(x, "fiue") or not is_array(n) or n.aval.dtype != np.int32:
         return None
+    if x.aval.dtype == FLOAT16:
+        return lambda x, n: np.ldexp(widened(x), n)
     if x.aval.dtype.kind == "f":
         return np.ldexp
     wide = to_inexact_dtype(x.aval.dtype)

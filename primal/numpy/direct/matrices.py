@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import is_narrow_float, python_scalar_dtype, to_inexact_dtype
-from primal.base.native import FLOAT16, is_finite, widened
+from primal.base.native import FLOAT32, is_finite, widened
 from primal.ir.evaluate import refusing
 from primal.numpy.direct.operands import EXPONENT_BITS, MOVED, as_dtype, dtype_of, is_array
 from primal.ops.linalg._lapack import in_double, numpys_loop
@@ -158,10 +158,12 @@ def trace(
 
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Callable[..., Any] | None:
     """The powers of a vector's elements."""
+    if is_array(x, "f"):
+        return lambda x: np.vander(x, N, increasing)
     if is_array(x, "fe"):
-        half = x.aval.dtype == FLOAT16
-        return lambda x: np.vander(widened(x) if half else x, N, increasing)
-    if not is_array(x, "iu") or x.aval.ndim != 1 or not (N is None or (type(N) is int and N > 0)):
+        # NumPy computes in float64, and casts that to float16 number by number.
+        return lambda x: np.vander(widened(x), N, increasing).astype(FLOAT32)
+    if not is_array(x, "biu") or x.aval.ndim != 1 or not (N is None or (type(N) is int and N > 0)):
         return None
     columns, period = x.aval.size if N is None else N, 1 << EXPONENT_BITS
 

@@ -347,7 +347,7 @@ def histogram(
     a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: Any = None
 ) -> Callable[..., Any] | None:
     """How many elements lie in each of equal bins from the smallest element to the largest."""
-    if not is_array(a, "fiu") or not a.aval.size or type(bins) is not int or bins < 1:
+    if not is_array(a, "bfiu") or not a.aval.size or type(bins) is not int or bins < 1:
         return None
     if range is not None or weights is not None or density:
         return None

@@ -78,12 +78,12 @@ def _packed(bits: Any, axis: int) -> Any:
 
 def _positions(packed: Any, axis: int) -> Any:
     found = (packed & np.uint64(0xFFFFFFFF)).view(np.int64)
-    return found if axis == found.ndim - 1 else np.moveaxis(found, -1, axis)
+    return _last(found, axis)
 
 
 def _last(x: Any, axis: int) -> Any:
-    # moveaxis takes 5 µs.
-    return x if axis == x.ndim - 1 else np.moveaxis(x, axis, -1)
+    # In a pair with the last one, so that this is its own inverse; moveaxis takes 3 µs.
+    return x if axis == x.ndim - 1 else x.swapaxes(axis, -1)
 
 
 def _fits_bits(dtype: Any) -> bool:
@@ -115,7 +115,7 @@ def stable_order(x: Any, axis: int) -> Any:
     """
     found = None if extension is None else extension.order(_last(x, axis))
     if found is not None:
-        return found if axis == found.ndim - 1 else np.moveaxis(found, -1, axis)
+        return _last(found, axis)
     n = x.shape[axis]
     narrow = x.dtype.itemsize < 4 and x.dtype.kind != "f"
     if (x.size <= _FEW and n <= _ROW) or narrow or n < 2:
@@ -150,7 +150,7 @@ def _repaired(x: Any, axis: int) -> Any:
         run.sort()
         flat[places] = run & 0xFFFFFFFF
         order = flat.reshape(order.shape)
-    return order if axis == order.ndim - 1 else np.moveaxis(order, -1, axis)
+    return _last(order, axis)
 
 
 # sort: all operands reordered alike, by the first `num_keys` of them.
