@@ -202,6 +202,9 @@ class Op(AsksTrace):
       makers are the equations without operands (an iota, say) that make the operands, or None.
     * `apart(*operands, **params)`: the same by smaller ops, the first of which read the first
       operand alone; for programs in which they are shared, or moved before a loop.
+    * `word`: the builder's word that the kernel is, of the operands as they are; None: it is more.
+    * `ahead(outlook, eqn)`: what the CPU compiler is told of an equation before it begins with the
+      program, through a builder (`engines/cpu/outlook.py`).
     * `hollow(*operands, **params)`: the same by smaller ops where an operand has no elements and
       the result has some, as no kernel can read nothing. None: the CPU compiler calls `impl`.
     """
@@ -228,6 +231,8 @@ class Op(AsksTrace):
         closed_form: Callable[..., Any] | None = None,
         apart: Callable[..., Any] | None = None,
         hollow: Callable[..., Any] | None = None,
+        word: str | None = None,
+        ahead: Callable[[Any, Any], None] | None = None,
     ) -> None:
         # Written out: a dataclass of so many fields takes 1 ms of every `import primal`.
         fields = self.__dict__
@@ -250,6 +255,8 @@ class Op(AsksTrace):
         fields["closed_form"] = closed_form
         fields["apart"] = apart
         fields["hollow"] = hollow
+        fields["word"] = word
+        fields["ahead"] = ahead
         fields["types"] = {}
         fields["eager"] = {}
         for field in ("type", "impl", "jvp", "transpose", "batch", "hlo", "kernel"):
@@ -283,6 +290,8 @@ class Op(AsksTrace):
         closed_form: Callable[..., Any] | None
         apart: Callable[..., Any] | None
         hollow: Callable[..., Any] | None
+        word: str | None
+        ahead: Callable[[Any, Any], None] | None
         types: dict[Any, Any]
         eager: dict[Any, Any]
 

@@ -94,6 +94,7 @@ transpose: Op = Op(
     shard=by_kind,
     hlo=lambda b, x, *, permutation: b.transpose(x, permutation),
     kernel=lambda k, x, *, permutation: k.transpose(x, permutation),
+    ahead=lambda outlook, eqn: outlook.transposed(eqn, eqn.params["permutation"]),
     written=lambda eqn, names, bound: f"{names[0]}.transpose({eqn.params['permutation']})",
 )
 
@@ -371,6 +372,7 @@ pad: Op = Op(
     shard=by_kind,
     hlo=lambda b, x, value, *, padding_config: b.pad(x, value, padding_config),
     kernel=lambda k, x, value, *, padding_config: k.pad(x, value, padding_config),
+    ahead=lambda outlook, eqn: outlook.padded(eqn, eqn.params["padding_config"]),
     hollow=_pad_hollow,
 )
 
@@ -452,6 +454,7 @@ concatenate: Op = Op(
     written=lambda eqn, names, bound: (
         f"{bound(np.concatenate)}(({', '.join(names)},), {eqn.params['dimension']})"
     ),
+    ahead=lambda outlook, eqn: outlook.joined(eqn),
     hollow=_concatenate_hollow,
 )
 

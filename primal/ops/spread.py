@@ -314,6 +314,7 @@ add_any: Op = Op(
     shard=by_kind,
     hlo=lambda b, x, y: b.add(x, y),
     kernel=lambda k, x, y: k.binary("add", x, y),
+    word="add",
 )
 
 

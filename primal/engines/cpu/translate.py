@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,11 +11,11 @@ from primal.base.structures import structure
 from primal.engines.cpu.blocks import arranged
 from primal.engines.cpu.complexes import ComplexWords, is_complex
 from primal.engines.cpu.graph import NOWHERE, Node, Value, native
-from primal.engines.cpu.schedule import LIGHT
+from primal.engines.cpu.outlook import Outlook
 from primal.engines.cpu.steps import Block, Library
 from primal.ir.builders import Unsupported
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr
-from primal.ir.op import ELEMENTWISE, HOST, Expand, Splice
+from primal.ir.op import HOST, Expand, Splice
 from primal.ir.op import Library as LibraryRule
 from primal.ir.trace import Literal
 
@@ -74,16 +73,15 @@ def _atom(words: ComplexWords, v: Any, env: dict[Any, Any]) -> Value:
 
 
 def _equations(words: ComplexWords, jaxpr: Jaxpr, env: dict[Any, Any]) -> None:
-    layouts, once, unread = _layouts(jaxpr), _read_once(jaxpr), _unread(jaxpr)
-    woven = woven_in(jaxpr)
+    outlook = Outlook(jaxpr)
     outer = words.eqn, words.crossed
-    words.crossed = words.crossed | _crossed(jaxpr)
+    words.crossed = words.crossed | outlook.crossed
     for eqn in jaxpr.eqns:
-        words.layout = layouts.get(eqn.outvars[0]) if eqn.outvars else None
-        commutes = eqn.op.name in ("slice", "gather") and eqn.invars[0] in once
-        words.once = env[eqn.invars[0]].node if commutes else None
-        words.woven = bool(woven) and bool(eqn.outvars) and eqn.outvars[0] in woven
-        words.unread = bool(unread) and eqn.outvars[0] in unread if eqn.outvars else False
+        out = eqn.outvars[0] if eqn.outvars else None
+        words.layout = outlook.orders.get(out)
+        words.woven, words.unread = out in outlook.woven, out not in outlook.read
+        x: Any = eqn.invars[0] if eqn.invars else None
+        words.once = env[x].node if outlook.read[x] == 1 else None
         words.eqn = eqn
         mark = len(words.order)
         _equation(words, eqn, env)
@@ -93,87 +91,6 @@ def _equations(words: ComplexWords, jaxpr: Jaxpr, env: dict[Any, Any]) -> None:
                 if node.origin is None:
                     node.origin = origin
     words.eqn, words.crossed = outer
-
-
-def _read_once(jaxpr: Jaxpr) -> set[Any]:
-    """Results of gathers, of padding and of reshapes that are read once."""
-    made = {eqn.outvars[0] for eqn in jaxpr.eqns if eqn.op.name in ("gather", "pad", "reshape")}
-    if not made:
-        return made
-    read = Counter([v for eqn in jaxpr.eqns for v in eqn.invars if v in made])
-    read.update([v for v in jaxpr.outvars if v in made])
-    return {v for v in made if read[v] == 1}
-
-
-def woven_in(jaxpr: Jaxpr) -> set[Any]:
-    """Concatenations that only light words read, and sums of windows that one sum reads."""
-    made = {v for e in jaxpr.eqns if e.op.name in ("concatenate", "scatter-add") for v in e.outvars}
-    if made:
-        made.difference_update([v for v in jaxpr.outvars if v in made])
-        read: Counter[Any] = Counter()
-        for eqn in jaxpr.eqns:
-            here = [v for v in eqn.invars if v in made]
-            if eqn.op.name not in LIGHT and eqn.op.name != "add_any":
-                made.difference_update(here)
-            read.update(here)
-        sums = [e.outvars[0] for e in jaxpr.eqns if e.op.name == "scatter-add"]
-        made.difference_update([v for v in sums if read[v] > 1])
-    return made
-
-
-def _crossed(jaxpr: Jaxpr) -> set[Any]:
-    """Shapes to which some arrays are padded along rows, and others along other dimensions."""
-    found: set[Any] = set()
-    for eqn in jaxpr.eqns:
-        if eqn.op.name == "pad":
-            shape = eqn.outvars[0].aval.shape
-            padded = [any(edges) for edges in eqn.params["padding_config"]]
-            found.update([(shape, True)] if any(padded[-1:]) else [])
-            found.update([(shape, False)] if any(padded[:-1]) else [])
-    return {shape for shape, along in found if along and (shape, False) in found}
-
-
-def _unread(jaxpr: Jaxpr) -> set[Any]:
-    """Orthogonal factors of which only the triangular ones are read."""
-    made = {eqn.outvars[0] for eqn in jaxpr.eqns if eqn.op.name == "qr"}
-    if made:
-        made.difference_update([v for eqn in jaxpr.eqns for v in eqn.invars if v in made])
-        made.difference_update([v for v in jaxpr.outvars if v in made])
-    return made
-
-
-def _layouts(jaxpr: Jaxpr) -> dict[Any, Sequence[int]]:
-    """The order of dimensions of products and elementwise results that all their readers want.
-
-    Those are transpositions, for which it is the permutation, and elementwise equations whose own
-    readers want it.
-    """
-    if not any(eqn.op.name == "transpose" for eqn in jaxpr.eqns):
-        return {}
-    read = Counter([v for eqn in jaxpr.eqns for v in eqn.invars if type(v) is not Literal])
-    read.update([v for v in jaxpr.outvars if type(v) is not Literal])
-    wanted: Counter[tuple[Any, Any]] = Counter()
-    found: dict[Any, Sequence[int]] = {}
-    orders: dict[Any, Any] = {}
-    for eqn in reversed(jaxpr.eqns):
-        order = None
-        if eqn.op.name == "transpose":
-            order = eqn.params["permutation"]
-        elif eqn.outvars:
-            out = eqn.outvars[0]
-            order = orders.get(out)
-            if order is not None and wanted[out, order] != read[out]:
-                order = None
-            if order is not None and (eqn.op.kind is ELEMENTWISE or eqn.op.name == "dot_general"):
-                found[out] = order
-            if eqn.op.kind is not ELEMENTWISE:
-                continue
-        if order is not None:
-            for v in eqn.invars:
-                if type(v) is not Literal and len(v.aval.shape) == len(order):
-                    wanted[v, order] += 1
-                    orders[v] = order
-    return found
 
 
 def _equation(words: ComplexWords, eqn: Eqn, env: dict[Any, Any]) -> None:

@@ -82,11 +82,11 @@ class Words(MatrixWords):
         self.joined: dict[Node, Any] = {}
         """What concatenations were made of: dimension, operands."""
         self.once: Node | None = None
-        """The operand of the slice or gather being written, if nobody else reads it."""
+        """The first operand of what is being written, if nobody else reads it."""
         self.layout: Ints | None = None
         """The order in which all readers of what is being written want its dimensions."""
         self.unread = self.woven = False
-        """Whether nobody reads the first of several results; only what `woven_in` says does."""
+        """Whether nobody reads the first result; only what `Outlook.woven` says does."""
         self.eqn: Any = None
         self.path: tuple[str, ...] = ()
         """The equation being written, and in which parts of loops and branches it is."""
@@ -374,12 +374,13 @@ class Words(MatrixWords):
         return transposed(self._mapped(x), permutation)
 
     def slice(self, x: Value, start: Ints, limit: Ints, strides: Ints) -> Value:
-        if self.once in self.gathered and set(strides) == {1}:
+        alone = x.node is self.once
+        if alone and x.node in self.gathered and set(strides) == {1}:
             found = commuting.slice_of_gather(self, x, start, limit)
             if found is not None:
                 return found
         out = sliced(self._mapped(x), start, limit, strides)
-        if self.once in self.laid:
+        if alone and x.node in self.laid:
             return commuting.slice_of_copy(self, out)
         if not self.spread:
             return out
@@ -534,7 +535,7 @@ class Words(MatrixWords):
         return pieces.dynamic_update_slice(self, x, update, starts)
 
     def gather(self, x: Value, indices: Value, **params: Any) -> Value:
-        if self.once in self.gathered:
+        if x.node is self.once and x.node in self.gathered:
             found = commuting.gather_of_gather(self, x, indices, **params)
             if found is not None:
                 return found

@@ -121,6 +121,7 @@ select_n = Op(
     shard=by_kind,
     hlo=_select_hlo,
     kernel=lambda k, which, *cases: k.select_n(which, *cases),
+    word="select_n",
     written=_select_written,
 )
 

@@ -39,6 +39,7 @@ def unary(
         shard=by_kind,
         hlo=_by_name(hlo) if isinstance(hlo, str) else hlo,
         kernel=kernel if kernel is not None else (lambda k, x: k.unary(name, x)),
+        word=name if kernel is None else None,
         written=written,
     )
 
@@ -71,6 +72,7 @@ def binary(
         shard=by_kind,
         hlo=(lambda b, x, y: b.binary(hlo, x, y)) if isinstance(hlo, str) else hlo,
         kernel=kernel if kernel is not None else (lambda k, x, y: k.binary(name, x, y)),
+        word=name if kernel is None else None,
         written=written,
     )
 

@@ -501,6 +501,7 @@ scatter_add: Op = Op(
     shard=by_kind,
     hlo=scatter_hlo("add"),
     kernel=scatter_kernel("add"),
+    ahead=lambda outlook, eqn: outlook.summed(eqn),
 )
 
 
