@@ -232,6 +232,7 @@ def around(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     return round(a, decimals, out)
 
 
+@remembered_as(direct.rint)
 def rint(x: ArrayLike, /) -> Array:
     """The nearest integer, in floating point; halves go to the even one.
 

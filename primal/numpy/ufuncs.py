@@ -205,7 +205,7 @@ def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.ne(*promote_args("not_equal", x, y))
 
 
-@remembered
+@remembered_as(direct.less)
 def less(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x < y, element by element.
 
@@ -215,7 +215,7 @@ def less(x: ArrayLike, y: ArrayLike, /) -> Array:
     return _compare(ops.lt, *promote_args("less", x, y))
 
 
-@remembered
+@remembered_as(direct.less_equal)
 def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x <= y, element by element.
 
@@ -225,7 +225,7 @@ def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     return _compare(ops.le, *promote_args("less_equal", x, y))
 
 
-@remembered
+@remembered_as(direct.greater)
 def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x > y, element by element.
 
@@ -235,7 +235,7 @@ def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
     return _compare(ops.gt, *promote_args("greater", x, y))
 
 
-@remembered
+@remembered_as(direct.greater_equal)
 def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x >= y, element by element.
 

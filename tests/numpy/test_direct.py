@@ -484,6 +484,7 @@ def test_every_function_has_a_law():
     held = {*(name.rpartition(".")[2] for name in LAWS), *BINARY}
     held |= {"modf", "frexp", "ldexp", "sort", "argsort", "searchsorted", "take_along_axis"}
     held |= {"packbits", "diagonal", "diag", "reduceat"}
+    held |= {"less", "less_equal", "greater", "greater_equal", "rint"}  # test_of_complex_numbers
     assert held == {name for name in vars(direct) if callable(getattr(direct, name))}
 
 
@@ -896,3 +897,48 @@ def test_complex_numbers_as_floats(old):
                 wanted = part.real.astype(new)
                 same_bits(found, wanted)
                 assert found.dtype == new and not np.shares_memory(found, z)
+
+
+PARTS = [*FLOATS[:8], 88.5, 89.5, -100.0, np.inf, -np.inf, np.nan]
+OF_COMPLEX = {
+    "less": lambda x, y, r: (jnp.less(x, y), x <= r, x > 1.5, jnp.greater_equal(x, y)),
+    "greater": lambda x, y, r: (jnp.greater(x, r), r < x, jnp.fmax(x, r), jnp.fmin(r, y)),
+    "rint": lambda x, y, r: jnp.rint(x),
+    "nanmax": lambda x, y, r: (jnp.nanmax(x), jnp.nanmin(x.reshape(4, -1), axis=1)),
+    "sort": lambda x, y, r: (jnp.sort(x), jnp.sort(x.reshape(4, -1), axis=0)),
+    "argsort": lambda x, y, r: (jnp.argsort(x), jnp.argsort(x.reshape(4, -1), axis=0)),
+    "isin": lambda x, y, r: (jnp.isin(x, y[:60]), jnp.isin(x, r[:60])),
+    "expm1": lambda x, y, r: jnp.expm1(x),
+    "searchsorted": lambda x, y, r: jnp.searchsorted(jnp.sort(x), r),
+}
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("name", OF_COMPLEX)
+def test_of_complex_numbers(name, plain):
+    """Every call gives the bits that the operations give one by one."""
+    rng = np.random.default_rng(0)
+    x = np.array([complex(a, b) for a in PARTS for b in PARTS], "complex64")
+    if plain:
+        x = x[np.isfinite(x) & (x.real != 0) & (x.imag != 0)]
+    x = rng.permutation(np.tile(x, 2))[: len(x) // 4 * 4]
+    args = [jnp.asarray(v) for v in (x, np.roll(x, 3), x.real.copy())]
+    with np.errstate(all="ignore"):
+        first, *later = [OF_COMPLEX[name](*args) for _ in range(4)]
+    for found in later:
+        same_bits(first, found)
+
+
+def test_sums_of_complex_numbers_and_floats():
+    """Of one dtype with the floats' as its parts, as NumPy's, within roundings."""
+    rng = np.random.default_rng(0)
+    x = (rng.standard_normal(70) + 1j * rng.standard_normal(70)).astype("complex64")
+    r = rng.standard_normal(9).astype("float32")
+    for _ in range(3):
+        found = jnp.convolve(jnp.asarray(x), jnp.asarray(r))
+        np.testing.assert_allclose(found, np.convolve(x.astype("complex128"), r), 1e-5, 1e-5)
+        found = jnp.correlate(jnp.asarray(r), jnp.asarray(x[:5]), "full")
+        np.testing.assert_allclose(found, np.correlate(r, x[:5], "full"), 1e-5, 1e-5)
+        np.testing.assert_allclose(jnp.linalg.norm(jnp.asarray(x)), np.linalg.norm(x), 1e-6)
+        large = jnp.asarray(np.tile(x, 100).reshape(70, 100).T)
+        np.testing.assert_allclose(jnp.linalg.norm(large), 10 * np.linalg.norm(x), 1e-6)

@@ -22,6 +22,8 @@ from primal.numpy.direct.elements import fmax as fmax
 from primal.numpy.direct.elements import fmin as fmin
 from primal.numpy.direct.elements import frexp as frexp
 from primal.numpy.direct.elements import gcd as gcd
+from primal.numpy.direct.elements import greater as greater
+from primal.numpy.direct.elements import greater_equal as greater_equal
 from primal.numpy.direct.elements import hard_tanh as hard_tanh
 from primal.numpy.direct.elements import heaviside as heaviside
 from primal.numpy.direct.elements import hypot as hypot
@@ -32,6 +34,8 @@ from primal.numpy.direct.elements import isnan as isnan
 from primal.numpy.direct.elements import isreal as isreal
 from primal.numpy.direct.elements import lcm as lcm
 from primal.numpy.direct.elements import ldexp as ldexp
+from primal.numpy.direct.elements import less as less
+from primal.numpy.direct.elements import less_equal as less_equal
 from primal.numpy.direct.elements import log2 as log2
 from primal.numpy.direct.elements import log10 as log10
 from primal.numpy.direct.elements import logaddexp as logaddexp
@@ -44,6 +48,7 @@ from primal.numpy.direct.elements import modf as modf
 from primal.numpy.direct.elements import nan_to_num as nan_to_num
 from primal.numpy.direct.elements import power as power
 from primal.numpy.direct.elements import remainder as remainder
+from primal.numpy.direct.elements import rint as rint
 from primal.numpy.direct.elements import signbit as signbit
 from primal.numpy.direct.elements import sinc as sinc
 from primal.numpy.direct.elements import softplus as softplus

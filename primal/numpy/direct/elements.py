@@ -221,6 +221,18 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Callable[..., 
     return lambda x: extrema.clamp(low, x, high)
 
 
+def _in_order(function: Any) -> Direct:
+    # Beside a nan NumPy says no, the operations what the other parts say.
+    return elementwise(
+        c=lambda x, y: function(x, y) if is_finite(x) and is_finite(y) else None
+    )
+
+
+less, less_equal = _in_order(np.less), _in_order(np.less_equal)
+greater, greater_equal = _in_order(np.greater), _in_order(np.greater_equal)
+rint = elementwise(c=np.rint)
+
+
 def _ignoring_nan(function: Any, of_booleans: Any) -> Any:
     def of_floats(x: Any, y: Any) -> Any:
         out = np.asarray(function(x, y))

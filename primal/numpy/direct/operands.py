@@ -92,6 +92,8 @@ def elementwise(of_floats: bool = False, **by_kind: Callable[..., Any] | None) -
 
     def direct(*args: Any) -> Callable[..., Any] | None:
         dtype = dtype_of(args, MOVED)
+        if dtype is None and by_kind.get("c") and all(type(x) is ArrayImpl for x in args):
+            return _of_parts_and_wholes(by_kind["c"], args)
         if of_floats and dtype is not None and dtype.kind in "iu":
             own = by_kind["f"]
             if own is None or not all(type(x) is ArrayImpl for x in args):
@@ -111,6 +113,14 @@ def elementwise(of_floats: bool = False, **by_kind: Callable[..., Any] | None) -
         return lambda a: run(x, a)
 
     return direct
+
+
+def _of_parts_and_wholes(function: Any, args: tuple[Any, ...]) -> Callable[..., Any] | None:
+    """The function of complex numbers and of reals that become such."""
+    dtype = common_dtype(args)
+    if dtype is None or dtype.kind != "c" or settings().numpy_rank_promotion != "allow":
+        return None
+    return lambda *hosts: function(*[as_dtype(x, dtype) for x in hosts])
 
 
 _KINDS = {np.dtype(np.float16): "e", BFLOAT16: "w"}
@@ -153,12 +163,15 @@ def _as_wide(x: Any) -> Any:
 
 def common_dtype(arrays: tuple[Any, ...]) -> Any:
     """What arrays promote to where that is the dtype of one of them: all have it, or it is the
-    one dtype of floats among them.
+    one dtype of floats among them, or that of complex numbers with parts of it.
     """
-    if not all(is_array(x, "biufe") for x in arrays):
+    if not all(is_array(x, ANY) for x in arrays):
         return None
     found = {x.aval.dtype for x in arrays}
     floats = {dtype for dtype in found if dtype.kind == "f"}
+    pairs = {dtype for dtype in found if dtype.kind == "c"}
+    if pairs and floats <= {dtype.type(0).real.dtype for dtype in pairs}:
+        floats = pairs
     wanted = found if len(found) == 1 else floats
     return next(iter(wanted)) if len(wanted) == 1 else None
 

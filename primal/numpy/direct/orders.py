@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import python_scalar_dtype, to_inexact_dtype
-from primal.base.native import FLOAT16, is_plain, widened
+from primal.base.native import FLOAT16, is_finite, is_plain, widened
 from primal.numpy.direct.operands import (
     ANY,
     as_dtype,
@@ -43,7 +43,14 @@ def searchsorted(
     if dtype is None or type(a) is not ArrayImpl or sorter is not None or a.aval.ndim != 1:
         return None
     if type(v) is ArrayImpl:
-        return lambda a, v: as_dtype(a, dtype).searchsorted(as_dtype(v, dtype), side)
+
+        def run(a: Any, v: Any) -> Any:
+            # Beside a nan NumPy has another order of complex numbers.
+            if dtype.kind == "c" and not (is_finite(a) and is_finite(v)):
+                return None
+            return as_dtype(a, dtype).searchsorted(as_dtype(v, dtype), side)
+
+        return run
     v = np.asarray(v, dtype)
     return lambda a: a.searchsorted(v, side)
 
@@ -54,7 +61,7 @@ def digitize(
 ) -> Callable[..., Any] | None:
     """Places among edges that rise or fall."""
     dtype = common_dtype((x, bins))
-    if dtype is None or bins.aval.ndim != 1 or not bins.aval.size:
+    if dtype is None or dtype.kind == "c" or bins.aval.ndim != 1 or not bins.aval.size:
         return None
     n = bins.aval.size
     side: Any = "left" if right else "right"
@@ -80,8 +87,10 @@ def isin(
     if not test_elements.aval.size:
         return None
     if element.aval.size * test_elements.aval.size > 4096:
-        if element.aval.dtype.kind not in "biuf":
-            return None
+        if element.aval.dtype.kind == "c":
+            return lambda x, tests: (
+                np.isin(x, tests, invert=invert) if is_plain(x) and is_plain(tests) else None
+            )
         return lambda x, tests: np.isin(x, tests, invert=invert)
 
     def run(x: Any, tests: Any) -> Any:

@@ -12,7 +12,6 @@ import numpy as np
 from primal.base.dtypes import python_scalar_dtype, to_inexact_dtype
 from primal.base.native import FLOAT16, empty, extension, is_finite, widened
 from primal.numpy.direct.operands import (
-    ANY,
     MOVED,
     Direct,
     as_dtype,
@@ -366,7 +365,16 @@ def _sliding(function: Callable[..., Any], default: str) -> Callable[..., Any]:
     def direct(a: Any, v: Any, mode: Any = default, **options: Any) -> Callable[..., Any] | None:
         if any(x is not None for x in options.values()):
             return None
-        if type(a) is not ArrayImpl or type(v) is not ArrayImpl or dtype_of((a, v), ANY) is None:
+        dtype = common_dtype((a, v))
+        if dtype is None:
+            return None
+        if dtype.kind == "c":
+            return lambda a, v: (
+                function(as_dtype(a, dtype), as_dtype(v, dtype), mode)
+                if is_finite(a) and is_finite(v)
+                else None
+            )
+        if a.aval.dtype != v.aval.dtype:
             return None
         if a.aval.dtype.kind in "biu":
             # Results are floats, so sums must not leave the range of whole numbers.
