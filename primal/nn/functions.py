@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any, Literal, overload
 
@@ -480,7 +481,7 @@ def log1mexp(x: Any) -> Array:
     Array([-0.6931472], dtype=float32)
     """
     (array,) = promote_dtypes_inexact("log1mexp", _no_bools("log1mexp", x))
-    near = array < np.log(2)
+    near = array < math.log(2)
     # Each branch on numbers that are safe for it, so that derivatives of the other stay finite.
     small, large = jnp.where(near, array, 1), jnp.where(near, 1, array)
     return jnp.where(near, jnp.log(-jnp.expm1(-small)), jnp.log1p(-jnp.exp(-large)))
