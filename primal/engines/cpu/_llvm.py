@@ -51,10 +51,11 @@ class Compiler:
         self.width = 64 if wide <= on else 32 if "avx2" in on else 16
         self.fma = "fma" in on or "neon" in on
         self.half = "f16c" in on or "neon" in on
+        self.halves = self.width == 64 and "avx512fp16" in on
 
     def module(self) -> Module:
         """An empty module for this CPU."""
-        return Module(self.width, self.fma)
+        return Module(self.width, self.fma, self.halves)
 
     def object_of(self, text: str) -> bytes:
         """The machine code of a module, as an object file. Several threads may ask at once."""

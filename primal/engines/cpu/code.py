@@ -44,12 +44,14 @@ def float_text(value: float, scalar: str) -> str:
 class Module:
     """The declarations and functions of a module. `width` is in bytes, for choosing lanes.
 
+    `halves`: whether the CPU computes with float16.
     `careful`: what is added now is to meet numbers below the normal ones (see `subnormals`).
     """
 
-    def __init__(self, width: int, fma: bool) -> None:
+    def __init__(self, width: int, fma: bool, halves: bool = False) -> None:
         self.width = width
         self.fma = fma
+        self.halves = halves
         self.careful = False
         self.declarations: dict[str, str] = {}
         self.functions: dict[str, str] = {}
@@ -74,6 +76,8 @@ class Code:
         self.count = 0
         self.block = "entry"
         self.inline = True
+        self.wide: dict[str, str] = {}
+        """bfloat16 numbers -> the same as float32, made where they were."""
 
     def new(self, text: str) -> str:
         """An instruction with a result; its name."""

@@ -56,7 +56,8 @@ def emit(c: Code, word: str, ins: list[str], out: str, xs: list[str]) -> str:
     if word in interleaved.WORDS:
         return interleaved.emit(c, word, out, xs, out if word == "complex" else ins[0])
     if (out in NARROW or any(i in NARROW for i in ins)) and word not in ("copy", "bitcast"):
-        if word != "select_n" or ins[0] in NARROW:
+        chosen = word == "select_n" and ins[0] not in NARROW
+        if not chosen or any(x in c.wide for x in xs):
             return _in_float32(c, word, ins, out, xs)
     if "#" in word:
         return _by_constant(c, word, ins[0], xs[0])
@@ -91,19 +92,22 @@ def _by_constant(c: Code, word: str, dtype: str, x: str) -> str:
 
 
 NARROW = ("f2", "h2")
+_EXACT = frozenset(("neg", "abs", "sign", "max", "min", "floor", "ceil", "select_n"))
+"""Words that make 16-bit floats of such, in float32 too."""
+_ARITHMETIC = frozenset(("add", "sub", "mul", "div", "square", "sqrt"))
+"""Words that the CPU computes: a nan has the bits of an operand's, or of the one it makes, above
+those that are cut off, and rounding up does not carry into its sign."""
+_HALVES = {"add": "fadd", "sub": "fsub", "mul": "fmul", "square": "fmul", "div": "fdiv"}
 
 
 def _in_float32(c: Code, word: str, ins: list[str], out: str, xs: list[str]) -> str:
-    """A word of floats of 16 bits: widened, computed, rounded once."""
-    wide = []
-    for dtype, x in zip(ins, xs, strict=True):
-        if dtype == "f2":
-            x = c.new(f"fpext {c.vec('half')} {x} to {c.vec('float')}")
-        elif dtype == "h2":
-            bits = c.new(f"zext {c.vec('i16')} {x} to {c.vec('i32')}")
-            bits = c.new(f"shl {c.vec('i32')} {bits}, {c.const('i32', '16')}")
-            x = c.new(f"bitcast {c.vec('i32')} {bits} to {c.vec('float')}")
-        wide.append(x)
+    """A word of floats of 16 bits: widened, computed, rounded once.
+
+    CPUs that compute with float16 round once, too: float32 has twice its digits and two more.
+    """
+    if c.module.halves and word in _HALVES and {*ins, out} == {"f2"}:
+        return c.new(f"{_HALVES[word]} {c.vec('half')} {xs[0]}, {xs[-1]}")
+    wide = [_widened(c, dtype, x) for dtype, x in zip(ins, xs, strict=True)]
     known = ["f4" if dtype in NARROW else dtype for dtype in ins]
     if out not in NARROW:
         return wide[0] if (word, out) == ("convert", "f4") else emit(c, word, known, out, wide)
@@ -113,20 +117,53 @@ def _in_float32(c: Code, word: str, ins: list[str], out: str, xs: list[str]) -> 
         value = wide[0]
     else:
         value = emit(c, word, known, "f4", wide)
-    t, it = c.vec("float"), c.vec("i32")
     if out == "f2":
-        return c.new(f"fptrunc {t} {value} to {c.vec('half')}")
+        return c.new(f"fptrunc {c.vec('float')} {value} to {c.vec('half')}")
+    if word in _EXACT:
+        return _cut_off(c, c.new(f"bitcast {c.vec('float')} {value} to {c.vec('i32')}"), value)
+    return _as_bfloat16(c, value, word in _ARITHMETIC)
+
+
+def _widened(c: Code, dtype: str, x: str) -> str:
+    if dtype == "f2":
+        return c.new(f"fpext {c.vec('half')} {x} to {c.vec('float')}")
+    if dtype != "h2":
+        return x
+    found = c.wide.get(x)
+    if found is None:
+        bits = c.new(f"zext {c.vec('i16')} {x} to {c.vec('i32')}")
+        bits = c.new(f"shl {c.vec('i32')} {bits}, {c.const('i32', '16')}")
+        found = c.new(f"bitcast {c.vec('i32')} {bits} to {c.vec('float')}")
+    return found
+
+
+def _as_bfloat16(c: Code, value: str, computed: bool) -> str:
+    """float32 rounded; `computed` by the CPU of numbers that were rounded."""
+    t, it = c.vec("float"), c.vec("i32")
     bits = c.new(f"bitcast {t} {value} to {it}")
     last = c.new(f"lshr {it} {bits}, {c.const('i32', '16')}")
     last = c.new(f"and {it} {last}, {c.const('i32', '1')}")
     up = c.new(f"add {it} {last}, {c.const('i32', str(0x7FFF))}")
     rounded = c.new(f"add {it} {bits}, {up}")
-    # A nan keeps its sign and stays one.
-    quiet = c.new(f"or {it} {bits}, {c.const('i32', str(0x400000))}")
-    missing = c.new(f"fcmp uno {t} {value}, {value}")
-    chosen = c.new(f"select {c.vec('i1')} {missing}, {it} {quiet}, {it} {rounded}")
-    high = c.new(f"lshr {it} {chosen}, {c.const('i32', '16')}")
-    return c.new(f"trunc {it} {high} to {c.vec('i16')}")
+    if not computed:
+        # A nan keeps its sign and stays one.
+        quiet = c.new(f"or {it} {bits}, {c.const('i32', str(0x400000))}")
+        missing = c.new(f"fcmp uno {t} {value}, {value}")
+        rounded = c.new(f"select {c.vec('i1')} {missing}, {it} {quiet}, {it} {rounded}")
+    kept = c.new(f"and {it} {rounded}, {c.const('i32', '-65536')}")
+    return _cut_off(c, rounded, c.new(f"bitcast {it} {kept} to {t}"))
+
+
+def _cut_off(c: Code, bits: str, value: str) -> str:
+    """The upper halves of words; what reads them as float32 again takes `value`.
+
+    LLVM does not see that to widen what was cut off is to clear the lower half.
+    """
+    it = c.vec("i32")
+    high = c.new(f"lshr {it} {bits}, {c.const('i32', '16')}")
+    out = c.new(f"trunc {it} {high} to {c.vec('i16')}")
+    c.wide[out] = value
+    return out
 
 
 def _to_odd(c: Code, x: str) -> str:

@@ -43,6 +43,22 @@ def test_arithmetic_of_all_patterns(dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_every_word_of_a_chain_is_rounded(dtype: Any) -> None:
+    """What stays in registers between words has the digits that memory would have kept."""
+
+    def chain(x: Any, y: Any, z: Any) -> list[Any]:
+        a = e.mul(e.add(x, y), z)
+        b = e.div(e.neg(a), e.max(e.square(y), e.abs(x)))
+        c = jnp.where(e.lt(a, b), e.sub(b, x), e.sign(a))
+        d = jnp.where(e.lt(x, c), c, z)
+        return [c, e.mul(e.floor(d), e.sqrt(e.abs(c))), lax.convert_element_type(d, "float32")]
+
+    same(chain, *[RNG.permutation(BITS).view(dtype) for _ in range(3)])
+    few = (RNG.integers(-200, 200, (3, 5000)) / 16).astype(dtype)  # ties
+    same(chain, *few)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_functions(dtype: Any) -> None:
     words = (e.exp, e.log, e.tanh, e.sin, e.sqrt, e.rsqrt, e.logistic)
     same(lambda x: [op(x) for op in words], BITS.view(dtype), within=1e-2)
