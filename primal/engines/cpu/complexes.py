@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.engines.cpu import around, complex_extrema, control, tiled
+from primal.engines.cpu import around, control, rooms, tiled
 from primal.engines.cpu.commuting import made_by_pad
 from primal.engines.cpu.complex_functions import FUNCTIONS, Terms, power
 from primal.engines.cpu.graph import (
@@ -393,7 +393,7 @@ class ComplexWords(Words):
         if not is_complex(x.dtype):
             return super().reduce(monoid, x, axes)
         if monoid in ("maximum", "minimum"):
-            return complex_extrema.reduced(self, monoid, x, axes)
+            return rooms.complex_extrema.reduced(self, monoid, x, axes)
         if monoid == "multiply":
             return self._multiplied(x, axes)
         return self._each(lambda p: self.reduce(monoid, p, axes), x)
@@ -421,7 +421,7 @@ class ComplexWords(Words):
         if not is_complex(x.dtype):
             return super().cumulative(word, x, axis, reverse)
         if word in ("max", "min"):
-            return complex_extrema.cumulative(self, word, x, axis, reverse)
+            return rooms.complex_extrema.cumulative(self, word, x, axis, reverse)
         if word != "add":
             raise Unsupported(f"cumulative {word} of {x.dtype}")
         return self._each(lambda p: self.cumulative(word, p, axis, reverse), x)

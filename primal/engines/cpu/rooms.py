@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from primal.base.later import Later
 
 if TYPE_CHECKING:
+    from primal.engines.cpu import complex_extrema as complex_extrema
     from primal.engines.cpu import condense as condense
     from primal.engines.cpu import convolution as convolution
     from primal.engines.cpu import factorisations as factorisations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from primal.engines.cpu import systems as systems
     from primal.engines.cpu import tridiagonals as tridiagonals
 else:
+    complex_extrema = Later("primal.engines.cpu.complex_extrema")
     condense = Later("primal.engines.cpu.condense")
     convolution = Later("primal.engines.cpu.convolution")
     factorisations = Later("primal.engines.cpu.factorisations")
