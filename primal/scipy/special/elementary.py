@@ -29,7 +29,13 @@ def expit(x: ArrayLike) -> Array:
 @custom_jvp
 def _logit(x: Any) -> Any:
     one = x.dtype.type(1) if x.ndim else 1  # arrays give a strong type
-    return jnp.log(x / (one - x))
+    less = one - x
+    odds = x / less
+    # Next to 1 the odds are rounded: the logarithm is scaled by how far they are from 1 in truth,
+    # (2x - 1)/(1 - x), over how far rounded, as Kahan has log1p by log.
+    middle = (x > 0.25) & (x < 0.75) & (odds != 1)
+    rounded = jnp.where(middle, (odds - one) * less, one)
+    return jnp.log(odds) * jnp.where(middle, (2 * x - one) / rounded, one)
 
 
 @_logit.defjvp

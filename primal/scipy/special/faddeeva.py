@@ -19,7 +19,7 @@ from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered
 from primal.ops.special import tables
-from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
+from primal.scipy.operands import digits, horner, inexact, real_inexact, square, strong
 
 _ROOT_PI = math.sqrt(math.pi)
 
@@ -102,7 +102,8 @@ def _scaled_erfc_jvp(primals: Any, tangents: Any) -> Any:
 @custom_jvp
 def _erfcx(x: Any) -> Any:
     w = scaled_erfc(jnp.where(jnp.isfinite(x), jnp.abs(x), 1))
-    out = jnp.where(x < 0, 2 * jnp.exp(jnp.where(x < 0, x * x, 0)) - w, w)
+    rounded, rest = square(jnp.clip(x, -64, 0))
+    out = jnp.where(x < 0, 2 * jnp.exp(rounded) * (1 + rest) - w, w)
     limit = jnp.where(x > 0, jnp.zeros_like(x), jnp.where(x < 0, jnp.full_like(x, jnp.inf), x))
     return jnp.where(jnp.isfinite(x), out, limit)
 

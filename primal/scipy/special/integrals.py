@@ -19,6 +19,7 @@ from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered
 from primal.ops import special as ops
+from primal.ops.elementwise import reduce_precision
 from primal.ops.special import tables
 from primal.scipy.operands import digits, horner, inexact, real_inexact, strong, wide
 from primal.scipy.special.faddeeva import wofz
@@ -223,9 +224,12 @@ def _fresnel_phase(x: Any) -> Any:
     With x = a + b, a short, x² mod 4 comes from a² mod 4 and the small rest. Far numbers are even.
     """
     x = jnp.where(_far(x), 0, x)
-    a = jnp.round(x * 64) / 64
+    # Of half the digits each, so that products are exact.
+    info = jnp.finfo(x.dtype)
+    a = reduce_precision(x, exponent_bits=info.nexp, mantissa_bits=(info.nmant - 1) // 2)
     b = x - a
-    return math.pi / 2 * (jnp.remainder(a * a, 4) + jnp.remainder(2 * a * b, 4) + b * b)
+    parts = [v - 4 * jnp.floor(v * 0.25) for v in (a * a, 2 * a * b, b * b)]
+    return math.pi / 2 * (parts[0] + parts[1] + parts[2])
 
 
 @custom_jvp
@@ -287,7 +291,7 @@ def _near_one(x: Any) -> Any:
 
 @custom_jvp
 def _spence(x: Any) -> Any:
-    inverse = x > 1
+    inverse = x > 2  # an inverse is rounded, which counts next to 1, where Li₂ is 0
     y = jnp.where(inverse, 1 / jnp.where(inverse, x, 1), x)
     low = y < 0.5
     core = _near_one(jnp.where(low, 1 - y, jnp.where(y > 0, y, 1)))

@@ -12,7 +12,7 @@ from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered
 from primal.ops import special as ops
 from primal.ops.special import tables
-from primal.scipy.operands import digits, horner, inexact, real_inexact, strong, wide
+from primal.scipy.operands import digits, horner, inexact, real_inexact, square, strong, wide
 from primal.scipy.special.faddeeva import scaled_erfc
 
 _ROOT_HALF = math.sqrt(0.5)
@@ -55,12 +55,31 @@ def erfinv(x: ArrayLike) -> Array:
     return ops.erf_inv(*real_inexact("erfinv", x))
 
 
+def _bounded(x: Any) -> Any:
+    """x, but no farther from 0 than where Gaussians have long been 0."""
+    return jnp.clip(x, -64, 64)
+
+
+def _gauss(x: Any) -> Any:
+    """exp(-x²/2)."""
+    rounded, rest = square(_bounded(x))
+    return jnp.exp(-0.5 * rounded) * (1 - 0.5 * rest)
+
+
+def _beyond(x: Any) -> Any:
+    """1 - Φ(x) for x ≥ 0: ½ erfc(x/√2), whose quotient is a rounded one: z² is not x²/2."""
+    at = _bounded(x)
+    z = at * _ROOT_HALF
+    (half, half_rest), (rounded, rest) = square(z), square(at)
+    return 0.5 * ops.erfc(z) * (1 + ((half - 0.5 * rounded) + (half_rest - 0.5 * rest)))
+
+
 @custom_jvp
 def _ndtr(x: Any) -> Any:
     z = x * _ROOT_HALF
     # Each branch keeps its digits where the other cancels.
     center = 0.5 + 0.5 * ops.erf(jnp.where(jnp.abs(z) < _ROOT_HALF, z, 0))
-    tail = 0.5 * ops.erfc(jnp.abs(z))
+    tail = _beyond(jnp.abs(x))
     return jnp.where(jnp.abs(z) < _ROOT_HALF, center, jnp.where(z > 0, 1 - tail, tail))
 
 
@@ -68,8 +87,7 @@ def _ndtr(x: Any) -> Any:
 def _ndtr_jvp(primals: Any, tangents: Any) -> Any:
     # One exponential; the branches' own derivatives have two, and choose between them.
     (x,), (dx,) = primals, tangents
-    z = x * _ROOT_HALF
-    return _ndtr(x), dx * (jnp.exp(-z * z) * math.exp(-_LOG_ROOT_TAU))
+    return _ndtr(x), dx * (_gauss(x) * math.exp(-_LOG_ROOT_TAU))
 
 
 @remembered
@@ -91,7 +109,7 @@ def _log_ndtr(x: Any) -> Any:
     # second factor loses beside -1, and farther down by standing still, is nothing beside -x²/2.
     low = scaled_erfc(jnp.minimum(jnp.abs(z), digits(x, 1 << 12, 1 << 27)))
     # log(1 - Q) keeps what is left of x far above.
-    less = jnp.where(x > 0, -0.5 * ops.erfc(jnp.maximum(z, 0)), 0.5 * low - 1)
+    less = jnp.where(x > 0, -_beyond(jnp.maximum(x, 0)), 0.5 * low - 1)
     return jnp.log1p(less) - jnp.where(x > 0, 0, z * z)
 
 
@@ -102,7 +120,7 @@ def _log_ndtr_jvp(primals: Any, tangents: Any) -> Any:
     most = float(jnp.finfo(x.dtype).max) / 4
     w = scaled_erfc(jnp.where(jnp.abs(z) < most, jnp.abs(z), most))
     # φ(x)/Φ(x), over √(2/π): 1/w below, with the Gaussian on both sides above.
-    gauss = jnp.exp(-z * z)
+    gauss = _gauss(x)
     slope = jnp.where(x > 0, gauss / (2 - w * gauss), 1 / w)
     slope = jnp.where(jnp.isnan(x), x, slope * math.sqrt(2 / math.pi))
     return _log_ndtr(x), dx * slope
@@ -179,7 +197,12 @@ def _ndtri(p: Any) -> Any:
 def _ndtri_jvp(primals: Any, tangents: Any) -> Any:
     (p,), (dp,) = primals, tangents
     out = _ndtri(p)
-    return out, dp * jnp.exp(0.5 * out * out + _LOG_ROOT_TAU)
+    # 1/φ(x) = Φ(x)/φ(x) / p of the nearer tail: φ(x) itself would have the rounding of x times x².
+    low = jnp.minimum(p, 1 - p)
+    inside = low > 0
+    at = jnp.where(inside, jnp.abs(out), 0)
+    slope = scaled_erfc(at * _ROOT_HALF) * math.sqrt(math.pi / 2) / jnp.where(inside, low, 1)
+    return out, dp * jnp.where(inside, slope, jnp.where(low == 0, jnp.inf, jnp.nan))
 
 
 @remembered
