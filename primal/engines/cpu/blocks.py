@@ -15,7 +15,8 @@ from primal.engines.cpu.graph import Node, Value, reshaped, size_of
 from primal.engines.cpu.partial import in_part
 from primal.engines.cpu.pieces import CLOSE
 from primal.engines.cpu.schedule import Group, Remaking, Schedule, Step, nodes_read
-from primal.engines.cpu.steps import Block, Branch, Library, Loop, Routine
+from primal.engines.cpu.steps import Block, Branch, Library, Loop, Move, Routine
+from primal.engines.cpu.takes import INNER
 
 FEW = 64
 """Elements of a piece up to which it does not matter how far they lie apart."""
@@ -94,7 +95,7 @@ def numbers_first(items: Sequence[Any]) -> list[Any]:
 
 def placed(steps: Sequence[Step], outs: Sequence[Node]) -> list[Step]:
     """The steps, less those that only put together what groups may write where it belongs."""
-    if not any(type(step) is Routine and step.parts for step in steps):
+    if not any(type(step) is Routine and (step.parts or step.into) for step in steps):
         return list(steps)
     readers = Counter(outs)
     makers: dict[Node, Group] = {}
@@ -102,6 +103,7 @@ def placed(steps: Sequence[Step], outs: Sequence[Node]) -> list[Step]:
         readers.update(set(nodes_read(step)))
         if type(step) is Group and not step.passes:
             makers.update(dict.fromkeys([*step.nodes, *step.reductions], step))
+    steps = _updated(steps, readers, makers)
     for step in steps:
         if type(step) is not Routine or not step.parts:
             continue
@@ -118,6 +120,60 @@ def placed(steps: Sequence[Step], outs: Sequence[Node]) -> list[Step]:
             left.append(i)
         step.keep(left)
     return [s for s in steps if type(s) is not Routine or s.args]
+
+
+def _updated(
+    steps: Sequence[Step], readers: Counter[Node], makers: dict[Node, Group]
+) -> list[Step]:
+    """The steps, less those that put into an array what a group may write there.
+
+    The array is there before the group then, which reads of the new one what it writes there: so
+    nothing is copied where nobody else needs the old one.
+    """
+    at: dict[Node, int] = {}
+    place_of: dict[Group, int] = {}
+    for i, step in enumerate(steps):
+        nodes = (*step.nodes, *step.reductions) if type(step) is Group else step.outs
+        at.update(dict.fromkeys(nodes, i))
+        if type(step) is Group:
+            place_of[step] = i
+    gone: set[Step] = set()
+    before: dict[int, list[Step]] = {}
+    for step in steps:
+        if type(step) is not Routine or step.into is None:
+            continue
+        old, x, *starts = step.args
+        group, (out,) = makers.get(x.node), step.outs
+        if group is None or group.reductions or x.strides is not None or readers[x.node] != 1:
+            continue
+        place = reshaped(step.into, x.node.shape)
+        if place is None or not _suits(place, x.node, group, False):
+            continue
+        if at.get(old.node, -1) >= place_of[group]:
+            continue
+        for node in group.nodes:
+            if node.word not in INNER and node.shape == place.shape:
+                node.args = tuple([_read_there(v, old.node, place) for v in node.args])
+        group.pieces[x.node] = place
+        before.setdefault(place_of[group], []).append(Move(old, out))
+        gone.add(step)
+        for v in starts:
+            mine = makers.get(v.node)
+            if mine is not None and readers[v.node] == 1:
+                mine.nodes.remove(v.node)
+                if not (mine.nodes or mine.reductions):
+                    gone.add(mine)
+    return [
+        s for i, step in enumerate(steps) if step not in gone for s in (*before.get(i, ()), step)
+    ]
+
+
+def _read_there(x: Value, old: Node, place: Value) -> Value:
+    """What is read of an array at a place, read there of the new one."""
+    same = x.node is old and (x.shape, x.steps(), x.offset) == (
+        place.shape, place.steps(), place.offset,
+    )  # fmt: skip
+    return Value(place.node, x.shape, x.logical, x.strides, x.offset) if same else x
 
 
 def _loops(place: Value) -> list[tuple[int, int]]:

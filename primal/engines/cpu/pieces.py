@@ -187,6 +187,9 @@ def dynamic_update_slice(k: Any, x: Value, part: Value, starts: Sequence[Value])
         spec, [x, part, *given], [x.aval], words + flat(loops), updates=((0, 0),), units=parts,
         cost=cost, name="dynamic_update_slice",
     )  # fmt: skip
+    if not moving:
+        at = sum([a * s for a, s in zip(fixed, row_major(x.shape), strict=True)])
+        k.order[-1].into = out.view(part.shape, row_major(x.shape), at)
     return out
 
 

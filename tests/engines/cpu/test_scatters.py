@@ -1,4 +1,4 @@
-"""Most of an array written at a known place is a piece of a concatenation: NumPy's values."""
+"""What is written at a known place is written by who computes it: NumPy's values."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 import primal.numpy as jnp
 from primal import grad, lax
 from primal.engines.cpu.schedule import Group
+from primal.engines.cpu.steps import Loop, Move
 from tests.engines.cpu.lab import built, numpy_run
 
 DRAW = np.random.default_rng(0)
@@ -89,3 +90,48 @@ def test_signs_of_zeros_of_what_windows_are_added_to() -> None:
     for got, want in zip(built(f, x, y, i).execute([x, y, i]), numpy_run(f, x, y, i), strict=True):
         np.testing.assert_array_equal(got, want)
         np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
+
+
+INNER = np.s_[1:-1, 1:-1]
+STEPS: dict[str, Any] = {
+    "read where it is written": lambda x, y: (x.at[INNER].add(y[INNER] - y[1:-1, :-2]), y * 0.5),
+    "read beside": lambda x, y: (x.at[INNER].add(x[2:, 1:-1] - x[1:-1, :-2]), y),
+    "carries change places": lambda x, y: (y.at[INNER].set(x[1:-1, 2:] - x[:-2, 1:-1]), x),
+    "columns": lambda x, y: (x.at[:, 1:].multiply(y[:, :-1]), y),
+    "one column": lambda x, y: (x.at[:, 3].multiply(y[:, 4] * 2), y),
+    "few rows": lambda x, y: (x.at[2:5].set(y[1:4] + x[2:5]), y),
+    "one after another": lambda x, y: (x.at[1:].add(y[:-1]).at[:-1].multiply(y[1:]), y),
+    "the old one is read too": lambda x, y: (x.at[1:].add(y[1:] * 2), x),
+    "what is made beside it": lambda x, y: ((x * y).at[INNER].add(y[INNER] * 2), x + y),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("shape", [(5, 7), (33, 20), (140, 131)])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "complex64"])
+def test_windows_in_loops(name: str, shape: Any, dtype: str) -> None:
+    # Whole numbers: products with sums are not rounded.
+    x, y = [DRAW.integers(-3, 4, shape).astype(dtype) for _ in range(2)]
+
+    def run(x: Any, y: Any) -> list[Any]:
+        turn = STEPS[name]
+
+        def step(_: Any, c: Any) -> Any:
+            return tuple([v.astype(dtype) for v in turn(*c)])
+
+        return [*lax.fori_loop(0, 3, step, (x, y)), *step(0, (x, y))]
+
+    got = built(run, x, y).execute([x, y])
+    for a, b in zip(got, numpy_run(run, x, y), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_window_is_written_in_place_by_who_computes_it() -> None:
+    def run(x: Any, y: Any) -> list[Any]:
+        return [lax.fori_loop(0, 9, lambda _, c: c.at[INNER].add(y[INNER] * c[INNER]), x)]
+
+    made = built(run, *np.ones((2, 64, 64), np.float32))
+    (loop,) = [step for step in made.plan.steps if type(step) is Loop]
+    assert [type(step) for step in loop.body.steps] == [Move, Group]
+    (carried,) = loop.body.outs
+    assert carried.home is loop.params[0].home
