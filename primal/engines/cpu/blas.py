@@ -2,8 +2,9 @@
 
 Which way a product is faster depends on its sizes: by tiles, by vectors, by BLAS. Its code does
 not: a kernel of our own holds the call of BLAS as well, and a word of the record says which of the
-two it is. So a product of other sizes compiles nothing. A call takes 1 ms to compile; kernels of
-BLAS alone would be a second kind for each dtype.
+two it is: the address of a function that multiplies units. So a product of other sizes compiles
+nothing, and what a product does not call is not compiled for it: tiles and what packs for them are
+functions of the process (the first of 100 x 100 float64, by BLAS, 32 to 15 ms of CPU).
 """
 
 from __future__ import annotations
@@ -21,6 +22,14 @@ MOST = 2**31 - 1
 UNPACKED = 1_000_000
 """Products of terms, rows and columns up to which OpenBLAS reads operands as they lie, which is
 slow only where the terms of y are contiguous."""
+
+CALLEES = 4
+"""Words of a record for functions of the process."""
+UNIT = (
+    "ptr %x, ptr %y, ptr %z, ptr %room, i64 %below, i64 %wide, i64 %depth, i64 %am, i64 %ak, "
+    "i64 %bk, i64 %bn, i64 %om, ptr %callees"
+)
+"""What a function that multiplies a unit is given; it tells whether BLAS has to do it again."""
 
 Loops = Sequence[tuple[int, tuple[int, ...]]]
 """Sizes and strides in elements."""
@@ -42,19 +51,21 @@ def padded(loops: Loops) -> Loops:
 
 
 def record(
-    dtype: str, own: bool, sizes: tuple[int, int, int], x: tuple[int, int], y: tuple[int, int],
-    om: int, unit: tuple[int, int], loops: Loops, flags: Sequence[int],
+    dtype: str, own: bool, room: int, sizes: tuple[int, int, int], x: tuple[int, int],
+    y: tuple[int, int], om: int, unit: tuple[int, int], loops: Loops, flags: Sequence[int],
 ) -> tuple[list[int], int]:  # fmt: skip
     """The words of a product, and how many units a turn of its loops has.
 
-    `own`: by the kernel's own code, or what it calls. Strides in elements: x by row and term, y by
-    term and column, the result by row. `unit`: rows and columns of one. `flags`: transposition and
-    leading dimension of x and of y for BLAS, and that of the result.
+    `own`: by a function of the process, the first of those it may call, with `room` bytes of
+    memory. Strides in elements: x by row and term, y by term and column, the result by row.
+    `unit`: rows and columns of one. `flags`: transposition and leading dimension of x and of y for
+    BLAS, and that of the result.
     """
     (m, n, depth), (each, wide), size = sizes, unit, itemsize(dtype)
     parts, across = -(-m // each), -(-n // wide)
     words = [
-        int(own), m, n, depth, *[s * size for s in (*x, *y, om)], each, parts, wide, across,
+        int(own), *[0] * (CALLEES - 1), room if own else 0, m, n, depth,
+        *[s * size for s in (*x, *y, om)], each, parts, wide, across,
         *words_of(loops, size), routine(dtype, "gemm"), *flags,
     ]  # fmt: skip
     return words, parts * across
@@ -66,9 +77,12 @@ class Units:
     def __init__(self, r: Reader, dtype: str, loops: int) -> None:
         self.r, self.dtype = r, dtype
         self.arrays = [r.array(), r.array(), r.array()]
+        self.callees = r.c.new(f"getelementptr i64, ptr %record, i64 {r.at}")
         code = r.word()
+        r.at += CALLEES - 1
         self.own = r.c.new(f"icmp ne i64 {code}, 0")
         self.code = r.c.new(f"inttoptr i64 {code} to ptr")
+        self.room = r.c.room(r.word())
         self.m, self.n, self.depth = r.word(), r.word(), r.word()
         self.am, self.ak, self.bk, self.bn, self.om = (r.word() for _ in range(5))
         self.each, self.parts, self.wide, self.across = (r.word() for _ in range(4))
@@ -115,17 +129,35 @@ def factors(c: Code, dtype: str) -> tuple[str, str]:
 
 
 @structure
-class Gemm:
-    """Products of complex matrices, which nothing of our own multiplies, inside `loops` loops."""
+class Product:
+    """Products of matrices, inside `loops` loops. Words: those of `record`."""
 
     dtype: str
     loops: int
 
     def write(self, module: Module, name: str) -> None:
-        """Add the function; its words are those of `record`."""
+        """Add the function."""
         r = Reader(module)
-        units = Units(r, self.dtype, self.loops)
-        r.units(name, lambda u: units.multiply(*units.place(u)))
+        c, units = r.c, Units(r, self.dtype, self.loops)
+        strides = [units.am, units.ak, units.bk, units.bn, units.om]
+
+        def unit(u: str) -> None:
+            places, below, wide = units.place(u)
+
+            def ours() -> list[str]:
+                given = [f"ptr {p}" for p in (*places, units.room)]
+                given += [f"i64 {w}" for w in (below, wide, units.depth, *strides)]
+                given.append(f"ptr {units.callees}")
+                return [c.new(f"call i1 {units.code}({', '.join(given)})")]
+
+            def by_blas() -> list[str]:
+                units.multiply(places, below, wide)
+                return []
+
+            (left,) = c.guarded(units.own, [("i1", "true")], ours)
+            c.guarded(left, [], by_blas)
+
+        r.units(name, unit)
 
 
 def by_parts(

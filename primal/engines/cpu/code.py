@@ -217,13 +217,11 @@ class Code:
         self,
         name: str,
         body: Callable[..., None],
-        more: str | None = None,
         sizes: Sequence[str] = (),
     ) -> None:
         """The function `name`: `body(unit)` for each unit asked for, until the program is to stop.
 
-        With `more` parameters it is one of the module's own, for other functions to call. Where
-        units are numbered through loops of `sizes`, `body` is also given the index in each.
+        Where units are numbered through loops of `sizes`, `body` is also given the index in each.
         """
 
         def unit(u: str, indices: list[str]) -> list[str]:
@@ -246,10 +244,7 @@ class Code:
         # In the entry block, as LLVM would take stack with each turn of a loop.
         self.lines[1:1] = self.stacked
         text = "\n".join(self.lines)
-        how = "define void"
-        if more is not None:
-            how, head = "define internal void", f"{head}, {more}"
-        self.module.functions[name] = f"{how} @{name}({head}) {KERNEL} {{\n{text}\n}}\n"
+        self.module.functions[name] = f"define void @{name}({head}) {KERNEL} {{\n{text}\n}}\n"
 
     def _indices(self, sizes: Sequence[str]) -> list[str]:
         """Where the first unit is in loops of these sizes."""

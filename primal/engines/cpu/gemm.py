@@ -1,6 +1,7 @@
 """Products of matrices in register tiles: operands packed by blocks, then summed as in `panels`.
 
-(For the sizes at which BLAS is faster, the same kernel calls it.)
+A unit, a tile and what packs are functions of the process, compiled with the first product that is
+not faster by BLAS; the kernel is that of `blas`.
 
 A unit is a block of rows and columns of the result. For every block of terms it packs its columns
 of y, and its rows of x where they are so far apart that they share few lines of the cache, or where
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from primal.base.structures import replaced, structure
+from primal.base.structures import structure
 from primal.engines.cpu import _llvm, blas
 from primal.engines.cpu.code import SCALAR, SUFFIX, Code, Module, itemsize
 from primal.engines.cpu.panels import Tile
@@ -37,18 +38,11 @@ SPLIT = 128
 
 
 @structure
-class Packed:
-    """Products with tiles of `rows` rows and two vectors of lanes, inside `loops` loops.
-
-    `turned`: y has its terms contiguous, not its columns. `across`: x has its rows contiguous, not
-    its terms. Words: those of `blas.record`.
-    """
+class Packing:
+    """What functions of a product have in common: vectors of `lanes` of a dtype."""
 
     dtype: str
     lanes: int
-    turned: bool
-    across: bool
-    loops: int
 
     @property
     def rows(self) -> int:
@@ -74,132 +68,22 @@ class Packed:
         """Elements from term to term of a tile of x that was packed across its rows."""
         return -(-self.rows // self.lanes) * self.lanes
 
-    @property
-    def tall(self) -> int:
+    def tall(self, across: bool) -> int:
         """Bytes of a packed tile of x, no power of 2."""
-        if self.across:
+        if across:
             return (self.depth + 1) * self.side * self.item
         return self.rows * (self.depth + self.lanes) * self.item
 
-    def write(self, module: Module, name: str) -> None:
-        """Add the function: the one that kernels of a module share, with helpers of its own.
+    @property
+    def high(self) -> int:
+        """Rows that are packed at a time."""
+        return ROWS // self.rows * self.rows
 
-        The shared one, the tiles and the packing are each longer than what is left. None of them
-        is called so often that a call through a pointer would show.
-        """
-        size = self.item
-        rows_of = f"ptr @{self._across(module) if self.across else self._rows(module)}"
-        step, by = (self.depth + self.lanes) * size, size
-        if self.across:
-            step, by = size, self.side * size
-        given = (
-            "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status, "
-            f"ptr @{self._tile(module)}, ptr @{self._columns(module)}, {rows_of}, "
-            f"i1 {int(self.across)}, i64 {self.tall}, i64 {step}, i64 {by}"
-        )
-        head = "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status"
-        module.functions[name] = (
-            f"define void @{name}({head}) nounwind {{\n"
-            f"  call void @{self._units(module)}({given})\n  ret void\n}}\n"
-        )
-
-    def _units(self, module: Module) -> str:
-        """Units, given the functions of a tile, of packing columns and rows, and how packed rows
-        lie: bytes of a tile, from row to row and from term to term."""
-        name = f"units_{self.dtype}_{self.lanes}_{self.loops}"
-        if name in module.functions:
-            return name
-        r = Reader(module, self.lanes)
-        c = r.c
-        size, width = self.item, 2 * self.lanes
-        high = ROWS // self.rows * self.rows
-        units = blas.Units(r, self.dtype, self.loops)
-        am, ak, bk, bn, om = units.am, units.ak, units.bk, units.bn, units.om
-        packed = self.depth * COLUMNS * size
-        most = max(replaced(self, across=b).tall for b in (False, True))
-        room = packed + (high // self.rows + 1) * most
-        right = c.room(c.new(f"select i1 {units.own}, i64 {room}, i64 0"))
-        left = c.new(f"getelementptr i8, ptr {right}, i64 {packed}")
-        # Rows lie badly where they are so far apart that they share few lines of the cache.
-        near = c.new(f"icmp ne i64 {c.new(f'and i64 {am}, {FAR - 1}')}, 0")
-        lies = c.new(f"and i1 {near}, {c.new('xor i1 %across, true')}")
-        apart = c.new(f"select i1 %across, i64 {ak}, i64 {am}")
-        step = c.new(f"select i1 {lies}, i64 {am}, i64 %step")
-        by = c.new(f"select i1 {lies}, i64 {ak}, i64 %by")
-        nest = c.on_stack("[3 x i64]")  # the loop of a tile: terms, and bytes from one to the next
-        for i, word in enumerate((by, str(width * size))):
-            c.do(f"store i64 {word}, ptr {c.new(f'getelementptr i64, ptr {nest}, i64 {i + 1}')}")
-
-        def ours(places: list[str], below: str, wide: str) -> None:
-            x, y, z = places
-
-            def block(k: str, _: list[str]) -> list[str]:
-                turns = smaller(c, c.new(f"sub i64 {units.depth}, {k}"), str(self.depth))
-                c.do(f"store i64 {turns}, ptr {nest}")
-                here = r.moved(y, (k, bk))
-                c.do(
-                    f"call void %columns_of(ptr {here}, ptr {right}, i64 {turns}, i64 {wide}, "
-                    f"i64 {bk}, i64 {bn})"
-                )
-                from_x = r.moved(x, (k, ak))
-                c.loop("0", below, str(high), [], lambda i, _: rows(i, from_x, k, turns))
-                return []
-
-            def rows(i: str, x: str, k: str, turns: str) -> list[str]:
-                count = smaller(c, c.new(f"sub i64 {below}, {i}"), str(high))
-                # Tiles overlap where they do not fill the rows; so may blocks of rows.
-                short = c.new(f"icmp slt i64 {count}, {self.rows}")
-                from_row = c.new(f"sub i64 {below}, {self.rows}")
-                start = c.new(f"select i1 {short}, i64 {from_row}, i64 {i}")
-                done = c.new(f"sub i64 {i}, {start}")
-                count = c.new(f"add i64 {count}, {done}")
-                x, to = r.moved(x, (start, am)), r.moved(z, (start, om))
-                last = c.new(f"sub i64 {count}, {self.rows}")
-                pack, ready = c.label("pack"), c.label("ready")
-                c.do(f"br i1 {lies}, label %{ready}, label %{pack}")
-                c.start(pack)
-                c.do(
-                    f"call void %rows_of(ptr {x}, ptr {left}, i64 {count}, i64 {turns}, "
-                    f"i64 {apart}, i64 {last})"
-                )
-                c.do(f"br label %{ready}")
-                c.start(ready)
-
-                def panel(j: str, _: list[str]) -> list[str]:
-                    y = r.moved(right, (j, str(self.depth * size)))
-                    rest = smaller(c, c.new(f"sub i64 {wide}, {j}"), str(width))
-                    z = r.moved(to, (j, str(size)))
-                    c.loop("0", count, str(self.rows), [], lambda i, _: one(i, y, z, rest))
-                    return []
-
-                def one(i: str, y: str, z: str, rest: str) -> list[str]:
-                    at = smaller(c, i, last)
-                    skip = c.new(f"sub i64 {i}, {at}")
-                    skip = c.call("llvm.smax.i64", "i64", ("i64", skip), ("i64", done))
-                    first = c.new(f"icmp eq i64 {i}, 0")
-                    moved = c.new(f"sub i64 {i}, {at}")
-                    skip = c.new(f"select i1 {first}, i64 {skip}, i64 {moved}")
-                    index = c.new(f"udiv i64 {i}, {self.rows}")
-                    packed = r.moved(left, (index, "%tall"))
-                    p = c.new(f"select i1 {lies}, ptr {r.moved(x, (at, am))}, ptr {packed}")
-                    z = r.moved(z, (at, om))
-                    given = [f"ptr {v}" for v in (p, y, z)]
-                    given += [f"i64 {v}" for v in (step, om, rest, k, skip)] + [f"ptr {nest}"]
-                    c.do(f"call void %tile({', '.join(given)})")
-                    return []
-
-                c.loop("0", wide, str(width), [], panel)
-                return []
-
-            c.loop("0", units.depth, str(self.depth), [], block)
-
-        def unit(u: str) -> None:
-            at = units.place(u)
-            c.chosen(units.own, lambda: ours(*at), lambda: units.multiply(*at))
-
-        more = "ptr %tile, ptr %columns_of, ptr %rows_of, i1 %across, "
-        r.units(name, unit, more + "i64 %tall, i64 %step, i64 %by")
-        return name
+    @property
+    def room(self) -> int:
+        """Bytes for the packed columns, and behind them rows, of a unit."""
+        most = max(self.tall(True), self.tall(False))
+        return self.depth * COLUMNS * self.item + (self.high // self.rows + 1) * most
 
     # Vectors of which some lanes count.
 
@@ -217,17 +101,114 @@ class Packed:
         given = [("ptr", p), ("i32", str(self.item)), (c.vec("i1"), mask), (t, "zeroinitializer")]
         return c.call(name, t, *given)
 
-    # What kernels of a module share: each is as long as the rest of a kernel together.
 
-    def _tile(self, module: Module) -> str:
-        tile = Tile(self.dtype, self.rows, 2, self.lanes, 1, overlaps=True, filled=True)
-        return tile.function(module)
+@structure
+class Unit(Packing):
+    """The function that multiplies a unit of rows and columns. It calls those of a tile of the
+    result, of packing columns of y and rows of x: the words behind its own."""
 
-    def _columns(self, module: Module) -> str:
-        """Panels of two vectors of columns, one after the other; missing columns are zeros."""
-        name = f"columns_{self.dtype}_{self.lanes}{'_turned' * self.turned}"
-        if name in module.functions:
-            return name
+    def write(self, module: Module, name: str) -> None:
+        """Add the function."""
+        r = Reader(module, self.lanes)
+        c = r.c
+        size, width, high = self.item, 2 * self.lanes, self.high
+        tile, columns_of, rows_of = [
+            c.new(f"load ptr, ptr {c.new(f'getelementptr i64, ptr %callees, i64 {i}')}")
+            for i in range(1, blas.CALLEES)
+        ]
+        right, am, ak, bk, bn, om = "%room", "%am", "%ak", "%bk", "%bn", "%om"
+        left = c.new(f"getelementptr i8, ptr {right}, i64 {self.depth * COLUMNS * size}")
+        # Where not the terms of x but its rows are contiguous. Rows lie badly where they are so far
+        # apart that they share few lines of the cache.
+        across = c.new(f"icmp ne i64 {ak}, {size}")
+        near = c.new(f"icmp ne i64 {c.new(f'and i64 {am}, {FAR - 1}')}, 0")
+        lies = c.new(f"and i1 {near}, {c.new(f'xor i1 {across}, true')}")
+
+        def either(which: str, one: str | int, other: str | int) -> str:
+            return c.new(f"select i1 {which}, i64 {one}, i64 {other}")
+
+        apart = either(across, ak, am)
+        tall = either(across, self.tall(True), self.tall(False))
+        step = either(lies, am, either(across, size, (self.depth + self.lanes) * size))
+        by = either(lies, ak, either(across, self.side * size, size))
+        # The loop of a tile: terms, and bytes from one to the next.
+        nest = c.new("alloca [3 x i64]")
+        for i, word in enumerate((by, str(width * size))):
+            c.do(f"store i64 {word}, ptr {c.new(f'getelementptr i64, ptr {nest}, i64 {i + 1}')}")
+
+        def block(k: str, _: list[str]) -> list[str]:
+            turns = smaller(c, c.new(f"sub i64 %depth, {k}"), str(self.depth))
+            c.do(f"store i64 {turns}, ptr {nest}")
+            here = r.moved("%y", (k, bk))
+            c.do(
+                f"call void {columns_of}(ptr {here}, ptr {right}, i64 {turns}, i64 %wide, "
+                f"i64 {bk}, i64 {bn})"
+            )
+            from_x = r.moved("%x", (k, ak))
+            c.loop("0", "%below", str(high), [], lambda i, _: rows(i, from_x, k, turns))
+            return []
+
+        def rows(i: str, x: str, k: str, turns: str) -> list[str]:
+            count = smaller(c, c.new(f"sub i64 %below, {i}"), str(high))
+            # Tiles overlap where they do not fill the rows; so may blocks of rows.
+            short = c.new(f"icmp slt i64 {count}, {self.rows}")
+            from_row = c.new(f"sub i64 %below, {self.rows}")
+            start = c.new(f"select i1 {short}, i64 {from_row}, i64 {i}")
+            done = c.new(f"sub i64 {i}, {start}")
+            count = c.new(f"add i64 {count}, {done}")
+            x, to = r.moved(x, (start, am)), r.moved("%z", (start, om))
+            last = c.new(f"sub i64 {count}, {self.rows}")
+            pack, ready = c.label("pack"), c.label("ready")
+            c.do(f"br i1 {lies}, label %{ready}, label %{pack}")
+            c.start(pack)
+            c.do(
+                f"call void {rows_of}(ptr {x}, ptr {left}, i64 {count}, i64 {turns}, "
+                f"i64 {apart}, i64 {last})"
+            )
+            c.do(f"br label %{ready}")
+            c.start(ready)
+
+            def panel(j: str, _: list[str]) -> list[str]:
+                y = r.moved(right, (j, str(self.depth * size)))
+                rest = smaller(c, c.new(f"sub i64 %wide, {j}"), str(width))
+                z = r.moved(to, (j, str(size)))
+                c.loop("0", count, str(self.rows), [], lambda i, _: one(i, y, z, rest))
+                return []
+
+            def one(i: str, y: str, z: str, rest: str) -> list[str]:
+                at = smaller(c, i, last)
+                skip = c.new(f"sub i64 {i}, {at}")
+                skip = c.call("llvm.smax.i64", "i64", ("i64", skip), ("i64", done))
+                first = c.new(f"icmp eq i64 {i}, 0")
+                moved = c.new(f"sub i64 {i}, {at}")
+                skip = c.new(f"select i1 {first}, i64 {skip}, i64 {moved}")
+                index = c.new(f"udiv i64 {i}, {self.rows}")
+                packed = r.moved(left, (index, tall))
+                p = c.new(f"select i1 {lies}, ptr {r.moved(x, (at, am))}, ptr {packed}")
+                z = r.moved(z, (at, om))
+                given = [f"ptr {v}" for v in (p, y, z)]
+                given += [f"i64 {v}" for v in (step, om, rest, k, skip)] + [f"ptr {nest}"]
+                c.do(f"call void {tile}({', '.join(given)})")
+                return []
+
+            c.loop("0", "%wide", str(width), [], panel)
+            return []
+
+        c.loop("0", "%depth", str(self.depth), [], block)
+        c.do("ret i1 false")
+        text = "\n".join(c.lines)
+        module.functions[name] = f"define i1 @{name}({blas.UNIT}) nounwind {{\n{text}\n}}\n"
+
+
+@structure
+class Columns(Packing):
+    """The function that packs columns of y, in panels of two vectors of columns, one after the
+    other; missing columns are zeros. `turned`: its terms are contiguous, not its columns."""
+
+    turned: bool
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the function."""
         r = Reader(module, self.lanes)
         c, size, lanes = r.c, self.item, self.lanes
         t, width = c.vec(self.scalar), 2 * lanes
@@ -252,8 +233,7 @@ class Packed:
             return []
 
         c.loop("0", "%wide", str(width), [], panel)
-        r.helper(name, "ptr %y, ptr %to, i64 %turns, i64 %wide, i64 %bk, i64 %bn")
-        return name
+        r.helper(name, "ptr %y, ptr %to, i64 %turns, i64 %wide, i64 %bk, i64 %bn", "")
 
     def _turned(self, r: Reader, source: str, target: str, rest: str, v: str) -> list[str]:
         """Vector v of a panel: squares of lanes x lanes elements, turned in registers."""
@@ -300,11 +280,20 @@ class Packed:
         c.loop("0", "%turns", str(lanes), [], square)
         return []
 
-    def _rows(self, module: Module) -> str:
-        """Tiles of rows, one after the other, their elements close together."""
-        name = f"rows_{self.dtype}_{self.rows}_{self.lanes}"
-        if name in module.functions:
-            return name
+
+@structure
+class Rows(Packing):
+    """The function that packs rows of x in tiles, one after the other. `across`: its rows are
+    contiguous, not its terms."""
+
+    across: bool
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the function."""
+        (self._across if self.across else self._along)(module, name)
+
+    def _along(self, module: Module, name: str) -> None:
+        """Tiles whose rows follow each other, their elements close together."""
         r = Reader(module, self.lanes)
         c, size, lanes = r.c, self.item, self.lanes
         t, suffix = c.vec(self.scalar), "f32" if self.item == 4 else "f64"
@@ -313,7 +302,7 @@ class Packed:
             given = [(t, value), ("ptr", q), ("i32", str(size)), (c.vec("i1"), mask)]
             c.call_void(f"llvm.masked.store.v{lanes}{suffix}.p0", *given)
 
-        tall = str(self.tall)
+        tall = str(self.tall(self.across))
 
         def tile(i: str, now: list[str]) -> list[str]:
             source, target = r.moved("%x", (smaller(c, i, "%last"), "%am")), now[0]
@@ -335,15 +324,10 @@ class Packed:
             return [r.moved(target, ("1", tall))]
 
         c.loop("0", "%count", str(self.rows), [("ptr", "%to")], tile)
-        r.helper(name, "ptr %x, ptr %to, i64 %count, i64 %turns, i64 %am, i64 %last")
-        return name
+        r.helper(name, "ptr %x, ptr %to, i64 %count, i64 %turns, i64 %am, i64 %last", "")
 
-
-    def _across(self, module: Module) -> str:
-        """Tiles of rows, one after the other, each with the rows of a term side by side."""
-        name = f"across_{self.dtype}_{self.rows}_{self.lanes}"
-        if name in module.functions:
-            return name
+    def _across(self, module: Module, name: str) -> None:
+        """Tiles with the rows of a term side by side."""
         r = Reader(module, self.lanes)
         c, size, lanes = r.c, self.item, self.lanes
         t = c.vec(self.scalar)
@@ -362,14 +346,13 @@ class Packed:
                     at = (str(v * lanes), str(size))
                     value = self._load(c, r.moved(p, at), mask)
                     c.do(f"store {t} {value}, ptr {r.moved(now[0], at)}, align {size}")
-                return [r.moved(now[0], ("1", str(self.tall)))]
+                return [r.moved(now[0], ("1", str(self.tall(self.across))))]
 
             c.loop("0", "%count", str(self.rows), [("ptr", target)], tile)
             return []
 
         c.loop("0", "%turns", "1", [], term)
-        r.helper(name, "ptr %x, ptr %to, i64 %count, i64 %turns, i64 %ak, i64 %last")
-        return name
+        r.helper(name, "ptr %x, ptr %to, i64 %count, i64 %turns, i64 %ak, i64 %last", "")
 
 
 def parts_of(m: int, n: int) -> int:
@@ -391,15 +374,17 @@ def fits(m: int, n: int, depth: int, turned: bool, size: int) -> bool:
 
 
 def packed(
-    dtype: str, sizes: tuple[int, int, int], strides: Sequence[tuple[int, int]], loops: blas.Loops
-) -> tuple[Packed, tuple[int, int]]:
-    """Spec, and rows and columns of a unit; strides in elements, of x by row and term, of y by term
-    and column."""
+    dtype: str, sizes: tuple[int, int, int], strides: Sequence[tuple[int, int]]
+) -> tuple[tuple[Unit, Tile, Columns, Rows], tuple[int, int], int]:
+    """Functions of the process, rows and columns of a unit, bytes of memory; strides in elements,
+    of x by row and term, of y by term and column."""
     m, n, _ = sizes
     (_, term), (_, column) = strides
     parts = parts_of(m, n)
     # Round numbers of rows: tiles fill more of them.
     each = m if parts == 1 else -(-m // (32 * parts)) * 32
     lanes = _llvm.compiler().width // itemsize(dtype)
-    spec = Packed(dtype, lanes, column != 1, term != 1, len(blas.padded(loops)))
-    return spec, (each, COLUMNS)
+    unit = Unit(dtype, lanes)
+    tile = Tile(dtype, unit.rows, 2, lanes, 1, overlaps=True, filled=True)
+    packs = Columns(dtype, lanes, column != 1), Rows(dtype, lanes, term != 1)
+    return (unit, tile, *packs), (each, COLUMNS), unit.room

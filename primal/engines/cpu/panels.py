@@ -151,11 +151,6 @@ class Tile:
     overlaps: bool = False
     filled: bool = False
 
-    @property
-    def name(self) -> str:
-        kinds = "_fewer" * self.fewer + "_overlaps" * self.overlaps + "_filled" * self.filled
-        return f"tile_{self.dtype}_{self.rows}_{self.vectors}_{self.lanes}_{self.loops}{kinds}"
-
     def call(
         self, c: Code, code: str, places: Sequence[str], counts: Sequence[str], nest: str
     ) -> None:
@@ -168,13 +163,7 @@ class Tile:
         given = [*[f"ptr {p}" for p in places], *[f"i64 {v}" for v in counts], f"ptr {nest}"]
         c.do(f"call void {code}({', '.join(given)})")
 
-    def function(self, module: Module) -> str:
-        """The name of the tile's function, which is added to the module if it is not there."""
-        if self.name not in module.functions:
-            self.write(module, self.name, "internal ")
-        return self.name
-
-    def write(self, module: Module, name: str, linkage: str = "") -> None:
+    def write(self, module: Module, name: str) -> None:
         """Add the function."""
         c = Code(module, self.lanes)
         scalar, size = SCALAR[self.dtype], itemsize(self.dtype)
@@ -306,9 +295,7 @@ class Tile:
         head = "ptr %a, ptr %b, ptr %c, i64 %step_a, i64 %step_c, i64 %left, i64 %add, i64 %some, "
         head += "ptr %nest"
         text = "\n".join(c.lines)
-        module.functions[name] = (
-            f"define {linkage}void @{name}({head}) nounwind {{\n{text}\n}}\n"
-        )
+        module.functions[name] = f"define void @{name}({head}) nounwind {{\n{text}\n}}\n"
 
 
 def rows_of(width: int) -> tuple[int, int, int]:

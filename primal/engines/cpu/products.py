@@ -21,6 +21,7 @@ from primal.engines.cpu.code import SCALAR, Code, Module, itemsize
 from primal.engines.cpu.graph import Value, native, row_major, size_of, transposed
 from primal.engines.cpu.moves import merged
 from primal.engines.cpu.reader import Reader, smaller
+from primal.engines.cpu.steps import RoutineSpec
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 
@@ -211,8 +212,8 @@ def _by_blas(
     dtype = x.node.dtype.str[1:]
     sizes, strides = (m, n, depth), ((xm, xk), (yk, yn), om)
     work = 2.0 * m * n * depth * (4 if dtype[0] == "c" else 1)
-    own, cost, results = False, work / SPEED[dtype], there
-    callees: tuple[tiled.Unit, ...] = ()
+    own, cost, results, room = False, work / SPEED[dtype], there, 0
+    callees: tuple[RoutineSpec, ...] = ()
     if dtype == "f4" and tiled.have():
         own = tiled.fits(*sizes, yk == 1)
         if own and tiled.in_halves(*sizes, size_of([g[0] for g in loops])):
@@ -222,20 +223,20 @@ def _by_blas(
             sizes = m, n, depth
         if own:
             cost, callees = tiled.cost(*sizes), (tiled.Unit(),)
-        spec, unit = tiled.tiled(sizes, loops)
+            unit = tiled.unit_of(sizes, size_of([g[0] for g in loops]))
+            room = tiled.room(unit[1])
     elif dtype in ("f4", "f8"):
         own = gemm.fits(*sizes, yk == 1, itemsize(dtype))
-        spec, unit = gemm.packed(dtype, sizes, strides[:2], loops)
-    else:
-        spec = blas.Gemm(dtype, len(blas.padded(loops)))
+        if own:
+            callees, unit, room = gemm.packed(dtype, sizes, strides[:2])
     if not own:
         rows, columns = tiles(m, n, work)
         unit = -(-m // rows), -(-n // columns)
     words, parts = blas.record(
-        dtype, own, sizes, *strides, unit, blas.padded(loops), (ta, lda, tb, ldb, max(om, n))
+        dtype, own, room, sizes, *strides, unit, blas.padded(loops), (ta, lda, tb, ldb, max(om, n))
     )
     made = k.routine(
-        spec, (x, y), (Aval(results, x.dtype),), words,
+        blas.Product(dtype, len(blas.padded(loops))), (x, y), (Aval(results, x.dtype),), words,
         units=parts * size_of([g[0] for g in loops]),
         cost=min(int(cost / parts) + (0 if own else 150), blas.MOST), name="matmul", terms=depth,
         callees=callees,

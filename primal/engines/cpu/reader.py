@@ -70,17 +70,14 @@ class Reader:
             places = [self.moved(p, (i, s)) for p, s in zip(places, strides, strict=True)]
         return places
 
-    def units(self, name: str, body: Any, more: str | None = None) -> None:
-        """The function: `body(unit)` for each unit asked for, until the status word is set.
+    def units(self, name: str, body: Any) -> None:
+        """The function: `body(unit)` for each unit asked for, until the status word is set."""
+        self.c.function(name, body)
 
-        With `more` parameters it is one of the module's own, for other functions to call.
-        """
-        self.c.function(name, body, more)
-
-    def helper(self, name: str, parameters: str) -> None:
-        """The code so far as a function of the module's own, which gives nothing back."""
+    def helper(self, name: str, parameters: str, linkage: str = "internal ") -> None:
+        """The code so far as a function, which gives nothing back: the module's own, or not."""
         text = "\n".join([*self.c.lines, "  ret void"])
-        head = f"define internal void @{name}({parameters}) nounwind"
+        head = f"define {linkage}void @{name}({parameters}) nounwind"
         self.c.module.functions[name] = f"{head} {{\n{text}\n}}\n"
 
 

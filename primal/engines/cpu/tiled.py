@@ -26,7 +26,6 @@ import platform
 from primal.base.structures import structure
 from primal.engines.cpu import _llvm, blas
 from primal.engines.cpu.code import Code, Module
-from primal.engines.cpu.graph import size_of
 from primal.engines.cpu.reader import Reader, smaller
 
 SIDE, TERMS = 16, 32
@@ -98,13 +97,12 @@ def in_halves(m: int, n: int, depth: int, turns: int) -> bool:
     return turns == 1 and max(m, n) <= min(ROWS, depth // 2) and depth % (2 * TERMS) == 0
 
 
-def tiled(sizes: tuple[int, int, int], loops: blas.Loops) -> tuple[Tiled, tuple[int, int]]:
-    """Spec, and rows and columns of a unit."""
-    spec = Tiled(len(blas.padded(loops)))
-    return spec, _unit(sizes, size_of([g[0] for g in loops]))
+def room(wide: int) -> int:
+    """Bytes of memory for a unit's packed operands."""
+    return (wide // 32 + 1) * STRIP
 
 
-def _unit(sizes: tuple[int, int, int], turns: int) -> tuple[int, int]:
+def unit_of(sizes: tuple[int, int, int], turns: int) -> tuple[int, int]:
     """Rows and columns of a unit: of the divisions into enough units that which packs least.
 
     Rows are packed for each part of the columns and columns for each part of the rows. It is the
@@ -124,50 +122,13 @@ def _unit(sizes: tuple[int, int, int], turns: int) -> tuple[int, int]:
 
 
 @structure
-class Tiled:
-    """Units of rows and columns of products, inside `loops` loops.
-
-    Operands lie in any order: what packs them asks the strides, once for some 10,000 numbers, so
-    that there is one code for a product and for those of its gradient. Words: those of
-    `blas.record`.
-    """
-
-    loops: int
-
-    def write(self, module: Module, name: str) -> None:
-        """Add the function, which calls that of `Unit` by its address, the first word."""
-        r = Reader(module, SIDE)
-        c = r.c
-        units = blas.Units(r, "f4", self.loops)
-        strides = [units.am, units.ak, units.bk, units.bn, units.om]
-        room = c.new(f"mul i64 {units.wide}, {STRIP // 32}")
-        room = c.new(f"add i64 {room}, {STRIP}")
-        left = c.room(c.new(f"select i1 {units.own}, i64 {room}, i64 0"))
-
-        def unit(u: str) -> None:
-            places, below, wide = units.place(u)
-
-            def ours() -> list[str]:
-                given = [f"ptr {p}" for p in (*places, left)]
-                given += [f"i64 {w}" for w in (below, wide, units.depth, *strides)]
-                return [c.new(f"call i1 {units.code}({', '.join(given)})")]
-
-            (far,) = c.guarded(units.own, [("i1", "true")], ours)
-
-            def by_blas() -> list[str]:
-                units.multiply(places, below, wide)
-                return []
-
-            c.guarded(far, [], by_blas)
-
-        r.units(name, unit)
-
-
-@structure
 class Unit:
     """The function that multiplies a unit by the matrix unit, and tells whether there is a sum that
     is not finite. One serves the process; it is compiled with the first product that is large
     enough, as it takes three times as long as the rest of a product (25 of 35 ms).
+
+    Operands lie in any order: what packs them asks the strides, once for some 10,000 numbers, so
+    that there is one code for a product and for those of its gradient.
     """
 
     def write(self, module: Module, name: str) -> None:
@@ -178,7 +139,7 @@ class Unit:
             _pack(module), _tile(module), _last_tile(module), _settings(module)
         )  # fmt: skip
         across, turned = (c.new(f"icmp ne i64 {stride}, 4") for stride in ("%ak", "%bn"))
-        right = c.new(f"getelementptr i8, ptr %left, i64 {STRIP}")
+        right = c.new(f"getelementptr i8, ptr %room, i64 {STRIP}")
         state = c.new(f"alloca [{STATE} x i8], align 64")
         for at in (_CHECKS, _PENDING):
             p = c.new(f"getelementptr i8, ptr {state}, i64 {at}")
@@ -195,7 +156,7 @@ class Unit:
                 count = smaller(c, c.new(f"sub i64 %below, {i}"), "32")
                 c.do(
                     f"call void @{pack}(ptr {r.moved(there, (i, '%am'))}, i64 %am, i64 %ak, "
-                    f"i64 {count}, i64 {turns}, ptr %left, i64 {strip}, i1 0, i1 {across})"
+                    f"i64 {count}, i64 {turns}, ptr %room, i64 {strip}, i1 0, i1 {across})"
                 )
                 to = r.moved("%z", (i, "%om"))
 
@@ -203,7 +164,7 @@ class Unit:
                     index = c.new(f"lshr i64 {j}, 5")
                     rest = c.new(f"sub i64 %wide, {j}")
                     c.do(
-                        f"call void @{tile}(ptr %left, ptr {r.moved(right, (index, strip))}, "
+                        f"call void @{tile}(ptr %room, ptr {r.moved(right, (index, strip))}, "
                         f"i64 {blocks}, ptr {r.moved(to, (j, '4'))}, i64 %om, i64 {count}, "
                         f"i64 {rest}, i64 {k}, ptr {state})"
                     )
@@ -227,10 +188,8 @@ class Unit:
         bad = c.new(f"fcmp uno {c.vec('float')} {found}, {found}")
         word = c.new(f"bitcast {c.vec('i1')} {bad} to i{SIDE}")
         c.do(f"ret i1 {c.new(f'icmp ne i{SIDE} {word}, 0')}")
-        names = "below", "wide", "depth", "am", "ak", "bk", "bn", "om"
-        head = "ptr %x, ptr %y, ptr %z, ptr %left, " + ", ".join(f"i64 %{n}" for n in names)
         text = "\n".join(c.lines)
-        module.functions[name] = f"define i1 @{name}({head}) nounwind {{\n{text}\n}}\n"
+        module.functions[name] = f"define i1 @{name}({blas.UNIT}) nounwind {{\n{text}\n}}\n"
 
 
 def _settings(module: Module) -> str:

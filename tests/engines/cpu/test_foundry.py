@@ -12,7 +12,7 @@ import primal
 import primal.numpy as jnp
 from primal.base.config import cpu_engine
 from primal.engines.cpu import _llvm, objects, pool
-from primal.engines.cpu.blas import Gemm
+from primal.engines.cpu.blas import Product
 from primal.engines.cpu.foundry import Foundry
 from primal.engines.cpu.products import Small
 
@@ -61,9 +61,9 @@ def test_one_kind_is_a_module_while_a_program_is_arranged(monkeypatch):
     monkeypatch.setattr(threading.Thread, "start", lambda self: None)
     monkeypatch.setattr("primal.engines.cpu.foundry.threads", lambda: 2)
     foundry = Foundry()
-    foundry.order([SPECS[0], Gemm("f4", 0), SPECS[1], SPECS[2]])
+    foundry.order([SPECS[0], Product("f4", 0), SPECS[1], SPECS[2]])
     foundry._work()
-    assert [c.specs for c in foundry._made] == [SPECS[:3], [Gemm("f4", 0)]]
+    assert [c.specs for c in foundry._made] == [SPECS[:3], [Product("f4", 0)]]
 
 
 def test_a_first_program_loads_what_it_needs():
@@ -160,7 +160,7 @@ if child:
 
 
 def test_ahead_asks_for_nothing_that_is_known():
-    spec = Gemm("f8", 0)
+    spec = Product("f8", 0)
     address = objects.kernels_for([spec])[spec]
     before = objects.counters.kernels
     objects.ahead(spec)

@@ -9,10 +9,10 @@ import pytest
 
 from primal.base.config import config
 from primal.engines.cpu import _llvm, objects, store
-from primal.engines.cpu.blas import Gemm
+from primal.engines.cpu.blas import Product
 from primal.engines.cpu.products import Small
 
-SPECS = [Gemm("f4", 0), Gemm("f8", 1), Small("f8", 4, 4, 4, True, 0)]
+SPECS = [Product("f4", 0), Product("f8", 1), Small("f8", 4, 4, 4, True, 0)]
 CODE = """
 from primal.engines.cpu import objects
 from tests.engines.cpu.test_objects import SPECS

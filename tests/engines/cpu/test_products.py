@@ -288,6 +288,22 @@ def test_one_kernel_multiplies_a_vector_by_its_own_code_and_by_blas(
         assert len(specs) == 1
 
 
+def test_tiles_and_packing_are_functions_of_the_process_for_products_that_call_them(monkeypatch):
+    monkeypatch.setattr(tiled, "have", lambda: False)
+    kernels, called = set(), set()
+    for dtype in ("float32", "float64"):
+        for m, n, k in ((40, 30, 20), (64, 64, 64), (130, 128, 300), (257, 512, 257)):
+            for left, right in itertools.product((0, 1), repeat=2):
+                x, y = array((k, m)[:: 1 - 2 * left], dtype), array((k, n)[:: 1 - 2 * right], dtype)
+                for own in (False, True):
+                    monkeypatch.setattr(gemm, "fits", lambda *_, own=own: own)
+                    plan = lab.built(product(((left,), (right,))), x, y).plan
+                    kernels.update(plan.specs)
+                    called.update(plan.callees)
+                    assert bool(plan.callees) == own
+    assert (len(kernels), len(called)) == (2, 2 * 6)
+
+
 def test_tiles_of_a_stack_with_rows_far_apart():
     x, y = array((3, 40, 512), "float32"), array((3, 64, 512), "float32", 1)
     agree(lambda x, y: [dot(x, y, ((2,), (2,)), ((0,), (0,)))], x, y, terms=512)
