@@ -106,6 +106,10 @@ class Tables:
         size = bytes_of(out)
         if to == source or not size:
             return []
+        return self._copied(to, source, size)
+
+    def _copied(self, to: Sequence[int], source: Sequence[int], size: int) -> list[int]:
+        """A record that copies, in pieces that threads share."""
         units = -(-size // PIECE)
         record = self.record("copy", [*to, *source, size], units, 20 + min(size, PIECE) // 16)
         record[4] = PIECE
@@ -122,6 +126,7 @@ class Tables:
 
     def loop(self, step: Loop) -> tuple[list[int], float]:
         address = self.places.address
+        before: list[int] = []
         copies: list[int] = []
         sets: list[int] = []
         swaps: list[int] = []
@@ -137,8 +142,11 @@ class Tables:
                 if carry is not None:
                     sets += [carry[1], *home, carry[2], *address(carry[3])]
                 continue
-            if home != source:
-                copies += [*home, *source, bytes_of(param)]
+            size = bytes_of(param)
+            if home != source and size > PIECE:
+                before += self._copied(home, source, size)
+            elif home != source:
+                copies += [*home, *source, size]
             if carry is not None:
                 _, old, new, spare = carry
                 sets += [old, *home, new, *address(spare)]
@@ -169,13 +177,13 @@ class Tables:
         if fused is None:
             table, cost = self.table(step.body)
             words = [*head, table.ctypes.data, len(table), *ends, *rest]
-            return self.record("loop", words), 50 + (step.trips or 1) * (cost + 10)
-        before, self.walked = self.walked, 0.0
+            return before + self.record("loop", words), 50 + (step.trips or 1) * (cost + 10)
+        outside, self.walked = self.walked, 0.0
         words = [*head, 0, 0, *ends, *fused.words(self), *rest]
-        turn, self.walked = self.walked + float(TURN * len(fused.spec.items)), before
+        turn, self.walked = self.walked + float(TURN * len(fused.spec.items)), outside
         record = self.record("loop", words)
         record[0] = self.kernels[fused.spec]
-        return record, 50 + (step.trips or 1) * turn
+        return before + record, 50 + (step.trips or 1) * turn
 
     def read(self, x: Any) -> tuple[int, int]:
         slot, offset = self.places.address(x.node)

@@ -21,6 +21,7 @@ import primal.numpy as jnp
 from primal import lax
 from primal.base.config import cpu_engine
 from primal.engines.cpu.program import Cancelled, CpuExecutable
+from primal.engines.cpu.records import PIECE
 from primal.engines.cpu.steps import Branch, Library, Loop, Move
 from primal.ir.evaluate import run_numpy
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
@@ -354,6 +355,26 @@ def test_donated_memory_keeps_its_dtype() -> None:
         for got, want in zip(step(jnp.asarray(x)), f(x), strict=True):
             assert np.asarray(got).dtype == got.dtype == want.dtype
             np.testing.assert_allclose(got, want, 1e-6)
+
+
+@pytest.mark.parametrize("trips", [0, 1, 3])
+def test_large_carries_are_copied_by_all_threads(trips: int) -> None:
+    x = np.random.default_rng(0).standard_normal((2, 3 * PIECE // 4 + 5)).astype(np.float32)
+    y = np.arange(7.0, dtype=np.float32)
+
+    def f(x: Any, y: Any) -> Any:
+        def body(i: Any, c: Any) -> Any:
+            a, b, small = c
+            return b * 0.5, lax.fori_loop(0, 2, lambda j, d: d + a[0], a), small + 1
+
+        return lax.fori_loop(0, trips, body, (x, x[::-1] * 2, y)), x
+
+    agree(f, x, y)
+    # Of the argument, which nobody may write.
+    tables = agree(lambda x: lax.fori_loop(0, 3, lambda i, c: c * 0.5, x), x).tables
+    ((table, ((at, step),)),) = [t for t in tables.kept if type(t[1][0][1]) is Loop]
+    units = -(-x.nbytes // PIECE)
+    assert int(table[at]) == tables.functions["copy"] and int(table[at + 2]) == units
 
 
 def test_threads_share_a_loop() -> None:
