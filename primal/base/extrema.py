@@ -85,11 +85,6 @@ class Extremum:
         if x.dtype.kind not in "fV":
             self.ufunc.at(x, index, values)
             return
-        if x.dtype in IN_VECTORS:
-            wide = widened(x)
-            self.at(wide, index, widened(values))
-            np.copyto(x, narrowed(wide, x.dtype))
-            return
         # Not by the extension's ufuncs: NumPy's have loops for indices, five times as fast, which
         # those of booleans lack too. A zero that met no other is the element's own.
         signs = np.signbit(x).view(np.uint8) if _has_zeros(values) else None

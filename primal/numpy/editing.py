@@ -67,6 +67,9 @@ def delete(
     n = x.shape[axis]
     before = (slice(None),) * axis
     if isinstance(obj, slice):
+        first, end, step = obj.indices(n)
+        if step == 1 and first < end:
+            return _without(x, axis, first, end)
         gone = np.arange(n)[obj]
         return getitem(x, (*before, np.delete(np.arange(n, dtype=INT32), gone)))
     i = array_operand("delete", obj, 1)
@@ -91,9 +94,14 @@ def delete(
         raise kind(f"index {outside[0]} is out of bounds for axis {axis} with size {n}")
     if i.ndim == 0:
         first = int(at[0]) % n
-        parts = [getitem(x, (*before, slice(0, first))), getitem(x, (*before, slice(first + 1, n)))]
-        return concatenate(*parts, dimension=axis)
+        return _without(x, axis, first, first + 1)
     return getitem(x, (*before, np.delete(np.arange(n, dtype=INT32), at)))
+
+
+def _without(x: Any, axis: int, first: int, end: int) -> Any:
+    before = (slice(None),) * axis
+    parts = [getitem(x, (*before, slice(0, first))), getitem(x, (*before, slice(end, None)))]
+    return concatenate(*parts, dimension=axis)
 
 
 def _delete_distinct(x: Any, i: Any, axis: int) -> Any:

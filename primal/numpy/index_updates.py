@@ -10,6 +10,7 @@ import numpy as np
 
 from primal.base import dtypes, source
 from primal.base.config import settings
+from primal.base.native import FLOAT16, narrowed, widened
 from primal.ir.evaluate import quietly
 from primal.ir.state import state
 from primal.ir.trace import PYTHON_SCALARS, Literal, Tracer, aval_of, literal
@@ -113,8 +114,10 @@ def update_numpy(x: Any, index: Any, values: Any, ufunc: Any) -> ArrayImpl | Non
         if not basic:  # index arrays may repeat
             if rank and _rank_of(out, index) < rank:
                 return None
-            if dtype.itemsize == 2 and dtype.kind == "f":
-                return None  # the general path sums in float32
+            if dtype == FLOAT16:  # in float32, as the general path
+                wide, values = widened(out), quietly(np.asarray, (values, dtype), {})
+                quietly(ufunc.at, (wide, index, widened(values)), {})
+                return ArrayImpl(aval, quietly(narrowed, (wide, dtype), {}))
             if values.__class__ is not np.ndarray:
                 values = quietly(np.asarray, (values, dtype), {})
             quietly(ufunc.at, (out, index, values), {})

@@ -25,6 +25,7 @@ from primal.numpy import (
 )
 from primal.numpy.indexing import getitem
 from primal.numpy.promotion import BOOL
+from primal.numpy.remembered import remembered
 from primal.ops import elementwise as ops
 from primal.ops.choose import bitcast_convert_type
 
@@ -166,6 +167,7 @@ def _in_place(name: str) -> property:
     return property(refuse, doc=f"Not offered: `{name}` of NumPy gives a writable view.")
 
 
+@remembered
 def _view(self: Array, dtype: Any = None, type: None = None) -> Array:
     """The same bits as another dtype; a narrower or wider one changes the last axis."""
     if type is not None:

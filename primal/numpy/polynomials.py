@@ -12,6 +12,7 @@ from primal.base import dtypes
 from primal.base.limits import finfo
 from primal.ir.avals import canonical_shape
 from primal.ir.trace import Array, literal
+from primal.numpy import direct
 from primal.numpy.choosing import where
 from primal.numpy.contraction import dot
 from primal.numpy.creation import array, filled
@@ -33,7 +34,7 @@ from primal.numpy.promotion import (
 )
 from primal.numpy.ranges import arange
 from primal.numpy.reductions import sum as total
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.shapes import atleast_1d, roll
 from primal.numpy.signal import convolve
 from primal.numpy.sorting import argmin, argsort
@@ -226,6 +227,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     return from_literal(c)
 
 
+@remembered_as(direct.poly)
 def poly(seq_of_zeros: ArrayLike) -> Array:
     """The polynomial with given zeros, or the characteristic polynomial of a matrix.
 

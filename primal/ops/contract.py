@@ -109,21 +109,29 @@ def _summed(left: Any, right: Any, dimension_numbers: Dims) -> str | None:
     Where no dimension is free each result is one sum of products, which for whole numbers, and for
     terms that do not lie beside each other, `matmul` adds up one by one.
     """
+    return _summed_as(left.shape, right.ndim, left.dtype.kind, dimension_numbers)
+
+
+@functools.lru_cache(maxsize=4096)
+def _summed_as(
+    left: tuple[int, ...], right_rank: int, kind: str, dimension_numbers: Dims
+) -> str | None:
     (lc, rc), (lb, rb) = dimension_numbers
-    if len(lc) + len(lb) < left.ndim or len(rc) + len(rb) < right.ndim:
+    rank = len(left)
+    if len(lc) + len(lb) < rank or len(rc) + len(rb) < right_rank:
         return None
-    if left.ndim > 26 or all(left.shape[d] == 1 for d in lc):
+    if rank > 26 or all(left[d] == 1 for d in lc):
         return None
-    together = (*lb, *lc) == (*rb, *rc) == tuple(range(left.ndim))
-    if left.dtype.kind == "b":  # a sum of booleans ends where it is known
+    together = (*lb, *lc) == (*rb, *rc) == tuple(range(rank))
+    if kind == "b":  # a sum of booleans ends where it is known
         return ONE_ROW if together and not lb else None
     # One by one the terms of 2 x 3 million floats add up to 1e-3 beside their sum.
-    if left.dtype.kind in "fc" and (together or math.prod([left.shape[d] for d in lc]) > FEW):
+    if kind in "fc" and (together or math.prod([left[d] for d in lc]) > FEW):
         return None
-    if together and not lb and left.size <= FEW:
+    if together and not lb and math.prod(left) <= FEW:
         return ONE_ROW
     letters = string.ascii_letters
-    first, second = [""] * left.ndim, [""] * right.ndim
+    first, second = [""] * rank, [""] * right_rank
     for i, (d, e) in enumerate(zip((*lb, *lc), (*rb, *rc), strict=True)):
         first[d] = second[e] = letters[i]
     return f"{''.join(first)},{''.join(second)}->{letters[: len(lb)]}"

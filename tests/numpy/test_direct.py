@@ -448,6 +448,7 @@ LAWS = {
                          for a, b in itertools.product(
                              (VECTOR, EDGES, NANS, WHOLE, BYTES, BYTES > 2), repeat=2)]
                  + [((GRID_16[0, 0], GRID_16[1, 0]), {})]),
+    "poly": (False, over(VECTOR, EMPTY, NANS, SPECIALS, WHOLE, MATRIX, VECTOR[0], VECTOR * 1j)),
     "correlate": (False, [((a, b), {"mode": m}) for m in ("full", "same", "valid")
                           for a, b in itertools.product((VECTOR, EDGES, VECTOR * 1j), repeat=2)]
                   + [((GRID_16[0, 0], GRID_16[1, 0]), {"mode": "full"})]),

@@ -99,6 +99,10 @@ enum { TILE = 512 };
             const real *x = (const real *)args[0], y = *(const real *)args[1];                     \
             real *out = (real *)args[2];                                                           \
             _Pragma("GCC ivdep") for (npy_intp i = 0; i < n; i++) out[i] = pick(x[i], y);          \
+        } else if (p == 0 && q == one && r == one) {                                               \
+            const real x = *(const real *)args[0], *y = (const real *)args[1];                     \
+            real *out = (real *)args[2];                                                           \
+            _Pragma("GCC ivdep") for (npy_intp i = 0; i < n; i++) out[i] = pick(x, y[i]);          \
         } else                                                                                     \
             for (npy_intp start = 0; start < n; start += TILE) {                                   \
                 const npy_intp m = n - start < TILE ? n - start : TILE;                            \

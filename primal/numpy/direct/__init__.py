@@ -116,6 +116,7 @@ from primal.numpy.direct.places import nancumsum as nancumsum
 from primal.numpy.direct.places import nonzero as nonzero
 from primal.numpy.direct.places import packbits as packbits
 from primal.numpy.direct.places import pad as pad
+from primal.numpy.direct.places import poly as poly
 from primal.numpy.direct.places import ravel_multi_index as ravel_multi_index
 from primal.numpy.direct.places import reduceat as reduceat
 from primal.numpy.direct.places import repeat as repeat

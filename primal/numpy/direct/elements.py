@@ -14,10 +14,10 @@ from primal.base.native import (
     FLOAT16,
     IN_VECTORS,
     KEPT,
-    empty,
     extension,
     is_finite,
     is_plain,
+    room_like,
     same_room,
     widened,
 )
@@ -126,9 +126,8 @@ def _modf(x: Any) -> Any:
 
 
 def _frexp(x: Any) -> Any:
-    if not is_finite(x):
-        return None
-    return np.frexp(x) if x.nbytes < KEPT else np.frexp(x, same_room(x), empty(x.shape, INT32))
+    out = np.frexp(x) if x.nbytes < KEPT else np.frexp(x, same_room(x), room_like(x, INT32))
+    return out if is_finite(out[0]) else None
 
 
 FLOAT32 = np.dtype(np.float32)

@@ -259,18 +259,11 @@ def repeat(a: Any, repeats: Any, axis: Any = None, **options: Any) -> Callable[.
 
 
 def delete(arr: Any, obj: Any, axis: Any = None, **options: Any) -> Callable[..., Any] | None:
-    """All but one element of a vector, or but those of a slice without steps."""
-    if not is_array(arr, MOVED) or arr.aval.ndim != 1 or options:
+    """All but one element of a vector."""
+    if not is_array(arr, MOVED) or type(obj) is not int or arr.aval.ndim != 1 or options:
         return None
-    n = arr.aval.size
-    if type(obj) is int:
-        first, end = obj % n, obj % n + 1
-    elif type(obj) is slice and obj.step in (None, 1):
-        first, end, _ = obj.indices(n)
-        end = max(first, end)
-    else:
-        return None
-    return lambda x: np.concatenate((x[:first], x[end:]))
+    at = obj % arr.aval.size
+    return lambda x: np.concatenate((x[:at], x[at + 1 :]))
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Callable[..., Any] | None:
@@ -391,6 +384,13 @@ def _sliding(function: Callable[..., Any], default: str) -> Callable[..., Any]:
         return lambda a, v: function(a, v, mode) if is_finite(a) and is_finite(v) else None
 
     return direct
+
+
+def poly(seq_of_zeros: Any) -> Callable[..., Any] | None:
+    """Of a few finite numbers, whose products of sums are `convolve`'s."""
+    if not is_array(seq_of_zeros, "f") or seq_of_zeros.aval.ndim != 1 or not seq_of_zeros.aval.size:
+        return None
+    return lambda x: np.poly(x) if is_finite(x) else None
 
 
 convolve = _sliding(np.convolve, "full")

@@ -305,6 +305,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     return contraction.cross(x, y, axis=axis)
 
 
+@remembered
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The outer product of two vectors.
 

@@ -223,6 +223,7 @@ def lstsq(
     return (out[:, 0] if vector else out), residual, rank, s
 
 
+@remembered
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """The inverse of a tensor as a map from its last axes to its first `ind`.
 
@@ -246,6 +247,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     return reshape(inv(reshape(x, (n, m))), (*right, *left))
 
 
+@remembered
 def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None) -> Array:
     """x with tensordot(a, x, x.ndim) = b.
 

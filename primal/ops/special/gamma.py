@@ -146,7 +146,8 @@ def _hurwitz(x: Any, q: Any) -> Any:
     # At poles the sign is known for even x only; SciPy says inf for all.
     pole = (q <= 0) & (q == np.floor(q)) & (x > 1) & (np.fmod(x, 2) != 0)
     # Where all terms underflow SciPy divides 0 by 0.
-    known = np.where((x > 1) & (q > 1), np.nan_to_num(special.zeta(x, q)), special.zeta(x, q))
+    known = special.zeta(x, q)
+    known = np.where((x > 1) & (q > 1), np.nan_to_num(known), known)
     out = np.where((x < 1) | np.isnan(x + q) | pole, np.nan, known)
     # SciPy knows no q < 0 but integers (poles): the terms up to a positive q are added one by one.
     low = np.flatnonzero(np.ravel((q < 0) & (q != np.floor(q)) & (x > 1) & (x == np.floor(x))))

@@ -9,9 +9,10 @@ from primal import nn
 from primal.api.control import custom_jvp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_as
 from primal.ops.elementwise import logistic
 from primal.scipy.operands import inexact, real_inexact, strong
+from primal.scipy.special.doubles import in_doubles
 
 
 @remembered
@@ -134,7 +135,7 @@ def entr(x: ArrayLike) -> Array:
     return jnp.where(below, -jnp.inf, -_xlogx(safe))
 
 
-@remembered
+@remembered_as(in_doubles("rel_entr", positive=True, of_double=True))
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """p·log(p / q); 0 where p is 0 and q is not negative, inf where either is negative, or q is 0.
 
@@ -151,7 +152,7 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     return jnp.where(both, log, jnp.where(none, jnp.zeros_like(log), jnp.full_like(log, jnp.inf)))
 
 
-@remembered
+@remembered_as(in_doubles("kl_div", positive=True, of_double=True))
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """p·log(p / q) - p + q, a term of the Kullback-Leibler divergence.
 

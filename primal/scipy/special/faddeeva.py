@@ -17,9 +17,10 @@ import primal.numpy as jnp
 from primal.api.control import custom_jvp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_as
 from primal.ops.special import tables
 from primal.scipy.operands import digits, horner, inexact, real_inexact, square, strong
+from primal.scipy.special.doubles import in_doubles
 
 _ROOT_PI = math.sqrt(math.pi)
 
@@ -115,7 +116,7 @@ def _erfcx_jvp(primals: Any, tangents: Any) -> Any:
     return out, dx * (2 * x * out - 2 / _ROOT_PI)
 
 
-@remembered
+@remembered_as(in_doubles("erfcx"))
 def erfcx(x: ArrayLike) -> Array:
     """exp(x²) erfc(x), without underflow for large x; w(ix) for complex numbers.
 
@@ -157,7 +158,7 @@ def _dawsn_jvp(primals: Any, tangents: Any) -> Any:
     return out, dx * (1 - 2 * x * out)
 
 
-@remembered
+@remembered_as(in_doubles("dawsn"))
 def dawsn(x: ArrayLike) -> Array:
     """Dawson's integral exp(-x²) ∫₀ˣ exp(t²) dt.
 

@@ -22,6 +22,7 @@ from primal.ops.special import tables
 from primal.ops.special.terms import scipy_special
 from primal.ops.types import static_int
 from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
+from primal.scipy.special.doubles import in_doubles
 
 
 @remembered
@@ -306,7 +307,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     return jnp.where(legal, ways + stop_gradient(lost), jnp.zeros_like(ways))
 
 
-@remembered
+@remembered_as(in_doubles("poch", positive=True))
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """The rising factorial Γ(z + m) / Γ(z).
 
@@ -367,7 +368,7 @@ def _poch_jvp(primals: Any, tangents: Any) -> Any:
     return out, dz * by_z + dm * by_m
 
 
-@remembered
+@remembered_as(in_doubles("betaln", positive=True))
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """log |B(a, b)|, without cancellation for large arguments.
 
@@ -445,7 +446,7 @@ def _stirling(x: Any) -> Any:
     return out / x
 
 
-@remembered
+@remembered_as(in_doubles("beta", positive=True))
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """B(a, b) = Γ(a) Γ(b) / Γ(a + b).
 

@@ -11,8 +11,10 @@ from primal.api.control import custom_jvp, while_loop
 from primal.api.control.symbolic import SymbolicZero
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
+from primal.numpy.remembered import remembered_as
 from primal.ops import special as ops
 from primal.scipy.operands import epsilon, real_inexact
+from primal.scipy.special.doubles import in_doubles
 from primal.scipy.special.gammas import gammasgn
 
 MAX_TERMS = 10_000
@@ -117,6 +119,7 @@ def _hyp1f1_jvp(primals: Any, tangents: Any) -> Any:
     return out, (da * slope_a + db * slope_b + dx * slope_x).astype(out.dtype)
 
 
+@remembered_as(in_doubles("hyp1f1", positive=True, of_double=True))
 def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Kummer's function ₁F₁(a; b; x) = Σ (a)ₖ xᵏ / ((b)ₖ k!), by its series.
 

@@ -17,11 +17,12 @@ import primal.numpy as jnp
 from primal.api.control import custom_jvp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered_as
 from primal.ops import special as ops
 from primal.ops.elementwise import reduce_precision
 from primal.ops.special import tables
 from primal.scipy.operands import digits, horner, inexact, real_inexact, strong, wide
+from primal.scipy.special.doubles import in_doubles
 from primal.scipy.special.faddeeva import wofz
 
 
@@ -57,7 +58,7 @@ def _exp1_jvp(primals: Any, tangents: Any) -> Any:
     return _exp1(x), -dx * jnp.exp(-x) / x
 
 
-@remembered
+@remembered_as(in_doubles("exp1", positive=True))
 def exp1(x: ArrayLike) -> Array:
     """E₁(x) = ∫ₓ^∞ e^-t / t dt for x ≥ 0; nan below.
 
@@ -103,7 +104,7 @@ def _expi_jvp(primals: Any, tangents: Any) -> Any:
     return _expi(x), dx * jnp.exp(x) / x
 
 
-@remembered
+@remembered_as(in_doubles("expi", positive=True))
 def expi(x: ArrayLike) -> Array:
     """Ei(x), the principal value of ∫ eᵗ / t dt from -∞ to x.
 
@@ -148,7 +149,7 @@ def _expn_jvp(primals: Any, tangents: Any) -> Any:
     return out, -dx * less
 
 
-@remembered
+@remembered_as(in_doubles("expn", positive=True, whole=True))
 def expn(n: ArrayLike, x: ArrayLike) -> Array:
     """Eₙ(x) = ∫₁^∞ e^-xt / tⁿ dt for integers n ≥ 0 and x ≥ 0; nan elsewhere.
 
@@ -196,7 +197,7 @@ def _sici_jvp(primals: Any, tangents: Any) -> Any:
     return _sici(x), (dx * jnp.sinc(x / math.pi), dx * jnp.cos(x) / x)
 
 
-@remembered
+@remembered_as(in_doubles("sici", positive=True))
 def sici(x: ArrayLike) -> tuple[Array, Array]:
     """The sine integral ∫₀ˣ sin(t)/t dt and the cosine integral γ + log x + ∫₀ˣ (cos(t) - 1)/t dt.
 
@@ -262,7 +263,7 @@ def _fresnel_jvp(primals: Any, tangents: Any) -> Any:
     return _fresnel(x), (dx * jnp.sin(phase), dx * jnp.cos(phase))
 
 
-@remembered
+@remembered_as(in_doubles("fresnel"))
 def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     """Fresnel's integrals (S, C): ∫₀ˣ of sin(πt²/2) and of cos(πt²/2).
 
@@ -310,7 +311,7 @@ def _spence_jvp(primals: Any, tangents: Any) -> Any:
     return _spence(x), dx * jnp.where(x == 1, -1, jnp.log(away) / (1 - away)).astype(x.dtype)
 
 
-@remembered
+@remembered_as(in_doubles("spence", positive=True))
 def spence(x: ArrayLike) -> Array:
     """Spence's function ∫₁ˣ log(t)/(1 - t) dt = Li₂(1 - x); nan for negative x and inf.
 

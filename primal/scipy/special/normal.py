@@ -9,10 +9,11 @@ import primal.numpy as jnp
 from primal.api.control import custom_jvp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_as
 from primal.ops import special as ops
 from primal.ops.special import tables
 from primal.scipy.operands import digits, horner, inexact, real_inexact, square, strong, wide
+from primal.scipy.special.doubles import in_doubles
 from primal.scipy.special.faddeeva import scaled_erfc
 
 _ROOT_HALF = math.sqrt(0.5)
@@ -90,7 +91,7 @@ def _ndtr_jvp(primals: Any, tangents: Any) -> Any:
     return _ndtr(x), dx * (_gauss(x) * math.exp(-_LOG_ROOT_TAU))
 
 
-@remembered
+@remembered_as(in_doubles("ndtr"))
 def ndtr(x: ArrayLike) -> Array:
     """Φ(x) = 1/√2π ∫ e^(-t²/2) dt up to x: a standard normal variable's probability to be below x.
 
@@ -126,7 +127,7 @@ def _log_ndtr_jvp(primals: Any, tangents: Any) -> Any:
     return _log_ndtr(x), dx * slope
 
 
-@remembered
+@remembered_as(in_doubles("log_ndtr"))
 def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     """log Φ(x), accurate in both tails.
 
@@ -205,7 +206,7 @@ def _ndtri_jvp(primals: Any, tangents: Any) -> Any:
     return out, dp * jnp.where(inside, slope, jnp.where(low == 0, jnp.inf, jnp.nan))
 
 
-@remembered
+@remembered_as(in_doubles("ndtri", of_double=True))
 def ndtri(p: ArrayLike) -> Array:
     """Φ⁻¹(p), the standard normal quantile; ∓inf at 0 and 1, nan outside.
 
