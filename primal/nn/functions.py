@@ -353,6 +353,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> A
     return (jnp.expand_dims(index, at) == classes).astype(float if dtype is None else dtype)
 
 
+@remembered
 def sparse_plus(x: Any) -> Array:
     """0 up to -1, (x + 1)²/4 between -1 and 1, x from there: softplus that is 0 and x outside.
 
@@ -365,6 +366,7 @@ def sparse_plus(x: Any) -> Array:
     return jnp.where(array <= -1, 0.0, jnp.where(array >= 1, array, (array + 1.0) ** 2 / 4))
 
 
+@remembered
 def sparse_sigmoid(x: Any) -> Array:
     """(clip(x, -1, 1) + 1) / 2, the derivative of `sparse_plus`.
 
@@ -471,6 +473,7 @@ def identity(x: Any) -> Array:
     return _number("identity", x)
 
 
+@remembered_as(direct.log1mexp)
 def log1mexp(x: Any) -> Array:
     """log(1 - exp(-x)) for x > 0, exact near 0 and far from it; nan for negative x.
 

@@ -347,6 +347,7 @@ LAWS = {
     "diagflat": (True, [((x, k), {}) for k in (0, 2, -1) for x in (*SETS, GRID[0], VECTOR + 1j)]),
     "nn.elu": (True, [((x, *a), {}) for a in ((), (2,), (0.3,))
                       for x in (VECTOR, SPECIALS, WHOLE, HALVES, VECTOR[0])]),
+    "nn.log1mexp": (True, over(np.abs(VECTOR), SPECIALS, np.abs(WHOLE) + 1, HALVES, VECTOR[0])),
     "nn.hard_tanh": (True, over(VECTOR, SPECIALS, WHOLE, HALVES, WHOLE > 2, VECTOR[0])),
     "take": (True, [
         ((VECTOR, WHOLE), {}), ((HALVES, WHOLE), {}), ((VECTOR, WHOLE - 1), {}),
@@ -375,6 +376,8 @@ LAWS = {
     "histogram": (True, [
         *over(VECTOR, GRID, WHOLE, SPECIALS, EMPTY, SINGULAR), *over(VECTOR, bins=3),
         *over(WHOLE > 2, np.tile(WHOLE > 2, 1000)),
+        *over(VECTOR.astype(np.float16), HALVES, RNG.normal(size=5000).astype(np.float16)),
+        *over(RNG.normal(size=5000).astype(np.float16), bins=37),
         *over(VECTOR, range=(0.0, 1.0)), *over(VECTOR, density=True), ((VECTOR, EDGES), {}),
         *over(RNG.normal(size=300).astype(np.float32), bins=37),
         *over(RNG.normal(size=40000).astype(np.float32), bins=37),

@@ -36,6 +36,7 @@ from primal.numpy.direct.elements import lcm as lcm
 from primal.numpy.direct.elements import ldexp as ldexp
 from primal.numpy.direct.elements import less as less
 from primal.numpy.direct.elements import less_equal as less_equal
+from primal.numpy.direct.elements import log1mexp as log1mexp
 from primal.numpy.direct.elements import log2 as log2
 from primal.numpy.direct.elements import log10 as log10
 from primal.numpy.direct.elements import logaddexp as logaddexp

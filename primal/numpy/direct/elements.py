@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from types import NoneType
 from typing import Any
@@ -316,6 +317,16 @@ def elu(x: Any, alpha: Any = 1.0) -> Callable[..., Any] | None:
         return np.where(x > 0, x, out)
 
     return run
+
+
+def _log1mexp(x: Any) -> Any:
+    # Both branches everywhere; what one makes of the other's numbers is not taken.
+    far = np.negative(x)
+    near = np.log(-np.expm1(far))
+    return np.where(x < x.dtype.type(math.log(2)), near, np.log1p(-np.exp(far)))
+
+
+log1mexp = elementwise(True, f=_log1mexp)
 
 
 def hard_tanh(x: Any) -> Callable[..., Any] | None:

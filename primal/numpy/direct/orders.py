@@ -356,7 +356,7 @@ def histogram(
     a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: Any = None
 ) -> Callable[..., Any] | None:
     """How many elements lie in each of equal bins from the smallest element to the largest."""
-    if not is_array(a, "bfiu") or not a.aval.size or type(bins) is not int or bins < 1:
+    if not is_array(a, "bfiue") or not a.aval.size or type(bins) is not int or bins < 1:
         return None
     if range is not None or weights is not None or density:
         return None
@@ -367,17 +367,20 @@ def histogram(
     above = np.arange(1, bins, dtype=dtype)
     below = dtype.type(bins) - above
 
+    half = dtype == FLOAT16
+
     def run(x: Any) -> Any:
-        x = as_dtype(x, dtype)
-        low, high = _least(x, None), _greatest(x, None)
+        x = widened(x) if half else as_dtype(x, dtype)
+        low, high = dtype.type(_least(x, None)), dtype.type(_greatest(x, None))
         if not low < high:
             return None
         edges = np.empty(bins + 1, dtype)
         edges[0], edges[-1] = low, high
         np.divide(low * scale * below + high * scale * above, whole, edges[1:-1])
+        ends = widened(edges) if half else edges
         if x.size > LONG and bins < LONG and np.isfinite(high - low):
-            return _counted(x.ravel(), edges), edges
-        counts = np.bincount(edges.searchsorted(x.ravel(), "right"), minlength=bins + 2)
+            return _counted(x.ravel(), ends), edges
+        counts = np.bincount(ends.searchsorted(x.ravel(), "right"), minlength=bins + 2)
         # The last bin has its upper edge, beyond which nothing is.
         counts[bins] += counts[bins + 1]
         return counts[1:-1], edges

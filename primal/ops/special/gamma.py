@@ -29,12 +29,13 @@ def _lgamma_impl(x: Any) -> Any:
     if x.dtype == np.float64:
         # Next to its zeros SciPy's has the digits of the sum of a constant and a logarithm only;
         # its function of complex numbers has all. Near 0 it takes 1/x, which may be infinite.
-        zeros = (np.abs(x - 1) < 0.2) | (np.abs(x - 2) < 0.2)
+        apart = np.abs(np.abs(x - 1.5) - 0.5)
+        zeros = apart < 0.2
         if np.count_nonzero(zeros):
             # Which is -0 at 1.
             out[zeros] = scipy_special().loggamma(x[zeros].astype(np.complex128)).real + 0.0
-        tiny = (np.abs(x) < 1e-300) & (x != 0)
-        if np.count_nonzero(tiny):
+        tiny = np.abs(x) < 1e-300
+        if np.count_nonzero(tiny) and np.count_nonzero(tiny := tiny & (x != 0)):
             out[tiny] = -np.log(np.abs(x[tiny]))
     if x.dtype.itemsize >= 4 and is_finite(out):
         return out
