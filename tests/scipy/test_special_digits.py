@@ -116,3 +116,70 @@ def test_units_of_the_last_place(name: str, dtype: str, jitted: bool) -> None:
     unit = np.spacing(np.abs(want).astype(dtype)).astype(np.float64)
     assert got.size
     np.testing.assert_array_less(np.abs(got - want) / unit, UNITS)
+
+
+# One of the two, far from x = a on its small side, where the exponent is a number of hundreds.
+TAILS = [
+    ("gammainc", 2697.5, 1320.75, 3.070779782196670303e-241),
+    ("gammainc", 1711.25, 654.25, 4.745523756176935386e-258),
+    ("gammainc", 576.25, 150.375, 1.264981186510615352e-153),
+    ("gammainc", 4114.0, 2610.0, 2.426364348110630925e-162),
+    ("gammainc", 30.5, 4.0, 3.286717149343736985e-17),
+    ("gammainc", 0.75, 1.90109156629516e-211, 9.906202866421373215e-159),
+    ("gammainc", 12.5, 9.094947017729282e-13, 1.785946350035216688e-160),
+    ("gammaincc", 296.375, 719.0, 5.448709015842690265e-72),
+    ("gammaincc", 1.240520129162012e-265, 119.5, 1.301534280639587075e-319),
+    ("gammaincc", 20.0, 720.0, 3.340362322540321356e-276),
+    ("gammaincc", 9000.0, 12000.0, 4.629269632157594793e-181),
+    ("gammaincc", 3.5, 700.0, 3.859963181237335221e-298),
+]
+
+
+@pytest.mark.parametrize("jitted", [False, True], ids=["eager", "jit"])
+def test_tails_of_the_incomplete_gamma_functions(jitted: bool) -> None:
+    with primal.enable_x64(True):
+        for name, a, x, want in TAILS:
+            fun = getattr(special, name)
+            got = float((primal.jit(fun) if jitted else fun)(jnp.array([a]), jnp.array([x]))[0])
+            assert abs(got - want) <= 30 * np.spacing(want), (name, a, x, got)
+
+
+# a, x, x^(a-1)·e^-x/Γ(a), of which the logarithm is rounded as a number of that size, and no other.
+DENSITIES = [
+    (4289.75, 4691.5, 1.128113539347295384e-10),
+    (2823.5, 2884.25, 3.858641012837461906e-3),
+    (2865.0, 3272.0, 2.161862811613955437e-14),
+    (167.5, 339.5, 7.52302928132197801e-26),
+    (16077.0, 14718.0, 1.228918953208593519e-29),
+    (20.5, 7.25, 7.853451630731907371e-5),
+    (3.5, 0.25, 7.323188157795373284e-3),
+    (0.25, 0.5, 2.813482257631822813e-1),
+]
+
+
+@pytest.mark.parametrize("engine", ["cpu", "xla", "reference"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_slopes_of_the_incomplete_gamma_functions(dtype: str, engine: str) -> None:
+    a, x, want = np.array(DENSITIES).T
+    with primal.enable_x64(True), primal.config.flag("cpu_engine")(engine):
+        slopes = [
+            primal.jit(primal.vmap(primal.grad(fun, 1)))(
+                jnp.asarray(a, dtype), jnp.asarray(x, dtype)
+            )
+            for fun in (special.gammainc, special.gammaincc)
+        ]
+    bound = (8 + 8 * np.abs(np.log(want))) * np.finfo(dtype).eps * want
+    for sign, got in zip((1, -1), slopes, strict=True):
+        np.testing.assert_array_less(np.abs(sign * np.asarray(got, np.float64) - want), bound)
+
+
+@pytest.mark.parametrize("engine", ["cpu", "xla", "reference"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_narrow_slopes_of_the_incomplete_gamma_function(dtype: str, engine: str) -> None:
+    """They are those of float32, rounded once."""
+    a, x = np.array([0.5, 3, 30, 100]), np.array([0.75, 2, 25, 90])
+    slope = primal.jit(primal.vmap(primal.grad(special.gammainc, 1)))
+    with primal.config.flag("cpu_engine")(engine):
+        got, want = (slope(jnp.asarray(a, d), jnp.asarray(x, d)) for d in (dtype, "float32"))
+    eps = float(jnp.finfo(dtype).eps)
+    np.testing.assert_allclose(got.astype("float32"), want, rtol=eps)

@@ -26,12 +26,14 @@ from primal.ops.special.gamma import digamma, lgamma, polygamma
 from primal.ops.special.jets import JetTerms
 from primal.ops.special.native import kernel_word
 from primal.ops.special.terms import NumpyTerms, by_formula, by_scipy, hlo_formula, scipy_special
+from primal.ops.special.written import on_arrays
 from primal.ops.types import FLOATING, NOT_LINEAR, nary
 from primal.ops.words import each, each_out
 
 # Near x = a some 6·√a terms are needed: enough for a = 10⁶ in float32.
 LIMIT = 10000
 LOG_TWO_PI = math.log(2 * math.pi)
+_ODD_PARTS = tuple(2 / (2 * k + 3) for k in range(16, -1, -1))
 
 
 def log_density(xp: Any, a: Any, x: Any) -> Any:
@@ -42,11 +44,17 @@ def log_density(xp: Any, a: Any, x: Any) -> Any:
     inverse = 1.0 / safe
     square = inverse * inverse
     stirling = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680)))
-    # A small quotient x/a is lost in its difference from 1, which has no slope at 0 either.
-    little = ratio < -0.5
-    apart = xp.log1p(xp.where(little, 0.0, ratio))
-    log_ratio = xp.where(little, xp.log(x) - xp.log(safe), apart)
-    by_stirling = safe * (log_ratio - ratio) - 0.5 * (LOG_TWO_PI + xp.log(safe)) - stirling
+    # log(1 + r) - r cancels by its own series in z = r/(2 + r), where |z| is at most a third. A
+    # small quotient x/a is lost in its difference from 1, which has no slope at 0 either.
+    apart = (ratio < -0.5) | (ratio > 1.0)
+    near = xp.where(apart, 0.0, ratio)
+    z = near / (near + 2.0)
+    square_of_z = z * z
+    odd = functools.reduce(lambda total, c: total * square_of_z + c, _ODD_PARTS)
+    cubes = square_of_z * z * odd
+    far = xp.log(xp.where(apart, x, 1.0)) - xp.log(xp.where(apart, safe, 1.0)) - ratio
+    change = xp.where(apart, far, cubes - z * near)
+    by_stirling = safe * change - 0.5 * (LOG_TWO_PI + xp.log(safe)) - stirling
     small = xp.where(large, 1.0, a)
     return xp.where(large, by_stirling, small * xp.log(x) - x - xp.lgamma(small + 1.0))
 
@@ -138,8 +146,8 @@ def _upper(xp: Any, a: Any, x: Any) -> Any:
 
 def _density(a: Any, x: Any) -> Any:
     """∂P/∂x = x^(a-1)·e^-x/Γ(a)."""
-    one = literal(1, aval_of(x).dtype)
-    return exp(sub(add(neg(x), mul(sub(a, one), log(x))), lgamma(a)))
+    dtype = aval_of(x).dtype
+    return on_arrays(lambda xp, a, x: xp.exp(log_density(xp, a - 1.0, x)), dtype, a, x)
 
 
 # Beyond this shape SciPy's 2,000 terms are too few for a tail, which begins for it at 4.5·√a.
@@ -169,11 +177,66 @@ def _tail(a: Any, x: Any, lower: bool) -> Any:
     return 0.5 * normal + sign * rest
 
 
+def _product_error(x: Any, y: Any, rounded: Any) -> Any:
+    """x·y less its rounded value, by Dekker's halves (1971)."""
+    (a, b), (c, d) = [(h := v * 134217729.0 - (v * 134217729.0 - v), v - h) for v in (x, y)]
+    return ((a * c - rounded) + a * d + b * c) + b * d
+
+
+def _far_density(a: Any, x: Any) -> Any:
+    """x^a·e^-x/Γ(a + 1) within some twenty units: its logarithm would be rounded as a number of
+    many hundreds. For a from 20 on, in sixteenths, which stay within the exponents of floats."""
+    large = a > 20
+    small = np.where(large, 1.0, a)
+    half, near = np.exp(-0.5 * x), np.minimum(x, 1e5)
+    direct = half * near**small / scipy_special().gamma(small + 1) * half
+    safe = np.where(large, a, 20.0)
+    ratio, less = x / safe, safe - x
+    product = ratio * safe
+    lost = (x - product - _product_error(ratio, safe, product)) / ratio
+    back = less - safe
+    lost = lost + ((safe - (less - back)) - (x + back))
+    inverse = 1 / safe
+    square = inverse * inverse
+    terms = 1 / 12 - square * (1 / 360 - square * (1 / 1260 - square * (1 / 1680 - square / 1188)))
+    gauss = ratio ** (0.0625 * safe) * np.exp(0.0625 * less)
+    for _ in range(3):
+        gauss = gauss * gauss
+    stirling = np.exp(-inverse * terms) / np.sqrt(2 * math.pi * safe)
+    return np.where(large, gauss * gauss * (1 + lost) * stirling, direct)
+
+
+def _far(a: Any, x: Any, lower: bool) -> Any:
+    """P or Q far from x = a, on the side where it is small."""
+    level = log_density(NumpyTerms, a, x)
+    counts = level > -760.0
+    safe, at = np.where(counts, a, 1.0), np.where(counts, x, 0.5 if lower else 2.0)
+    if lower:
+        rest = _series(NumpyTerms, safe, at, counts)
+    else:
+        rest = safe * _fraction(NumpyTerms, safe, at, counts)
+    return np.where(counts, _far_density(safe, at) * rest, 0.0)
+
+
 def _by_scipy(name: str, lower: bool) -> Any:
     fun = by_scipy(name)
 
+    def precise(a: Any, x: Any, out: Any) -> Any:
+        # There SciPy takes the exponential of a·log(x) - x - log Γ(a + 1).
+        far = (x < 0.8 * a) if lower else (x > 1.25 * a) & (x > 1.5)
+        far &= (a > 0) & (a <= _LARGE) & (x > 0) & (x < np.inf)
+        if np.count_nonzero(far):
+            # What it rounds is less than some ten units where these are small.
+            far &= a * np.abs(np.log(np.where(far, x, 1.0))) + x > 20
+        if np.count_nonzero(far):
+            both = [v[far] for v in np.broadcast_arrays(a, x)]
+            out[far] = _far(both[0], both[1], lower)
+        return out
+
     def impl(a: Any, x: Any) -> Any:
         out = fun(a, x)
+        if a.dtype == np.float64:
+            out = precise(a, x, np.asarray(out))
         large = a > _LARGE
         if np.count_nonzero(a) == a.size and not np.count_nonzero(large):
             return out
