@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import primal.numpy as jnp
+from primal.engines.cpu import _llvm
 from primal.engines.cpu.turns import Turn
 from tests.engines.cpu.lab import HALF, built, numpy_run
 
@@ -50,6 +51,52 @@ def test_of_other_views(f: Any) -> None:
     (got,) = built(lambda x: [f(x)], x).execute([x])
     (want,) = numpy_run(lambda x: [f(x)], x)
     np.testing.assert_array_equal(got, want)
+
+
+WORDS = {
+    "a product": lambda x: x.T * 2,
+    "of what lies in part": lambda x: (x[1:, 2:] + x[1:, 2:]).T,
+    "signs and zeros": lambda x: -jnp.abs(jnp.sign(-x.T)),
+    "rounding": lambda x: jnp.floor(x.T) + jnp.ceil(x.T) + jnp.round(x.T),
+    "a choice": lambda x: jnp.where((x.T > 0) & (x.T != 2), x.T, 1),
+    "bounds": lambda x: jnp.clip(x.T, 2, 50),
+    "many": lambda x: ((x.T * 2 + 1) * x.T - 3) * x.T - x.T * (x.T + 5) * (x.T - 7),
+    "what others read": lambda x: jnp.concatenate([(x.T * 2).reshape(-1), (x * 2).reshape(-1)]),
+    "of a function": lambda x: jnp.exp(x.T / 100) * 2,
+    "of truth": lambda x: x.T > 3,
+}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape"),
+    [("int8", (600, 512)), ("bfloat16", (70, 90)), ("float16", (65, 512)), ("int32", (600, 512)),
+     ("float32", (30001, 10)), ("float64", (12, 30000))],
+)  # fmt: skip
+@pytest.mark.parametrize("name", WORDS)
+def test_words_before_and_after(name: str, shape: Any, dtype: str) -> None:
+    dtype = jnp.dtype(dtype)
+    if dtype == np.float16 and not _llvm.compiler().half:
+        pytest.skip("no instruction converts float16")
+    x = RNG.integers(-100, 100, shape).astype(dtype)
+    x[:9, :9] = x[:9, :9] * 0
+    if dtype.kind != "i":
+        x = (x.astype(np.float32) / 16).astype(dtype)
+        x[1, 1:5] = [np.nan, np.inf, -np.inf, -0.0]
+    with np.errstate(all="ignore"):
+        (want,) = numpy_run(lambda x: [WORDS[name](x)], x)
+    made = built(lambda x: [WORDS[name](x)], x)
+    (got,) = made.execute([x])
+    near = {"of a function": 1e-2 if dtype.itemsize < 4 else 1e-6}.get(name, 0)
+    got, want = [np.asarray(v, np.float64) for v in (got, want)]
+    np.testing.assert_allclose(got, want, rtol=near)
+    np.testing.assert_array_equal(np.signbit(got[want == 0]), np.signbit(want[want == 0]))
+
+
+@pytest.mark.parametrize("name", ["a product", "a choice", "rounding", "bounds"])
+def test_light_words_and_turning_are_one_pass(name: str) -> None:
+    x = RNG.standard_normal((10, 100_000))
+    made = built(lambda x: [WORDS[name](x)], x)
+    assert [type(s) for s in made.plan.specs] == [Turn]
 
 
 def test_small_arrays_and_short_rows_are_gathered() -> None:
