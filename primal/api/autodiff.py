@@ -34,7 +34,7 @@ from primal.base.pytree import (
     flatten,
     unflatten,
 )
-from primal.base.wrapping import P, R, Transformed, check_callable, wraps
+from primal.base.wrapping import P, R, Transformed, check_callable
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
 from primal.ir.trace import ZERO, Arrays, aval_of, literal
 from primal.ops.spread import zeros_like_aval
@@ -104,7 +104,7 @@ def grad(
     >>> grad(lambda x: x**4)(2.0)
     Array(32., dtype=float32, weak_type=True)
     """
-    value_and = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+    value_and = _with_gradient(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
     @_wraps(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -157,12 +157,25 @@ def value_and_grad(
     >>> value_and_grad(lambda x: x**2)(3.0)
     (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """
+    return _wraps(fun)(
+        _with_gradient(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+    )
+
+
+def _with_gradient(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool,
+    holomorphic: bool,
+    allow_int: bool,
+    reduce_axes: Sequence[Any],
+) -> Callable[..., Any]:
+    """What `grad` and `value_and_grad` are before they look like the function."""
     check_callable(fun)
     check_reduce_axes("grad", reduce_axes)
     numbers = as_numbers(argnums)
     single = not isinstance(argnums, Sequence)
 
-    @_wraps(fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         positions = positions_of("grad", numbers, len(args))
         wanted = tuple([args[i] for i in positions])
@@ -438,10 +451,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
 
 
 def _wraps(fun: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
-    def decorate(wrapper: Callable[..., Any]) -> Any:
-        return wraps(fun)(api_boundary(wrapper))
-
-    return decorate
+    return lambda wrapper: api_boundary(wrapper, fun)
 
 
 __all__ = [

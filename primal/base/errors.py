@@ -338,10 +338,13 @@ def _note_hidden(error: BaseException) -> None:
         error.add_note(_HIDDEN_NOTE)
 
 
-def api_boundary(fun: F) -> F:
-    """Decorate a function that users call, so that errors leave it without the library's frames."""
+def api_boundary(fun: F, like: Any = None) -> F:
+    """Decorate a function that users call, so that errors leave it without the library's frames.
 
-    @wraps(fun)
+    It looks like itself, or `like` another one.
+    """
+
+    @wraps(fun if like is None else like)
     def boundary(*args: Any, **kwargs: Any) -> Any:
         try:
             return fun(*args, **kwargs)

@@ -36,8 +36,13 @@ class Scopes(threading.local):
 scopes = Scopes()
 
 
+roots: list[Any] = []
+"""The trace of every thread that runs no transformation, once it is installed."""
+
+
 def install_root(trace: Any) -> None:
     """Make `trace` the trace of every thread that runs no transformation."""
+    roots[:] = [trace]
     if extension is None:
         State.trace = trace
     else:

@@ -17,7 +17,7 @@ from primal.ir.evaluate import eval_closed
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
 from primal.ir.leaks import check_leaks
 from primal.ir.op import Op, no_effects
-from primal.ir.state import scopes, state
+from primal.ir.state import roots, scopes, state
 from primal.ir.trace import (
     PYTHON_SCALARS,
     ZERO,
@@ -29,9 +29,11 @@ from primal.ir.trace import (
     aval_of,
 )
 from primal.ops.spread import add_any, zeros_like_aval
+from primal.transforms import kept_rules
 from primal.transforms.jvp import JVPTrace, JVPTracer
+from primal.transforms.kept_rules import NUMBERS, KeptRule
 from primal.transforms.memo import memo_on_jaxpr
-from primal.transforms.stage import StageTrace, StageTracer
+from primal.transforms.stage import StageTrace, StageTracer, stage
 from primal.transforms.transpose import has_rule
 
 
@@ -54,7 +56,7 @@ class Tape(Trace):
 
     def __init__(self, parent: Trace | None) -> None:
         super().__init__(parent, "linearize")
-        self.entries: list[tuple[Op, Sequence[Any], dict[str, Any], Any, Any]] = []
+        self.entries: list[tuple[Any, Sequence[Any], dict[str, Any], Any, Any]] = []
         self.in_rule = False
 
     def process(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -122,6 +124,13 @@ class Tape(Trace):
                         continue
                 scoped_here = source is not None and len(source) > 2
                 state.location = transposed(source) if scoped_here else source
+                if type(op) is KeptRule:
+                    kept, tangents = args
+                    cts = op.backward(aval_of(ct))(*kept, ct)
+                    for side, c in zip(op.sides, cts, strict=True):
+                        if c is not ZERO:
+                            _accumulate(found, tangents[side], c)
+                    continue
                 operands = list(args)
                 moving = []
                 for i, a in enumerate(args):
@@ -145,7 +154,7 @@ class Tape(Trace):
         read = {id(o) for o in outputs}
         for op, args, _, out, _ in reversed(self.entries):
             if any(id(o) in read for o in (out if op.multiple else (out,))):
-                read.update([id(a) for a in args])
+                read.update([id(a) for a in _operands(op, args)])
         return any(id(v) in read for v in values)
 
     def close(
@@ -165,7 +174,7 @@ class Tape(Trace):
             outs = out if op.multiple else (out,)
             if any(id(o) in needed for o in outs):
                 kept.append(entry)
-                needed.update(id(a) for a in args)
+                needed.update(id(a) for a in _operands(op, args))
 
         def atom(x: Any) -> Any:
             if type(x) is LinearTracer and x._trace is self:
@@ -179,7 +188,12 @@ class Tape(Trace):
 
         eqns = []
         for op, args, params, out, source in reversed(kept):
-            invars = [atom(a) for a in args]
+            invars = [atom(a) for a in _operands(op, args)]
+            if type(op) is KeptRule:
+                constants = [atom(c) for c in op.linear.consts]
+                parts, variables[id(out)] = op.spliced(constants, invars, source)
+                eqns += parts
+                continue
             outs = out if op.multiple else (out,)
             for o in outs:
                 variables[id(o)] = Var(o.aval)
@@ -191,6 +205,10 @@ class Tape(Trace):
         return ClosedJaxpr(jaxpr, [x for _, x in consts.values()])
 
 
+def _operands(op: Any, args: Sequence[Any]) -> Sequence[Any]:
+    return [*args[0], *args[1]] if type(op) is KeptRule else args
+
+
 def _accumulate(found: dict[int, Any], tracer: Any, ct: Any) -> None:
     key = id(tracer)
     have = found.get(key)
@@ -200,11 +218,95 @@ def _accumulate(found: dict[int, Any], tracer: Any, ct: Any) -> None:
 class LinearizeTrace(JVPTrace):
     """Runs each op's `jvp` with values in the parent and tangents on the tape."""
 
-    __slots__ = ("tape",)
+    __slots__ = ("tape", "keeps")
 
     def __init__(self, parent: Trace | None) -> None:
         self.tape = Tape(parent)
+        self.keeps = parent in roots
         super().__init__(parent, "linearize", rules=self.tape)
+
+    def process(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        if not self.keeps or op.higher is not None:
+            return super().process(op, args, params)
+        # What the rule depends on, and what is given to it.
+        key: list[Any] = [op, settings().trace_key]
+        values: list[Any] = []
+        tangents: list[Any] = []
+        moving = 0
+        for i, a in enumerate(args):
+            if type(a) is JVPTracer and a._trace is self:
+                moving |= 1 << i
+                tangents.append(a.tangent)
+                a = a.primal
+            elif type(a) in NUMBERS:
+                if type(a) is Literal:
+                    key += (a.aval, a.host.tobytes())
+                    continue
+                if a and a == a:  # 0.0 == -0.0, and nan is no key
+                    key += (type(a), a)
+                    continue
+            aval = getattr(a, "aval", None)
+            if aval is None or isinstance(a, Tracer):  # a tangent, which a rule may put anywhere
+                return super().process(op, args, params)
+            key.append(aval)
+            values.append(a)
+        if not moving:
+            return super().process(op, args, params)
+        key.append(moving)
+        if params:
+            key += params.items()
+        found = tuple(key)
+        rule = kept_rules.table.get(found, 0)
+        if type(rule) is not KeptRule:
+            if rule is not None:
+                self._meet(found, rule, op, args, moving, params)
+            return super().process(op, args, params)
+        previous, outer = state.trace, state.location
+        source = outer or current_location(2)
+        state.trace, state.location = self.parent, source
+        try:
+            kept, out = rule.forward(*values)
+        finally:
+            state.trace, state.location = previous, outer
+        tangent = LinearTracer(self.tape, rule.aval)
+        if scopes.names:
+            source = scoped(source, scopes.names)
+        self.tape.entries.append((rule, (kept, tangents), {}, tangent, source))
+        return JVPTracer(self, out, tangent)
+
+    def _meet(
+        self, key: Any, seen: int, op: Op, args: Sequence[Any], moving: int, params: dict[str, Any]
+    ) -> None:
+        """Count an operation that has no kept rule, and make it one where it comes often."""
+        table = kept_rules.table
+        if len(table) >= kept_rules.ENTRIES:
+            table.clear()
+        table[key] = seen + 1
+        if seen < kept_rules.PATIENCE:
+            return
+        table[key] = None
+        if not kept_rules.can_be_kept(op):
+            return
+        values = [self.split(a)[0] for a in args]
+        given = [moving >> i & 1 or type(a) not in NUMBERS for i, a in enumerate(args)]
+
+        def alone(*operands: Any) -> list[Any]:
+            rest = iter(operands)
+            whole = [next(rest) if g else x for g, x in zip(given, values, strict=True)]
+            return [op(*whole, **params)]
+
+        previous, state.trace = state.trace, self.parent
+        try:
+            closed = stage(alone, [x.aval for g, x in zip(given, values, strict=True) if g])
+            active = tuple([bool(moving >> i & 1) for i, g in enumerate(given) if g])
+            split = linearize_jaxpr(closed, active)
+        except Exception:
+            return  # what is wrong, the rule itself says
+        finally:
+            state.trace = previous
+        # A tangent that is handed on as it is has nothing to keep.
+        if split.out_active[0] and split.linear.jaxpr.outvars[0] not in split.linear.jaxpr.invars:
+            table[key] = KeptRule(split.known, split.linear, split.forwarded, sum(active))
 
     def differentiate(
         self, op: Op, primals: Sequence[Any], tangents: Sequence[Any], params: dict[str, Any]
