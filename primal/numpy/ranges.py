@@ -101,7 +101,8 @@ def arange(
     out = shape_ops.iota(shape=(size,), dtype=dtype, dimension=0)
     if by != 1:
         out = ops.mul(literal(by, dtype, False), out)
-    if stop is not None and (first != 0 or by != 1):
+    # Of floats by a negative step the first is 0, not -0.
+    if first != 0 or (by != 1 and not dtypes.issubdtype(dtype, np.integer)):
         out = ops.add(literal(first, dtype, False), out)
     return placed(out, device, out_sharding)
 

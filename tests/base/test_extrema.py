@@ -138,3 +138,20 @@ def test_at_indices(side: int, dtype: str) -> None:
         want = np.array([first(side, np.append(values[index == k], x[k])) for k in range(50)])
         SIDES[side].at(x, index, values)
         same(x, want)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 2, 17, 511, 1030])
+def test_operands_that_lie_apart(dtype, n):
+    """Every other number, every third, backwards, one number: as of copies."""
+    rng = np.random.default_rng(n)
+    values = np.array([0.0, -0.0, np.nan, np.inf, 1.5, -2.0], dtype)
+    x, y = (rng.choice(values, 3 * n) for _ in range(2))
+    for fun in (extrema.maximum, extrema.minimum):
+        for a, b in ((x[: 2 * n : 2], y[:n]), (x[::3], y[::3]), (x[: 2 * n : 2], y[: 2 * n : 2]),
+                     (x[:n][::-1], y[:n]), (x[0], y[:n]), (x[:n], y[0])):  # fmt: skip
+            a, b = np.asarray(a), np.asarray(b)
+            found, wanted = fun(a, b), fun(*np.array(np.broadcast_arrays(a, b)))
+            np.testing.assert_array_equal(found, wanted)
+            kept = ~np.isnan(wanted)
+            assert np.array_equal(np.signbit(found[kept]), np.signbit(wanted[kept]))

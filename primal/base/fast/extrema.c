@@ -109,8 +109,12 @@ enum { TILE = 512 };
                 const char *x = args[0] + start * p, *y = args[1] + start * q;                     \
                 char *to = args[2] + start * r;                                                    \
                 real a[TILE], b[TILE];                                                             \
-                for (npy_intp i = 0; p != one && i < m; i++)                                       \
-                    a[i] = *(const real *)(x + i * p);                                             \
+                if (p == 2 * one) /* every other one, which is a shuffle of vectors */             \
+                    for (npy_intp i = 0; i < m; i++)                                               \
+                        a[i] = ((const real *)x)[2 * i];                                           \
+                else if (p != one)                                                                 \
+                    for (npy_intp i = 0; i < m; i++)                                               \
+                        a[i] = *(const real *)(x + i * p);                                         \
                 for (npy_intp i = 0; q != one && i < m; i++)                                       \
                     b[i] = *(const real *)(y + i * q);                                             \
                 const real *first = p == one ? (const real *)x : a;                                \

@@ -41,10 +41,21 @@ def _whole_quotient(x: Any, y: Any) -> Any:
 
 
 def _over_zero(out: Any, x: Any, y: Any) -> Any:
-    if (extension is not None and extension.over_zero(out, x, y)) or count(y) == y.size:
+    if extension is not None and type(out) is np.ndarray:
+        if extension.over_zero(out, *[_spread(v, out.shape) for v in (x, y)]):
+            return out
+    if count(y) == y.size:
         return out
     out, zero = np.asarray(out), y == 0
     np.copyto(out, -1 - (x != 0) if out.dtype.kind == "i" else ~out.dtype.type(0), where=zero)
+    return out
+
+
+def _spread(x: Any, shape: tuple[int, ...]) -> Any:
+    if x.shape == shape:
+        return x
+    out = np.empty(shape, x.dtype)  # written at once: np.broadcast_to takes 2.5 µs
+    np.copyto(out, x)
     return out
 
 
@@ -92,7 +103,8 @@ def _integer_divmod(x: Any, y: Any) -> Any:
 
 def _half_divmod(x: Any, y: Any) -> Any:
     if x.shape != y.shape:
-        x, y = np.broadcast_arrays(x, y)
+        shape = np.broadcast_shapes(x.shape, y.shape)
+        x, y = _spread(x, shape), _spread(y, shape)
     return extension.half_divmod(x, y)
 
 

@@ -198,7 +198,7 @@ def det(a: Any) -> Callable[..., Any] | None:
 
 def slogdet(a: Any, *, method: Any = None) -> Callable[..., Any] | None:
     """The determinant's sign and logarithm."""
-    if not _is_matrix(a, "iufc"):
+    if not _is_matrix(a, "biufc"):
         return None
 
     finite = is_finite if a.aval.ndim > 2 else math.isfinite

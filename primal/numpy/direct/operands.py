@@ -83,9 +83,9 @@ def dtype_of(args: tuple[Any, ...], kinds: str = "biufc") -> Any:
 def elementwise(of_floats: bool = False, **by_kind: Callable[..., Any] | None) -> Direct:
     """A function of arrays and scalars of one dtype, named per kind of dtype: `f=np.floor`.
 
-    One `of_floats` takes integers as the floats that the language promotes them to. `e` is the
-    function of float16, `w` that of bfloat16 as float32; its result is rounded once. None where
-    there is none.
+    One `of_floats` takes integers and booleans as the floats that the language promotes them to.
+    `e` is the function of float16, `w` that of bfloat16 as float32; its result is rounded once.
+    None where there is none.
     """
     if (of_wide := by_kind.get("w")) is not None:
         by_kind["w"] = _of_wide(of_wide)
@@ -94,7 +94,7 @@ def elementwise(of_floats: bool = False, **by_kind: Callable[..., Any] | None) -
         dtype = dtype_of(args, MOVED)
         if dtype is None and by_kind.get("c") and all(type(x) is ArrayImpl for x in args):
             return _of_parts_and_wholes(by_kind["c"], args)
-        if of_floats and dtype is not None and dtype.kind in "iu":
+        if of_floats and dtype is not None and dtype.kind in "biu":
             own = by_kind["f"]
             if own is None or not all(type(x) is ArrayImpl for x in args):
                 return None

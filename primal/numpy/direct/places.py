@@ -291,14 +291,15 @@ def reduceat(ufunc: np.ufunc) -> Direct:
     """Sums or products of numbers between places within bounds."""
 
     def direct(a: Any, indices: Any, *, axis: Any = 0) -> Callable[..., Any] | None:
-        if not is_array(a, "iufe") or not is_array(indices, "i") or type(axis) is not int:
+        if not is_array(a, "biufe") or not is_array(indices, "i") or type(axis) is not int:
             return None
         if not a.aval.ndim or indices.aval.ndim != 1 or not indices.aval.size:
             return None
         dtype, outside = a.aval.dtype, _outside(indices.aval.dtype, a.aval.shape[axis])
         if dtype == FLOAT16:  # in float32, as reductions are
             return lambda x, i: None if outside(i) else ufunc.reduceat(widened(x), i, axis)
-        return lambda x, i: None if outside(i) else ufunc.reduceat(x, i, axis, dtype)
+        wide = np.intp if dtype == np.bool_ else dtype
+        return lambda x, i: None if outside(i) else ufunc.reduceat(x, i, axis, wide)
 
     return direct
 
