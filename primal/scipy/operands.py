@@ -15,6 +15,7 @@ from primal.numpy.promotion import (
     from_literal,
     promote_dtypes_inexact,
 )
+from primal.ops.elementwise import convert_element_type
 from primal.ops.special import polynomial
 
 T = TypeVar("T")
@@ -25,18 +26,27 @@ def inexact(name: str, *args: Any) -> list[Any]:
 
     Python's integers of any size are taken, as floats.
     """
+    return list(map(from_literal, _promoted(name, *args)))
+
+
+def _promoted(name: str, *args: Any) -> list[Any]:
+    """`inexact`, but Python's numbers stay literals."""
     args = tuple(map(_in_range, args))
     check_arraylike(name, *args)
-    return [from_literal(x) for x in promote_dtypes_inexact(name, *args)]
+    return promote_dtypes_inexact(name, *args)
 
 
 def real_inexact(name: str, *args: Any, error: type[Exception] = TypeError) -> list[Any]:
     """`inexact`; complex operands raise `error`: TypeError, as operations do, or what JAX raises
     where the function itself looks at its operands."""
-    out = inexact(name, *args)
-    if out and out[0].dtype.kind == "c":
-        broadcast_shapes(*[x.shape for x in out])  # whose error comes first
-        raise error(f"[{name}] expected real numbers, got {out[0].dtype.name}.")
+    return list(map(from_literal, _real(name, *args, error=error)))
+
+
+def _real(name: str, *args: Any, error: type[Exception]) -> list[Any]:
+    out = _promoted(name, *args)
+    if out and out[0].aval.dtype.kind == "c":
+        broadcast_shapes(*[x.aval.shape for x in out])  # whose error comes first
+        raise error(f"[{name}] expected real numbers, got {out[0].aval.dtype.name}.")
     return out
 
 
@@ -56,17 +66,19 @@ def settled(name: str, *args: Any, error: type[Exception] = TypeError) -> list[A
 
     Where operands of two ranks meet, a scalar counts as one of the greater rank.
     """
-    return _as_first(real_inexact(name, *args, error=error))
+    return _as_first(_real(name, *args, error=error))
 
 
 def analytic(name: str, *args: Any) -> list[Any]:
     """The same for formulas that go on into the complex plane."""
-    return _as_first(inexact(name, *args))
+    return _as_first(_promoted(name, *args))
 
 
 def _as_first(out: list[Any]) -> list[Any]:
-    ranks = {x.ndim for x in out} - {0}
-    return out if out[0].ndim == 0 and len(ranks) < 2 else strong(*out)
+    ranks = {len(x.aval.shape) for x in out} - {0}
+    if out[0].aval.shape == () and len(ranks) < 2:
+        return list(map(from_literal, out))
+    return strong(*out)
 
 
 def _in_range(x: Any) -> Any:
@@ -74,8 +86,17 @@ def _in_range(x: Any) -> Any:
 
 
 def strong(*operands: Any) -> list[Any]:
-    """The operands, none of them weak: for results whose dtype JAX gives them for good."""
-    return [x.astype(x.dtype) for x in operands]
+    """The operands, none of them weak: for results whose dtype JAX gives them for good.
+
+    Of literals too: programs know them then, and what is made of them alone is no code (the first
+    `beta.logpdf(x, 2., 3.)` of float64 67 to 37 ms of CPU).
+    """
+    return [
+        convert_element_type(x, new_dtype=x.aval.dtype, weak_type=False)
+        if x.aval.weak_type
+        else from_literal(x)
+        for x in operands
+    ]
 
 
 def in_floats(x: Any) -> Any:

@@ -224,7 +224,7 @@ def _listed(rule: Callable[..., Any], eqn: Eqn) -> Callable[..., list[Any]]:
 
 def _fold(eqn: Eqn, invars: list[Any], made: dict[Var, Eqn]) -> Literal | None:
     """A scalar equation of literals, or one whose op knows a closed form, as a literal."""
-    if not invars:
+    if not invars or not eqn.op.folds:
         return None
     aval = eqn.outvars[0].aval
     if any(type(v) is not Literal for v in invars):

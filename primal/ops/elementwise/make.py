@@ -26,6 +26,7 @@ def unary(
     transpose: Any = NOT_LINEAR,
     out: Callable[[Any], Any] | None = None,
     written: Rule | None = None,
+    folds: bool = True,
 ) -> Op:
     """An elementwise op with one operand; string rules name the builder's operation."""
     return Op(
@@ -41,6 +42,7 @@ def unary(
         kernel=kernel if kernel is not None else (lambda k, x: k.unary(name, x)),
         word=name if kernel is None else None,
         written=written,
+        folds=folds,
     )
 
 
@@ -59,6 +61,7 @@ def binary(
     transpose: Any = NOT_LINEAR,
     out: Callable[[Any], Any] | None = None,
     written: Rule | None = None,
+    folds: bool = True,
 ) -> Op:
     """An elementwise op with two operands; string rules name the builder's operation."""
     return Op(
@@ -74,6 +77,7 @@ def binary(
         kernel=kernel if kernel is not None else (lambda k, x, y: k.binary(name, x, y)),
         word=name if kernel is None else None,
         written=written,
+        folds=folds,
     )
 
 

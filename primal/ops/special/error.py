@@ -115,13 +115,21 @@ def _erfc_impl(x: Any) -> Any:
     return out
 
 
-erf = unary("erf", FLOATING, _erf_impl, each(lambda t, x: _gauss(t, x, TWO_OVER_ROOT_PI)), "erf")
+erf = unary(
+    "erf",
+    FLOATING,
+    _erf_impl,
+    each(lambda t, x: _gauss(t, x, TWO_OVER_ROOT_PI)),
+    "erf",
+    folds=False,
+)
 erfc = unary(
     "erfc",
     FLOATING,
     _erfc_impl,
     each(lambda t, x: _gauss(t, x, -TWO_OVER_ROOT_PI)),
     hlo_without_octets("erfc"),
+    folds=False,
 )
 
 
@@ -173,4 +181,5 @@ erf_inv = unary(
         )
     ),
     "erf_inv",
+    folds=False,
 )

@@ -49,6 +49,7 @@ lgamma = unary(
     _lgamma_impl,
     each(lambda t, x: mul(t, digamma(x))),
     "lgamma",
+    folds=False,
 )
 
 _psi = by_scipy("psi")
@@ -84,6 +85,7 @@ digamma: Op = unary(
     _digamma_impl,
     each(lambda t, x: mul(t, polygamma(constant(1, x), x))),
     _digamma_hlo,
+    folds=False,
 )
 
 
@@ -135,7 +137,7 @@ def _polygamma_jvp(primals: Any, tangents: Any) -> Any:
 
 
 polygamma: Op = binary(
-    "polygamma", FLOATING, _polygamma_impl, _polygamma_jvp, _polygamma_hlo
+    "polygamma", FLOATING, _polygamma_impl, _polygamma_jvp, _polygamma_hlo, folds=False
 )
 
 
@@ -242,7 +244,7 @@ def _zeta_hlo(b: Any, x: Any, q: Any) -> Any:
 _ZETA_JVP = each(_zeta_by_x, _zeta_by_q)
 
 zeta: Op = binary(
-    "zeta", FLOATING, _zeta_impl, _ZETA_JVP, _zeta_hlo
+    "zeta", FLOATING, _zeta_impl, _ZETA_JVP, _zeta_hlo, folds=False
 )
 
 
@@ -261,4 +263,5 @@ zeta_derivative = Op(
     shard=by_kind,
     hlo=hlo_formula(_zeta_slope_formula),
     kernel=_zeta_slope_kernel,
+    folds=False,
 )

@@ -263,6 +263,7 @@ igamma = binary(
     ),
     hlo_formula(_lower),
     kernel=kernel_word("igamma"),
+    folds=False,
 )
 igammac = binary(
     "igammac",
@@ -274,6 +275,7 @@ igammac = binary(
     ),
     hlo_formula(_upper),
     kernel=kernel_word("igammac"),
+    folds=False,
 )
 
 
@@ -330,6 +332,7 @@ def _slope_op(name: str, order: int, variate: bool) -> Op:
         ),
         hlo_formula(formula),
         kernel=kernel_word(name),
+        folds=False,
     )
 
 
@@ -352,6 +355,7 @@ igamma_derivative = Op(
     shard=by_kind,
     hlo=hlo_formula(_gamma_slope),
     kernel=library,
+    folds=False,
 )
 
 
@@ -493,6 +497,7 @@ regularized_incomplete_beta = Op(
     shard=by_kind,
     hlo=hlo_formula(_betainc),
     kernel=kernel_word("betainc"),
+    folds=False,
 )
 
 
@@ -511,4 +516,5 @@ betainc_derivative = Op(
     shard=by_kind,
     hlo=hlo_formula(_beta_slope),
     kernel=library,
+    folds=False,
 )
