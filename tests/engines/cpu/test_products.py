@@ -409,3 +409,29 @@ def test_operations_of_products_are_counted(sizes):
     made = lab.built(product(((2,), (1,)), ((0,), (0,))), x, y)
     assert made.cost_analysis()["flops"] == 2 * 2 * m * n * k
     assert made.cost_analysis()["bytes accessed"] == 4 * 2 * (m * k + k * n + m * n)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "sizes", [(10, 10, 10_403), (7, 13, 20_011), (3, 2, 70_003), (33, 20, 8192)]
+)
+@pytest.mark.parametrize("how", ["TN", "NT", "TT", "NN", "stack", "turned", "two dimensions"])
+def test_many_terms_of_few_rows_and_columns_are_divided(how, sizes, dtype):
+    m, n, depth = sizes
+    a, b = array((m, depth), dtype), array((n, depth), dtype, 1)
+    if how == "stack":
+        a, b = np.stack([a, a[:, ::-1]]), np.stack([b, b[::-1]])
+        made = agree(lambda x, y: [dot(x, y, ((2,), (2,)), ((0,), (0,)))], a, b, terms=depth)
+    elif how == "two dimensions":
+        each = depth // 2
+        a, b = (v[:, : 2 * each].reshape(-1, 2, each) for v in (a, b))
+        made = agree(lambda x, y: [dot(x, y, ((1, 2), (1, 2)))], a, b, terms=depth)
+    else:
+        i, j = int(how[0] == "T"), int(how[1:2] == "N")
+        a, b = a.T.copy() if i else a, b.T.copy() if j else b
+        made = agree(
+            lambda x, y: [transpose(dot(x, y, ((1 - i,), (1 - j,))), permutation=(1, 0))],
+            a, b, terms=depth,
+        )  # fmt: skip
+    (units, *_) = [s.units for s in steps(made, Routine) if s.name == "matmul"]
+    assert units > 1 and units % 4 == 0
