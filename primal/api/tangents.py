@@ -21,8 +21,8 @@ def active(xs: Sequence[Any]) -> list[bool]:
 
 
 def is_float0(x: Any) -> bool:
-    """Whether x is an array of float0, the tangent of integers."""
-    return isinstance(x, np.ndarray) and x.dtype == dtypes.float0
+    """Whether x is an array of float0, the tangent of integers: NumPy's, or `jnp.zeros`'."""
+    return getattr(x, "dtype", None) == dtypes.float0
 
 
 def tangent_operand(t: Any, aval: Aval, error: type[Exception] = TypeError) -> Any:

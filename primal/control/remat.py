@@ -184,11 +184,22 @@ def _divide(
     first: list[Eqn] = []
     again: list[Eqn] = []
     saved: list[Var] = []
+    made = {v: eqn for eqn in eqns for v in eqn.outvars}
+
+    def done(eqn: Eqn) -> bool:
+        """Whether the policy keeps an effect and the policy keeps something that it reads.
+
+        Then it does not happen again: nothing would be computed for it alone. What it reads of
+        the inputs, or is computed again by the policy's own word, it says again.
+        """
+        read = [made[v] for v in eqn.invars if type(v) is not Literal and v in made]
+        return keeps(asked(policy, eqn)) and any(keeps(asked(policy, e)) for e in read)
+
     for eqn in reversed(eqns):
         mine = [v for v in eqn.outvars if v in wanted]
         if mine and keeps(asked(policy, eqn)):
             saved = [*mine, *saved]
-        elif mine or eqn.effects:
+        elif mine or eqn.effects and not done(eqn):
             # An effect that nobody needs happens again too, as it would without a policy.
             splitter = _splitters.get(eqn.op.name)
             parts = splitter(eqn, [v in wanted for v in eqn.outvars], policy) if splitter else None

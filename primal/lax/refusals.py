@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 import ml_dtypes
 import numpy as np
 
-from primal.base.errors import UnhashableArgumentError
+from primal.base.errors import UnhashableArgumentError, filter_traceback
 from primal.base.source import is_internal
 from primal.ir.trace import Array
 from primal.ops.types import is_hashable
@@ -53,6 +53,8 @@ def in_words(fun: F) -> F:
             return fun(*args, **kwargs)
         except Exception as error:
             if not _is_for_arguments(error):
+                # Often of a function that the user handed over: its line is to come last.
+                filter_traceback(error)
                 raise
             refusal = _refusal(fun, args, kwargs, error)
         raise refusal

@@ -102,6 +102,8 @@ def _permuted(typed: Any, array: Any, axis: int, independent: bool = False) -> A
     if array.ndim == 0:
         if dtypes.kind_of(array.dtype) not in "iu":
             raise TypeError("x must be an integer or at least 1-dimensional")
+        if static_int("random.permutation axis", axis) not in (-1, 0):
+            raise ValueError(f"axis {axis} is out of bounds for the 1 dimension of range(x)")
         return _shuffled(typed, jnp.arange(_count("permutation", array)), 0)
     axis = static_int("random.permutation axis", axis)
     if not -array.ndim <= axis < array.ndim:

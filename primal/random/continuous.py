@@ -13,9 +13,17 @@ from primal.ir.trace import Array, literal
 from primal.numpy import linalg
 from primal.numpy.creation import placed
 from primal.numpy.remembered import remembered
-from primal.ops.elementwise import log, log1p, neg
+from primal.ops.elementwise import (
+    bitwise_not,
+    clz,
+    log,
+    log1p,
+    neg,
+    shift_left,
+    shift_right_logical,
+)
 from primal.ops.types import static_int
-from primal.random.keys import split_typed, typed_key
+from primal.random.keys import draw, split_typed, typed_key
 from primal.random.samplers import (
     Shape,
     as_shape,
@@ -28,6 +36,7 @@ from primal.random.samplers import (
 )
 
 ONE = np.float32(1.0)
+HALF = np.uint32(2**31)
 
 
 @remembered
@@ -42,7 +51,8 @@ def gumbel(
     """Gumbel numbers: -log(-log(u)), of density exp(-x - exp(-x)).
 
     `mode='high'` draws twice the bits, so that the tail to the right is that of the density;
-    ValueError for modes other than 'low' (the default) and 'high'.
+    'highest' is exact to 64 bits at both ends in float32, and 'high' in other dtypes. ValueError
+    for modes other than these and 'low', the default.
 
     >>> random.gumbel(random.key(0), (2,)).shape
     (2,)
@@ -58,14 +68,34 @@ def gumbel_of(typed: Any, shape: tuple[int, ...], dtype: Any, mode: Any = None) 
     if mode in (None, "low"):
         u = uniform_of(typed, shape, dtype, jnp.asarray(tiny), jnp.ones((), dtype))
         return neg(log(neg(log(u))))
-    if mode != "high":
-        raise ValueError(f"[random.gumbel] expected mode 'low' or 'high', got {mode!r}.")
+    if mode not in ("high", "highest"):
+        raise ValueError(f"[random.gumbel] expected mode 'low', 'high' or 'highest', got {mode!r}.")
+    if mode == "highest" and dtype == np.float32:
+        words = draw(typed, 32, (2, *shape))
+        return of_fraction(words[0], words[1])
     parts = uniform_of(typed, (2, *shape), dtype)
     high, low = parts[0], parts[1]
     # Where 1 - u is a small number, a second draw fills the bits below those of the first.
     fine = high + np.array(finfo(dtype).eps, dtype) * low + tiny
     u = jnp.where(high >= 0.5, high, fine)
     return neg(log(neg(log1p(neg(u)))))
+
+
+def of_fraction(high: Any, low: Any) -> Array:
+    """-log(-log(1 - u)) in float32 of u = high/2³² + low/2⁶⁴, exact to 24 digits at both ends."""
+    left = high < HALF
+    # Above 1/2 it is 1 - u that is small: 2⁶⁴ less the number, a word at a time.
+    down = bitwise_not(high) + jnp.asarray(low == 0, np.uint32)
+    high, low = jnp.where(left, high, down), jnp.where(left, low, neg(low))
+    wide = high == 0
+    top, rest = jnp.where(wide, low, high), jnp.where(wide, np.uint32(0), low)
+    zeros = clz(top)
+    digits = shift_left(top, zeros) | shift_right_logical(rest, np.uint32(32) - zeros)
+    places = jnp.where(wide, 56, 24) + jnp.asarray(zeros, np.int32)
+    small = jnp.ldexp(jnp.asarray(shift_right_logical(digits, np.uint32(8)), np.float32), -places)
+    # All bits 0 stand for the middle of the last step, as their logarithm would be -inf.
+    small = jnp.maximum(small, np.float32(2.0**-65))
+    return neg(log(neg(jnp.where(left, log1p(neg(small)), log(small)))))
 
 
 @remembered

@@ -158,8 +158,9 @@ def test_unused_and_integer_arguments():
     assert g[1].dtype == primal.float0 and g[1].shape == ()
     y, pullback = vjp(lambda x, n: x * n, 2.0, 3)
     assert pullback(1.0)[1].dtype == primal.float0
-    out = jvp(lambda x, n: (x * n, n), (2.0, 3), (1.0, np.zeros((), primal.float0)))
-    assert float(out[1][0]) == 3.0 and out[1][1].dtype == primal.float0
+    for zero in (np.zeros((), primal.float0), jnp.zeros((), primal.float0)):
+        out = jvp(lambda x, n: (x * n, n), (2.0, 3), (1.0, zero))
+        assert float(out[1][0]) == 3.0 and out[1][1].dtype == primal.float0
 
 
 def test_complex_gradients_are_not_conjugated():

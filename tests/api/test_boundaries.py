@@ -1,5 +1,7 @@
 """What users hand to transformations and get back: functions, names, places, numbers."""
 
+import traceback
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,8 @@ import primal
 import primal.numpy as jnp
 from primal import lax
 from primal.sharding import SingleDeviceSharding
+
+X = np.ones(3, np.float32)
 
 
 def a_generator(x):
@@ -166,3 +170,27 @@ def test_the_zero_tangent_of_an_integer_is_what_a_rule_may_return():
     nothing = np.zeros((), primal.float0)
     _, (dx, di) = primal.jvp(f, (1.0, 3), (1.0, nothing))
     assert dx == 2.0 and di.dtype == primal.float0
+
+
+def fails(x, *_):
+    return jnp.reshape(x, 7)
+
+
+CALLS = {
+    "scan": lambda: lax.scan(lambda c, x: (fails(c), x), X, X),
+    "map": lambda: lax.map(fails, jnp.ones((2, 3))),
+    "while": lambda: lax.while_loop(lambda x: x.sum() < 9, fails, X),
+    "fori": lambda: lax.fori_loop(0, 3, lambda i, x: fails(x), X),
+    "cond": lambda: lax.cond(True, fails, fails, X),
+    "switch": lambda: lax.switch(0, [fails, fails], X),
+    "associative": lambda: lax.associative_scan(fails, X),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_errors_of_functions_handed_over_end_at_the_users_line(name):
+    with pytest.raises(TypeError, match="reshape") as found:
+        CALLS[name]()
+    frames = traceback.extract_tb(found.value.__traceback__)
+    assert frames[-1].name == "fails"
+    assert {f.filename for f in frames} == {__file__}

@@ -348,3 +348,40 @@ def test_errors() -> None:
             offload_src="device",
             offload_dst="pinned_host",
         )
+
+
+def all_but(*names: str) -> Any:
+    """Everything is kept, but not what bears one of these names."""
+
+    def policy(op: Any, *_: Any, **params: Any) -> bool:
+        return params.get("name") not in names if str(op) == "name" else True
+
+    return policy
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize(
+    "policy, times",
+    [
+        (checkpoint_policies.everything_saveable, 1),
+        (checkpoint_policies.nothing_saveable, 2),
+        (checkpoint_policies.save_any_names_but_these("z"), 2),
+        (all_but("y"), 1),
+        (all_but("y", "z"), 2),
+    ],
+    ids=["all", "none", "any but z", "all but y", "all but y and z"],
+)
+def test_what_is_printed_is_printed_again_as_the_policy_says(
+    policy: Any, times: int, ordered: bool, capsys: Any
+) -> None:
+    """Once more, unless the policy keeps effects and something that this one reads."""
+
+    def f(x: Any) -> Any:
+        y = checkpoint_name(x + 1.0, "y")
+        z = checkpoint_name(y * 2.0, "z")
+        primal.debug.print("{} {}", y, z, ordered=ordered)
+        return checkpoint_name(jnp.exp(z), "w")
+
+    grad(checkpoint(f, policy=policy))(2.0)
+    primal.effects_barrier()
+    assert capsys.readouterr().out == "3.0 6.0\n" * times

@@ -12,6 +12,7 @@ import primal
 import primal.numpy as jnp
 from primal import random
 from primal.errors import ConcretizationTypeError
+from primal.random.continuous import of_fraction
 
 IMPLS = ("threefry2x32", "rbg", "unsafe_rbg")
 DRAWS: dict[str, Callable[[Any], Any]] = {
@@ -169,12 +170,13 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: random.chisquare(K, jnp.ones(2, "complex64")), ValueError, "real parameters"),
     (lambda: random.bernoulli(K, 1), TypeError, "floating dtype"),
     (lambda: random.bernoulli(K, 0.5, mode="x"), ValueError, "'high' or 'low'"),
-    (lambda: random.gumbel(K, mode="x"), ValueError, "'low' or 'high'"),
+    (lambda: random.gumbel(K, mode="x"), ValueError, "'low', 'high' or 'highest'"),
     (lambda: random.poisson(K, 2.0, dtype=float), ValueError, "int dtype"),
     (lambda: random.poisson(random.key(0, impl="rbg"), 2.0), NotImplementedError, "threefry"),
     (lambda: random.choice(K, 3, (4,), replace=False), ValueError, "larger sample"),
     (lambda: random.choice(K, 3, 2), TypeError, "sequence"),
     (lambda: random.permutation(K, 2.0), TypeError, "integer"),
+    (lambda: random.permutation(K, 9, axis=1), ValueError, "axis 1 is out of bounds"),
     (lambda: primal.jit(random.permutation)(K, 2), ConcretizationTypeError, "random.permutation"),
     (lambda: primal.jit(random.choice)(K, 2), ConcretizationTypeError, "random.choice"),
     (lambda: random.dirichlet(K, 1.0), ValueError, "ndim >= 1"),
@@ -241,3 +243,25 @@ def test_the_dtype_of_a_key_may_be_a_name() -> None:
         random.key(7, dtype="int32")
     with pytest.raises(TypeError, match="expected the name of a generator"):
         random.key(7, dtype=float)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_highest_gumbel_numbers_are_those_of_64_bits(jitted: bool) -> None:
+    """-log(-log(1 - n/2⁶⁴)), of the words drawn and of words at both ends and in the middle."""
+    key = random.key(7)
+    drawn = np.asarray(random.bits(key, (2, 5000), np.uint32))
+    got = (primal.jit if jitted else lambda f: f)(
+        lambda k: random.gumbel(k, (5000,), np.float32, mode="highest")
+    )(key)
+    ends = np.array([0, 1, 2, 255, 2**24 + 1, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1], np.uint32)
+    pairs = np.stack(np.meshgrid(ends, ends)).reshape(2, -1)[:, 1:]  # not 0, whose value is -inf
+    for words, found in ((drawn, got), (pairs, of_fraction(jnp.array(pairs[0]), pairs[1]))):
+        whole = [int(a) << 32 | int(b) for a, b in words.T]
+        want = [
+            -np.log(-np.log1p(-n / 2**64)) if n < 2**63 else -np.log(-np.log((2**64 - n) / 2**64))
+            for n in whole
+        ]
+        np.testing.assert_allclose(found, np.array(want), rtol=1e-6, atol=5e-7)
+    # Halves are drawn in their own precision only.
+    high = random.gumbel(key, (9,), np.float16, mode="high")
+    np.testing.assert_array_equal(random.gumbel(key, (9,), np.float16, mode="highest"), high)

@@ -95,7 +95,8 @@ def cond(
     false_fun: Callable[[Y], Any],
     /,
 ) -> Any: ...
-def cond(  # type: ignore[misc]  # mypy: an implementation has no word for Operands
+@errors.api_boundary  # type: ignore[misc]  # mypy: an implementation has no word for Operands
+def cond(
     pred: Any,
     true_fun: Any,
     false_fun: Any,
@@ -153,7 +154,8 @@ def switch(
 def switch(index: Any, branches: Sequence[Callable[[*Operands], R]], *operands: *Operands) -> R: ...
 @overload
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *, operand: Any) -> Any: ...
-def switch(  # type: ignore[misc]
+@errors.api_boundary  # type: ignore[misc]
+def switch(
     index: Any, branches: Sequence[Any], *operands: Any, operand: Any = _not_given
 ) -> Any:
     """branches[index](*operands), with index clamped into 0 … len(branches)-1.

@@ -50,6 +50,7 @@ BOOL = np.dtype(np.bool_)
 # scan
 
 
+@errors.api_boundary
 def scan(
     f: Callable[[Carry, X], tuple[Carry, Y]],
     init: Carry,
@@ -281,6 +282,7 @@ def map(f: Callable[[X], Arrays], xs: X, *, batch_size: int | None = None) -> Ar
 def map(f: Callable[[X], float], xs: X, *, batch_size: int | None = None) -> Array: ...
 @overload
 def map(f: Callable[[X], Y], xs: X, *, batch_size: int | None = None) -> Y: ...
+@errors.api_boundary
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """[f(x_0), f(x_1), …] over the leading axis of the leaves of `xs`, one after the other.
 
@@ -349,6 +351,7 @@ def _rows(x: Any, start: int, stop: int) -> Any:
 # while_loop
 
 
+@errors.api_boundary
 def while_loop(
     cond_fun: Callable[[Carry], Any], body_fun: Callable[[Carry], Carry], init_val: Carry
 ) -> Carry:
@@ -444,6 +447,7 @@ def fori_loop(
     *,
     unroll: int | bool | None = ...,
 ) -> Tree: ...
+@errors.api_boundary
 def fori_loop(
     lower: Any,
     upper: Any,
