@@ -6,6 +6,7 @@ replacing only the result would leave nan in its derivative.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -193,14 +194,28 @@ def sinc(x: ArrayLike, /) -> Array:
     """
     x = inexact("sinc", x)
     u = ops.mul(x, _const(np.pi, x))
-    zero = ops.eq(x, literal(0, x.aval.dtype, True))
-    safe = ops.select_n(zero, u, _full(1, u))
-    # At 0 the series to sixth order stands for the quotient, so that derivatives are right there.
-    square = ops.square(u)
-    series = _const(-1 / 5040, u)
-    for factor in (1 / 120, -1 / 6, 1.0):
-        series = ops.add(ops.mul(square, series), _const(factor, u))
-    return _scalars_weak(ops.select_n(zero, ops.div(ops.sin(safe), safe), series))
+    size = ops.abs(u)
+    near = ops.lt(size, literal(1, size.aval.dtype, True))
+    # Near 0 the series stands for the quotient, so that derivatives are right there: the quotient's
+    # are differences over powers of u, which are 0 before u is.
+    inner = ops.select_n(near, _full(0, u), u)
+    square = ops.square(inner)
+    terms = [
+        (-1) ** k / math.factorial(2 * k + 1)
+        for k in range(11 if size.aval.dtype.itemsize == 8 else 7)
+    ]
+    series = _const(terms[-1], u)
+    for term in terms[-2::-1]:
+        series = ops.add(ops.mul(square, series), _const(term, u))
+    if u.aval.dtype.kind == "c":
+        safe = ops.select_n(near, u, _full(1, u))
+        quotient = ops.div(ops.sin(safe), safe)
+    else:
+        # πx is infinite before x is; there floats are whole numbers.
+        beyond = ops.bitwise_and(ops.is_finite(x), ops.bitwise_not(ops.is_finite(u)))
+        safe = ops.select_n(ops.bitwise_or(near, beyond), u, _full(1, u))
+        quotient = ops.select_n(beyond, ops.div(ops.sin(safe), safe), _full(0, u))
+    return _scalars_weak(ops.select_n(near, quotient, series))
 
 
 @remembered_as(direct.heaviside)

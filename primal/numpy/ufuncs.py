@@ -176,6 +176,8 @@ def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 def _ignoring_nan(better: Any, x: Any, y: Any) -> Array:
     first = _compare(better, x, y)
+    if x.aval.dtype.kind == "c":  # the order of real parts says nothing beside a nan
+        first = ops.bitwise_and(first, ops.eq(x, x))
     if dtypes.issubdtype(x.aval.dtype, np.inexact):
         first = ops.bitwise_or(first, ops.ne(y, y))
     shape = common_shape("fmax", x, y)

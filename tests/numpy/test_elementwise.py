@@ -1,5 +1,6 @@
 """Elementwise functions against NumPy, over dtypes and shapes."""
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -8,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import primal
 import primal.numpy as jnp
 from primal.api import grad, jit, vmap
 from primal.base import dtypes
@@ -320,3 +322,44 @@ def test_logarithms_of_complex_infinities(name: str) -> None:
         want = getattr(np, name)(z)
     for run in (lambda f: f, jit):
         np.testing.assert_allclose(run(getattr(jnp, name))(z), want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sinc_near_0_and_far_away(dtype: str) -> None:
+    """Slopes are the series' where the square of πx underflows; far away nothing is infinite."""
+    tiny, far = [1e-30, -1e-22, 1e-9, 3e-4, 6e-3, 0.05], np.finfo(dtype).max * np.array([0.5, -1])
+    with primal.enable_x64(True):
+        x = jnp.asarray(tiny, dtype)
+        slope = primal.grad(jnp.sinc)
+        for run in (lambda f: f, primal.jit):
+            first, second = (run(primal.vmap(f))(x) for f in (slope, primal.grad(slope)))
+            u = np.pi * np.asarray(x, float)
+            series = [(-1) ** k / math.factorial(2 * k + 1) for k in range(12)]
+            want = [
+                np.pi * sum(2 * k * c * u ** (2 * k - 1) for k, c in enumerate(series) if k),
+                np.pi**2
+                * sum(
+                    2 * k * (2 * k - 1) * c * u ** (2 * k - 2) for k, c in enumerate(series) if k
+                ),
+            ]
+            rtol = 8 * np.finfo(dtype).eps
+            np.testing.assert_allclose(first, want[0], rtol=rtol)
+            np.testing.assert_allclose(second, want[1], rtol=rtol)
+            edges = run(jnp.sinc)(jnp.asarray([*far, np.inf, np.nan], dtype))
+            assert np.all(np.abs(edges[:2]) < 1e-30) and np.isnan(edges[2:]).all()
+            assert np.isfinite(run(primal.vmap(slope))(jnp.asarray(far, dtype))).all()
+
+
+@pytest.mark.parametrize("engine", ["eager", "cpu", "xla", "reference"])
+@pytest.mark.parametrize("name", ["fmax", "fmin"])
+def test_extrema_that_leave_nans_out_take_a_nan_part_for_a_nan(name: str, engine: str) -> None:
+    parts = [1.0, -2.0, np.inf, np.nan]
+    x = np.array([complex(a, b) for a in parts for b in parts], np.complex64)
+    x, y = np.repeat(x, x.size), np.tile(x, x.size)
+    y, x = y[x != y], x[x != y]
+    fun = getattr(jnp, name)
+    with primal.config.flag("cpu_engine")("cpu" if engine == "eager" else engine):
+        got = (fun if engine == "eager" else primal.jit(fun))(jnp.asarray(x), jnp.asarray(y))
+    np.testing.assert_array_equal(
+        np.asarray(got).view(np.float32), getattr(np, name)(x, y).view(np.float32)
+    )

@@ -351,7 +351,9 @@ def _sinc(x: Any) -> Any:
     zero = u == 0
     if count(zero):
         u = np.where(zero, x.dtype.type(1e-20), u)
-    return np.divide(np.sin(u), u)
+    out = np.divide(np.sin(u), u)
+    # πx is infinite before x is; there floats are whole numbers.
+    return out if is_finite(u) else np.where(np.isinf(u) & np.isfinite(x), x.dtype.type(0), out)
 
 
 sinc = elementwise(True, f=_sinc)
