@@ -40,6 +40,13 @@ _GUARDS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
 enable_x64 = _flag(
     "enable_x64", False, bool, "64-bit dtypes; without it they become 32-bit.", key=True
 )
+_flag(
+    "explicit_x64_dtypes",
+    "warn",
+    ("warn", "error"),
+    "What a 64-bit dtype that is asked for comes to without enable_x64: 32 bits, or an error.",
+    key=True,
+)
 numpy_dtype_promotion = _flag(
     "numpy_dtype_promotion",
     "standard",
@@ -86,6 +93,14 @@ legacy_prng_key = _flag(
     "allow",
     ("allow", "warn", "error"),
     "What a raw `uint32` key does where a typed one would do.",
+    key=True,
+)
+_flag("random_seed_offset", 0, int, "A number that is added to the seeds of all keys.", key=True)
+_flag(
+    "high_dynamic_range_gumbel",
+    False,
+    bool,
+    "Gumbel numbers, and choices by them, have the mode 'high' where none is given.",
     key=True,
 )
 

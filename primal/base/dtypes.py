@@ -452,7 +452,8 @@ def check_user_dtype_supported(dtype: Any, fun_name: str) -> DType:
     """Return the dtype that arrays get for a requested one, with a warning if it is narrower.
 
     Python's `int`, `float` and `complex` name the default width and never warn. Raises TypeError
-    for dtypes that arrays cannot have (strings, objects, dates, long doubles).
+    for dtypes that arrays cannot have (strings, objects, dates, long doubles); ValueError in place
+    of the warning where the setting `explicit_x64_dtypes` is 'error'.
 
     >>> check_user_dtype_supported("float32", "zeros")
     dtype('float32')
@@ -468,11 +469,15 @@ def check_user_dtype_supported(dtype: Any, fun_name: str) -> DType:
         return found
     narrow = NARROW[found]
     if dtype is not int and dtype is not float and dtype is not complex and dtype is not None:
+        remedy = (
+            "To enable more dtypes, set the enable_x64 option: "
+            "primal.config.update('enable_x64', True), or PRIMAL_ENABLE_X64=1 in the environment."
+        )
+        asked = f"Explicitly requested dtype {found.name} requested in {fun_name} is not available"
+        if settings().explicit_x64_dtypes == "error":
+            raise ValueError(f"[{fun_name}] expected a dtype of at most 32 bits: {asked}. {remedy}")
         warnings.warn(
-            f"Explicitly requested dtype {found.name} requested in {fun_name} is not available, "
-            f"and will be truncated to dtype {narrow.name}. To enable more dtypes, set the "
-            "enable_x64 option: primal.config.update('enable_x64', True), or "
-            "PRIMAL_ENABLE_X64=1 in the environment.",
+            f"{asked}, and will be truncated to dtype {narrow.name}. {remedy}",
             UserWarning,
             stacklevel=source.user_stacklevel(),
         )

@@ -8,6 +8,7 @@ import numpy as np
 
 import primal.numpy as jnp
 from primal.base import dtypes
+from primal.base.config import settings
 from primal.base.limits import finfo
 from primal.ir.trace import Array, literal
 from primal.numpy import linalg
@@ -51,8 +52,8 @@ def gumbel(
     """Gumbel numbers: -log(-log(u)), of density exp(-x - exp(-x)).
 
     `mode='high'` draws twice the bits, so that the tail to the right is that of the density;
-    'highest' is exact to 64 bits at both ends in float32, and 'high' in other dtypes. ValueError
-    for modes other than these and 'low', the default.
+    'highest' is exact to 64 bits at both ends in float32, and 'high' in other dtypes. The default
+    is 'low', or 'high' by the setting `high_dynamic_range_gumbel`; ValueError for other modes.
 
     >>> random.gumbel(random.key(0), (2,)).shape
     (2,)
@@ -65,7 +66,9 @@ def gumbel(
 def gumbel_of(typed: Any, shape: tuple[int, ...], dtype: Any, mode: Any = None) -> Array:
     """Gumbel numbers from a typed key."""
     tiny = np.array(finfo(dtype).tiny, dtype)
-    if mode in (None, "low"):
+    if mode is None:
+        mode = "high" if settings().high_dynamic_range_gumbel else "low"
+    if mode == "low":
         u = uniform_of(typed, shape, dtype, jnp.asarray(tiny), jnp.ones((), dtype))
         return neg(log(neg(log(u))))
     if mode not in ("high", "highest"):

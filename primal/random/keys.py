@@ -113,7 +113,7 @@ def _seed(name: str, seed: Any, impl: Any, dtype: Any = None) -> Any:
             )
         # Modulo 2⁶⁴ or, where integers have 32 bits, modulo 2³².
         width = 64 if settings().enable_x64 else 32
-        number = seed % (1 << width)
+        number = (seed + settings().random_seed_offset) % (1 << width)
         words = np.array([number >> 32, number & 0xFFFFFFFF], np.uint32)
         words = np.tile(words, bits.word_count(generator) // 2)
         return bits.random_wrap(asarray(words), impl=generator)
@@ -129,7 +129,10 @@ def _seed(name: str, seed: Any, impl: Any, dtype: Any = None) -> Any:
         )
     if not dtypes.issubdtype(aval.dtype, np.integer):
         raise TypeError(f"PRNG key seed must be an integer; got {aval.dtype.name}: {seed!r}")
-    return bits.random_seed(asarray(seed), impl=generator)
+    number = asarray(seed)
+    if settings().random_seed_offset:
+        number = number + settings().random_seed_offset
+    return bits.random_seed(number, impl=generator)
 
 
 def PRNGKey(seed: Any, *, impl: Any = None) -> Array:

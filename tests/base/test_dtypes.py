@@ -252,3 +252,16 @@ def test_record_is_current(peer):
     path = Path(__file__).parent.parent / "data" / "record_dtypes.py"
     done = peer(path.read_text())
     assert json.loads(done.stdout) == RECORD
+
+
+def test_requests_of_64_bits_are_errors_by_the_setting() -> None:
+    flags.config.update("explicit_x64_dtypes", "error")
+    try:
+        for asked in ("float64", np.int64, "complex128"):
+            with pytest.raises(ValueError, match="zeros. expected a dtype of at most 32 bits"):
+                dtypes.check_user_dtype_supported(asked, "zeros")
+        assert dtypes.check_user_dtype_supported(float, "zeros") == "float32"
+    finally:
+        flags.config.update("explicit_x64_dtypes", "warn")
+    with pytest.raises(ValueError, match="explicit_x64_dtypes"):
+        flags.config.update("explicit_x64_dtypes", "allow")

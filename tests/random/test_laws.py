@@ -265,3 +265,26 @@ def test_highest_gumbel_numbers_are_those_of_64_bits(jitted: bool) -> None:
     # Halves are drawn in their own precision only.
     high = random.gumbel(key, (9,), np.float16, mode="high")
     np.testing.assert_array_equal(random.gumbel(key, (9,), np.float16, mode="highest"), high)
+
+
+def test_seed_offset_is_added_to_every_seed() -> None:
+    seeds = (0, 7, -1, 2**33 + 1, np.uint32(3), jnp.int32(-2))
+    expected = [numbers(random.PRNGKey(s + 5)) for s in seeds]
+    primal.config.update("random_seed_offset", 5)
+    try:
+        found = [numbers(random.PRNGKey(s)) for s in seeds]
+        in_jit = numbers(primal.jit(random.PRNGKey)(jnp.int32(7)))
+    finally:
+        primal.config.update("random_seed_offset", 0)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(in_jit, [0, 12])
+
+
+def test_default_mode_of_gumbel_is_a_setting() -> None:
+    low, high = (numbers(random.gumbel(K, (9,), mode=m)) for m in ("low", "high"))
+    for mode, expected in ((False, low), (True, high), (False, low)):
+        primal.config.update("high_dynamic_range_gumbel", mode)
+        try:
+            np.testing.assert_array_equal(random.gumbel(K, (9,)), expected)
+        finally:
+            primal.config.update("high_dynamic_range_gumbel", False)
