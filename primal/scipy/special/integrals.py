@@ -270,7 +270,7 @@ def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     Element by element; operands broadcast, and integers count as floats.
 
     >>> fresnel(jnp.array([1.0]))
-    (Array([0.43825918], dtype=float32), Array([0.7798934], dtype=float32))
+    (Array([0.43825915], dtype=float32), Array([0.7798934], dtype=float32))
     """
     s, c = _fresnel(*real_inexact("fresnel", x, error=NotImplementedError))
     return s, c

@@ -98,7 +98,7 @@ def ndtr(x: ArrayLike) -> Array:
     Element by element, of float32 and float64. Raises TypeError for other dtypes.
 
     >>> ndtr(jnp.array([0.0, 1.0]))
-    Array([0.5      , 0.8413447], dtype=float32)
+    Array([0.5      , 0.8413448], dtype=float32)
     """
     return _ndtr(wide("ndtr", x))
 

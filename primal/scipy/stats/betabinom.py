@@ -15,7 +15,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
     Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logpmf(jnp.array([0, 2]), 5, 2.0, 3.0)
-    Array([-1.79176  , -1.4350843], dtype=float32)
+    Array([-1.7917595, -1.4350843], dtype=float32)
     """
     k, n, a, b, loc = settled("betabinom.logpmf", k, n, a, b, loc)
     y = jnp.floor(k) - loc
@@ -34,6 +34,6 @@ def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike =
     Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> pmf(jnp.array([0, 1, 3]), 2, 1.0, 1.0)
-    Array([0.3333333, 0.3333333, 0.       ], dtype=float32)
+    Array([0.33333334, 0.33333334, 0.        ], dtype=float32)
     """
     return jnp.exp(logpmf(k, n, a, b, loc))

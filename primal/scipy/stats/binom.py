@@ -15,7 +15,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
     Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logpmf(jnp.array([0, 2]), 5, 0.25)
-    Array([-1.4384105, -1.3330498], dtype=float32, weak_type=True)
+    Array([-1.4384103, -1.3330498], dtype=float32, weak_type=True)
     """
     k, n, p, loc = real_inexact("binom.logpmf", k, n, p, loc)
     y = k - loc
@@ -32,6 +32,6 @@ def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> pmf(jnp.array([0, 1, 3]), 2, 0.5)
-    Array([0.24999999, 0.49999997, 0.        ], dtype=float32, weak_type=True)
+    Array([0.25, 0.5 , 0.  ], dtype=float32, weak_type=True)
     """
     return jnp.exp(logpmf(k, n, p, loc))

@@ -41,7 +41,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Operands broadcast; lists, complex numbers and floats of 16 bits are TypeErrors.
 
     >>> cdf(jnp.array([0.0, 1.0]))
-    Array([0.5      , 0.8413447], dtype=float32)
+    Array([0.5      , 0.8413448], dtype=float32)
     """
     x, loc, scale = real_inexact("norm.cdf", x, loc, scale)
     return special.ndtr((x - loc) / scale)
@@ -53,7 +53,7 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Operands broadcast; lists, complex numbers and floats of 16 bits are TypeErrors.
 
     >>> logcdf(jnp.array([0.5, 2.0]))
-    Array([-0.36894643, -0.02301291], dtype=float32)
+    Array([-0.3689464 , -0.02301291], dtype=float32)
     """
     x, loc, scale = real_inexact("norm.logcdf", x, loc, scale)
     return special.log_ndtr((x - loc) / scale)
