@@ -27,6 +27,7 @@ from primal.ops.elementwise import (
 from primal.ops.special.gamma import lgamma
 from primal.ops.special.terms import HloTerms, Term
 from primal.ops.spread import broadcast_to
+from primal.ops.types import broadcast_shapes
 
 _COMPARED = {"LT": lt, "GT": gt}
 
@@ -44,8 +45,9 @@ class _Ops:
 
     @staticmethod
     def select(mask: Any, x: Any, y: Any) -> Any:
-        shape = aval_of(mask).shape
-        return select_n(mask, broadcast_to(y, shape), broadcast_to(x, shape))
+        # Operands may be numbers or columns, and what is made of one alone is its shape.
+        shape = broadcast_shapes("select_n", [aval_of(v) for v in (mask, x, y)])
+        return select_n(*[broadcast_to(v, shape) for v in (mask, y, x)])
 
     @staticmethod
     def full(shape: tuple[int, ...], value: float, dtype: Any) -> Any:
@@ -57,7 +59,7 @@ class _Ops:
 
 
 def on_arrays(formula: Callable[..., Term], dtype: Any, *xs: Any) -> Any:
-    """The formula of arrays of one shape, 16-bit floats computed in float32."""
+    """The formula of arrays, 16-bit floats computed in float32."""
     wide = np.dtype(np.float32) if is_narrow_float(dtype) else dtype
 
     def converted(x: Any, dtype: Any) -> Any:
