@@ -28,6 +28,11 @@ CASES: dict[str, Callable[..., Any]] = {
         -x[..., 4:5], [(0, 0)] * (x.ndim - 1) + [(4, x.shape[-1] - 5)]
     ),
     "of a row": lambda x: jnp.pad(x[2:3] * 2, [(2, x.shape[0] - 3)] + [(0, 0)] * (x.ndim - 1)) + x,
+    "of parts to one shape": lambda x: (
+        jnp.pad(x, [(1, 2)] * x.ndim) * 2
+        - jnp.pad(x[tuple([np.s_[:-1]] * x.ndim)], [(1, 3)] * x.ndim)
+        - jnp.pad(x[1:], [(1, 3)] + [(1, 2)] * (x.ndim - 1))
+    ),
     "transposed": lambda x: jnp.pad(x.T, 1) * 2,
     "in steps": lambda x: jnp.pad(x[..., ::2] + x[..., ::2], 1),
     "backwards": lambda x: jnp.pad(x[::-1, ...], 1) - 1,
