@@ -74,6 +74,9 @@ ELSEWHERE = {
     "hoist": "tests/engines/cpu: what every turn of a loop computes alike",
     "by_rule": "tests/control/test_custom.py",
     "hollow": "tests/engines/cpu/test_around.py: pieces without elements, on every engine",
+    "ahead": "tests/engines/cpu/test_outlook.py",
+    "word": "tests/engines/cpu/test_outlook.py: the kernel of each record that names one",
+    "folds": "tests/ops/test_special.py: what is computed of known numbers loads no SciPy",
 }
 
 

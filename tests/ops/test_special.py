@@ -405,3 +405,29 @@ def test_erf_in_c():
     one, other = error._erf_by_numpy(x), error._erf_block(x)
     assert np.array_equal(one, other, equal_nan=True)
     assert np.array_equal(np.signbit(one), np.signbit(other))
+
+
+FOLDED = """
+import sys
+import numpy as np
+import primal.scipy.special
+from primal.ir.evaluate import quietly
+from primal.ir.op import ELEMENTWISE, registry
+
+computed = set()
+for op in list(registry.values()):
+    if op.kind is ELEMENTWISE and op.folds and op.impl is not None:
+        for operands in range(1, 4):
+            try:
+                quietly(op.impl, [np.float32(0.5)] * operands, {})
+            except (TypeError, ValueError):
+                continue  # another number of operands, integers alone, or parameters
+            computed.add(op.name)
+            assert "scipy.special" not in sys.modules, f"folding {op.name} imports it"
+assert {"exp", "log1p", "pow"} < computed and not registry["lgamma"].folds
+"""
+
+
+def test_what_is_computed_of_known_numbers_loads_no_scipy(fresh_process) -> None:
+    """Its import takes longer than most programs take to compile."""
+    fresh_process(FOLDED)
