@@ -284,7 +284,8 @@ def _of_slices(reduce: Callable[..., Any], x: Any, indices: Any, axis: int) -> A
 
 def _slices(function: Callable[..., Any], numpys: np.ufunc) -> Callable[..., Any]:
     def reduceat(a: Any, indices: Any, *, axis: int = 0) -> Any:
-        return _of_slices(function, a, indices, axis)
+        # In the array's own dtype, where a reduction widens integers.
+        return _of_slices(function, a, indices, axis).astype(a.dtype)
 
     return remembered(reduceat, direct.reduceat(numpys))
 

@@ -108,6 +108,16 @@ def test_places():
         assert compare("searchsorted", edges, jnp.asarray(SPECIAL, jnp.float32), side)
         assert compare("searchsorted", edges, 0.25, side=side)
         assert compare("searchsorted", jnp.arange(4), jnp.asarray(SPECIAL, jnp.float32), side)
+    # What has to be rounded, or has parts, before it is compared.
+    halves, pairs = jnp.array([256, 258], jnp.bfloat16), jnp.array([1 + 1j, 1 + 2j, 3])
+    for args in [
+        (halves, jnp.array([257])),
+        (jnp.array([1, 2], jnp.float16), pairs),
+        (pairs, jnp.array([1, 2], jnp.float16)),
+    ]:
+        want = jit(jnp.searchsorted)(*args)
+        for _ in range(3):
+            assert np.array_equal(jnp.searchsorted(*args), want)
     m = jnp.arange(12.0).reshape(3, 4)
     assert compare("take_along_axis", m, jnp.array([[0, 2, 1, 1]]), 0)
     assert not compare("take_along_axis", m, jnp.array([[0], [-1], [9]]), 1)
@@ -129,6 +139,7 @@ def test_reductions_of_slices(name):
                 found = getattr(jnp, name).reduceat(jnp.asarray(x), jnp.asarray(i), axis)
                 wanted = getattr(np, name).reduceat(x, i, axis, found.dtype)
                 np.testing.assert_allclose(found, wanted, rtol=1e-6)
+                assert found.dtype == x.dtype
     whole = jnp.asarray(WHOLE)
     assert direct.reduceat(np.add)(whole, jnp.array([-8, 6]))(WHOLE, np.array([-8, 6])) is None
 

@@ -154,6 +154,10 @@ DENSITIES = [
     (20.5, 7.25, 7.853451630731907371e-5),
     (3.5, 0.25, 7.323188157795373284e-3),
     (0.25, 0.5, 2.813482257631822813e-1),
+    # Of shapes that are lost beside 1.
+    (2.0**-20, 0.5, 1.156865296656803869e-6),
+    (2.0**-40, 2.0**-10, 9.304135238530134232e-10),
+    (2.0**-60, 2.0**-60, 9.999999999999999636e-1),
 ]
 
 
@@ -183,3 +187,27 @@ def test_narrow_slopes_of_the_incomplete_gamma_function(dtype: str, engine: str)
         got, want = (slope(jnp.asarray(a, d), jnp.asarray(x, d)) for d in (dtype, "float32"))
     eps = float(jnp.finfo(dtype).eps)
     np.testing.assert_allclose(got.astype("float32"), want, rtol=eps)
+
+
+# Where branches of the functions, or of their slopes, meet: x, and the second, third and fourth
+# derivative there.
+SEAMS: dict[str, list[tuple[float, list[float]]]] = {
+    "ndtri": [(0.5, [0.0, 15.749609945722421, 0.0])],
+    "log_ndtr": [(0.0, [-0.6366197723675814, 0.21801361414499012, 0.11477068205421882])],
+    "spence": [(1.0, [0.5, -2 / 3, 1.5])],
+    "logit": [(0.5, [0.0, 32.0, 0.0])],
+    "ndtr": [(0.0, [0.0, -0.3989422804014327, 0.0])],
+    "erfcx": [(0.0, [2.0, -4.513516668382051, 12.0])],
+}
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("name", SEAMS)
+def test_derivatives_where_branches_meet(name: str, jitted: bool) -> None:
+    with primal.enable_x64(True):
+        for x, wants in SEAMS[name]:
+            slope = primal.grad(getattr(special, name))
+            for want in wants:
+                slope = primal.grad(slope)
+                got = float((primal.jit(slope) if jitted else slope)(jnp.float64(x)))
+                assert abs(got - want) <= 1e-12 * max(abs(want), 1), (name, x, want, got)

@@ -141,14 +141,19 @@ def exact(values: int) -> Callable[[Direct], Direct]:
             given = [_as_wide(x) for x in args[:values]]
             if all(x is y for x, y in zip(given, args, strict=False)):
                 return direct(*args, **kwargs)
-            if not all(type(x) in (ArrayImpl, tuple, list) for x in given):
-                return None  # scalars, which are to be rounded first
+            if not all(map(_has_all_digits, given)):
+                return None
             run = direct(*given, *args[values:], **kwargs)
             return None if run is None else _of_wide(run)
 
         return functools.update_wrapper(both, direct)
 
     return decorate
+
+
+def _has_all_digits(x: Any) -> bool:
+    # Scalars and integers beside bfloat16 are to be rounded to it first.
+    return type(x) in (tuple, list) or (type(x) is ArrayImpl and x.aval.dtype.kind not in "iu")
 
 
 def _as_wide(x: Any) -> Any:
@@ -170,8 +175,8 @@ def common_dtype(arrays: tuple[Any, ...]) -> Any:
     found = {x.aval.dtype for x in arrays}
     floats = {dtype for dtype in found if dtype.kind == "f"}
     pairs = {dtype for dtype in found if dtype.kind == "c"}
-    if pairs and floats <= {dtype.type(0).real.dtype for dtype in pairs}:
-        floats = pairs
+    if pairs:
+        floats = pairs if floats <= {dtype.type(0).real.dtype for dtype in pairs} else set()
     wanted = found if len(found) == 1 else floats
     return next(iter(wanted)) if len(wanted) == 1 else None
 

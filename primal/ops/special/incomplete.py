@@ -36,8 +36,11 @@ LOG_TWO_PI = math.log(2 * math.pi)
 _ODD_PARTS = tuple(2 / (2 * k + 3) for k in range(16, -1, -1))
 
 
-def log_density(xp: Any, a: Any, x: Any) -> Any:
-    """log(x^a·e^-x/Γ(a + 1)), without a·log(x) and log Γ cancelling each other for large a."""
+def log_density(xp: Any, a: Any, x: Any, more: Any = None) -> Any:
+    """log(x^a·e^-x/Γ(a + 1)), without a·log(x) and log Γ cancelling each other for large a.
+
+    `more` is a + 1 where the caller has it whole: next to a = -1 the sum would be a few bits.
+    """
     large = a > 20.0
     safe = xp.where(large, a, 20.0)
     ratio = (x - safe) / safe
@@ -56,7 +59,8 @@ def log_density(xp: Any, a: Any, x: Any) -> Any:
     change = xp.where(apart, far, cubes - z * near)
     by_stirling = safe * change - 0.5 * (LOG_TWO_PI + xp.log(safe)) - stirling
     small = xp.where(large, 1.0, a)
-    return xp.where(large, by_stirling, small * xp.log(x) - x - xp.lgamma(small + 1.0))
+    beyond = small + 1.0 if more is None else xp.where(large, 2.0, more)
+    return xp.where(large, by_stirling, small * xp.log(x) - x - xp.lgamma(beyond))
 
 
 def _series(xp: Any, a: Any, x: Any, active: Any) -> Any:
@@ -147,7 +151,7 @@ def _upper(xp: Any, a: Any, x: Any) -> Any:
 def _density(a: Any, x: Any) -> Any:
     """∂P/∂x = x^(a-1)·e^-x/Γ(a)."""
     dtype = aval_of(x).dtype
-    return on_arrays(lambda xp, a, x: xp.exp(log_density(xp, a - 1.0, x)), dtype, a, x)
+    return on_arrays(lambda xp, a, x: xp.exp(log_density(xp, a - 1.0, x, a)), dtype, a, x)
 
 
 # Beyond this shape SciPy's 2,000 terms are too few for a tail, which begins for it at 4.5·√a.

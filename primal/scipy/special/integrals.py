@@ -304,11 +304,17 @@ def _spence(x: Any) -> Any:
     return jnp.where((x >= 0) & (x < jnp.inf), out, jnp.nan)
 
 
+_LOG_SLOPES = [(-1) ** (k + 1) / (k + 1) for k in range(18)]
+
+
 @_spence.defjvp
 def _spence_jvp(primals: Any, tangents: Any) -> Any:
     (x,), (dx,) = primals, tangents
-    away = jnp.where(x == 1, 2, x)
-    return _spence(x), dx * jnp.where(x == 1, -1, jnp.log(away) / (1 - away)).astype(x.dtype)
+    # Next to 1 by its series, as derivatives of the quotient are differences over powers of x - 1.
+    near = jnp.abs(x - 1) < 0.0625
+    u, away = jnp.where(near, x - 1, 0), jnp.where(near, 2, x)
+    series = horner(digits(x, _LOG_SLOPES[:10], _LOG_SLOPES), u)
+    return _spence(x), dx * jnp.where(near, series, jnp.log(away) / (1 - away)).astype(x.dtype)
 
 
 @remembered_as(in_doubles("spence", positive=True))

@@ -119,7 +119,8 @@ def _log_ndtr_jvp(primals: Any, tangents: Any) -> Any:
     (x,), (dx,) = primals, tangents
     z = x * _ROOT_HALF
     most = float(jnp.finfo(x.dtype).max) / 4
-    w = scaled_erfc(jnp.where(jnp.abs(z) < most, jnp.abs(z), most))
+    far = jnp.where(x > 0, z, -z)  # at 0 with the derivative of the branch that counts there
+    w = scaled_erfc(jnp.where(far < most, far, most))
     # φ(x)/Φ(x), over √(2/π): 1/w below, with the Gaussian on both sides above.
     gauss = _gauss(x)
     slope = jnp.where(x > 0, gauss / (2 - w * gauss), 1 / w)
@@ -199,9 +200,11 @@ def _ndtri_jvp(primals: Any, tangents: Any) -> Any:
     (p,), (dp,) = primals, tangents
     out = _ndtri(p)
     # 1/φ(x) = Φ(x)/φ(x) / p of the nearer tail: φ(x) itself would have the rounding of x times x².
-    low = jnp.minimum(p, 1 - p)
+    # By choices, not min and abs, whose derivatives at 1/2 are not those of either tail.
+    upper = p >= 0.5
+    low = jnp.where(upper, 1 - p, p)
     inside = low > 0
-    at = jnp.where(inside, jnp.abs(out), 0)
+    at = jnp.where(inside, jnp.where(upper, out, -out), 0)
     slope = scaled_erfc(at * _ROOT_HALF) * math.sqrt(math.pi / 2) / jnp.where(inside, low, 1)
     return out, dp * jnp.where(inside, slope, jnp.where(low == 0, jnp.inf, jnp.nan))
 
