@@ -408,6 +408,7 @@ def test_erf_in_c():
 
 
 FOLDED = """
+import itertools
 import sys
 import numpy as np
 import primal.scipy.special
@@ -417,9 +418,9 @@ from primal.ir.op import ELEMENTWISE, registry
 computed = set()
 for op in list(registry.values()):
     if op.kind is ELEMENTWISE and op.folds and op.impl is not None:
-        for operands in range(1, 4):
+        for operands, kind in itertools.product((1, 2, 3), (np.float32, np.float64)):
             try:
-                quietly(op.impl, [np.float32(0.5)] * operands, {})
+                quietly(op.impl, [kind(0.5)] * operands, {})
             except (TypeError, ValueError):
                 continue  # another number of operands, integers alone, or parameters
             computed.add(op.name)
