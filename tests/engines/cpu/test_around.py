@@ -120,6 +120,26 @@ def test_the_derivative_of_complex_differences_is_one_group(
     assert sum(sizes) - x.size <= max(shape)
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(3000,), (1027,), (17, 600), (100, 100)], ids=str)
+def test_the_derivative_of_products_of_complex_neighbours_is_one_group(
+    shape: tuple[int, ...], dtype: str
+) -> None:
+    x = _complex(shape, dtype)
+
+    def f(x: Any) -> list[Any]:
+        return [primal.grad(lambda x: jnp.sum(jnp.real(x[1:] * jnp.conj(x[:-1]))))(x)]
+
+    made = built(f, x)
+    (got,) = made.execute([x])
+    edge = np.zeros_like(x[:1])
+    want = np.conj(np.concatenate([x[1:], edge]) + np.concatenate([edge, x[:-1]]))
+    np.testing.assert_array_equal(got, want)
+    sizes = [int(np.prod(s.shape)) for s in made.plan.steps if type(s) is Group]
+    assert len(made.plan.steps) == len(sizes) and sizes.count(x.size) == 1
+    assert sum(sizes) - x.size <= max(shape)
+
+
 @pytest.mark.parametrize("end", [False, True])
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize("shape", [(1027,), (16, 64), (8, 101), (5, 300)], ids=str)
