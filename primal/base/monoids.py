@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from primal.base import dtypes
+from primal.base import caches, dtypes
 from primal.base.limits import finfo, iinfo
 
 
+@caches.memo
 def identity(monoid: str, dtype: Any) -> Any:
     """The value e with e ∘ x = x for all x of the dtype, as a NumPy scalar.
 

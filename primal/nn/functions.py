@@ -120,7 +120,7 @@ def silu(x: Any) -> Array:
 swish = silu
 
 
-@remembered
+@remembered_as(direct.log_sigmoid)
 def log_sigmoid(x: Any) -> Array:
     """log(sigmoid(x)) = -softplus(-x).
 
@@ -405,7 +405,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Array:
     return jnp.maximum(array, 0.0) + alpha * jnp.expm1(jnp.minimum(array, 0.0) / alpha)
 
 
-@remembered
+@remembered_as(direct.mish)
 def mish(x: Any) -> Array:
     """x·tanh(softplus(x)) (Misra, 2019).
 

@@ -467,7 +467,7 @@ def _integer_power(x: Any, y: Any) -> Array:
     return convert(out, out.aval.dtype)
 
 
-@remembered
+@remembered_as(direct.float_power)
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x to the power y in floating point.
 

@@ -183,3 +183,27 @@ def test_reductions_of_weak_numbers_are_weak_if_the_start_is(f: Any, init: Any) 
         for g in (lax.reduce, primal.jit(lax.reduce, static_argnums=(2, 3))):
             out = g(x, init, f, (0,))
             assert (out.dtype, out.weak_type) == (np.int32, weak)
+
+
+def test_a_computation_is_traced_once():
+    """By its identity and the dtypes; one with constants, which may be tracers, every time."""
+    met = []
+
+    def plus(x, y):
+        met.append(x.dtype)
+        return x + y
+
+    for _ in range(3):
+        assert lax.reduce(jnp.arange(4), 0, plus, (0,)) == 6
+        assert lax.reduce_window(jnp.arange(4), 0, plus, (2,), (2,)).tolist() == [1, 5]
+    assert lax.reduce(jnp.arange(4.0), 0.0, plus, (0,)) == 6
+    assert len(met) == 3
+    with primal.enable_x64(True):
+        assert lax.reduce(jnp.arange(4.0), 0.0, plus, (0,)).dtype == np.float64
+
+    def of(c):
+        bend = lambda x, y: x + y + 0 * c  # noqa: E731
+        return lax.reduce(jnp.arange(4.0), 0.0, bend, (0,)) + lax.reduce(c[None], 0.0, bend, (0,))
+
+    assert primal.grad(of)(jnp.float32(2)) == 1
+    assert primal.jit(of)(jnp.float32(3)) == 9

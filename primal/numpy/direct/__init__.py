@@ -17,6 +17,7 @@ from primal.numpy.direct.elements import clip as clip
 from primal.numpy.direct.elements import copysign as copysign
 from primal.numpy.direct.elements import divmod as divmod
 from primal.numpy.direct.elements import elu as elu
+from primal.numpy.direct.elements import float_power as float_power
 from primal.numpy.direct.elements import floor_divide as floor_divide
 from primal.numpy.direct.elements import fmax as fmax
 from primal.numpy.direct.elements import fmin as fmin
@@ -39,12 +40,14 @@ from primal.numpy.direct.elements import less_equal as less_equal
 from primal.numpy.direct.elements import log1mexp as log1mexp
 from primal.numpy.direct.elements import log2 as log2
 from primal.numpy.direct.elements import log10 as log10
+from primal.numpy.direct.elements import log_sigmoid as log_sigmoid
 from primal.numpy.direct.elements import logaddexp as logaddexp
 from primal.numpy.direct.elements import logaddexp2 as logaddexp2
 from primal.numpy.direct.elements import logical_and as logical_and
 from primal.numpy.direct.elements import logical_not as logical_not
 from primal.numpy.direct.elements import logical_or as logical_or
 from primal.numpy.direct.elements import logical_xor as logical_xor
+from primal.numpy.direct.elements import mish as mish
 from primal.numpy.direct.elements import modf as modf
 from primal.numpy.direct.elements import nan_to_num as nan_to_num
 from primal.numpy.direct.elements import power as power

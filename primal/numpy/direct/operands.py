@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from primal.base.config import settings
-from primal.base.dtypes import KIND, to_inexact_dtype
+from primal.base.dtypes import KIND, python_scalar_dtype, to_inexact_dtype
 from primal.base.native import BFLOAT16, FLOAT32, widened
+from primal.base.promotion import lattice_result
 from primal.ir.avals import Aval
 from primal.runtime.array import ArrayImpl
 
@@ -81,9 +82,10 @@ def dtype_of(args: tuple[Any, ...], kinds: str = "biufc") -> Any:
 
 
 def elementwise(of_floats: bool = False, **by_kind: Callable[..., Any] | None) -> Direct:
-    """A function of arrays and scalars of one dtype, named per kind of dtype: `f=np.floor`.
+    """A function of arrays and scalars, named per kind of their dtype: `f=np.floor`.
 
     One `of_floats` takes integers and booleans as the floats that the language promotes them to.
+    Operands of several dtypes are promoted first.
     `e` is the function of float16, `w` that of bfloat16 as float32; its result is rounded once.
     None where there is none.
     """
@@ -92,35 +94,51 @@ def elementwise(of_floats: bool = False, **by_kind: Callable[..., Any] | None) -
 
     def direct(*args: Any) -> Callable[..., Any] | None:
         dtype = dtype_of(args, MOVED)
-        if dtype is None and by_kind.get("c") and all(type(x) is ArrayImpl for x in args):
-            return _of_parts_and_wholes(by_kind["c"], args)
-        if of_floats and dtype is not None and dtype.kind in "biu":
-            own = by_kind["f"]
-            if own is None or not all(type(x) is ArrayImpl for x in args):
-                return None
-            wide = to_inexact_dtype(dtype)
-            return lambda *hosts: own(*[x.astype(wide) for x in hosts])
-        run = None if dtype is None else by_kind.get(_KINDS.get(dtype, dtype.kind))
+        mixed = dtype is None
+        if mixed and (dtype := _promoted(args)) is None:
+            return None
+        run, wide = by_kind.get(_KINDS.get(dtype, dtype.kind)), dtype
+        if of_floats and dtype.kind in "biu":
+            run, wide = by_kind["f"], to_inexact_dtype(dtype)
         if run is None or settings().numpy_rank_promotion != "allow":
             return None
+        if mixed or wide is not dtype:
+            run = _of_dtypes(run, dtype, wide)
         if len(args) == 1 or all(type(x) is ArrayImpl for x in args):
             return run
         x, y = args
         if type(x) is ArrayImpl:
-            y = np.asarray(y, dtype)
+            y = np.asarray(y, wide)
             return lambda a: run(a, y)
-        x = np.asarray(x, dtype)
+        x = np.asarray(x, wide)
         return lambda a: run(x, a)
 
     return direct
 
 
-def _of_parts_and_wholes(function: Any, args: tuple[Any, ...]) -> Callable[..., Any] | None:
-    """The function of complex numbers and of reals that become such."""
-    dtype = common_dtype(args)
-    if dtype is None or dtype.kind != "c" or settings().numpy_rank_promotion != "allow":
-        return None
-    return lambda *hosts: function(*[as_dtype(x, dtype) for x in hosts])
+def _of_dtypes(function: Any, dtype: Any, wide: Any) -> Callable[..., Any]:
+    """The function of operands in the dtype that they promote to, computed in another one."""
+    if wide is dtype:
+        return lambda *hosts: function(*[as_dtype(x, dtype) for x in hosts])
+    return lambda *hosts: function(*[as_dtype(as_dtype(x, dtype), wide) for x in hosts])
+
+
+def _promoted(args: tuple[Any, ...]) -> Any:
+    """The dtype of an expression over arrays and scalars of several dtypes that NumPy has."""
+    pairs = []
+    for x in args:
+        if type(x) in (int, float):
+            pairs.append((python_scalar_dtype(type(x)), True))
+        elif is_array(x, MOVED):
+            pairs.append((x.aval.dtype, x.aval.weak_type))
+        else:
+            return None
+    dtype, _ = lattice_result(pairs)
+    if dtype.kind in "iu":
+        ends = np.iinfo(dtype)
+        if not all(ends.min <= x <= ends.max for x in args if type(x) is int):
+            return None
+    return dtype
 
 
 _KINDS = {np.dtype(np.float16): "e", BFLOAT16: "w"}
@@ -156,6 +174,35 @@ def _has_all_digits(x: Any) -> bool:
     return type(x) in (tuple, list) or (type(x) is ArrayImpl and x.aval.dtype.kind not in "iu")
 
 
+def rounded_once(values: int) -> Callable[[Direct], Direct]:
+    """A direct function of floats also of whole numbers: in float64, as NumPy takes them.
+
+    Of float32, to which the language promotes them, exp(-100) is subnormal and slow (softplus of
+    1,000 such 33 µs, in float64 10), and each step would round.
+    """
+
+    def decorate(direct: Direct) -> Direct:
+        def both(*args: Any, **kwargs: Any) -> Callable[..., Any] | None:
+            given = args[:values]
+            if not given or not all(is_array(x, "biu") for x in given):
+                return direct(*args, **kwargs)
+            floats = [_standing_for(x, FLOAT64) for x in given]
+            run = direct(*floats, *args[values:], **kwargs)
+            return None if run is None else _of_dtypes(run, FLOAT64, FLOAT64)
+
+        return functools.update_wrapper(both, direct)
+
+    return decorate
+
+
+FLOAT64 = np.dtype(np.float64)
+
+
+def _standing_for(x: ArrayImpl, dtype: Any) -> ArrayImpl:
+    """An array of its shape in another dtype, for decisions alone."""
+    return ArrayImpl(Aval(x.shape, dtype), np.broadcast_to(dtype.type(0), x.shape))
+
+
 def _as_wide(x: Any) -> Any:
     """An array of float32 of its shape in the place of one of bfloat16, for decisions alone."""
     if type(x) is tuple or type(x) is list:
@@ -163,7 +210,7 @@ def _as_wide(x: Any) -> Any:
         return x if all(a is b for a, b in zip(items, x, strict=True)) else items
     if type(x) is not ArrayImpl or x.aval.dtype != BFLOAT16:
         return x
-    return ArrayImpl(Aval(x.shape, FLOAT32), np.broadcast_to(np.float32(0), x.shape))
+    return _standing_for(x, FLOAT32)
 
 
 def common_dtype(arrays: tuple[Any, ...]) -> Any:

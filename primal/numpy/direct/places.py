@@ -20,6 +20,7 @@ from primal.numpy.direct.operands import (
     dtype_of,
     is_array,
     is_axis,
+    rounded_once,
 )
 from primal.ops.window.cumulative import cumsum
 from primal.runtime.array import ArrayImpl
@@ -389,6 +390,7 @@ def _sliding(function: Callable[..., Any], default: str) -> Callable[..., Any]:
     return direct
 
 
+@rounded_once(1)
 def poly(seq_of_zeros: Any) -> Callable[..., Any] | None:
     """Of a few finite numbers, whose products of sums are `convolve`'s."""
     if not is_array(seq_of_zeros, "f") or seq_of_zeros.aval.ndim != 1 or not seq_of_zeros.aval.size:

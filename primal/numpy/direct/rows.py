@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from primal.base.native import is_finite
-from primal.numpy.direct.operands import is_array
+from primal.numpy.direct.operands import is_array, rounded_once
 
 _largest, _sum = np.maximum.reduce, np.add.reduce
 
 
+@rounded_once(1)
 def softmax(x: Any, axis: Any = -1, where: Any = None) -> Callable[..., Any] | None:
     """exp(x) / Σ exp(x)."""
     if not is_array(x, "f") or where is not None or not x.aval.size:
@@ -26,6 +27,7 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Callable[..., Any] | N
     return run
 
 
+@rounded_once(1)
 def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Callable[..., Any] | None:
     """x - log(Σ exp(x))."""
     if not is_array(x, "f") or where is not None or not x.aval.size:
@@ -38,6 +40,7 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Callable[..., Any]
     return run
 
 
+@rounded_once(1)
 def logsumexp(
     a: Any,
     axis: Any = None,
