@@ -236,6 +236,10 @@ class Fused:
                 self._element(access, regs, items)
             else:
                 waiting.append(step)
+                if type(step) is Group:  # what was there before its pieces is no more
+                    for place in step.pieces.values():
+                        for e in range(place.size):
+                            regs.pop((place.node, element(place, e)), None)
         walked()
 
     def _group(self, step: Group, regs: Registers, items: list[Any]) -> None:
@@ -260,8 +264,7 @@ class Fused:
             kept = self._fits(place.node)
             for e, number in enumerate(self._all(node, regs, items)):
                 at = element(place, e)
-                if kept:
-                    regs[place.node, at] = number
+                regs[place.node, at] = number
                 if not kept or place.node in self.exposed:
                     there = self._address(place.node, at * node.dtype.itemsize)
                     items.append(("store", number, NATIVE[node.dtype], there))

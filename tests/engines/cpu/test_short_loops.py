@@ -66,7 +66,13 @@ def nested(c: Any, a: Any) -> tuple[Any, Any]:
     return inner + a, lax.while_loop(lambda c: c.sum() < 1, lambda c: c + jnp.roll(c * c, 1) + 1, c)
 
 
-BODIES = [lorenz, springs, mixed, chosen, reduced, swapped, indexed, nested]
+def overwritten(c: Any, a: Any) -> tuple[Any, Any]:
+    """A kernel writes into an array that is in registers."""
+    new = lax.dynamic_update_slice(c, jnp.sin(jnp.cos(jnp.tanh(c[1:4] + a[:3]))), (1,))
+    return new * 0.5 - a, new[:2]
+
+
+BODIES = [lorenz, springs, mixed, chosen, reduced, swapped, indexed, nested, overwritten]
 
 
 @pytest.mark.parametrize("reverse", [False, True])
