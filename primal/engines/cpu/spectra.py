@@ -40,7 +40,8 @@ def stack(what: str, k: Any, spec: Any, a: Value, outs: Any, words: Any, cost: i
 def dtype_for(what: str, a: Value, address: int, outs: Sequence[Aval], most: int = ROOM) -> str:
     """The dtype of matrices that a routine at an address is called for."""
     dtype = str(a.node.dtype.str[1:])
-    largest = max([size_of(shape[-2:]) for shape in (a.shape, *[x.shape for x in outs])])
+    # Of vectors, the last dimension alone is a matrix's own.
+    largest = max([size_of(shape[a.ndim - 2 :]) for shape in (a.shape, *[x.shape for x in outs])])
     if dtype not in LETTER or not address or largest * a.node.dtype.itemsize > most:
         raise Unsupported(f"{what} of {a.dtype}, {a.shape}")
     return dtype

@@ -40,6 +40,21 @@ def agree(f: Any, a: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+def test_how_many_matrices_there_are_does_not_matter(dtype: str) -> None:
+    a = np.broadcast_to(stack((2, 2), dtype), (ROOM // 4, 2, 2))
+    params = {"full_matrices": True, "compute_uv": True, "algorithm": "gesdd"}
+    for f in (
+        lambda a: eigh(a, lower=True, compute_eigenvectors=True),
+        lambda a: svd(a, **params),
+        eigenvectors(True, True),
+        hessenberg,
+        lambda a: tridiagonal(a, lower=True),
+    ):
+        made = built(lambda a, f=f: list(f(a)), a)
+        assert not [s for s in made.plan.steps if isinstance(s, Library)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SQUARE)
 @pytest.mark.parametrize("lower", [False, True])
 def test_eigenvectors(shape: tuple[int, ...], lower: bool, dtype: str) -> None:
