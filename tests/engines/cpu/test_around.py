@@ -291,6 +291,21 @@ def test_padding_that_only_would_be_between_elements_is_none(crop: tuple[int, in
     agree(lambda x: [lax.pad(x.T, np.float32(3), ((0, 0, 1), (*crop, 0)))], x)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int8", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(64,), (3, 33, 64), (1, 5000), (40, 0)], ids=str)
+def test_padding_by_nothing_is_what_is_padded(shape: tuple[int, ...], dtype: str) -> None:
+    x = (DRAW.integers(-9, 9, shape) + (1j if dtype[0] == "c" else 0)).astype(dtype)
+
+    def f(x: Any) -> list[Any]:
+        inner = lax.complex(x.imag, x.real) if x.dtype.kind == "c" else x * 2
+        zero = jnp.zeros((), x.dtype)
+        return [lax.pad(x, zero, [(0, 0, 0)] * x.ndim), lax.pad(inner, zero, [(0, 0, 0)] * x.ndim)]
+
+    whole, made = built(f, x).execute([x])
+    np.testing.assert_array_equal(whole, x)
+    np.testing.assert_array_equal(made, x.imag + 1j * x.real if x.dtype.kind == "c" else x * 2)
+
+
 @pytest.mark.parametrize("n", [1, 5])
 @pytest.mark.parametrize("edges", [(1, 6), (0, 7), (40, 0), (300, 1)])
 def test_zeros_around_columns_of_a_constant(n: int, edges: tuple[int, int]) -> None:
