@@ -385,13 +385,19 @@ def full_like(
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
     """The array of an object with the DLPack protocol.
 
-    The memory is copied, since its owner may write to it.
+    The memory is copied, since its owner may write to it. TypeError for other objects, traced
+    arrays too, which have no memory.
 
     >>> jnp.from_dlpack(np.arange(3, dtype=np.int32))
     Array([0, 1, 2], dtype=int32)
     """
-    if isinstance(x, Array):
+    if isinstance(x, ArrayImpl):
         return placed(ops.copy(x) if copy else x, device)
+    if isinstance(x, Array):
+        raise TypeError(
+            "[from_dlpack] expected an array in memory, got a traced array: its memory, where it "
+            "has any, is not known to the transformation. Use jnp.asarray or jnp.array."
+        )
     return placed(from_host(to_numpy(x), None), device)
 
 

@@ -307,7 +307,8 @@ def wald(
     """Wald (inverse Gaussian) numbers: density √(1/(2πx³)) exp(-(x - mean)² / (2 mean² x)).
 
     The smaller root of a quadratic in a squared normal number, or its reflection (Michael, Schucany
-    and Haas, 1976).
+    and Haas, 1976). With a = mean · v² / 2 the roots are mean / d and mean · d, where
+    d = 1 + a + √(a (a + 2)); what is usually written, mean + …, cancels for large means.
 
     >>> bool((random.wald(random.key(0), 1.0, (9,)) > 0).all())
     True
@@ -319,10 +320,10 @@ def wald(
     mu = jnp.broadcast_to(given, wanted)
     parts = split_typed(typed, 2)
     v, z = normal_of(parts[0], wanted, found), uniform_of(parts[1], wanted, found)
-    y = v**2
-    y_sq, mu_sq = y**2, mu**2
-    x = mu + mu_sq * y / 2 - mu / 2 * jnp.sqrt(4 * mu * y + mu_sq * y_sq)
-    return placed(jnp.where(z <= mu / (mu + x), x, mu_sq / x), None, out_sharding)
+    half = mu * (v * v) / 2
+    ratio = 1 + half + jnp.sqrt(half) * jnp.sqrt(half + 2)
+    lower = z <= 1 / (1 + 1 / ratio)
+    return placed(jnp.where(lower, mu / ratio, mu * ratio), None, out_sharding)
 
 
 @remembered

@@ -194,3 +194,10 @@ def test_errors_of_functions_handed_over_end_at_the_users_line(name):
     frames = traceback.extract_tb(found.value.__traceback__)
     assert frames[-1].name == "fails"
     assert {f.filename for f in frames} == {__file__}
+
+
+def test_from_dlpack_takes_no_traced_array():
+    for call in (primal.jit(jnp.from_dlpack), primal.grad(lambda x: jnp.from_dlpack(x).sum())):
+        with pytest.raises(TypeError, match="traced"):
+            call(jnp.ones(2))
+    assert jnp.from_dlpack(jnp.ones(2)).tolist() == [1.0, 1.0]

@@ -118,6 +118,22 @@ def test_same_moments_as_the_distributions() -> None:
         assert abs(host.var() / variance - 1) < 0.35
 
 
+@pytest.mark.parametrize("mean", [1e-3, 10.0, 1e6, 1e25])
+def test_wald_keeps_its_digits_for_large_means(mean: float) -> None:
+    # Both roots of the quadratic are positive; 1/x + x/mean² tells y, whichever was taken.
+    def draw(k: primal.Array) -> primal.Array:
+        return random.wald(k, mean, (2000,))
+
+    key = random.key(3)
+    x = np.asarray(draw(key), np.float64)
+    assert np.isfinite(x).all() and (x > 0).all()
+    np.testing.assert_allclose(primal.jit(draw)(key), x, rtol=1e-5)
+    y = np.asarray(random.normal(random.split(key)[0], (2000,)), np.float64) ** 2
+    low = 1 + mean * y / 2 + np.sqrt(mean * y / 2 * (mean * y / 2 + 2))
+    roots = np.stack([mean / low, mean * low])
+    assert (np.abs(x / roots - 1).min(0) < 1e-5).all()
+
+
 @pytest.mark.parametrize("shape", [0.3, 2.0, 20.0])
 def test_gamma_moves_so_that_its_distribution_function_stays(shape: float) -> None:
     special = pytest.importorskip("scipy.special", reason="SciPy is not installed")

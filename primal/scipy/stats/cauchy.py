@@ -87,8 +87,18 @@ def _log_of(p: Array, rest: Array) -> Array:
     return jnp.where(most, jnp.log1p(-jnp.where(most, rest, 0)), jnp.log(jnp.where(most, 1, p)))
 
 
+def _quantile(q: Array) -> Array:
+    """tan(π (q - ½)), and near the ends, where that loses all digits, its cotangent's inverse."""
+    at = q.real
+    middle, low = abs(at - 0.5) < 0.25, at < 0.5
+    # Adding 0 makes +0 of -0, whose quotient would have the other sign.
+    nearest = jnp.where(low, q, 1 - q) + 0
+    slope = jnp.tan(math.pi * jnp.where(middle, q - 0.5, nearest))
+    return jnp.where(middle, slope, jnp.where(low, -1, 1) / jnp.where(middle, 1, slope))
+
+
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The quantile, the inverse of `cdf`: P(X ≤ ppf(q)) = q.
+    """The quantile, the inverse of `cdf`: P(X ≤ ppf(q)) = q; infinite at 0 and 1.
 
     Operands broadcast, complex ones too; lists are TypeErrors.
 
@@ -96,11 +106,11 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Array([-1.,  0.], dtype=float32)
     """
     q, loc, scale = analytic("cauchy.ppf", q, loc, scale)
-    return loc + scale * jnp.tan(math.pi * (q - 0.5))
+    return loc + scale * _quantile(q)
 
 
 def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The inverse of `sf`: P(X > isf(q)) = q.
+    """The inverse of `sf`: P(X > isf(q)) = q; infinite at 0 and 1.
 
     Operands broadcast, complex ones too; lists are TypeErrors.
 
@@ -108,4 +118,4 @@ def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Array([1., 0.], dtype=float32)
     """
     q, loc, scale = analytic("cauchy.isf", q, loc, scale)
-    return loc + scale * jnp.tan(math.pi * (0.5 - q))
+    return loc - scale * _quantile(q)
