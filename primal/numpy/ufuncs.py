@@ -399,7 +399,6 @@ def bitwise_count(x: ArrayLike, /) -> Array:
 # Powers.
 
 
-@remembered_as(direct.power)
 def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 to the power x2, element by element.
 
@@ -409,11 +408,19 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> jnp.power(jnp.array([-2., 3.]), 3)
     Array([-8., 27.], dtype=float32)
     """
+    # Looked at here: what is remembered does not depend on values.
+    if x2.__class__ is ArrayImpl and x2.aval.shape:
+        return _power(x1, x2)
     static = _static_int(x2)
-    if static is not None:
+    return _power(x1, x2 if static is None else static)
+
+
+@remembered_as(direct.power)
+def _power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    if type(x2) is int:
         # The exponent is a parameter, so its dtype has no say in the result's.
         (x,) = promote_args_numeric("power", x1)
-        return ops.integer_pow(from_literal(x), y=static)
+        return ops.integer_pow(from_literal(x), y=x2)
     if _is_integer(x2) and not _is_integer(x1):
         # Floats to integer powers: pow takes the integers as they are, and 0 ** 0 is 1.
         (x,) = promote_dtypes_inexact("power", x1)
@@ -436,7 +443,7 @@ def _static_int(x: Any) -> int | None:
     if type(x) is int:
         return x
     if isinstance(x, np.integer) or (
-        isinstance(x, ArrayImpl | np.ndarray) and x.ndim == 0 and _is_integer(x)
+        isinstance(x, (ArrayImpl, np.ndarray)) and x.ndim == 0 and _is_integer(x)
     ):
         return int(x)
     return None

@@ -13,7 +13,7 @@ import primal
 import primal.numpy as jnp
 from primal import jit, lax, nn
 from primal.base import config, native
-from primal.numpy import direct
+from primal.numpy import direct, ufuncs
 from primal.numpy.remembered import remembered
 from primal.ops import elementwise as ops
 from primal.ops.elementwise import convert
@@ -53,7 +53,8 @@ def compare(name, *args, **kwargs):
     with np.errstate(all="ignore"):
         found = run(*hosts)
     if found is not None:
-        same_bits(found, getattr(jnp, name).__wrapped__(*args, **kwargs))
+        fun = ufuncs._power if name == "power" else getattr(jnp, name)
+        same_bits(found, fun.__wrapped__(*args, **kwargs))
     return found is not None
 
 

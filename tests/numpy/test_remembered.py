@@ -246,3 +246,17 @@ def test_what_is_read_later_or_seen_keeps_its_memory() -> None:
         for one, other in zip(found, results[0], strict=True):
             assert np.array_equal(one, other, equal_nan=True)
     assert np.array_equal(x, LONG)
+
+
+def test_an_exponent_that_is_known_is_the_number_at_every_call() -> None:
+    """Arrays without axes too, of which a program would know the dtype alone."""
+    bases = [jnp.array([1.3, -0.7, 1e5]), jnp.array([True, False]), jnp.bool_(True), K]
+    for base in bases:
+        want = jnp.power(base, 5)
+        for exponent in (jnp.uint8(5), jnp.int32(5), np.uint8(5), np.array(5)):
+            for _ in range(4):
+                found = jnp.power(base, exponent)
+                assert found.aval == want.aval
+                assert np.asarray(found).tobytes() == np.asarray(want).tobytes()
+    with pytest.raises(TypeError, match="negative"):
+        jnp.power(K, jnp.int32(-1))
