@@ -190,6 +190,15 @@ class Trace:
         """Run or record one operation."""
         raise NotImplementedError(f"[{type(self).__name__}] expected a trace that processes ops.")
 
+    def know(self, array: Any, literal: Literal) -> None:
+        """Told of an array that was made of a number; programs being recorded remember it."""
+        if self.parent is not None:
+            self.parent.know(array, literal)
+
+    def literal_of(self, array: Any) -> Literal | None:
+        """The number that an array was made of while a program was recorded."""
+        return None if self.parent is None else self.parent.literal_of(array)
+
     def owns(self, tracer: Tracer) -> bool:
         """Whether the tracer is a value of this transformation."""
         return tracer._trace is self

@@ -18,6 +18,7 @@ from primal.base.config import settings
 from primal.base.dtype_table import KIND
 from primal.base.limits import iinfo
 from primal.ir.avals import Aval
+from primal.ir.state import state
 from primal.ir.trace import PYTHON_SCALARS, Array, Literal, not_numeric
 from primal.ops.elementwise import convert_element_type
 from primal.ops.elementwise.convert import number_as
@@ -168,6 +169,9 @@ def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
         if KIND[aval.dtype] in "fc" and KIND[dtype] in "iu":
             return scalar_literal(number_as(x.val, dtype), dtype, weak)
         return scalar_literal(x.val, dtype, weak)
+    known = state.trace.literal_of(x) if aval.shape == () else None
+    if known is not None:
+        return from_literal(convert(known, dtype, weak))
     return convert_element_type(x, new_dtype=dtype, weak_type=weak)
 
 

@@ -12,6 +12,7 @@ from primal.base import dtypes, source
 from primal.base.native import extension
 from primal.engines.protocol import Device
 from primal.ir.avals import Aval
+from primal.ir.state import state
 from primal.ir.trace import Array, Literal
 from primal.runtime import devices, guards
 from primal.runtime.sharding import Format, SingleDeviceSharding, row_major
@@ -417,8 +418,14 @@ def from_numpy(value: Any, aval: Aval, placement: Placement | None = None) -> Ar
 
 
 def from_literal(x: Any) -> Any:
-    """A Literal as an array; everything else as it is."""
-    return from_numpy(np.asarray(x.val), x.aval) if type(x) is Literal else x
+    """A Literal as an array, which programs being recorded know; everything else as it is."""
+    if type(x) is not Literal:
+        return x
+    array = from_numpy(np.asarray(x.val), x.aval)
+    trace = state.trace
+    if trace.parent is not None:
+        trace.know(array, x)
+    return array
 
 
 def format_array(x: ArrayImpl) -> str:

@@ -47,7 +47,7 @@ class StageTracer(Tracer):
 class StageTrace(Trace):
     """Records every operation into equations."""
 
-    __slots__ = ("eqns", "const_vars", "const_vals", "invars", "arg_names", "refs", "_kept")
+    __slots__ = ("eqns", "const_vars", "const_vals", "invars", "arg_names", "refs", "_known")
 
     def __init__(self, parent: Trace | None, name: str = "jit") -> None:
         super().__init__(parent, name)
@@ -59,6 +59,8 @@ class StageTrace(Trace):
         # What was read or written of mutable references from outside, where the op that takes the
         # program hands their values in and out; None where it does not.
         self.refs: dict[Any, Any] | None = None
+        # Arrays made of numbers meanwhile, beside their ids, so that these stay their own.
+        self._known: dict[int, tuple[Any, Literal]] = {}
 
     def new_arg(self, aval: Aval) -> StageTracer:
         """A new input of the program."""
@@ -107,6 +109,9 @@ class StageTrace(Trace):
         found = self.const_vars.get(id(x))
         if found is not None:
             return found
+        known = self.literal_of(x)
+        if known is not None:
+            return known
         if isinstance(x, Tracer):
             check_ancestor(self.parent, x)
         elif isinstance(x, np.generic) and not isinstance(x.dtype, dtypes.KeyType):
@@ -121,6 +126,13 @@ class StageTrace(Trace):
         self.const_vars[id(x)] = var
         self.const_vals.append(x)
         return var
+
+    def know(self, array: Any, literal: Literal) -> None:
+        self._known[id(array)] = array, literal
+
+    def literal_of(self, array: Any) -> Literal | None:
+        found = self._known.get(id(array))
+        return super().literal_of(array) if found is None else found[1]
 
     def origin_of(self, var: Var) -> str:
         """Where a variable of this program comes from, in the user's words."""
