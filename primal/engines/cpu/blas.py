@@ -9,6 +9,7 @@ functions of the process (the first of 100 x 100 float64, by BLAS, 32 to 15 ms o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from primal.base.structures import structure
@@ -52,13 +53,15 @@ def padded(loops: Loops) -> Loops:
 
 def record(
     dtype: str, own: bool, room: int, sizes: tuple[int, int, int], x: tuple[int, int],
-    y: tuple[int, int], om: int, unit: tuple[int, int], loops: Loops, flags: Sequence[int],
+    y: tuple[int, int], om: int, unit: tuple[int, int], loops: Loops, last: int, rest: int,
+    flags: Sequence[int],
 ) -> tuple[list[int], int]:  # fmt: skip
     """The words of a product, and how many units a turn of its loops has.
 
     `own`: by a function of the process, the first of those it may call, with `room` bytes of
     memory. Strides in elements: x by row and term, y by term and column, the result by row.
-    `unit`: rows and columns of one. `flags`: transposition and leading dimension of x and of y for
+    `unit`: rows and columns of one. The last of the loops' turns, `last` of them, have `rest` more
+    terms. `flags`: transposition and leading dimension of x and of y for
     BLAS, and that of the result.
     """
     (m, n, depth), (each, wide), size = sizes, unit, itemsize(dtype)
@@ -66,7 +69,8 @@ def record(
     words = [
         int(own), *[0] * (CALLEES - 1), room if own else 0, m, n, depth,
         *[s * size for s in (*x, *y, om)], each, parts, wide, across,
-        *words_of(loops, size), routine(dtype, "gemm"), *flags,
+        *words_of(loops, size), (math.prod(n for n, _ in loops) - last) * parts * across, rest,
+        routine(dtype, "gemm"), *flags,
     ]  # fmt: skip
     return words, parts * across
 
@@ -87,11 +91,14 @@ class Units:
         self.am, self.ak, self.bk, self.bn, self.om = (r.word() for _ in range(5))
         self.each, self.parts, self.wide, self.across = (r.word() for _ in range(4))
         self.loops = r.loops(loops, 3)
+        self.last, self.rest = r.word(), r.word()
         self.factors = factors(r.c, dtype)
 
-    def place(self, u: str) -> tuple[list[str], str, str]:
-        """Where a unit has its operands and result, and its rows and columns."""
+    def place(self, u: str) -> tuple[list[str], str, str, str]:
+        """Where a unit has its operands and result, and its rows, columns and terms."""
         r, c = self.r, self.r.c
+        more = c.new(f"select i1 {c.new(f'icmp sge i64 {u}, {self.last}')}, i64 {self.rest}, i64 0")
+        depth = c.new(f"add i64 {self.depth}, {more}")
         u, j = r.split(u, self.across)
         u, i = r.split(u, self.parts)
         x, y, z = r.walked(u, self.loops, self.arrays)
@@ -99,13 +106,14 @@ class Units:
         x, y = r.moved(x, (row, self.am)), r.moved(y, (column, self.bn))
         z = r.moved(z, (row, self.om), (column, str(itemsize(self.dtype))))
         below = smaller(c, c.new(f"sub i64 {self.m}, {row}"), self.each)
-        return [x, y, z], below, smaller(c, c.new(f"sub i64 {self.n}, {column}"), self.wide)
+        wide = smaller(c, c.new(f"sub i64 {self.n}, {column}"), self.wide)
+        return [x, y, z], below, wide, depth
 
-    def multiply(self, places: Sequence[str], below: str, wide: str) -> None:
+    def multiply(self, places: Sequence[str], below: str, wide: str, depth: str) -> None:
         """Have BLAS multiply a unit."""
         r, c = self.r, self.r.c
         code, (ta, lda, tb, ldb, ldc) = r.pointer(), (r.int32() for _ in range(5))
-        m, n, depth = (c.new(f"trunc i64 {w} to i32") for w in (below, wide, self.depth))
+        m, n, depth = (c.new(f"trunc i64 {w} to i32") for w in (below, wide, depth))
         one, zero = self.factors
         x, y, z = places
         c.do(
@@ -142,16 +150,16 @@ class Product:
         strides = [units.am, units.ak, units.bk, units.bn, units.om]
 
         def unit(u: str) -> None:
-            places, below, wide = units.place(u)
+            places, below, wide, depth = units.place(u)
 
             def ours() -> list[str]:
                 given = [f"ptr {p}" for p in (*places, units.room)]
-                given += [f"i64 {w}" for w in (below, wide, units.depth, *strides)]
+                given += [f"i64 {w}" for w in (below, wide, depth, *strides)]
                 given.append(f"ptr {units.callees}")
                 return [c.new(f"call i1 {units.code}({', '.join(given)})")]
 
             def by_blas() -> list[str]:
-                units.multiply(places, below, wide)
+                units.multiply(places, below, wide, depth)
                 return []
 
             (left,) = c.guarded(units.own, [("i1", "true")], ours)

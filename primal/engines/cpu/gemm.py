@@ -15,12 +15,15 @@ parts takes it a tenth longer than in one, transposed a third.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from primal.base.structures import structure
 from primal.engines.cpu import _llvm, blas
 from primal.engines.cpu.code import SCALAR, SUFFIX, Code, Module, itemsize
+from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.panels import Tile
 from primal.engines.cpu.reader import Reader, smaller
+from primal.ir.avals import Aval
 
 DEPTH = 1024
 """Bytes of a row in a block of terms."""
@@ -361,6 +364,51 @@ def parts_of(m: int, n: int) -> int:
     while m // (2 * parts) >= SPLIT and parts * -(-n // COLUMNS) < 8:
         parts *= 2
     return parts
+
+
+@structure
+class Sum(Packing):
+    """Sums over a first dimension, a vector of elements in each unit; words: terms, elements.
+
+    For the parts of products: a group that reduces takes four times as long to compile, and a
+    product with ones by BLAS, which compiles nothing, 6 to 14 microseconds longer.
+    """
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the function."""
+        r = Reader(module, self.lanes)
+        c, t, size = r.c, f"<{self.lanes} x {self.scalar}>", str(self.item)
+        x, z = r.array(), r.array()
+        terms, elements = r.word(), r.word()
+        step = c.new(f"mul i64 {elements}, {size}")
+
+        def unit(u: str) -> None:
+            first = c.new(f"mul i64 {u}, {self.lanes}")
+            mask = self._mask(c, c.new(f"sub i64 {elements}, {first}"))
+            begin = r.moved(x, (first, size))
+
+            def add(_: str, now: list[str]) -> list[str]:
+                p, total = now
+                total = c.new(f"fadd {t} {total}, {self._load(c, p, mask)}")
+                return [r.moved(p, ("1", step)), total]
+
+            found = c.loop("0", terms, "1", [("ptr", begin), (t, "zeroinitializer")], add)[1]
+            given = [(t, found), ("ptr", r.moved(z, (first, size))), ("i32", size)]
+            suffix = "f32" if self.item == 4 else "f64"
+            c.call_void(f"llvm.masked.store.v{self.lanes}{suffix}.p0", *given, (c.vec("i1"), mask))
+
+        r.units(name, unit)
+
+
+def added(k: Any, x: Value) -> Value:
+    """The sum of an array of floats, which lies row-major, over its first dimension."""
+    terms, shape = x.shape[0], x.shape[1:]
+    spec = Sum(x.node.dtype.str[1:], 4 * _llvm.compiler().width // x.dtype.itemsize)
+    out: Value = k.routine(
+        spec, (x,), (Aval(shape, x.dtype),), (terms, size_of(shape)),
+        units=-(-size_of(shape) // spec.lanes), cost=10 + 4 * terms, name="add",
+    )[0]  # fmt: skip
+    return out
 
 
 def fits(m: int, n: int, depth: int, turned: bool, size: int) -> bool:

@@ -33,7 +33,7 @@ TILE = 8e6
 THIN = 64 * 64
 """Elements of results whose terms are divided, where there are many."""
 TALL = 8
-"""Terms per row or column from which they may be: the sum of parts is a kernel more to compile."""
+"""Terms per row or column from which they may be: the sum of parts is a step more."""
 LONG = 1 << 14
 """Most terms of a part."""
 SPEED = {"f4": 150.0, "f8": 75.0, "c8": 150.0, "c16": 75.0}
@@ -132,7 +132,7 @@ def _parts_of_terms(m: int, n: int, depth: int, dtype: str, turned: bool) -> int
 
 
 def _in_parts(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int, parts: int) -> Value | None:
-    """The sum of products of so many equal parts of the terms, and of what is left of them."""
+    """The sum of products of so many parts of the terms, the last with what is left of them."""
     free_x, free_y = x.shape[: nb + ni], y.shape[: nb + nj]
     depth = size_of(x.shape[nb + ni :])
     one, other = reshaped(x, (*free_x, depth)), reshaped(y, (*free_y, depth))
@@ -140,20 +140,19 @@ def _in_parts(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int, parts: int)
         return None
     each = depth // parts
 
-    def some(v: Value, first: int, count: int) -> Value:
-        """So many parts of the terms, from one of them on, before all other dimensions."""
-        size = each if count > 1 else depth - first
+    def divided(v: Value) -> Value:
+        """The parts before all other dimensions, without what is left of the terms."""
         *steps, step = v.steps()
-        shape = (count, *v.shape[:-1], size)
-        return v.view(shape, (each * step, *steps, step), v.offset + first * step)
+        return v.view((parts, *v.shape[:-1], each), (each * step, *steps, step), v.offset)
 
-    made = _product(k, some(one, 0, parts), some(other, 0, parts), nb + 1, ni, nj)
-    total: Value = k.reduce("add", made, (0,))
-    done = each * parts
-    if done < depth:
-        rest = _product(k, some(one, done, 1), some(other, done, 1), nb + 1, ni, nj)
-        total = k.binary("add", total, k.reshape(rest, total.shape))
-    return total
+    _, left, right, inner = _loops(divided(one), divided(other), nb + 1, ni, nj)
+    bad = [_matrix(g, inner[0][1][i], each, i)[1] for i, g in enumerate((left, right))]
+    if any(bad):
+        one, other = _copied(k, one, other, *bad)
+    made = _by_blas(
+        k, divided(one), divided(other), nb + 1, ni, nj, "gemm", rest=depth - parts * each
+    )
+    return gemm.added(k, made)
 
 
 def _ordered(x: Value, y: Value, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -223,8 +222,10 @@ def _words(loops: Sequence[Loop], size: int) -> list[int]:
 
 def _by_blas(
     k: Any, x: Value, y: Value, nb: int, ni: int, nj: int, how: str,
-    layout: Sequence[int] | None = None,
+    layout: Sequence[int] | None = None, rest: int = 0,
 ) -> Value:  # fmt: skip
+    """The product, whose first dimension is one of parts where its last one has `rest` more terms
+    than the others, which are there behind those of the operands."""
     shape = (*x.shape[: nb + ni], *y.shape[nb : nb + nj])
     loops = _loops(x, y, nb, ni, nj)
     if layout is not None:
@@ -265,7 +266,7 @@ def _by_blas(
     callees: tuple[RoutineSpec, ...] = ()
     if dtype == "f4" and tiled.have():
         own = tiled.fits(*sizes, yk == 1)
-        if own and tiled.in_halves(*sizes, size_of([g[0] for g in loops])):
+        if own and not rest and tiled.in_halves(*sizes, size_of([g[0] for g in loops])):
             depth //= 2
             results = (2, *there)
             loops = [(2, (xk * depth, yk * depth, size_of(there))), *loops]
@@ -281,12 +282,15 @@ def _by_blas(
     if not own:
         rows, columns = tiles(m, n, work)
         unit = -(-m // rows), -(-n // columns)
+    turns = size_of([g[0] for g in loops])
+    last = turns // shape[0] if rest else 0
     words, parts = blas.record(
-        dtype, own, room, sizes, *strides, unit, blas.padded(loops), (ta, lda, tb, ldb, max(om, n))
-    )
+        dtype, own, room, sizes, *strides, unit, blas.padded(loops), last, rest,
+        (ta, lda, tb, ldb, max(om, n)),
+    )  # fmt: skip
     made = k.routine(
         blas.Product(dtype, len(blas.padded(loops))), (x, y), (Aval(results, x.dtype),), words,
-        units=parts * size_of([g[0] for g in loops]),
+        units=parts * turns,
         cost=min(int(cost / parts) + (0 if own else 150), blas.MOST), name="matmul", terms=depth,
         callees=callees,
     )[0]  # fmt: skip

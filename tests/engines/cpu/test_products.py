@@ -435,3 +435,13 @@ def test_many_terms_of_few_rows_and_columns_are_divided(how, sizes, dtype):
         )  # fmt: skip
     (units, *_) = [s.units for s in steps(made, Routine) if s.name == "matmul"]
     assert units > 1 and units % 4 == 0
+
+
+def test_a_sum_of_parts_compiles_no_reduction():
+    """Parts, the longer last one among them, are one product."""
+    one, other = (array((3, n), "float32") for n in (70_003, 90_007))
+    kinds = [
+        [type(s.spec).__name__ for s in steps(lab.built(product(((1,), (1,))), x, x), Routine)]
+        for x in (one, other)
+    ]
+    assert kinds == [["Product", "Sum"]] * 2
