@@ -12,7 +12,7 @@ from typing import Any
 
 from primal.engines.cpu.schedule import LIGHT
 from primal.ir.jaxpr import Eqn, Jaxpr
-from primal.ir.op import CONTRACT, ELEMENTWISE
+from primal.ir.op import CONTRACT
 from primal.ir.trace import Literal
 
 
@@ -42,7 +42,7 @@ class Outlook:
             op = eqn.op
             if op.ahead is not None:
                 op.ahead(self, eqn)
-            if self._last and (op.kind is ELEMENTWISE or op.kind is CONTRACT):
+            if self._last and (op.kind.elementwise or op.kind is CONTRACT):
                 self._pass_on(eqn)
         self.crossed = self._along & self._across
 
@@ -51,7 +51,7 @@ class Outlook:
         order = self._last.get(out)
         if order is not None and self._wanted[out, order] == self.read[out]:
             self.orders[out] = order
-            if eqn.op.kind is ELEMENTWISE:
+            if eqn.op.kind.elementwise:
                 self._order(eqn, order)
 
     def _order(self, eqn: Eqn, order: Sequence[int]) -> None:

@@ -200,7 +200,7 @@ class Words(MatrixWords):
 
     def _turned(self, x: Value) -> Value:
         """A copy that lies as it is read, of what gathering is slow for; one for all who ask."""
-        if not turns.conflicts(x):
+        if not (turns.conflicts(x) or turns.is_far(x)):
             return x
         place, made, _ = self.turned.get(x.key(), (None, None, None))
         if place is None or not self._stands(place):

@@ -198,3 +198,31 @@ def test_what_lies_in_two_orders_is_turned_once_for_a_result_that_is_transposed(
     for got, want in zip(made.execute([x, w]), numpy_run(f, x, w), strict=True):
         np.testing.assert_array_equal(got, want)
     assert turns_of(made) == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(992, 1024), (10, 70_000), (70_000, 10)], ids=str)
+def test_choices_pass_on_the_order_that_their_reader_wants(shape: Any, dtype: str) -> None:
+    """The gradient of a choice by x.T: no truth is turned, and of numbers what lies otherwise."""
+    x, w = RNG.standard_normal(shape).astype(dtype), RNG.standard_normal(shape[::-1]).astype(dtype)
+
+    def f(x: Any, w: Any) -> list[Any]:
+        small = abs(x.T) < 1
+        return [jnp.where(x.T > 0, jnp.where(small, w, 0), jnp.where(small, 2, w)).T]
+
+    made = built(f, x, w)
+    for got, want in zip(made.execute([x, w]), numpy_run(f, x, w), strict=True):
+        np.testing.assert_array_equal(got, want)
+    assert turns_of(made) == 1
+    assert all(t.item == x.itemsize for t in made.plan.specs if type(t) is Turn)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_long_rows_that_lie_far_apart_are_turned_for_a_sum(dtype: str) -> None:
+    x, y = (RNG.standard_normal(s).astype(dtype) for s in ((30_000, 12), (12, 30_000)))
+    made = built(lambda x, y: [x.T + y], x, y)
+    np.testing.assert_array_equal(made.execute([x, y])[0], x.T + y)
+    assert turns_of(made) == 1
+    wide = np.broadcast_to(x.T[:, None], (12, 3, 30_000))
+    made = built(lambda x, y: [jnp.broadcast_to(x.T[:, None], wide.shape) + y[:, None]], x, y)
+    np.testing.assert_array_equal(made.execute([x, y])[0], wide + y[:, None])
