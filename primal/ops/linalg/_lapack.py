@@ -151,7 +151,8 @@ def _loaded(full: str) -> Any:
     inner = outer and find("scipy.linalg", outer.submodule_search_locations)
     found = inner and find(full, inner.submodule_search_locations)
     if not found or found.loader is None:
-        raise ModuleNotFoundError(f"No module named {full!r}", name=full)
+        # SciPy is no folder that lies as a wheel's does (editable builds), or is not there.
+        return importlib.import_module(full)
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
     sys.modules[full] = module
