@@ -122,6 +122,13 @@ debug_key_reuse = _flag(
     "Raise KeyReuseError when a typed key is consumed twice.",
     key=True,
 )
+_flag(
+    "check_static_indices",
+    False,
+    bool,
+    "Raise IndexError where an integer known while tracing is read out of bounds.",
+    key=True,
+)
 enable_checks = _flag("enable_checks", False, bool, "Check every jaxpr after every transformation.")
 explain_cache_misses = _flag(
     "explain_cache_misses", False, bool, "Log why a jitted function is traced again."

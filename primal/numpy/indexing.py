@@ -73,8 +73,9 @@ def getitem(x: Array, index: Any) -> Any:
     x; integer arrays broadcast against each other and their dimensions replace those that they
     index (in front, where slices stand between them); masks select where they are true.
 
-    Raises IndexError for too many indices and for traced masks, whose results have no shape;
-    TypeError for lists, strings and floats as indices.
+    Raises IndexError for too many indices, for traced masks, whose results have no shape, and, with
+    the setting `check_static_indices`, for Python's and NumPy's integers out of bounds; TypeError
+    for lists, strings and floats as indices.
 
     >>> x = jnp.arange(6).reshape(2, 3)
     >>> x[1, ::-1]
@@ -90,7 +91,21 @@ def getitem(x: Array, index: Any) -> Any:
         found = read_numpy(x, index)
         if found is not None:
             return found
-    return read(x, parse(index, x.aval.shape), READ)
+    form = parse(index, x.aval.shape)
+    if settings().check_static_indices:
+        _check_bounds(form)
+    return read(x, form, READ)
+
+
+def _check_bounds(form: Form) -> None:
+    """IndexError for an integer, known by itself, that is out of bounds."""
+    for d, (n, entry) in enumerate(zip(form.shape, form.dims, strict=True)):
+        if type(entry) is int and not -n <= entry < n:
+            raise IndexError(
+                f"[index] expected an index in [{-n}, {n}) along dimension {d}, got {entry}: index "
+                f"{entry} is out of bounds for axis {d} with size {n}, which the setting "
+                "check_static_indices asks about."
+            )
 
 
 def watched() -> bool:
