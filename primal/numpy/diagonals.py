@@ -54,8 +54,10 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     n, m = x.aval.shape[-2:]
     k = static_int("diagonal offset", offset)
     length = max(0, min(n + min(k, 0), m - max(k, 0)))
-    i = np.arange(length)
-    return getitem(x, (..., i - min(k, 0), i + max(k, 0)))
+    # Every (m + 1)-th element of the rows in a row: no gather, and its gradient is a pad.
+    first = max(k, 0) - min(k, 0) * m
+    rows = shape_ops.reshape(x, shape=(*x.aval.shape[:-2], n * m))
+    return getitem(rows, (..., slice(first, first + length * (m + 1), m + 1)))
 
 
 @remembered_as(direct.diag)

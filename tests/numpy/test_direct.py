@@ -132,6 +132,16 @@ def test_places():
     assert compare("diagonal", jnp.stack([m, m + 1]), 1, -1, 0)
 
 
+@pytest.mark.parametrize("k", [-6, -2, -1, 0, 1, 3, 6])
+def test_diagonals_are_slices(k):
+    for n, m in itertools.product((0, 1, 2, 3, 5), repeat=2):
+        x = np.arange(2.0 * n * m, dtype=np.float32).reshape(2, n, m)
+        for a, axes in ((x, (1, 2)), (x, (2, 1)), (x.transpose(1, 2, 0), (0, 1))):
+            same_bits(jnp.diagonal.__wrapped__(jnp.asarray(a), k, *axes), np.diagonal(a, k, *axes))
+        slope = primal.grad(lambda a: jnp.sum(jnp.diagonal(a, k, 1, 2) ** 2))(jnp.asarray(x))
+        same_bits(slope, 2 * x * np.eye(n, m, k, dtype=np.float32))
+
+
 @pytest.mark.parametrize("name", ["add", "multiply"])
 def test_reductions_of_slices(name):
     for x in (GRID, WHOLE, VECTOR, HALVES[:9], BYTES, WHOLE > 2, VECTOR[::-1]):

@@ -9,7 +9,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.base.dtypes import KIND
-from primal.base.native import FLOAT16, is_plain, narrowed, widened
+from primal.base.native import FLOAT16, is_plain, narrowed, same_room, widened
 from primal.ir.avals import Aval
 from primal.ir.op import ELEMENTWISE, Bound, Op, by_kind
 from primal.ir.trace import ZERO, Literal
@@ -178,7 +178,7 @@ def _by_squaring(x: Any, power: int, multiply: Any) -> Any:
 
 def _integer_pow_impl(x: Any, *, y: int) -> Any:
     if y == 2:
-        return np.multiply(x, x)
+        return np.multiply(x, x, out=same_room(x))
     if y == 0:
         return np.ones_like(x)
     if x.dtype.itemsize <= 2 and dtypes.is_narrow_float(x.dtype):
