@@ -91,6 +91,20 @@ def erfcx(k: int) -> Function:
     return f
 
 
+def erfcx_slope(k: int) -> Function:
+    """-(½ + x)²·(2x·erfcx(x) - 2/√π), what erfcx falls by, in t = (x - k)/(x + k)."""
+
+    def f(t: mp.mpf) -> mp.mpf:
+        x = k * (1 + t) / (1 - t)
+        if x < 30:
+            slope = 2 / mp.sqrt(mp.pi) - 2 * x * mp.exp(x * x) * mp.erfc(x)
+            return slope * (mp.mpf(1) / 2 + x) ** 2
+        level = asymptotic(lambda j: -(2 * j + 3) / (2 * x * x)) / mp.sqrt(mp.pi)
+        return level * (1 + 1 / (2 * x)) ** 2
+
+    return f
+
+
 def dawson(square: mp.mpf) -> mp.mpf:
     """F(x)/x in x²."""
     x = mp.sqrt(square)
@@ -117,8 +131,8 @@ def expi_far(u: mp.mpf) -> mp.mpf:
 
 
 def exp1_far(u: mp.mpf) -> mp.mpf:
-    """x·e^x·E₁(x) in u = 2/x."""
-    x = 2 / u if u > 1 / HUGE else HUGE
+    """x·e^x·E₁(x) in u = 1/x."""
+    x = 1 / u if u > 1 / HUGE else HUGE
     return x * mp.exp(x) * mp.e1(x) if x < 400 else asymptotic(lambda k: -(k + 1) / x)
 
 
@@ -162,6 +176,12 @@ def bessel(order: int) -> Function:
     return f
 
 
+def bessel_apart(x: mp.mpf) -> mp.mpf:
+    """e^-x·(I₀(x) - I₁(x))·√(1 + x)³."""
+    t = (x - 6) / (x + 6)
+    return bessel(0)(t) * (1 + x) - bessel(1)(t) * x
+
+
 sixteenth = mp.mpf(1) / 16
 TABLES: list[
     tuple[str, Callable[..., list[list[mp.mpf]]], list[tuple[Function, float, float, int]]]
@@ -171,7 +191,13 @@ TABLES = [
     ("LANCZOS_SLOPE", polynomial, [(lanczos_slope, 0, 1, 7), (lanczos_slope, 0, 1, 18)]),
     ("I0E", polynomial, [(bessel(0), -1, 1, n) for n in (20, 44)]),
     ("I1E", polynomial, [(bessel(1), -1, 1, n) for n in (20, 44)]),
+    # To 12 in (2x - 6)/(x + 6), then in 24/x - 1: coefficients for all x grow, and cancel.
+    ("I0E_I1E_NEAR", polynomial,
+     [(lambda s: bessel_apart((6 + 6 * s) / (2 - s)), -1, 1, n) for n in (17, 29)]),
+    ("I0E_I1E_FAR", polynomial,
+     [(lambda s: bessel_apart(24 / (1 + s)), -1, 1, n) for n in (7, 18)]),
     ("ERFCX", polynomial, [(erfcx(2), -1, 1, 12), (erfcx(3), -1, 1, 23)]),
+    ("ERFCX_SLOPE", polynomial, [(erfcx_slope(2), -1, 1, 13), (erfcx_slope(3), -1, 1, 25)]),
     # x² from 0 to 4, x from 2 to 4, 16/x² from 0 to 1; of float64 64/x² from 1 to 4, to 1.
     ("DAWSON_NEAR", polynomial, [(line(dawson, 0, 4), -1, 1, n) for n in (10, 17)]),
     ("DAWSON_MIDDLE", polynomial,
@@ -186,8 +212,8 @@ TABLES = [
     ("EXPI_FAR", polynomial, [(line(expi_far, 0, mp.mpf(1) / 12), -1, 1, 9),
                               (line(expi_far, mp.mpf(1) / 24, mp.mpf(1) / 12), -1, 1, 17)]),
     ("EXPI_BEYOND", polynomial, [(line(expi_far, 0, mp.mpf(1) / 24), -1, 1, 20)]),
-    ("EXP1_NEAR", polynomial, [(entire(-1), 0, 2, 8), (entire(-1), 0, 2, 14)]),
-    ("EXP1_FAR", quotient, [(exp1_far, 0, 1, 4), (exp1_far, 0, 1, 10)]),
+    ("EXP1_NEAR", polynomial, [(entire(-1), 0, 1, 7), (entire(-1), 0, 1, 12)]),
+    ("EXP1_FAR", quotient, [(exp1_far, 0, 1, 6), (exp1_far, 0, 1, 14)]),
     ("SI_NEAR", polynomial, [(sine, 0, 16, 6), (sine, 0, 16, 10)]),
     ("CI_NEAR", polynomial, [(cosine, 0, 16, 6), (cosine, 0, 16, 10)]),
     ("SICI_F", quotient, [(auxiliary(0), 0, 1, 4), (auxiliary(0), 0, 1, 14)]),

@@ -388,8 +388,19 @@ def squareplus(x: Any, b: Any = 4) -> Array:
     >>> nn.squareplus(jnp.array([0.0]))
     Array([1.], dtype=float32)
     """
-    array = _number("squareplus", x)
-    return (array + jnp.sqrt(jnp.square(array) + jnp.asarray(b))) / 2
+    array, b = _number("squareplus", x), jnp.asarray(b)
+    if array.dtype.kind in "biuc":
+        return (array + jnp.sqrt(jnp.square(array) + b)) / 2
+    # The square overflows long before x: a power of 2 less leaves all digits.
+    half = int(jnp.finfo(array.dtype).maxexp) // 2
+    size = jnp.abs(array)
+    large = size > 2.0 ** (half - 2)
+    scale = jnp.where(large, 2.0 ** (-half), 1.0)
+    root = jnp.sqrt(jnp.square(array * scale) + b * scale * scale)
+    total = size / 2 + root / 2 * jnp.where(large, 2.0**half, 1.0)
+    # Below 0 the sum is a difference: its product with the other one is b/4.
+    below = array < 0
+    return jnp.where(below, b / 4 / jnp.where(below, total, 1), total)
 
 
 @remembered

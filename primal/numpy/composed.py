@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.api.control.custom import custom_jvp
 from primal.base import dtypes
 from primal.ir.trace import Array, literal
 from primal.numpy import direct
@@ -193,29 +194,54 @@ def sinc(x: ArrayLike, /) -> Array:
     Array([1.        , 0.63661975], dtype=float32)
     """
     x = inexact("sinc", x)
+    return _scalars_weak(_sinc(x))
+
+
+@custom_jvp
+def _sinc(x: Any) -> Any:
+    u = ops.mul(x, _const(np.pi, x))
+    zero = ops.eq(u, _const(0, u))
+    out = ops.select_n(zero, ops.div(ops.sin(u), u), _full(1, u))
+    if u.aval.dtype.kind == "c":
+        return out
+    return ops.select_n(_beyond(x, u), out, _full(0, u))
+
+
+def _beyond(x: Any, u: Any) -> Any:
+    """Where u = πx is infinite and x is not: there floats are whole numbers."""
+    infinity = _const(math.inf, u)
+    return ops.bitwise_and(ops.eq(ops.abs(u), infinity), ops.lt(ops.abs(x), infinity))
+
+
+@_sinc.defjvp
+def _sinc_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    return _sinc(x), ops.mul(t, _sinc_slope(x))
+
+
+def _sinc_slope(x: Any) -> Any:
+    """π(cos u - sin(u)/u)/u of u = πx."""
     u = ops.mul(x, _const(np.pi, x))
     size = ops.abs(u)
     near = ops.lt(size, literal(1, size.aval.dtype, True))
-    # Near 0 the series stands for the quotient, so that derivatives are right there: the quotient's
-    # are differences over powers of u, which are 0 before u is.
+    # Near 0 the quotient is a difference over powers of u, which are 0 before u is: of its own
+    # series all derivatives are right.
     inner = ops.select_n(near, _full(0, u), u)
     square = ops.square(inner)
     terms = [
-        (-1) ** k / math.factorial(2 * k + 1)
-        for k in range(11 if size.aval.dtype.itemsize == 8 else 7)
+        math.pi * (-1) ** k * 2 * k / math.factorial(2 * k + 1)
+        for k in range(1, 11 if size.aval.dtype.itemsize == 8 else 7)
     ]
     series = _const(terms[-1], u)
     for term in terms[-2::-1]:
         series = ops.add(ops.mul(square, series), _const(term, u))
-    if u.aval.dtype.kind == "c":
-        safe = ops.select_n(near, u, _full(1, u))
-        quotient = ops.div(ops.sin(safe), safe)
-    else:
-        # πx is infinite before x is; there floats are whole numbers.
-        beyond = ops.bitwise_and(ops.is_finite(x), ops.bitwise_not(ops.is_finite(u)))
-        safe = ops.select_n(ops.bitwise_or(near, beyond), u, _full(1, u))
-        quotient = ops.select_n(beyond, ops.div(ops.sin(safe), safe), _full(0, u))
-    return _scalars_weak(ops.select_n(near, quotient, series))
+
+    real = u.aval.dtype.kind != "c"
+    beyond = _beyond(x, u) if real else near
+    safe = ops.select_n(ops.bitwise_or(near, beyond), u, _full(1, u))
+    quotient = ops.div(ops.sub(ops.cos(safe), ops.div(ops.sin(safe), safe)), safe)
+    quotient = ops.select_n(beyond, ops.mul(quotient, _const(math.pi, u)), _full(0, u))
+    return ops.select_n(near, quotient, ops.mul(inner, series))
 
 
 @remembered_as(direct.heaviside)

@@ -118,13 +118,6 @@ def digits(x: Any, single: T, double: T) -> T:
     return double if x.dtype.itemsize == 8 else single
 
 
-def square(x: Any) -> tuple[Any, Any]:
-    """x² for |x| ≤ 64: the float, and what it lacks, which an exponential multiplies by x²."""
-    near = jnp.round(x * 64) * (1 / 64)
-    rest, rounded = x - near, x * x
-    return rounded, (near * near - rounded) + 2 * near * rest + rest * rest
-
-
 def horner(c: Sequence[float], x: Any) -> Any:
     """Σ c[k] xᵏ of floats."""
     return polynomial(x, coefficients=tuple([float(v) for v in c]))

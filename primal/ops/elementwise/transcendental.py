@@ -90,7 +90,8 @@ expm1 = unary(
     "expm1",
     INEXACT,
     _expm1_impl,
-    each_out(lambda t, out, x: mul(t, add(out, _one(t)))),
+    # Of out + 1 far below 0 no digit would be left.
+    each_alike(lambda t, call, x: mul(t, call(exp, x))),
     "exponential_minus_one",
     written=_written_of_reals(np.expm1),
 )

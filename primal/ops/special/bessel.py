@@ -10,13 +10,14 @@ import numpy as np
 
 from primal.base.limits import finfo
 from primal.ir.trace import aval_of, literal
-from primal.ops.elementwise import abs, add, gt, integer_pow, mul, select_n, sign, sub
+from primal.ops.elementwise import abs, add, div, gt, lt, mul, neg, rsqrt, select_n, sign, sub
 from primal.ops.elementwise.make import unary
 from primal.ops.special import tables
 from primal.ops.special.native import kernel_formula
+from primal.ops.special.polynomials import polynomial
 from primal.ops.special.terms import by_scipy, hlo_formula, hlo_without_octets
 from primal.ops.types import FLOATING
-from primal.ops.words import each_out
+from primal.ops.words import constant, each, each_out
 
 
 def _scaled(order: int, xp: Any, x: Any) -> Any:
@@ -37,15 +38,39 @@ def _scaled(order: int, xp: Any, x: Any) -> Any:
 _i0e, _i1e = functools.partial(_scaled, 0), functools.partial(_scaled, 1)
 
 
-def _i0e_slope(t: Any, out: Any, x: Any) -> Any:
-    return mul(t, sub(bessel_i1e(x), mul(sign(x), out)))
+def _apart(x: Any) -> Any:
+    """i0e(|x|) - i1e(|x|), of which a difference would leave no digit where |x| is large."""
+    size = abs(x)
+    finite = lt(size, constant(math.inf, x))
+    inside = select_n(finite, constant(0, x), size)
+    one, six, twelve = constant(1, x), constant(6, x), constant(12, x)
+    double = aval_of(x).dtype == np.float64
+    close = lt(inside, twelve)
+    low, high = select_n(close, constant(1, x), inside), select_n(close, inside, constant(12, x))
+    level = select_n(
+        close,
+        polynomial(
+            sub(div(constant(24, x), high), one),
+            coefficients=tables.I0E_I1E_FAR_64 if double else tables.I0E_I1E_FAR,
+        ),
+        polynomial(
+            div(sub(add(low, low), six), add(low, six)),
+            coefficients=tables.I0E_I1E_NEAR_64 if double else tables.I0E_I1E_NEAR,
+        ),
+    )
+    root = rsqrt(add(inside, one))
+    return select_n(finite, constant(0, x), mul(mul(level, root), mul(root, root)))
+
+
+def _i0e_slope(t: Any, x: Any) -> Any:
+    return mul(t, neg(mul(sign(x), _apart(x))))
 
 
 bessel_i0e = unary(
     "bessel_i0e",
     FLOATING,
     by_scipy("i0e"),
-    each_out(_i0e_slope),
+    each(_i0e_slope),
     hlo_formula(_i0e),
     kernel=kernel_formula(_i0e),
     folds=False,
@@ -53,12 +78,12 @@ bessel_i0e = unary(
 
 
 def _i1e_slope(t: Any, out: Any, x: Any) -> Any:
-    # I₁' = I₀ - I₁/x, whose quotient tends to 1/2 at 0.
+    # I₁' = I₀ - I₁/x, whose quotient tends to 1/2 at 0; of the scaled one I₁ more is taken away.
     dtype = aval_of(x).dtype
     tiny = literal(float(finfo(dtype).eps), dtype)
     apart = gt(abs(x), tiny)
     safe = select_n(apart, tiny, x)
-    slope = sub(bessel_i0e(safe), mul(out, add(sign(safe), integer_pow(safe, y=-1))))
+    slope = sub(_apart(safe), div(out, safe))
     return mul(t, select_n(apart, literal(0.5, dtype), slope))
 
 

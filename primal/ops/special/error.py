@@ -13,7 +13,18 @@ import numpy as np
 
 from primal.base.dtypes import is_narrow_float
 from primal.base.native import extension
-from primal.ops.elementwise import exp, mul, neg, square
+from primal.ir.trace import aval_of
+from primal.ops.elementwise import (
+    RoundingMethod,
+    add,
+    clamp,
+    exp,
+    mul,
+    neg,
+    round,
+    square,
+    sub,
+)
 from primal.ops.elementwise.make import unary
 from primal.ops.special.terms import by_scipy, hlo_without_octets, scipy_special
 from primal.ops.types import FLOATING
@@ -95,8 +106,21 @@ def _erf_impl(x: Any) -> Any:
     return _erf_32(x)
 
 
+def squared(x: Any) -> tuple[Any, Any]:
+    """x² for |x| ≤ 64: the float, and what it lacks, which an exponential multiplies by x²."""
+    whole = round(mul(x, constant(64, x)), rounding_method=RoundingMethod.TO_NEAREST_EVEN)
+    near = mul(whole, constant(1 / 64, x))
+    rest, rounded = sub(x, near), square(x)
+    lacking = add(mul(mul(near, constant(2, x)), rest), square(rest))
+    return rounded, add(sub(square(near), rounded), lacking)
+
+
 def _gauss(t: Any, x: Any, scale: float) -> Any:
-    return mul(constant(scale, t), mul(t, exp(neg(square(x)))))
+    if aval_of(x).dtype.itemsize < 4:  # whose squares of rounded numbers are rounded themselves
+        return mul(constant(scale, t), mul(t, exp(neg(square(x)))))
+    rounded, rest = squared(clamp(constant(-64, x), x, constant(64, x)))
+    level = mul(exp(neg(rounded)), sub(constant(1, x), rest))
+    return mul(constant(scale, t), mul(t, level))
 
 
 _erfc_any = by_scipy("erfc")
@@ -175,11 +199,7 @@ erf_inv = unary(
     "erf_inv",
     FLOATING,
     _erf_inv_impl,
-    each_out(
-        lambda t, out, x: mul(
-            constant(1 / TWO_OVER_ROOT_PI, t), mul(t, exp(square(out)))
-        )
-    ),
+    each_out(lambda t, out, x: mul(constant(1 / TWO_OVER_ROOT_PI, t), mul(t, exp(square(out))))),
     "erf_inv",
     folds=False,
 )

@@ -12,7 +12,8 @@ class OptimizeResults(NamedTuple):
     Hessian's inverse (None for limited memory), `nfev`, `njev` and `nit` the numbers of values,
     gradients and iterations, `success` whether the gradient (or the progress, where that is asked
     for) fell below its tolerance, and `status` why the search ended: 0 for success, 1 for
-    `maxiter` iterations, 3 for a line search that found no lower point, 5 for one that found no
+    `maxiter` iterations, 3 for a line search that found no lower point, or steps that lowered
+    neither value nor gradient, 5 for one that found no
     end of the descent. Limited memory has 2 and 3 for `maxfun` and `maxgrad` evaluations and 5
     for any failed line search.
 

@@ -1,9 +1,9 @@
 """Eager calls on floats of at most 32 bits, which SciPy's functions compute in float64.
 
 Their results are within half a unit, where the operations round each of their steps (Ci 7,600 units
-near its zeros, kl_div 5e8 where it cancels), and take a third to a fortieth of the time. Of float64
-the functions are used that are no worse there than the operations, by mpmath: hyp1f1, ndtri,
-rel_entr and kl_div. Other operands, and results that are not finite, are left to
+near its zeros), and take a third to a fortieth of the time. Of float64
+the functions are used that are no worse there than the operations, by mpmath: hyp1f1, ndtri and
+rel_entr. Other operands, and results that are not finite, are left to
 the operations, which say what happens at the ends.
 """
 

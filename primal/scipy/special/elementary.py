@@ -11,7 +11,7 @@ from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered, remembered_as
 from primal.ops.elementwise import logistic
-from primal.scipy.operands import inexact, real_inexact, strong
+from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
 from primal.scipy.special.doubles import in_doubles
 
 
@@ -152,7 +152,39 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     return jnp.where(both, log, jnp.where(none, jnp.zeros_like(log), jnp.full_like(log, jnp.inf)))
 
 
-@remembered_as(in_doubles("kl_div", positive=True, of_double=True))
+_ODD_PARTS = tuple(2 / (2 * k + 3) for k in range(17))
+
+
+@custom_jvp
+def _kl(p: Any, q: Any) -> Any:
+    # log(1 + r) - r, by its series in z = r/(2 + r) where they are close: r = (q - p)/p.
+    apart = q - p
+    near = _close(p, q)
+    z = jnp.where(near, (0.5 * apart) / (0.5 * q + 0.5 * p), 0)
+    series = z * z * z * horner(_ODD_PARTS[: digits(p, 8, 17)], z * z)
+    return jnp.where(near, z * apart - p * series, p * _log_ratio(p, q) + apart)
+
+
+def _close(p: Any, q: Any) -> Any:
+    return (p > 0.5 * q) & (q > 0.5 * p)
+
+
+def _log_ratio(p: Any, q: Any) -> Any:
+    """log(p/q) of positive numbers, whose quotient may be none, or near 1."""
+    near, ratio = _close(p, q), p / q
+    held = (ratio > float(jnp.finfo(ratio.dtype).tiny)) & (ratio < jnp.inf)
+    far = jnp.where(held, jnp.log(jnp.where(held, ratio, 1)), jnp.log(p) - jnp.log(q))
+    return jnp.where(near, jnp.log1p(jnp.where(near, (p - q) / q, 0)), far)
+
+
+@_kl.defjvp
+def _kl_jvp(primals: Any, tangents: Any) -> Any:
+    (p, q), (dp, dq) = primals, tangents
+    out = _kl(p, q)
+    return out, (dp * _log_ratio(p, q) + dq * ((q - p) / q)).astype(out.dtype)
+
+
+@remembered
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """p·log(p / q) - p + q, a term of the Kullback-Leibler divergence.
 
@@ -162,7 +194,11 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     Array([1., 0.], dtype=float32)
     """
     p, q = real_inexact("kl_div", p, q, error=ValueError)
-    return rel_entr(p, q) - p + q
+    p, q = strong(p, q) if p.ndim else (p, q)
+    both, none = (p > 0) & (q > 0), (p == 0) & (q >= 0)
+    inside = _kl(jnp.where(both, p, 1), jnp.where(both, q, 1))
+    edge = jnp.where(none, jnp.zeros_like(inside), jnp.full_like(inside, jnp.inf))
+    return jnp.where(both, inside, edge - p + q)
 
 
 @remembered

@@ -19,7 +19,8 @@ from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered, remembered_as
 from primal.ops.special import tables
-from primal.scipy.operands import digits, horner, inexact, real_inexact, square, strong
+from primal.ops.special.error import squared
+from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
 from primal.scipy.special.doubles import in_doubles
 
 _ROOT_PI = math.sqrt(math.pi)
@@ -93,17 +94,41 @@ def scaled_erfc(x: Any) -> Any:
     return horner(digits(x, tables.ERFCX, tables.ERFCX_64), (x - k) / (x + k)) * 0.5 / (x + 0.5)
 
 
+@custom_jvp
+def _falls(x: Any) -> Any:
+    """2/√π - 2x·erfcx(x) of finite x ≥ 0, of whose two terms no digit would be left far away."""
+    k = digits(x, 2, 3)
+    level = horner(digits(x, tables.ERFCX_SLOPE, tables.ERFCX_SLOPE_64), (x - k) / (x + k))
+    inverse = 1 / (x + 0.5)
+    return level * inverse * inverse
+
+
+@_falls.defjvp
+def _falls_jvp(primals: Any, tangents: Any) -> Any:
+    # 2x·falls - 2·erfcx, whose higher derivatives have all digits near 0 and none far away, where
+    # the polynomial's have them.
+    (x,), (dx,) = primals, tangents
+    out, k = _falls(x), digits(x, 2, 3)
+    c = digits(x, tables.ERFCX_SLOPE, tables.ERFCX_SLOPE_64)
+    near = x < 1
+    small, large = jnp.where(near, x, 0), jnp.where(near, 1, x)
+    t, inverse = (large - k) / (large + k), 1 / (large + 0.5)
+    turns = horner([j * v for j, v in enumerate(c)][1:], t) * (2 * k) / (large + k) / (large + k)
+    far = (turns - 2 * inverse * horner(c, t)) * inverse * inverse
+    close = 2 * (small * _falls(small) - scaled_erfc(small))
+    return out, dx * jnp.where(near, close, far)
+
+
 @scaled_erfc.defjvp
 def _scaled_erfc_jvp(primals: Any, tangents: Any) -> Any:
     (x,), (dx,) = primals, tangents
-    out = scaled_erfc(x)
-    return out, dx * (2 * x * out - 2 / _ROOT_PI)
+    return scaled_erfc(x), -dx * _falls(x)
 
 
 @custom_jvp
 def _erfcx(x: Any) -> Any:
     w = scaled_erfc(jnp.where(jnp.isfinite(x), jnp.abs(x), 1))
-    rounded, rest = square(jnp.clip(x, -64, 0))
+    rounded, rest = squared(jnp.clip(x, -64, 0))
     out = jnp.where(x < 0, 2 * jnp.exp(rounded) * (1 + rest) - w, w)
     limit = jnp.where(x > 0, jnp.zeros_like(x), jnp.where(x < 0, jnp.full_like(x, jnp.inf), x))
     return jnp.where(jnp.isfinite(x), out, limit)
@@ -113,7 +138,11 @@ def _erfcx(x: Any) -> Any:
 def _erfcx_jvp(primals: Any, tangents: Any) -> Any:
     (x,), (dx,) = primals, tangents
     out = _erfcx(x)
-    return out, dx * (2 * x * out - 2 / _ROOT_PI)
+    above = jnp.isfinite(x) & (x > 0)
+    falls = _falls(jnp.where(above, x, 1))
+    below = jnp.where(above, 0, 2 * x * out - 2 / _ROOT_PI)
+    slope = jnp.where(above, -falls, jnp.where(x > 0, 0, below))
+    return out, dx * slope
 
 
 @remembered_as(in_doubles("erfcx"))

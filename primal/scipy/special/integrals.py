@@ -36,11 +36,11 @@ def _fraction(n: Any, x: Any, terms: int) -> Any:
 
 @custom_jvp
 def _exp1(x: Any) -> Any:
-    near = x < 2
-    small = jnp.where(near & (x > 0), x, 1)
+    near = x < 1
+    small = jnp.where(near & (x > 0), x, 0.5)
     series = horner(digits(x, tables.EXP1_NEAR, tables.EXP1_NEAR_64), small) * small
-    far = jnp.where(near | jnp.isinf(x), 2, x)
-    u = 2 / far
+    far = jnp.where(near | jnp.isinf(x), 1, x)
+    u = 1 / far
     ratio = _quotient(digits(x, tables.EXP1_FAR, tables.EXP1_FAR_64),
                       digits(x, tables.EXP1_FAR_UNDER, tables.EXP1_FAR_UNDER_64), u)  # fmt: skip
     out = jnp.where(near, series - jnp.log(small) - np.euler_gamma, jnp.exp(-far) / far * ratio)

@@ -12,7 +12,8 @@ from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered, remembered_as
 from primal.ops import special as ops
 from primal.ops.special import tables
-from primal.scipy.operands import digits, horner, inexact, real_inexact, square, strong, wide
+from primal.ops.special.error import squared
+from primal.scipy.operands import digits, horner, inexact, real_inexact, strong, wide
 from primal.scipy.special.doubles import in_doubles
 from primal.scipy.special.faddeeva import scaled_erfc
 
@@ -63,7 +64,7 @@ def _bounded(x: Any) -> Any:
 
 def _gauss(x: Any) -> Any:
     """exp(-x²/2)."""
-    rounded, rest = square(_bounded(x))
+    rounded, rest = squared(_bounded(x))
     return jnp.exp(-0.5 * rounded) * (1 - 0.5 * rest)
 
 
@@ -71,7 +72,7 @@ def _beyond(x: Any) -> Any:
     """1 - Φ(x) for x ≥ 0: ½ erfc(x/√2), whose quotient is a rounded one: z² is not x²/2."""
     at = _bounded(x)
     z = at * _ROOT_HALF
-    (half, half_rest), (rounded, rest) = square(z), square(at)
+    (half, half_rest), (rounded, rest) = squared(z), squared(at)
     return 0.5 * ops.erfc(z) * (1 + ((half - 0.5 * rounded) + (half_rest - 0.5 * rest)))
 
 
