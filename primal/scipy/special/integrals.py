@@ -64,8 +64,8 @@ def exp1(x: ArrayLike) -> Array:
 
     Element by element; operands broadcast, and integers count as floats.
 
-    >>> exp1(jnp.array([0.0, 1.0]))
-    Array([       inf, 0.21938396], dtype=float32)
+    >>> exp1(jnp.array([0.5, 1.0]))
+    Array([0.5597736 , 0.21938394], dtype=float32)
     """
     return _exp1(*strong(*real_inexact("exp1", x, error=ValueError)))
 
