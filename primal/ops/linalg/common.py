@@ -280,13 +280,13 @@ def finite_only(x: Any) -> tuple[Any, Any]:
 
 
 def poison(results: Sequence[Any], bad: Any) -> list[Any]:
-    """The results with nan for the matrices marked in `bad`."""
+    """The results with nan, in both parts, for the matrices marked in `bad`."""
     if bad is None:
         return list(results)
     out = []
     for r in results:
         r = np.array(r)
-        r[bad] = np.nan
+        r[bad] = complex(np.nan, np.nan) if r.dtype.kind == "c" else np.nan
         out.append(r)
     return out
 

@@ -99,6 +99,16 @@ def test_lu(shape, dtype):
     assert not [s for s in made.plan.program.steps if isinstance(s, Library)]
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("n", [3, 20, 65])
+def test_both_parts_are_nan_where_a_matrix_has_no_factor(n, dtype):
+    a = np.stack([np.eye(n), -np.eye(n)]).astype(dtype)
+    here = np.stack([np.zeros((n, n), bool), np.tril(np.ones((n, n), bool))])
+    for got in (cholesky(a), lab.built(lambda a: [cholesky(a)], a).execute([a])[0]):
+        for part in (np.asarray(got).real, np.asarray(got).imag):
+            np.testing.assert_array_equal(np.isnan(part), here)
+
+
 def test_lu_of_nan_swaps_rows_of_the_matrix():
     a = np.full((9, 5, 5), np.nan, np.float32)
     made = lab.built(lambda a: list(lu(a)), a)
