@@ -152,6 +152,26 @@ def test_edges() -> None:
         np.testing.assert_allclose(one(f, *xs), want, rtol=1e-6, err_msg=f"{f} at {xs}")
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_slopes_of_acosh_from_one_to_the_largest_number(dtype: Any, x64: None) -> None:
+    info = np.finfo(dtype)
+    half = info.dtype.type(2) ** (info.maxexp // 2 - 1)
+    more = np.geomspace(1.001, float(info.max) / 8, 40).astype(dtype)
+    edges = np.array([1 + info.eps, half * 0.99, half, half * 1.01, info.max / 2, info.max], dtype)
+    x = np.concatenate([more, edges])
+    wide = x.astype(np.longdouble)
+    want = 1 / np.sqrt(wide - 1) / np.sqrt(wide + 1)
+    got = np.asarray(vmap(grad(ops.acosh))(as_array(x)))
+    error = np.abs(got.astype(np.longdouble) - want)
+    # Numbers below the normal ones are so far apart.
+    least = float(info.tiny) * float(info.eps)
+    assert (error <= 3 * info.eps * want + least).all()
+    outside = np.array([-np.inf, -info.max, -2, -1, 0, 0.5, np.nan], dtype)
+    assert np.isnan(np.asarray(vmap(grad(ops.acosh))(as_array(outside)))).all()
+    ends = np.array([1, np.inf], dtype)
+    assert np.asarray(vmap(grad(ops.acosh))(as_array(ends))).tolist() == [np.inf, 0]
+
+
 def test_integer_exponents_are_constants() -> None:
     for y, want in [(-2, [-np.inf, -0.25]), (0, [0, 0]), (1, [1, 1]), (2, [0, 4])]:
         got = [one(lambda x, y=y: ops.pow(x, np.int32(y)), x)[0] for x in (0.0, 2.0)]
