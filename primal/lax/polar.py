@@ -25,6 +25,7 @@ from primal.ops.elementwise import (
     max,
     mul,
     pow,
+    reduce_precision,
     select_n,
     sqrt,
     square,
@@ -42,7 +43,7 @@ from primal.ops.linalg.common import (
 from primal.ops.linalg.eigh import eigh
 from primal.ops.linalg.qr import qr
 from primal.ops.linalg.triangular import triangular_solve
-from primal.ops.reduce import part
+from primal.ops.reduce import part, reduce_max
 from primal.ops.shape import concatenate, pad
 from primal.ops.spread import broadcast_in_dim, reduce_sum
 from primal.ops.types import static_flag, static_int
@@ -140,8 +141,13 @@ def _iterated_of(x: Any, small: float, most: int) -> tuple[Any, Any, Any, Any]:
         _, moving, _, count = state
         return bitwise_and(moving, lt(count, most))
 
-    size = max(_norm(x), np.asarray(np.finfo(parts).tiny, parts))
-    start = div(x, wide(size))
+    tiny = np.asarray(np.finfo(parts).tiny, parts)
+    # By a power of two first, which rounds nothing: squares far from 1 overflow, or are 0.
+    info = np.finfo(parts)
+    half = mul(reduce_max(abs(x), axes=(0, 1)), 0.5)
+    power = reduce_precision(half, exponent_bits=info.nexp, mantissa_bits=0)
+    start = div(x, wide(max(power, tiny)))
+    start = div(start, wide(max(_norm(start), tiny)))
     # |R⁻¹| bounds what the smallest singular value is not below.
     _, r = qr(start, pivoting=False, full_matrices=False)
     inverse = triangular_solve(
@@ -154,8 +160,8 @@ def _iterated_of(x: Any, small: float, most: int) -> tuple[Any, Any, Any, Any]:
     u, moving, _, count = while_loop(going, step, (start, np.True_, low, np.int32(0)))
     # A step of Newton and Schulz takes what rounding left: u (3 - uᴴ u) / 2.
     u = sub(mul(u, 1.5), mul(matmul(u, matmul(adjoint(u), u)), 0.5))
-    h = matmul(adjoint(u), x)
-    h = mul(add(h, adjoint(h)), 0.5)
+    h = mul(matmul(adjoint(u), x), 0.5)
+    h = add(h, adjoint(h))
     return u, h, count, select_n(moving, np.True_, np.False_)
 
 

@@ -68,3 +68,16 @@ def test_matrices_without_full_rank(dtype: Any, shape: tuple[int, int], x64: Non
     small = float(np.finfo(dtype).eps)
     np.testing.assert_allclose(np.conj(u.T) @ u, np.eye(n), atol=2e4 * small)
     np.testing.assert_allclose(u @ h, x, atol=1e4 * small)
+
+
+@pytest.mark.parametrize("scale", [1e-37, 1e-30, 1e-20, 1e20, 1e30, 1e37])
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_factors_do_not_depend_on_how_large_the_matrix_is(dtype: Any, scale: float) -> None:
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((9, 6)) + (1j if dtype == np.complex64 else 0)
+    x = (x / 8 + np.eye(9, 6)).astype(dtype)
+    u, h, _, converged = lax.linalg.qdwh(jnp.asarray(x * np.float32(scale)))
+    want, _, _, _ = lax.linalg.qdwh(jnp.asarray(x))
+    assert converged
+    np.testing.assert_allclose(u, want, atol=2e-6)
+    np.testing.assert_allclose((u @ h) / np.float32(scale), x, atol=1e-5)
