@@ -56,7 +56,7 @@ def _norm(x: Any) -> Any:
 def _weights(low: Any) -> tuple[Any, Any, Any]:
     """(a, b, c) that make x (a + b x²) / (1 + c x²) nearest to 1 on [low, 1]."""
     square_ = square(low)
-    d = pow(div(mul(sub(1.0, square_), 4.0), square(square_)), 1 / 3)
+    d = div(pow(mul(sub(1.0, square_), 4.0), 1 / 3), pow(square_, 2 / 3))
     root = sqrt(add(d, 1.0))
     inner = div(mul(sub(2.0, square_), 8.0), mul(square_, root))
     a = add(root, mul(sqrt(add(sub(8.0, mul(d, 4.0)), inner)), 0.5))
@@ -155,7 +155,7 @@ def _iterated_of(x: Any, small: float, most: int) -> tuple[Any, Any, Any, Any]:
         unit_diagonal=False,
     )  # fmt: skip
     bound = div(1.0, _norm(inverse))
-    least = np.asarray(np.finfo(parts).eps, parts)
+    least = np.asarray(1e-3 * np.finfo(parts).eps, parts)
     low = select_n(gt(bound, least), least, bound)
     u, moving, _, count = while_loop(going, step, (start, np.True_, low, np.int32(0)))
     # A step of Newton and Schulz takes what rounding left: u (3 - uᴴ u) / 2.

@@ -70,6 +70,19 @@ def test_matrices_without_full_rank(dtype: Any, shape: tuple[int, int], x64: Non
     np.testing.assert_allclose(u @ h, x, atol=1e4 * small)
 
 
+@pytest.mark.parametrize("n, lost", [(64, 32), (96, 90), (20, 10), (40, 1)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_values_far_below_precision_become_one(dtype: Any, n: int, lost: int, x64: None) -> None:
+    """The interval that the steps map to 1 begins below what rounding leaves of a zero."""
+    factors = primal.jit(lax.linalg.qdwh)
+    for seed in range(8):
+        left, values, right = np.linalg.svd(np.random.default_rng(seed).normal(size=(n, n)))
+        values[n - lost :] = 0
+        u, _, _, converged = factors(jnp.asarray((left * values @ right).astype(dtype)))
+        assert converged
+        np.testing.assert_allclose(u.T @ u, np.eye(n), atol=100 * float(np.finfo(dtype).eps))
+
+
 @pytest.mark.parametrize("scale", [1e-37, 1e-30, 1e-20, 1e20, 1e30, 1e37])
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64])
 def test_factors_do_not_depend_on_how_large_the_matrix_is(dtype: Any, scale: float) -> None:

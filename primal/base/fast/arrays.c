@@ -51,9 +51,9 @@ static PyObject *typed(PyObject *self, PyObject *const *given, Py_ssize_t n) {
     }
     /* Takes the reference to the dtype. */
     PyArrayObject *out = (PyArrayObject *)as_narrow(given[1], (PyArray_Descr *)dtype);
-    if (out != NULL)
+    if (out != NULL || PyErr_Occurred())
         Py_DECREF(dtype);
-    else if (!PyErr_Occurred())
+    else
         out = (PyArrayObject *)PyArray_FromAny(
         given[1], (PyArray_Descr *)dtype, 0, 0, NPY_ARRAY_FORCECAST | NPY_ARRAY_ENSUREARRAY, NULL);
     PyObject *shape = out == NULL ? NULL : PyObject_GetAttr(given[0], s_shape);

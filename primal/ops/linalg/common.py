@@ -279,6 +279,11 @@ def finite_only(x: Any) -> tuple[Any, Any]:
     return np.where(good[..., None, None], x, np.zeros((), x.dtype)), ~good
 
 
+def _nan(dtype: Any) -> Any:
+    """nan, in both parts of a complex number."""
+    return complex(np.nan, np.nan) if dtype.kind == "c" else np.nan
+
+
 def poison(results: Sequence[Any], bad: Any) -> list[Any]:
     """The results with nan, in both parts, for the matrices marked in `bad`."""
     if bad is None:
@@ -286,7 +291,7 @@ def poison(results: Sequence[Any], bad: Any) -> list[Any]:
     out = []
     for r in results:
         r = np.array(r)
-        r[bad] = complex(np.nan, np.nan) if r.dtype.kind == "c" else np.nan
+        r[bad] = _nan(r.dtype)
         out.append(r)
     return out
 
@@ -318,7 +323,7 @@ def hlo_or_nan(b: Any, info: Any, fine: Any, results: Sequence[Any]) -> list[Any
     out = []
     for r in results:
         mask = b.broadcast_in_dim(good, r.shape, tuple(range(good.ndim)))
-        out.append(b.select(mask, r, b.full_like(r, float("nan"))))
+        out.append(b.select(mask, r, b.full_like(r, _nan(r.dtype))))
     return out
 
 

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from primal import enable_x64, jit
+from primal.base.config import cpu_engine
 from primal.engines.cpu import _openblas
 from primal.engines.cpu.steps import Library
 from primal.ops.linalg.cholesky import cholesky
@@ -104,7 +106,9 @@ def test_lu(shape, dtype):
 def test_both_parts_are_nan_where_a_matrix_has_no_factor(n, dtype):
     a = np.stack([np.eye(n), -np.eye(n)]).astype(dtype)
     here = np.stack([np.zeros((n, n), bool), np.tril(np.ones((n, n), bool))])
-    for got in (cholesky(a), lab.built(lambda a: [cholesky(a)], a).execute([a])[0]):
+    with enable_x64(True), cpu_engine("xla"):
+        by_xla = jit(cholesky)(a)
+    for got in (cholesky(a), lab.built(lambda a: [cholesky(a)], a).execute([a])[0], by_xla):
         for part in (np.asarray(got).real, np.asarray(got).imag):
             np.testing.assert_array_equal(np.isnan(part), here)
 
