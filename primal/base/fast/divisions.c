@@ -95,13 +95,17 @@ WIDEST static void half_whole(float *out, npy_intp n) {
 }
 #endif
 
-/* half_divmod(x, y): two arrays, of float16 of one shape. */
+/* half_divmod(x, y): two arrays, of float16 of one shape, where `by_eights`. */
 static PyObject *half_divmod(PyObject *self, PyObject *const *given, Py_ssize_t n) {
     if (n != 2 || !PyArray_CheckExact(given[0]) || !PyArray_CheckExact(given[1]) ||
         PyArray_TYPE((PyArrayObject *)given[0]) != NPY_HALF ||
         PyArray_TYPE((PyArrayObject *)given[1]) != NPY_HALF ||
         !PyArray_SAMESHAPE((PyArrayObject *)given[0], (PyArrayObject *)given[1])) {
         PyErr_SetString(PyExc_TypeError, "expected two arrays of float16 of one shape");
+        return NULL;
+    }
+    if (!has_halves) {
+        PyErr_SetString(PyExc_RuntimeError, "expected a CPU with instructions for float16");
         return NULL;
     }
     const int turned = is_turned((PyArrayObject *)given[0]);

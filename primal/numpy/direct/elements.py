@@ -13,6 +13,7 @@ from primal.base import extrema
 from primal.base.dtypes import KIND, to_inexact_dtype
 from primal.base.native import (
     FLOAT16,
+    FLOAT32,
     IN_VECTORS,
     KEPT,
     extension,
@@ -25,6 +26,7 @@ from primal.base.native import (
 from primal.numpy.direct.operands import (
     EXPONENT_BITS,
     Direct,
+    by_wide,
     count,
     dtype_of,
     elementwise,
@@ -116,11 +118,6 @@ def _half_quotient(x: Any, y: Any) -> Any:
 _of_halves = (_half_quotient, _half_divmod) if FLOAT16 in IN_VECTORS else (None, None)
 
 
-def _by_wide(function: Any) -> Any:
-    """A function of float16 that is computed in float32 and rounded once."""
-    return lambda *xs: function(*[widened(x) for x in xs])
-
-
 def _integer_power(x: Any, y: Any) -> Any:
     if not count(y >> EXPONENT_BITS):
         return np.power(x, y)
@@ -144,7 +141,6 @@ def _frexp(x: Any) -> Any:
     return out if is_finite(out[0]) else None
 
 
-FLOAT32 = np.dtype(np.float32)
 LOG_10 = np.array(np.log(10), FLOAT32)
 
 
@@ -197,9 +193,9 @@ bitwise_count = elementwise(i=np.bitwise_count, u=np.bitwise_count)
 gcd = elementwise(i=np.gcd, u=np.gcd)
 lcm = elementwise(i=np.lcm, u=np.lcm)
 copysign = elementwise(True, f=np.copysign, e=np.copysign, w=np.copysign)
-heaviside = elementwise(True, f=np.heaviside, e=_by_wide(np.heaviside), w=np.heaviside)
-modf = elementwise(True, f=_modf, e=_by_wide(_modf), w=_modf)
-frexp = elementwise(True, f=_frexp, e=_by_wide(_frexp), w=_frexp)
+heaviside = elementwise(True, f=np.heaviside, e=by_wide(np.heaviside), w=np.heaviside)
+modf = elementwise(True, f=_modf, e=by_wide(_modf), w=_modf)
+frexp = elementwise(True, f=_frexp, e=by_wide(_frexp), w=_frexp)
 trunc = elementwise(f=np.trunc, e=np.trunc, w=np.trunc)
 # Those of float16 are within half a unit, where each operation of the program's rounds.
 log2 = elementwise(True, f=np.log2, e=np.log2, w=np.log2)
@@ -270,7 +266,7 @@ def _ignoring_nan(function: Any, of_booleans: Any) -> Any:
         u=function,
         b=of_booleans,
         c=of_complex,
-        e=None if native is None else _by_wide(native),
+        e=None if native is None else by_wide(native),
     )
     return lambda x1, x2: run(x1, x2)
 
@@ -312,8 +308,8 @@ def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neg
 
 
 hypot = elementwise(True, f=np.hypot, e=np.hypot, w=np.hypot)
-logaddexp = rounded_once(2)(elementwise(True, f=np.logaddexp, e=_by_wide(np.logaddexp)))
-logaddexp2 = rounded_once(2)(elementwise(True, f=np.logaddexp2, e=_by_wide(np.logaddexp2)))
+logaddexp = rounded_once(2)(elementwise(True, f=np.logaddexp, e=by_wide(np.logaddexp)))
+logaddexp2 = rounded_once(2)(elementwise(True, f=np.logaddexp2, e=by_wide(np.logaddexp2)))
 
 
 def _softplus(x: Any) -> Any:

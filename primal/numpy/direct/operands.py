@@ -142,6 +142,12 @@ def _promoted(args: tuple[Any, ...]) -> Any:
 
 
 _KINDS = {np.dtype(np.float16): "e", BFLOAT16: "w"}
+FLOAT64 = np.dtype(np.float64)
+
+
+def by_wide(function: Any) -> Any:
+    """A function of float16 that is computed in float32 and rounded once."""
+    return lambda *xs: function(*[widened(x) for x in xs])
 
 
 def _of_wide(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -193,9 +199,6 @@ def rounded_once(values: int) -> Callable[[Direct], Direct]:
         return functools.update_wrapper(both, direct)
 
     return decorate
-
-
-FLOAT64 = np.dtype(np.float64)
 
 
 def _standing_for(x: ArrayImpl, dtype: Any) -> ArrayImpl:

@@ -33,7 +33,8 @@ from primal.ops.words import each, each_out
 # Near x = a some 6·√a terms are needed: enough for a = 10⁶ in float32.
 LIMIT = 10000
 LOG_TWO_PI = math.log(2 * math.pi)
-_ODD_PARTS = tuple(2 / (2 * k + 3) for k in range(16, -1, -1))
+ODD_PARTS = tuple(2 / (2 * k + 3) for k in range(17))
+"""log(1 + r) - r is z³ times the sum of these times z^2k, less r·z, where z = r/(2 + r)."""
 
 
 def log_density(xp: Any, a: Any, x: Any, more: Any = None) -> Any:
@@ -53,7 +54,7 @@ def log_density(xp: Any, a: Any, x: Any, more: Any = None) -> Any:
     near = xp.where(apart, 0.0, ratio)
     z = near / (near + 2.0)
     square_of_z = z * z
-    odd = functools.reduce(lambda total, c: total * square_of_z + c, _ODD_PARTS)
+    odd = functools.reduce(lambda total, c: total * square_of_z + c, ODD_PARTS[::-1])
     cubes = square_of_z * z * odd
     far = xp.log(xp.where(apart, x, 1.0)) - xp.log(xp.where(apart, safe, 1.0)) - ratio
     change = xp.where(apart, far, cubes - z * near)

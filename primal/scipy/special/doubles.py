@@ -1,10 +1,9 @@
 """Eager calls on floats of at most 32 bits, which SciPy's functions compute in float64.
 
 Their results are within half a unit, where the operations round each of their steps (Ci 7,600 units
-near its zeros), and take a third to a fortieth of the time. Of float64
-the functions are used that are no worse there than the operations, by mpmath: hyp1f1, ndtri and
-rel_entr. Other operands, and results that are not finite, are left to
-the operations, which say what happens at the ends.
+near its zeros), and take a third to a fortieth of the time. Of float64 the functions are used that
+are no worse there than the operations, by mpmath: hyp1f1, ndtri and rel_entr. Other operands, and
+results that are not finite, are left to the operations, which say what happens at the ends.
 """
 
 from __future__ import annotations
@@ -15,12 +14,10 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import to_inexact_dtype
-from primal.base.native import is_finite, widened
-from primal.numpy.direct.operands import Direct, elementwise
+from primal.base.native import is_finite
+from primal.numpy.direct.operands import FLOAT64, Direct, by_wide, elementwise
 from primal.ops.special.terms import scipy_special
 from primal.runtime.array import ArrayImpl
-
-FLOAT64 = np.dtype(np.float64)
 
 
 def in_doubles(
@@ -41,7 +38,7 @@ def in_doubles(
                 return None
         return out
 
-    forms = elementwise(True, f=run, e=lambda *xs: run(*[widened(x) for x in xs]))
+    forms = elementwise(True, f=run, e=by_wide(run))
 
     def direct(*args: Any) -> Callable[..., Any] | None:
         arrays = [x.aval.dtype for x in args if type(x) is ArrayImpl]

@@ -11,6 +11,7 @@ from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered, remembered_as
 from primal.ops.elementwise import logistic
+from primal.ops.special.incomplete import ODD_PARTS
 from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
 from primal.scipy.special.doubles import in_doubles
 
@@ -152,16 +153,13 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     return jnp.where(both, log, jnp.where(none, jnp.zeros_like(log), jnp.full_like(log, jnp.inf)))
 
 
-_ODD_PARTS = tuple(2 / (2 * k + 3) for k in range(17))
-
-
 @custom_jvp
 def _kl(p: Any, q: Any) -> Any:
     # log(1 + r) - r, by its series in z = r/(2 + r) where they are close: r = (q - p)/p.
     apart = q - p
     near = _close(p, q)
     z = jnp.where(near, (0.5 * apart) / (0.5 * q + 0.5 * p), 0)
-    series = z * z * z * horner(_ODD_PARTS[: digits(p, 8, 17)], z * z)
+    series = z * z * z * horner(ODD_PARTS[: digits(p, 8, 17)], z * z)
     return jnp.where(near, z * apart - p * series, p * _log_ratio(p, q) + apart)
 
 
