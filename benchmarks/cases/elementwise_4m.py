@@ -1,4 +1,4 @@
-"""A chain of elementwise operations over 4 million floats: one pass over memory."""
+"""A chain of elementwise operations over 4 million floats that memory bounds: one pass over it."""
 
 NAME = "elementwise, 4M floats"
 UNIT = "ms"
