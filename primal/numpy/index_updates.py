@@ -10,7 +10,7 @@ import numpy as np
 
 from primal.base import dtypes, source
 from primal.base.config import settings
-from primal.base.native import FLOAT16, narrowed, widened
+from primal.base.native import BFLOAT16, FLOAT16, narrowed, widened
 from primal.ir.evaluate import quietly
 from primal.ir.state import state
 from primal.ir.trace import PYTHON_SCALARS, Literal, Tracer, aval_of, literal
@@ -52,7 +52,7 @@ from primal.transforms.stage import stage
 
 # NumPy's own indexing, for concrete arrays.
 
-_NATIVE = frozenset(np.dtype(k) for k in "f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8".split())
+_NATIVE = frozenset(np.dtype(k) for k in "f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 c8 c16".split())
 _FITS: dict[tuple[type, Any], bool] = {}
 
 
@@ -109,12 +109,12 @@ def update_numpy(x: Any, index: Any, values: Any, ufunc: Any) -> ArrayImpl | Non
                 return None
             quietly(out.__setitem__, (index, values), {})
             return ArrayImpl(aval, out)
-        if dtype not in _NATIVE:
+        if dtype not in _NATIVE and dtype != BFLOAT16:
             return None
         if not basic:  # index arrays may repeat
             if rank and _rank_of(out, index) < rank:
                 return None
-            if dtype == FLOAT16:  # in float32, as the general path
+            if dtype in (FLOAT16, BFLOAT16):  # in float32, as the general path
                 wide, values = widened(out), quietly(np.asarray, (values, dtype), {})
                 quietly(ufunc.at, (wide, index, widened(values)), {})
                 return ArrayImpl(aval, quietly(narrowed, (wide, dtype), {}))

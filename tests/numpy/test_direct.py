@@ -142,14 +142,19 @@ def test_diagonals_are_slices(k):
         same_bits(slope, 2 * x * np.eye(n, m, k, dtype=np.float32))
 
 
+def _wider(x):
+    return x.astype(np.float32) if x.dtype in (np.float16, native.BFLOAT16) else x
+
+
 @pytest.mark.parametrize("name", ["add", "multiply"])
 def test_reductions_of_slices(name):
-    for x in (GRID, WHOLE, VECTOR, HALVES[:9], BYTES, WHOLE > 2, VECTOR[::-1]):
+    upper = VECTOR.astype(native.BFLOAT16)
+    for x in (GRID, WHOLE, VECTOR, HALVES[:9], BYTES, WHOLE > 2, VECTOR[::-1], PAIRS, upper):
         for i in ([0, 1, 0], [1, 1, 0, 0], [0]):
             for axis in range(x.ndim):
                 found = getattr(jnp, name).reduceat(jnp.asarray(x), jnp.asarray(i), axis)
-                wanted = getattr(np, name).reduceat(x, i, axis, found.dtype)
-                np.testing.assert_allclose(found, wanted, rtol=1e-6)
+                wanted = getattr(np, name).reduceat(_wider(x), i, axis, _wider(x).dtype)
+                np.testing.assert_allclose(found, wanted.astype(x.dtype), rtol=1e-6)
                 assert found.dtype == x.dtype
     whole = jnp.asarray(WHOLE)
     assert direct.reduceat(np.add)(whole, jnp.array([-8, 6]))(WHOLE, np.array([-8, 6])) is None
@@ -313,7 +318,8 @@ def over(*arrays, **options):
 
 
 BYTES = WHOLE.astype(np.uint8)
-SETS = (HALVES, WHOLE, WHOLE.reshape(2, 4), SPECIALS, VECTOR, EMPTY, WHOLE > 2, BYTES)
+PAIRS = np.array([2 - 1j, 1 + 1j, 2 - 1j, 0, -2j, 1], np.complex64)
+SETS = (HALVES, PAIRS, WHOLE, WHOLE.reshape(2, 4), SPECIALS, VECTOR, EMPTY, WHOLE > 2, BYTES)
 MATRICES = (
     MATRIX,
     POSITIVE,
@@ -412,7 +418,8 @@ LAWS = {
     "bitwise_count": (True, over(np.array(SIGNED, np.int32), BYTES, (BYTES - 4).view(np.int8),
                                  EMPTY.astype(np.uint16), WHOLE[0])),
     "isinf": (True, over(VECTOR, SPECIALS, GRID, WHOLE, NANS, EMPTY, COMPLEX)),
-    "nan_to_num": (True, [*over(VECTOR, SPECIALS, GRID, WHOLE, NANS, EMPTY),
+    "nan_to_num": (True, [*over(VECTOR, SPECIALS, GRID, WHOLE, NANS, EMPTY, PAIRS, COMPLEX),
+                          *over(COMPLEX.T, COMPLEX[0, 0], nan=2, posinf=7.5),
                           *over(SPECIALS, NANS, nan=2, posinf=3.5),
                           *over(SPECIALS, neginf=-1e300, nan=np.nan), ((SPECIALS, True, 7.0), {})]),
     "sinc": (False, over(VECTOR, SPECIALS, GRID, WHOLE, VECTOR.astype(np.float16))),
@@ -527,7 +534,8 @@ LAWS = {
                          for a, b in itertools.product(
                              (VECTOR, EDGES, NANS, WHOLE, BYTES, BYTES > 2), repeat=2)]
                  + [((GRID_16[0, 0], GRID_16[1, 0]), {})]),
-    "poly": (False, over(VECTOR, EMPTY, NANS, SPECIALS, WHOLE, MATRIX, VECTOR[0], VECTOR * 1j)),
+    "poly": (False, over(PAIRS, VECTOR, EMPTY, NANS, SPECIALS, WHOLE, MATRIX, VECTOR[0],
+                         VECTOR * 1j)),
     "correlate": (False, [((a, b), {"mode": m}) for m in ("full", "same", "valid")
                           for a, b in itertools.product((VECTOR, EDGES, VECTOR * 1j), repeat=2)]
                   + [((GRID_16[0, 0], GRID_16[1, 0]), {"mode": "full"})]),
@@ -696,10 +704,11 @@ def test_floats_of_two_bytes_in_vectors(shape, dtype):
 UPPER = np.array([*SPECIAL, -np.nan, 3.38e38, -1e-38, 2.0**-133, 257, 0.99], native.BFLOAT16)
 OF_ONE = """modf frexp trunc isinf signbit logical_not sort argsort unique nanmax nanmin nanargmax
 nanargmin argpartition:3 partition:3 any all count_nonzero max min cummax isreal iscomplex diag
-unstack nonzero repeat:2 take_first delete:2 clip clip_below tril triu abs isfinite""".split()
+unstack nonzero repeat:2 take_first delete:2 clip clip_below tril triu abs isfinite nan_to_num
+nan_to_some spacing ldexp softplus bincount""".split()
 OF_TWO = """copysign heaviside fmax fmin maximum minimum logical_and logical_or logical_xor
 searchsorted digitize isin union1d setdiff1d setxor1d intersect1d insert add subtract multiply
-divide less equal isclose""".split()
+divide less equal isclose logaddexp logaddexp2 convolve""".split()
 
 
 def _of_bfloat16(name):
@@ -712,6 +721,10 @@ def _of_bfloat16(name):
         "insert": lambda x, y: jnp.insert(x, 1, 2.3),
         "tril": lambda x: jnp.tril(x.reshape(4, -1)),
         "triu": lambda x: jnp.triu(x.reshape(4, -1)),
+        "nan_to_some": lambda x: jnp.nan_to_num(x, nan=0.3, posinf=3.4e38, neginf=-7),
+        "ldexp": lambda x: jnp.ldexp(x, jnp.arange(x.size) * 7 % 300 - 150),
+        "bincount": lambda x: jnp.bincount(jnp.arange(x.size) * 7 % 5, x),
+        "softplus": nn.softplus,
     }
     return special.get(name) or (lambda *xs: getattr(jnp, name)(*xs, *map(int, more)))
 
@@ -1011,6 +1024,55 @@ def test_of_complex_numbers(name, plain):
         first, *later = [OF_COMPLEX[name](*args) for _ in range(4)]
     for found in later:
         same_bits(first, found)
+
+
+UPDATES = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "bfloat16", "float16"])
+@pytest.mark.parametrize("name", UPDATES)
+def test_updates_one_after_the_other(name, dtype):
+    """At places that repeat, and of slices: those of NumPy, of narrow floats in float32."""
+    rng = np.random.default_rng(4)
+    x, v = rng.integers(-9, 9, (2, 6, 8)) / 4 + (1j * rng.integers(-9, 9, (2, 6, 8)) / 4)
+    x, v = [a if dtype == "complex64" else a.real for a in (x, v)]
+    x, v = [np.asarray(jnp.asarray(a).astype(dtype)) for a in (x, v)]
+    wide, ufunc = _wider(x), UPDATES[name]
+    for index, values in (
+        ([3, 0, 3, 5, 3], v[:5]), ([3, 0, 3], v[0, 0]), (slice(None, None, 2), v[:3]),
+        ((slice(1, 4), [2, 2, 7]), v[1, 3]), (2, v[2]), (x[:, 0] > 0, v[0]), (slice(4), 2),
+    ):  # fmt: skip
+        wanted = wide.copy()
+        ufunc.at(wanted, index, _wider(np.asarray(values, x.dtype)))
+        key = jnp.array(index) if type(index) is list else index
+        key = (key[0], jnp.array(key[1])) if type(key) is tuple else key
+        values = values if type(values) is int else jnp.asarray(values)
+
+        def run(x, values, key=key):
+            return getattr(x.at[key], name)(values)
+
+        for f in (run, jit(run)):
+            found = np.asarray(f(jnp.asarray(x), values))
+            assert found.dtype == x.dtype
+            np.testing.assert_allclose(_wider(found), _wider(wanted.astype(x.dtype)), 1e-6)
+
+
+@pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor"])
+def test_truths_of_several_dtypes(name):
+    """Each of its own dtype, of few and of many."""
+    for times in (1, 400):
+        values = [np.tile(x, times) for x in (COMPLEX[:, 0], COMPLEX[:, 3], SPECIALS, HALVES,
+                  SPECIALS.astype(native.BFLOAT16), SPECIALS > 1, np.arange(17) % 3)]  # fmt: skip
+        for x, y in itertools.product(values, values):
+            wanted = getattr(np, name)(x != 0, y != 0)
+            for _ in range(3):
+                same_bits(getattr(jnp, name)(jnp.asarray(x), jnp.asarray(y)), wanted)
 
 
 def test_sums_of_complex_numbers_and_floats():

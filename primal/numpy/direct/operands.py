@@ -216,11 +216,11 @@ def _as_wide(x: Any) -> Any:
     return _standing_for(x, FLOAT32)
 
 
-def common_dtype(arrays: tuple[Any, ...]) -> Any:
+def common_dtype(arrays: tuple[Any, ...], kinds: str = ANY) -> Any:
     """What arrays promote to where that is the dtype of one of them: all have it, or it is the
     one dtype of floats among them, or that of complex numbers with parts of it.
     """
-    if not all(is_array(x, ANY) for x in arrays):
+    if not all(is_array(x, kinds) for x in arrays):
         return None
     found = {x.aval.dtype for x in arrays}
     floats = {dtype for dtype in found if dtype.kind == "f"}

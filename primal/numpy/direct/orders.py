@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.base.dtypes import python_scalar_dtype, to_inexact_dtype
+from primal.base.dtypes import is_narrow_float, python_scalar_dtype, to_inexact_dtype
 from primal.base.native import FLOAT16, is_finite, is_plain, widened
 from primal.numpy.direct.operands import (
     ANY,
@@ -206,7 +206,7 @@ def unique(
     sorted: bool = True,
 ) -> Callable[..., Any] | None:
     """The different elements, and what else is asked for; of equal ones the first."""
-    if not is_array(ar, "biufe") or not ar.aval.size or size is not None or fill_value is not None:
+    if not is_array(ar, ANY) or not ar.aval.size or size is not None or fill_value is not None:
         return None
     shape = ar.aval.shape
     if type(axis) is int and not (return_index or return_inverse or return_counts):
@@ -215,7 +215,7 @@ def unique(
     if axis is not None:
         return None
     if not (return_index or return_inverse or return_counts):
-        if ar.aval.dtype.kind != "f":
+        if ar.aval.dtype.kind not in "fc":
             return np.unique
 
         def values(x: Any) -> Any:
@@ -283,13 +283,13 @@ def _of_numbers(function: Any) -> Any:
         size: Any = None, fill_value: Any = None,
     ) -> Callable[..., Any] | None:  # fmt: skip
         """Of numbers; neither nan, which is in no set, nor -0, as the first of two zeros counts."""
-        if dtype_of((ar1, ar2), ANY) is None or not is_array(ar1, "biufe"):
+        if dtype_of((ar1, ar2), ANY) is None or not is_array(ar1, ANY):
             return None
         if type(ar2) is not ArrayImpl:
             return None
         if return_indices or size is not None:
             return None
-        if ar1.aval.dtype.kind != "f":
+        if ar1.aval.dtype.kind not in "fc":
             return lambda x, y: function(x, y)
 
         def run(x: Any, y: Any) -> Any:
@@ -314,18 +314,18 @@ def bincount(
     out_sharding: Any = None,
 ) -> Callable[..., Any] | None:
     """How often each number occurs, or the sum of its weights; negative ones are left."""
-    if not is_array(x, "i") or not (weights is None or is_array(weights, "fiue")):
+    if not is_array(x, "i") or not (weights is None or is_array(weights, "fiuew")):
         return None
     if length is not None or out_sharding is not None or type(minlength) is not int:
         return None
-    whole = weights is not None and weights.aval.dtype.kind != "f"
-    half = weights is not None and weights.aval.dtype == FLOAT16
+    whole = weights is not None and weights.aval.dtype.kind in "iu"
+    narrow = weights is not None and is_narrow_float(weights.aval.dtype)
     if whole and (weights.aval.dtype.itemsize > 4 or x.aval.size > MOST_WHOLE):
         return None
 
     def run(x: Any, w: Any = None) -> Any:
         try:
-            out = np.bincount(x, widened(w) if half else w, minlength)
+            out = np.bincount(x, widened(w) if narrow else w, minlength)
         except ValueError:
             return None
         return out.astype(np.int64) if whole else out  # which wraps, as integers do

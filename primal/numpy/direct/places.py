@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from primal.base.dtypes import python_scalar_dtype, to_inexact_dtype
-from primal.base.native import FLOAT16, empty, extension, is_finite, widened
+from primal.base.dtypes import is_narrow_float, python_scalar_dtype, to_inexact_dtype
+from primal.base.native import empty, extension, is_finite, widened
 from primal.numpy.direct.operands import (
     MOVED,
     Direct,
@@ -292,12 +292,12 @@ def reduceat(ufunc: np.ufunc) -> Direct:
     """Sums or products of numbers between places within bounds."""
 
     def direct(a: Any, indices: Any, *, axis: Any = 0) -> Callable[..., Any] | None:
-        if not is_array(a, "biufe") or not is_array(indices, "i") or type(axis) is not int:
+        if not is_array(a, MOVED) or not is_array(indices, "i") or type(axis) is not int:
             return None
         if not a.aval.ndim or indices.aval.ndim != 1 or not indices.aval.size:
             return None
         dtype, outside = a.aval.dtype, _outside(indices.aval.dtype, a.aval.shape[axis])
-        if dtype == FLOAT16:  # in float32, as reductions are
+        if is_narrow_float(dtype):  # in float32, as reductions are
             return lambda x, i: None if outside(i) else ufunc.reduceat(widened(x), i, axis)
         wide = np.intp if dtype == np.bool_ else dtype
         return lambda x, i: None if outside(i) else ufunc.reduceat(x, i, axis, wide)
@@ -358,34 +358,30 @@ def ravel_multi_index(
     return run
 
 
+def _of_finite(function: Any, a: Any, v: Any, mode: Any) -> Any:
+    # What is beyond the ends counts as 0, and 0 times inf is nan.
+    return function(a, v, mode) if is_finite(a) and is_finite(v) else None
+
+
 def _sliding(function: Callable[..., Any], default: str) -> Callable[..., Any]:
     def direct(a: Any, v: Any, mode: Any = default, **options: Any) -> Callable[..., Any] | None:
         if any(x is not None for x in options.values()):
             return None
-        dtype = common_dtype((a, v))
+        dtype = common_dtype((a, v), MOVED)
         if dtype is None:
             return None
         if dtype.kind == "c":
-            return lambda a, v: (
-                function(as_dtype(a, dtype), as_dtype(v, dtype), mode)
-                if is_finite(a) and is_finite(v)
-                else None
-            )
+            return lambda a, v: _of_finite(function, as_dtype(a, dtype), as_dtype(v, dtype), mode)
         if a.aval.dtype != v.aval.dtype:
             return None
         if a.aval.dtype.kind in "biu":
             # Results are floats, so sums must not leave the range of whole numbers.
             wide = to_inexact_dtype(a.aval.dtype)
             return lambda a, v: function(a.astype(wide), v.astype(wide), mode)
-        if a.aval.dtype.kind not in "fc":
-            return None
-        if a.aval.dtype == FLOAT16:
+        if is_narrow_float(a.aval.dtype):
             # Sums in float32, as those of the operations, and as NumPy's are.
-            return lambda a, v: (
-                function(widened(a), widened(v), mode) if is_finite(a) and is_finite(v) else None
-            )
-        # What is beyond the ends counts as 0, and 0 times inf is nan.
-        return lambda a, v: function(a, v, mode) if is_finite(a) and is_finite(v) else None
+            return lambda a, v: _of_finite(function, widened(a), widened(v), mode)
+        return lambda a, v: _of_finite(function, a, v, mode)
 
     return direct
 
@@ -393,9 +389,16 @@ def _sliding(function: Callable[..., Any], default: str) -> Callable[..., Any]:
 @rounded_once(1)
 def poly(seq_of_zeros: Any) -> Callable[..., Any] | None:
     """Of a few finite numbers, whose products of sums are `convolve`'s."""
-    if not is_array(seq_of_zeros, "f") or seq_of_zeros.aval.ndim != 1 or not seq_of_zeros.aval.size:
+    x = seq_of_zeros
+    if not is_array(x, "fcew") or x.aval.ndim != 1 or not x.aval.size:
         return None
-    return lambda x: np.poly(x) if is_finite(x) else None
+    narrow = is_narrow_float(x.aval.dtype)
+
+    def run(x: Any) -> Any:
+        x = widened(x) if narrow else x
+        return np.poly(x) if is_finite(x) else None
+
+    return run
 
 
 convolve = _sliding(np.convolve, "full")
