@@ -15,7 +15,7 @@ from primal.ir.avals import Aval
 from primal.ir.evaluate import eval_closed
 from primal.ir.jaxpr import ClosedJaxpr
 from primal.ir.op import Op
-from primal.ir.trace import Array, Literal, aval_of
+from primal.ir.trace import PYTHON_SCALARS, Array, Literal, aval_of
 from primal.lax.refusals import in_words
 from primal.numpy.remembered import remembered
 from primal.ops import elementwise
@@ -253,16 +253,49 @@ def read_reduction(
     return Reduction(leaves, inits, spec, combine, monoid, False)
 
 
+def read_monoid(
+    name: str, operand: Any, init: Any, computation: Callable[..., Any]
+) -> tuple[str, Any, bool] | None:
+    """How one array is reduced: the monoid, the init value or None where it is neutral, and whether
+    both are weak. None for trees, and for what `read_reduction` has to look at.
+
+    Without its questions about trees a reduction of 10 numbers takes 2 us, not 12.
+    """
+    if not isinstance(operand, Array) or not callable(computation):
+        return None
+    if not getattr(type(computation), "__weakrefoffset__", 0):
+        return None
+    dtype = operand.aval.dtype
+    monoid = _remembered_monoid(computation, name, dtype, settings().trace_key)
+    if monoid is None:
+        return None
+    if _is_identity(init, monoid, dtype):
+        return monoid, None, operand.aval.weak_type and dtypes.is_weak(init)
+    if not isinstance(init, Array) or init.aval.shape or init.aval.dtype != dtype:
+        return None
+    return monoid, init, operand.aval.weak_type and init.aval.weak_type
+
+
+@caches.weak_memo
+def _remembered_monoid(
+    computation: Callable[..., Any], name: str, dtype: Any, key: Any
+) -> str | None:
+    closed = _remembered_program(computation, name, flatten(0)[1], (dtype,), key)
+    return None if closed is None else _monoid_of(closed)
+
+
 def _is_identity(value: Any, monoid: str, dtype: Any) -> bool:
     """Whether a scalar is known and the identity of the monoid; infinities are ends of integers."""
     known = value.val if type(value) is Literal else getattr(value, "host", value)
-    if not isinstance(known, np.ndarray | np.generic | bool | int | float | complex):
+    if isinstance(known, np.ndarray | np.generic):
+        if known.shape:
+            return False
+        known = known.item()  # as numbers of Python they are compared in a tenth of the time
+    if known.__class__ not in PYTHON_SCALARS:
         return False
-    known, wanted = np.asarray(known), np.asarray(identity(monoid, dtype))
-    if known.shape:
-        return False
+    wanted = identity(monoid, dtype).item()
     end = {"maximum": -np.inf, "minimum": np.inf}.get(monoid)
-    return bool(known == wanted) or (wanted.dtype.kind in "biu" and bool(known == end))
+    return bool(known == wanted or (type(wanted) in (bool, int) and known == end))
 
 
 def _scalar_like(init: Any, x: Any) -> Any:
@@ -293,28 +326,43 @@ def reduce(
     >>> lax.reduce(jnp.array([1., 2., 3.]), 0., lax.add, (0,))
     Array(6., dtype=float32)
     """
+    single = read_monoid("reduce", operands, init_values, computation)
+    if single is not None:
+        return _by_monoid(operands, *single, dimensions)
     read = read_reduction("reduce", operands, init_values, computation)
     axes = counted_axes("reduce", dimensions, aval_of(read.leaves[0]).ndim)
     starts = flatten(init_values)[0]
     return unflatten(
         read.spec,
         [
-            elementwise.convert_element_type(
-                y, new_dtype=aval_of(y).dtype, weak_type=dtypes.is_weak(x) and dtypes.is_weak(init)
-            )
+            _weakly(y, dtypes.is_weak(x) and dtypes.is_weak(init))
             for x, init, y in zip(read.leaves, starts, _reduced(read, axes), strict=True)
         ],
     )
+
+
+def _weakly(x: Any, weak_type: bool) -> Any:
+    return elementwise.convert_element_type(x, new_dtype=aval_of(x).dtype, weak_type=weak_type)
+
+
+@remembered
+def _by_monoid(
+    x: Any, monoid: str, init: Any, weak_type: bool, dimensions: Sequence[int]
+) -> Array:
+    """One array reduced by a monoid, `init` None where it is neutral."""
+    axes = counted_axes("reduce", dimensions, aval_of(x).ndim)
+    out = _REDUCE[monoid](x, axes=axes)
+    if init is not None:
+        out = COMBINE[monoid](broadcast_to(init, aval_of(out).shape), out)
+    return _weakly(out, weak_type)
 
 
 def _reduced(read: Reduction, axes: tuple[int, ...]) -> list[Any]:
     leaves, inits, _, combine, monoid, neutral = read
     shape = aval_of(leaves[0]).shape
     if monoid is not None:
-        out = _REDUCE[monoid](leaves[0], axes=axes)
-        if not neutral:
-            out = COMBINE[monoid](broadcast_to(inits[0], aval_of(out).shape), out)
-        return [out]
+        init = None if neutral else inits[0]
+        return [_by_monoid(leaves[0], monoid, init, dtypes.is_weak(leaves[0]), axes)]
     kept = tuple([n for i, n in enumerate(shape) if i not in axes])
     starts = [broadcast_to(init, kept) for init in inits]
     if 0 in [shape[a] for a in axes]:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from primal.base.pytree import unflatten
+from primal.ir.avals import Aval
 from primal.ir.op import Op
 from primal.ir.trace import Array, aval_of, literal
-from primal.lax.reductions import COMBINE, elementwise_combine, read_reduction
+from primal.lax.reductions import COMBINE, elementwise_combine, read_monoid, read_reduction
 from primal.lax.refusals import in_words
 from primal.numpy.remembered import remembered
 from primal.ops.elementwise import (
@@ -217,9 +218,45 @@ def reduce_window(
     >>> lax.reduce_window(jnp.arange(5.), -jnp.inf, lax.max, (2,), (2,))
     Array([1., 3.], dtype=float32)
     """
+    geometry = (window_dimensions, window_strides, padding, base_dilation, window_dilation)
+    single = read_monoid("reduce_window", operand, init_value, computation)
+    if single is not None and _has_windows(single[0], operand.aval):
+        monoid, init, _ = single
+        return _windowed(operand, monoid, init, *geometry)
     read = read_reduction("reduce_window", operand, init_value, computation)
-    leaves, inits, spec, combine, name, neutral = read
-    shape = aval_of(leaves[0]).shape
+    window = _read_windows(aval_of(read.leaves[0]).shape, *geometry)
+    if read.monoid is not None and _has_windows(read.monoid, aval_of(read.leaves[0])):
+        init = None if read.neutral else read.inits[0]
+        out = [_windowed(read.leaves[0], read.monoid, init, *geometry)]
+    else:
+        out = _generic(read.combine, read.leaves, read.inits, window)
+    return unflatten(read.spec, out)
+
+
+def _has_windows(monoid: str, x: Aval) -> bool:
+    # Extremes of complex numbers have a derivative pair by pair, and none as an op of windows.
+    fits = np.issubdtype(x.dtype, np.number) and (monoid == "add" or x.dtype.kind != "c")
+    return monoid in _WINDOWED and x.ndim > 0 and bool(fits)
+
+
+@remembered
+def _windowed(x: Any, monoid: str, init: Any, *geometry: Any) -> Array:
+    """The windows of one array by a monoid, `init` None where it is neutral."""
+    out: Array = _WINDOWED[monoid](x, **_read_windows(aval_of(x).shape, *geometry))
+    if init is not None:
+        out = COMBINE[monoid](broadcast_to(init, aval_of(out).shape), out)
+    return out
+
+
+def _read_windows(
+    shape: tuple[int, ...],
+    window_dimensions: Any,
+    window_strides: Any,
+    padding: Any,
+    base_dilation: Any,
+    window_dilation: Any,
+) -> dict[str, Any]:
+    """The windows over a shape, checked, as parameters of operations."""
     rank = len(shape)
     sizes = ints("reduce_window window_dimensions", window_dimensions, rank)
     strides = ints("reduce_window window_strides", window_strides, rank)
@@ -229,25 +266,13 @@ def reduce_window(
         "reduce_window", rank, window_dimensions=sizes, window_strides=strides,
         base_dilation=spread, window_dilation=dilation,
     )  # fmt: skip
-    pads = explicit_padding("reduce_window", padding, shape, sizes, strides, dilation)
-    window = {
+    return {
         "window_dimensions": sizes,
         "window_strides": strides,
-        "padding": pads,
+        "padding": explicit_padding("reduce_window", padding, shape, sizes, strides, dilation),
         "base_dilation": spread,
         "window_dilation": dilation,
     }
-    op = _WINDOWED.get(name or "")
-    dtype = aval_of(leaves[0]).dtype
-    # Extremes of complex numbers have a derivative pair by pair, and none as an op of windows.
-    fits = np.issubdtype(dtype, np.number) and (name == "add" or dtype.kind != "c")
-    if name is None or op is None or rank == 0 or not fits:
-        return unflatten(spec, _generic(combine, leaves, inits, window))
-    out = op(leaves[0], **window)
-    if neutral:
-        return unflatten(spec, [out])
-    start = broadcast_to(inits[0], aval_of(out).shape)
-    return unflatten(spec, [COMBINE[name](start, out)])
 
 
 def _padded(x: Any, init: Any, window: dict[str, Any]) -> Any:
