@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.engines.cpu import around, control, rooms, tiled
+from primal.engines.cpu import around, control, powers, rooms, tiled
 from primal.engines.cpu.commuting import made_by_pad
 from primal.engines.cpu.complex_functions import FUNCTIONS, Terms, power
 from primal.engines.cpu.graph import (
@@ -221,7 +221,7 @@ class ComplexWords(Words):
         if name == "pow":
             if c.node.word == d.node.word == "literal" and c.shape in ((), x.shape):
                 re, im = [np.frombuffer(p.node.attr, p.node.dtype)[0] for p in (c, d)]
-                found = None if im or re < 0 else self.power_of(x, float(re))
+                found = None if im or re < 0 else powers.known(self, x, float(re))
                 if found is not None:
                     return found
             return self.pair(*power(Terms(self, a.dtype), a, b, c, d), x.dtype)

@@ -16,6 +16,7 @@ from primal.engines.cpu import (
     moves,
     objects,
     pieces,
+    powers,
     products,
     repeats,
     rooms,
@@ -263,7 +264,7 @@ class Words(MatrixWords):
             if y.shape in ((), x.shape) and not y.node.attr[0]:
                 return x
         if name == "pow" and y.node.word == "literal":
-            found = self._known_power(x, y)
+            found = powers.of_literal(self, x, y)
             if found is not None:
                 return found
         return self.element(name, (x, y), BOOL if name in _PREDICATES else x.dtype)
@@ -282,22 +283,6 @@ class Words(MatrixWords):
         moved = self.select_n(f("eq", wide, goal), moved, others)
         missing = f("or", f("ne", wide, wide), f("ne", goal, goal))
         return self.select_n(missing, self.bitcast(moved, x.dtype), f("add", x, y))
-
-    def _known_power(self, x: Value, y: Value) -> Value | None:
-        if x.dtype != y.dtype or is_narrow(x.dtype) or y.shape not in ((), x.shape):
-            return None
-        return self.power_of(x, float(np.frombuffer(y.node.attr, y.dtype)[0]))
-
-    def power_of(self, x: Value, exponent: float) -> Value | None:
-        """x^y by products, for few y that are known: a twelfth of the time of `pow`."""
-        if exponent == 1:
-            return x
-        if exponent == -1:
-            return self.unary("reciprocal", x)
-        if exponent not in (2, 3):
-            return None
-        square = self.unary("square", x)
-        return square if exponent == 2 else self.binary("mul", square, x)
 
     def fma(self, x: Value, y: Value, z: Value) -> Value:
         """x·y + z of floats, rounded once where the CPU does that; for formulas of this library."""
