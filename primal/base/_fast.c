@@ -26,7 +26,7 @@
 #include <cpuid.h>
 #endif
 
-#define VERSION 30 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 31 /* native.py asks for the same number: a stale build is not used */
 
 /* Functions in versions for several CPUs, of which the loader takes one. */
 #if defined(__x86_64__) && defined(__GLIBC__)
@@ -154,6 +154,8 @@ static PyMethodDef module_methods[] = {
     {"sum_rows", sum_rows, METH_O, "Sums of float32 along the last axis, as NumPy adds."},
     {"erf", (PyCFunction)(void (*)(void))erf_32, METH_FASTCALL,
      "erf(x, p, q, flat, exp): the error function of float32 by two polynomials."},
+    {"erfc", (PyCFunction)(void (*)(void))erfc_32, METH_FASTCALL,
+     "erfc(x, p, end, exp): the complementary error function of float32."},
     {"join", (PyCFunction)(void (*)(void))join, METH_FASTCALL,
      "join(sign, packed): complex vectors out of packed pairs."},
     {"install_root", install_root, METH_O, "Set the trace of threads that transform nothing."},

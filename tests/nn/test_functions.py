@@ -1,12 +1,14 @@
 """Edges of functions of primal.nn."""
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 
 import primal.numpy as jnp
-from primal import grad, nn, vmap
+from primal import enable_x64, grad, jit, nn, vmap
 
 
 @pytest.mark.parametrize("function", [nn.softmax, nn.log_softmax])
@@ -20,6 +22,7 @@ def test_one_hot_of_floats_is_deprecated() -> None:
         assert nn.one_hot(1.0, 3).tolist() == [0.0, 1.0, 0.0]
 
 
+ROOT_HALF = math.sqrt(0.5)
 NAMED: list[Any] = [nn.softmax, nn.log_softmax, nn.logsumexp, nn.logmeanexp, nn.standardize]
 
 
@@ -45,3 +48,22 @@ def test_the_classes_of_one_hot_along_a_named_axis() -> None:
     assert got.tolist() == nn.one_hot(jnp.arange(4), 3, axis=0).tolist()
     with pytest.raises(ValueError, match="match the size of axis 'i', got 4 != 3"):
         vmap(lambda _: nn.one_hot(0, 4, axis="i"), axis_name="i")(jnp.zeros(3))
+
+
+@pytest.mark.parametrize(("dtype", "lowest"), [(np.float32, -12.5), (np.float64, -37.0)])
+@pytest.mark.parametrize("through", [lambda f: f, jit])
+def test_exact_gelu_has_its_digits_far_below(dtype: Any, lowest: float, through: Any) -> None:
+    """Where 1 + erf would be 0. The exponential is NumPy's in extended precision."""
+    x = np.concatenate([np.linspace(lowest, 0, 300), np.linspace(0, 6, 50)]).astype(dtype)
+    wide = x.astype(np.longdouble)
+    beyond = np.exp(-wide * wide / 2) * scipy.special.erfcx(np.abs(x).astype(float) * ROOT_HALF) / 2
+    area = np.where(x < 0, beyond, 1 - beyond)
+    density = np.exp(-wide * wide / 2) / np.sqrt(2 * np.pi)
+    eps = np.finfo(dtype).eps
+    with enable_x64():
+        run = through(lambda x: nn.gelu(x, approximate=False))
+        got, slope = run(jnp.asarray(x)), vmap(grad(run))(jnp.asarray(x))
+    assert (np.abs(np.asarray(got) - wide * area) <= 12 * eps * np.abs(wide * area)).all()
+    want, size = area + wide * density, area + np.abs(wide) * density
+    assert (np.abs(np.asarray(slope) - want) <= 12 * eps * size).all()
+    assert np.signbit(nn.gelu(jnp.float32(-0.0), approximate=False))

@@ -172,6 +172,30 @@ def test_slopes_of_acosh_from_one_to_the_largest_number(dtype: Any, x64: None) -
     assert np.asarray(vmap(grad(ops.acosh))(as_array(ends))).tolist() == [np.inf, 0]
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_slopes_of_asinh_to_the_largest_number(dtype: Any, x64: None) -> None:
+    """Where the square is infinite, too."""
+    info = np.finfo(dtype)
+    half = info.dtype.type(2) ** (info.maxexp // 2 - 1)
+    sizes = np.geomspace(1e-3, float(info.max) / 8, 60).astype(dtype)
+    x = np.concatenate([sizes, -sizes, np.array([0, half, half * 1.01, info.max, np.inf], dtype)])
+    want = 1 / np.sqrt(x.astype(np.longdouble) ** 2 + 1)
+    got = np.asarray(vmap(grad(ops.asinh))(as_array(x)))
+    error = np.abs(got.astype(np.longdouble) - want)
+    assert (error <= 3 * info.eps * want + float(info.tiny) * float(info.eps)).all()
+
+
+@pytest.mark.parametrize("op", [ops.asin, ops.acos])
+def test_slopes_of_inverse_sines_next_to_one(op: Any, x64: None) -> None:
+    """1 - x² of a rounded square had no digit left."""
+    steps = np.arange(1, 200) ** 3 * np.finfo(np.float64).eps
+    x = np.concatenate([1 - steps, steps - 1])
+    wide = x.astype(np.longdouble)
+    want = 1 / np.sqrt((1 - wide) * (1 + wide)) * (1 if op is ops.asin else -1)
+    got = np.asarray(vmap(grad(op))(as_array(x)))
+    np.testing.assert_allclose(got, want.astype(np.float64), rtol=1e-15)
+
+
 def test_integer_exponents_are_constants() -> None:
     for y, want in [(-2, [-np.inf, -0.25]), (0, [0, 0]), (1, [1, 1]), (2, [0, 4])]:
         got = [one(lambda x, y=y: ops.pow(x, np.int32(y)), x)[0] for x in (0.0, 2.0)]

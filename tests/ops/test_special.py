@@ -69,6 +69,14 @@ def test_erf_of_float32_to_the_last_place() -> None:
     assert np.max(np.abs(got - want) / np.spacing(np.abs(want).astype(np.float32))) <= 2
 
 
+def test_erfc_of_float32_keeps_its_digits_down_to_the_least_number() -> None:
+    x = np.concatenate([np.linspace(-5, 9.1, 20001), np.logspace(-10, 0.9, 3000)])
+    x = x.astype(np.float32)
+    (got,) = eager(ops.erfc, x)
+    want = scipy.special.erfc(x.astype(np.float64))
+    assert np.max(np.abs(got - want) / np.spacing(want.astype(np.float32))) <= 6
+
+
 def test_inverse_error_function_as_xla_computes_it() -> None:
     """Normal numbers are drawn through it: both engines must draw the same."""
     x = np.random.default_rng(0).uniform(-1, 1, 5000).astype(np.float32)
@@ -398,11 +406,12 @@ def test_tails_of_incomplete_gammas_of_large_shapes(a: float, far: float, x64: N
     np.testing.assert_allclose(got, [want], rtol=1e-6 if a > 1e10 else 1e-8)
 
 
-def test_erf_in_c():
+@pytest.mark.parametrize("name", ["erf", "erfc"])
+def test_error_functions_in_c(name: str) -> None:
     """The extension's loop and NumPy's passes give the same bits."""
     x = np.random.default_rng(0).normal(scale=2, size=5003).astype(np.float32)
     x = np.concatenate([x, np.array([0, -0.0, INF, -INF, NAN, 1, -3.92, 1e-40, 1e38], np.float32)])
-    one, other = error._erf_by_numpy(x), error._erf_block(x)
+    one, other = [getattr(error, f"_{name}_{by}")(x) for by in ("by_numpy", "block")]
     assert np.array_equal(one, other, equal_nan=True)
     assert np.array_equal(np.signbit(one), np.signbit(other))
 

@@ -32,6 +32,7 @@ from primal.ops.elementwise.choice import max as larger
 from primal.ops.elementwise.choice import select_n
 from primal.ops.elementwise.convert import convert_element_type
 from primal.ops.elementwise.make import binary, in_float32, is_integer, unary
+from primal.ops.elementwise.parts import abs
 from primal.ops.types import FLOATING, INEXACT, NOT_LINEAR, broadcast_shapes, check_dtype
 from primal.ops.words import constant, each, each_alike, each_out
 
@@ -173,18 +174,26 @@ tan = unary(
     each_out(lambda t, out, x: mul(t, add(constant(1, t), square(out)))),
     "tan",
 )
+
+
+def _one_less_square(x: Any) -> Any:
+    """1 - x²: of the rounded square few digits would be left next to 1."""
+    one = _one(x)
+    return mul(sub(one, x), add(one, x))
+
+
 asin = unary(
     "asin",
     INEXACT,
     np.arcsin,
-    each(lambda t, x: mul(t, rsqrt(sub(constant(1, t), square(x))))),
+    each(lambda t, x: mul(t, rsqrt(_one_less_square(x)))),
     "asin",
 )
 acos = unary(
     "acos",
     INEXACT,
     np.arccos,
-    each(lambda t, x: mul(t, neg(rsqrt(sub(constant(1, t), square(x)))))),
+    each(lambda t, x: mul(t, neg(rsqrt(_one_less_square(x))))),
     "acos",
 )
 atan = unary(
@@ -223,9 +232,26 @@ tanh = unary(
     each_out(lambda t, out, x: mul(add(t, mul(t, out)), sub(_one(t), out))),
     "tanh",
 )
-asinh = unary(
-    "asinh", INEXACT, np.arcsinh, each(lambda t, x: mul(t, rsqrt(add(square(x), _one(t))))), "asinh"
-)
+
+
+def _shrinking(x: Any) -> Any:
+    """1, and where x² would overflow a power of two that x is to be multiplied by."""
+    dtype = aval_of(x).dtype
+    half = finfo(dtype).maxexp // 2
+    large = gt(x, literal(2.0 ** (half - 1), dtype))
+    return select_n(large, _one(x), literal(2.0**-half, dtype))
+
+
+def _asinh_slope(t: Any, x: Any) -> Any:
+    """t / √(x² + 1)."""
+    if aval_of(x).dtype.kind == "c":
+        return mul(t, rsqrt(add(square(x), _one(x))))
+    scale = _shrinking(abs(x))
+    total = add(square(mul(x, scale)), square(scale))
+    return mul(t, mul(rsqrt(total), scale))
+
+
+asinh = unary("asinh", INEXACT, np.arcsinh, each(_asinh_slope), "asinh")
 
 
 def _acosh_slope(t: Any, x: Any) -> Any:
@@ -236,12 +262,10 @@ def _acosh_slope(t: Any, x: Any) -> Any:
     the second factor is positive, so that the product is not, and large ones are scaled, as their
     product would be infinite.
     """
-    dtype, one = aval_of(x).dtype, _one(x)
-    if dtype.kind == "c":
+    one = _one(x)
+    if aval_of(x).dtype.kind == "c":
         return mul(t, mul(rsqrt(sub(x, one)), rsqrt(add(x, one))))
-    half = finfo(dtype).maxexp // 2
-    large = gt(x, literal(2.0 ** (half - 1), dtype))
-    scale = select_n(large, one, literal(2.0**-half, dtype))
+    scale = _shrinking(x)
     product = mul(mul(sub(x, one), scale), mul(add(larger(x, one), one), scale))
     return mul(t, mul(rsqrt(product), scale))
 

@@ -18,7 +18,7 @@ from primal.api.control import custom_jvp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered, remembered_as
-from primal.ops.special import tables
+from primal.ops.special import normal, tables
 from primal.ops.special.error import squared
 from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
 from primal.scipy.special.doubles import in_doubles
@@ -90,8 +90,7 @@ def wofz(z: ArrayLike) -> Array:
 @custom_jvp
 def scaled_erfc(x: Any) -> Any:
     """erfcx(x) of finite x ≥ 0."""
-    k = digits(x, 2, 3)
-    return horner(digits(x, tables.ERFCX, tables.ERFCX_64), (x - k) / (x + k)) * 0.5 / (x + 0.5)
+    return normal.scaled_erfc(x)
 
 
 @custom_jvp

@@ -12,7 +12,7 @@ from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered, remembered_as
 from primal.ops import special as ops
 from primal.ops.special import tables
-from primal.ops.special.error import squared
+from primal.ops.special.normal import gauss, lower_normal
 from primal.scipy.operands import digits, horner, inexact, real_inexact, strong, wide
 from primal.scipy.special.doubles import in_doubles
 from primal.scipy.special.faddeeva import scaled_erfc
@@ -57,39 +57,16 @@ def erfinv(x: ArrayLike) -> Array:
     return ops.erf_inv(*real_inexact("erfinv", x))
 
 
-def _bounded(x: Any) -> Any:
-    """x, but no farther from 0 than where Gaussians have long been 0."""
-    return jnp.clip(x, -64, 64)
-
-
-def _gauss(x: Any) -> Any:
-    """exp(-x²/2)."""
-    rounded, rest = squared(_bounded(x))
-    return jnp.exp(-0.5 * rounded) * (1 - 0.5 * rest)
-
-
-def _beyond(x: Any) -> Any:
-    """1 - Φ(x) for x ≥ 0: ½ erfc(x/√2), whose quotient is a rounded one: z² is not x²/2."""
-    at = _bounded(x)
-    z = at * _ROOT_HALF
-    (half, half_rest), (rounded, rest) = squared(z), squared(at)
-    return 0.5 * ops.erfc(z) * (1 + ((half - 0.5 * rounded) + (half_rest - 0.5 * rest)))
-
-
 @custom_jvp
 def _ndtr(x: Any) -> Any:
-    z = x * _ROOT_HALF
-    # Each branch keeps its digits where the other cancels.
-    center = 0.5 + 0.5 * ops.erf(jnp.where(jnp.abs(z) < _ROOT_HALF, z, 0))
-    tail = _beyond(jnp.abs(x))
-    return jnp.where(jnp.abs(z) < _ROOT_HALF, center, jnp.where(z > 0, 1 - tail, tail))
+    return lower_normal(x)
 
 
 @_ndtr.defjvp
 def _ndtr_jvp(primals: Any, tangents: Any) -> Any:
     # One exponential; the branches' own derivatives have two, and choose between them.
     (x,), (dx,) = primals, tangents
-    return _ndtr(x), dx * (_gauss(x) * math.exp(-_LOG_ROOT_TAU))
+    return _ndtr(x), dx * (gauss(x) * math.exp(-_LOG_ROOT_TAU))
 
 
 @remembered_as(in_doubles("ndtr"))
@@ -111,7 +88,7 @@ def _log_ndtr(x: Any) -> Any:
     # second factor loses beside -1, and farther down by standing still, is nothing beside -x²/2.
     low = scaled_erfc(jnp.minimum(jnp.abs(z), digits(x, 1 << 12, 1 << 27)))
     # log(1 - Q) keeps what is left of x far above.
-    less = jnp.where(x > 0, -_beyond(jnp.maximum(x, 0)), 0.5 * low - 1)
+    less = jnp.where(x > 0, -lower_normal(-jnp.maximum(x, 0)), 0.5 * low - 1)
     return jnp.log1p(less) - jnp.where(x > 0, 0, z * z)
 
 
@@ -123,8 +100,8 @@ def _log_ndtr_jvp(primals: Any, tangents: Any) -> Any:
     far = jnp.where(x > 0, z, -z)  # at 0 with the derivative of the branch that counts there
     w = scaled_erfc(jnp.where(far < most, far, most))
     # φ(x)/Φ(x), over √(2/π): 1/w below, with the Gaussian on both sides above.
-    gauss = _gauss(x)
-    slope = jnp.where(x > 0, gauss / (2 - w * gauss), 1 / w)
+    level = gauss(x)
+    slope = jnp.where(x > 0, level / (2 - w * level), 1 / w)
     slope = jnp.where(jnp.isnan(x), x, slope * math.sqrt(2 / math.pi))
     return _log_ndtr(x), dx * slope
 
