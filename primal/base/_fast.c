@@ -26,7 +26,7 @@
 #include <cpuid.h>
 #endif
 
-#define VERSION 31 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 32 /* native.py asks for the same number: a stale build is not used */
 
 /* Functions in versions for several CPUs, of which the loader takes one. */
 #if defined(__x86_64__) && defined(__GLIBC__)
@@ -140,7 +140,9 @@ static PyMethodDef module_methods[] = {
     {"over_zero", (PyCFunction)(void (*)(void))over_zero, METH_FASTCALL,
      "over_zero(out, x, y): quotients by 0 into those of whole numbers; whether it did."},
     {"half_divmod", (PyCFunction)(void (*)(void))half_divmod, METH_FASTCALL,
-     "half_divmod(x, y): quotients rounded down and remainders of float16."},
+     "half_divmod(x, y): quotients rounded down and remainders of floats of two bytes."},
+    {"half_rem", (PyCFunction)(void (*)(void))half_rem, METH_FASTCALL,
+     "half_rem(x, y): remainders of floats of two bytes."},
     {"whole", (PyCFunction)(void (*)(void))whole, METH_FASTCALL,
      "whole(x, dtype): floats cut off as integers, within their range."},
     {"reals", reals, METH_O, "The real parts of complex numbers in rows."},

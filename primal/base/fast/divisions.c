@@ -1,4 +1,4 @@
-/* Quotients: of whole numbers by 0, and of float16. */
+/* Quotients: of whole numbers by 0, and of floats of two bytes. */
 
 /* Over 0 a quotient has all bits set, from which that of signed numbers but 0 is rounded down. */
 #define OVER_ZERO(name, whole, is_signed)                                                          \
@@ -59,19 +59,31 @@ static PyObject *over_zero(PyObject *self, PyObject *const *given, Py_ssize_t n)
     Py_RETURN_TRUE;
 }
 
-#ifdef __x86_64__
-/* The quotients rounded down and the remainders of float16, each step rounded to float16 as those of
-   programs are. The first remainder is exact: a quotient has at most 40 bits before the point and
-   differs from whole numbers by 2^-11 or more, so a double's whole part is right, and its product
-   with y has 51. */
-WIDEST static void half_rests(const float *x, const float *y, float *rest, float *num, npy_intp n) {
+/* The quotients rounded down and the remainders of float16 and bfloat16, each step rounded to these as
+   those of programs are. A quotient below 2^44 differs from whole numbers by 2^-11 of itself or 2^-8
+   or more, or is one, so a double's whole part is right, and its product with y has 53 bits at most:
+   the first remainder is exact. Returns whether some quotient is larger, which float16 has none of. */
+WIDEST static int half_rests(const float *x, const float *y, float *rest, npy_intp n) {
+    int far = 0;
     for (npy_intp i = 0; i < n; i++) {
         const double a = x[i], b = y[i];
         const float r = copysignf((float)(a - trunc(a / b) * b), x[i]);
-        const float exact = isinf(y[i]) && isfinite(x[i]) ? x[i] : r;
-        rest[i] = exact;
-        num[i] = b == 0 ? x[i] : x[i] - exact;
+        rest[i] = isinf(y[i]) && isfinite(x[i]) ? x[i] : r;
+        far |= (b != 0) & (fabs(a) < INFINITY) & (fabs(a) >= fabs(b) * 0x1p44);
     }
+    return far;
+}
+
+static void narrow_rests(const float *x, const float *y, float *rest, npy_intp n) {
+    if (half_rests(x, y, rest, n))
+        for (npy_intp i = 0; i < n; i++)
+            rest[i] = fmodf(x[i], y[i]);
+}
+
+WIDEST static void half_wholes(const float *x, const float *y, const float *rest, float *num,
+                               npy_intp n) {
+    for (npy_intp i = 0; i < n; i++)
+        num[i] = y[i] == 0 ? x[i] : x[i] - rest[i];
 }
 
 WIDEST static void half_shares(const float *num, const float *y, float *out, npy_intp n) {
@@ -93,52 +105,107 @@ WIDEST static void half_whole(float *out, npy_intp n) {
     for (npy_intp i = 0; i < n; i++)
         out[i] = copysignf(truncf(fabsf(out[i]) + 0.5f), out[i]);
 }
-#endif
 
-/* half_divmod(x, y): two arrays, of float16 of one shape, where `by_eights`. */
-static PyObject *half_divmod(PyObject *self, PyObject *const *given, Py_ssize_t n) {
-    if (n != 2 || !PyArray_CheckExact(given[0]) || !PyArray_CheckExact(given[1]) ||
-        PyArray_TYPE((PyArrayObject *)given[0]) != NPY_HALF ||
-        PyArray_TYPE((PyArrayObject *)given[1]) != NPY_HALF ||
-        !PyArray_SAMESHAPE((PyArrayObject *)given[0], (PyArrayObject *)given[1])) {
-        PyErr_SetString(PyExc_TypeError, "expected two arrays of float16 of one shape");
-        return NULL;
+static void as_wide(int upper, const npy_uint16 *x, float *out, npy_intp n) {
+#ifdef __x86_64__
+    if (!upper)
+        widen(x, out, n);
+#endif
+    if (upper)
+        widen_upper(x, (uint32_t *)out, n);
+}
+
+static void as_halves(int upper, const float *x, npy_uint16 *out, npy_intp n) {
+#ifdef __x86_64__
+    if (!upper)
+        narrow(x, out, n);
+#endif
+    if (upper)
+        narrow_upper((const uint32_t *)x, out, n);
+}
+
+/* Whether two arrays of one shape are of bfloat16 rather than of float16; -1 and an error for others,
+   and for types that the CPU has no instructions for. */
+static int are_upper(PyObject *const *given, Py_ssize_t n) {
+    if (n == 2 && PyArray_CheckExact(given[0]) && PyArray_CheckExact(given[1]) &&
+        PyArray_TYPE((PyArrayObject *)given[0]) == PyArray_TYPE((PyArrayObject *)given[1]) &&
+        PyArray_SAMESHAPE((PyArrayObject *)given[0], (PyArrayObject *)given[1])) {
+        PyArray_Descr *descr = PyArray_DESCR((PyArrayObject *)given[0]);
+        if (is_upper(descr) || (descr->type_num == NPY_HALF && has_halves))
+            return is_upper(descr);
     }
-    if (!has_halves) {
-        PyErr_SetString(PyExc_RuntimeError, "expected a CPU with instructions for float16");
+    PyErr_SetString(PyExc_TypeError, "expected two arrays of one shape, of floats of two bytes that "
+                                     "the CPU has instructions for");
+    return -1;
+}
+
+/* half_rem(x, y): remainders with the signs of x. */
+static PyObject *half_rem(PyObject *self, PyObject *const *given, Py_ssize_t n) {
+    const int upper = are_upper(given, n);
+    if (upper < 0)
         return NULL;
-    }
     const int turned = is_turned((PyArrayObject *)given[0]);
     PyArrayObject *x = in_order(given[0], turned), *y = in_order(given[1], turned);
-    PyObject *out = x == NULL ? NULL : kept_order(PyArray_DescrFromType(NPY_HALF), x, turned);
-    PyObject *rest = x == NULL ? NULL : kept_order(PyArray_DescrFromType(NPY_HALF), x, turned);
-    PyObject *pair = NULL;
-    if (y != NULL && out != NULL && rest != NULL) {
-#ifdef __x86_64__
+    PyObject *out = x == NULL || y == NULL
+                        ? NULL
+                        : kept_order(PyArray_DescrFromType(PyArray_TYPE(x)), x, turned);
+    if (out != NULL) {
         const npy_intp all = PyArray_SIZE(x);
-        const npy_half *over = PyArray_DATA(x), *under = PyArray_DATA(y);
-        npy_half *q = PyArray_DATA((PyArrayObject *)out), *r = PyArray_DATA((PyArrayObject *)rest);
+        const npy_uint16 *over = PyArray_DATA(x), *under = PyArray_DATA(y);
+        npy_uint16 *r = PyArray_DATA((PyArrayObject *)out);
+        float a[TILE], b[TILE], c[TILE];
+        Py_BEGIN_ALLOW_THREADS
+        for (npy_intp at = 0; at < all; at += TILE) {
+            const npy_intp m = all - at < TILE ? all - at : TILE;
+            as_wide(upper, over + at, a, m);
+            as_wide(upper, under + at, b, m);
+            narrow_rests(a, b, c, m);
+            as_halves(upper, c, r + at, m);
+        }
+        Py_END_ALLOW_THREADS
+    }
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+    return out;
+}
+
+/* half_divmod(x, y): quotients rounded down and remainders with the signs of y. */
+static PyObject *half_divmod(PyObject *self, PyObject *const *given, Py_ssize_t n) {
+    const int upper = are_upper(given, n);
+    if (upper < 0)
+        return NULL;
+    const int turned = is_turned((PyArrayObject *)given[0]);
+    PyArrayObject *x = in_order(given[0], turned), *y = in_order(given[1], turned);
+    PyObject *out = NULL, *rest = NULL, *pair = NULL;
+    if (x != NULL && y != NULL) {
+        out = kept_order(PyArray_DescrFromType(PyArray_TYPE(x)), x, turned);
+        rest = kept_order(PyArray_DescrFromType(PyArray_TYPE(x)), x, turned);
+    }
+    if (out != NULL && rest != NULL) {
+        const npy_intp all = PyArray_SIZE(x);
+        const npy_uint16 *over = PyArray_DATA(x), *under = PyArray_DATA(y);
+        npy_uint16 *q = PyArray_DATA((PyArrayObject *)out), *r = PyArray_DATA((PyArrayObject *)rest);
         float a[TILE], b[TILE], c[TILE], d[TILE];
         Py_BEGIN_ALLOW_THREADS
         for (npy_intp at = 0; at < all; at += TILE) {
             const npy_intp m = all - at < TILE ? all - at : TILE;
-            widen(over + at, a, m);
-            widen(under + at, b, m);
-            half_rests(a, b, c, d, m);
-            narrow(d, q + at, m);
-            widen(q + at, d, m);
+            as_wide(upper, over + at, a, m);
+            as_wide(upper, under + at, b, m);
+            narrow_rests(a, b, c, m);
+            half_wholes(a, b, c, d, m);
+            as_halves(upper, d, q + at, m);
+            as_wide(upper, q + at, d, m);
             half_shares(d, b, d, m);
-            narrow(d, q + at, m);
-            widen(q + at, d, m);
+            as_halves(upper, d, q + at, m);
+            as_wide(upper, q + at, d, m);
             half_down(b, d, c, m);
-            narrow(c, r + at, m);
-            narrow(d, q + at, m);
-            widen(q + at, d, m);
+            as_halves(upper, c, r + at, m);
+            as_halves(upper, d, q + at, m);
+            as_wide(upper, q + at, d, m);
             half_whole(d, m);
-            narrow(d, q + at, m);
+            as_halves(upper, d, q + at, m);
         }
         Py_END_ALLOW_THREADS
-#endif
         pair = PyTuple_Pack(2, out, rest);
     }
     Py_XDECREF(x);

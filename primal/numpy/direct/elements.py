@@ -104,7 +104,7 @@ def _integer_divmod(x: Any, y: Any) -> Any:
     return _over_zero(out, x, y), rest
 
 
-# Of float16 NumPy divides number by number, and rounds fewer of the steps.
+# Floats of two bytes NumPy and ml_dtypes divide number by number, and round fewer of the steps.
 
 
 def _half_divmod(x: Any, y: Any) -> Any:
@@ -118,7 +118,14 @@ def _half_quotient(x: Any, y: Any) -> Any:
     return _half_divmod(x, y)[0]
 
 
-_of_halves = (_half_quotient, _half_divmod) if FLOAT16 in IN_VECTORS else (None, None)
+def _half_rest(x: Any, y: Any) -> Any:
+    return _half_divmod(x, y)[1]
+
+
+def _divisions(run: Any, **by_kind: Any) -> Direct:
+    """With a function of floats of two bytes, of those that the CPU has in vectors."""
+    e, w = [run if dtype in IN_VECTORS else None for dtype in (FLOAT16, BFLOAT16)]
+    return elementwise(e=e, w_own=w, **by_kind)
 
 
 def _integer_power(x: Any, y: Any) -> Any:
@@ -165,20 +172,22 @@ def _as_bytes(function: Any) -> Any:
     return lambda *xs: function(*[x.view(np.int8) for x in xs])
 
 
-floor_divide = elementwise(
+floor_divide = _divisions(
+    _half_quotient,
     f=_floor_divide,
     i=_whole_quotient,
     u=_whole_quotient,
     b=_as_bytes(_whole_quotient),
-    e=_of_halves[0],
 )
-remainder = elementwise(f=_remainder, i=np.remainder, u=np.remainder, b=_as_bytes(np.remainder))
-divmod = elementwise(
+remainder = _divisions(
+    _half_rest, f=_remainder, i=np.remainder, u=np.remainder, b=_as_bytes(np.remainder)
+)
+divmod = _divisions(
+    _half_divmod,
     f=_divmod,
     i=_integer_divmod,
     u=_integer_divmod,
     b=_as_bytes(_integer_divmod),
-    e=_of_halves[1],
 )
 
 _powers = elementwise(i=_integer_power, u=_integer_power, b=_as_bytes(_integer_power))

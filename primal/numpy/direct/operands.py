@@ -86,11 +86,12 @@ def elementwise(of_floats: bool = False, **by_kind: Callable[..., Any] | None) -
 
     One `of_floats` takes integers and booleans as the floats that the language promotes them to.
     Operands of several dtypes are promoted first.
-    `e` is the function of float16, `w` that of bfloat16 as float32; its result is rounded once.
+    `e` is the function of float16, `w` that of bfloat16 as float32, whose result is rounded once,
+    or `w_own` one of bfloat16 itself.
     None where there is none.
     """
-    if (of_wide := by_kind.get("w")) is not None:
-        by_kind["w"] = _of_wide(of_wide)
+    of_wide = by_kind.get("w")
+    by_kind["w"] = by_kind.get("w_own") if of_wide is None else _of_wide(of_wide)
 
     def direct(*args: Any) -> Callable[..., Any] | None:
         dtype = dtype_of(args, MOVED)

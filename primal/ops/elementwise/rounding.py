@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 
 from primal.base.limits import finfo
-from primal.base.native import BFLOAT16, FLOAT16, narrowed, same_room, widened
+from primal.base.native import (
+    BFLOAT16,
+    FLOAT16,
+    IN_VECTORS,
+    extension,
+    narrowed,
+    same_room,
+    widened,
+)
 from primal.ir.avals import Aval
 from primal.ir.op import ELEMENTWISE, Never, Op, by_kind
 from primal.ops.elementwise.arithmetic import BOOL, div, mul, neg, sign
@@ -42,6 +50,10 @@ is_finite = unary(
 def _rem_impl(x: Any, y: Any) -> Any:
     dtype = x.dtype
     if dtype == FLOAT16 or dtype == BFLOAT16:
+        if dtype in IN_VECTORS and x.size + y.size > 16:
+            if x.shape != y.shape:
+                x, y = np.broadcast_arrays(x, y)
+            return extension.half_rem(np.asarray(x), np.asarray(y))
         return narrowed(np.fmod(widened(x), widened(y)), dtype)  # which is exact
     if dtype.kind == "f" or not is_integer(dtype):
         return np.fmod(x, y)
