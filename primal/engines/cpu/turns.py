@@ -46,11 +46,14 @@ WORDS = frozenset(
     ("add", "sub", "mul", "neg", "abs", "square", "max", "min", "sign", "floor", "ceil",
      "round_nearest_even", "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not", "select_n")
 )  # fmt: skip
+OF_FLOATS = WORDS | {"div", "reciprocal", "sqrt", "rsqrt"}
 MOST = 8
 """Words that are computed while squares are turned, and how many of them."""
+ARRAYS = 3
+"""So many arrays they may read: what is stored for others too is made again from all of them."""
 Body = tuple[tuple[str, tuple[str, ...], str, tuple[int, ...]], ...]
-"""(word, dtypes of operands, dtype, operands): operand 0 is the element, 1 the first number, …, and
-then the words."""
+"""(word, dtypes of operands, dtype, operands): operands are elements of the arrays, then the
+numbers, and then the words."""
 
 
 def _loops(x: Value) -> list[Any] | None:
@@ -76,14 +79,14 @@ def _loops(x: Value) -> list[Any] | None:
 def turned(k: Any, x: Value) -> Value | None:
     """The value in a new array, where that turns rows into columns; None where it does not.
 
-    Words of one array and of numbers are computed on the way: 2 · x.T of 10 x 100,000 float64 is a
+    Words of few arrays and of numbers are computed on the way: 2 · x.T of 10 x 100,000 float64 is a
     single pass (550 to 240 µs, JAX 350), and what they made of x is stored for others alone.
     """
     loops = _loops(x)
     if loops is None:
         return None
     item = x.node.dtype.itemsize
-    base, numbers, body = _computed(x)
+    bases, numbers, body = _computed(x)
     *others, (m, (_, apart)), (n, (far, _)) = loops
     side = _SIDES[item] if min(m, n) >= _SIDES[item] else _SHORT
     blocks, rows = -(-n // BLOCK), m
@@ -93,30 +96,32 @@ def turned(k: Any, x: Value) -> Value | None:
     strips = -(-m // rows)
     words = [n, far * item, m, apart * item, blocks, rows, strips]
     words += [int.from_bytes(number.attr, "little") for number in numbers]
-    read = x if base is None else Value(base, x.shape, x.logical, x.strides, x.offset)
-    dtype = NATIVE[base.dtype] if base is not None else ""
+    read = [Value(base, x.shape, x.logical, x.strides, x.offset) for base in bases] or [x]
+    dtype = NATIVE[bases[0].dtype] if bases else ""
     for size, (step, wrote) in others:
-        words += [size, step * item, wrote * item]
+        words += [size, *[step * item] * len(read), wrote * item]
     return k.routine(
-        Turn(item, len(others), side, dtype, len(numbers), body), (read,), (x.aval,), words,
-        units=units * strips, cost=20 + rows * min(n, BLOCK) * item // 16, name="transpose",
+        Turn(item, len(others), side, dtype, len(read), len(numbers), body), read, (x.aval,), words,
+        units=units * strips, cost=20 + rows * min(n, BLOCK) * item * (1 + len(read)) // 32,
+        name="transpose",
     )[0]  # fmt: skip
 
 
-def _computed(x: Value) -> tuple[Node | None, list[Node], Body]:
-    """The array of which few words make another one, numbers they read, and the words."""
+def _computed(x: Value) -> tuple[list[Node], list[Node], Body]:
+    """The arrays of which few words make another one, numbers they read, and the words."""
+    words = OF_FLOATS if x.node.dtype.kind == "f" else WORDS
     numbers: list[Node] = []
     made: dict[Node, int] = {}
     found: list[Node] = []
 
     def visit(node: Node) -> bool:
-        """Whether the words reach one array."""
+        """Whether the words reach few arrays of its kind."""
         if node in made or node in found or node in numbers:
             return True
         if node.word == "literal":
             numbers.append(node)
             return True
-        if node.word in WORDS and node.dtype in (x.node.dtype, BOOL) and node.attr is None:
+        if node.word in words and node.dtype in (x.node.dtype, BOOL) and node.attr is None:
             if len(made) == MOST or not all(_is_aligned(v, x.node) for v in node.args):
                 return False
             if not all(visit(v.node) for v in node.args):
@@ -124,18 +129,15 @@ def _computed(x: Value) -> tuple[Node | None, list[Node], Body]:
             made[node] = len(made)
             return True
         found.append(node)
-        return len(found) == 1 and node.word not in NOWHERE
+        alike = node.dtype == x.node.dtype and node.shape == x.node.shape
+        return alike and len(found) <= ARRAYS and node.word not in NOWHERE
 
     known = x.node.dtype in NATIVE and NATIVE[x.node.dtype] != "b1"
-    if not known or x.node.word not in WORDS or not visit(x.node) or not found:
-        return None, [], ()
-    base = found[0]
-    if base.dtype != x.node.dtype or base.shape != x.node.shape:
-        return None, [], ()
-    place = {base: 0, **{n: 1 + i for i, n in enumerate(numbers)}}
-    place.update({n: 1 + len(numbers) + i for n, i in made.items()})
+    if not known or x.node.word not in words or not visit(x.node) or not found:
+        return [], [], ()
+    place = {n: i for i, n in enumerate([*found, *numbers, *made])}
     names = {node: NATIVE[node.dtype] for node in place}
-    return base, numbers, tuple(
+    return found, numbers, tuple(
         [
             (node.word, tuple([names[v.node] for v in node.args]), names[node],
              tuple([place[v.node] for v in node.args]))
@@ -225,13 +227,15 @@ class Turn:
 
     Words: elements of a row of the result, bytes between them in x; elements of a row of x, bytes
     between them in the result; units along the former, elements of a unit of the latter, units
-    along it; numbers that the body reads; per loop its size and its bytes in x and the result.
+    along it; numbers that the body reads; per loop its size and its bytes in the arrays and the
+    result.
     """
 
     item: int
     outer: int
     side: int
     dtype: str
+    arrays: int
     numbers: int
     body: Body
 
@@ -242,23 +246,23 @@ class Turn:
         c = r.c
         scalar = {4: "float", 8: "double"}.get(self.item, f"i{8 * self.item}")
         t, item, step = c.vec(scalar), str(self.item), str(side)
-        x, out = r.array(), r.array()
+        arrays = [r.array() for _ in range(self.arrays + 1)]
         n, far, m, apart, blocks, rows, strips = (r.word() for _ in range(7))
         numbers = [self._number(c, r.word()) for _ in range(self.numbers)]
-        loops = r.loops(self.outer, 2)
+        loops = r.loops(self.outer, self.arrays + 1)
         last_i, last_j = c.new(f"sub i64 {n}, {side}"), c.new(f"sub i64 {m}, {side}")
 
         def square(i: str, j: str, places: list[str]) -> list[str]:
             # The last squares begin earlier, and write some elements again.
             i, j = smaller(c, i, last_i), smaller(c, j, last_j)
-            read = r.moved(places[0], (i, far), (j, item))
-            wrote = r.moved(places[1], (j, apart), (i, item))
+            read = [r.moved(place, (i, far), (j, item)) for place in places[:-1]]
+            wrote = r.moved(places[-1], (j, apart), (i, item))
             lines = []
             for _ in range(side):
-                lines.append(c.new(f"load {t}, ptr {read}, align {item}"))
-                read = c.new(f"getelementptr i8, ptr {read}, i64 {far}")
+                xs = [c.new(f"load {t}, ptr {place}, align {item}") for place in read]
+                lines.append(self._computed(c, t, xs, numbers))
+                read = [c.new(f"getelementptr i8, ptr {place}, i64 {far}") for place in read]
             for line in crossed(c, scalar, lines):
-                line = self._computed(c, t, line, numbers)
                 c.do(f"store {t} {line}, ptr {wrote}, align {item}")
                 wrote = c.new(f"getelementptr i8, ptr {wrote}, i64 {apart}")
             return []
@@ -266,7 +270,7 @@ class Turn:
         def unit(u: str) -> None:
             rest, strip = r.split(u, strips)
             rest, block = r.split(rest, blocks)
-            places = r.walked(rest, loops, [x, out])
+            places = r.walked(rest, loops, arrays)
             first = c.new(f"mul i64 {block}, {BLOCK}")
             stop = smaller(c, c.new(f"add i64 {first}, {BLOCK}"), n)
             top = c.new(f"mul i64 {strip}, {rows}")
@@ -288,12 +292,12 @@ class Turn:
             word = c.new(f"bitcast i{bits} {word} to {scalar}")
         return str(c.splat(scalar, word))
 
-    def _computed(self, c: Any, t: str, x: str, numbers: list[str]) -> str:
-        """What the body makes of a vector."""
+    def _computed(self, c: Any, t: str, xs: list[str], numbers: list[str]) -> str:
+        """What the body makes of vectors."""
         if not self.body:
-            return x
+            return xs[0]
         own = c.vec(SCALAR[self.dtype])
-        values = [x if t == own else c.new(f"bitcast {t} {x} to {own}"), *numbers]
+        values = [x if t == own else c.new(f"bitcast {t} {x} to {own}") for x in xs] + numbers
         for word, ins, out, refs in self.body:
             values.append(emit(c, word, list(ins), out, [values[r] for r in refs]))
         return values[-1] if t == own else str(c.new(f"bitcast {own} {values[-1]} to {t}"))

@@ -64,6 +64,7 @@ WORDS = {
     "what others read": lambda x: jnp.concatenate([(x.T * 2).reshape(-1), (x * 2).reshape(-1)]),
     "of a function": lambda x: jnp.exp(x.T / 100) * 2,
     "of truth": lambda x: x.T > 3,
+    "quotients": lambda x: x.T / 3 + 5 / x.T,
 }
 
 
@@ -96,6 +97,31 @@ def test_words_before_and_after(name: str, shape: Any, dtype: str) -> None:
 def test_light_words_and_turning_are_one_pass(name: str) -> None:
     x = RNG.standard_normal((10, 100_000))
     made = built(lambda x: [WORDS[name](x)], x)
+    assert [type(s) for s in made.plan.specs] == [Turn]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("shape", [(300, 1000), (17, 40, 33)])
+def test_words_of_few_arrays_and_turning_are_one_pass(shape: Any, dtype: str) -> None:
+    xs = [RNG.integers(-9, 9, shape).astype(jnp.dtype(dtype)) for _ in range(3)]
+
+    def f(n: int) -> Any:
+        return lambda *xs: [jnp.where(xs[0] > xs[1], xs[1] * 2, xs[n - 1]).T]
+
+    for n in (2, 3):
+        made = built(f(n), *xs[:n])
+        (got,), (want,) = made.execute(xs[:n]), numpy_run(f(n), *xs[:n])
+        np.testing.assert_array_equal(got, want)
+        assert [type(s) for s in made.plan.specs] == [Turn]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_roots_and_quotients_are_turned_in_one_pass(dtype: str) -> None:
+    x, y = [RNG.random((300, 1001)).astype(dtype) for _ in range(2)]
+    x[0, :3] = 0, -0.0, np.inf
+    made = built(lambda x, y: [(jnp.sqrt(x) / (y + 1)).T], x, y)
+    (got,) = made.execute([x, y])
+    np.testing.assert_array_equal(got, (np.sqrt(x) / (y + 1)).T)
     assert [type(s) for s in made.plan.specs] == [Turn]
 
 
@@ -157,9 +183,7 @@ def test_truth_follows_the_numbers_it_was_made_of(n: int) -> None:
     assert turns_of(made) == 1 and len(made.plan.instances) == 1
 
 
-@pytest.mark.parametrize(
-    "dtype", ["int8", "bool", pytest.param("float16", marks=HALF), "bfloat16"]
-)
+@pytest.mark.parametrize("dtype", ["int8", "bool", pytest.param("float16", marks=HALF), "bfloat16"])
 def test_narrow_numbers_are_turned_whatever_their_rows(dtype: str) -> None:
     x = (RNG.random((67, 1001)) * 9 - 3).astype(jnp.dtype(dtype))
     y = RNG.random((1001, 67)).astype(np.float32)
