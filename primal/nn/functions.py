@@ -174,7 +174,7 @@ def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
     return jnp.where(array >= 0, array, negative_slope * array)
 
 
-@remembered
+@remembered_as(direct.selu)
 def selu(x: Any) -> Array:
     """Scaled elu whose constants keep mean 0 and variance 1 (Klambauer et al. 2017).
 
@@ -183,8 +183,7 @@ def selu(x: Any) -> Array:
     >>> nn.selu(jnp.array([1.0]))
     Array([1.050701], dtype=float32)
     """
-    alpha, scale = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
-    return scale * elu(x, alpha)
+    return direct.SELU_SCALE * elu(x, direct.SELU_ALPHA)
 
 
 @remembered

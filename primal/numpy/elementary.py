@@ -66,6 +66,7 @@ def exp2(x: ArrayLike, /) -> Array:
     return state.trace.process(ops.exp2, (inexact("exp2", x),), {})
 
 
+@remembered_as(direct.expm1)
 def expm1(x: ArrayLike, /) -> Array:
     """exp(x) - 1 without loss of digits near 0.
 
@@ -238,6 +239,7 @@ def arctan(x: ArrayLike, /) -> Array:
     return state.trace.process(ops.atan, (inexact("arctan", x),), {})
 
 
+@remembered_as(direct.sinh)
 def sinh(x: ArrayLike, /) -> Array:
     """The hyperbolic sine.
 
@@ -249,6 +251,7 @@ def sinh(x: ArrayLike, /) -> Array:
     return state.trace.process(ops.sinh, (inexact("sinh", x),), {})
 
 
+@remembered_as(direct.cosh)
 def cosh(x: ArrayLike, /) -> Array:
     """The hyperbolic cosine.
 
@@ -453,7 +456,7 @@ def isinf(x: ArrayLike, /) -> Array:
     return ops.eq(ops.abs(x), literal(np.inf, dtype, False))
 
 
-@remembered
+@remembered_as(direct.isposinf)
 def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether x is inf.
 
@@ -465,7 +468,7 @@ def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     return _is_signed_inf("isposinf", x, np.inf, out)
 
 
-@remembered
+@remembered_as(direct.isneginf)
 def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether x is -inf.
 

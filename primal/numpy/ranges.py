@@ -57,7 +57,7 @@ def _static(name: str, argument: str, x: Any) -> Any:
     return value[()]
 
 
-@remembered
+@remembered_as(direct.arange)
 def arange(
     start: Any,
     stop: Any = None,

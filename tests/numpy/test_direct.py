@@ -16,7 +16,7 @@ from primal.base import config, native
 from primal.numpy import direct, ufuncs
 from primal.numpy.remembered import remembered
 from primal.ops import elementwise as ops
-from primal.ops.elementwise import convert
+from primal.ops.elementwise import arithmetic, convert
 from primal.ops.index import sort as sorting
 from primal.ops.spread import reduce_sum
 from primal.runtime.array import ArrayImpl
@@ -425,6 +425,14 @@ LAWS = {
     "bitwise_count": (True, over(np.array(SIGNED, np.int32), BYTES, (BYTES - 4).view(np.int8),
                                  EMPTY.astype(np.uint16), WHOLE[0])),
     "isinf": (True, over(VECTOR, SPECIALS, GRID, WHOLE, NANS, EMPTY, COMPLEX)),
+    "isposinf": (True, over(VECTOR, SPECIALS, GRID, WHOLE, NANS, EMPTY)),
+    "isneginf": (True, over(VECTOR, SPECIALS, GRID, WHOLE, NANS, EMPTY)),
+    "arange": (True, over(5, 0, -3) + [((*a,), o)
+               for a in ((1, 7), (7, 1, -2), (0, 9, 4), (2, None, 3))
+               for o in ({}, {"dtype": jnp.int16}, {"dtype": jnp.float32}, {"dtype": jnp.uint32})]),
+    "cosh": (False, over(VECTOR, WHOLE, WHOLE - 3, BYTES, EMPTY, WHOLE > 2)),
+    "sinh": (False, over(VECTOR, WHOLE, WHOLE - 3, BYTES, EMPTY, WHOLE > 2)),
+    "expm1": (False, over(VECTOR, WHOLE, WHOLE - 3, BYTES, EMPTY, WHOLE > 2)),
     "nan_to_num": (True, [*over(VECTOR, SPECIALS, GRID, WHOLE, NANS, EMPTY, PAIRS, COMPLEX),
                           *over(COMPLEX.T, COMPLEX[0, 0], nan=2, posinf=7.5),
                           *over(SPECIALS, NANS, nan=2, posinf=3.5),
@@ -437,6 +445,7 @@ LAWS = {
     "diagflat": (True, [((x, k), {}) for k in (0, 2, -1) for x in (*SETS, GRID[0], VECTOR + 1j)]),
     "nn.elu": (True, [((x, *a), {}) for a in ((), (2,), (0.3,))
                       for x in (VECTOR, SPECIALS, WHOLE, HALVES, VECTOR[0])]),
+    "nn.selu": (True, over(VECTOR, SPECIALS, WHOLE, HALVES, VECTOR[0])),
     "nn.log1mexp": (True, over(np.abs(VECTOR), SPECIALS, HALVES, VECTOR[0])),
     "nn.hard_tanh": (True, over(VECTOR, SPECIALS, WHOLE, HALVES, WHOLE > 2, VECTOR[0])),
     "take": (True, [
@@ -1095,3 +1104,56 @@ def test_sums_of_complex_numbers_and_floats():
         np.testing.assert_allclose(jnp.linalg.norm(jnp.asarray(x)), np.linalg.norm(x), 1e-6)
         large = jnp.asarray(np.tile(x, 100).reshape(70, 100).T)
         np.testing.assert_allclose(jnp.linalg.norm(large), 10 * np.linalg.norm(x), 1e-6)
+
+
+@pytest.mark.parametrize("without", [False, True])
+@pytest.mark.parametrize("name", ["sign", "isposinf", "isneginf", "spacing"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_numbers_with_gaps_between_them(name, dtype, without, monkeypatch):
+    """As those without, signs of zeros too, few and many."""
+    if without:
+        monkeypatch.setattr(arithmetic, "extension", None)
+    with primal.enable_x64(dtype == "float64"):
+        for times in (1, 5001):
+            with np.errstate(all="ignore"):
+                x = jnp.asarray(np.tile(np.array(SPECIAL, dtype), times))
+            wide = jnp.stack([x, -x, x, x + 1])
+            for part in (x[::2], x[::-3], wide.T[1:], wide[::2, ::3], wide.T[::3, 1:3], wide[:, 7]):
+                packed = jnp.asarray(np.ascontiguousarray(part))
+                for _ in range(3):
+                    same_bits(getattr(jnp, name)(part), getattr(jnp, name)(packed))
+        signs = np.asarray(jnp.sign(x))
+        same_bits(signs, np.where(x == 0, x, np.sign(x)))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint16", "bool"])
+def test_clamp_of_whole_numbers(dtype):
+    rng = np.random.default_rng(0)
+    for n in (5, 3000):
+        low, x, high = rng.integers(0, 100, (3, n)).astype(dtype)
+        for a, b in [(low, high), (low[0], high[0]), (low[0], high), (low, high[0])]:
+            wanted = np.minimum(np.maximum(x, a), b)
+            for _ in range(3):
+                same_bits(lax.clamp(jnp.asarray(a), jnp.asarray(x), jnp.asarray(b)), wanted)
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, 3, 70])
+def test_powers_of_truths(k):
+    x = jnp.array([True, False, True])
+    for _ in range(3):
+        out = jnp.power(x, k)
+        assert out.dtype == jnp.int32 and out.tolist() == [1, int(k == 0), 1]
+
+
+def test_sums_of_wide_whole_weights():
+    """Exact, whether float64 holds them or not."""
+    rng = np.random.default_rng(0)
+    with primal.enable_x64():
+        places = rng.integers(0, 7, 90)
+        for dtype, ends in [("int64", (-(2**31), 2**31)), ("uint64", (0, 2**32)),
+                            ("int64", (-(2**62), 2**62)), ("uint64", (2**63, 2**64 - 1))]:
+            w = rng.integers(*ends, 90, dtype=dtype)
+            wanted = np.zeros(7, dtype)
+            np.add.at(wanted, places, w)
+            for _ in range(3):
+                same_bits(jnp.bincount(jnp.asarray(places), jnp.asarray(w)), wanted)

@@ -170,6 +170,39 @@ PICK_ROWS(fmin_32, float, below_32, fold_below_32, 0)
 PICK_ROWS(fmax_64, double, above_64, fold_above_64, 1)
 PICK_ROWS(fmin_64, double, below_64, fold_below_64, 0)
 
+/* -1 or 1, and zeros and NaN as they are; NumPy's has no vector code and makes -0 of the one 0. */
+#define SIGN_ROWS(name, real)                                                                      \
+    static inline __attribute__((always_inline)) real one_##name(real x) {                         \
+        const real one = isgreater(x, 0) ? 1 : x;                                                  \
+        return isless(x, 0) ? -1 : one;                                                            \
+    }                                                                                              \
+    WIDEST static void name(char **args, const npy_intp *sizes, const npy_intp *steps,             \
+                            void *nothing) {                                                       \
+        const npy_intp n = sizes[0], p = steps[0], q = steps[1];                                   \
+        if (p == sizeof(real) && q == sizeof(real)) {                                              \
+            const real *x = (const real *)args[0];                                                 \
+            real *out = (real *)args[1];                                                           \
+            _Pragma("GCC ivdep") for (npy_intp i = 0; i < n; i++) out[i] = one_##name(x[i]);       \
+        } else                                                                                     \
+            for (npy_intp start = 0; start < n; start += TILE) {                                   \
+                const npy_intp m = n - start < TILE ? n - start : TILE;                            \
+                const char *x = args[0] + start * p;                                               \
+                char *to = args[1] + start * q;                                                    \
+                real a[TILE];                                                                      \
+                for (npy_intp i = 0; i < m; i++)                                                   \
+                    a[i] = *(const real *)(x + i * p);                                             \
+                for (npy_intp i = 0; i < m; i++)                                                   \
+                    a[i] = one_##name(a[i]);                                                       \
+                for (npy_intp i = 0; i < m; i++)                                                   \
+                    *(real *)(to + i * q) = a[i];                                                  \
+            }                                                                                      \
+        take_back_flag();                                                                          \
+    }
+
+SIGN_ROWS(sign_32, float)
+SIGN_ROWS(sign_64, double)
+
+static PyUFuncGenericFunction sign_loops[] = {sign_32, sign_64};
 static PyUFuncGenericFunction maximum_loops[] = {maximum_32, maximum_64};
 static PyUFuncGenericFunction fmax_loops[] = {fmax_32, fmax_64};
 static PyUFuncGenericFunction fmin_loops[] = {fmin_32, fmin_64};
@@ -190,11 +223,12 @@ static int add_ufuncs(PyObject *module) {
         {"fmax", fmax_loops, 2, PyUFunc_None},
         {"fmin", fmin_loops, 2, PyUFunc_None},
         {"clamp", clamp_loops, 3, PyUFunc_None},
+        {"sign", sign_loops, 1, PyUFunc_None},
     };
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
-        /* From the second: as many of the one type as of the other around the middle. */
+        /* As many of the one type as of the other around the middle. */
         PyObject *ufunc = PyUFunc_FromFuncAndData(
-            made[i].loops, no_data, loop_types + (made[i].operands == 2 ? 1 : 0), 2,
+            made[i].loops, no_data, loop_types + 3 - made[i].operands, 2,
             made[i].operands, 1, made[i].identity, made[i].name, "Of float32 and float64.", 0);
         if (ufunc == NULL || PyModule_AddObjectRef(module, made[i].name, ufunc) < 0) {
             Py_XDECREF(ufunc);

@@ -12,11 +12,15 @@ NumPy forms in another order, to a few units. Tests hold both against each other
 here, on the values that are special.
 """
 
+from primal.numpy.direct.elements import SELU_ALPHA as SELU_ALPHA
+from primal.numpy.direct.elements import SELU_SCALE as SELU_SCALE
 from primal.numpy.direct.elements import bitwise_count as bitwise_count
 from primal.numpy.direct.elements import clip as clip
 from primal.numpy.direct.elements import copysign as copysign
+from primal.numpy.direct.elements import cosh as cosh
 from primal.numpy.direct.elements import divmod as divmod
 from primal.numpy.direct.elements import elu as elu
+from primal.numpy.direct.elements import expm1 as expm1
 from primal.numpy.direct.elements import float_power as float_power
 from primal.numpy.direct.elements import floor_divide as floor_divide
 from primal.numpy.direct.elements import fmax as fmax
@@ -32,6 +36,8 @@ from primal.numpy.direct.elements import iscomplex as iscomplex
 from primal.numpy.direct.elements import isfinite as isfinite
 from primal.numpy.direct.elements import isinf as isinf
 from primal.numpy.direct.elements import isnan as isnan
+from primal.numpy.direct.elements import isneginf as isneginf
+from primal.numpy.direct.elements import isposinf as isposinf
 from primal.numpy.direct.elements import isreal as isreal
 from primal.numpy.direct.elements import lcm as lcm
 from primal.numpy.direct.elements import ldexp as ldexp
@@ -53,8 +59,10 @@ from primal.numpy.direct.elements import nan_to_num as nan_to_num
 from primal.numpy.direct.elements import power as power
 from primal.numpy.direct.elements import remainder as remainder
 from primal.numpy.direct.elements import rint as rint
+from primal.numpy.direct.elements import selu as selu
 from primal.numpy.direct.elements import signbit as signbit
 from primal.numpy.direct.elements import sinc as sinc
+from primal.numpy.direct.elements import sinh as sinh
 from primal.numpy.direct.elements import softplus as softplus
 from primal.numpy.direct.elements import spacing as spacing
 from primal.numpy.direct.elements import square as square
@@ -104,6 +112,7 @@ from primal.numpy.direct.orders import setxor1d as setxor1d
 from primal.numpy.direct.orders import sort as sort
 from primal.numpy.direct.orders import union1d as union1d
 from primal.numpy.direct.orders import unique as unique
+from primal.numpy.direct.places import arange as arange
 from primal.numpy.direct.places import block as block
 from primal.numpy.direct.places import choose as choose
 from primal.numpy.direct.places import compress as compress

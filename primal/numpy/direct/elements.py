@@ -21,6 +21,7 @@ from primal.base.native import (
     extension,
     is_finite,
     is_plain,
+    packed,
     room_like,
     same_room,
     widened,
@@ -47,6 +48,8 @@ def _whole_quotient(x: Any, y: Any) -> Any:
 
 
 def _over_zero(out: Any, x: Any, y: Any) -> Any:
+    if not y.ndim and y:
+        return out
     if extension is not None and type(out) is np.ndarray:
         if extension.over_zero(out, *[_spread(v, out.shape) for v in (x, y)]):
             return out
@@ -128,14 +131,23 @@ def _divisions(run: Any, **by_kind: Any) -> Direct:
     return elementwise(e=e, w_own=w, **by_kind)
 
 
+def _as_each_integer(n: int) -> dict[Any, Any]:
+    # NumPy takes an array sooner than a number of Python.
+    return {np.dtype(name): np.array(n, name) for name in np.typecodes["AllInteger"]}
+
+
+_SHIFTS, _LOW_BITS = _as_each_integer(EXPONENT_BITS), _as_each_integer((1 << EXPONENT_BITS) - 1)
+
+
 def _integer_power(x: Any, y: Any) -> Any:
-    if not count(y >> EXPONENT_BITS):
+    if not count(np.right_shift(y, _SHIFTS[y.dtype])):
         return np.power(x, y)
     if not y.ndim:
         return None  # known, so that no bit of it is left out
     # As the language takes other exponents, and any power of 0 but this is 0.
-    out = np.asarray(np.power(x, y & ((1 << EXPONENT_BITS) - 1)))
-    np.copyto(out, x, where=(x == 0) & (y != 0))
+    out = np.asarray(np.power(x, np.bitwise_and(y, _LOW_BITS[y.dtype])))
+    if count(x) < x.size:
+        np.copyto(out, x, where=(x == 0) & (y != 0))
     return out
 
 
@@ -196,11 +208,22 @@ square = _of_all(np.square, of_booleans=_as_bytes(np.positive))
 
 def power(x1: Any, x2: Any, /) -> Callable[..., Any] | None:
     """Of whole numbers."""
+    if type(x2) is int and is_array(x1, "b") and x2 >= 0:
+        return (lambda x: np.positive(x.view(np.int8))) if x2 else lambda x: np.ones_like(x)
     return None if type(x2) is int and not 0 <= x2 < 64 else _powers(x1, x2)
 
 
 # Of whole numbers, in float64 as NumPy's, which has the dtype for it.
 float_power = elementwise(i=np.float_power, u=np.float_power, b=np.float_power)
+
+
+def _of_whole(function: Any) -> Direct:
+    # In float64, whose loops have no slow numbers in the reach of float32.
+    run: Direct = rounded_once(1)(elementwise(f=function))
+    return lambda x: run(x) if is_array(x, "biu") else None
+
+
+cosh, sinh, expm1 = _of_whole(np.cosh), _of_whole(np.sinh), _of_whole(np.expm1)
 bitwise_count = elementwise(i=np.bitwise_count, u=np.bitwise_count)
 gcd = elementwise(i=np.gcd, u=np.gcd)
 lcm = elementwise(i=np.lcm, u=np.lcm)
@@ -298,6 +321,14 @@ fmin = _ignoring_nan(np.fmin, np.bitwise_and)
 
 
 isinf = elementwise(f=np.isinf, c=np.isinf, e=np.isinf, w=np.isinf)
+
+
+def _is_end(value: float) -> Direct:
+    ends = {np.dtype(name): np.array(value, name) for name in "fd"}
+    return elementwise(f=lambda x: np.equal(packed(x), ends[x.dtype]))
+
+
+isposinf, isneginf = _is_end(np.inf), _is_end(-np.inf)
 isfinite, isnan = _of_all(np.isfinite), _of_all(np.isnan)
 signbit = elementwise(f=np.signbit, e=np.signbit, w=np.signbit)
 
@@ -391,6 +422,23 @@ def elu(x: Any, alpha: Any = 1.0) -> Callable[..., Any] | None:
     return run
 
 
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+
+def selu(x: Any) -> Callable[..., Any] | None:
+    """`elu` times a number."""
+    run = elu(x, SELU_ALPHA)
+    if run is None:
+        return None
+    scale, part = np.asarray(SELU_SCALE, x.aval.dtype), run
+
+    def scaled(x: Any) -> Any:
+        out = part(x)
+        return np.multiply(scale, out, out)
+
+    return scaled
+
+
 def _log1mexp(x: Any) -> Any:
     # Both branches everywhere; what one makes of the other's numbers is not taken.
     far = np.negative(x)
@@ -403,7 +451,7 @@ log1mexp = rounded_once(1)(_by_float32(_log1mexp))
 
 def hard_tanh(x: Any) -> Callable[..., Any] | None:
     """Between -1 and 1."""
-    return clip(x, -1, 1) if is_array(x, "f") else None
+    return clip(x, -1, 1) if is_array(x, "fi") else None
 
 
 def _sinc(x: Any) -> Any:
@@ -423,6 +471,7 @@ sinc = elementwise(True, f=_sinc)
 
 
 def _spacing(x: Any) -> Any:
+    x = packed(x)
     out = np.spacing(x)
     return np.copysign(out, x) if count(x) < x.size else out  # NumPy's is positive at -0
 

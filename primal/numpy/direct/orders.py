@@ -31,6 +31,7 @@ from primal.runtime.array import ArrayImpl
 LONG, BLOCK = 2048, 32768
 # So many numbers of 32 bits have a sum that float64 holds.
 MOST_WHOLE = 1 << 20
+HALF, DIGITS = np.array(1 << 31, np.uint64), np.array(32, np.uint64)
 _least, _greatest = np.minimum.reduce, np.maximum.reduce
 
 
@@ -305,6 +306,12 @@ setxor1d = exact(2)(_of_numbers(np.setxor1d))
 _differences = _of_numbers(np.setdiff1d)
 
 
+def _has_few_digits(x: Any) -> bool:
+    """Whether numbers of 64 bits are in the range of int32 or, unsigned, below 2**32."""
+    signed = x.dtype.kind == "i"
+    return not count(np.right_shift(x.view(np.uint64) + HALF if signed else x, DIGITS))
+
+
 def bincount(
     x: Any,
     weights: Any = None,
@@ -320,10 +327,13 @@ def bincount(
         return None
     whole = weights is not None and weights.aval.dtype.kind in "iu"
     narrow = weights is not None and is_narrow_float(weights.aval.dtype)
-    if whole and (weights.aval.dtype.itemsize > 4 or x.aval.size > MOST_WHOLE):
+    if whole and x.aval.size > MOST_WHOLE:
         return None
+    wide = whole and weights.aval.dtype.itemsize > 4
 
     def run(x: Any, w: Any = None) -> Any:
+        if wide and not _has_few_digits(w):
+            return None
         try:
             out = np.bincount(x, widened(w) if narrow else w, minlength)
         except ValueError:

@@ -115,6 +115,18 @@ def resize(a: Any, new_shape: Any) -> Callable[..., Any] | None:
     return run
 
 
+def arange(
+    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, **options: Any
+) -> Callable[..., Any] | None:
+    """Whole numbers, in one pass over them."""
+    made = python_scalar_dtype(int) if dtype is None else dtype
+    if not all(type(n) is int and abs(n) < 1 << 31 for n in (start, stop, step) if n is not None):
+        return None
+    if options or not isinstance(made, np.dtype) or made.kind != "i" or made.itemsize < 4:
+        return None
+    return lambda: np.arange(start, stop, step, dtype=made)
+
+
 # Numbers that a function makes at a time, so that they stay in the cache.
 PIECE = 16384
 

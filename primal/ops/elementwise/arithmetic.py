@@ -9,7 +9,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.base.dtypes import KIND
-from primal.base.native import FLOAT16, is_plain, narrowed, same_room, widened
+from primal.base.native import FLOAT16, extension, is_plain, narrowed, same_room, widened
 from primal.ir.avals import Aval
 from primal.ir.op import ELEMENTWISE, Bound, Op, by_kind
 from primal.ir.trace import ZERO, Literal
@@ -238,6 +238,8 @@ def _sign_impl(x: Any) -> Any:
     kind = x.dtype.kind
     if kind == "f":
         # np.sign(-0.0) is 0.0; XLA and copysign keep the sign.
+        if extension is not None and x.dtype.char in "fd":
+            return extension.sign(x)
         if x.dtype.char in "fde":
             out = np.sign(x)
             if is_plain(x):
