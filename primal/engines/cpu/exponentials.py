@@ -24,13 +24,18 @@ _EXP: dict[str, Double] = {
            2.75573192926604e-06, 2.755723882128612e-07, 2.5052037711630056e-08,
            2.0925347043686256e-09, 1.609584683381075e-10),
 }  # fmt: skip
-# (log((1+s)/(1-s))/s - 2) / s² for |s| <= 0.172, in powers of s².
-_LOG: dict[str, Double] = {
-    "f4": (0.6666666562869573, 0.4000033932353517, 0.28537026830205287, 0.23587829517012576),
-    "f8": (0.6666666666666736, 0.39999999999400176, 0.28571428745918354, 0.2222219818172467,
-           0.1818358609231008, 0.15313459259770068, 0.14802193765149999),
-}  # fmt: skip
-# The same to 1e-13 of the logarithm.
+# (log(1 + t) - t) / t² for t from -1/4 to 1/2, in powers of t.
+_LOG_NARROW: Double = (
+    -0.5000000082249731, 0.3333345444280919, -0.2500005460081319, 0.19990606784880946,
+    -0.16647766616257537, 0.14482060294427193, -0.13162235554963703, 0.10448344673088424,
+    -0.04490971780744793,
+)  # fmt: skip
+# (log((1+s)/(1-s))/s - 2) / s² for |s| <= 0.2, in powers of s².
+_LOG: Double = (
+    0.666666666666666, 0.4000000000005695, 0.2857142855576785, 0.2222222430285343,
+    0.18181665512129372, 0.15391123371030968, 0.1317341295983214, 0.13844271036959882,
+)  # fmt: skip
+# The same for |s| <= 0.172, to 1e-13 of the logarithm.
 _LOG_MIDDLE: Double = (0.6666666666739509, 0.3999999877011546, 0.28571760080388536,
                        0.22191049731047807, 0.19369457307490315)  # fmt: skip
 # tanh(x) of float32 as x·p(x²)/q(x²) up to 9.02, where it is 1; error 1.3e-9 before rounding.
@@ -59,16 +64,23 @@ _SINH: Double = (1 / 6, 1 / 120, 1 / 5040, 1 / 362880, 1 / 39916800)
 _INV_LN2 = 1.4426950408889634
 
 
-def reduced(f: Floats, x: str) -> tuple[str, str]:
-    """n and r with x = n·log 2 + r, |r| <= log(2)/2."""
-    n, number = f.nearest(f.mul(x, _INV_LN2))
+def reduced(f: Floats, x: str) -> tuple[tuple[str, str], str]:
+    """n, as a float and as an integer, and r with x = n·log 2 + r, |r| <= log(2)/2."""
+    n, number = f.nearest(x, _INV_LN2)
     high, low = _LN2[f.dtype]
-    return number, f.fma(n, -low, f.fma(n, -high, x))
+    return (n, number), f.fma(n, -low, f.fma(n, -high, x))
 
 
 def exp(f: Floats, x: str) -> str:
-    n, r = reduced(f, f.within(x, (-104.5, 89.0), (-746.0, 710.0)))
+    n, r = reduced(f, _held_in(f, x, (-104.5, 89.0), (-746.0, 710.0)))
     return f.scale(exp_of_small(f, r), n, f.above(x, -104.5, -746.0))
+
+
+def _held_in(f: Floats, x: str, narrow: tuple[float, float], wide: tuple[float, float]) -> str:
+    """Arguments of exponentials that end at 0 and infinity; AVX-512's `scale` takes any below."""
+    if f.avx512:
+        return f.least(x, narrow[1], wide[1])
+    return f.within(x, narrow, wide)
 
 
 def exp_of_small(f: Floats, r: str) -> str:
@@ -77,14 +89,14 @@ def exp_of_small(f: Floats, r: str) -> str:
 
 def exp2(f: Floats, x: str) -> str:
     some = f.above(x, -151.0, -1076.0)
-    x = f.within(x, (-151.0, 129.0), (-1076.0, 1025.0))
-    n, number = f.nearest(x)
-    return f.scale(exp_of_small(f, f.mul(f.sub(x, n), 0.6931471805599453)), number, some)
+    x = _held_in(f, x, (-151.0, 129.0), (-1076.0, 1025.0))
+    n = f.nearest(x)
+    return f.scale(exp_of_small(f, f.mul(f.sub(x, n[0]), 0.6931471805599453)), n, some)
 
 
 def expm1(f: Floats, x: str) -> str:
     # Below, the result is -1 to all digits; above, infinite.
-    n, r = reduced(f, f.within(x, (-18.0, 89.0), (-38.0, 710.0)))
+    (_, n), r = reduced(f, f.within(x, (-18.0, 89.0), (-38.0, 710.0)))
     q = f.fma(f.mul(r, r), f.poly(r, _EXP[f.dtype]), r)
     # 2^n·q + (2^n - 1), with everything halved, as 2^n may be too large alone.
     mantissa, bias, _ = FORM[f.dtype]
@@ -95,19 +107,19 @@ def expm1(f: Floats, x: str) -> str:
     return f.signed(f.where(here, q, out), x)
 
 
-def log_parts(f: Floats, x: str) -> tuple[str, str]:
-    """e and m with x = m·2^e, sqrt(1/2) <= m < sqrt(2), for positive normal x."""
-    mantissa, bias, _ = FORM[f.dtype]
+def log_parts(f: Floats, x: str, least: float = math.sqrt(0.5)) -> tuple[str, str]:
+    """e and m with x = m·2^e, least <= m < 2·least, for positive normal x."""
+    mantissa = FORM[f.dtype][0]
     bits = f.bits(x)
-    # Counting from the bits of sqrt(1/2), the exponent field steps at sqrt(1/2)·2^k.
-    start = 0x3F3504F3 if f.dtype == "f4" else 0x3FE6A09E667F3BCD
-    above = f.iop("sub", bits, start)
+    # Counting from the bits of the least m, the exponent field steps at its multiples by 2^k.
+    form = np.float32 if f.dtype == "f4" else np.float64
+    above = f.iop("sub", bits, int(form(least).view(f.int.replace("i", "int"))))
     e = f.iop("ashr", above, mantissa)
     m = f.unbits(f.iop("sub", bits, f.iop("shl", e, mantissa)))
     return f.c.new(f"sitofp {f.it} {e} to {f.t}"), m
 
 
-def log_parts_of_any(f: Floats, x: str) -> tuple[str, str]:
+def log_parts_of_any(f: Floats, x: str, least: float = math.sqrt(0.5)) -> tuple[str, str]:
     """The same of subnormal x too: its bits count how many of the least one it is.
 
     To multiply it by a power of 2 takes the CPU 100 cycles.
@@ -115,51 +127,82 @@ def log_parts_of_any(f: Floats, x: str) -> tuple[str, str]:
     mantissa, bias, _ = FORM[f.dtype]
     tiny = f.test("olt", x, 2.0 ** (1 - bias))
     counted = f.c.new(f"sitofp {f.it} {f.bits(x)} to {f.t}")
-    e, m = log_parts(f, f.where(tiny, counted, x))
+    e, m = log_parts(f, f.where(tiny, counted, x), least)
     return f.where(tiny, f.sub(e, float(bias - 1 + mantissa)), e), m
 
 
-def log_of(f: Floats, g: str, e: str, extra: str | None) -> str:
-    """e·log 2 + log(1 + g) + extra, |g| <= 0.42."""
-    s = f.over(g, f.add(g, 2.0))
-    z = f.mul(s, s)
-    rest = f.mul(z, f.poly(z, _LOG[f.dtype]))
-    half_square = f.mul(f.mul(g, 0.5), g)
+def _log_parts(f: Floats, x: str) -> tuple[str, str]:
+    """-e and m with x = m·2^e, 3/4 <= m < 3/2.
+
+    Of AVX-512, whose instructions for it know every float, e is infinite where log x is, and m NaN
+    where it is NaN.
+    """
+    if not f.avx512:
+        e, m = log_parts_of_any(f, x, 0.75)
+        return f.sub(0.0, e), m
+    # From 3/4 on, of negative numbers NaN, of either zero 1.
+    m = f.masked("getmant", x, ("i32", "15"))
+    return f.sub(f.masked("getexp", m), f.masked("getexp", x)), m
+
+
+def log_of(f: Floats, g: str, minus_e: str, none: str = "") -> str:
+    """e·log 2 + log(1 + g), -1/4 <= g <= 1/2; `none`: the lanes whose square counts for nothing.
+
+    -e as +0 keeps a g of -0: all that is added to it is -0 then.
+    """
+    if f.dtype == "f4":
+        # By atanh, as below, it takes a division, and as long.
+        square = f.mul(g, g)
+        small = f.mul(f.where(none, 0.0, square) if none else square, f.poly(g, _LOG_NARROW))
+        if f.c.module.fma:
+            return f.fma(minus_e, -math.log(2), f.add(g, small))
     high, low = _LN2[f.dtype]
-    small = f.fma(s, f.add(half_square, rest), f.mul(e, low))
-    if extra is not None:
-        small = f.add(small, extra)
-    return f.fma(e, high, f.sub(g, f.sub(half_square, small)))
+    if f.dtype == "f4":
+        small = f.sub(small, f.mul(minus_e, low))
+        return f.sub(f.add(g, small), f.mul(minus_e, high))
+    h = f.where(none, 0.0, g) if none else g
+    s = f.over(h, f.add(h, 2.0))
+    z = f.mul(s, s)
+    rest = f.mul(z, f.poly(z, _LOG))
+    half_square = f.mul(f.mul(h, 0.5), h)
+    small = f.fma(s, f.add(half_square, rest), f.mul(minus_e, -low))
+    return f.fma(minus_e, -high, f.sub(g, f.sub(half_square, small)))
 
 
-def log_edges(f: Floats, x: str, at_zero: str | float, out: str) -> str:
+def log_edges(f: Floats, x: str, out: str) -> str:
     """The values of log at 0, at infinity and NaN, and below 0, by the argument of log."""
-    out = f.where(f.test("oeq", x, 0.0), at_zero, out)
+    if f.avx512:
+        return out
+    out = f.where(f.test("oeq", x, 0.0), -float("inf"), out)
     out = f.where(f.test("olt", x, 0.0), float("nan"), out)
-    return f.where(f.test("ult", x, float("inf")), out, x)
+    return f.where(f.test("olt", x, float("inf")), out, x)
 
 
 def log(f: Floats, x: str) -> str:
-    e, m = log_parts_of_any(f, x)
-    out = log_of(f, f.sub(m, 1.0), e, None)
-    out = log_edges(f, x, -float("inf"), out)
-    return f.where(f.test("uno", x, x), x, out)
+    e, m = _log_parts(f, x)
+    return log_edges(f, x, log_of(f, f.sub(m, 1.0), e))
+
+
+def log1p_of_some(f: Floats, x: str, u: str) -> str:
+    """log(1 + x), and u = 1 + x; but for the edges.
+
+    e·log 2 + log(2^-e·x + (2^-e - 1)), which rounds once before the logarithm, and not at all where
+    e is 0. Large x are 1 + x to all digits.
+    """
+    minus_e, m = _log_parts(f, u)
+    scale = f.iop("add", f.iop("sub", f.bits(m), f.bits(u)), f.bits(f.k(1.0)))
+    scale = f.unbits(scale)
+    # Taking 0 away leaves an x of -0.
+    g = f.fma(x, scale, f.neg(f.sub(1.0, scale)))
+    large = f.test("ogt", x, 2.0**30 if f.dtype == "f4" else 2.0**60)
+    # To make a subnormal square takes the CPU 100 cycles.
+    none = f.test("ult", f.abs(x), 2.0**-30 if f.dtype == "f4" else 2.0**-60)
+    return log_of(f, f.where(large, f.sub(m, 1.0), g), minus_e, none)
 
 
 def log1p(f: Floats, x: str) -> str:
-    # Of these it is x; their squares would be subnormal, which takes the CPU 100 cycles each.
-    none = f.test("ult", f.abs(x), 2.0**-30 if f.dtype == "f4" else 2.0**-60)
-    given, x = x, f.where(none, 0.0, x)
     u = f.add(x, 1.0)
-    e, m = log_parts(f, u)
-    # What rounding took from u; x itself where nothing is scaled.
-    big = f.test("ogt", x, 1.0)
-    lost = f.where(big, f.sub(1.0, f.sub(u, x)), f.sub(x, f.sub(u, 1.0)))
-    near = f.test("oeq", e, 0.0)
-    extra = f.where(near, 0.0, f.over(lost, u))
-    out = log_of(f, f.where(near, x, f.sub(m, 1.0)), e, extra)
-    out = log_edges(f, u, -float("inf"), out)
-    return f.where(none, given, out)
+    return log_edges(f, u, log1p_of_some(f, x, u))
 
 
 def tanh(f: Floats, x: str) -> str:
@@ -175,11 +218,11 @@ def tanh(f: Floats, x: str) -> str:
         return f.signed(f.where(f.test("ogt", out, 1.0), 1.0, out), x)
     # (1 - t)/(1 + t) with t = exp(-2|x|) = 2^n·(1 + q); at n = 0 the numerator is -q.
     near = f.where(f.test("ogt", size, 20.0), 20.0, size)
-    n, r = reduced(f, f.mul(near, -2.0))
+    (_, n), r = reduced(f, f.mul(near, -2.0))
     q = f.fma(f.mul(r, r), f.poly(r, _EXP["f8"]), r)
     power = f.power_of_two(n)
     over = f.fma(f.neg(power), q, f.sub(1.0, power))
-    return f.signed(f.div(over, f.fma(power, q, f.add(power, 1.0))), x)
+    return f.signed(f.over(over, f.fma(power, q, f.add(power, 1.0))), x)
 
 
 _TANH_SHIFT, _TANH_ONE = 0.75, 9.2
@@ -301,10 +344,10 @@ def _power_of_floats(f: Floats, x: str, y: str) -> str:
     """x^y of float32 in float64, with as many terms as float32 takes and no subnormals."""
     x, y = f.widen(x), f.widen(y)
     e, m = log_parts(f, f.abs(x))
-    s = f.div(f.sub(m, 1.0), f.add(m, 1.0))
+    s = f.over(f.sub(m, 1.0), f.add(m, 1.0))
     z = f.mul(s, s)
     log = f.fma(e, math.log(2), f.mul(s, f.fma(z, f.poly(z, _LOG_MIDDLE), 2.0)))
-    n, r = reduced(f, f.within(f.mul(y, log), (0, 0), (-104.5, 89.0)))
+    (_, n), r = reduced(f, f.within(f.mul(y, log), (0, 0), (-104.5, 89.0)))
     small = f.add(f.fma(f.mul(r, r), f.poly(r, _EXP["f4"]), r), 1.0)
     return f.narrowed(_power_edges(f, x, y, f.mul(small, f.power_of_two(n))))
 
@@ -367,8 +410,8 @@ def _cbrt(f: Floats, x: str, exact: bool) -> str:
 
 
 def _half_exp(f: Floats, size: str) -> str:
-    n, r = reduced(f, f.within(size, (0.0, 90.0), (0.0, 711.0)))
-    return f.scale(exp_of_small(f, r), f.iop("sub", n, 1))
+    (n, number), r = reduced(f, f.within(size, (0.0, 90.0), (0.0, 711.0)))
+    return f.scale(exp_of_small(f, r), (f.sub(n, 1.0), f.iop("sub", number, 1)), normal=True)
 
 
 def _halves(f: Floats, size: str) -> tuple[str, str]:
@@ -401,8 +444,8 @@ _BIG = 2.0**60
 
 def _log_above(f: Floats, x: str, like: str) -> str:
     """log x for x >= 1, or `like` where that is infinite or no number."""
-    e, m = log_parts(f, x)
-    out = log_of(f, f.sub(m, 1.0), e, None)
+    e, m = log_parts(f, x, 0.75)
+    out = log_of(f, f.sub(m, 1.0), f.neg(e))
     return f.where(f.test("olt", like, float("inf")), out, like)
 
 

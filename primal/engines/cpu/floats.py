@@ -67,15 +67,22 @@ class Floats:
         """x clamped to a range, one for float32 and one for float64; NaN stays."""
         low, high = narrow if self.dtype == "f4" else wide
         x = self.where(self.test("olt", x, low), low, x)
-        return self.where(self.test("ogt", x, high), high, x)
+        return self.least(x, high, high)
+
+    def least(self, x: str, narrow: float, wide: float) -> str:
+        """x, or a bound below it, one for float32 and one for float64; NaN stays."""
+        bound = narrow if self.dtype == "f4" else wide
+        return self.where(self.test("ogt", x, bound), bound, x)
 
     def above(self, x: str, narrow: float, wide: float) -> str:
         """The lanes above a bound, one for float32 and one for float64, or NaN."""
         return self.test("ugt", x, narrow if self.dtype == "f4" else wide)
 
     def poly(self, x: str, coefficients: Sequence[str | float]) -> str:
-        """Horner's rule, from the constant coefficient up; of one number, which nothing hides the
-        time of, by powers x, x², x⁴, so that sums do not wait for each other."""
+        """From the constant coefficient up. Long ones are two of x², so that half as many sums wait
+        for each other, as a vector of 29 terms is longer than the CPU looks ahead (erfc of float64
+        a fifth less time); short ones Horner's rule. Of one number, which nothing hides the time
+        of, by powers x, x², x⁴."""
         if self.c.lanes == 1 and self.c.module.fma:
             while len(coefficients) > 1:
                 pairs = [
@@ -86,6 +93,14 @@ class Floats:
                 if len(coefficients) > 1:
                     x = self.mul(x, x)
             return self.k(coefficients[0])
+        if len(coefficients) > 12:
+            y = self.mul(x, x)
+            return self.fma(
+                self._horner(y, coefficients[1::2]), x, self._horner(y, coefficients[::2])
+            )
+        return self._horner(x, coefficients)
+
+    def _horner(self, x: str, coefficients: Sequence[str | float]) -> str:
         out: str | float = coefficients[-1]
         for a in reversed(coefficients[:-1]):
             out = self.fma(out, x, a)
@@ -105,10 +120,34 @@ class Floats:
         """A vector of float64 as float32."""
         return self.c.new(f"fptrunc {self.c.vec('double')} {x} to {self.c.vec('float')}")
 
+    @property
+    def avx512(self) -> bool:
+        """Whether AVX-512's instructions take vectors of so many lanes."""
+        bits = self.c.lanes * (32 if self.dtype == "f4" else 64)
+        return self.c.module.width == 64 and bits in (128, 256, 512)
+
+    def masked(self, name: str, x: str, *operands: tuple[str, str], mask: str = "") -> str:
+        """An instruction of AVX-512, and 0 in lanes that a mask leaves out."""
+        c, lanes, whole = self.c, self.c.lanes, ("i32", "4")
+        bits, wide = lanes * (32 if self.dtype == "f4" else 64), max(lanes, 8)
+        kept = "-1"
+        if mask:
+            kept = c.new(f"bitcast {c.vec('i1')} {mask} to i{lanes}")
+            if lanes < wide:
+                kept = c.new(f"zext i{lanes} {kept} to i{wide}")
+        rounding = [whole] if bits == 512 else []
+        kind = "ps" if self.dtype == "f4" else "pd"
+        return c.call(
+            f"llvm.x86.avx512.mask.{name}.{kind}.{bits}", self.t, (self.t, x), *operands,
+            (self.t, "zeroinitializer"), (f"i{wide}", kept), *rounding,
+        )  # fmt: skip
+
     def over(self, x: str | float, y: str) -> str:
         """x / y for y within 2^±60: a guess of 1/y, good to 2⁻¹⁴, and a step for the quotient.
 
         AVX-512 divides sixteen floats in as many cycles, in which it does thirty other operations.
+        Of float64, which needs two more steps, it divides eight in as many: no slower beside the
+        other operations of a function.
         """
         lanes = self.c.lanes
         if self.dtype != "f4" or self.c.module.width != 64 or lanes not in (8, 16):
@@ -149,54 +188,47 @@ class Floats:
             y = self.c.const(self.int, str(y))
         return self.c.new(f"{name} {self.it} {x}, {y}")
 
-    def nearest(self, x: str) -> tuple[str, str]:
-        """The nearest whole number, as a float and as an integer; |x| is below 2^(mantissa-1).
+    def nearest(self, x: str, by: float | None = None) -> tuple[str, str]:
+        """The nearest whole number to x, or to a multiple of it, as a float and as an integer.
 
-        Adding a number whose last place is 1 leaves the integer in the low bits; unlike a
-        conversion, that is defined for NaN.
+        It is below 2^(mantissa-1). Adding a number whose last place is 1 leaves the integer in the
+        low bits; unlike a conversion, that is defined for NaN.
         """
         magic = FORM[self.dtype][2]
-        shifted = self.add(x, magic)
+        shifted = self.add(x, magic) if by is None else self.fma(x, by, magic)
         number = self.iop("sub", self.bits(shifted), self.bits(self.k(magic)))
         return self.sub(shifted, magic), number
 
-    def scale(self, x: str, n: str, some: str | None = None) -> str:
+    def scale(
+        self, x: str, n: tuple[str, str], some: str | None = None, normal: bool = False
+    ) -> str:
         """x·2^n for x near 1, through overflow and into subnormals, rounded once.
 
-        `some`: the lanes where it is more than half of the least subnormal; the others give 0. A
-        product that underflows takes the CPU 200 cycles, and masked scores underflow by intent. So
-        subnormal results are made of whole numbers: of how many of the least one they are.
+        `n`: as a float and as an integer. `some`: the lanes where the result is more than half of
+        the least subnormal; the others give 0. A product that underflows takes the CPU 200 cycles,
+        and masked scores underflow by intent. So subnormal results are made of whole numbers: of
+        how many of the least one they are. `normal`: there are none.
         """
         mantissa, bias, _ = FORM[self.dtype]
-        lanes, mask_type = self.c.lanes, self.c.vec("i1")
-        place = self.iop("add", n, bias + mantissa + 1)
-        end = self.c.const(self.int, str(mantissa + 3))
-        low = self.c.new(f"icmp ult {self.it} {place}, {end}")
-        high = self.c.new(f"icmp uge {self.it} {place}, {end}")
-        if some is not None:
-            low, high = self.both(low, some), self.both(high, some)
-        kind = "ps" if self.dtype == "f4" else "pd"
-        bits = lanes * (32 if kind == "ps" else 64)
-        if self.c.module.width == 64 and bits in (128, 256, 512):
-            # AVX-512 has an instruction for this.
-            power = self.c.new(f"sitofp {self.it} {n} to {self.t}")
-            mask, wide = self.c.new(f"bitcast {mask_type} {high} to i{lanes}"), max(lanes, 8)
-            if lanes < wide:
-                mask = self.c.new(f"zext i{lanes} {mask} to i{wide}")
-            rounding = [("i32", "4")] if bits == 512 else []
-            out = self.c.call(
-                f"llvm.x86.avx512.mask.scalef.{kind}.{bits}", self.t, (self.t, x), (self.t, power),
-                (self.t, "zeroinitializer"), (f"i{wide}", mask), *rounding,
-            )  # fmt: skip
+        floating, number = n
+        high = "" if normal else self.test("uge", floating, 2.0 - bias)
+        if self.avx512:
+            out = self.masked("scalef", x, (self.t, floating), mask=high)
         else:
-            out = self.where(high, x, 0.0)
-            half = self.iop("ashr", n, 1)
-            for part in (half, self.iop("sub", n, half)):
+            out = self.where(high, x, 0.0) if high else x
+            half = self.iop("ashr", number, 1)
+            for part in (half, self.iop("sub", number, half)):
                 out = self.mul(out, self.power_of_two(part))
+        if normal:
+            return out
+        low = self.test("olt", floating, 2.0 - bias)
+        if some is not None:
+            low = self.both(low, some)
 
         def subnormal() -> str:
-            units = self.mul(self.where(low, x, 0.0), self.power_of_two(self.iop("sub", place, 2)))
-            return self.unbits(self.c.new(f"fptosi {self.t} {self.rint(units)} to {self.it}"))
+            power = self.power_of_two(self.iop("add", number, bias + mantissa - 1))
+            units = self.rint(self.mul(self.where(low, x, 0.0), power))
+            return self.unbits(self.c.new(f"fptosi {self.t} {units} to {self.it}"))
 
         return branch(self, low, out, subnormal)
 

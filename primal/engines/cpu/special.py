@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from primal.engines.cpu.code import float_text
-from primal.engines.cpu.exponentials import exp, exp_of_small, log, log_of, log_parts, reduced
+from primal.engines.cpu.exponentials import exp, exp_of_small, log, log1p_of_some, reduced
 from primal.engines.cpu.floats import Floats, branch, wide
 
 Double = tuple[float, ...]
@@ -175,20 +175,11 @@ def _erfc_wide(f: Floats, x: str) -> str:
     return f.where(f.test("olt", size, 0.5), inside, far)
 
 
-def _minus_log1m(f: Floats, x: str) -> str:
-    """-log(1 - x) for x in [0, 1); as log1p, but for the edges."""
-    u = f.sub(1.0, x)
-    e, m = log_parts(f, u)
-    lost = f.sub(f.sub(1.0, u), x)
-    near = f.test("oeq", e, 0.0)
-    extra = f.where(near, 0.0, f.over(lost, u))
-    return f.neg(log_of(f, f.where(near, f.neg(x), f.sub(m, 1.0)), e, extra))
-
-
 def erf_inv(f: Floats, x: str) -> str:
     size = f.abs(x)
     if f.dtype == "f4":
-        w = _minus_log1m(f, f.mul(x, x))
+        minus = f.neg(f.mul(x, x))
+        w = f.neg(log1p_of_some(f, minus, f.add(minus, 1.0)))
         far = f.test("oge", w, 5.0)
         centre = f.poly(f.sub(w, 2.5), _GILES_CENTRE)
         # Three of a thousand uniform numbers.
