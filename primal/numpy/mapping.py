@@ -151,7 +151,7 @@ def _broadcasting(
 
 def _check_sizes(sizes: dict[str, int], core: Core, shape: Sequence[int], text: Any) -> None:
     for name, n in zip(core, shape, strict=True):
-        want = int(name) if name.isdigit() else sizes.setdefault(name, n)
+        want = sizes.setdefault(name, n)
         if want != n:
             raise ValueError(
                 f"inconsistent size for core dimension {name!r}: {n} vs {want} on vectorized "

@@ -40,7 +40,12 @@ from primal.ops.types import static_int
 
 
 def _static(name: str, argument: str, x: Any) -> Any:
-    """A concrete number for a range; ConcretizationTypeError for traced values."""
+    """A concrete number for a range; ConcretizationTypeError for traced values.
+
+    What is differentiated outside of `jit` has a number.
+    """
+    while isinstance(x, Tracer) and (inner := x.concrete()) is not None:
+        x = inner
     if isinstance(x, Tracer):
         raise errors.ConcretizationTypeError(
             f"Abstract tracer value encountered where concrete value is expected: traced array "
@@ -99,11 +104,20 @@ def arange(
     if dtype == BOOL:
         return placed(array(np.arange(first, last, by).astype(bool)), device, out_sharding)
     out = shape_ops.iota(shape=(size,), dtype=dtype, dimension=0)
-    if by != 1:
-        out = ops.mul(literal(by, dtype, False), out)
+
+    def term(x: Any, value: Any) -> Any:
+        """A number of the sum, through which derivatives go on."""
+        if not isinstance(x, Tracer):
+            return literal(value, dtype, False)
+        x = convert(x, dtype)
+        return broadcast_in_dim(x, shape=(size,), broadcast_dimensions=())
+
+    if by != 1 or isinstance(step, Tracer):
+        out = ops.mul(term(step, by), out)
     # Of floats by a negative step the first is 0, not -0.
-    if first != 0 or (by != 1 and not dtypes.issubdtype(dtype, np.integer)):
-        out = ops.add(literal(first, dtype, False), out)
+    varies = isinstance(given.get("start"), Tracer)
+    if first != 0 or varies or (by != 1 and not dtypes.issubdtype(dtype, np.integer)):
+        out = ops.add(term(given.get("start"), first), out)
     return placed(out, device, out_sharding)
 
 

@@ -165,8 +165,10 @@ class ufunc:
                 )
             carry, items = items[0], items[1:]
         else:
-            carry = full(rest, start, items.dtype)
+            carry = full(rest, 0, items.dtype)
         kind = result_type(self._call(carry, carry))
+        if start is not None:
+            carry = full(rest, start, kind)  # not in that of the items: -inf is no integer
 
         def step(c: Any, item: Any) -> Any:
             value, kept = item
@@ -304,16 +306,14 @@ def _bits(op: Any, identity: int, of_truths: bool = False) -> Callable[..., Any]
         x = x if dtype is None else x.astype(dtype)
         x = as_bool(x) if of_truths else x
         if where is not None:
-            neutral = identity != 0 if of_truths else x * 0 if identity == 0 else ~(x * 0)
-            x = choosing.where(where, x, neutral)
+            x = choosing.where(where, x, np.asarray(identity).astype(x.dtype))
         axes = as_axes("reduce", axis, x.ndim)
         out = op(x, axes=axes)
         out = expand_dims(out, axes) if keepdims else out
         if initial is None:
             return out
         pick = {reduce_and: ufuncs.bitwise_and, reduce_or: ufuncs.bitwise_or}
-        start = as_bool(asarray(initial)) if of_truths else initial
-        return pick.get(op, ufuncs.bitwise_xor)(out, start)
+        return pick.get(op, ufuncs.bitwise_xor)(out, asarray(initial).astype(x.dtype))
 
     return remembered(reduce)
 
@@ -322,13 +322,22 @@ def _running(op: Any) -> Callable[..., Any]:
     def accumulate(a: Any, axis: int = 0, dtype: Any = None) -> Any:
         x = array_operand("accumulate", a)
         x = x if dtype is None else x.astype(dtype)
-        return op(x, axis=reductions.as_axis("accumulate", axis, x.ndim), reverse=False)
+        numbers = x.astype(np.uint8) if x.dtype == np.bool_ else x
+        axis = reductions.as_axis("accumulate", axis, x.ndim)
+        return op(numbers, axis=axis, reverse=False).astype(x.dtype)
 
     return remembered(accumulate)
 
 
-def _at(method: str) -> Callable[..., Any]:
-    return lambda x, indices, b: getattr(x.at[indices], method)(b)
+def _at(method: str, of_truths: str | None = None) -> Callable[..., Any]:
+    """The update of the name; of truth values, where it has another, that one."""
+
+    def at(x: Any, indices: Any, b: Any) -> Any:
+        if of_truths and x.dtype == np.bool_:
+            return getattr(x.at[indices], of_truths)(as_bool(asarray(b)))
+        return getattr(x.at[indices], method)(b)
+
+    return at
 
 
 def _of(function: Any, **facts: Any) -> ufunc:
@@ -336,10 +345,10 @@ def _of(function: Any, **facts: Any) -> ufunc:
 
 
 add = _of(ufuncs.add, identity=0, reduce=reductions.sum, accumulate=cumulative.cumsum,
-          at=_at("add"), reduceat=_slices(reductions.sum, np.add))  # fmt: skip
+          at=_at("add", "max"), reduceat=_slices(reductions.sum, np.add))  # fmt: skip
 subtract = _of(ufuncs.subtract, at=_at("subtract"))
 multiply = _of(ufuncs.multiply, identity=1, reduce=reductions.prod,
-               accumulate=cumulative.cumprod, at=_at("multiply"),
+               accumulate=cumulative.cumprod, at=_at("multiply", "min"),
                reduceat=_slices(reductions.prod, np.multiply))  # fmt: skip
 maximum = _of(ufuncs.maximum, reduce=_reduction(reductions.max), accumulate=_running(cummax),
               at=_at("max"))  # fmt: skip

@@ -18,7 +18,6 @@ from primal.ops.elementwise.choice import select_n as select_n
 from primal.ops.elementwise.convert import convert_element_type as convert_element_type
 from primal.ops.elementwise.convert import copy as copy
 from primal.ops.elementwise.convert import stop_gradient as stop_gradient
-from primal.ops.elementwise.make import unsigned_view
 from primal.ops.shape import moveaxis
 from primal.ops.types import NOT_LINEAR
 from primal.ops.words import zero_derivative
@@ -38,34 +37,36 @@ def as_dtype(x: Any, dtype: Any) -> Any:
 def _bitcast_type(x: Aval, *, new_dtype: Any) -> Aval:
     if x.dtype == new_dtype:
         return Aval(x.shape, new_dtype)
-    for dtype in (x.dtype, new_dtype):
-        if KIND.get(dtype, "k") not in "iuf":
-            raise (TypeError if itemsize_bits(x.dtype) >= itemsize_bits(new_dtype) else ValueError)(
-                "[bitcast_convert_type] expected integer or floating dtypes, or equal ones, got "
-                f"{x.dtype.name} to {new_dtype.name}: bool, complex and key values do not support "
-                "it. Take real and imag apart first, or convert bool with convert_element_type."
-            )
     old, new = itemsize_bits(x.dtype), itemsize_bits(new_dtype)
     if old % new and new % old:
         raise TypeError(
             f"[bitcast_convert_type] expected dtypes whose sizes divide one another, got "
             f"{x.dtype.name} to {new_dtype.name}. Convert with convert_element_type."
         )
-    if old >= new:
-        return Aval(x.shape if old == new else (*x.shape, old // new), new_dtype)
-    if not x.shape or x.shape[-1] * old != new:
+    if old < new and x.shape[-1:] != (new // old,):
         raise ValueError(
             f"[bitcast_convert_type] expected a last dimension of size {new // old} to go from "
             f"{x.dtype.name} to {new_dtype.name}, got shape {x.shape}: the bits of one result are "
             "those of the last dimension."
         )
+    for dtype in (x.dtype, new_dtype):
+        if KIND.get(dtype, "k") not in "iuf":
+            raise TypeError(
+                "[bitcast_convert_type] expected integer or floating dtypes, or equal ones, got "
+                f"{x.dtype.name} to {new_dtype.name}: bool, complex and key values do not support "
+                "it. Take real and imag apart first, or convert bool with convert_element_type."
+            )
+    if old >= new:
+        return Aval(x.shape if old == new else (*x.shape, old // new), new_dtype)
     return Aval(x.shape[:-1], new_dtype)
 
 
 def _bitcast_impl(x: Any, *, new_dtype: Any) -> Any:
     old, new = itemsize_bits(x.dtype), itemsize_bits(new_dtype)
     if old == new:
-        return x.view(new_dtype)
+        if old >= 8:
+            return x.view(new_dtype)
+        return _of_codes(x.view(np.uint8) & np.uint8(2**old - 1), new_dtype)
     if old >= 8 and new >= 8:
         if old > new:
             return np.ascontiguousarray(x).reshape(*x.shape, 1).view(new_dtype)
@@ -75,13 +76,18 @@ def _bitcast_impl(x: Any, *, new_dtype: Any) -> Any:
         parts = np.arange(0, old if old < 8 else 8, new, dtype=np.uint8)
         octets = np.ascontiguousarray(x).reshape(*x.shape, 1).view(np.uint8)[..., None]
         out = (octets >> parts) & np.uint8(2**new - 1)
-        return out.reshape(*x.shape, -1).astype(new_dtype)
+        return _of_codes(out.reshape(*x.shape, -1), new_dtype)
     parts = np.arange(0, new if new < 8 else 8, old, dtype=np.uint8)
-    pieces = (unsigned_view(x) & np.uint8(2**old - 1)).reshape(*x.shape[:-1], -1, parts.size)
+    pieces = (x.view(np.uint8) & np.uint8(2**old - 1)).reshape(*x.shape[:-1], -1, parts.size)
     octets = np.bitwise_or.reduce(pieces << parts, axis=-1)
     if new < 8:
-        return octets.astype(new_dtype).reshape(x.shape[:-1])
+        return _of_codes(octets, new_dtype).reshape(x.shape[:-1])
     return np.ascontiguousarray(octets).view(new_dtype).reshape(x.shape[:-1])
+
+
+def _of_codes(codes: Any, dtype: Any) -> Any:
+    """Numbers of less than a byte from their bits in uint8: as dtype holds them, signs extended."""
+    return codes.view(dtype) if KIND[dtype] == "f" else codes.astype(dtype)
 
 
 def _bitcast_batch(axis: Any, args: Any, dims: Any, *, new_dtype: Any) -> Any:

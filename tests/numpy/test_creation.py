@@ -537,3 +537,18 @@ def test_fills_and_conversions_see_all_digits_of_whole_numbers(wide: Any) -> Non
                 assert made(dtype).dtype == dtype and made(dtype)[0] == value
     pair = jnp.full((2, 2), np.array([2**40, 5]), "float32")
     assert pair.tolist() == [[2.0**40, 5], [2.0**40, 5]]
+
+
+def test_ranges_between_numbers_that_are_differentiated() -> None:
+    def of_start(a: Any) -> Any:
+        return jnp.sum(jnp.arange(a, 5.0) * jnp.array([1.0, 2, 3, 4]))
+
+    def of_step(a: Any) -> Any:
+        return jnp.sum(jnp.arange(0.0, 2.0, a) ** 2)
+
+    assert float(grad(lambda n: jnp.arange(n).sum())(3.0)) == 0  # the length is no slope
+    assert float(grad(of_start)(1.0)) == 10
+    assert float(grad(of_step)(0.5)) == 2 * 0.5 * (1 + 4 + 9)
+    assert float(grad(lambda a: jnp.arange(a, 3.0).sum())(0.0)) == 3
+    with pytest.raises(errors.ConcretizationTypeError):
+        jit(jnp.arange)(3)

@@ -407,6 +407,7 @@ def test_vectorize() -> None:
     plus = jnp.vectorize(lambda x, y, scale=1: x + scale * y, excluded={"scale"})
     same(plus(a, b, scale=2), a + 2 * b)
     same(jnp.vectorize(lambda x, n: x**n, excluded={1})(b, 2), b**2)
+    same(jnp.vectorize(jnp.sum, signature="(3)->()")(a[..., :2]), a[..., :2].sum(-1))
     parts = jnp.vectorize(lambda v, s: (v * s, v.sum()), signature="(n),()->(n),()")
     same(parts(b, np.arange(4.0)), (b * np.arange(4.0)[:, None], b.sum(1)))
     for call, error, text in [
@@ -455,6 +456,25 @@ def test_methods_of_ufuncs(name: str) -> None:
         ours(x, x, where=True)
     with pytest.raises(NotImplementedError, match="inplace=False"):
         ours.at(x[0], 0, 1)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int32, np.uint8])
+def test_methods_of_ufuncs_of_truths_and_whole_numbers_keep_the_dtypes_of_numpy(dtype: Any) -> None:
+    x = np.array([[1, 0, 1], [1, 1, 0]]).astype(dtype)
+    where = np.array([True, False, True])
+    for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_or"):
+        ours, theirs = getattr(jnp, name), getattr(np, name)
+        for options in ({"where": where}, {"initial": 1}, {"where": where, "initial": 1}):
+            same(ours.reduce(x, axis=1, **options), theirs.reduce(x, axis=1, **options))
+    for name in ("maximum", "minimum"):
+        same(getattr(jnp, name).accumulate(x, 1), getattr(np, name).accumulate(x, 1))
+    for name in ("add", "multiply"):
+        want = x[0].copy()
+        getattr(np, name).at(want, [0, 0, 1], x[1])
+        same(getattr(jnp, name).at(x[0], np.array([0, 0, 1]), x[1], inplace=False), want)
+    for rows in (x, x[:0]):  # starts from -inf, which no integer is
+        want = np.logaddexp.reduce(rows.astype(np.float32))
+        same(jnp.logaddexp.reduce(rows), want)
 
 
 def test_frompyfunc() -> None:

@@ -430,6 +430,30 @@ def test_bit_casts(old: Any, new: Any, x64: None) -> None:
         assert there.tobytes() == x.tobytes()
 
 
+def test_bit_casts_of_the_narrowest_floats_are_by_their_codes(x64: None) -> None:
+    codes = np.arange(16, dtype=np.uint8)
+    numbers = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+    numbers = np.concatenate([numbers, -numbers])  # those of float4_e2m1fn, in the order of codes
+    narrow = np.dtype(ml_dtypes.float4_e2m1fn)
+
+    def cast(x: Any, new: Any) -> Any:
+        f = lambda x: choose.bitcast_convert_type(x, new_dtype=np.dtype(new))  # noqa: E731
+        (out,) = agree(f, x)
+        return out
+
+    def is_numbers(x: Any) -> None:
+        np.testing.assert_array_equal(x.astype(np.float64), numbers)
+        np.testing.assert_array_equal(np.signbit(x.astype(np.float64)), numbers * 0 + (codes > 7))
+
+    x = cast(codes.astype(ml_dtypes.uint4), narrow)
+    is_numbers(x)
+    is_numbers(cast(codes.astype(np.int8).astype(ml_dtypes.int4), narrow))
+    is_numbers(cast(codes[::2] + 16 * codes[1::2], narrow).reshape(-1))
+    np.testing.assert_array_equal(cast(x, ml_dtypes.uint4).astype(np.uint8), codes)
+    halves = cast(x.reshape(4, 4), np.float16)
+    assert halves.tobytes() == (codes[::2] + 16 * codes[1::2]).tobytes()
+
+
 def test_bit_casts_that_do_not_fit() -> None:
     def cast(x: Any, new: Any) -> Any:
         return choose.bitcast_convert_type(x, new_dtype=np.dtype(new))
@@ -440,6 +464,8 @@ def test_bit_casts_that_do_not_fit() -> None:
         cast(np.zeros(2, np.complex64), np.float32)
     with pytest.raises(TypeError, match="bool"):
         cast(np.zeros(2, np.bool_), np.int8)
+    with pytest.raises(TypeError, match="bool"):
+        cast(np.zeros((2, 4), np.bool_), np.float32)
 
 
 @pytest.mark.parametrize("shapes", [((2, 3), ()), ((), (2, 3)), ((2, 3), (1, 3)), ((2, 1), (1, 3)),
