@@ -26,7 +26,7 @@
 #include <cpuid.h>
 #endif
 
-#define VERSION 33 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 34 /* native.py asks for the same number: a stale build is not used */
 
 /* Functions in versions for several CPUs, of which the loader takes one. */
 #if defined(__x86_64__) && defined(__GLIBC__)
@@ -148,6 +148,8 @@ static PyMethodDef module_methods[] = {
     {"reals", reals, METH_O, "The real parts of complex numbers in rows."},
     {"ramp", (PyCFunction)(void (*)(void))ramp, METH_FASTCALL,
      "ramp(out, low, high, whole, scale): fill a row with numbers between two."},
+    {"recurrence", (PyCFunction)(void (*)(void))recurrence, METH_FASTCALL,
+     "What factors and terms along the last axis come to."},
     {"running_sums", running_sums, METH_O, "Sums so far along the last axis, in blocks."},
     {"by_eights", by_eights, METH_NOARGS, "Whether float16 is widened and narrowed in vectors."},
     {"widened", widened, METH_O, "Narrow floats as float32."},

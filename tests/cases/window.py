@@ -97,6 +97,24 @@ ROWS = [
     ],
     *[
         Case(
+            op="linear_recurrence",
+            name=f"along {axis}{', reversed' if reverse else ''}{', late' if late else ''}",
+            operands=(X((4, 5), -1.0, 1.0), X((4, 5))),
+            also=(shaped((2, 0), (2, 0)), shaped((1, 1), (1, 1))) if axis == 1 else (),
+            params={"axis": axis, "reverse": reverse, "late": late},
+            dtypes=FLOATS,
+            errors=(Wrong(shaped((3,), (3,)), ValueError, "expected an axis"),) if axis else (),
+            **SUMMED,
+        )
+        for axis, reverse, late in ((1, False, False), (0, True, False), (1, True, True))
+    ],
+    Case(
+        op="linear_recurrence", name="of bools", dtypes=FLOATS, **SUMMED,
+        operands=(X((4, 5), dtype=BOOL), X((4, 5))),
+        params={"axis": 1, "reverse": False, "late": False},
+    ),
+    *[
+        Case(
             op=op, name="complex", operands=shaped((3, 5)), params={"axis": 1, "reverse": False},
             dtypes=(C64, C128),
         )

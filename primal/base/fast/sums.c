@@ -142,3 +142,76 @@ static PyObject *running_sums(PyObject *self, PyObject *given) {
     Py_DECREF(x);
     return (PyObject *)out;
 }
+
+/* out[k] = a[k] * out[k - 1] + b[k] from b[0] on; `late`: a[k - 1]. FOUR rows at a time: one waits
+   for each of its own numbers. */
+#define RECURRENCE(name, real, factor, term)                                                       \
+    static void name(const factor *a, const real *b, real *out, npy_intp n, npy_intp rows) {       \
+        npy_intp r = 0;                                                                            \
+        for (; r + 4 <= rows; r += 4) {                                                            \
+            real s[4];                                                                             \
+            for (int q = 0; q < 4; q++)                                                            \
+                out[(r + q) * n] = s[q] = b[(r + q) * n];                                          \
+            for (npy_intp i = 1; i < n; i++)                                                       \
+                for (int q = 0; q < 4; q++) {                                                      \
+                    const npy_intp k = (r + q) * n + i;                                            \
+                    out[k] = s[q] = term(a[k], s[q]) + b[k];                                       \
+                }                                                                                  \
+        }                                                                                          \
+        for (; r < rows; r++) {                                                                    \
+            real s = out[r * n] = b[r * n];                                                        \
+            for (npy_intp k = r * n + 1; k < (r + 1) * n; k++)                                     \
+                out[k] = s = term(a[k], s) + b[k];                                                 \
+        }                                                                                          \
+    }
+#define TIMES(a, s) ((a) * (s))
+#define KEPT(a, s) ((a) ? (s) : 0)
+
+RECURRENCE(recurrence_32, float, float, TIMES)
+RECURRENCE(recurrence_64, double, double, TIMES)
+RECURRENCE(recurrence_kept_32, float, npy_bool, KEPT)
+RECURRENCE(recurrence_kept_64, double, npy_bool, KEPT)
+
+/* recurrence(a, b, late): of NumPy's floats, along the last axis; a of b's dtype or bool. */
+static PyObject *recurrence(PyObject *self, PyObject *const *args, Py_ssize_t given) {
+    if (given != 3 || !PyArray_Check(args[0]) || !PyArray_Check(args[1])) {
+        PyErr_SetString(PyExc_TypeError, "expected two arrays and a flag");
+        return NULL;
+    }
+    const int factors = PyArray_TYPE((PyArrayObject *)args[0]);
+    const int type = PyArray_TYPE((PyArrayObject *)args[1]);
+    const int nd = PyArray_NDIM((PyArrayObject *)args[1]), late = PyObject_IsTrue(args[2]);
+    if ((type != NPY_FLOAT && type != NPY_DOUBLE) || (factors != type && factors != NPY_BOOL) ||
+        nd < 1 || !PyArray_SAMESHAPE((PyArrayObject *)args[0], (PyArrayObject *)args[1])) {
+        PyErr_SetString(PyExc_TypeError, "expected factors and floats of one shape");
+        return NULL;
+    }
+    if (late < 0)
+        return NULL;
+    PyArrayObject *a =
+        (PyArrayObject *)PyArray_FROM_OF(args[0], NPY_ARRAY_IN_ARRAY | NPY_ARRAY_NOTSWAPPED);
+    PyArrayObject *b =
+        (PyArrayObject *)PyArray_FROM_OF(args[1], NPY_ARRAY_IN_ARRAY | NPY_ARRAY_NOTSWAPPED);
+    PyArrayObject *out = NULL;
+    if (a != NULL && b != NULL)
+        out = (PyArrayObject *)fresh_array(PyArray_DescrFromType(type), nd, PyArray_DIMS(b));
+    if (out != NULL) {
+        const npy_intp n = PyArray_DIM(b, nd - 1), rows = n ? PyArray_SIZE(b) / n : 0;
+        const char *by = (const char *)PyArray_DATA(a) - late * PyArray_ITEMSIZE(a);
+        const void *from = PyArray_DATA(b);
+        void *to = PyArray_DATA(out);
+        Py_BEGIN_ALLOW_THREADS
+        if (factors == NPY_BOOL && type == NPY_FLOAT)
+            recurrence_kept_32((const npy_bool *)by, from, to, n, rows);
+        else if (factors == NPY_BOOL)
+            recurrence_kept_64((const npy_bool *)by, from, to, n, rows);
+        else if (type == NPY_FLOAT)
+            recurrence_32((const float *)by, from, to, n, rows);
+        else
+            recurrence_64((const double *)by, from, to, n, rows);
+        Py_END_ALLOW_THREADS
+    }
+    Py_XDECREF(a);
+    Py_XDECREF(b);
+    return (PyObject *)out;
+}

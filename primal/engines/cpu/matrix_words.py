@@ -69,5 +69,8 @@ class MatrixWords:
     def triangular_solve(self, a: Value, b: Value, **params: Any) -> Value:
         return rooms.solves.triangular_solve(self, a, b, **params)
 
+    def recurrence(self, a: Value, b: Value, **params: Any) -> Value:
+        return rooms.recurrences.recurrence(self, a, b, **params)
+
     def tridiagonal_solve(self, dl: Value, d: Value, du: Value, b: Value) -> Value:
         return rooms.tridiagonals.tridiagonal_solve(self, dl, d, du, b)

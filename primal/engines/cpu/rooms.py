@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from primal.engines.cpu import orders as orders
     from primal.engines.cpu import packed as packed
     from primal.engines.cpu import pooling as pooling
+    from primal.engines.cpu import recurrences as recurrences
     from primal.engines.cpu import reflections as reflections
     from primal.engines.cpu import scans as scans
     from primal.engines.cpu import small as small
@@ -33,6 +34,7 @@ else:
     orders = Later("primal.engines.cpu.orders")
     packed = Later("primal.engines.cpu.packed")
     pooling = Later("primal.engines.cpu.pooling")
+    recurrences = Later("primal.engines.cpu.recurrences")
     reflections = Later("primal.engines.cpu.reflections")
     scans = Later("primal.engines.cpu.scans")
     small = Later("primal.engines.cpu.small")

@@ -1,6 +1,7 @@
 """Cumulative ops: out[k] combines x[0..k] along an axis, or x[k..] when `reverse`.
 
-cumsum, cumprod, cummax, cummin, cumlogsumexp; `prefix` is the scan of any associative function.
+cumsum, cumprod, cummax, cummin, cumlogsumexp; `linear_recurrence`, which their derivatives are;
+`prefix` is the scan of any associative function.
 """
 
 from __future__ import annotations
@@ -15,28 +16,26 @@ from primal.base.extrema import maximum, minimum
 from primal.base.monoids import identity
 from primal.base.native import empty, extension, narrowed, widened
 from primal.ir.avals import Aval
-from primal.ir.op import WINDOW, Op, Word, by_kind
+from primal.ir.op import WINDOW, Expand, Op, Word, by_kind
 from primal.ir.trace import aval_of, literal
 from primal.ops.elementwise import (
-    abs,
-    add,
+    bitwise_and,
+    convert_element_type,
     div,
     eq,
     exp,
-    log1p,
     max,
     min,
     mul,
-    ne,
-    neg,
     select_n,
     sub,
 )
 from primal.ops.elementwise.choice import complex_extremum
 from primal.ops.reduce import part, product_rule
-from primal.ops.shape import concatenate, reshape, rev
-from primal.ops.spread import add_any, full_like_aval, zeros_like_aval
+from primal.ops.shape import concatenate, iota, moveaxis, reshape, rev
+from primal.ops.spread import add_any, broadcast_axis, full_like_aval, zeros_like_aval
 from primal.ops.types import FLOATING, NOT_LINEAR, NUMERIC, check_dtype
+from primal.ops.words import each_out
 
 Arrays = Sequence[Any]
 
@@ -213,13 +212,124 @@ def _cumsum_transpose(ct: Any, x: Any, *, axis: int, reverse: bool) -> Any:
 cumsum = _cumulative("cumsum", NUMERIC, np.add, _cumsum_jvp, _hlo("add"), "add", _cumsum_transpose)
 
 
-# cumprod: a scan of pairs (product, its tangent), so that zeros need no division.
+# What changes out[k] at place k adds to what out[k - 1] hands on: derivatives are recurrences.
+
+
+def _type_of_recurrence(a: Aval, b: Aval, *, axis: int, reverse: bool, late: bool) -> Aval:
+    name = "linear_recurrence"
+    check_dtype(name, b, FLOATING)
+    if a.shape != b.shape or a.dtype not in (b.dtype, np.dtype(bool)):
+        raise TypeError(
+            f"[{name}] expected factors of shape {b.shape} and dtype {b.dtype.name} or bool, "
+            f"got {a.dtype.name}{list(a.shape)}."
+        )
+    if not 0 <= axis < b.ndim:
+        raise ValueError(f"[{name}] expected an axis of an array of shape {b.shape}, got {axis}.")
+    return b.strong()
+
+
+def _recurrence_impl(a: Any, b: Any, *, axis: int, reverse: bool, late: bool) -> Any:
+    dtype, kept = b.dtype, a.dtype.kind == "b"
+    if dtypes.is_narrow_float(dtype):
+        b, a = widened(b), a if kept else widened(a)
+    a, b = [np.moveaxis(np.flip(x, axis) if reverse else x, axis, -1) for x in (a, b)]
+    if extension is not None:
+        out = extension.recurrence(a, b, late)
+    else:
+        out = b.copy()
+        for k in range(1, b.shape[-1]):
+            factor, before = a[..., k - late], out[..., k - 1]
+            out[..., k] += np.where(factor, before, 0) if kept else factor * before
+    out = np.moveaxis(out, -1, axis)
+    out = np.flip(out, axis) if reverse else out
+    return narrowed(out, dtype) if dtypes.is_narrow_float(dtype) else out
+
+
+def _before(x: Any, first: float, axis: int, reverse: bool) -> Any:
+    """x[k - 1], or x[k + 1] when reversed; `first` where there is none."""
+    n = aval_of(x).shape[axis]
+    if not n:
+        return x
+    edge = full_like_aval(aval_of(part(x, 0, 1, axis)).strong(), first)
+    parts = [part(x, 1, n, axis), edge] if reverse else [edge, part(x, 0, n - 1, axis)]
+    return concatenate(*parts, dimension=axis)
+
+
+def _by_factors(t: Any, out: Any, a: Any, b: Any, *, axis: int, reverse: bool, late: bool) -> Any:
+    change = mul(t, out) if late else out
+    change = _before(change, 0, axis, reverse)
+    if not late:
+        change = mul(t, change)
+    return linear_recurrence(a, change, axis=axis, reverse=reverse, late=late)
+
+
+def _by_terms(t: Any, out: Any, a: Any, b: Any, **params: Any) -> Any:
+    return linear_recurrence(a, t, **params)
+
+
+def _recurrence_transpose(
+    ct: Any, a: Any, b: Any, *, axis: int, reverse: bool, late: bool
+) -> Any:
+    # out[k] reaches out[k + 1] by the factor of k + 1: in the other order the one before.
+    return None, linear_recurrence(a, ct, axis=axis, reverse=not reverse, late=not late)
+
+
+def _recurrence_batch(
+    axis_: Any, args: Any, dims: Any, *, axis: int, reverse: bool, late: bool
+) -> Any:
+    (a, b), (d, e) = args, dims
+    at = e if e is not None else d
+    a = broadcast_axis(a, axis_.size, at) if d is None else moveaxis(a, d, at)
+    b = broadcast_axis(b, axis_.size, at) if e is None else b
+    return linear_recurrence(a, b, axis=axis + (axis >= at), reverse=reverse, late=late), at
+
+
+def _recurrence_prefix(a: Any, b: Any, *, axis: int, reverse: bool, late: bool) -> Any:
+    """The same as a scan of pairs, in log2(n) levels."""
+    kept = aval_of(a).dtype.kind == "b"
+    if late:
+        a = _before(a, 1, axis, reverse)
+
+    def combine(p: Arrays, q: Arrays) -> Arrays:
+        (a, b), (c, d) = p, q
+        if kept:
+            zero = zeros_like_aval(aval_of(b).strong())
+            return bitwise_and(a, c), add_any(select_n(c, zero, b), d)
+        return mul(a, c), add_any(mul(b, c), d)
+
+    return prefix(combine, (a, b), axis, reverse)[1]
+
+
+linear_recurrence: Op = Op(
+    name="linear_recurrence",
+    kind=WINDOW,
+    type=_type_of_recurrence,
+    impl=_recurrence_impl,
+    jvp=each_out(_by_factors, _by_terms),
+    transpose=_recurrence_transpose,
+    batch=_recurrence_batch,
+    shard=by_kind,
+    hlo=Expand(_recurrence_prefix),
+    kernel=lambda k, a, b, **params: k.recurrence(a, b, **params),
+)
+"""out[k] = a[k]·out[k - 1] + b[k] along an axis, from b[0] on; in the other order when `reverse`.
+
+A factor is a number, or a bool: False begins anew, whatever was before. `late` takes a[k - 1]
+instead, the factor beside what it multiplies. As one op it goes down the rows once; a scan of pairs
+reads and writes them log2(n) times, with arithmetic that may overflow where none of out does.
+"""
+
+
+# cumprod: out[k] = x[k]·out[k - 1], so zeros need no division.
 
 
 def _cumprod_jvp(primals: Arrays, tangents: Arrays, *, axis: int, reverse: bool) -> Any:
     (x,), (t,) = primals, tangents
-    _, dout = prefix(product_rule, (x, t), axis, reverse)
-    return cumprod(x, axis=axis, reverse=reverse), dout
+    out = cumprod(x, axis=axis, reverse=reverse)
+    if aval_of(x).dtype.kind == "c":
+        return out, prefix(product_rule, (x, t), axis, reverse)[1]
+    change = mul(t, _before(out, 1, axis, reverse))
+    return out, linear_recurrence(x, change, axis=axis, reverse=reverse, late=False)
 
 
 cumprod = _cumulative("cumprod", NUMERIC, np.multiply, _cumprod_jvp, _hlo("multiply"), "mul")
@@ -228,25 +338,38 @@ cumprod = _cumulative("cumprod", NUMERIC, np.multiply, _cumprod_jvp, _hlo("multi
 # cummax and cummin: those that attain the extremum so far share its derivative equally.
 
 
+def _complex_shares(extremum: Op, x: Any, t: Any, axis: int, reverse: bool) -> list[Any]:
+    """The sum of tangents and the number of those that attain the extremum so far."""
+
+    def combine(a: Arrays, b: Arrays) -> Arrays:
+        (v, s, c), (w, u, d) = a, b
+        zero = zeros_like_aval(aval_of(v).strong())
+        best = extremum(v, w)
+        left, right = eq(best, v), eq(best, w)
+        return (
+            best,
+            add_any(select_n(left, zero, s), select_n(right, zero, u)),
+            add_any(select_n(left, zero, c), select_n(right, zero, d)),
+        )
+
+    one = full_like_aval(aval_of(x).strong(), 1)
+    return prefix(combine, (x, t, one), axis, reverse)[1:]
+
+
 def _extremum_jvp(extremum: Op) -> Any:
     def of(op: Op) -> Any:
         def jvp(primals: Arrays, tangents: Arrays, *, axis: int, reverse: bool) -> Any:
             (x,), (t,) = primals, tangents
             out = op(x, axis=axis, reverse=reverse)
             aval = aval_of(x).strong()
-
-            def combine(a: Arrays, b: Arrays) -> Arrays:
-                (v, s, c), (w, u, d) = a, b
-                zero = zeros_like_aval(aval_of(v).strong())
-                best = extremum(v, w)
-                left, right = eq(best, v), eq(best, w)
-                return (
-                    best,
-                    add_any(select_n(left, zero, s), select_n(right, zero, u)),
-                    add_any(select_n(left, zero, c), select_n(right, zero, d)),
-                )
-
-            _, total, count = prefix(combine, (x, t, full_like_aval(aval, 1)), axis, reverse)
+            if aval.dtype.kind == "c":
+                total, count = _complex_shares(extremum, x, t, axis, reverse)
+                return out, div(total, count)
+            last, mine = eq(out, _before(out, 0, axis, reverse)), eq(out, x)
+            given = {"axis": axis, "reverse": reverse, "late": False}
+            total = linear_recurrence(last, select_n(mine, zeros_like_aval(aval), t), **given)
+            ones = convert_element_type(mine, new_dtype=aval.dtype, weak_type=False)
+            count = linear_recurrence(last, ones, **given)
             return out, div(total, count)
 
         return jvp
@@ -261,32 +384,25 @@ cummin = _cumulative("cummin", NUMERIC, minimum, _extremum_jvp(min), _hlo("minim
 # cumlogsumexp: log of the cumulative sum of exp, without overflow.
 
 
-def _logaddexp(a: Any, b: Any) -> Any:
-    gap = sub(a, b)
-    spread = add(max(a, b), log1p(exp(neg(abs(gap)))))
-    # Equal infinities have no gap, and are their own sum.
-    return select_n(ne(gap, gap), spread, add(a, b))
-
-
 def _cumlogsumexp_jvp(primals: Arrays, tangents: Arrays, *, axis: int, reverse: bool) -> Any:
     (x,), (t,) = primals, tangents
+    out = cumlogsumexp(x, axis=axis, reverse=reverse)
+    # exp(p - out) are the weights; where out is -inf nothing has weight, where it is inf the
+    # infinite have all of it.
+    dtype = aval_of(out).dtype
+    zero = zeros_like_aval(aval_of(out).strong())
+    anchor = select_n(eq(out, literal(-np.inf, dtype)), out, zero)
 
-    def combine(a: Arrays, b: Arrays) -> Arrays:
-        (p, dp), (q, dq) = a, b
-        out = _logaddexp(p, q)
-        # exp(p - out) are the weights; where out is -inf nothing has weight, where it is inf the
-        # infinite have all of it.
-        zero = zeros_like_aval(aval_of(out).strong())
-        anchor = select_n(eq(out, literal(-np.inf, aval_of(out).dtype)), out, zero)
+    def weight(p: Any) -> Any:
+        return exp(select_n(eq(p, literal(np.inf, dtype)), sub(p, anchor), zero))
 
-        def weight(p: Any) -> Any:
-            endless = eq(p, literal(np.inf, aval_of(p).dtype))
-            return exp(select_n(endless, sub(p, anchor), zero))
-
-        return out, add_any(mul(dp, weight(p)), mul(dq, weight(q)))
-
-    _, dout = prefix(combine, (x, t), axis, reverse)
-    return cumlogsumexp(x, axis=axis, reverse=reverse), dout
+    # The first of all is itself, whatever it is.
+    shape = aval_of(x).shape
+    places = iota(dtype=np.dtype(np.int32), shape=shape, dimension=axis)
+    is_first = eq(places, literal(shape[axis] - 1 if reverse else 0, np.dtype(np.int32)))
+    change = select_n(is_first, mul(t, weight(x)), t)
+    last = weight(_before(out, 0, axis, reverse))
+    return out, linear_recurrence(last, change, axis=axis, reverse=reverse, late=False)
 
 
 # XLA's blocks of 16 apply the function 16 times per element, too dear for exponentials: a million

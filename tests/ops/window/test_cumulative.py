@@ -11,7 +11,7 @@ import pytest
 
 from primal.ops.window import cumulative
 from primal.runtime.eager import as_array
-from tests.ops.laws import agree, check_batching, check_derivatives, tangents
+from tests.ops.laws import agree, check_batching, check_derivatives, eager, tangents
 
 RNG = np.random.default_rng(0)
 NUMPY = {
@@ -145,3 +145,59 @@ def test_errors() -> None:
         cumulative.cummax(as_array(np.ones(3, bool)), axis=0, reverse=False)
     with pytest.raises(TypeError, match=r"\[cumlogsumexp\] expected a floating dtype"):
         cumulative.cumlogsumexp(as_array(np.ones(3, np.int32)), axis=0, reverse=False)
+
+
+def recurred(a: Any, b: Any, axis: int, reverse: bool, late: bool) -> Any:
+    """Step by step, with the roundings of b's dtype."""
+    a, b = [np.moveaxis(np.flip(x, axis) if reverse else x, axis, 0) for x in (a, b)]
+    out = b.copy()
+    for k in range(1, len(b)):
+        factor = a[k - late]
+        kept = np.where(factor, out[k - 1], 0) if a.dtype.kind == "b" else factor * out[k - 1]
+        out[k] = kept + b[k]
+    out = np.moveaxis(out, 0, axis)
+    return np.flip(out, axis) if reverse else out
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_recurrences_to_the_last_bit(
+    dtype: Any, reverse: bool, late: bool, x64: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for shape in ((1,), (2,), (1000,), (3, 7), (9, 70), (70, 9), (4, 6, 33), (2, 100, 1)):
+        b = RNG.standard_normal(shape).astype(dtype)
+        a = RNG.uniform(-1.2, 1.2, shape).astype(dtype)
+        b.flat[-1], b.flat[0] = np.inf, -0.0
+        for factor in (a, a > -0.5):
+            for axis in range(len(shape)):
+                f = functools.partial(
+                    cumulative.linear_recurrence, axis=axis, reverse=reverse, late=late
+                )
+                (got,) = agree(f, factor, b, tol=0)
+                np.testing.assert_array_equal(got, recurred(factor, b, axis, reverse, late))
+                with monkeypatch.context() as without:
+                    without.setattr(cumulative, "extension", None)
+                    np.testing.assert_array_equal(got, eager(f, factor, b)[0])
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_rules_of_recurrences(reverse: bool, late: bool) -> None:
+    f = functools.partial(cumulative.linear_recurrence, axis=1, reverse=reverse, late=late)
+    a, b = RNG.standard_normal((2, 2, 6))
+    check_derivatives(f, a, b, tol=1e-5)
+    check_derivatives(functools.partial(f, a > 0), b)
+    check_batching(f, a, b)
+    check_batching(f, a > 0, b)
+
+
+def test_bools_begin_anew() -> None:
+    a = np.array([True, True, False, True])
+    b = np.array([np.inf, 1.0, 2.0, 3.0], np.float32)
+    f = functools.partial(cumulative.linear_recurrence, axis=0, reverse=False, late=False)
+    np.testing.assert_array_equal(agree(f, a, b)[0], [np.inf, np.inf, 2, 5])
+    # A derivative beyond all numbers stays with those who share the extremum it belongs to.
+    x = np.array([1.0, 0.0, 2.0, 2.0], np.float32)
+    (got,) = tangents(op("cummax"), [x], [b])
+    np.testing.assert_array_equal(got, [np.inf, np.inf, 2.0, 2.5])
