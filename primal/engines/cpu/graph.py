@@ -84,6 +84,11 @@ class Value:
         return self.logical
 
     @property
+    def parts(self) -> tuple[Value, ...]:
+        """The value itself, but of a complex one that is held in parts these."""
+        return (self,)
+
+    @property
     def size(self) -> int:
         """The number of elements."""
         return size_of(self.shape)
@@ -130,6 +135,11 @@ def size_of(shape: Sequence[int]) -> int:
     for size in shape:
         n *= size
     return n
+
+
+def is_zero(x: Value) -> bool:
+    """Whether the value is known to be 0, not -0, everywhere."""
+    return all(p.node.word == "literal" and not any(p.node.attr) for p in x.parts)
 
 
 def broadcast(x: Value, shape: tuple[int, ...], dims: Sequence[int]) -> Value:

@@ -83,7 +83,8 @@ def held(k: Any, x: Value) -> Value:
     """A view of memory, which scalars and counts are not."""
     if native(x.dtype) is None and x.dtype not in NAMES:
         raise Unsupported(f"moving {x.dtype}")
-    return k.copy(x) if x.node.word in ("literal", "iota") else x
+    held: Value = k.held(x)
+    return held
 
 
 def run_of(loops: list[Loop], size: int) -> int:

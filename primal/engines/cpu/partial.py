@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from primal.engines.cpu.graph import APART, NOWHERE, Node, Strides, Value, row_major, size_of
@@ -66,6 +66,8 @@ def _parts(node: Node, readers: Sequence[Node], again: dict[Node, int]) -> list[
         deep = 1 + max([again.get(r, 0) for r in readers])
         repeats = any(_distinct(x) < x.size for x in views.values())
         costs = repeats or much > MOST * size_of(node.shape) or not _is_of_one(node)
+        if _are_slices(node, views.values()):
+            costs, deep = False, deep - 1
         if costs or deep > AGAIN:
             return [node]
     parts = {}
@@ -79,6 +81,23 @@ def _parts(node: Node, readers: Sequence[Node], again: dict[Node, int]) -> list[
     if deep:
         again.update(dict.fromkeys(parts.values(), deep))
     return list(parts.values())
+
+
+def _are_slices(node: Node, views: Collection[Value]) -> bool:
+    """Whether few slices of light arithmetic, which together are at most all of it, lie as it does.
+
+    Then nothing is computed twice, and the halves of a roll, or of a split, need no memory.
+    """
+    if node.word not in LIGHT and node.word != "fma":
+        return False
+    if not 1 < len(views) <= MOST or sum([x.size for x in views]) > size_of(node.shape):
+        return False
+    sides = row_major(node.shape)
+    return all(
+        x.ndim == len(sides)
+        and all(n == 1 or s == p for n, s, p in zip(x.shape, x.steps(), sides, strict=True))
+        for x in views
+    )
 
 
 def _is_of_one(node: Node) -> bool:

@@ -18,7 +18,7 @@ from primal.engines.cpu.around import (
     shortest_row,
 )
 from primal.engines.cpu.code import Module
-from primal.engines.cpu.graph import Value, row_major, size_of
+from primal.engines.cpu.graph import Value, is_zero, native, row_major, size_of
 from primal.engines.cpu.moves import bytes_of, flat, held, index_name, merged, run_of
 from primal.engines.cpu.script import MEMORY_INT, Copy, Int, Place, Script, copying
 from primal.ir.avals import Aval
@@ -385,8 +385,8 @@ def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) 
         limit = [n + hi for n, (_, hi, _) in zip(x.shape, config, strict=True)]
         return k.slice(x, [-lo for lo, _, _ in config], limit, (1,) * x.ndim)
     padded = [d for d, c in enumerate(config) if any(c)]
-    zero = value.node.word == "literal" and not any(value.node.attr)
-    found = padded_around(k, x, config) if zero else None
+    zero = is_zero(value)
+    found = padded_around(k, x, config) if zero and native(x.dtype) is not None else None
     if found is not None:
         return found
     if zero and padded == [x.ndim - 1] and not _is_made_by_rows(x, x.ndim - 1):
@@ -412,7 +412,7 @@ def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) 
         turns = [edges[0], k.reshape(x, (*x.shape, 1)), edges[1]]
         out = concatenate(k, turns, x.ndim)
         return k.reshape(out, (*x.shape[:-1], x.shape[-1] * (between + 1)))
-    x, value = held(k, x), held(k, value)
+    given, x, value = x, held(k, x), held(k, value)
     item = x.node.dtype.itemsize
     shape = tuple(
         [
@@ -464,7 +464,7 @@ def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) 
         units=-(-rows // block), cost=20 + min(rows, block) * pace // 8, name="pad",
     )  # fmt: skip
     if plainly and zero:
-        k.padded[out.node] = (d, [(low, low + x.shape[d], x)])
+        k.padded[out.node] = (d, [(low, low + x.shape[d], given)])
     return out
 
 
@@ -521,12 +521,12 @@ def sum_of_padded(k: Any, x: Value, y: Value) -> Value | None:
                 low, high = [0] * x.ndim, list(value.shape)
                 low[dim], high[dim] = a - start, b - start
                 value = k.slice(value, low, high, (1,) * x.ndim)
-            total = value if total is None else k.element("add", (total, value), x.dtype)
+            total = value if total is None else _plus(k, total, value)
         if total is None:
             gap = (*x.shape[:dim], b - a, *x.shape[dim + 1 :])
             total = k.broadcast_in_dim(zero, gap, ())
         elif len(meeting) < len(pieces):
-            total = k.element("add", (total, zero), x.dtype)
+            total = _plus(k, total, zero)
         made.append(total)
     out = concatenate(k, made, dim)
     if out.is_node:
@@ -544,7 +544,7 @@ def _side_by_side(k: Any, x: Value, pieces: Sequence[tuple[int, int, Value]], di
             made.append(k.broadcast_in_dim(zero, gap, ()))
         if value is not None:
             if not _has_added_zero(value):
-                value = k.element("add", (value, zero), x.dtype)
+                value = _plus(k, value, zero)
             made.append(value)
             kept.append((start, stop, value))
         at = stop
@@ -556,10 +556,14 @@ def _side_by_side(k: Any, x: Value, pieces: Sequence[tuple[int, int, Value]], di
 
 def _has_added_zero(x: Value) -> bool:
     """Whether it is a sum with 0, to which another 0 adds nothing."""
-    if x.node.word != "add":
-        return False
-    other = x.node.args[1].node
-    return other.word == "literal" and not any(other.attr)
+    return all(p.node.word == "add" and is_zero(p.node.args[1]) for p in x.parts)
+
+
+def _plus(k: Any, x: Value, y: Value) -> Value:
+    """x + y, without another look at what they were padded of."""
+    known = native(x.dtype) is not None
+    out: Value = k.element("add", (x, y), x.dtype) if known else k.binary("add", x, y)
+    return out
 
 
 def _meet(pieces: Sequence[tuple[int, int, Value]]) -> bool:
