@@ -59,7 +59,7 @@ def padded_row(k: Any, x: Value, low: int, high: int, between: int) -> Value | N
     out = _pad_word(k, held(k, x), shape, lows)
     if out is None:
         return _remade(k, x, [], shape, lows)
-    k.padded[out.node] = (x.ndim - 1, [(low, n - high, x)])
+    k.padded[out.node] = (x.ndim - 1, [(low, n - high, x)], False)
     return out
 
 
@@ -93,7 +93,12 @@ def padded_around(
     again = made_again(k, x, config, shape, lines)
     if again is None:
         return None
-    return _remade(k, x, again, shape, [low for low, _, _ in config])
+    out = _remade(k, x, again, shape, [low for low, _, _ in config])
+    padded = [d for d, c in enumerate(config) if any(c)]
+    if len(padded) == 1 and out.is_node:
+        (d,) = padded
+        k.padded[out.node] = (d, [(config[d][0], shape[d] - config[d][1], x)], False)
+    return out
 
 
 def made_again(

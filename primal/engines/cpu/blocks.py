@@ -13,15 +13,15 @@ from typing import Any
 from primal.engines.cpu.code import LINE
 from primal.engines.cpu.graph import Node, Value, reshaped, size_of
 from primal.engines.cpu.partial import in_part
-from primal.engines.cpu.pieces import CLOSE
+from primal.engines.cpu.pieces import CLOSE, HEAVY_RUN
 from primal.engines.cpu.schedule import Group, Remaking, Schedule, Step, nodes_read
 from primal.engines.cpu.steps import Block, Branch, Library, Loop, Move, Routine
 from primal.engines.cpu.takes import INNER
 
 FEW = 64
 """Elements of a piece up to which it does not matter how far they lie apart."""
-RUN, HEAVY_RUN = 16, 64
-"""Elements of a row that lie side by side, for bodies without and with mathematical functions."""
+RUN = 16
+"""Elements of a row that lie side by side, for bodies without mathematical functions."""
 
 
 def arranged(order: Sequence[Any], outs: Sequence[Node], given: Iterable[Node] = ()) -> Block:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.engines.cpu import around, control, pieces, powers, rooms, tiled
+from primal.engines.cpu import around, control, edges, powers, rooms, tiled
 from primal.engines.cpu.commuting import made_by_pad
 from primal.engines.cpu.complex_functions import FUNCTIONS, Terms, power
 from primal.engines.cpu.graph import (
@@ -50,17 +50,21 @@ def is_complex(dtype: Any) -> bool:
 class Pair(Value):
     """A complex value as its parts, in the shape of both. Asking for `node` puts it together."""
 
-    __slots__ = ("words", "parts", "joined")
+    __slots__ = ("words", "both", "joined")
 
     def __init__(self, words: ComplexWords, re: Value, im: Value, logical: Any) -> None:
         shape = tuple(np.broadcast_shapes(re.shape, im.shape))
         self.words = words
-        self.parts = aligned(re, shape), aligned(im, shape)
+        self.both = aligned(re, shape), aligned(im, shape)
         self.joined: Any = None
         self.shape = shape
         self.logical = logical
         self.strides = None
         self.offset = 0
+
+    @property
+    def parts(self) -> tuple[Value, Value]:
+        return self.both
 
     @property
     def node(self) -> Node:  # type: ignore[override]
@@ -129,7 +133,13 @@ class ComplexWords(Words):
 
     def _joined(self, x: Value) -> Any:
         re, im = self.parts(x)
-        out = self.element("complex", (re, im), x.dtype)
+        whole = _viewed_alike(re, im)
+        if whole is None:
+            out = self.element("complex", (re, im), x.dtype)
+        else:
+            # Of a view, as of a transposition, the view of what was put together: no parts are
+            # in memory, and numbers are turned as such.
+            out = self.element("complex", whole, x.dtype).view(re.shape, re.steps(), re.offset)
         place = self._place()
         self._apart[out.key()] = place, re, im, out
         return place, out
@@ -156,7 +166,7 @@ class ComplexWords(Words):
         return self.plain(x) if is_complex(x.dtype) else super().held(x)
 
     def copy(self, x: Value) -> Value:
-        return self._joined(x)[1] if is_complex(x.dtype) else super().copy(x)
+        return self._joined(x)[1] if type(x) is Pair else super().copy(x)
 
     def dense(self, x: Value) -> Value:
         return super().dense(self.plain(x))
@@ -208,8 +218,8 @@ class ComplexWords(Words):
                 return self.pair(x, y, dtype)
         if not is_complex(x.dtype):
             return super().binary(name, x, y)
-        if name == "add" and self.padded and not Pair in (type(x), type(y)):
-            found = pieces.sum_of_padded(self, x, y)
+        if name == "add" and self.padded:
+            found = edges.sum_of_padded(self, x, y)
             if found is not None:
                 return found
         if name == "mul":
@@ -569,6 +579,18 @@ class ComplexWords(Words):
 
 
 __all__ = ["ComplexWords", "Pair", "is_complex"]
+
+
+def _viewed_alike(re: Value, im: Value) -> list[Value] | None:
+    """Both arrays that a group makes, where a pair is the same reordering of them."""
+    same = re.strides == im.strides and re.offset == im.offset
+    if not same or re.strides is None or re.node.shape != im.node.shape:
+        return None
+    if not any(p.node.args and p.node.word not in APART for p in (re, im)):
+        return None
+    if re.size != size_of(re.node.shape) or not all(re.steps()):
+        return None
+    return [Value(p.node, p.node.shape, p.logical) for p in (re, im)]
 
 
 def _is_number(x: Value) -> bool:

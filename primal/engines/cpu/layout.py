@@ -172,6 +172,9 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     for node in written:
         arrays.append(_piece(group.pieces[node], group.pieces[node].steps()))
     stores = tuple([count + nodes[node] for node in (*stored, *written)])
+    if {a.dtype for a in arrays} in ({"c8"}, {"c16"}) and all(b[0] == "copy" for b in body):
+        shape, arrays = as_floats(shape, arrays)
+        body = tuple([("copy", ("f8",), "f8", found) for *_, found in body])
     inner = as_they_lie([d for d in range(len(shape)) if d in axes and shape[d] != 1], arrays)
     outer = [d for d in range(len(shape)) if d not in axes and shape[d] != 1]
     plain = row_major([n for d, n in enumerate(shape) if d not in axes])
@@ -270,6 +273,21 @@ def second_run(group: Group, made: Instance) -> Instance:
         return replaced(found, units=units, chunk=0, chunks=1)
     _, parts, *rest = made.split
     return replaced(found, units=made.units // parts, split=(0, 1, *rest))
+
+
+def as_floats(
+    shape: tuple[int, ...], arrays: list[Array]
+) -> tuple[tuple[int, ...], list[Array]]:
+    """Complex numbers of one dtype that are copied, as float64 of as many bytes, or pairs of it.
+
+    So points and short rows of them are put together by shuffles too.
+    """
+    if arrays[0].dtype == "c8":
+        return shape, [replaced(a, dtype="f8") for a in arrays]
+    return (*shape, 2), [
+        replaced(a, dtype="f8", strides=(*[2 * s for s in a.strides], 1), offset=2 * a.offset)
+        for a in arrays
+    ]
 
 
 def _piece(place: Value, strides: tuple[int, ...]) -> Array:

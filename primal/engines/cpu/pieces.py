@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +14,6 @@ from primal.engines.cpu.around import (
     joined_as_read,
     padded_around,
     padded_row,
-    shortest_row,
 )
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.graph import Value, is_zero, native, row_major, size_of
@@ -198,6 +196,8 @@ def dynamic_update_slice(k: Any, x: Value, part: Value, starts: Sequence[Value])
 
 CLOSE = 8
 """Elements from one row to the next up to which what takes turns is put together by shuffles."""
+HEAVY_RUN = 64
+"""Elements of a row of a piece from which any group writes it where it belongs."""
 LONG_RUN = 1 << 14
 """Bytes of a run from which it may be copied in parts."""
 BLOCK = 1 << 14
@@ -402,7 +402,7 @@ def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) 
         ]
         out = concatenate(k, [edges[0], x, edges[1]], d)
         if zero and out.is_node:
-            k.padded[out.node] = (d, [(low, low + x.shape[d], x)])
+            k.padded[out.node] = (d, [(low, low + x.shape[d], x)], True)
         return out
     short = x.shape[-1] * (between + 1) * x.node.dtype.itemsize < gaps.SHORTEST
     in_turn = padded == [x.ndim - 1] and 0 <= low <= between == low + high < CLOSE
@@ -464,108 +464,5 @@ def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) 
         units=-(-rows // block), cost=20 + min(rows, block) * pace // 8, name="pad",
     )  # fmt: skip
     if plainly and zero:
-        k.padded[out.node] = (d, [(low, low + x.shape[d], given)])
+        k.padded[out.node] = (d, [(low, low + x.shape[d], given)], True)
     return out
-
-
-MOST_TERMS, MOST_APART = 24, 256
-"""Terms of a sum of padded arrays up to which it is written out, and of those that never meet."""
-
-
-def sum_of_padded(k: Any, x: Value, y: Value) -> Value | None:
-    """x + y of arrays padded with zeros: a concatenation of sums of what meets where.
-
-    The derivatives of splits and differences are sums of such, which would write and read the
-    whole each time. The sums that lead up to the last one are read by nobody then, and not
-    computed. Adding zero keeps what it does to -0.
-    """
-    if not (x.is_node and y.is_node) or x.shape != y.shape:
-        return None
-    found = k.padded.get(x.node) or k.padded.get(y.node)
-    if found is None:
-        return None
-    dim = found[0]
-    whole = [k.padded.get(v.node, (dim, [(0, v.shape[dim], v)])) for v in (x, y)]
-    some, more = [pieces for _, pieces in whole]
-    if whole[0][0] != whole[1][0] or len(some) + len(more) > MOST_APART:
-        return None
-    # Of the shortest rows every coordinate is a vector (`points`), so that columns cost nothing.
-    short = dim == x.ndim - 1 and x.shape[dim] < shortest_row(k, x.shape)
-    rows = size_of(x.shape[:dim]) > 1 and not short
-    if rows and "pad" in (x.node.word, y.node.word):
-        return None
-    pieces = sorted([*some, *more], key=lambda p: p[:2])
-    meets = _meet(pieces)
-    if len(pieces) > MOST_TERMS and (rows or meets):
-        return None
-    if not meets:
-        return _side_by_side(k, x, pieces, dim)
-    if _meet(more):
-        some, more = more, some
-    pieces = [*some, *more]
-    ends = sorted({0, x.shape[dim], *[n for piece in pieces for n in piece[:2]]})
-    parts = [
-        (a, b, [piece for piece in pieces if piece[0] <= a and b <= piece[1]])
-        for a, b in itertools.pairwise(ends)
-    ]
-    terms = sum([len(meeting) for _, _, meeting in parts])
-    # Edges that are columns cost more than the whole. More than two are added from the left.
-    if rows or _meet(more) or terms > MOST_TERMS:
-        return None
-    zero = k.literal(0, x.dtype)
-    made = []
-    for a, b, meeting in parts:
-        total = None
-        for start, stop, value in meeting:
-            if (start, stop) != (a, b):
-                low, high = [0] * x.ndim, list(value.shape)
-                low[dim], high[dim] = a - start, b - start
-                value = k.slice(value, low, high, (1,) * x.ndim)
-            total = value if total is None else _plus(k, total, value)
-        if total is None:
-            gap = (*x.shape[:dim], b - a, *x.shape[dim + 1 :])
-            total = k.broadcast_in_dim(zero, gap, ())
-        elif len(meeting) < len(pieces):
-            total = _plus(k, total, zero)
-        made.append(total)
-    out = concatenate(k, made, dim)
-    if out.is_node:
-        k.padded[out.node] = (dim, pieces)
-    return out
-
-
-def _side_by_side(k: Any, x: Value, pieces: Sequence[tuple[int, int, Value]], dim: int) -> Value:
-    """The sum of arrays padded to the shape of x, which do not meet."""
-    zero = k.literal(0, x.dtype)
-    made, kept, at = [], [], 0
-    for start, stop, value in (*pieces, (x.shape[dim], x.shape[dim], None)):
-        if start > at:
-            gap = (*x.shape[:dim], start - at, *x.shape[dim + 1 :])
-            made.append(k.broadcast_in_dim(zero, gap, ()))
-        if value is not None:
-            if not _has_added_zero(value):
-                value = _plus(k, value, zero)
-            made.append(value)
-            kept.append((start, stop, value))
-        at = stop
-    out = concatenate(k, made, dim)
-    if out.is_node:
-        k.padded[out.node] = (dim, kept)
-    return out
-
-
-def _has_added_zero(x: Value) -> bool:
-    """Whether it is a sum with 0, to which another 0 adds nothing."""
-    return all(p.node.word == "add" and is_zero(p.node.args[1]) for p in x.parts)
-
-
-def _plus(k: Any, x: Value, y: Value) -> Value:
-    """x + y, without another look at what they were padded of."""
-    known = native(x.dtype) is not None
-    out: Value = k.element("add", (x, y), x.dtype) if known else k.binary("add", x, y)
-    return out
-
-
-def _meet(pieces: Sequence[tuple[int, int, Value]]) -> bool:
-    """Whether two pieces overlap."""
-    return any(a[1] > b[0] for a, b in itertools.pairwise(sorted(pieces, key=lambda p: p[:2])))

@@ -13,6 +13,7 @@ from primal.engines.cpu import (
     commuting,
     control,
     divisions,
+    edges,
     moves,
     objects,
     pieces,
@@ -69,7 +70,7 @@ class Words(MatrixWords):
         self.literals: dict[Any, Node] = {}
         self.counts: dict[Any, Node] = {}
         self.padded: dict[Node, Any] = {}
-        """Arrays that are zero but for pieces: dimension, [(start, stop, value)]."""
+        """Arrays that are zero but for pieces: dimension, [(start, stop, value)], if in memory."""
         self.scattered: dict[Node, Any] = {}
         """What was added to zeros for a sum alone: indices, updates, parameters; sums of such."""
         self.spread: dict[Node, Any] = {}
@@ -248,7 +249,7 @@ class Words(MatrixWords):
             if x.shape in ((), y.shape) and _is_one(x):
                 return y
         if name == "add" and (self.padded or self.scattered):
-            found = scatters.added_to(self, x, y) or pieces.sum_of_padded(self, x, y)
+            found = scatters.added_to(self, x, y) or edges.sum_of_padded(self, x, y)
             if found is not None:
                 return found
         if name.startswith("shift") and y.node.word == "literal" and y.shape in ((), x.shape):

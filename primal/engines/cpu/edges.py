@@ -1,0 +1,155 @@
+"""Sums of arrays that are zero but for pieces: one concatenation of what meets where.
+
+So are derivatives of splits, differences and rolls, whose terms would write and read the whole each
+time.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from primal.engines.cpu.around import shortest_row
+from primal.engines.cpu.graph import Value, is_zero, native, size_of
+from primal.engines.cpu.pieces import HEAVY_RUN, concatenate
+
+MOST_TERMS, MOST_APART = 24, 256
+"""Terms of a sum of padded arrays up to which it is written out, and of those that never meet."""
+
+
+def sum_of_padded(k: Any, x: Value, y: Value) -> Value | None:
+    """x + y of arrays padded with zeros: a concatenation of sums of what meets where.
+
+    The derivatives of splits and differences are sums of such, which would write and read the
+    whole each time. The sums that lead up to the last one are read by nobody then, and not
+    computed. Adding zero keeps what it does to -0.
+    """
+    if x.shape != y.shape or not all(p.is_node for p in (*x.parts, *y.parts)):
+        return None
+    known = [_padded_of(k, v) for v in (x, y)]
+    if not all(found is None or found[2] for found in known):
+        beside = _sum_of_read(k, x, y, *known)
+        if beside is not None:
+            return beside
+        known = [found if found and found[2] else None for found in known]
+    dim = next((found[0] for found in known if found), None)
+    if dim is None:
+        return None
+    whole = [found or (dim, [(0, v.shape[dim], v)]) for found, v in zip(known, (x, y), strict=True)]
+    some, more = [found[1] for found in whole]
+    if whole[0][0] != whole[1][0] or len(some) + len(more) > MOST_APART:
+        return None
+    # Of the shortest rows every coordinate is a vector (`points`), so that columns cost nothing.
+    short = dim == x.ndim - 1 and x.shape[dim] < shortest_row(k, x.shape)
+    rows = size_of(x.shape[:dim]) > 1 and not short
+    pieces = sorted([*some, *more], key=lambda p: p[:2])
+    meets = _meet(pieces)
+    if len(pieces) > MOST_TERMS and (rows or meets):
+        return None
+    if not meets:
+        return _side_by_side(k, x, pieces, dim)
+    if native(x.dtype) is None and any(len(value.parts) == 1 for *_, value in pieces):
+        return None  # parts of what lies in memory are padded as they are read
+    if _meet(more):
+        some, more = more, some
+    pieces = [*some, *more]
+    ends = sorted({0, x.shape[dim], *[n for piece in pieces for n in piece[:2]]})
+    parts = [
+        (a, b, [piece for piece in pieces if piece[0] <= a and b <= piece[1]])
+        for a, b in itertools.pairwise(ends)
+    ]
+    terms = sum([len(meeting) for _, _, meeting in parts])
+    # Edges that are columns cost more than the whole. More than two are added from the left.
+    if rows or _meet(more) or terms > MOST_TERMS:
+        return None
+    zero = k.literal(0, x.dtype)
+    made = []
+    for a, b, meeting in parts:
+        total = None
+        for start, stop, value in meeting:
+            if (start, stop) != (a, b):
+                low, high = [0] * x.ndim, list(value.shape)
+                low[dim], high[dim] = a - start, b - start
+                value = k.slice(value, low, high, (1,) * x.ndim)
+            total = value if total is None else _plus(k, total, value)
+        if total is None:
+            gap = (*x.shape[:dim], b - a, *x.shape[dim + 1 :])
+            total = k.broadcast_in_dim(zero, gap, ())
+        elif len(meeting) < len(pieces):
+            total = _plus(k, total, zero)
+        made.append(total)
+    out = concatenate(k, made, dim)
+    if out.is_node:
+        k.padded[out.node] = (dim, pieces, True)
+    return out
+
+
+def _padded_of(k: Any, x: Value) -> Any:
+    """What `Words.padded` knows of a value; of complex ones in parts what it knows of both."""
+    found = [k.padded.get(p.node) for p in x.parts]
+    if len(found) == 1 or None in found:
+        return found[0] if len(found) == 1 else None
+    (dim, some, stored), (other, more, _) = found
+    if dim != other or [p[:2] for p in some] != [p[:2] for p in more]:
+        return None
+    both = zip(some, more, strict=True)
+    return dim, [(a, b, k.pair(re, im, x.dtype)) for (a, b, re), (*_, im) in both], stored
+
+
+def _sum_of_read(k: Any, x: Value, y: Value, one: Any, other: Any) -> Value | None:
+    """The sum of what was padded as it is read, but does not meet and leaves nothing out.
+
+    Side by side each piece is computed for its own elements: the gradient of the product of both
+    halves of 1000 x 1000 complex64 took 940 µs as a sum, of 100 x 100 x 100 bfloat16 740.
+    """
+    if one is None or other is None or one[0] != other[0]:
+        return None
+    dim, pieces = one[0], sorted([*one[1], *other[1]], key=lambda p: p[:2])
+    runs = [size_of(value.shape[dim:]) for *_, value in pieces]
+    if _meet(pieces) or min(runs) < HEAVY_RUN or len(pieces) > MOST_TERMS:
+        return None
+    if sum([b - a for a, b, _ in pieces]) == x.shape[dim]:
+        return None if k.woven else _side_by_side(k, x, pieces, dim)
+    made = []
+    for i, both in enumerate(zip(x.parts, y.parts, strict=True)):
+        made.append(k.element("add", both, both[0].dtype))
+        k.padded[made[-1].node] = dim, [(a, b, v.parts[i]) for a, b, v in pieces], False
+    return made[0] if len(made) == 1 else k.pair(*made, x.dtype)
+
+
+def _side_by_side(k: Any, x: Value, pieces: Sequence[tuple[int, int, Value]], dim: int) -> Value:
+    """The sum of arrays padded to the shape of x, which do not meet."""
+    zero = k.literal(0, x.dtype)
+    made, kept, at = [], [], 0
+    for start, stop, value in (*pieces, (x.shape[dim], x.shape[dim], None)):
+        if start > at:
+            gap = (*x.shape[:dim], start - at, *x.shape[dim + 1 :])
+            made.append(k.broadcast_in_dim(zero, gap, ()))
+        if value is not None:
+            if not _has_added_zero(value):
+                value = _plus(k, value, zero)
+            made.append(value)
+            kept.append((start, stop, value))
+        at = stop
+    out = concatenate(k, made, dim)
+    if out.is_node:
+        k.padded[out.node] = (dim, kept, True)
+    return out
+
+
+def _has_added_zero(x: Value) -> bool:
+    """Whether it is a sum with 0, to which another 0 adds nothing."""
+    return all(p.node.word == "add" and is_zero(p.node.args[1]) for p in x.parts)
+
+
+def _plus(k: Any, x: Value, y: Value) -> Value:
+    """x + y, without another look at what they were padded of."""
+    known = native(x.dtype) is not None
+    out: Value = k.element("add", (x, y), x.dtype) if known else k.binary("add", x, y)
+    return out
+
+
+def _meet(pieces: Sequence[tuple[int, int, Value]]) -> bool:
+    """Whether two pieces overlap."""
+    return any(a[1] > b[0] for a, b in itertools.pairwise(sorted(pieces, key=lambda p: p[:2])))

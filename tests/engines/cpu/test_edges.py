@@ -1,0 +1,128 @@
+"""Sums of padded arrays, and complex arrays that are moved: NumPy's values, and how few passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal
+import primal.numpy as jnp
+from primal.base.dtypes import bfloat16
+from primal.engines.cpu.schedule import Group
+from tests.engines.cpu.fences import fenced
+from tests.engines.cpu.lab import built, numpy_run, spoiled
+
+DRAW = np.random.default_rng(0)
+DTYPES = (np.float32, np.float64, np.complex64, np.complex128, bfloat16)
+SHAPES = ((90, 80), (3, 700), (700, 3), (40,), (4, 66, 70))
+
+
+def drawn(shape: tuple[int, ...], dtype: Any) -> Any:
+    """Numbers of either sign, and zeros of both."""
+    x = DRAW.standard_normal((2, *shape))
+    x[DRAW.random(x.shape) < 0.1] = -0.0
+    both = x[0] + 1j * x[1] if np.dtype(dtype).kind == "c" else x[0]
+    return both.astype(dtype)
+
+
+def same_bits(got: Any, want: Any) -> None:
+    """Equal to the signs of zeros."""
+    assert got.dtype == want.dtype and got.shape == want.shape
+    part = {"c": got.real.dtype}.get(got.dtype.kind, got.dtype)
+    a, b = [np.ascontiguousarray(x).view(part) for x in (got, want)]
+    np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(np.signbit(a), np.signbit(b))
+
+
+def run(f: Callable[..., Any], *xs: Any) -> Any:
+    """The program of f, whose results have NumPy's bits."""
+    made = built(lambda *xs: [f(*xs)], *xs)
+    with spoiled():
+        (got,) = made.execute(list(xs))
+    (want,) = numpy_run(lambda *xs: [f(*xs)], *xs)
+    same_bits(got, want)
+    return made
+
+
+def back(f: Callable[..., Any], x: Any, w: Any) -> Any:
+    """The cotangent w, and light words of it, taken back through f."""
+    return primal.vjp(f, x)[1](w * w)[0]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_derivatives_of_rolls_splits_and_pads(shape: tuple[int, ...], dtype: Any) -> None:
+    x = drawn(shape, dtype)
+    for axis, n in enumerate(shape):
+        for by in (1, n // 2):
+            run(lambda x, w, a=axis, by=by: back(lambda x: jnp.roll(x, by, a), x, w), x, x)
+        if n % 2 == 0:
+            halves = np.split(x, 2, axis)[0]
+            run(
+                lambda x, w, a=axis: back(lambda x: jnp.multiply(*jnp.split(x, 2, a)), x, w),
+                x, halves,
+            )  # fmt: skip
+        run(lambda x, a=axis: jnp.pad(x * x, [(2 * (d == a), d == a) for d in range(x.ndim)]), x)
+        run(lambda x, a=axis: jnp.concatenate([x * x, x[::-1], -x], a), x)
+        run(lambda x, a=axis: jnp.diff(x * x, axis=a), x)
+        run(lambda x, a=axis: jnp.repeat(x, 2, a), x)
+
+
+@pytest.mark.parametrize("dtype", (np.complex64, np.complex128))
+@pytest.mark.parametrize("shape", ((70, 90), (50, 3), (3, 50), (5, 20, 30), (1, 7)))
+def test_complex_arrays_are_turned(shape: tuple[int, ...], dtype: Any) -> None:
+    """What is in memory, what is made, and views of either."""
+    x = drawn(shape, dtype)
+    for f in (
+        lambda x: x.T,
+        lambda x: (x * x).T,
+        lambda x: (x * 2)[::-1].T,
+        lambda x: x.T.reshape(-1),
+        lambda x: jnp.moveaxis(x + 1, -1, 0) * x.size,
+        lambda x: jnp.stack([x, x * x], -1).T,
+        lambda x: jnp.broadcast_to(x[..., :1] * 2, x.shape).T,
+    ):
+        run(f, x)
+
+
+@pytest.mark.parametrize("dtype", (np.float32, np.complex64, np.complex128, bfloat16))
+def test_pieces_are_computed_once_where_they_lie(dtype: Any) -> None:
+    """Each element of a product of halves, and of a roll, has one pass; nothing lies between."""
+    x = drawn((200, 90), dtype)
+    for f, w in (
+        (lambda x: jnp.multiply(*jnp.split(x, 2, 0)), x[:100]),
+        (lambda x: jnp.roll(x, 3, 0), x),
+        (lambda x: jnp.concatenate(jnp.split(x, 4, 0)[::-1], 0), x),
+    ):
+        made = run(lambda x, w, f=f: back(f, x, w), x, w)
+        sizes = [int(np.prod(s.shape)) for s in made.plan.steps if type(s) is Group]
+        assert len(sizes) == len(made.plan.steps) and sum(sizes) <= x.size
+        assert made.plan.arena == 0
+
+
+def test_slices_of_what_is_heavy_or_overlaps_are_read_where_they_lie() -> None:
+    """Functions are computed in one piece, and nothing twice."""
+    x, y = drawn((2, 120, 80), np.float32)
+    for f, most in (
+        (lambda x, y: (lambda z: z[:60] * z[60:])(jnp.sin(x * y)), 2),
+        (lambda x, y: (lambda z: z[:60] * z[60:])(x * y + 1), 1),
+        (lambda x, y: (lambda z: z[:90] * z[30:])(x * y + 1), 2),
+    ):
+        made = built(lambda x, y, f=f: [f(x, y)], x, y)
+        assert len(made.plan.steps) == most
+
+
+@pytest.mark.parametrize("end", (False, True))
+@pytest.mark.parametrize("dtype", (np.complex64, np.complex128))
+def test_nothing_is_read_beyond_complex_arrays(dtype: Any, end: bool) -> None:
+    for shape in ((70, 90), (300, 3), (3, 300)):
+        x = fenced(shape, dtype, end)
+        x[...] = drawn(shape, dtype)
+        for f in (
+            lambda x: jnp.repeat(x, 2, 1), lambda x: x.T, lambda x: jnp.roll(x, 1, 1),
+            lambda x: jnp.pad(x * x, ((1, 2), (2, 1))),
+        ):  # fmt: skip
+            run(f, x)
