@@ -185,7 +185,7 @@ def choice(
             )
             return index if array.ndim == 0 else jnp.take(array, index, axis)
         shuffled = _permuted(typed, array, axis)
-        taken = jnp.take(shuffled, np.arange(draws), axis)
+        taken = shuffled[(slice(None),) * axis + (slice(draws),)]
         if array.ndim == 0:
             return taken.reshape(wanted)
         return taken.reshape(array.shape[:axis] + wanted + array.shape[axis + 1 :])

@@ -19,8 +19,6 @@ rows (300 runs of 6 rows of 3: 16 µs, in another way 4; of 40: 8.5 and 3.7)."""
 PLANE = 1024
 """Elements of planes that become points (an image's channels moved last) from which code for their
 number is worth its 12 ms: shuffles of whole vectors take 0.5 to 0.6 of the time of gathers."""
-NARROW = 4
-"""Bytes below which numbers are not collected from where they lie."""
 
 
 def flattened(given: Instance) -> Instance | None:
@@ -67,8 +65,6 @@ def _is_served(
         return False
     for k, (a, step, s) in enumerate(zip(given.arrays, steps, strides, strict=False)):
         size = int(a.dtype[1:])
-        if step in "sg" and a.kind == "m" and size < NARROW:
-            return False
         # What `take` reads stands still; what `pad` reads is read in some lanes only.
         if k in inner and (step != "z" if inner[k] == "take" else step not in "gu"):
             return False

@@ -377,6 +377,8 @@ class Writer:
     ) -> str:
         """The elements at so many bytes from the place."""
         c, kept = self.c, MEMORY[dtype]
+        if itemsize(dtype) <= narrow_gathers.MOST:
+            return narrow_gathers.by_words(c, dtype, place, steps, mask, counts)
         t = c.vec(kept)
         ps = c.new(f"getelementptr i8, ptr {place}, {c.vec(counts)} {steps}")
         return c.call(
