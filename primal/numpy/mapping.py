@@ -6,9 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from primal.api.operands import check_outputs, name_of, operand
 from primal.api.vectorize import vmap
 from primal.base.config import settings
-from primal.base.wrapping import wraps
+from primal.base.errors import api_boundary
+from primal.base.pytree import flatten, unflatten
 from primal.ir.trace import Array
 from primal.numpy.creation import array, asarray
 from primal.numpy.promotion import (
@@ -20,6 +22,7 @@ from primal.numpy.promotion import (
 from primal.numpy.reductions import as_axis
 from primal.numpy.remembered import remembered
 from primal.numpy.shapes import expand_dims, squeeze
+from primal.transforms.batch import Axis, batch_flat, materialize
 
 # vectorize
 
@@ -68,7 +71,6 @@ def vectorize(
         raise ValueError(f"excluded={excluded!r} contains negative numbers")
     cores = _parse_signature(signature) if signature is not None else None
 
-    @wraps(pyfunc)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         fixed = {i: a for i, a in enumerate(args) if i in excluded or a is None}
         chosen = [i for i in range(len(args)) if i not in fixed]
@@ -76,6 +78,8 @@ def vectorize(
         named = [k for k in kwargs if k not in excluded]
 
         def call(*values: Any) -> Any:
+            if len(chosen) == len(args) and not kwargs:
+                return pyfunc(*values)
             full_args: list[Any] = [fixed.get(i) for i in range(len(args))]
             for i, v in zip(chosen, values, strict=False):
                 full_args[i] = v
@@ -84,13 +88,13 @@ def vectorize(
 
         given = [args[i] for i in chosen] + [kwargs[k] for k in named]
         values = [asarray(v) for v in given]
-        return _broadcasting(call, values, cores, signature)
+        return _broadcasting(call, values, cores, signature, name_of(pyfunc))
 
-    return wrapped
+    return api_boundary(wrapped, pyfunc)
 
 
 def _broadcasting(
-    call: Callable[..., Any], values: list[Any], cores: Any, signature: str | None
+    call: Callable[..., Any], values: list[Any], cores: Any, signature: str | None, name: str
 ) -> Any:
     inputs = cores[0] if cores else [()] * len(values)
     if len(inputs) != len(values):
@@ -132,9 +136,9 @@ def _broadcasting(
                 _check_sizes(dict(sizes), core, have, signature)
         return out
 
-    mapped = checked
-    # From the last axis to the first: each vmap maps the operands that have the axis; one that
-    # repeats along it loses its axis of size 1 beforehand.
+    # From the last axis to the first, each maps the operands that have the axis; one that repeats
+    # along it loses its axis of size 1 beforehand.
+    levels: list[tuple[int, list[int | None]]] = []
     squeezed: list[list[int]] = [[] for _ in values]
     for back in range(1, len(lead) + 1):
         axes: list[int | None] = []
@@ -144,9 +148,47 @@ def _broadcasting(
             if repeats:
                 squeezed[k].append(place)
             axes.append(None if place < 0 or repeats else 0)
-        mapped = vmap(mapped, tuple(axes))
+        levels.append((lead[len(lead) - back], axes))
     values = [squeeze(x, tuple(s)) if s else x for x, s in zip(values, squeezed, strict=True)]
-    return mapped(*values)
+    return over_axes(checked, levels, values, name)
+
+
+def over_axes(
+    fun: Callable[..., Any],
+    levels: Sequence[tuple[int, list[int | None]]],
+    values: Sequence[Any],
+    name: str,
+) -> Any:
+    """A function mapped over axes in front, the last of them first: per axis its size and which
+    operands have it.
+
+    As nested `vmap`s, without what each asks about its arguments: 15 us of 25 for an axis.
+    """
+    found: list[Any] = []
+
+    def flat(*xs: Any) -> Sequence[Any]:
+        result = fun(*xs)
+        outs, spec = flatten(result)
+        check_outputs(name, result, outs)
+        found.append(spec)
+        return outs
+
+    def along(inner: Callable[..., Any], size: int, dims: list[int | None]) -> Callable[..., Any]:
+        axis = Axis(None, size)
+
+        def mapped(*xs: Any) -> list[Any]:
+            outs, placed = batch_flat(inner, axis, xs, dims)
+            return [
+                materialize(operand(x), axis, d, 0) for x, d in zip(outs, placed, strict=True)
+            ]
+
+        return mapped
+
+    mapped: Callable[..., Any] = flat
+    for size, dims in levels:
+        mapped = along(mapped, size, dims)
+    outs = mapped(*values)
+    return unflatten(found[0], outs)
 
 
 def _check_sizes(sizes: dict[str, int], core: Core, shape: Sequence[int], text: Any) -> None:

@@ -17,6 +17,7 @@ from primal.ir.avals import Aval
 from primal.ir.jaxpr import Eqn, Var
 from primal.ir.op import Bound
 from primal.ir.trace import Literal
+from primal.ops.contract import dot_general
 from primal.ops.elementwise import div
 from primal.ops.spread import broadcast_in_dim
 
@@ -29,6 +30,8 @@ def phrase(eqn: Eqn, data: Sequence[str], bound: Bound) -> str | None:
         wide = f"{bound(ufunc)}({', '.join([f'{bound(widened)}({name})' for name in data])})"
         out = eqn.outvars[0].aval.dtype
         return wide if out != dtype else f"{bound(narrowed)}({wide}, {bound(dtype)})"
+    if eqn.op is dot_general and dtype in IN_VECTORS:
+        return eqn.op.written(eqn, data, bound) if eqn.op.written is not None else None
     if not all(_is_native(v.aval) for v in (*eqn.invars, *eqn.outvars)):
         return None
     if eqn.op.written is not None:

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from primal.api.vectorize import vmap
+from primal.api.operands import name_of
 from primal.base import dtypes, errors
 from primal.ir.avals import canonical_shape
 from primal.ir.trace import Array, Tracer, literal
 from primal.numpy import direct
 from primal.numpy.creation import array, filled, placed
 from primal.numpy.elementary import log_to
+from primal.numpy.mapping import over_axes
 from primal.numpy.promotion import (
     BOOL,
     ArrayLike,
@@ -368,6 +369,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: b
     return shape_ops.concatenate(*[with_rank(x, len(shape) + 1) for x in out], dimension=0)
 
 
+@errors.api_boundary
 def fromfunction(
     function: Callable[..., Any], shape: Any, *, dtype: DTypeLike = float, **kwargs: Any
 ) -> Any:
@@ -380,10 +382,13 @@ def fromfunction(
            [1, 2]], dtype=int32)
     """
     sizes = canonical_shape(shape)
-    at = functools.partial(function, **kwargs)
-    for i in reversed(range(len(sizes))):
-        at = vmap(at, in_axes=tuple([0 if i == k else None for k in range(len(sizes))]))
-    return at(*[arange(n, dtype=dtype) for n in sizes])
+    levels = [
+        (n, [0 if i == k else None for k in range(len(sizes))])
+        for i, n in reversed(list(enumerate(sizes)))
+    ]
+    values = [arange(n, dtype=dtype) for n in sizes]
+    at = functools.partial(function, **kwargs) if kwargs else function
+    return over_axes(at, levels, values, name_of(function))
 
 
 @remembered

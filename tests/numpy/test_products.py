@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import primal
 import primal.numpy as jnp
+from primal import lax
 from primal.api import grad, jit, make_jaxpr, vmap
 
 RNG = np.random.default_rng(3)
@@ -544,3 +546,36 @@ def test_long_sums_of_products_that_lie_apart_are_exact(sums, shape):
     x, y = rng.random(shape, np.float32), rng.random(shape[::-1], np.float32)
     want = np.einsum(sums, x.astype(np.float64), y.astype(np.float64))
     np.testing.assert_allclose(jnp.einsum(sums, x, y), want, rtol=2e-6)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64"])
+def test_products_of_many_whole_numbers(dtype):
+    """Modulo 2**bits, as NumPy forms them one by one, at the ends of the range too."""
+    rng = np.random.default_rng(0)
+    ends = np.iinfo(dtype)
+    with primal.enable_x64(dtype == "int64"):
+        shapes = [((40, 300), (300, 50)), ((3, 32, 33), (3, 33, 34)), ((2, 9000), (9000, 3))]
+        for left, right in shapes:
+            x, y = [rng.integers(ends.min, ends.max, n, dtype, True) for n in (left, right)]
+            for a, b in [(x, y), (np.full(left, ends.min, dtype), np.full(right, ends.min, dtype)),
+                         (np.full(left, ends.max, dtype), y)]:
+                wanted = np.matmul(a, b)
+                for _ in range(3):
+                    np.testing.assert_array_equal(jnp.matmul(a, b), wanted, strict=True)
+                found = jit(jnp.matmul)(a, b)
+                np.testing.assert_array_equal(found, wanted, strict=True)
+                axes = (((x.ndim - 1,), (x.ndim - 2,)), ((0,), (0,)) if x.ndim == 3 else ((), ()))
+                np.testing.assert_array_equal(lax.dot_general(a, b, axes), wanted, strict=True)
+
+
+def test_products_of_halves_are_rounded_once():
+    rng = np.random.default_rng(0)
+    for dtype in (jnp.float16, jnp.bfloat16):
+        x, y = [jnp.asarray(rng.standard_normal(n), dtype) for n in ((5, 7), (7, 4))]
+        wanted = np.matmul(np.asarray(x, np.float32), np.asarray(y, np.float32)).astype(dtype)
+        for _ in range(3):
+            assert jnp.array_equal(x @ y, wanted)
+            row = jnp.dot(x[0], y[:, 0])
+            assert row.dtype == dtype and row.shape == ()
+            np.testing.assert_allclose(np.float32(row), np.float32(wanted[0, 0]), 1e-2)
+        assert jnp.isnan(jnp.dot(x[0] * jnp.inf, x[0] * 0))
