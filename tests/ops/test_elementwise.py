@@ -376,6 +376,12 @@ def test_complex_numbers_near_zero_and_infinite_exponentials(x64: None) -> None:
     np.testing.assert_array_equal(ends.imag, [0, 0, 0, 0])
 
 
+def test_complex_expm1_of_scalars(x64: None) -> None:
+    for z in (0, 1, -0.5, 1j, np.inf, complex(-np.inf, 1)):
+        (got,), (row,) = agree(ops.expm1, np.complex128(z)), agree(ops.expm1, np.array([z, 1j]))
+        np.testing.assert_array_equal(got, row[0])
+
+
 def test_complex_expm1_of_infinite_numbers(x64: None) -> None:
     """As exp, C99 G.6.3.1: -1 at -inf whatever the angle, inf and an unknown angle at inf."""
     angles = [np.inf, -np.inf, np.nan]

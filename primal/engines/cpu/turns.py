@@ -202,8 +202,8 @@ def is_far(x: Value) -> bool:
 
 
 def is_apart(x: Value) -> bool:
-    """Whether the elements of its rows lie apart."""
-    return abs(x.steps()[-1]) != 1 and not is_spread(x)
+    """Whether the elements of its rows lie apart; a scalar has none."""
+    return x.ndim > 0 and abs(x.steps()[-1]) != 1 and not is_spread(x)
 
 
 def is_spread(x: Value) -> bool:

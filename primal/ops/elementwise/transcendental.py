@@ -74,7 +74,7 @@ def _written_of_reals(ufunc: Any) -> Any:
 
 
 def _expm1_impl(x: Any) -> Any:
-    out = np.expm1(x)
+    out = np.asarray(np.expm1(x))  # an array, also of a scalar: parts are set
     if x.dtype.kind == "c":
         a, b = x.real, x.imag
         # Both exponentials of all take longer than all the rest.

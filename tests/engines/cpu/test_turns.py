@@ -250,3 +250,12 @@ def test_long_rows_that_lie_far_apart_are_turned_for_a_sum(dtype: str) -> None:
     wide = np.broadcast_to(x.T[:, None], (12, 3, 30_000))
     made = built(lambda x, y: [jnp.broadcast_to(x.T[:, None], wide.shape) + y[:, None]], x, y)
     np.testing.assert_array_equal(made.execute([x, y])[0], wide + y[:, None])
+
+
+def test_words_of_scalars_that_are_transposed() -> None:
+    x = np.float32(0.25)
+    made = built(lambda x: [jnp.sqrt(x).T, (x + 1).T, x.astype(np.int32).T], x)
+    for got, want in zip(made.execute([x]), (0.5, 1.25, 0), strict=True):
+        np.testing.assert_array_equal(got, want)
+    (got,) = built(lambda x: [jnp.quantile(x, 0.5)], np.int32(2)).execute([np.int32(2)])
+    assert got == 2
