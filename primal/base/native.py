@@ -17,7 +17,7 @@ import numpy as np
 from primal.base.caches import register
 from primal.base.dtype_table import bfloat16
 
-VERSION = 34
+VERSION = 35
 """What the sources beside it expect; another build is older or newer than they are."""
 
 extension: Any = None
@@ -103,6 +103,14 @@ widened: Callable[[Any], Any] = _widened if extension is None else extension.wid
 """Narrow floats as float32; those of two bytes in vectors."""
 narrowed: Callable[[Any, Any], Any] = _narrowed if extension is None else extension.narrowed
 """float32 as a dtype of narrow floats, rounded to even; to two bytes in vectors."""
+
+
+def _rounded(x: Any, dtype: Any) -> Any:
+    return _widened(_narrowed(x, dtype))
+
+
+rounded: Callable[[Any, Any], Any] = _rounded if extension is None else extension.rounded
+"""float32 rounded to the numbers of a dtype of two bytes, in its own memory where it may be."""
 
 
 is_finite: Callable[[Any], bool] = _is_finite

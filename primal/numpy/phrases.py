@@ -12,26 +12,24 @@ from typing import Any
 
 import numpy as np
 
-from primal.base.native import IN_VECTORS, narrowed, widened
+from primal.base.native import FLOAT32, IN_VECTORS, narrowed, widened
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import Eqn, Var
 from primal.ir.op import Bound
 from primal.ir.trace import Literal
-from primal.ops.contract import dot_general
+from primal.ops.choose import convert_element_type
 from primal.ops.elementwise import div
 from primal.ops.spread import broadcast_in_dim
 
 
 def phrase(eqn: Eqn, data: Sequence[str], bound: Bound) -> str | None:
     """The expression for an equation of operands with these names; None where `impl` is to run."""
-    dtype = eqn.invars[0].aval.dtype if eqn.invars else None
-    ufunc = _ufunc_of(eqn)
-    if dtype in IN_VECTORS and ufunc in _SAME_AS_WIDE:
-        wide = f"{bound(ufunc)}({', '.join([f'{bound(widened)}({name})' for name in data])})"
-        out = eqn.outvars[0].aval.dtype
-        return wide if out != dtype else f"{bound(narrowed)}({wide}, {bound(dtype)})"
-    if eqn.op is dot_general and dtype in IN_VECTORS:
-        return eqn.op.written(eqn, data, bound) if eqn.op.written is not None else None
+    if eqn.op is convert_element_type:
+        old, new = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
+        if old in IN_VECTORS and new == FLOAT32:
+            return f"{bound(widened)}({data[0]})"
+        if new in IN_VECTORS and old == FLOAT32:
+            return f"{bound(narrowed)}({data[0]}, {bound(new)})"
     if not all(_is_native(v.aval) for v in (*eqn.invars, *eqn.outvars)):
         return None
     if eqn.op.written is not None:
@@ -41,10 +39,10 @@ def phrase(eqn: Eqn, data: Sequence[str], bound: Bound) -> str | None:
 
 
 _COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
-# What NumPy and ml_dtypes compute one by one, in float32, and round: the same in vectors.
-_SAME_AS_WIDE = frozenset({
-    np.add, np.subtract, np.multiply, np.true_divide, np.sqrt, np.floor, np.ceil, np.rint, np.trunc,
-    *_COMPARISONS,
+# What NumPy and ml_dtypes compute of two bytes in float32, and round once.
+SAME_AS_WIDE = frozenset({
+    np.add, np.subtract, np.multiply, np.true_divide, np.sqrt, np.square, np.floor, np.ceil,
+    np.rint, np.trunc, *_COMPARISONS,
 })  # fmt: skip
 
 
@@ -112,13 +110,14 @@ def ufunc_of(eqn: Eqn) -> Any:
     dtype = eqn.invars[0].aval.dtype if eqn.invars else None
     if not isinstance(dtype, np.dtype) or dtype.isbuiltin != 1:
         return None
-    found = _ufunc_of(eqn)
+    found = function_of(eqn)
     # Of booleans some make numbers.
     made = dtype.kind == "b" and found is not eqn.op.impl and found not in _OF_BOOLEANS
     return None if made else found
 
 
-def _ufunc_of(eqn: Eqn) -> Any:
+def function_of(eqn: Eqn) -> Any:
+    """NumPy's function that an elementwise operation is of floats, if there is one."""
     if eqn.params:
         return None
     if eqn.op is div:

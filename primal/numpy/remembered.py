@@ -28,13 +28,13 @@ import numpy as np
 from primal.base import caches
 from primal.base.config import Scope, config, settings
 from primal.base.later import Later
-from primal.base.native import KEPT, empty, extension, room_like
+from primal.base.native import KEPT, empty, extension, room_like, rounded
 from primal.ir.avals import Aval
 from primal.ir.evaluate import ERROR_STATE, quietly
 from primal.ir.jaxpr import ClosedJaxpr, Eqn
 from primal.ir.state import state
 from primal.ir.trace import Array, Literal
-from primal.numpy import phrases
+from primal.numpy import phrases, widening
 from primal.ops.elementwise.convert import WIDE
 from primal.ops.spread import placed
 from primal.runtime import devices, watch
@@ -344,6 +344,7 @@ def _simple(eqn: Eqn) -> bool:
 
 def _as_python(closed: ClosedJaxpr, out: Any) -> Callable[..., Any] | None:
     """A program as Python source: one call of an `impl` per line, constants folded."""
+    closed, rounds = widening.widen(closed)
     jaxpr = closed.jaxpr
     if closed.effects or not all(map(_simple, closed.eqns)):
         return None
@@ -376,7 +377,7 @@ def _as_python(closed: ClosedJaxpr, out: Any) -> Callable[..., Any] | None:
     for eqn in closed.eqns:
         size = sum([v.aval.size * v.aval.dtype.itemsize for v in eqn.outvars])
         if size <= LARGEST_CONSTANT and all(type(v) is Literal or v in known for v in eqn.invars):
-            _fold(eqn, known)
+            _fold(eqn, known, rounds)
             continue
         data = [operand(v) for v in eqn.invars]
         targets = [f"v{len(names) + i}" for i in range(len(eqn.outvars))]
@@ -404,6 +405,8 @@ def _as_python(closed: ClosedJaxpr, out: Any) -> Callable[..., Any] | None:
             ]
             room = f"like({whole[0]}, " if whole else f"empty({bound(aval.shape)}, "
             value = f"{value[:-1]}, out={room}{bound(aval.dtype)}))"
+        if eqn.outvars and eqn.outvars[0] in rounds:
+            value = f"{bound(rounded)}({value}, {bound(rounds[eqn.outvars[0]])})"
         lines.append(f"{', '.join(targets)}{',' if eqn.op.multiple else ''} = {value}")
         lines += [
             f"{t} = array({t})"
@@ -422,11 +425,12 @@ def _as_python(closed: ClosedJaxpr, out: Any) -> Callable[..., Any] | None:
     return _compiled(len(jaxpr.invars), lines, _structure(results, out, bound), scope)
 
 
-def _fold(eqn: Eqn, known: dict[Any, Any]) -> None:
+def _fold(eqn: Eqn, known: dict[Any, Any], rounds: widening.Rounded) -> None:
     vals = [v.host if type(v) is Literal else known[v] for v in eqn.invars]
     outs = quietly(eqn.op.impl, vals, eqn.params)
     for var, value in zip(eqn.outvars, outs if eqn.op.multiple else [outs], strict=True):
-        known[var] = np.asarray(value)
+        value = np.array(value) if var in rounds else np.asarray(value)
+        known[var] = rounded(value, rounds[var]) if var in rounds else value
 
 
 def _structure(results: Sequence[str], out: Any, bound: Callable[[Any], str]) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes
-from primal.base.native import FLOAT32, IN_VECTORS, narrowed, widened
+from primal.base.native import FLOAT32, IN_VECTORS, widened
 from primal.ir.avals import Aval
 from primal.ir.op import CONTRACT, Bound, Op, by_kind
 from primal.ir.trace import aval_of
@@ -287,19 +287,11 @@ def _dot_show(params: dict[str, Any]) -> dict[str, Any]:
 
 def _dot_written(eqn: Any, names: Sequence[str], bound: Bound) -> str | None:
     (left, right), out = [v.aval for v in eqn.invars], eqn.outvars[0].aval
-    wide = left.dtype in IN_VECTORS
-    if left.dtype.kind == "b" or (left.dtype.kind in "fc" and left.dtype.itemsize < 4 and not wide):
+    if left.dtype.kind == "b" or (left.dtype.kind in "fc" and left.dtype.itemsize < 4):
         return None
     asked = eqn.params["preferred_element_type"]
     if left.dtype != out.dtype or (asked is not None and asked != left.dtype):
         return None
-    if wide:
-        names = [f"{bound(widened)}({name})" for name in names]
-    text = _dot_text(eqn, left, right, names, bound)
-    return f"{bound(narrowed)}({text}, {bound(out.dtype)})" if wide else text
-
-
-def _dot_text(eqn: Any, left: Aval, right: Aval, names: Sequence[str], bound: Bound) -> str:
     if (text := _summed(left, right, eqn.params["dimension_numbers"])) is not None:
         if text == ONE_ROW:
             return f"{names[0]}.reshape(-1).dot({names[1]}.reshape(-1))"

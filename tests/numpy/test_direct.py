@@ -564,6 +564,7 @@ LAWS = {
     "trace": (False, [*over(MATRIX, GRID, MATRIX[:0]), *over(MATRIX, offset=-2),
                       *over(GRID, axis1=2, axis2=0), *over(WHOLE.reshape(2, 4) > 2)]),
     "vander": (False, [*over(VECTOR, WHOLE, SPECIALS, EMPTY, BYTES, WHOLE[:0]),
+                       *over(PAIRS, PAIRS / 3, COMPLEX[0], N=5),
                        *over(VECTOR, WHOLE, N=3, increasing=True), *over(WHOLE, BYTES, N=150),
                        *over(WHOLE, N=0), *over(WHOLE, N=1), *over(HALVES[:9], WHOLE > 2, N=4),
                        *over(WHOLE > 2, WHOLE < 9), *over(WHOLE > 2, N=99, increasing=True)]),
@@ -711,6 +712,11 @@ def test_floats_of_two_bytes_in_vectors(shape, dtype):
         with np.errstate(all="ignore"):
             wanted, found = x.astype(dtype), native.narrowed(x, dtype)
         assert found.shape == x.shape and found.dtype == dtype
+        if dtype in native.IN_VECTORS:
+            for own in (x.copy(), np.array(x, order="F"), np.repeat(x[..., None], 2, -1)[..., 0]):
+                once = native.rounded(own, dtype)
+                assert once.dtype == np.float32
+                same_bits(once, found.astype(np.float32))
         if dtype == np.float16:  # of which nan keeps some bits, of bfloat16 none
             np.testing.assert_array_equal(found, wanted)
         else:
@@ -721,7 +727,7 @@ UPPER = np.array([*SPECIAL, -np.nan, 3.38e38, -1e-38, 2.0**-133, 257, 0.99], nat
 OF_ONE = """modf frexp trunc isinf signbit logical_not sort argsort unique nanmax nanmin nanargmax
 nanargmin argpartition:3 partition:3 any all count_nonzero max min cummax isreal iscomplex diag
 unstack nonzero repeat:2 take_first delete:2 clip clip_below tril triu abs isfinite nan_to_num
-nan_to_some spacing ldexp softplus bincount""".split()
+nan_to_some spacing ldexp softplus bincount median histogram vander:4 norm det""".split()
 OF_TWO = """copysign heaviside fmax fmin maximum minimum logical_and logical_or logical_xor
 searchsorted digitize isin union1d setdiff1d setxor1d intersect1d insert add subtract multiply
 divide less equal isclose logaddexp logaddexp2 convolve""".split()
@@ -741,6 +747,8 @@ def _of_bfloat16(name):
         "ldexp": lambda x: jnp.ldexp(x, jnp.arange(x.size) * 7 % 300 - 150),
         "bincount": lambda x: jnp.bincount(jnp.arange(x.size) * 7 % 5, x),
         "softplus": nn.softplus,
+        "norm": jnp.linalg.norm,
+        "det": lambda x: jnp.linalg.det(x[:32].reshape(2, 4, 4)),
     }
     return special.get(name) or (lambda *xs: getattr(jnp, name)(*xs, *map(int, more)))
 
@@ -796,6 +804,42 @@ def test_programs_of_float16_round_each_operation(name):
         wanted = getattr(np, name)(np.where(every > other, every, other), other)
     for _ in range(3):
         same_bits(function(jnp.asarray(every), jnp.asarray(other)), wanted)
+
+
+PROGRAMS = [
+    lambda x, y: (x + y) * x - y / (x + 3),
+    lambda x, y: (x * y, x * y > 1, (x * y + 1).astype("int8"), (x - y).astype("float32") * 2),
+    lambda x, y: jnp.where(x > y, x * y, -jnp.abs(x) * 0.3),
+    lambda x, y: jnp.maximum(x * x, y) + jnp.minimum(jnp.square(y), x) * jnp.exp(x - y),
+    lambda x, y: jnp.sum(x * y, axis=0) + jnp.isfinite(x * 1e30),
+    lambda x, y: (x @ y.T + 1, jnp.vecdot(x, y) * 3, x[0, 0] * y[0, 0] + 1, jnp.dot(x[0], y[0])),
+    lambda x, y: (x * y).reshape(-1)[:7] + (x + y).T[:7, 0] * jnp.sqrt(jnp.abs(y[0, :7])),
+    lambda x, y: ((x * 0.1).astype("float16") + 1, (y * 0.1).astype("bfloat16") - 1, x + 0.0),
+    lambda x, y: [x * 1.7, jnp.floor(x * 1.7), (x + y).astype(bool), x * y == y * x],
+]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs_in_float32_round_each_operation(program, dtype):
+    """Every call gives the bits of operations one by one, however the operands lie; they stay."""
+    function = remembered(program)
+    rng = np.random.default_rng(0)
+    values = np.concatenate([np.array(SPECIAL), rng.normal(size=63) * 4])
+    with np.errstate(all="ignore"):
+        drawn = [jnp.asarray(rng.permutation(np.tile(values, 200))).astype(dtype) for _ in "xy"]
+    before = [_bits(v)[0].copy() for v in drawn]
+    for shape in ((2, 10), (80, 200), (1, 16000)):
+        n = math.prod(shape)
+        x, y = [v[:n].reshape(shape) for v in drawn]
+        for a, b in ((x, y), (x[:, ::-1], y), (x.T.reshape(-1)[:20].reshape(2, 10), y[:1, :10])):
+            wanted = [_bits(v)[0] for v in primal.tree.leaves(program(a, b))]
+            for _ in range(4):
+                for found, want in zip(primal.tree.leaves(function(a, b)), wanted, strict=True):
+                    np.testing.assert_array_equal(_bits(found)[0], want)
+                    assert _bits(found)[0].dtype == want.dtype
+    for v, bits in zip(drawn, before, strict=True):
+        np.testing.assert_array_equal(_bits(v)[0], bits)
 
 
 @pytest.mark.parametrize("small", ["which", "x", "y"])

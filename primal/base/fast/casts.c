@@ -194,6 +194,13 @@ WIDEST static void narrow_upper(const uint32_t *x, uint16_t *out, npy_intp n) {
     }
 }
 
+WIDEST static void round_upper(uint32_t *x, npy_intp n) {
+    for (npy_intp i = 0; i < n; i++) {
+        const uint32_t v = x[i], near = (v + 0x7fff + (v >> 16 & 1)) & 0xffff0000u;
+        x[i] = (v & 0x7fffffff) > 0x7f800000 ? (v & 0x80000000u) | 0x7fc00000 : near;
+    }
+}
+
 /* Of types that NumPy does not know itself, bfloat16 alone has two bytes. */
 static int is_upper(PyArray_Descr *descr) {
     return descr->type_num >= NPY_USERDEF && PyDataType_ELSIZE(descr) == 2;
@@ -299,6 +306,41 @@ static PyObject *narrowed(PyObject *self, PyObject *const *given, Py_ssize_t n) 
     PyObject *out = converted(x, (PyArray_Descr *)given[1], 1);
     Py_DECREF(x);
     return out;
+}
+
+/* rounded(x, dtype): float32 as the numbers of a float type of two bytes, in x's memory, which is to be
+   nobody else's, or in new memory where that lies otherwise. */
+static PyObject *rounded(PyObject *self, PyObject *const *given, Py_ssize_t n) {
+    const int is_known = n == 2 && PyArray_DescrCheck(given[1]) &&
+                         is_narrow((PyArray_Descr *)given[1]) &&
+                         (is_upper((PyArray_Descr *)given[1]) || has_halves);
+    PyArrayObject *x = is_known ? (PyArrayObject *)PyArray_FROM_O(given[0]) : NULL;
+    if (!is_known || (x != NULL && PyArray_TYPE(x) != NPY_FLOAT)) {
+        Py_XDECREF(x);
+        PyErr_SetString(PyExc_TypeError, "expected float32 and a float type of two bytes");
+        return NULL;
+    }
+    if (x != NULL && !(PyArray_ISCARRAY(x) || PyArray_ISFARRAY(x)))
+        Py_SETREF(x, (PyArrayObject *)PyArray_NewCopy(x, NPY_CORDER));
+    if (x == NULL)
+        return NULL;
+    const int upper = is_upper((PyArray_Descr *)given[1]);
+    const npy_intp all = PyArray_SIZE(x);
+    float *out = PyArray_DATA(x);
+    Py_BEGIN_ALLOW_THREADS
+    if (upper)
+        round_upper((uint32_t *)out, all);
+#ifdef __x86_64__
+    else
+        for (npy_intp at = 0; at < all; at += TILE) {
+            const npy_intp many = all - at < TILE ? all - at : TILE;
+            npy_half halves[TILE];
+            narrow(out + at, halves, many);
+            widen(halves, out + at, many);
+        }
+#endif
+    Py_END_ALLOW_THREADS
+    return (PyObject *)x;
 }
 
 /* Numbers between two: out[i] = ((whole - k) * low + k * high) / scale for k = i + 1. */

@@ -114,10 +114,12 @@ def norm(
     x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False
 ) -> Callable[..., Any] | None:
     """The root of the sum of all squares."""
-    if not is_array(x, "iufc") or not (ord is None or (ord == 2 and x.aval.ndim == 1)):
+    if not is_array(x, MOVED) or not (ord is None or (ord == 2 and x.aval.ndim == 1)):
         return None
     if axis is not None or keepdims:
         return None
+    if is_narrow_float(x.aval.dtype):
+        return lambda x: np.sqrt(_sum_of_squares(widened(x).ravel("K")))
     wide = to_inexact_dtype(x.aval.dtype)
     return lambda x: np.sqrt(_sum_of_squares(as_dtype(x, wide).ravel("K")))
 
@@ -161,9 +163,18 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Callable[..., Any
     """The powers of a vector's elements."""
     if is_array(x, "f"):
         return lambda x: np.vander(x, N, increasing)
-    if is_array(x, "fe"):
+    if is_array(x, "few"):
         # NumPy computes in float64, and casts that to float16 number by number.
         return lambda x: np.vander(widened(x), N, increasing).astype(FLOAT32)
+    if is_array(x, "c") and x.aval.ndim == 1 and x.aval.size:
+        top = math.log(np.finfo(x.aval.dtype).max) / max(x.aval.size if N is None else N, 1)
+
+        def of_complex(x: Any) -> Any:
+            # Of an infinite power products have other parts.
+            largest = float(np.maximum.reduce(np.abs(x)))
+            return np.vander(x, N, increasing) if largest < math.exp(top) else None
+
+        return of_complex
     if not is_array(x, "biu") or x.aval.ndim != 1 or not (N is None or (type(N) is int and N > 0)):
         return None
     columns, period = x.aval.size if N is None else N, 1 << EXPONENT_BITS
@@ -188,8 +199,10 @@ def _is_matrix(x: Any, kinds: str = "fc") -> bool:
 
 def det(a: Any) -> Callable[..., Any] | None:
     """The determinant."""
-    if not _is_matrix(a, "biufc") or a.aval.shape[-1] <= _SMALL:
+    if not _is_matrix(a, MOVED) or a.aval.shape[-1] <= _SMALL:
         return None
+    if is_narrow_float(a.aval.dtype):
+        return lambda x: np.linalg.det(widened(x))
     if a.aval.dtype.kind in "fc":
         return np.linalg.det
     wide = to_inexact_dtype(a.aval.dtype)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import is_narrow_float, python_scalar_dtype, to_inexact_dtype
-from primal.base.native import FLOAT16, is_finite, is_plain, widened
+from primal.base.native import BFLOAT16, FLOAT32, is_finite, is_plain, widened
 from primal.numpy.direct.operands import (
     ANY,
     as_dtype,
@@ -366,7 +366,7 @@ def histogram(
     a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: Any = None
 ) -> Callable[..., Any] | None:
     """How many elements lie in each of equal bins from the smallest element to the largest."""
-    if not is_array(a, "bfiue") or not a.aval.size or type(bins) is not int or bins < 1:
+    if not is_array(a, "bfiuew") or not a.aval.size or type(bins) is not int or bins < 1:
         return None
     if range is not None or weights is not None or density:
         return None
@@ -377,7 +377,7 @@ def histogram(
     above = np.arange(1, bins, dtype=dtype)
     below = dtype.type(bins) - above
 
-    half = dtype == FLOAT16
+    half = is_narrow_float(dtype)
 
     def run(x: Any) -> Any:
         x = widened(x) if half else as_dtype(x, dtype)
@@ -417,7 +417,7 @@ def median(
     keepdims: bool = False,
 ) -> Callable[..., Any] | None:
     """The middle element along axes, or of all."""
-    if not is_array(a, "biufe") or not is_axis(axis) or not a.aval.size:
+    if not is_array(a, "biufew") or not is_axis(axis) or not a.aval.size:
         return None
     if keepdims or out is not None:
         return None
@@ -432,9 +432,12 @@ def median(
     n = a.aval.size if axis is None else math.prod([shape[i] for i in axes]) if order else shape[at]
     before = (slice(None),) * at
     low, high = (*before, slice(None, n // 2)), (*before, slice(n // 2, None))
+    if dtype == BFLOAT16:
+        dtype = FLOAT32
     same = dtype == a.aval.dtype
 
     def run(x: Any) -> Any:
+        x = widened(x) if x.dtype == BFLOAT16 else x
         x = x.transpose(order).reshape(moved) if order else x
         if axis is not None:
             ordered = x.astype(dtype)
