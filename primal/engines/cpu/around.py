@@ -22,6 +22,7 @@ from primal.engines.cpu.graph import (
 )
 from primal.engines.cpu.interleaved import WORDS
 from primal.engines.cpu.moves import held
+from primal.engines.cpu.partial import sunk
 from primal.engines.cpu.schedule import LIGHT
 from primal.engines.cpu.takes import INT32
 
@@ -90,6 +91,7 @@ def padded_around(
     if not any(map(any, config)):
         return None  # a view of x
     shape = tuple([low + n + high for n, (low, high, _) in zip(x.shape, config, strict=True)])
+    x = sunk(k, x)
     again = made_again(k, x, config, shape, lines)
     if again is None:
         return None
@@ -207,7 +209,7 @@ def _pad_word(k: Any, x: Value, shape: tuple[int, ...], lows: Sequence[int]) -> 
         return None
     # Not the view's key: how much of it is padding is not told by its shape and what comes before.
     key = x.key(), shape, tuple(lows)
-    place, found = k.around.get(key, (None, None))
+    place, found, _ = k.around.get(key, (None, None, None))
     if place is not None and k._stands(place):
         return found
     ends = []
@@ -220,7 +222,7 @@ def _pad_word(k: Any, x: Value, shape: tuple[int, ...], lows: Sequence[int]) -> 
             ends += [k.iota(shape, INT32, d), *edges]
     node = Node("pad", (view, *ends), shape, x.node.dtype, None)
     k.order.append(node)
-    k.around[key] = k._place(), Value(node, shape, x.dtype)
+    k.around[key] = k._place(), Value(node, shape, x.dtype), x
     return k.around[key][1]
 
 

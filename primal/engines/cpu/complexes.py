@@ -78,7 +78,7 @@ class ComplexWords(Words):
         super().__init__(inline)
         self._apart: dict[Any, Any] = {}
         self.around: dict[Any, Any] = {}
-        """Keys of what is padded as it is read: where, and the word, which both parts read."""
+        """Keys of what is computed again, as it is padded or read: where, the word, of what."""
         self.crossed: set[Any] = set()
         """Shapes to which arrays are padded along rows, and others along other dimensions."""
 

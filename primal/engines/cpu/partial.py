@@ -10,7 +10,16 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from primal.engines.cpu.graph import APART, NOWHERE, Node, Strides, Value, row_major, size_of
+from primal.engines.cpu.graph import (
+    APART,
+    NOWHERE,
+    Node,
+    Strides,
+    Value,
+    reshaped,
+    row_major,
+    size_of,
+)
 from primal.engines.cpu.schedule import LIGHT, nodes_read
 from primal.engines.cpu.takes import INNER
 
@@ -55,10 +64,10 @@ def _parts(node: Node, readers: Sequence[Node], again: dict[Node, int]) -> list[
     if node.word in _STAYS or not readers or any(x.node.word == "iota" for x in node.args):
         return [node]
     read = [x for r in readers for x in r.args if x.node is node]
-    if any(x.strides is None for x in read) or any(
-        x.node is node for r in readers for x in r.args[: INNER.get(r.word, 0)]
-    ):
+    if any(x.node is node for r in readers for x in r.args[: INNER.get(r.word, 0)]):
         return [node]
+    if any(x.strides is None for x in read):
+        return [_as_read(node, readers, read) or node]
     views = {x.key(): x for x in read}
     much = sum([max(_distinct(x), ALONE) for x in views.values()])
     deep = 0
@@ -83,12 +92,46 @@ def _parts(node: Node, readers: Sequence[Node], again: dict[Node, int]) -> list[
     return list(parts.values())
 
 
+def _as_read(node: Node, readers: Sequence[Node], read: Sequence[Value]) -> Node | None:
+    """Light arithmetic in the shape in which all who read it do, which a reshape split.
+
+    So it is one group with them: means of blocks of what was computed need no memory.
+    """
+    shape = read[0].shape
+    if shape == node.shape or not is_light(node):
+        return None
+    if any(x.strides is not None or x.shape != shape for x in read):
+        return None
+    args = [reshaped(x, shape) for x in node.args]
+    found = [x for x in args if x is not None]
+    if len(found) < len(args):
+        return None
+    made = Node(node.word, tuple(found), shape, node.dtype, node.attr)
+    made.origin = node.origin
+    for reader in dict.fromkeys(readers):
+        reader.args = tuple(
+            [Value(made, shape, x.logical) if x.node is node else x for x in reader.args]
+        )
+    return made
+
+
+def is_light(node: Node) -> bool:
+    """Whether a node is light arithmetic, for which no more arrays need be in memory than it."""
+    arrays = {x.node for x in node.args if x.node.word != "literal"}
+    costs = [n for n in arrays if n.args and not _takes_little(n)]
+    return _takes_little(node) and (not costs or len(arrays) == 1)
+
+
+def _takes_little(node: Node) -> bool:
+    return node.word in LIGHT or node.word in ("fma", "complex")
+
+
 def _are_slices(node: Node, views: Collection[Value]) -> bool:
     """Whether few slices of light arithmetic, which together are at most all of it, lie as it does.
 
     Then nothing is computed twice, and the halves of a roll, or of a split, need no memory.
     """
-    if node.word not in LIGHT and node.word != "fma":
+    if not is_light(node):
         return False
     if not 1 < len(views) <= MOST or sum([x.size for x in views]) > size_of(node.shape):
         return False
@@ -140,6 +183,26 @@ def _part(node: Node, x: Value) -> Node | None:
     part = Node(node.word, tuple([at(a) for a in node.args]), shape, node.dtype, node.attr)
     part.origin = node.origin
     return part
+
+
+def sunk(k: Any, x: Value) -> Value:
+    """A view of light words as words of views, as far as they are light; else as it is."""
+    node = x.node
+    if x.strides is None or not node.args or not is_light(node) or node.word in _STAYS:
+        return x
+    key = "sunk", x.key()
+    place, made, _ = k.around.get(key, (None, None, None))
+    if place is not None and k._stands(place):
+        found: Value = made
+        return found
+    part = _part(node, x)
+    if part is None or part.shape != x.shape:
+        return x
+    part.args = tuple([sunk(k, a) for a in part.args])
+    k.order.append(part)
+    out = Value(part, x.shape, x.logical)
+    k.around[key] = k._place(), out, x  # keys hold for as long as their node does
+    return out
 
 
 def _split(flat: int, sides: Strides) -> list[int]:

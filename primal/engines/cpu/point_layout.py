@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+from primal.base.structures import replaced
 from primal.engines.cpu.graph import row_major, size_of
 from primal.engines.cpu.interleaved import PART
 from primal.engines.cpu.layout import GRAIN, UNIT, Array, Instance
@@ -25,9 +26,17 @@ WINDOWS = 3
 
 def over_points(given: Instance) -> Instance | None:
     """The same kernel over points, a point per lane; None if that is not what it runs over."""
-    spec, arrays = given.spec, given.arrays
-    if any(a.dtype in PART for a in arrays) or any(b[0] in INNER for b in spec.body):
+    if any(b[0] in INNER for b in given.spec.body):
         return None
+    if any(a.dtype in PART for a in given.arrays):
+        # What lies side by side is read by whole vectors in any case.
+        if all(step in ("u", "z") for _, _, step in given.spec.operands):
+            return None
+        taken = in_parts(given)
+        if taken is None:
+            return None
+        given = taken
+    spec, arrays = given.spec, given.arrays
     # What is stored last lies row by row over the kept loops.
     last = given.strides[-1]
     kept = sorted(range(spec.kept), key=lambda d: -last[d])
@@ -87,6 +96,59 @@ def over_points(given: Instance) -> Instance | None:
     units = size_of([sizes[d] for d in kept]) * chunks
     loops = [sizes[d] for d in order]
     return Instance(made, loops, arrays, strides, units, each, chunks, **parts)
+
+
+def in_parts(given: Instance) -> Instance | None:
+    """The same kernel on parts of complex numbers, which lie two floats apart.
+
+    So points of complex coordinates are points of twice as many.
+    """
+    spec, count = given.spec, len(given.spec.operands)
+    arrays: list[Array] = []
+    strides: list[list[int]] = []
+
+    def taken(n: int) -> tuple[int, ...]:
+        """The numbers of an array, of complex ones those of both parts."""
+        a, mine = given.arrays[n], given.strides[n]
+        if a.dtype not in PART:
+            arrays.append(a)
+            strides.append(mine)
+            return (len(arrays) - 1,)
+        for k in range(2):
+            steps = tuple([2 * s for s in a.strides])
+            arrays.append(
+                replaced(a, dtype=PART[a.dtype], strides=steps, offset=2 * a.offset + k)
+            )
+            strides.append([2 * s for s in mine])
+        return len(arrays) - 2, len(arrays) - 1
+
+    values = [taken(n) for n in range(count)]
+    operands = tuple([(a.kind, a.dtype, "g") for a in arrays])
+    body: list[tuple[str, tuple[str, ...], str, tuple[int, ...]]] = []
+    for word, ins, out, refs in spec.body:
+        xs = [values[r] for r in refs]
+        if word in ("real", "imag"):
+            values.append((xs[0][word == "imag"],))
+        elif word == "complex":
+            values.append((*xs[0], *xs[1]))
+        elif word == "copy":
+            values.append(xs[0])
+        elif out in PART or any(len(x) > 1 for x in xs):
+            return None
+        else:
+            body.append((word, ins, out, tuple([r for (r,) in xs])))
+            values.append((len(operands) + len(body) - 1,))
+    stores: list[int] = []
+    for n, ref in enumerate(spec.stores, count):
+        taken(n)
+        stores += values[ref]
+    for n in range(count + len(spec.stores), len(given.arrays)):
+        taken(n)
+    reductions = tuple([(monoid, values[r][0], dtype) for monoid, r, dtype in spec.reductions])
+    made = replaced(
+        spec, operands=operands, body=tuple(body), stores=tuple(stores), reductions=reductions
+    )
+    return replaced(given, spec=made, arrays=arrays, strides=strides)
 
 
 def _plain(shape: list[int]) -> list[int]:

@@ -126,3 +126,35 @@ def test_nothing_is_read_beyond_complex_arrays(dtype: Any, end: bool) -> None:
             lambda x: jnp.pad(x * x, ((1, 2), (2, 1))),
         ):  # fmt: skip
             run(f, x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_short_rows_are_one_group(dtype: Any) -> None:
+    """Columns of several arrays are put together by one kernel, of complex numbers too."""
+    x = drawn((300, 3), dtype)
+    for f in (
+        lambda x: jnp.roll(x, 1, 1),
+        lambda x: jnp.roll(x * x, 2, 1),
+        lambda x: jnp.concatenate([x[:, :2] + x[:, 1:], -x[:, :1]], 1),
+        lambda x: x * x[:, ::-1] + x,
+        lambda x: (x[:, 0] * x[:, 1] - x[:, 2] * 2),
+    ):
+        made = run(f, x)
+        assert len(made.plan.steps) == 1
+
+
+@pytest.mark.parametrize("dtype", (np.float32, np.float64, np.complex64))
+def test_blocks_of_what_is_computed(dtype: Any) -> None:
+    """Arithmetic is done in the shape in which it is read: it need not be in memory."""
+    x, y = drawn((2, 60, 40), dtype)
+    for shape, axis in (((60, 20, 2), 2), ((30, 2, 40), 1), ((30, 2, 10, 4), (1, 3))):
+        for f in (lambda x, y: x * y + 1, lambda x, y: x * y[:, ::-1] - x):
+            made = built(lambda x, y, f=f, s=shape, a=axis: [f(x, y).reshape(s).sum(a)], x, y)
+            (got,) = made.execute([x, y])
+            want = f(x, y).reshape(shape).sum(axis)
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+            groups = [s for s in made.plan.steps if type(s) is Group]
+            assert sum([int(np.prod(s.shape)) for s in groups]) < 2 * x.size
+    # What others read too, or in another shape, stays as it is.
+    z = built(lambda x, y: [(x * y).reshape(30, 80).sum(1), x * y], x, y)
+    np.testing.assert_allclose(z.execute([x, y])[0], (x * y).reshape(30, 80).sum(1), 1e-4, 1e-4)
