@@ -1,8 +1,11 @@
 """Distributions and sample statistics against SciPy; laws between their functions; derivatives."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.stats as reference
+from scipy import special
 
 import primal
 import primal.numpy as jnp
@@ -374,3 +377,83 @@ def test_a_density_estimate_of_points_of_a_wider_dtype() -> None:
         np.testing.assert_allclose(
             got, reference.gaussian_kde(np.asarray(sample))([0.0, 1.0]), 1e-5
         )
+
+
+# By 40 digits of mpmath.
+DENSITIES = [
+    ("poisson.pmf", (52475.0, 52644.25), 0.0013263220146450415),
+    ("poisson.logpmf", (0.0, 3.5), -3.5),
+    ("gamma.pdf", (4222.75, 3986.75), 7.1887155428336813e-6),
+    ("gamma.logpdf", (0.001, 0.01), 2.238197848150294),
+    ("chi2.pdf", (9693.25, 9996.5), 0.00027821031817668511),
+    ("beta.logpdf", (0.375, 448.0, 700.0), 2.7705721589817869),
+    ("beta.pdf", (0.0625, 0.25, 300.5), 3.7019605299750027e-8),
+    ("binom.logpmf", (3.0, 5.0, 0.25), -2.431662135269188),
+    ("betabinom.pmf", (22094.0, 76337.0, 6.0, 6.5), 1.6093877032588617e-5),
+    ("betabinom.logpmf", (0.0, 7.0, 5.25, 9.5), -2.5013396184466831),
+    ("t.pdf", (-4.125, 67108864.0), 8.0540524914992587e-5),
+    ("t.logpdf", (0.5, 1000000000000.0), -1.0439385332050321),
+    ("wrapcauchy.pdf", (4.375, 0.999755859375), 2.9196257064423366e-5),
+    ("beta.sf", (9.5367431640625e-07, 0.04296875, 1515.0), 0.22722265035288002),
+    ("beta.sf", (1e-12, 0.001, 2.0), 0.026280028999258905),
+    ("beta.sf", (0.99993896484375, 2.0, 0.5), 0.011718511581420898),
+    ("norm.pdf", (-34.0625,), 4.5183047549941434e-253),
+    ("pareto.pdf", (192078.5, 41.5), 1.1754414111603472e-223),
+    ("pareto.sf", (23209.5, 35.5), 1.0443946704519185e-155),
+    ("laplace.pdf", (63.5,), 1.3221185647140272e-28),
+    ("cauchy.pdf", (17000000.0,), 1.1014182912933895e-15),
+]
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize(("name", "args", "want"), DENSITIES)
+def test_densities_keep_their_digits(name: str, args: Any, want: float, jitted: bool) -> None:
+    """Far out and of large parameters, where logarithms of Γ cancel."""
+    distribution, function = name.split(".")
+    f = getattr(getattr(stats, distribution), function)
+    f = primal.jit(f) if jitted else f
+    with primal.enable_x64(True):
+        assert float(f(*map(jnp.float64, args))) == pytest.approx(want, rel=3e-14)
+        if all(float(np.float32(x)) == x for x in args) and abs(want) > 1e-37:
+            assert float(f(*map(jnp.float32, args))) == pytest.approx(want, rel=2e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_probabilities_of_many_add_up_to_one(dtype: Any) -> None:
+    with primal.enable_x64(True):
+        k = jnp.arange(400_001).astype(dtype)
+        n, p, mean = dtype(400_000), dtype(0.25), dtype(100_000)
+        for probabilities in (
+            stats.poisson.pmf(k, mean),
+            stats.binom.pmf(k, n, p),
+            stats.nbinom.pmf(k, mean, dtype(0.5)),
+            stats.betabinom.pmf(k, n, dtype(3.5), dtype(200)),
+        ):
+            total = np.sum(np.asarray(probabilities, np.float64))
+            assert total == pytest.approx(1, rel=60 * float(np.finfo(dtype).eps))
+
+
+def test_slopes_by_parameters_of_logarithms_of_densities() -> None:
+    """Those of k, a, b and n are differences of ψ, without which the value is found."""
+    psi = special.digamma
+    with primal.enable_x64(True):
+        k, m, n, a, b, p = 7.5, 9.25, 30.0, 0.75, 12.5, 0.375
+        got = primal.grad(stats.poisson.logpmf, (0, 1))(7.0, m)
+        assert np.asarray(got) == pytest.approx([np.log(m) - psi(8.0), 7 / m - 1], rel=1e-13)
+        got = primal.grad(stats.gamma.logpdf, (0, 1))(k, a)
+        assert np.asarray(got) == pytest.approx([(a - 1) / k - 1, np.log(k) - psi(a)], rel=1e-13)
+        got = primal.grad(stats.beta.logpdf, (1, 2))(p, a, b)
+        want = [np.log(p) - psi(a) + psi(a + b), np.log(1 - p) - psi(b) + psi(a + b)]
+        assert np.asarray(got) == pytest.approx(want, rel=1e-13)
+        got = primal.grad(stats.binom.logpmf, (1, 2))(7.0, n, p)
+        want = [psi(n + 1) - psi(n - 6) + np.log(1 - p), 7 / p - 23 / (1 - p)]
+        assert np.asarray(got) == pytest.approx(want, rel=1e-13)
+        second = primal.grad(primal.grad(stats.poisson.logpmf, 1), 1)(7.0, m)
+        assert float(second) == pytest.approx(-7 / m**2, rel=1e-13)
+        second = primal.grad(primal.grad(stats.gamma.logpdf, 1), 1)(k, a)
+        assert float(second) == pytest.approx(-special.polygamma(1, a), rel=1e-11)
+        # At the ends of the support.
+        assert float(primal.grad(stats.poisson.logpmf, 1)(0.0, 0.0)) == -1
+        assert float(stats.binom.logpmf(0.0, 5.0, 0.0)) == 0
+        assert float(stats.binom.logpmf(5.0, 5.0, 1.0)) == 0
+        assert float(stats.binom.logpmf(1.0, 5.0, 0.0)) == -np.inf

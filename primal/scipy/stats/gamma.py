@@ -7,6 +7,7 @@ from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike, convert
 from primal.scipy import special
 from primal.scipy.operands import real_inexact, settled
+from primal.scipy.stats.peaks import log_gamma
 from primal.scipy.stats.supports import for_positive, within
 from primal.scipy.stats.tails import log_gamma_tail, log_of
 
@@ -24,7 +25,7 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     z = (x - loc) / scale
     ok = ~(z < 0)  # so that nan stays nan
     z = jnp.where(ok, z, 1)
-    log = special.xlogy(a - 1, z) - z - special.gammaln(a) - jnp.log(scale)
+    log = log_gamma(a, z) - jnp.log(scale)
     return for_positive(jnp.where(ok, log, -jnp.inf), a, scale)
 
 

@@ -28,7 +28,8 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> pdf(jnp.array([0.5, 2.0]))
     Array([0.30326533, 0.06766764], dtype=float32)
     """
-    return jnp.exp(logpdf(x, loc, scale))
+    x, loc, scale = settled("laplace.pdf", x, loc, scale)
+    return jnp.exp(-jnp.abs(x - loc) / scale) / (2 * scale)
 
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

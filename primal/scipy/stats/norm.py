@@ -7,6 +7,7 @@ import math
 import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
+from primal.ops.special.normal import gauss
 from primal.scipy import special
 from primal.scipy.operands import analytic, real_inexact
 
@@ -32,7 +33,11 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> pdf(0.0)
     Array(0.3989423, dtype=float32, weak_type=True)
     """
-    return jnp.exp(logpdf(x, loc, scale))
+    x, loc, scale = analytic("norm.pdf", x, loc, scale)
+    if x.dtype.kind == "c":
+        return jnp.exp(logpdf(x, loc, scale))
+    # The exponential of a rounded logarithm would have few digits far away.
+    return gauss((x - loc) / scale) / (math.sqrt(2 * math.pi) * scale)
 
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

@@ -32,9 +32,11 @@ def pdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> pdf(jnp.array([1.5, 2.0]), 3.0)
-    Array([0.59259266, 0.1875    ], dtype=float32)
+    Array([0.5925926, 0.1875   ], dtype=float32)
     """
-    return jnp.exp(logpdf(x, b, loc, scale))
+    x, b, loc, scale = settled("pareto.pdf", x, b, loc, scale)
+    z = (x - loc) / scale
+    return jnp.where(z < 1, 0, b / scale * jnp.where(z < 1, 1, z) ** -(b + 1))
 
 
 def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -59,9 +61,11 @@ def sf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> 
     Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> sf(jnp.array([1.5, 2.0]), 3.0)
-    Array([0.29629633, 0.125     ], dtype=float32)
+    Array([0.29629627, 0.125     ], dtype=float32)
     """
-    return jnp.exp(logsf(x, b, loc, scale))
+    x, b, loc, scale = settled("pareto.sf", x, b, loc, scale)
+    z = (x - loc) / scale
+    return jnp.where(z < 1, 1, z) ** -b
 
 
 def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
@@ -23,9 +21,9 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     x, df, loc, scale = settled("t.logpdf", x, df, loc, scale)
     z = (x - loc) / scale
     half = df / 2
-    constant = special.gammaln(half + 0.5) - special.gammaln(half)
-    constant = constant - 0.5 * jnp.log(df * math.pi) - jnp.log(scale)
-    return constant - (half + 0.5) * jnp.log1p(z * z / df)
+    # Of log Γ((df + 1)/2) - log Γ(df/2) no digit would be left for a large df.
+    constant = special.betaln(half, 0.5) + 0.5 * jnp.log(df) + jnp.log(scale)
+    return -(constant + (half + 0.5) * jnp.log1p(z * z / df))
 
 
 def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

@@ -1,0 +1,82 @@
+"""Logarithms of densities by how far they are from their greatest value.
+
+As a sum of log Γ and of products with logarithms they cancel: 400,000 units were lost in
+poisson.pmf(52475, 52644). With L(k, m) = log(mᵏ·e⁻ᵐ/k!) each is a sum of a few L, whose terms are
+small where the density is not (Loader, "Fast and accurate computation of binomial probabilities",
+2000).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import primal.numpy as jnp
+from primal.api.control import custom_jvp
+from primal.numpy.remembered import remembered
+from primal.ops.special import tables
+from primal.ops.special.incomplete import ODD_PARTS
+from primal.scipy import special
+from primal.scipy.operands import digits, horner
+from primal.scipy.special.gammas import SHIFT, shifted
+
+
+def _of_log(v: Any, m: Any, inverse: Any) -> Any:
+    """log(m/v) - (m - v)/v, by a series where that cancels; `inverse` is 1/v."""
+    ratio = (m - v) * inverse
+    apart = (ratio < -0.5) | (ratio > 1)
+    z = jnp.where(apart, 0, (m - v) / (m + v))
+    square = z * z
+    cubes = z * square * horner(ODD_PARTS[: digits(z, 7, 17)], square)
+    far = jnp.log(jnp.where(apart, m * inverse, 1)) - ratio
+    return jnp.where(apart, far, cubes - z * ratio)
+
+
+@custom_jvp
+def log_poisson(k: Any, mean: Any) -> Any:
+    """L(k, mean) for k ≥ 0 and mean ≥ 0.
+
+    By Lanczos's form k! = M(u)·vᵏ⁺½·e⁻ᵏ with v = k + h, u = h/v: k·log(m/v) and m - k then are
+    k·(log(m/v) - (m - v)/v) and (v - k)·m/v. One formula for all k; half of the time of log Γ.
+    """
+    none = mean == 0
+    m = jnp.where(none, 1, mean)
+    v, lost = shifted(k)
+    inverse = 1 / v
+    most = horner(digits(k, tables.LANCZOS, tables.LANCZOS_64), SHIFT * inverse)
+    log = k * _of_log(v, m, inverse) - (v - k) * (m * inverse)
+    log = log - 0.5 * jnp.log(v * (most * most)) - (k + 0.5) * lost
+    return jnp.where(none, jnp.where(k == 0, 0, -jnp.inf), log)
+
+
+def _by_k(t: Any, out: Any, k: Any, mean: Any) -> Any:
+    # log m - ψ(k + 1) is log(m/v) and what Lanczos's form leaves of log v - ψ.
+    v, _ = shifted(k)
+    u = SHIFT / v
+    return t * (
+        jnp.log(mean / v) + u * horner(digits(k, tables.LANCZOS_SLOPE, tables.LANCZOS_SLOPE_64), u)
+    )
+
+
+def _by_mean(t: Any, out: Any, k: Any, mean: Any) -> Any:
+    return t * jnp.where(k == 0, -1, (k - mean) / jnp.where(k == 0, 1, mean))
+
+
+log_poisson.defjvps(_by_k, _by_mean)
+log_poisson = remembered(log_poisson)
+
+
+@remembered
+def log_gamma(a: Any, z: Any) -> Any:
+    """log(zᵃ⁻¹·e⁻ᶻ/Γ(a)) for z ≥ 0."""
+    none = z == 0
+    at = jnp.where(none, 1, z)
+    log = log_poisson(a, at) + (jnp.log(a) - jnp.log(at))
+    # The limit, which has the slope of the formula.
+    return jnp.where(none, special.xlogy(a - 1, z) - z, log)
+
+
+@remembered
+def log_split(a: Any, b: Any, p: Any) -> Any:
+    """log((a + b)!/(a!·b!)·pᵃ·(1 - p)ᵇ)."""
+    both = a + b
+    return log_poisson(a, both * p) + log_poisson(b, both * (1 - p)) - log_poisson(both, both)
