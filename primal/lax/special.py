@@ -30,7 +30,7 @@ def erfc(x: Any) -> Array:
     Floats; the dtype is kept.
 
     >>> lax.erfc(jnp.array([0., 1.]))
-    Array([1.       , 0.1572992], dtype=float32)
+    Array([1.        , 0.15729919], dtype=float32)
     """
     return ops.erfc(x)
 
