@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.engines.cpu import around, control, edges, powers, rooms, tiled
+from primal.engines.cpu import around, control, edges, powers, products, rooms, tiled
 from primal.engines.cpu.commuting import made_by_pad
 from primal.engines.cpu.complex_functions import FUNCTIONS, Terms, power
 from primal.engines.cpu.graph import (
@@ -95,9 +95,7 @@ class ComplexWords(Words):
         if found is None or not self._stands(found[0]):
             if x.node.word == "constant":
                 aval = Aval(x.node.shape, part)
-                nodes = [
-                    self.constant(a, aval).node for a in (x.node.attr.real, x.node.attr.imag)
-                ]
+                nodes = [self.constant(a, aval).node for a in (x.node.attr.real, x.node.attr.imag)]
                 re, im = [Value(n, x.shape, part, x.strides, x.offset) for n in nodes]
                 return re, im
             re, im = self._parts_of_padded(x) or [
@@ -339,6 +337,8 @@ class ComplexWords(Words):
         contracted = size_of([x.shape[i] for i in params["dimension_numbers"][0][0]])
         batch = size_of([x.shape[i] for i in params["dimension_numbers"][1][0]])
         work = x.size * y.size // contracted // batch
+        if x.size == y.size == batch * contracted and contracted <= products.SMALL:
+            return self.convert(products.of_vectors(self, x, y, params["dimension_numbers"]), dtype)
         fast = work < WORK or (x.dtype == np.complex64 and tiled.have())
         if not (is_complex(dtype) and (fast or is_zero(b) or is_zero(d))):
             return super().dot_general(self.plain(x), self.plain(y), **params)
@@ -411,33 +411,16 @@ class ComplexWords(Words):
         if monoid in ("maximum", "minimum"):
             return rooms.complex_extrema.reduced(self, monoid, x, axes)
         if monoid == "multiply":
-            return self._multiplied(x, axes)
+            return rooms.complex_products.multiplied(self, x, axes)
         return self._each(lambda p: self.reduce(monoid, p, axes), x)
-
-    def _multiplied(self, x: Value, axes: Ints) -> Value:
-        """The first half by the second, until one is left: no kernel has an accumulator for it."""
-        kept = [i for i in range(x.ndim) if i not in axes]
-        shape = tuple([x.shape[i] for i in kept])
-        x = self.transpose(x, (*axes, *kept))
-        x = self.reshape(x, (x.size // max(size_of(shape), 1), *shape))
-        rest = None
-        while (n := x.shape[0]) > 1:
-            if n % 2:
-                odd = self._rows(x, n - 1, n)
-                rest = odd if rest is None else self._product(rest, odd)
-            x = self._product(self._rows(x, 0, n // 2), self._rows(x, n // 2, n // 2 * 2))
-        return self.reshape(x if rest is None else self._product(rest, x), shape)
-
-    def _rows(self, x: Value, start: int, stop: int) -> Value:
-        first, last = [0] * x.ndim, list(x.shape)
-        first[0], last[0] = start, stop
-        return self.slice(x, first, last, [1] * x.ndim)
 
     def cumulative(self, word: str, x: Value, axis: int, reverse: bool) -> Value:
         if not is_complex(x.dtype):
             return super().cumulative(word, x, axis, reverse)
         if word in ("max", "min"):
             return rooms.complex_extrema.cumulative(self, word, x, axis, reverse)
+        if word == "mul":
+            return rooms.complex_products.running(self, x, axis, reverse)
         if word != "add":
             raise Unsupported(f"cumulative {word} of {x.dtype}")
         return self._each(lambda p: self.cumulative(word, p, axis, reverse), x)

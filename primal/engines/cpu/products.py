@@ -189,6 +189,21 @@ def _by_sums(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:
     return k.reduce("add", product, axes) if axes else product
 
 
+def of_vectors(k: Any, x: Value, y: Value, dimension_numbers: Any) -> Value:
+    """The product of each pair of vectors, in dtypes that only words on their parts compute in."""
+    shape: tuple[int, ...] = ()
+    operands = []
+    for v, contracted, batch in zip((x, y), *dimension_numbers, strict=True):
+        ones = [d for d in range(v.ndim) if d not in contracted and d not in batch]
+        order, shape = (*batch, *contracted, *ones), tuple([v.shape[d] for d in batch])
+        terms = [v.shape[d] for d in contracted]
+        operands.append(k.reshape(k.transpose(v, order), (*shape, *terms)))
+    product = k.binary("mul", *operands)
+    axes = tuple(range(len(shape), product.ndim))
+    total = k.reduce("add", product, axes) if axes else product
+    return k.reshape(total, (*shape, *[1] * (x.ndim + y.ndim - 2 * product.ndim)))
+
+
 # Dimensions as loops.
 
 

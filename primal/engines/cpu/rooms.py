@@ -8,6 +8,7 @@ from primal.base.later import Later
 
 if TYPE_CHECKING:
     from primal.engines.cpu import complex_extrema as complex_extrema
+    from primal.engines.cpu import complex_products as complex_products
     from primal.engines.cpu import condense as condense
     from primal.engines.cpu import convolution as convolution
     from primal.engines.cpu import factorisations as factorisations
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from primal.engines.cpu import tridiagonals as tridiagonals
 else:
     complex_extrema = Later("primal.engines.cpu.complex_extrema")
+    complex_products = Later("primal.engines.cpu.complex_products")
     condense = Later("primal.engines.cpu.condense")
     convolution = Later("primal.engines.cpu.convolution")
     factorisations = Later("primal.engines.cpu.factorisations")

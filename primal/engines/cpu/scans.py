@@ -34,7 +34,7 @@ WIDEST = 1 << 31
 """Places are counted in 32 bits."""
 
 
-def _parts(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
+def sizes_along(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
     return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 
@@ -205,7 +205,7 @@ def _flipped(s: Script, scalar: str, value: str) -> str:
     return s.new(f"shufflevector {t} {value}, {t} poison, <{lanes} x i32> <{chosen}>")
 
 
-def _blocks(inner: int, n: int, item: int) -> tuple[int, int]:
+def blocks(inner: int, n: int, item: int) -> tuple[int, int]:
     """Columns per unit, units: whole cache lines."""
     chunk = max(64, BLOCK // max(n * item, 1) // 64 * 64)
     return chunk, -(-inner // chunk)
@@ -219,9 +219,9 @@ def cumulative(k: Any, x: Value, word: str, axis: int, reverse: bool) -> Value:
     dtype = name_of(x)
     if dtype[0] not in "iuf" or dtype in NARROW or (word == "logaddexp" and dtype[0] != "f"):
         raise Unsupported(f"cumulative {word} of {x.dtype}")
-    outer, n, inner = _parts(x.shape, axis)
+    outer, n, inner = sizes_along(x.shape, axis)
     item = itemsize(dtype)
-    chunk, chunks = _blocks(inner, n, item)
+    chunk, chunks = blocks(inner, n, item)
     spec = Scan(dtype, word, reverse, inner > 1)
     units = outer * chunks if inner > 1 else outer
     (out,) = k.routine(
@@ -419,12 +419,12 @@ def place_of(k: Any, x: Value, how: str, axis: int, dtype: Any) -> Value:
     if x.shape[axis] <= FEW and size_of(x.shape) >= SOME:
         return _place_of_few(k, x, how, axis, dtype)
     x = k.dense(held(k, x))
-    outer, n, inner = _parts(x.shape, axis)
+    outer, n, inner = sizes_along(x.shape, axis)
     name = name_of(x)
     if n >= WIDEST or name[0] not in "biuf" or name in NARROW:
         raise Unsupported("places beyond 32 bits")
     item = itemsize(name)
-    chunk, chunks = _blocks(inner, n, item)
+    chunk, chunks = blocks(inner, n, item)
     shape = (*x.shape[:axis], *x.shape[axis + 1 :])
     out_name = {"i": "i", "u": "u"}[dtype.kind] + str(dtype.itemsize)
     spec = Extremum(name, out_name, how, inner > 1)

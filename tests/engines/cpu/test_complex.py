@@ -196,9 +196,7 @@ def looped(x: Any, y: Any, i: Any) -> list[Any]:
     turned = lax.fori_loop(0, 5, lambda k, z: z * (0.6 + 0.8j) + y * k, x)
     grown = lax.while_loop(lambda z: jnp.max(abs(z)) < 50, lambda z: z * (1 + 1j) + x, x)
     spectral = lax.fori_loop(0, 3, lambda k, z: jnp.fft.ifft(jnp.fft.fft(z) * y), x)
-    chosen = [
-        lax.cond(i[0] > n, lambda z: z * y, lambda z: z + jnp.fft.fft(y), x) for n in (0, 3)
-    ]
+    chosen = [lax.cond(i[0] > n, lambda z: z * y, lambda z: z + jnp.fft.fft(y), x) for n in (0, 3)]
     again = lax.cond(i[0] > 0, lambda: x, lambda: y) + y
     return [*carry, *stacks, turned, grown, spectral, *chosen, again]
 
@@ -274,8 +272,7 @@ def test_real_parts_are_converted() -> None:
     integer, truth, wide = [np.dtype(d) for d in ("int32", "bool", "complex128")]
     agree(
         lambda x: [
-            e.convert_element_type(x, new_dtype=d, weak_type=False)
-            for d in (integer, truth, wide)
+            e.convert_element_type(x, new_dtype=d, weak_type=False) for d in (integer, truth, wide)
         ],
         x,
     )
@@ -325,3 +322,46 @@ def test_large_transposed_results_are_written(dtype: str) -> None:
     x = drawn(dtype, 256, 256)
     turned = lambda x: transpose(x, permutation=(1, 0))  # noqa: E731
     agree(lambda x: [e.neg(turned(x)), turned(e.conj(x))], x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(5,), (1,), (1000,), (3, 10, 97), (2, 700), (7, 1)])
+def test_running_products(shape: Any, dtype: str) -> None:
+    x = drawn(dtype, *shape)
+    x /= abs(x)
+    near = 1e-3 if dtype == "complex64" else 1e-12
+    for axis in range(len(shape)):
+        made = built(
+            lambda x, axis=axis: [lax.cumprod(x, axis), lax.cumprod(x, axis, reverse=True)], x
+        )
+        assert not [s for s in made.plan.steps if type(s) is Library]
+        forth, back = made.execute([x])
+        np.testing.assert_allclose(forth, np.cumprod(x, axis), atol=near)
+        np.testing.assert_allclose(
+            back, np.flip(np.cumprod(np.flip(x, axis), axis), axis), atol=near
+        )
+
+
+def test_running_products_overflow_in_order() -> None:
+    """1e30 · 1e30 · 0 is no number, whatever comes first elsewhere."""
+    x = np.array([1e30, 1e30, 0, 1e-30], np.complex64)
+    (got,) = built(lambda x: [lax.cumprod(x)], x).execute([x])
+    np.testing.assert_array_equal(np.isnan(got), [False, False, True, True])
+    assert got[0] == x[0] and np.isinf(got[1])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "rule,one,other",
+    [("bij,bij->bi", (50, 4, 4), (50, 4, 4)), ("ij,ji->i", (50, 3), (3, 50)), ("i,i->", (6,), (6,)),
+     ("bij,bij->b", (7, 2, 3), (7, 2, 3)), ("bij,bjk->bik", (9, 1, 5), (9, 5, 1))],
+)  # fmt: skip
+def test_scalar_products_of_few_terms_are_one_pass(
+    rule: str, one: Any, other: Any, dtype: str
+) -> None:
+    x, y = drawn(dtype, *one), drawn(dtype, *other, seed=1)
+    made = built(lambda x, y: [jnp.einsum(rule, x, y)], x, y)
+    assert not [s for s in made.plan.steps if isinstance(s, Routine)]
+    (got,) = made.execute([x, y])
+    near = 1e-4 if dtype == "complex64" else 1e-12
+    np.testing.assert_allclose(got, np.einsum(rule, x, y), atol=near)
