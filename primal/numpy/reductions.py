@@ -404,7 +404,7 @@ def _mean_operand(name: str, a: Any, dtype: Any) -> tuple[Any, Any, Any]:
     return convert(x, work), work, target
 
 
-@remembered
+@remembered_as(direct.var)
 def var(
     a: ArrayLike,
     axis: Axis = None,
@@ -489,7 +489,7 @@ def variance(
     return convert(ops.select_n(positive, nan, ops.div(total, rest)), target)
 
 
-@remembered
+@remembered_as(direct.std)
 def std(
     a: ArrayLike,
     axis: Axis = None,

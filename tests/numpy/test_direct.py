@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -366,6 +367,9 @@ LAWS = {
                      *over(GRID, axis=(0, 1)), *over(NANS, initial=0.5), *over(HALVES, NANS_16),
                      *over(GRID, GRID_16, axis=-1, keepdims=True), *over(NANS, keepdims=True)])
        for name in ("nanmax", "nanmin")},
+    **{name: (False, [*over(PAIRS, PAIRS[:1], COMPLEX, VECTOR), *over(PAIRS, ddof=2),
+                      *over(PAIRS, ddof=6), *over(GRID * (1 + 2j), axis=(0, -1), keepdims=True)])
+       for name in ("var", "std")},
     "trunc": (True, over(VECTOR, SPECIALS, HALVES, GRID, WHOLE, VECTOR.astype(np.float16), EMPTY)),
     **{name: (True, over(VECTOR, SPECIALS, GRID, WHOLE, WHOLE > 2, VECTOR + 1j, EMPTY))
        for name in ("isreal", "iscomplex")},
@@ -404,6 +408,7 @@ LAWS = {
                      *over(VECTOR + 1j, HALVES, COMPLEX), ((2.0,), {}), ((True,), {})])
        for name in ("isnan", "isfinite", "logical_not")},
     **{name: (False, [*over(VECTOR, SPECIALS, POSITIVE, WHOLE, EMPTY, VECTOR + 1j, WHOLE > 1),
+                      *over(PAIRS, COMPLEX, COMPLEX.T, PAIRS[0]),
                       *over(HALVES, np.exp2(np.arange(-9, 9, dtype=np.float32)))])
        for name in ("log2", "log10")},
     "signbit": (True, over(VECTOR, SPECIALS, HALVES, ZEROS, WHOLE - 2, WHOLE > 2, EMPTY)),
@@ -1066,8 +1071,29 @@ OF_COMPLEX = {
     "argsort": lambda x, y, r: (jnp.argsort(x), jnp.argsort(x.reshape(4, -1), axis=0)),
     "isin": lambda x, y, r: (jnp.isin(x, y[:60]), jnp.isin(x, r[:60])),
     "expm1": lambda x, y, r: jnp.expm1(x),
+    "log1p": lambda x, y, r: (jnp.log1p(x), jnp.log1p(x[::2].reshape(2, -1).T), jnp.log1p(x[0])),
+    "sign": lambda x, y, r: (jnp.sign(x), jnp.sign(x[::2].reshape(2, -1).T), jnp.sign(x[0])),
     "searchsorted": lambda x, y, r: jnp.searchsorted(jnp.sort(x), r),
 }
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_logarithms_next_to_the_unit_circle(dtype):
+    """log|1 + x| of rational x, of which fractions say exactly what |1 + x|^2 - 1 is."""
+    rng = np.random.default_rng(0)
+    turns = np.exp(1j * rng.uniform(-3, 3, 200)) - 1
+    far = rng.normal(size=(2, 200)) * 2.0 ** rng.integers(-40, 40, 200)
+    x = np.concatenate([turns, turns * (1 + 1e-6), far[0] + 1j * far[1]]).astype(dtype)
+    found = ops.log1p.impl(x)
+    for z, got in zip(x, found, strict=True):
+        a, b = Fraction(float(z.real)), Fraction(float(z.imag))
+        beyond = a * a + 2 * a + b * b
+        if abs(beyond) > 2:
+            wanted = math.log(1 + beyond) / 2
+        else:
+            wanted = math.log1p(float(beyond)) / 2
+        assert abs(got.real - wanted) <= 4 * np.finfo(dtype).eps * abs(wanted)
+        assert abs(got.imag - math.atan2(b, 1 + a)) <= 2 * np.finfo(dtype).eps * abs(got.imag)
 
 
 @pytest.mark.parametrize("plain", [False, True])

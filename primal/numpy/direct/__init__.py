@@ -93,6 +93,8 @@ from primal.numpy.direct.nans import nanmin as nanmin
 from primal.numpy.direct.nans import nanstd as nanstd
 from primal.numpy.direct.nans import nansum as nansum
 from primal.numpy.direct.nans import nanvar as nanvar
+from primal.numpy.direct.nans import std as std
+from primal.numpy.direct.nans import var as var
 from primal.numpy.direct.orders import argpartition as argpartition
 from primal.numpy.direct.orders import argsort as argsort
 from primal.numpy.direct.orders import bincount as bincount

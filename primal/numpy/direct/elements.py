@@ -174,6 +174,20 @@ def _log10(x: Any) -> Any:
     return np.divide(out, LOG_10, out)
 
 
+def _log_to(base: int) -> Any:
+    """The logarithm of complex numbers, whose parts are divided by that of a number."""
+    unit = {np.dtype(kind): np.array(np.log(base), kind) for kind in (np.float32, np.float64)}
+
+    def of_complex(x: Any) -> Any:
+        out = np.asarray(np.log(x))
+        parts = out.view(out.real.dtype) if out.ndim and out.flags.c_contiguous else None
+        for part in (out.real, out.imag) if parts is None else (parts,):
+            np.divide(part, unit[part.dtype], part)
+        return out
+
+    return of_complex
+
+
 def _of_all(function: Any, of_booleans: Any = None) -> Direct:
     rest: dict[str, Any] = dict.fromkeys("iufce", function)
     return elementwise(b=of_booleans or function, **rest)
@@ -243,8 +257,8 @@ modf = elementwise(True, f=_modf, e=by_wide(_modf), w=_modf)
 frexp = elementwise(True, f=_frexp, e=by_wide(_frexp), w=_frexp)
 trunc = elementwise(f=np.trunc, e=np.trunc, w=np.trunc)
 # Those of float16 are within half a unit, where each operation of the program's rounds.
-log2 = elementwise(True, f=np.log2, e=np.log2, w=np.log2)
-log10 = elementwise(True, f=_log10, e=np.log10, w=_log10)
+log2 = elementwise(True, f=np.log2, e=np.log2, w=np.log2, c=_log_to(2))
+log10 = elementwise(True, f=_log10, e=np.log10, w=_log10, c=_log_to(10))
 
 
 def ldexp(x: Any, n: Any, /) -> Callable[..., Any] | None:

@@ -121,4 +121,15 @@ def _sums(name: str) -> Direct:
     return _over_axes(run_of, "fc" if name in ("sum", "mean") else "f")
 
 
+def _spreads(function: Any) -> Direct:
+    """Of complex numbers, whose conjugates the operations would write."""
+
+    def run_of(aval: Aval, axis: Any, ddof: int) -> Run | None:
+        terms = math.prod([aval.shape[i] for i in reduced_axes(axis, aval.ndim)])
+        return (lambda x: function(x, axis, ddof=ddof)) if terms > ddof else None
+
+    return _over_axes(run_of, "c")
+
+
+var, std = _spreads(np.var), _spreads(np.std)
 nansum, nanmean, nanvar, nanstd = map(_sums, ("sum", "mean", "var", "std"))

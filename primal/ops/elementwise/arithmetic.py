@@ -255,9 +255,11 @@ def _sign_impl(x: Any) -> Any:
         return _sign_exact(x)
     # By parts: NumPy's complex division would make inf/|z| of a finite part NaN.
     size = np.abs(x)
-    size = np.where(size == 0, np.ones((), size.dtype), size)
+    if np.count_nonzero(size) < size.size:
+        size = np.where(size == 0, np.ones((), size.dtype), size)
     out = np.empty(x.shape, x.dtype)
-    out.real, out.imag = x.real / size, x.imag / size
+    np.divide(x.real, size, out.real)
+    np.divide(x.imag, size, out.imag)
     return out
 
 
