@@ -15,6 +15,7 @@ from primal.ir.trace import Array, aval_of, literal
 from primal.lax.reductions import COMBINE, elementwise_combine, read_monoid, read_reduction
 from primal.lax.refusals import in_words
 from primal.numpy.remembered import remembered
+from primal.ops.choose import as_dtype
 from primal.ops.elementwise import (
     add,
     complex,
@@ -25,6 +26,7 @@ from primal.ops.elementwise import (
     log1p,
     lt,
     mul,
+    ne,
     real,
     select_n,
     sub,
@@ -37,6 +39,7 @@ from primal.ops.window import cumulative, pooling
 from primal.ops.window.views import check_window, spread_and_padded
 from primal.runtime.eager import as_array
 
+BYTE = np.dtype(np.uint8)
 Padding = str | Sequence[tuple[int, int]]
 
 
@@ -236,12 +239,17 @@ def reduce_window(
 def _has_windows(monoid: str, x: Aval) -> bool:
     # Extremes of complex numbers have a derivative pair by pair, and none as an op of windows.
     fits = np.issubdtype(x.dtype, np.number) and (monoid == "add" or x.dtype.kind != "c")
+    if x.dtype == np.bool_:
+        fits = monoid != "add"
     return monoid in _WINDOWED and x.ndim > 0 and bool(fits)
 
 
 @remembered
 def _windowed(x: Any, monoid: str, init: Any, *geometry: Any) -> Array:
     """The windows of one array by a monoid, `init` None where it is neutral."""
+    if aval_of(x).dtype == np.bool_:  # whose extrema are those of bytes
+        pair = [None if v is None else as_dtype(v, BYTE) for v in (x, init)]
+        return ne(_windowed(pair[0], monoid, pair[1], *geometry), literal(0, BYTE, False))
     out: Array = _WINDOWED[monoid](x, **_read_windows(aval_of(x).shape, *geometry))
     if init is not None:
         out = COMBINE[monoid](broadcast_to(init, aval_of(out).shape), out)

@@ -397,7 +397,7 @@ def sparse_sigmoid(x: Any) -> Array:
     return 0.5 * jnp.clip(array + 1, 0, 2)
 
 
-@remembered
+@remembered_as(direct.squareplus)
 def squareplus(x: Any, b: Any = 4) -> Array:
     """(x + √(x² + b)) / 2 (Barron, 2021).
 

@@ -450,16 +450,18 @@ def isclose(
             f"shapes {limits[0].aval.shape} and {limits[1].aval.shape}."
         )
     shape = broadcast_shapes(shape, *[v.aval.shape for v in limits])
+    # What depends on one operand alone is known before that is repeated.
+    own_x, own_y = x, y if all(v.aval.ndim == 0 for v in limits) else to_shape(y, shape)
     x, y = to_shape(x, shape), to_shape(y, shape)
     if isinstance(dtype, dtypes.KeyType):
         return ops.eq(x, y)
     if not dtypes.issubdtype(dtype, np.inexact):
         work = dtypes.to_inexact_dtype(dtype)
         far = ops.abs(ops.sub(convert(x, work), convert(y, work)))
-        return ops.le(far, _tolerance(convert(y, work), limits))
-    near = ops.le(ops.abs(ops.sub(x, y)), _tolerance(y, limits))
+        return ops.le(far, to_shape(_tolerance(convert(own_y, work), limits), shape))
+    near = ops.le(ops.abs(ops.sub(x, y)), to_shape(_tolerance(own_y, limits), shape))
     same = ops.eq(x, y)
-    finite = ops.bitwise_and(isfinite(x), isfinite(y))
+    finite = ops.bitwise_and(to_shape(isfinite(own_x), shape), to_shape(isfinite(own_y), shape))
     out = ops.bitwise_or(same, ops.bitwise_and(near, finite))
     if equal_nan:
         out = ops.bitwise_or(out, ops.bitwise_and(ops.ne(x, x), ops.ne(y, y)))

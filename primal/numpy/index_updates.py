@@ -10,6 +10,7 @@ import numpy as np
 
 from primal.base import dtypes, source
 from primal.base.config import settings
+from primal.base.extrema import maximum, minimum
 from primal.base.native import BFLOAT16, FLOAT16, narrowed, widened
 from primal.ir.evaluate import quietly
 from primal.ir.state import state
@@ -53,6 +54,7 @@ from primal.transforms.stage import stage
 # NumPy's own indexing, for concrete arrays.
 
 _NATIVE = frozenset(np.dtype(k) for k in "f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 c8 c16".split())
+_OF_TRUTHS = {BOOL: (maximum, minimum)}  # beside assignment, which all dtypes have
 _FITS: dict[tuple[type, Any], bool] = {}
 
 
@@ -109,7 +111,7 @@ def update_numpy(x: Any, index: Any, values: Any, ufunc: Any) -> ArrayImpl | Non
                 return None
             quietly(out.__setitem__, (index, values), {})
             return ArrayImpl(aval, out)
-        if dtype not in _NATIVE and dtype != BFLOAT16:
+        if dtype not in _NATIVE and dtype != BFLOAT16 and ufunc not in _OF_TRUTHS.get(dtype, ()):
             return None
         if not basic:  # index arrays may repeat
             if rank and _rank_of(out, index) < rank:

@@ -292,6 +292,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     return found
 
 
+@remembered_as(direct.polyfit)
 def polyfit(
     x: ArrayLike,
     y: ArrayLike,

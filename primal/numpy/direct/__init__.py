@@ -66,6 +66,7 @@ from primal.numpy.direct.elements import sinh as sinh
 from primal.numpy.direct.elements import softplus as softplus
 from primal.numpy.direct.elements import spacing as spacing
 from primal.numpy.direct.elements import square as square
+from primal.numpy.direct.elements import squareplus as squareplus
 from primal.numpy.direct.elements import trunc as trunc
 from primal.numpy.direct.matrices import cond as cond
 from primal.numpy.direct.matrices import det as det
@@ -77,6 +78,7 @@ from primal.numpy.direct.matrices import identity as identity
 from primal.numpy.direct.matrices import lstsq as lstsq
 from primal.numpy.direct.matrices import matrix_rank as matrix_rank
 from primal.numpy.direct.matrices import norm as norm
+from primal.numpy.direct.matrices import polyfit as polyfit
 from primal.numpy.direct.matrices import slogdet as slogdet
 from primal.numpy.direct.matrices import trace as trace
 from primal.numpy.direct.matrices import tri as tri

@@ -34,6 +34,7 @@ from primal.numpy.direct.operands import (
     count,
     dtype_of,
     elementwise,
+    halves_too,
     is_array,
     rounded_once,
 )
@@ -275,7 +276,7 @@ def ldexp(x: Any, n: Any, /) -> Callable[..., Any] | None:
 
 def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Callable[..., Any] | None:
     """Between numbers, in one pass."""
-    dtype = dtype_of((arr, *[b for b in (min, max) if b is not None]), "biufcw")
+    dtype = dtype_of((arr, *[b for b in (min, max) if b is not None]), MOVED)
     if dtype is None or KIND[dtype] not in "fiu" or type(arr) is not ArrayImpl:
         return None
     if type(min) is ArrayImpl or type(max) is ArrayImpl or (min is None and max is None):
@@ -379,6 +380,7 @@ logical_and, logical_or = _truth(np.logical_and), _truth(np.logical_or)
 logical_xor, logical_not = _truth(np.logical_xor), _truth(np.logical_not)
 
 
+@halves_too(1)
 def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
                ) -> Callable[..., Any] | None:  # fmt: skip
     """With numbers of Python in their places; a copy in all cases."""
@@ -422,6 +424,7 @@ log_sigmoid = rounded_once(1)(_by_float32(lambda x: -_softplus(-x)))
 mish = rounded_once(1)(_by_float32(lambda x: x * np.tanh(_softplus(x))))
 
 
+@halves_too(1)
 def elu(x: Any, alpha: Any = 1.0) -> Callable[..., Any] | None:
     """Of one number for all the negative ones."""
     if not is_array(x, "f") or type(alpha) not in (int, float):
@@ -436,9 +439,32 @@ def elu(x: Any, alpha: Any = 1.0) -> Callable[..., Any] | None:
     return run
 
 
+def squareplus(x: Any, b: Any = 4) -> Callable[..., Any] | None:
+    """Of numbers whose squares are finite."""
+    if not is_array(x, "f") or type(b) not in (int, float) or not b >= 0:
+        return None
+    dtype = x.aval.dtype
+    most = 2.0 ** (int(np.finfo(dtype).maxexp) // 2 - 2)
+    half, share, b = [np.asarray(v, dtype) for v in (0.5, b / 4, b)]
+
+    def run(x: Any) -> Any:
+        size = np.abs(x)
+        if not size.size or not np.maximum.reduce(size, None) <= most:
+            return None
+        out = np.square(x, same_room(x))
+        np.add(out, b, out if x.ndim else None)
+        total = np.multiply(np.sqrt(out), half) + np.multiply(size, half)
+        below = x < 0
+        # Without a division by 0 where b is 0: the other numbers are not taken.
+        return np.where(below, np.divide(share, np.where(below, total, dtype.type(1))), total)
+
+    return run
+
+
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
+@halves_too(1)
 def selu(x: Any) -> Callable[..., Any] | None:
     """`elu` times a number."""
     run = elu(x, SELU_ALPHA)
@@ -465,7 +491,7 @@ log1mexp = rounded_once(1)(_by_float32(_log1mexp))
 
 def hard_tanh(x: Any) -> Callable[..., Any] | None:
     """Between -1 and 1."""
-    return clip(x, -1, 1) if is_array(x, "fi") else None
+    return clip(x, -1, 1) if is_array(x, "fiew") else None
 
 
 def _sinc(x: Any) -> Any:
@@ -481,7 +507,7 @@ def _sinc(x: Any) -> Any:
     return out if is_finite(u) else np.where(np.isinf(u) & np.isfinite(x), x.dtype.type(0), out)
 
 
-sinc = elementwise(True, f=_sinc)
+sinc = elementwise(True, f=_sinc, e=by_wide(_sinc))
 
 
 def _spacing(x: Any) -> Any:

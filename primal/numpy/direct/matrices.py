@@ -233,9 +233,12 @@ def lstsq(
         return None
     if not b.aval.size:
         return None
-    solve = functools.partial(numpys_loop("lstsq"), signature="ddd->ddid")
     share = float(np.finfo(a.aval.dtype).eps) * max(a.aval.shape)
-    dtype, vector = a.aval.dtype, b.aval.ndim == 1
+    return _least_squares(a.aval.dtype, share, b.aval.ndim == 1)
+
+
+def _least_squares(dtype: Any, share: float, vector: bool) -> Callable[..., Any]:
+    solve = functools.partial(numpys_loop("lstsq"), signature="ddd->ddid")
 
     def run(a: Any, b: Any) -> Any:
         if not is_finite(a) or not is_finite(b):
@@ -251,6 +254,40 @@ def lstsq(
         return x[:, 0] if vector else x, np.add.reduce(rest, 0), rank, s
 
     return run
+
+
+def polyfit(
+    x: Any,
+    y: Any,
+    deg: Any,
+    rcond: Any = None,
+    full: bool = False,
+    w: Any = None,
+    cov: Any = False,
+) -> Callable[..., Any] | None:
+    """The coefficients alone, of points without weights."""
+    if full or w is not None or cov or rcond is not None or type(deg) is not int or deg < 0:
+        return None
+    if not is_array(x, "biuf") or dtype_of((x, y), "biuf") is None or not y.aval.size:
+        return None
+    dtype = to_inexact_dtype(x.aval.dtype)
+    share = x.aval.shape[0] * float(np.finfo(dtype).eps)
+    run, vector = _least_squares(dtype, share, y.aval.ndim == 1), y.aval.ndim == 1
+
+    def fit(x: Any, y: Any) -> Any:
+        left = np.empty((deg + 1, x.size), dtype)
+        left[-1:] = 1
+        if deg:
+            left[:-1] = x
+            np.multiply.accumulate(left[::-1], 0, out=left[::-1])
+        left = left.T
+        scale = np.sqrt(np.add.reduce(left * left, 0))
+        found = run(left / scale, as_dtype(y, dtype))
+        if found is None:
+            return None
+        return found[0] / scale if vector else found[0] / scale[:, None]
+
+    return fit
 
 
 def cond(x: Any, p: Any = None) -> Callable[..., Any] | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from primal.base.config import settings
 from primal.base.dtypes import KIND, python_scalar_dtype, to_inexact_dtype
-from primal.base.native import BFLOAT16, FLOAT32, widened
+from primal.base.native import BFLOAT16, FLOAT16, FLOAT32, widened
 from primal.base.promotion import lattice_result
 from primal.ir.avals import Aval
 from primal.runtime.array import ArrayImpl
@@ -185,21 +185,36 @@ def rounded_once(values: int) -> Callable[[Direct], Direct]:
     """A direct function of floats also of whole numbers: in float64, as NumPy takes them.
 
     Of float32, to which the language promotes them, exp(-100) is subnormal and slow (softplus of
-    1,000 such 33 µs, in float64 10), and each step would round.
+    1,000 such 33 µs, in float64 10), and each step would round. float16 as in `halves_too`.
     """
+    return lambda direct: _by_way_of(
+        FLOAT64, lambda x: is_array(x, "biu"), values, halves_too(values)(direct)
+    )
 
-    def decorate(direct: Direct) -> Direct:
-        def both(*args: Any, **kwargs: Any) -> Callable[..., Any] | None:
-            given = args[:values]
-            if not given or not all(is_array(x, "biu") for x in given):
-                return direct(*args, **kwargs)
-            floats = [_standing_for(x, FLOAT64) for x in given]
-            run = direct(*floats, *args[values:], **kwargs)
-            return None if run is None else _of_dtypes(run, FLOAT64, FLOAT64)
 
-        return functools.update_wrapper(both, direct)
+def halves_too(values: int) -> Callable[[Direct], Direct]:
+    """A direct function of floats also of float16, where it has none: in float32, rounded once."""
+    return lambda direct: _by_way_of(
+        FLOAT32, lambda x: is_array(x, "fe") and x.aval.dtype == FLOAT16, values, direct
+    )
 
-    return decorate
+
+def _by_way_of(
+    wide: Any, fits: Callable[[Any], bool], values: int, direct: Direct
+) -> Direct:
+    def both(*args: Any, **kwargs: Any) -> Callable[..., Any] | None:
+        given = args[:values]
+        if not given or not all(map(fits, given)):
+            return direct(*args, **kwargs)
+        if wide is FLOAT32 and (run := direct(*args, **kwargs)) is not None:
+            return run
+        floats = [_standing_for(x, wide) for x in given]
+        run = direct(*floats, *args[values:], **kwargs)
+        if run is None:
+            return None
+        return _of_dtypes(run, wide, wide) if wide is FLOAT64 else by_wide(run)
+
+    return functools.update_wrapper(both, direct)
 
 
 def _standing_for(x: ArrayImpl, dtype: Any) -> ArrayImpl:

@@ -132,9 +132,19 @@ PIECE = 16384
 
 
 def linspace(
-    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, **options: Any
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    **options: Any,
 ) -> Callable[..., Any] | None:
     """Numbers at equal distances between two, in fewer passes over them."""
+    if dtype is not None and not (type(dtype) is str or isinstance(dtype, np.dtype)):
+        return None
+    if retstep or (dtype is not None and np.dtype(dtype).kind != "f"):
+        return None
     if type(start) not in (int, float) or type(stop) not in (int, float) or options:
         return None
     if type(num) is not int or not 3 <= num < 1 << 24 or type(endpoint) is not bool:

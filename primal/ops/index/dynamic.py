@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from primal.ir.avals import Aval
-from primal.ir.op import INDEX, Op, by_kind
-from primal.ir.trace import ZERO, aval_of, literal
+from primal.ir.op import INDEX, Bound, Op, by_kind
+from primal.ir.trace import ZERO, Literal, aval_of, literal
 from primal.ops.index.gather import gather, hlo_starts
 from primal.ops.index.numbers import (
     CLIP,
@@ -162,9 +162,21 @@ def _update_type(x: Aval, update: Aval, *starts: Aval) -> Aval:
 
 
 def _update_impl(x: Any, update: Any, *starts: Any) -> Any:
+    return _with_part(x, update, _corner(np.shape(x), np.shape(update), starts))
+
+
+def _with_part(x: Any, part: Any, at: tuple[slice, ...]) -> Any:
     out = np.array(x, order="C")
-    out[_corner(out.shape, np.shape(update), starts)] = update
+    out[at] = part
     return out
+
+
+def _update_written(eqn: Any, names: Sequence[str], bound: Bound) -> str | None:
+    x, update, *starts = eqn.invars
+    if not all(type(s) is Literal for s in starts):
+        return None
+    at = _corner(x.aval.shape, update.aval.shape, [s.host for s in starts])
+    return f"{bound(_with_part)}({names[0]}, {names[1]}, {bound(at)})"
 
 
 def _update_jvp(primals: Any, tangents: Any) -> Any:
@@ -228,4 +240,5 @@ dynamic_update_slice = Op(
     shard=by_kind,
     hlo=_update_hlo,
     kernel=lambda k, x, update, *starts: k.dynamic_update_slice(x, update, starts),
+    written=_update_written,
 )
