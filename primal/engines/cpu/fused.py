@@ -19,7 +19,15 @@ import numpy as np
 
 from primal.engines.cpu.accesses import Access, access_of
 from primal.engines.cpu.functions import FLOAT
-from primal.engines.cpu.graph import NATIVE, Node, Value, bytes_of, is_narrow, size_of
+from primal.engines.cpu.graph import (
+    NATIVE,
+    Node,
+    Value,
+    bytes_of,
+    is_narrow,
+    row_major,
+    size_of,
+)
 from primal.engines.cpu.interleaved import WORDS
 from primal.engines.cpu.lanes import COMBINE
 from primal.engines.cpu.monoids import accumulator
@@ -35,6 +43,15 @@ MOST_ELEMENTS = 16
 FEW, FUNCTION = 128, 16
 """Words on all elements which a kernel, on vectors, takes as long for, its call included; how many
 of them a mathematical function is worth."""
+TOGETHER, SEVERAL, REGISTERS, QUOTIENT = 8, 96, 16, 4
+"""Vectors of elements that go together through a loop, as each waits for its own numbers; how many
+words a turn has then at most, and registers that are held; what a quotient counts as."""
+MOST_LANES = 100
+"""Words of a loop that goes through its turns for some elements before the next ones."""
+ALONE = 1 << 19
+"""Words on all elements that one thread computes in a turn, functions being worth 64."""
+CACHED = 1 << 19
+"""Bytes of rows that strips of elements go down, one after another."""
 PERIOD = 4096
 """Turns between two looks for signals."""
 Registers = dict[tuple[Node, int], int]
@@ -59,9 +76,11 @@ def in_registers(step: Any, most: int) -> bool:
 class Fused:
     """A loop as a `FusedSpec`; `words(tables)` are the words of its record from `AT` on."""
 
-    def __init__(self, step: Loop, places: Places, most: int) -> None:
+    def __init__(self, step: Loop, places: Places, most: int, space: int = 0) -> None:
         self.step = step
         self.most = most
+        self.space = space
+        self._wide: list[int] = []
         self.places = places
         self._fixed: list[Callable[[Any], Sequence[int]]] = []
         self._at = AT + 6
@@ -75,17 +94,22 @@ class Fused:
         self.hidden: set[Any] = set()
         """Steps that are code of the loop, and have none of their own."""
         self.exposed: set[Node] = set()
+        self.runs = 1
+        """Times that all turns are taken."""
+        self._dtypes: set[str] = set()
+        self._at_size = self._numbers(space) if space else 0
         self._expose(body)
         # Where a piece shares its place with what other steps make, its slot has to be there.
-        self.exposed.update([n for n in step.pieces if len(n.home.tenants) > 1])
+        if not space:
+            self.exposed.update([n for n in step.pieces if len(n.home.tenants) > 1])
         regs: Registers = {}
         self.carries: list[bool] = []
         carries = []
         for x, param, out in zip(step.inits, step.params, step.outs, strict=False):
             self.carries.append(self._fits(param))
             if self.carries[-1]:
-                for e in range(size_of(param.shape)):
-                    number = regs[param, e] = self._number()
+                for e in range(self._count_of(param)):
+                    number = regs[param, e] = self._number(param)
                     offset = e * param.dtype.itemsize
                     at = self._read(x, offset)
                     self._address(out, offset)
@@ -96,7 +120,7 @@ class Fused:
             pointer = self._fits(node) and node not in self.exposed
             self.slices.append(pointer)
             if pointer:
-                numbers = tuple([self._number() for _ in range(size_of(node.shape))])
+                numbers = tuple([self._number(node) for _ in range(self._count_of(node))])
                 regs.update({(node, e): number for e, number in enumerate(numbers)})
                 stride = x.steps()[0] * node.dtype.itemsize
                 at = self._moving(x, stride)
@@ -123,8 +147,27 @@ class Fused:
         ]
         self.spec = FusedSpec(
             tuple([tuple(c) for c in carries]), tuple(slices), tuple(pieces),
-            (*self._first, *items), again, any([*moves, *swaps]), self._at,
+            (*self._first, *items), again, any([*moves, *swaps]), self._at, self._strips(items),
         )  # fmt: skip
+
+    def _strips(self, items: Sequence[Any]) -> tuple[Any, ...]:
+        """What the spec says of them."""
+        if not self.space:
+            return ()
+        wide = set(self._wide)
+        work = sum(
+            [FUNCTION if item[2] in FLOAT else QUOTIENT if item[2] == "div" else 1
+             for item in items if item[0] == "word" and item[1] in wide]
+        )  # fmt: skip
+        held = len([item for item in self._first if item[1] in wide]) + sum(
+            [self._is_wide(node) for node in self.step.params]
+        )
+        together = TOGETHER
+        while together > 1 and (together * work > SEVERAL or together * held > REGISTERS):
+            together //= 2
+        size = max([4, *[int(dtype[1:]) for dtype in self._dtypes]])
+        self.runs = -(-self.space * size // (64 * together))
+        return tuple(self._wide), size, together, self._at_size
 
     def words(self, tables: Any) -> list[int]:
         """The words from `AT` on: the helpers, then what the items ask for."""
@@ -170,19 +213,30 @@ class Fused:
 
         return self._words(make, 3)
 
-    def _number(self) -> int:
+    def _number(self, node: Node | None = None) -> int:
+        """A new number; of a node all of whose elements go together, maybe."""
+        if node is not None and self._is_wide(node):
+            self._wide.append(self._count)
+            self._dtypes.add(NATIVE[node.dtype])
         self._count += 1
         return self._count - 1
+
+    def _is_wide(self, node: Node) -> bool:
+        return self.space > 0 and size_of(node.shape) == self.space
+
+    def _count_of(self, node: Node) -> int:
+        """How many registers hold a node."""
+        return 1 if self._is_wide(node) else size_of(node.shape)
 
     # The body.
 
     def _fits(self, node: Node) -> bool:
-        """Whether a node may be a register per element."""
-        return size_of(node.shape) <= self.most and node.dtype in NATIVE
+        """Whether a node may be a register per element, or one of all."""
+        return self._is_wide(node) or size_of(node.shape) <= self.most and node.dtype in NATIVE
 
     def _expose(self, block: Block) -> None:
         for step in block.steps:
-            if in_registers(step, self.most) or self._is_alias(step):
+            if self.space or in_registers(step, self.most) or self._is_alias(step):
                 continue
             if self._is_inline(step):
                 for inner in step.blocks:
@@ -213,7 +267,7 @@ class Fused:
                 items.append(("walk", self._words(lambda t: t.some(steps), 2)))
 
         for step in block.steps:
-            if in_registers(step, self.most):
+            if self.space or in_registers(step, self.most):
                 walked()
                 self.hidden.add(step)
                 self._group(step, regs, items)
@@ -244,18 +298,18 @@ class Fused:
 
     def _group(self, step: Group, regs: Registers, items: list[Any]) -> None:
         """The words of a group on each element, after all that it reads from memory."""
-        size = size_of(step.shape)
+        size = 1 if self.space else size_of(step.shape)
         for node in (*step.nodes, *step.reductions):
             for x in node.args:
                 if x.node not in step.level:
-                    for e in range(x.size):
+                    for e in range(1 if self.space else x.size):
                         self._ref(x, e, regs, items)
         for node in step.nodes:
             ins = tuple([NATIVE[x.node.dtype] for x in node.args])
             dtype = NATIVE[node.dtype]
             for e in range(size):
                 refs = tuple([self._ref(x, e, regs, items) for x in node.args])
-                regs[node, e] = self._word(node.word, refs, ins, dtype, items)
+                regs[node, e] = self._word(node.word, refs, ins, dtype, items, node)
         for node in step.reductions:
             self._reduction(node, regs, items)
         for node in (*step.nodes, *step.reductions):
@@ -272,9 +326,15 @@ class Fused:
                 self._computed.add(place.node)
 
     def _word(
-        self, word: str, refs: tuple[int, ...], ins: tuple[str, ...], dtype: str, items: list[Any]
+        self,
+        word: str,
+        refs: tuple[int, ...],
+        ins: tuple[str, ...],
+        dtype: str,
+        items: list[Any],
+        node: Node | None = None,
     ) -> int:
-        number = self._number()
+        number = self._number(node)
         items.append(("word", number, word, ins, dtype, refs))
         return number
 
@@ -361,7 +421,7 @@ class Fused:
     def _all(self, node: Node, regs: Registers, items: list[Any]) -> tuple[int, ...]:
         """The registers of all elements of a node."""
         x = whole(node)
-        return tuple([self._ref(x, e, regs, items) for e in range(x.size)])
+        return tuple([self._ref(x, e, regs, items) for e in range(self._count_of(node))])
 
     def _ref(self, x: Value, e: int, regs: Registers, items: list[Any]) -> int:
         """The register of an element, counted in row-major order."""
@@ -385,9 +445,13 @@ class Fused:
             return self._once[key]
         offset = at * node.dtype.itemsize
         if node in self._outer:
-            key = (node, offset)
+            wide = self.space > 0 and not is_one(x)
+            key = (node, offset, wide)
             if key not in self._once:
                 self._once[key] = self._number()
+                if wide:
+                    self._wide.append(self._once[key])
+                    self._dtypes.add(dtype)
                 at = self._address(node, offset)
                 self._first.append(("outer", self._once[key], dtype, at))
             return self._once[key]
@@ -411,6 +475,64 @@ def element(x: Value, e: int) -> int:
         e, i = divmod(e, n)
         at += i * step
     return at
+
+
+def is_one(x: Value) -> bool:
+    """Whether a view is of one element, at all indices."""
+    return x.size == 1 or all(
+        n == 1 or step == 0 for n, step in zip(x.shape, x.steps(), strict=True)
+    )
+
+
+def strips_of(step: Loop) -> int:
+    """The size of the arrays of a loop whose elements have nothing to do with each other, or 0.
+
+    Where what every turn reads or makes is so much that threads share it, or that its rows leave
+    the cache before the next strip of elements comes to them, the turns are taken one by one.
+    """
+    steps = step.body.steps
+    if not steps or not all(_is_apart(s) for s in steps):
+        return 0
+    own = (*step.params, *step.slices, *step.pieces)
+    space = max([size_of(x.shape) for x in (*own, *steps)])
+    nodes = [node for s in steps for node in s.nodes]
+    sizes = {1, space}
+    if space <= MOST_ELEMENTS or not step.params or len(nodes) > MOST_LANES:
+        return 0
+    if not all(
+        size_of(n.shape) in sizes and n.dtype in NATIVE and not is_narrow(n.dtype)
+        for n in (*own, *nodes)
+    ):
+        return 0
+    made = {*nodes, *own}
+    if not all(_is_alike(x, space, made) for node in nodes for x in node.args):
+        return 0
+    if step.again is not None and step.again.size != 1:
+        return 0
+    work = sum([4 * FUNCTION if node.word in FLOAT else 1 for node in nodes])
+    rows = sum([bytes_of(n) for n in (*step.slices, *step.pieces)])
+    return 0 if space * work > ALONE or rows * (step.trips or 1) > CACHED else space
+
+
+def _is_apart(step: Any) -> bool:
+    """Whether a step is words on each element, and nothing else."""
+    if type(step) is not Group or step.passes or step.parts > 1 or step.first is not None:
+        return False
+    if step.reductions or step.pieces or step.inner or step.padded:
+        return False
+    return all(node.word not in WORDS for node in step.nodes)
+
+
+def _is_alike(x: Value, space: int, made: set[Node]) -> bool:
+    """Whether an operand is read element for element, or is one number."""
+    if x.node.word == "iota" or x.node.dtype not in NATIVE or is_narrow(x.node.dtype):
+        return False
+    if x.node.word == "literal":
+        return True
+    if is_one(x):
+        return x.node not in made or size_of(x.node.shape) == 1
+    plain = zip(x.shape, x.steps(), row_major(x.shape), strict=True)
+    return x.size == space and all(n == 1 or a == b for n, a, b in plain)
 
 
 def worth_fusing(step: Loop) -> int:

@@ -18,7 +18,7 @@ from primal.base.native import empty
 from primal.engines.cpu import _llvm, careful, driver, events, subnormals
 from primal.engines.cpu.calls import Call, Frame, data_of, object_field
 from primal.engines.cpu.foundry import Casting
-from primal.engines.cpu.fused import Fused, worth_fusing
+from primal.engines.cpu.fused import Fused, strips_of, worth_fusing
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.layout import Instance
 from primal.engines.cpu.objects import kernels_for
@@ -51,9 +51,10 @@ class Plan:
         self.places = Places(self.program, donated)
         self.arena = self.places.arena
         self.fused = {
-            step: Fused(step, self.places, most)
+            step: Fused(step, self.places, most, space)
             for step in self.steps
-            if type(step) is Loop and (most := worth_fusing(step))
+            if type(step) is Loop
+            and ((space := strips_of(step)) + (most := worth_fusing(step)))
         }
         _check_memory(name, self.arena, self.in_avals, self.out_avals)
 

@@ -180,7 +180,7 @@ class Tables:
             return before + self.record("loop", words), 50 + (step.trips or 1) * (cost + 10)
         outside, self.walked = self.walked, 0.0
         words = [*head, 0, 0, *ends, *fused.words(self), *rest]
-        turn, self.walked = self.walked + float(TURN * len(fused.spec.items)), outside
+        turn, self.walked = self.walked + float(TURN * len(fused.spec.items) * fused.runs), outside
         record = self.record("loop", words)
         record[0] = self.kernels[fused.spec]
         return before + record, 50 + (step.trips or 1) * turn

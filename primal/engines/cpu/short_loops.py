@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from primal.base.structures import structure
-from primal.engines.cpu.code import MEMORY, SCALAR, Code, Module, itemsize
+from primal.engines.cpu.code import MEMORY, SCALAR, Module, itemsize
 from primal.engines.cpu.functions import FLOAT, FLOAT2, INLINE
 from primal.engines.cpu.lanes import emit, store_scalar
+from primal.engines.cpu.script import (
+    Int,
+    Place,
+    Script,
+    lanes_before,
+    read_vector,
+    write_vector,
+)
 
 AT = 18
 """Words of the record before those of the fused loop; its lists come last."""
@@ -27,6 +36,10 @@ class FusedSpec:
     ('word', number, word, dtypes, dtype, operands), ('store', number, dtype, at), ('walk', at of
     table and length), ('branch', index, blocks of (items, results), (numbers, dtypes) of results).
     again: number of the predicate; -1 in memory; None where the loop is counted.
+    strips: () where every value is one element. Else a loop whose arrays have one size and whose
+    elements have nothing to do with each other: all turns are taken for some vectors of elements
+    before the next ones, which so stay in registers. (numbers that are of all elements, bytes of
+    one, vectors that go together, at of the size).
     """
 
     carries: Items
@@ -36,6 +49,7 @@ class FusedSpec:
     again: int | None
     advances: bool
     words: int
+    strips: Items = ()
 
     def write(self, module: Module, name: str) -> None:
         """Add the loop to a module."""
@@ -43,15 +57,28 @@ class FusedSpec:
 
 
 class _Writer:
-    """Values are vectors of one element: the words of kernels are written for vectors."""
+    """Values are vectors of one element: the words of kernels are written for vectors.
+
+    Of all elements there are `together` vectors, with masks for the last ones.
+    """
 
     def __init__(self, module: Module, spec: FusedSpec) -> None:
         self.module = module
         self.spec = spec
-        self.c = Code(module, 1)
+        self.c = Script(module)
+        self.wide: frozenset[int] = frozenset()
+        self.lanes = self.together = 1
+        self.masks: list[str] = []
+        if spec.strips:
+            wide, size, self.together, _ = spec.strips
+            self.wide = frozenset(wide)
+            self.lanes = max(module.width // size, 2)
         heavy = [i for i in _words_of(spec.items) if i[2] in FLOAT or i[2] in FLOAT2]
         self.c.inline = len(heavy) <= INLINE
         self.values: dict[int, str] = {}
+        self.parts: dict[int, list[str]] = {}
+        """The vectors of what is of all elements, by the number."""
+        self.spreads: dict[tuple[int, str], str] = {}
         self.stop = "stop"
 
     def word(self, at: int) -> str:
@@ -66,6 +93,18 @@ class _Writer:
         p = self.c.new(f"getelementptr ptr, ptr %slots, i64 {self.word(at)}")
         base = self.c.new(f"load ptr, ptr {p}")
         return self.c.new(f"getelementptr i8, ptr {base}, i64 {self.word(at + 1)}")
+
+    def strip(self, number: int, dtype: str, at: int) -> str:
+        """The address that words say, of all elements where the strip begins."""
+        place = self.place(at)
+        if number not in self.wide:
+            return place
+        moved = self.c.new(f"mul i64 %e, {itemsize(dtype)}")
+        return self.c.new(f"getelementptr i8, ptr {place}, i64 {moved}")
+
+    def type(self, dtype: str, number: int) -> str:
+        """The type of a value."""
+        return self.c.vec(SCALAR[dtype], self.lanes if number in self.wide else 1)
 
     def beyond(self, place: str, e: int, dtype: str) -> str:
         """The address of a later element."""
@@ -85,9 +124,43 @@ class _Writer:
     def store(self, dtype: str, value: str, place: str) -> None:
         store_scalar(self.c, dtype, self.element(dtype, value), place)
 
+    def each(self, of: Callable[[int], str]) -> list[str]:
+        """Code for every vector of what is of all elements."""
+        self.c.lanes = self.lanes
+        made = [of(part) for part in range(self.together)]
+        self.c.lanes = 1
+        return made
+
+    def place_of(self, part: int, dtype: str, place: str) -> Place:
+        return Place(self.c, place) + part * self.lanes * itemsize(dtype)
+
+    def take_all(self, number: int, dtype: str, place: str) -> None:
+        """A value read from memory."""
+        if number in self.wide:
+            self.parts[number] = self.each(
+                lambda k: read_vector(
+                    self.c, dtype, self.place_of(k, dtype, place), self.masks[k]
+                )
+            )
+        else:
+            self.values[number] = self.load(dtype, place)
+
+    def put_all(self, number: int, dtype: str, values: list[str], place: str) -> None:
+        """A value written to memory."""
+        if number not in self.wide:
+            self.store(dtype, values[0], place)
+            return
+        self.c.lanes = self.lanes
+        for k, value in enumerate(values):
+            write_vector(self.c, dtype, value, self.place_of(k, dtype, place), self.masks[k])
+        self.c.lanes = 1
+
+    def all_of(self, number: int) -> list[str]:
+        """The vectors of a value."""
+        return self.parts[number] if number in self.wide else [self.values[number]]
+
     def function(self, name: str) -> None:
         spec, c = self.spec, self.c
-        c.start("entry")
         walk, poll, enter, advance, leave = [self.pointer(AT + i) for i in range(5)]
         self.walk = walk
         period = self.word(AT + 5)
@@ -95,40 +168,70 @@ class _Writer:
         c.do("%counts = getelementptr i64, ptr %record, i64 13")
         c.do(f"%list = getelementptr i64, ptr %record, i64 {spec.words}")
         c.do(f"call void {enter}({lists})")
-        for kind, number, dtype, at in [i for i in spec.items if i[0] in ("literal", "outer")]:
-            self.values[number] = (
-                self.literal(dtype, self.word(at)) if kind == "literal"
-                else self.load(dtype, self.place(at))
-            )  # fmt: skip
-        firsts = [self.load(dtype, self.place(at)) for dtype, at, *_ in spec.carries]
-        types = [c.vec(SCALAR[dtype]) for dtype, *_ in spec.carries]
-        lasts = [self.place(at + 2) for _, at, *_ in spec.carries]
-        shown = [self.place(seen) if seen else "" for *_, seen in spec.carries]
-        pointers = [self.place(at) for _, _, at in (*spec.slices, *spec.pieces)]
-        strides = [self.word(at + 2) for _, _, at in (*spec.slices, *spec.pieces)]
+        outer = [i for i in spec.items if i[0] == "outer"]
+        for _, number, dtype, at in [i for i in spec.items if i[0] == "literal"]:
+            self.values[number] = self.literal(dtype, self.word(at))
+        for _, number, dtype, at in outer:
+            if number not in self.wide:
+                self.values[number] = self.load(dtype, self.place(at))
+        # Before a result is written: it may lie where the first value does.
+        firsts = [
+            [] if number in self.wide else [self.load(dtype, self.place(at))]
+            for dtype, at, number, *_ in spec.carries
+        ]
         trips = self.word(6)
         if spec.again is None:
             begin = c.new(f"icmp sgt i64 {trips}, 0")
         else:
             byte = c.new(f"load i8, ptr {self.place(7)}")
             begin = c.new(f"icmp ne i8 {byte}, 0")
+        if spec.strips:
+            size = self.word(spec.strips[3])
+            top = c.block
+            c.do("br label %strip")
+            c.start("strip")
+            c.do(f"%e = phi i64 [ 0, %{top} ], [ %beyond, %over ]")
+            c.do(f"%beyond = add nsw i64 %e, {self.lanes * self.together}")
+            left = Int(c, c.new(f"sub i64 {size}, %e")).least(self.lanes * self.together)
+            c.lanes = self.lanes
+            self.masks = [
+                lanes_before(c, (left - k * self.lanes).most(0)) for k in range(self.together)
+            ]
+            c.lanes = 1
+        for _, number, dtype, at in outer:
+            if number in self.wide:
+                self.take_all(number, dtype, self.strip(number, dtype, at))
+        for first, (dtype, at, number, *_) in zip(firsts, spec.carries, strict=True):
+            if not first:
+                self.take_all(number, dtype, self.strip(number, dtype, at))
+                first += self.parts[number]
+        types = [self.type(dtype, number) for dtype, _, number, *_ in spec.carries]
+        lasts = [self.strip(number, dtype, at + 2) for dtype, at, number, *_ in spec.carries]
+        shown = [self.place(seen) if seen else "" for *_, seen in spec.carries]
+        moving = (*spec.slices, *spec.pieces)
+        pointers = [self.strip(numbers[0], dtype, at) for dtype, numbers, at in moving]
+        strides = [self.word(at + 2) for _, _, at in moving]
         before = c.block
         c.do(f"br i1 {begin}, label %turn, label %over")
         c.start("turn")
         at_phi = len(c.lines)
-        c.lines.extend([""] * (1 + len(firsts) + len(pointers)))
+        count = sum([len(first) for first in firsts])
+        c.lines.extend([""] * (1 + count + len(pointers)))
         for (dtype, _, number, _, _), place in zip(spec.carries, shown, strict=True):
-            self.values[number] = f"%c{number}"
+            if number in self.wide:
+                self.parts[number] = [f"%c{number}.{k}" for k in range(self.together)]
+            else:
+                self.values[number] = f"%c{number}.0"
             if place:
                 self.store(dtype, self.values[number], place)
         for k, (dtype, numbers, _) in enumerate(spec.slices):
             for e, number in enumerate(numbers):
-                self.values[number] = self.load(dtype, self.beyond(f"%q{k}", e, dtype))
+                self.take_all(number, dtype, self.beyond(f"%q{k}", e, dtype))
         self.items(spec.items)
         for k, (dtype, numbers, _) in enumerate(spec.pieces):
             for e, number in enumerate(numbers):
                 place = self.beyond(f"%q{len(spec.slices) + k}", e, dtype)
-                self.store(dtype, self.values[number], place)
+                self.put_all(number, dtype, self.all_of(number), place)
         if spec.again is None:
             going = ""
         elif spec.again < 0:
@@ -155,23 +258,39 @@ class _Writer:
             going = c.new(f"icmp slt i64 {following}, {trips}")
         c.do(f"br i1 {going}, label %turn, label %over")
         c.lines[at_phi] = f"  %i = phi i64 [ 0, %{before} ], [ {following}, %next ]"
-        news = [self.values[new] for _, _, _, new, _ in spec.carries]
-        for k, ((_, _, number, _, _), t) in enumerate(zip(spec.carries, types, strict=True)):
+        news = [self.all_of(new) for _, _, _, new, _ in spec.carries]
+        carried = [
+            (f"%c{number}.{k}", t, *pair)
+            for (_, _, number, *_), t, first, new in zip(
+                spec.carries, types, firsts, news, strict=True
+            )
+            for k, pair in enumerate(zip(first, new, strict=True))
+        ]
+        for k, (value, t, first, new) in enumerate(carried):
             c.lines[at_phi + 1 + k] = (
-                f"  %c{number} = phi {t} [ {firsts[k]}, %{before} ], [ {news[k]}, %next ]"
+                f"  {value} = phi {t} [ {first}, %{before} ], [ {new}, %next ]"
             )
         for k, (first, new) in enumerate(zip(pointers, moved, strict=True)):
-            c.lines[at_phi + 1 + len(firsts) + k] = (
+            c.lines[at_phi + 1 + count + k] = (
                 f"  %q{k} = phi ptr [ {first}, %{before} ], [ {new}, %next ]"
             )
         c.start("over")
         turns = c.new(f"phi i64 [ 0, %{before} ], [ {following}, %next ]")
         ends = [
-            c.new(f"phi {t} [ {firsts[k]}, %{before} ], [ {news[k]}, %next ]")
-            for k, t in enumerate(types)
+            c.new(f"phi {t} [ {first}, %{before} ], [ {new}, %next ]")
+            for _, t, first, new in carried
         ]
-        for (dtype, *_), value, place in zip(spec.carries, ends, lasts, strict=True):
-            self.store(dtype, value, place)
+        following_ends = iter(ends)
+        for (dtype, _, number, *_), place, first in zip(
+            spec.carries, lasts, firsts, strict=True
+        ):
+            self.put_all(number, dtype, [next(following_ends) for _ in first], place)
+        if spec.strips:
+            more = c.new(f"icmp slt i64 %beyond, {size}")
+            c.do(f"br i1 {more}, label %strip, label %done")
+            c.start("done")
+            strips = c.new(f"udiv i64 %beyond, {self.lanes * self.together}")
+            turns = c.new(f"mul i64 {turns}, {strips}")
         # For `subnormals` a long loop weighs as much as it took.
         cost = c.new(f"mul i64 {turns}, {TURN * len(spec.items)}")
         c.do(f"store i64 {cost}, ptr {c.new('getelementptr i64, ptr %record, i64 3')}")
@@ -197,7 +316,13 @@ class _Writer:
             kind = item[0]
             if kind == "word":
                 _, number, word, ins, out, refs = item
-                values[number] = emit(c, word, list(ins), out, [values[r] for r in refs])
+                if number in self.wide:
+                    given = [self.spread(r, d) for r, d in zip(refs, ins, strict=True)]
+                    self.parts[number] = self.each(
+                        lambda k: emit(c, word, list(ins), out, [x[k] for x in given])  # noqa: B023
+                    )
+                else:
+                    values[number] = emit(c, word, list(ins), out, [values[r] for r in refs])
             elif kind == "load":
                 _, number, dtype, at = item
                 values[number] = self.load(dtype, self.place(at))
@@ -219,6 +344,17 @@ class _Writer:
                 self.put(*item[1:])
             elif kind == "branch":
                 self.branch(*item[1:])
+
+    def spread(self, number: int, dtype: str) -> list[str]:
+        """A value for all elements."""
+        if number in self.wide:
+            return self.parts[number]
+        if (number, dtype) not in self.spreads:
+            one = self.element(dtype, self.values[number])
+            self.c.lanes = self.lanes
+            self.spreads[number, dtype] = self.c.splat(SCALAR[dtype], one)
+            self.c.lanes = 1
+        return [self.spreads[number, dtype]] * self.together
 
     def element_at(self, at: int, starts: Items) -> tuple[str, str]:
         """The address of an element at clamped starts, and whether clamping changed nothing."""
