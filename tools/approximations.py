@@ -182,6 +182,12 @@ def bessel_apart(x: mp.mpf) -> mp.mpf:
     return bessel(0)(t) * (1 + x) - bessel(1)(t) * x
 
 
+def bessel_slope(x: mp.mpf) -> mp.mpf:
+    """e^-x·I₁'(x)·√(1 + x)."""
+    t = (x - 6) / (x + 6)
+    return bessel(0)(t) - bessel(1)(t) / (1 + x)
+
+
 sixteenth = mp.mpf(1) / 16
 TABLES: list[
     tuple[str, Callable[..., list[list[mp.mpf]]], list[tuple[Function, float, float, int]]]
@@ -196,6 +202,10 @@ TABLES = [
      [(lambda s: bessel_apart((6 + 6 * s) / (2 - s)), -1, 1, n) for n in (17, 29)]),
     ("I0E_I1E_FAR", polynomial,
      [(lambda s: bessel_apart(24 / (1 + s)), -1, 1, n) for n in (7, 18)]),
+    ("I1_SLOPE_NEAR", polynomial,
+     [(lambda s: bessel_slope((6 + 6 * s) / (2 - s)), -1, 1, n) for n in (16, 33)]),
+    ("I1_SLOPE_FAR", polynomial,
+     [(lambda s: bessel_slope(24 / (1 + s)), -1, 1, n) for n in (6, 16)]),
     ("ERFCX", polynomial, [(erfcx(2), -1, 1, 12), (erfcx(3), -1, 1, 23)]),
     ("ERFCX_SLOPE", polynomial, [(erfcx_slope(2), -1, 1, 13), (erfcx_slope(3), -1, 1, 25)]),
     # x² from 0 to 4, x from 2 to 4, 16/x² from 0 to 1; of float64 64/x² from 1 to 4, to 1.

@@ -121,6 +121,15 @@ VALUES: dict[str, list[tuple[float, float]]] = {
         (88.19999694824219, -2.377215250078517872e-4),
         (9876.5, -2.032010714319072516e-7),
     ],
+    "i1'": [
+        (-0.029999999329447746, 0.5001687605396072037),
+        (0.699999988079071, 0.5950463324214055395),
+        (-5.300000190734863, 29.59530070787300473),
+        (11.989999771118164, 17269.81036215121009),
+        (12.010000228881836, 17606.10800790784964),
+        (88.19999694824219, 8.484827173122678738e36),
+        (650.0, 3.056905844302063303e280),
+    ],
     "exp1": [
         (0.20000000298023224, 1.222650531983854271),
         (0.9900000095367432, 2.230998222107515459e-1),
@@ -185,6 +194,14 @@ def test_units_of_the_last_place(name: str, dtype: str, jitted: bool) -> None:
     unit = np.spacing(np.abs(want).astype(dtype)).astype(np.float64)
     assert got.size
     np.testing.assert_array_less(np.abs(got - want) / unit, MORE.get(name, UNITS))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_slope_of_i1_is_infinite_where_it_overflows(dtype: str) -> None:
+    with primal.enable_x64(True):
+        x = jnp.asarray([jnp.inf, -jnp.inf, 1e3, -1e3, 1e30, jnp.nan, 0.0, -0.0], dtype)
+        got = primal.vmap(primal.grad(special.i1))(x)
+    np.testing.assert_array_equal(got, [jnp.inf] * 5 + [jnp.nan, 0.5, 0.5])
 
 
 # One of the two, far from x = a on its small side, where the exponent is a number of hundreds.

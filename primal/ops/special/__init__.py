@@ -5,6 +5,7 @@ engines, StableHLO's composed functions serve, and series and continued fraction
 """
 
 from primal.ops.special.bessel import bessel_i0e as bessel_i0e
+from primal.ops.special.bessel import bessel_i1_slope as bessel_i1_slope
 from primal.ops.special.bessel import bessel_i1e as bessel_i1e
 from primal.ops.special.error import erf as erf
 from primal.ops.special.error import erf_inv as erf_inv

@@ -62,6 +62,28 @@ def _apart(x: Any) -> Any:
     return select_n(finite, constant(0, x), mul(mul(level, root), mul(root, root)))
 
 
+def bessel_i1_slope(x: Any) -> Any:
+    """e^-|x|·I₁'(x), by itself: as a sum of i0e and i1e/x it would take two of such."""
+    top = constant(float(finfo(aval_of(x).dtype).max), x)
+    size = select_n(gt(abs(x), top), abs(x), top)
+    one, six, twelve = constant(1, x), constant(6, x), constant(12, x)
+    double = aval_of(x).dtype == np.float64
+    close = lt(size, twelve)
+    low, high = select_n(close, one, size), select_n(close, size, twelve)
+    level = select_n(
+        close,
+        polynomial(
+            sub(div(constant(24, x), high), one),
+            coefficients=tables.I1_SLOPE_FAR_64 if double else tables.I1_SLOPE_FAR,
+        ),
+        polynomial(
+            div(sub(add(low, low), six), add(low, six)),
+            coefficients=tables.I1_SLOPE_NEAR_64 if double else tables.I1_SLOPE_NEAR,
+        ),
+    )
+    return mul(level, rsqrt(add(size, one)))
+
+
 def _i0e_slope(t: Any, x: Any) -> Any:
     return mul(t, neg(mul(sign(x), _apart(x))))
 
