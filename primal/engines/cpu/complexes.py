@@ -251,10 +251,10 @@ class ComplexWords(Words):
         return self.pair(re, self.fma(a, d, bc), x.dtype)
 
     def _quotient(self, x: Value, y: Value) -> Value:
-        """By Smith's rule, which divides by the greater part: no square overflows."""
+        """By Smith's rule, which divides by the greater part: no square overflows. C99's at 0 and
+        infinities, which XLA's is too."""
         (a, b), (c, d) = self.parts(x), self.parts(y)
-        f, zero = self.binary, self.literal(0, c.dtype)
-        one = self.literal(1, c.dtype)
+        f, one = self.binary, self.literal(1, c.dtype)
         big, small = self.unary("abs", c), self.unary("abs", d)
         wide = f("ge", big, small)
         # With c the greater: (a + b·t, b - a·t) / (c + d·t) of t = d/c. Otherwise (a·t + b,
@@ -267,12 +267,9 @@ class ComplexWords(Words):
         cross = f("sub", b, f("mul", a, t))
         other = f("sub", f("mul", b, t), a)
         im = f("mul", self.select_n(wide, other, cross), scale)
-        none = f("and", f("eq", c, zero), f("eq", d, zero))
-        return self.pair(
-            self.select_n(none, re, f("div", a, big)),
-            self.select_n(none, im, f("div", b, big)),
-            x.dtype,
-        )
+        first = self.element("quotient", (re, im, a, b, c, d), re.dtype)
+        second = self.element("quotient", (im, re, b, self.unary("neg", a), c, d), re.dtype)
+        return self.pair(first, second, x.dtype)
 
     def _extremum(self, name: str, x: Value, y: Value) -> Value:
         """By real, then imaginary part; NaN in either part wins, that of x first."""
@@ -284,18 +281,7 @@ class ComplexWords(Words):
         return self.select_n(f("or", first, self.binary("ne", x, x)), y, x)
 
     def _reciprocal(self, x: Value) -> Value:
-        re, im = self.parts(x)
-        f, one = self.binary, self.literal(1, re.dtype)
-        tall = f("le", self.unary("abs", re), self.unary("abs", im))
-        greater, less = self.select_n(tall, re, im), self.select_n(tall, im, re)
-        t = f("div", less, greater)
-        size = f("add", greater, f("mul", less, t))
-        near, far = f("div", one, size), f("div", t, size)
-        return self.pair(
-            self.select_n(tall, near, far),
-            self.unary("neg", self.select_n(tall, far, near)),
-            x.dtype,
-        )
+        return self._quotient(self.literal(1, x.dtype), x)
 
     def select_n(self, which: Value, *cases: Value) -> Value:
         if not is_complex(cases[0].dtype):

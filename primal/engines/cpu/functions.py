@@ -134,7 +134,10 @@ FLOAT2: dict[str, Callable[..., str]] = {
     "polygamma": polygammas.polygamma,
 }
 """word of two operands -> what writes it."""
-FLOAT3: dict[str, Callable[..., str]] = {"betainc": gammas.betainc}
-"""word of three operands -> what writes it."""
+FLOAT_MORE: dict[str, Callable[..., str]] = {
+    "betainc": gammas.betainc,
+    "quotient": special.quotient,
+}
+"""word of more operands -> what writes it."""
 FLOAT.update(FLOAT2)
-FLOAT.update(FLOAT3)
+FLOAT.update(FLOAT_MORE)

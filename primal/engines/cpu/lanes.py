@@ -20,7 +20,7 @@ UNARY: dict[str, str] = {
     "sqrt": "f", "rsqrt": "f", "is_finite": "f", "not": "biu",
     "population_count": "iu", "clz": "iu",
     **dict.fromkeys(
-        functions.FLOAT.keys() - functions.FLOAT2.keys() - functions.FLOAT3.keys(), "f"
+        functions.FLOAT.keys() - functions.FLOAT2.keys() - functions.FLOAT_MORE.keys(), "f"
     ),
 }  # fmt: skip
 BINARY: dict[str, str] = {

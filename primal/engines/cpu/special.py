@@ -222,3 +222,34 @@ def _scaled_modulus(f: Floats, a: str, b: str) -> str:
     infinity = float("inf")
     endless = f.where(f.test("oeq", a, infinity), a, b)
     return f.where(f.test("oeq", endless, infinity), infinity, out)
+
+
+def quotient(f: Floats, value: str, other: str, a: str, b: str, c: str, d: str) -> str:
+    """The real part of (a + ib)/(c + id) of which Smith's rule found `value`, and `other` as its
+    imaginary part; of (b - ia)/(c + id) it is the imaginary part.
+
+    Where both are NaN, C99 (Annex G.5.1) knows more: what infinity divides is 0, infinity over a
+    number infinite, and so is a number over 0.
+    """
+    lost = f.both(f.test("uno", value, value), f.test("uno", other, other))
+    return branch(f, lost, value, lambda: _quotient_at_ends(f, value, a, b, c, d))
+
+
+def _quotient_at_ends(f: Floats, out: str, a: str, b: str, c: str, d: str) -> str:
+    endless = f.k(float("inf"))
+
+    def seen(*parts: str) -> tuple[str, str, list[str]]:
+        """Whether all parts are finite, whether one is infinite, and its direction from afar."""
+        sizes = [f.abs(x) for x in parts]
+        ends = [f.test("oeq", x, endless) for x in sizes]
+        some = f.c.new(f"or {f.c.vec('i1')} {ends[0]}, {ends[1]}")
+        ones = [f.signed(f.where(e, 1.0, 0.0), x) for e, x in zip(ends, parts, strict=True)]
+        finite = [f.test("olt", x, endless) for x in sizes]
+        return f.both(*finite), some, ones
+
+    (above, far, (p, q)), (below, deep, (r, s)) = seen(a, b), seen(c, d)
+    nothing = f.mul(f.k(0.0), f.add(f.mul(a, r), f.mul(b, s)))
+    out = f.where(f.both(above, deep), nothing, out)
+    out = f.where(f.both(far, below), f.mul(endless, f.add(f.mul(p, c), f.mul(q, d))), out)
+    none = f.both(f.test("oeq", c, 0.0), f.test("oeq", d, 0.0))
+    return f.where(none, f.mul(f.signed(endless, c), a), out)

@@ -9,7 +9,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.base.dtypes import KIND
-from primal.base.native import FLOAT16, extension, is_plain, narrowed, same_room, widened
+from primal.base.native import FLOAT16, extension, is_finite, is_plain, narrowed, same_room, widened
 from primal.ir.avals import Aval
 from primal.ir.op import ELEMENTWISE, Bound, Op, by_kind
 from primal.ir.trace import ZERO, Literal
@@ -78,9 +78,44 @@ mul: Op = binary(
 # smallest integer over -1 is itself.
 
 
+def _complex_quotient(x: Any, y: Any) -> Any:
+    """x/y with C99's values at 0 and infinities (Annex G.5.1), as XLA's.
+
+    What infinity divides is 0, infinity over a number infinite, and so is a number over 0; NumPy
+    has NaN for both parts, and over 0 does not see the sign.
+    """
+    out = np.true_divide(x, y)
+    if is_finite(out):
+        return out
+    out = np.asarray(out)
+    places = np.isnan(out.real) & np.isnan(out.imag) | (y == 0)
+    x, y = [np.broadcast_to(v, out.shape)[places] for v in (x, y)]
+    found = out[places]
+    (p, q), (r, s) = [[_direction(part) for part in (v.real, v.imag)] for v in (x, y)]
+    zero, endless = out.real.dtype.type(0), out.real.dtype.type(np.inf)
+    far, deep = np.isinf(x), np.isinf(y)
+    cases = [
+        (np.isfinite(x) & deep, zero, x.real * r + x.imag * s, x.imag * r - x.real * s),
+        (far & np.isfinite(y), endless, p * y.real + q * y.imag, q * y.real - p * y.imag),
+        (y == 0, np.copysign(endless, y.real), x.real, x.imag),
+    ]
+    for where, scale, re, im in cases:
+        np.copyto(found.real, scale * re, where=where)
+        np.copyto(found.imag, scale * im, where=where)
+    out[places] = found
+    return out
+
+
+def _direction(part: Any) -> Any:
+    """±1 where it is infinite, else ±0."""
+    return np.copysign(np.isinf(part).astype(part.dtype), part)
+
+
 def _div_impl(x: Any, y: Any) -> Any:
     dtype = x.dtype
-    if dtype.kind in "fc" or not is_integer(dtype):
+    if dtype.kind == "c":
+        return _complex_quotient(x, y)
+    if dtype.kind == "f" or not is_integer(dtype):
         return np.true_divide(x, y)
     some = np.count_nonzero(y) < y.size
     if some:
@@ -102,7 +137,7 @@ def _div_transpose(ct: Any, x: Any, y: Any) -> Any:
 
 
 def _div_written(eqn: Any, names: Sequence[str], bound: Bound) -> str | None:
-    if eqn.invars[0].aval.dtype.kind not in "fc":
+    if eqn.invars[0].aval.dtype.kind != "f":
         return None
     return f"{bound(np.true_divide)}({', '.join(names)})"
 
@@ -176,6 +211,13 @@ def _by_squaring(x: Any, power: int, multiply: Any) -> Any:
         squared = multiply(squared, squared)
 
 
+def reciprocal(x: Any) -> Any:
+    """1/x of an array."""
+    if x.dtype.kind == "c":
+        return _complex_quotient(np.ones((), x.dtype), x)
+    return np.reciprocal(x)
+
+
 def _integer_pow_impl(x: Any, *, y: int) -> Any:
     if y == 2:
         return np.multiply(x, x, out=same_room(x))
@@ -184,7 +226,7 @@ def _integer_pow_impl(x: Any, *, y: int) -> Any:
     if x.dtype.itemsize <= 2 and dtypes.is_narrow_float(x.dtype):
         return narrowed(_integer_pow_impl(widened(x), y=y), x.dtype)
     result = _by_squaring(x, y if y > 0 else -y, np.multiply)
-    return np.reciprocal(result) if y < 0 else result
+    return reciprocal(result) if y < 0 else result
 
 
 def _integer_pow_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, y: int) -> Any:

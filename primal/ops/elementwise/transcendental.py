@@ -25,6 +25,7 @@ from primal.ops.elementwise.arithmetic import (
     integer_pow,
     mul,
     neg,
+    reciprocal,
     square,
     sub,
 )
@@ -181,7 +182,7 @@ log1p = unary(
 
 def _logistic_impl(x: Any) -> Any:
     power = np.exp(-x)
-    out = np.reciprocal(power + 1)
+    out = reciprocal(power + 1)
     if x.dtype.kind == "c" or is_finite(power):
         return out
     # Where e^-x is infinite, e^x is a subnormal number still.
@@ -209,7 +210,7 @@ sqrt = unary(
 rsqrt = unary(
     "rsqrt",
     INEXACT,
-    in_float32(lambda x: np.reciprocal(np.sqrt(x))),
+    in_float32(lambda x: reciprocal(np.sqrt(x))),
     each_out(lambda t, out, x: mul(t, mul(constant(-0.5, t), div(out, x)))),
     "rsqrt",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,52 @@ def test_sums_at_special_numbers(name: str, dtype: str) -> None:
 @pytest.mark.parametrize("name", ("mul", "div"))
 def test_products_at_special_numbers(name: str, dtype: str) -> None:
     agree(lambda x, y: [getattr(e, name)(x, y)], *specials(dtype))
+
+
+def quotient(z: complex, w: complex) -> complex:
+    """C99, Annex G.5.1, line by line, which leaves open how zeros are signed where both numbers are
+    finite: there, as by Smith's rule."""
+    a, b, c, d = z.real, z.imag, w.real, w.imag
+    with np.errstate(all="ignore"):
+        smith = np.complex128(z) / np.complex128(w if w else math.nan)
+    found = [float(smith.real), float(smith.imag)]
+
+    def box(x: float) -> float:
+        return math.copysign(math.isinf(x), x)
+
+    if math.isnan(found[0]) and math.isnan(found[1]):
+        if w == 0 and not (math.isnan(a) and math.isnan(b)):
+            endless = math.copysign(math.inf, c)
+            found = [endless * a, endless * b]
+        elif (math.isinf(a) or math.isinf(b)) and math.isfinite(c) and math.isfinite(d):
+            a, b = box(a), box(b)
+            found = [math.inf * (a * c + b * d), math.inf * (b * c - a * d)]
+        elif (math.isinf(c) or math.isinf(d)) and math.isfinite(a) and math.isfinite(b):
+            c, d = box(c), box(d)
+            found = [0 * (a * c + b * d), 0 * (b * c - a * d)]
+    return complex(*found)
+
+
+@pytest.mark.parametrize("engine", ["eager", "cpu", "xla"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_quotients_are_those_of_c99_on_every_engine(dtype: str, engine: str) -> None:
+    """Of all pairs of numbers whose parts are zeros, infinities, NaN, 1 or -2: signs, too."""
+    parts = [0.0, -0.0, 1.0, -2.0, math.inf, -math.inf, math.nan]
+    ends = [complex(a, b) for a, b in itertools.product(parts, parts)]
+    pairs = list(itertools.product(ends, ends))
+    rows: list[tuple[Any, list[Any], list[complex]]] = [
+        (lax.div, [[p[i] for p in pairs] for i in (0, 1)], [quotient(*p) for p in pairs]),
+        (jnp.reciprocal, [ends], [quotient(1 + 0j, z) for z in ends]),
+        (lambda z: lax.integer_pow(z, -1), [ends], [quotient(1 + 0j, z) for z in ends]),
+    ]
+    with enable_x64(), cpu_engine("xla" if engine == "xla" else "cpu"):
+        for f, operands, want in rows:
+            f = f if engine == "eager" else primal.jit(f)
+            got = np.asarray(f(*[jnp.asarray(np.array(x, dtype)) for x in operands]))
+            for g, w in ((got.real, np.real(want)), (got.imag, np.imag(want))):
+                np.testing.assert_allclose(g, w, rtol=1e-6)
+                some = ~np.isnan(w)
+                np.testing.assert_array_equal(np.signbit(g[some]), np.signbit(w[some]))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
