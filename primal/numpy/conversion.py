@@ -11,7 +11,7 @@ import numpy as np
 from primal.base import dtypes
 from primal.base.dtype_table import KIND
 from primal.base.limits import iinfo
-from primal.base.native import extension
+from primal.base.native import BFLOAT16, extension
 from primal.ir.avals import Aval
 from primal.ir.evaluate import quietly
 from primal.ir.trace import (
@@ -152,6 +152,7 @@ def shared(value: Any, dtype: Any) -> Any:
 
 _SEQUENCES = {list, tuple}
 _PLAIN = frozenset(map(np.dtype, "?bhilqBHILQefdFD"))
+_STACKED = _PLAIN | {BFLOAT16}
 
 
 def _gather_leaf_types(value: Any, found: set[type]) -> None:
@@ -186,7 +187,7 @@ def _from_sequence(value: Sequence[Any], dtype: Any) -> Array:
     if found <= PYTHON_SCALARS:
         return _from_python(value, dtype, found)
     aval = value[0].aval if found == {ArrayImpl} and type(value[0]) is ArrayImpl else None
-    if dtype is None and aval is not None and aval.dtype in _PLAIN and not aval.weak_type:
+    if dtype is None and aval is not None and aval.dtype in _STACKED and not aval.weak_type:
         hosts = [x.host for x in value if type(x) is ArrayImpl and x.aval is aval]
         if len(hosts) == len(value) and all(h is not None for h in hosts):
             return from_numpy(np.array(hosts), Aval((len(hosts), *aval.shape), aval.dtype))

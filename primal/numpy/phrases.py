@@ -15,7 +15,7 @@ import numpy as np
 from primal.base.native import FLOAT32, IN_VECTORS, narrowed, widened
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import Eqn, Var
-from primal.ir.op import Bound
+from primal.ir.op import SHAPE, Bound
 from primal.ir.trace import Literal
 from primal.ops.choose import convert_element_type
 from primal.ops.elementwise import div
@@ -30,7 +30,10 @@ def phrase(eqn: Eqn, data: Sequence[str], bound: Bound) -> str | None:
             return f"{bound(widened)}({data[0]})"
         if new in IN_VECTORS and old == FLOAT32:
             return f"{bound(narrowed)}({data[0]}, {bound(new)})"
-    if not all(_is_native(v.aval) for v in (*eqn.invars, *eqn.outvars)):
+    moves = eqn.op.kind is SHAPE and all(
+        isinstance(v.aval.dtype, np.dtype) for v in (*eqn.invars, *eqn.outvars)
+    )
+    if not moves and not all(_is_native(v.aval) for v in (*eqn.invars, *eqn.outvars)):
         return None
     if eqn.op.written is not None:
         return eqn.op.written(eqn, data, bound)

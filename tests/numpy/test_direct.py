@@ -744,7 +744,8 @@ unstack nonzero repeat:2 take_first delete:2 clip clip_below tril triu abs isfin
 nan_to_some spacing ldexp softplus bincount median histogram vander:4 norm det""".split()
 OF_TWO = """copysign heaviside fmax fmin maximum minimum logical_and logical_or logical_xor
 searchsorted digitize isin union1d setdiff1d setxor1d intersect1d insert add subtract multiply
-divide less equal isclose logaddexp logaddexp2 convolve""".split()
+divide less equal isclose logaddexp logaddexp2 convolve pair copysign_many
+logical_or_many""".split()
 
 
 def _of_bfloat16(name):
@@ -762,6 +763,9 @@ def _of_bfloat16(name):
         "bincount": lambda x: jnp.bincount(jnp.arange(x.size) * 7 % 5, x),
         "softplus": nn.softplus,
         "norm": jnp.linalg.norm,
+        "pair": lambda x, y: jnp.array([x, y]),
+        "copysign_many": lambda x, y: jnp.copysign(jnp.tile(x, 9), jnp.tile(y, 9)).reshape(9, -1),
+        "logical_or_many": lambda x, y: jnp.logical_or(jnp.tile(x, 9), jnp.tile(y, 9)[::-1]),
         "det": lambda x: jnp.linalg.det(x[:32].reshape(2, 4, 4)),
     }
     return special.get(name) or (lambda *xs: getattr(jnp, name)(*xs, *map(int, more)))

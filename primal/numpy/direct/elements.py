@@ -38,6 +38,7 @@ from primal.numpy.direct.operands import (
     is_array,
     rounded_once,
 )
+from primal.ops.elementwise.convert import is_not_zero
 from primal.runtime.array import ArrayImpl
 
 # Over 0 a quotient of whole numbers has all bits set, from which that of signed numbers but 0 is
@@ -242,7 +243,17 @@ cosh, sinh, expm1 = _of_whole(np.cosh), _of_whole(np.sinh), _of_whole(np.expm1)
 bitwise_count = elementwise(i=np.bitwise_count, u=np.bitwise_count)
 gcd = elementwise(i=np.gcd, u=np.gcd)
 lcm = elementwise(i=np.lcm, u=np.lcm)
-copysign = elementwise(True, f=np.copysign, e=np.copysign, w=np.copysign)
+
+
+def _copysign_of_upper(x: Any, y: Any) -> Any:
+    if x.size + y.size < 4096:
+        return np.copysign(x, y)
+    # By bits, which are added in vectors.
+    sign, size = np.uint16(0x8000), np.uint16(0x7FFF)
+    return ((x.view(np.uint16) & size) | (y.view(np.uint16) & sign)).view(x.dtype)
+
+
+copysign = elementwise(True, f=np.copysign, e=np.copysign, w_own=_copysign_of_upper)
 
 
 def _heaviside(x: Any, y: Any) -> Any:
@@ -253,7 +264,7 @@ def _heaviside(x: Any, y: Any) -> Any:
     return out if is_finite(x) else np.where(x != x, x, out)
 
 
-heaviside = elementwise(True, f=_heaviside, e=by_wide(_heaviside), w=_heaviside)
+heaviside = elementwise(True, f=_heaviside, e=by_wide(_heaviside), w_own=np.heaviside)
 modf = elementwise(True, f=_modf, e=by_wide(_modf), w=_modf)
 frexp = elementwise(True, f=_frexp, e=by_wide(_frexp), w=_frexp)
 trunc = elementwise(f=np.trunc, e=np.trunc, w=np.trunc)
@@ -352,12 +363,12 @@ def _truth(function: Any) -> Direct:
     def of_floats(*hosts: Any) -> Any:
         # For the truth of floats NumPy has no vector code: `and` of 100,000 takes 120 µs, of what
         # comparisons say 12.
-        if hosts[0].size + hosts[-1].size < 1000:
+        if hosts[0].size + hosts[-1].size < (1000 if hosts[0].dtype != BFLOAT16 else 4000):
             return function(*hosts)
         return function(*[_is_true(x) for x in hosts])
 
     run = elementwise(
-        b=function, i=function, u=function, f=of_floats, c=of_floats, e=function, w=of_floats
+        b=function, i=function, u=function, f=of_floats, c=of_floats, e=function, w_own=of_floats
     )
 
     def direct(*args: Any) -> Callable[..., Any] | None:
@@ -373,7 +384,7 @@ def _truth(function: Any) -> Direct:
 def _is_true(x: Any) -> Any:
     if x.dtype.kind == "c":
         return x.astype(np.bool_)  # a fifth of the time of a comparison
-    return np.not_equal(widened(x) if x.dtype == BFLOAT16 else x, 0)
+    return is_not_zero(x) if x.dtype == BFLOAT16 else np.not_equal(x, 0)
 
 
 logical_and, logical_or = _truth(np.logical_and), _truth(np.logical_or)
