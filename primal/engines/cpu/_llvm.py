@@ -40,7 +40,7 @@ class Compiler:
         # 5 ms and 770 kB. The optimiser's passes are not run: on vector code they cost two to
         # three times the compilation and gain nothing.
         self._new_machine = functools.partial(calls.machine, self.cpu, self.features)
-        self._machines = [self._new_machine()]
+        self._machines: dict[bool, list[Any]] = {False: [self._new_machine()], True: []}
         self._jit = calls.checked(
             "open a linker", calls.linker, self._new_machine(jit=True), False, False
         )
@@ -57,23 +57,27 @@ class Compiler:
         """An empty module for this CPU."""
         return Module(self.width, self.fma, self.halves)
 
-    def object_of(self, text: str) -> bytes:
-        """The machine code of a module, as an object file. Several threads may ask at once."""
-        return self._code(text, _OBJECT)
+    def object_of(self, text: str, plain: bool = False) -> bytes:
+        """The machine code of a module, as an object file. Several threads may ask at once.
+
+        `plain`: each instruction as it stands, which takes a third of the time.
+        """
+        return self._code(text, _OBJECT, plain)
 
     def assembly(self, text: str) -> str:
         """The machine code of a module as text."""
         return self._code(text, _ASSEMBLY).decode()
 
-    def _code(self, text: str, form: int) -> bytes:
+    def _code(self, text: str, form: int, plain: bool = False) -> bytes:
+        machines = self._machines[plain]
         try:
-            machine = self._machines.pop()
+            machine = machines.pop()
         except IndexError:
-            machine = self._new_machine()
+            machine = self._new_machine(level=0 if plain else 2)
         try:
             return self._calls.code_of(text, machine, form)
         finally:
-            self._machines.append(machine)
+            machines.append(machine)
 
     def link(self, code: bytes, names: Sequence[str]) -> list[int]:
         """Load an object file; the addresses of the named functions in it."""
@@ -172,12 +176,12 @@ class _Calls:
             raise RuntimeError(f"LLVM could not {what}: {said}")
         return found
 
-    def machine(self, cpu: str, features: str, jit: bool = False) -> Any:
-        """A compiler for a CPU, for use by one thread at a time."""
+    def machine(self, cpu: str, features: str, jit: bool = False, level: int = 2) -> Any:
+        """A compiler for a CPU, for use by one thread at a time; how much it optimises."""
         reloc, model = (b"default", b"jitdefault") if jit else (b"pic", b"small")
         found = self._machine(
-            self._target, self._triple, cpu.encode(), features.encode(), 2, reloc, model, 0, jit,
-            b"",
+            self._target, self._triple, cpu.encode(), features.encode(), level, reloc, model, 0,
+            jit, b"",
         )  # fmt: skip
         if not found:
             raise RuntimeError(f"LLVM has no compiler for {cpu!r} with {features!r}.")

@@ -94,14 +94,22 @@ class Units:
         self.last, self.rest = r.word(), r.word()
         self.factors = factors(r.c, dtype)
 
-    def place(self, u: str) -> tuple[list[str], str, str, str]:
+    def sizes(self) -> list[str]:
+        """What units are numbered through: turns of loops, parts of the rows, of the columns."""
+        return [*[size for size, *_ in self.loops], self.parts, self.across]
+
+    def place(self, u: str, *indices: str) -> tuple[list[str], str, str, str]:
         """Where a unit has its operands and result, and its rows, columns and terms."""
         r, c = self.r, self.r.c
+        *turns, i, j = indices
         more = c.new(f"select i1 {c.new(f'icmp sge i64 {u}, {self.last}')}, i64 {self.rest}, i64 0")
         depth = c.new(f"add i64 {self.depth}, {more}")
-        u, j = r.split(u, self.across)
-        u, i = r.split(u, self.parts)
-        x, y, z = r.walked(u, self.loops, self.arrays)
+        x, y, z = [
+            r.moved(p, *zip(turns, steps, strict=True))
+            for p, steps in zip(
+                self.arrays, ([loop[1 + k] for loop in self.loops] for k in range(3)), strict=True
+            )
+        ]
         row, column = c.new(f"mul i64 {i}, {self.each}"), c.new(f"mul i64 {j}, {self.wide}")
         x, y = r.moved(x, (row, self.am)), r.moved(y, (column, self.bn))
         z = r.moved(z, (row, self.om), (column, str(itemsize(self.dtype))))
@@ -142,6 +150,7 @@ class Product:
 
     dtype: str
     loops: int
+    plain = True
 
     def write(self, module: Module, name: str) -> None:
         """Add the function."""
@@ -149,8 +158,8 @@ class Product:
         c, units = r.c, Units(r, self.dtype, self.loops)
         strides = [units.am, units.ak, units.bk, units.bn, units.om]
 
-        def unit(u: str) -> None:
-            places, below, wide, depth = units.place(u)
+        def unit(u: str, *indices: str) -> None:
+            places, below, wide, depth = units.place(u, *indices)
 
             def ours() -> list[str]:
                 given = [f"ptr {p}" for p in (*places, units.room)]
@@ -165,7 +174,7 @@ class Product:
             (left,) = c.guarded(units.own, [("i1", "true")], ours)
             c.guarded(left, [], by_blas)
 
-        r.units(name, unit)
+        c.function(name, unit, units.sizes())
 
 
 def by_parts(
@@ -219,6 +228,7 @@ class Gemv:
 
     dtype: str
     loops: int
+    plain = True
 
     def write(self, module: Module, name: str) -> None:
         """Add the function. Words: sizes and strides of the loops; those of `by_vector`."""

@@ -65,6 +65,7 @@ class RowTransforms:
     """
 
     real: str
+    plain = True
 
     def write(self, module: Module, name: str) -> None:
         """Add the function."""
@@ -130,8 +131,8 @@ class RowTransforms:
             found = s.new(f"and i1 {bits.test('ne', 0)}, {loop.test('ne', 0)}")
             s.when(found, some)
 
-        def unit(u: str) -> None:
-            block, chunk = s.split(Int(s, u), [chunks, chunks])
+        def unit(_: str, *indices: str) -> None:
+            block, chunk = (Int(s, i) for i in indices)
             first = chunk * n_lanes
             left = rows - first
             start = x + block * over_x + first * along(given)
@@ -144,4 +145,5 @@ class RowTransforms:
             mended(last, start, left)
             edge(write, out + block * over_out + first * along(made), last, made, left, first)
 
-        s.function(name, unit)
+        # How many blocks there are is not asked for.
+        s.function(name, unit, ["%end", chunks.name])

@@ -13,7 +13,8 @@ import primal.numpy as jnp
 from primal.base.config import cpu_engine
 from primal.engines.cpu import _llvm, objects, pool
 from primal.engines.cpu.blas import Product
-from primal.engines.cpu.foundry import Foundry
+from primal.engines.cpu.foundry import Foundry, is_plain
+from primal.engines.cpu.fourier_rows import RowTransforms
 from primal.engines.cpu.products import Small
 
 SPECS = [Small("f8", m, n, 2, True, 0) for m in (2, 3, 4) for n in (2, 3, 4)]
@@ -92,6 +93,27 @@ def test_one_thread_makes_one_module(monkeypatch):
     foundry = Foundry()
     (casting,) = foundry.finish(SPECS)
     assert casting.specs == SPECS
+
+
+def test_plain_specs_are_modules_of_their_own(monkeypatch):
+    """In any number of threads; their code is made without LLVM's optimisations."""
+    asked = set()
+    compiled = _llvm.Compiler.object_of
+
+    def object_of(self, text, plain=False):
+        asked.add(plain)
+        return compiled(self, text, plain)
+
+    monkeypatch.setattr(_llvm.Compiler, "object_of", object_of)
+    specs = [Product("f4", 0), *SPECS[:4], RowTransforms("f"), *SPECS[4:], Product("f8", 1)]
+    for threads in (1, 2):
+        monkeypatch.setattr("primal.engines.cpu.foundry.threads", lambda n=threads: n)
+        castings = Foundry().finish(specs)
+        assert {s for c in castings for s in c.specs} == set(specs)
+        for casting in castings:
+            assert len({is_plain(s) for s in casting.specs}) == 1
+        assert sum(is_plain(s) for c in castings for s in c.specs) == 3
+    assert asked == {False, True}
 
 
 def test_without_threads_the_caller_makes_all(monkeypatch):
