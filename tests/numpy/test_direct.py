@@ -1272,3 +1272,23 @@ def test_parts_in_known_places_are_replaced():
         wanted = jit(lambda *at: lax.dynamic_update_slice(x, part, at))(*start)
         for _ in range(3):
             same_bits(lax.dynamic_update_slice(jnp.asarray(x), jnp.asarray(part), start), wanted)
+
+
+@pytest.mark.parametrize("dtype", [*"?bBhHiIlLefdFD"])
+def test_chosen_is_where(dtype):
+    """To the last bit, however the operands lie and whatever nan they hold."""
+    rng = np.random.default_rng(0)
+    for n in (0, 1, 7, 64, 1003):
+        drawn = rng.integers(0, 256, (2, n, 6, np.dtype(dtype).itemsize), np.uint8)
+        x, y = (drawn % 2).astype("?")[..., 0] if dtype == "?" else drawn.view(dtype)[..., 0]
+        mask = rng.integers(0, 2, (n, 6)) > 0
+        for m, a, b in [
+            (mask, x, y), (mask[:, 0], x[:, 0], y[:, 1]), (mask.T, x.T, y.T),
+            (mask[:, 2], *x.T[:2]),
+            (mask, x[:, :1], y), (mask, x[:1], y[:, :1]), (mask[::-2], x[::-2], y[::2]),
+            (mask.ravel(), x.ravel(), y.dtype.type(1)), (mask.ravel(), x.dtype.type(1), y.ravel()),
+            (np.True_, x, y), (mask[:1, :1], x, y),
+        ]:  # fmt: skip
+            found, wanted = native.chosen(m, a, b), np.where(m, a, b)
+            assert found.dtype == wanted.dtype and found.shape == wanted.shape
+            assert found.tobytes() == wanted.tobytes()

@@ -18,6 +18,7 @@ from primal.base.native import (
     FLOAT32,
     IN_VECTORS,
     KEPT,
+    chosen,
     extension,
     is_finite,
     is_plain,
@@ -260,8 +261,8 @@ def _heaviside(x: Any, y: Any) -> Any:
     if x.size + y.size < 4096:
         return np.heaviside(x, y)
     # NumPy's loop jumps by signs, which takes seven times as long where they are mixed.
-    out = np.where(x == 0, y, np.greater(x, 0).astype(x.dtype))
-    return out if is_finite(x) else np.where(x != x, x, out)
+    out = chosen(x == 0, y, np.greater(x, 0).astype(x.dtype))
+    return out if is_finite(x) else chosen(x != x, x, out)
 
 
 heaviside = elementwise(True, f=_heaviside, e=by_wide(_heaviside), w_own=np.heaviside)
@@ -445,7 +446,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Callable[..., Any] | None:
     def run(x: Any) -> Any:
         out = np.expm1(extrema.minimum(x, x.dtype.type(0)))
         out = np.multiply(share, out, out if x.ndim else None)
-        return np.where(x > 0, x, out)
+        return chosen(x > 0, x, out)
 
     return run
 
@@ -467,7 +468,7 @@ def squareplus(x: Any, b: Any = 4) -> Callable[..., Any] | None:
         total = np.multiply(np.sqrt(out), half) + np.multiply(size, half)
         below = x < 0
         # Without a division by 0 where b is 0: the other numbers are not taken.
-        return np.where(below, np.divide(share, np.where(below, total, dtype.type(1))), total)
+        return chosen(below, np.divide(share, chosen(below, total, dtype.type(1))), total)
 
     return run
 
@@ -485,7 +486,7 @@ def selu(x: Any) -> Callable[..., Any] | None:
 
     def scaled(x: Any) -> Any:
         out = part(x)
-        return np.multiply(scale, out, out)
+        return np.multiply(scale, out, out if x.ndim else None)
 
     return scaled
 
@@ -494,7 +495,7 @@ def _log1mexp(x: Any) -> Any:
     # Both branches everywhere; what one makes of the other's numbers is not taken.
     far = np.negative(x)
     near = np.log(-np.expm1(far))
-    return np.where(x < x.dtype.type(math.log(2)), near, np.log1p(-np.exp(far)))
+    return chosen(x < x.dtype.type(math.log(2)), near, np.log1p(-np.exp(far)))
 
 
 log1mexp = rounded_once(1)(_by_float32(_log1mexp))
@@ -510,12 +511,12 @@ def _sinc(x: Any) -> Any:
     zero = u == 0
     some = count(zero)
     if some:
-        u = np.where(zero, x.dtype.type(1), u)
+        u = chosen(zero, x.dtype.type(1), u)
     out = np.asarray(np.divide(np.sin(u), u))
     if some:  # the sine of tiny numbers in their place took 120 ns each
         np.copyto(out, 1, where=zero)
     # πx is infinite before x is; there floats are whole numbers.
-    return out if is_finite(u) else np.where(np.isinf(u) & np.isfinite(x), x.dtype.type(0), out)
+    return out if is_finite(u) else chosen(np.isinf(u) & np.isfinite(x), x.dtype.type(0), out)
 
 
 sinc = elementwise(True, f=_sinc, e=by_wide(_sinc))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import extrema
-from primal.base.native import FLOAT16, is_finite, widened
+from primal.base.native import FLOAT16, chosen, is_finite, widened
 from primal.ir.avals import Aval
 from primal.numpy.direct.operands import Direct, count, exact, is_array, is_axis, reduced_axes
 from primal.ops.spread import reduce_sum
@@ -95,7 +95,7 @@ def _sums(name: str) -> Direct:
             good = None
             if not is_finite(x):
                 good = x == x
-                x = np.where(good, x, one(0))
+                x = chosen(good, x, one(0))
             if name == "sum":
                 return total(x, axes=axes)
             if good is None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import is_narrow_float, python_scalar_dtype, to_inexact_dtype
-from primal.base.native import empty, extension, is_finite, widened
+from primal.base.native import chosen, empty, extension, is_finite, widened
 from primal.numpy.direct.operands import (
     MOVED,
     Direct,
@@ -437,7 +437,7 @@ def nancumsum(
     rank, zero = a.aval.ndim, np.zeros((), a.aval.dtype)
 
     def run(x: Any) -> Any:
-        x = np.where(x == x, x, zero)
+        x = chosen(x == x, x, zero)
         if axis is None or not rank:
             return total(x.ravel(), axis=0, reverse=False)
         return total(x, axis=axis % rank, reverse=False)
