@@ -203,7 +203,9 @@ def _order(terms: Any, output: str, shapes: Any, optimize: Any) -> list[tuple[in
     if n <= 2 or optimize is False:
         return [tuple(range(n))]
     if isinstance(optimize, list | tuple):
-        return [tuple(p) for p in optimize if p != "einsum_path"]
+        steps = [tuple(p) for p in optimize if p != "einsum_path"]
+        left = n - sum(len(p) - 1 for p in steps)
+        return steps if left <= 1 else [*steps, tuple(range(left))]
     return _found_order(terms, output, shapes, "optimal" if optimize is True else optimize)
 
 

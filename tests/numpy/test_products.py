@@ -113,6 +113,8 @@ def test_einsum_forms() -> None:
     same(jnp.einsum(a, [0, 1], b, [1, 2], [2, 0]), (a @ b).T)
     same(jnp.einsum(a, [0, 1], b, [1, 2]), a @ b)
     same(jnp.einsum("ij,jk,ki->", a, b, c, optimize=[(0, 1), (0, 1)]), np.trace(a @ b @ c))
+    for steps in ([(0, 1)], [(1, 2)], ["einsum_path", (0, 2)]):  # the others are taken together
+        same(jnp.einsum("ij,jk,ki->", a, b, c, optimize=steps), np.trace(a @ b @ c))
     same(jnp.einsum("ij,ij->j", a, np.ones((1, 3), np.float32)), a.sum(0))
     assert jnp.einsum("i,i", np.arange(3), np.arange(3)).dtype == np.int32
     assert jnp.einsum("i,i", np.arange(3), np.ones(3)).dtype == np.float32

@@ -337,6 +337,20 @@ def _batch(
             **params,
         )
 
+    if axis.size == 0:
+        # Joined with others, no examples leave no groups, and the size of one is not known again.
+        one = [
+            x if d is None else Aval((*x.shape[:d], *x.shape[d + 1 :]), x.dtype, x.weak_type)
+            for x, d in zip(map(aval_of, args), dims, strict=True)
+        ]
+        result = _type(
+            *one,
+            dimension_numbers=dimension_numbers,
+            feature_group_count=groups,
+            batch_group_count=batch_groups,
+            **params,
+        )
+        return zeros_like_aval(Aval((0, *result.shape), result.dtype, result.weak_type)), 0
     if ld is not None and rd is not None:
         # Every example is a group of its own.
         if batch_groups > 1:

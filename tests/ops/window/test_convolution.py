@@ -10,6 +10,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import primal.numpy as jnp
+from primal import lax
+from primal.api import grad, jit, vmap
 from primal.base.config import enable_x64
 from primal.ops.window.convolution import ConvDimensionNumbers, conv_general_dilated
 from primal.runtime.eager import as_array
@@ -201,3 +204,23 @@ def test_dtypes_must_agree() -> None:
     x, w = as_array(np.ones((1, 1, 3), np.float32)), as_array(np.ones((1, 1, 2), np.float16))
     with pytest.raises(TypeError, match="operands of one dtype, got float32 and float16"):
         conv_general_dilated(x, w, **params(1))
+
+
+@pytest.mark.parametrize(
+    ("groups", "batch_groups", "out"),
+    [(1, 1, (2, 4, 5, 5)), (2, 1, (2, 4, 5, 5)), (1, 2, (1, 4, 5, 5))],
+)
+@pytest.mark.parametrize("axes", [(0, 0), (1, None), (None, 4)])
+def test_no_examples(axes: Any, groups: int, batch_groups: int, out: Any) -> None:
+    def conv(x: Any, y: Any) -> Any:
+        return lax.conv_general_dilated(
+            x, y, (1, 1), "SAME", feature_group_count=groups, batch_group_count=batch_groups
+        )
+
+    one = [np.ones((2, 2, 5, 5), np.float32), np.ones((4, 2 // groups, 2, 2), np.float32)]
+    given = [x if d is None else np.repeat(np.expand_dims(x, d), 0, d)
+             for x, d in zip(one, axes, strict=True)]  # fmt: skip
+    for f in (vmap(conv, axes), jit(vmap(conv, axes))):
+        assert f(*given).shape == (0, *out)
+    slopes = vmap(grad(lambda x, y: jnp.sum(conv(x, y)), (0, 1)), axes)(*given)
+    assert [s.shape for s in slopes] == [(0, *x.shape) for x in one]
