@@ -15,7 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from primal.engines.cpu import around, control, edges, powers, products, rooms, tiled
+from primal.engines.cpu import (
+    around,
+    control,
+    edges,
+    partial,
+    powers,
+    products,
+    rooms,
+    tiled,
+    turns,
+)
 from primal.engines.cpu.commuting import made_by_pad
 from primal.engines.cpu.complex_functions import FUNCTIONS, Terms, power
 from primal.engines.cpu.graph import (
@@ -82,6 +92,18 @@ class ComplexWords(Words):
         self.crossed: set[Any] = set()
         """Shapes to which arrays are padded along rows, and others along other dimensions."""
 
+    def _turned(self, x: Value) -> Value:
+        """Of a part of numbers in memory these are turned, once: x.T + y of 10 x 100,000 complex64
+        took 960 us by parts. Those of 16 bytes always, as two elements of each are gathered."""
+        node = x.node
+        read = partial.viewed(x) if node.word in ("real", "imag") else None
+        if read is None:
+            return super()._turned(x)
+        if node.dtype.itemsize < 8 and not (turns.conflicts(x) or turns.is_far(x)):
+            return x
+        made = self._copied_turned(read)
+        return x if made is read else self.parts(made)[node.word == "imag"]
+
     # From arrays to parts and back.
 
     def parts(self, x: Value) -> tuple[Value, Value]:
@@ -131,13 +153,12 @@ class ComplexWords(Words):
 
     def _joined(self, x: Value) -> Any:
         re, im = self.parts(x)
-        whole = _viewed_alike(re, im)
-        if whole is None:
-            out = self.element("complex", (re, im), x.dtype)
-        else:
-            # Of a view, as of a transposition, the view of what was put together: no parts are
-            # in memory, and numbers are turned as such.
-            out = self.element("complex", whole, x.dtype).view(re.shape, re.steps(), re.offset)
+        # Of a transposition the view of what is put together as it lies: no parts are in memory,
+        # and numbers are turned as such.
+        order = turns.lying_alike(re, im)
+        lain = [transposed(p, order) for p in (re, im)]
+        out = self.element("complex", lain, x.dtype)
+        out = transposed(out, [order.index(d) for d in range(x.ndim)])
         place = self._place()
         self._apart[out.key()] = place, re, im, out
         return place, out
@@ -548,18 +569,6 @@ class ComplexWords(Words):
 
 
 __all__ = ["ComplexWords", "Pair", "is_complex"]
-
-
-def _viewed_alike(re: Value, im: Value) -> list[Value] | None:
-    """Both arrays that a group makes, where a pair is the same reordering of them."""
-    same = re.strides == im.strides and re.offset == im.offset
-    if not same or re.strides is None or re.node.shape != im.node.shape:
-        return None
-    if not any(p.node.args and p.node.word not in APART for p in (re, im)):
-        return None
-    if re.size != size_of(re.node.shape) or not all(re.steps()):
-        return None
-    return [Value(p.node, p.node.shape, p.logical) for p in (re, im)]
 
 
 def _is_number(x: Value) -> bool:

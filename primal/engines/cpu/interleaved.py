@@ -101,7 +101,10 @@ def splat(c: Code, dtype: str, place: str) -> str:
 
 
 def gather(w: Any, dtype: str, place: str, steps: str, mask: str | None) -> str:
-    """Numbers at distances from a place."""
+    """Numbers at distances from a place, of 8 bytes as such: half as many are collected."""
+    if dtype == "c8":
+        found = w.gather("f8", place, steps, mask)
+        return _as(w.c, in_register(w.c, dtype), w.c.vec("double"), found)
     part = PART[dtype]
     parts = [w.gather(part, p, steps, mask) for p in _both(w.c, dtype, place)]
     return emit(w.c, "complex", dtype, parts, dtype)
@@ -109,6 +112,10 @@ def gather(w: Any, dtype: str, place: str, steps: str, mask: str | None) -> str:
 
 def scatter(w: Any, dtype: str, value: str, place: str, steps: str, mask: str | None) -> None:
     """Each lane to its own distance from the place."""
+    if dtype == "c8":
+        value = _as(w.c, w.c.vec("double"), in_register(w.c, dtype), value)
+        w.scatter("f8", value, place, steps, mask)
+        return
     for word, p in zip(("real", "imag"), _both(w.c, dtype, place), strict=True):
         part = emit(w.c, word, PART[dtype], [value], dtype)
         w.scatter(PART[dtype], part, p, steps, mask)

@@ -127,18 +127,19 @@ def _takes_little(node: Node) -> bool:
 
 
 def _are_slices(node: Node, views: Collection[Value]) -> bool:
-    """Whether few slices of light arithmetic, which together are at most all of it, lie as it does.
+    """Whether few slices of light arithmetic, which together are at most all of it, lie as it does,
+    or backwards.
 
     Then nothing is computed twice, and the halves of a roll, or of a split, need no memory.
     """
     if not is_light(node):
         return False
-    if not 1 < len(views) <= MOST or sum([x.size for x in views]) > size_of(node.shape):
+    if len(views) > MOST or sum([x.size for x in views]) > size_of(node.shape):
         return False
     sides = row_major(node.shape)
     return all(
         x.ndim == len(sides)
-        and all(n == 1 or s == p for n, s, p in zip(x.shape, x.steps(), sides, strict=True))
+        and all(n == 1 or abs(s) == p for n, s, p in zip(x.shape, x.steps(), sides, strict=True))
         for x in views
     )
 
@@ -203,6 +204,12 @@ def sunk(k: Any, x: Value) -> Value:
     out = Value(part, x.shape, x.logical)
     k.around[key] = k._place(), out, x  # keys hold for as long as their node does
     return out
+
+
+def viewed(x: Value) -> Value | None:
+    """What a view of a word of one operand reads of that; None where it is no view of it."""
+    part = _part(x.node, x)
+    return part.args[0] if part is not None and part.shape == x.shape else None
 
 
 def _split(flat: int, sides: Strides) -> list[int]:

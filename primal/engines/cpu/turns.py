@@ -8,13 +8,14 @@ axis moved to the front.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from primal.base.structures import structure
 from primal.engines.cpu.code import LINE, SCALAR, SUFFIX, Module
-from primal.engines.cpu.graph import NATIVE, NOWHERE, Node, Value, row_major, size_of
+from primal.engines.cpu.graph import APART, NATIVE, NOWHERE, Node, Value, row_major, size_of
 from primal.engines.cpu.lanes import emit
 from primal.engines.cpu.moves import merged
 from primal.engines.cpu.reader import Reader, smaller
@@ -35,8 +36,8 @@ NARROW = 4
 """Bytes of an element below which no instruction gathers: they are collected one by one."""
 UNITS, LEAST_UNIT = 32, 4096
 """So many are enough; elements of a unit where there would be fewer."""
-_SIDES = {1: 16, 2: 16, 4: 16, 8: 8}
-"""Bytes of an element -> elements of the side of a square."""
+_SIDES = {1: 16, 2: 16, 4: 16, 8: 8, 16: 4}
+"""Bytes of an element -> elements of the side of a square; of 16 bytes they are two doubles."""
 _SHORT = 8
 """The side where there are 9 to 15 rows or columns; fewer are points of few coordinates.
 
@@ -191,6 +192,17 @@ def _lying(x: Value) -> tuple[int, ...]:
     return tuple([next(wide) if steps[d] else d for d in plain])
 
 
+def lying_alike(re: Value, im: Value) -> Sequence[int]:
+    """The dimensions as both parts of numbers lie, where a group makes them and turning is worth
+    it."""
+    plain = tuple(range(re.ndim))
+    made = any(p.node.args and p.node.word not in APART for p in (re, im))
+    steps = [abs(s) if n > 1 else 0 for n, s in zip(re.shape, re.steps(), strict=True)]
+    if not made or re.steps() != im.steps() or re.size < LEAST or 0 in steps:
+        return plain
+    return sorted(plain, key=lambda d: -steps[d])
+
+
 def is_far(x: Value) -> bool:
     """Whether each row gathers from lines that the row before had, and that are far again by now.
 
@@ -244,8 +256,9 @@ class Turn:
         side = self.side
         r = Reader(module, side)
         c = r.c
-        scalar = {4: "float", 8: "double"}.get(self.item, f"i{8 * self.item}")
-        t, item, step = c.vec(scalar), str(self.item), str(side)
+        scalar = {4: "float", 8: "double", 16: "double"}.get(self.item, f"i{8 * self.item}")
+        each, align = (2, 8) if self.item == 16 else (1, self.item)
+        t, item, step = c.vec(scalar, each * side), str(self.item), str(side)
         arrays = [r.array() for _ in range(self.arrays + 1)]
         n, far, m, apart, blocks, rows, strips = (r.word() for _ in range(7))
         numbers = [self._number(c, r.word()) for _ in range(self.numbers)]
@@ -262,8 +275,8 @@ class Turn:
                 xs = [c.new(f"load {t}, ptr {place}, align {item}") for place in read]
                 lines.append(self._computed(c, t, xs, numbers))
                 read = [c.new(f"getelementptr i8, ptr {place}, i64 {far}") for place in read]
-            for line in crossed(c, scalar, lines):
-                c.do(f"store {t} {line}, ptr {wrote}, align {item}")
+            for line in crossed(c, scalar, lines, each):
+                c.do(f"store {t} {line}, ptr {wrote}, align {align}")
                 wrote = c.new(f"getelementptr i8, ptr {wrote}, i64 {apart}")
             return []
 

@@ -202,8 +202,10 @@ class Words(MatrixWords):
 
     def _turned(self, x: Value) -> Value:
         """A copy that lies as it is read, of what gathering is slow for; one for all who ask."""
-        if not (turns.conflicts(x) or turns.is_far(x)):
-            return x
+        return self._copied_turned(x) if turns.conflicts(x) or turns.is_far(x) else x
+
+    def _copied_turned(self, x: Value) -> Value:
+        """What was turned, if it could be."""
         place, made, _ = self.turned.get(x.key(), (None, None, None))
         if place is None or not self._stands(place):
             made = turns.turned(self, x)

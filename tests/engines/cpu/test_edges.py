@@ -158,3 +158,29 @@ def test_blocks_of_what_is_computed(dtype: Any) -> None:
     # What others read too, or in another shape, stays as it is.
     z = built(lambda x, y: [(x * y).reshape(30, 80).sum(1), x * y], x, y)
     np.testing.assert_allclose(z.execute([x, y])[0], (x * y).reshape(30, 80).sum(1), 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("dtype", (np.complex64, np.complex128))
+def test_numbers_are_turned_once_for_both_parts(dtype: Any) -> None:
+    """Where operands lie in different orders; views of what was cut and reversed too."""
+    x, y = drawn((300, 256), dtype), drawn((256, 300), dtype)
+    for f in (
+        lambda x, y: x.T + y,
+        lambda x, y: x.T[::-1] * y + x.T[:, ::-1],
+        lambda x, y: (x[50:] * x[:-50]).T * y[:, 50:],
+        lambda x, y: (lambda z: z[:128] * z[128:] + y[:128])(x.T),
+    ):
+        made = run(f, x, y)
+        turned = [s for s in made.plan.steps if type(s) is not Group]
+        assert len(turned) <= 2
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_what_is_read_backwards_is_computed_so(dtype: Any) -> None:
+    x = drawn((60, 50), dtype)
+    for f in (
+        lambda x: (x * x - x)[::-1],
+        lambda x: (x * x)[:, ::-1],
+        lambda x: (x * x + 1)[10:][::-1],
+    ):
+        assert len(run(f, x).plan.steps) == 1
