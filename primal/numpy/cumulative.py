@@ -267,21 +267,23 @@ def gradient(
         raise TypeError(
             f"Invalid number ({len(varargs)}) of spacing arguments for {len(axes)} axes."
         )
-    spacings = list(varargs) * len(axes) if len(varargs) == 1 else list(varargs)
-    spacings = spacings or [1.0] * len(axes)
+    spacings: list[Any] = list(varargs) * len(axes) if len(varargs) == 1 else list(varargs)
+    spacings = spacings or [None] * len(axes)
     out = [_slope(x, a, h) for a, h in zip(axes, spacings, strict=True)]
     return out[0] if len(axes) == 1 else out
 
 
 def _slope(x: Any, at: int, spacing: Any) -> Any:
     n = x.aval.shape[at]
-    h = operand("gradient", spacing)
-    if h.aval.ndim == 0:
-        h = convert(h, x.aval.dtype, x.aval.weak_type)
-        first, last = [ops.div(_step(x, at, i), h) for i in (0, n - 2)]
+    h = None if spacing is None else operand("gradient", spacing)
+    if h is None or h.aval.ndim == 0:
+        first, last = [_step(x, at, i) for i in (0, n - 2)]
         # Not the mean of both steps: a nan in the middle is in neither neighbour's way.
-        around = part(x, at, 2, n) - part(x, at, 0, n - 2)
-        inner = ops.div(ops.div(around, h), 2.0)
+        inner = part(x, at, 2, n) - part(x, at, 0, n - 2)
+        if h is not None:
+            h = convert(h, x.aval.dtype, x.aval.weak_type)
+            first, last, inner = [ops.div(v, h) for v in (first, last, inner)]
+        inner = ops.div(inner, 2.0)
     else:
         if h.aval.shape != (n,):
             raise ValueError("Spacing arguments must be scalars or 1D arrays of the axis' size.")

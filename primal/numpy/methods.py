@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from primal.base import dtypes
 from primal.base.later import Later
 from primal.ir.trace import Array
@@ -25,7 +27,7 @@ from primal.numpy import (
 )
 from primal.numpy.indexing import getitem
 from primal.numpy.promotion import BOOL
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered_as
 from primal.ops import elementwise as ops
 from primal.ops.choose import bitcast_convert_type
 
@@ -167,7 +169,18 @@ def _in_place(name: str) -> property:
     return property(refuse, doc=f"Not offered: `{name}` of NumPy gives a writable view.")
 
 
-@remembered
+_PARTS = frozenset(map(np.dtype, "bhiBHIefd"))
+
+
+def _view_of_parts(x: Any, dtype: Any = None, type: None = None) -> Any:
+    """Of complex numbers the memory itself, which the operations would write anew."""
+    target = None if dtype is None else np.dtype(dtype)
+    if x.dtype.kind != "c" or target not in _PARTS or target.itemsize > x.dtype.itemsize // 2:
+        return None
+    return lambda host: np.ascontiguousarray(host).view(target)
+
+
+@remembered_as(_view_of_parts)
 def _view(self: Array, dtype: Any = None, type: None = None) -> Array:
     """The same bits as another dtype; a narrower or wider one changes the last axis."""
     if type is not None:

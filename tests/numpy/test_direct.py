@@ -379,7 +379,8 @@ LAWS = {
                       ((GRID, 1), {}), *over(GRID, axis=(0, -1)), *over(GRID, keepdims=True),
                       *over(GRID, np.where(GRID % 3, GRID, np.nan), axis=(0, -1), keepdims=True),
                       *over(NANS[[1, 3]]), *over(VECTOR + 1j), *over(GRID, dtype=np.float16),
-                      *over(NANS + 1j * VECTOR[:5], GRID + 2j * GRID), *over(GRID * 1j, axis=1)])
+                      *over(NANS + 1j * VECTOR[:5], GRID + 2j * GRID), *over(GRID * 1j, axis=1),
+                      *over(PAIRS, PAIRS[:1])])
        for name in ("nansum", "nanmean", "nanvar", "nanstd")},
     **{name: (True, [((a, b), {}) for a, b in itertools.product(SETS, SETS)]
               + [((VECTOR, EDGES), {}), ((VECTOR[:3], VECTOR), {"assume_unique": True})])
@@ -1172,6 +1173,24 @@ def test_truths_of_several_dtypes(name):
             wanted = getattr(np, name)(x != 0, y != 0)
             for _ in range(3):
                 same_bits(getattr(jnp, name)(jnp.asarray(x), jnp.asarray(y)), wanted)
+
+
+@pytest.mark.parametrize("new", ["uint8", "int16", "float16", "float32", "uint32"])
+def test_views_of_complex_numbers(new):
+    few = COMPLEX.astype(np.complex64)
+    for x in (few, few.T, PAIRS[::-1], PAIRS[:0]):
+        for _ in range(3):
+            found = jnp.asarray(x).view(new)
+            assert found.dtype == new
+            same_bits(found, np.ascontiguousarray(x).view(new))
+        same_bits(jit(lambda x: x.view(new))(jnp.asarray(x)), found)
+
+
+def test_gradients_of_complex_numbers():
+    x = jnp.asarray(np.outer(PAIRS, np.arange(7.0)).astype(np.complex64))
+    for spacing in ((), (2.0,), (0.5, 3.0)):
+        for found, want in zip(jnp.gradient(x, *spacing), np.gradient(x, *spacing), strict=True):
+            np.testing.assert_allclose(found, want, 1e-6)
 
 
 def test_sums_of_complex_numbers_and_floats():

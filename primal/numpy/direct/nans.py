@@ -89,6 +89,10 @@ def _sums(name: str) -> Direct:
         terms = math.prod([aval.shape[i] for i in axes])
         total: Any = reduce_sum.impl
         one = aval.dtype.type
+        if aval.dtype.kind == "c" and name in ("var", "std"):
+            # NumPy's, which writes no conjugates.
+            spread = _spread(getattr(np, name), axis, ddof)
+            return (lambda x: spread(x) if is_finite(x) else None) if terms > ddof else None
         all_terms, all_free = one(terms), one(terms - ddof)
 
         def run(x: Any) -> Any:
@@ -117,8 +121,11 @@ def _sums(name: str) -> Direct:
 
         return run if name == "sum" or terms > ddof else None
 
-    # The squares of complex numbers are others.
-    return _over_axes(run_of, "fc" if name in ("sum", "mean") else "f")
+    return _over_axes(run_of, "fc")
+
+
+def _spread(function: Any, axis: Any, ddof: int) -> Run:
+    return lambda x: function(x, axis, ddof=ddof)
 
 
 def _spreads(function: Any) -> Direct:
@@ -126,7 +133,7 @@ def _spreads(function: Any) -> Direct:
 
     def run_of(aval: Aval, axis: Any, ddof: int) -> Run | None:
         terms = math.prod([aval.shape[i] for i in reduced_axes(axis, aval.ndim)])
-        return (lambda x: function(x, axis, ddof=ddof)) if terms > ddof else None
+        return _spread(function, axis, ddof) if terms > ddof else None
 
     return _over_axes(run_of, "c")
 
