@@ -59,8 +59,8 @@ Registers = dict[tuple[Node, int], int]
 
 
 def in_registers(step: Any, most: int) -> bool:
-    """Whether a group is code on registers: in one pass, on arrays of up to `most` elements."""
-    if type(step) is not Group or step.passes or step.parts > 1 or step.first is not None:
+    """Whether a group is code on registers: on arrays of up to `most` elements."""
+    if type(step) is not Group or step.parts > 1 or step.first is not None:
         return False
     size = size_of(step.shape)
     if size == 1:
@@ -298,20 +298,20 @@ class Fused:
 
     def _group(self, step: Group, regs: Registers, items: list[Any]) -> None:
         """The words of a group on each element, after all that it reads from memory."""
-        size = 1 if self.space else size_of(step.shape)
         for node in (*step.nodes, *step.reductions):
             for x in node.args:
                 if x.node not in step.level:
                     for e in range(1 if self.space else x.size):
                         self._ref(x, e, regs, items)
-        for node in step.nodes:
-            ins = tuple([NATIVE[x.node.dtype] for x in node.args])
-            dtype = NATIVE[node.dtype]
-            for e in range(size):
-                refs = tuple([self._ref(x, e, regs, items) for x in node.args])
-                regs[node, e] = self._word(node.word, refs, ins, dtype, items, node)
-        for node in step.reductions:
-            self._reduction(node, regs, items)
+        for level in sorted(set(step.level.values())):
+            for node in [n for n in step.nodes if step.level[n] == level]:
+                ins = tuple([NATIVE[x.node.dtype] for x in node.args])
+                dtype = NATIVE[node.dtype]
+                for e in range(self._count_of(node)):
+                    refs = tuple([self._ref(x, e, regs, items) for x in node.args])
+                    regs[node, e] = self._word(node.word, refs, ins, dtype, items, node)
+            for node in [n for n in step.reductions if step.level[n] == level]:
+                self._reduction(node, regs, items)
         for node in (*step.nodes, *step.reductions):
             self._show(node, regs, items)
         for node, place in step.pieces.items():
@@ -343,21 +343,33 @@ class Fused:
         monoid, axes = node.attr
         dtype = NATIVE[x.node.dtype]
         wide = accumulator(monoid, dtype) if x.size > size_of(node.shape) else dtype
-        totals: dict[Any, int] = {}
+        parts: dict[Any, list[int]] = {}
         for e, index in enumerate(np.ndindex(*x.shape)):
             number = self._ref(x, e, regs, items)
             if wide != dtype:
                 number = self._word("convert", (number,), (dtype,), wide, items)
             kept = tuple([i for d, i in enumerate(index) if d not in axes])
-            if kept in totals:
-                pair = totals[kept], number
-                number = self._word(COMBINE[monoid], pair, (wide, wide), wide, items)
-            totals[kept] = number
+            parts.setdefault(kept, []).append(number)
         out = NATIVE[node.dtype]  # sums of what a large array was summed in are narrower than it
-        for e, number in enumerate(totals.values()):
+        for e, numbers in enumerate(parts.values()):
+            # By neighbours, so that few wait for each other; products as they come, as their
+            # order decides whether they overflow on the way.
+            while len(numbers) > 1:
+                step = len(numbers) if monoid == "multiply" else 2
+                numbers = [
+                    self._together(COMBINE[monoid], numbers[i : i + step], wide, items)
+                    for i in range(0, len(numbers), step)
+                ]
+            (number,) = numbers
             if wide != out:
                 number = self._word("convert", (number,), (wide,), out, items)
             regs[node, e] = number
+
+    def _together(self, word: str, numbers: list[int], dtype: str, items: list[Any]) -> int:
+        first, *others = numbers
+        for other in others:
+            first = self._word(word, (first, other), (dtype, dtype), dtype, items)
+        return first
 
     def _access(self, step: Any) -> Access | None:
         """What a routine reads or writes, if that is one element, in place."""

@@ -22,6 +22,8 @@ AT = 18
 """Words of the record before those of the fused loop; its lists come last."""
 TURN = 2
 """Nanoseconds that a turn is estimated at, per item."""
+SMALL, EVERY = 9 << 23, 8
+"""The bits of 2^-118, below which careful code is for; in how many turns it looks for such once."""
 Items = tuple[Any, ...]
 
 
@@ -216,7 +218,10 @@ class _Writer:
         c.start("turn")
         at_phi = len(c.lines)
         count = sum([len(first) for first in firsts])
-        c.lines.extend([""] * (1 + count + len(pointers)))
+        # Careful code of strips takes the turns as any other does while no number is small.
+        fading = [n for dtype, _, n, *_ in spec.carries if dtype == "f4" and n in self.wide]
+        picks = bool(fading) and self.module.careful
+        c.lines.extend([""] * (1 + count + len(pointers) + picks))
         for (dtype, _, number, _, _), place in zip(spec.carries, shown, strict=True):
             if number in self.wide:
                 self.parts[number] = [f"%c{number}.{k}" for k in range(self.together)]
@@ -227,7 +232,9 @@ class _Writer:
         for k, (dtype, numbers, _) in enumerate(spec.slices):
             for e, number in enumerate(numbers):
                 self.take_all(number, dtype, self.beyond(f"%q{k}", e, dtype))
-        self.items(spec.items)
+        slow = self.picked(fading) if picks else ""
+        if not picks:
+            self.items(spec.items)
         for k, (dtype, numbers, _) in enumerate(spec.pieces):
             for e, number in enumerate(numbers):
                 place = self.beyond(f"%q{len(spec.slices) + k}", e, dtype)
@@ -274,6 +281,9 @@ class _Writer:
             c.lines[at_phi + 1 + count + k] = (
                 f"  %q{k} = phi ptr [ {first}, %{before} ], [ {new}, %next ]"
             )
+        if picks:
+            at = at_phi + 1 + count + len(pointers)
+            c.lines[at] = f"  %slow = phi i1 [ false, %{before} ], [ {slow}, %next ]"
         c.start("over")
         turns = c.new(f"phi i64 [ 0, %{before} ], [ {following}, %next ]")
         ends = [
@@ -301,6 +311,65 @@ class _Writer:
         body = "\n".join(c.lines)
         head = "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status"
         self.module.functions[name] = f"define void @{name}({head}) nounwind {{\n{body}\n}}\n"
+
+    def picked(self, fading: list[int]) -> str:
+        """Careful code for a turn where carries have become small, which every eighth turn asks.
+
+        Then products of them may be below the normal numbers. The answer, for the turns up to the
+        next question.
+        """
+        c, t = self.c, f"<{self.lanes} x i32>"
+        c.do(f"%rest = and i64 %i, {EVERY - 1}")
+        c.do("%asks = icmp eq i64 %rest, 0")
+        c.do("br i1 %asks, label %ask, label %answered")
+        top = c.block
+        c.start("ask")
+        c.lanes = self.lanes
+        least = c.const("i32", "-1")
+        for x in [x for number in fading for x in self.parts[number]]:
+            bits = c.new(f"bitcast {c.vec('float')} {x} to {t}")
+            # Twice the magnitude less 1: zeros are greatest.
+            twice = c.new(f"add {t} {bits}, {bits}")
+            size = c.new(f"add {t} {twice}, {c.const('i32', '-1')}")
+            name = f"llvm.umin.v{self.lanes}i32"
+            least = c.call(name, t, (t, least), (t, size))
+        some = c.new(f"icmp ult {t} {least}, {c.const('i32', str(2 * SMALL))}")
+        c.lanes = 1
+        word = c.new(f"bitcast <{self.lanes} x i1> {some} to i{self.lanes}")
+        found = c.new(f"icmp ne i{self.lanes} {word}, 0")
+        c.do("br label %answered")
+        c.start("answered")
+        slow = c.new(f"phi i1 [ %slow, %{top} ], [ {found}, %ask ]")
+        c.do(f"br i1 {slow}, label %fading, label %plain")
+        spec = self.spec
+        wanted = [n for *_, n, _ in spec.carries] + [n for _, ns, _ in spec.pieces for n in ns]
+        wanted += [] if spec.again is None else [spec.again]
+        made = {i[1]: i[4] for i in spec.items if i[0] == "word"}
+        wanted = [n for n in dict.fromkeys(wanted) if n in made]
+        values, parts, spreads = dict(self.values), dict(self.parts), dict(self.spreads)
+        ways: list[tuple[str, list[list[str]]]] = []
+        for label, careful in (("fading", True), ("plain", False)):
+            self.values, self.parts, self.spreads = dict(values), dict(parts), dict(spreads)
+            self.module.careful = careful
+            c.start(label)
+            self.items(spec.items)
+            ways.append((c.block, [self.all_of(n) for n in wanted]))
+            c.do("br label %taken")
+        self.module.careful = True
+        self.values, self.parts, self.spreads = values, parts, spreads
+        c.start("taken")
+        (one, first), (two, second) = ways
+        for number, xs, ys in zip(wanted, first, second, strict=True):
+            t = self.type(made[number], number)
+            new = [
+                c.new(f"phi {t} [ {x}, %{one} ], [ {y}, %{two} ]")
+                for x, y in zip(xs, ys, strict=True)
+            ]
+            if number in self.wide:
+                self.parts[number] = new
+            else:
+                (self.values[number],) = new
+        return slow
 
     def literal(self, dtype: str, word: str) -> str:
         c, scalar = self.c, SCALAR[dtype]

@@ -65,6 +65,47 @@ def test_results_are_the_same_to_the_bit() -> None:
         np.testing.assert_array_equal(plain[1], x / y)
 
 
+def fading(x: Any, xs: Any) -> list[Any]:
+    return [lax.fori_loop(0, 600, lambda i, c: c * 0.8, x)]
+
+
+def counted(x: Any, xs: Any) -> list[Any]:
+    """Two carries, a count, and a sum that does not fade."""
+
+    def turn(c: Any) -> Any:
+        n, v, total = c
+        return n + 1, v * 0.5 - total * 1e-40, total + v
+
+    return list(lax.while_loop(lambda c: c[0] < 170, turn, (0, x, x)))
+
+
+def stacked(x: Any, xs: Any) -> list[Any]:
+    def turn(c: Any, row: Any) -> Any:
+        c = c * row
+        return c, (c, c > 1e-39)
+
+    last, rows = lax.scan(turn, x, xs)
+    return [last, *rows]
+
+
+@pytest.mark.parametrize("f", [fading, counted, stacked], ids=lambda f: f.__name__)
+def test_strips_that_fade_are_the_same_to_the_bit(f: Any) -> None:
+    rng = np.random.default_rng(0)
+    for n in (17, 100, 300):
+        x = rng.standard_normal(n).astype(np.float32)
+        x[:4] = [0.0, -0.0, 1e-38, 1e-45]
+        xs = rng.uniform(0.1, 0.9, (130, n)).astype(np.float32)
+        program = built(f, x, xs)
+        plain = program.execute([x, xs])
+        asked = replaced(program)
+        for trial in asked:
+            trial[2:4], trial[8] = (10**9, 1), subnormals.LATELY
+        for a, b in zip(plain, program.execute([x, xs]), strict=True):
+            np.testing.assert_array_equal(a, b)
+            np.testing.assert_array_equal(np.signbit(a), np.signbit(b))
+        assert any(trial[2] < 10**9 for trial in asked)
+
+
 def test_the_code_that_took_less_is_taken_until_asked_again() -> None:
     x = np.ones(100, np.float32)
     program = built(lambda x: [ew.mul(x, x)], x)
