@@ -457,3 +457,47 @@ def test_slopes_by_parameters_of_logarithms_of_densities() -> None:
         assert float(stats.binom.logpmf(0.0, 5.0, 0.0)) == 0
         assert float(stats.binom.logpmf(5.0, 5.0, 1.0)) == 0
         assert float(stats.binom.logpmf(1.0, 5.0, 0.0)) == -np.inf
+
+
+# By 80 digits of mpmath: of narrow intervals, far from 0 too.
+CUT = [
+    ("pdf", (8.625, 8.62109375, 8.6259765625), 202.21425587205701),
+    ("sf", (8.625, 8.62109375, 8.6259765625), 0.19664550739485588),
+    ("cdf", (-3.25, -3.2578125, -3.21875), 0.18999894561318116),
+    ("logpdf", (-14.0625, -14.09375, -14.0), 2.0766632330528444),
+    ("sf", (0.75, 0.25, 1.0), 0.2801374091431389),
+    ("logcdf", (0.75, 0.25, 1.125), -0.4392382888127292),
+    ("logsf", (-1.015625, -1.046875, -0.125), -0.024499149734709887),
+]
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize(("function", "args", "want"), CUT)
+def test_normal_numbers_cut_to_narrow_intervals(
+    function: str, args: Any, want: float, jitted: bool
+) -> None:
+    f = getattr(stats.truncnorm, function)
+    f = primal.jit(f) if jitted else f
+    with primal.enable_x64(True):
+        assert float(f(*map(jnp.float64, args))) == pytest.approx(want, rel=1e-13)
+        assert float(f(*map(jnp.float32, args))) == pytest.approx(want, rel=1e-4)
+
+
+def test_slopes_of_normal_numbers_cut_to_narrow_intervals() -> None:
+    """By a and b: the density there; where what is narrow meets what is not, too."""
+    with primal.enable_x64(True):
+        for b in (-1.9, -1.6, -1.50001, -1.49999, -1.3):
+            got = primal.grad(stats.truncnorm.logpdf, (1, 2))(-1.95, -2.0, b)
+            mass = reference.norm.cdf(b) - reference.norm.cdf(-2.0)
+            want = [reference.norm.pdf(-2.0) / mass, -reference.norm.pdf(b) / mass]
+            assert np.asarray(got) == pytest.approx(want, rel=1e-12)
+
+
+def test_the_slope_of_an_exponential_share_at_0() -> None:
+    """0·log 0 of x^(a - 1) is none."""
+    with primal.enable_x64(True):
+        slope = primal.grad(stats.gamma.cdf)
+        for f in (slope, primal.jit(slope)):
+            assert float(f(0.0, 1.0)) == 1
+        assert float(primal.grad(slope)(0.0, 1.0)) == -1
+        assert float(primal.grad(stats.chi2.sf)(0.0, 2.0)) == -0.5

@@ -151,8 +151,14 @@ def _upper(xp: Any, a: Any, x: Any) -> Any:
 
 def _density(a: Any, x: Any) -> Any:
     """∂P/∂x = x^(a-1)·e^-x/Γ(a)."""
-    dtype = aval_of(x).dtype
-    return on_arrays(lambda xp, a, x: xp.exp(log_density(xp, a - 1.0, x, a)), dtype, a, x)
+
+    def formula(xp: Any, a: Any, x: Any) -> Any:
+        # 0·log 0 of the exponential distribution, whose density at 0 is 1.
+        corner = (x == 0.0) & (a == 1.0)
+        found = xp.exp(log_density(xp, a - 1.0, xp.where(corner, 1.0, x), a))
+        return xp.where(corner, xp.exp(-x), found)
+
+    return on_arrays(formula, aval_of(x).dtype, a, x)
 
 
 # Beyond this shape SciPy's 2,000 terms are too few for a tail, which begins for it at 4.5·√a.

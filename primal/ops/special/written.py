@@ -11,9 +11,11 @@ from primal.base.dtypes import is_narrow_float
 from primal.ir.trace import aval_of, literal
 from primal.ops.elementwise import (
     add,
+    bitwise_and,
     bitwise_or,
     convert_element_type,
     div,
+    eq,
     exp,
     gt,
     log,
@@ -29,7 +31,7 @@ from primal.ops.special.terms import HloTerms, Term
 from primal.ops.spread import broadcast_to
 from primal.ops.types import broadcast_shapes
 
-_COMPARED = {"LT": lt, "GT": gt}
+_COMPARED = {"EQ": eq, "LT": lt, "GT": gt}
 
 
 class _Ops:
@@ -37,7 +39,8 @@ class _Ops:
 
     add, subtract, multiply, divide = map(staticmethod, (add, sub, mul, div))
     negate, exponential, log = map(staticmethod, (neg, exp, log))
-    log_plus_one, lgamma, or_ = map(staticmethod, (log1p, lgamma, bitwise_or))
+    log_plus_one, lgamma = map(staticmethod, (log1p, lgamma))
+    and_, or_ = map(staticmethod, (bitwise_and, bitwise_or))
 
     @staticmethod
     def compare(x: Any, y: Any, direction: str) -> Any:
