@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from primal.engines.cpu.code import float_text
-from primal.engines.cpu.floats import FORM, Floats, by_library, wider
+from primal.engines.cpu.floats import FORM, Floats, by_library, library, wider
 
 Double = tuple[float, ...]
 # (exp(r) - 1 - r) / r² for |r| <= 0.35, in powers of r.
@@ -327,7 +327,7 @@ def power(f: Floats, x: str, y: str) -> str:
         return _power_of_floats(f.widened(), x, y)
     if not f.c.module.fma:
         # Products in two floats need it.
-        return f.c.new(f"call {f.t} @{by_library(f.c, 'pow', 2)}({f.t} {x}, {f.t} {y})")
+        return by_library(f.c, library(f.c, "pow", 2), x, y)
     size = f.abs(x)
     high, low = _log_in_two(f, size)
     p = f.mul(y, high)

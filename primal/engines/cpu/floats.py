@@ -276,12 +276,14 @@ def branch(f: Floats, mask: str, out: str, slow: Callable[[], str]) -> str:
     return c.new(f"phi {f.t} [ {out}, %{before} ], [ {chosen}, %{left} ]")
 
 
-def by_library(c: Code, name: str, count: int = 1) -> str:
-    """A function that calls the C library for each lane: rare, but right for every argument."""
-    t, full = c.vec("double"), f"library.{name}.v{c.lanes}"
+def by_library(c: Code, function: str, *xs: str) -> str:
+    """What a function of the C library, by its address, gives for each lane of vectors of float64.
+
+    Rare, but right for every argument. One loop serves all functions of a module.
+    """
+    t, count = c.vec("double"), len(xs)
+    full = f"library{count}.v{c.lanes}"
     if full not in c.module.functions:
-        given = ", ".join(["double"] * count)
-        c.module.declarations[name] = f"declare double @{name}({given})"
         b = Code(c.module, c.lanes)
         b.start("entry")
         places = [b.new(f"alloca {t}") for _ in range(count)]
@@ -290,19 +292,26 @@ def by_library(c: Code, name: str, count: int = 1) -> str:
 
         def turn(i: str, _: list[str]) -> list[str]:
             ps = [b.new(f"getelementptr double, ptr {place}, i64 {i}") for place in places]
-            xs = ", ".join([f"double {b.new(f'load double, ptr {p}')}" for p in ps])
-            value = b.new(f"call double @{name}({xs})")
+            ones = ", ".join([f"double {b.new(f'load double, ptr {p}')}" for p in ps])
+            value = b.new(f"call double %function({ones})")
             b.do(f"store double {value}, ptr {ps[0]}")
             return []
 
         b.loop("0", str(c.lanes), "1", [], turn)
         b.do(f"ret {t} {b.new(f'load {t}, ptr {places[0]}')}")
         lines = "\n".join(b.lines)
-        heads = ", ".join([f"{t} %x{k}" for k in range(count)])
+        heads = ", ".join(["ptr %function", *[f"{t} %x{k}" for k in range(count)]])
         c.module.functions[full] = (
             f"define internal {t} @{full}({heads}) noinline nounwind {{\n{lines}\n}}\n"
         )
-    return full
+    given = ", ".join([f"ptr {function}", *[f"{t} {x}" for x in xs]])
+    return c.new(f"call {t} @{full}({given})")
+
+
+def library(c: Code, name: str, count: int = 1) -> str:
+    """The address of a function of the C library."""
+    c.module.declarations[name] = f"declare double @{name}({', '.join(['double'] * count)})"
+    return f"@{name}"
 
 
 def wide(write: Callable[..., str]) -> Callable[..., str]:
@@ -400,10 +409,9 @@ def _remainder(f: Floats, x: str, y: str) -> str:
     if f.dtype == "f4":
         g = f.widened()
         return g.narrowed(_remainder(g, g.widen(x), g.widen(y)))
-    name = by_library(f.c, "fmod", 2)
 
     def slow() -> str:
-        return f.c.new(f"call {f.t} @{name}({f.t} {x}, {f.t} {y})")
+        return by_library(f.c, library(f.c, "fmod", 2), x, y)
 
     if not f.c.module.fma:
         return slow()

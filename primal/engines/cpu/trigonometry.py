@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from primal.engines.cpu.code import Code
-from primal.engines.cpu.floats import Floats, branch, by_library, wide
+from primal.engines.cpu.floats import Floats, branch, by_library, library, wide
 
 Double = tuple[float, ...]
 # (sin(r) - r) / r³ and (cos(r) - 1 + r²/2) / r⁴ for |r| <= π/4, in powers of r².
@@ -48,6 +48,10 @@ _HALF_PI, _HALF_PI_LOW = 1.5707963267948966, 6.123233995736766e-17
 _LARGE_NARROW, _LARGE_MIDDLE, _LARGE_WIDE = 65536.0, 1e14, 1e6
 
 
+_KINDS = "sin", "cos", "tan"
+"""By number: of the first two how many quarters of a turn they are ahead of the sine."""
+
+
 def _turned(kind: str) -> Callable[..., str]:
     """sin, cos or tan. Lanes with large arguments take a longer way, and nobody else waits."""
 
@@ -55,15 +59,17 @@ def _turned(kind: str) -> Callable[..., str]:
         if f.dtype == "f8":
             limit = _LARGE_WIDE if f.c.module.fma else 0.0
             large = f.test("ogt", f.abs(x), limit)
-            return _zeros(f, kind, x, _with_slow(f, large, _quick(f, x, kind), x, kind))
+            out = _turn(f, kind, *_quick(f, x))
+            return _zeros(f, kind, x, _with_slow(f, large, out, x, library(f.c, kind)))
 
         def in_float64() -> str:
-            return f.c.new(f"call {f.t} @{_in_float64(f.c, kind)}({f.t} {x})")
+            name, way = _in_float64(f.c), _KINDS.index(kind)
+            return f.c.new(f"call {f.t} @{name}({f.t} {x}, i32 {way})")
 
         if not f.c.module.fma:
             return _zeros(f, kind, x, in_float64())
         large = f.test("ogt", f.abs(x), _LARGE_NARROW)
-        return _zeros(f, kind, x, branch(f, large, _quick(f, x, kind), in_float64))
+        return _zeros(f, kind, x, branch(f, large, _turn(f, kind, *_quick(f, x)), in_float64))
 
     return write
 
@@ -73,33 +79,45 @@ def _zeros(f: Floats, kind: str, x: str, out: str) -> str:
     return out if kind == "cos" else f.where(f.test("oeq", x, 0.0), x, out)
 
 
-def _with_slow(f: Floats, large: str, out: str, x: str, kind: str) -> str:
-    name = by_library(f.c, kind)
-    return branch(f, large, out, lambda: f.c.new(f"call {f.t} @{name}({f.t} {x})"))
+def _with_slow(f: Floats, large: str, out: str, x: str, function: str) -> str:
+    return branch(f, large, out, lambda: by_library(f.c, function, x))
 
 
-def _in_float64(c: Code, kind: str) -> str:
-    """A function of float32 vectors that computes in float64, and calls the C library from 10¹⁴."""
-    t, full = c.vec("float"), f"{kind}.long.v{c.lanes}"
+def _in_float64(c: Code) -> str:
+    """A function of float32 vectors that computes in float64, and calls the C library from 10¹⁴.
+
+    One for all kinds, by number: half of what a tangent took to compile were such for its parts.
+    """
+    t, full = c.vec("float"), f"turned.long.v{c.lanes}"
     if full not in c.module.functions:
         c.module.functions[full] = ""
         b = Code(c.module, c.lanes)
         b.start("entry")
         f = Floats(b, "f8")
         x = f.widen("%x")
+        is_cos, is_tan = (b.new(f"icmp eq i32 %kind, {_KINDS.index(k)}") for k in ("cos", "tan"))
+        number, sine, cosine = _quick(f, x, careful=False)
+        turn = b.splat(f.int, b.new(f"zext i1 {is_cos} to {f.int}"))
+        out = _sine(f, f.iop("add", number, turn), sine, cosine)
+        (out,) = b.guarded(is_tan, [(f.t, out)], lambda: [_tangent(f, number, sine, cosine)])
+        sin_, cos_, tan_ = (library(b, k) for k in _KINDS)
+        function = b.new(f"select i1 {is_cos}, ptr {cos_}, ptr {sin_}")
+        function = b.new(f"select i1 {is_tan}, ptr {tan_}, ptr {function}")
         limit = _LARGE_MIDDLE if c.module.fma else 1e6
-        large = f.test("ogt", f.abs(x), limit)
-        out = _with_slow(f, large, _quick(f, x, kind, careful=False), x, kind)
+        out = _with_slow(f, f.test("ogt", f.abs(x), limit), out, x, function)
         b.do(f"ret {t} {f.narrowed(out)}")
         lines = "\n".join(b.lines)
         c.module.functions[full] = (
-            f"define internal {t} @{full}({t} %x) noinline nounwind {{\n{lines}\n}}\n"
+            f"define internal {t} @{full}({t} %x, i32 %kind) noinline nounwind {{\n{lines}\n}}\n"
         )
     return full
 
 
-def _quick(f: Floats, x: str, kind: str, careful: bool = True) -> str:
-    """By the nearest multiple n of π/2; `careful` keeps the digits that the difference lost."""
+def _quick(f: Floats, x: str, careful: bool = True) -> tuple[str, str, str]:
+    """The nearest multiple of π/2, its number, and sine and cosine of the angle from there.
+
+    `careful` keeps the digits that the difference lost.
+    """
     n, number = f.nearest(f.mul(x, _TWO_OVER_PI))
     first, second, third = _PARTS[f.dtype] if f.c.module.fma else _SHORT_PARTS
     t = f.fma(n, -first, x)
@@ -113,17 +131,31 @@ def _quick(f: Floats, x: str, kind: str, careful: bool = True) -> str:
         low = f.fma(n, -third, f.sub(low, f.fma(n, second, f.neg(w))))
     else:
         r = f.fma(n, -third, f.fma(n, -second, t))
-    sine, cosine = _both(f, r, low)
-    turn = 1 if kind == "cos" else 0
-    quarter = f.iop("add", number, turn)
-    odd = f.c.new(f"icmp ne {f.it} {f.iop('and', quarter, 1)}, zeroinitializer")
+    return number, *_both(f, r, low)
+
+
+def _turn(f: Floats, kind: str, number: str, sine: str, cosine: str) -> str:
+    """What a kind of function makes of `_quick`."""
     if kind == "tan":
-        return f.div(f.where(odd, f.neg(cosine), sine), f.where(odd, sine, cosine))
-    out = f.where(odd, cosine, sine)
+        return _tangent(f, number, sine, cosine)
+    return _sine(f, f.iop("add", number, _KINDS.index(kind)), sine, cosine)
+
+
+def _is_odd(f: Floats, quarter: str) -> str:
+    return f.c.new(f"icmp ne {f.it} {f.iop('and', quarter, 1)}, zeroinitializer")
+
+
+def _sine(f: Floats, quarter: str, sine: str, cosine: str) -> str:
+    out = f.where(_is_odd(f, quarter), cosine, sine)
     # Bit 1 of the quarter becomes the sign.
     top = 31 if f.dtype == "f4" else 63
     flip = f.iop("shl", f.iop("lshr", quarter, 1), top)
     return f.unbits(f.iop("xor", f.bits(out), flip))
+
+
+def _tangent(f: Floats, quarter: str, sine: str, cosine: str) -> str:
+    odd = _is_odd(f, quarter)
+    return f.div(f.where(odd, f.neg(cosine), sine), f.where(odd, sine, cosine))
 
 
 def _both(f: Floats, r: str, low: str) -> tuple[str, str]:
@@ -206,9 +238,7 @@ def atan2(f: Floats, y: str, x: str) -> str:
     both = f.both(f.test("oeq", a, infinite), f.test("oeq", b, infinite))
     a, b = f.where(both, 1.0, a), f.where(both, 1.0, b)
     # Out of reach of overflow in sums, and of subnormal numbers, which lose digits.
-    big = f.c.new(
-        f"or {f.c.vec('i1')} {f.test('ogt', a, 1e300)}, {f.test('ogt', b, 1e300)}"
-    )
+    big = f.c.new(f"or {f.c.vec('i1')} {f.test('ogt', a, 1e300)}, {f.test('ogt', b, 1e300)}")
     small = f.both(f.test("olt", a, 1e-280), f.test("olt", b, 1e-280))
     scale = f.where(big, 2.0**-60, f.where(small, 2.0**120, 1.0))
     a, b = f.mul(a, scale), f.mul(b, scale)

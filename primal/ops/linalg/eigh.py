@@ -136,4 +136,3 @@ eigh = Op(
     kernel=_kernel,
     multiple=True,
 )
-

@@ -218,3 +218,18 @@ def test_lesser_cpus(cpu: str, features: str, monkeypatch: pytest.MonkeyPatch) -
             test_special_values(word, dtype)
     finally:
         config.update("enable_compilation_cache", before)
+
+
+def test_large_angles_share_their_code() -> None:
+    """Whatever is computed of them, and the loop that asks the C library."""
+    x = np.array([1.0, 1e5, -1e9, 1e20, np.inf, np.nan] * 9, np.float32)
+    made = built(lambda x: [e.sin(x), e.cos(x), e.tan(x), e.sin(e.cos(x))], x)
+    functions = made.as_text().split("define internal ")[1:]
+    shared = [text.split("@")[1].split("(")[0].split(".")[0] for text in functions]
+    assert shared.count("turned") <= 1
+    assert shared.count("library1") == 1
+    with np.errstate(all="ignore"):
+        wide = x.astype(np.float64)
+        want = [np.sin(wide), np.cos(wide), np.tan(wide), np.sin(np.cos(wide))]
+    for got, exact in zip(made.execute([x]), want, strict=True):
+        np.testing.assert_allclose(got, exact, rtol=1e-6)
