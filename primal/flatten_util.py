@@ -73,5 +73,7 @@ class _Unravel:
         if self.mixed:
             # Real leaves among complex ones take the real part, which is all that they gave.
             pairs = zip(out, self.avals, strict=True)
-            out = [(x if a.dtype.kind == "c" else jnp.real(x)).astype(a.dtype) for x, a in pairs]
+            out = [
+                (x if a.dtype.kind == "c" else jnp.real(x)).astype(a.dtype) for x, a in pairs
+            ]
         return tree_unflatten(self.treedef, out)

@@ -157,7 +157,9 @@ def value_and_grad(
     >>> value_and_grad(lambda x: x**2)(3.0)
     (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """
-    return _wraps(fun)(_with_gradient(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes))
+    return _wraps(fun)(
+        _with_gradient(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+    )
 
 
 def _with_gradient(

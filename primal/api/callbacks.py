@@ -178,9 +178,9 @@ def make_callback(
             if not allow_fixed:
                 raise
             fixed.append((i, x))
-    key_types = tuple(
-        [x.aval.dtype if isinstance(x.aval.dtype, dtypes.KeyType) else None for x in operands]
-    )
+    key_types = tuple([
+        x.aval.dtype if isinstance(x.aval.dtype, dtypes.KeyType) else None for x in operands
+    ])
     made = HostCallback(kind, fun, spec, tuple(fixed), key_types, result_avals, result_spec)
     return made, operands
 

@@ -188,7 +188,9 @@ def debug_print(
     if not skip_format_check:
         _fields.check(fmt, args, kwargs)
     run: Any = _Print(fmt, _use_logging)
-    _bind(host.debug_print, run, args, kwargs, fmt=fmt, ordered=ordered, partitioned=partitioned)
+    _bind(
+        host.debug_print, run, args, kwargs, fmt=fmt, ordered=ordered, partitioned=partitioned
+    )
     return None
 
 

@@ -203,7 +203,9 @@ class VJP(_LinearMap):
             )
         mine = dict(zip(at, leaves, strict=True))
         consts = [mine[j] if j in mine else next(others) for j in range(len(lin.consts))]
-        return LinearProgram(lin.program, consts, lin.ins, lin.outs, lin.in_avals, lin.out_avals)
+        return LinearProgram(
+            lin.program, consts, lin.ins, lin.outs, lin.in_avals, lin.out_avals
+        )
 
     def with_refs(self, *wishes: Any) -> VJP:
         """The same pullback, told per argument what becomes of its gradient.
@@ -250,7 +252,8 @@ class VJP(_LinearMap):
         wishes = self.wishes
         if wishes is None and not self.ref_args:
             results = [
-                cotangent_of(c, a) for c, a in zip(lin.transposed(cts), lin.in_avals, strict=True)
+                cotangent_of(c, a)
+                for c, a in zip(lin.transposed(cts), lin.in_avals, strict=True)
             ]
             return unflatten(self.spec, results)
         wishes = [_VALUE] * len(lin.in_avals) if wishes is None else wishes

@@ -89,7 +89,9 @@ def _differences(now: Key, before: Key, names: Sequence[str]) -> list[str]:
         for where, _, value in now[2]:
             if where not in old or old[where] != value:
                 previous = f"before {old[where]!r}" if where in old else "not before"
-                lines.append(f"different static argument {where!r}: now {value!r} and {previous}")
+                lines.append(
+                    f"different static argument {where!r}: now {value!r} and {previous}"
+                )
     if now[3] != before[3]:
         keyed = [name for name, flag in config.flags().items() if flag.key]
         for name, a, b in zip(keyed, now[3], before[3], strict=False):

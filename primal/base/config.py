@@ -241,13 +241,11 @@ for _name, _given in ACCEPTED.items():
 # This publishes the settings above, too.
 config.derive(
     "jit_key",
-    lambda values: (
-        None
-        if values["disable_jit"]
-        or values["no_execution"]
-        or any((values[name] or "allow") != "allow" for name in GUARDED)
-        else values["trace_key"]
-    ),
+    lambda values: None
+    if values["disable_jit"]
+    or values["no_execution"]
+    or any((values[name] or "allow") != "allow" for name in GUARDED)
+    else values["trace_key"],
 )
 
 

@@ -72,7 +72,9 @@ class Site:
         """The text of an error with these values."""
         if self.category == "index":
             index, axis = (int(v) for v in np.asarray(payload[0]))
-            return self.text.format(shape=self.shape, index=index, axis=axis, size=self.shape[axis])
+            return self.text.format(
+                shape=self.shape, index=index, axis=axis, size=self.shape[axis]
+            )
         if self.category == "user":
             args, kwargs = unflatten(self.spec, payload) if self.spec is not None else ((), {})
             return self.text.format(*args, **kwargs) + " (`check` failed)"

@@ -221,7 +221,9 @@ def _cond_mixes(linear: Sequence[bool], *, branches: Branches) -> Mask:
 def _cond_batch(axis: Any, args: Any, dims: Any, *, branches: Branches) -> Any:
     index, *operands = args
     batched = tuple([d is not None for d in dims[1:]])
-    moved = [a if d is None else moveaxis(a, d, 0) for a, d in zip(operands, dims[1:], strict=True)]
+    moved = [
+        a if d is None else moveaxis(a, d, 0) for a, d in zip(operands, dims[1:], strict=True)
+    ]
     if dims[0] is None:
         mask = _union([batch_jaxpr(b, axis, batched)[1] for b in branches])
         programs = tuple([batch_jaxpr(b, axis, batched, mask)[0] for b in branches])
@@ -334,7 +336,9 @@ cond = Op(
     shard=by_kind,
     hlo=_cond_hlo,
     kernel=_cond_kernel,
-    higher=HigherOrder(linearize=_cond_linearize, dce=_cond_dce, mixes=_cond_mixes, in_place=True),
+    higher=HigherOrder(
+        linearize=_cond_linearize, dce=_cond_dce, mixes=_cond_mixes, in_place=True
+    ),
     multiple=True,
     effects=lambda params: _effects_of(params["branches"]),
 )

@@ -116,7 +116,9 @@ class _Guard:
         """A scan whose turns are guarded, and which of its outputs differ."""
         num_consts, num_carry = params.pop("num_consts"), params.pop("num_carry")
         consts, init, xs = split(list(which), num_consts, num_carry)
-        carry = settle(init, lambda m: _differing(jaxpr.jaxpr, (*consts, *m, *xs))[:num_carry])
+        carry = settle(
+            init, lambda m: _differing(jaxpr.jaxpr, (*consts, *m, *xs))[:num_carry]
+        )
         inside = (*consts, *carry, *xs)
         # Carries that differ after a turn get cotangents per example at the start.
         vals = [

@@ -78,7 +78,9 @@ def _solve_transpose(cts: Any, *args: Any, **params: Any) -> list[Any]:
         )
     if params["transpose_solve"] is None:
         raise TypeError(NO_TRANSPOSE)
-    right = [instantiate(c, a.aval) for c, a in zip(cts[: len(b)], b, strict=True)]
+    right = [
+        instantiate(c, a.aval) for c, a in zip(cts[: len(b)], b, strict=True)
+    ]
     found = custom_linear_solve(
         *consts,
         *right,
@@ -98,7 +100,11 @@ def _solve_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
     size = len(args) - num_consts
     flags = (*b_consts, *[True] * size)
     moved = [
-        materialize(a, axis, d, 0) if i >= num_consts else a if d is None else moveaxis(a, d, 0)
+        materialize(a, axis, d, 0)
+        if i >= num_consts
+        else a
+        if d is None
+        else moveaxis(a, d, 0)
         for i, (a, d) in enumerate(zip(args, dims, strict=True))
     ]
 
@@ -108,7 +114,9 @@ def _solve_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
         force: Mask = (True,) * len(program.out_avals)
         return batch_jaxpr(program, axis, flags, force)[0]
 
-    programs = {k: over(params[k]) for k in ("matvec", "vecmat", "solve", "transpose_solve")}
+    programs = {
+        k: over(params[k]) for k in ("matvec", "vecmat", "solve", "transpose_solve")
+    }
     outs = custom_linear_solve(*moved, **programs, num_consts=num_consts, num_aux=num_aux)
     return outs, [0] * len(outs)
 

@@ -167,7 +167,9 @@ def _plan(closed: ClosedJaxpr, active: Mask, policy: Policy | None) -> _Plan:
 
 
 def _renamed(eqn: Eqn, names: dict[Any, Any]) -> Eqn:
-    return eqn.replace(invars=[v if type(v) is Literal else names.get(v, v) for v in eqn.invars])
+    return eqn.replace(
+        invars=[v if type(v) is Literal else names.get(v, v) for v in eqn.invars]
+    )
 
 
 def _divide(
@@ -271,7 +273,9 @@ def _split_cond(
         known.append(padded(ClosedJaxpr(with_saved, b.consts), len(eqn.outvars), slots, places))
         at = dict(zip(places, saved, strict=True))
         invars = [*body.invars, *[at.get(k) or Var(a) for k, a in enumerate(slots)]]
-        rest.append(ClosedJaxpr(body.replace(invars=invars, eqns=again, effects=None), b.consts))
+        rest.append(
+            ClosedJaxpr(body.replace(invars=invars, eqns=again, effects=None), b.consts)
+        )
     values = [Var(a) for a in slots]
     once = eqn.replace(
         outvars=[*eqn.outvars, *values], params={**eqn.params, "branches": tuple(known)}
@@ -480,7 +484,9 @@ recomputed: Op = Op(
     shard=by_kind,
     hlo=_recomputed_hlo,
     kernel=Expand(functools.partial(_remat_expand, **_as_remat)),
-    higher=HigherOrder(linearize=functools.partial(_remat_linearize, **_as_remat), dce=_remat_dce),
+    higher=HigherOrder(
+        linearize=functools.partial(_remat_linearize, **_as_remat), dce=_remat_dce
+    ),
     multiple=True,
     effects=lambda params: params["jaxpr"].effects,
 )

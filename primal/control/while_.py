@@ -118,7 +118,9 @@ def _pushed(
     nz_carry = settle([t is not ZERO for t in t_init], lambda nz: both(nz)[1])
     body, _ = both(nz_carry)
     counts = [body_nconsts, len(init), sum(nz_consts), sum(nz_carry)]
-    body = rearrange(body, interleaved(counts, (0, 2, 1, 3)), tuple(range(len(body.out_avals))))
+    body = rearrange(
+        body, interleaved(counts, (0, 2, 1, 3)), tuple(range(len(body.out_avals)))
+    )
     t_carry = [
         instantiate(t, aval_of(x)) for t, x, nz in zip(t_init, init, nz_carry, strict=True) if nz
     ]
@@ -238,7 +240,9 @@ def _while_batch(
 
 
 @memo_on_jaxpr
-def _body_where(cond: ClosedJaxpr, body: ClosedJaxpr, cond_nconsts: int, own: Mask) -> ClosedJaxpr:
+def _body_where(
+    cond: ClosedJaxpr, body: ClosedJaxpr, cond_nconsts: int, own: Mask
+) -> ClosedJaxpr:
     """(cond's consts, body's consts, carry, going) -> body(carry) where going, carry elsewhere.
 
     What is not every example's own is handed on.
@@ -346,7 +350,9 @@ def _while_kernel(
 def _while_hoist(
     part: Any, operands: list[Any], params: dict[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    c_consts, b_consts, init = split(operands, params["cond_nconsts"], params["body_nconsts"])
+    c_consts, b_consts, init = split(
+        operands, params["cond_nconsts"], params["body_nconsts"]
+    )
     cond, body = params["cond_jaxpr"], params["body_jaxpr"]
     handed_on = _handed_on(body, len(b_consts))
     still = [x if same else None for x, same in zip(init, handed_on, strict=True)]

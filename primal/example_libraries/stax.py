@@ -70,12 +70,10 @@ def _conv_init(
 
     def init(rng: Any, input_shape: Sequence[int]) -> Any:
         sizes = iter(filter_shape)
-        kernel = tuple(
-            [
-                out_chan if c == "O" else input_shape[lhs.index("C")] if c == "I" else next(sizes)
-                for c in rhs
-            ]
-        )
+        kernel = tuple([
+            out_chan if c == "O" else input_shape[lhs.index("C")] if c == "I" else next(sizes)
+            for c in rhs
+        ])
         bias = tuple([out_chan if c == "C" else 1 for c in out])
         first, second = random.split(rng)
         shape = output_shape(tuple(input_shape), kernel)

@@ -64,9 +64,8 @@ def jet(
     for i, (p, s) in enumerate(zip(primals, series, strict=True)):
         x, terms = _curve(i, p, s)
         xs.append(x)
-        rows.append(
-            [_scaled(t, k, mul) for k, t in enumerate(terms, 1)] if not factorial_scaled else terms
-        )
+        rows.append([_scaled(t, k, mul) for k, t in enumerate(terms, 1)] if not factorial_scaled
+                    else terms)
     found: list[Any] = []
 
     def flat(*args: Any) -> list[Any]:

@@ -124,7 +124,9 @@ def _threefry_bits(words: Sequence[Any], shape: tuple[int, ...], dtype: Any) -> 
     blocks = math.prod(half)
     places = [iota(shape=(blocks,), dtype=UINT32, dimension=0), 0]
     counter = _count([broadcast_to(w, (blocks,)) for w in words[2:]], *places)
-    pair = [reshape(y, shape=tuple(half)) for y in threefry2x32(words[0], words[1], *counter)]
+    pair = [
+        reshape(y, shape=tuple(half)) for y in threefry2x32(words[0], words[1], *counter)
+    ]
     if whole:
         return reshape(_joined(*pair), shape=shape), blocks
     doubled = (*half[: at + 1], 1, *half[at + 1 :])

@@ -70,9 +70,8 @@ def _starts(
             )
     strong = [aval_of(s).dtype for s in traced if not aval_of(s).weak_type]
     dtype = strong[0] if strong else dtypes.canonicalize_dtype(np.int32)
-    if not strong and any(
-        k and not -(2**31) <= int(s) < 2**31 for s, k in zip(start_indices, known, strict=True)
-    ):
+    if not strong and any(k and not -(2**31) <= int(s) < 2**31
+                          for s, k in zip(start_indices, known, strict=True)):
         dtype = dtypes.canonicalize_dtype(np.int64)
     if max(shape, default=0) >= 2**31 and dtype.itemsize < 8:
         # 32 bits have no number for the last elements, nor one to add to negative ones.

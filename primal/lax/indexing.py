@@ -146,14 +146,8 @@ def scatter(
     Array([0., 5., 0.], dtype=float32)
     """
     return _scattered(
-        _scatter.scatter,
-        operand,
-        scatter_indices,
-        updates,
-        dimension_numbers,
-        indices_are_sorted,
-        unique_indices,
-        mode,
+        _scatter.scatter, operand, scatter_indices, updates, dimension_numbers,
+        indices_are_sorted, unique_indices, mode,
     )
 
 
@@ -177,14 +171,8 @@ def scatter_add(
     Array([ 0., 11.,  0.], dtype=float32)
     """
     return _scattered(
-        _gather.scatter_add,
-        operand,
-        scatter_indices,
-        updates,
-        dimension_numbers,
-        indices_are_sorted,
-        unique_indices,
-        mode,
+        _gather.scatter_add, operand, scatter_indices, updates, dimension_numbers,
+        indices_are_sorted, unique_indices, mode,
     )
 
 
@@ -206,14 +194,8 @@ def scatter_sub(
     Array([  0., -11.,   0.], dtype=float32)
     """
     return _scattered(
-        _scatter.scatter_sub,
-        operand,
-        scatter_indices,
-        updates,
-        dimension_numbers,
-        indices_are_sorted,
-        unique_indices,
-        mode,
+        _scatter.scatter_sub, operand, scatter_indices, updates, dimension_numbers,
+        indices_are_sorted, unique_indices, mode,
     )
 
 
@@ -237,14 +219,8 @@ def scatter_mul(
     Array([ 1., 30.,  1.], dtype=float32)
     """
     return _scattered(
-        _scatter.scatter_mul,
-        operand,
-        scatter_indices,
-        updates,
-        dimension_numbers,
-        indices_are_sorted,
-        unique_indices,
-        mode,
+        _scatter.scatter_mul, operand, scatter_indices, updates, dimension_numbers,
+        indices_are_sorted, unique_indices, mode,
     )
 
 
@@ -268,14 +244,8 @@ def scatter_min(
     Array([ 1., -6.,  1.], dtype=float32)
     """
     return _scattered(
-        _scatter.scatter_min,
-        operand,
-        scatter_indices,
-        updates,
-        dimension_numbers,
-        indices_are_sorted,
-        unique_indices,
-        mode,
+        _scatter.scatter_min, operand, scatter_indices, updates, dimension_numbers,
+        indices_are_sorted, unique_indices, mode,
     )
 
 
@@ -299,14 +269,8 @@ def scatter_max(
     Array([1., 5., 1.], dtype=float32)
     """
     return _scattered(
-        _scatter.scatter_max,
-        operand,
-        scatter_indices,
-        updates,
-        dimension_numbers,
-        indices_are_sorted,
-        unique_indices,
-        mode,
+        _scatter.scatter_max, operand, scatter_indices, updates, dimension_numbers,
+        indices_are_sorted, unique_indices, mode,
     )
 
 
@@ -353,39 +317,23 @@ def scatter_apply(
             )
         like = zeros_like_aval(Aval(shape, aval.dtype))
         return _scattered(
-            _scatter.scatter_apply,
-            operand,
-            scatter_indices,
-            like,
-            dimension_numbers,
-            indices_are_sorted,
-            unique_indices,
-            mode,
-            jaxpr=closed,
+            _scatter.scatter_apply, operand, scatter_indices, like, dimension_numbers,
+            indices_are_sorted, unique_indices, mode, jaxpr=closed,
         )
     # Windows that do not meet: read them, map, write them back; every rule follows.
     numbers = _plain(ScatterDimensionNumbers, dimension_numbers)
     windows = gather(
-        operand,
-        scatter_indices,
-        GatherDimensionNumbers(*numbers),
+        operand, scatter_indices, GatherDimensionNumbers(*numbers),
         window_sizes(aval.shape, shape, numbers),
-        indices_are_sorted=indices_are_sorted,
-        unique_indices=True,
-        mode=GatherScatterMode.from_any(mode),
-        fill_value=1,
+        indices_are_sorted=indices_are_sorted, unique_indices=True,
+        mode=GatherScatterMode.from_any(mode), fill_value=1,
     )
     size = aval_of(windows).size
     mapped, _ = batch_jaxpr(closed, Axis(None, size), (True,), (True,))
     (values,) = eval_closed(mapped, reshape(windows, shape=(size,)))
     return scatter(
-        operand,
-        scatter_indices,
-        reshape(values, shape=aval_of(windows).shape),
-        numbers,
-        indices_are_sorted=indices_are_sorted,
-        unique_indices=True,
-        mode=mode,
+        operand, scatter_indices, reshape(values, shape=aval_of(windows).shape), numbers,
+        indices_are_sorted=indices_are_sorted, unique_indices=True, mode=mode,
     )
 
 

@@ -458,7 +458,9 @@ def tridiagonal(a: Any, *, lower: bool = True) -> list[Any]:
 
 
 @in_words
-def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Array:
+def tridiagonal_solve(
+    dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False
+) -> Array:
     """x with A x = b, where dl, d, du (..., n) are the diagonals of A and b is (..., n, k).
 
     dl[i] = A[i, i-1] and du[i] = A[i, i+1]; dl[0] and du[n-1] are not read. nan for singular A,

@@ -346,7 +346,9 @@ def _weakly(x: Any, weak_type: bool) -> Any:
 
 
 @remembered
-def _by_monoid(x: Any, monoid: str, init: Any, weak_type: bool, dimensions: Sequence[int]) -> Array:
+def _by_monoid(
+    x: Any, monoid: str, init: Any, weak_type: bool, dimensions: Sequence[int]
+) -> Array:
     """One array reduced by a monoid, `init` None where it is neutral."""
     axes = counted_axes("reduce", dimensions, aval_of(x).ndim)
     out = _REDUCE[monoid](x, axes=axes)
@@ -379,7 +381,9 @@ def elementwise_combine(combine: ClosedJaxpr, a: Sequence[Any], b: Sequence[Any]
     shape = aval_of(a[0]).shape
     closed = combine
     for n in reversed(shape):
-        closed, _ = batch_jaxpr(closed, Axis(None, n), (True,) * (2 * len(a)), (True,) * len(a))
+        closed, _ = batch_jaxpr(
+            closed, Axis(None, n), (True,) * (2 * len(a)), (True,) * len(a)
+        )
     return [from_literal(x) for x in eval_closed(closed, *a, *b)]
 
 

@@ -18,7 +18,9 @@ from primal.ops.types import canonical_axes, counted_axes, static_int
 
 @remembered
 @in_words
-def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+def sort(
+    operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+) -> Any:
     """Elements in ascending order along a dimension; several operands are reordered alike.
 
     The first `num_keys` operands of a sequence are compared, lexicographically. -0 equals 0, nan
@@ -125,13 +127,8 @@ def approx_max_k(
     [Array([3., 2.], dtype=float32), Array([1, 2], dtype=int32)]
     """
     axis, kept = _approximate(
-        "approx_max_k",
-        operand,
-        k,
-        reduction_dimension,
-        recall_target,
-        reduction_input_size_override,
-        aggregate_to_topk,
+        "approx_max_k", operand, k, reduction_dimension, recall_target,
+        reduction_input_size_override, aggregate_to_topk,
     )
     values, places = top_k(operand, kept, axis=axis)
     return [values, places]
@@ -154,13 +151,8 @@ def approx_min_k(
     [Array([1., 2.], dtype=float32), Array([0, 2], dtype=int32)]
     """
     axis, kept = _approximate(
-        "approx_min_k",
-        operand,
-        k,
-        reduction_dimension,
-        recall_target,
-        reduction_input_size_override,
-        aggregate_to_topk,
+        "approx_min_k", operand, k, reduction_dimension, recall_target,
+        reduction_input_size_override, aggregate_to_topk,
     )
     values, places = top_k(neg(operand), kept, axis=axis)
     return [neg(values), places]

@@ -285,10 +285,8 @@ def _read_windows(
 
 def _padded(x: Any, init: Any, window: dict[str, Any]) -> Any:
     config = tuple(
-        [
-            (lo, hi, s - 1)
-            for (lo, hi), s in zip(window["padding"], window["base_dilation"], strict=True)
-        ]
+        [(lo, hi, s - 1) for (lo, hi), s in zip(window["padding"], window["base_dilation"],
+                                                strict=True)]
     )
     value = init if hasattr(init, "aval") else literal(init, aval_of(x).dtype, False)
     return pad(x, value, padding_config=config)
@@ -317,7 +315,9 @@ def _generic(
             parts = [part(x, ends.start, ends.stop, axis, stride) for x in xs]
             found.append((parts, here[(slice(None),) * axis + (ends,)]))
         while len(found) > 1:
-            pairs = [_met(combine, found[i], found[i + 1]) for i in range(0, len(found) - 1, 2)]
+            pairs = [
+                _met(combine, found[i], found[i + 1]) for i in range(0, len(found) - 1, 2)
+            ]
             found = pairs + (found[-1:] if len(found) % 2 else [])
         xs, here = found[0]
     return _met(combine, (starts, np.ones(counts, bool)), (xs, here))[0]

@@ -487,7 +487,9 @@ _LAZY = {
         "argmax argmin argpartition argsort digitize lexsort nanargmax nanargmin"
         " partition searchsorted sort sort_complex"
     ),
-    "statistics": ("corrcoef cov median nanmedian nanpercentile nanquantile percentile quantile"),
+    "statistics": (
+        "corrcoef cov median nanmedian nanpercentile nanquantile percentile quantile"
+    ),
     "taking": ("compress extract place put put_along_axis take take_along_axis"),
     "universal": (
         "add bitwise_and bitwise_or bitwise_xor frompyfunc logaddexp logaddexp2"

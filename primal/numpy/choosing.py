@@ -95,7 +95,8 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLik
     check_sequence("select", "arrays as choicelist", choicelist)
     if len(condlist) != len(choicelist):
         raise ValueError(
-            f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})"
+            "condlist must have length equal to choicelist "
+            f"({len(condlist)} vs {len(choicelist)})"
         )
     if len(condlist) == 0:
         raise ValueError("condlist must be non-empty")
@@ -105,7 +106,9 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLik
     return out
 
 
-def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
+def piecewise(
+    x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any
+) -> Array:
     """Functions of x where their conditions hold; the last condition that holds decides.
 
     One function more than conditions is the default, 0 without it. Values count as constant
@@ -176,7 +179,9 @@ def clip(
 
 
 @remembered
-def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
+def round(
+    a: ArrayLike, decimals: int = 0, out: None = None
+) -> Array:
     """To the nearest multiple of 10**-decimals; halves go to the even one.
 
     Integers stay as they are; NotImplementedError for them with negative `decimals`.
@@ -280,7 +285,9 @@ def nan_to_num(
 
 
 @remembered_as(direct.choose)
-def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Array:
+def choose(
+    a: ArrayLike, choices: Any, out: None = None, mode: str = "raise"
+) -> Array:
     """choices[a], element by element.
 
     mode 'wrap' or 'clip' brings a into bounds; 'raise' raises ValueError for what is beyond them,

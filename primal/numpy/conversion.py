@@ -176,7 +176,9 @@ def _by_passes(value: Any) -> set[type]:
     return found
 
 
-_leaf_types: Callable[[Any], set[type]] = _by_passes if extension is None else extension.leaf_types
+_leaf_types: Callable[[Any], set[type]] = (
+    _by_passes if extension is None else extension.leaf_types
+)
 """The types of what nested lists and tuples hold."""
 
 
@@ -189,10 +191,8 @@ def _from_sequence(value: Sequence[Any], dtype: Any) -> Array:
         hosts = [x.host for x in value if type(x) is ArrayImpl and x.aval is aval]
         if len(hosts) == len(value) and all(h is not None for h in hosts):
             return from_numpy(np.array(hosts), Aval((len(hosts), *aval.shape), aval.dtype))
-    if all(
-        issubclass(t, np.ndarray | np.generic | bool | int | float | complex | ArrayImpl)
-        for t in found
-    ):
+    if all(issubclass(t, np.ndarray | np.generic | bool | int | float | complex | ArrayImpl)
+           for t in found):
         return _from_leaves(value, dtype)
     if any(issubclass(t, Tracer) or hasattr(t, "__jax_array__") for t in found):
         return cast(_stacked(value), dtype)
@@ -285,7 +285,9 @@ def _from_leaves(value: Any, dtype: Any) -> Array:
 
 def _stacked(value: Any) -> Array:
     """From nested sequences with traced leaves: a concatenation of each level."""
-    items = [_stacked(v) if type(v) in (list, tuple) and v else _leaf(v) for v in value]
+    items = [
+        _stacked(v) if type(v) in (list, tuple) and v else _leaf(v) for v in value
+    ]
     items = promote_dtypes("array", *items)
     first = items[0].aval.shape
     for item in items:

@@ -292,7 +292,7 @@ def _converted_fill(name: str, value: Any, dtype: Any, position: int = 0) -> Any
 
 def _broadcast_fill(name: str, x: Any, shape: tuple[int, ...]) -> Array:
     have = x.aval.shape
-    tail = shape[len(shape) - len(have) :] if have else ()
+    tail = shape[len(shape) - len(have):] if have else ()
     if len(have) > len(shape) or any(n not in (1, m) for n, m in zip(have, tail, strict=True)):
         raise ValueError(
             f"[{name}] Incompatible shapes for broadcasting: expected a fill value that broadcasts "
@@ -322,11 +322,7 @@ def _filled_like(name: str, a: Any, value: Any, dtype: Any, shape: Any) -> Array
 
 @remembered
 def zeros_like(
-    a: Any,
-    dtype: DTypeLike | None = None,
-    shape: Any = None,
-    *,
-    device: Any = None,
+    a: Any, dtype: DTypeLike | None = None, shape: Any = None, *, device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
     """Zeros with the shape and dtype of `a`, an array or anything with those two attributes.
@@ -339,11 +335,7 @@ def zeros_like(
 
 @remembered
 def ones_like(
-    a: Any,
-    dtype: DTypeLike | None = None,
-    shape: Any = None,
-    *,
-    device: Any = None,
+    a: Any, dtype: DTypeLike | None = None, shape: Any = None, *, device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
     """Ones with the shape and dtype of `a`.
@@ -370,13 +362,8 @@ def empty_like(
 
 @remembered_but_wide
 def full_like(
-    a: Any,
-    fill_value: ArrayLike,
-    dtype: DTypeLike | None = None,
-    shape: Any = None,
-    *,
-    device: Any = None,
-    out_sharding: Any = None,
+    a: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: Any = None, *,
+    device: Any = None, out_sharding: Any = None,
 ) -> Array:
     """An array of one value with the shape and dtype of `a`.
 
@@ -414,7 +401,9 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     return placed(from_host(to_numpy(x), None), device)
 
 
-def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
+def frombuffer(
+    buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0
+) -> Array:
     """The numbers in a buffer of bytes.
 
     >>> jnp.frombuffer(b"ab", dtype=jnp.uint8)

@@ -381,9 +381,8 @@ def dynamic_positions(values: Any, n: int, wrap: bool) -> Any:
         signed = INT64 if bits == 64 else least
         if bits >= 8 * signed.itemsize:
             top = np.asarray(np.iinfo(signed).max, dtype)[()]
-            values = minimum(
-                values, broadcast_in_dim(top, shape=values.aval.shape, broadcast_dimensions=())
-            )
+            values = minimum(values, broadcast_in_dim(
+                top, shape=values.aval.shape, broadcast_dimensions=()))
         return convert_element_type(values, new_dtype=signed, weak_type=False)
     if bits < 8 * least.itemsize:
         values = convert_element_type(values, new_dtype=least, weak_type=False)

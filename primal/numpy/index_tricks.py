@@ -41,9 +41,8 @@ index_exp = np.index_exp
 
 def _steps(name: str, key: slice) -> Array:
     """What a slice stands for: arange, or linspace with an imaginary step that counts."""
-    start, stop, step = (
-        _entry(name, part, getattr(key, part)) for part in ("start", "stop", "step")
-    )
+    start, stop, step = (_entry(name, part, getattr(key, part)) for part in
+                         ("start", "stop", "step"))
     start = 0 if start is None else start
     if stop is None:
         raise ValueError(f"[{name}] expected slices with a stop, got {key}.")
@@ -267,20 +266,18 @@ def ravel_multi_index(
             f"{len(multi_index)} for dims {tuple(sizes)}."
         )
     if mode not in ("raise", "wrap", "clip", "ignore"):
-        raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', 'clip', or 'ignore'.")
+        raise ValueError(
+            f"invalid mode={mode!r}. Expected 'raise', 'wrap', 'clip', or 'ignore'."
+        )
     if order not in ("C", "F"):
         raise ValueError(f"invalid order={order!r}. Expected 'C' or 'F'")
     found = [array_operand("ravel_multi_index", i, at) for at, i in enumerate(multi_index)]
     for i in found:
         if not dtypes.issubdtype(i.dtype, np.integer):
-            raise ValueError(
-                f"[ravel_multi_index] expected integer indices, got {i.dtype.name}: "
-                f"dtype={i.dtype!r} is not an integer type."
-            )
-    target = (
-        dtypes.python_scalar_dtype(int)
-        if dtype is None
-        else (dtypes.check_user_dtype_supported(dtype, "ravel_multi_index"))
+            raise ValueError(f"[ravel_multi_index] expected integer indices, got {i.dtype.name}: "
+                             f"dtype={i.dtype!r} is not an integer type.")
+    target = dtypes.python_scalar_dtype(int) if dtype is None else (
+        dtypes.check_user_dtype_supported(dtype, "ravel_multi_index")
     )
     if not dtypes.issubdtype(target, np.integer):
         raise ValueError(f"dtype={target!r} is not an integer type.")

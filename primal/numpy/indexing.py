@@ -226,7 +226,9 @@ def _may_leave(form: Form, wrap: bool) -> bool:
 def _nothing(x: Any, shape: tuple[int, ...]) -> Any:
     """An empty array of x's dtype, derived from x: no value can show that a gather was skipped."""
     zeros = (0,) * len(aval_of(x).shape)
-    return reshape(slice_op(x, start_indices=zeros, limit_indices=zeros, strides=None), shape=shape)
+    return reshape(
+        slice_op(x, start_indices=zeros, limit_indices=zeros, strides=None), shape=shape
+    )
 
 
 # Ints, slices and traced scalars.

@@ -178,7 +178,9 @@ def over_axes(
 
         def mapped(*xs: Any) -> list[Any]:
             outs, placed = batch_flat(inner, axis, xs, dims)
-            return [materialize(operand(x), axis, d, 0) for x, d in zip(outs, placed, strict=True)]
+            return [
+                materialize(operand(x), axis, d, 0) for x, d in zip(outs, placed, strict=True)
+            ]
 
         return mapped
 

@@ -124,7 +124,8 @@ def _contains(self: Array, item: Any) -> bool:
         )
     if value.aval.ndim:
         raise ValueError(
-            f"Array.__contains__: query value must be a scalar, got query.shape={value.aval.shape}."
+            "Array.__contains__: query value must be a scalar, got "
+            f"query.shape={value.aval.shape}."
         )
     return bool(reductions.any(ufuncs.equal(self, item)))
 

@@ -65,7 +65,9 @@ def as_index_array(host: Any) -> Array:
 
 
 @remembered_as(direct.nonzero)
-def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
+def nonzero(
+    a: ArrayLike, *, size: int | None = None, fill_value: Any = None
+) -> tuple[Array, ...]:
     """The indices of the non-zero elements, one array per dimension.
 
     Their number depends on values: under transformations give `size`; the result is cut to it, or
@@ -190,4 +192,6 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Any = None) -> Array:
             start[a] = int(found.min())
         if "b" in trim.lower():
             stop[a] = int(found.max()) + 1
-    return shape_ops.slice(x, start_indices=tuple(start), limit_indices=tuple(stop), strides=None)
+    return shape_ops.slice(
+        x, start_indices=tuple(start), limit_indices=tuple(stop), strides=None
+    )

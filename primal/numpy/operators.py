@@ -37,11 +37,9 @@ CONTAINERS = frozenset({list, tuple, dict, set})
 
 def _accepts(x: Any) -> bool:
     """Whether an operator takes an operand; others get their own turn, or Python's TypeError."""
-    return (
-        x.__class__ in KNOWN
-        or isinstance(x, Array | np.ndarray | np.generic | bool | int | float | complex | Literal)
-        or hasattr(x, "__jax_array__")
-    )
+    return x.__class__ in KNOWN or isinstance(
+        x, Array | np.ndarray | np.generic | bool | int | float | complex | Literal
+    ) or hasattr(x, "__jax_array__")
 
 
 def _scalar(value: Any, aval: Any, kinds: tuple[Any, ...]) -> Any:

@@ -93,7 +93,10 @@ def places(
         fits = [
             v
             for v in dead
-            if call and v not in seen and v.aval.shape == aval.shape and v.aval.dtype == aval.dtype
+            if call
+            and v not in seen
+            and v.aval.shape == aval.shape
+            and v.aval.dtype == aval.dtype
         ]
         found.append(fits[0] if fits else None)
         dying.append(dead)

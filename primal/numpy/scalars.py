@@ -28,10 +28,8 @@ class ScalarType(type):
         return hash(cls.dtype.type)
 
     def __eq__(cls, other: object) -> _bool:
-        return (
-            cls is other
-            or cls.dtype.type == other
-            or (isinstance(other, ScalarType) and cls.dtype == other.dtype)
+        return cls is other or cls.dtype.type == other or (
+            isinstance(other, ScalarType) and cls.dtype == other.dtype
         )
 
     def __ne__(cls, other: object) -> _bool:
@@ -65,7 +63,9 @@ def _scalar(dtype: Any, name: str | None = None) -> ScalarType:
 
 bool_ = _scalar(dtypes.bool_, "bool_")
 int2, int4 = _scalar(dtypes.int2), _scalar(dtypes.int4)
-int8, int16, int32, int64 = map(_scalar, (dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64))
+int8, int16, int32, int64 = map(
+    _scalar, (dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64)
+)
 uint2, uint4 = _scalar(dtypes.uint2), _scalar(dtypes.uint4)
 uint8, uint16, uint32, uint64 = map(
     _scalar, (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)

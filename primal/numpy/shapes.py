@@ -92,7 +92,8 @@ def completed_shape(name: str, have: tuple[int, ...], wanted: Any) -> tuple[int,
         unknown = [i for i, n in enumerate(wanted) if not hasattr(n, "aval") and n == -1]
     if len(unknown) > 1:
         raise TypeError(
-            f"can only specify one unknown axis size with a `-1` value, got {tuple(wanted)}."
+            "can only specify one unknown axis size with a `-1` value, got "
+            f"{tuple(wanted)}."
         )
     if not unknown:
         return canonical_shape(wanted, name)
@@ -514,7 +515,9 @@ def _rolled(x: Any, shift: Any, axis: int) -> Any:
         return _rolled_by_array(x, shift, axis)
     if by == 0:
         return x
-    return shape_ops.concatenate(part(x, axis, n - by, n), part(x, axis, 0, n - by), dimension=axis)
+    return shape_ops.concatenate(
+        part(x, axis, n - by, n), part(x, axis, 0, n - by), dimension=axis
+    )
 
 
 def _rolled_by_array(x: Any, shift: Any, axis: int) -> Any:

@@ -77,11 +77,8 @@ def flattened(x: Any) -> Any:
 def _counts_as_index(indices: Any) -> bool:
     """Whether they are booleans, for 0 and 1, or none at all, of whatever dtype."""
     dtype = getattr(indices, "dtype", None)
-    return (
-        indices is True
-        or indices is False
-        or dtype == np.bool_
-        or (dtype is not None and np.size(indices) == 0 and dtypes.issubdtype(dtype, np.floating))
+    return indices is True or indices is False or dtype == np.bool_ or (
+        dtype is not None and np.size(indices) == 0 and dtypes.issubdtype(dtype, np.floating)
     )
 
 
@@ -196,7 +193,8 @@ def take_along_axis(
         x, axis = flattened(x), 0
     if x.ndim != i.ndim:
         raise ValueError(
-            f"indices and arr must have the same number of dimensions; {i.ndim} vs. {x.ndim}"
+            "indices and arr must have the same number of dimensions; "
+            f"{i.ndim} vs. {x.ndim}"
         )
     axis = as_axis("take_along_axis", axis, x.ndim)
     chosen = GatherScatterMode.from_any(mode)
@@ -293,7 +291,8 @@ def put_along_axis(
         return reshape(flat, shape=x.shape)
     if x.ndim != i.ndim:
         raise ValueError(
-            f"indices and arr must have the same number of dimensions; {i.ndim} vs. {x.ndim}"
+            "indices and arr must have the same number of dimensions; "
+            f"{i.ndim} vs. {x.ndim}"
         )
     axis = as_axis("put_along_axis", axis, x.ndim)
     index: list[Any] = []
@@ -346,7 +345,9 @@ def put(
     return reshape(done, shape=x.shape)
 
 
-def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
+def place(
+    arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True
+) -> Array:
     """A copy of arr whose k-th element with a true mask is vals[k mod len(vals)].
 
     Needs inplace=False. Raises ValueError for sizes that differ and for no values.

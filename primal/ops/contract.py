@@ -155,7 +155,9 @@ def _dot_impl(
         found = lhs.reshape(-1).dot(rhs.reshape(-1)) if one else np.einsum(text, lhs, rhs)
         result = np.asarray(found)
         return _as(out_dtype, result)
-    left_order, left, right_order, right, out = as_matrices(lhs.shape, rhs.shape, dimension_numbers)
+    left_order, left, right_order, right, out = as_matrices(
+        lhs.shape, rhs.shape, dimension_numbers
+    )
     if left_order is not None:
         lhs = lhs.transpose(left_order)
     if left is not None:
@@ -299,8 +301,9 @@ def _dot_written(eqn: Any, names: Sequence[str], bound: Bound) -> str | None:
     (contracted, _), _ = eqn.params["dimension_numbers"]
     whole = _product if left.dtype.kind in "iu" else np.matmul
     product = np.multiply if all(left.shape[d] == 1 for d in contracted) else whole
-    return f"{bound(product)}({_moved(first, *one)}, {_moved(second, *other)})" + (
-        "" if back is None else f".reshape({back})"
+    return (
+        f"{bound(product)}({_moved(first, *one)}, {_moved(second, *other)})"
+        + ("" if back is None else f".reshape({back})")
     )
 
 

@@ -45,7 +45,9 @@ class OneByOne:
     result_avals: tuple[Aval, ...]
 
     def __call__(self, *arrays: Any) -> list[Any]:
-        outs = [np.empty((self.size, *a.shape), physical_dtype(a.dtype)) for a in self.result_avals]
+        outs = [
+            np.empty((self.size, *a.shape), physical_dtype(a.dtype)) for a in self.result_avals
+        ]
         for i in range(self.size):
             one = [x[i] if b else x for x, b in zip(arrays, self.batched, strict=True)]
             for out, value in zip(outs, self.callback(*one), strict=True):

@@ -238,7 +238,9 @@ def check_preferred(name: str, dtype: Any, preferred: Any, kinds: bool) -> None:
                 f"got {preferred.name}. Convert the result instead."
             )
     # Convolutions are asked in bytes, so that integers of 8 bits may have sums of 4.
-    narrower = preferred.itemsize < dtype.itemsize if kinds else _bits(preferred) < _bits(dtype)
+    narrower = (
+        preferred.itemsize < dtype.itemsize if kinds else _bits(preferred) < _bits(dtype)
+    )
     if narrower and kind is not None and (kinds or kind is not np.floating):
         raise TypeError(
             f"[{name}] expected preferred_element_type to be no narrower than {dtype.name}, got "

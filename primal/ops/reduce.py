@@ -139,7 +139,9 @@ def halving(combine: Callable[[Arrays, Arrays], Arrays], xs: Arrays) -> Arrays:
     n = aval_of(xs[0]).shape[0]
     while n > 1:
         half, odd = divmod(n, 2)
-        joined = combine([part(x, 0, half) for x in xs], [part(x, half, 2 * half) for x in xs])
+        joined = combine(
+            [part(x, 0, half) for x in xs], [part(x, half, 2 * half) for x in xs]
+        )
         if odd:
             joined = [
                 concatenate(j, part(x, 2 * half, n), dimension=0)

@@ -148,7 +148,9 @@ def binomial_of(typed: Any, count: Any, prob: Any) -> Array:
     whole = jnp.floor(count)
     own, other = jnp.where(few, whole, 0.0), jnp.where(few, 10000.0, whole)
     counted = _where_any(few, count.dtype, lambda: _binomial_inversion(typed, own, q))
-    rejected = _where_any(~few, count.dtype, lambda: _btrs(typed, other, jnp.where(few, 0.5, q)))
+    rejected = _where_any(
+        ~few, count.dtype, lambda: _btrs(typed, other, jnp.where(few, 0.5, q))
+    )
     out = jnp.where(few, counted, rejected)
     wrong = negative | nan | count_bad
     out = jnp.where(wrong, jnp.nan, out)

@@ -56,7 +56,8 @@ def _moves(direction: int, what: str, explicit: bool) -> None:
     remedy = "device_get" if direction == 2 else "device_put"
     raise PrimalRuntimeError(
         f"[{GUARDED[direction]}] expected no {kind} move, got one: INVALID_ARGUMENT: Disallowed "
-        f"{text}." + ("" if explicit else f" Move it with primal.{remedy}, which says so.")
+        f"{text}."
+        + ("" if explicit else f" Move it with primal.{remedy}, which says so.")
     )
 
 

@@ -148,7 +148,9 @@ def _check_indices(
     top = np.tile(np.asarray(limits, wide), total // count)
     bad = bitwise_or(lt(flat, np.zeros((), wide)), gt(flat, top))
     places = iota(shape=(total,), dtype=INT32, dimension=0)
-    first = reduce_min(select_n(bad, np.full((total,), total - 1, INT32), places), axes=(0,))
+    first = reduce_min(
+        select_n(bad, np.full((total,), total - 1, INT32), places), axes=(0,)
+    )
     index = convert_element_type(at_index(flat, first), new_dtype=INT32, weak_type=False)
     axis = at_index(np.tile(np.asarray(axes, INT32), total // count), first)
     is_axis = np.asarray([False, True])
@@ -256,7 +258,8 @@ def _custom(eqn: Eqn, vals: Sequence[Any], found: State, wanted: Categories) -> 
     sub, signatures, touched = rewritten(call, wanted, given)
     if touched:
         still = [
-            stop_gradient(x) if dtypes.issubdtype(aval_of(x).dtype, np.inexact) else x for x in vals
+            stop_gradient(x) if dtypes.issubdtype(aval_of(x).dtype, np.inexact) else x
+            for x in vals
         ]
         _taken(found, signatures, eval_closed(sub, *found.flatten(given), *still))
     return None

@@ -71,7 +71,9 @@ class State:
         self.touched = True
         self._take(failed, code, site.signature, payload)
 
-    def join(self, code: Any, signatures: Sequence[Signature], values: Sequence[Any]) -> None:
+    def join(
+        self, code: Any, signatures: Sequence[Signature], values: Sequence[Any]
+    ) -> None:
         """Note an error found by another functionalised program."""
         self.touched = True
         failed = lt(np.int32(FINE), code)

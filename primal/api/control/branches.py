@@ -155,7 +155,9 @@ def switch(index: Any, branches: Sequence[Callable[[*Operands], R]], *operands: 
 @overload
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *, operand: Any) -> Any: ...
 @errors.api_boundary  # type: ignore[misc]
-def switch(index: Any, branches: Sequence[Any], *operands: Any, operand: Any = _not_given) -> Any:
+def switch(
+    index: Any, branches: Sequence[Any], *operands: Any, operand: Any = _not_given
+) -> Any:
     """branches[index](*operands), with index clamped into 0 … len(branches)-1.
 
     As `cond`, for any number of branches. TypeError for an index that is no integer scalar;

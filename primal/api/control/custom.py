@@ -69,7 +69,9 @@ class custom_jvp(Custom[P, R]):
         self.jvp: Callable[..., Any] | None = None
         self.symbolic_zeros = False
 
-    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
+    def defjvp(
+        self, jvp: Callable[..., Any], symbolic_zeros: bool = False
+    ) -> Callable[..., Any]:
         """Set the rule (primals, tangents) -> (result, tangent of the result); returns it.
 
         With `symbolic_zeros`, tangents that are zero arrive as `SymbolicZero`, and may be
@@ -157,7 +159,9 @@ class _JvpApplication(Application):
         jvp.__name__ = name_of(self.owner.jvp) if self.owner.jvp else "jvp"
         return jvp
 
-    def _run(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def _run(
+        self, primals: Sequence[Any], tangents: Sequence[Any]
+    ) -> tuple[list[Any], list[Any]]:
         owner = self.owner
         assert owner.jvp is not None  # `__call__` has checked.
         xs = [as_operand(p) for p in primals]

@@ -158,7 +158,9 @@ def saved_residuals(f: Callable[..., Tree], *args: Any, **kwargs: Any) -> list[t
     return [(aval, source) for aval, _, source in _residuals(f, args, kwargs)]
 
 
-def _residuals(f: Callable[..., Tree], args: Any, kwargs: Any) -> list[tuple[Aval, str, str]]:
+def _residuals(
+    f: Callable[..., Tree], args: Any, kwargs: Any
+) -> list[tuple[Aval, str, str]]:
     """(type, type as printed, where it comes from) of each value that is kept."""
     leaves, spec = flatten((args, kwargs))
     avals = check_operands(name_of(f), (args, kwargs), leaves)

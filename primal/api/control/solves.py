@@ -174,14 +174,18 @@ def _with_middle(program: ClosedJaxpr, at: int, middle: Sequence[Aval]) -> Close
     )
 
 
-def _reordered(solver: ClosedJaxpr, at: int, others: Sequence[Aval], *, after: bool) -> ClosedJaxpr:
+def _reordered(
+    solver: ClosedJaxpr, at: int, others: Sequence[Aval], *, after: bool
+) -> ClosedJaxpr:
     """A solver taking (consts of matvec, its own and the other's consts, b)."""
     jaxpr = solver.jaxpr
     spare = [Var(a) for a in others]
     own = jaxpr.constvars
     middle = [*own, *spare] if after else [*spare, *own]
     return ClosedJaxpr(
-        jaxpr.replace(constvars=[], invars=[*jaxpr.invars[:at], *middle, *jaxpr.invars[at:]])
+        jaxpr.replace(
+            constvars=[], invars=[*jaxpr.invars[:at], *middle, *jaxpr.invars[at:]]
+        )
     )
 
 

@@ -272,7 +272,9 @@ def _scan_transpose(
         for a, terms in zip(linear_consts, late.terms, strict=True)
         if terms is None
     ]
-    ct_carry = [instantiate(c, a) for c, a in zip(cts[:num_carry], jaxpr.out_avals, strict=False)]
+    ct_carry = [
+        instantiate(c, a) for c, a in zip(cts[:num_carry], jaxpr.out_avals, strict=False)
+    ]
     params = {**params, "reverse": not params["reverse"]}
     stacks = [*pick(xs, flip(l_xs)), *pick(cts[num_carry:], given)]
     results = scan(
@@ -375,7 +377,9 @@ def _scan_batch(
         else:
             operands.append(a)
     outs = scan(*operands, jaxpr=body, num_consts=num_consts, num_carry=num_carry, **params)
-    return outs, [(0 if i < num_carry else 1) if b else None for i, b in enumerate(out_batched)]
+    return outs, [
+        (0 if i < num_carry else 1) if b else None for i, b in enumerate(out_batched)
+    ]
 
 
 def _scan_dce(used: Sequence[bool], eqn: Eqn) -> tuple[list[bool], Eqn | None]:

@@ -104,10 +104,7 @@ def padded_around(
 
 
 def made_again(
-    k: Any,
-    x: Value,
-    config: Sequence[tuple[int, int, int]],
-    shape: tuple[int, ...],
+    k: Any, x: Value, config: Sequence[tuple[int, int, int]], shape: tuple[int, ...],
     lines: bool = False,
 ) -> list[Node] | None:
     """The words that padding x as it is read computes again; None where that does not suit.

@@ -28,7 +28,9 @@ def _by_strips(w: Any, places: list[str], first: str, last: str) -> None:
     """Down the rows, a strip of columns at a time."""
     c, spec = w.c, w.spec
 
-    def nest(d: int, i: str, places: list[str], totals: list[str], mask: str | None) -> list[str]:
+    def nest(
+        d: int, i: str, places: list[str], totals: list[str], mask: str | None
+    ) -> list[str]:
         if d == w.rank:
             w.scalars(places, spec.kept - 1)
             out: list[str] = w.combined(totals, w.computed(places, i, mask), None)
@@ -147,7 +149,9 @@ def _by_blocks(w: Any, places: list[str], first: str, last: str) -> None:
     _either(w, places, first, last, reduced)
 
 
-def _either(w: Any, places: list[str], first: str, last: str, reduced: Callable[[], None]) -> None:
+def _either(
+    w: Any, places: list[str], first: str, last: str, reduced: Callable[[], None]
+) -> None:
     """The columns reduced; or, in the second run, what their parts gave."""
     if w.parts is None:
         reduced()
@@ -161,7 +165,9 @@ def _either(w: Any, places: list[str], first: str, last: str, reduced: Callable[
     w.c.chosen(w.parts.second, lambda: _vectors(w, first, last, collect), reduced)
 
 
-def _vectors(w: Any, first: str, last: str, turn: Callable[[str, list[str]], list[str]]) -> None:
+def _vectors(
+    w: Any, first: str, last: str, turn: Callable[[str, list[str]], list[str]]
+) -> None:
     """A loop over single vectors of columns.
 
     Strips of several take LLVM as many times as long, and are no faster where so little is done.

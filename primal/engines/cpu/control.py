@@ -63,7 +63,9 @@ def scan(
     slices = [_param(Aval(x.shape[1:], x.dtype)) for x in rows]
     with _block(k) as order, _part(k, "while/body"):
         given = iter(slices)
-        items = [next(given) if x.size else k.empty(Aval(x.shape[1:], x.dtype)) for x in xs]
+        items = [
+            next(given) if x.size else k.empty(Aval(x.shape[1:], x.dtype)) for x in xs
+        ]
         values = body(k, *_with_empty(k, inits, params), *items)
         kept = distinct(k, [v for v in values if v.size])
     made = [_result(x.aval) for x in carries]

@@ -536,15 +536,9 @@ class Driver:
 
     def write(self, module: Module, name: str) -> None:
         """Add all functions, and the table."""
-        text = (
-            subnormals.text(self.machine)
-            + jobs.text(self.machine)
-            + _TEXT.format(
-                clock=6 if platform.system() == "Darwin" else 1,
-                raised=RAISED,
-                look=LOOK,
-                no_memory=NO_MEMORY,
-            )
+        text = subnormals.text(self.machine) + jobs.text(self.machine) + _TEXT.format(
+            clock=6 if platform.system() == "Darwin" else 1, raised=RAISED, look=LOOK,
+            no_memory=NO_MEMORY,
         )
         text += "".join([_listed(n, lists) for n, lists in _LISTS.items()])
         add_table(module, name, text, _NAMES)

@@ -78,7 +78,8 @@ class Eigenvalues:
         long = c.new(f"mul i64 {row}, 4")
         work, more, wr, wi = room(long), room(long), room(row), room(row)
         ints = {
-            v: c.new("alloca i32") for v in ("n", "ilo", "ihi", "info", "no", "one", "long", "flag")
+            v: c.new("alloca i32")
+            for v in ("n", "ilo", "ihi", "info", "no", "one", "long", "flag")
         }
         n32 = c.new(f"trunc i64 {n} to i32")
         for key, value in (("n", n32), ("no", "0"), ("one", "1")):

@@ -39,9 +39,9 @@ def flattened(given: Instance) -> Instance | None:
             continue
         if length >= most or any(s[at:] != plain for s in strides[len(spec.operands) :]):
             continue
-        steps = [step_along(a, s[at:], plain) for a, s in zip(arrays, strides, strict=True)][
-            : len(spec.operands)
-        ]
+        steps = [
+            step_along(a, s[at:], plain) for a, s in zip(arrays, strides, strict=True)
+        ][: len(spec.operands)]
         if not _is_served(given, steps, [s[at:] for s in strides], shape[at:]):
             continue
         each, chunks = in_chunks(shape[at], length)

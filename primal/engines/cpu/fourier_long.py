@@ -85,7 +85,9 @@ def _turns(numbers: Any, n: int) -> Any:
 
 
 @memo(maxsize=16)
-def factors(n1: int, n2: int, kept_rows: int, lanes: int, real: str) -> tuple[Address, Address]:
+def factors(
+    n1: int, n2: int, kept_rows: int, lanes: int, real: str
+) -> tuple[Address, Address]:
     """The addresses of factors for the first column of each unit, and of those for columns in it.
 
     Their product is rounded once more than a table of all would be, which is as large as x.

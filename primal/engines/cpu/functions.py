@@ -89,7 +89,9 @@ def _in_halves(c: Code, word: str, *xs: str) -> str:
         found.append(emit(c, word, "f4", *parts))
     part, c.lanes = c.vec("float"), lanes
     every = ", ".join([f"i32 {i}" for i in range(lanes)])
-    return c.new(f"shufflevector {part} {found[0]}, {part} {found[1]}, <{lanes} x i32> <{every}>")
+    return c.new(
+        f"shufflevector {part} {found[0]}, {part} {found[1]}, <{lanes} x i32> <{every}>"
+    )
 
 
 FLOAT: dict[str, Callable[..., str]] = {

@@ -364,10 +364,7 @@ def betainc(f: Floats, a: str, b: str, x: str) -> str:
         small = f.test("olt", ratio, -0.5)
         log_ratio = log1p(f, f.where(small, 0.0, ratio))
         apart = branch(
-            f,
-            small,
-            log_ratio,
-            lambda: f.add(log(f, part), log(f, f.div(n, shape))),  # noqa: B023
+            f, small, log_ratio, lambda: f.add(log(f, part), log(f, f.div(n, shape)))  # noqa: B023
         )
         lost = f.mul(f.mul(ratio, ratio), f.poly(ratio, (-1 / 2, 1 / 3, -1 / 4, 1 / 5, -1 / 6)))
         near = f.test("olt", f.abs(ratio), 1e-3)

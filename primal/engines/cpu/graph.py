@@ -239,17 +239,8 @@ NOWHERE = frozenset(("literal", "iota"))
 NATIVE: dict[Any, str] = {
     np.dtype(name): np.dtype(name).str[1:]
     for name in (
-        "bool",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "uint8",
-        "uint16",
-        "uint32",
-        "uint64",
-        "float32",
-        "float64",
+        "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+        "float32", "float64",
     )  # fmt: skip
 }
 NATIVE.update({np.dtype(np.float16): "f2", np.dtype(bfloat16): "h2"})

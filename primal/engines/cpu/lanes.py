@@ -494,7 +494,9 @@ def across(c: Code, monoid: str, dtype: str, total: str) -> str:
         parts = []
         for start in (0, half):
             chosen = ", ".join([f"i32 {start + i}" for i in range(half)])
-            parts.append(c.new(f"shufflevector {t} {total}, {t} poison, <{half} x i32> <{chosen}>"))
+            parts.append(
+                c.new(f"shufflevector {t} {total}, {t} poison, <{half} x i32> <{chosen}>")
+            )
         c.lanes = half
         total = emit(c, COMBINE[monoid], [dtype, dtype], dtype, parts)
     out = c.new(f"extractelement {c.vec(scalar)} {total}, i64 0")

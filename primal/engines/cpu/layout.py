@@ -90,7 +90,9 @@ class Instance:
         moved = 0.05 * sum(once.values()) + 0.03 * (len(moving) - len(once))
         return int(20 + (words + moved) * size_of(self.sizes) / max(self.units, 1))
 
-    def record(self, code: int, address: Address, scratch: tuple[int, int] = (0, 0)) -> list[int]:
+    def record(
+        self, code: int, address: Address, scratch: tuple[int, int] = (0, 0)
+    ) -> list[int]:
         """The words, given where the kernel's code and every node are."""
         words = [code, 0, self.units, self.cost, self.chunk, self.chunks]
         assert len(words) == HEADER
@@ -273,7 +275,9 @@ def second_run(group: Group, made: Instance) -> Instance:
     return replaced(found, units=made.units // parts, split=(0, 1, *rest))
 
 
-def as_floats(shape: tuple[int, ...], arrays: list[Array]) -> tuple[tuple[int, ...], list[Array]]:
+def as_floats(
+    shape: tuple[int, ...], arrays: list[Array]
+) -> tuple[tuple[int, ...], list[Array]]:
     """Complex numbers of one dtype that are copied, as float64 of as many bytes, or pairs of it.
 
     So points and short rows of them are put together by shuffles too.
@@ -318,11 +322,7 @@ def step_of(a: Array, stride: int) -> str:
 
 
 def _runs_along_kept(
-    shape: tuple[int, ...],
-    outer: list[int],
-    inner: list[int],
-    arrays: list[Array],
-    count: int,
+    shape: tuple[int, ...], outer: list[int], inner: list[int], arrays: list[Array], count: int,
     stores: bool,
 ) -> bool:
     """Whether the vectors of a reduction run along a dimension that is kept.

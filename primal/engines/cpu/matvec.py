@@ -220,8 +220,7 @@ class Along:
                     k = c.new(f"select i1 {before}, i64 0, i64 {stop}")
                     some = c.new(f"select i1 {before}, i64 {first}, i64 {rest}")
                     return c.guarded(
-                        c.new(f"icmp ne i64 {some}, 0"),
-                        [(v.type, t) for t in sums],
+                        c.new(f"icmp ne i64 {some}, 0"), [(v.type, t) for t in sums],
                         lambda: terms(k, sums, v.mask(some)),
                     )
 

@@ -225,7 +225,9 @@ class Gather:
 
         def unit(u: Int) -> None:
             index = s.split(u // chunks, sizes[:-1])
-            to, source, at = [s.moved(p, index, n[:-1]) for p, n in zip(places, steps, strict=True)]
+            to, source, at = [
+                s.moved(p, index, n[:-1]) for p, n in zip(places, steps, strict=True)
+            ]
             along = s.new(f"mul {wide} {s.iota('i64')}, {s.splat('i64', steps[1][-1].name)}")
             first = (u % chunks) * chunk
             last = (first + chunk).least(sizes[-1])
@@ -319,7 +321,9 @@ def _windows(
         (big[0][d] - sizes[d], big[1][d], own[-1] * j if indices.shape[-1] > 1 else 0)
         for j, d in enumerate(mapped)
     ]
-    window = [(sizes[d], (part[1][o], big[1][d])) for d, o in zip(kept, offset, strict=True)]
+    window = [
+        (sizes[d], (part[1][o], big[1][d])) for d, o in zip(kept, offset, strict=True)
+    ]
     return _Windows(merged(batch), columns, merged(window))
 
 

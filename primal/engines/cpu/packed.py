@@ -27,7 +27,9 @@ TURNS = 1 << 20
 def _routine(name: str, real: str, wide: str, *xs: Value) -> tuple[str, int]:
     """The dtype and the address of what is called `real` or, for complex numbers, `wide`."""
     dtype = xs[0].node.dtype.str[1:]
-    address = _openblas.address(f"{LETTER.get(dtype, '')}{wide if dtype[0] == 'c' else real}_")
+    address = _openblas.address(
+        f"{LETTER.get(dtype, '')}{wide if dtype[0] == 'c' else real}_"
+    )
     most = max([x.shape[-2] * x.shape[-1] * x.node.dtype.itemsize for x in xs])
     if not address or not all(x.aval.size for x in xs) or most > ROOM:
         raise Unsupported(f"{name} of {', '.join([str(x.aval) for x in xs])}")

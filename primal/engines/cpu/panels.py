@@ -89,7 +89,9 @@ class Panels:
             insides, blocks = r.loops(self.outer, 3), r.loops(self.inner, 2)
             nest = c.new(f"getelementptr i64, ptr %record, i64 {r.at}")
 
-            def tiles(tile: Tile, code: str, places: list[str], i: str, _: list[str]) -> list[str]:
+            def tiles(
+                tile: Tile, code: str, places: list[str], i: str, _: list[str]
+            ) -> list[str]:
                 x, y, z, add = places
                 x, z = r.moved(x, (i, step_a)), r.moved(z, (i, step_out))
                 count = smaller(c, c.new(f"sub i64 {m}, {i}"), each) if tile.fewer else "0"
@@ -336,7 +338,9 @@ def words_of(
     return words
 
 
-def blocked(inner: Sequence[Loop], least: int, most: int) -> tuple[Sequence[Loop], Sequence[Loop]]:
+def blocked(
+    inner: Sequence[Loop], least: int, most: int
+) -> tuple[Sequence[Loop], Sequence[Loop]]:
     """The loops of k around the tiles, if they are `least` turns, and those inside.
 
     A block is at most `most` turns, whose operands stay in the cache while the tiles of i go by.

@@ -134,7 +134,9 @@ class Parts:
         monoid, ref, _ = reductions[number % len(reductions)]
         return monoid, accumulator(monoid, self.w.dtypes[ref])
 
-    def put(self, number: int, final: Callable[[], None], kept: Callable[[str], None]) -> None:
+    def put(
+        self, number: int, final: Callable[[], None], kept: Callable[[str], None]
+    ) -> None:
         """Store a total of the first run: `final` as a result, `kept` as it was added up."""
 
         def keep() -> None:

@@ -147,7 +147,9 @@ def dynamic_slice(k: Any, x: Value, starts: Sequence[Value], sizes: tuple[int, .
     words = [run, parts]
     for d, _ in moving:
         words += [x.shape[d] - sizes[d], own[d]]
-    spec = Window(item, run > item, index_name(moving[0][1]), len(moving), len(loops), False)
+    spec = Window(
+        item, run > item, index_name(moving[0][1]), len(moving), len(loops), False
+    )
     given = [x, *[s for _, s in moving]]
     (out,) = k.routine(
         spec, given, [Aval(sizes, x.dtype)], words + flat(loops), units=parts, cost=cost,

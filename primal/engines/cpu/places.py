@@ -155,7 +155,9 @@ class Places:
         self.slots += 1
         return self.slots - 1
 
-    def _new(self, node: Node, life: Life, maker: Any, home: Any = None, open: bool = True) -> None:
+    def _new(
+        self, node: Node, life: Life, maker: Any, home: Any = None, open: bool = True
+    ) -> None:
         buffer = node.home = Buffer(bytes_of(node), home, open)
         self.buffers.append(buffer)
         buffer.add([(node, life, maker)])

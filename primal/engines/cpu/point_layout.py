@@ -116,7 +116,9 @@ def in_parts(given: Instance) -> Instance | None:
             return (len(arrays) - 1,)
         for k in range(2):
             steps = tuple([2 * s for s in a.strides])
-            arrays.append(replaced(a, dtype=PART[a.dtype], strides=steps, offset=2 * a.offset + k))
+            arrays.append(
+                replaced(a, dtype=PART[a.dtype], strides=steps, offset=2 * a.offset + k)
+            )
             strides.append([2 * s for s in mine])
         return len(arrays) - 2, len(arrays) - 1
 
@@ -201,7 +203,8 @@ def _packs(
             return None
         strides = [given.strides[n][d] for d in mine]
         elements = [
-            a.offset + sum([i * s for i, s in zip(at, strides, strict=True)]) for at in combinations
+            a.offset + sum([i * s for i, s in zip(at, strides, strict=True)])
+            for at in combinations
         ]
         key = (id(a.node), step, tuple([given.strides[n][d] for d in kept]))
         for other, members in found:

@@ -335,7 +335,9 @@ class _Points(Writer):
                 out += [self.halved(dtype, x, y, h) for h in (both[:lanes], both[lanes:])]
             return out
         return [
-            self.chained(dtype, parts, [divmod(k * lanes + n, step)[::-1] for n in range(lanes)])
+            self.chained(
+                dtype, parts, [divmod(k * lanes + n, step)[::-1] for n in range(lanes)]
+            )
             for k in range(step)
         ]
 
@@ -415,7 +417,9 @@ class _Points(Writer):
                     values[e - pack.low] = value
             self.put(dtype, values, pack.low, places[first + pack.base], i, left)
 
-    def put(self, dtype: str, parts: list[str], low: int, place: str, i: str, left: str) -> None:
+    def put(
+        self, dtype: str, parts: list[str], low: int, place: str, i: str, left: str
+    ) -> None:
         """Elements of the points from i on, but for those that are poison."""
         c, step = self.c, len(parts)
         at = c.new(f"add i64 {c.new(f'mul i64 {i}, {step}')}, {low}")

@@ -346,7 +346,9 @@ class Winners:
 
         return s.loop("0", window.name, "1", [(t, now[0]), (wide, now[1])], turn)
 
-    def _seen(self, s: Script, value: str, places: str, mask: str, now: list[str]) -> list[str]:
+    def _seen(
+        self, s: Script, value: str, places: str, mask: str, now: list[str]
+    ) -> list[str]:
         """The better of what was found and values in the lanes of the mask; a nan stays."""
         wide, i1 = s.vec("i64"), s.vec("i1")
         how = {"ge": "gt", "le": "lt"}[self.how]
@@ -365,13 +367,7 @@ class Winners:
         ]
 
     def _add_in_turn(
-        self,
-        s: Script,
-        out: Place,
-        found: str,
-        given: str,
-        count: Int,
-        own: tuple[Int, Int],
+        self, s: Script, out: Place, found: str, given: str, count: Int, own: tuple[Int, Int],
         rooms: Sequence[str],
     ) -> None:
         """One lane after the other, of the first `count`; where nothing was found is before all."""

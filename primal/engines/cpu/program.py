@@ -53,7 +53,8 @@ class Plan:
         self.fused = {
             step: Fused(step, self.places, most, space)
             for step in self.steps
-            if type(step) is Loop and ((space := strips_of(step)) + (most := worth_fusing(step)))
+            if type(step) is Loop
+            and ((space := strips_of(step)) + (most := worth_fusing(step)))
         }
         _check_memory(name, self.arena, self.in_avals, self.out_avals)
 

@@ -83,7 +83,9 @@ class RowInstance(Instance):
     totals: tuple[int, int, int, tuple[int, ...]] = (0, 0, 0, ())
     """Of totals: offset, bytes from one to the next and from part to part, strides."""
 
-    def record(self, code: int, address: Address, scratch: tuple[int, int] = (0, 0)) -> list[int]:
+    def record(
+        self, code: int, address: Address, scratch: tuple[int, int] = (0, 0)
+    ) -> list[int]:
         if self.spec.turned:
             return self._record(code, address, scratch, None)
         return [w for run in self.runs for w in self._record(code, address, scratch, run)]
@@ -404,7 +406,9 @@ def _sums(spec: RowSpec, number: int) -> int:
     return sum([at == number for _, _, at in spec.reductions])
 
 
-def _lent(made: RowInstance, latest: dict[Node, int], group: Group) -> tuple[tuple[Any, ...], int]:
+def _lent(
+    made: RowInstance, latest: dict[Node, int], group: Group
+) -> tuple[tuple[Any, ...], int]:
     """Where each buffer lies in memory, and bytes of those that have memory of their own.
 
     That is where something is stored no earlier than the buffer is read for the last time.

@@ -133,14 +133,14 @@ class Runs:
 
     # Totals of a pass: numbers, or vectors of columns.
 
-    def begun(self, kinds: Kinds, firsts: list[tuple[str, str]], place: str, i: str) -> list[str]:
+    def begun(
+        self, kinds: Kinds, firsts: list[tuple[str, str]], place: str, i: str
+    ) -> list[str]:
         """What columns begin with: nothing, or the totals of the rows before, in memory."""
         fresh = self.c.new(f"icmp eq i64 {self.range[0]}, {self.part[0]}")
         return list(
             self.c.either(
-                fresh,
-                [t for t, _ in firsts],
-                lambda: [v for _, v in firsts],
+                fresh, [t for t, _ in firsts], lambda: [v for _, v in firsts],
                 lambda: self.read(kinds, place, i),
             )  # fmt: skip
         )

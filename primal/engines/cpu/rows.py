@@ -179,7 +179,9 @@ class _Rows(Writer):
                 self.scalars(places, last)
 
                 def some_rows() -> None:
-                    strips(self, first, stop, [], lambda i, m, _: self.columns(places, i, m))
+                    strips(
+                        self, first, stop, [], lambda i, m, _: self.columns(places, i, m)
+                    )
 
                 runs.blocks(some_rows)
                 return
@@ -345,7 +347,9 @@ class _Rows(Writer):
         if runs is None:
             settled()
         else:
-            c.chosen(runs.partial, lambda: runs.put(kinds, totals, self.given_at, i), settled)
+            c.chosen(
+                runs.partial, lambda: runs.put(kinds, totals, self.given_at, i), settled
+            )
 
     def kinds(self, number: int) -> list[tuple[str, str]]:
         """Monoid and accumulator of each reduction of a pass."""

@@ -124,7 +124,12 @@ def row_strides(x: Value, group: Any, alone: bool) -> tuple[int, ...] | None:
     if plain_shape(x.shape) != plain_shape(kept_shape(group)):
         return None
     own = iter([s for n, s in zip(x.shape, x.steps(), strict=True) if n != 1])
-    return tuple([0 if d in group.axes or n == 1 else next(own) for d, n in enumerate(group.shape)])
+    return tuple(
+        [
+            0 if d in group.axes or n == 1 else next(own)
+            for d, n in enumerate(group.shape)
+        ]
+    )
 
 
 def reads_row(x: Value, group: Any, alone: bool) -> bool:

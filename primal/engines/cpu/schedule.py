@@ -184,11 +184,8 @@ class Schedule:
         """Whether a group stays within its bounds with the nodes of another one, and one more."""
         return (
             len(group.nodes) + len(other.nodes) < MAX_NODES
-            and not (
-                group.shape[-1:] > (LONG,)
-                and group.padded | other.padded
-                and group.heavy + other.heavy
-            )
+            and not (group.shape[-1:] > (LONG,) and group.padded | other.padded
+                     and group.heavy + other.heavy)
             and group.heavy + other.heavy < MAX_HEAVY
             and len(group.outside | other.outside) < MAX_OUTSIDE
         )

@@ -316,7 +316,9 @@ def write_vector(s: Script, dtype: str, value: str, place: Place, mask: str = ""
         value = s.new(f"zext {s.vec('i1')} {value} to {t}")
     if mask:
         name = f"llvm.masked.store.v{s.lanes}{suffix(kept)}.p0"
-        s.call_void(name, (t, value), ("ptr", place.name), ("i32", "1"), (s.vec("i1"), mask))
+        s.call_void(
+            name, (t, value), ("ptr", place.name), ("i32", "1"), (s.vec("i1"), mask)
+        )
     else:
         s.do(f"store {t} {value}, ptr {place.name}, align 1")
 

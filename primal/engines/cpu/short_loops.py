@@ -140,7 +140,9 @@ class _Writer:
         """A value read from memory."""
         if number in self.wide:
             self.parts[number] = self.each(
-                lambda k: read_vector(self.c, dtype, self.place_of(k, dtype, place), self.masks[k])
+                lambda k: read_vector(
+                    self.c, dtype, self.place_of(k, dtype, place), self.masks[k]
+                )
             )
         else:
             self.values[number] = self.load(dtype, place)
@@ -289,7 +291,9 @@ class _Writer:
             for _, t, first, new in carried
         ]
         following_ends = iter(ends)
-        for (dtype, _, number, *_), place, first in zip(spec.carries, lasts, firsts, strict=True):
+        for (dtype, _, number, *_), place, first in zip(
+            spec.carries, lasts, firsts, strict=True
+        ):
             self.put_all(number, dtype, [next(following_ends) for _ in first], place)
         if spec.strips:
             more = c.new(f"icmp slt i64 %beyond, {size}")
@@ -449,7 +453,9 @@ class _Writer:
             value = self.c.new(f"select i1 {inside}, {t} {value}, {t} {other}")
         self.values[number] = value
 
-    def put(self, number: int, dtype: str, at: int, starts: Items, word: str, drops: bool) -> None:
+    def put(
+        self, number: int, dtype: str, at: int, starts: Items, word: str, drops: bool
+    ) -> None:
         c = self.c
         place, inside = self.element_at(at, starts)
         value = self.values[number]

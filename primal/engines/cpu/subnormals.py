@@ -242,9 +242,7 @@ define internal i1 @met() nounwind alwaysinline {
   ret i1 false
 }
 """
-_OTHER = (
-    _UNMARKED
-    + """
+_OTHER = _UNMARKED + """
 define internal i64 @mode() nounwind {
   ret i64 0
 }
@@ -253,7 +251,6 @@ define internal void @set_mode(i64 %mode) nounwind {
   ret void
 }
 """
-)
 
 _KINDS = {"x86_64": (_X86, 0x8040), "aarch64": (_ARM + _UNMARKED + _NEVER, 1 << 24)}
 """For a machine: its code, and the bits of the mode, for what is read and for what is made."""

@@ -49,12 +49,7 @@ def least(k: Any) -> int:
 
 
 def read(
-    w: Any,
-    word: str,
-    refs: Sequence[int],
-    places: list[str],
-    i: str,
-    mask: str | None,
+    w: Any, word: str, refs: Sequence[int], places: list[str], i: str, mask: str | None,
     xs: Sequence[str],
 ) -> str:
     """What a word makes of the arrays it reads, for the lanes of the mask or all."""
@@ -198,14 +193,8 @@ def _place(
 
 
 def flat_scatter(
-    k: Any,
-    x: Value,
-    indices: Value,
-    updates: Value,
-    *,
-    dimension_numbers: Any,
-    sizes: Sequence[int],
-    drops: bool,
+    k: Any, x: Value, indices: Value, updates: Value, *, dimension_numbers: Any,
+    sizes: Sequence[int], drops: bool,
 ) -> tuple[Value, Value, Value, dict[str, Any]] | None:
     """A scatter of single elements at several coordinates as one into x in one line; else None.
 
@@ -259,7 +248,9 @@ def column(k: Any, indices: Value, j: int) -> Value:
             j -= x.shape[-1]
     first = [0] * (indices.ndim - 1)
     ends = list(indices.shape[:-1])
-    found = reshaped(sliced(indices, [*first, j], [*ends, j + 1], (1,) * indices.ndim), tuple(ends))
+    found = reshaped(
+        sliced(indices, [*first, j], [*ends, j + 1], (1,) * indices.ndim), tuple(ends)
+    )
     assert found is not None  # only a dimension of size 1 goes
     return found
 

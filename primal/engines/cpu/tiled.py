@@ -317,7 +317,9 @@ class _Pending:
     def take(self, sums: int) -> None:
         """A quarter of the sums, from the unit into memory."""
         place = self._at(sums // 2 * 2 * TILE + sums % 2 * 64)
-        self.c.call_void("llvm.x86.tilestored64", ("i8", str(sums)), ("ptr", place), ("i64", "128"))
+        self.c.call_void(
+            "llvm.x86.tilestored64", ("i8", str(sums)), ("ptr", place), ("i64", "128")
+        )
 
     def store(self, first: str, stop: str, checked: str) -> str:
         """Store some rows, or add them to what is there; `checked` with what is not finite."""

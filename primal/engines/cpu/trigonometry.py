@@ -238,7 +238,9 @@ def atan2(f: Floats, y: str, x: str) -> str:
     both = f.both(f.test("oeq", a, infinite), f.test("oeq", b, infinite))
     a, b = f.where(both, 1.0, a), f.where(both, 1.0, b)
     # Out of reach of overflow in sums, and of subnormal numbers, which lose digits.
-    big = f.c.new(f"or {f.c.vec('i1')} {f.test('ogt', a, 1e300)}, {f.test('ogt', b, 1e300)}")
+    big = f.c.new(
+        f"or {f.c.vec('i1')} {f.test('ogt', a, 1e300)}, {f.test('ogt', b, 1e300)}"
+    )
     small = f.both(f.test("olt", a, 1e-280), f.test("olt", b, 1e-280))
     scale = f.where(big, 2.0**-60, f.where(small, 2.0**120, 1.0))
     a, b = f.mul(a, scale), f.mul(b, scale)

@@ -125,11 +125,15 @@ class KernelBuilder(Protocol):
         ...
 
     # Windows; `window` holds the parameters of the ops.
-    def reduce_window(self, monoid: str, x: K, shape: Ints, window: Mapping[str, Any]) -> K:
+    def reduce_window(
+        self, monoid: str, x: K, shape: Ints, window: Mapping[str, Any]
+    ) -> K:
         """`monoid` is one of add maximum minimum."""
         ...
 
-    def select_and_scatter_add(self, source: K, x: K, how: str, window: Mapping[str, Any]) -> K:
+    def select_and_scatter_add(
+        self, source: K, x: K, how: str, window: Mapping[str, Any]
+    ) -> K:
         """The source of each window added where its first extremum ('ge', 'le') is."""
         ...
 
@@ -175,7 +179,9 @@ class KernelBuilder(Protocol):
 
     def cholesky(self, x: K) -> K: ...
     def lu(self, x: K) -> list[K]: ...
-    def eigh(self, x: K, outs: Sequence[Aval], *, lower: bool, address: int) -> list[K]:
+    def eigh(
+        self, x: K, outs: Sequence[Aval], *, lower: bool, address: int
+    ) -> list[K]:
         """Vectors, if `outs` has them, and values, by LAPACK's syevd or heevd at an address."""
         ...
 

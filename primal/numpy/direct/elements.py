@@ -306,7 +306,9 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Callable[..., 
 
 def _in_order(function: Any) -> Direct:
     # Beside a nan NumPy says no, the operations what the other parts say.
-    return elementwise(c=lambda x, y: function(x, y) if is_finite(x) and is_finite(y) else None)
+    return elementwise(
+        c=lambda x, y: function(x, y) if is_finite(x) and is_finite(y) else None
+    )
 
 
 less, less_equal = _in_order(np.less), _in_order(np.less_equal)

@@ -199,7 +199,9 @@ def halves_too(values: int) -> Callable[[Direct], Direct]:
     )
 
 
-def _by_way_of(wide: Any, fits: Callable[[Any], bool], values: int, direct: Direct) -> Direct:
+def _by_way_of(
+    wide: Any, fits: Callable[[Any], bool], values: int, direct: Direct
+) -> Direct:
     def both(*args: Any, **kwargs: Any) -> Callable[..., Any] | None:
         given = args[:values]
         if not given or not all(map(fits, given)):

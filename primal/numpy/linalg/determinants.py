@@ -313,3 +313,5 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
             to_shape(literal(1, x.aval.dtype, False), lead), to_shape(literal(0, real, False), lead)
         )
     return SlogdetResult(*_slogdet(x))
+
+

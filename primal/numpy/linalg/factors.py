@@ -179,7 +179,9 @@ def svd(
             return svd_room.svd(
                 x, full_matrices=full_matrices, compute_uv=False, algorithm="gesdd"
             )[0]
-        s, u, vh = svd_room.svd(x, full_matrices=full_matrices, compute_uv=True, algorithm="gesdd")
+        s, u, vh = svd_room.svd(
+            x, full_matrices=full_matrices, compute_uv=True, algorithm="gesdd"
+        )
         return SVDResult(u, s, vh)
     vectors, values = eigh_room.eigh(x, lower=True, compute_eigenvectors=True)
     size = absolute(values)

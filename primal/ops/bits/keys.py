@@ -40,7 +40,9 @@ def key_type(impl: str) -> KeyType:
     """
     found = KEY_TYPES.get(impl)
     if found is None:
-        raise ValueError(f"[random] expected a generator among {sorted(KEY_TYPES)}, got {impl!r}.")
+        raise ValueError(
+            f"[random] expected a generator among {sorted(KEY_TYPES)}, got {impl!r}."
+        )
     return found
 
 

@@ -38,7 +38,9 @@ def threefry_split(key: Any, shape: tuple[int, ...] = (2,)) -> Any:
     """
     keys = random_wrap(key, impl="threefry2x32")
     return random_unwrap(
-        random_split(keys, shape=tuple(shape), partitionable=_partitionable(), impl="threefry2x32")
+        random_split(
+            keys, shape=tuple(shape), partitionable=_partitionable(), impl="threefry2x32"
+        )
     )
 
 

@@ -129,7 +129,9 @@ def whole_as(value: Any, dtype: Any) -> Any:
 
     From its own digits, of which the way through the default dtype could lose some.
     """
-    if type(value) is int or (isinstance(value, np.generic | np.ndarray) and value.dtype in WIDE):
+    if type(value) is int or (
+        isinstance(value, np.generic | np.ndarray) and value.dtype in WIDE
+    ):
         return quietly(np.asarray(value).astype, (dtype,), {})
     return None
 

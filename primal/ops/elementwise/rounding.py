@@ -179,9 +179,8 @@ def _reduce_precision_impl(x: Any, *, exponent_bits: int, mantissa_bits: int) ->
         # Adding just under half a unit of the last kept bit, and one more if that bit is odd,
         # carries exactly where rounding to nearest even goes up; carries reach the exponent.
         odd = (bits >> word(dropped)) & word(1)
-        bits = (bits + (odd + word((1 << (dropped - 1)) - 1))) & word(
-            ~((1 << dropped) - 1) & ((1 << (8 * x.dtype.itemsize)) - 1)
-        )
+        bits = (bits + (odd + word((1 << (dropped - 1)) - 1))) & word(~((1 << dropped) - 1) & (
+            (1 << (8 * x.dtype.itemsize)) - 1))
     if exponent_bits < info.nexp:
         bias, new_bias = (1 << (info.nexp - 1)) - 1, (1 << (exponent_bits - 1)) - 1
         field = word(((1 << info.nexp) - 1) << have)

@@ -57,7 +57,9 @@ class Plan(NamedTuple):
 
 
 @functools.lru_cache(maxsize=4096)
-def plan_for(operand: Shape, indices: Shape, numbers: GatherDimensionNumbers, sizes: Shape) -> Plan:
+def plan_for(
+    operand: Shape, indices: Shape, numbers: GatherDimensionNumbers, sizes: Shape
+) -> Plan:
     """The plan of a gather; a scatter uses the plan of the gather that reads what it writes."""
     batch = indices[:-1]
     windows = tuple([sizes[d] for d in window_dims(len(operand), numbers)])
@@ -76,14 +78,8 @@ def plan_for(operand: Shape, indices: Shape, numbers: GatherDimensionNumbers, si
     limits = np.array([operand[d] - sizes[d] for d in numbers.start_index_map], np.int64)
     identity = order == tuple(range(len(order)))
     return Plan(
-        batch,
-        math.prod(batch),
-        sizes,
-        windows,
-        limits,
-        tuple(moving),
-        None if identity else order,
-        out,
+        batch, math.prod(batch), sizes, windows, limits, tuple(moving),
+        None if identity else order, out,
     )
 
 

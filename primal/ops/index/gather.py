@@ -356,7 +356,9 @@ def batch_scatter(
 def scatter_batch(op_of: Callable[[], Op]) -> Callable[..., Any]:
     """`batch_scatter` as the rule of an op."""
 
-    def batch(axis: Any, args: Any, dims: Any, *, dimension_numbers: Any, **params: Any) -> Any:
+    def batch(
+        axis: Any, args: Any, dims: Any, *, dimension_numbers: Any, **params: Any
+    ) -> Any:
         return batch_scatter(op_of(), axis, args, dims, dimension_numbers, params)
 
     return batch

@@ -137,7 +137,9 @@ def window_dims(rank: int, numbers: Any) -> Shape:
     return tuple([d for d in range(rank) if d not in gone and d not in batching])
 
 
-def window_sizes(operand: Shape, updates: Shape, numbers: ScatterDimensionNumbers) -> Shape:
+def window_sizes(
+    operand: Shape, updates: Shape, numbers: ScatterDimensionNumbers
+) -> Shape:
     """The `slice_sizes` that belong to a scatter: 1 where updates lack the dimension."""
     sizes = [1] * len(operand)
     kept = window_dims(len(operand), numbers)
@@ -165,12 +167,8 @@ def check_numbers(name: str, operand: Shape, indices: Shape, numbers: Any) -> No
         )
     if indices[-1] != len(mapped):
         fail(f"{indices[-1]} entries, as many as the last dimension of indices", 2)
-    for field, dims, bound in (
-        (1, gone, rank),
-        (2, mapped, rank),
-        (3, batching, rank),
-        (4, index_batching, len(indices) - 1),
-    ):
+    for field, dims, bound in ((1, gone, rank), (2, mapped, rank), (3, batching, rank),
+                               (4, index_batching, len(indices) - 1)):
         if not all(0 <= d < bound for d in dims):
             fail(f"dimensions in [0, {bound})", field)
         if len(set(dims)) != len(dims):

@@ -305,7 +305,9 @@ def _scatter_apply_batch(
 def _scatter_apply_hlo(
     b: Any, x: Any, indices: Any, like: Any, *, jaxpr: ClosedJaxpr, **params: Any
 ) -> Any:
-    return hlo_scatter(b, x, indices, like, lambda b, old, new: b.inline(jaxpr, old), **params)
+    return hlo_scatter(
+        b, x, indices, like, lambda b, old, new: b.inline(jaxpr, old), **params
+    )
 
 
 _TIMES_UNKNOWN = Never(

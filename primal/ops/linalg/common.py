@@ -216,7 +216,9 @@ def diagonal_matrix(v: Any) -> Any:
 def rows_of(v: Any, shape: tuple[int, ...]) -> Any:
     """out[…, i, j] = v[…, j]: v along every row."""
     rank = len(shape)
-    return broadcast_in_dim(v, shape=shape, broadcast_dimensions=(*range(rank - 2), rank - 1))
+    return broadcast_in_dim(
+        v, shape=shape, broadcast_dimensions=(*range(rank - 2), rank - 1)
+    )
 
 
 def columns_of(v: Any, shape: tuple[int, ...]) -> Any:

@@ -226,7 +226,9 @@ def _kernel(
         return [k.eigenvalues(a, complex_of(a.dtype))]
     outs = _type(a.aval, compute_left_eigenvectors=left, compute_right_eigenvectors=right)
     room = workspace("geev_lwork", a.dtype, n, left, right)
-    return k.eig(a, outs, left=left, right=right, address=address("geev", a.dtype), room=room)
+    return k.eig(
+        a, outs, left=left, right=right, address=address("geev", a.dtype), room=room
+    )
 
 
 eig = Op(

@@ -136,3 +136,4 @@ eigh = Op(
     kernel=_kernel,
     multiple=True,
 )
+

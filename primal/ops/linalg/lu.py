@@ -60,11 +60,8 @@ def _lu_impl(a: Any) -> Any:
     outs = [((*lead, m, n), a.dtype), ((*lead, k), INT32), ((*lead, m), INT32)]
     if not k or not a.size:
         factors, swaps = np.array(a), np.zeros((*lead, k), INT32)
-        return (
-            factors,
-            swaps,
-            np.ascontiguousarray(np.broadcast_to(np.arange(m, dtype=INT32), (*lead, m))),
-        )
+        return factors, swaps, np.ascontiguousarray(np.broadcast_to(np.arange(m, dtype=INT32),
+                                                                    (*lead, m)))
     if math.prod(lead) > 4 * m and max(m, n) <= 8 and a.dtype.kind == "f":
         return _eliminated(a)
     getrf = lapack("getrf", a.dtype)
@@ -116,7 +113,9 @@ def permuted_rows(x: Any, permutation: Any) -> Any:
     return gather(
         x,
         reshape(permutation, shape=(*aval_of(permutation).shape, 1)),
-        dimension_numbers=GatherDimensionNumbers((rank - 1,), (rank - 2,), (rank - 2,), lead, lead),
+        dimension_numbers=GatherDimensionNumbers(
+            (rank - 1,), (rank - 2,), (rank - 2,), lead, lead
+        ),
         slice_sizes=(*[1] * (rank - 1), shape[-1]),
         indices_are_sorted=False,
         unique_indices=True,

@@ -156,7 +156,9 @@ def _hlo(b: Any, a: Any, *, pivoting: bool, full_matrices: bool) -> Any:
     tau_aval = Aval((*lead, small), a.dtype)
     if pivoting:
         free = b.full((*lead, n), 0, INT32)
-        found = b.lapack("geqp3", [a, free], [a.aval, free.aval, tau_aval], aliases={0: 0, 1: 1})
+        found = b.lapack(
+            "geqp3", [a, free], [a.aval, free.aval, tau_aval], aliases={0: 0, 1: 1}
+        )
         packed, order, tau = found
     else:
         packed, tau = b.lapack("geqrf", [a], [a.aval, tau_aval], aliases={0: 0})

@@ -104,11 +104,7 @@ def _room(a: Any, full_matrices: bool, compute_uv: bool, algorithm: str) -> int:
 
 
 def _jvp(
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-    *,
-    full_matrices: bool,
-    compute_uv: bool,
+    primals: Sequence[Any], tangents: Sequence[Any], *, full_matrices: bool, compute_uv: bool,
     algorithm: str,
 ) -> Any:
     (a,), (t,) = primals, tangents
@@ -188,7 +184,9 @@ def _hlo(b: Any, a: Any, *, full_matrices: bool, compute_uv: bool, algorithm: st
 def _kernel(k: Any, a: Any, *, full_matrices: bool, compute_uv: bool, algorithm: str) -> Any:
     if not a.aval.size:
         raise Unsupported(f"svd of {a.shape}")
-    outs = _type(a.aval, full_matrices=full_matrices, compute_uv=compute_uv, algorithm=algorithm)
+    outs = _type(
+        a.aval, full_matrices=full_matrices, compute_uv=compute_uv, algorithm=algorithm
+    )
     room = _room(a, full_matrices, compute_uv, algorithm)
     return k.svd(
         a, outs, full=full_matrices, algorithm=algorithm, address=address(algorithm, a.dtype),

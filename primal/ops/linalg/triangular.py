@@ -79,13 +79,7 @@ def _impl(
 
 
 def _applied(
-    a: Any,
-    x: Any,
-    *,
-    left_side: bool,
-    lower: bool,
-    transpose_a: bool,
-    conjugate_a: bool,
+    a: Any, x: Any, *, left_side: bool, lower: bool, transpose_a: bool, conjugate_a: bool,
     unit_diagonal: bool,
 ) -> Any:
     """op(a) x or x op(a), for the tangent of a: a unit diagonal does not move."""

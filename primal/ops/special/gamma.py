@@ -243,7 +243,9 @@ def _zeta_hlo(b: Any, x: Any, q: Any) -> Any:
 
 _ZETA_JVP = each(_zeta_by_x, _zeta_by_q)
 
-zeta: Op = binary("zeta", FLOATING, _zeta_impl, _ZETA_JVP, _zeta_hlo, folds=False)
+zeta: Op = binary(
+    "zeta", FLOATING, _zeta_impl, _ZETA_JVP, _zeta_hlo, folds=False
+)
 
 
 def _zeta_derivative_type(x: Aval, q: Aval, *, order: int) -> Aval:

@@ -196,7 +196,9 @@ class JetTerms:
         """Whether adding the part to the total changes any coefficient of it."""
         part, total = _jet(part, self.order), _jet(total, self.order)
         pairs = [(part.at(k), total.at(k)) for k in range(len(part.coefficients))]
-        return functools.reduce(lambda a, b: a | b, [self.under.moves(p, t) for p, t in pairs])
+        return functools.reduce(
+            lambda a, b: a | b, [self.under.moves(p, t) for p, t in pairs]
+        )
 
     def loop(
         self, step: Step, active: Any, fixed: Sequence[Any], state: Sequence[Any], limit: int

@@ -370,7 +370,9 @@ def _batch(
         return _split(out, os[1], axis.size), os[1]
     shape = aval_of(out).shape
     members = shape[os[1]] // (inner * axis.size)
-    split = reshape(out, shape=(*shape[: os[1]], inner, axis.size, members, *shape[os[1] + 1 :]))
+    split = reshape(
+        out, shape=(*shape[: os[1]], inner, axis.size, members, *shape[os[1] + 1 :])
+    )
     split = moveaxis(split, os[1] + 1, 0)
     whole = (axis.size, *shape[: os[1]], inner * members, *shape[os[1] + 1 :])
     return reshape(split, shape=whole), 0

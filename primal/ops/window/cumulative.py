@@ -267,7 +267,9 @@ def _by_terms(t: Any, out: Any, a: Any, b: Any, **params: Any) -> Any:
     return linear_recurrence(a, t, **params)
 
 
-def _recurrence_transpose(ct: Any, a: Any, b: Any, *, axis: int, reverse: bool, late: bool) -> Any:
+def _recurrence_transpose(
+    ct: Any, a: Any, b: Any, *, axis: int, reverse: bool, late: bool
+) -> Any:
     # out[k] reaches out[k + 1] by the factor of k + 1: in the other order the one before.
     return None, linear_recurrence(a, ct, axis=axis, reverse=not reverse, late=not late)
 
@@ -445,7 +447,9 @@ def _hlo_prefix(b: Any, x: Any, axis: int, combine: Any) -> Any:
     half, shape = n // 2, odd.shape
     placed = (*shape[: axis + 1], 1, *shape[axis + 1 :])
     both = [b.reshape(cut(even, 0, half), placed), b.reshape(odd, placed)]
-    out = b.reshape(b.concatenate(both, axis + 1), (*shape[:axis], 2 * half, *shape[axis + 1 :]))
+    out = b.reshape(
+        b.concatenate(both, axis + 1), (*shape[:axis], 2 * half, *shape[axis + 1 :])
+    )
     return b.concatenate([out, cut(even, half, half + 1)], axis) if n % 2 else out
 
 

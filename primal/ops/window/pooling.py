@@ -295,7 +295,6 @@ reduce_window_min = _pooling("reduce_window_min", minimum, _extremum_jvp("le"), 
 _ORDERED = (np.integer, np.floating)
 _MONOID = {"ge": "maximum", "le": "minimum"}
 
-
 def _chosen(x: Any, select: str, window: dict[str, Any]) -> tuple[Any, tuple[int, ...]]:
     """(flat positions in padded x of the chosen elements, shape of padded x)."""
     sizes = counts(x.shape, **window)
@@ -307,7 +306,9 @@ def _chosen(x: Any, select: str, window: dict[str, Any]) -> tuple[Any, tuple[int
     view = window_view(
         np.ascontiguousarray(x), sizes, shape, window["window_strides"], dilation, 0
     ).reshape((*sizes, math.prod(shape)))
-    inside = np.unravel_index(np.argmax(view, -1) if select == "ge" else np.argmin(view, -1), shape)
+    inside = np.unravel_index(
+        np.argmax(view, -1) if select == "ge" else np.argmin(view, -1), shape
+    )
     grid = np.indices(sizes, sparse=True)
     places = [
         g * s + k * d

@@ -32,7 +32,9 @@ def check_window(name: str, rank: int, **params: Sequence[Any]) -> None:
                 f"{tuple(values)}."
             )
         if any(not isinstance(v, tuple) and v < 1 for v in values):
-            raise TypeError(f"[{name}] expected {param} of positive integers, got {tuple(values)}.")
+            raise TypeError(
+                f"[{name}] expected {param} of positive integers, got {tuple(values)}."
+            )
 
 
 def spread_and_padded(x: Any, value: Any, padding: Pairs, spread: Ints, lead: int = 0) -> Any:

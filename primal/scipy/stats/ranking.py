@@ -22,7 +22,9 @@ class ModeResult(NamedTuple):
     count: Array  # type: ignore[assignment]  # SciPy named it, over tuple.count
 
 
-def _check_policy(name: str, nan_policy: str, error: type[Exception] = NotImplementedError) -> None:
+def _check_policy(
+    name: str, nan_policy: str, error: type[Exception] = NotImplementedError
+) -> None:
     if nan_policy not in ("propagate", "omit", "raise"):
         raise ValueError(
             f"Illegal nan_policy value {nan_policy!r}; expected one of "
