@@ -15,6 +15,7 @@ import numpy as np
 
 from primal.base.native import FLOAT32, IN_VECTORS, widened
 from primal.ir.jaxpr import Atom, ClosedJaxpr, Eqn, Var
+from primal.ir.op import SHAPE
 from primal.ir.trace import Literal
 from primal.numpy.phrases import SAME_AS_WIDE, function_of
 from primal.ops import elementwise as ops
@@ -85,6 +86,8 @@ class _Writer:
             return "round" if len({v.aval.dtype for v in ins}) == 1 else None
         if op in _EXACT:
             return "exact"
+        if op.kind is SHAPE and not op.multiple:  # moved where it is
+            return "exact" if all(v in self.pending for v in ins) else None
         there = ins[0] in self.wide
         if op is broadcast_in_dim:
             return "exact" if there or type(ins[0]) is Literal else None

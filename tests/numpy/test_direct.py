@@ -834,6 +834,9 @@ PROGRAMS = [
     lambda x, y: (x @ y.T + 1, jnp.vecdot(x, y) * 3, x[0, 0] * y[0, 0] + 1, jnp.dot(x[0], y[0])),
     lambda x, y: (x * y).reshape(-1)[:7] + (x + y).T[:7, 0] * jnp.sqrt(jnp.abs(y[0, :7])),
     lambda x, y: ((x * 0.1).astype("float16") + 1, (y * 0.1).astype("bfloat16") - 1, x + 0.0),
+    lambda x, y: jnp.concatenate([(x + y)[:, 1:], (x * y)[:, :1]], 1) + x,
+    lambda x, y: (jnp.diff(x, n=2), (x + y).T[3:, ::-1] * 2, jnp.stack([x * y, x])),
+    lambda x, y: [*jnp.split(x + y, 2, 1), *lax.optimization_barrier((x * y, y)), x - 1],
     lambda x, y: [x * 1.7, jnp.floor(x * 1.7), (x + y).astype(bool), x * y == y * x],
 ]
 
