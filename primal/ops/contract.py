@@ -173,7 +173,7 @@ def _dot_impl(
     return _as(out_dtype, result)
 
 
-MANY_TERMS = 1 << 15
+FEW_ROWS, MANY_TERMS = 8, 1 << 15
 """Terms of a product of matrices of whole numbers from which on BLAS forms it."""
 
 
@@ -182,9 +182,11 @@ def _product(x: Any, y: Any) -> Any:
 
     NumPy forms them one by one: 316 x 316 x 316 numbers of 32 bits in 11 ms, of 8 in 10.
     """
-    n = x.shape[-1]
-    many = x.dtype.kind in "iu" and math.prod(x.shape) * y.shape[-1] >= MANY_TERMS
-    if not many or x.dtype.itemsize > 4 or n > 1 << 20:
+    if x.dtype.kind not in "iu" or x.dtype.itemsize > 4:
+        return np.matmul(x, y)
+    # Of each of several matrices, and of few rows or columns, the casts would take longer.
+    n, free = x.shape[-1], (x.shape[-2], y.shape[-1])
+    if min(free) < FEW_ROWS or free[0] * n * free[1] < MANY_TERMS or n > 1 << 20:
         return np.matmul(x, y)
     bits = 8 * x.dtype.itemsize
     if bits < 32:

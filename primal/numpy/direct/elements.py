@@ -237,7 +237,7 @@ float_power = elementwise(i=np.float_power, u=np.float_power, b=np.float_power)
 def _of_whole(function: Any) -> Direct:
     # In float64, whose loops have no slow numbers in the reach of float32.
     run: Direct = rounded_once(1)(elementwise(f=function))
-    return lambda x: run(x) if is_array(x, "biu") else None
+    return lambda x: run(x) if is_array(x, "iu") else None
 
 
 cosh, sinh, expm1 = _of_whole(np.cosh), _of_whole(np.sinh), _of_whole(np.expm1)
