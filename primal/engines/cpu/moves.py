@@ -3,7 +3,8 @@
 No index leaves an array: starts are clamped, or their windows left out, before anything is read
 or written. Dimensions that all arrays cross in one stride are one, so that few structures exist;
 elements move as bits, whatever their dtype. Windows of a scatter come in order, one after another,
-as one unit of work: where they meet, the result does not depend on threads.
+as one unit of work, or one for each strip of long rows: where they meet, the result does not depend
+on threads.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.structures import structure
-from primal.engines.cpu.code import Module, itemsize
+from primal.engines.cpu.code import LINE, Module, itemsize
 from primal.engines.cpu.graph import NAMES, Value, native, row_major, size_of
 from primal.engines.cpu.lanes import emit
 from primal.engines.cpu.script import (
@@ -41,6 +42,9 @@ SHARED = 1 << 14
 ROUND = 1 << 20
 """Elements that a scatter combines in one step, between which signals are looked for: where they
 meet their order counts, so that they are one unit of work."""
+UNITS, LEAST = 16, 1024
+"""Strips of long rows that are combined, and the bytes that one has at least: of 512, 4096 rows of
+256 floats took a half longer than in one unit."""
 
 
 def merged(loops: Sequence[Loop]) -> list[Any]:
@@ -225,9 +229,7 @@ class Gather:
 
         def unit(u: Int) -> None:
             index = s.split(u // chunks, sizes[:-1])
-            to, source, at = [
-                s.moved(p, index, n[:-1]) for p, n in zip(places, steps, strict=True)
-            ]
+            to, source, at = [s.moved(p, index, n[:-1]) for p, n in zip(places, steps, strict=True)]
             along = s.new(f"mul {wide} {s.iota('i64')}, {s.splat('i64', steps[1][-1].name)}")
             first = (u % chunks) * chunk
             last = (first + chunk).least(sizes[-1])
@@ -321,9 +323,7 @@ def _windows(
         (big[0][d] - sizes[d], big[1][d], own[-1] * j if indices.shape[-1] > 1 else 0)
         for j, d in enumerate(mapped)
     ]
-    window = [
-        (sizes[d], (part[1][o], big[1][d])) for d, o in zip(kept, offset, strict=True)
-    ]
+    window = [(sizes[d], (part[1][o], big[1][d])) for d, o in zip(kept, offset, strict=True)]
     return _Windows(merged(batch), columns, merged(window))
 
 
@@ -390,7 +390,8 @@ class Scatter:
     few: int = 0
     """Bytes of a run, if they are few."""
     apart: bool = False
-    """No two turns of the first loop meet: blocks of them, whose size is the last word, are units.
+    """No two turns of the first loop meet: blocks of them, whose size is the last word but one, are
+    units. The last word counts the elements of their runs, of which the last turn has the rest.
 
     Each index is looked at once per block, and what it adds to one row waits for no other.
     """
@@ -408,12 +409,12 @@ class Scatter:
         widths = s.words(self.window)
         strides = [s.words(self.window) for _ in range(2)]
 
-        def element(places: list[Place]) -> None:
+        def element(places: list[Place], length: Int = run) -> None:
             source, to, at = places
             to, inside = starts_at(s, to, at, self.index, columns)
 
             def combine() -> None:
-                s.nest(widths, strides, [source, to], lambda p: self._one(s, p, run, item))
+                s.nest(widths, strides, [source, to], lambda p: self._one(s, p, length, item))
 
             if self.drops:
                 s.when(inside, combine)
@@ -433,10 +434,11 @@ class Scatter:
         if self.dense:
             s.units(lambda u: s.each(0, sizes[0], one))
         elif self.apart:
-            block = s.word()
+            block, whole = s.words(2)
 
             def unit(u: Int) -> None:
                 first = u * block
+                length = (whole - u * run).least(run) if self.runs and not self.few else run
                 last = (first + block).least(sizes[0])
 
                 def column(places: list[Place]) -> None:
@@ -457,7 +459,8 @@ class Scatter:
                 rest, starts = [t[1:] for t in steps], [updates, out, indices]
                 here = [p + first * t[0] for p, t in zip(starts, steps, strict=True)]
                 s.when(
-                    block.test("eq", 1), lambda: s.nest(sizes[1:], rest, here, element),
+                    block.test("eq", 1),
+                    lambda: s.nest(sizes[1:], rest, here, lambda p: element(p, length)),
                     lambda: s.nest(sizes[1:], rest, starts, column),
                 )  # fmt: skip
 
@@ -536,6 +539,11 @@ def scatter(
     elif not batch and window and updates.size > SHARED:
         # Rows of a single window do not meet (x.at[1:-1, 1:-1].add of 1000 x 1000: 265 to 119 µs).
         batch, window, apart = [(n, (part, big, 0)) for n, (part, big) in window], [], True
+    whole, strip = run, _strip_of(run, batch, item)
+    if strip and not window and updates.size > SHARED and all(sizes[d] == 1 for d in moved):
+        # Nor do parts of rows: threads share those that are added to the same ones.
+        batch = [(-(-run // strip), (strip * item, strip * item, 0)), *batch]
+        run, apart = strip, True
     pace = batch[-1][1][0] if batch else item
     dense = (
         drops and run == 1 and not window
@@ -552,7 +560,8 @@ def scatter(
     if apart:
         rows, (_, pace, _) = batch[0]
         block = min(rows, BLOCK // 2 // pace) if run == 1 and 8 * pace <= BLOCK // 2 else 1
-        parts = [([run, *flat(batch), *rest, block], indices, updates, -(-rows // block))]
+        total = whole if run < whole else rows * run
+        parts = [([run, *flat(batch), *rest, block, total], indices, updates, -(-rows // block))]
         each *= block
     elif each > ROUND and batch and not batch[0][1][1]:
         (turns, (far, _, step)), *inner = batch
@@ -573,6 +582,17 @@ def scatter(
             updates=((0, 0),), name=f"scatter {word}",
         )  # fmt: skip
     return x
+
+
+def _strip_of(run: int, batch: Sequence[Any], item: int) -> int:
+    """How many elements of long runs are a unit of work; 0 where they are not divided.
+
+    Each strip walks all updates: of a line's multiple, and few enough elements to look for signals.
+    """
+    turns, line = size_of([n for n, _ in batch]), LINE // item
+    most = ROUND // turns
+    strip = -(-min(max(run // UNITS, LEAST // item), most) // line) * line
+    return strip if turns > 1 and LEAST // item <= strip <= min(run // 2, most) else 0
 
 
 def _behind(x: Value, distance: int) -> Value:

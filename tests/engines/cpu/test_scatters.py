@@ -135,3 +135,26 @@ def test_a_window_is_written_in_place_by_who_computes_it() -> None:
     assert [type(step) for step in loop.body.steps] == [Move, Group]
     (carried,) = loop.body.outs
     assert carried.home is loop.params[0].home
+
+
+@pytest.mark.parametrize("run", [512, 777, 5000, 70_001])
+@pytest.mark.parametrize("dtype", ["float32", "int8", "complex128"])
+def test_threads_share_long_rows_that_meet(run: int, dtype: str) -> None:
+    """Each strip of them takes all updates in order; the last strip has what is left."""
+    rng = np.random.default_rng(run)
+    count = 40_000 // run + 2
+    x = rng.integers(-9, 9, (4, run)).astype(dtype)
+    y = rng.integers(-9, 9, (count, run)).astype(dtype)
+    i = rng.integers(-4, 6, count).astype(np.int32)
+
+    def f(x: Any, i: Any, y: Any) -> list[Any]:
+        return [x.at[i].add(y), x.at[i].set(y), x.at[i, 1:].add(y[:, 1:], mode="clip")]
+
+    inside = i < 4
+    wanted = [x.copy() for _ in range(3)]
+    np.add.at(wanted[0], i[inside], y[inside])
+    for at, row in zip(i[inside], y[inside], strict=True):
+        wanted[1][at] = row
+    np.add.at(wanted[2], np.where(i < 0, i + 4, np.minimum(i, 3)), y * (np.arange(run) > 0))
+    for got, want in zip(built(f, x, i, y).execute([x, i, y]), wanted, strict=True):
+        np.testing.assert_array_equal(got, want)
