@@ -452,6 +452,16 @@ def test_slopes_by_parameters_of_logarithms_of_densities() -> None:
         assert float(second) == pytest.approx(-7 / m**2, rel=1e-13)
         second = primal.grad(primal.grad(stats.gamma.logpdf, 1), 1)(k, a)
         assert float(second) == pytest.approx(-special.polygamma(1, a), rel=1e-11)
+        got = [float(primal.grad(stats.t.logpdf, 1)(1.5, df)) for df in (0.125, 3.5, 30.0)]
+        want = [
+            (psi((df + 1) / 2) - psi(df / 2) - 1 / df - np.log1p(2.25 / df)) / 2
+            + (df + 1) / 2 * 2.25 / df**2 / (1 + 2.25 / df)
+            for df in (0.125, 3.5, 30.0)
+        ]
+        assert got == pytest.approx(want, rel=1e-11)
+        assert float(stats.t.logpdf(jnp.float32(0.5), jnp.float32(1e30))) == pytest.approx(
+            reference.norm.logpdf(0.5), rel=1e-6
+        )
         # At the ends of the support.
         assert float(primal.grad(stats.poisson.logpmf, 1)(0.0, 0.0)) == -1
         assert float(stats.binom.logpmf(0.0, 5.0, 0.0)) == 0

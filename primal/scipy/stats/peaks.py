@@ -76,6 +76,20 @@ def log_gamma(a: Any, z: Any) -> Any:
 
 
 @remembered
+def log_half_step(h: Any) -> Any:
+    """log(Γ(h + ½)/(Γ(h)·√h)) for h > 0, of which no digit would be left for a large h.
+
+    By Lanczos's form of h! and of (h + ½)!: great terms cancel by hand.
+    """
+    c = digits(h, tables.LANCZOS, tables.LANCZOS_64)
+    v = h + SHIFT
+    w = v + 0.5
+    ratio = horner(c, SHIFT / w) / horner(c, SHIFT / v)
+    after = h + 0.5
+    return jnp.log(ratio * jnp.sqrt((h / after) * (w / after))) + (after * jnp.log1p(0.5 / v) - 0.5)
+
+
+@remembered
 def log_split(a: Any, b: Any, p: Any) -> Any:
     """log((a + b)!/(a!·b!)·pᵃ·(1 - p)ᵇ)."""
     both = a + b
