@@ -327,3 +327,17 @@ def test_cotangents_of_ones_through_differences_of_columns() -> None:
         return [*back(jnp.ones_like(out))]
 
     agree(f, x)
+
+
+@pytest.mark.parametrize("shape", [(17,), (3, 7), (5, 5, 9), (2, 63), (40, 17), (300, 8)], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "bool"])
+def test_short_rows_are_read_where_they_lie(shape: Any, dtype: str, x64: None) -> None:
+    x = (np.random.default_rng(0).standard_normal(shape) * 9).astype(dtype)
+
+    def turn(x: Any) -> Any:
+        out = x
+        for axis in range(x.ndim):
+            out = out ^ jnp.roll(x, 1, axis) if dtype == "bool" else out - jnp.roll(x, -2, axis)
+        return out
+
+    agree(lambda x: [turn(x), lax.fori_loop(0, 5, lambda i, x: turn(x), x)], x)
