@@ -67,3 +67,15 @@ def test_exact_gelu_has_its_digits_far_below(dtype: Any, lowest: float, through:
     want, size = area + wide * density, area + np.abs(wide) * density
     assert (np.abs(np.asarray(slope) - want) <= 12 * eps * size).all()
     assert np.signbit(nn.gelu(jnp.float32(-0.0), approximate=False))
+
+
+@pytest.mark.parametrize(
+    "name",
+    "celu elu gelu hard_sigmoid hard_silu hard_swish hard_tanh leaky_relu log_sigmoid mish relu "
+    "relu6 selu sigmoid silu soft_sign softplus sparse_plus sparse_sigmoid squareplus tanh".split(),
+)
+def test_activations_of_a_scalar_are_those_of_a_row(name: str) -> None:
+    function = getattr(nn, name)
+    for value in (-2.0, -0.5, 0.0, 0.75, 3.0):
+        row = function(jnp.array([value, 1.0]))
+        np.testing.assert_allclose(function(jnp.float32(value)), row[0], rtol=1e-6, atol=1e-7)

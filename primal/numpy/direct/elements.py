@@ -464,7 +464,7 @@ def squareplus(x: Any, b: Any = 4) -> Callable[..., Any] | None:
         if not size.size or not np.maximum.reduce(size, None) <= most:
             return None
         out = np.square(x, same_room(x))
-        np.add(out, b, out if x.ndim else None)
+        out = np.add(out, b, out if x.ndim else None)
         total = np.multiply(np.sqrt(out), half) + np.multiply(size, half)
         below = x < 0
         # Without a division by 0 where b is 0: the other numbers are not taken.
