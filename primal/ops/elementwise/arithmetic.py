@@ -87,6 +87,9 @@ def _complex_quotient(x: Any, y: Any) -> Any:
     out = np.true_divide(x, y)
     if is_finite(out):
         return out
+    far, deep = np.isinf(x), np.isinf(y)
+    if not (np.count_nonzero(far) or np.count_nonzero(deep)) and np.count_nonzero(y) == y.size:
+        return out  # with a nan of an operand, as of `mean`
     out = np.asarray(out)
     places = np.isnan(out.real) & np.isnan(out.imag) | (y == 0)
     x, y = [np.broadcast_to(v, out.shape)[places] for v in (x, y)]
