@@ -88,6 +88,9 @@ def test_of_one(name):
 def test_ldexp():
     for v, n in itertools.product(SPECIAL, [-200, -149, -1, 0, 1, 30, 127, 300]):
         compare("ldexp", jnp.asarray([v], jnp.float32), jnp.asarray([n]))
+    truths, powers = jnp.array([True, False, True]), jnp.array([1, 5, -3])
+    assert compare("ldexp", truths, powers)
+    same_bits(jnp.ldexp(truths, powers), np.array([2, 0, 0.125], np.float32))
     for n in (-30, -24, -1, 0, 3, 40):
         x, shift = jnp.asarray(HALVES), jnp.full(HALVES.shape, n)
         same_bits(jnp.ldexp(x, shift), jnp.ldexp.__wrapped__(x, shift))

@@ -275,8 +275,8 @@ log10 = elementwise(True, f=_log10, e=np.log10, w=_log10, c=_log_to(10))
 
 
 def ldexp(x: Any, n: Any, /) -> Callable[..., Any] | None:
-    """x · 2**n for float32 or float64 and int32."""
-    if not is_array(x, "fiuew") or not is_array(n) or n.aval.dtype != np.int32:
+    """x · 2**n of real numbers and int32."""
+    if not is_array(x, "bfiuew") or not is_array(n) or n.aval.dtype != np.int32:
         return None
     if is_narrow_float(x.aval.dtype):
         return lambda x, n: np.ldexp(widened(x), n)
