@@ -31,7 +31,7 @@ from primal.engines.cpu.lanes import select
 INNER = {"pad": 1, "take": 1, "join": 2}
 """The words, and how many of their operands, the first ones, are views that say where an array
 begins, not what is read of it."""
-LEAST = 256
+LEAST = 17
 """Elements below which loops, and branches, may hold arrays in registers."""
 TAKE = 0.6
 """Nanoseconds that an element taken from the second cache takes."""
