@@ -399,8 +399,10 @@ def _beta_regions(xp: Any, a: Any, b: Any, x: Any) -> tuple[Any, ...]:
 def _beta_inside(xp: Any, a: Any, b: Any, x: Any, swapped: Any, z: Any, active: Any) -> Any:
     p, q = xp.where(swapped, b, a), xp.where(swapped, a, b)
     f = _beta_fraction(xp, p, q, z, active)
-    log_beta = xp.lgamma(a) + xp.lgamma(b) - xp.lgamma(a + b)
-    part = xp.exp(a * xp.log(x) + b * xp.log1p(-x) - log_beta) / p * f
+    # x^a·(1-x)^b/(p·B(a, b)) by densities at their peaks: logarithms of Γ would cancel.
+    both = a + b
+    level = log_density(xp, a, both * x) + log_density(xp, b, both * (1.0 - x))
+    part = xp.exp(level - log_density(xp, both, both)) * (q / both) * f
     return xp.where(swapped, 1.0 - part, part)
 
 
