@@ -1317,3 +1317,22 @@ def test_chosen_is_where(dtype):
             found, wanted = native.chosen(m, a, b), np.where(m, a, b)
             assert found.dtype == wanted.dtype and found.shape == wanted.shape
             assert found.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int32", "bool"])
+@pytest.mark.parametrize("name", [
+    "nn.elu", "nn.selu", "nn.squareplus", "nn.hard_tanh", "sinc", "sign", "spacing", "isposinf",
+    "cosh", "expm1", "nan_to_num", "square",
+])  # fmt: skip
+def test_of_an_array_without_dimensions(name, dtype):
+    """As of one element: a result of NumPy's is a number then, which no step writes to."""
+    function = getattr(nn, name[3:]) if name.startswith("nn.") else getattr(jnp, name)
+    for value in (0, 1, 2.5, -3, 0.25):
+        x = jnp.asarray(np.array(value).astype(dtype))
+        wanted = outcome(lambda x=x: function(x[None]))
+        for _ in range(3):
+            found = outcome(lambda x=x: function(x))
+            if wanted is TypeError:
+                assert found is wanted
+            else:
+                same_bits(found, np.asarray(wanted)[0])
