@@ -79,14 +79,14 @@ def lanczos_slope(u: mp.mpf) -> mp.mpf:
     return (mp.log(x + SHIFT) - mp.digamma(1 + x)) / u
 
 
-def erfcx(k: int) -> Function:
-    """(1 + 2x)·e^(x²)·erfc(x) in t = (x - k)/(x + k)."""
+def erfcx(k: mp.mpf) -> Function:
+    """(k + x)·e^(x²)·erfc(x) in t = (x - k)/(x + k)."""
 
     def f(t: mp.mpf) -> mp.mpf:
         x = k * (1 + t) / (1 - t)
         if x < 30:
-            return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
-        return (2 + 1 / x) / mp.sqrt(mp.pi) * asymptotic(lambda j: -(2 * j + 1) / (2 * x * x))
+            return (k + x) * mp.exp(x * x) * mp.erfc(x)
+        return (1 + k / x) / mp.sqrt(mp.pi) * asymptotic(lambda j: -(2 * j + 1) / (2 * x * x))
 
     return f
 
@@ -206,7 +206,7 @@ TABLES = [
      [(lambda s: bessel_slope((6 + 6 * s) / (2 - s)), -1, 1, n) for n in (16, 33)]),
     ("I1_SLOPE_FAR", polynomial,
      [(lambda s: bessel_slope(24 / (1 + s)), -1, 1, n) for n in (6, 16)]),
-    ("ERFCX", polynomial, [(erfcx(2), -1, 1, 12), (erfcx(3), -1, 1, 23)]),
+    ("ERFCX", polynomial, [(erfcx(mp.mpf(3) / 2), -1, 1, 12), (erfcx(mp.mpf(3)), -1, 1, 23)]),
     ("ERFCX_SLOPE", polynomial, [(erfcx_slope(2), -1, 1, 13), (erfcx_slope(3), -1, 1, 25)]),
     # x² from 0 to 4, x from 2 to 4, 16/x² from 0 to 1; of float64 64/x² from 1 to 4, to 1.
     ("DAWSON_NEAR", polynomial, [(line(dawson, 0, 4), -1, 1, n) for n in (10, 17)]),

@@ -240,7 +240,7 @@ tan = unary(
 
 def _one_less_square(x: Any) -> Any:
     """1 - x²: of the rounded square few digits would be left next to 1."""
-    one = _one(x)
+    one = constant(1, x)
     return mul(sub(one, x), add(one, x))
 
 
