@@ -192,7 +192,8 @@ class _Writer:
             top = c.block
             c.do("br label %strip")
             c.start("strip")
-            c.do(f"%e = phi i64 [ 0, %{top} ], [ %beyond, %over ]")
+            c.do(f"%e = phi i64 [ 0, %{top} ], [ %beyond, %further ]")
+            c.do(f"%taken = phi i64 [ 0, %{top} ], [ %sum, %further ]")
             c.do(f"%beyond = add nsw i64 %e, {self.lanes * self.together}")
             left = Int(c, c.new(f"sub i64 {size}, %e")).least(self.lanes * self.together)
             c.lanes = self.lanes
@@ -256,9 +257,7 @@ class _Writer:
         due = c.new(f"icmp eq i64 {rest}, 0")
         c.do(f"br i1 {due}, label %look, label %next")
         c.start("look")
-        c.do(f"call void {poll}(ptr %status)")
-        state = c.new("load atomic i32, ptr %status monotonic, align 4")
-        bad = c.new(f"icmp ne i32 {state}, 0")
+        bad = self.signalled(poll)
         c.do(f"br i1 {bad}, label %stop, label %next")
         c.start("next")
         if spec.again is None:
@@ -296,11 +295,19 @@ class _Writer:
         ):
             self.put_all(number, dtype, [next(following_ends) for _ in first], place)
         if spec.strips:
+            # Few turns of many strips are looked between too, as often as many of one.
+            c.do(f"%sum = add nsw i64 %taken, {turns}")
+            crossed = c.new("xor i64 %sum, %taken")
+            due = c.new(f"icmp ugt i64 {crossed}, {period}")
+            c.do(f"br i1 {due}, label %between, label %further")
+            c.start("between")
+            bad = self.signalled(poll)
+            c.do(f"br i1 {bad}, label %stop, label %further")
+            c.start("further")
             more = c.new(f"icmp slt i64 %beyond, {size}")
             c.do(f"br i1 {more}, label %strip, label %done")
             c.start("done")
-            strips = c.new(f"udiv i64 %beyond, {self.lanes * self.together}")
-            turns = c.new(f"mul i64 {turns}, {strips}")
+            turns = "%sum"
         # For `subnormals` a long loop weighs as much as it took.
         cost = c.new(f"mul i64 {turns}, {TURN * len(spec.items)}")
         c.do(f"store i64 {cost}, ptr {c.new('getelementptr i64, ptr %record, i64 3')}")
@@ -311,6 +318,13 @@ class _Writer:
         body = "\n".join(c.lines)
         head = "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status"
         self.module.functions[name] = f"define void @{name}({head}) nounwind {{\n{body}\n}}\n"
+
+    def signalled(self, poll: str) -> str:
+        """Whether a look for signals, or another thread, found that the program is to stop."""
+        c = self.c
+        c.do(f"call void {poll}(ptr %status)")
+        state = c.new("load atomic i32, ptr %status monotonic, align 4")
+        return c.new(f"icmp ne i32 {state}, 0")
 
     def picked(self, fading: list[int]) -> str:
         """Careful code for a turn where carries have become small, which every eighth turn asks.

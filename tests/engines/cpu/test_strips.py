@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 
 import primal.numpy as jnp
 from primal import lax
-from primal.engines.cpu.fused import strips_of
+from primal.engines.cpu import _llvm, driver
+from primal.engines.cpu.fused import PERIOD, strips_of
 from primal.engines.cpu.steps import Loop
 from primal.tree import leaves as tree_leaves
 from tests.engines.cpu.lab import agree, built
@@ -132,3 +134,24 @@ def test_elements_are_alike_wherever_they_are() -> None:
             few = x[part].copy()
             some = built(flat(f), few, few).execute([few, few])[0]
             np.testing.assert_array_equal(some, np.asarray(whole)[part])
+
+
+def test_signals_are_looked_for_between_strips_too() -> None:
+    """As often as in a loop of one strip: 4000 turns of 2000 strips took seconds without."""
+    x = np.linspace(1, 2, 5000)
+    made = built(lambda x: [lax.fori_loop(0, 3000, lambda i, c: 1.5 / c, x)], x)
+    assert strips(made) == [x.size]
+    looks: list[int] = []
+    look = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(looks.append)
+    address, found = driver.functions()["poll_now"], 0
+    for table, _ in made.tables.kept:
+        at = table == address
+        table[at] = ctypes.cast(look, ctypes.c_void_p).value
+        found += int(at.sum())
+    assert found == 1
+    (loop,) = [s for s in made.plan.steps if type(s) is Loop]
+    _, size, together, _ = made.plan.fused[loop].spec.strips
+    lanes = max(_llvm.compiler().width // size, 2)
+    turns = 3000 * -(-x.size // (lanes * together))
+    made.execute([x])
+    assert len(looks) == turns // PERIOD > 5
