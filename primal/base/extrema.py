@@ -109,7 +109,7 @@ def clamp(low: Any, x: Any, high: Any) -> Any:
         out = np.clip(x, low, high)  # which has vector code for bounds that are numbers
     else:  # and these for arrays: of 100,000 bytes 6 and 3 us, the other way round 60 and 70
         out = np.maximum(x, low)
-        out = np.minimum(out, high, out=out if np.ndim(out) else None)
+        out = np.minimum(out, high, out=out if out.shape == np.shape(high) != () else None)
     if _has_zeros(out):  # whose signs a second look at the bounds tells
         out = minimum(maximum(x, low), high)
     return out

@@ -12,7 +12,7 @@ from primal.ir.check import check_closed
 from primal.ir.effects import keeps_alive
 from primal.ir.evaluate import eval_closed
 from primal.ir.op import Never
-from primal.ir.trace import aval_of
+from primal.ir.trace import Literal, aval_of
 from primal.numpy.phrases import phrase
 from primal.ops.types import NOT_LINEAR
 from primal.transforms.batch import Axis, batch_flat, materialize
@@ -44,27 +44,43 @@ def law_of_dropped_results(case: Case) -> None:
 
 
 def law_of_written(case: Case) -> None:
-    """The expression that a program in Python's source has for the op does what `impl` does."""
+    """The expression that a program in Python's source has for the op does what `impl` does.
+
+    Also where scalars that arrays come with, such as starts, are known.
+    """
     if case.around is not None:
         return
     for dtype in case.dtypes:
         for xs in case.draws(dtype):
             with width([np.zeros(0, dtype), *xs]):
                 (eqn,) = staged(case.function(dtype), xs).eqns
-                names = [f"x{i}" for i in range(len(xs))]
-                known: dict[str, Any] = dict(zip(names, xs, strict=True))
+                _written_as_impl(case, dtype, eqn, xs)
+                places = zip(eqn.invars, xs, strict=True)
+                known = [v if v.aval.ndim else Literal(x[()], v.aval) for v, x in places]
+                if 0 < sum(type(v) is Literal for v in known) < len(known):
+                    _written_as_impl(case, dtype, eqn.replace(invars=known), xs)
 
-                def bound(value: Any, known: dict[str, Any] = known) -> str:
-                    known[f"c{len(known)}"] = value
-                    return f"c{len(known) - 1}"
 
-                text = phrase(eqn, names, bound)
-                if text is None:
-                    continue
-                with np.errstate(all="ignore"):
-                    got, want = eval(text, known), case.record.impl(*xs, **eqn.params)
-                what = f"{case.id} of {dtype} as {text}"
-                close([np.asarray(got)], [np.asarray(want)], what, case.ulps, case.near)
+def _written_as_impl(case: Case, dtype: Any, eqn: Any, xs: Flat) -> None:
+    names = [f"x{i}" for i in range(len(xs))]
+    known: dict[str, Any] = dict(zip(names, xs, strict=True))
+
+    def bound(value: Any) -> str:
+        known[f"c{len(known)}"] = value
+        return f"c{len(known) - 1}"
+
+    text = phrase(eqn, names, bound)
+    if text is None:
+        return
+    with np.errstate(all="ignore"):
+        got, want = eval(text, known), case.record.impl(*xs, **eqn.params)
+    close(
+        [np.asarray(got)],
+        [np.asarray(want)],
+        f"{case.id} of {dtype} as {text}",
+        case.ulps,
+        case.near,
+    )
 
 
 def law_of_apart(case: Case) -> None:
@@ -162,8 +178,9 @@ def law_of_named_axes(case: Case) -> None:
         # Examples along a last dimension.
         given = [np.stack([x, 2 * x, -x], x.ndim) for x in xs]
         inside = [np.swapaxes(o, 0, 1) for o in eager(around(_over_last(raw)), given)]
-        close(inside, eager(_over_last(f), given), f"{case.id}: examples inside",
-              case.ulps, case.near)
+        close(
+            inside, eager(_over_last(f), given), f"{case.id}: examples inside", case.ulps, case.near
+        )
 
 
 def _over_last(g: Flat) -> Flat:
