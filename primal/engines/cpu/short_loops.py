@@ -193,7 +193,7 @@ class _Writer:
             c.do("br label %strip")
             c.start("strip")
             c.do(f"%e = phi i64 [ 0, %{top} ], [ %beyond, %further ]")
-            c.do(f"%taken = phi i64 [ 0, %{top} ], [ %sum, %further ]")
+            c.do(f"%past = phi i64 [ 0, %{top} ], [ %sum, %further ]")
             c.do(f"%beyond = add nsw i64 %e, {self.lanes * self.together}")
             left = Int(c, c.new(f"sub i64 {size}, %e")).least(self.lanes * self.together)
             c.lanes = self.lanes
@@ -296,8 +296,8 @@ class _Writer:
             self.put_all(number, dtype, [next(following_ends) for _ in first], place)
         if spec.strips:
             # Few turns of many strips are looked between too, as often as many of one.
-            c.do(f"%sum = add nsw i64 %taken, {turns}")
-            crossed = c.new("xor i64 %sum, %taken")
+            c.do(f"%sum = add nsw i64 %past, {turns}")
+            crossed = c.new("xor i64 %sum, %past")
             due = c.new(f"icmp ugt i64 {crossed}, {period}")
             c.do(f"br i1 {due}, label %between, label %further")
             c.start("between")
