@@ -625,15 +625,37 @@ def as_arrays(x):
     return jnp.asarray(x) if isinstance(x, np.ndarray) else x
 
 
+def _as_they_are(x):
+    return x
+
+
+def _in_halves(x):
+    """Arrays of float32 as float16, whose least, greatest and rounding are others."""
+    if isinstance(x, tuple | list) and any(isinstance(v, np.ndarray | list) for v in x):
+        return type(x)(map(_in_halves, x))
+    if not isinstance(x, np.ndarray) or x.dtype != np.float32:
+        return x
+    with np.errstate(over="ignore"):
+        return x.astype(np.float16)
+
+
+def _of_first(x):
+    """Arrays without dimensions; NumPy has numbers for their results, which are not written to."""
+    return x.ravel()[0].reshape(()) if isinstance(x, np.ndarray) and x.size else x
+
+
+@pytest.mark.parametrize("form", [_as_they_are, _in_halves, _of_first])
 @pytest.mark.parametrize("name", LAWS)
-def test_law(name):
+def test_law(name, form):
     """Types and values are those of the operations, and every call gives the same."""
     exact, calls = LAWS[name]
+    # Rounded once they differ from what rounds each step.
+    exact = exact and not (form is _in_halves and name == "nn.log1mexp")
     module, _, own = name.rpartition(".")
     function = getattr({"": jnp, "linalg": jnp.linalg, "nn": nn}[module], own)
     build, used = getattr(direct, own), 0
     for args, kwargs in calls:
-        args = tuple(map(as_arrays, args))
+        args = tuple([as_arrays(form(x)) for x in args])
         expected = outcome(lambda: function.__wrapped__(*args, **kwargs))  # noqa: B023
         found = [outcome(lambda: function(*args, **kwargs)) for _ in range(3)]  # noqa: B023
         if isinstance(expected, type):
@@ -654,7 +676,7 @@ def test_law(name):
                 halves = any(x.dtype == np.float16 for x in parts(want))
                 rtol, atol = (2e-3, 1e-3) if halves else (2e-5, 2e-6)
                 np.testing.assert_allclose(got[0], want, rtol, atol)
-    assert used
+    assert used or form is not _as_they_are
 
 
 @pytest.mark.parametrize("without", [False, True])
@@ -1299,6 +1321,15 @@ def test_parts_in_known_places_are_replaced():
             same_bits(lax.dynamic_update_slice(jnp.asarray(x), jnp.asarray(part), start), wanted)
 
 
+def _behind(x, offset):
+    """A row without its last element, so many bytes behind a multiple of 64."""
+    room = np.empty(x.nbytes + 64, np.uint8)
+    at = -room.ctypes.data % 64 + offset
+    out = room[at : at + x[:-1].nbytes].view(x.dtype)
+    out[...] = x[:-1]
+    return out
+
+
 @pytest.mark.parametrize("dtype", [*"?bBhHiIlLefdFD"])
 def test_chosen_is_where(dtype):
     """To the last bit, however the operands lie and whatever nan they hold."""
@@ -1313,6 +1344,7 @@ def test_chosen_is_where(dtype):
             (mask, x[:, :1], y), (mask, x[:1], y[:, :1]), (mask[::-2], x[::-2], y[::2]),
             (mask.ravel(), x.ravel(), y.dtype.type(1)), (mask.ravel(), x.dtype.type(1), y.ravel()),
             (np.True_, x, y), (mask[:1, :1], x, y),
+            (mask.ravel()[:-1], *[_behind(v.ravel(), v.dtype.alignment) for v in (x, y)]),
         ]:  # fmt: skip
             found, wanted = native.chosen(m, a, b), np.where(m, a, b)
             assert found.dtype == wanted.dtype and found.shape == wanted.shape

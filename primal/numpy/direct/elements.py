@@ -27,6 +27,7 @@ from primal.base.native import (
     same_room,
     widened,
 )
+from primal.ir.evaluate import quietly
 from primal.numpy.direct.operands import (
     EXPONENT_BITS,
     MOVED,
@@ -392,22 +393,22 @@ logical_and, logical_or = _truth(np.logical_and), _truth(np.logical_or)
 logical_xor, logical_not = _truth(np.logical_xor), _truth(np.logical_not)
 
 
-@halves_too(1)
 def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
                ) -> Callable[..., Any] | None:  # fmt: skip
     """With numbers of Python in their places; a copy in all cases."""
     if any(type(v) not in (int, float, NoneType) for v in (posinf, neginf)):
         return None
-    if not is_array(x, "fcw") or type(nan) not in (int, float):
+    if not is_array(x, "fecw") or type(nan) not in (int, float):
         return None
     dtype = x.aval.dtype
-    if dtype == BFLOAT16:
+    narrow = is_narrow_float(dtype)
+    if narrow:  # whose ends are not those of float32
         ends = finfo(dtype).max, finfo(dtype).min
         given = [end if v is None else v for v, end in zip((posinf, neginf), ends, strict=True)]
-        nan, posinf, neginf = [float(dtype.type(v)) for v in (nan, *given)]
+        nan, posinf, neginf = [float(quietly(dtype.type, (v,), {})) for v in (nan, *given)]
 
     def run(x: Any) -> Any:
-        x = widened(x) if dtype == BFLOAT16 else x
+        x = widened(x) if narrow else x
         rows = dtype.kind == "c" and x.ndim and x.flags.c_contiguous
         # The parts beside each other, in one pass.
         parts = x.view(x.real.dtype) if rows else x
