@@ -6,6 +6,7 @@ of columns: a number waits eight cycles for the one before it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from primal.base.structures import structure
 from primal.engines.cpu._llvm import compiler
 from primal.engines.cpu.code import SCALAR, Module, itemsize
+from primal.engines.cpu.fading import Times, fading
 from primal.engines.cpu.graph import Value, is_narrow, size_of
 from primal.engines.cpu.lanes import constant, emit, select
 from primal.engines.cpu.moves import held, name_of
@@ -50,6 +52,11 @@ class Recurrence:
         t, size = s.vec(SCALAR[self.dtype]), itemsize(self.dtype)
         step = -1 if self.reverse else 1
 
+        def kept_or_not(values: Sequence[str], factors: Sequence[str]) -> list[str]:
+            zero = constant(s, self.dtype, 0)
+            pairs = zip(factors, values, strict=True)
+            return [select(s, self.dtype, factor, value, zero) for factor, value in pairs]
+
         def unit(u: Int) -> None:
             base, first = (u // units) * outer, (u % units) * (CHAINS * s.lanes)
             chains: list[tuple[Int, str]] = []
@@ -68,26 +75,27 @@ class Recurrence:
             for at, mask in chains:
                 value = term(at + begin, mask)
                 write_vector(s, self.dtype, value, out + (at + begin) * size, mask)
-                firsts.append((t, value))
+                firsts.append(value)
 
-            def turn(k: str, now: list[str]) -> list[str]:
+            def turn(k: str, now: list[str], times: Times = kept_or_not) -> list[str]:
                 here = begin + Int(s, k) * pitch * step
                 by = here - late * pitch * step
+                factors = [
+                    read_vector(s, self.factor, a + (at + by) * itemsize(self.factor), mask)
+                    for at, mask in chains
+                ]
                 values = []
-                for (at, mask), last in zip(chains, now, strict=True):
-                    place = a + (at + by) * itemsize(self.factor)
-                    factor = read_vector(s, self.factor, place, mask)
-                    if self.factor == "b1":
-                        kept = select(s, self.dtype, factor, last, constant(s, self.dtype, 0))
-                    else:
-                        kept = emit(s, "mul", [self.dtype] * 2, self.dtype, [factor, last])
+                for (at, mask), kept in zip(chains, times(now, factors), strict=True):
                     pair = [kept, term(at + here, mask)]
                     values.append(emit(s, "add", [self.dtype] * 2, self.dtype, pair))
                 for (at, mask), value in zip(chains, values, strict=True):
                     write_vector(s, self.dtype, value, out + (at + here) * size, mask)
                 return values
 
-            s.loop("1", n.name, "1", firsts, turn)
+            if self.factor == "b1":
+                s.loop("1", n.name, "1", [(t, first) for first in firsts], turn)
+            else:
+                fading(s, self.dtype, "1", n.name, firsts, turn, handed=False)
 
         s.units(unit)
         s.finish(name)

@@ -12,6 +12,7 @@ import numpy as np
 
 from primal.base.structures import structure
 from primal.engines.cpu.code import SCALAR, Module, itemsize
+from primal.engines.cpu.fading import Times, fading
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.lanes import NARROW, compare, constant, emit, select
 from primal.engines.cpu.monoids import accumulator, identity
@@ -54,15 +55,17 @@ class Scan:
     def write(self, module: Module, name: str) -> None:
         item = itemsize(self.dtype)
         wide = self.wide
-        in_turn = not self.across and self.word == "mul" and self.dtype[0] == "f"
+        in_turn = not self.across and self._fades
         s = Script(module, 1 if in_turn else max(module.width // itemsize(wide), 2))
         x, out = s.address(), s.address()
         n, row = s.words(2)
         inner, chunk, chunks = s.words(3)
         if self.across:
             self._columns(s, x, out, n, row, inner, chunk, chunks, item)
+        elif in_turn:
+            s.units(lambda u: self._in_turn(s, x + u * row, out + u * row, n, item))
         else:
-            s.units(lambda u: self._row(s, x + u * row, out + u * row, n, item, in_turn))
+            s.units(lambda u: self._row(s, x + u * row, out + u * row, n, item))
         s.finish(name)
 
     @property
@@ -78,6 +81,10 @@ class Scan:
     @property
     def _ranked(self) -> bool:
         return self.word in ("max", "min") and self.dtype[0] == "f"
+
+    @property
+    def _fades(self) -> bool:
+        return self.word == "mul" and self.dtype[0] == "f"
 
     def first(self, s: Script) -> str:
         """The value that changes nothing."""
@@ -126,18 +133,30 @@ class Scan:
         top = constant(s, self.wide, -1 << 8 * itemsize(self.dtype) - 1)
         return s.new(f"xor {s.vec(SCALAR[self.wide])} {bits}, {top}")
 
-    def _row(self, s: Script, x: Place, out: Place, n: Int, item: int, in_turn: bool) -> None:
+    def _in_turn(self, s: Script, x: Place, out: Place, n: Int, item: int) -> None:
+        """One after another, as the order decides where products overflow on the way."""
+
+        def turn(i: str, now: list[str], times: Times) -> list[str]:
+            here = Int(s, i)
+            at = (n - here - 1 if self.reverse else here) * item
+            made = times(now, [self._read(s, x + at, "")])
+            self._write(s, made[0], out + at, "")
+            return made
+
+        fading(s, self.wide, "0", n.name, [self.first(s)], turn, handed=True)
+
+    def _row(self, s: Script, x: Place, out: Place, n: Int, item: int) -> None:
         t = s.vec(SCALAR[self.wide])
         first = self.first(s)
         lanes = s.lanes
 
         def turn(i: str, now: list[str]) -> list[str]:
             here = Int(s, i)
-            mask = "" if in_turn else lanes_before(s, n - here)
+            mask = lanes_before(s, n - here)
             at = here * item
             if self.reverse:
                 at = (n - here - lanes) * item
-                mask = mask and _flipped(s, "i1", mask)
+                mask = _flipped(s, "i1", mask)
             value = self._read(s, x + at, mask)
             if self.reverse:
                 value = _flipped(s, SCALAR[self.wide], value)
@@ -184,14 +203,21 @@ class Scan:
                 mask = lanes_before(s, stop - i)
                 at = base + i * item
 
-                def turn(j: str, now: list[str]) -> list[str]:
+                def turn(j: str, now: list[str], times: Times | None = None) -> list[str]:
                     k = n - Int(s, j) - 1 if self.reverse else Int(s, j)
                     here = at + k * pitch
-                    value = self.combined(s, now[0], self._read(s, x + here, mask))
+                    value = self._read(s, x + here, mask)
+                    if times:
+                        (value,) = times(now, [value])
+                    else:
+                        value = self.combined(s, now[0], value)
                     self._write(s, value, out + here, mask)
                     return [value]
 
-                s.loop("0", n.name, "1", [(t, self.first(s))], turn)
+                if self._fades:
+                    fading(s, self.wide, "0", n.name, [self.first(s)], turn, handed=True)
+                else:
+                    s.loop("0", n.name, "1", [(t, self.first(s))], turn)
 
             s.each(start, stop, column, s.lanes)
 
