@@ -39,7 +39,8 @@ class ShapeDtypeStruct:
     ) -> None:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
-        self.shape = canonical_shape(shape)
+        # Any sequence: a structure may describe what is no array, until it stands for one.
+        self.shape = tuple(shape)
         self.dtype = dtypes.as_dtype(dtype)
         self.weak_type = weak_type
         self.sharding = sharding
@@ -106,7 +107,7 @@ def struct_of(aval: Aval) -> ShapeDtypeStruct:
 def abstract(x: Any) -> Aval:
     """The aval of a user's value; a TypeError for what cannot be an array."""
     if isinstance(x, ShapeDtypeStruct):
-        return make_aval(x.shape, x.dtype, x.weak_type)
+        return make_aval(canonical_shape(x.shape), x.dtype, x.weak_type)
     if isinstance(x, np.ndarray) and x.dtype == dtypes.float0:
         return Aval(x.shape, dtypes.float0)
     try:

@@ -376,11 +376,13 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Array:
     """An array filled with a value.
 
-    TypeError for a value that is no scalar.
+    TypeError for a value that is no scalar, ValueError for None.
 
     >>> lax.full((2,), 7)
     Array([7, 7], dtype=int32, weak_type=True)
     """
+    if fill_value is None:
+        raise ValueError("[full] expected a number to fill with, got None.")
     if shape_of(fill_value):
         raise TypeError(
             f"full must be called with scalar fill_value, got fill_value.shape "

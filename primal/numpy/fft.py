@@ -77,17 +77,16 @@ def _transform(
         lengths = x.aval.shape[rank - len(places) :]
         if kind is KIND.IRFFT:
             lengths = (*lengths[:-1], max(2 * (lengths[-1] - 1), 0))
-        if kind is KIND.IRFFT and lengths[-1] < 1 or 0 in lengths:
-            if not x.aval.size:
-                return _nothing(x, lengths, kind, end, places)
-            raise ValueError(f"{full}: expected at least one point along each axis, got {lengths}.")
+        # Also of one element along an axis, which irfft takes for the half of none.
+        if 0 in lengths:
+            return _nothing(x, lengths, kind, end, places)
     x = _resized(x, lengths, kind)
     out = _by_threes(x, lengths, kind)
     return moveaxis(_scaled(out, lengths, kind, norm), end, places)
 
 
 def _nothing(x: Any, lengths: tuple[int, ...], kind: Any, end: Any, places: Any) -> Any:
-    """The transform of an array without elements."""
+    """The transform without elements."""
     sizes = list(lengths)
     if kind is KIND.RFFT:
         sizes[-1] = sizes[-1] // 2 + 1 if sizes[-1] else 0

@@ -48,9 +48,9 @@ class ScalarType(type):
 _WIDE = frozenset({"int64", "uint64", "float64", "complex128"})
 
 
-def _scalar(dtype: Any, name: str | None = None) -> ScalarType:
-    name = name or dtype.name
-    use = f"{name}(0).dtype == {name}"
+def _scalar(dtype: Any) -> ScalarType:
+    name = dtype.name
+    use = f"jnp.{name}(0).dtype == jnp.{name}"
     if dtype.name in _WIDE:
         use = f"with primal.enable_x64():\n...     {use}"
     doc = (
@@ -61,7 +61,7 @@ def _scalar(dtype: Any, name: str | None = None) -> ScalarType:
     return ScalarType(name, (), body)
 
 
-bool_ = _scalar(dtypes.bool_, "bool_")
+bool_ = _scalar(dtypes.bool_)
 int2, int4 = _scalar(dtypes.int2), _scalar(dtypes.int4)
 int8, int16, int32, int64 = map(
     _scalar, (dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64)

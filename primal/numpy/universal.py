@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from primal.api.control.loops import scan
-from primal.base.dtypes import result_type
+from primal.base.dtypes import issubdtype, result_type
 from primal.ir.trace import Array
 from primal.numpy import choosing, composed, cumulative, direct, reductions, ufuncs
 from primal.numpy.creation import asarray, full
@@ -305,6 +305,8 @@ def _bits(op: Any, identity: int, of_truths: bool = False) -> Callable[..., Any]
         x = array_operand("reduce", a)
         x = x if dtype is None else x.astype(dtype)
         x = as_bool(x) if of_truths else x
+        if x.dtype != np.bool_ and not issubdtype(x.dtype, np.integer):
+            raise ValueError(f"[reduce] expected an integer or bool dtype, got {x.dtype.name}.")
         if where is not None:
             x = choosing.where(where, x, np.asarray(identity).astype(x.dtype))
         axes = as_axes("reduce", axis, x.ndim)

@@ -206,6 +206,18 @@ def test_a_tree_is_taken_apart_and_put_together_one_level_at_a_time(tree):
         assert [child for _, child in with_keys] == list(children)
 
 
+def test_one_level_of_lists_and_named_tuples():
+    import collections
+
+    pair = collections.namedtuple("pair", "a b")
+    level = pytree.default_registry.flatten_one_level
+    assert level(pair(1, [2])) == ([1, [2]], pair)
+    assert level([1, (2,)]) == ([1, (2,)], None)
+    assert level((1, 2)) == ((1, 2), None)
+    assert level({"b": 1, "a": 2}) == ((2, 1), ("a", "b"))
+    assert level(1) is None
+
+
 @given(trees, trees)
 def test_broadcasting_and_flatten_up_to_agree(prefix, inner):
     full = pytree.tree_map(lambda _: inner, prefix)

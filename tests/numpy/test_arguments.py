@@ -15,8 +15,8 @@ import primal.numpy as jnp
 from primal import nn, random
 
 M, V, B = jnp.arange(6.0).reshape(2, 3), jnp.ones(3), jnp.array([True, False, True])
-NAMES = {"jnp": jnp, "np": np, "nn": nn, "jsp": primal.scipy, "random": random, "jit": primal.jit,
-         "M": M, "V": V, "B": B, "W": jnp.ones(4), "key": random.key(0)}  # fmt: skip
+NAMES = {"primal": primal, "jnp": jnp, "np": np, "nn": nn, "jsp": primal.scipy,
+         "random": random, "jit": primal.jit, "M": M, "V": V, "B": B, "W": jnp.ones(4), "key": random.key(0)}  # fmt: skip
 
 ERRORS = {
     ValueError: [
@@ -26,6 +26,7 @@ ERRORS = {
         "nn.softmax(M, where=1)", "nn.logsumexp(M, where=jnp.ones(3))",
         "nn.standardize(M, where=jnp.ones(3, int))",
         "jnp.digitize(V, jnp.array([0.0, 1.0]), method='halving')",
+        *[f"jnp.bitwise_{f}.reduce(V)" for f in ("and", "or", "xor")], "primal.lax.full(2, None)",
         "jnp.cov(M, dtype=int)", "jnp.corrcoef(M, dtype=bool)",
         "jnp.linspace(0, 1, axis=1)", "jnp.geomspace(1, 2, axis=-2)", "jnp.meshgrid(1.0, V)",
         "jnp.nonzero(B, size=4, fill_value=jnp.ones(2))", "jnp.put(V, [0], 1.0)",
@@ -106,3 +107,34 @@ def test_complex_initializers_have_the_variance_asked_for() -> None:
 
 def key() -> Any:
     return random.key(3)
+
+
+@pytest.mark.parametrize("name", ["irfft", "hfft", "irfftn", "irfft2"])
+def test_half_a_spectrum_of_one_element_is_that_of_none(name: str) -> None:
+    f = getattr(jnp.fft, name)
+    x = jnp.ones((2, 1), complex)
+    for out in (f(x), primal.jit(f)(x), primal.vmap(f)(x[None])[0] if name != "irfftn" else f(x)):
+        assert out.shape == (2, 0) and out.dtype == jnp.float32
+    assert np.all(primal.grad(lambda x: f(x).sum(), holomorphic=False)(x.real) == 0)
+
+
+def test_structures_may_describe_what_is_no_array() -> None:
+    struct = primal.ShapeDtypeStruct((None, -1, "rows"), "float32")
+    assert struct.shape == (None, -1, "rows") and struct == primal.ShapeDtypeStruct(
+        [None, -1, "rows"], np.float32
+    )
+    for shape in ((None,), (2.0,), (-1,)):
+        wrong = primal.ShapeDtypeStruct(shape, "float32")
+        with pytest.raises(TypeError):
+            primal.eval_shape(lambda x: x, wrong)
+        with pytest.raises(TypeError):
+            primal.jit(lambda x: x).lower(wrong)
+    with pytest.raises(TypeError):
+        primal.ShapeDtypeStruct(3, "float32")
+
+
+def test_names_of_scalar_types() -> None:
+    for name in ("bool_", "int8", "bfloat16", "float32", "complex64"):
+        kind = getattr(jnp, name)
+        assert kind.__name__ == kind.dtype.name
+        assert repr(kind) == f"<class 'primal.numpy.{kind.dtype.name}'>"

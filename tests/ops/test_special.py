@@ -200,6 +200,28 @@ def test_derivatives_by_the_shape(dtype: Any, x64: None) -> None:
     near(two, variate, TOLERANCE[dtype], "xla variate")
 
 
+def test_derivatives_by_large_shapes(x64: None) -> None:
+    # Slopes of quantiles: the same of all shapes, where a series would need √a terms.
+    for a in (2e6, 1e8, 1e11):
+        z = np.array([-4.0, -0.3, 0.0, 1.1, 3.0])
+        x = a + z * np.sqrt(a)
+        level, step = scipy.special.gammainc(a, x), 1e-3 * a
+        ends = [scipy.special.gammaincinv(a + s, level) for s in (step, -step)]
+        (got,) = eager(ops.random_gamma_grad, np.full(5, a), x)
+        np.testing.assert_allclose(got, (ends[0] - ends[1]) / (2 * step), atol=2e-9)
+        (slope,) = eager(ops.igamma_grad_a, np.full(5, a), x)
+        normal = np.exp(-z * z / 2) / np.sqrt(2 * np.pi * a)
+        np.testing.assert_allclose(slope, -normal, rtol=30 / np.sqrt(a))
+    # It meets the series, in derivatives too.
+    for order in (1, 2, 3):
+        f = functools.partial(ops.igamma_derivative, order=order, variate=True)
+        a, x = np.array([1e6 * (1 - 1e-12), 1e6 * (1 + 1e-12)]), np.full(2, 1.002e6)
+        (got,) = eager(f, a, x)
+        np.testing.assert_allclose(got[0], got[1], rtol=1e-6)
+    (got,) = eager(ops.random_gamma_grad, *[np.float64([1e6, 1.01e308])] * 2)
+    np.testing.assert_allclose(got, 1 + 1 / (6 * np.float64([1e6, 1.01e308])), rtol=1e-12)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_polygamma_and_zeta(dtype: Any, x64: None) -> None:
     rng = np.random.default_rng(0)

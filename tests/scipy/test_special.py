@@ -640,3 +640,30 @@ def test_eager_calls_are_computed_in_doubles(name: str, dtype: str) -> None:
 
 def pieces(x: object) -> list[np.ndarray]:
     return [np.asarray(v) for v in (x if isinstance(x, tuple) else (x,))]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("jitted", [False, True])
+def test_relative_entropy_keeps_its_digits(dtype: str, jitted: bool) -> None:
+    with enable_x64(dtype == "float64"):
+        great = float(jnp.finfo(dtype).max)
+        p = np.asarray([great, great / 2, 3.0, 3.0, 1e-30, 1e30, 5.0], dtype)
+        q = np.asarray([great, great, 3.0001, 2.9999, 1e30, 1e-3, 5.0], dtype)
+        f = primal.jit(special.rel_entr) if jitted else special.rel_entr
+        want = reference.rel_entr(p.astype(np.float64), q.astype(np.float64))
+        tol = 4 * float(jnp.finfo(dtype).eps)
+        np.testing.assert_allclose(f(p, q), want, rtol=tol)
+        slopes = primal.vmap(primal.grad(special.rel_entr, (0, 1)))(p[2:4], q[2:4])
+        wide = p[2:4].astype(np.float64), q[2:4].astype(np.float64)
+        np.testing.assert_allclose(slopes[0], np.log(wide[0] / wide[1]) + 1, rtol=tol)
+        np.testing.assert_allclose(slopes[1], -wide[0] / wide[1], rtol=tol)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_betaln_in_16_bits_is_rounded_once(dtype: str) -> None:
+    a, b = (jnp.asarray(v, dtype) for v in np.meshgrid([0.5, 1, 2, 3, 100], [0.5, 1, 2, 3, 100]))
+    wide = reference.betaln(np.asarray(a, np.float64), np.asarray(b, np.float64))
+    for f in (special.betaln, primal.jit(special.betaln)):
+        np.testing.assert_allclose(
+            np.asarray(f(a, b), np.float64), wide, rtol=float(jnp.finfo(dtype).eps) / 2, atol=1e-6
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar, overload
 
 from primal.base.pytree import core
@@ -314,8 +314,10 @@ def is_tree_node(typ: type) -> bool:
     return core.is_node_type(typ)
 
 
-def flatten_one_level(tree: Any) -> tuple[tuple[Any, ...], Any]:
+def flatten_one_level(tree: Any) -> tuple[Sequence[Any], Any]:
     """Return (children, metadata) of the root; ValueError for a leaf.
+
+    The children of lists and of namedtuples, whose metadata is their type, are a list.
 
     >>> flatten_one_level({"b": 1, "a": [2]})
     (([2], 1), ('a', 'b'))
@@ -323,7 +325,10 @@ def flatten_one_level(tree: Any) -> tuple[tuple[Any, ...], Any]:
     found = core.one_level(tree)
     if found is None:
         raise ValueError(_no_node("flatten_one_level", tree))
-    return found[0], core.thaw(found[1])
+    cls = type(tree)
+    if core.is_namedtuple_type(cls):
+        return list(found[0]), cls
+    return list(found[0]) if cls is list else found[0], core.thaw(found[1])
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[tuple[tuple[Any, Any], ...], Any]:

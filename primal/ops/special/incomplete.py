@@ -123,17 +123,46 @@ def _incomplete(xp: Any, a: Any, x: Any, lower: bool) -> Any:
     return xp.where(bad, math.nan, out)
 
 
+# How a gamma variate moves with its shape, next to large ones: in powers of x/a - 1, times 1, 1/a,
+# 1/a² and 1/a³. From ∂G/∂x + G·(log p)' = ψ(a) - log x, order by order; the first is
+# (x/a)·log(x/a)/(x/a - 1), as by Cornish and Fisher (1938).
+_MOVES = (
+    (1, 1 / 2, -1 / 6, 1 / 12, -1 / 20, 1 / 30, -1 / 42, 1 / 56),
+    (1 / 6, 1 / 12, -1 / 30, 1 / 60, -1 / 105),
+    (1 / 60, 1 / 60, -1 / 210),
+    (-1 / 105,),
+)
+_NEAR_LARGE = 1e6, 0.01  # There the series would need more than `LIMIT` terms.
+
+
+def _by_moves(under: Any, a: Any, x: Any, order: int) -> Any:
+    """∂ⁿP/∂aⁿ over D, from ∂P/∂a = -D·(a/x)·G."""
+    xp = JetTerms(under, order - 1)
+    moved = xp.variable(a)
+    level = log_density(xp, moved, x)
+    apart, inverse = (x - moved) / moved, 1.0 / moved
+    total = inverse * 0.0
+    for c in _MOVES[::-1]:
+        total = total * inverse + functools.reduce(lambda sum_, v: sum_ * apart + v, c[::-1])
+    return xp.derivative(-(xp.exp(level - xp.start(level)) * (moved / x) * total))
+
+
 def _gamma_slope(under: Any, a: Any, x: Any, order: int, variate: bool) -> Any:
     """∂ⁿP/∂aⁿ, or that over -∂P/∂x = -D·a/x, for n = 1 how a variate moves with its shape."""
     inside, beyond, sa, sx = _regions(under, a, x)
+    large, close = _NEAR_LARGE
+    near = inside & (sa > large) & (under.abs(sx - sa) < close * sa)
+    usual = inside & ~near
     xp = JetTerms(under, order)
     moved = xp.variable(sa)
     # D is kept apart from how it changes: it underflows where the quotient does not.
     level = log_density(xp, moved, sx)
     change = xp.exp(level - xp.start(level))
-    small = change * _series(xp, moved, sx, inside & ~beyond)
-    large = -(change * moved * _fraction(xp, moved, sx, beyond))
-    ratio = under.where(beyond, xp.derivative(large), xp.derivative(small))
+    below = change * _series(xp, moved, sx, usual & ~beyond)
+    above = -(change * moved * _fraction(xp, moved, sx, usual & beyond))
+    ratio = under.where(beyond, xp.derivative(above), xp.derivative(below))
+    at = under.where(near, sa, large), under.where(near, sx, large)
+    ratio = under.where(near, _by_moves(under, *at, order), ratio)
     out = ratio * (-sx / sa if variate else under.exp(xp.start(level)))
     edge = under.where((x == 0.0) & (a > 0.0), 0.0, math.nan)
     if not variate:
