@@ -16,7 +16,8 @@ from primal import nn, random
 
 M, V, B = jnp.arange(6.0).reshape(2, 3), jnp.ones(3), jnp.array([True, False, True])
 NAMES = {"primal": primal, "jnp": jnp, "np": np, "nn": nn, "jsp": primal.scipy,
-         "random": random, "jit": primal.jit, "M": M, "V": V, "B": B, "W": jnp.ones(4), "key": random.key(0)}  # fmt: skip
+         "random": random, "jit": primal.jit, "M": M, "V": V, "B": B, "W": jnp.ones(4),
+         "key": random.key(0)}  # fmt: skip
 
 ERRORS = {
     ValueError: [
