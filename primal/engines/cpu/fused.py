@@ -78,7 +78,9 @@ class Fused:
 
     def __init__(self, step: Loop, places: Places, most: int, space: int = 0) -> None:
         self.step = step
-        self.most = most
+        # Strips take all turns again and again: nothing may go forward in memory from one turn to
+        # the next, so that scalars of such a loop are registers also where no group is of scalars.
+        self.most = max(most, 1) if space else most
         self.space = space
         self._wide: list[int] = []
         self.places = places
@@ -145,6 +147,7 @@ class Fused:
             carry is not None and not scalar
             for carry, scalar in zip(places.carries[step], self.carries, strict=True)
         ]
+        assert not (space and any([*moves, *swaps]))
         self.spec = FusedSpec(
             tuple([tuple(c) for c in carries]), tuple(slices), tuple(pieces),
             (*self._first, *items), again, any([*moves, *swaps]), self._at, self._strips(items),

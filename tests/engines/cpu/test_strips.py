@@ -106,6 +106,29 @@ def test_scans(dtype: str, reverse: bool, x64: None) -> None:
         agree(f, x, np.flip(xs, 0), scales)
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_numbers_that_nothing_computes_with_start_again_for_each_strip(
+    reverse: bool, x64: None
+) -> None:
+    """Scalars of a scan's rows, or of carries, in a loop whose only words are of all elements."""
+
+    def rows(x: Any, xs: Any) -> Any:
+        return lax.scan(lambda c, a: (c + a, None), x, xs, reverse=reverse)[0]
+
+    def stacked(x: Any, xs: Any) -> Any:
+        return lax.scan(lambda c, a: (c * a, (c, a)), x, xs * 2, reverse=reverse)
+
+    def exchanged(x: Any, xs: Any) -> Any:
+        start = (xs[0], xs[1], x)
+        return lax.fori_loop(0, 5, lambda i, c: (c[1], c[0], c[2] + c[0]), start)
+
+    for dtype in ("float32", "float64", "int8", "int64"):
+        for n in (17, 65, 129, 300, 1000):
+            x = np.arange(n).astype(dtype)
+            for f in (rows, stacked, exchanged):
+                assert strips(agree(flat(f), x, np.arange(1, 8).astype(dtype))) == [n]
+
+
 def test_what_the_elements_share_keeps_turns_apart() -> None:
     x = RNG.standard_normal((40, 40)).astype(np.float32)
     for f in (
