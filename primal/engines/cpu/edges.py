@@ -109,7 +109,9 @@ def _sum_of_read(k: Any, x: Value, y: Value, one: Any, other: Any) -> Value | No
         return None
     dim, pieces = one[0], sorted([*one[1], *other[1]], key=lambda p: p[:2])
     runs = [size_of(value.shape[dim:]) for *_, value in pieces]
-    if _meet(pieces) or min(runs) < HEAVY_RUN or len(pieces) > MOST_TERMS:
+    # Of one row even an edge of one element costs nothing.
+    short = min(runs) < HEAVY_RUN and size_of(x.shape[:dim]) > 1
+    if _meet(pieces) or short or len(pieces) > MOST_TERMS:
         return None
     if sum([b - a for a, b, _ in pieces]) == x.shape[dim]:
         return None if k.woven else _side_by_side(k, x, pieces, dim)

@@ -184,3 +184,16 @@ def test_what_is_read_backwards_is_computed_so(dtype: Any) -> None:
         lambda x: (x * x + 1)[10:][::-1],
     ):
         assert len(run(f, x).plan.steps) == 1
+
+
+@pytest.mark.parametrize("dtype", (np.complex64, np.complex128, bfloat16))
+@pytest.mark.parametrize("shape", ((5000,), (1700, 3)))
+def test_edges_of_one_row_are_pieces(shape: tuple[int, ...], dtype: Any) -> None:
+    """However short they are: the sum is no arithmetic on the whole."""
+    x = drawn(shape, dtype)
+    for by in (1, -2):
+        made = run(lambda x, w, by=by: back(lambda x: jnp.roll(x, by, 0), x, w), x, x)
+        sizes = [int(np.prod(s.shape)) for s in made.plan.steps if type(s) is Group]
+        assert len(sizes) == len(made.plan.steps) and sum(sizes) <= x.size
+        words = [n.word for s in made.plan.steps for n in s.nodes]
+        assert "pad" not in words and made.plan.arena == 0
