@@ -341,3 +341,22 @@ def test_short_rows_are_read_where_they_lie(shape: Any, dtype: str, x64: None) -
         return out
 
     agree(lambda x: [turn(x), lax.fori_loop(0, 5, lambda i, x: turn(x), x)], x)
+
+
+@pytest.mark.parametrize("n", [16, 17, 50, 3000])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "bool"])
+def test_slices_of_vectors_are_padded_as_they_are_read_in_loops(
+    n: int, dtype: str, x64: None
+) -> None:
+    x = (DRAW.standard_normal(n) * 9).astype(dtype)
+
+    def turn(x: Any) -> Any:
+        after, before = jnp.pad(x[1:], (0, 1)), jnp.pad(x[:-3], (2, 1))
+        return after ^ before if dtype == "bool" else x - after - before
+
+    def f(x: Any) -> list[Any]:
+        return [lax.fori_loop(0, 5, lambda i, x: turn(x), x)]
+
+    agree(f, x)
+    (loop,) = built(f, x).plan.program.block.steps
+    assert n == 16 or [type(step) for step in loop.body.steps] == [Group]
