@@ -93,10 +93,11 @@ def padded_around(
     if not any(map(any, config)):
         return None  # a view of x
     shape = tuple([low + n + high for n, (low, high, _) in zip(x.shape, config, strict=True)])
-    x = sunk(k, x)
-    again = made_again(k, x, config, shape, lines)
-    if again is None:
+    arg = sunk(k, x, OF_PARTS if lines else AGAIN)
+    again = None if arg is None else made_again(k, arg, config, shape, lines)
+    if arg is None or again is None:
         return None
+    x = arg
     out = _remade(k, x, again, shape, [low for low, _, _ in config])
     padded = [d for d, c in enumerate(config) if any(c)]
     if len(padded) == 1 and out.is_node:

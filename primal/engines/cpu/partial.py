@@ -20,6 +20,7 @@ from primal.engines.cpu.graph import (
     row_major,
     size_of,
 )
+from primal.engines.cpu.interleaved import WORDS
 from primal.engines.cpu.schedule import LIGHT, nodes_read
 from primal.engines.cpu.takes import INNER
 
@@ -186,8 +187,17 @@ def _part(node: Node, x: Value) -> Node | None:
     return part
 
 
-def sunk(k: Any, x: Value) -> Value:
-    """A view of light words as words of views, as far as they are light; else as it is."""
+def sunk(k: Any, x: Value, most: int) -> Value | None:
+    """A view of light words as words of views, as far as they are light; else as it is.
+
+    None where that takes more than `most` words, besides those of parts of complex numbers. Views
+    of views have twice as many each time: the gradient of cumprod of 100,000 complex128 had
+    280,000 words made and none used, for 3.9 s.
+    """
+    return _sunk(k, x, [most])
+
+
+def _sunk(k: Any, x: Value, left: list[int]) -> Value | None:
     node = x.node
     if x.strides is None or not node.args or not is_light(node) or node.word in _STAYS:
         return x
@@ -199,7 +209,16 @@ def sunk(k: Any, x: Value) -> Value:
     part = _part(node, x)
     if part is None or part.shape != x.shape:
         return x
-    part.args = tuple([sunk(k, a) for a in part.args])
+    left[0] -= node.word not in WORDS
+    if left[0] < 0:
+        return None
+    args = []
+    for a in part.args:
+        arg = _sunk(k, a, left)
+        if arg is None:
+            return None
+        args.append(arg)
+    part.args = tuple(args)
     k.order.append(part)
     out = Value(part, x.shape, x.logical)
     k.around[key] = k._place(), out, x  # keys hold for as long as their node does

@@ -11,6 +11,7 @@ import pytest
 
 import primal
 import primal.numpy as pnp
+from primal.engines.cpu import partial
 from primal.engines.cpu.schedule import Group
 from tests.engines.cpu.lab import agree
 
@@ -71,3 +72,21 @@ def test_parts_of_light_words(name: str) -> None:
     made = agree(lambda x: [READ_AT_PLACES[name](x)], x, within=8)
     words = sum([len(s.nodes) for s in made.plan.steps if type(s) is Group])
     assert words <= 60
+
+
+def test_views_of_views_make_few_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each further level of a scan pads slices of light words: it made twice as many as the last,
+    and takes as many."""
+    counts = []
+    part = partial._part
+
+    def counted(*args: Any) -> Any:
+        counts[-1] += 1
+        return part(*args)
+
+    monkeypatch.setattr(partial, "_part", counted)
+    for levels in (6, 8, 10, 12):
+        counts.append(0)
+        x = np.full(2**levels - 1, 1 + 1j, np.complex64)
+        primal.jit(lambda x: primal.vjp(primal.lax.cumprod, x)[1](x)).lower(x).compile()
+    assert counts[3] - counts[2] <= 1.5 * (counts[1] - counts[0])
