@@ -503,6 +503,32 @@ def test_slopes_of_normal_numbers_cut_to_narrow_intervals() -> None:
             assert np.asarray(got) == pytest.approx(want, rel=1e-12)
 
 
+@pytest.mark.parametrize("jitted", [False, True])
+def test_slopes_of_logarithms_of_densities_next_to_the_ends(jitted: bool) -> None:
+    """Of exponential and uniform numbers too, whose 0-th power has none."""
+    x = np.array([0, 1e-40, 1e-30, 1e-9, 1e-6, 1e-3, 0.25], np.float32)
+    wide = x.astype(np.float64)
+
+    def slopes(f: Any, at: Any) -> Any:
+        return (primal.jit if jitted else lambda g: g)(primal.vmap(primal.grad(f)))(at)
+
+    for a in (1.0, 1.5, 40.0):
+        with np.errstate(divide="ignore", over="ignore"):
+            power = np.float32(a - 1) / x if a > 1 else np.zeros_like(x)
+        got = slopes(lambda x: stats.gamma.logpdf(x, a), x)  # noqa: B023
+        np.testing.assert_allclose(got, power - 1, rtol=1e-6)
+        got = slopes(lambda x: stats.chi2.logpdf(x, 2 * a), x)  # noqa: B023
+        np.testing.assert_allclose(got, power - 0.5, rtol=1e-6)
+        for b in (1.0, 3.0):
+            want = power - (b - 1) / (1 - wide)
+            got = slopes(lambda x: stats.beta.logpdf(x, a, b), x)  # noqa: B023
+            np.testing.assert_allclose(got, want, rtol=1e-6)
+    y = np.float32(1) - np.array([0, 2.0**-24, 2.0**-20, 0.25], np.float32)
+    for a in (1.0, 2.0):
+        got = slopes(lambda x: stats.beta.logpdf(x, a, 1.0), y)  # noqa: B023
+        np.testing.assert_allclose(got, (a - 1) / y.astype(np.float64), rtol=1e-6)
+
+
 def test_the_slope_of_an_exponential_share_at_0() -> None:
     """0·log 0 of x^(a - 1) is none."""
     with primal.enable_x64(True):

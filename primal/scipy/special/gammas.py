@@ -361,7 +361,7 @@ def _poch_jvp(primals: Any, tangents: Any) -> Any:
     (z, m), (dz, dm) = primals, tangents
     out, both = _poch(z, m), z + m
     # ψ(x) = ψ(x + 1) - 1/x: next to 0 that is infinite where the product is not.
-    less = _psi_less(jnp.where(m < 0, both, z) + 1, jnp.abs(m))
+    less = psi_less(jnp.where(m < 0, both, z) + 1, jnp.abs(m))
     by_z = out * jnp.where(m < 0, less, -less) + out / z * (m / both)
     small = jnp.abs(both) < 0.5
     by_m = out * ops.digamma(jnp.where(small, both + 1, both)) - jnp.where(small, out / both, 0)
@@ -414,10 +414,10 @@ def _betaln(a: Any, b: Any) -> Any:
 @_betaln.defjvp
 def _betaln_jvp(primals: Any, tangents: Any) -> Any:
     (a, b), (da, db) = primals, tangents
-    return _betaln(a, b), da * _psi_less(a, b) + db * _psi_less(b, a)
+    return _betaln(a, b), da * psi_less(a, b) + db * psi_less(b, a)
 
 
-def _psi_less(a: Any, b: Any) -> Any:
+def psi_less(a: Any, b: Any) -> Any:
     """ψ(a) - ψ(a + b), to all digits where b is small beside a too."""
     ours = (a > 0) & (b > 0)
     p, q = jnp.where(ours, a, 1), jnp.where(ours, b, 1)

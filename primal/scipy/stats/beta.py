@@ -6,12 +6,14 @@ import math
 from typing import Any
 
 import primal.numpy as jnp
+from primal.api.control import custom_jvp
 from primal.ir.trace import Array
 from primal.lax import stop_gradient
 from primal.numpy.promotion import ArrayLike
 from primal.scipy import special
 from primal.scipy.operands import settled
-from primal.scipy.stats.peaks import log_split
+from primal.scipy.special.gammas import psi_less
+from primal.scipy.stats.peaks import log_split, power_slope
 from primal.scipy.stats.supports import for_positive, within
 from primal.scipy.stats.tails import log_beta_tail, log_of
 
@@ -31,11 +33,7 @@ def logpdf(
     z = (x - loc) / scale
     ok = ~((z < 0) | (z > 1))  # so that nan stays nan
     z = jnp.where(ok, z, 0.5)
-    ends = (z == 0) | (z == 1)
-    log = _log_density(jnp.where(ends, 0.5, z), a, b)
-    # An infinite limit, or where the power is the 0-th, b or a.
-    limit = special.xlogy(a - 1, z) + special.xlog1py(b - 1, -z)
-    log = jnp.where(ends, limit + jnp.log(jnp.where(z == 0, b, a)), log) - jnp.log(scale)
+    log = _log_density(z, a, b) - jnp.log(scale)
     return for_positive(jnp.where(ok, log, -jnp.inf), a, b, scale)
 
 
@@ -96,9 +94,22 @@ def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arra
     return for_positive(within(z, 0, 1, lambda z: _above(z, a, b), 1, 0), a, b, scale)
 
 
+@custom_jvp
 def _log_density(z: Any, a: Any, b: Any) -> Any:
-    """That of z inside of (0, 1)."""
-    return log_split(a, b, z) + jnp.log(a / (a + b) / z) + jnp.log(b / (1 - z))
+    """That of z from 0 to 1, with slopes in which nothing cancels next to these."""
+    ends = (z == 0) | (z == 1)
+    at = jnp.where(ends, 0.5, z)
+    log = log_split(a, b, at) + jnp.log(a / (a + b) / at) + jnp.log(b / (1 - at))
+    # An infinite limit, or where the power is the 0-th, b or a.
+    limit = special.xlogy(a - 1, z) + special.xlog1py(b - 1, -z)
+    return jnp.where(ends, limit + jnp.log(jnp.where(z == 0, b, a)), log)
+
+
+_log_density.defjvps(
+    lambda t, out, z, a, b: t * (power_slope(a, z) - power_slope(b, 1 - z)),
+    lambda t, out, z, a, b: t * (jnp.log(z) - psi_less(a, b)),
+    lambda t, out, z, a, b: t * (jnp.log1p(-z) - psi_less(b, a)),
+)
 
 
 def _above(z: Any, a: Any, b: Any) -> Any:
