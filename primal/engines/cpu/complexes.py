@@ -23,6 +23,7 @@ from primal.engines.cpu import (
     powers,
     products,
     rooms,
+    scatters,
     tiled,
     turns,
 )
@@ -237,8 +238,8 @@ class ComplexWords(Words):
                 return self.pair(x, y, dtype)
         if not is_complex(x.dtype):
             return super().binary(name, x, y)
-        if name == "add" and self.padded:
-            found = edges.sum_of_padded(self, x, y)
+        if name == "add" and (self.padded or self.scattered):
+            found = scatters.added_to(self, x, y) or edges.sum_of_padded(self, x, y)
             if found is not None:
                 return found
         if name == "mul":
@@ -504,6 +505,13 @@ class ComplexWords(Words):
             return super().scatter(word, x, indices, self.plain(updates), **params)
         if word not in ("set", "add", "sub"):
             raise Unsupported(f"scatter {word} of {x.dtype}")
+        if word != "set" and not self.path and size_of(indices.shape[:-1]) != 1:
+            # As numbers, which are floats to add: parts took each index twice, and a pass more.
+            if all(p.node.word == "literal" for p in updates.parts):
+                one = self.copy(self._each(lambda p: p.view((), (), 0), updates))
+                updates = broadcast(one, updates.shape, ())
+            x, updates = self.plain(x), self.plain(updates)
+            return scatters.scatter(self, word, x, indices, updates, **params)
         re, im = [
             self.scatter(word, p, indices, u, **params)
             for p, u in zip(self.parts(x), self.parts(updates), strict=True)

@@ -142,6 +142,11 @@ def is_zero(x: Value) -> bool:
     return all(p.node.word == "literal" and not any(p.node.attr) for p in x.parts)
 
 
+def behind(x: Value, distance: int) -> Value:
+    """The view that begins so many bytes later."""
+    return x.view(x.shape, x.steps(), x.offset + distance // x.node.dtype.itemsize)
+
+
 def broadcast(x: Value, shape: tuple[int, ...], dims: Sequence[int]) -> Value:
     """Operand dimension i as dimension dims[i] of the result; others, and size 1, repeat."""
     if x.shape == shape and tuple(dims) == tuple(range(len(shape))):

@@ -11,9 +11,19 @@ from typing import Any
 
 from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, itemsize
 
+Ints = tuple[int, ...]
 PART = {"c8": "f4", "c16": "f8"}
 """Name of a complex dtype -> name of the dtype of its parts."""
 WORDS = frozenset(("real", "imag", "complex"))
+
+
+def by_parts(
+    big: tuple[Ints, Ints], part: tuple[Ints, Ints], numbers: Any, sizes: Sequence[int], item: int
+) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints], Any, tuple[int, ...]]:
+    """Shapes, strides, dimension numbers and windows of a scatter of complex numbers, as of arrays
+    with a dimension more, of two floats of `item` bytes: sums of numbers are sums of parts."""
+    more, most = [((*n, 2), (*strides, item)) for n, strides in (big, part)]
+    return more, most, ((*numbers[0], len(part[0])), *numbers[1:]), (*sizes, 2)
 
 
 def emit(c: Code, word: str, out: str, xs: Sequence[str], dtype: str) -> str:

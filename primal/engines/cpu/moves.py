@@ -16,7 +16,8 @@ import numpy as np
 
 from primal.base.structures import structure
 from primal.engines.cpu.code import LINE, Module, itemsize
-from primal.engines.cpu.graph import NAMES, Value, native, row_major, size_of
+from primal.engines.cpu.graph import NAMES, Value, behind, native, row_major, size_of
+from primal.engines.cpu.interleaved import PART, by_parts
 from primal.engines.cpu.lanes import emit
 from primal.engines.cpu.script import (
     MEMORY_INT,
@@ -527,12 +528,15 @@ def scatter(
     item = x.node.dtype.itemsize
     dtype = name_of(x)
     plain = tuple([n * item for n in row_major(x.shape)])
-    found = _windows((x.shape, plain), (updates.shape, bytes_of(updates)), indices,
-                     dimension_numbers, sizes)  # fmt: skip
+    big, part, least = (x.shape, plain), (updates.shape, bytes_of(updates)), 1
+    if word != "set" and dtype in PART:
+        dtype, item, least = PART[dtype], item // 2, 2
+        big, part, dimension_numbers, sizes = by_parts(big, part, dimension_numbers, sizes, item)
+    found = _windows(big, part, indices, dimension_numbers, sizes)
     batch, window = found.batch, found.window
     run = run_of(window, item) // item
     moved = dimension_numbers[2]
-    apart = run == 1 and bool(window and batch) and all(sizes[d] == 1 for d in moved)
+    apart = run == least and bool(window and batch) and all(sizes[d] == 1 for d in moved)
     if apart:
         # As `gather`: no two places of a window are one element, so the order stays.
         batch, window = [*[(n, (part, big, 0)) for n, (part, big) in window], *batch], []
@@ -559,7 +563,7 @@ def scatter(
     each = size_of([n for n, _ in (*batch[apart:], *window)]) * run
     if apart:
         rows, (_, pace, _) = batch[0]
-        block = min(rows, BLOCK // 2 // pace) if run == 1 and 8 * pace <= BLOCK // 2 else 1
+        block = min(rows, BLOCK // 2 // pace) if run == least and 8 * pace <= BLOCK // 2 else 1
         total = whole if run < whole else rows * run
         parts = [([run, *flat(batch), *rest, block, total], indices, updates, -(-rows // block))]
         each *= block
@@ -569,7 +573,7 @@ def scatter(
         parts = [
             (
                 [run, *flat([(min(part, turns - i), (far, 0, step)), *inner]), *rest],
-                _behind(indices, i * step), _behind(updates, i * far), 1,
+                behind(indices, i * step), behind(updates, i * far), 1,
             )
             for i in range(0, turns, part)
         ]  # fmt: skip
@@ -593,8 +597,3 @@ def _strip_of(run: int, batch: Sequence[Any], item: int) -> int:
     most = ROUND // turns
     strip = -(-min(max(run // UNITS, LEAST // item), most) // line) * line
     return strip if turns > 1 and LEAST // item <= strip <= min(run // 2, most) else 0
-
-
-def _behind(x: Value, distance: int) -> Value:
-    """The view that begins so many bytes later."""
-    return x.view(x.shape, x.steps(), x.offset + distance // x.node.dtype.itemsize)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primal.engines.cpu import moves, pieces, takes
-from primal.engines.cpu.graph import Value, is_narrow, size_of
+from primal.engines.cpu.graph import Value, is_narrow, is_zero, size_of
 from primal.engines.cpu.takes import INT32
 
 FLOAT32 = np.dtype(np.float32)
@@ -33,7 +33,8 @@ def scatter(
     else:
         line, starts, values, numbers = flat
         whole = k.reshape(moves.scatter(k, line, starts, values, word, **numbers), x.shape)
-    nothing = x.node.word == "literal" and not any(x.node.attr)
+    made = x.node.word == "complex" and x.is_node
+    nothing = all(map(is_zero, x.node.args if made else (x,)))
     if k.woven and word == "add" and nothing and whole.strides is None:
         k.scattered[whole.node] = indices, updates, params
     return whole
@@ -46,7 +47,9 @@ def added_to(k: Any, x: Value, y: Value) -> Value | None:
     points of 1000 x 1000 float64 it took 1.65 ms, of which 1.4 were zeros and their sums. Other
     operands may hold -0, to which adding zeros does something.
     """
-    if x.shape != y.shape or any(v.strides or v.node not in k.scattered for v in (x, y)):
+    if x.shape != y.shape or any(len(v.parts) > 1 for v in (x, y)):
+        return None
+    if any(v.strides or v.node not in k.scattered for v in (x, y)):
         return None
     for one, other in ((x, y), (y, x)):
         found = k.scattered[other.node]

@@ -11,6 +11,7 @@ import primal.numpy as jnp
 from primal import grad, lax
 from primal.engines.cpu.schedule import Group
 from primal.engines.cpu.steps import Loop, Move
+from tests.engines.cpu.fences import fenced
 from tests.engines.cpu.lab import built, numpy_run
 
 DRAW = np.random.default_rng(0)
@@ -73,7 +74,7 @@ def test_the_derivative_of_reading_at_several_places_is_one_array(count: int, dt
     made = built(lambda x, i: [f(x, i)], x, i)
     (got,), (want,) = made.execute([x, i]), numpy_run(lambda x, i: [f(x, i)], x, i)
     np.testing.assert_array_equal(got, want)
-    if dtype == "float32":
+    if dtype in ("float32", "complex64"):
         whole = [s for s in made.plan.steps if type(s) is Group and s.shape[:1] in ((60,), (3000,))]
         assert len(whole) == 1  # the zeros
 
@@ -158,3 +159,41 @@ def test_threads_share_long_rows_that_meet(run: int, dtype: str) -> None:
     np.add.at(wanted[2], np.where(i < 0, i + 4, np.minimum(i, 3)), y * (np.arange(run) > 0))
     for got, want in zip(built(f, x, i, y).execute([x, i, y]), wanted, strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+COMPLEX: dict[str, Any] = {
+    "rows": lambda x, i, y: x.at[i].add(y[: i.size]),
+    "columns": lambda x, i, y: x.at[:, i].add(y[:, : i.size]),
+    "columns of a transposed array": lambda x, i, y: x.T.at[:, i].add(y.T[:, : i.size]),
+    "rows of a transposed array": lambda x, i, y: x.T.at[i].add(y.T[: i.size]),
+    "rows that lie across": lambda x, i, y: x.at[i].add(y.T[: i.size, 3:33]),
+    "elements": lambda x, i, y: x.at[i, i].add(y[0, : i.size]),
+    "elements of a line": lambda x, i, y: x.ravel().at[i].add(y[: i.size, 1]),
+    "one number": lambda x, i, y: x.at[i].add(2 - 1j),
+    "the same number": lambda x, i, y: x.ravel().at[i].add(y[0, 0]),
+    "some that are outside": lambda x, i, y: x.at[i * 7].add(y[: i.size], mode="drop"),
+    "windows": lambda x, i, y: x.at[i, 1:].add(y[: i.size, 1:]),
+    "to zeros": lambda x, i, y: lax.full((60, 30), 0, x.dtype).at[i].add(y[: i.size]) * y[:60],
+    "differences": lambda x, i, y: x.at[i].subtract(y[: i.size]),
+    "in a loop": lambda x, i, y: lax.fori_loop(0, 3, lambda k, x: x.at[i + k].add(y[:25]), x),
+    "in a strip": lambda x, i, y: (
+        lax.full((5, 2000), 1, x.dtype).at[i % 5].add(jnp.tile(y[: i.size], (1, 70))[:, :2000])
+    ),
+}
+
+
+@pytest.mark.parametrize("end", (False, True))
+@pytest.mark.parametrize("dtype", (np.complex64, np.complex128))
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_numbers_are_added_as_such(name: str, dtype: Any, end: bool) -> None:
+    """In the order of the updates, and none beyond either end of an array."""
+    x, y, i = fenced((60, 30), dtype, end), fenced((60, 30), dtype, end), fenced((25,), "i4", end)
+    for z in (x, y):
+        z[...] = DRAW.standard_normal((60, 30)) + 1j * DRAW.standard_normal((60, 30))
+    i[...] = DRAW.integers(-20, 29, 25)
+    f = COMPLEX[name]
+    made = built(lambda x, i, y: [f(x, i, y)], x, i, y)
+    (got,), (want,) = made.execute([x, i, y]), numpy_run(lambda x, i, y: [f(x, i, y)], x, i, y)
+    np.testing.assert_array_equal(got, want)
+    if name != "in a loop":
+        assert sum([type(spec).__name__ == "Scatter" for spec in made.plan.specs]) == 1
