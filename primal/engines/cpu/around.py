@@ -11,6 +11,7 @@ from primal.engines.cpu import _llvm, takes
 from primal.engines.cpu.gaps import CLOSE
 from primal.engines.cpu.graph import (
     APART,
+    IN_REGISTERS,
     NAMES,
     NOWHERE,
     Node,
@@ -35,8 +36,6 @@ x 3 takes 55 µs so, and 100 with zeros in front of and behind columns. Where ot
 along other dimensions, columns would be arrays of their own: both derivatives of `jnp.gradient`
 for 100,000 x 6 took 600 µs so, and take 270 (JAX 390).
 """
-IN_REGISTERS = 16
-"""Elements up to which a loop's arrays are registers, where nothing is put together."""
 SHORTEST_WHOLE = 64
 """Elements of rows from which zeros in front of and behind whole rows are added so too."""
 

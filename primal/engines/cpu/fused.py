@@ -20,6 +20,7 @@ import numpy as np
 from primal.engines.cpu.accesses import Access, access_of
 from primal.engines.cpu.functions import FLOAT
 from primal.engines.cpu.graph import (
+    IN_REGISTERS,
     NATIVE,
     Node,
     Value,
@@ -38,8 +39,6 @@ from primal.engines.cpu.steps import Block, Branch, Loop, Move, Routine
 
 MOST_STEPS, MOST_WORDS = 80, 1000
 """Above these a body's own work hides what walking it costs, and code is long to compile."""
-MOST_ELEMENTS = 16
-"""Elements of an array that lies in registers."""
 FEW, FUNCTION = 128, 16
 """Words on all elements which a kernel, on vectors, takes as long for, its call included; how many
 of them a mathematical function is worth."""
@@ -512,7 +511,7 @@ def strips_of(step: Loop) -> int:
     space = max([size_of(x.shape) for x in (*own, *steps)])
     nodes = [node for s in steps for node in s.nodes]
     sizes = {1, space}
-    if space <= MOST_ELEMENTS or not step.params or len(nodes) > MOST_LANES:
+    if space <= IN_REGISTERS or not step.params or len(nodes) > MOST_LANES:
         return 0
     if not all(
         size_of(n.shape) in sizes and n.dtype in NATIVE and not is_narrow(n.dtype)
@@ -555,7 +554,7 @@ def worth_fusing(step: Loop) -> int:
     steps = list(_steps(step.body))
     if len(steps) > MOST_STEPS:
         return 0
-    for most in (MOST_ELEMENTS, 1):
+    for most in (IN_REGISTERS, 1):
         groups = [s for s in steps if in_registers(s, most)]
         words = sum([len(s.nodes) * size_of(s.shape) for s in groups])
         if groups and words <= MOST_WORDS:

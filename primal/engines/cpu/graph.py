@@ -12,6 +12,8 @@ from primal.base.dtypes import bfloat16, physical_dtype
 from primal.ir.avals import Aval
 
 Strides = tuple[int, ...]
+IN_REGISTERS = 16
+"""Elements up to which a loop's arrays are registers, one for each."""
 
 
 class Node:

@@ -17,6 +17,7 @@ from primal.engines.cpu import _llvm
 from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, itemsize
 from primal.engines.cpu.graph import (
     APART,
+    IN_REGISTERS,
     NATIVE,
     Node,
     Value,
@@ -31,8 +32,6 @@ from primal.engines.cpu.lanes import select
 INNER = {"pad": 1, "take": 1, "join": 2}
 """The words, and how many of their operands, the first ones, are views that say where an array
 begins, not what is read of it."""
-LEAST = 17
-"""Elements below which loops, and branches, may hold arrays in registers."""
 TAKE = 0.6
 """Nanoseconds that an element taken from the second cache takes."""
 FAR = 64
@@ -43,9 +42,10 @@ INT32 = np.dtype(np.int32)
 def least(k: Any) -> int:
     """Elements from which these are words.
 
-    A kernel of one element has no dimension along which an operand could stand still.
+    A kernel of one element has no dimension along which an operand could stand still. Loops, and
+    branches, may hold few elements in registers.
     """
-    return LEAST if k.path else 2
+    return IN_REGISTERS + 1 if k.path else 2
 
 
 def read(

@@ -12,7 +12,7 @@ import primal
 import primal.numpy as jnp
 from primal import lax
 from primal.base.config import cpu_engine, enable_x64
-from primal.engines.cpu.fused import MOST_ELEMENTS
+from primal.engines.cpu.graph import IN_REGISTERS
 from primal.engines.cpu.steps import Loop
 from tests.engines.cpu.lab import built
 
@@ -125,7 +125,7 @@ def test_other_dtypes_are_computed_as_by_numpy(dtype: str) -> None:
     agree(lambda x: lax.scan(body, x[0], x), x)
 
 
-@pytest.mark.parametrize("n", [MOST_ELEMENTS - 1, MOST_ELEMENTS, MOST_ELEMENTS + 1])
+@pytest.mark.parametrize("n", [IN_REGISTERS - 1, IN_REGISTERS, IN_REGISTERS + 1])
 def test_about_as_many_as_fit(n: int) -> None:
     def body(c: Any, a: Any) -> tuple[Any, Any]:
         return jnp.concatenate([c[1:], a[:1]]) * 0.5, (c[:2], a.sum())
