@@ -14,7 +14,7 @@ from primal.base.pytree import flatten, flatten_with_path, keystr
 from primal.ir.avals import Aval, canonical_shape, make_aval
 from primal.ir.evaluate import eval_closed
 from primal.ir.jaxpr import ClosedJaxpr
-from primal.ir.trace import Array, aval_of
+from primal.ir.trace import Array, Tracer, aval_of
 from primal.runtime import guards
 from primal.runtime.array import from_literal
 from primal.runtime.eager import as_array
@@ -63,7 +63,8 @@ class ShapeDtypeStruct:
         ShapeDtypeStruct(shape=(2, 3), dtype=float32)
         """
         aval = abstract(x)
-        chosen = getattr(x, "committed", True)
+        # A traced value is nowhere yet.
+        chosen = not isinstance(x, Tracer) and getattr(x, "committed", True)
         sharding = getattr(x, "sharding", None) if chosen else None
         return cls(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 

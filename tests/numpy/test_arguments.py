@@ -134,6 +134,17 @@ def test_structures_may_describe_what_is_no_array() -> None:
         primal.ShapeDtypeStruct(3, "float32")
 
 
+def test_structures_like_traced_values() -> None:
+    def doubled(x: Any) -> Any:
+        like = primal.ShapeDtypeStruct.like(x)
+        assert like.sharding is None
+        return primal.pure_callback(lambda v: 2 * v, like, x, vmap_method="sequential")
+
+    for f in (doubled, primal.jit(doubled), primal.vmap(doubled), primal.jit(primal.vmap(doubled))):
+        assert np.array_equal(f(V), 2 * V)
+    assert np.array_equal(primal.lax.map(doubled, V), 2 * V)
+
+
 def test_names_of_scalar_types() -> None:
     for name in ("bool_", "int8", "bfloat16", "float32", "complex64"):
         kind = getattr(jnp, name)
