@@ -4,7 +4,8 @@ Such a number, which rounding may keep there for ever (the least one times 0.6 i
 x86 CPU 95 cycles per product, and the next product waits for it. How many of the least number it is
 is a whole number, and that times |x| plus 2^23, or 2^52, in one rounding, shows in its last bits
 how many the product is. cumprod of 100,000 float32 around 1, which fade, took 3,050 µs and takes
-200. Careful code (`subnormals`) multiplies in float64, which float64 has not, and converts twice.
+200. Careful code (`subnormals`) takes float64 for float32, which would convert twice here, and for
+float64 the same whole numbers: 100,000 subnormal ones times others 406 µs, now 54.
 """
 
 from __future__ import annotations
@@ -79,6 +80,32 @@ def fading(
     c.loop(start, stop, str(EVERY), carried, some)
 
 
+def product(c: Code, x: str, y: str) -> str:
+    """x·y of float64, bit for bit, for careful code: results in least numbers where they are few.
+
+    Operands are so many of the least number, or 2^537 times as large, so that the product is.
+    """
+    faint = _Faint(c, "f8")
+    f = faint.f
+    sizes, masks = [f.abs(v) for v in (x, y)], [faint.lanes(v) for v in (x, y)]
+    # What is not normal never meets a product: 2 stands for it.
+    safe = [f.where(m, 2.0, v) for m, v in zip(masks, sizes, strict=True)]
+    large = [f.mul(v, 2.0**537) for v in safe]
+    u = f.where(masks[0], faint.whole(x), f.where(masks[1], safe[0], large[0]))
+    v = f.where(masks[1], faint.whole(y), f.where(masks[0], safe[1], large[1]))
+    none = f.both(*masks)  # of two the product is less than half of the least number
+    total = f.fma(f.where(none, 0.0, u), v, faint.begin)
+    known = f.test("olt", total, 2 * faint.begin)
+    rest = c.new(f"xor {c.vec('i1')} {known}, {c.const('i1', 'true')}")
+    found = faint.placed(x, y, total)
+
+    def both() -> list[str]:
+        return [f.where(known, found, f.mul(*[f.where(known, 0.0, v) for v in (x, y)]))]
+
+    (made,) = c.guarded(f.any(rest), [(f.t, found)], both)
+    return made
+
+
 class _Faint:
     """Vectors of numbers some of which are not normal."""
 
@@ -99,11 +126,7 @@ class _Faint:
         out = []
         for x, y, many in zip(xs, ys, wholes, strict=True):
             total = f.fma(f.abs(y), many, self.begin)
-            size = c.new(f"sub {f.it} {c.new(f'bitcast {f.t} {total} to {f.it}')}, {self.one}")
-            sign = c.new(f"xor {f.it} {self._bits(x)}, {self._bits(y)}")
-            top = c.const(f.int, str(-1 << (31 if f.int == "i32" else 63)))
-            found = c.new(f"or {f.it} {size}, {c.new(f'and {f.it} {sign}, {top}')}")
-            found = c.new(f"bitcast {f.it} {found} to {f.t}")
+            found = self.placed(x, y, total)
             low = c.new(f"icmp ule {f.it} {self._size(x)}, {self.below}")  # zeros too
             known = f.both(low, f.test("olt", total, 2 * self.begin))
             rest = c.new(f"xor {c.vec('i1')} {known}, {c.const('i1', 'true')}")
@@ -117,6 +140,15 @@ class _Faint:
             one, other = c.guarded(f.any(rest), given, partial(both, x, y, known, found))
             out.append((one, other))
         return out
+
+    def placed(self, x: str, y: str, total: str) -> str:
+        """x·y, by its place behind `begin`."""
+        f, c = self.f, self.f.c
+        size = c.new(f"sub {f.it} {self._bits(total)}, {self.one}")
+        sign = c.new(f"xor {f.it} {self._bits(x)}, {self._bits(y)}")
+        top = c.const(f.int, str(-1 << (31 if f.int == "i32" else 63)))
+        found = c.new(f"or {f.it} {size}, {c.new(f'and {f.it} {sign}, {top}')}")
+        return c.new(f"bitcast {f.it} {found} to {f.t}")
 
     def whole(self, x: str) -> str:
         """How many of the least number |x| is, as a float; anything where it is normal."""

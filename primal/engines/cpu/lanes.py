@@ -13,6 +13,7 @@ from typing import Any
 from primal.engines.cpu import floats, functions, interleaved
 from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, itemsize
 from primal.engines.cpu.divisions import by_known, divide
+from primal.engines.cpu.fading import product
 
 UNARY: dict[str, str] = {
     "neg": "iuf", "abs": "if", "sign": "iuf", "square": "iuf", "reciprocal": "f",
@@ -202,6 +203,8 @@ def _arith(for_float: str, for_int: str) -> Callable[..., str]:
         op = for_float if dtype[0] == "f" else for_int
         if dtype == "f4" and for_float == "fmul" and c.module.careful:
             return _in_float64(c, op, x, y)
+        if dtype == "f8" and for_float == "fmul" and c.module.careful and c.module.fma:
+            return product(c, x, y)
         return c.new(f"{op} {c.vec(SCALAR[dtype])} {x}, {y}")
 
     return write

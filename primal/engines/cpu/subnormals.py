@@ -11,7 +11,8 @@ a job, and Python code always finds its own.
 Otherwise steps that keep meeting such numbers get code that computes products and quotients of
 float32 in float64, where they are as large as any: with the same results, as a product is exact
 there, and 53 digits of a quotient never round to another float32 than all of them. It takes up to
-three times as long as plain code without such numbers, and a thirtieth with them. The CPU keeps a
+three times as long as plain code without such numbers, and a thirtieth with them. Products of
+float64 are whole numbers of the least one then (`fading`), in a seventh. The CPU keeps a
 mark of having met one, at which the driver looks after each step; the upper half of the second word
 of the step's record counts how long it took then, and `careful` is told where that is long.
 

@@ -65,6 +65,33 @@ def test_results_are_the_same_to_the_bit() -> None:
         np.testing.assert_array_equal(plain[1], x / y)
 
 
+def test_products_of_float64_are_the_same_to_the_bit(x64: None) -> None:
+    """By whole numbers of the least one: operands that are subnormal, and results around these."""
+    rng = np.random.default_rng(0)
+    n, info = 20_003, np.finfo(np.float64)
+    exponents = rng.integers(-1022, 1020, n)
+    others = np.clip(-1022 - exponents + rng.integers(-70, 20, n), -1022, 1020)
+    x, y = [np.ldexp(rng.uniform(1, 2, n), e) * rng.choice([-1, 1], n) for e in (exponents, others)]
+    x[::3] = rng.integers(0, 2**53, x[::3].size).view(np.float64)
+    y[::3] = np.ldexp(rng.uniform(1, 2, y[::3].size), rng.integers(-60, 60, y[::3].size))
+    x[::7], y[::7] = y[::7].copy(), x[::7].copy()
+    rare = [0.0, -0.0, np.inf, -np.inf, np.nan, info.tiny, -info.tiny / 2, 5e-324, info.max, 1.0]
+    x[:100], y[:100] = np.repeat(rare, 10), np.tile(rare, 10)
+
+    def f(x: Any, y: Any) -> list[Any]:
+        return [ew.mul(x, y), ew.square(x), ew.sub(ew.mul(x, y), y)]
+
+    program = built(f, x, y)
+    plain = program.execute([x, y])
+    (trial,) = replaced(program)
+    trial[2:4], trial[8] = (10**9, 1), subnormals.LATELY
+    for a, b in zip(plain, program.execute([x, y]), strict=True):
+        assert ((a.view(np.int64) == b.view(np.int64)) | (np.isnan(a) & np.isnan(b))).all()
+    assert 10**9 - 1000 < trial[2] < 10**9
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(plain[0], x * y)
+
+
 def fading(x: Any, xs: Any) -> list[Any]:
     return [lax.fori_loop(0, 600, lambda i, c: c * 0.8, x)]
 
