@@ -69,6 +69,18 @@ def test_exact_gelu_has_its_digits_far_below(dtype: Any, lowest: float, through:
     assert np.signbit(nn.gelu(jnp.float32(-0.0), approximate=False))
 
 
+def test_higher_derivatives_of_exact_gelu() -> None:
+    """φ·(2 - x²) and φ·(x³ - 4x), at 0 too, about which Φ is written by |x|."""
+    x = np.array([-5.0, -0.3, -0.0, 0.0, 1e-3, 0.75, 4.0])
+    density = np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
+    second = grad(grad(lambda x: nn.gelu(x, approximate=False)))
+    with enable_x64():
+        for through in (lambda f: f, jit):
+            got = through(vmap(second))(x), through(vmap(grad(second)))(x)
+            np.testing.assert_allclose(got[0], density * (2 - x**2), rtol=1e-13)
+            np.testing.assert_allclose(got[1], density * (x**3 - 4 * x), rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     "name",
     "celu elu gelu hard_sigmoid hard_silu hard_swish hard_tanh leaky_relu log_sigmoid mish relu "

@@ -293,7 +293,7 @@ def test_distributions_refuse_complex_numbers(name: str) -> None:
         density(jnp.ones(45, "complex64"), *parameters)
 
 
-@pytest.mark.parametrize("name", ["beta", "gamma", "chi2", "gumbel_l", "gumbel_r"])
+@pytest.mark.parametrize("name", ["beta", "gamma", "chi2", "gumbel_l", "gumbel_r", "t"])
 def test_what_is_no_distribution_has_no_probabilities(name: str) -> None:
     ours, theirs = getattr(stats, name), getattr(reference, name)
     x = np.array([-1.0, 0.25, 0.5, 2.0, np.inf, np.nan])
@@ -527,6 +527,11 @@ def test_slopes_of_logarithms_of_densities_next_to_the_ends(jitted: bool) -> Non
     for a in (1.0, 2.0):
         got = slopes(lambda x: stats.beta.logpdf(x, a, 1.0), y)  # noqa: B023
         np.testing.assert_allclose(got, (a - 1) / y.astype(np.float64), rtol=1e-6)
+
+
+def test_the_density_of_exponential_numbers_at_infinity_is_0() -> None:
+    assert stats.gamma.pdf(np.inf, 1.0) == 0 and stats.gamma.logpdf(np.inf, 1.0) == -np.inf
+    assert stats.chi2.pdf(np.inf, 2.0) == 0
 
 
 def test_the_slope_of_an_exponential_share_at_0() -> None:

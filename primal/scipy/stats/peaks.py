@@ -80,10 +80,10 @@ def log_gamma(a: Any, z: Any) -> Any:
     With slopes of its own: those of log_poisson and of 1/z cancel next to 0, and of a = 1 no digit
     was left below 1e-6.
     """
-    none = z == 0
-    at = jnp.where(none, 1, z)
+    ends = (z == 0) | (z == jnp.inf)
+    at = jnp.where(ends, 1, z)
     log = log_poisson(a, at) + (jnp.log(a) - jnp.log(at))
-    return jnp.where(none, special.xlogy(a - 1, z), log)
+    return jnp.where(ends, special.xlogy(a - 1, z) - z, log)
 
 
 log_gamma.defjvps(

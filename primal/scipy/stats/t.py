@@ -9,6 +9,7 @@ from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.scipy.operands import settled
 from primal.scipy.stats.peaks import log_half_step
+from primal.scipy.stats.supports import for_positive
 
 
 def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -24,7 +25,7 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     z = (x - loc) / scale
     half = df / 2
     level = log_half_step(half) - 0.5 * math.log(2 * math.pi) - jnp.log(scale)
-    return level - (half + 0.5) * jnp.log1p(z * z / df)
+    return for_positive(level - (half + 0.5) * jnp.log1p(z * z / df), df)
 
 
 def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
