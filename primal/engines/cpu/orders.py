@@ -42,6 +42,8 @@ _MANTISSA = {"f2": 10, "h2": 7, "f4": 23, "f8": 52}
 def sort(k: Any, xs: Sequence[Value], axis: int, num_keys: int) -> list[Value]:
     """All operands reordered alike, by the first of them, stably."""
     n = xs[0].shape[axis]
+    if n == 1:
+        return list(xs)  # in their order: with places, 200 of the 600 µs of a quantile's gradient
     if n > MOST or (len(xs) == 1 and n > MANY and n * xs[0].size > MOST**2):
         raise Unsupported(f"sort of {xs[0].shape}")
     given = [rows(k, x, axis) for x in xs]

@@ -231,10 +231,11 @@ def _counted(shape: tuple[int, ...], dimension: int) -> Any:
 
 
 def _sort_jvp(primals: Any, tangents: Any, *, dimension: int, **params: Any) -> Any:
-    if all(t is ZERO for t in tangents) or not aval_of(primals[0]).size:
-        return sort(*primals, dimension=dimension, **params), list(tangents)
     _sort_type(*[aval_of(x) for x in primals], dimension=dimension, **params)  # before places
-    places = _counted(aval_of(primals[0]).shape, dimension)
+    shape = aval_of(primals[0]).shape
+    if all(t is ZERO for t in tangents) or not aval_of(primals[0]).size or shape[dimension] == 1:
+        return sort(*primals, dimension=dimension, **params), list(tangents)
+    places = _counted(shape, dimension)
     *outs, order = sort(*primals, places, dimension=dimension, **params)
     return outs, [
         t if t is ZERO else take_along(t, order, dimension, unique=True) for t in tangents

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import primal
 from primal import lax
 from primal.engines.cpu.firsts import BITS, COUNTING, ROOMS, Greatest, Walk
 from primal.engines.cpu.orders import MANY, MOST
@@ -135,3 +136,26 @@ def test_complex_operands_and_keys() -> None:
         z = (x + 1j * x).astype(dtype)
         same(lambda x, z: list(sort(x, z, dimension=1, is_stable=True, num_keys=1)), x, z)
         same(lambda z: list(sort(z, dimension=1, is_stable=True, num_keys=1)), z)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64"])
+@pytest.mark.parametrize("shape, axis", [((1,), 0), ((1, 300), 0), ((7, 1, 40), 1)])
+def test_rows_of_one_are_in_order(shape: tuple[int, ...], axis: int, dtype: str) -> None:
+    """Nothing is sorted, nor is where an element was asked for the derivative."""
+    x = drawn(shape, dtype)
+    places = np.arange(x.size, dtype=np.int32).reshape(shape)
+
+    def f(x: Any, places: Any) -> Any:
+        return sort(x, places, dimension=axis, is_stable=True, num_keys=1)
+
+    assert not built(f, x, places).plan.steps
+    same(f, x, places)
+    if np.dtype(dtype).kind != "f":
+        return
+    t = np.ones(shape, dtype)
+    out, slope = primal.jvp(lambda x: lax.sort(x, axis), (x,), (t,))
+    np.testing.assert_array_equal(out, x)
+    np.testing.assert_array_equal(slope, t)
+    slopes = primal.make_jaxpr(lambda x, t: primal.jvp(lambda x: lax.sort(x, axis), (x,), (t,)))
+    jaxpr = slopes(x, t)
+    assert [e.primitive.name for e in jaxpr.eqns] == ["sort"]
