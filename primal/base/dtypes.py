@@ -538,17 +538,23 @@ _NARROW_FLOATS = frozenset(t for t in KIND if KIND[t] == "f" and itemsize_bits(t
 def sums_dtype(*given: DType) -> DType:
     """The dtype of NumPy that holds sums of products of those dtypes.
 
+    Sums of whole numbers wrap, so that the widest holds them whatever its sign: NumPy's answer
+    for uint64 and int64 is float64, which has not their bits.
+
     >>> sums_dtype(np.dtype("int16"), bfloat16), sums_dtype(int4, uint4)
     (dtype('float32'), dtype('int32'))
     """
-    return np.result_type(
-        *[
+    native = [
+        np.dtype(
             np.float32 if is_narrow_float(d)
             else np.int32 if d.kind == "V" and KIND[d] in "iu"
             else d
-            for d in given
-        ]
-    )  # fmt: skip
+        )
+        for d in given
+    ]  # fmt: skip
+    if all(d.kind in "iu" for d in native):
+        return max(native, key=lambda d: d.itemsize)
+    return np.result_type(*native)
 
 
 _SCALAR_ORDER: dict[type, int] = {bool: 0, int: 1, float: 2, complex: 3}

@@ -8,6 +8,7 @@ import pytest
 import primal
 import primal.numpy as jnp
 from primal import lax
+from primal.base.config import cpu_engine
 
 MIXED = [
     ("float16", "bfloat16", "bfloat16"), ("int8", "uint8", "int8"), ("uint32", "int32", "int32"),
@@ -56,6 +57,25 @@ def test_sums_of_dtypes_that_numpy_does_not_join(dtype: str, preferred: str) -> 
         out = run(lambda y: lax.dot(y, y, preferred_element_type=np.dtype(preferred)))(x)
         assert out.dtype == preferred
         assert int(out.astype("int32")) == 14
+
+
+@pytest.mark.parametrize("dtype, preferred", [("uint64", "int64"), ("int64", "uint64")])
+def test_sums_of_whole_numbers_wrap_whatever_their_sign(
+    dtype: str, preferred: str, x64: None
+) -> None:
+    """NumPy has float64 for both."""
+    top = np.iinfo(dtype).max
+    x = np.array([[top - 2, 3], [1, top]], dtype)
+    want = x.astype(preferred) @ x.astype(preferred)
+
+    def product(x: jnp.ndarray) -> jnp.ndarray:
+        dims = (((1,), (0,)), ((), ()))
+        return lax.dot_general(x, x, dims, preferred_element_type=preferred)
+
+    for engine in ("cpu", "xla"):
+        with cpu_engine(engine):
+            np.testing.assert_array_equal(primal.jit(product)(x), want)
+    np.testing.assert_array_equal(product(jnp.asarray(x)), want)
 
 
 def test_sums_that_are_wide_or_narrow_floats() -> None:
