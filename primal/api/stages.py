@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, overload
 
-from primal.api.operands import check_operands, operand, struct_of
-from primal.base.pytree import PyTreeDef, flatten_args, unflatten
+from primal.api.operands import argument_path, check_operands, operand, struct_of
+from primal.base.pytree import PyTreeDef, flatten_args, flatten_with_path, unflatten
 from primal.base.wrapping import P, R_co, Transformed
 from primal.control.call import call
 from primal.engines.protocol import Device
@@ -146,13 +146,23 @@ class Stage:
 
     def _check(self, avals: Sequence[Aval]) -> None:
         """TypeError unless arguments have the types of this signature."""
-        for i, (got, want) in enumerate(zip(avals, self._ins, strict=True)):
-            if got.shape != want.shape or got.dtype != want.dtype:
-                raise TypeError(
-                    f"[{self._traced.name}] expected argument {i} to be {want}, for which it was "
-                    f"compiled, got {got}: Argument types differ from the types for which this "
-                    "computation was compiled."
-                )
+        other = [
+            i
+            for i, (got, want) in enumerate(zip(avals, self._ins, strict=True))
+            if got.shape != want.shape or got.dtype != want.dtype
+        ]
+        if other:
+            paths = flatten_with_path(self.in_avals)[0]
+            each = [
+                f"Argument '{argument_path(paths[i][0])}' compiled with {self._ins[i].str_short()} "
+                f"and called with {avals[i].str_short()}"
+                for i in other
+            ]
+            raise TypeError(
+                f"[{self._traced.name}] expected arguments of its signature, got others: Argument "
+                "types differ from the types for which this computation was compiled. The "
+                "mismatches are:\n" + "\n".join(each)
+            )
 
 
 class Traced(Stage):

@@ -149,8 +149,20 @@ def test_a_traced_function_runs_and_transforms() -> None:
     traced = jit(lambda x, y: {"out": x * y}).trace(1.0, 2.0)
     assert float(traced(3.0, 4.0)["out"]) == 12.0
     assert float(primal.grad(lambda z: traced(z, 4.0)["out"])(3.0)) == 4.0
-    with pytest.raises(TypeError, match="expected argument 0 to be"):
+    with pytest.raises(TypeError, match=r"compiled with float32\[\] and called with float32\[2\]"):
         traced(jnp.ones(2), 4.0)
     assert "stablehlo.multiply" in traced.lower(lowering_platforms=("cpu",)).as_text()
     with pytest.raises(NotImplementedError, match="expected lowering_platforms"):
         traced.lower(lowering_platforms=("tpu",))
+
+
+def test_all_arguments_of_other_types_are_named() -> None:
+    one = primal.ShapeDtypeStruct((), "int32")
+    compiled = jit(lambda x, d, y, k: x).lower(one, {"u": one}, one, k=one).compile()
+    with pytest.raises(TypeError) as error:
+        compiled(arr(3), {"u": np.float32(1)}, 2, k=1.5)
+    assert str(error.value).splitlines()[1:4] == [
+        "Argument 'args[0]' compiled with int32[] and called with float32[3]",
+        "Argument 'args[1]['u']' compiled with int32[] and called with float32[]",
+        "Argument 'kwargs['k']' compiled with int32[] and called with float32[]",
+    ]
