@@ -34,7 +34,7 @@ from primal.ops.index.numbers import (
     window_sizes,
 )
 from primal.ops.shape import moveaxis, reshape
-from primal.ops.spread import broadcast_axis, zeros_like_aval
+from primal.ops.spread import broadcast_axis, broadcast_to, zeros_like_aval
 from primal.ops.types import NUMERIC, check_dtype, is_linear
 
 INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
@@ -513,6 +513,8 @@ def take_along(
 ) -> Any:
     """out[.., i, ..] = x[.., indices[.., i, ..], ..] along `axis`; other dimensions agree."""
     shape, have = aval_of(indices).shape, aval_of(x).shape
+    if have[axis] == 1 and mode is PROMISE_IN_BOUNDS:
+        return broadcast_to(x, shape)  # whose derivative is a sum, not a scatter
     others = tuple([d for d in range(len(have)) if d != axis])
     numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
     return gather(

@@ -159,3 +159,14 @@ def test_rows_of_one_are_in_order(shape: tuple[int, ...], axis: int, dtype: str)
     slopes = primal.make_jaxpr(lambda x, t: primal.jvp(lambda x: lax.sort(x, axis), (x,), (t,)))
     jaxpr = slopes(x, t)
     assert [e.primitive.name for e in jaxpr.eqns] == ["sort"]
+
+
+@pytest.mark.parametrize("q", [0.3, [0.1, 0.5, 1.0]])
+def test_quantiles_of_one_element_are_it(q: Any) -> None:
+    """In their derivatives nothing is scattered; nan has nan's."""
+    x = np.array([[1.5, -0.0, np.inf, np.nan, -3]], np.float32)
+    f = primal.jit(primal.grad(lambda x: primal.numpy.quantile(x, np.float32(q), 0)[..., :2].sum()))
+    want = np.broadcast_to(x[0], (*np.shape(q), 5))
+    np.testing.assert_array_equal(primal.numpy.quantile(x, np.float32(q), 0), want)
+    np.testing.assert_array_equal(f(x), [[np.size(q), np.size(q), 0, 0, 0]])
+    assert "scatter" not in str(primal.make_jaxpr(f)(x))
