@@ -529,7 +529,11 @@ def test_slopes_of_logarithms_of_densities_next_to_the_ends(jitted: bool) -> Non
         np.testing.assert_allclose(got, (a - 1) / y.astype(np.float64), rtol=1e-6)
 
 
-def test_the_density_of_exponential_numbers_at_infinity_is_0() -> None:
+def test_densities_of_exponential_numbers_are_exponentials() -> None:
+    x = np.array([0, 1e-40, 1e-6, 0.5, 2, 50], np.float32)
+    got = stats.gamma.logpdf(x, np.float32(1)), stats.chi2.logpdf(2 * x, np.float32(2)) + np.log(2)
+    for logarithms in got:
+        np.testing.assert_allclose(logarithms, -x, rtol=3e-7, atol=3e-7)
     assert stats.gamma.pdf(np.inf, 1.0) == 0 and stats.gamma.logpdf(np.inf, 1.0) == -np.inf
     assert stats.chi2.pdf(np.inf, 2.0) == 0
 

@@ -14,7 +14,7 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logpdf(jnp.array([0.5, 2.0]), 3.0)
-    Array([-1.515512 , -1.5723649], dtype=float32)
+    Array([-1.5155121, -1.572365 ], dtype=float32)
     """
     x, df, loc, scale = settled("chi2.logpdf", x, df, loc, scale)
     return gamma.logpdf(x, df / 2, loc, 2 * scale)
@@ -26,7 +26,7 @@ def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
     Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> pdf(jnp.array([0.5, 2.0]), 3.0)
-    Array([0.21969567, 0.20755374], dtype=float32)
+    Array([0.21969566, 0.20755373], dtype=float32)
     """
     x, df, loc, scale = settled("chi2.pdf", x, df, loc, scale)
     return gamma.pdf(x, df / 2, loc, 2 * scale)

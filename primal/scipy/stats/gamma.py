@@ -19,7 +19,7 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logpdf(jnp.array([0.5, 2.0]), 2.0)
-    Array([-1.1931472, -1.3068528], dtype=float32)
+    Array([-1.1931473, -1.3068529], dtype=float32)
     """
     x, a, loc, scale = settled("gamma.logpdf", x, a, loc, scale)
     z = (x - loc) / scale
@@ -35,7 +35,7 @@ def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> pdf(jnp.array([0.5, 2.0]), 2.0)
-    Array([0.30326533, 0.27067056], dtype=float32)
+    Array([0.30326527, 0.27067056], dtype=float32)
     """
     return jnp.exp(logpdf(x, a, loc, scale))
 

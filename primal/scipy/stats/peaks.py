@@ -82,7 +82,10 @@ def log_gamma(a: Any, z: Any) -> Any:
     """
     ends = (z == 0) | (z == jnp.inf)
     at = jnp.where(ends, 1, z)
-    log = log_poisson(a, at) + (jnp.log(a) - jnp.log(at))
+    # L(a - 1, z), or of a below 1, where there is none, L(a, z)·a/z, whose logarithms are large.
+    less = a < 1
+    ratio = jnp.log(jnp.where(less, a, 1)) - jnp.log(jnp.where(less, at, 1))
+    log = log_poisson(jnp.where(less, a, a - 1), at) + ratio
     return jnp.where(ends, special.xlogy(a - 1, z) - z, log)
 
 
