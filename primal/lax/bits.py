@@ -156,7 +156,8 @@ def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Array:
         )
     if low.shape or high.shape:
         raise ValueError(f"[rng_uniform] expected scalars, got shapes {low.shape}, {high.shape}.")
-    out = Aval(canonical_shape(shape, "rng_uniform"), low.dtype)
+    weak = low.weak_type and high.weak_type
+    out = Aval(canonical_shape(shape, "rng_uniform"), low.dtype, weak)
     (drawn,) = io_callback(
         a, b, callback=_draw(out), result_avals=(out,), sharding=None, ordered=False
     )

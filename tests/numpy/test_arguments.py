@@ -150,3 +150,11 @@ def test_names_of_scalar_types() -> None:
         kind = getattr(jnp, name)
         assert kind.__name__ == kind.dtype.name
         assert repr(kind) == f"<class 'primal.numpy.{kind.dtype.name}'>"
+
+
+@pytest.mark.parametrize("ends", [(0.0, 1.0), (0, 9), (np.float32(0), 1.0), (V[0], V[1] + 1)])
+def test_numbers_drawn_between_weak_ends_are_weak(ends: tuple[Any, Any]) -> None:
+    weak = all(type(end) in (int, float) for end in ends)
+    draw = primal.lax.rng_uniform
+    for out in (draw(*ends, (2,)), primal.jit(lambda: draw(*ends, (2,)))()):
+        assert out.weak_type == weak and out.shape == (2,)
