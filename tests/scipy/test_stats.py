@@ -546,3 +546,18 @@ def test_the_slope_of_an_exponential_share_at_0() -> None:
             assert float(f(0.0, 1.0)) == 1
         assert float(primal.grad(slope)(0.0, 1.0)) == -1
         assert float(primal.grad(stats.chi2.sf)(0.0, 2.0)) == -0.5
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_betabinom_of_one_beside_a_large_parameter(dtype: str, x64: None) -> None:
+    """Of one draw the probabilities are a/(a + b) and b/(a + b), also where one rounds to 1."""
+    large = {"float32": 1e8, "float64": 1e17}[dtype]
+    for a, b in ((large, 1e-3), (large, 1.0), (1e-3, large), (large, large), (large**3, 0.5)):
+        args = [jnp.asarray(x, dtype) for x in (a, b)]
+        for k, part in ((0.0, b), (1.0, a)):
+            want = np.log(part / (a + b))
+            for run in (lambda f: f, primal.jit):
+                got = run(stats.betabinom.logpmf)(jnp.asarray(k, dtype), 1, *args)
+                eps = np.finfo(dtype).eps
+                np.testing.assert_allclose(got, want, rtol=16 * eps, atol=4 * eps)
+        assert stats.betabinom.pmf(jnp.asarray(0, dtype), 0, *args) == pytest.approx(1)

@@ -24,10 +24,15 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
     y = jnp.where(ok, y, 0)
     # A binomial distribution whose p is drawn from that of beta, and what is known of p after that:
     # powers of any p cancel, and this one leaves the smallest terms.
-    p = (y + a) / (n + a + b)
-    log = log_split(y, n - y, p) + log_split(a, b, p) - log_split(y + a, n - y + b, p)
-    log = log + jnp.log(a / (a + b) / p) + jnp.log(b / (n - y + b))
+    # Of hits, or of misses where these are fewer: beside a large a the share of hits rounds to 1.
     legal = (n >= 0) & (a > 0) & (b > 0)
+    z = n - y
+    fewer = z + b < y + a
+    y, z = jnp.where(fewer, z, y), jnp.where(fewer, y, z)
+    a, b = jnp.where(fewer, b, a), jnp.where(fewer, a, b)
+    p = (y + a) / (n + a + b)
+    log = log_split(y, z, p) + log_split(a, b, p) - log_split(y + a, z + b, p)
+    log = log + jnp.log(a / (a + b) / p) + jnp.log(b / (z + b))
     return jnp.where(legal, jnp.where(ok, log, -jnp.inf), jnp.nan)
 
 
