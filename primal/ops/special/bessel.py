@@ -38,27 +38,29 @@ def _scaled(order: int, xp: Any, x: Any) -> Any:
 _i0e, _i1e = functools.partial(_scaled, 0), functools.partial(_scaled, 1)
 
 
+def _two_pieces(size: Any, near: Any, far: Any) -> Any:
+    """Polynomials in (2s - 6)/(s + 6) up to s = 12, in 24/s - 1 beyond; each of float32 and 64."""
+    one, six, twelve = constant(1, size), constant(6, size), constant(12, size)
+    close, double = lt(size, twelve), aval_of(size).dtype == np.float64
+    low, high = select_n(close, one, size), select_n(close, size, twelve)
+    return select_n(
+        close,
+        polynomial(sub(div(constant(24, size), high), one), coefficients=far[double]),
+        polynomial(div(sub(add(low, low), six), add(low, six)), coefficients=near[double]),
+    )
+
+
 def _apart(x: Any) -> Any:
     """i0e(|x|) - i1e(|x|), of which a difference would leave no digit where |x| is large."""
     size = abs(x)
     finite = lt(size, constant(math.inf, x))
     inside = select_n(finite, constant(0, x), size)
-    one, six, twelve = constant(1, x), constant(6, x), constant(12, x)
-    double = aval_of(x).dtype == np.float64
-    close = lt(inside, twelve)
-    low, high = select_n(close, constant(1, x), inside), select_n(close, inside, constant(12, x))
-    level = select_n(
-        close,
-        polynomial(
-            sub(div(constant(24, x), high), one),
-            coefficients=tables.I0E_I1E_FAR_64 if double else tables.I0E_I1E_FAR,
-        ),
-        polynomial(
-            div(sub(add(low, low), six), add(low, six)),
-            coefficients=tables.I0E_I1E_NEAR_64 if double else tables.I0E_I1E_NEAR,
-        ),
+    level = _two_pieces(
+        inside,
+        (tables.I0E_I1E_NEAR, tables.I0E_I1E_NEAR_64),
+        (tables.I0E_I1E_FAR, tables.I0E_I1E_FAR_64),
     )
-    root = rsqrt(add(inside, one))
+    root = rsqrt(add(inside, constant(1, x)))
     return select_n(finite, constant(0, x), mul(mul(level, root), mul(root, root)))
 
 
@@ -66,22 +68,12 @@ def bessel_i1_slope(x: Any) -> Any:
     """e^-|x|·I₁'(x), by itself: as a sum of i0e and i1e/x it would take two of such."""
     top = constant(float(finfo(aval_of(x).dtype).max), x)
     size = select_n(gt(abs(x), top), abs(x), top)
-    one, six, twelve = constant(1, x), constant(6, x), constant(12, x)
-    double = aval_of(x).dtype == np.float64
-    close = lt(size, twelve)
-    low, high = select_n(close, one, size), select_n(close, size, twelve)
-    level = select_n(
-        close,
-        polynomial(
-            sub(div(constant(24, x), high), one),
-            coefficients=tables.I1_SLOPE_FAR_64 if double else tables.I1_SLOPE_FAR,
-        ),
-        polynomial(
-            div(sub(add(low, low), six), add(low, six)),
-            coefficients=tables.I1_SLOPE_NEAR_64 if double else tables.I1_SLOPE_NEAR,
-        ),
+    level = _two_pieces(
+        size,
+        (tables.I1_SLOPE_NEAR, tables.I1_SLOPE_NEAR_64),
+        (tables.I1_SLOPE_FAR, tables.I1_SLOPE_FAR_64),
     )
-    return mul(level, rsqrt(add(size, one)))
+    return mul(level, rsqrt(add(size, constant(1, x))))
 
 
 def _i0e_slope(t: Any, x: Any) -> Any:

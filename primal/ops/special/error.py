@@ -70,13 +70,13 @@ _FLAT = 3.92
 _BLOCK = 1 << 14
 
 
-def _erf_32(x: Any) -> Any:
-    if x.size > _BLOCK:
-        flat, out = x.reshape(-1), np.empty(x.size, x.dtype)
-        for i in range(0, x.size, _BLOCK):
-            out[i : i + _BLOCK] = _erf_32(flat[i : i + _BLOCK])
-        return out.reshape(x.shape)
-    return _erf_block(x)
+def _in_blocks(of_block: Callable[[Any], Any], x: Any) -> Any:
+    if x.size <= _BLOCK:
+        return of_block(x)
+    flat, out = x.reshape(-1), np.empty(x.size, x.dtype)
+    for i in range(0, x.size, _BLOCK):
+        out[i : i + _BLOCK] = of_block(flat[i : i + _BLOCK])
+    return out.reshape(x.shape)
 
 
 def _erf_by_numpy(x: Any) -> Any:
@@ -102,8 +102,8 @@ def _erf_impl(x: Any) -> Any:
     if x.dtype == np.float64:
         return _erf_64(x)
     if is_narrow_float(x.dtype):
-        return _erf_32(x.astype(np.float32)).astype(x.dtype)
-    return _erf_32(x)
+        return _in_blocks(_erf_block, x.astype(np.float32)).astype(x.dtype)
+    return _in_blocks(_erf_block, x)
 
 
 def squared(x: Any) -> tuple[Any, Any]:
@@ -133,15 +133,6 @@ _EXPM1 = single(1 / 120, 1 / 24, 1 / 6, 0.5, 1)
 """(exp(r) - 1)/r for |r| < 0.17."""
 
 
-def _erfc_32(x: Any) -> Any:
-    if x.size > _BLOCK:
-        flat, out = x.reshape(-1), np.empty(x.size, x.dtype)
-        for i in range(0, x.size, _BLOCK):
-            out[i : i + _BLOCK] = _erfc_32(flat[i : i + _BLOCK])
-        return out.reshape(x.shape)
-    return _erfc_block(x)
-
-
 def _erfc_by_numpy(x: Any) -> Any:
     size = np.minimum(np.abs(x), np.float32(_ERFC_END))
     # x² is near², which is a float, and a rest, whose exponential is a series: rounded, x² would
@@ -166,7 +157,8 @@ _erfc_wide = by_scipy("erfc")
 
 def _erfc_impl(x: Any) -> Any:
     if x.dtype != np.float64:
-        return _erfc_32(np.asarray(x, np.float32)).astype(x.dtype, copy=False)
+        x32 = np.asarray(x, np.float32)
+        return _in_blocks(_erfc_block, x32).astype(x.dtype, copy=False)
     out = np.asarray(_erfc_wide(x))
     # SciPy rounds x² in exp(-x²): 150 units at 24. Its scaled function has all digits.
     far = (x > 2) & (x < 27)
