@@ -46,6 +46,20 @@ class Floats:
             return self.add(self.mul(x, y), z)
         return self.c.intrinsic("fma", self.scalar, self.k(x), self.k(y), self.k(z))
 
+    def square(self, x: str) -> str:
+        """x², plus a number that no sum of 1 and it, or of its products, shows.
+
+        It costs nothing, and no square is subnormal: each step with one takes the CPU 100 cycles,
+        and a polynomial of it has ten (a float64 sine of 1e-160 took 65 times that of 0.1).
+        """
+        if not self.c.module.fma:
+            return self.mul(x, x)
+        return self.fma(x, x, 2.0**-60 if self.dtype == "f4" else 2.0**-120)
+
+    def tiny(self, x: str) -> str:
+        """The lanes whose square shows nowhere beside 1."""
+        return self.test("olt", self.abs(x), 2.0**-13 if self.dtype == "f4" else 2.0**-28)
+
     def neg(self, x: str) -> str:
         return self.c.new(f"fneg {self.t} {x}")
 

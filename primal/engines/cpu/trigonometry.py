@@ -53,30 +53,33 @@ _KINDS = "sin", "cos", "tan"
 
 
 def _turned(kind: str) -> Callable[..., str]:
-    """sin, cos or tan. Lanes with large arguments take a longer way, and nobody else waits."""
+    """sin, cos or tan. Lanes with large arguments take a longer way, and nobody else waits.
+
+    Tiny numbers are their own sines, -0 too, and their squares, which are subnormal, are left out.
+    """
 
     def write(f: Floats, x: str) -> str:
+        own = f.tiny(x)
+        out = some(f, x, own)
+        return out if kind == "cos" else f.where(own, x, out)
+
+    def some(f: Floats, x: str, own: str) -> str:
         if f.dtype == "f8":
             limit = _LARGE_WIDE if f.c.module.fma else 0.0
             large = f.test("ogt", f.abs(x), limit)
-            out = _turn(f, kind, *_quick(f, x))
-            return _zeros(f, kind, x, _with_slow(f, large, out, x, library(f.c, kind)))
+            out = _turn(f, kind, *_quick(f, x, own))
+            return _with_slow(f, large, out, x, library(f.c, kind))
 
         def in_float64() -> str:
             name, way = _in_float64(f.c), _KINDS.index(kind)
             return f.c.new(f"call {f.t} @{name}({f.t} {x}, i32 {way})")
 
         if not f.c.module.fma:
-            return _zeros(f, kind, x, in_float64())
+            return in_float64()
         large = f.test("ogt", f.abs(x), _LARGE_NARROW)
-        return _zeros(f, kind, x, branch(f, large, _turn(f, kind, *_quick(f, x)), in_float64))
+        return branch(f, large, _turn(f, kind, *_quick(f, x, own)), in_float64)
 
     return write
-
-
-def _zeros(f: Floats, kind: str, x: str, out: str) -> str:
-    """-0 is its own sine and tangent."""
-    return out if kind == "cos" else f.where(f.test("oeq", x, 0.0), x, out)
 
 
 def _with_slow(f: Floats, large: str, out: str, x: str, function: str) -> str:
@@ -96,7 +99,7 @@ def _in_float64(c: Code) -> str:
         f = Floats(b, "f8")
         x = f.widen("%x")
         is_cos, is_tan = (b.new(f"icmp eq i32 %kind, {_KINDS.index(k)}") for k in ("cos", "tan"))
-        number, sine, cosine = _quick(f, x, careful=False)
+        number, sine, cosine = _quick(f, x, f.tiny(x), careful=False)
         turn = b.splat(f.int, b.new(f"zext i1 {is_cos} to {f.int}"))
         out = _sine(f, f.iop("add", number, turn), sine, cosine)
         (out,) = b.guarded(is_tan, [(f.t, out)], lambda: [_tangent(f, number, sine, cosine)])
@@ -113,7 +116,7 @@ def _in_float64(c: Code) -> str:
     return full
 
 
-def _quick(f: Floats, x: str, careful: bool = True) -> tuple[str, str, str]:
+def _quick(f: Floats, x: str, tiny: str, careful: bool = True) -> tuple[str, str, str]:
     """The nearest multiple of π/2, its number, and sine and cosine of the angle from there.
 
     `careful` keeps the digits that the difference lost.
@@ -131,7 +134,7 @@ def _quick(f: Floats, x: str, careful: bool = True) -> tuple[str, str, str]:
         low = f.fma(n, -third, f.sub(low, f.fma(n, second, f.neg(w))))
     else:
         r = f.fma(n, -third, f.fma(n, -second, t))
-    return number, *_both(f, r, low)
+    return number, *_both(f, r, low, tiny)
 
 
 def _turn(f: Floats, kind: str, number: str, sine: str, cosine: str) -> str:
@@ -158,9 +161,9 @@ def _tangent(f: Floats, quarter: str, sine: str, cosine: str) -> str:
     return f.div(f.where(odd, f.neg(cosine), sine), f.where(odd, sine, cosine))
 
 
-def _both(f: Floats, r: str, low: str) -> tuple[str, str]:
-    """sin(r + low) and cos(r + low) for |r| <= π/4."""
-    z = f.mul(r, r)
+def _both(f: Floats, r: str, low: str, tiny: str) -> tuple[str, str]:
+    """sin(r + low) and cos(r + low) for |r| <= π/4; `tiny`: the lanes whose squares are 0."""
+    z = f.where(tiny, 0.0, f.mul(r, r))
     cube = f.mul(z, r)
     half = f.mul(z, 0.5)
     top = f.sub(1.0, half)
@@ -185,15 +188,14 @@ def _asin_parts(f: Floats, size: str) -> tuple[str, str, str]:
     """far, s and t: asin of min(size, sqrt((1 - size)/2)) is s + t; far where size > 1/2."""
     far = f.test("ogt", size, 0.5)
     z_far = f.mul(f.sub(1.0, size), 0.5)
-    z = f.where(far, z_far, f.mul(size, size))
+    z = f.where(far, z_far, f.where(f.tiny(size), 0.0, f.mul(size, size)))
     s = f.where(far, f.sqrt(z_far), size)
     return far, s, f.mul(f.mul(s, z), f.poly(z, _ASIN))
 
 
 @wide
 def asin(f: Floats, x: str) -> str:
-    size = f.abs(x)
-    far, s, t = _asin_parts(f, size)
+    far, s, t = _asin_parts(f, f.abs(x))
     # π/2 - 2·(s + t)
     turned = f.sub(_HALF_PI, f.sub(f.mul(f.add(s, t), 2.0), _HALF_PI_LOW))
     return f.signed(f.where(far, turned, f.add(s, t)), x)
@@ -219,7 +221,7 @@ def _angle(f: Floats, a: str, b: str) -> str:
     base = f.where(low, 0.0, f.where(high, _HALF_PI, 0.7853981633974483))
     base_low = f.where(low, 0.0, f.where(high, _HALF_PI_LOW, 3.061616997868383e-17))
     r = f.div(over, under)
-    z = f.mul(r, r)
+    z = f.where(f.tiny(r), 0.0, f.mul(r, r))
     return f.add(base, f.add(r, f.fma(f.mul(r, z), f.poly(z, _ATAN), base_low)))
 
 

@@ -13,6 +13,7 @@ from primal import lax
 from primal.base.config import flush_subnormals
 from primal.engines.cpu import careful, subnormals
 from primal.ops import elementwise as ew
+from primal.ops import special
 from tests.engines.cpu.lab import built
 
 LEAST = float(np.finfo(np.float32).smallest_normal)
@@ -63,6 +64,47 @@ def test_results_are_the_same_to_the_bit() -> None:
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(plain[0], x * y)
         np.testing.assert_array_equal(plain[1], x / y)
+
+
+WORDS = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "atanh",
+         "exp", "exp2", "expm1", "logistic", "log1p"]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_functions_of_small_numbers_meet_no_subnormal_ones(dtype: str) -> None:
+    """None is marked on the way from numbers whose squares are subnormal, cubes or other powers."""
+    if subnormals.bits(platform.machine()) != 0x8040:
+        pytest.skip("only x86 marks")
+    least = int(np.finfo(dtype).minexp)
+    powers = np.ldexp(1.0, np.arange(least, -2)) * 1.37
+    x = np.concatenate([powers, -powers, [0.0, -0.0]]).astype(dtype)
+    x = x[(np.abs(x) > 2 * np.finfo(dtype).smallest_normal) | (x == 0)]
+    for word in WORDS:
+        program = built(lambda x, word=word: [getattr(ew, word)(x)], x)
+        program.execute([x])
+        (half,) = [int(t[a + 1]) >> 32 for t, begins in program.tables.kept for a, _ in begins]
+        assert half == 0, word
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("word", [*WORDS, "erf", "erfc", "log"])
+def test_functions_are_the_same_to_the_bit(word: str, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    whole = np.dtype(f"u{np.dtype(dtype).itemsize}")
+    x = rng.integers(0, np.iinfo(whole).max, 5_000, dtype=whole).view(dtype)
+    subnormal = rng.integers(0, int(np.finfo(dtype).smallest_normal.view(whole)), 999, dtype=whole)
+    x[:999] = subnormal.view(dtype) * np.where(rng.random(999) < 0.5, -1, 1).astype(dtype)
+    x[999:1003] = [0.0, -0.0, np.inf, np.nan]
+    op = getattr(special, word, None) or getattr(ew, word)
+    program = built(lambda x: [op(x)], x)
+    (plain,) = program.execute([x])
+    (trial,) = replaced(program)
+    trial[2:4], trial[8] = (10**9, 1), subnormals.LATELY
+    (got,) = program.execute([x])
+    assert 10**9 - 1000 < trial[2] < 10**9
+    np.testing.assert_array_equal(got, plain)
+    there = ~np.isnan(got)
+    np.testing.assert_array_equal(np.signbit(got[there]), np.signbit(plain[there]))
 
 
 def test_products_of_float64_are_the_same_to_the_bit(x64: None) -> None:
