@@ -42,6 +42,7 @@ from primal.engines.cpu.graph import (
     sliced,
     transposed,
 )
+from primal.engines.cpu.interleaved import is_first
 from primal.engines.cpu.words import BOOL, Words
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
@@ -295,12 +296,9 @@ class ComplexWords(Words):
 
     def _extremum(self, name: str, x: Value, y: Value) -> Value:
         """By real, then imaginary part; NaN in either part wins, that of x first."""
-        (a, b), (c, d) = self.parts(x), self.parts(y)
-        f, how = self.binary, "g" if name == "max" else "l"
-        first = f("or", f(f"{how}t", a, c), f("and", f("eq", a, c), f(f"{how}e", b, d)))
-        if not all(_is_number(p) for p in (c, d)):
-            first = f("and", first, self.binary("eq", y, y))
-        return self.select_n(f("or", first, self.binary("ne", x, x)), y, x)
+        both, how = (self.parts(x), self.parts(y)), "g" if name == "max" else "l"
+        first = is_first(self.binary, how, *both, all(map(_is_number, both[1])))
+        return self.select_n(first, y, x)
 
     def _reciprocal(self, x: Value) -> Value:
         return self._quotient(self.literal(1, x.dtype), x)
@@ -501,22 +499,16 @@ class ComplexWords(Words):
         return self.pair(re, im, x.dtype)
 
     def scatter(self, word: str, x: Value, indices: Value, updates: Value, **params: Any) -> Value:
-        if not is_complex(x.dtype) or (word == "set" and type(x) is not Pair):
-            return super().scatter(word, x, indices, self.plain(updates), **params)
-        if word not in ("set", "add", "sub"):
-            raise Unsupported(f"scatter {word} of {x.dtype}")
-        if word != "set" and not self.path and size_of(indices.shape[:-1]) != 1:
-            # As numbers, which are floats to add: parts took each index twice, and a pass more.
-            if all(p.node.word == "literal" for p in updates.parts):
-                one = self.copy(self._each(lambda p: p.view((), (), 0), updates))
-                updates = broadcast(one, updates.shape, ())
-            x, updates = self.plain(x), self.plain(updates)
-            return scatters.scatter(self, word, x, indices, updates, **params)
-        re, im = [
-            self.scatter(word, p, indices, u, **params)
-            for p, u in zip(self.parts(x), self.parts(updates), strict=True)
-        ]
-        return self.pair(re, im, x.dtype)
+        if not is_complex(x.dtype):
+            return super().scatter(word, x, indices, updates, **params)
+        if self.path and type(x) is Pair and word in ("set", "add", "sub"):
+            re, im = [
+                self.scatter(word, p, indices, u, **params)
+                for p, u in zip(self.parts(x), self.parts(updates), strict=True)
+            ]
+            return self.pair(re, im, x.dtype)
+        # As numbers: by parts each index was taken twice, and a further pass put them together.
+        return scatters.scatter(self, word, x, indices, updates, **params)
 
     # Control flow: carries and slices are parts.
 

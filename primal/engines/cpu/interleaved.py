@@ -6,7 +6,7 @@ it: `real` and `imag` pick every other float, `complex` puts two vectors of part
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, itemsize
@@ -34,6 +34,22 @@ def emit(c: Code, word: str, out: str, xs: Sequence[str], dtype: str) -> str:
         return _shuffled(c, t, xs[0], xs[1], order)
     t = c.vec(scalar, 2 * n)
     return _shuffled(c, t, xs[0], "poison", [2 * i + (word == "imag") for i in range(n)])
+
+
+def is_first(
+    f: Callable[[str, Any, Any], Any], how: str, x: Sequence[Any], y: Sequence[Any],
+    is_number: bool = False,
+) -> Any:  # fmt: skip
+    """Whether of two numbers, given by parts, x is the extremum: by real, then imaginary part.
+
+    NaN in either part wins, that of x first. `f` makes a word of two operands, `how` is "g" for the
+    greater and "l" for the lesser; `is_number`: y is not NaN.
+    """
+    (a, b), (c, d) = x, y
+    first = f("or", f(f"{how}t", a, c), f("and", f("eq", a, c), f(f"{how}e", b, d)))
+    if not is_number:
+        first = f("and", first, f("and", f("eq", c, c), f("eq", d, d)))
+    return f("or", first, f("or", f("ne", a, a), f("ne", b, b)))
 
 
 def _shuffled(c: Code, t: str, x: str, y: str, order: Sequence[int]) -> str:

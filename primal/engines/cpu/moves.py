@@ -18,7 +18,7 @@ from primal.base.structures import structure
 from primal.engines.cpu.code import LINE, Module, itemsize
 from primal.engines.cpu.graph import NAMES, Value, behind, native, row_major, size_of
 from primal.engines.cpu.interleaved import PART, by_parts
-from primal.engines.cpu.lanes import emit
+from primal.engines.cpu.lanes import combined, emit
 from primal.engines.cpu.script import (
     MEMORY_INT,
     Int,
@@ -398,6 +398,8 @@ class Scatter:
     """
     same: bool = False
     """Dense, but all updates are one number."""
+    paired: bool = False
+    """Two elements are the parts of a complex number, which the word combines as one."""
 
     def write(self, module: Module, name: str) -> None:
         item = itemsize(self.dtype)
@@ -504,6 +506,8 @@ class Scatter:
         s.each(whole, run, lambda i: turn(i, lanes_before(s, run - i)), s.lanes)
 
     def _combined(self, s: Script, old: str, new: str) -> str:
+        if self.paired:
+            return combined(s, self.word, self.dtype, old, new)
         return emit(s, self.word, [self.dtype, self.dtype], self.dtype, [old, new])
 
 
@@ -520,15 +524,17 @@ def scatter(
 ) -> Value:
     """x with windows of `sizes` combined in; `word` is 'set' or a word of two operands."""
     x, indices = held(k, x), held(k, indices)
-    if updates.node.word == "literal" and (x.ndim - 1 in dimension_numbers[1] or sizes[-1] == 1):
+    number = all([p.node.word == "literal" for p in updates.parts])
+    if number and (x.ndim - 1 in dimension_numbers[1] or sizes[-1] == 1):
         # Of single numbers that are all the same one is enough.
-        one = k.copy(updates.view((), (), 0))
-        updates = one.view(updates.shape, (0,) * updates.ndim, 0)
+        first = k.slice(updates, *[(n,) * updates.ndim for n in (0, 1, 1)])
+        updates = k.copy(k.reshape(first, ())).view(updates.shape, (0,) * updates.ndim, 0)
     updates = held(k, updates)
     item = x.node.dtype.itemsize
     dtype = name_of(x)
     plain = tuple([n * item for n in row_major(x.shape)])
     big, part, least = (x.shape, plain), (updates.shape, bytes_of(updates)), 1
+    paired = dtype in PART and word not in ("set", "add", "sub")
     if word != "set" and dtype in PART:
         dtype, item, least = PART[dtype], item // 2, 2
         big, part, dimension_numbers, sizes = by_parts(big, part, dimension_numbers, sizes, item)
@@ -557,7 +563,7 @@ def scatter(
     spec = Scatter(
         f"u{item}" if word == "set" and item <= 8 else dtype, word, run > 1, index_name(indices),
         len(batch), len(found.columns), len(window), drops, dense,
-        few(run * item) if run > 1 else 0, apart, dense and not pace,
+        few(run * item) if run > 1 else 0, apart, dense and not pace, paired,
     )  # fmt: skip
     rest = [*[w for c in found.columns for w in c], *flat(window)]
     each = size_of([n for n, _ in (*batch[apart:], *window)]) * run

@@ -175,6 +175,16 @@ COMPLEX: dict[str, Any] = {
     "windows": lambda x, i, y: x.at[i, 1:].add(y[: i.size, 1:]),
     "to zeros": lambda x, i, y: lax.full((60, 30), 0, x.dtype).at[i].add(y[: i.size]) * y[:60],
     "differences": lambda x, i, y: x.at[i].subtract(y[: i.size]),
+    "products": lambda x, i, y: x.at[i].multiply(y[: i.size]),
+    "products in columns": lambda x, i, y: x.at[:, i].multiply(y[:, : i.size]),
+    "the greatest of rows": lambda x, i, y: x.at[i].max(y[: i.size]),
+    "the least of elements": lambda x, i, y: x.ravel().at[i].min(y[: i.size, 1]),
+    "the least of columns": lambda x, i, y: x.at[:, i].min(y[:, : i.size]),
+    "the greatest that are inside": lambda x, i, y: x.at[i * 7].max(y[: i.size], mode="drop"),
+    "the least and one number": lambda x, i, y: x.at[i].min(1j),
+    "the greatest in a loop": lambda x, i, y: (
+        lax.fori_loop(0, 3, lambda k, x: x.at[i + k].max(y[:25]), x)
+    ),
     "in a loop": lambda x, i, y: lax.fori_loop(0, 3, lambda k, x: x.at[i + k].add(y[:25]), x),
     "in a strip": lambda x, i, y: (
         lax.full((5, 2000), 1, x.dtype).at[i % 5].add(jnp.tile(y[: i.size], (1, 70))[:, :2000])
@@ -194,6 +204,30 @@ def test_complex_numbers_are_added_as_such(name: str, dtype: Any, end: bool) -> 
     f = COMPLEX[name]
     made = built(lambda x, i, y: [f(x, i, y)], x, i, y)
     (got,), (want,) = made.execute([x, i, y]), numpy_run(lambda x, i, y: [f(x, i, y)], x, i, y)
-    np.testing.assert_array_equal(got, want)
-    if name != "in a loop":
+    if "products" in name:
+        scale = 9 * np.finfo(dtype).eps
+        np.testing.assert_allclose(got, want, scale, scale)
+    else:
+        np.testing.assert_array_equal(got, want)
+    if "in a loop" not in name:
         assert sum([type(spec).__name__ == "Scatter" for spec in made.plan.specs]) == 1
+
+
+SPECIAL = [0, -0.0, 1, np.inf, -np.inf, np.nan, 2]
+
+
+@pytest.mark.parametrize("dtype", (np.complex64, np.complex128))
+def test_extrema_of_complex_numbers_are_those_of_numpy(dtype: Any) -> None:
+    """By real, then by imaginary part; NaN in either wins, and the first of equals stays."""
+    every = np.array([complex(a, b) for a in SPECIAL for b in SPECIAL], dtype)
+    x, y = np.repeat(every, len(every)), np.tile(every, len(every))
+    i = DRAW.permutation(x.size)
+    for name, ufunc in (("max", np.maximum), ("min", np.minimum)):
+
+        def f(x: Any, i: Any, y: Any, name: str = name) -> list[Any]:
+            rows = getattr(x.reshape(-1, 7).at[i[:99] % 40], name)(y.reshape(-1, 7)[:99])
+            return [getattr(x.at[i], name)(y[i]), rows]
+
+        (all_, rows), (_, want) = built(f, x, i, y).execute([x, i, y]), numpy_run(f, x, i, y)
+        assert all_.tobytes() == ufunc(x, y).tobytes()
+        assert rows.tobytes() == want.tobytes()
