@@ -493,17 +493,19 @@ def combined(c: Code, word: str, dtype: str, x: str, y: str) -> str:
     """What 'mul', 'max' or 'min' makes of complex numbers, whose parts of `dtype` take turns."""
     lanes, c.lanes = c.lanes, c.lanes // 2
     kind = "c8" if dtype == "f4" else "c16"
-    both = [[interleaved.emit(c, w, dtype, [v], kind) for w in ("real", "imag")] for v in (x, y)]
+    p, q = [
+        [interleaved.emit(c, w, dtype, [v], kind) for w in ("real", "imag")] for v in (x, y)
+    ]
 
     def f(word: str, *xs: str) -> str:
         return emit(c, word, ["b1" if word in ("and", "or") else dtype] * len(xs), "", list(xs))
 
     if word == "mul":
-        (a, b), (u, v) = both
+        (a, b), (u, v) = p, q
         parts = [f("fma", a, u, f("neg", f("mul", b, v))), f("fma", a, v, f("mul", b, u))]
     else:
-        first = interleaved.is_first(f, "g" if word == "max" else "l", *both)
-        parts = [select(c, dtype, first, p, q) for p, q in zip(*both, strict=True)]
+        first = interleaved.is_first(f, "g" if word == "max" else "l", p, q)
+        parts = [select(c, dtype, first, a, b) for a, b in zip(p, q, strict=True)]
     out = interleaved.emit(c, "complex", kind, parts, kind)
     c.lanes = lanes
     return out

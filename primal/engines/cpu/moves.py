@@ -419,10 +419,7 @@ class Scatter:
             def combine() -> None:
                 s.nest(widths, strides, [source, to], lambda p: self._one(s, p, length, item))
 
-            if self.drops:
-                s.when(inside, combine)
-            else:
-                combine()
+            s.when(inside, combine) if self.drops else combine()
 
         pace = 0 if self.same else item
 
@@ -454,10 +451,7 @@ class Scatter:
                     def rows() -> None:
                         s.each(first, last, row)
 
-                    if self.drops:
-                        s.when(inside, rows)
-                    else:
-                        rows()
+                    s.when(inside, rows) if self.drops else rows()
 
                 rest, starts = [t[1:] for t in steps], [updates, out, indices]
                 here = [p + first * t[0] for p, t in zip(starts, steps, strict=True)]
@@ -524,7 +518,7 @@ def scatter(
 ) -> Value:
     """x with windows of `sizes` combined in; `word` is 'set' or a word of two operands."""
     x, indices = held(k, x), held(k, indices)
-    number = all([p.node.word == "literal" for p in updates.parts])
+    number = all(p.node.word == "literal" for p in updates.parts)
     if number and (x.ndim - 1 in dimension_numbers[1] or sizes[-1] == 1):
         # Of single numbers that are all the same one is enough.
         first = k.slice(updates, *[(n,) * updates.ndim for n in (0, 1, 1)])
