@@ -115,10 +115,13 @@ def _sum_of_read(k: Any, x: Value, y: Value, one: Any, other: Any) -> Value | No
         return None
     if sum([b - a for a, b, _ in pieces]) == x.shape[dim]:
         return None if k.woven else _side_by_side(k, x, pieces, dim)
+    # One of two complex arrays may lie in memory and the other be two parts.
+    apart = k.parts if native(x.dtype) is None else lambda v: (v,)
+    found = [(a, b, apart(v)) for a, b, v in pieces]
     made = []
-    for i, both in enumerate(zip(x.parts, y.parts, strict=True)):
+    for i, both in enumerate(zip(apart(x), apart(y), strict=True)):
         made.append(k.element("add", both, both[0].dtype))
-        k.padded[made[-1].node] = dim, [(a, b, v.parts[i]) for a, b, v in pieces], False
+        k.padded[made[-1].node] = dim, [(a, b, v[i]) for a, b, v in found], False
     return made[0] if len(made) == 1 else k.pair(*made, x.dtype)
 
 

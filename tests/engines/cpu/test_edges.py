@@ -197,3 +197,18 @@ def test_edges_of_one_row_are_pieces(shape: tuple[int, ...], dtype: Any) -> None
         assert len(sizes) == len(made.plan.steps) and sum(sizes) <= x.size
         words = [n.word for s in made.plan.steps for n in s.nodes]
         assert "pad" not in words and made.plan.arena == 0
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("n", [99, 100, 160])
+def test_padded_numbers_in_memory_meet_padded_parts(n: int, dtype: Any) -> None:
+    # Among the levels of a product's derivative, from 100 numbers on: once a ValueError.
+    x = 1 + 0.1 * DRAW.standard_normal((3, n)) + 0.1j * DRAW.standard_normal((3, n))
+
+    def fun(x: Any) -> Any:
+        return primal.grad(lambda x: (jnp.abs(x.prod(1)) ** 2).sum())(x)
+
+    (got,) = built(lambda x: [fun(x)], x.astype(dtype)).execute([x.astype(dtype)])
+    product = x.prod(1, keepdims=True)
+    want = 2 * np.conj(product) * product / x
+    np.testing.assert_allclose(got, want, rtol=3e-5 if dtype == np.complex64 else 1e-13)
