@@ -1072,6 +1072,15 @@ def test_complex_square_roots_as_powers():
         assert np.nanmax(distance) < 2e-7 if taken.size == 7 else np.nanmax(distance) < 1e-5
 
 
+def test_complex_powers_are_rounded_once():
+    """Also where an argument of a sine has more digits than complex64."""
+    parts = np.array([0.3, -2.0, 7.0, 1e4], np.float32)
+    x = (parts[:, None] + 1j * parts).ravel()
+    with np.errstate(all="ignore"):
+        want = np.power(x[:, None].astype(np.complex128), x).astype(np.complex64)
+    same_bits(jnp.power(x[:, None], x), want)
+
+
 @pytest.mark.parametrize("dtype", ["bool", "float32", "complex64"])
 def test_results_lie_as_transposed_operands_do(dtype):
     """So that elements are read and written in the order of memory, whichever way they go."""

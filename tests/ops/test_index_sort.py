@@ -122,6 +122,17 @@ def test_zeros_of_a_long_row_stay_in_order(dtype: Any) -> None:
         np.testing.assert_array_equal(np.signbit(alone[want == 0]), np.signbit(want[want == 0]))
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_the_only_zeros_of_two_signs(dtype: Any) -> None:
+    """Wherever among many rows they are, and however these lie."""
+    for row in (0, 511, 512, 1299):
+        x = np.arange(1300 * 8, 0, -1).reshape(1300, 8).astype(dtype)
+        x[row, :4] = (0.0, -0.0, 0.0, -0.0)
+        for axis, held in ((1, x), (0, x.T), (1, np.asfortranarray(x))):
+            (found,) = sort.impl(held, dimension=axis, is_stable=True, num_keys=1)
+            assert np.signbit(found if axis else found.T)[row, :4].tolist() == [0, 1, 0, 1]
+
+
 def test_complex_numbers_go_by_parts() -> None:
     parts = [1, -1, NAN, 0, -0.0, 2]
     x = np.array([complex(a, b) for a in parts for b in parts], np.complex64)

@@ -139,52 +139,25 @@ static int are_upper(PyObject *const *given, Py_ssize_t n) {
     return -1;
 }
 
-/* half_rem(x, y): remainders with the signs of x. */
-static PyObject *half_rem(PyObject *self, PyObject *const *given, Py_ssize_t n) {
+/* Remainders with the signs of x, or, with `quotients`, these rounded down and remainders with the signs
+   of y. */
+static PyObject *divide_halves(PyObject *const *given, Py_ssize_t n, int quotients) {
     const int upper = are_upper(given, n);
     if (upper < 0)
         return NULL;
     const int turned = is_turned((PyArrayObject *)given[0]);
     PyArrayObject *x = in_order(given[0], turned), *y = in_order(given[1], turned);
-    PyObject *out = x == NULL || y == NULL
-                        ? NULL
-                        : kept_order(PyArray_DescrFromType(PyArray_TYPE(x)), x, turned);
-    if (out != NULL) {
-        const npy_intp all = PyArray_SIZE(x);
-        const npy_uint16 *over = PyArray_DATA(x), *under = PyArray_DATA(y);
-        npy_uint16 *r = PyArray_DATA((PyArrayObject *)out);
-        float a[TILE], b[TILE], c[TILE];
-        Py_BEGIN_ALLOW_THREADS
-        for (npy_intp at = 0; at < all; at += TILE) {
-            const npy_intp m = all - at < TILE ? all - at : TILE;
-            as_wide(upper, over + at, a, m);
-            as_wide(upper, under + at, b, m);
-            narrow_rests(a, b, c, m);
-            as_halves(upper, c, r + at, m);
-        }
-        Py_END_ALLOW_THREADS
-    }
-    Py_XDECREF(x);
-    Py_XDECREF(y);
-    return out;
-}
-
-/* half_divmod(x, y): quotients rounded down and remainders with the signs of y. */
-static PyObject *half_divmod(PyObject *self, PyObject *const *given, Py_ssize_t n) {
-    const int upper = are_upper(given, n);
-    if (upper < 0)
-        return NULL;
-    const int turned = is_turned((PyArrayObject *)given[0]);
-    PyArrayObject *x = in_order(given[0], turned), *y = in_order(given[1], turned);
-    PyObject *out = NULL, *rest = NULL, *pair = NULL;
+    PyObject *out = NULL, *rest = NULL, *found = NULL;
     if (x != NULL && y != NULL) {
-        out = kept_order(PyArray_DescrFromType(PyArray_TYPE(x)), x, turned);
         rest = kept_order(PyArray_DescrFromType(PyArray_TYPE(x)), x, turned);
+        if (quotients)
+            out = kept_order(PyArray_DescrFromType(PyArray_TYPE(x)), x, turned);
     }
-    if (out != NULL && rest != NULL) {
+    if (rest != NULL && (out != NULL || !quotients)) {
         const npy_intp all = PyArray_SIZE(x);
         const npy_uint16 *over = PyArray_DATA(x), *under = PyArray_DATA(y);
-        npy_uint16 *q = PyArray_DATA((PyArrayObject *)out), *r = PyArray_DATA((PyArrayObject *)rest);
+        npy_uint16 *q = quotients ? PyArray_DATA((PyArrayObject *)out) : NULL;
+        npy_uint16 *r = PyArray_DATA((PyArrayObject *)rest);
         float a[TILE], b[TILE], c[TILE], d[TILE];
         Py_BEGIN_ALLOW_THREADS
         for (npy_intp at = 0; at < all; at += TILE) {
@@ -192,25 +165,36 @@ static PyObject *half_divmod(PyObject *self, PyObject *const *given, Py_ssize_t 
             as_wide(upper, over + at, a, m);
             as_wide(upper, under + at, b, m);
             narrow_rests(a, b, c, m);
-            half_wholes(a, b, c, d, m);
-            as_halves(upper, d, q + at, m);
-            as_wide(upper, q + at, d, m);
-            half_shares(d, b, d, m);
-            as_halves(upper, d, q + at, m);
-            as_wide(upper, q + at, d, m);
-            half_down(b, d, c, m);
+            if (quotients) {
+                half_wholes(a, b, c, d, m);
+                as_halves(upper, d, q + at, m);
+                as_wide(upper, q + at, d, m);
+                half_shares(d, b, d, m);
+                as_halves(upper, d, q + at, m);
+                as_wide(upper, q + at, d, m);
+                half_down(b, d, c, m);
+                as_halves(upper, d, q + at, m);
+                as_wide(upper, q + at, d, m);
+                half_whole(d, m);
+                as_halves(upper, d, q + at, m);
+            }
             as_halves(upper, c, r + at, m);
-            as_halves(upper, d, q + at, m);
-            as_wide(upper, q + at, d, m);
-            half_whole(d, m);
-            as_halves(upper, d, q + at, m);
         }
         Py_END_ALLOW_THREADS
-        pair = PyTuple_Pack(2, out, rest);
+        found = quotients ? PyTuple_Pack(2, out, rest) : Py_NewRef(rest);
     }
     Py_XDECREF(x);
     Py_XDECREF(y);
     Py_XDECREF(out);
     Py_XDECREF(rest);
-    return pair;
+    return found;
+}
+
+/* half_rem(x, y), half_divmod(x, y) */
+static PyObject *half_rem(PyObject *self, PyObject *const *given, Py_ssize_t n) {
+    return divide_halves(given, n, 0);
+}
+
+static PyObject *half_divmod(PyObject *self, PyObject *const *given, Py_ssize_t n) {
+    return divide_halves(given, n, 1);
 }

@@ -260,14 +260,22 @@ static PyObject *order(PyObject *self, PyObject *given) {
     return (PyObject *)out;
 }
 
-enum { PIECE = 64 };
+enum { PIECE = 64, SEARCHED = 4096 };
 
 /* Zeros of two signs are equal, and keep the order that they have in x. NumPy's vectors may also
    make two of one sign out of them, so that x alone says which there are. Zeros are copied by the
    whole piece of x where all of it are, and a piece without any is passed over. Should x have
    changed since it was sorted (of memory of the user's, while NumPy sorts without the GIL), nothing
-   beside the zeros of `out` is written. */
+   beside the zeros of `out` is written. Most arrays have no -0: a search for one costs less than to
+   look at each of 12,500 rows of 8 (250 us). */
 #define ZEROS_IN_ORDER(name, bits, infinity)                                                       \
+    WIDEST static int name##_matter(const bits *x, npy_intp n) {                                   \
+        int some = 0;                                                                              \
+        for (npy_intp i = 0; i < n && !some; i += SEARCHED)                                        \
+            for (npy_intp k = i; k < n && k < i + SEARCHED; k++)                                   \
+                some |= x[k] == (bits)1 << (8 * sizeof(bits) - 1);                                 \
+        return some;                                                                               \
+    }                                                                                              \
     WIDEST static void name(char *out, npy_intp step, const char *x, npy_intp from, npy_intp n) {  \
         const bits sign = (bits)1 << (8 * sizeof(bits) - 1), size = (bits)~sign, inf = infinity;   \
         npy_intp begin = 0, end;                                                                   \
@@ -326,12 +334,20 @@ static PyObject *zeros_in_order(PyObject *self, PyObject *const *given, Py_ssize
             PyErr_SetString(PyExc_TypeError, "expected two arrays of one shape and dtype, an axis");
         return NULL;
     }
-    void (*run)(char *, npy_intp, const char *, npy_intp, npy_intp) =
-        PyArray_TYPE(x) == NPY_HALF     ? zeros_in_order_16
-        : PyArray_TYPE(x) == NPY_FLOAT  ? zeros_in_order_32
-        : PyArray_TYPE(x) == NPY_DOUBLE ? zeros_in_order_64
-                                        : NULL;
-    if (run == NULL || PyArray_SIZE(x) == 0)
+    void (*run)(char *, npy_intp, const char *, npy_intp, npy_intp) = NULL;
+    const npy_intp near = PyArray_ISONESEGMENT(x) ? PyArray_SIZE(x) : 0;
+    int matter = PyArray_SIZE(x) != 0;
+#define SOME_ZEROS(type, bits)                                                                     \
+    case type:                                                                                     \
+        run = zeros_in_order_##bits;                                                               \
+        matter &= !near || zeros_in_order_##bits##_matter(PyArray_DATA(x), near);                  \
+        break;
+    switch (PyArray_TYPE(x)) {
+        SOME_ZEROS(NPY_HALF, 16)
+        SOME_ZEROS(NPY_FLOAT, 32)
+        SOME_ZEROS(NPY_DOUBLE, 64)
+    }
+    if (run == NULL || !matter)
         Py_RETURN_NONE;
     PyArrayIterObject *to = (PyArrayIterObject *)PyArray_IterAllButAxis(given[0], &axis);
     PyArrayIterObject *from = (PyArrayIterObject *)PyArray_IterAllButAxis(given[1], &axis);

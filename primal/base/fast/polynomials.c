@@ -36,76 +36,99 @@ static PyObject *horner(PyObject *self, PyObject *const *given, Py_ssize_t n) {
     return (PyObject *)out;
 }
 
-/* erf(x, p, q, flat, exp): x + x p(x^2) where |x| < 1, 1 - exp(q(min(|x|, flat))) with the sign of x
-   elsewhere, of float32. The exponential is NumPy's. */
-static PyObject *erf_32(PyObject *self, PyObject *const *given, Py_ssize_t n) {
-    PyArrayObject *in[3] = {NULL}, *made[3] = {NULL};
-    PyObject *done = NULL;
-    float flat = n == 5 ? (float)PyFloat_AsDouble(given[3]) : 0;
-    int good = n == 5 && !PyErr_Occurred();
-    for (int i = 0; good && i < 3; i++) {
-        in[i] = (PyArrayObject *)PyArray_FROM_OTF(given[i], NPY_FLOAT32, NPY_ARRAY_IN_ARRAY);
-        good = in[i] != NULL && (i == 0 || PyArray_SIZE(in[i]) > 1);
-    }
-    for (int i = 0; good && i < 3; i++) {
-        made[i] = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(in[0]), PyArray_DIMS(in[0]),
-                                                     NPY_FLOAT32);
-        good = made[i] != NULL;
-    }
+/* What a function of float32 made of polynomials is given, and its memory, of the shape of the first
+   operand: f(x, polynomial..., limit, exp). The exponential is NumPy's. */
+typedef struct {
+    PyArrayObject *in[3], *made[3];
+    float limit;
+    PyObject *exp;
+} parts;
+
+static int take_parts(parts *p, PyObject *const *given, Py_ssize_t n, int operands) {
+    *p = (parts){{NULL}};
+    int good = n == operands + 2;
     if (good) {
-        const float *x = PyArray_DATA(in[0]);
-        float *inside = PyArray_DATA(made[0]), *outside = PyArray_DATA(made[1]);
-        float *at = PyArray_DATA(made[2]);
-        npy_intp size = PyArray_SIZE(in[0]);
-        for (npy_intp i = 0; i < size; i++)
-            at[i] = x[i] * x[i];
-        polynomial(PyArray_DATA(in[1]), PyArray_SIZE(in[1]), at, inside, size);
-        for (npy_intp i = 0; i < size; i++)
-            at[i] = fabsf(x[i]) > flat ? flat : fabsf(x[i]);
-        polynomial(PyArray_DATA(in[2]), PyArray_SIZE(in[2]), at, outside, size);
-        done = PyObject_CallFunctionObjArgs(given[4], made[1], made[1], NULL);
-        for (npy_intp i = 0; done != NULL && i < size; i++) {
-            float near = inside[i] * x[i] + x[i], far = copysignf(1 - outside[i], x[i]);
-            inside[i] = x[i] * x[i] < 1 ? near : far;
-        }
-    } else if (!PyErr_Occurred())
-        PyErr_SetString(PyExc_TypeError, "expected an array, two polynomials, a limit and exp");
-    PyObject *out = done == NULL ? NULL : Py_NewRef(made[0]);
+        p->limit = (float)PyFloat_AsDouble(given[operands]);
+        p->exp = given[operands + 1];
+        good = !PyErr_Occurred();
+    }
+    for (int i = 0; good && i < operands; i++) {
+        p->in[i] = (PyArrayObject *)PyArray_FROM_OTF(given[i], NPY_FLOAT32, NPY_ARRAY_IN_ARRAY);
+        good = p->in[i] != NULL && (i == 0 || PyArray_SIZE(p->in[i]) > 1);
+    }
+    for (int i = 0; good && i < 3; i++) {
+        p->made[i] = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(p->in[0]),
+                                                        PyArray_DIMS(p->in[0]), NPY_FLOAT32);
+        good = p->made[i] != NULL;
+    }
+    if (!good && !PyErr_Occurred())
+        PyErr_SetString(PyExc_TypeError, "expected an array, polynomials, a limit and exp");
+    return good;
+}
+
+/* The exponential of a part in its own memory. */
+static int exp_of(const parts *p, int i) {
+    PyObject *done = PyObject_CallFunctionObjArgs(p->exp, p->made[i], p->made[i], NULL);
     Py_XDECREF(done);
+    return done != NULL;
+}
+
+/* The first part, of which the result is made, where all went well. */
+static PyObject *leave_parts(parts *p, int good) {
+    PyObject *out = good ? Py_NewRef(p->made[0]) : NULL;
     for (int i = 0; i < 3; i++) {
-        Py_XDECREF(in[i]);
-        Py_XDECREF(made[i]);
+        Py_XDECREF(p->in[i]);
+        Py_XDECREF(p->made[i]);
     }
     return out;
 }
 
-/* erfc(x, p, end, exp): exp(-x^2) p((x - 2)/(x + 2)) / (1 + 2x) of min(|x|, end), 2 less that below
-   0, of float32. x^2 is near^2, which is a float, and a rest, whose exponential is a series: rounded,
-   x^2 would leave five digits. */
-static PyObject *erfc_32(PyObject *self, PyObject *const *given, Py_ssize_t n) {
-    PyArrayObject *in[2] = {NULL}, *made[3] = {NULL};
-    PyObject *done = NULL;
-    float end = n == 4 ? (float)PyFloat_AsDouble(given[2]) : 0;
-    int good = n == 4 && !PyErr_Occurred();
-    for (int i = 0; good && i < 2; i++) {
-        in[i] = (PyArrayObject *)PyArray_FROM_OTF(given[i], NPY_FLOAT32, NPY_ARRAY_IN_ARRAY);
-        good = in[i] != NULL && (i == 0 || PyArray_SIZE(in[i]) > 1);
-    }
-    for (int i = 0; good && i < 3; i++) {
-        made[i] = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(in[0]), PyArray_DIMS(in[0]),
-                                                     NPY_FLOAT32);
-        good = made[i] != NULL;
-    }
+static void of_part(const parts *p, int which, const float *at, float *to) {
+    polynomial(PyArray_DATA(p->in[which]), PyArray_SIZE(p->in[which]), at, to,
+               PyArray_SIZE(p->in[0]));
+}
+
+/* erf(x, p, q, flat, exp): x + x p(x^2) where |x| < 1, 1 - exp(q(min(|x|, flat))) with the sign of x
+   elsewhere. */
+static PyObject *erf_32(PyObject *self, PyObject *const *given, Py_ssize_t n) {
+    parts p;
+    int good = take_parts(&p, given, n, 3);
     if (good) {
-        const float *x = PyArray_DATA(in[0]);
-        float *body = PyArray_DATA(made[0]), *power = PyArray_DATA(made[1]);
-        float *at = PyArray_DATA(made[2]);
-        npy_intp size = PyArray_SIZE(in[0]);
+        const float *x = PyArray_DATA(p.in[0]), flat = p.limit;
+        float *inside = PyArray_DATA(p.made[0]), *outside = PyArray_DATA(p.made[1]);
+        float *at = PyArray_DATA(p.made[2]);
+        const npy_intp size = PyArray_SIZE(p.in[0]);
+        for (npy_intp i = 0; i < size; i++)
+            at[i] = x[i] * x[i];
+        of_part(&p, 1, at, inside);
+        for (npy_intp i = 0; i < size; i++)
+            at[i] = fabsf(x[i]) > flat ? flat : fabsf(x[i]);
+        of_part(&p, 2, at, outside);
+        good = exp_of(&p, 1);
+        for (npy_intp i = 0; good && i < size; i++) {
+            float near = inside[i] * x[i] + x[i], far = copysignf(1 - outside[i], x[i]);
+            inside[i] = x[i] * x[i] < 1 ? near : far;
+        }
+    }
+    return leave_parts(&p, good);
+}
+
+/* erfc(x, p, end, exp): exp(-x^2) p((x - 2)/(x + 2)) / (1 + 2x) of min(|x|, end), 2 less that below
+   0. x^2 is near^2, which is a float, and a rest, whose exponential is a series: rounded, x^2 would
+   leave five digits. */
+static PyObject *erfc_32(PyObject *self, PyObject *const *given, Py_ssize_t n) {
+    parts p;
+    int good = take_parts(&p, given, n, 2);
+    if (good) {
+        const float *x = PyArray_DATA(p.in[0]), end = p.limit;
+        float *body = PyArray_DATA(p.made[0]), *power = PyArray_DATA(p.made[1]);
+        float *at = PyArray_DATA(p.made[2]);
+        const npy_intp size = PyArray_SIZE(p.in[0]);
         for (npy_intp i = 0; i < size; i++) {
             float far = fabsf(x[i]) > end ? end : fabsf(x[i]);
             at[i] = (far - 2) / (far + 2);
         }
-        polynomial(PyArray_DATA(in[1]), PyArray_SIZE(in[1]), at, body, size);
+        of_part(&p, 1, at, body);
         for (npy_intp i = 0; i < size; i++) {
             float far = fabsf(x[i]) > end ? end : fabsf(x[i]);
             /* To 64ths: adding 3 2^16 rounds there, as far is less than 2^15. */
@@ -115,18 +138,11 @@ static PyObject *erfc_32(PyObject *self, PyObject *const *given, Py_ssize_t n) {
             body[i] += body[i] * grown;
             power[i] = -(near * near);
         }
-        done = PyObject_CallFunctionObjArgs(given[3], made[1], made[1], NULL);
-        for (npy_intp i = 0; done != NULL && i < size; i++) {
+        good = exp_of(&p, 1);
+        for (npy_intp i = 0; good && i < size; i++) {
             float beyond = body[i] * power[i];
             body[i] = x[i] < 0 ? 2 - beyond : beyond;
         }
-    } else if (!PyErr_Occurred())
-        PyErr_SetString(PyExc_TypeError, "expected an array, a polynomial, a limit and exp");
-    PyObject *out = done == NULL ? NULL : Py_NewRef(made[0]);
-    Py_XDECREF(done);
-    for (int i = 0; i < 2; i++)
-        Py_XDECREF(in[i]);
-    for (int i = 0; i < 3; i++)
-        Py_XDECREF(made[i]);
-    return out;
+    }
+    return leave_parts(&p, good);
 }

@@ -367,6 +367,9 @@ def _pow_impl(x: Any, y: Any) -> Any:
     if x.dtype.kind == "c" and y.size == 1 and y.ndim <= x.ndim and y == 0.5 and is_plain(x):
         # NumPy's `**` takes a complex root too, in a third of the time and closer.
         return np.sqrt(x, out=same_room(x))
+    if x.dtype.char == "F":
+        # In complex128, as `float_power` is: closer, and in a third of the time.
+        return np.float_power(x, y).astype(x.dtype)
     if x.dtype.kind != "f":
         return np.power(x, y)
     # NumPy takes a root where one exponent of 0.5 serves several numbers, and then says -0 of -0

@@ -207,7 +207,7 @@ def sorted_along(x: Any, axis: int) -> Any:
             return out
         order = stable_orders((x,), axis)
         return x[order] if x.ndim == 1 else np.take_along_axis(x, order, axis)
-    out = x.copy()
+    out = x.copy("K")
     # Many bytes are counted.
     out.sort(axis, "stable" if x.dtype.itemsize == 1 and x.shape[axis] > _BYTES else None)
     if x.dtype.kind != "f":
