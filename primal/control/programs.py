@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from primal.ir.avals import Aval
-from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, subjaxprs
+from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr
 from primal.ir.trace import Literal
 from primal.transforms.dce import dce_jaxpr
 from primal.transforms.memo import memo_on_jaxpr
@@ -94,16 +94,6 @@ def part_of(
     jaxpr = Jaxpr(closed.jaxpr.constvars, invars, outvars, eqns, None, closed.jaxpr.debug)
     whole = ClosedJaxpr(jaxpr, closed.consts)
     return trim(whole, (True,) * len(outvars), (True,) * len(invars))[0]
-
-
-@memo_on_jaxpr
-def work_of(closed: ClosedJaxpr) -> int:
-    """About how many equations one run is, those of scans inside counted once per step."""
-    total = 1
-    for eqn in closed.eqns:
-        inside = sum(work_of(sub) for sub in subjaxprs(eqn.params)) if eqn.op.higher else 0
-        total += 1 + inside * eqn.params.get("length", 1)
-    return total
 
 
 def same_type(a: Aval, b: Aval) -> bool:

@@ -21,7 +21,6 @@ from primal.control.programs import (
     split,
     trim,
     unpick,
-    work_of,
 )
 from primal.control.scan import interleaved
 from primal.ir.avals import Aval
@@ -68,35 +67,11 @@ def _while_impl(
     cond_nconsts: int,
     body_nconsts: int,
 ) -> Sequence[Any]:
-    carry, _, _ = _while_begin(
-        None,
-        *args,
-        cond_jaxpr=cond_jaxpr,
-        body_jaxpr=body_jaxpr,
-        cond_nconsts=cond_nconsts,
-        body_nconsts=body_nconsts,
-    )
-    return carry
-
-
-def _while_begin(
-    budget: int | None,
-    *args: Any,
-    cond_jaxpr: ClosedJaxpr,
-    body_jaxpr: ClosedJaxpr,
-    cond_nconsts: int,
-    body_nconsts: int,
-) -> Any:
-    """The loop, left after about `budget` equations, with operands it goes on from."""
     c_consts, b_consts, carry = split(args, cond_nconsts, body_nconsts)
     cond, body = cond_jaxpr.jaxpr, body_jaxpr.jaxpr
-    per_step, work = work_of(cond_jaxpr) + work_of(body_jaxpr), 0
     while run_numpy(cond, cond_jaxpr.consts, [*c_consts, *carry])[0]:
-        work += per_step
-        if budget is not None and work > budget:
-            return None, [*c_consts, *b_consts, *carry], work
         carry = run_numpy(body, body_jaxpr.consts, [*b_consts, *carry])
-    return carry, None, work
+    return carry
 
 
 def _pushed(
@@ -392,7 +367,6 @@ while_ = Op(
     higher=HigherOrder(
         linearize=_while_linearize,
         dce=_while_dce,
-        begin=_while_begin,
         hoist=_while_hoist,
         in_place=True,
     ),

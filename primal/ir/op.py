@@ -126,27 +126,24 @@ class HigherOrder:
     `linearize(trace, primals, tangents, **params)` splits one pass into what is known and what
     is linear; it cannot be derived from `jvp`, whose result mixes both in one program.
     `dce(used, eqn)` drops what nobody uses: returns (used inputs, smaller eqn or None).
-    `begin(budget, *arrays, **params)`, for loops, runs eagerly for at most about that many
-    equations: (results, None, equations run), or (None, operands to go on with, equations run).
     `mixes(linear, **params)`: which outputs depend on the `linear` inputs, for an op whose programs
     may compute values beside tangents. None: all do.
     `hoist(part, invars, params)`, for loops: the operands and parameters after what every turn
     computes alike was moved before it. `part(program, known)` moves what depends on known inputs
     alone (`known` has None at others), and returns the rest and its further inputs, which come
-    first. None: there are no turns.
-    `in_place`: eager calls that are remembered run it where it stands. Loops of known length may be
-    long, and eager code has those compiled.
+    first. None: there are no turns. A call outside of programs compiles what has turns.
+    `in_place`: functions of the library that are remembered run it where it stands. Loops of known
+    length may be long.
     `by_rule`: its transpose is a function of the user's.
     """
 
-    __slots__ = ("linearize", "dce", "begin", "mixes", "hoist", "in_place", "by_rule")
+    __slots__ = ("linearize", "dce", "mixes", "hoist", "in_place", "by_rule")
 
     def __init__(
         self,
         *,
         linearize: Callable[..., Any],
         dce: Callable[..., Any] | Never,
-        begin: Callable[..., Any] | None = None,
         mixes: Callable[..., Sequence[bool]] | None = None,
         hoist: Callable[..., tuple[list[Any], dict[str, Any]]] | None = None,
         in_place: bool = False,
@@ -154,7 +151,6 @@ class HigherOrder:
     ) -> None:
         self.linearize = linearize
         self.dce = dce
-        self.begin = begin
         self.mixes = mixes
         self.hoist = hoist
         self.in_place = in_place

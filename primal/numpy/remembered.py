@@ -31,7 +31,7 @@ from primal.base.later import Later
 from primal.base.native import KEPT, empty, extension, room_like, rounded
 from primal.ir.avals import Aval
 from primal.ir.evaluate import ERROR_STATE, quietly
-from primal.ir.jaxpr import ClosedJaxpr, Eqn
+from primal.ir.jaxpr import ClosedJaxpr, Eqn, subjaxprs
 from primal.ir.state import state
 from primal.ir.trace import Array, Literal
 from primal.numpy import phrases, widening
@@ -39,7 +39,7 @@ from primal.ops.elementwise.convert import WIDE
 from primal.ops.spread import placed
 from primal.runtime import devices, watch
 from primal.runtime.array import ArrayImpl, boxed
-from primal.runtime.eager import as_array, root
+from primal.runtime.eager import WITHIN, as_array, root
 
 F = TypeVar("F", bound=Callable[..., Any])
 _staging = Later("primal.transforms.stage")
@@ -55,8 +55,6 @@ ENTRIES = 512
 _kinds: dict[Any, object] = {}
 WATCHED = "watched"
 """The kind of settings under which nothing is remembered and results are looked at."""
-WITHIN = "within"
-"""Set while a function runs that may get a program: to a list of what it met that NumPy has."""
 
 
 def _kind_of_settings(values: dict[str, Any]) -> object | None:
@@ -161,7 +159,8 @@ def remembered(
             except Exception:
                 pass  # arguments that it does not take
         if met:
-            # Without a program all later calls take NumPy's functions, so this one has to.
+            # Without a program all later calls take NumPy's functions and compiled loops, so this
+            # one has to.
             return staged(key, args, kwargs)
         memo[again] = None
         return out
@@ -337,9 +336,17 @@ def _program(
 def _simple(eqn: Eqn) -> bool:
     kind = eqn.op.kind
     small = all(v.aval.size * v.aval.dtype.itemsize <= LARGEST for v in eqn.outvars)
+    return small and _is_plain(eqn) and not (kind.call or kind.host)
+
+
+def _is_plain(eqn: Eqn) -> bool:
+    """Whether a program runs it as the function does, where a call of this kind came first."""
+    higher = eqn.op.higher
     # A sampler's loop until all numbers are accepted: gamma numbers take a third of the time.
-    plain = eqn.op.higher is None or eqn.op.higher.in_place
-    return small and plain and not (kind.call or kind.host)
+    if higher is None or (higher.in_place and higher.hoist is not None):
+        return True
+    chosen = higher.in_place or eqn.op.kind.call
+    return chosen and all(_is_plain(e) for p in subjaxprs(eqn.params) for e in p.eqns)
 
 
 def _as_python(closed: ClosedJaxpr, out: Any) -> Callable[..., Any] | None:

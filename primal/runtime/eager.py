@@ -45,6 +45,11 @@ def _eager_key(values: dict[str, Any]) -> Any:
 config.derive("eager_key", _eager_key)
 
 
+WITHIN = "within"
+"""Set while a function of the library runs that may get a program of what it calls: to a list of
+what it met that would run otherwise without one."""
+
+
 class EagerTrace(Trace):
     """The trace of a thread that runs no transformation."""
 
@@ -128,7 +133,7 @@ def run_placed(op: Op, args: Sequence[Any], params: dict[str, Any], out_aval: An
         return _run_call_of_one(op, args, params, out_aval)
     vals = [a.host if type(a) is Literal else a.numpy() for a in args]
     if not settings().watches:
-        if op.higher is not None and op.higher.begin is not None and place is None:
+        if op.higher is not None and op.higher.hoist is not None:
             return _run_loop(op, args, vals, params, out_aval)
         out = quietly(op.impl, vals, params)
     elif op.higher is not None:
@@ -143,48 +148,23 @@ def run_placed(op: Op, args: Sequence[Any], params: dict[str, Any], out_aval: An
     return from_numpy(np.asarray(out), out_aval, place)
 
 
-# Equations that loops of one kind were run for without compiling. Loops are alike when their
-# programs have the same operations and literals, whichever functions they were traced from.
-_interpreted: dict[Any, int] = {}
-caches.register(_interpreted.clear)
-# An equation on small arrays takes about 2 µs, a loop compiles in 20 to 60 ms: compile what has
-# run for as long as that.
-PATIENCE = 16_000
-
-
-def _likeness(closed: ClosedJaxpr) -> tuple[Any, ...]:
-    found: list[Any] = [*closed.in_avals]
-    for eqn in closed.eqns:
-        found.append(eqn.op)
-        found += [v.val.tobytes() for v in eqn.invars if type(v) is Literal]
-    return tuple(found)
-
-
 def _run_loop(
     op: Op, args: Sequence[Any], vals: Sequence[Any], params: dict[str, Any], out_aval: Any
 ) -> Any:
-    """A loop outside every transformation: op by op at first, compiled when it runs long."""
-    assert op.higher is not None and op.higher.begin is not None
-    programs = subjaxprs(params)
-    interpret = any(p.effects for p in programs) or settings().cpu_engine == "reference"
-    key = (op, *[_likeness(p) for p in programs])
-    spent = _interpreted.get(key, 0)
-    budget = None if interpret else max(PATIENCE - spent, 0)
-    if budget is None:
-        out, rest = quietly(op.impl, vals, params), None
-    else:
-        out, rest, work = quietly(op.higher.begin, (budget, *vals), params)
-        if len(_interpreted) > 4096:
-            _interpreted.clear()
-        _interpreted[key] = min(spent + work, PATIENCE)
-    if rest is None:
-        return [from_numpy(np.asarray(o), a) for o, a in zip(out, out_aval, strict=True)]
-    _interpreted[key] = PATIENCE
-    going_on = [
-        a if r is v else from_numpy(np.asarray(r), a.aval)
-        for a, v, r in zip(args, vals, rest, strict=True)
-    ]
-    return _run_call_of_one(op, going_on, params, out_aval)
+    """A loop outside every transformation: compiled, as each turn op by op would cost 2 µs per
+    operation, and from its first call on, as the next one has to give the same numbers.
+
+    With effects it runs op by op. So does a loop of the library whose caller's program will.
+    """
+    assert op.higher is not None
+    library = settings().__dict__.get(WITHIN) if op.higher.in_place else None
+    if library is None and not any(p.effects for p in subjaxprs(params)):
+        return _run_call_of_one(op, args, params, out_aval)
+    if library is not None:
+        library.append(op)
+    out = quietly(op.impl, vals, params)
+    place = placement_of(op.name, args)
+    return [from_numpy(np.asarray(o), a, place) for o, a in zip(out, out_aval, strict=True)]
 
 
 def placement_of(name: str, args: Sequence[Any]) -> Placement | None:

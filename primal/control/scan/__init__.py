@@ -27,7 +27,6 @@ from primal.control.programs import (
     split,
     trim,
     unpick,
-    work_of,
 )
 from primal.control.scan.parts import backward_body, known_and_rest, split_body
 from primal.ir.avals import Aval
@@ -88,13 +87,6 @@ def _scan_impl(
         for y, out in zip(ys, outs[num_carry:], strict=True):
             y[i] = out
     return [*carry, *ys]
-
-
-def _scan_begin(budget: int, *args: Any, **params: Any) -> Any:
-    work = params["length"] * work_of(params["jaxpr"])
-    if work > budget:
-        return None, args, 0
-    return scan.impl(*args, **params), None, work
 
 
 def _scan_jvp(
@@ -535,7 +527,6 @@ scan = Op(
     higher=HigherOrder(
         linearize=_scan_linearize,
         dce=_scan_dce,
-        begin=_scan_begin,
         mixes=_scan_mixes,
         hoist=_scan_hoist,
     ),
