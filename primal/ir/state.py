@@ -77,6 +77,7 @@ def axis_size(name: Any) -> int:
         if found == name:
             return int(size)
     raise NameError(
-        f"unbound axis name: {name}. Name the axis in a surrounding vmap, as in "
-        f"vmap(f, axis_name={name!r}); bound here: {[n for n, _ in state.axes] or 'none'}."
+        f"[axis_name] expected an axis that is bound, got {name!r}: unbound axis name: {name}. "
+        f"Name the axis in a surrounding vmap, as in vmap(f, axis_name={name!r}); bound here: "
+        f"{[n for n, _ in state.axes] or 'none'}."
     )

@@ -10,11 +10,11 @@ import numpy as np
 from primal.base.pytree import register_pytree_node, tree_leaves
 from primal.ir.avals import canonical_shape
 from primal.ir.trace import Array, aval_of
-from primal.lax.refusals import in_words
 from primal.lax.shapes import broadcast_in_dim, concatenate, expand_dims, full, index_in_dim
 from primal.ops.choose import convert_element_type as _convert
 from primal.ops.types import canonical_axes, shape_of
 from primal.runtime.eager import as_array
+from primal.runtime.refusals import in_words
 
 
 @in_words

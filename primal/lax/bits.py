@@ -15,7 +15,6 @@ from primal.base.dtypes import uint32 as UINT32
 from primal.base.dtypes import uint64 as UINT64
 from primal.ir.avals import Aval, canonical_shape
 from primal.ir.trace import Array, aval_of, literal
-from primal.lax.refusals import in_words
 from primal.ops.bits.philox import traced_bits
 from primal.ops.bits.threefry import threefry2x32
 from primal.ops.choose import convert_element_type
@@ -24,6 +23,7 @@ from primal.ops.host import io_callback
 from primal.ops.reduce import part
 from primal.ops.shape import concatenate, iota, reshape
 from primal.ops.spread import broadcast_to
+from primal.runtime.refusals import in_words
 
 
 class RandomAlgorithm(enum.IntEnum):

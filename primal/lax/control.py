@@ -8,7 +8,7 @@ from primal.api.control import switch as switch
 from primal.api.control import while_loop as while_loop
 from primal.api.control.platforms import composite as composite
 from primal.api.control.platforms import platform_dependent as platform_dependent
-from primal.lax.refusals import in_words
+from primal.runtime.refusals import in_words
 
 # Those that have parameters beside functions and operands.
 associative_scan = in_words(_control.associative_scan)

@@ -10,12 +10,12 @@ import numpy as np
 from primal.base import dtypes, source
 from primal.base.pytree import flatten, tree_map, unflatten
 from primal.ir.trace import Array, aval_of
-from primal.lax.refusals import in_words
 from primal.numpy.remembered import remembered_but_wide
 from primal.ops import choose as ops
 from primal.ops.barrier import optimization_barrier as barrier_op
 from primal.ops.elementwise.convert import whole_as
 from primal.runtime.eager import as_array
+from primal.runtime.refusals import in_words
 
 
 def _wanted(new_dtype: Any, name: str) -> Any:

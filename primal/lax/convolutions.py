@@ -10,13 +10,13 @@ import numpy as np
 
 from primal.base.dtypes import check_user_dtype_supported
 from primal.ir.trace import Array, aval_of
-from primal.lax.refusals import in_words
 from primal.lax.windows import Padding, explicit_padding, ints
 from primal.ops.precision import Precision, check_preferred, plain_precision, product
 from primal.ops.shape import rev, transpose
 from primal.ops.types import static_ints
 from primal.ops.window.convolution import ConvDimensionNumbers
 from primal.ops.window.convolution import conv_general_dilated as conv_op
+from primal.runtime.refusals import in_words
 
 ConvGeneralDilatedDimensionNumbers = ConvDimensionNumbers | tuple[str, str, str] | None
 

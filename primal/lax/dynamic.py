@@ -12,7 +12,6 @@ from primal.base import dtypes
 from primal.base.limits import iinfo
 from primal.ir.trace import Array, aval_of, literal
 from primal.lax.indexing import widened
-from primal.lax.refusals import in_words
 from primal.numpy.remembered import remembered
 from primal.ops import elementwise
 from primal.ops.choose import convert_element_type, select_n
@@ -21,6 +20,7 @@ from primal.ops.shape import reshape, squeeze
 from primal.ops.shape import slice as slice_op
 from primal.ops.types import canonical_axes, static_ints
 from primal.runtime import guards
+from primal.runtime.refusals import in_words
 
 
 def _starts(

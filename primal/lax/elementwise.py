@@ -14,11 +14,11 @@ import numpy as np
 from primal.base import dtypes
 from primal.ir.trace import Array, aval_of, literal
 from primal.lax.alike import alike
-from primal.lax.refusals import in_words
 from primal.numpy.remembered import remembered
 from primal.ops import elementwise as ops
 from primal.ops.elementwise import RoundingMethod as RoundingMethod
 from primal.ops.types import static_int
+from primal.runtime.refusals import in_words
 
 
 def neg(x: Any) -> Array:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from primal.ir.trace import Array, aval_of
-from primal.lax.refusals import in_words
 from primal.ops.elementwise import convert_element_type
 from primal.ops.fft import FftType as FftType
 from primal.ops.fft import fft as fft_op
+from primal.runtime.refusals import in_words
 
 
 @in_words

@@ -14,7 +14,6 @@ from primal.ir.avals import Aval
 from primal.ir.evaluate import eval_closed
 from primal.ir.op import Op
 from primal.ir.trace import Array, Tracer, aval_of
-from primal.lax.refusals import in_words
 from primal.ops import elementwise
 from primal.ops.choose import convert_element_type, select_n
 from primal.ops.index import gather as _gather
@@ -31,6 +30,7 @@ from primal.ops.index.numbers import (
 from primal.ops.shape import concatenate, reshape
 from primal.ops.spread import broadcast_to, full_like_aval, zeros_like_aval
 from primal.ops.types import canonical_axes, static_ints
+from primal.runtime.refusals import in_words
 from primal.transforms.batch import Axis, batch_jaxpr
 from primal.transforms.stage import stage
 

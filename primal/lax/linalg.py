@@ -14,7 +14,6 @@ from primal.control.condense import tridiagonal as tridiagonal_op
 from primal.ir.op import LINALG, registry
 from primal.ir.trace import Array, aval_of
 from primal.lax.polar import qdwh as qdwh
-from primal.lax.refusals import in_words
 from primal.numpy.remembered import remembered
 from primal.ops.elementwise import add, convert_element_type, mul
 from primal.ops.linalg.cholesky import cholesky as cholesky_op
@@ -35,6 +34,7 @@ from primal.ops.linalg.tridiagonal import tridiagonal_solve as tridiagonal_solve
 from primal.ops.linalg.update import cholesky_update as cholesky_update_op
 from primal.ops.shape import reshape
 from primal.ops.types import static_flag
+from primal.runtime.refusals import in_words
 
 
 class EigImplementation(enum.Enum):

@@ -10,7 +10,6 @@ from primal.api.control.custom import custom_jvp
 from primal.base import dtypes
 from primal.ir.trace import aval_of
 from primal.lax.control import while_loop
-from primal.lax.refusals import in_words
 from primal.ops.choose import as_dtype
 from primal.ops.elementwise import (
     abs,
@@ -47,6 +46,7 @@ from primal.ops.reduce import part, reduce_max
 from primal.ops.shape import concatenate, pad
 from primal.ops.spread import broadcast_in_dim, reduce_sum
 from primal.ops.types import static_flag, static_int
+from primal.runtime.refusals import in_words
 
 
 def _norm(x: Any) -> Any:

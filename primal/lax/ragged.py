@@ -9,13 +9,13 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.trace import Array, aval_of, literal
-from primal.lax.refusals import in_words
 from primal.lax.shapes import dot_general
 from primal.ops.choose import convert_element_type
 from primal.ops.elementwise import bitwise_and, ge, lt, mul, select_n, sub
 from primal.ops.shape import iota, moveaxis, reshape, transpose
 from primal.ops.spread import broadcast_in_dim
 from primal.ops.window.cumulative import cumsum
+from primal.runtime.refusals import in_words
 
 
 @dataclasses.dataclass(frozen=True)

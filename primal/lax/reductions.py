@@ -16,7 +16,6 @@ from primal.ir.evaluate import eval_closed
 from primal.ir.jaxpr import ClosedJaxpr
 from primal.ir.op import Op
 from primal.ir.trace import PYTHON_SCALARS, Array, Literal, aval_of
-from primal.lax.refusals import in_words
 from primal.numpy.remembered import remembered
 from primal.ops import elementwise
 from primal.ops import reduce as rooms
@@ -28,6 +27,7 @@ from primal.ops.spread import broadcast_to
 from primal.ops.spread import reduce_sum as sum_op
 from primal.ops.types import counted_axes
 from primal.runtime.array import from_literal
+from primal.runtime.refusals import in_words
 from primal.transforms.batch import Axis, batch_jaxpr
 from primal.transforms.stage import stage
 

@@ -12,7 +12,6 @@ from primal.base import dtypes
 from primal.ir.avals import canonical_shape
 from primal.ir.trace import PYTHON_SCALARS, Array, aval_of, literal
 from primal.lax.alike import alike
-from primal.lax.refusals import in_words
 from primal.numpy.remembered import remembered, remembered_but_wide
 from primal.ops import shape as _ops
 from primal.ops import spread as _spread
@@ -31,6 +30,7 @@ from primal.ops.precision import (
 from primal.ops.types import canonical_axes, shape_of, static_int, static_ints
 from primal.runtime import guards
 from primal.runtime.eager import as_array
+from primal.runtime.refusals import in_words
 
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]

@@ -9,11 +9,11 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.trace import Array, aval_of
-from primal.lax.refusals import in_words
 from primal.numpy.remembered import remembered
 from primal.ops.elementwise import neg
 from primal.ops.index import sort as _sort
 from primal.ops.types import canonical_axes, counted_axes, static_int
+from primal.runtime.refusals import in_words
 
 
 @remembered

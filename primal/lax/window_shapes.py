@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from primal.lax.convolutions import conv_dimension_numbers
-from primal.lax.refusals import in_words
 from primal.lax.windows import padtype_to_pads
 from primal.ops.window.views import dilated
+from primal.runtime.refusals import in_words
 
 Pads = Sequence[tuple[int, int]]
 

@@ -13,7 +13,6 @@ from primal.ir.avals import Aval
 from primal.ir.op import Op
 from primal.ir.trace import Array, aval_of, literal
 from primal.lax.reductions import COMBINE, elementwise_combine, read_monoid, read_reduction
-from primal.lax.refusals import in_words
 from primal.numpy.remembered import remembered
 from primal.ops.choose import as_dtype
 from primal.ops.elementwise import (
@@ -38,6 +37,7 @@ from primal.ops.types import counted_axes, static_ints
 from primal.ops.window import cumulative, pooling
 from primal.ops.window.views import check_window, spread_and_padded
 from primal.runtime.eager import as_array
+from primal.runtime.refusals import in_words
 
 BYTE = np.dtype(np.uint8)
 Padding = str | Sequence[tuple[int, int]]

@@ -21,6 +21,7 @@ from primal.numpy.promotion import (
     ArrayLike,
     broadcast_shapes,
     check_arraylike,
+    check_out,
     common_shape,
     convert,
     operand,
@@ -334,8 +335,7 @@ def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     >>> jnp.modf(jnp.array([1.5, -2.25]))
     (Array([ 0.5 , -0.25], dtype=float32), Array([ 1., -2.], dtype=float32))
     """
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.modf is not supported.")
+    check_out("modf", out)
     (x,) = promote_dtypes_inexact("modf", x)
     whole = ops.select_n(ops.lt(x, _const(0, x)), ops.floor(x), ops.ceil(x))
     return copysign(ops.select_n(isinf(x), ops.sub(x, whole), _full(0, x)), x), whole

@@ -19,12 +19,12 @@ from primal.numpy.promotion import (
     ArrayLike,
     DTypeLike,
     array_operand,
+    check_out,
     convert,
     operand,
     to_shape,
 )
 from primal.numpy.ranges import arange, diagonal_number, rows_columns
-from primal.numpy.reductions import check_out
 from primal.numpy.reductions import sum as total
 from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.shapes import moveaxis, ravel

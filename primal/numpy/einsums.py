@@ -21,6 +21,7 @@ from primal.numpy.promotion import (
     DTypeLike,
     array_operand,
     asked_dtype,
+    check_out,
     convert,
     operand,
     promote_to_one_dtype,
@@ -60,8 +61,7 @@ def einsum(
     >>> jnp.einsum("ij,j->i", jnp.ones((2, 3)), jnp.arange(3.))
     Array([3., 3.], dtype=float32)
     """
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.einsum is not supported.")
+    check_out("einsum", out)
     if _dot_general is not None and not callable(_dot_general):
         raise TypeError(f"[einsum] expected a function as _dot_general, got {_dot_general!r}.")
     if not isinstance(subscripts, str):

@@ -16,6 +16,7 @@ from primal.numpy import direct
 from primal.numpy.promotion import (
     BOOL,
     ArrayLike,
+    check_out,
     from_literal,
     operand,
     promote_dtypes_inexact,
@@ -481,8 +482,7 @@ def isneginf(x: ArrayLike, /, out: None = None) -> Array:
 
 
 def _is_signed_inf(name: str, x: Any, value: float, out: Any) -> Array:
-    if out is not None:
-        raise NotImplementedError(f"The 'out' argument to {name} is not supported.")
+    check_out(name, out)
     x = operand(name, x)
     dtype = x.aval.dtype
     if dtype.kind == "c":

@@ -17,6 +17,7 @@ from primal.numpy.promotion import (
     array_operand,
     asked_dtype,
     check_arraylike,
+    check_out,
     convert,
     operand,
     promote_dtypes,
@@ -114,8 +115,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None 
     Array([[0., 1.],
            [1., 1.]], dtype=float32)
     """
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.stack is not supported.")
+    check_out("stack", out)
     items = _sequence("stack", arrays, "stack")
     operands = _joined_dtype("stack", items, dtype)
     first = operands[0].aval.shape

@@ -16,12 +16,12 @@ from primal.numpy.promotion import (
     DTypeLike,
     array_operand,
     broadcast_shapes,
+    check_out,
     to_shape,
 )
 from primal.numpy.reductions import (
     Axis,
     all,
-    check_out,
     mask_operand,
     masked,
     max,

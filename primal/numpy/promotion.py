@@ -28,6 +28,7 @@ from primal.runtime import guards
 from primal.runtime.array import ArrayImpl
 from primal.runtime.array import from_literal as from_literal
 from primal.runtime.eager import as_array
+from primal.runtime.refusals import shown
 
 ArrayLike: TypeAlias = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
 DTypeLike: TypeAlias = Any
@@ -46,7 +47,7 @@ def check_arraylike(name: str, *args: Any, emit_none_error: bool = False) -> Non
 
     >>> check_arraylike("sum", [1.0, 2.0])
     Traceback (most recent call last):
-    TypeError: sum requires ndarray or scalar arguments, got <class 'list'> at position 0...
+    TypeError: [sum] expected an array or a scalar, got [1.0, 2.0]: sum requires ndarray...
     """
     for position, x in enumerate(args):
         if x.__class__ is not ArrayImpl and not is_arraylike(x):
@@ -58,9 +59,19 @@ def _not_arraylike(name: str, x: Any, position: int) -> TypeError:
     if isinstance(x, list | tuple):
         remedy = " Convert it first: primal.numpy.array(...)."
     return TypeError(
-        f"{name} requires ndarray or scalar arguments, got {type(x)} at position {position}."
+        f"[{name}] expected an array or a scalar, got {shown(x)}: {name} requires ndarray or "
+        f"scalar arguments, got {type(x)} at position {position}."
         f"{remedy}"
     )
+
+
+def check_out(name: str, out: Any) -> None:
+    """NotImplementedError for an `out` argument: arrays are immutable."""
+    if out is not None:
+        raise NotImplementedError(
+            f"[{name}] expected no out, as arrays cannot be written, got {shown(out)}: "
+            f"The 'out' argument to jnp.{name} is not supported."
+        )
 
 
 # Scalars.
@@ -107,6 +118,7 @@ def _wrapped(value: int, dtype: Any) -> Any:
         return value
     if not info.min <= value <= info.max:
         raise OverflowError(
+            f"[array] expected an integer of {default.name}, got {value}: "
             f"Python int {value} too large to convert to {default.name}. Enable 64-bit dtypes "
             "(primal.config.update('enable_x64', True)) or make the value smaller."
         )
@@ -294,6 +306,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
                 raise TypeError(f"[broadcast_shapes] expected no negative sizes, got {shape}.")
             if out[i] != 1:
                 raise ValueError(
+                    f"[broadcast_shapes] expected shapes that broadcast, got {[*given]}: "
                     f"Incompatible shapes for broadcasting: shapes={[*given]}. Dimensions are "
                     "aligned from the last, and must be equal or 1."
                 )

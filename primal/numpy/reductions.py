@@ -25,6 +25,7 @@ from primal.numpy.promotion import (
     array_operand,
     asked_dtype,
     broadcast_shapes,
+    check_out,
     convert,
     operand,
     promote_dtypes,
@@ -42,12 +43,6 @@ from primal.ops.types import axes_given, canonical_axes, static_flag
 
 Axis = Any  # None, an int, or a tuple of ints
 FLOAT32 = np.dtype(np.float32)
-
-
-def check_out(name: str, out: Any) -> None:
-    """NotImplementedError for an `out` argument: arrays are immutable."""
-    if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
 
 
 def as_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:

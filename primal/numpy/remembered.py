@@ -40,6 +40,7 @@ from primal.ops.spread import placed
 from primal.runtime import devices, watch
 from primal.runtime.array import ArrayImpl, boxed
 from primal.runtime.eager import WITHIN, as_array, root
+from primal.runtime.refusals import in_words, worded
 
 F = TypeVar("F", bound=Callable[..., Any])
 _staging = Later("primal.transforms.stage")
@@ -123,15 +124,16 @@ def remembered(
     Array([0.5, 0.5], dtype=float32)
     """
     if ERROR_STATE is None:
-        return fun
+        return in_words(fun)
     memo: dict[Any, Any] = {}
     caches.register(memo.clear)
-    otherwise = fun if direct is None else remembered(fun)
+    run = worded(fun)
+    otherwise = run if direct is None else remembered(fun)
 
     def meet(key: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call without a program: the second of its kind makes one, or NumPy has one."""
         if key[0] is WATCHED:
-            return watch.by_results(fun, *args, **kwargs)
+            return watch.by_results(run, *args, **kwargs)
         asking = settings().__dict__.get(WITHIN)
         if asking is not None and direct is not None:
             asking.append(direct)
@@ -143,18 +145,18 @@ def remembered(
             return staged(key, args, kwargs)
         met: list[Any] = []
         if asking is not None:
-            out = fun(*args, **kwargs)
+            out = run(*args, **kwargs)
         else:
             with Scope(WITHIN, met):
-                out = fun(*args, **kwargs)
+                out = run(*args, **kwargs)
         if direct is not None:
             lifted, named = _lifted(args), _lifted_values(kwargs)
             try:
-                run = _directly(otherwise, direct, lifted, named, out)
-                if run is not None:
+                found_by = _directly(otherwise, direct, lifted, named, out)
+                if found_by is not None:
                     hosts = [x.host for x in _arrays((*lifted, *named.values()))]
-                    found = quietly(run, hosts, {})
-                    memo[key] = run
+                    found = quietly(found_by, hosts, {})
+                    memo[key] = found_by
                     return found
             except Exception:
                 pass  # arguments that it does not take
@@ -167,13 +169,13 @@ def remembered(
 
     def staged(key: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         lifted, named = _lifted(args), _lifted_values(kwargs)
-        memo[key] = program = _program(fun, lifted, named)
+        memo[key] = program = _program(run, lifted, named)
         if program is None:
-            return fun(*args, **kwargs)
+            return run(*args, **kwargs)
         return quietly(program, [x.host for x in _arrays((*lifted, *named.values()))], {})
 
     make: Any = _python_call if extension is None else extension.Remembered
-    made: Any = functools.update_wrapper(make(fun, memo, meet, lift), fun)
+    made: Any = functools.update_wrapper(make(run, memo, meet, lift), fun)
     return made
 
 

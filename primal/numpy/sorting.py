@@ -17,13 +17,14 @@ from primal.numpy.promotion import (
     ArrayLike,
     DTypeLike,
     array_operand,
+    check_out,
     convert,
     operand,
     promote_dtypes,
     to_shape,
 )
 from primal.numpy.reductions import all as all_true
-from primal.numpy.reductions import as_axis, check_out
+from primal.numpy.reductions import as_axis
 from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.shapes import expand_dims, flip, part, ravel
 from primal.ops import elementwise as ops

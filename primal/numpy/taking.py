@@ -18,12 +18,13 @@ from primal.numpy.nonzeros import concrete, first_true
 from primal.numpy.promotion import (
     ArrayLike,
     array_operand,
+    check_out,
     convert,
     operand,
     scalar_literal,
     to_shape,
 )
-from primal.numpy.reductions import as_axis, check_out
+from primal.numpy.reductions import as_axis
 from primal.numpy.remembered import remembered_as
 from primal.numpy.ufuncs import as_bool
 from primal.ops.choose import select_n
@@ -104,8 +105,7 @@ def take(
     >>> jnp.take(jnp.array([1., 2., 3.]), jnp.array([0, -1, 5]))
     Array([ 1.,  3., nan], dtype=float32)
     """
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.take is not supported.")
+    check_out("take", out)
     if mode not in (None, "fill", "clip", "wrap"):
         if mode == "raise":
             raise NotImplementedError("The 'raise' mode to jnp.take is not supported.")

@@ -12,7 +12,7 @@ import pytest
 import primal
 import primal.numpy as jnp
 from primal import lax
-from primal.lax.refusals import in_words
+from primal.runtime.refusals import in_words
 from tests.lax.calls import CALLS, OF_FUNCTIONS, OTHERS
 
 WRONG: dict[str, Any] = {

@@ -174,7 +174,8 @@ def test_sequences_are_refused(name: str, wrong: Any) -> None:
 def test_the_error_of_a_list() -> None:
     with pytest.raises(
         TypeError,
-        match="^sum requires ndarray or scalar arguments, got <class 'list'> at position 0",
+        match=r"^\[sum\] expected an array or a scalar, got \[1.0, 2.0\]: sum requires ndarray or "
+        "scalar arguments, got <class 'list'> at position 0",
     ):
         jnp.sum([1.0, 2.0])
     with pytest.raises(TypeError, match="add requires .* got <class 'tuple'> at position 1"):

@@ -3,6 +3,9 @@
 Its annotations say what it takes. They are read when a call has failed, so that calls which succeed
 pay for nothing but the frame that waits for the failure (0.06 µs); checks before each call would
 state the annotations again, parameter by parameter.
+
+What a function raises on purpose without these words, in NumPy's or JAX's, keeps its class, and its
+text at the end: programs look for both.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import collections.abc
 import functools
 import inspect
+import opcode
 import operator
 import os
 import re
@@ -31,6 +35,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 WORDS = re.compile(r"\[[^\]]+\] expected")
 LENGTH = 80
+KINDS = (
+    TypeError, ValueError, ArithmeticError, LookupError, AttributeError, NotImplementedError,
+)  # fmt: skip
+RAISE = opcode.opmap["RAISE_VARARGS"]
 # Where errors come from that are about what the library was given: itself, and what it calls.
 CALLED = tuple([os.path.join(m.__path__[0], "") for m in (np, ml_dtypes)])
 NUMBERS: dict[Any, Callable[[Any], Any]] = {bool: bool, int: operator.index, float: float}
@@ -47,7 +55,12 @@ def in_words(fun: F) -> F:
     TypeError: [tile] expected reps: Sequence[int], got 5.
     """
 
-    @functools.wraps(fun)
+    return functools.wraps(fun)(worded(fun))  # type: ignore[return-value]
+
+
+def worded(fun: F) -> F:
+    """`in_words` for what is called in the function's place, and nowhere asked for its name."""
+
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return fun(*args, **kwargs)
@@ -64,12 +77,12 @@ def in_words(fun: F) -> F:
 
 def _is_for_arguments(error: Exception) -> bool:
     """Whether an error was raised by the library, or by what it calls, and has no words yet."""
-    if WORDS.match(str(error)) or not isinstance(
-        error, TypeError | ValueError | ArithmeticError | LookupError | AttributeError
-    ):
+    if WORDS.match(str(error)) or not isinstance(error, KINDS):
         return False
     # What `debug_nans` finds is a result, and the library's own errors are in words.
     if isinstance(error, FloatingPointError) or type(error).__module__.startswith("primal"):
+        return False
+    if isinstance(error, NotImplementedError) and not _is_meant(error):
         return False
     tb = error.__traceback__
     while tb is not None:
@@ -87,11 +100,13 @@ def _refusal(
     name = fun.__name__
     kind = ValueError if isinstance(error, ValueError | ArithmeticError | IndexError) else TypeError
     kind = OverflowError if isinstance(error, OverflowError) else kind
+    meant = _is_meant(error)
+    kind, tail = (type(error), f": {error}") if meant else (kind, ".")
     kinds = inspect.signature(fun).parameters
     try:
         given = inspect.signature(fun).bind(*args, **kwargs).arguments
     except TypeError as e:
-        said = ", ".join(map(_shown, args)) or "none"
+        said = ", ".join(map(shown, args)) or "none"
         return TypeError(f"[{name}] expected the arguments ({', '.join(kinds)}), got {said}: {e}.")
     hints = _hints(fun)
     for parameter, value in given.items():
@@ -99,14 +114,25 @@ def _refusal(
         starred = kinds[parameter].kind is inspect.Parameter.VAR_POSITIONAL
         if not all(_fits(v, hints.get(parameter, Any)) for v in (value if starred else [value])):
             wanted = fun.__annotations__[parameter]
-            if not starred and kind is not OverflowError and not is_hashable(value):
+            unhashable = not starred and not is_hashable(value)
+            if unhashable and kind is not OverflowError and not meant:
                 kind = UnhashableArgumentError
-            return kind(f"[{name}] expected {parameter}: {wanted}, got {_shown(value)}.")
-    said = ", ".join([f"{parameter}={_shown(value)}" for parameter, value in given.items()])
+            return kind(f"[{name}] expected {parameter}: {wanted}, got {shown(value)}{tail}")
+    said = ", ".join([f"{parameter}={shown(value)}" for parameter, value in given.items()])
     return kind(f"[{name}] expected arguments that go together, got {said}: {error}")
 
 
-def _shown(value: Any) -> str:
+def _is_meant(error: Exception) -> bool:
+    """Whether the library raises it; otherwise something failed that it calls."""
+    tb = error.__traceback__
+    while tb is not None and tb.tb_next is not None:
+        tb = tb.tb_next
+    if tb is None or not is_internal(tb.tb_frame.f_code.co_filename):
+        return False
+    return tb.tb_frame.f_code.co_code[tb.tb_lasti] == RAISE
+
+
+def shown(value: Any) -> str:
     """A value, or what is known of an array, in few characters."""
     if isinstance(value, Array | np.ndarray):
         return f"{value.dtype}[{','.join(map(str, value.shape))}]"

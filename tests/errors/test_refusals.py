@@ -1,0 +1,65 @@
+"""What public functions are given wrongly is refused in words, whatever failed on it inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal
+import primal.numpy as jnp
+from primal import lax
+
+X = np.ones((3, 4), np.float32)
+V = np.ones(3, np.float32)
+WHATEVER: dict[str, Any] = {
+    "text": "a", "dict": {}, "object": object(), "bytes": b"a", "ragged": [[1], [2, 3]],
+    "words": np.array(["a"]), "records": np.zeros(3, "f4,i4"),
+}  # fmt: skip
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "sum": jnp.sum, "compress": lambda w: jnp.compress(V > 0, V, size=w), "sin": jnp.sin,
+    "sort": lambda w: jnp.sort(V, descending=w), "fft": lambda w: jnp.fft.fft(V, norm=w),
+    "max": lambda w: jnp.max(V, out=w), "where": lambda w: jnp.where(V > 0, w, V),
+    "roll": lambda w: jnp.roll(V, w), "take": lambda w: jnp.take(V, w),
+    "interp": lambda w: jnp.interp(V, V, w), "histogram": lambda w: jnp.histogram(V, w),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WHATEVER)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_numpy_say_what_they_expected(name: str, wrong: str) -> None:
+    for how in (lambda f: f, lambda f: lambda w: primal.jit(lambda: f(w))()):
+        try:
+            how(FUNCTIONS[name])(WHATEVER[wrong])
+        except (TypeError, ValueError, NotImplementedError, OverflowError) as error:
+            assert str(error).startswith("[") and "] expected " in str(error), error
+
+
+def test_words_of_numpy_and_jax_stay_at_the_end() -> None:
+    """Programs match them; the class is that of the error raised on purpose."""
+    for call, kind, words in [
+        (lambda: jnp.add(V, "a"), TypeError, "add requires ndarray or scalar arguments, got <cl"),
+        (lambda: jnp.take(V, 0, mode="raise"), NotImplementedError, "raise"),
+        (lambda: jnp.sum(V, out=V), NotImplementedError, "The 'out' argument to jnp.sum is not"),
+        (lambda: jnp.allclose(V, X), ValueError, "Incompatible shapes for broadcasting"),
+        (lambda: jnp.arange(1, 5, 0), ZeroDivisionError, "step"),
+        (lambda: jnp.sum(2**70), OverflowError, "too large to convert to int32"),
+        (lambda: jnp.sum(V, axis="i"), NameError, "unbound axis name: i"),
+    ]:  # fmt: skip
+        with pytest.raises(kind, match=words) as error:
+            call()
+        assert "] expected " in str(error.value)
+
+
+def test_what_users_functions_raise_passes() -> None:
+    def f(*_: Any) -> Any:
+        raise LookupError("mine")
+
+    for call in (
+        lambda: jnp.apply_along_axis(f, 0, X), lambda: jnp.piecewise(V, [V > 0], [f]),
+        lambda: jnp.fromfunction(f, (2,)), lambda: lax.map(f, V),
+    ):  # fmt: skip
+        with pytest.raises(LookupError, match="^mine$"):
+            call()
