@@ -18,7 +18,6 @@ import numpy as np
 from primal.engines.cpu import (
     around,
     control,
-    edges,
     partial,
     powers,
     products,
@@ -26,6 +25,7 @@ from primal.engines.cpu import (
     scatters,
     tiled,
     turns,
+    wanted,
 )
 from primal.engines.cpu.commuting import made_by_pad
 from primal.engines.cpu.complex_functions import FUNCTIONS, Terms, power
@@ -103,8 +103,8 @@ class ComplexWords(Words):
             return super()._turned(x)
         if node.dtype.itemsize < 8 and not (turns.conflicts(x) or turns.is_far(x)):
             return x
-        made = self._copied_turned(read)
-        return x if made is read else self.parts(made)[node.word == "imag"]
+        made = self.turned_copy(read)
+        return x if made is None else self.parts(made)[node.word == "imag"]
 
     # From arrays to parts and back.
 
@@ -240,7 +240,7 @@ class ComplexWords(Words):
         if not is_complex(x.dtype):
             return super().binary(name, x, y)
         if name == "add" and (self.padded or self.scattered):
-            found = scatters.added_to(self, x, y) or edges.sum_of_padded(self, x, y)
+            found = wanted.sum_of(self, x, y)
             if found is not None:
                 return found
         if name == "mul":
@@ -436,14 +436,14 @@ class ComplexWords(Words):
         outs = super().sort([*keys, *self._flat(xs[num_keys:])], axis, len(keys))
         return self._packed(outs, [x.dtype for x in xs])
 
-    def pad(self, x: Value, value: Value, config: Any) -> Value:
+    def _pad(self, x: Value, value: Value, config: Any) -> Value:
         if type(x) is not Pair:
-            return super().pad(x, value, config)
+            return super()._pad(x, value, config)
         (re, im), (a, b) = self.parts(x), self.parts(value)
         first, second = self._padded(re, a, config), self._padded(im, b, config)
         if first is None or second is None:
             if self._is_moved_whole(x):
-                return super().pad(x, value, config)
+                return super()._pad(x, value, config)
             first, second = self.pad(re, a, config), self.pad(im, b, config)
         return self.pair(first, second, x.dtype)
 
@@ -466,9 +466,9 @@ class ComplexWords(Words):
         made = [p.node.args and p.node.word not in APART for p in x.parts]
         return type(x) is not Pair or (not self.path and any(made))
 
-    def concatenate(self, xs: Sequence[Value], dim: int) -> Value:
+    def _concatenate(self, xs: Sequence[Value], dim: int) -> Value:
         if not is_complex(xs[0].dtype) or any(map(self._is_moved_whole, xs)):
-            return super().concatenate(xs, dim)
+            return super()._concatenate(xs, dim)
         re, im = zip(*[self.parts(x) for x in xs], strict=True)
         return self.pair(self.concatenate(re, dim), self.concatenate(im, dim), xs[0].dtype)
 

@@ -21,8 +21,8 @@ class Outlook:
 
     `read`: how often; results of the program are. `woven`: those put together of others, or added
     up, that who reads them may read where they come from. `orders`: the order of dimensions that
-    all readers of a product or an elementwise result want. `crossed`: shapes to which some arrays
-    are padded along rows, and others along other dimensions.
+    all readers of a product, an elementwise result, a padding or a joint want. `crossed`: shapes to
+    which some arrays are padded along rows, and others along other dimensions.
     """
 
     def __init__(self, jaxpr: Jaxpr) -> None:
@@ -51,7 +51,7 @@ class Outlook:
         order = self._last.get(out)
         if order is not None and self._wanted[out, order] == self.read[out]:
             self.orders[out] = order
-            if eqn.op.kind.elementwise:
+            if eqn.op.kind is not CONTRACT:
                 self._order(eqn, order)
 
     def _order(self, eqn: Eqn, order: Sequence[int]) -> None:
@@ -69,6 +69,7 @@ class Outlook:
 
     def padded(self, eqn: Eqn, edges: Sequence[Sequence[int]]) -> None:
         """Dimensions have edges around them."""
+        self._pass_on(eqn)
         *others, row = [any(edge) for edge in edges] or [False]
         shape = eqn.outvars[0].aval.shape
         if row:
@@ -78,10 +79,14 @@ class Outlook:
 
     def joined(self, eqn: Eqn) -> None:
         """The operands lie one after another."""
+        self._pass_on(eqn)
+        self._weave(eqn)
+
+    def _weave(self, eqn: Eqn) -> None:
         if eqn.outvars[0] not in self._stored:
             self.woven.add(eqn.outvars[0])
 
     def summed(self, eqn: Eqn) -> None:
         """Operands are added up at places."""
         if self.read[eqn.outvars[0]] == 1:
-            self.joined(eqn)
+            self._weave(eqn)

@@ -13,7 +13,6 @@ from primal.engines.cpu import (
     commuting,
     control,
     divisions,
-    edges,
     moves,
     objects,
     pieces,
@@ -24,6 +23,7 @@ from primal.engines.cpu import (
     scatters,
     takes,
     turns,
+    wanted,
 )
 from primal.engines.cpu.around import is_made
 from primal.engines.cpu.graph import (
@@ -170,14 +170,10 @@ class Words(MatrixWords):
             if once is not None:
                 return once
         if not stored and self.layout is not None and len(self.layout) == len(shape):
-            order, self.layout = self.layout, None
-            lain = [transposed(x, order) for x in given]
             # Of what lies in two orders something is turned anyway: the result need not be, too.
+            lain = [transposed(x, self.layout) for x in given]
             if sum(map(turns.is_apart, lain)) <= sum(map(turns.is_apart, given)):
-                out = self.element(word, lain, dtype, attr)
-                self.layout = order
-                return transposed(out, [order.index(d) for d in range(len(shape))])
-            self.layout = order
+                return wanted.laid(self, given, lambda xs, _: self.element(word, xs, dtype, attr))
         if not stored and any(turns.matters(x) for x in given):
             given, order = self._in_order(given)
             if order != tuple(range(len(shape))):
@@ -202,16 +198,16 @@ class Words(MatrixWords):
 
     def _turned(self, x: Value) -> Value:
         """A copy that lies as it is read, of what gathering is slow for; one for all who ask."""
-        return self._copied_turned(x) if turns.conflicts(x) or turns.is_far(x) else x
+        return self.turned_copy(x) or x if turns.conflicts(x) or turns.is_far(x) else x
 
-    def _copied_turned(self, x: Value) -> Value:
-        """What was turned, if it could be."""
+    def turned_copy(self, x: Value) -> Value | None:
+        """What was turned, if squares of it can be."""
         place, made, _ = self.turned.get(x.key(), (None, None, None))
         if place is None or not self._stands(place):
             made = turns.turned(self, x)
             if made is not None:  # keys hold for as long as their node does
                 self.turned[x.key()] = self._place(), made, x
-        return made or x
+        return made
 
     # What was made is used again where the code that makes it is still part of the program, in
     # this block or one around it.
@@ -251,7 +247,7 @@ class Words(MatrixWords):
             if x.shape in ((), y.shape) and _is_one(x):
                 return y
         if name == "add" and (self.padded or self.scattered):
-            found = scatters.added_to(self, x, y) or edges.sum_of_padded(self, x, y)
+            found = wanted.sum_of(self, x, y)
             if found is not None:
                 return found
         if name.startswith("shift") and y.node.word == "literal" and y.shape in ((), x.shape):
@@ -508,12 +504,18 @@ class Words(MatrixWords):
     # Moving data.
 
     def pad(self, x: Value, value: Value, config: Any) -> Value:
+        return wanted.padded(self, x, config, lambda x, config: self._pad(x, value, config))
+
+    def _pad(self, x: Value, value: Value, config: Any) -> Value:
         out = pieces.pad(self, x, value, config)
         if out.node.word != "literal" and any(max(c) > 0 for c in config):
             self.spread[out.node] = out.shape, x, value, config
         return out
 
     def concatenate(self, xs: Sequence[Value], dim: int) -> Value:
+        return wanted.joined(self, xs, dim, self._concatenate)
+
+    def _concatenate(self, xs: Sequence[Value], dim: int) -> Value:
         return pieces.concatenate(self, xs, dim)
 
     def dynamic_slice(self, x: Value, starts: Sequence[Value], sizes: Ints) -> Value:
