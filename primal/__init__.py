@@ -76,6 +76,7 @@ if _TYPE_CHECKING:
     from primal import errors as errors
     from primal import example_libraries as example_libraries
     from primal import experimental as experimental
+    from primal import extend as extend
     from primal import flatten_util as flatten_util
     from primal import image as image
     from primal import lax as lax
@@ -167,9 +168,9 @@ _CONTROL = frozenset({
 })  # fmt: skip
 _SUBMODULES = frozenset({
     "ad", "ad_checkpoint", "checkpoint_policies", "core", "custom_batching", "custom_derivatives",
-    "debug", "dlpack", "dtypes", "errors", "example_libraries", "experimental", "flatten_util",
-    "image", "lax", "monitoring", "nn", "ops", "profiler", "random", "ref", "scipy", "sharding",
-    "stages", "tree", "tree_util", "typing",
+    "debug", "dlpack", "dtypes", "errors", "example_libraries", "experimental", "extend",
+    "flatten_util", "image", "lax", "monitoring", "nn", "ops", "profiler", "random", "ref", "scipy",
+    "sharding", "stages", "tree", "tree_util", "typing",
 })  # fmt: skip
 
 

@@ -32,7 +32,7 @@ jax.sharding jax.debug jax.profiler jax.distributed jax.export jax.ffi jax.custo
 jax.custom_derivatives jax.ad_checkpoint jax.monitoring jax.ref jax.example_libraries.stax
 jax.example_libraries.optimizers jax.experimental jax.experimental.checkify jax.experimental.sparse
 jax.experimental.shard_map jax.experimental.mesh_utils jax.experimental.multihost_utils
-jax.experimental.jet jax.experimental.ode jax.experimental.layout
+jax.experimental.jet jax.experimental.ode jax.experimental.layout jax.experimental.random
 jax.experimental.compilation_cache jax.experimental.custom_partitioning
 jax.experimental.serialize_executable jax.experimental.pallas jax.experimental.pallas.tpu
 jax.experimental.pallas.triton jax.extend.core jax.extend.backend jax.extend.linear_util

@@ -31,7 +31,7 @@ LAYERS = [
         "segments", "monitoring", "custom_derivatives", "debug", "profiler", "ad_checkpoint",
         "ad", "checkpoint_policies", "core", "custom_batching", "ref",
     },
-    {"experimental", "example_libraries"},
+    {"experimental", "example_libraries", "extend"},
     {"compat"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
