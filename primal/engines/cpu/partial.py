@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from primal.engines.cpu.gaps import CLOSE
 from primal.engines.cpu.graph import (
     APART,
     NOWHERE,
@@ -129,20 +130,20 @@ def _takes_little(node: Node) -> bool:
 
 def _are_slices(node: Node, views: Collection[Value]) -> bool:
     """Whether few slices of light arithmetic, which together are at most all of it, lie as it does,
-    or backwards.
+    or backwards, or nearly so.
 
-    Then nothing is computed twice, and the halves of a roll, or of a split, need no memory.
+    Then nothing is computed twice, and the halves of a roll, of a split or of a stack need no
+    memory.
     """
     if not is_light(node):
         return False
     if len(views) > MOST or sum([x.size for x in views]) > size_of(node.shape):
         return False
-    sides = row_major(node.shape)
-    return all(
-        x.ndim == len(sides)
-        and all(n == 1 or abs(s) == p for n, s, p in zip(x.shape, x.steps(), sides, strict=True))
-        for x in views
-    )
+    for x in views:
+        steps = [abs(s) for n, s in zip(x.shape, x.steps(), strict=True) if n > 1]
+        if 0 in steps or steps != sorted(steps, reverse=True) or (steps and steps[-1] > CLOSE):
+            return False
+    return True
 
 
 def _is_of_one(node: Node) -> bool:
@@ -164,14 +165,20 @@ def _of(part: Node, x: Value) -> Value:
 
 def _part(node: Node, x: Value) -> Node | None:
     """The node of a view's elements, or None where the view is none of its dimensions'."""
-    sides = row_major(node.shape)
+    whole = node.shape
+    plain = row_major(whole)
+    # What lies row by row is a line, of which pieces may begin and end within rows.
+    is_line = all(set(a.steps()) <= {0} or a.steps() == plain for a in node.args)
+    if is_line:
+        whole = (size_of(whole),)
+    sides = row_major(whole)
     shape = tuple([n if s else 1 for n, s in zip(x.shape, x.steps(), strict=True)])
     first = _split(x.offset, sides)
     steps = [
         _split(s, sides) if n > 1 else [0] * len(sides)
         for n, s in zip(shape, x.steps(), strict=True)
     ]
-    for d, size in enumerate(node.shape):
+    for d, size in enumerate(whole):
         reach = [(n - 1) * by[d] for n, by in zip(shape, steps, strict=True)]
         low, high = sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach)
         if first[d] + low < 0 or first[d] + high >= size:
@@ -179,6 +186,8 @@ def _part(node: Node, x: Value) -> Node | None:
 
     def at(a: Value) -> Value:
         along = a.steps()
+        if is_line:
+            along = (int(any(along)),)
         strides: Strides = tuple([_dot(by, along) for by in steps])
         return a.view(shape, strides, a.offset + _dot(first, along))
 

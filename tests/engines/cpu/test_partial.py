@@ -29,8 +29,16 @@ CASES: dict[str, tuple[Callable[..., Any], int]] = {
     "repeated": (lambda x, r: (x * x)[:, :1, :] + x, 1920),
     "a sum": (lambda x, r: (x * r)[:, :10].sum((1, 2)), 480),
     "all as well": (lambda x, r: (lambda y: y[0] + y.sum())(x + 1), 1920),
-    "one by one": (lambda x, r: (lambda y: y[0, 0] + y[1, 1] * y[2, 2])(x[0, :10] * r), 80),
-    "across dimensions": (lambda x, r: (x + 1).reshape(-1)[4:20], 1920),
+    "one by one": (lambda x, r: (lambda y: y[0, 0] + y[1, 1])(pnp.sin(x[0, :2] * r)), 16),
+    "light ones one by one": (lambda x, r: (lambda y: y[0, 0] + y[1, 1])(x[0, :10] * r), 1),
+    "across dimensions": (lambda x, r: (x + 1).reshape(-1)[4:20], 16),
+    "across dimensions of what lies apart": (lambda x, r: (x + r).reshape(-1)[4:20], 1920),
+    "halves across dimensions": (
+        lambda x, r: (lambda y: pnp.concatenate([y[7:] * 2, -y[:7]]))((x * x).reshape(-1)), 1913,
+    ),
+    "every second one": (
+        lambda x, r: (lambda y: pnp.maximum(y[..., 0], y[..., 1]))((x * x).reshape(-1, 2)), 960,
+    ),
 }
 
 
