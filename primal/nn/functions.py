@@ -528,7 +528,7 @@ def log1mexp(x: Any) -> Array:
     return jnp.where(near, jnp.log(-jnp.expm1(-small)), jnp.log1p(-jnp.exp(-large)))
 
 
-@remembered
+@remembered_as(direct.logmeanexp)
 def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Array:
     """log(mean(exp(x))) along `axis`, without overflow.
 

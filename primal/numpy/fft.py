@@ -15,6 +15,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.ir.trace import Array, Literal, literal
+from primal.numpy import direct
 from primal.numpy.creation import array, asarray, placed, zeros
 from primal.numpy.elementary import conjugate
 from primal.numpy.promotion import (
@@ -26,7 +27,7 @@ from primal.numpy.promotion import (
     is_arraylike,
     promote_dtypes_inexact,
 )
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.shapes import moveaxis, roll
 from primal.ops import elementwise as ops
 from primal.ops import fft as room
@@ -412,7 +413,7 @@ def _frequencies(name: str, order: Any, n: int, d: Any, dtype: Any, device: Any)
     return placed(frequencies, device)
 
 
-@remembered
+@remembered_as(direct.fftshift)
 def fftshift(x: ArrayLike, axes: Any = None) -> Array:
     """The zero frequency moved to the middle of axes, all by default.
 
@@ -426,7 +427,7 @@ def fftshift(x: ArrayLike, axes: Any = None) -> Array:
     return roll(v, [v.shape[a] // 2 for a in places], list(places)) if places else v
 
 
-@remembered
+@remembered_as(direct.ifftshift)
 def ifftshift(x: ArrayLike, axes: Any = None) -> Array:
     """The inverse of `fftshift`.
 

@@ -13,6 +13,7 @@ from primal.base import dtypes
 from primal.base.source import user_stacklevel
 from primal.ir.avals import canonical_shape
 from primal.ir.trace import Array, literal
+from primal.numpy import direct
 from primal.numpy.creation import as_shape, placed
 from primal.numpy.promotion import (
     ArrayLike,
@@ -27,7 +28,7 @@ from primal.numpy.promotion import (
     with_rank,
 )
 from primal.numpy.reductions import as_axis
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_as
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.index.dynamic import dynamic_slice
@@ -467,7 +468,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     return flip(swapaxes(x, first, second), second)
 
 
-@remembered
+@remembered_as(direct.roll)
 def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Array:
     """The elements moved by `shift` places along axes, around the end; flattened without axes.
 

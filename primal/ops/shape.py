@@ -302,7 +302,8 @@ def _pad_places(
 
 def _pad_impl(x: Any, value: Any, *, padding_config: Any) -> Any:
     sizes, source, target, around = _pad_places(x.shape, padding_config)
-    out = np.empty(sizes, x.dtype)
+    # As x lies: a transposed one is not turned.
+    out = np.empty(sizes[::-1], x.dtype).T if x.flags.fnc else np.empty(sizes, x.dtype)
     for place in around:
         out[place] = value
     if source is not None:

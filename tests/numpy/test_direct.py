@@ -538,8 +538,14 @@ LAWS = {
         ((WHOLE > 1, GRID), {}), ((WHOLE > 1, VECTOR), {"size": 3}),
     ]),
     "pad": (True, [((x, w), {"mode": m}) for x in (VECTOR, GRID, WHOLE) for w in (2, (1, 3))
-                   for m in ("edge", "constant", "wrap")] + [((GRID, ((0, 1),) * 3, "edge"), {}),
-                   ((EMPTY, 2, "edge"), {}), ((EMPTY, 0, "edge"), {})]),
+                   for m in ("edge", "constant", "wrap", "reflect", "symmetric")]
+            + [((GRID, ((0, 1),) * 3, "edge"), {}), *[((EMPTY, n, "edge"), {}) for n in (2, 0)]]),
+    "roll": (True, [((x, s, a), {}) for x in (GRID, GRID.T, GRID > 2, GRID_16, EMPTY, WHOLE)
+                    for s, a in ((2, 0), ((1, -9), (0, 2)), ([3, 4], (1, 1)), ((1, 2), 1),
+                                 ((5, 0), (-1, 7)), (3, None))]),
+    **{name: (True, [*over(GRID, GRID.T, GRID > 2, GRID_16, EMPTY, WHOLE, MATRIX + 1j),
+                     *over(GRID, axes=(0, 2)), *over(GRID, axes=1)])
+       for name in ("fft.fftshift", "fft.ifftshift")},
     "count_nonzero": (True, [*over(*SETS), *over(GRID, axis=1), *over(GRID, keepdims=True),
                              *over(COMPLEX, GRID, axis=0), *over(GRID, axis=(0, 2))]),
     "repeat": (True, [((x, 2), {}) for x in SETS] + [((GRID, 3), {"axis": 1}), ((VECTOR, 0), {}),
@@ -599,6 +605,8 @@ LAWS = {
     "float_power": (False, [((a, b % 5), {}) for a in (WHOLE, WHOLE > 2) for b in (WHOLE, 7)]),
     "nn.softmax": (False, [((x,), o) for x in ROWS for o in [{}, *AXES]] + over(GRID, axis=(0, 2))),
     "nn.log_softmax": (False, [((x,), o) for x in ROWS for o in [{}, *AXES]]),
+    "nn.logmeanexp": (False, [((x,), o) for x in (*ROWS, EMPTY) for o in [{}, *AXES]]
+                      + over(GRID, axis=(0, 2))),
     "nn.logsumexp": (False, [((x,), o) for x in (*ROWS, EMPTY) for o in [{}, *AXES]]
                      + over(GRID, axis=(0, 2), keepdims=True)),
 }  # fmt: skip
@@ -652,7 +660,7 @@ def test_law(name, form):
     # Rounded once they differ from what rounds each step.
     exact = exact and not (form is _in_halves and name == "nn.log1mexp")
     module, _, own = name.rpartition(".")
-    function = getattr({"": jnp, "linalg": jnp.linalg, "nn": nn}[module], own)
+    function = getattr({"": jnp, "fft": jnp.fft, "linalg": jnp.linalg, "nn": nn}[module], own)
     build, used = getattr(direct, own), 0
     for args, kwargs in calls:
         args = tuple([as_arrays(form(x)) for x in args])

@@ -59,6 +59,28 @@
 WHOLES(whole_32, float, int32_t)
 WHOLES(whole_64, double, int64_t)
 
+/* Whether x lies beside the columns of others, as transposed arrays do. */
+static int is_turned(PyArrayObject *x) {
+    return PyArray_NDIM(x) > 1 && PyArray_IS_F_CONTIGUOUS(x) && !PyArray_IS_C_CONTIGUOUS(x);
+}
+
+static PyArrayObject *in_order(PyObject *x, int turned) {
+    return (PyArrayObject *)PyArray_FROM_OF(
+        x, (turned ? NPY_ARRAY_IN_FARRAY : NPY_ARRAY_IN_ARRAY) | NPY_ARRAY_NOTSWAPPED);
+}
+
+/* Memory for a result of x's shape, whose elements lie as x's do: in rows, or turned in columns. */
+static PyObject *kept_order(PyArray_Descr *descr, PyArrayObject *x, int turned) {
+    const int nd = PyArray_NDIM(x);
+    npy_intp dims[NPY_MAXDIMS];
+    for (int i = 0; i < nd; i++)
+        dims[i] = PyArray_DIM(x, turned ? nd - 1 - i : i);
+    PyObject *out = fresh_array(descr, nd, dims);
+    if (turned && out != NULL)
+        Py_SETREF(out, PyArray_Transpose((PyArrayObject *)out, NULL));
+    return out;
+}
+
 /* Real parts, for which NumPy copies one number after the other. */
 #define REAL_PARTS(name, real)                                                                     \
     WIDEST static void name(const real *x, real *out, npy_intp n) {                                \
@@ -71,19 +93,18 @@ REAL_PARTS(reals_64, double)
 
 static int is_plain_complex(PyObject *x) {
     PyArrayObject *array = (PyArrayObject *)x;
-    return PyArray_CheckExact(x) && PyArray_IS_C_CONTIGUOUS(array) && PyArray_ISBEHAVED_RO(array) &&
+    return PyArray_CheckExact(x) && PyArray_ISONESEGMENT(array) && PyArray_ISBEHAVED_RO(array) &&
            (PyArray_TYPE(array) == NPY_CFLOAT || PyArray_TYPE(array) == NPY_CDOUBLE);
 }
 
-/* reals(x): the real parts of complex numbers that lie in rows, beside each other; None for others. */
+/* reals(x): the real parts of complex numbers without gaps, as these lie; None for others. */
 static PyObject *reals(PyObject *self, PyObject *x) {
     if (!is_plain_complex(x))
         Py_RETURN_NONE;
     PyArrayObject *array = (PyArrayObject *)x;
     const int single = PyArray_TYPE(array) == NPY_CFLOAT;
-    PyArrayObject *out =
-        (PyArrayObject *)fresh_array(PyArray_DescrFromType(single ? NPY_FLOAT : NPY_DOUBLE),
-                                     PyArray_NDIM(array), PyArray_DIMS(array));
+    PyArrayObject *out = (PyArrayObject *)kept_order(
+        PyArray_DescrFromType(single ? NPY_FLOAT : NPY_DOUBLE), array, is_turned(array));
     if (out == NULL)
         return NULL;
     const void *from = PyArray_DATA(array);
@@ -100,8 +121,8 @@ static PyObject *reals(PyObject *self, PyObject *x) {
 
 enum { REALS = 2048 };
 
-/* whole(x, dtype): floats of 32 or 64 bits, or the real parts of complex numbers that lie in rows, as
-   integers of at most 32; None for other dtypes. */
+/* whole(x, dtype): floats of 32 or 64 bits, or the real parts of complex numbers without gaps, as
+   integers of at most 32, which lie as x does; None for other dtypes. */
 static PyObject *whole(PyObject *self, PyObject *const *given, Py_ssize_t n) {
     if (n != 2 || !PyArray_CheckExact(given[0]) || !PyArray_DescrCheck(given[1]))
         Py_RETURN_NONE;
@@ -113,12 +134,12 @@ static PyObject *whole(PyObject *self, PyObject *const *given, Py_ssize_t n) {
     const int size = PyTypeNum_ISINTEGER(to) ? (int)PyDataType_ELSIZE(descr) : 0;
     if ((type != NPY_FLOAT && type != NPY_DOUBLE) || size < 1 || size > 4)
         Py_RETURN_NONE;
-    PyArrayObject *x =
-        (PyArrayObject *)PyArray_FROM_OF(given[0], NPY_ARRAY_IN_ARRAY | NPY_ARRAY_NOTSWAPPED);
+    const int turned = is_turned((PyArrayObject *)given[0]);
+    PyArrayObject *x = in_order(given[0], turned);
     if (x == NULL)
         return NULL;
-    PyArrayObject *out = (PyArrayObject *)fresh_array((PyArray_Descr *)Py_NewRef(given[1]),
-                                                      PyArray_NDIM(x), PyArray_DIMS(x));
+    PyArrayObject *out =
+        (PyArrayObject *)kept_order((PyArray_Descr *)Py_NewRef(given[1]), x, turned);
     if (out != NULL) {
         const npy_intp all = PyArray_SIZE(x), piece = is_complex ? REALS : all;
         union {
@@ -219,23 +240,6 @@ static void look_for_halves(void) {
 
 /* by_eights(): whether float16 is widened and narrowed faster than by NumPy. */
 static PyObject *by_eights(PyObject *self, PyObject *none) { return PyBool_FromLong(has_halves); }
-
-/* Whether x lies beside the columns of others, as transposed arrays do. */
-static int is_turned(PyArrayObject *x) {
-    return PyArray_NDIM(x) > 1 && PyArray_IS_F_CONTIGUOUS(x) && !PyArray_IS_C_CONTIGUOUS(x);
-}
-
-/* Memory for a result of x's shape, whose elements lie as x's do: in rows, or turned in columns. */
-static PyObject *kept_order(PyArray_Descr *descr, PyArrayObject *x, int turned) {
-    const int nd = PyArray_NDIM(x);
-    npy_intp dims[NPY_MAXDIMS];
-    for (int i = 0; i < nd; i++)
-        dims[i] = PyArray_DIM(x, turned ? nd - 1 - i : i);
-    PyObject *out = fresh_array(descr, nd, dims);
-    if (turned && out != NULL)
-        Py_SETREF(out, PyArray_Transpose((PyArrayObject *)out, NULL));
-    return out;
-}
 
 /* From float32 to another float, or back; NumPy's cast where nothing is faster. */
 static PyObject *converted(PyArrayObject *given, PyArray_Descr *narrow_type, int narrowing) {

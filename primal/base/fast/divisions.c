@@ -23,11 +23,6 @@ OVER_ZERO(over_zero_u16, uint16_t, 0)
 OVER_ZERO(over_zero_u32, uint32_t, 0)
 OVER_ZERO(over_zero_u64, uint64_t, 0)
 
-static PyArrayObject *in_order(PyObject *x, int turned) {
-    return (PyArrayObject *)PyArray_FROM_OF(
-        x, (turned ? NPY_ARRAY_IN_FARRAY : NPY_ARRAY_IN_ARRAY) | NPY_ARRAY_NOTSWAPPED);
-}
-
 /* over_zero(out, x, y): put what x / 0 is into the quotients of whole numbers x / y, in place.
    Whether it did: not where shapes or dtypes differ. */
 static PyObject *over_zero(PyObject *self, PyObject *const *given, Py_ssize_t n) {

@@ -125,7 +125,9 @@ from primal.numpy.direct.places import correlate as correlate
 from primal.numpy.direct.places import count_nonzero as count_nonzero
 from primal.numpy.direct.places import delete as delete
 from primal.numpy.direct.places import extract as extract
+from primal.numpy.direct.places import fftshift as fftshift
 from primal.numpy.direct.places import fill_diagonal as fill_diagonal
+from primal.numpy.direct.places import ifftshift as ifftshift
 from primal.numpy.direct.places import insert as insert
 from primal.numpy.direct.places import interp as interp
 from primal.numpy.direct.places import linspace as linspace
@@ -138,6 +140,7 @@ from primal.numpy.direct.places import ravel_multi_index as ravel_multi_index
 from primal.numpy.direct.places import reduceat as reduceat
 from primal.numpy.direct.places import repeat as repeat
 from primal.numpy.direct.places import resize as resize
+from primal.numpy.direct.places import roll as roll
 from primal.numpy.direct.places import take as take
 from primal.numpy.direct.places import take_along_axis as take_along_axis
 from primal.numpy.direct.places import unpackbits as unpackbits
@@ -145,5 +148,6 @@ from primal.numpy.direct.places import unravel_index as unravel_index
 from primal.numpy.direct.places import unstack as unstack
 from primal.numpy.direct.places import where as where
 from primal.numpy.direct.rows import log_softmax as log_softmax
+from primal.numpy.direct.rows import logmeanexp as logmeanexp
 from primal.numpy.direct.rows import logsumexp as logsumexp
 from primal.numpy.direct.rows import softmax as softmax

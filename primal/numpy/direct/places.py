@@ -258,13 +258,39 @@ def compress(
     return lambda mask, x: x.compress(mask, axis)
 
 
+_REPEATING = ("edge", "reflect", "symmetric", "wrap")
+
+
 def pad(
     array: Any, pad_width: Any, mode: Any = "constant", **options: Any
 ) -> Callable[..., Any] | None:
-    """The elements at the ends repeated."""
-    if not is_array(array, MOVED) or mode != "edge" or options:
+    """Elements repeated: along one axis after the other the operations copy all of them."""
+    if not is_array(array, MOVED) or mode not in _REPEATING or options:
         return None
     return lambda x: np.pad(x, pad_width, mode)
+
+
+def roll(a: Any, shift: Any, axis: Any = None) -> Callable[..., Any] | None:
+    """Along several axes: one after the other, all would be copied as often."""
+    given = (shift, axis)
+    if not is_array(a, MOVED) or not all(type(n) in (tuple, list) and len(n) > 1 for n in given):
+        return None
+    if not all(type(i) is int for n in given for i in n):
+        return None
+    return lambda x: np.roll(x, shift, axis)
+
+
+def _shifted(run: Callable[..., Any]) -> Direct:
+    def direct(x: Any, axes: Any = None) -> Callable[..., Any] | None:
+        """Along all axes of an array with several."""
+        if not is_array(x, MOVED) or x.aval.ndim < 2 or axes is not None:
+            return None
+        return lambda x: run(x)
+
+    return direct
+
+
+fftshift, ifftshift = _shifted(np.fft.fftshift), _shifted(np.fft.ifftshift)
 
 
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Callable[..., Any] | None:

@@ -53,11 +53,29 @@ def logsumexp(
     if not is_array(a, "f") or b is not None or where is not None or return_sign:
         return None
 
+    return lambda x: _log_of_sum(x, axis, keepdims)
+
+
+def _log_of_sum(x: Any, axis: Any, keepdims: bool) -> Any:
+    top = _largest(x, axis=axis, keepdims=True, initial=-np.inf)
+    if not is_finite(top):
+        top = np.where(np.isfinite(top), top, top.dtype.type(0))
+    small = np.subtract(x, top)
+    shares = np.exp(small, small if x.ndim else None)
+    out = np.log(_sum(shares, axis=axis, keepdims=True)) + top
+    return out if keepdims else out.reshape(()) if axis is None else out.squeeze(axis)
+
+
+@rounded_once(1)
+def logmeanexp(
+    x: Any, axis: Any = None, where: Any = None, keepdims: bool = False
+) -> Callable[..., Any] | None:
+    """log(mean(exp(x)))."""
+    if not is_array(x, "f") or where is not None or not x.aval.size:
+        return None
+
     def run(x: Any) -> Any:
-        top = _largest(x, axis=axis, keepdims=True, initial=-np.inf)
-        if not is_finite(top):
-            top = np.where(np.isfinite(top), top, top.dtype.type(0))
-        out = np.log(_sum(np.exp(x - top), axis=axis, keepdims=True)) + top
-        return out if keepdims else out.reshape(()) if axis is None else out.squeeze(axis)
+        total = _log_of_sum(x, axis, keepdims)
+        return np.subtract(total, np.log(total.dtype.type(x.size // total.size)))
 
     return run
