@@ -36,6 +36,10 @@ x 3 takes 55 µs so, and 100 with zeros in front of and behind columns. Where ot
 along other dimensions, columns would be arrays of their own: both derivatives of `jnp.gradient`
 for 100,000 x 6 took 600 µs so, and take 270 (JAX 390).
 """
+FEW_ROWS = 8
+"""Rows up to which shorter ones are joined as they are read too: to put those together in memory
+takes as long as 50 (a turn of the four neighbours of 6 x 6 257 ns, so 66, JAX 62; 12 x 6 100 and
+117)."""
 SHORTEST_WHOLE = 64
 """Elements of rows from which zeros in front of and behind whole rows are added so too."""
 
@@ -236,7 +240,9 @@ def joined_as_read(k: Any, xs: Sequence[Value], dim: int, shape: tuple[int, ...]
     So periodic neighbours (`jnp.roll`) need no memory of their own: the sum of the four of 1000 x
     1000 takes 0.15 ms, and took 1.25; of 50,000 x 17, 0.2 and 1.04. None where that does not suit.
     """
-    if len(xs) != 2 or size_of(shape) <= IN_REGISTERS or shape[-1] < SHORTEST_ROW:
+    if len(xs) != 2 or size_of(shape) <= IN_REGISTERS:
+        return None
+    if shape[-1] < SHORTEST_ROW and size_of(shape[:-1]) > FEW_ROWS:
         return None
     known = native(xs[0].dtype)
     if size_of(shape) >= 1 << 31 or known is None:

@@ -256,7 +256,7 @@ def test_neighbours_are_one_kernel(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("end", [False, True])
-@pytest.mark.parametrize("shape", [(4096,), (1027,), (16, 64), (8, 101)], ids=str)
+@pytest.mark.parametrize("shape", [(4096,), (1027,), (16, 64), (8, 101), (6, 6)], ids=str)
 def test_nothing_is_read_beyond_arrays_that_are_joined(shape: tuple[int, ...], end: bool) -> None:
     plain = DRAW.standard_normal(shape).astype(np.float32)
     x = fenced(shape, np.float32, end)
@@ -329,7 +329,11 @@ def test_cotangents_of_ones_through_differences_of_columns() -> None:
     agree(f, x)
 
 
-@pytest.mark.parametrize("shape", [(17,), (3, 7), (5, 5, 9), (2, 63), (40, 17), (300, 8)], ids=str)
+@pytest.mark.parametrize(
+    "shape",
+    [(17,), (3, 7), (6, 6), (8, 3), (9, 6), (4, 2, 3), (5, 5, 9), (2, 63), (40, 17), (300, 8)],
+    ids=str,
+)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "bool"])
 def test_short_rows_are_read_where_they_lie(shape: Any, dtype: str, x64: None) -> None:
     x = (np.random.default_rng(0).standard_normal(shape) * 9).astype(dtype)
