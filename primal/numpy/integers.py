@@ -24,7 +24,7 @@ from primal.numpy.reductions import any as any_true
 from primal.numpy.reductions import as_axis
 from primal.numpy.reductions import sum as total
 from primal.numpy.remembered import remembered_as
-from primal.numpy.shapes import moveaxis, part, ravel
+from primal.numpy.shapes import part, ravel
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.types import static_int
@@ -137,22 +137,22 @@ def unpackbits(
     if axis is None:
         x, axis = ravel(x), 0
     at = as_axis("unpackbits", axis, x.aval.ndim)
-    x = moveaxis(x, at, -1)
-    shape = (*x.aval.shape, 8)
-    wide = to_shape(shape_ops.reshape(x, shape=(*x.aval.shape, 1)), shape)
-    bits = ops.shift_right_logical(wide, to_shape(operand("unpackbits", shifts), shape))
+    before, n, behind = x.aval.shape[:at], x.aval.shape[at], x.aval.shape[at + 1 :]
+    shape = (*before, n, 8, *behind)
+    wide = to_shape(shape_ops.reshape(x, shape=(*before, n, 1, *behind)), shape)
+    by = operand("unpackbits", shifts.reshape(8, *(1,) * len(behind)))
+    bits = ops.shift_right_logical(wide, to_shape(by, shape))
     bits = ops.bitwise_and(bits, literal(1, UINT8, False))
-    n = x.aval.shape[-1] * 8
-    bits = shape_ops.reshape(bits, shape=(*x.aval.shape[:-1], n))
+    bits = shape_ops.reshape(bits, shape=(*before, n * 8, *behind))
     if count is not None:
         wanted = static_int("unpackbits count", count)
-        wanted = wanted if wanted >= 0 else n + wanted
-        if wanted > n:
-            config = ((0, 0, 0),) * (bits.aval.ndim - 1) + ((0, wanted - n, 0),)
-            bits = shape_ops.pad(bits, literal(0, UINT8, False), padding_config=config)
+        wanted = wanted if wanted >= 0 else n * 8 + wanted
+        if wanted > n * 8:
+            config = [(0, (wanted - n * 8) * (d == at), 0) for d in range(bits.aval.ndim)]
+            bits = shape_ops.pad(bits, literal(0, UINT8, False), padding_config=tuple(config))
         else:
-            bits = part(bits, bits.aval.ndim - 1, 0, wanted)
-    return moveaxis(bits, -1, at)
+            bits = part(bits, at, 0, wanted)
+    return bits
 
 
 def _shifts(name: str, bitorder: str) -> Any:

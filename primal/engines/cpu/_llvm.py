@@ -52,10 +52,11 @@ class Compiler:
         self.fma = "fma" in on or "neon" in on
         self.half = "f16c" in on or "neon" in on
         self.halves = self.width == 64 and "avx512fp16" in on
+        self.shuffles = self.width == 64 and "avx512vbmi" in on
 
     def module(self) -> Module:
         """An empty module for this CPU."""
-        return Module(self.width, self.fma, self.halves)
+        return Module(self.width, self.fma, self.halves, self.shuffles)
 
     def object_of(self, text: str, plain: bool = False) -> bytes:
         """The machine code of a module, as an object file. Several threads may ask at once.

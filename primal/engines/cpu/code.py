@@ -44,14 +44,17 @@ def float_text(value: float, scalar: str) -> str:
 class Module:
     """The declarations and functions of a module. `width` is in bytes, for choosing lanes.
 
-    `halves`: whether the CPU computes with float16.
+    `halves`: whether the CPU computes with float16. `shuffles`: whether it takes bytes by number.
     `careful`: what is added now is to meet numbers below the normal ones (see `subnormals`).
     """
 
-    def __init__(self, width: int, fma: bool, halves: bool = False) -> None:
+    def __init__(
+        self, width: int, fma: bool, halves: bool = False, shuffles: bool = False
+    ) -> None:
         self.width = width
         self.fma = fma
         self.halves = halves
+        self.shuffles = shuffles
         self.careful = False
         self.declarations: dict[str, str] = {}
         self.functions: dict[str, str] = {}

@@ -25,21 +25,31 @@ _PERMUTED = {
     ("float", 16): "avx512.permvar.sf.512", ("i32", 16): "avx512.permvar.si.512",
     ("double", 8): "avx512.permvar.df.512", ("i64", 8): "avx512.permvar.di.512",
     ("float", 8): "avx2.permps", ("i32", 8): "avx2.permd",
+    ("i16", 32): "avx512.permvar.hi.512", ("i8", 64): "avx512.permvar.qi.512",
 }  # fmt: skip
 """(type, lanes) -> the instruction that takes lanes by number."""
 
 
 def is_permuted(c: Code, scalar: str) -> bool:
     """Whether `permuted` serves vectors of a type."""
-    return c.module.width == 64 and (scalar, c.lanes) in _PERMUTED
+    known = (scalar, c.lanes) in _PERMUTED and (scalar != "i8" or c.module.shuffles)
+    return c.module.width == 64 and known
 
 
 def permuted(c: Code, scalar: str, x: str, lanes: str) -> str:
-    """The lanes of a vector by their numbers, a vector of 32-bit integers."""
-    t, i = c.vec(scalar), "i64" if scalar in ("double", "i64") else "i32"
+    """The lanes of a vector by their numbers, a vector of integers as `counted_by` says."""
+    t, i = c.vec(scalar), {"float": "i32", "double": "i64"}.get(scalar, scalar)
     if i == "i64":
         lanes = c.new(f"zext {c.vec('i32')} {lanes} to {c.vec(i)}")
     return c.call(f"llvm.x86.{_PERMUTED[scalar, c.lanes]}", t, (t, x), (c.vec(i), lanes))
+
+
+def counted_by(c: Code, dtype: str, step: str) -> str:
+    """The integers of an operand's table: of bytes for single ones of these, which are taken by
+    bytes. Those of 32 bits would be cut to them for every vector."""
+    scalar = MEMORY[dtype]
+    narrow = step == "s" and scalar in ("i8", "i16") and is_permuted(c, scalar)
+    return scalar if narrow else "i32"
 
 
 class Flat:
@@ -69,7 +79,7 @@ class Flat:
             bytes_ = c.new(f"mul i64 {room}, {size}")
             self.tables[k] = c.new(f"alloca i8, i64 {bytes_}, align {LINE}")
             if step != "p":
-                self.repeated(k, "i32", self.distances(k))
+                self.repeated(k, counted_by(c, dtype, step), self.distances(k))
 
     def write(self, places: list[str], first: str, last: str) -> None:
         """The body over rows [first, last)."""
@@ -154,11 +164,12 @@ class Flat:
     def distances(self, k: int) -> Callable[[str, list[tuple[int, str]], str, str], str]:
         """How far elements of operand k lie from the first one: in rows, bytes, or counts."""
         c, w, t = self.c, self.w, self.c.vec("i32")
-        single = w.spec.operands[k][2] == "s"
+        _, dtype, step = w.spec.operands[k]
+        single, narrow = step == "s", counted_by(c, dtype, step)
 
         def value(row: str, indices: list[tuple[int, str]], j: str, _: str) -> str:
             if single:
-                return str(c.splat("i32", c.new(f"trunc i64 {row} to i32")))
+                return str(c.splat(narrow, c.new(f"trunc i64 {row} to {narrow}")))
             at = "0"
             inner = w.strides[k][self.short[-1]]
             for i, d in ((row, self.points), *[(i, d) for d, i in indices], (j, self.short[-1])):
@@ -178,7 +189,8 @@ class Flat:
         if step == "p":
             return str(w.contiguous(dtype, self.tables[k], self.column, None))
         if k not in self.found:
-            self.found[k] = w.contiguous("i4", self.tables[k], self.column, None)
+            t = counted_by(c, dtype, step)
+            self.found[k] = w.contiguous(f"i{int(t[1:]) // 8}", self.tables[k], self.column, None)
         away, scalar = self.found[k], SCALAR[dtype]
         if step == "s":
             return self.singles(dtype, place, away, mask)
@@ -194,13 +206,12 @@ class Flat:
 
     def singles(self, dtype: str, place: str, away: str, mask: str | None) -> str:
         """One number per row: those of the next rows side by side, each to its lanes."""
-        c, w, scalar = self.c, self.w, SCALAR[dtype]
+        c, w, scalar = self.c, self.w, MEMORY[dtype]
         here = c.new(f"getelementptr {MEMORY[dtype]}, ptr {place}, i64 {self.row}")
         if not is_permuted(c, scalar):
             size = c.const("i32", str(itemsize(dtype)))
             away = c.new(f"mul {c.vec('i32')} {away}, {size}")
             return str(w.gather(dtype, here, away, mask, "i32"))
-        # A unit has few rows: 32 bits hold how many are left.
-        left = c.new(f"trunc i64 {c.new(f'sub i64 {self.last}, {self.row}')} to i32")
-        inside = c.new(f"icmp sgt {c.vec('i32')} {c.splat('i32', left)}, {c.iota('i32')}")
-        return permuted(c, scalar, w.contiguous(dtype, here, "0", inside), away)
+        inside = w.mask(self.row, self.last)
+        out = permuted(c, scalar, w.contiguous(dtype.replace("b", "u"), here, "0", inside), away)
+        return c.new(f"icmp ne {c.vec('i8')} {out}, zeroinitializer") if dtype == "b1" else out
