@@ -132,7 +132,7 @@ def check_vjp(
         _inner(moved, cotangents),
         atol=max([_tolerance(atol, d) for d in continuous], default=0.0),
         rtol=max([_tolerance(rtol, d) for d in continuous], default=0.0),
-        err_msg=f"{err_msg} cotangent",
+        err_msg=f"{err_msg} cotangent projection",
     )
 
 
@@ -174,11 +174,11 @@ def check_grads(
 
     def check(f: Callable[..., Any], args: tuple[Any, ...], left: int, name: str) -> None:
         if "fwd" in modes:
-            check_jvp(f, lambda p, t: jvp(f, p, t), args, atol, rtol, eps, f"{name}: forward")
+            check_jvp(f, lambda p, t: jvp(f, p, t), args, atol, rtol, eps, f"{name}: JVP")
             if left > 1:
                 check(lambda *xs: jvp(f, xs, _fixed(xs))[1], args, left - 1, f"{name} (jvp)")
         if "rev" in modes:
-            check_vjp(f, lambda *xs: vjp(f, *xs), args, atol, rtol, eps, f"{name}: reverse")
+            check_vjp(f, lambda *xs: vjp(f, *xs), args, atol, rtol, eps, f"{name}: VJP")
             if left > 1:
 
                 def pulled(*xs: Any) -> Any:

@@ -137,6 +137,16 @@ class Ref:
         """Where the array it holds lies."""
         return self._current().sharding
 
+    @property
+    def format(self) -> Any:
+        """How the array it holds lies in memory, and on devices."""
+        return self._current().format
+
+    @property
+    def committed(self) -> bool:
+        """Whether computations with the array it holds must run on its device."""
+        return bool(self._current().committed)
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of unsized object")
@@ -152,6 +162,17 @@ class Ref:
         idx = _checked_index(self, idx)
         old = self._current()
         self._replace(_written(self, old, idx, value, "swap"))
+
+    def addupdate(self, x: Any, idx: Any = ()) -> None:
+        """Add to a part, or to the whole: self[idx] += x, twice where an index occurs twice.
+
+        >>> ref = new_ref(np.zeros(2, "float32"))
+        >>> ref.addupdate(1.0, 0)
+        >>> ref[...]
+        Array([1., 0.], dtype=float32)
+        """
+        idx = _checked_index(self, Ellipsis if _is_whole(idx) else idx)
+        self._replace(_written(self, self._current(), idx, x, "addupdate"))
 
     def __repr__(self) -> str:
         if self._home is not None or isinstance(self._value, Tracer):
@@ -482,9 +503,7 @@ def addupdate(ref: Ref, idx: Any, x: Any) -> None:
     >>> ref[0]
     Array(3., dtype=float32)
     """
-    idx = Ellipsis if _is_whole(idx) else idx
-    _checked_index(_a_ref("addupdate", ref), idx)
-    ref._replace(_written(ref, ref._current(), idx, x, "addupdate"))
+    _a_ref("addupdate", ref).addupdate(x, idx)
 
 
 def _a_ref(name: str, ref: Any) -> Ref:

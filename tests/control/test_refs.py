@@ -47,6 +47,13 @@ def test_reads_and_writes() -> None:
     r = new_ref(jnp.zeros(2))
     ref.addupdate(r, np.array([0, 0]), np.float32([1, 2]))
     same(r[0], 3.0)
+    r.addupdate(jnp.float32([1, 1]))
+    r.addupdate(jnp.float32([1, 2]), idx=np.array([0, 0]))
+    same(r[...], jnp.float32([7, 1]))
+    primal.jit(lambda r: r.addupdate(2.0, 1))(r)
+    same(r[...], jnp.float32([7, 3]))
+    assert r.format == r[...].format and r.committed is False
+    assert new_ref(primal.device_put(X, primal.devices()[0])).committed
 
 
 def in_jit(x: Any) -> Any:
