@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from primal.base.structures import structure
-from primal.engines.cpu.code import LINE, SCALAR, SUFFIX, Module
-from primal.engines.cpu.graph import APART, NATIVE, NOWHERE, Node, Value, row_major, size_of
+from primal.engines.cpu import interleaved
+from primal.engines.cpu.code import LINE, SCALAR, SUFFIX, Module, itemsize
+from primal.engines.cpu.graph import APART, NAMES, NOWHERE, Node, Value, row_major, size_of
+from primal.engines.cpu.interleaved import PART
 from primal.engines.cpu.lanes import emit
 from primal.engines.cpu.moves import merged
 from primal.engines.cpu.reader import Reader, smaller
@@ -48,8 +50,10 @@ WORDS = frozenset(
      "round_nearest_even", "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not", "select_n")
 )  # fmt: skip
 OF_FLOATS = WORDS | {"div", "reciprocal", "sqrt", "rsqrt"}
+OF_NUMBERS = OF_FLOATS | interleaved.WORDS | {"fma"}
 MOST = 8
-"""Words that are computed while squares are turned, and how many of them."""
+"""Words that are computed while squares are turned, and how many of them; twice as many of the
+parts of complex numbers."""
 ARRAYS = 3
 """So many arrays they may read: what is stored for others too is made again from all of them."""
 Body = tuple[tuple[str, tuple[str, ...], str, tuple[int, ...]], ...]
@@ -87,7 +91,7 @@ def turned(k: Any, x: Value) -> Value | None:
     if loops is None:
         return None
     item = x.node.dtype.itemsize
-    bases, numbers, body = _computed(x)
+    read, numbers, body = _computed(x)
     *others, (m, (_, apart)), (n, (far, _)) = loops
     side = _SIDES[item] if min(m, n) >= _SIDES[item] else _SHORT
     blocks, rows = -(-n // BLOCK), m
@@ -97,8 +101,8 @@ def turned(k: Any, x: Value) -> Value | None:
     strips = -(-m // rows)
     words = [n, far * item, m, apart * item, blocks, rows, strips]
     words += [int.from_bytes(number.attr, "little") for number in numbers]
-    read = [Value(base, x.shape, x.logical, x.strides, x.offset) for base in bases] or [x]
-    dtype = NATIVE[bases[0].dtype] if bases else ""
+    dtype = NAMES[x.node.dtype] if read else ""
+    read = read or [x]
     for size, (step, wrote) in others:
         words += [size, *[step * item] * len(read), wrote * item]
     return k.routine(
@@ -108,50 +112,54 @@ def turned(k: Any, x: Value) -> Value | None:
     )[0]  # fmt: skip
 
 
-def _computed(x: Value) -> tuple[list[Node], list[Node], Body]:
+def _computed(x: Value) -> tuple[list[Value], list[Node], Body]:
     """The arrays of which few words make another one, numbers they read, and the words."""
-    words = OF_FLOATS if x.node.dtype.kind == "f" else WORDS
-    numbers: list[Node] = []
-    made: dict[Node, int] = {}
-    found: list[Node] = []
+    words = {"f": OF_FLOATS, "c": OF_NUMBERS}.get(x.node.dtype.kind, WORDS)
+    dtypes = x.node.dtype, _number(x.node.dtype), BOOL
+    most = MOST if dtypes[0] == dtypes[1] else 2 * MOST
+    numbers: dict[Any, Node] = {}
+    made: dict[Any, Any] = {}
+    found: dict[Any, Value] = {}
 
-    def visit(node: Node) -> bool:
-        """Whether the words reach few arrays of its kind."""
-        if node in made or node in found or node in numbers:
-            return True
+    def visit(v: Value, size: int, start: int) -> Any:
+        """The key of a line of an array, which begins `start` elements on in one of so many; None
+        where words reach many arrays, or others."""
+        node = v.node
         if node.word == "literal":
-            numbers.append(node)
-            return True
-        if node.word in words and node.dtype in (x.node.dtype, BOOL) and node.attr is None:
-            if len(made) == MOST or not all(_is_aligned(v, x.node) for v in node.args):
-                return False
-            if not all(visit(v.node) for v in node.args):
-                return False
-            made[node] = len(made)
-            return True
-        found.append(node)
-        alike = node.dtype == x.node.dtype and node.shape == x.node.shape
-        return alike and len(found) <= ARRAYS and node.word not in NOWHERE
+            numbers[node, 0] = node
+            return (node, 0) if node.dtype == dtypes[1] else None
+        if v.size != size or v.steps() != row_major(v.shape):
+            return None
+        key = node, v.offset + start
+        if key in made or key in found:
+            return key
+        if node.word in words and node.dtype in dtypes and node.attr is None:
+            args = [visit(a, size_of(node.shape), key[1]) for a in node.args]
+            if None in args or len(made) == most:
+                return None
+            made[key] = args
+            return key
+        found[key] = Value(node, x.shape, x.logical, x.strides, x.offset + key[1])
+        few = len(found) <= ARRAYS and node.word not in NOWHERE
+        return key if few and node.dtype == dtypes[0] else None
 
-    known = x.node.dtype in NATIVE and NATIVE[x.node.dtype] != "b1"
-    if not known or x.node.word not in words or not visit(x.node) or not found:
+    known = x.node.dtype in NAMES and x.node.dtype != BOOL and x.node.word in words
+    whole = Value(x.node, x.node.shape, x.logical)
+    if not known or visit(whole, whole.size, 0) is None or not found:
         return [], [], ()
-    place = {n: i for i, n in enumerate([*found, *numbers, *made])}
-    names = {node: NATIVE[node.dtype] for node in place}
-    return found, numbers, tuple(
+    place = {key: i for i, key in enumerate([*found, *numbers, *made])}
+    return list(found.values()), list(numbers.values()), tuple(
         [
-            (node.word, tuple([names[v.node] for v in node.args]), names[node],
-             tuple([place[v.node] for v in node.args]))
-            for node in made
+            (node.word, tuple([NAMES[a.dtype] for a, _ in args]), NAMES[node.dtype],
+             tuple([place[a] for a in args]))
+            for (node, _), args in made.items()
         ]
     )  # fmt: skip
 
 
-def _is_aligned(v: Value, like: Node) -> bool:
-    """Whether a word reads a number, or an array element for element."""
-    if v.node.word == "literal":
-        return bool(v.node.dtype == like.dtype)
-    return v.strides is None and v.size == size_of(like.shape)
+def _number(dtype: Any) -> Any:
+    """The dtype of the parts of complex numbers, of others itself."""
+    return np.dtype(PART[NAMES[dtype]]) if dtype.kind == "c" else dtype
 
 
 def order_of(x: Value) -> tuple[int, ...]:
@@ -298,7 +306,8 @@ class Turn:
 
     def _number(self, c: Any, word: str) -> str:
         """A word of the record in every lane."""
-        scalar, bits = SCALAR[self.dtype], 8 * self.item
+        part = PART.get(self.dtype, self.dtype)
+        scalar, bits = SCALAR[part], 8 * itemsize(part)
         if bits < 64:
             word = c.new(f"trunc i64 {word} to i{bits}")
         if scalar != f"i{bits}":
@@ -309,7 +318,7 @@ class Turn:
         """What the body makes of vectors."""
         if not self.body:
             return xs[0]
-        own = c.vec(SCALAR[self.dtype])
+        own = interleaved.in_register(c, self.dtype)
         values = [x if t == own else c.new(f"bitcast {t} {x} to {own}") for x in xs] + numbers
         for word, ins, out, refs in self.body:
             values.append(emit(c, word, list(ins), out, [values[r] for r in refs]))

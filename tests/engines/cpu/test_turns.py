@@ -11,6 +11,7 @@ import pytest
 import primal.numpy as jnp
 from primal.engines.cpu import _llvm
 from primal.engines.cpu.turns import Turn
+from tests.engines.cpu.fences import fenced
 from tests.engines.cpu.lab import HALF, built, numpy_run
 
 RNG = np.random.default_rng(0)
@@ -259,3 +260,28 @@ def test_words_of_scalars_that_are_transposed() -> None:
         np.testing.assert_array_equal(got, want)
     (got,) = built(lambda x: [jnp.quantile(x, 0.5)], np.int32(2)).execute([np.int32(2)])
     assert got == 2
+
+
+PASSES: dict[str, Any] = {
+    "a product": lambda x, y: [(x * y).T],
+    "a number": lambda x, y: [(2j * x).T],
+    "a conjugate": lambda x, y: [jnp.conj(x).T],
+    "a sum of three": lambda x, y: [(x + y - 3 * x).T],
+    "halves": lambda x, y: [v.T for v in jnp.split(x * (1 - 0.5j), 2)],
+    "what lies behind others": lambda x, y: [(x[7:] * y[:-7]).T],
+}
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(300, 70), (16, 40, 66)])
+@pytest.mark.parametrize("name", PASSES)
+def test_words_of_complex_numbers_and_turning_are_one_pass(
+    name: str, shape: Any, dtype: str
+) -> None:
+    x, y = [fenced(shape, dtype, end) for end in (False, True)]
+    for v in (x, y):
+        v[...] = RNG.integers(-9, 9, shape) + 1j * RNG.integers(-9, 9, shape)
+    made = built(PASSES[name], x, y)
+    assert {type(spec).__name__ for spec in made.plan.specs} == {"Turn"}
+    for got, want in zip(made.execute([x, y]), numpy_run(PASSES[name], x, y), strict=True):
+        np.testing.assert_array_equal(got, want)
