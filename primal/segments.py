@@ -18,6 +18,7 @@ from primal.base.monoids import identity
 from primal.ir.trace import Array
 from primal.numpy.creation import placed
 from primal.ops.types import static_int
+from primal.runtime.refusals import in_words
 
 NAMES = ("segment_max", "segment_min", "segment_prod", "segment_sum")
 
@@ -83,6 +84,7 @@ def _fill(name: str, dtype: Any) -> Any:
     return identity(monoid, dtype)
 
 
+@in_words
 def segment_sum(
     data: Any,
     segment_ids: Any,
@@ -108,6 +110,7 @@ def segment_sum(
     return placed(out, None, out_sharding)
 
 
+@in_words
 def segment_prod(
     data: Any,
     segment_ids: Any,
@@ -130,6 +133,7 @@ def segment_prod(
     return placed(out, None, out_sharding)
 
 
+@in_words
 def segment_max(
     data: Any,
     segment_ids: Any,
@@ -152,6 +156,7 @@ def segment_max(
     return placed(out, None, out_sharding)
 
 
+@in_words
 def segment_min(
     data: Any,
     segment_ids: Any,

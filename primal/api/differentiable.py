@@ -82,8 +82,8 @@ def differentiable(x: Any, tree: Any, i: int, holomorphic: bool, allow_int: bool
     except TypeError:
         path = keystr(flatten_with_path(tree)[0][i][0])
         raise TypeError(
-            f"Argument '{x}' of type {type(x)} at path {path} is not a valid array type. grad "
-            "differentiates with respect to arrays and numbers."
+            f"[grad] expected an array or a number at {path}, got {x!r}: Argument '{x}' of type "
+            f"{type(x)} at path {path} is not a valid array type."
         ) from None
     dtype = aval.dtype
     if holomorphic:

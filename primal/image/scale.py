@@ -19,6 +19,7 @@ from primal.lax import Precision
 from primal.numpy.creation import as_shape
 from primal.numpy.promotion import floating
 from primal.ops.types import static_ints
+from primal.runtime.refusals import in_words
 
 
 class ResizeMethod(enum.Enum):
@@ -185,6 +186,7 @@ def _image(name: str, image: Any) -> Any:
     return jnp.asarray(image)
 
 
+@in_words
 def resize(
     image: Any,
     shape: Sequence[int],
@@ -219,6 +221,7 @@ def resize(
     return _resampled(x, wanted, dims, scale, [0.0] * len(dims), how, antialias, precision)
 
 
+@in_words
 def scale_and_translate(
     image: Any,
     shape: Sequence[int],

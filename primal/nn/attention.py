@@ -10,8 +10,10 @@ import primal.numpy as jnp
 from primal.base import dtypes
 from primal.base.limits import finfo
 from primal.nn.functions import logsumexp, softmax
+from primal.runtime.refusals import in_words
 
 
+@in_words
 def dot_product_attention(
     query: Any,
     key: Any,

@@ -16,6 +16,7 @@ from primal.base import dtypes
 from primal.base.limits import finfo
 from primal.base.structures import structure
 from primal.lax import dot_general
+from primal.runtime.refusals import in_words
 
 
 @structure
@@ -30,6 +31,7 @@ class BlockScaleConfig:
     infer_only: bool = False
 
 
+@in_words
 def get_scaled_dot_general_config(mode: str, global_scale: Any = None) -> BlockScaleConfig:
     """The configuration of a block-scaled format: 'mxfp8' or 'nvfp4'.
 
@@ -51,6 +53,7 @@ def get_scaled_dot_general_config(mode: str, global_scale: Any = None) -> BlockS
     )
 
 
+@in_words
 def scaled_matmul(
     lhs: Any,
     rhs: Any,
@@ -117,6 +120,7 @@ def quantize(x: Any, config: BlockScaleConfig) -> tuple[Any, Any]:
     return data.reshape(x.shape), ratio
 
 
+@in_words
 def scaled_dot_general(
     lhs: Any,
     rhs: Any,

@@ -33,6 +33,7 @@ from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.ufuncs import as_bool
 from primal.ops import elementwise as ops
 from primal.ops.types import check_sequence, static_int
+from primal.runtime.refusals import in_words
 
 
 @overload
@@ -106,6 +107,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLik
     return out
 
 
+@in_words
 def piecewise(
     x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any
 ) -> Array:

@@ -40,6 +40,8 @@ from primal.runtime import devices
 from primal.runtime.array import ArrayImpl, from_numpy
 from primal.runtime.eager import as_array
 
+NO_ARRAY = "[array] expected numbers, got None: None is not a valid value for jnp.array"
+
 
 def cast(x: Any, dtype: Any) -> Any:
     """x in another dtype, its own if None: complex to bool is x != 0; not weak any more."""
@@ -64,7 +66,7 @@ def from_anything(value: Any, dtype: Any) -> Array:
     if kind in (list, tuple):
         return _from_sequence(value, dtype)
     if value is None:
-        raise ValueError("None is not a valid value for jnp.array")
+        raise ValueError(NO_ARRAY)
     converter = getattr(value, "__jax_array__", None)
     if converter is not None:
         return from_anything(converter(), dtype)
@@ -198,7 +200,7 @@ def _from_sequence(value: Sequence[Any], dtype: Any) -> Array:
         return cast(_stacked(value), dtype)
     for t in found:
         if t is type(None):
-            raise ValueError("None is not a valid value for jnp.array")
+            raise ValueError(NO_ARRAY)
     return from_host(np.asarray(value), dtype)
 
 

@@ -12,7 +12,7 @@ from primal.base.config import settings
 from primal.base.later import Later
 from primal.ir.avals import canonical_shape
 from primal.ir.state import state
-from primal.ir.trace import Array, Literal, literal
+from primal.ir.trace import Array, Literal, literal, not_numeric
 from primal.numpy.conversion import cast, from_anything, from_host, not_real, shared
 from primal.numpy.promotion import (
     BOOL,
@@ -35,6 +35,7 @@ from primal.runtime import devices, guards, watch
 from primal.runtime.array import ArrayImpl
 from primal.runtime.dlpack_codes import to_numpy
 from primal.runtime.eager import as_array, root
+from primal.runtime.refusals import in_words
 
 Shape = Any  # an int or a sequence of ints
 
@@ -105,8 +106,11 @@ def array(
         given: dict[str, Any] = {"copy": copy, "order": order, "ndmin": ndmin}
         given.update(zip(given, args, strict=False))
         copy, order, ndmin = given.values()
-    if order not in ("K", "C", None):
-        raise NotImplementedError("Only implemented for order='C' or order='K'.")
+    if not (order is None or isinstance(order, str) and order in ("K", "C")):
+        raise NotImplementedError(
+            f"[array] expected the order 'K' or 'C', got {order!r}: Only implemented for order='C' "
+            "or order='K'."
+        )
     if dtype is not None:
         dtype = dtypes.check_user_dtype_supported(dtype, "array")
     if guards.ever:
@@ -305,6 +309,8 @@ def _like(name: str, a: Any, dtype: Any, shape: Any) -> tuple[tuple[int, ...], A
     """(shape, dtype, weak) of the result of a *_like function."""
     if hasattr(a, "shape") and hasattr(a, "dtype") and not isinstance(a, Array):
         have, own, weak = tuple(a.shape), dtypes.canonicalize_dtype(a.dtype, True), False
+        if not (own in dtypes.KIND or isinstance(own, dtypes.KeyType) or own == dtypes.float0):
+            raise not_numeric(a, own)
     else:
         aval = operand(name, a).aval
         have, own, weak = aval.shape, aval.dtype, aval.weak_type
@@ -401,6 +407,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     return placed(from_host(to_numpy(x), None), device)
 
 
+@in_words
 def frombuffer(
     buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0
 ) -> Array:

@@ -207,7 +207,7 @@ def diff(
             parts.insert(0 if place == 0 else len(parts), y)
     x = concatenate(parts, at)
     combine = not_equal if x.dtype == BOOL else subtract
-    for _ in range(n):
+    for _ in range(min(n, x.shape[at])):
         size = x.shape[at]
         x = combine(part(x, at, min(1, size), size), part(x, at, 0, max(size - 1, 0)))
     return x

@@ -33,6 +33,7 @@ from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.spread import broadcast_in_dim
 from primal.ops.types import canonical_axes, static_flag, static_int
+from primal.runtime.refusals import in_words
 
 
 def _matrices(name: str, a: Any, axis1: int, axis2: int) -> Any:
@@ -147,6 +148,8 @@ def fill_diagonal(
         raise ValueError("All dimensions of input must be of equal length")
     n = min(x.aval.shape)
     values = operand("fill_diagonal", val, 1)
+    if not values.aval.size:
+        raise ValueError(f"[fill_diagonal] expected a value or more, got shape {values.shape}.")
     if values.aval.ndim:
         flat = shape_ops.reshape(values, shape=(values.aval.size,))
         values = getitem(flat, np.arange(n) % values.aval.size)
@@ -157,6 +160,7 @@ def fill_diagonal(
 # Indices.
 
 
+@in_words
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """The indices of the main diagonal of an array of `ndim` dimensions of size n.
 
@@ -173,6 +177,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     return (arange(n),) * ndim
 
 
+@in_words
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """The indices of the main diagonal of an array whose sizes are all equal.
 
@@ -225,6 +230,7 @@ def _two_sizes(name: str, arr: Any) -> tuple[int, int]:
     return shape[0], shape[1]
 
 
+@in_words
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """`tril_indices` for the shape of a matrix.
 
@@ -235,6 +241,7 @@ def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     return tril_indices(n, k, m)
 
 
+@in_words
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """`triu_indices` for the shape of a matrix.
 
@@ -245,6 +252,7 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     return triu_indices(n, k, m)
 
 
+@in_words
 def mask_indices(
     n: int, mask_func: Callable[..., Any], k: int = 0, *, size: int | None = None
 ) -> tuple[Array, ...]:

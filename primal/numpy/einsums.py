@@ -33,6 +33,7 @@ from primal.numpy.ufuncs import multiply
 from primal.ops import shape as shape_ops
 from primal.ops.reduce import reduce_or
 from primal.ops.spread import broadcast_in_dim
+from primal.runtime.refusals import in_words
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -96,6 +97,7 @@ def einsum(
     return placed(convert(array_operand("einsum", x), preferred, weak), None, out_sharding)
 
 
+@in_words
 def einsum_path(
     subscripts: Any, /, *operands: Any, optimize: Any = "auto"
 ) -> tuple[list[Any], Any]:

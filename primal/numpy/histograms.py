@@ -31,6 +31,7 @@ from primal.numpy.shapes import ravel
 from primal.numpy.sorting import searchsorted
 from primal.ops import elementwise as ops
 from primal.ops.types import static_int
+from primal.runtime.refusals import in_words
 
 
 @remembered_as(direct.bincount)
@@ -146,6 +147,7 @@ def _binned(x: Any, edges: Any, w: Any) -> Array:
     return filled((n + 2,), 0, w.dtype).at[place].add(w)[1:-1]
 
 
+@in_words
 def histogramdd(
     sample: ArrayLike,
     bins: Any = 10,
@@ -215,6 +217,7 @@ def histogramdd(
 _range = range
 
 
+@in_words
 def histogram2d(
     x: ArrayLike,
     y: ArrayLike,

@@ -31,6 +31,7 @@ from primal.numpy.taking import modulo
 from primal.ops.choose import clamp
 from primal.ops.shape import reshape, transpose
 from primal.ops.types import axes_given, check_sequence, static_ints
+from primal.runtime.refusals import in_words
 
 s_ = np.s_
 index_exp = np.index_exp
@@ -179,6 +180,7 @@ Array([[1, 3],
 # Conversions between forms of indices.
 
 
+@in_words
 def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     """Index arrays for the grid of one-dimensional ones: x[ix_(i, j)][a, b] = x[i[a], j[b]].
 

@@ -455,5 +455,7 @@ def resize(a: ArrayLike, new_shape: Any) -> Array:
     total = int(np.prod(shape, dtype=int))
     if total == 0 or x.size == 0:
         return filled(shape, 0, x.dtype)
-    whole = concatenate([x] * -(-total // x.size))
+    times = -(-total // x.size)
+    rows = broadcast_in_dim(x, shape=(times, x.size), broadcast_dimensions=(1,))
+    whole = shape_ops.reshape(rows, shape=(times * x.size,))
     return shape_ops.reshape(part(whole, 0, 0, total), shape=shape)

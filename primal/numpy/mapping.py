@@ -22,6 +22,7 @@ from primal.numpy.promotion import (
 from primal.numpy.reductions import as_axis
 from primal.numpy.remembered import remembered
 from primal.numpy.shapes import expand_dims, squeeze
+from primal.runtime.refusals import in_words
 from primal.transforms.batch import Axis, batch_flat, materialize
 
 # vectorize
@@ -46,6 +47,7 @@ def _parse_signature(text: str) -> tuple[list[Core], list[Core]]:
     return dims(inputs), dims(outputs)
 
 
+@in_words
 def vectorize(
     pyfunc: Callable[..., Any],
     *,
@@ -230,6 +232,7 @@ def apply_along_axis(
     return mapped(x)
 
 
+@in_words
 def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array:
     """A reduction applied along one axis after the other, each kept at size 1.
 

@@ -27,6 +27,7 @@ from primal.ops import shape as shape_ops
 from primal.ops.types import axes_given, canonical_axes, static_int
 from primal.ops.window.cumulative import cumsum
 from primal.runtime.array import from_numpy
+from primal.runtime.refusals import in_words
 
 
 def concrete(
@@ -167,6 +168,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -
     return columns[0] if len(columns) == 1 else shape_ops.concatenate(*columns, dimension=1)
 
 
+@in_words
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Any = None) -> Array:
     """The array without the zeros at the front ('f' in `trim`) and the back ('b').
 

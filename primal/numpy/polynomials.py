@@ -43,6 +43,7 @@ from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.special.bessel import bessel_i0e, bessel_i1e
 from primal.ops.types import static_int, static_whole
+from primal.runtime.refusals import in_words
 
 
 def _coefficients(name: str, c: Any, error: type[Exception] = TypeError) -> Any:
@@ -125,6 +126,7 @@ def _same_length(name: str, a1: Any, a2: Any) -> list[Any]:
     return [long, short] if first_longer else [short, long]
 
 
+@in_words
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
     """The product of two polynomials.
 
@@ -150,6 +152,7 @@ def _trimmed(name: str, x: Any, least: float = 0.0) -> Any:
     return x[int(first[0]) if len(first) else len(host) :]
 
 
+@in_words
 def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """(quotient, remainder) of two polynomials.
 
@@ -195,10 +198,11 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     if m == 0:
         return from_literal(c)
     n = _coefficients("polyder", c).aval.shape[0]
-    factors = np.ones(max(n - m, 0))
+    m = min(m, n)
+    factors = np.ones(n - m)
     for k in range(m):
-        factors = factors * np.arange(n - 1 - k, m - 1 - k, -1)[: max(n - m, 0)]
-    return c[: max(n - m, 0)] * array(factors, c.dtype)
+        factors = factors * np.arange(n - 1 - k, m - 1 - k, -1)[: n - m]
+    return c[: n - m] * array(factors, c.dtype)
 
 
 @remembered
@@ -251,6 +255,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     return out
 
 
+@in_words
 def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """The complex zeros of a polynomial, as eigenvalues of its companion matrix.
 

@@ -9,12 +9,14 @@ import numpy as np
 from primal.base import dtypes
 from primal.ir.trace import Array
 from primal.numpy.creation import array, asarray
+from primal.runtime.refusals import in_words
 
 get_printoptions = np.get_printoptions
 printoptions = np.printoptions
 set_printoptions = np.set_printoptions
 
 
+@in_words
 def array_repr(
     arr: Any,
     max_line_width: int | None = None,
@@ -30,6 +32,7 @@ def array_repr(
         return repr(asarray(arr))
 
 
+@in_words
 def array_str(
     a: Any,
     max_line_width: int | None = None,
@@ -50,6 +53,7 @@ def _options(width: int | None, precision: int | None, suppress: bool | None) ->
     return {name: value for name, value in options.items() if value is not None}
 
 
+@in_words
 def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
     """Write an array to a file in NumPy's format (small floats as their bytes).
 
@@ -63,6 +67,7 @@ def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
     np.save(file, np.asarray(arr), allow_pickle=allow_pickle)
 
 
+@in_words
 def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
     """Write several arrays to one file in NumPy's format.
 
@@ -74,6 +79,7 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
     np.savez(file, *[np.asarray(v) for v in args], allow_pickle=allow_pickle, **named)
 
 
+@in_words
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     """An array, or a mapping of names to NumPy arrays, from a file in NumPy's format.
 
@@ -93,6 +99,7 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     return asarray(out)
 
 
+@in_words
 def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Array:
     """The numbers in a text, separated by `sep`.
 
@@ -102,6 +109,7 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
     return array(np.fromstring(string, dtypes.as_dtype(dtype), count, sep=sep))
 
 
+@in_words
 def fromfile(*args: Any, **kwargs: Any) -> Array:
     """Not there: reading a file is a side effect, which tracing would do once and for all.
 
@@ -112,6 +120,7 @@ def fromfile(*args: Any, **kwargs: Any) -> Array:
     raise _impure("fromfile")
 
 
+@in_words
 def fromiter(*args: Any, **kwargs: Any) -> Array:
     """Not there: an iterator can be read once only, and tracing may read it again.
 

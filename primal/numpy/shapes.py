@@ -34,6 +34,7 @@ from primal.ops import shape as shape_ops
 from primal.ops.index.dynamic import dynamic_slice
 from primal.ops.spread import broadcast_in_dim
 from primal.ops.types import axes_given, canonical_axes, static_count, static_int, static_ints
+from primal.runtime.refusals import in_words
 
 
 def shape(a: Any) -> tuple[int, ...]:
@@ -205,6 +206,7 @@ def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     return transpose(x, turned)
 
 
+@in_words
 def matrix_transpose(x: ArrayLike, /) -> Array:
     """The last two axes swapped; ValueError below two dimensions.
 

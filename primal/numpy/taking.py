@@ -41,6 +41,7 @@ from primal.ops.shape import concatenate, reshape
 from primal.ops.window.cumulative import cumsum
 from primal.runtime import guards
 from primal.runtime.array import ArrayImpl
+from primal.runtime.refusals import in_words
 
 
 def immutable(name: str, inplace: bool) -> None:
@@ -263,6 +264,7 @@ def _first_none(x: Any) -> Any:
     return getitem(flattened(x), slice(0, 0))
 
 
+@in_words
 def put_along_axis(
     arr: ArrayLike,
     indices: ArrayLike,
@@ -314,6 +316,7 @@ def cyclic(v: Any, count: int) -> Any:
     return getitem(flat, slice(0, count)) if flat.aval.size != count else flat
 
 
+@in_words
 def put(
     a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, inplace: bool = True
 ) -> Array:
@@ -345,6 +348,7 @@ def put(
     return reshape(done, shape=x.shape)
 
 
+@in_words
 def place(
     arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True
 ) -> Array:

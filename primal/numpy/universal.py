@@ -23,6 +23,7 @@ from primal.numpy.shapes import broadcast_to, expand_dims, moveaxis
 from primal.numpy.ufuncs import as_bool
 from primal.ops.reduce import reduce_and, reduce_or, reduce_xor
 from primal.ops.window.cumulative import cummax, cummin
+from primal.runtime.refusals import in_words
 
 
 class ufunc:
@@ -258,6 +259,7 @@ class ufunc:
         return remembered(outer)
 
 
+@in_words
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
     """A function of scalars as a ufunc; `func` must be traceable.
 

@@ -21,6 +21,7 @@ from primal.ops import bits
 from primal.ops.types import static_int
 from primal.random.word_keys import WordKeys
 from primal.runtime import guards
+from primal.runtime.refusals import in_words
 
 
 def is_typed(key: Any) -> bool:
@@ -135,6 +136,7 @@ def _seed(name: str, seed: Any, impl: Any, dtype: Any = None) -> Any:
     return bits.random_seed(number, impl=generator)
 
 
+@in_words
 def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
     """A raw key from an integer seed: uint32[2], of rbg and unsafe_rbg uint32[4].
 
@@ -145,6 +147,7 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
     return made if settings().enable_custom_prng else bits.random_unwrap(made)
 
 
+@in_words
 def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
     """A typed key from an integer seed: a scalar array of dtype key<fry>.
 
@@ -202,6 +205,7 @@ def draw(key: Any, bit_width: int, shape: tuple[int, ...]) -> Array:
     )
 
 
+@in_words
 def fold_in(key: Any, data: Any) -> Array:
     """A new key out of a key and a 32-bit integer.
 
@@ -240,6 +244,7 @@ def key_data(keys: Any) -> Array:
     return bits.random_unwrap(typed_keys("key_data", keys))
 
 
+@in_words
 def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Array:
     """Words uint32[..., 2] (or 4) as typed keys: the inverse of `key_data`.
 

@@ -36,7 +36,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 WORDS = re.compile(r"\[[^\]]+\] expected")
 LENGTH = 80
 KINDS = (
-    TypeError, ValueError, ArithmeticError, LookupError, AttributeError, NotImplementedError,
+    TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RuntimeError,
 )  # fmt: skip
 RAISE = opcode.opmap["RAISE_VARARGS"]
 # Where errors come from that are about what the library was given: itself, and what it calls.
@@ -82,7 +82,7 @@ def _is_for_arguments(error: Exception) -> bool:
     # What `debug_nans` finds is a result, and the library's own errors are in words.
     if isinstance(error, FloatingPointError) or type(error).__module__.startswith("primal"):
         return False
-    if isinstance(error, NotImplementedError) and not _is_meant(error):
+    if isinstance(error, RuntimeError) and not _is_meant(error):
         return False
     tb = error.__traceback__
     while tb is not None:

@@ -16,6 +16,7 @@ import primal.numpy as jnp
 from primal.base import dtypes
 from primal.ir.trace import Array
 from primal.ops.types import canonical_axes, static_int
+from primal.runtime.refusals import in_words
 from primal.scipy.operands import inexact
 
 
@@ -121,6 +122,7 @@ def _several(name: str, x: Any, type: int, s: Any, axes: Any, norm: Any) -> Any:
     return y
 
 
+@in_words
 def dct(
     x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
 ) -> Array:
@@ -136,6 +138,7 @@ def dct(
     return _one("dct", x, type, n, axis, norm)
 
 
+@in_words
 def idct(
     x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
 ) -> Array:
@@ -149,6 +152,7 @@ def idct(
     return _one("idct", x, type, n, axis, norm)
 
 
+@in_words
 def dctn(
     x: Array,
     type: int = 2,
@@ -168,6 +172,7 @@ def dctn(
     return _several("dctn", x, type, s, axes, norm)
 
 
+@in_words
 def idctn(
     x: Array,
     type: int = 2,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
+from primal.runtime.refusals import in_words
 
 __all__ = ["trapezoid"]
 
 
+@in_words
 def trapezoid(
     y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
 ) -> Array:

@@ -53,6 +53,24 @@ def test_words_of_numpy_and_jax_stay_at_the_end() -> None:
         assert "] expected " in str(error.value)
 
 
+@pytest.mark.parametrize("dtype", ["U1", "O", "M8[D]", "longdouble", "f4,i4"])
+def test_arrays_like_what_holds_no_numbers(dtype: str) -> None:
+    a = np.zeros(2, dtype)
+    for like in (jnp.zeros_like, jnp.ones_like, jnp.empty_like, lambda a: jnp.full_like(a, 1)):
+        for how in (lambda f: f, lambda f: lambda a: primal.jit(lambda: f(a))()):
+            with pytest.raises(TypeError, match="is not a valid JAX array type"):
+                how(like)(a)
+
+
+def test_orders_beyond_the_size_give_no_elements() -> None:
+    """However large: there is one step for each element, not for each order."""
+    for n in (3, 4, 2**70):
+        assert jnp.diff(V, n=n).shape == jnp.polyder(V, n).shape == (0,)
+    x = jnp.arange(3)
+    for shape in ((), (0,), (2,), (7,), (5, 4), (1 << 20,)):
+        np.testing.assert_array_equal(jnp.resize(x, shape), np.resize(np.arange(3), shape))
+
+
 def test_what_users_functions_raise_passes() -> None:
     def f(*_: Any) -> Any:
         raise LookupError("mine")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
+from primal.runtime.refusals import in_words
 from primal.scipy.operands import inexact
 
 __all__ = ["vq"]
 
 
+@in_words
 def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """For each observation the nearest code's index, and the distance to it.
 

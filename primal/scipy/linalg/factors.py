@@ -17,6 +17,7 @@ from primal.lax.dynamic import dynamic_slice, dynamic_update_slice
 from primal.numpy.linalg.factors import adjoint
 from primal.numpy.promotion import ArrayLike, array_operand, check_arraylike, is_arraylike
 from primal.ops.types import static_flag
+from primal.runtime.refusals import in_words
 from primal.scipy.operands import inexact
 
 HIGHEST = "highest"
@@ -71,6 +72,7 @@ def _inexact_already(name: str, a: Any) -> Any:
 # Cholesky.
 
 
+@in_words
 def cholesky(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Array:
@@ -90,6 +92,7 @@ def cholesky(
     return out if lower else adjoint(out)
 
 
+@in_words
 def cho_factor(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, bool]:
@@ -106,6 +109,7 @@ def cho_factor(
 # Orthogonal and triangular.
 
 
+@in_words
 def qr(
     a: ArrayLike,
     overwrite_a: bool = False,
@@ -132,6 +136,7 @@ def qr(
     return out[1:] if mode == "r" else out
 
 
+@in_words
 def qr_multiply(
     a: ArrayLike,
     c: ArrayLike,
@@ -178,6 +183,7 @@ def qr_multiply(
     return (out, r, *pivots)
 
 
+@in_words
 def svd(
     a: ArrayLike,
     full_matrices: bool = True,
@@ -200,6 +206,7 @@ def svd(
     )
 
 
+@in_words
 def polar(
     a: ArrayLike,
     side: str = "right",
@@ -260,6 +267,7 @@ def stacked(fun: Any, *xs: Any) -> Any:
 # LU.
 
 
+@in_words
 def lu_factor(
     a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, Array]:
@@ -276,6 +284,7 @@ def lu_factor(
     return packed, pivots
 
 
+@in_words
 def lu(
     a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, ...]:
@@ -303,6 +312,7 @@ def lu(
 # Of similarity.
 
 
+@in_words
 def eigh(
     a: ArrayLike,
     b: ArrayLike | None = None,
@@ -337,6 +347,7 @@ def eigh(
     return w, v
 
 
+@in_words
 def hessenberg(
     a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
@@ -363,6 +374,7 @@ def hessenberg(
     return h, jnp.concatenate([first, below], axis=-2)
 
 
+@in_words
 def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     """(T, Z) with a = Z T Zᴴ, unitary Z and upper triangular T, complex with output 'complex'.
 
@@ -383,6 +395,7 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     return t, z
 
 
+@in_words
 def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """The complex Schur form (T', Z') of a real one: Z T Zᵀ = Z' T' Z'ᴴ with triangular T'.
 

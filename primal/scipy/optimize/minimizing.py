@@ -7,6 +7,7 @@ from typing import Any
 
 import primal.numpy as jnp
 from primal.numpy.promotion import check_arraylike
+from primal.runtime.refusals import in_words
 from primal.scipy.optimize.bfgs import minimize_bfgs, minimize_lbfgs
 from primal.scipy.optimize.results import OptimizeResults
 
@@ -16,6 +17,7 @@ METHODS: dict[str, Callable[..., OptimizeResults]] = {
 }
 
 
+@in_words
 def minimize(
     fun: Callable[..., Any],
     x0: Any,

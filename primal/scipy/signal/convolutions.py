@@ -12,6 +12,7 @@ from primal.ir.trace import Array
 from primal.lax.convolutions import conv_general_dilated
 from primal.numpy.promotion import ArrayLike
 from primal.ops.types import canonical_axes
+from primal.runtime.refusals import in_words
 from primal.scipy.operands import inexact
 
 MODES = ("full", "same", "valid")
@@ -69,6 +70,7 @@ def _convolved(name: str, in1: Any, in2: Any, mode: str, method: str, precision:
     return _direct(x, y, mode, precision)
 
 
+@in_words
 def convolve(
     in1: Array,
     in2: Array,
@@ -88,6 +90,7 @@ def convolve(
     return _convolved("convolve", in1, in2, mode, method, precision)
 
 
+@in_words
 def correlate(
     in1: Array,
     in2: Array,
@@ -112,6 +115,7 @@ def _of_matrices(name: str, in1: Any, in2: Any, boundary: str, fill: Any) -> Non
         raise ValueError(f"{name}() only supports 2-dimensional inputs.")
 
 
+@in_words
 def convolve2d(
     in1: Array,
     in2: Array,
@@ -132,6 +136,7 @@ def convolve2d(
     return _convolved("convolve2d", in1, in2, mode, "direct", precision)
 
 
+@in_words
 def correlate2d(
     in1: Array,
     in2: Array,
@@ -163,6 +168,7 @@ def correlate2d(
     return jnp.conj(out) if mode == "valid" and smaller else out
 
 
+@in_words
 def fftconvolve(
     in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: Sequence[int] | None = None
 ) -> Array:

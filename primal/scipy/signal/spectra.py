@@ -12,6 +12,7 @@ from primal.base import dtypes
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.ops.types import canonical_axes
+from primal.runtime.refusals import in_words
 from primal.scipy.operands import inexact
 from primal.scipy.signal.trends import detrend as without_trend
 
@@ -190,6 +191,7 @@ def _median_bias(n: int) -> float:
     return float(1 + np.sum(1 / (k + 1) - 1 / k))
 
 
+@in_words
 def csd(
     x: Array,
     y: ArrayLike | None,
@@ -247,6 +249,7 @@ def csd(
     return f, middle / _median_bias(p.shape[-1])
 
 
+@in_words
 def welch(
     x: Array,
     fs: ArrayLike = 1.0,
@@ -274,6 +277,7 @@ def welch(
     )  # fmt: skip
 
 
+@in_words
 def stft(
     x: Array,
     fs: ArrayLike = 1.0,
@@ -309,6 +313,7 @@ def stft(
     )  # fmt: skip
 
 
+@in_words
 def istft(
     Zxx: Array,
     fs: ArrayLike = 1.0,

@@ -12,9 +12,11 @@ from primal.base import dtypes
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.ops.types import canonical_axes
+from primal.runtime.refusals import in_words
 from primal.scipy.operands import inexact
 
 
+@in_words
 def detrend(
     data: ArrayLike,
     axis: int = -1,

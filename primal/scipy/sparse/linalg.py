@@ -16,6 +16,7 @@ import primal.numpy as jnp
 from primal.api.control import custom_linear_solve, fori_loop, while_loop
 from primal.flatten_util import ravel_pytree
 from primal.lax import linalg as factors
+from primal.runtime.refusals import in_words
 from primal.scipy.operands import in_floats
 from primal.tree_util import tree_leaves, tree_map, tree_structure
 
@@ -102,6 +103,7 @@ def _goes_on(k: Any, limit: Any, square: Any, threshold: Any) -> Any:
     return (k < limit) & ~(square <= threshold) & ((k == 0) | ~jnp.isnan(square))
 
 
+@in_words
 def cg(
     A: Any,
     b: Any,
@@ -144,6 +146,7 @@ def cg(
     return _solved("cg", A, b, x0, M, method, True), None
 
 
+@in_words
 def bicgstab(
     A: Any,
     b: Any,
@@ -199,6 +202,7 @@ def bicgstab(
     return _solved("bicgstab", A, b, x0, M, method, False), None
 
 
+@in_words
 def gmres(
     A: Any,
     b: Any,

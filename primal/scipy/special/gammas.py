@@ -21,6 +21,7 @@ from primal.ops import special as ops
 from primal.ops.special import tables
 from primal.ops.special.terms import scipy_special
 from primal.ops.types import static_int
+from primal.runtime.refusals import in_words
 from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
 from primal.scipy.special.doubles import in_doubles
 
@@ -482,6 +483,7 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     return jnp.sum(ops.lgamma(jnp.expand_dims(a, -1) - halves), axis=-1) + constant
 
 
+@in_words
 def bernoulli(n: int) -> Array:
     """The Bernoulli numbers B₀ … Bₙ, with B₁ = -½.
 

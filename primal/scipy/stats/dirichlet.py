@@ -5,10 +5,12 @@ from __future__ import annotations
 import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
+from primal.runtime.refusals import in_words
 from primal.scipy import special
 from primal.scipy.operands import real_inexact
 
 
+@in_words
 def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """The logarithm of the density: log Γ(Σα) + Σ (αᵢ - 1) log xᵢ - log Γ(αᵢ).
 
@@ -35,6 +37,7 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     return jnp.where(inside, log, -jnp.inf)
 
 
+@in_words
 def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """The density: Γ(Σα) Π xᵢ^(αᵢ-1) / Γ(αᵢ) where Σx = 1.
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike, from_literal, promote_dtypes
+from primal.runtime.refusals import in_words
 from primal.scipy import special
 from primal.scipy.operands import real_inexact
 
 
+@in_words
 def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """log n! + Σ xᵢ log pᵢ - log xᵢ!, the logarithm of the probability of the counts x along the
     last axis.
@@ -32,6 +34,7 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     return jnp.where(legal, log, -jnp.inf)
 
 
+@in_words
 def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """The probability of the counts x: n! Π pᵢ^xᵢ / xᵢ! where Σx = n.
 

@@ -9,9 +9,11 @@ import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.lax import linalg
 from primal.numpy.promotion import ArrayLike
+from primal.runtime.refusals import in_words
 from primal.scipy.operands import real_inexact
 
 
+@in_words
 def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: Any = None) -> Array:
     """The logarithm of the density: -½ (x - μ)ᵀ Σ⁻¹ (x - μ) - ½ log det(2πΣ).
 
@@ -52,6 +54,7 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: Any = 
     return -0.5 * square - 0.5 * n * math.log(2 * math.pi) - half_log_det
 
 
+@in_words
 def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
     """The density: exp(-½ (x - μ)ᵀ Σ⁻¹ (x - μ)) / √det(2πΣ).
 

@@ -10,6 +10,7 @@ from primal.api.vectorize import vmap
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike, check_arraylike
 from primal.ops.types import canonical_axes
+from primal.runtime.refusals import in_words
 from primal.scipy.operands import inexact
 
 _METHODS = ("average", "min", "max", "dense", "ordinal")
@@ -37,6 +38,7 @@ def _check_policy(
         )
 
 
+@in_words
 def mode(
     a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
 ) -> ModeResult:
@@ -88,6 +90,7 @@ def mode(
     return ModeResult(values[..., 0], counts[..., 0])
 
 
+@in_words
 def rankdata(
     a: ArrayLike, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"
 ) -> Array:
@@ -143,6 +146,7 @@ def _ranks(x: Any, method: str) -> Any:
     return ranks
 
 
+@in_words
 def sem(
     a: ArrayLike, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *,
     keepdims: bool = False,
