@@ -24,6 +24,7 @@ from primal.numpy.promotion import (
     check_out,
     common_shape,
     convert,
+    in_float32,
     operand,
     promote_args_inexact,
     promote_dtypes,
@@ -138,8 +139,15 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     x, y = _together("logaddexp", x1, x2)
     if x.aval.dtype.kind == "c":
         return _scalars_weak(_complex_logaddexp(x, y))
+    return in_float32(_logaddexp, x, y)
+
+
+def _logaddexp(x: Any, y: Any) -> Any:
     big, apart = _apart(x, y)
     return ops.add(big, ops.log1p(ops.exp(apart)))
+
+
+_LOG_2 = math.log(2)
 
 
 @remembered_as(direct.logaddexp2)
@@ -152,14 +160,17 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Array(1001., dtype=float32, weak_type=True)
     """
     x, y = _together("logaddexp2", x1, x2)
-    log2 = float(np.log(2))
     if x.aval.dtype.kind == "c":
-        scaled = [ops.mul(v, _const(log2, v)) for v in (x, y)]
+        scaled = [ops.mul(v, _const(_LOG_2, v)) for v in (x, y)]
         out = _complex_logaddexp(*scaled)
-        return ops.div(out, _const(log2, out))
+        return ops.div(out, _const(_LOG_2, out))
+    return _scalars_weak(in_float32(_logaddexp2, x, y))
+
+
+def _logaddexp2(x: Any, y: Any) -> Any:
     big, apart = _apart(x, y)
     tail = ops.log1p(ops.exp2(apart))
-    return _scalars_weak(ops.add(big, ops.div(tail, _const(log2, tail))))
+    return ops.add(big, ops.div(tail, _const(_LOG_2, tail)))
 
 
 def _apart(x: Any, y: Any) -> tuple[Any, Any]:
@@ -195,7 +206,7 @@ def sinc(x: ArrayLike, /) -> Array:
     Array([1.        , 0.63661975], dtype=float32)
     """
     x = inexact("sinc", x)
-    return _scalars_weak(_sinc(x))
+    return _scalars_weak(in_float32(_sinc, x))
 
 
 @custom_jvp

@@ -18,6 +18,7 @@ from primal.numpy.promotion import (
     ArrayLike,
     check_out,
     from_literal,
+    in_float32,
     operand,
     promote_dtypes_inexact,
 )
@@ -128,6 +129,10 @@ def log10(x: ArrayLike, /) -> Array:
 def log_to(x: Any, base: float) -> Array:
     """The logarithm to a base, by operations: for functions that are staged, which would else give
     other numbers once they are."""
+    return in_float32(lambda x: _log_to(x, base), x)
+
+
+def _log_to(x: Any, base: float) -> Any:
     # As a logarithm of one dtype, not a scalar's: the result is never weak.
     log = ops.log(x)
     if x.aval.dtype.kind != "c":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -185,6 +185,16 @@ def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
     if known is not None:
         return from_literal(convert(known, dtype, weak))
     return convert_element_type(x, new_dtype=dtype, weak_type=weak)
+
+
+def in_float32(fun: Callable[..., Any], *xs: Any) -> Any:
+    """fun(*xs), of floats of at most 16 bits in float32 and rounded once: each step of them would
+    round, and what fun knows besides, π or log 2, has too few digits in them."""
+    dtype = xs[0].aval.dtype
+    if dtype.itemsize > 2:
+        return fun(*xs)
+    out = fun(*[convert(x, np.dtype(np.float32), x.aval.weak_type) for x in xs])
+    return convert(out, dtype, out.aval.weak_type)
 
 
 def promoted_dtype(operands: Sequence[Any]) -> tuple[Any, bool]:

@@ -363,3 +363,27 @@ def test_extrema_that_leave_nans_out_take_a_nan_part_for_a_nan(name: str, engine
     np.testing.assert_array_equal(
         np.asarray(got).view(np.float32), getattr(np, name)(x, y).view(np.float32)
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("name", ["log2", "log10", "logaddexp", "logaddexp2", "sinc"])
+def test_floats_of_16_bits_are_rounded_once(name, dtype):
+    """Of all numbers, outside of programs and in them: half a unit and what float32 rounds."""
+    bits = np.arange(int(np.asarray(ml_dtypes.finfo(dtype).max).view(np.uint16)) + 1)
+    x = np.concatenate([bits, bits + (1 << 15)]).astype(np.uint16).view(dtype)
+    x = x[np.abs(x.astype(np.float64)) < 1e3] if name == "sinc" else x
+    args = [x.astype(np.float64)]
+    args = [args[0], args[0][::-1]] if name.startswith("logadd") else args
+    with np.errstate(all="ignore"):
+        wide = getattr(np, name)(*args)
+        # Half a unit and what float32 rounds: of πx that is as much as of a sine near 0.
+        eps, tiny = float(ml_dtypes.finfo(dtype).eps), float(ml_dtypes.finfo(dtype).tiny)
+        unit = eps * np.exp2(np.floor(np.log2(np.maximum(np.abs(wide), tiny))))
+    few = 0.52 * unit + (1e-4 if name == "sinc" else 0)
+    for fun in (getattr(jnp, name), jit(getattr(jnp, name))):
+        got = np.asarray(fun(*[jnp.asarray(a, dtype) for a in args]))
+        assert got.dtype == dtype
+        got = got.astype(np.float64)
+        seen = np.isfinite(wide)
+        np.testing.assert_array_equal(got[~seen], wide[~seen])
+        assert (np.abs(got[seen] - wide[seen]) <= few[seen]).all()

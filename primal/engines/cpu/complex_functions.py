@@ -234,6 +234,11 @@ def _endless(f: Terms, a: Value, b: Value) -> Value:
     return f("or", f("eq", f("abs", a), np.inf), f("eq", f("abs", b), np.inf))
 
 
+def _finite(f: Terms, a: Value, b: Value) -> Value:
+    """Whether neither part is infinite or NaN."""
+    return f("and", f("is_finite", a), f("is_finite", b))
+
+
 def _size(f: Terms, size: Value, p: Value, q: Value, r: Value, s: Value) -> Value:
     """asinh |p·q - r·s|; of a quarter, and more by log 4, where that may be no number."""
     big = f("gt", size, 2.0**1000)
@@ -348,19 +353,22 @@ def power(f: Terms, a: Value, b: Value, c: Value, d: Value) -> Parts:
     re, im = exp(f, *_endless_product(f, (c, d), (size, angle)))
     one = f("and", f("eq", c, 0.0), f("eq", d, 0.0))
     of_zero = f.where(f("gt", c, 0.0), 0.0, np.nan)
+    # A direction that is NaN has no sign.
+    far = f("not", f("and", _finite(f, a, b), _finite(f, c, d)))
+    vanished = f("and", far, f("and", f("eq", re, 0.0), f("eq", im, 0.0)))
     # Small whole powers are products in NumPy, those from the fourth on, and inverses, with a first
     # factor of 1 + 0j, which leaves nothing of an infinity.
     z = a, b
     square = _product(f, z, z)
     cube = _product(f, z, square)
-    far = f.words.unary("not", f("and", f("is_finite", a), f("is_finite", b)))
     whole = f("and", f("eq", f("floor", c), c), f("lt", f("abs", c), 100.0))
-    whole = f("and", f("and", far, whole), f("eq", d, 0.0))
+    whole = f("and", f("and", f("not", _finite(f, a, b)), whole), f("eq", d, 0.0))
     cases: list[tuple[Value, tuple[Value | float, Value | float]]] = [
-        (whole, (np.nan, np.nan)), (zero, (of_zero, of_zero)), (one, (1.0, 0.0)),
+        (vanished, (0.0, 0.0)), (whole, (np.nan, np.nan)),
+        *[(f("and", f("eq", c, n), f("eq", d, 0.0)), values)
+          for n, values in ((1.0, z), (2.0, square), (3.0, cube))],
+        (zero, (of_zero, of_zero)), (one, (1.0, 0.0)),
     ]  # fmt: skip
-    for n, values in ((1.0, z), (2.0, square), (3.0, cube)):
-        cases.insert(1, (f("and", whole, f("eq", c, n)), values))
     for mask, (p, q) in cases:
         re, im = f.where(mask, p, re), f.where(mask, q, im)
     return re, im

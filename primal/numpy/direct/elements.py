@@ -520,7 +520,7 @@ def _sinc(x: Any) -> Any:
     return out if is_finite(u) else chosen(np.isinf(u) & np.isfinite(x), x.dtype.type(0), out)
 
 
-sinc = elementwise(True, f=_sinc, e=by_wide(_sinc))
+sinc = _by_float32(_sinc)
 
 
 def _next(x: Any, step: int = 1) -> Any:

@@ -367,9 +367,13 @@ def _pow_impl(x: Any, y: Any) -> Any:
     if x.dtype.kind == "c" and y.size == 1 and y.ndim <= x.ndim and y == 0.5 and is_plain(x):
         # NumPy's `**` takes a complex root too, in a third of the time and closer.
         return np.sqrt(x, out=same_room(x))
-    if x.dtype.char == "F":
+    if x.dtype.kind == "c":
         # In complex128, as `float_power` is: closer, and in a third of the time.
-        return np.float_power(x, y).astype(x.dtype)
+        out = np.float_power(x, y)
+        # The C library gives the zeros of infinite operands the sign bit of a NaN.
+        lost = (out == 0) & ~(np.isfinite(x) & np.isfinite(y))
+        out = np.where(lost, 0, out) if lost.any() else out
+        return out if out.dtype == x.dtype else out.astype(x.dtype)
     if x.dtype.kind != "f":
         return np.power(x, y)
     # NumPy takes a root where one exponent of 0.5 serves several numbers, and then says -0 of -0

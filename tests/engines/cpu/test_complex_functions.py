@@ -121,3 +121,20 @@ def test_quotients(name: str) -> None:
     (got,) = native(lambda x: [getattr(e, name)(x)], x)
     want = 1 / np.sqrt(x) if name == "rsqrt" else 1 / (1 + np.exp(-x))
     np.testing.assert_allclose(got, want, rtol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_powers_outside_of_programs(dtype: str) -> None:
+    """The same zeros, infinities and NaN, and zeros of infinite operands have no signs of a NaN."""
+    parts = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan]
+    z = [complex(a, b) for a, b in itertools.product(parts, parts)]
+    x, y = np.array([*itertools.product(z, z)], dtype).T.copy()
+    (got,) = native(lambda x, y: [e.pow(x, y)], x, y)
+    with np.errstate(all="ignore"):
+        want = e.pow.impl(x, y)
+    usual = np.isfinite(want) & (want != 0)
+    assert (abs(got[usual] - want[usual]) <= 8 * np.finfo(dtype).eps * abs(want[usual])).all()
+    alike(got[~usual], want[~usual], 1e-5)
+    endless = (want == 0) & ~(np.isfinite(x) & np.isfinite(y))
+    for part in (want[endless].real, want[endless].imag):
+        assert not np.signbit(part).any()
