@@ -590,6 +590,8 @@ LAWS = {
                        *over(VECTOR, WHOLE, N=3, increasing=True), *over(WHOLE, BYTES, N=150),
                        *over(WHOLE, N=0), *over(WHOLE, N=1), *over(HALVES[:9], WHOLE > 2, N=4),
                        *over(WHOLE > 2, WHOLE < 9), *over(WHOLE > 2, N=99, increasing=True)]),
+    "linalg.qr": (True, [((x, m), {}) for x in (*MATRICES, GRID, GRID.swapaxes(1, 2), EMPTY)
+                         for m in ("r", "reduced")]),
     "linalg.det": (False, over(*MATRICES)),
     "linalg.slogdet": (False, over(*MATRICES, WHOLE[:4].reshape(2, 2), np.eye(3) > 0)),
     "linalg.lstsq": (False, [

@@ -59,28 +59,6 @@
 WHOLES(whole_32, float, int32_t)
 WHOLES(whole_64, double, int64_t)
 
-/* Whether x lies beside the columns of others, as transposed arrays do. */
-static int is_turned(PyArrayObject *x) {
-    return PyArray_NDIM(x) > 1 && PyArray_IS_F_CONTIGUOUS(x) && !PyArray_IS_C_CONTIGUOUS(x);
-}
-
-static PyArrayObject *in_order(PyObject *x, int turned) {
-    return (PyArrayObject *)PyArray_FROM_OF(
-        x, (turned ? NPY_ARRAY_IN_FARRAY : NPY_ARRAY_IN_ARRAY) | NPY_ARRAY_NOTSWAPPED);
-}
-
-/* Memory for a result of x's shape, whose elements lie as x's do: in rows, or turned in columns. */
-static PyObject *kept_order(PyArray_Descr *descr, PyArrayObject *x, int turned) {
-    const int nd = PyArray_NDIM(x);
-    npy_intp dims[NPY_MAXDIMS];
-    for (int i = 0; i < nd; i++)
-        dims[i] = PyArray_DIM(x, turned ? nd - 1 - i : i);
-    PyObject *out = fresh_array(descr, nd, dims);
-    if (turned && out != NULL)
-        Py_SETREF(out, PyArray_Transpose((PyArrayObject *)out, NULL));
-    return out;
-}
-
 /* Real parts, for which NumPy copies one number after the other. */
 #define REAL_PARTS(name, real)                                                                     \
     WIDEST static void name(const real *x, real *out, npy_intp n) {                                \

@@ -15,6 +15,7 @@ from primal.ir.evaluate import refusing
 from primal.numpy.direct.operands import EXPONENT_BITS, MOVED, as_dtype, dtype_of, is_array
 from primal.ops.linalg._lapack import in_double, numpys_loop
 from primal.ops.linalg.common import real_of
+from primal.ops.linalg.qr import triangle
 from primal.runtime.array import ArrayImpl
 
 # Up to here formulas of the elements are exact where elimination is not.
@@ -207,6 +208,14 @@ def det(a: Any) -> Callable[..., Any] | None:
         return np.linalg.det
     wide = to_inexact_dtype(a.aval.dtype)
     return lambda x: np.linalg.det(x.astype(wide))
+
+
+def qr(a: Any, mode: str = "reduced") -> Callable[..., Any] | None:
+    """R without Q."""
+    if not _is_matrix(a, "biufc") or mode != "r":
+        return None
+    wide = to_inexact_dtype(a.aval.dtype)
+    return lambda x: triangle(as_dtype(x, wide))
 
 
 def slogdet(a: Any, *, method: Any = None) -> Callable[..., Any] | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple, overload
 
 from primal.ir.trace import Array
+from primal.numpy import direct
 from primal.numpy.elementary import abs as absolute
 from primal.numpy.elementary import conjugate, sign
 from primal.numpy.promotion import ArrayLike, check_arraylike, promote_dtypes_inexact
-from primal.numpy.remembered import remembered
+from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.shapes import matrix_transpose
 from primal.numpy.sorting import sort_indices
 from primal.numpy.taking import take_along_axis
@@ -98,7 +99,7 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
     return adjoint(low) if upper else low
 
 
-@remembered
+@remembered_as(direct.qr)
 def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """a = Q R with orthonormal columns in Q and an upper triangle R.
 

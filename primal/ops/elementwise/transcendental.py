@@ -382,9 +382,13 @@ def _pow_impl(x: Any, y: Any) -> Any:
         if y != 0.5:
             return np.power(x, y)
         return _root(x if y.ndim <= x.ndim else np.reshape(x, y.shape))
-    shape = y.shape if y.shape == x.shape else np.broadcast_shapes(x.shape, y.shape)
+    shape = x.shape
+    if y.shape != shape:
+        pairs = zip(shape, y.shape, strict=True)
+        shape = tuple([m if n == 1 else n for n, m in pairs]) if x.ndim == y.ndim else y.shape
     if y.shape != shape or 0 in y.strides:
-        y = np.broadcast_to(y, shape).copy()
+        given, y = y, np.empty(shape, y.dtype)
+        np.copyto(y, given)
     return np.power(x, y)
 
 
