@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.structures import structure
-from primal.engines.cpu import gaps
+from primal.engines.cpu import gaps, turns
 from primal.engines.cpu.around import (
     is_made,
     joined_as_read,
@@ -276,11 +276,15 @@ def concatenate(k: Any, xs: Sequence[Value], dim: int) -> Value:
     xs = [held(k, x) for x in xs]
     item = xs[0].node.dtype.itemsize
     plain = [n * item for n in row_major(shape)]
-    given, words, offset, most = [], [], 0, 0
+    given, words, turned, offset, most = [], [], [], 0, 0
     for x in xs:
         if row <= CLOSE and x.size > row:
             x = k.copy(x)  # a group puts them together in registers
         part = _rows(x, plain, item)
+        if part is None and turns.has_squares(x, row_major(shape)):
+            turned.append((x, offset // item))
+            offset += x.shape[dim] * plain[dim]
+            continue
         if part is None:
             x = k.dense(x)
             part = _rows(x, plain, item)
@@ -290,16 +294,21 @@ def concatenate(k: Any, xs: Sequence[Value], dim: int) -> Value:
         words += [offset, rows, run, step, pace]
         offset += x.shape[dim] * plain[dim]
         most = max(most, rows * (2 + run // 16))
-    parts = max(1, min(MOST_PARTS, most // PART))
-    (out,) = k.routine(
-        Rows(), given, [Aval(tuple(shape), xs[0].dtype)], [*words, parts],
-        units=len(xs) * parts, cost=most // parts, name="concatenate",
-    )  # fmt: skip
+    out = None
+    if given:
+        parts = max(1, min(MOST_PARTS, most // PART))
+        (out,) = k.routine(
+            Rows(), given, [Aval(tuple(shape), xs[0].dtype)], [*words, parts],
+            units=len(given) * parts, cost=most // parts, name="concatenate",
+        )  # fmt: skip
+        starts = [w // item for w in words[::5]]
+        k.order[-1].parts = tuple(
+            [out.view(x.shape, row_major(shape), at) for x, at in zip(given, starts, strict=True)]
+        )
+    for x, at in turned:
+        out = turns.turned_into(k, x, tuple(shape), row_major(shape), at, out)
+    assert out is not None
     k.joined[out.node] = dim, joined
-    starts = [w // item for w in words[::5]]
-    k.order[-1].parts = tuple(
-        [out.view(x.shape, row_major(shape), at) for x, at in zip(given, starts, strict=True)]
-    )
     return out
 
 
@@ -430,8 +439,7 @@ def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) 
     if in_turn and x.size > 1 and (short or is_made(x)):
         # As of x[::2]: elements and gaps take turns.
         edges = [k.broadcast_in_dim(value, (*x.shape, n), ()) for n in (low, high)]
-        turns = [edges[0], k.reshape(x, (*x.shape, 1)), edges[1]]
-        out = concatenate(k, turns, x.ndim)
+        out = concatenate(k, [edges[0], k.reshape(x, (*x.shape, 1)), edges[1]], x.ndim)
         return k.reshape(out, (*x.shape[:-1], x.shape[-1] * (between + 1)))
     given, x, value = x, held(k, x), held(k, value)
     item = x.node.dtype.itemsize
@@ -461,9 +469,26 @@ def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) 
         found = gaps.pad(k, inner, value, Aval(shape, x.dtype), lead, steps)
         if found is not None:
             return found
+    steps = [p // item for p in paces]
+    if turns.has_squares(inner, steps):
+        whole = k.copy(k.broadcast_in_dim(value, shape, ()))
+        out = turns.turned_into(k, inner, shape, steps, offset // item, whole)
+    else:
+        out = _filled(k, inner, value, shape, config, paces, offset)
+    if plainly and zero:
+        k.padded[out.node] = (d, [(low, low + x.shape[d], given)], True)
+    return out
+
+
+def _filled(
+    k: Any, x: Value, value: Value, shape: tuple[int, ...], config: Sequence[Sequence[int]],
+    paces: Sequence[int], offset: int,
+) -> Value:
+    """An array of a value, and x in it from so many bytes on, at such distances."""
+    item = x.node.dtype.itemsize
     kept = [d for d, n in enumerate(shape) if n > 1]
-    own = bytes_of(inner)
-    dims = [(inner.shape[d], (own[d], paces[d])) for d in kept]
+    own = bytes_of(x)
+    dims = [(x.shape[d], (own[d], paces[d])) for d in kept]
     # Rows: what lies in front of all edges as one loop, else the first dimension, else the whole.
     free = next((i for i, d in enumerate(kept) if any(config[d])), len(kept))
     front = merged(dims[:free])
@@ -479,11 +504,10 @@ def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) 
     run = run_of(loops, item)
     block = max(1, BLOCK // pace)
     (out,) = k.routine(
-        Pad(item, run > item, len(loops)), [inner, value], [Aval(shape, x.dtype)],
+        Pad(item, run > item, len(loops)), [x, value], [Aval(shape, x.dtype)],
         [rows, block, pace, first_row, held_rows, step, offset - first_row * pace, run]
         + flat(loops),
         units=-(-rows // block), cost=20 + min(rows, block) * pace // 8, name="pad",
     )  # fmt: skip
-    if plainly and zero:
-        k.padded[out.node] = (d, [(low, low + x.shape[d], given)], True)
-    return out
+    filled: Value = out
+    return filled

@@ -21,6 +21,7 @@ from primal.engines.cpu.interleaved import PART
 from primal.engines.cpu.lanes import emit
 from primal.engines.cpu.moves import merged
 from primal.engines.cpu.reader import Reader, smaller
+from primal.ir.avals import Aval
 
 LEAST = 2048
 """Elements below which gathering is as fast, and may be one with what comes before or after."""
@@ -61,14 +62,18 @@ Body = tuple[tuple[str, tuple[str, ...], str, tuple[int, ...]], ...]
 numbers, and then the words."""
 
 
-def _loops(x: Value) -> list[Any] | None:
-    """The loops of a transposition, its rows and columns last; None where there are no squares."""
+def _loops(x: Value, steps: Sequence[int] | None = None) -> list[Any] | None:
+    """The loops of a transposition, its rows and columns last; None where there are no squares.
+
+    `steps`: strides in the result, if it is part of another array.
+    """
     item = x.node.dtype.itemsize
     if x.strides is None or item not in _SIDES or x.node.word in NOWHERE:
         return None
     if x.size < LEAST and item >= NARROW:
         return None
-    loops = merged(list(zip(x.shape, zip(x.strides, row_major(x.shape), strict=True), strict=True)))
+    steps = row_major(x.shape) if steps is None else steps
+    loops = merged(list(zip(x.shape, zip(x.strides, steps, strict=True), strict=True)))
     rows = [loop for loop in loops if loop[1][0] == 1]
     if len(rows) != 1 or rows[0] is loops[-1]:
         return None  # as of a single number, which no loop walks
@@ -88,8 +93,31 @@ def turned(k: Any, x: Value) -> Value | None:
     single pass (550 to 240 µs, JAX 350), and what they made of x is stored for others alone.
     """
     loops = _loops(x)
-    if loops is None:
-        return None
+    return None if loops is None else _turn(k, x, loops, x.aval, 0, None)
+
+
+def has_squares(x: Value, steps: Sequence[int]) -> bool:
+    """Whether a value is turned as it is put where elements have such distances."""
+    return _loops(x, steps) is not None
+
+
+def turned_into(
+    k: Any, x: Value, shape: tuple[int, ...], steps: Sequence[int], offset: int,
+    whole: Value | None,
+) -> Value:
+    """A value that has squares as a part of an array: of `whole`, or of one that begins here.
+
+    Pieces of transposed arrays were turned and then copied: `jnp.pad(x.T, 1)` of 1000 x 1000
+    float32 went by single elements, in twice the time of JAX.
+    """
+    loops = _loops(x, steps)
+    assert loops is not None
+    return _turn(k, x, loops, Aval(shape, x.dtype), offset, whole)
+
+
+def _turn(
+    k: Any, x: Value, loops: Sequence[Any], aval: Aval, offset: int, whole: Value | None
+) -> Value:
     item = x.node.dtype.itemsize
     read, numbers, body = _computed(x)
     *others, (m, (_, apart)), (n, (far, _)) = loops
@@ -100,16 +128,19 @@ def turned(k: Any, x: Value) -> Value | None:
         rows = min(-(-LEAST_UNIT // min(n, BLOCK) // side) * side, m)
     strips = -(-m // rows)
     words = [n, far * item, m, apart * item, blocks, rows, strips]
-    words += [int.from_bytes(number.attr, "little") for number in numbers]
+    words += [offset * item, *[int.from_bytes(number.attr, "little") for number in numbers]]
     dtype = NAMES[x.node.dtype] if read else ""
     read = read or [x]
     for size, (step, wrote) in others:
         words += [size, *[step * item] * len(read), wrote * item]
-    return k.routine(
-        Turn(item, len(others), side, dtype, len(read), len(numbers), body), read, (x.aval,), words,
-        units=units * strips, cost=20 + rows * min(n, BLOCK) * item * (1 + len(read)) // 32,
-        name="transpose",
-    )[0]  # fmt: skip
+    into = [] if whole is None else [whole]
+    (out,) = k.routine(
+        Turn(item, len(others), side, dtype, len(read), len(numbers), body, bool(into)),
+        [*into, *read], (aval,), words, updates=[(0, 0) for _ in into], units=units * strips,
+        cost=20 + rows * min(n, BLOCK) * item * (1 + len(read)) // 32, name="transpose",
+    )  # fmt: skip
+    turned: Value = out
+    return turned
 
 
 def _computed(x: Value) -> tuple[list[Value], list[Node], Body]:
@@ -247,8 +278,9 @@ class Turn:
 
     Words: elements of a row of the result, bytes between them in x; elements of a row of x, bytes
     between them in the result; units along the former, elements of a unit of the latter, units
-    along it; numbers that the body reads; per loop its size and its bytes in the arrays and the
-    result.
+    along it; bytes to the first element in the result; numbers that the body reads; per loop its
+    size and its bytes in the arrays and the result. `into`: the first array becomes the result, of
+    which others are parts already.
     """
 
     item: int
@@ -258,6 +290,7 @@ class Turn:
     arrays: int
     numbers: int
     body: Body
+    into: bool = False
 
     def write(self, module: Module, name: str) -> None:
         """Add the function."""
@@ -267,8 +300,11 @@ class Turn:
         scalar = {4: "float", 8: "double", 16: "double"}.get(self.item, f"i{8 * self.item}")
         each, align = (2, 8) if self.item == 16 else (1, self.item)
         t, item, step = c.vec(scalar, each * side), str(self.item), str(side)
+        if self.into:
+            r.array()
         arrays = [r.array() for _ in range(self.arrays + 1)]
-        n, far, m, apart, blocks, rows, strips = (r.word() for _ in range(7))
+        n, far, m, apart, blocks, rows, strips, first = (r.word() for _ in range(8))
+        arrays[-1] = c.new(f"getelementptr i8, ptr {arrays[-1]}, i64 {first}")
         numbers = [self._number(c, r.word()) for _ in range(self.numbers)]
         loops = r.loops(self.outer, self.arrays + 1)
         last_i, last_j = c.new(f"sub i64 {n}, {side}"), c.new(f"sub i64 {m}, {side}")
@@ -292,13 +328,13 @@ class Turn:
             rest, strip = r.split(u, strips)
             rest, block = r.split(rest, blocks)
             places = r.walked(rest, loops, arrays)
-            first = c.new(f"mul i64 {block}, {BLOCK}")
-            stop = smaller(c, c.new(f"add i64 {first}, {BLOCK}"), n)
+            begin = c.new(f"mul i64 {block}, {BLOCK}")
+            stop = smaller(c, c.new(f"add i64 {begin}, {BLOCK}"), n)
             top = c.new(f"mul i64 {strip}, {rows}")
             bottom = smaller(c, c.new(f"add i64 {top}, {rows}"), m)
 
             def across(j: str, _: list[str]) -> list[str]:
-                return c.loop(first, stop, step, [], lambda i, _: square(i, j, places))
+                return c.loop(begin, stop, step, [], lambda i, _: square(i, j, places))
 
             c.loop(top, bottom, step, [], across)
 

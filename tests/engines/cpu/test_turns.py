@@ -12,7 +12,7 @@ import primal.numpy as jnp
 from primal.engines.cpu import _llvm
 from primal.engines.cpu.turns import Turn
 from tests.engines.cpu.fences import fenced
-from tests.engines.cpu.lab import HALF, built, numpy_run
+from tests.engines.cpu.lab import HALF, built, numpy_run, spoiled
 
 RNG = np.random.default_rng(0)
 SHAPES = [(64, 64), (65, 77), (16, 128), (3, 33, 40), (40, 3, 33), (2, 20, 5, 30), (17, 1, 129),
@@ -285,3 +285,32 @@ def test_words_of_complex_numbers_and_turning_are_one_pass(
     assert {type(spec).__name__ for spec in made.plan.specs} == {"Turn"}
     for got, want in zip(made.execute([x, y]), numpy_run(PASSES[name], x, y), strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "bfloat16", "float32", "int64", "complex128"])
+@pytest.mark.parametrize("shape", [(90, 80), (64, 700), (5, 33, 40), (9, 3000)], ids=str)
+def test_what_is_padded_or_joined_is_turned_where_it_belongs(shape: Any, dtype: str) -> None:
+    """No array between the squares and the result, and nothing beside them is read or written."""
+    known = (RNG.random(shape) * 100).astype(jnp.dtype(dtype))
+    rank = len(shape)
+
+    def f(x: Any) -> list[Any]:
+        y = jnp.moveaxis(x, 0, -1)
+        return [
+            jnp.pad(y, 1), jnp.pad(y, [(2, 0), *[(0, 0)] * (rank - 1)], constant_values=7),
+            jnp.roll(y, 2, 0), jnp.roll(y, -7, rank - 1), jnp.concatenate([y, y * 2, y[:1] * 3]),
+            jnp.pad(y, [*[(0, 0)] * (rank - 1), (0, 3)]), jnp.concatenate([y * 3, y[..., :5]], -1),
+        ]  # fmt: skip
+
+    for end in (False, True):
+        x = fenced(shape, known.dtype, end)
+        x[...] = known
+        for i in range(len(numpy_run(f, x))):
+            made = built(lambda x, i=i: [f(x)[i]], x)
+            with spoiled():
+                (got,) = made.execute([x])
+            np.testing.assert_array_equal(got, numpy_run(f, x)[i])
+            turned = [s for s in made.plan.steps if type(getattr(s, "spec", None)) is Turn]
+            # Of the others rows are gathered, or padded as they are read.
+            if i < 5 and shape[0] > 60:
+                assert turned and all(s.outs[0].shape == got.shape for s in turned)
