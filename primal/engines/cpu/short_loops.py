@@ -41,7 +41,7 @@ class FusedSpec:
     strips: () where every value is one element. Else a loop whose arrays have one size and whose
     elements have nothing to do with each other: all turns are taken for some vectors of elements
     before the next ones, which so stay in registers. (numbers that are of all elements, bytes of
-    one, vectors that go together, at of the size).
+    one, vectors that go together, how many of the last, at of the size).
     """
 
     carries: Items
@@ -72,7 +72,7 @@ class _Writer:
         self.lanes = self.together = 1
         self.masks: list[str] = []
         if spec.strips:
-            wide, size, self.together, _ = spec.strips
+            wide, size, *_ = spec.strips
             self.wide = frozenset(wide)
             self.lanes = max(module.width // size, 2)
         heavy = [i for i in _words_of(spec.items) if i[2] in FLOAT or i[2] in FLOAT2]
@@ -81,7 +81,8 @@ class _Writer:
         self.parts: dict[int, list[str]] = {}
         """The vectors of what is of all elements, by the number."""
         self.spreads: dict[tuple[int, str], str] = {}
-        self.stop = "stop"
+        self.tag = ""
+        """What tells values of one loop over strips from those of another."""
 
     def word(self, at: int) -> str:
         p = self.c.new(f"getelementptr i64, ptr %record, i64 {at}")
@@ -101,7 +102,7 @@ class _Writer:
         place = self.place(at)
         if number not in self.wide:
             return place
-        moved = self.c.new(f"mul i64 %e, {itemsize(dtype)}")
+        moved = self.c.new(f"mul i64 %e{self.tag}, {itemsize(dtype)}")
         return self.c.new(f"getelementptr i8, ptr {place}, i64 {moved}")
 
     def type(self, dtype: str, number: int) -> str:
@@ -163,10 +164,9 @@ class _Writer:
 
     def function(self, name: str) -> None:
         spec, c = self.spec, self.c
-        walk, poll, enter, advance, leave = [self.pointer(AT + i) for i in range(5)]
-        self.walk = walk
-        period = self.word(AT + 5)
-        lists = "ptr %slots, ptr %counts, ptr %list"
+        self.walk, self.poll, enter, self.advance, leave = [self.pointer(AT + i) for i in range(5)]
+        self.period = self.word(AT + 5)
+        self.lists = lists = "ptr %slots, ptr %counts, ptr %list"
         c.do("%counts = getelementptr i64, ptr %record, i64 13")
         c.do(f"%list = getelementptr i64, ptr %record, i64 {spec.words}")
         c.do(f"call void {enter}({lists})")
@@ -177,137 +177,31 @@ class _Writer:
             if number not in self.wide:
                 self.values[number] = self.load(dtype, self.place(at))
         # Before a result is written: it may lie where the first value does.
-        firsts = [
+        self.firsts = [
             [] if number in self.wide else [self.load(dtype, self.place(at))]
             for dtype, at, number, *_ in spec.carries
         ]
-        trips = self.word(6)
+        self.trips = self.word(6)
         if spec.again is None:
-            begin = c.new(f"icmp sgt i64 {trips}, 0")
+            self.begin = c.new(f"icmp sgt i64 {self.trips}, 0")
         else:
             byte = c.new(f"load i8, ptr {self.place(7)}")
-            begin = c.new(f"icmp ne i8 {byte}, 0")
+            self.begin = c.new(f"icmp ne i8 {byte}, 0")
         if spec.strips:
-            size = self.word(spec.strips[3])
-            top = c.block
-            c.do("br label %strip")
-            c.start("strip")
-            c.do(f"%e = phi i64 [ 0, %{top} ], [ %beyond, %further ]")
-            c.do(f"%past = phi i64 [ 0, %{top} ], [ %sum, %further ]")
-            c.do(f"%beyond = add nsw i64 %e, {self.lanes * self.together}")
-            left = Int(c, c.new(f"sub i64 {size}, %e")).least(self.lanes * self.together)
-            c.lanes = self.lanes
-            self.masks = [
-                lanes_before(c, (left - k * self.lanes).most(0)) for k in range(self.together)
-            ]
-            c.lanes = 1
-        for _, number, dtype, at in outer:
-            if number in self.wide:
-                self.take_all(number, dtype, self.strip(number, dtype, at))
-        for first, (dtype, at, number, *_) in zip(firsts, spec.carries, strict=True):
-            if not first:
-                self.take_all(number, dtype, self.strip(number, dtype, at))
-                first += self.parts[number]
-        types = [self.type(dtype, number) for dtype, _, number, *_ in spec.carries]
-        lasts = [self.strip(number, dtype, at + 2) for dtype, at, number, *_ in spec.carries]
-        shown = [self.place(seen) if seen else "" for *_, seen in spec.carries]
-        moving = (*spec.slices, *spec.pieces)
-        pointers = [self.strip(numbers[0], dtype, at) for dtype, numbers, at in moving]
-        strides = [self.word(at + 2) for _, _, at in moving]
-        before = c.block
-        c.do(f"br i1 {begin}, label %turn, label %over")
-        c.start("turn")
-        at_phi = len(c.lines)
-        count = sum([len(first) for first in firsts])
-        # Careful code of strips takes the turns as any other does while no number is small.
-        fading = [n for dtype, _, n, *_ in spec.carries if dtype == "f4" and n in self.wide]
-        picks = bool(fading) and self.module.careful
-        c.lines.extend([""] * (1 + count + len(pointers) + picks))
-        for (dtype, _, number, _, _), place in zip(spec.carries, shown, strict=True):
-            if number in self.wide:
-                self.parts[number] = [f"%c{number}.{k}" for k in range(self.together)]
-            else:
-                self.values[number] = f"%c{number}.0"
-            if place:
-                self.store(dtype, self.values[number], place)
-        for k, (dtype, numbers, _) in enumerate(spec.slices):
-            for e, number in enumerate(numbers):
-                self.take_all(number, dtype, self.beyond(f"%q{k}", e, dtype))
-        slow = self.picked(fading) if picks else ""
-        if not picks:
-            self.items(spec.items)
-        for k, (dtype, numbers, _) in enumerate(spec.pieces):
-            for e, number in enumerate(numbers):
-                place = self.beyond(f"%q{len(spec.slices) + k}", e, dtype)
-                self.put_all(number, dtype, self.all_of(number), place)
-        if spec.again is None:
-            going = ""
-        elif spec.again < 0:
-            byte = c.new(f"load i8, ptr {self.place(9)}")
-            going = c.new(f"icmp ne i8 {byte}, 0")
+            *_, many, few, at = spec.strips
+            start, size, turns = Int(c, "0"), Int(c, self.word(at)), "0"
+            if few < many:
+                # Of the last vectors few at a time, if they are few.
+                whole = size // (self.lanes * many) * (self.lanes * many)
+                more = (size - whole).test("sgt", self.lanes * few)
+                split = Int(c, c.new(f"select i1 {more}, i64 {size.name}, i64 {whole.name}"))
+                strips = start, split, turns, many
+                turns = self.turns(strips)
+                start, many = split, few
+            strips = start, size, turns, many
+            turns = self.turns(strips)
         else:
-            going = self.element("b1", self.values[spec.again])
-        if spec.advances:
-            c.do(f"call void {advance}({lists})")
-        moved = [
-            c.new(f"getelementptr i8, ptr %q{k}, i64 {stride}") for k, stride in enumerate(strides)
-        ]
-        following = c.new("add nsw i64 %i, 1")
-        rest = c.new(f"and i64 {following}, {period}")
-        due = c.new(f"icmp eq i64 {rest}, 0")
-        c.do(f"br i1 {due}, label %look, label %next")
-        c.start("look")
-        bad = self.signalled(poll)
-        c.do(f"br i1 {bad}, label %stop, label %next")
-        c.start("next")
-        if spec.again is None:
-            going = c.new(f"icmp slt i64 {following}, {trips}")
-        c.do(f"br i1 {going}, label %turn, label %over")
-        c.lines[at_phi] = f"  %i = phi i64 [ 0, %{before} ], [ {following}, %next ]"
-        news = [self.all_of(new) for _, _, _, new, _ in spec.carries]
-        carried = [
-            (f"%c{number}.{k}", t, *pair)
-            for (_, _, number, *_), t, first, new in zip(
-                spec.carries, types, firsts, news, strict=True
-            )
-            for k, pair in enumerate(zip(first, new, strict=True))
-        ]
-        for k, (value, t, first, new) in enumerate(carried):
-            c.lines[at_phi + 1 + k] = (
-                f"  {value} = phi {t} [ {first}, %{before} ], [ {new}, %next ]"
-            )
-        for k, (first, new) in enumerate(zip(pointers, moved, strict=True)):
-            c.lines[at_phi + 1 + count + k] = (
-                f"  %q{k} = phi ptr [ {first}, %{before} ], [ {new}, %next ]"
-            )
-        if picks:
-            at = at_phi + 1 + count + len(pointers)
-            c.lines[at] = f"  %slow = phi i1 [ false, %{before} ], [ {slow}, %next ]"
-        c.start("over")
-        turns = c.new(f"phi i64 [ 0, %{before} ], [ {following}, %next ]")
-        ends = [
-            c.new(f"phi {t} [ {first}, %{before} ], [ {new}, %next ]")
-            for _, t, first, new in carried
-        ]
-        following_ends = iter(ends)
-        for (dtype, _, number, *_), place, first in zip(
-            spec.carries, lasts, firsts, strict=True
-        ):
-            self.put_all(number, dtype, [next(following_ends) for _ in first], place)
-        if spec.strips:
-            # Few turns of many strips are looked between too, as often as many of one.
-            c.do(f"%sum = add nsw i64 %past, {turns}")
-            crossed = c.new("xor i64 %sum, %past")
-            due = c.new(f"icmp ugt i64 {crossed}, {period}")
-            c.do(f"br i1 {due}, label %between, label %further")
-            c.start("between")
-            bad = self.signalled(poll)
-            c.do(f"br i1 {bad}, label %stop, label %further")
-            c.start("further")
-            more = c.new(f"icmp slt i64 %beyond, {size}")
-            c.do(f"br i1 {more}, label %strip, label %done")
-            c.start("done")
-            turns = "%sum"
+            turns = self.turns()
         # For `subnormals` a long loop weighs as much as it took.
         cost = c.new(f"mul i64 {turns}, {TURN * len(spec.items)}")
         c.do(f"store i64 {cost}, ptr {c.new('getelementptr i64, ptr %record, i64 3')}")
@@ -319,25 +213,158 @@ class _Writer:
         head = "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status"
         self.module.functions[name] = f"define void @{name}({head}) nounwind {{\n{body}\n}}\n"
 
-    def signalled(self, poll: str) -> str:
+    def turns(self, strips: tuple[Int, Int, str, int] | None = None) -> str:
+        """All turns, of some elements after the others: how many there were.
+
+        `strips`: the first element and the last, turns before, and how many vectors go together.
+        """
+        spec, c, firsts = self.spec, self.c, [*self.firsts]
+        # What was read for other vectors does not reach here.
+        self.parts, self.spreads = {}, {}
+        tag = f".{strips[3]}" if strips else ""
+        self.tag = tag
+        if strips:
+            start, stop, past, self.together = strips
+            top, some = c.block, start.test("slt", stop)
+            c.do(f"br i1 {some}, label %strip{tag}, label %done{tag}")
+            c.start(f"strip{tag}")
+            c.do(f"%e{tag} = phi i64 [ {start.name}, %{top} ], [ %beyond{tag}, %further{tag} ]")
+            c.do(f"%past{tag} = phi i64 [ {past}, %{top} ], [ %sum{tag}, %further{tag} ]")
+            c.do(f"%beyond{tag} = add nsw i64 %e{tag}, {self.lanes * self.together}")
+            left = (stop - Int(c, f"%e{tag}")).least(self.lanes * self.together)
+            c.lanes = self.lanes
+            self.masks = [
+                lanes_before(c, (left - k * self.lanes).most(0)) for k in range(self.together)
+            ]
+            c.lanes = 1
+        for _, number, dtype, at in [i for i in spec.items if i[0] == "outer"]:
+            if number in self.wide:
+                self.take_all(number, dtype, self.strip(number, dtype, at))
+        for k, (dtype, at, number, *_) in enumerate(spec.carries):
+            if number in self.wide:
+                self.take_all(number, dtype, self.strip(number, dtype, at))
+                firsts[k] = self.parts[number]
+        types = [self.type(dtype, number) for dtype, _, number, *_ in spec.carries]
+        lasts = [self.strip(number, dtype, at + 2) for dtype, at, number, *_ in spec.carries]
+        shown = [self.place(seen) if seen else "" for *_, seen in spec.carries]
+        moving = (*spec.slices, *spec.pieces)
+        pointers = [self.strip(numbers[0], dtype, at) for dtype, numbers, at in moving]
+        strides = [self.word(at + 2) for _, _, at in moving]
+        before = c.block
+        c.do(f"br i1 {self.begin}, label %turn{tag}, label %over{tag}")
+        c.start(f"turn{tag}")
+        at_phi = len(c.lines)
+        count = sum([len(first) for first in firsts])
+        # Careful code of strips takes the turns as any other does while no number is small.
+        fading = [n for dtype, _, n, *_ in spec.carries if dtype == "f4" and n in self.wide]
+        picks = bool(fading) and self.module.careful
+        c.lines.extend([""] * (1 + count + len(pointers) + picks))
+        for (dtype, _, number, _, _), place in zip(spec.carries, shown, strict=True):
+            if number in self.wide:
+                self.parts[number] = [f"%c{number}.{k}{tag}" for k in range(self.together)]
+            else:
+                self.values[number] = f"%c{number}.0{tag}"
+            if place:
+                self.store(dtype, self.values[number], place)
+        for k, (dtype, numbers, _) in enumerate(spec.slices):
+            for e, number in enumerate(numbers):
+                self.take_all(number, dtype, self.beyond(f"%q{k}{tag}", e, dtype))
+        slow = self.picked(fading, tag) if picks else ""
+        if not picks:
+            self.items(spec.items)
+        for k, (dtype, numbers, _) in enumerate(spec.pieces):
+            for e, number in enumerate(numbers):
+                place = self.beyond(f"%q{len(spec.slices) + k}{tag}", e, dtype)
+                self.put_all(number, dtype, self.all_of(number), place)
+        if spec.again is None:
+            going = ""
+        elif spec.again < 0:
+            byte = c.new(f"load i8, ptr {self.place(9)}")
+            going = c.new(f"icmp ne i8 {byte}, 0")
+        else:
+            going = self.element("b1", self.values[spec.again])
+        if spec.advances:
+            c.do(f"call void {self.advance}({self.lists})")
+        moved = [
+            c.new(f"getelementptr i8, ptr %q{k}{tag}, i64 {stride}")
+            for k, stride in enumerate(strides)
+        ]
+        following = c.new(f"add nsw i64 %i{tag}, 1")
+        rest = c.new(f"and i64 {following}, {self.period}")
+        due = c.new(f"icmp eq i64 {rest}, 0")
+        c.do(f"br i1 {due}, label %look{tag}, label %next{tag}")
+        c.start(f"look{tag}")
+        bad = self.signalled()
+        c.do(f"br i1 {bad}, label %stop, label %next{tag}")
+        c.start(f"next{tag}")
+        if spec.again is None:
+            going = c.new(f"icmp slt i64 {following}, {self.trips}")
+        c.do(f"br i1 {going}, label %turn{tag}, label %over{tag}")
+        c.lines[at_phi] = f"  %i{tag} = phi i64 [ 0, %{before} ], [ {following}, %next{tag} ]"
+        news = [self.all_of(new) for _, _, _, new, _ in spec.carries]
+        carried = [
+            (f"%c{number}.{k}{tag}", t, *pair)
+            for (_, _, number, *_), t, first, new in zip(
+                spec.carries, types, firsts, news, strict=True
+            )
+            for k, pair in enumerate(zip(first, new, strict=True))
+        ]
+        for k, (value, t, first, new) in enumerate(carried):
+            c.lines[at_phi + 1 + k] = (
+                f"  {value} = phi {t} [ {first}, %{before} ], [ {new}, %next{tag} ]"
+            )
+        for k, (first, new) in enumerate(zip(pointers, moved, strict=True)):
+            c.lines[at_phi + 1 + count + k] = (
+                f"  %q{k}{tag} = phi ptr [ {first}, %{before} ], [ {new}, %next{tag} ]"
+            )
+        if picks:
+            at = at_phi + 1 + count + len(pointers)
+            c.lines[at] = f"  %slow{tag} = phi i1 [ false, %{before} ], [ {slow}, %next{tag} ]"
+        c.start(f"over{tag}")
+        turns = c.new(f"phi i64 [ 0, %{before} ], [ {following}, %next{tag} ]")
+        ends = [
+            c.new(f"phi {t} [ {first}, %{before} ], [ {new}, %next{tag} ]")
+            for _, t, first, new in carried
+        ]
+        following_ends = iter(ends)
+        for (dtype, _, number, *_), place, first in zip(
+            spec.carries, lasts, firsts, strict=True
+        ):
+            self.put_all(number, dtype, [next(following_ends) for _ in first], place)
+        if strips:
+            # Few turns of many strips are looked between too, as often as many of one.
+            c.do(f"%sum{tag} = add nsw i64 %past{tag}, {turns}")
+            crossed = c.new(f"xor i64 %sum{tag}, %past{tag}")
+            due = c.new(f"icmp ugt i64 {crossed}, {self.period}")
+            c.do(f"br i1 {due}, label %between{tag}, label %further{tag}")
+            c.start(f"between{tag}")
+            bad = self.signalled()
+            c.do(f"br i1 {bad}, label %stop, label %further{tag}")
+            c.start(f"further{tag}")
+            more = Int(c, f"%beyond{tag}").test("slt", stop)
+            c.do(f"br i1 {more}, label %strip{tag}, label %done{tag}")
+            c.start(f"done{tag}")
+            turns = c.new(f"phi i64 [ {past}, %{top} ], [ %sum{tag}, %further{tag} ]")
+        return turns
+
+    def signalled(self) -> str:
         """Whether a look for signals, or another thread, found that the program is to stop."""
         c = self.c
-        c.do(f"call void {poll}(ptr %status)")
+        c.do(f"call void {self.poll}(ptr %status)")
         state = c.new("load atomic i32, ptr %status monotonic, align 4")
         return c.new(f"icmp ne i32 {state}, 0")
 
-    def picked(self, fading: list[int]) -> str:
+    def picked(self, fading: list[int], tag: str) -> str:
         """Careful code for a turn where carries have become small, which every eighth turn asks.
 
         Then products of them may be below the normal numbers. The answer, for the turns up to the
         next question.
         """
         c, t = self.c, f"<{self.lanes} x i32>"
-        c.do(f"%rest = and i64 %i, {EVERY - 1}")
-        c.do("%asks = icmp eq i64 %rest, 0")
-        c.do("br i1 %asks, label %ask, label %answered")
+        asks = Int(c, c.new(f"and i64 %i{tag}, {EVERY - 1}")).test("eq", 0)
+        c.do(f"br i1 {asks}, label %ask{tag}, label %answered{tag}")
         top = c.block
-        c.start("ask")
+        c.start(f"ask{tag}")
         c.lanes = self.lanes
         least = c.const("i32", "-1")
         for x in [x for number in fading for x in self.parts[number]]:
@@ -351,10 +378,10 @@ class _Writer:
         c.lanes = 1
         word = c.new(f"bitcast <{self.lanes} x i1> {some} to i{self.lanes}")
         found = c.new(f"icmp ne i{self.lanes} {word}, 0")
-        c.do("br label %answered")
-        c.start("answered")
-        slow = c.new(f"phi i1 [ %slow, %{top} ], [ {found}, %ask ]")
-        c.do(f"br i1 {slow}, label %fading, label %plain")
+        c.do(f"br label %answered{tag}")
+        c.start(f"answered{tag}")
+        slow = c.new(f"phi i1 [ %slow{tag}, %{top} ], [ {found}, %ask{tag} ]")
+        c.do(f"br i1 {slow}, label %fading{tag}, label %plain{tag}")
         spec = self.spec
         wanted = [n for *_, n, _ in spec.carries] + [n for _, ns, _ in spec.pieces for n in ns]
         wanted += [] if spec.again is None else [spec.again]
@@ -365,13 +392,13 @@ class _Writer:
         for label, careful in (("fading", True), ("plain", False)):
             self.values, self.parts, self.spreads = dict(values), dict(parts), dict(spreads)
             self.module.careful = careful
-            c.start(label)
+            c.start(label + tag)
             self.items(spec.items)
             ways.append((c.block, [self.all_of(n) for n in wanted]))
-            c.do("br label %taken")
+            c.do(f"br label %taken{tag}")
         self.module.careful = True
         self.values, self.parts, self.spreads = values, parts, spreads
-        c.start("taken")
+        c.start(f"taken{tag}")
         (one, first), (two, second) = ways
         for number, xs, ys in zip(wanted, first, second, strict=True):
             t = self.type(made[number], number)

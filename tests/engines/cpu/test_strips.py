@@ -159,6 +159,52 @@ def test_elements_are_alike_wherever_they_are() -> None:
             np.testing.assert_array_equal(some, np.asarray(whole)[part])
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("functions", [1, 2, 3])
+def test_the_last_vectors_go_by_fewer(functions: int, dtype: str, x64: None) -> None:
+    """Results of any size are those of its parts, which are other strips."""
+    turns, most = 7, 300
+    xs = RNG.uniform(-1, 1, (turns, most)).astype(dtype)
+
+    def f(x: Any, xs: Any) -> list[Any]:
+        def turn(c: Any, a: Any) -> Any:
+            n, u = c
+            for word in (jnp.cos, jnp.sin, jnp.tanh)[:functions]:
+                u = 0.5 * word(0.9 * u) + a
+            return (n + 1, u + 0.125 * n), u
+
+        (n, u), ys = lax.scan(turn, (3, x), xs)
+        return [n, u, ys]
+
+    x = RNG.uniform(-1, 1, most).astype(dtype)
+    seen = set()
+    for n in (17, 31, 32, 33, 48, 64, 65, 100, 128, 129, 160, 193, 255, 300):
+        made = built(f, x[:n].copy(), xs[:, :n].copy())
+        assert strips(made) == [n]
+        (loop,) = [s for s in made.plan.steps if type(s) is Loop]
+        seen.add(made.plan.fused[loop].spec)
+        count, last, all_ = made.execute([x[:n].copy(), xs[:, :n].copy()])
+        assert count == 3 + turns
+        if n == 17:
+            whole = last, all_
+        np.testing.assert_array_equal(last[:17], whole[0])
+        np.testing.assert_array_equal(all_[:, :17], whole[1])
+        back = built(f, x[n - 17 : n].copy(), xs[:, n - 17 : n].copy())
+        _, last17, all17 = back.execute([x[n - 17 : n].copy(), xs[:, n - 17 : n].copy()])
+        np.testing.assert_array_equal(last[-17:], last17)
+        np.testing.assert_array_equal(all_[:, -17:], all17)
+        want = x[:n].astype(float)
+        for t in range(turns):
+            for word in (np.cos, np.sin, np.tanh)[:functions]:
+                want = 0.5 * word(0.9 * want) + xs[t, :n]
+            np.testing.assert_allclose(all_[t], want, rtol=2e-5, atol=1e-5)
+            want = want + 0.125 * (3 + t)
+        np.testing.assert_allclose(last, want, rtol=2e-5, atol=1e-5)
+    (spec,) = seen  # sizes are words
+    *_, many, few, _ = spec.strips
+    assert few < many
+
+
 def test_signals_are_looked_for_between_strips_too() -> None:
     """As often as in a loop of one strip: 4000 turns of 2000 strips took seconds without."""
     x = np.linspace(1, 2, 5000)
@@ -173,7 +219,7 @@ def test_signals_are_looked_for_between_strips_too() -> None:
         found += int(at.sum())
     assert found == 1
     (loop,) = [s for s in made.plan.steps if type(s) is Loop]
-    _, size, together, _ = made.plan.fused[loop].spec.strips
+    _, size, together, *_ = made.plan.fused[loop].spec.strips
     lanes = max(_llvm.compiler().width // size, 2)
     turns = 3000 * -(-x.size // (lanes * together))
     made.execute([x])
