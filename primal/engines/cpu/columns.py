@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from primal.engines.cpu.code import MEMORY, SCALAR
+from primal.engines.cpu.interleaved import PART
 from primal.engines.cpu.lanes import emit
 from primal.engines.cpu.monoids import accumulator
 from primal.engines.cpu.strips import strips
@@ -182,27 +183,38 @@ def _store(
     w: Any, places: list[str], i: str, mask: str | None, totals: list[str], second: bool = False
 ) -> None:
     """The results of a strip of columns."""
-    for k, total in enumerate(totals):
-        _settle(w, k, total, places, i, mask, second)
+    together = 1 + w.spec.joined
+    for k in range(0, len(totals), together):
+        _settle(w, k, totals[k : k + together], places, i, mask, second)
 
 
 def _settle(
-    w: Any, k: int, total: str, places: list[str], i: str, mask: str | None, second: bool
+    w: Any, k: int, totals: list[str], places: list[str], i: str, mask: str | None, second: bool
 ) -> None:
-    """The results of one reduction."""
+    """The results of reduction k, or of this and the next one as parts of complex numbers."""
     spec = w.spec
     monoid, ref, out = spec.reductions[k]
     wide = accumulator(monoid, w.dtypes[ref])
     place = places[len(spec.operands) + len(spec.stores) + k]
 
     def final() -> None:
-        value = total if wide == out else emit(w.c, "convert", [wide], out, [total])
-        w.store(out, value, place, i, mask)
+        values = totals
+        if wide != out:
+            values = [emit(w.c, "convert", [wide], out, [total]) for total in totals]
+        if spec.joined:
+            kind = next(c for c, part in PART.items() if part == out)
+            w.store(kind, emit(w.c, "complex", [out, out], kind, values), place, i, mask)
+        else:
+            w.store(out, values[0], place, i, mask)
 
     if w.parts is None or second:
         final()
-    else:
-        w.parts.put(k, final, lambda between: w.store(wide, total, between, i, mask))
+        return
+    for j, total in enumerate(totals):
+        w.parts.put(
+            k + j, final if j == 0 else lambda: None,
+            lambda between, total=total: w.store(wide, total, between, i, mask),
+        )  # fmt: skip
 
 
 def _fetch(w: Any, k: int, place: str, index: str) -> None:

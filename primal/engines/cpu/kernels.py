@@ -67,6 +67,7 @@ class Spec:
     split: what is reduced may be reduced in parts.
     flat: the nested loops are short rows, over which `flat` runs as one; steps of operands are as
     it says.
+    joined: reductions are real and imaginary parts in turn, of numbers at the former's places.
     """
 
     kept: int
@@ -83,6 +84,7 @@ class Spec:
     blocked: bool = False
     split: bool = False
     flat: bool = False
+    joined: bool = False
 
     @property
     def dtypes(self) -> list[str]:

@@ -185,7 +185,7 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
         arrays.append(
             Array("m", node, NAMES[node.dtype], result, 0)
             if place is None
-            else _piece(place, result)
+            else replaced(_piece(place, result), dtype=NAMES[node.dtype])
         )
     reductions = tuple(
         [
@@ -194,6 +194,8 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
             for n, (r,) in zip(group.reductions, refs[len(nodes) :], strict=True)
         ]
     )
+    joined = any(group.pieces[n].node.dtype != n.dtype for n in group.reductions
+                 if n in group.pieces)  # fmt: skip
     if not inner:  # over dimensions of size 1: the elements themselves
         stores, reductions = stores + tuple([r for _, r, _ in reductions]), ()
     column = bool(inner and outer) and _runs_along_kept(
@@ -230,6 +232,7 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
         stores,
         reductions,
         strided,
+        joined=joined and bool(reductions),
     )
     spec = with_size_classes(spec, sizes, may_be_parted(group))
     made = Instance(spec, sizes, arrays, strides, *_units(spec, sizes, group.parts))

@@ -80,7 +80,7 @@ def over_points(given: Instance) -> Instance | None:
         strides.append([s[d] for d in loops] if a.kind != "l" else [])
     made = PointSpec(
         len(kept), tuple([(sizes[d], d >= spec.kept) for d in short]), summed, operands, packs,
-        spec.body, spec.stores, spec.reductions, puts,
+        spec.body, spec.stores, spec.reductions, puts, spec.joined,
     )  # fmt: skip
     each = max(UNIT // size_of(shape) // GRAIN * GRAIN, GRAIN)
     chunks = -(-sizes[points] // each)
@@ -165,7 +165,8 @@ def _puts(
     # Sums over points are written once, side by side.
     for n in sums if summed else ():
         mine = [d for d in short if d < given.spec.kept]
-        if [given.strides[n][d] for d in mine] != _plain([given.sizes[d] for d in mine]):
+        plain = [s * (1 + given.spec.joined) for s in _plain([given.sizes[d] for d in mine])]
+        if [given.strides[n][d] for d in mine] != plain:
             return None
     last = sums.start if summed else sums.stop
     packs = _packs(given, range(first, last), kept, points, short, 1)

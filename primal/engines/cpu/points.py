@@ -46,7 +46,7 @@ class PointSpec:
     outer: loops outside. short: (size, whether reduced) of the loops over coordinates, those that
     are kept first. summed: the points themselves are reduced, else their coordinates are, if any.
     operands: (kind, dtype, step) as of `Spec`; step 'p' is read in packs.
-    body, stores, reductions: as of `Spec`. puts: packs of what is written, stores and then
+    body, stores, reductions, joined: as of `Spec`. puts: packs of what is written, stores and then
     reductions (by coordinates) being numbered from 0; a reduction over points is in none.
     """
 
@@ -59,6 +59,7 @@ class PointSpec:
     stores: tuple[int, ...]
     reductions: tuple[tuple[str, int, str], ...]
     puts: tuple[Pack, ...]
+    joined: bool = False
 
     column = False
     reduced = 0

@@ -67,7 +67,8 @@ def _put(w: Any, number: int, total: str, places: list[str], second: bool) -> No
     scalar = across(c, monoid, wide, total)
     result = places[len(spec.operands) + len(spec.stores) + k]
     if group:
-        result = c.new(f"getelementptr i8, ptr {result}, i64 {group * itemsize(out)}")
+        step = itemsize(out) * (1 + spec.joined)
+        result = c.new(f"getelementptr i8, ptr {result}, i64 {group * step}")
 
     def final() -> None:
         store_scalar(c, out, scalar if wide == out else narrowed(c, wide, out, scalar), result)

@@ -21,6 +21,7 @@ from primal.ops.reduce import reduce_prod
 from primal.ops.shape import reshape, rev, transpose
 from primal.ops.shape import slice as slice_op
 from primal.ops.spread import broadcast_in_dim, reduce_sum
+from tests.engines.cpu.fences import fenced
 from tests.engines.cpu.lab import built, numpy_run, spoiled
 
 DTYPES = ("complex64", "complex128")
@@ -412,3 +413,42 @@ def test_scalar_products_of_few_terms_are_one_pass(
     (got,) = made.execute([x, y])
     near = 1e-4 if dtype == "complex64" else 1e-12
     np.testing.assert_allclose(got, np.einsum(rule, x, y), atol=near)
+
+
+SUMS: dict[str, Any] = {
+    "short rows": ((3000, 3), lambda x: x.sum(1)),
+    "rows of ten": ((1100, 10), lambda x: x.sum(1)),
+    "long rows": ((1030, 77), lambda x: x.sum(1)),
+    "columns": ((20, 1501), lambda x: x.sum(0)),
+    "few columns, many rows": ((3, 1200), lambda x: x.sum(0)),
+    "points of several arrays": ((400, 50, 3), lambda x: x.sum(1)),
+    "the middle": ((30, 9, 70), lambda x: x.sum(1)),
+    "two of three": ((1200, 4, 3), lambda x: x.sum((1, 2))),
+    "of a transposed array": ((3, 3000), lambda x: x.T.sum(1)),
+    "of products": ((1500, 3), lambda x: (x * x).sum(1)),
+    "a greatest part as well": ((1500, 3), lambda x: x.sum(1).real.max()),
+    "read twice": ((1500, 3), lambda x: (lambda y: y * y.real)(x.sum(1))),
+    "one of two read": ((1500, 3), lambda x: (x.real.sum(1), x.sum(1))),
+    "in halves": ((2500, 2), lambda x: jnp.concatenate([x.sum(1), (2 * x).sum(1)])),
+    "another shape": ((2500, 2), lambda x: x.sum(1).reshape(50, 50).T),
+    "in a loop": (
+        (1500, 3), lambda x: lax.fori_loop(0, 3, lambda i, y: (y[:, None] * x).sum(1), x.sum(1))
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_are_written_as_numbers(name: str, dtype: Any) -> None:
+    rng = np.random.default_rng(7)
+    shape, f = SUMS[name]
+    for end in (False, True):
+        x = fenced(shape, dtype, end)
+        x[...] = rng.integers(-3, 4, shape) + 1j * rng.integers(-3, 4, shape)
+        made = built(lambda x: [*primal.tree.leaves(f(x))], x)
+        for got, want in zip(
+            made.execute([x]), numpy_run(lambda x: [*primal.tree.leaves(f(x))], x), strict=True
+        ):
+            np.testing.assert_array_equal(got, want)
+    if name in ("short rows", "rows of ten", "columns", "points of several arrays"):
+        assert len(made.plan.steps) == 1
