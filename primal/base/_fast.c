@@ -15,7 +15,9 @@
 #define NPY_TARGET_VERSION NPY_2_0_API_VERSION
 #include <numpy/arrayobject.h>
 #include <numpy/ufuncobject.h>
+#include <complex.h>
 #include <fenv.h>
+#include <math.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -26,7 +28,7 @@
 #include <cpuid.h>
 #endif
 
-#define VERSION 40 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 41 /* native.py asks for the same number: a stale build is not used */
 
 /* Functions in versions for several CPUs, of which the loader takes one. */
 #if defined(__x86_64__) && defined(__GLIBC__)

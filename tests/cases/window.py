@@ -102,14 +102,14 @@ ROWS = [
             operands=(X((4, 5), -1.0, 1.0), X((4, 5))),
             also=(shaped((2, 0), (2, 0)), shaped((1, 1), (1, 1))) if axis == 1 else (),
             params={"axis": axis, "reverse": reverse, "late": late},
-            dtypes=FLOATS,
+            dtypes=(*FLOATS, C64, C128),
             errors=(Wrong(shaped((3,), (3,)), ValueError, "expected an axis"),) if axis else (),
             **SUMMED,
         )
         for axis, reverse, late in ((1, False, False), (0, True, False), (1, True, True))
     ],
     Case(
-        op="linear_recurrence", name="of bools", dtypes=FLOATS, **SUMMED,
+        op="linear_recurrence", name="of bools", dtypes=(*FLOATS, C64, C128), **SUMMED,
         operands=(X((4, 5), dtype=BOOL), X((4, 5))),
         params={"axis": 1, "reverse": False, "late": False},
     ),

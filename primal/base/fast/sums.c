@@ -166,13 +166,26 @@ static PyObject *running_sums(PyObject *self, PyObject *given) {
     }
 #define TIMES(a, s) ((a) * (s))
 #define KEPT(a, s) ((a) ? (s) : 0)
+/* In two roundings for each part, as NumPy and programs multiply; C's own `*` mends infinities. */
+#define PAIRED(name, pair, real, made, fused)                                                      \
+    static inline pair name(pair x, pair y) {                                                      \
+        const real a = __real__ x, b = __imag__ x, c = __real__ y, d = __imag__ y;                 \
+        return made(fused(a, c, -(b * d)), fused(a, d, b * c));                                    \
+    }
+PAIRED(times_pair_32, float _Complex, float, CMPLXF, fmaf)
+PAIRED(times_pair_64, double _Complex, double, CMPLX, fma)
 
 RECURRENCE(recurrence_32, float, float, TIMES)
 RECURRENCE(recurrence_64, double, double, TIMES)
 RECURRENCE(recurrence_kept_32, float, npy_bool, KEPT)
 RECURRENCE(recurrence_kept_64, double, npy_bool, KEPT)
+RECURRENCE(recurrence_pair_32, float _Complex, float _Complex, times_pair_32)
+RECURRENCE(recurrence_pair_64, double _Complex, double _Complex, times_pair_64)
+RECURRENCE(recurrence_kept_pair_32, float _Complex, npy_bool, KEPT)
+RECURRENCE(recurrence_kept_pair_64, double _Complex, npy_bool, KEPT)
 
-/* recurrence(a, b, late): of NumPy's floats, along the last axis; a of b's dtype or bool. */
+/* recurrence(a, b, late): of NumPy's floats and complex numbers, along the last axis; a of b's dtype
+   or bool. */
 static PyObject *recurrence(PyObject *self, PyObject *const *args, Py_ssize_t given) {
     if (given != 3 || !PyArray_Check(args[0]) || !PyArray_Check(args[1])) {
         PyErr_SetString(PyExc_TypeError, "expected two arrays and a flag");
@@ -181,9 +194,11 @@ static PyObject *recurrence(PyObject *self, PyObject *const *args, Py_ssize_t gi
     const int factors = PyArray_TYPE((PyArrayObject *)args[0]);
     const int type = PyArray_TYPE((PyArrayObject *)args[1]);
     const int nd = PyArray_NDIM((PyArrayObject *)args[1]), late = PyObject_IsTrue(args[2]);
-    if ((type != NPY_FLOAT && type != NPY_DOUBLE) || (factors != type && factors != NPY_BOOL) ||
-        nd < 1 || !PyArray_SAMESHAPE((PyArrayObject *)args[0], (PyArrayObject *)args[1])) {
-        PyErr_SetString(PyExc_TypeError, "expected factors and floats of one shape");
+    const int known =
+        type == NPY_FLOAT || type == NPY_DOUBLE || type == NPY_CFLOAT || type == NPY_CDOUBLE;
+    if (!known || (factors != type && factors != NPY_BOOL) || nd < 1 ||
+        !PyArray_SAMESHAPE((PyArrayObject *)args[0], (PyArrayObject *)args[1])) {
+        PyErr_SetString(PyExc_TypeError, "expected factors and inexact numbers of one shape");
         return NULL;
     }
     if (late < 0)
@@ -203,12 +218,20 @@ static PyObject *recurrence(PyObject *self, PyObject *const *args, Py_ssize_t gi
         Py_BEGIN_ALLOW_THREADS
         if (factors == NPY_BOOL && type == NPY_FLOAT)
             recurrence_kept_32((const npy_bool *)by, from, to, n, rows);
-        else if (factors == NPY_BOOL)
+        else if (factors == NPY_BOOL && type == NPY_DOUBLE)
             recurrence_kept_64((const npy_bool *)by, from, to, n, rows);
+        else if (factors == NPY_BOOL && type == NPY_CFLOAT)
+            recurrence_kept_pair_32((const npy_bool *)by, from, to, n, rows);
+        else if (factors == NPY_BOOL)
+            recurrence_kept_pair_64((const npy_bool *)by, from, to, n, rows);
         else if (type == NPY_FLOAT)
             recurrence_32((const float *)by, from, to, n, rows);
-        else
+        else if (type == NPY_DOUBLE)
             recurrence_64((const double *)by, from, to, n, rows);
+        else if (type == NPY_CFLOAT)
+            recurrence_pair_32((const float _Complex *)by, from, to, n, rows);
+        else
+            recurrence_pair_64((const double _Complex *)by, from, to, n, rows);
         Py_END_ALLOW_THREADS
     }
     Py_XDECREF(a);

@@ -15,6 +15,7 @@ from primal.base.structures import structure
 from primal.engines.cpu._llvm import compiler
 from primal.engines.cpu.code import SCALAR, Module, itemsize
 from primal.engines.cpu.fading import Times, fading
+from primal.engines.cpu.floats import Floats
 from primal.engines.cpu.graph import Value, is_narrow, size_of
 from primal.engines.cpu.lanes import constant, emit, select
 from primal.engines.cpu.moves import held, name_of
@@ -36,18 +37,24 @@ class Recurrence:
 
     Words: n; how many rows, or columns of an outer index; units of an outer index; elements from
     the first of an outer index to that of the next, from one place of the axis to the next, and
-    from one row to the next (0: columns); how many places a factor is before its term.
+    from one row to the next (0: columns); how many places a factor is before its term. `paired`: of
+    complex numbers, whose parts are arrays.
     """
 
     dtype: str
     factor: str
     reverse: bool
     across: bool
+    paired: bool
 
     def write(self, module: Module, name: str) -> None:
         """Add the code to a module."""
         s = Script(module, max(module.width // itemsize(self.dtype), 2) if self.across else 1)
-        a, b, out = s.address(), s.address(), s.address()
+        kept = self.factor == "b1"
+        many = 1 + self.paired
+        a, b, out = [
+            [s.address() for _ in range(n)] for n in (1 if kept else many, many, many)
+        ]
         n, count, units, outer, pitch, row, late = s.words(7)
         t, size = s.vec(SCALAR[self.dtype]), itemsize(self.dtype)
         step = -1 if self.reverse else 1
@@ -56,6 +63,13 @@ class Recurrence:
             zero = constant(s, self.dtype, 0)
             pairs = zip(factors, values, strict=True)
             return [select(s, self.dtype, factor, value, zero) for factor, value in pairs]
+
+        def products(values: Sequence[str], factors: Sequence[str]) -> list[str]:
+            f, made = Floats(s, self.dtype), []
+            for i in range(0, len(values), 2):
+                (x, y), (re, im) = factors[i : i + 2], values[i : i + 2]
+                made += [f.fma(x, re, f.neg(f.mul(y, im))), f.fma(x, im, f.mul(y, re))]
+            return made
 
         def unit(u: Int) -> None:
             base, first = (u // units) * outer, (u % units) * (CHAINS * s.lanes)
@@ -68,31 +82,39 @@ class Recurrence:
                     chains.append((base + at.least(count - 1) * row, ""))
             begin = (n - 1) * pitch if self.reverse else Int(s, "0")
 
-            def term(at: Int, mask: str) -> str:
-                return read_vector(s, self.dtype, b + at * size, mask)
+            def terms(place: Int) -> list[str]:
+                return [
+                    read_vector(s, self.dtype, part + (at + place) * size, mask)
+                    for at, mask in chains
+                    for part in b
+                ]
 
-            firsts = []
-            for at, mask in chains:
-                value = term(at + begin, mask)
-                write_vector(s, self.dtype, value, out + (at + begin) * size, mask)
-                firsts.append(value)
+            def put(values: Sequence[str], place: Int) -> None:
+                left = iter(values)
+                for at, mask in chains:
+                    for part in out:
+                        write_vector(s, self.dtype, next(left), part + (at + place) * size, mask)
 
-            def turn(k: str, now: list[str], times: Times = kept_or_not) -> list[str]:
+            firsts = terms(begin)
+            put(firsts, begin)
+            own = kept_or_not if kept or not self.paired else products
+
+            def turn(k: str, now: list[str], times: Times = own) -> list[str]:
                 here = begin + Int(s, k) * pitch * step
                 by = here - late * pitch * step
                 factors = [
-                    read_vector(s, self.factor, a + (at + by) * itemsize(self.factor), mask)
+                    read_vector(s, self.factor, part + (at + by) * itemsize(self.factor), mask)
                     for at, mask in chains
+                    for part in (a * many if kept else a)
                 ]
-                values = []
-                for (at, mask), kept in zip(chains, times(now, factors), strict=True):
-                    pair = [kept, term(at + here, mask)]
-                    values.append(emit(s, "add", [self.dtype] * 2, self.dtype, pair))
-                for (at, mask), value in zip(chains, values, strict=True):
-                    write_vector(s, self.dtype, value, out + (at + here) * size, mask)
+                values = [
+                    emit(s, "add", [self.dtype] * 2, self.dtype, [*pair])
+                    for pair in zip(times(now, factors), terms(here), strict=True)
+                ]
+                put(values, here)
                 return values
 
-            if self.factor == "b1":
+            if self.paired or kept:
                 s.loop("1", n.name, "1", [(t, first) for first in firsts], turn)
             else:
                 fading(s, self.dtype, "1", n.name, firsts, turn, handed=False)
@@ -109,16 +131,23 @@ def recurrence(k: Any, a: Value, b: Value, *, axis: int, reverse: bool, late: bo
         out = recurrence(k, a, k.convert(b, wide), axis=axis, reverse=reverse, late=late)
         narrow: Value = k.convert(out, b.dtype)
         return narrow
-    a, b = k.dense(held(k, a)), k.dense(held(k, b))
+    paired = b.dtype.kind == "c"
+    factors, terms = [
+        [k.dense(held(k, part)) for part in (k.parts(x) if x.dtype.kind == "c" else (x,))]
+        for x in (a, b)
+    ]
+    dtype, b = b.dtype, terms[0]
     outer, n, inner = size_of(b.shape[:axis]), b.shape[axis], size_of(b.shape[axis + 1 :])
-    spec = Recurrence(name_of(b), name_of(a), reverse, inner > 1)
+    spec = Recurrence(name_of(b), name_of(factors[0]), reverse, inner > 1, paired)
     if inner > 1:
         units = -(-inner // (CHAINS * max(compiler().width // b.dtype.itemsize, 2)))
         words, count = [n, inner, units, n * inner, inner, 0, int(late)], outer * units
     else:
         units = count = -(-outer // CHAINS)
         words = [n, outer, units, 0, 1, n, int(late)]
-    (out,) = k.routine(
-        spec, [a, b], [b.aval], words, units=count, cost=3 * n, name="linear_recurrence"
-    )
-    return out
+    outs = k.routine(
+        spec, [*factors, *terms], [part.aval for part in terms], words, units=count,
+        cost=(1 + 2 * paired) * 3 * n, name="linear_recurrence",
+    )  # fmt: skip
+    made: Value = k.pair(*outs, dtype) if paired else outs[0]
+    return made

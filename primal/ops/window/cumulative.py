@@ -24,17 +24,15 @@ from primal.ops.elementwise import (
     div,
     eq,
     exp,
-    max,
-    min,
     mul,
     select_n,
     sub,
 )
 from primal.ops.elementwise.choice import complex_extremum
-from primal.ops.reduce import part, product_rule
+from primal.ops.reduce import part
 from primal.ops.shape import concatenate, iota, moveaxis, reshape, rev
 from primal.ops.spread import add_any, broadcast_axis, full_like_aval, zeros_like_aval
-from primal.ops.types import FLOATING, NOT_LINEAR, NUMERIC, check_dtype
+from primal.ops.types import FLOATING, INEXACT, NOT_LINEAR, NUMERIC, check_dtype
 from primal.ops.words import each_out
 
 Arrays = Sequence[Any]
@@ -217,7 +215,7 @@ cumsum = _cumulative("cumsum", NUMERIC, np.add, _cumsum_jvp, _hlo("add"), "add",
 
 def _type_of_recurrence(a: Aval, b: Aval, *, axis: int, reverse: bool, late: bool) -> Aval:
     name = "linear_recurrence"
-    check_dtype(name, b, FLOATING)
+    check_dtype(name, b, INEXACT)
     if a.shape != b.shape or a.dtype not in (b.dtype, np.dtype(bool)):
         raise TypeError(
             f"[{name}] expected factors of shape {b.shape} and dtype {b.dtype.name} or bool, "
@@ -326,8 +324,6 @@ reads and writes them log2(n) times, with arithmetic that may overflow where non
 def _cumprod_jvp(primals: Arrays, tangents: Arrays, *, axis: int, reverse: bool) -> Any:
     (x,), (t,) = primals, tangents
     out = cumprod(x, axis=axis, reverse=reverse)
-    if aval_of(x).dtype.kind == "c":
-        return out, prefix(product_rule, (x, t), axis, reverse)[1]
     change = mul(t, _before(out, 1, axis, reverse))
     return out, linear_recurrence(x, change, axis=axis, reverse=reverse, late=False)
 
@@ -338,47 +334,23 @@ cumprod = _cumulative("cumprod", NUMERIC, np.multiply, _cumprod_jvp, _hlo("multi
 # cummax and cummin: those that attain the extremum so far share its derivative equally.
 
 
-def _complex_shares(extremum: Op, x: Any, t: Any, axis: int, reverse: bool) -> list[Any]:
-    """The sum of tangents and the number of those that attain the extremum so far."""
+def _extremum_jvp(op: Op) -> Any:
+    def jvp(primals: Arrays, tangents: Arrays, *, axis: int, reverse: bool) -> Any:
+        (x,), (t,) = primals, tangents
+        out = op(x, axis=axis, reverse=reverse)
+        aval = aval_of(x).strong()
+        last, mine = eq(out, _before(out, 0, axis, reverse)), eq(out, x)
+        given = {"axis": axis, "reverse": reverse, "late": False}
+        total = linear_recurrence(last, select_n(mine, zeros_like_aval(aval), t), **given)
+        ones = convert_element_type(mine, new_dtype=aval.dtype, weak_type=False)
+        count = linear_recurrence(last, ones, **given)
+        return out, div(total, count)
 
-    def combine(a: Arrays, b: Arrays) -> Arrays:
-        (v, s, c), (w, u, d) = a, b
-        zero = zeros_like_aval(aval_of(v).strong())
-        best = extremum(v, w)
-        left, right = eq(best, v), eq(best, w)
-        return (
-            best,
-            add_any(select_n(left, zero, s), select_n(right, zero, u)),
-            add_any(select_n(left, zero, c), select_n(right, zero, d)),
-        )
-
-    one = full_like_aval(aval_of(x).strong(), 1)
-    return prefix(combine, (x, t, one), axis, reverse)[1:]
+    return jvp
 
 
-def _extremum_jvp(extremum: Op) -> Any:
-    def of(op: Op) -> Any:
-        def jvp(primals: Arrays, tangents: Arrays, *, axis: int, reverse: bool) -> Any:
-            (x,), (t,) = primals, tangents
-            out = op(x, axis=axis, reverse=reverse)
-            aval = aval_of(x).strong()
-            if aval.dtype.kind == "c":
-                total, count = _complex_shares(extremum, x, t, axis, reverse)
-                return out, div(total, count)
-            last, mine = eq(out, _before(out, 0, axis, reverse)), eq(out, x)
-            given = {"axis": axis, "reverse": reverse, "late": False}
-            total = linear_recurrence(last, select_n(mine, zeros_like_aval(aval), t), **given)
-            ones = convert_element_type(mine, new_dtype=aval.dtype, weak_type=False)
-            count = linear_recurrence(last, ones, **given)
-            return out, div(total, count)
-
-        return jvp
-
-    return Word(of)
-
-
-cummax = _cumulative("cummax", NUMERIC, maximum, _extremum_jvp(max), _hlo("maximum"), "max")
-cummin = _cumulative("cummin", NUMERIC, minimum, _extremum_jvp(min), _hlo("minimum"), "min")
+cummax = _cumulative("cummax", NUMERIC, maximum, Word(_extremum_jvp), _hlo("maximum"), "max")
+cummin = _cumulative("cummin", NUMERIC, minimum, Word(_extremum_jvp), _hlo("minimum"), "min")
 
 
 # cumlogsumexp: log of the cumulative sum of exp, without overflow.

@@ -100,6 +100,11 @@ def programs(n: int) -> dict[str, Program]:
             ),
             f(m, n),
         ),
+        "complex products": (
+            lambda x, w: primal.vjp(lambda x: lax.cumprod(x, 1), x)[1](w)[0],
+            f(m, n) + 1j * f(m, n),
+            f(m, n) + 1j * f(m, n),
+        ),
         "cumsum rev": (lambda x: lax.cumsum(x, 1, reverse=True), f(m, n)),
         "sort": (lambda x: (jnp.sort(x, 1), jnp.argsort(x, 1), jnp.sort(x, 0)), f(m, n)),
         "top_k": (lambda x: lax.top_k(x, min(5, n)), f(m, n)),

@@ -41,6 +41,7 @@ OTHER_SHORT = {
         "softmax0, sum0, sum middle, norms, max pool, doubles, half, bytes, mlp",
         # Parts of other arrays and what lies apart, as points; arrays padded as they are read.
         "transpose, reflect, concat, roll, split, diff, pad, interior, conv, conv grad, conv group",
+        "complex products",
         # Rows that are a few of a loop's elements, or several loops together.
         "repeat, tile, kron, attention, int matmul, xent",
         # Runs of a gather that have their length in the code; prefix sums of few, written out.

@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import primal
 from primal.ops.window import cumulative
 from primal.runtime.eager import as_array
 from tests.ops.laws import agree, check_batching, check_derivatives, eager, tangents
@@ -190,6 +191,39 @@ def test_rules_of_recurrences(reverse: bool, late: bool) -> None:
     check_derivatives(functools.partial(f, a > 0), b)
     check_batching(f, a, b)
     check_batching(f, a > 0, b)
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_recurrences_of_complex_numbers(
+    dtype: Any, reverse: bool, late: bool, x64: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tol = 2e-6 if dtype == np.complex64 else 2e-15
+    for shape in ((1,), (2,), (1000,), (3, 7), (9, 70), (70, 9), (4, 6, 33), (2, 100, 1)):
+        a, b = [(z[0] + 1j * z[1]).astype(dtype) for z in RNG.standard_normal((2, 2, *shape))]
+        a *= 0.9 / np.abs(a)
+        for factor in (a, a.real > -0.5):
+            for axis in range(len(shape)):
+                f = functools.partial(
+                    cumulative.linear_recurrence, axis=axis, reverse=reverse, late=late
+                )
+                (got,) = agree(f, factor, b, tol=tol)
+                want = recurred(factor, b.astype(np.complex128), axis, reverse, late)
+                np.testing.assert_allclose(got, want, rtol=0, atol=20 * tol)
+                with monkeypatch.context() as without:
+                    without.setattr(cumulative, "extension", None)
+                    np.testing.assert_allclose(got, eager(f, factor, b)[0], rtol=0, atol=20 * tol)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_derivatives_of_running_complex_products(axis: int, x64: None) -> None:
+    x, w = [z[0] + 1j * z[1] for z in RNG.standard_normal((2, 2, 5, 60))]
+    x /= np.abs(x)
+    (got,) = agree(lambda x, w: primal.vjp(op("cumprod", axis), x)[1](w)[0], x, w)
+    products = np.flip(np.cumprod(x, axis) * w, axis)
+    want = np.flip(np.cumsum(products, axis), axis) / x
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-12)
 
 
 def test_bools_begin_anew() -> None:
