@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.base.native import FLOAT32, IN_VECTORS, narrowed, widened
+from primal.base.native import FLOAT16, FLOAT32, IN_VECTORS, narrowed, widened
 from primal.ir.avals import Aval
 from primal.ir.jaxpr import Eqn, Var
 from primal.ir.op import SHAPE, Bound
@@ -157,3 +157,37 @@ def lazily(eqns: Sequence[Eqn], outvars: Sequence[Any]) -> set[Var]:
         if not broadcasts(eqn) or all(v in lazy or v.aval.shape != shape for v in eqn.invars):
             lazy -= read
     return lazy
+
+
+def converted_by_readers(
+    eqns: Sequence[Eqn], invars: Sequence[Any], outvars: Sequence[Any]
+) -> set[Var]:
+    """Results of conversions of operands whose one reader is a ufunc that converts by itself: in
+    pieces that stay in the cache (a million complex64 times float32 0.8 ms, not 1.26)."""
+    readers: dict[Any, list[Eqn]] = {}
+    for eqn in eqns:
+        for v in eqn.invars:
+            if type(v) is not Literal:
+                readers.setdefault(v, []).append(eqn)
+    given: dict[Any, Any] = {
+        e.outvars[0]: e.invars[0].aval.dtype
+        for e in eqns
+        if e.op is convert_element_type
+        and e.invars[0] in invars
+        and e.outvars[0] not in outvars
+        and len(readers.get(e.outvars[0], ())) == 1
+        and _is_native(e.invars[0].aval)
+        and e.invars[0].aval.dtype != FLOAT16
+    }
+    found = set()
+    for var in given:
+        (reader,) = readers[var]
+        if reader.op.written is not None or reader.op.multiple or ufunc_of(reader) is None:
+            continue
+        vs: Sequence[Any] = reader.invars
+        own = {v.aval.dtype for v in vs}
+        seen = [v.aval.dtype if type(v) is Literal else given.get(v, v.aval.dtype) for v in vs]
+        # Some operand has the dtype, to which NumPy takes the others.
+        if own == {var.aval.dtype} and own & set(seen) and np.result_type(*seen) in own:
+            found.add(var)
+    return found

@@ -381,6 +381,7 @@ def _as_python(closed: ClosedJaxpr, out: Any) -> Callable[..., Any] | None:
         return names[v]
 
     lazy = phrases.lazily(closed.eqns, jaxpr.outvars)
+    left = phrases.converted_by_readers(closed.eqns, jaxpr.invars, jaxpr.outvars)
     written: list[tuple[Eqn, list[str], str, list[str]]] = []
     read = {v for eqn in closed.eqns for v in eqn.invars if type(v) is not Literal}
     for eqn in closed.eqns:
@@ -389,6 +390,9 @@ def _as_python(closed: ClosedJaxpr, out: Any) -> Callable[..., Any] | None:
             _fold(eqn, known, rounds)
             continue
         data = [operand(v) for v in eqn.invars]
+        if eqn.outvars and eqn.outvars[0] in left:
+            names[eqn.outvars[0]] = data[0]
+            continue
         targets = [f"v{len(names) + i}" for i in range(len(eqn.outvars))]
         names.update(zip(eqn.outvars, targets, strict=True))
         operands = data

@@ -260,3 +260,31 @@ def test_an_exponent_that_is_known_is_the_number_at_every_call() -> None:
                 assert np.asarray(found).tobytes() == np.asarray(want).tobytes()
     with pytest.raises(TypeError, match="negative"):
         jnp.power(K, jnp.int32(-1))
+
+
+NARROW_FIRST = [
+    ("bool", "int32"), ("int8", "float32"), ("bool", "float32"), ("uint16", "float32"),
+    ("int32", "float32"), ("float16", "float32"), ("int32", "complex64"), ("float32", "complex64"),
+    ("float16", "complex64"), ("int8", "uint8"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", "add subtract multiply divide maximum less_equal arctan2".split())
+def test_operands_that_a_ufunc_converts(name: str) -> None:
+    """Whichever of two dtypes comes first, and whether it is one number: the bits of operands that
+    were converted beforehand."""
+    function = getattr(jnp, name)
+    for pair in NARROW_FIRST:
+        values = [(np.arange(-12, 12) * 0.6).astype(d) for d in pair]
+        for x, y in (values, values[::-1], (values[0], values[1][3]), (values[0][5], values[1])):
+            a, b = jnp.asarray(x), jnp.asarray(y)
+            wide = jnp.result_type(a, b)
+            if wide.kind == "c" and name == "arctan2":
+                continue
+            want = function(a.astype(wide), b.astype(wide))
+            for _ in range(3):
+                found = function(a, b)
+                assert found.dtype == want.dtype
+                np.testing.assert_array_equal(found, want)
+                if wide.kind == "f" and want.dtype == wide:
+                    np.testing.assert_array_equal(np.signbit(found), np.signbit(want))
