@@ -279,7 +279,8 @@ def concatenate(k: Any, xs: Sequence[Value], dim: int) -> Value:
     given, words, turned, offset, most = [], [], [], 0, 0
     for x in xs:
         if row <= CLOSE and x.size > row:
-            x = k.copy(x)  # a group puts them together in registers
+            # A group puts them together in registers.
+            x = k.element("copy", (k.turned_copy(x) or x,), x.dtype)
         part = _rows(x, plain, item)
         if part is None and turns.has_squares(x, row_major(shape)):
             turned.append((x, offset // item))
@@ -487,6 +488,8 @@ def _filled(
     """An array of a value, and x in it from so many bytes on, at such distances."""
     item = x.node.dtype.itemsize
     kept = [d for d, n in enumerate(shape) if n > 1]
+    if x.size >= turns.LEAST and turns.is_apart(x) and paces[-1] == item:
+        x = k.dense(x)  # a group does by vectors what goes element by element here
     own = bytes_of(x)
     dims = [(x.shape[d], (own[d], paces[d])) for d in kept]
     # Rows: what lies in front of all edges as one loop, else the first dimension, else the whole.

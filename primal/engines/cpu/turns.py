@@ -78,7 +78,7 @@ def _loops(x: Value, steps: Sequence[int] | None = None) -> list[Any] | None:
     if len(rows) != 1 or rows[0] is loops[-1]:
         return None  # as of a single number, which no loop walks
     n, (far, near) = loops[-1]
-    if near != 1 or far <= 0:
+    if near != 1 or not far:
         return None
     least = min(n, rows[0][0])
     if least < _SIDES[item] and least <= _SHORT:

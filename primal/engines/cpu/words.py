@@ -201,7 +201,14 @@ class Words(MatrixWords):
         return self.turned_copy(x) or x if turns.conflicts(x) or turns.is_far(x) else x
 
     def turned_copy(self, x: Value) -> Value | None:
-        """What was turned, if squares of it can be."""
+        """What was turned, if squares of it can be; of what repeats, once, and repeated so."""
+        if turns.is_spread(x):
+            once = tuple([n if s else 1 for n, s in zip(x.shape, x.steps(), strict=True)])
+            found = self.turned_copy(x.view(once, x.steps(), x.offset))
+            if found is None:
+                return None
+            steps = [s if m > 1 else 0 for s, m in zip(found.steps(), once, strict=True)]
+            return found.view(x.shape, tuple(steps), found.offset)
         place, made, _ = self.turned.get(x.key(), (None, None, None))
         if place is None or not self._stands(place):
             made = turns.turned(self, x)
@@ -330,7 +337,7 @@ class Words(MatrixWords):
         return self.unary("reciprocal", result) if y < 0 else result
 
     def copy(self, x: Value) -> Value:
-        return turns.turned(self, x) or self.element("copy", (x,), x.dtype)
+        return turns.turned(self, x) or self.element("copy", (self.turned_copy(x) or x,), x.dtype)
 
     @staticmethod
     def _known(table: dict[str, str], name: str, x: Value) -> None:

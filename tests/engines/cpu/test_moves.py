@@ -15,6 +15,7 @@ from primal import lax, vmap
 from primal.engines.cpu import moves
 from primal.engines.cpu.objects import counters
 from primal.engines.cpu.steps import Library, Loop, Routine
+from tests.engines.cpu.fences import fenced
 from tests.engines.cpu.lab import Flat, agree, built, numpy_run, spoiled
 
 RNG = np.random.default_rng(0)
@@ -288,6 +289,19 @@ def test_rows_of_any_length_are_gathered_and_added_up(n: int, dtype: str) -> Non
     agree(lambda x, i, r: [x[i], x.at[i].set(r), getattr(x.at[i], put)(r)], x, i[:1], rows[:1])
     agree(lambda x, i, r: [x[i], getattr(x.at[i], put)(r, mode="drop")], x, i, rows)
     agree(lambda x, i: [x.at[i].get(mode="fill", fill_value=1)], x, i)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "bool", "complex64"])
+@pytest.mark.parametrize("mode", ["fill", "clip"])
+def test_few_columns_are_gathered(mode: str, dtype: str) -> None:
+    """Wherever indices point, of arrays beside memory that nobody may read."""
+    for shape in ((3000, 3), (40, 50, 4), (2, 5)):
+        for end in (False, True):
+            x = fenced(shape, dtype, end)
+            x[...] = np.arange(x.size).reshape(shape) % 7
+            for i in ([0, 2], [1], [-1, 90, 0, -90]):
+                at = np.array(i, np.int32)
+                agree(lambda x, i: [x.at[..., i].get(mode=mode), x.T.at[i].get(mode=mode)], x, at)
 
 
 STENCILS: dict[str, Any] = {

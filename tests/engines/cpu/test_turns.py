@@ -314,3 +314,32 @@ def test_what_is_padded_or_joined_is_turned_where_it_belongs(shape: Any, dtype: 
             # Of the others rows are gathered, or padded as they are read.
             if i < 5 and shape[0] > 60:
                 assert turned and all(s.outs[0].shape == got.shape for s in turned)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("shape", [(90, 80), (30, 33, 40), (3, 2500), (2500, 3)], ids=str)
+def test_what_repeats_or_takes_turns_is_turned_once(shape: Any, dtype: str) -> None:
+    """Copies of what repeats, rows backwards, pieces of stacks and few columns with edges."""
+    known = (RNG.random(shape) * 3).astype(jnp.dtype(dtype))
+
+    def f(x: Any) -> list[Any]:
+        last = x.ndim - 1
+        return [
+            jnp.repeat(x.T, 2, last), jnp.repeat(x.T, 3, 0), jnp.stack([x.T, x.T[::-1]], -1),
+            jnp.flip(x.T, last), jnp.flip(x.T), jnp.tile(x.T, 2),
+            jnp.pad(x.T, 1), jnp.pad(x.T, [*[(0, 0)] * last, (2, 1)]),
+        ]  # fmt: skip
+
+    for end in (False, True):
+        x = fenced(shape, known.dtype, end)
+        x[...] = known
+        made = built(f, x)
+        with spoiled():
+            results = made.execute([x])
+        for got, want in zip(results, numpy_run(f, x), strict=True):
+            np.testing.assert_array_equal(got, want)
+    if min(shape) > 16:
+        for i in (0, 3):
+            made = built(lambda x, i=i: [f(x)[i]], x)
+            (turn,) = [s for s in made.plan.steps if type(getattr(s, "spec", None)) is Turn]
+            assert np.prod(turn.outs[0].shape) == x.size
