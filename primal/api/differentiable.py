@@ -13,6 +13,7 @@ from primal.base.pytree import flatten, flatten_with_path, keystr, unflatten
 from primal.ir.avals import Aval
 from primal.ir.trace import Tracer, aval_of
 from primal.runtime.refs import Ref
+from primal.runtime.refusals import shown
 
 
 def as_numbers(argnums: Any) -> tuple[int, ...]:
@@ -82,8 +83,8 @@ def differentiable(x: Any, tree: Any, i: int, holomorphic: bool, allow_int: bool
     except TypeError:
         path = keystr(flatten_with_path(tree)[0][i][0])
         raise TypeError(
-            f"[grad] expected an array or a number at {path}, got {x!r}: Argument '{x}' of type "
-            f"{type(x)} at path {path} is not a valid array type."
+            f"[grad] expected an array or a number at {path}, got {shown(x)}: Argument '{x}' of "
+            f"type {type(x)} at path {path} is not a valid array type."
         ) from None
     dtype = aval.dtype
     if holomorphic:

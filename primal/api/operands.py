@@ -20,6 +20,7 @@ from primal.runtime.array import from_literal
 from primal.runtime.eager import as_array
 from primal.runtime.program_refs import check_no_refs
 from primal.runtime.refs import Ref
+from primal.runtime.refusals import shown
 from primal.runtime.sharding import Format
 
 
@@ -175,9 +176,10 @@ def check_outputs(name: str, tree: Any, leaves: Sequence[Any]) -> None:
             paths, _ = flatten_with_path(tree)
             where = keystr(paths[i][0])
             raise TypeError(
+                f"[{name}] expected arrays, scalars, or trees of them as results, got {shown(x)}: "
                 f"function {name} returned a value of type {type(x)}"
                 f"{' at output component ' + where if where else ''}, which is not a valid array "
-                "type. Return arrays, scalars, or trees of them."
+                "type."
             ) from None
 
 

@@ -525,7 +525,10 @@ def check_range(value: Any, dtype: Any) -> None:
     if type(value) is int and dtype.kind in "iu":
         info = iinfo(dtype)
         if not int(info.min) <= value <= int(info.max):
-            raise OverflowError(f"Python integer {value} out of bounds for {dtype.name}")
+            raise OverflowError(
+                f"[operand] expected an integer of {dtype.name}, got {value}: Python integer "
+                f"{value} out of bounds for {dtype.name}"
+            )
 
 
 def adopt_scalars(op: Op, args: tuple[Any, ...]) -> list[Any]:

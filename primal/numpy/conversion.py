@@ -39,6 +39,7 @@ from primal.ops import shape as shape_ops
 from primal.runtime import devices
 from primal.runtime.array import ArrayImpl, from_numpy
 from primal.runtime.eager import as_array
+from primal.runtime.refusals import shown
 
 NO_ARRAY = "[array] expected numbers, got None: None is not a valid value for jnp.array"
 
@@ -214,7 +215,10 @@ def _from_python(value: Sequence[Any], dtype: Any, found: set[type]) -> Array:
             pass  # what is wrong is said below
         else:
             return from_numpy(host, Aval(host.shape, target))
-    host = np.array(value)
+    try:
+        host = np.array(value)
+    except ValueError as e:
+        raise ValueError(f"[array] expected rows of one length, got {shown(value)}: {e}") from None
     if not found:
         host = host.astype(np.float32)
     kind = max(found, key=(bool, int, float, complex).index, default=float)
@@ -268,9 +272,10 @@ def _from_leaves(value: Any, dtype: Any) -> Array:
         if len(shapes) == 1:
             host = np.stack([np.asarray(h).astype(target) for h in nested])
         elif shapes:
+            have = ", ".join(map(str, sorted(shapes)))
             raise TypeError(
-                "Cannot concatenate arrays with different shapes: got "
-                f"{', '.join(map(str, sorted(shapes)))}."
+                f"[array] expected arrays of one shape, got {have}: Cannot concatenate arrays with "
+                f"different shapes: got {have}."
             )
         else:
             # Narrow floats of ml_dtypes are made of no int that needs more than 63 bits.

@@ -31,6 +31,7 @@ from primal.numpy.remembered import remembered, remembered_but_wide
 from primal.ops import elementwise as ops
 from primal.ops.elementwise.convert import number_as, whole_as
 from primal.ops.spread import broadcast_in_dim
+from primal.ops.types import static_int
 from primal.runtime import devices, guards, watch
 from primal.runtime.array import ArrayImpl
 from primal.runtime.dlpack_codes import to_numpy
@@ -123,7 +124,7 @@ def array(
             watch.check_made(out)
     if copy and out is object:
         out = ops.copy(out)
-    out = with_rank(out, ndmin)
+    out = with_rank(out, ndmin if type(ndmin) is int else static_int("array ndmin", ndmin))
     return placed(out, device, out_sharding)
 
 

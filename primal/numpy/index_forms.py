@@ -320,6 +320,10 @@ def _static_slice(item: slice, at: int) -> slice:
             "    primal.lax.dynamic_slice(x, (start,), (size,))\n"
             "or select with primal.numpy.where and a mask."
         ) from None
+    except TypeError as error:
+        raise TypeError(
+            f"[index] expected a slice of integers, got {item} at position {at}: {error}."
+        ) from None
 
 
 def _span(s: slice, n: int) -> Span:

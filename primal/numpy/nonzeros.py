@@ -42,6 +42,7 @@ def concrete(
         inner = value.concrete()
         if inner is None:
             raise error(
+                f"[{name}] expected values that are known while tracing, or a {what}, got neither: "
                 "Abstract tracer value encountered where concrete value is expected: traced array "
                 f"with shape {value.aval.str_short()}. The {what} argument of jnp.{name} must be "
                 f"statically specified to use jnp.{name} within JAX transformations, because the "

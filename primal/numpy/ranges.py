@@ -49,8 +49,9 @@ def _static(name: str, argument: str, x: Any) -> Any:
         x = inner
     if isinstance(x, Tracer):
         raise errors.ConcretizationTypeError(
-            f"Abstract tracer value encountered where concrete value is expected: traced array "
-            f"with shape {x.aval.str_short()}. It arose in the jnp.{name} argument '{argument}': "
+            f"[{name}] expected {argument} to be known while tracing, got a traced array: Abstract "
+            "tracer value encountered where concrete value is expected: traced array with shape "
+            f"{x.aval.str_short()}. It arose in the jnp.{name} argument '{argument}': "
             "the length of the result must be known while tracing. Mark the value static, or use "
             f"NumPy for it. {x.origin()}"
         )

@@ -11,6 +11,7 @@ text at the end: programs look for both.
 from __future__ import annotations
 
 import collections.abc
+import contextlib
 import functools
 import inspect
 import opcode
@@ -40,7 +41,7 @@ KINDS = (
 )  # fmt: skip
 RAISE = opcode.opmap["RAISE_VARARGS"]
 # Where errors come from that are about what the library was given: itself, and what it calls.
-CALLED = tuple([os.path.join(m.__path__[0], "") for m in (np, ml_dtypes)])
+CALLED = (*[os.path.join(m.__path__[0], "") for m in (np, ml_dtypes)], contextlib.__file__)
 NUMBERS: dict[Any, Callable[[Any], Any]] = {bool: bool, int: operator.index, float: float}
 
 

@@ -47,6 +47,15 @@ def test_words_of_numpy_and_jax_stay_at_the_end() -> None:
         (lambda: jnp.arange(1, 5, 0), ZeroDivisionError, "step"),
         (lambda: jnp.sum(2**70), OverflowError, "too large to convert to int32"),
         (lambda: jnp.sum(V, axis="i"), NameError, "unbound axis name: i"),
+        (lambda: lax.sin(2**40), OverflowError, "out of bounds for int32"),
+        (lambda: jnp.array([[1], [2, 3]]), ValueError, "inhomogeneous shape"),
+        (lambda: jnp.array([jnp.ones(2), V]), TypeError, "Cannot concatenate arrays with diff"),
+        (lambda: jnp.asarray(V)[slice(1.5)], TypeError, "cannot be interpreted as an integer"),
+        (lambda: primal.jit(lambda: "a")(), TypeError, "returned a value of type <class 'str'>"),
+        (lambda: primal.jit(jnp.nonzero)(V), TypeError, "Abstract tracer value encountered where"),
+        (lambda: primal.jit(jnp.arange)(3), TypeError, "Abstract tracer value encountered where"),
+        (lambda: primal.grad(jnp.sum)("a"), TypeError, "is not a valid array type"),
+        (lambda: jnp.vectorize(jnp.sin, signature=(0, 0)), TypeError, "signature: str | None"),
     ]:  # fmt: skip
         with pytest.raises(kind, match=words) as error:
             call()
