@@ -387,3 +387,12 @@ def test_floats_of_16_bits_are_rounded_once(name, dtype):
         seen = np.isfinite(wide)
         np.testing.assert_array_equal(got[~seen], wide[~seen])
         assert (np.abs(got[seen] - wide[seen]) <= few[seen]).all()
+
+
+def test_float_power_of_whole_numbers_above_24_bits():
+    """Of the float32 that they become, in each call and in programs."""
+    x = jnp.array([16777217, 16777219, -33554435, 2147483647, 3])
+    for y in (3, jnp.array([2, 3, 1, 4, -2])):
+        want = np.asarray(x).astype(np.float32).astype(np.float64) ** np.asarray(y, np.float64)
+        for fun in (jnp.float_power, jit(jnp.float_power), jnp.float_power):
+            np.testing.assert_allclose(fun(x, y), want, rtol=2e-7)

@@ -588,6 +588,21 @@ def test_boxcox_of_complex_numbers(power: complex) -> None:
         np.testing.assert_allclose(function(z, power), want, rtol=2e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_boxcox_has_its_digits_where_it_is_large(dtype: Any) -> None:
+    """In four units; exp(λ·log x) alone has half as many wrong ones as λ·log x is large."""
+    drawn = np.random.default_rng(1)
+    x = (10.0 ** drawn.uniform(-5, 5, 500)).astype(dtype)
+    power = drawn.uniform(-6, 6, 500).astype(dtype)
+    wide = np.longdouble
+    whole = power.astype(wide) * np.log(x.astype(wide))
+    want = np.expm1(whole) / power
+    with enable_x64(dtype is np.float64):
+        for function in (special.boxcox, primal.jit(special.boxcox)):
+            error = np.abs((np.asarray(function(x, power)) - want) / want)
+            assert error.max() < 4 * np.finfo(dtype).eps
+
+
 @pytest.mark.parametrize("name", ["xlogy", "xlog1py", "boxcox", "boxcox1p", "spence"])
 def test_values_at_the_edges(name: str) -> None:
     edges = np.array([0.0, -0.0, 0.5, 1.0, 2.5, np.inf, np.nan])

@@ -84,6 +84,15 @@ def test_quantiles_of_cauchy_keep_their_digits_at_both_ends() -> None:
         assert np.isfinite(slopes[1:]).all()
 
 
+def test_densities_of_cauchy_far_out() -> None:
+    x = np.array([0.0, 1e-30, -2.0, 9e9, -1.1e10, 1e19, 1e25, -3e38, np.inf], np.float32)
+    wide = x.astype(np.float64)
+    for function in (stats.cauchy.logpdf, primal.jit(stats.cauchy.logpdf)):
+        np.testing.assert_allclose(function(x), reference.cauchy.logpdf(wide), rtol=3e-7)
+    slopes = primal.vmap(primal.grad(stats.cauchy.logpdf))(x[:-1])
+    np.testing.assert_allclose(slopes, -2 * wide[:-1] / (1 + wide[:-1] ** 2), rtol=1e-6)
+
+
 @pytest.mark.parametrize("name", OF_COUNTS)
 def test_discrete(name: str) -> None:
     parameters = OF_COUNTS[name]

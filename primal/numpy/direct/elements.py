@@ -236,7 +236,14 @@ def power(x1: Any, x2: Any, /) -> Callable[..., Any] | None:
 
 
 # Of whole numbers, in float64 as NumPy's, which has the dtype for it.
-float_power = elementwise(i=np.float_power, u=np.float_power, b=np.float_power)
+def _float_power(*xs: Any) -> Any:
+    """Of whole numbers, in float64, but of the floats that the language makes of them."""
+    return np.float_power(*[
+        x if x.dtype.itemsize < 4 else x.astype(to_inexact_dtype(x.dtype)) for x in xs
+    ])  # fmt: skip
+
+
+float_power = elementwise(i=_float_power, u=_float_power, b=np.float_power)
 
 
 def _of_whole(function: Any) -> Direct:

@@ -221,7 +221,11 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     Array([0.6931472, 1.5      ], dtype=float32)
     """
     x, lmbda = inexact("boxcox", x, lmbda)
-    return _power(jnp.log(x), lmbda)
+    log = jnp.log(x)
+    # exp would multiply the rounding of λ·log(x) by that number: 84 units in float64.
+    far = jnp.abs(lmbda * log) > 1
+    base, by = jnp.where(far, x, 1.0), jnp.where(far, lmbda, 1.0)
+    return jnp.where(far, (base**by - 1) / by, _power(jnp.where(far, 0.0, log), lmbda))
 
 
 @remembered

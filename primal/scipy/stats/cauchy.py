@@ -20,7 +20,15 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
     x, loc, scale = analytic("cauchy.logpdf", x, loc, scale)
     z = (x - loc) / scale
-    return -jnp.log1p(z * z) - jnp.log(scale) - math.log(math.pi)
+    spread = jnp.log1p(z * z) if jnp.iscomplexobj(z) else _spread(z)
+    return -spread - jnp.log(scale) - math.log(math.pi)
+
+
+def _spread(z: Array) -> Array:
+    """log(1 + z²), also where z² is beyond all floats."""
+    far = jnp.abs(z) > 1e10  # 1 is below half a unit of its square there
+    near = jnp.where(far, 1.0, z)
+    return jnp.where(far, 2 * jnp.log(jnp.abs(jnp.where(far, z, 1.0))), jnp.log1p(near * near))
 
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
