@@ -288,3 +288,16 @@ def test_operands_that_a_ufunc_converts(name: str) -> None:
                 np.testing.assert_array_equal(found, want)
                 if wide.kind == "f" and want.dtype == wide:
                     np.testing.assert_array_equal(np.signbit(found), np.signbit(want))
+
+
+@pytest.mark.parametrize("narrow", ["bool", "int8", "uint16", "int32"])
+def test_sums_of_whole_numbers_that_are_converted(narrow: str) -> None:
+    for wide in ("uint8", "int32", "uint32", "float32"):
+        x = (np.arange(5 * 300).reshape(5, 300) % 1000).astype(narrow)
+        for axis in (None, 0, 1):
+            # Modulo 2^bits, as sums of the narrow type go on in the wide one.
+            want = x.astype(np.int64).sum(axis).astype(wide)
+            for _ in range(3):
+                found = jnp.sum(jnp.asarray(x), axis=axis, dtype=wide)
+                assert found.dtype == wide
+                np.testing.assert_array_equal(found, want)

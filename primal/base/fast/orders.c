@@ -40,7 +40,7 @@ static void keys_c8(const uint32_t *x, npy_intp n, uint64_t *out) {
     }
 }
 
-enum { COUNTED = 64, SHORT_DIGIT = 8, LONG_DIGIT = 11, LONG_ROW = 4096 };
+enum { COUNTED = 64, BYTES = 256, SHORT_DIGIT = 8, LONG_DIGIT = 11, LONG_ROW = 4096 };
 
 /* Keys lie in whole vectors, behind them the greatest. Whether all ascend already, and of others
    which bits differ, after the least key was taken from all. */
@@ -200,6 +200,19 @@ static void order_64(const uint64_t *keys, uint64_t differ, npy_intp n, uint64_t
 ORDER_ROW(32)
 ORDER_ROW(64)
 
+/* Of bytes all are counted at once, without pairs of a key and a place. */
+static void order_bytes(const uint8_t *x, uint8_t turned, npy_intp n, npy_intp *out) {
+    npy_intp starts[256] = {0};
+    for (npy_intp i = 0; i < n; i++)
+        starts[x[i] ^ turned]++;
+    for (npy_intp at = 0, many, d = 0; d < 256; d++, at += many) {
+        many = starts[d];
+        starts[d] = at;
+    }
+    for (npy_intp i = 0; i < n; i++)
+        out[starts[x[i] ^ turned]++] = i;
+}
+
 #define ORDER_ROWS(type, width, keys_of)                                                           \
     case type:                                                                                     \
         for (npy_intp r = 0; r < rows; r++) {                                                      \
@@ -236,7 +249,10 @@ static PyObject *order(PyObject *self, PyObject *given) {
     const char *from = PyArray_DATA(x);
     npy_intp *to = PyArray_DATA(out);
     Py_BEGIN_ALLOW_THREADS
-    switch (type) {
+    if (size == 1 && n > BYTES)
+        for (npy_intp r = 0; r < rows; r++)
+            order_bytes((const uint8_t *)from + r * n, type == NPY_BYTE ? 0x80 : 0, n, to + r * n);
+    else switch (type) {
         ORDER_ROWS(NPY_BOOL, 32, keys_u1)
         ORDER_ROWS(NPY_HALF, 32, keys_f2)
         ORDER_ROWS(NPY_FLOAT, 32, keys_f4)
