@@ -161,10 +161,15 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """
     x, y = _together("logaddexp2", x1, x2)
     if x.aval.dtype.kind == "c":
-        scaled = [ops.mul(v, _const(_LOG_2, v)) for v in (x, y)]
-        out = _complex_logaddexp(*scaled)
-        return ops.div(out, _const(_LOG_2, out))
+        out = _complex_logaddexp(_scaled(x, _LOG_2), _scaled(y, _LOG_2))
+        return _scaled(out, 1 / _LOG_2)
     return _scalars_weak(in_float32(_logaddexp2, x, y))
+
+
+def _scaled(x: Any, by: float) -> Any:
+    """Both parts of a complex number times a real one: a product of complex ones has inf * 0."""
+    parts = ops.real(x), ops.imag(x)
+    return ops.complex(*[ops.mul(p, _const(by, p)) for p in parts])
 
 
 def _logaddexp2(x: Any, y: Any) -> Any:

@@ -198,7 +198,9 @@ class ufunc:
             return new, new
 
         tail = scan(step, x[0], x[1:])[1]
-        return moveaxis(concatenate([x[:1], tail]), 0, axis)
+        out = moveaxis(concatenate([x[:1], tail]), 0, axis)
+        # Truths come in the dtype that is asked for, as from `reduce`.
+        return out if dtype is None or kind != np.bool_ else out.astype(dtype)
 
     def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Array:
         """The array with elements at indices replaced by the function of them and b.
@@ -306,6 +308,8 @@ def _bits(op: Any, identity: int, of_truths: bool = False) -> Callable[..., Any]
     def reduce(a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
         x = array_operand("reduce", a)
         x = x if dtype is None else x.astype(dtype)
+        if of_truths and dtype is not None:  # the result's too, where `logical_and` has booleans
+            return reduce(as_bool(x), axis, None, keepdims, initial, where).astype(dtype)
         x = as_bool(x) if of_truths else x
         if x.dtype != np.bool_ and not issubdtype(x.dtype, np.integer):
             raise ValueError(f"[reduce] expected an integer or bool dtype, got {x.dtype.name}.")

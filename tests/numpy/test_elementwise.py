@@ -286,6 +286,22 @@ def test_derivatives_at_the_awkward_points(x64: None) -> None:
     assert grad(lambda v: v**2)(0.0) == 0 and grad(lambda v: v**0)(0.0) == 0
 
 
+@pytest.mark.parametrize("base", [np.e, 2.0])
+def test_sums_of_complex_powers_beside_none(base: float) -> None:
+    """-inf adds nothing: log2 of 2^-inf + 2^x was x + 1, as -inf + 0j times a number has a NaN."""
+    f = jnp.logaddexp if base == np.e else jnp.logaddexp2
+    x = np.complex64([1, 0, 2 - 1j, -3 + 2j, -np.inf])
+    for g in (f, jit(f)):
+        for got in (g(np.complex64(-np.inf), x), g(x, np.complex64(-np.inf))):
+            np.testing.assert_allclose(got, x, rtol=1e-6)
+        assert (np.real(g(x, np.complex64(np.inf))) == np.inf).all()
+        some = np.complex64([0.3 + 1j, -2, 1 - 0.5j])
+        want = np.log(base ** np.complex128(some) + base ** np.complex128(some[::-1]))
+        np.testing.assert_allclose(g(some, some[::-1]), want / np.log(base), rtol=1e-5)
+    total = np.log(np.sum(base ** np.arange(4.0))) / np.log(base)
+    np.testing.assert_allclose(f.reduce(np.arange(4).astype(np.complex64)), total, rtol=1e-6)
+
+
 @pytest.mark.parametrize("name", ["floor_divide", "remainder", "hypot", "logaddexp", "power",
                                   "gcd", "copysign", "isclose"])  # fmt: skip
 def test_programs_agree_with_eager(name: str) -> None:

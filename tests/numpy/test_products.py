@@ -481,6 +481,22 @@ def test_methods_of_ufuncs_of_truths_and_whole_numbers_keep_the_dtypes_of_numpy(
         same(jnp.logaddexp.reduce(rows), want)
 
 
+@pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor"])
+@pytest.mark.parametrize("asked", [bool, np.int32, np.uint8, np.float32])
+def test_truths_are_reduced_to_the_dtype_asked_for(name: str, asked: Any) -> None:
+    ours, theirs = getattr(jnp, name), getattr(np, name)
+    for x in (np.float32([[1, 0, 3], [0.5, 2, 1]]), np.zeros((2, 0), np.int32), np.eye(3) > 0):
+        kept, fixed = (x > 0)[:1], ("axis", "dtype", "keepdims")
+        for options in ({}, {"initial": True}, {"where": kept, "keepdims": True}):
+            want = theirs.reduce(x.astype(asked), axis=1, **options).astype(asked)
+            for f in (ours.reduce, primal.jit(ours.reduce, static_argnames=fixed)):
+                got = f(x, axis=1, dtype=asked, **options)
+                assert got.dtype == asked
+                same(got, want)
+        want = theirs.accumulate(x.astype(asked), 1).astype(asked)
+        same(ours.accumulate(x, 1, dtype=asked), want)
+
+
 def test_frompyfunc() -> None:
     f = jnp.frompyfunc(lambda x, y: x * y + 1, 2, 1, identity=1)
     g = np.frompyfunc(lambda x, y: x * y + 1, 2, 1)
