@@ -18,9 +18,10 @@ from primal.engines.cpu.fading import Times, fading
 from primal.engines.cpu.floats import Floats
 from primal.engines.cpu.graph import Value, is_narrow, size_of
 from primal.engines.cpu.lanes import constant, emit, select
-from primal.engines.cpu.moves import held, name_of
+from primal.engines.cpu.moves import ROUND, held, name_of
 from primal.engines.cpu.script import (
     Int,
+    Place,
     Script,
     lanes_before,
     read_vector,
@@ -33,12 +34,13 @@ CHAINS = 4
 
 @structure
 class Recurrence:
-    """The code of `linear_recurrence`.
+    """The code of `linear_recurrence`, or of a stretch of it.
 
-    Words: n; how many rows, or columns of an outer index; units of an outer index; elements from
-    the first of an outer index to that of the next, from one place of the axis to the next, and
-    from one row to the next (0: columns); how many places a factor is before its term. `paired`: of
-    complex numbers, whose parts are arrays.
+    Words: n; the first place, and that behind the last; how many rows, or columns of an outer
+    index; units of an outer index; elements from the first of an outer index to that of the next,
+    from one place of the axis to the next, and from one row to the next (0: columns); how many
+    places a factor is before its term. `paired`: of complex numbers, whose parts are arrays.
+    `goes_on`: the result of the first place is there already.
     """
 
     dtype: str
@@ -46,16 +48,18 @@ class Recurrence:
     reverse: bool
     across: bool
     paired: bool
+    goes_on: bool
 
     def write(self, module: Module, name: str) -> None:
         """Add the code to a module."""
         s = Script(module, max(module.width // itemsize(self.dtype), 2) if self.across else 1)
         kept = self.factor == "b1"
         many = 1 + self.paired
-        a, b, out = [
-            [s.address() for _ in range(n)] for n in (1 if kept else many, many, many)
+        a, b, _, out = [
+            [s.address() for _ in range(n)]
+            for n in (1 if kept else many, many, many * self.goes_on, many)
         ]
-        n, count, units, outer, pitch, row, late = s.words(7)
+        n, start, stop, count, units, outer, pitch, row, late = s.words(9)
         t, size = s.vec(SCALAR[self.dtype]), itemsize(self.dtype)
         step = -1 if self.reverse else 1
 
@@ -82,11 +86,11 @@ class Recurrence:
                     chains.append((base + at.least(count - 1) * row, ""))
             begin = (n - 1) * pitch if self.reverse else Int(s, "0")
 
-            def terms(place: Int) -> list[str]:
+            def read(parts: Sequence[Place], place: Int) -> list[str]:
                 return [
                     read_vector(s, self.dtype, part + (at + place) * size, mask)
                     for at, mask in chains
-                    for part in b
+                    for part in parts
                 ]
 
             def put(values: Sequence[str], place: Int) -> None:
@@ -95,8 +99,9 @@ class Recurrence:
                     for part in out:
                         write_vector(s, self.dtype, next(left), part + (at + place) * size, mask)
 
-            firsts = terms(begin)
-            put(firsts, begin)
+            before = begin + start * pitch * step
+            firsts = read(out if self.goes_on else b, before)
+            put(firsts, before)
             own = kept_or_not if kept or not self.paired else products
 
             def turn(k: str, now: list[str], times: Times = own) -> list[str]:
@@ -109,15 +114,15 @@ class Recurrence:
                 ]
                 values = [
                     emit(s, "add", [self.dtype] * 2, self.dtype, [*pair])
-                    for pair in zip(times(now, factors), terms(here), strict=True)
+                    for pair in zip(times(now, factors), read(b, here), strict=True)
                 ]
                 put(values, here)
                 return values
 
             if self.paired or kept:
-                s.loop("1", n.name, "1", [(t, first) for first in firsts], turn)
+                s.loop((start + 1).name, stop.name, "1", [(t, first) for first in firsts], turn)
             else:
-                fading(s, self.dtype, "1", n.name, firsts, turn, handed=False)
+                fading(s, self.dtype, (start + 1).name, stop.name, firsts, turn, handed=False)
 
         s.units(unit)
         s.finish(name)
@@ -138,16 +143,23 @@ def recurrence(k: Any, a: Value, b: Value, *, axis: int, reverse: bool, late: bo
     ]
     dtype, b = b.dtype, terms[0]
     outer, n, inner = size_of(b.shape[:axis]), b.shape[axis], size_of(b.shape[axis + 1 :])
-    spec = Recurrence(name_of(b), name_of(factors[0]), reverse, inner > 1, paired)
+    kinds = name_of(b), name_of(factors[0]), reverse, inner > 1, paired
     if inner > 1:
         units = -(-inner // (CHAINS * max(compiler().width // b.dtype.itemsize, 2)))
-        words, count = [n, inner, units, n * inner, inner, 0, int(late)], outer * units
+        words, count = [inner, units, n * inner, inner, 0, int(late)], outer * units
     else:
         units = count = -(-outer // CHAINS)
-        words = [n, outer, units, 0, 1, n, int(late)]
-    outs = k.routine(
-        spec, [*factors, *terms], [part.aval for part in terms], words, units=count,
-        cost=(1 + 2 * paired) * 3 * n, name="linear_recurrence",
-    )  # fmt: skip
+        words = [outer, units, 0, 1, n, int(late)]
+    outs: list[Value] = []
+    # Signals are looked for between steps.
+    for start in range(0, n, ROUND):
+        length = min(ROUND, n - start)
+        given = [*factors, *terms, *outs]
+        outs = k.routine(
+            Recurrence(*kinds, bool(outs)), given, [part.aval for part in terms],
+            [n, max(start - 1, 0), start + length, *words], units=count,
+            cost=(1 + 2 * paired) * 3 * length, name="linear_recurrence",
+            updates=[(i, len(given) - len(outs) + i) for i in range(len(outs))],
+        )  # fmt: skip
     made: Value = k.pair(*outs, dtype) if paired else outs[0]
     return made

@@ -9,6 +9,7 @@ import pytest
 
 from primal import lax
 from primal.base.config import enable_x64, flush_subnormals
+from primal.engines.cpu import recurrences
 from primal.ops.window.cumulative import linear_recurrence
 from tests.engines.cpu.lab import built
 
@@ -73,6 +74,35 @@ def test_recurrences(dtype: str, spice: str, late: bool) -> None:
         same(built(f(0), a, b).execute([a, b])[0], want)
         rows = [np.ascontiguousarray(v.T) for v in (a, b)]
         same(np.ascontiguousarray(built(f(1), *rows).execute(rows)[0].T), want)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+@pytest.mark.parametrize("stretch", [1, 7, 99, 300])
+def test_recurrences_in_stretches(
+    stretch: int, dtype: str, kept: bool, reverse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step each, so that signals are looked for between; the results are those of one step."""
+    a = drawn("float32", "none", 5)
+    b = RNG.standard_normal(a.shape).astype(dtype)
+    if dtype == "complex64":
+        a, b = (0.7 + 0.5j) * a, b * (1 - 2j)
+    a = a.real > 0 if kept else a.astype(dtype)
+    b = b.astype(dtype)
+    for axis, given in ((0, [a, b]), (1, [np.ascontiguousarray(v.T) for v in (a, b)])):
+        for late in (False, True):
+
+            def f(a: Any, b: Any, axis: int = axis, late: bool = late) -> list[Any]:
+                return [linear_recurrence(a, b, axis=axis, reverse=reverse, late=late)]
+
+            whole = built(f, *given)
+            with monkeypatch.context() as patch:
+                patch.setattr(recurrences, "ROUND", stretch)
+                made = built(f, *given)
+            assert len(made.plan.steps) - len(whole.plan.steps) == -(-N // stretch) - 1
+            got, want = [p.execute(given)[0] for p in (made, whole)]
+            np.testing.assert_array_equal(got.view(np.uint32), want.view(np.uint32))
 
 
 def test_flushed() -> None:
