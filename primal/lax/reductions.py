@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -287,15 +288,18 @@ def _remembered_monoid(
 def _is_identity(value: Any, monoid: str, dtype: Any) -> bool:
     """Whether a scalar is known and the identity of the monoid; infinities are ends of integers."""
     known = value.val if type(value) is Literal else getattr(value, "host", value)
-    if isinstance(known, np.ndarray | np.generic):
+    if isinstance(known, (np.ndarray, np.generic)):
         if known.shape:
             return False
         known = known.item()  # as numbers of Python they are compared in a tenth of the time
-    if known.__class__ not in PYTHON_SCALARS:
-        return False
+    return known.__class__ in PYTHON_SCALARS and known in _neutral(monoid, dtype)
+
+
+@functools.cache
+def _neutral(monoid: str, dtype: Any) -> tuple[Any, ...]:
     wanted = identity(monoid, dtype).item()
     end = {"maximum": -np.inf, "minimum": np.inf}.get(monoid)
-    return bool(known == wanted or (type(wanted) in (bool, int) and known == end))
+    return (wanted, end) if type(wanted) in (bool, int) and end is not None else (wanted,)
 
 
 def _scalar_like(init: Any, x: Any) -> Any:

@@ -177,7 +177,7 @@ LOG_10 = np.array(np.log(10), FLOAT32)
 def _log10(x: Any) -> Any:
     if x.dtype is not FLOAT32:
         return np.log10(x)
-    # NumPy's is 2.0000002 at 100, and takes three times as long.
+    # NumPy's is 2.0000002 at 100, although with AVX-512 it takes half the time.
     out = np.asarray(np.log(x))
     return np.divide(out, LOG_10, out)
 
