@@ -24,7 +24,6 @@ import typing
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import ml_dtypes
 import numpy as np
 
 from primal.base.errors import UnhashableArgumentError, filter_traceback
@@ -41,7 +40,7 @@ KINDS = (
 )  # fmt: skip
 RAISE = opcode.opmap["RAISE_VARARGS"]
 # Where errors come from that are about what the library was given: itself, and what it calls.
-CALLED = (*[os.path.join(m.__path__[0], "") for m in (np, ml_dtypes)], contextlib.__file__)
+CALLED = ("numpy", "ml_dtypes", "scipy", "opt_einsum")
 NUMBERS: dict[Any, Callable[[Any], Any]] = {bool: bool, int: operator.index, float: float}
 
 
@@ -85,10 +84,12 @@ def _is_for_arguments(error: Exception) -> bool:
         return False
     if isinstance(error, RuntimeError) and not _is_meant(error):
         return False
+    found = [sys.modules[name] for name in CALLED if name in sys.modules]
+    called = (*[os.path.join(m.__path__[0], "") for m in found], contextlib.__file__)
     tb = error.__traceback__
     while tb is not None:
         name = tb.tb_frame.f_code.co_filename
-        if not (is_internal(name) or name.startswith(CALLED)):
+        if not (is_internal(name) or name.startswith(called)):
             return False
         tb = tb.tb_next
     return True
@@ -130,6 +131,8 @@ def _is_meant(error: Exception) -> bool:
         tb = tb.tb_next
     if tb is None or not is_internal(tb.tb_frame.f_code.co_filename):
         return False
+    if tb.tb_frame.f_code.co_name == "__getattr__":
+        return False  # a name that an array has not: whoever asks for it did not mean to raise
     return tb.tb_frame.f_code.co_code[tb.tb_lasti] == RAISE
 
 
@@ -159,6 +162,8 @@ def _fits(value: Any, hint: Any) -> bool:
         return True
     if hint is None:
         return value is None
+    if hint is Array and isinstance(value, np.ndarray | np.generic):
+        return True  # taken wherever ours are
     origin = typing.get_origin(hint)
     inner = typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):

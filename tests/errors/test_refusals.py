@@ -11,6 +11,7 @@ import pytest
 import primal
 import primal.numpy as jnp
 from primal import lax
+from primal.scipy import signal
 
 X = np.ones((3, 4), np.float32)
 V = np.ones(3, np.float32)
@@ -56,6 +57,9 @@ def test_words_of_numpy_and_jax_stay_at_the_end() -> None:
         (lambda: primal.jit(jnp.arange)(3), TypeError, "Abstract tracer value encountered where"),
         (lambda: primal.grad(jnp.sum)("a"), TypeError, "is not a valid array type"),
         (lambda: jnp.vectorize(jnp.sin, signature=(0, 0)), TypeError, "signature: str | None"),
+        (lambda: primal.vmap(lambda x: jnp.vectorize(jnp.sin, signature=x)(x))(V), TypeError, "s"),
+        (lambda: jnp.einsum_path("ab", V), ValueError, "Einstein sum subscript"),
+        (lambda: signal.welch(V, window="a"), ValueError, "window"),
     ]:  # fmt: skip
         with pytest.raises(kind, match=words) as error:
             call()
