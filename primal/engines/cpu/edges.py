@@ -10,8 +10,9 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from primal.engines.cpu import turns
 from primal.engines.cpu.around import shortest_row
-from primal.engines.cpu.graph import Value, is_zero, native, size_of
+from primal.engines.cpu.graph import Value, is_zero, native, size_of, transposed
 from primal.engines.cpu.pieces import HEAVY_RUN, concatenate
 
 MOST_TERMS, MOST_APART = 24, 256
@@ -111,10 +112,17 @@ def _sum_of_read(k: Any, x: Value, y: Value, one: Any, other: Any) -> Value | No
     runs = [size_of(value.shape[dim:]) for *_, value in pieces]
     # Of one row even an edge of one element costs nothing.
     short = min(runs) < HEAVY_RUN and size_of(x.shape[:dim]) > 1
-    if _meet(pieces) or short or len(pieces) > MOST_TERMS:
+    columns = max(runs) == len(x.parts) == 1 and x.size >= turns.HUGE and not k.woven
+    if _meet(pieces) or (short and not columns) or len(pieces) > MOST_TERMS:
         return None
     if sum([b - a for a, b, _ in pieces]) == x.shape[dim]:
-        return None if k.woven else _side_by_side(k, x, pieces, dim)
+        if short and len(pieces) > turns.SHORT:
+            # Rows of the transposed array, which is turned as a whole.
+            order = dim, *range(dim), *range(dim + 1, x.ndim)
+            lain = [(a, b, transposed(v, order)) for a, b, v in pieces]
+            out = _side_by_side(k, transposed(x, order), lain, 0)
+            return transposed(out, [order.index(d) for d in range(x.ndim)])
+        return None if k.woven or short else _side_by_side(k, x, pieces, dim)
     # One of two complex arrays may lie in memory and the other be two parts.
     apart = k.parts if native(x.dtype) is None else lambda v: (v,)
     found = [(a, b, apart(v)) for a, b, v in pieces]

@@ -41,7 +41,7 @@ UNITS, LEAST_UNIT = 32, 4096
 """So many are enough; elements of a unit where there would be fewer."""
 _SIDES = {1: 16, 2: 16, 4: 16, 8: 8, 16: 4}
 """Bytes of an element -> elements of the side of a square; of 16 bytes they are two doubles."""
-_SHORT = 8
+SHORT = 8
 """The side where there are 9 to 15 rows or columns; fewer are points of few coordinates.
 
 100,000 x 12 floats by vectors that gather took 1.1 ms (JAX 0.3).
@@ -81,7 +81,7 @@ def _loops(x: Value, steps: Sequence[int] | None = None) -> list[Any] | None:
     if near != 1 or not far:
         return None
     least = min(n, rows[0][0])
-    if least < _SIDES[item] and least <= _SHORT:
+    if least < _SIDES[item] and least <= SHORT:
         return None
     return [*[loop for loop in loops[:-1] if loop is not rows[0]], rows[0], loops[-1]]
 
@@ -121,7 +121,7 @@ def _turn(
     item = x.node.dtype.itemsize
     read, numbers, body = _computed(x)
     *others, (m, (_, apart)), (n, (far, _)) = loops
-    side = _SIDES[item] if min(m, n) >= _SIDES[item] else _SHORT
+    side = _SIDES[item] if min(m, n) >= _SIDES[item] else SHORT
     blocks, rows = -(-n // BLOCK), m
     units = size_of([size for size, _ in others]) * blocks
     if units < UNITS:

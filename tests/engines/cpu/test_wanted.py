@@ -71,3 +71,18 @@ def test_nothing_but_pieces_is_turned() -> None:
         assert type(whole) is Group
         *_, last = gradient(lambda x, a=axis: jnp.diff(x, axis=a), square)
         assert last.name == "transpose" and last.outs[0].shape == square.shape
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(27000, 10), (20, 1100, 12), (30000, 9), (90, 10)], ids=str)
+def test_columns_are_added_up_as_rows(shape: tuple[int, ...], dtype: Any) -> None:
+    """Of what takes columns apart: they are written as rows, which are turned once."""
+    x, w = drawn(shape, dtype), drawn(shape[:-1], dtype)
+    for f in (
+        lambda x: sum(jnp.unstack(x, axis=-1)),
+        lambda x: sum([v * (i + 1) for i, v in enumerate(jnp.unstack(x, axis=-1))]),
+    ):
+        made = run(lambda x, w, f=f: back(f, x, w), x, w)
+        if x.size > 1 << 18 and x.dtype.kind == "f":
+            assert not any(s.padded for s in made.plan.steps if type(s) is Group)
+            assert [s.name for s in made.plan.steps if type(s) is not Group] == ["transpose"]
