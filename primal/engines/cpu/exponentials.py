@@ -157,8 +157,8 @@ def log_of(f: Floats, g: str, minus_e: str, none: str = "") -> str:
     """
     if f.dtype == "f4":
         # By atanh, as below, it takes a division, and as long.
-        square = f.mul(g, g)
-        small = f.mul(f.where(none, 0.0, square) if none else square, f.poly(g, _LOG_NARROW))
+        square = f.square_but(none, g) if none else f.mul(g, g)
+        small = f.mul(square, f.poly(g, _LOG_NARROW))
         if f.c.module.fma:
             return f.fma(minus_e, -math.log(2), f.add(g, small))
     high, low = _LN2[f.dtype]
@@ -217,7 +217,7 @@ def tanh(f: Floats, x: str) -> str:
     if f.dtype == "f4":
         # A quotient of polynomials, as exact as XLA's; by exp, to one unit, it takes twice as long.
         near = f.where(f.test("ogt", size, 9.02), 9.02, size)
-        z = f.mul(near, near)
+        z = f.square(near)
         over, under = _TANH_RATIONAL
         out = f.over(f.mul(near, f.poly(z, over)), f.poly(z, under))
         return f.signed(f.where(f.test("ogt", out, 1.0), 1.0, out), x)
@@ -473,7 +473,7 @@ def asinh(f: Floats, x: str) -> str:
     size = f.abs(x)
     big = f.test("oge", size, _BIG)
     a = f.where(big, 1.0, size)
-    square = f.where(f.test("olt", a, _LITTLE), 0.0, f.mul(a, a))
+    square = f.square_but(f.test("olt", a, _LITTLE), a)
     sum_ = f.add(a, f.div(square, f.add(f.sqrt(f.add(square, 1.0)), 1.0)))
     out = log1p(f, f.where(big, size, sum_))
     return f.signed(f.where(big, f.add(out, 0.6931471805599453), out), x)

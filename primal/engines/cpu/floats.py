@@ -56,6 +56,13 @@ class Floats:
             return self.mul(x, x)
         return self.fma(x, x, 2.0**-60 if self.dtype == "f4" else 2.0**-120)
 
+    def square_but(self, none: str, x: str) -> str:
+        """x², 0 in some lanes, of which none is made: AVX-512 multiplies under a mask."""
+        if self.avx512:
+            return self.where(none, 0.0, self.mul(x, x))
+        x = self.where(none, 0.0, x)
+        return self.mul(x, x)
+
     def tiny(self, x: str) -> str:
         """The lanes whose square shows nowhere beside 1."""
         return self.test("olt", self.abs(x), 2.0**-13 if self.dtype == "f4" else 2.0**-28)
@@ -105,10 +112,10 @@ class Floats:
                 ]
                 coefficients = [*pairs, *coefficients[2 * len(pairs) :]]
                 if len(coefficients) > 1:
-                    x = self.mul(x, x)
+                    x = self.square(x)
             return self.k(coefficients[0])
         if len(coefficients) > 12:
-            y = self.mul(x, x)
+            y = self.square(x)
             return self.fma(
                 self._horner(y, coefficients[1::2]), x, self._horner(y, coefficients[::2])
             )

@@ -163,7 +163,7 @@ def _tangent(f: Floats, quarter: str, sine: str, cosine: str) -> str:
 
 def _both(f: Floats, r: str, low: str, tiny: str) -> tuple[str, str]:
     """sin(r + low) and cos(r + low) for |r| <= π/4; `tiny`: the lanes whose squares are 0."""
-    z = f.where(tiny, 0.0, f.mul(r, r))
+    z = f.square_but(tiny, r)
     cube = f.mul(z, r)
     half = f.mul(z, 0.5)
     top = f.sub(1.0, half)
@@ -188,7 +188,7 @@ def _asin_parts(f: Floats, size: str) -> tuple[str, str, str]:
     """far, s and t: asin of min(size, sqrt((1 - size)/2)) is s + t; far where size > 1/2."""
     far = f.test("ogt", size, 0.5)
     z_far = f.mul(f.sub(1.0, size), 0.5)
-    z = f.where(far, z_far, f.where(f.tiny(size), 0.0, f.mul(size, size)))
+    z = f.where(far, z_far, f.square_but(f.tiny(size), size))
     s = f.where(far, f.sqrt(z_far), size)
     return far, s, f.mul(f.mul(s, z), f.poly(z, _ASIN))
 
@@ -221,7 +221,7 @@ def _angle(f: Floats, a: str, b: str) -> str:
     base = f.where(low, 0.0, f.where(high, _HALF_PI, 0.7853981633974483))
     base_low = f.where(low, 0.0, f.where(high, _HALF_PI_LOW, 3.061616997868383e-17))
     r = f.div(over, under)
-    z = f.where(f.tiny(r), 0.0, f.mul(r, r))
+    z = f.square_but(f.tiny(r), r)
     return f.add(base, f.add(r, f.fma(f.mul(r, z), f.poly(z, _ATAN), base_low)))
 
 
