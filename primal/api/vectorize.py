@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primal.api.operands import argument_path, check_outputs, name_of, operand
+from primal.api.tangents import is_float0
 from primal.base.errors import api_boundary
 from primal.base.pytree import (
     PyTreeDef,
@@ -102,7 +103,8 @@ def vmap(
                     f"axis {to} is out of bounds for array of dimension {ndim}: [vmap] expected "
                     f"out_axes in [{-ndim}, {ndim})."
                 )
-            placed.append(materialize(operand(out), axis, dim, to % ndim))
+            value = out if is_float0(out) else operand(out)
+            placed.append(materialize(value, axis, dim, to % ndim))
         return unflatten(out_spec, placed)
 
     return mapped

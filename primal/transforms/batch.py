@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from primal.base import dtypes
 from primal.base.config import settings
 from primal.ir.avals import Aval
 from primal.ir.effects import NamedAxis
@@ -178,6 +181,8 @@ def batch_flat(
 def materialize(x: Any, axis: Axis, dim: int | None, to: int) -> Any:
     """x with its batch dimension at `to`, repeated there if it was not batched."""
     if dim is None:
+        if isinstance(x, np.ndarray) and x.dtype == dtypes.float0:  # which is NumPy's everywhere
+            return np.zeros((*x.shape[:to], axis.size, *x.shape[to:]), dtypes.float0)
         return broadcast_axis(x, axis.size, to)
     return x if dim == to else moveaxis(x, dim, to)
 

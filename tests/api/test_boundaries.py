@@ -99,8 +99,12 @@ def test_results_of_dtype_float0_are_numpys():
         nothing, ct = f(2, 3.0)
         assert type(nothing) is np.ndarray and nothing.dtype == primal.float0
         assert nothing.shape == () and ct == 2.0
-    batched, _ = primal.jit(primal.vmap(pulled))(jnp.arange(3), jnp.ones(3))
-    assert type(batched) is np.ndarray and batched.shape == (3,)
+    for f in (primal.vmap(pulled), primal.jit(primal.vmap(pulled))):
+        batched, _ = f(jnp.arange(3), jnp.ones(3))
+        assert type(batched) is np.ndarray and batched.shape == (3,)
+    moved = primal.vmap(primal.vmap(lambda x: primal.jvp(jnp.isnan, (x,), (x,))[1]), out_axes=1)
+    nothing = moved(jnp.ones((2, 3)))
+    assert type(nothing) is np.ndarray and nothing.shape == (3, 2)
 
 
 def test_jacrev_of_integers_is_zeros_of_their_dtype():
