@@ -29,11 +29,14 @@ def over_points(given: Instance) -> Instance | None:
     if any(b[0] in INNER for b in given.spec.body):
         return None
     if any(a.dtype in PART for a in given.arrays):
-        # What lies side by side is read by whole vectors in any case.
-        if all(step in ("u", "z") for _, _, step in given.spec.operands):
+        # What lies side by side is read by whole vectors in any case, and so written.
+        loops = given.sizes[: given.spec.kept] if given.spec.column else given.sizes
+        alike = all(step in ("u", "z") for _, _, step in given.spec.operands)
+        if alike and loops[-1] > COORDINATES and not given.spec.strided:
             return None
         taken = in_parts(given)
-        if taken is None:
+        # Numbers alone, which nothing computes, say not how many of them a vector holds.
+        if taken is None or all(kind == "l" for kind, *_ in taken.spec.operands):
             return None
         given = taken
     spec, arrays = given.spec, given.arrays

@@ -425,6 +425,9 @@ SUMS: dict[str, Any] = {
     "the middle": ((30, 9, 70), lambda x: x.sum(1)),
     "two of three": ((1200, 4, 3), lambda x: x.sum((1, 2))),
     "of a transposed array": ((3, 3000), lambda x: x.T.sum(1)),
+    "short rows in turn": ((900, 6), lambda x: (x * (1 - 2j)).reshape(-1, 2, 3).sum(1)),
+    "rows beside each other": ((3, 3000), lambda x: (x * 2j).T),
+    "padded between": ((3000,), lambda x: lax.pad(x * 2, x.dtype.type(0), [(0, 1, 1)])),
     "of products": ((1500, 3), lambda x: (x * x).sum(1)),
     "a greatest part as well": ((1500, 3), lambda x: x.sum(1).real.max()),
     "read twice": ((1500, 3), lambda x: (lambda y: y * y.real)(x.sum(1))),
@@ -452,3 +455,5 @@ def test_sums_are_written_as_numbers(name: str, dtype: Any) -> None:
             np.testing.assert_array_equal(got, want)
     if name in ("short rows", "rows of ten", "columns", "points of several arrays"):
         assert len(made.plan.steps) == 1
+    if name.startswith("short rows "):
+        assert {type(spec).__name__ for spec in made.plan.specs} == {"PointSpec"}
