@@ -109,7 +109,6 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
     return array(np.fromstring(string, dtypes.as_dtype(dtype), count, sep=sep))
 
 
-@in_words
 def fromfile(*args: Any, **kwargs: Any) -> Array:
     """Not there: reading a file is a side effect, which tracing would do once and for all.
 
@@ -120,7 +119,6 @@ def fromfile(*args: Any, **kwargs: Any) -> Array:
     raise _impure("fromfile")
 
 
-@in_words
 def fromiter(*args: Any, **kwargs: Any) -> Array:
     """Not there: an iterator can be read once only, and tracing may read it again.
 
