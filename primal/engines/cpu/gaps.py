@@ -38,13 +38,29 @@ class Gaps:
     rank: int
 
     def write(self, module: Module, name: str) -> None:
-        s = Script(module, max(module.width // self.item, 1))
+        s = Script(module, max(module.width // self.item, 2))
         t, item, lanes = MEMORY_INT[str(self.item)], self.item, s.lanes
+        # No instruction shuffles elements of 16 bytes: they are two of 8.
+        each_is = 2 if item == 16 else 1
+        word = "i64" if item == 16 else t
+
+        def shuffled(a: str, b: str, chosen: Sequence[int]) -> str:
+            """Elements of vectors by number, those of the second behind those of the first."""
+            mask = ", ".join(
+                [f"i32 {n * each_is + k}" for n in chosen for k in range(each_is)]
+            )
+            wide = s.vec(word, lanes * each_is)
+            return s.new(
+                f"shufflevector {wide} {a}, {wide} {b}, <{len(chosen) * each_is} x i32> <{mask}>"
+            )
+
         x, value, out = s.address(), s.address(), s.address()
         rows, block, parts, each, held, length, lead, step, stride = s.words(9)
         sizes, firsts, steps, counts, strides = [s.words(self.rank) for _ in range(5)]
         bits = s.read(t, value)
         every = s.splat(t, bits)
+        if item == 16:
+            every = s.new(f"bitcast {s.vec(t)} {every} to {s.vec(word, lanes * each_is)}")
 
         def fill(start: Place, total: Int) -> None:
             """So many bytes: vectors, of which the last two may overlap."""
@@ -55,14 +71,10 @@ class Gaps:
                     return
                 some = every
                 if count < lanes:
-                    mask = ", ".join(["i32 0"] * count)
-                    some = s.new(
-                        f"shufflevector {s.vec(t)} {every}, {s.vec(t)} poison, <{count} x i32> "
-                        f"<{mask}>"
-                    )
+                    some = shuffled(every, "poison", [0] * count)
 
                 def put(i: Int | int) -> None:
-                    s.write(s.vec(t, count), some, start + i)
+                    s.write(s.vec(word, count * each_is), some, start + i)
 
                 def yes() -> None:
                     if count == lanes:
@@ -103,19 +115,15 @@ class Gaps:
                     source = source + number * pace
 
                 def vector(i: Int) -> None:
-                    read = s.read(s.vec(t), source + i * item)
+                    read = s.read(s.vec(word, lanes * each_is), source + i * item)
                     to = start + (i * step + lead) * item
                     for j in range(self.step):
                         places = range(j * lanes, (j + 1) * lanes)
                         chosen = [
                             lanes + p % lanes if p % self.step else p // self.step for p in places
                         ]
-                        mask = ", ".join([f"i32 {c}" for c in chosen])
-                        made = s.new(
-                            f"shufflevector {s.vec(t)} {read}, {s.vec(t)} {every}, "
-                            f"<{lanes} x i32> <{mask}>"
-                        )
-                        s.write(s.vec(t), made, to + j * lanes * item)
+                        made = shuffled(read, every, chosen)
+                        s.write(s.vec(word, lanes * each_is), made, to + j * lanes * item)
 
                 def vectors() -> None:
                     s.each(begin, done - lanes, vector, lanes)
@@ -163,7 +171,7 @@ def pad(
     if not dims or dims[-1][0] * item < SHORTEST:
         return None
     length, first, step, held, pace = dims.pop()
-    near = step <= CLOSE and item <= 8 and (pace == item or held == 1)
+    near = step <= CLOSE and (pace == item or held == 1)
     rows = aval.size // length
     each = min(held, max(1, BLOCK // (step * item)))
     each = each if each == held else -(-each // 64) * 64

@@ -427,3 +427,12 @@ def test_rows_of_a_single_window_are_units(shape: tuple[int, ...], method: str) 
         y = RNG.standard_normal(x[part].shape).astype(np.float32)
         agree(lambda x, y, part=part: [getattr(x.at[part], method)(y)], x, y)
         agree(lambda x, part=part: [getattr(x.at[part], method)(0.5)], x)
+
+
+@pytest.mark.parametrize("n", [4, 7, 33, 100, 5001])
+@pytest.mark.parametrize("edges", [(0, 0, 1), (2, 5, 2), (0, 3, 3), (7, 0, 7), (1, 1, 4)])
+def test_numbers_of_sixteen_bytes_are_padded_between(n: int, edges: tuple[int, int, int]) -> None:
+    for rows, end in ((1, False), (3, True)):
+        x = fenced((rows, n), "c16", end)
+        x[...] = RNG.standard_normal((rows, n)) + 1j
+        agree(lambda x: [lax.pad(x, np.complex128(2 - 1j), ((0, 1, 0), edges))], x)
