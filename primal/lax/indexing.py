@@ -25,6 +25,7 @@ from primal.ops.index.numbers import (
     GatherScatterMode,
     ScatterDimensionNumbers,
     default_fill,
+    static_fill,
     window_sizes,
 )
 from primal.ops.shape import concatenate, reshape
@@ -66,6 +67,8 @@ def gather(
         fill_value = None
     elif fill_value is None:
         fill_value = default_fill(aval_of(operand).dtype)
+    else:
+        fill_value = static_fill("gather", fill_value, aval_of(operand).dtype)
     sizes, x = static_ints("gather slice_sizes", slice_sizes), aval_of(operand)
     if 0 in aval_of(start_indices).shape and len(sizes) == x.ndim:
         # No window is read, so that it need not fit: an empty table may be asked for nothing.

@@ -30,7 +30,7 @@ from primal.numpy.index_forms import parse
 from primal.numpy.index_updates import apply, update, update_numpy
 from primal.numpy.indexing import Hints, getitem, is_eager_array, read, read_numpy
 from primal.ops.index.gather import scatter_add
-from primal.ops.index.numbers import PROMISE_IN_BOUNDS, GatherScatterMode
+from primal.ops.index.numbers import PROMISE_IN_BOUNDS, GatherScatterMode, static_fill
 from primal.ops.index.scatter import scatter, scatter_max, scatter_min, scatter_mul, scatter_sub
 from primal.ops.spread import full_like_aval
 from primal.runtime import guards
@@ -97,6 +97,7 @@ class IndexUpdateRef:
         """
         _check_sharding("get", out_sharding)
         x = self.array
+        fill = None if fill_value is None else _fill(fill_value, x)
         if mode is None and wrap_negative_indices:
             return getitem(x, self.index)
         if wrap_negative_indices and is_eager_array(x):
@@ -107,7 +108,7 @@ class IndexUpdateRef:
         chosen = PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
         hints = Hints(indices_are_sorted, unique_indices, chosen, wrap_negative_indices)
         form = parse(self.index, x.aval.shape)
-        return read(x, form, hints, _static_fill(fill_value) if hints.fills else None)
+        return read(x, form, hints, fill if hints.fills else None)
 
     def set(
         self,
@@ -339,9 +340,7 @@ def _check_sharding(name: str, out_sharding: Any) -> None:
         )
 
 
-def _static_fill(value: Any) -> Any:
-    if value is None:
-        return None
+def _fill(value: Any, x: Any) -> Any:
     if isinstance(value, Tracer):
         value = concrete_or_error(value, "item")
-    return value.item() if hasattr(value, "item") else value
+    return static_fill("at.get", value, x.aval.dtype)

@@ -36,6 +36,7 @@ from primal.ops.index.numbers import (
     PROMISE_IN_BOUNDS,
     GatherDimensionNumbers,
     GatherScatterMode,
+    static_fill,
 )
 from primal.ops.shape import concatenate, reshape
 from primal.ops.window.cumulative import cumsum
@@ -119,6 +120,7 @@ def take(
     if _counts_as_index(indices):
         indices = convert(array_operand("take", indices, 1), dtypes.python_scalar_dtype(int))
     i = index_operand("take", indices, ValueError)
+    fill_value = static_fill("take", fill_value, x.aval.dtype)
     if axis is None:
         x, axis = flattened(x), 0
     axis = as_axis("take", axis, x.ndim)
@@ -137,8 +139,6 @@ def take(
         found = read_numpy(x, (*before, i))
         if found is not None:
             return found
-    if hasattr(fill_value, "item"):
-        fill_value = fill_value.item()
     return read(x, parse((*before, i), x.shape), hints, fill_value)
 
 
@@ -199,11 +199,10 @@ def take_along_axis(
         )
     axis = as_axis("take_along_axis", axis, x.ndim)
     chosen = GatherScatterMode.from_any(mode)
+    fill_value = static_fill("take_along_axis", fill_value, x.aval.dtype)
     wrap = chosen is not PROMISE_IN_BOUNDS
     if wrap_negative_indices is not None:
         wrap = wrap_negative_indices
-    if hasattr(fill_value, "item"):
-        fill_value = fill_value.item()
     return _along(x, i, axis, chosen, wrap, fill_value)
 
 

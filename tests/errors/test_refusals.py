@@ -84,6 +84,28 @@ def test_orders_beyond_the_size_give_no_elements() -> None:
         np.testing.assert_array_equal(jnp.resize(x, shape), np.resize(np.arange(3), shape))
 
 
+def test_what_a_gather_fills_in_is_a_number() -> None:
+    """Of the operand's kind; under jit, too, before anything is compiled."""
+    x, i = jnp.ones(3), jnp.array([0, 7])
+    numbers = lax.GatherDimensionNumbers((), (0,), (0,))
+    reads: list[Callable[[Any, Any], Any]] = [
+        lambda x, f: jnp.take(x, i, fill_value=f),
+        lambda x, f: jnp.take_along_axis(x, i, 0, fill_value=f),
+        lambda x, f: x.at[i].get(mode="fill", fill_value=f),
+        lambda x, f: x.at[i].get(fill_value=f),
+        lambda x, f: lax.gather(x, i[:, None], numbers, (1,), mode="fill", fill_value=f),
+    ]
+    for read in reads:
+        for fill in ("a", (0, 0), [1.0], np.ones(2), len, 2j):
+            for how in (read, lambda x, f, read=read: primal.jit(lambda x: read(x, f))(x)):
+                with pytest.raises(TypeError, match="expected a number of float32 as fill_value"):
+                    how(x, fill)
+        if read is not reads[3]:
+            for fill in (True, 2, np.float64(2.5), np.array(3), jnp.float32(4)):
+                np.testing.assert_array_equal(read(x, fill), [1, float(fill)])
+            assert read(x + 0j, 2j)[1] == 2j
+
+
 def test_what_users_functions_raise_passes() -> None:
     def f(*_: Any) -> Any:
         raise LookupError("mine")

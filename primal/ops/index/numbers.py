@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.errors import UnhashableArgumentError
 from primal.base.limits import iinfo
+from primal.ops.types import is_hashable
 
 Shape = tuple[int, ...]
 
@@ -118,6 +120,24 @@ def default_fill(dtype: Any) -> Any:
         return True
     info = iinfo(dtype)
     return int(info.min) if dtypes.issubdtype(dtype, np.signedinteger) else int(info.max)
+
+
+def static_fill(name: str, value: Any, dtype: Any) -> Any:
+    """The number that a gather fills in; None for the default.
+
+    TypeError for what is no number, and for complex numbers among real ones.
+    """
+    if value is None or isinstance(dtype, dtypes.KeyType):
+        return value
+    found = value.item() if hasattr(value, "item") and value.size == 1 else value
+    numbers = complex if dtypes.issubdtype(dtype, np.complexfloating) else float
+    if isinstance(found, int | float | numbers):
+        return found
+    kind = TypeError if is_hashable(found) else UnhashableArgumentError
+    raise kind(
+        f"[{name}] expected a number of {dtype.name} as fill_value, got {found!r}: fill_value "
+        "must be a scalar."
+    )
 
 
 def scatter_numbers(numbers: GatherDimensionNumbers) -> ScatterDimensionNumbers:
