@@ -203,7 +203,8 @@ class _Writer:
         else:
             turns = self.turns()
         # For `subnormals` a long loop weighs as much as it took.
-        cost = c.new(f"mul i64 {turns}, {TURN * len(spec.items)}")
+        vectors = spec.strips[2] if spec.strips else 1
+        cost = c.new(f"mul i64 {turns}, {TURN * len(spec.items) * vectors}")
         c.do(f"store i64 {cost}, ptr {c.new('getelementptr i64, ptr %record, i64 3')}")
         c.do(f"call void {leave}({lists})")
         c.do("br label %stop")
