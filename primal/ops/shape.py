@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.base.dtypes import KeyType
 from primal.ir.avals import Aval, canonical_shape
 from primal.ir.op import SHAPE, Bound, Never, Op, by_kind
 from primal.ir.trace import ZERO, aval_of, literal
@@ -508,6 +509,8 @@ def _iota_impl(*, shape: tuple[int, ...], dtype: Any, dimension: int) -> Any:
 def _iota_type(*, shape: tuple[int, ...], dtype: Any, dimension: int) -> Aval:
     if not 0 <= dimension < len(shape):
         raise ValueError(f"[iota] expected a dimension of shape {shape}, got {dimension}.")
+    if isinstance(dtype, KeyType):
+        raise TypeError(f"[iota] expected a dtype of numbers, got {dtype.name}.")
     return Aval(canonical_shape(shape, "iota"), dtype)
 
 

@@ -106,6 +106,15 @@ def test_what_a_gather_fills_in_is_a_number() -> None:
             assert read(x + 0j, 2j)[1] == 2j
 
 
+def test_keys_do_not_count() -> None:
+    key = primal.random.key(0)
+    for call in (lambda k: primal.nn.one_hot(k, 3), lambda k: lax.iota(k.dtype, 3),
+                 lambda k: jnp.arange(3, dtype=k.dtype)):  # fmt: skip
+        for how in (call, primal.jit(call)):
+            with pytest.raises((TypeError, ValueError), match=r"^\[.*\] expected "):
+                how(key)
+
+
 def test_what_users_functions_raise_passes() -> None:
     def f(*_: Any) -> Any:
         raise LookupError("mine")
