@@ -80,7 +80,11 @@ class Pair(Value):
 
     @property
     def node(self) -> Node:  # type: ignore[override]
-        return self.words.plain(self).node
+        made = self.words.plain(self)
+        if made.strides is not None:  # put together as the parts lie: who asks reads row by row
+            made = self.words.dense(made)
+            self.joined = self.words._place(), made
+        return made.node
 
 
 class ComplexWords(Words):
@@ -135,7 +139,7 @@ class ComplexWords(Words):
         if made is None:
             return None
         inner, value, config = made
-        whole = self._padded(inner, value, config)
+        whole = self._padded(self.plain(inner), value, config)
         if whole is not None:
             return [self.element(word, (whole,), PARTS[x.dtype]) for word in ("real", "imag")]
         if 4 * inner.size > x.size:

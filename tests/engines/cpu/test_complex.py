@@ -457,3 +457,15 @@ def test_sums_are_written_as_numbers(name: str, dtype: Any) -> None:
         assert len(made.plan.steps) == 1
     if name.startswith("short rows "):
         assert {type(spec).__name__ for spec in made.plan.specs} == {"PointSpec"}
+
+
+def test_what_is_put_together_as_it_lies_is_padded_as_such() -> None:
+    """Gradient of (x·x)[1:].T: the cotangent's product lay in columns, and was padded as rows."""
+    x = drawn("complex128", 3, 2000)
+    w = drawn("complex128", 2000, 2, seed=1)
+
+    def f(w: Any, x: Any) -> list[Any]:
+        return [primal.grad(lambda x: (((x * x)[1:].T) * w).sum().real)(x)]
+
+    (got,), (want,) = built(f, w, x).execute([w, x]), numpy_run(f, w, x)
+    np.testing.assert_allclose(got, want, 1e-14)
