@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from primal.base.caches import memo
-from primal.engines.cpu.fourier_tables import MOST, Address, best, kept, smooth
+from primal.base.lengths import smooth
+from primal.engines.cpu.fourier_tables import MOST, Address, best, kept
 
 
 @functools.cache

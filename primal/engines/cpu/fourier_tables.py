@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.caches import memo
+from primal.base.lengths import smooth
 from primal.base.structures import structure
 
 MOST = 4096
@@ -66,18 +67,6 @@ def best(n: int) -> tuple[int, float]:
     padded = smooth(2 * n - 1)
     direct, convolved = n * _effort(n), 2 * padded * _effort(padded) + 6 * padded
     return (n, direct / n) if direct <= convolved else (padded, convolved / n)
-
-
-def smooth(least: int) -> int:
-    """The first length of passes that are written out, but 7."""
-    while True:
-        n = least
-        for p in (2, 3, 5):
-            while n % p == 0:
-                n //= p
-        if n == 1:
-            return least
-        least += 1
 
 
 class Address(int):

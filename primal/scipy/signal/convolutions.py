@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import primal.numpy as jnp
+from primal.base.lengths import smooth
 from primal.ir.trace import Array
 from primal.lax.convolutions import conv_general_dilated
 from primal.numpy.promotion import ArrayLike
@@ -212,10 +213,8 @@ def fftconvolve(
         for i, n in zip(places, sizes, strict=True):
             shape[i] = max(n, 0)
         return jnp.zeros(shape, x.dtype)[tuple(crop)]
-    import scipy.fft  # not with `import primal.scipy`: it takes a while
-
     # Twice 10,000 rows are 19,999: its factor 2857 made the transform ten times as long.
-    lengths = [scipy.fft.next_fast_len(n, real=x.dtype.kind != "c") for n in sizes]
+    lengths = [smooth(n) for n in sizes]
     if x.dtype.kind == "c":
         product = jnp.fft.fftn(x, lengths, axes=places) * jnp.fft.fftn(y, lengths, axes=places)
         return jnp.fft.ifftn(product, lengths, axes=places)[tuple(crop)]
