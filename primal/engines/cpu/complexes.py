@@ -261,11 +261,14 @@ class ComplexWords(Words):
             return self._extremum(name, x, y)
         if name == "pow":
             if c.node.word == d.node.word == "literal" and c.shape in ((), x.shape):
-                re, im = [np.frombuffer(p.node.attr, p.node.dtype)[0] for p in (c, d)]
-                found = None if im or re < 0 else powers.known(self, x, float(re))
+                known, part = [np.frombuffer(p.node.attr, p.node.dtype)[0] for p in (c, d)]
+                found = None if part or known < 0 else powers.known(self, x, float(known))
                 if found is not None:
                     return found
-            return self.pair(*power(Terms(self, a.dtype), a, b, c, d), x.dtype)
+            # As outside of jit: an angle times an exponent loses the exponent's digits.
+            wide = [self.convert(p, PARTS[np.dtype(np.complex128)]) for p in (a, b, c, d)]
+            re, im = power(Terms(self, wide[0].dtype), *wide)
+            return self.pair(self.convert(re, a.dtype), self.convert(im, a.dtype), x.dtype)
         raise Unsupported(f"{name} of {x.dtype}")
 
     def _product(self, x: Value, y: Value) -> Value:
