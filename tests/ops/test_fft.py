@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import importlib
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -98,3 +101,44 @@ def test_large_ones_agree_with_small_ones(kind: FftType) -> None:
     rows = np.stack([fft.impl(row, fft_type=kind, fft_lengths=(n,)) for row in x])
     assert whole.dtype == rows.dtype
     np.testing.assert_allclose(whole, rows, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("lengths", [(20_000,), (33, 1001), (11, 40, 40), (7, 50, 49)])
+@pytest.mark.parametrize("kind", FftType)
+@pytest.mark.parametrize("extension", [True, False])
+def test_large_ones(
+    kind: FftType, lengths: tuple[int, ...], extension: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not extension:
+        # The package's name `fft` is the op.
+        monkeypatch.setattr(importlib.import_module("primal.ops.fft"), "_pocketfft", lambda: None)
+    x = drawn(kind, lengths)
+    # Every other of twice as many rows, backwards: no row is where the one before ends.
+    x = np.repeat(x, 2, 0)[::-2]
+    got = fft.impl(x, fft_type=kind, fft_lengths=lengths)
+    want = oracle(kind, x.astype(np.complex128 if x.dtype.kind == "c" else np.float64), lengths)
+    assert got.dtype == (np.float32 if kind is FftType.IRFFT else np.complex64)
+    # Rounding errors are relative to the norm.
+    assert np.linalg.norm(got - want) <= 1e-6 * np.linalg.norm(want)
+
+
+ALONE = """
+import sys
+import numpy as np
+import primal.numpy as jnp
+
+x = jnp.ones((200, 200))
+np.testing.assert_allclose(jnp.fft.irfft2(jnp.fft.rfft2(x)), x, rtol=1e-6)
+assert "scipy.fft._pocketfft.pypocketfft" in sys.modules
+assert "scipy.fft" not in sys.modules, "the package takes 0.16 s to import"
+
+import scipy.fft
+
+assert scipy.fft._pocketfft.basic.pfft is sys.modules["scipy.fft._pocketfft.pypocketfft"]
+np.testing.assert_array_equal(scipy.fft.fft2(np.asarray(x) + 0j), jnp.fft.fft2(x))
+"""
+
+
+def test_large_ones_load_no_package() -> None:
+    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

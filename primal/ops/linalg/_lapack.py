@@ -9,16 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import importlib
-import importlib.machinery
-import importlib.util
-import sys
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from primal.base.extensions import extension_of_scipy
 from primal.base.native import extension
 
 
@@ -122,38 +118,5 @@ def _routine(library: str, name: str, dtype: Any) -> Callable[..., Any]:
     letter = {"f4": "s", "f8": "d", "c8": "c", "c16": "z"}[dtype.str[1:]]
     if dtype.kind == "c" and name.startswith("or"):
         name = "un" + name[2:]  # orthogonal matrices are the real unitary ones
-    return getattr(_module(library), letter + name)  # type: ignore[no-any-return]
-
-
-_loading = threading.Lock()
-
-
-@functools.cache
-def _module(library: str) -> Any:
-    """SciPy's extension module of that name, without the packages around it.
-
-    scipy.linalg takes 0.35 s to import, scipy alone 15 ms, the extension 10: an `eigh` should not
-    wait for the rest. Under its own name in `sys.modules`, it is what the package finds when that
-    is imported.
-    """
-    full = f"scipy.linalg.{library}"
-    with _loading:
-        return sys.modules.get(full) or _loaded(full)
-
-
-def _loaded(full: str) -> Any:
-    # On Windows it is the package that tells where the libraries of its extensions are.
-    if "scipy.linalg" in sys.modules or sys.platform == "win32":
-        return importlib.import_module(full)
-    # To look for a module in a package the usual way imports the package.
-    find = importlib.machinery.PathFinder.find_spec
-    outer = importlib.util.find_spec("scipy")
-    inner = outer and find("scipy.linalg", outer.submodule_search_locations)
-    found = inner and find(full, inner.submodule_search_locations)
-    if not found or found.loader is None:
-        # SciPy is no folder that lies as a wheel's does (editable builds), or is not there.
-        return importlib.import_module(full)
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    sys.modules[full] = module
-    return module
+    module = extension_of_scipy(f"linalg.{library}")
+    return getattr(module, letter + name)  # type: ignore[no-any-return]
