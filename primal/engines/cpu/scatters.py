@@ -23,7 +23,9 @@ def scatter(
     found = _known_window(k, word, x, indices, updates, **params)
     if found is not None:
         return found
-    if word != "set" and is_narrow(x.dtype):
+    # Sums and products are rounded once, at the end; extrema need no rounding, so no other array:
+    # rows of 1000 x 1000 float16 took 520 us.
+    if word not in ("set", "max", "min") and is_narrow(x.dtype):
         wide, more = k.convert(x, FLOAT32), k.convert(updates, FLOAT32)
         narrow: Value = k.convert(k.scatter(word, wide, indices, more, **params), x.dtype)
         return narrow

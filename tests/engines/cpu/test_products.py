@@ -445,3 +445,23 @@ def test_a_sum_of_parts_compiles_no_reduction():
         for x in (one, other)
     ]
     assert kinds == [["Product", "Sum"]] * 2
+
+
+@pytest.mark.parametrize("m, n, k", [
+    (1, 1, 500), (40, 1, 500), (1, 40, 500), (40, 30, 3), (3, 40, 30), (40, 30, 20), (5, 6, 7),
+    (40, 30, 1), (20, 30, 0), (70, 90, 1100),
+])  # fmt: skip
+def test_products_of_bools(m, n, k):
+    """Whether any pair of terms is true, of many as of one in many."""
+    draw = np.random.default_rng(m * n)
+    for share in (0.5, 0.03, 1.0):
+        x, y = draw.random((2, m, k)) < share, draw.random((2, n, k)) < share
+        for batch in (True, False):
+            dims = (((2,), (2,)), ((0,), (0,))) if batch else (((1,), (1,)),)
+            one, other = (x, y) if batch else (x[0], y[0])
+            made = lab.built(lambda x, y, dims=dims: [dot(x, y, *dims)], one, other)
+            (got,) = made.execute([one, other])
+            want = (one[..., :, None, :] & other[..., None, :, :]).any(-1)
+            assert got.dtype == bool
+            np.testing.assert_array_equal(got, want)
+            assert k == 0 or not steps(made, Library)

@@ -231,3 +231,26 @@ def test_extrema_of_complex_numbers_are_those_of_numpy(dtype: Any) -> None:
         (all_, rows), (_, want) = built(f, x, i, y).execute([x, i, y]), numpy_run(f, x, i, y)
         assert all_.tobytes() == ufunc(x, y).tobytes()
         assert rows.tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("word", ["max", "min"])
+def test_narrow_extrema_are_made_where_the_array_lies(word: str, dtype: str) -> None:
+    """Rows, columns and single elements: NumPy's ufunc.at in float32, NaN and zeros' signs."""
+    x, z = [(DRAW.standard_normal(s) * 3).astype(jnp.dtype(dtype)) for s in ((50, 37), (200, 37))]
+    x[::3, ::5], z[::4, ::3], z[7, 3] = 0, -np.float32(0), np.nan
+    at = DRAW.integers(-50, 50, 200).astype(np.int32)
+    ufunc = {"max": np.maximum, "min": np.minimum}[word]
+    for f, index, places, values in (
+        (lambda x, at, z: getattr(x.at[at], word)(z), at, (at,), z),
+        (lambda x, at, z: getattr(x.at[at, 3], word)(z[:, 5]), at, (at, 3), z[:, 5]),
+        (
+            lambda x, at, z: getattr(x.at[:, at], word)(z[:50, :1]),
+            at % 37, (slice(None), at % 37), z[:50, :1],
+        ),
+    ):  # fmt: skip
+        made = built(lambda x, at, z, f=f: [f(x, at, z)], x, index, z)
+        want = x.astype(np.float32)
+        ufunc.at(want, places, values.astype(np.float32))
+        (got,) = made.execute([x, index, z])
+        np.testing.assert_array_equal(got.astype(np.float32), want)
