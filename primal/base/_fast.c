@@ -28,7 +28,7 @@
 #include <cpuid.h>
 #endif
 
-#define VERSION 42 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 43 /* native.py asks for the same number: a stale build is not used */
 
 /* Functions in versions for several CPUs, of which the loader takes one. */
 #if defined(__x86_64__) && defined(__GLIBC__)

@@ -93,6 +93,16 @@ def test_densities_of_cauchy_far_out() -> None:
     np.testing.assert_allclose(slopes, -2 * wide[:-1] / (1 + wide[:-1] ** 2), rtol=1e-6)
 
 
+def test_densities_of_cauchy_in_float16() -> None:
+    """Where half of all numbers' squares are beyond it, from 256 on."""
+    x = np.arange(0x7C00, dtype=np.uint16).view(np.float16)
+    wide = x.astype(np.float64)
+    for function in (stats.cauchy.logpdf, primal.jit(stats.cauchy.logpdf)):
+        np.testing.assert_allclose(function(x), reference.cauchy.logpdf(wide), rtol=3e-3)
+    slopes = primal.vmap(primal.grad(stats.cauchy.logpdf))(x)
+    np.testing.assert_allclose(slopes, -2 * wide / (1 + wide**2), rtol=5e-3, atol=6e-8)
+
+
 @pytest.mark.parametrize("name", OF_COUNTS)
 def test_discrete(name: str) -> None:
     parameters = OF_COUNTS[name]

@@ -200,9 +200,11 @@ static void order_64(const uint64_t *keys, uint64_t differ, npy_intp n, uint64_t
 ORDER_ROW(32)
 ORDER_ROW(64)
 
-/* Of bytes all are counted at once, without pairs of a key and a place. */
-static void order_bytes(const uint8_t *x, uint8_t turned, npy_intp n, npy_intp *out) {
+/* Of bytes all are counted at once, without pairs of a key and a place. In memory of our own, as keys
+   are: where another thread writes to the user's, places would lie behind the row. */
+static void order_bytes(const uint8_t *row, uint8_t turned, npy_intp n, uint8_t *x, npy_intp *out) {
     npy_intp starts[256] = {0};
+    memcpy(x, row, n);
     for (npy_intp i = 0; i < n; i++)
         starts[x[i] ^ turned]++;
     for (npy_intp at = 0, many, d = 0; d < 256; d++, at += many) {
@@ -239,7 +241,9 @@ static PyObject *order(PyObject *self, PyObject *given) {
     PyArrayObject *out = (PyArrayObject *)fresh_array(PyArray_DescrFromType(NPY_INTP), nd,
                                                       PyArray_DIMS(x));
     const npy_intp whole = (n + 15) & ~(npy_intp)15; /* vectors of keys */
-    uint64_t *keys = rows ? PyMem_RawMalloc((whole + 2 * n) * sizeof *keys) : NULL;
+    const int by_bytes = size == 1 && n > BYTES;
+    uint64_t *keys =
+        rows ? PyMem_RawMalloc(by_bytes ? n : (whole + 2 * n) * (npy_intp)sizeof *keys) : NULL;
     if (out == NULL || (rows && keys == NULL)) {
         Py_DECREF(x);
         Py_XDECREF(out);
@@ -249,9 +253,10 @@ static PyObject *order(PyObject *self, PyObject *given) {
     const char *from = PyArray_DATA(x);
     npy_intp *to = PyArray_DATA(out);
     Py_BEGIN_ALLOW_THREADS
-    if (size == 1 && n > BYTES)
+    if (by_bytes)
         for (npy_intp r = 0; r < rows; r++)
-            order_bytes((const uint8_t *)from + r * n, type == NPY_BYTE ? 0x80 : 0, n, to + r * n);
+            order_bytes((const uint8_t *)from + r * n, type == NPY_BYTE ? 0x80 : 0, n,
+                        (uint8_t *)keys, to + r * n);
     else switch (type) {
         ORDER_ROWS(NPY_BOOL, 32, keys_u1)
         ORDER_ROWS(NPY_HALF, 32, keys_f2)

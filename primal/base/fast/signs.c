@@ -21,7 +21,8 @@ static PyObject *zeros_like(PyObject *self, PyObject *const *given, Py_ssize_t n
     PyArrayObject *out = n == 2 && PyArray_CheckExact(given[0]) ? (PyArrayObject *)given[0] : NULL;
     PyArrayObject *x = n == 2 && PyArray_CheckExact(given[1]) ? (PyArrayObject *)given[1] : NULL;
     if (out == NULL || x == NULL || PyArray_TYPE(out) != PyArray_TYPE(x) ||
-        !(PyArray_SIZE(x) == 1 || PyArray_SAMESHAPE(out, x)) || !(PyArray_ISCARRAY(out) || PyArray_ISFARRAY(out)))
+        !(PyArray_SIZE(x) == 1 || PyArray_SAMESHAPE(out, x)) ||
+        !(PyArray_ISCARRAY(out) || PyArray_ISFARRAY(out)))
         Py_RETURN_NONE;
     int (*run)(npy_intp, void *, void *, npy_intp) = PyArray_TYPE(x) == NPY_FLOAT32   ? zeros_like_32
                                            : PyArray_TYPE(x) == NPY_FLOAT64 ? zeros_like_64

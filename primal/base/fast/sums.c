@@ -146,7 +146,7 @@ static PyObject *running_sums(PyObject *self, PyObject *given) {
 /* out[k] = a[k] * out[k - 1] + b[k] from b[0] on; `late`: a[k - 1]. FOUR rows at a time: one waits
    for each of its own numbers. */
 #define RECURRENCE(name, real, factor, term)                                                       \
-    static void name(const factor *a, const real *b, real *out, npy_intp n, npy_intp rows) {       \
+    WIDEST static void name(const factor *a, const real *b, real *out, npy_intp n, npy_intp rows) {\
         npy_intp r = 0;                                                                            \
         for (; r + 4 <= rows; r += 4) {                                                            \
             real s[4];                                                                             \
