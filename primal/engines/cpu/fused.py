@@ -29,7 +29,6 @@ from primal.engines.cpu.graph import (
     row_major,
     size_of,
 )
-from primal.engines.cpu.interleaved import WORDS
 from primal.engines.cpu.lanes import COMBINE
 from primal.engines.cpu.monoids import accumulator
 from primal.engines.cpu.places import Places
@@ -63,10 +62,12 @@ def in_registers(step: Any, most: int) -> bool:
     """Whether a group is code on registers: on arrays of up to `most` elements."""
     if type(step) is not Group or step.parts > 1 or step.first is not None:
         return False
+    if not _is_native(step):
+        return False
     size = size_of(step.shape)
     if size == 1:
-        return all(node.word not in WORDS for node in step.nodes)
-    if size > most or any(node.word in WORDS for node in step.nodes):
+        return True
+    if size > most:
         return False
     if any(is_narrow(node.dtype) for node in step.reductions):
         return False
@@ -540,7 +541,14 @@ def _is_apart(step: Any) -> bool:
         return False
     if step.reductions or step.pieces or step.inner or step.padded:
         return False
-    return all(node.word not in WORDS for node in step.nodes)
+    return _is_native(step)
+
+
+def _is_native(step: Group) -> bool:
+    """Whether registers may hold what a group computes and reads: not copies of complex ones."""
+    return all(
+        x.dtype in NATIVE for node in step.nodes for x in (node, *[a.node for a in node.args])
+    )
 
 
 def _is_alike(x: Value, space: int, made: set[Node]) -> bool:

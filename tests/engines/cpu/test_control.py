@@ -530,3 +530,19 @@ def test_a_loop_that_nobody_reads_does_not_run() -> None:
     with cpu_engine("cpu"):
         f = primal.jit(lambda x: (lax.while_loop(lambda c: c > 0, lambda c: c + 1.0, x), x + 1)[1])
         assert f(1.0) == 2
+
+
+@pytest.mark.parametrize("n", (1, 2, 4, 17))
+def test_copies_of_complex_numbers_in_a_loop(n: int) -> None:
+    """They lie in memory, also where arrays of as few real numbers would be registers."""
+    x, places = np.arange(1, n + 1) * np.complex64(1 + 2j), np.arange(3) % n
+
+    def turn(carry: Any, factor: Any) -> Any:
+        return carry, jnp.flip(x).at[places].multiply(jnp.flip(x[places] * factor))
+
+    factors = np.array([1, 2j, -1], np.complex64)
+    _, got = primal.jit(lambda s: lax.scan(turn, 0, s))(factors)
+    for factor, row in zip(factors, got, strict=True):
+        want = np.flip(x).copy()
+        np.multiply.at(want, places, np.flip(x[places] * factor))
+        np.testing.assert_allclose(row, want, rtol=1e-6)
