@@ -128,6 +128,8 @@ def test_float16_without_instructions_for_it(monkeypatch: pytest.MonkeyPatch) ->
     x = np.random.default_rng(0).standard_normal((300, 11)).astype(np.float16)
     edges, zero = ((0, 0, 0), (2, 1, 0)), np.float16(0)
     agree(lambda x: [x.max(0), x.min(), lax.pad(x, zero, edges), x + x, x.T, x[::2].sum(1)], x)
+    at = np.array([3, 0, 3, -2, 40], np.int32)
+    agree(lambda x, at: [x.at[at].max(x[:5]), x.at[at, 1].min(x[5:10, 0]), x.at[at].set(0)], x, at)
 
 
 @functools.cache

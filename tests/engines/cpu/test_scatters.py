@@ -236,7 +236,7 @@ def test_extrema_of_complex_numbers_are_those_of_numpy(dtype: Any) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("word", ["max", "min"])
 def test_narrow_extrema_are_made_where_the_array_lies(word: str, dtype: str) -> None:
-    """Rows, columns and single elements: NumPy's ufunc.at in float32, NaN and zeros' signs."""
+    """Rows, columns and single elements: NumPy's ufunc.at in float32, and zeros as in float32."""
     x, z = [(DRAW.standard_normal(s) * 3).astype(jnp.dtype(dtype)) for s in ((50, 37), (200, 37))]
     x[::3, ::5], z[::4, ::3], z[7, 3] = 0, -np.float32(0), np.nan
     at = DRAW.integers(-50, 50, 200).astype(np.int32)
@@ -254,3 +254,7 @@ def test_narrow_extrema_are_made_where_the_array_lies(word: str, dtype: str) -> 
         ufunc.at(want, places, values.astype(np.float32))
         (got,) = made.execute([x, index, z])
         np.testing.assert_array_equal(got.astype(np.float32), want)
+        wide = [x.astype(np.float32), index, z.astype(np.float32)]
+        (one,) = built(lambda x, at, z, f=f: [f(x, at, z)], *wide).execute(wide)
+        zeros = want == 0
+        np.testing.assert_array_equal(np.signbit(got)[zeros], np.signbit(one)[zeros])
