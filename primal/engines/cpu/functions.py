@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from primal.engines.cpu import exponentials, gammas, polygammas, special, trigonometry
+from primal.engines.cpu import (
+    exponentials,
+    gamma_slopes,
+    gammas,
+    polygammas,
+    special,
+    trigonometry,
+)
 from primal.engines.cpu.code import SCALAR, SUFFIX, Code
 from primal.engines.cpu.floats import Floats
 
@@ -142,8 +149,8 @@ FLOAT2: dict[str, Callable[..., str]] = {
     "modulus": special.modulus,
     "igamma": gammas.igamma,
     "igammac": gammas.igammac,
-    "igamma_grad_a": gammas.igamma_grad_a,
-    "random_gamma_grad": gammas.random_gamma_grad,
+    "igamma_grad_a": gamma_slopes.igamma_grad_a,
+    "random_gamma_grad": gamma_slopes.random_gamma_grad,
     "zeta": polygammas.zeta,
     "zeta_slope": polygammas.zeta_slope,
     "polygamma": polygammas.polygamma,

@@ -13,10 +13,10 @@ from primal.engines.cpu.floats import Floats, branch, wide
 from primal.engines.cpu.special import erfc
 
 _INF, _NAN = float("inf"), float("nan")
-_LOG_TWO_PI = math.log(2 * math.pi)
+LOG_TWO_PI = math.log(2 * math.pi)
 DIGITS = 2.0**-33
 """What does not count beside a float32, a hundred times over: so slowly do terms fall."""
-_FINE = 2.0**-42
+FINE = 2.0**-42
 """The same where terms fall more slowly."""
 LARGE = 1e6
 """Shapes from which the normal distribution and its first correction give a float32."""
@@ -25,8 +25,8 @@ LIMIT = 10_000
 SLOW = 40_000
 """The same of the beta function: all of them for b < 1e-6 and x next to 1."""
 # log Γ(y) less Stirling's formula, in powers of 1/y², times 1/y.
-_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
-_PSI = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760)
+STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
+PSI = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760)
 # log Γ(1 + a) / a in powers of a, for a < 0.01: -γ, then ζ(k)·(-1)^k / k.
 _LOG_GAMMA_OF_ONE = (
     -0.5772156649015329, 0.8224670334241132, -0.40068563438653143, 0.27058080842778454,
@@ -81,7 +81,7 @@ def either(f: Floats, a: str, b: str) -> str:
     return f.c.new(f"or {f.c.vec('i1')} {a}, {b}")
 
 
-def _log_density(f: Floats, a: str, x: str) -> tuple[str, str]:
+def log_density(f: Floats, a: str, x: str) -> tuple[str, str]:
     """log(x^a·e^-x/Γ(a + 1)), without a·log(x) and log Γ cancelling each other for large a.
 
     And its derivative by a.
@@ -89,7 +89,7 @@ def _log_density(f: Floats, a: str, x: str) -> tuple[str, str]:
     large = f.test("ogt", a, 20.0)
     y = f.where(large, a, f.add(a, 9.0))
     inverse = f.div(1.0, y)
-    stirling = f.mul(inverse, f.poly(f.mul(inverse, inverse), _STIRLING))
+    stirling = f.mul(inverse, f.poly(f.mul(inverse, inverse), STIRLING))
     log_y = log(f, y)
     ratio = f.div(f.sub(x, a), a)
     log_x = log(f, x)
@@ -97,17 +97,17 @@ def _log_density(f: Floats, a: str, x: str) -> tuple[str, str]:
     # Of x/a, whose difference from 1 has no digits of a small quotient.
     log_ratio = f.where(f.test("olt", ratio, -0.5), f.sub(log_x, log_y), log_ratio)
     near = f.mul(a, f.sub(log_ratio, ratio))
-    near = f.sub(near, f.fma(f.add(log_y, _LOG_TWO_PI), 0.5, stirling))
+    near = f.sub(near, f.fma(f.add(log_y, LOG_TWO_PI), 0.5, stirling))
     # Γ(a + 9) is Γ(a + 1) times this; ψ is less by its logarithmic derivative.
     product, slope = f.add(a, 1.0), f.k(1.0)
     for k in range(2, 9):
         factor = f.add(a, float(k))
         product, slope = f.mul(product, factor), f.fma(slope, factor, product)
-    gamma = f.fma(f.sub(y, 0.5), log_y, f.sub(0.5 * _LOG_TWO_PI, y))
+    gamma = f.fma(f.sub(y, 0.5), log_y, f.sub(0.5 * LOG_TWO_PI, y))
     gamma = f.sub(f.add(gamma, stirling), log(f, f.where(large, 1.0, product)))
     small = f.sub(f.fma(f.where(large, 1.0, a), log_x, f.neg(x)), gamma)
     # ψ(y) is log y, less this; ψ(a + 1) is ψ(a) and 1/a.
-    psi = f.mul(inverse, f.fma(inverse, f.poly(f.mul(inverse, inverse), _PSI), 0.5))
+    psi = f.mul(inverse, f.fma(inverse, f.poly(f.mul(inverse, inverse), PSI), 0.5))
     change = f.add(f.sub(log_x, log_y), f.add(psi, f.div(slope, product)))
     change = f.where(large, f.add(log_ratio, f.sub(psi, inverse)), change)
     return f.where(large, near, small), change
@@ -177,7 +177,7 @@ def _incomplete(f: Floats, a: str, x: str, lower: bool) -> str:
     beyond = f.both(f.test("ogt", x, 1.0), f.test("ogt", x, a))
     large = f.test("ogt", a, LARGE)
     usual = without(f, inside, large)
-    density = exp(f, _log_density(f, a, x)[0])
+    density = exp(f, log_density(f, a, x)[0])
     below = f.mul(density, _series(f, a, x, without(f, usual, beyond)))
     above = f.mul(f.mul(density, a), _fraction(f, a, x, f.both(usual, beyond)))
     if lower:
@@ -208,92 +208,12 @@ def igammac(f: Floats, a: str, x: str) -> str:
     return _incomplete(f, a, x, False)
 
 
-def _series_slope(f: Floats, a: str, x: str, active: str) -> tuple[str, str]:
-    """The series and its derivative by a."""
-
-    def step(i: str, state: Sequence[str]) -> tuple[str, Sequence[str]]:
-        inverse = f.div(1.0, f.add(a, i))
-        term = f.mul(f.mul(state[0], x), inverse)
-        slope = f.mul(f.sub(f.mul(state[1], x), term), inverse)
-        total, by_a = f.add(state[2], term), f.add(state[3], slope)
-        more = f.test("ogt", f.abs(slope), f.mul(f.abs(by_a), _FINE))
-        return more, (term, slope, total, by_a)
-
-    zero, one = f.k(0.0), f.k(1.0)
-    _, _, total, by_a = repeated(f, active, [one, zero, one, zero], step, LIMIT)
-    return total, by_a
-
-
-def _fraction_slope(f: Floats, a: str, x: str, active: str) -> tuple[str, str]:
-    """The fraction and its derivative by a."""
-    from_a = f.sub(f.add(x, 1.0), a)
-
-    def step(i: str, state: Sequence[str]) -> tuple[str, Sequence[str]]:
-        p0, q0, s0, t0, p1, q1, s1, t1, before, _ = state
-        down, by = f.mul(i, f.sub(a, i)), f.fma(i, 2.0, from_a)
-        p, q = f.fma(p1, by, f.mul(p0, down)), f.fma(q1, by, f.mul(q0, down))
-        s, t = (
-            f.add(f.fma(u1, by, f.mul(u0, down)), f.fma(v0, i, f.neg(v1)))
-            for u0, v0, u1, v1 in ((s0, p0, s1, p1), (t0, q0, t1, q1))
-        )
-        # The fraction itself ends next to whole a, where its derivative goes on.
-        out = f.div(p, q)
-        slope = f.div(f.sub(s, f.mul(out, t)), q)
-        more = f.test("ogt", f.abs(f.sub(slope, before)), f.mul(f.abs(slope), _FINE))
-        scale = f.where(f.test("ogt", f.abs(q), 2.0**250), 2.0**-300, 1.0)
-        return more, [*[f.mul(v, scale) for v in (p1, q1, s1, t1, p, q, s, t)], slope, out]
-
-    zero, one = f.k(0.0), f.k(1.0)
-    state = [zero, one, zero, zero, one, from_a, zero, f.k(-1.0), zero, zero]
-    *_, slope, out = repeated(f, active, state, step, LIMIT)
-    return out, slope
-
-
-def _gamma_slope(f: Floats, a: str, x: str, variate: bool) -> str:
-    """∂P/∂a, or that over -∂P/∂x = -D·a/x: how a variate moves with its shape."""
-    inside = f.both(f.test("ogt", x, 0.0), f.test("ogt", a, 0.0))
-    inside = f.both(inside, f.both(f.test("olt", x, _INF), f.test("olt", a, _INF)))
-    given = a, x
-    a, x = f.where(inside, a, 1.0), f.where(inside, x, 0.5)
-    beyond = f.both(f.test("ogt", x, 1.0), f.test("ogt", x, a))
-    # Next to large shapes, where the series is long, by powers of x/a - 1 (Cornish and Fisher).
-    ratio = f.div(f.sub(x, a), a)
-    large = f.both(f.test("ogt", a, LARGE), f.test("olt", f.abs(ratio), 0.01))
-    usual = without(f, inside, large)
-    level, change = _log_density(f, a, x)
-    total, by_a = _series_slope(f, a, x, without(f, usual, beyond))
-    below = f.fma(change, total, by_a)
-    total, by_a = _fraction_slope(f, a, x, f.both(usual, beyond))
-    above = f.neg(f.fma(a, f.fma(change, total, by_a), total))
-    out = f.where(beyond, above, below)
-    moved = f.add(f.poly(ratio, (1.0, 1 / 2, -1 / 6, 1 / 12)), f.div(1 / 6, a))
-    over = f.div(a, x)
-    out = f.where(large, f.neg(f.mul(moved, over)), out)
-    out = f.mul(out, f.neg(f.div(x, a)) if variate else exp(f, level))
-    a, x = given
-    positive = f.both(f.test("ogt", a, 0.0), f.test("olt", a, _INF))
-    edge = f.both(f.test("oeq", x, 0.0), f.test("ogt", a, 0.0))
-    if not variate:
-        edge = either(f, edge, f.both(f.test("oeq", x, _INF), positive))
-    return f.where(inside, out, f.where(edge, 0.0, _NAN))
-
-
-@wide
-def igamma_grad_a(f: Floats, a: str, x: str) -> str:
-    return _gamma_slope(f, a, x, False)
-
-
-@wide
-def random_gamma_grad(f: Floats, a: str, x: str) -> str:
-    return _gamma_slope(f, a, x, True)
-
-
 def _binet(f: Floats, a: str) -> str:
     """log Γ(a) less (a - ½)·log(a) - a + ½·log(2π)."""
     large = f.test("ogt", a, 20.0)
     y, z = f.where(large, a, f.add(a, 9.0)), f.where(large, 1.0, a)
     inverse = f.div(1.0, y)
-    stirling = f.mul(inverse, f.poly(f.mul(inverse, inverse), _STIRLING))
+    stirling = f.mul(inverse, f.poly(f.mul(inverse, inverse), STIRLING))
     product = z
     for k in range(1, 9):
         product = f.mul(product, f.add(z, float(k)))
@@ -320,7 +240,7 @@ def _beta_fraction(f: Floats, a: str, b: str, x: str, gap: str, active: str) -> 
         by = f.add(f.add(m, u), by)
         p, q = f.fma(p1, by, f.mul(p0, more)), f.fma(q1, by, f.mul(q0, more))
         change = f.abs(f.sub(f.mul(q, p1), f.mul(q1, p)))
-        going = f.test("ogt", change, f.mul(f.abs(f.mul(q, p1)), _FINE))
+        going = f.test("ogt", change, f.mul(f.abs(f.mul(q, p1)), FINE))
         scale = f.where(f.test("ogt", f.abs(p), 2.0**250), 2.0**-300, 1.0)
         return going, [f.mul(v, scale) for v in (p1, q1, p, q)]
 

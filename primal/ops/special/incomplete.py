@@ -371,7 +371,7 @@ def _slope_op(name: str, order: int, variate: bool) -> Op:
             functools.partial(_slope_by_x, order=order, variate=variate),
         ),
         hlo_formula(formula),
-        kernel=kernel_word(name),
+        kernel=kernel_word(name, fine=True),
         folds=False,
     )
 

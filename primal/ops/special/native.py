@@ -87,11 +87,14 @@ def kernel_formula(formula: Callable[..., Term]) -> Callable[..., Any]:
     return kernel
 
 
-def kernel_word(name: str) -> Callable[..., Any]:
-    """A `kernel` rule that is a word of the operands; float64 is left to the library."""
+def kernel_word(name: str, fine: bool = False) -> Callable[..., Any]:
+    """A `kernel` rule that is a word of the operands; float64, but of a `fine` word, is left to the
+    library."""
 
     def kernel(k: Any, *xs: Any) -> Any:
         dtype = xs[0].dtype
+        if dtype == FLOAT64 and fine:
+            return k.element(name, list(xs), FLOAT64)
         if dtype != FLOAT32 and not is_narrow_float(dtype):
             raise Unsupported(f"{name} of {dtype}")
         return k.convert(k.element(name, [k.convert(x, FLOAT32) for x in xs], FLOAT32), dtype)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 
 from primal.engines.cpu.gammas import LARGE
 from primal.engines.cpu.steps import Library
@@ -165,6 +166,57 @@ def test_slopes_by_shape(name: str) -> None:
     for shape, x in ((a, near), (a, apart), (little, apart), (whole, whole * near / a)):
         shape, x = shape.astype(np.float32), x.astype(np.float32)
         assert errors(run(name, shape, x), exact(name, shape, x)).max() < 1
+
+
+# a, x, ∂P/∂a and how a variate moves: mpmath's of differences with 220 digits.
+FINE = (
+    (0.0625, 0.25, -1.044838842926662276, 5.662374428751345867),
+    (0.5, 0.001953125, -0.3127507643825771036, 0.02454632991623174796),
+    (0.75, 3.5, -0.04359104819620665402, 2.419517710794294612),
+    (2.5, 2.25, -0.2711220795784292571, 1.013187664988175778),
+    (2.5, 2.75, -0.2457416953897060104, 1.120536052947258229),
+    (17.25, 17.375, -0.09612856584337276954, 1.013365730023353856),
+    (19.5, 31.0, -0.0060908152653946305, 1.260300127829026622),
+    (20.5, 12.0, -0.009585977938793229654, 0.7621342360758565446),
+    (150.0, 163.5, -0.01758965064784181014, 1.044867845517139491),
+    (374.5, 330.0, -0.001239731641002512244, 0.9385009372824363814),
+    (2048.0, 2040.0, -0.008695785170522904697, 0.9981255518605342427),
+    (2048.0, 2100.5, -0.004491721825324743031, 1.012791658656164878),
+)
+
+
+def fine(name: str, a: Any, x: Any) -> Any:
+    made = built(lambda *xs: [getattr(special, name)(*xs)], a, x)
+    assert not [s for s in made.plan.steps if isinstance(s, Library)]
+    return made.execute([a, x])[0]
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_slopes_of_float64(name: str) -> None:
+    a, x, *wants = np.array(FINE).T
+    # Where exponents of D are large, these are rounded: 56 units were seen, and of the op's 53.
+    np.testing.assert_allclose(fine(name, a, x), wants[SLOPES.index(name)], rtol=3e-14)
+    draw = np.random.default_rng(0)
+    a = 10 ** draw.uniform(-4, 5, 300)
+    x = abs(a * (1 + draw.normal(size=a.size) * 2 / np.sqrt(a)))
+    (want,) = numpy_run(lambda *xs: [getattr(special, name)(*xs)], a, x)
+    # Both lose what the exponent, of some a·log(a), is rounded by.
+    off = abs(fine(name, a, x) - want) / abs(want)
+    assert np.all(off < 5e-14 * np.maximum(1, a / 100))
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_slopes_of_float64_at_the_ends(name: str) -> None:
+    """The op's own formula, and log(x) - ψ(a) of variates so large that it has no digits."""
+    ends = np.array([*ENDS, 5e-324, 1e-160, 99e4, 1.01e6, 1e8])
+    a, x = np.array(list(itertools.product(ends[abs(ends) != 3e38], repeat=2))).T
+    (want,) = numpy_run(lambda *xs: [getattr(special, name)(*xs)], a, x)
+    np.testing.assert_allclose(fine(name, a, x), want, rtol=1e-10, atol=1e-300)
+    far = np.array([1e100, 1e200, 1e300, 1.7e308])
+    for shape in (0.5, 20.5, 1e5):
+        got = fine(name, np.full(4, shape), far)
+        moves = np.log(far) - scipy.special.psi(shape) if name == SLOPES[1] else np.zeros(4)
+        np.testing.assert_allclose(got, moves, rtol=1e-13)
 
 
 def test_slopes_of_large_shapes() -> None:
