@@ -155,7 +155,7 @@ def stateful_rng(seed: Any = None, *, impl: str | None = None) -> StatefulPRNG:
 def _sizes(shape: Any) -> tuple[int, ...]:
     if shape is None:
         return ()
-    return tuple(shape) if isinstance(shape, Sequence) else (shape,)
+    return tuple(shape) if isinstance(shape, Sequence) or np.ndim(shape) else (shape,)
 
 
 def _shape(size: Any, *parameters: Any) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from primal.ir.trace import Array, aval_of
 from primal.numpy import asarray
 from primal.numpy.remembered import remembered
 from primal.ops import bits
-from primal.ops.types import static_int
+from primal.ops.types import static_int, static_ints
 from primal.random.word_keys import WordKeys
 from primal.runtime import guards
 from primal.runtime.refusals import in_words
@@ -178,7 +178,8 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
      [1685972163 1654824463]]
     """
     typed = typed_key("split", key)
-    shape = tuple(num) if isinstance(num, tuple | list) else (static_int("split num", num),)
+    several = isinstance(num, tuple | list)
+    shape = static_ints("split num", num) if several else (static_int("split num", num),)
     return like(key, split_typed(typed, *shape))
 
 

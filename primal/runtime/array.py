@@ -117,9 +117,9 @@ class ArrayImpl(Array, _Memory):
     def deleted_error(self) -> RuntimeError:
         """The error of using an array after it was deleted or donated."""
         return RuntimeError(
-            f"Array has been deleted with shape={self.aval.str_short()}. Its buffer has been "
-            "deleted or donated to a jitted function (donate_argnums); keep the function's result "
-            "instead, or do not donate."
+            "[array] expected an array with a buffer, got a deleted one: Array has been deleted "
+            f"with shape={self.aval.str_short()}. Its buffer has been deleted or donated to a "
+            "jitted function (donate_argnums); keep its result instead, or do not donate."
         )
 
     @property

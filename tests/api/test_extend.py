@@ -1,5 +1,7 @@
 """`extend.core`: what interpreters of programs are written with."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import primal
 import primal.numpy as jnp
 from primal import lax
 from primal.extend import core
+from primal.extend.core import primitives
 
 
 def closed():
@@ -46,7 +49,8 @@ def test_a_program_is_a_function():
 def test_records():
     names = [eqn.primitive.name for eqn in closed().eqns[:2]]
     assert names == ["sin", "mul"]
-    assert core.primitives.sin_p is lax.sin_p is closed().eqns[0].primitive
+    assert primitives.sin_p is lax.sin_p is closed().eqns[0].primitive
+    assert core.primitives is primitives is importlib.import_module("primal.extend.core.primitives")
 
 
 @pytest.mark.parametrize(("call", "error"), [

@@ -32,10 +32,12 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_of_numpy_say_what_they_expected(name: str, wrong: str) -> None:
     for how in (lambda f: f, lambda f: lambda w: primal.jit(lambda: f(w))()):
-        try:
+        if name == "sort" and wrong in ("text", "bytes", "object"):  # as true as True
             how(FUNCTIONS[name])(WHATEVER[wrong])
-        except (TypeError, ValueError, NotImplementedError, OverflowError) as error:
-            assert str(error).startswith("[") and "] expected " in str(error), error
+            continue
+        kinds = (TypeError, ValueError, NotImplementedError)
+        with pytest.raises(kinds, match=r"(?s)^\[.*\] expected "):
+            how(FUNCTIONS[name])(WHATEVER[wrong])
 
 
 def test_words_of_numpy_and_jax_stay_at_the_end() -> None:

@@ -71,6 +71,13 @@ def test_in_loops():
     )
 
 
+def test_shapes_are_numbers_or_any_sequences_of_them():
+    for size in ([2, 3], np.array([2, 3]), jnp.array([2, 3])):
+        assert stateful_rng(0).normal(size=size).shape == stateful_rng(0).key(size).shape == (2, 3)
+    for size in (3, np.int64(3), np.array(3)):
+        assert stateful_rng(0).random(size).shape == (3,)
+
+
 def test_without_a_seed():
     a, b = stateful_rng().key((4,)), stateful_rng().key((4,))
     assert (random.key_data(a) != random.key_data(b)).any()

@@ -397,7 +397,10 @@ def stored(aval: Aval) -> Aval:
 
 def deleted(buffer: Buffer) -> RuntimeError:
     """The error for the use of a buffer that was deleted or donated."""
-    return RuntimeError(f"Array has been deleted with shape={buffer.aval.str_short()}.")
+    return RuntimeError(
+        "[array] expected an array with a buffer, got a deleted one: Array has been deleted with "
+        f"shape={buffer.aval.str_short()}."
+    )
 
 
 # What XLA reads as it lies. Big-endian dtypes are not equal to these.

@@ -1,7 +1,7 @@
 """Programs as values: what interpreters of jaxprs are written with.
 
 An equation's `primitive` is the record of an operation. It is called by `bind`, has a `name`, and
-is an attribute of `primitives`, by its name and `_p`, as it is of `lax`.
+is an attribute of the module `primitives`, by its name and `_p`, as it is of `lax`.
 
 >>> closed = primal.make_jaxpr(lambda x: jnp.sin(x) * 2.0)(1.0)
 >>> [eqn.primitive is primal.extend.core.primitives.sin_p for eqn in closed.eqns]
@@ -11,11 +11,10 @@ is an attribute of `primitives`, by its name and `_p`, as it is of `lax`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
-from primal import lax
 from primal.core import eval_jaxpr
+from primal.extend.core import primitives as primitives
 from primal.ir.jaxpr import ClosedJaxpr as ClosedJaxpr
 from primal.ir.jaxpr import Eqn as JaxprEqn
 from primal.ir.jaxpr import Jaxpr as Jaxpr
@@ -27,18 +26,6 @@ __all__ = [
     "ClosedJaxpr", "Jaxpr", "JaxprEqn", "Literal", "Var", "jaxpr_as_fun",
     "no_effects", "primitives",
 ]  # fmt: skip
-
-
-class _Primitives(SimpleNamespace):
-    """The records of all operations."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.endswith("_p"):
-            return getattr(lax, name)
-        raise AttributeError(f"{name!r}: records are named after operations, as in sin_p.")
-
-
-primitives = _Primitives()
 
 
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
