@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from primal.api import grad, jvp, vmap
+from primal.api import grad, jit, jvp, vmap
+from primal.base.config import enable_x64
+from primal.base.limits import finfo
 from primal.ops import choose
 from primal.ops import elementwise as ops
 from primal.ops.elementwise import RoundingMethod
@@ -283,3 +285,26 @@ def test_empty_and_single(shape: tuple[int, ...]) -> None:
               lambda x: ops.clamp(x, x, x), lambda x: ops.integer_pow(x, y=3)):  # fmt: skip
         (got,) = agree(f, x)
         assert got.shape == shape
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_slopes_of_quotients_and_angles_whose_squares_are_no_floats(dtype: Any) -> None:
+    """y/x and atan2(y, x) at sizes from near the least to near the greatest float."""
+    info = finfo(np.dtype(dtype))
+    powers = np.linspace(info.minexp * 0.45, info.maxexp * 0.9, 9)
+    with enable_x64(True):
+        x = np.asarray(2.0**powers, info.dtype)
+        y = np.asarray(3 * x.astype(np.float64), info.dtype)
+        wide = [v.astype(np.longdouble) for v in (y, x)]
+        size = wide[0] * wide[0] + wide[1] * wide[1]
+        wants = {
+            ops.div: (1 / wide[1], -wide[0] / (wide[1] * wide[1])),
+            ops.atan2: (wide[1] / size, -wide[0] / size),
+        }
+        for op, want in wants.items():
+            slope = vmap(grad(lambda y, x, op=op: op(y, x), (0, 1)))
+            for run in (slope, jit(slope)):
+                for got, w in zip(run(y, x), want, strict=True):
+                    bound = 8 * float(info.eps) * np.abs(w) + float(info.smallest_subnormal) * 8
+                    error = np.abs(np.asarray(got).astype(np.longdouble) - w)
+                    assert np.all(error <= bound), (op.name, got, w)

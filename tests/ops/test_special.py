@@ -248,6 +248,34 @@ def test_edges_of_polygamma_and_zeta() -> None:
     np.testing.assert_allclose(got, [8.934802, 0.41439819], rtol=1e-5)
 
 
+def test_zeta_whose_first_term_hides_a_long_sum(x64: None) -> None:
+    x = 1 + np.float64([2e-16, 1e-12, 1e-6, 0.01, 0.5])
+    q = np.float64([2e-16, 1e-15, 1e-10, 1e-5, 0.3])
+    for run in (eager, compiled):
+        (got,) = run(ops.zeta, x, q)
+        np.testing.assert_allclose(got, q**-x + scipy.special.zeta(x, q + 1), rtol=2e-15)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float16, BF16])
+@pytest.mark.parametrize("engine", ["cpu", "reference"])
+def test_polygamma_of_even_order_at_negative_halves(engine: str, dtype: Any, x64: None) -> None:
+    """There they are those at 1 - x: of terms of up to 1e22 all others cancel each other."""
+    m, x = map(np.ravel, np.meshgrid([2, 8, 12, 18], [-0.5, -3.5, -14.5, -19.5]))
+    want = scipy.special.polygamma(m, 1 - x)
+    with cpu_engine(engine):
+        got = np.asarray(jit(ops.polygamma)(m.astype(dtype), x.astype(dtype)), np.float64)
+    eps = float(ml_dtypes.finfo(dtype).eps)
+    np.testing.assert_allclose(got, want.astype(dtype).astype(float), rtol=16 * eps)
+
+
+def test_how_gamma_variates_move_far_out(x64: None) -> None:
+    """There it is log x - ψ(a), however large x/a is."""
+    a, x = np.meshgrid([2.0, 20.5, 161.0], [1e20, 1e100, 1e300])
+    for run in (eager, compiled):
+        (got,) = run(ops.random_gamma_grad, a, x)
+        np.testing.assert_allclose(got, np.log(x) - scipy.special.psi(a), rtol=4e-15)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, BF16])
 def test_incomplete_beta(dtype: Any, x64: None) -> None:
     rng = np.random.default_rng(0)

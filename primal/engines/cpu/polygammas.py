@@ -149,9 +149,11 @@ def _zeta(f: Floats, x: str, q: str, fine: bool) -> str:
     whole_x, whole_q = (f.test("oeq", v, f.rint(v)) for v in (x, q))
     negative = f.both(every, f.both(whole_x, f.test("olt", q, 0.0)))
     negative = without(f, negative, whole_q)
-    # The terms of q < 0 are added one by one, up to a positive one.
+    # The terms of q < 0 are added one by one, each with the one as far above 0, which for odd x
+    # it all but cancels next to halves.
     steps = f.c.intrinsic("ceil", f.scalar, f.neg(q))
-    start = f.where(negative, f.add(q, steps), f.where(ordinary, q, 1.0))
+    twice = f.add(steps, steps)
+    start = f.where(negative, f.add(q, twice), f.where(ordinary, q, 1.0))
     sx = f.where(f.both(every, f.test("oeq", x, x)), x, 2.0)
     out = _summed(f, sx, start, fine)
     half = f.mul(x, 0.5)
@@ -162,7 +164,8 @@ def _zeta(f: Floats, x: str, q: str, fine: bool) -> str:
             at = f.add(q, f.sub(i, 1.0))
             term = _fallen(f, sx, f.abs(at), fine)
             term = f.where(even, term, f.neg(term))
-            return f.test("olt", i, steps), (f.add(state[0], term),)
+            mirrored = _fallen(f, sx, f.add(q, f.sub(twice, i)), fine)
+            return f.test("olt", i, steps), (f.add(state[0], f.add(term, mirrored)),)
 
         return repeated(f, negative, [out], step, 1_000_000)[0]
 

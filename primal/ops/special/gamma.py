@@ -150,6 +150,10 @@ def _hurwitz(x: Any, q: Any) -> Any:
     pole = (q <= 0) & (q == np.floor(q)) & (x > 1) & (np.fmod(x, 2) != 0)
     # Where all terms underflow SciPy divides 0 by 0.
     known = special.zeta(x, q)
+    # It ends where a term is small beside the first, although for x next to 1 many are left.
+    early = (x > 1) & (x < 2) & (q > 0) & (q < 1)
+    if np.count_nonzero(early):
+        known = np.where(early, np.where(early, q, 1.0) ** -x + special.zeta(x, q + 1), known)
     known = np.where((x > 1) & (q > 1), np.nan_to_num(known), known)
     out = np.where((x < 1) | np.isnan(x + q) | pole, np.nan, known)
     # SciPy knows no q < 0 but integers (poles): the terms up to a positive q are added one by one.
@@ -157,10 +161,14 @@ def _hurwitz(x: Any, q: Any) -> Any:
     if low.size:
         shape = np.shape(out)
         xs, qs = [np.ravel(np.broadcast_to(v, shape))[low] for v in np.broadcast_arrays(x, q)]
+        # Each with the one as far above 0, which for odd x it all but cancels next to halves.
         steps = np.ceil(-qs)
-        total = special.zeta(xs, qs + steps)
+        sign = np.where(np.fmod(xs, 2) == 0, 1.0, -1.0)
+        total = special.zeta(xs, qs + 2 * steps)
         for i in range(int(np.minimum(steps.max(), 1e6))):
-            total = total + np.where(i < steps, (qs + i) ** -xs, 0.0)
+            mirrored = (qs + (2 * steps - 1 - i)) ** -xs
+            term = sign * np.abs(qs + i) ** -xs
+            total = total + np.where(i < steps, term + mirrored, 0.0)
         flat = np.ravel(out).copy()
         flat[low] = total
         out = flat.reshape(shape)

@@ -56,9 +56,10 @@ def log_density(xp: Any, a: Any, x: Any, more: Any = None) -> Any:
     square_of_z = z * z
     odd = functools.reduce(lambda total, c: total * square_of_z + c, ODD_PARTS[::-1])
     cubes = square_of_z * z * odd
-    far = xp.log(xp.where(apart, x, 1.0)) - xp.log(xp.where(apart, safe, 1.0)) - ratio
-    change = xp.where(apart, far, cubes - z * near)
-    by_stirling = safe * change - 0.5 * (LOG_TWO_PI + xp.log(safe)) - stirling
+    far = xp.log(xp.where(apart, x, 1.0)) - xp.log(xp.where(apart, safe, 1.0))
+    # Not a·(log(x/a) - ratio), whose slope by a would have no digit of log(x/a) beside x/a.
+    change = xp.where(apart, safe * far - (x - safe), safe * (cubes - z * near))
+    by_stirling = change - 0.5 * (LOG_TWO_PI + xp.log(safe)) - stirling
     small = xp.where(large, 1.0, a)
     beyond = small + 1.0 if more is None else xp.where(large, 2.0, more)
     return xp.where(large, by_stirling, small * xp.log(x) - x - xp.lgamma(beyond))
