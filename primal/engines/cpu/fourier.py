@@ -321,6 +321,7 @@ class Pass:
     """
 
     real: str
+    plain = True
 
     def write(self, module: Module, name: str) -> None:
         """Add the function."""

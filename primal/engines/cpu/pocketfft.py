@@ -101,6 +101,7 @@ class Again:
 
     real: str
     parts: int
+    plain = True
 
     def write(self, module: Module, name: str) -> None:
         """Add the function."""
