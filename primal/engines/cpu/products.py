@@ -295,7 +295,7 @@ def _by_blas(
     sizes, strides = (m, n, depth), ((xm, xk), (yk, yn), om)
     work = 2.0 * m * n * depth * (4 if dtype[0] == "c" else 1)
     own, cost, results, room = False, work / SPEED[dtype], there, 0
-    callees: tuple[RoutineSpec, ...] = ()
+    callees: tuple[RoutineSpec | None, ...] = ()
     if dtype == "f4" and tiled.have():
         own = tiled.fits(*sizes, yk == 1)
         if own and not rest and tiled.in_halves(*sizes, size_of([g[0] for g in loops])):
@@ -304,7 +304,7 @@ def _by_blas(
             loops = [(2, (xk * depth, yk * depth, size_of(there))), *loops]
             sizes = m, n, depth
         if own:
-            cost, callees = tiled.cost(*sizes), (tiled.Unit(),)
+            cost, callees = tiled.cost(*sizes), tiled.callees(xk, yn)
             unit = tiled.unit_of(sizes, size_of([g[0] for g in loops]))
             room = tiled.room(unit[1])
     elif dtype in ("f4", "f8"):
