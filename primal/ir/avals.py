@@ -43,6 +43,10 @@ class Aval:
         """The same aval without weak type."""
         return Aval(self.shape, self.dtype, False, self.sharding) if self.weak_type else self
 
+    def strip_weak_type(self) -> Aval:
+        """`strong` under the name that JAX's users call."""
+        return self.strong()
+
     def with_shape(self, shape: tuple[int, ...]) -> Aval:
         """The same dtype and weak type with another shape."""
         return Aval(shape, self.dtype, self.weak_type)

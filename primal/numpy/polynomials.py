@@ -35,7 +35,7 @@ from primal.numpy.promotion import (
 from primal.numpy.ranges import arange
 from primal.numpy.reductions import sum as total
 from primal.numpy.remembered import remembered, remembered_as
-from primal.numpy.shapes import atleast_1d, roll
+from primal.numpy.shapes import atleast_1d, broadcast_to, roll
 from primal.numpy.signal import convolve
 from primal.numpy.sorting import argmin, argsort
 from primal.numpy.ufuncs import add, multiply
@@ -222,13 +222,24 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     (c, constants) = promote_dtypes_inexact("polyint", p, constants)
     if constants.aval.ndim > 1 or constants.aval.size not in (1, m):
         raise ValueError("k must be a scalar or a rank-1 array of length 1 or m.")
-    for i in range(m):
-        n = _coefficients("polyint", c).aval.shape[0]
-        last = constants[min(i, constants.aval.size - 1)][None]
-        if c.aval.ndim > 1:
-            raise TypeError(f"[polyint] expected a vector of coefficients, got shape {c.shape}.")
-        c = concatenate([c / array(np.arange(n, 0, -1), c.dtype), last])
-    return from_literal(c)
+    if not m:
+        return from_literal(c)
+    if c.aval.ndim > 1:
+        raise TypeError(f"[polyint] expected a vector of coefficients, got shape {c.shape}.")
+    n = _coefficients("polyint", c).aval.shape[0]
+    canonical_shape((n + m,), "polyint")
+    # The j-th of the m integrals after a constant multiplies what it is divided by with j, the
+    # m of the coefficient of x^k with (k + 1) … (k + m): one division, whatever m is.
+    with np.errstate(over="ignore"):
+        below = np.multiply.accumulate(np.maximum(1.0, np.arange(m)))
+        above = np.ones(n)
+        for j in range(1, m + 1):
+            above *= np.arange(j, n + j)
+            if np.isinf(above).all():
+                break
+        factors = array(np.concatenate([below, above])[::-1], c.dtype)
+    last = broadcast_to(constants, (m,)) if constants.aval.size == 1 else constants
+    return from_literal(concatenate([c, last]) / factors)
 
 
 @remembered_as(direct.poly)

@@ -89,3 +89,9 @@ def test_devices_are_printed_in_short_and_in_full():
 def test_platforms_that_are_not_here():
     with pytest.raises(RuntimeError, match=r"among cpu.* got 'nonsense': Unknown backend nonsense"):
         primal.devices("nonsense")
+
+
+def test_avals_lose_their_weak_type():
+    weak = core.ShapedArray((3,), np.dtype("float32"), weak_type=True)
+    assert weak.strip_weak_type() == core.ShapedArray((3,), np.dtype("float32"))
+    assert weak.strip_weak_type().strip_weak_type() == weak.strip_weak_type()

@@ -417,3 +417,14 @@ def test_weights_that_a_loop_in_a_branch_reads_stay_one_for_all_examples():
     want = sum([primal.grad(lambda w, x=x: in_branch(w, x).sum())(w) for x in xs[1:]])
     assert np.allclose(gradient(w), want)
     assert np.allclose(primal.jit(gradient)(w), want)
+
+
+def test_float0_of_a_known_branch_is_that_of_numpy() -> None:
+    nothing = np.zeros(3, primal.dtypes.float0)
+    for got in (
+        lax.cond(True, lambda: nothing, lambda: nothing),
+        lax.cond(jnp.array(False), lambda: nothing, lambda: nothing),
+        lax.switch(1, [lambda: nothing] * 2),
+        jit(lambda: lax.cond(True, lambda: nothing, lambda: nothing))(),
+    ):
+        assert type(got) is np.ndarray and got.dtype == nothing.dtype and got.shape == (3,)

@@ -249,6 +249,9 @@ def test_get_fills_by_dtype():
     np.testing.assert_array_equal(
         jit(lambda a, i: At(a)[i].get(mode="fill", fill_value=np.float32(2)))(x, 9), 2
     )
+    for value in ((0, 0), [0], np.array([7])):
+        with pytest.raises(ValueError, match="fill_value .*must be a scalar"):
+            At(x)[9].get(mode="fill", fill_value=value)
 
 
 def test_unknown_modes():

@@ -558,6 +558,17 @@ def test_of_complex_numbers(name) -> None:
         close(primal.jit(getattr(special, name))(z)[keep], rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.parametrize("name", ["loggamma", "gamma"])
+def test_poles_of_complex_numbers(name) -> None:
+    z = np.array([0, -1, -7, complex(-0.0, -0.0), 1], np.complex64)
+    want = getattr(reference, name)(z)
+    assert np.isnan(want.real[:-1]).all()
+    for call in (getattr(special, name), primal.jit(getattr(special, name))):
+        got = np.asarray(call(z))
+        np.testing.assert_array_equal(np.isnan(got.real), np.isnan(want.real))
+        np.testing.assert_array_equal(np.isnan(got.imag), np.isnan(want.imag))
+
+
 def test_loggamma_of_complex_numbers_has_the_derivative_digamma() -> None:
     with enable_x64(True):
         for w in (-2.3 + 0.7j, 3.1 - 4j, 0.2 + 0.1j):

@@ -21,6 +21,7 @@ from primal.api.control.bodies import (
 from primal.api.control.with_refs import closing_over_refs, taking_all, union
 from primal.api.operands import abstract, check_outputs, name_of
 from primal.api.operands import operand as as_operand
+from primal.api.tangents import is_float0
 from primal.base import dtypes, errors
 from primal.base.config import settings
 from primal.base.pytree import flatten, unflatten
@@ -276,7 +277,10 @@ def _chosen(
                 outs[i] = convert_element_type(
                     outs[i], new_dtype=aval.dtype, weak_type=aval.weak_type
                 )
-    return unflatten(out_spec, outs)
+    # Programs give NumPy's float0 too.
+    return unflatten(
+        out_spec, [np.zeros(o.shape, dtypes.float0) if is_float0(o) else o for o in outs]
+    )
 
 
 def _traced(

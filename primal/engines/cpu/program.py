@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 import platform
 import sys
@@ -153,7 +154,16 @@ def _all_steps(block: Any) -> Iterator[Any]:
 
 
 def _check_memory(name: str, arena: int, ins: Sequence[Aval], outs: Sequence[Aval]) -> None:
-    """MemoryError for what cannot fit: the system would grant it, and end the process later."""
+    """MemoryError for what cannot fit: the system would grant it, and end the process later.
+
+    Also for empty results too long for NumPy, which takes lengths of 0 for 1 in its bytes.
+    """
+    for a in outs:
+        if math.prod([n or 1 for n in a.shape]) * physical_dtype(a.dtype).itemsize >= 2**63:
+            raise MemoryError(
+                f"[{name}] expected results of fewer than 2**63 bytes, lengths of 0 not counted, "
+                f"got shape {a.shape}."
+            )
     need = arena + sum([a.size * physical_dtype(a.dtype).itemsize for a in (*ins, *outs)])
     have = _memory()
     if have and need > have:

@@ -125,11 +125,17 @@ def default_fill(dtype: Any) -> Any:
 def static_fill(name: str, value: Any, dtype: Any) -> Any:
     """The number that a gather fills in; None for the default.
 
-    TypeError for what is no number, and for complex numbers among real ones.
+    ValueError for what has axes; TypeError for what is no number, and for complex numbers among
+    real ones.
     """
     if value is None or isinstance(dtype, dtypes.KeyType):
         return value
-    found = value.item() if hasattr(value, "item") and value.size == 1 else value
+    if np.ndim(value):
+        raise ValueError(
+            f"[{name}] expected a number of {dtype.name} as fill_value, got {value!r}: fill_value "
+            "argument to indexed get() must be a scalar."
+        )
+    found = value.item() if hasattr(value, "item") else value
     numbers = complex if dtypes.issubdtype(dtype, np.complexfloating) else float
     if isinstance(found, int | float | numbers):
         return found

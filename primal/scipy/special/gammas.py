@@ -42,8 +42,8 @@ def gammaln(x: ArrayLike) -> Array:
 def loggamma(x: ArrayLike) -> Array:
     """log Γ(x); of real x nan below 0, of complex ones the branch that is real on x > 0.
 
-    That one is continuous but for x < 0: not always the principal logarithm of Γ. Stirling's
-    series and the reflection formula, DLMF 5.11.1, 5.5.3.
+    That one is continuous but for x < 0, where it is nan at whole numbers and at 0: not always the
+    principal logarithm of Γ. Stirling's series and the reflection formula, DLMF 5.11.1, 5.5.3.
 
     >>> loggamma(jnp.array([5.0, -0.5]))
     Array([3.1780539,       nan], dtype=float32)
@@ -65,6 +65,9 @@ def _complex_loggamma(z: Any) -> Any:
     period = 2j * np.pi * (inner - jnp.round(jnp.real(inner)))
     log_sine = jnp.log(-jnp.expm1(period)) - 1j * np.pi * (inner - 0.5) - math.log(2)
     out = jnp.where(left, math.log(np.pi) - log_sine - right, right)
+    # No number, as in SciPy: on the way round a pole the argument takes every value.
+    pole = (jnp.imag(z) == 0) & (jnp.real(z) <= 0) & (jnp.round(jnp.real(z)) == jnp.real(z))
+    out = jnp.where(pole, complex(np.nan, np.nan), out)
     return jnp.where(below, jnp.conj(out), out)
 
 

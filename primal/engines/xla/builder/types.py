@@ -50,8 +50,9 @@ def tensor(aval: Aval) -> str:
     """The tensor type, as in `tensor<2x3xf32>`; remembered in the aval."""
     text = aval.mlir
     if text is None:
-        if math.prod(aval.shape) >= _MOST:
-            # XLA ends the process where the number of elements overflows.
+        if math.prod([n or 1 for n in aval.shape]) >= _MOST:
+            # XLA ends the process where the product of the lengths overflows, with zeros among
+            # them too.
             raise MemoryError(
                 f"[xla] expected arrays of fewer than 2**60 elements, got shape {aval.shape}."
             )
