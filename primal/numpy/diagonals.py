@@ -116,6 +116,16 @@ def trace(
     """
     check_out("trace", out)
     x = _matrices("trace", a, axis1, axis2)
+    if isinstance(offset, int | np.integer):
+        # Of 333333 x 3 the square that the diagonal crosses: all of it took 780 us (JAX 550). Of
+        # the diagonal alone the sum reads less still, but its gradients are pads and reshapes: of
+        # trace(exp(x)), 1000 x 1000, 750 us, not 190.
+        n, m = x.aval.shape[-2:]
+        k = max(-n, min(int(offset), m))
+        size = min(n + min(k, 0), m - max(k, 0))
+        first = [max(-k, 0), max(k, 0)]
+        if size < max(n, m):
+            x, offset = getitem(x, (..., *[slice(i, i + size) for i in first])), 0
     i, j = rows_columns(x.aval.shape)
     hit = ops.eq(ops.add(i, diagonal_number("trace", offset)), j)
     kept = ops.select_n(hit, filled(x.aval.shape, 0, x.aval.dtype), x)

@@ -285,6 +285,20 @@ def test_triangles(size: tuple[int, Any], k: int) -> None:
     same(jnp.diag(x[0], k), np.diag(x[0], k))
 
 
+@pytest.mark.parametrize("offset", [-9, -4, -1, 0, 1, 2, 7, np.int64(1)])
+@pytest.mark.parametrize("shape", [(7, 3), (3, 7), (4, 4), (0, 3), (3, 0)])
+def test_a_trace_reads_the_square_that_its_diagonal_crosses(shape: Any, offset: Any) -> None:
+    x = np.random.default_rng(0).integers(-9, 9, (*shape, 2)).astype(np.float32)
+    same(jit(lambda x: jnp.trace(x, offset))(x), np.trace(x, offset))
+    slope = jit(grad(lambda x: jnp.trace(x, offset).sum()))(x)
+    want = np.eye(*shape, int(offset), dtype=np.float32)
+    same(slope, np.repeat(want[..., None], 2, -1))
+    length = len(np.diagonal(x[..., 0], offset))
+    program = make_jaxpr(lambda x: jnp.trace(x, offset))(x).jaxpr
+    picks = [e.outvars[0].aval.shape for e in program.eqns if e.primitive.name == "select_n"]
+    assert picks == [(2, length, length)]
+
+
 def test_identity_and_errors() -> None:
     same(jnp.identity(3, int), np.identity(3, int))
     for f in (jnp.tril, jnp.triu):
