@@ -163,8 +163,8 @@ def _hurwitz(x: Any, q: Any) -> Any:
         xs, qs = [np.ravel(np.broadcast_to(v, shape))[low] for v in np.broadcast_arrays(x, q)]
         # Each with the one as far above 0, which for odd x it all but cancels next to halves.
         steps = np.ceil(-qs)
-        sign = np.where(np.fmod(xs, 2) == 0, 1.0, -1.0)
-        total = special.zeta(xs, qs + 2 * steps)
+        sign = np.where(np.fmod(xs, 2) == 1, -1.0, 1.0)
+        total = np.nan_to_num(special.zeta(xs, qs + 2 * steps))
         for i in range(int(np.minimum(steps.max(), 1e6))):
             mirrored = (qs + (2 * steps - 1 - i)) ** -xs
             term = sign * np.abs(qs + i) ** -xs
