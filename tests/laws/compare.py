@@ -56,8 +56,9 @@ _WIDE = {np.dtype(d) for d in ("f8", "c16", "i8", "u8")}
 
 
 def eager(f: Flat, xs: Sequence[Any]) -> list[Array]:
-    """The results, op by op."""
-    return [host(o) for o in f(*arrays(xs))]
+    """The results, op by op, those of loops too, which outside of jit are programs otherwise."""
+    with cpu_engine("reference"):
+        return [host(o) for o in f(*arrays(xs))]
 
 
 def staged(f: Flat, xs: Sequence[Any]) -> ClosedJaxpr:

@@ -142,14 +142,6 @@ def wrong_dce(rule: Rule) -> Rule:
     return lambda used, eqn: rule([not u for u in used], eqn)
 
 
-def wrong_begin(rule: Rule) -> Rule:
-    def begin(*args: Any, **params: Any) -> Any:
-        outs, rest, work = rule(*args, **params)
-        return None if outs is None else last(outs, off_array), rest, work
-
-    return begin
-
-
 def wrong_written(rule: Rule) -> Rule:
     def written(eqn: Any, names: Any, bound: Any) -> Any:
         text = rule(eqn, names, bound)
@@ -179,7 +171,6 @@ MUTATIONS: dict[str, Callable[[Any], Any]] = {
     "apart": lambda rule: lambda *xs, **params: last(rule(*xs, **params), off),
     "linearize": wrong_linearize,
     "dce": wrong_dce,
-    "begin": wrong_begin,
 }
 
 

@@ -57,7 +57,6 @@ LAWS: dict[str, list[Callable[[Case], None]]] = {
     "apart": [program_laws.law_of_apart],
     "linearize": [_slopes],
     "dce": [program_laws.law_of_dropped_results],
-    "begin": [_on("cpu")],
 }
 # Fields of a record that are no rule of this kind, and where a wrong one is seen.
 ELSEWHERE = {
