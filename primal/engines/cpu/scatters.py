@@ -103,9 +103,12 @@ def _known_window(
     if k.outer or more or size_of(x.shape[:d]) != 1 or not moves.SHARED < x.size <= 2 * size:
         where = [k.literal(start, INT32) for start in first]
         return pieces.dynamic_update_slice(k, x, piece, where)
-    before = _part(k, x, whole, [*x.shape[:d], first[d], *x.shape[d + 1 :]])
-    behind = _part(k, x, [*whole[:d], stop[d], *whole[d + 1 :]], x.shape)
-    return pieces.concatenate(k, [before, piece, behind], d)
+    around = [piece]
+    if first[d]:
+        around.insert(0, _part(k, x, whole, [*x.shape[:d], first[d], *x.shape[d + 1 :]]))
+    if stop[d] < x.shape[d]:
+        around.append(_part(k, x, [*whole[:d], stop[d], *whole[d + 1 :]], x.shape))
+    return pieces.concatenate(k, around, d)
 
 
 def _part(k: Any, x: Value, start: Sequence[int], stop: Sequence[int]) -> Value:

@@ -107,6 +107,21 @@ STEPS: dict[str, Any] = {
 }
 
 
+@pytest.mark.parametrize("first", [0, 50, 100])
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_windows_of_what_a_reshape_put_in_order(first: int, dtype: str) -> None:
+    """From its beginning or to its end nothing lies before or behind the window."""
+    x = DRAW.integers(-3, 4, (200, 300)).astype(dtype)
+    last, line = first + 200, slice(first * 200, first * 200 + 40000)
+
+    def run(x: Any) -> list[Any]:
+        rows = x.T.reshape(300, 200).at[first:last].multiply(2)
+        return [rows, (x + 1).T.ravel().at[line].add(1), jnp.repeat(x, 3, 1).at[:150].set(1)]
+
+    for a, b in zip(built(run, x).execute([x]), numpy_run(run, x), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 @pytest.mark.parametrize("name", STEPS)
 @pytest.mark.parametrize("shape", [(5, 7), (33, 20), (140, 131)])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "complex64"])
