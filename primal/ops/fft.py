@@ -77,10 +77,11 @@ _LARGE = 1 << 14
 def _pocketfft() -> Any:
     """SciPy's transforms, or None where that SciPy has others: NumPy's give the same then.
 
-    Not by `scipy.fft`, which takes 0.16 s to import (20,000 float32: 165 to 5 ms at first).
+    Not by `scipy.fft`, which takes 0.16 s to import (20,000 float32: 165 to 5 ms at first). From
+    SciPy 1.18 on they are those of DUCC, pocketfft's successor, which are called alike.
     """
     try:
-        return extension_of_scipy("fft._pocketfft.pypocketfft")
+        return extension_of_scipy("fft._pocketfft.pypocketfft", "fft._duccfft.pyduccfft")
     except ImportError:
         return None
 
