@@ -15,20 +15,13 @@ from primal.ops.elementwise.choice import clamp as clamp
 from primal.ops.elementwise.choice import max as max
 from primal.ops.elementwise.choice import min as min
 from primal.ops.elementwise.choice import select_n as select_n
+from primal.ops.elementwise.convert import as_dtype as as_dtype
 from primal.ops.elementwise.convert import convert_element_type as convert_element_type
 from primal.ops.elementwise.convert import copy as copy
 from primal.ops.elementwise.convert import stop_gradient as stop_gradient
 from primal.ops.shape import moveaxis
 from primal.ops.types import NOT_LINEAR
 from primal.ops.words import zero_derivative
-
-
-def as_dtype(x: Any, dtype: Any) -> Any:
-    """x converted, if it is of another dtype."""
-    if aval_of(x).dtype == dtype:
-        return x
-    return convert_element_type(x, new_dtype=dtype, weak_type=False)
-
 
 # bitcast_convert_type: the same bits. A narrower dtype adds a last dimension, of the parts from the
 # lowest to the highest; a wider one takes such a dimension away.

@@ -222,15 +222,6 @@ def test_derivatives_by_large_shapes(x64: None) -> None:
     np.testing.assert_allclose(got, 1 + 1 / (6 * np.float64([1e6, 1.01e308])), rtol=1e-12)
 
 
-def test_derivatives_by_shapes_far_above(x64: None) -> None:
-    """There Q is x^(a - 1)·e^-x/Γ(a), less than its 1/x-th: a variate moves by log x - ψ(a)."""
-    a, x = [v.ravel() for v in np.meshgrid([3.0, 25.0, 999.0, 1e9], [1e18, 1e20, 1e30, 1e100])]
-    want = np.log(x) - scipy.special.digamma(a)
-    for run in (eager, compiled):
-        (got,) = run(ops.random_gamma_grad, a, x)
-        np.testing.assert_allclose(got, want, rtol=1e-8)
-
-
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_polygamma_and_zeta(dtype: Any, x64: None) -> None:
     rng = np.random.default_rng(0)
@@ -279,7 +270,7 @@ def test_polygamma_of_even_order_at_negative_halves(engine: str, dtype: Any, x64
 
 def test_how_gamma_variates_move_far_out(x64: None) -> None:
     """There it is log x - ψ(a), however large x/a is."""
-    a, x = np.meshgrid([2.0, 20.5, 161.0], [1e20, 1e100, 1e300])
+    a, x = np.meshgrid([2.0, 20.5, 161.0, 999.0], [1e18, 1e20, 1e100, 1e300])
     for run in (eager, compiled):
         (got,) = run(ops.random_gamma_grad, a, x)
         np.testing.assert_allclose(got, np.log(x) - scipy.special.psi(a), rtol=4e-15)

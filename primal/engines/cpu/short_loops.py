@@ -293,11 +293,7 @@ class _Writer:
         following = c.new(f"add nsw i64 %i{tag}, 1")
         rest = c.new(f"and i64 {following}, {self.period}")
         due = c.new(f"icmp eq i64 {rest}, 0")
-        c.do(f"br i1 {due}, label %look{tag}, label %next{tag}")
-        c.start(f"look{tag}")
-        bad = self.signalled()
-        c.do(f"br i1 {bad}, label %stop, label %next{tag}")
-        c.start(f"next{tag}")
+        self.look(due, f"look{tag}", f"next{tag}")
         if spec.again is None:
             going = c.new(f"icmp slt i64 {following}, {self.trips}")
         c.do(f"br i1 {going}, label %turn{tag}, label %over{tag}")
@@ -337,23 +333,24 @@ class _Writer:
             c.do(f"%sum{tag} = add nsw i64 %past{tag}, {turns}")
             crossed = c.new(f"xor i64 %sum{tag}, %past{tag}")
             due = c.new(f"icmp ugt i64 {crossed}, {self.period}")
-            c.do(f"br i1 {due}, label %between{tag}, label %further{tag}")
-            c.start(f"between{tag}")
-            bad = self.signalled()
-            c.do(f"br i1 {bad}, label %stop, label %further{tag}")
-            c.start(f"further{tag}")
+            self.look(due, f"between{tag}", f"further{tag}")
             more = Int(c, f"%beyond{tag}").test("slt", stop)
             c.do(f"br i1 {more}, label %strip{tag}, label %done{tag}")
             c.start(f"done{tag}")
             turns = c.new(f"phi i64 [ {past}, %{top} ], [ %sum{tag}, %further{tag} ]")
         return turns
 
-    def signalled(self) -> str:
-        """Whether a look for signals, or another thread, found that the program is to stop."""
+    def look(self, due: str, block: str, following: str) -> None:
+        """Where a look for signals is due, it, in that block; the end where it, or another thread,
+        found that the program is to stop."""
         c = self.c
+        c.do(f"br i1 {due}, label %{block}, label %{following}")
+        c.start(block)
         c.do(f"call void {self.poll}(ptr %status)")
         state = c.new("load atomic i32, ptr %status monotonic, align 4")
-        return c.new(f"icmp ne i32 {state}, 0")
+        bad = c.new(f"icmp ne i32 {state}, 0")
+        c.do(f"br i1 {bad}, label %stop, label %{following}")
+        c.start(following)
 
     def picked(self, fading: list[int], tag: str) -> str:
         """Careful code for a turn where carries have become small, which every eighth turn asks.

@@ -15,7 +15,7 @@ from primal.base.native import BFLOAT16, FLOAT16, FLOAT32, extension, narrowed, 
 from primal.ir.avals import Aval
 from primal.ir.evaluate import quietly, refusing
 from primal.ir.op import MIXED, Bound, Expand, Op, by_kind
-from primal.ir.trace import ZERO
+from primal.ir.trace import ZERO, aval_of
 from primal.ops.types import ANY, NOT_LINEAR, nary
 from primal.ops.words import linear, zero_derivative
 
@@ -189,6 +189,13 @@ convert_element_type = Op(
     kernel=lambda k, x, *, new_dtype, weak_type: k.convert(x, new_dtype),
     written=_convert_written,
 )
+
+
+def as_dtype(x: Any, dtype: Any) -> Any:
+    """x converted, if it is of another dtype."""
+    if aval_of(x).dtype == dtype:
+        return x
+    return convert_element_type(x, new_dtype=dtype, weak_type=False)
 
 
 # Identities: copy, in a buffer of its own; stop_gradient, a constant to every derivative.

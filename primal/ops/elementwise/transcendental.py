@@ -33,7 +33,7 @@ from primal.ops.elementwise.arithmetic import (
 )
 from primal.ops.elementwise.choice import max as larger
 from primal.ops.elementwise.choice import select_n
-from primal.ops.elementwise.convert import convert_element_type
+from primal.ops.elementwise.convert import as_dtype, convert_element_type
 from primal.ops.elementwise.make import binary, in_float32, is_integer, unary
 from primal.ops.elementwise.parts import abs
 from primal.ops.types import FLOATING, INEXACT, NOT_LINEAR, broadcast_shapes, check_dtype
@@ -279,7 +279,7 @@ def _over_squares(t: Any, other: Any, y: Any, x: Any) -> Any:
     if dtype.kind == "c":
         return mul(t, div(other, add(square(y), square(x))))
     if is_narrow_float(dtype):  # that of float16 begins at 256
-        other, y, x = [_converted(v, np.dtype(np.float32)) for v in (other, y, x)]
+        other, y, x = [as_dtype(v, np.dtype(np.float32)) for v in (other, y, x)]
     size = larger(abs(y), abs(x))
     wide, half = aval_of(size).dtype, finfo(aval_of(size).dtype).maxexp // 2
     small, large = [literal(2.0**n, wide) for n in (4 - half, half - 1)]
@@ -287,13 +287,7 @@ def _over_squares(t: Any, other: Any, y: Any, x: Any) -> Any:
     scale = select_n(lt(size, small), select_n(gt(size, large), _one(size), down), up)
     y, x, other = mul(y, scale), mul(x, scale), mul(other, scale)
     slope = mul(div(other, add(square(y), square(x))), scale)
-    return mul(t, _converted(slope, dtype))
-
-
-def _converted(x: Any, dtype: Any) -> Any:
-    if aval_of(x).dtype == dtype:
-        return x
-    return convert_element_type(x, new_dtype=dtype, weak_type=False)
+    return mul(t, as_dtype(slope, dtype))
 
 
 atan2 = binary(
