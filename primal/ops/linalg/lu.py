@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.base.native import extension
 from primal.ir.avals import Aval
 from primal.ir.evaluate import refusing
 from primal.ir.op import LINALG, Never, Op, Word, by_kind
@@ -297,6 +298,12 @@ WRITTEN_OUT = 8
 """Rows of a matrix up to which a system costs little more than its factors."""
 
 
+ELIMINATED = 32
+"""Rows up to which float32 is solved without LAPACK, also in double precision: 1,000 systems of 4
+rows take 90 µs, not 400, of 32 rows a third of the time."""
+_solved: Any = None if extension is None else extension.solved
+
+
 @weak_together
 def _solve_type(a: Aval, b: Aval, *, transpose_a: bool) -> Aval:
     check_stacks("solve", (a, 2), (b, 2))
@@ -313,9 +320,13 @@ def _solve_type(a: Aval, b: Aval, *, transpose_a: bool) -> Aval:
 def _solve_impl(a: Any, b: Any, *, transpose_a: bool) -> Any:
     if not b.size:
         return np.zeros(b.shape, b.dtype)
+    given = (a.swapaxes(-1, -2) if transpose_a else a, b)
+    if _solved is not None and a.dtype == np.float32 and a.shape[-1] <= ELIMINATED:
+        out = _solved(*given)
+        if out is not None:
+            return out
     try:
-        run = in_double("solve", a.dtype, b.dtype, 2)
-        return refusing(run, (a.swapaxes(-1, -2) if transpose_a else a, b))
+        return refusing(in_double("solve", a.dtype, b.dtype, 2), given)
     except FloatingPointError:
         # Some matrix is singular: divisions by its zero pivots give inf and nan, as compiled.
         getrf, trsm = lapack("getrf", a.dtype), blas("trsm", a.dtype)
