@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from primal.base.structures import structure
+from primal.engines.cpu.gathers import Gather
 from primal.engines.cpu.graph import NATIVE, Node, Value, size_of
-from primal.engines.cpu.moves import Gather, Scatter
+from primal.engines.cpu.moves import Scatter
 from primal.engines.cpu.pieces import Window
 from primal.engines.cpu.steps import Routine
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.engines.cpu import _llvm
+from primal.engines.cpu import _llvm, narrow_gathers
 from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, itemsize
 from primal.engines.cpu.graph import (
     APART,
@@ -64,6 +64,9 @@ def read(
     kept, t, wide = MEMORY[dtype], c.vec(MEMORY[dtype]), c.vec("i32")
     # Whatever was computed for lanes behind the end, it is a place inside.
     at = c.call(f"llvm.umin.v{c.lanes}i32", wide, (wide, xs[1]), (wide, xs[2]))
+    if itemsize(dtype) <= narrow_gathers.MOST:
+        at = c.new(f"mul {wide} {at}, {c.const('i32', str(itemsize(dtype)))}")
+        return narrow_gathers.by_words(c, dtype, place, at, mask, "i32")
     ps = c.new(f"getelementptr {kept}, ptr {place}, {wide} {at}")
     return str(
         c.call(
@@ -136,12 +139,13 @@ def take(
         return None
     if size_of(shape) < least(k):
         return None
-    if dtype not in NATIVE or dtype.itemsize not in (4, 8) or indices.dtype not in NATIVE:
+    if dtype not in NATIVE or indices.dtype not in NATIVE:
         return None
     if x.node.word in ("literal", "iota") or any(s < 0 for s in x.steps()):
         return None
     last = sum([(n - 1) * s for n, s in zip(x.shape, x.steps(), strict=True)])
-    if last >= 1 << 31:
+    # Narrow elements are at so many bytes from the word of four bytes that holds the first.
+    if last * (dtype.itemsize if dtype.itemsize <= narrow_gathers.MOST else 1) >= (1 << 31) - 4:
         return None
     columns = [column(k, indices, j) for j in range(len(mapped))]
     if not any(column.node.args and column.node.word not in APART for column in columns):

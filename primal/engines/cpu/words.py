@@ -13,7 +13,7 @@ from primal.engines.cpu import (
     commuting,
     control,
     divisions,
-    moves,
+    gathers,
     objects,
     pieces,
     powers,
@@ -536,7 +536,7 @@ class Words(MatrixWords):
             found = commuting.gather_of_gather(self, x, indices, **params)
             if found is not None:
                 return found
-        out = takes.take(self, x, indices, **params) or moves.gather(self, x, indices, **params)
+        out = takes.take(self, x, indices, **params) or gathers.gather(self, x, indices, **params)
         self.gathered[out.node] = x, indices, params
         return out
 

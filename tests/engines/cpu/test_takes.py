@@ -12,6 +12,7 @@ import primal
 import primal.numpy as jnp
 from primal.engines.cpu.schedule import Group
 from primal.engines.cpu.steps import Routine
+from tests.engines.cpu.fences import fenced
 from tests.engines.cpu.lab import agree
 
 DRAW = np.random.default_rng(0)
@@ -22,7 +23,10 @@ J = DRAW.integers(-40, 60, 45).astype(np.int32)
 
 @pytest.mark.parametrize("mode", ["clip", "fill"])
 @pytest.mark.parametrize("index", [np.int8, np.uint8, np.int16, np.int32, np.uint32, np.int64])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint32, np.int64])
+@pytest.mark.parametrize(
+    "dtype",
+    [np.float32, np.float64, np.uint32, np.int64, np.bool_, np.int8, np.uint16, np.float16],
+)
 def test_any_index_of_any_dtype(dtype: Any, index: Any, mode: str) -> None:
     ends = np.iinfo(index)
     i = DRAW.integers(max(ends.min, -40), 60, (7, 45)).astype(index)
@@ -107,6 +111,34 @@ def test_indices_in_memory_are_the_routines() -> None:
 
     made = agree(f, X, I)
     assert [type(step) for step in made.plan.steps] == [Routine]
+
+
+@pytest.mark.parametrize("end", [False, True])
+@pytest.mark.parametrize("index", [np.uint8, np.int16, np.int32, np.uint32, np.int64])
+@pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.uint16, np.float16, np.float32, np.int64])
+def test_vectors_of_elements_of_an_array_at_the_end_of_memory(
+    dtype: Any, index: Any, end: bool
+) -> None:
+    """Narrow ones are cut out of words of four bytes, which may begin before and end behind."""
+    ends = np.iinfo(index)
+    x = fenced((5, 7), dtype, end)
+    x[...] = DRAW.integers(0, 2 if dtype == np.bool_ else 100, (5, 7))
+    i = DRAW.integers(max(ends.min, -4), 9, 37).astype(index)
+    i[:4] = ends.max, ends.min, 0, 6
+
+    def f(x: Any, i: Any) -> list[Any]:
+        def at(x: Any, mode: str = "clip") -> Any:
+            kept = tuple(range(x.ndim - 1))
+            numbers = primal.lax.GatherDimensionNumbers(kept, (x.ndim - 1,), (x.ndim - 1,))
+            return primal.lax.gather(x, i[:, None], numbers, (*x.shape[:-1], 1), mode=mode)
+
+        return [at(x.reshape(-1)), at(x), at(x.T, "fill"), at(x[::-1, ::-2], "fill")]
+
+    made = agree(f, x, i)
+    specs = [step.spec for step in made.plan.steps if type(step) is Routine]
+    wide = "i4" if x.itemsize <= 4 and i.itemsize <= 4 else "i8"
+    assert [spec.vectors for spec in specs] == [wide] * 4
+    assert {spec.index for spec in specs} == {np.dtype(index).str[1:]}
 
 
 def test_a_concatenation_of_one_says_nothing_of_what_that_is_a_view_of() -> None:
