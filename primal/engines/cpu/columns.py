@@ -9,8 +9,10 @@ from primal.engines.cpu.code import MEMORY, SCALAR
 from primal.engines.cpu.interleaved import PART
 from primal.engines.cpu.lanes import emit
 from primal.engines.cpu.monoids import accumulator
-from primal.engines.cpu.strips import strips
+from primal.engines.cpu.strips import Turn, strips
 
+STRIP, WIDEST_STRIP = 4, 64
+"""Vectors of a strip of columns, and its elements at most."""
 WIDEST = 8
 """Bytes of the widest number that is added up."""
 ROWS = 8
@@ -49,9 +51,37 @@ def _by_strips(w: Any, places: list[str], first: str, last: str) -> None:
         return []
 
     def reduced() -> None:
-        strips(w, first, last, [], turn)
+        _across(w, first, last, turn)
 
     _either(w, places, first, last, reduced)
+
+
+def _across(w: Any, first: str, last: str, turn: Turn) -> None:
+    """`turn` over the columns: of light bodies by strips of several vectors, then by single ones.
+
+    A few cache lines of each row at a time: one takes a fifth longer over 2000 x 2000. What is left
+    of 17 to 63 columns by a strip under a mask took twice as long as by vectors.
+    """
+    if not w.light:
+        strips(w, first, last, [], turn)
+        return
+    c, lanes = w.c, w.c.lanes
+    wide = min(STRIP * lanes, WIDEST_STRIP)
+    count = c.new(f"and i64 {c.new(f'sub i64 {last}, {first}')}, {-wide}")
+    stop = c.new(f"add i64 {first}, {count}")
+    known = w.splats, w.inverses
+
+    def spread(i: int, x: str) -> str:
+        few = f"<{lanes} x {SCALAR[w.dtypes[i]]}>"
+        return x and c.new(
+            f"shufflevector {few} {x}, {few} poison, <{wide} x i32> zeroinitializer"
+        )
+
+    w.splats, w.inverses = [{i: spread(i, x) for i, x in found.items()} for found in known]
+    c.lanes = wide
+    c.loop(first, stop, str(wide), [], lambda i, _: turn(i, None, []))
+    c.lanes, (w.splats, w.inverses) = lanes, known
+    strips(w, stop, last, [], turn)
 
 
 def _by_blocks(w: Any, places: list[str], first: str, last: str) -> None:
@@ -116,7 +146,7 @@ def _by_blocks(w: Any, places: list[str], first: str, last: str) -> None:
             put(c.loop(j, end, "1", given, add), at)
             return []
 
-        strips(w, first, last, [], turn)
+        _across(w, first, last, turn)
         return []
 
     def row(d: int, places: list[str]) -> list[str]:

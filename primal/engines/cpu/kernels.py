@@ -58,7 +58,6 @@ class Spec:
     reductions: (monoid, number, dtype of the result), one result per kept index: slot, offset,
     kept strides, and if split what `parts` says.
     strided: what is stored does not lie side by side along the vectors.
-    strip: several vectors of columns are taken at a time.
     short: rows are as long as a vector of so many elements, whose last vector overlaps the one
     before; 0 if they may be shorter, or if more work is done than that would gain.
     nested: so many loops before the last are part of a unit; of the first of them a unit is some
@@ -78,7 +77,6 @@ class Spec:
     stores: tuple[int, ...]
     reductions: tuple[tuple[str, int, str], ...]
     strided: bool = False
-    strip: bool = False
     short: int = 0
     nested: int = 0
     blocked: bool = False
@@ -106,8 +104,7 @@ def lanes_of(spec: Any, width: int) -> int:
     lanes = max(width // widest, 2)
     if isinstance(spec, Spec) and spec.short > 1:
         return min(lanes, spec.short)
-    # A few cache lines of each row at a time: one takes a fifth longer over 2000 x 2000.
-    return min(4 * lanes, 64) if isinstance(spec, Spec) and spec.column and spec.strip else lanes
+    return lanes
 
 
 def is_light(body: Sequence[Any]) -> bool:
@@ -127,7 +124,6 @@ class Writer:
         self.at = HEADER
         self.dtypes = spec.dtypes
         self.rank = spec.kept + spec.reduced
-        self.mask_type = "i32" if self.c.lanes <= 16 else "i8"
         # Operand, then store, then reduction -> its strides by loop.
         self.strides: list[list[str]] = []
         self.splats: dict[int, str] = {}
@@ -279,7 +275,7 @@ class Writer:
 
     def mask(self, i: str, stop: str) -> str:
         """The lanes before `stop` of the vector that begins at i."""
-        c, t = self.c, self.mask_type
+        c, t = self.c, "i32" if self.c.lanes <= 16 else "i8"
         left = c.new(f"sub i64 {stop}, {i}")
         left = c.call("llvm.smin.i64", "i64", ("i64", left), ("i64", str(c.lanes)))
         small = c.splat(t, c.new(f"trunc i64 {left} to {t}"))

@@ -406,7 +406,6 @@ def with_size_classes(spec: Spec, sizes: list[int], split: bool) -> Spec:
     light, rows = is_light(spec.body), size_of(sizes[spec.kept :])
     return replaced(
         spec,
-        strip=spec.column and light and sizes[spec.kept - 1] >= GRAIN // 2,
         blocked=spec.column
         and (not light or rows >= TALL)
         and all(spec.dtypes[ref] != "b1" for _, ref, _ in spec.reductions),
