@@ -2,8 +2,7 @@
 
 The programs of `test_kinds` go through every kind of code; here are many more functions, on rows of
 17 to 333 elements. Three lengths are seen because rows below 32 elements, few rows and long ones
-may each have a kernel of their own. Left out are m.sum(1) and m.prod(1), which have a fourth for 32
-and more rows that are shorter than 32.
+may each have a kernel of their own.
 """
 
 from __future__ import annotations
@@ -28,6 +27,8 @@ NEW = 17, 31, 50, 161, 333
 NAMES = {"jnp": jnp, "lax": lax, "nn": nn, "sp": sp, "sl": sl, "grad": primal.grad}
 ROWS = """
     m.sum(0); m.sum(); m.mean(0); m.var(1); m.std(0); m.max(0); m.argmin(1)
+    m.sum(1); m.prod(1); (m > 0).any(1); jnp.nansum(m, 1); jnp.median(m, 1); jnp.quantile(m, 0.3, 1)
+    jnp.einsum("ij,ij->i", m, y); jnp.pad(m, 3, mode="maximum"); j @ j.T; jnp.count_nonzero(z, 1)
     t.sum(0); t.sum(1); t.sum(2); t.max(1); (m > 0).all(0); jnp.ptp(m, 1); jnp.average(m, 0)
     jnp.cumsum(m, 0); jnp.cumsum(m, 1); jnp.cumprod(m, 0); lax.cummax(m, 1); lax.cumlogsumexp(m, 1)
     jnp.sort(m, 1); jnp.argsort(m, 1); jnp.median(v); jnp.diff(m, axis=0); jnp.diff(m, axis=1)
@@ -59,12 +60,12 @@ ROWS = """
 
 
 def operands(n: int) -> dict[str, Any]:
-    """Matrices m, y and z, which is complex, a square s, t of rank 3, a vector, and indices."""
+    """Matrices m, y, z of complex numbers and j, a square s, t of rank 3, a vector, and indices."""
     m = np.ones((n + 3, n), np.float32)
     return {
         "m": m, "y": m * 0.5, "t": np.ones((5, n + 3, n), np.float32), "z": m + 1j * m,
         "s": np.eye(n, dtype=np.float32), "v": np.ones(2 * n + 1, np.float32),
-        "i": np.zeros(2 * n + 1, np.int32),
+        "i": np.zeros(2 * n + 1, np.int32), "j": np.ones((n + 3, n), np.int32),
     }  # fmt: skip
 
 
