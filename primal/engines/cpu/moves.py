@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from primal.base.structures import structure
-from primal.engines.cpu.code import LINE, Module, itemsize
+from primal.engines.cpu.code import LINE, MEMORY, Module, itemsize
 from primal.engines.cpu.graph import NAMES, Value, behind, native, row_major, size_of
 from primal.engines.cpu.interleaved import PART, by_parts
 from primal.engines.cpu.lanes import combined, emit
@@ -35,6 +35,8 @@ FEW = 32
 """Bytes of a run up to which its length is part of the code."""
 BLOCK = 16384
 """Bytes, about, that a unit of work moves."""
+REGISTER = 16
+"""Bytes of the least vectors for which there are instructions."""
 SHARED = 1 << 14
 """Elements of a single window from which its rows are units of work."""
 ROUND = 1 << 20
@@ -265,15 +267,7 @@ class Scatter:
                 s.write(t, s.read(t, source), to)
             return
         if not self.runs or self.few:
-            # No masks: what one stored the next load would wait for. Elements in powers of two.
-            whole, left, at = s.lanes, self.few // item or 1, 0
-            while left:
-                s.lanes = min(whole, 1 << (left.bit_length() - 1))
-                old = read_vector(s, self.dtype, to + at)
-                new = read_vector(s, self.dtype, source + at)
-                write_vector(s, self.dtype, self._combined(s, old, new), to + at)
-                left, at = left - s.lanes, at + s.lanes * item
-            s.lanes = whole
+            self._pieces(s, source, to, item)
             return
 
         def turn(i: Int, mask: str = "") -> None:
@@ -285,6 +279,43 @@ class Scatter:
         whole = run - run % s.lanes
         s.each(0, whole, turn, s.lanes)
         s.each(whole, run, lambda i: turn(i, lanes_before(s, run - i)), s.lanes)
+
+    def _pieces(self, s: Script, source: Place, to: Place, item: int) -> None:
+        """Few elements, read and written in powers of two and combined in one vector.
+
+        No masks: what one stored the next load would wait for. Of single elements LLVM makes
+        branches where words choose: greatest rows of three int16 took three times as long.
+        """
+        kept, count = MEMORY[self.dtype], self.few // item or 1
+        chooses = self.word in ("max", "min")
+        lanes = max(1 << (count - 1).bit_length(), REGISTER // item if count > 1 or chooses else 1)
+        sizes = [1 << i for i in reversed(range(count.bit_length())) if count >> i & 1]
+        starts = [sum(sizes[:i]) for i in range(len(sizes))]
+        whole, s.lanes = s.lanes, lanes
+
+        def read(place: Place) -> str:
+            found = ""
+            for start, size in zip(starts, sizes, strict=True):
+                t = s.vec(kept, size)
+                piece = s.new(f"load {t}, ptr {(place + start * item).name}, align 1")
+                if size < lanes:
+                    piece = chosen(s, t, piece, "poison", range(size), lanes)
+                order = [*range(start), *range(lanes, lanes + size)]
+                found = chosen(s, s.vec(kept), found, piece, order, lanes) if start else piece
+            if self.dtype == "b1":
+                found = s.new(f"icmp ne {s.vec(kept)} {found}, zeroinitializer")
+            return found
+
+        made = self._combined(s, read(to), read(source))
+        if self.dtype == "b1":
+            made = s.new(f"zext {s.vec('i1')} {made} to {s.vec(kept)}")
+        for start, size in zip(starts, sizes, strict=True):
+            t = s.vec(kept, size)
+            piece = made
+            if size < lanes:
+                piece = chosen(s, s.vec(kept), made, "poison", range(start, start + size), size)
+            s.do(f"store {t} {piece}, ptr {(to + start * item).name}, align 1")
+        s.lanes = whole
 
     def _combined(self, s: Script, old: str, new: str) -> str:
         if self.paired:
@@ -373,6 +404,13 @@ def scatter(
             updates=((0, 0),), name=f"scatter {word}",
         )  # fmt: skip
     return x
+
+
+def chosen(s: Script, t: str, x: str, y: str, order: Sequence[int], lanes: int) -> str:
+    """So many lanes: those of two vectors of a type that have such numbers, and any others."""
+    names = [f"i32 {i}" for i in order] + ["i32 poison"] * (lanes - len(order))
+    mask = f"<{lanes} x i32> <{', '.join(names)}>"
+    return s.new(f"shufflevector {t} {x}, {t} {y}, {mask}")
 
 
 def _strip_of(run: int, batch: Sequence[Any], item: int) -> int:

@@ -273,3 +273,22 @@ def test_narrow_extrema_are_made_where_the_array_lies(word: str, dtype: str) -> 
         (one,) = built(lambda x, at, z, f=f: [f(x, at, z)], *wide).execute(wide)
         zeros = want == 0
         np.testing.assert_array_equal(np.signbit(got)[zeros], np.signbit(one)[zeros])
+
+
+@pytest.mark.parametrize("word", ["max", "min", "add", "multiply"])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "float16", "float32", "int64"])
+def test_short_rows_are_combined_in_one_vector(dtype: str, word: str) -> None:
+    """Of lengths that are part of the code: nothing of a neighbour is read or written."""
+    if dtype == "bool" and word in ("add", "multiply"):
+        pytest.skip("no arithmetic of booleans")
+    item = np.dtype(dtype).itemsize
+    for width in sorted({1, 2, 3, 32 // item - 1, 32 // item}):
+        x = (DRAW.standard_normal((9, width)) * 5).astype(dtype)
+        y, i = fenced((40, width), dtype, True), DRAW.integers(0, 9, 40).astype(np.int32)
+        y[...] = (DRAW.standard_normal((40, width)) * 5).astype(dtype)
+
+        def f(x: Any, i: Any, y: Any) -> list[Any]:
+            return [getattr(x.at[i], word)(y)]
+
+        (got,), (want,) = built(f, x, i, y).execute([x, i, y]), numpy_run(f, x, i, y)
+        np.testing.assert_array_equal(got, want)
