@@ -176,8 +176,21 @@ flush_subnormals = _flag(
     "Take numbers below the normal ones as zeros in programs on the cpu engine, as XLA does.",
     key=True,
 )
+
+
+def _names_device(value: Any) -> bool:
+    """a device or the name of a platform"""
+    # Devices are a class of the runtime, which imports this module.
+    return isinstance(value, str) or hasattr(value, "platform")
+
+
 default_device = _flag(
-    "default_device", None, None, "Where arrays without a placement go.", key=True, optional=True
+    "default_device",
+    None,
+    _names_device,
+    "Where arrays without a placement go.",
+    key=True,
+    optional=True,
 )
 platforms = _flag(
     "platforms",

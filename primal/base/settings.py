@@ -132,9 +132,9 @@ class Scope:
 class Flag:
     """One setting: name, default, legal values, meaning, and whether programs depend on it.
 
-    `kind` is a type, a tuple of choices, or None for any value; `optional` admits None. The record
-    is callable: `flag(value)` is a context manager for the running thread; `flag.value` is its
-    value there.
+    `kind` is a type, a tuple of choices, a test that answers whether a value is legal and whose
+    docstring says which are, or None for any value; `optional` admits None. The record is callable:
+    `flag(value)` is a context manager for the running thread; `flag.value` is its value there.
     """
 
     # A record's own `__doc__`, which `help` shows, needs the dictionary.
@@ -154,7 +154,7 @@ class Flag:
         self,
         name: str,
         default: Any,
-        kind: type | tuple[Any, ...] | None,
+        kind: type | tuple[Any, ...] | Callable[[Any], bool] | None,
         doc: str,
         *,
         key: bool = False,
@@ -194,6 +194,9 @@ class Flag:
                 return bool(value)
             if type(value).__module__ == "numpy" and type(value).__name__ == "bool":
                 return bool(value)
+        elif not isinstance(kind, type):
+            if kind(value):
+                return value
         elif isinstance(value, (int, kind)) if kind is float else isinstance(value, kind):
             if not isinstance(value, bool):
                 return value
@@ -209,7 +212,7 @@ class Flag:
             return None
         elif self.kind in (int, float):
             try:
-                return self.kind(word)
+                return float(word) if self.kind is float else int(word)
             except ValueError:
                 pass  # not a number: reported below with every other bad text
         elif isinstance(self.kind, tuple):
@@ -228,6 +231,8 @@ class Flag:
             words = "one of " + ", ".join(map(repr, self.kind))
         elif self.kind is bool:
             words = "True or False"
+        elif self.kind is not None and not isinstance(self.kind, type):
+            words = str(self.kind.__doc__)
         elif self.kind is None:
             words = "any value"
         else:

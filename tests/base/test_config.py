@@ -228,3 +228,13 @@ def test_settings_of_jax_without_meaning_here_are_kept():
             config.update("jax_persistent_cache_min_compile_time_secs", "1")
     finally:
         config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+
+
+@pytest.mark.parametrize("wrong", [3, ["cpu"], 1.5, object()])
+def test_default_device_is_a_device_or_a_platform(wrong):
+    with pytest.raises(ValueError, match="a device or the name of a platform"):
+        flags.default_device(wrong)
+    with flags.default_device("cpu"):
+        assert config.default_device == "cpu"
+    with flags.default_device(None):
+        assert config.default_device is None
