@@ -28,7 +28,7 @@ from primal.api.stages import Jitted, Lowered, Traced, held, no_options, through
 from primal.base import caches, source
 from primal.base.config import settings
 from primal.base.errors import api_boundary
-from primal.base.native import FUNCTIONS
+from primal.base.lasting import Lasting, lasts
 from primal.base.pytree import flatten, flatten_args, unflatten
 from primal.base.turns import turn
 from primal.base.wrapping import P, R, check_callable
@@ -119,7 +119,7 @@ def _clear_all() -> None:
 caches.register(_clear_all)
 
 
-class JitFunction(Dispatcher):
+class JitFunction(Dispatcher, Lasting):
     """A function that runs compiled; made by `jit`."""
 
     def __init__(
@@ -147,7 +147,7 @@ class JitFunction(Dispatcher):
             static_argnums, static_argnames, donate_argnums, donate_argnames, keep_unused, inline,
         )  # fmt: skip
         # jit of the same function again finds what was traced before.
-        if isinstance(fun, FUNCTIONS):
+        if lasts(fun):
             table = _by_function.setdefault(fun, {})
             self._signatures: dict[Any, TracedProgram] = table.setdefault(options, {})
         else:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import operator
 import os
-import types
 from collections.abc import Callable
 from typing import Any
 
@@ -29,11 +28,6 @@ if os.environ.get("PRIMAL_NO_EXTENSION", "").strip().lower() in ("", "0", "false
     else:
         if getattr(_fast, "VERSION", None) == VERSION:
             extension = _fast
-
-FUNCTIONS: tuple[type, ...] = (types.FunctionType,)
-"""The classes of functions that are what they are for good: traces of them may be kept."""
-if extension is not None:
-    FUNCTIONS = (*FUNCTIONS, extension.Remembered)
 
 KEPT = 1 << 16
 """Bytes from which on `empty` uses memory again."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -492,3 +493,41 @@ def test_errors(call: Any, error: type[Exception], text: str) -> None:
 @pytest.mark.parametrize("length", [3.0, 3.5, np.float32(3)])
 def test_a_length_that_is_a_quotient_counts_whole_steps(length) -> None:
     assert lax.scan(lambda c, _: (c + 1, None), 0, length=length)[0] == 3
+
+
+def test_what_is_made_of_functions_is_traced_once() -> None:
+    # As the functions themselves: by jit, partial, rules of derivatives. Eager calls of the loop
+    # then find their executable, too.
+    calls = []
+
+    def f(k: Any, c: Any, x: Any) -> Any:
+        calls.append(k)
+        return c * k + x, c
+
+    def step(c: Any, x: Any) -> Any:
+        return f(2.0, c, x)
+
+    ruled = primal.custom_jvp(step)
+    ruled.defjvp(lambda p, t: primal.jvp(step, p, t))
+    for body in jit(partial(f, 2.0)), partial(f, 2.0), partial(jit(f), 2.0), ruled, jit(ruled):
+        del calls[:]
+        first, second = [lax.scan(body, jnp.float32(1), X) for _ in range(2)]
+        assert len(calls) == 1 and float(first[0]) == float(second[0])
+        added = partial(body, jnp.float32(1))
+        for _ in range(2):
+            lax.map(added, X)
+        assert len(calls) <= 2
+
+
+def test_objects_of_other_classes_are_asked_anew() -> None:
+    class Step:
+        by = 1.0
+
+        def __call__(self, c: Any, x: Any) -> Any:
+            return c + self.by * x, None
+
+    step = Step()
+    once = lax.scan(step, jnp.float32(0), X)[0]
+    step.by = 3.0
+    np.testing.assert_allclose(lax.scan(step, jnp.float32(0), X)[0], 3 * once)
+    assert float(lax.scan(partial(step), jnp.float32(0), X)[0]) == 3 * float(once)

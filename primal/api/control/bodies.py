@@ -12,7 +12,7 @@ import numpy as np
 from primal.api.operands import check_operands, check_outputs, name_of
 from primal.base import caches
 from primal.base.config import settings
-from primal.base.native import FUNCTIONS
+from primal.base.lasting import lasts
 from primal.base.promotion import promote_pair
 from primal.base.pytree import (
     PyTreeDef,
@@ -95,7 +95,7 @@ def trace_body(
     positions `ref_args` arrive as mutable references.
     """
     owner, *rest = origin or (fun,)
-    if type(owner) not in FUNCTIONS:
+    if not lasts(owner):
         return _trace_body(fun, specs, avals, names, ref_args)
     known = _bodies.get(owner)
     if known is None:

@@ -13,6 +13,7 @@ from primal.api.control.symbolic import SymbolicZero, zeros_of
 from primal.api.control.with_refs import interleaved
 from primal.api.operands import check_outputs, look_like, name_of, operand
 from primal.base import dtypes
+from primal.base.lasting import Lasting
 from primal.base.pytree import (
     PyTreeDef,
     flatten,
@@ -33,7 +34,7 @@ from primal.transforms.stage import StageTrace, stage
 Tree = Any
 
 
-class Custom(Generic[P, R]):
+class Custom(Lasting, Generic[P, R]):
     """What both decorators share: arguments, and the choice between calling and tracing."""
 
     kind = ""
