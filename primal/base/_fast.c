@@ -28,7 +28,7 @@
 #include <cpuid.h>
 #endif
 
-#define VERSION 44 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 45 /* native.py asks for the same number: a stale build is not used */
 
 /* Functions in versions for several CPUs, of which the loader takes one. */
 #if defined(__x86_64__) && defined(__GLIBC__)
@@ -165,6 +165,8 @@ static PyMethodDef module_methods[] = {
     {"sum_rows", sum_rows, METH_O, "Sums of float32 along the last axis, as NumPy adds."},
     {"erf", (PyCFunction)(void (*)(void))erf_32, METH_FASTCALL,
      "erf(x, p, q, flat, exp): the error function of float32 by two polynomials."},
+    {"erf_inv", (PyCFunction)(void (*)(void))erf_inv_32, METH_FASTCALL,
+     "erf_inv(x, centre, tail, from, log1p): of float32."},
     {"erfc", (PyCFunction)(void (*)(void))erfc_32, METH_FASTCALL,
      "erfc(x, p, end, exp): the complementary error function of float32."},
     {"join", (PyCFunction)(void (*)(void))join, METH_FASTCALL,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from primal.base.pytree import unflatten
-from primal.ir.avals import Aval
 from primal.ir.op import Op
 from primal.ir.trace import Array, aval_of, literal
 from primal.lax.reductions import COMBINE, elementwise_combine, read_monoid, read_reduction
@@ -223,12 +223,13 @@ def reduce_window(
     """
     geometry = (window_dimensions, window_strides, padding, base_dilation, window_dilation)
     single = read_monoid("reduce_window", operand, init_value, computation)
-    if single is not None and _has_windows(single[0], operand.aval):
+    if single is not None and operand.aval.ndim and _has_windows(single[0], operand.aval.dtype):
         monoid, init, _ = single
         return _windowed(operand, monoid, init, *geometry)
     read = read_reduction("reduce_window", operand, init_value, computation)
     window = _read_windows(aval_of(read.leaves[0]).shape, *geometry)
-    if read.monoid is not None and _has_windows(read.monoid, aval_of(read.leaves[0])):
+    first = aval_of(read.leaves[0])
+    if read.monoid is not None and first.ndim and _has_windows(read.monoid, first.dtype):
         init = None if read.neutral else read.inits[0]
         out = [_windowed(read.leaves[0], read.monoid, init, *geometry)]
     else:
@@ -236,12 +237,13 @@ def reduce_window(
     return unflatten(read.spec, out)
 
 
-def _has_windows(monoid: str, x: Aval) -> bool:
+@functools.cache
+def _has_windows(monoid: str, dtype: Any) -> bool:
     # Extremes of complex numbers have a derivative pair by pair, and none as an op of windows.
-    fits = np.issubdtype(x.dtype, np.number) and (monoid == "add" or x.dtype.kind != "c")
-    if x.dtype == np.bool_:
+    fits = np.issubdtype(dtype, np.number) and (monoid == "add" or dtype.kind != "c")
+    if dtype == np.bool_:
         fits = monoid != "add"
-    return monoid in _WINDOWED and x.ndim > 0 and bool(fits)
+    return monoid in _WINDOWED and bool(fits)
 
 
 @remembered

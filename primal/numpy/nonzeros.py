@@ -150,6 +150,7 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None
     return nonzero(flat, size=size, fill_value=fill_value)[0]
 
 
+@remembered_as(direct.argwhere)
 def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The indices of the non-zero elements, one row each; `size` as for `nonzero`.
 

@@ -37,7 +37,7 @@ static PyObject *horner(PyObject *self, PyObject *const *given, Py_ssize_t n) {
 }
 
 /* What a function of float32 made of polynomials is given, and its memory, of the shape of the first
-   operand: f(x, polynomial..., limit, exp). The exponential is NumPy's. */
+   operand: f(x, polynomial..., limit, exp). The exponential, or another function, is NumPy's. */
 typedef struct {
     PyArrayObject *in[3], *made[3];
     float limit;
@@ -66,7 +66,7 @@ static int take_parts(parts *p, PyObject *const *given, Py_ssize_t n, int operan
     return good;
 }
 
-/* The exponential of a part in its own memory. */
+/* The exponential, or what stands in its place, of a part in its own memory. */
 static int exp_of(const parts *p, int i) {
     PyObject *done = PyObject_CallFunctionObjArgs(p->exp, p->made[i], p->made[i], NULL);
     Py_XDECREF(done);
@@ -142,6 +142,34 @@ static PyObject *erfc_32(PyObject *self, PyObject *const *given, Py_ssize_t n) {
         for (npy_intp i = 0; good && i < size; i++) {
             float beyond = body[i] * power[i];
             body[i] = x[i] < 0 ? 2 - beyond : beyond;
+        }
+    }
+    return leave_parts(&p, good);
+}
+
+/* erf_inv(x, centre, tail, from, log1p): x p(w) of w = -log1p(-x^2), p(w) = centre(w - 2.5) below
+   `from`, tail(sqrt(w) - 3) there and beyond; infinite at 1 and -1. */
+static PyObject *erf_inv_32(PyObject *self, PyObject *const *given, Py_ssize_t n) {
+    parts p;
+    int good = take_parts(&p, given, n, 3);
+    if (good) {
+        const float *x = PyArray_DATA(p.in[0]), *tail = PyArray_DATA(p.in[2]);
+        float *out = PyArray_DATA(p.made[0]), *w = PyArray_DATA(p.made[1]);
+        float *at = PyArray_DATA(p.made[2]);
+        const npy_intp size = PyArray_SIZE(p.in[0]), degree = PyArray_SIZE(p.in[2]);
+        for (npy_intp i = 0; i < size; i++)
+            w[i] = -(x[i] * x[i]);
+        good = exp_of(&p, 1);
+        for (npy_intp i = 0; i < size; i++)
+            at[i] = -w[i] - 2.5f;
+        if (good)
+            of_part(&p, 1, at, out);
+        for (npy_intp i = 0; good && i < size; i++) {
+            if (-w[i] >= p.limit) {
+                const float far = sqrtf(-w[i]) - 3;
+                polynomial(tail, degree, &far, out + i, 1);
+            }
+            out[i] = (fabsf(x[i]) == 1 ? INFINITY : out[i]) * x[i];
         }
     }
     return leave_parts(&p, good);

@@ -123,6 +123,7 @@ from primal.numpy.direct.places import choose as choose
 from primal.numpy.direct.places import compress as compress
 from primal.numpy.direct.places import convolve as convolve
 from primal.numpy.direct.places import correlate as correlate
+from primal.numpy.direct.places import argwhere as argwhere
 from primal.numpy.direct.places import count_nonzero as count_nonzero
 from primal.numpy.direct.places import delete as delete
 from primal.numpy.direct.places import extract as extract

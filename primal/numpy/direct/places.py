@@ -227,6 +227,13 @@ def nonzero(a: Any, *, size: Any = None, fill_value: Any = None) -> Callable[...
     return lambda x: x.nonzero()
 
 
+def argwhere(a: Any, *, size: Any = None, fill_value: Any = None) -> Callable[..., Any] | None:
+    """The places of what is not 0 as rows."""
+    if nonzero(a, size=size, fill_value=fill_value) is None:
+        return None
+    return lambda x: np.array(x.nonzero()).T
+
+
 def where(
     condition: Any, x: Any = None, y: Any = None, /, **options: Any
 ) -> Callable[..., Any] | None:

@@ -200,14 +200,17 @@ _GILES_TAIL = single(
 )  # fmt: skip
 
 
-def _erf_inv_32(x: Any) -> Any:
+_TAIL_FROM = 5
+
+
+def _erf_inv_by_numpy(x: Any) -> Any:
     x = np.asarray(x)
     w = np.multiply(x, x, out=np.empty_like(x))
     np.negative(w, out=w)
     np.log1p(w, out=w)
     np.negative(w, out=w)
     out = np.asarray(horner(_GILES_CENTRE, w - np.float32(2.5)))
-    tail = w >= 5
+    tail = w >= _TAIL_FROM
     if tail.any():
         out[tail] = horner(_GILES_TAIL, np.sqrt(w[tail]) - np.float32(3))
     out *= x
@@ -215,6 +218,11 @@ def _erf_inv_32(x: Any) -> Any:
     return np.where(edge, x * np.float32(np.inf), out) if edge.any() else out
 
 
+def _erf_inv_in_c(x: Any) -> Any:
+    return extension.erf_inv(x, _GILES_CENTRE, _GILES_TAIL, _TAIL_FROM, np.log1p)
+
+
+_erf_inv_block: Callable[[Any], Any] = _erf_inv_by_numpy if extension is None else _erf_inv_in_c
 _erf_inv_64 = by_scipy("erfinv", signed=True)
 
 
@@ -222,8 +230,8 @@ def _erf_inv_impl(x: Any) -> Any:
     if x.dtype == np.float64:
         return _erf_inv_64(x)
     if is_narrow_float(x.dtype):
-        return _erf_inv_32(x.astype(np.float32)).astype(x.dtype)
-    return _erf_inv_32(x)
+        return _in_blocks(_erf_inv_block, x.astype(np.float32)).astype(x.dtype)
+    return _in_blocks(_erf_inv_block, x)
 
 
 erf_inv = unary(

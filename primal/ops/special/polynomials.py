@@ -6,13 +6,14 @@ coefficient, and a program is two equations shorter for each.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from primal.base.dtypes import is_narrow_float
 from primal.ir.avals import Aval
-from primal.ir.op import ELEMENTWISE, Op, by_kind
+from primal.ir.op import ELEMENTWISE, Bound, Op, by_kind
 from primal.ir.trace import ZERO
 from primal.ops.elementwise import mul
 from primal.ops.special.error import by_numpy, horner, single
@@ -37,6 +38,13 @@ def _impl(x: Any, *, coefficients: Numbers) -> Any:
     if is_narrow_float(dtype):
         x = np.asarray(x, np.float32)
     return np.asarray(horner(single(*highest_first), x)).astype(dtype, copy=False)
+
+
+def _written(eqn: Any, names: Sequence[str], bound: Bound) -> str | None:
+    highest_first = eqn.params["coefficients"][::-1]
+    if eqn.invars[0].aval.dtype != np.float32 or len(highest_first) == 1:
+        return None
+    return f"{bound(horner)}({bound(single(*highest_first))}, {names[0]})"
 
 
 def _slope(t: Any, x: Any, *, coefficients: Numbers) -> Any:
@@ -74,5 +82,6 @@ polynomial: Op = Op(
     shard=by_kind,
     hlo=hlo_formula(_formula),
     kernel=_kernel,
+    written=_written,
 )
 """Σ coefficients[i]·xⁱ."""

@@ -106,9 +106,10 @@ def _impl(ufunc: Any) -> Any:
         work = np.dtype(np.float32) if narrow else dtype
         # NumPy has no loops for all integers of less than a byte; sums wrap the same way.
         work = np.dtype(np.int8) if work.kind == "V" else work
+        turned = (*[slice(None)] * axis, slice(None, None, -1))  # a third of np.flip's questions
         x = widened(x) if narrow else x.astype(work, copy=False)
         if reverse:
-            x = np.flip(x, axis)
+            x = x[turned]
         # Sums begin with 0, to which -0 adds nothing, as those of all other ops do.
         if ufunc is np.add and work.kind in "fc" and x.shape[axis] > 4 * _BLOCK:
             out = _blocked_sum(x, axis)
@@ -116,7 +117,7 @@ def _impl(ufunc: Any) -> Any:
             out = ufunc.accumulate(x, axis, dtype=work)
             if ufunc in (np.add, np.logaddexp) and work.kind in "fc":
                 out += 0
-        out = np.flip(out, axis) if reverse else out
+        out = out[turned] if reverse else out
         return narrowed(out, dtype) if narrow else out.astype(dtype, copy=False)
 
     return impl
