@@ -18,7 +18,7 @@ from primal.base.pytree import (
     flatten_with_path,
     unflatten,
 )
-from primal.base.wrapping import P, R, Transformed, check_callable, wraps
+from primal.base.wrapping import P, R, Transformed, check_callable
 from primal.ir.trace import aval_of
 from primal.runtime.refs import MappedRef, Ref
 from primal.transforms.batch import Axis, batch_flat, materialize
@@ -52,9 +52,8 @@ def vmap(
         )
     _check_axes("in_axes", in_axes)
     _check_axes("out_axes", out_axes)
+    whole = 0 if type(in_axes) is int and in_axes == 0 else (in_axes, 0)
 
-    @wraps(fun)
-    @api_boundary
     def mapped(*args: Any, **kwargs: Any) -> Any:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise ValueError(
@@ -63,7 +62,7 @@ def vmap(
                 f", len(args)={len(args)}."
             )
         leaves, spec = flatten_args(args, kwargs)
-        axes = flatten_axes("vmap in_axes", PyTreeDef(spec), (in_axes, 0))
+        axes = flatten_axes("vmap in_axes", PyTreeDef(spec), whole)
         vals = [_value(x, a) for x, a in zip(leaves, axes, strict=True)]
         size, dims = _axis_size(args, kwargs, vals, axes, axis_size)
         axis = Axis(axis_name, size)
@@ -107,7 +106,7 @@ def vmap(
             placed.append(materialize(value, axis, dim, to % ndim))
         return unflatten(out_spec, placed)
 
-    return mapped
+    return api_boundary(mapped, fun)
 
 
 def _value(x: Any, axis: int | None) -> Any:
@@ -121,6 +120,8 @@ def _value(x: Any, axis: int | None) -> Any:
 
 
 def _check_axes(name: str, axes: Any) -> None:
+    if type(axes) is int:
+        return
     for axis in flatten(axes)[0]:
         if isinstance(axis, bool) or not isinstance(axis, int):
             raise TypeError(f"vmap {name} must be int, None, or a tree of them, but got {axes}.")

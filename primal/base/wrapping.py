@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 from collections.abc import Callable
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
@@ -40,7 +41,8 @@ def check_callable(fun: Any) -> None:
         )
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}.")
-    if inspect.isgeneratorfunction(fun):
+    plain = type(fun) is types.FunctionType  # of whose code inspect asks the same in 0.6 us
+    if fun.__code__.co_flags & inspect.CO_GENERATOR if plain else inspect.isgeneratorfunction(fun):
         raise TypeError(f"Expected a function, got a generator function: {fun!r}.")
 
 
@@ -50,6 +52,8 @@ def wraps(fun: Any) -> Callable[[Callable[..., Any]], Any]:
     Objects with attributes of their own (`__getattr__`) may answer anything to `__name__`, which a
     function refuses with a TypeError.
     """
+    if type(fun) is types.FunctionType:
+        return functools.wraps(fun)
     names = []
     for name in functools.WRAPPER_ASSIGNMENTS:
         kind = {"__name__": str, "__qualname__": str, "__annotations__": dict}.get(name, object)

@@ -130,11 +130,14 @@ def _batch_elementwise(
     if len(vals) == 1:
         return op(vals[0], **params), dims[0]
     shapes = [aval_of(v).shape for v in vals]
+    like, first = len(shapes[0]), dims[0]
+    for s, d in zip(shapes, dims, strict=True):
+        if d is None or d != first or len(s) != like:
+            break
+    else:
+        return op(*vals, **params), first
     found = {d for d in dims if d is not None}
-    ranks = {len(s) - (d is not None) for s, d in zip(shapes, dims, strict=True)}
-    if len(found) == 1 and len(ranks) == 1 and None not in dims:
-        return op(*vals, **params), dims[0]
-    rank = max(ranks)
+    rank = max([len(s) - (d is not None) for s, d in zip(shapes, dims, strict=True)])
     only = min(found)
     if len(found) == 1 and all(
         s == () or (d is not None and len(s) == rank + 1) for s, d in zip(shapes, dims, strict=True)

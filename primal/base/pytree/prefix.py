@@ -116,6 +116,8 @@ def flatten_axes(name: str, treedef: Any, axis_tree: Any) -> list[Any]:
     >>> flatten_axes("vmap in_axes", tree_structure((1, [2, 3])), (0, None))
     [0, None, None]
     """
+    if type(axis_tree) is int:
+        return [axis_tree] * treedef.num_leaves
     return broadcast_to_spec(axis_tree, treedef.spec, name, "the value", is_none)
 
 
