@@ -118,12 +118,12 @@ from primal.numpy.direct.orders import sort as sort
 from primal.numpy.direct.orders import union1d as union1d
 from primal.numpy.direct.orders import unique as unique
 from primal.numpy.direct.places import arange as arange
+from primal.numpy.direct.places import argwhere as argwhere
 from primal.numpy.direct.places import block as block
 from primal.numpy.direct.places import choose as choose
 from primal.numpy.direct.places import compress as compress
 from primal.numpy.direct.places import convolve as convolve
 from primal.numpy.direct.places import correlate as correlate
-from primal.numpy.direct.places import argwhere as argwhere
 from primal.numpy.direct.places import count_nonzero as count_nonzero
 from primal.numpy.direct.places import delete as delete
 from primal.numpy.direct.places import extract as extract
