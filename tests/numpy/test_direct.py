@@ -528,6 +528,7 @@ LAWS = {
     "nancumsum": (True, [*over(VECTOR, NANS, GRID, WHOLE, EMPTY), *over(GRID, axis=1),
                          *over(NANS + 1j * VECTOR[:5])]),
     "nonzero": (True, [*over(*SETS, GRID % 3, NANS, VECTOR[0]), *over(WHOLE, size=3)]),
+    "argwhere": (True, [*over(*SETS, GRID % 3, NANS, VECTOR[0]), *over(WHOLE, size=3)]),
     "where": (True, [*over(*SETS, GRID % 3), *over(WHOLE, size=3), ((WHOLE > 2, VECTOR, 0.0), {})]),
     "extract": (True, [((WHOLE > 1, x), o) for x in (VECTOR, WHOLE, WHOLE.reshape(4, 2), GRID[0],
                                                      HALVES[:8]) for o in ({}, {"size": 3})]
@@ -777,7 +778,7 @@ UPPER = np.array([*SPECIAL, -np.nan, 3.38e38, -1e-38, 2.0**-133, 257, 0.99], nat
 OF_ONE = """modf frexp trunc isinf signbit logical_not sort argsort unique nanmax nanmin nanargmax
 nanargmin argpartition:3 partition:3 any all count_nonzero max min cummax isreal iscomplex diag
 unstack nonzero repeat:2 take_first delete:2 clip clip_below tril triu abs isfinite nan_to_num
-nan_to_some spacing ldexp softplus bincount median histogram vander:4 norm det""".split()
+argwhere nan_to_some spacing ldexp softplus bincount median histogram vander:4 norm det""".split()
 OF_TWO = """copysign heaviside fmax fmin maximum minimum logical_and logical_or logical_xor
 searchsorted digitize isin union1d setdiff1d setxor1d intersect1d insert add subtract multiply
 divide less equal isclose logaddexp logaddexp2 convolve pair copysign_many
