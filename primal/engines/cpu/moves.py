@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from primal.base.dtypes import physical_dtype
 from primal.base.structures import structure
 from primal.engines.cpu.code import LINE, MEMORY, Module, itemsize
 from primal.engines.cpu.graph import NAMES, Value, behind, native, row_major, size_of
@@ -27,6 +28,7 @@ from primal.engines.cpu.script import (
     read_vector,
     write_vector,
 )
+from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 
 Loop = tuple[int, tuple[int, ...]]
@@ -189,9 +191,11 @@ class Scatter:
     """Dense, but all updates are one number."""
     paired: bool = False
     """Two elements are the parts of a complex number, which the word combines as one."""
+    given: str = ""
+    """The dtype of the updates, where they are narrower floats."""
 
     def write(self, module: Module, name: str) -> None:
-        item = itemsize(self.dtype)
+        item, narrow = itemsize(self.dtype), itemsize(self.given or self.dtype)
         s = Script(module, max(module.width // item, 1) if self.runs else 1)
         _, indices, updates, out = s.address(), s.address(), s.address(), s.address()
         run = s.word()
@@ -210,7 +214,7 @@ class Scatter:
 
             s.when(inside, combine) if self.drops else combine()
 
-        pace = 0 if self.same else item
+        pace = 0 if self.same else narrow
 
         def one(i: Int) -> None:
             start = s.integer(self.index, indices + i * itemsize(self.index))
@@ -255,6 +259,11 @@ class Scatter:
             s.units(lambda u: s.nest(sizes, steps, [updates, out, indices], element))
         s.finish(name)
 
+    def _read(self, s: Script, place: Place, mask: str = "") -> str:
+        """Updates, in the dtype of the result."""
+        found = read_vector(s, self.given or self.dtype, place, mask)
+        return emit(s, "convert", [self.given], self.dtype, [found]) if self.given else found
+
     def _one(self, s: Script, places: list[Place], run: Int, item: int) -> None:
         source, to = places
         if self.word == "set":
@@ -273,7 +282,7 @@ class Scatter:
         def turn(i: Int, mask: str = "") -> None:
             at = i * item
             old = read_vector(s, self.dtype, to + at, mask)
-            new = read_vector(s, self.dtype, source + at, mask)
+            new = self._read(s, source + i * itemsize(self.given or self.dtype), mask)
             write_vector(s, self.dtype, self._combined(s, old, new), to + at, mask)
 
         whole = run - run % s.lanes
@@ -286,27 +295,31 @@ class Scatter:
         No masks: what one stored the next load would wait for. Of single elements LLVM makes
         branches where words choose: greatest rows of three int16 took three times as long.
         """
-        kept, count = MEMORY[self.dtype], self.few // item or 1
+        count = self.few // item or 1
         chooses = self.word in ("max", "min")
         lanes = max(1 << (count - 1).bit_length(), REGISTER // item if count > 1 or chooses else 1)
         sizes = [1 << i for i in reversed(range(count.bit_length())) if count >> i & 1]
         starts = [sum(sizes[:i]) for i in range(len(sizes))]
         whole, s.lanes = s.lanes, lanes
 
-        def read(place: Place) -> str:
-            found = ""
+        def read(dtype: str, place: Place) -> str:
+            kept, found = MEMORY[dtype], ""
             for start, size in zip(starts, sizes, strict=True):
                 t = s.vec(kept, size)
-                piece = s.new(f"load {t}, ptr {(place + start * item).name}, align 1")
+                p = place + start * itemsize(dtype)
+                piece = s.new(f"load {t}, ptr {p.name}, align 1")
                 if size < lanes:
                     piece = chosen(s, t, piece, "poison", range(size), lanes)
                 order = [*range(start), *range(lanes, lanes + size)]
                 found = chosen(s, s.vec(kept), found, piece, order, lanes) if start else piece
-            if self.dtype == "b1":
+            if dtype == "b1":
                 found = s.new(f"icmp ne {s.vec(kept)} {found}, zeroinitializer")
+            if dtype != self.dtype:
+                found = emit(s, "convert", [dtype], self.dtype, [found])
             return found
 
-        made = self._combined(s, read(to), read(source))
+        made = self._combined(s, read(self.dtype, to), read(self.given or self.dtype, source))
+        kept = MEMORY[self.dtype]
         if self.dtype == "b1":
             made = s.new(f"zext {s.vec('i1')} {made} to {s.vec(kept)}")
         for start, size in zip(starts, sizes, strict=True):
@@ -325,7 +338,7 @@ class Scatter:
 
 def scatter(
     k: Any,
-    x: Value,
+    x: Value | Aval,
     indices: Value,
     updates: Value,
     word: str,
@@ -334,18 +347,28 @@ def scatter(
     sizes: Sequence[int],
     drops: bool,
 ) -> Value:
-    """x with windows of `sizes` combined in; `word` is 'set' or a word of two operands."""
-    x, indices = held(k, x), held(k, indices)
+    """x with windows of `sizes` combined in; `word` is 'set' or a word of two operands.
+
+    Of an array that is only described nothing but the windows is written. Updates may be narrower
+    floats than x.
+    """
+    indices = held(k, indices)
+    if isinstance(x, Value):
+        x = held(k, x)
+    aval = x.aval if isinstance(x, Value) else x
     number = all(p.node.word == "literal" for p in updates.parts)
     if number and (x.ndim - 1 in dimension_numbers[1] or sizes[-1] == 1):
         # Of single numbers that are all the same one is enough.
         first = k.slice(updates, *[(n,) * updates.ndim for n in (0, 1, 1)])
         updates = k.copy(k.reshape(first, ())).view(updates.shape, (0,) * updates.ndim, 0)
     updates = held(k, updates)
-    item = x.node.dtype.itemsize
-    dtype = name_of(x)
+    dtype = NAMES[physical_dtype(aval.dtype)]
+    item = itemsize(dtype)
     plain = tuple([n * item for n in row_major(x.shape)])
-    big, part, least = (x.shape, plain), (updates.shape, bytes_of(updates)), 1
+    # Narrower updates are walked as if they were of the size of x's elements.
+    given, wider = name_of(updates), item // updates.node.dtype.itemsize
+    own = tuple([wider * n for n in bytes_of(updates)])
+    big, part, least = (x.shape, plain), (updates.shape, own), 1
     paired = dtype in PART and word not in ("set", "add", "sub")
     if word != "set" and dtype in PART:
         dtype, item, least = PART[dtype], item // 2, 2
@@ -376,11 +399,15 @@ def scatter(
         f"u{item}" if word == "set" and item <= 8 else dtype, word, run > 1, index_name(indices),
         len(batch), len(found.columns), len(window), drops, dense,
         few(run * item) if run > 1 else 0, apart, dense and not pace, paired,
+        "" if wider == 1 else given,
     )  # fmt: skip
+    batch, window = [
+        [(n, (step // wider, *others)) for n, (step, *others) in loops] for loops in (batch, window)
+    ]
     rest = [*[w for c in found.columns for w in c], *flat(window)]
     each = size_of([n for n, _ in (*batch[apart:], *window)]) * run
     if apart:
-        rows, (_, pace, _) = batch[0]
+        rows, (_, pace, *_) = batch[0]
         block = min(rows, BLOCK // 2 // pace) if run == least and 8 * pace <= BLOCK // 2 else 1
         total = whole if run < whole else rows * run
         parts = [([run, *flat(batch), *rest, block, total], indices, updates, -(-rows // block))]
@@ -398,12 +425,14 @@ def scatter(
         each = ROUND
     else:
         parts = [([run, *flat(batch), *rest], indices, updates, 1)]
+    out = x if isinstance(x, Value) else None
     for words, places, values, units in parts:
-        (x,) = k.routine(
-            spec, [x, places, values], [x.aval], words, units=units, cost=2 * each,
-            updates=((0, 0),), name=f"scatter {word}",
+        (out,) = k.routine(
+            spec, [out or places, places, values], [aval], words, units=units, cost=2 * each,
+            updates=((0, 0),) if out else (), name=f"scatter {word}",
         )  # fmt: skip
-    return x
+    assert out is not None
+    return out
 
 
 def chosen(s: Script, t: str, x: str, y: str, order: Sequence[int], lanes: int) -> str:

@@ -12,7 +12,7 @@ from primal import grad, lax
 from primal.engines.cpu.schedule import Group
 from primal.engines.cpu.steps import Loop, Move
 from tests.engines.cpu.fences import fenced
-from tests.engines.cpu.lab import built, numpy_run
+from tests.engines.cpu.lab import HALF, built, numpy_run, spoiled
 
 DRAW = np.random.default_rng(0)
 
@@ -292,3 +292,41 @@ def test_short_rows_are_combined_in_one_vector(dtype: str, word: str) -> None:
 
         (got,), (want,) = built(f, x, i, y).execute([x, i, y]), numpy_run(f, x, i, y)
         np.testing.assert_array_equal(got, want)
+
+
+HALVES: dict[str, Any] = {
+    "single ones": lambda x, i, y: x.ravel().at[i * 5].add(y.ravel()[:40]),
+    "one number": lambda x, i, y: x.ravel().at[i].multiply(1.25),
+    "by coordinates": lambda x, i, y: x.at[i, i % 7].add(y[0, :40], mode="drop"),
+    "rows": lambda x, i, y: x.at[i % 90].add(y[:40]),
+    "clamped": lambda x, i, y: x.at[i].multiply(y[:40], mode="clip"),
+    "columns": lambda x, i, y: x.at[:, i].add(y[:, :40]),
+    "transposed": lambda x, i, y: x.at[i % 50].add(y.T[:40, :60]),
+    "in a loop": lambda x, i, y: lax.fori_loop(0, 3, lambda n, x: x.at[i + n].add(y[:40]), x),
+    "sums of rows": lambda x, i, y: jnp.zeros((5, 60), x.dtype).at[i % 5].add(y[:40]),
+    "sums": lambda x, i, y: jnp.zeros(7, x.dtype).at[i % 7].add(y[0, :40] * 2),
+}
+
+
+@pytest.mark.parametrize("name", HALVES)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("rows", [120, 3000])
+def test_halves_are_rounded_once(rows: int, dtype: str, name: str) -> None:
+    """Where all of an array is held as float32 meanwhile, and where what is updated is."""
+    x, y = ((DRAW.standard_normal((rows, 60)) * 9).astype(jnp.dtype(dtype)) for _ in range(2))
+    i = DRAW.integers(-20, 130, 40).astype(np.int32)
+    i[::3] = i[0]
+
+    def f(x: Any, i: Any, y: Any) -> list[Any]:
+        return [HALVES[name](x, i, y)]
+
+    with spoiled():
+        (got,) = built(f, x, i, y).execute([x, i, y])
+    np.testing.assert_array_equal(got, numpy_run(f, x, i, y)[0])
+
+
+@HALF
+def test_few_halves_are_converted_where_they_lie() -> None:
+    x, i = np.ones(100_000, np.float16), DRAW.integers(0, 100_000, 500)
+    made = built(lambda x, i: [x.at[i].add(1)], x, i)
+    assert max([np.prod(s.shape) for s in made.plan.steps if type(s) is Group]) == 500
