@@ -36,6 +36,8 @@ TAKE = 0.6
 """Nanoseconds that an element taken from the second cache takes."""
 FAR = 64
 """Words between two takes up to which the second is known to wait for the first."""
+MANY = 16
+"""How many times as many elements a line has as are few."""
 INT32 = np.dtype(np.int32)
 
 
@@ -194,6 +196,43 @@ def _place(
         place = _moved(k, place, k.iota(columns[0].shape, INT32, i), steps[d])
     assert place is not None
     return place, inside
+
+
+def take_of_copy(
+    k: Any,
+    x: Value,
+    indices: Value,
+    *,
+    dimension_numbers: Any,
+    slice_sizes: Sequence[int],
+    fill: Any,
+    shape: tuple[int, ...],
+) -> Value | None:
+    """Few elements of a line that was put in order for a reshape, from where they lay; else None.
+
+    A thousand of `x.T.ravel()` of 333333 x 3 bfloat16 took 97 us, of which the line was all.
+    """
+    base = k.laid[x.node]
+    few = size_of(slice_sizes) == 1 and MANY * size_of(shape) <= x.size < 1 << 31
+    if not few or x.ndim != 1 or x.size != base.size or indices.dtype not in NATIVE:
+        return None
+    at, inside = _place(
+        k, x.shape, (1,), [column(k, indices, 0)], (0,), (), (), fill is not None
+    )
+    ats: list[Value] = []
+    for n in reversed(base.shape):
+        size = k.literal(n, INT32)
+        which = k.binary("rem", at, size)
+        if inside is not None:
+            which = k.select_n(inside, k.literal(-1, INT32), which)
+        ats.insert(0, k.reshape(which, (*which.shape, 1)))
+        at = k.binary("div", at, size)
+    every = tuple(range(base.ndim))
+    found: Value = k.gather(
+        base, k.concatenate(ats, which.ndim), dimension_numbers=((), every, every, (), ()),
+        slice_sizes=(1,) * base.ndim, fill=fill, shape=which.shape,
+    )  # fmt: skip
+    return reshaped(found, shape)
 
 
 def flat_scatter(

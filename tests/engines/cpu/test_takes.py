@@ -141,6 +141,32 @@ def test_vectors_of_elements_of_an_array_at_the_end_of_memory(
     assert {spec.index for spec in specs} == {np.dtype(index).str[1:]}
 
 
+LINES: dict[str, Callable[[Any], Any]] = {
+    "transposed": lambda x: x.T,
+    "backwards": lambda x: x[::-1, ::-2],
+    "repeated": lambda x: jnp.broadcast_to(x[:, None], (40, 3, 50)).T,
+    "computed": lambda x: (x * 2).T,
+    "several axes": lambda x: x.reshape(40, 5, 10).transpose(1, 2, 0),
+}
+
+
+@pytest.mark.parametrize("mode", ["clip", "fill"])
+@pytest.mark.parametrize("index", [np.int8, np.uint32, np.int64])
+@pytest.mark.parametrize("name", LINES)
+def test_few_elements_of_a_line_are_taken_where_they_lie(name: str, index: Any, mode: str) -> None:
+    x = (DRAW.standard_normal((40, 50)) * 50).astype(np.float16)
+    i = DRAW.integers(-100 if index is not np.uint32 else 0, 120, 30).astype(index)
+    i[:3] = np.iinfo(index).max, np.iinfo(index).min, 0
+
+    def f(x: Any, i: Any) -> list[Any]:
+        line = LINES[name](x).ravel()
+        return [line.at[i * 3].get(mode=mode), line.at[i[::10]].get(mode=mode)]
+
+    made = agree(f, x, i)
+    assert not any(np.prod(getattr(step, "shape", 1)) >= x.size // 2 and name != "computed"
+                   for step in made.plan.steps)  # fmt: skip
+
+
 def test_a_concatenation_of_one_says_nothing_of_what_that_is_a_view_of() -> None:
     def f(x: Any, i: Any) -> list[Any]:
         at = (i * i + 7) % 13
