@@ -269,6 +269,33 @@ def joined_as_read(k: Any, xs: Sequence[Value], dim: int, shape: tuple[int, ...]
     return Value(node, shape, xs[0].dtype)
 
 
+def joined_again(
+    k: Any, xs: Sequence[Value], dim: int, shape: tuple[int, ...], left: int = AGAIN
+) -> Value | None:
+    """Few light words alike of two arrays in memory as these words of both joined, likewise."""
+    one, other = xs
+    if not is_made(one) and not is_made(other):
+        if one.node.word == other.node.word == "literal":
+            same = one.node.attr == other.node.attr and one.dtype == other.dtype
+            return Value(one.node, (), one.logical) if same else None
+        return joined_as_read(k, xs, dim, shape)
+    node = one.node
+    alike = (node.word, node.attr, len(node.args), node.dtype)
+    if not (left and one.is_node and other.is_node and node.word in LIGHT):
+        return None
+    if alike != (other.node.word, other.node.attr, len(other.node.args), other.node.dtype):
+        return None
+    made = [
+        joined_again(k, both, dim, shape, left - 1)
+        for both in zip(node.args, other.node.args, strict=True)
+    ]
+    known = [v for v in made if v is not None]
+    if len(known) < len(made):
+        return None
+    out: Value = k.element(node.word, known, one.logical, node.attr)
+    return out
+
+
 def is_made(x: Value) -> bool:
     """Whether a group computes the array."""
     return x.is_node and bool(x.node.args) and x.node.word not in APART

@@ -10,8 +10,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from primal.engines.cpu import turns
-from primal.engines.cpu.around import shortest_row
+from primal.engines.cpu import around, flat_layout, turns
 from primal.engines.cpu.graph import Value, is_zero, native, size_of, transposed
 from primal.engines.cpu.pieces import HEAVY_RUN, concatenate
 
@@ -30,6 +29,9 @@ def sum_of_padded(k: Any, x: Value, y: Value) -> Value | None:
         return None
     known = [_padded_of(k, v) for v in (x, y)]
     if not all(found is None or found[2] for found in known):
+        whole = _sharing(k, x, y, *known)
+        if whole is not None:
+            return whole
         beside = _sum_of_read(k, x, y, *known)
         if beside is not None:
             return beside
@@ -39,12 +41,12 @@ def sum_of_padded(k: Any, x: Value, y: Value) -> Value | None:
     dim = next((found[0] for found in known if found), None)
     if dim is None:
         return None
-    whole = [found or (dim, [(0, v.shape[dim], v)]) for found, v in zip(known, (x, y), strict=True)]
-    some, more = [found[1] for found in whole]
-    if whole[0][0] != whole[1][0] or len(some) + len(more) > MOST_APART:
+    both = [found or (dim, [(0, v.shape[dim], v)]) for found, v in zip(known, (x, y), strict=True)]
+    some, more = [found[1] for found in both]
+    if both[0][0] != both[1][0] or len(some) + len(more) > MOST_APART:
         return None
     # Of the shortest rows every coordinate is a vector (`points`), so that columns cost nothing.
-    short = dim == x.ndim - 1 and x.shape[dim] < shortest_row(k, x.shape)
+    short = dim == x.ndim - 1 and x.shape[dim] < around.shortest_row(k, x.shape)
     rows = size_of(x.shape[:dim]) > 1 and not short
     pieces = sorted([*some, *more], key=lambda p: p[:2])
     meets = _meet(pieces)
@@ -98,6 +100,31 @@ def _padded_of(k: Any, x: Value) -> Any:
         return None
     both = zip(some, more, strict=True)
     return dim, [(a, b, k.pair(re, im, x.dtype)) for (a, b, re), (*_, im) in both], stored
+
+
+def _sharing(k: Any, x: Value, y: Value, one: Any, other: Any) -> Value | None:
+    """x + y, or (a + x) + y, of two padded as they are read that share out the whole.
+
+    They are joined as they are read then, as the roll was whose derivative they are, and added
+    once: eight masked terms were four groups (50 steps of the four neighbours of 64 x 64 and their
+    gradient 342 to 115 µs, JAX 211). Their sum with 0 is the same to the sign of zeros.
+    """
+    before = None
+    if one is None and native(x.dtype) is not None and x.node.word == "add":
+        before, x = x.node.args
+        one = _padded_of(k, x) if x.is_node else None
+    if one is None or other is None or one[2] or other[2] or one[0] != other[0]:
+        return None
+    dim, pieces = one[0], sorted([*one[1], *other[1]], key=lambda p: p[:2])
+    if len(pieces) != 2 or _meet(pieces) or sum([b - a for a, b, _ in pieces]) != y.shape[dim]:
+        return None
+    if y.shape[-1] < flat_layout.SHORT < size_of(y.shape[:-1]):
+        return None  # short rows that are padded are one run, which joined ones are not
+    joined = around.joined_again(k, [value for *_, value in pieces], dim, y.shape)
+    if joined is None:
+        return None
+    joined = _plus(k, joined, k.literal(0, y.dtype))
+    return joined if before is None else _plus(k, before, joined)
 
 
 def _sum_of_read(k: Any, x: Value, y: Value, one: Any, other: Any) -> Value | None:

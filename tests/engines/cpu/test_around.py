@@ -255,6 +255,31 @@ def test_neighbours_are_one_kernel(shape: tuple[int, ...]) -> None:
     assert [type(s) for s in made.plan.steps] == [Group]
 
 
+@pytest.mark.parametrize("shape", [(40, 50), (90, 33), (17, 17), (5, 6, 70), (100, 9), (600, 20)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_the_transpose_of_neighbours_is_neighbours(
+    shape: tuple[int, ...], dtype: str, x64: None
+) -> None:
+    """Halves of a roll's cotangent are joined again, and added in their order, to the bit."""
+    ct = DRAW.choice([0.0, -0.0, 1.0, 3.0, -7.0, 1e-3, 1e5], shape).astype(dtype)
+    ways = [(1, 0), (-1, 0), (2, -1), (-1, -1)]
+
+    def f(x: Any) -> Any:
+        return sum([jnp.roll(x, n, d) for n, d in ways], x * 3)
+
+    def back(ct: Any) -> Any:
+        (out,) = primal.linear_transpose(f, ct)(ct)
+        return out
+
+    want = back(jnp.asarray(ct))
+    got = primal.jit(back)(ct)
+    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
+    if not shape[-1] < 32 < ct.size // shape[-1]:
+        steps = built(lambda ct: [back(ct * 3)], ct).plan.steps
+        assert "pad" not in [node.word for step in steps for node in step.nodes]
+
+
 @pytest.mark.parametrize("end", [False, True])
 @pytest.mark.parametrize("shape", [(4096,), (1027,), (16, 64), (8, 101), (6, 6)], ids=str)
 def test_nothing_is_read_beyond_arrays_that_are_joined(shape: tuple[int, ...], end: bool) -> None:
