@@ -15,6 +15,7 @@ from primal.engines.cpu.graph import Node, Value, reshaped, row_major, size_of
 from primal.engines.cpu.partial import in_part
 from primal.engines.cpu.pieces import CLOSE, HEAVY_RUN
 from primal.engines.cpu.schedule import Group, Remaking, Schedule, Step, nodes_read
+from primal.engines.cpu.squares import stores_squares
 from primal.engines.cpu.steps import Block, Branch, Library, Loop, Move, Routine
 from primal.engines.cpu.takes import INNER
 
@@ -99,7 +100,7 @@ def placed(steps: Sequence[Step], outs: Sequence[Node]) -> list[Step]:
     """The steps, less those that only put together what groups may write where it belongs."""
     if not any(
         step.parts or step.into if type(step) is Routine
-        else type(step) is Group and any(n.word == "complex" for n in step.nodes)
+        else type(step) is Group and any(n.word in ("complex", "copy") for n in step.nodes)
         for step in steps
     ):  # fmt: skip
         return list(steps)
@@ -110,9 +111,18 @@ def placed(steps: Sequence[Step], outs: Sequence[Node]) -> list[Step]:
         if type(step) is Group and not step.passes:
             makers.update(dict.fromkeys([*step.nodes, *step.reductions], step))
     steps = _joined(_updated(steps, readers, makers), readers, makers)
+    # What arrays are made of that groups put together.
+    whole: dict[Node, list[tuple[Group, Node]]] = {}
     for step in steps:
+        if type(step) is Group and not (step.reductions or step.passes or step.inner):
+            _copied(step, whole, readers, makers)
         if type(step) is not Routine or not step.parts:
             continue
+        if len(step.args) == 1 and step.args[0].strides is not None:
+            if _turned(step.args[0], step.parts[0], whole, readers, makers):
+                step.keep(())
+            continue
+        pieces = []
         twice = Counter([x.node for x in step.args])
         columns = all(len(_loops(part)) < 2 for part in step.parts)
         left = []
@@ -122,10 +132,98 @@ def placed(steps: Sequence[Step], outs: Sequence[Node]) -> list[Step]:
                 place = reshaped(part, node.shape)
                 if place is not None and _suits(place, node, group, columns):
                     group.pieces[node] = place
+                    pieces.append((group, node))
                     continue
             left.append(i)
         step.keep(left)
-    return [s for s in steps if type(s) is not Routine or s.args]
+        if not left:
+            whole[step.outs[0]] = pieces
+    return [
+        s for s in steps
+        if (s.args if type(s) is Routine else type(s) is not Group or s.nodes or s.reductions)
+    ]  # fmt: skip
+
+
+def _copied(
+    step: Group, whole: dict[Node, list[tuple[Group, Node]]], readers: Counter[Node],
+    makers: dict[Node, Group],
+) -> None:
+    """Leave out copies of what groups may store as these lie."""
+    for node in [n for n in step.nodes if n.word == "copy" and n not in step.pieces]:
+        (x,) = node.args
+        inside = any(node is v.node for n in step.nodes for v in n.args)
+        if x.strides is None or inside or x.shape != node.shape:
+            continue
+        if _turned(x, Value(node, node.shape, x.logical), whole, readers, makers):
+            step.nodes.remove(node)
+            del makers[node]
+
+
+def _turned(
+    x: Value, place: Value, whole: dict[Node, list[tuple[Group, Node]]], readers: Counter[Node],
+    makers: dict[Node, Group],
+) -> bool:
+    """Whether groups store at a place what a view reads, if nobody else does; they do so then."""
+    there = _lying(x, place)
+    if there is None or readers[x.node] != 1:
+        return False
+    group = makers.get(x.node)
+    if group is not None and x.node not in group.pieces:
+        pieces, places = [(group, x.node)], [there]
+    elif x.node in whole:
+        pieces = whole[x.node]
+        found = [_within(g.pieces[n], there) for g, n in pieces]
+        places = [p for p in found if p is not None]
+        if len(places) < len(pieces):
+            return False
+    else:
+        return False
+    others = [p.node for g, _ in pieces for n, p in g.pieces.items() if (g, n) not in pieces]
+    if any(node is not place.node for node in others):
+        return False
+    large = [stores_squares(g, p) for (g, _), p in zip(pieces, places, strict=True)]
+    # A single row has no squares: it comes beside others element by element.
+    if not any(large) or any(
+        not suits and len(_loops(p)) > 1 for suits, p in zip(large, places, strict=True)
+    ):
+        return False
+    for (g, n), p in zip(pieces, places, strict=True):
+        g.pieces[n] = p
+        g.squares = True
+    return True
+
+
+def _lying(x: Value, place: Value) -> Value | None:
+    """Where the elements of a whole node go, in its shape, if a view of it goes to a place."""
+    if x.offset or x.size != size_of(x.node.shape):
+        return None
+    order = sorted(range(x.ndim), key=lambda d: (-x.steps()[d], d))
+    shape = tuple([x.shape[d] for d in order])
+    found = x.view(shape, tuple([x.steps()[d] for d in order]), 0)
+    if found.strides is not None:
+        return None
+    steps = tuple([place.steps()[d] for d in order])
+    return reshaped(place.view(shape, steps, place.offset), x.node.shape)
+
+
+def _within(piece: Value, whole: Value) -> Value | None:
+    """Where a part of an array goes that itself goes to a place."""
+    at, left, steps = whole.offset, piece.offset, []
+    for side, step in zip(row_major(whole.shape), whole.steps(), strict=True):
+        index, left = divmod(left, side)
+        at += index * step
+    for n, pace in zip(piece.shape, piece.steps(), strict=True):
+        by = [
+            step * (pace // side)
+            for m, side, step in zip(
+                whole.shape, row_major(whole.shape), whole.steps(), strict=True
+            )
+            if m > 1 and side <= pace and not pace % side and (n - 1) * (pace // side) < m
+        ]  # fmt: skip
+        if n > 1 and not by:
+            return None
+        steps.append(by[0] if n > 1 else 0)
+    return whole.view(piece.shape, tuple(steps), at)
 
 
 def _updated(

@@ -282,7 +282,7 @@ class Places:
         for step in block.steps:
             kind = type(step)
             if kind is Group:
-                if step.reductions:
+                if step.reductions or step.squares:
                     continue
                 reads = {}
                 for node in step.nodes:
@@ -365,9 +365,10 @@ def _in_place(old: Any, new: Any, step: Any) -> bool:
     """Whether a step may write a node over one that it reads, and that dies with it."""
     kind = type(step)
     if kind is Group:
-        if step.reductions or new.word == "reduce":
+        if step.reductions or step.squares or new.word == "reduce":
             return False
-        if new.word == "routine":  # of pieces: an element is there before another is read
+        if any(place.node is new for place in step.pieces.values()):
+            # An element is there before another is read.
             return size_of(step.shape) == 1
         return all(
             x.is_node and x.shape == step.shape

@@ -22,6 +22,7 @@ from primal.engines.cpu.rowwise import (
     row_strides,
 )
 from primal.engines.cpu.schedule import LIGHT, MAX_PARTS, PART, Group, is_held
+from primal.engines.cpu.squares import over_squares
 
 BLOCK, MOST = 1024, 16
 """Elements of a unit of work, about, and most rows."""
@@ -43,7 +44,8 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
         group.kernel = row_instance(group, stored)
         return group.kernel
     made = layout.instance(group, [n for n in stored if n.word != "reduce"])
-    group.kernel = flattened(made) or over_points(made) or made
+    turned = over_squares(made) if group.squares else None
+    group.kernel = turned or flattened(made) or over_points(made) or made
     return group.kernel
 
 

@@ -61,12 +61,13 @@ class Group:
     `inner`: whether words of it read arrays by themselves (see `takes`); it reduces nothing then.
     `padded`: whether it pads arrays as it reads them.
     `pieces`: where nodes lie that are parts of another array; see `blocks.placed`.
+    `squares`: whether such lie turned (`squares`); nothing is stored over an operand then.
     """
 
     __slots__ = (
         "number", "shape", "nodes", "reductions", "axes", "reads", "block", "begin", "end",
         "level", "alone", "heavy", "outside", "parts",
-        "first", "kernel", "pieces", "inner", "padded",
+        "first", "kernel", "pieces", "inner", "padded", "squares",
     )  # fmt: skip
 
     def __init__(self, block: Any, number: int, shape: tuple[int, ...]) -> None:
@@ -81,7 +82,7 @@ class Group:
         self.level: dict[Node, int] = {}
         self.alone: set[Node] = set()
         self.heavy = 0
-        self.inner = self.padded = False
+        self.inner = self.padded = self.squares = False
         self.outside: set[Node] = set()
         self.parts = 1
         self.first: Group | None = None

@@ -93,7 +93,9 @@ def turned(k: Any, x: Value) -> Value | None:
     single pass (550 to 240 µs, JAX 350), and what they made of x is stored for others alone.
     """
     loops = _loops(x)
-    return None if loops is None else _turn(k, x, loops, x.aval, 0, None)
+    if loops is None:
+        return None
+    return _turn(k, x, loops, x.aval, row_major(x.shape), 0, None)
 
 
 def has_squares(x: Value, steps: Sequence[int]) -> bool:
@@ -112,11 +114,12 @@ def turned_into(
     """
     loops = _loops(x, steps)
     assert loops is not None
-    return _turn(k, x, loops, Aval(shape, x.dtype), offset, whole)
+    return _turn(k, x, loops, Aval(shape, x.dtype), steps, offset, whole)
 
 
 def _turn(
-    k: Any, x: Value, loops: Sequence[Any], aval: Aval, offset: int, whole: Value | None
+    k: Any, x: Value, loops: Sequence[Any], aval: Aval, steps: Sequence[int], offset: int,
+    whole: Value | None,
 ) -> Value:
     item = x.node.dtype.itemsize
     read, numbers, body = _computed(x)
@@ -140,6 +143,12 @@ def _turn(
         cost=20 + rows * min(n, BLOCK) * item * (1 + len(read)) // 32, name="transpose",
     )  # fmt: skip
     turned: Value = out
+    if not body:
+        place = turned.view(x.shape, tuple(steps), offset)
+        if whole is None:
+            k.order[-1].parts = (place,)
+        else:
+            k.order[-1].into = place
     return turned
 
 
@@ -172,6 +181,8 @@ def _computed(x: Value) -> tuple[list[Value], list[Node], Body]:
             return key
         found[key] = Value(node, x.shape, x.logical, x.strides, x.offset + key[1])
         few = len(found) <= ARRAYS and node.word not in NOWHERE
+        if node.args and node.word not in APART:
+            return None  # the group that computes it stores the whole turned
         return key if few and node.dtype == dtypes[0] else None
 
     known = x.node.dtype in NAMES and x.node.dtype != BOOL and x.node.word in words

@@ -1,0 +1,109 @@
+"""Groups whose results lie turned: squares of them are turned as they are stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primal
+import primal.numpy as jnp
+from primal.engines.cpu.squares import SquareSpec
+from primal.engines.cpu.turns import Turn
+from tests.engines.cpu.fences import fenced
+from tests.engines.cpu.lab import built, numpy_run
+
+RNG = np.random.default_rng(0)
+SHAPES = [(64, 80), (3, 700), (2, 4099), (33, 100), (10, 1000), (129, 65), (70, 10, 30)]
+
+
+def x_of(shape: Any, dtype: Any) -> Any:
+    x = RNG.normal(size=shape) * 50
+    if np.dtype(dtype).kind == "c":
+        x = x + 1j * RNG.normal(size=shape)
+    return x.astype(jnp.dtype(dtype))
+
+
+def check(f: Any, *xs: Any) -> list[Any]:
+    """The kinds of a program's steps, whose results are the right ones."""
+    made = built(f, *xs)
+    for got, want in zip(made.execute(list(xs)), numpy_run(f, *xs), strict=True):
+        scale = 1e-12 if np.finfo(want.dtype).bits == 64 else 1e-5
+        np.testing.assert_allclose(
+            got, want, scale, scale * max(1, np.abs(want.astype(complex)).max())
+        )
+    return [type(s) for s in made.plan.specs]
+
+
+def reversed_roll(x: Any) -> list[Any]:
+    """Sums of padded arrays, and their transposition."""
+    return [primal.vjp(lambda x: jnp.roll(x.T, 1, -1), x)[1](2 * x.T)[0]]
+
+
+def rows_rolled(x: Any) -> list[Any]:
+    """Rows of which two groups make some each."""
+    return [jnp.concatenate([x[-1:] * 2 + 1, x[:-1] * 3 - 1], 0).T]
+
+
+def differences(x: Any) -> list[Any]:
+    return [primal.vjp(lambda x: jnp.diff(x.T, axis=0), x)[1](x.T[1:] * 3)[0].T]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("f", [reversed_roll, rows_rolled, differences])
+def test_values(f: Any, shape: Any, dtype: str) -> None:
+    check(f, x_of(shape, dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_a_result_of_rows_that_two_groups_make_is_turned_as_it_is_stored(dtype: str) -> None:
+    kinds = check(rows_rolled, x_of((40, 700), dtype))
+    assert SquareSpec in kinds and Turn not in kinds
+
+
+def test_what_else_the_group_stores_stands_in_order() -> None:
+    """Blocks begin early where they are not whole: their rows are computed twice, so that nothing
+    is stored over what they are made of."""
+
+    def f(x: Any, y: Any) -> list[Any]:
+        z = jnp.pad(x, ((1, 2), (3, 0)))[1:-2, 3:] * 3 + y
+        w = jnp.pad(x, ((1, 2), (3, 0)))[:-3, 3:] - y
+        return [z + 1, (z + w).T]
+
+    for shape in ((50, 77), (3, 3001), (300, 65)):
+        x, y = x_of(shape, np.float32), x_of(shape, np.float32)
+        check(f, x, y)
+
+
+def test_a_donated_operand_is_not_written_before_it_is_read_again() -> None:
+    def f(x: Any, y: Any) -> tuple[Any, Any]:
+        z = jnp.roll(x, 1, 1) + y
+        return z, (z * 2 + jnp.roll(y, 1, 1)).T
+
+    x, y = x_of((70, 3001), np.float32), x_of((70, 3001), np.float32)
+    want = f(x, y)
+    got = primal.jit(f, donate_argnums=0)(jnp.array(x), jnp.array(y))
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a, b, 1e-5, 1e-4)
+
+
+@pytest.mark.parametrize("shape", [(3, 700), (40, 65), (17, 129)])
+@pytest.mark.parametrize("end", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_nothing_beyond_the_operand_is_read(shape: Any, end: bool, dtype: str) -> None:
+    x = fenced(shape, dtype, end)
+    x[...] = x_of(shape, dtype)
+    check(rows_rolled, x)
+    check(reversed_roll, x)
+
+
+def test_sizes_are_words_of_the_record() -> None:
+    """One kernel for all sizes but few rows, whose squares are smaller."""
+
+    def kinds(m: int, n: int) -> set[Any]:
+        x = x_of((m, n), np.float32)
+        return {s for s in built(rows_rolled, x).plan.specs if type(s) is SquareSpec}
+
+    assert kinds(40, 700) == kinds(333, 100) == kinds(1000, 65) != set()
