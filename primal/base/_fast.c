@@ -18,8 +18,13 @@
 #include <complex.h>
 #include <fenv.h>
 #include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 #ifdef __SSE2__
 #include <immintrin.h>
@@ -28,7 +33,7 @@
 #include <cpuid.h>
 #endif
 
-#define VERSION 45 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 46 /* native.py asks for the same number: a stale build is not used */
 
 /* Functions in versions for several CPUs, of which the loader takes one. */
 #if defined(__x86_64__) && defined(__GLIBC__)
@@ -50,6 +55,7 @@
 #include "fast/lapack.c"
 #include "fast/signs.c"
 #include "fast/polynomials.c"
+#include "fast/shared.c"
 #include "fast/sums.c"
 #include "fast/extrema.c"
 #include "fast/choices.c"
@@ -163,6 +169,8 @@ static PyMethodDef module_methods[] = {
     {"narrowed", (PyCFunction)(void (*)(void))narrowed, METH_FASTCALL,
      "narrowed(x, dtype): float32 as narrow floats."},
     {"sum_rows", sum_rows, METH_O, "Sums of float32 along the last axis, as NumPy adds."},
+    {"sum_columns", (PyCFunction)(void (*)(void))sum_columns, METH_FASTCALL,
+     "sum_columns(x, axis, block): sums along another axis, in blocks."},
     {"erf", (PyCFunction)(void (*)(void))erf_32, METH_FASTCALL,
      "erf(x, p, q, flat, exp): the error function of float32 by two polynomials."},
     {"erf_inv", (PyCFunction)(void (*)(void))erf_inv_32, METH_FASTCALL,
@@ -171,6 +179,7 @@ static PyMethodDef module_methods[] = {
      "erfc(x, p, end, exp): the complementary error function of float32."},
     {"join", (PyCFunction)(void (*)(void))join, METH_FASTCALL,
      "join(sign, packed): complex vectors out of packed pairs."},
+    {"share_among", share_among, METH_O, "How many threads sums of big arrays have."},
     {"install_root", install_root, METH_O, "Set the trace of threads that transform nothing."},
     {NULL},
 };

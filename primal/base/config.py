@@ -167,7 +167,7 @@ num_cpu_devices = _flag(
     "How many virtual CPU devices to make; -1 leaves it to XLA_FLAGS, else 1.",
 )
 num_threads = _flag(
-    "num_threads", -1, int, "Threads of a program on the cpu engine; -1: a thread per CPU allowed."
+    "num_threads", -1, int, "Threads of a program on the cpu engine, or a sum; -1: one per CPU."
 )
 flush_subnormals = _flag(
     "flush_subnormals",

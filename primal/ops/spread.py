@@ -13,6 +13,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.base.native import extension
+from primal.base.threads import threads as threads  # which tells the extension how many
 from primal.ir.avals import Aval
 from primal.ir.op import ELEMENTWISE, REDUCTION, SPREAD, Bound, Op, by_kind
 from primal.ir.trace import ZERO, Literal, literal
@@ -174,10 +175,15 @@ def _sum_impl(x: Any, *, axes: tuple[int, ...]) -> Any:
         out = _sum_rows(x)
         if out is not None:
             return out
+    if _sum_columns is not None and len(axes) == 1 and axes[0] < x.ndim - 1:
+        out = _sum_columns(x, axes[0], shape[axes[0]])  # one after the other, as NumPy adds
+        if out is not None:
+            return out
     return np.add.reduce(x, axis=axes, dtype=dtype)
 
 
 _sum_rows: Any = None if extension is None else extension.sum_rows
+_sum_columns: Any = None if extension is None else extension.sum_columns
 MANY = 1024
 """Numbers from which the extension's sums of rows are faster, by 1.6 to 3 times."""
 
@@ -190,7 +196,9 @@ def _sum_of_floats(x: Any, axes: tuple[int, ...]) -> Any:
     """Sums of float32 and complex64, of which NumPy adds those along the last axis alone in pairs.
 
     Along another axis terms are added in blocks, then the blocks: the error of n terms is that of
-    2√n in a row. It takes 1.1 times as long as NumPy's sum; float64 sums take 2.8.
+    2√n in a row. By NumPy it takes 1.1 times as long as its sum; float64 sums take 2.8. The
+    extension adds in the same order: 1000 x 1000 in 45 us on two cores, 135 on one, 300,000 x 3 in
+    0.28 ms, of which NumPy's loops, over three numbers each, need 3.2.
     """
     if len(axes) != 1 or not x.size:
         if x.size <= 4096:
@@ -198,9 +206,12 @@ def _sum_of_floats(x: Any, axes: tuple[int, ...]) -> Any:
         return np.add.reduce(x, axis=axes, dtype=_NARROW_SUMS[x.dtype]).astype(x.dtype)
     (axis,) = axes
     n = x.shape[axis]
-    if n <= 128:
+    block = n if n <= 128 else math.isqrt(n)
+    out = None if _sum_columns is None else _sum_columns(x, axis, block)
+    if out is not None:
+        return out
+    if block == n:
         return np.add.reduce(x, axis=axis)
-    block = math.isqrt(n)
     count = n // block
     lead, rest = x.shape[:axis], x.shape[axis + 1 :]
     whole = x[(slice(None),) * axis + (slice(0, count * block),)]
@@ -251,6 +262,8 @@ def _sum_written(eqn: Any, names: Sequence[str], bound: Bound) -> str | None:
     if aval.dtype.itemsize < 4 or all(aval.shape[i] == 1 for i in axes):
         return None
     if aval.dtype in _NARROW_SUMS and aval.size > (MANY if axes == (aval.ndim - 1,) else 128):
+        return None
+    if aval.size > MANY and len(axes) == 1 and axes[0] < aval.ndim - 1:
         return None
     return f"{bound(np.add.reduce)}({names[0]}, {axes}, {bound(aval.dtype)})"
 

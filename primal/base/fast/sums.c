@@ -44,6 +44,29 @@ static void sum_pairs(const float *x, npy_intp step, npy_intp n, float *out) {
         out[r] += rest[r];
 }
 
+/* Sums of rows, and of columns, that threads share. */
+typedef struct {
+    const void *x;
+    void *out, *parts;
+    npy_intp n, m, block; /* numbers of a row, rows; rows that are added before others */
+    npy_intp each;        /* rows of a unit, or columns */
+} Sums;
+
+enum { UNIT_BYTES = 1 << 16 };
+
+static void sum_some_rows(void *what, npy_intp unit) {
+    const Sums *s = what;
+    const npy_intp first = unit * s->each;
+    const npy_intp end = s->m - first < s->each ? s->m : first + s->each;
+    for (npy_intp i = first; i < end; i += ROWS) {
+        const npy_intp at = i + ROWS <= s->m ? i : s->m - ROWS;
+        float sums[ROWS];
+        sum_pairs((const float *)s->x + at * s->n, s->n, s->n, sums);
+        for (int r = (int)(i - at); r < ROWS; r++)
+            ((float *)s->out)[at + r] = sums[r] + 0.0f; /* NumPy begins with 0: a sum is never -0 */
+    }
+}
+
 /* sum_rows(x): sums along the last axis of float32 numbers that lie in order, as NumPy adds them;
    None for others, and for less than four rows. */
 static PyObject *sum_rows(PyObject *self, PyObject *given) {
@@ -56,16 +79,91 @@ static PyObject *sum_rows(PyObject *self, PyObject *given) {
         (PyArrayObject *)PyArray_SimpleNew(nd - 1, PyArray_DIMS(x), NPY_FLOAT32);
     if (out == NULL)
         return NULL;
-    const float *rows = PyArray_DATA(x);
-    float *sums = PyArray_DATA(out);
+    Sums sums = {.x = PyArray_DATA(x), .out = PyArray_DATA(out), .n = n, .m = m};
+    const npy_intp rows = UNIT_BYTES / (npy_intp)sizeof(float) / n;
+    sums.each = rows < ROWS ? ROWS : rows / ROWS * ROWS;
     Py_BEGIN_ALLOW_THREADS
-    for (npy_intp i = 0; i < m; i += ROWS) {
-        npy_intp at = i + ROWS <= m ? i : m - ROWS;
-        sum_pairs(rows + at * n, n, n, sums + at);
-        for (int r = 0; r < ROWS; r++)
-            sums[at + r] += 0.0f; /* NumPy begins with 0: a sum is never -0 */
+    do_units(sum_some_rows, &sums, (m + sums.each - 1) / sums.each, n * m * sizeof(float));
+    Py_END_ALLOW_THREADS
+    return (PyObject *)out;
+}
+
+enum { STRIP = 4096 };
+
+/* Sums over the axis in the middle of three, [lead, m, n]: rows in blocks, then the blocks. A unit is
+   a strip of a block. `add`: out[0..w) += each of so many rows, one after the other. */
+#define COLUMNS(name, add, real)                                                                   \
+    WIDEST static void add(const real *x, npy_intp step, npy_intp rows, npy_intp w, real *out) {   \
+        npy_intp r = 0;                                                                            \
+        for (; r + 4 <= rows; r += 4, x += 4 * step)                                               \
+            for (npy_intp j = 0; j < w; j++)                                                       \
+                out[j] = (((out[j] + x[j]) + x[step + j]) + x[2 * step + j]) + x[3 * step + j];    \
+        for (; r < rows; r++, x += step)                                                           \
+            for (npy_intp j = 0; j < w; j++)                                                       \
+                out[j] += x[j];                                                                    \
+    }                                                                                              \
+    static void name(void *what, npy_intp unit) {                                                  \
+        const Sums *s = what;                                                                      \
+        const npy_intp strips = (s->n + STRIP - 1) / STRIP;                                        \
+        const npy_intp blocks = (s->m + s->block - 1) / s->block;                                  \
+        const npy_intp first = unit % strips * STRIP, lead = unit / strips / blocks;               \
+        const npy_intp w = s->n - first < STRIP ? s->n - first : STRIP;                            \
+        const npy_intp k = unit / strips % blocks, at = k * s->block;                              \
+        real *out = (real *)s->parts + (lead * blocks + k) * s->n + first;                         \
+        memset(out, 0, w * sizeof(real));                                                          \
+        add((const real *)s->x + (lead * s->m + at) * s->n + first, s->n,                          \
+            s->m - at < s->block ? s->m - at : s->block, w, out);                                  \
+    }
+
+COLUMNS(columns_f4, add_f4, float)
+COLUMNS(columns_f8, add_f8, double)
+COLUMNS(columns_u4, add_u4, uint32_t)
+COLUMNS(columns_u8, add_u8, uint64_t)
+
+/* sum_columns(x, axis, block): sums of numbers of 4 and 8 bytes that lie in order along an axis that
+   is not the last one, in blocks of so many terms, added in order; None for others. */
+static PyObject *sum_columns(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    PyArrayObject *x = (PyArrayObject *)given[0];
+    const int nd = count == 3 && PyArray_CheckExact(given[0]) ? PyArray_NDIM(x) : 0;
+    const npy_intp axis = nd ? PyLong_AsSsize_t(given[1]) : 0;
+    const npy_intp block = nd ? PyLong_AsSsize_t(given[2]) : 0;
+    if (PyErr_Occurred())
+        return NULL;
+    if (axis < 0 || axis >= nd - 1 || block < 1 || !PyArray_ISCARRAY_RO(x) || !PyArray_SIZE(x))
+        Py_RETURN_NONE;
+    const int type = PyArray_TYPE(x), size = (int)PyArray_ITEMSIZE(x), real = PyTypeNum_ISFLOAT(type);
+    if ((size != 4 && size != 8) || !(real || PyTypeNum_ISINTEGER(type)))
+        Py_RETURN_NONE;
+    npy_intp dims[NPY_MAXDIMS], lead = 1, n = 1;
+    for (int i = 0, k = 0; i < nd; i++) {
+        if (i != axis)
+            dims[k++] = PyArray_DIM(x, i);
+        *(i < axis ? &lead : &n) *= i == axis ? 1 : PyArray_DIM(x, i);
+    }
+    if (n == 1)
+        Py_RETURN_NONE; /* one row, which NumPy adds in pairs */
+    Sums sums = {.x = PyArray_DATA(x), .n = n, .m = PyArray_DIM(x, axis), .block = block};
+    const npy_intp blocks = (sums.m + block - 1) / block, strips = (n + STRIP - 1) / STRIP;
+    PyArrayObject *out = (PyArrayObject *)fresh_array(PyArray_DescrFromType(type), nd - 1, dims);
+    if (out == NULL)
+        return NULL;
+    sums.out = PyArray_DATA(out);
+    sums.parts = blocks > 1 ? PyMem_RawMalloc(lead * blocks * n * size) : sums.out;
+    if (sums.parts == NULL) {
+        Py_DECREF(out);
+        return PyErr_NoMemory();
+    }
+    Py_BEGIN_ALLOW_THREADS
+    Work *work = size == 4 ? real ? columns_f4 : columns_u4 : real ? columns_f8 : columns_u8;
+    do_units(work, &sums, lead * blocks * strips, lead * sums.m * n * size);
+    if (blocks > 1) {
+        /* Of the blocks the same; the last one may be shorter and is added last, as all are. */
+        Sums whole = {.x = sums.parts, .parts = sums.out, .n = n, .m = blocks, .block = blocks};
+        do_units(work, &whole, lead * strips, lead * blocks * n * size);
     }
     Py_END_ALLOW_THREADS
+    if (blocks > 1)
+        PyMem_RawFree(sums.parts);
     return (PyObject *)out;
 }
 

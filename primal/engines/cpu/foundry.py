@@ -15,8 +15,8 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 
+from primal.base.threads import threads
 from primal.engines.cpu import _llvm
-from primal.engines.cpu.pool import threads
 from primal.engines.cpu.steps import RoutineSpec
 
 LEAST = 3

@@ -26,6 +26,8 @@ from __future__ import annotations
 import signal
 import sys
 
+from primal.base.threads import LIMIT
+
 THRESHOLD = 20_000
 """Nanoseconds that a step must be estimated at to be shared: waking a helper takes a tenth."""
 FEW = 4, 4_000
@@ -39,8 +41,6 @@ PATIENCE = 200_000
 """Nanoseconds that waiting for chunks may take, or twice what a chunk is estimated at."""
 LONGEST = 512
 """The most steps that are done alone after a longer wait."""
-LIMIT = 256
-"""The most threads."""
 # Offsets into the state, in bytes. What several threads write has a cache line of its own.
 _CLAIM, _DONE, _BUSY, _ASLEEP, _JOB, SETUP, MUTEX, CONDITION, _IDS = (
     0, 64, 128, 192, 256, 384, 448, 576, 704,

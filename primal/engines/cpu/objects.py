@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from primal.base import caches
 from primal.base.config import config
 from primal.base.later import Later
+from primal.base.threads import threads
 from primal.engines.cpu import _llvm
 from primal.engines.cpu.foundry import Casting, foundry
-from primal.engines.cpu.pool import threads
 from primal.engines.cpu.steps import RoutineSpec
 
 if TYPE_CHECKING:

@@ -13,19 +13,9 @@ import threading
 from typing import Any
 
 from primal.base.config import config
+from primal.base.threads import threads
 from primal.engines.cpu.code import LINE
-from primal.engines.cpu.jobs import CONDITION, LIMIT, MUTEX, SETUP, STATE
-
-
-def threads() -> int:
-    """How many threads a program may use: the setting `num_threads`, or the CPUs allowed."""
-    wanted = config.num_threads
-    if wanted < 1:
-        try:
-            wanted = len(os.sched_getaffinity(0))
-        except AttributeError:  # not on every system
-            wanted = os.cpu_count() or 1
-    return min(int(wanted), LIMIT)
+from primal.engines.cpu.jobs import CONDITION, MUTEX, SETUP, STATE
 
 
 class Pool:

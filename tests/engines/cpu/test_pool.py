@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from primal.base.config import config
+from primal.base.threads import LIMIT
 from primal.engines.cpu import driver, pool
 from primal.ops.contract import dot_general
 from primal.ops.elementwise import add, sin
@@ -143,7 +144,7 @@ def test_number_of_threads():
     config.update("num_threads", -1)
     assert pool.threads() >= 1
     config.update("num_threads", 10_000)
-    assert pool.threads() == pool.LIMIT
+    assert pool.threads() == LIMIT
 
 
 CODE = """
