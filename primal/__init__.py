@@ -79,6 +79,7 @@ if _TYPE_CHECKING:
     from primal import extend as extend
     from primal import flatten_util as flatten_util
     from primal import image as image
+    from primal import interpreters as interpreters
     from primal import lax as lax
     from primal import monitoring as monitoring
     from primal import nn as nn
@@ -169,8 +170,8 @@ _CONTROL = frozenset({
 _SUBMODULES = frozenset({
     "ad", "ad_checkpoint", "checkpoint_policies", "core", "custom_batching", "custom_derivatives",
     "debug", "dlpack", "dtypes", "errors", "example_libraries", "experimental", "extend",
-    "flatten_util", "image", "lax", "monitoring", "nn", "ops", "profiler", "random", "ref", "scipy",
-    "sharding", "stages", "tree", "tree_util", "typing",
+    "flatten_util", "image", "interpreters", "lax", "monitoring", "nn", "ops", "profiler", "random",
+    "ref", "scipy", "sharding", "stages", "tree", "tree_util", "typing",
 })  # fmt: skip
 
 

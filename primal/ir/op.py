@@ -20,7 +20,8 @@ class Kind:
     `elementwise`: out[i] depends on operands at i only, with scalars and size-1 dimensions
     broadcast. `adopts_scalars`: Python scalars take the dtype of the other operands.
     `call`: the op runs a program it carries, so eager execution compiles it. `host`: its
-    parameters hold Python functions, which no table may keep and no compiler may call.
+    parameters hold Python functions, which no table may keep and no compiler may call. Operations
+    that users define are of a kind of their own, FOREIGN, whose rules may still come or change.
     """
 
     __slots__ = ("name", "elementwise", "adopts_scalars", "call", "collective", "host")
@@ -60,6 +61,7 @@ COLLECTIVE = Kind("collective", collective=True)
 CALL = Kind("call", call=True)
 CONTROL = Kind("control flow")
 HOST = Kind("host", host=True)
+FOREIGN = Kind("operation of the user's", host=True)
 
 
 class Never:

@@ -17,7 +17,7 @@ from primal.base.native import extension
 from primal.ir.avals import Aval
 from primal.ir.evaluate import ERROR_STATE, QUIET, quietly
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, subjaxprs
-from primal.ir.op import Op
+from primal.ir.op import FOREIGN, Op
 from primal.ir.state import install_root
 from primal.ir.trace import (
     PYTHON_SCALARS,
@@ -30,7 +30,7 @@ from primal.ir.trace import (
     leak_error,
 )
 from primal.runtime import devices, guards, watch
-from primal.runtime.array import ArrayImpl, Placement, from_numpy
+from primal.runtime.array import ArrayImpl, Placement, from_literal, from_numpy
 
 
 def _eager_key(values: dict[str, Any]) -> Any:
@@ -74,6 +74,8 @@ class EagerTrace(Trace):
 
     def process_new(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """The first call for these avals, and operands that are not arrays yet."""
+        if op.kind is FOREIGN:
+            return op.impl(*[from_literal(a) for a in args], **params)
         args = lift_operands(op, args)
         avals = tuple([a.aval for a in args])
         out_aval = op.infer(avals, params)

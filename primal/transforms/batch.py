@@ -15,7 +15,7 @@ from primal.ir.effects import NamedAxis
 from primal.ir.evaluate import eval_closed
 from primal.ir.jaxpr import ClosedJaxpr
 from primal.ir.leaks import check_leaks
-from primal.ir.op import ByKind, Op
+from primal.ir.op import FOREIGN, ByKind, Op
 from primal.ir.state import named_axis, state
 from primal.ir.trace import PYTHON_SCALARS, Trace, Tracer, adopt_scalars, aval_of
 from primal.ops.shape import moveaxis, reshape
@@ -85,7 +85,7 @@ class BatchTrace(Trace):
                 args = adopt_scalars(op, tuple(args))
                 vals = [self.split(a)[0] for a in args]
                 break
-        if op.higher is None:
+        if op.higher is None and op.kind is not FOREIGN:
             # With one more dimension a wrong call may mean something: qr of a vector, say.
             op.infer(tuple([aval_of(a) for a in args]), params)
         previous = state.trace

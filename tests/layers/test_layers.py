@@ -31,7 +31,7 @@ LAYERS = [
         "segments", "monitoring", "custom_derivatives", "debug", "profiler", "ad_checkpoint",
         "ad", "checkpoint_policies", "core", "custom_batching", "ref",
     },
-    {"experimental", "example_libraries", "extend"},
+    {"experimental", "example_libraries", "extend", "interpreters"},
     {"compat"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -1,7 +1,8 @@
 """Programs as values: what interpreters of jaxprs are written with.
 
 An equation's `primitive` is the record of an operation. It is called by `bind`, has a `name`, and
-is an attribute of the module `primitives`, by its name and `_p`, as it is of `lax`.
+is an attribute of the module `primitives`, by its name and `_p`, as it is of `lax`. Users' own
+operations are `Primitive`s, whose rules are set in `primal.interpreters`.
 
 >>> closed = primal.make_jaxpr(lambda x: jnp.sin(x) * 2.0)(1.0)
 >>> [eqn.primitive is primal.extend.core.primitives.sin_p for eqn in closed.eqns]
@@ -15,6 +16,7 @@ from typing import Any
 
 from primal.core import eval_jaxpr
 from primal.extend.core import primitives as primitives
+from primal.extend.core.primitive import Primitive as Primitive
 from primal.ir.jaxpr import ClosedJaxpr as ClosedJaxpr
 from primal.ir.jaxpr import Eqn as JaxprEqn
 from primal.ir.jaxpr import Jaxpr as Jaxpr
@@ -23,7 +25,7 @@ from primal.ir.op import no_effects as no_effects
 from primal.ir.trace import Literal as Literal
 
 __all__ = [
-    "ClosedJaxpr", "Jaxpr", "JaxprEqn", "Literal", "Var", "jaxpr_as_fun",
+    "ClosedJaxpr", "Jaxpr", "JaxprEqn", "Literal", "Primitive", "Var", "jaxpr_as_fun",
     "no_effects", "primitives",
 ]  # fmt: skip
 
