@@ -34,7 +34,7 @@ from primal.ops.index.numbers import (
     window_sizes,
 )
 from primal.ops.shape import moveaxis, reshape
-from primal.ops.spread import broadcast_axis, broadcast_to, zeros_like_aval
+from primal.ops.spread import broadcast_axis, broadcast_to, full_like_aval, zeros_like_aval
 from primal.ops.types import NUMERIC, check_dtype, is_linear
 
 INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
@@ -377,20 +377,10 @@ def hlo_scatter(
     mode: Any,
 ) -> Any:
     """StableHLO of a scatter whose region is `body`: a monoid, 'set' or a function."""
-    if not updates.aval.size or not x.aval.size:
-        return x
     starts = hlo_starts(b, indices)
     offset, gone, mapped, batching, index_batching = dimension_numbers
-    shape = x.shape
-    if not mapped:
-        # XLA 0.10 rewrites a scatter without index dimensions: of several updates it applies one,
-        # and with a scalar operand it stops. So one dimension, of size 1, is indexed.
-        x = b.reshape(x, (1, *shape))
-        gone, batching = (0, *inserted(gone, 0)), inserted(batching, 0)
-        mapped, mode = (0,), PROMISE_IN_BOUNDS
-        starts = b.full((*starts.shape[:-1], 1), 0, starts.dtype)
     alone = all(n == 1 or i in index_batching for i, n in enumerate(indices.shape[:-1]))
-    if mode is CLIP and mapped:
+    if mode is CLIP:
         sizes = window_sizes(x.shape, updates.shape, dimension_numbers)
         limits = _limits(b, starts, [x.shape[d] - sizes[d] for d in mapped])
         starts = b.clamp(b.full_like(starts, 0), starts, limits)
@@ -408,7 +398,35 @@ def hlo_scatter(
         # Windows that clamping moved may meet others, unless each operand has but one.
         unique_indices=(unique_indices and mode is not CLIP) or alone,
     )
-    return b.reshape(out, shape)
+    return out
+
+
+def scatter_hollow(op_of: Callable[[], Op]) -> Callable[..., Any]:
+    """The scatter of indices or updates without elements (`x.at[:].add(y)`) as one with some.
+
+    XLA 0.10 rewrites a scatter without index dimensions: of several updates it applies one, and
+    with a scalar operand it stops; the CPU compiler called NumPy for 57 us. So a dimension of size
+    1 is indexed.
+    """
+
+    def hollow(
+        x: Any, indices: Any, updates: Any, *, dimension_numbers: Any, **params: Any
+    ) -> Any:
+        if not aval_of(updates).size:
+            return x
+        shape, kept = aval_of(x).shape, aval_of(indices)
+        offset, gone, _, batching, index_batching = dimension_numbers
+        numbers = ScatterDimensionNumbers(
+            offset, (0, *inserted(gone, 0)), (0,), inserted(batching, 0), index_batching
+        )
+        first = full_like_aval(Aval((*kept.shape[:-1], 1), kept.dtype), 0)
+        params["mode"] = PROMISE_IN_BOUNDS
+        out = op_of()(
+            reshape(x, shape=(1, *shape)), first, updates, dimension_numbers=numbers, **params
+        )
+        return reshape(out, shape=shape)
+
+    return hollow
 
 
 def scatter_hlo(body: Any) -> Callable[..., Any]:
@@ -501,6 +519,7 @@ scatter_add: Op = Op(
     shard=by_kind,
     hlo=scatter_hlo("add"),
     kernel=scatter_kernel("add"),
+    hollow=scatter_hollow(lambda: scatter_add),
     ahead=lambda outlook, eqn: outlook.summed(eqn),
 )
 

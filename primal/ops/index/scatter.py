@@ -25,6 +25,7 @@ from primal.ops.index.gather import (
     scatter_add,
     scatter_batch,
     scatter_hlo,
+    scatter_hollow,
     scatter_impl,
     scatter_kernel,
     scatter_type,
@@ -126,6 +127,7 @@ scatter: Op = Op(
     shard=by_kind,
     hlo=scatter_hlo("set"),
     kernel=scatter_kernel("set"),
+    hollow=scatter_hollow(lambda: scatter),
 )
 
 
@@ -159,6 +161,7 @@ scatter_sub: Op = Op(
     shard=by_kind,
     hlo=scatter_hlo(lambda b, x, y: b.subtract(x, y)),
     kernel=scatter_kernel("sub"),
+    hollow=scatter_hollow(lambda: scatter_sub),
 )
 
 
@@ -203,6 +206,7 @@ scatter_mul: Op = Op(
     shard=by_kind,
     hlo=scatter_hlo("multiply"),
     kernel=scatter_kernel("mul"),
+    hollow=scatter_hollow(lambda: scatter_mul),
 )
 
 
@@ -257,6 +261,7 @@ def _extremum(name: str, ufunc: Any, body: str, word: str) -> Op:
         shard=by_kind,
         hlo=hlo,
         kernel=scatter_kernel(word),
+        hollow=scatter_hollow(lambda: op),
     )
     return op
 
@@ -327,6 +332,7 @@ scatter_apply: Op = Op(
     shard=by_kind,
     hlo=_scatter_apply_hlo,
     kernel=library,
+    hollow=scatter_hollow(lambda: scatter_apply),
     higher=HigherOrder(
         linearize=_TIMES_UNKNOWN, dce=Never("[scatter_apply] expected its one result to be used.")
     ),

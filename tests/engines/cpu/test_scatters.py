@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import primal.numpy as jnp
-from primal import grad, lax
+from primal import grad, jit, lax, vmap
+from primal.base.config import cpu_engine
 from primal.engines.cpu.schedule import Group
 from primal.engines.cpu.steps import Loop, Move
 from tests.engines.cpu.fences import fenced
@@ -330,3 +331,60 @@ def test_few_halves_are_converted_where_they_lie() -> None:
     x, i = np.ones(100_000, np.float16), DRAW.integers(0, 100_000, 500)
     made = built(lambda x, i: [x.at[i].add(1)], x, i)
     assert max([np.prod(s.shape) for s in made.plan.steps if type(s) is Group]) == 500
+
+
+@pytest.mark.parametrize("engine", ["cpu", "xla", "reference"])
+@pytest.mark.parametrize("shape", [(), (1,), (40,), (3, 20), (2, 3, 4)], ids=str)
+def test_windows_of_all_dimensions(shape: tuple[int, ...], engine: str) -> None:
+    """`.at[...]` has indices without elements: each of several windows is combined in once."""
+    x = DRAW.integers(-9, 9, shape).astype(np.float32)
+    y, many = 2 * x + 1, DRAW.integers(-9, 9, (3, *shape)).astype(np.float32)
+    numbers = lax.ScatterDimensionNumbers(tuple(range(1, 1 + len(shape))), (), ())
+    none = np.zeros((3, 0), np.int32)
+
+    def f(x: Any, y: Any, many: Any) -> list[Any]:
+        at = x.at[...]
+        ways = [at.set(y), at.add(y), at.multiply(y), at.min(y), at.max(y), at.subtract(y)]
+        halved = x.at[...].apply(lambda v: v / 2)
+        return [*ways, halved, lax.scatter_add(x, none, many, numbers),
+                vmap(lambda y: x.at[...].multiply(y))(many)]  # fmt: skip
+
+    with cpu_engine(engine):
+        got = jit(f)(*map(jnp.asarray, (x, y, many)))
+    want = [
+        y, x + y, x * y, np.minimum(x, y), np.maximum(x, y), x - y, x / 2, x + many.sum(0), x * many
+    ]
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_windows_of_all_dimensions_call_no_library() -> None:
+    x = np.ones((30, 40), np.float32)
+    made = built(lambda x: [x.at[:].add(x), x.at[::-1].max(2), x.at[3:3].multiply(2)], x)
+    assert all(type(step) in (Group, Move) for step in made.plan.steps)
+
+
+@pytest.mark.parametrize("n", [3, 5, 8, 15, 16, 17, 20])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_windows_of_few_elements_in_loops(n: int, dtype: str, x64: None) -> None:
+    x = DRAW.integers(-9, 9, n).astype(dtype)
+    steps: list[Any] = [
+        lambda u, at: at(u, slice(1, -1), "add", u[2:] - 2 * u[1:-1] + u[:-2]),
+        lambda u, at: at(u, slice(1, None), "subtract", u[:-1]),
+        lambda u, at: at(at(u, slice(0, 2), "max", u[-2:]), 1, "add", u[0]),
+    ]
+
+    def plain(u: Any, where: Any, how: str, v: Any) -> Any:
+        out = u.copy()
+        out[where] = {"add": np.add, "subtract": np.subtract, "max": np.maximum}[how](u[where], v)
+        return out
+
+    def ours(u: Any, where: Any, how: str, v: Any) -> Any:
+        return getattr(u.at[where], how)(v)
+
+    for step in steps:
+        got = jit(lambda x, s=step: lax.fori_loop(0, 4, lambda i, u: s(u, ours), x))(x)
+        want = x
+        for _ in range(4):
+            want = step(want, plain)
+        np.testing.assert_array_equal(got, want)
