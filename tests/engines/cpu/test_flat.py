@@ -110,3 +110,20 @@ def test_runs_of_few_rows_have_no_tables(m: int) -> None:
     x, inner, outer = drawn(5, m, 3), drawn(5, 1, 3), drawn(m, 1)
     (spec,) = specs(agree(lambda x, a, b: [x * a + b], x, inner, outer))
     assert getattr(spec, "flat", False) == (m >= 512 or m * 3 < 16)
+
+
+@pytest.mark.parametrize("end", [False, True])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "float16", "float32", "float64"])
+def test_lanes_of_one_vector_change_places(dtype: str, end: bool) -> None:
+    """At both ends of pages, where rows are padding alone, and in types of other sizes."""
+    x = fenced((2999, 3), dtype, end)
+    x[...] = drawn(2999, 3, dtype=dtype)
+    made = agree(
+        lambda x: [
+            jnp.tile(x, (2, 2)), jnp.repeat(x, 2, 1), x[:, ::-1] ^ True if dtype == "bool" else -x,
+            jnp.pad(x, ((700, 900), (1, 2))), jnp.pad(x, ((0, 0), (2, 0))).astype(np.float32),
+            jnp.concatenate([x[1:, ::-2], x[:-1, 1:]], 1).astype(np.float64), x.T[::-1].T[5:],
+        ],
+        x,
+    )  # fmt: skip
+    assert sum(getattr(spec, "flat", False) for spec in specs(made)) >= 3
