@@ -134,9 +134,12 @@ def gather_of_gather(
 def slice_of_copy(k: Any, x: Value) -> Value:
     """A view x of an array that was put in order for a reshape, of what lies around it alone.
 
-    One element of `x.T.ravel()` is one of x.
+    One element of `x.T.ravel()` is one of x, and its diagonal is the one of x.
     """
     base = k.laid[x.node]
+    found = _steady(base, x)
+    if found is not None:
+        return found
     ends = [(n - 1) * s for n, s in zip(x.shape, x.steps(), strict=True)]
     first = x.offset + sum([min(e, 0) for e in ends])
     last = x.offset + sum([max(e, 0) for e in ends])
@@ -153,8 +156,32 @@ def slice_of_copy(k: Any, x: Value) -> Value:
     line = k.reshape(box, (box.size,))
     (by,) = line.steps()
     steps = tuple([s * by for s in x.steps()])
-    found: Value = line.view(x.shape, steps, line.offset + (x.offset - begin) * by)
-    return found
+    view: Value = line.view(x.shape, steps, line.offset + (x.offset - begin) * by)
+    return view
+
+
+def _steady(base: Value, x: Value) -> Value | None:
+    """A view x of a copy of `base` as one of `base`, where each of its steps is the same everywhere
+    there: indices never carry over to the next dimension."""
+
+    plain = row_major(base.shape)
+
+    def indices(place: int) -> list[int]:
+        return [place // side % n for n, side in zip(base.shape, plain, strict=True)]
+
+    def moved(index: Sequence[int]) -> int:
+        return sum([i * s for i, s in zip(index, base.steps(), strict=True)])
+
+    last, steps = indices(x.offset), []
+    for n, step in zip(x.shape, x.steps(), strict=True):
+        by = indices(step if n > 1 else 0)
+        if n > 1 and step < 0:
+            return None
+        last = [i + (n - 1) * b for i, b in zip(last, by, strict=True)]
+        steps.append(moved(by))
+    if any(i >= n for i, n in zip(last, base.shape, strict=True)):
+        return None
+    return base.view(x.shape, tuple(steps), base.offset + moved(indices(x.offset)))
 
 
 def slice_of_padded(k: Any, x: Value) -> Value | None:

@@ -172,7 +172,9 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     for node in written:
         arrays.append(_piece(group.pieces[node], group.pieces[node].steps()))
     stores = tuple([count + nodes[node] for node in (*stored, *written)])
-    if {a.dtype for a in arrays} in ({"c8"}, {"c16"}) and all(b[0] == "copy" for b in body):
+    # Squares are of whole numbers.
+    alike = ({"c8"}, () if group.squares else {"c16"})
+    if {a.dtype for a in arrays} in alike and all(b[0] == "copy" for b in body):
         shape, arrays = as_floats(shape, arrays)
         body = tuple([("copy", ("f8",), "f8", found) for *_, found in body])
     inner = as_they_lie([d for d in range(len(shape)) if d in axes and shape[d] != 1], arrays)

@@ -16,7 +16,7 @@ from primal.engines.cpu.around import (
     padded_row,
 )
 from primal.engines.cpu.code import Module
-from primal.engines.cpu.graph import Value, is_zero, native, row_major, size_of
+from primal.engines.cpu.graph import Value, is_zero, native, row_major, size_of, transposed
 from primal.engines.cpu.moves import bytes_of, flat, held, index_name, merged, run_of
 from primal.engines.cpu.partial import is_light
 from primal.engines.cpu.script import MEMORY_INT, Copy, Int, Place, Script, copying
@@ -272,6 +272,13 @@ def concatenate(k: Any, xs: Sequence[Value], dim: int) -> Value:
         return as_read
     joined, row = xs, size_of(shape[dim:])
     if row <= CLOSE and size_of(shape[:dim]) > 1:
+        orders = {turns.across(x) for x in xs}
+        if len(orders) == 1 and orders != {tuple(range(len(shape)))}:
+            # As they lie: the group that puts them together stores them turned.
+            (order,) = orders
+            lain = [k.element("copy", (transposed(x, order),), x.dtype) for x in xs]
+            out = concatenate(k, lain, order.index(dim))
+            return transposed(out, [order.index(d) for d in range(len(shape))])
         xs = _columns(k, xs, dim)
     xs = [held(k, x) for x in xs]
     item = xs[0].node.dtype.itemsize
@@ -417,9 +424,12 @@ def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) 
         return k.slice(x, [-lo for lo, _, _ in config], limit, (1,) * x.ndim)
     padded = [d for d, c in enumerate(config) if any(c)]
     zero = is_zero(value)
-    found = padded_around(k, x, config) if zero and native(x.dtype) is not None else None
-    if found is not None:
-        return found
+    if zero and native(x.dtype) is not None:
+        # As it lies: the group that reads the padding, or stores it, turns that.
+        order = turns.across(x)
+        found = padded_around(k, transposed(x, order), [config[d] for d in order])
+        if found is not None:
+            return transposed(found, [order.index(d) for d in range(x.ndim)])
     if zero and padded == [x.ndim - 1] and not _is_made_by_rows(x, x.ndim - 1):
         found = padded_row(k, x, *config[-1])
         if found is not None:

@@ -210,7 +210,7 @@ def order_of(x: Value) -> tuple[int, ...]:
     What follows a transposition is computed in this order, so that nothing gathers.
     """
     slow = matters(x) and (conflicts(x) or x.size >= HUGE)
-    return _lying(x) if slow else tuple(range(x.ndim))
+    return lying(x) if slow else tuple(range(x.ndim))
 
 
 def matters(x: Value) -> bool:
@@ -227,13 +227,26 @@ def wanted(x: Value) -> tuple[int, ...] | None:
     if is_spread(x):
         return None
     order = order_of(x)
-    return None if order == tuple(range(x.ndim)) != _lying(x) else order
+    return None if order == tuple(range(x.ndim)) != lying(x) else order
 
 
-def _lying(x: Value) -> tuple[int, ...]:
-    """The dimensions from the greatest stride to the least, if squares can be turned so."""
+def lying(x: Value) -> tuple[int, ...]:
+    """The dimensions from the greatest stride to the least, if squares can be turned so; else as
+    they are."""
+    return tuple(range(x.ndim)) if _loops(x) is None else _by_steps(x)
+
+
+def across(x: Value) -> tuple[int, ...]:
+    """The same of arrays that are stored turned: of these rows may be few."""
+    order = _by_steps(x)
+    wide = [d for d in order if x.shape[d] > 1]
+    long = bool(wide) and x.shape[wide[-1]] >= LINE and x.steps()[wide[-1]] == 1
+    return order if long and x.node.word not in NOWHERE else lying(x)
+
+
+def _by_steps(x: Value) -> tuple[int, ...]:
     plain = tuple(range(x.ndim))
-    if _loops(x) is None:
+    if x.strides is None:
         return plain
     steps = [s if n > 1 else 0 for n, s in zip(x.shape, x.steps(), strict=True)]
     if any(s <= 0 and n > 1 for n, s in zip(x.shape, steps, strict=True)):

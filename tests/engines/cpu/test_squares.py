@@ -107,3 +107,39 @@ def test_sizes_are_words_of_the_record() -> None:
         return {s for s in built(rows_rolled, x).plan.specs if type(s) is SquareSpec}
 
     assert kinds(40, 700) == kinds(333, 100) == kinds(1000, 65) != set()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "bfloat16", "float32", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(40, 100), (3, 700), (5, 30, 70)])
+def test_arrays_that_take_turns_are_stored_turned(shape: Any, dtype: str) -> None:
+    x, y = x_of(shape, dtype), x_of(shape, dtype)
+    for axis in (0, 1, -1):
+        made = built(lambda x, y, a=axis: [jnp.stack([x.T, y.T, x.T], a)], x, y)
+        (got,) = made.execute([x, y])
+        np.testing.assert_array_equal(got, np.stack([x.T, y.T, x.T], axis))
+    assert [type(s) for s in made.plan.specs] == [SquareSpec]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float64"])
+def test_padding_of_what_is_transposed_is_one_pass(dtype: str) -> None:
+    for shape, width in (((50, 90), ((2, 1), (0, 3))), ((3, 700), ((1, 1), (1, 1)))):
+        x = fenced(shape, dtype)
+        x[...] = x_of(shape, dtype)
+        made = built(lambda x, w=width: [jnp.pad(x.T, w)], x)
+        (got,) = made.execute([x])
+        np.testing.assert_array_equal(got, np.pad(x.T, width))
+        assert [type(s) for s in made.plan.specs] == [SquareSpec]
+
+
+@pytest.mark.parametrize("shape", [(40, 70), (70, 40), (9, 12, 11)])
+def test_a_diagonal_is_read_where_it_lies(shape: Any) -> None:
+    """Steps of a reshaped transposition that never carry are steps of what it is of."""
+    x = x_of(shape, np.float32)
+    for k in (-3, 0, 5):
+        made = built(lambda x, k=k: [jnp.diagonal(x.T, k).sum(-1)], x)
+        (got,) = made.execute([x])
+        np.testing.assert_allclose(got, np.diagonal(x.T, k).sum(-1), 1e-5, 1e-3)
+        assert len(made.plan.specs) == 1
+    for part in (slice(3, None, 7), slice(5, 6), slice(0, 200), slice(100, 1, -9)):
+        (got,) = built(lambda x, p=part: [x.T.ravel()[p] * 2], x).execute([x])
+        np.testing.assert_array_equal(got, x.T.ravel()[part] * 2)
