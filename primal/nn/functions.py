@@ -522,10 +522,16 @@ def log1mexp(x: Any) -> Array:
     Array([-0.6931472], dtype=float32)
     """
     (array,) = promote_dtypes_inexact("log1mexp", _no_bools("log1mexp", x))
-    near = array < math.log(2)
-    # Each branch on numbers that are safe for it, so that derivatives of the other stay finite.
-    small, large = jnp.where(near, array, 1), jnp.where(near, 1, array)
-    return jnp.where(near, jnp.log(-jnp.expm1(-small)), jnp.log1p(-jnp.exp(-large)))
+    return _log1mexp(array)
+
+
+@custom_jvp
+def _log1mexp(x: Array) -> Array:
+    return jnp.where(x < math.log(2), jnp.log(-jnp.expm1(-x)), jnp.log1p(-jnp.exp(-x)))
+
+
+# Of either branch, whose own slope at -inf would be inf/inf.
+_log1mexp.defjvps(lambda t, out, x: t / jnp.expm1(x))
 
 
 @remembered_as(direct.logmeanexp)

@@ -91,3 +91,15 @@ def test_activations_of_a_scalar_are_those_of_a_row(name: str) -> None:
     for value in (-2.0, -0.5, 0.0, 0.75, 3.0):
         row = function(jnp.array([value, 1.0]))
         np.testing.assert_allclose(function(jnp.float32(value)), row[0], rtol=1e-6, atol=1e-7)
+
+
+def test_slopes_of_log1mexp_to_order_two() -> None:
+    """1/expm1(x) and -eˣ/expm1(x)², at infinities and zeros too."""
+    x = np.array([-np.inf, -2.0, 1e-9, 0.5, 0.7, 40.0, np.inf, np.nan])
+    with enable_x64():
+        for run in (vmap(grad(nn.log1mexp)), jit(vmap(grad(nn.log1mexp)))):
+            np.testing.assert_allclose(run(x), 1 / np.expm1(x), rtol=1e-15)
+            np.testing.assert_array_equal(run(jnp.array([0.0, -0.0])), [np.inf, -np.inf])
+        second, inner = vmap(grad(grad(nn.log1mexp))), x[1:6]
+        want = -np.exp(inner) / np.expm1(inner) ** 2
+        np.testing.assert_allclose(second(inner), want, rtol=1e-14)

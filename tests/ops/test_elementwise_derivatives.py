@@ -308,3 +308,23 @@ def test_slopes_of_quotients_and_angles_whose_squares_are_no_floats(dtype: Any) 
                     bound = 8 * float(info.eps) * np.abs(w) + float(info.smallest_subnormal) * 8
                     error = np.abs(np.asarray(got).astype(np.longdouble) - w)
                     assert np.all(error <= bound), (op.name, got, w)
+
+
+def test_slopes_of_angles_beside_infinite_numbers() -> None:
+    """An angle at an infinite distance does not move; a NaN says nothing there either."""
+    y = np.array([1, 0, -2, np.inf, -np.inf, np.inf, np.nan, np.inf], np.float32)
+    x = np.array([np.inf, -np.inf, np.inf, 1, 0, np.inf, np.inf, np.nan], np.float32)
+    slopes = vmap(grad(lambda y, x: ops.atan2(y, x), (0, 1)))
+    for run in (slopes, jit(slopes)):
+        for got in run(y, x):
+            np.testing.assert_array_equal(got, [0] * 6 + [np.nan] * 2)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_slopes_of_atan_where_the_square_is_no_float(dtype: Any) -> None:
+    x = np.asarray([0.5, 100, 300, 1000, -4000], finfo(np.dtype(dtype)).dtype)
+    want = 1 / (1 + x.astype(np.float64) ** 2)
+    info = finfo(x.dtype)
+    for run in (vmap(grad(ops.atan)), jit(vmap(grad(ops.atan)))):
+        error = np.abs(np.asarray(run(x)).astype(np.float64) - want)
+        assert np.all(error <= 2 * float(info.eps) * want + float(info.smallest_subnormal))

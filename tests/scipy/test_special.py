@@ -614,6 +614,39 @@ def test_boxcox_has_its_digits_where_it_is_large(dtype: Any) -> None:
             assert error.max() < 4 * np.finfo(dtype).eps
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_boxcox1p_and_slopes_by_exponents_have_their_digits(dtype: Any) -> None:
+    """In six units, for λ·log from the least to the greatest, which rounding 1 + x would cost."""
+    drawn = np.random.default_rng(2)
+    x = (10.0 ** drawn.uniform(-9, 1, 400)).astype(dtype)
+    power = (10.0 ** drawn.uniform(-9, 1, 400) / np.log1p(x)).astype(dtype)
+    wide = np.longdouble
+    log, by = np.log1p(x.astype(wide)), power.astype(wide)
+    whole = by * log
+    slope = sum(log**2 * whole**k / (math.factorial(k) * (k + 2)) for k in range(60))
+    wants = np.expm1(whole) / by, np.exp(whole - log), slope
+
+    def both(x: Any, power: Any) -> Any:
+        total = lambda x, power: special.boxcox1p(x, power).sum()  # noqa: E731
+        return special.boxcox1p(x, power), *primal.grad(total, (0, 1))(x, power)
+
+    with enable_x64(dtype is np.float64):
+        for function in (both, primal.jit(both)):
+            for got, want in zip(function(x, power), wants, strict=True):
+                assert np.abs((np.asarray(got) - want) / want).max() < 6 * np.finfo(dtype).eps
+
+
+@pytest.mark.parametrize("name", ["boxcox", "boxcox1p"])
+def test_slopes_of_boxcox_where_the_base_is_zero(name: str) -> None:
+    shift = name == "boxcox1p"
+    slopes = primal.vmap(primal.grad(getattr(special, name), (0, 1)))
+    power = jnp.array([0.5, 1.0, 2.0])
+    for run in (slopes, primal.jit(slopes)):
+        by_base, by_power = run(jnp.zeros(3) - shift, power)
+        np.testing.assert_array_equal(by_base, [np.inf, 1, 0])
+        np.testing.assert_allclose(by_power, 1 / power**2, rtol=1e-6)
+
+
 @pytest.mark.parametrize("name", ["xlogy", "xlog1py", "boxcox", "boxcox1p", "spence"])
 def test_values_at_the_edges(name: str) -> None:
     edges = np.array([0.0, -0.0, 0.5, 1.0, 2.5, np.inf, np.nan])

@@ -93,6 +93,14 @@ def test_densities_of_cauchy_far_out() -> None:
     np.testing.assert_allclose(slopes, -2 * wide[:-1] / (1 + wide[:-1] ** 2), rtol=1e-6)
 
 
+def test_densities_of_cauchy_with_scales_whose_squares_are_no_floats() -> None:
+    x = np.array([0.0, 1e-10, 1e-5, -1e10, 1e25, np.inf], np.float32)
+    scale = np.array([1e-30, 1e-30, 1e-30, 1e-12, 1e20, 1e-30], np.float32)
+    want = reference.cauchy.pdf(x.astype(float), 0, scale.astype(float))
+    for function in (stats.cauchy.pdf, primal.jit(stats.cauchy.pdf)):
+        np.testing.assert_allclose(function(x, 0, scale), want, rtol=5e-7)
+
+
 def test_densities_of_cauchy_in_float16() -> None:
     """Where half of all numbers' squares are beyond it, from 256 on."""
     x = np.arange(0x7C00, dtype=np.uint16).view(np.float16)

@@ -261,9 +261,17 @@ acos = unary(
     each(lambda t, x: mul(t, neg(rsqrt(_one_less_square(x))))),
     "acos",
 )
-atan = unary(
-    "atan", INEXACT, np.arctan, each(lambda t, x: div(t, add(constant(1, t), square(x)))), "atan"
-)
+
+
+def _atan_slope(t: Any, x: Any) -> Any:
+    """t / (1 + x²), whose square leaves the range of float16 from 256 on."""
+    dtype = aval_of(x).dtype
+    if is_narrow_float(dtype):
+        t, x = [as_dtype(v, np.dtype(np.float32)) for v in (t, x)]
+    return as_dtype(div(t, add(constant(1, t), square(x))), dtype)
+
+
+atan = unary("atan", INEXACT, np.arctan, each(_atan_slope), "atan")
 
 
 def _atan2_impl(y: Any, x: Any) -> Any:
@@ -287,6 +295,8 @@ def _over_squares(t: Any, other: Any, y: Any, x: Any) -> Any:
     scale = select_n(lt(size, small), select_n(gt(size, large), _one(size), down), up)
     y, x, other = mul(y, scale), mul(x, scale), mul(other, scale)
     slope = mul(div(other, add(square(y), square(x))), scale)
+    # An angle does not move where a part is infinite, whatever the quotient says.
+    slope = select_n(eq(size, literal(math.inf, wide)), slope, literal(0.0, wide))
     return mul(t, as_dtype(slope, dtype))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import primal.numpy as jnp
@@ -220,12 +221,8 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     >>> boxcox(jnp.array([2.0, 2.0]), jnp.array([0.0, 2.0]))
     Array([0.6931472, 1.5      ], dtype=float32)
     """
-    x, lmbda = inexact("boxcox", x, lmbda)
-    log = jnp.log(x)
-    # exp would multiply the rounding of λ·log(x) by that number: 84 units in float64.
-    far = jnp.abs(lmbda * log) > 1
-    base, by = jnp.where(far, x, 1.0), jnp.where(far, lmbda, 1.0)
-    return jnp.where(far, (base**by - 1) / by, _power(jnp.where(far, 0.0, log), lmbda))
+    x, lmbda = jnp.broadcast_arrays(*inexact("boxcox", x, lmbda))
+    return _transformed(x, jnp.zeros_like(x), jnp.log(x), lmbda)
 
 
 @remembered
@@ -237,17 +234,55 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     >>> boxcox1p(jnp.array([1.0, 1.0]), jnp.array([0.0, 2.0]))
     Array([0.6931472, 1.5      ], dtype=float32)
     """
-    x, lmbda = inexact("boxcox1p", x, lmbda)
-    return _power(jnp.log1p(x), lmbda)
+    x, lmbda = jnp.broadcast_arrays(*inexact("boxcox1p", x, lmbda))
+    high = 1 + x
+    large = jnp.abs(x) > 1
+    low = jnp.where(large, 1 - (high - x), x - (high - 1))
+    low = jnp.where(jnp.isfinite(high), low, 0)
+    return _transformed(high, low, jnp.log1p(x), lmbda)
 
 
-def _power(log: Any, lmbda: Any) -> Any:
-    """(exp(λ·log) - 1) / λ. The derivative in λ at 0, log²/2, needs the second term."""
+@custom_jvp
+def _transformed(high: Any, low: Any, log: Any, lmbda: Any) -> Any:
+    """(b^λ - 1) / λ of a base b = high + low, whose logarithm is `log`."""
+    # exp would multiply the rounding of λ·log by that number: 84 units in float64.
+    far = _is_far(log, lmbda)
+    power, by = _power(high, low, log, lmbda), jnp.where(far, lmbda, 1)
     pole = (lmbda == 0) & jnp.isinf(log)
-    product = jnp.where(pole, 0.0, lmbda * log)
+    product = jnp.where(far | pole, 0, lmbda * log)
     small = jnp.abs(product) < 1e-10
-    safe = jnp.where(small, jnp.ones_like(lmbda), lmbda)
-    return jnp.where(small, log * (1 + product / 2), jnp.expm1(safe * log) / safe)
+    safe = jnp.where(small, 1, lmbda)
+    near = jnp.where(small, log * (1 + product / 2), jnp.expm1(product) / safe)
+    return jnp.where(far, (power - 1) / by, near)
+
+
+def _is_far(log: Any, lmbda: Any) -> Any:
+    return jnp.abs(lmbda * log) > 1
+
+
+def _power(high: Any, low: Any, log: Any, by: Any) -> Any:
+    """The base to a power; what 1 + x was rounded by counts beside an exponent that is large."""
+    part = jnp.where(low == 0, 0, by * (low / high))
+    return high**by * jnp.where(part == 0, 1, jnp.exp(part))
+
+
+def _slope_by_base(t: Any, out: Any, high: Any, low: Any, log: Any, lmbda: Any) -> Any:
+    return t * jnp.where(jnp.isnan(out), out, _power(high, low, log, lmbda - 1))
+
+
+def _slope_by_exponent(t: Any, out: Any, high: Any, low: Any, log: Any, lmbda: Any) -> Any:
+    # log²·Σ pᵏ / (k!·(k + 2)) for p = λ·log up to 1, where (b^λ·log - out) / λ cancels.
+    far = _is_far(log, lmbda)
+    product = jnp.where(far, 0, lmbda * log)
+    near = log * log * horner(_SLOPES[: digits(log, 11, 18)], product)
+    by = jnp.where(far, lmbda, 1)
+    power = _power(high, low, log, lmbda)
+    total = jnp.where(power == 0, 0, power * log)
+    return t * jnp.where(far, (total - out) / by, near)
+
+
+_SLOPES = [1 / (math.factorial(k) * (k + 2)) for k in range(18)]
+_transformed.defjvps(_slope_by_base, None, None, _slope_by_exponent)
 
 
 def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:

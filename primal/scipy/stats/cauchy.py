@@ -42,8 +42,9 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Array([0.2546479 , 0.06366198], dtype=float32)
     """
     x, loc, scale = analytic("cauchy.pdf", x, loc, scale)
-    z = (x - loc) / scale
-    return 1 / (math.pi * scale * (1 + z * z))
+    # Not scale·(1 + z²), whose square overflows where a small scale makes up for it.
+    apart = x - loc
+    return 1 / (math.pi * (scale + apart * (apart / scale)))
 
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
