@@ -7,6 +7,7 @@ from typing import Any, Concatenate, Literal, overload
 
 from primal.api.differentiable import (
     as_numbers,
+    check_one,
     check_reduce_axes,
     check_scalar,
     differentiable,
@@ -18,7 +19,7 @@ from primal.api.differentiable import (
 )
 from primal.api.jit import jit
 from primal.api.linear_maps import VJP, Pushforward
-from primal.api.operands import abstract, check_outputs, name_of, operand
+from primal.api.operands import abstract, name_of, operand
 from primal.api.tangents import (
     active,
     cotangent_of,
@@ -199,11 +200,7 @@ def _with_gradient(
                         f"has_aux=True, got {type(result)}."
                     ) from None
             traced, kept = taken_apart(aux)
-            if not flatten(value)[0]:  # None, (), {}
-                raise TypeError(
-                    f"Gradient only defined for scalar-output functions. Output was {value!r}."
-                )
-            check_outputs(name_of(fun), value, [value])
+            check_one(name_of(fun), value, has_aux)
             found.append(kept)
             return [value, *traced]
 

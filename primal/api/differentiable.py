@@ -102,6 +102,23 @@ def differentiable(x: Any, tree: Any, i: int, holomorphic: bool, allow_int: bool
     return operand(x)
 
 
+def check_one(name: str, value: Any, has_aux: bool) -> None:
+    """TypeError unless what the function `name` returns is one array, rather than a tree of some.
+
+    A pair is what functions for `has_aux` return.
+    """
+    leaves, _ = flatten(value)
+    if leaves and leaves[0] is value:
+        return check_outputs(name, value, leaves)
+    hint = ""
+    if not has_aux and isinstance(value, tuple) and len(value) == 2:
+        hint = " With has_aux=True it may return (value, aux)."
+    raise TypeError(
+        "Gradient only defined for scalar-output functions. Output was "
+        f"{shown(value)}, from {name}.{hint}"
+    )
+
+
 def check_scalar(aval: Aval, holomorphic: bool) -> None:
     """TypeError unless a result is one number, real or, for holomorphic functions, complex."""
     if aval.shape != ():

@@ -143,6 +143,21 @@ def make_aval(
     return Aval(canonical_shape(shape), dtype, bool(weak_type), sharding)
 
 
+def _remedy(shape: Any) -> str:
+    """What to do about a dimension without a value, and where it comes from if it is traced."""
+    for n in shape if isinstance(shape, list | tuple) else [shape]:
+        if hasattr(n, "origin"):
+            return (
+                f"{n.origin()} Sizes are known where they come from x.shape, from Python or from "
+                "NumPy; each value of an argument is traced anew if it is static, as in "
+                "primal.jit(f, static_argnums=0).".lstrip()
+            )
+    return (
+        "Compute them with numpy or Python integers, which are static under jit, not with "
+        "primal.numpy."
+    )
+
+
 def canonical_shape(shape: Iterable[Any], context: str = "shape") -> tuple[int, ...]:
     """The shape as a tuple of non-negative ints; a TypeError says what is not one."""
     try:
@@ -150,8 +165,7 @@ def canonical_shape(shape: Iterable[Any], context: str = "shape") -> tuple[int, 
     except TypeError:
         raise TypeError(
             f"[{context}] expected whole numbers that are known while tracing, got {shape!r}: "
-            "Shapes must be 1D sequences of concrete values of integer type. Compute them with "
-            "numpy or Python integers, which are static under jit, not with primal.numpy."
+            f"Shapes must be 1D sequences of concrete values of integer type. {_remedy(shape)}"
         ) from None
     for n in dims:
         if n < 0:

@@ -14,6 +14,7 @@ import collections.abc
 import contextlib
 import functools
 import inspect
+import itertools
 import opcode
 import operator
 import os
@@ -140,7 +141,15 @@ def shown(value: Any) -> str:
     """A value, or what is known of an array, in few characters."""
     if isinstance(value, Array | np.ndarray):
         return f"{value.dtype}[{','.join(map(str, value.shape))}]"
-    text = repr(value)
+    # Of containers no more is read than fits: no element takes less than a character.
+    if type(value) is dict:
+        items = itertools.islice(value.items(), LENGTH)
+        text = f"{{{', '.join([f'{k!r}: {shown(v)}' for k, v in items])}}}"
+    elif type(value) in (list, tuple):
+        parts = ", ".join(map(shown, value[:LENGTH]))
+        text = f"[{parts}]" if type(value) is list else f"({parts}{',' * (len(value) == 1)})"
+    else:
+        text = repr(value)
     return text if len(text) <= LENGTH else f"{text[:LENGTH]}…"
 
 

@@ -239,6 +239,13 @@ def test_jit_of_grad_of_jit_is_one_executable():
             TypeError,
             "scalar-output functions. Output had shape: \\(5,\\)",
         ),
+        (
+            lambda: grad(lambda x: (jnp.sum(x), {"x": x}))(X),
+            TypeError,
+            "Output was \\(float32\\[\\], \\{'x': float32\\[5\\]\\}\\), .*has_aux=True",
+        ),
+        (lambda: grad(lambda x: (f(x), "no array"))(X), TypeError, "'no array'.*has_aux=True"),
+        (lambda: grad(lambda x: ([x], 1), has_aux=True)(X), TypeError, "Output was \\[float32"),
         (lambda: grad(f)(np.arange(3)), TypeError, "real- or complex-valued inputs.*int32"),
         (lambda: grad(lambda x: x > 0)(1.0), TypeError, "real- or complex-valued outputs.*bool"),
         (lambda: grad(lambda x: x * 1j)(1.0), TypeError, "real-valued outputs"),

@@ -12,6 +12,7 @@ import primal
 import primal.numpy as jnp
 from primal import image, nn, random
 from primal.ops import segment_sum
+from primal.runtime.refusals import shown
 from primal.scipy import linalg, ndimage, signal, stats
 
 X = np.ones((3, 4), np.float32)
@@ -86,3 +87,16 @@ def test_a_scale_and_a_translation_for_each_dimension(lengths: tuple[int, int]) 
     scale, translation = [jnp.ones(n) for n in lengths]
     with pytest.raises(ValueError, match="for each of the 2 spatial dimensions"):
         image.scale_and_translate(X, X.shape, (0, 1), scale, translation, "linear")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ([X, (V,)], "[float32[3,4], (float32[3],)]"),
+        ({"w": X, 2: [V, None]}, "{'w': float32[3,4], 2: [float32[3], None]}"),
+        ((), "()"),
+        ([0] * 10**6, f"[{'0, ' * 26}0…"),
+    ],
+)
+def test_arrays_within_containers_are_shown_by_their_types(value: Any, text: str) -> None:
+    assert shown(value) == text

@@ -190,6 +190,8 @@ def test_bad_shapes() -> None:
     for f in (lambda n: jnp.zeros(n), lambda n: jnp.ones((n, 2)), lambda n: jnp.full((n,), 1.0)):
         with pytest.raises(TypeError, match="Shapes must be 1D sequences of concrete values"):
             jit(f)(3)
+        with pytest.raises(TypeError, match="argument n of the function.*static_argnums"):
+            jit(f)(3)
     with pytest.raises(ValueError, match="Incompatible shapes"):
         jnp.full((2, 2), jnp.arange(3))
 
