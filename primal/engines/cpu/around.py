@@ -168,10 +168,28 @@ def _is_remade(x: Value, again: list[Node], padded: Sequence[int], most: int) ->
     )
 
 
+def written_within(k: Any, x: Value, window: Value, low: int) -> Value | None:
+    """A vector with most of it written, by light words, as one group; else None.
+
+    Where such words read the vector beside the element that they make, it cannot be written in
+    place, and a loop copied it each turn: 500 turns of a Laplacian by `.at[1:-1].add` of 20 numbers
+    took 19 us, so 7, of 100 20 and 12, of 300 27 and 29, of 1000 61 and 75.
+    """
+    if not takes.least(k) <= x.size <= min(LONGEST_ROW, 2 * window.size) or not x.is_node:
+        return None
+    if native(x.dtype) is None or (native(x.dtype) == np.float16 and not _llvm.compiler().half):
+        return None
+    again: list[Node] = []
+    if not is_made(window) or not _is_remade(window, again, [0], OF_PARTS):
+        return None
+    return _remade(k, window, again, x.shape, [low], x)
+
+
 def _remade(
-    k: Any, x: Value, again: Sequence[Node], shape: tuple[int, ...], lows: Sequence[int]
-) -> Value:
-    """What words make of padded operands, and zeros outside."""
+    k: Any, x: Value, again: Sequence[Node], shape: tuple[int, ...], lows: Sequence[int],
+    outside: Value | None = None,
+) -> Value:  # fmt: skip
+    """What words make of padded operands, and zeros, or what is given, outside."""
 
     padded = [d for d, n in enumerate(x.shape) if n != shape[d]]
 
@@ -200,7 +218,7 @@ def _remade(
         here = broadcast(k.binary("lt", place, k.literal(x.shape[d], uint32)), shape, (d,))
         inside = here if inside is None else k.binary("and", inside, here)
     assert inside is not None  # something is padded
-    return k.select_n(inside, k.literal(0, x.dtype), over(x))
+    return k.select_n(inside, k.literal(0, x.dtype) if outside is None else outside, over(x))
 
 
 def _pad_word(k: Any, x: Value, shape: tuple[int, ...], lows: Sequence[int]) -> Value | None:

@@ -14,6 +14,7 @@ from primal.engines.cpu.around import (
     joined_as_read,
     padded_around,
     padded_row,
+    written_within,
 )
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.graph import Value, is_zero, native, row_major, size_of, transposed
@@ -160,8 +161,12 @@ def dynamic_slice(k: Any, x: Value, starts: Sequence[Value], sizes: tuple[int, .
 
 def dynamic_update_slice(k: Any, x: Value, part: Value, starts: Sequence[Value]) -> Value:
     """x with `part` written at clamped starts."""
-    x, part = held(k, x), held(k, part)
     fixed, moving = _moving(k, x.shape, part.shape, starts)
+    if k.outer and x.ndim == 1 and not moving:
+        within = written_within(k, x, part, fixed[0])
+        if within is not None:
+            return within
+    x, part = held(k, x), held(k, part)
     item = x.node.dtype.itemsize
     plain = [n * item for n in row_major(x.shape)]
     own = bytes_of(part)

@@ -364,19 +364,24 @@ def test_windows_of_all_dimensions_call_no_library() -> None:
     assert all(type(step) in (Group, Move) for step in made.plan.steps)
 
 
-@pytest.mark.parametrize("n", [3, 5, 8, 15, 16, 17, 20])
+WORDS = {"add": np.add, "subtract": np.subtract, "max": np.maximum}
+
+
+@pytest.mark.parametrize("n", [3, 5, 8, 15, 16, 17, 20, 33, 100, 255, 256])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
 def test_windows_of_few_elements_in_loops(n: int, dtype: str, x64: None) -> None:
     x = DRAW.integers(-9, 9, n).astype(dtype)
     steps: list[Any] = [
         lambda u, at: at(u, slice(1, -1), "add", u[2:] - 2 * u[1:-1] + u[:-2]),
         lambda u, at: at(u, slice(1, None), "subtract", u[:-1]),
+        lambda u, at: at(u, slice(n // 2, None), "max", -u[n // 2 :]),
+        lambda u, at: at(u, slice(1, -1), "set", u[2:] - u[:-2] + u[1:-1] * 2),
         lambda u, at: at(at(u, slice(0, 2), "max", u[-2:]), 1, "add", u[0]),
     ]
 
     def plain(u: Any, where: Any, how: str, v: Any) -> Any:
         out = u.copy()
-        out[where] = {"add": np.add, "subtract": np.subtract, "max": np.maximum}[how](u[where], v)
+        out[where] = v if how == "set" else WORDS[how](u[where], v)
         return out
 
     def ours(u: Any, where: Any, how: str, v: Any) -> Any:
@@ -388,3 +393,25 @@ def test_windows_of_few_elements_in_loops(n: int, dtype: str, x64: None) -> None
         for _ in range(4):
             want = step(want, plain)
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("n", [17, 31, 100, 255])
+def test_most_of_a_vector_is_written_by_one_group(n: int) -> None:
+    """Also by words that read beside what they make; zeros have their signs."""
+    x = DRAW.choice(np.float32([0, -0.0, 1, np.nan, np.inf, -3]), n)
+    ways = [
+        lambda u: u.at[1:-1].add(0.5 * (u[2:] - u[:-2])),
+        lambda u: u.at[2:].set(-u[:-2]),
+        lambda u: u.at[: n - 3].multiply(-1),
+    ]
+    for way in ways:
+        made = built(lambda x, w=way: [lax.fori_loop(0, 3, lambda i, u: w(u), x)], x)
+        (loop,) = [step for step in made.plan.steps if type(step) is Loop]
+        assert [type(step) for step in loop.body.steps] == [Group]
+        want: Any = jnp.asarray(x)
+        for _ in range(3):
+            want = way(want)
+        (got,) = made.execute([x])
+        np.testing.assert_array_equal(got, want)
+        given = ~np.isnan(want)
+        np.testing.assert_array_equal(np.signbit(got[given]), np.signbit(want[given]))
