@@ -33,7 +33,7 @@
 #include <cpuid.h>
 #endif
 
-#define VERSION 46 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 47 /* native.py asks for the same number: a stale build is not used */
 
 /* Functions in versions for several CPUs, of which the loader takes one. */
 #if defined(__x86_64__) && defined(__GLIBC__)
@@ -137,6 +137,7 @@ static PyMethodDef module_methods[] = {
      "call_each(address, count, arguments): a routine of Fortran's on each of a stack."},
     {"solved", (PyCFunction)(void (*)(void))solved, METH_FASTCALL,
      "solved(a, b): x with a x = b for small matrices of float32; None for singular ones."},
+    {"minors", minors, METH_O, "Determinants of 3 x 3 floats."},
     {"zeros_like", (PyCFunction)(void (*)(void))zeros_like, METH_FASTCALL,
      "zeros_like(out, x): zeros with the signs of x; whether all of out is finite."},
     {"spread", (PyCFunction)(void (*)(void))spread, METH_FASTCALL,

@@ -144,6 +144,7 @@ def eig(
     )
 
 
+@remembered
 @in_words
 def eigh(
     x: Any,

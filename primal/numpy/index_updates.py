@@ -109,7 +109,10 @@ def update_numpy(x: Any, index: Any, values: Any, ufunc: Any) -> ArrayImpl | Non
             # NumPy also drops leading dimensions of size 1 from the values; we do not.
             if rank and _rank_of(out, index) < rank:
                 return None
-            quietly(out.__setitem__, (index, values), {})
+            if kind is ArrayImpl:  # of the same dtype: nothing that NumPy could warn of
+                out[index] = values
+            else:
+                quietly(out.__setitem__, (index, values), {})
             return ArrayImpl(aval, out)
         if dtype not in _NATIVE and dtype != BFLOAT16 and ufunc not in _OF_TRUTHS.get(dtype, ()):
             return None

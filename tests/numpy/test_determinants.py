@@ -103,3 +103,20 @@ def test_the_sign_of_a_real_determinant_is_a_sign(run, value):
     sign, size = run(jnp.linalg.slogdet)(a)
     assert sign == -1
     np.testing.assert_equal(np.asarray(size), value)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bool", "float16"])
+def test_determinants_of_three_rows_are_their_formula(dtype):
+    x = (np.random.default_rng(0).standard_normal((50, 2, 3, 3)) * 5).astype(dtype)
+    if dtype == "float32":
+        x[3, 1, 2, 0], x[7, 0, 1, 1], x[9] = np.nan, np.inf, -0.0
+    a, b, c = np.moveaxis(x.astype("float16" if dtype == "float16" else "float32"), -2, 0)
+    with np.errstate(all="ignore"):
+        first, second, third = (
+            a[..., i] * (b[..., j] * c[..., k] - b[..., k] * c[..., j])
+            for i, j, k in ((0, 1, 2), (1, 0, 2), (2, 0, 1))
+        )
+        want = first - second + third
+    for got in (jnp.linalg.det(x), jnp.linalg.det(jnp.asarray(x).swapaxes(2, 1).swapaxes(1, 2))):
+        assert np.array_equal(got, want, equal_nan=True)
+        assert np.array_equal(np.signbit(got)[want == 0], np.signbit(want)[want == 0])

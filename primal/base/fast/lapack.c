@@ -163,6 +163,37 @@ end:
     return (PyObject *)out;
 }
 
+#define MINORS(name, real)                                                                         \
+    static void name(const real *m, real *out, npy_intp n) {                                       \
+        for (npy_intp i = 0; i < n; i++, m += 9)                                                   \
+            out[i] = m[0] * (m[4] * m[8] - m[5] * m[7]) - m[1] * (m[3] * m[8] - m[5] * m[6]) +     \
+                     m[2] * (m[3] * m[7] - m[4] * m[6]);                                           \
+    }
+
+MINORS(minors_32, float)
+MINORS(minors_64, double)
+
+/* minors(x): determinants of matrices of 3 x 3 floats by those of 2 x 2. */
+static PyObject *minors(PyObject *self, PyObject *given) {
+    const int nd = PyArray_Check(given) ? PyArray_NDIM((PyArrayObject *)given) : 0;
+    const int type = nd ? PyArray_TYPE((PyArrayObject *)given) : -1;
+    if (nd < 2 || (type != NPY_FLOAT && type != NPY_DOUBLE) ||
+        PyArray_DIM((PyArrayObject *)given, nd - 1) != 3 ||
+        PyArray_DIM((PyArrayObject *)given, nd - 2) != 3) {
+        PyErr_SetString(PyExc_TypeError, "expected matrices of 3 x 3 floats");
+        return NULL;
+    }
+    PyArrayObject *x = in_order(given, 0), *out = NULL;
+    if (x != NULL)
+        out = (PyArrayObject *)fresh_array(PyArray_DescrFromType(type), nd - 2, PyArray_DIMS(x));
+    if (out != NULL && type == NPY_FLOAT)
+        minors_32(PyArray_DATA(x), PyArray_DATA(out), PyArray_SIZE(out));
+    else if (out != NULL)
+        minors_64(PyArray_DATA(x), PyArray_DATA(out), PyArray_SIZE(out));
+    Py_XDECREF(x);
+    return (PyObject *)out;
+}
+
 #define JOIN(name, real)                                                                           \
     static void name(npy_intp vectors, npy_intp n, const real *sign, const real *in, real *out) {  \
         for (npy_intp i = 0; i < vectors; i++)                                                     \

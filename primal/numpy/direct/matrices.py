@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import is_narrow_float, python_scalar_dtype, to_inexact_dtype
-from primal.base.native import FLOAT32, is_finite, widened
+from primal.base.native import FLOAT32, extension, is_finite, widened
 from primal.ir.evaluate import refusing
 from primal.numpy.direct.operands import EXPONENT_BITS, MOVED, as_dtype, dtype_of, is_array
 from primal.ops.linalg._lapack import in_double, numpys_loop
@@ -18,6 +18,7 @@ from primal.ops.linalg.common import real_of
 from primal.ops.linalg.qr import triangle
 from primal.runtime.array import ArrayImpl
 
+_minors: Any = None if extension is None else extension.minors
 # Up to here formulas of the elements are exact where elimination is not.
 _SMALL = 3
 RUN = 4096
@@ -200,7 +201,13 @@ def _is_matrix(x: Any, kinds: str = "fc") -> bool:
 
 def det(a: Any) -> Callable[..., Any] | None:
     """The determinant."""
-    if not _is_matrix(a, MOVED) or a.aval.shape[-1] <= _SMALL:
+    if not _is_matrix(a, MOVED):
+        return None
+    if a.aval.shape[-1] == 3 and _minors is not None and a.aval.dtype.kind in "biuf":
+        # Nine views and as many products, of which each call takes longer than three numbers.
+        wide = to_inexact_dtype(a.aval.dtype)
+        return None if wide.itemsize < 4 else lambda x: _minors(as_dtype(x, wide))
+    if a.aval.shape[-1] <= _SMALL:
         return None
     if is_narrow_float(a.aval.dtype):
         return lambda x: np.linalg.det(widened(x))

@@ -59,8 +59,9 @@ def _digamma_impl(x: Any) -> Any:
     out = np.asarray(_psi(x))
     if x.dtype == np.float64:
         # SciPy reflects by the distance from 0, in which that from the next pole is rounded.
-        left = (x < 0) & (x > -(2.0**52)) & (x != np.floor(x))
+        left = x < 0
         if np.count_nonzero(left):
+            left = left & (x > -(2.0**52)) & (x != np.floor(x))
             at = x[left]
             out[left] = _psi(1 - at) - np.pi / np.tan(np.pi * (at - np.rint(at)))
     if x.dtype.itemsize >= 4 and is_finite(out):
