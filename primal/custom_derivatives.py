@@ -11,3 +11,7 @@ from primal.api.control.symbolic import (
     custom_vjp_primal_tree_values as custom_vjp_primal_tree_values,
 )
 from primal.api.control.symbolic import zero_from_primal as zero_from_primal
+from primal.control import custom as _custom
+
+custom_jvp_call_p = _custom.custom_jvp_call
+custom_vjp_call_p = _custom.custom_vjp_call

@@ -13,7 +13,9 @@ _NAMES = {
     "enable_x64": "primal.experimental.x64",
     "disable_x64": "primal.experimental.x64",
 }
-_SUBMODULES = frozenset({"checkify", "jet", "key_reuse", "layout", "ode", "random", "x64"})
+_SUBMODULES = frozenset({
+    "checkify", "compilation_cache", "jet", "key_reuse", "layout", "ode", "random", "x64",
+})  # fmt: skip
 
 
 def __getattr__(name: str) -> _Any:

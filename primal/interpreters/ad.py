@@ -25,11 +25,13 @@ from primal.extend.core.primitive import Zero as Zero
 from primal.ir.avals import Aval
 from primal.ir.trace import Undefined as UndefinedPrimal
 from primal.ir.trace import aval_of
+from primal.ops.spread import add_any as add_jaxvals_p
 
 __all__ = [
-    "UndefinedPrimal", "Zero", "add_jaxvals", "add_tangents", "defbilinear", "defjvp", "defjvp2",
-    "deflinear", "deflinear2", "get_primitive_transpose", "instantiate_zeros",
-    "is_undefined_primal", "primitive_jvps", "primitive_transposes", "zeros_like_aval",
+    "UndefinedPrimal", "Zero", "add_jaxvals", "add_jaxvals_p", "add_tangents", "defbilinear",
+    "defjvp", "defjvp2", "deflinear", "deflinear2", "get_primitive_transpose",
+    "instantiate_zeros", "is_undefined_primal", "primitive_jvps", "primitive_transposes",
+    "zeros_like_aval",
 ]  # fmt: skip
 
 primitive_jvps = Rules("jvp", "primitive_jvps")
@@ -71,7 +73,7 @@ def add_jaxvals(x: Any, y: Any) -> Any:
     >>> primal.interpreters.ad.add_jaxvals(jnp.ones(2), jnp.ones(2))
     Array([2., 2.], dtype=float32)
     """
-    return x + y
+    return add_jaxvals_p.bind(x, y)
 
 
 def add_tangents(x: Any, y: Any) -> Any:

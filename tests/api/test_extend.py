@@ -7,7 +7,7 @@ import pytest
 
 import primal
 import primal.numpy as jnp
-from primal import lax
+from primal import custom_derivatives, lax
 from primal.extend import core
 from primal.extend.core import primitives
 
@@ -50,6 +50,14 @@ def test_records():
     names = [eqn.primitive.name for eqn in closed().eqns[:2]]
     assert names == ["sin", "mul"]
     assert primitives.sin_p is lax.sin_p is closed().eqns[0].primitive
+    # Those that JAX calls otherwise than the operation.
+    for found, name in (
+        (primitives.add_jaxvals_p, "add_any"), (primitives.remat_p, "remat2"),
+        (lax.linear_solve_p, "custom_linear_solve"),
+        (custom_derivatives.custom_jvp_call_p, "custom_jvp_call"),
+        (custom_derivatives.custom_vjp_call_p, "custom_vjp_call"),
+    ):
+        assert found.name == name and found is getattr(primitives, f"{name}_p")
     assert core.primitives is primitives is importlib.import_module("primal.extend.core.primitives")
 
 

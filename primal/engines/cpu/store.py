@@ -78,6 +78,11 @@ class Store:
                 cls._current = named, None
         return cls._current[1]
 
+    @classmethod
+    def forget(cls) -> None:
+        """Look at the folder anew: it may have been removed, or could not be made before."""
+        cls._current = ("", None)
+
     def find(self, key: str) -> tuple[dict[str, str], bytes] | None:
         """The module that has a kernel: names of its functions by key, and the object."""
         try:

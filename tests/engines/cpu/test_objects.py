@@ -11,6 +11,7 @@ from primal.base.config import config
 from primal.engines.cpu import _llvm, objects, store
 from primal.engines.cpu.blas import Product
 from primal.engines.cpu.products import Small
+from primal.experimental.compilation_cache import compilation_cache
 
 SPECS = [Product("f4", 0), Product("f8", 1), Small("f8", 4, 4, 4, True, 0)]
 CODE = """
@@ -157,3 +158,21 @@ def test_the_setting_of_jax_comes_first(folder, tmp_path):
     finally:
         config.update("compilation_cache_dir", None)
     assert len(list((tmp_path / "named").glob("*.in"))) == 3
+
+
+def test_the_folder_of_compiled_kernels_is_set_and_looked_at_anew(tmp_path):
+    """`reset_cache` finds a folder that was removed, or could not be made, before."""
+    before = config.compilation_cache_dir
+    try:
+        taken = tmp_path / "taken"
+        taken.write_text("")
+        compilation_cache.set_cache_dir(taken)
+        assert config.compilation_cache_dir == str(taken)
+        assert store.Store.current() is None
+        taken.unlink()
+        assert store.Store.current() is None
+        compilation_cache.reset_cache()
+        assert store.Store.current() is not None and taken.is_dir()
+    finally:
+        config.update("compilation_cache_dir", before)
+        compilation_cache.reset_cache()

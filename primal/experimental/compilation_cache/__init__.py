@@ -1,0 +1,1 @@
+"""Compiled kernels on disk: the module `compilation_cache` in here."""
