@@ -148,12 +148,14 @@ def known(k: Any, op: str, x: Value, y: Value) -> Value | None:
     length = (n - 1).bit_length()
     magic = (1 << (many + length - signed)) // n + 1 - (1 << many)
     as_many = np.dtype(f"{x.node.dtype.kind}{many // 8}")
-    given = [k.literal(v, as_many) for v in (magic, length - 1)]
+    # Of another divisor, numbers that are equal by chance are others.
+    given = [k.literal(v, as_many, n) for v in (magic, length - 1)]
     if bits == 64:
         # Not below 1/n, so that whole quotients are reached; too near for the next ones to be.
         inverse = 1 / n
         over, under = inverse.as_integer_ratio()
-        given.append(k.literal(inverse if over * n >= under else np.nextafter(inverse, 1), FLOAT64))
+        above = inverse if over * n >= under else np.nextafter(inverse, 1)
+        given.append(k.literal(above, FLOAT64, n))
     return k.element(f"{op}_by", (x, y, *given), x.dtype)
 
 
