@@ -162,9 +162,12 @@ def known(k: Any, op: str, x: Value, y: Value) -> Value | None:
 def _by_inverse(k: Any, x: Value, y: Value) -> Value | None:
     """x / y as x · (1/y), where y is a power of two whose inverse is normal, zero or infinite.
 
-    Not of sums: those of a mean are divided by a size, and each kind of size would be a kernel.
+    Not of sums: those of a mean are divided by a size, and each kind of size would be a kernel. So
+    is the mean's cotangent.
     """
     if x.node.word == "reduce":
+        k.sizes.add(y.node)
+    if y.node in k.sizes:
         return None
     n = float(np.frombuffer(y.node.attr, y.dtype)[0])
     if y.shape not in ((), x.shape) or x.dtype != y.dtype:

@@ -70,6 +70,27 @@ def test_short_rows(shape: tuple[int, ...], dtype: str) -> None:
         np.int32), dimension=len(shape) - 2)], x, y)  # fmt: skip
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int32"])
+@pytest.mark.parametrize("rows", [5, 40])
+def test_columns_of_every_width_around_a_strip_are_one_kernel(rows: int, dtype: str) -> None:
+    kinds: set[Any] = set()
+    for columns in (17, 31, 32, 33, 47, 63, 64, 65, 81, 127, 128, 129, 200):
+        x = ramp(rows, columns, dtype=dtype)
+
+        def fun(x: Any) -> list[Any]:
+            y = jnp.sign(x) / 3 if x.dtype.kind == "f" else x
+            return [jnp.sum(x * 2 + 1, 0, dtype), jnp.sum(y, 0, dtype), (x == 3).any(0)]
+
+        made = built(fun, x)
+        kinds.update(made.plan.specs)
+        total, signs, some = made.execute([x])
+        np.testing.assert_array_equal(total, (x * 2 + 1).sum(0, dtype=dtype))
+        want = (np.sign(x) / x.dtype.type(3) if x.dtype.kind == "f" else x).sum(0, dtype=dtype)
+        np.testing.assert_allclose(signs, want, rtol=1e-6, atol=1e-6)
+        np.testing.assert_array_equal(some, (x == 3).any(0))
+    assert len(kinds) == 1
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int32", "int8"])
 @pytest.mark.parametrize("shape", [(300, 3), (1000, 2), (4, 500, 6), (3, 700, 2, 2), (300, 7)])
 def test_few_long_columns(shape: tuple[int, ...], dtype: str) -> None:
