@@ -68,8 +68,7 @@ class Words(MatrixWords):
         """The orders of the blocks around the one that is being written."""
         self._inline = inline
         self.literals: dict[Any, Node] = {}
-        self.sizes: set[Node] = set()
-        """Literals that sums are divided by."""
+        self.sizes: set[Node] = set()  # literals that sums are divided by
         self.counts: dict[Any, Node] = {}
         self.padded: dict[Node, Any] = {}
         """Arrays that are zero but for pieces: dimension, [(start, stop, value)], if in memory."""
