@@ -173,8 +173,10 @@ _PARTS = frozenset(map(np.dtype, "bhiBHIefd"))
 
 
 def _view_of_parts(x: Any, dtype: Any = None, type: None = None) -> Any:
-    """Of complex numbers the memory itself, which the operations would write anew."""
+    """Of complex numbers and booleans the memory itself, which the operations would write anew."""
     target = None if dtype is None else np.dtype(dtype)
+    if x.dtype == BOOL and target in (dtypes.uint8, dtypes.int8):
+        return lambda host: host.view(target)
     if x.dtype.kind != "c" or target not in _PARTS or target.itemsize > x.dtype.itemsize // 2:
         return None
     return lambda host: np.ascontiguousarray(host).view(target)

@@ -400,8 +400,9 @@ def _pow_impl(x: Any, y: Any) -> Any:
         # In complex128, as `float_power` is: closer, and in a third of the time.
         out = np.float_power(x, y)
         # The C library gives the zeros of infinite operands the sign bit of a NaN.
-        lost = (out == 0) & ~(np.isfinite(x) & np.isfinite(y))
-        out = np.where(lost, 0, out) if lost.any() else out
+        if np.count_nonzero(out) < np.size(out):
+            lost = (out == 0) & ~(np.isfinite(x) & np.isfinite(y))
+            out = np.where(lost, 0, out) if lost.any() else out
         return out if out.dtype == x.dtype else out.astype(x.dtype)
     if x.dtype.kind != "f":
         return np.power(x, y)
