@@ -349,7 +349,7 @@ def meshgrid(
     return out
 
 
-@remembered
+@remembered_as(direct.indices)
 def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
     """The index along each dimension of a grid, stacked (a tuple when `sparse`).
 

@@ -405,6 +405,7 @@ LAWS = {
                      for o in ({}, {"dtype": np.dtype("int32")}, {"dtype": int})])
        for name in ("eye", "tri")},
     "identity": (True, [((n,), {}) for n in (0, 1, 5)] + [((3,), {"dtype": bool})]),
+    "indices": (True, [((n,), {}) for n in ((3,), (2, 0, 4), (5, 6, 2), (40, 50))]),
     "linalg.norm": (False, [*over(VECTOR, SPECIALS, GRID, MATRIX.T, EMPTY, NANS, WHOLE),
                             *over(VECTOR, MATRIX, ord=2), *over(GRID, axis=1)]),
     "hypot": (False, both()),
@@ -1060,6 +1061,19 @@ def test_medians_at_the_ends_of_the_range(name, n):
             want = np.median(x.astype(np.float64)).astype(np.float32)
         same_bits(function(jnp.asarray(x)), want)
         same_bits(jit(function)(jnp.asarray(x)), want)
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (2, 4), (2049, 2), (2, 2050)])
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "int16"])
+def test_medians_of_whole_numbers(dtype, shape):
+    limits = np.iinfo(dtype)
+    rng = np.random.default_rng(0)
+    x = rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    for axis in (None, 0, 1, (0, 1)):
+        # Rounded to float32, of which two and their mean are exact in float64.
+        want = np.median(x.astype(np.float32).astype(np.float64), axis).astype(np.float32)
+        same_bits(jnp.median(jnp.asarray(x), axis), want)
+        same_bits(jit(jnp.median, static_argnums=1)(jnp.asarray(x), axis), want)
 
 
 @pytest.mark.parametrize("k", [-(2**31), -4, -3, 4, 5, 2**31 - 1])

@@ -75,6 +75,7 @@ from primal.numpy.direct.matrices import diagflat as diagflat
 from primal.numpy.direct.matrices import diagonal as diagonal
 from primal.numpy.direct.matrices import eye as eye
 from primal.numpy.direct.matrices import identity as identity
+from primal.numpy.direct.matrices import indices as indices
 from primal.numpy.direct.matrices import lstsq as lstsq
 from primal.numpy.direct.matrices import matrix_rank as matrix_rank
 from primal.numpy.direct.matrices import norm as norm

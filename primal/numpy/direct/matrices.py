@@ -85,6 +85,15 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Callable[..., A
     return (lambda: np.tri(N, M, k, made)) if isinstance(made, np.dtype) else None
 
 
+def indices(dimensions: Any, dtype: Any = None, sparse: Any = False) -> Callable[..., Any] | None:
+    """The index along each dimension of a grid, of the default integer."""
+    sizes = dimensions if type(dimensions) is tuple else ()
+    if dtype is not None or sparse or not sizes or not all(type(n) is int for n in sizes):
+        return None
+    made = python_scalar_dtype(int)
+    return lambda: np.indices(sizes, made)
+
+
 # Elements of masks that are kept; those of large matrices would take as much room as they.
 MASK = 1 << 14
 

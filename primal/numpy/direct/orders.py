@@ -434,15 +434,29 @@ def median(
     low, high = (*before, slice(None, n // 2)), (*before, slice(n // 2, None))
     if dtype == BFLOAT16:
         dtype = FLOAT32
-    same = dtype == a.aval.dtype
+    # Whole numbers are put in order as they are: rounded to floats they keep it.
+    whole = a.aval.dtype.kind in "iu"
+    work = a.aval.dtype if whole else dtype
+    same = work == a.aval.dtype
 
     def run(x: Any) -> Any:
         x = widened(x) if x.dtype == BFLOAT16 else x
         x = x.transpose(order).reshape(moved) if order else x
         if axis is not None:
-            ordered = x.astype(dtype)
+            ordered = x.astype(work)
         else:
-            ordered = x.flatten() if same else x.astype(dtype, order="C").reshape(-1)
+            ordered = x.flatten() if same else x.astype(work, order="C").reshape(-1)
+        if whole:
+            if n > LONG:
+                ordered.partition(n // 2, at)
+                pair = [ordered[(*before, n // 2)]]
+                if not n % 2:
+                    pair.append(np.maximum.reduce(ordered[low], at))
+            else:
+                ordered.sort(at)
+                pair = [ordered[(*before, i)] for i in {n // 2, (n - 1) // 2}]
+            found = [x.astype(dtype) for x in pair]
+            return found[0] if len(found) == 1 else _mean(*found)
         if n > LONG:
             # Of one place NumPy has vector code, of two a sort of all is faster.
             ordered.partition(n // 2, at)
