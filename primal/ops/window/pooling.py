@@ -298,26 +298,32 @@ reduce_window_min = _pooling("reduce_window_min", minimum, _extremum_jvp("le"), 
 _ORDERED = (np.integer, np.floating)
 _MONOID = {"ge": "maximum", "le": "minimum"}
 
+
 def _chosen(x: Any, select: str, window: dict[str, Any]) -> tuple[Any, tuple[int, ...]]:
     """(flat positions in padded x of the chosen elements, shape of padded x)."""
     sizes = counts(x.shape, **window)
+    edges = window["padding"], window["base_dilation"]
     worst = identity(_MONOID[select], x.dtype)
-    x = spread_and_padded(x, worst, window["padding"], window["base_dilation"])
+    real = spread_and_padded(np.ones(x.shape, bool), False, *edges)
+    x = spread_and_padded(x, worst, *edges)
     if dtypes.is_narrow_float(x.dtype):
         x = x.astype(np.float32)
-    shape, dilation = window["window_dimensions"], window["window_dilation"]
-    view = window_view(
-        np.ascontiguousarray(x), sizes, shape, window["window_strides"], dilation, 0
-    ).reshape((*sizes, math.prod(shape)))
-    inside = np.unravel_index(
-        np.argmax(view, -1) if select == "ge" else np.argmin(view, -1), shape
-    )
+    shape, strides = window["window_dimensions"], window["window_strides"]
+    dilation = window["window_dilation"]
     grid = np.indices(sizes, sparse=True)
-    places = [
-        g * s + k * d
-        for g, s, k, d in zip(grid, window["window_strides"], inside, dilation, strict=True)
-    ]
-    return np.ravel_multi_index(tuple(places), x.shape), x.shape
+
+    def first(x: Any, find: Any) -> Any:
+        view = window_view(np.ascontiguousarray(x), sizes, shape, strides, dilation, 0)
+        inside = np.unravel_index(find(view.reshape((*sizes, math.prod(shape))), -1), shape)
+        places = [g * s + k * d for g, s, k, d in zip(grid, strides, inside, dilation, strict=True)]
+        return np.ravel_multi_index(tuple(places), x.shape)
+
+    at = first(x, np.argmax if select == "ge" else np.argmin)
+    padding = ~real.reshape(-1)[at]
+    if padding.any():
+        # All that such a window has is as bad as padding; what is infinite was chosen from it.
+        at = np.where(padding, first(real, np.argmax), at)
+    return at, x.shape
 
 
 def _gather_type(t: Aval, x: Aval, *, select: str, **window: Any) -> Aval:
@@ -350,22 +356,44 @@ def _gather_transpose(ct: Any, t: Any, x: Any, **params: Any) -> Any:
 
 
 def _hlo_pick(select: str) -> Any:
-    """The region that keeps one of two (value, companion) pairs."""
+    """The region that keeps one of two (value, place, …): a NaN, then the extremum, then the first.
 
-    def body(b: Any, x: Any, t: Any, y: Any, u: Any) -> Any:
-        keep = b.compare(x, y, select.upper())
-        return [b.select(keep, x, y), b.select(keep, t, u)]
+    Padding comes behind everything, so that it is not chosen where an element is infinite.
+    """
+
+    def body(b: Any, *both: Any) -> Any:
+        first, second = both[: len(both) // 2], both[len(both) // 2 :]
+        (x, i, *_), (y, j, *_) = first, second
+        before = b.compare(i, j, "LT")
+        keep = b.and_(b.compare(x, y, "EQ"), before)
+        keep = b.or_(keep, b.compare(x, y, select[0].upper() + "T"))
+        if dtypes.issubdtype(x.dtype, np.floating):
+            known = b.compare(y, y, "EQ")
+            keep = b.or_(keep, b.and_(b.compare(x, x, "NE"), b.or_(known, before)))
+        return [b.select(keep, u, v) for u, v in zip(first, second, strict=True)]
 
     return body
+
+
+def _hlo_chosen(b: Any, x: Any, more: Sequence[Any], select: str, window: dict[str, Any]) -> Any:
+    """Of each window the place of the chosen element in x, beyond x of one without elements, and
+    what `more` has there."""
+    place = np.dtype(np.int32)
+    total = math.prod(x.shape)
+    index = b.reshape(b.iota((total,), place, 0), x.shape)
+    worst = identity(_MONOID[select], x.dtype)
+    inits = [b.constant(worst, x.dtype), b.constant(total, place)]
+    inits += [b.constant(0, v.dtype) for v in more]
+    return b.reduce_window_with([x, index, *more], inits, _hlo_pick(select), **hlo_window(window))[
+        1:
+    ]
 
 
 def _gather_hlo(b: Any, t: Any, x: Any, *, select: str, **window: Any) -> Any:
     (out,) = b.outs
     if 0 in out.shape or 0 in x.shape:
         return b.full(out.shape, 0, out.dtype)
-    worst = identity(_MONOID[select], x.dtype)
-    inits = [b.constant(worst, x.dtype), b.constant(0, t.dtype)]
-    return b.reduce_window_with([x, t], inits, _hlo_pick(select), **hlo_window(window))[1]
+    return _hlo_chosen(b, x, [t], select, window)[1]
 
 
 select_and_gather_add = Op(
@@ -455,12 +483,9 @@ def _scatter_hlo(b: Any, source: Any, x: Any, *, select: str, **window: Any) -> 
 
 def _scatter_by_index(b: Any, source: Any, x: Any, select: str, window: dict[str, Any]) -> Any:
     """For dilated windows, which XLA's select_and_scatter does not know: find, then scatter."""
+    # A window of padding alone chooses what is out of bounds and dropped.
+    (at,) = _hlo_chosen(b, x, [], select, window)
     total = math.prod(x.shape)
-    index = b.reshape(b.iota((total,), np.dtype(np.int32), 0), x.shape)
-    worst = identity(_MONOID[select], x.dtype)
-    # A window of padding alone chooses `total`, which is out of bounds and dropped.
-    inits = [b.constant(worst, x.dtype), b.constant(total, np.dtype(np.int32))]
-    at = b.reduce_window_with([x, index], inits, _hlo_pick(select), **hlo_window(window))[1]
     count = math.prod(source.shape)
     out = b.scatter(
         [b.full((total,), 0, source.dtype)],

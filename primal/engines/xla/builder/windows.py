@@ -6,6 +6,9 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from primal.base import dtypes
 from primal.base.monoids import identity
 from primal.engines.xla.builder.core import Constant, Ints, Region, Value, i64s, ints, kind_of
 from primal.engines.xla.builder.shapes import MONOIDS, Shapes, monoid_body
@@ -209,20 +212,28 @@ class Windows(Shapes):
         strides: Ints | None = None,
         padding: Padding | None = None,
     ) -> Value:
-        """`source` scattered to the element of each window of x that `direction` selects."""
+        """`source` scattered to the element of each window of x that `direction` selects, or to its
+        first NaN."""
         rank = len(window)
         attrs = (
             f"padding = {_pairs(padding or ((0, 0),) * rank)}, "
             f"window_dimensions = {i64s(window)}, window_strides = {i64s(strides or (1,) * rank)}"
         )
         scalar = Aval((), x.aval.dtype)
+
+        def stays(b: Any, p: Value, q: Value) -> Value:
+            found = b.compare(p, q, direction)
+            if not dtypes.issubdtype(p.dtype, np.floating):
+                return found
+            return b.or_(found, b.compare(p, p, "NE"))
+
         return self.op(
             "stablehlo.select_and_scatter",
             (x, source, init),
             (x.aval,),
             attrs,
             [
-                ((scalar, scalar), lambda b, p, q: b.compare(p, q, direction)),
+                ((scalar, scalar), stays),
                 ((scalar, scalar), monoid_body(monoid)),
             ],
         )[0]
