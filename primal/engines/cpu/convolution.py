@@ -70,10 +70,19 @@ def convolution(
         work = np.dtype(np.float32)
     if preferred_element_type is not None:
         work = dtypes.sums_dtype(work, preferred_element_type)
-    if NATIVE.get(work) not in ("f4", "f8"):
-        raise Unsupported(f"conv_general_dilated in {work}")
     if 0 in x.shape or 0 in w.shape:
         raise Unsupported("no elements")
+    if work.kind in "iu" and x.dtype.kind in "iu" and w.dtype == x.dtype:
+        given = {
+            "window_strides": window_strides, "padding": padding, "lhs_dilation": lhs_dilation,
+            "rhs_dilation": rhs_dilation, "dimension_numbers": dimension_numbers,
+            "feature_group_count": feature_group_count, "batch_group_count": batch_group_count,
+            "precision": precision, "preferred_element_type": None,
+        }  # fmt: skip
+        whole = _of_integers(k, x, w, work, size_of(w.shape) // w.shape[ws[0]], given)
+        return k.convert(whole, out)
+    if NATIVE.get(work) not in ("f4", "f8"):
+        raise Unsupported(f"conv_general_dilated in {work}")
     x, w = k.held(k.convert(x, work)), k.held(k.convert(w, work))
     places = len(padding) == 1 and (x.shape[xs[2]], w.shape[ws[2]]) == (x.size, w.size)
     if places and _is_signal(x, w, padding[0], (*window_strides, *lhs_dilation), rhs_dilation[0]):
@@ -126,6 +135,41 @@ def convolution(
     else:
         value = _along_features(k, x, w, dims, order, groups, each, split, places, inner, width)
     return k.convert(value, out)
+
+
+def _of_integers(
+    k: Any, x: Value, w: Value, work: Any, terms: int, given: dict[str, Any]
+) -> Value:
+    """A convolution of integers by floats that hold every sum of its products.
+
+    Those of 32 bits go by halves, x·w = l·m + 2¹⁶·(h·m + l·n) of those bits. NumPy took 60 ms for
+    what 16 features of 64 x 64 in 8 images make of windows of 3 x 3 (JAX 9 to 18).
+    """
+
+    def products(a: Value, b: Value, bits: int) -> Value:
+        """Of as many bits, which are all that counts in sums of fewer than these have."""
+        exact = terms << 2 * bits
+        if exact > 1 << 53:
+            raise Unsupported(f"sums of {terms} products of {bits} bits")
+        wide, whole = (np.float32, np.int32) if exact <= 1 << 24 else (np.float64, np.int64)
+        a, b = (k.convert(v, np.dtype(wide)) for v in (a, b))
+        return k.convert(k.convert(convolution(k, a, b, **given), np.dtype(whole)), work)
+
+    bits = 8 * x.dtype.itemsize
+    if bits <= 16:
+        return products(x, w, bits)
+    if bits != 32 or work.itemsize != 4:
+        raise Unsupported(f"conv_general_dilated of {x.dtype} in {work}")
+    half = k.literal(16, x.dtype)
+
+    def halves(v: Value) -> tuple[Value, Value]:
+        low = k.binary("and", v, k.literal((1 << 16) - 1, v.dtype))
+        return low, k.binary("shift_right_logical", v, half)
+
+    (low, high), (least, most) = halves(x), halves(w)
+    across = k.binary("add", products(high, least, 16), products(low, most, 16))
+    half = k.literal(16, work)
+    return k.binary("add", products(low, least, 16), k.binary("shift_left", across, half))
 
 
 def _at_one_place(k: Any, x: Value, w: Value, order: Ints, rhs_dilation: Ints) -> Value:

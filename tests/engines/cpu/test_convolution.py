@@ -248,3 +248,30 @@ def test_one_long_dimension_is_a_row_where_it_has_places(x, w):
     (want,) = lab.numpy_run(f, row, window)
     assert got.shape == want.shape
     np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32"])
+@pytest.mark.parametrize("wider", [None, "int32", "int64"])
+def test_integers_are_summed_exactly_by_floats(dtype, wider):
+    """Modulo the size of the result, also where all of them are the greatest or the least."""
+    ends, draws = np.iinfo(dtype), np.random.default_rng(5)
+    for seed in range(4):
+        x, w, p = drawn(random.Random(seed))
+        x, w = (draws.integers(ends.min, ends.max, s, endpoint=True, dtype=dtype) for s in (x, w))
+        p["preferred_element_type"] = None if wider is None else np.dtype(wider)
+        if seed == 0:
+            x[...], w[...] = ends.min, ends.min
+        f = lambda x, w: [conv_general_dilated(x, w, **p)]  # noqa: E731, B023
+        made = lab.built(f, x, w)
+        np.testing.assert_array_equal(made.execute([x, w])[0], lab.numpy_run(f, x, w)[0])
+        if dtype[-2:] != "32" or wider != "int64":
+            assert not any(type(step) is Library for step in made.plan.steps)
+
+
+def test_integers_whose_sums_floats_do_not_hold_are_numpys():
+    x, w = np.full((1, 1, 1 << 23), 3, np.uint16), np.full((1, 1, 1 << 22), 5, np.uint16)
+    made = lab.engine.compile(
+        lab.program(lambda x, w: [conv_general_dilated(x, w, **params(
+            ConvDimensionNumbers((0, 1, 2), (0, 1, 2), (0, 1, 2)), 1))], (x, w)), name="lab",
+    )  # fmt: skip
+    assert any(type(step) is Library for step in made.plan.steps)
