@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from primal.base.expansions import GAMMA_MOVES, ODD_PARTS
 from primal.engines.cpu.exponentials import exp, log, log1p
 from primal.engines.cpu.floats import Floats, wider
 from primal.engines.cpu.gammas import (
@@ -26,17 +27,8 @@ SERIES = 2.0**-54
 """What does not count beside a float64."""
 FRACTION = 2.0**-50
 """The same of the fraction, whose last values differ by what they are rounded by."""
-_ODD = tuple([2 / (2 * k + 3) for k in range(17)])
-"""log(1 + r) - r is z³ times the sum of these times z^2k, less r·z, where z = r/(2 + r)."""
-
-# Of x/a - 1, times 1, 1/a, 1/a² and 1/a³.
-_MOVES = (
-    (1.0, 1 / 2, -1 / 6, 1 / 12, -1 / 20, 1 / 30, -1 / 42, 1 / 56),
-    (1 / 6, 1 / 12, -1 / 30, 1 / 60, -1 / 105),
-    (1 / 60, 1 / 60, -1 / 210),
-    (-1 / 105,),
-)
-_FEW_MOVES = ((1.0, 1 / 2, -1 / 6, 1 / 12), (1 / 6,))
+# Enough for float32.
+_FEW_MOVES = tuple([c[:n] for c, n in zip(GAMMA_MOVES[:2], (4, 1), strict=True)])
 
 
 def fine_density(f: Floats, a: str, x: str) -> tuple[str, str]:
@@ -48,7 +40,7 @@ def fine_density(f: Floats, a: str, x: str) -> tuple[str, str]:
     near = f.where(apart, 0.0, ratio)
     z = f.div(near, f.add(near, 2.0))
     square = f.mul(z, z)
-    lost = f.sub(f.mul(f.mul(square, z), f.poly(square, _ODD)), f.mul(z, near))
+    lost = f.sub(f.mul(f.mul(square, z), f.poly(square, ODD_PARTS)), f.mul(z, near))
     log_x, log_safe = log(f, x), log(f, safe)
     log_ratio = f.where(apart, f.sub(log_x, log_safe), log1p(f, near))
     inverse = f.div(1.0, safe)
@@ -131,7 +123,7 @@ def _slope(f: Floats, a: str, x: str, variate: bool, fine: bool) -> str:
     above = f.neg(f.fma(a, f.fma(change, total, by_a), total))
     out = f.where(beyond, above, below)
     inverse, moved = f.div(1.0, a), f.k(0.0)
-    for c in (_MOVES if fine else _FEW_MOVES)[::-1]:
+    for c in (GAMMA_MOVES if fine else _FEW_MOVES)[::-1]:
         moved = f.fma(moved, inverse, f.poly(ratio, c))
     over = f.div(a, x)
     out = f.where(large, f.neg(f.mul(moved, over)), out)

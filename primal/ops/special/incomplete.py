@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.base.expansions import GAMMA_MOVES, ODD_PARTS
 from primal.ir.avals import Aval
 from primal.ir.op import ELEMENTWISE, Op, by_kind, library
 from primal.ir.trace import aval_of, literal
@@ -33,8 +34,6 @@ from primal.ops.words import each, each_out
 # Near x = a some 6·√a terms are needed: enough for a = 10⁶ in float32.
 LIMIT = 10000
 LOG_TWO_PI = math.log(2 * math.pi)
-ODD_PARTS = tuple(2 / (2 * k + 3) for k in range(17))
-"""log(1 + r) - r is z³ times the sum of these times z^2k, less r·z, where z = r/(2 + r)."""
 
 
 def log_density(xp: Any, a: Any, x: Any, more: Any = None) -> Any:
@@ -124,16 +123,8 @@ def _incomplete(xp: Any, a: Any, x: Any, lower: bool) -> Any:
     return xp.where(bad, math.nan, out)
 
 
-# How a gamma variate moves with its shape, next to large ones: in powers of x/a - 1, times 1, 1/a,
-# 1/a² and 1/a³. From ∂G/∂x + G·(log p)' = ψ(a) - log x, order by order; the first is
-# (x/a)·log(x/a)/(x/a - 1), as by Cornish and Fisher (1938).
-_MOVES = (
-    (1, 1 / 2, -1 / 6, 1 / 12, -1 / 20, 1 / 30, -1 / 42, 1 / 56),
-    (1 / 6, 1 / 12, -1 / 30, 1 / 60, -1 / 105),
-    (1 / 60, 1 / 60, -1 / 210),
-    (-1 / 105,),
-)
-_NEAR_LARGE = 1e6, 0.01  # There the series would need more than `LIMIT` terms.
+# Next to large shapes the series would need more than `LIMIT` terms.
+_NEAR_LARGE = 1e6, 0.01
 
 
 def _by_moves(under: Any, a: Any, x: Any, order: int) -> Any:
@@ -143,7 +134,7 @@ def _by_moves(under: Any, a: Any, x: Any, order: int) -> Any:
     level = log_density(xp, moved, x)
     apart, inverse = (x - moved) / moved, 1.0 / moved
     total = inverse * 0.0
-    for c in _MOVES[::-1]:
+    for c in GAMMA_MOVES[::-1]:
         total = total * inverse + functools.reduce(lambda sum_, v: sum_ * apart + v, c[::-1])
     return xp.derivative(-(xp.exp(level - xp.start(level)) * (moved / x) * total))
 

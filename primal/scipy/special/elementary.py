@@ -8,11 +8,11 @@ from typing import Any
 import primal.numpy as jnp
 from primal import nn
 from primal.api.control import custom_jvp
+from primal.base.expansions import ODD_PARTS
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered, remembered_as
 from primal.ops.elementwise import logistic
-from primal.ops.special.incomplete import ODD_PARTS
 from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
 from primal.scipy.special.doubles import in_doubles
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import primal.numpy as jnp
 from primal.api.control import custom_jvp
+from primal.base.expansions import ODD_PARTS
 from primal.numpy.remembered import remembered
 from primal.ops.special import tables
-from primal.ops.special.incomplete import ODD_PARTS
 from primal.scipy import special
 from primal.scipy.operands import digits, horner
 from primal.scipy.special.gammas import SHIFT, shifted
