@@ -130,19 +130,17 @@ def _batch_elementwise(
     if len(vals) == 1:
         return op(vals[0], **params), dims[0]
     shapes = [aval_of(v).shape for v in vals]
-    like, first = len(shapes[0]), dims[0]
+    rank, only = -1, None  # of operands that lie alike, beside numbers
     for s, d in zip(shapes, dims, strict=True):
-        if d is None or d != first or len(s) != like:
+        if s == ():
+            continue
+        if d is None or (only is not None and (d != only or len(s) != rank + 1)):
             break
+        rank, only = len(s) - 1, d
     else:
-        return op(*vals, **params), first
-    found = {d for d in dims if d is not None}
-    rank = max([len(s) - (d is not None) for s, d in zip(shapes, dims, strict=True)])
-    only = min(found)
-    if len(found) == 1 and all(
-        s == () or (d is not None and len(s) == rank + 1) for s, d in zip(shapes, dims, strict=True)
-    ):
         return op(*vals, **params), only
+    only = min([d for d in dims if d is not None])
+    rank = max([len(s) - (d is not None) for s, d in zip(shapes, dims, strict=True)])
     aligned = [
         v if s == () else _aligned(v, s, d, only, rank)
         for v, s, d in zip(vals, shapes, dims, strict=True)
