@@ -13,17 +13,20 @@ from typing import Any
 from primal.engines.cpu import around, flat_layout, turns
 from primal.engines.cpu.graph import Value, is_zero, native, size_of, transposed
 from primal.engines.cpu.pieces import HEAVY_RUN, concatenate
+from primal.engines.cpu.squares import SHORTEST
 
 MOST_TERMS, MOST_APART = 24, 256
 """Terms of a sum of padded arrays up to which it is written out, and of those that never meet."""
 
 
-def sum_of_padded(k: Any, x: Value, y: Value) -> Value | None:
+def sum_of_padded(
+    k: Any, x: Value, y: Value, order: Sequence[int] | None = None
+) -> Value | None:
     """x + y of arrays padded with zeros: a concatenation of sums of what meets where.
 
     The derivatives of splits and differences are sums of such, which would write and read the
     whole each time. The sums that lead up to the last one are read by nobody then, and not
-    computed. Adding zero keeps what it does to -0.
+    computed. Adding zero keeps what it does to -0. `order`: of dimensions, as all readers want it.
     """
     if x.shape != y.shape or not all(p.is_node for p in (*x.parts, *y.parts)):
         return None
@@ -32,7 +35,7 @@ def sum_of_padded(k: Any, x: Value, y: Value) -> Value | None:
         whole = _sharing(k, x, y, *known)
         if whole is not None:
             return whole
-        beside = _sum_of_read(k, x, y, *known)
+        beside = _sum_of_read(k, x, y, known[0], known[1], order)
         if beside is not None:
             return beside
         # Beside what is in memory, as edges beside much, its pieces are some of the same array.
@@ -127,7 +130,9 @@ def _sharing(k: Any, x: Value, y: Value, one: Any, other: Any) -> Value | None:
     return joined if before is None else _plus(k, before, joined)
 
 
-def _sum_of_read(k: Any, x: Value, y: Value, one: Any, other: Any) -> Value | None:
+def _sum_of_read(
+    k: Any, x: Value, y: Value, one: Any, other: Any, order: Sequence[int] | None
+) -> Value | None:
     """The sum of what was padded as it is read, but does not meet and leaves nothing out.
 
     Side by side each piece is computed for its own elements: the gradient of the product of both
@@ -137,8 +142,10 @@ def _sum_of_read(k: Any, x: Value, y: Value, one: Any, other: Any) -> Value | No
         return None
     dim, pieces = one[0], sorted([*one[1], *other[1]], key=lambda p: p[:2])
     runs = [size_of(value.shape[dim:]) for *_, value in pieces]
-    # Of one row even an edge of one element costs nothing.
-    short = min(runs) < HEAVY_RUN and size_of(x.shape[:dim]) > 1
+    # Of one row even an edge of one element costs nothing, nor do rows that are stored turned.
+    turned = order is not None and order[-1] != x.ndim - 1 and dim != order[-1]
+    least = SHORTEST if turned else HEAVY_RUN
+    short = min(runs) < least and size_of(x.shape[:dim]) > 1
     columns = max(runs) == len(x.parts) == 1 and x.size >= turns.HUGE and not k.woven
     if _meet(pieces) or (short and not columns) or len(pieces) > MOST_TERMS:
         return None

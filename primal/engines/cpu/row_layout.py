@@ -44,7 +44,7 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
         group.kernel = row_instance(group, stored)
         return group.kernel
     made = layout.instance(group, [n for n in stored if n.word != "reduce"])
-    turned = over_squares(made) if group.squares else None
+    turned = over_squares(made, group.squares)
     group.kernel = turned or flattened(made) or over_points(made) or made
     return group.kernel
 

@@ -22,7 +22,7 @@ from primal.engines.cpu.layout import Instance, step_of
 from primal.engines.cpu.reader import smaller
 from primal.engines.cpu.schedule import Group
 from primal.engines.cpu.takes import INNER
-from primal.engines.cpu.turns import LEAST, crossed
+from primal.engines.cpu.turns import HUGE, LEAST, crossed
 
 CLOSE = 8
 """Most arrays that take turns, element by element."""
@@ -208,21 +208,28 @@ class _Squares(Writer):
         c.loop("0", across, str(side), [], columns)
 
 
-def over_squares(given: Instance) -> Instance | None:
-    """The same kernel with results turned as they are stored; None where they do not lie so."""
+def over_squares(given: Instance, known: bool) -> Instance | None:
+    """The same kernel with results turned as they are stored; None where they do not lie so.
+
+    `known`: whether the group was to be one; otherwise it is if it is large, and repeats elements.
+    """
     spec, arrays = given.spec, given.arrays
     if type(spec) is not Spec or spec.reduced or spec.kept < 2 or not spec.stores:
         return None
     count = len(spec.operands)
-    found = _rows_and_columns(given)
+    every = list(range(spec.kept))
+    spread = [d for d in every if _repeats(given, d)]
+    if not (known or spread and size_of(given.sizes) >= HUGE):
+        return None
+    found = _rows_and_columns(given, [d for d in every if d not in spread])
     if found is None:
         return None
     rows, columns = found
     turned = [k for k in range(len(spec.stores)) if given.strides[count + k][columns] != 1]
-    packs = _packs(given, turned, rows)
-    if packs is None:
+    packs = _packs(given, turned, rows, size_of([given.sizes[d] for d in spread]))
+    if packs is None or spread and len(turned) < len(spec.stores):
         return None
-    order = [d for d in range(spec.kept) if d not in found] + [rows, columns]
+    order = [d for d in every if d not in (*spread, *found)] + [rows, columns]
     sizes = [given.sizes[d] for d in order]
     strides = [[s[d] for d in order] if s else [] for s in given.strides]
     steps = [step_of(a, s[-1] if s else 0) for a, s in zip(arrays[:count], strides, strict=False)]
@@ -244,7 +251,7 @@ def over_squares(given: Instance) -> Instance | None:
     operands = tuple(
         [(kind, dtype, s) for (kind, dtype, _), s in zip(spec.operands, steps, strict=True)]
     )
-    made = SquareSpec(spec.kept, operands, spec.body, spec.stores, tuple(sides))
+    made = SquareSpec(len(order), operands, spec.body, spec.stores, tuple(sides))
     grain = max(lanes_of(made, LINE), *[side for _, side, _ in sides])
     if sizes[-1] < grain:
         return None
@@ -257,9 +264,17 @@ def over_squares(given: Instance) -> Instance | None:
     )  # fmt: skip
 
 
-def _rows_and_columns(given: Instance) -> tuple[int, int] | None:
+def _repeats(given: Instance, d: int) -> bool:
+    """Whether a loop stores each element several times, side by side."""
+    count = len(given.spec.operands)
+    return 1 < given.sizes[d] <= CLOSE and all(
+        (not s or s[d] == 0) if n < count else s[d] == 1 for n, s in enumerate(given.strides)
+    )
+
+
+def _rows_and_columns(given: Instance, dims: Sequence[int]) -> tuple[int, int] | None:
     """The loop along which results lie side by side, and that along which operands do."""
-    count, dims, sizes = len(given.spec.operands), range(given.spec.kept), given.sizes
+    count, sizes = len(given.spec.operands), given.sizes
     read = [s for a, s in zip(given.arrays[:count], given.strides, strict=False) if a.kind == "m"]
     puts = given.strides[count:]
     found = []
@@ -274,20 +289,22 @@ def _rows_and_columns(given: Instance) -> tuple[int, int] | None:
     return max(found, key=lambda f: sizes[f[1]]) if found else None
 
 
-def _packs(given: Instance, turned: Sequence[int], rows: int) -> list[list[int]] | None:
-    """Stores that lie in turns, in order; None if there are others between them."""
+def _packs(
+    given: Instance, turned: Sequence[int], rows: int, times: int
+) -> list[list[int]] | None:
+    """Stores that lie in turns, in order, each so many times; None if others lie between them."""
     count = len(given.spec.operands)
     known: dict[object, list[tuple[int, int]]] = {}
     for k in turned:
         a, s = given.arrays[count + k], given.strides[count + k]
-        place = a.offset // s[rows] if s[rows] > 1 else -1 - k
+        place = a.offset // s[rows] if s[rows] > times else -1 - k
         known.setdefault((a.node, a.dtype, tuple(s), place), []).append((a.offset, k))
     packs = []
     for members in known.values():
         _, first = members[0]
-        if len(members) != given.strides[count + first][rows]:
+        if len(members) * times != given.strides[count + first][rows]:
             return None
-        packs.append([k for _, k in sorted(members)])
+        packs.append([k for _, k in sorted(members) for _ in range(times)])
     if any(itemsize(given.arrays[count + k].dtype) not in SIDES for k in turned):
         return None
     return packs

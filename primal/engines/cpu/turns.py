@@ -98,6 +98,19 @@ def turned(k: Any, x: Value) -> Value | None:
     return _turn(k, x, loops, x.aval, row_major(x.shape), 0, None)
 
 
+def copied(k: Any, x: Value) -> Value:
+    """The value in an array of its own.
+
+    Where a large one repeats each element a few times, side by side, the group that copies it
+    stores it turned; else it repeats what was turned.
+    """
+    found = turned(k, x)
+    if found is None:
+        alike = x.size >= HUGE and x.steps()[-1] == 0 and 1 < x.shape[-1] <= SHORT
+        found = k.element("copy", (x if alike else k.turned_copy(x) or x,), x.dtype)
+    return found
+
+
 def has_squares(x: Value, steps: Sequence[int]) -> bool:
     """Whether a value is turned as it is put where elements have such distances."""
     return _loops(x, steps) is not None

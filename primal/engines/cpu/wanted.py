@@ -47,7 +47,7 @@ def sum_of(k: Any, x: Value, y: Value) -> Value | None:
     if order is not None and all(_is_along(v, order) for v in (x, y)):
         return laid(k, (x, y), lambda xs, _: k.binary("add", *xs))
     k.layout = None
-    found = scatters.added_to(k, x, y) or edges.sum_of_padded(k, x, y)
+    found = scatters.added_to(k, x, y) or edges.sum_of_padded(k, x, y, order)
     k.layout = order
     return found
 

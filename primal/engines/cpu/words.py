@@ -338,7 +338,7 @@ class Words(MatrixWords):
         return self.unary("reciprocal", result) if y < 0 else result
 
     def copy(self, x: Value) -> Value:
-        return turns.turned(self, x) or self.element("copy", (self.turned_copy(x) or x,), x.dtype)
+        return turns.copied(self, x)
 
     @staticmethod
     def _known(table: dict[str, str], name: str, x: Value) -> None:

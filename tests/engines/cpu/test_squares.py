@@ -143,3 +143,26 @@ def test_a_diagonal_is_read_where_it_lies(shape: Any) -> None:
     for part in (slice(3, None, 7), slice(5, 6), slice(0, 200), slice(100, 1, -9)):
         (got,) = built(lambda x, p=part: [x.T.ravel()[p] * 2], x).execute([x])
         np.testing.assert_array_equal(got, x.T.ravel()[part] * 2)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float32", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(600, 500), (3, 100000), (64, 70, 80)])
+def test_what_repeats_element_by_element_is_stored_turned(shape: Any, dtype: str) -> None:
+    x = x_of(shape, dtype)
+    for n in (2, 3):
+        made = built(lambda x, n=n: [jnp.repeat(x.T, n, -1)], x)
+        (got,) = made.execute([x])
+        np.testing.assert_array_equal(got, np.repeat(x.T, n, -1))
+        if dtype != "complex128":
+            assert [type(s) for s in made.plan.specs] == [SquareSpec]
+
+
+@pytest.mark.parametrize("shape", [(100, 40, 36), (40, 36, 100)])
+def test_pieces_of_what_is_turned_are_short_rows(shape: Any) -> None:
+    """They need no array of their own, and no sum with zeros."""
+
+    def f(x: Any, w: Any) -> list[Any]:
+        return [primal.vjp(lambda x: sum(jnp.split(x.T, 4, 2)), x)[1](w * (2 + 1j))[0]]
+
+    x, w = x_of(shape, np.complex64), x_of((shape[2], shape[1], shape[0] // 4), np.complex64)
+    assert check(f, x, w)[-1] is SquareSpec
