@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
-from primal.api.jit import LazyNames
+from primal.api.jit import JitFunction, LazyNames
 from primal.api.operands import ShapeDtypeStruct, check_operands, flat_function, name_of, struct_of
 from primal.base.errors import api_boundary
 from primal.base.pytree import flatten, flatten_args, unflatten
@@ -80,6 +80,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
     ShapeDtypeStructs that `fun` returns are returned as they are.
     """
+    if isinstance(fun, JitFunction):
+        return fun.eval_shape(*args, **kwargs)  # which remembers, and returns arrays alone
     structs: dict[int, ShapeDtypeStruct] = {}
     arrays_of = _without_structs(fun, structs) if callable(fun) else fun
     shapes = make_jaxpr(arrays_of, return_shape=True)(*args, **kwargs)[1]

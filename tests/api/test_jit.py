@@ -558,6 +558,24 @@ def test_structs_like_values():
         struct.like("a")
 
 
+def test_eval_shape_of_a_jitted_function_traces_once_and_runs_nothing():
+    calls = []
+
+    @functools.partial(jit, static_argnames="n")
+    def f(tree, n):
+        calls.append(n)
+        return {"y": tree["x"] * n, "n": jnp.arange(n)}
+
+    x = {"x": primal.ShapeDtypeStruct((2, 3), np.float32)}
+    compiled = counters.compilations
+    for n in (2, 2, 4, 4):
+        out = primal.eval_shape(f, x, n=n)
+        assert out["y"].shape == (2, 3) and out["n"].shape == (n,)
+    assert calls == [2, 4] and counters.compilations == compiled
+    f({"x": np.ones((2, 3), np.float32)}, n=4)
+    assert calls == [2, 4]
+
+
 def test_eval_shape_hands_on_structs_that_a_function_returns():
     struct = primal.ShapeDtypeStruct((2, 3), primal.numpy.int32)
     assert primal.eval_shape(lambda: struct) == struct
