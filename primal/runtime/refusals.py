@@ -59,6 +59,10 @@ def in_words(fun: F) -> F:
     return functools.wraps(fun)(worded(fun))  # type: ignore[return-value]
 
 
+TOO_LONG = "array is too big"
+"""How NumPy begins to say that the size of an array is no number of 64 bits."""
+
+
 def worded(fun: F) -> F:
     """`in_words` for what is called in the function's place, and nowhere asked for its name."""
 
@@ -122,6 +126,12 @@ def _refusal(
                 kind = UnhashableArgumentError
             return kind(f"[{name}] expected {parameter}: {wanted}, got {shown(value)}{tail}")
     said = ", ".join([f"{parameter}={shown(value)}" for parameter, value in given.items()])
+    if type(error) is ValueError and str(error).startswith(TOO_LONG):
+        # As programs say it. Arrays without elements may be too long as well.
+        return MemoryError(
+            f"[{name}] expected arrays of fewer than 2**63 bytes, lengths of 0 not counted, "
+            f"got {said}."
+        )
     return kind(f"[{name}] expected arguments that go together, got {said}: {error}")
 
 

@@ -129,3 +129,15 @@ def test_what_users_functions_raise_passes() -> None:
     ):  # fmt: skip
         with pytest.raises(LookupError, match="^mine$"):
             call()
+
+
+@pytest.mark.parametrize("call", [
+    lambda: jnp.zeros((2**40, 0, 2**40)),
+    lambda: jnp.ones((2**40, 0)) @ jnp.ones((0, 2**40)),
+    lambda: jnp.outer(jnp.zeros((2**40, 0)), jnp.zeros(0)).reshape(2**40, 0, 2**40),
+    lambda: jnp.broadcast_to(jnp.zeros((0, 1)), (2**40, 0, 2**40)),
+])  # fmt: skip
+def test_arrays_without_elements_may_be_too_long(call: Callable[[], Any]) -> None:
+    for how in (lambda f: f(), lambda f: primal.jit(f)()):
+        with pytest.raises(MemoryError, match=r"2\*\*63 bytes, lengths of 0 not counted"):
+            how(call)
