@@ -18,6 +18,7 @@ SHAPES = [
     ((2, 130, 5, 7), 1), ((4, 4097), 0), ((131, 8200), 0), ((2, 3, 4), 0), ((30, 700, 20), 1),
 ]  # fmt: skip
 GREAT = [((1003, 1001), 0), ((1003, 1001), 1), ((300_001, 3), 0), ((5, 300_007), 0)]
+GREAT += [((1_000_003,), 0), ((1 << 20,), 0), ((2, 700_001), 1), ((3, 524_288), 1)]
 
 
 def _numbers(shape, dtype):
@@ -67,6 +68,8 @@ def test_sums_do_not_depend_on_threads(shape, axis):
     finally:
         config.update("num_threads", before)
     assert all(np.array_equal(found[0], other) for other in found)
+    if axis == x.ndim - 1:
+        assert np.array_equal(found[0], np.add.reduce(x, axis))
     np.testing.assert_allclose(found[0], x.sum(axis, np.float64), rtol=1e-4, atol=1)
 
 

@@ -67,13 +67,61 @@ static void sum_some_rows(void *what, npy_intp unit) {
     }
 }
 
+/* A long row in the pieces that halving it again and again leaves: how many, and where each ends. */
+enum { HALVED = 1 << 14 };
+
+static npy_intp cut(npy_intp at, npy_intp n, npy_intp *ends) {
+    if (n <= HALVED) {
+        *ends = at + n;
+        return 1;
+    }
+    const npy_intp half = n / 2 / LANES * LANES, many = cut(at, half, ends);
+    return many + cut(at + half, n - half, ends + many);
+}
+
+static float joined(npy_intp n, const float **sums) {
+    if (n <= HALVED)
+        return *(*sums)++;
+    const npy_intp half = n / 2 / LANES * LANES;
+    const float first = joined(half, sums);
+    return first + joined(n - half, sums);
+}
+
+typedef struct {
+    const float *x;
+    float *sums;
+    const npy_intp *ends;
+} Pieces;
+
+static void sum_piece(void *what, npy_intp unit) {
+    const Pieces *p = what;
+    const npy_intp at = unit ? p->ends[unit - 1] : 0;
+    float sums[ROWS]; /* of one row four times: its additions wait for each other, not these */
+    sum_pairs(p->x + at, 0, p->ends[unit] - at, sums);
+    p->sums[unit] = sums[0];
+}
+
+static int sum_row(const float *x, npy_intp n, float *out) {
+    const npy_intp most = n / (HALVED / 4) + 1;
+    npy_intp *ends = PyMem_RawMalloc(most * (sizeof(npy_intp) + sizeof(float)));
+    if (ends == NULL)
+        return -1;
+    const float *sums = (float *)(ends + most);
+    Pieces pieces = {x, (float *)(ends + most), ends};
+    do_units(sum_piece, &pieces, cut(0, n, ends), n * sizeof(float));
+    *out = joined(n, &sums) + 0.0f;
+    PyMem_RawFree(ends);
+    return 0;
+}
+
 /* sum_rows(x): sums along the last axis of float32 numbers that lie in order, as NumPy adds them;
-   None for others, and for less than four rows. */
+   None for others, and for less than four rows that threads do not share. */
 static PyObject *sum_rows(PyObject *self, PyObject *given) {
     PyArrayObject *x = (PyArrayObject *)given;
     int nd = PyArray_CheckExact(given) ? PyArray_NDIM(x) : 0;
     npy_intp n = nd ? PyArray_DIM(x, nd - 1) : 0, m = n ? PyArray_SIZE(x) / n : 0;
-    if (m < ROWS || PyArray_TYPE(x) != NPY_FLOAT32 || !PyArray_ISCARRAY_RO(x))
+    if (m == 0 || PyArray_TYPE(x) != NPY_FLOAT32 || !PyArray_ISCARRAY_RO(x) ||
+        (m < ROWS && (n * sizeof(float) < WORTH || crew.wanted == 0)))
         Py_RETURN_NONE;
     PyArrayObject *out =
         (PyArrayObject *)PyArray_SimpleNew(nd - 1, PyArray_DIMS(x), NPY_FLOAT32);
@@ -82,9 +130,17 @@ static PyObject *sum_rows(PyObject *self, PyObject *given) {
     Sums sums = {.x = PyArray_DATA(x), .out = PyArray_DATA(out), .n = n, .m = m};
     const npy_intp rows = UNIT_BYTES / (npy_intp)sizeof(float) / n;
     sums.each = rows < ROWS ? ROWS : rows / ROWS * ROWS;
+    int failed = 0;
     Py_BEGIN_ALLOW_THREADS
-    do_units(sum_some_rows, &sums, (m + sums.each - 1) / sums.each, n * m * sizeof(float));
+    for (npy_intp i = 0; m < ROWS && i < m; i++)
+        failed |= sum_row((const float *)sums.x + i * n, n, (float *)sums.out + i);
+    if (m >= ROWS)
+        do_units(sum_some_rows, &sums, (m + sums.each - 1) / sums.each, n * m * sizeof(float));
     Py_END_ALLOW_THREADS
+    if (failed) {
+        Py_DECREF(out);
+        return PyErr_NoMemory();
+    }
     return (PyObject *)out;
 }
 
