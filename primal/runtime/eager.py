@@ -27,6 +27,7 @@ from primal.ir.trace import (
     adopt_scalars,
     as_array_operand,
     aval_of,
+    check_range,
     leak_error,
 )
 from primal.runtime import devices, guards, watch
@@ -124,6 +125,7 @@ def as_array(x: Any) -> ArrayImpl:
         if isinstance(x, ArrayImpl):
             return x
     aval = aval_of(x)
+    check_range(x, aval.dtype)
     return from_numpy(np.array(x, dtype=dtypes.physical_dtype(aval.dtype), order="C"), aval)
 
 

@@ -83,6 +83,30 @@ def test_python_integers_that_no_array_holds_are_no_operands(f, big):
     assert f(2**31 - 1, 1).dtype in (np.int32, np.bool_)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda n: primal.jit(lambda x, n: x / n)(1.0, n),
+        lambda n: primal.jit(lambda p: p["n"])({"n": n}),
+        lambda n: primal.jvp(lambda x: x, (n,), (0.0,)),
+        lambda n: lax.cond(True, lambda x: x, lambda x: x, n),
+        lambda n: lax.scan(lambda c, x: (c, x), n, None, length=2),
+        primal.device_put,
+    ],
+)
+def test_python_integers_that_no_array_holds_are_no_arguments(call):
+    with pytest.raises(OverflowError, match=r"expected an integer of int32, got 4294967296"):
+        call(2**32)
+
+
+def test_python_integers_beside_floats_are_floats():
+    x = jnp.float32([1, 2])
+    for f in (lambda x: x / 2**32, lambda x: x * 2**-32, lambda x: x - 2**40 + 2**40):
+        np.testing.assert_array_equal(f(x), f(np.asarray(x)))
+        np.testing.assert_array_equal(primal.jit(f)(x), f(np.asarray(x)))
+    assert (x < 2**32).all() and float(jnp.where(x > 1, x, 2**32)[0]) == 2.0**32
+
+
 @pytest.mark.parametrize("shape", [(0,), (2,), (2, 3), (0, 4)])
 def test_arrays_have_no_truth_traced_or_not(shape):
     x = jnp.ones(shape)
