@@ -280,13 +280,20 @@ def save_device_memory_profile(
         f.write(device_memory_profile(backend))
 
 
+_READERS = ("ProfileData", "ProfileEvent", "ProfilePlane")
+
+
 def __getattr__(name: str) -> Any:
     # XLA's own records, for those who read them: loaded with it.
     if name == "ProfileOptions":
         return _jaxlib.load().profiler.ProfileOptions
-    if name in ("ProfileData", "ProfileEvent", "ProfilePlane"):
+    if name in _READERS:
         return getattr(_jaxlib.load().profile_data, name)
     raise AttributeError(f"module 'primal.profiler' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_READERS, "ProfileOptions"})
 
 
 __all__ = [

@@ -232,3 +232,8 @@ def __getattr__(name: str) -> Any:
     if name[-2:] == "_p" and found is not None:
         return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    records = [f"{name.replace('-', '_')}_p" for name in _registry]
+    return sorted({*globals(), *records, "linear_solve_p"})

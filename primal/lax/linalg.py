@@ -483,6 +483,11 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    records = [f"{name}_p" for name, op in registry.items() if op.kind is LINALG]
+    return sorted({*globals(), *records})
+
+
 __all__ = [
     "EigImplementation",
     "EighImplementation",

@@ -58,6 +58,11 @@ def test_records():
         (custom_derivatives.custom_vjp_call_p, "custom_vjp_call"),
     ):
         assert found.name == name and found is getattr(primitives, f"{name}_p")
+    # They are listed, and what is listed is there.
+    for module in (lax, lax.linalg, primitives):
+        assert all(hasattr(module, name) for name in dir(module))
+    assert {"sin_p", "scatter_add_p", "linear_solve_p"} <= set(dir(lax))
+    assert {"sin_p", "remat_p", "cholesky_p"} <= set(dir(primitives))
     assert core.primitives is primitives is importlib.import_module("primal.extend.core.primitives")
 
 

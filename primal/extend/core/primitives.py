@@ -13,3 +13,7 @@ def __getattr__(name: str) -> _Any:
     if name.endswith("_p") and hasattr(_lax, name):
         return getattr(_lax, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*_RECORDS, *[name for name in dir(_lax) if name.endswith("_p")]]
