@@ -230,6 +230,28 @@ def test_tails_of_the_incomplete_gamma_functions(jitted: bool) -> None:
             assert abs(got - want) <= 30 * np.spacing(want), (name, a, x, got)
 
 
+# a, x, ∂P/∂a in tails.
+SLOPES_BY_SHAPE = [
+    (2697.5, 1320.75, -2.19458077826680124e-241),
+    (1711.25, 654.25, -4.56587053294127552e-258),
+    (576.25, 150.375, -1.7012551500203017e-153),
+    (4114.0, 2610.0, -1.10542102066624549e-162),
+    (300.5, 520.25, -2.69612239674297803e-26),
+    (1000.25, 1900.5, -6.44878474302386129e-115),
+    (12.5, 400.0, -4.24104134086787748e-152),
+    (3.25, 650.0, -2.34447480507328094e-276),
+]
+
+
+@pytest.mark.parametrize("jitted", [False, True], ids=["eager", "jit"])
+def test_slopes_of_the_incomplete_gamma_function_by_shapes_in_tails(jitted: bool) -> None:
+    a, x, want = np.array(SLOPES_BY_SHAPE).T
+    with primal.enable_x64(True):
+        slope = primal.vmap(primal.grad(special.gammainc))
+        got = np.asarray((primal.jit(slope) if jitted else slope)(a, x))
+    assert np.all(np.abs(got - want) <= 40 * np.spacing(np.abs(want)))
+
+
 # a, x, x^(a-1)·e^-x/Γ(a), of which the logarithm is rounded as a number of that size, and no other.
 DENSITIES = [
     (4289.75, 4691.5, 1.128113539347295384e-10),

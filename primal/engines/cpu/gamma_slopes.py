@@ -3,11 +3,12 @@ float64, with fewer terms."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from primal.base.expansions import GAMMA_MOVES, ODD_PARTS
-from primal.engines.cpu.exponentials import exp, log, log1p
-from primal.engines.cpu.floats import Floats, wider
+from primal.engines.cpu.exponentials import exp, log, log1p, power
+from primal.engines.cpu.floats import Floats, branch, wider
 from primal.engines.cpu.gammas import (
     FINE,
     LARGE,
@@ -31,8 +32,9 @@ FRACTION = 2.0**-50
 _FEW_MOVES = tuple([c[:n] for c, n in zip(GAMMA_MOVES[:2], (4, 1), strict=True)])
 
 
-def fine_density(f: Floats, a: str, x: str) -> tuple[str, str]:
-    """log(x^a·e^-x/Γ(a + 1)) and its derivative by a, with the digits of float64."""
+def fine_density(f: Floats, a: str, x: str) -> tuple[str, str, str]:
+    """log(x^a·e^-x/Γ(a + 1)) and its derivative by a, with the digits of float64; log Γ(a + 1) of
+    a up to 20."""
     large = f.test("ogt", a, 20.0)
     safe, small = f.where(large, a, 20.0), f.where(large, 1.0, a)
     ratio = f.div(f.sub(x, safe), safe)
@@ -48,12 +50,37 @@ def fine_density(f: Floats, a: str, x: str) -> tuple[str, str]:
     rest = f.fma(f.add(log_safe, LOG_TWO_PI), 0.5, f.mul(inverse, f.poly(square, STIRLING)))
     lost = f.where(apart, f.sub(log_ratio, ratio), lost)
     more = f.add(small, 1.0)
-    little = f.sub(f.fma(small, log_x, f.neg(x)), log_gamma(f, more))
+    gamma = log_gamma(f, more)
+    little = f.sub(f.fma(small, log_x, f.neg(x)), gamma)
     level = f.where(large, f.fma(safe, lost, f.neg(rest)), little)
     # ψ(a + 1) is ψ(a) and 1/a, and that is log a, less the first terms.
     rest = f.mul(inverse, f.fma(inverse, f.poly(square, PSI), -0.5))
     change = f.where(large, f.add(log_ratio, rest), f.sub(log_x, psi(f, more)))
-    return level, change
+    return level, change, gamma
+
+
+def _far_density(f: Floats, a: str, x: str, gamma: str) -> str:
+    """x^a·e^-x/Γ(a + 1) within some twenty units, where its logarithm is a number of hundreds; of
+    shapes from 20 on in sixteenths, which stay within the exponents of floats."""
+    large = f.test("ogt", a, 20.0)
+    safe, small = f.where(large, a, 20.0), f.where(large, 1.0, a)
+    ratio, less = f.div(x, safe), f.sub(safe, x)
+    # What both were rounded by, times the shape.
+    lost = f.div(f.fma(f.neg(ratio), safe, x), ratio)
+    back = f.sub(less, safe)
+    lost = f.add(lost, f.sub(f.sub(safe, f.sub(less, back)), f.add(x, back)))
+    inverse = f.div(1.0, safe)
+    stirling = f.mul(inverse, f.poly(f.mul(inverse, inverse), STIRLING))
+    part = f.mul(safe, 0.0625)
+    raised = power(f, f.where(large, ratio, f.least(x, 1e5, 1e5)), f.where(large, part, small))
+    fall = exp(f, f.where(large, f.mul(less, 0.0625), f.mul(x, -0.5)))
+    gauss = f.mul(raised, fall)
+    rest = exp(f, f.where(large, f.sub(lost, stirling), f.neg(gamma)))
+    direct = f.mul(f.mul(gauss, rest), fall)
+    for _ in range(4):
+        gauss = f.mul(gauss, gauss)
+    gauss = f.div(f.mul(gauss, rest), f.sqrt(f.mul(safe, 2 * math.pi)))
+    return f.where(large, gauss, direct)
 
 
 def _series_slope(
@@ -116,7 +143,7 @@ def _slope(f: Floats, a: str, x: str, variate: bool, fine: bool) -> str:
     ratio = f.div(f.sub(x, a), a)
     large = f.both(f.test("ogt", a, LARGE), f.test("olt", f.abs(ratio), 0.01))
     usual = without(f, inside, large)
-    level, change = fine_density(f, a, x) if fine else log_density(f, a, x)
+    level, change, *gamma = fine_density(f, a, x) if fine else log_density(f, a, x)
     total, by_a = _series_slope(f, a, x, without(f, usual, beyond), SERIES if fine else FINE)
     below = f.fma(change, total, by_a)
     total, by_a = _fraction_slope(f, a, x, f.both(usual, beyond), FRACTION if fine else FINE)
@@ -132,7 +159,12 @@ def _slope(f: Floats, a: str, x: str, variate: bool, fine: bool) -> str:
         first, second = f.where(beyond, out, 1.0), f.where(beyond, 1.0, out)
         out = f.neg(f.mul(f.div(f.mul(first, x), a), second))
     else:
-        out = f.mul(out, exp(f, level))
+        density = exp(f, level)
+        if fine:
+            far = f.both(f.test("olt", level, -20.0), f.test("ogt", level, -760.0))
+            far = f.both(far, f.test("olt", a, 5e4))
+            density = branch(f, far, density, lambda: _far_density(f, a, x, *gamma))
+        out = f.mul(out, density)
     a, x = given
     positive = f.both(f.test("ogt", a, 0.0), f.test("olt", a, _INF))
     edge = f.both(f.test("oeq", x, 0.0), f.test("ogt", a, 0.0))

@@ -139,8 +139,13 @@ def _by_moves(under: Any, a: Any, x: Any, order: int) -> Any:
     return xp.derivative(-(xp.exp(level - xp.start(level)) * (moved / x) * total))
 
 
-def _gamma_slope(under: Any, a: Any, x: Any, order: int, variate: bool) -> Any:
-    """∂ⁿP/∂aⁿ, or that over -∂P/∂x = -D·a/x, for n = 1 how a variate moves with its shape."""
+def _gamma_slope(
+    under: Any, a: Any, x: Any, order: int, variate: bool, density: Any = None
+) -> Any:
+    """∂ⁿP/∂aⁿ, or that over -∂P/∂x = -D·a/x, for n = 1 how a variate moves with its shape.
+
+    `density` gives D from its logarithm, if not the exponential.
+    """
     inside, beyond, sa, sx = _regions(under, a, x)
     large, close = _NEAR_LARGE
     near = inside & (sa > large) & (under.abs(sx - sa) < close * sa)
@@ -155,7 +160,12 @@ def _gamma_slope(under: Any, a: Any, x: Any, order: int, variate: bool) -> Any:
     ratio = under.where(beyond, xp.derivative(above), xp.derivative(below))
     at = under.where(near, sa, large), under.where(near, sx, large)
     ratio = under.where(near, _by_moves(under, *at, order), ratio)
-    out = ratio * (-sx / sa if variate else under.exp(xp.start(level)))
+    if variate:
+        out = ratio * (-sx / sa)
+    elif density is None:
+        out = ratio * under.exp(xp.start(level))
+    else:
+        out = ratio * density(sa, sx, xp.start(level))
     edge = under.where((x == 0.0) & (a > 0.0), 0.0, math.nan)
     if not variate:
         edge = under.where((x == math.inf) & (a > 0.0) & (a < math.inf), 0.0, edge)
@@ -236,6 +246,15 @@ def _far_density(a: Any, x: Any) -> Any:
         gauss = gauss * gauss
     stirling = np.exp(-inverse * terms) / np.sqrt(2 * math.pi * safe)
     return np.where(large, gauss * gauss * (1 + lost) * stirling, direct)
+
+
+def _density_of(a: Any, x: Any, level: Any) -> Any:
+    """D, whose logarithm `level` is rounded as the large number that it is in tails."""
+    far = (level < -20.0) & (level > -760.0) & (a <= _LARGE)
+    out = np.array(np.exp(level))
+    if np.count_nonzero(far):
+        out[far] = _far_density(a[far], x[far])
+    return out
 
 
 def _far(a: Any, x: Any, lower: bool) -> Any:
@@ -357,7 +376,7 @@ def _slope_op(name: str, order: int, variate: bool) -> Op:
     return binary(
         name,
         FLOATING,
-        by_formula(formula),
+        by_formula(functools.partial(formula, density=_density_of)),
         each_out(
             functools.partial(_slope_by_a, order=order, variate=variate),
             functools.partial(_slope_by_x, order=order, variate=variate),
