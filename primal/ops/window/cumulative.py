@@ -106,9 +106,9 @@ def _impl(ufunc: Any) -> Any:
         work = np.dtype(np.float32) if narrow else dtype
         # NumPy has no loops for all integers of less than a byte; sums wrap the same way.
         work = np.dtype(np.int8) if work.kind == "V" else work
-        turned = (*[slice(None)] * axis, slice(None, None, -1))  # a third of np.flip's questions
         x = widened(x) if narrow else x.astype(work, copy=False)
         if reverse:
+            turned = (*[slice(None)] * axis, slice(None, None, -1))  # without np.flip's questions
             x = x[turned]
         # Sums begin with 0, to which -0 adds nothing, as those of all other ops do.
         if ufunc is np.add and work.kind in "fc" and x.shape[axis] > 4 * _BLOCK:
