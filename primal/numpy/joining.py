@@ -30,7 +30,7 @@ from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, expand_dims, part, ravel
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
-from primal.ops.spread import broadcast_in_dim, reduce_sum
+from primal.ops.spread import broadcast_in_dim
 from primal.ops.types import axes_given, static, static_int, static_whole
 from primal.ops.window.cumulative import cumsum
 
@@ -426,10 +426,14 @@ def _taken(x: Any, index: Any, at: int) -> Array:
 def _repeated_to(x: Any, counts: Any, at: int, length: int) -> Array:
     """Position t of the result holds element i, the number of ends (Σ counts up to i) at most t."""
     n = x.aval.shape[at]
-    ends = cumsum(to_shape(operand("repeat", counts, 1), (n,)), axis=0, reverse=False)
-    t = shape_ops.iota(shape=(length, n), dtype=ends.dtype, dimension=0)
-    passed = ops.le(to_shape(ends, (length, n)), t)
-    index = reduce_sum(convert(passed, ends.dtype), axes=(1,))
+    each = to_shape(operand("repeat", counts, 1), (n,))
+    if each.aval.dtype.itemsize < 4:  # sums may be greater
+        each = convert(each, np.dtype(np.int32))
+    ends = cumsum(each, axis=0, reverse=False)
+    # How many ends are at or before each place: comparing each with each took 15 s for 300,000.
+    first = ops.max(ends, literal(0, ends.dtype, True))
+    here = filled((length,), 0, ends.dtype).at[first].add(1, mode="drop")
+    index = cumsum(here, axis=0, reverse=False)
     last = literal(max(n - 1, 0), ends.dtype, False)
     return _taken(x, ops.min(index, last), at)
 

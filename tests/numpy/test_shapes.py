@@ -220,6 +220,12 @@ def test_repeat_of_traced_counts() -> None:
         want = np.append(want, [V[-1]] * 8)[:length]
         program = jit(lambda c, n=length: jnp.repeat(V, c, total_repeat_length=n))
         same(program(counts), want)
+        same(jnp.repeat(V, counts.astype(np.uint8), total_repeat_length=length), want)
+    few = np.full(300, 2, np.uint8)
+    same(jnp.repeat(np.arange(300), few, total_repeat_length=601)[-3:], [299, 299, 299])
+    many = np.arange(200_000) % 3  # each place was compared with each count: some 10 s
+    same(jit(lambda c: jnp.repeat(c, c, total_repeat_length=200_000))(many),
+         np.append(np.repeat(many, many), [1])[:200_000])  # fmt: skip
     for unknown in (counts, 2):
         with pytest.raises(errors.ConcretizationTypeError, match="repeats"):
             jit(lambda c: jnp.repeat(V, c))(unknown)
