@@ -636,6 +636,21 @@ def test_boxcox1p_and_slopes_by_exponents_have_their_digits(dtype: Any) -> None:
                 assert np.abs((np.asarray(got) - want) / want).max() < 6 * np.finfo(dtype).eps
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_slopes_of_boxcox_by_small_bases_have_their_digits(dtype: Any) -> None:
+    """In three units, where those of λ - 1 would be log x times as many."""
+    drawn = np.random.default_rng(3)
+    x = (10.0 ** drawn.uniform(-12, 0, 400)).astype(dtype)
+    power = drawn.uniform(-1.5, 1.5, 400).astype(dtype)
+    wide = np.longdouble
+    want = x.astype(wide) ** (power.astype(wide) - 1)
+    slope = primal.vmap(primal.grad(special.boxcox))
+    with enable_x64(dtype is np.float64):
+        for function in (slope, primal.jit(slope)):
+            error = np.abs((np.asarray(function(x, power)) - want) / want)
+            assert error.max() < 3 * np.finfo(dtype).eps
+
+
 @pytest.mark.parametrize("name", ["boxcox", "boxcox1p"])
 def test_slopes_of_boxcox_where_the_base_is_zero(name: str) -> None:
     shift = name == "boxcox1p"

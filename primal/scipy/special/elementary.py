@@ -267,7 +267,13 @@ def _power(high: Any, low: Any, log: Any, by: Any) -> Any:
 
 
 def _slope_by_base(t: Any, out: Any, high: Any, low: Any, log: Any, lmbda: Any) -> Any:
-    return t * jnp.where(jnp.isnan(out), out, _power(high, low, log, lmbda - 1))
+    # λ - 1 is rounded, which the logarithm of a small base multiplies.
+    power = _power(high, low, log, lmbda)
+    usual = (jnp.abs(power) > float(jnp.finfo(out.dtype).tiny)) & jnp.isfinite(power)
+    usual = usual & (high != 0)
+    base, by = jnp.where(usual, high, 1), jnp.where(usual, 1, lmbda - 1)
+    slope = jnp.where(usual, power / base, _power(high, low, log, by))
+    return t * jnp.where(jnp.isnan(out), out, slope)
 
 
 def _slope_by_exponent(t: Any, out: Any, high: Any, low: Any, log: Any, lmbda: Any) -> Any:
