@@ -214,7 +214,11 @@ after:
   %met = call i1 @met()
   br i1 %met, label %say, label %head
 say:
-  call void @notice(ptr %record, i64 %cost, ptr %context)
+  ; of a table of one record the next run is of that record too
+  %begins = icmp eq i64 %at, 0
+  %ends = icmp sge i64 %next, %words
+  %alone = and i1 %begins, %ends
+  call void @notice(ptr %record, i64 %cost, ptr %context, i1 %alone)
   br label %head
 done:
   ret i32 %asked
