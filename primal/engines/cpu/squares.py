@@ -100,19 +100,22 @@ class _Squares(Writer):
         # Not on the stack, which may be small.
         rooms = [c.room(ROWS[size] * ACROSS * size) for size in size_of_pack]
         *outer, high, wide = sizes
-        low = [c.new(f"sub i64 {n}, {m}") for n, m in ((high, rows), (wide, across))]
+        latest, grain = c.new(f"sub i64 {high}, {rows}"), self._grain()
 
         def unit(_: str, *at: str) -> None:
             *index, block, part = at
             # The last block, and the last columns, begin earlier and are written again.
-            top = smaller(c, c.new(f"mul i64 {block}, {rows}"), low[0])
+            top = smaller(c, c.new(f"mul i64 {block}, {rows}"), latest)
             places = self.moved(bases, [*enumerate(index), (len(outer), top)])
             first = c.new(f"mul i64 {part}, {chunk}")
             last = smaller(c, c.new(f"add i64 {first}, {chunk}"), wide)
 
             def some(i: str, _: list[str]) -> list[str]:
-                begin = smaller(c, i, low[1])
-                c.loop("0", rows, "1", [], lambda r, _: row(r, begin))
+                left = c.new(f"add i64 {c.new(f'sub i64 {wide}, {i}')}, {grain - 1}")
+                width = smaller(c, across, c.new(f"and i64 {left}, {-grain}"))
+                begin = smaller(c, i, c.new(f"sub i64 {wide}, {width}"))
+                stop = c.new(f"add i64 {begin}, {width}")
+                c.loop("0", rows, "1", [], lambda r, _: row(r, begin, stop))
                 for (ks, side, few), size, room in zip(
                     spec.packs, size_of_pack, rooms, strict=True
                 ):
@@ -121,13 +124,12 @@ class _Squares(Writer):
                     there = c.new(f"getelementptr i8, ptr {there}, i64 "
                                   f"{c.new(f'mul i64 {begin}, {apart}')}")  # fmt: skip
                     high = c.new(f"mul i64 {rows}, {len(ks)}")
-                    self._turn(room, there, apart, high, across, size, side, few)
+                    self._turn(room, there, apart, high, width, size, side, few)
                 return []
 
-            def row(r: str, begin: str) -> list[str]:
+            def row(r: str, begin: str, stop: str) -> list[str]:
                 here = self.moved(places, [(len(outer), r)])
                 self.scalars(here, spec.kept - 1)
-                stop = c.new(f"add i64 {begin}, {across}")
 
                 def vector(i: str, _: list[str]) -> list[str]:
                     values = self.evaluated(here, i, None)
@@ -153,6 +155,10 @@ class _Squares(Writer):
             c.loop(first, last, across, [], some)
 
         c.function(name, unit, sizes=[*outer, blocks, chunks])
+
+    def _grain(self) -> int:
+        """Columns are computed, and turned, in multiples of it."""
+        return max(self.c.lanes, *[side for _, side, _ in self.squares.packs])
 
     def _turn(
         self, room: str, there: str, apart: str, high: str, across: str, item: int, side: int,
