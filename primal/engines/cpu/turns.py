@@ -72,8 +72,8 @@ def _loops(x: Value, steps: Sequence[int] | None = None) -> list[Any] | None:
         return None
     if x.size < LEAST and item >= NARROW:
         return None
-    steps = row_major(x.shape) if steps is None else steps
-    loops = merged(list(zip(x.shape, zip(x.strides, steps, strict=True), strict=True)))
+    x, steps, _ = _forwards(x, row_major(x.shape) if steps is None else steps)
+    loops = merged(list(zip(x.shape, zip(x.steps(), steps, strict=True), strict=True)))
     rows = [loop for loop in loops if loop[1][0] == 1]
     if len(rows) != 1 or rows[0] is loops[-1]:
         return None  # as of a single number, which no loop walks
@@ -84,6 +84,22 @@ def _loops(x: Value, steps: Sequence[int] | None = None) -> list[Any] | None:
     if least < _SIDES[item] and least <= SHORT:
         return None
     return [*[loop for loop in loops[:-1] if loop is not rows[0]], rows[0], loops[-1]]
+
+
+def _forwards(x: Value, steps: Sequence[int]) -> tuple[Value, Sequence[int], int]:
+    """Rows that are read backwards as such that are written backwards, and from which element on.
+
+    `rot90` of 1000 x 1000 went by single elements, in twice the time of JAX.
+    """
+    back = [d for d, (n, s) in enumerate(zip(x.shape, x.steps(), strict=True)) if s == -1 and n > 1]
+    if not back:
+        return x, steps, 0
+    read, wrote, first, offset = list(x.steps()), list(steps), 0, x.offset
+    for d in back:
+        offset -= x.shape[d] - 1
+        first += (x.shape[d] - 1) * wrote[d]
+        read[d], wrote[d] = 1, -wrote[d]
+    return x.view(x.shape, tuple(read), offset), wrote, first
 
 
 def turned(k: Any, x: Value) -> Value | None:
@@ -135,6 +151,8 @@ def _turn(
     whole: Value | None,
 ) -> Value:
     item = x.node.dtype.itemsize
+    x, steps, first = _forwards(x, steps)
+    offset += first
     read, numbers, body = _computed(x)
     *others, (m, (_, apart)), (n, (far, _)) = loops
     side = _SIDES[item] if min(m, n) >= _SIDES[item] else SHORT

@@ -344,3 +344,21 @@ def test_what_repeats_or_takes_turns_is_turned_once(shape: Any, dtype: str) -> N
             made = built(lambda x, i=i: [f(x)[i]], x)
             (turn,) = [s for s in made.plan.steps if type(getattr(s, "spec", None)) is Turn]
             assert np.prod(turn.outs[0].shape) == x.size
+
+
+@pytest.mark.parametrize("end", [False, True])
+@pytest.mark.parametrize("dtype", ["bool", "int16", "float32", "float64"])
+def test_rows_that_are_read_backwards_are_written_backwards(dtype: str, end: bool) -> None:
+    x = fenced((90, 70), dtype, end)
+    x[...] = np.random.default_rng(0).integers(-9, 9, x.shape).astype(dtype)
+
+    def f(x: Any) -> list[Any]:
+        turned = x[:, ::-1].T
+        return [turned, x[::-1, ::-1].T, jnp.pad(turned, ((1, 2), (3, 4))),
+                jnp.concatenate([turned, x.T[::-1]]),
+                x.reshape(9, 10, 70)[:, ::-1, ::-1].T]  # fmt: skip
+
+    made = built(f, x)
+    for got, want in zip(made.execute([x]), numpy_run(f, x), strict=True):
+        np.testing.assert_array_equal(got, want)
+    assert any(type(spec).__name__ == "Turn" for spec in made.plan.specs)
