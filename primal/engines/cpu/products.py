@@ -30,6 +30,10 @@ SMALL = 8
 """Sizes up to this are written out: a call of BLAS takes 100 ns or more."""
 TILE = 8e6
 """Operations below which a product is one unit."""
+PER_BYTE = 10
+"""Operations in the time that a core takes to read or write a byte of memory."""
+UNIT = 1 << 18
+"""Bytes of a unit that mostly waits for memory."""
 THIN = 64 * 64
 """Elements of results whose terms are divided, where there are many."""
 TALL = 8
@@ -121,7 +125,9 @@ def _product(
     if in_blas and max(m, n) > 1 and depth > 1:
         if m == 1 or n == 1:
             return _by_blas(k, x, y, nb, ni, nj, "gemv")
-        parts = _parts_of_terms(m, n, depth, dtype, y.steps()[-1] == 1)
+        # Whether the terms of the larger operand are rows that lie one behind the other.
+        rows = (x if m > n else y).steps()[-1] != 1
+        parts = _parts_of_terms(m, n, depth, dtype, y.steps()[-1] == 1, rows)
         found = _in_parts(k, x, y, nb, ni, nj, parts) if parts > 1 else None
         return found if found is not None else _by_blas(k, x, y, nb, ni, nj, "gemm", layout)
     if dtype in blas.LETTER and not in_blas and depth > 1 and m * n > 1:
@@ -129,15 +135,23 @@ def _product(
     return _by_sums(k, x, y, nb, ni, nj)
 
 
-def _parts_of_terms(m: int, n: int, depth: int, dtype: str, turned: bool) -> int:
+def _parts_of_terms(m: int, n: int, depth: int, dtype: str, turned: bool, rows: bool) -> int:
     """In how many parts the terms of a product of few rows and columns are added up.
 
     BLAS reads short ones as they lie and packs others, and threads share the parts, which rows and
     columns are too few for: covariances of 100,000 x 10 floats took 980 us, and take 220 (JAX 460),
-    products of 3 rows of 320,000 1,460 and 95.
+    products of 3 rows of 320,000 1,460 and 95. Of a large operand whose terms are `rows` those are
+    read whole, where parts of its columns are read in short pieces.
     """
     work = m * n * depth
-    if dtype not in ("f4", "f8") or m * n > THIN or depth < TALL * max(m, n):
+    if dtype not in ("f4", "f8"):
+        return 1
+    memory = itemsize(dtype) * (m + n) * depth
+    if rows and _waits(2 * work, memory):
+        # Results of all parts are a small part of what is read.
+        parts = min(memory // UNIT, depth // (TALL * min(m, n)))
+        return -(-parts // EVEN) * EVEN if parts > 1 else 1
+    if m * n > THIN or depth < TALL * max(m, n):
         return 1
     if work <= blas.UNPACKED and depth <= LONG:
         return 1
@@ -294,7 +308,8 @@ def _by_blas(
     dtype = x.node.dtype.str[1:]
     sizes, strides = (m, n, depth), ((xm, xk), (yk, yn), om)
     work = 2.0 * m * n * depth * (4 if dtype[0] == "c" else 1)
-    own, cost, results, room = False, work / SPEED[dtype], there, 0
+    memory = itemsize(dtype) * (m * depth + depth * n + m * n)
+    own, cost, results, room = False, max(work, PER_BYTE * memory) / SPEED[dtype], there, 0
     callees: tuple[RoutineSpec | None, ...] = ()
     if dtype == "f4" and tiled.have():
         own = tiled.fits(*sizes, yk == 1)
@@ -308,11 +323,11 @@ def _by_blas(
             unit = tiled.unit_of(sizes, size_of([g[0] for g in loops]))
             room = tiled.room(unit[1])
     elif dtype in ("f4", "f8"):
-        own = gemm.fits(*sizes, yk == 1, itemsize(dtype))
+        own = not _waits(work, memory) and gemm.fits(*sizes, yk == 1, itemsize(dtype))
         if own:
             callees, unit, room = gemm.packed(dtype, sizes, strides[:2])
     if not own:
-        rows, columns = tiles(m, n, work)
+        rows, columns = tiles(m, n, work, memory)
         unit = -(-m // rows), -(-n // columns)
     turns = size_of([g[0] for g in loops])
     last = turns // shape[0] if rest else 0
@@ -356,15 +371,24 @@ def _copied(k: Any, x: Value, y: Value, copy_x: bool, copy_y: bool) -> tuple[Val
     return copied(x) if copy_x else x, copied(y) if copy_y else y
 
 
-def tiles(m: int, n: int, work: float) -> tuple[int, int]:
-    """Parts of the rows and columns of a product of so many operations.
+def _waits(work: float, memory: int) -> bool:
+    """Whether a product of so many operations, on so many bytes, mostly waits for memory."""
+    return memory > 2 * UNIT and PER_BYTE * memory > work
 
-    Few: each packs its operands anew, and a quarter of 256 x 768 x 256 takes a tenth longer.
+
+def tiles(m: int, n: int, work: float, memory: int) -> tuple[int, int]:
+    """Parts of the rows and columns of a product of so many operations, on so many bytes.
+
+    Few: each packs its operands anew, and a quarter of 256 x 768 x 256 takes a tenth longer. Of
+    thin ones, which wait for memory, there is little to pack: threads share more parts, so that
+    one who comes late delays little and each finds what it read last in a cache of its own
+    (2048 x 512 x 2 of float32: one unit 285 us, two 120 to 280, 16 of them 32).
     """
-    if work < TILE:
+    thin = _waits(work, memory)
+    if work < TILE and not thin:
         return 1, 1
     parts = 2
-    while work >= 1e8 * parts * parts:
+    while work >= 1e8 * parts * parts or (thin and memory > parts * UNIT):
         parts *= 2
     rows = columns = 1
     while rows * columns < parts:

@@ -213,10 +213,27 @@ def test_without_openblas_numpy_multiplies(monkeypatch):
 
 
 def test_units_depend_on_the_problem_alone():
-    assert products.tiles(64, 64, 2 * 64.0**3) == (1, 1)
-    assert products.tiles(256, 768, 2.0 * 256 * 768 * 256) == (1, 2)
-    rows, columns = products.tiles(4096, 4096, 2 * 4096.0**3)
+    def tiles(m, n, k):
+        return products.tiles(m, n, 2.0 * m * n * k, 4 * (m * k + k * n + m * n))
+
+    assert tiles(64, 64, 64) == (1, 1)
+    assert tiles(256, 768, 256) == (1, 2)
+    rows, columns = tiles(4096, 4096, 4096)
     assert rows * columns == 64  # none so long that Ctrl-C would wait for it
+    assert tiles(2048, 2, 512) == (32, 1)  # what waits for memory, and has little to pack
+    assert tiles(2, 2048, 512) == (1, 32)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("sizes", [(1031, 517, 3), (3, 1031, 517), (517, 3, 1031)])
+def test_thin_products(sizes, dtype):
+    """However the larger operand is cut, and whichever side of it lies in rows."""
+    m, k, n = sizes
+    for left in (0, 1):
+        for right in (0, 1):
+            x = array((k, m) if left == 0 else (m, k), dtype)
+            y = array((k, n) if right == 0 else (n, k), dtype, 1)
+            agree(lambda x, y: [dot(x, y, ((left,), (right,)))], x, y, terms=k)  # noqa: B023
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
