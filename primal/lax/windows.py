@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.base import dtypes
 from primal.base.pytree import unflatten
 from primal.ir.op import Op
 from primal.ir.trace import Array, aval_of, literal
@@ -240,7 +241,7 @@ def reduce_window(
 @functools.cache
 def _has_windows(monoid: str, dtype: Any) -> bool:
     # Extremes of complex numbers have a derivative pair by pair, and none as an op of windows.
-    fits = np.issubdtype(dtype, np.number) and (monoid == "add" or dtype.kind != "c")
+    fits = dtypes.issubdtype(dtype, np.number) and (monoid == "add" or dtype.kind != "c")
     if dtype == np.bool_:
         fits = monoid != "add"
     return monoid in _WINDOWED and bool(fits)

@@ -168,6 +168,29 @@ def test_extremes_of_complex_numbers_have_derivatives() -> None:
         assert tangent.tolist() == [2j, 2j, -1 + 2j]
 
 
+@pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16])
+@pytest.mark.parametrize("size", [(2, 3), (1, 33)])
+def test_windows_of_narrow_floats_round_once(dtype: Any, size: tuple[int, int]) -> None:
+    """As those of float32, rounded; so do the gradients."""
+    rest = (size, (1, 2), "SAME")
+    x = jnp.asarray(np.random.default_rng(0).integers(-9, 9, (7, 40)), dtype)
+    monoids = ((lax.max, -jnp.inf), (lax.min, jnp.inf), (lax.add, 0.0))
+    for f, start in monoids:
+        def out(x: Any, f: Any = f, start: Any = start) -> Any:
+            return lax.reduce_window(x, x.dtype.type(start), f, *rest)
+
+        def slope(x: Any, out: Any = out) -> Any:
+            y, pull = primal.vjp(out, x)
+            return pull(jnp.arange(y.size, dtype=x.dtype).reshape(y.shape) % 7)[0]
+
+        for g in (out, slope):
+            want = np.asarray(g(x.astype(np.float32))).astype(dtype)
+            for run in (g, primal.jit(g)):
+                np.testing.assert_array_equal(run(x), want)
+        text = str(primal.make_jaxpr(out)(x))
+        assert "reduce_window" in text and "slice" not in text
+
+
 def test_what_begins_a_window_is_a_scalar() -> None:
     with pytest.raises(TypeError, match=r"\[reduce_window\] expected init values"):
         lax.reduce_window(jnp.ones((4, 4)), jnp.zeros(1), lax.max, (2, 2), (2, 2), "VALID")

@@ -11,12 +11,14 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from primal.base import monoids
+from primal.base.native import FLOAT32
 from primal.base.structures import structure
 from primal.engines.cpu.around import made_again
 from primal.engines.cpu.code import SCALAR, Module, itemsize
 from primal.engines.cpu.commuting import made_by_pad
-from primal.engines.cpu.graph import NAMES, Value, row_major, size_of
-from primal.engines.cpu.lanes import COMBINE, NARROW, compare, constant, emit, select
+from primal.engines.cpu.graph import NAMES, Value, is_narrow, row_major, size_of
+from primal.engines.cpu.lanes import COMBINE, compare, constant, emit, select
 from primal.engines.cpu.monoids import identity
 from primal.engines.cpu.moves import held, name_of
 from primal.engines.cpu.script import (
@@ -169,10 +171,14 @@ def reduce_window(
     k: Any, monoid: str, x: Value, shape: tuple[int, ...], window: dict[str, Any]
 ) -> Value:
     """The monoid over every window; `shape` is the result's."""
+    few = size_of(window["window_dimensions"]) <= SLICES
+    # Sums are rounded once; extrema of slices round nothing, and need no copy of float32.
+    if is_narrow(x.dtype) and not (few and monoid != "add"):
+        return k.convert(reduce_window(k, monoid, k.convert(x, FLOAT32), shape, window), x.dtype)
     dtype = NAMES.get(x.node.dtype, "")
-    if dtype[:1] not in ("i", "u", "f") or dtype in NARROW:
+    if dtype[:1] not in ("i", "u", "f", "h"):
         raise Unsupported(f"windows of {x.dtype}")
-    if size_of(window["window_dimensions"]) <= SLICES:
+    if few:
         return _of_slices(k, monoid, x, shape, window)
     x = k.dense(held(k, x))
     dims = _dims(x.shape, shape, window)
@@ -190,7 +196,7 @@ def _of_slices(
     k: Any, monoid: str, x: Value, shape: tuple[int, ...], window: dict[str, Any]
 ) -> Value:
     """One word for all first elements of windows and all second ones, and so on."""
-    none = k.literal(identity(monoid, name_of(x)), x.dtype)
+    none = k.literal(monoids.identity(monoid, x.dtype).item(), x.dtype)
     edges = zip(window["padding"], window["base_dilation"], strict=True)
     config = [(low, high, base - 1) for (low, high), base in edges]
     x = k.pad(x, none, config)
@@ -419,9 +425,12 @@ def select_and_scatter_add(
     k: Any, source: Value, x: Value, how: str, window: dict[str, Any]
 ) -> Value:
     """Zeros of x's shape to which the source of each window is added, where its extremum is."""
+    if is_narrow(x.dtype):
+        source, wide = k.convert(source, FLOAT32), k.convert(x, FLOAT32)
+        return k.convert(select_and_scatter_add(k, source, wide, how, window), x.dtype)
     source, x = k.dense(held(k, source)), k.dense(held(k, x))
     dtype = name_of(x)
-    if dtype[0] not in "iuf" or dtype in NARROW:
+    if dtype[0] not in "iuf":
         raise Unsupported(f"windows of {x.dtype}")
     dims = _dims(x.shape, source.shape, window)
     along = _is_along(dims[-1])

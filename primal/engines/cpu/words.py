@@ -565,9 +565,6 @@ class Words(MatrixWords):
         return rooms.firsts.top_k(self, x, count, axis)
 
     def reduce_window(self, monoid: str, x: Value, shape: Ints, window: Any) -> Value:
-        if is_narrow(x.dtype):
-            wide = self.reduce_window(monoid, self.convert(x, FLOAT32), shape, window)
-            return self.convert(wide, x.dtype)
         return rooms.pooling.reduce_window(self, monoid, x, tuple(shape), window)
 
     def select_and_scatter_add(self, source: Value, x: Value, how: str, window: Any) -> Value:
