@@ -151,8 +151,8 @@ def _copied(
     """Leave out copies of what groups may store as these lie."""
     for node in [n for n in step.nodes if n.word == "copy" and n not in step.pieces]:
         (x,) = node.args
-        inside = any(node is v.node for n in step.nodes for v in n.args)
-        if x.strides is None or inside or x.shape != node.shape:
+        read = [v.node for n in step.nodes for v in n.args]
+        if x.strides is None or x.shape != node.shape or node in read or read.count(x.node) > 1:
             continue
         if _turned(x, Value(node, node.shape, x.logical), whole, readers, makers):
             step.nodes.remove(node)

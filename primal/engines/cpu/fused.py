@@ -401,7 +401,9 @@ class Fused:
         at = self._address(node, access.array.offset * node.dtype.itemsize)
         if access.out is None:
             assert access.value is not None
-            value = self._ref(access.value, 0, regs, items)
+            value, given = self._ref(access.value, 0, regs, items), NATIVE[access.value.node.dtype]
+            if given != dtype:  # a narrower float
+                value = self._word("convert", (value,), (given,), dtype, items)
             items.append(("put", value, dtype, at, starts, access.word, access.checks))
             return
         fill = self._numbers(access.fill) if access.checks else 0

@@ -161,6 +161,8 @@ def dynamic_slice(k: Any, x: Value, starts: Sequence[Value], sizes: tuple[int, .
 
 def dynamic_update_slice(k: Any, x: Value, part: Value, starts: Sequence[Value]) -> Value:
     """x with `part` written at clamped starts."""
+    if part.shape == x.shape:
+        return part
     fixed, moving = _moving(k, x.shape, part.shape, starts)
     if k.outer and x.ndim == 1 and not moving:
         within = written_within(k, x, part, fixed[0])

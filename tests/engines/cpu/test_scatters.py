@@ -415,3 +415,34 @@ def test_most_of_a_vector_is_written_by_one_group(n: int) -> None:
         np.testing.assert_array_equal(got, want)
         given = ~np.isnan(want)
         np.testing.assert_array_equal(np.signbit(got[given]), np.signbit(want[given]))
+
+
+@pytest.mark.parametrize("n", [1, 15, 17, 20, 255, 256])
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "int8"])
+def test_vectors_that_loops_write_whole(n: int, dtype: str) -> None:
+    x = DRAW.integers(-9, 9, n).astype(dtype)
+    want = x
+    for _ in range(3):
+        want = want[::-1] - x
+    for start in (lambda i: 0, lambda i: i):
+
+        def f(x: Any, start: Any = start) -> list[Any]:
+            step = lambda i, u: lax.dynamic_update_slice(u, u[::-1] - x, (start(i),))  # noqa: E731
+            return [lax.fori_loop(0, 3, step, x)]
+
+        (got,) = built(f, x).execute([x])
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("n", [2, 15, 16, 17, 33])
+def test_loops_combine_single_halves(n: int, dtype: str) -> None:
+    x, y = (DRAW.integers(-9, 9, m).astype(jnp.dtype(dtype)) for m in (n, 1))
+    for i in np.int32([[0], [n - 1], [n]]):
+
+        def f(x: Any, i: Any, y: Any) -> list[Any]:
+            step = lambda _, u: u.at[i].add(y, mode="drop")  # noqa: E731
+            return [lax.fori_loop(0, 3, step, x)]
+
+        (got,), (want,) = built(f, x, i, y).execute([x, i, y]), numpy_run(f, x, i, y)
+        np.testing.assert_array_equal(got, want)

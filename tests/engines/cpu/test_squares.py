@@ -166,3 +166,17 @@ def test_pieces_of_what_is_turned_are_short_rows(shape: Any) -> None:
 
     x, w = x_of(shape, np.complex64), x_of((shape[2], shape[1], shape[0] // 4), np.complex64)
     assert check(f, x, w)[-1] is SquareSpec
+
+
+@pytest.mark.parametrize("shape", [(7, 4097), (64, 64)])
+def test_what_a_step_reads_twice_is_there(shape: Any) -> None:
+    """A copy in another order beside it does not stand for it."""
+    x = x_of(shape, np.float64)
+
+    def pairs(x: Any) -> Any:
+        y = jnp.roll(x, 1, 0) * 2
+        return jnp.stack([y.T, y.T], -1)
+
+    check(lambda x: [pairs(x), pairs(x)], x)
+    check(lambda x: [pairs(x), pairs(x) + 1], x)
+    check(lambda x: [(x * 2).T + 1, jnp.copy((x * 2).T), jnp.stack([(x * 2).T] * 2, -1)], x)
