@@ -390,6 +390,18 @@ def test_complex_expm1_of_infinite_numbers(x64: None) -> None:
     np.testing.assert_array_equal(abs(got.imag), [0, 0, 0, np.nan, np.nan, np.nan])
 
 
+@pytest.mark.parametrize("new", CONVERTIBLE)
+def test_booleans_are_0_and_1_however_they_lie(new: Any, x64: None) -> None:
+    dtype = np.dtype(new)
+    given = np.random.default_rng(0).integers(0, 2, (70, 40)).astype(bool)
+    some = given[3, :7], given[::-1, 0], given[0, 0], given[:0]
+    for x in (given, given.T, given[::2, ::3], *some):
+        want = np.array([0, 1]).astype(dtype)[x.astype(np.int64)]
+        for run in (eager, compiled):
+            (got,) = run(converted([dtype]), x)
+            assert got.dtype == dtype and np.array_equal(got, want)
+
+
 def test_conversions_that_numpy_does_not_know(x64: None) -> None:
     narrow = [
         ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.float8_e5m2, ml_dtypes.float8_e8m0fnu,

@@ -13,6 +13,7 @@ from primal.base.dtypes import KIND, python_scalar_dtype, to_inexact_dtype
 from primal.base.native import BFLOAT16, FLOAT16, FLOAT32, widened
 from primal.base.promotion import lattice_result
 from primal.ir.avals import Aval
+from primal.ops.elementwise.convert import in_bytes
 from primal.runtime.array import ArrayImpl
 
 Direct = Callable[..., Callable[..., Any] | None]
@@ -249,4 +250,4 @@ def common_dtype(arrays: tuple[Any, ...], kinds: str = ANY) -> Any:
 
 def as_dtype(x: Any, dtype: Any) -> Any:
     """x itself where it has the dtype."""
-    return x if x.dtype is dtype else x.astype(dtype)
+    return x if x.dtype is dtype else in_bytes(x).astype(dtype)
